@@ -33,8 +33,9 @@ var routes = []struct {
 	{"little memory", cpuagg.Options{TableGroups: 100, WorkerBytes: 128 << 10}, 2, true},
 }
 
-// The CPU's aggregator answers the common cases without the engine around it. Would catch what the engine hides: tiles of
-// which a worker keeps something, groups that are finished twice, and memory or space that no one gives back.
+// The CPU's aggregator answers the common cases without the engine around it. Would catch what the
+// engine hides: tiles of which a worker keeps something, groups that are finished twice, and memory
+// or space that no one gives back.
 func TestCases(t *testing.T) {
 	for n, c := range grouptest.Cases() {
 		if testing.Short() && n%25 != 0 {

@@ -18,7 +18,8 @@ func integerKeys(nullable bool) *rowdata.KeyLayout {
 	return l
 }
 
-// integers are rows keys from low on, below low + span; one in ten is NULL where the layout has them.
+// integers are rows keys from low on, below low + span; one in ten is NULL where the layout has
+// them.
 func integers(rng *rand.Rand, l *rowdata.KeyLayout, rows int, low, span uint64) []uint64 {
 	keys := make([]uint64, rows*l.Words)
 	for i := range rows {
@@ -32,9 +33,9 @@ func integers(rng *rand.Rand, l *rowdata.KeyLayout, rows int, low, span uint64) 
 	return keys
 }
 
-// Would catch keys on either side of the window that share an entry, groups that are lost or numbered
-// anew when it widens or when its table goes over to slots, a NULL that is found as the number its
-// word holds, and entries left behind by a reset.
+// Would catch keys on either side of the window that share an entry, groups that are lost or
+// numbered anew when it widens or when its table goes over to slots, a NULL that is found as the
+// number its word holds, and entries left behind by a reset.
 func TestDirectAgainstMap(t *testing.T) {
 	rng := newRand(t)
 	type tile struct{ low, span uint64 }

@@ -7,8 +7,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Would catch a forecast of slots, or of a scatter, where tables find groups by distance, and the other way
-// round.
+// Would catch a forecast of slots, or of a scatter, where tables find groups by distance, and the
+// other way round.
 func TestNearness(t *testing.T) {
 	rng := newRand(t)
 	for _, c := range []struct {

@@ -9,9 +9,9 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// Would catch vectors that take a key for another with its salt, an empty slot for a group, or that read
-// beyond the slots; and ones that miss what the Go loop would be asked for in vain. Hashes are chosen: few
-// slots, two salts of which one is 0, the last slots of the table, and all bits set.
+// Would catch vectors that take a key for another with its salt, an empty slot for a group, or that
+// read beyond the slots; and ones that miss what the Go loop would be asked for in vain. Hashes are
+// chosen: few slots, two salts of which one is 0, the last slots of the table, and all bits set.
 func TestLookUp(t *testing.T) {
 	for _, words := range []int{1, 2} {
 		for _, distinct := range []int{1, 3, 100, 1000} {

@@ -10,8 +10,9 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Would catch narrow sums that overflow, that are lost or counted twice where they settle, where values
-// become wide, where groups come later or the table is emptied; and wide values that are not undone.
+// Would catch narrow sums that overflow, that are lost or counted twice where they settle, where
+// values become wide, where groups come later or the table is emptied; and wide values that are not
+// undone.
 func TestNarrowSums(t *testing.T) {
 	rng := newRand(t)
 	fold := rowdata.Fold{Kind: rowdata.FoldSumInt, Words: 2}
@@ -71,8 +72,8 @@ func checkSums(t *testing.T, got, want *states) {
 	}
 }
 
-// Would catch sums that settle after they have overflowed: values of as many bits as narrow sums take, of
-// one sign, until they have settled several times.
+// Would catch sums that settle after they have overflowed: values of as many bits as narrow sums
+// take, of one sign, until they have settled several times.
 func TestNarrowSumsSettle(t *testing.T) {
 	fold := rowdata.Fold{Kind: rowdata.FoldSumInt, Words: 2}
 	for _, value := range []uint64{1<<45 - 1, ^uint64(1<<45 - 1), 1<<51 - 1, 1 << 51, 1 << 63, 0} {
@@ -115,7 +116,8 @@ func BenchmarkNarrow(b *testing.B) {
 	}
 }
 
-// Would catch rows that vectors leave out or add twice, and a magnitude that misses a value, negative or not.
+// Would catch rows that vectors leave out or add twice, and a magnitude that misses a value,
+// negative or not.
 func TestAddAll(t *testing.T) {
 	rng := newRand(t)
 	for _, n := range []int{0, 1, 7, 8, 9, 16, 23, rowdata.TileRows - 1, rowdata.TileRows} {

@@ -64,8 +64,8 @@ func elementText(f *rowdata.Fold, e []uint64) string {
 	return fmt.Sprint(e)
 }
 
-// Would catch a prefix that contradicts the order: of strings that differ in their length or in zeros,
-// of pairs by their low word, or of values that are wanted in descending order.
+// Would catch a prefix that contradicts the order: of strings that differ in their length or in
+// zeros, of pairs by their low word, or of values that are wanted in descending order.
 func TestPrefixFollowsOrder(t *testing.T) {
 	rng := newRand(t)
 	for name, f := range keepingFolds {

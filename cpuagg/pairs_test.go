@@ -9,8 +9,8 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// Would catch rows that stay in a line, that go to a page twice or to another partition's, and lines of a page
-// that was full before; with the same pages as the general way gives.
+// Would catch rows that stay in a line, that go to a page twice or to another partition's, and
+// lines of a page that was full before; with the same pages as the general way gives.
 func TestScatterPairs(t *testing.T) {
 	rng := newRand(t)
 	b := &rowdata.Bound{
@@ -69,7 +69,8 @@ func samePage(a, b *rowdata.Page) bool {
 	return len(a.Words) == len(b.Words) && slices.Equal(a.Words[:2*a.Rows], b.Words[:2*b.Rows])
 }
 
-// Would catch words that go to the other side, and pairs that are left out where they are no whole line.
+// Would catch words that go to the other side, and pairs that are left out where they are no whole
+// line.
 func TestUnpackPairs(t *testing.T) {
 	rng := newRand(t)
 	for _, n := range []int{0, 1, 3, 4, 5, 63, 64, rowdata.TileRows} {

@@ -329,8 +329,8 @@ func groupAnswers(t *testing.T, b *rowdata.Bound, g *Groups, into map[string]*an
 	runtime.KeepAlive(g)
 }
 
-// execute is a query as the engine runs it: each worker adds its tiles and processes tasks. The groups
-// are released when the test ends.
+// execute is a query as the engine runs it: each worker adds its tiles and processes tasks. The
+// groups are released when the test ends.
 func execute(t *testing.T, r *Run, tiles [][]*rowdata.Tile) (groups []*Groups, err error) {
 	workers := make([]*Worker, len(tiles))
 	for i := range workers {
@@ -530,8 +530,8 @@ func TestRunAdapts(t *testing.T) {
 	}
 }
 
-// Would catch a table that is scattered though a larger one has room for all groups, and one that grows
-// for groups that never come again.
+// Would catch a table that is scattered though a larger one has room for all groups, and one that
+// grows for groups that never come again.
 func TestDirectGrows(t *testing.T) {
 	s := shape{intKey: true, columns: 1}
 	b := s.bind(t)

@@ -84,8 +84,8 @@ func checkPages(t *testing.T, pages []*rowdata.Page, stride int, want []uint64) 
 	}
 }
 
-// Would catch integers that come out of pages otherwise than they went in, where their Ordered words are
-// not stored: before and after the natural ones, and alone.
+// Would catch integers that come out of pages otherwise than they went in, where their Ordered
+// words are not stored: before and after the natural ones, and alone.
 func TestScatterArguments(t *testing.T) {
 	rng := newRand(t)
 	schema := arrow.NewSchema([]arrow.Field{

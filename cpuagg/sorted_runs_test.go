@@ -10,8 +10,9 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Would catch elements that are lost, doubled or out of order when runs are merged in several passes;
-// elements of a set that stay apart in two runs; and a merge that reads pages which are gone.
+// Would catch elements that are lost, doubled or out of order when runs are merged in several
+// passes; elements of a set that stay apart in two runs; and a merge that reads pages which are
+// gone.
 func TestRunsAgainstOneState(t *testing.T) {
 	rng := newRand(t)
 	for name, f := range keepingFolds {
@@ -108,8 +109,8 @@ func TestRunsFail(t *testing.T) {
 	}
 }
 
-// Would catch a large state that is not cut, or whose parts do not merge to it; and pages that refer to
-// more than a task should hold at once.
+// Would catch a large state that is not cut, or whose parts do not merge to it; and pages that
+// refer to more than a task should hold at once.
 func TestScatterCutsLargeStates(t *testing.T) {
 	rng := newRand(t)
 	rows := 60_000

@@ -16,8 +16,8 @@ type tightMemory struct{ rowdata.Memory }
 
 func (tightMemory) Left() int64 { return 0 }
 
-// Would catch elements of a group that are lost, doubled or out of order when some are in sorted runs and the task is
-// split then.
+// Would catch elements of a group that are lost, doubled or out of order when some are in sorted
+// runs and the task is split then.
 func TestSplitCarriesRuns(t *testing.T) {
 	const heavyRows, others = 40_000, 30_000
 	i64 := arrow.PrimitiveTypes.Int64

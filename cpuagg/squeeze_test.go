@@ -17,8 +17,8 @@ func fieldsOf(widths ...uint8) *rowdata.KeyLayout {
 	return l
 }
 
-// Would catch keys that are squeezed to the same number, groups lost or numbered anew when a field gets
-// wider, and a table that stays with an array it has outgrown.
+// Would catch keys that are squeezed to the same number, groups lost or numbered anew when a field
+// gets wider, and a table that stays with an array it has outgrown.
 func TestSqueezeAgainstMap(t *testing.T) {
 	rng := newRand(t)
 	for _, c := range []struct {

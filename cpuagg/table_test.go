@@ -262,8 +262,8 @@ func TestDenseTable(t *testing.T) {
 	}
 }
 
-// Would catch keys of a dense table that are not seen, be it that others were seen twice or that all
-// but a NULL were; and a count of keys that leaves some out.
+// Would catch keys of a dense table that are not seen, be it that others were seen twice or that
+// all but a NULL were; and a count of keys that leaves some out.
 func TestDenseSeesAll(t *testing.T) {
 	stats := []rowdata.ColumnStats{{HasRange: true, Min: -1, Max: 3}, {HasRange: true, NoNulls: true, Max: 2}}
 	schema := arrow.NewSchema([]arrow.Field{

@@ -6,7 +6,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Would catch a worker that scatters rows for good once pre-aggregation has not paid: the data may change.
+// Would catch a worker that scatters rows for good once pre-aggregation has not paid: the data may
+// change.
 func TestWorkerTriesAgain(t *testing.T) {
 	b := (&shape{intKey: true}).bind(t)
 	r := NewRun(b, Options{NoDense: true, TableGroups: 64}, new(memoryStore))

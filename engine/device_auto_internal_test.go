@@ -37,8 +37,8 @@ func (s unmeasured) Splits(ctx context.Context, columns []int) ([]scan.Split, er
 
 func (unmeasuredSplit) Bytes() int64 { return 0 }
 
-// Would catch a device that is never chosen for CSV, whose rows nobody has counted, one that is opened in vain, and
-// reasons that are not those by which it was left alone.
+// Would catch a device that is never chosen for CSV, whose rows nobody has counted, one that is
+// opened in vain, and reasons that are not those by which it was left alone.
 func TestDeviceAutoRows(t *testing.T) {
 	dir, files := t.TempDir(), map[int]string{}
 	for _, rows := range []int{200_000, 1_200_000} {
@@ -115,8 +115,8 @@ func TestDeviceAutoRows(t *testing.T) {
 // linkRows is as many rows as a device is used for, whoever asks.
 const linkRows = 1_000_000
 
-// Would catch a query that waits for a driver which does not answer while its link is measured, and a device that is never
-// used again when it does.
+// Would catch a query that waits for a driver which does not answer while its link is measured, and
+// a device that is never used again when it does.
 func TestDeviceSilentLink(t *testing.T) {
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Uint32}}, nil))
 	for i := range uint32(linkRows) {

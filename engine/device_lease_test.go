@@ -22,8 +22,8 @@ import (
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
-// leakHandler fails a test when an engine closes a device that has something left: memory, pinned memory,
-// streams, events.
+// leakHandler fails a test when an engine closes a device that has something left: memory, pinned
+// memory, streams, events.
 type leakHandler struct {
 	slog.Handler
 	t *testing.T
@@ -43,8 +43,8 @@ func (h leakHandler) Handle(_ context.Context, r slog.Record) error {
 
 func leakLogger(t *testing.T) *slog.Logger { return slog.New(leakHandler{slog.DiscardHandler, t}) }
 
-// Would catch queries that take each other's memory: with patience, each has the device to itself or a part of
-// it, and none is the CPU's; without, some are, and all answers are right.
+// Would catch queries that take each other's memory: with patience, each has the device to itself
+// or a part of it, and none is the CPU's; without, some are, and all answers are right.
 func TestDeviceShared(t *testing.T) {
 	schema, batches := deviceTable(2000, 1500)
 	want, err := grouptest.Oracle(schema, batches, deviceQuery)
@@ -95,8 +95,8 @@ func TestDeviceShared(t *testing.T) {
 	}
 }
 
-// Would catch a query that hangs, or that fails, because nobody reads the result of another, which has the
-// device; and one that waits in vain when it is cancelled.
+// Would catch a query that hangs, or that fails, because nobody reads the result of another, which
+// has the device; and one that waits in vain when it is cancelled.
 func TestDeviceHeld(t *testing.T) {
 	schema, batches := deviceTable(3000, 2000)
 	knobs := testknobs.Engine{ResultRows: 10, Device: testknobs.Device{TileRows: 200, Patience: 50 * time.Millisecond}}
@@ -133,8 +133,9 @@ func TestDeviceHeld(t *testing.T) {
 	}
 }
 
-// Would catch a line that nobody moves on when the device is lost under one of those that use it, when one that
-// waits goes away, and memory that is not given back: any of many queries fails, is cancelled or is let go.
+// Would catch a line that nobody moves on when the device is lost under one of those that use it,
+// when one that waits goes away, and memory that is not given back: any of many queries fails, is
+// cancelled or is let go.
 func TestDeviceSharedFaults(t *testing.T) {
 	schema, batches := deviceTable(3000, 2000)
 	want, err := grouptest.Oracle(schema, batches, deviceQuery)

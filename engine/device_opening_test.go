@@ -21,8 +21,9 @@ import (
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
-// Would catch rows that are lost, or taken twice, while a device is being opened: where all of them wait, where
-// there is room for some or for none, and where opening or preparing the device fails in the end.
+// Would catch rows that are lost, or taken twice, while a device is being opened: where all of them
+// wait, where there is room for some or for none, and where opening or preparing the device fails
+// in the end.
 func TestDeviceOpens(t *testing.T) {
 	const rows = 6000
 	schema, batches := deviceTable(rows, 2000)
@@ -64,8 +65,8 @@ func TestDeviceOpens(t *testing.T) {
 	}
 }
 
-// Would catch a query that hangs, and batches that nobody releases, when the input fails, the query is cancelled
-// or the engine is closed while a device is being opened.
+// Would catch a query that hangs, and batches that nobody releases, when the input fails, the query
+// is cancelled or the engine is closed while a device is being opened.
 func TestDeviceOpensInVain(t *testing.T) {
 	seed := newSeed(t)
 	for i := range uint64(40) {

@@ -22,8 +22,8 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 )
 
-// partsTable has keys and values of every width that rows on a device can have: strings that do not fit their words,
-// a decimal of two words, NULLs.
+// partsTable has keys and values of every width that rows on a device can have: strings that do not
+// fit their words, a decimal of two words, NULLs.
 func partsTable(rows int) (*arrow.Schema, []arrow.RecordBatch) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "n", Type: arrow.PrimitiveTypes.Int32},
@@ -100,8 +100,8 @@ func arrowFile(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch) 
 	return path
 }
 
-// What devices cannot aggregate they partition, and the CPU aggregates: any fold, of any key, from memory and from
-// disk, by one device and by two.
+// What devices cannot aggregate they partition, and the CPU aggregates: any fold, of any key, from
+// memory and from disk, by one device and by two.
 func TestDeviceParts(t *testing.T) {
 	const rows = 6000
 	schema, batches := partsTable(rows)

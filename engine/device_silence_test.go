@@ -32,8 +32,8 @@ func ends(t *testing.T, what string, f func()) {
 	}
 }
 
-// Would catch a query, those behind it, or the end of the engine that waits for a driver which does not answer while a
-// device is opened, and a device that nobody uses any more when it does.
+// Would catch a query, those behind it, or the end of the engine that waits for a driver which does
+// not answer while a device is opened, and a device that nobody uses any more when it does.
 func TestDeviceSilentOpening(t *testing.T) {
 	schema, batches := deviceTable(5000, 3000)
 	want, err := grouptest.Oracle(schema, batches, deviceQuery)
@@ -94,7 +94,8 @@ func TestDeviceSilentOpening(t *testing.T) {
 	}
 }
 
-// Would catch a query that has been cancelled, and still waits for a device that takes long to open.
+// Would catch a query that has been cancelled, and still waits for a device that takes long to
+// open.
 func TestDeviceCancelledOpening(t *testing.T) {
 	schema, batches := deviceTable(5000, 3000)
 	answer := make(chan struct{})

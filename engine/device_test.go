@@ -99,8 +99,8 @@ func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches
 	return result.Stats()
 }
 
-// failEach lets each call of a device fail in turn, or one of each step of them, then each piece of work, until none is left.
-// try answers queries with the knobs, which say what fails.
+// failEach lets each call of a device fail in turn, or one of each step of them, then each piece of
+// work, until none is left. try answers queries with the knobs, which say what fails.
 func failEach(t *testing.T, name string, knobs testknobs.Engine, step int64, try func(*testing.T, testknobs.Engine)) {
 	t.Helper()
 	first := 1 + int64(newSeed(t)%uint64(step)) // so that many runs try every n
@@ -232,8 +232,8 @@ func TestDeviceBatchesLast(t *testing.T) {
 	}
 }
 
-// Sums of 128 bits leave a device as numbers of 64 bits in the memory where they lie, each once; a sum that is none is an
-// error, as on the CPU.
+// Sums of 128 bits leave a device as numbers of 64 bits in the memory where they lie, each once; a
+// sum that is none is an error, as on the CPU.
 func TestDeviceWideSums(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "v", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	const rows, groups = 20_000, 5000
@@ -288,7 +288,8 @@ func TestDeviceWideSums(t *testing.T) {
 	}
 }
 
-// Would catch progress that falls on a device's route, or when the CPU begins again after a fault in either phase.
+// Would catch progress that falls on a device's route, or when the CPU begins again after a fault
+// in either phase.
 func TestDeviceProgress(t *testing.T) {
 	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}, {Func: query.Sum, Args: []string{"v"}}}}
 	for _, groups := range []int64{1, 200, 1 << 40} {

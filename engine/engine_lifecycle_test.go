@@ -25,8 +25,9 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 )
 
-// madeSource is a source of made-up rows: row i has k = i % groups, v = i and s = k as text. hook is
-// called before each batch; the batch or the error that it returns comes in place of the made one.
+// madeSource is a source of made-up rows: row i has k = i % groups, v = i and s = k as text. hook
+// is called before each batch; the batch or the error that it returns comes in place of the made
+// one.
 type madeSource struct {
 	splits, batches, rows, groups int
 	stats                         []scan.ColumnStats
@@ -348,8 +349,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Would catch a query that is cancelled and reads on, or that does not end while its source or its own result keeps it
-// waiting.
+// Would catch a query that is cancelled and reads on, or that does not end while its source or its
+// own result keeps it waiting.
 func TestCancelIsQuick(t *testing.T) {
 	const threads = 2
 	eng := openChecked(t, testknobs.With(engine.Options{Threads: threads}, scatterKnobs))
@@ -536,8 +537,8 @@ func columnsSchema(columns []arrow.Array) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// Would catch progress that falls, also where pages go to disk and tasks are split, that ends elsewhere
-// than at the whole, or that comes from two goroutines of a query at once.
+// Would catch progress that falls, also where pages go to disk and tasks are split, that ends
+// elsewhere than at the whole, or that comes from two goroutines of a query at once.
 func TestProgress(t *testing.T) {
 	split := scatterKnobs
 	split.SpillAll, split.ForceSplits = true, 2

@@ -26,7 +26,8 @@ import (
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
-// checkedRun is the run of the tests with the checks of invariants.Run; goleak looks for goroutines after it.
+// checkedRun is the run of the tests with the checks of invariants.Run; goleak looks for goroutines
+// after it.
 type checkedRun struct{ tests *testing.M }
 
 func (r checkedRun) Run() int { return invariants.Run(r.tests) }

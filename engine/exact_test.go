@@ -16,8 +16,8 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 )
 
-// Would catch deterministic queries with answers that are not the exact ones, rounded once: of every
-// case.
+// Would catch deterministic queries with answers that are not the exact ones, rounded once: of
+// every case.
 func TestDeterministicCases(t *testing.T) {
 	part := newSeed(t) % 8 // so that many short tests take every case
 	for i, c := range grouptest.Cases() {
@@ -90,8 +90,8 @@ func momentQuery() query.Query {
 	return q
 }
 
-// Would catch a bit of a sum, a mean or a moment that depends on the order of the rows, the batches,
-// the threads, or the path that a row takes; and results that are not the exact ones.
+// Would catch a bit of a sum, a mean or a moment that depends on the order of the rows, the
+// batches, the threads, or the path that a row takes; and results that are not the exact ones.
 func TestDeterministicBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(newSeed(t), 1))
 	rows := 3000

@@ -51,7 +51,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Would catch a plan that foretells another route than is taken, or that is silent about why the CPU works.
+// Would catch a plan that foretells another route than is taken, or that is silent about why the
+// CPU works.
 func TestExplainDevice(t *testing.T) {
 	schema, batches := deviceTable(20_000, 5000)
 	median := query.Query{Keys: deviceQuery.Keys, Aggregates: []query.Aggregate{{Func: query.Median, Args: []string{"v"}}}}

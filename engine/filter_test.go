@@ -81,8 +81,8 @@ func filterTable(seed uint64, rows int, filter everyThird) (all, kept arrow.Reco
 	return build(columns), build(keptColumns)
 }
 
-// A query over a filtered file is the query over the rows that the filter keeps: also where their order
-// decides, and whichever worker has read them.
+// A query over a filtered file is the query over the rows that the filter keeps: also where their
+// order decides, and whichever worker has read them.
 func TestFilteredSource(t *testing.T) {
 	const rows = 60_000
 	seed := newSeed(t)

@@ -23,8 +23,9 @@ func within(factor float64, few, a, b int64) bool {
 	return x <= factor*y && y <= factor*x
 }
 
-// Would catch a forecast that has little to do with what happens: groups by a factor of 2 where they
-// are alike and 10 where they are skewed, what is scattered and spilled by 2, and another route.
+// Would catch a forecast that has little to do with what happens: groups by a factor of 2 where
+// they are alike and 10 where they are skewed, what is scattered and spilled by 2, and another
+// route.
 func TestForecast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("eleven million rows, to compare numbers")
@@ -111,8 +112,8 @@ func compareForecast(t *testing.T, src scan.Source, memoryBytes int64, factor fl
 	}
 }
 
-// Sorted rows show few groups in any one place: would catch an estimate that takes the first rows of
-// splits for a random sample.
+// Sorted rows show few groups in any one place: would catch an estimate that takes the first rows
+// of splits for a random sample.
 func TestForecastSorted(t *testing.T) {
 	const splits, rows, each = 64, 32_768, 200
 	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -134,7 +135,8 @@ func TestForecastSorted(t *testing.T) {
 	}
 }
 
-// Would catch a forecast that uses up a source which can be read once, or that reads much of another.
+// Would catch a forecast that uses up a source which can be read once, or that reads much of
+// another.
 func TestForecastReads(t *testing.T) {
 	eng := openChecked(t, engine.Options{Threads: 2})
 	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}}

@@ -85,7 +85,8 @@ func framePayload(t testing.TB, frame []byte) []byte {
 	return words
 }
 
-// packedPayload returns the words of packed rows, as FORMAT.md says that they lie there: bit by bit.
+// packedPayload returns the words of packed rows, as FORMAT.md says that they lie there: bit by
+// bit.
 func packedPayload(packed []byte, rows, stride int) []byte {
 	words := make([]byte, 8*rows*stride)
 	bits := packed[16*stride:]

@@ -167,7 +167,8 @@ func panicAt(n int64) (fired *atomic.Bool) {
 	return fired
 }
 
-// stepsToTry returns all steps up to n, or as many as said: the first ones, the last ones and some in between.
+// stepsToTry returns all steps up to n, or as many as said: the first ones, the last ones and some
+// in between.
 func stepsToTry(n, most int64) (steps []int64) {
 	for i := int64(1); i <= n; i++ {
 		if third := most / 3; n <= most || i <= third || i > n-third || i%(n/third) == 0 {
@@ -177,8 +178,9 @@ func stepsToTry(n, most int64) (steps []int64) {
 	return steps
 }
 
-// Would catch a panic of a goroutine that ends the process, that is no error of the query or looks like an answer, that
-// does not name the query, that others wait for in vain, or that leaves threads, memory, batches or files behind.
+// Would catch a panic of a goroutine that ends the process, that is no error of the query or looks
+// like an answer, that does not name the query, that others wait for in vain, or that leaves
+// threads, memory, batches or files behind.
 func TestPanics(t *testing.T) {
 	defer spawn.SetFault(nil)
 	src := panicSource()
@@ -246,7 +248,8 @@ func checkPanic(t *testing.T, n int64, route string, err error) {
 	}
 }
 
-// closeAfterPanic closes an engine that must hold nothing any more, and returns the bug that nobody was told of before.
+// closeAfterPanic closes an engine that must hold nothing any more, and returns the bug that nobody
+// was told of before.
 func closeAfterPanic(t *testing.T, e *Engine, before error) error {
 	t.Helper()
 	if !e.threads.TryAcquire(int64(e.opt.Threads)) {

@@ -34,8 +34,8 @@ func allOf(t *testing.T, result *engine.Result, each func(arrow.RecordBatch)) (r
 	return rows, err
 }
 
-// Would catch a loop that loses batches where another one broke off, that gives a retained batch's memory away, or
-// that keeps memory of the result.
+// Would catch a loop that loses batches where another one broke off, that gives a retained batch's
+// memory away, or that keeps memory of the result.
 func TestAllBreaks(t *testing.T) {
 	for breakAt := range 8 {
 		eng := openChecked(t, testknobs.With(engine.Options{Threads: 3}, scatterKnobs))

@@ -47,8 +47,8 @@ func heavyCell(rng *rand.Rand, dt arrow.DataType, n int) any {
 	return edges[rng.IntN(len(edges))]
 }
 
-// heavyTable has a column v, and a column k with the values 0 to heavy-1 in all but light rows, each of
-// which has a key of its own.
+// heavyTable has a column v, and a column k with the values 0 to heavy-1 in all but light rows,
+// each of which has a key of its own.
 func heavyTable(rng *rand.Rand, dt arrow.DataType, rows, heavy, light int) (*arrow.Schema, []arrow.RecordBatch) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "v", Type: dt, Nullable: true},
@@ -116,10 +116,10 @@ func runsOf(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q q
 	return result.Stats().SortedRuns
 }
 
-// Would catch an element that is lost, doubled or out of order on its way through runs and merges, of
-// every type: equal elements of a set in several runs, strings that refer to a page that is gone,
-// signs, NaN, the first position of a mode, the input order of a list, and other states of the group
-// that runs empty too.
+// Would catch an element that is lost, doubled or out of order on its way through runs and merges,
+// of every type: equal elements of a set in several runs, strings that refer to a page that is
+// gone, signs, NaN, the first position of a mode, the input order of a list, and other states of
+// the group that runs empty too.
 func TestGroupLargerThanMemory(t *testing.T) {
 	const rows = 12_000
 	for i, dt := range grouptest.Types() {
@@ -296,7 +296,8 @@ func TestRunsFaults(t *testing.T) {
 	}
 }
 
-// Would catch a merge of runs that goes on after its query was cancelled, or ends it with another error.
+// Would catch a merge of runs that goes on after its query was cancelled, or ends it with another
+// error.
 func TestRunsCancelled(t *testing.T) {
 	src, err := gen.Pairs(gen.PairsOptions{Rows: 400_000, Groups: 1, Seed: 1})
 	if err != nil {

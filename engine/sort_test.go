@@ -16,8 +16,8 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 )
 
-// Would catch a result that is sorted wrongly, or not within the engine's memory, and a sort that Close
-// does not end.
+// Would catch a result that is sorted wrongly, or not within the engine's memory, and a sort that
+// Close does not end.
 func TestSort(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
 	keys := make([]any, 200_000)

@@ -36,7 +36,8 @@ func rowsOf(t *testing.T, recorder *trace.Recorder) map[string]map[string]bool {
 	return rows
 }
 
-// Would catch a part of a query that no trace shows, on each route of a device, on the CPU and on disk.
+// Would catch a part of a query that no trace shows, on each route of a device, on the CPU and on
+// disk.
 func TestTrace(t *testing.T) {
 	schema, batches := deviceTable(20_000, 5000)
 	for name, c := range map[string]struct {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Would catch a call that is waited for longer than the timeout, and one whose late result is lost, or dropped twice or
-// where somebody has it.
+// Would catch a call that is waited for longer than the timeout, and one whose late result is lost,
+// or dropped twice or where somebody has it.
 func TestAwait(t *testing.T) {
 	boom := errors.New("boom")
 	var dropped []int

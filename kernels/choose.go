@@ -11,9 +11,9 @@ type Estimate struct {
 	Groups int64 // 0: unknown
 }
 
-// Choose picks a kernel and its parameters for rows on a device (Wu et al., SIGMOD 2025, figure 21).
-// A wrong estimate costs time, never the answer: what a block's table refuses goes to the table in
-// device memory, and what finds no slot there is counted.
+// Choose picks a kernel and its parameters for rows on a device (Wu et al., SIGMOD 2025, figure
+// 21). A wrong estimate costs time, never the answer: what a block's table refuses goes to the
+// table in device memory, and what finds no slot there is counted.
 func Choose(shape *Shape, e Estimate, device Properties) Plan {
 	groups := e.Groups
 	if groups <= 0 || groups > e.Rows {
@@ -49,9 +49,9 @@ var noBitmaps [ColumnsMax]uint64
 
 const (
 	// partitionRows is how many rows a partition has at most, so that there are enough to keep
-	// every multiprocessor at work; pairs are scattered so fast that more partitions pay. 1e8 rows of
-	// 1e6 groups in 256, 512 and 1024 partitions: pairs 1.31, 1.25, 1.41 ms, of 8 bytes each
-	// key and value 2.81, 3.11, 3.14 (H100).
+	// every multiprocessor at work; pairs are scattered so fast that more partitions pay. 1e8 rows
+	// of 1e6 groups in 256, 512 and 1024 partitions: pairs 1.31, 1.25, 1.41 ms, of 8 bytes each key
+	// and value 2.81, 3.11, 3.14 (H100).
 	partitionRows     = 512 << 10
 	partitionRowsPair = 256 << 10
 	// partitionRowsMin is how many it has at least, where the number is chosen.

@@ -141,10 +141,11 @@ func (s *cudaStream) Copy(c Copy) error {
 	return s.check(status, "%d B, %s", n, direction)
 }
 
-// CopyBatch enqueues the copies of pinned memory in one crossing into C; copies of ordinary memory wait one by one.
+// CopyBatch enqueues the copies of pinned memory in one crossing into C; copies of ordinary memory
+// wait one by one.
 //
-// Each copy is a call of the driver. Its batched call, cuMemcpyBatchAsync, is not used: with 1,000 copies and more it
-// has crashed and lost data (driver 580.159.04), and it was no faster here.
+// Each copy is a call of the driver. Its batched call, cuMemcpyBatchAsync, is not used: with 1,000
+// copies and more it has crashed and lost data (driver 580.159.04), and it was no faster here.
 func (s *cudaStream) CopyBatch(copies []Copy) error {
 	total := int64(0)
 	for _, c := range copies {

@@ -91,8 +91,9 @@ type Copy struct {
 	Out    bool // from the device to the host
 }
 
-// Stream orders work on a device. Methods enqueue and return; memory that is passed in belongs to the
-// stream until an event recorded after the call completes. One goroutine at a time uses a stream.
+// Stream orders work on a device. Methods enqueue and return; memory that is passed in belongs to
+// the stream until an event recorded after the call completes. One goroutine at a time uses a
+// stream.
 //
 // An error of asynchronous work arrives at the next Wait of one of the stream's events.
 type Stream interface {

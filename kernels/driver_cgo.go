@@ -28,7 +28,8 @@ type driver struct {
 	devices int
 }
 
-// systemDriver loads the machine's driver once, if the program has machine code for it. It is never unloaded.
+// systemDriver loads the machine's driver once, if the program has machine code for it. It is never
+// unloaded.
 var systemDriver = sync.OnceValues(func() (*driver, error) {
 	if cubin.Archives == nil {
 		return nil, errNoCode
@@ -107,8 +108,8 @@ func (d *driver) info(ordinal int) (Info, error) {
 	return info, nil
 }
 
-// modeProhibited is the compute mode that keeps all processes out. An exclusive mode shows only when
-// the device is opened: the process that came first has it.
+// modeProhibited is the compute mode that keeps all processes out. An exclusive mode shows only
+// when the device is opened: the process that came first has it.
 const modeProhibited = 2
 
 // capabilityMin is the least compute capability that the embedded kernels are built for.
@@ -124,8 +125,8 @@ func stateOf(capability, mode int) string {
 	return ""
 }
 
-// Devices lists the devices that the driver sees. Without a device, or without a driver, the error is
-// ErrNoDevice and says why.
+// Devices lists the devices that the driver sees. Without a device, or without a driver, the error
+// is ErrNoDevice and says why.
 func Devices() ([]Info, error) {
 	d, err := systemDriver()
 	if err != nil {

@@ -219,8 +219,8 @@ func TestDriverWork(t *testing.T) {
 	}
 }
 
-// Would catch copies from and to memory that another device has pinned, each of which waits as one of ordinary memory
-// does.
+// Would catch copies from and to memory that another device has pinned, each of which waits as one
+// of ordinary memory does.
 func TestDriverPinnedByOther(t *testing.T) {
 	t.Setenv("FAKE_CUDA_DEVICES", "2")
 	driver, err := loadDriver(buildFake(t))
@@ -264,7 +264,8 @@ func TestDriverPinnedByOther(t *testing.T) {
 	}
 }
 
-// Every call of the driver fails once: its error comes back with its name and code, and nothing panics.
+// Every call of the driver fails once: its error comes back with its name and code, and nothing
+// panics.
 func TestDriverFailures(t *testing.T) {
 	useImage(t)
 	path := buildFake(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/mpga/mpga/internal/cubin"
 )
 
-// machines are the compute capabilities that there is machine code for; a device of a newer capability
-// compiles the PTX of ptxCapability when a kernel is first used.
+// machines are the compute capabilities that there is machine code for; a device of a newer
+// capability compiles the PTX of ptxCapability when a kernel is first used.
 var machines = []int{75, 80, 86, 89, 90, 100, 120}
 
 const ptxCapability = 75
@@ -98,8 +98,8 @@ func isOf(kernel, source string) bool {
 	return ok && (rest == "" || strings.HasPrefix(rest, "_"))
 }
 
-// imageTarget names the machine code for a device: for its own capability, or for a lesser capability of the
-// same generation, whose code runs on all later capabilities of that generation.
+// imageTarget names the machine code for a device: for its own capability, or for a lesser
+// capability of the same generation, whose code runs on all later capabilities of that generation.
 func imageTarget(computeCapability int) string {
 	best := 0
 	for _, m := range machines {

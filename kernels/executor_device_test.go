@@ -6,7 +6,8 @@ import (
 	"github.com/mpga/mpga/kernels/cpurun"
 )
 
-// OpenExecutorDevice returns a device whose kernels run on the CPU. Work is done when it is enqueued.
+// OpenExecutorDevice returns a device whose kernels run on the CPU. Work is done when it is
+// enqueued.
 func OpenExecutorDevice(t testing.TB, seed uint64) Device {
 	t.Helper()
 	return &executorDevice{openExecutor(t, seed, "*.cu")}

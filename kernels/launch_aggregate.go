@@ -11,8 +11,8 @@ type program struct {
 	isFar     bool // the upper halves of states lie in device memory
 }
 
-// far returns the version whose sums have their upper halves in device memory, which changes only where the
-// lower ones carry: half as many bytes a slot.
+// far returns the version whose sums have their upper halves in device memory, which changes only
+// where the lower ones carry: half as many bytes a slot.
 func (p program) far() program {
 	p.name += "_far"
 	p.slotBytes /= 2
@@ -48,8 +48,8 @@ type foldKind struct {
 	typ ColumnType // noColumn without one
 }
 
-// programFor returns the program for a shape: where there is a version for its folds, and keys have up to 8 bytes and
-// columns no NULLs, that version, and else the general program.
+// programFor returns the program for a shape: where there is a version for its folds, and keys have
+// up to 8 bytes and columns no NULLs, that version, and else the general program.
 func programFor(shape *Shape, valid *[ColumnsMax]uint64) program {
 	if shape.KeyBytes <= 8 {
 		for _, p := range programs {
@@ -97,8 +97,8 @@ func blockKeyBytes(shape *Shape) int {
 }
 
 // makeBlockTable fits a table into bytes of shared memory: of the slots that are wanted, and some
-// more for searches that begin late, or as many slots as there is room for; and with as many copies of the
-// states as there is room for, up to a copy for each lane of a warp.
+// more for searches that begin late, or as many slots as there is room for; and with as many copies
+// of the states as there is room for, up to a copy for each lane of a warp.
 func makeBlockTable(shape *Shape, p program, wanted int64, bytes int, copies bool) (t blockTable) {
 	fit := bytes/(blockKeyBytes(shape)+p.slotBytes) - 6
 	if !copies {
@@ -134,7 +134,8 @@ func (o *operation) useBlockTable(t blockTable) {
 	o.param.slots, o.param.homes, o.param.copiesBits = uint32(t.slots), uint32(t.homes), uint32(t.copiesBits)
 }
 
-// blockSharedBytes returns the shared memory that each of a number of blocks of a multiprocessor may use.
+// blockSharedBytes returns the shared memory that each of a number of blocks of a multiprocessor
+// may use.
 func blockSharedBytes(device Properties, blocks int) int {
 	return (device.SharedBytesMax+1024)/blocks - 3072 // of which the system and static variables take a part
 }
@@ -173,8 +174,9 @@ func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, 
 	return o.end("aggregation of %d rows", rows.Count)
 }
 
-// aggregateShared: one table per block, with as many blocks as have room for four slots a group, and
-// a few hundred slots in any case: where groups are few, two groups of one slot would hold up most rows.
+// aggregateShared: one table per block, with as many blocks as have room for four slots a group,
+// and a few hundred slots in any case: where groups are few, two groups of one slot would hold up
+// most rows.
 func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, at uint64) {
 	p, _ := sharedProgram(shape, programFor(shape, &o.param.rows.valid), plan.Groups, device)
 	if shares := sharesFor(shape, p, plan.Groups, device); shares > 1 {
@@ -190,9 +192,10 @@ func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, 
 	o.compactTable()
 }
 
-// sharedProgram returns the program that KernelShared has for a number of groups, and for how many groups a block's
-// table has room: the far program where only that has room enough. 16,238 groups take 0.94 ms by
-// shares, and 0.67 far, or 0.86 where half of the rows carry; 6,158 take 0.38 and, far, 0.77 (H200).
+// sharedProgram returns the program that KernelShared has for a number of groups, and for how many
+// groups a block's table has room: the far program where only that has room enough. 16,238 groups
+// take 0.94 ms by shares, and 0.67 far, or 0.86 where half of the rows carry; 6,158 take 0.38 and,
+// far, 0.77 (H200).
 func sharedProgram(shape *Shape, p program, groups int64, device Properties) (program, int64) {
 	room := func(p program) int64 {
 		return sharedSlotsMax(shape, p, device) * int64(tuningFor(device).sharedPercent) / 100
@@ -203,8 +206,8 @@ func sharedProgram(shape *Shape, p program, groups int64, device Properties) (pr
 	return p, room(p)
 }
 
-// sharedLayout is how KernelShared uses its memory: scratch, which begins with the table in device memory, and
-// shared memory.
+// sharedLayout is how KernelShared uses its memory: scratch, which begins with the table in device
+// memory, and shared memory.
 type sharedLayout struct {
 	scratchLayout
 	far    int64
@@ -228,8 +231,8 @@ func layoutShared(shape *Shape, plan Plan, p program, device Properties) sharedL
 
 const sharedSlotsMin = 800
 
-// sharesFor returns how many blocks have a share each of the keys of their rows, so that a block's table
-// has room for its part of the groups.
+// sharesFor returns how many blocks have a share each of the keys of their rows, so that a block's
+// table has room for its part of the groups.
 func sharesFor(shape *Shape, p program, groups int64, device Properties) int {
 	tuned := tuningFor(device)
 	if p.name == "general" {
@@ -259,8 +262,9 @@ func blockThreads(shape *Shape, p program, device Properties, blocks int) int {
 	return min(1024, threads/blocks&^31)
 }
 
-// aggregateScattered: partitions, in one pass or two, then a table for each partition. Rows that are too
-// many for a block, or groups that are too many for its table, meet in a table in device memory.
+// aggregateScattered: partitions, in one pass or two, then a table for each partition. Rows that
+// are too many for a block, or groups that are too many for its table, meet in a table in device
+// memory.
 func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Properties, at uint64) {
 	l := layoutScattered(shape, plan, int64(o.param.rows.count), device)
 	p := programFor(shape, &o.param.rows.valid)
@@ -322,20 +326,21 @@ func (l *rowsLayout) rows(shape *Shape, at uint64, from *rowsParam, pairs bool) 
 	return p
 }
 
-// claimsPay reports whether groups have so few rows that these claim slots without a look (claims.cuh).
+// claimsPay reports whether groups have so few rows that these claim slots without a look
+// (claims.cuh).
 func claimsPay(shape *Shape, p program, groups, rows int64) bool {
 	return p.scattersPairs(shape) && rows < 4*groups
 }
 
-// claimGroupsMean is how many groups a partition has on average, at most, where rows claim slots: so few that
-// three blocks of a multiprocessor have tables for them.
+// claimGroupsMean is how many groups a partition has on average, at most, where rows claim slots:
+// so few that three blocks of a multiprocessor have tables for them.
 const claimGroupsMean = 3200
 
 // partitionTable returns how many blocks a multiprocessor has at work on partitions, their threads,
-// and their tables: of four slots a group, which keeps searches short, or two where most groups have
-// few rows, and tables are emptied and read as often as they are searched. Two blocks, or three where rows
-// claim slots, when their part of the shared memory has room enough: buckets of two keys of 8 bytes want more
-// room than buckets of four keys of 4 bytes.
+// and their tables: of four slots a group, which keeps searches short, or two where most groups
+// have few rows, and tables are emptied and read as often as they are searched. Two blocks, or
+// three where rows claim slots, when their part of the shared memory has room enough: buckets of
+// two keys of 8 bytes want more room than buckets of four keys of 4 bytes.
 func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Properties) (blocks, threads int, t blockTable) {
 	groups, slots := plan.Groups>>plan.RadixBits, int64(4)
 	if rows < 4*plan.Groups {

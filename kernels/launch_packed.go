@@ -28,8 +28,8 @@ const (
 	slotsPerCarry = 64
 )
 
-// Packs reports whether a table may have slots of one word: of a 4-byte key, and one count or one Sum64 of a
-// column of 4 bytes.
+// Packs reports whether a table may have slots of one word: of a 4-byte key, and one count or one
+// Sum64 of a column of 4 bytes.
 func (s *Shape) Packs() bool {
 	if s.KeyBytes != 4 || len(s.Folds) != 1 {
 		return false
@@ -38,16 +38,17 @@ func (s *Shape) Packs() bool {
 	return f.Other < 0 && (f.Op == Count || f.Op == Sum64 && s.Columns[f.Column].Bytes() == 4)
 }
 
-// PackedSlotsMin returns the least slots of a packed table that takes so many rows in all, at most 2^32. Of 2^s
-// slots, sums have s + 24 bits, and carries are of 2^(s+22) at least (packed.cuh): 2^r rows, of less than 2^32 each,
-// have no more than 2^(r+10-s), which is 2^s / slotsPerCarry or fewer.
+// PackedSlotsMin returns the least slots of a packed table that takes so many rows in all, at most
+// 2^32. Of 2^s slots, sums have s + 24 bits, and carries are of 2^(s+22) at least (packed.cuh): 2^r
+// rows, of less than 2^32 each, have no more than 2^(r+10-s), which is 2^s / slotsPerCarry or
+// fewer.
 func PackedSlotsMin(rows int64) int64 {
 	r := bits.Len64(uint64(max(rows, 1) - 1))
 	return max(int64(1)<<((r+10+bits.Len(slotsPerCarry-1)+1)/2), packedSlotsLeast)
 }
 
-// PackedLayout is how the memory of a packed table is divided: a header of 128 bytes, carries of 16, and buckets of
-// four slots of 8, whose sums begin at a bit.
+// PackedLayout is how the memory of a packed table is divided: a header of 128 bytes, carries of
+// 16, and buckets of four slots of 8, whose sums begin at a bit.
 type PackedLayout struct {
 	Buckets, Carries int64
 	Shift            int
@@ -63,7 +64,8 @@ func NewPackedLayout(slots int64) PackedLayout {
 	}
 }
 
-// PackedSlotsIn returns the most slots of a packed table whose memory is of so many bytes; 0, if none is.
+// PackedSlotsIn returns the most slots of a packed table whose memory is of so many bytes; 0, if
+// none is.
 func PackedSlotsIn(bytes int64) int64 {
 	// A bucket takes carryBytes / 16 beside its slots.
 	n := (bytes - packedHeaderBytes - 2*carryBytes) / (8*bucketSlots + carryBytes*bucketSlots/slotsPerCarry) * bucketSlots

@@ -32,9 +32,9 @@ func (q operators) Scatter(shape *Shape, rows *Rows, seed uint64, radixBits int,
 	return o.end("scatter of %d rows by %d bits", rows.Count, radixBits)
 }
 
-// countPartitions adds the launches that find where partitions begin; for two passes, also where the partitions of the
-// first pass, of firstBits, begin. Pairs: rows are pairs. The caller has set cursors, offsets and, if they are wanted,
-// items and tiles.
+// countPartitions adds the launches that find where partitions begin; for two passes, also where
+// the partitions of the first pass, of firstBits, begin. Pairs: rows are pairs. The caller has set
+// cursors, offsets and, if they are wanted, items and tiles.
 func (o *operation) countPartitions(shape *Shape, radixBits, firstBits int, pairs bool) {
 	if o.param.rows.count > math.MaxUint32 {
 		o.err = fmt.Errorf("%d rows: a scatter takes fewer than 2^32 rows", o.param.rows.count)
@@ -46,7 +46,8 @@ func (o *operation) countPartitions(shape *Shape, radixBits, firstBits int, pair
 	threads := scatterThreads(device, max(radixBits-firstBits, firstBits), pairs)
 	o.param.tileRows = uint32(threads * scatterRowsPerThread)
 	o.fill(o.param.cursors, 8<<radixBits, 0)
-	// As many blocks as have room for their counts, of which there are more to add up the more there are.
+	// As many blocks as have room for their counts, of which there are more to add up the more
+	// there are.
 	blocks := min(4, max(1, (device.SharedBytesMax+1024)/(4<<radixBits+1024)))
 	o.run("partition_index"+keySuffix(shape), o.share(o.sms*blocks), min(1024, 4*launchThreads/blocks), 4<<radixBits)
 	o.run("partition_offsets", int(ceilDiv(1<<radixBits, offsetsThreads)), offsetsThreads, 0)
@@ -79,14 +80,14 @@ func (o *operation) scatterPass(shape *Shape, kernel string) {
 // tilesMax is how many tiles the partitions of a first pass have at most.
 func tilesMax(rows, tileRows int64, firstBits int) int64 { return rows/tileRows + 1<<firstBits }
 
-// pairTileBits is log2 of the partitions up to which tiles of 8,192 pairs have runs long enough, of 32 rows, for
-// two blocks of a multiprocessor to be faster than one of twice the tile. Two passes of 7 bits each over 1e8 pairs
-// take 0.12 ms less, one of 10 bits 0.2 ms more; one of 8 bits over 1e8 rows in two columns of 8 bytes, 0.23
-// more (H200).
+// pairTileBits is log2 of the partitions up to which tiles of 8,192 pairs have runs long enough, of
+// 32 rows, for two blocks of a multiprocessor to be faster than one of twice the tile. Two passes
+// of 7 bits each over 1e8 pairs take 0.12 ms less, one of 10 bits 0.2 ms more; one of 8 bits over
+// 1e8 rows in two columns of 8 bytes, 0.23 more (H200).
 const pairTileBits = 8
 
-// scatterThreads returns the threads of a block that scatters: as many as there is shared memory for, or
-// half, for pairs and few partitions.
+// scatterThreads returns the threads of a block that scatters: as many as there is shared memory
+// for, or half, for pairs and few partitions.
 func scatterThreads(device Properties, digitBits int, pairs bool) int {
 	threads := 1024
 	if pairs && digitBits <= pairTileBits {
@@ -110,17 +111,18 @@ type scatteredLayout struct {
 	firstBits                                                 int
 }
 
-// rowsLayout is where a pass writes rows. Pairs of a key and a value begin where keys do, and end in
-// the column behind them.
+// rowsLayout is where a pass writes rows. Pairs of a key and a value begin where keys do, and end
+// in the column behind them.
 type rowsLayout struct {
 	keys           int64
 	columns, valid []int64
 }
 
-// A partition of more than twice the average rows is cut, or of a quarter more than that where an item is a
-// large share of a block's work, and no smaller one than rowsPerItemMin: of 1e8 rows with 1e6 groups of Zipf
-// distributions of 1 and 1.5, 1.23 and 1.11 ms instead of 1.38 and 1.35 (H200). Parts are of a quarter of the
-// average, since what makes a partition large is keys whose rows wait for each other.
+// A partition of more than twice the average rows is cut, or of a quarter more than that where an
+// item is a large share of a block's work, and no smaller one than rowsPerItemMin: of 1e8 rows with
+// 1e6 groups of Zipf distributions of 1 and 1.5, 1.23 and 1.11 ms instead of 1.38 and 1.35 (H200).
+// Parts are of a quarter of the average, since what makes a partition large is keys whose rows wait
+// for each other.
 const (
 	rowsPerItemMin = 1 << 15
 	rowsPerPartMin = 1 << 14

@@ -44,8 +44,8 @@ type sortLaunch struct {
 // errTooManyRows: rows are named by 32 bits.
 var errTooManyRows = errors.New("a kernel that lists rows takes fewer than 2^32")
 
-// sortedLayout is how the scratch of a sort of count rows is divided: two copies of the keys (of a wide key, of one
-// word) and of the rows' order, and 256 words a tile.
+// sortedLayout is how the scratch of a sort of count rows is divided: two copies of the keys (of a
+// wide key, of one word) and of the rows' order, and 256 words a tile.
 type sortedLayout struct {
 	scratchLayout
 	keys, order                   [2]int64

@@ -85,8 +85,8 @@ func TestAggregateFolds(t *testing.T) {
 	}
 }
 
-// Would catch blocks with shares of the keys that lose or double those of another share, and a slot that
-// many rows have whose copies are forgotten.
+// Would catch blocks with shares of the keys that lose or double those of another share, and a slot
+// that many rows have whose copies are forgotten.
 func TestAggregateShares(t *testing.T) {
 	e := openTables(t)
 	for _, keyBytes := range []int{4, 8} {
@@ -114,8 +114,8 @@ func TestAggregateFar(t *testing.T) {
 	}
 }
 
-// Would catch rows that claim slots and lose their way: of keys that many rows have, in a partition that is
-// cut, and of full tables.
+// Would catch rows that claim slots and lose their way: of keys that many rows have, in a partition
+// that is cut, and of full tables.
 func TestAggregateClaims(t *testing.T) {
 	e := openTables(t)
 	for name, key := range map[string]func(r *rand.Rand, row int) uint64{
@@ -132,8 +132,8 @@ func TestAggregateClaims(t *testing.T) {
 	}
 }
 
-// Would catch a scatter that loses rows of full tiles, or of tiles of the second of two passes. A small
-// device has small tiles; few keys make partitions of many.
+// Would catch a scatter that loses rows of full tiles, or of tiles of the second of two passes. A
+// small device has small tiles; few keys make partitions of many.
 func TestScatterTiles(t *testing.T) {
 	e := openTables(t)
 	e.sharedBytes = 48 << 10

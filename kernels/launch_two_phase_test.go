@@ -69,9 +69,10 @@ func TestTwoPhaseOverflow(t *testing.T) {
 	}
 }
 
-// The average probes of a row at a load factor must be no more than those of Wang, Shen, Lei, 2025, table 1,
-// which go from 1.66 to 2.13; linear probing's go from 5.64 to 53.56. All keys are different, so
-// that the load factor is what the table ends with. (Of linear probing a few rows may give up.)
+// The average probes of a row at a load factor must be no more than those of Wang, Shen, Lei, 2025,
+// table 1, which go from 1.66 to 2.13; linear probing's go from 5.64 to 53.56. All keys are
+// different, so that the load factor is what the table ends with. (Of linear probing a few rows may
+// give up.)
 func TestTwoPhaseProbes(t *testing.T) {
 	const slots = 20000
 	e := openExecutor(t, 7, "two_phase_*.cu", "table_*.cu")

@@ -5,8 +5,8 @@ import "errors"
 // linkRepeats is how often LinkSpeed copies: the fastest counts.
 const linkRepeats = 4
 
-// LinkSpeed measures how many bytes a second a copy of so many bytes from pinned memory to a device moves.
-// 16 MiB show what the link does; the device and the host must have room for them.
+// LinkSpeed measures how many bytes a second a copy of so many bytes from pinned memory to a device
+// moves. 16 MiB show what the link does; the device and the host must have room for them.
 func LinkSpeed(device Device, bytes int64) (bytesPerSecond float64, err error) {
 	host, err := device.AllocPinned(bytes)
 	if err != nil {
@@ -36,7 +36,8 @@ func LinkSpeed(device Device, bytes int64) (bytesPerSecond float64, err error) {
 	return float64(bytes) / (float64(max(least, 1)) / 1e9), nil
 }
 
-// Time returns how many nanoseconds the device took for work that is enqueued on a stream, and waits for its end.
+// Time returns how many nanoseconds the device took for work that is enqueued on a stream, and
+// waits for its end.
 func Time(s Stream, work func() error) (nanos int64, err error) {
 	begin, err := s.Record()
 	if err != nil {

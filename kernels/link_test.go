@@ -8,7 +8,8 @@ import (
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
-// Would catch a speed that is not the link's, and memory or streams that stay behind, also after any fault.
+// Would catch a speed that is not the link's, and memory or streams that stay behind, also after
+// any fault.
 func TestLinkSpeed(t *testing.T) {
 	const speed = 1e9
 	device, err := hostdevice.Open(hostdevice.Options{BytesPerSecond: speed})

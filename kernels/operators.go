@@ -28,8 +28,8 @@ const (
 	Sum128
 	// SumFloat: 1 word, a double.
 	SumFloat
-	// Min, Max: 1 word, of the column's type (sign- or zero-extended); NaN is the greatest, -0 is 0.
-	// A state without values is the identity: the greatest, or the least, of the type.
+	// Min, Max: 1 word, of the column's type (sign- or zero-extended); NaN is the greatest, -0 is
+	// 0. A state without values is the identity: the greatest, or the least, of the type.
 	Min
 	Max
 	// BitAnd, BitOr, BitXor: 1 word.
@@ -50,8 +50,8 @@ type Fold struct {
 	Other  int
 }
 
-// Limits of a launch, whatever the device, since the parameters of a kernel have no room for more. A
-// query beyond the limits runs on the CPU.
+// Limits of a launch, whatever the device, since the parameters of a kernel have no room for more.
+// A query beyond the limits runs on the CPU.
 const (
 	KeyBytesMax = 64
 	ColumnsMax  = 24
@@ -158,15 +158,15 @@ type Plan struct {
 	Groups    int64 // that the plan was made for
 	Slots     int64 // of the table in device memory
 	RadixBits int   // of KernelScattered: log2 of its partitions
-	// Seed of KernelScattered's hash. Rows that were scattered by a seed before must get another seed, or
-	// they are all of one partition.
+	// Seed of KernelScattered's hash. Rows that were scattered by a seed before must get another
+	// seed, or they are all of one partition.
 	Seed   uint64
 	Reason string
 }
 
 // Table is a hash table in device memory that takes rows launch after launch (section 4.2.2 of
-// Wang, Shen, Lei calls that feedback load). Memory is of TableBytes; Reset comes first. A table that
-// is sealed takes no more groups: rows of keys that it does not have are refused.
+// Wang, Shen, Lei calls that feedback load). Memory is of TableBytes; Reset comes first. A table
+// that is sealed takes no more groups: rows of keys that it does not have are refused.
 type Table struct {
 	Slots  int64
 	Memory Span
@@ -209,9 +209,9 @@ func (s *Shape) StateWords() int {
 }
 
 // Operators are the group-by work of a stream. Scratch is memory of at least the bytes that the
-// method of the same name at Plan or Shape asks for. Rows, groups, tables and scratch do not overlap,
-// and their spans begin at multiples of 16 bytes. Shapes, rows and groups are read before a method
-// returns; the memory that they name belongs to the stream.
+// method of the same name at Plan or Shape asks for. Rows, groups, tables and scratch do not
+// overlap, and their spans begin at multiples of 16 bytes. Shapes, rows and groups are read before
+// a method returns; the memory that they name belongs to the stream.
 type Operators interface {
 	// Sample adds the keys of rows to HyperLogLog registers, partition.SketchRegisters bytes that
 	// merge by maximum with the registers of the CPU.
@@ -231,10 +231,10 @@ type Operators interface {
 	// Insert aggregates rows into a table; rows that no slot takes go to overflow, in any order.
 	// Status counts all groups of the table, and this call's rows, overflow and probes.
 	Insert(shape *Shape, rows *Rows, table Table, overflow *Rows, status Span) error
-	// InsertGroups merges groups into a table that is not sealed; groups that no slot takes go to overflow, in any
-	// order. Status is as Insert's, of groups.
+	// InsertGroups merges groups into a table that is not sealed; groups that no slot takes go to
+	// overflow, in any order. Status is as Insert's, of groups.
 	InsertGroups(shape *Shape, in *Groups, count int64, table Table, overflow *Groups, status Span) error
-	// Compact writes the groups of the slots [first, end) of a table. The end table.Slots includes the groups that
-	// lie behind the slots.
+	// Compact writes the groups of the slots [first, end) of a table. The end table.Slots includes
+	// the groups that lie behind the slots.
 	Compact(shape *Shape, table Table, first, end int64, into *Groups) error
 }

@@ -10,8 +10,9 @@ type Options struct {
 	// Ordinal is the driver's number of the device, from 0.
 	Ordinal int
 
-	// MemoryLimit bounds the device memory that is allocated, in bytes. The default is the memory that is
-	// free when the device is opened, less a reserve of 1/32 and at least 256 MiB for the driver.
+	// MemoryLimit bounds the device memory that is allocated, in bytes. The default is the memory
+	// that is free when the device is opened, less a reserve of 1/32 and at least 256 MiB for the
+	// driver.
 	MemoryLimit int64
 
 	// PinnedLimit bounds the page-locked host memory, in bytes, pooled memory included.

@@ -16,8 +16,9 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Page-locked memory is slow to get: pages are cleared, and each is registered. Huge pages and several
-// threads that clear them make it ten times faster, and a pool keeps memory that is given back.
+// Page-locked memory is slow to get: pages are cleared, and each is registered. Huge pages and
+// several threads that clear them make it ten times faster, and a pool keeps memory that is given
+// back.
 const (
 	hugePageBytes = 2 << 20
 	pageBytes     = 4 << 10
@@ -25,8 +26,9 @@ const (
 	slabBytes     = 8 << 20  // that blocks below a huge page are cut from
 )
 
-// Blocks that a query asks for one by one, while all cores have other work, are pinned before they are asked
-// for, several at a time: a quarter of the blocks of a size that there are, so that little is pinned in vain.
+// Blocks that a query asks for one by one, while all cores have other work, are pinned before they
+// are asked for, several at a time: a quarter of the blocks of a size that there are, so that
+// little is pinned in vain.
 const (
 	aheadShare     = 4
 	aheadBlocksMax = 8
@@ -181,8 +183,8 @@ func (p *pinnedPool) growAhead(class int64) {
 	}
 }
 
-// pin maps and registers a region of a size that is counted against the limit. It returns a block of it; all
-// others are free.
+// pin maps and registers a region of a size that is counted against the limit. It returns a block
+// of it; all others are free.
 func (p *pinnedPool) pin(class, size int64) (*pinned, error) {
 	memory, err := mapHuge(size)
 	if err != nil {
@@ -242,8 +244,9 @@ func (p *pinnedPool) giveBack(size int64) {
 	p.mu.Unlock()
 }
 
-// release gives a region back to the system. A region that the driver does not unregister stays mapped: other memory
-// would get its addresses, which the driver still takes for the pages that were there. Requires: p.mu is held.
+// release gives a region back to the system. A region that the driver does not unregister stays
+// mapped: other memory would get its addresses, which the driver still takes for the pages that
+// were there. Requires: p.mu is held.
 func (p *pinnedPool) release(memory []byte) error {
 	allPinned.Lock()
 	allPinned.remove(memory)
@@ -255,8 +258,8 @@ func (p *pinnedPool) release(memory []byte) error {
 	return unmap(memory)
 }
 
-// unmapKnown gives the regions back that the driver did not unregister. Requires: the driver has released the device,
-// and with it all that it knew.
+// unmapKnown gives the regions back that the driver did not unregister. Requires: the driver has
+// released the device, and with it all that it knew.
 func (p *pinnedPool) unmapKnown() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// regions are pieces of memory, each mapped and registered at once, in the order of their addresses: a block, or a slab
-// of blocks.
+// regions are pieces of memory, each mapped and registered at once, in the order of their
+// addresses: a block, or a slab of blocks.
 type regions [][]byte
 
 // allPinned are the regions of all devices of the process: a region that a device has registered is

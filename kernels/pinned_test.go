@@ -120,8 +120,8 @@ func TestPinnedPool(t *testing.T) {
 	}
 }
 
-// Would catch memory that is pinned in vain: ahead of who asks there is at most a quarter of the blocks, none
-// where blocks are used again, and none beyond the limit.
+// Would catch memory that is pinned in vain: ahead of who asks there is at most a quarter of the
+// blocks, none where blocks are used again, and none beyond the limit.
 func TestPinnedAhead(t *testing.T) {
 	r := &registry{bytes: map[unsafe.Pointer]int64{}}
 	const block, limit = 8 << 20, 15 * 8 << 20
@@ -170,8 +170,8 @@ func TestPinnedAhead(t *testing.T) {
 	}
 }
 
-// Would catch memory that another device has pinned, and whose copies wait as those of ordinary memory do; and memory
-// that is taken for pinned when its device has given it back.
+// Would catch memory that another device has pinned, and whose copies wait as those of ordinary
+// memory do; and memory that is taken for pinned when its device has given it back.
 func TestPinnedByOther(t *testing.T) {
 	var mu sync.Mutex
 	var given [][]byte // back, all of it
@@ -238,8 +238,8 @@ func TestPinnedLimit(t *testing.T) {
 	}
 }
 
-// A region that the driver does not unregister stays mapped, and in the process, until the device is closed: would catch
-// memory whose addresses the driver still takes for those of other pages.
+// A region that the driver does not unregister stays mapped, and in the process, until the device
+// is closed: would catch memory whose addresses the driver still takes for those of other pages.
 func TestPinnedKnown(t *testing.T) {
 	r := registry{bytes: map[unsafe.Pointer]int64{}}
 	lost := errors.New("lost")

@@ -3,7 +3,8 @@ package kernels
 import "unsafe"
 
 // queue is what operators ask of a stream: kernels, fills and copies, in order, enqueued when they
-// are submitted. The driver's streams are queues, and so is the executor of package cpurun in tests.
+// are submitted. The driver's streams are queues, and so is the executor of package cpurun in
+// tests.
 type queue interface {
 	// launch adds a kernel, whose one parameter is a struct of argBytes at arg, copied here.
 	launch(kernel string, grid, block, sharedBytes int, arg unsafe.Pointer, argBytes uintptr) error

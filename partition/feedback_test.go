@@ -110,8 +110,9 @@ func TestForetoldGroups(t *testing.T) {
 	}
 }
 
-// TestFeedbackEnds proves P4: whatever groups the loads turn out to have, feeding ends, takes no more rows than a table
-// at LFMax has room for but for a single one, and stops early only above LFMin.
+// TestFeedbackEnds proves P4: whatever groups the loads turn out to have, feeding ends, takes no
+// more rows than a table at LFMax has room for but for a single one, and stops early only above
+// LFMin.
 func TestFeedbackEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := Feedback{Slots: rapid.Int64Range(1, 500).Draw(t, "slots")}

@@ -125,8 +125,8 @@ func TestHashKeysAgree(t *testing.T) {
 	}
 }
 
-// TestMixVectors would catch words that a vector mixes differently than Mix64 does, that it misses at
-// an end, or that it writes beyond one; in place and not.
+// TestMixVectors would catch words that a vector mixes differently than Mix64 does, that it misses
+// at an end, or that it writes beyond one; in place and not.
 func TestMixVectors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := range 70 {

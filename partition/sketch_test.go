@@ -119,7 +119,8 @@ func TestEstimateOfExtremes(t *testing.T) {
 	}
 }
 
-// A sketch may come from a damaged file. Would catch a rank that none has, and that is taken for an index.
+// A sketch may come from a damaged file. Would catch a rank that none has, and that is taken for an
+// index.
 func TestEstimateOfDamaged(t *testing.T) {
 	registers := slices.Repeat([]uint8{math.MaxUint8}, SketchRegisters)
 	full := slices.Repeat([]uint8{rankBits + 1}, SketchRegisters)

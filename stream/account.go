@@ -53,7 +53,8 @@ func (a *account) endInput(r *Run) {
 	a.ended = true
 }
 
-// note notes n keys that are emitted, or that the CPU gets: before the end of the input, it may get any.
+// note notes n keys that are emitted, or that the CPU gets: before the end of the input, it may get
+// any.
 func (a *account) note(keys []byte, n, keyBytes int, emitted bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

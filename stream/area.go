@@ -172,8 +172,8 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	return groups, err
 }
 
-// expect returns the groups that rows of some partitions may have: by the partitions that were aggregated before, and,
-// until then, by the estimate for all rows.
+// expect returns the groups that rows of some partitions may have: by the partitions that were
+// aggregated before, and, until then, by the estimate for all rows.
 func (r *Run) expect(rows int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,14 +196,16 @@ func (a *area) copyOut(n int64, work, after func() error) (*Groups, error) {
 	return a.device.groupsOut(&a.layout.groups, a.groupsAt(), n, a.stream, work, after)
 }
 
-// feedSlots returns the slots of the table of a feedback load: the table has the memory of the scratch, but for the
-// status, and no more slots than there is room for groups when it is compacted.
+// feedSlots returns the slots of the table of a feedback load: the table has the memory of the
+// scratch, but for the status, and no more slots than there is room for groups when it is
+// compacted.
 func (a *area) feedSlots() int64 {
 	s := &a.device.run.opt.Shape
 	return min(max(slotsIn(s, align(a.layout.scratch)-align(statusBytes)), 1), a.layout.groups.capacity)
 }
 
-// half is the layout of half as many rows, so that the memory of the area's rows takes two such layouts.
+// half is the layout of half as many rows, so that the memory of the area's rows takes two such
+// layouts.
 func (a *area) half() layout {
 	o := &a.device.run.opt
 	half := newLayout(&o.Shape, o.Nullable, a.layout.rows.capacity/2)
@@ -213,8 +215,8 @@ func (a *area) half() layout {
 	return half
 }
 
-// feed loads the rows of a set into a table, load by load (section 4.2.2). When the table is full, the CPU gets
-// its groups and the rows that are left, and feed returns nil.
+// feed loads the rows of a set into a table, load by load (section 4.2.2). When the table is full,
+// the CPU gets its groups and the rows that are left, and feed returns nil.
 func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	d := a.device
 	r, o := d.run, &d.run.opt

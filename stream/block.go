@@ -7,8 +7,8 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// block is the rows of a tile by partition: on the device, or in the host. Bitmaps are always in the
-// host, which puts their pieces together bit by bit.
+// block is the rows of a tile by partition: on the device, or in the host. Bitmaps are always in
+// the host, which puts their pieces together bit by bit.
 type block struct {
 	device  *device
 	layout  layout // of exactly the block's rows
@@ -20,8 +20,8 @@ type block struct {
 	pinned  kernels.Pinned // holds host; nil where host is empty
 }
 
-// newBlock takes memory for a block that waits for the second phase: on the device while there is room.
-// Requires: the device's lock is held.
+// newBlock takes memory for a block that waits for the second phase: on the device while there is
+// room. Requires: the device's lock is held.
 func (d *device) newBlock(rows int64, radix int) (*block, error) {
 	r := d.run
 	n := newLayout(&r.opt.Shape, r.opt.Nullable, rows).bytes
@@ -42,8 +42,8 @@ func (d *device) newBlock(rows int64, radix int) (*block, error) {
 	return b, nil
 }
 
-// makeBlock takes memory for a block, on the device if the block is to stay there and there is room. Requires: the
-// device's lock is held.
+// makeBlock takes memory for a block, on the device if the block is to stay there and there is
+// room. Requires: the device's lock is held.
 func (d *device) makeBlock(rows int64, radix int, keep bool) (*block, error) {
 	b := &block{device: d, layout: newLayout(&d.run.opt.Shape, d.run.opt.Nullable, rows), rows: rows, offsets: make([]int64, 1<<radix+1)}
 	n := b.layout.bytes
@@ -105,8 +105,8 @@ func (b *block) valid(column int) []uint32 {
 	return wordsOf[uint32](b.host[at-b.bitmaps:][:bitmapBytes(b.rows)])
 }
 
-// abandon lets the streams have the block's host memory until they are closed: after an error a stream may still write
-// it.
+// abandon lets the streams have the block's host memory until they are closed: after an error a
+// stream may still write it.
 func (b *block) abandon() {
 	b.device.mu.Lock()
 	defer b.device.mu.Unlock()

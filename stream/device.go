@@ -50,7 +50,8 @@ type device struct {
 	spans   [lanes][]span
 }
 
-// The memory of a device is shared out in these parts: the ring, and beside it what the route needs.
+// The memory of a device is shared out in these parts: the ring, and beside it what the route
+// needs.
 const (
 	ringShare  = 8 // of the memory is the ring's input; as much again takes what tiles write
 	ringPinned = 4 // of the pinned memory is the ring's, at most
@@ -172,12 +173,13 @@ func (d *device) finish(s *guardedStream) error {
 	return errors.Join(e.Wait(), e.Close())
 }
 
-// sketchErrorPart: two standard errors of a sketch, of 1.04 / 2^7 each, are this part of its estimate.
+// sketchErrorPart: two standard errors of a sketch, of 1.04 / 2^7 each, are this part of its
+// estimate.
 const sketchErrorPart = 61
 
-// sample returns the number of distinct keys of a tile, and two standard errors more: too few partitions
-// cost more than too many. A sketch estimates it, but where few keys come twice, since the number of rows then lies
-// within the error of the sketch.
+// sample returns the number of distinct keys of a tile, and two standard errors more: too few
+// partitions cost more than too many. A sketch estimates it, but where few keys come twice, since
+// the number of rows then lies within the error of the sketch.
 func (d *device) sample(t *Tile) (distinct int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -347,7 +349,8 @@ func (d *device) send(t *Tile, route Route) error {
 	return err
 }
 
-// wrapDevice makes an error an ErrDevice, unless it came from Options.TakeRows, TakeStates or Parts, or from emit.
+// wrapDevice makes an error an ErrDevice, unless it came from Options.TakeRows, TakeStates or
+// Parts, or from emit.
 func wrapDevice(err error) error {
 	var taken *takeError
 	if errors.As(err, &taken) {
@@ -368,8 +371,9 @@ func taken(err error) error {
 	return &takeError{err}
 }
 
-// awaitRoute waits until the buffers of the present route are there, or no tile is under way. It returns the route
-// when the wait has ended: a route that was left does not come back, and has no buffers. Requires: d.mu is held.
+// awaitRoute waits until the buffers of the present route are there, or no tile is under way. It
+// returns the route when the wait has ended: a route that was left does not come back, and has no
+// buffers. Requires: d.mu is held.
 func (d *device) awaitRoute() (route Route, groups int64) {
 	for {
 		if route, groups = d.run.Route(); d.ready && d.table != nil {
@@ -382,8 +386,8 @@ func (d *device) awaitRoute() (route Route, groups int64) {
 	}
 }
 
-// enter gets the buffers of a route that awaitRoute has returned, after the buffers of the route before are given back.
-// Requires: d.mu is held, which it may let go in between.
+// enter gets the buffers of a route that awaitRoute has returned, after the buffers of the route
+// before are given back. Requires: d.mu is held, which it may let go in between.
 func (d *device) enter(route Route, groups int64) (err error) {
 	if err := context.Cause(d.run.ctx); err != nil || d.ready && d.route == route {
 		return err
@@ -396,8 +400,8 @@ func (d *device) enter(route Route, groups int64) (err error) {
 	return err
 }
 
-// change gives back the buffers of the route before, and gets the buffers of another. Requires: d.mu is held, which it
-// may let go in between.
+// change gives back the buffers of the route before, and gets the buffers of another. Requires:
+// d.mu is held, which it may let go in between.
 func (d *device) change(route Route, groups int64) error {
 	if err := d.leave(); err != nil {
 		return err

@@ -15,15 +15,16 @@
 // Tiles go through a ring: while one is copied in, others are aggregated and copied out, each on a
 // stream of its own. Nothing is allocated per tile but the blocks that stay.
 //
-//   - M1 (once): every row submitted is in groups that were emitted or given to Options.TakeStates, or
-//     was given to Options.TakeRows or Options.Parts.
-//   - M2 (disjoint): a key is emitted once. Rows and groups that Options.TakeRows and TakeStates took before the
-//     input ended are to be merged with the emitted groups of their partitions; a key that they take later is
-//     not emitted.
-//   - M3 (ways out): an error of a device is ErrDevice, and the run then useless; groups that were emitted
-//     stay true.
-//   - M4 (budget): a device's memory stays within the limit; pinned memory within the limit that the device
-//     was opened with.
+//   - M1 (once): every row submitted is in groups that were emitted or given to Options.TakeStates,
+//     or was given to Options.TakeRows or Options.Parts.
+//   - M2 (disjoint): a key is emitted once. Rows and groups that Options.TakeRows and TakeStates
+//     took before the input ended are to be merged with the emitted groups of their partitions; a
+//     key that they take later is not emitted.
+//   - M3 (ways out): an error of a device is ErrDevice, and the run then useless; groups that were
+//     emitted stay true.
+//   - M4 (budget): a device's memory stays within the limit; pinned memory within the limit that
+//     the device was opened with.
 //
-// The package knows rows in columns and groups in columns; other packages know queries, types and files.
+// The package knows rows in columns and groups in columns; other packages know queries, types and
+// files.
 package stream

@@ -14,7 +14,8 @@ type Forecast struct {
 	Partitions int // 0 where rows are not scattered
 }
 
-// Foretell says what a run would do with rows of Options.Groups groups, and takes no memory of a device.
+// Foretell says what a run would do with rows of Options.Groups groups, and takes no memory of a
+// device.
 func Foretell(opt Options) (Forecast, error) {
 	opt.EnsureDefaults()
 	r := &Run{opt: opt}

@@ -11,8 +11,8 @@ import (
 // groupsRoom is how many times the estimate of its groups a tile has room for.
 const groupsRoom = 4
 
-// tileGroups returns the most groups of a tile that RouteAggregate has room for: the host memory of a
-// tile takes them.
+// tileGroups returns the most groups of a tile that RouteAggregate has room for: the host memory of
+// a tile takes them.
 func (d *device) tileGroups(estimate int64) int64 {
 	shape := &d.run.opt.Shape
 	most := min(max(groupsRoom*estimate, tileRowsMin), d.layout.bytes/groupBytes(shape), d.layout.capacity)
@@ -28,8 +28,8 @@ func (d *device) enterAggregate(estimate int64) error {
 	return d.enterTiles(groups.bytes, plan.AggregateScratch(shape, d.layout.capacity, d.props))
 }
 
-// sendAggregate aggregates a tile; few groups leave the device. A tile that has more is the CPU's, and
-// the run goes on to another route. Requires: the device's lock is held.
+// sendAggregate aggregates a tile; few groups leave the device. A tile that has more is the CPU's,
+// and the run goes on to another route. Requires: the device's lock is held.
 func (t *Tile) sendAggregate() (end func() error, err error) {
 	d := t.device
 	r, shape := d.run, &d.run.opt.Shape
@@ -92,8 +92,8 @@ func (d *device) enterTiles(output, scratch int64) error {
 	return nil
 }
 
-// sendInsert loads a tile into the table: one round of feedback loading. Requires: the device's lock is
-// held, and the table has room.
+// sendInsert loads a tile into the table: one round of feedback loading. Requires: the device's
+// lock is held, and the table has room.
 func (t *Tile) sendInsert() (end func() error, err error) {
 	d := t.device
 	rows, overflow := t.rows(), d.layout.rows(t.output, 0, int64(t.Rows))
@@ -113,8 +113,8 @@ func (t *Tile) statusOut(at kernels.Span) kernels.Copy {
 
 func (t *Tile) status() kernels.GroupsStatus { return kernels.StatusOf(t.tail()) }
 
-// inserted notes the result of a load. Rows that the table has refused are scattered, by way of a buffer that
-// is free.
+// inserted notes the result of a load. Rows that the table has refused are scattered, by way of a
+// buffer that is free.
 func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
 	d, tab, s := t.device, t.device.table, t.status()
 	d.mu.Lock()
@@ -154,8 +154,9 @@ func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
 
 func noCopy() error { return nil }
 
-// sendHybrid scatters a tile. Rows of the table's partitions come first: the host must know how many they are before
-// they are inserted and the other rows leave. Requires: the device's lock is held.
+// sendHybrid scatters a tile. Rows of the table's partitions come first: the host must know how
+// many they are before they are inserted and the other rows leave. Requires: the device's lock is
+// held.
 func (t *Tile) sendHybrid() (end func() error, err error) {
 	d := t.device
 	resident, radix := d.run.Resident()
@@ -169,8 +170,8 @@ func (t *Tile) sendHybrid() (end func() error, err error) {
 	return func() error { return t.split(resident, loading) }, err
 }
 
-// split inserts the first rows of a scattered tile into the table, and takes the others to a block. Where pinned
-// memory has no room for a block, the tile is the CPU's.
+// split inserts the first rows of a scattered tile into the table, and takes the others to a block.
+// Where pinned memory has no room for a block, the tile is the CPU's.
 func (t *Tile) split(partitions int, loading int64) error {
 	d := t.device
 	offsets := wordsOf[uint64](t.offsets(d.run.RadixBits()))
@@ -229,8 +230,8 @@ func (d *device) newGroups(n int64) *Groups {
 	return g
 }
 
-// orphan remembers pinned memory that a stream may still use, until the streams are closed. Requires:
-// the device's lock is held.
+// orphan remembers pinned memory that a stream may still use, until the streams are closed.
+// Requires: the device's lock is held.
 func (d *device) orphan(p kernels.Pinned) {
 	if p != nil {
 		d.orphans = append(d.orphans, p)
@@ -249,7 +250,8 @@ func (d *device) unlocked(f func() error) error {
 	return f()
 }
 
-// hostMemory returns pinned memory, or ordinary memory and nil where there is no more pinned memory.
+// hostMemory returns pinned memory, or ordinary memory and nil where there is no more pinned
+// memory.
 func (d *device) hostMemory(n int64) ([]byte, kernels.Pinned) {
 	if p, err := d.guard.allocPinned(n); err == nil {
 		return p.Bytes(), p
@@ -258,7 +260,8 @@ func (d *device) hostMemory(n int64) ([]byte, kernels.Pinned) {
 	return make([]byte, n), nil
 }
 
-// sendPartition scatters a tile, whose rows come back to the tile's own memory. Requires: the device's lock is held.
+// sendPartition scatters a tile, whose rows come back to the tile's own memory. Requires: the
+// device's lock is held.
 func (t *Tile) sendPartition() (end func() error, err error) {
 	d := t.device
 	radix := d.run.RadixBits()
@@ -328,15 +331,16 @@ func (r *Run) Resident() (partitions, radix int) {
 	return r.resident, r.radix
 }
 
-// RadixBits returns how many of the highest bits of a hash name a partition; 0 before rows are scattered.
+// RadixBits returns how many of the highest bits of a hash name a partition; 0 before rows are
+// scattered.
 func (r *Run) RadixBits() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.radix
 }
 
-// sendScatter scatters a tile; where pinned memory has no room, its rows are the CPU's. Requires: the device's
-// lock is held.
+// sendScatter scatters a tile; where pinned memory has no room, its rows are the CPU's. Requires:
+// the device's lock is held.
 func (t *Tile) sendScatter() (end func() error, err error) {
 	rows := t.rows()
 	end, err = t.scatter(t.copyIn, &rows, t.output)
@@ -347,9 +351,9 @@ func (t *Tile) sendScatter() (end func() error, err error) {
 	return end, err
 }
 
-// scatter scatters rows to a block, which stays on the device while there is room, or goes to pinned memory by
-// way of a buffer as large as the rows. Where pinned memory has no room either, scatter only returns
-// kernels.ErrPinnedLimit. Requires: the device's lock is held.
+// scatter scatters rows to a block, which stays on the device while there is room, or goes to
+// pinned memory by way of a buffer as large as the rows. Where pinned memory has no room either,
+// scatter only returns kernels.ErrPinnedLimit. Requires: the device's lock is held.
 func (t *Tile) scatter(copyIn func() error, rows *kernels.Rows, by kernels.Buffer) (end func() error, err error) {
 	d := t.device
 	r := d.run

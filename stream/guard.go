@@ -13,13 +13,15 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// guard calls the driver of a device, and waits no longer than a timeout for each call. A device that does not answer
-// is not called again until it does: calls fail with ErrTimeout, and whatever is given back waits.
+// guard calls the driver of a device, and waits no longer than a timeout for each call. A device
+// that does not answer is not called again until it does: calls fail with ErrTimeout, and whatever
+// is given back waits.
 //
 //   - G1 (patience): no call takes longer than the timeout, whatever the driver does.
-//   - G2 (no leaks): what a call makes after nobody waits for it any more is given back, and memory only after all
-//     work of the device's streams has ended.
-//   - G3 (apart): a call that nobody waits for any more reads only what it was given, and writes only what it returns.
+//   - G2 (no leaks): what a call makes after nobody waits for it any more is given back, and memory
+//     only after all work of the device's streams has ended.
+//   - G3 (apart): a call that nobody waits for any more reads only what it was given, and writes
+//     only what it returns.
 type guard struct {
 	device  kernels.Device
 	number  int
@@ -45,8 +47,8 @@ func (g *guard) timedOut() error {
 	return errorf("device %d: no answer for %v: %w", g.number, g.timeout, ErrTimeout)
 }
 
-// call makes a call of the driver, unless the device does not answer: then made is false. drop gives back what the call
-// returns when nobody waits for the call any more.
+// call makes a call of the driver, unless the device does not answer: then made is false. drop
+// gives back what the call returns when nobody waits for the call any more.
 func call[T any](g *guard, f func() (T, error), drop func(T) error) (v T, made bool, err error) {
 	if g.silent() {
 		return v, false, g.timedOut()
@@ -175,8 +177,8 @@ func (g *guard) newStream() (*guardedStream, error) {
 	return guarded, nil
 }
 
-// guardedPinned, guardedStream and guardedEvent are pinned memory, a stream and an event of a device, which call its
-// driver by way of its guard.
+// guardedPinned, guardedStream and guardedEvent are pinned memory, a stream and an event of a
+// device, which call its driver by way of its guard.
 type (
 	guardedPinned struct {
 		kernels.Pinned
@@ -252,16 +254,18 @@ func (e *guardedEvent) Close() error {
 	return e.guard.free(e.of.Close)
 }
 
-// batch is calls of a stream that are made as one: a goroutine and a timer for each of thousands of short calls cost
-// more than the calls do. A goroutine that has not waited for the batch touches nothing of it.
+// batch is calls of a stream that are made as one: a goroutine and a timer for each of thousands of
+// short calls cost more than the calls do. A goroutine that has not waited for the batch touches
+// nothing of it.
 type batch struct {
 	calls  []func(made []kernels.Event) error
 	events []*guardedEvent // that the calls record
 	drops  []kernels.Event // closed after the calls, also after an error
 }
 
-// together gathers the calls of the stream in f, which succeed while they are gathered, and then makes them, up to the
-// first call that fails. Events that were recorded until then are there afterwards.
+// together gathers the calls of the stream in f, which succeed while they are gathered, and then
+// makes them, up to the first call that fails. Events that were recorded until then are there
+// afterwards.
 func (s *guardedStream) together(f func() error) error {
 	b := &batch{}
 	s.batch = b

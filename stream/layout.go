@@ -110,7 +110,8 @@ func (l *layout) copies(b kernels.Buffer, at int64, host []byte, n int64, out bo
 	return copies
 }
 
-// groupLayout is where the columns of groups lie in a block of memory: status, keys, states by fold.
+// groupLayout is where the columns of groups lie in a block of memory: status, keys, states by
+// fold.
 type groupLayout struct {
 	shape    *kernels.Shape
 	capacity int64
@@ -173,8 +174,8 @@ func hostGroups(shape *kernels.Shape, host []byte, n int64) *Groups {
 	return g
 }
 
-// copies returns the copies of n groups of a block of device memory, from the first on, to groups of the host from row
-// on, or back.
+// copies returns the copies of n groups of a block of device memory, from the first on, to groups
+// of the host from row on, or back.
 func (l *groupLayout) copies(block kernels.Span, first int64, g *Groups, row, n int64, out bool) []kernels.Copy {
 	copy := func(offset int64, host []byte, bytes int64) kernels.Copy {
 		return kernels.Copy{Device: block.At(offset + first*bytes), Host: host[row*bytes : (row+n)*bytes], Out: out}
@@ -192,15 +193,15 @@ type Groups struct {
 	Keys   []byte   // Count * Shape.KeyBytes
 	States [][]byte // of each fold: Count * its words * 8
 
-	// Partitions are the partitions of which these are all groups; nil when they are the groups of all
-	// partitions.
+	// Partitions are the partitions of which these are all groups; nil when they are the groups of
+	// all partitions.
 	Partitions []int
 
 	// Rows is how many rows of Partitions were aggregated to the groups; 0 where Partitions is nil.
 	Rows int64
 
-	// Parts is set where the groups of Partitions are emitted in several Groups: all of these have the same
-	// pointer, to how many they are. It is nil otherwise.
+	// Parts is set where the groups of Partitions are emitted in several Groups: all of these have
+	// the same pointer, to how many they are. It is nil otherwise.
 	Parts *int
 
 	pinned kernels.Pinned

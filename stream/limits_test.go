@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// Far more groups than were expected must only cost time: plans are made again, and tables that are too small leave the
-// rest to the CPU.
+// Far more groups than were expected must only cost time: plans are made again, and tables that are
+// too small leave the rest to the CPU.
 func TestTooFewGroupsExpected(t *testing.T) {
 	for _, c := range []struct {
 		name         string

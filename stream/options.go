@@ -27,12 +27,14 @@ type Options struct {
 	// Seed of the hash whose highest bits name a partition.
 	Seed uint64
 
-	// TakeRows and TakeStates take what the CPU is to finish: rows that there is no room for, and groups whose
-	// keys may come again. They keep no memory of them, and are called by several goroutines at once.
+	// TakeRows and TakeStates take what the CPU is to finish: rows that there is no room for, and
+	// groups whose keys may come again. They keep no memory of them, and are called by several
+	// goroutines at once.
 	TakeRows   func(context.Context, *Tile) error
 	TakeStates func(context.Context, *Groups) error
 
-	// Parts, if it is set, makes all rows leave the device by partition, without folds. The default, nil, does not.
+	// Parts, if it is set, makes all rows leave the device by partition, without folds. The
+	// default, nil, does not.
 	Parts *Parts
 
 	// MemoryLimit bounds each device's memory, in bytes. The default is the memory that is free.
@@ -61,7 +63,8 @@ type Options struct {
 	// and the memory.
 	RadixBits int
 
-	// Timeout is how long a device may take for a piece of work, or its driver for a call. The default is a minute.
+	// Timeout is how long a device may take for a piece of work, or its driver for a call. The
+	// default is a minute.
 	Timeout time.Duration
 
 	// Trace takes the spans of a device's work, by the device's clock, which is set by the host's
@@ -77,11 +80,12 @@ func (o *Options) feedback(slots int64) partition.Feedback {
 
 // Parts takes the rows of RoutePartition.
 type Parts struct {
-	// Radix returns how many of the highest bits of a hash, radixBitsMax at most, name a partition, for so many groups.
+	// Radix returns how many of the highest bits of a hash, radixBitsMax at most, name a partition,
+	// for so many groups.
 	Radix func(groups int64) int
 
-	// Take takes the rows of a tile: partition p has the rows from offsets[p] to offsets[p+1]. It keeps no memory of
-	// them, and is called by several goroutines at once.
+	// Take takes the rows of a tile: partition p has the rows from offsets[p] to offsets[p+1]. It
+	// keeps no memory of them, and is called by several goroutines at once.
 	Take func(ctx context.Context, t *Tile, offsets []uint64) error
 }
 
@@ -95,7 +99,8 @@ const (
 	radixBitsMax   = 11 // of the hash bits that name a partition
 )
 
-// EnsureDefaults fills the fields that are zero, but for MemoryLimit and TileRows, which devices tell.
+// EnsureDefaults fills the fields that are zero, but for MemoryLimit and TileRows, which devices
+// tell.
 func (o *Options) EnsureDefaults() {
 	if o.Streams == 0 {
 		o.Streams = streamsDefault
@@ -154,7 +159,8 @@ func (e *deviceError) Error() string        { return e.cause.Error() }
 func (e *deviceError) Unwrap() error        { return e.cause }
 func (e *deviceError) Is(target error) bool { return target == ErrDevice }
 
-// failure makes an error of a device an ErrDevice, but not spawn.ErrInternal: the CPU must not hide a bug.
+// failure makes an error of a device an ErrDevice, but not spawn.ErrInternal: the CPU must not hide
+// a bug.
 func failure(err error) error {
 	if err == nil || errors.Is(err, spawn.ErrInternal) {
 		return err

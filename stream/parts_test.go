@@ -60,7 +60,8 @@ func (p *partsTaker) take(ctx context.Context, t *stream.Tile, offsets []uint64)
 	return p.answer.takeRows(p.keyBytes)(ctx, t)
 }
 
-// Every row comes back once, in its partition, whatever the keys, the devices and the sizes of tiles.
+// Every row comes back once, in its partition, whatever the keys, the devices and the sizes of
+// tiles.
 func TestParts(t *testing.T) {
 	for _, c := range []struct {
 		rows, keyBytes, devices, tileRows int

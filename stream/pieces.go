@@ -49,8 +49,9 @@ func (p *pieces) next() {
 	}
 }
 
-// load gathers n rows in a layout, with marks before and behind, and waits until they are there. Areas load one
-// after the other: areas that shared the link would then aggregate, and copy out, at one time, too.
+// load gathers n rows in a layout, with marks before and behind, and waits until they are there.
+// Areas load one after the other: areas that shared the link would then aggregate, and copy out, at
+// one time, too.
 func (a *area) load(in *pieces, n int64, l *layout) error {
 	a.device.loads.Lock()
 	defer a.device.loads.Unlock()
@@ -61,8 +62,8 @@ func (a *area) load(in *pieces, n int64, l *layout) error {
 	return a.marks[1].Wait()
 }
 
-// loadTo gathers n rows in a layout: pieces from the host in one batch of copies, pieces on the device
-// one by one. The host puts bitmaps together, where no stream reads them any more.
+// loadTo gathers n rows in a layout: pieces from the host in one batch of copies, pieces on the
+// device one by one. The host puts bitmaps together, where no stream reads them any more.
 func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 	d := a.device
 	var copies []kernels.Copy

@@ -12,13 +12,14 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// areas is how many partitions a device has at work at once: one is copied in while the groups of another
-// leave. Kernels take little time beside the copies, and fewer areas are larger, which makes larger pieces.
+// areas is how many partitions a device has at work at once: one is copied in while the groups of
+// another leave. Kernels take little time beside the copies, and fewer areas are larger, which
+// makes larger pieces.
 const areas = 2
 
-// Process is the partition-processing phase: it calls emit with all groups that Options.TakeStates does not
-// get, from several goroutines at once. emit releases the groups. Options.TakeRows and TakeStates have all that
-// they get of a partition before its groups are emitted.
+// Process is the partition-processing phase: it calls emit with all groups that Options.TakeStates
+// does not get, from several goroutines at once. emit releases the groups. Options.TakeRows and
+// TakeStates have all that they get of a partition before its groups are emitted.
 func (r *Run) Process(emit func(context.Context, *Groups) error) error {
 	if err := r.EndInput(); err != nil {
 		return err
@@ -105,8 +106,9 @@ func (r *Run) mergeTables() error {
 	return nil
 }
 
-// Held returns groups of a table that have not been emitted, or nil: when Process fails after it has emitted
-// partitions, the held groups of these partitions belong to them. The run keeps the memory.
+// Held returns groups of a table that have not been emitted, or nil: when Process fails after it
+// has emitted partitions, the held groups of these partitions belong to them. The run keeps the
+// memory.
 func (r *Run) Held() *Groups { return r.held }
 
 // dropTiles gives back the device memory of the tiles. Requires: the device's lock is held.

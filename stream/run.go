@@ -16,21 +16,22 @@ import (
 // Route is what a run does with its tiles.
 type Route uint8
 
-// The routes. A run begins with the one that its first tile suggests, and goes on to a later one when the
-// groups are more than it was chosen for.
+// The routes. A run begins with the one that its first tile suggests, and goes on to a later one
+// when the groups are more than it was chosen for.
 const (
 	// RouteAggregate: tiles are aggregated one by one, and their few groups leave the device.
 	RouteAggregate Route = iota
 	// RouteTable: one table takes all rows; P = 1.
 	RouteTable
-	// RouteHybrid: one table takes rows until it is full, and from then on the rows of keys that it has. Other
-	// rows are scattered to partitions, as in a hybrid hash join, in which some partitions stay in memory and
-	// the others wait (DeWitt et al., SIGMOD 1984). Where a full table is foreseen, it gets the partitions that
-	// it has room for, and is not asked for others.
+	// RouteHybrid: one table takes rows until it is full, and from then on the rows of keys that it
+	// has. Other rows are scattered to partitions, as in a hybrid hash join, in which some
+	// partitions stay in memory and the others wait (DeWitt et al., SIGMOD 1984). Where a full
+	// table is foreseen, it gets the partitions that it has room for, and is not asked for others.
 	RouteHybrid
 	// RouteScatter: rows are scattered to partitions, which are aggregated when all rows are there.
 	RouteScatter
-	// RoutePartition: rows are scattered to partitions, which Options.Parts aggregates. A run never leaves it.
+	// RoutePartition: rows are scattered to partitions, which Options.Parts aggregates. A run never
+	// leaves it.
 	RoutePartition
 )
 
@@ -42,8 +43,8 @@ var routeNames = [...]string{
 // String names the route for people.
 func (r Route) String() string { return routeNames[r] }
 
-// Run is the aggregation of one query. Any number of goroutines fill and submit tiles; then one calls
-// EndInput and Process. Release comes last, always.
+// Run is the aggregation of one query. Any number of goroutines fill and submit tiles; then one
+// calls EndInput and Process. Release comes last, always.
 type Run struct {
 	opt     Options
 	ctx     context.Context // done when the run has failed, or is released
@@ -99,7 +100,8 @@ func (r *Run) open() error {
 	return nil
 }
 
-// Tile waits for a tile to fill. It returns the cause when the context is done or the run has failed.
+// Tile waits for a tile to fill. It returns the cause when the context is done or the run has
+// failed.
 func (r *Run) Tile(ctx context.Context) (*Tile, error) {
 	select {
 	case t := <-r.free:
@@ -127,7 +129,8 @@ func (r *Run) put(t *Tile) {
 	r.free <- t
 }
 
-// Submit hands a tile over. It may wait for other tiles, and returns ErrDevice when the run has failed.
+// Submit hands a tile over. It may wait for other tiles, and returns ErrDevice when the run has
+// failed.
 func (r *Run) Submit(t *Tile) error {
 	if t.Rows == 0 {
 		r.put(t)
@@ -174,8 +177,8 @@ func (r *Run) Route() (Route, int64) {
 // rowsUnknown stands in for the size of an input that does not tell it.
 const rowsUnknown = 1 << 30
 
-// reductionMin is how many rows a group of a tile has at least for the tile to be aggregated by itself: groups of
-// fewer rows would be merged no faster than the rows are aggregated.
+// reductionMin is how many rows a group of a tile has at least for the tile to be aggregated by
+// itself: groups of fewer rows would be merged no faster than the rows are aggregated.
 const reductionMin = 4
 
 // totalRows returns how many rows are expected.
@@ -223,12 +226,13 @@ func (d *device) routeFor(groups int64) Route {
 	return RouteScatter
 }
 
-// hybridShareMin is the least part of the groups for which a table beside partitions is worth its while.
+// hybridShareMin is the least part of the groups for which a table beside partitions is worth its
+// while.
 const hybridShareMin = 0.1
 
-// hybridPays reports whether a table beside partitions is worth its while: the table has room for some part of all
-// groups, and the rows of that part would take more memory than its slots. The tables of several devices would
-// have groups of one key, which the CPU would have to merge.
+// hybridPays reports whether a table beside partitions is worth its while: the table has room for
+// some part of all groups, and the rows of that part would take more memory than its slots. The
+// tables of several devices would have groups of one key, which the CPU would have to merge.
 func (d *device) hybridPays(groups int64) bool {
 	o := &d.run.opt
 	t := d.tableMax()
@@ -237,8 +241,8 @@ func (d *device) hybridPays(groups int64) bool {
 	return len(o.Devices) == 1 && holds > hybridShareMin*float64(groups) && float64(d.run.totalRows())*row > float64(groups)*group
 }
 
-// leaveRoute goes on from a route that has turned out to be for fewer groups, unless another tile has done so.
-// groups is a better estimate.
+// leaveRoute goes on from a route that has turned out to be for fewer groups, unless another tile
+// has done so. groups is a better estimate.
 func (r *Run) leaveRoute(from Route, groups int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -254,8 +258,8 @@ func (r *Run) leaveRoute(from Route, groups int64) {
 	r.counters.Routes = append(r.counters.Routes, r.route)
 }
 
-// EndInput waits until all tiles that were submitted are where their route takes them, and the CPU has all groups
-// that it is to have before partitions are processed.
+// EndInput waits until all tiles that were submitted are where their route takes them, and the CPU
+// has all groups that it is to have before partitions are processed.
 func (r *Run) EndInput() error {
 	r.work.Wait()
 	if err := context.Cause(r.ctx); err != nil {
@@ -273,8 +277,8 @@ func (r *Run) EndInput() error {
 	return err
 }
 
-// Release gives everything back, once nobody uses the run any more. A device that does not answer gives back when it
-// answers: released is closed then, and otherwise at once.
+// Release gives everything back, once nobody uses the run any more. A device that does not answer
+// gives back when it answers: released is closed then, and otherwise at once.
 func (r *Run) Release() (released <-chan struct{}, err error) {
 	r.closed.Close()
 	r.cancel(context.Canceled)

@@ -238,7 +238,8 @@ func run(in *input, opt stream.Options, fillers int) (a *answer, c stream.Counte
 	return runSilent(in, opt, fillers, func() {})
 }
 
-// runSilent is run with devices that may not answer until it asks them to, once it has released the run.
+// runSilent is run with devices that may not answer until it asks them to, once it has released the
+// run.
 func runSilent(in *input, opt stream.Options, fillers int, answers func()) (a *answer, c stream.Counters, err error) {
 	a = newAnswer()
 	opt.Shape, opt.Nullable = in.shape()
@@ -385,8 +386,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Tables of packed slots hold what others have no room for, and leave in parts; the sum of a heavy key is more than its
-// slot has bits for.
+// Tables of packed slots hold what others have no room for, and leave in parts; the sum of a heavy
+// key is more than its slot has bits for.
 func TestPackedTable(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -498,8 +499,8 @@ func TestTimeout(t *testing.T) {
 	closeAll(t, []kernels.Device{device})
 }
 
-// Whatever call of a driver never returns, and whatever work, the run ends with ErrTimeout, and all that the device has is
-// given back once the call has returned.
+// Whatever call of a driver never returns, and whatever work, the run ends with ErrTimeout, and all
+// that the device has is given back once the call has returned.
 func TestSilence(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	in := makeInput(rand.New(rand.NewPCG(3, 4)), 3000, 3000, 4, 0)
@@ -517,8 +518,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// silentAt lets the n-th call, or piece of work, block until the run has been released. It returns false when there are
-// fewer.
+// silentAt lets the n-th call, or piece of work, block until the run has been released. It returns
+// false when there are fewer.
 func silentAt(t *testing.T, in *input, n int64, work bool, estimate int64, parts bool) (blocked bool) {
 	t.Helper()
 	for timeout, busy := 5*time.Millisecond, true; busy; timeout *= 2 {
@@ -527,7 +528,8 @@ func silentAt(t *testing.T, in *input, n int64, work bool, estimate int64, parts
 	return blocked
 }
 
-// silentFor is silentAt with a timeout, which on a busy machine may end the run before: then there is no telling.
+// silentFor is silentAt with a timeout, which on a busy machine may end the run before: then there
+// is no telling.
 func silentFor(t *testing.T, timeout time.Duration, in *input, n int64, work bool, estimate int64, parts bool) (blocked, busy bool) {
 	t.Helper()
 	answers := make(chan struct{})
@@ -611,7 +613,8 @@ func TestPinnedBudget(t *testing.T) {
 	}
 }
 
-// Would catch pinned memory that is freed while a stream may still write it: a wait that fails without having waited.
+// Would catch pinned memory that is freed while a stream may still write it: a wait that fails
+// without having waited.
 func TestFailedWaits(t *testing.T) {
 	in := makeInput(rand.New(rand.NewPCG(5, 6)), 20_000, 1<<30, 4, 0)
 	step := int64(6)
@@ -641,7 +644,8 @@ func TestFailedWaits(t *testing.T) {
 	}
 }
 
-// Would catch what one device has that is given back while another one, which does not answer, copies it.
+// Would catch what one device has that is given back while another one, which does not answer,
+// copies it.
 func TestSilenceOfOne(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for timeout := 100 * time.Millisecond; !silenceOfOne(t, timeout); timeout *= 2 {
@@ -649,7 +653,8 @@ func TestSilenceOfOne(t *testing.T) {
 	}
 }
 
-// silenceOfOne returns false when calls that are answered take longer than the timeout, before others are not.
+// silenceOfOne returns false when calls that are answered take longer than the timeout, before
+// others are not.
 func silenceOfOne(t *testing.T, timeout time.Duration) (answered bool) {
 	t.Helper()
 	answers := make(chan struct{})

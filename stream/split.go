@@ -16,9 +16,9 @@ const splitBitsMax = 8
 // areaHeadBytes has room for the offsets of a split, and for a status.
 const areaHeadBytes = (8<<splitBitsMax + 8 + columnAlignment - 1) / columnAlignment * columnAlignment
 
-// split scatters the rows of a set again, by fresh bits of another hash, and aggregates the parts: the set has more
-// rows than the area takes, and more groups than a table in it. A part that is still too large is fed to a table;
-// when that is full, all of the set is the CPU's.
+// split scatters the rows of a set again, by fresh bits of another hash, and aggregates the parts:
+// the set has more rows than the area takes, and more groups than a table in it. A part that is
+// still too large is fed to a table; when that is full, all of the set is the CPU's.
 func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emit func(context.Context, *Groups) error) (err error) {
 	d := a.device
 	r := d.run
@@ -91,8 +91,8 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 	return nil
 }
 
-// scatterAgain scatters n rows of a set to a block in pinned memory. Where the block was made, it is returned with an
-// error, too.
+// scatterAgain scatters n rows of a set to a block in pinned memory. Where the block was made, it
+// is returned with an error, too.
 func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*block, error) {
 	d := a.device
 	o := &d.run.opt

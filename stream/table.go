@@ -19,7 +19,8 @@ type table struct {
 	last    *guardedEvent // of the last load: loads follow each other
 }
 
-// packedMin returns the least slots of a packed table for all rows of the run; false: the shape cannot be packed.
+// packedMin returns the least slots of a packed table for all rows of the run; false: the shape
+// cannot be packed.
 func (d *device) packedMin() (slots int64, ok bool) {
 	if !d.run.opt.Shape.Packs() {
 		return 0, false
@@ -53,8 +54,8 @@ func (d *device) tableFor(slots int64) kernels.Table {
 	return kernels.Table{Slots: max(min(slots, unpacked), 1)}
 }
 
-// tableHolds returns the most groups for which one table is expected to be enough. Searches of a packed table
-// stay short until it is full.
+// tableHolds returns the most groups for which one table is expected to be enough. Searches of a
+// packed table stay short until it is full.
 func (d *device) tableHolds() float64 {
 	t := d.tableMax()
 	feedback := d.run.opt.feedback(t.Slots)
@@ -102,7 +103,8 @@ func (tab *table) follow(s *guardedStream) error {
 	return err
 }
 
-// insert enqueues a load of the table, after the loads before it. Requires: the device's lock is held.
+// insert enqueues a load of the table, after the loads before it. Requires: the device's lock is
+// held.
 func (t *Tile) insert(rows, overflow *kernels.Rows, status kernels.Span) error {
 	tab := t.device.table
 	return firstError(
@@ -112,8 +114,9 @@ func (t *Tile) insert(rows, overflow *kernels.Rows, status kernels.Span) error {
 	)
 }
 
-// hasRoom reports whether the table may take a tile, and seals the table when it is full. Where hasRoom waited, the run
-// may have gone on to another route: it returns false. Requires: d.mu is held.
+// hasRoom reports whether the table may take a tile, and seals the table when it is full. Where
+// hasRoom waited, the run may have gone on to another route: it returns false. Requires: d.mu is
+// held.
 func (d *device) hasRoom(t *Tile) bool {
 	tab := d.table
 	if tab.Sealed {
@@ -140,8 +143,8 @@ func (d *device) tableRows(t *Tile) int64 {
 	return int64(t.Rows) * int64(resident) >> radix
 }
 
-// foretellGroups returns how many groups all rows would have if they went on as the rows that have filled the
-// table, whose groups were more than had been expected. Requires: d.mu is held.
+// foretellGroups returns how many groups all rows would have if they went on as the rows that have
+// filled the table, whose groups were more than had been expected. Requires: d.mu is held.
 func (d *device) foretellGroups() int64 {
 	r := d.run
 	r.mu.Lock()
@@ -203,7 +206,8 @@ type tableOut struct {
 	done   int64   // groups that are out
 }
 
-// slotsBehind is how many slots behind the last one a compaction up to the last slot reads, at most.
+// slotsBehind is how many slots behind the last one a compaction up to the last slot reads, at
+// most.
 const slotsBehind = 4
 
 // partBytes is the most bytes of a part, where the groups are too many for pinned memory.
@@ -250,7 +254,8 @@ func (o *tableOut) slots(first, end int64) error {
 	return nil
 }
 
-// copyOut copies n of the compacted groups, from one on, to groups of the host, from row on. Requires: as slots.
+// copyOut copies n of the compacted groups, from one on, to groups of the host, from row on.
+// Requires: as slots.
 func (o *tableOut) copyOut(from int64, g *Groups, row, n int64) error {
 	d, t := o.device, o.tile
 	copies := o.layout.copies(kernels.Span{Buffer: t.output}, from, g, row, n, true)
@@ -283,8 +288,8 @@ func (d *device) pinnedGroups(n int64) *Groups {
 	return g
 }
 
-// insertGroups merges groups of the host into the table; the CPU gets groups that find no slot. No tile is under way,
-// and none will come.
+// insertGroups merges groups of the host into the table; the CPU gets groups that find no slot. No
+// tile is under way, and none will come.
 func (d *device) insertGroups(g *Groups) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,9 +13,9 @@ type Tile struct {
 	// Rows is how many rows the tile has, up to Capacity. Who fills the tile sets it.
 	Rows, Capacity int
 
-	// Keys are Rows * Shape.KeyBytes, Columns[i] Rows values of Shape.Columns[i]. Valid[i] is a bitmap,
-	// least bit first, set where the value is not NULL: all bits of a tile are written. Valid[i] is nil where
-	// column i is not nullable.
+	// Keys are Rows * Shape.KeyBytes, Columns[i] Rows values of Shape.Columns[i]. Valid[i] is a
+	// bitmap, least bit first, set where the value is not NULL: all bits of a tile are written.
+	// Valid[i] is nil where column i is not nullable.
 	Keys    []byte
 	Columns [][]byte
 	Valid   [][]uint32

@@ -19,7 +19,8 @@ var (
 	countFlag = flag.Int("queries", 300, "how many random queries to ask")
 )
 
-// zstdBytes is what the reader of a compressed text may take: windows of 8 MiB, and what comes out of them.
+// zstdBytes is what the reader of a compressed text may take: windows of 8 MiB, and what comes out
+// of them.
 const zstdBytes = 32 << 20
 
 // Random queries on random data, from memory and from files: DuckDB, the Go-map oracle and the

@@ -69,8 +69,9 @@ const (
 
 // Devices are the devices of an engine, opened when the first query could use a device.
 //
-//   - D3 (silence): a driver that does not answer holds up only who needs its answer, and nobody for longer than the
-//     timeout: no lock is held while a driver is called. What a late answer brings is given back.
+//   - D3 (silence): a driver that does not answer holds up only who needs its answer, and nobody
+//     for longer than the timeout: no lock is held while a driver is called. What a late answer
+//     brings is given back.
 type Devices struct {
 	choice  choice
 	limit   int64 // of a device's memory, 0 for what is free

@@ -15,10 +15,11 @@ import (
 // memory: each takes what its rows could need at most, in the order in which the queries came. A
 // query for which nothing is left waits, or runs on the CPU.
 //
-//   - D1 (room): the leases of a set are at most its memory, so that no query's allocations fail because of
-//     another's.
-//   - D2 (patience): no query waits longer than it would take on the CPU, since a lease is held for as long as its
-//     query's result is not read. So at worst a query takes twice its time, and no query hangs.
+//   - D1 (room): the leases of a set are at most its memory, so that no query's allocations fail
+//     because of another's.
+//   - D2 (patience): no query waits longer than it would take on the CPU, since a lease is held for
+//     as long as its query's result is not read. So at worst a query takes twice its time, and no
+//     query hangs.
 type lease struct {
 	*deviceSet
 	bytes int64 // of each device

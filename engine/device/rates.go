@@ -26,10 +26,10 @@ import (
 // when a device is first used, follow what queries take, and are kept between processes, in a file
 // for each kind of machine, since machines share home directories.
 //
-//   - V1 (no harm): a file that is no file of rates, or that cannot be read or written, counts as no file; and a file is
-//     there whole or not at all.
-//   - V2 (no haste): one query moves a rate by a quarter at most: the reader of its result may be slow, or the machine
-//     have had other work.
+//   - V1 (no harm): a file that is no file of rates, or that cannot be read or written, counts as
+//     no file; and a file is there whole or not at all.
+//   - V2 (no haste): one query moves a rate by a quarter at most: the reader of its result may be
+//     slow, or the machine have had other work.
 type rates struct {
 	file      string // "" keeps nothing
 	log       *slog.Logger
@@ -58,8 +58,8 @@ const (
 	ratesVersion = 1
 )
 
-// ratesBefore are the rates of a machine that was not measured yet: the rates of cores of an AMD EPYC,
-// Zen 4, by mpga bench.
+// ratesBefore are the rates of a machine that was not measured yet: the rates of cores of an AMD
+// EPYC, Zen 4, by mpga bench.
 var ratesBefore = measured{
 	Fill: 0.3,
 	CPU:  [cpuRates]float64{2.4, 2.4, 2.4, 2.4, 3, 4, 13, 19, 40, 60},

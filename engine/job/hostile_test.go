@@ -32,7 +32,8 @@ steps:
     output: out/again.csv
 `
 
-// Would catch text that takes memory or time without end, or a stack: aliases and variables that double, depth, length.
+// Would catch text that takes memory or time without end, or a stack: aliases and variables that
+// double, depth, length.
 func TestHostileJobs(t *testing.T) {
 	const step = "steps:\n  - {name: a, from: x.csv, agg: count(*), output: a.csv}\n"
 	doubling := func(line func(i int) string) string {
@@ -90,7 +91,8 @@ func TestHostileJobs(t *testing.T) {
 	}
 }
 
-// Would catch a panic over text that nobody thought of: words of a job in all places, and bytes that are changed.
+// Would catch a panic over text that nobody thought of: words of a job in all places, and bytes
+// that are changed.
 func TestMutatedJobs(t *testing.T) {
 	if _, err := parsed(validJob, nil); err != nil {
 		t.Fatal(err)

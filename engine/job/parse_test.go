@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// parsed parses text as the file jobs/nightly.yaml on 1 March 2024, with one variable in the environment.
+// parsed parses text as the file jobs/nightly.yaml on 1 March 2024, with one variable in the
+// environment.
 func parsed(text string, set map[string]string) (*Job, error) {
 	return Parse("jobs/nightly.yaml", []byte(text), ParseOptions{
 		Set:  set,

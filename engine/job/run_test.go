@@ -97,7 +97,8 @@ func outcomes(t *testing.T, j *Job, opt Options) string {
 	return strings.Join(words, " ")
 }
 
-// J2. Would catch a step that is skipped although something has changed, or runs although nothing has.
+// J2. Would catch a step that is skipped although something has changed, or runs although nothing
+// has.
 func TestRunSkips(t *testing.T) {
 	dir, j := newVisits(t)
 	const all, none = "done done done", "skipped skipped skipped"
@@ -430,8 +431,8 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
-// Would catch an output that is half written, or a run that trips over what one before it has left, whatever
-// operation of the file system fails.
+// Would catch an output that is half written, or a run that trips over what one before it has left,
+// whatever operation of the file system fails.
 func TestRunFaults(t *testing.T) {
 	step := int64(1)
 	if testing.Short() {

@@ -78,8 +78,8 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// Would catch bytes of another place, lost or doubled, by pieces, announced ranges and many readers, with a store
-// that fails, ends early and hangs.
+// Would catch bytes of another place, lost or doubled, by pieces, announced ranges and many
+// readers, with a store that fails, ends early and hangs.
 func TestReadAt(t *testing.T) {
 	content := randomBytes(5<<20 + 12_345)
 	faults := map[string]func(rng *rand.Rand) func(n int) (int, error){

@@ -19,7 +19,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// secretName is the name of a file of a server with credentials of all kinds, each with the word HUSH.
+// secretName is the name of a file of a server with credentials of all kinds, each with the word
+// HUSH.
 func secretName(server string) string {
 	return strings.Replace(server, "http://", "http://userHUSH:passHUSH@", 1) + "/f.csv?X-Amz-Signature=sigHUSH&sig=a%2BHUSH#HUSH"
 }
@@ -146,8 +147,8 @@ func readAll(f *FS, name string) error {
 	return errors.Join(err, file.Close())
 }
 
-// Would catch a server that is waited for without end or without a word, that is asked too often, whose error does not
-// say what is wrong, or a secret in the error or the log.
+// Would catch a server that is waited for without end or without a word, that is asked too often,
+// whose error does not say what is wrong, or a secret in the error or the log.
 func TestHostileServers(t *testing.T) {
 	for name, c := range hostile {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +188,8 @@ func newServer(t *testing.T, serve http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// Would catch a request, a pause or a download that goes on when its file system's context has ended.
+// Would catch a request, a pause or a download that goes on when its file system's context has
+// ended.
 func TestHostileServersCancelled(t *testing.T) {
 	for name, c := range hostile {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +208,8 @@ func TestHostileServersCancelled(t *testing.T) {
 	}
 }
 
-// Would catch a refused connection that takes long, since attempts multiply, or whose error shows a secret.
+// Would catch a refused connection that takes long, since attempts multiply, or whose error shows a
+// secret.
 func TestRefused(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)

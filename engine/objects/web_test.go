@@ -26,7 +26,8 @@ func readWeb(t *testing.T, opt Options, handler http.HandlerFunc) (string, error
 	return string(text), errors.Join(err, f.Close())
 }
 
-// B2. Would catch a server that is waited for without end: it sends whole files only, and stalls at first.
+// B2. Would catch a server that is waited for without end: it sends whole files only, and stalls at
+// first.
 func TestWholeFileStalls(t *testing.T) {
 	content := strings.Repeat("a,b\n1,2\n", 100_000)
 	var gets atomic.Int64
@@ -51,7 +52,8 @@ func TestWholeFileStalls(t *testing.T) {
 	}
 }
 
-// B3. Would catch bytes of another version than the one that was opened, by ranges and as a whole file.
+// B3. Would catch bytes of another version than the one that was opened, by ranges and as a whole
+// file.
 func TestWebVersions(t *testing.T) {
 	for name, change := range map[string]func(w http.ResponseWriter, r *http.Request, content string){
 		"range, tag": func(w http.ResponseWriter, r *http.Request, content string) {
@@ -84,7 +86,8 @@ func TestWebVersions(t *testing.T) {
 	}
 }
 
-// Would catch the bytes of another range, or the parts of a multipart answer, that are taken for those asked for.
+// Would catch the bytes of another range, or the parts of a multipart answer, that are taken for
+// those asked for.
 func TestWebOtherRange(t *testing.T) {
 	content := strings.Repeat("a,b\n1,2\n", 50_000)
 	for name, sent := range map[string]string{"other": "bytes 8-399999/400000", "none": "", "another unit": "rows 0-399999/400000"} {

@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 )
 
-// The time to read and plan a statement over a table that is open. What grows with the square of the number of
-// aggregates shows in that of many.
+// The time to read and plan a statement over a table that is open. What grows with the square of
+// the number of aggregates shows in that of many.
 func BenchmarkPrepare(b *testing.B) {
 	const few = `SELECT upper(s) AS k, b, sum(x * (1 - y)) AS a, sum(x * (1 - y) * (1 + y)) AS c, avg(x), count(*) FILTER (WHERE x > 1)
 		FROM docs WHERE y <= 30 AND s LIKE 'a%' GROUP BY k, b HAVING count(*) > 0 ORDER BY a DESC, k LIMIT 10`

@@ -73,8 +73,8 @@ INTERVAL for constants: ` + "`INTERVAL '1 month 2 days'`, `INTERVAL 3 HOURS`" + 
 NULL where that fails. Arithmetic that does not fit its type is an error.
 `
 
-// aggregateExamples are run over docsTable, which has the rows (x, y, s, b): (1, 10, 'a', true), (2, 30, 'b', true),
-// (4, 20, 'b', false) and (NULL, 40, NULL, NULL).
+// aggregateExamples are run over docsTable, which has the rows (x, y, s, b): (1, 10, 'a', true),
+// (2, 30, 'b', true), (4, 20, 'b', false) and (NULL, 40, NULL, NULL).
 var aggregateExamples = map[query.Func][2]string{
 	query.CountStar: {"count(*)", "4"}, query.Count: {"count(x)", "3"}, query.Sum: {"sum(x)", "7"}, query.Min: {"min(s)", "a"}, query.Max: {"max(y)", "40"},
 	query.Avg: {"avg(y)", "25.0"}, query.VarSamp: {"round(var_samp(x), 3)", "2.333"}, query.VarPop: {"round(var_pop(x), 3)", "1.556"},

@@ -87,7 +87,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// A DOUBLE and a FLOAT made of a decimal, of any number of digits and places, are those that its text denotes.
+// A DOUBLE and a FLOAT made of a decimal, of any number of digits and places, are those that its
+// text denotes.
 func TestNearestFloats(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	eng := openEngine(t)
@@ -123,7 +124,8 @@ func TestNearestMeans(t *testing.T) {
 	}
 }
 
-// The least numbers of a float16, which have no exponent, are keys, arguments and orders as others are.
+// The least numbers of a float16, which have no exponent, are keys, arguments and orders as others
+// are.
 func TestSmallHalves(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "h", Type: arrow.FixedWidthTypes.Float16}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)

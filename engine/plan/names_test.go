@@ -15,7 +15,8 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 )
 
-// A column that is named as an expression is written is still the column, and the expression the expression.
+// A column that is named as an expression is written is still the column, and the expression the
+// expression.
 func TestColumnsNamedAsExpressions(t *testing.T) {
 	names := []string{"a", "b", "count(*)", "(a + b)", "sum(a)", "a, b", "NULL"}
 	values := [][]int64{{1, 10, 100, 1000, 5, 7, 9}, {2, 20, 100, 1000, 5, 7, 9}}

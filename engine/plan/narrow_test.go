@@ -9,7 +9,8 @@ import (
 	"github.com/mpga/mpga/engine/plan"
 )
 
-// Columns of derived tables that nobody asks for are not computed: neither are they in the plan, nor do they fail.
+// Columns of derived tables that nobody asks for are not computed: neither are they in the plan,
+// nor do they fail.
 func TestNarrow(t *testing.T) {
 	eng := openEngine(t)
 	docs := map[string]plan.Table{"docs": {Source: docsTable()}}
@@ -36,7 +37,8 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// What a condition says of keys of a derived table is asked of the rows, where it is no other question.
+// What a condition says of keys of a derived table is asked of the rows, where it is no other
+// question.
 func TestNarrowRows(t *testing.T) {
 	eng := openEngine(t)
 	docs := map[string]plan.Table{"docs": {Source: docsTable()}}

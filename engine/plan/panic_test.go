@@ -101,8 +101,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// panicAnswer answers a statement on an engine of its own, and checks that nothing is left. Where a panic may come, the
-// engine answers the statement once more, without one.
+// panicAnswer answers a statement on an engine of its own, and checks that nothing is left. Where a
+// panic may come, the engine answers the statement once more, without one.
 func panicAnswer(t *testing.T, deviceName string, src scan.Source, text string, again bool) ([]string, error) {
 	t.Helper()
 	dir := t.TempDir()

@@ -38,8 +38,9 @@ func numbered(rows int) (arrow.RecordBatch, []byte) {
 	return b.NewRecordBatch(), text
 }
 
-// Would catch an error of an expression that names no file or row, or a wrong one: behind filters that leave rows out,
-// in later splits, row groups and batches, in text whose rows are of several lines.
+// Would catch an error of an expression that names no file or row, or a wrong one: behind filters
+// that leave rows out, in later splits, row groups and batches, in text whose rows are of several
+// lines.
 func TestErrorPlaces(t *testing.T) {
 	const rows = 250_000
 	dir := t.TempDir()

@@ -21,7 +21,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
-// A table of days of 2,000 rows each, which rise with the rows, and six columns of noise; a row group is two days.
+// A table of days of 2,000 rows each, which rise with the rows, and six columns of noise; a row
+// group is two days.
 const (
 	prunedDays    = 200
 	prunedPerDay  = 2000
@@ -67,8 +68,8 @@ func writeDays(t *testing.T) string {
 	return file
 }
 
-// Conditions leave row groups out by what they say of columns: each branch of an OR, and times that are rounded down.
-// A share of 1% of the rows, which are sorted, takes less than 5% of the bytes.
+// Conditions leave row groups out by what they say of columns: each branch of an OR, and times that
+// are rounded down. A share of 1% of the rows, which are sorted, takes less than 5% of the bytes.
 func TestPruning(t *testing.T) {
 	file := writeDays(t)
 	eng, err := engine.Open(engine.Options{Threads: 2, Device: "cpu"})

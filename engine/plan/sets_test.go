@@ -90,8 +90,9 @@ func open(t *testing.T, eng *engine.Engine, src scan.Source, text string) (*plan
 	return q, r
 }
 
-// Statements of several aggregations read their table once, by any number of threads: would catch a reader that holds
-// the thread which the query that it reads needs. Errors come through, and a result may be released at any time.
+// Statements of several aggregations read their table once, by any number of threads: would catch a
+// reader that holds the thread which the query that it reads needs. Errors come through, and a
+// result may be released at any time.
 func TestStages(t *testing.T) {
 	for _, threads := range []int{1, 2, 5} {
 		eng, err := engine.Open(engine.Options{Threads: threads, MemoryLimit: 1 << 30, Device: "cpu"})

@@ -11,8 +11,8 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 )
 
-// Would catch a sum that is computed row by row though it follows from another, and one that is not though a row of it
-// may be an error.
+// Would catch a sum that is computed row by row though it follows from another, and one that is not
+// though a row of it may be an error.
 func TestShift(t *testing.T) {
 	eng, err := engine.Open(engine.Options{Device: "cpu"})
 	if err != nil {

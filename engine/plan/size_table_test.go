@@ -17,8 +17,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// sizeFields are the columns of sizeTable: keys of few and of many values, of every width; values; NULLs, skew, order,
-// strings with a dictionary and without. Sums of doubles are exact, whatever their order.
+// sizeFields are the columns of sizeTable: keys of few and of many values, of every width; values;
+// NULLs, skew, order, strings with a dictionary and without. Sums of doubles are exact, whatever
+// their order.
 var sizeFields = []arrow.Field{
 	{Name: "hi64", Type: arrow.PrimitiveTypes.Int64}, // two thirds of the rows
 	{Name: "u32", Type: arrow.PrimitiveTypes.Uint32}, // any

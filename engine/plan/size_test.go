@@ -36,9 +36,10 @@ var (
 	sizeFor      = flag.Duration("for", time.Hour, "ends the test early, and says how many answers it has compared")
 )
 
-// Random statements at the size of real tables, over record batches and Parquet, several engines at once, each with
-// little of a device's memory: their answers are those of the CPU's route. Would catch what only many copies, full
-// tables and partitions of a device show, and queries that take each other's memory.
+// Random statements at the size of real tables, over record batches and Parquet, several engines at
+// once, each with little of a device's memory: their answers are those of the CPU's route. Would
+// catch what only many copies, full tables and partitions of a device show, and queries that take
+// each other's memory.
 func TestDeviceSize(t *testing.T) {
 	if *sizeDevice != "" {
 		if _, err := kernels.Devices(); err != nil {
@@ -120,7 +121,8 @@ func (s *sizeTest) makeTable(t *testing.T) {
 	s.sources = []scan.Source{scan.Batches(schema, batches), file}
 }
 
-// statementsOfEngine is how many statements are asked of an engine before others with other options take its place.
+// statementsOfEngine is how many statements are asked of an engine before others with other options
+// take its place.
 const statementsOfEngine = 8
 
 // work asks statements until there have been enough.

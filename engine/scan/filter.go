@@ -65,8 +65,8 @@ func (t *condition) stats(s Stats) Stats {
 	return s
 }
 
-// narrowStats adds to the statistics of columns that the terms hold for every row: a compared column
-// has no NULL, and its values are in the range that its terms leave. Ranges pack keys.
+// narrowStats adds to the statistics of columns that the terms hold for every row: a compared
+// column has no NULL, and its values are in the range that its terms leave. Ranges pack keys.
 func narrowStats(columns []ColumnStats, terms []predicate.Term, schema *arrow.Schema) {
 	for i := range terms {
 		t := &terms[i]

@@ -50,7 +50,8 @@ func (r *reader) readOptions() decode.Options {
 // of its batches take memory that they cannot do without.
 const marginBatches = 4
 
-// margin returns how many bytes of the budget the reader leaves to others: 0 if it cannot go slower.
+// margin returns how many bytes of the budget the reader leaves to others: 0 if it cannot go
+// slower.
 func (r *reader) margin() int64 {
 	if _, ok := r.source.(decode.Thrifty); !ok || r.split.turns.alone() {
 		return 0

@@ -166,7 +166,8 @@ func (t *table) fileSplits(ctx context.Context, file int, columns []int) ([]*spl
 	return splits, nil
 }
 
-// plan says where the columns of a file's batches come from, and which columns of the file are read.
+// plan says where the columns of a file's batches come from, and which columns of the file are
+// read.
 func (t *table) plan(file int, columns []int) (*delivery.Plan, []int) {
 	fields, from := make([]arrow.Field, len(columns)), make([]delivery.Column, len(columns))
 	for i, c := range columns {

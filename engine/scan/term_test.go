@@ -41,7 +41,8 @@ func textBounds(t *testing.T, typ arrow.DataType, low, high string) predicate.Bo
 	return b
 }
 
-// Each case is one that a careless comparison gets wrong: a row would be lost, or a row group read for nothing.
+// Each case is one that a careless comparison gets wrong: a row would be lost, or a row group read
+// for nothing.
 func TestTermExcludes(t *testing.T) {
 	i64, u64, f64, text := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
 	day, hundredths, tenths := arrow.FixedWidthTypes.Date32, &arrow.Decimal128Type{Precision: 20, Scale: 2}, &arrow.Decimal128Type{Precision: 20, Scale: 1}

@@ -15,7 +15,8 @@ import (
 	"github.com/mpga/mpga/engine/sink/sinktest"
 )
 
-// Would catch a device that is replaced by a file, a pipe that is waited for, and an open file that loses its link.
+// Would catch a device that is replaced by a file, a pipe that is waited for, and an open file that
+// loses its link.
 func TestDevices(t *testing.T) {
 	dir := t.TempDir()
 	batch := cityBatch(t, 2)

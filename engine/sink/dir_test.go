@@ -82,7 +82,8 @@ func writeDir(path string, opt Options, batches ...arrow.RecordBatch) error {
 	return w.Commit()
 }
 
-// Catches rows in a wrong folder or file, names that are not escaped, and partition columns left in files.
+// Catches rows in a wrong folder or file, names that are not escaped, and partition columns left in
+// files.
 func TestPartitions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	sinktest.Check(t, writeDir(dir, Options{Format: CSV, PartitionBy: []string{"the city", "year"}, MaxRowsPerFile: 2}, cityBatch(t, 9), cityBatch(t, 5)))
@@ -113,8 +114,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// Catches more open files than allowed, and folders of more than one file where rows of more folders alternate than
-// may have open files.
+// Catches more open files than allowed, and folders of more than one file where rows of more
+// folders alternate than may have open files.
 func TestOpenFilesMax(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	fsys := &openCounter{FS: vfs.OS}
@@ -198,8 +199,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// Catches directories that are replaced without being asked, or that are not an output's; and options
-// that contradict each other.
+// Catches directories that are replaced without being asked, or that are not an output's; and
+// options that contradict each other.
 func TestRefusedDirs(t *testing.T) {
 	dir := t.TempDir()
 	sinktest.Check(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
@@ -243,9 +244,9 @@ func TestRefusedDirs(t *testing.T) {
 	}
 }
 
-// Catches an error path that leaves a part of a directory or takes away the one before: each operation fails
-// once, with and without a directory to replace, with and without a file system that exchanges names; without one,
-// rows are gathered, and spilled.
+// Catches an error path that leaves a part of a directory or takes away the one before: each
+// operation fails once, with and without a directory to replace, with and without a file system
+// that exchanges names; without one, rows are gathered, and spilled.
 func TestDirFaults(t *testing.T) {
 	batch := cityBatch(t, 30)
 	for _, before := range []bool{false, true} {
@@ -308,8 +309,8 @@ type noExchange struct{ vfs.FS }
 
 func (noExchange) Exchange(a, b string) error { return errors.ErrUnsupported }
 
-// Would catch hidden directories that pile up where runs are killed, and one taken away from a writer that
-// is still at work, or from nobody's output.
+// Would catch hidden directories that pile up where runs are killed, and one taken away from a
+// writer that is still at work, or from nobody's output.
 func TestAbandonedDirs(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{".x.0123456789abcdef.tmp", ".x.1123456789abcdef.tmp", ".x.01234567.tmp", ".y.0123456789abcdef.tmp"} {

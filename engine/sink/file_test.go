@@ -211,8 +211,8 @@ func TestRefusedColumns(t *testing.T) {
 	}
 }
 
-// Would catch hidden files that pile up where runs are killed, and one taken away from a writer that
-// is still at work, or from nobody's output.
+// Would catch hidden files that pile up where runs are killed, and one taken away from a writer
+// that is still at work, or from nobody's output.
 func TestAbandoned(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "x.csv")

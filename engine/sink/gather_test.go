@@ -36,7 +36,8 @@ func spillingCollect(fsys vfs.FS, dir string) func(*arrow.Schema, order.By, stri
 // pad makes rows large enough that they are spilled.
 var pad = strings.Repeat("x", 120)
 
-// folderBatch has rows whose folder is a random one of many, by two columns, and a number that counts the rows.
+// folderBatch has rows whose folder is a random one of many, by two columns, and a number that
+// counts the rows.
 func folderBatch(r *rand.Rand, rows, folders int, first int64) arrow.RecordBatch {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "n", Type: arrow.PrimitiveTypes.Int64},
@@ -77,8 +78,9 @@ func linesOf(batches []arrow.RecordBatch) map[string][]string {
 	return want
 }
 
-// Catches folders that get another number of files than their rows need, and rows that are lost, come twice, in
-// another folder or in another order, when rows are gathered, in memory or spilled: any number of files may be open.
+// Catches folders that get another number of files than their rows need, and rows that are lost,
+// come twice, in another folder or in another order, when rows are gathered, in memory or spilled:
+// any number of files may be open.
 func TestGatheredFolders(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	for _, c := range []struct {
@@ -155,7 +157,8 @@ func TestGatheredTypes(t *testing.T) {
 	}
 }
 
-// Catches a directory that is given up while rows are gathered, and one whose gathering cannot start: nothing is left.
+// Catches a directory that is given up while rows are gathered, and one whose gathering cannot
+// start: nothing is left.
 func TestGatheringEnds(t *testing.T) {
 	parent := t.TempDir()
 	released := 0

@@ -18,8 +18,8 @@
 // expressions.
 //
 //   - L1 (spelling): an unquoted name keeps the case it is written in, and its length, where
-//     PostgreSQL folds it to lower case and cuts it at 63 bytes: Arrow's columns have both. The tree
-//     has lost the spelling, so names are read from the text at the tree's byte positions.
+//     PostgreSQL folds it to lower case and cuts it at 63 bytes: Arrow's columns have both. The
+//     tree has lost the spelling, so names are read from the text at the tree's byte positions.
 //   - L2 (bounds): the parser is recursive C. Text is measured and cut into tokens, which takes no
 //     recursion, and refused when it is too long or its tree may be too deep.
 //   - L3 (dialect): the syntax that DuckDB has beside PostgreSQL's (files in quotes behind FROM,

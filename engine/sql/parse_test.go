@@ -133,7 +133,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A statement that is not SQL, or not supported, is an error at its place in the text as it was given.
+// A statement that is not SQL, or not supported, is an error at its place in the text as it was
+// given.
 func TestParseStatementError(t *testing.T) {
 	for _, c := range []struct{ text, message, place string }{
 		{"", "empty", ""},

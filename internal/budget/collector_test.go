@@ -8,8 +8,9 @@ import (
 	"github.com/mpga/mpga/internal/mem"
 )
 
-// Would catch a collector that leaves reserved memory no room, one that keeps the program's own, stricter limit from
-// being kept, two engines that undo each other's, and a limit that stays when queries have ended.
+// Would catch a collector that leaves reserved memory no room, one that keeps the program's own,
+// stricter limit from being kept, two engines that undo each other's, and a limit that stays when
+// queries have ended.
 func TestCollector(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	const limit = 3 << 30

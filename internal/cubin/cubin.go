@@ -1,5 +1,5 @@
-// Package cubin is where the machine code of the kernels is registered by the package that embeds it, and found by the
-// package that loads it. Programs without the code are 5 MB smaller.
+// Package cubin is where the machine code of the kernels is registered by the package that embeds
+// it, and found by the package that loads it. Programs without the code are 5 MB smaller.
 package cubin
 
 import "io/fs"

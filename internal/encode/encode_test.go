@@ -168,9 +168,9 @@ func TestPackIntegersOutside(t *testing.T) {
 	}
 }
 
-// Would catch keys that are not taken from the batch though they could be, keys that are taken though
-// they need packing, and packed keys that are written over a batch's: a tile without NULLs comes
-// before one with a NULL.
+// Would catch keys that are not taken from the batch though they could be, keys that are taken
+// though they need packing, and packed keys that are written over a batch's: a tile without NULLs
+// comes before one with a NULL.
 func TestSharedKeys(t *testing.T) {
 	const second = rowdata.TileRows
 	i64, text := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
@@ -226,9 +226,9 @@ func TestSharedKeys(t *testing.T) {
 	}
 }
 
-// Would catch group numbers that are not the packed keys, that are made where the keys have NULLs or
-// several columns, or that stay from the tile before; and values outside their range that get through,
-// at either end.
+// Would catch group numbers that are not the packed keys, that are made where the keys have NULLs
+// or several columns, or that stay from the tile before; and values outside their range that get
+// through, at either end.
 func TestEncodeGroups(t *testing.T) {
 	i64 := arrow.PrimitiveTypes.Int64
 	for _, c := range []struct {

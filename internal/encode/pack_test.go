@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Would catch vectors that write other groups than the Go loop, that write beyond the rows, or that let a
-// value outside the range pass, wherever it is.
+// Would catch vectors that write other groups than the Go loop, that write beyond the rows, or that
+// let a value outside the range pass, wherever it is.
 func TestPackGroups(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, base := range []int64{-100, 0, math.MinInt64, math.MaxInt64 - 1<<16} {

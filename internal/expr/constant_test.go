@@ -60,8 +60,8 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// Would catch a sign that counts as a digit, which makes a type wider than what is written and a number of 38 digits a
-// double, and zeros behind a sign that are read as octal.
+// Would catch a sign that counts as a digit, which makes a type wider than what is written and a
+// number of 38 digits a double, and zeros behind a sign that are read as octal.
 func TestNegativeNumber(t *testing.T) {
 	const digits = "99999999999999999999999999999999999999"
 	for _, text := range []string{
@@ -82,7 +82,8 @@ func TestNegativeNumber(t *testing.T) {
 	}
 }
 
-// Would catch constants that stand for numbers and have no kernel, and casts between numbers of 64 and of 128 bits.
+// Would catch constants that stand for numbers and have no kernel, and casts between numbers of 64
+// and of 128 bits.
 func TestNumberKinds(t *testing.T) {
 	cast := func(e *Expr, typ Type) *Expr { return &Expr{Op: OpCast, Type: typ, Args: []*Expr{e}, At: -1} }
 	try := func(e *Expr, typ Type) *Expr { return &Expr{Op: OpTryCast, Type: typ, Args: []*Expr{e}, At: -1} }
@@ -149,8 +150,8 @@ func TestIntervalResult(t *testing.T) {
 	}
 }
 
-// Would catch strings made without a bound: a loop that does not end, a length that wraps, or memory for what
-// was only asked for.
+// Would catch strings made without a bound: a loop that does not end, a length that wraps, or
+// memory for what was only asked for.
 func TestMadeTexts(t *testing.T) {
 	call := func(name string, args ...any) *Expr {
 		e := Call(name)

@@ -13,8 +13,8 @@
 //   - X3 (dictionaries): an expression of a single dictionary-encoded column is evaluated once for
 //     each entry and once for NULL, and its values are kept while batches share the dictionary. If
 //     an entry gives an error, the batch is evaluated row by row: maybe no row has that entry.
-//   - X4 (memory): an evaluator's buffers come from its arena and go back after each vector. Strings
-//     point into the batch, or into the arena.
+//   - X4 (memory): an evaluator's buffers come from its arena and go back after each vector.
+//     Strings point into the batch, or into the arena.
 //
 // A Program is shared; an Evaluator belongs to one goroutine. Points in time are microseconds, or
 // days, without a zone; timestamps with a zone are taken as UTC. Intervals are constants; the

@@ -13,8 +13,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// encodedRows is a batch of a column of strings and one of integers, of more than one vector, in one of
-// the forms in which readers give them.
+// encodedRows is a batch of a column of strings and one of integers, of more than one vector, in
+// one of the forms in which readers give them.
 func encodedRows(t *testing.T, form string, rows int) arrow.RecordBatch {
 	t.Helper()
 	mem := memory.DefaultAllocator

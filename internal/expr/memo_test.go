@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Would catch a memo that grows without end, or that costs a look for every string though none comes twice.
+// Would catch a memo that grows without end, or that costs a look for every string though none
+// comes twice.
 func TestMemo(t *testing.T) {
 	var none *memo
 	if _, ok := none.find("a"); ok || none.add("a", "b") != "b" {

@@ -25,8 +25,8 @@ var randomTypes = []arrow.DataType{
 	&arrow.TimestampType{Unit: arrow.Microsecond}, &arrow.TimestampType{Unit: arrow.Nanosecond}, arrow.FixedWidthTypes.Duration_us,
 }
 
-// randomEdges are the extreme values of a type, but for times within a year of the ends of 64 bits: rounded down
-// they have no bits to be in.
+// randomEdges are the extreme values of a type, but for times within a year of the ends of 64 bits:
+// rounded down they have no bits to be in.
 func randomEdges(dt arrow.DataType) []any {
 	return slices.DeleteFunc(grouptest.Edges(dt), func(cell any) bool {
 		v, ok := cell.(int64)
@@ -34,7 +34,8 @@ func randomEdges(dt arrow.DataType) []any {
 	})
 }
 
-// randomRows is a batch of a column of each type, plain or as dictionaries, with NULLs and extreme values.
+// randomRows is a batch of a column of each type, plain or as dictionaries, with NULLs and extreme
+// values.
 func randomRows(rng *rand.Rand, rows int) (schema *arrow.Schema, plain, encoded arrow.RecordBatch) {
 	var fields []arrow.Field
 	var columns, dictionaries []arrow.Array
@@ -116,8 +117,9 @@ func evaluated(p *Program, batch arrow.RecordBatch) ([]string, error) {
 	return texts(arrays[0]), nil
 }
 
-// Random expressions over extreme values. Would catch a panic, an answer that depends on how rows are cut into
-// batches or on dictionaries, an error where no row has one, and a promise that values break.
+// Random expressions over extreme values. Would catch a panic, an answer that depends on how rows
+// are cut into batches or on dictionaries, an error where no row has one, and a promise that values
+// break.
 func TestRandom(t *testing.T) {
 	const rows = 150
 	bound, failed := 0, 0
@@ -263,8 +265,8 @@ func selected(schema *arrow.Schema, batch arrow.RecordBatch, e *Expr) ([]string,
 	return values, err == nil, err
 }
 
-// Would catch a term, or a list of alternatives, that does not hold for a row which a condition selects: readers leave
-// rows out by them.
+// Would catch a term, or a list of alternatives, that does not hold for a row which a condition
+// selects: readers leave rows out by them.
 func TestRandomTerms(t *testing.T) {
 	const rows = 150
 	terms, alternatives := 0, 0

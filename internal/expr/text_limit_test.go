@@ -29,8 +29,8 @@ func textsBatch(rows int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// Would catch long strings of all rows of a batch in memory at once, rows that are lost or doubled where fewer are
-// evaluated together, and a condition whose bits move.
+// Would catch long strings of all rows of a batch in memory at once, rows that are lost or doubled
+// where fewer are evaluated together, and a condition whose bits move.
 func TestLongTexts(t *testing.T) {
 	const rows = 2101
 	batch := textsBatch(rows)
@@ -176,9 +176,9 @@ func (b *fakeBudget) Room(bytes int64) error {
 	return err
 }
 
-// Results that grow are claimed before they are made, however long they become. Would catch a result whose length is
-// known when it is there, and matches that are told apart otherwise than by the library where they are found one
-// after the other.
+// Results that grow are claimed before they are made, however long they become. Would catch a
+// result whose length is known when it is there, and matches that are told apart otherwise than by
+// the library where they are found one after the other.
 func TestReplaceMatches(t *testing.T) {
 	text := strings.Repeat("aab ä\xff-b\n", matchedAtOnce)
 	for _, pattern := range []string{"", "a*", "a", "(a)(b)?", "b|", "[^a]*", "$", "(?m)$", "(?m)^", `\b`, `\B`, "ä", "x*", "a+?"} {

@@ -10,8 +10,9 @@ import (
 	"github.com/mpga/mpga/internal/digits"
 )
 
-// Would catch roundings that are not to the nearest double with ties to even: of long numbers, where
-// the bit that decides is far below, at the subnormals, where fewer bits are kept, and at the largest.
+// Would catch roundings that are not to the nearest double with ties to even: of long numbers,
+// where the bit that decides is far below, at the subnormals, where fewer bits are kept, and at the
+// largest.
 func TestRoundWords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 200_000 {

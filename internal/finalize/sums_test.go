@@ -49,7 +49,8 @@ func TestFitsDecimal(t *testing.T) {
 	}
 }
 
-// Would catch a sum that is cut to 64 bits without notice, at either end and beside others that fit.
+// Would catch a sum that is cut to 64 bits without notice, at either end and beside others that
+// fit.
 func TestNarrowSums(t *testing.T) {
 	const most, least = 1<<63 - 1, 1 << 63
 	for _, c := range []struct {

@@ -36,7 +36,8 @@ func TestReadCache(t *testing.T) {
 	}
 }
 
-// Would catch a share of nothing that divides by zero, and one of more workers than share the cache.
+// Would catch a share of nothing that divides by zero, and one of more workers than share the
+// cache.
 func TestCacheShare(t *testing.T) {
 	for _, c := range []struct {
 		cache   Cache

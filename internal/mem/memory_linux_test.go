@@ -14,8 +14,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// Would catch a failed mmap that is a panic, which would be taken for a bug or for a corrupt file, or one that leaves a
-// lock held or memory counted.
+// Would catch a failed mmap that is a panic, which would be taken for a bug or for a corrupt file,
+// or one that leaves a lock held or memory counted.
 func TestNoMemory(t *testing.T) {
 	m := NewMemory(1 << 40)
 	defer m.Close()

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A reservation counts against the budget as blocks do, makes reclaimers give up pages, and is refused with the
-// owner's error when they have no more. Would catch a promise that nobody sees, and one that stays after a refusal.
+// A reservation counts against the budget as blocks do, makes reclaimers give up pages, and is
+// refused with the owner's error when they have no more. Would catch a promise that nobody sees,
+// and one that stays after a refusal.
 func TestReserve(t *testing.T) {
 	refused := errors.New("refused")
 	m := NewMemory(1 << 20)
@@ -45,8 +46,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// Would catch memory that counts as free while it is still resident, as garbage, and a reservation that is refused
-// though others are about to give theirs back.
+// Would catch memory that counts as free while it is still resident, as garbage, and a reservation
+// that is refused though others are about to give theirs back.
 func TestReserveMeasured(t *testing.T) {
 	m := NewMemory(100)
 	resident, relieved := int64(0), 0

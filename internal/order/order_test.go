@@ -254,7 +254,8 @@ func (a *peakAllocator) Free(b []byte) {
 	a.Allocator.Free(b)
 }
 
-// Would catch an order without keys that is not the input's, and columns that cannot be keys in the way of others.
+// Would catch an order without keys that is not the input's, and columns that cannot be keys in the
+// way of others.
 func TestNoKeysAndLists(t *testing.T) {
 	list := arrow.ListOf(arrow.PrimitiveTypes.Int64)
 	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "l", Type: list, Nullable: true}}, nil)
@@ -296,8 +297,8 @@ func listArray(lists []any) arrow.Array {
 	return b.NewArray()
 }
 
-// Would catch an error path that leaves a file, a page or a batch: each operation of the temp directory
-// fails once.
+// Would catch an error path that leaves a file, a page or a batch: each operation of the temp
+// directory fails once.
 func TestFaults(t *testing.T) {
 	schema, batches := intBatches(3_000, 100, func(i int) int64 { return int64(i*7919) % 97 })
 	by := By{Keys: []Key{{Column: 0}}}
@@ -330,7 +331,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Would catch a flipped bit on disk that becomes an answer, and a full temp directory without its knob.
+// Would catch a flipped bit on disk that becomes an answer, and a full temp directory without its
+// knob.
 func TestBadTemp(t *testing.T) {
 	schema, batches := intBatches(3_000, 100, func(i int) int64 { return int64(i*7919) % 97 })
 	by := By{Keys: []Key{{Column: 0}}}

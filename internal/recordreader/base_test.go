@@ -13,8 +13,8 @@ import (
 
 var _ array.RecordReader = (*Base)(nil)
 
-// Would catch a batch that leaks or is released early, a function that is called after its end, and an error taken for
-// the end of the rows because it is io.EOF.
+// Would catch a batch that leaks or is released early, a function that is called after its end, and
+// an error taken for the end of the rows because it is io.EOF.
 func TestBase(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	for _, last := range []error{nil, io.EOF, errors.New("damaged"), fmt.Errorf("cut off: %w", io.EOF)} {

@@ -76,7 +76,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// R1, R2. Random users, passwords, values and fragments of all characters that they may have, escaped and not.
+// R1, R2. Random users, passwords, values and fragments of all characters that they may have,
+// escaped and not.
 func TestRandomSecrets(t *testing.T) {
 	const seed = 11
 	rng := rand.New(rand.NewPCG(seed, 1))

@@ -56,7 +56,8 @@ func parse(t *testing.T, p *report.Page) parsed {
 	return out
 }
 
-// Would catch a page that no browser reads, that lacks a picture or a figure, or text that becomes markup.
+// Would catch a page that no browser reads, that lacks a picture or a figure, or text that becomes
+// markup.
 func TestPage(t *testing.T) {
 	recorder := trace.New()
 	start := time.Now()

@@ -199,8 +199,8 @@ func TestBindColumns(t *testing.T) {
 	}
 }
 
-// Would catch parts of rows and states that overlap or leave gaps, integers that are stored twice, and validity bits of columns
-// that no selection asks for.
+// Would catch parts of rows and states that overlap or leave gaps, integers that are stored twice,
+// and validity bits of columns that no selection asks for.
 func TestRowLayouts(t *testing.T) {
 	var q query.Query
 	for _, f := range query.Funcs() {

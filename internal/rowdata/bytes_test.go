@@ -38,8 +38,8 @@ func TestBytes2OfEveryLength(t *testing.T) {
 	}
 }
 
-// Would catch bytes behind a value that get into its words, lengths whose masks are wrong, and values
-// at the end of the data that are read beyond it.
+// Would catch bytes behind a value that get into its words, lengths whose masks are wrong, and
+// values at the end of the data that are read beyond it.
 func TestPutBytes2(t *testing.T) {
 	data := bytes.Repeat([]byte{0xFF}, 40)
 	for from := range len(data) + 1 {

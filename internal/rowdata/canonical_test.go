@@ -9,8 +9,8 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// Would catch positions that are left where they were, words that are no positions and are moved, and
-// states without rows, whose words mean nothing, that are touched.
+// Would catch positions that are left where they were, words that are no positions and are moved,
+// and states without rows, whose words mean nothing, that are touched.
 func TestPositionShift(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "v", Type: arrow.PrimitiveTypes.Int64},

@@ -24,8 +24,8 @@ func TestCheckReferences(t *testing.T) {
 	}
 }
 
-// Would catch a check that lets a value outside the promised range pass (W2), or one that takes a NULL or
-// an interned string for such a value.
+// Would catch a check that lets a value outside the promised range pass (W2), or one that takes a
+// NULL or an interned string for such a value.
 func TestCheckKey(t *testing.T) {
 	keys := mustBind(t, query.Query{
 		Keys:       []query.Key{{Column: "delay"}, {Column: "carrier"}, {Column: "day"}},

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Every float16 has the value that its bits say, and comes back as it was: would catch numbers below 2^-14 that are lost.
+// Every float16 has the value that its bits say, and comes back as it was: would catch numbers
+// below 2^-14 that are lost.
 func TestHalf(t *testing.T) {
 	for bits := range 1 << 16 {
 		h := uint16(bits)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Would catch an error of Fail that its cause cannot be told of, where a library between Fail and Call recovers panics
-// and wraps those that are errors, as Arrow's does.
+// Would catch an error of Fail that its cause cannot be told of, where a library between Fail and
+// Call recovers panics and wraps those that are errors, as Arrow's does.
 func TestFailThroughLibrary(t *testing.T) {
 	cause := errors.New("no room")
 	library := func(f func()) (err error) {

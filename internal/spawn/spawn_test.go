@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Would catch a panic, a Goexit or an error that whoever waits does not hear of, or hears of before it is set.
+// Would catch a panic, a Goexit or an error that whoever waits does not hear of, or hears of before
+// it is set.
 func TestGo(t *testing.T) {
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
@@ -34,7 +35,8 @@ func TestGo(t *testing.T) {
 	}
 }
 
-// Would catch a group whose Wait returns nil while a panic unwinds through the deferred calls of its goroutine.
+// Would catch a group whose Wait returns nil while a panic unwinds through the deferred calls of
+// its goroutine.
 func TestGroupHearsOfPanics(t *testing.T) {
 	for range 1000 {
 		var g Group
@@ -50,7 +52,8 @@ func TestGroupHearsOfPanics(t *testing.T) {
 	}
 }
 
-// Would catch a bug that is hidden by an error that follows from it, and a context that outlives the first error.
+// Would catch a bug that is hidden by an error that follows from it, and a context that outlives
+// the first error.
 func TestGroup(t *testing.T) {
 	g, ctx := WithContext(context.Background())
 	g.SetLimit(2)

@@ -82,8 +82,8 @@ func BenchmarkStore(b *testing.B) {
 	}
 }
 
-// BenchmarkSpill fills a store of a small budget and reads it back, which writes most pages to disk,
-// the largest partitions first: the bytes are those of all pages.
+// BenchmarkSpill fills a store of a small budget and reads it back, which writes most pages to
+// disk, the largest partitions first: the bytes are those of all pages.
 func BenchmarkSpill(b *testing.B) {
 	const pages = 1000
 	rows, states := testLayouts(b)
@@ -124,7 +124,8 @@ func BenchmarkSpill(b *testing.B) {
 	}
 }
 
-// BenchmarkFrame encodes and decodes the frame of a page: of rows alone, and with strings behind them.
+// BenchmarkFrame encodes and decodes the frame of a page: of rows alone, and with strings behind
+// them.
 func BenchmarkFrame(b *testing.B) {
 	rows, _ := testLayouts(b)
 	memory := mem.NewMemory(1 << 30)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// randomRows returns rows of stride words, those of column i of a width that differs by column: around 0,
-// around the middle of the unsigned numbers, and anywhere.
+// randomRows returns rows of stride words, those of column i of a width that differs by column:
+// around 0, around the middle of the unsigned numbers, and anywhere.
 func randomRows(rng *rand.Rand, rows, stride int) []uint64 {
 	words := make([]uint64, rows*stride)
 	for c := range stride {
@@ -24,7 +24,8 @@ func randomRows(rng *rand.Rand, rows, stride int) []uint64 {
 	return words
 }
 
-// Would catch bits that are lost where a number crosses words, and numbers near the ends of their range.
+// Would catch bits that are lost where a number crosses words, and numbers near the ends of their
+// range.
 func TestPackRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
 	for range 2000 {

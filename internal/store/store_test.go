@@ -137,8 +137,8 @@ func TestStoreSpills(t *testing.T) {
 	}
 }
 
-// Would catch space of an extent of which only a part could be written that is never given back: a temp
-// directory is an engine's, and outlives the query.
+// Would catch space of an extent of which only a part could be written that is never given back: a
+// temp directory is an engine's, and outlives the query.
 func TestPartOfExtent(t *testing.T) {
 	temp := NewTemp(vfs.OS, t.TempDir(), 3<<20)
 	s := testStore(t, 1<<30, temp)
@@ -294,8 +294,8 @@ func page(rows, words int) *rowdata.Page {
 	return page
 }
 
-// Would catch pages handed to another partition or content, or handed over twice, sizes that are not
-// of all pages put, and a peak that falls or that counts rows instead of bytes.
+// Would catch pages handed to another partition or content, or handed over twice, sizes that are
+// not of all pages put, and a peak that falls or that counts rows instead of bytes.
 func TestStoreAccounting(t *testing.T) {
 	s := testStore(t, 1<<30, nil)
 	defer s.Close()

@@ -48,7 +48,8 @@ func awaitWaiting(function, state string) {
 	}
 }
 
-// slowStore returns a store of one file on a slow file system, with pages of 10 rows in partitions 0 and 1.
+// slowStore returns a store of one file on a slow file system, with pages of 10 rows in partitions
+// 0 and 1.
 func slowStore(t *testing.T) (*Store, cpuagg.Pass, slowFS) {
 	t.Helper()
 	fs := newSlowFS()
@@ -77,7 +78,8 @@ func textsOf(first int) map[string]int {
 	return texts
 }
 
-// Would catch pages that are lost because their partition is taken while they are on their way to the disk.
+// Would catch pages that are lost because their partition is taken while they are on their way to
+// the disk.
 func TestTakeWaitsForEviction(t *testing.T) {
 	s, p, fs := slowStore(t)
 	evicted := make(chan error)

@@ -1,4 +1,5 @@
-// Package testknobs lets tests force paths of an engine that small inputs would not take. No knob may change an answer.
+// Package testknobs lets tests force paths of an engine that small inputs would not take. No knob
+// may change an answer.
 package testknobs
 
 import (
@@ -44,8 +45,8 @@ type Device struct {
 // set is what Register was given.
 var set func(options any, k Engine)
 
-// Register says how options take knobs: options is a pointer to engine.Options. Package engine calls it, whose options
-// have no public field for knobs.
+// Register says how options take knobs: options is a pointer to engine.Options. Package engine
+// calls it, whose options have no public field for knobs.
 func Register(f func(options any, k Engine)) { set = f }
 
 // With returns options, which are engine.Options, with knobs.

@@ -9,8 +9,8 @@ import (
 	"github.com/mpga/mpga/internal/trace"
 )
 
-// Would catch a trace with a span for each tile, in place of one for the work that goes on, and work
-// that is not shown after the thread was given away.
+// Would catch a trace with a span for each tile, in place of one for the work that goes on, and
+// work that is not shown after the thread was given away.
 func TestWorkIsOneSpan(t *testing.T) {
 	recorder := trace.New()
 	th := &Thread{of: semaphore.NewWeighted(1), row: recorder.Query(time.Now()).Row("CPU", "worker 0", 0)}

@@ -17,9 +17,9 @@ func rowName(group string, i int) string {
 	return group + " " + strconv.Itoa(i+1)
 }
 
-// WriteJSON writes all spans as Chrome's trace events, in its JSON object format: each group of a query is
-// a process, each row a thread, whose events come in order of time. Times are microseconds since the recorder's
-// start.
+// WriteJSON writes all spans as Chrome's trace events, in its JSON object format: each group of a
+// query is a process, each row a thread, whose events come in order of time. Times are microseconds
+// since the recorder's start.
 func (r *Recorder) WriteJSON(w io.Writer) error {
 	t := r.Timeline()
 	out := bufio.NewWriter(w)

@@ -1,5 +1,5 @@
-// Package trace records what a query did when, and writes it as Chrome's trace events, which Perfetto and
-// chrome://tracing show.
+// Package trace records what a query did when, and writes it as Chrome's trace events, which
+// Perfetto and chrome://tracing show.
 //
 //		Recorder - Query - Row: a worker, a device's stream, a copy engine, a file's reader or writer
 //		                    |

@@ -12,7 +12,8 @@ import (
 // spansMax bounds the spans that are kept: 16 MiB.
 const spansMax = 1 << 19
 
-// spanMin is the least that a goroutine's span takes: a shorter span is a step on the way to the next.
+// spanMin is the least that a goroutine's span takes: a shorter span is a step on the way to the
+// next.
 const spanMin = time.Microsecond
 
 // Recorder takes the spans of any number of queries. It is safe for concurrent use.
@@ -79,8 +80,8 @@ type Span struct {
 	Begin, End time.Duration
 }
 
-// Row returns the row of a name in a group, such as a device. Rows of a group stand in order of their
-// places; groups in the order in which they came.
+// Row returns the row of a name in a group, such as a device. Rows of a group stand in order of
+// their places; groups in the order in which they came.
 func (q *Query) Row(group, name string, place int) *Row {
 	if q == nil {
 		return nil
@@ -116,7 +117,8 @@ func (r *Row) Add(name string, begin, end time.Time) {
 	}
 }
 
-// thin drops the shorter half of all spans, and from now on every span that is as short. Requires: r.mu is held.
+// thin drops the shorter half of all spans, and from now on every span that is as short. Requires:
+// r.mu is held.
 func (r *Recorder) thin() {
 	var rows []*Row
 	for _, q := range r.queries {
@@ -142,7 +144,8 @@ func (r *Recorder) thin() {
 	}
 }
 
-// Begin begins a span, and ends the span before. Begin and End are called by one goroutine at a time.
+// Begin begins a span, and ends the span before. Begin and End are called by one goroutine at a
+// time.
 func (r *Row) Begin(name string) {
 	if r == nil {
 		return

@@ -94,7 +94,8 @@ func TestNil(t *testing.T) {
 	}
 }
 
-// Would catch text that is not JSON, a span of a row that is not named, and goroutines in each other's way.
+// Would catch text that is not JSON, a span of a row that is not named, and goroutines in each
+// other's way.
 func TestWriteJSON(t *testing.T) {
 	r := New()
 	for range 2 {

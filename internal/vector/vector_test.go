@@ -68,8 +68,8 @@ func TestBuildValidity(t *testing.T) {
 	}
 }
 
-// Would catch offsets that pass 2^31-1 unseen: a query then emits fewer groups a batch. NULLs, whose
-// words may be anything, do not count.
+// Would catch offsets that pass 2^31-1 unseen: a query then emits fewer groups a batch. NULLs,
+// whose words may be anything, do not count.
 func TestBuildTooLarge(t *testing.T) {
 	const gib = 1 << 30
 	huge := rowdata.Bytes2{gib, 1} // is not looked at

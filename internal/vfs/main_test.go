@@ -11,7 +11,8 @@ import (
 // Would catch a file that nobody closes.
 func TestMain(m *testing.M) { os.Exit(invariants.Run(m)) }
 
-// Would catch files that invariants do not watch: a second Close must be found, under the tag alone.
+// Would catch files that invariants do not watch: a second Close must be found, under the tag
+// alone.
 func TestClosedTwice(t *testing.T) {
 	file, err := OS.Create(filepath.Join(t.TempDir(), "f"), 0o600)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Would catch a directory of a killed process that stays, and one of a living process, or of another
-// output, that is removed.
+// Would catch a directory of a killed process that stays, and one of a living process, or of
+// another output, that is removed.
 func TestStageDirAbandoned(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "out")

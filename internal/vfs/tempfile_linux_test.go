@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Would catch a temporary file that has a name, if only for a moment: a process that is killed then leaves it, and its
-// directory cannot be removed.
+// Would catch a temporary file that has a name, if only for a moment: a process that is killed then
+// leaves it, and its directory cannot be removed.
 func TestTempHasNoName(t *testing.T) {
 	dir := t.TempDir()
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR, 0o600)

@@ -40,8 +40,9 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// Would catch hidden files that pile up where runs are killed, and one taken away from a writer that is still at work,
-// or that is nobody's: whatever output is next in a directory removes all that are abandoned there.
+// Would catch hidden files that pile up where runs are killed, and one taken away from a writer
+// that is still at work, or that is nobody's: whatever output is next in a directory removes all
+// that are abandoned there.
 func TestRemoveAbandoned(t *testing.T) {
 	dir := t.TempDir()
 	const number = "0123456789abcdef"
@@ -87,7 +88,8 @@ func TestRemoveAbandoned(t *testing.T) {
 	}
 }
 
-// Would catch a name of a side file that is valid, and whose hidden name is longer than file systems allow.
+// Would catch a name of a side file that is valid, and whose hidden name is longer than file
+// systems allow.
 func TestWriteFileLongName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), strings.Repeat("x", 255))
 	if err := vfs.WriteFile(vfs.OS, path, []byte("x")); err != nil {

@@ -20,8 +20,8 @@ import (
 type Case struct {
 	Rows   int64
 	Groups int64
-	// Skew is the exponent of a Zipf distribution of the keys, 0 for a uniform distribution, or SelfSimilar:
-	// four fifths of the rows have one fifth of the keys, and so on within that fifth.
+	// Skew is the exponent of a Zipf distribution of the keys, 0 for a uniform distribution, or
+	// SelfSimilar: four fifths of the rows have one fifth of the keys, and so on within that fifth.
 	Skew  float64
 	Shape Shape
 }
@@ -175,7 +175,8 @@ func (r *Runner) scratchBytes(d *Data, plan kernels.Plan) int64 {
 	return plan.AggregateScratch(&d.Case.Shape.Shape, d.rows.Count, r.device.Properties())
 }
 
-// prepare takes the memory of a plan. It returns where the groups will be, and what enqueues the aggregation.
+// prepare takes the memory of a plan. It returns where the groups will be, and what enqueues the
+// aggregation.
 func (r *Runner) prepare(d *Data, plan kernels.Plan) (into *kernels.Groups, aggregate func() error, err error) {
 	shape := &d.Case.Shape.Shape
 	scratch, err := r.alloc(r.scratchBytes(d, plan))
@@ -186,8 +187,8 @@ func (r *Runner) prepare(d *Data, plan kernels.Plan) (into *kernels.Groups, aggr
 	return into, func() error { return r.stream.Aggregate(shape, plan, &d.rows, into, scratch) }, err
 }
 
-// Probes returns the average number of slots that a plan looks at for a row, and how many rows found
-// none, in one run.
+// Probes returns the average number of slots that a plan looks at for a row, and how many rows
+// found none, in one run.
 func (r *Runner) Probes(d *Data, plan kernels.Plan) (probes float64, lost int64, err error) {
 	before := len(r.buffers)
 	defer func() { err = errors.Join(err, r.freeFrom(before)) }()

@@ -1,10 +1,11 @@
-// Command build packs what build.py has compiled into what package cuda embeds, or compares the two.
+// Command build packs what build.py has compiled into what package cuda embeds, or compares the
+// two.
 //
 //	go run ./kernels/build [-check] DIRECTORY
 //
-// DIRECTORY has an uncompressed archive TARGET.zip for each target; kernels/cuda/TARGET.zip.zst is the same archive
-// compressed as a whole, since the machine code of one kernel is much like that of the next: 4 MB, where members
-// compressed one by one took 10.
+// DIRECTORY has an uncompressed archive TARGET.zip for each target; kernels/cuda/TARGET.zip.zst is
+// the same archive compressed as a whole, since the machine code of one kernel is much like that of
+// the next: 4 MB, where members compressed one by one took 10.
 package main
 
 import (

@@ -17,8 +17,8 @@ import (
 // ErrNoCompiler: there is no g++ to compile the kernels with.
 var ErrNoCompiler = errors.New("no g++ to compile the kernels with")
 
-// sharedBytesMax is the dynamic shared memory that a kernel may ask for: as much as a device of compute
-// capability 9.0 has, which has the most.
+// sharedBytesMax is the dynamic shared memory that a kernel may ask for: as much as a device of
+// compute capability 9.0 has, which has the most.
 const sharedBytesMax = 227 << 10
 
 // The check for null members finds thread_local variables at null with g++ 12; memory at null is
@@ -39,8 +39,8 @@ var built struct {
 	programs map[string]func() (string, error)
 }
 
-// Build compiles the executor with files of kernels, and returns the program. The program is made once, and kept in the
-// user's cache under the hash of everything that it was made from.
+// Build compiles the executor with files of kernels, and returns the program. The program is made
+// once, and kept in the user's cache under the hash of everything that it was made from.
 func Build(files ...string) (string, error) {
 	built.mu.Lock()
 	defer built.mu.Unlock()
@@ -177,7 +177,8 @@ func compile(compiler, version, source string, units []string, program string) e
 	return os.Rename(linked, program)
 }
 
-// compileUnit compiles a preprocessed text, by files of its own, so that objects that are kept are whole.
+// compileUnit compiles a preprocessed text, by files of its own, so that objects that are kept are
+// whole.
 func compileUnit(compiler, text, own, object string) error {
 	if err := os.WriteFile(own+".ii", []byte(text), 0o644); err != nil {
 		return err

@@ -85,7 +85,8 @@ func zipf(rng *rand.Rand, n int, exponent float64) func() int {
 	}
 }
 
-// extremeKeys come first: the patterns that an implementation might take for itself, to mark what is empty.
+// extremeKeys come first: the patterns that an implementation might take for itself, to mark what
+// is empty.
 var extremeKeys = []uint64{
 	0, math.MaxUint64, 1 << 63, math.MaxInt64, math.MaxUint32, 1 << 31, math.MaxInt32, 1, 1 << 32,
 	0x7ff8000000000000, 0x7ff8000000000001, 0xfff8000000000000, 0x7fc00000, // NaN

@@ -183,8 +183,8 @@ func manyCopies(t *testing.T, device kernels.Device) {
 	streams.Wait()
 }
 
-// manyCopiesOn copies pieces of pinned memory, of up to bytesMax and a few of 1 MiB, to a device and back, to another
-// place, by a batch each.
+// manyCopiesOn copies pieces of pinned memory, of up to bytesMax and a few of 1 MiB, to a device
+// and back, to another place, by a batch each.
 func manyCopiesOn(device kernels.Device, rng *rand.Rand, pieces, bytesMax int) error {
 	const word, largePiece = 4, 1 << 20
 	sizes, total := make([]int, pieces), 0
@@ -215,8 +215,8 @@ func manyCopiesOn(device kernels.Device, rng *rand.Rand, pieces, bytesMax int) e
 	})
 }
 
-// thereAndBack calls a function that copies memory to a device and back, with device memory and pinned memory, and
-// compares what went in with what comes out.
+// thereAndBack calls a function that copies memory to a device and back, with device memory and
+// pinned memory, and compares what went in with what comes out.
 func thereAndBack(device kernels.Device, deviceBytes, pinnedBytes int64, copies func(kernels.Stream, kernels.Buffer, []byte) (in, out []byte, err error)) (err error) {
 	s, err := device.NewStream()
 	if err != nil {

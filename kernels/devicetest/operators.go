@@ -67,7 +67,8 @@ func halves(shape *kernels.Shape, rows *kernels.Rows) []*kernels.Rows {
 	return []*kernels.Rows{slice(shape, rows, 0, half), slice(shape, rows, half, rows.Count)}
 }
 
-// merge inserts the groups of each half of the rows into a table: groups of a key that both halves have are merged.
+// merge inserts the groups of each half of the rows into a table: groups of a key that both halves
+// have are merged.
 func (r *Rig) merge(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer) {
 	r.t.Helper()
 	groups := int64(len(want.rows))
@@ -321,7 +322,8 @@ func (r *Rig) insertGroups(c *Case, rows *kernels.Rows, table kernels.Table, all
 	}
 }
 
-// compacted returns the groups of a table, whose slots it reads in two parts; nil, if they found no room.
+// compacted returns the groups of a table, whose slots it reads in two parts; nil, if they found no
+// room.
 func (r *Rig) compacted(c *Case, table kernels.Table) *Groups {
 	r.t.Helper()
 	all := &Groups{States: make([][]uint64, len(c.Shape.Folds))}

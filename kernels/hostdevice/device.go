@@ -19,15 +19,17 @@ type Options struct {
 	// PinnedLimit bounds the pinned memory, in bytes. The default is 1 GiB.
 	PinnedLimit int64
 
-	// BytesPerSecond is the bandwidth of copies, in each direction. The default is the machine's own.
+	// BytesPerSecond is the bandwidth of copies, in each direction. The default is the machine's
+	// own.
 	BytesPerSecond float64
 
 	// Latency is what each piece of a stream's work takes at least. The default is none.
 	Latency time.Duration
 
-	// Fail is asked before each call and before each piece of asynchronous work; what it returns
-	// is its error; what gives something back does so nevertheless. An error that is kernels.ErrDeviceLost fails
-	// everything that follows, too. It is called by any goroutine. The default is that nothing fails.
+	// Fail is asked before each call and before each piece of asynchronous work; what it returns is
+	// its error; what gives something back does so nevertheless. An error that is
+	// kernels.ErrDeviceLost fails everything that follows, too. It is called by any goroutine. The
+	// default is that nothing fails.
 	Fail func(Call) error
 
 	// Report takes breaches of the contract. The default panics.
@@ -167,8 +169,8 @@ type handle struct {
 	closed bool // under device.mu
 }
 
-// close counts the call that gives something back, which calls forget unless again: it was given back before. An error
-// does not keep it. The device's lock is held while forget is called.
+// close counts the call that gives something back, which calls forget unless again: it was given
+// back before. An error does not keep it. The device's lock is held while forget is called.
 func (h *handle) close(name string, forget func()) (again bool, err error) {
 	err = h.device.begin(name, false)
 	h.device.mu.Lock()

@@ -58,7 +58,8 @@ func unordered(t kernels.ColumnType, w uint64) uint64 {
 	return w ^ sign
 }
 
-// identities are the states of Min and Max without values, by type: the greatest value, and the least.
+// identities are the states of Min and Max without values, by type: the greatest value, and the
+// least.
 var identities = [...]struct{ min, max uint64 }{
 	kernels.Int32:   {math.MaxInt32, 0xffffffff80000000},
 	kernels.Uint32:  {math.MaxUint32, 0},

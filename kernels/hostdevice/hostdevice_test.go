@@ -265,7 +265,8 @@ func TestBandwidth(t *testing.T) {
 	if same := run(false); same < 100*time.Millisecond {
 		t.Errorf("two copies of 50 ms took %v in one direction", same)
 	}
-	// On a busy machine two copies may come one after the other; that would be always, if they took turns.
+	// On a busy machine two copies may come one after the other; that would be always, if they took
+	// turns.
 	both := run(true)
 	for tries := 1; both >= 100*time.Millisecond && tries < 20; tries++ {
 		both = run(true)

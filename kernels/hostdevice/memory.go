@@ -108,7 +108,8 @@ func (m *memory) forget() {
 	m.uses = slices.DeleteFunc(m.uses, func(u use) bool { return u.number <= m.device.host[u.stream] })
 }
 
-// conflict returns an earlier use that nothing orders before a new one. Requires: m.device.mu is held.
+// conflict returns an earlier use that nothing orders before a new one. Requires: m.device.mu is
+// held.
 func (m *memory) conflict(s *stream, a access) (use, bool) {
 	for _, u := range m.uses {
 		if u.stream != s && (u.write || a.write) && u.begin < a.end && a.begin < u.end && u.number > s.clock[u.stream] {
@@ -131,8 +132,8 @@ func (p *pinned) Free() error   { return p.free() }
 // span returns the memory of a span, and where it begins there.
 func span(s kernels.Span) (*memory, int64) { return s.Buffer.(*buffer).memory, s.Offset }
 
-// pinnedHolding returns the pinned memory that holds host memory, and where there; nil, if none does.
-// Requires: d.mu is held.
+// pinnedHolding returns the pinned memory that holds host memory, and where there; nil, if none
+// does. Requires: d.mu is held.
 func (d *device) pinnedHolding(host []byte) (m *memory, at int64) {
 	p := uintptr(unsafe.Pointer(unsafe.SliceData(host)))
 	for _, m := range d.pinned.blocks {

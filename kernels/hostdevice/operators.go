@@ -27,7 +27,8 @@ func (s *stream) operation(name string, shape *kernels.Shape) *operation {
 	return o
 }
 
-// view returns bytes of a span, which the operator reads or writes; nil for a span without a buffer.
+// view returns bytes of a span, which the operator reads or writes; nil for a span without a
+// buffer.
 func (o *operation) view(at kernels.Span, bytes int64, write bool) []byte {
 	if at.Buffer == nil {
 		if bytes > 0 && write && o.err == nil {
@@ -279,7 +280,8 @@ func (s *stream) Compact(shape *kernels.Shape, t kernels.Table, first, end int64
 // slotTable is a kernels.Table as memory.
 type slotTable interface {
 	reset()
-	// find returns the slot of a key, which it takes if need be; noGroup, if others have taken all that it looks at.
+	// find returns the slot of a key, which it takes if need be; noGroup, if others have taken all
+	// that it looks at.
 	find(key []byte, hash uint64) int
 	// groups returns the slots that are taken.
 	groups() uint64

@@ -5,7 +5,8 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// packedTable is a kernels.Table of packed slots: a header, then carries, then buckets of four slots,
+// packedTable is a kernels.Table of packed slots: a header, then carries, then buckets of four
+// slots,
 //
 //	| groups, carries | unused ... |   | key, sum | ...   | step, carried, quotient, sum | ...
 //

@@ -32,7 +32,8 @@ type stream struct {
 	failed error // of the goroutine: the first error of its work
 }
 
-// work is a piece of a stream's work. Events and waits for them come to pass whatever failed before.
+// work is a piece of a stream's work. Events and waits for them come to pass whatever failed
+// before.
 type work struct {
 	name   string
 	run    func() error
@@ -67,8 +68,8 @@ func (d *device) NewStream() (kernels.Stream, error) {
 
 func (s *stream) String() string { return fmt.Sprintf("stream %d", s.name) }
 
-// start does the work of the stream, on a goroutine of its own. Should the goroutine panic, another does the work
-// that is always done, so that nobody waits for an event in vain.
+// start does the work of the stream, on a goroutine of its own. Should the goroutine panic, another
+// does the work that is always done, so that nobody waits for an event in vain.
 func (s *stream) start() {
 	spawn.Go(s.work, func(err error) {
 		if err == nil {

@@ -1,5 +1,5 @@
-// Package nvml tells how the machine's GPUs are linked and used: what NVIDIA's management library says,
-// and of the link, without it, what Linux says.
+// Package nvml tells how the machine's GPUs are linked and used: what NVIDIA's management library
+// says, and of the link, without it, what Linux says.
 //
 // The library is loaded at run time. It is a package of its own because linking its binding lets
 // undefined C functions pass, which would hide mistakes of other packages.
@@ -43,8 +43,8 @@ type Link struct {
 	Width, WidthMax           int // lanes
 }
 
-// bytesPerLane is what a lane carries in a direction, by generation, less the line code: 8b/10b, then
-// 128b/130b, and flits from generation 6 on.
+// bytesPerLane is what a lane carries in a direction, by generation, less the line code: 8b/10b,
+// then 128b/130b, and flits from generation 6 on.
 var bytesPerLane = [...]float64{0, 2.5e9 / 10, 5e9 / 10, 8e9 / 8 * 128 / 130, 16e9 / 8 * 128 / 130, 32e9 / 8 * 128 / 130, 64e9 / 8 * 242 / 256}
 
 // Bandwidth returns the bytes a second that a link of a generation and width carries in each

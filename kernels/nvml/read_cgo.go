@@ -14,7 +14,8 @@ import (
 func Read() ([]Device, error) { return read(lib.New()) }
 
 func read(l lib.Interface) (devices []Device, err error) {
-	// After an Init that failed no other function may be called: the binding's symbols are unresolved.
+	// After an Init that failed no other function may be called: the binding's symbols are
+	// unresolved.
 	if ret := l.Init(); ret != lib.SUCCESS {
 		return nil, fmt.Errorf("NVML: %w", ret)
 	}
@@ -40,7 +41,8 @@ func read(l lib.Interface) (devices []Device, err error) {
 	return devices, nil
 }
 
-// known returns a function that takes a value of the library, and replaces a value that the library does not tell.
+// known returns a function that takes a value of the library, and replaces a value that the library
+// does not tell.
 func known[T any](otherwise T) func(T, lib.Return) T {
 	return func(v T, ret lib.Return) T {
 		if ret != lib.SUCCESS {

@@ -259,7 +259,8 @@ func pack(t testing.TB, text, name string) []byte {
 	return buf.Bytes()
 }
 
-// A compressed text that was cut off is an error, wherever the cut is; its first rows are no answer.
+// A compressed text that was cut off is an error, wherever the cut is; its first rows are no
+// answer.
 func TestCSVPackedCutOff(t *testing.T) {
 	var text strings.Builder
 	rng := rand.New(rand.NewPCG(11, 11))
@@ -364,8 +365,8 @@ func hasMagic(text string) bool {
 	return format != FormatCSV || packed != ""
 }
 
-// A string is UTF-8, or an error that says where it is not; its bytes can be had as they are. It does not matter
-// whether the column repeats, or whether two fields together would be valid.
+// A string is UTF-8, or an error that says where it is not; its bytes can be had as they are. It
+// does not matter whether the column repeats, or whether two fields together would be valid.
 func TestCSVNotUTF8(t *testing.T) {
 	var good, repeated strings.Builder
 	for i := range 3000 {

@@ -26,8 +26,8 @@ func (a *largestAllocator) Allocate(size int) []byte {
 	return a.Allocator.Allocate(size)
 }
 
-// Would catch constant columns that take memory for all rows of a batch as it was read: rows of which no other column is
-// asked for come in batches of any size.
+// Would catch constant columns that take memory for all rows of a batch as it was read: rows of
+// which no other column is asked for come in batches of any size.
 func TestConstantRows(t *testing.T) {
 	const rows = 1 << 17
 	dir := filepath.Join(t.TempDir(), "year=2020")
@@ -53,8 +53,9 @@ func TestConstantRows(t *testing.T) {
 	}
 }
 
-// Would catch NULLs among a dictionary's entries that make another row NULL, or none; entries whose bytes are lost where
-// the allocator gives more than was asked for; entries that are views; and a dictionary that batches no longer share.
+// Would catch NULLs among a dictionary's entries that make another row NULL, or none; entries whose
+// bytes are lost where the allocator gives more than was asked for; entries that are views; and a
+// dictionary that batches no longer share.
 func TestNullEntries(t *testing.T) {
 	const rows = 3000
 	for i, index := range []arrow.DataType{
@@ -117,8 +118,8 @@ func (a roomyAllocator) Reallocate(size int, b []byte) []byte {
 
 func (a roomyAllocator) Free(b []byte) { a.Allocator.Free(b[:cap(b)]) }
 
-// Would catch entries of fixed width that are taken from beside their place in a dictionary, NULL by their code or by
-// themselves; and a code that no truth value has.
+// Would catch entries of fixed width that are taken from beside their place in a dictionary, NULL
+// by their code or by themselves; and a code that no truth value has.
 func TestFixedEntries(t *testing.T) {
 	for _, c := range []struct {
 		typ     arrow.DataType

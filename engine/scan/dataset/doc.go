@@ -11,5 +11,6 @@
 //
 // Describe tells what the files say of themselves, Identities whether they are still the same.
 //
-// The package is apart from scan, so that programs with record batches of their own link no decoder.
+// The package is apart from scan, so that programs with record batches of their own link no
+// decoder.
 package dataset

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A pipe is refused at once: it would be opened twice, and the second time waits for a writer that is gone.
+// A pipe is refused at once: it would be opened twice, and the second time waits for a writer that
+// is gone.
 func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -21,7 +22,8 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// Would catch a file whose name is that of standard input, which a pattern has found, and that is then not read.
+// Would catch a file whose name is that of standard input, which a pattern has found, and that is
+// then not read.
 func TestFileNamedAsStdin(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "-"), []byte("a\n1\n"), 0o600); err != nil {

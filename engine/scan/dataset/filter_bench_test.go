@@ -33,8 +33,9 @@ func (limit below) Select(_ context.Context, batch arrow.RecordBatch, selected [
 	return rows, nil
 }
 
-// The axis is how many of 1,000 rows a filter keeps: here and there, or in stretches. "late" reads columns that
-// the filter does not need where it has kept rows; "after" decodes all and takes the rows.
+// The axis is how many of 1,000 rows a filter keeps: here and there, or in stretches. "late" reads
+// columns that the filter does not need where it has kept rows; "after" decodes all and takes the
+// rows.
 func BenchmarkFilter(b *testing.B) {
 	const rows = 1 << 20
 	rng := rand.New(rand.NewPCG(1, 1))

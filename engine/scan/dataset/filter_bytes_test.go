@@ -33,8 +33,8 @@ func stringConstants(values ...string) arrow.Array {
 	return b.NewArray()
 }
 
-// A filter that keeps 1% of sorted data reads less than 5% of the file: opening it, statistics and indexes
-// included.
+// A filter that keeps 1% of sorted data reads less than 5% of the file: opening it, statistics and
+// indexes included.
 func TestFilterBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a count of bytes, the same under any detector and tag")
@@ -108,7 +108,8 @@ func TestFilterDictionary(t *testing.T) {
 	}
 }
 
-// Columns that the filter does not need are not read where it keeps no row, also without a page index.
+// Columns that the filter does not need are not read where it keeps no row, also without a page
+// index.
 func TestFilterLateBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a count of bytes, the same under any detector and tag")

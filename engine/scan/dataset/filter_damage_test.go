@@ -19,7 +19,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
-// knowingWriter writes all that a filter asks for: statistics, dictionaries, Bloom filters, page indexes.
+// knowingWriter writes all that a filter asks for: statistics, dictionaries, Bloom filters, page
+// indexes.
 func knowingWriter(columns []string) []parquet.WriterProperty {
 	opts := []parquet.WriterProperty{parquet.WithPageIndexEnabled(true), parquet.WithDataPageSize(64), parquet.WithBatchSize(16)}
 	for _, name := range columns {
@@ -35,8 +36,8 @@ func namesOf(s *arrow.Schema) (names []string) {
 	return names
 }
 
-// filterBytes opens a file of the given bytes and filters its first columns. It fails the test if that
-// leaks.
+// filterBytes opens a file of the given bytes and filters its first columns. It fails the test if
+// that leaks.
 func filterBytes(t testing.TB, data []byte, rng *rand.Rand) (rows int, err error) {
 	t.Helper()
 	src, err := Open(context.Background(), []string{scantest.WriteFile(t, t.TempDir(), "f.parquet", data)}, Options{})
@@ -74,8 +75,8 @@ func filterBytes(t testing.TB, data []byte, rng *rand.Rand) (rows int, err error
 	return rows, nil
 }
 
-// S3: whatever is changed in statistics, dictionaries, Bloom filters and indexes, the process lives, and
-// an error names the file.
+// S3: whatever is changed in statistics, dictionaries, Bloom filters and indexes, the process
+// lives, and an error names the file.
 func TestFilterDamaged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, and slow under the race detector")
@@ -107,7 +108,8 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// Whatever read fails, of what a filter asks or of rows, the answer is right or an error, and no file stays open.
+// Whatever read fails, of what a filter asks or of rows, the answer is right or an error, and no
+// file stays open.
 func TestFilterFaults(t *testing.T) {
 	batch := scantest.SortedTable(3000)
 	path := scantest.WriteFile(t, t.TempDir(), "f.parquet", scantest.EncodeParquet(t, 1000, []arrow.RecordBatch{batch}, knowingWriter(namesOf(batch.Schema()))...))

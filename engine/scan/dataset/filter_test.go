@@ -22,8 +22,8 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
 )
 
-// What is pruned and filtered is what is filtered of all rows, whatever the types, the terms and the way
-// in which the files were written. Pruning alone loses no row that the terms hold for.
+// What is pruned and filtered is what is filtered of all rows, whatever the types, the terms and
+// the way in which the files were written. Pruning alone loses no row that the terms hold for.
 func TestFilterRandom(t *testing.T) {
 	rng := scantest.NewRand(t)
 	types := scantest.FilterTypes()
@@ -56,8 +56,8 @@ func TestFilterRandom(t *testing.T) {
 	}
 }
 
-// checkFilter compares filtered sources with a filter over all rows, which batches have. The last column
-// tells rows apart.
+// checkFilter compares filtered sources with a filter over all rows, which batches have. The last
+// column tells rows apart.
 func checkFilter(t *testing.T, rng *rand.Rand, src scan.Source, all []arrow.RecordBatch, filter *scantest.TestFilter, sum *scan.PrunedBy) {
 	t.Helper()
 	id := src.Schema().NumFields() - 1
@@ -119,7 +119,8 @@ func checkFilter(t *testing.T, rng *rand.Rand, src scan.Source, all []arrow.Reco
 	}
 }
 
-// checkStats compares what a filtered source promises of its columns with the rows that the filter keeps.
+// checkStats compares what a filtered source promises of its columns with the rows that the filter
+// keeps.
 func checkStats(t *testing.T, src scan.Source, all []arrow.RecordBatch, filter *scantest.TestFilter) {
 	t.Helper()
 	stats := src.Stats()
@@ -148,8 +149,8 @@ func checkStats(t *testing.T, src scan.Source, all []arrow.RecordBatch, filter *
 	}
 }
 
-// Files of other writers, with what they know: pages with statistics of each type, Bloom filters, values that
-// only one of them stores so. The constants are values of the file.
+// Files of other writers, with what they know: pages with statistics of each type, Bloom filters,
+// values that only one of them stores so. The constants are values of the file.
 func TestFilterFiles(t *testing.T) {
 	paths, err := filepath.Glob("../parquet/testdata/*_filter_*.parquet")
 	if err != nil || len(paths) == 0 {

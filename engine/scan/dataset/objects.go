@@ -47,7 +47,8 @@ func isWeb(name string) bool {
 	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
 }
 
-// withoutQuery drops the query of a web server's URL: the path before it names a format and folders.
+// withoutQuery drops the query of a web server's URL: the path before it names a format and
+// folders.
 func withoutQuery(name string) string {
 	if isWeb(name) {
 		name, _, _ = strings.Cut(name, "?")

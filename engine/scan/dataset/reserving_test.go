@@ -42,9 +42,9 @@ func tightSources(t *testing.T, rng *rand.Rand) map[string]scan.Source {
 	}
 }
 
-// However often readers are refused memory, they return the rows that they would return with all of it, or some of
-// the first of a split and the refusal; and they give back all that was reserved. Would catch rows that are lost or
-// come twice where a step is tried again.
+// However often readers are refused memory, they return the rows that they would return with all of
+// it, or some of the first of a split and the refusal; and they give back all that was reserved.
+// Would catch rows that are lost or come twice where a step is tried again.
 func TestReadersRefused(t *testing.T) {
 	rng := scantest.NewRand(t)
 	rounds, refused, ended := 40, 0, 0
@@ -73,8 +73,8 @@ func TestReadersRefused(t *testing.T) {
 	}
 }
 
-// readTight reads all splits of a source at once, and compares the rows with those that the source has. It returns how
-// many readers have ended with ErrTight.
+// readTight reads all splits of a source at once, and compares the rows with those that the source
+// has. It returns how many readers have ended with ErrTight.
 func readTight(src scan.Source, columns []int, opt scan.OpenOptions) (failed int, err error) {
 	splits, err := src.Splits(context.Background(), columns)
 	if err != nil {

@@ -21,8 +21,8 @@ func (f linkFS) Open(name string) (vfs.File, error) { return f.FS.Open(f.files[n
 
 func (f linkFS) Stat(name string) (fs.FileInfo, error) { return f.FS.Stat(f.files[name]) }
 
-// Would catch files that are taken for each other, since their names look the same without secrets, and names that are
-// shown with them.
+// Would catch files that are taken for each other, since their names look the same without secrets,
+// and names that are shown with them.
 func TestShownNames(t *testing.T) {
 	dir := t.TempDir()
 	fsys := linkFS{FS: vfs.OS, files: make(map[string]string)}

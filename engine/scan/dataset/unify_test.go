@@ -15,8 +15,8 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
 )
 
-// A column without a value in one file has the null type there. Its rows are NULL, of the type that other files give
-// the column, and a filter on it leaves the file out.
+// A column without a value in one file has the null type there. Its rows are NULL, of the type that
+// other files give the column, and a filter on it leaves the file out.
 func TestNullType(t *testing.T) {
 	mem := memory.DefaultAllocator
 	batch := func(s arrow.Array) arrow.RecordBatch {

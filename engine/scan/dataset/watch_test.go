@@ -21,8 +21,8 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
 )
 
-// numbersFile returns a file of a format, of several splits, whose rows are numbers from first on. Files of as many
-// rows have as many bytes.
+// numbersFile returns a file of a format, of several splits, whose rows are numbers from first on.
+// Files of as many rows have as many bytes.
 func numbersFile(t *testing.T, format string, first, rows int) []byte {
 	t.Helper()
 	if format == "csv" {
@@ -59,9 +59,10 @@ func numbersFile(t *testing.T, format string, first, rows int) []byte {
 	return out.Bytes()
 }
 
-// Would catch an answer that is half of one file and half of another, and a crash, where a file is changed between
-// the moment when it was opened first and the moment when it has been read: by another in its place, in its place, by
-// its end that is gone, or by rows that are added. The answer is what it was, or an error that says so.
+// Would catch an answer that is half of one file and half of another, and a crash, where a file is
+// changed between the moment when it was opened first and the moment when it has been read: by
+// another in its place, in its place, by its end that is gone, or by rows that are added. The
+// answer is what it was, or an error that says so.
 func TestChangedFiles(t *testing.T) {
 	const rows = 4000
 	r := rand.New(rand.NewPCG(11, 1))

@@ -8,8 +8,8 @@
 // The invariants have their numbers in package scan:
 //
 //   - S2 (positions): the rows of a file's record batches are counted by their headers.
-//   - S3 (no panic): the lengths in a message are checked before arrow-go allocates by them, and the
-//     arrays of a batch are validated before they are handed on.
+//   - S3 (no panic): the lengths in a message are checked before arrow-go allocates by them, and
+//     the arrays of a batch are validated before they are handed on.
 //   - S5 (dictionaries): a file that replaces a dictionary is an error; a stream may.
 //   - S8 (budget): a message is read once there is room for its body, decompressed.
 //

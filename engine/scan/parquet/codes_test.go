@@ -69,7 +69,8 @@ func codesBatch(t testing.TB, rows, distinct int) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(rows))
 }
 
-// encodeCodes writes a Parquet file of which each page holds codes, which by default a small one does not.
+// encodeCodes writes a Parquet file of which each page holds codes, which by default a small one
+// does not.
 func encodeCodes(t testing.TB, groupRows int64, batch arrow.RecordBatch, opts ...parquet.WriterProperty) []byte {
 	t.Helper()
 	opts = append(opts, parquet.WithDictionaryPageSizeLimit(1<<30))

@@ -17,8 +17,8 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
 )
 
-// Files of DuckDB (PARQUET_VERSION V2) and of pyarrow, with NULLs, strings, and unsigned integers that
-// begin above 2^31, which arrow-go refuses.
+// Files of DuckDB (PARQUET_VERSION V2) and of pyarrow, with NULLs, strings, and unsigned integers
+// that begin above 2^31, which arrow-go refuses.
 func TestParquetDeltaOfOthers(t *testing.T) {
 	want := make([]string, 1500)
 	for i := range int64(1500) {
@@ -67,7 +67,8 @@ func deltaEncodings(fields []arrow.Field) (opts []parquet.WriterProperty) {
 	return opts
 }
 
-// What is read must be what was written, for any type, NULLs, pages, and batches that pages are cut into.
+// What is read must be what was written, for any type, NULLs, pages, and batches that pages are cut
+// into.
 func TestParquetDelta(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 0))
 	for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {

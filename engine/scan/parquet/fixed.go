@@ -145,8 +145,8 @@ func int32ValuesOf(typ arrow.FixedWidthDataType, mem memory.Allocator) columnVal
 	return nil
 }
 
-// eachInteger converts plain integers of width bytes, 4 or 8. The compiler makes a loop of it at each
-// call, with convert in it, as long as width is a constant and the loop is this short.
+// eachInteger converts plain integers of width bytes, 4 or 8. The compiler makes a loop of it at
+// each call, with convert in it, as long as width is a constant and the loop is this short.
 func eachInteger[T any](out []T, plain []byte, width int, convert func(n int64) T) {
 	for i := range out {
 		if width == 4 {

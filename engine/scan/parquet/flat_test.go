@@ -28,7 +28,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// flatBatch has a column of each type, with NULLs by one pattern; values are random, and repeat or not.
+// flatBatch has a column of each type, with NULLs by one pattern; values are random, and repeat or
+// not.
 func flatBatch(t testing.TB, rng *rand.Rand, rows, distinct int, required bool, isNull func(int) bool) arrow.RecordBatch {
 	t.Helper()
 	var fields []arrow.Field
@@ -154,8 +155,8 @@ func release(batches []arrow.RecordBatch) {
 	}
 }
 
-// What flatColumn reads is what was written and what pqarrow reads, whatever the type, the NULLs, the
-// pages, the codec, and the batches that pages are cut into.
+// What flatColumn reads is what was written and what pqarrow reads, whatever the type, the NULLs,
+// the pages, the codec, and the batches that pages are cut into.
 func TestParquetFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, and slow under the race detector")
@@ -388,7 +389,8 @@ func TestFlatPages(t *testing.T) {
 	}
 }
 
-// A batch's memory may not follow the first strings' lengths, nor bytes written behind a string the next one's.
+// A batch's memory may not follow the first strings' lengths, nor bytes written behind a string the
+// next one's.
 func TestStringsOfUnevenLengths(t *testing.T) {
 	builder := array.NewStringBuilder(memory.DefaultAllocator)
 	builder.Append(strings.Repeat("x", 3<<20))

@@ -164,7 +164,8 @@ func TestFooterDamaged(t *testing.T) {
 	}
 }
 
-// What no footer of these writers has is passed over; what contradicts the format is an error that says so.
+// What no footer of these writers has is passed over; what contradicts the format is an error that
+// says so.
 func TestCompactSkip(t *testing.T) {
 	for name, tt := range map[string]struct {
 		data []byte
@@ -223,7 +224,8 @@ func TestEncryptedColumn(t *testing.T) {
 	}
 }
 
-// Would catch offsets in another file that are taken for offsets in the one that names it, and its rows for rows of that.
+// Would catch offsets in another file that are taken for offsets in the one that names it, and its
+// rows for rows of that.
 func TestRowsElsewhere(t *testing.T) {
 	meta, err := metadata.NewFileMetaData(footers(t)["groups"], nil)
 	if err != nil {

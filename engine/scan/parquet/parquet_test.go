@@ -152,8 +152,8 @@ func TestParquetDictionaries(t *testing.T) {
 	scantest.SameRows(t, got, scantest.BatchRowsText(batch))
 }
 
-// Numbers come as codes where rows share them, and as values where the dictionary would be as long as
-// the column: a consumer would do its work twice.
+// Numbers come as codes where rows share them, and as values where the dictionary would be as long
+// as the column: a consumer would do its work twice.
 func TestParquetNumberCodes(t *testing.T) {
 	const rows = 1000
 	few, many := array.NewInt32Builder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator)

@@ -173,7 +173,8 @@ func TestRunsEnd(t *testing.T) {
 	}
 }
 
-// S3: any bytes give values within bounds, or an error; and how many are read at once changes neither.
+// S3: any bytes give values within bounds, or an error; and how many are read at once changes
+// neither.
 func FuzzRuns(f *testing.F) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	for _, width := range []int{0, 1, 3, 8, 17, 32} {

@@ -19,8 +19,8 @@ import (
 	"github.com/mpga/mpga/engine/sink/sinktest"
 )
 
-// Would catch pages that a reader does not find by the page index, bounds that leave out a value of a page, and pages
-// of NULLs, NaN and long values in it.
+// Would catch pages that a reader does not find by the page index, bounds that leave out a value of
+// a page, and pages of NULLs, NaN and long values in it.
 func TestParquetPageIndex(t *testing.T) {
 	types := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float32,
 		arrow.PrimitiveTypes.Uint32, &arrow.Decimal128Type{Precision: 30, Scale: 2}, arrow.FixedWidthTypes.Timestamp_us, arrow.FixedWidthTypes.Boolean}
@@ -79,7 +79,8 @@ func TestParquetPageIndexOf(t *testing.T) {
 	}
 }
 
-// checkPageIndex reads every page at the place that the index has for it, and compares its values with the index.
+// checkPageIndex reads every page at the place that the index has for it, and compares its values
+// with the index.
 func checkPageIndex(t *testing.T, path string, indexed int) {
 	t.Helper()
 	content, err := os.ReadFile(path)

@@ -49,8 +49,8 @@ func writeAll(t *testing.T, opt Options, schema *arrow.Schema, batches ...arrow.
 	return f.Name()
 }
 
-// columnsOf makes a batch of a bigint, a text, a double and a decimal, all nullable, that follow from one
-// number a row; a negative one is NULL.
+// columnsOf makes a batch of a bigint, a text, a double and a decimal, all nullable, that follow
+// from one number a row; a negative one is NULL.
 func columnsOf(number []int64) arrow.RecordBatch {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -91,7 +91,8 @@ func rowsOf(n int, f func(row int) int64) []int64 {
 	return rows
 }
 
-// Catches values lost where a page, a dictionary or a row group ends, and encodings other than those that pay.
+// Catches values lost where a page, a dictionary or a row group ends, and encodings other than
+// those that pay.
 func TestParquetEncodings(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	const many = 2*pageRowsMax + 1000 // three pages
@@ -162,7 +163,8 @@ func pagesOf(t *testing.T, path string, column int) string {
 	return kinds
 }
 
-// Catches codes that are not translated from one batch's dictionary to the next's, and NULLs among them.
+// Catches codes that are not translated from one batch's dictionary to the next's, and NULLs among
+// them.
 func TestParquetDictionaries(t *testing.T) {
 	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.BinaryTypes.String}
 	schema := sinktest.SchemaOf([]arrow.DataType{typ})

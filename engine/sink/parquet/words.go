@@ -66,8 +66,8 @@ func (f *wordForm) reads(arr arrow.Array) bool {
 	return id == f.id || f.kind == kindBytes && (id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW)
 }
 
-// readWords writes the words of an array's values from a row on to words, all of which it fills. The
-// words of a NULL are arbitrary, but refer to nothing that is not the array's.
+// readWords writes the words of an array's values from a row on to words, all of which it fills.
+// The words of a NULL are arbitrary, but refer to nothing that is not the array's.
 func readWords(words []uint64, arr arrow.Array, from int) {
 	switch arr.DataType().ID() {
 	case arrow.INT8:

@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Would catch a table of all rows that holds them until its end, rows that are lost or doubled where it is drawn in
-// parts, and a column that stays too narrow for cells that come late.
+// Would catch a table of all rows that holds them until its end, rows that are lost or doubled
+// where it is drawn in parts, and a column that stays too narrow for cells that come late.
 func TestLongTable(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
 	const batches, rows = 60, 5000
@@ -65,7 +65,8 @@ func TestLongTable(t *testing.T) {
 	}
 }
 
-// Would catch a long value that differs from a short one in how it is quoted, where it is written in pieces.
+// Would catch a long value that differs from a short one in how it is quoted, where it is written
+// in pieces.
 func TestLongValues(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "b", Type: arrow.BinaryTypes.Binary}}, nil)
 	for _, unit := range []string{"x", "xä€😀", `a"b`, "a,b", "line\nline\r", "\x00\\", "\xff\xfe"} {

@@ -65,7 +65,8 @@ type RowReader interface {
 type Thrifty interface {
 	RowReader
 
-	// Spare gives back the memory that the reader holds between steps; the next step reads it again.
+	// Spare gives back the memory that the reader holds between steps; the next step reads it
+	// again.
 	Spare()
 
 	// Shrink makes steps smaller. It returns false where they cannot be.

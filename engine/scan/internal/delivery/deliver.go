@@ -124,7 +124,8 @@ func lookUpBools(mem memory.Allocator, values arrow.Array, a *array.Dictionary) 
 	return b.NewArray(), nil
 }
 
-// noNullEntries is a dictionary's values without NULLs, kept while batches share the dictionary. S5.
+// noNullEntries is a dictionary's values without NULLs, kept while batches share the dictionary.
+// S5.
 type noNullEntries struct {
 	of     arrow.ArrayData // of the dictionary
 	values arrow.Array     // owned; nil before the first dictionary with NULLs

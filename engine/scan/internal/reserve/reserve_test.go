@@ -10,7 +10,8 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
 )
 
-// movingAllocator gives every buffer that changes its size other memory, as allocators without room to spare do.
+// movingAllocator gives every buffer that changes its size other memory, as allocators without room
+// to spare do.
 type movingAllocator struct{ memory.GoAllocator }
 
 func (a *movingAllocator) Reallocate(size int, b []byte) []byte {
