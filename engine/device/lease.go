@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -22,7 +23,8 @@ import (
 //     query hangs.
 type lease struct {
 	*deviceSet
-	bytes int64 // of each device
+	bytes  int64 // of each device
+	closed invariants.CloseChecker
 }
 
 // waiter is a query that waits for a lease.
@@ -41,7 +43,7 @@ func (d *Devices) lease(ctx context.Context, bytes int64, patience time.Duration
 		if err != nil {
 			return nil, err
 		}
-		l := &lease{set, min(bytes, set.memory)}
+		l := &lease{deviceSet: set, bytes: min(bytes, set.memory)}
 		w := d.enqueue(l)
 		granted := false
 		select {
@@ -55,6 +57,7 @@ func (d *Devices) lease(ctx context.Context, bytes int64, patience time.Duration
 			err = context.Cause(ctx)
 		}
 		if granted {
+			l.closed.Open("a lease")
 			return l, nil
 		}
 		d.put(set, nil)
@@ -94,6 +97,9 @@ func (s *deviceSet) grant() {
 		s.line = s.line[1:]
 		if !s.old {
 			s.leased += w.bytes
+			if invariants.Enabled {
+				invariants.Checkf(s.leased <= s.memory, "D1: %d B of a device's %d are leased", s.leased, s.memory)
+			}
 		}
 		w.granted <- !s.old
 	}
@@ -125,7 +131,11 @@ func (d *Devices) end(l *lease, err error, released <-chan struct{}) {
 
 // ended gives the memory of a lease to the waiters in line. Requires: d.mu is held.
 func (d *Devices) ended(l *lease) {
+	l.closed.Close()
 	l.leased -= l.bytes
+	if invariants.Enabled {
+		invariants.Checkf(l.leased >= 0, "D1: %d B more of a device were given back than leased", -l.leased)
+	}
 	l.grant()
 	d.returned(l.deviceSet)
 }

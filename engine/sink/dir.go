@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/invariants"
 )
 
 // dirContent is an output of several files.
@@ -192,7 +195,7 @@ func (d *dirContent) create(folder string) (*part, error) {
 	if folder != "" {
 		name = folder + "/" + name
 	}
-	out, err := d.tree.create(name)
+	out, err := d.createFile(name)
 	if err != nil {
 		<-d.finisher.slots
 		return nil, err
@@ -207,6 +210,15 @@ func (d *dirContent) create(folder string) (*part, error) {
 	}
 	p.writer, err = newFileWriter(name, schema, p.out, &d.opt)
 	return p, err
+}
+
+// createFile begins a file of the tree, whose name has slashes. S4: the output may be replaced later.
+func (d *dirContent) createFile(name string) (output, error) {
+	if invariants.Enabled {
+		first, _, _ := strings.Cut(name, "/")
+		invariants.Checkf(ours.MatchString(first), "S4: checkReplaced does not know the name %s", name)
+	}
+	return d.tree.create(name)
 }
 
 // end completes a file, which the finisher commits.
@@ -224,6 +236,7 @@ func (d *dirContent) end(p *part) error {
 }
 
 func (d *dirContent) commit() error {
+	d.checkEnded()
 	d.gather.release()
 	return d.tree.commit()
 }
@@ -243,7 +256,7 @@ func (d *dirContent) finish() error {
 	if err != nil {
 		return err
 	}
-	out, err := d.tree.create(ManifestName)
+	out, err := d.createFile(ManifestName)
 	if err != nil {
 		return err
 	}
@@ -298,5 +311,14 @@ func (d *dirContent) drop() error {
 	clear(d.open)
 	d.gather.release()
 	_ = d.finisher.wait()
+	d.checkEnded()
 	return errors.Join(append(errs, d.tree.abort())...)
+}
+
+// checkEnded checks S1: each file of the directory has been committed or taken back.
+func (d *dirContent) checkEnded() {
+	if invariants.Enabled {
+		files, slots := len(d.open), len(d.finisher.slots)
+		invariants.Checkf(files == 0 && slots == 0, "S1: the output ends with %d open files, and %d slots that are taken", files, slots)
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mpga/mpga/engine/sink/parquet"
 	"github.com/mpga/mpga/engine/sink/text"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/vfs"
@@ -161,8 +162,9 @@ type writer struct {
 	path    string        // of the output, as the caller wrote it; "-" for the standard output
 	schema  *arrow.Schema // of the batches
 	content content
-	done    bool  // Commit or Abort has ended the output
-	err     error // why the output was removed; nil while it is good
+	done    bool                    // Commit or Abort has ended the output
+	err     error                   // why the output was removed; nil while it is good
+	closed  invariants.CloseChecker // S1: an output is committed, or taken back
 }
 
 // content is what a writer fills.
@@ -175,6 +177,7 @@ type content interface {
 
 // start calls a function that opens the content.
 func (w *writer) start(open func() error) error {
+	w.closed.Open("an output")
 	if err := guard(open); err != nil {
 		return w.fail(err)
 	}
@@ -206,6 +209,7 @@ func (w *writer) Commit() error {
 		return w.fail(err)
 	}
 	w.done = true
+	w.closed.Close()
 	if err := w.content.commit(); err != nil {
 		w.err = fmt.Errorf("%s: %w", redact.URL(w.path), err)
 	}
@@ -217,6 +221,7 @@ func (w *writer) Abort() error {
 		return nil
 	}
 	w.done = true
+	w.closed.Close()
 	if err := w.content.drop(); err != nil {
 		return fmt.Errorf("%s: %w", redact.URL(w.path), err)
 	}
@@ -225,6 +230,7 @@ func (w *writer) Abort() error {
 
 // fail ends the output and returns the reason, for this call and all later calls.
 func (w *writer) fail(err error) error {
+	w.closed.Close()
 	w.err = fmt.Errorf("%s: %w", redact.URL(w.path), errors.Join(err, w.content.drop()))
 	return w.err
 }
