@@ -147,6 +147,10 @@ type ColumnStats = struct {
 	// Repeats says that the batches hold a string column dictionary-encoded, with dictionaries
 	// that are small beside their rows. It is a hint: grouping then works on codes.
 	Repeats bool
+
+	// StringBytes is about how many bytes the dictionaries of a column that Repeats have; 0 where
+	// that is not known, or little beside the rows.
+	StringBytes int64
 }
 
 // ErrCorrupt marks input whose parts contradict each other, or that ends too early.

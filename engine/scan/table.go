@@ -107,6 +107,9 @@ func (t *table) mergeFiles(of func(file int) (stats decode.Stats, left bool)) St
 // mergeStats adds what is known of the same column in another file.
 func mergeStats(s, other ColumnStats, first bool) ColumnStats {
 	merged := ColumnStats{NoNulls: s.NoNulls && other.NoNulls, Repeats: other.Repeats && (first || s.Repeats)}
+	if merged.Repeats {
+		merged.StringBytes = s.StringBytes + other.StringBytes
+	}
 	switch {
 	case first:
 		merged.HasRange, merged.Min, merged.Max, merged.Tight = other.HasRange, other.Min, other.Max, other.Tight

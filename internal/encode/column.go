@@ -31,6 +31,10 @@ type columnReader struct {
 	words  []uint64 // where words cannot be shared with the batch
 	valids []uint8
 	index  []uint32 // into dict
+	asking asking
+
+	// Memory of the words and the codes of dict, used again for the next dictionary.
+	dictWords, dictCodes []uint64
 }
 
 // reset turns the reader to a batch's column.

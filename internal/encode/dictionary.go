@@ -17,8 +17,12 @@ type dictionary struct {
 	of    arrow.ArrayData // the same data serve many batches of one row group
 	words []uint64        // of the values, in their kind's natural encoding
 	valid []uint8         // by value; nil when no value is NULL
-	codes []uint64        // by value: what the interner says; nil where the column is not interned
 	len   int             // number of values
+
+	// codes are the values' numbers in the interner, by value, and 0 where no row has asked for
+	// the number: a filter may leave few rows of many values. nil where the column is not interned.
+	codes []uint64
+	asked int // values with a number
 }
 
 // valueTable has a word for each entry of a dictionary: what the entry adds to a key, or is as an
@@ -47,9 +51,6 @@ func (d *dictionary) pack(t *valueTable, f *rowdata.KeyField) bool {
 	clear(t.words)
 	alone := *f
 	alone.Word = 0
-	if f.Interned {
-		return packIntegers(t.words, 1, &alone, d.codes, nil) < 0
-	}
 	return PackField(t.words, 1, &alone, d.words, d.valid) < 0
 }
 
@@ -58,12 +59,13 @@ func (r *columnReader) setDictionary(values arrow.Array) error {
 	if r.dict != nil && r.dict.of == values.Data() {
 		return nil
 	}
-	reader := columnReader{col: &rowdata.Column{Name: r.col.Name, Type: r.col.Type, Kind: r.col.Kind, Nullable: true}}
+	reader := columnReader{col: &rowdata.Column{Name: r.col.Name, Type: r.col.Type, Kind: r.col.Kind, Nullable: true}, words: r.dictWords}
 	if err := reader.reset(values); err != nil {
 		return err
 	}
 	n := values.Len()
 	words, err := reader.natural(0, n)
+	r.dictWords = reader.words
 	if err != nil {
 		return err
 	}
@@ -72,11 +74,61 @@ func (r *columnReader) setDictionary(values arrow.Array) error {
 		return err
 	}
 	r.dict = &dictionary{of: values.Data(), words: words, valid: valid, len: n}
-	if r.interner == nil {
+	if r.interner != nil {
+		r.dictCodes = rowdata.Grow(r.dictCodes, n)
+		r.dict.codes = r.dictCodes
+		clear(r.dict.codes)
+	}
+	return nil
+}
+
+// numbers writes the numbers that the interner has given the dictionary's values of rows from a row
+// on, as many as out has. The number of a NULL is arbitrary.
+func (r *columnReader) numbers(out []uint64, from int) error {
+	d := r.dict
+	if err := r.lookUp(out, d.codes, from); err != nil || d.asked == d.len {
+		return err
+	}
+	indexes, err := r.indexes(from, len(out))
+	if err != nil {
+		return err
+	}
+	const pending = math.MaxUint32 // no string's number; of a NULL for good
+	ask := &r.asking
+	ask.values, ask.words = ask.values[:0], ask.words[:0]
+	for row, number := range out {
+		index := indexes[row]
+		if number != 0 || int(index) >= d.len || d.codes[index] != 0 { // rows of NULL may have any index
+			continue
+		}
+		d.codes[index] = pending
+		if d.valid != nil && d.valid[index] == 0 {
+			d.asked++
+			continue
+		}
+		ask.values = append(ask.values, index)
+		ask.words = append(ask.words, d.words[2*index], d.words[2*index+1])
+	}
+	if len(ask.values) == 0 {
 		return nil
 	}
-	r.dict.codes = make([]uint64, n)
-	return r.interner.intern(r.dict.codes, words, r.dict.valid)
+	ask.codes = rowdata.Grow(ask.codes, len(ask.values))
+	if err := r.interner.intern(ask.codes, ask.words, nil, &ask.batch); err != nil {
+		return err
+	}
+	for i, index := range ask.values {
+		d.codes[index] = ask.codes[i]
+	}
+	d.asked += len(ask.values)
+	return r.lookUp(out, d.codes, from)
+}
+
+// asking is the scratch of numbers, and of strings that are interned without a dictionary.
+type asking struct {
+	values []uint32 // of the dictionary
+	words  []uint64 // of values
+	codes  []uint64 // of values
+	batch  internBatch
 }
 
 // lookUp writes a table's words for rows from a row on, as many as out has. The word of a NULL is

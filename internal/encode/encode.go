@@ -139,15 +139,27 @@ func (e *Encoder) packCodes(t *rowdata.Tile, k, from int) (packed bool, err erro
 	if r.dict == nil || f.NullBit >= 0 || f.Kind.Words() == 2 {
 		return false, nil
 	}
-	if !table.fill(r.dict, func() bool { return r.dict.pack(table, f) }) {
+	if !f.Interned && !table.fill(r.dict, func() bool { return r.dict.pack(table, f) }) {
 		return false, nil
 	}
 	width, valid := e.bound.Keys.Words, t.Valid[e.bound.KeyColumns[k]]
+	look := func(out []uint64) error {
+		if !f.Interned {
+			return r.lookUp(out, table.words, from)
+		}
+		err := r.numbers(out, from)
+		if f.Shift > 0 {
+			for i := range out {
+				out[i] <<= f.Shift & 63
+			}
+		}
+		return err
+	}
 	if width == 1 && valid == nil && k == 0 {
-		return true, r.lookUp(t.Keys, table.words, from)
+		return true, look(t.Keys)
 	}
 	e.codes = rowdata.Grow(e.codes, t.Rows)
-	if err := r.lookUp(e.codes, table.words, from); err != nil {
+	if err := look(e.codes); err != nil {
 		return true, err
 	}
 	if valid != nil {
@@ -196,7 +208,7 @@ func (e *Encoder) packValues(t *rowdata.Tile, k, from int) error {
 	}
 	if f.Interned {
 		e.codes = rowdata.Grow(e.codes, t.Rows)
-		if err := e.columns[c].interner.intern(e.codes, words, valid); err != nil {
+		if err := e.columns[c].interner.intern(e.codes, words, valid, &e.columns[c].asking.batch); err != nil {
 			return err
 		}
 		words, valid = e.codes, nil

@@ -30,16 +30,17 @@ func internWords(cells []any) (words []uint64, valid []uint8) {
 // Would catch one string with two numbers or two strings with one, when many workers meet new
 // strings at the same time; a NULL with a number; and strings that keep the batch's memory.
 func TestInternConcurrently(t *testing.T) {
-	in := &Interner{codes: make(map[string]uint64)}
-	const workers, rounds, distinct = 8, 60, 500
+	in := new(Interner)
+	const workers, rounds, distinct = 8, 60, 20_000 // shards grow, strings take several blocks
 	codes := make([]map[string]uint64, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
 		codes[w] = map[string]uint64{}
 		wg.Go(func() {
+			var batch internBatch
 			rng := rand.New(rand.NewPCG(3, uint64(w)))
 			for range rounds {
-				cells := make([]any, rng.IntN(50))
+				cells := make([]any, rng.IntN(2000))
 				for i := range cells {
 					if n := rng.IntN(distinct); n > 0 {
 						cells[i] = fmt.Sprint(n) + strings.Repeat(" is longer", n%3)
@@ -47,7 +48,7 @@ func TestInternConcurrently(t *testing.T) {
 				}
 				words, valid := internWords(cells)
 				got := make([]uint64, len(cells))
-				if err := in.intern(got, words, valid); err != nil {
+				if err := in.intern(got, words, valid, &batch); err != nil {
 					t.Error(err)
 				}
 				for i, cell := range cells {
@@ -64,16 +65,18 @@ func TestInternConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	values := in.Strings()
-	if len(values) != len(in.codes) {
-		t.Errorf("%d strings with %d numbers", len(values), len(in.codes))
-	}
+	all := map[string]bool{}
 	for w := range codes {
 		for s, code := range codes[w] {
-			if got := string(values[code-1].Bytes()); got != s {
+			all[s] = true
+			value := in.String(code)
+			if got := string(value.Bytes()); got != s {
 				t.Errorf("number %d is %q for worker %d, %q in the list", code, s, w, got)
 			}
 		}
+	}
+	if in.Len() != len(all) {
+		t.Errorf("%d strings have %d numbers", len(all), in.Len())
 	}
 }
 
@@ -81,7 +84,7 @@ func TestInternConcurrently(t *testing.T) {
 // batch's dictionary: its group would come out twice.
 func TestInternedCodesAgree(t *testing.T) {
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
-	in := &Interner{codes: make(map[string]uint64)}
+	in := new(Interner)
 	bound := &rowdata.Bound{
 		Columns:    []rowdata.Column{*columnOf(t, dict, true)},
 		KeyColumns: []int{0},
@@ -90,7 +93,7 @@ func TestInternedCodesAgree(t *testing.T) {
 	}
 	e := NewEncoder(bound, []*Interner{in})
 	cells := []any{"one", nil, "a string of more than twelve bytes", "one", "", nil}
-	want := []uint64{1, 0, 2, 1, 3, 0}
+	numbers := map[any]uint64{nil: 0}
 	for _, arr := range []arrow.Array{
 		grouptest.Array(dict, cells),
 		grouptest.Array(dict.ValueType, cells),
@@ -108,10 +111,26 @@ func TestInternedCodesAgree(t *testing.T) {
 			}
 			got := tile.Keys
 			for i := range cells {
-				if got[i] != want[i] {
-					t.Errorf("%s, row %d: %v has the number %d, want %d", arr.DataType(), i, cells[i], got[i], want[i])
+				number, known := numbers[cells[i]]
+				if !known {
+					number = got[i]
+					numbers[cells[i]] = number
+				}
+				if got[i] != number {
+					t.Errorf("%s, row %d: %v has the number %d, had %d before", arr.DataType(), i, cells[i], got[i], number)
 				}
 			}
 		}
+	}
+	for cell, number := range numbers {
+		if cell == nil {
+			continue
+		}
+		if s := in.String(number); string(s.Bytes()) != cell {
+			t.Errorf("%d is the number of %q and of %q", number, cell, s.Bytes())
+		}
+	}
+	if in.Len() != len(numbers)-1 {
+		t.Errorf("%d strings are numbered, %d occur", in.Len(), len(numbers)-1)
 	}
 }

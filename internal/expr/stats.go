@@ -17,7 +17,10 @@ func (p *Program) Stats(i int, known []rowdata.ColumnStats) rowdata.ColumnStats 
 	}
 	if known != nil {
 		s.NoNulls = p.present(n, known)
-		s.Repeats = n.single >= 0 && n.typ.kind() == textKind && known[p.columns[n.single].index].Repeats
+		if n.single >= 0 && n.typ.kind() == textKind {
+			of := &known[p.columns[n.single].index]
+			s.Repeats, s.StringBytes = of.Repeats, of.StringBytes
+		}
 	}
 	return s
 }

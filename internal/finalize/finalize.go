@@ -131,12 +131,12 @@ func (f *Finalizer) unpackKeys(v *vector.Vector, keys []uint64, k int) {
 
 // unpackStrings is unpackKeys for an interned key: numbers of strings, where 0 is NULL.
 func (f *Finalizer) unpackStrings(v *vector.Vector, keys []uint64, k int) {
-	field, width, strings := &f.Bound.Keys.Fields[k], f.Bound.Keys.Words, f.Interners[f.Bound.KeyColumns[k]].Strings()
+	field, width, strings := &f.Bound.Keys.Fields[k], f.Bound.Keys.Words, f.Interners[f.Bound.KeyColumns[k]]
 	shift, mask := field.Shift&63, field.Mask()
 	values := unsafe.Slice((*rowdata.Bytes2)(unsafe.Pointer(unsafe.SliceData(v.Words))), v.Len())
 	for i := range values {
 		if number := keys[i*width+field.Word] >> shift & mask; number > 0 {
-			values[i] = strings[number-1]
+			values[i] = strings.String(number)
 		} else {
 			v.SetNull(i)
 		}

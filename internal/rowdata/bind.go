@@ -28,6 +28,10 @@ type ColumnStats = struct {
 	// Repeats says that the batches hold a string column dictionary-encoded, with dictionaries
 	// that are small beside their rows. It is a hint: grouping then works on codes.
 	Repeats bool
+
+	// StringBytes is about how many bytes the dictionaries of a column that Repeats have; 0 where
+	// that is not known, or little beside the rows.
+	StringBytes int64
 }
 
 // Column is a column of the source that a query reads.
@@ -154,7 +158,11 @@ func (b *binder) column(name string) (int, error) {
 		Index: index, Name: field.Name, Type: ValueType(field.Type), Kind: kind,
 		Nullable: !s.NoNulls,
 		HasRange: s.HasRange, Min: s.Min, Max: s.Max,
-		Interned: kind == Bytes && (s.Repeats || field.Type.ID() == arrow.DICTIONARY),
+		Interned: kind == Bytes && (s.Repeats && s.StringBytes <= internedBytesMax || field.Type.ID() == arrow.DICTIONARY),
 	})
 	return len(b.bound.Columns) - 1, nil
 }
+
+// internedBytesMax bounds the dictionaries of a column whose strings are numbered: the list of
+// strings stays in memory for the whole query.
+const internedBytesMax = 64 << 20

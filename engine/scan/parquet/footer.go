@@ -56,6 +56,7 @@ type chunkStats struct {
 	min, max           []byte // plain values; nil where not written
 	oldMin, oldMax     []byte // from before the format had orders; nil where not written
 	nulls              int64  // -1 where not counted
+	distinct           int64  // values; -1 where not counted
 	minExact, maxExact int    // compactTrue, compactFalse, or 0 where not written
 }
 
@@ -167,8 +168,8 @@ const (
 	fieldDictionaryPage, fieldStatistics                   = 11, 12
 	fieldEncodingStats, fieldBloomFilter                   = 13, 14
 
-	fieldOldMax, fieldOldMin, fieldNullCount         = 1, 2, 3 // Statistics
-	fieldMax, fieldMin, fieldMaxExact, fieldMinExact = 5, 6, 7, 8
+	fieldOldMax, fieldOldMin, fieldNullCount, fieldDistinct = 1, 2, 3, 4 // Statistics
+	fieldMax, fieldMin, fieldMaxExact, fieldMinExact        = 5, 6, 7, 8
 
 	fieldPageType, fieldPageEncoding = 1, 2 // PageEncodingStats
 )
@@ -333,7 +334,7 @@ func (r *footerReader) columnMetaData(c *columnChunk) {
 }
 
 func (r *footerReader) statistics(s *chunkStats) {
-	*s = chunkStats{known: true, nulls: -1}
+	*s = chunkStats{known: true, nulls: -1, distinct: -1}
 	for id, typ := r.field(0); typ != compactStop; id, typ = r.field(id) {
 		switch id {
 		case fieldOldMax:
@@ -342,6 +343,8 @@ func (r *footerReader) statistics(s *chunkStats) {
 			s.oldMin = r.binary(typ)
 		case fieldNullCount:
 			s.nulls = r.number(typ)
+		case fieldDistinct:
+			s.distinct = r.number(typ)
 		case fieldMax:
 			s.max = r.binary(typ)
 		case fieldMin:

@@ -33,7 +33,8 @@ func (p *File) StatsOf(groups []decode.GroupPlan) decode.Stats {
 func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.ColumnStats {
 	merged := decode.ColumnStats{NoNulls: true}
 	bounds, tight := chunkBounds{complete: true}, true
-	coded, rows, codedBytes := arrow.IsBaseBinary(p.fields.Field(c).Type.ID()), int64(0), int64(0)
+	coded, rows := arrow.IsBaseBinary(p.fields.Field(c).Type.ID()), int64(0)
+	var entries dictionarySize
 	stored := p.storedColumn(c)
 	stored.compared = stored.compared && countsAsInteger(stored.typ)
 	for i := range p.groups {
@@ -44,7 +45,9 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 		chunk := &group.chunks[leaf]
 		coded = coded && p.holdsCodes(c, chunk)
 		rows += groups[i].Rows(group.rows)
-		codedBytes += chunk.dataStart - chunk.start()
+		if coded {
+			entries.add(chunk)
+		}
 		b := p.boundsOf(&stored, group, chunk)
 		merged.NoNulls = merged.NoNulls && b.NoNulls
 		if b.AllNulls {
@@ -53,7 +56,10 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 		tight = tight && b.Exact && groups[i].Ranges == nil
 		bounds.add(&b, stored.typ)
 	}
-	merged.Repeats = coded && codedBytes*dictionaryShare <= rows
+	merged.Repeats = coded && entries.values*rowsPerString <= rows
+	if merged.Repeats && entries.packed*rowsPerByte > rows {
+		merged.StringBytes = entries.bytes
+	}
 	if bounds.known() {
 		merged.HasRange, merged.Tight = true, tight
 		merged.Min, merged.Max = bounds.low.Integer, bounds.high.Integer
@@ -61,9 +67,34 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 	return merged
 }
 
-// dictionaryShare is how many rows there must be for each byte of compressed dictionary: an entry
-// takes some bytes, so that it then stands for tens of rows.
-const dictionaryShare = 4
+// rowsPerString is how many rows there must be for each string of a dictionary: numbering a string
+// takes as long as grouping by the strings of a few rows.
+const rowsPerString = 4
+
+// rowsPerByte is how many rows there must be for each compressed byte of dictionaries that are
+// small beside the rows.
+const rowsPerByte = 4
+
+// dictionarySize adds up dictionaries of strings.
+type dictionarySize struct {
+	values int64 // counted by the writer, or guessed
+	packed int64 // bytes, compressed
+	bytes  int64 // about
+}
+
+func (d *dictionarySize) add(chunk *columnChunk) {
+	packed := max(chunk.dataStart-chunk.start(), 0)
+	bytes := packed
+	if chunk.bytes > 0 && chunk.unpacked > chunk.bytes { // the codes are packed about as well
+		bytes = int64(float64(packed) * float64(chunk.unpacked) / float64(chunk.bytes))
+	}
+	values := chunk.stats.distinct
+	if !chunk.stats.known || values <= 0 {
+		const lengthBytes = 4
+		values = bytes / int64(lengthBytes+(len(chunk.stats.min)+len(chunk.stats.max))/2)
+	}
+	d.values, d.packed, d.bytes = d.values+values, d.packed+packed, d.bytes+bytes
+}
 
 // countsAsInteger says whether the values of a type are counted as integers.
 func countsAsInteger(t arrow.DataType) bool {
