@@ -13,7 +13,8 @@ import (
 
 // Memory is the memory of an engine's pages, heaps, tables and decoded columns, and its budget. The
 // collector neither clears nor scans it. Blocks have sizes of powers of two up to 2 MiB, cut from
-// slabs of that size, or are multiples of a page.
+// slabs of that size; above that they are mappings of their own, of eight sizes to each doubling, so
+// that a block fits the next column chunk, too, which has about the size of the last.
 //
 // A free block is warm while it is resident, and cold once its pages are the system's again. Blocks
 // in use and warm blocks together stay within the budget as long as blocks in use do (T1).
@@ -32,9 +33,11 @@ type Memory struct {
 	reclaimMu  sync.Mutex                            // guards reclaimers
 	reclaimers map[*func(bytes int64) error]struct{} // see AddReclaimer
 
-	mu      sync.Mutex         // guards regions and large
-	regions [][]byte           // mappings of slabs
-	large   map[*uint64][]byte // mappings of blocks above a slab, by block
+	mu        sync.Mutex                 // guards the four fields below
+	regions   [][]byte                   // mappings of slabs
+	large     map[*uint64][]byte         // mappings of blocks above a slab, by block
+	free      map[int64][]unsafe.Pointer // warm blocks above a slab, by size
+	warmLarge int64                      // bytes of free
 
 	blocks sync.Map // sizes in words of the blocks in use, by *uint64, where invariants are checked
 }
@@ -53,6 +56,10 @@ const (
 	// regionSlabs is how many slabs are mapped at once. They take address space, not memory.
 	regionSlabs = 16
 
+	// warmLargeShare is the part of the budget that may be warm blocks above a slab: mapping such a
+	// block anew costs what clearing it costs, a tenth of a second per GB.
+	warmLargeShare = 32
+
 	// hugeLimitMin is the least budget for which the unused part of a slab does not matter.
 	hugeLimitMin = 1 << 30
 )
@@ -64,6 +71,7 @@ func NewMemory(limit int64) *Memory {
 	m := &Memory{
 		huge:       limit >= hugeLimitMin,
 		large:      make(map[*uint64][]byte),
+		free:       make(map[int64][]unsafe.Pointer),
 		reclaimers: make(map[*func(bytes int64) error]struct{}),
 	}
 	m.limit.Store(limit)
@@ -96,8 +104,8 @@ func (m *Memory) Peak() int64 { return m.peak.Load() }
 // BlockBytes returns how many bytes a block of at least size bytes takes.
 func BlockBytes(size int) int64 {
 	if size > slabBytes {
-		const page = 1 << blockBitsMin
-		return (int64(size) + page - 1) &^ (page - 1)
+		step := int64(1) << (bits.Len(uint(size-1)) - 4)
+		return (int64(size) + step - 1) &^ (step - 1)
 	}
 	return 1 << max(bits.Len(uint(max(size, 1)-1)), blockBitsMin)
 }
@@ -201,17 +209,64 @@ func (m *Memory) slab() unsafe.Pointer {
 // allocLarge returns a block above a slab.
 func (m *Memory) allocLarge(n int) []uint64 {
 	size := BlockBytes(8 * n)
-	base, region := m.mapAligned(int(size))
-	block := unsafe.Slice((*uint64)(base), size/8)
+	p := m.takeLarge(size)
+	block := unsafe.Slice((*uint64)(p), size/8)
 	if invariants.Enabled {
 		m.checkTaken(block)
 	}
-	m.mu.Lock()
-	m.large[unsafe.SliceData(block)] = region
-	m.mu.Unlock()
 	m.used.Add(size)
 	m.grown()
 	return block[:n]
+}
+
+// takeLarge returns a warm block of a size above a slab, or maps one.
+func (m *Memory) takeLarge(size int64) unsafe.Pointer {
+	m.mu.Lock()
+	p, ok := m.popLarge(size)
+	m.mu.Unlock()
+	if ok {
+		return p
+	}
+	base, region := m.mapAligned(int(size))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.large[(*uint64)(base)] = region
+	return base
+}
+
+// popLarge takes a block out of the warm blocks of a size.
+// Requires: m.mu is held.
+func (m *Memory) popLarge(size int64) (unsafe.Pointer, bool) {
+	list := m.free[size]
+	p, ok := pop(&list)
+	if ok {
+		m.free[size] = list
+		m.warmLarge -= size
+		m.warm.Add(-size)
+	}
+	return p, ok
+}
+
+// freeLarge keeps a block above a slab warm, or gives it back to the system.
+func (m *Memory) freeLarge(block []uint64) {
+	size, first := int64(8*len(block)), unsafe.SliceData(block)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used.Add(-size)
+	if m.warmLarge+size > m.limit.Load()/warmLargeShare {
+		m.unmapLarge(first)
+		return
+	}
+	m.free[size] = append(m.free[size], unsafe.Pointer(first))
+	m.warmLarge += size
+	m.warm.Add(size)
+}
+
+// unmapLarge gives a block above a slab back to the system.
+// Requires: m.mu is held.
+func (m *Memory) unmapLarge(first *uint64) {
+	unmapMemory(m.large[first])
+	delete(m.large, first)
 }
 
 // Free implements rowdata.Memory.
@@ -228,20 +283,15 @@ func (m *Memory) Free(block []uint64) {
 	}
 	size := 8 * len(block)
 	if size > slabBytes {
-		m.mu.Lock()
-		region := m.large[unsafe.SliceData(block)]
-		delete(m.large, unsafe.SliceData(block))
-		m.mu.Unlock()
+		m.freeLarge(block)
+	} else {
+		c := &m.classes[bits.Len(uint(size-1))]
+		c.mu.Lock()
+		c.warm = append(c.warm, unsafe.Pointer(unsafe.SliceData(block)))
+		m.warm.Add(int64(size))
 		m.used.Add(-int64(size))
-		unmapMemory(region)
-		return
+		c.mu.Unlock()
 	}
-	c := &m.classes[bits.Len(uint(size-1))]
-	c.mu.Lock()
-	c.warm = append(c.warm, unsafe.Pointer(unsafe.SliceData(block)))
-	m.warm.Add(int64(size))
-	m.used.Add(-int64(size))
-	c.mu.Unlock()
 	if m.excess() > 0 {
 		m.trim()
 	}
@@ -266,6 +316,7 @@ func (m *Memory) grown() {
 
 // trim turns warm blocks cold, the largest first, until resident blocks are within the budget.
 func (m *Memory) trim() {
+	m.trimLarge()
 	for bitsOf := slabBits; bitsOf >= blockBitsMin; bitsOf-- {
 		c := &m.classes[bitsOf]
 		for m.excess() > 0 {
@@ -285,6 +336,25 @@ func (m *Memory) trim() {
 	}
 }
 
+// trimLarge is trim for blocks above a slab.
+func (m *Memory) trimLarge() {
+	if m.excess() <= 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for size := range m.free {
+		for m.excess() > 0 {
+			p, ok := m.popLarge(size)
+			if !ok {
+				delete(m.free, size)
+				break
+			}
+			m.unmapLarge((*uint64)(p))
+		}
+	}
+}
+
 // Close gives all memory back to the system. Nothing may refer to it any more.
 func (m *Memory) Close() {
 	m.mu.Lock()
@@ -296,6 +366,7 @@ func (m *Memory) Close() {
 		unmapMemory(region)
 	}
 	m.regions, m.large = nil, make(map[*uint64][]byte)
+	m.free, m.warmLarge = make(map[int64][]unsafe.Pointer), 0
 	for i := range m.classes {
 		m.classes[i].warm, m.classes[i].cold = nil, nil
 	}
