@@ -237,11 +237,9 @@ func (f *frame) fillTexts(v *vector, arr arrow.Array) error {
 		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(arr, 2))
 	case interface{ ValueOffsets() []int64 }: // array.LargeString, array.LargeBinary
 		fillOffsets(f, v.texts, a.ValueOffsets(), bufferOf(arr, 2))
-	case interface{ Value(i int) string }: // array.StringView
-		for i := range v.texts {
-			v.texts[i] = a.Value(f.row(i))
-		}
-	case interface{ Value(i int) []byte }: // array.BinaryView, array.FixedSizeBinary
+	case array.ViewLike: // array.StringView, array.BinaryView
+		f.fillViews(v.texts, arr)
+	case interface{ Value(i int) []byte }: // array.FixedSizeBinary
 		for i := range v.texts {
 			v.texts[i] = bytesText(a.Value(f.row(i)))
 		}
@@ -249,6 +247,30 @@ func (f *frame) fillTexts(v *vector, arr arrow.Array) error {
 		return fmt.Errorf("type %s is not supported in expressions", arr.DataType())
 	}
 	return nil
+}
+
+// fillViews is fillTexts for views, of which a short one has its string in itself.
+func (f *frame) fillViews(out []string, arr arrow.Array) {
+	views := arrow.ViewHeaderTraits.CastFromBytes(bufferOf(arr, 1))[arr.Data().Offset():]
+	buffers := arr.Data().Buffers()[2:]
+	data := make([][]byte, len(buffers))
+	for i, b := range buffers {
+		data[i] = b.Bytes()
+	}
+	nulls := arr.NullN() > 0
+	for i := range out {
+		row := f.row(i)
+		h := &views[row]
+		switch {
+		case nulls && arr.IsNull(row): // the view of a NULL may be anything
+			out[i] = ""
+		case h.IsInline():
+			out[i] = bytesText(h.InlineBytes())
+		default:
+			from := int(h.BufferOffset())
+			out[i] = bytesText(data[h.BufferIndex()][from : from+h.Len()])
+		}
+	}
 }
 
 func bufferOf(arr arrow.Array, i int) []byte {

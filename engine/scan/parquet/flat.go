@@ -220,6 +220,9 @@ func newFlatColumn(
 	}
 	start := chunk.start()
 	column.pages = newChunkPages(file, start, start+chunk.bytes, chunk.codec, chunk.unpacked, window, mem)
+	if views, ok := column.values.(*viewValues); ok {
+		views.pages = column.pages
+	}
 	return column
 }
 

@@ -89,8 +89,12 @@ func TestFooter(t *testing.T) {
 				if of.NullCount != nil {
 					nulls = *of.NullCount
 				}
+				distinct := int64(-1)
+				if of.DistinctCount != nil {
+					distinct = *of.DistinctCount
+				}
 				same := func(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
-				if !same(stats.min, of.MinValue) || !same(stats.max, of.MaxValue) || !same(stats.oldMin, of.Min) || !same(stats.oldMax, of.Max) || stats.nulls != nulls ||
+				if !same(stats.min, of.MinValue) || !same(stats.max, of.MaxValue) || !same(stats.oldMin, of.Min) || !same(stats.oldMax, of.Max) || stats.nulls != nulls || stats.distinct != distinct ||
 					stats.minExact != exactness(of.IsMinValueExact) || stats.maxExact != exactness(of.IsMaxValueExact) {
 					t.Errorf("%s, row group %d, column %d: %+v, want %v", name, i, c, stats, of)
 				}

@@ -36,7 +36,8 @@ type page struct {
 
 // chunkPages reads the pages of one column chunk, by ReadAt into a window of its compressed bytes.
 // It holds that window and one page decompressed: each is as large as the largest page so far, or
-// windowBytesMax. A page that is not compressed stays in the window.
+// windowBytesMax. A page that is not compressed stays in the window. Batches may refer to the bytes
+// of a page (lend): the next page is then read to other memory.
 //
 // arrow-go's page reader reads as little at a time; but its Brotli fails on pages of 0 B, its zstd
 // decoders are four for the whole process, and it checks no CRC.
@@ -141,17 +142,35 @@ func (p *chunkPages) roomFor(h *pageHeader) {
 	if h.kind == pageDictionary {
 		made = 2 * h.bytes // the entries to look up, and the array of the entries
 	}
-	packed := max(h.fileBytes-len(p.window.buf), 0)
+	packed := max(h.fileBytes-p.window.size(), 0)
 	if p.codec == compress.Codecs.Uncompressed {
 		p.mem.Room(int64(packed) + int64(made))
 		return
 	}
-	unpacked := h.bytes - len(p.page.buf)
-	if unpacked > 0 && len(p.page.buf) > reserve.LargeBytes {
+	unpacked := h.bytes - p.page.size()
+	if unpacked > 0 && p.page.size() > reserve.LargeBytes {
 		p.page.free()
 		unpacked = h.bytes
 	}
 	p.mem.Room(int64(max(unpacked, 0)) + int64(max(packed, made))) // a large window is not kept
+}
+
+// lendBytesMin is the least page that is lent: smaller strings are copied together.
+const lendBytesMin = 16 << 10
+
+// lend returns the memory that has the bytes of the current page, and the index of the first. The
+// memory stays as it is until the buffer is released. lend returns nil where the budget has no room
+// for two such pages more, or the page is small.
+func (p *chunkPages) lend(data []byte) (buffer *memory.Buffer, from int) {
+	if len(data) < lendBytesMin || !p.mem.Fits(2*int64(len(data))) {
+		return nil, 0
+	}
+	for _, s := range []*scratch{&p.page, &p.window} {
+		if at := s.index(data); at >= 0 {
+			return s.lend(), at
+		}
+	}
+	return nil, 0
 }
 
 // peek returns the header of the page that comes next, or io.EOF at the end of the chunk.
@@ -275,19 +294,28 @@ var expansionMax = map[compress.Compression]int64{
 	compress.Codecs.Brotli:       math.MaxInt32,
 }
 
-// scratch is memory that is used again and again.
+// scratch is memory that is used again and again, until it is lent.
 type scratch struct {
-	mem memory.Allocator
-	buf []byte
+	mem  memory.Allocator
+	buf  []byte
+	lent *memory.Buffer // of buf, which others refer to; nil where buf belongs to the scratch alone
+}
+
+// size returns how many bytes grow returns without an allocation.
+func (s *scratch) size() int {
+	if s.lent != nil {
+		return 0
+	}
+	return len(s.buf)
 }
 
 // grow returns n bytes that begin with keep, which may lie in the bytes that grow returned last.
 func (s *scratch) grow(n int, keep []byte) []byte {
-	if n <= len(s.buf) {
+	if n <= s.size() {
 		copy(s.buf, keep)
 		return s.buf[:n:n]
 	}
-	if len(s.buf) > reserve.LargeBytes && len(keep) < len(s.buf)/4 { // the old and the new are not held at once
+	if s.size() > reserve.LargeBytes && len(keep) < len(s.buf)/4 { // the old and the new are not held at once
 		keep = bytes.Clone(keep)
 		s.free()
 	}
@@ -298,16 +326,38 @@ func (s *scratch) grow(n int, keep []byte) []byte {
 	return grown
 }
 
+// lend returns the bytes that grow returned last, which are not written again. The caller owns the
+// buffer.
+func (s *scratch) lend() *memory.Buffer {
+	if s.lent == nil {
+		s.lent = memory.NewBufferWithAllocator(s.buf, s.mem)
+	}
+	s.lent.Retain()
+	return s.lent
+}
+
+// index returns the index of b in the bytes that grow returned last, or -1 where b lies elsewhere.
+func (s *scratch) index(b []byte) int {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(s.buf)))
+	if at+uintptr(len(b)) > uintptr(len(s.buf)) || at > uintptr(len(s.buf)) {
+		return -1
+	}
+	return int(at)
+}
+
 // holds says whether b begins where the bytes that grow returned last do.
 func (s *scratch) holds(b []byte) bool {
 	return len(b) > 0 && unsafe.SliceData(b) == unsafe.SliceData(s.buf)
 }
 
 func (s *scratch) free() {
-	if s.buf != nil {
+	switch {
+	case s.lent != nil:
+		s.lent.Release()
+	case s.buf != nil:
 		s.mem.Free(s.buf)
-		s.buf = nil
 	}
+	s.buf, s.lent = nil, nil
 }
 
 // decompress decompresses packed to out, and returns the part of out that it wrote.

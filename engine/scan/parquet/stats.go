@@ -90,8 +90,12 @@ func (d *dictionarySize) add(chunk *columnChunk) {
 	}
 	values := chunk.stats.distinct
 	if !chunk.stats.known || values <= 0 {
-		const lengthBytes = 4
-		values = bytes / int64(lengthBytes+(len(chunk.stats.min)+len(chunk.stats.max))/2)
+		const lengthBytes, usualBytes = 4, 12
+		text := usualBytes
+		if chunk.stats.min != nil && chunk.stats.max != nil {
+			text = (len(chunk.stats.min) + len(chunk.stats.max)) / 2
+		}
+		values = bytes / int64(lengthBytes+text)
 	}
 	d.values, d.packed, d.bytes = d.values+values, d.packed+packed, d.bytes+bytes
 }

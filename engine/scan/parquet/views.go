@@ -14,12 +14,15 @@ import (
 
 // viewValues decodes strings and binaries into views: two words each, which hold a string of at
 // most 12 bytes, or say where a longer string is. Most keys are that short. They are read once and
-// written once, and a consumer compares their words.
+// written once, and a consumer compares their words. Longer strings stay in the page, which the
+// batch then refers to.
 type viewValues struct {
-	typ arrow.DataType // string_view or binary_view
-	mem memory.Allocator
+	typ   arrow.DataType // string_view or binary_view
+	mem   memory.Allocator
+	pages *chunkPages // that lend their pages; nil where strings are copied
 
 	dict    scratch      // the dictionary page
+	ofDict  origin       // dict
 	entries []stringSpan // of dict
 	short   [][2]uint64  // views of entries, in kept; nil where an entry is long, or there is no dictionary
 	kept    scratch
@@ -27,13 +30,27 @@ type viewValues struct {
 	encoding parquet.Encoding // of the current page; depending on it:
 	codes    runs             // dictionary codes that are not read yet
 	plain    []byte           // the page
+	ofPage   origin           // plain
 	at       int              // of plain, where the next string is
 	deltas   deltaStrings
 
-	rows  int            // of the batch
-	bytes int            // of data, that have been written
-	views *memory.Buffer // of the batch, [2]uint64 each
-	data  *memory.Buffer // long strings of the batch; nil before the first
+	rows    int              // of the batch
+	views   *memory.Buffer   // of the batch, [2]uint64 each
+	buffers []*memory.Buffer // of the batch, with long strings; owned
+	data    int              // index in buffers of copied strings; -1 before the first of the batch
+	bytes   int              // that have been written to data
+}
+
+// origin is where strings come from that views may refer to.
+type origin struct {
+	buffer *memory.Buffer // owned; nil where the strings must be copied
+	from   int            // index in buffer of the first byte of the strings
+	index  int            // of buffer among the buffers of the batch; -1 before a view refers to it
+}
+
+func (o *origin) release() {
+	releaseBuffers(&o.buffer)
+	*o = origin{index: -1}
 }
 
 // viewInlineMax is the longest string that a view holds.
@@ -51,7 +68,7 @@ var viewMasks = func() (masks [viewInlineMax + 1][2]uint64) {
 
 func newViews(typ arrow.DataType, mem memory.Allocator) columnValues {
 	own := scratch{mem: mem}
-	return &viewValues{typ: delivery.ViewType(typ), mem: mem, dict: own, kept: own, deltas: deltaStrings{whole: own}}
+	return &viewValues{typ: delivery.ViewType(typ), mem: mem, dict: own, kept: own, deltas: deltaStrings{whole: own}, data: -1}
 }
 
 // dictionary finds the entries, and makes their views where all of these are short.
@@ -66,18 +83,23 @@ func (v *viewValues) dictionary(entries int, data []byte) error {
 	}
 	for _, e := range v.entries {
 		if e.bytes > viewInlineMax {
+			v.ofDict = origin{buffer: v.dict.lend(), index: -1}
 			return nil
 		}
 	}
 	v.short = delivery.View[[2]uint64](v.kept.grow(entries*delivery.SizeOf[[2]uint64](), nil))
-	return v.put(v.short, v.entries, v.dict.buf, 0)
+	return v.put(v.short, v.entries, v.dict.buf, nil, 0)
 }
 
 func (v *viewValues) page(encoding parquet.Encoding, data []byte) (err error) {
 	v.encoding = encoding
+	v.ofPage.release()
 	switch {
 	case encoding == parquet.Encodings.Plain:
 		v.plain, v.at = data, 0
+		if v.pages != nil {
+			v.ofPage.buffer, v.ofPage.from = v.pages.lend(data)
+		}
 	case dictionaryEncoding(encoding):
 		v.codes, err = codesOf(data)
 	case len(data) == 0: // right only where all rows are NULL; otherwise read fails
@@ -91,7 +113,7 @@ func (v *viewValues) page(encoding parquet.Encoding, data []byte) (err error) {
 }
 
 func (v *viewValues) begin(rows int) {
-	v.rows, v.bytes = rows, 0
+	v.rows, v.bytes, v.data, v.ofDict.index, v.ofPage.index = rows, 0, -1, -1, -1
 	v.views = memory.NewResizableBuffer(v.mem)
 	v.views.Resize(rows * delivery.SizeOf[[2]uint64]())
 }
@@ -115,11 +137,11 @@ func (v *viewValues) read(from, rows, values int, validity []byte) error {
 			}
 		}
 		some := spans[:min(spansAtOnce, values-done)]
-		source, err := v.find(some)
+		source, of, err := v.find(some)
 		if err != nil {
 			return err
 		}
-		if err := v.put(out[done:done+len(some)], some, source, from+done); err != nil {
+		if err := v.put(out[done:done+len(some)], some, source, of, from+done); err != nil {
 			return err
 		}
 		done += len(some)
@@ -129,19 +151,20 @@ func (v *viewValues) read(from, rows, values int, validity []byte) error {
 }
 
 // find fills at most spansAtOnce spans with the next strings of the page. source has the strings
-// until the next call.
-func (v *viewValues) find(spans []stringSpan) (source []byte, err error) {
+// until the next call; of is nil where it changes then.
+func (v *viewValues) find(spans []stringSpan) (source []byte, of *origin, err error) {
 	switch v.encoding {
 	case parquet.Encodings.Plain:
 		v.at, err = findStrings(spans, v.plain, v.at)
-		return v.plain, err
+		return v.plain, &v.ofPage, err
 	case parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
-		return v.deltas.find(spans)
+		source, err = v.deltas.find(spans)
+		return source, nil, err
 	}
 	if err := gather(&v.codes, spans, v.entries); err != nil {
-		return nil, fmt.Errorf("codes of a page: %w", err)
+		return nil, nil, fmt.Errorf("codes of a page: %w", err)
 	}
-	return v.dict.buf, nil
+	return v.dict.buf, &v.ofDict, nil
 }
 
 // alikeMin is how many strings of one length pay for a wrong guess of the next length.
@@ -172,12 +195,20 @@ func putAlike(out [][2]uint64, plain []byte) (n, bytes int) {
 	return n, bytes
 }
 
-// put writes views of strings, the first of which is of the row'th row of the batch.
-func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, row int) error {
+// put writes views of strings of a source, the first of which is of the row'th row of the batch.
+// Long strings are copied where of is nil.
+func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, of *origin, row int) error {
 	out = out[:len(spans)]
+	refers := of != nil && of.buffer != nil
 	for i, s := range spans {
 		at, n := int(s.at), int(s.bytes)
 		switch {
+		case n > viewInlineMax && refers:
+			if of.index < 0 {
+				of.index = v.attach(of.buffer)
+			}
+			prefix := binary.LittleEndian.Uint32(source[at:])
+			out[i] = [2]uint64{uint64(n) | uint64(prefix)<<32, uint64(of.index) | uint64(of.from+at)<<32}
 		case n > viewInlineMax:
 			if err := v.keep(&out[i], source[at:at+n], row+i); err != nil {
 				return err
@@ -197,6 +228,13 @@ func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, row
 	return nil
 }
 
+// attach makes the batch refer to a buffer, and returns the buffer's index.
+func (v *viewValues) attach(b *memory.Buffer) (index int) {
+	b.Retain()
+	v.buffers = append(v.buffers, b)
+	return len(v.buffers) - 1
+}
+
 // keep copies a long string to data, and writes its view.
 func (v *viewValues) keep(out *[2]uint64, s []byte, row int) error {
 	needed := v.bytes + len(s)
@@ -204,29 +242,41 @@ func (v *viewValues) keep(out *[2]uint64, s []byte, row int) error {
 		return fmt.Errorf("more than %d B of strings in a batch of %d rows; ask for fewer rows (OpenOptions.BatchRows)",
 			stringBytesMax, v.rows)
 	}
-	if v.data == nil {
-		v.data = memory.NewResizableBuffer(v.mem)
+	if v.data < 0 {
+		v.data = len(v.buffers)
+		v.buffers = append(v.buffers, memory.NewResizableBuffer(v.mem))
 	}
-	if needed > v.data.Len() {
-		v.data.ResizeNoShrink(guessBytes(needed, row+1, v.rows))
+	data := v.buffers[v.data]
+	if needed > data.Len() {
+		data.ResizeNoShrink(guessBytes(needed, row+1, v.rows))
 	}
-	copy(v.data.Bytes()[v.bytes:], s)
-	*out = [2]uint64{uint64(len(s)) | uint64(binary.LittleEndian.Uint32(s))<<32, uint64(v.bytes) << 32} // in buffer 0
+	copy(data.Bytes()[v.bytes:], s)
+	*out = [2]uint64{uint64(len(s)) | uint64(binary.LittleEndian.Uint32(s))<<32, uint64(v.data) | uint64(v.bytes)<<32}
 	v.bytes = needed
 	return nil
 }
 
 func (v *viewValues) finish(validity *memory.Buffer, nulls int) arrow.Array {
-	defer releaseBuffers(&v.views, &v.data)
-	if v.data == nil {
-		return delivery.NewArray(v.typ, v.rows, nulls, validity, v.views)
+	defer v.endBatch()
+	if v.data >= 0 {
+		v.buffers[v.data].ResizeNoShrink(v.bytes)
 	}
-	v.data.ResizeNoShrink(v.bytes)
-	return delivery.NewArray(v.typ, v.rows, nulls, validity, v.views, v.data)
+	return delivery.NewArray(v.typ, v.rows, nulls, append([]*memory.Buffer{validity, v.views}, v.buffers...)...)
+}
+
+// endBatch releases the buffers of the batch.
+func (v *viewValues) endBatch() {
+	releaseBuffers(&v.views)
+	for i := range v.buffers {
+		releaseBuffers(&v.buffers[i])
+	}
+	v.buffers = v.buffers[:0]
 }
 
 func (v *viewValues) close() {
-	releaseBuffers(&v.views, &v.data)
+	v.endBatch()
+	v.ofPage.release()
+	v.ofDict.release()
 	v.dict.free()
 	v.kept.free()
 	v.deltas.whole.free()

@@ -230,6 +230,19 @@ func (r *Allocator) Ask(bytes int64) error {
 	return err
 }
 
+// Fits says whether the budget has so many bytes left. A budget that says what is left makes no room
+// for the answer.
+func (r *Allocator) Fits(bytes int64) bool {
+	bytes += r.Margin()
+	switch b := r.budget.(type) {
+	case nil:
+		return true
+	case interface{ Left() int64 }:
+		return b.Left() >= bytes
+	}
+	return r.budget.Room(bytes) == nil
+}
+
 // LargeBytes is the size from which on a page's memory is asked for at once and given back when it
 // is not needed: asking for it takes no time beside filling it.
 const LargeBytes = 4 << 20
