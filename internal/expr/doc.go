@@ -12,7 +12,8 @@
 //     rows that reach it.
 //   - X3 (dictionaries): an expression of a single dictionary-encoded column is evaluated once for
 //     each entry and once for NULL, and its values are kept while batches share the dictionary. If
-//     an entry gives an error, the batch is evaluated row by row: maybe no row has that entry.
+//     an entry gives an error, the batch is evaluated row by row: maybe no row has that entry. So
+//     are the first rows of a dictionary that has more entries than they are.
 //   - X4 (memory): an evaluator's buffers come from its arena and go back after each vector.
 //     Strings point into the batch, or into the arena.
 //

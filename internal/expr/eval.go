@@ -188,7 +188,7 @@ func (f *frame) eval(n *node) (*vector, error) {
 func (f *frame) compute(n *node) (*vector, error) {
 	if n.single >= 0 {
 		if d, ok := f.e.arrays[n.single].(*array.Dictionary); ok {
-			if e := f.e.entriesOfNode(d, n); e != nil {
+			if e := f.e.entriesOfNode(d, n, f.n); e != nil {
 				return f.lookUp(d, e)
 			}
 		}
@@ -266,7 +266,11 @@ func (f *frame) sub(n *node, selected []uint64, count int) (*vector, error) {
 // entriesOf returns the values of the dictionary that column c has in the batch.
 func (e *Evaluator) entriesOf(d *array.Dictionary, c int) (*entries, error) {
 	col := &e.program.columns[c]
-	return e.entriesIn(&e.ofColumns[c], d.Dictionary(), col.typ.kind(), func(f *frame, arr arrow.Array) (*vector, error) {
+	place := &e.ofColumns[c]
+	if known, err := e.known(place, d.Dictionary()); known {
+		return *place, err
+	}
+	return e.entriesIn(place, d.Dictionary(), col.typ.kind(), false, func(f *frame, arr arrow.Array) (*vector, error) {
 		v := e.vector(col.typ.kind(), f.n)
 		v.null = f.nulls(arr)
 		return v, f.fill(v, arr, col)
@@ -274,39 +278,80 @@ func (e *Evaluator) entriesOf(d *array.Dictionary, c int) (*entries, error) {
 }
 
 // entriesOfNode returns the values that a node of a single column has for the entries of a
-// dictionary. It returns nil if the dictionary has more entries than rows, or if an entry gives an
-// error: maybe no row has that entry.
-func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node) *entries {
-	dict := d.Dictionary()
-	if dict.Len() > max(d.Len(), vectorRows) {
-		return nil
+// dictionary, of which rows more rows are to be looked up. It returns nil while a dictionary that
+// has more entries than the batch has rows has more entries than rows were asked for: evaluating
+// these by themselves costs at most as much again. It also returns nil if an entry gives an error:
+// maybe no row has that entry.
+func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node, rows int) *entries {
+	dict, place := d.Dictionary(), &e.ofNodes[n.slot]
+	known, err := e.known(place, dict)
+	if !known {
+		if dict.Len() > max(d.Len(), vectorRows) {
+			if dict.Len() > entriesMax || e.asked(place, dict, rows) < dict.Len() {
+				return nil
+			}
+		}
+		column := e.arrays[n.single]
+		_, err = e.entriesIn(place, dict, n.typ.kind(), true, func(f *frame, arr arrow.Array) (*vector, error) {
+			e.arrays[n.single] = arr
+			return n.eval(f)
+		})
+		e.arrays[n.single] = column
 	}
-	column := e.arrays[n.single]
-	made, err := e.entriesIn(&e.ofNodes[n.slot], dict, n.typ.kind(), func(f *frame, arr arrow.Array) (*vector, error) {
-		e.arrays[n.single] = arr
-		return n.eval(f)
-	})
-	e.arrays[n.single] = column
 	if err != nil {
 		return nil
 	}
-	return made
+	return *place
 }
 
-// entriesIn returns the values that eval has for a dictionary's entries and for NULL, kept at a
-// place.
-func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval func(*frame, arrow.Array) (*vector, error)) (*entries, error) {
-	if old := *place; old != nil && old.of == dict.Data() {
-		return old, old.err
+// entriesMax bounds the dictionaries whose entries have values of a node: 16 MiB of strings, beside
+// their bytes.
+const entriesMax = 1 << 20
+
+// known says whether a place has the values of a dictionary's entries, or the error of one.
+func (e *Evaluator) known(place **entries, dict arrow.Array) (bool, error) {
+	if old := *place; old != nil && old.of == dict.Data() && old.made {
+		return true, old.err
 	}
-	(*place).release()
-	made := &entries{of: dict.Data()}
-	made.of.Retain()
-	*place = made
+	return false, nil
+}
+
+// asked notes that rows of a dictionary are evaluated by themselves, and returns how many were.
+func (e *Evaluator) asked(place **entries, dict arrow.Array, rows int) int {
+	if old := *place; old == nil || old.of != dict.Data() {
+		e.turnTo(place, dict)
+	}
+	(*place).asked += rows
+	return (*place).asked
+}
+
+// turnTo makes a place ready for the values of a dictionary's entries, in the memory of those that
+// it has had.
+func (e *Evaluator) turnTo(place **entries, dict arrow.Array) {
+	turned := &entries{of: dict.Data()}
+	turned.of.Retain()
+	if old := *place; old != nil {
+		turned.values = vector{bits: first(old.values.bits, 0), ints: first(old.values.ints, 0), floats: first(old.values.floats, 0),
+			wides: first(old.values.wides, 0), texts: first(old.values.texts, 0)}
+		old.release()
+	}
+	*place = turned
+}
+
+// entriesIn makes the values that eval has for a dictionary's entries and for NULL, and keeps them
+// at a place. made says that eval makes strings, which are to be copied: others lie in the
+// dictionary.
+func (e *Evaluator) entriesIn(
+	place **entries, dict arrow.Array, k kind, made bool, eval func(*frame, arrow.Array) (*vector, error),
+) (*entries, error) {
+	e.turnTo(place, dict)
 	outside, together, full := e.made, e.together, e.text.full
-	made.err = func() error {
+	out := *place
+	out.made = true
+	out.err = func() error {
 		e.made, e.together, e.text.full = 0, vectorRows, e.text.frame // for all entries
-		var b collector
+		b := collector{vector: out.values, copies: made}
+		b.reserve(k, dict.Len()+1)
 		for from := 0; from < dict.Len(); from += vectorRows {
 			if err := e.collect(&b, k, dict, from, min(vectorRows, dict.Len()-from), eval); err != nil {
 				return err
@@ -315,11 +360,11 @@ func (e *Evaluator) entriesIn(place **entries, dict arrow.Array, k kind, eval fu
 		null := array.MakeArrayOfNull(memory.DefaultAllocator, dict.DataType(), 1)
 		defer null.Release()
 		err := e.collect(&b, k, null, 0, 1, eval)
-		made.set(b.vector)
+		out.set(b.vector)
 		return err
 	}()
 	e.made, e.together, e.text.full = outside, together, full
-	return made, made.err
+	return out, out.err
 }
 
 func (e *entries) set(values vector) {
@@ -346,7 +391,24 @@ func (e *Evaluator) collect(b *collector, k kind, arr arrow.Array, from, n int, 
 }
 
 // collector keeps the values of vectors one after the other.
-type collector struct{ vector }
+type collector struct {
+	vector
+	copies bool // strings are copied
+}
+
+// reserve makes room for n values of a kind.
+func (c *collector) reserve(k kind, n int) {
+	switch k {
+	case intKind:
+		c.ints = slices.Grow(c.ints, n)
+	case floatKind:
+		c.floats = slices.Grow(c.floats, n)
+	case wideKind:
+		c.wides = slices.Grow(c.wides, n)
+	case textKind:
+		c.texts = slices.Grow(c.texts, n)
+	}
+}
 
 func (c *collector) add(k kind, v *vector) {
 	at := c.n
@@ -371,6 +433,10 @@ func (c *collector) add(k kind, v *vector) {
 	case wideKind:
 		c.wides = append(c.wides, v.wides...)
 	case textKind:
+		if !c.copies {
+			c.texts = append(c.texts, v.texts...)
+			return
+		}
 		size := 0
 		for i, s := range v.texts {
 			if !v.isNull(i) {
@@ -635,7 +701,7 @@ func (e *Evaluator) whole(n *node) (arrow.Array, error) {
 	if n.single >= 0 && n.typ.kind() == textKind && !n.isConst && !e.program.plain {
 		if d, ok := e.arrays[n.single].(*array.Dictionary); ok {
 			e.reset()
-			if made := e.entriesOfNode(d, n); made != nil {
+			if made := e.entriesOfNode(d, n, d.Len()); made != nil {
 				return e.recode(d, made, n.typ)
 			}
 		}

@@ -208,7 +208,7 @@ func textFunctions() []Function {
 		function("replace", "s, old, new", "with new in place of every old", "replace('banana', 'an', 'o')", "booa", replacement),
 		function("split_part", "s, separator, n", "part n between separators, counted from 1, or from the end where negative", "split_part('a,b,c', ',', 2)", "b", splitPart, "string_split_part"),
 		function("strpos", "s, part", "place of the first match in characters, or 0", "strpos('group', 'o')", "3", position, "instr"),
-		function("contains", "s, part", "whether s has the part", "contains('group', 'ou')", "true", textTest(strings.Contains)),
+		function("contains", "s, part", "whether s has the part", "contains('group', 'ou')", "true", contains),
 		function("starts_with", "s, part", "whether s begins with it", "starts_with('group', 'gr')", "true", textTest(strings.HasPrefix), "prefix"),
 		function("ends_with", "s, part", "whether s ends with it", "ends_with('group', 'up')", "true", textTest(strings.HasSuffix), "suffix"),
 		function("ascii", "s", "number of the first character, or 0", "ascii('a')", "97", firstRune(0)),

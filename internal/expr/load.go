@@ -299,6 +299,8 @@ func fillOffsets[O int32 | int64](f *frame, out []string, offsets []O, bytes []b
 // NULL. They are kept until the dictionary changes.
 type entries struct {
 	of     arrow.ArrayData // the dictionary, retained
+	made   bool            // values, or err; until then the dictionary's rows are evaluated by themselves
+	asked  int             // rows that were evaluated by themselves
 	values vector          // of any length
 	nulls  flags           // values.null
 	truths flags           // values.bits

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mpga/mpga/internal/needle"
 )
 
 // likePattern is a pattern of LIKE, cut at each %: a single part that is the whole string, or the
@@ -152,12 +154,6 @@ func like(fold bool) binding {
 			}
 			return parseLike(pattern, escape)
 		}
-		match := func(e *Evaluator, p *likePattern, s string) (is bool, err error) {
-			if fold {
-				s, err = lower(e, n, s)
-			}
-			return err == nil && p.match(s), err
-		}
 		pattern, ok := n.args[1].value.(string)
 		if !ok {
 			n.eval = test2(n, func(e *Evaluator, s, pattern string) (bool, error) {
@@ -165,7 +161,10 @@ func like(fold bool) binding {
 				if err != nil {
 					return false, fmt.Errorf("%s: %w", n.text, err)
 				}
-				return match(e, p, s)
+				if fold {
+					s, err = lower(e, n, s)
+				}
+				return err == nil && p.match(s), err
 			})
 			return
 		}
@@ -174,8 +173,66 @@ func like(fold bool) binding {
 			b.fail(n.args[1].at, "%v", err)
 		}
 		n.fallible = false
-		n.eval = test2(n, func(e *Evaluator, s, _ string) (bool, error) { return match(e, p, s) })
+		n.eval = p.kernel(n, fold)
 	}
+}
+
+// kernel returns the kernel of a constant pattern, which is in lower case if fold. Where the pattern
+// has a part that may stand anywhere, strings without its longest piece are not looked at one by
+// one.
+func (p *likePattern) kernel(n *node, fold bool) kernel {
+	piece := p.piece()
+	finder := needle.New(piece)
+	alone := len(p.parts) == 3 && p.parts[0]+p.parts[2] == "" && p.parts[1] == piece
+	return unary(n, bitKind, func(f *frame, a, out *vector) (err error) {
+		texts := a.texts
+		if fold {
+			if texts, err = f.lowered(n, a); err != nil {
+				return err
+			}
+		}
+		test := func(i int) {
+			if alone || !a.isNull(i) && p.match(texts[i]) {
+				out.bits[i>>6] |= 1 << (i & 63)
+			}
+		}
+		if piece != "" {
+			finder.Each(texts, func(i, _ int) { test(i) })
+			return nil
+		}
+		for i := range texts {
+			test(i)
+		}
+		return nil
+	})
+}
+
+// lowered returns strings in lower case; of a NULL, the empty string.
+func (f *frame) lowered(n *node, a *vector) ([]string, error) {
+	texts := f.e.vector(textKind, a.n).texts
+	for i, s := range a.texts {
+		if a.isNull(i) {
+			continue
+		}
+		var err error
+		if texts[i], err = lower(f.e, n, s); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+// piece returns the longest string without a wildcard that stands between two %; "" if there is
+// none.
+func (p *likePattern) piece() (longest string) {
+	for i := 1; i < len(p.parts)-1; i++ {
+		for _, piece := range strings.Split(p.parts[i], string([]byte{anyByte})) {
+			if len(piece) > len(longest) {
+				longest = piece
+			}
+		}
+	}
+	return longest
 }
 
 // regexpsMax bounds the compiled patterns that an evaluator keeps: a column may have many.

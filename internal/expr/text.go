@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mpga/mpga/internal/needle"
 )
 
 // textToText binds a function from a string to a string.
@@ -39,56 +41,25 @@ func textTest(fn func(s, t string) bool) binding {
 	}
 }
 
-// isASCII says whether every byte of a string is a character of ASCII.
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
+// mapped makes a string of a string's letters in one case.
+func mapped(e *Evaluator, n *node, s string, c *letterCase) (string, error) {
+	if isASCII(s) {
+		b, err := e.room(n, len(s))
+		if err != nil {
+			return "", err
 		}
+		return e.keep(c.ascii(b, s)), nil
 	}
-	return true
-}
-
-// mapped makes a string of the characters that fn makes of a string's: of ASCII's, it changes the
-// case of the letters from first on.
-func mapped(e *Evaluator, n *node, s string, first byte, fn func(rune) rune) (string, error) {
-	short := isASCII(s)
-	size := len(s)
-	if !short {
-		size *= utf8.UTFMax - 1 // a byte that is no text becomes U+FFFD
-	}
-	b, err := e.room(n, size)
+	b, err := e.room(n, len(s)*(utf8.UTFMax-1)) // a byte that is no text becomes U+FFFD
 	if err != nil {
 		return "", err
 	}
-	if short {
-		for i := range len(s) {
-			c := s[i]
-			if c-first < 26 {
-				c ^= 'a' - 'A'
-			}
-			b = append(b, c)
-		}
-		return e.keep(b), nil
-	}
-	for _, r := range s {
-		b = utf8.AppendRune(b, fn(r))
-	}
-	return e.keep(b), nil
+	return e.keep(c.text(b, s)), nil
 }
 
-func lower(e *Evaluator, n *node, s string) (string, error) {
-	return mapped(e, n, s, 'A', unicode.ToLower)
-}
+func lower(e *Evaluator, n *node, s string) (string, error) { return mapped(e, n, s, lowerCase) }
 
-func upper(e *Evaluator, n *node, s string) (string, error) {
-	return mapped(e, n, s, 'a', func(r rune) rune {
-		if r == 'ß' {
-			return 'ẞ' // which Go leaves, as two letters stand for it too
-		}
-		return unicode.ToUpper(r)
-	})
-}
+func upper(e *Evaluator, n *node, s string) (string, error) { return mapped(e, n, s, upperCase) }
 
 func reversed(e *Evaluator, n *node, s string) (string, error) {
 	b, err := e.room(n, len(s))
@@ -102,9 +73,6 @@ func reversed(e *Evaluator, n *node, s string) (string, error) {
 	}
 	return e.keep(b), nil
 }
-
-// characters counts as length does.
-func characters(s string) int64 { return int64(utf8.RuneCountInString(s)) }
 
 func byteCount(s string) int64 { return int64(len(s)) }
 
@@ -414,10 +382,31 @@ func splitPart(b *binder, n *node) {
 	})
 }
 
+// contains binds contains.
+func contains(b *binder, n *node) {
+	if part, ok := n.args[1].value.(string); ok {
+		n.typ = typeOf(Bool)
+		b.want(n, Text, Text)
+		n.args = n.args[:1]
+		n.eval = (&likePattern{parts: []string{"", part, ""}}).kernel(n, false)
+		return
+	}
+	textTest(strings.Contains)(b, n)
+}
+
 // position binds strpos: the first character of a match, counted from 1, or 0.
 func position(b *binder, n *node) {
 	n.typ = typeOf(Int64)
 	b.want(n, Text, Text)
+	if part, ok := n.args[1].value.(string); ok {
+		finder := needle.New(part)
+		n.eval = unary(n, intKind, func(_ *frame, a, out *vector) error {
+			clear(out.ints)
+			finder.Each(a.texts, func(i, at int) { out.ints[i] = characters(a.texts[i][:at]) + 1 })
+			return nil
+		})
+		return
+	}
 	n.eval = map2e(n, func(s, part string) (int64, error) {
 		i := strings.Index(s, part)
 		if i < 0 {
