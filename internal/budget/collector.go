@@ -13,14 +13,19 @@ import (
 //
 //	a third, and what is reserved of the budget    but no more than the rest of the process leaves of the limit
 //
-// The Go runtime has one limit for the process: the engine that came first sets it, and sets it
-// back when its last query has ended.
+// Within this part it lets garbage grow: most of a query's memory is blocks, so that the Go heap is
+// small, and by default the Go runtime collects each time that a small heap has doubled. That took
+// half of the time of queries that keep little.
+//
+// The Go runtime has one limit and one rate for the process: the engine that came first sets them,
+// and sets them back when its last query has ended.
 type collector struct {
-	mu     sync.Mutex
-	active bool  // this collector sets the runtime's limit
-	limit  int64 // of the process, in bytes
-	before int64 // the runtime's limit that begin has found
-	now    int64 // the runtime's limit
+	mu      sync.Mutex
+	active  bool  // this collector sets the runtime's limit
+	limit   int64 // of the process, in bytes
+	before  int64 // the runtime's limit that begin has found
+	now     int64 // the runtime's limit
+	percent int   // GOGC as this collector has set it; 0 where the program has set its own
 }
 
 const (
@@ -31,6 +36,16 @@ const (
 	// collectorShareMin is the part that it may take however full the process is: with less, the
 	// collector would run all the time for memory that decoders need in any case.
 	collectorShareMin = 6
+
+	// garbageShare is the part of the memory limit that garbage may take before it is collected, up
+	// to garbageMax: beyond that, collecting takes a hundredth of the time.
+	garbageShare = 64
+	garbageMax   = 256 << 20
+
+	// percentDefault is GOGC where nobody sets it, and heapMin the heap below which the Go runtime
+	// then does not collect.
+	percentDefault = 100
+	heapMin        = 4 << 20
 
 	// collectorStep is the part of the limit that a new limit must differ by: a change stops the
 	// program for a moment.
@@ -51,6 +66,12 @@ func (c *collector) begin(limit int64) {
 	c.before = debug.SetMemoryLimit(-1)
 	c.now = c.before
 	c.set(limit / collectorShare)
+	c.percent = percentDefault
+	if percent := debug.SetGCPercent(percentDefault); percent != percentDefault {
+		debug.SetGCPercent(percent)
+		c.percent = 0
+	}
+	c.setPercent()
 }
 
 // end restores the runtime's limit from before.
@@ -59,6 +80,9 @@ func (c *collector) end() {
 	defer c.mu.Unlock()
 	if c.active {
 		debug.SetMemoryLimit(c.before)
+		if c.percent > 0 {
+			debug.SetGCPercent(percentDefault)
+		}
 		c.active = false
 		collectorOwner.Unlock()
 	}
@@ -77,6 +101,27 @@ func (c *collector) adjust(m *mem.Memory) {
 		want = min(want, c.limit-c.limit/(2*budgetMargin)-rest)
 	}
 	c.set(max(want, c.limit/collectorShareMin))
+	c.setPercent()
+}
+
+// setPercent lets the Go heap grow by the garbage that the memory limit allows, or by what lives in
+// it if that is more.
+func (c *collector) setPercent() {
+	if c.percent == 0 {
+		return
+	}
+	samples := [...]metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	metrics.Read(samples[:])
+	live := uint64(0)
+	for i := range samples {
+		live += samples[i].Value.Uint64()
+	}
+	garbage := min(c.limit/garbageShare, garbageMax)
+	want := max(int(percentDefault*garbage/max(int64(live), heapMin)), percentDefault)
+	if want > c.percent*3/2 || want < c.percent*2/3 {
+		debug.SetGCPercent(want)
+		c.percent = want
+	}
 }
 
 // set changes the runtime's limit to about so many bytes, unless the program has set a stricter

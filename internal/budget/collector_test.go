@@ -2,6 +2,7 @@ package budget
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
 	"testing"
 
@@ -46,6 +47,50 @@ func TestCollector(t *testing.T) {
 	c.adjust(m)
 	if now := debug.SetMemoryLimit(-1); now != limit/4 {
 		t.Errorf("%d MiB, where the program has set %d", now>>20, limit/4>>20)
+	}
+	c.end()
+}
+
+// Would catch a rate that is not set, one that a large heap keeps from the time when it was small,
+// one that replaces the program's own, and one that stays when queries have ended.
+func TestCollectorPercent(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(percentDefault))
+	percent := func() int {
+		now := debug.SetGCPercent(percentDefault)
+		debug.SetGCPercent(now)
+		return now
+	}
+	const limit = 16 << 30
+	m := mem.NewMemory(limit)
+	var c collector
+	runtime.GC()
+	c.begin(limit)
+	if now := percent(); now < 10*percentDefault {
+		t.Errorf("GOGC=%d with a small heap", now)
+	}
+	large := make([]byte, 2*garbageMax)
+	runtime.GC()
+	c.adjust(m)
+	if now := percent(); now != percentDefault {
+		t.Errorf("GOGC=%d with a large heap", now)
+	}
+	runtime.KeepAlive(large)
+	runtime.GC()
+	c.adjust(m)
+	c.end()
+	if now := percent(); now != percentDefault {
+		t.Errorf("GOGC=%d when no query runs", now)
+	}
+	debug.SetGCPercent(40)
+	c.begin(limit)
+	c.adjust(m)
+	if now := percent(); now != 40 {
+		t.Errorf("GOGC=%d, where the program has set 40", now)
+	}
+	c.end()
+	c.begin(64 << 20)
+	if now := percent(); now != 40 {
+		t.Errorf("GOGC=%d within 64 MiB", now)
 	}
 	c.end()
 }
