@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"unsafe"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/regex"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -93,13 +93,14 @@ type Evaluator struct {
 	program *Program
 	mem     memory.Allocator // of the arrays that are results
 
-	arrays    []arrow.Array             // the batch's columns, by column of the program
-	ofColumns []*entries                // values of the dictionary of each column; nil of columns without dictionary
-	ofNodes   []*entries                // by slot: the node's values for the dictionary of its column
-	constants []*vector                 // by slot; nil before the constant is asked for, and beyond constantsMax
-	regexps   map[string]*regexp.Regexp // compiled expressions, by their text
-	memos     []*memo                   // by slot; nil before the memo is asked for
-	free      []*frame                  // frames that no evaluation uses
+	arrays    []arrow.Array            // the batch's columns, by column of the program
+	ofColumns []*entries               // values of the dictionary of each column; nil of columns without dictionary
+	ofNodes   []*entries               // by slot: the node's values for the dictionary of its column
+	constants []*vector                // by slot; nil before the constant is asked for, and beyond constantsMax
+	regexps   map[string]*regex.Regexp // compiled expressions, by their text
+	last      lastRegexp
+	memos     []*memo  // by slot; nil before the memo is asked for
+	free      []*frame // frames that no evaluation uses
 
 	constantsKept int // vectors in constants
 
@@ -123,7 +124,7 @@ func (p *Program) NewEvaluator(mem memory.Allocator) *Evaluator {
 		ofColumns: make([]*entries, len(p.columns)),
 		ofNodes:   make([]*entries, p.slots),
 		constants: make([]*vector, p.slots),
-		regexps:   map[string]*regexp.Regexp{},
+		regexps:   map[string]*regex.Regexp{},
 		step:      vectorRows,
 		text:      textLimitOf(math.MaxInt64, nil),
 	}

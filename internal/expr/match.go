@@ -2,12 +2,12 @@ package expr
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/mpga/mpga/internal/needle"
+	"github.com/mpga/mpga/internal/regex"
 )
 
 // likePattern is a pattern of LIKE, cut at each %: a single part that is the whole string, or the
@@ -241,8 +241,34 @@ const regexpsMax = 100
 // regexpBytesMax bounds patterns that are kept beside others. Compiled they take 100 times as much.
 const regexpBytesMax = 4 << 10
 
+// memoOf returns the memo of a node that matches an expression; nil where matching costs less.
+func (e *Evaluator) memoOf(n *node, re *regex.Regexp) *memo {
+	if re.Simple() {
+		return nil
+	}
+	return e.memo(n)
+}
+
+// lastRegexp is the expression that an evaluator used last.
+type lastRegexp struct {
+	pattern, flags string
+	compiled       *regex.Regexp // nil before the first
+}
+
 // regexp returns a compiled pattern.
-func (e *Evaluator) regexp(pattern, flags string) (*regexp.Regexp, error) {
+func (e *Evaluator) regexp(pattern, flags string) (*regex.Regexp, error) {
+	if last := &e.last; last.compiled != nil && last.pattern == pattern && last.flags == flags {
+		return last.compiled, nil
+	}
+	re, err := e.findRegexp(pattern, flags)
+	if err == nil {
+		e.last = lastRegexp{strings.Clone(pattern), flags, re} // a column's pattern lies in the batch
+	}
+	return re, err
+}
+
+// findRegexp returns a compiled pattern.
+func (e *Evaluator) findRegexp(pattern, flags string) (*regex.Regexp, error) {
 	prefix := ""
 	for _, c := range flags {
 		switch c {
@@ -260,7 +286,7 @@ func (e *Evaluator) regexp(pattern, flags string) (*regexp.Regexp, error) {
 		return re, nil
 	}
 	pattern = strings.Clone(pattern) // a column's pattern lies in the batch, which goes before the cache and the error
-	re, err := regexp.Compile(pattern)
+	re, err := regex.Compile(pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -312,15 +338,15 @@ func regexpReplace(b *binder, n *node) {
 	flags := b.pattern(n, 3)
 	all := strings.Contains(flags, "g")
 	n.eval = map3f(n, func(e *Evaluator, s, pattern, with string) (string, error) {
-		memo := e.memo(n)
-		if made, ok := memo.find(s); ok {
-			return made, nil
-		}
 		re, err := e.regexp(pattern, flags)
 		if err != nil {
 			return "", err
 		}
-		with, ok := usable(with, re.NumSubexp(), all)
+		memo := e.memoOf(n, re)
+		if made, ok := memo.find(s); ok {
+			return made, nil
+		}
+		with, ok := usable(with, re.Groups(), all)
 		if !ok {
 			return memo.add(s, s), nil
 		}
@@ -392,15 +418,15 @@ func regexpExtract(b *binder, n *node) {
 	}
 	b.pattern(n, 2)
 	n.eval = map2f(n, func(e *Evaluator, s, pattern string) (string, error) {
-		memo := e.memo(n)
-		if made, ok := memo.find(s); ok {
-			return made, nil
-		}
 		re, err := e.regexp(pattern, "")
 		if err != nil {
 			return "", err
 		}
-		m := re.FindStringSubmatchIndex(s)
+		memo := e.memoOf(n, re)
+		if made, ok := memo.find(s); ok {
+			return made, nil
+		}
+		m := re.First(s)
 		if 2*group+1 >= len(m) || m[2*group] < 0 {
 			return memo.add(s, ""), nil
 		}

@@ -5,11 +5,13 @@ import (
 	"regexp/syntax"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/mpga/mpga/internal/regex"
 )
 
 // replaceMatches writes a string with its first match, or all matches, replaced. It claims the
 // memory of the result before it allocates the memory.
-func replaceMatches(e *Evaluator, n *node, re *regexp.Regexp, s, with string, all bool) (string, error) {
+func replaceMatches(e *Evaluator, n *node, re *regex.Regexp, s, with string, all bool) (string, error) {
 	out, err := e.room(n, len(s))
 	if err != nil {
 		return "", err
@@ -18,6 +20,7 @@ func replaceMatches(e *Evaluator, n *node, re *regexp.Regexp, s, with string, al
 	err = eachMatch(e, n, re, s, all, func(m []int) error {
 		found = true
 		if size := len(out) + m[0] - at + groupsLen(s, with, m) + len(s) - m[1]; size > cap(out) {
+			m = slices.Clone(m) // which the next search overwrites
 			if size, err = replacedLen(e, n, re, s, with, all); err != nil {
 				return err
 			}
@@ -39,7 +42,7 @@ func replaceMatches(e *Evaluator, n *node, re *regexp.Regexp, s, with string, al
 }
 
 // replacedLen returns the length of replaceMatches's result.
-func replacedLen(e *Evaluator, n *node, re *regexp.Regexp, s, with string, all bool) (int, error) {
+func replacedLen(e *Evaluator, n *node, re *regex.Regexp, s, with string, all bool) (int, error) {
 	size := len(s)
 	err := eachMatch(e, n, re, s, all, func(m []int) error {
 		size += groupsLen(s, with, m) - (m[1] - m[0])
@@ -63,14 +66,34 @@ const (
 )
 
 // eachMatch calls a function with the first match of a string, or with all matches: the bounds of
-// the match and of its groups. A list of all matches may take a hundred times the string's memory.
-func eachMatch(e *Evaluator, n *node, re *regexp.Regexp, s string, all bool, f func(match []int) error) error {
-	switch {
-	case !all:
-		if m := re.FindStringSubmatchIndex(s); m != nil {
+// the match and of its groups, which are valid until the next search.
+func eachMatch(e *Evaluator, n *node, re *regex.Regexp, s string, all bool, f func(match []int) error) error {
+	if !all {
+		if m := re.First(s); m != nil {
 			return f(m)
 		}
 		return nil
+	}
+	known := 0
+	ok, err := re.Each(s, func(m []int) error {
+		known++
+		return f(m)
+	})
+	if ok || err != nil {
+		return err
+	}
+	return eachOfLibrary(e, n, re.Library(), s, func(m []int) error {
+		if known--; known >= 0 {
+			return nil
+		}
+		return f(m)
+	})
+}
+
+// eachOfLibrary is eachMatch for all matches, by the library alone. A list of all matches may take a
+// hundred times the string's memory.
+func eachOfLibrary(e *Evaluator, n *node, re *regexp.Regexp, s string, f func(match []int) error) error {
+	switch {
 	case len(s) > matchedAtOnce && !looksBehind(re):
 		return eachMatchAhead(re, s, f)
 	case len(s) > matchedAtOnce:
@@ -88,7 +111,7 @@ func eachMatch(e *Evaluator, n *node, re *regexp.Regexp, s string, all bool, f f
 	return nil
 }
 
-// eachMatchAhead is eachMatch for a pattern that does not look behind: matches are found one by
+// eachMatchAhead is eachOfLibrary for a pattern that does not look behind: matches are found one by
 // one, by the rules of regexp.FindAll.
 func eachMatchAhead(re *regexp.Regexp, s string, f func(match []int) error) error {
 	for at, last := 0, -1; at <= len(s); {

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/internal/regex"
 )
 
 // textsBatch has rows of a number, of its text, and of one of 40 texts by a dictionary.
@@ -182,11 +183,11 @@ func (b *fakeBudget) Room(bytes int64) error {
 func TestReplaceMatches(t *testing.T) {
 	text := strings.Repeat("aab ä\xff-b\n", matchedAtOnce)
 	for _, pattern := range []string{"", "a*", "a", "(a)(b)?", "b|", "[^a]*", "$", "(?m)$", "(?m)^", `\b`, `\B`, "ä", "x*", "a+?"} {
-		re := regexp.MustCompile(pattern)
+		re := mustCompile(t, pattern)
 		e := (&Program{}).NewEvaluator(memory.DefaultAllocator)
 		e.together = 1
 		got, err := replaceMatches(e, &node{}, re, text, `<\0>`, true)
-		if want := re.ReplaceAllString(text, "<${0}>"); err != nil || got != want {
+		if want := re.Library().ReplaceAllString(text, "<${0}>"); err != nil || got != want {
 			t.Errorf("%q: %d B, want %d: %v", pattern, len(got), len(want), err)
 		}
 	}
@@ -194,7 +195,7 @@ func TestReplaceMatches(t *testing.T) {
 	budget := &fakeBudget{left: 6 << 30}
 	e.Limit(16<<20, budget)
 	e.together = 1
-	_, err := replaceMatches(e, &node{text: "r"}, regexp.MustCompile(""), strings.Repeat("a", 1_000_000), strings.Repeat("x", 2000), true)
+	_, err := replaceMatches(e, &node{text: "r"}, mustCompile(t, ""), strings.Repeat("a", 1_000_000), strings.Repeat("x", 2000), true)
 	if err == nil || !strings.Contains(err.Error(), "more than 1.0 GiB") {
 		t.Errorf("2 GB of text: %v", err)
 	}
@@ -218,4 +219,13 @@ func textAt(arr arrow.Array, i int) string {
 		return d.Dictionary().(*array.String).Value(d.GetValueIndex(i))
 	}
 	return arr.(*array.String).Value(i)
+}
+
+func mustCompile(t *testing.T, pattern string) *regex.Regexp {
+	t.Helper()
+	re, err := regex.Compile(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return re
 }
