@@ -128,8 +128,17 @@ func (r *Run) tasks(p *pass) (tasks []Task) {
 func (r *Run) taskRows(rows, groups int64) int64 {
 	room := r.opt.WorkerBytes / splitShare / (2*(r.stateBytes+r.firstBytes) + slotBytes)
 	cached := float64(tableGroups(r.bound)) * max(float64(rows)/float64(max(groups, 1)), 1)
-	return max(int64(min(taskRowsMax, float64(room), cached)), 1)
+	limit := int64(min(taskRowsMax, float64(room), cached))
+	if r.grows() {
+		limit = min(limit, rows/growingTasks)
+	}
+	return max(limit, 1)
 }
+
+// growingTasks is how many tasks there are at least where states grow with the rows, as lists of
+// values for a median do: few states may then hold all values, and two workers would merge them
+// while the others wait.
+const growingTasks = 64
 
 // mergeInParallel reports whether the workers' tables together are too much to merge alone.
 func (r *Run) mergeInParallel(workers []*Worker) bool {

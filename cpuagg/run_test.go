@@ -615,4 +615,8 @@ func TestTaskRows(t *testing.T) {
 	if got := r.taskRows(1e7, 1e7); got >= cached {
 		t.Errorf("%d rows a task, in %d bytes", got, r.opt.WorkerBytes)
 	}
+	b.Folds[0] = rowdata.Fold{Kind: rowdata.FoldHistogram, Words: 2}
+	if got := NewRun(b, Options{}, new(memoryStore)).taskRows(160_000, 10_000); got > 160_000/growingTasks {
+		t.Errorf("%d rows a task, each with a list of values", got)
+	}
 }
