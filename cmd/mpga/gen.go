@@ -32,13 +32,14 @@ func newGenCommand() *cobra.Command {
 		Use:   "gen",
 		Short: "Generate data sets to try and to measure with",
 		Long: `Generate data sets to try and to measure with: H2O.ai's group-by table, pairs of a key and a value
-under four distributions, TPC-H's lineitem.
+under four distributions, TPC-H's lineitem, a table of the shape of ClickBench's hits.
 
 The same arguments give the same rows, whatever the number of threads or files. Counts are written as
 10000000, 10_000_000 or 1e7.`,
 		Example: `  mpga gen h2o --name G1_1e7_1e2_0_0 -o G1_1e7_1e2_0_0.parquet
   mpga gen pairs --dist zipf --zipf 0.8 --rows 1e8 --groups 1e6 -o pairs.parquet
-  mpga gen lineitem --scale 1 --files 8 -o lineitem.parquet`,
+  mpga gen lineitem --scale 1 --files 8 -o lineitem.parquet
+  mpga gen hits --rows 3e6 -o hits.parquet`,
 		Args: wantCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -49,7 +50,7 @@ The same arguments give the same rows, whatever the number of threads or files. 
 	flags.IntVar(&f.files, "files", 1, "cut the rows into `N` files: x.parquet becomes x-0001.parquet and so on")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	flags.Uint64Var(&f.seed, "seed", 1, "other `SEED`s give other rows")
-	cmd.AddCommand(f.h2oCommand(), f.pairsCommand(), f.lineitemCommand())
+	cmd.AddCommand(f.h2oCommand(), f.pairsCommand(), f.lineitemCommand(), f.hitsCommand())
 	return cmd
 }
 
@@ -151,6 +152,28 @@ for the comments, which are random words: about 6,000,000 rows at scale 1.`,
 		},
 	}
 	cmd.Flags().Float64Var(&scale, "scale", 1, "`FACTOR`, also below 1")
+	return cmd
+}
+
+func (f *genFlags) hitsCommand() *cobra.Command {
+	rows := int64(1_000_000)
+	cmd := &cobra.Command{
+		Use:   "hits",
+		Short: "A wide table of the shape of ClickBench's hits",
+		Long: `Generate a table of the shape of ClickBench's hits: its 105 columns, with texts as a web analytics
+system has them. Titles and search phrases are in letters of two bytes; half of the URLs occur once,
+there are 30,000 titles, a third of the referrers and seven eighths of the phrases are empty, and few
+users have most rows.`,
+		Example: `  mpga gen hits --rows 3e6 -o hits.parquet
+  mpga gen hits --rows 1e4 --format csv -o - | head`,
+		Args:              wantArgs(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			table, err := gen.Hits(rows, f.seed)
+			return f.write(cmd, table, err)
+		},
+	}
+	cmd.Flags().Var((*countFlag)(&rows), "rows", "`NUMBER` of rows")
 	return cmd
 }
 

@@ -54,6 +54,7 @@ func TestGenThreads(t *testing.T) {
 		{"h2o", "--name", "G1_3e5_1e2_5_0"}, {"h2o", "--name", "G1_3e5_1e2_0_1"},
 		{"pairs", "--dist", "zipf", "--zipf", "0.8", "--rows", "6e5", "--groups", "1e4"},
 		{"lineitem", "--scale", "0.05"},
+		{"hits", "--rows", "2e3"},
 	} {
 		for _, ending := range []string{"arrow", "csv"} {
 			var sums []string

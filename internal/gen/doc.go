@@ -1,5 +1,5 @@
 // Package gen makes the data that group-by is measured with: the H2O.ai table, pairs of a key and
-// a value under four distributions, and TPC-H's lineitem.
+// a value under four distributions, TPC-H's lineitem, and a table of the shape of ClickBench's hits.
 //
 // A Table is a scan.Source: an engine aggregates it without a file in between, as large as it may
 // be, since no row exists before it is read.

@@ -73,6 +73,10 @@ func value(arr arrow.Array, i int) any {
 		return nil
 	}
 	switch a := arr.(type) {
+	case *array.Int16:
+		return int64(a.Value(i))
+	case *array.Timestamp:
+		return int64(a.Value(i))
 	case *array.Int32:
 		return int64(a.Value(i))
 	case *array.Int64:
@@ -118,6 +122,13 @@ func lineitemTable(t testing.TB, scale float64) *Table {
 	return table
 }
 
+func hitsTable(t testing.TB, rows int64) *Table {
+	t.Helper()
+	table, err := Hits(rows, 7)
+	check(t, err)
+	return table
+}
+
 // Catches values that depend on the batch size, on the other columns or on an earlier read, and
 // statistics that are not true (G1).
 func TestReproducible(t *testing.T) {
@@ -127,6 +138,7 @@ func TestReproducible(t *testing.T) {
 		pairsTable(t, PairsOptions{Rows: 3e5, Groups: 1e4, Dist: Heavy, Heavy: 0.5, Key: arrow.BinaryTypes.String, Value: arrow.PrimitiveTypes.Float64}),
 		pairsTable(t, PairsOptions{}),
 		lineitemTable(t, 0.05),
+		hitsTable(t, blockRows+1000),
 	}
 	for _, table := range tables {
 		all := make([]int, table.Schema().NumFields())
@@ -190,8 +202,10 @@ func TestPinned(t *testing.T) {
 		"sorted":   h2oTable(t, "G1_1e4_1e1_5_1"),
 		"uniform":  pairsTable(t, PairsOptions{Rows: 1e4, Groups: 100, Seed: 7}),
 		"lineitem": lineitemTable(t, 0.001),
+		"hits":     hitsTable(t, 1000),
 	}
-	want := map[string]uint64{"h2o": 0x6c9243f4010878aa, "sorted": 0x767982bcf7e2241f, "uniform": 0xad2e52e369261acd, "lineitem": 0x844a12147595816b}
+	want := map[string]uint64{"h2o": 0x6c9243f4010878aa, "sorted": 0x767982bcf7e2241f, "uniform": 0xad2e52e369261acd, "lineitem": 0x844a12147595816b,
+		"hits": 0x79efc3d5b1c0cd0d}
 	for name, table := range tables {
 		h := fnv.New64a()
 		for c := range table.Schema().NumFields() {
