@@ -6,15 +6,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mpga/mpga/tests/peer/peertest"
 )
 
-// Every case but those of the command runs, both engines answer alike, and all is written. It finds
+// Every case but those of the command runs, all engines answer alike, and all is written. It finds
 // a harness that no longer fits the engine, and answers that differ.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	var out strings.Builder
-	err := run(context.Background(), []string{"-rows", "1e4", "-times", "1", "-dir", dir, "-run", "^(memory|Parquet|H2O|cost)",
+	err := run(context.Background(), []string{"-python", peertest.Python(t), "-rows", "1e4", "-times", "1", "-dir", dir, "-run", "^(memory|Parquet|H2O|cost)",
 		"-md", at("x.md"), "-svg", at("x.svg"), "-json", at("x.json")}, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +18,7 @@ import (
 )
 
 // runLimited measures a case whose engines get less memory than it takes, each in a process of its
-// own that is started for the run. The process of mpga sends its result through a pipe; the process
-// of DuckDB sums its result up.
+// own that is started for the run.
 func (b *bench) runLimited(ctx context.Context, c benchCase) (peer.Samples, peer.Answer, error) {
 	if err := b.Close(); err != nil { // the memory of the last case's rows goes to the engines
 		return nil, peer.Answer{}, err
@@ -29,23 +27,15 @@ func (b *bench) runLimited(ctx context.Context, c benchCase) (peer.Samples, peer
 	if err != nil {
 		return nil, peer.Answer{}, err
 	}
-	kinds, err := resultKinds(ctx, fileOpener(file), c.query)
+	view, _, err := duckDBStatements(ctx, c.input, file)
 	if err != nil {
 		return nil, peer.Answer{}, err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, peer.Answer{}, err
-	}
-	view, err := viewOf(ctx, file, c.input.kind)
-	if err != nil {
-		return nil, peer.Answer{}, err
-	}
-	settings := append(peer.DuckDBSettings(b.threads, b.dir), fmt.Sprintf("SET memory_limit = '%dB'", c.limit), view)
+	setup := append(peer.Settings(b.dir), fmt.Sprintf("SET memory_limit = '%dB'", c.limit), view)
 	return peer.Measure(ctx, []peer.Contender{
-		{Engine: mpga, Run: (&mpgaProcess{b.command, b.commandArgs(c, file), b.threads}).run},
-		{Engine: duckDB, Run: (&duckDBProcess{self, childQuery{Setup: settings, Query: peer.SumUpQuery(c.sql, kinds)}}).run},
-	}, b.times)
+		peer.Timed(mpga, (&mpgaProcess{b.command, b.commandArgs(c, file), b.threads}).run),
+		{Engine: peer.DuckDB, Run: (&duckDBProcess{b.python, b.threads, setup, c.sql}).run},
+	}, b.times, peer.Answer.Equal)
 }
 
 // commandArgs asks a case of the command mpga.
@@ -61,7 +51,7 @@ func (b *bench) commandArgs(c benchCase, file string) []string {
 	return append(args, file)
 }
 
-// mpgaProcess asks the command mpga.
+// mpgaProcess asks the command mpga, which sends its result through a pipe.
 type mpgaProcess struct {
 	command string
 	args    []string
@@ -71,7 +61,7 @@ type mpgaProcess struct {
 func (p *mpgaProcess) run(ctx context.Context) (out peer.Outcome, err error) {
 	cmd := exec.CommandContext(ctx, p.command, p.args...)
 	cmd.Env = append(os.Environ(), fmt.Sprint("GOMAXPROCS=", p.threads))
-	out.PeakBytes, err = runProcess(ctx, cmd, func(stdout io.Reader) error {
+	out.Sample.Peak, err = runProcess(ctx, cmd, func(stdout io.Reader) error {
 		r, err := ipc.NewReader(stdout)
 		if err != nil {
 			return err
@@ -83,53 +73,29 @@ func (p *mpgaProcess) run(ctx context.Context) (out peer.Outcome, err error) {
 	return out, err
 }
 
-// duckDBProcess asks a DuckDB in a process of this program.
+// duckDBProcess asks a DuckDB in a Python of its own.
 type duckDBProcess struct {
-	program string
-	query   childQuery
+	python  string
+	threads int
+	setup   []string // statements before the query
+	query   string
 }
 
-// childQuery is what the process of a duckDBProcess reads from its standard input.
-type childQuery struct {
-	Setup []string    `json:"setup"` // statements before the query
-	Query peer.Summed `json:"query"`
-}
-
-// childArgument is the argument with which this program is the process of a duckDBProcess.
-const childArgument = "child"
-
-func (p *duckDBProcess) run(ctx context.Context) (out peer.Outcome, err error) {
-	query, err := json.Marshal(p.query)
+// run asks DuckDB, which times itself without the start of the process.
+func (d *duckDBProcess) run(ctx context.Context, whole bool) (out peer.Outcome, err error) {
+	p, err := peer.Start(ctx, d.python, d.threads)
 	if err != nil {
 		return out, err
 	}
-	cmd := exec.CommandContext(ctx, p.program, childArgument)
-	cmd.Stdin = bytes.NewReader(query)
-	out.PeakBytes, err = runProcess(ctx, cmd, func(stdout io.Reader) error {
-		return json.NewDecoder(stdout).Decode(&out.Answer)
-	})
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := p.Run(peer.DuckDB, d.setup...); err != nil {
+		return out, err
+	}
+	if out, err = p.Contender(peer.DuckDB, d.query).Run(ctx, whole); err != nil {
+		return out, err
+	}
+	out.Sample.Peak, err = p.Peak()
 	return out, err
-}
-
-// child answers the childQuery of its standard input.
-func child(ctx context.Context, in io.Reader, out io.Writer) (err error) {
-	var q childQuery
-	if err := json.NewDecoder(in).Decode(&q); err != nil {
-		return err
-	}
-	db, err := peer.OpenDuckDB(ctx, 1, os.TempDir())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := db.Exec(ctx, q.Setup...); err != nil {
-		return err
-	}
-	a, err := db.Ask(ctx, q.Query)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(out).Encode(a)
 }
 
 // runProcess runs a command, lets read have its standard output, and returns the largest resident

@@ -101,11 +101,11 @@ func (b *bench) streamed(ctx context.Context, rows, groups int64) (p point, err 
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.threads))
-	measured, a, err := peer.Measure(ctx, []peer.Contender{{Engine: mpga, Run: m.run}}, b.times)
+	measured, a, err := peer.Measure(ctx, []peer.Contender{peer.Timed(mpga, m.run)}, b.times, peer.Answer.Equal)
 	if err != nil {
 		return p, err
 	}
-	if counted := a.Ints[1]; counted != rows || a.Rows != groups {
+	if counted := a.Totals[1].Whole; counted != rows || a.Rows != groups {
 		return p, fmt.Errorf("%d groups of %d rows, where there are %d of all", a.Rows, counted, groups)
 	}
 	return point{rows, groups, measured}, nil

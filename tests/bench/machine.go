@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/mpga/mpga/tests/peer"
 )
 
 // header says where and when figures were taken, and of what.
@@ -34,19 +32,11 @@ var version = "dev"
 func newHeader(ctx context.Context, b *bench) (header, error) {
 	h := header{CPU: cpuModel(), Cores: runtime.NumCPU(), Memory: procValue("/proc/meminfo", "MemTotal") << 10, OS: osName(ctx),
 		Date: time.Now().Format(time.DateOnly), Rows: b.rows, Threads: b.threads, Times: b.times}
-	db, err := peer.OpenDuckDB(ctx, b.threads, b.dir)
-	if err != nil {
-		return h, err
-	}
-	defer db.Close()
-	var duck string
-	if err := db.QueryRowContext(ctx, "SELECT version()").Scan(&duck); err != nil {
-		return h, err
-	}
-	h.Versions = map[string]string{mpga: version, duckDB: duck}
-	if b.peers != nil {
-		for _, e := range b.peers.engines() {
-			h.Versions[e] = b.peers.versions[e]
+	h.Versions = map[string]string{mpga: version}
+	for _, engine := range b.engines()[1:] {
+		var err error
+		if h.Versions[engine], err = b.peers.Version(engine); err != nil {
+			return h, err
 		}
 	}
 	return h, nil

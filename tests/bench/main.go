@@ -1,13 +1,16 @@
-// Command bench measures mpga beside DuckDB, and beside ClickHouse and Polars where Python has
-// them: group-by from memory and from files, with the same rows, the same threads and in turns.
+// Command bench measures mpga beside DuckDB 2, and beside ClickHouse and Polars where Python has
+// them: group-by from memory and from files, with the same rows and the same threads; mpga and
+// DuckDB in turns.
 //
-//	go run ./bench                        all of it at 1e8 rows: an hour or two, 16 GiB of memory
+//	go run ./bench                        all of it at 1e8 rows: hours, 16 GiB of memory, 10 GB of files
+//	go run ./bench -peers=false           beside DuckDB alone: an hour or two
 //	go run ./bench -rows 1e7 -times 3     to try
 //	go run ./bench -run '^memory: 1e6'    a part; -list shows the names
 //	go run ./bench -md bench.md -svg bench.svg -json bench.json
 //
-// Both engines read every result to its end: DuckDB sums it up by a second aggregation, mpga's
-// batches are summed up as they arrive. The sums must be the same.
+// The other engines are a process of Python, which needs the packages duckdb and pyarrow; it times
+// itself. All engines read every result to its end, as Arrow batches, and the totals of all columns
+// must be the same. mpga's time has the summing up, too.
 package main
 
 import (
@@ -23,18 +26,13 @@ import (
 	"slices"
 
 	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/tests/peer"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var err error
-	if len(os.Args) == 2 && os.Args[1] == childArgument {
-		err = child(ctx, os.Stdin, os.Stdout)
-	} else {
-		err = run(ctx, os.Args[1:], os.Stdout)
-	}
-	if err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -46,7 +44,7 @@ type flags struct {
 	markdown, svg, json       string
 	rows                      int64
 	threads, times            int
-	list, cpu                 bool
+	list, cpu, peers          bool
 }
 
 const rowsMin = 10_000
@@ -68,7 +66,8 @@ func parseFlags(args []string) (*flags, error) {
 	set.BoolVar(&f.cpu, "cpu", false, "compare CPU time, which other work on the machine disturbs less than elapsed time")
 	set.StringVar(&f.dir, "dir", filepath.Join(os.TempDir(), "mpga-bench"), "`directory` of data files, which are kept")
 	set.StringVar(&f.command, "mpga", "../bin/mpga", "`path` of the command, for what runs in a process of its own")
-	set.StringVar(&f.python, "peers", "", "Python `interpreter` that has chdb, polars or both")
+	set.StringVar(&f.python, "python", "python3", "`interpreter` that has duckdb 2 and pyarrow, and chdb and polars for -peers")
+	set.BoolVar(&f.peers, "peers", true, "measure ClickHouse and Polars, too, where the interpreter has them")
 	set.StringVar(&f.markdown, "md", "", "write the report as Markdown to `file`")
 	set.StringVar(&f.svg, "svg", "", "draw the ratios to `file`, and the curves beside it")
 	set.StringVar(&f.json, "json", "", "write all samples to `file`")
@@ -106,12 +105,16 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
-	b := &bench{rows: f.rows, threads: f.threads, times: f.times, dir: f.dir, command: f.command}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	if f.python != "" {
-		if b.peers, err = newPeers(ctx, f.python); err != nil {
-			return fmt.Errorf("-peers: %w", err)
-		}
+	b := &bench{rows: f.rows, threads: f.threads, times: f.times, dir: f.dir, command: f.command, python: f.python}
+	if b.peers, err = peer.Start(ctx, f.python, f.threads); err != nil {
+		return fmt.Errorf("-python: %w", err)
+	}
+	defer func() { err = errors.Join(err, b.Close(), b.peers.Close()) }()
+	if err := b.peers.Run(peer.DuckDB, peer.Settings(f.dir)...); err != nil {
+		return err
+	}
+	if f.peers {
+		b.findOthers()
 	}
 	r := &report{}
 	if r.Header, err = newHeader(ctx, b); err != nil {

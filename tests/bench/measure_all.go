@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"regexp"
+
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // measureAll measures the chosen cases and curves and prints each row when it is there. A case that
@@ -15,10 +17,7 @@ func measureAll(ctx context.Context, b *bench, r *report, list []benchCase, want
 	for _, line := range r.Header.lines() {
 		fmt.Fprintln(out, line)
 	}
-	r.engines = []string{mpga, duckDB}
-	if b.peers != nil {
-		r.engines = append(r.engines, b.peers.engines()...)
-	}
+	r.engines = b.engines()
 	if len(list) > 0 {
 		fmt.Fprint(out, "\n", textRow(r.title()))
 	}
@@ -55,7 +54,7 @@ func (b *bench) result(ctx context.Context, c benchCase, cpu bool) result {
 		return one
 	}
 	one.Samples, one.Groups = measured, a.Rows
-	one.Ratio = measured.Millis(duckDB, cpu) / measured.Millis(mpga, cpu)
+	one.Ratio = measured.Millis(peer.DuckDB, cpu) / measured.Millis(mpga, cpu)
 	return one
 }
 

@@ -1,139 +1,157 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	_ "embed" // peers.py
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/tests/peer"
 )
 
-// peersScript asks one peer one query, so many times.
-//
-//go:embed peers.py
-var peersScript string
-
-// peers are engines that Python knows. Each is asked in a process of its own.
-type peers struct {
-	python   string
-	versions map[string]string // of those that can be imported
-}
-
-// The names of engines are the columns of the report.
-const (
-	mpga       = "mpga"
-	duckDB     = "DuckDB"
-	clickHouse = "ClickHouse"
-	polars     = "Polars"
-)
+// mpga is the name of mpga's column in the report.
+const mpga = "mpga"
 
 // allEngines lists the columns of the report.
-var allEngines = []string{mpga, duckDB, clickHouse, polars}
+var allEngines = []string{mpga, peer.DuckDB, peer.ClickHouse, peer.Polars}
 
-// peerRequest is what the script reads.
-type peerRequest struct {
-	Engine     string          `json:"engine"`
-	File       string          `json:"file"`
-	InMemory   bool            `json:"in_memory"` // load the file first
-	Keys       []string        `json:"keys"`
-	Aggregates []peerAggregate `json:"aggregates"`
-	Kinds      []peer.Kind     `json:"kinds"` // of the result's columns
-	Threads    int             `json:"threads"`
-	Times      int             `json:"times"`
+// findOthers finds the engines beside DuckDB that Python has. An engine that cannot be imported is
+// left out with a note.
+func (b *bench) findOthers() {
+	for _, engine := range []string{peer.ClickHouse, peer.Polars} {
+		if _, err := b.peers.Version(engine); err != nil {
+			fmt.Fprintf(os.Stderr, "bench: without %s: %v\n", engine, err)
+			continue
+		}
+		b.others = append(b.others, engine)
+	}
 }
 
-type peerAggregate struct {
-	Func   string   `json:"func"`
-	Args   []string `json:"args"`
-	Length int      `json:"length"`
-}
+// engines returns the engines that are measured.
+func (b *bench) engines() []string { return append([]string{mpga, peer.DuckDB}, b.others...) }
 
-// peerReply is what the script writes.
-type peerReply struct {
-	peer.Answer
-	Wall []time.Duration `json:"wall_nanos"`
-	CPU  []time.Duration `json:"cpu_nanos"`
-}
-
-// newPeers asks an interpreter which peers it has.
-func newPeers(ctx context.Context, python string) (*peers, error) {
-	p := &peers{python: python}
-	return p, p.call(ctx, 1, map[string]any{"engine": "versions"}, &p.versions)
-}
-
-func (p *peers) engines() []string {
-	return slices.DeleteFunc(slices.Clone(allEngines), func(e string) bool { return p.versions[e] == "" })
-}
-
-// measure adds the peers' runs of a case. A peer that cannot answer is left out with a note; one
-// that answers differently is an error.
-func (p *peers) measure(ctx context.Context, b *bench, c benchCase, want peer.Answer, measured peer.Samples) error {
+// measureOthers adds the runs of the engines beside DuckDB, one engine after the other: the rows of
+// all of them would not fit memory at once. An engine that cannot answer is left out with a note;
+// an answer that differs is an error.
+func (b *bench) measureOthers(ctx context.Context, c benchCase, want peer.Answer, measured peer.Samples) error {
 	file, err := c.input.path(ctx, b.dir)
 	if err != nil {
 		return err
 	}
-	kinds, err := resultKinds(ctx, fileOpener(file), c.query)
-	if err != nil {
-		return err
-	}
-	request := peerRequest{File: file, InMemory: c.input.kind == inMemory, Kinds: kinds, Threads: b.threads, Times: b.times}
-	for _, k := range c.query.Keys {
-		request.Keys = append(request.Keys, k.Column)
-	}
-	for _, a := range c.query.Aggregates {
-		request.Aggregates = append(request.Aggregates, peerAggregate{a.Func.String(), append([]string{}, a.Args...), a.Length})
-	}
-	for _, e := range p.engines() {
-		request.Engine = e
-		var reply peerReply
-		if err := p.call(ctx, b.threads, request, &reply); err != nil {
-			fmt.Fprintf(os.Stderr, "bench: %s: %s: %v\n", c.name, e, err)
-			continue
+	for _, engine := range b.others {
+		s := polarsStatements(c, file)
+		if engine == peer.ClickHouse {
+			s = clickHouseStatements(c, file)
 		}
-		if !want.Equal(reply.Answer) {
-			return fmt.Errorf("%s and %s answer differently: %s; %s", mpga, e, want, reply.Answer)
-		}
-		for i := range reply.Wall {
-			measured[e] = append(measured[e], peer.Sample{Wall: reply.Wall[i], CPU: reply.CPU[i]})
+		samples, a, err := b.measureOther(ctx, engine, s)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", c.name, err)
+		case !want.Equal(a):
+			return fmt.Errorf("%s and %s answer differently: %s; %s", mpga, engine, want, a)
+		default:
+			measured[engine] = samples[engine]
 		}
 	}
 	return nil
 }
 
-// call runs the script, with a temporary directory of its own: ClickHouse leaves files there.
-func (p *peers) call(ctx context.Context, threads int, request, reply any) (err error) {
-	input, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	temp, err := os.MkdirTemp("", "mpga-bench-peer-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	cmd := exec.CommandContext(ctx, p.python, "-c", peersScript)
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp, fmt.Sprint("POLARS_MAX_THREADS=", threads)) // read when it is imported
-	cmd.Stdin = bytes.NewReader(input)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	output, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("%s: %w: %s", p.python, err, cmp.Or(lastLine(stderr.String()), "it said nothing"))
-	}
-	return json.Unmarshal(output, reply)
+// statements are what an engine is told for a case.
+type statements struct {
+	setup, drop []string // make the table t and take it away; nil where the query reads a file
+	query       string
 }
 
-// lastLine is where a Python traceback says what happened.
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
+func (b *bench) measureOther(ctx context.Context, engine string, s statements) (peer.Samples, peer.Answer, error) {
+	if err := b.peers.Run(engine, s.setup...); err != nil {
+		return nil, peer.Answer{}, err
+	}
+	samples, a, err := peer.Measure(ctx, []peer.Contender{b.peers.Contender(engine, s.query)}, b.times, peer.Answer.Equal)
+	if err != nil {
+		return nil, peer.Answer{}, err
+	}
+	return samples, a, b.peers.Run(engine, s.drop...)
+}
+
+// clickHouseStatements asks the query of a case in the words of ClickHouse.
+func clickHouseStatements(c benchCase, file string) (s statements) {
+	format := "Parquet"
+	if c.input.kind == h2oCSV {
+		format = "CSVWithNames"
+	}
+	table := fmt.Sprintf("file(%s, %s)", peer.Literal(file), format)
+	if c.input.kind == inMemory {
+		s.setup = []string{"CREATE TABLE t ENGINE = Memory AS SELECT * FROM " + table}
+		s.drop = []string{"DROP TABLE t SYNC"}
+		table = "t"
+	}
+	keys := keysOf(c.query)
+	columns := slices.Clone(keys)
+	for _, a := range c.query.Aggregates {
+		columns = append(columns, clickHouseCall(a))
+	}
+	s.query = fmt.Sprintf("SELECT %s FROM %s GROUP BY %s", strings.Join(columns, ", "), table, strings.Join(keys, ", "))
+	return s
+}
+
+func clickHouseCall(a query.Aggregate) string {
+	args := strings.Join(a.Args, ", ")
+	switch a.Func {
+	case query.CountStar:
+		return "count()"
+	case query.Median:
+		return "quantileExactInclusive(0.5)(" + args + ")"
+	case query.StddevSamp:
+		return "stddevSampStable(" + args + ")"
+	case query.Corr:
+		return "corrStable(" + args + ")"
+	case query.MaxN: // there is no groupArraySorted from above
+		return fmt.Sprintf("arrayMap(x -> -x, groupArraySorted(%d)(-%s))", a.Length, args)
+	}
+	return a.Func.String() + "(" + args + ")"
+}
+
+// polarsStatements asks the query of a case in the words of Polars, which has no SQL for all of
+// them.
+func polarsStatements(c benchCase, file string) (s statements) {
+	scan := fmt.Sprintf("pl.scan_parquet(%q)", file)
+	if c.input.kind == h2oCSV {
+		scan = fmt.Sprintf("pl.scan_csv(%q)", file)
+	}
+	if c.input.kind == inMemory {
+		s.setup, s.drop = []string{"t = " + scan + ".collect().lazy()"}, []string{"del t"}
+		scan = "t"
+	}
+	columns := make([]string, len(c.query.Aggregates))
+	for i, a := range c.query.Aggregates {
+		columns[i] = fmt.Sprintf("%s.alias('c%d')", polarsCall(a), i)
+	}
+	s.query = fmt.Sprintf("%s.group_by('%s').agg(%s)", scan, strings.Join(keysOf(c.query), "', '"), strings.Join(columns, ", "))
+	return s
+}
+
+func polarsCall(a query.Aggregate) string {
+	method, known := map[query.Func]string{
+		query.Sum: "sum()", query.Avg: "mean()", query.Min: "min()", query.Max: "max()", query.Median: "median()",
+		query.StddevSamp: "std()", query.MaxN: fmt.Sprintf("top_k(%d)", a.Length),
+	}[a.Func]
+	switch {
+	case a.Func == query.CountStar:
+		return "pl.len()"
+	case known:
+		return fmt.Sprintf("pl.col('%s').%s", a.Args[0], method)
+	}
+	return fmt.Sprintf("pl.%s('%s')", a.Func, strings.Join(a.Args, "', '"))
+}
+
+func keysOf(q query.Query) []string {
+	keys := make([]string, len(q.Keys))
+	for i, k := range q.Keys {
+		keys[i] = k.Column
+	}
+	return keys
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // curve is the cost of a row at several points.
@@ -19,7 +21,7 @@ type curve struct {
 func (r *report) curves() []curve {
 	var list []curve
 	if len(r.ByGroups) > 0 {
-		list = append(list, curve{"groups", power(r.Header.Rows) + " rows", r.ByGroups, func(p point) int64 { return p.Groups }, []string{mpga, duckDB}, r.Header.CPUTime})
+		list = append(list, curve{"groups", power(r.Header.Rows) + " rows", r.ByGroups, func(p point) int64 { return p.Groups }, []string{mpga, peer.DuckDB}, r.Header.CPUTime})
 	}
 	if len(r.ByRows) > 0 {
 		list = append(list, curve{"rows", power(r.ByRows[0].Groups) + " groups", r.ByRows, func(p point) int64 { return p.Rows }, []string{mpga}, r.Header.CPUTime})

@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 
-	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
-	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/tests/peer"
 )
 
@@ -21,50 +18,47 @@ type bench struct {
 	times   int    // measured runs of each engine
 	dir     string // of data files
 	command string // path of the command mpga
-	peers   *peers // nil for none
+	python  string // that has the other engines
+	peers   *peer.Process
+	others  []string // engines beside DuckDB that are measured
 
 	current *rows // of the last case; nil for none
 }
 
-// rows are the rows of an input, as both engines have them.
+// rows are the rows of an input, as mpga and DuckDB have them.
 type rows struct {
 	input input
 	set   *rowSet // nil for a file
-	file  string  // "" for rows in memory
-	db    *peer.DuckDB
+	file  string
+	drop  string // takes them away from DuckDB
 }
 
-// run measures a case, and the peers at it.
+// run measures a case beside all engines.
 func (b *bench) run(ctx context.Context, c benchCase) (peer.Samples, peer.Answer, error) {
 	measure := b.runHere
 	if c.limit > 0 {
 		measure = b.runLimited
 	}
 	measured, a, err := measure(ctx, c)
-	if err != nil || b.peers == nil || c.limit > 0 {
+	if err != nil || c.limit > 0 {
 		return measured, a, err
 	}
-	return measured, a, b.peers.measure(ctx, b, c, a, measured)
+	return measured, a, b.measureOthers(ctx, c, a, measured)
 }
 
-// runHere measures a case in this process.
+// runHere measures a case by mpga in this process and DuckDB in turns.
 func (b *bench) runHere(ctx context.Context, c benchCase) (peer.Samples, peer.Answer, error) {
 	r, err := b.open(ctx, c.input)
 	if err != nil {
 		return nil, peer.Answer{}, err
 	}
-	open := r.opener(c.known)
-	kinds, err := resultKinds(ctx, open, c.query)
+	ours, err := newMPGA(r.opener(c.known), c.query, b.threads)
 	if err != nil {
 		return nil, peer.Answer{}, err
 	}
-	ours, err := newMPGA(open, c.query, b.threads)
-	if err != nil {
-		return nil, peer.Answer{}, err
-	}
-	theirs := r.db.Contender(peer.SumUpQuery(c.sql, kinds))
+	contenders := []peer.Contender{peer.Timed(mpga, ours.run), b.peers.Contender(peer.DuckDB, c.sql)}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.threads)) // the garbage collector gets no more either
-	measured, a, err := peer.Measure(ctx, []peer.Contender{{Engine: mpga, Run: ours.run}, theirs}, b.times)
+	measured, a, err := peer.Measure(ctx, contenders, b.times, peer.Answer.Equal)
 	if err := errors.Join(err, ours.Close()); err != nil {
 		return nil, peer.Answer{}, err
 	}
@@ -80,43 +74,26 @@ func (b *bench) open(ctx context.Context, in input) (*rows, error) {
 	if err := b.Close(); err != nil {
 		return nil, err
 	}
-	r := &rows{input: in}
-	var err error
-	if r.db, err = peer.OpenDuckDB(ctx, b.threads, b.dir); err != nil {
+	file, err := in.path(ctx, b.dir)
+	if err != nil {
 		return nil, err
 	}
-	b.current = r
+	setup, drop, err := duckDBStatements(ctx, in, file)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.peers.Run(peer.DuckDB, setup); err != nil {
+		return nil, err
+	}
+	b.current = &rows{input: in, file: file, drop: drop}
 	if in.kind == inMemory {
-		if r.set, err = in.table.make(ctx); err != nil {
-			return nil, err
-		}
-		return r, load(ctx, r.db, r.set)
+		b.current.set, err = in.table.make(ctx)
 	}
-	if r.file, err = in.path(ctx, b.dir); err != nil {
-		return nil, err
-	}
-	view, err := viewOf(ctx, r.file, in.kind)
-	if err != nil {
-		return nil, err
-	}
-	return r, r.db.Exec(ctx, view)
+	return b.current, err
 }
 
-// resultKinds returns the kinds of the columns of a query's result.
-func resultKinds(ctx context.Context, open opener, q query.Query) ([]peer.Kind, error) {
-	src, err := open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	bound, err := rowdata.Bind(q, src.Schema(), src.Stats().Columns)
-	if err != nil {
-		return nil, err
-	}
-	return peer.Kinds(bound.Schema), nil
-}
-
-// path returns the path of an input's file; a table in memory has a Parquet file, too, which the
-// peers read.
+// path returns the path of an input's file; a table in memory has a Parquet file, too, of which the
+// other engines load it.
 func (in input) path(ctx context.Context, dir string) (string, error) {
 	switch in.kind {
 	case h2oParquet, h2oCSV:
@@ -152,10 +129,7 @@ func (b *bench) Close() error {
 	if r.set != nil {
 		r.set.release()
 	}
-	err := r.db.Close()
+	err := b.peers.Run(peer.DuckDB, r.drop)
 	debug.FreeOSMemory()
-	if err != nil {
-		return fmt.Errorf("duckdb: %w", err)
-	}
-	return nil
+	return err
 }

@@ -7,28 +7,51 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 // Contender asks one engine one query.
 type Contender struct {
 	Engine string
 
-	// Run asks the query once and reads its result to its end.
-	Run func(ctx context.Context) (Outcome, error)
-}
-
-// Contender returns the contender that asks the database.
-func (d *DuckDB) Contender(query Summed) Contender {
-	return Contender{"DuckDB", func(ctx context.Context) (out Outcome, err error) {
-		out.Answer, err = d.Ask(ctx, query)
-		return out, err
-	}}
+	// Run asks the query once and reads its result to its end. Where whole is false, nobody looks at
+	// the totals of the answer.
+	Run func(ctx context.Context, whole bool) (Outcome, error)
 }
 
 // Outcome is what a run leaves.
 type Outcome struct {
-	Answer    Answer
-	PeakBytes int64 // largest resident set of a process of its own, or 0
+	Answer Answer
+	Sample Sample
+}
+
+// Timed returns a contender whose runs are timed in this process, with the processes that they
+// start and wait for. ask may set the sample's Peak.
+func Timed(engine string, ask func(ctx context.Context) (Outcome, error)) Contender {
+	return Contender{engine, func(ctx context.Context, _ bool) (Outcome, error) {
+		cpu, start := cpuTime(), time.Now()
+		out, err := ask(ctx)
+		out.Sample.Wall, out.Sample.CPU = time.Since(start), cpuTime()-cpu
+		return out, err
+	}}
+}
+
+// Contender returns the contender that asks an engine of the process, which times itself.
+func (p *Process) Contender(engine, query string) Contender {
+	return Contender{engine, func(_ context.Context, whole bool) (out Outcome, err error) {
+		var read func(array.RecordReader) error
+		if whole {
+			read = func(r array.RecordReader) (err error) {
+				out.Answer, err = SumUp(r)
+				return err
+			}
+		}
+		reply, err := p.Ask(Request{Engine: engine, Query: query}, read)
+		out.Answer.Rows = reply.Rows
+		out.Sample = Sample{Wall: reply.Wall, CPU: reply.CPU}
+		return out, err
+	}}
 }
 
 // Sample is one measured run.
@@ -42,27 +65,27 @@ type Sample struct {
 type Samples map[string][]Sample
 
 // Measure asks every contender once to warm up and then so many times in turns, so that a drift of
-// the machine's speed meets all of them. Answers that differ are an error.
-func Measure(ctx context.Context, contenders []Contender, times int) (Samples, Answer, error) {
+// the machine's speed meets all of them. Answers that are not the same are an error; after the first
+// round, numbers of rows.
+func Measure(ctx context.Context, contenders []Contender, times int, same func(a, b Answer) bool) (Samples, Answer, error) {
 	measured := make(Samples)
 	var first *Answer
 	for round := range 1 + times {
+		whole := round == 0
 		for _, c := range contenders {
 			runtime.GC() // no run pays for the garbage of another
-			cpu, start := cpuTime(), time.Now()
-			out, err := c.Run(ctx)
-			took := Sample{Wall: time.Since(start), CPU: cpuTime() - cpu, Peak: out.PeakBytes}
+			out, err := c.Run(ctx, whole)
 			if err != nil {
 				return nil, Answer{}, fmt.Errorf("%s: %w", c.Engine, err)
 			}
 			if first == nil {
 				first = &out.Answer
 			}
-			if !first.Equal(out.Answer) {
+			if !first.SameRows(out.Answer) || whole && !same(*first, out.Answer) {
 				return nil, Answer{}, fmt.Errorf("%s and %s answer differently: %s; %s", contenders[0].Engine, c.Engine, first, out.Answer)
 			}
-			if round > 0 {
-				measured[c.Engine] = append(measured[c.Engine], took)
+			if !whole {
+				measured[c.Engine] = append(measured[c.Engine], out.Sample)
 			}
 		}
 	}

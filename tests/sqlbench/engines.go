@@ -43,13 +43,3 @@ func (m *mpga) ask(ctx context.Context, q query, path string) (peer.Answer, engi
 	a, err := peer.SumUp(result)
 	return a, result.Stats(), err
 }
-
-// kinds returns the kinds of the columns of a statement's result.
-func (m *mpga) kinds(ctx context.Context, q query, path string) ([]peer.Kind, error) {
-	prepared, err := m.prepare(ctx, q, path)
-	if err != nil {
-		return nil, err
-	}
-	defer prepared.Close()
-	return peer.Kinds(prepared.Schema()), nil
-}

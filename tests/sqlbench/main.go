@@ -1,13 +1,15 @@
-// Command sqlbench measures mpga's SQL beside DuckDB's: the same statements over the same Parquet
-// files, with the same threads and in turns. TPC-H's first query, H2O's ten questions, queries with
-// the needs of ClickBench's, and what a filter reads that keeps a hundredth of sorted data.
+// Command sqlbench measures mpga's SQL beside that of DuckDB 2: the same statements over the same
+// Parquet files, with the same threads and in turns. TPC-H's first query, H2O's ten questions,
+// queries with the needs of ClickBench's, and what a filter reads that keeps a hundredth of sorted
+// data.
 //
 //	go run ./sqlbench                              some 10 minutes on two cores, 1.2 GB of files, which are kept
 //	go run ./sqlbench -scale 1 -rows 1e6           to try
 //	go run ./sqlbench -cpu -run '^(TPC-H|H2O)'     a part, by CPU time, which other work on the machine disturbs less
 //
-// Both engines read every result to its end: DuckDB sums it up by a second aggregation, mpga's
-// batches are summed up as they arrive. The sums must be the same. The result is Markdown.
+// DuckDB is a process of Python, which needs the packages duckdb and pyarrow; it times itself. Both
+// engines read every result to its end, as Arrow batches, and the totals of all columns must be the
+// same. mpga's time has the summing up, too. The result is Markdown.
 package main
 
 import (
@@ -22,6 +24,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/mpga/mpga/internal/gen"
@@ -43,7 +46,7 @@ type options struct {
 	rows           int64
 	threads, times int
 	cpu            bool
-	dir            string
+	dir, python    string
 	wanted         *regexp.Regexp
 }
 
@@ -59,6 +62,7 @@ func parseOptions(args []string) (*options, error) {
 	set.IntVar(&o.times, "times", 5, "measured runs of each engine and query, of which the median counts")
 	set.BoolVar(&o.cpu, "cpu", false, "compare CPU time in place of elapsed time")
 	set.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "mpga-sqlbench"), "`directory` of data files")
+	set.StringVar(&o.python, "python", "python3", "`interpreter` that has duckdb 2 and pyarrow")
 	run := set.String("run", "", "measure the queries whose names match `regexp`")
 	if err := set.Parse(args); err != nil {
 		return nil, err
@@ -79,11 +83,14 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.threads)) // the garbage collector gets no more either
-	theirs, err := peer.OpenDuckDB(ctx, o.threads, o.dir)
+	theirs, err := peer.Start(ctx, o.python, o.threads)
 	if err != nil {
-		return err
+		return fmt.Errorf("-python: %w", err)
 	}
 	defer func() { err = errors.Join(err, theirs.Close()) }()
+	if err := theirs.Run(peer.DuckDB, peer.Settings(o.dir)...); err != nil {
+		return err
+	}
 	ours, err := openMPGA(o)
 	if err != nil {
 		return err
@@ -92,18 +99,22 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return measureAll(ctx, o, ours, theirs, out)
 }
 
-// measureAll prints a row for each query that is wanted, and a mean for each set of queries.
-func measureAll(ctx context.Context, o *options, ours *mpga, theirs *peer.DuckDB, out io.Writer) error {
+// measureAll prints a row for each query that is wanted, and the ratios of each set of queries.
+func measureAll(ctx context.Context, o *options, ours *mpga, theirs *peer.Process, out io.Writer) error {
 	clock := "elapsed"
 	if o.cpu {
 		clock = "CPU"
 	}
-	fmt.Fprintf(out, "%d threads each, medians of %d, %s time; TPC-H at scale %v, H2O of %d rows, ClickBench's shape of %d; %s\n\n",
-		o.threads, o.times, clock, o.scale, o.rows, o.rows/2, time.Now().Format(time.DateOnly))
+	version, err := theirs.Version(peer.DuckDB)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "DuckDB %s; %d threads each, medians of %d, %s time; TPC-H at scale %v, H2O of %d rows, ClickBench's shape of %d; %s\n\n",
+		version, o.threads, o.times, clock, o.scale, o.rows, o.rows/2, time.Now().Format(time.DateOnly))
 	fmt.Fprint(out, "| query | mpga ms | DuckDB ms | ratio | parse and plan ms | bytes read |\n|---|--:|--:|--:|--:|--:|\n")
 	var failures []error
 	for _, set := range querySets(o) {
-		logs, n := 0.0, 0
+		var measured ratios
 		for _, q := range set.queries {
 			q.name = set.name + ": " + q.name
 			if !o.wanted.MatchString(q.name) {
@@ -115,12 +126,29 @@ func measureAll(ctx context.Context, o *options, ours *mpga, theirs *peer.DuckDB
 				continue
 			}
 			fmt.Fprintf(out, "| %s | %.1f | %.1f | %.2f | %.2f | %s |\n", q.name, row.ours, row.theirs, row.theirs/row.ours, row.plan, row.read)
-			logs += math.Log(row.theirs / row.ours)
-			n++
+			measured = append(measured, row.theirs/row.ours)
 		}
-		if n > 1 {
-			fmt.Fprintf(out, "| %s: geometric mean | | | %.2f | | |\n", set.name, math.Exp(logs/float64(n)))
-		}
+		measured.print(out, set.name)
 	}
 	return errors.Join(failures...)
+}
+
+// ratios are DuckDB's times / mpga's, of the queries of a set.
+type ratios []float64
+
+// print writes the rows that stand below a set of several queries.
+func (r ratios) print(out io.Writer, set string) {
+	if len(r) < 2 {
+		return
+	}
+	logs, behind := 0.0, 0
+	for _, ratio := range r {
+		logs += math.Log(ratio)
+		if ratio < 1 {
+			behind++
+		}
+	}
+	fmt.Fprintf(out, "| %s: geometric mean | | | %.2f | | |\n", set, math.Exp(logs/float64(len(r))))
+	fmt.Fprintf(out, "| %s: minimum | | | %.2f | | |\n", set, slices.Min(r))
+	fmt.Fprintf(out, "| %s: below 1.0 | | | %d of %d | | |\n", set, behind, len(r))
 }

@@ -18,26 +18,27 @@ type row struct {
 }
 
 // measureQuery asks both engines in turns, and then plans the query as often.
-func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *peer.DuckDB) (row, error) {
+func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *peer.Process) (row, error) {
 	path, err := q.table.path(ctx, theirs, o.dir)
 	if err != nil {
 		return row{}, err
 	}
-	if err := theirs.Exec(ctx, fmt.Sprintf("CREATE OR REPLACE VIEW %s AS FROM read_parquet(%s)", q.table.name, peer.Literal(path))); err != nil {
+	view := fmt.Sprintf("CREATE OR REPLACE VIEW %s AS FROM read_parquet(%s)", q.table.name, peer.Literal(path))
+	if err := theirs.Run(peer.DuckDB, view); err != nil {
 		return row{}, err
 	}
-	kinds, err := ours.kinds(ctx, q, path)
-	if err != nil {
-		return row{}, err
+	same := peer.Answer.Equal
+	if q.rowsAlone {
+		same = peer.Answer.SameRows
 	}
 	var stats engine.Stats
 	samples, _, err := peer.Measure(ctx, []peer.Contender{
-		{Engine: "mpga", Run: func(ctx context.Context) (out peer.Outcome, err error) {
+		peer.Timed("mpga", func(ctx context.Context) (out peer.Outcome, err error) {
 			out.Answer, stats, err = ours.ask(ctx, q, path)
 			return out, err
-		}},
-		theirs.Contender(peer.SumUpQuery(q.text, kinds)),
-	}, o.times)
+		}),
+		theirs.Contender(peer.DuckDB, q.text),
+	}, o.times, same)
 	if err != nil {
 		return row{}, err
 	}
@@ -57,5 +58,5 @@ func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *
 		return row{}, err
 	}
 	read := fmt.Sprintf("%.2f%%", 100*float64(stats.BytesRead)/float64(info.Size()))
-	return row{samples.Millis("mpga", o.cpu), samples.Millis("DuckDB", o.cpu), peer.Median(plans), read}, nil
+	return row{samples.Millis("mpga", o.cpu), samples.Millis(peer.DuckDB, o.cpu), peer.Median(plans), read}, nil
 }

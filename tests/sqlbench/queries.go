@@ -19,6 +19,10 @@ type query struct {
 	name  string
 	table table
 	text  string
+
+	// rowsAlone says that only the numbers of rows are compared: the statement leaves a choice, such
+	// as a LIMIT among equals.
+	rowsAlone bool
 }
 
 type querySet struct {
@@ -30,7 +34,7 @@ type querySet struct {
 type table struct {
 	name string // in statements
 	file string // in the directory; it says all that the rows depend on
-	make func(ctx context.Context, db *peer.DuckDB, path string) error
+	make func(ctx context.Context, db *peer.Process, path string) error
 }
 
 // tpchQ1 is TPC-H's first query.
@@ -49,38 +53,38 @@ const tpchQ6 = `SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineite
 var lineitemColumns = []string{"l_orderkey", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate"}
 
 func querySets(o *options) []querySet {
-	lineitem := table{"lineitem", fmt.Sprintf("lineitem-%v.parquet", o.scale), func(ctx context.Context, _ *peer.DuckDB, path string) error {
+	lineitem := table{"lineitem", fmt.Sprintf("lineitem-%v.parquet", o.scale), func(ctx context.Context, _ *peer.Process, path string) error {
 		t, err := gen.Lineitem(o.scale, 1)
 		if err != nil {
 			return err
 		}
 		return h2o.WriteTable(ctx, t, path, lineitemColumns...)
 	}}
-	groups := table{"t", fmt.Sprintf("h2o-%d.parquet", o.rows), func(ctx context.Context, _ *peer.DuckDB, path string) error {
+	groups := table{"t", fmt.Sprintf("h2o-%d.parquet", o.rows), func(ctx context.Context, _ *peer.Process, path string) error {
 		return h2o.Write(ctx, fmt.Sprintf("G1_%d_1e2_0_0", o.rows), path)
 	}}
-	clicks := table{"hits", fmt.Sprintf("hits-%d.parquet", o.rows/2), func(ctx context.Context, db *peer.DuckDB, path string) error {
-		return db.Exec(ctx, "COPY ("+hits.Table(o.rows/2)+") TO "+peer.Literal(path)+" (FORMAT parquet)")
+	clicks := table{"hits", fmt.Sprintf("hits-%d.parquet", o.rows/2), func(ctx context.Context, db *peer.Process, path string) error {
+		return db.Run(peer.DuckDB, "COPY ("+hits.Table(o.rows/2)+") TO "+peer.Literal(path)+" (FORMAT parquet)")
 	}}
 	orders := int64(o.scale * 6_000_000) // keys leave three quarters of the numbers out
 	sorted := fmt.Sprintf(`SELECT l_returnflag, count(*) AS n, sum(l_quantity) AS q, sum(l_extendedprice) AS p FROM lineitem
 		WHERE l_orderkey > %d AND l_orderkey <= %d GROUP BY l_returnflag`, orders/2, orders/2+orders/100)
 	sets := []querySet{
-		{"TPC-H", []query{{"Q1", lineitem, tpchQ1}, {"Q6", lineitem, tpchQ6}}},
+		{"TPC-H", []query{{name: "Q1", table: lineitem, text: tpchQ1}, {name: "Q6", table: lineitem, text: tpchQ6}}},
 		{"H2O", nil}, {"ClickBench", nil},
-		{"1% of sorted data", []query{{"by the key", lineitem, sorted}}},
+		{"1% of sorted data", []query{{name: "by the key", table: lineitem, text: sorted}}},
 	}
 	for i, text := range h2o.SQL {
-		sets[1].queries = append(sets[1].queries, query{fmt.Sprint("q", i+1), groups, text})
+		sets[1].queries = append(sets[1].queries, query{name: fmt.Sprint("q", i+1), table: groups, text: text})
 	}
 	for i, text := range hits.Queries {
-		sets[2].queries = append(sets[2].queries, query{fmt.Sprint("query ", i+1), clicks, text})
+		sets[2].queries = append(sets[2].queries, query{name: fmt.Sprint("query ", i+1), table: clicks, text: text})
 	}
 	return sets
 }
 
 // path returns where a table's file is, and makes the file if it is not there.
-func (t table) path(ctx context.Context, db *peer.DuckDB, dir string) (string, error) {
+func (t table) path(ctx context.Context, db *peer.Process, dir string) (string, error) {
 	path := filepath.Join(dir, t.file)
 	_, err := os.Stat(path)
 	if !errors.Is(err, fs.ErrNotExist) {
