@@ -1,74 +1,96 @@
-// Package hits holds a table and queries with the needs of ClickBench's group-bys.
+// Package hits holds ClickBench's questions over the table that gen.Hits makes.
 package hits
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// Table returns DuckDB's SQL for a table of so many rows, of the shape of ClickBench's: long-tailed
-// strings, of which most phrases are empty.
-func Table(rows int64) string { return columns + fmt.Sprintf(" FROM range(%d) t(r)", rows) }
+// Question is one of ClickBench's.
+type Question struct {
+	// SQL is the question as ClickBench publishes it.
+	SQL string
 
-const columns = `
-	SELECT (hash(r) % 1000000007)::BIGINT * 1000003 AS WatchID,
-	  DATE '2013-07-01' + (hash(r + 1) % 31)::INTEGER AS EventDate,
-	  TIMESTAMP '2013-07-01' + to_seconds((hash(r + 1) % 31)::BIGINT * 86400 + (hash(r + 2) % 86400)::BIGINT) AS EventTime,
-	  (CASE WHEN hash(r + 3) % 10 < 6 THEN 62 ELSE hash(r + 3) % 500 END)::INTEGER AS CounterID,
-	  (hash(r + 4) % 1000000)::INTEGER - 500000 AS ClientIP,
-	  CASE WHEN hash(r + 5) % 10 < 8 THEN 0 ELSE (hash(r + 6) % 90)::SMALLINT END AS AdvEngineID,
-	  (hash(r + 7) % 4000)::BIGINT * (hash(r + 7) % 4000)::BIGINT * 100000007 - 435090932899640449 AS UserID,
-	  (hash(r + 8) % 150)::INTEGER AS RegionID,
-	  (hash(r + 9) % 2000)::SMALLINT AS ResolutionWidth,
-	  CASE WHEN hash(r + 10) % 20 < 18 THEN '' ELSE 'phone ' || (hash(r + 11) % 60) END AS MobilePhoneModel,
-	  (hash(r + 10) % 8)::SMALLINT AS MobilePhone,
-	  CASE WHEN hash(r + 12) % 10 < 8 THEN '' ELSE 'phrase of words ' || floor(pow(hash(r + 13) % 400, 2) / 300)::INTEGER END AS SearchPhrase,
-	  (hash(r + 14) % 100)::SMALLINT AS SearchEngineID,
-	  'http://' || CASE WHEN hash(r + 15) % 5 = 0 THEN 'www.google' ELSE 'example' END || '.com/' || floor(pow(hash(r + 15) % 700, 2) / 400)::INTEGER || '/page' AS URL,
-	  CASE WHEN hash(r + 16) % 3 = 0 THEN '' ELSE 'https://' || CASE WHEN hash(r + 16) % 2 = 0 THEN 'www.' ELSE '' END || 'host' || (hash(r + 17) % 80) || '.org/a/b?c=' || (hash(r + 18) % 100) END AS Referer,
-	  'Title ' || CASE WHEN hash(r + 19) % 7 = 0 THEN 'Google ' ELSE '' END || (hash(r + 19) % 900) AS Title,
-	  (hash(r + 20) % 2)::SMALLINT AS IsRefresh, (hash(r + 21) % 2)::SMALLINT AS DontCountHits, (hash(r + 22) % 2)::SMALLINT AS IsLink,
-	  (hash(r + 23) % 2)::SMALLINT AS IsDownload, (hash(r + 24) % 9)::SMALLINT - 1 AS TraficSourceID,
-	  (hash(r + 25) % 1000000)::BIGINT % 1000 AS URLHash, (hash(r + 26) % 50)::BIGINT AS RefererHash,
-	  (hash(r + 27) % 40)::SMALLINT * 50 AS WindowClientWidth, (hash(r + 28) % 30)::SMALLINT * 50 AS WindowClientHeight`
+	// tie are further columns of its order, which leave no choice among rows; "" where the
+	// published order leaves none.
+	tie string
+}
 
-// Queries are over the table hits, for both engines. LIMIT stands behind an order that leaves no
-// choice.
-var Queries = []string{
-	"SELECT count(*) FROM hits",
-	"SELECT count(*) FROM hits WHERE AdvEngineID <> 0",
-	"SELECT sum(AdvEngineID), count(*), avg(ResolutionWidth) FROM hits",
-	"SELECT avg(UserID) FROM hits",
-	"SELECT count(DISTINCT UserID) FROM hits",
-	"SELECT count(DISTINCT SearchPhrase) FROM hits",
-	"SELECT min(EventDate), max(EventDate) FROM hits",
-	"SELECT AdvEngineID, count(*) FROM hits WHERE AdvEngineID <> 0 GROUP BY AdvEngineID ORDER BY count(*) DESC, AdvEngineID",
-	"SELECT RegionID, count(DISTINCT UserID) AS u FROM hits GROUP BY RegionID ORDER BY u DESC, RegionID LIMIT 10",
-	"SELECT RegionID, sum(AdvEngineID), count(*) AS c, avg(ResolutionWidth), count(DISTINCT UserID) FROM hits GROUP BY RegionID ORDER BY c DESC, RegionID LIMIT 10",
-	"SELECT MobilePhoneModel, count(DISTINCT UserID) AS u FROM hits WHERE MobilePhoneModel <> '' GROUP BY MobilePhoneModel ORDER BY u DESC, 1 LIMIT 10",
-	"SELECT MobilePhone, MobilePhoneModel, count(DISTINCT UserID) AS u FROM hits WHERE MobilePhoneModel <> '' GROUP BY MobilePhone, MobilePhoneModel ORDER BY u DESC, 1, 2 LIMIT 10",
-	"SELECT SearchPhrase, count(*) AS c FROM hits WHERE SearchPhrase <> '' GROUP BY SearchPhrase ORDER BY c DESC, 1 LIMIT 10",
-	"SELECT SearchPhrase, count(DISTINCT UserID) AS u FROM hits WHERE SearchPhrase <> '' GROUP BY SearchPhrase ORDER BY u DESC, 1 LIMIT 10",
-	"SELECT SearchEngineID, SearchPhrase, count(*) AS c FROM hits WHERE SearchPhrase <> '' GROUP BY SearchEngineID, SearchPhrase ORDER BY c DESC, 1, 2 LIMIT 10",
-	"SELECT UserID, count(*) FROM hits GROUP BY UserID ORDER BY count(*) DESC, 1 LIMIT 10",
-	"SELECT UserID, SearchPhrase, count(*) FROM hits GROUP BY UserID, SearchPhrase ORDER BY count(*) DESC, 1, 2 LIMIT 10",
-	"SELECT UserID, SearchPhrase, count(*) FROM hits GROUP BY UserID, SearchPhrase ORDER BY ALL LIMIT 10",
-	"SELECT UserID, extract(minute FROM EventTime) AS m, SearchPhrase, count(*) FROM hits GROUP BY UserID, m, SearchPhrase ORDER BY count(*) DESC, 1, 2, 3 LIMIT 10",
-	"SELECT UserID FROM hits WHERE UserID = 435090932899640449 GROUP BY 1",
-	"SELECT count(*) FROM hits WHERE URL LIKE '%google%'",
-	"SELECT SearchPhrase, min(URL), count(*) AS c FROM hits WHERE URL LIKE '%google%' AND SearchPhrase <> '' GROUP BY SearchPhrase ORDER BY c DESC, 1 LIMIT 10",
-	"SELECT SearchPhrase, min(URL), min(Title), count(*) AS c, count(DISTINCT UserID) FROM hits WHERE Title LIKE '%Google%' AND URL NOT LIKE '%.google.%' AND SearchPhrase <> '' GROUP BY SearchPhrase ORDER BY c DESC, 1 LIMIT 10",
-	"SELECT CounterID, avg(length(URL)) AS l, count(*) AS c FROM hits WHERE URL <> '' GROUP BY CounterID HAVING count(*) > 100 ORDER BY l DESC, 1 LIMIT 25",
-	`SELECT regexp_replace(Referer, '^https?://(?:www\.)?([^/]+)/.*$', '\1') AS k, avg(length(Referer)) AS l, count(*) AS c, min(Referer) FROM hits WHERE Referer <> '' GROUP BY k HAVING count(*) > 10 ORDER BY l DESC, 1 LIMIT 25`,
-	"SELECT sum(ResolutionWidth), sum(ResolutionWidth + 1), sum(ResolutionWidth + 2), sum(ResolutionWidth + 3), sum(ResolutionWidth + 4), sum(ResolutionWidth + 89) FROM hits",
-	"SELECT SearchEngineID, ClientIP, count(*) AS c, sum(IsRefresh), avg(ResolutionWidth) FROM hits WHERE SearchPhrase <> '' GROUP BY SearchEngineID, ClientIP ORDER BY c DESC, 1, 2 LIMIT 10",
-	"SELECT WatchID, ClientIP, count(*) AS c, sum(IsRefresh), avg(ResolutionWidth) FROM hits WHERE SearchPhrase <> '' GROUP BY WatchID, ClientIP ORDER BY c DESC, 1, 2 LIMIT 10",
-	"SELECT WatchID, ClientIP, count(*) AS c, sum(IsRefresh), avg(ResolutionWidth) FROM hits GROUP BY WatchID, ClientIP ORDER BY c DESC, 1, 2 LIMIT 10",
-	"SELECT URL, count(*) AS c FROM hits GROUP BY URL ORDER BY c DESC, 1 LIMIT 10",
-	"SELECT 1, URL, count(*) AS c FROM hits GROUP BY 1, URL ORDER BY c DESC, URL LIMIT 10",
-	"SELECT ClientIP, ClientIP - 1, ClientIP - 2, ClientIP - 3, count(*) AS c FROM hits GROUP BY ClientIP, ClientIP - 1, ClientIP - 2, ClientIP - 3 ORDER BY c DESC, 1 LIMIT 10",
-	"SELECT URL, count(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND DontCountHits = 0 AND IsRefresh = 0 AND URL <> '' GROUP BY URL ORDER BY PageViews DESC, 1 LIMIT 10",
-	"SELECT Title, count(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND DontCountHits = 0 AND IsRefresh = 0 AND Title <> '' GROUP BY Title ORDER BY PageViews DESC, 1 LIMIT 10",
-	"SELECT URL, count(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0 AND IsLink <> 0 AND IsDownload = 0 GROUP BY URL ORDER BY PageViews DESC, 1 LIMIT 10 OFFSET 100",
-	"SELECT TraficSourceID, SearchEngineID, AdvEngineID, CASE WHEN (SearchEngineID = 0 AND AdvEngineID = 0) THEN Referer ELSE '' END AS Src, URL AS Dst, count(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0 GROUP BY TraficSourceID, SearchEngineID, AdvEngineID, Src, Dst ORDER BY PageViews DESC, 1, 2, 3, 4, 5 LIMIT 10 OFFSET 100",
-	"SELECT URLHash, EventDate, count(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0 AND TraficSourceID IN (-1, 6) AND RefererHash = 36 GROUP BY URLHash, EventDate ORDER BY PageViews DESC, 1, 2 LIMIT 10 OFFSET 10",
-	"SELECT WindowClientWidth, WindowClientHeight, count(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0 AND DontCountHits = 0 AND URLHash < 500 GROUP BY WindowClientWidth, WindowClientHeight ORDER BY PageViews DESC, 1, 2 LIMIT 10 OFFSET 100",
-	"SELECT date_trunc('minute', EventTime) AS M, count(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-14' AND EventDate <= '2013-07-15' AND IsRefresh = 0 AND DontCountHits = 0 GROUP BY date_trunc('minute', EventTime) ORDER BY date_trunc('minute', EventTime) LIMIT 10 OFFSET 1000",
+// Number names a question by its index, as ClickBench's results do from 0 on.
+func Number(i int) string { return fmt.Sprint("Q", i) }
+
+// Ordered returns the question with an order that leaves no choice of rows, nor of their order.
+func (q Question) Ordered() string {
+	if q.tie == "" {
+		return q.SQL
+	}
+	text, limit, limited := strings.Cut(q.SQL, " LIMIT ")
+	if strings.Contains(text, " ORDER BY ") {
+		text += ", " + q.tie
+	} else {
+		text += " ORDER BY " + q.tie
+	}
+	if limited {
+		text += " LIMIT " + limit
+	}
+	return text
+}
+
+// Determined says whether the published question has one answer.
+func (q Question) Determined() bool { return q.tie == "" }
+
+// Questions are the 43, in order.
+var Questions = []Question{
+	{"SELECT COUNT(*) FROM hits", ""},
+	{"SELECT COUNT(*) FROM hits WHERE AdvEngineID <> 0", ""},
+	{"SELECT SUM(AdvEngineID), COUNT(*), AVG(ResolutionWidth) FROM hits", ""},
+	{"SELECT AVG(UserID) FROM hits", ""},
+	{"SELECT COUNT(DISTINCT UserID) FROM hits", ""},
+	{"SELECT COUNT(DISTINCT SearchPhrase) FROM hits", ""},
+	{"SELECT MIN(EventDate), MAX(EventDate) FROM hits", ""},
+	{"SELECT AdvEngineID, COUNT(*) FROM hits WHERE AdvEngineID <> 0 GROUP BY AdvEngineID ORDER BY COUNT(*) DESC", "AdvEngineID"},
+	{"SELECT RegionID, COUNT(DISTINCT UserID) AS u FROM hits GROUP BY RegionID ORDER BY u DESC LIMIT 10", "RegionID"},
+	{"SELECT RegionID, SUM(AdvEngineID), COUNT(*) AS c, AVG(ResolutionWidth), COUNT(DISTINCT UserID) FROM hits GROUP BY RegionID ORDER BY c DESC LIMIT 10", "RegionID"},
+	{"SELECT MobilePhoneModel, COUNT(DISTINCT UserID) AS u FROM hits WHERE MobilePhoneModel <> '' GROUP BY MobilePhoneModel ORDER BY u DESC LIMIT 10", "MobilePhoneModel"},
+	{"SELECT MobilePhone, MobilePhoneModel, COUNT(DISTINCT UserID) AS u FROM hits WHERE MobilePhoneModel <> '' GROUP BY MobilePhone, MobilePhoneModel ORDER BY u DESC LIMIT 10", "MobilePhone, MobilePhoneModel"},
+	{"SELECT SearchPhrase, COUNT(*) AS c FROM hits WHERE SearchPhrase <> '' GROUP BY SearchPhrase ORDER BY c DESC LIMIT 10", "SearchPhrase"},
+	{"SELECT SearchPhrase, COUNT(DISTINCT UserID) AS u FROM hits WHERE SearchPhrase <> '' GROUP BY SearchPhrase ORDER BY u DESC LIMIT 10", "SearchPhrase"},
+	{"SELECT SearchEngineID, SearchPhrase, COUNT(*) AS c FROM hits WHERE SearchPhrase <> '' GROUP BY SearchEngineID, SearchPhrase ORDER BY c DESC LIMIT 10", "SearchEngineID, SearchPhrase"},
+	{"SELECT UserID, COUNT(*) FROM hits GROUP BY UserID ORDER BY COUNT(*) DESC LIMIT 10", "UserID"},
+	{"SELECT UserID, SearchPhrase, COUNT(*) FROM hits GROUP BY UserID, SearchPhrase ORDER BY COUNT(*) DESC LIMIT 10", "UserID, SearchPhrase"},
+	{"SELECT UserID, SearchPhrase, COUNT(*) FROM hits GROUP BY UserID, SearchPhrase LIMIT 10", "UserID, SearchPhrase"},
+	{"SELECT UserID, extract(minute FROM EventTime) AS m, SearchPhrase, COUNT(*) FROM hits GROUP BY UserID, m, SearchPhrase ORDER BY COUNT(*) DESC LIMIT 10", "UserID, m, SearchPhrase"},
+	{"SELECT UserID FROM hits WHERE UserID = 435090932899640449", ""},
+	{"SELECT COUNT(*) FROM hits WHERE URL LIKE '%google%'", ""},
+	{"SELECT SearchPhrase, MIN(URL), COUNT(*) AS c FROM hits WHERE URL LIKE '%google%' AND SearchPhrase <> '' GROUP BY SearchPhrase ORDER BY c DESC LIMIT 10", "SearchPhrase"},
+	{"SELECT SearchPhrase, MIN(URL), MIN(Title), COUNT(*) AS c, COUNT(DISTINCT UserID) FROM hits WHERE Title LIKE '%Google%' AND URL NOT LIKE '%.google.%' AND SearchPhrase <> '' GROUP BY SearchPhrase ORDER BY c DESC LIMIT 10", "SearchPhrase"},
+	{"SELECT * FROM hits WHERE URL LIKE '%google%' ORDER BY EventTime LIMIT 10", "WatchID"},
+	{"SELECT SearchPhrase FROM hits WHERE SearchPhrase <> '' ORDER BY EventTime LIMIT 10", "SearchPhrase"},
+	{"SELECT SearchPhrase FROM hits WHERE SearchPhrase <> '' ORDER BY SearchPhrase LIMIT 10", ""},
+	{"SELECT SearchPhrase FROM hits WHERE SearchPhrase <> '' ORDER BY EventTime, SearchPhrase LIMIT 10", ""},
+	{"SELECT CounterID, AVG(STRLEN(URL)) AS l, COUNT(*) AS c FROM hits WHERE URL <> '' GROUP BY CounterID HAVING COUNT(*) > 100000 ORDER BY l DESC LIMIT 25", "CounterID"},
+	{`SELECT REGEXP_REPLACE(Referer, '^https?://(?:www\.)?([^/]+)/.*$', '\1') AS k, AVG(STRLEN(Referer)) AS l, COUNT(*) AS c, MIN(Referer) FROM hits WHERE Referer <> '' GROUP BY k HAVING COUNT(*) > 100000 ORDER BY l DESC LIMIT 25`, "k"},
+	{sums(), ""},
+	{"SELECT SearchEngineID, ClientIP, COUNT(*) AS c, SUM(IsRefresh), AVG(ResolutionWidth) FROM hits WHERE SearchPhrase <> '' GROUP BY SearchEngineID, ClientIP ORDER BY c DESC LIMIT 10", "SearchEngineID, ClientIP"},
+	{"SELECT WatchID, ClientIP, COUNT(*) AS c, SUM(IsRefresh), AVG(ResolutionWidth) FROM hits WHERE SearchPhrase <> '' GROUP BY WatchID, ClientIP ORDER BY c DESC LIMIT 10", "WatchID, ClientIP"},
+	{"SELECT WatchID, ClientIP, COUNT(*) AS c, SUM(IsRefresh), AVG(ResolutionWidth) FROM hits GROUP BY WatchID, ClientIP ORDER BY c DESC LIMIT 10", "WatchID, ClientIP"},
+	{"SELECT URL, COUNT(*) AS c FROM hits GROUP BY URL ORDER BY c DESC LIMIT 10", "URL"},
+	{"SELECT 1, URL, COUNT(*) AS c FROM hits GROUP BY 1, URL ORDER BY c DESC LIMIT 10", "URL"},
+	{"SELECT ClientIP, ClientIP - 1, ClientIP - 2, ClientIP - 3, COUNT(*) AS c FROM hits GROUP BY ClientIP, ClientIP - 1, ClientIP - 2, ClientIP - 3 ORDER BY c DESC LIMIT 10", "ClientIP"},
+	{"SELECT URL, COUNT(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND DontCountHits = 0 AND IsRefresh = 0 AND URL <> '' GROUP BY URL ORDER BY PageViews DESC LIMIT 10", "URL"},
+	{"SELECT Title, COUNT(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND DontCountHits = 0 AND IsRefresh = 0 AND Title <> '' GROUP BY Title ORDER BY PageViews DESC LIMIT 10", "Title"},
+	{"SELECT URL, COUNT(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0 AND IsLink <> 0 AND IsDownload = 0 GROUP BY URL ORDER BY PageViews DESC LIMIT 10 OFFSET 1000", "URL"},
+	{"SELECT TraficSourceID, SearchEngineID, AdvEngineID, CASE WHEN (SearchEngineID = 0 AND AdvEngineID = 0) THEN Referer ELSE '' END AS Src, URL AS Dst, COUNT(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0 GROUP BY TraficSourceID, SearchEngineID, AdvEngineID, Src, Dst ORDER BY PageViews DESC LIMIT 10 OFFSET 1000", "TraficSourceID, SearchEngineID, AdvEngineID, Src, Dst"},
+	{"SELECT URLHash, EventDate, COUNT(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0 AND TraficSourceID IN (-1, 6) AND RefererHash = 3594120000172545465 GROUP BY URLHash, EventDate ORDER BY PageViews DESC LIMIT 10 OFFSET 100", "URLHash, EventDate"},
+	{"SELECT WindowClientWidth, WindowClientHeight, COUNT(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0 AND DontCountHits = 0 AND URLHash = 2868770270353813622 GROUP BY WindowClientWidth, WindowClientHeight ORDER BY PageViews DESC LIMIT 10 OFFSET 10000", "WindowClientWidth, WindowClientHeight"},
+	{"SELECT DATE_TRUNC('minute', EventTime) AS M, COUNT(*) AS PageViews FROM hits WHERE CounterID = 62 AND EventDate >= '2013-07-14' AND EventDate <= '2013-07-15' AND IsRefresh = 0 AND DontCountHits = 0 GROUP BY DATE_TRUNC('minute', EventTime) ORDER BY DATE_TRUNC('minute', EventTime) LIMIT 10 OFFSET 1000", ""},
+}
+
+// sums is the question with ninety sums.
+func sums() string {
+	list := []string{"SUM(ResolutionWidth)"}
+	for i := range 89 {
+		list = append(list, fmt.Sprint("SUM(ResolutionWidth + ", i+1, ")"))
+	}
+	return "SELECT " + strings.Join(list, ", ") + " FROM hits"
 }

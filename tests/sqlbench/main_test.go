@@ -13,7 +13,7 @@ import (
 func TestRun(t *testing.T) {
 	python := peertest.Python(t)
 	var out strings.Builder
-	err := run(context.Background(), []string{"-python", python, "-scale", "0.01", "-rows", "2e4", "-times", "1", "-dir", t.TempDir()}, &out)
+	err := run(context.Background(), []string{"-python", python, "-scale", "0.01", "-rows", "2e4", "-hits", "2e4", "-times", "1", "-dir", t.TempDir()}, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}

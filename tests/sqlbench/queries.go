@@ -63,8 +63,8 @@ func querySets(o *options) []querySet {
 	groups := table{"t", fmt.Sprintf("h2o-%d.parquet", o.rows), func(ctx context.Context, _ *peer.Process, path string) error {
 		return h2o.Write(ctx, fmt.Sprintf("G1_%d_1e2_0_0", o.rows), path)
 	}}
-	clicks := table{"hits", fmt.Sprintf("hits-%d.parquet", o.rows/2), func(ctx context.Context, db *peer.Process, path string) error {
-		return db.Run(peer.DuckDB, "COPY ("+hits.Table(o.rows/2)+") TO "+peer.Literal(path)+" (FORMAT parquet)")
+	clicks := table{"hits", fmt.Sprintf("hits-%d.parquet", o.hits), func(ctx context.Context, db *peer.Process, path string) error {
+		return writeHits(ctx, db, o.hits, path)
 	}}
 	orders := int64(o.scale * 6_000_000) // keys leave three quarters of the numbers out
 	sorted := fmt.Sprintf(`SELECT l_returnflag, count(*) AS n, sum(l_quantity) AS q, sum(l_extendedprice) AS p FROM lineitem
@@ -77,8 +77,8 @@ func querySets(o *options) []querySet {
 	for i, text := range h2o.SQL {
 		sets[1].queries = append(sets[1].queries, query{name: fmt.Sprint("q", i+1), table: groups, text: text})
 	}
-	for i, text := range hits.Queries {
-		sets[2].queries = append(sets[2].queries, query{name: fmt.Sprint("query ", i+1), table: clicks, text: text})
+	for i, q := range hits.Questions {
+		sets[2].queries = append(sets[2].queries, query{hits.Number(i), clicks, q.SQL, !q.Determined()})
 	}
 	return sets
 }
@@ -95,4 +95,19 @@ func (t table) path(ctx context.Context, db *peer.Process, dir string) (string, 
 		return "", errors.Join(fmt.Errorf("%s: %w", t.file, err), os.RemoveAll(unfinished))
 	}
 	return path, os.Rename(unfinished, path)
+}
+
+// writeHits writes ClickBench's table as DuckDB does: with pages of a whole column chunk, and
+// dictionaries where they are worth it.
+func writeHits(ctx context.Context, db *peer.Process, rows int64, path string) error {
+	t, err := gen.Hits(rows, 1)
+	if err != nil {
+		return err
+	}
+	made := path + ".made.parquet"
+	if err := h2o.WriteTable(ctx, t, made); err != nil {
+		return err
+	}
+	err = db.Run(peer.DuckDB, "COPY (FROM "+peer.Literal(made)+") TO "+peer.Literal(path)+" (FORMAT parquet, ROW_GROUP_SIZE 500000)")
+	return errors.Join(err, os.Remove(made))
 }
