@@ -21,6 +21,10 @@ VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null)
 MPGA        := bin/mpga
 TRIM        ?= -trimpath
 
+# PYTHON has DuckDB 2 for test-peers, bench and bench-sql: pip install duckdb==2.0.0 pyarrow, and
+# polars and chdb for bench.
+PYTHON      ?= python3
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +86,14 @@ test-gpu: ## run the tests that need a GPU, or say why not, for half an hour; GP
 	pids=; for process in 1 2; do bin/plan.test -test.timeout 2h -test.v -test.run TestDeviceSize -device cuda -together 4 $(SIZE) & pids="$$pids $$!"; done; for pid in $$pids; do wait $$pid; done
 	go run ./cmd/mpga devices | grep '^no device' || go run ./cmd/mpga bench outofcore --rows 2e8 --groups 1e3,1e7,2e8 --times 1
 
+# DuckDB 2 exists for Python alone. make test needs none: its oracle is the DuckDB 1.5.5 of the Go
+# driver.
+.PHONY: test-peers
+test-peers: QUERIES ?= 2000
+test-peers: ## compare random SQL with DuckDB 2 and try the benchmarks beside it, for two minutes; PYTHON=python3, QUERIES=2000
+	cd tests && MPGA_PYTHON=$(PYTHON) go test -vet=off -count=1 ./peer/... ./sqlbench ./bench
+	cd tests && go test -vet=off -count=1 -timeout 3h -run '^(TestSQLRandom|TestSQLNullsOfOneText)$$' -duckdb-python=$(PYTHON) -sqlqueries=$(QUERIES) .
+
 .PHONY: lint
 lint: ## gofmt, vet and staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
@@ -89,13 +101,13 @@ lint: ## gofmt, vet and staticcheck
 	go run $(STATICCHECK) ./...
 
 .PHONY: bench
-bench: build ## measure beside DuckDB, for hours; BENCH='-rows 1e7 -run memory' and other flags
+bench: build ## measure beside DuckDB 2, Polars and ClickHouse, for hours; PYTHON=python3, BENCH='-rows 1e7 -run memory' and other flags
 	mkdir -p out
-	cd tests && go run -ldflags "-X main.version=$(VERSION)" ./bench -md ../out/bench.md -svg ../out/bench.svg -json ../out/bench.json $(BENCH)
+	cd tests && go run -ldflags "-X main.version=$(VERSION)" ./bench -python $(PYTHON) -md ../out/bench.md -svg ../out/bench.svg -json ../out/bench.json $(BENCH)
 
 .PHONY: bench-sql
-bench-sql: ## measure SQL beside DuckDB, for ten minutes; BENCH='-scale 1 -rows 1e6' and other flags
-	cd tests && go run ./sqlbench $(BENCH)
+bench-sql: ## measure SQL beside DuckDB 2, for ten minutes; PYTHON=python3, BENCH='-scale 1 -rows 1e6' and other flags
+	cd tests && go run ./sqlbench -python $(PYTHON) $(BENCH)
 
 .PHONY: bench-micro
 bench-micro: ## run the benchmarks beside the code, for benchstat

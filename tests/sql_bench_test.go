@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/tests/h2o"
 	"github.com/mpga/mpga/tests/hits"
@@ -30,8 +29,7 @@ func (s *sqlTables) file(t testing.TB, name string, write func(file string) erro
 	if err := write(file); err != nil {
 		t.Fatal(err)
 	}
-	s.exec(t, "CREATE OR REPLACE VIEW "+name+" AS FROM read_parquet('"+file+"')")
-	s.tables[name] = plan.Table{Files: []string{file}}
+	s.addFile(t, name, file)
 }
 
 // TPC-H's first query, to the last digit.

@@ -21,6 +21,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	mpgasql "github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/tests/peer"
 )
 
 // sqlTables are tables that DuckDB and mpga read from the same files.
@@ -28,7 +29,7 @@ type sqlTables struct {
 	db     *sql.DB
 	tables map[string]plan.Table
 	dir    string
-	python *pythonDuckDB // answers in place of db; nil without -duckdb-python
+	python *peer.Process // answers in place of db; nil without -duckdb-python
 }
 
 func openSQL(t testing.TB) *sqlTables {
@@ -40,17 +41,34 @@ func openSQL(t testing.TB) *sqlTables {
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { db.Close() })
 	s := &sqlTables{db: db, tables: map[string]plan.Table{}, dir: t.TempDir()}
-	s.exec(t, "SET threads = 1")
-	s.exec(t, "SET enable_external_file_cache = false") // of a file that is rewritten within a second, as oracle.Open says
-	s.exec(t, "SET TimeZone = 'UTC'")
+	for _, setting := range duckDBSettings {
+		s.exec(t, setting)
+	}
 	return s
 }
 
+// duckDBSettings are set before a DuckDB answers.
+var duckDBSettings = []string{
+	"SET threads = 1",
+	"SET enable_external_file_cache = false", // of a file that is rewritten within a second, as oracle.Open says
+	"SET TimeZone = 'UTC'",
+}
+
+// exec runs a statement in the linked DuckDB.
 func (s *sqlTables) exec(t testing.TB, text string) {
 	t.Helper()
 	if _, err := s.db.Exec(text); err != nil {
 		t.Fatalf("%v, of\n%s", err, text)
 	}
+}
+
+// tell runs a statement in the DuckDB that answers.
+func (s *sqlTables) tell(text string) error {
+	if s.python != nil {
+		return s.python.Run(peer.DuckDB, text)
+	}
+	_, err := s.db.Exec(text)
+	return err
 }
 
 // add writes what a query of DuckDB returns to a Parquet file, as a table of both.
@@ -61,12 +79,16 @@ func (s *sqlTables) addGroups(t testing.TB, name, query string, rows int) {
 	t.Helper()
 	file := filepath.Join(s.dir, name+".parquet")
 	s.exec(t, fmt.Sprintf("COPY (%s) TO '%s' (FORMAT parquet, ROW_GROUP_SIZE %d)", query, file, rows))
-	view := fmt.Sprintf("CREATE VIEW %s AS FROM read_parquet('%s')", name, file)
+	s.addFile(t, name, file)
+}
+
+// addFile makes a Parquet file a table of all.
+func (s *sqlTables) addFile(t testing.TB, name, file string) {
+	t.Helper()
+	view := fmt.Sprintf("CREATE OR REPLACE VIEW %s AS FROM read_parquet('%s')", name, file)
 	s.exec(t, view)
-	if s.python != nil {
-		if _, err := s.python.ask(view); err != nil {
-			t.Fatal(err)
-		}
+	if err := s.tell(view); err != nil {
+		t.Fatal(err)
 	}
 	s.tables[name] = plan.Table{Files: []string{file}}
 }
@@ -74,7 +96,7 @@ func (s *sqlTables) addGroups(t testing.TB, name, query string, rows int) {
 // theirs asks DuckDB. Cells are nil, bool, string, float64 or a number as text.
 func (s *sqlTables) theirs(text string) ([][]any, error) {
 	if s.python != nil {
-		return s.python.ask(text)
+		return askPython(s.python, text)
 	}
 	rows, err := s.db.Query(text)
 	if err != nil {
@@ -105,14 +127,24 @@ func (s *sqlTables) theirs(text string) ([][]any, error) {
 
 // unoptimized asks DuckDB without its optimizer, whose mistakes are none of mpga's.
 func (s *sqlTables) unoptimized(text string) (answer [][]any, err error) {
-	if _, err := s.theirs("PRAGMA disable_optimizer"); err != nil {
+	if err := s.tell("PRAGMA disable_optimizer"); err != nil {
 		return nil, err
 	}
-	defer func() {
-		_, failed := s.theirs("PRAGMA enable_optimizer")
-		err = errors.Join(err, failed)
-	}()
+	defer func() { err = errors.Join(err, s.tell("PRAGMA enable_optimizer")) }()
 	return s.theirs(text)
+}
+
+// holdTo compares mpga's answer to a query with DuckDB's and, where they differ, with DuckDB's
+// without the optimizer. If that is the same, the difference is a mistake of DuckDB.
+func (s *sqlTables) holdTo(text string, want [][]any) (mistake, err error) {
+	if err = s.compare(text, want); err == nil {
+		return nil, nil
+	}
+	plain, failed := s.unoptimized(text)
+	if failed == nil && s.compare(text, plain) == nil {
+		return err, nil
+	}
+	return nil, err
 }
 
 func theirCell(v any) any {
@@ -185,27 +217,32 @@ func (s *sqlTables) ours(text string) ([][]any, error) {
 		return nil, err
 	}
 	defer result.Release()
-	var table [][]any
-	for result.Next() {
-		b := result.RecordBatch()
+	table := cellsOf(result)
+	return table, result.Err()
+}
+
+// cellsOf returns the rows of all batches, with cells as theirs has them.
+func cellsOf(r array.RecordReader) (table [][]any) {
+	for r.Next() {
+		b := r.RecordBatch()
 		for row := range int(b.NumRows()) {
 			cells := make([]any, b.NumCols())
 			for c := range cells {
-				cells[c] = ourCell(b.Column(c), row)
+				cells[c] = arrowCell(b.Column(c), row)
 			}
 			table = append(table, cells)
 		}
 	}
-	return table, result.Err()
+	return table
 }
 
-func ourCell(arr arrow.Array, i int) any {
+func arrowCell(arr arrow.Array, i int) any {
 	if arr.IsNull(i) {
 		return nil
 	}
 	switch a := arr.(type) {
 	case *array.Dictionary:
-		return ourCell(a.Dictionary(), a.GetValueIndex(i))
+		return arrowCell(a.Dictionary(), a.GetValueIndex(i))
 	case *array.Boolean:
 		return a.Value(i)
 	case *array.Float32:
@@ -231,11 +268,14 @@ func ourCell(arr arrow.Array, i int) any {
 		return "time " + a.Value(i).ToTime(unit).UTC().Format("2006-01-02 15:04:05.999999999")
 	case *array.Duration:
 		return fmt.Sprintf("span 0 %d", int64(a.Value(i)))
+	case *array.MonthDayNanoInterval:
+		v := a.Value(i)
+		return fmt.Sprintf("span %d %d", v.Months, int64(v.Days)*86_400_000_000+v.Nanoseconds/1000)
 	case *array.List:
 		from, to := a.ValueOffsets(i)
 		var list []string
 		for j := from; j < to; j++ {
-			list = append(list, elementText(ourCell(a.ListValues(), int(j))))
+			list = append(list, elementText(arrowCell(a.ListValues(), int(j))))
 		}
 		return "[" + strings.Join(list, " ") + "]"
 	}
