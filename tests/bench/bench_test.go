@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,8 @@ func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	var out strings.Builder
-	err := run(context.Background(), []string{"-python", peertest.Python(t), "-rows", "1e4", "-times", "1", "-dir", dir, "-run", "^(memory|Parquet|H2O|cost)",
+	python := peertest.Python(t)
+	err := run(context.Background(), []string{"-python", python, "-rows", "1e4", "-times", "1", "-dir", dir, "-run", "^(memory|Parquet|H2O|cost)",
 		"-md", at("x.md"), "-svg", at("x.svg"), "-json", at("x.json")}, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
@@ -27,6 +29,27 @@ func TestRun(t *testing.T) {
 			t.Error(err)
 		} else if !strings.Contains(string(text), want) {
 			t.Errorf("%s has no %q", name, want)
+		}
+	}
+	checkSamples(t, at("x.json"))
+}
+
+// checkSamples fails where an engine that Python has did not answer a case.
+func checkSamples(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r report
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range r.Results {
+		for engine := range r.Header.Versions {
+			if samples := one.Samples[engine]; one.Samples != nil && (len(samples) != 1 || samples[0].Wall <= 0) {
+				t.Errorf("%s: %s has the samples %v", one.Case, engine, samples)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -66,15 +67,12 @@ type statements struct {
 	query       string
 }
 
-func (b *bench) measureOther(ctx context.Context, engine string, s statements) (peer.Samples, peer.Answer, error) {
+func (b *bench) measureOther(ctx context.Context, engine string, s statements) (_ peer.Samples, _ peer.Answer, err error) {
 	if err := b.peers.Run(engine, s.setup...); err != nil {
 		return nil, peer.Answer{}, err
 	}
-	samples, a, err := peer.Measure(ctx, []peer.Contender{b.peers.Contender(engine, s.query)}, b.times, peer.Answer.Equal)
-	if err != nil {
-		return nil, peer.Answer{}, err
-	}
-	return samples, a, b.peers.Run(engine, s.drop...)
+	defer func() { err = errors.Join(err, b.peers.Run(engine, s.drop...)) }()
+	return peer.Measure(ctx, []peer.Contender{b.peers.Contender(engine, s.query)}, b.times, peer.Answer.Equal)
 }
 
 // clickHouseStatements asks the query of a case in the words of ClickHouse.

@@ -82,14 +82,17 @@ func (b *bench) open(ctx context.Context, in input) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
+	r := &rows{input: in, file: file, drop: drop}
+	if in.kind == inMemory {
+		if r.set, err = in.table.make(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := b.peers.Run(peer.DuckDB, setup); err != nil {
 		return nil, err
 	}
-	b.current = &rows{input: in, file: file, drop: drop}
-	if in.kind == inMemory {
-		b.current.set, err = in.table.make(ctx)
-	}
-	return b.current, err
+	b.current = r
+	return r, nil
 }
 
 // path returns the path of an input's file; a table in memory has a Parquet file, too, of which the

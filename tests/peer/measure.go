@@ -67,7 +67,9 @@ type Samples map[string][]Sample
 // Measure asks every contender once to warm up and then so many times in turns, so that a drift of
 // the machine's speed meets all of them. Answers that are not the same are an error; after the first
 // round, numbers of rows.
-func Measure(ctx context.Context, contenders []Contender, times int, same func(a, b Answer) bool) (Samples, Answer, error) {
+func Measure(
+	ctx context.Context, contenders []Contender, times int, same func(a, b Answer) bool,
+) (Samples, Answer, error) {
 	measured := make(Samples)
 	var first *Answer
 	for round := range 1 + times {
@@ -82,7 +84,8 @@ func Measure(ctx context.Context, contenders []Contender, times int, same func(a
 				first = &out.Answer
 			}
 			if !first.SameRows(out.Answer) || whole && !same(*first, out.Answer) {
-				return nil, Answer{}, fmt.Errorf("%s and %s answer differently: %s; %s", contenders[0].Engine, c.Engine, first, out.Answer)
+				return nil, Answer{}, fmt.Errorf("%s and %s answer differently: %s; %s",
+					contenders[0].Engine, c.Engine, first, out.Answer)
 			}
 			if !whole {
 				measured[c.Engine] = append(measured[c.Engine], out.Sample)

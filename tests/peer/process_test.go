@@ -20,7 +20,8 @@ import (
 // told with it.
 func TestAskTypes(t *testing.T) {
 	p := peertest.Start(t)
-	const query = `SELECT r AS i, sum(r)::HUGEINT AS h, r::DECIMAL(9, 2) / 4 AS d, r::FLOAT / 2 AS f, 'ab' AS s, NULL::INTEGER AS n,
+	const query = `SELECT r AS i, sum(r)::HUGEINT AS h, r::DECIMAL(9, 2) / 4 AS d, r::FLOAT / 2 AS f, 'ab' AS s,
+		NULL::INTEGER AS n,
 		[r, 1] AS l, DATE '2001-02-03' AS dt, r::UTINYINT AS u, r > 1 AS b FROM range(4) t(r) GROUP BY r`
 	var got peer.Answer
 	reply, err := p.Ask(peer.Request{Engine: peer.DuckDB, Query: query}, func(r array.RecordReader) (err error) {
@@ -31,8 +32,8 @@ func TestAskTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := func(kind peer.Kind, n int64) peer.Total { return peer.Total{Kind: kind, Whole: n} }
-	want := peer.Answer{Rows: 4, Totals: []peer.Total{whole(peer.Integers, 6), whole(peer.Integers, 6), {Kind: peer.Floats, Float: 1.5},
-		{Kind: peer.Floats, Float: 3}, whole(peer.Texts, 8), whole(peer.Integers, 0), {Kind: peer.Lists, Float: 10},
+	want := peer.Answer{Rows: 4, Totals: []peer.Total{whole(peer.Integers, 6), whole(peer.Integers, 6),
+		{Kind: peer.Floats, Float: 1.5}, {Kind: peer.Floats, Float: 3}, whole(peer.Texts, 8), whole(peer.Integers, 0), {Kind: peer.Lists, Float: 10},
 		whole(peer.Others, 4), whole(peer.Integers, 6), whole(peer.Others, 4)}}
 	if !got.Equal(want) {
 		t.Errorf("%s\nwant %s", got, want)
@@ -51,7 +52,8 @@ func TestAskTypes(t *testing.T) {
 func TestEnginesAgree(t *testing.T) {
 	p := peertest.Start(t)
 	file := filepath.Join(t.TempDir(), "t.parquet")
-	err := p.Run(peer.DuckDB, "COPY (SELECT r % 7 AS k, 's' || r % 3 AS s, r AS v FROM range(1000) t(r)) TO "+peer.Literal(file)+" (FORMAT parquet)",
+	err := p.Run(peer.DuckDB,
+		"COPY (SELECT r % 7 AS k, 's' || r % 3 AS s, r AS v FROM range(1000) t(r)) TO "+peer.Literal(file)+" (FORMAT parquet)",
 		"CREATE VIEW t AS FROM read_parquet("+peer.Literal(file)+")")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +61,8 @@ func TestEnginesAgree(t *testing.T) {
 	query := "SELECT k, s, sum(v), avg(v) FROM t GROUP BY k, s"
 	contenders := []peer.Contender{p.Contender(peer.DuckDB, query)}
 	for engine, c := range map[string]struct{ setup, query string }{
-		peer.Polars:     {fmt.Sprintf("t = pl.scan_parquet(%q)", file), "t.group_by('k', 's').agg(pl.col('v').sum(), pl.col('v').mean().alias('mean'))"},
+		peer.Polars: {fmt.Sprintf("t = pl.scan_parquet(%q)", file),
+			"t.group_by('k', 's').agg(pl.col('v').sum(), pl.col('v').mean().alias('mean'))"},
 		peer.ClickHouse: {"CREATE VIEW t AS SELECT * FROM file(" + peer.Literal(file) + ", Parquet)", query},
 	} {
 		if _, err := p.Version(engine); err != nil {
@@ -108,7 +111,8 @@ func TestEngineError(t *testing.T) {
 func TestReadInPart(t *testing.T) {
 	p := peertest.Start(t)
 	stop := errors.New("enough")
-	_, err := p.Ask(peer.Request{Engine: peer.DuckDB, Query: "SELECT r FROM range(3000000) t(r)"}, func(r array.RecordReader) error { return stop })
+	request := peer.Request{Engine: peer.DuckDB, Query: "SELECT r FROM range(3000000) t(r)"}
+	_, err := p.Ask(request, func(array.RecordReader) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
@@ -127,7 +131,8 @@ func TestProcessDies(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "the end") {
 		t.Errorf("%v", err)
 	}
-	if _, again := p.Ask(peer.Request{Engine: peer.DuckDB, Query: "SELECT 1"}, nil); again == nil || again.Error() != err.Error() {
+	_, again := p.Ask(peer.Request{Engine: peer.DuckDB, Query: "SELECT 1"}, nil)
+	if again == nil || again.Error() != err.Error() {
 		t.Errorf("after it: %v", again)
 	}
 }
@@ -142,7 +147,8 @@ func TestContextEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(100*time.Millisecond, cancel)
-	_, err = p.Ask(peer.Request{Engine: peer.DuckDB, Query: "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE (a.range + b.range) % 7 = 8"}, nil)
+	_, err = p.Ask(peer.Request{Engine: peer.DuckDB,
+		Query: "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE (a.range + b.range) % 7 = 8"}, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}

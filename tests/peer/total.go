@@ -28,7 +28,8 @@ func kindOf(t arrow.DataType) Kind {
 			return Integers
 		}
 		return Floats
-	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType, *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType:
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType,
+		*arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType:
 		return Texts
 	case arrow.ListLikeType:
 		return Lists
@@ -106,8 +107,13 @@ func (t *Total) addNumbers(column arrow.Array) error {
 	return err
 }
 
+// number is a value of a column with a sum.
+type number interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
+}
+
 // sumValid adds the values that are finite and not NULL.
-func sumValid[T int64 | float64, V int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64](column arrow.Array, values []V) (total T) {
+func sumValid[T int64 | float64, V number](column arrow.Array, values []V) (total T) {
 	nulls := column.NullN() > 0
 	for i, v := range values {
 		if v-v == 0 && !(nulls && column.IsNull(i)) {
