@@ -43,7 +43,8 @@ type viewValues struct {
 
 // origin is where strings come from that views may refer to.
 type origin struct {
-	buffer *memory.Buffer // owned; nil where the strings must be copied
+	buffer *memory.Buffer // owned; nil before the first long string, and where strings must be copied
+	asked  bool           // for buffer
 	from   int            // index in buffer of the first byte of the strings
 	index  int            // of buffer among the buffers of the batch; -1 before a view refers to it
 }
@@ -83,7 +84,7 @@ func (v *viewValues) dictionary(entries int, data []byte) error {
 	}
 	for _, e := range v.entries {
 		if e.bytes > viewInlineMax {
-			v.ofDict = origin{buffer: v.dict.lend(), index: -1}
+			v.ofDict = origin{buffer: v.dict.lend(), asked: true, index: -1}
 			return nil
 		}
 	}
@@ -97,9 +98,6 @@ func (v *viewValues) page(encoding parquet.Encoding, data []byte) (err error) {
 	switch {
 	case encoding == parquet.Encodings.Plain:
 		v.plain, v.at = data, 0
-		if v.pages != nil {
-			v.ofPage.buffer, v.ofPage.from = v.pages.lend(data)
-		}
 	case dictionaryEncoding(encoding):
 		v.codes, err = codesOf(data)
 	case len(data) == 0: // right only where all rows are NULL; otherwise read fails
@@ -199,11 +197,10 @@ func putAlike(out [][2]uint64, plain []byte) (n, bytes int) {
 // Long strings are copied where of is nil.
 func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, of *origin, row int) error {
 	out = out[:len(spans)]
-	refers := of != nil && of.buffer != nil
 	for i, s := range spans {
 		at, n := int(s.at), int(s.bytes)
 		switch {
-		case n > viewInlineMax && refers:
+		case n > viewInlineMax && v.lent(of):
 			if of.index < 0 {
 				of.index = v.attach(of.buffer)
 			}
@@ -226,6 +223,19 @@ func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, of 
 		}
 	}
 	return nil
+}
+
+// lent says whether views may refer to the strings of an origin. A page is lent at its first long
+// string: most pages of short strings have none.
+func (v *viewValues) lent(of *origin) bool {
+	if of == nil {
+		return false
+	}
+	if !of.asked && v.pages != nil {
+		of.buffer, of.from = v.pages.lend(v.plain)
+	}
+	of.asked = true
+	return of.buffer != nil
 }
 
 // attach makes the batch refer to a buffer, and returns the buffer's index.
