@@ -134,15 +134,26 @@ func (e *Engine) Budget() rowdata.Budget { return e.memory }
 // says that the query does not suit the source.
 func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q query.Query) (result *Result, err error) {
 	err = spawn.Call(func() (err error) {
-		result, err = e.aggregate(ctx, src, q)
+		result, err = e.aggregate(ctx, src, q, rowdata.Bind)
 		return err
 	})
 	return result, spawn.InQuery(err, q.String())
 }
 
-func (e *Engine) aggregate(ctx context.Context, src scan.Source, q query.Query) (*Result, error) {
+// AggregateCoded is Aggregate for a result that is grouped again: string keys that are grouped by the
+// codes of dictionaries are dictionary arrays, all batches with one dictionary, as
+// rowdata.BindCoded says.
+func (e *Engine) AggregateCoded(ctx context.Context, src scan.Source, q query.Query) (result *Result, err error) {
+	err = spawn.Call(func() (err error) {
+		result, err = e.aggregate(ctx, src, q, rowdata.BindCoded)
+		return err
+	})
+	return result, spawn.InQuery(err, q.String())
+}
+
+func (e *Engine) aggregate(ctx context.Context, src scan.Source, q query.Query, bind binder) (*Result, error) {
 	started := time.Now()
-	bound, splits, err := e.plan(ctx, src, q)
+	bound, splits, err := e.planBy(ctx, src, q, bind)
 	if err != nil {
 		return nil, err
 	}

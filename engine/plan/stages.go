@@ -156,7 +156,11 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 			return asked, false, nil
 		}
 	}
-	bound, err := rowdata.Bind(first, g.q.source.Schema(), g.q.source.Stats().Columns)
+	bind, aggregate := rowdata.BindCoded, g.q.engine.AggregateCoded
+	if distinct == nil { // some of the groups are results, too
+		bind, aggregate = rowdata.Bind, g.q.engine.Aggregate
+	}
+	bound, err := bind(first, g.q.source.Schema(), g.q.source.Stats().Columns)
 	if err != nil {
 		return asked, false, err
 	}
@@ -166,7 +170,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 	q, src := g.q, g.q.source
 	run := func(ctx context.Context) (array.RecordReader, error) {
 		var err error
-		if q.first, err = q.engine.Aggregate(ctx, src, first); err != nil || q.finest == nil {
+		if q.first, err = aggregate(ctx, src, first); err != nil || q.finest == nil {
 			return q.first, err
 		}
 		return tee(ctx, q.first, q.finest), nil

@@ -39,6 +39,9 @@ type Finalizer struct {
 	Room func(bytes int64) error
 
 	keyWords sync.Pool // *[]uint64
+
+	textsMu sync.Mutex
+	texts   map[int]arrow.Array // by column of Bound: the interner's strings, where results have codes
 }
 
 // Batch returns the results of groups from to to.
@@ -78,6 +81,9 @@ func (f *Finalizer) Varies() bool {
 
 // key returns one key column of groups from to to.
 func (f *Finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) {
+	if f.Bound.Coded && f.Bound.Keys.Fields[k].Interned {
+		return f.codes(g.Keys[from*f.Bound.Keys.Words:to*f.Bound.Keys.Words], k)
+	}
 	buf, _ := f.keyWords.Get().(*[]uint64)
 	if buf == nil {
 		buf = new([]uint64)
@@ -88,6 +94,55 @@ func (f *Finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) 
 	v := &vector.Vector{Kind: col.Kind, Words: *buf}
 	f.unpackKeys(v, g.Keys[from*f.Bound.Keys.Words:to*f.Bound.Keys.Words], k)
 	return v.Array(f.Allocator, col.Type)
+}
+
+// codes returns an interned key column of packed keys as a dictionary array.
+func (f *Finalizer) codes(keys []uint64, k int) (arrow.Array, error) {
+	texts, err := f.textsOf(f.Bound.KeyColumns[k])
+	if err != nil {
+		return nil, err
+	}
+	field, width := &f.Bound.Keys.Fields[k], f.Bound.Keys.Words
+	v := &vector.Vector{Kind: rowdata.Int64, Words: make([]uint64, len(keys)/width)}
+	for i := range v.Words {
+		number := field.Value(keys[i*width : (i+1)*width])
+		if number == 0 {
+			v.SetNull(i)
+			continue
+		}
+		v.Words[i] = number - 1
+	}
+	indices, err := v.Array(f.Allocator, arrow.PrimitiveTypes.Int32)
+	if err != nil {
+		return nil, err
+	}
+	defer indices.Release()
+	return array.NewDictionaryArray(f.Bound.Schema.Field(k).Type, indices, texts), nil
+}
+
+// textsOf returns all strings of a column's interner, which lie on the Go heap. No row comes any
+// more: all batches share one array.
+func (f *Finalizer) textsOf(column int) (arrow.Array, error) {
+	f.textsMu.Lock()
+	defer f.textsMu.Unlock()
+	in := f.Interners[column]
+	if texts := f.texts[column]; texts != nil && texts.Len() == in.Len() {
+		return texts, nil
+	}
+	v := &vector.Vector{Kind: rowdata.Bytes, Words: make([]uint64, 2*in.Len())}
+	values := rowdata.View[rowdata.Bytes2](v.Words)
+	for i := range values {
+		values[i] = in.String(uint64(i) + 1)
+	}
+	texts, err := v.Array(memory.DefaultAllocator, f.Bound.Columns[column].Type)
+	if err != nil {
+		return nil, err
+	}
+	if f.texts == nil {
+		f.texts = make(map[int]arrow.Array)
+	}
+	f.texts[column] = texts
+	return texts, nil
 }
 
 // KeyVector returns one key column of groups from to to, in memory of its own.

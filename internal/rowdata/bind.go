@@ -71,6 +71,7 @@ type Bound struct {
 	Folds      []Fold        // distinct folds
 	Outputs    []Output      // by aggregate
 	Schema     *arrow.Schema // of the result
+	Coded      bool          // interned keys of the result are dictionary arrays; see BindCoded
 }
 
 // Output says how an aggregate's result is made.
@@ -87,6 +88,24 @@ type Output struct {
 // Its errors are ErrQuery.
 func Bind(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
 	return (&binder{schema: schema, stats: stats}).bind(q)
+}
+
+// BindCoded is Bind for a result of which interned keys are dictionary arrays, all batches with one
+// dictionary: who groups the result again then groups by numbers, too.
+func BindCoded(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
+	b, err := Bind(q, schema, stats)
+	if err != nil {
+		return nil, err
+	}
+	b.Coded = true
+	fields := b.Schema.Fields()
+	for k := range b.KeyColumns {
+		if b.Keys.Fields[k].Interned {
+			fields[k].Type = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: fields[k].Type}
+		}
+	}
+	b.Schema = arrow.NewSchema(fields, nil)
+	return b, nil
 }
 
 func (b *binder) bind(q query.Query) (*Bound, error) {

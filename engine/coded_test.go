@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/grouptest"
+)
+
+// Would catch keys that name other strings once they are dictionary arrays, NULLs that become the
+// first string, and an array whose memory is not given back: of every case.
+func TestCodedCases(t *testing.T) {
+	for _, c := range grouptest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			want, wantErr := grouptest.Oracle(c.Schema, c.Batches(), c.Query)
+			eng := openChecked(t, engine.Options{Threads: 2, Device: "cpu"})
+			result, err := eng.AggregateCoded(context.Background(), scan.Batches(c.Schema, c.Batches()), c.Query)
+			if err != nil {
+				if wantErr == nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			defer result.Release()
+			got, err := grouptest.ReadAll(result, len(c.Query.Keys))
+			switch {
+			case (err != nil) != (wantErr != nil):
+				t.Fatalf("error %v, want %v", err, wantErr)
+			case err != nil:
+				return
+			}
+			fields := got.Schema.Fields()
+			for i, f := range fields {
+				if d, ok := f.Type.(*arrow.DictionaryType); ok {
+					fields[i].Type = d.ValueType
+				}
+			}
+			got.Schema = arrow.NewSchema(fields, nil)
+			if err := grouptest.Equal(want, got); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Would catch batches with a dictionary each, which whoever groups them again would read anew.
+func TestCodedDictionary(t *testing.T) {
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: dict, Nullable: true}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	var texts, numbers []any
+	for i := range 200_000 {
+		texts, numbers = append(texts, []any{nil, "one", "a string of more than twelve bytes", ""}[i%4]), append(numbers, int64(i))
+	}
+	batch := grouptest.Batch(schema, grouptest.Array(dict, texts), grouptest.Array(arrow.PrimitiveTypes.Int64, numbers))
+	eng := openChecked(t, engine.Options{Threads: 2, Device: "cpu"})
+	q := query.Query{Keys: []query.Key{{Column: "s"}, {Column: "n"}}}
+	result, err := eng.AggregateCoded(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer result.Release()
+	var first arrow.ArrayData
+	batches := 0
+	for result.Next() {
+		batches++
+		column := result.RecordBatch().Column(0).(*array.Dictionary)
+		if first == nil {
+			first = column.Dictionary().Data()
+		}
+		if column.Dictionary().Data() != first || column.Dictionary().Len() != 3 {
+			t.Fatalf("batch %d has a dictionary of %d strings, of its own", batches, column.Dictionary().Len())
+		}
+	}
+	if err := result.Err(); err != nil || batches < 2 {
+		t.Errorf("%d batches, error %v", batches, err)
+	}
+}
