@@ -36,7 +36,9 @@ type Options struct {
 	DeviceMemoryLimit int64
 
 	// MemoryLimit is how many bytes the process may have resident while queries run, 128 MiB at
-	// least: what does not fit goes to TempDir. What the process holds already counts.
+	// least: what does not fit goes to TempDir. What the process holds already counts. Meanwhile
+	// the engine sets the Go runtime's memory limit to a part of it, and, where the program has not
+	// set GOGC, lets garbage grow to a 64th of it, 256 MiB at most.
 	// The default is 80% of the memory of the control group or of the machine.
 	MemoryLimit int64
 
