@@ -268,8 +268,8 @@ func (f *frame) sub(n *node, selected []uint64, count int) (*vector, error) {
 func (e *Evaluator) entriesOf(d *array.Dictionary, c int) (*entries, error) {
 	col := &e.program.columns[c]
 	place := &e.ofColumns[c]
-	if known, err := e.known(place, d.Dictionary()); known {
-		return *place, err
+	if known := *place; known.has(d.Dictionary()) {
+		return known, known.err
 	}
 	return e.entriesIn(place, d.Dictionary(), col.typ.kind(), false, func(f *frame, arr arrow.Array) (*vector, error) {
 		v := e.vector(col.typ.kind(), f.n)
@@ -285,37 +285,27 @@ func (e *Evaluator) entriesOf(d *array.Dictionary, c int) (*entries, error) {
 // maybe no row has that entry.
 func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node, rows int) *entries {
 	dict, place := d.Dictionary(), &e.ofNodes[n.slot]
-	known, err := e.known(place, dict)
-	if !known {
-		if dict.Len() > max(d.Len(), vectorRows) {
-			if dict.Len() > entriesMax || e.asked(place, dict, rows) < dict.Len() {
-				return nil
-			}
+	made := *place
+	if !made.has(dict) {
+		if dict.Len() > max(d.Len(), vectorRows) && (dict.Len() > entriesMax || e.asked(place, dict, rows) < dict.Len()) {
+			return nil
 		}
 		column := e.arrays[n.single]
-		_, err = e.entriesIn(place, dict, n.typ.kind(), true, func(f *frame, arr arrow.Array) (*vector, error) {
+		made, _ = e.entriesIn(place, dict, n.typ.kind(), true, func(f *frame, arr arrow.Array) (*vector, error) {
 			e.arrays[n.single] = arr
 			return n.eval(f)
 		})
 		e.arrays[n.single] = column
 	}
-	if err != nil {
+	if made.err != nil {
 		return nil
 	}
-	return *place
+	return made
 }
 
 // entriesMax bounds the dictionaries whose entries have values of a node: 16 MiB of strings, beside
 // their bytes.
 const entriesMax = 1 << 20
-
-// known says whether a place has the values of a dictionary's entries, or the error of one.
-func (e *Evaluator) known(place **entries, dict arrow.Array) (bool, error) {
-	if old := *place; old != nil && old.of == dict.Data() && old.made {
-		return true, old.err
-	}
-	return false, nil
-}
 
 // asked notes that rows of a dictionary are evaluated by themselves, and returns how many were.
 func (e *Evaluator) asked(place **entries, dict arrow.Array, rows int) int {
@@ -326,24 +316,23 @@ func (e *Evaluator) asked(place **entries, dict arrow.Array, rows int) int {
 	return (*place).asked
 }
 
-// turnTo makes a place ready for the values of a dictionary's entries, in the memory of those that
-// it has had.
+// turnTo makes a place ready for the values of a dictionary's entries, in the memory of the last
+// dictionary's values.
 func (e *Evaluator) turnTo(place **entries, dict arrow.Array) {
 	turned := &entries{of: dict.Data()}
 	turned.of.Retain()
 	if old := *place; old != nil {
-		turned.values = vector{bits: first(old.values.bits, 0), ints: first(old.values.ints, 0), floats: first(old.values.floats, 0),
-			wides: first(old.values.wides, 0), texts: first(old.values.texts, 0)}
+		turned.values = old.values.slice(0)
+		turned.values.null = nil
 		old.release()
 	}
 	*place = turned
 }
 
 // entriesIn makes the values that eval has for a dictionary's entries and for NULL, and keeps them
-// at a place. made says that eval makes strings, which are to be copied: others lie in the
-// dictionary.
+// at a place. copies says that strings are copied, as eval makes them; others lie in the dictionary.
 func (e *Evaluator) entriesIn(
-	place **entries, dict arrow.Array, k kind, made bool, eval func(*frame, arrow.Array) (*vector, error),
+	place **entries, dict arrow.Array, k kind, copies bool, eval func(*frame, arrow.Array) (*vector, error),
 ) (*entries, error) {
 	e.turnTo(place, dict)
 	outside, together, full := e.made, e.together, e.text.full
@@ -351,7 +340,7 @@ func (e *Evaluator) entriesIn(
 	out.made = true
 	out.err = func() error {
 		e.made, e.together, e.text.full = 0, vectorRows, e.text.frame // for all entries
-		b := collector{vector: out.values, copies: made}
+		b := collector{vector: out.values, copies: copies}
 		b.reserve(k, dict.Len()+1)
 		for from := 0; from < dict.Len(); from += vectorRows {
 			if err := e.collect(&b, k, dict, from, min(vectorRows, dict.Len()-from), eval); err != nil {

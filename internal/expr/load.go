@@ -309,6 +309,9 @@ type entries struct {
 	err    error           // of some entry, which maybe no row has
 }
 
+// has says whether the entries' values, or the error of one, are those of a dictionary.
+func (e *entries) has(dict arrow.Array) bool { return e != nil && e.made && e.of == dict.Data() }
+
 func (e *entries) release() {
 	if e == nil {
 		return

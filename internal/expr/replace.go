@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/mpga/mpga/internal/regex"
 )
@@ -112,33 +111,17 @@ func eachOfLibrary(e *Evaluator, n *node, re *regexp.Regexp, s string, f func(ma
 }
 
 // eachMatchAhead is eachOfLibrary for a pattern that does not look behind: matches are found one by
-// one, by the rules of regexp.FindAll.
+// one.
 func eachMatchAhead(re *regexp.Regexp, s string, f func(match []int) error) error {
-	for at, last := 0, -1; at <= len(s); {
+	return regex.EachMatch(s, func(at int) []int {
 		m := re.FindStringSubmatchIndex(s[at:])
-		if m == nil {
-			return nil
-		}
 		for i := range m {
 			if m[i] >= 0 {
 				m[i] += at
 			}
 		}
-		again := m[1] == at && m[0] == last // an empty match behind another match
-		if m[1] == at {
-			_, size := utf8.DecodeRuneInString(s[at:])
-			at += max(size, 1)
-		} else {
-			at = m[1]
-		}
-		if last = m[1]; again {
-			continue
-		}
-		if err := f(m); err != nil {
-			return err
-		}
-	}
-	return nil
+		return m
+	}, f)
 }
 
 // looksBehind says whether a match may depend on the text before the match.

@@ -10,8 +10,8 @@
 // cannot take, where the next instruction wants that byte, never gives up what it took (possessive);
 // and of what another loop gives up, only places are tried that begin as the next instruction wants.
 //
-//   - E1 (same answers): a match and its groups are those of the standard library, which prefers as
-//     Perl does.
+//   - E1 (same answers): the standard library finds the same match and the same groups; it prefers
+//     as Perl does.
 //   - E2 (bounded): a string of n bytes takes at most stepsPerByte*(n+64) steps and stackMax states
 //     here; then the standard library answers, in time that is linear in n.
 package regex

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// program is a simple expression as instructions, which name those that follow them.
+// program is a simple expression as instructions. Each names the instruction that follows it.
 type program struct {
 	insts    []inst
 	start    int

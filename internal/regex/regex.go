@@ -59,32 +59,45 @@ func (re *Regexp) First(s string) []int {
 	return nil
 }
 
-// Each calls a function with each match of a string, as First returns it, by the rules of the
-// library's FindAll, until the function returns an error. It returns false where only the library
-// can find the matches behind those that the function was called with.
+// Each calls a function with each match of a string, as First returns it, until the function returns
+// an error. It returns false where only the library can find the matches behind those that the
+// function was called with.
 func (re *Regexp) Each(s string, f func(match []int) error) (ok bool, err error) {
 	re.machine.begin(s)
-	for at, last := 0, -1; at <= len(s); {
-		found, ok := re.find(s, at)
-		if !ok || !found {
-			return ok, nil
+	ok = true
+	err = EachMatch(s, func(at int) []int {
+		var found bool
+		if found, ok = re.find(s, at); !found {
+			return nil
 		}
-		m := re.machine.groups
-		again := m[1] == m[0] && m[0] == last // an empty match behind another match
-		at = m[1]
-		if m[1] == m[0] {
+		return re.machine.groups
+	}, f)
+	return ok, err
+}
+
+// EachMatch calls f with the matches of a string, by the rules of the library's FindAll, until f
+// returns an error. find returns the bounds of the first match from a place on, nil for none.
+func EachMatch(s string, find func(at int) []int, f func(match []int) error) error {
+	for at, last := 0, -1; at <= len(s); {
+		m := find(at)
+		if m == nil {
+			return nil
+		}
+		again := m[1] == at && m[0] == last // an empty match behind another match
+		if m[1] == at {
 			_, size := utf8.DecodeRuneInString(s[at:])
 			at += max(size, 1)
+		} else {
+			at = m[1]
 		}
-		last = m[1]
-		if again {
+		if last = m[1]; again {
 			continue
 		}
 		if err := f(m); err != nil {
-			return true, err
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // find looks for the first match from a place on. ok is false where only the library can tell.
