@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
@@ -106,6 +105,12 @@ func words(name string, n uint64, empty float64) hitsColumn {
 	})
 }
 
+// Streams of columns that are computed by a method.
+var (
+	drawTitle   = nameStream("Title")
+	drawReferer = nameStream("Referer")
+)
+
 // nameStream returns the stream of a column that no other column shares.
 func nameStream(name string) (stream int) {
 	for _, b := range []byte(name) {
@@ -126,10 +131,11 @@ func (g *hits) second(row uint64) int64 {
 
 // moment is a column of times, up to so many seconds after the row happened.
 func moment(name string, late uint64) hitsColumn {
+	stream := nameStream(name)
 	return number(name, &arrow.TimestampType{Unit: arrow.Microsecond}, func(g *hits, row uint64) int64 {
 		at := g.second(row)
 		if late > 0 {
-			at += int64(g.draw(row, nameStream(name)) % late)
+			at += int64(g.draw(row, stream) % late)
 		}
 		return at * 1e6
 	})
@@ -170,7 +176,7 @@ func (g *hits) appendURL(dst []byte, row uint64) []byte {
 
 // appendReferer appends nothing, or an address of 45 bytes on average.
 func (g *hits) appendReferer(dst []byte, row uint64) []byte {
-	d := g.draw(row, nameStream("Referer"))
+	d := g.draw(row, drawReferer)
 	if d%3 == 0 {
 		return dst
 	}
@@ -182,7 +188,7 @@ func (g *hits) appendReferer(dst []byte, row uint64) []byte {
 	if d>>12%2 == 0 {
 		dst = append(dst, "www."...)
 	}
-	host := g.skewed(row, nameStream("Referer")+1, 5000, 3)
+	host := g.skewed(row, drawReferer+1, 5000, 3)
 	dst = append(strconv.AppendUint(append(dst, "referrer"...), host, 10), ".com/some/path"...)
 	return strconv.AppendUint(append(dst, "?from="...), d>>20%1_000_000, 10)
 }
@@ -204,7 +210,7 @@ func appendWords(dst []byte, d uint64, count int) []byte {
 
 // appendTitle appends one of the titles: of 45 bytes on average, one in a hundred with a Latin word.
 func (g *hits) appendTitle(dst []byte, row uint64) []byte {
-	n := g.skewed(row, nameStream("Title"), hitsTitles, 2)
+	n := g.skewed(row, drawTitle, hitsTitles, 2)
 	d := mix(n + g.seed)
 	dst = appendWords(dst, d, 8+int(d%5))
 	if d>>8%100 == 0 {
@@ -230,9 +236,12 @@ func (g *hits) appendPhrase(dst []byte, row uint64) []byte {
 	return appendWords(dst, d, 3+int(d%6))
 }
 
-// user returns the user of a row; the one who has most rows is in ClickBench's questions.
+// userNumber returns the number of the user of a row, from 0 for the user who has most rows.
+func (g *hits) userNumber(row uint64) uint64 { return g.skewed(row, drawUser, g.users, 3) }
+
+// user returns the user of a row; the user who has most rows is in ClickBench's questions.
 func (g *hits) user(row uint64) int64 {
-	n := g.skewed(row, drawUser, g.users, 3)
+	n := g.userNumber(row)
 	if n == 0 {
 		return 435090932899640449
 	}
@@ -241,12 +250,36 @@ func (g *hits) user(row uint64) int64 {
 
 // hashOf is a column of hashes, one in a hundred of which is in ClickBench's questions.
 func hashOf(name string, asked int64, of func(g *hits, row uint64) uint64) hitsColumn {
-	return number(name, arrow.PrimitiveTypes.Int64, func(g *hits, row uint64) int64 {
-		if d := g.draw(row, nameStream(name)); d%100 == 0 {
+	stream := nameStream(name)
+	return number(name, int64s, func(g *hits, row uint64) int64 {
+		if g.draw(row, stream)%100 == 0 {
 			return asked
 		}
 		return int64(mix(of(g, row)+g.seed+2) >> 1)
 	})
+}
+
+// counter is the column of sites: a fifth of the rows are of the site in ClickBench's questions.
+func counter(name string, typ arrow.DataType) hitsColumn {
+	stream := nameStream(name)
+	return number(name, typ, func(g *hits, row uint64) int64 {
+		if g.draw(row, stream)%10 < 2 {
+			return 62
+		}
+		return int64(g.skewed(row, stream+1, 6000, 2))
+	})
+}
+
+// region is the column of regions, of which few have most rows.
+func region(name string, typ arrow.DataType) hitsColumn {
+	stream := nameStream(name)
+	return number(name, typ, func(g *hits, row uint64) int64 { return int64(g.skewed(row, stream, 5000, 3)) })
+}
+
+// source is the column of where a visitor came from: -1 to 9.
+func source(name string, typ arrow.DataType) hitsColumn {
+	stream := nameStream(name)
+	return number(name, typ, func(g *hits, row uint64) int64 { return int64(g.draw(row, stream)%11) - 1 })
 }
 
 var (
@@ -260,16 +293,11 @@ var hitsColumns = []hitsColumn{
 	number("WatchID", int64s, func(g *hits, row uint64) int64 { return int64(mix(row+g.seed) >> 1) }),
 	few("JavaEnable", int16s, 2, 0), text("Title", (*hits).appendTitle), few("GoodEvent", int16s, 2, 0), moment("EventTime", 0),
 	number("EventDate", arrow.FixedWidthTypes.Date32, func(g *hits, row uint64) int64 { return g.second(row) / daySecs }),
-	number("CounterID", int32s, func(g *hits, row uint64) int64 {
-		if d := g.draw(row, nameStream("CounterID")); d%10 < 2 {
-			return 62
-		}
-		return int64(g.skewed(row, nameStream("CounterID")+1, 6000, 2))
-	}),
+	counter("CounterID", int32s),
 	number("ClientIP", int32s, func(g *hits, row uint64) int64 {
-		return int64(int32(mix(g.skewed(row, drawUser, g.users, 3) + g.seed + 3)))
+		return int64(int32(mix(g.userNumber(row) + g.seed + 3)))
 	}),
-	number("RegionID", int32s, func(g *hits, row uint64) int64 { return int64(g.skewed(row, nameStream("RegionID"), 5000, 3)) }),
+	region("RegionID", int32s),
 	number("UserID", int64s, (*hits).user), few("CounterClass", int16s, 2, 0), few("OS", int16s, 90, 0), few("UserAgent", int16s, 60, 0),
 	text("URL", (*hits).appendURL), text("Referer", (*hits).appendReferer),
 	few("IsRefresh", int16s, 2, 0.8), few("RefererCategoryID", int16s, 500, 0.5), few("RefererRegionID", int32s, 1000, 0.5),
@@ -278,7 +306,7 @@ var hitsColumns = []hitsColumn{
 	few("NetMajor", int16s, 5, 0.5), few("NetMinor", int16s, 10, 0.5), few("UserAgentMajor", int16s, 60, 0), words("UserAgentMinor", 30, 0.1),
 	few("CookieEnable", int16s, 2, 0), few("JavascriptEnable", int16s, 2, 0), few("IsMobile", int16s, 2, 0.9), few("MobilePhone", int16s, 100, 0.9),
 	words("MobilePhoneModel", 160, 0.93), words("Params", 300, 0.97), few("IPNetworkID", int32s, 20_000, 0),
-	number("TraficSourceID", int16s, func(g *hits, row uint64) int64 { return int64(g.draw(row, nameStream("TraficSourceID"))%11) - 1 }),
+	source("TraficSourceID", int16s),
 	number("SearchEngineID", int16s, func(g *hits, row uint64) int64 {
 		n, ok := g.phrase(row)
 		if !ok {
@@ -304,7 +332,7 @@ var hitsColumns = []hitsColumn{
 	words("OpenstatServiceName", 10, 0.97), words("OpenstatCampaignID", 1000, 0.97), words("OpenstatAdID", 1000, 0.97), words("OpenstatSourceID", 100, 0.97),
 	words("UTMSource", 50, 0.95), words("UTMMedium", 20, 0.95), words("UTMCampaign", 500, 0.95), words("UTMContent", 500, 0.97), words("UTMTerm", 500, 0.97),
 	words("FromTag", 100, 0.95), few("HasGCLID", int16s, 2, 0.97),
-	hashOf("RefererHash", 3594120000172545465, func(g *hits, row uint64) uint64 { return g.draw(row, nameStream("Referer")) }),
+	hashOf("RefererHash", 3594120000172545465, func(g *hits, row uint64) uint64 { return g.draw(row, drawReferer) }),
 	hashOf("URLHash", 2868770270353813622, (*hits).url), few("CLID", int32s, 5000, 0.9),
 }
 
@@ -327,22 +355,8 @@ func (g *hits) column(c *hitsColumn, row uint64) columnFiller {
 			})
 		}
 	}
-	next := func() int64 {
+	return integers(c.typ, func() uint64 {
 		row++
-		return c.number(g, row-1)
-	}
-	return func(mem memory.Allocator, rows int) arrow.Array {
-		switch typ := c.typ.(type) {
-		case *arrow.Int16Type:
-			return newColumn(array.NewInt16Builder(mem), rows, func() (int16, bool) { return int16(next()), true })
-		case *arrow.Int32Type:
-			return newColumn(array.NewInt32Builder(mem), rows, func() (int32, bool) { return int32(next()), true })
-		case *arrow.Date32Type:
-			return newColumn(array.NewDate32Builder(mem), rows, func() (arrow.Date32, bool) { return arrow.Date32(next()), true })
-		case *arrow.TimestampType:
-			return newColumn(array.NewTimestampBuilder(mem, typ), rows, func() (arrow.Timestamp, bool) { return arrow.Timestamp(next()), true })
-		default:
-			return newColumn(array.NewInt64Builder(mem), rows, func() (int64, bool) { return next(), true })
-		}
-	}
+		return uint64(c.number(g, row-1))
+	})
 }

@@ -268,10 +268,19 @@ func (g *pairs) values(split int) columnFiller {
 	return integers(g.Value, func() uint64 { return r.below(valuesBelow) })
 }
 
-// integers fills a column of an integer type with the low bits of next's numbers.
+// integers fills a column of integers, dates or times with the low bits of next's numbers.
 func integers(t arrow.DataType, next func() uint64) columnFiller {
 	return func(mem memory.Allocator, rows int) arrow.Array {
 		switch t.ID() {
+		case arrow.INT16:
+			return newColumn(array.NewInt16Builder(mem), rows, func() (int16, bool) { return int16(next()), true })
+		case arrow.DATE32:
+			return newColumn(array.NewDate32Builder(mem), rows, func() (arrow.Date32, bool) {
+				return arrow.Date32(next()), true
+			})
+		case arrow.TIMESTAMP:
+			times := array.NewTimestampBuilder(mem, t.(*arrow.TimestampType))
+			return newColumn(times, rows, func() (arrow.Timestamp, bool) { return arrow.Timestamp(next()), true })
 		case arrow.INT32:
 			return newColumn(array.NewInt32Builder(mem), rows, func() (int32, bool) { return int32(next()), true })
 		case arrow.UINT32:
