@@ -110,7 +110,9 @@ func (c *collector) setPercent() {
 	if c.percent == 0 {
 		return
 	}
-	samples := [...]metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	samples := [...]metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"},
+	}
 	metrics.Read(samples[:])
 	live := uint64(0)
 	for i := range samples {

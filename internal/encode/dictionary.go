@@ -59,7 +59,8 @@ func (r *columnReader) setDictionary(values arrow.Array) error {
 	if r.dict != nil && r.dict.of == values.Data() {
 		return nil
 	}
-	reader := columnReader{col: &rowdata.Column{Name: r.col.Name, Type: r.col.Type, Kind: r.col.Kind, Nullable: true}, words: r.dictWords}
+	column := rowdata.Column{Name: r.col.Name, Type: r.col.Type, Kind: r.col.Kind, Nullable: true}
+	reader := columnReader{col: &column, words: r.dictWords}
 	if err := reader.reset(values); err != nil {
 		return err
 	}

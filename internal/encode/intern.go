@@ -62,7 +62,7 @@ func NewInterners(b *rowdata.Bound) []*Interner {
 type internBatch struct {
 	hashes  []uint64
 	order   []uint32 // the strings that are not NULL, shard by shard
-	unknown []uint32 // those of one shard that have no number yet
+	unknown []uint32 // the strings of one shard that have no number yet
 }
 
 // intern writes the numbers of strings of two words each, and 0 for NULL. A nil valid means that
@@ -100,8 +100,8 @@ func (in *Interner) intern(codes, words []uint64, valid []uint8, b *internBatch)
 	return nil
 }
 
-// sort hashes strings, and sorts the indexes of those that are not NULL by shard. It returns where
-// in b.order each shard ends.
+// sort hashes the strings that are not NULL, and sorts their indexes by shard. It returns where in
+// b.order each shard ends.
 func (b *internBatch) sort(values []rowdata.Bytes2, valid []uint8) (ends [internShards]int) {
 	b.hashes, b.order = rowdata.Grow(b.hashes, len(values)), rowdata.Grow(b.order, len(values))
 	for i := range values {

@@ -78,8 +78,8 @@ func (f *Finder) Each(texts []string, found func(i, at int)) {
 // gapMax is how many bytes may lie between two strings of a run: a length, or the rest of a view.
 const gapMax = 64
 
-// run searches the texts from one on that lie behind each other, but for those that are too short
-// for a match. It returns the index of the first text behind them.
+// run searches a run: the texts from one on that lie behind each other; a text that is too short for
+// a match may lie anywhere. It returns the index of the first text behind the run.
 // Requires: texts[from] is as long as the needle.
 func (f *Finder) run(texts []string, from int, found func(i, at int)) (to int) {
 	length, first := len(f.needle), address(texts[from])

@@ -69,7 +69,9 @@ var viewMasks = func() (masks [viewInlineMax + 1][2]uint64) {
 
 func newViews(typ arrow.DataType, mem memory.Allocator) columnValues {
 	own := scratch{mem: mem}
-	return &viewValues{typ: delivery.ViewType(typ), mem: mem, dict: own, kept: own, deltas: deltaStrings{whole: own}, data: -1}
+	return &viewValues{
+		typ: delivery.ViewType(typ), mem: mem, dict: own, kept: own, deltas: deltaStrings{whole: own}, data: -1,
+	}
 }
 
 // dictionary finds the entries, and makes their views where all of these are short.
@@ -194,7 +196,7 @@ func putAlike(out [][2]uint64, plain []byte) (n, bytes int) {
 }
 
 // put writes views of strings of a source, the first of which is of the row'th row of the batch.
-// Long strings are copied where of is nil.
+// Long strings are copied where of is nil, or not lent.
 func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, of *origin, row int) error {
 	out = out[:len(spans)]
 	for i, s := range spans {
