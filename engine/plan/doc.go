@@ -45,5 +45,8 @@
 //     errors in these columns are told, but the columns are not computed. What WHERE around the
 //     statement says of its keys is asked of the statement's rows.
 //
+//   - P5 (first rows): where rows are ordered and few are wanted, rows that cannot be among them are
+//     left out where they are read, and columns that only the result needs are read of its rows.
+//
 // Statements without groups are read by all threads too, in no order.
 package plan

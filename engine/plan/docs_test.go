@@ -220,7 +220,7 @@ func ask(eng *engine.Engine, text string, tables map[string]plan.Table) ([][]str
 			for c := range cells {
 				cells[c] = "NULL"
 				if b.Column(c).IsValid(i) {
-					cells[c] = b.Column(c).ValueStr(i)
+					cells[c] = strings.Clone(b.Column(c).ValueStr(i)) // which may point into the batch
 				}
 			}
 			rows = append(rows, cells)

@@ -50,6 +50,9 @@ func (q *Query) explain(ctx context.Context) (string, error) {
 	if text := q.describeOrder(); text != "" {
 		line("order: %s", text)
 	}
+	if names := q.top.lateNames(); len(names) > 0 {
+		line("read late, of the rows above: %s", strings.Join(names, ", "))
+	}
 	if q.text.Having != nil {
 		line("having: %s", q.text.Having)
 	}

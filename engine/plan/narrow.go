@@ -80,7 +80,7 @@ func (p *planner) again(ctx context.Context, q *Query, unused []bool, where *exp
 			return err
 		}
 	}
-	return p.complete(q)
+	return p.complete(ctx, q)
 }
 
 // pushed returns what a condition on a query's result says of the rows that the query reads, over

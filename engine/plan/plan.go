@@ -74,6 +74,7 @@ type Query struct {
 
 	hidden int           // number of columns behind those of the result that only ORDER BY needs
 	by     order.By      // the order and the limit of the result
+	top    *topRows      // how the first rows in that order are found; nil where all rows are ordered
 	schema *arrow.Schema // of the result
 
 	subqueries []*Query // derived tables whose results the query reads
@@ -119,6 +120,9 @@ func (q *Query) Schema() *arrow.Schema { return q.schema }
 func (q *Query) Close() {
 	if q.where != nil {
 		q.where.release()
+	}
+	if q.top != nil {
+		q.top.test.release()
 	}
 	for _, s := range q.subqueries {
 		s.Close()
@@ -214,11 +218,11 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	if s.Distinct && st.groups {
 		return p.distinct(ctx, st)
 	}
-	return q, p.complete(q)
+	return q, p.complete(ctx, q)
 }
 
 // complete plans the steps between the rows that are read and the result.
-func (p *planner) complete(q *Query) (err error) {
+func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 	q.source, q.answered = q.base.source, -1
 	if q.filter != nil {
 		q.source = q.filter
@@ -232,7 +236,10 @@ func (p *planner) complete(q *Query) (err error) {
 	if err != nil {
 		return err
 	}
-	return q.limit(q.text)
+	if err := q.limit(q.text); err != nil {
+		return err
+	}
+	return q.planTop(ctx)
 }
 
 // resolveItems looks up the columns of the items, and gives every item a name of its own.

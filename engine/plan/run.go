@@ -61,12 +61,15 @@ func (q *Query) run(ctx context.Context) (*Result, error) {
 	if q.where != nil {
 		q.where.mem = q.engine.Allocator()
 	}
+	if q.top != nil {
+		q.top.test.mem = q.engine.Allocator()
+	}
 	result := &Result{text: q.text.Text}
 	out, err := q.rowsOf(ctx, result)
 	if err != nil {
 		return nil, located(q.text, err)
 	}
-	if len(q.by.Keys) > 0 || q.by.Limited || q.by.Offset > 0 {
+	if q.top == nil && (len(q.by.Keys) > 0 || q.by.Limited || q.by.Offset > 0) {
 		sorted, err := q.engine.Sort(ctx, out, q.by)
 		out.Release()
 		if err != nil {
@@ -90,6 +93,9 @@ func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader,
 		}
 		result.groups = groups
 		return projected(ctx, groups, newProjector(q.post, q.engine.Allocator())), nil
+	}
+	if q.top != nil {
+		return q.top.run(ctx)
 	}
 	opt := rowsOptions(q.post, q.engine)
 	opt.InOrder = len(q.by.Keys) == 0 && (q.by.Limited || q.by.Offset > 0) // the first rows are the first of the input

@@ -78,6 +78,11 @@ func (p *Program) Compact(i int) {
 	p.compact[i] = t.ID == Decimal && t.kind() == intKind
 }
 
+// Fallible says whether an expression may give an error for a row.
+func (p *Program) Fallible() bool {
+	return slices.ContainsFunc(p.nodes, func(n *node) bool { return n.fallible })
+}
+
 // Arrow returns the type of the arrays that expression i gives.
 func (p *Program) Arrow(i int) arrow.DataType { return p.nodes[i].typ.arrowOf(p.compact[i]) }
 

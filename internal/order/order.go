@@ -22,6 +22,10 @@ type By struct {
 
 	// Offset is how many rows to leave out before the first row that is returned.
 	Offset int64
+
+	// Bound, if it is set, is told which rows the sort turns away. Rows that it turns away may be
+	// missing in the input.
+	Bound *Bound
 }
 
 // Key is one column that rows are ordered by.
@@ -65,8 +69,8 @@ func Sortable(dt arrow.DataType) bool {
 	}
 }
 
-// wanted returns how many of the first rows matter: Offset and Limit together.
-func (b By) wanted() int64 {
+// Wanted returns how many of the first rows matter: Offset and Limit together.
+func (b By) Wanted() int64 {
 	if !b.Limited || b.Limit > math.MaxInt64-b.Offset {
 		return math.MaxInt64
 	}

@@ -65,9 +65,10 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 	r.sort = &sorter{
 		opt:     opt,
 		schema:  schema,
-		wanted:  by.wanted(),
+		wanted:  by.Wanted(),
 		encoder: newKeyEncoder(schema, by.Keys),
 		sieve:   sieve{keys: by.Keys},
+		shared:  by.Bound,
 		workers: workers{opt.Threads, opt.Units},
 	}
 	return r, nil

@@ -3,29 +3,24 @@ package order
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )
 
 // sieve finds the rows that may come before a bound without making their keys, which is ten times
 // the work: column by column, as far as values are words, and of the first column of strings by
-// their first eight bytes. Of each column it looks at the rows that are equal to the bound in all
-// columns before it.
+// their first eight bytes. Of each column it looks at the rows that are level with the bound: equal
+// to it in all columns before.
 type sieve struct {
 	keys  []Key
 	words []uint64 // by row: of the column that is looked at
-	sides []side   // by row
+	level []int32  // rows
+	bits  []byte   // of rows
 }
-
-// side says where a row is, seen from the bound, by the columns that were looked at.
-type side uint8
-
-const (
-	level side = iota // with the bound
-	before
-	behind
-)
 
 // boundValue is the bound's value in a column.
 type boundValue struct {
@@ -35,18 +30,62 @@ type boundValue struct {
 }
 
 // sieveWords writes words that compare as the values do, anything for NULL: of a string, its first
-// bytes. exact says that values with equal words are equal; ok, that the type has words.
-func sieveWords(words []uint64, values arrow.Array) (exact, ok bool) {
+// bytes. exact says that values with equal words are equal; ok, that the type has words. Of
+// dictionaries and views, only the words of some rows are written.
+func sieveWords(words []uint64, values arrow.Array, rows []int32) (exact, ok bool) {
 	switch values := values.(type) {
+	case *array.Dictionary:
+		return dictionaryWords(words, values, rows)
 	case stringArray[int32]:
 		prefixWords(words, values)
 		return false, true
 	case stringArray[int64]:
 		prefixWords(words, values)
 		return false, true
+	case *array.StringView:
+		prefixesOf(words, values.Value, rows)
+		return false, true
+	case *array.BinaryView:
+		prefixesOf(words, values.Value, rows)
+		return false, true
 	}
 	bytes := orderedWords(words, values)
 	return bytes > 0, bytes > 0
+}
+
+// dictionaryWords writes the words of the entries that some rows have.
+func dictionaryWords(words []uint64, values *array.Dictionary, rows []int32) (exact, ok bool) {
+	switch entries := values.Dictionary().(type) {
+	case *array.String:
+		prefixesOf(words, func(row int) string { return entries.Value(values.GetValueIndex(row)) }, rows)
+		return false, true
+	case *array.LargeString:
+		prefixesOf(words, func(row int) string { return entries.Value(values.GetValueIndex(row)) }, rows)
+		return false, true
+	case *array.Binary:
+		prefixesOf(words, func(row int) []byte { return entries.Value(values.GetValueIndex(row)) }, rows)
+		return false, true
+	case *array.LargeBinary:
+		prefixesOf(words, func(row int) []byte { return entries.Value(values.GetValueIndex(row)) }, rows)
+		return false, true
+	}
+	ofEntries := make([]uint64, values.Dictionary().Len())
+	bytes := orderedWords(ofEntries, values.Dictionary())
+	for _, row := range rows {
+		if bytes > 0 && values.IsValid(int(row)) {
+			words[row] = ofEntries[values.GetValueIndex(int(row))]
+		}
+	}
+	return bytes > 0, bytes > 0
+}
+
+// prefixesOf writes the first eight bytes of the strings of some rows, zeros behind their ends.
+func prefixesOf[T string | []byte](words []uint64, value func(row int) T, rows []int32) {
+	for _, row := range rows {
+		var prefix [8]byte
+		copy(prefix[:], value(int(row)))
+		words[row] = binary.BigEndian.Uint64(prefix[:])
+	}
 }
 
 // stringArray is an array of strings or binaries behind each other.
@@ -83,7 +122,7 @@ func (s *sieve) valuesOf(batch arrow.RecordBatch, row int) (values []boundValue)
 	for _, k := range s.keys {
 		value := array.NewSlice(batch.Column(k.Column), int64(row), int64(row)+1)
 		var word [1]uint64
-		exact, ok := sieveWords(word[:], value)
+		exact, ok := sieveWords(word[:], value, []int32{0})
 		null := value.IsNull(0)
 		value.Release()
 		if !ok {
@@ -99,59 +138,86 @@ func (s *sieve) valuesOf(batch arrow.RecordBatch, row int) (values []boundValue)
 
 // rows appends the rows that may come before the bound. decided says that all of these rows do.
 func (s *sieve) rows(entries []entry, batch arrow.RecordBatch, b *bound) (_ []entry, decided bool) {
+	columns := make([]arrow.Array, len(s.keys))
+	for i, k := range s.keys {
+		columns[i] = batch.Column(k.Column)
+	}
 	n := int(batch.NumRows())
-	if len(s.words) < n {
-		s.words, s.sides = make([]uint64, n), make([]side, n)
-	}
-	sides := s.sides[:n]
-	clear(sides)
-	left := n // level with the bound
-	for i, value := range b.values {
-		k, column := s.keys[i], batch.Column(s.keys[i].Column)
-		sieveWords(s.words[:n], column)
-		if left = s.look(sides, column, value, k); left == 0 {
-			break
-		}
-	}
-	exact := len(b.values) > 0 && b.values[len(b.values)-1].exact
-	decided = left == 0 || exact && len(b.values) == len(s.keys)
-	for row, where := range sides {
-		if where == before || where == level && !decided { // a row with the bound's key comes behind the bound's row. O2.
-			entries = append(entries, entry{row: uint32(row)})
-		}
+	s.bits = slices.Grow(s.bits[:0], n/8+1)[:n/8+1]
+	bitutil.SetBitsTo(s.bits, 0, int64(n), true)
+	_, decided = s.sift(columns, 0, n, s.bits, b)
+	s.list(s.bits, 0, n)
+	for _, row := range s.level {
+		entries = append(entries, entry{row: uint32(row)})
 	}
 	return entries, decided
 }
 
-// look moves the rows that are level with the bound to their sides by a column, and returns how
-// many stay.
-func (s *sieve) look(sides []side, column arrow.Array, bound boundValue, k Key) (left int) {
+// list makes level the rows whose bits are set, of n bits from a bit on.
+func (s *sieve) list(selected []byte, from, n int) {
+	s.level = s.level[:0]
+	s.level = slices.Grow(s.level, n)
+	row := 0
+	for ; from%8 == 0 && row+64 <= n; row += 64 {
+		for word := binary.LittleEndian.Uint64(selected[(from+row)/8:]); word != 0; word &= word - 1 {
+			s.level = append(s.level, int32(row+bits.TrailingZeros64(word)))
+		}
+	}
+	for ; row < n; row++ {
+		if bitutil.BitIsSet(selected, from+row) {
+			s.level = append(s.level, int32(row))
+		}
+	}
+}
+
+// sift looks at n rows whose bits from a bit on are set, by their values in the columns of the keys.
+// It clears the bits of rows that do not come before the bound, and returns how many it has
+// cleared. Where decided is false, a row whose bit stays set may come behind the bound.
+func (s *sieve) sift(columns []arrow.Array, from, n int, selected []byte, b *bound) (cleared int, decided bool) {
+	s.words = slices.Grow(s.words[:0], n)[:n]
+	s.list(selected, from, n)
+	for i, value := range b.values {
+		sieveWords(s.words, columns[i], s.level)
+		cleared += s.look(columns[i], value, s.keys[i], func(row int32) { bitutil.ClearBit(selected, from+int(row)) })
+		if len(s.level) == 0 {
+			return cleared, true
+		}
+	}
+	if decided = len(b.values) == len(s.keys) && b.values[len(b.values)-1].exact; !decided {
+		return cleared, false
+	}
+	for _, row := range s.level { // a row with the bound's key comes behind the bound's row. O2.
+		bitutil.ClearBit(selected, from+int(row))
+	}
+	return cleared + len(s.level), true
+}
+
+// look leaves the rows in level that are level with the bound in a column, too. It hands the rows
+// behind the bound over, and returns their number.
+func (s *sieve) look(column arrow.Array, bound boundValue, k Key, drop func(row int32)) (dropped int) {
 	var flip uint64
 	if k.Descending {
 		flip = math.MaxUint64
 	}
-	nulls, others := before, behind // sides of a NULL beside a value, and of a value beside NULL
-	if !k.NullsFirst {
-		nulls, others = others, nulls
-	}
 	hasNulls, limit := column.NullN() > 0, bound.word^flip
-	for row, word := range s.words[:len(sides)] {
-		if sides[row] != level {
-			continue
-		}
-		null := hasNulls && column.IsNull(row)
-		switch word ^= flip; {
+	level := s.level[:0]
+	for _, row := range s.level {
+		behind := false
+		switch word, null := s.words[row]^flip, hasNulls && column.IsNull(int(row)); {
 		case null && bound.null, !null && !bound.null && word == limit:
-			left++
+			level = append(level, row)
 		case null:
-			sides[row] = nulls
+			behind = !k.NullsFirst
 		case bound.null:
-			sides[row] = others
-		case word < limit:
-			sides[row] = before
+			behind = k.NullsFirst
 		default:
-			sides[row] = behind
+			behind = word > limit
+		}
+		if behind {
+			drop(row)
+			dropped++
 		}
 	}
-	return left
+	s.level = level
+	return dropped
 }

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -8,6 +9,10 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/grouptest"
 )
@@ -70,5 +75,100 @@ func TestSieve(t *testing.T) {
 		}
 		r.Release()
 		same(t, got, oracle(rows, by))
+
+		by.Bound = NewBound(by.Keys)
+		sifted := &sifter{RecordReader: batchReader(t, schema, batches), by: by, sieve: by.Bound.NewSieve(), rng: rng}
+		r = newReader(t, sifted, by, Options{Bytes: 1 << 30})
+		got, err = read(r)
+		check(t, err)
+		r.Release()
+		same(t, got, oracle(rows, by))
+		if sifted.dropped == 0 {
+			t.Errorf("%+v: the bound turned no row away", by)
+		}
 	}
+}
+
+// sifter leaves the rows out that a bound turns away.
+type sifter struct {
+	array.RecordReader
+	by      By
+	sieve   *Sieve
+	rng     *rand.Rand
+	batch   arrow.RecordBatch
+	dropped int
+}
+
+func (s *sifter) RecordBatch() arrow.RecordBatch { return s.batch }
+
+func (s *sifter) Next() bool {
+	if !s.RecordReader.Next() {
+		return false
+	}
+	s.batch = s.RecordReader.RecordBatch()
+	if !s.by.Bound.Known() {
+		return true
+	}
+	var keys []arrow.Array
+	for _, k := range s.by.Keys {
+		keys = append(keys, s.recoded(s.batch.Column(k.Column)))
+	}
+	n := int(s.batch.NumRows())
+	bits := make([]byte, n/8+1)
+	for i := range n {
+		bitutil.SetBit(bits, i)
+	}
+	from := s.rng.IntN(n)
+	for _, part := range [][2]int{{0, from}, {from, n}} {
+		columns := make([]arrow.Array, len(keys))
+		for i := range keys {
+			columns[i] = array.NewSlice(keys[i], int64(part[0]), int64(part[1]))
+		}
+		s.dropped += s.sieve.Select(columns, part[0], part[1]-part[0], bits)
+	}
+	mask := array.NewBoolean(n, memory.NewBufferBytes(bits), nil, 0)
+	batch, err := compute.FilterRecordBatch(context.Background(), s.batch, mask, compute.DefaultFilterOptions())
+	if err != nil {
+		panic(err)
+	}
+	s.batch = batch
+	return true
+}
+
+// recoded returns a column as it is, as a dictionary, or strings as views.
+func (s *sifter) recoded(column arrow.Array) arrow.Array {
+	dt := column.DataType()
+	how := s.rng.IntN(3)
+	if how == 0 || how == 1 && dt.ID() != arrow.STRING {
+		return column
+	}
+	var parts []arrow.Array
+	var cells []any
+	codes := map[string]int64{}
+	for i := range column.Len() {
+		var cell any
+		if column.IsValid(i) {
+			text := column.ValueStr(i)
+			if _, known := codes[text]; !known {
+				codes[strings.Clone(text)] = int64(len(parts))
+				parts = append(parts, array.NewSlice(column, int64(i), int64(i)+1))
+			}
+			if cell = any(codes[text]); how == 1 {
+				cell = text
+			}
+		}
+		cells = append(cells, cell)
+	}
+	if how == 1 {
+		return grouptest.Array(arrow.BinaryTypes.StringView, cells)
+	}
+	entries := array.NewSlice(column, 0, 0)
+	if len(parts) > 0 {
+		var err error
+		if entries, err = array.Concatenate(parts, memory.DefaultAllocator); err != nil {
+			panic(err)
+		}
+	}
+	indexes := grouptest.Array(arrow.PrimitiveTypes.Int32, cells)
+	return array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: dt}, indexes, entries)
 }

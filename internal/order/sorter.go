@@ -25,6 +25,8 @@ type sorter struct {
 	entries []entry             // of all rows of batches
 	held    int64               // bytes of batches, long and entries
 	bound   *bound              // rows behind it do not matter; nil until as many rows are held as are wanted
+	shared  *Bound              // is told of bound; may be nil
+	cuts    int                 // how often rows were dropped
 	sieve   sieve               // of the bound
 	looked  []entry             // scratch: of the batch that is compared with the bound
 
@@ -43,9 +45,11 @@ type Stats struct {
 }
 
 const (
-	// cutRowsMin is how many rows are held beyond the wanted rows before they are cut: sorting
-	// fewer rows at a time costs more than holding them.
-	cutRowsMin = 1 << 13
+	// cutRowsFirst is how many rows are held beyond the wanted rows before they are cut the first
+	// time: an early bound spares work. The number doubles with each cut up to cutRowsMost, since
+	// sorting fewer rows at a time costs more than holding them.
+	cutRowsFirst = 1 << 8
+	cutRowsMost  = 1 << 13
 
 	// cutBatchesMax is how many batches are held before they are cut, however few rows they have.
 	cutBatchesMax = 1 << 10
@@ -56,8 +60,8 @@ func (s *sorter) add(ctx context.Context, batch arrow.RecordBatch) error {
 	s.stats.Rows += batch.NumRows()
 	for from, rows := int64(0), batch.NumRows(); from < rows; {
 		to := rows
-		if first := max(s.wanted, cutRowsMin); s.bound == nil && first < rows/4 {
-			to = min(from+2*first, rows) // a sort of these rows makes the bound for the rows behind them
+		if extra := s.extraRows(); s.cuts == 0 && extra < rows/4 {
+			to = min(from+2*extra, rows) // a sort of these rows makes the bound for the rows behind them
 		}
 		part := batch.NewSlice(from, to)
 		err := s.addPart(ctx, part)
@@ -80,7 +84,7 @@ func (s *sorter) addPart(ctx context.Context, batch arrow.RecordBatch) error {
 		s.hold(b)
 	}
 	rows := int64(len(s.entries))
-	if extra := rows - s.wanted; extra >= max(s.wanted, cutRowsMin) || extra > 0 && len(s.batches) >= cutBatchesMax {
+	if extra := rows - s.wanted; extra >= s.extraRows() || extra > 0 && len(s.batches) >= cutBatchesMax {
 		if err := s.cut(ctx); err != nil {
 			return err
 		}
@@ -89,6 +93,11 @@ func (s *sorter) addPart(ctx context.Context, batch arrow.RecordBatch) error {
 		return s.spill(ctx)
 	}
 	return nil
+}
+
+// extraRows is how many rows are held beyond the wanted rows before they are cut.
+func (s *sorter) extraRows() int64 {
+	return max(s.wanted, min(int64(cutRowsFirst)<<min(s.cuts, 16), cutRowsMost))
 }
 
 // admit returns batches of the rows that may be among the first, which the caller owns.
@@ -159,12 +168,16 @@ func (s *sorter) sort(ctx context.Context) error {
 		if !s.encoder.short {
 			s.bound.key = slices.Clone(s.long[last.batch].at(last.row))
 		}
+		if s.shared != nil {
+			s.shared.last.Store(s.bound)
+		}
 	}
 	return err
 }
 
 // cut drops the rows that cannot be among the first.
 func (s *sorter) cut(ctx context.Context) error {
+	s.cuts++
 	if err := s.sort(ctx); err != nil {
 		return err
 	}

@@ -205,7 +205,7 @@ func (p *groupPart) batchRows(opt *decode.Options) int64 {
 }
 
 func (p *groupPart) Open(ctx context.Context, opt decode.Options) (decode.RowReader, error) {
-	if len(p.columns) == 0 && p.Rows() >= 0 {
+	if len(p.columns) == 0 && p.filter == nil {
 		return &decode.RowCounter{Left: p.Rows()}, nil
 	}
 	f, err := p.file.fsys.Open(p.file.path)

@@ -33,13 +33,14 @@ type filteredGroup struct {
 	at        []int64             // by column: the row of the group that the column reads next
 
 	ranges []decode.RowRange // rows of the group that no step has taken
+	taken  []decode.RowRange // rows of the step that are needed, as far as ranges tell
 	step   decode.RowRange   // rows of the group that are being read
-	until  int64             // end of the range that the step was taken from
+	until  int64             // end of the range that the step ends in
 	arrays []arrow.Array     // of the step, by column; nil where a column is not tested
 	looked int               // index in the step behind the stretch that was begun last
 	given  int64             // index in the group of the first row of the stretch that was begun last
+	some   *rowset.Set       // rows of the stretch that was begun last; nil: all
 	back   int64             // index in the group behind the stretch that was returned last
-	all    bool              // there is no filter, and the step has not been returned
 	ended  bool              // what was not needed has been counted
 }
 
@@ -63,10 +64,6 @@ func newFilteredGroup(r *groupReader) *filteredGroup {
 
 func (g *filteredGroup) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	for {
-		if g.all {
-			g.all = false
-			return g.stretch(ctx, g.step, nil)
-		}
 		if from, to := g.selection.Rows.Stretch(g.looked, gapRows); from < to {
 			g.looked = to
 			of := decode.RowRange{From: g.step.From + int64(from), To: g.step.From + int64(to)}
@@ -82,23 +79,40 @@ func (g *filteredGroup) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 }
 
-// begin takes the next step, and finds the rows of it that pass the filter.
+// begin takes the next step, and finds the rows of it that are needed.
 func (g *filteredGroup) begin(ctx context.Context) error {
 	delivery.ReleaseArrays(g.arrays)
 	g.selection.Rows.Reset(0)
-	next := &g.ranges[0]
-	g.step, g.until = decode.RowRange{From: next.From, To: min(next.To, next.From+g.batchRows)}, next.To
-	if next.From = g.step.To; next.From == next.To {
-		g.ranges = g.ranges[1:]
-	}
-	g.left -= g.step.To - g.step.From
+	g.takeStep()
+	g.left -= decode.CountRows(g.taken)
 	g.looked, g.back = 0, g.step.From
 	defer g.report()
 	if g.filter.Test.All() {
-		g.all = true
+		g.selection.Rows.Reset(int(g.step.To - g.step.From))
+		for _, r := range g.taken {
+			g.selection.Rows.Add(int(r.From-g.step.From), int(r.To-g.step.From))
+		}
 		return nil
 	}
 	return g.test(ctx)
+}
+
+// takeStep takes the ranges of the next step: where a filter is to be run, rows of one range; else
+// all needed rows of a batch's rows of the group.
+func (g *filteredGroup) takeStep() {
+	g.taken = g.taken[:0]
+	for end := g.ranges[0].From + g.batchRows; len(g.ranges) > 0 && g.ranges[0].From < end; {
+		next := &g.ranges[0]
+		g.until = next.To
+		g.taken = append(g.taken, decode.RowRange{From: next.From, To: min(next.To, end)})
+		if next.From = min(next.To, end); next.From == next.To {
+			g.ranges = g.ranges[1:]
+		}
+		if !g.filter.Test.All() {
+			break
+		}
+	}
+	g.step = decode.RowRange{From: g.taken[0].From, To: g.taken[len(g.taken)-1].To}
 }
 
 // test reads the step of the tested columns, and evaluates the filter.
@@ -141,9 +155,11 @@ func (g *filteredGroup) readRows(ctx context.Context, c int, rows decode.RowRang
 	return g.readColumn(ctx, c, rows.To-rows.From)
 }
 
-// stretch returns the wanted columns of some rows of a stretch: all rows where rows is nil.
+// stretch returns the wanted columns of some rows of a stretch.
 func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *rowset.Set) (arrow.RecordBatch, error) {
-	g.given = of.From
+	if g.given, g.some = of.From, rows; rows.Count == rows.Rows {
+		g.some = nil
+	}
 	until := of.To
 	if until == g.step.To { // the next rows may well be needed too
 		until = g.until
@@ -158,9 +174,6 @@ func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *r
 		} else if values, err = g.readRows(ctx, c, of, until); err != nil {
 			return err
 		}
-		if arrays[i] = values; rows == nil {
-			return nil
-		}
 		defer values.Release()
 		arrays[i], err = rowset.Take(g.opt.Memory, values, rows)
 		return err
@@ -169,11 +182,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *r
 		return nil, err
 	}
 	g.back = of.To
-	kept := of.To - of.From
-	if rows != nil {
-		kept = int64(rows.Count)
-	}
-	return g.batchOf(g.filter.Wanted, arrays, kept), nil
+	return g.batchOf(g.filter.Wanted, arrays, int64(rows.Count)), nil
 }
 
 // batchOf makes a batch of the arrays of some columns.
@@ -203,16 +212,18 @@ func (g *filteredGroup) Spare() {
 	delivery.ReleaseArrays(g.arrays)
 	g.deliverer.Close()
 	g.groupReader.Spare()
-	if rest := (decode.RowRange{From: g.back, To: g.step.To}); rest.From < rest.To {
-		g.selection.Retract(int(rest.From - g.step.From))
-		g.left += rest.To - rest.From
-		if len(g.ranges) > 0 && g.ranges[0].From == rest.To {
-			g.ranges[0].From = rest.From
-		} else {
-			g.ranges = append([]decode.RowRange{rest}, g.ranges...)
-		}
+	if !g.filter.Test.All() {
+		g.selection.Retract(int(g.back - g.step.From))
 	}
-	g.step, g.back, g.all = decode.RowRange{}, 0, false
+	g.selection.Rows.Reset(0)
+	rest := decode.Intersect(g.taken, []decode.RowRange{{From: g.back, To: g.step.To}})
+	g.left += decode.CountRows(rest)
+	if last := len(rest) - 1; last >= 0 && len(g.ranges) > 0 && g.ranges[0].From == rest[last].To {
+		g.ranges[0].From = rest[last].From
+		rest = rest[:last]
+	}
+	g.ranges = slices.Concat(rest, g.ranges)
+	g.taken, g.step, g.back = nil, decode.RowRange{}, 0
 }
 
 // NextPlace implements RowPlacer.
@@ -230,9 +241,23 @@ func (g *filteredGroup) Close() error {
 	return g.groupReader.Close()
 }
 
-func (g *filteredGroup) PlaceOf(row int64) string {
-	if !g.filter.Test.All() {
-		row = int64(g.selection.Some.Nth(int(row)))
+// RowNumbers implements decode.RowNumberer.
+func (g *filteredGroup) RowNumbers(from int64, to []int) {
+	if g.some != nil {
+		g.some.List(int(from), to)
+	} else {
+		for i := range to {
+			to[i] = int(from) + i
+		}
 	}
-	return g.part.RowName(g.given + row)
+	for i := range to {
+		to[i] += int(g.given)
+	}
+}
+
+// PlaceOf implements decode.RowPlacer.
+func (g *filteredGroup) PlaceOf(row int64) string {
+	var number [1]int
+	g.RowNumbers(row, number[:])
+	return g.part.RowName(int64(number[0]))
 }

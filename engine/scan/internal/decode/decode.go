@@ -92,6 +92,14 @@ type RowPlacer interface {
 	NextPlace() string        // of the row that is read next
 }
 
+// RowNumberer is implemented by row readers whose rows are not all rows of the part one after the
+// other.
+type RowNumberer interface {
+	// RowNumbers writes where the rows of the last batch from a row on are in the part, counted from
+	// its first row: as many as to has room for.
+	RowNumbers(from int64, to []int)
+}
+
 // Needer is implemented by row readers that ask for the memory of a step bit by bit, and can tell
 // what a step that was refused takes in all.
 type Needer interface{ Needed() int64 } // bytes

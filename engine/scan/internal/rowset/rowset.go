@@ -50,6 +50,16 @@ func (s *Set) Part(of *Set, from, to int) {
 	s.Recount()
 }
 
+// Add puts the rows from from to to into the set, none of which is in it.
+func (s *Set) Add(from, to int) {
+	s.Count += to - from
+	for from < to {
+		end := min(to, from/64*64+64)
+		s.words[from/64] |= ^uint64(0) >> (64 - (end - from)) << (from % 64)
+		from = end
+	}
+}
+
 // Stretch returns the first stretch of rows of the set from row at on, in which no gap is longer
 // than so many rows: it begins with row from and ends before row to. from == to where the set has
 // no row from row at on.
@@ -152,6 +162,20 @@ func orBits(out []byte, at int, word uint64) {
 			b[i] |= byte(first >> (8 * i))
 		}
 	}
+}
+
+// List writes the rows of the set to a list, without so many first ones, as many as the list has
+// room for.
+func (s *Set) List(without int, to []int) {
+	n := 0
+	s.eachRun(func(from, end int) {
+		passed := min(without, end-from)
+		without -= passed
+		for row := from + passed; row < end && n < len(to); row++ {
+			to[n] = row
+			n++
+		}
+	})
 }
 
 // Nth returns the i-th row of the set, counted from 0.

@@ -1,0 +1,315 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/recordreader"
+)
+
+// topRows is how a statement without groups finds the first rows in an order. Rows are read with
+// the columns of WHERE and of the order. A row that comes behind as many rows as are wanted is left
+// out where it is read, as a row that fails WHERE is; the sort tells which rows those are. The other
+// columns are read in the end, of the rows of the result, by their positions; where a source does
+// not find rows by positions, of the rows that are not left out.
+type topRows struct {
+	engine *engine.Engine
+	source scan.Source // filtered by test
+	test   *condition  // WHERE and the bound of the order
+	by     order.By    // of the statement, over the columns of head
+
+	head     *projection // what is made while all rows are read; where late is not nil, the positions behind it
+	late     *projection // what is made of the rows of the result; nil where nothing is
+	lateFrom scan.Source // that late reads, at positions
+	result   *arrow.Schema
+	from     []int // by column of the result: the column of head, or -1-i for column i of late
+}
+
+const (
+	// topRowsMost bounds the rows that are read by their positions, which stay in memory.
+	topRowsMost = 1 << 14
+
+	// lateShare is the least number of rows of a table for each row that is wanted for which columns
+	// are read late: else most pages would be read anyway.
+	lateShare = 16
+)
+
+// planTop plans the first rows of a statement, where there is an order and a small limit.
+// Expressions that may give an error are evaluated for all rows, so they are left to the other way.
+func (q *Query) planTop(ctx context.Context) (err error) {
+	if q.top = nil; q.where != nil {
+		q.where.order = nil
+	}
+	if q.grouped || len(q.by.Keys) == 0 || q.by.Wanted() > topRowsMost || q.post.program.Fallible() {
+		return nil
+	}
+	t := &topRows{engine: q.engine, source: q.source, test: q.where, by: q.by, result: q.post.schema}
+	t.by.Keys = slices.Clone(q.by.Keys)
+	if t.test == nil {
+		t.test = &condition{mem: memory.DefaultAllocator}
+	}
+	if err := t.orderedBy(q); err != nil {
+		return err
+	}
+	if q.filter == nil {
+		if t.source, err = scan.Filter(ctx, q.source, scan.Predicate{Rows: t.test}); err != nil {
+			return err
+		}
+	}
+	if err := t.divide(q); err != nil {
+		return err
+	}
+	q.top = t
+	return nil
+}
+
+// orderedBy adds the order to the test of rows.
+func (t *topRows) orderedBy(q *Query) (err error) {
+	o := &topOrder{}
+	var made []*expr.Expr
+	for _, k := range q.by.Keys {
+		x := q.post.exprs[k.Column]
+		if x.Op != expr.OpColumn {
+			o.columns = append(o.columns, -1-len(made))
+			made = append(made, x)
+			continue
+		}
+		at, err := expr.FindColumn(q.source.Schema(), x)
+		if err != nil {
+			return err
+		}
+		o.columns = append(o.columns, at)
+	}
+	o.exprs, err = expr.Bind(q.source.Schema(), made...)
+	t.test.order = o
+	return err
+}
+
+// divide says which columns of the result are made while all rows are read.
+func (t *topRows) divide(q *Query) (err error) {
+	schema := t.source.Schema()
+	position := "position"
+	for len(schema.FieldIndices(position)) > 0 {
+		position += " "
+	}
+	rows := q.base.source.Stats().Rows
+	positioned, finds := scan.WithPositions(t.source, position)
+	finds = finds && rows/lateShare >= q.by.Wanted()
+	tested := t.test.Columns()
+	var names, lateNames []string
+	var head, late []*expr.Expr
+	for i, x := range q.post.exprs {
+		read, err := expr.Bind(schema, x)
+		if err != nil {
+			return err
+		}
+		name := q.post.schema.Field(i).Name
+		untested := slices.ContainsFunc(read.Columns(), func(c int) bool { return !slices.Contains(tested, c) })
+		if finds && untested {
+			t.from = append(t.from, -1-len(late))
+			lateNames, late = append(lateNames, name), append(late, x)
+		} else {
+			t.from = append(t.from, len(head))
+			names, head = append(names, name), append(head, x)
+		}
+	}
+	for i := range t.by.Keys {
+		t.by.Keys[i].Column = t.from[t.by.Keys[i].Column]
+	}
+	if len(late) == 0 {
+		t.head, err = newProjection(schema, names, head, nil, true)
+		return err
+	}
+	t.source = positioned
+	at := expr.Column(position)
+	if t.head, err = newProjection(positioned.Schema(), append(names, position), append(head, at), nil, true); err != nil {
+		return err
+	}
+	t.lateFrom = q.base.source
+	t.late, err = newProjection(positioned.Schema(), append(lateNames, position), append(late, at), nil, true)
+	return err
+}
+
+// lateNames returns the names of the columns that are read of the rows of the result alone.
+func (t *topRows) lateNames() (names []string) {
+	if t == nil {
+		return nil
+	}
+	for i, c := range t.from {
+		if c < 0 {
+			names = append(names, t.result.Field(i).Name)
+		}
+	}
+	return names
+}
+
+// run reads the rows and returns the result.
+func (t *topRows) run(ctx context.Context) (array.RecordReader, error) {
+	by := t.by
+	by.Bound = order.NewBound(by.Keys)
+	t.test.release() // what asks the bound of another run
+	t.test.order.bound = by.Bound
+	rows, err := t.engine.Rows(ctx, t.source, rowsOptions(t.head, t.engine))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Release()
+	sorted, err := t.engine.Sort(ctx, rows, by)
+	if err != nil || t.late == nil {
+		return sorted, err
+	}
+	return newLateReader(ctx, t, sorted), nil
+}
+
+// lateReader reads the columns of the result's rows that were not needed to find them.
+type lateReader struct {
+	recordreader.Base
+	ctx  context.Context
+	plan *topRows
+	rows array.RecordReader // owned: the rows of the result, in order; nil once they are read
+	late array.RecordReader // owned: the late columns of the same rows, in the same order; nil before rows is read
+
+	heads []arrow.RecordBatch // owned: of rows; what has not been joined begins in the first
+	begin int64               // row of the first of heads
+	tail  arrow.RecordBatch   // of late, which owns it; nil where it has been joined
+	from  int64               // row of tail
+}
+
+func newLateReader(ctx context.Context, plan *topRows, rows array.RecordReader) *lateReader {
+	r := &lateReader{ctx: ctx, plan: plan, rows: rows}
+	r.Init(plan.result, r.next, r.close)
+	return r
+}
+
+func (r *lateReader) close() {
+	for _, b := range r.heads {
+		b.Release()
+	}
+	if r.rows != nil {
+		r.rows.Release()
+	}
+	if r.late != nil {
+		r.late.Release()
+	}
+}
+
+func (r *lateReader) next() (_ arrow.RecordBatch, err error) {
+	if r.late == nil {
+		if err := r.find(); err != nil || len(r.heads) == 0 {
+			return nil, err
+		}
+	}
+	if r.tail == nil {
+		if r.tail, err = recordreader.Next(r.late); err != nil {
+			return nil, err
+		}
+		r.from = 0
+	}
+	switch {
+	case r.tail == nil && len(r.heads) == 0:
+		return nil, nil
+	case r.tail == nil || len(r.heads) == 0:
+		return nil, fmt.Errorf("%w: other rows than have been read before", scan.ErrCorrupt)
+	}
+	return r.join(), nil
+}
+
+// find reads the rows of the result, and starts to read their late columns.
+func (r *lateReader) find() error {
+	var positions []uint64 // of the rows of the result
+	for {
+		batch, err := recordreader.Next(r.rows)
+		if err != nil {
+			return err
+		}
+		if batch == nil {
+			break
+		}
+		batch.Retain()
+		r.heads = append(r.heads, batch)
+		positions = append(positions, batch.Column(int(batch.NumCols())-1).(*array.Uint64).Values()...)
+	}
+	r.rows.Release()
+	r.rows = nil
+	if len(positions) == 0 {
+		return nil
+	}
+	var err error
+	r.late, err = r.plan.readAt(r.ctx, positions)
+	return err
+}
+
+// readAt returns the late columns of the rows of some positions, in the order of the list, and the
+// rows' places in the list.
+func (t *topRows) readAt(ctx context.Context, positions []uint64) (array.RecordReader, error) {
+	places := make(map[uint64]int64, len(positions))
+	for i, p := range positions {
+		places[p] = int64(i)
+	}
+	slices.Sort(positions)
+	name := t.late.schema.Field(t.late.schema.NumFields() - 1).Name
+	src, _ := scan.WithPositions(scan.At(t.lateFrom, positions), name)
+	rows, err := t.engine.Rows(ctx, src, rowsOptions(t.late, t.engine))
+	if err != nil {
+		return nil, err
+	}
+	numbered := replaceLast(rows, places)
+	defer numbered.Release()
+	return t.engine.Sort(ctx, numbered, order.By{Keys: []order.Key{{Column: t.late.schema.NumFields() - 1}}})
+}
+
+// replaceLast takes over a reader whose last column are positions, and returns it with the places
+// of the positions instead.
+func replaceLast(from array.RecordReader, places map[uint64]int64) array.RecordReader {
+	last := from.Schema().NumFields() - 1
+	fields := from.Schema().Fields()
+	fields[last].Type = arrow.PrimitiveTypes.Int64
+	schema := arrow.NewSchema(fields, nil)
+	return recordreader.New(schema, func() (arrow.RecordBatch, error) {
+		in, err := recordreader.Next(from)
+		if in == nil {
+			return nil, err
+		}
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		defer b.Release()
+		for _, p := range in.Column(last).(*array.Uint64).Values() {
+			b.Append(places[p])
+		}
+		column := b.NewArray()
+		defer column.Release()
+		return newBatch(schema, append(slices.Clone(in.Columns()[:last]), column), in.NumRows()), nil
+	}, from.Release)
+}
+
+// join returns the next rows with all columns: as many as both batches have.
+func (r *lateReader) join() arrow.RecordBatch {
+	head := r.heads[0]
+	n := min(head.NumRows()-r.begin, r.tail.NumRows()-r.from)
+	columns := make([]arrow.Array, len(r.plan.from))
+	defer releaseAll(columns)
+	for i, c := range r.plan.from {
+		if c >= 0 {
+			columns[i] = array.NewSlice(head.Column(c), r.begin, r.begin+n)
+		} else {
+			columns[i] = array.NewSlice(r.tail.Column(-1-c), r.from, r.from+n)
+		}
+	}
+	joined := newBatch(r.plan.result, columns, n)
+	if r.begin += n; r.begin == head.NumRows() {
+		head.Release()
+		r.heads, r.begin = r.heads[1:], 0
+	}
+	if r.from += n; r.from == r.tail.NumRows() {
+		r.tail = nil
+	}
+	return joined
+}

@@ -1,0 +1,39 @@
+package order
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Bound is what a sort with a limit knows of its rows so far, for those who make the rows: of a row
+// that the sort would turn away nothing but the keys need be made. It is safe for concurrent use.
+type Bound struct {
+	keys []Key
+	last atomic.Pointer[bound]
+}
+
+// NewBound returns the bound of a sort by some keys, for By.Bound. Nothing is known so far.
+func NewBound(keys []Key) *Bound { return &Bound{keys: slices.Clone(keys)} }
+
+// Known says whether there are rows that the sort would turn away.
+func (b *Bound) Known() bool { return b.last.Load() != nil }
+
+// Sieve asks a Bound about rows. One goroutine at a time uses it.
+type Sieve struct {
+	of    *Bound
+	sieve sieve
+}
+
+// NewSieve returns a sieve.
+func (b *Bound) NewSieve() *Sieve { return &Sieve{b, sieve{keys: b.keys}} }
+
+// Select looks at so many rows from a row on whose bits are set, lowest first, and clears the bits
+// of rows that the sort would turn away. It returns how many it has cleared. keys are the rows'
+// values in the columns of the order, which may be dictionaries and views.
+// Requires: the bound is known.
+func (s *Sieve) Select(keys []arrow.Array, from, rows int, selected []byte) (cleared int) {
+	cleared, _ = s.sieve.sift(keys, from, rows, selected, s.of.last.Load())
+	return cleared
+}
