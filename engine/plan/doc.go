@@ -33,11 +33,14 @@
 //   - P1 (readers): WHERE is evaluated where columns are read: of a row that fails WHERE only the
 //     columns that WHERE needs are read, and what WHERE says of single columns keeps files, row
 //     groups and pages from being read.
+//
 //   - P2 (once): keys, aggregates and arguments that are written alike are one. A key that follows
 //     from other keys is computed of the groups, not grouped by. However many grouping sets there
 //     are, the input is read once.
+//
 //   - P3 (columns): a column that is a key or an argument as it is goes through untouched, its
 //     dictionary and statistics with it.
+//
 //   - P4 (derived tables): a statement behind FROM without groups, an order or a limit is put into
 //     the statement around it. Any other statement behind FROM is a source of one split, which runs
 //     the statement when it is opened and hands the batches on: no rows are held but those that the
