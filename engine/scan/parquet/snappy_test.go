@@ -3,11 +3,11 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/snappy"
@@ -36,11 +36,18 @@ func appendSnappyCopy(body []byte, n, offset, offsetBytes int) []byte {
 	return binary.LittleEndian.AppendUint32(append(body, byte(n-1)<<2|3), uint32(offset))
 }
 
-// randomSnappy returns a block's body of all kinds of elements, and what it stands for.
+// randomSnappy returns a block's body of all kinds of elements, and what it stands for. Half of the
+// blocks are as those of text: nearly all literals have their length in the tag, and nearly all
+// copies an offset no less than their length.
 func randomSnappy(rng *rand.Rand, elements int) (body, want []byte) {
+	text := rng.IntN(2) == 0
 	for range elements {
+		plain := text && rng.IntN(50) > 0
 		if len(want) == 0 || rng.IntN(3) == 0 {
 			lengthBytes := rng.IntN(5)
+			if plain {
+				lengthBytes = 0
+			}
 			n := 1 + rng.IntN([]int{60, 256, 400, 400, 400}[lengthBytes])
 			if rng.IntN(2) == 0 {
 				n = 1 + rng.IntN(20)
@@ -61,6 +68,9 @@ func randomSnappy(rng *rand.Rand, elements int) (body, want []byte) {
 		if offsetBytes == 1 {
 			n = 4 + rng.IntN(8)
 		}
+		if plain && offset < n {
+			offset = min(len(want), n)
+		}
 		body = appendSnappyCopy(body, n, offset, offsetBytes)
 		for range n {
 			want = append(want, want[len(want)-offset])
@@ -73,15 +83,42 @@ func snappyBlock(body []byte, size int) []byte {
 	return append(binary.AppendUvarint(nil, uint64(size)), body...)
 }
 
-// decodeGuarded decodes a block to memory that is followed by more, and says what it wrote there.
-func decodeGuarded(decode func(out, packed []byte) error, size int, block []byte) (out []byte, err error) {
-	guarded := bytes.Repeat([]byte{0xA5}, size+128)
-	err = decode(guarded[:size], block)
-	if rest := bytes.Trim(guarded[size:], "\xA5"); len(rest) > 0 {
-		err = fmt.Errorf("wrote %d B behind the end; %v", len(rest), err)
+// damageSnappy changes a few bytes of a body, cuts half of the bodies, and returns another size than
+// the body's own: one that is near it, or less.
+func damageSnappy(rng *rand.Rand, body []byte, size int) ([]byte, int) {
+	for range 1 + rng.IntN(3) {
+		body[rng.IntN(len(body))] = byte(rng.Uint32())
 	}
-	return guarded[:size], err
+	size = max(size+rng.IntN(3)-1, 0)
+	if rng.IntN(2) == 0 {
+		size = rng.IntN(size + 1)
+	}
+	return body[:len(body)-rng.IntN(2)*rng.IntN(len(body))], size
 }
+
+// decodeGuarded decodes a block to memory between more memory, and says what it wrote there.
+func decodeGuarded(decode func(out, packed []byte) error, size int, block []byte) (out []byte, err error) {
+	const guard = 128
+	guarded := bytes.Repeat([]byte{0xA5}, guard+size+guard)
+	out = guarded[guard : guard+size : guard+size]
+	err = decode(out, block)
+	before, behind := bytes.Trim(guarded[:guard], "\xA5"), bytes.Trim(guarded[guard+size:], "\xA5")
+	if len(before)+len(behind) > 0 {
+		err = fmt.Errorf("wrote %d B %w; %v", len(before)+len(behind), errOutside, err)
+	}
+	return out, err
+}
+
+var errOutside = errors.New("outside its memory")
+
+type snappyDecoder struct {
+	name   string
+	decode func(out, packed []byte) error
+}
+
+// snappyDecoders are the decoders that this processor can run; the first is the one that readers
+// use.
+var snappyDecoders = []snappyDecoder{{"fast", decodeSnappy}, {"generic", decodeSnappyTwin}}
 
 func decodeSnappyTwin(out, packed []byte) error {
 	return decodeSnappyGeneric(out, snappyBody(packed), nil)
@@ -93,10 +130,10 @@ func TestSnappy(t *testing.T) {
 		rng := rand.New(rand.NewPCG(9, seed))
 		body, want := randomSnappy(rng, 1+rng.IntN(200))
 		block := snappyBlock(body, len(want))
-		for name, decode := range map[string]func(out, packed []byte) error{"fast": decodeSnappy, "generic": decodeSnappyTwin} {
-			got, err := decodeGuarded(decode, len(want), block)
+		for _, d := range snappyDecoders {
+			got, err := decodeGuarded(d.decode, len(want), block)
 			if err != nil || !bytes.Equal(got, want) {
-				t.Fatalf("seed %d, %s: wrong bytes of %d, or %v", seed, name, len(want), err)
+				t.Fatalf("seed %d, %s: wrong bytes of %d, or %v", seed, d.name, len(want), err)
 			}
 		}
 		if got, err := snappy.Decode(nil, block); err != nil || !bytes.Equal(got, want) {
@@ -109,34 +146,37 @@ func TestSnappy(t *testing.T) {
 func TestSnappyDamaged(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(10, seed))
-		body, want := randomSnappy(rng, 1+rng.IntN(60))
-		for range 1 + rng.IntN(3) {
-			body[rng.IntN(len(body))] = byte(rng.Uint32())
-		}
-		body = body[:len(body)-rng.IntN(2)*rng.IntN(len(body))]
-		checkSnappy(t, body, max(len(want)+rng.IntN(3)-1, 0))
+		body, want := randomSnappy(rng, 1+rng.IntN([]int{60, 400}[rng.IntN(2)]))
+		body, size := damageSnappy(rng, body, len(want))
+		checkSnappy(t, body, size)
 	}
 }
 
-// checkSnappy holds the decoders to each other, and to the library where there is no error.
+// checkSnappy holds the decoders to the generic one, in their bytes and errors, and that to the
+// library where there is no error.
 func checkSnappy(t *testing.T, body []byte, size int) {
 	t.Helper()
 	block := snappyBlock(body, size)
-	fast, err := decodeGuarded(decodeSnappy, size, block)
-	slow, slowErr := decodeGuarded(decodeSnappyTwin, size, block)
+	want, wantErr := decodeGuarded(decodeSnappyTwin, size, block)
+	for i, d := range snappyDecoders {
+		got, err := decodeGuarded(d.decode, size, block)
+		switch {
+		case errors.Is(err, errOutside):
+			t.Fatalf("block %x, %s: %v", block, d.name, err)
+		case (err == nil) != (wantErr == nil) || err == nil && !bytes.Equal(got, want):
+			t.Fatalf("block %x, %s: ends with %v, generic with %v, or other bytes", block, d.name, err, wantErr)
+		case i > 0 && err != nil && err.Error() != wantErr.Error(): // the first may be the library
+			t.Fatalf("block %x, %s: %v, generic: %v", block, d.name, err, wantErr)
+		}
+	}
 	library, libraryErr := snappy.Decode(make([]byte, size), block)
-	if (err == nil) != (slowErr == nil) || err == nil && !bytes.Equal(fast, slow) {
-		t.Fatalf("block %x: fast ends with %v, generic with %v, or other bytes", block, err, slowErr)
-	}
 	switch {
-	case err != nil && strings.Contains(err.Error(), "behind the end"):
-		t.Fatalf("block %x: %v", block, err)
-	case slowErr == nil && (libraryErr != nil || !bytes.Equal(slow, library)):
+	case wantErr == nil && (libraryErr != nil || !bytes.Equal(want, library)):
 		t.Fatalf("block %x: the library ends with %v, or other bytes", block, libraryErr)
-	case slowErr != nil && libraryErr == nil && !strings.Contains(slowErr.Error(), errSnappyOffset.Error()): // that of S2, which the library reads
-		t.Fatalf("block %x: %v; the library finds no error", block, slowErr)
+	case wantErr != nil && libraryErr == nil && !errors.Is(wantErr, errSnappyOffset): // S2's copy, which the library reads
+		t.Fatalf("block %x: %v; the library finds no error", block, wantErr)
 	}
-	if literal, ok := snappyLiteral(block, size); ok && !bytes.Equal(literal, slow) {
+	if literal, ok := snappyLiteral(block, size); ok && !bytes.Equal(literal, want) {
 		t.Fatalf("block %x is no literal", block)
 	}
 }
@@ -200,13 +240,10 @@ func BenchmarkSnappy(b *testing.B) {
 		{"repeated", page(func(data []byte, i int) []byte { return word(data, uint64(i/100)) })},
 	} {
 		block, out := snappy.Encode(nil, c.data), make([]byte, len(c.data))
-		for _, d := range []struct {
-			name   string
-			decode func(out, packed []byte) error
-		}{{"fast", decodeSnappy}, {"generic", decodeSnappyTwin}, {"library", func(out, packed []byte) error {
+		for _, d := range append(slices.Clip(snappyDecoders), snappyDecoder{"library", func(out, packed []byte) error {
 			_, err := snappy.Decode(out, packed)
 			return err
-		}}} {
+		}}) {
 			b.Run(c.name+"/"+d.name, func(b *testing.B) {
 				b.SetBytes(int64(len(out)))
 				for b.Loop() {
