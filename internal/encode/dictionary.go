@@ -94,12 +94,36 @@ func (r *columnReader) numbers(out []uint64, from int) error {
 	if err != nil {
 		return err
 	}
-	const pending = math.MaxUint32 // no string's number; of a NULL for good
 	ask := &r.asking
+	rows := ask.zeros(out)
+	d.collect(ask, rows, indexes)
+	if len(ask.values) == 0 {
+		return nil
+	}
+	ask.codes = rowdata.Grow(ask.codes, len(ask.values))
+	if err := r.interner.intern(ask.codes, ask.words, ask.scratch()); err != nil {
+		return err
+	}
+	for i, index := range ask.values {
+		d.codes[index] = ask.codes[i]
+	}
+	d.asked += len(ask.values)
+	for _, row := range rows {
+		if index := indexes[row]; int(index) < d.len {
+			out[row] = d.codes[index]
+		}
+	}
+	return nil
+}
+
+// collect lists the dictionary's values of rows that have no number yet. Rows of NULL may have any
+// index.
+func (d *dictionary) collect(ask *asking, rows, indexes []uint32) {
+	const pending = math.MaxUint32 // no string's number; of a NULL for good
 	ask.values, ask.words = ask.values[:0], ask.words[:0]
-	for row, number := range out {
+	for _, row := range rows {
 		index := indexes[row]
-		if number != 0 || int(index) >= d.len || d.codes[index] != 0 { // rows of NULL may have any index
+		if int(index) >= d.len || d.codes[index] != 0 {
 			continue
 		}
 		d.codes[index] = pending
@@ -110,26 +134,60 @@ func (r *columnReader) numbers(out []uint64, from int) error {
 		ask.values = append(ask.values, index)
 		ask.words = append(ask.words, d.words[2*index], d.words[2*index+1])
 	}
-	if len(ask.values) == 0 {
-		return nil
-	}
-	ask.codes = rowdata.Grow(ask.codes, len(ask.values))
-	if err := r.interner.intern(ask.codes, ask.words, nil, &ask.batch); err != nil {
-		return err
-	}
-	for i, index := range ask.values {
-		d.codes[index] = ask.codes[i]
-	}
-	d.asked += len(ask.values)
-	return r.lookUp(out, d.codes, from)
 }
 
 // asking is the scratch of numbers, and of strings that are interned without a dictionary.
 type asking struct {
+	rows   []uint32 // without a number, or that are not NULL
 	values []uint32 // of the dictionary
 	words  []uint64 // of values
 	codes  []uint64 // of values
-	batch  internBatch
+	batch  *internBatch
+}
+
+// scratch returns the memory of calls of intern.
+func (a *asking) scratch() *internBatch {
+	if a.batch == nil {
+		a.batch = new(internBatch)
+	}
+	return a.batch
+}
+
+// zeros returns the rows whose words are 0. It has no branch: where few rows of a tile are new, a
+// branch would be mispredicted for each.
+func (a *asking) zeros(words []uint64) []uint32 {
+	a.rows = rowdata.Grow(a.rows, len(words)+1)
+	n := 0
+	for row, w := range words {
+		a.rows[n] = uint32(row)
+		n += 1 - differ(w, 0)
+	}
+	return a.rows[:n]
+}
+
+// internRows writes the numbers of the strings of rows, of two words each, and 0 for NULL. A nil
+// valid means that there is no NULL.
+func (r *columnReader) internRows(codes, words []uint64, valid []uint8) error {
+	ask := &r.asking
+	if valid == nil {
+		return r.interner.intern(codes, words, ask.scratch())
+	}
+	ask.rows, ask.words = ask.rows[:0], ask.words[:0]
+	for row, ok := range valid[:len(codes)] {
+		if ok != 0 {
+			ask.rows = append(ask.rows, uint32(row))
+			ask.words = append(ask.words, words[2*row], words[2*row+1])
+		}
+	}
+	ask.codes = rowdata.Grow(ask.codes, len(ask.rows))
+	if err := r.interner.intern(ask.codes, ask.words, ask.scratch()); err != nil {
+		return err
+	}
+	clear(codes)
+	for i, row := range ask.rows {
+		codes[row] = ask.codes[i]
+	}
+	return nil
 }
 
 // lookUp writes a table's words for rows from a row on, as many as out has. The word of a NULL is

@@ -208,7 +208,7 @@ func (e *Encoder) packValues(t *rowdata.Tile, k, from int) error {
 	}
 	if f.Interned {
 		e.codes = rowdata.Grow(e.codes, t.Rows)
-		if err := e.columns[c].interner.intern(e.codes, words, valid, &e.columns[c].asking.batch); err != nil {
+		if err := e.columns[c].internRows(e.codes, words, valid); err != nil {
 			return err
 		}
 		words, valid = e.codes, nil

@@ -12,33 +12,44 @@ import (
 )
 
 // Interner numbers the distinct strings of one column of Bound.Columns, from 1, for all keys that
-// are the column. All workers of a query share it. A worker looks up as many strings at once as it
-// has, and locks one shard after the other, so that workers seldom wait for each other.
+// are the column. All workers of a query share it. A worker looks strings up without a lock, and
+// locks a shard to add the strings that it did not find.
 type Interner struct {
-	shards [internShards]internShard // by the first bits of the hash
-	given  atomic.Uint32             // numbers that have been given out
+	slots [internShards]atomic.Pointer[[]uint64] // of the shards; nil before a shard's first string
 
 	// blocks are the strings by number: block b has the numbers from 2^(b+internBlockBits) -
 	// 2^internBlockBits + 1 on. A block never moves once it is there.
 	blocks [33 - internBlockBits]atomic.Pointer[[]rowdata.Bytes2]
+
+	_      cacheLine     // Who looks up reads what is above, who adds writes what is below.
+	given  atomic.Uint32 // numbers that have been given out
+	_      cacheLine
+	shards [internShards]internShard // by the first bits of the hash
 }
+
+// cacheLine keeps words apart that workers write from words that other workers use: processors
+// exchange memory by lines, and some fetch two at a time.
+type cacheLine [128]byte
 
 // internShard is a hash table of the strings whose hashes begin alike. It probes linearly; a slot is
 //
 //	| salt (32 bits) | number of the string (32 bits) |
 //
-// and 0 where it is empty.
+// and 0 where it is empty. Slots are loaded and stored atomically: a slot is written once, after the
+// string that it numbers.
 type internShard struct {
-	mu    sync.RWMutex
-	slots []uint64
-	used  int
+	mu    sync.Mutex   // of workers that add strings
+	slots []uint64     // as in Interner.slots
+	used  int          // slots
 	heap  rowdata.Heap // the bytes of long strings
+	_     cacheLine
 }
 
 const (
 	internShardBits = 4
 	internShards    = 1 << internShardBits
-	internSlotsMin  = 64 // of a shard that has a string
+	internSlotsMin  = 64  // of a shard that has a string
+	internStepRows  = 512 // strings that are looked up at once: their scratch fits the L1 cache
 	internBlockBits = 10
 )
 
@@ -58,100 +69,121 @@ func NewInterners(b *rowdata.Bound) []*Interner {
 	return list
 }
 
-// internBatch is the scratch of one worker's calls of intern.
+// internBatch is the scratch of one worker's calls of intern: of a step's strings.
 type internBatch struct {
-	hashes  []uint64
-	order   []uint32 // the strings that are not NULL, shard by shard
-	unknown []uint32 // the strings of one shard that have no number yet
+	hashes  [internStepRows]uint64
+	slots   [internStepRows]uint64         // the first that a probe looks at
+	stored  [internStepRows]rowdata.Bytes2 // by position in known: the string of the number
+	known   [internStepRows]uint16         // the strings that may have numbers
+	unknown [internStepRows]uint16         // the strings that have none
+	sorted  [internStepRows]uint16         // unknown, shard by shard
 }
 
-// intern writes the numbers of strings of two words each, and 0 for NULL. A nil valid means that
-// there is no NULL.
-func (in *Interner) intern(codes, words []uint64, valid []uint8, b *internBatch) error {
+// intern writes the numbers of strings of two words each.
+func (in *Interner) intern(codes, words []uint64, b *internBatch) error {
 	values := rowdata.View[rowdata.Bytes2](words)[:len(codes)]
-	ends := b.sort(values, valid)
-	clear(codes)
-	from := 0
-	for s := range in.shards {
-		some := b.order[from:ends[s]]
-		from = ends[s]
-		if len(some) == 0 {
+	for from := 0; from < len(codes); from += internStepRows {
+		to := min(from+internStepRows, len(codes))
+		unknown := in.seek(codes[from:to], values[from:to], b)
+		if len(unknown) == 0 {
 			continue
 		}
-		shard := &in.shards[s]
-		shard.mu.RLock()
-		for _, i := range some {
-			codes[i] = shard.guess(b.hashes[i])
-		}
-		b.unknown = b.unknown[:0]
-		for _, i := range some {
-			if codes[i] != 0 && !in.value(codes[i]).Equal(&values[i]) {
-				codes[i] = in.find(shard, &values[i], b.hashes[i])
-			}
-			if codes[i] == 0 {
-				b.unknown = append(b.unknown, i)
-			}
-		}
-		shard.mu.RUnlock()
-		if err := in.add(shard, codes, values, b); err != nil {
+		if err := in.add(unknown, codes[from:to], values[from:to], b); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sort hashes the strings that are not NULL, and sorts their indexes by shard. It returns where in
-// b.order each shard ends.
-func (b *internBatch) sort(values []rowdata.Bytes2, valid []uint8) (ends [internShards]int) {
-	b.hashes, b.order = rowdata.Grow(b.hashes, len(values)), rowdata.Grow(b.order, len(values))
+// seek writes the numbers of a step's strings, and returns the strings that have none, by index. It
+// goes over all strings once for each load of a string that may miss the caches: nothing depends on
+// the load then but a later loop, and the loads of many strings overlap.
+func (in *Interner) seek(codes []uint64, values []rowdata.Bytes2, b *internBatch) (unknown []uint16) {
+	tables := in.tables()
 	for i := range values {
-		if valid == nil || valid[i] != 0 {
-			b.hashes[i] = partition.HashBytes(values[i].Bytes(), 0)
-			ends[b.hashes[i]>>(64-internShardBits)]++
+		b.hashes[i] = partition.HashBytes(values[i].Bytes(), 0)
+	}
+	for i, hash := range b.hashes[:len(values)] {
+		slots := tables[hash>>(64-internShardBits)]
+		b.slots[i] = atomic.LoadUint64(&slots[internSalt(hash)&uint64(len(slots)-1)])
+	}
+	known, missing := b.guess(codes, &tables)
+	for k, i := range b.known[:known] {
+		b.stored[k] = *in.value(codes[i])
+	}
+	for k, i := range b.known[:known] {
+		if b.stored[k].Equal(&values[i]) {
+			continue
+		}
+		if codes[i] = in.find(&tables, &values[i], b.hashes[i]); codes[i] == 0 {
+			b.unknown[missing] = i
+			missing++
 		}
 	}
-	total := 0
-	for s, n := range ends {
-		ends[s] = total
-		total += n
-	}
-	for i := range values {
-		if valid == nil || valid[i] != 0 {
-			end := &ends[b.hashes[i]>>(64-internShardBits)]
-			b.order[*end] = uint32(i)
-			*end++
-		}
-	}
-	return ends
+	return b.unknown[:missing]
 }
 
-// guess returns the number of the first string that may be v, or 0 where the shard has none. It
-// loads no string, so that the loads of many strings' slots overlap.
-// Requires: shard.mu is held, to read at least.
-func (shard *internShard) guess(hash uint64) uint64 {
-	if len(shard.slots) == 0 {
-		return 0
-	}
-	mask, salt := uint64(len(shard.slots)-1), internSalt(hash)
-	for at := salt; ; at++ {
-		if slot := shard.slots[at&mask]; slot == 0 || slot>>32 == salt {
-			return slot & math.MaxUint32
+// tables returns the slots of all shards.
+func (in *Interner) tables() (tables [internShards][]uint64) {
+	for s := range tables {
+		tables[s] = noSlots[:]
+		if slots := in.slots[s].Load(); slots != nil {
+			tables[s] = *slots
 		}
 	}
+	return tables
+}
+
+// noSlots are the slots of a shard without strings.
+var noSlots [1]uint64
+
+// guess writes the number of the first string that each string may be, which it adds to b.known, or
+// 0 where there is none, and the string is added to b.unknown. It returns how many these are.
+func (b *internBatch) guess(codes []uint64, tables *[internShards][]uint64) (known, unknown int) {
+	for i := range codes {
+		slot, hash := b.slots[i], b.hashes[i]
+		if salt := internSalt(hash); occupied(slot)&differ(slot>>32, salt) != 0 {
+			slots := tables[hash>>(64-internShardBits)]
+			for at := salt + 1; slot != 0 && slot>>32 != salt; at++ {
+				slot = atomic.LoadUint64(&slots[at&uint64(len(slots)-1)])
+			}
+		}
+		codes[i] = slot & math.MaxUint32
+		// Whether a string is known cannot be predicted: both lists are written.
+		b.known[known&(internStepRows-1)], b.unknown[unknown&(internStepRows-1)] = uint16(i), uint16(i)
+		known += occupied(slot)
+		unknown += 1 - occupied(slot)
+	}
+	return known, unknown
+}
+
+// occupied returns 1 for a slot with a string, without a branch.
+func occupied(slot uint64) int { return differ(slot, 0) }
+
+// differ returns 1 for different words, without a branch.
+func differ(a, b uint64) (n int) {
+	if a != b {
+		n = 1
+	}
+	return n
 }
 
 // find returns the number of a string, or 0.
-// Requires: shard.mu is held, to read at least.
-func (in *Interner) find(shard *internShard, v *rowdata.Bytes2, hash uint64) uint64 {
-	if len(shard.slots) == 0 {
-		return 0
-	}
-	mask, salt := uint64(len(shard.slots)-1), internSalt(hash)
-	for at := salt; ; at++ {
-		slot := shard.slots[at&mask]
-		number := slot & math.MaxUint32
+func (in *Interner) find(tables *[internShards][]uint64, v *rowdata.Bytes2, hash uint64) uint64 {
+	slots := tables[hash>>(64-internShardBits)]
+	number, _ := in.probe(slots, v, hash)
+	return number
+}
+
+// probe returns the number of a string and its slot, or 0 and the empty slot where the string's
+// probe ends.
+func (in *Interner) probe(slots []uint64, v *rowdata.Bytes2, hash uint64) (number, at uint64) {
+	mask, salt := uint64(len(slots)-1), internSalt(hash)
+	for at = salt & mask; ; at = (at + 1) & mask {
+		slot := atomic.LoadUint64(&slots[at])
+		number = slot & math.MaxUint32
 		if slot == 0 || slot>>32 == salt && in.value(number).Equal(v) {
-			return number
+			return number, at
 		}
 	}
 }
@@ -160,54 +192,87 @@ func (in *Interner) find(shard *internShard, v *rowdata.Bytes2, hash uint64) uin
 // lowest of them name the slot, so that a shard grows without a look at its strings.
 func internSalt(hash uint64) uint64 { return hash << internShardBits >> 32 }
 
-// add numbers the strings of b.unknown, some of which another worker may have numbered since.
-func (in *Interner) add(shard *internShard, codes []uint64, values []rowdata.Bytes2, b *internBatch) error {
-	if len(b.unknown) == 0 {
-		return nil
+// add numbers strings that seek did not find.
+func (in *Interner) add(unknown []uint16, codes []uint64, values []rowdata.Bytes2, b *internBatch) error {
+	ends := b.sort(unknown)
+	from := 0
+	for s, end := range ends {
+		if some := b.sorted[from:end]; len(some) > 0 {
+			if err := in.addTo(s, some, codes, values, b); err != nil {
+				return err
+			}
+		}
+		from = end
 	}
+	return nil
+}
+
+// sort writes strings to b.sorted, shard by shard. It returns where each shard ends.
+func (b *internBatch) sort(unknown []uint16) (ends [internShards]int) {
+	for _, i := range unknown {
+		ends[b.hashes[i]>>(64-internShardBits)]++
+	}
+	total := 0
+	for s, n := range ends {
+		ends[s] = total
+		total += n
+	}
+	for _, i := range unknown {
+		end := &ends[b.hashes[i]>>(64-internShardBits)]
+		b.sorted[*end] = i
+		*end++
+	}
+	return ends
+}
+
+// addTo numbers strings of one shard, some of which another worker may have numbered since they
+// were sought, and some of which may be equal.
+func (in *Interner) addTo(s int, some []uint16, codes []uint64, values []rowdata.Bytes2, b *internBatch) error {
+	shard := &in.shards[s]
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
-	shard.reserve(len(b.unknown))
-	mask := uint64(len(shard.slots) - 1)
-	for _, i := range b.unknown {
-		hash := b.hashes[i]
-		if codes[i] = in.find(shard, &values[i], hash); codes[i] != 0 {
-			continue
+	if shard.reserve(len(some)) {
+		slots := shard.slots
+		in.slots[s].Store(&slots)
+	}
+	slots := shard.slots
+	for _, i := range some {
+		number, at := in.probe(slots, &values[i], b.hashes[i])
+		if number == 0 {
+			if number = uint64(in.given.Add(1)); number >= math.MaxUint32 {
+				in.given.Add(^uint32(0))
+				return errTooManyStrings
+			}
+			in.put(number, shard.heap.Keep(values[i]))
+			atomic.StoreUint64(&slots[at], internSalt(b.hashes[i])<<32|number)
+			shard.used++
 		}
-		number := uint64(in.given.Add(1))
-		if number >= math.MaxUint32 {
-			in.given.Add(^uint32(0))
-			return errTooManyStrings
-		}
-		in.put(number, shard.heap.Keep(values[i]))
-		shard.put(mask, internSalt(hash)<<32|number)
-		shard.used++
 		codes[i] = number
 	}
 	return nil
 }
 
-// reserve makes room for more strings at a load factor of at most 1/2.
-func (shard *internShard) reserve(more int) {
-	if 2*(shard.used+more) <= len(shard.slots) {
-		return
-	}
+// reserve makes room for more strings at a load factor of at most 1/2. It reports whether the slots
+// are new.
+// Requires: shard.mu is held.
+func (shard *internShard) reserve(more int) bool {
 	old := shard.slots
+	if 2*(shard.used+more) <= len(old) {
+		return false
+	}
 	shard.slots = make([]uint64, max(1<<bits.Len(uint(2*(shard.used+more)-1)), internSlotsMin))
+	mask := uint64(len(shard.slots) - 1)
 	for _, slot := range old {
-		if slot != 0 {
-			shard.put(uint64(len(shard.slots)-1), slot)
+		if slot == 0 {
+			continue
 		}
+		at := slot >> 32
+		for shard.slots[at&mask] != 0 {
+			at++
+		}
+		shard.slots[at&mask] = slot
 	}
-}
-
-// put enters a slot.
-func (shard *internShard) put(mask, slot uint64) {
-	at := slot >> 32
-	for shard.slots[at&mask] != 0 {
-		at++
-	}
-	shard.slots[at&mask] = slot
+	return true
 }
 
 // place returns where the string of a number is.
@@ -232,7 +297,7 @@ func (in *Interner) put(number uint64, v rowdata.Bytes2) {
 	(*block)[at] = v
 }
 
-// value returns the string of a number whose shard is locked, or that a caller of intern got.
+// value returns the string of a number that a slot has.
 func (in *Interner) value(number uint64) *rowdata.Bytes2 {
 	b, at := place(number)
 	return &(*in.blocks[b].Load())[at]

@@ -37,7 +37,7 @@ func TestInternConcurrently(t *testing.T) {
 	for w := range workers {
 		codes[w] = map[string]uint64{}
 		wg.Go(func() {
-			var batch internBatch
+			r := columnReader{interner: in}
 			rng := rand.New(rand.NewPCG(3, uint64(w)))
 			for range rounds {
 				cells := make([]any, rng.IntN(2000))
@@ -48,7 +48,7 @@ func TestInternConcurrently(t *testing.T) {
 				}
 				words, valid := internWords(cells)
 				got := make([]uint64, len(cells))
-				if err := in.intern(got, words, valid, &batch); err != nil {
+				if err := r.internRows(got, words, valid); err != nil {
 					t.Error(err)
 				}
 				for i, cell := range cells {
