@@ -20,7 +20,7 @@ func TestCodedCases(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			want, wantErr := grouptest.Oracle(c.Schema, c.Batches(), c.Query)
 			eng := openChecked(t, engine.Options{Threads: 2, Device: "cpu"})
-			result, err := eng.AggregateCoded(context.Background(), scan.Batches(c.Schema, c.Batches()), c.Query)
+			result, err := eng.AggregateCoded(context.Background(), scan.Batches(c.Schema, c.Batches()), c.Query, nil)
 			if err != nil {
 				if wantErr == nil {
 					t.Fatal(err)
@@ -60,7 +60,7 @@ func TestCodedDictionary(t *testing.T) {
 	batch := grouptest.Batch(schema, grouptest.Array(dict, texts), grouptest.Array(arrow.PrimitiveTypes.Int64, numbers))
 	eng := openChecked(t, engine.Options{Threads: 2, Device: "cpu"})
 	q := query.Query{Keys: []query.Key{{Column: "s"}, {Column: "n"}}}
-	result, err := eng.AggregateCoded(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q)
+	result, err := eng.AggregateCoded(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,5 +79,43 @@ func TestCodedDictionary(t *testing.T) {
 	}
 	if err := result.Err(); err != nil || batches < 2 {
 		t.Errorf("%d batches, error %v", batches, err)
+	}
+}
+
+// Would catch a key that is only counted and whose NULLs are lost, a key of another name that is
+// counted, too, and groups that differ from the groups with values.
+func TestCodedCounted(t *testing.T) {
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "s", Type: dict, Nullable: true}, {Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+	}, nil)
+	texts, numbers := []any{"a", nil, "b", "b", "a", nil}, []any{int64(1), int64(2), nil, int64(4), nil, nil}
+	batch := grouptest.Batch(schema, grouptest.Array(dict, texts), grouptest.Array(arrow.PrimitiveTypes.Int64, numbers))
+	eng := openChecked(t, engine.Options{Threads: 2, Device: "cpu"})
+	for _, counted := range []string{"s", "other"} {
+		q := query.Query{Keys: []query.Key{{Column: "s"}, {Column: "n", Name: "other"}}}
+		result, err := eng.AggregateCoded(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q, []string{counted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, nulls := 0, 0
+		for result.Next() {
+			for i, column := range result.RecordBatch().Columns() {
+				is := result.Schema().Field(i).Name == counted
+				if _, ok := column.(*array.Boolean); ok != is {
+					t.Errorf("%s is counted, column %d is %s", counted, i, column.DataType())
+				}
+				if is {
+					rows, nulls = rows+column.Len(), nulls+column.NullN()
+				}
+			}
+		}
+		if err := result.Err(); err != nil {
+			t.Fatal(err)
+		}
+		result.Release()
+		if want := map[string]int{"s": 2, "other": 3}[counted]; rows != 6 || nulls != want {
+			t.Errorf("%s: %d groups and %d NULLs, want 6 and %d", counted, rows, nulls, want)
+		}
 	}
 }

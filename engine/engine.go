@@ -119,6 +119,9 @@ func (e *Engine) readOptions() scan.OpenOptions {
 	}
 }
 
+// Threads returns how many threads all queries of the engine use together.
+func (e *Engine) Threads() int { return e.opt.Threads }
+
 // MemoryLimit returns the limit of the process, in bytes.
 func (e *Engine) MemoryLimit() int64 { return e.budget.Limit() }
 
@@ -141,11 +144,14 @@ func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q query.Query) 
 }
 
 // AggregateCoded is Aggregate for a result that is grouped again: string keys that are grouped by the
-// codes of dictionaries are dictionary arrays, all batches with one dictionary, as
-// rowdata.BindCoded says.
-func (e *Engine) AggregateCoded(ctx context.Context, src scan.Source, q query.Query) (result *Result, err error) {
+// codes of dictionaries are dictionary arrays, all batches with one dictionary, and keys that are only
+// counted are Booleans, as rowdata.BindCoded says.
+func (e *Engine) AggregateCoded(ctx context.Context, src scan.Source, q query.Query, counted []string) (result *Result, err error) {
+	bind := func(q query.Query, schema *arrow.Schema, stats []rowdata.ColumnStats) (*rowdata.Bound, error) {
+		return rowdata.BindCoded(q, schema, stats, counted)
+	}
 	err = spawn.Call(func() (err error) {
-		result, err = e.aggregate(ctx, src, q, rowdata.BindCoded)
+		result, err = e.aggregate(ctx, src, q, bind)
 		return err
 	})
 	return result, spawn.InQuery(err, q.String())

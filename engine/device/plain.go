@@ -48,7 +48,7 @@ func newPlainResult(q *Query, l *Layout) *plainResult {
 // plainKeys reports whether packed keys are the values of the one key column.
 func (l *Layout) plainKeys() bool {
 	keys := &l.bound.Keys
-	if len(keys.Fields) != 1 {
+	if len(keys.Fields) != 1 || l.bound.Coded && l.bound.Counted[0] {
 		return false
 	}
 	f := &keys.Fields[0]

@@ -113,8 +113,10 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 		merge.Keys = append(merge.Keys, query.Key{Column: k.ResultName(), Name: k.ResultName()})
 	}
 	apart := map[string]string{} // by column in distinct: its name in the groups
+	var counted []string         // names in apart, while no aggregate looks at values
 	for i, column := range distinct {
 		apart[column] = g.unique(fmt.Sprintf("distinct %d", i+1))
+		counted = append(counted, apart[column])
 		first.Keys = append(first.Keys, query.Key{Column: column, Name: apart[column]})
 	}
 	add := func(name string, partial query.Aggregate, f query.Func) {
@@ -135,6 +137,8 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 		case g.infos[i].distinct:
 			if f == query.CountDistinct {
 				a.Func = query.Count
+			} else {
+				counted = nil
 			}
 			a.Distinct = f == query.List || f == query.StringAgg // their values come in order
 			a.Args = slices.Clone(a.Args)
@@ -156,26 +160,36 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 			return asked, false, nil
 		}
 	}
-	bind, aggregate := rowdata.BindCoded, g.q.engine.AggregateCoded
-	if distinct == nil { // some of the groups are results, too
-		bind, aggregate = rowdata.Bind, g.q.engine.Aggregate
-	}
-	bound, err := bind(first, g.q.source.Schema(), g.q.source.Stats().Columns)
-	if err != nil {
-		return asked, false, err
-	}
+	groups := &streamed{name: "groups"}
 	for name, x := range computed {
 		g.computed[name] = x
 	}
 	q, src := g.q, g.q.source
-	run := func(ctx context.Context) (array.RecordReader, error) {
-		var err error
-		if q.first, err = aggregate(ctx, src, first); err != nil || q.finest == nil {
+	var bound *rowdata.Bound
+	if distinct == nil { // some of the groups are results, too
+		bound, err = rowdata.Bind(first, src.Schema(), src.Stats().Columns)
+		groups.run = func(ctx context.Context) (array.RecordReader, error) {
+			var err error
+			if q.first, err = q.engine.Aggregate(ctx, src, first); err != nil || q.finest == nil {
+				return q.first, err
+			}
+			return tee(ctx, q.first, q.finest), nil
+		}
+	} else {
+		bound, err = rowdata.BindCoded(first, src.Schema(), src.Stats().Columns, counted)
+		groups.run = func(ctx context.Context) (array.RecordReader, error) {
+			var err error
+			q.first, err = q.engine.AggregateCoded(ctx, src, first, counted)
 			return q.first, err
 		}
-		return tee(ctx, q.first, q.finest), nil
 	}
-	q.then(stage{"groups to be merged", src, &first}, &streamed{name: "groups", schema: bound.Schema, run: run})
+	if err != nil {
+		return asked, false, err
+	}
+	if groups.schema = bound.Schema; distinct != nil {
+		groups.columns, groups.readers = bound.GroupStats(), q.engine.Threads()
+	}
+	q.then(stage{"groups to be merged", src, &first}, groups)
 	return merge, true, nil
 }
 

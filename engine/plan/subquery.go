@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -19,12 +20,14 @@ func oneRow() scan.Source {
 	return scan.Batches(schema, []arrow.RecordBatch{array.NewRecordBatch(schema, []arrow.Array{column}, 1)})
 }
 
-// streamed is the result of a query as a source: one split, which runs the query when the split is
-// opened, and hands the batches on as they come. P4.
+// streamed is the result of a query as a source, which runs the query when the first split is
+// opened, and hands the batches on as they come: each to one split. P4.
 type streamed struct {
-	name   string
-	schema *arrow.Schema
-	run    func(context.Context) (array.RecordReader, error)
+	name    string
+	schema  *arrow.Schema
+	columns []scan.ColumnStats // as long as the schema, or nil
+	readers int                // splits; 0 is one, which keeps the order of the batches
+	run     func(context.Context) (array.RecordReader, error)
 
 	query *Query // of a derived table; else nil
 	made  []int  // by column: its place in the query's result, or -1 where nobody asks for it; nil where all are made
@@ -41,16 +44,74 @@ func (s *streamed) Schema() *arrow.Schema { return s.schema }
 
 // Stats implements scan.Source. Once keeps the engine from reading some rows for a forecast: each
 // reading runs the query.
-func (s *streamed) Stats() scan.Stats { return scan.Stats{Rows: -1, Bytes: -1, Once: true} }
+func (s *streamed) Stats() scan.Stats {
+	return scan.Stats{Rows: -1, Bytes: -1, Columns: s.columns, Once: true}
+}
 
 // Splits implements scan.Source.
 func (s *streamed) Splits(_ context.Context, columns []int) ([]scan.Split, error) {
-	return []scan.Split{&streamedSplit{of: s, columns: columns}}, nil
+	shared := &sharedReader{run: s.run}
+	splits := make([]scan.Split, max(s.readers, 1))
+	for i := range splits {
+		splits[i] = &streamedSplit{of: s, columns: columns, from: shared}
+	}
+	return splits, nil
+}
+
+// sharedReader runs a query for splits that share its batches.
+type sharedReader struct {
+	run func(context.Context) (array.RecordReader, error)
+
+	mu     sync.Mutex
+	opened bool
+	reader array.RecordReader // nil before open, and once no split reads it
+	err    error              // of run
+	users  int                // splits that read
+}
+
+// open runs the query for the first split. Splits that are opened after all others have been
+// released find no rows: the others have read them.
+func (r *sharedReader) open(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.opened {
+		r.opened = true
+		r.reader, r.err = r.run(ctx)
+	}
+	if r.err == nil {
+		r.users++
+	}
+	return r.err
+}
+
+// next returns the next batch, which is the caller's, or nil at the end.
+func (r *sharedReader) next() (arrow.RecordBatch, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reader == nil {
+		return nil, nil
+	}
+	batch, err := recordreader.Next(r.reader)
+	if batch != nil {
+		batch.Retain()
+	}
+	return batch, err
+}
+
+// release ends what open has begun.
+func (r *sharedReader) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.users--; r.users == 0 && r.reader != nil {
+		r.reader.Release()
+		r.reader = nil
+	}
 }
 
 type streamedSplit struct {
 	of      *streamed
 	columns []int
+	from    *sharedReader
 }
 
 func (s *streamedSplit) Position() uint64 { return 0 }
@@ -69,21 +130,23 @@ func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 			columns[i] = s.of.made[c]
 		}
 	}
-	var from array.RecordReader
 	var err error
-	waited := opt.Wait(ctx, func() { from, err = s.of.run(ctx) })
+	waited := opt.Wait(ctx, func() { err = s.from.open(ctx) })
 	if err != nil {
 		return nil, err
 	}
 	if waited != nil {
-		if from != nil {
-			from.Release()
-		}
+		s.from.release()
 		return nil, waited
 	}
 	schema := columnsOf(s.of.schema, s.columns)
-	return recordreader.New(schema, func() (in arrow.RecordBatch, err error) {
-		waited := opt.Wait(ctx, func() { in, err = recordreader.Next(from) })
+	return recordreader.New(schema, func() (arrow.RecordBatch, error) {
+		var in arrow.RecordBatch
+		var err error
+		waited := opt.Wait(ctx, func() { in, err = s.from.next() })
+		if in != nil {
+			defer in.Release()
+		}
 		if waited != nil || in == nil {
 			return nil, cmp.Or(waited, err)
 		}
@@ -92,5 +155,5 @@ func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 			arrays[i] = in.Column(c)
 		}
 		return newBatch(schema, arrays, in.NumRows()), nil
-	}, from.Release), nil
+	}, s.from.release), nil
 }

@@ -151,6 +151,10 @@ type ColumnStats = struct {
 	// StringBytes is about how many bytes the dictionaries of a column that Repeats have; 0 where
 	// that is not known, or little beside the rows.
 	StringBytes int64
+
+	// Numbered promises that the values of a dictionary of the column differ, that its dictionaries
+	// begin alike, so that an index is one value in all of them, and that they lie on the Go heap.
+	Numbered bool
 }
 
 // ErrCorrupt marks input whose parts contradict each other, or that ends too early.

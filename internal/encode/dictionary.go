@@ -75,7 +75,11 @@ func (r *columnReader) setDictionary(values arrow.Array) error {
 		return err
 	}
 	r.dict = &dictionary{of: values.Data(), words: words, valid: valid, len: n}
-	if r.interner != nil {
+	switch {
+	case r.interner == nil:
+	case r.col.Numbered:
+		r.interner.adopt(r.dict)
+	default:
 		r.dictCodes = rowdata.Grow(r.dictCodes, n)
 		r.dict.codes = r.dictCodes
 		clear(r.dict.codes)
@@ -87,6 +91,9 @@ func (r *columnReader) setDictionary(values arrow.Array) error {
 // on, as many as out has. The number of a NULL is arbitrary.
 func (r *columnReader) numbers(out []uint64, from int) error {
 	d := r.dict
+	if r.col.Numbered {
+		return r.ordinals(out, from)
+	}
 	if err := r.lookUp(out, d.codes, from); err != nil || d.asked == d.len {
 		return err
 	}
@@ -112,6 +119,21 @@ func (r *columnReader) numbers(out []uint64, from int) error {
 		if index := indexes[row]; int(index) < d.len {
 			out[row] = d.codes[index]
 		}
+	}
+	return nil
+}
+
+// ordinals is numbers where the interner has adopted the dictionary.
+func (r *columnReader) ordinals(out []uint64, from int) error {
+	indexes, err := r.indexes(from, len(out))
+	if err != nil {
+		return err
+	}
+	for row, index := range indexes {
+		if int(index) >= r.dict.len && r.arr.IsValid(from+row) {
+			return r.badIndex(index)
+		}
+		out[row] = uint64(index) + 1
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/partition"
 )
@@ -25,6 +27,10 @@ type Interner struct {
 	given  atomic.Uint32 // numbers that have been given out
 	_      cacheLine
 	shards [internShards]internShard // by the first bits of the hash
+
+	// Of a column that is Numbered, in place of shards.
+	adopting sync.Mutex
+	adopted  []arrow.ArrayData // whose strings have numbers
 }
 
 // cacheLine keeps words apart that workers write from words that other workers use: processors
@@ -273,6 +279,23 @@ func (shard *internShard) reserve(more int) bool {
 		shard.slots[at&mask] = slot
 	}
 	return true
+}
+
+// adopt numbers the strings of a dictionary of a column that is Numbered by their indexes, and keeps
+// the dictionary, where the strings stay.
+func (in *Interner) adopt(d *dictionary) {
+	in.adopting.Lock()
+	defer in.adopting.Unlock()
+	known := in.Len()
+	if known >= d.len {
+		return
+	}
+	d.of.Retain()
+	in.adopted = append(in.adopted, d.of)
+	for i, v := range rowdata.View[rowdata.Bytes2](d.words)[known:d.len] {
+		in.put(uint64(known+i)+1, v)
+	}
+	in.given.Store(uint32(d.len))
 }
 
 // place returns where the string of a number is.

@@ -134,3 +134,46 @@ func TestInternedCodesAgree(t *testing.T) {
 		t.Errorf("%d strings are numbered, %d occur", in.Len(), len(numbers)-1)
 	}
 }
+
+// Would catch strings that are numbered anew though their indexes are numbers, a dictionary that
+// has grown whose new strings have none, and an index outside a dictionary that is taken.
+func TestNumberedDictionaries(t *testing.T) {
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	column := columnOf(t, dict, true)
+	column.Interned, column.Numbered = true, true
+	in := new(Interner)
+	texts := []any{"a", "", "a string of more than twelve bytes", "b"}
+	for _, c := range []struct {
+		entries int
+		rows    []any
+		want    []uint64
+	}{
+		{3, []any{int64(2), nil, int64(0)}, []uint64{3, 0, 1}},
+		{4, []any{int64(3), int64(1)}, []uint64{4, 2}},
+		{3, []any{int64(1), int64(2)}, []uint64{2, 3}},
+		{3, []any{int64(3)}, nil},
+	} {
+		arr := grouptest.DictionaryArray(dict, c.rows, texts[:c.entries])
+		r := columnReader{col: column, interner: in}
+		if err := r.reset(arr); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]uint64, len(c.rows))
+		if err := r.numbers(got, 0); (err != nil) != (c.want == nil) {
+			t.Errorf("%v: error %v", c.rows, err)
+		}
+		for row, number := range c.want {
+			if number != 0 && got[row] != number {
+				t.Errorf("%v of %d strings: row %d has number %d, want %d", c.rows, c.entries, row, got[row], number)
+			}
+		}
+	}
+	if in.Len() != len(texts) {
+		t.Errorf("%d strings are numbered, %d occur", in.Len(), len(texts))
+	}
+	for i, text := range texts {
+		if s := in.String(uint64(i) + 1); string(s.Bytes()) != text {
+			t.Errorf("%d is the number of %q and of %q", i+1, text, s.Bytes())
+		}
+	}
+}

@@ -81,8 +81,13 @@ func (f *Finalizer) Varies() bool {
 
 // key returns one key column of groups from to to.
 func (f *Finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) {
-	if f.Bound.Coded && f.Bound.Keys.Fields[k].Interned {
-		return f.codes(g.Keys[from*f.Bound.Keys.Words:to*f.Bound.Keys.Words], k)
+	if f.Bound.Coded {
+		switch keys := g.Keys[from*f.Bound.Keys.Words : to*f.Bound.Keys.Words]; {
+		case f.Bound.Counted[k]:
+			return f.presence(keys, k)
+		case f.Bound.Keys.Fields[k].Interned:
+			return f.codes(keys, k)
+		}
 	}
 	buf, _ := f.keyWords.Get().(*[]uint64)
 	if buf == nil {
@@ -94,6 +99,18 @@ func (f *Finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) 
 	v := &vector.Vector{Kind: col.Kind, Words: *buf}
 	f.unpackKeys(v, g.Keys[from*f.Bound.Keys.Words:to*f.Bound.Keys.Words], k)
 	return v.Array(f.Allocator, col.Type)
+}
+
+// presence returns false for each packed key, and NULL where the field of a key is NULL.
+func (f *Finalizer) presence(keys []uint64, k int) (arrow.Array, error) {
+	field, width := &f.Bound.Keys.Fields[k], f.Bound.Keys.Words
+	v := &vector.Vector{Kind: rowdata.Uint64, Words: make([]uint64, len(keys)/width)}
+	for i := range v.Words {
+		if field.IsNull(keys[i*width : (i+1)*width]) {
+			v.SetNull(i)
+		}
+	}
+	return v.Array(f.Allocator, arrow.FixedWidthTypes.Boolean)
 }
 
 // codes returns an interned key column of packed keys as a dictionary array.

@@ -32,6 +32,10 @@ type ColumnStats = struct {
 	// StringBytes is about how many bytes the dictionaries of a column that Repeats have; 0 where
 	// that is not known, or little beside the rows.
 	StringBytes int64
+
+	// Numbered promises that the values of a dictionary of the column differ, that its dictionaries
+	// begin alike, so that an index is one value in all of them, and that they lie on the Go heap.
+	Numbered bool
 }
 
 // Column is a column of the source that a query reads.
@@ -47,6 +51,8 @@ type Column struct {
 
 	// Interned: as a key, a string is held as its number in a list of the query's strings.
 	Interned bool
+
+	Numbered bool // as in ColumnStats, of an interned column
 }
 
 // Scale returns how many digits of the column's numbers stand behind the point.
@@ -72,6 +78,7 @@ type Bound struct {
 	Outputs    []Output      // by aggregate
 	Schema     *arrow.Schema // of the result
 	Coded      bool          // interned keys of the result are dictionary arrays; see BindCoded
+	Counted    []bool        // by key, of a coded result: only whether the key is NULL; else nil
 }
 
 // Output says how an aggregate's result is made.
@@ -90,22 +97,42 @@ func Bind(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, err
 	return (&binder{schema: schema, stats: stats}).bind(q)
 }
 
-// BindCoded is Bind for a result of which interned keys are dictionary arrays, all batches with one
-// dictionary: who groups the result again then groups by numbers, too.
-func BindCoded(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
+// BindCoded is Bind for a result that is grouped again. Interned keys are dictionary arrays, of which
+// GroupStats tells that they are Numbered: who groups the result again then groups by numbers, too.
+// Keys whose names in the result are in counted are Booleans, NULL where the key is NULL, and false
+// elsewhere: who counts the groups needs no more.
+func BindCoded(q query.Query, schema *arrow.Schema, stats []ColumnStats, counted []string) (*Bound, error) {
 	b, err := Bind(q, schema, stats)
 	if err != nil {
 		return nil, err
 	}
-	b.Coded = true
+	b.Coded, b.Counted = true, make([]bool, len(q.Keys))
 	fields := b.Schema.Fields()
 	for k := range b.KeyColumns {
-		if b.Keys.Fields[k].Interned {
+		switch b.Counted[k] = slices.Contains(counted, fields[k].Name); {
+		case b.Counted[k]:
+			fields[k].Type = arrow.FixedWidthTypes.Boolean
+		case b.Keys.Fields[k].Interned:
 			fields[k].Type = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: fields[k].Type}
 		}
 	}
 	b.Schema = arrow.NewSchema(fields, nil)
 	return b, nil
+}
+
+// GroupStats returns what is known of the columns of a coded result.
+func (b *Bound) GroupStats() []ColumnStats {
+	stats := make([]ColumnStats, b.Schema.NumFields())
+	for i, f := range b.Schema.Fields() {
+		stats[i].NoNulls = !f.Nullable
+	}
+	for k, c := range b.KeyColumns {
+		if col := &b.Columns[c]; !b.Counted[k] {
+			stats[k].HasRange, stats[k].Min, stats[k].Max = col.HasRange, col.Min, col.Max
+			stats[k].Numbered = b.Keys.Fields[k].Interned
+		}
+	}
+	return stats
 }
 
 func (b *binder) bind(q query.Query) (*Bound, error) {
@@ -173,11 +200,12 @@ func (b *binder) column(name string) (int, error) {
 	if b.stats != nil {
 		s = b.stats[index]
 	}
+	interned := kind == Bytes && (s.Repeats && s.StringBytes <= internedBytesMax || field.Type.ID() == arrow.DICTIONARY)
 	b.bound.Columns = append(b.bound.Columns, Column{
 		Index: index, Name: field.Name, Type: ValueType(field.Type), Kind: kind,
 		Nullable: !s.NoNulls,
 		HasRange: s.HasRange, Min: s.Min, Max: s.Max,
-		Interned: kind == Bytes && (s.Repeats && s.StringBytes <= internedBytesMax || field.Type.ID() == arrow.DICTIONARY),
+		Interned: interned, Numbered: interned && s.Numbered,
 	})
 	return len(b.bound.Columns) - 1, nil
 }
