@@ -454,8 +454,19 @@ func grownBits(words []uint64, n int) []uint64 {
 	return append(words, make([]uint64, wordsOf(n)-len(words))...)
 }
 
+// orBits sets the bits of out from at on that n bits of words have set.
 func orBits(out []uint64, at int, words []uint64, n int) {
-	eachBit(words, n, func(i int) { out[(at+i)>>6] |= 1 << ((at + i) & 63) })
+	shift := at & 63
+	for w := range wordsOf(n) {
+		m := words[w]
+		if w == wordsOf(n)-1 {
+			m &= lastMask(n)
+		}
+		out[at>>6+w] |= m << shift
+		if over := m >> 1 >> (63 - shift); over != 0 {
+			out[at>>6+w+1] |= over
+		}
+	}
 }
 
 // begin makes the evaluator read a batch, which has the program's columns.

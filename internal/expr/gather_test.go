@@ -75,3 +75,38 @@ func BenchmarkGather(b *testing.B) {
 		run("ints", func() { gather(ints, values, codes) })
 	}
 }
+
+// Would catch bits that land beside their rows where a vector does not begin at a word, bits behind
+// a vector's end that are taken, and bytes that are not the bits.
+func TestBitsAndBytes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 8))
+	for _, at := range []int{0, 1, 63, 64, 130} {
+		for _, n := range []int{1, 7, 63, 64, 65, 127, 200} {
+			words := make([]uint64, wordsOf(n))
+			for w := range words {
+				words[w] = rng.Uint64()
+			}
+			out := make([]uint64, wordsOf(at+n))
+			out[0] |= 1
+			orBits(out, at, words, n)
+			bytes := bytesOf(words, n)
+			for i := range at + n {
+				want := i == 0
+				if i >= at {
+					bit := words[(i-at)>>6]>>((i-at)&63)&1 != 0
+					if want = want || bit; bit != (bytes[i-at] == 1) || bytes[i-at] > 1 {
+						t.Fatalf("%d bits: byte %d is %d", n, i-at, bytes[i-at])
+					}
+				}
+				if got := out[i>>6]>>(i&63)&1 != 0; got != want {
+					t.Fatalf("%d bits at %d: bit %d is %v", n, at, i, got)
+				}
+			}
+			for i := at + n; i < 64*len(out); i++ {
+				if out[i>>6]>>(i&63)&1 != 0 {
+					t.Fatalf("%d bits at %d: bit %d behind them is set", n, at, i)
+				}
+			}
+		}
+	}
+}

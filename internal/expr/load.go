@@ -447,7 +447,11 @@ func gatherBitsEach(out []uint64, values []uint8, codes []int32) {
 
 // bytesOf returns n bits as bytes of 0 and 1.
 func bytesOf(words []uint64, n int) []uint8 {
-	out := make([]uint8, n)
-	eachBit(words, n, func(i int) { out[i] = 1 })
-	return out
+	eights := make([]uint64, 8*wordsOf(n)) // of bytes
+	for i := range eights {
+		// Byte j keeps bit j of the eight; adding 0x7F carries it to the byte's highest bit.
+		spread := words[i>>3] >> (i & 7 * 8) & 0xFF * 0x0101010101010101 & 0x8040201008040201
+		eights[i] = (spread + 0x7F7F7F7F7F7F7F7F) >> 7 & 0x0101010101010101
+	}
+	return rowdata.View[uint8](eights)[:n]
 }
