@@ -157,13 +157,33 @@ func (e *Engine) AggregateCoded(ctx context.Context, src scan.Source, q query.Qu
 	return result, spawn.InQuery(err, q.String())
 }
 
+// AggregateMost is Aggregate for a caller who looks at the n groups with the largest counts only:
+// groups of which n others have larger counts may be missing. count is an index into q.Aggregates,
+// of a count(*) or count.
+func (e *Engine) AggregateMost(ctx context.Context, src scan.Source, q query.Query, n, count int) (result *Result, err error) {
+	err = spawn.Call(func() (err error) {
+		result, err = e.aggregateMost(ctx, src, q, n, count)
+		return err
+	})
+	return result, spawn.InQuery(err, q.String())
+}
+
 func (e *Engine) aggregate(ctx context.Context, src scan.Source, q query.Query, bind binder) (*Result, error) {
 	started := time.Now()
 	bound, splits, err := e.planBy(ctx, src, q, bind)
 	if err != nil {
 		return nil, err
 	}
-	return e.stream(ctx, newAggregation(e, bound, src, splits, started))
+	return e.stream(ctx, newAggregation(e, bound, src, splits, started), nil)
+}
+
+func (e *Engine) aggregateMost(ctx context.Context, src scan.Source, q query.Query, n, count int) (*Result, error) {
+	started := time.Now()
+	bound, splits, err := e.plan(ctx, src, q)
+	if err != nil {
+		return nil, err
+	}
+	return e.stream(ctx, newAggregation(e, bound, src, splits, started), newMost(bound, n, count))
 }
 
 // Explain returns the plan of a query without running it, and a forecast by a sample of at most
@@ -218,15 +238,15 @@ func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (p
 	}, nil
 }
 
-// stream starts a query and returns its result.
-func (e *Engine) stream(ctx context.Context, run *execution) (*Result, error) {
+// stream starts a query and returns its result: all groups, or the groups of most.
+func (e *Engine) stream(ctx context.Context, run *execution, most *most) (*Result, error) {
 	qctx, cancel, done, err := e.life.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	result := newResult(run.shared.Bound.Schema, run)
 	result.cancel = cancel
-	run.setOutput(&batchOutput{query: run, to: result.batches, varies: run.final.Varies()})
+	run.setOutput(&batchOutput{query: run, to: result.batches, varies: run.final.Varies(), most: most})
 	spawn.Go(func() error { return run.execute(qctx) }, func(err error) {
 		result.finish(err)
 		done()

@@ -29,7 +29,8 @@ type output interface {
 type batchOutput struct {
 	query  *execution
 	to     chan<- arrow.RecordBatch
-	varies bool // some column has values of no fixed width
+	varies bool  // some column has values of no fixed width
+	most   *most // which groups are asked for; nil for all
 }
 
 func (o *batchOutput) begin() error              { return nil }
@@ -40,6 +41,11 @@ func (o *batchOutput) Release()                  {}
 
 // Write implements aggregator.Writer.
 func (o *batchOutput) Write(ctx context.Context, th *threads.Thread, g *cpuagg.Groups) error {
+	if o.most != nil {
+		all := g.Len
+		g = o.most.of(g)
+		o.query.progress.groups.Add(int64(all - g.Len))
+	}
 	rows := o.batchRows(g)
 	for from := 0; from < g.Len; from += rows {
 		if err := o.emit(ctx, th, g, from, min(from+rows, g.Len)); err != nil {

@@ -102,7 +102,7 @@ func (e *Engine) Merge(ctx context.Context, sources [][]partial.Blob, opt partia
 	err = spawn.Call(func() error {
 		run, err := e.newMerge(ctx, sources, opt)
 		if err == nil {
-			result, err = e.stream(ctx, run)
+			result, err = e.stream(ctx, run, nil)
 		}
 		return err
 	})

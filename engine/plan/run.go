@@ -138,7 +138,7 @@ func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 		r.finest = q.finest
 	}
 	var err error
-	if r.current, err = q.engine.Aggregate(r.ctx, q.source, q.query); err != nil {
+	if r.current, err = q.lastGroups(r.ctx); err != nil {
 		r.cancel()
 		return nil, err
 	}
@@ -146,6 +146,34 @@ func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 		r.lookAhead()
 	}
 	return r, nil
+}
+
+// lastGroups starts the last aggregation. Where the result is the groups with the largest counts, the
+// engine may leave out the others.
+func (q *Query) lastGroups(ctx context.Context) (*engine.Result, error) {
+	if n, count, ok := q.most(); ok {
+		return q.engine.AggregateMost(ctx, q.source, q.query, n, count)
+	}
+	return q.engine.Aggregate(ctx, q.source, q.query)
+}
+
+// mostGroups bounds the groups that the engine chooses by their counts.
+const mostGroups = 256
+
+// most reports whether the result is made of the n groups that have the largest values of an
+// aggregate, which is a count, and of groups that are equal to the last of these in it.
+func (q *Query) most() (n, count int, ok bool) {
+	by := &q.by
+	if len(by.Keys) == 0 || !by.Limited || by.Limit+by.Offset < 1 || max(by.Limit, by.Offset) > mostGroups ||
+		q.post.having != nil || len(q.sets) > 0 || !by.Keys[0].Descending {
+		return 0, 0, false
+	}
+	count = q.post.from[by.Keys[0].Column] - len(q.query.Keys)
+	if count < 0 {
+		return 0, 0, false
+	}
+	f := q.query.Aggregates[count].Func
+	return int(by.Limit + by.Offset), count, f == query.CountStar || f == query.Count
 }
 
 // nextBatch is what a call of recordreader.Next has returned, or its panic as an error.

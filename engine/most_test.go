@@ -1,0 +1,84 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
+)
+
+// Would catch a group among the n with the largest counts that is missing, also where many have the
+// n-th largest count, a group with another group's key or sum, statistics that do not count the
+// groups left out, and groups that nobody leaves out.
+func TestAggregateMost(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+	}, nil)
+	const groups = 3000
+	name := func(i int) string { return fmt.Sprintf("a group of some length, %d", i*7919%groups) }
+	var texts, values []any
+	counts := map[string]int64{} // of values: a row in nine has none
+	for i := range groups {
+		for range 1 + i%50 + i/2900*i%40 {
+			texts, values = append(texts, name(i)), append(values, any(int64(i)))
+			if len(values)%9 == 0 {
+				values[len(values)-1] = nil
+				continue
+			}
+			counts[name(i)]++
+		}
+	}
+	sorted := make([]int64, 0, groups)
+	for i := range groups {
+		sorted = append(sorted, counts[name(i)])
+	}
+	slices.Sort(sorted)
+	slices.Reverse(sorted)
+	batch := grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, texts), grouptest.Array(schema.Field(1).Type, values))
+	q := query.Query{Keys: []query.Key{{Column: "s"}}, Aggregates: []query.Aggregate{
+		{Func: query.Sum, Args: []string{"v"}}, {Func: query.Count, Args: []string{"v"}}}}
+	for _, knobs := range []testknobs.Engine{{}, {ResultRows: 100, TableGroups: 64, RadixBits: 4}, {SpillAll: true, ResultRows: 7}} {
+		for _, n := range []int{1, 10, 100, groups, 2 * groups} {
+			eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "cpu", TempDir: t.TempDir()}, knobs))
+			result, err := eng.AggregateMost(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q, n, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]int64{}
+			for result.Next() {
+				keys := result.RecordBatch().Column(0).(*array.String)
+				sums, of := result.RecordBatch().Column(1).(*array.Int64), result.RecordBatch().Column(2).(*array.Int64)
+				for i := range keys.Len() {
+					got[keys.Value(i)] = of.Value(i)
+					if of.Value(i) > 0 && name(int(sums.Value(i)/of.Value(i))) != keys.Value(i) {
+						t.Errorf("%q has the sum %d of %d values", keys.Value(i), sums.Value(i), of.Value(i))
+					}
+				}
+			}
+			if err := result.Err(); err != nil {
+				t.Fatal(err)
+			}
+			result.Release()
+			if stats := result.Stats(); stats.Groups != groups {
+				t.Errorf("%+v, n = %d: statistics tell of %d groups, there are %d", knobs, n, stats.Groups, groups)
+			}
+			least := sorted[min(n, groups)-1]
+			for s, count := range counts {
+				if found, ok := got[s]; count >= least && (!ok || found != count) {
+					t.Errorf("%+v, n = %d: %q has the count %d, want %d (%d at least)", knobs, n, s, found, count, least)
+				}
+			}
+			if n == 10 && len(got) > groups/2 {
+				t.Errorf("%+v: %d of %d groups are left for n = %d", knobs, len(got), groups, n)
+			}
+		}
+	}
+}
