@@ -13,6 +13,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/cpuagg"
@@ -84,7 +85,7 @@ func (f *Finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) 
 	if f.Bound.Coded {
 		switch keys := g.Keys[from*f.Bound.Keys.Words : to*f.Bound.Keys.Words]; {
 		case f.Bound.Counted[k]:
-			return f.presence(keys, k)
+			return f.presence(keys, k), nil
 		case f.Bound.Keys.Fields[k].Interned:
 			return f.codes(keys, k)
 		}
@@ -102,15 +103,33 @@ func (f *Finalizer) key(g *cpuagg.Groups, k, from, to int) (arrow.Array, error) 
 }
 
 // presence returns false for each packed key, and NULL where the field of a key is NULL.
-func (f *Finalizer) presence(keys []uint64, k int) (arrow.Array, error) {
+func (f *Finalizer) presence(keys []uint64, k int) arrow.Array {
 	field, width := &f.Bound.Keys.Fields[k], f.Bound.Keys.Words
-	v := &vector.Vector{Kind: rowdata.Uint64, Words: make([]uint64, len(keys)/width)}
-	for i := range v.Words {
-		if field.IsNull(keys[i*width : (i+1)*width]) {
-			v.SetNull(i)
+	n := len(keys) / width
+	bits := func() *memory.Buffer {
+		b := memory.NewResizableBuffer(f.Allocator)
+		b.Resize(int(bitutil.BytesForBits(int64(n))))
+		clear(b.Bytes())
+		return b
+	}
+	values := bits()
+	defer values.Release()
+	var present *memory.Buffer
+	nulls := 0
+	if f.Bound.Columns[f.Bound.KeyColumns[k]].Nullable {
+		present = bits()
+		defer present.Release()
+		for i := range n {
+			if field.IsNull(keys[i*width : (i+1)*width]) {
+				nulls++
+			} else {
+				bitutil.SetBit(present.Bytes(), i)
+			}
 		}
 	}
-	return v.Array(f.Allocator, arrow.FixedWidthTypes.Boolean)
+	data := array.NewData(arrow.FixedWidthTypes.Boolean, n, []*memory.Buffer{present, values}, nil, nulls, 0)
+	defer data.Release()
+	return array.NewBooleanData(data)
 }
 
 // codes returns an interned key column of packed keys as a dictionary array.
