@@ -144,9 +144,11 @@ func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q query.Query) 
 }
 
 // AggregateCoded is Aggregate for a result that is grouped again: string keys that are grouped by the
-// codes of dictionaries are dictionary arrays, all batches with one dictionary, and keys that are only
-// counted are Booleans, as rowdata.BindCoded says.
-func (e *Engine) AggregateCoded(ctx context.Context, src scan.Source, q query.Query, counted []string) (result *Result, err error) {
+// codes of dictionaries are dictionary arrays, all batches with one dictionary, and keys whose names
+// are in counted are Booleans, as rowdata.BindCoded says.
+func (e *Engine) AggregateCoded(ctx context.Context, src scan.Source, q query.Query, counted []string) (
+	result *Result, err error,
+) {
 	bind := func(q query.Query, schema *arrow.Schema, stats []rowdata.ColumnStats) (*rowdata.Bound, error) {
 		return rowdata.BindCoded(q, schema, stats, counted)
 	}
@@ -160,7 +162,9 @@ func (e *Engine) AggregateCoded(ctx context.Context, src scan.Source, q query.Qu
 // AggregateMost is Aggregate for a caller who looks at the n groups with the largest counts only:
 // groups of which n others have larger counts may be missing. count is an index into q.Aggregates,
 // of a count(*) or count.
-func (e *Engine) AggregateMost(ctx context.Context, src scan.Source, q query.Query, n, count int) (result *Result, err error) {
+func (e *Engine) AggregateMost(ctx context.Context, src scan.Source, q query.Query, n, count int) (
+	result *Result, err error,
+) {
 	err = spawn.Call(func() (err error) {
 		result, err = e.aggregateMost(ctx, src, q, n, count)
 		return err

@@ -42,10 +42,13 @@ func TestAggregateMost(t *testing.T) {
 	}
 	slices.Sort(sorted)
 	slices.Reverse(sorted)
-	batch := grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, texts), grouptest.Array(schema.Field(1).Type, values))
+	batch := grouptest.Batch(schema,
+		grouptest.Array(schema.Field(0).Type, texts), grouptest.Array(schema.Field(1).Type, values))
 	q := query.Query{Keys: []query.Key{{Column: "s"}}, Aggregates: []query.Aggregate{
 		{Func: query.Sum, Args: []string{"v"}}, {Func: query.Count, Args: []string{"v"}}}}
-	for _, knobs := range []testknobs.Engine{{}, {ResultRows: 100, TableGroups: 64, RadixBits: 4}, {SpillAll: true, ResultRows: 7}} {
+	for _, knobs := range []testknobs.Engine{
+		{}, {ResultRows: 100, TableGroups: 64, RadixBits: 4}, {SpillAll: true, ResultRows: 7},
+	} {
 		for _, n := range []int{1, 10, 100, groups, 2 * groups} {
 			eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "cpu", TempDir: t.TempDir()}, knobs))
 			result, err := eng.AggregateMost(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q, n, 1)

@@ -19,7 +19,9 @@ import (
 // HAVING leaves while it leaves out groups before it, one that stands behind OFFSET, one of many
 // with equal counts, the last of an ascending order, and one ordered by another aggregate.
 func TestMostGroups(t *testing.T) {
-	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "d", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "d", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+	}, nil)
 	build := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer build.Release()
 	keys, values := build.Field(0).(*array.Int32Builder), build.Field(1).(*array.Int32Builder)

@@ -148,8 +148,8 @@ func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 	return r, nil
 }
 
-// lastGroups starts the last aggregation. Where the result is the groups with the largest counts, the
-// engine may leave out the others.
+// lastGroups starts the last aggregation. Where the result is the groups with the largest counts,
+// the engine may leave out the others.
 func (q *Query) lastGroups(ctx context.Context) (*engine.Result, error) {
 	if n, count, ok := q.most(); ok {
 		return q.engine.AggregateMost(ctx, q.source, q.query, n, count)

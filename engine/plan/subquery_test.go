@@ -20,7 +20,8 @@ func TestSharedReaders(t *testing.T) {
 	const readers, batches = 4, 100
 	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	var runs, freed atomic.Int32
-	source := &streamed{name: "numbers", schema: schema, readers: readers, run: func(context.Context) (array.RecordReader, error) {
+	source := &streamed{name: "numbers", schema: schema, readers: readers}
+	source.run = func(context.Context) (array.RecordReader, error) {
 		runs.Add(1)
 		made := 0
 		return recordreader.New(schema, func() (arrow.RecordBatch, error) {
@@ -30,7 +31,7 @@ func TestSharedReaders(t *testing.T) {
 			made++
 			return grouptest.Batch(schema, grouptest.Array(arrow.PrimitiveTypes.Int64, []any{int64(1) << (made % 50)})), nil
 		}, func() { freed.Add(1) }), nil
-	}}
+	}
 	splits, err := source.Splits(t.Context(), []int{0})
 	if err != nil || len(splits) != readers {
 		t.Fatalf("%d splits for %d readers, error %v", len(splits), readers, err)

@@ -97,8 +97,8 @@ func Bind(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, err
 	return (&binder{schema: schema, stats: stats}).bind(q)
 }
 
-// BindCoded is Bind for a result that is grouped again. Interned keys are dictionary arrays, of which
-// GroupStats tells that they are Numbered: who groups the result again then groups by numbers, too.
+// BindCoded is Bind for a result that is grouped again. Interned keys are dictionary arrays, and
+// GroupStats says that they are Numbered: who groups the result again then groups by numbers, too.
 // Keys whose names in the result are in counted are Booleans, NULL where the key is NULL, and false
 // elsewhere: who counts the groups needs no more.
 func BindCoded(q query.Query, schema *arrow.Schema, stats []ColumnStats, counted []string) (*Bound, error) {
