@@ -77,7 +77,7 @@ func (f *frame) among(n *node, selected []uint64, count int, dense bool) (v *vec
 		return v, nil, err
 	}
 	v, err = f.sub(n, selected, count)
-	places = f.e.rows.get()[:f.n]
+	places = f.e.rows.get(f.n)
 	next := int32(0)
 	eachBit(selected, f.n, func(i int) {
 		places[i] = next
@@ -201,8 +201,7 @@ func nullIf(b *binder, n *node) {
 		for w := range null {
 			null[w] = same.bits[w]&^same.nullWord(w) | v.nullWord(w)
 		}
-		out := f.e.vectors.get()
-		*out = *v
+		out := f.e.holding(*v)
 		out.null = null
 		return out, nil
 	}

@@ -38,7 +38,7 @@ func (f *frame) compare(sign string, k kind, out []uint64, a, b *vector) {
 	case intKind:
 		compareAll(sign, out, a.ints, b.ints)
 	case floatKind:
-		x, y := f.e.ints.get()[:f.n], f.e.ints.get()[:f.n]
+		x, y := f.e.ints.get(f.n), f.e.ints.get(f.n)
 		orderFloats(x, a.floats)
 		orderFloats(y, b.floats)
 		compareAll(sign, out, x, y)

@@ -191,6 +191,30 @@ func TestMadeTexts(t *testing.T) {
 	}
 }
 
+// Would catch constants that are folded in the vectors of a whole batch: a query may have a hundred,
+// and 16 KiB for each took longer than small tables.
+func TestFoldedRow(t *testing.T) {
+	b := newBinder(arrow.NewSchema(nil, nil))
+	n := b.bind(Call("+", Constant(int64(7)), Call("length", Call("||", Constant("a"), Constant("b")))), 0)
+	if n.value != int64(9) {
+		t.Fatalf("%s is %v", n.text, n.value)
+	}
+	ints, texts := b.folder.ints.items, b.folder.texts.items
+	if len(ints) == 0 || len(texts) == 0 {
+		t.Fatal("folding took no vectors")
+	}
+	for _, item := range ints {
+		if len(item) != 1 {
+			t.Errorf("a vector of numbers has room for %d rows, want 1", len(item))
+		}
+	}
+	for _, item := range texts {
+		if len(item) != 1 {
+			t.Errorf("a vector of strings has room for %d rows, want 1", len(item))
+		}
+	}
+}
+
 // Would catch intervals that wrap.
 func TestIntervalBounds(t *testing.T) {
 	interval := func(v IntervalValue) *Expr { return Constant(v) }

@@ -3,6 +3,7 @@ package expr
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -161,6 +162,36 @@ func TestEncodings(t *testing.T) {
 					t.Errorf("%d rows, %s: the answers differ", rows, form)
 				}
 			}
+		}
+	}
+}
+
+// Would catch buffers and constants of a short batch that a longer batch then reads.
+func TestGrowingBatches(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	p, err := Bind(schema, encodedExprs()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grown := p.NewEvaluator(memory.DefaultAllocator)
+	defer grown.Release()
+	for _, rows := range []int{1, 2, 3, 64, 65, vectorRows + 65, 7} {
+		fresh := p.NewEvaluator(memory.DefaultAllocator)
+		batch := encodedRows(t, "plain", rows)
+		var answers [2][][]string
+		for i, e := range []*Evaluator{grown, fresh} {
+			arrays, _, err := e.Eval(context.Background(), batch, 0)
+			if err != nil {
+				t.Fatalf("%d rows: %v", rows, err)
+			}
+			for _, arr := range arrays {
+				answers[i] = append(answers[i], texts(arr))
+				arr.Release()
+			}
+		}
+		fresh.Release()
+		if !reflect.DeepEqual(answers[0], answers[1]) {
+			t.Errorf("%d rows: %v, want %v", rows, answers[0], answers[1])
 		}
 	}
 }

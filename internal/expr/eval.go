@@ -205,17 +205,17 @@ func (f *frame) compute(n *node) (*vector, error) {
 // constant returns a vector of a constant's value for every row of the frame.
 func (f *frame) constant(n *node) *vector {
 	v := f.e.constants[n.slot]
+	if v == nil && f.e.constantsKept == constantsMax {
+		return f.e.repeated(n.typ.kind(), f.n, n.value)
+	}
 	if v == nil {
-		if f.e.constantsKept == constantsMax {
-			return f.e.repeated(n.typ.kind(), f.n, n.value)
-		}
-		v = new(arena).repeated(n.typ.kind(), vectorRows, n.value)
-		f.e.constants[n.slot] = v
 		f.e.constantsKept++
 	}
-	short := f.e.vectors.get()
-	*short = v.slice(f.n)
-	return short
+	if v == nil || v.n < f.n {
+		v = new(arena).repeated(n.typ.kind(), roomFor(f.n), n.value)
+		f.e.constants[n.slot] = v
+	}
+	return f.e.holding(v.slice(f.n))
 }
 
 // constantsMax bounds the constants that an evaluator keeps as vectors, of 16 KiB each.
@@ -261,7 +261,7 @@ func fillAll[T any](out []T, x T) {
 
 // sub evaluates a node for the rows of the frame whose bits are set.
 func (f *frame) sub(n *node, selected []uint64, count int) (*vector, error) {
-	rows := f.e.rows.get()[:0]
+	rows := f.e.rows.get(count)[:0]
 	eachBit(selected, f.n, func(i int) { rows = append(rows, int32(f.row(i))) })
 	s := f.e.frameOf(0, count, rows)
 	v, err := s.eval(n)

@@ -328,7 +328,7 @@ func (f *frame) checkedCodes(d *array.Dictionary, n int) ([]int32, error) {
 	codes := f.codes(d)
 	null := f.nulls(d)
 	if int(largest(codes)) >= n-1 || null != nil {
-		own := f.e.rows.get()[:f.n]
+		own := f.e.rows.get(f.n)
 		for i, c := range codes {
 			switch {
 			case null != nil && null[i>>6]>>(i&63)&1 != 0:
@@ -361,9 +361,9 @@ func (f *frame) codes(d *array.Dictionary) []int32 {
 		if f.rows == nil {
 			return codes.Values()[f.from : f.from+f.n]
 		}
-		return gather(f.e.rows.get()[:f.n], codes.Values(), f.rows)
+		return gather(f.e.rows.get(f.n), codes.Values(), f.rows)
 	}
-	out := f.e.rows.get()[:f.n]
+	out := f.e.rows.get(f.n)
 	for i := range out {
 		if row := f.row(i); d.IsValid(row) {
 			out[i] = int32(d.GetValueIndex(row))
@@ -387,8 +387,7 @@ func (f *frame) lookUp(d *array.Dictionary, e *entries) (*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := f.e.vectors.get()
-	*v = vector{n: f.n}
+	v := f.e.holding(vector{n: f.n})
 	if e.values.null != nil {
 		v.null = gatherBits(f.e.bitmap(f.n), e.nulls, codes)
 	}
@@ -396,13 +395,13 @@ func (f *frame) lookUp(d *array.Dictionary, e *entries) (*vector, error) {
 	case e.values.bits != nil:
 		v.bits = gatherBits(f.e.bitmap(f.n), e.truths, codes)
 	case e.values.ints != nil:
-		v.ints = gather(f.e.ints.get()[:f.n], e.values.ints, codes)
+		v.ints = gather(f.e.ints.get(f.n), e.values.ints, codes)
 	case e.values.floats != nil:
-		v.floats = gather(f.e.floats.get()[:f.n], e.values.floats, codes)
+		v.floats = gather(f.e.floats.get(f.n), e.values.floats, codes)
 	case e.values.wides != nil:
-		v.wides = gather(f.e.wides.get()[:f.n], e.values.wides, codes)
+		v.wides = gather(f.e.wides.get(f.n), e.values.wides, codes)
 	default:
-		v.texts = gather(f.e.texts.get()[:f.n], e.values.texts, codes)
+		v.texts = gather(f.e.texts.get(f.n), e.values.texts, codes)
 	}
 	return v, nil
 }

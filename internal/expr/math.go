@@ -259,7 +259,7 @@ func hashOf(b *binder, n *node) {
 	}
 	n.eval = func(f *frame) (*vector, error) {
 		out := f.e.vector(wideKind, f.n)
-		hashes := f.e.ints.get()[:f.n]
+		hashes := f.e.ints.get(f.n)
 		clear(hashes)
 		for _, a := range n.args {
 			v, err := f.eval(a)

@@ -94,29 +94,38 @@ func countBits(words []uint64, n int) int {
 // arena gives out the buffers of a frame's evaluation, and takes all back at once (X4).
 type arena struct {
 	vectors pool[vector]
-	bits    pool[[vectorWords]uint64]
-	ints    pool[[vectorRows]int64]
-	floats  pool[[vectorRows]float64]
-	wides   pool[[vectorRows]wide]
-	texts   pool[[vectorRows]string]
-	rows    pool[[vectorRows]int32]
+	bits    pool[uint64]
+	ints    pool[int64]
+	floats  pool[float64]
+	wides   pool[wide]
+	texts   pool[string]
+	rows    pool[int32]
 	bytes   []byte // of strings that functions made; a new block when full
 	made    int    // bytes of such strings since reset
 }
 
 // pool gives out buffers that are used again after reset.
 type pool[T any] struct {
-	items []*T
+	items [][]T
 	used  int
 }
 
-func (p *pool[T]) get() *T {
+// get returns a buffer of n values, which may be anything.
+func (p *pool[T]) get(n int) []T {
 	if p.used == len(p.items) {
-		p.items = append(p.items, new(T))
+		p.items = append(p.items, nil)
 	}
+	item := &p.items[p.used]
 	p.used++
-	return p.items[p.used-1]
+	if len(*item) < n {
+		*item = make([]T, roomFor(n))
+	}
+	return (*item)[:n]
 }
+
+// roomFor returns the least power of two that is not below n, which is at least 1. A buffer of so
+// many values suits most of the later vectors, and the only row of a folded constant takes no more.
+func roomFor(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 func (a *arena) reset() {
 	a.back(arenaMark{})
@@ -139,33 +148,39 @@ func (a *arena) back(m arenaMark) {
 
 // bitmap returns n bits, all 0.
 func (a *arena) bitmap(n int) []uint64 {
-	b := a.bits.get()[:wordsOf(n)]
+	b := a.bits.get(wordsOf(n))
 	clear(b)
 	return b
 }
 
+// holding returns a vector of the arena that is a copy of v; the values are the same memory.
+func (a *arena) holding(v vector) *vector {
+	held := &a.vectors.get(1)[0]
+	*held = v
+	return held
+}
+
 // vector returns n rows of a kind without NULLs. Bits are 0, strings empty, other values anything.
 func (a *arena) vector(k kind, n int) *vector {
-	v := a.vectors.get()
-	*v = vector{n: n}
+	v := a.holding(vector{n: n})
 	switch k {
 	case bitKind:
 		v.bits = a.bitmap(n)
 	case intKind:
-		v.ints = a.ints.get()[:n]
+		v.ints = a.ints.get(n)
 	case floatKind:
-		v.floats = a.floats.get()[:n]
+		v.floats = a.floats.get(n)
 	case wideKind:
-		v.wides = a.wides.get()[:n]
+		v.wides = a.wides.get(n)
 	case textKind:
-		v.texts = a.texts.get()[:n]
+		v.texts = a.texts.get(n)
 		clear(v.texts) // strings of earlier batches point to memory that may be gone
 	}
 	return v
 }
 
-// textBlockBytes is the least block of made strings.
-const textBlockBytes = 64 << 10
+// textBlockBytes is the first block of made strings; the next blocks double.
+const textBlockBytes = 1 << 10
 
 // room returns an empty slice of the evaluator's arena with room for size bytes, to be handed to
 // keep, or an error if strings of so many more bytes may not be made.
@@ -204,7 +219,7 @@ func (a *arena) union(vectors ...*vector) []uint64 {
 		case null == nil:
 			null = v.null
 		case !owned:
-			sum := a.bits.get()[:len(null)]
+			sum := a.bits.get(len(null))
 			for w := range sum {
 				sum[w] = null[w] | v.null[w]
 			}
