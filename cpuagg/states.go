@@ -97,6 +97,9 @@ func (s *states) accumulate(v *view) {
 		for j, input := range f.Inputs {
 			in[j] = v.inputs[input]
 		}
+		if s.groups == 1 && accumulateOne(f.Kind, s.words[i], len(gids), in[0]) {
+			continue
+		}
 		if f.Kind != rowdata.FoldSumInt || !s.addNarrow(i, gids, in[0]) {
 			s.accumulateFold(f, s.words[i], gids, in)
 		}

@@ -37,7 +37,11 @@ func newView(b *rowdata.Bound) *view {
 func (v *view) set(t *rowdata.Tile, gids []uint32) {
 	for s, sel := range v.bound.Selections {
 		v.gids[s] = gids
-		if v.selectRows(s, sel, t) {
+		switch {
+		case !v.selectRows(s, sel, t):
+		case v.bound.Keys.Words == 0:
+			v.gids[s] = gids[:len(v.rows[s])]
+		default:
 			v.gidsBuf[s] = slices.Grow(v.gidsBuf[s][:0], len(v.rows[s]))
 			v.gids[s] = v.gidsBuf[s][:len(v.rows[s])]
 			for i, row := range v.rows[s] {

@@ -12,6 +12,7 @@ import (
 func TestViewSelects(t *testing.T) {
 	rng := newRand(t)
 	b := &rowdata.Bound{
+		Keys:       rowdata.KeyLayout{Words: 1},
 		Columns:    []rowdata.Column{{Nullable: true}, {Nullable: true}, {Nullable: true}},
 		Args:       []rowdata.Arg{{Column: 0, Words: 1}, {Column: 1, Words: 2}},
 		Selections: []rowdata.Selection{{}, {0}, {1}, {0, 1}, {0, 1, 2}},

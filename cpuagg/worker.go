@@ -85,10 +85,14 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 	}
 	w.run.counters.RowsPreAgg.Add(int64(t.Rows))
 	before := w.table.groups
-	if t.Groups != nil {
+	switch {
+	case t.Groups != nil:
 		gids = t.Groups
 		w.table.see(gids)
-	} else {
+	case w.table.layout.Words == 0:
+		gids = oneGroup[:t.Rows]
+		w.table.groups = 1
+	default:
 		w.checkKeys(t.Keys)
 		w.table.findUnhashed(t.Keys, hashes, gids)
 	}
