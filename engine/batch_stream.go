@@ -15,6 +15,7 @@ type batchStream struct {
 	batches chan arrow.RecordBatch // closed once failure is set
 	cancel  context.CancelCauseFunc
 	failure error // what ended the stream early
+	stats   Stats // of the work; set before batches is closed
 	over    bool  // the reader has seen the end, or has no holder any more
 }
 
@@ -32,6 +33,15 @@ func (s *batchStream) next() (arrow.RecordBatch, error) {
 		return nil, s.failure
 	}
 	return batch, nil
+}
+
+// Stats tells what was done. It is zero until Next has returned false, or the last reference was
+// dropped.
+func (s *batchStream) Stats() Stats {
+	if !s.over {
+		return Stats{}
+	}
+	return s.stats
 }
 
 // free ends the work, and gives back what nobody has read.

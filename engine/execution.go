@@ -225,13 +225,10 @@ func (q *execution) stats() Stats {
 		SpilledBytes:    stored.Spilled(),
 		SpilledStored:   stored.Stored(),
 		SpillFiles:      stored.Files(),
-		MemoryLimit:     q.engine.memory.Limit(),
-		MemoryPeak:      q.engine.memory.Peak(),
-		ResidentLimit:   q.engine.opt.MemoryLimit,
-		ResidentPeak:    q.engine.budget.Peak(),
 		PhaseTimes:      q.progress.times,
 		Elapsed:         time.Since(q.progress.started),
 	}
+	q.engine.memoryStats(&s)
 	s.Partitions, s.PartitionsMerged = q.cpu.Partitions()
 	if q.devices != nil {
 		s.Route, s.Device = q.devices.Route(), q.devices.Stats()

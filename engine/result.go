@@ -19,7 +19,6 @@ import (
 type Result struct {
 	batchStream
 	query *execution // nil once it has ended
-	stats Stats      // set once the query has ended
 }
 
 func newResult(schema *arrow.Schema, q *execution) *Result {
@@ -63,13 +62,4 @@ func (r *Result) All() iter.Seq2[arrow.RecordBatch, error] {
 			yield(nil, err)
 		}
 	}
-}
-
-// Stats tells what the query did. It is zero until Next has returned false, or the last reference
-// was dropped.
-func (r *Result) Stats() Stats {
-	if !r.over {
-		return Stats{}
-	}
-	return r.stats
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -48,6 +49,7 @@ func (e *Engine) Rows(ctx context.Context, src scan.Source, opt RowsOptions) (ro
 }
 
 func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*Rows, error) {
+	started := time.Now()
 	splits, err := src.Splits(ctx, opt.Columns)
 	if err != nil {
 		return nil, fmt.Errorf("splits: %w", err)
@@ -60,11 +62,11 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	if opt.InOrder {
 		workers = 1
 	}
-	r := &Rows{engine: e, opt: opt, splits: splits}
+	r := &Rows{engine: e, source: src, opt: opt, splits: splits, started: started}
 	r.init(opt.Schema, workers)
 	r.cancel = cancel
 	spawn.Go(func() error { return r.run(ctx, workers) }, func(err error) {
-		r.failure = err
+		r.failure, r.stats = err, r.done(workers)
 		close(r.batches)
 		done()
 	})
@@ -74,10 +76,16 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 // Rows streams the rows of a source. It is an array.RecordReader, to be used as a Result is.
 type Rows struct {
 	batchStream
-	engine *Engine
-	opt    RowsOptions
-	splits []scan.Split
-	next   atomic.Int64 // split
+	engine  *Engine
+	source  scan.Source
+	opt     RowsOptions
+	splits  []scan.Split
+	started time.Time
+
+	next  atomic.Int64 // split
+	read  atomic.Int64 // rows
+	bytes atomic.Int64 // read, as scan.OpenOptions.Progress counts them
+	sent  atomic.Int64 // batches
 }
 
 // run reads all splits by so many workers.
@@ -90,17 +98,34 @@ func (r *Rows) run(ctx context.Context, workers int) error {
 			if i >= int64(len(r.splits)) {
 				return nil
 			}
-			if err := r.read(ctx, t, m, r.splits[i]); err != nil {
+			if err := r.readSplit(ctx, t, m, r.splits[i]); err != nil {
 				return err
 			}
 		}
 	})
 }
 
-// read reads a split.
-func (r *Rows) read(ctx context.Context, t *threads.Thread, m RowMap, split scan.Split) error {
+// done describes what so many workers have done.
+func (r *Rows) done(workers int) Stats {
+	s := Stats{
+		Route:         "cpu",
+		Threads:       workers,
+		RowsRead:      r.read.Load(),
+		BytesRead:     r.bytes.Load(),
+		Splits:        len(r.splits),
+		Filter:        scan.PruningOf(r.source),
+		ResultBatches: r.sent.Load(),
+		Elapsed:       time.Since(r.started),
+	}
+	r.engine.memoryStats(&s)
+	return s
+}
+
+// readSplit reads a split.
+func (r *Rows) readSplit(ctx context.Context, t *threads.Thread, m RowMap, split scan.Split) error {
 	opt := r.engine.readOptions()
 	opt.Wait = t.Wait
+	opt.Progress = func(bytes int64) { r.bytes.Add(bytes) }
 	batches, err := openSplit(ctx, split, opt)
 	if err != nil {
 		return err
@@ -112,6 +137,7 @@ func (r *Rows) read(ctx context.Context, t *threads.Thread, m RowMap, split scan
 			return err
 		}
 		spawn.Step()
+		r.read.Add(batch.NumRows())
 		if err := r.mapBatch(ctx, t, m, batches, batch); err != nil {
 			return err
 		}
@@ -147,6 +173,7 @@ func (r *Rows) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBa
 	t.Give()
 	select {
 	case r.batches <- batch:
+		r.sent.Add(1)
 	case <-ctx.Done():
 		batch.Release()
 	}

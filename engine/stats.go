@@ -32,7 +32,8 @@ type Progress struct {
 	Done       bool          // the query has succeeded; this is the last call
 }
 
-// Stats is what a query did. It is complete when the result has been read to its end.
+// Stats is what a query, or Engine.Rows, did. It is complete when the result has been read to its
+// end. Of Rows, whatever groups have is zero: Table is "".
 type Stats struct {
 	Route            string                  `json:"route"`            // "cpu", "device", or "cpu and device"
 	Device           *device.Stats           `json:"device,omitempty"` // nil when none was asked for
@@ -64,4 +65,10 @@ type Stats struct {
 	ResidentPeak     int64                   `json:"resident_peak_bytes"`  // of the process, as the system sees it, while queries ran
 	PhaseTimes       map[Phase]time.Duration `json:"phase_nanos"`
 	Elapsed          time.Duration           `json:"elapsed_nanos"`
+}
+
+// memoryStats fills in what memory the engine may have, and has had.
+func (e *Engine) memoryStats(s *Stats) {
+	s.MemoryLimit, s.MemoryPeak = e.memory.Limit(), e.memory.Peak()
+	s.ResidentLimit, s.ResidentPeak = e.opt.MemoryLimit, e.budget.Peak()
 }

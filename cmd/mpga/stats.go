@@ -86,11 +86,15 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 		}
 		size("not decoded", f.BytesPassed)
 	}
-	row("groups", "%s", humanize.Comma(s.Groups))
+	if s.Table != "" { // else the statement has no groups
+		row("groups", "%s", humanize.Comma(s.Groups))
+	}
 	if s.Groups > 0 {
 		row("reduction", "%.3g rows a group", s.Reduction)
 	}
-	row("table", "%s, keys of %d B", s.Table, s.KeyBytes)
+	if s.Table != "" {
+		row("table", "%s, keys of %d B", s.Table, s.KeyBytes)
+	}
 	count("estimated groups", s.EstimatedGroups)
 	count("rows pre-aggregated", s.RowsPreAgg)
 	count("rows scattered", s.RowsScattered)

@@ -61,11 +61,8 @@ func (r *stepRun) logEnd() {
 	case Skipped:
 		r.log.Info("step skipped", "reason", r.report.Reason)
 	case Done:
-		log := r.log
-		if stats.Splits > 0 { // a query without groups has no statistics
-			log = log.With("rows_read", stats.RowsRead, "bytes_read", stats.BytesRead, "spilled_bytes", stats.SpilledBytes)
-		}
-		log.Info("step done", "output", redact.URL(r.step.Output.Path), "rows", r.report.Rows, "output_bytes", r.report.Bytes,
+		r.log.Info("step done", "rows_read", stats.RowsRead, "bytes_read", stats.BytesRead, "spilled_bytes", stats.SpilledBytes,
+			"output", redact.URL(r.step.Output.Path), "rows", r.report.Rows, "output_bytes", r.report.Bytes,
 			"attempts", r.report.Attempts, "elapsed_seconds", r.report.Elapsed.Seconds())
 	}
 }

@@ -21,9 +21,10 @@ import (
 // uses it, and releases it in the end.
 type Result struct {
 	array.RecordReader
-	groups *groupReader // nil for a statement without groups
-	text   string       // of the statement; "" where the statement was made without a text
-	err    error        // of a panic in Next
+	groups *groupReader   // nil for a statement without groups
+	reads  []*engine.Rows // of a statement without groups: what has been begun, in order
+	text   string         // of the statement; "" where the statement was made without a text
+	err    error          // of a panic in Next
 }
 
 // Next makes the next batch current. It returns false at the end and after an error.
@@ -42,13 +43,18 @@ func (r *Result) Next() (more bool) {
 // Err returns what ended the query early. It is nil until Next has returned false.
 func (r *Result) Err() error { return spawn.InQuery(cmp.Or(r.err, r.RecordReader.Err()), r.text) }
 
-// Stats tells what the last aggregation did, which a limit may have ended early. Stats are zero
-// until Next has returned false, and for a statement without groups.
+// Stats tells what the last aggregation did, or, of a statement without groups, how the rows were
+// read; a limit may have ended either early. The bytes are those of all readings. Stats are zero
+// until Next has returned false.
 func (r *Result) Stats() engine.Stats {
-	if r.groups == nil {
-		return engine.Stats{}
+	if r.groups != nil {
+		return r.groups.stats
 	}
-	return r.groups.stats
+	stats := r.reads[0].Stats()
+	for _, later := range r.reads[1:] {
+		stats.BytesRead += later.Stats().BytesRead
+	}
+	return stats
 }
 
 // Run starts the query and returns its result. Errors that appear after the start come from
@@ -95,11 +101,16 @@ func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader,
 		return projected(ctx, groups, newProjector(q.post, q.engine.Allocator())), nil
 	}
 	if q.top != nil {
-		return q.top.run(ctx)
+		return q.top.run(ctx, result)
 	}
 	opt := rowsOptions(q.post, q.engine)
 	opt.InOrder = len(q.by.Keys) == 0 && (q.by.Limited || q.by.Offset > 0) // the first rows are the first of the input
-	return q.engine.Rows(ctx, q.source, opt)
+	rows, err := q.engine.Rows(ctx, q.source, opt)
+	if err != nil {
+		return nil, err
+	}
+	result.reads = append(result.reads, rows)
+	return rows, nil
 }
 
 // firstColumns takes over a reader and returns it without its last columns.

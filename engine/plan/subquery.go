@@ -66,6 +66,7 @@ type sharedReader struct {
 	opened bool
 	reader array.RecordReader // nil before open, and once no split reads it
 	err    error              // of run
+	over   bool               // reader has no more batches
 	users  int                // splits that read
 }
 
@@ -84,18 +85,24 @@ func (r *sharedReader) open(ctx context.Context) error {
 	return r.err
 }
 
-// next returns the next batch, which is the caller's, or nil at the end.
-func (r *sharedReader) next() (arrow.RecordBatch, error) {
+// next returns the next batch, which is the caller's, or nil at the end. The end tells progress, which
+// may be nil, how many bytes the query has read.
+func (r *sharedReader) next(progress func(bytes int64)) (arrow.RecordBatch, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.reader == nil {
+	if r.reader == nil || r.over {
 		return nil, nil
 	}
 	batch, err := recordreader.Next(r.reader)
 	if batch != nil {
 		batch.Retain()
+		return batch, nil
 	}
-	return batch, err
+	r.over = true
+	if result, ok := r.reader.(*Result); ok && err == nil && progress != nil {
+		progress(result.Stats().BytesRead)
+	}
+	return nil, err
 }
 
 // release ends what open has begun.
@@ -143,7 +150,7 @@ func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 	return recordreader.New(schema, func() (arrow.RecordBatch, error) {
 		var in arrow.RecordBatch
 		var err error
-		waited := opt.Wait(ctx, func() { in, err = s.from.next() })
+		waited := opt.Wait(ctx, func() { in, err = s.from.next(opt.Progress) })
 		if in != nil {
 			defer in.Release()
 		}

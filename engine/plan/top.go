@@ -152,8 +152,8 @@ func (t *topRows) lateNames() (names []string) {
 	return names
 }
 
-// run reads the rows and returns the result.
-func (t *topRows) run(ctx context.Context) (array.RecordReader, error) {
+// run reads the rows and returns those of the result, which is told what is read.
+func (t *topRows) run(ctx context.Context, result *Result) (array.RecordReader, error) {
 	by := t.by
 	by.Bound = order.NewBound(by.Keys)
 	t.test.release() // what asks the bound of another run
@@ -162,21 +162,23 @@ func (t *topRows) run(ctx context.Context) (array.RecordReader, error) {
 	if err != nil {
 		return nil, err
 	}
+	result.reads = append(result.reads, rows)
 	defer rows.Release()
 	sorted, err := t.engine.Sort(ctx, rows, by)
 	if err != nil || t.late == nil {
 		return sorted, err
 	}
-	return newLateReader(ctx, t, sorted), nil
+	return newLateReader(ctx, t, sorted, result), nil
 }
 
 // lateReader reads the columns of the result's rows that were not needed to find them.
 type lateReader struct {
 	recordreader.Base
-	ctx  context.Context
-	plan *topRows
-	rows array.RecordReader // owned: the rows of the result, in order; nil once they are read
-	late array.RecordReader // owned: the late columns of the same rows, in the same order; nil before rows is read
+	ctx    context.Context
+	plan   *topRows
+	result *Result            // of the query
+	rows   array.RecordReader // owned: the rows of the result, in order; nil once they are read
+	late   array.RecordReader // owned: the late columns of the same rows, in the same order; nil before rows is read
 
 	heads []arrow.RecordBatch // owned: of rows; what has not been joined begins in the first
 	begin int64               // row of the first of heads
@@ -184,8 +186,8 @@ type lateReader struct {
 	from  int64               // row of tail
 }
 
-func newLateReader(ctx context.Context, plan *topRows, rows array.RecordReader) *lateReader {
-	r := &lateReader{ctx: ctx, plan: plan, rows: rows}
+func newLateReader(ctx context.Context, plan *topRows, rows array.RecordReader, result *Result) *lateReader {
+	r := &lateReader{ctx: ctx, plan: plan, result: result, rows: rows}
 	r.Init(plan.result, r.next, r.close)
 	return r
 }
@@ -244,13 +246,13 @@ func (r *lateReader) find() error {
 		return nil
 	}
 	var err error
-	r.late, err = r.plan.readAt(r.ctx, positions)
+	r.late, err = r.plan.readAt(r.ctx, positions, r.result)
 	return err
 }
 
 // readAt returns the late columns of the rows of some positions, in the order of the list, and the
 // rows' places in the list.
-func (t *topRows) readAt(ctx context.Context, positions []uint64) (array.RecordReader, error) {
+func (t *topRows) readAt(ctx context.Context, positions []uint64, result *Result) (array.RecordReader, error) {
 	places := make(map[uint64]int64, len(positions))
 	for i, p := range positions {
 		places[p] = int64(i)
@@ -262,6 +264,7 @@ func (t *topRows) readAt(ctx context.Context, positions []uint64) (array.RecordR
 	if err != nil {
 		return nil, err
 	}
+	result.reads = append(result.reads, rows)
 	numbered := replaceLast(rows, places)
 	defer numbered.Release()
 	return t.engine.Sort(ctx, numbered, order.By{Keys: []order.Key{{Column: t.late.schema.NumFields() - 1}}})
