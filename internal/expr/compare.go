@@ -24,10 +24,33 @@ func compareKernel(sign string, left, right *node) kernel {
 		sign, left, right = "<=", right, left
 	}
 	kind := left.typ.kind()
+	equality := sign == "=" || sign == "<>"
+	if equality && left.value == "" {
+		left, right = right, left
+	}
 	return binary(&node{args: []*node{left, right}}, bitKind, func(f *frame, a, b, out *vector) error {
-		f.compare(sign, kind, out.bits, a, b)
+		if equality && right.value == "" {
+			compareEmpty(sign, out.bits, a.texts)
+		} else {
+			f.compare(sign, kind, out.bits, a, b)
+		}
 		return nil
 	})
+}
+
+// compareEmpty compares strings with the empty string, without a look at their bytes.
+func compareEmpty(sign string, out []uint64, texts []string) {
+	flip := uint64(0)
+	if sign == "<>" {
+		flip = math.MaxUint64
+	}
+	for w := range out {
+		var m uint64
+		for i, text := range texts[w<<6 : min(w<<6+64, len(texts))] {
+			m |= bitOf(len(text) == 0) << (i & 63)
+		}
+		out[w] = m ^ flip
+	}
 }
 
 // compare sets the bits of the rows at which two vectors of a kind compare by = <> < or <=.
