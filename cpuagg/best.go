@@ -50,7 +50,7 @@ func (s *states) accumulateBestText(f *rowdata.Fold, state []uint64, gids []uint
 			}
 		}
 		kept[0] = 1
-		*best = s.heap.Replace(*best, *value)
+		s.heap.Replace(best, value)
 	}
 }
 
@@ -97,16 +97,10 @@ func (s *states) replaceBest(f *rowdata.Fold, state []uint64, row bestOf) {
 
 func replaceValue(kept, v []uint64, long bool, h *rowdata.Heap) {
 	if long {
-		old := rowdata.AsBytes2(kept)
-		*old = h.Replace(*old, *rowdata.AsBytes2(v))
+		h.Replace(rowdata.AsBytes2(kept), rowdata.AsBytes2(v))
 		return
 	}
 	copy(kept, v)
-}
-
-func keepBytes(words []uint64, h *rowdata.Heap) {
-	v := rowdata.AsBytes2(words)
-	*v = h.Keep(*v)
 }
 
 func equalKeys(f *rowdata.Fold, a, b []uint64) bool {

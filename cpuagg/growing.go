@@ -102,7 +102,7 @@ func addElement(f *rowdata.Fold, state, key []uint64, h *rowdata.Heap) []uint64 
 	element := push(state, f.ElementWords, h)
 	clear(element[copy(element, key):])
 	if f.Long {
-		keepBytes(element[:2], h)
+		h.Keep(rowdata.AsBytes2(element[:2]))
 	}
 	if want := indexSlots(state[0]); want > slots {
 		if slots > 0 {
@@ -168,7 +168,7 @@ func (s *states) accumulateGrowing(f *rowdata.Fold, states []uint64, gids []uint
 			element := push(state, f.ElementWords, &s.heap)
 			copy(element, key)
 			if f.Long {
-				keepBytes(element[:2], &s.heap)
+				s.heap.Keep(rowdata.AsBytes2(element[:2]))
 			}
 			if f.ElementWords > kw {
 				element[kw] = in[1][i]
@@ -262,7 +262,7 @@ func (s *states) mergeGrowing(f *rowdata.Fold, state, from []uint64) {
 		case rowdata.FoldCollect:
 			element := push(state, ew, &s.heap)
 			copy(element, elements[:ew])
-			keepBytes(element[:2], &s.heap)
+			s.heap.Keep(rowdata.AsBytes2(element[:2]))
 		case rowdata.FoldTop:
 			s.keepTop(f, state, elements[:kw])
 		case rowdata.FoldSketch:
@@ -289,7 +289,7 @@ func (s *states) keepTop(f *rowdata.Fold, state, key []uint64) {
 		element := push(state, w, &s.heap)
 		copy(element, key)
 		if f.Long {
-			keepBytes(element, &s.heap)
+			s.heap.Keep(rowdata.AsBytes2(element))
 		}
 		s.siftUp(f, f.Elements(state), int(state[0])-1)
 		return

@@ -188,13 +188,19 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 		}
 	}()
 	err := w.eachPage(task, func(content Content, page *rowdata.Page) (err error) {
-		defer page.Release()
+		kept := false
+		defer func() {
+			if !kept {
+				page.Release()
+			}
+		}()
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		if split != nil {
 			return split.add(content, page, 0)
 		}
+		g.table.lent = w.lends(g, content)
 		for from := 0; from < page.Rows; from += rowdata.TileRows {
 			if err := w.makeRoom(g); err != nil {
 				return err
@@ -210,6 +216,11 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 				return split.add(content, page, from)
 			}
 			w.merge(g, content, page, from)
+		}
+		if g.table.lent {
+			invariants.Sometimes("cpuagg: groups keep a page for its strings")
+			g.table.pages = append(g.table.pages, page)
+			kept = true
 		}
 		return nil
 	})
@@ -229,6 +240,13 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 		w.check(task, g)
 	}
 	return g, nil, nil
+}
+
+// lends reports whether the strings of new keys stay in the next page, which the groups then keep:
+// where its rows have no other strings, and so far every other row was a new group.
+func (w *Worker) lends(g *Groups, content Content) bool {
+	keys := g.table.layout
+	return content == Rows && len(keys.Longs) > 0 && w.run.rowLayout.Strings() == len(keys.Longs) && 2*int64(g.table.groups) >= g.rows
 }
 
 // check panics unless the groups of a task have all its rows (A1), no key twice (W1), and no key of

@@ -231,9 +231,8 @@ func putWords[V wordArray](at []rowAddress, offset int, values []uint64) {
 // keepLongs lets the strings at an offset of the placed rows lie in the rows' pages.
 func (s *scatterer) keepLongs(n, offset int) {
 	for i := range s.at[:n] {
-		v := (*rowdata.Bytes2)(s.at[i].part(offset))
-		if v.Long() {
-			*v = s.pages[i].Heap.Keep(*v)
+		if v := (*rowdata.Bytes2)(s.at[i].part(offset)); v.Long() {
+			s.pages[i].Heap.Keep(v)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func (w *runWriter) add(element []uint64) error {
 	row := w.page.Words[w.page.Rows*ew:][:ew]
 	copy(row, element)
 	if w.fold.Long {
-		keepBytes(row[:2], &w.page.Heap)
+		w.page.Heap.Keep(rowdata.AsBytes2(row[:2]))
 		w.bytes += int64(rowdata.AsBytes2(row[:2]).Len())
 	}
 	w.page.Rows++

@@ -22,10 +22,12 @@ type table struct {
 	slots  []uint64
 	keys   []uint64 // of all groups, packed
 	groups int
-	heap   rowdata.Heap // the long strings of keys
-	fresh  int          // groups that came with the last tile
-	missed []uint32     // scratch of lookUp; nil before the first
-	direct direct       // finds keys in place of slots, while they lie close together
+	heap   rowdata.Heap    // the long strings of keys, where these are not in pages
+	pages  []*rowdata.Page // owned
+	lent   bool            // strings of new keys stay where they are, in a page that will be of pages
+	fresh  int             // groups that came with the last tile
+	missed []uint32        // scratch of lookUp; nil before the first
+	direct direct          // finds keys in place of slots, while they lie close together
 
 	// dense tables have no slots: the packed key is the group number.
 	dense  bool
@@ -195,7 +197,9 @@ func (t *table) findLong(words, hashes []uint64, gids []uint32) {
 			if slot == 0 {
 				known := t.key(t.groups)
 				copy(known, key)
-				t.layout.Keep(known, &t.heap)
+				if !t.lent {
+					t.layout.Keep(known, &t.heap)
+				}
 				gids[i] = uint32(t.groups)
 				t.groups++
 				t.slots[at] = salt | uint64(t.groups)
@@ -252,11 +256,19 @@ func (t *table) release() {
 	t.slots, t.keys, t.groups = nil, nil, 0
 	t.direct.release(t.memory)
 	t.heap.Reset()
+	for _, page := range t.pages {
+		page.Release()
+	}
+	t.pages = nil
 }
 
 // bytes returns how much memory the table holds.
 func (t *table) bytes() int64 {
-	return int64(8*(len(t.slots)+len(t.keys)+len(t.direct.block))) + t.heap.Bytes()
+	bytes := int64(8*(len(t.slots)+len(t.keys)+len(t.direct.block))) + t.heap.Bytes()
+	for _, page := range t.pages {
+		bytes += page.Bytes()
+	}
+	return bytes
 }
 
 // wordsFew is how many words are not worth a block: a block has a page at least, and a query of

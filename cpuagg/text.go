@@ -47,7 +47,10 @@ func (t *table) findText(words, hashes []uint64, gids []uint32) {
 		for at := h & mask; ; at = (at + 1) & mask {
 			slot := slots[at]
 			if slot == 0 {
-				known[groups] = t.heap.Keep(*key)
+				known[groups] = *key
+				if !t.lent {
+					t.heap.Keep(&known[groups])
+				}
 				gids[i] = uint32(groups)
 				groups++
 				slots[at] = salt | uint64(groups)

@@ -250,7 +250,7 @@ func (r *columnReader) bytes(arr arrow.Array, from, n int) error {
 		raw, err := fixedBytes(r.data, width, from, n)
 		for i := range out {
 			if err == nil {
-				out[i] = rowdata.ToBytes2(raw[i*width : (i+1)*width])
+				out[i].Set(raw[i*width : (i+1)*width])
 			}
 		}
 		return err
@@ -262,12 +262,12 @@ func (r *columnReader) bytes(arr arrow.Array, from, n int) error {
 			}
 			header := arr.ValueHeader(from + i)
 			if header.IsInline() {
-				out[i] = rowdata.ToBytes2(header.InlineBytes())
+				out[i].Set(header.InlineBytes())
 				continue
 			}
 			buffer := r.data.Buffers()[2+header.BufferIndex()].Bytes()
 			at := int(header.BufferOffset())
-			out[i] = rowdata.ToBytes2(buffer[at : at+header.Len()])
+			out[i].Set(buffer[at : at+header.Len()])
 		}
 	}
 	return nil
@@ -289,13 +289,13 @@ func (r *columnReader) viewWords(from, n int) ([]uint64, error) {
 	r.words = rowdata.Grow(r.words, 2*n)
 	for i := range n {
 		out, header := rowdata.AsBytes2(r.words[2*i:2*i+2]), raw[16*i:16*i+16]
-		*out = rowdata.Bytes2{binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint64(header[8:])}
+		out[0], out[1] = binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint64(header[8:])
 		switch {
 		case r.nulls && r.arr.IsNull(from+i):
-			*out = rowdata.Bytes2{}
+			out[0], out[1] = 0, 0
 		case out.Long():
 			at := int(out[1] >> 32)
-			*out = rowdata.ToBytes2(buffers[2+uint32(out[1])].Bytes()[at : at+out.Len()])
+			out.Refer(buffers[2+uint32(out[1])].Bytes()[at : at+out.Len()])
 		}
 	}
 	return r.words, nil

@@ -249,7 +249,7 @@ func (in *Interner) addTo(s int, some []uint16, codes []uint64, values []rowdata
 				in.given.Add(^uint32(0))
 				return errTooManyStrings
 			}
-			in.put(number, shard.heap.Keep(values[i]))
+			shard.heap.Keep(in.put(number, &values[i]))
 			atomic.StoreUint64(&slots[at], internSalt(b.hashes[i])<<32|number)
 			shard.used++
 		}
@@ -292,8 +292,9 @@ func (in *Interner) adopt(d *dictionary) {
 	}
 	d.of.Retain()
 	in.adopted = append(in.adopted, d.of)
-	for i, v := range rowdata.View[rowdata.Bytes2](d.words)[known:d.len] {
-		in.put(uint64(known+i)+1, v)
+	values := rowdata.View[rowdata.Bytes2](d.words)
+	for i := known; i < d.len; i++ {
+		in.put(uint64(i)+1, &values[i])
 	}
 	in.given.Store(uint32(d.len))
 }
@@ -305,8 +306,8 @@ func place(number uint64) (block int, at uint64) {
 	return block, n - 1<<(block+internBlockBits)
 }
 
-// put keeps the string of a number.
-func (in *Interner) put(number uint64, v rowdata.Bytes2) {
+// put makes v the string of a number, and returns where it lies.
+func (in *Interner) put(number uint64, v *rowdata.Bytes2) *rowdata.Bytes2 {
 	b, at := place(number)
 	block := in.blocks[b].Load()
 	if block == nil {
@@ -317,7 +318,8 @@ func (in *Interner) put(number uint64, v rowdata.Bytes2) {
 			block = in.blocks[b].Load()
 		}
 	}
-	(*block)[at] = v
+	(*block)[at] = *v
+	return &(*block)[at]
 }
 
 // value returns the string of a number that a slot has.

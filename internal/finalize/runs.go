@@ -107,7 +107,7 @@ func (s *finalStates) mergedMode(ctx context.Context, runs *cpuagg.SortedRuns) (
 		}
 		if s.fold.Long {
 			text := rowdata.AsBytes2(best[:2])
-			*text = heap.Replace(*text, *rowdata.AsBytes2(e[:2]))
+			heap.Replace(text, rowdata.AsBytes2(e[:2]))
 			copy(best[2:], e[2:])
 		} else {
 			copy(best, e)

@@ -29,30 +29,39 @@ const (
 	nullBytesWord = 1<<32 - 1
 )
 
-// ToBytes2 returns b in two words. A value of more than 12 bytes refers to b's memory.
+// ToBytes2 returns b in two words, as Set does. Loops over many values call Set.
+func ToBytes2(b []byte) (v Bytes2) {
+	v.Set(b)
+	return v
+}
+
+// Set makes v the value b. A value of more than 12 bytes refers to b's memory.
 // Requires: len(b) <= BytesLenMax.
-func ToBytes2(b []byte) Bytes2 {
+func (v *Bytes2) Set(b []byte) {
 	n := len(b)
 	switch {
 	case n > InlineBytes:
-		address := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
-		return Bytes2{uint64(n) | uint64(binary.LittleEndian.Uint32(b))<<32, address}
+		v[0] = uint64(n) | uint64(binary.LittleEndian.Uint32(b))<<32
+		v.Refer(b)
 	case n >= 8:
 		// The two loads overlap for n < 12; the shift drops what bytes 0-3 already have.
-		low := binary.LittleEndian.Uint32(b)
-		tail := binary.LittleEndian.Uint64(b[n-8:])
-		return Bytes2{uint64(n) | uint64(low)<<32, tail >> (8 * (InlineBytes - n))}
+		v[0] = uint64(n) | uint64(binary.LittleEndian.Uint32(b))<<32
+		v[1] = binary.LittleEndian.Uint64(b[n-8:]) >> (8 * (InlineBytes - n))
 	case n >= 4:
-		low := binary.LittleEndian.Uint32(b)
-		tail := uint64(binary.LittleEndian.Uint32(b[n-4:]))
-		return Bytes2{uint64(n) | uint64(low)<<32, tail >> (8 * (8 - n))}
+		v[0] = uint64(n) | uint64(binary.LittleEndian.Uint32(b))<<32
+		v[1] = uint64(binary.LittleEndian.Uint32(b[n-4:])) >> (8 * (8 - n))
+	default:
+		var low uint64
+		for i, c := range b {
+			low |= uint64(c) << (8 * i)
+		}
+		v[0], v[1] = uint64(n)|low<<32, 0
 	}
-	var low uint64
-	for i, c := range b {
-		low |= uint64(c) << (8 * i)
-	}
-	return Bytes2{uint64(n) | low<<32, 0}
 }
+
+// Refer lets a value whose first word is that of b, a long string, refer to b's memory. Of the
+// string nothing is loaded.
+func (v *Bytes2) Refer(b []byte) { v[1] = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
 // PutBytes2 writes the values data[offsets[i]-base:offsets[i+1]-base] to out, as ToBytes2 does. It
 // branches on the length of those values only that begin within 12 bytes of the data's end. It
@@ -67,7 +76,7 @@ func PutBytes2[T int32 | int64](out []Bytes2, data []byte, offsets []T, base T) 
 		to := int(end - base)
 		b := data[from:to]
 		if len(data)-from < InlineBytes {
-			out[i] = ToBytes2(b)
+			out[i].Set(b)
 		} else {
 			start := unsafe.Pointer(unsafe.SliceData(b))
 			head := uint64(*(*uint32)(start))

@@ -91,24 +91,28 @@ func (h *Heap) FreeBlock(block []uint64) {
 	h.free[len(block)] = append(h.free[len(block)], unsafe.Pointer(unsafe.SliceData(block)))
 }
 
-// Keep makes a value of any length independent of the memory that it was made from.
-func (h *Heap) Keep(v Bytes2) Bytes2 {
+// Keep makes a value of any length independent of the memory that it was made from. It writes the
+// value's address alone: a value that is returned is written in halves and then read as a whole,
+// and such a read waits until the string has reached memory.
+func (h *Heap) Keep(v *Bytes2) {
 	if !v.Long() {
-		return v
+		return
 	}
 	words := h.Alloc(v.heapWords())
 	copy(View[byte](words), v.Bytes())
-	return Bytes2{v[0], Address(words)}
+	v[1] = Address(words)
 }
 
-// Replace is Keep for a value that takes the place of an older value of the same heap. It uses the
-// older value's memory again where that is large enough: a running maximum does not fill the heap.
-func (h *Heap) Replace(old, v Bytes2) Bytes2 {
+// Replace makes old a value that is kept as v. It uses the older value's memory again where that is
+// large enough: a running maximum does not fill the heap.
+func (h *Heap) Replace(old, v *Bytes2) {
 	if !v.Long() || !old.Long() || old.heapWords() < v.heapWords() {
-		return h.Keep(v)
+		*old = *v
+		h.Keep(old)
+		return
 	}
 	copy(View[byte](WordsAt(&old[1], old.heapWords())), v.Bytes())
-	return Bytes2{v[0], old[1]}
+	old[0] = v[0]
 }
 
 // heapWords returns how many words of a heap a long value takes.

@@ -90,22 +90,23 @@ func TestHeapKeepAndReplace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	var h Heap
 	neighbour := []byte("a neighbour of some length")
-	before := h.Keep(ToBytes2(neighbour))
+	before, after := ToBytes2(neighbour), ToBytes2(neighbour)
+	h.Keep(&before)
 	var kept Bytes2
-	var after Bytes2
 	for i := range 5000 {
 		b := make([]byte, rng.IntN(100))
 		for j := range b {
 			b[j] = byte(rng.Uint32())
 		}
 		want := bytes.Clone(b)
-		kept = h.Replace(kept, ToBytes2(b))
+		value := ToBytes2(b)
+		h.Replace(&kept, &value)
 		clear(b)
 		if !bytes.Equal(kept.Bytes(), want) {
 			t.Fatalf("value %d: %x, want %x", i, kept.Bytes(), want)
 		}
 		if i == 0 {
-			after = h.Keep(ToBytes2(neighbour))
+			h.Keep(&after)
 		}
 	}
 	if !bytes.Equal(before.Bytes(), neighbour) || !bytes.Equal(after.Bytes(), neighbour) {
@@ -114,7 +115,8 @@ func TestHeapKeepAndReplace(t *testing.T) {
 	rising := Heap{}
 	kept = Bytes2{}
 	for n := range 10_000 {
-		kept = rising.Replace(kept, ToBytes2(bytes.Repeat([]byte{'x'}, 13+n%4)))
+		value := ToBytes2(bytes.Repeat([]byte{'x'}, 13+n%4))
+		rising.Replace(&kept, &value)
 	}
 	if rising.Bytes() > 8*heapChunkWordsMin {
 		t.Errorf("a running value of at most 16 B takes %d B", rising.Bytes())

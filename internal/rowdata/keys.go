@@ -204,8 +204,7 @@ func (f *KeyField) Value(key []uint64) uint64 {
 // copies.
 func (l *KeyLayout) Keep(key []uint64, h *Heap) {
 	for _, w := range l.Longs {
-		v := AsBytes2(key[w : w+2])
-		*v = h.Keep(*v)
+		h.Keep(AsBytes2(key[w : w+2]))
 	}
 }
 

@@ -56,6 +56,9 @@ type stateRef struct {
 // Refers reports whether rows may refer to their page's heap.
 func (l *RowLayout) Refers() bool { return len(l.longs) > 0 || len(l.states) > 0 }
 
+// Strings returns how many strings a row may refer to, outside its states.
+func (l *RowLayout) Strings() int { return len(l.longs) }
+
 // Relocate moves the strings and blocks that a row refers to.
 func (l *RowLayout) Relocate(row []uint64, r Relocator) error {
 	for _, at := range l.longs {

@@ -50,7 +50,9 @@ func textPage(m rowdata.Memory, layout *rowdata.RowLayout, first, rows int) *row
 	for i := range rows {
 		row := page.Words[i*layout.Stride:]
 		for at := 0; at < 4; at += 2 {
-			*rowdata.AsBytes2(row[at : at+2]) = page.Heap.Keep(rowdata.ToBytes2(text(first+i, at)))
+			v := rowdata.AsBytes2(row[at : at+2])
+			v.Set(text(first+i, at))
+			page.Heap.Keep(v)
 		}
 	}
 	page.Rows = rows

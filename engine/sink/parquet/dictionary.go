@@ -135,11 +135,11 @@ func (d *dictionary) codeOf(v [2]uint64) (code uint32, ok bool) {
 		}
 		slot = (slot + 1) & mask
 	}
-	if d.kind == kindBytes && (*rowdata.Bytes2)(&v).Long() {
-		if d.bytes += (*rowdata.Bytes2)(&v).Len(); d.bytes > dictionaryBytesMax {
+	if s := (*rowdata.Bytes2)(&v); d.kind == kindBytes && s.Long() {
+		if d.bytes += s.Len(); d.bytes > dictionaryBytesMax {
 			return 0, false
 		}
-		v = d.heap.Keep(v)
+		d.heap.Keep(s)
 	}
 	if d.len() == d.most {
 		return 0, false

@@ -123,7 +123,7 @@ func readViews(words []uint64, arr arrow.Array, from int, value func(int) []byte
 	for i, out := 0, asStrings(words); i < len(out); i++ {
 		out[i] = rowdata.Bytes2{}
 		if arr.IsValid(from + i) {
-			out[i] = rowdata.ToBytes2(value(from + i))
+			out[i].Set(value(from + i))
 		}
 	}
 }
