@@ -249,8 +249,14 @@ func (s *states) mergeGrowing(f *rowdata.Fold, state, from []uint64) {
 	}
 	kw, ew := f.OrderWords(), f.ElementWords
 	elements := f.Elements(from)
-	if f.Kind == rowdata.FoldCollect && !f.Long {
+	switch {
+	case f.Kind == rowdata.FoldCollect && !f.Long:
 		copy(extend(state, ew, from[0], &s.heap), elements)
+		return
+	case f.Kind == rowdata.FoldTop && kw == 1:
+		for _, x := range elements {
+			s.keepTopWord(f, state, x, flipOf(f))
+		}
 		return
 	}
 	for ; len(elements) > 0; elements = elements[ew:] {
@@ -305,27 +311,67 @@ func (s *states) keepTop(f *rowdata.Fold, state, key []uint64) {
 // that the loads, which miss the cache where groups are many, overlap; few values then pass the
 // comparison.
 func (s *states) accumulateTop(f *rowdata.Fold, states []uint64, gids []uint32, x []uint64) {
-	var roots [rowdata.TileRows]uint64 // or, while there is room, the last of all values
-	var last uint64
-	if !f.Descending {
-		last = math.MaxUint64
-	}
+	flip := flipOf(f)
+	var roots [rowdata.TileRows]uint64 // flipped; or, while there is room, the last of all values
 	pairs := rowdata.View[[2]uint64](states)
 	for i, g := range gids {
-		roots[i] = last
+		roots[i] = math.MaxUint64
 		if int(pairs[g][0]) == f.Limit {
-			roots[i] = rowdata.WordsAt(&pairs[g][1], 1)[0]
+			roots[i] = rowdata.WordsAt(&pairs[g][1], 1)[0] ^ flip
 		}
 	}
 	for i, g := range gids {
-		before := x[i] < roots[i]
-		if f.Descending {
-			before = x[i] > roots[i]
-		}
-		if before || int(pairs[g][0]) < f.Limit {
-			s.keepTop(f, pairs[g][:], x[i:i+1])
+		if x[i]^flip < roots[i] || int(pairs[g][0]) < f.Limit {
+			s.keepTopWord(f, pairs[g][:], x[i], flip)
 		}
 	}
+}
+
+// flipOf returns the bits to flip in the words of a FoldTop, so that the first value is the least.
+func flipOf(f *rowdata.Fold) uint64 {
+	if f.Descending {
+		return math.MaxUint64
+	}
+	return 0
+}
+
+// keepTopWord is keepTop for values of one word.
+func (s *states) keepTopWord(f *rowdata.Fold, state []uint64, x, flip uint64) {
+	n := int(state[0])
+	if n == f.Limit {
+		replaceRoot(rowdata.WordsAt(&state[1], n), x, flip)
+		return
+	}
+	push(state, 1, &s.heap)
+	heap := rowdata.WordsAt(&state[1], n+1)
+	for n > 0 && heap[(n-1)/2]^flip < x^flip {
+		heap[n] = heap[(n-1)/2]
+		n = (n - 1) / 2
+	}
+	heap[n] = x
+}
+
+// replaceRoot replaces the root of a full binary heap, the last of its words, if x comes before it.
+func replaceRoot(heap []uint64, x, flip uint64) {
+	if x^flip >= heap[0]^flip { // a row of the same tile has replaced the root
+		return
+	}
+	at := 0
+	for {
+		child := 2*at + 1
+		if child >= len(heap) {
+			break
+		}
+		if right := child + 1; right < len(heap) && heap[right]^flip > heap[child]^flip {
+			child = right
+		}
+		if heap[child]^flip <= x^flip {
+			break
+		}
+		heap[at] = heap[child]
+		at = child
+	}
+	heap[at] = x
 }
 
 // topBefore reports whether value a comes before b in a FoldTop.

@@ -49,6 +49,13 @@ const tpchQ6 = `SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineite
 	WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1994-01-01' + INTERVAL '1' YEAR
 	AND l_discount BETWEEN 0.06 - 0.01 AND 0.06 + 0.01 AND l_quantity < 24`
 
+// tpchQ18 is what TPC-H's eighteenth query groups: as many groups as orders, of which few stay.
+const tpchQ18 = `SELECT l_orderkey, sum(l_quantity) AS quantity FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300`
+
+// plainSums read what h2o's questions read most, and compute next to nothing: what they gain by more
+// threads is what memory and files give.
+const plainSums = `SELECT sum(v1) AS v1, sum(v3) AS v3 FROM t`
+
 // lineitemColumns are the columns that the queries need, and the key, by which the table is sorted.
 var lineitemColumns = []string{"l_orderkey", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate"}
 
@@ -70,8 +77,12 @@ func querySets(o *options) []querySet {
 	sorted := fmt.Sprintf(`SELECT l_returnflag, count(*) AS n, sum(l_quantity) AS q, sum(l_extendedprice) AS p FROM lineitem
 		WHERE l_orderkey > %d AND l_orderkey <= %d GROUP BY l_returnflag`, orders/2, orders/2+orders/100)
 	sets := []querySet{
-		{"TPC-H", []query{{name: "Q1", table: lineitem, text: tpchQ1}, {name: "Q6", table: lineitem, text: tpchQ6}}},
+		{"TPC-H", []query{
+			{name: "Q1", table: lineitem, text: tpchQ1}, {name: "Q6", table: lineitem, text: tpchQ6},
+			{name: "groups of Q18", table: lineitem, text: tpchQ18},
+		}},
 		{"H2O", nil}, {"ClickBench", nil},
+		{"plain sums", []query{{name: "two columns", table: groups, text: plainSums}}},
 		{"1% of sorted data", []query{{name: "by the key", table: lineitem, text: sorted}}},
 	}
 	for i, text := range h2o.SQL {
