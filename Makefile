@@ -59,7 +59,7 @@ test-long: ## run the long tests, too: the whole of what make test runs in part
 # standard library, too, and all packages would be compiled once more.
 .PHONY: test-portable
 test-portable: ## run the tests of what has assembly without it
-	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short ./partition ./cpuagg ./internal/needle ./engine/scan/...
+	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short ./partition ./cpuagg ./internal/needle ./internal/wellformed ./engine/scan/...
 	go test -vet=off -timeout 30m -tags portable,$(TAGS) -run 'LookUp|Pack' ./internal/encode
 
 .PHONY: test-nocgo
