@@ -85,7 +85,17 @@ func (r *reader) next() (batch arrow.RecordBatch, err error) {
 		err = r.checkEnd()
 	}
 	r.drop()
-	return nil, decode.Locate(r.split.part.Name(), errors.Join(err, r.close()))
+	return nil, r.locate(errors.Join(err, r.close()))
+}
+
+// locate puts a place before an error: the row that the error tells, if it does, else the part.
+func (r *reader) locate(err error) error {
+	place := r.split.part.Name()
+	text := (*decode.TextError)(nil)
+	if p, ok := r.split.part.(decode.RowNamer); ok && errors.As(err, &text) {
+		place = p.RowName(r.rows + text.Row)
+	}
+	return decode.Locate(place, err)
 }
 
 // free gives back what the reader holds when its last holder releases it. The error of closing the

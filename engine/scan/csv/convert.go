@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"encoding/binary"
 	"fmt"
 	"unicode/utf8"
 
@@ -11,8 +10,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/internal/wellformed"
 )
 
 // converter turns the fields of a column into arrays. Between begin and finish, or drop, it holds
@@ -405,7 +406,7 @@ func (t *text[O]) add(c *textColumn) int {
 		at += copy(out[at:], c.field(i))
 	}
 	t.at = at
-	if !isText(c.typ) || isASCII(out[first:at]) {
+	if !isText(c.typ) || wholeText(out[first:at], starts[:len(c.fields)], O(first)) {
 		return -1
 	}
 	for i := range c.fields {
@@ -416,25 +417,26 @@ func (t *text[O]) add(c *textColumn) int {
 	return -1
 }
 
-// isText reports whether the values of a type are strings, which are UTF-8.
-func isText(typ arrow.DataType) bool {
-	return typ.ID() == arrow.STRING || typ.ID() == arrow.LARGE_STRING
-}
-
-// isASCII says whether text is ASCII, and so valid UTF-8 wherever it is cut.
-func isASCII(b []byte) bool {
-	const high = 0x8080808080808080
-	for ; len(b) >= 8; b = b[8:] {
-		if binary.LittleEndian.Uint64(b)&high != 0 {
-			return false
-		}
+// wholeText says whether strings, which lie behind each other, are UTF-8: the first begins at offset
+// first, which is the first byte of text.
+func wholeText[O int32 | int64](text []byte, starts []O, first O) bool {
+	if wellformed.NonASCII(text) == 0 {
+		return true
 	}
-	for _, c := range b {
-		if c >= utf8.RuneSelf {
+	if !wellformed.UTF8(text) {
+		return false
+	}
+	for _, start := range starts {
+		if at := int(start - first); at < len(text) && !utf8.RuneStart(text[at]) {
 			return false
 		}
 	}
 	return true
+}
+
+// isText reports whether the values of a type are strings, which are UTF-8.
+func isText(typ arrow.DataType) bool {
+	return typ.ID() == arrow.STRING || typ.ID() == arrow.LARGE_STRING
 }
 
 // grow makes room for the fields, with what lies between them in their text, and for fieldSlack.
@@ -487,14 +489,14 @@ const typeKnob = "set the column's type (--type, CSV.Types), or what stands for 
 
 // valueError is the error of a field that is no value of its column's type.
 func valueError(column string, typ arrow.DataType, field []byte) error {
+	if isText(typ) {
+		return fmt.Errorf("column %q: %s is not valid UTF-8; "+
+			"convert the file's encoding, or read the column as bytes (--type %s=binary)", column, decode.QuoteInvalid(field), column)
+	}
 	const shown = 40
 	dots := ""
 	if len(field) > shown {
 		field, dots = field[:shown], "..."
-	}
-	if isText(typ) {
-		return fmt.Errorf("column %q: %q%s is not valid UTF-8; "+
-			"convert the file's encoding, or read the column as bytes (--type %s=binary)", column, field, dots, column)
 	}
 	return fmt.Errorf("column %q: %q%s is not of type %s; %s", column, field, dots, typ, typeKnob)
 }

@@ -321,14 +321,28 @@ func (r *reader) Next(context.Context) (arrow.RecordBatch, error) {
 		r.reported = r.bytes.N
 	}
 	batch := delivery.Project(r.stream.RecordBatch(), r.columns)
-	// arrow-go takes offsets, codes and views as they are in the file. S3.
 	for i, column := range batch.Columns() {
-		if err := array.ValidateFull(column); err != nil {
+		if err := check(column); err != nil {
 			batch.Release()
 			return nil, fmt.Errorf("%w: column %q: %w", decode.ErrCorrupt, batch.ColumnName(i), err)
 		}
 	}
 	return batch, nil
+}
+
+// check looks at the offsets, codes and views of a column, which arrow-go takes as they are in the
+// file (S3), and then at its strings, which arrow-go would check one by one and show as they are.
+func check(column arrow.Array) error {
+	bytes := delivery.AsBytes(column)
+	defer bytes.Release()
+	if err := array.ValidateFull(bytes); err != nil {
+		return err
+	}
+	row := delivery.InvalidText(column)
+	if row < 0 {
+		return nil
+	}
+	return decode.NewTextError(int64(row), []byte(column.ValueStr(row)))
 }
 
 // Spare implements thrifty: between steps there is nothing but dictionaries, which would be lost.

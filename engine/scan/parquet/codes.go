@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
@@ -18,8 +19,9 @@ type codesValues struct {
 	decode func(entries int, data []byte) (arrow.Array, error) // makes the array of a dictionary page
 
 	entries arrow.Array // the chunk's dictionary; nil before the first page. S5
-	codes   runs        // of the current page
-	rows    int         // of the batch
+	invalid invalidEntries
+	codes   runs // of the current page
+	rows    int  // of the batch
 	out     *memory.Buffer
 }
 
@@ -36,9 +38,19 @@ func newStringCodes(typ arrow.DataType, mem memory.Allocator) *codesValues {
 	if typ.ID() == arrow.LARGE_STRING || typ.ID() == arrow.LARGE_BINARY {
 		entriesOf = stringEntries[int64]
 	}
-	return &codesValues{typ: typ, mem: mem, decode: func(entries int, data []byte) (arrow.Array, error) {
-		return entriesOf(typ, mem, entries, data)
-	}}
+	codes := &codesValues{typ: typ, mem: mem}
+	codes.decode = func(entries int, data []byte) (arrow.Array, error) {
+		spans := make([]stringSpan, entries)
+		end, err := findStrings(spans, data, 0)
+		if err != nil {
+			return nil, err
+		}
+		if isText(typ) {
+			codes.invalid = invalidEntriesOf(data, spans)
+		}
+		return entriesOf(typ, mem, spans, data, end), nil
+	}
+	return codes
 }
 
 func dictionaryEncoding(e parquet.Encoding) bool {
@@ -91,6 +103,10 @@ func (v *codesValues) begin(rows int) {
 
 func (v *codesValues) read(from, rows, values int, validity []byte) error {
 	out := arrow.Uint32Traits.CastFromBytes(v.out.Bytes())[from : from+rows]
+	if at, code, found := v.invalid.firstIn(v.codes, values); found {
+		value := v.entries.(array.StringLike).Value(int(code))
+		return decode.NewTextError(rowOf(at, from, validity), []byte(value))
+	}
 	if err := v.codes.codes(out[:values], v.entries.Len()); err != nil {
 		return fmt.Errorf("codes of a page: %w", err)
 	}

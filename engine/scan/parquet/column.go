@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
 // libraryColumn reads one column chunk by pqarrow.
@@ -29,6 +30,7 @@ type libraryColumn struct {
 	leaf    *schema.Column // of part
 	column  *pqarrow.ColumnReader
 	skipped int64 // rows to pass over before the next is read
+	row     int64 // index in the chunk of the row that comes next
 }
 
 func (c *libraryColumn) open(ctx context.Context) (err error) {
@@ -55,7 +57,10 @@ func physicalType(physical parquet.Type, t arrow.DataType) arrow.DataType {
 }
 
 // skip implements chunkReader.
-func (c *libraryColumn) skip(rows, _ int64) { c.skipped += rows }
+func (c *libraryColumn) skip(rows, _ int64) {
+	c.skipped += rows
+	c.row += rows
+}
 
 // read implements chunkReader.
 func (c *libraryColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
@@ -86,6 +91,11 @@ func (c *libraryColumn) read(_ context.Context, rows int64) (arrow.Array, error)
 		return nil, err
 	}
 	defer one.Release()
+	if bad := delivery.InvalidText(one); bad >= 0 {
+		text := decode.NewTextError(c.row+int64(bad), []byte(one.ValueStr(bad)))
+		return nil, decode.Corrupt(text)
+	}
+	c.row += rows
 	return c.convert(one)
 }
 

@@ -58,7 +58,8 @@ type columnValues interface {
 	begin(rows int)
 
 	// read decodes the next values of the page to those of the rows from a row on whose validity
-	// bits are set; to all rows, if there are as many as values. A NULL row gets any legal value.
+	// bits are set; to all rows, if there are as many as values. A NULL row gets any legal value. The
+	// row of a decode.TextError is counted from the batch's first.
 	read(from, rows, values int, validity []byte) error
 
 	// finish returns the array of the batch, which the caller owns.
@@ -96,6 +97,9 @@ func (c *flatColumn) readRows(rows int) (arrow.Array, error) {
 			}
 		}
 		if err := c.values.read(done, n, values, nullable.bits()); err != nil {
+			if text := (*decode.TextError)(nil); errors.As(err, &text) {
+				text.Row += c.row
+			}
 			return nil, fmt.Errorf("%w: %w", decode.ErrCorrupt, err)
 		}
 		done += n

@@ -40,7 +40,8 @@ type groupReader struct {
 
 // chunkReader reads one column chunk.
 type chunkReader interface {
-	// read returns the next rows of the column, which the caller owns.
+	// read returns the next rows of the column, which the caller owns. The row of a decode.TextError
+	// is counted from the row group's first.
 	read(ctx context.Context, rows int64) (arrow.Array, error)
 
 	// skip passes over rows before the next read. The rows from until on, an index in the row
@@ -220,7 +221,11 @@ func (r *groupReader) readColumn(ctx context.Context, i int, rows int64) (values
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("column %q: %w", r.columnName(i), err)
+		err = fmt.Errorf("column %q: %w", r.columnName(i), err)
+		if text := (*decode.TextError)(nil); errors.As(err, &text) {
+			err = decode.Locate(r.part.RowName(text.Row), err)
+		}
+		return nil, err
 	}
 	if r.spared {
 		if err := decode.Guard(func() error { return r.closeColumn(i) }); err != nil {

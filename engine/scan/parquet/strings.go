@@ -44,16 +44,12 @@ func findStrings(spans []stringSpan, plain []byte, from int) (next int, err erro
 // stringTail is how many bytes, of any value, a copy may write behind a string.
 const stringTail = 16
 
-// stringEntries decodes a dictionary page of strings or binaries to an array with offsets of type
-// O, which the caller owns.
+// stringEntries makes an array with offsets of type O, which the caller owns, of the strings or
+// binaries of a dictionary page up to a byte.
 func stringEntries[O int32 | int64](
-	typ arrow.DataType, mem memory.Allocator, entries int, data []byte,
-) (arrow.Array, error) {
-	spans := make([]stringSpan, entries)
-	end, err := findStrings(spans, data, 0)
-	if err != nil {
-		return nil, err
-	}
+	typ arrow.DataType, mem memory.Allocator, spans []stringSpan, data []byte, end int,
+) arrow.Array {
+	entries := len(spans)
 	bytes := end - 4*entries
 	offsets, text := memory.NewResizableBuffer(mem), memory.NewResizableBuffer(mem)
 	defer offsets.Release()
@@ -73,7 +69,7 @@ func stringEntries[O int32 | int64](
 		ends[i] = O(at)
 	}
 	text.ResizeNoShrink(bytes)
-	return delivery.NewArray(typ, entries, 0, nil, offsets, text), nil
+	return delivery.NewArray(typ, entries, 0, nil, offsets, text)
 }
 
 // stringsGuessMax bounds the memory that a guess from a batch's first strings takes.

@@ -9,7 +9,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/internal/wellformed"
 )
 
 // viewValues decodes strings and binaries into views: two words each, which hold a string of at
@@ -18,6 +20,7 @@ import (
 // batch then refers to.
 type viewValues struct {
 	typ   arrow.DataType // string_view or binary_view
+	text  bool           // string_view: the strings must be UTF-8
 	mem   memory.Allocator
 	pages *chunkPages // that lend their pages; nil where strings are copied
 
@@ -26,6 +29,7 @@ type viewValues struct {
 	entries []stringSpan // of dict
 	short   [][2]uint64  // views of entries, in kept; nil where an entry is long, or there is no dictionary
 	kept    scratch
+	invalid invalidEntries
 
 	encoding parquet.Encoding // of the current page; depending on it:
 	codes    runs             // dictionary codes that are not read yet
@@ -70,7 +74,7 @@ var viewMasks = func() (masks [viewInlineMax + 1][2]uint64) {
 func newViews(typ arrow.DataType, mem memory.Allocator) columnValues {
 	own := scratch{mem: mem}
 	return &viewValues{
-		typ: delivery.ViewType(typ), mem: mem, dict: own, kept: own, deltas: deltaStrings{whole: own}, data: -1,
+		typ: delivery.ViewType(typ), text: isText(typ), mem: mem, dict: own, kept: own, deltas: deltaStrings{whole: own}, data: -1,
 	}
 }
 
@@ -83,6 +87,9 @@ func (v *viewValues) dictionary(entries int, data []byte) error {
 	copy(v.dict.grow(len(data), nil), data)
 	if _, err := findStrings(v.entries, data, 0); err != nil {
 		return err
+	}
+	if v.text {
+		v.invalid = invalidEntriesOf(v.dict.buf[:len(data)], v.entries)
 	}
 	for _, e := range v.entries {
 		if e.bytes > viewInlineMax {
@@ -120,6 +127,9 @@ func (v *viewValues) begin(rows int) {
 
 func (v *viewValues) read(from, rows, values int, validity []byte) error {
 	out := delivery.View[[2]uint64](v.views.Bytes())[from : from+rows]
+	if err := v.checkCodes(from, values, validity); err != nil {
+		return err
+	}
 	if v.short != nil && dictionaryEncoding(v.encoding) {
 		if err := gather(&v.codes, out[:values], v.short); err != nil {
 			return fmt.Errorf("codes of a page: %w", err)
@@ -131,7 +141,11 @@ func (v *viewValues) read(from, rows, values int, validity []byte) error {
 	for done := 0; done < values; {
 		if v.encoding == parquet.Encodings.Plain {
 			n, bytes := putAlike(out[done:values], v.plain[v.at:])
-			v.at += bytes
+			if v.text && !wellformed.UTF8(v.plain[v.at:v.at+bytes]) { // the lengths are ASCII
+				n = 0 // find reads the strings again, and check finds which of them it is
+			} else {
+				v.at += bytes
+			}
 			if done += n; n >= alikeMin {
 				continue
 			}
@@ -140,6 +154,10 @@ func (v *viewValues) read(from, rows, values int, validity []byte) error {
 		source, of, err := v.find(some)
 		if err != nil {
 			return err
+		}
+		if bad := v.firstInvalid(source, some); bad >= 0 {
+			value := source[some[bad].at:][:some[bad].bytes]
+			return decode.NewTextError(rowOf(done+bad, from, validity), value)
 		}
 		if err := v.put(out[done:done+len(some)], some, source, of, from+done); err != nil {
 			return err
@@ -165,6 +183,31 @@ func (v *viewValues) find(spans []stringSpan) (source []byte, of *origin, err er
 		return nil, nil, fmt.Errorf("codes of a page: %w", err)
 	}
 	return v.dict.buf, &v.ofDict, nil
+}
+
+// checkCodes looks for codes of entries that are not UTF-8 among those of the next values.
+func (v *viewValues) checkCodes(from, values int, validity []byte) error {
+	if !dictionaryEncoding(v.encoding) {
+		return nil
+	}
+	at, code, found := v.invalid.firstIn(v.codes, values)
+	if !found {
+		return nil
+	}
+	entry := v.entries[code]
+	return decode.NewTextError(rowOf(at, from, validity), v.dict.buf[entry.at:][:entry.bytes])
+}
+
+// firstInvalid returns the index of the first of the strings that find has found that is not UTF-8,
+// as the strings of the column must be, or -1. checkCodes has checked the entries of a dictionary.
+func (v *viewValues) firstInvalid(source []byte, spans []stringSpan) int {
+	switch {
+	case !v.text || dictionaryEncoding(v.encoding):
+		return -1
+	case v.encoding == parquet.Encodings.Plain:
+		return invalidPlain(source, spans)
+	}
+	return invalidJoined(source, spans)
 }
 
 // alikeMin is how many strings of one length pay for a wrong guess of the next length.
@@ -292,5 +335,5 @@ func (v *viewValues) close() {
 	v.dict.free()
 	v.kept.free()
 	v.deltas.whole.free()
-	v.entries, v.short = nil, nil
+	v.entries, v.short, v.invalid = nil, nil, nil
 }

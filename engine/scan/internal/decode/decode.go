@@ -56,7 +56,8 @@ type Options struct {
 
 // RowReader reads a part. Its batches may have any size, and any type that package delivery knows.
 type RowReader interface {
-	// Next returns a batch that belongs to the caller, or io.EOF.
+	// Next returns a batch that belongs to the caller, or io.EOF. The row of a TextError whose place
+	// is not named is counted from the batch that was to be returned.
 	Next(ctx context.Context) (arrow.RecordBatch, error)
 	io.Closer
 }
