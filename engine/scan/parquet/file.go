@@ -51,7 +51,13 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	} else if err != nil {
 		return fmt.Errorf("%w: %w", decode.ErrFooter, err)
 	}
-	p.all = sync.OnceValues(func() (*metadata.FileMetaData, error) { return metadata.NewFileMetaData(p.footer, nil) })
+	p.all = sync.OnceValues(func() (*metadata.FileMetaData, error) {
+		all, err := metadata.NewFileMetaData(p.footer, nil)
+		if err == nil {
+			all.SetSourceFileSize(p.size) // by which pqarrow bounds the chunks of parquet-mr before 1.2.9
+		}
+		return all, err
+	})
 	if err := checkStoredSchema(p.meta.KeyValueMetadata()); err != nil {
 		return err
 	}
