@@ -29,7 +29,8 @@
 //     in place of 128. Other dictionaries and extension types are replaced by their values.
 //   - S2 (positions): splits come in input order, and the positions of their rows do not overlap.
 //   - S3 (no panic): a corrupt file gives an error that names it. Arrays are validated before they
-//     are handed on, so that reading a value does not panic later either.
+//     are handed on, so that reading a value does not panic later either. A string of a file is
+//     UTF-8, or an error that names its row.
 //   - S4 (nothing left open): a file is open only between Split.Open and the reader's last Release,
 //     its end or its error; dataset.Open, Filter, Stats and Splits leave none open.
 //   - S5 (dictionaries): the batches of one split share one dictionary array where the file has one

@@ -20,7 +20,9 @@ const partRows = 1 << 17
 
 // Batches returns a source over record batches in memory, read in parallel by batch and by slices
 // of large batches. It may be scanned any number of times. The caller keeps the batches retained
-// while it uses the source. Batches with other columns than the schema are an error of Splits.
+// while it uses the source. Batches with other columns than the schema are an error of Splits. What
+// is in the batches is taken as it is, unlike what is in files: that strings are UTF-8, and that
+// offsets and codes are within bounds, is up to the caller.
 func Batches(schema *arrow.Schema, batches []arrow.RecordBatch) Source {
 	for _, batch := range batches {
 		for _, column := range batch.Columns() {

@@ -5,7 +5,7 @@
 //
 // ASCII is passed over by its highest bits. In other text, three lookups of 16 entries tell what is
 // wrong with each pair of neighbours, after Keiser and Lemire, "Validating UTF-8 in less than one
-// instruction per byte" (Software: Practice and Experience, 2021), section 6; what differs here is
+// instruction per byte" (Software: Practice and Experience, 2021), "lookup"; what differs here is
 // that a vector of ASCII, and the end of the text, take no lookup. Without AVX2, the standard
 // library does it.
 //

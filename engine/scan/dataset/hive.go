@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -63,6 +64,10 @@ func hiveColumns(names []string) ([]decode.Folder, error) {
 		for j, p := range pairs {
 			if p.key != columns[j].Field.Name {
 				return nil, hiveError(names[0], name)
+			}
+			if s, isText := p.value.(string); isText && !utf8.ValidString(s) {
+				return nil, fmt.Errorf("%s: the value %q of the folder key %q is not valid UTF-8; "+
+					"rename the folder, or read without hive folders (--no-hive, NoHive)", name, s, p.key)
 			}
 			columns[j].Values = append(columns[j].Values, p.value)
 		}

@@ -11,6 +11,8 @@
 // nobody has released. Nothing grows with the row group. Rare types (96-bit timestamps, bytes of
 // some widths) are read by pqarrow, one column at a time (column.go).
 //
+// Strings must be UTF-8 (text.go): a TextError tells the row of one that is not.
+//
 // In a row group with a RowFilter, the columns that the filter needs are decoded step by step; of
 // the others, the stretches of rows that the filter has kept (filter.go): pages between them are
 // passed over, by their offset index or header by header (skip.go).
