@@ -25,9 +25,9 @@ func isText(typ arrow.DataType) bool {
 const notASCII = 0x80808080
 
 // invalidPlain returns the index of the first of some strings of a plain page, each behind its
-// length, that is not UTF-8, or -1.
+// length, that is not UTF-8, or -1. The first string is a guess of whether all may be ASCII.
 func invalidPlain(page []byte, spans []stringSpan) int {
-	if len(spans) == 0 || allASCII(page, spans) {
+	if len(spans) == 0 || wellformed.NonASCII(textOf(page, spans[:1])) == 0 && allASCII(page, spans) {
 		return -1
 	}
 	for from, to := 0, 1; from < len(spans); from, to = to, to+1 {
@@ -91,13 +91,19 @@ type invalidEntries []bool
 
 // invalidEntriesOf looks for entries that are not UTF-8 in a dictionary page.
 func invalidEntriesOf(page []byte, spans []stringSpan) invalidEntries {
-	first := invalidPlain(page, spans)
-	if first < 0 {
-		return nil
+	for some := range slices.Chunk(spans, spansAtOnce) {
+		if invalidPlain(page, some) >= 0 {
+			return eachInvalid(page, spans)
+		}
 	}
+	return nil
+}
+
+// eachInvalid looks at one entry after the other.
+func eachInvalid(page []byte, spans []stringSpan) invalidEntries {
 	invalid := make(invalidEntries, len(spans))
-	for i, s := range spans[first:] {
-		invalid[first+i] = !utf8.Valid(page[s.at : s.at+s.bytes])
+	for i, s := range spans {
+		invalid[i] = !utf8.Valid(page[s.at : s.at+s.bytes])
 	}
 	return invalid
 }
