@@ -200,7 +200,7 @@ func TestSpillFaults(t *testing.T) {
 	if _, err := runSpilled(context.Background(), engine.Options{Threads: 2, TempDir: gone}, knobs); err == nil || !strings.Contains(err.Error(), gone) {
 		t.Errorf("there is no temp directory: %v", err)
 	}
-	full := engine.Options{Threads: 2, TempDir: t.TempDir(), TempLimit: 100_000}
+	full := engine.Options{Threads: 2, TempDir: t.TempDir(), TempLimit: 10_000}
 	if _, err := runSpilled(context.Background(), full, knobs); !errors.Is(err, store.ErrTempLimit) || !strings.Contains(err.Error(), "--temp-limit") {
 		t.Errorf("the temp directory is full: %v", err)
 	}

@@ -334,7 +334,7 @@ func TestCodesPagesCorrupt(t *testing.T) {
 	}
 }
 
-// S3: the error of a damaged page says where the page is.
+// S3: the error of a damaged page says where the page is, and that of a damaged string in which row.
 func TestParquetCodesDamaged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, and slow under the race detector")
@@ -355,7 +355,7 @@ func TestParquetCodesDamaged(t *testing.T) {
 		if err == nil {
 			continue
 		}
-		if text := err.Error(); strings.Contains(text, "f.parquet, row group ") && strings.Contains(text, "column \"") {
+		if text := err.Error(); strings.Contains(text, "f.parquet, row ") && strings.Contains(text, "column \"") {
 			located++
 		} else {
 			t.Errorf("byte %d: %v", at, err)
