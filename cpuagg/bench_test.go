@@ -91,8 +91,10 @@ func BenchmarkAccumulate(b *testing.B) {
 // dropPass drops pages.
 type dropPass struct{ Pass }
 
-func (dropPass) Put(_ int, _ Content, page *rowdata.Page) error {
-	page.Release()
+func (dropPass) Put(_ Content, pages []PartitionPage) error {
+	for _, f := range pages {
+		f.Page.Release()
+	}
 	return nil
 }
 

@@ -80,8 +80,16 @@ func (e *Exporter) Release() { e.scatterer.release() }
 // exported is the partitions of an Exporter, which this run does not read.
 type exported func(partition int, page *rowdata.Page) error
 
-func (put exported) Put(partition int, _ Content, page *rowdata.Page) error {
-	return put(partition, page)
+func (put exported) Put(_ Content, pages []PartitionPage) error {
+	for i, f := range pages {
+		if err := put(f.Partition, f.Page); err != nil {
+			for _, rest := range pages[i+1:] {
+				rest.Page.Release()
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 func (exported) Sizes() []int64 { panic("cpuagg: the sizes of exported partitions") }

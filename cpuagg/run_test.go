@@ -108,11 +108,13 @@ func (s *memoryStore) call() error {
 	return nil
 }
 
-func (p *memoryPass) Put(partition int, content Content, page *rowdata.Page) error {
+func (p *memoryPass) Put(content Content, pages []PartitionPage) error {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
-	p.pages[content][partition] = append(p.pages[content][partition], page)
-	p.put[partition] += int64(page.Rows)
+	for _, f := range pages {
+		p.pages[content][f.Partition] = append(p.pages[content][f.Partition], f.Page)
+		p.put[f.Partition] += int64(f.Page.Rows)
+	}
 	return p.store.call()
 }
 

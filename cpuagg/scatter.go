@@ -32,14 +32,20 @@ type Store interface {
 
 // Pass is the partitions of one scatter. It is safe for concurrent use.
 type Pass interface {
-	// Put takes over a page of a partition.
-	Put(partition int, content Content, page *rowdata.Page) error
+	// Put takes over pages, those that it returns an error for, too. It keeps nothing of the slice.
+	Put(content Content, pages []PartitionPage) error
 
 	// Sizes returns the number of rows and states that have been put into each partition.
 	Sizes() []int64
 
 	// Take hands over the pages of a partition, which has no pages of that content afterwards.
 	Take(partition int, content Content) Pages
+}
+
+// PartitionPage is a page, and the partition that its rows are of.
+type PartitionPage struct {
+	Partition int
+	Page      *rowdata.Page
 }
 
 // Pages is a sequence of pages. One goroutine at a time uses it.
@@ -91,7 +97,7 @@ type scatterer struct {
 	// Of the rows being scattered:
 	at    []rowAddress    // by row: where it is written
 	pages []*rowdata.Page // by row: the page it lies in, where rows refer to the page's heap
-	full  []fullPage      // pages to hand over once the rows are written
+	full  []PartitionPage // to hand over once the rows are written
 }
 
 // rowAddress is the address of a row in a page that is open or full. As a number it needs no write
@@ -106,12 +112,6 @@ func (a *rowAddress) part(offset int) unsafe.Pointer {
 // cursor is where the next row of a partition goes, and where its page ends. Beside each other the
 // cursors of 2^11 partitions fit an L1 cache; the pages' own fields do not.
 type cursor struct{ at, end rowAddress }
-
-// fullPage is a page of a partition that is to be handed over.
-type fullPage struct {
-	partition int
-	page      *rowdata.Page
-}
 
 func newScatterer(m rowdata.Memory, content Content, layout *rowdata.RowLayout, p *pass) *scatterer {
 	return &scatterer{
@@ -153,7 +153,7 @@ func (s *scatterer) turn(p int) {
 	bytes := pageBytesMin
 	if page := s.take(p); page != nil {
 		bytes = min(16*len(page.Words), s.pass.pageBytes)
-		s.full = append(s.full, fullPage{p, page})
+		s.full = append(s.full, PartitionPage{p, page})
 	}
 	stride := s.layout.Stride
 	page := rowdata.NewPage(s.memory, max(bytes/(8*stride), 1)*stride)
@@ -174,27 +174,23 @@ func (s *scatterer) take(p int) *rowdata.Page {
 	return page
 }
 
-// seal hands over the pages that the placed rows have filled.
+// seal hands over the pages that the placed rows have filled, all at once: workers wait for each
+// other in the store.
 func (s *scatterer) seal() error {
-	for i, f := range s.full {
-		if err := s.hand(f.partition, f.page); err != nil {
-			s.full = s.full[i+1:]
-			return err
+	if len(s.full) == 0 {
+		return nil
+	}
+	for _, f := range s.full {
+		s.handed += int64(f.Page.Rows)
+		if invariants.Enabled && s.refers {
+			err := f.Page.CheckReferences(s.layout)
+			invariants.Checkf(err == nil, "A3: partition %d: %v", f.Partition, err)
 		}
 	}
+	err := s.pass.parts.Put(s.content, s.full)
 	clear(s.full)
 	s.full = s.full[:0]
-	return nil
-}
-
-// hand hands a page over to the pass.
-func (s *scatterer) hand(partition int, page *rowdata.Page) error {
-	s.handed += int64(page.Rows)
-	if invariants.Enabled && s.refers {
-		err := page.CheckReferences(s.layout)
-		invariants.Checkf(err == nil, "A3: partition %d: %v", partition, err)
-	}
-	return s.pass.parts.Put(partition, s.content, page)
+	return err
 }
 
 // put writes one part of the placed rows: words values a row, from values, at an offset.
@@ -243,13 +239,12 @@ func (s *scatterer) close() error {
 		return nil
 	}
 	for p := range s.open {
-		page := s.take(p)
-		if page == nil {
-			continue
+		if page := s.take(p); page != nil {
+			s.full = append(s.full, PartitionPage{p, page})
 		}
-		if err := s.hand(p, page); err != nil {
-			return err
-		}
+	}
+	if err := s.seal(); err != nil {
+		return err
 	}
 	if invariants.Enabled {
 		invariants.Checkf(s.handed == s.rows, "A1: %d rows were placed, %d are in pages", s.rows, s.handed)
@@ -377,7 +372,7 @@ func (s *scatterer) release() {
 		return
 	}
 	for _, f := range s.full {
-		f.page.Release()
+		f.Page.Release()
 	}
 	s.full = nil
 	for p := range s.open {

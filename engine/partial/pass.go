@@ -76,7 +76,7 @@ func (p *Pass) Radix() partition.Radix { return p.radix }
 var _ cpuagg.Pass = (*Pass)(nil)
 
 // Put implements cpuagg.Pass.
-func (p *Pass) Put(int, cpuagg.Content, *rowdata.Page) error {
+func (p *Pass) Put(cpuagg.Content, []cpuagg.PartitionPage) error {
 	return errors.New("partial states are only read")
 }
 

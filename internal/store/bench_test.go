@@ -67,7 +67,7 @@ func BenchmarkStore(b *testing.B) {
 			page := benchPage(memory, &rows)
 			b.SetBytes(page.Bytes())
 			for i := 0; b.Loop(); i++ {
-				if err := p.Put(i%16, cpuagg.Rows, page); err != nil {
+				if err := putPage(p, i%16, cpuagg.Rows, page); err != nil {
 					b.Fatal(err)
 				}
 				pages := p.Take(i%16, cpuagg.Rows)
@@ -100,7 +100,7 @@ func BenchmarkSpill(b *testing.B) {
 			page := rowdata.NewPage(memory, len(master.Words))
 			copy(page.Words, master.Words)
 			page.Rows = master.Rows
-			if err := p.Put(i%16, cpuagg.Rows, page); err != nil {
+			if err := putPage(p, i%16, cpuagg.Rows, page); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -110,17 +110,12 @@ func (s *Store) NewPass(radix partition.Radix) cpuagg.Pass {
 }
 
 // Put implements cpuagg.Pass.
-func (p *pass) Put(partition int, content cpuagg.Content, page *rowdata.Page) error {
+func (p *pass) Put(content cpuagg.Content, pages []cpuagg.PartitionPage) error {
 	s := p.store
 	s.mu.Lock()
-	part := &p.partitions[partition]
-	part.pages[content] = append(part.pages[content], page)
-	part.rows += int64(page.Rows)
-	if part.bytes == 0 {
-		s.held[part] = struct{}{}
+	for _, f := range pages {
+		p.partitions[f.Partition].add(s, content, f.Page)
 	}
-	part.bytes += page.Bytes()
-	s.bytes += page.Bytes()
 	s.peak = max(s.peak, s.bytes)
 	s.mu.Unlock()
 	left, low := s.memory.Left(), s.memory.Limit()/lowShare
@@ -131,6 +126,19 @@ func (p *pass) Put(partition int, content cpuagg.Content, page *rowdata.Page) er
 		return s.Reclaim(2*low - left)
 	}
 	return nil
+}
+
+// add adds a page in memory.
+// Requires: s.mu is held.
+func (part *storedPartition) add(s *Store, content cpuagg.Content, page *rowdata.Page) {
+	bytes := page.Bytes()
+	part.pages[content] = append(part.pages[content], page)
+	part.rows += int64(page.Rows)
+	if part.bytes == 0 {
+		s.held[part] = struct{}{}
+	}
+	part.bytes += bytes
+	s.bytes += bytes
 }
 
 // lowShare is the part of the budget that must be left when pages come, for owners that do not ask

@@ -90,6 +90,11 @@ func drain(t *testing.T, p cpuagg.Pass, layout *rowdata.RowLayout, partition int
 	}
 }
 
+// putPage puts one page into a partition.
+func putPage(p cpuagg.Pass, partition int, content cpuagg.Content, page *rowdata.Page) error {
+	return p.Put(content, []cpuagg.PartitionPage{{Partition: partition, Page: page}})
+}
+
 // Would catch pages that are lost, doubled or damaged on their way through the disk, strings that
 // refer to memory that is gone, memory beyond the budget, and space on disk that is not given back.
 func TestStoreSpills(t *testing.T) {
@@ -112,7 +117,7 @@ func TestStoreSpills(t *testing.T) {
 		for i := range rows {
 			want[part][string(text(first+i, 0))+"|"+string(text(first+i, 2))]++
 		}
-		if err := p.Put(part, cpuagg.Rows, textPage(s.memory, layout, first, rows)); err != nil {
+		if err := putPage(p, part, cpuagg.Rows, textPage(s.memory, layout, first, rows)); err != nil {
 			t.Fatal(err)
 		}
 		first += rows
@@ -146,7 +151,7 @@ func TestPartOfExtent(t *testing.T) {
 	s := testStore(t, 1<<30, temp)
 	p := s.NewPass(1)
 	for i := range 300 {
-		if err := p.Put(0, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], i*500, 500)); err != nil {
+		if err := putPage(p, 0, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], i*500, 500)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -177,7 +182,7 @@ func (brokenFile) WriteAt([]byte, int64) (int, error) { return 0, errors.New("th
 func TestBrokenDisk(t *testing.T) {
 	temp := NewTemp(brokenDisk{vfs.OS}, t.TempDir(), 1<<30)
 	s := testStore(t, 1<<30, temp)
-	if err := s.NewPass(1).Put(0, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], 0, 500)); err != nil {
+	if err := putPage(s.NewPass(1), 0, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], 0, 500)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Reclaim(1); err == nil || !strings.Contains(err.Error(), temp.dir) {
@@ -231,7 +236,7 @@ func TestTempLimit(t *testing.T) {
 	p := s.NewPass(1)
 	var err error
 	for i := 0; i < 1000 && err == nil; i++ {
-		err = p.Put(i%2, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], i*500, 500))
+		err = putPage(p, i%2, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], i*500, 500))
 	}
 	if !errors.Is(err, ErrTempLimit) {
 		t.Errorf("1 MiB of disk was enough: %v", err)
@@ -304,7 +309,7 @@ func TestStoreAccounting(t *testing.T) {
 	q := s.NewPass(2)
 	put := func(p int, content cpuagg.Content, page *rowdata.Page) {
 		t.Helper()
-		if err := q.Put(p, content, page); err != nil {
+		if err := putPage(q, p, content, page); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -367,7 +372,7 @@ func TestStoreConcurrently(t *testing.T) {
 	for range workers {
 		wg.Go(func() {
 			for i := range each {
-				if err := q.Put(i%8, cpuagg.Content(i%2), page(1, 2)); err != nil {
+				if err := putPage(q, i%8, cpuagg.Content(i%2), page(1, 2)); err != nil {
 					t.Error(err)
 				}
 				if i%5 == 0 {

@@ -62,7 +62,7 @@ func slowStore(t *testing.T) (*Store, cpuagg.Pass, slowFS) {
 	})
 	p := s.NewPass(1)
 	for partition := range 2 {
-		if err := p.Put(partition, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], 10*partition, 10)); err != nil {
+		if err := putPage(p, partition, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], 10*partition, 10)); err != nil {
 			t.Fatal(err)
 		}
 	}
