@@ -58,7 +58,7 @@ type mpgaProcess struct {
 	threads int // of the garbage collector, too
 }
 
-func (p *mpgaProcess) run(ctx context.Context) (out peer.Outcome, err error) {
+func (p *mpgaProcess) run(ctx context.Context, whole bool) (out peer.Outcome, err error) {
 	cmd := exec.CommandContext(ctx, p.command, p.args...)
 	cmd.Env = append(os.Environ(), fmt.Sprint("GOMAXPROCS=", p.threads))
 	out.Sample.Peak, err = runProcess(ctx, cmd, func(stdout io.Reader) error {
@@ -67,7 +67,7 @@ func (p *mpgaProcess) run(ctx context.Context) (out peer.Outcome, err error) {
 			return err
 		}
 		defer r.Release()
-		out.Answer, err = peer.SumUp(r)
+		out.Answer, err = peer.Read(r, whole)
 		return err
 	})
 	return out, err

@@ -10,7 +10,7 @@
 //
 // The other engines are a process of Python, which needs the packages duckdb and pyarrow; it times
 // itself. All engines read every result to its end, as Arrow batches, and the totals of all columns
-// must be the same. mpga's time has the summing up, too.
+// must be the same, in a first run that is not timed.
 package main
 
 import (

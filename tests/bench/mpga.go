@@ -10,8 +10,7 @@ import (
 	"github.com/mpga/mpga/tests/peer"
 )
 
-// mpgaContender asks an engine of its own, whose memory is warm after the first run. Its batches
-// are summed up as they arrive.
+// mpgaContender asks an engine of its own, whose memory is warm after the first run.
 type mpgaContender struct {
 	eng   *engine.Engine
 	open  opener
@@ -30,7 +29,7 @@ func newMPGA(open opener, q query.Query, threads int) (*mpgaContender, error) {
 	return &mpgaContender{eng, open, q}, nil
 }
 
-func (m *mpgaContender) run(ctx context.Context) (out peer.Outcome, err error) {
+func (m *mpgaContender) run(ctx context.Context, whole bool) (out peer.Outcome, err error) {
 	src, err := m.open(ctx)
 	if err != nil {
 		return out, err
@@ -40,7 +39,7 @@ func (m *mpgaContender) run(ctx context.Context) (out peer.Outcome, err error) {
 		return out, err
 	}
 	defer result.Release()
-	out.Answer, err = peer.SumUp(result)
+	out.Answer, err = peer.Read(result, whole)
 	return out, err
 }
 

@@ -64,6 +64,17 @@ func (a Answer) String() string {
 	return fmt.Sprintf("%d rows, totals: %s", a.Rows, strings.Join(totals, ", "))
 }
 
+// Read reads a result to its end: for the whole answer, or for the number of rows.
+func Read(r array.RecordReader, whole bool) (a Answer, err error) {
+	if whole {
+		return SumUp(r)
+	}
+	for r.Next() {
+		a.Rows += r.RecordBatch().NumRows()
+	}
+	return a, r.Err()
+}
+
 // SumUp reads a result to its end.
 func SumUp(r array.RecordReader) (Answer, error) {
 	a := Answer{Totals: make([]Total, r.Schema().NumFields())}

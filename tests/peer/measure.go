@@ -16,7 +16,7 @@ type Contender struct {
 	Engine string
 
 	// Run asks the query once and reads its result to its end. Where whole is false, nobody looks at
-	// the totals of the answer.
+	// the totals of the answer, and no run's time has their computation.
 	Run func(ctx context.Context, whole bool) (Outcome, error)
 }
 
@@ -27,11 +27,11 @@ type Outcome struct {
 }
 
 // Timed returns a contender whose runs are timed in this process, with the processes that they
-// start and wait for. ask may set the sample's Peak.
-func Timed(engine string, ask func(ctx context.Context) (Outcome, error)) Contender {
-	return Contender{engine, func(ctx context.Context, _ bool) (Outcome, error) {
+// start and wait for. ask is a contender's Run; it may set the sample's Peak.
+func Timed(engine string, ask func(ctx context.Context, whole bool) (Outcome, error)) Contender {
+	return Contender{engine, func(ctx context.Context, whole bool) (Outcome, error) {
 		cpu, start := cpuTime(), time.Now()
-		out, err := ask(ctx)
+		out, err := ask(ctx, whole)
 		out.Sample.Wall, out.Sample.CPU = time.Since(start), cpuTime()-cpu
 		return out, err
 	}}

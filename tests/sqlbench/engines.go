@@ -28,8 +28,8 @@ func (m *mpga) prepare(ctx context.Context, q query, path string) (*plan.Query, 
 	return plan.Prepare(ctx, m.engine, s, plan.Options{Tables: map[string]plan.Table{q.table.name: {Files: []string{path}}}})
 }
 
-// ask runs a statement once.
-func (m *mpga) ask(ctx context.Context, q query, path string) (peer.Answer, engine.Stats, error) {
+// ask runs a statement once, and reads its result to its end.
+func (m *mpga) ask(ctx context.Context, q query, path string, whole bool) (peer.Answer, engine.Stats, error) {
 	prepared, err := m.prepare(ctx, q, path)
 	if err != nil {
 		return peer.Answer{}, engine.Stats{}, err
@@ -40,6 +40,6 @@ func (m *mpga) ask(ctx context.Context, q query, path string) (peer.Answer, engi
 		return peer.Answer{}, engine.Stats{}, err
 	}
 	defer result.Release()
-	a, err := peer.SumUp(result)
+	a, err := peer.Read(result, whole)
 	return a, result.Stats(), err
 }

@@ -9,7 +9,7 @@
 //
 // DuckDB is a process of Python, which needs the packages duckdb and pyarrow; it times itself. Both
 // engines read every result to its end, as Arrow batches, and the totals of all columns must be the
-// same. mpga's time has the summing up, too. The result is Markdown.
+// same, in a first run that is not timed. The result is Markdown.
 package main
 
 import (
@@ -47,6 +47,7 @@ type options struct {
 	threads, times int
 	cpu            bool
 	dir, python    string
+	profiles       string // directory; "" for none
 	wanted         *regexp.Regexp
 }
 
@@ -67,6 +68,7 @@ func parseOptions(args []string) (*options, error) {
 	set.BoolVar(&o.cpu, "cpu", false, "compare CPU time in place of elapsed time")
 	set.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "mpga-sqlbench"), "`directory` of data files")
 	set.StringVar(&o.python, "python", "python3", "`interpreter` that has duckdb 2 and pyarrow")
+	set.StringVar(&o.profiles, "profiles", "", "write a CPU profile of mpga for each query to `directory`, for go tool pprof")
 	run := set.String("run", "", "measure the queries whose names match `regexp`")
 	if err := set.Parse(args); err != nil {
 		return nil, err
@@ -77,6 +79,11 @@ func parseOptions(args []string) (*options, error) {
 	}
 	if set.NArg() > 0 || o.threads < 1 || o.times < 1 {
 		return nil, errors.New("want flags alone, and -threads and -times of at least 1")
+	}
+	if o.profiles != "" {
+		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
+			return nil, err
+		}
 	}
 	return o, os.MkdirAll(o.dir, 0o755)
 }

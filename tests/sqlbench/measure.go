@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/pprof"
+	"strings"
 	"time"
 
 	"github.com/mpga/mpga/engine"
@@ -33,8 +37,8 @@ func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *
 	}
 	var stats engine.Stats
 	samples, _, err := peer.Measure(ctx, []peer.Contender{
-		peer.Timed("mpga", func(ctx context.Context) (out peer.Outcome, err error) {
-			out.Answer, stats, err = ours.ask(ctx, q, path)
+		peer.Timed("mpga", func(ctx context.Context, whole bool) (out peer.Outcome, err error) {
+			out.Answer, stats, err = ours.ask(ctx, q, path, whole)
 			return out, err
 		}),
 		theirs.Contender(peer.DuckDB, q.text),
@@ -53,10 +57,36 @@ func measureQuery(ctx context.Context, o *options, q query, ours *mpga, theirs *
 		prepared.Close()
 		plans = append(plans, time.Since(start))
 	}
+	if o.profiles != "" {
+		if err := profile(ctx, o, q, ours, path); err != nil {
+			return row{}, err
+		}
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return row{}, err
 	}
 	read := fmt.Sprintf("%.2f%%", 100*float64(stats.BytesRead)/float64(info.Size()))
 	return row{samples.Millis("mpga", o.cpu), samples.Millis(peer.DuckDB, o.cpu), peer.Median(plans), read}, nil
+}
+
+// profile writes a CPU profile of as many runs as were measured, and of a second at least.
+func profile(ctx context.Context, o *options, q query, ours *mpga, path string) (err error) {
+	name := strings.NewReplacer(": ", "-", " ", "-").Replace(q.name) + ".pprof"
+	file, err := os.Create(filepath.Join(o.profiles, name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	start := time.Now()
+	for n := 0; n < o.times || time.Since(start) < time.Second; n++ {
+		if _, _, err := ours.ask(ctx, q, path, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
