@@ -42,8 +42,8 @@ func isNullable(l *rowdata.KeyLayout) bool { return l.Words == 2 && l.Bits == 65
 // used reports whether groups are found by distance.
 func (d *direct) used() bool { return d.window > 0 }
 
-// findDirect is find without hashes. It returns false, and has done nothing, when keys lie too far
-// apart.
+// findDirect is find without hashes. It returns false, and has done nothing, when the keys lie too
+// far from each other or from the table's groups.
 func (t *table) findDirect(keys []uint64, gids []uint32) bool {
 	d := &t.direct
 	if d.off {
@@ -53,7 +53,6 @@ func (t *table) findDirect(keys []uint64, gids []uint32) bool {
 	known, inside := d.find(keys, width, gids)
 	if !inside {
 		if !d.widen(t, keys) {
-			t.leaveDirect()
 			return false
 		}
 		known, _ = d.find(keys, width, gids)
@@ -151,6 +150,10 @@ func isNull(key []uint64) bool { return len(key) > 1 && key[1] != 0 }
 func (d *direct) add(t *table, keys []uint64, gids []uint32) {
 	width := t.layout.Words
 	t.keys = growWords(t.memory, t.keys, (t.groups+len(gids))*width)
+	if width == 1 && d.squeeze == nil {
+		d.addWords(t, keys, gids)
+		return
+	}
 	for i, g := range gids {
 		if g != noGroup {
 			continue
@@ -164,6 +167,28 @@ func (d *direct) add(t *table, keys []uint64, gids []uint32) {
 		}
 		gids[i] = *entry - 1
 	}
+}
+
+// addWords is add for keys of one word that are taken as they are. In data that are sorted by the
+// key, most rows of a tile are of new groups.
+func (d *direct) addWords(t *table, keys []uint64, gids []uint32) {
+	entries, base := d.groups, d.base
+	keys = keys[:len(gids)]
+	added := t.keys[t.groups : t.groups+len(gids)]
+	n := 0
+	for i, g := range gids {
+		if g != noGroup {
+			continue
+		}
+		entry := &entries[keys[i]-base]
+		if *entry == 0 {
+			added[n] = keys[i]
+			n++
+			*entry = uint32(t.groups + n)
+		}
+		gids[i] = *entry - 1
+	}
+	t.groups += n
 }
 
 // widen makes the window larger, such that all groups and more keys are in it. It returns false
@@ -203,6 +228,17 @@ func (d *direct) windowOf(t *table, keys []uint64) (base, window uint64, ok bool
 	return s.origin + uint64(s.low) - (window-span)/2, window, window <= d.most
 }
 
+// together reports whether keys lie close enough to each other for a window of their own.
+func (d *direct) together(keys []uint64, width int) bool {
+	var s spread
+	s.add(keys, width)
+	if d.squeeze != nil {
+		_, ok := d.squeeze.fit(s.all, d.most)
+		return ok
+	}
+	return s.span() < d.most/2
+}
+
 // spread is how far apart keys of one word lie, NULL left out.
 type spread struct {
 	all       uint64 // bits of all keys
@@ -238,6 +274,13 @@ func (t *table) leaveDirect() {
 	} else {
 		t.reserve(t.groups)
 	}
+}
+
+// restart makes the direct of an empty table as it was before the first key, so that the next keys
+// choose where the window lies.
+func (d *direct) restart(m rowdata.Memory, l *rowdata.KeyLayout) {
+	d.release(m)
+	d.off = newDirect(l).off
 }
 
 // release gives back the array.

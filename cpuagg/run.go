@@ -215,6 +215,7 @@ func (r *Run) Occupied(radix partition.Radix) []bool {
 // sample is what a worker saw until its table first filled.
 type sample struct {
 	rows, groups, singletons int64
+	clustered                bool // other rows have other groups
 }
 
 // plan returns the scatter's plan, which the first caller's sample decides.
@@ -287,7 +288,10 @@ func (r *Run) estimate(s sample) int64 {
 	}
 	total = max(total, s.rows)
 	groups, _, _ := partition.EstimateGroups(s.rows, s.groups, s.singletons, total)
-	if s.rows > 0 {
+	switch {
+	case s.clustered:
+		groups = int64(float64(s.groups) * (float64(total) / float64(s.rows)))
+	case s.rows > 0:
 		// EstimateGroups is low where most groups came once. Too few partitions cost more than too
 		// many.
 		groups = max(groups, partition.EqualGroups(s.rows, s.groups, total))

@@ -59,7 +59,7 @@ func TestSqueezeAgainstMap(t *testing.T) {
 					t.Errorf("found by distance is %v, want %v", check.direct.used(), c.used)
 				}
 				check.checkKeys(t)
-				check.reset()
+				check.reset(0)
 			}
 		})
 	}

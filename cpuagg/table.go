@@ -90,6 +90,9 @@ func (t *table) findUnhashed(keys, hashes []uint64, gids []uint32) {
 	case t.dense:
 		t.find(keys, hashes, gids, false)
 	case !t.findDirect(keys, gids):
+		if !t.direct.off {
+			t.leaveDirect()
+		}
 		t.find(keys, hashes, gids, hashKeys(t.layout, keys, t.seed, hashes))
 	}
 }
@@ -241,11 +244,18 @@ func (t *table) pack(st *states) {
 	t.groups, t.dense, t.seen = packed, false, nil
 }
 
-// reset empties the table and keeps its slots.
-func (t *table) reset() {
+// reset empties the table, and keeps slots for up to so many groups: the slots of a table that has
+// grown out of the cache would go on to be out of the cache.
+func (t *table) reset(groups int) {
 	t.groups = 0
-	clear(t.slots)
-	clear(t.direct.block)
+	if !t.direct.used() && !t.dense {
+		if len(t.slots) > 4*max(groups, rowdata.TileRows) {
+			t.memory.Free(t.slots)
+			t.slots = nil
+		}
+		clear(t.slots)
+	}
+	t.direct.restart(t.memory, t.layout)
 	t.heap.Reset()
 }
 

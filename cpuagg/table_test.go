@@ -136,7 +136,7 @@ func TestTableAgainstMap(t *testing.T) {
 					batch.poison()
 				}
 				c.checkKeys(t)
-				table.reset()
+				table.reset(0)
 			}
 			runtime.KeepAlive(table)
 		})

@@ -22,6 +22,7 @@ type Worker struct {
 
 	tableGroups int        // groups at which table is full
 	scatterMode bool       // rows are scattered as they are
+	moved       bool       // the table has left its groups behind, for keys that lie elsewhere
 	modeRows    int64      // taken since the mode began, or since the table was emptied
 	once        []uint8    // by group of the first table: its rows, up to 255; nil once they are no sample any more
 	rows        *scatterer // of rows; nil until the worker scatters rows
@@ -94,7 +95,9 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 		w.table.groups = 1
 	default:
 		w.checkKeys(t.Keys)
-		w.table.findUnhashed(t.Keys, hashes, gids)
+		if err := w.find(t, hashes, gids); err != nil {
+			return err
+		}
 	}
 	w.states.grow(w.table.groups)
 	w.view.set(t, gids)
@@ -116,6 +119,40 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 		return nil
 	}
 	return w.flush()
+}
+
+// find writes the groups of a tile's rows to gids. hashes is scratch.
+//
+// Of clustered data, such as a file in the order of its keys, the next keys may lie together, but
+// far from all keys of the table: where another part of the file begins, or past the end of the
+// window. The rows of the groups so far are likely to be over then. If the groups are much smaller
+// than the rows they come from, they leave, and the table moves to the next keys in place of hashing
+// them.
+func (w *Worker) find(t *rowdata.Tile, hashes []uint64, gids []uint32) error {
+	table := w.table
+	if !table.dense && !table.findDirect(t.Keys, gids) && w.canMove(t) {
+		invariants.Sometimes("cpuagg: a table moves to keys that lie elsewhere")
+		w.moved = true
+		if err := w.scatterTable(); err != nil {
+			return err
+		}
+		w.modeRows, w.tableGroups = int64(t.Rows), w.run.opt.TableGroups
+	}
+	table.findUnhashed(t.Keys, hashes, gids)
+	return nil
+}
+
+// canMove reports whether the table should leave its groups for the keys of a tile.
+func (w *Worker) canMove(t *rowdata.Tile) bool {
+	d := &w.table.direct
+	return d.used() && w.canScatter() && w.paysOff(w.modeRows-int64(t.Rows)) && d.together(t.Keys, w.table.layout.Words)
+}
+
+// paysOff reports whether the groups of the table are so much smaller than their rows that
+// aggregating the rows before they are scattered pays.
+func (w *Worker) paysOff(rows int64) bool {
+	out := int64(w.table.groups)*w.run.stateBytes + w.states.heap.Bytes() + w.table.heap.Bytes()
+	return rows*w.run.rowBytes >= payOff*out
 }
 
 // checkKeys panics unless the values of packed keys are as statistics promise (W2).
@@ -217,12 +254,11 @@ func (w *Worker) addRows(t *rowdata.Tile, hashes []uint64) error {
 // flush scatters the table's groups and decides how to go on.
 func (w *Worker) flush() error {
 	invariants.Sometimes("cpuagg: the table of a worker is full")
-	in := w.modeRows * w.run.rowBytes
-	out := int64(w.table.groups)*w.run.stateBytes + w.states.heap.Bytes() + w.table.heap.Bytes()
+	pays := w.paysOff(w.modeRows)
 	if err := w.scatterTable(); err != nil {
 		return err
 	}
-	w.scatterMode = in < payOff*out && !w.run.opt.AlwaysPreAgg
+	w.scatterMode = !pays && !w.run.opt.AlwaysPreAgg
 	w.modeRows = 0
 	w.tableGroups = w.run.opt.TableGroups
 	return nil
@@ -238,14 +274,14 @@ func (w *Worker) scatterTable() error {
 	if err := w.flushed.scatterStates(w.table, w.states); err != nil {
 		return err
 	}
-	w.table.reset()
+	w.table.reset(w.run.opt.TableGroups)
 	w.states.reset()
 	return nil
 }
 
 // sample describes the rows of the first table.
 func (w *Worker) sample() sample {
-	s := sample{rows: w.modeRows, groups: int64(w.table.groups)}
+	s := sample{rows: w.modeRows, groups: int64(w.table.groups), clustered: w.moved}
 	for _, times := range w.once[:min(len(w.once), w.table.groups)] {
 		if times == 1 {
 			s.singletons++
