@@ -35,6 +35,7 @@ type columnReader struct {
 
 	// Memory of the words and the codes of dict, used again for the next dictionary.
 	dictWords, dictCodes []uint64
+	shared               *sharedDictionary // the last, of a column that is interned
 }
 
 // reset turns the reader to a batch's column.

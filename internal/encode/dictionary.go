@@ -3,6 +3,9 @@ package encode
 import (
 	"fmt"
 	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,10 +22,81 @@ type dictionary struct {
 	valid []uint8         // by value; nil when no value is NULL
 	len   int             // number of values
 
-	// codes are the values' numbers in the interner, by value, and 0 where no row has asked for
-	// the number: a filter may leave few rows of many values. nil where the column is not interned.
-	codes []uint64
-	asked int // values with a number
+	// codes are the values' numbers in the interner, by value, and 0 where no row of this worker has
+	// asked for the number: a filter may leave few rows of many values. nil where the column is not
+	// interned.
+	codes  []uint64
+	asked  int               // values with a number
+	shared *sharedDictionary // nil where the column is not interned
+}
+
+// sharedDictionary is the dictionary of an interned column, decoded by the first worker that meets
+// it, and the numbers that any worker has found: the pieces of a row group's batches go to many
+// workers.
+type sharedDictionary struct {
+	of      arrow.ArrayData
+	decoded sync.Once
+	err     error
+	words   []uint64
+	valid   []uint8
+	numbers []atomic.Uint32 // by value; 0 where nobody has asked yet
+	buf     []uint64        // memory of words, where words are no memory of the batch
+
+	users int // workers. Requires: Interner.sharing is held.
+}
+
+// share returns what the workers know of a dictionary, in place of what a worker has used before,
+// which may be nil.
+func (in *Interner) share(of arrow.ArrayData, last *sharedDictionary) *sharedDictionary {
+	in.sharing.Lock()
+	defer in.sharing.Unlock()
+	if last != nil {
+		if last.users--; last.users == 0 {
+			in.shared = slices.DeleteFunc(in.shared, func(s *sharedDictionary) bool { return s == last })
+			in.spare = append(in.spare, last)
+		}
+	}
+	for _, s := range in.shared {
+		if s.of == of {
+			s.users++
+			return s
+		}
+	}
+	s := &sharedDictionary{of: of, users: 1}
+	if n := len(in.spare); n > 0 {
+		s.buf, s.numbers = in.spare[n-1].buf, in.spare[n-1].numbers
+		in.spare = in.spare[:n-1]
+	}
+	in.shared = append(in.shared, s)
+	return s
+}
+
+// decode makes the words of a dictionary, once.
+func (s *sharedDictionary) decode(col *rowdata.Column, values arrow.Array) error {
+	s.decoded.Do(func() {
+		s.words, s.valid, s.buf, s.err = dictionaryWords(col, values, s.buf)
+		n := values.Len()
+		if s.numbers = s.numbers[:min(n, cap(s.numbers))]; len(s.numbers) < n {
+			s.numbers = make([]atomic.Uint32, n)
+		}
+		clear(s.numbers)
+	})
+	return s.err
+}
+
+// dictionaryWords returns the values of a dictionary in words, and which are not NULL. The words are
+// in memory that grew from buf, which is returned, too, or are the batch's.
+func dictionaryWords(col *rowdata.Column, values arrow.Array, buf []uint64) (words []uint64, valid []uint8, grown []uint64, err error) {
+	column := rowdata.Column{Name: col.Name, Type: col.Type, Kind: col.Kind, Nullable: true}
+	reader := columnReader{col: &column, words: buf}
+	if err = reader.reset(values); err != nil {
+		return nil, nil, buf, err
+	}
+	words, err = reader.natural(0, values.Len())
+	if err == nil {
+		valid, err = reader.valid(0, values.Len())
+	}
+	return words, valid, reader.words, err
 }
 
 // valueTable has a word for each entry of a dictionary: what the entry adds to a key, or is as an
@@ -59,31 +133,27 @@ func (r *columnReader) setDictionary(values arrow.Array) error {
 	if r.dict != nil && r.dict.of == values.Data() {
 		return nil
 	}
-	column := rowdata.Column{Name: r.col.Name, Type: r.col.Type, Kind: r.col.Kind, Nullable: true}
-	reader := columnReader{col: &column, words: r.dictWords}
-	if err := reader.reset(values); err != nil {
-		return err
+	d := &dictionary{of: values.Data(), len: values.Len()}
+	if r.interner != nil && !r.col.Numbered {
+		d.shared = r.interner.share(values.Data(), r.shared)
+		r.shared = d.shared
+		if err := d.shared.decode(r.col, values); err != nil {
+			return err
+		}
+		d.words, d.valid = d.shared.words, d.shared.valid
+		r.dictCodes = rowdata.Grow(r.dictCodes, d.len)
+		d.codes = r.dictCodes
+		clear(d.codes)
+	} else {
+		var err error
+		if d.words, d.valid, r.dictWords, err = dictionaryWords(r.col, values, r.dictWords); err != nil {
+			return err
+		}
+		if r.interner != nil {
+			r.interner.adopt(d)
+		}
 	}
-	n := values.Len()
-	words, err := reader.natural(0, n)
-	r.dictWords = reader.words
-	if err != nil {
-		return err
-	}
-	valid, err := reader.valid(0, n)
-	if err != nil {
-		return err
-	}
-	r.dict = &dictionary{of: values.Data(), words: words, valid: valid, len: n}
-	switch {
-	case r.interner == nil:
-	case r.col.Numbered:
-		r.interner.adopt(r.dict)
-	default:
-		r.dictCodes = rowdata.Grow(r.dictCodes, n)
-		r.dict.codes = r.dictCodes
-		clear(r.dict.codes)
-	}
+	r.dict = d
 	return nil
 }
 
@@ -105,6 +175,7 @@ func (r *columnReader) numbers(out []uint64, from int) error {
 	rows := ask.zeros(out)
 	d.collect(ask, rows, indexes)
 	if len(ask.values) == 0 {
+		d.renumber(out, rows, indexes)
 		return nil
 	}
 	ask.codes = rowdata.Grow(ask.codes, len(ask.values))
@@ -113,14 +184,20 @@ func (r *columnReader) numbers(out []uint64, from int) error {
 	}
 	for i, index := range ask.values {
 		d.codes[index] = ask.codes[i]
+		d.shared.numbers[index].Store(uint32(ask.codes[i]))
 	}
 	d.asked += len(ask.values)
+	d.renumber(out, rows, indexes)
+	return nil
+}
+
+// renumber writes the numbers of rows again.
+func (d *dictionary) renumber(out []uint64, rows, indexes []uint32) {
 	for _, row := range rows {
 		if index := indexes[row]; int(index) < d.len {
 			out[row] = d.codes[index]
 		}
 	}
-	return nil
 }
 
 // ordinals is numbers where the interner has adopted the dictionary.
@@ -138,14 +215,19 @@ func (r *columnReader) ordinals(out []uint64, from int) error {
 	return nil
 }
 
-// collect lists the dictionary's values of rows that have no number yet. Rows of NULL may have any
-// index.
+// collect lists the dictionary's values of rows that have no number yet, and takes over the numbers
+// that other workers have found. Rows of NULL may have any index.
 func (d *dictionary) collect(ask *asking, rows, indexes []uint32) {
 	const pending = math.MaxUint32 // no string's number; of a NULL for good
 	ask.values, ask.words = ask.values[:0], ask.words[:0]
 	for _, row := range rows {
 		index := indexes[row]
 		if int(index) >= d.len || d.codes[index] != 0 {
+			continue
+		}
+		if number := d.shared.numbers[index].Load(); number != 0 {
+			d.codes[index] = uint64(number)
+			d.asked++
 			continue
 		}
 		d.codes[index] = pending

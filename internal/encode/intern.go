@@ -24,9 +24,13 @@ type Interner struct {
 	blocks [33 - internBlockBits]atomic.Pointer[[]rowdata.Bytes2]
 
 	_      cacheLine     // Who looks up reads what is above, who adds writes what is below.
-	given  atomic.Uint32 // numbers that have been given out
+	given  atomic.Uint64 // numbers that shards have taken
 	_      cacheLine
 	shards [internShards]internShard // by the first bits of the hash
+
+	sharing sync.Mutex
+	shared  []*sharedDictionary // that workers use
+	spare   []*sharedDictionary // whose memory is free
 
 	// Of a column that is Numbered, in place of shards.
 	adopting sync.Mutex
@@ -48,7 +52,11 @@ type internShard struct {
 	slots []uint64     // as in Interner.slots
 	used  int          // slots
 	heap  rowdata.Heap // the bytes of long strings
-	_     cacheLine
+
+	// Numbers that the shard has taken and no string has: next up to end. Strings of one number after
+	// the other lie in one cache line: workers would exchange it if each took the next number.
+	next, end uint64
+	_         cacheLine
 }
 
 const (
@@ -57,6 +65,7 @@ const (
 	internSlotsMin  = 64  // of a shard that has a string
 	internStepRows  = 512 // strings that are looked up at once: their scratch fits the L1 cache
 	internBlockBits = 10
+	internTakeMax   = 64 // numbers that a shard takes at once; no more than it has strings
 )
 
 var errTooManyStrings = errors.New(
@@ -245,16 +254,35 @@ func (in *Interner) addTo(s int, some []uint16, codes []uint64, values []rowdata
 	for _, i := range some {
 		number, at := in.probe(slots, &values[i], b.hashes[i])
 		if number == 0 {
-			if number = uint64(in.given.Add(1)); number >= math.MaxUint32 {
-				in.given.Add(^uint32(0))
-				return errTooManyStrings
+			if shard.next == shard.end {
+				if err := in.take(shard); err != nil {
+					return err
+				}
 			}
+			number = shard.next
+			shard.next++
 			shard.heap.Keep(in.put(number, &values[i]))
 			atomic.StoreUint64(&slots[at], internSalt(b.hashes[i])<<32|number)
 			shard.used++
 		}
 		codes[i] = number
 	}
+	return nil
+}
+
+// take gives a shard numbers. Where the shard needs them no more, they stay without a string: String
+// returns the empty string for them.
+// Requires: shard.mu is held.
+func (in *Interner) take(shard *internShard) error {
+	n := uint64(min(max(shard.used, 1), internTakeMax))
+	last := in.given.Add(n)
+	if last >= math.MaxUint32 {
+		in.given.Add(-n)
+		return errTooManyStrings
+	}
+	shard.next, shard.end = last-n+1, last+1
+	in.block(shard.next)
+	in.block(last)
 	return nil
 }
 
@@ -296,7 +324,7 @@ func (in *Interner) adopt(d *dictionary) {
 	for i := known; i < d.len; i++ {
 		in.put(uint64(i)+1, &values[i])
 	}
-	in.given.Store(uint32(d.len))
+	in.given.Store(uint64(d.len))
 }
 
 // place returns where the string of a number is.
@@ -308,18 +336,24 @@ func place(number uint64) (block int, at uint64) {
 
 // put makes v the string of a number, and returns where it lies.
 func (in *Interner) put(number uint64, v *rowdata.Bytes2) *rowdata.Bytes2 {
+	block, at := in.block(number)
+	block[at] = *v
+	return &block[at]
+}
+
+// block returns the block of a number, which it makes if it is not there, and the place in it.
+func (in *Interner) block(number uint64) (block []rowdata.Bytes2, at uint64) {
 	b, at := place(number)
-	block := in.blocks[b].Load()
-	if block == nil {
+	there := in.blocks[b].Load()
+	if there == nil {
 		made := make([]rowdata.Bytes2, 1<<(b+internBlockBits))
 		if in.blocks[b].CompareAndSwap(nil, &made) {
-			block = &made
+			there = &made
 		} else {
-			block = in.blocks[b].Load()
+			there = in.blocks[b].Load()
 		}
 	}
-	(*block)[at] = *v
-	return &(*block)[at]
+	return *there, at
 }
 
 // value returns the string of a number that a slot has.
@@ -332,5 +366,5 @@ func (in *Interner) value(number uint64) *rowdata.Bytes2 {
 // the interner.
 func (in *Interner) String(number uint64) rowdata.Bytes2 { return *in.value(number) }
 
-// Len returns how many strings have numbers.
+// Len returns the largest number that a string may have. Few numbers below it have none.
 func (in *Interner) Len() int { return int(in.given.Load()) }
