@@ -49,7 +49,7 @@ func TestClusteredKeys(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tiles, want := clusteredTiles(rng, b, c.stretches, c.keys, c.perKey)
-			run := NewRun(b, Options{TotalRows: int64(c.stretches * c.keys * c.perKey)}, new(memoryStore))
+			run := NewRun(b, Options{TotalRows: func() int64 { return int64(c.stretches * c.keys * c.perKey) }}, new(memoryStore))
 			w := run.NewWorker()
 			for _, tile := range tiles {
 				if err := w.Add(tile); err != nil {
@@ -64,7 +64,7 @@ func TestClusteredKeys(t *testing.T) {
 			}
 			w.Release()
 
-			run = NewRun(b, Options{TotalRows: int64(c.stretches * c.keys * c.perKey)}, new(memoryStore))
+			run = NewRun(b, Options{TotalRows: func() int64 { return int64(c.stretches * c.keys * c.perKey) }}, new(memoryStore))
 			half := len(tiles) / 2
 			groups, err := execute(t, run, [][]*rowdata.Tile{tiles[:half], tiles[half:]})
 			if err != nil {

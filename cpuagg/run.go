@@ -13,8 +13,9 @@ import (
 
 // Options say how a Run works. The zero value is usable.
 type Options struct {
-	// TotalRows is how many rows will come, for choosing the fan-out. The default, 0, is unknown.
-	TotalRows int64
+	// TotalRows returns about how many rows will come, or 0 where that is not known. It is asked once,
+	// when the fan-out is chosen. The default, nil, is unknown.
+	TotalRows func() int64
 
 	// TableGroups is how many groups a worker's pre-aggregation table takes before it is
 	// scattered. The default is as many as fit half of a 1 MiB L2 cache.
@@ -282,7 +283,10 @@ const rowsUnknown = 1 << 30
 
 // estimate returns how many groups all rows have, by a sample of the rows.
 func (r *Run) estimate(s sample) int64 {
-	total := r.opt.TotalRows
+	total := int64(0)
+	if r.opt.TotalRows != nil {
+		total = r.opt.TotalRows()
+	}
 	if total <= 0 {
 		total = rowsUnknown
 	}

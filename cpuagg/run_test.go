@@ -398,7 +398,7 @@ var modes = []struct {
 	{"split twice", Options{NoDense: true, NoPreAgg: true, RadixBits: 1, ForceSplits: 2}},
 	{"states split", Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, RadixBits: 1, ForceSplits: 1}},
 	{"little memory", Options{NoDense: true, TableGroups: 64, WorkerBytes: 64 << 10}},
-	{"either", Options{NoDense: true, TableGroups: 64, RadixBits: 3, TotalRows: 20_000}},
+	{"either", Options{NoDense: true, TableGroups: 64, RadixBits: 3, TotalRows: func() int64 { return 20_000 }}},
 }
 
 // Would catch rows that are lost, or counted twice, on any path (A1), groups in two tasks (A2),

@@ -306,8 +306,9 @@ func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query, bin
 	return bound, splits, nil
 }
 
-// cpuOptions returns what the CPU's aggregator of a query works with.
-func (e *Engine) cpuOptions(q *aggregator.Query) aggregator.CPUOptions {
+// cpuOptions returns what the CPU's aggregator of a query works with. rowsExpected returns about how
+// many rows the query will read, or 0.
+func (e *Engine) cpuOptions(q *aggregator.Query, rowsExpected func() int64) aggregator.CPUOptions {
 	knobs := &e.opt.testing
 	return aggregator.CPUOptions{
 		Memory:   e.memory,
@@ -319,7 +320,7 @@ func (e *Engine) cpuOptions(q *aggregator.Query) aggregator.CPUOptions {
 			CacheBytes:   machine.LastCache().Share(q.Workers),
 			WorkerBytes:  e.memory.Limit() / 4 * 3 / int64(q.Workers), // the rest is for decoded columns
 			ForceSplits:  knobs.ForceSplits,
-			TotalRows:    max(q.Rows, 0),
+			TotalRows:    rowsExpected,
 			TableGroups:  knobs.TableGroups,
 			RadixBits:    knobs.RadixBits,
 			NoPreAgg:     knobs.NoPreAgg,

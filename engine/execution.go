@@ -60,7 +60,7 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 		Work:       &q.progress.work,
 		WorkDone:   &q.progress.workDone,
 	}
-	q.cpu = aggregator.NewCPU(q.shared, e.cpuOptions(q.shared))
+	q.cpu = aggregator.NewCPU(q.shared, e.cpuOptions(q.shared, q.rowsExpected))
 	q.aggregator = q.cpu
 	q.progress.scattered = func() int64 {
 		c := q.cpu.Counters()
@@ -90,6 +90,18 @@ func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []sc
 
 // workerBytesMin is the least memory that a worker is started with.
 const workerBytesMin = 4 << 20
+
+// rowsExpected returns about how many rows the query will read in all, or 0 where nothing tells. A
+// filter may leave any part of the rows that a file has.
+func (q *execution) rowsExpected() int64 {
+	if rows := q.progress.expected(); rows > 0 {
+		return rows
+	}
+	if s, ok := q.source.(scan.Expecter); ok {
+		return s.RowsExpected()
+	}
+	return 0
+}
 
 // setOutput says where the groups go.
 func (q *execution) setOutput(out output) {

@@ -16,6 +16,7 @@ type progress struct {
 	bytesTotal int64 // -1 when it is not known
 
 	rows      atomic.Int64 // read
+	delivered atomic.Int64 // rows of batches that readers have returned, of which some are not taken yet
 	bytes     atomic.Int64 // read
 	groups    atomic.Int64 // emitted
 	batches   atomic.Int64 // of the result
@@ -113,9 +114,31 @@ func (p *progress) now(done bool) Progress {
 	return now
 }
 
+// expected returns about how many rows the input has: what statistics promise, or what the part that
+// was read lets expect; 0 where nothing tells.
+func (p *progress) expected() int64 {
+	if p.rowsTotal >= 0 {
+		return p.rowsTotal
+	}
+	rows, bytes := p.delivered.Load(), p.bytes.Load()
+	if rows == 0 || bytes <= 0 || p.bytesTotal <= 0 {
+		return 0
+	}
+	return int64(float64(rows) / min(float64(bytes)/float64(p.bytesTotal), 1))
+}
+
+// groupsExpected returns about how many groups the query will emit, or 0 before its second phase.
+func (p *progress) groupsExpected() int64 {
+	groups, work, done := p.groups.Load(), p.work.Load(), p.workDone.Load()
+	if done == 0 { // no task has ended: a row or state is a group at most
+		return work
+	}
+	return int64(float64(groups) * max(float64(work)/float64(done), 1))
+}
+
 // again begins the input anew.
 func (p *progress) again() {
-	for _, n := range []*atomic.Int64{&p.rows, &p.bytes, &p.reading, &p.work, &p.workDone} {
+	for _, n := range []*atomic.Int64{&p.rows, &p.delivered, &p.bytes, &p.reading, &p.work, &p.workDone} {
 		n.Store(0)
 	}
 }

@@ -79,6 +79,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 			q.feed.spans(position)
 			return err
 		}
+		q.progress.delivered.Add(batch.NumRows())
 		err = r.readPiece(ctx, aggregator.Piece{Batch: batch, To: int(batch.NumRows()), Position: position, Split: split})
 		if err != nil {
 			return err

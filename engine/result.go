@@ -18,14 +18,19 @@ import (
 // source, ErrOverflow, the cause of the context's end, ErrClosed.
 type Result struct {
 	batchStream
-	query *execution // nil once it has ended
+	query    *execution // nil once it has ended
+	progress *progress  // of query
 }
 
 func newResult(schema *arrow.Schema, q *execution) *Result {
-	r := &Result{query: q}
+	r := &Result{query: q, progress: q.progress}
 	r.init(schema, 0)
 	return r
 }
+
+// RowsExpected returns about how many rows the result will have in all, or 0 as long as nothing
+// tells. Any goroutine may call it.
+func (r *Result) RowsExpected() int64 { return r.progress.groupsExpected() }
 
 // finish ends the stream, with an error or nil.
 func (r *Result) finish(err error) {

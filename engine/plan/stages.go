@@ -170,7 +170,8 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 		bound, err = rowdata.Bind(first, src.Schema(), src.Stats().Columns)
 		groups.run = func(ctx context.Context) (array.RecordReader, error) {
 			var err error
-			if q.first, err = q.engine.Aggregate(ctx, src, first); err != nil || q.finest == nil {
+			q.first, err = q.engine.Aggregate(ctx, src, first)
+			if groups.running.Store(q.first); err != nil || q.finest == nil {
 				return q.first, err
 			}
 			return tee(ctx, q.first, q.finest), nil
@@ -180,6 +181,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 		groups.run = func(ctx context.Context) (array.RecordReader, error) {
 			var err error
 			q.first, err = q.engine.AggregateCoded(ctx, src, first, counted)
+			groups.running.Store(q.first)
 			return q.first, err
 		}
 	}

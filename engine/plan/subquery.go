@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/recordreader"
 )
@@ -29,6 +31,8 @@ type streamed struct {
 	readers int                // splits; 0 is one, which keeps the order of the batches
 	run     func(context.Context) (array.RecordReader, error)
 
+	running atomic.Pointer[engine.Result] // whose batches are handed on; nil where that is not known
+
 	query *Query // of a derived table; else nil
 	made  []int  // by column: its place in the query's result, or -1 where nobody asks for it; nil where all are made
 }
@@ -46,6 +50,14 @@ func (s *streamed) Schema() *arrow.Schema { return s.schema }
 // reading runs the query.
 func (s *streamed) Stats() scan.Stats {
 	return scan.Stats{Rows: -1, Bytes: -1, Columns: s.columns, Once: true}
+}
+
+// RowsExpected implements scan.Expecter.
+func (s *streamed) RowsExpected() int64 {
+	if r := s.running.Load(); r != nil {
+		return r.RowsExpected()
+	}
+	return 0
 }
 
 // Splits implements scan.Source.

@@ -26,6 +26,13 @@ type Source interface {
 	Splits(ctx context.Context, columns []int) ([]Split, error)
 }
 
+// Expecter is a Source that learns how many rows it has while it is read.
+type Expecter interface {
+	// RowsExpected returns about how many rows there are in all, or 0 as long as nothing tells. It is
+	// called while splits are read, by any goroutine.
+	RowsExpected() int64
+}
+
 // Split is one part of a source: a row group, a block of text, a stream.
 type Split interface {
 	// Open starts reading. The batches that the reader returns stay valid until they are released,
