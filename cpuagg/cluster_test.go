@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -81,6 +84,91 @@ func TestClusteredKeys(t *testing.T) {
 				if got[text] == nil || got[text].numbers[0] != a.numbers[0] || got[text].numbers[1] != a.numbers[1] {
 					t.Fatalf("group %s: %+v, want %+v", text, got[text], a)
 				}
+			}
+		})
+	}
+}
+
+// rangedBound is a query of one integer key below 2^24, with a count and a sum.
+func rangedBound(t *testing.T) *rowdata.Bound {
+	t.Helper()
+	fields := []arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "v", Type: arrow.PrimitiveTypes.Int64}}
+	q := query.Query{
+		Keys:       []query.Key{{Column: "k"}},
+		Aggregates: []query.Aggregate{{Func: query.Count, Args: []string{"v"}}, {Func: query.Sum, Args: []string{"v"}}},
+	}
+	b, err := rowdata.Bind(q, arrow.NewSchema(fields, nil), []rowdata.ColumnStats{{NoNulls: true, HasRange: true, Max: 1<<24 - 1}, {NoNulls: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Would catch keys at the ends of a range that are lost or in two tasks, ranges that are taken though
+// the keys are not spread over them, and a range with most rows that one worker aggregates alone.
+func TestRangesOfKeys(t *testing.T) {
+	b := rangedBound(t)
+	const perKey = 6
+	for _, c := range []struct {
+		name   string
+		first  func(stretch int) int // least key of a stretch
+		count  int                   // stretches
+		keys   int                   // of a stretch
+		apart  int                   // keys that follow each other
+		ranged bool
+		heavy  bool
+	}{
+		{"in order", func(s int) int { return s * 400_000 }, 40, 10_000, 20, true, false},
+		{"in reverse", func(s int) int { return 1<<24 - 1 - (s+1)*400_000 }, 40, 10_000, 20, true, false},
+		{"far below the largest key", func(s int) int { return s % 2 * 600_000 }, 8, 20_000, 20, false, false},
+		{"most in one range", func(s int) int { return s % 2 * 10_000_000 }, 240, 10_000, 2, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.heavy && testing.Short() {
+				t.Skip("14 million rows")
+			}
+			rows := int64(c.count * c.keys * perKey)
+			total := rows
+			if !c.ranged {
+				total /= 8 // the rows then seem to be a larger part of all, and their keys of few
+			}
+			run := NewRun(b, Options{TotalRows: func() int64 { return total }, Ranges: func() bool { return true }}, new(memoryStore))
+			counts, sums := map[uint64]uint64{}, map[uint64]uint64{}
+			tiles := make([][]*rowdata.Tile, 2)
+			for s := range c.count {
+				for from := 0; from < c.keys*perKey; from += rowdata.TileRows {
+					n := min(rowdata.TileRows, c.keys*perKey-from)
+					tile := &rowdata.Tile{Rows: n, Keys: make([]uint64, n), Args: [][]uint64{make([]uint64, n)}, Valid: make([][]uint8, len(b.Columns))}
+					for i := range n {
+						k := uint64(c.first(s) + (from+i)/perKey*c.apart)
+						tile.Keys[i], tile.Args[0][i] = k, uint64(i%7)
+						counts[k]++
+						sums[k] += uint64(i % 7)
+					}
+					tiles[s/2%2] = append(tiles[s/2%2], tile)
+				}
+			}
+			groups, err := execute(t, run, tiles)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run.scatter == nil || run.scatter.ranged() != c.ranged {
+				t.Errorf("partitions are ranges: %v, want %v", run.scatter != nil && run.scatter.ranged(), c.ranged)
+			}
+			if split := run.Counters().Splits.Load() > 0; split != c.heavy {
+				t.Errorf("a range was split: %v, want %v", split, c.heavy)
+			}
+			seen := 0
+			for _, g := range groups {
+				for i, k := range g.Keys {
+					seen++
+					if g.States[0][i] != counts[k] || g.States[1][2*i] != sums[k] {
+						t.Fatalf("key %d: %d and %d, want %d and %d", k, g.States[0][i], g.States[1][2*i], counts[k], sums[k])
+					}
+				}
+			}
+			if seen != len(counts) {
+				t.Errorf("%d groups, want %d", seen, len(counts))
 			}
 		})
 	}

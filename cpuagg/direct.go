@@ -19,6 +19,7 @@ type direct struct {
 	window uint64   // keys from base on that have an entry; 0 while slots are used
 	groups []uint32 // entries: window + 1
 	block  []uint64 // memory of groups
+	hint   uint64   // the window before the last restart
 
 	squeeze *squeeze // nil where keys are taken as they are
 }
@@ -198,15 +199,27 @@ func (d *direct) widen(t *table, keys []uint64) bool {
 	if !ok {
 		return false
 	}
-	d.base, d.window = base, window
-	t.memory.Free(d.block)
-	d.block = t.memory.Alloc(int(window/2 + 1))
-	clear(d.block)
-	d.groups = rowdata.View[uint32](d.block)[:window+1]
+	d.open(t.memory, base, window)
 	for g := range t.groups {
 		*d.entry(t.key(g)) = uint32(g + 1)
 	}
 	return true
+}
+
+// open makes a window without groups.
+func (d *direct) open(m rowdata.Memory, base, window uint64) {
+	d.base, d.window = base, window
+	m.Free(d.block)
+	d.block = m.Alloc(int(window/2 + 1))
+	clear(d.block)
+	d.groups = rowdata.View[uint32](d.block)[:window+1]
+}
+
+// expect lets the window of an empty table be a range of keys of one word, if it is not too wide.
+func (t *table) expect(base, window uint64) {
+	if d := &t.direct; !d.off && d.squeeze == nil && window <= d.most {
+		d.open(t.memory, base, window)
+	}
 }
 
 // windowOf returns a window for all groups and more keys, at least twice as large as the present
@@ -224,8 +237,9 @@ func (d *direct) windowOf(t *table, keys []uint64) (base, window uint64, ok bool
 	if span >= d.most {
 		return 0, 0, false
 	}
-	window = max(1<<bits.Len64(span), 2*d.window, directMin)
-	return s.origin + uint64(s.low) - (window-span)/2, window, window <= d.most
+	window = max(1<<bits.Len64(span), 2*d.window, d.hint, directMin)
+	// Keys that come in their order mostly ascend, so that most of the room is above.
+	return s.origin + uint64(s.low) - (window-span)/8, window, window <= d.most
 }
 
 // together reports whether keys lie close enough to each other for a window of their own.
@@ -279,12 +293,13 @@ func (t *table) leaveDirect() {
 // restart makes the direct of an empty table as it was before the first key, so that the next keys
 // choose where the window lies.
 func (d *direct) restart(m rowdata.Memory, l *rowdata.KeyLayout) {
+	hint := d.window
 	d.release(m)
-	d.off = newDirect(l).off
+	d.off, d.hint = newDirect(l).off, hint
 }
 
 // release gives back the array.
 func (d *direct) release(m rowdata.Memory) {
 	m.Free(d.block)
-	*d = direct{off: d.off, most: d.most, squeeze: d.squeeze}
+	*d = direct{off: d.off, most: d.most, squeeze: d.squeeze, hint: d.hint}
 }

@@ -18,6 +18,7 @@ type Task struct {
 	partitions []int
 	rows       int64     // and states
 	distinct   bool      // most rows are groups of their own, as far as the estimate tells
+	heavy      bool      // a range of keys that has too many of all rows for one worker: it is split by hashes
 	tables     []*Worker // whose tables are to be merged; nil for a task of partitions
 }
 
@@ -34,6 +35,7 @@ type Groups struct {
 	run      *Run // nil for GroupsOf
 	table    *table
 	states   *states
+	ranged   bool                    // the keys lie close together
 	rows     int64                   // and states, merged so far
 	bytesMax int64                   // of table and states; beyond, relieve makes room
 	runs     map[stateID]*SortedRuns // of states that have outgrown the memory; nil once a split carries them on
@@ -110,7 +112,10 @@ func (r *Run) tasks(p *pass) (tasks []Task) {
 		rows += size
 	}
 	rowsMax, distinct := r.taskRows(rows, groups), groups > rows/2
-	if p.rowsMax > 0 {
+	switch {
+	case p.ranged():
+		rowsMax = 1 // merged ranges would lie far from each other
+	case p.rowsMax > 0:
 		rowsMax = min(rowsMax, p.rowsMax)
 	}
 	for _, list := range partition.Merge(sizes, rowsMax) {
@@ -118,10 +123,18 @@ func (r *Run) tasks(p *pass) (tasks []Task) {
 		for _, i := range list {
 			t.rows += sizes[i]
 		}
+		t.heavy = p.ranged() && t.rows > max(heavyRangeRowsMin, rows/heavyRangeShare)
 		tasks = append(tasks, t)
 	}
 	return tasks
 }
+
+// A range of keys with more than this part of all rows, and this many rows, is split by hashes: one
+// worker would go on with it long after the others.
+const (
+	heavyRangeShare   = 64
+	heavyRangeRowsMin = 1 << 20
+)
 
 // taskRows returns how many rows and states a task of several partitions may have, where all
 // partitions have this many rows and groups: as many as have a table that fits the cache.
@@ -166,12 +179,17 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 		run:      w.run,
 		table:    newTable(m, &w.run.bound.Keys, task.pass.tableSeed(), false),
 		states:   newStates(m, w.run.bound),
+		ranged:   task.pass.ranged(),
 		bytesMax: w.share(),
 		runs:     make(map[stateID]*SortedRuns),
 	}
 	g.closed.Open("groups of a task")
 	expected := min(task.rows/2, groupsExpected)
-	if task.distinct {
+	switch {
+	case g.ranged:
+		g.table.expect(task.pass.rangeOf(task.partitions[0]))
+		expected = 0 // slots are not needed while the keys lie close together
+	case task.distinct:
 		expected = task.rows
 	}
 	g.table.reserve(int(min(expected, w.share()/(4*slotBytes))))
@@ -258,7 +276,7 @@ func (w *Worker) check(task Task, g *Groups) {
 	for group := range g.Len {
 		key := g.table.key(group)
 		var hash [1]uint64
-		hashKeys(layout, key, task.pass.seed(), hash[:])
+		task.pass.hash(layout, key, hash[:])
 		p := task.pass.radix.Of(hash[0])
 		invariants.Checkf(slices.Contains(task.partitions, p), "A2: a key of partition %d in a task of %v", p, task.partitions)
 		twice := slices.ContainsFunc(seen[hash[0]], func(other int) bool { return layout.Equal(key, g.table.key(other)) })
@@ -325,7 +343,7 @@ const splitsMax = 12
 // mustSplit reports whether the groups are to be scattered, since they have outgrown the worker's
 // share of the memory. It makes room where scattering does not help.
 func (w *Worker) mustSplit(task Task, g *Groups) (bool, error) {
-	if g.table.groups > groupsMax || w.run.opt.ForceSplits > task.pass.depth && g.table.groups > 1 {
+	if g.table.groups > groupsMax || task.heavy || w.run.opt.ForceSplits > task.pass.depth && g.table.groups > 1 {
 		return true, nil
 	}
 	return w.relieve(task, g)
@@ -460,9 +478,17 @@ func (w *Worker) unpackRows(page *rowdata.Page, from, n int) {
 
 // findGroups finds the groups of n packed keys, and lets the states keep up.
 func (w *Worker) findGroups(g *Groups, keys []uint64, n int) {
-	long := hashKeys(g.table.layout, keys, g.table.seed, w.hashes[:n])
-	g.table.find(keys, w.hashes[:n], w.gids[:n], long)
+	g.find(keys, w.hashes[:n], w.gids[:n])
 	g.states.grow(g.table.groups)
+}
+
+// find writes the groups of packed keys to gids. hashes is scratch.
+func (g *Groups) find(keys, hashes []uint64, gids []uint32) {
+	if g.ranged {
+		g.table.findUnhashed(keys, hashes, gids)
+		return
+	}
+	g.table.find(keys, hashes, gids, hashKeys(g.table.layout, keys, g.table.seed, hashes))
 }
 
 // unpack copies one part of each row: words values at an offset.

@@ -35,6 +35,11 @@ type Options struct {
 	// WorkerBytes is one worker's share of the memory. The default, 0, is no bound.
 	WorkerBytes int64
 
+	// Ranges says whether partitions of clustered integer keys may be ranges of keys in place of hashes:
+	// nobody scatters by HashKeys for the run. It is asked when the fan-out is chosen. The default, nil,
+	// is no.
+	Ranges func() bool
+
 	// NoPreAgg scatters all rows at once; AlwaysPreAgg scatters no rows as they are; NoDense hashes
 	// also keys that are small enough to be group numbers. The three are for tests and change no
 	// answer.
@@ -125,6 +130,7 @@ type pass struct {
 	depth     int // 0, or one more than the depth of the pass whose partition is split
 	radix     partition.Radix
 	pageBytes int // most of a page
+	keyBits   int // of a packed key, where partitions are ranges of keys; 0 where they are hashes
 	parts     Pass
 	rowsMax   int64                 // of a task of several partitions; 0 is no bound
 	runs      map[int][]carriedRuns // by partition: sorted runs that its groups brought from the task that was split
@@ -133,6 +139,28 @@ type pass struct {
 // seed returns the hash seed of the scatter, which neither an earlier scatter nor the tables of
 // this pass use (P2).
 func (p *pass) seed() uint64 { return partition.Seed(p.depth) }
+
+// ranged reports whether partitions are ranges of keys.
+func (p *pass) ranged() bool { return p.keyBits > 0 }
+
+// rangeOf returns the least key of a partition that is a range, and how many keys the range has.
+func (p *pass) rangeOf(partition int) (first, keys uint64) {
+	shift := max(p.keyBits-int(p.radix), 0)
+	return uint64(partition) << shift, 1 << shift
+}
+
+// hash writes what names the partitions of packed keys: their hashes, or the keys themselves. long is
+// what hashKeys returns.
+func (p *pass) hash(l *rowdata.KeyLayout, keys, hashes []uint64) (long bool) {
+	if !p.ranged() {
+		return hashKeys(l, keys, p.seed(), hashes)
+	}
+	shift := 64 - p.keyBits
+	for i, k := range keys {
+		hashes[i] = k << shift
+	}
+	return false
+}
 
 // tableSeed returns the hash seed of the tables that partitions are processed in.
 func (p *pass) tableSeed() uint64 { return partition.Seed(p.depth + 1) }
@@ -216,7 +244,8 @@ func (r *Run) Occupied(radix partition.Radix) []bool {
 // sample is what a worker saw until its table first filled.
 type sample struct {
 	rows, groups, singletons int64
-	clustered                bool // other rows have other groups
+	clustered                bool   // other rows have other groups
+	span                     uint64 // of clustered integer keys of one word: the greatest less the least
 }
 
 // plan returns the scatter's plan, which the first caller's sample decides.
@@ -224,9 +253,28 @@ func (r *Run) plan(s sample) *pass {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scatter == nil {
-		r.planFor(r.estimate(s))
+		total := r.totalRows(s)
+		r.planFor(r.estimate(s, total))
+		if r.opt.Ranges != nil && r.evenRange(s, total) && r.opt.Ranges() {
+			r.scatter.keyBits = r.bound.Keys.Bits
+		}
 	}
 	return r.scatter
+}
+
+// evenRange reports whether the rows of a sample of clustered keys have about their share of the
+// range of all keys, as far as statistics tell the range: then ranges of keys are partitions of about
+// one size. The groups of a worker's table lie in few of them, and beside each other.
+func (r *Run) evenRange(s sample, total int64) bool {
+	const uneven = 8
+	keys := &r.bound.Keys
+	if !s.clustered || keys.Words != 1 || len(keys.Fields) != 1 || keys.Fields[0].Interned ||
+		keys.Fields[0].Span == math.MaxUint64 || keys.Bits <= int(partition.RadixBitsMax) {
+		return false
+	}
+	all := float64(s.span) * float64(total) / float64(s.rows)
+	whole := float64(keys.Fields[0].Span)
+	return whole/uneven <= all && all <= whole*uneven
 }
 
 // PlanScatter plans the scatter for a number of groups, unless it is planned already, and returns
@@ -281,8 +329,8 @@ func (r *Run) limitRadix(radix partition.Radix) partition.Radix {
 // every input that partitioning matters for.
 const rowsUnknown = 1 << 30
 
-// estimate returns how many groups all rows have, by a sample of the rows.
-func (r *Run) estimate(s sample) int64 {
+// totalRows returns about how many rows there are, of which a sample has been seen.
+func (r *Run) totalRows(s sample) int64 {
 	total := int64(0)
 	if r.opt.TotalRows != nil {
 		total = r.opt.TotalRows()
@@ -290,7 +338,11 @@ func (r *Run) estimate(s sample) int64 {
 	if total <= 0 {
 		total = rowsUnknown
 	}
-	total = max(total, s.rows)
+	return max(total, s.rows)
+}
+
+// estimate returns how many groups all rows have, by a sample of the rows.
+func (r *Run) estimate(s sample, total int64) int64 {
 	groups, _, _ := partition.EstimateGroups(s.rows, s.groups, s.singletons, total)
 	switch {
 	case s.clustered:

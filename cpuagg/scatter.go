@@ -334,7 +334,7 @@ func (s *scatterer) scatterStates(t *table, st *states) error {
 // scatterGroups scatters n groups, at most rowdata.TileRows: their keys, and their states by fold.
 func (s *scatterer) scatterGroups(b *rowdata.Bound, keys []uint64, n int, states [][]uint64) error {
 	var hashes [rowdata.TileRows]uint64
-	hashKeys(&b.Keys, keys, s.pass.seed(), hashes[:n])
+	s.pass.hash(&b.Keys, keys, hashes[:n])
 	s.place(hashes[:n], s.refers)
 	s.put(n, 0, b.Keys.Words, keys)
 	for _, w := range b.Keys.Longs {

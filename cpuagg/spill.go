@@ -229,7 +229,7 @@ func (g *Groups) carry(p *pass) {
 		c := carriedRuns{key: slices.Clone(g.table.key(id.group)), fold: id.fold, runs: runs}
 		layout.Keep(c.key, &c.heap)
 		var hash [1]uint64
-		hashKeys(layout, c.key, p.seed(), hash[:])
+		p.hash(layout, c.key, hash[:])
 		partition := p.radix.Of(hash[0])
 		p.runs[partition] = append(p.runs[partition], c)
 	}

@@ -65,7 +65,7 @@ func (s *splitter) add(content Content, page *rowdata.Page, from int) error {
 			err = s.states.scatterGroups(b, w.page.Keys, n, w.pageParts)
 		} else {
 			w.unpackRows(page, from, n)
-			hashKeys(&b.Keys, w.page.Keys, s.pass.seed(), w.hashes[:n])
+			s.pass.hash(&b.Keys, w.page.Keys, w.hashes[:n])
 			err = s.rows.scatterTile(b, &w.page, w.hashes[:n])
 		}
 		if err != nil {

@@ -81,7 +81,6 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 	hashes, gids := w.hashes[:t.Rows], w.gids[:t.Rows]
 	w.modeRows += int64(t.Rows)
 	if w.scatterMode {
-		hashKeys(w.table.layout, t.Keys, 0, hashes)
 		return w.addRows(t, hashes)
 	}
 	w.run.counters.RowsPreAgg.Add(int64(t.Rows))
@@ -231,16 +230,21 @@ const directGrowth = 20
 // AddScattered takes the rows of a tile to the partitions that their hashes name, and keeps none of
 // the tile's memory.
 func (w *Worker) AddScattered(t *rowdata.Tile, hashes []uint64) error {
+	w.checkKeys(t.Keys)
+	w.run.counters.RowsScattered.Add(int64(t.Rows))
+	return w.rowScatterer().scatterTile(w.run.bound, t, hashes)
+}
+
+func (w *Worker) rowScatterer() *scatterer {
 	if w.rows == nil {
 		w.rows = newScatterer(w.run.opt.Memory, Rows, &w.run.rowLayout, w.run.plan(sample{}))
 	}
-	w.checkKeys(t.Keys)
-	w.run.counters.RowsScattered.Add(int64(t.Rows))
-	return w.rows.scatterTile(w.run.bound, t, hashes)
+	return w.rows
 }
 
-// addRows scatters the rows of a tile, and ends the mode after retryRows rows.
+// addRows scatters the rows of a tile, and ends the mode after retryRows rows. hashes is scratch.
 func (w *Worker) addRows(t *rowdata.Tile, hashes []uint64) error {
+	w.rowScatterer().pass.hash(w.table.layout, t.Keys, hashes)
 	if err := w.AddScattered(t, hashes); err != nil {
 		return err
 	}
@@ -282,6 +286,11 @@ func (w *Worker) scatterTable() error {
 // sample describes the rows of the first table.
 func (w *Worker) sample() sample {
 	s := sample{rows: w.modeRows, groups: int64(w.table.groups), clustered: w.moved}
+	if w.moved && w.table.layout.Words == 1 {
+		var keys spread
+		keys.add(w.table.keys[:w.table.groups], 1)
+		s.span = keys.span()
+	}
 	for _, times := range w.once[:min(len(w.once), w.table.groups)] {
 		if times == 1 {
 			s.singletons++

@@ -307,8 +307,8 @@ func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query, bin
 }
 
 // cpuOptions returns what the CPU's aggregator of a query works with. rowsExpected returns about how
-// many rows the query will read, or 0.
-func (e *Engine) cpuOptions(q *aggregator.Query, rowsExpected func() int64) aggregator.CPUOptions {
+// many rows the query will read, or 0; ranges, whether no device scatters by hashes.
+func (e *Engine) cpuOptions(q *aggregator.Query, rowsExpected func() int64, ranges func() bool) aggregator.CPUOptions {
 	knobs := &e.opt.testing
 	return aggregator.CPUOptions{
 		Memory:   e.memory,
@@ -321,6 +321,7 @@ func (e *Engine) cpuOptions(q *aggregator.Query, rowsExpected func() int64) aggr
 			WorkerBytes:  e.memory.Limit() / 4 * 3 / int64(q.Workers), // the rest is for decoded columns
 			ForceSplits:  knobs.ForceSplits,
 			TotalRows:    rowsExpected,
+			Ranges:       ranges,
 			TableGroups:  knobs.TableGroups,
 			RadixBits:    knobs.RadixBits,
 			NoPreAgg:     knobs.NoPreAgg,

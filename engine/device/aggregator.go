@@ -121,6 +121,9 @@ func (a *Aggregator) Take(ctx context.Context, r *aggregator.Rows, from, to int)
 	return a.query.CPU.Take(ctx, r, from, to)
 }
 
+// Absent reports whether no device takes part, to a worker whose rows the CPU takes.
+func (a *Aggregator) Absent() bool { return a.devices == nil }
+
 // settle waits until the devices are open, or it is known why the CPU aggregates.
 func (a *Aggregator) settle(ctx context.Context, th *threads.Thread) error {
 	o := a.opening
