@@ -73,6 +73,9 @@ func valueType(dt arrow.DataType) arrow.DataType {
 	return dt
 }
 
+// computes reports whether there is more to do for a row than to pick columns.
+func (p *projection) computes() bool { return p.having != nil || len(p.inputs) > 0 }
+
 // columnsRead returns the columns that the projection reads, out of all columns of its input.
 func (p *projection) columnsRead() []int {
 	var list []int

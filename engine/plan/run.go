@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -98,7 +99,7 @@ func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader,
 			return nil, err
 		}
 		result.groups = groups
-		return projected(ctx, groups, newProjector(q.post, q.engine.Allocator())), nil
+		return q.projectGroups(ctx, groups), nil
 	}
 	if q.top != nil {
 		return q.top.run(ctx, result)
@@ -111,6 +112,92 @@ func (q *Query) rowsOf(ctx context.Context, result *Result) (array.RecordReader,
 	}
 	result.reads = append(result.reads, rows)
 	return rows, nil
+}
+
+// manyGroups is how many groups are worth more threads than the caller's: beginning with them takes
+// some 50 us, and HAVING alone 10 ns a group.
+const manyGroups = 1 << 18
+
+// projectGroups takes over a reader of groups, and returns what HAVING leaves of them and the
+// statement makes of these: by all threads of the engine where there are many groups, which are
+// known once the first are there.
+func (q *Query) projectGroups(ctx context.Context, groups *groupReader) array.RecordReader {
+	of := newProjector(q.post, q.engine.Allocator())
+	one := projected(ctx, groups, of)
+	if _, _, few := q.most(); few || q.engine.Threads() == 1 || groups.finest != nil || !q.post.computes() {
+		return one
+	}
+	var all array.RecordReader // nil before the first batch, and where one thread is enough
+	begun := false
+	return recordreader.New(q.post.schema, func() (arrow.RecordBatch, error) {
+		if !begun {
+			begun = true
+			first, err := recordreader.Next(groups)
+			if first == nil {
+				return nil, err
+			}
+			if groups.expected() < manyGroups {
+				err = of.Begin(ctx, first)
+			} else {
+				all, err = q.projectByAll(ctx, groups)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		from := one
+		if all != nil {
+			from = all
+		}
+		return owned(from)
+	}, func() {
+		if all != nil {
+			all.Release()
+		}
+		one.Release()
+	})
+}
+
+// projectByAll is projected by all threads of the engine. The current batch of the reader is part of
+// what is projected.
+func (q *Query) projectByAll(ctx context.Context, groups *groupReader) (array.RecordReader, error) {
+	invariants.Sometimes("plan: all threads make rows of groups")
+	first := groups.RecordBatch()
+	first.Retain()
+	rest := recordreader.New(q.rows, func() (arrow.RecordBatch, error) {
+		if batch := first; batch != nil {
+			first = nil
+			return batch, nil
+		}
+		return owned(groups)
+	}, func() {
+		if first != nil {
+			first.Release()
+		}
+	})
+	run := func(context.Context) (array.RecordReader, error) {
+		rest.Retain()
+		return rest, nil
+	}
+	src := &streamed{schema: q.rows, readers: q.engine.Threads(), run: run}
+	rows, err := q.engine.Rows(ctx, src, rowsOptions(q.post, q.engine))
+	if err != nil {
+		rest.Release()
+		return nil, err
+	}
+	return recordreader.New(q.post.schema, func() (arrow.RecordBatch, error) { return owned(rows) }, func() {
+		rows.Release()
+		rest.Release()
+	}), nil
+}
+
+// owned returns the next batch of a reader, which is the caller's, or nil at the end.
+func owned(from array.RecordReader) (arrow.RecordBatch, error) {
+	batch, err := recordreader.Next(from)
+	if batch != nil {
+		batch.Retain()
+	}
+	return batch, err
 }
 
 // firstColumns takes over a reader and returns it without its last columns.
@@ -217,6 +304,14 @@ func (r *groupReader) close() {
 		}
 		r.endCurrent()
 	}
+}
+
+// expected returns about how many groups the last aggregation has, or 0 where that is not known.
+func (r *groupReader) expected() int64 {
+	if r.current == nil {
+		return 0
+	}
+	return r.current.RowsExpected()
 }
 
 // endCurrent ends the last aggregation.

@@ -17,7 +17,7 @@ type Placer interface {
 
 // Placed puts a place before an error: the file and the row, where the error is of a row of the
 // current batch of a split's reader (it has a method BatchRow) and the reader is a Placer, else the
-// split. An error that names its place itself is returned as it is.
+// split, if that has a name. An error that names its place itself is returned as it is.
 func Placed(r array.RecordReader, split string, err error) error {
 	if row, ok := decode.BatchRow(err); ok {
 		if p, ok := r.(Placer); ok {
@@ -25,6 +25,9 @@ func Placed(r array.RecordReader, split string, err error) error {
 				return decode.Locate(place, err)
 			}
 		}
+	}
+	if split == "" {
+		return err
 	}
 	return decode.Locate(split, err)
 }
