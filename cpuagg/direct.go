@@ -33,8 +33,11 @@ const (
 
 // newDirect returns a direct that is off unless keys are one word, or one word and a bit for NULL.
 func newDirect(l *rowdata.KeyLayout) direct {
-	return direct{off: l.Words != 1 && !isNullable(l), most: directMax, squeeze: newSqueeze(l)}
+	return direct{off: !isDirect(l), most: directMax, squeeze: newSqueeze(l)}
 }
+
+// isDirect reports whether keys are one word, or one word and a bit for NULL.
+func isDirect(l *rowdata.KeyLayout) bool { return l.Words == 1 || isNullable(l) }
 
 // isNullable reports whether keys are one word and, in a second word, a bit for NULL. The first
 // word of a NULL is 0.
@@ -43,7 +46,7 @@ func isNullable(l *rowdata.KeyLayout) bool { return l.Words == 2 && l.Bits == 65
 // used reports whether groups are found by distance.
 func (d *direct) used() bool { return d.window > 0 }
 
-// findDirect is find without hashes. It returns false, and has done nothing, when the keys lie too
+// findDirect is find without hashes. It returns false, and has added no group, when the keys lie too
 // far from each other or from the table's groups.
 func (t *table) findDirect(keys []uint64, gids []uint32) bool {
 	d := &t.direct
@@ -215,8 +218,8 @@ func (d *direct) open(m rowdata.Memory, base, window uint64) {
 	d.groups = rowdata.View[uint32](d.block)[:window+1]
 }
 
-// expect lets the window of an empty table be a range of keys of one word, if it is not too wide.
-func (t *table) expect(base, window uint64) {
+// openWindow lets the window of an empty table be a range of keys of one word, if it is not too wide.
+func (t *table) openWindow(base, window uint64) {
 	if d := &t.direct; !d.off && d.squeeze == nil && window <= d.most {
 		d.open(t.memory, base, window)
 	}
@@ -247,7 +250,7 @@ func (d *direct) together(keys []uint64, width int) bool {
 	var s spread
 	s.add(keys, width)
 	if d.squeeze != nil {
-		_, ok := d.squeeze.fit(s.all, d.most)
+		_, ok := d.squeeze.fits(s.all, d.most)
 		return ok
 	}
 	return s.span() < d.most/2
@@ -295,7 +298,7 @@ func (t *table) leaveDirect() {
 func (d *direct) restart(m rowdata.Memory, l *rowdata.KeyLayout) {
 	hint := d.window
 	d.release(m)
-	d.off, d.hint = newDirect(l).off, hint
+	d.off, d.hint = !isDirect(l), hint
 }
 
 // release gives back the array.

@@ -16,13 +16,13 @@ import (
 type Task struct {
 	pass       *pass
 	partitions []int
-	rows       int64     // and states
+	rows       int64     // and states; of tables, groups
 	distinct   bool      // most rows are groups of their own, as far as the estimate tells
 	heavy      bool      // a range of keys that has too many of all rows for one worker: it is split by hashes
 	tables     []*Worker // whose tables are to be merged; nil for a task of partitions
 }
 
-// Rows returns how many rows and states the task has; 0 for a task that merges tables.
+// Rows returns how many rows and states the task has; of a task that merges tables, their groups.
 func (t *Task) Rows() int64 { return t.rows }
 
 // Groups are finished groups, with their packed keys and states. Their memory, and the strings and
@@ -35,7 +35,7 @@ type Groups struct {
 	run      *Run // nil for GroupsOf
 	table    *table
 	states   *states
-	ranged   bool                    // the keys lie close together
+	ranged   bool                    // the partition is a range of keys
 	rows     int64                   // and states, merged so far
 	bytesMax int64                   // of table and states; beyond, relieve makes room
 	runs     map[stateID]*SortedRuns // of states that have outgrown the memory; nil once a split carries them on
@@ -95,7 +95,11 @@ func (r *Run) MustScatter(workers []*Worker) bool {
 // partitions that they were merged from. Tasks are independent of each other.
 func (r *Run) Tasks(workers []*Worker) (tasks []Task, partitions int) {
 	if _, _, scattered := r.Scatter(); !scattered {
-		return []Task{{tables: workers}}, 1
+		t := Task{tables: workers}
+		for _, w := range workers {
+			t.rows += int64(w.table.groups)
+		}
+		return []Task{t}, 1
 	}
 	return r.tasks(r.scatter), r.scatter.radix.FanOut()
 }
@@ -187,8 +191,10 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 	expected := min(task.rows/2, groupsExpected)
 	switch {
 	case g.ranged:
-		g.table.expect(task.pass.rangeOf(task.partitions[0]))
-		expected = 0 // slots are not needed while the keys lie close together
+		expected = 0 // slots are not needed where the keys lie close together
+		if first, keys := task.pass.rangeOf(task.partitions[0]); !task.heavy && keys < uint64(w.share()/windowShare) {
+			g.table.openWindow(first, keys)
+		}
 	case task.distinct:
 		expected = task.rows
 	}
@@ -284,6 +290,10 @@ func (w *Worker) check(task Task, g *Groups) {
 		seen[hash[0]] = append(seen[hash[0]], group)
 	}
 }
+
+// windowShare is how many bytes of a worker's share of the memory there must be for each key of a
+// range, so that the range is a window of the table.
+const windowShare = 32
 
 // groupsExpected is how many groups a table has room for at first, in a task that may have as many
 // and is not estimated to have more: enough to save most growing, not so many that a few heavy

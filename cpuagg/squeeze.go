@@ -38,10 +38,25 @@ func newSqueeze(l *rowdata.KeyLayout) *squeeze {
 	return s
 }
 
-// fit keeps the bits that are set in all, and returns how many bits squeezed keys have then. ok is
-// false when a squeezed key may be most or more.
+// fits returns how many bits squeezed keys have that keep the bits set in all. ok is false when such
+// a key may be most or more.
+func (s *squeeze) fits(all, most uint64) (width int, ok bool) {
+	for i := range s.fields {
+		f := s.fields[i].field
+		if width += bits.Len64(all >> f.Shift & f.Mask()); width >= 64 || 1<<width > most {
+			return width, false
+		}
+	}
+	return width, true
+}
+
+// fit keeps the bits that are set in all, and returns what fits returns. Where that is not ok, it
+// keeps the bits that it has kept before: the entries of a direct are still found by these.
 func (s *squeeze) fit(all, most uint64) (width int, ok bool) {
-	s.covered = 0
+	if width, ok = s.fits(all, most); !ok {
+		return width, false
+	}
+	s.covered, width = 0, 0
 	for i := range s.fields {
 		f := &s.fields[i]
 		n := bits.Len64(all >> f.field.Shift & f.field.Mask())
@@ -49,9 +64,6 @@ func (s *squeeze) fit(all, most uint64) (width int, ok bool) {
 		f.mask = (1<<n - 1) << width
 		s.covered |= (1<<n - 1) << f.field.Shift
 		width += n
-		if 1<<width > most {
-			return width, false
-		}
 	}
 	return width, true
 }

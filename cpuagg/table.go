@@ -90,11 +90,17 @@ func (t *table) findUnhashed(keys, hashes []uint64, gids []uint32) {
 	case t.dense:
 		t.find(keys, hashes, gids, false)
 	case !t.findDirect(keys, gids):
-		if !t.direct.off {
-			t.leaveDirect()
-		}
-		t.find(keys, hashes, gids, hashKeys(t.layout, keys, t.seed, hashes))
+		t.findHashed(keys, hashes, gids)
 	}
+}
+
+// findHashed is find for keys that findDirect has not found: the table goes on with hashes. hashes is
+// scratch.
+func (t *table) findHashed(keys, hashes []uint64, gids []uint32) {
+	if !t.direct.off {
+		t.leaveDirect()
+	}
+	t.find(keys, hashes, gids, hashKeys(t.layout, keys, t.seed, hashes))
 }
 
 // find writes the group of each key, adding groups for keys not seen before. long is what hashKeys
@@ -244,12 +250,12 @@ func (t *table) pack(st *states) {
 	t.groups, t.dense, t.seen = packed, false, nil
 }
 
-// reset empties the table, and keeps slots for up to so many groups: the slots of a table that has
-// grown out of the cache would go on to be out of the cache.
-func (t *table) reset(groups int) {
+// reset empties the table. Slots for many more than the groups that it will have are given back: they
+// would go on to be out of the cache.
+func (t *table) reset(groupsNext int) {
 	t.groups = 0
 	if !t.direct.used() && !t.dense {
-		if len(t.slots) > 4*max(groups, rowdata.TileRows) {
+		if len(t.slots) > 4*max(groupsNext, rowdata.TileRows) {
 			t.memory.Free(t.slots)
 			t.slots = nil
 		}

@@ -129,23 +129,34 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 // them.
 func (w *Worker) find(t *rowdata.Tile, hashes []uint64, gids []uint32) error {
 	table := w.table
-	if !table.dense && !table.findDirect(t.Keys, gids) && w.canMove(t) {
+	switch {
+	case table.dense:
+		table.findUnhashed(t.Keys, hashes, gids)
+	case table.findDirect(t.Keys, gids):
+	case w.canMove(t):
 		invariants.Sometimes("cpuagg: a table moves to keys that lie elsewhere")
 		w.moved = true
+		w.modeRows -= int64(t.Rows) // of whose groups the table has none
 		if err := w.scatterTable(); err != nil {
 			return err
 		}
 		w.modeRows, w.tableGroups = int64(t.Rows), w.run.opt.TableGroups
+		table.findUnhashed(t.Keys, hashes, gids)
+	default:
+		table.findHashed(t.Keys, hashes, gids)
 	}
-	table.findUnhashed(t.Keys, hashes, gids)
 	return nil
 }
 
 // canMove reports whether the table should leave its groups for the keys of a tile.
 func (w *Worker) canMove(t *rowdata.Tile) bool {
-	d := &w.table.direct
-	return d.used() && w.canScatter() && w.paysOff(w.modeRows-int64(t.Rows)) && d.together(t.Keys, w.table.layout.Words)
+	d, rows := &w.table.direct, w.modeRows-int64(t.Rows)
+	return d.used() && w.canScatter() && rows >= moveRowsMin && w.paysOff(rows) && d.together(t.Keys, w.table.layout.Words)
 }
+
+// moveRowsMin is how many rows a table must have taken before it moves: of two sorted inputs whose
+// tiles come in turns, it would move with each tile.
+const moveRowsMin = 8 * rowdata.TileRows
 
 // paysOff reports whether the groups of the table are so much smaller than their rows that
 // aggregating the rows before they are scattered pays.

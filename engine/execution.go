@@ -94,7 +94,7 @@ const workerBytesMin = 4 << 20
 // rowsExpected returns about how many rows the query will read in all, or 0 where nothing tells. A
 // filter may leave any part of the rows that a file has.
 func (q *execution) rowsExpected() int64 {
-	if rows := q.progress.expected(); rows > 0 {
+	if rows := q.progress.rowsExpected(); rows > 0 {
 		return rows
 	}
 	if s, ok := q.source.(scan.Expecter); ok {

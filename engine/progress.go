@@ -19,6 +19,7 @@ type progress struct {
 	delivered atomic.Int64 // rows of batches that readers have returned, of which some are not taken yet
 	bytes     atomic.Int64 // read
 	groups    atomic.Int64 // emitted
+	emitted   atomic.Int64 // of groups, before the input was begun anew
 	batches   atomic.Int64 // of the result
 	scattered func() int64 // rows and states in partitions
 	work      atomic.Int64 // of the tasks, in rows and states
@@ -114,9 +115,9 @@ func (p *progress) now(done bool) Progress {
 	return now
 }
 
-// expected returns about how many rows the input has: what statistics promise, or what the part that
+// rowsExpected returns about how many rows the input has: what statistics promise, or what the part that
 // was read lets expect; 0 where nothing tells.
-func (p *progress) expected() int64 {
+func (p *progress) rowsExpected() int64 {
 	if p.rowsTotal >= 0 {
 		return p.rowsTotal
 	}
@@ -129,15 +130,16 @@ func (p *progress) expected() int64 {
 
 // groupsExpected returns about how many groups the query will emit, or 0 before its second phase.
 func (p *progress) groupsExpected() int64 {
-	groups, work, done := p.groups.Load(), p.work.Load(), p.workDone.Load()
+	emitted, work, done := p.emitted.Load(), p.work.Load(), p.workDone.Load()
 	if done == 0 { // no task has ended: a row or state is a group at most
-		return work
+		return emitted + work
 	}
-	return int64(float64(groups) * max(float64(work)/float64(done), 1))
+	return emitted + int64(float64(p.groups.Load()-emitted)*max(float64(work)/float64(done), 1))
 }
 
 // again begins the input anew.
 func (p *progress) again() {
+	p.emitted.Store(p.groups.Load())
 	for _, n := range []*atomic.Int64{&p.rows, &p.delivered, &p.bytes, &p.reading, &p.work, &p.workDone} {
 		n.Store(0)
 	}

@@ -232,8 +232,9 @@ func (a *Aggregator) releaseDevices(cause error) error {
 	}
 	c.report(&a.stats)
 	a.rest = c.rest()
-	a.devices = nil
-	return c.release(cause)
+	err := c.release(cause)
+	a.devices = nil // the device's goroutines have ended: Absent
+	return err
 }
 
 // Foretell says what devices would do with an input of such a size, or why they would do nothing.

@@ -76,7 +76,10 @@ func (p *Pass) Radix() partition.Radix { return p.radix }
 var _ cpuagg.Pass = (*Pass)(nil)
 
 // Put implements cpuagg.Pass.
-func (p *Pass) Put(cpuagg.Content, []cpuagg.PartitionPage) error {
+func (p *Pass) Put(_ cpuagg.Content, pages []cpuagg.PartitionPage) error {
+	for _, f := range pages {
+		f.Page.Release()
+	}
 	return errors.New("partial states are only read")
 }
 

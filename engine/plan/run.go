@@ -26,6 +26,7 @@ type Result struct {
 	reads  []*engine.Rows // of a statement without groups: what has been begun, in order
 	text   string         // of the statement; "" where the statement was made without a text
 	err    error          // of a panic in Next
+	ended  bool           // Next has returned false
 }
 
 // Next makes the next batch current. It returns false at the end and after an error.
@@ -38,7 +39,9 @@ func (r *Result) Next() (more bool) {
 		more = r.RecordReader.Next()
 		return nil
 	})
-	return more && r.err == nil
+	more = more && r.err == nil
+	r.ended = !more
+	return more
 }
 
 // Err returns what ended the query early. It is nil until Next has returned false.
@@ -49,6 +52,9 @@ func (r *Result) Err() error { return spawn.InQuery(cmp.Or(r.err, r.RecordReader
 // until Next has returned false.
 func (r *Result) Stats() engine.Stats {
 	if r.groups != nil {
+		if !r.ended {
+			return engine.Stats{}
+		}
 		return r.groups.stats
 	}
 	stats := r.reads[0].Stats()
@@ -136,7 +142,7 @@ func (q *Query) projectGroups(ctx context.Context, groups *groupReader) array.Re
 			if first == nil {
 				return nil, err
 			}
-			if groups.expected() < manyGroups {
+			if groups.groupsExpected() < manyGroups {
 				err = of.Begin(ctx, first)
 			} else {
 				all, err = q.projectByAll(ctx, groups)
@@ -175,7 +181,8 @@ func (q *Query) projectByAll(ctx context.Context, groups *groupReader) (array.Re
 			first.Release()
 		}
 	})
-	run := func(context.Context) (array.RecordReader, error) {
+	run := func(ctx context.Context) (array.RecordReader, error) {
+		context.AfterFunc(ctx, groups.cancel) // nobody waits for groups that nobody makes rows of
 		rest.Retain()
 		return rest, nil
 	}
@@ -186,6 +193,7 @@ func (q *Query) projectByAll(ctx context.Context, groups *groupReader) (array.Re
 		return nil, err
 	}
 	return recordreader.New(q.post.schema, func() (arrow.RecordBatch, error) { return owned(rows) }, func() {
+		groups.cancel()
 		rows.Release()
 		rest.Release()
 	}), nil
@@ -306,8 +314,9 @@ func (r *groupReader) close() {
 	}
 }
 
-// expected returns about how many groups the last aggregation has, or 0 where that is not known.
-func (r *groupReader) expected() int64 {
+// groupsExpected returns about how many groups the last aggregation has, or 0 where that is not
+// known.
+func (r *groupReader) groupsExpected() int64 {
 	if r.current == nil {
 		return 0
 	}

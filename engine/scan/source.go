@@ -159,8 +159,9 @@ type ColumnStats = struct {
 	// that is not known, or little beside the rows.
 	StringBytes int64
 
-	// Numbered promises that the values of a dictionary of the column differ, that its dictionaries
-	// begin alike, so that an index is one value in all of them, and that they lie on the Go heap.
+	// Numbered promises that the values that rows of the column have differ within a dictionary, that
+	// its dictionaries begin alike, so that an index is one value in all of them, and that they lie on
+	// the Go heap.
 	Numbered bool
 }
 

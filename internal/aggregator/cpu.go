@@ -196,7 +196,7 @@ func (p *processor) write(ctx context.Context, task cpuagg.Task) error {
 	if err != nil {
 		return err
 	}
-	defer p.cpu.query.WorkDone.Add(workOf(&task))
+	defer func() { p.cpu.query.WorkDone.Add(workOf(&task)) }()
 	if groups == nil {
 		p.cpu.addWork(split)
 		p.queue.Put(split)

@@ -46,6 +46,7 @@ type Memory struct {
 type class struct {
 	mu         sync.Mutex
 	warm, cold []unsafe.Pointer
+	_          [64]byte
 	nearby     [nearbyLists]nearby
 }
 
@@ -55,16 +56,14 @@ type class struct {
 type nearby struct {
 	mu   sync.Mutex
 	warm []unsafe.Pointer
-	_    [96]byte // Processors exchange memory by lines of 64 B, and some fetch two at a time.
+	_    [96]byte // Processors exchange memory by lines of 64 B: no line has parts of two lists.
 }
-
-const _ = uint(unsafe.Sizeof(nearby{})) - 128 // whole lines; less does not compile
 
 const (
 	nearbyBits  = 5
 	nearbyLists = 1 << nearbyBits
 
-	// nearbyBytes is the most that one list holds of a class, 5 MiB in all lists of all classes.
+	// nearbyBytes is the most that one list holds of a class, 4 MiB in all lists of all classes.
 	nearbyBytes = 32 << 10
 )
 
@@ -400,7 +399,7 @@ func (m *Memory) trim() {
 	m.trimLarge()
 	for bitsOf := slabBits; bitsOf >= blockBitsMin; bitsOf-- {
 		c := &m.classes[bitsOf]
-		if m.excess() > 0 {
+		if nearbyBytes>>bitsOf > 0 && m.excess() > 0 {
 			c.takeBackAll()
 		}
 		for m.excess() > 0 {
