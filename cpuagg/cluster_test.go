@@ -10,6 +10,20 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
+// wordTile returns a tile of keys and arguments of one word, all 0.
+func wordTile(b *rowdata.Bound, rows int) *rowdata.Tile {
+	t := &rowdata.Tile{
+		Rows:  rows,
+		Keys:  make([]uint64, rows),
+		Args:  make([][]uint64, len(b.Args)),
+		Valid: make([][]uint8, len(b.Columns)),
+	}
+	for a := range t.Args {
+		t.Args[a] = make([]uint64, rows)
+	}
+	return t
+}
+
 // clusteredTiles returns rows in the order of their keys, perKey rows to a key, in stretches of keys
 // that lie far from each other, and what their groups come to.
 func clusteredTiles(rng *rand.Rand, b *rowdata.Bound, stretches, keys, perKey int) ([]*rowdata.Tile, map[string]*answer) {
@@ -19,7 +33,7 @@ func clusteredTiles(rng *rand.Rand, b *rowdata.Bound, stretches, keys, perKey in
 		first := uint64(stretches-s)<<40 + rng.Uint64N(1000)
 		for row := 0; row < keys*perKey; row += rowdata.TileRows {
 			rows := min(rowdata.TileRows, keys*perKey-row)
-			t := &rowdata.Tile{Rows: rows, Keys: make([]uint64, rows), Args: [][]uint64{make([]uint64, rows)}, Valid: make([][]uint8, len(b.Columns))}
+			t := wordTile(b, rows)
 			for i := range rows {
 				t.Keys[i], t.Args[0][i] = first+3*uint64((row+i)/perKey), rng.Uint64N(100)
 				text := keyText(&b.Keys, t.Keys[i:i+1])
@@ -52,7 +66,8 @@ func TestClusteredKeys(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tiles, want := clusteredTiles(rng, b, c.stretches, c.keys, c.perKey)
-			run := NewRun(b, Options{TotalRows: func() int64 { return int64(c.stretches * c.keys * c.perKey) }}, new(memoryStore))
+			opt := Options{TotalRows: func() int64 { return int64(c.stretches * c.keys * c.perKey) }}
+			run := NewRun(b, opt, new(memoryStore))
 			w := run.NewWorker()
 			for _, tile := range tiles {
 				if err := w.Add(tile); err != nil {
@@ -67,24 +82,13 @@ func TestClusteredKeys(t *testing.T) {
 			}
 			w.Release()
 
-			run = NewRun(b, Options{TotalRows: func() int64 { return int64(c.stretches * c.keys * c.perKey) }}, new(memoryStore))
+			run = NewRun(b, opt, new(memoryStore))
 			half := len(tiles) / 2
 			groups, err := execute(t, run, [][]*rowdata.Tile{tiles[:half], tiles[half:]})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := map[string]*answer{}
-			for _, g := range groups {
-				groupAnswers(t, b, g, got)
-			}
-			if len(got) != len(want) {
-				t.Fatalf("%d groups, want %d", len(got), len(want))
-			}
-			for text, a := range want {
-				if got[text] == nil || got[text].numbers[0] != a.numbers[0] || got[text].numbers[1] != a.numbers[1] {
-					t.Fatalf("group %s: %+v, want %+v", text, got[text], a)
-				}
-			}
+			checkGroups(t, b, groups, want)
 		})
 	}
 }
@@ -138,7 +142,7 @@ func TestRangesOfKeys(t *testing.T) {
 			for s := range c.count {
 				for from := 0; from < c.keys*perKey; from += rowdata.TileRows {
 					n := min(rowdata.TileRows, c.keys*perKey-from)
-					tile := &rowdata.Tile{Rows: n, Keys: make([]uint64, n), Args: [][]uint64{make([]uint64, n)}, Valid: make([][]uint8, len(b.Columns))}
+					tile := wordTile(b, n)
 					for i := range n {
 						k := uint64(c.first(s) + (from+i)/perKey*c.apart)
 						tile.Keys[i], tile.Args[0][i] = k, uint64(i%7)
@@ -194,7 +198,7 @@ func TestSqueezedWorker(t *testing.T) {
 		perKey := 1 + rng.IntN(8)*rng.IntN(2)
 		for range 2 + rng.IntN(30) {
 			belowA, belowB := uint64(1)<<rng.IntN(12), uint64(1)<<rng.IntN(18)
-			tile := &rowdata.Tile{Rows: rowdata.TileRows, Keys: make([]uint64, rowdata.TileRows), Valid: make([][]uint8, len(b.Columns))}
+			tile := wordTile(b, rowdata.TileRows)
 			var key uint64
 			for i := range tile.Keys {
 				if i%perKey == 0 {

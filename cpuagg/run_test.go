@@ -421,6 +421,23 @@ func TestRunAgainstMap(t *testing.T) {
 	}
 }
 
+// checkGroups compares finished groups with the answers.
+func checkGroups(t *testing.T, b *rowdata.Bound, groups []*Groups, want map[string]*answer) {
+	t.Helper()
+	got := map[string]*answer{}
+	for _, g := range groups {
+		groupAnswers(t, b, g, got)
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d groups, want %d", len(got), len(want))
+	}
+	for text, a := range want {
+		if !reflect.DeepEqual(got[text], a) {
+			t.Fatalf("group %s: %+v, want %+v", text, got[text], a)
+		}
+	}
+}
+
 func checkRun(t *testing.T, rng *rand.Rand, b *rowdata.Bound, opt Options, workers int) {
 	want := map[string]*answer{}
 	var batch arena
@@ -444,18 +461,7 @@ func checkRun(t *testing.T, rng *rand.Rand, b *rowdata.Bound, opt Options, worke
 		t.Fatal(err)
 	}
 	batch.poison()
-	got := map[string]*answer{}
-	for _, g := range groups {
-		groupAnswers(t, b, g, got)
-	}
-	if len(got) != len(want) {
-		t.Errorf("%d groups, want %d", len(got), len(want))
-	}
-	for text, a := range want {
-		if !reflect.DeepEqual(got[text], a) {
-			t.Fatalf("group %s: %+v, want %+v", text, got[text], a)
-		}
-	}
+	checkGroups(t, b, groups, want)
 	if c := run.Counters(); c.RowsPreAgg.Load()+c.RowsScattered.Load() != rows {
 		t.Errorf("%d rows pre-aggregated and %d scattered, of %d", c.RowsPreAgg.Load(), c.RowsScattered.Load(), rows)
 	}

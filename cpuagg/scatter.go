@@ -32,7 +32,7 @@ type Store interface {
 
 // Pass is the partitions of one scatter. It is safe for concurrent use.
 type Pass interface {
-	// Put takes over pages, those that it returns an error for, too. It keeps nothing of the slice.
+	// Put takes over all pages, also where it returns an error. It keeps nothing of the slice.
 	Put(content Content, pages []PartitionPage) error
 
 	// Sizes returns the number of rows and states that have been put into each partition.

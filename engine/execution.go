@@ -60,7 +60,8 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 		Work:       &q.progress.work,
 		WorkDone:   &q.progress.workDone,
 	}
-	q.cpu = aggregator.NewCPU(q.shared, e.cpuOptions(q.shared, q.rowsExpected, func() bool { return q.devices == nil || q.devices.Absent() }))
+	ranges := func() bool { return q.devices == nil || q.devices.Absent() }
+	q.cpu = aggregator.NewCPU(q.shared, e.cpuOptions(q.shared, q.rowsExpected, ranges))
 	q.aggregator = q.cpu
 	q.progress.scattered = func() int64 {
 		c := q.cpu.Counters()

@@ -115,17 +115,18 @@ func (p *progress) now(done bool) Progress {
 	return now
 }
 
-// rowsExpected returns about how many rows the input has: what statistics promise, or what the part that
-// was read lets expect; 0 where nothing tells.
+// rowsExpected returns about how many rows the input has: what statistics promise, or what the part
+// that was read lets expect; 0 where nothing tells.
 func (p *progress) rowsExpected() int64 {
 	if p.rowsTotal >= 0 {
 		return p.rowsTotal
 	}
-	rows, bytes := p.delivered.Load(), p.bytes.Load()
-	if rows == 0 || bytes <= 0 || p.bytesTotal <= 0 {
+	rows := p.delivered.Load()
+	read := readFraction(Progress{BytesRead: p.bytes.Load(), BytesTotal: p.bytesTotal})
+	if rows == 0 || read <= 0 {
 		return 0
 	}
-	return int64(float64(rows) / min(float64(bytes)/float64(p.bytesTotal), 1))
+	return int64(float64(rows) / read)
 }
 
 // groupsExpected returns about how many groups the query will emit, or 0 before its second phase.

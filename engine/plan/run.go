@@ -133,32 +133,26 @@ func (q *Query) projectGroups(ctx context.Context, groups *groupReader) array.Re
 	if _, _, few := q.most(); few || q.engine.Threads() == 1 || groups.finest != nil || !q.post.computes() {
 		return one
 	}
-	var all array.RecordReader // nil before the first batch, and where one thread is enough
-	begun := false
+	var from array.RecordReader // one, or all threads' reader; nil before the first batch
 	return recordreader.New(q.post.schema, func() (arrow.RecordBatch, error) {
-		if !begun {
-			begun = true
+		if from == nil {
 			first, err := recordreader.Next(groups)
-			if first == nil {
+			switch {
+			case first == nil:
 				return nil, err
-			}
-			if groups.groupsExpected() < manyGroups {
-				err = of.Begin(ctx, first)
-			} else {
-				all, err = q.projectByAll(ctx, groups)
+			case groups.groupsExpected() >= manyGroups:
+				from, err = q.projectByAll(ctx, groups)
+			default:
+				from, err = one, of.Begin(ctx, first)
 			}
 			if err != nil {
 				return nil, err
 			}
 		}
-		from := one
-		if all != nil {
-			from = all
-		}
 		return owned(from)
 	}, func() {
-		if all != nil {
-			all.Release()
+		if from != nil && from != one {
+			from.Release()
 		}
 		one.Release()
 	})

@@ -86,7 +86,9 @@ func (s *sharedDictionary) decode(col *rowdata.Column, values arrow.Array) error
 
 // dictionaryWords returns the values of a dictionary in words, and which are not NULL. The words are
 // in memory that grew from buf, which is returned, too, or are the batch's.
-func dictionaryWords(col *rowdata.Column, values arrow.Array, buf []uint64) (words []uint64, valid []uint8, grown []uint64, err error) {
+func dictionaryWords(col *rowdata.Column, values arrow.Array, buf []uint64) (
+	words []uint64, valid []uint8, grown []uint64, err error,
+) {
 	column := rowdata.Column{Name: col.Name, Type: col.Type, Kind: col.Kind, Nullable: true}
 	reader := columnReader{col: &column, words: buf}
 	if err = reader.reset(values); err != nil {

@@ -65,7 +65,7 @@ const (
 	internSlotsMin  = 64  // of a shard that has a string
 	internStepRows  = 512 // strings that are looked up at once: their scratch fits the L1 cache
 	internBlockBits = 10
-	internTakeMax   = 64 // numbers that a shard takes at once; no more than it has strings
+	internTakeMax   = 64 // numbers that a shard takes at once; never more than the shard has strings
 )
 
 var errTooManyStrings = errors.New(

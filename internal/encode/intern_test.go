@@ -76,8 +76,25 @@ func TestInternConcurrently(t *testing.T) {
 			}
 		}
 	}
-	if n := in.Len(); n < len(all) || n > 2*len(all) {
-		t.Errorf("%d strings have numbers up to %d", len(all), n)
+	numbered := 0
+	for n := range in.Len() {
+		if s := in.String(uint64(n) + 1); s.Len() > 0 {
+			numbered++
+		}
+	}
+	if numbered != len(all) || in.Len() > 2*len(all) {
+		t.Errorf("%d strings have %d numbers, up to %d", len(all), numbered, in.Len())
+	}
+}
+
+// internedKey is a query whose key is one interned column.
+func internedKey(t *testing.T, dict *arrow.DictionaryType) *rowdata.Bound {
+	t.Helper()
+	return &rowdata.Bound{
+		Columns:    []rowdata.Column{*columnOf(t, dict, true)},
+		KeyColumns: []int{0},
+		Keys: rowdata.KeyLayout{Words: 1, Bits: 32,
+			Fields: []rowdata.KeyField{{Kind: rowdata.Uint64, Interned: true, Bits: 32, Span: math.MaxUint32, NullBit: -1}}},
 	}
 }
 
@@ -86,12 +103,7 @@ func TestInternConcurrently(t *testing.T) {
 func TestInternedCodesAgree(t *testing.T) {
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	in := new(Interner)
-	bound := &rowdata.Bound{
-		Columns:    []rowdata.Column{*columnOf(t, dict, true)},
-		KeyColumns: []int{0},
-		Keys: rowdata.KeyLayout{Words: 1, Bits: 32,
-			Fields: []rowdata.KeyField{{Kind: rowdata.Uint64, Interned: true, Bits: 32, Span: math.MaxUint32, NullBit: -1}}},
-	}
+	bound := internedKey(t, dict)
 	e := NewEncoder(bound, []*Interner{in})
 	cells := []any{"one", nil, "a string of more than twelve bytes", "one", "", nil}
 	numbers := map[any]uint64{nil: 0}
@@ -143,12 +155,7 @@ func TestSharedDictionaries(t *testing.T) {
 	const workers, rounds, rows = 4, 60, 500
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 	in := new(Interner)
-	bound := &rowdata.Bound{
-		Columns:    []rowdata.Column{*columnOf(t, dict, true)},
-		KeyColumns: []int{0},
-		Keys: rowdata.KeyLayout{Words: 1, Bits: 32,
-			Fields: []rowdata.KeyField{{Kind: rowdata.Uint64, Interned: true, Bits: 32, Span: math.MaxUint32, NullBit: -1}}},
-	}
+	bound := internedKey(t, dict)
 	rng := rand.New(rand.NewPCG(11, 1))
 	var batches []arrow.RecordBatch
 	var texts [][]any

@@ -230,7 +230,7 @@ func (c *class) takeBack(n *nearby, but int) {
 	n.warm = n.warm[:but]
 }
 
-// takeShared returns a free block of those that no list has.
+// takeShared returns a free block that lies in none of the lists.
 func (c *class) takeShared(m *Memory, bitsOf int) unsafe.Pointer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
