@@ -4,6 +4,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"time"
 
 	"github.com/mpga/mpga/internal/mem"
 )
@@ -18,10 +19,11 @@ import (
 // half of the time of queries that keep little.
 //
 // The Go runtime has one limit and one rate for the process: the engine that came first sets them,
-// and sets them back when its last query has ended.
+// and sets them back when it has had no query for a while. A change waits for a collection that runs,
+// and the program's own limits are soon met by the garbage of a query: with them in between, each of
+// many small questions would wait for a collection.
 type collector struct {
-	mu      sync.Mutex
-	active  bool  // this collector sets the runtime's limit
+	running bool  // between begin and end
 	limit   int64 // of the process, in bytes
 	before  int64 // the runtime's limit that begin has found
 	now     int64 // the runtime's limit
@@ -47,22 +49,43 @@ const (
 	percentDefault = 100
 	heapMin        = 4 << 20
 
+	// collectorLingers is how long the limits stay without a query.
+	collectorLingers = time.Second
+
 	// collectorStep is the part of the limit that a new limit must differ by: a change stops the
 	// program for a moment.
 	collectorStep = 16
 )
 
-// collectorOwner is held by the collector that sets the runtime's limit.
-var collectorOwner sync.Mutex
+// collectorOwner is the collector that sets the runtime's limits, nil for none. Its mutex guards
+// all collectors.
+var collectorOwner struct {
+	sync.Mutex
+	is *collector
+}
 
-// begin takes the runtime's limit over, unless another engine has it.
+// begin takes the runtime's limits over, unless another engine needs them.
 func (c *collector) begin(limit int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !collectorOwner.TryLock() {
-		return
+	collectorOwner.Lock()
+	defer collectorOwner.Unlock()
+	if owner := collectorOwner.is; owner != nil && owner != c {
+		if owner.running {
+			return
+		}
+		owner.restore()
 	}
-	c.active, c.limit = true, limit
+	c.running = true
+	if collectorOwner.is == nil {
+		collectorOwner.is = c
+		c.take(limit)
+	}
+	c.setPercent()
+}
+
+// take sets the runtime's limits.
+// Requires: the collector is collectorOwner, which is locked.
+func (c *collector) take(limit int64) {
+	c.limit = limit
 	c.before = debug.SetMemoryLimit(-1)
 	c.now = c.before
 	c.set(limit / collectorShare)
@@ -71,28 +94,42 @@ func (c *collector) begin(limit int64) {
 		debug.SetGCPercent(percent)
 		c.percent = 0
 	}
-	c.setPercent()
 }
 
-// end restores the runtime's limit from before.
+// restore gives the runtime its limits back.
+// Requires: the collector is collectorOwner, which is locked.
+func (c *collector) restore() {
+	debug.SetMemoryLimit(c.before)
+	if c.percent > 0 {
+		debug.SetGCPercent(percentDefault)
+	}
+	collectorOwner.is = nil
+}
+
+// end restores the runtime's limits in a while, if there is no new begin until then.
 func (c *collector) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.active {
-		debug.SetMemoryLimit(c.before)
-		if c.percent > 0 {
-			debug.SetGCPercent(percentDefault)
-		}
-		c.active = false
-		collectorOwner.Unlock()
+	collectorOwner.Lock()
+	defer collectorOwner.Unlock()
+	if collectorOwner.is == c {
+		c.running = false
+		time.AfterFunc(collectorLingers, c.close)
+	}
+}
+
+// close restores the runtime's limits now, unless there was a new begin.
+func (c *collector) close() {
+	collectorOwner.Lock()
+	defer collectorOwner.Unlock()
+	if collectorOwner.is == c && !c.running {
+		c.restore()
 	}
 }
 
 // adjust sets the runtime's limit to what the rest of the process leaves.
 func (c *collector) adjust(m *mem.Memory) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.active {
+	collectorOwner.Lock()
+	defer collectorOwner.Unlock()
+	if collectorOwner.is != c {
 		return
 	}
 	want := c.limit/collectorShare + m.Reserved()

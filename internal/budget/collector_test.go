@@ -38,7 +38,9 @@ func TestCollector(t *testing.T) {
 		t.Errorf("%d MiB, which is more than the process's", now>>20)
 	}
 	c.end()
+	c.close()
 	other.end()
+	other.close()
 	if now := debug.SetMemoryLimit(-1); now != math.MaxInt64 {
 		t.Errorf("%d MiB when no query runs", now>>20)
 	}
@@ -49,6 +51,7 @@ func TestCollector(t *testing.T) {
 		t.Errorf("%d MiB, where the program has set %d", now>>20, limit/4>>20)
 	}
 	c.end()
+	c.close()
 }
 
 // Would catch a rate that is not set, one that a large heap keeps from the time when it was small,
@@ -78,6 +81,7 @@ func TestCollectorPercent(t *testing.T) {
 	runtime.GC()
 	c.adjust(m)
 	c.end()
+	c.close()
 	if now := percent(); now != percentDefault {
 		t.Errorf("GOGC=%d when no query runs", now)
 	}
@@ -88,9 +92,45 @@ func TestCollectorPercent(t *testing.T) {
 		t.Errorf("GOGC=%d, where the program has set 40", now)
 	}
 	c.end()
+	c.close()
 	c.begin(64 << 20)
 	if now := percent(); now != 40 {
 		t.Errorf("GOGC=%d within 64 MiB", now)
 	}
 	c.end()
+	c.close()
+}
+
+// Would catch a small question whose end restores the limits that the next one sets again, an engine
+// that is kept from them by one that has no query, and limits that stay without an engine.
+func TestCollectorLingers(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+	limit := func() int64 { return debug.SetMemoryLimit(-1) }
+	var c, other collector
+	c.begin(3 << 30)
+	c.end()
+	if limit() != 1<<30 {
+		t.Error("the limit is not kept for the next query")
+	}
+	c.begin(3 << 30)
+	c.close() // as if the time had run out just before
+	if limit() != 1<<30 {
+		t.Error("a query runs without its limit")
+	}
+	c.end()
+	other.begin(6 << 30)
+	if limit() != 2<<30 {
+		t.Error("an engine without a query keeps another's from the limit")
+	}
+	c.begin(3 << 30)
+	c.end()
+	c.close()
+	if limit() != 2<<30 {
+		t.Error("an engine ends the limit of another")
+	}
+	other.end()
+	other.close()
+	if limit() != math.MaxInt64 {
+		t.Error("the limit stays without an engine")
+	}
 }

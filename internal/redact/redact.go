@@ -14,6 +14,9 @@ var scheme = regexp.MustCompile(`(?i:https?|s3|gs|az):/+|[A-Za-z][A-Za-z0-9+.-]*
 // URL returns the name of a file or of an object for people. A name that is no URL is returned as
 // it is.
 func URL(name string) string {
+	if !strings.Contains(name, ":/") { // as in every scheme, and in few names else
+		return name
+	}
 	at := scheme.FindStringIndex(name)
 	if at == nil || at[0] != 0 {
 		return Text(name)

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"syscall"
@@ -115,4 +116,14 @@ func OpenFilesMax() int {
 		return 0
 	}
 	return int(min(limit.Cur, math.MaxInt32))
+}
+
+// ChangeTime returns when a file or what the system knows of it was last changed. No program sets
+// it. It is not known of files of other file systems.
+func ChangeTime(info fs.FileInfo) (changed time.Time, known bool) {
+	stat, known := info.Sys().(*syscall.Stat_t)
+	if known {
+		changed = time.Unix(stat.Ctim.Unix())
+	}
+	return changed, known
 }

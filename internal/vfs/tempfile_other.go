@@ -4,6 +4,7 @@ package vfs
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 )
@@ -39,3 +40,6 @@ func FreeBytes(dir string) (int64, error) {
 
 // OpenFilesMax returns 0: the system is not asked how many files the process may have open.
 func OpenFilesMax() int { return 0 }
+
+// ChangeTime says that nothing is known of when a file was last changed.
+func ChangeTime(fs.FileInfo) (changed time.Time, known bool) { return changed, false }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		}
 		var in decode.Input
 		err = decode.Guard(func() (err error) {
-			in, err = openOne(name, opt, mem)
+			in, err = openOne(name, w, opt, mem)
 			return err
 		})
 		if mem.Refusal() != nil {
@@ -88,11 +89,16 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 	return files, csv.SetTypes(texts, &opt.CSV)
 }
 
-func openOne(name string, opt *Options, mem *reserve.Allocator) (decode.Input, error) {
+func openOne(name string, w *watch, opt *Options, mem *reserve.Allocator) (decode.Input, error) {
 	if name == decode.StdinName {
 		return openStdin(opt, mem)
 	}
 	format, packed := formatOf(name)
+	if cmp.Or(opt.Format, format) == FormatParquet {
+		if file, ok := footers.find(w, name); ok {
+			return file, nil
+		}
+	}
 	head, err := readHead(opt.FS, name)
 	if err != nil {
 		return nil, err
@@ -112,7 +118,11 @@ func openOne(name string, opt *Options, mem *reserve.Allocator) (decode.Input, e
 	}
 	switch format {
 	case FormatParquet:
-		return parquet.Open(opt.FS, name, mem)
+		file, err := parquet.Open(opt.FS, name, mem)
+		if err == nil {
+			footers.keep(w, name, file)
+		}
+		return file, err
 	case FormatArrow, FormatArrowStream: // their endings are often mixed up: the first bytes decide
 		if bytes.HasPrefix(head, []byte(ipc.Magic)) {
 			return ipc.OpenFile(opt.FS, name, mem)

@@ -112,6 +112,9 @@ func checkStoredSchema(meta metadata.KeyValueMetadata) error {
 	return nil
 }
 
+// FooterBytes is what the footer takes in memory, encoded and decoded.
+func (p *File) FooterBytes() int64 { return decode.FooterCopies * int64(len(p.footer)) }
+
 func (p *File) Name() string          { return p.path }
 func (p *File) Schema() *arrow.Schema { return p.fields }
 func (p *File) Span() uint64          { return uint64(p.meta.NumRows) }
