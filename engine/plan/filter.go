@@ -18,15 +18,25 @@ import (
 // condition is what readers ask of rows: WHERE, and whether a row may be among the first of an
 // order.
 type condition struct {
-	program *expr.Program    // WHERE; nil where all rows pass
+	where   *expr.Expr       // WHERE; nil where all rows pass
+	program *expr.Program    // of where
+	schema  *arrow.Schema    // of the source
 	order   *topOrder        // nil where nobody asks for an order
 	mem     memory.Allocator // of new evaluators; the engine's, once the query runs
+	whole   *condition       // that this is a part of; nil for none
 
-	mu   sync.Mutex
-	free []*conditionTest // that no reader uses now; they hold on to dictionaries until release
+	mu      sync.Mutex
+	free    []*conditionTest // that no reader uses now; they hold on to dictionaries until release
+	divided []*division
 }
 
-var _ scan.RowFilter = (*condition)(nil)
+var _ scan.DivisibleFilter = (*condition)(nil)
+
+// division is a condition in two parts.
+type division struct {
+	late        []int      // columns that first does not need
+	first, rest *condition // nil where there are no two parts
+}
 
 // topOrder is an order of rows with a limit.
 type topOrder struct {
@@ -78,6 +88,68 @@ func (c *condition) Select(ctx context.Context, batch arrow.RecordBatch, selecte
 	return t.run(ctx, batch, selected)
 }
 
+// Divide implements scan.DivisibleFilter. The parts of WHERE change places, so none of them may give
+// an error: it could be one of a row that another part leaves out.
+func (c *condition) Divide(late []int) (first, rest scan.RowFilter, ok bool) {
+	if c.program == nil || c.program.Fallible() {
+		return nil, nil, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	same := func(d *division) bool { return slices.Equal(d.late, late) }
+	at := slices.IndexFunc(c.divided, same)
+	if at < 0 {
+		at = len(c.divided)
+		c.divided = append(c.divided, c.divide(late))
+	}
+	d := c.divided[at]
+	return d.first, d.rest, d.first != nil
+}
+
+// divide makes a division.
+func (c *condition) divide(late []int) *division {
+	var parts [2]*expr.Expr // that need no late columns; that do
+	for _, x := range conjuncts(nil, c.where) {
+		part := &parts[0]
+		if c.needs(x, late) {
+			part = &parts[1]
+		}
+		*part = both(*part, x)
+	}
+	d := &division{late: slices.Clone(late)}
+	if parts[0] == nil || parts[1] == nil && c.order == nil {
+		return d
+	}
+	first, err := newCondition(c.schema, parts[0])
+	if err != nil {
+		return d
+	}
+	rest, err := newCondition(c.schema, parts[1])
+	if err != nil {
+		return d
+	}
+	first.whole, rest.whole, rest.order = c, c, c.order
+	d.first, d.rest = first, rest
+	return d
+}
+
+// needs says whether a part of the condition needs one of some columns.
+func (c *condition) needs(part *expr.Expr, columns []int) bool {
+	p, err := expr.BindCondition(c.schema, part)
+	return err != nil || slices.ContainsFunc(p.Columns(), func(c int) bool { return slices.Contains(columns, c) })
+}
+
+// conjuncts adds the parts of an AND to a list; a condition of another kind is its only part.
+func conjuncts(list []*expr.Expr, of *expr.Expr) []*expr.Expr {
+	if of.Op != expr.OpCall || of.Name != "and" {
+		return append(list, of)
+	}
+	for _, part := range of.Args {
+		list = conjuncts(list, part)
+	}
+	return list
+}
+
 func (c *condition) take() *conditionTest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,12 +163,15 @@ func (c *condition) take() *conditionTest {
 }
 
 func (c *condition) newTest() *conditionTest {
-	t, columns := &conditionTest{}, c.Columns()
+	t, columns, mem := &conditionTest{}, c.Columns(), c.mem
+	if c.whole != nil {
+		mem = c.whole.mem
+	}
 	if c.program != nil {
-		t.where, t.ofWhere = c.program.NewEvaluator(c.mem), columnIndexes(columns, c.program.Columns())
+		t.where, t.ofWhere = c.program.NewEvaluator(mem), columnIndexes(columns, c.program.Columns())
 	}
 	if o := c.order; o != nil {
-		t.order, t.keys, t.ofKeys = o, o.exprs.NewEvaluator(c.mem), columnIndexes(columns, o.exprs.Columns())
+		t.order, t.keys, t.ofKeys = o, o.exprs.NewEvaluator(mem), columnIndexes(columns, o.exprs.Columns())
 		t.sieve = o.bound.NewSieve()
 		t.direct = slices.Clone(o.columns)
 		for i, column := range t.direct {
@@ -173,7 +248,13 @@ func (c *condition) release() {
 	for _, t := range c.free {
 		t.release()
 	}
-	c.free = nil
+	for _, d := range c.divided {
+		if d.first != nil {
+			d.first.release()
+			d.rest.release()
+		}
+	}
+	c.free, c.divided = nil, nil
 }
 
 var termOps = map[string]scan.Op{
@@ -181,16 +262,24 @@ var termOps = map[string]scan.Op{
 	"in": scan.OpIn, "is null": scan.OpIsNull, "is not null": scan.OpIsNotNull,
 }
 
+// newCondition binds WHERE of a source; nil for all rows.
+func newCondition(schema *arrow.Schema, where *expr.Expr) (c *condition, err error) {
+	c = &condition{where: where, schema: schema, mem: memory.DefaultAllocator}
+	if where != nil {
+		c.program, err = expr.BindCondition(schema, where)
+	}
+	return c, err
+}
+
 // filtered returns the rows of a source for which where is TRUE. The caller releases the condition.
 func filtered(ctx context.Context, src scan.Source, where *expr.Expr) (scan.Filtered, *condition, error) {
-	program, err := expr.BindCondition(src.Schema(), where)
+	c, err := newCondition(src.Schema(), where)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &condition{program: program, mem: memory.DefaultAllocator}
 	p := scan.Predicate{Rows: c}
-	p.Terms = termsOf(program.Terms(0))
-	for _, alternatives := range program.Alternatives(0) {
+	p.Terms = termsOf(c.program.Terms(0))
+	for _, alternatives := range c.program.Alternatives(0) {
 		list := make([][]scan.Term, len(alternatives))
 		for i := range list {
 			list[i] = termsOf(alternatives[i])

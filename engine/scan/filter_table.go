@@ -171,7 +171,7 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 			case isGroup && f.files[i].groups[part.GroupIndex()].Pruned:
 				continue
 			case isGroup:
-				s.filterGroup(part, f.test.rows, &f.files[i].groups[part.GroupIndex()], wanted, tested)
+				s.filterGroup(part, f.test.rows, &f.files[i].groups[part.GroupIndex()], all, wanted)
 				splits = append(splits, s)
 			case !f.test.rows.All():
 				splits = append(splits, newFilteredSplit(s, f.test, columns, wanted, tested))
@@ -183,14 +183,39 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 	return splits, nil
 }
 
-// filterGroup makes a row group's split return the rows that are needed. wanted and tested are
-// columns of the split.
-func (s *split) filterGroup(part decode.GroupPart, test *decode.RowTest, of *decode.GroupPlan, wanted, tested []int) {
+// filterGroup makes a row group's split return the rows that are needed. The split has the columns
+// all of the source, of which it returns those that are wanted.
+func (s *split) filterGroup(part decode.GroupPart, test *decode.RowTest, of *decode.GroupPlan, all, wanted []int) {
 	if test.All() && of.Ranges == nil {
 		return
 	}
 	f := &decode.GroupFilter{Test: test, Ranges: of.Ranges}
-	f.Plan, f.Tested = s.plan.Some(tested)
+	for _, filter := range s.stages(part, test, all) {
+		_, _, tested := unite(all, filter.Columns())
+		stage := decode.FilterStage{Filter: filter}
+		stage.Plan, stage.Tested = s.plan.Some(tested)
+		f.Stages = append(f.Stages, stage)
+	}
 	s.plan, f.Wanted = s.plan.Some(wanted)
 	part.SetFilter(f)
+}
+
+// stages divides a test where it needs columns that the row group reads late, and others.
+func (s *split) stages(part decode.GroupPart, test *decode.RowTest, all []int) []RowFilter {
+	if test.All() {
+		return nil
+	}
+	var late []int
+	_, _, tested := unite(all, test.Columns())
+	for _, k := range tested {
+		if c := &s.plan.Columns[k]; !c.Constant && part.ReadsLate(c.From) {
+			late = append(late, all[k])
+		}
+	}
+	if divisible, ok := test.Filter.(DivisibleFilter); ok && len(late) > 0 {
+		if first, rest, ok := divisible.Divide(late); ok {
+			return []RowFilter{first, rest}
+		}
+	}
+	return []RowFilter{test.Filter}
 }

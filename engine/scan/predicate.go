@@ -53,6 +53,17 @@ type RowFilter interface {
 	Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (rows int, err error)
 }
 
+// DivisibleFilter is what a RowFilter may be besides: a condition that can be evaluated in two steps,
+// so that what costs most to read is read for the rows alone that pass the first step.
+type DivisibleFilter interface {
+	RowFilter
+
+	// Divide returns two filters that together select the same rows: a row passes the filter if it
+	// passes both. first needs none of the late columns; rest is asked of rows that have passed
+	// first, or of all. ok is false where there is no such pair.
+	Divide(late []int) (first, rest RowFilter, ok bool)
+}
+
 // Validate reports every term that does not suit a schema.
 func (p *Predicate) Validate(schema *arrow.Schema) error {
 	var errs []error

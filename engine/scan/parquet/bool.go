@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/rowset"
 )
 
 // boolValues decodes truth values: bits in a page, or runs of bits.
@@ -43,7 +44,7 @@ func (v *boolValues) page(encoding parquet.Encoding, data []byte) error {
 	return nil
 }
 
-func (v *boolValues) begin(rows int) {
+func (v *boolValues) begin(rows int, _ *rowset.Set) {
 	v.rows = rows
 	v.out = memory.NewResizableBuffer(v.mem)
 	v.out.Resize((rows + 7) / 8)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/rowset"
 )
 
 // codesValues delivers the dictionary codes of a chunk as the codes of a dictionary array.
@@ -95,7 +96,7 @@ func (v *codesValues) page(encoding parquet.Encoding, data []byte) (err error) {
 	return err
 }
 
-func (v *codesValues) begin(rows int) {
+func (v *codesValues) begin(rows int, _ *rowset.Set) {
 	v.rows = rows
 	v.out = memory.NewResizableBuffer(v.mem)
 	v.out.Resize(arrow.Uint32Traits.BytesRequired(rows))
@@ -154,7 +155,7 @@ func newNumbers(typ arrow.DataType, rows int64, plain columnValues, mem memory.A
 // row, also where the row is NULL.
 func decodePlain(values columnValues, rows int, data []byte, validity *memory.Buffer, nulls int) (arrow.Array, error) {
 	defer values.close()
-	values.begin(rows)
+	values.begin(rows, nil)
 	if err := values.page(parquet.Encodings.Plain, data); err != nil {
 		return nil, err
 	}

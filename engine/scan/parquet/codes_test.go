@@ -256,7 +256,7 @@ func readValues(values columnValues, mem memory.Allocator, rows, n int, pages ..
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	for len(got) < rows {
-		a, err := c.read(context.Background(), int64(min(n, rows-len(got))))
+		a, err := c.read(context.Background(), int64(min(n, rows-len(got))), nil)
 		if err != nil {
 			return got, err
 		}

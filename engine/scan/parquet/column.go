@@ -13,6 +13,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/rowset"
 )
 
 // libraryColumn reads one column chunk by pqarrow.
@@ -63,7 +64,7 @@ func (c *libraryColumn) skip(rows, _ int64) {
 }
 
 // read implements chunkReader.
-func (c *libraryColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
+func (c *libraryColumn) read(_ context.Context, rows int64, _ *rowset.Set) (arrow.Array, error) {
 	for c.skipped > 0 {
 		passed, err := c.column.NextBatch(min(c.skipped, discardRows))
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
@@ -233,6 +234,23 @@ func (p *groupPart) Open(ctx context.Context, opt decode.Options) (decode.RowRea
 		return newFilteredGroup(r), nil
 	}
 	return r, nil
+}
+
+// ReadsLate implements decode.GroupPart: of strings that are no codes, and of wide numbers that are
+// picked from plain pages.
+func (p *groupPart) ReadsLate(column int) bool {
+	c := &p.columns[column]
+	if !c.flat || c.codes {
+		return false
+	}
+	switch typ := p.file.fields.Field(c.field).Type.(type) {
+	case arrow.BinaryDataType:
+		return true
+	case arrow.FixedWidthDataType:
+		encodings := p.file.groups[p.group].chunks[c.leaf].dataEncodings()
+		return typ.Bytes() == 8 && encodings == setOf(parquet.Encodings.Plain)
+	}
+	return false
 }
 
 // ranges returns where the chunks of the columns lie in the file.

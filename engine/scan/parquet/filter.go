@@ -27,16 +27,16 @@ func (p *groupPart) SetFilter(f *decode.GroupFilter) {
 // rows that pass have no long gap between them.
 type filteredGroup struct {
 	*groupReader
-	filter    *decode.GroupFilter
-	deliverer *delivery.Deliverer // of the tested columns
-	selection decode.Selection    // the rows of the step that pass
-	at        []int64             // by column: the row of the group that the column reads next
+	filter     *decode.GroupFilter
+	deliverers []*delivery.Deliverer // by stage of filter: of the tested columns
+	selection  decode.Selection      // the rows of the step that pass
+	at         []int64               // by column: the row of the group that the column reads next
 
 	ranges []decode.RowRange // rows of the group that no step has taken
 	taken  []decode.RowRange // rows of the step that are needed, as far as ranges tell
 	step   decode.RowRange   // rows of the group that are being read
 	until  int64             // end of the range that the step ends in
-	arrays []arrow.Array     // of the step, by column; nil where a column is not tested
+	arrays []arrow.Array     // of the step, by column, of the rows at least that pass; nil where a column is not tested
 	looked int               // index in the step behind the stretch that was begun last
 	given  int64             // index in the group of the first row of the stretch that was begun last
 	some   *rowset.Set       // rows of the stretch that was begun last; nil: all
@@ -51,15 +51,18 @@ func newFilteredGroup(r *groupReader) *filteredGroup {
 	f := r.part.filter
 	r.rows = decode.CountRows(f.Ranges)
 	r.left = r.rows
-	return &filteredGroup{
+	g := &filteredGroup{
 		groupReader: r,
 		filter:      f,
-		deliverer:   delivery.NewDeliverer(f.Plan, r.opt.Memory),
 		selection:   decode.Selection{Test: f.Test},
 		at:          make([]int64, len(r.columns)),
 		ranges:      slices.Clone(f.Ranges),
 		arrays:      make([]arrow.Array, len(r.columns)),
 	}
+	for i := range f.Stages {
+		g.deliverers = append(g.deliverers, delivery.NewDeliverer(f.Stages[i].Plan, r.opt.Memory))
+	}
+	return g
 }
 
 func (g *filteredGroup) Next(ctx context.Context) (arrow.RecordBatch, error) {
@@ -115,35 +118,78 @@ func (g *filteredGroup) takeStep() {
 	g.step = decode.RowRange{From: g.taken[0].From, To: g.taken[len(g.taken)-1].To}
 }
 
-// test reads the step of the tested columns, and evaluates the filter.
+// test finds the rows of the step that pass the filter.
 func (g *filteredGroup) test(ctx context.Context) error {
-	arrays := make([]arrow.Array, len(g.filter.Tested))
-	err := g.each(len(arrays), func(i int) (err error) {
-		c := g.filter.Tested[i]
-		arrays[i], err = g.readRows(ctx, c, g.step, g.until)
-		g.arrays[c] = arrays[i]
-		return err
+	g.selection.Begin(int(g.step.To - g.step.From))
+	for i := range g.filter.Stages {
+		if g.selection.Rows.Count == 0 {
+			break
+		}
+		if err := g.narrow(ctx, i); err != nil {
+			return err
+		}
+	}
+	g.selection.End()
+	return nil
+}
+
+// narrow reads the columns of a stage of the filter, and evaluates the stage: for all rows of the
+// step, or, where few are left, for these alone.
+func (g *filteredGroup) narrow(ctx context.Context, i int) error {
+	stage, some := &g.filter.Stages[i], &g.selection.Rows
+	if some.Count > some.Rows/fewShare {
+		some = nil
+	}
+	arrays := make([]arrow.Array, len(stage.Tested))
+	defer delivery.ReleaseArrays(arrays)
+	err := g.each(len(arrays), func(k int) (err error) {
+		c := stage.Tested[k]
+		if g.arrays[c] == nil {
+			if g.arrays[c], err = g.readRows(ctx, c, g.step, g.until, some); err != nil {
+				return err
+			}
+		}
+		if some != nil {
+			arrays[k], err = rowset.Take(g.opt.Memory, g.arrays[c], some)
+			return err
+		}
+		arrays[k] = g.arrays[c]
+		arrays[k].Retain()
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	raw := g.batchOf(g.filter.Tested, arrays, g.step.To-g.step.From)
+	rows := g.selection.Rows.Rows
+	if some != nil {
+		rows = some.Count
+	}
+	raw := g.batchOf(stage.Tested, arrays, int64(rows))
 	defer raw.Release()
-	batch, err := g.deliverer.Deliver(raw)
+	batch, err := g.deliverers[i].Deliver(raw)
 	if err != nil {
 		return err
 	}
 	defer batch.Release()
-	_, err = g.selection.Run(ctx, batch)
+	err = g.selection.Narrow(ctx, stage.Filter, batch)
 	if row, ok := decode.BatchRow(err); ok {
+		if some != nil {
+			row = some.Nth(row)
+		}
 		return decode.Locate(g.part.RowName(g.step.From+int64(row)), err)
 	}
 	return err
 }
 
-// readRows reads rows of a column that lie behind the rows that it has read. The rows from until on
-// may not be needed.
-func (g *filteredGroup) readRows(ctx context.Context, c int, rows decode.RowRange, until int64) (arrow.Array, error) {
+// fewShare is the part of a step's rows below which a stage is evaluated for the rows alone that
+// are left: it costs a copy of them.
+const fewShare = 2
+
+// readRows reads rows of a column that lie behind the rows that it has read, as chunkReader.read
+// does. The rows from until on may not be needed.
+func (g *filteredGroup) readRows(
+	ctx context.Context, c int, rows decode.RowRange, until int64, wanted *rowset.Set,
+) (arrow.Array, error) {
 	if g.columns[c] == nil {
 		if err := g.reopenColumn(ctx, c); err != nil {
 			return nil, err
@@ -152,7 +198,7 @@ func (g *filteredGroup) readRows(ctx context.Context, c int, rows decode.RowRang
 	}
 	g.columns[c].skip(rows.From-g.at[c], until)
 	g.at[c] = rows.To
-	return g.readColumn(ctx, c, rows.To-rows.From)
+	return g.readColumn(ctx, c, rows.To-rows.From, wanted)
 }
 
 // stretch returns the wanted columns of some rows of a stretch.
@@ -171,7 +217,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *r
 		values := g.arrays[c]
 		if values != nil {
 			values = array.NewSlice(values, of.From-g.step.From, of.To-g.step.From)
-		} else if values, err = g.readRows(ctx, c, of, until); err != nil {
+		} else if values, err = g.readRows(ctx, c, of, until, rows); err != nil {
 			return err
 		}
 		defer values.Release()
@@ -209,8 +255,7 @@ func (g *filteredGroup) end() {
 
 // Spare implements decode.Thrifty. The rows of the step that were not returned are put back.
 func (g *filteredGroup) Spare() {
-	delivery.ReleaseArrays(g.arrays)
-	g.deliverer.Close()
+	g.releaseStep()
 	g.groupReader.Spare()
 	if !g.filter.Test.All() {
 		g.selection.Retract(int(g.back - g.step.From))
@@ -236,9 +281,16 @@ func (g *filteredGroup) NextPlace() string {
 
 // Close implements decode.RowReader.
 func (g *filteredGroup) Close() error {
-	delivery.ReleaseArrays(g.arrays)
-	g.deliverer.Close()
+	g.releaseStep()
 	return g.groupReader.Close()
+}
+
+// releaseStep releases what is held of the step, and for the next.
+func (g *filteredGroup) releaseStep() {
+	delivery.ReleaseArrays(g.arrays)
+	for _, d := range g.deliverers {
+		d.Close()
+	}
 }
 
 // RowNumbers implements decode.RowNumberer.

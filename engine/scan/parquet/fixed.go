@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/rowset"
 )
 
 // fixedValues decodes values of one width. T is a value as Arrow stores it. The entries of a
@@ -22,6 +23,10 @@ type fixedValues[T any] struct {
 	mem     memory.Allocator
 	form    fixedForm
 	convert func(out []T, plain []byte)
+
+	// pick is convert for the values alone whose rows are in a set, of which plain begins with a row;
+	// nil where it is not faster.
+	pick func(some *rowset.Set, row int, out []T, plain []byte)
 
 	dict    scratch
 	entries []T // of the dictionary, in dict
@@ -33,7 +38,8 @@ type fixedValues[T any] struct {
 	split    splitBytes
 	strings  deltaStrings
 
-	out *memory.Buffer // of the batch; nil between batches
+	out  *memory.Buffer // of the batch; nil between batches
+	some *rowset.Set    // rows of the batch that values are needed of, if they are few; nil: all
 }
 
 // fixedForm is how a plain page holds values.
@@ -59,10 +65,21 @@ func newFixed[T any](
 
 // newCopied decodes values that Arrow stores as a plain page does.
 func newCopied[T any](typ arrow.DataType, mem memory.Allocator, form fixedForm) columnValues {
-	return newFixed(typ, mem, form, func(out []T, plain []byte) {
+	v := newFixed(typ, mem, form, func(out []T, plain []byte) {
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(out))), len(out)*delivery.SizeOf[T]()), plain)
 	})
+	switch out := any(v).(type) {
+	case *fixedValues[int32]:
+		out.pick = rowset.Pick[int32]
+	case *fixedValues[int64]:
+		out.pick = rowset.Pick[int64]
+	}
+	return v
 }
+
+// pickShare is the part of the rows of a batch below which picking values is faster than copying
+// all.
+const pickShare = 4
 
 // fixedValuesOf returns what decodes a column of a fixed-width type, or nil where the type is not
 // known for the physical type.
@@ -272,7 +289,11 @@ func (v *fixedValues[T]) page(encoding parquet.Encoding, data []byte) (err error
 	return err
 }
 
-func (v *fixedValues[T]) begin(rows int) {
+func (v *fixedValues[T]) begin(rows int, wanted *rowset.Set) {
+	v.some = nil
+	if wanted != nil && wanted.Count < rows/pickShare {
+		v.some = wanted
+	}
 	v.out = memory.NewResizableBuffer(v.mem)
 	v.out.Resize(rows * delivery.SizeOf[T]())
 }
@@ -281,7 +302,7 @@ func (v *fixedValues[T]) read(from, rows, values int, validity []byte) (err erro
 	out := delivery.View[T](v.out.Bytes())[from : from+rows]
 	switch v.encoding {
 	case parquet.Encodings.Plain:
-		err = v.readPlain(out[:values])
+		err = v.readPlain(out[:values], from, values < rows)
 	case parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.ByteStreamSplit, parquet.Encodings.DeltaByteArray:
 		err = v.readBlocks(out[:values])
 	default:
@@ -294,12 +315,18 @@ func (v *fixedValues[T]) read(from, rows, values int, validity []byte) (err erro
 	return nil
 }
 
-func (v *fixedValues[T]) readPlain(out []T) error {
+// readPlain reads the next values of a plain page, those of the rows from a row on if all of these
+// have values.
+func (v *fixedValues[T]) readPlain(out []T, row int, nulls bool) error {
 	bytes := len(out) * v.form.bytes
 	if bytes > len(v.plain) {
 		return fmt.Errorf("%d B more for %d values of %d B", len(v.plain), len(out), v.form.bytes)
 	}
-	v.convert(out, v.plain[:bytes])
+	if v.some != nil && v.pick != nil && !nulls {
+		v.pick(v.some, row, out, v.plain[:bytes])
+	} else {
+		v.convert(out, v.plain[:bytes])
+	}
 	v.plain = v.plain[bytes:]
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/engine/scan/internal/rowset"
 )
 
 // flatColumn reads one chunk of a column that is not nested, page by page, into the buffers of
@@ -54,8 +55,9 @@ type columnValues interface {
 	// page begins a data page. data stays valid until the page's last value has been read.
 	page(encoding parquet.Encoding, data []byte) error
 
-	// begin makes room for a batch of rows.
-	begin(rows int)
+	// begin makes room for a batch of rows, of which read may pass over those that are not wanted;
+	// nil: all are.
+	begin(rows int, wanted *rowset.Set)
 
 	// read decodes the next values of the page to those of the rows from a row on whose validity
 	// bits are set; to all rows, if there are as many as values. A NULL row gets any legal value. The
@@ -70,18 +72,18 @@ type columnValues interface {
 }
 
 // read implements chunkReader.
-func (c *flatColumn) read(_ context.Context, rows int64) (arrow.Array, error) {
+func (c *flatColumn) read(_ context.Context, rows int64, wanted *rowset.Set) (arrow.Array, error) {
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
-	return c.readRows(int(rows))
+	return c.readRows(int(rows), wanted)
 }
 
-func (c *flatColumn) readRows(rows int) (arrow.Array, error) {
+func (c *flatColumn) readRows(rows int, wanted *rowset.Set) (arrow.Array, error) {
 	if err := c.needPage(); err != nil { // a dictionary may decide how values are read
 		return nil, err
 	}
-	c.values.begin(rows)
+	c.values.begin(rows, wanted)
 	nullable := nullable{mem: c.mem, rows: rows}
 	defer releaseBuffers(&nullable.buffer)
 	for done := 0; done < rows; {

@@ -221,7 +221,7 @@ func TestReadErrorIsNotCorrupt(t *testing.T) {
 		pages:  newChunkPages(brokenDisk{}, 0, 100, compress.Codecs.Snappy, 0, 10, reserve.New(mem, nil)),
 		values: newViews(arrow.BinaryTypes.String, mem), mem: mem,
 	}
-	if _, err := c.read(context.Background(), 1); !errors.Is(err, errDisk) || errors.Is(err, decode.ErrCorrupt) {
+	if _, err := c.read(context.Background(), 1, nil); !errors.Is(err, errDisk) || errors.Is(err, decode.ErrCorrupt) {
 		t.Errorf("got %v", err)
 	}
 	if err := c.close(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/engine/scan/internal/rowset"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -40,9 +41,10 @@ type groupReader struct {
 
 // chunkReader reads one column chunk.
 type chunkReader interface {
-	// read returns the next rows of the column, which the caller owns. The row of a decode.TextError
-	// is counted from the row group's first.
-	read(ctx context.Context, rows int64) (arrow.Array, error)
+	// read returns the next rows of the column, which the caller owns. Only the wanted of these rows
+	// need have values, all for nil; a consumer must look at no others. The row of a
+	// decode.TextError is counted from the row group's first.
+	read(ctx context.Context, rows int64, wanted *rowset.Set) (arrow.Array, error)
 
 	// skip passes over rows before the next read. The rows from until on, an index in the row
 	// group, may not be needed.
@@ -176,7 +178,7 @@ func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 			}
 			r.columns[i].skip(r.rows-r.left, r.rows)
 		}
-		arrays[i], err = r.readColumn(ctx, i, rows)
+		arrays[i], err = r.readColumn(ctx, i, rows, nil)
 		return err
 	})
 	if err != nil {
@@ -215,9 +217,9 @@ func (r *groupReader) each(n int, read func(i int) error) error {
 
 // readColumn decodes the next rows of a column, and closes the column where columns hold nothing
 // between batches.
-func (r *groupReader) readColumn(ctx context.Context, i int, rows int64) (values arrow.Array, err error) {
+func (r *groupReader) readColumn(ctx context.Context, i int, rows int64, wanted *rowset.Set) (values arrow.Array, err error) {
 	err = decode.Guard(func() (err error) {
-		values, err = r.columns[i].read(ctx, rows)
+		values, err = r.columns[i].read(ctx, rows, wanted)
 		return err
 	})
 	if err != nil {

@@ -100,7 +100,7 @@ func (c *flatColumn) settle() error {
 			c.left = 0
 		case c.left > 0:
 			var passed arrow.Array
-			if passed, err = c.readRows(int(min(c.skipped, discardRows))); err == nil {
+			if passed, err = c.readRows(int(min(c.skipped, discardRows)), nil); err == nil {
 				c.skipped -= int64(passed.Len())
 				passed.Release()
 			}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/rowset"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/wellformed"
 )
 
@@ -39,6 +41,7 @@ type viewValues struct {
 	deltas   deltaStrings
 
 	rows    int              // of the batch
+	wanted  *rowset.Set      // that views are needed of; nil: all
 	views   *memory.Buffer   // of the batch, [2]uint64 each
 	buffers []*memory.Buffer // of the batch, with long strings; owned
 	data    int              // index in buffers of copied strings; -1 before the first of the batch
@@ -98,7 +101,7 @@ func (v *viewValues) dictionary(entries int, data []byte) error {
 		}
 	}
 	v.short = delivery.View[[2]uint64](v.kept.grow(entries*delivery.SizeOf[[2]uint64](), nil))
-	return v.put(v.short, v.entries, v.dict.buf, nil, 0)
+	return v.put(v.short, v.entries, v.dict.buf, nil, 0, nil)
 }
 
 func (v *viewValues) page(encoding parquet.Encoding, data []byte) (err error) {
@@ -119,10 +122,14 @@ func (v *viewValues) page(encoding parquet.Encoding, data []byte) (err error) {
 	return err
 }
 
-func (v *viewValues) begin(rows int) {
+func (v *viewValues) begin(rows int, wanted *rowset.Set) {
+	v.wanted = wanted
 	v.rows, v.bytes, v.data, v.ofDict.index, v.ofPage.index = rows, 0, -1, -1, -1
 	v.views = memory.NewResizableBuffer(v.mem)
 	v.views.Resize(rows * delivery.SizeOf[[2]uint64]())
+	if invariants.Enabled && wanted != nil {
+		delivery.Fill(delivery.View[uint64](v.views.Bytes()), math.MaxUint64) // a view of no string
+	}
 }
 
 func (v *viewValues) read(from, rows, values int, validity []byte) error {
@@ -136,6 +143,10 @@ func (v *viewValues) read(from, rows, values int, validity []byte) error {
 		}
 		spread(out, values, validity, from)
 		return nil
+	}
+	wanted := v.wanted
+	if values < rows { // row and value are counted apart
+		wanted = nil
 	}
 	var spans [spansAtOnce]stringSpan
 	for done := 0; done < values; {
@@ -159,7 +170,7 @@ func (v *viewValues) read(from, rows, values int, validity []byte) error {
 			value := source[some[bad].at:][:some[bad].bytes]
 			return decode.NewTextError(rowOf(done+bad, from, validity), value)
 		}
-		if err := v.put(out[done:done+len(some)], some, source, of, from+done); err != nil {
+		if err := v.put(out[done:done+len(some)], some, source, of, from+done, wanted); err != nil {
 			return err
 		}
 		done += len(some)
@@ -238,12 +249,20 @@ func putAlike(out [][2]uint64, plain []byte) (n, bytes int) {
 	return n, bytes
 }
 
-// put writes views of strings of a source, the first of which is of the row'th row of the batch.
-// Long strings are copied where of is nil, or not lent.
-func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, of *origin, row int) error {
+// put writes views of strings of a source, the first of which is of the row'th row of the batch,
+// unless these rows are not wanted. Long strings are copied where of is nil, or not lent.
+func (v *viewValues) put(
+	out [][2]uint64, spans []stringSpan, source []byte, of *origin, row int, wanted *rowset.Set,
+) error {
 	out = out[:len(spans)]
-	for i, s := range spans {
-		at, n := int(s.at), int(s.bytes)
+	for i := 0; ; i++ {
+		if wanted != nil {
+			i = wanted.Next(row+i) - row
+		}
+		if i >= len(spans) {
+			return nil
+		}
+		at, n := int(spans[i].at), int(spans[i].bytes)
 		switch {
 		case n > viewInlineMax && v.lent(of):
 			if of.index < 0 {
@@ -267,7 +286,6 @@ func (v *viewValues) put(out [][2]uint64, spans []stringSpan, source []byte, of 
 			out[i][1] = binary.LittleEndian.Uint64(b[4:])
 		}
 	}
-	return nil
 }
 
 // lent says whether views may refer to the strings of an origin. A page is lent at its first long
@@ -325,7 +343,7 @@ func (v *viewValues) endBatch() {
 	for i := range v.buffers {
 		releaseBuffers(&v.buffers[i])
 	}
-	v.buffers = v.buffers[:0]
+	v.buffers, v.wanted = v.buffers[:0], nil
 }
 
 func (v *viewValues) close() {

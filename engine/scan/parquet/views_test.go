@@ -39,7 +39,7 @@ func readViews(t *testing.T, rng *rand.Rand, v columnValues, rows int) (got []st
 	t.Helper()
 	for len(got) < rows {
 		n := min(1+rng.IntN(100), rows-len(got))
-		v.begin(n)
+		v.begin(n, nil)
 		half := rng.IntN(n + 1) // a batch is read from several pages
 		for _, part := range [][2]int{{0, half}, {half, n - half}} {
 			if err := v.read(part[0], part[1], part[1], nil); err != nil {
@@ -68,7 +68,7 @@ func TestViewsOfPlainPages(t *testing.T) {
 		if got := readViews(t, rng, v, len(values)); !slices.Equal(got, values) {
 			t.Fatalf("seed %d: got %q, want %q", seed, got, values)
 		}
-		v.begin(1)
+		v.begin(1, nil)
 		if err := v.read(0, 1, 1, nil); err == nil {
 			t.Fatalf("seed %d: a string behind the last", seed)
 		}

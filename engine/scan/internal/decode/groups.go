@@ -46,6 +46,10 @@ type GroupPart interface {
 
 	// SetFilter leaves out rows.
 	SetFilter(f *GroupFilter)
+
+	// ReadsLate says whether a column is better read for the rows alone that pass what needs no such
+	// column.
+	ReadsLate(column int) bool
 }
 
 // Askers is how many goroutines ask files at the same time, at least: they mostly wait.
@@ -100,9 +104,15 @@ func CountRows(ranges []RowRange) (rows int64) {
 // as the columns of the part.
 type GroupFilter struct {
 	Test   *RowTest
-	Ranges []RowRange     // rows that may be needed; nil: all
-	Wanted []int          // columns of the batches
-	Tested []int          // columns that Test needs
+	Ranges []RowRange    // rows that may be needed; nil: all
+	Wanted []int         // columns of the batches
+	Stages []FilterStage // of Test: a row passes that passes all
+}
+
+// FilterStage is a part of a filter, asked of the rows that pass the parts before.
+type FilterStage struct {
+	Filter rowFilter
+	Tested []int          // columns that Filter needs
 	Plan   *delivery.Plan // of the batches of Tested
 }
 

@@ -39,19 +39,41 @@ func (t *RowTest) Columns() []int {
 type Selection struct {
 	Test *RowTest
 	Rows rowset.Set // of the batch, that pass
-	Some rowset.Set // the part of Rows that Between or Retract has taken last, counted from its first row
+	Some rowset.Set // scratch; the part of Rows that Between has taken last, counted from its first row
 }
 
 // Run finds the rows of a batch of the filter's columns that pass, and returns how many they are.
 func (s *Selection) Run(ctx context.Context, batch arrow.RecordBatch) (int, error) {
-	s.Rows.Reset(int(batch.NumRows()))
-	if _, err := s.Test.Filter.Select(ctx, batch, s.Rows.Bytes()); err != nil {
-		return 0, fmt.Errorf("the filter: %w", err)
+	s.Begin(int(batch.NumRows()))
+	if err := s.Narrow(ctx, s.Test.Filter, batch); err != nil {
+		return 0, err
 	}
-	s.Rows.Recount()
+	s.End()
+	return s.Rows.Count, nil
+}
+
+// Begin lets all rows of a batch pass, until Narrow has run over them.
+func (s *Selection) Begin(rows int) {
+	s.Rows.Reset(rows)
+	s.Rows.Add(0, rows)
+}
+
+// Narrow leaves the rows that also pass a filter. The batch has all rows, or those that have passed
+// so far.
+func (s *Selection) Narrow(ctx context.Context, filter rowFilter, batch arrow.RecordBatch) error {
+	s.Some.Reset(int(batch.NumRows()))
+	if _, err := filter.Select(ctx, batch, s.Some.Bytes()); err != nil {
+		return fmt.Errorf("the filter: %w", err)
+	}
+	s.Some.Recount()
+	s.Rows.Narrow(&s.Some)
+	return nil
+}
+
+// End counts the rows of a batch that all filters have run over.
+func (s *Selection) End() {
 	s.Test.Tested.Add(int64(s.Rows.Rows))
 	s.Test.Kept.Add(int64(s.Rows.Count))
-	return s.Rows.Count, nil
 }
 
 // Retract forgets the rows of the batch. Those from row from on count as never tested.

@@ -37,6 +37,45 @@ func (s *Set) Recount() {
 	}
 }
 
+// Narrow leaves the rows of the set that are in another: in a set of some of the same rows, or of
+// some of the rows of this set, numbered in their order.
+func (s *Set) Narrow(by *Set) {
+	at := 0
+	for w, word := range s.words {
+		if by.Rows == s.Rows {
+			s.words[w] &= by.words[w]
+		} else if word != 0 {
+			s.words[w] = depositBits(by.wordAt(at), word)
+			at += bits.OnesCount64(word)
+		}
+	}
+	s.Count = by.Count
+	if by.Rows == s.Rows {
+		s.Recount()
+	}
+}
+
+// wordAt returns the bits of 64 rows from a row on; those behind the last row are 0.
+func (s *Set) wordAt(at int) uint64 {
+	word := s.words[at/64] >> (at % 64)
+	if at%64 != 0 && at/64+1 < len(s.words) {
+		word |= s.words[at/64+1] << (64 - at%64)
+	}
+	return word
+}
+
+// depositBits moves the first bits of a word to the bits of a mask that are 1.
+func depositBits(word, mask uint64) (out uint64) {
+	if mask == ^uint64(0) {
+		return word
+	}
+	for ; mask != 0; mask &= mask - 1 {
+		out |= word & 1 << bits.TrailingZeros64(mask)
+		word >>= 1
+	}
+	return out
+}
+
 // Part makes s the rows of another set from from to to, counted from from on.
 func (s *Set) Part(of *Set, from, to int) {
 	s.Reset(to - from)
@@ -110,6 +149,27 @@ func (s *Set) eachRun(f func(from, to int)) {
 	}
 }
 
+// Pick copies the values of rows that are in the set and lie at their places in a plain page: plain
+// begins with the value of a row, out with its place. Other places are left as they are.
+func Pick[T int32 | int64](s *Set, row int, out []T, plain []byte) {
+	size := int(unsafe.Sizeof(T(0)))
+	plain = plain[:size*len(out)]
+	for w := row / 64; w < len(s.words) && w*64 < row+len(out); w++ {
+		first := w*64 - row
+		word := s.words[w]
+		if first < 0 {
+			word &= ^uint64(0) << (-first % 64)
+		}
+		for ; word != 0; word &= word - 1 {
+			i := first + bits.TrailingZeros64(word)
+			if i >= len(out) {
+				break
+			}
+			out[i] = *(*T)(unsafe.Pointer(&plain[size*i]))
+		}
+	}
+}
+
 // takeBits writes the bits of the set's rows, of which the first row's is at from, and returns how
 // many are 1. out has room for the set's rows.
 func (s *Set) takeBits(out, packed []byte, from int) (ones int) {
@@ -176,6 +236,16 @@ func (s *Set) List(without int, to []int) {
 			n++
 		}
 	})
+}
+
+// Next returns the first row of the set from a row on; s.Rows where there is none.
+func (s *Set) Next(at int) int {
+	if at < s.Rows {
+		if word := s.words[at/64] >> (at % 64); word != 0 {
+			return at + bits.TrailingZeros64(word)
+		}
+	}
+	return s.next(at, 0)
 }
 
 // Nth returns the i-th row of the set, counted from 0.

@@ -1,6 +1,7 @@
 package rowset
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -36,6 +37,60 @@ func randomRows(r *rand.Rand, n int) (rows []int) {
 		}
 	}
 	return rows
+}
+
+// Would catch rows that pass a second set and not the first, or at another place, where the second
+// is of the same rows and where it is of the rows of the first.
+func TestRowSetNarrow(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 500 {
+		n := 1 + r.IntN(1000)
+		rows := randomRows(r, n)
+		set, left := rowSetOf(n, rows), randomRows(r, n)
+		of := func(row int) bool { return slices.Contains(left, row) }
+		want := slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return !of(row) })
+		by := rowSetOf(n, left)
+		if r.IntN(2) == 0 {
+			left = slices.DeleteFunc(left, func(i int) bool { return i >= len(rows) })
+			by, want = rowSetOf(len(rows), left), nil
+			for _, i := range left {
+				want = append(want, rows[i])
+			}
+		}
+		set.Narrow(by)
+		var got []int
+		for row := set.Next(0); row < n; row = set.Next(row + 1) {
+			got = append(got, row)
+		}
+		if !slices.Equal(got, want) || set.Count != len(want) {
+			t.Fatalf("%d of %d rows narrowed by %d of %d: %d rows, want %d", len(rows), n, by.Count, by.Rows, set.Count, len(want))
+		}
+	}
+}
+
+// Would catch values of other rows, or at other places, at both ends of a page.
+func TestPick(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 500 {
+		n := 1 + r.IntN(400)
+		rows := randomRows(r, n)
+		set, from := rowSetOf(n, rows), r.IntN(n)
+		out := make([]int32, r.IntN(n-from+1))
+		plain := make([]byte, 4*len(out)+r.IntN(3))
+		for i := range out {
+			binary.LittleEndian.PutUint32(plain[4*i:], uint32(from+i+1))
+		}
+		Pick(set, from, out, plain)
+		for i, v := range out {
+			want := int32(0)
+			if slices.Contains(rows, from+i) {
+				want = int32(from + i + 1)
+			}
+			if v != want {
+				t.Fatalf("row %d of %d, read from row %d: %d, want %d", from+i, n, from, v, want)
+			}
+		}
+	}
 }
 
 // Stretches and parts of a set are those of a list of its rows.

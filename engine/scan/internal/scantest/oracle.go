@@ -143,6 +143,9 @@ func NewTestFilter(terms []TestTerm) *TestFilter {
 	return f
 }
 
+var _ scan.DivisibleFilter = (*TestFilter)(nil)
+
+// Columns implements scan.RowFilter.
 func (f *TestFilter) Columns() []int { return f.Tested }
 
 func (f *TestFilter) Select(_ context.Context, batch arrow.RecordBatch, selected []byte) (rows int, err error) {
@@ -157,6 +160,19 @@ func (f *TestFilter) Select(_ context.Context, batch arrow.RecordBatch, selected
 		}
 	}
 	return rows, nil
+}
+
+// Divide implements scan.DivisibleFilter.
+func (f *TestFilter) Divide(late []int) (first, rest scan.RowFilter, ok bool) {
+	var parts [2][]TestTerm
+	for _, t := range f.terms {
+		part := &parts[0]
+		if slices.Contains(late, t.Column) {
+			part = &parts[1]
+		}
+		*part = append(*part, t)
+	}
+	return NewTestFilter(parts[0]), NewTestFilter(parts[1]), len(parts[0]) > 0 && len(parts[1]) > 0
 }
 
 // Predicate returns the terms, with the filter or without.
