@@ -2,6 +2,7 @@ package cpuagg
 
 import (
 	"math/bits"
+	"runtime"
 	"unsafe"
 
 	"github.com/mpga/mpga/internal/rowdata"
@@ -378,11 +379,31 @@ func anyLongAt(words []uint64, from, stride int) bool {
 	return false
 }
 
+// touchKeys is how many keys are touched at once.
+const touchKeys = 32
+
+// touch loads both ends of the long strings of the next keys. The processor waits for all of these
+// loads at once; between the steps of hashes it would wait for a few.
+func touch(l *rowdata.KeyLayout, keys []uint64) {
+	sum := byte(0)
+	for _, w := range l.Longs {
+		for at := w; at < min(len(keys), touchKeys*l.Words); at += l.Words {
+			if v := rowdata.AsBytes2(keys[at : at+2]); v.Long() {
+				sum ^= *(*byte)(v.Address()) ^ *(*byte)(unsafe.Add(v.Address(), v.Len()-1))
+			}
+		}
+	}
+	runtime.KeepAlive(sum)
+}
+
 // hashLongs hashes keys with long strings again, with the hash of a string's bytes in place of its
 // address.
 func hashLongs(l *rowdata.KeyLayout, keys []uint64, seed uint64, hashes []uint64) {
 	var words []uint64
 	for i := range hashes {
+		if i%touchKeys == 0 {
+			touch(l, keys[i*l.Words:])
+		}
 		key := keys[i*l.Words : (i+1)*l.Words]
 		long := false
 		for _, w := range l.Longs {
