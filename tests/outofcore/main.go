@@ -4,14 +4,13 @@
 //
 //	go run ./outofcore -mpga ../bin/mpga -rows 1e9 -parquet-rows 3e8 -md outofcore.md -svg outofcore.svg
 //
-// mpga's part is `mpga bench outofcore`, which checks every answer. DuckDB has a table of its own
-// with as many rows and groups, and sums its result up by a second aggregation, which must give the
-// sum of all values.
+// mpga's part is `mpga bench outofcore`, which checks every answer. DuckDB 2 is a process of Python,
+// which times itself. It has a table of its own with as many rows and groups, and sums its result
+// up by a second aggregation, which must give the sum of all values.
 package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,9 +21,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	_ "github.com/duckdb/duckdb-go/v2"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/tests/peer"
 )
 
 func main() {
@@ -39,6 +39,7 @@ func main() {
 // options are what the command line says.
 type options struct {
 	command, device string
+	python          string
 	markdown, svg   string
 	rows, files     float64 // of tables in memory, and of Parquet files
 	groups, inFiles []float64
@@ -55,6 +56,7 @@ func parse(args []string) (*options, error) {
 	set.IntVar(&o.times, "times", 3, "measured runs, of which the median counts, after one that does not")
 	set.IntVar(&o.peer, "duckdb-times", 3, "the same of DuckDB, which takes longer")
 	set.StringVar(&o.command, "mpga", "../bin/mpga", "`path` of the command")
+	set.StringVar(&o.python, "python", "python3", "`interpreter` that has duckdb 2 and pyarrow")
 	set.StringVar(&o.device, "device", "cuda", "mpga's `device`")
 	set.StringVar(&o.markdown, "md", "", "write the table as Markdown to `file`")
 	set.StringVar(&o.svg, "svg", "", "draw the table to `file`")
@@ -141,33 +143,46 @@ const tableSQL = "create table t as select (i * 2654435761 %% %.0f)::uinteger as
 // runDuckDB returns the median time of the query on DuckDB, over what a statement makes t: a table
 // or a view of k and v.
 func runDuckDB(ctx context.Context, o *options, groups float64, statement string) (seconds float64, err error) {
-	db, err := sql.Open("duckdb", fmt.Sprintf("?threads=%d", runtime.NumCPU()))
+	db, err := peer.Start(ctx, o.python, runtime.NumCPU())
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("-python: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.ExecContext(ctx, statement); err != nil {
+	if err := db.Run(peer.DuckDB, statement); err != nil {
 		return 0, err
 	}
-	var want int64
-	if err := db.QueryRowContext(ctx, "select sum(v)::bigint from t").Scan(&want); err != nil {
+	_, all, err := askSums(db, "select count(*), sum(v)::bigint from t")
+	if err != nil {
 		return 0, err
 	}
 	var times []float64
 	for i := range o.peer + 1 {
-		start := time.Now()
-		var count, sum int64
-		err := db.QueryRowContext(ctx, "select count(*), sum(s)::bigint from (select k, sum(v) as s from t group by k)").Scan(&count, &sum)
+		seconds, got, err := askSums(db, "select count(*), sum(s)::bigint from (select k, sum(v) as s from t group by k)")
 		if err != nil {
 			return 0, err
 		}
-		if float64(count) != groups || sum != want {
-			return 0, fmt.Errorf("%d groups with a sum of %d, want %g and %d", count, sum, groups, want)
+		if want := (sums{int64(groups), all.sum}); got != want {
+			return 0, fmt.Errorf("groups and sum %v, want %v", got, want)
 		}
 		if i > 0 {
-			times = append(times, time.Since(start).Seconds())
+			times = append(times, seconds)
 		}
 	}
 	slices.Sort(times)
 	return times[len(times)/2], nil
+}
+
+// sums are the one row of a query: how many rows or groups there are, and their sum.
+type sums struct{ count, sum int64 }
+
+// askSums asks DuckDB, and returns the time that it took.
+func askSums(db *peer.Process, query string) (seconds float64, out sums, err error) {
+	reply, err := db.Ask(peer.Request{Engine: peer.DuckDB, Query: query}, func(r array.RecordReader) error {
+		for r.Next() {
+			row := r.RecordBatch()
+			out = sums{row.Column(0).(*array.Int64).Value(0), row.Column(1).(*array.Int64).Value(0)}
+		}
+		return r.Err()
+	})
+	return reply.Wall.Seconds(), out, err
 }
