@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -177,4 +178,77 @@ func TestDeviceSilentLink(t *testing.T) {
 			t.Fatalf("the device answers, and is not used since %q", s.Reason)
 		}
 	}
+}
+
+// slow is a source that takes a while to begin.
+type slow struct {
+	scan.Source
+	wait time.Duration
+}
+
+type slowSplit struct {
+	scan.Split
+	wait time.Duration
+}
+
+func (s slow) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
+	splits, err := s.Source.Splits(ctx, columns)
+	for i := range splits {
+		splits[i] = slowSplit{splits[i], s.wait}
+	}
+	return splits, err
+}
+
+func (s slowSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
+	time.Sleep(s.wait)
+	return s.Split.Open(ctx, opt)
+}
+
+// Would catch a query that waits for a device which opens more slowly than the CPU takes all rows,
+// and an engine whose end waits for it.
+func TestDeviceAutoLate(t *testing.T) {
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Uint32}}, nil))
+	for i := range uint32(linkRows) {
+		b.Field(0).(*array.Uint32Builder).Append(i * 7919)
+	}
+	batch := b.NewRecordBatch()
+	open, opening := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: testknobs.Engine{Device: testknobs.Device{
+		AutoHostBytes: 256 << 20,
+		CPUSlower:     50, // for a million groups, 325 ms
+		Fail: func(hostdevice.Call) error {
+			first.Do(func() {
+				close(opening)
+				<-open
+			})
+			return nil
+		},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := slow{scan.Batches(batch.Schema(), []arrow.RecordBatch{batch}), 400 * time.Millisecond}
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}}
+	result, err := eng.Aggregate(t.Context(), src, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := int64(0)
+	for result.Next() { // a query that waited for the device would do so until the tests' own timeout
+		rows += result.RecordBatch().NumRows()
+	}
+	stats := result.Stats()
+	if err := result.Err(); err != nil || rows != linkRows {
+		t.Errorf("%d groups, %v", rows, err)
+	}
+	if stats.Route != "cpu" || !strings.Contains(stats.Device.Reason, "before the device is open") {
+		t.Errorf("route %s, since %q", stats.Route, stats.Device.Reason)
+	}
+	result.Release()
+	<-opening
+	if err := eng.Close(); err != nil {
+		t.Error(err)
+	}
+	close(open)
 }

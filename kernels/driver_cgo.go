@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"unsafe"
@@ -123,6 +124,23 @@ func stateOf(capability, mode int) string {
 		return "compute mode is prohibited"
 	}
 	return ""
+}
+
+// deviceFiles are there where a driver is: NVIDIA's own, that of Windows below Linux, Jetson's.
+var deviceFiles = []string{"/dev/nvidiactl", "/dev/dxg", "/dev/nvmap"}
+
+// Possible returns nil where there may be a device, and otherwise ErrNoDevice with the reason. It
+// does not ask the driver, which takes a fifth of a second or more to answer for the first time.
+func Possible() error {
+	if cubin.Archives == nil {
+		return errNoCode
+	}
+	for _, file := range deviceFiles {
+		if _, err := os.Stat(file); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: no NVIDIA driver: there is none of %s", ErrNoDevice, strings.Join(deviceFiles, ", "))
 }
 
 // Devices lists the devices that the driver sees. Without a device, or without a driver, the error

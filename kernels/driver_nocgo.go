@@ -6,6 +6,9 @@ import "fmt"
 
 var errNotBuilt = fmt.Errorf("%w: built without cgo, or not for Linux", ErrNoDevice)
 
+// Possible returns why there is no device: ErrNoDevice.
+func Possible() error { return errNotBuilt }
+
 // Devices lists the devices that the driver sees: in this build, none, with ErrNoDevice.
 func Devices() ([]Info, error) { return nil, errNotBuilt }
 

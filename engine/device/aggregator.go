@@ -27,6 +27,7 @@ type Aggregator struct {
 	devices *coprocessor // nil when the CPU aggregates
 	failed  bool         // the devices, before the last Begin
 	late    bool         // devices were opened while the input was read, which then took longer
+	groups  int64        // that are expected
 
 	rest    *rest        // what the devices of before the last Begin have left to the CPU; nil for all of the input
 	filters []*rowFilter // of the rows of rest, by worker; nil where rest is
@@ -46,6 +47,7 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 		return a.beginRest()
 	}
 	layout, size, err := a.query.suits(func() (Size, error) { return a.query.Forecast(ctx) })
+	a.groups = size.Groups
 	switch {
 	case err != nil:
 		a.chose(nil, err)
@@ -144,6 +146,9 @@ func (a *Aggregator) settle(ctx context.Context, th *threads.Thread) error {
 // EndInput implements aggregator.Aggregator.
 func (a *Aggregator) EndInput(ctx context.Context) error {
 	if a.opening != nil {
+		if !a.query.Devices.asked() && !a.query.Devices.Opened() && a.opening.isLate(a.cpuTime) {
+			a.opening.leave(a)
+		}
 		if err := a.query.Parallel(ctx, a.takeHeld); err != nil {
 			return err
 		}
@@ -152,6 +157,11 @@ func (a *Aggregator) EndInput(ctx context.Context) error {
 		return a.devices.endInput()
 	}
 	return a.query.CPU.EndInput(ctx)
+}
+
+// cpuTime returns how long the CPU is expected to take for some rows.
+func (a *Aggregator) cpuTime(rows int64) time.Duration {
+	return a.query.Devices.rates.cpuTime(rows, a.groups, a.query.Workers)
 }
 
 // takeHeld takes pieces that have waited, as one of the workers.
@@ -211,11 +221,12 @@ func (a *Aggregator) Process(ctx context.Context) error {
 // Release implements aggregator.Aggregator. After a device has failed, the CPU alone can begin
 // anew.
 func (a *Aggregator) Release(cause error) (again bool, err error) {
+	var bug error
 	if a.opening != nil {
-		a.opening.end(a)
+		bug = a.opening.end(a)
 		a.opening = nil
 	}
-	bug := a.releaseDevices(cause)
+	bug = cmp.Or(bug, a.releaseDevices(cause))
 	_, err = a.query.CPU.Release(cause)
 	if err = cmp.Or(bug, err); err == nil && errors.Is(cause, stream.ErrDevice) && !errors.Is(cause, spawn.ErrInternal) {
 		a.failed, a.stats.Reason = true, cause.Error()

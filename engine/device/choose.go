@@ -55,22 +55,36 @@ func (q *Query) mayBeWorth(forecast func() (Size, error)) (size Size, err error)
 	case q.Devices.memory < autoMemoryMin:
 		return size, errNotOnDevice(fmt.Sprintf("of a memory limit of %s a device's driver takes too much", humanize.IBytes(uint64(q.Devices.memory))))
 	}
-	if err := q.Devices.available(); err != nil {
+	if err := q.Devices.possible(); err != nil {
 		return size, err
+	}
+	if cpu := q.Devices.rates.cpuTimeMost(rows, q.Workers); rows >= 0 {
+		if err := q.faster(cpu); err != nil {
+			return size, err
+		}
 	}
 	if size, err = forecast(); err != nil {
 		return size, err
 	}
 	size.Groups = max(size.Groups, 1)
-	switch cpu := q.Devices.rates.cpuTime(size.Rows, size.Groups, q.Workers); {
+	switch {
 	case size.Rows < 0:
 		err = errNotOnDevice("the number of rows is not known")
 	case size.Rows < autoRowsMin:
 		err = errNotOnDevice(fmt.Sprintf("about %s rows are too few", humanize.Comma(size.Rows)))
-	case cpu < deviceOpens && !q.Devices.Opened():
-		err = errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open", cpu.Round(time.Millisecond)))
+	default:
+		err = q.faster(q.Devices.rates.cpuTime(size.Rows, size.Groups, q.Workers))
 	}
 	return size, err
+}
+
+// faster returns an error where the CPU, which takes so long at most, has ended before devices are
+// open.
+func (q *Query) faster(cpu time.Duration) error {
+	if cpu >= deviceOpens || q.Devices.Opened() {
+		return nil
+	}
+	return errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open", cpu.Round(time.Millisecond)))
 }
 
 // worth returns the rates by which a device saves time for an input of such a size, or an error

@@ -87,6 +87,7 @@ type Devices struct {
 	current *deviceSet    // nil before they are opened
 	reason  error         // why there is none
 	opening chan struct{} // closed when they are open, or there is a reason; nil while nobody opens them
+	closed  bool          // by Close: what opens later is closed
 	closing chan struct{} // closed when those that are of no use are closed; nil when there never were any
 
 	rates *rates // nil of the CPU alone
@@ -94,23 +95,13 @@ type Devices struct {
 	broken atomic.Pointer[error] // a bug that no query was told of: of closing, or of giving memory back
 }
 
-// available returns why there is no device to open, without opening one.
-func (d *Devices) available() error {
+// possible returns why there is no device to open, as far as that is known without a driver's
+// answer.
+func (d *Devices) possible() error {
 	if d.choice.hostBytes > 0 {
 		return nil
 	}
-	if err := d.whyNone(); err != nil {
-		return err
-	}
-	infos, late, err := kernels.Await(d.wait(), kernels.Devices, nil)
-	if late != nil {
-		err = fmt.Errorf("listing devices: %w", err)
-		d.silence(err, late)
-	}
-	if err == nil && len(infos) == 0 {
-		err = kernels.ErrNoDevice
-	}
-	return err
+	return cmp.Or(d.whyNone(), kernels.Possible())
 }
 
 // linkBytes is how many bytes a measurement of a link copies. A device with less memory copies

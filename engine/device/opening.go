@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/spawn"
@@ -26,8 +27,12 @@ type opening struct {
 	once    sync.Once
 	settled atomic.Bool // the aggregator has taken devices or err over
 
+	began time.Time
+	left  bool // the CPU aggregates, and nobody waits for the devices
+
 	mu   sync.Mutex
 	held []aggregator.Piece // whose batches are retained
+	rows int64              // of these
 	room int64              // bytes of further pieces that may wait
 }
 
@@ -38,7 +43,7 @@ const openingShare = 8
 // newOpening begins to open devices by a function. Up to room bytes of pieces may wait for them.
 func newOpening(ctx context.Context, room int64, open func(context.Context) (*coprocessor, error)) *opening {
 	ctx, cancel := context.WithCancel(ctx)
-	o := &opening{cancel: cancel, room: room, done: make(chan struct{})}
+	o := &opening{cancel: cancel, room: room, began: time.Now(), done: make(chan struct{})}
 	spawn.Go(func() (err error) {
 		o.devices, err = open(ctx)
 		return err
@@ -74,8 +79,37 @@ func (o *opening) hold(p aggregator.Piece, from, to int) int {
 	o.room -= bytes
 	p.Batch.Retain()
 	o.held = append(o.held, p)
+	o.rows += int64(p.To - p.From)
 	return p.To - p.From
 }
+
+// isLate says whether the CPU is expected to take all rows that wait before the devices are open.
+// The rows have been read meanwhile, which is a part of the time that the CPU takes for them.
+// Requires: no row comes any more.
+func (o *opening) isLate(cpu func(rows int64) time.Duration) bool {
+	select {
+	case <-o.done:
+		return false
+	default:
+	}
+	const surplus = 4 // who has not answered in time takes some time more
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	elapsed := time.Since(o.began)
+	return cpu(o.rows)-elapsed < max(deviceOpens-elapsed, deviceOpens/surplus)
+}
+
+// leave has the CPU aggregate, without waiting for the devices.
+func (o *opening) leave(a *Aggregator) {
+	o.once.Do(func() {
+		o.left = true
+		a.chose(nil, errLate)
+	})
+	o.settled.Store(true)
+	o.cancel()
+}
+
+var errLate = errNotOnDevice("the CPU has all rows before the device is open")
 
 // next returns a piece that has waited, which is the caller's to release.
 func (o *opening) next() (aggregator.Piece, bool) {
@@ -89,13 +123,17 @@ func (o *opening) next() (aggregator.Piece, bool) {
 	return p, true
 }
 
-// end waits for the devices, which are then the aggregator's to release, and drops what still
-// waits.
-func (o *opening) end(a *Aggregator) {
+// end waits for the devices, which are then the aggregator's to release unless it has left them, and
+// drops what still waits. Its error is a bug.
+func (o *opening) end(a *Aggregator) (err error) {
 	o.cancel() // it may wait for others
 	<-o.done
 	o.choose(a)
+	if o.left && o.devices != nil {
+		err = o.devices.release(nil)
+	}
 	for p, ok := o.next(); ok; p, ok = o.next() {
 		p.Batch.Release()
 	}
+	return err
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -239,6 +240,13 @@ func (r *rates) cpuTime(rows, groups int64, threads int) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return time.Duration(r.seen.CPU[groupClass(groups)] / float64(threads) * float64(rows))
+}
+
+// cpuTimeMost returns how long the CPU is expected to take at most, whatever the number of groups.
+func (r *rates) cpuTimeMost(rows int64, threads int) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Duration(slices.Max(r.seen.CPU[:]) / float64(threads) * float64(rows))
 }
 
 // scatterPart is the part of the CPU's time for a row that scattering takes where groups are many:

@@ -97,11 +97,11 @@ func (d *Devices) open(closing <-chan struct{}) {
 	}, func(err error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if err != nil && set != nil {
+		if (err != nil || d.closed) && set != nil {
 			d.closeSet(set)
 			set = nil
 		}
-		if late == nil || errors.Is(err, spawn.ErrInternal) {
+		if !d.closed && (late == nil || errors.Is(err, spawn.ErrInternal)) {
 			d.current, d.reason = set, err
 		}
 		close(d.opening)
@@ -217,16 +217,13 @@ func (d *Devices) closeAll(s *deviceSet) error {
 
 // Close closes the devices, and saves the rates. From then on why is the reason that there are no
 // devices. No query uses the devices any more; where batches of results lie in their memory, the
-// last batch closes them. An error is a bug that no query has returned.
+// last batch closes them. Devices that are being opened, for a query that has ended without them,
+// are closed when they are open: nobody waits for that. An error is a bug that no query has
+// returned.
 func (d *Devices) Close(why error) error {
 	d.rates.save()
 	d.mu.Lock()
-	for d.opening != nil { // a query that has ended did not wait
-		opening := d.opening
-		d.mu.Unlock()
-		<-opening
-		d.mu.Lock()
-	}
+	d.closed = true
 	if s := d.current; s != nil {
 		s.old = true
 		if s.users == 0 {
