@@ -122,7 +122,7 @@ func TestRandom(t *testing.T) {
 			RadixBits: rng.IntN(5), TableGroups: []int{0, 5, 100, 3000}[rng.IntN(4)],
 			ResultRows: []int{0, 3, 1000}[rng.IntN(3)],
 			SpillAll:   rng.IntN(3) == 0, ForceSplits: rng.IntN(6) % 4,
-			MemoryBytes: []int64{0, 8 << 20, 16 << 20}[rng.IntN(3)],
+			MemoryBytes: []int64{0, 16 << 20, 32 << 20}[rng.IntN(3)],
 		}
 		if rng.IntN(2) == 0 {
 			options.Device, knobs.Device = randomDevice(rng)

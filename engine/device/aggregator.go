@@ -17,8 +17,8 @@ import (
 // Aggregator aggregates by devices beside the CPU where they suit the query, and otherwise by the
 // CPU alone:
 //
-//	Begin --devices are open--------------> devices and CPU --a device fails--> Release -> Begin: the CPU takes the rest
-//	   \--devices are to be opened-> opening --opened--^
+//	Begin --devices are open, and asked for--> devices and CPU --a device fails--> Release -> Begin: the CPU takes the rest
+//	   \--devices may be of use-----> opening --open-----^
 //	    \--no device suits the query-------------\-not opened, or not worth it-> CPU
 type Aggregator struct {
 	query   *Query
@@ -27,7 +27,6 @@ type Aggregator struct {
 	devices *coprocessor // nil when the CPU aggregates
 	failed  bool         // the devices, before the last Begin
 	late    bool         // devices were opened while the input was read, which then took longer
-	groups  int64        // that are expected
 
 	rest    *rest        // what the devices of before the last Begin have left to the CPU; nil for all of the input
 	filters []*rowFilter // of the rows of rest, by worker; nil where rest is
@@ -46,18 +45,23 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 	if a.failed {
 		return a.beginRest()
 	}
-	layout, size, err := a.query.suits(func() (Size, error) { return a.query.Forecast(ctx) })
-	a.groups = size.Groups
+	layout, err := a.query.suits()
+	opened, asked := a.query.Devices.Opened(), a.query.Devices.asked()
 	switch {
 	case err != nil:
 		a.chose(nil, err)
-	case a.query.Devices.Opened():
+	case opened && asked:
 		var devices *coprocessor
-		devices, err = a.open(ctx, layout, size)
+		devices, err = a.open(ctx, layout, Size{})
 		a.chose(devices, err)
 	default:
-		a.late = true
-		a.opening = newOpening(ctx, a.query.CPU.MemoryLimit()/openingShare, func(ctx context.Context) (*coprocessor, error) {
+		a.late = !opened
+		a.opening = newOpening(ctx, a.query.CPU.MemoryLimit()/openingShare, func(ctx context.Context, sized func(Size)) (*coprocessor, error) {
+			size, err := a.query.measure(func() (Size, error) { return a.query.Forecast(ctx) })
+			if err != nil {
+				return nil, err
+			}
+			sized(size)
 			return a.open(ctx, layout, size)
 		})
 	}
@@ -146,7 +150,7 @@ func (a *Aggregator) settle(ctx context.Context, th *threads.Thread) error {
 // EndInput implements aggregator.Aggregator.
 func (a *Aggregator) EndInput(ctx context.Context) error {
 	if a.opening != nil {
-		if !a.query.Devices.asked() && !a.query.Devices.Opened() && a.opening.isLate(a.cpuTime) {
+		if !a.query.Devices.asked() && !a.query.Devices.Opened() && a.opening.isLate(ctx, a.query) {
 			a.opening.leave(a)
 		}
 		if err := a.query.Parallel(ctx, a.takeHeld); err != nil {
@@ -157,11 +161,6 @@ func (a *Aggregator) EndInput(ctx context.Context) error {
 		return a.devices.endInput()
 	}
 	return a.query.CPU.EndInput(ctx)
-}
-
-// cpuTime returns how long the CPU is expected to take for some rows.
-func (a *Aggregator) cpuTime(rows int64) time.Duration {
-	return a.query.Devices.rates.cpuTime(rows, a.groups, a.query.Workers)
 }
 
 // takeHeld takes pieces that have waited, as one of the workers.

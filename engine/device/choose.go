@@ -15,18 +15,17 @@ import (
 // Size is how many rows and groups the input is expected to have; -1 where that is not known.
 type Size struct{ Rows, Groups int64 }
 
-// suits returns the layout of the query on a device, or why the CPU is to aggregate. Where the
-// choice depends on the size of the input, suits asks for the forecast and returns it. It opens no
-// device.
-func (q *Query) suits(forecast func() (Size, error)) (layout *Layout, size Size, err error) {
+// suits returns the layout of the query on a device, or why the CPU is to aggregate, as far as that
+// is known without a look at the input. It opens no device.
+func (q *Query) suits() (layout *Layout, err error) {
 	layout, err = newLayout(q.Bound, q.Rows)
 	if err == nil && layout.parts != nil && q.CPU.Run().Dense() {
 		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
 	}
 	if err == nil && !q.Devices.asked() {
-		size, err = q.mayBeWorth(forecast)
+		err = q.mayBeWorth()
 	}
-	return layout, size, err
+	return layout, err
 }
 
 const (
@@ -43,25 +42,30 @@ const (
 	deviceOpens = 250 * time.Millisecond
 )
 
-// mayBeWorth returns the expected size of the input, or why a device, if the user did not ask for
-// it, would save no time however fast it is.
-func (q *Query) mayBeWorth(forecast func() (Size, error)) (size Size, err error) {
+// mayBeWorth returns why a device, if the user did not ask for it, would save no time however fast
+// it is and however many groups there are.
+func (q *Query) mayBeWorth() error {
 	rows := q.Rows
 	switch {
 	case q.Once:
-		return size, errNotOnDevice("the input can be read once, and not again if a device fails")
+		return errNotOnDevice("the input can be read once, and not again if a device fails")
 	case rows >= 0 && rows < autoRowsMin:
-		return size, errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
+		return errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
 	case q.Devices.memory < autoMemoryMin:
-		return size, errNotOnDevice(fmt.Sprintf("of a memory limit of %s a device's driver takes too much", humanize.IBytes(uint64(q.Devices.memory))))
+		return errNotOnDevice(fmt.Sprintf("of a memory limit of %s a device's driver takes too much", humanize.IBytes(uint64(q.Devices.memory))))
 	}
-	if err := q.Devices.possible(); err != nil {
-		return size, err
+	err := q.Devices.possible()
+	if err == nil && rows >= 0 {
+		err = q.faster(q.Devices.rates.cpuTimeMost(rows, q.Workers))
 	}
-	if cpu := q.Devices.rates.cpuTimeMost(rows, q.Workers); rows >= 0 {
-		if err := q.faster(cpu); err != nil {
-			return size, err
-		}
+	return err
+}
+
+// measure returns the expected size of the input by a forecast, or why a device, if the user did not
+// ask for it, would save no time for such an input.
+func (q *Query) measure(forecast func() (Size, error)) (size Size, err error) {
+	if q.Devices.asked() {
+		return size, nil
 	}
 	if size, err = forecast(); err != nil {
 		return size, err

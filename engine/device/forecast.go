@@ -20,7 +20,11 @@ type Forecast struct {
 
 // foretell says what devices would do with an input of such a size, or why they would do nothing.
 func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
-	layout, size, err := q.suits(func() (Size, error) { return input, nil })
+	layout, err := q.suits()
+	if err != nil {
+		return nil, err
+	}
+	size, err := q.measure(func() (Size, error) { return input, nil })
 	if err != nil {
 		return nil, err
 	}

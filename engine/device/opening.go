@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// opening is devices that are being opened while readers decode the input. What they have decoded
-// waits:
+// opening is devices that are being chosen and opened while readers decode the input. What they have
+// decoded waits:
 //
 //		Aggregator.Take -> pieces that wait -> Aggregator.EndInput -> tiles of the devices, or workers of the CPU
 //
@@ -28,7 +28,9 @@ type opening struct {
 	settled atomic.Bool // the aggregator has taken devices or err over
 
 	began time.Time
-	left  bool // the CPU aggregates, and nobody waits for the devices
+	sized chan struct{} // closed when size is set; never where the CPU is chosen before that
+	size  Size          // that the input is expected to have
+	left  bool          // the CPU aggregates, and nobody waits for the devices
 
 	mu   sync.Mutex
 	held []aggregator.Piece // whose batches are retained
@@ -40,12 +42,18 @@ type opening struct {
 // store leaves free.
 const openingShare = 8
 
-// newOpening begins to open devices by a function. Up to room bytes of pieces may wait for them.
-func newOpening(ctx context.Context, room int64, open func(context.Context) (*coprocessor, error)) *opening {
+// newOpening begins to open devices by a function, which says, before it opens them, how large the
+// input is expected to be. Up to room bytes of pieces may wait for them.
+func newOpening(
+	ctx context.Context, room int64, open func(_ context.Context, sized func(Size)) (*coprocessor, error),
+) *opening {
 	ctx, cancel := context.WithCancel(ctx)
-	o := &opening{cancel: cancel, room: room, began: time.Now(), done: make(chan struct{})}
+	o := &opening{cancel: cancel, room: room, began: time.Now(), done: make(chan struct{}), sized: make(chan struct{})}
 	spawn.Go(func() (err error) {
-		o.devices, err = open(ctx)
+		o.devices, err = open(ctx, func(size Size) {
+			o.size = size
+			close(o.sized)
+		})
 		return err
 	}, func(err error) {
 		o.err = err
@@ -86,9 +94,16 @@ func (o *opening) hold(p aggregator.Piece, from, to int) int {
 // isLate says whether the CPU is expected to take all rows that wait before the devices are open.
 // The rows have been read meanwhile, which is a part of the time that the CPU takes for them.
 // Requires: no row comes any more.
-func (o *opening) isLate(cpu func(rows int64) time.Duration) bool {
+func (o *opening) isLate(ctx context.Context, q *Query) bool {
 	select {
 	case <-o.done:
+	case <-ctx.Done():
+	case <-o.sized:
+	}
+	select {
+	case <-o.done:
+		return false
+	case <-ctx.Done():
 		return false
 	default:
 	}
@@ -96,7 +111,7 @@ func (o *opening) isLate(cpu func(rows int64) time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	elapsed := time.Since(o.began)
-	return cpu(o.rows)-elapsed < max(deviceOpens-elapsed, deviceOpens/surplus)
+	return q.Devices.rates.cpuTime(o.rows, o.size.Groups, q.Workers)-elapsed < max(deviceOpens-elapsed, deviceOpens/surplus)
 }
 
 // leave has the CPU aggregate, without waiting for the devices.
