@@ -64,6 +64,7 @@ func TestDeviceAutoRows(t *testing.T) {
 		{"few", 200_000, 1000, false, " rows are too few"},
 		{"not told", 1_200_000, 1000, true, "the number of rows is not known"},
 		{"fast", 1_200_000, 1, false, "as long as a device takes to open"},
+		{"hardly slow", 1_200_000, 37.5, false, "less than it takes to open"},
 		{"slow", 1_200_000, 1000, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -57,7 +57,7 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 	default:
 		a.late = !opened
 		a.opening = newOpening(ctx, a.query.CPU.MemoryLimit()/openingShare, func(ctx context.Context, sized func(Size)) (*coprocessor, error) {
-			size, err := a.query.measure(func() (Size, error) { return a.query.Forecast(ctx) })
+			size, err := a.query.measure(layout, func() (Size, error) { return a.query.Forecast(ctx) })
 			if err != nil {
 				return nil, err
 			}

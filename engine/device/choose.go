@@ -62,8 +62,8 @@ func (q *Query) mayBeWorth() error {
 }
 
 // measure returns the expected size of the input by a forecast, or why a device, if the user did not
-// ask for it, would save no time for such an input.
-func (q *Query) measure(forecast func() (Size, error)) (size Size, err error) {
+// ask for it, would save no time for such an input, or less than it takes to open.
+func (q *Query) measure(layout *Layout, forecast func() (Size, error)) (size Size, err error) {
 	if q.Devices.asked() {
 		return size, nil
 	}
@@ -77,7 +77,12 @@ func (q *Query) measure(forecast func() (Size, error)) (size Size, err error) {
 	case size.Rows < autoRowsMin:
 		err = errNotOnDevice(fmt.Sprintf("about %s rows are too few", humanize.Comma(size.Rows)))
 	default:
-		err = q.faster(q.Devices.rates.cpuTime(size.Rows, size.Groups, q.Workers))
+		if err = q.faster(q.Devices.rates.cpuTime(size.Rows, size.Groups, q.Workers)); err == nil && !q.Devices.Opened() {
+			c := q.compare(layout, size, q.Devices.rates.fastestLink())
+			if saved := c.saves(size.Rows); saved < deviceOpens {
+				err = errNotOnDevice(fmt.Sprintf("a device is expected to save %v, less than it takes to open: %s", max(saved, 0).Round(time.Millisecond), c.reason))
+			}
+		}
 	}
 	return size, err
 }
@@ -108,15 +113,20 @@ func (q *Query) worth(ctx context.Context, layout *Layout, size Size) (rates str
 	if err != nil {
 		return "", err
 	}
+	c := q.compare(layout, size, link*float64(len(set.list)))
+	if !c.deviceWins() {
+		return "", errNotOnDevice(c.reason)
+	}
+	return c.reason, nil
+}
+
+// compare compares the CPU with devices, to which rows come at some bytes a second.
+func (q *Query) compare(layout *Layout, size Size, link float64) comparison {
 	part := 1.0
 	if layout.parts != nil {
 		part = scatterPart
 	}
-	wins, rates := q.Devices.rates.deviceWins(size.Rows, layout.rowBytes(), size.Groups, q.Workers, link*float64(len(set.list)), part)
-	if !wins {
-		return "", errNotOnDevice(rates)
-	}
-	return rates, nil
+	return q.Devices.rates.compare(size.Rows, layout.rowBytes(), size.Groups, q.Workers, link, part)
 }
 
 // open opens the devices if they are not open, and returns a coprocessor and the rates by which

@@ -24,7 +24,7 @@ func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, err := q.measure(func() (Size, error) { return input, nil })
+	size, err := q.measure(layout, func() (Size, error) { return input, nil })
 	if err != nil {
 		return nil, err
 	}

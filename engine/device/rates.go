@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -254,20 +255,47 @@ func (r *rates) cpuTimeMost(rows int64, threads int) time.Duration {
 // 1.20, 1.94 and 3.44 s on 16 cores, and 1.26, 1.68 and 2.43 s where an H200 had scattered them.
 const scatterPart = 0.25
 
-// deviceWins reports whether devices are expected to take less time than the CPU takes for a part
-// of its work, and the rates that say so. Requires: there are rows.
-func (r *rates) deviceWins(rows, rowBytes, groups int64, threads int, link, part float64) (wins bool, reason string) {
+// comparison is how many nanoseconds a row is expected to take the CPU, for the part of its work that
+// devices would do, and devices.
+type comparison struct {
+	cpu, device float64
+	reason      string // the rates that say so
+}
+
+// compare compares the CPU with devices, for a part of the CPU's work. Requires: there are rows.
+func (r *rates) compare(rows, rowBytes, groups int64, threads int, link, part float64) comparison {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	class := groupClass(groups)
-	cpu := part * r.seen.CPU[class] / float64(threads)
+	c := comparison{cpu: part * r.seen.CPU[groupClass(groups)] / float64(threads)}
 	filling := r.seen.Fill * float64(rowBytes) / float64(threads)
 	copying := float64(rowBytes) / link * 1e9
 	starting := deviceStart / float64(rows)
-	device := max(filling, copying) + starting
-	const margin = 1.1 // what is no faster than that is left to the CPU
-	return device*margin < cpu, fmt.Sprintf("about %s groups: %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g, starting %.2g)",
-		humanize.Comma(groups), cpu, device, copying, filling, starting)
+	c.device = max(filling, copying) + starting
+	c.reason = fmt.Sprintf("about %s groups: %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g, starting %.2g)",
+		humanize.Comma(groups), c.cpu, c.device, copying, filling, starting)
+	return c
+}
+
+// deviceWins reports whether devices are expected to take less time than the CPU: what is no faster
+// by a tenth is left to the CPU.
+func (c *comparison) deviceWins() bool { return c.device*1.1 < c.cpu }
+
+// saves returns how much less time devices are expected to take for so many rows.
+func (c *comparison) saves(rows int64) time.Duration {
+	return time.Duration((c.cpu - c.device) * float64(rows))
+}
+
+// fastestLink returns the speed of the fastest link that was measured on this machine, in bytes a
+// second, or that of PCIe 5.
+func (r *rates) fastestLink() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	const pcie5 = 50e9
+	fastest := 0.0
+	for _, speed := range r.seen.Link {
+		fastest = max(fastest, speed)
+	}
+	return cmp.Or(fastest, pcie5)
 }
 
 // deviceStart is how many nanoseconds a query takes on a device beside its rows: for memory and

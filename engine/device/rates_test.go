@@ -29,9 +29,12 @@ func TestRatesChoose(t *testing.T) {
 		{"few rows", 1e6, 8, 1e6, 16, 55e9, false},
 		{"wide rows, few groups", 1e9, 64, 10, 64, 25e9, false},
 	} {
-		wins, reason := newRates("", discard).deviceWins(c.rows, c.rowBytes, c.groups, c.threads, c.link, 1)
-		if wins != c.wins {
-			t.Errorf("%s: the device wins: %v; %s", c.name, wins, reason)
+		got := newRates("", discard).compare(c.rows, c.rowBytes, c.groups, c.threads, c.link, 1)
+		if got.deviceWins() != c.wins {
+			t.Errorf("%s: the device wins: %v; %s", c.name, !c.wins, got.reason)
+		}
+		if saved := got.saves(c.rows); (saved > 0) != c.wins {
+			t.Errorf("%s: a device saves %v; %s", c.name, saved, got.reason)
 		}
 	}
 
@@ -39,8 +42,8 @@ func TestRatesChoose(t *testing.T) {
 	for range 50 { // a CPU that takes 0.5 ns a row of a thread
 		r.sawCPU(1e9, 1e7, 16, 1e9*time.Nanosecond/32)
 	}
-	if wins, reason := r.deviceWins(1e9, 8, 1e7, 16, 55e9, 1); wins {
-		t.Errorf("the device wins over a CPU that was seen to be fast: %s", reason)
+	if c := r.compare(1e9, 8, 1e7, 16, 55e9, 1); c.deviceWins() {
+		t.Errorf("the device wins over a CPU that was seen to be fast: %s", c.reason)
 	}
 }
 
@@ -193,8 +196,8 @@ func TestRatesFollow(t *testing.T) {
 
 // Would catch rates that nobody sees.
 func TestRatesShown(t *testing.T) {
-	_, rates := newRates("", slog.New(slog.DiscardHandler)).deviceWins(1e9, 8, 1e7, 16, 50e9, 1)
-	f := Forecast{Devices: "GPU", Reason: "why", Rates: rates}
+	c := newRates("", slog.New(slog.DiscardHandler)).compare(1e9, 8, 1e7, 16, 50e9, 1)
+	f := Forecast{Devices: "GPU", Reason: "why", Rates: c.reason}
 	if got, want := f.String(), "GPU; why; chosen by the machine's rates: about 10,000,000 groups: 1.2 ns a row on the CPU, 0.18 on the device (link 0.16, filling 0.15, starting 0.02)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
