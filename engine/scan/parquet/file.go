@@ -31,7 +31,8 @@ type File struct {
 	fields *arrow.Schema // with the types that are delivered
 	leaves []int         // by field: the index of its Parquet column; -1 where the field is nested
 
-	all func() (*metadata.FileMetaData, error) // decodes the whole footer, for pqarrow, once
+	all   func() (*metadata.FileMetaData, error) // decodes the whole footer, for pqarrow, once
+	stats func() decode.Stats                    // of all row groups; computes them once
 }
 
 // Open reads a file's footer.
@@ -59,6 +60,7 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 		}
 		return all, err
 	})
+	p.stats = sync.OnceValue(func() decode.Stats { return p.statsOf(make([]decode.GroupPlan, len(p.groups))) })
 	if err := checkStoredSchema(p.meta.KeyValueMetadata()); err != nil {
 		return err
 	}

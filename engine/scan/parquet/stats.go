@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,12 +12,17 @@ import (
 
 // Stats merges the statistics of all row groups. Statistics that a writer left out, or wrote wrong
 // in a way that arrow-go knows of, are unknown.
-func (p *File) Stats() decode.Stats {
-	return p.StatsOf(make([]decode.GroupPlan, len(p.groups)))
-}
+func (p *File) Stats() decode.Stats { return p.stats() }
 
 // StatsOf implements decode.Grouped.
 func (p *File) StatsOf(groups []decode.GroupPlan) decode.Stats {
+	if some := func(g decode.GroupPlan) bool { return g.Pruned || g.Ranges != nil }; slices.ContainsFunc(groups, some) {
+		return p.statsOf(groups)
+	}
+	return p.stats()
+}
+
+func (p *File) statsOf(groups []decode.GroupPlan) decode.Stats {
 	stats := decode.Stats{Bytes: p.size, Columns: make([]decode.ColumnStats, p.fields.NumFields())}
 	for i := range groups {
 		stats.Rows += groups[i].Rows(p.groups[i].rows)
