@@ -135,13 +135,17 @@ func (s *sqlTables) unoptimized(text string) (answer [][]any, err error) {
 }
 
 // holdTo compares mpga's answer to a query with DuckDB's and, where they differ, with DuckDB's
-// without the optimizer. If that is the same, the difference is a mistake of DuckDB.
+// without the optimizer. If that is the same, the difference is a mistake of DuckDB, or of an
+// overflow that its optimizer does not compute: of `ti * 2 > 0` it makes `ti > 0`.
 func (s *sqlTables) holdTo(text string, want [][]any) (mistake, err error) {
 	if err = s.compare(text, want); err == nil {
 		return nil, nil
 	}
 	plain, failed := s.unoptimized(text)
 	if failed == nil && s.compare(text, plain) == nil {
+		return err, nil
+	}
+	if _, ours := s.ours(text); failed != nil && ours != nil {
 		return err, nil
 	}
 	return nil, err
