@@ -102,6 +102,10 @@ func (s *forecaster) sample(ctx context.Context, f *Forecast) error {
 	return nil
 }
 
+// errNoTurn is the error of a sample that would have to wait until readers of the input end, who may
+// wait for the forecast.
+var errNoTurn = errors.New("the readers of the input leave no memory for a sample")
+
 // sampleBatchRows is how many rows of a sample are decoded at a time.
 const sampleBatchRows = 1 << 12
 
@@ -110,6 +114,7 @@ const sampleBatchRows = 1 << 12
 func (s *forecaster) sampleSplit(ctx context.Context, split scan.Split, rows int) (bytes int64, end bool, err error) {
 	opt := s.engine.readOptions()
 	opt.BatchRows = min(rows, sampleBatchRows)
+	opt.Wait = func(context.Context, func()) error { return errNoTurn }
 	opt.Progress = func(n int64) { bytes += n }
 	batches, err := openSplit(ctx, split, opt)
 	if err != nil {

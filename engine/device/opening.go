@@ -114,7 +114,7 @@ func (o *opening) isLate(ctx context.Context, q *Query) bool {
 	return q.Devices.rates.cpuTime(o.rows, o.size.Groups, q.Workers)-elapsed < max(deviceOpens-elapsed, deviceOpens/surplus)
 }
 
-// leave has the CPU aggregate, without waiting for the devices.
+// leave has the CPU aggregate. Whoever opens the devices does so for others, and is not waited for.
 func (o *opening) leave(a *Aggregator) {
 	o.once.Do(func() {
 		o.left = true

@@ -122,7 +122,9 @@ func (d *Devices) newSet() (*deviceSet, error) {
 func (d *Devices) silence(reason error, late func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.reason = reason
+	if !d.closed {
+		d.reason = reason
+	}
 	spawn.Go(func() error {
 		late()
 		return nil

@@ -34,6 +34,7 @@ var _ scan.DivisibleFilter = (*condition)(nil)
 
 // division is a condition in two parts.
 type division struct {
+	order       *topOrder  // of the condition
 	late        []int      // columns that first does not need
 	first, rest *condition // nil where there are no two parts
 }
@@ -96,7 +97,7 @@ func (c *condition) Divide(late []int) (first, rest scan.RowFilter, ok bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	same := func(d *division) bool { return slices.Equal(d.late, late) }
+	same := func(d *division) bool { return d.order == c.order && slices.Equal(d.late, late) }
 	at := slices.IndexFunc(c.divided, same)
 	if at < 0 {
 		at = len(c.divided)
@@ -116,7 +117,7 @@ func (c *condition) divide(late []int) *division {
 		}
 		*part = both(*part, x)
 	}
-	d := &division{late: slices.Clone(late)}
+	d := &division{order: c.order, late: slices.Clone(late)}
 	if parts[0] == nil || parts[1] == nil && c.order == nil {
 		return d
 	}

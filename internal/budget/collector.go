@@ -24,6 +24,7 @@ import (
 // many small questions would wait for a collection.
 type collector struct {
 	running bool  // between begin and end
+	ends    int   // calls of end
 	limit   int64 // of the process, in bytes
 	before  int64 // the runtime's limit that begin has found
 	now     int64 // the runtime's limit
@@ -110,9 +111,21 @@ func (c *collector) restore() {
 func (c *collector) end() {
 	collectorOwner.Lock()
 	defer collectorOwner.Unlock()
-	if collectorOwner.is == c {
-		c.running = false
-		time.AfterFunc(collectorLingers, c.close)
+	if collectorOwner.is != c {
+		return
+	}
+	c.running = false
+	c.ends++
+	ends := c.ends
+	time.AfterFunc(collectorLingers, func() { c.expire(ends) })
+}
+
+// expire restores the runtime's limits a while after an end, unless a later end waits its own while.
+func (c *collector) expire(ends int) {
+	collectorOwner.Lock()
+	defer collectorOwner.Unlock()
+	if c.ends == ends {
+		c.restoreIdle()
 	}
 }
 
@@ -120,6 +133,12 @@ func (c *collector) end() {
 func (c *collector) close() {
 	collectorOwner.Lock()
 	defer collectorOwner.Unlock()
+	c.restoreIdle()
+}
+
+// restoreIdle restores the runtime's limits, if they are this collector's and no query runs.
+// Requires: collectorOwner is locked.
+func (c *collector) restoreIdle() {
 	if collectorOwner.is == c && !c.running {
 		c.restore()
 	}

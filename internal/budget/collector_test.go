@@ -101,6 +101,27 @@ func TestCollectorPercent(t *testing.T) {
 	c.close()
 }
 
+// Would catch the while after one query that ends the limits in the while after another, and a while
+// that ends none.
+func TestCollectorExpires(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+	limit := func() int64 { return debug.SetMemoryLimit(-1) }
+	var c collector
+	c.begin(3 << 30)
+	c.end()
+	first := c.ends
+	c.begin(3 << 30)
+	c.end()
+	c.expire(first)
+	if limit() != 1<<30 {
+		t.Error("the limits end with the while after an earlier query")
+	}
+	c.expire(c.ends)
+	if limit() != math.MaxInt64 {
+		t.Error("the limits stay when the while is over")
+	}
+}
+
 // Would catch a small question whose end restores the limits that the next one sets again, an engine
 // that is kept from them by one that has no query, and limits that stay without an engine.
 func TestCollectorLingers(t *testing.T) {

@@ -24,7 +24,11 @@ func tightSources(t *testing.T, rng *rand.Rand) map[string]scan.Source {
 	types := scantest.FilterTypes()
 	batch := scantest.RandomTable(rng, types, 1+rng.IntN(2000))
 	table := mustOpen(t, Options{}, scantest.WriteFile(t, dir, "t.parquet", scantest.EncodeParquet(t, int64(1+rng.IntN(1500)), []arrow.RecordBatch{batch}, scantest.RandomWriter(rng, len(types))...)))
-	filtered, err := scan.Filter(context.Background(), table, scantest.NewTestFilter([]scantest.TestTerm{scantest.RandomTerm(t, rng, types)}).Predicate(rng.IntN(2) == 0))
+	var terms []scantest.TestTerm
+	for range 1 + rng.IntN(3) {
+		terms = append(terms, scantest.RandomTerm(t, rng, types))
+	}
+	filtered, err := scan.Filter(context.Background(), table, scantest.NewTestFilter(terms).Predicate(rng.IntN(2) == 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +48,8 @@ func tightSources(t *testing.T, rng *rand.Rand) map[string]scan.Source {
 
 // However often readers are refused memory, they return the rows that they would return with all of
 // it, or some of the first of a split and the refusal; and they give back all that was reserved.
-// Would catch rows that are lost or come twice where a step is tried again.
+// Would catch rows that are lost, come twice, or are counted twice or never, where a step is tried
+// again.
 func TestReadersRefused(t *testing.T) {
 	rng := scantest.NewRand(t)
 	rounds, refused, ended := 40, 0, 0
@@ -61,6 +66,9 @@ func TestReadersRefused(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s, columns %v, %d KiB: %v", format, columns, budget.Limit>>10, err)
 			}
+			if f, ok := src.(scan.Filtered); ok && failed == 0 && err == nil {
+				checkCounted(t, f, columns)
+			}
 			if budget.Reserved != 0 {
 				t.Errorf("%s: %d B are reserved at the end", format, budget.Reserved)
 			}
@@ -70,6 +78,19 @@ func TestReadersRefused(t *testing.T) {
 	t.Logf("%d refusals, of which %d readers ended", refused, ended)
 	if refused == 0 {
 		t.Error("no reader was refused anything")
+	}
+}
+
+// checkCounted checks that a source which was read twice has counted the rows of its filter twice.
+func checkCounted(t *testing.T, src scan.Filtered, columns []int) {
+	t.Helper()
+	twice := src.Pruning()
+	if _, err := scantest.ReadAll(src, columns, scan.OpenOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if all := src.Pruning(); 2*all.RowsTested != 3*twice.RowsTested || 2*all.RowsKept != 3*twice.RowsKept {
+		t.Errorf("%d rows tested, %d kept, where two reads before had %d and %d",
+			all.RowsTested, all.RowsKept, twice.RowsTested, twice.RowsKept)
 	}
 }
 

@@ -126,6 +126,7 @@ func (g *filteredGroup) test(ctx context.Context) error {
 			break
 		}
 		if err := g.narrow(ctx, i); err != nil {
+			g.selection.Rows.Reset(0) // of no row was it found out
 			return err
 		}
 	}
