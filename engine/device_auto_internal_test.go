@@ -117,15 +117,20 @@ func TestDeviceAutoRows(t *testing.T) {
 // linkRows is as many rows as a device is used for, whoever asks.
 const linkRows = 1_000_000
 
-// Would catch a query that waits for a driver which does not answer while its link is measured, and
-// a device that is never used again when it does.
-func TestDeviceSilentLink(t *testing.T) {
-	b := array.NewRecordBuilder(memory.NewGoAllocator(), arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Uint32}}, nil))
+// linkSource returns so many rows, whose keys differ.
+func linkSource() scan.Source {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Uint32}}, nil)
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 	for i := range uint32(linkRows) {
 		b.Field(0).(*array.Uint32Builder).Append(i * 7919)
 	}
-	batch := b.NewRecordBatch()
-	src := scan.Batches(batch.Schema(), []arrow.RecordBatch{batch})
+	return scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})
+}
+
+// Would catch a query that waits for a driver which does not answer while its link is measured, and
+// a device that is never used again when it does.
+func TestDeviceSilentLink(t *testing.T) {
+	src := linkSource()
 	silent, answer := make(chan struct{}, 100), make(chan struct{})
 	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: testknobs.Engine{Device: testknobs.Device{
 		AutoHostBytes: 256 << 20,
@@ -208,11 +213,6 @@ func (s slowSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.Record
 // Would catch a query that waits for a device which opens more slowly than the CPU takes all rows,
 // and an engine whose end waits for it.
 func TestDeviceAutoLate(t *testing.T) {
-	b := array.NewRecordBuilder(memory.NewGoAllocator(), arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Uint32}}, nil))
-	for i := range uint32(linkRows) {
-		b.Field(0).(*array.Uint32Builder).Append(i * 7919)
-	}
-	batch := b.NewRecordBatch()
 	open, opening := make(chan struct{}), make(chan struct{})
 	var first sync.Once
 	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: testknobs.Engine{Device: testknobs.Device{
@@ -229,7 +229,7 @@ func TestDeviceAutoLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := slow{scan.Batches(batch.Schema(), []arrow.RecordBatch{batch}), 400 * time.Millisecond}
+	src := slow{linkSource(), 400 * time.Millisecond}
 	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}}
 	result, err := eng.Aggregate(t.Context(), src, q)
 	if err != nil {

@@ -126,7 +126,8 @@ func stateOf(capability, mode int) string {
 	return ""
 }
 
-// deviceFiles are there where a driver is: NVIDIA's own, that of Windows below Linux, Jetson's.
+// deviceFiles are there where a driver is: the file of NVIDIA's driver, the file of Windows where it
+// runs Linux, and the file of Jetson's driver.
 var deviceFiles = []string{"/dev/nvidiactl", "/dev/dxg", "/dev/nvmap"}
 
 // Possible returns nil where there may be a device, and otherwise ErrNoDevice with the reason. It

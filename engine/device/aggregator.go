@@ -17,9 +17,9 @@ import (
 // Aggregator aggregates by devices beside the CPU where they suit the query, and otherwise by the
 // CPU alone:
 //
-//	Begin --devices are open, and asked for--> devices and CPU --a device fails--> Release -> Begin: the CPU takes the rest
-//	   \--devices may be of use-----> opening --open-----^
-//	    \--no device suits the query-------------\-not opened, or not worth it-> CPU
+//	Begin --devices are open, and asked for-> devices and CPU --a device fails-> Release -> Begin: the CPU takes the rest
+//	   \--devices may be of use----> opening --open----^
+//	    \--no device suits the query-----------\-not opened, or not worth it-> CPU
 type Aggregator struct {
 	query   *Query
 	stats   Stats
@@ -56,14 +56,11 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 		a.chose(devices, err)
 	default:
 		a.late = !opened
-		a.opening = newOpening(ctx, a.query.CPU.MemoryLimit()/openingShare, func(ctx context.Context, sized func(Size)) (*coprocessor, error) {
-			size, err := a.query.measure(layout, func() (Size, error) { return a.query.Forecast(ctx) })
-			if err != nil {
-				return nil, err
-			}
-			sized(size)
-			return a.open(ctx, layout, size)
-		})
+		measure := func(ctx context.Context) (Size, error) {
+			return a.query.measure(layout, func() (Size, error) { return a.query.Forecast(ctx) })
+		}
+		open := func(ctx context.Context, size Size) (*coprocessor, error) { return a.open(ctx, layout, size) }
+		a.opening = newOpening(ctx, a.query.CPU.MemoryLimit()/openingShare, measure, open)
 	}
 	if errors.Is(err, spawn.ErrInternal) {
 		return err

@@ -52,17 +52,19 @@ func (q *Query) mayBeWorth() error {
 	case rows >= 0 && rows < autoRowsMin:
 		return errNotOnDevice(fmt.Sprintf("%d rows are too few", rows))
 	case q.Devices.memory < autoMemoryMin:
-		return errNotOnDevice(fmt.Sprintf("of a memory limit of %s a device's driver takes too much", humanize.IBytes(uint64(q.Devices.memory))))
+		return errNotOnDevice(fmt.Sprintf("of a memory limit of %s a device's driver takes too much",
+			humanize.IBytes(uint64(q.Devices.memory))))
 	}
 	err := q.Devices.possible()
 	if err == nil && rows >= 0 {
-		err = q.faster(q.Devices.rates.cpuTimeMost(rows, q.Workers))
+		err = q.endsFirst(q.Devices.rates.cpuTimeMost(rows, q.Workers))
 	}
 	return err
 }
 
-// measure returns the expected size of the input by a forecast, or why a device, if the user did not
-// ask for it, would save no time for such an input, or less than it takes to open.
+// measure returns the size that a forecast expects of the input, or why a device would save no time
+// for such an input, or less time than its opening takes. Devices that the user asked for need no
+// forecast.
 func (q *Query) measure(layout *Layout, forecast func() (Size, error)) (size Size, err error) {
 	if q.Devices.asked() {
 		return size, nil
@@ -76,24 +78,35 @@ func (q *Query) measure(layout *Layout, forecast func() (Size, error)) (size Siz
 		err = errNotOnDevice("the number of rows is not known")
 	case size.Rows < autoRowsMin:
 		err = errNotOnDevice(fmt.Sprintf("about %s rows are too few", humanize.Comma(size.Rows)))
-	default:
-		if err = q.faster(q.Devices.rates.cpuTime(size.Rows, size.Groups, q.Workers)); err == nil && !q.Devices.Opened() {
-			c := q.compare(layout, size, q.Devices.rates.fastestLink())
-			if saved := c.saves(size.Rows); saved < deviceOpens {
-				err = errNotOnDevice(fmt.Sprintf("a device is expected to save %v, less than it takes to open: %s", max(saved, 0).Round(time.Millisecond), c.reason))
-			}
-		}
+	case !q.Devices.Opened():
+		err = q.paysToOpen(layout, size)
 	}
 	return size, err
 }
 
-// faster returns an error where the CPU, which takes so long at most, has ended before devices are
-// open.
-func (q *Query) faster(cpu time.Duration) error {
+// endsFirst returns an error where the CPU, which is expected to take so long, has ended before
+// devices are open.
+func (q *Query) endsFirst(cpu time.Duration) error {
 	if cpu >= deviceOpens || q.Devices.Opened() {
 		return nil
 	}
-	return errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open", cpu.Round(time.Millisecond)))
+	return errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open",
+		cpu.Round(time.Millisecond)))
+}
+
+// paysToOpen returns an error where devices, which are not open, would save less time for an input of
+// such a size than their opening takes.
+func (q *Query) paysToOpen(layout *Layout, size Size) error {
+	if err := q.endsFirst(q.Devices.rates.cpuTime(size.Rows, size.Groups, q.Workers)); err != nil {
+		return err
+	}
+	c := q.compare(layout, size, q.Devices.rates.fastestLink())
+	saved := c.saves(size.Rows)
+	if saved >= deviceOpens {
+		return nil
+	}
+	return errNotOnDevice(fmt.Sprintf("a device is expected to save %v, less than it takes to open: %s",
+		max(saved, 0).Round(time.Millisecond), c.reason))
 }
 
 // worth returns the rates by which a device saves time for an input of such a size, or an error

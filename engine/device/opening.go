@@ -42,18 +42,20 @@ type opening struct {
 // store leaves free.
 const openingShare = 8
 
-// newOpening begins to open devices by a function, which says, before it opens them, how large the
-// input is expected to be. Up to room bytes of pieces may wait for them.
+// newOpening begins to measure the input, and then to open devices for an input of that size. Up to
+// room bytes of pieces may wait for the devices.
 func newOpening(
-	ctx context.Context, room int64, open func(_ context.Context, sized func(Size)) (*coprocessor, error),
+	ctx context.Context, room int64,
+	measure func(context.Context) (Size, error), open func(context.Context, Size) (*coprocessor, error),
 ) *opening {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &opening{cancel: cancel, room: room, began: time.Now(), done: make(chan struct{}), sized: make(chan struct{})}
 	spawn.Go(func() (err error) {
-		o.devices, err = open(ctx, func(size Size) {
-			o.size = size
-			close(o.sized)
-		})
+		if o.size, err = measure(ctx); err != nil {
+			return err
+		}
+		close(o.sized)
+		o.devices, err = open(ctx, o.size)
 		return err
 	}, func(err error) {
 		o.err = err
@@ -111,7 +113,8 @@ func (o *opening) isLate(ctx context.Context, q *Query) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	elapsed := time.Since(o.began)
-	return q.Devices.rates.cpuTime(o.rows, o.size.Groups, q.Workers)-elapsed < max(deviceOpens-elapsed, deviceOpens/surplus)
+	cpu := q.Devices.rates.cpuTime(o.rows, o.size.Groups, q.Workers)
+	return cpu-elapsed < max(deviceOpens-elapsed, deviceOpens/surplus)
 }
 
 // leave has the CPU aggregate. Whoever opens the devices does so for others, and is not waited for.

@@ -286,7 +286,7 @@ func (c *comparison) saves(rows int64) time.Duration {
 }
 
 // fastestLink returns the speed of the fastest link that was measured on this machine, in bytes a
-// second, or that of PCIe 5.
+// second, and the speed of PCIe 5 where no link was measured.
 func (r *rates) fastestLink() float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

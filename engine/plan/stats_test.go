@@ -44,10 +44,10 @@ func TestStats(t *testing.T) {
 		return r.Stats()
 	}
 	want := stats("SELECT v0, count(*) FROM days WHERE id < 6000 GROUP BY v0")
-	for _, text := range []string{
+	for _, text := range []string{ // of a lower limit, rows may be left out
 		"SELECT v0 FROM days WHERE id < 6000",
 		"SELECT v0 FROM days WHERE id < 6000 ORDER BY v0",
-		"SELECT v0 + 1 FROM days WHERE id < 6000 ORDER BY 1 LIMIT 10000", // of a lower limit, other rows may be left out
+		"SELECT v0 + 1 FROM days WHERE id < 6000 ORDER BY 1 LIMIT 10000",
 		"SELECT sum(v) FROM (SELECT v0 AS v FROM days WHERE id < 6000 ORDER BY v LIMIT 10000)",
 		"SELECT max(n) FROM (SELECT v0, count(*) AS n FROM days WHERE id < 6000 GROUP BY v0)",
 	} {

@@ -55,7 +55,9 @@ func (q *Query) planTop(ctx context.Context) (err error) {
 	t := &topRows{engine: q.engine, source: q.source, test: q.where, by: q.by, result: q.post.schema}
 	t.by.Keys = slices.Clone(q.by.Keys)
 	if t.test == nil {
-		t.test = &condition{mem: memory.DefaultAllocator}
+		if t.test, err = newCondition(q.source.Schema(), nil); err != nil {
+			return err
+		}
 	}
 	if err := t.orderedBy(q); err != nil {
 		return err

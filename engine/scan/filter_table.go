@@ -184,7 +184,7 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 }
 
 // filterGroup makes a row group's split return the rows that are needed. The split has the columns
-// all of the source, of which it returns those that are wanted.
+// all of the source, and returns the wanted columns, which are places in all.
 func (s *split) filterGroup(part decode.GroupPart, test *decode.RowTest, of *decode.GroupPlan, all, wanted []int) {
 	if test.All() && of.Ranges == nil {
 		return

@@ -6,8 +6,8 @@
 //	    milliseconds.
 //	  - L2 (asked): large buffers of the Go heap are reserved before they are allocated; see
 //	    Bounded.
-//	  - L3 (restored): the limit of Go's collector is the program's own again a second after the last query, and
-//	    when the budget is closed.
+//	  - L3 (restored): the limit of Go's collector is the program's own again a second after the
+//	    last query, and when the budget is closed.
 package budget
 
 import (
@@ -236,7 +236,8 @@ func (b *Budget) Limit() int64 { return b.limit }
 // Peak returns how many bytes the process had resident at most.
 func (b *Budget) Peak() int64 { return b.peak.Load() }
 
-// Close waits for the end of watch, and restores the limit of Go's collector. Its error is a bug that no query was told of.
+// Close waits for the end of watch, and restores the limit of Go's collector. Its error is a bug
+// that no query was told of.
 // Requires: no query runs.
 func (b *Budget) Close() error {
 	b.watching.Wait()

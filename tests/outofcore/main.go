@@ -18,9 +18,9 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -155,9 +155,9 @@ func runDuckDB(ctx context.Context, o *options, groups float64, statement string
 	if err != nil {
 		return 0, err
 	}
-	var times []float64
+	var times []time.Duration
 	for i := range o.peer + 1 {
-		seconds, got, err := askSums(db, "select count(*), sum(s)::bigint from (select k, sum(v) as s from t group by k)")
+		took, got, err := askSums(db, sumsSQL)
 		if err != nil {
 			return 0, err
 		}
@@ -165,18 +165,20 @@ func runDuckDB(ctx context.Context, o *options, groups float64, statement string
 			return 0, fmt.Errorf("groups and sum %v, want %v", got, want)
 		}
 		if i > 0 {
-			times = append(times, seconds)
+			times = append(times, took)
 		}
 	}
-	slices.Sort(times)
-	return times[len(times)/2], nil
+	return peer.Median(times) / 1e3, nil
 }
+
+// sumsSQL is the query that is measured, and what sums its result up.
+const sumsSQL = "select count(*), sum(s)::bigint from (select k, sum(v) as s from t group by k)"
 
 // sums are the one row of a query: how many rows or groups there are, and their sum.
 type sums struct{ count, sum int64 }
 
 // askSums asks DuckDB, and returns the time that it took.
-func askSums(db *peer.Process, query string) (seconds float64, out sums, err error) {
+func askSums(db *peer.Process, query string) (took time.Duration, out sums, err error) {
 	reply, err := db.Ask(peer.Request{Engine: peer.DuckDB, Query: query}, func(r array.RecordReader) error {
 		for r.Next() {
 			row := r.RecordBatch()
@@ -184,5 +186,5 @@ func askSums(db *peer.Process, query string) (seconds float64, out sums, err err
 		}
 		return r.Err()
 	})
-	return reply.Wall.Seconds(), out, err
+	return reply.Wall, out, err
 }

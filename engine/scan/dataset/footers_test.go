@@ -81,8 +81,8 @@ func TestFootersUnsettled(t *testing.T) {
 	}
 }
 
-// Would catch footers that take more than they may, the loss of one that is in use, and a format
-// that is that of the first question.
+// Would catch footers that take more than they may, the loss of one that is in use, and a
+// format that follows the first question in place of the options.
 func TestFootersLimit(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string

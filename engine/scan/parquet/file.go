@@ -245,14 +245,13 @@ func (p *groupPart) ReadsLate(column int) bool {
 	if !c.flat || c.codes {
 		return false
 	}
-	switch typ := p.file.fields.Field(c.field).Type.(type) {
-	case arrow.BinaryDataType:
+	typ := p.file.fields.Field(c.field).Type
+	if arrow.IsBaseBinary(typ.ID()) {
 		return true
-	case arrow.FixedWidthDataType:
-		encodings := p.file.groups[p.group].chunks[c.leaf].dataEncodings()
-		return typ.Bytes() == 8 && encodings == setOf(parquet.Encodings.Plain)
 	}
-	return false
+	fixed, ok := typ.(arrow.FixedWidthDataType)
+	encodings := p.file.groups[p.group].chunks[c.leaf].dataEncodings()
+	return ok && fixed.Bytes() == 8 && encodings == setOf(parquet.Encodings.Plain)
 }
 
 // ranges returns where the chunks of the columns lie in the file.

@@ -218,7 +218,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *r
 		values := g.arrays[c]
 		if values != nil {
 			values = array.NewSlice(values, of.From-g.step.From, of.To-g.step.From)
-		} else if values, err = g.readRows(ctx, c, of, until, rows); err != nil {
+		} else if values, err = g.readRows(ctx, c, of, until, g.some); err != nil {
 			return err
 		}
 		defer values.Release()

@@ -24,8 +24,8 @@ type fixedValues[T any] struct {
 	form    fixedForm
 	convert func(out []T, plain []byte)
 
-	// pick is convert for the values alone whose rows are in a set, of which plain begins with a row;
-	// nil where it is not faster.
+	// pick is convert for the values alone of the rows in some; row is the row of the first value. It
+	// is nil for values that Arrow does not store as a plain page does.
 	pick func(some *rowset.Set, row int, out []T, plain []byte)
 
 	dict    scratch
@@ -57,7 +57,7 @@ func bytesForm(width int) fixedForm { return fixedForm{bytes: width} }
 
 func newFixed[T any](
 	typ arrow.DataType, mem memory.Allocator, form fixedForm, convert func(out []T, plain []byte),
-) columnValues {
+) *fixedValues[T] {
 	own := scratch{mem: mem}
 	strings := deltaStrings{whole: own}
 	return &fixedValues[T]{typ: typ, mem: mem, form: form, convert: convert, dict: own, strings: strings}
@@ -65,16 +65,11 @@ func newFixed[T any](
 
 // newCopied decodes values that Arrow stores as a plain page does.
 func newCopied[T any](typ arrow.DataType, mem memory.Allocator, form fixedForm) columnValues {
-	v := newFixed(typ, mem, form, func(out []T, plain []byte) {
+	values := newFixed(typ, mem, form, func(out []T, plain []byte) {
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(out))), len(out)*delivery.SizeOf[T]()), plain)
 	})
-	switch out := any(v).(type) {
-	case *fixedValues[int32]:
-		out.pick = rowset.Pick[int32]
-	case *fixedValues[int64]:
-		out.pick = rowset.Pick[int64]
-	}
-	return v
+	values.pick = rowset.Pick[T]
+	return values
 }
 
 // pickShare is the part of the rows of a batch below which picking values is faster than copying
@@ -315,8 +310,8 @@ func (v *fixedValues[T]) read(from, rows, values int, validity []byte) (err erro
 	return nil
 }
 
-// readPlain reads the next values of a plain page, those of the rows from a row on if all of these
-// have values.
+// readPlain reads the next values of a plain page. Without nulls, these are the values of the rows
+// from the given row on.
 func (v *fixedValues[T]) readPlain(out []T, row int, nulls bool) error {
 	bytes := len(out) * v.form.bytes
 	if bytes > len(v.plain) {

@@ -55,8 +55,8 @@ type columnValues interface {
 	// page begins a data page. data stays valid until the page's last value has been read.
 	page(encoding parquet.Encoding, data []byte) error
 
-	// begin makes room for a batch of rows, of which read may pass over those that are not wanted;
-	// nil: all are.
+	// begin makes room for a batch of rows. read may leave the rows without values that are not
+	// wanted; nil: all rows are wanted.
 	begin(rows int, wanted *rowset.Set)
 
 	// read decodes the next values of the page to those of the rows from a row on whose validity

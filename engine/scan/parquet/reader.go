@@ -217,7 +217,9 @@ func (r *groupReader) each(n int, read func(i int) error) error {
 
 // readColumn decodes the next rows of a column, and closes the column where columns hold nothing
 // between batches.
-func (r *groupReader) readColumn(ctx context.Context, i int, rows int64, wanted *rowset.Set) (values arrow.Array, err error) {
+func (r *groupReader) readColumn(
+	ctx context.Context, i int, rows int64, wanted *rowset.Set,
+) (values arrow.Array, err error) {
 	err = decode.Guard(func() (err error) {
 		values, err = r.columns[i].read(ctx, rows, wanted)
 		return err

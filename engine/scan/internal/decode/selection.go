@@ -58,8 +58,8 @@ func (s *Selection) Begin(rows int) {
 	s.Rows.Add(0, rows)
 }
 
-// Narrow leaves the rows that also pass a filter. The batch has all rows, or those that have passed
-// so far.
+// Narrow leaves the rows that also pass a filter. The batch has all rows, or only the rows that have
+// passed so far.
 func (s *Selection) Narrow(ctx context.Context, filter rowFilter, batch arrow.RecordBatch) error {
 	s.Some.Reset(int(batch.NumRows()))
 	if _, err := filter.Select(ctx, batch, s.Some.Bytes()); err != nil {

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"unsafe"
+
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
 
 // Set is some of the rows of an array.
@@ -58,8 +60,8 @@ func (s *Set) Narrow(by *Set) {
 // wordAt returns the bits of 64 rows from a row on; those behind the last row are 0.
 func (s *Set) wordAt(at int) uint64 {
 	word := s.words[at/64] >> (at % 64)
-	if at%64 != 0 && at/64+1 < len(s.words) {
-		word |= s.words[at/64+1] << (64 - at%64)
+	if next := at/64 + 1; next < len(s.words) {
+		word |= s.words[next] << (64 - at%64)
 	}
 	return word
 }
@@ -79,12 +81,8 @@ func depositBits(word, mask uint64) (out uint64) {
 // Part makes s the rows of another set from from to to, counted from from on.
 func (s *Set) Part(of *Set, from, to int) {
 	s.Reset(to - from)
-	words, shift := of.words[from/64:], from%64
 	for w := range s.words {
-		s.words[w] = words[w] >> shift
-		if w+1 < len(words) {
-			s.words[w] |= words[w+1] << (64 - shift)
-		}
+		s.words[w] = of.wordAt(from + 64*w)
 	}
 	s.Recount()
 }
@@ -149,10 +147,11 @@ func (s *Set) eachRun(f func(from, to int)) {
 	}
 }
 
-// Pick copies the values of rows that are in the set and lie at their places in a plain page: plain
-// begins with the value of a row, out with its place. Other places are left as they are.
-func Pick[T int32 | int64](s *Set, row int, out []T, plain []byte) {
-	size := int(unsafe.Sizeof(T(0)))
+// Pick copies the values of the set's rows from a plain page to out, both of which begin with the
+// value of the given row. The values of other rows are left as they are in out.
+// Requires: T has no pointers.
+func Pick[T any](s *Set, row int, out []T, plain []byte) {
+	size := delivery.SizeOf[T]()
 	plain = plain[:size*len(out)]
 	for w := row / 64; w < len(s.words) && w*64 < row+len(out); w++ {
 		first := w*64 - row
@@ -239,14 +238,7 @@ func (s *Set) List(without int, to []int) {
 }
 
 // Next returns the first row of the set from a row on; s.Rows where there is none.
-func (s *Set) Next(at int) int {
-	if at < s.Rows {
-		if word := s.words[at/64] >> (at % 64); word != 0 {
-			return at + bits.TrailingZeros64(word)
-		}
-	}
-	return s.next(at, 0)
-}
+func (s *Set) Next(at int) int { return s.next(at, 0) }
 
 // Nth returns the i-th row of the set, counted from 0.
 func (s *Set) Nth(i int) int {

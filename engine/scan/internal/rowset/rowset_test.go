@@ -63,7 +63,8 @@ func TestRowSetNarrow(t *testing.T) {
 			got = append(got, row)
 		}
 		if !slices.Equal(got, want) || set.Count != len(want) {
-			t.Fatalf("%d of %d rows narrowed by %d of %d: %d rows, want %d", len(rows), n, by.Count, by.Rows, set.Count, len(want))
+			t.Fatalf("%d of %d rows narrowed by %d of %d: %d rows, want %d",
+				len(rows), n, by.Count, by.Rows, set.Count, len(want))
 		}
 	}
 }
