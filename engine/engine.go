@@ -159,14 +159,12 @@ func (e *Engine) AggregateCoded(ctx context.Context, src scan.Source, q query.Qu
 	return result, spawn.InQuery(err, q.String())
 }
 
-// AggregateMost is Aggregate for a caller who looks at the n groups with the largest counts only:
-// groups of which n others have larger counts may be missing. count is an index into q.Aggregates,
-// of a count(*) or count.
-func (e *Engine) AggregateMost(ctx context.Context, src scan.Source, q query.Query, n, count int) (
+// AggregateMost is Aggregate for a caller who looks at some groups only: the others may be missing.
+func (e *Engine) AggregateMost(ctx context.Context, src scan.Source, q query.Query, of Most) (
 	result *Result, err error,
 ) {
 	err = spawn.Call(func() (err error) {
-		result, err = e.aggregateMost(ctx, src, q, n, count)
+		result, err = e.aggregateMost(ctx, src, q, of)
 		return err
 	})
 	return result, spawn.InQuery(err, q.String())
@@ -181,13 +179,13 @@ func (e *Engine) aggregate(ctx context.Context, src scan.Source, q query.Query, 
 	return e.stream(ctx, newAggregation(e, bound, src, splits, started), nil)
 }
 
-func (e *Engine) aggregateMost(ctx context.Context, src scan.Source, q query.Query, n, count int) (*Result, error) {
+func (e *Engine) aggregateMost(ctx context.Context, src scan.Source, q query.Query, of Most) (*Result, error) {
 	started := time.Now()
 	bound, splits, err := e.plan(ctx, src, q)
 	if err != nil {
 		return nil, err
 	}
-	return e.stream(ctx, newAggregation(e, bound, src, splits, started), newMost(bound, n, count))
+	return e.stream(ctx, newAggregation(e, bound, src, splits, started), newMost(bound, of))
 }
 
 // Explain returns the plan of a query without running it, and a forecast by a sample of at most

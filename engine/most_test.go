@@ -49,9 +49,11 @@ func TestAggregateMost(t *testing.T) {
 	for _, knobs := range []testknobs.Engine{
 		{}, {ResultRows: 100, TableGroups: 64, RadixBits: 4}, {SpillAll: true, ResultRows: 7},
 	} {
-		for _, n := range []int{1, 10, 100, groups, 2 * groups} {
+		for i, n := range []int{1, 1, 10, 10, 100, 100, groups, 2 * groups} {
+			ties := i%2 == 0
 			eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "cpu", TempDir: t.TempDir()}, knobs))
-			result, err := eng.AggregateMost(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q, n, 1)
+			result, err := eng.AggregateMost(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q,
+				engine.Most{N: n, Count: 1, Ties: ties})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,10 +76,30 @@ func TestAggregateMost(t *testing.T) {
 				t.Errorf("%+v, n = %d: statistics tell of %d groups, there are %d", knobs, n, stats.Groups, groups)
 			}
 			least := sorted[min(n, groups)-1]
-			for s, count := range counts {
-				if found, ok := got[s]; count >= least && (!ok || found != count) {
-					t.Errorf("%+v, n = %d: %q has the count %d, want %d (%d at least)", knobs, n, s, found, count, least)
+			wanted := sorted
+			if !ties {
+				wanted = sorted[:min(n, groups)]
+			}
+			equal := 0 // groups that are wanted with the n-th largest count
+			for _, count := range wanted {
+				if count == least {
+					equal++
 				}
+			}
+			for s, count := range counts {
+				found, ok := got[s]
+				if count > least && !ok || ok && found != count {
+					t.Errorf("%+v, %d, ties %v: %q has the count %d, want %d (%d at least)", knobs, n, ties, s, found, count, least)
+				}
+				if ok && count == least {
+					equal--
+				}
+			}
+			if equal > 0 {
+				t.Errorf("%+v, %d, ties %v: %d groups more should have the count %d", knobs, n, ties, equal, least)
+			}
+			if !ties && n == 1 && len(got) > groups/100 {
+				t.Errorf("%+v: %d of %d groups are left for one", knobs, len(got), groups)
 			}
 			if n == 10 && len(got) > groups/2 {
 				t.Errorf("%+v: %d of %d groups are left for n = %d", knobs, len(got), groups, n)

@@ -89,8 +89,8 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 }
 
 // A worker offers half of its piece to a worker that waits, if the half is at least offerRowsMin
-// rows.
-const offerRowsMin = 2 * rowdata.TileRows
+// rows: of a batch of 65,536 rows, a filter may have left few.
+const offerRowsMin = rowdata.TileRows
 
 // readPiece aggregates the rows of a piece that other workers do not take.
 func (r *reader) readPiece(ctx context.Context, p aggregator.Piece) error {

@@ -130,7 +130,7 @@ const manyGroups = 1 << 18
 func (q *Query) projectGroups(ctx context.Context, groups *groupReader) array.RecordReader {
 	of := newProjector(q.post, q.engine.Allocator())
 	one := projected(ctx, groups, of)
-	if _, _, few := q.most(); few || q.engine.Threads() == 1 || groups.finest != nil || !q.post.computes() {
+	if _, few := q.most(); few || q.engine.Threads() == 1 || groups.finest != nil || !q.post.computes() {
 		return one
 	}
 	var from array.RecordReader // one, or all threads' reader; nil before the first batch
@@ -251,8 +251,8 @@ func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 // lastGroups starts the last aggregation. Where the result is the groups with the largest counts,
 // the engine may leave out the others.
 func (q *Query) lastGroups(ctx context.Context) (*engine.Result, error) {
-	if n, count, ok := q.most(); ok {
-		return q.engine.AggregateMost(ctx, q.source, q.query, n, count)
+	if most, ok := q.most(); ok {
+		return q.engine.AggregateMost(ctx, q.source, q.query, most)
 	}
 	return q.engine.Aggregate(ctx, q.source, q.query)
 }
@@ -260,20 +260,21 @@ func (q *Query) lastGroups(ctx context.Context) (*engine.Result, error) {
 // mostGroups bounds the groups that the engine chooses by their counts.
 const mostGroups = 256
 
-// most reports whether the result is made of the n groups that have the largest values of an
-// aggregate, which is a count, and of groups that are equal to the last of these in it.
-func (q *Query) most() (n, count int, ok bool) {
+// most returns which groups the result is made of, where these are the groups that have the largest
+// values of an aggregate, which is a count.
+func (q *Query) most() (of engine.Most, ok bool) {
 	by := &q.by
 	if len(by.Keys) == 0 || !by.Limited || by.Limit+by.Offset < 1 || max(by.Limit, by.Offset) > mostGroups ||
 		q.post.having != nil || len(q.sets) > 0 || !by.Keys[0].Descending {
-		return 0, 0, false
+		return engine.Most{}, false
 	}
-	count = q.post.from[by.Keys[0].Column] - len(q.query.Keys)
+	count := q.post.from[by.Keys[0].Column] - len(q.query.Keys)
 	if count < 0 {
-		return 0, 0, false
+		return engine.Most{}, false
 	}
 	f := q.query.Aggregates[count].Func
-	return int(by.Limit + by.Offset), count, f == query.CountStar || f == query.Count
+	of = engine.Most{N: int(by.Limit + by.Offset), Count: count, Ties: len(by.Keys) > 1}
+	return of, f == query.CountStar || f == query.Count
 }
 
 // nextBatch is what a call of recordreader.Next has returned, or its panic as an error.

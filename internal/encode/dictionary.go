@@ -181,7 +181,7 @@ func (r *columnReader) numbers(out []uint64, from int) error {
 		return nil
 	}
 	ask.codes = rowdata.Grow(ask.codes, len(ask.values))
-	if err := r.interner.intern(ask.codes, ask.words, ask.scratch()); err != nil {
+	if err := r.interner.intern(ask.codes, ask.words, d.len-d.asked, ask.scratch()); err != nil {
 		return err
 	}
 	for i, index := range ask.values {
@@ -276,7 +276,7 @@ func (a *asking) zeros(words []uint64) []uint32 {
 func (r *columnReader) internRows(codes, words []uint64, valid []uint8) error {
 	ask := &r.asking
 	if valid == nil {
-		return r.interner.intern(codes, words, ask.scratch())
+		return r.interner.intern(codes, words, 0, ask.scratch())
 	}
 	ask.rows, ask.words = ask.rows[:0], ask.words[:0]
 	for row, ok := range valid[:len(codes)] {
@@ -286,7 +286,7 @@ func (r *columnReader) internRows(codes, words []uint64, valid []uint8) error {
 		}
 	}
 	ask.codes = rowdata.Grow(ask.codes, len(ask.rows))
-	if err := r.interner.intern(ask.codes, ask.words, ask.scratch()); err != nil {
+	if err := r.interner.intern(ask.codes, ask.words, 0, ask.scratch()); err != nil {
 		return err
 	}
 	clear(codes)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -94,8 +95,9 @@ type internBatch struct {
 	sorted  [internStepRows]uint16         // unknown, shard by shard
 }
 
-// intern writes the numbers of strings of two words each.
-func (in *Interner) intern(codes, words []uint64, b *internBatch) error {
+// intern writes the numbers of strings of two words each. As many more distinct strings are expected
+// in later calls: a shard that grows makes room for its part of them.
+func (in *Interner) intern(codes, words []uint64, more int, b *internBatch) error {
 	values := rowdata.View[rowdata.Bytes2](words)[:len(codes)]
 	for from := 0; from < len(codes); from += internStepRows {
 		to := min(from+internStepRows, len(codes))
@@ -103,7 +105,7 @@ func (in *Interner) intern(codes, words []uint64, b *internBatch) error {
 		if len(unknown) == 0 {
 			continue
 		}
-		if err := in.add(unknown, codes[from:to], values[from:to], b); err != nil {
+		if err := in.add(unknown, codes[from:to], values[from:to], more, b); err != nil {
 			return err
 		}
 	}
@@ -126,6 +128,7 @@ func (in *Interner) seek(codes []uint64, values []rowdata.Bytes2, b *internBatch
 	for k, i := range b.known[:known] {
 		b.stored[k] = *in.value(codes[i])
 	}
+	touchBytes(b.stored[:known])
 	for k, i := range b.known[:known] {
 		if b.stored[k].Equal(&values[i]) {
 			continue
@@ -136,6 +139,17 @@ func (in *Interner) seek(codes []uint64, values []rowdata.Bytes2, b *internBatch
 		}
 	}
 	return b.unknown[:missing]
+}
+
+// touchBytes loads a byte of each long string.
+func touchBytes(values []rowdata.Bytes2) {
+	sum := byte(0)
+	for i := range values {
+		if v := &values[i]; v.Long() {
+			sum ^= *(*byte)(v.Address())
+		}
+	}
+	runtime.KeepAlive(sum)
 }
 
 // tables returns the slots of all shards.
@@ -207,23 +221,32 @@ func (in *Interner) probe(slots []uint64, v *rowdata.Bytes2, hash uint64) (numbe
 // lowest of them name the slot, so that a shard grows without a look at its strings.
 func internSalt(hash uint64) uint64 { return hash << internShardBits >> 32 }
 
-// add numbers strings that seek did not find.
-func (in *Interner) add(unknown []uint16, codes []uint64, values []rowdata.Bytes2, b *internBatch) error {
-	ends := b.sort(unknown)
-	from := 0
-	for s, end := range ends {
-		if some := b.sorted[from:end]; len(some) > 0 {
-			if err := in.addTo(s, some, codes, values, b); err != nil {
+// add numbers strings that seek did not find. It comes to the shards last to which other workers are
+// adding strings.
+func (in *Interner) add(unknown []uint16, codes []uint64, values []rowdata.Bytes2, more int, b *internBatch) error {
+	shards := b.sort(unknown)
+	for _, wait := range [...]bool{false, true} {
+		for s, some := range shards {
+			if len(some) == 0 {
+				continue
+			}
+			if mu := &in.shards[s].mu; wait {
+				mu.Lock()
+			} else if !mu.TryLock() {
+				continue
+			}
+			if err := in.addTo(s, some, codes, values, more, b); err != nil {
 				return err
 			}
+			shards[s] = nil
 		}
-		from = end
 	}
 	return nil
 }
 
-// sort writes strings to b.sorted, shard by shard. It returns where each shard ends.
-func (b *internBatch) sort(unknown []uint16) (ends [internShards]int) {
+// sort writes strings to b.sorted, shard by shard, and returns them by shard.
+func (b *internBatch) sort(unknown []uint16) (shards [internShards][]uint16) {
+	var ends [internShards]int
 	for _, i := range unknown {
 		ends[b.hashes[i]>>(64-internShardBits)]++
 	}
@@ -231,22 +254,25 @@ func (b *internBatch) sort(unknown []uint16) (ends [internShards]int) {
 	for s, n := range ends {
 		ends[s] = total
 		total += n
+		shards[s] = b.sorted[total-n : total]
 	}
 	for _, i := range unknown {
 		end := &ends[b.hashes[i]>>(64-internShardBits)]
 		b.sorted[*end] = i
 		*end++
 	}
-	return ends
+	return shards
 }
 
 // addTo numbers strings of one shard, some of which another worker may have numbered since they
-// were sought, and some of which may be equal.
-func (in *Interner) addTo(s int, some []uint16, codes []uint64, values []rowdata.Bytes2, b *internBatch) error {
+// were sought, and some of which may be equal. It unlocks the shard.
+// Requires: shard.mu is held.
+func (in *Interner) addTo(
+	s int, some []uint16, codes []uint64, values []rowdata.Bytes2, more int, b *internBatch,
+) error {
 	shard := &in.shards[s]
-	shard.mu.Lock()
 	defer shard.mu.Unlock()
-	if shard.reserve(len(some)) {
+	if shard.reserve(len(some), more/internShards) {
 		slots := shard.slots
 		in.slots[s].Store(&slots)
 	}
@@ -286,15 +312,15 @@ func (in *Interner) take(shard *internShard) error {
 	return nil
 }
 
-// reserve makes room for more strings at a load factor of at most 1/2. It reports whether the slots
-// are new.
+// reserve makes room for n strings at a load factor of at most 1/2, and, if the slots must be new,
+// for as many more. It reports whether the slots are new.
 // Requires: shard.mu is held.
-func (shard *internShard) reserve(more int) bool {
+func (shard *internShard) reserve(n, more int) bool {
 	old := shard.slots
-	if 2*(shard.used+more) <= len(old) {
+	if 2*(shard.used+n) <= len(old) {
 		return false
 	}
-	shard.slots = make([]uint64, max(1<<bits.Len(uint(2*(shard.used+more)-1)), internSlotsMin))
+	shard.slots = make([]uint64, max(1<<bits.Len(uint(2*(shard.used+n+more)-1)), internSlotsMin))
 	mask := uint64(len(shard.slots) - 1)
 	for _, slot := range old {
 		if slot == 0 {
