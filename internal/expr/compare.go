@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 // comparison binds = <> < <= > >=.
@@ -28,28 +31,69 @@ func compareKernel(sign string, left, right *node) kernel {
 	if equality && left.value == "" {
 		left, right = right, left
 	}
+	if equality && right.value == "" {
+		return compareEmpty(sign, left)
+	}
 	return binary(&node{args: []*node{left, right}}, bitKind, func(f *frame, a, b, out *vector) error {
-		if equality && right.value == "" {
-			compareEmpty(sign, out.bits, a.texts)
-		} else {
-			f.compare(sign, kind, out.bits, a, b)
-		}
+		f.compare(sign, kind, out.bits, a, b)
 		return nil
 	})
 }
 
-// compareEmpty compares strings with the empty string, without a look at their bytes.
-func compareEmpty(sign string, out []uint64, texts []string) {
-	flip := uint64(0)
-	if sign == "<>" {
-		flip = math.MaxUint64
+// compareEmpty compares strings with the empty string, without a look at their bytes: those of a
+// column, where nothing else has loaded it, by its offsets.
+func compareEmpty(sign string, of *node) kernel {
+	return func(f *frame) (*vector, error) {
+		out := f.e.vector(bitKind, f.n)
+		if of.column < 0 || f.loaded[of.column] != nil || !f.areEmpty(out, f.e.arrays[of.column]) {
+			texts, err := f.eval(of)
+			if err != nil {
+				return nil, err
+			}
+			out.null = f.e.union(texts, &vector{})
+			bitsWhere(out.bits, f.n, func(i int) bool { return len(texts.texts[i]) == 0 })
+		}
+		if sign == "<>" {
+			out.invert()
+		}
+		return out, nil
 	}
+}
+
+// areEmpty finds which strings of the frame's rows are empty. It reports whether it could.
+func (f *frame) areEmpty(out *vector, arr arrow.Array) bool {
+	if f.rows != nil {
+		return false
+	}
+	switch a := arr.(type) {
+	case interface{ ValueOffsets() []int32 }:
+		emptyBetween(out.bits, a.ValueOffsets()[f.from:f.from+f.n+1])
+	case interface{ ValueOffsets() []int64 }:
+		emptyBetween(out.bits, a.ValueOffsets()[f.from:f.from+f.n+1])
+	case array.ViewLike:
+		views := viewsOf(arr)[f.from : f.from+f.n]
+		bitsWhere(out.bits, f.n, func(i int) bool { return views[i].Len() == 0 })
+	default:
+		return false
+	}
+	out.null = f.nulls(arr)
+	return true
+}
+
+// emptyBetween sets the bits of the strings that have no bytes between two offsets.
+func emptyBetween[O int32 | int64](out []uint64, offsets []O) {
+	ends := offsets[1:]
+	bitsWhere(out, len(ends), func(i int) bool { return offsets[i] == ends[i] })
+}
+
+// bitsWhere sets the bits of the rows that are so, of n.
+func bitsWhere(out []uint64, n int, is func(i int) bool) {
 	for w := range out {
 		var m uint64
-		for i, text := range texts[w<<6 : min(w<<6+64, len(texts))] {
-			m |= bitOf(len(text) == 0) << (i & 63)
+		for i := w << 6; i < min(w<<6+64, n); i++ {
+			m |= bitOf(is(i)) << (i & 63)
 		}
-		out[w] = m ^ flip
+		out[w] = m
 	}
 }
 

@@ -292,7 +292,7 @@ func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node, rows int) *entri
 	dict, place := d.Dictionary(), &e.ofNodes[n.slot]
 	made := *place
 	if !made.has(dict) {
-		if dict.Len() > max(d.Len(), vectorRows) && (dict.Len() > entriesMax || e.asked(place, dict, rows) < dict.Len()) {
+		if e.areFew(place, d, rows) {
 			return nil
 		}
 		column := e.arrays[n.single]
@@ -306,6 +306,14 @@ func (e *Evaluator) entriesOfNode(d *array.Dictionary, n *node, rows int) *entri
 		return nil
 	}
 	return made
+}
+
+// areFew says whether rows of a dictionary, which are to be looked at, are few beside its entries,
+// with the rows that were looked at before.
+func (e *Evaluator) areFew(place **entries, d *array.Dictionary, rows int) bool {
+	dict := d.Dictionary()
+	return !(*place).has(dict) && dict.Len() > max(d.Len(), vectorRows) &&
+		(dict.Len() > entriesMax || e.asked(place, dict, rows) < dict.Len())
 }
 
 // entriesMax bounds the dictionaries whose entries have values of a node: 16 MiB of strings, beside
@@ -369,6 +377,9 @@ func (e *entries) set(values vector) {
 	}
 	if values.bits != nil {
 		e.truths = flagsOf(values.bits, values.n)
+		if e.truths.odd < 0 && values.isNull(values.n-1) { // NULL has no truth
+			e.truths.findOdd(values.n - 1)
+		}
 		count := values.n - 1
 		trues := countBits(values.bits, count)
 		e.alike = count > 0 && (trues == 0 || trues == count) && (values.null == nil || countBits(values.null, count) == 0)

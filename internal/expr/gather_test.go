@@ -16,6 +16,12 @@ func TestGather(t *testing.T) {
 			truths[i/64] |= rng.Uint64N(2) << (i % 64)
 			ints[i] = rng.Int64()
 		}
+		if odd := rng.IntN(size); n%3 > 0 { // one code is unlike the others
+			for i := range ints {
+				truths[i/64] &^= 1 << (i % 64)
+				truths[i/64] |= bitOf((i == odd) == (n%3 == 1)) << (i % 64)
+			}
+		}
 		values := flagsOf(truths, size)
 		want := uint32(0)
 		for i := range codes {

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"unsafe"
@@ -47,6 +48,9 @@ func (f *frame) column(c int) (v *vector, err error) {
 func (f *frame) load(c int) (*vector, error) {
 	arr, col := f.e.arrays[c], &f.e.program.columns[c]
 	if d, ok := arr.(*array.Dictionary); ok {
+		if d.NullN() == 0 && d.Dictionary().NullN() == 0 && f.e.areFew(&f.e.ofColumns[c], d, f.n) {
+			return f.fromEntries(d, col)
+		}
 		entries, err := f.e.entriesOf(d, c)
 		if err != nil {
 			return nil, err
@@ -56,6 +60,19 @@ func (f *frame) load(c int) (*vector, error) {
 	v := f.e.vector(col.typ.kind(), f.n)
 	v.null = f.nulls(arr)
 	return v, f.fill(v, arr, col)
+}
+
+// fromEntries reads the values of the rows from a dictionary, where no row and no entry is NULL.
+func (f *frame) fromEntries(d *array.Dictionary, col *column) (*vector, error) {
+	entries := d.Dictionary()
+	codes, err := f.checkedCodes(d, entries.Len()+1)
+	if err != nil {
+		return nil, err
+	}
+	ofEntries := f.e.frameOf(0, f.n, codes)
+	defer f.e.done(ofEntries)
+	v := f.e.vector(col.typ.kind(), f.n)
+	return v, ofEntries.fill(v, entries, col)
 }
 
 // nulls returns the frame's rows that are NULL in an array; nil if no row is NULL.
@@ -251,7 +268,7 @@ func (f *frame) fillTexts(v *vector, arr arrow.Array) error {
 
 // fillViews is fillTexts for views, of which a short one has its string in itself.
 func (f *frame) fillViews(out []string, arr arrow.Array) {
-	views := arrow.ViewHeaderTraits.CastFromBytes(bufferOf(arr, 1))[arr.Data().Offset():]
+	views := viewsOf(arr)
 	buffers := arr.Data().Buffers()[2:]
 	data := make([][]byte, len(buffers))
 	for i, b := range buffers {
@@ -271,6 +288,10 @@ func (f *frame) fillViews(out []string, arr arrow.Array) {
 			out[i] = bytesText(data[h.BufferIndex()][from : from+h.Len()])
 		}
 	}
+}
+
+func viewsOf(arr arrow.Array) []arrow.ViewHeader {
+	return arrow.ViewHeaderTraits.CastFromBytes(bufferOf(arr, 1))[arr.Data().Offset():]
 }
 
 func bufferOf(arr arrow.Array, i int) []byte {
@@ -420,9 +441,27 @@ func gather[T any](out, values []T, codes []int32) []T {
 type flags struct {
 	bits  []uint64
 	bytes []uint8
+
+	odd  int32 // the only code that has another truth than all others; -1 if there is no such code
+	rest bool  // the truth of the others
 }
 
-func flagsOf(bits []uint64, n int) flags { return flags{bits, bytesOf(bits, n)} }
+func flagsOf(bits []uint64, n int) flags {
+	f := flags{bits: bits, bytes: bytesOf(bits, n), odd: -1}
+	f.findOdd(n)
+	return f
+}
+
+// findOdd looks for the odd code among the first n.
+func (f *flags) findOdd(n int) {
+	switch trues := countBits(f.bits, n); {
+	case n < 2:
+	case trues == 1:
+		f.odd = int32(bytes.IndexByte(f.bytes[:n], 1))
+	case trues == n-1:
+		f.odd, f.rest = int32(bytes.IndexByte(f.bytes[:n], 0)), true
+	}
+}
 
 // gatherBitsEach sets the bits of rows whose codes have a 1. Requires: as gather.
 func gatherBitsEach(out []uint64, values []uint8, codes []int32) {

@@ -17,11 +17,26 @@ const gatherTable = 16
 //go:noescape
 func gatherBitsVectors(out *uint64, table *[gatherTable]uint64, codes *int32, n int)
 
+// matchVectors sets the bits of the codes that are a code. n > 0 is a multiple of 64.
+//
+//go:noescape
+func matchVectors(out *uint64, codes *int32, n int, code int32)
+
 // gatherBits is gatherBitsEach. With AVX-512 it takes a seventh of the time where there are 1,024
-// values at most (BenchmarkGather, AMD EPYC, Zen 4).
+// values at most, and with AVX2 a tenth where one value is unlike the others (BenchmarkGather, AMD
+// EPYC, Zen 4).
 func gatherBits(out []uint64, values flags, codes []int32) []uint64 {
 	whole := 0
-	if hasAVX512 && len(codes) >= 64 && len(values.bytes) <= 64*gatherTable {
+	if hasAVX2 && len(codes) >= 64 && values.odd >= 0 {
+		whole = len(codes) / 64
+		_ = out[whole-1]
+		matchVectors(&out[0], &codes[0], 64*whole, values.odd)
+		if values.rest {
+			for w := range out[:whole] {
+				out[w] = ^out[w]
+			}
+		}
+	} else if hasAVX512 && len(codes) >= 64 && len(values.bytes) <= 64*gatherTable {
 		whole = len(codes) / 64
 		_ = out[whole-1]
 		var table [gatherTable]uint64

@@ -56,17 +56,11 @@ func sieveWords(words []uint64, values arrow.Array, rows []int32) (exact, ok boo
 // dictionaryWords writes the words of the entries that some rows have.
 func dictionaryWords(words []uint64, values *array.Dictionary, rows []int32) (exact, ok bool) {
 	switch entries := values.Dictionary().(type) {
-	case *array.String:
-		prefixesOf(words, func(row int) string { return entries.Value(values.GetValueIndex(row)) }, rows)
+	case stringArray[int32]:
+		entryPrefixes(words, entries, values, rows)
 		return false, true
-	case *array.LargeString:
-		prefixesOf(words, func(row int) string { return entries.Value(values.GetValueIndex(row)) }, rows)
-		return false, true
-	case *array.Binary:
-		prefixesOf(words, func(row int) []byte { return entries.Value(values.GetValueIndex(row)) }, rows)
-		return false, true
-	case *array.LargeBinary:
-		prefixesOf(words, func(row int) []byte { return entries.Value(values.GetValueIndex(row)) }, rows)
+	case stringArray[int64]:
+		entryPrefixes(words, entries, values, rows)
 		return false, true
 	}
 	ofEntries := make([]uint64, values.Dictionary().Len())
@@ -88,6 +82,22 @@ func prefixesOf[T string | []byte](words []uint64, value func(row int) T, rows [
 	}
 }
 
+// entryPrefixes writes the first eight bytes of the strings that some rows have of a dictionary.
+func entryPrefixes[O int32 | int64](words []uint64, entries stringArray[O], values *array.Dictionary, rows []int32) {
+	offsets, text := entries.ValueOffsets(), entries.ValueBytes()
+	if len(offsets) < 2 { // all rows are NULL
+		return
+	}
+	index := values.GetValueIndex
+	if codes, ok := values.Indices().(*array.Int32); ok {
+		index = func(row int) int { return int(codes.Value(row)) }
+	}
+	for _, row := range rows {
+		entry := index(int(row))
+		words[row] = prefix(text, int(offsets[entry]-offsets[0]), int(offsets[entry+1]-offsets[entry]))
+	}
+}
+
 // stringArray is an array of strings or binaries behind each other.
 type stringArray[O int32 | int64] interface {
 	ValueOffsets() []O
@@ -102,18 +112,21 @@ func prefixWords[O int32 | int64](words []uint64, values stringArray[O]) {
 	offsets, text := values.ValueOffsets()[:len(words)+1], values.ValueBytes()
 	first := offsets[0]
 	for i := range words {
-		from, n := int(offsets[i]-first), int(offsets[i+1]-offsets[i])
-		switch {
-		case n >= 8:
-			words[i] = binary.BigEndian.Uint64(text[from:])
-		case len(text)-from >= 8:
-			words[i] = binary.BigEndian.Uint64(text[from:]) &^ (math.MaxUint64 >> (8 * n))
-		default:
-			var b [8]byte
-			copy(b[:], text[from:from+n])
-			words[i] = binary.BigEndian.Uint64(b[:])
-		}
+		words[i] = prefix(text, int(offsets[i]-first), int(offsets[i+1]-offsets[i]))
 	}
+}
+
+// prefix returns the first eight of n bytes of a text, zeros behind their end.
+func prefix(text []byte, from, n int) uint64 {
+	switch {
+	case n >= 8:
+		return binary.BigEndian.Uint64(text[from:])
+	case len(text)-from >= 8:
+		return binary.BigEndian.Uint64(text[from:]) &^ (math.MaxUint64 >> (8 * n))
+	}
+	var b [8]byte
+	copy(b[:], text[from:from+n])
+	return binary.BigEndian.Uint64(b[:])
 }
 
 // valuesOf returns the values of a row in the first columns, as far as these are words, up to the

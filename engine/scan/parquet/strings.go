@@ -41,8 +41,12 @@ func findStrings(spans []stringSpan, plain []byte, from int) (next int, err erro
 	return at, nil
 }
 
-// stringTail is how many bytes, of any value, a copy may write behind a string.
-const stringTail = 16
+// Strings of at most stringBlocks bytes are copied in blocks of stringTail bytes, so that bytes of any
+// value may lie behind the last.
+const (
+	stringTail   = 32
+	stringBlocks = 256
+)
 
 // stringEntries makes an array with offsets of type O, which the caller owns, of the strings or
 // binaries of a dictionary page up to a byte.
@@ -60,8 +64,10 @@ func stringEntries[O int32 | int64](
 	delivery.View[O](offsets.Bytes())[0] = 0
 	for i, s := range spans {
 		from, bytes := int(s.at), int(s.bytes)
-		if bytes <= stringTail && from+stringTail <= len(data) {
-			*(*[stringTail]byte)(out[at:]) = [stringTail]byte(data[from:])
+		if bytes <= stringBlocks && from+bytes+stringTail <= len(data) {
+			for i := 0; i < bytes; i += stringTail {
+				*(*[stringTail]byte)(out[at+i:]) = [stringTail]byte(data[from+i:])
+			}
 		} else {
 			copy(out[at:], data[from:from+bytes])
 		}
