@@ -109,7 +109,7 @@ const (
 	readBytesMax = 64 << 20
 )
 
-// readOptions returns how splits are opened. Threads, Wait and Progress are the caller's to set.
+// readOptions returns how splits are opened. Borrow, Wait and Progress are the caller's to set.
 func (e *Engine) readOptions() scan.OpenOptions {
 	return scan.OpenOptions{
 		Allocator:  e.decoded,

@@ -59,8 +59,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	defer q.feed.release()
 	th.Does(threads.WorkRead)
 	opt := q.engine.readOptions()
-	opt.Wait = th.Wait
-	opt.Threads = max(q.shared.Workers/len(q.feed.splits), 1)
+	opt.Wait, opt.Borrow = th.Wait, th.Borrow
 	opt.Progress = func(bytes int64) { q.progress.bytes.Add(bytes) }
 	opt.NarrowDecimals = true
 	batches, err := openSplit(ctx, split, opt)

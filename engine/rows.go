@@ -124,7 +124,7 @@ func (r *Rows) done(workers int) Stats {
 // readSplit reads a split.
 func (r *Rows) readSplit(ctx context.Context, t *threads.Thread, m RowMap, split scan.Split) error {
 	opt := r.engine.readOptions()
-	opt.Wait = t.Wait
+	opt.Wait, opt.Borrow = t.Wait, t.Borrow
 	opt.Progress = func(bytes int64) { r.bytes.Add(bytes) }
 	batches, err := openSplit(ctx, split, opt)
 	if err != nil {

@@ -40,7 +40,7 @@ func (r *reader) readOptions() decode.Options {
 		Memory:         r.mem,
 		BatchRows:      r.opt.BatchRows,
 		BatchBytes:     r.opt.BatchBytes,
-		Threads:        r.opt.Threads,
+		Borrow:         r.opt.Borrow,
 		NarrowDecimals: r.opt.NarrowDecimals,
 		Progress:       r.opt.Progress,
 	}

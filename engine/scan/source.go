@@ -83,8 +83,9 @@ type OpenOptions struct {
 	// BatchBytes is about how many bytes a batch of several rows may have. The default is 64 MiB.
 	BatchBytes int64
 
-	// Threads is how many threads this split may use to decode its columns. The default is 1.
-	Threads int
+	// Borrow lends the split a thread that has nothing else to do, to decode columns side by side,
+	// until give is called. ok is false where there is none. The default, nil, lends none.
+	Borrow func() (give func(), ok bool)
 
 	// NarrowDecimals lets decimal128 of at most 18 digits come as decimal64 of the same precision
 	// and scale, in some batches and not in others, as values and as the entries of dictionaries.
@@ -123,9 +124,6 @@ func (o *OpenOptions) EnsureDefaults() {
 	}
 	if o.BatchBytes <= 0 {
 		o.BatchBytes = delivery.BatchBytesMax
-	}
-	if o.Threads <= 0 {
-		o.Threads = 1
 	}
 }
 

@@ -70,6 +70,11 @@ func (t *Thread) Wait(ctx context.Context, f func()) error {
 	return t.Take(ctx)
 }
 
+// Borrow lends another goroutine a thread that no worker waits for. ok is false where there is none.
+func (t *Thread) Borrow() (give func(), ok bool) {
+	return func() { t.of.Release(1) }, t.of.TryAcquire(1)
+}
+
 // Does says what the worker does from now on, whenever it holds a thread. Work that goes on is one
 // span of the trace, however often the worker says so.
 func (t *Thread) Does(work string) {

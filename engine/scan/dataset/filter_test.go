@@ -83,7 +83,7 @@ func checkFilter(t *testing.T, rng *rand.Rand, src scan.Source, all []arrow.Reco
 		}
 		whole = whole[batch.NumRows():]
 	}
-	opt := scan.OpenOptions{BatchRows: 1 + rng.IntN(700), Threads: 1 + rng.IntN(2)}
+	opt := scan.OpenOptions{BatchRows: 1 + rng.IntN(700), Borrow: scantest.Lend(rng.IntN(2))}
 	for _, exact := range []bool{true, false} {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		opt.Allocator = mem

@@ -243,7 +243,7 @@ func TestFaults(t *testing.T) {
 				}
 				mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 				defer mem.AssertSize(t, 0)
-				return scantest.ReadAll(src, scantest.AllColumns(src.Schema()), scan.OpenOptions{Allocator: mem, BatchRows: 8, Threads: 2})
+				return scantest.ReadAll(src, scantest.AllColumns(src.Schema()), scan.OpenOptions{Allocator: mem, BatchRows: 8, Borrow: scantest.Lend(1)})
 			}
 			fsys := faultfs.New(vfs.OS)
 			want, err := read(fsys)

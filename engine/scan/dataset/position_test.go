@@ -81,7 +81,7 @@ func checkPositions(t *testing.T, rng *rand.Rand, src scan.Source, columns []int
 		t.Fatal("a table of Parquet files does not find rows by their positions")
 	}
 	all := append(slices.Clone(columns), src.Schema().NumFields())
-	opt := scan.OpenOptions{BatchRows: 1 + rng.IntN(5000), Threads: 1 + rng.IntN(2)}
+	opt := scan.OpenOptions{BatchRows: 1 + rng.IntN(5000), Borrow: scantest.Lend(rng.IntN(2))}
 	opt.Budget = &scantest.TightBudget{Rng: rng, Limit: 1 << 30, Refusals: rng.IntN(6)}
 	rows, err := scantest.ReadAll(wide, all, opt)
 	if errors.Is(err, scantest.ErrTight) { // a reader ends where it was refused too often

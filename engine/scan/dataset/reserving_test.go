@@ -62,7 +62,7 @@ func TestReadersRefused(t *testing.T) {
 			rng.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
 			columns = columns[:1+rng.IntN(len(columns))]
 			budget := &scantest.TightBudget{Rng: rng, Limit: int64(128+rng.IntN(2000)) << 10, Refusals: rng.IntN(8), Slack: 1 + rng.Int64N(1<<20)*rng.Int64N(2)}
-			failed, err := readTight(src, columns, scan.OpenOptions{BatchRows: 1 + rng.IntN(700), Threads: 1 + rng.IntN(3), Budget: budget})
+			failed, err := readTight(src, columns, scan.OpenOptions{BatchRows: 1 + rng.IntN(700), Borrow: scantest.Lend(rng.IntN(3)), Budget: budget})
 			if err != nil {
 				t.Errorf("%s, columns %v, %d KiB: %v", format, columns, budget.Limit>>10, err)
 			}

@@ -131,7 +131,7 @@ func TestParquetCodes(t *testing.T) {
 					scantest.SameRows(t, readParts(t, path, false, scan.OpenOptions{}), want)
 					for _, batchRows := range []int{1, 7, 1000, 65536} {
 						mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-						got := readParts(t, path, true, scan.OpenOptions{Allocator: mem, BatchRows: batchRows, Threads: 1 + files%2})
+						got := readParts(t, path, true, scan.OpenOptions{Allocator: mem, BatchRows: batchRows, Borrow: scantest.Lend(files % 2)})
 						mem.AssertSize(t, 0)
 						scantest.SameRows(t, got, want)
 						if t.Failed() {

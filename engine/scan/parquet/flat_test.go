@@ -115,7 +115,7 @@ func readAs(t testing.TB, path string, flat bool, opt scan.OpenOptions) (batches
 func readColumns(t testing.TB, path string, opt scan.OpenOptions, prepare func(field arrow.Field, column *partColumn), take func(arrow.RecordBatch)) {
 	t.Helper()
 	opt.EnsureDefaults()
-	read := decode.Options{Memory: reserve.New(opt.Allocator, nil), BatchRows: opt.BatchRows, BatchBytes: opt.BatchBytes, Threads: opt.Threads, NarrowDecimals: opt.NarrowDecimals}
+	read := decode.Options{Memory: reserve.New(opt.Allocator, nil), BatchRows: opt.BatchRows, BatchBytes: opt.BatchBytes, Borrow: opt.Borrow, NarrowDecimals: opt.NarrowDecimals}
 	in, err := Open(vfs.OS, path, reserve.New(reserve.GoHeap, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestParquetFlat(t *testing.T) {
 					for _, batchRows := range []int{1 + rng.IntN(20), 1 + rng.IntN(3000)} {
 						mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 						narrow := decimals.IntN(2) == 0
-						batches := readAs(t, path, true, scan.OpenOptions{Allocator: mem, BatchRows: batchRows, Threads: 1 + rng.IntN(2), NarrowDecimals: narrow})
+						batches := readAs(t, path, true, scan.OpenOptions{Allocator: mem, BatchRows: batchRows, Borrow: scantest.Lend(rng.IntN(2)), NarrowDecimals: narrow})
 						scantest.SameRows(t, scantest.BatchRowsText(batches...), want)
 						for _, b := range batches {
 							for i, column := range b.Columns() {
@@ -437,7 +437,7 @@ func TestParquetFlatMemory(t *testing.T) {
 		max       int // bytes
 	}{{1024, 2 * (windowBytesMin + 3*pageBytes)}, {1 << 16, 2 * (windowBytesMax + 2*pageBytes + 20<<16)}} {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-		r, err := parts[0].Open(context.Background(), decode.Options{Memory: reserve.New(mem, nil), BatchRows: c.batchRows, Threads: 1})
+		r, err := parts[0].Open(context.Background(), decode.Options{Memory: reserve.New(mem, nil), BatchRows: c.batchRows})
 		if err != nil {
 			t.Fatal(err)
 		}

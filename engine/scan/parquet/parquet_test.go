@@ -65,7 +65,7 @@ func TestParquetTypesAndCodecs(t *testing.T) {
 					src := opentest.MustOpenFiles(t, dataset.Options{}, scantest.WriteFile(t, t.TempDir(), "f.parquet", data))
 					for _, threads := range []int{1, 4} {
 						mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-						rows, err := scantest.ReadAll(src, scantest.AllColumns(src.Schema()), scan.OpenOptions{Allocator: mem, BatchRows: 128, Threads: threads})
+						rows, err := scantest.ReadAll(src, scantest.AllColumns(src.Schema()), scan.OpenOptions{Allocator: mem, BatchRows: 128, Borrow: scantest.Lend(threads - 1)})
 						if err != nil {
 							t.Fatal(err)
 						}

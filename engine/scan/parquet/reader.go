@@ -1,10 +1,12 @@
 package parquet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -107,7 +109,7 @@ func (r *groupReader) Spare() { _ = decode.Guard(r.closeColumns) }
 // batches.
 func (r *groupReader) Shrink() bool {
 	if !r.spared && len(r.columns) > 1 {
-		r.spared, r.opt.Threads = true, 1
+		r.spared = true
 		r.batchRows = min(sparedFactor*r.batchRows, max(r.rows, 1))
 		return true
 	}
@@ -196,23 +198,32 @@ func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(r.schema, arrays, rows), nil
 }
 
-// each calls read with 0 to n-1, in parallel if the options allow more than one thread, until the
-// first error. No panic leaves a goroutine. S3.
+// each calls read with 0 to n-1, side by side where threads can be borrowed, until one fails. Of
+// errors, it returns that of the least number. No panic leaves a goroutine. S3.
 func (r *groupReader) each(n int, read func(i int) error) error {
-	if r.opt.Threads == 1 || n == 1 {
-		for i := range n {
-			if err := decode.Guard(func() error { return read(i) }); err != nil {
-				return err
+	var next atomic.Int64
+	errs := make([]error, n)
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+			if errs[i] = decode.Guard(func() error { return read(int(i)) }); errs[i] != nil {
+				next.Store(int64(n))
 			}
 		}
-		return nil
 	}
-	group, failed := spawn.WithContext(context.Background())
-	group.SetLimit(r.opt.Threads)
-	for i := 0; i < n && failed.Err() == nil; i++ {
-		group.Go(func() error { return decode.Guard(func() error { return read(i) }) })
+	var helpers spawn.Group
+	for more := 1; more < n && !r.spared && r.opt.Borrow != nil; more++ {
+		give, ok := r.opt.Borrow()
+		if !ok {
+			break
+		}
+		helpers.Go(func() error {
+			defer give()
+			work()
+			return nil
+		})
 	}
-	return group.Wait()
+	work()
+	return cmp.Or(helpers.Wait(), cmp.Or(errs...))
 }
 
 // readColumn decodes the next rows of a column, and closes the column where columns hold nothing

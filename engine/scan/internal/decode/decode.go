@@ -49,9 +49,9 @@ type Options struct {
 	Memory         *reserve.Allocator // of the reader's own buffers and of its batches
 	BatchRows      int
 	BatchBytes     int64
-	Threads        int
 	NarrowDecimals bool
-	Progress       func(bytes int64) // nil where nobody asks
+	Borrow         func() (give func(), ok bool) // nil where nobody lends a thread
+	Progress       func(bytes int64)             // nil where nobody asks
 }
 
 // RowReader reads a part. Its batches may have any size, and any type that package delivery knows.

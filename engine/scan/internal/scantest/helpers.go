@@ -23,6 +23,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
@@ -495,4 +496,10 @@ func SchemaText(s *arrow.Schema) string {
 		fields = append(fields, fmt.Sprint(f.Name, " ", f.Type))
 	}
 	return strings.Join(fields, ", ")
+}
+
+// Lend is scan.OpenOptions.Borrow of n threads.
+func Lend(n int) func() (give func(), ok bool) {
+	free := semaphore.NewWeighted(int64(n))
+	return func() (func(), bool) { return func() { free.Release(1) }, free.TryAcquire(1) }
 }
