@@ -18,6 +18,9 @@ func TestExecutorSuite(t *testing.T) {
 	if len(cases) != len(names) {
 		t.Fatalf("%d of the cases %q exist", len(cases), names)
 	}
+	for _, chunks := range []int{70, 120, 200} { // 32, 16 and 8 lanes for each
+		devicetest.Decompress(t, kernels.OpenExecutorDevice(t, 2), chunks, 1000)
+	}
 	devicetest.Operators(t, kernels.OpenExecutorDevice(t, 1), cases,
 		kernels.Plan{Kernel: kernels.KernelShared}, kernels.Plan{Kernel: kernels.KernelScattered},
 		kernels.Plan{Kernel: kernels.KernelTwoPhase}, kernels.Plan{Kernel: kernels.KernelLinear}, kernels.Plan{Kernel: kernels.KernelSorted})

@@ -208,7 +208,7 @@ func (s *Shape) StateWords() int {
 	return n
 }
 
-// Operators are the group-by work of a stream. Scratch is memory of at least the bytes that the
+// Operators are the work of a stream: group-by, and decoding before it. Scratch is memory of at least the bytes that the
 // method of the same name at Plan or Shape asks for. Rows, groups, tables and scratch do not
 // overlap, and their spans begin at multiples of 16 bytes. Shapes, rows and groups are read before
 // a method returns; the memory that they name belongs to the stream.
@@ -237,4 +237,7 @@ type Operators interface {
 	// Compact writes the groups of the slots [first, end) of a table. The end table.Slots includes
 	// the groups that lie behind the slots.
 	Compact(shape *Shape, table Table, first, end int64, into *Groups) error
+
+	// DecompressSnappy decompresses chunks side by side.
+	DecompressSnappy(c *Chunks) error
 }

@@ -17,6 +17,8 @@ func TestParamLayouts(t *testing.T) {
 		sorted   sortLaunch
 		twoPhase twoPhaseLaunch
 		packed   packedLaunch
+		chunk    Chunk
+		unpack   decompressLaunch
 	)
 	want := []uintptr{
 		unsafe.Sizeof(GroupsStatus{}), sortPlanBytes, workItemBytes, workBytes, tileBytes,
@@ -39,6 +41,9 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(twoPhase), unsafe.Offsetof(twoPhase.rest), unsafe.Offsetof(twoPhase.numRest),
 		unsafe.Sizeof(packed), unsafe.Offsetof(packed.reciprocal), unsafe.Offsetof(packed.maxCarries), unsafe.Offsetof(packed.buckets), unsafe.Offsetof(packed.shift),
 		carryBytes, packedHeaderBytes, bucketSlots, packedSteps,
+		ChunkBytes, unsafe.Offsetof(chunk.To), unsafe.Offsetof(chunk.Bytes), unsafe.Offsetof(chunk.Size),
+		unsafe.Sizeof(unpack), unsafe.Offsetof(unpack.packedBytes), unsafe.Offsetof(unpack.plain), unsafe.Offsetof(unpack.plainBytes), unsafe.Offsetof(unpack.chunks), unsafe.Offsetof(unpack.count), unsafe.Offsetof(unpack.status),
+		decompressThreads, uintptr(ChunkShort),
 	}
 	e := openExecutor(t, 1, "cpurun/testdata/layout.cu")
 	out := e.alloc(t, int64(8*len(want)))

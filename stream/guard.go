@@ -399,6 +399,10 @@ func (s *guardedStream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, c
 	return s.do(func() error { return s.of.InsertGroups(shape, in, count, table, overflow, status) })
 }
 
+func (s *guardedStream) DecompressSnappy(c *kernels.Chunks) error {
+	return s.do(func() error { return s.of.DecompressSnappy(c) })
+}
+
 func (s *guardedStream) Compact(shape *kernels.Shape, table kernels.Table, first, end int64, into *kernels.Groups) error {
 	return s.do(func() error { return s.of.Compact(shape, table, first, end, into) })
 }

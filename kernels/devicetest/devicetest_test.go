@@ -74,6 +74,13 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		defer closed(t, device)
 		devicetest.Operators(t, device, devicetest.Cases(rows), plans...)
 	})
+	t.Run("decompress", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Decompress(t, device, 500, 70_000)
+		devicetest.Decompress(t, device, 8000, 1000) // on a large GPU by 16 lanes each
+		devicetest.Decompress(t, device, 20_000, 1000)
+	})
 	t.Run("overflow", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)

@@ -1,5 +1,6 @@
 // Sizes and offsets of what Go passes to kernels, for a test that compares them with Go's.
 #include "../../params.h"
+#include "../../params_decompress.h"
 #include "../../params_packed.h"
 #include "../../params_sorted.h"
 #include "../../params_two_phase.h"
@@ -26,6 +27,9 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(TwoPhaseLaunch), offsetof(TwoPhaseLaunch, rest), offsetof(TwoPhaseLaunch, num_rest),
       sizeof(PackedLaunch), offsetof(PackedLaunch, reciprocal), offsetof(PackedLaunch, max_carries), offsetof(PackedLaunch, buckets), offsetof(PackedLaunch, shift),
       sizeof(Carry), sizeof(PackedHeader), kBucketSlots, kPackedSteps,
+      sizeof(Chunk), offsetof(Chunk, to), offsetof(Chunk, bytes), offsetof(Chunk, size),
+      sizeof(DecompressLaunch), offsetof(DecompressLaunch, packed_bytes), offsetof(DecompressLaunch, plain), offsetof(DecompressLaunch, plain_bytes), offsetof(DecompressLaunch, chunks), offsetof(DecompressLaunch, count), offsetof(DecompressLaunch, status),
+      kDecompressThreads, kChunkShort,
   };
   for (u32 i = 0; i < sizeof(all) / sizeof(all[0]); i++) out[i] = all[i];
 }

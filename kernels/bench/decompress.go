@@ -1,0 +1,130 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/klauspost/compress/snappy"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// Plain is a kind of bytes that are compressed.
+type Plain struct {
+	Name string
+	draw func(rng *rand.Rand, b []byte) []byte // appends some bytes
+}
+
+// Plains are the kinds that are measured.
+var Plains = []Plain{
+	{"int64 below 1e6", func(rng *rand.Rand, b []byte) []byte {
+		return binary.LittleEndian.AppendUint64(b, rng.Uint64N(1e6))
+	}},
+	{"doubles of cents", func(rng *rand.Rand, b []byte) []byte {
+		return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(rng.IntN(1e7))/100))
+	}},
+	{"random bytes", func(rng *rand.Rand, b []byte) []byte {
+		return binary.LittleEndian.AppendUint64(b, rng.Uint64())
+	}},
+	{"addresses of pages", func(rng *rand.Rand, b []byte) []byte {
+		return fmt.Appendf(b, "http://example-%d.org/catalogue/item?id=%d&page=%d", rng.IntN(50), rng.IntN(1e6), rng.IntN(20))
+	}},
+}
+
+// DecompressResult is what the decompression of some chunks took.
+type DecompressResult struct {
+	Chunks      int64
+	Plain       int64   // bytes, in chunks of one size
+	Ratio       float64 // of these to the compressed bytes
+	Nanos       int64   // on the device, median
+	ThreadNanos int64   // of one thread of the CPU, for all of the bytes
+}
+
+// drawnBytes are drawn of a kind of bytes; more bytes are these again.
+const drawnBytes = 32 << 20
+
+// Decompress times the decompression of about so many bytes, each chunk of which is a block of the
+// snappy format by itself, after a run whose bytes it checks.
+func (r *Runner) Decompress(p Plain, total, chunkBytes int64) (res DecompressResult, err error) {
+	plain := make([]byte, 0, drawnBytes+chunkBytes)
+	rng := rand.New(rand.NewPCG(5, 1))
+	for int64(len(plain)) < max(drawnBytes, chunkBytes) {
+		plain = p.draw(rng, plain)
+	}
+	blocks := make([][]byte, max(drawnBytes/chunkBytes, 1))
+	for i := range blocks {
+		blocks[i] = snappy.Encode(nil, plain[int64(i)*chunkBytes:][:chunkBytes])
+	}
+	if res.ThreadNanos, err = decompressOnCPU(blocks, total/chunkBytes, chunkBytes); err != nil {
+		return res, err
+	}
+	var packed, list []byte
+	for res.Plain < total {
+		block := blocks[res.Chunks%int64(len(blocks))]
+		_, head := binary.Uvarint(block)
+		list = kernels.AppendChunk(list, kernels.Chunk{
+			From: uint64(len(packed)), To: uint64(res.Plain), Bytes: uint32(len(block) - head), Size: uint32(chunkBytes)})
+		packed = append(packed, block[head:]...)
+		res.Plain += chunkBytes
+		res.Chunks++
+	}
+	res.Ratio = float64(res.Plain) / float64(len(packed))
+
+	before := len(r.buffers)
+	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
+	c := &kernels.Chunks{PackedBytes: int64(len(packed)), PlainBytes: res.Plain, Count: res.Chunks}
+	if c.Packed, err = r.put(append(packed, make([]byte, kernels.PackedPad)...)); err != nil {
+		return res, err
+	}
+	if c.List, err = r.put(list); err != nil {
+		return res, err
+	}
+	if c.Plain, err = r.alloc(res.Plain); err != nil {
+		return res, err
+	}
+	if c.Status, err = r.alloc(4 * res.Chunks); err != nil {
+		return res, err
+	}
+	if res.Nanos, err = r.median(func() error { return r.stream.DecompressSnappy(c) }); err != nil {
+		return res, err
+	}
+	return res, r.checkPlain(c, plain[:int64(len(blocks))*chunkBytes])
+}
+
+// checkPlain compares what the device has decompressed with bytes, which repeat.
+func (r *Runner) checkPlain(c *kernels.Chunks, want []byte) error {
+	words := make([]uint64, c.PlainBytes/8)
+	if err := r.get(c.Plain, words); err != nil {
+		return err
+	}
+	got := narrow(words, 8)
+	for from := 0; from < len(got); from += len(want) {
+		n := min(len(want), len(got)-from)
+		if !bytes.Equal(got[from:from+n], want[:n]) {
+			return fmt.Errorf("the bytes from %d on are not right", from)
+		}
+	}
+	return nil
+}
+
+// decompressOnCPU returns what a thread takes for so many of some blocks, the least of three times.
+func decompressOnCPU(blocks [][]byte, count, chunkBytes int64) (int64, error) {
+	out := make([]byte, chunkBytes)
+	var took []time.Duration
+	for range 3 {
+		start := time.Now()
+		for _, block := range blocks {
+			if _, err := snappy.Decode(out, block); err != nil {
+				return 0, err
+			}
+		}
+		took = append(took, time.Since(start))
+	}
+	return int64(slices.Min(took)) * count / int64(len(blocks)), nil
+}
