@@ -240,4 +240,7 @@ type Operators interface {
 
 	// DecompressSnappy decompresses chunks side by side.
 	DecompressSnappy(c *Chunks) error
+	// DecodePages decodes pages to a column's values, and to 1 in its bitmap for values that are not
+	// NULL. A NULL gets the value 0.
+	DecodePages(p *Pages) error
 }

@@ -19,6 +19,8 @@ func TestParamLayouts(t *testing.T) {
 		packed   packedLaunch
 		chunk    Chunk
 		unpack   decompressLaunch
+		page     Page
+		pages    pagesLaunch
 	)
 	want := []uintptr{
 		unsafe.Sizeof(GroupsStatus{}), sortPlanBytes, workItemBytes, workBytes, tileBytes,
@@ -44,6 +46,9 @@ func TestParamLayouts(t *testing.T) {
 		ChunkBytes, unsafe.Offsetof(chunk.To), unsafe.Offsetof(chunk.Bytes), unsafe.Offsetof(chunk.Size),
 		unsafe.Sizeof(unpack), unsafe.Offsetof(unpack.packedBytes), unsafe.Offsetof(unpack.plain), unsafe.Offsetof(unpack.plainBytes), unsafe.Offsetof(unpack.chunks), unsafe.Offsetof(unpack.count), unsafe.Offsetof(unpack.status),
 		decompressThreads, uintptr(ChunkShort),
+		uintptr(PageBytes), unsafe.Offsetof(page.Dictionary), unsafe.Offsetof(page.To), unsafe.Offsetof(page.Bytes), unsafe.Offsetof(page.Rows), unsafe.Offsetof(page.Entries), unsafe.Offsetof(page.LevelBytes), unsafe.Offsetof(page.Levels), unsafe.Offsetof(page.FirstStep),
+		unsafe.Sizeof(pages), unsafe.Offsetof(pages.memoryBytes), unsafe.Offsetof(pages.pages), unsafe.Offsetof(pages.count), unsafe.Offsetof(pages.numSteps), unsafe.Offsetof(pages.steps), unsafe.Offsetof(pages.values), unsafe.Offsetof(pages.rows), unsafe.Offsetof(pages.valid), unsafe.Offsetof(pages.status), unsafe.Offsetof(pages.width),
+		pageStepBytes, pagesThreads, stepRows, uintptr(PageCode), uintptr(LevelsSized),
 	}
 	e := openExecutor(t, 1, "cpurun/testdata/layout.cu")
 	out := e.alloc(t, int64(8*len(want)))

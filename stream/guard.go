@@ -403,6 +403,10 @@ func (s *guardedStream) DecompressSnappy(c *kernels.Chunks) error {
 	return s.do(func() error { return s.of.DecompressSnappy(c) })
 }
 
+func (s *guardedStream) DecodePages(p *kernels.Pages) error {
+	return s.do(func() error { return s.of.DecodePages(p) })
+}
+
 func (s *guardedStream) Compact(shape *kernels.Shape, table kernels.Table, first, end int64, into *kernels.Groups) error {
 	return s.do(func() error { return s.of.Compact(shape, table, first, end, into) })
 }

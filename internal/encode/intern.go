@@ -67,6 +67,7 @@ const (
 	internStepRows  = 512 // strings that are looked up at once: their scratch fits the L1 cache
 	internBlockBits = 10
 	internTakeMax   = 64 // numbers that a shard takes at once; never more than the shard has strings
+	internGrowthMax = 7  // strings to come that a shard makes room for, for each that it has
 )
 
 var errTooManyStrings = errors.New(
@@ -313,14 +314,17 @@ func (in *Interner) take(shard *internShard) error {
 }
 
 // reserve makes room for n strings at a load factor of at most 1/2, and, if the slots must be new,
-// for as many more. It reports whether the slots are new.
+// for so many more, as far as these are not far more than there are: a filter may leave few rows of
+// a large dictionary. It reports whether the slots are new.
 // Requires: shard.mu is held.
 func (shard *internShard) reserve(n, more int) bool {
 	old := shard.slots
 	if 2*(shard.used+n) <= len(old) {
 		return false
 	}
-	shard.slots = make([]uint64, max(1<<bits.Len(uint(2*(shard.used+n+more)-1)), internSlotsMin))
+	n += shard.used
+	n += min(more, internGrowthMax*n)
+	shard.slots = make([]uint64, max(1<<bits.Len(uint(2*n-1)), internSlotsMin))
 	mask := uint64(len(shard.slots) - 1)
 	for _, slot := range old {
 		if slot == 0 {

@@ -50,7 +50,7 @@ func compareEmpty(sign string, of *node) kernel {
 			if err != nil {
 				return nil, err
 			}
-			out.null = f.e.union(texts, &vector{})
+			out.null = texts.null
 			bitsWhere(out.bits, f.n, func(i int) bool { return len(texts.texts[i]) == 0 })
 		}
 		if sign == "<>" {

@@ -43,10 +43,10 @@ func sieveWords(words []uint64, values arrow.Array, rows []int32) (exact, ok boo
 		prefixWords(words, values)
 		return false, true
 	case *array.StringView:
-		prefixesOf(words, values.Value, rows)
+		prefixesOf(words, values, values.Value, rows)
 		return false, true
 	case *array.BinaryView:
-		prefixesOf(words, values.Value, rows)
+		prefixesOf(words, values, values.Value, rows)
 		return false, true
 	}
 	bytes := orderedWords(words, values)
@@ -73,26 +73,36 @@ func dictionaryWords(words []uint64, values *array.Dictionary, rows []int32) (ex
 	return bytes > 0, bytes > 0
 }
 
-// prefixesOf writes the first eight bytes of the strings of some rows, zeros behind their ends.
-func prefixesOf[T string | []byte](words []uint64, value func(row int) T, rows []int32) {
+// prefixesOf writes the first eight bytes of the strings of some rows, zeros behind their ends. The
+// view of a NULL may be anything.
+func prefixesOf[T string | []byte](words []uint64, values arrow.Array, value func(row int) T, rows []int32) {
+	nulls := values.NullN() > 0
 	for _, row := range rows {
+		if nulls && values.IsNull(int(row)) {
+			continue
+		}
 		var prefix [8]byte
 		copy(prefix[:], value(int(row)))
 		words[row] = binary.BigEndian.Uint64(prefix[:])
 	}
 }
 
-// entryPrefixes writes the first eight bytes of the strings that some rows have of a dictionary.
+// entryPrefixes writes the first eight bytes of the strings that some rows have of a dictionary. The
+// code of a NULL may be anything.
 func entryPrefixes[O int32 | int64](words []uint64, entries stringArray[O], values *array.Dictionary, rows []int32) {
-	offsets, text := entries.ValueOffsets(), entries.ValueBytes()
-	if len(offsets) < 2 { // all rows are NULL
+	if entries.Len() == 0 { // all rows are NULL
 		return
 	}
+	offsets, text := entries.ValueOffsets(), entries.ValueBytes()
+	nulls := values.NullN() > 0
 	index := values.GetValueIndex
 	if codes, ok := values.Indices().(*array.Int32); ok {
 		index = func(row int) int { return int(codes.Value(row)) }
 	}
 	for _, row := range rows {
+		if nulls && values.IsNull(int(row)) {
+			continue
+		}
 		entry := index(int(row))
 		words[row] = prefix(text, int(offsets[entry]-offsets[0]), int(offsets[entry+1]-offsets[entry]))
 	}
@@ -100,6 +110,7 @@ func entryPrefixes[O int32 | int64](words []uint64, entries stringArray[O], valu
 
 // stringArray is an array of strings or binaries behind each other.
 type stringArray[O int32 | int64] interface {
+	Len() int
 	ValueOffsets() []O
 	ValueBytes() []byte
 }

@@ -172,3 +172,31 @@ func (s *sifter) recoded(column arrow.Array) arrow.Array {
 	indexes := grouptest.Array(arrow.PrimitiveTypes.Int32, cells)
 	return array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: dt}, indexes, entries)
 }
+
+// Would catch a look at what a NULL has in place of a value: the code or the view may be anything.
+func TestSieveOfNulls(t *testing.T) {
+	texts := grouptest.Array(arrow.BinaryTypes.String, []any{"a string of some length"})
+	none := array.MakeFromData(array.NewData(arrow.BinaryTypes.String, 0, make([]*memory.Buffer, 3), nil, 0, 0))
+	null := memory.NewBufferBytes([]byte{0})
+	coded := func(entries arrow.Array, code int32) arrow.Array {
+		typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+		codes := memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{code}))
+		return array.MakeFromData(array.NewDataWithDictionary(typ, 1, []*memory.Buffer{null, codes}, 1, 0, entries.Data().(*array.Data)))
+	}
+	var header arrow.ViewHeader
+	header.SetBytes(make([]byte, 34))
+	header.SetIndexOffset(77, 99)
+	views := memory.NewBufferBytes(arrow.ViewHeaderTraits.CastToBytes([]arrow.ViewHeader{header}))
+	for name, values := range map[string]arrow.Array{
+		"code beyond the entries": coded(texts, 99),
+		"negative code":           coded(texts, -1),
+		"no entries":              coded(none, 0),
+		"view":                    array.MakeFromData(array.NewData(arrow.BinaryTypes.StringView, 1, []*memory.Buffer{null, views}, nil, 1, 0)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, ok := sieveWords(make([]uint64, 1), values, []int32{0}); !ok {
+				t.Error("no words")
+			}
+		})
+	}
+}

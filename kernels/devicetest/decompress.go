@@ -26,8 +26,8 @@ func Decompress(t *testing.T, device kernels.Device, chunks, bytesMax int) {
 		}
 		elements, plain := randomElements(rng, size)
 		statedSize := len(plain)
-		switch i % 5 {
-		case 1: // of 2: as they are, and the others wrong
+		switch i % 5 { // two of five chunks stay as they are
+		case 1:
 			for range 1 + rng.IntN(3) {
 				if len(elements) > 0 {
 					elements[rng.IntN(len(elements))] = byte(rng.Uint32())

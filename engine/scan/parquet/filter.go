@@ -143,7 +143,7 @@ func (g *filteredGroup) narrow(ctx context.Context, i int) error {
 	}
 	arrays := make([]arrow.Array, len(stage.Tested))
 	defer delivery.ReleaseArrays(arrays)
-	err := g.each(len(arrays), func(k int) (err error) {
+	err := g.each(len(arrays), g.decoded(stage.Tested, g.step.To-g.step.From), func(k int) (err error) {
 		c := stage.Tested[k]
 		if g.arrays[c] == nil {
 			if g.arrays[c], err = g.readRows(ctx, c, g.step, g.until, some); err != nil {
@@ -213,7 +213,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *r
 	}
 	arrays := make([]arrow.Array, len(g.filter.Wanted))
 	defer delivery.ReleaseArrays(arrays)
-	err := g.each(len(arrays), func(i int) (err error) {
+	err := g.each(len(arrays), g.decoded(g.filter.Wanted, of.To-of.From), func(i int) (err error) {
 		c := g.filter.Wanted[i]
 		values := g.arrays[c]
 		if values != nil {

@@ -173,7 +173,7 @@ func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	rows := min(r.left, r.batchRows)
 	arrays := make([]arrow.Array, len(r.columns))
 	defer delivery.ReleaseArrays(arrays)
-	err := r.each(len(arrays), func(i int) (err error) {
+	err := r.each(len(arrays), r.decoded(nil, rows), func(i int) (err error) {
 		if r.columns[i] == nil {
 			if err := r.reopenColumn(ctx, i); err != nil {
 				return err
@@ -198,9 +198,38 @@ func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(r.schema, arrays, rows), nil
 }
 
-// each calls read with 0 to n-1, side by side where threads can be borrowed, until one fails. Of
-// errors, it returns that of the least number. No panic leaves a goroutine. S3.
-func (r *groupReader) each(n int, read func(i int) error) error {
+// helperBytes are decoded in the time for which a thread is worth waking up, and more.
+const helperBytes = 1 << 20
+
+// decoded returns about how many bytes are decoded for the next rows of some columns, all for nil:
+// the first rows of a column may need all of it, as its page may have all of it.
+func (r *groupReader) decoded(columns []int, rows int64) (bytes int64) {
+	if r.opt.Borrow == nil {
+		return 0
+	}
+	add := func(c int) {
+		of := r.part.file.groups[r.part.group].chunks[r.part.columns[c].leaf].unpacked
+		if column, ok := r.columns[c].(*flatColumn); ok && column.pagesRead == 0 {
+			bytes += of
+			return
+		}
+		bytes += int64(float64(of) / float64(r.part.numRows) * float64(rows))
+	}
+	if columns == nil {
+		for c := range r.columns {
+			add(c)
+		}
+	}
+	for _, c := range columns {
+		add(c)
+	}
+	return bytes
+}
+
+// each calls read with 0 to n-1, side by side where threads can be borrowed and the bytes to be
+// decoded are many, until one fails. Of errors, it returns that of the least number. No panic leaves
+// a goroutine. S3.
+func (r *groupReader) each(n int, decoded int64, read func(i int) error) error {
 	var next atomic.Int64
 	errs := make([]error, n)
 	work := func() {
@@ -211,13 +240,13 @@ func (r *groupReader) each(n int, read func(i int) error) error {
 		}
 	}
 	var helpers spawn.Group
-	for more := 1; more < n && !r.spared && r.opt.Borrow != nil; more++ {
+	for more := int64(1); more < min(int64(n), decoded/helperBytes) && !r.spared; more++ {
 		give, ok := r.opt.Borrow()
 		if !ok {
 			break
 		}
+		defer give()
 		helpers.Go(func() error {
-			defer give()
 			work()
 			return nil
 		})

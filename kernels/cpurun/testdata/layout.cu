@@ -2,6 +2,7 @@
 #include "../../params.h"
 #include "../../params_decompress.h"
 #include "../../params_packed.h"
+#include "../../params_pages.h"
 #include "../../params_sorted.h"
 #include "../../params_two_phase.h"
 
@@ -30,6 +31,9 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(Chunk), offsetof(Chunk, to), offsetof(Chunk, bytes), offsetof(Chunk, size),
       sizeof(DecompressLaunch), offsetof(DecompressLaunch, packed_bytes), offsetof(DecompressLaunch, plain), offsetof(DecompressLaunch, plain_bytes), offsetof(DecompressLaunch, chunks), offsetof(DecompressLaunch, count), offsetof(DecompressLaunch, status),
       kDecompressThreads, kChunkShort,
+      sizeof(Page), offsetof(Page, dictionary), offsetof(Page, to), offsetof(Page, bytes), offsetof(Page, rows), offsetof(Page, entries), offsetof(Page, level_bytes), offsetof(Page, levels), offsetof(Page, first_step),
+      sizeof(PagesLaunch), offsetof(PagesLaunch, memory_bytes), offsetof(PagesLaunch, pages), offsetof(PagesLaunch, count), offsetof(PagesLaunch, num_steps), offsetof(PagesLaunch, steps), offsetof(PagesLaunch, values), offsetof(PagesLaunch, rows), offsetof(PagesLaunch, valid), offsetof(PagesLaunch, status), offsetof(PagesLaunch, width),
+      sizeof(Step), kPagesThreads, kStepRows, kPageCode, kLevelsSized,
   };
   for (u32 i = 0; i < sizeof(all) / sizeof(all[0]); i++) out[i] = all[i];
 }

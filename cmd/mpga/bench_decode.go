@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/bench"
+)
+
+// benchDecodeFlags say what is decoded.
+type benchDecodeFlags struct {
+	total    string
+	chunks   []string
+	pageRows []int64
+	repeats  int
+}
+
+func newBenchDecodeCommand() *cobra.Command {
+	var f benchDecodeFlags
+	cmd := &cobra.Command{
+		Use:   "decode",
+		Short: "Measure how fast a GPU decodes Parquet",
+		Long: `Measure how fast the first GPU decompresses chunks of the snappy format, and decodes pages of Parquet,
+that are in its memory already, by the median time between two events of the device. All bytes are checked.`,
+		Example: `  mpga bench decode --bytes 1GiB --chunks 64KiB,1MiB --page-rows 20000,500000`,
+		Args:    wantArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runBenchDecode(cmd.OutOrStdout(), &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.total, "bytes", "512MiB", "decode to `SIZE` in all")
+	flags.StringSliceVar(&f.chunks, "chunks", []string{"64KiB", "256KiB", "1MiB"}, "`LIST` of sizes of decompressed chunks")
+	flags.Int64SliceVar(&f.pageRows, "page-rows", []int64{20_000, 131_072, 500_000}, "`LIST` of numbers of rows of a page")
+	flags.IntVar(&f.repeats, "repeats", 9, "`N` runs, of which the median is shown")
+	return cmd
+}
+
+func runBenchDecode(w io.Writer, f *benchDecodeFlags) (err error) {
+	total, err := benchSize("--bytes", f.total)
+	if err != nil {
+		return err
+	}
+	if f.repeats < 1 {
+		return usagef("--repeats %d: want 1 or more", f.repeats)
+	}
+	var chunks []int64
+	for _, text := range f.chunks {
+		n, err := benchSize("--chunks", text)
+		if err != nil {
+			return err
+		}
+		chunks = append(chunks, n)
+	}
+	for _, n := range f.pageRows {
+		if n < 1 || n > 1<<27 {
+			return usagef("--page-rows %d: want 1 to 2^27", n)
+		}
+	}
+	device, err := kernels.Open(kernels.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, device.Close()) }()
+	runner, err := bench.NewRunner(device, f.repeats)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, runner.Close()) }()
+
+	fmt.Fprintf(w, "%s, %s decoded\n", device.Properties().Name, humanize.IBytes(uint64(total)))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	return errors.Join(benchChunks(t, runner, total, chunks), benchPages(t, runner, total, f.pageRows), t.Flush())
+}
+
+// benchChunks prints how fast chunks are decompressed, beside one thread of the CPU.
+func benchChunks(t io.Writer, runner *bench.Runner, total int64, chunks []int64) error {
+	fmt.Fprintln(t, "snappy\tchunk\tratio\tms\tGB/s\ta thread GB/s\t")
+	for _, plain := range bench.Plains {
+		for _, chunk := range chunks {
+			r, err := runner.Decompress(plain, total, chunk)
+			if err != nil {
+				return fmt.Errorf("%s in chunks of %d B: %w", plain.Name, chunk, err)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%.2f\t%.2f\t%.1f\t%.2f\t\n", plain.Name, humanize.IBytes(uint64(chunk)), r.Ratio,
+				float64(r.Nanos)/1e6, float64(r.Plain)/float64(r.Nanos), float64(r.Plain)/float64(r.ThreadNanos))
+		}
+	}
+	return nil
+}
+
+// benchPages prints how fast pages of 8-byte values are decoded.
+func benchPages(t io.Writer, runner *bench.Runner, total int64, pageRows []int64) error {
+	fmt.Fprintln(t, "\t\t\t\t\t\t\npages\trows\tratio\tms\tGB/s\tG rows/s\t")
+	for _, kind := range bench.PageKinds {
+		for _, rows := range pageRows {
+			r, err := runner.DecodePages(kind, total/8, rows)
+			if err != nil {
+				return fmt.Errorf("%s, %d rows a page: %w", kind.Name, rows, err)
+			}
+			fmt.Fprintf(t, "%s\t%d\t%.2f\t%.2f\t%.1f\t%.2f\t\n", kind.Name, rows, float64(8*r.Rows)/float64(r.Encoded),
+				float64(r.Nanos)/1e6, float64(8*r.Rows)/float64(r.Nanos), float64(r.Rows)/float64(r.Nanos))
+		}
+	}
+	return nil
+}
+
+// benchSize parses a size from 1 KiB to 2 GiB.
+func benchSize(flag, text string) (int64, error) {
+	n, err := parseSize(flag, text)
+	if err == nil && (n < 1<<10 || n > 2<<30 || n%8 != 0) {
+		err = usagef("%s %q: want a size from 1KiB to 2GiB, a multiple of 8 bytes", flag, text)
+	}
+	return n, err
+}

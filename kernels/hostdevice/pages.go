@@ -1,0 +1,202 @@
+package hostdevice
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+func (s *stream) DecodePages(p *kernels.Pages) error {
+	o := s.operation("DecodePages", &kernels.Shape{})
+	memory := o.view(p.Memory, p.MemoryBytes+kernels.PagesPad, false)
+	list := view[kernels.Page](o.view(p.List, p.Count*kernels.PageBytes, false))
+	statuses := view[kernels.PageStatus](o.view(p.Status, 4*p.Count, true))
+	o.scratch(p.Scratch, p.ScratchBytes())
+	column := pagesColumn{width: uint64(p.Width), rows: uint64(p.Rows), values: o.view(p.Values, p.Rows*int64(p.Width), true)}
+	if p.Valid.Buffer != nil {
+		column.valid = view[uint32](o.view(p.Valid, (p.Rows+31)/32*4, true))
+	}
+	steps, memoryBytes := uint64(p.Steps), p.MemoryBytes
+	return o.enqueue(func() {
+		for i := range list {
+			statuses[i] = column.decode(&list[i], memory[:memoryBytes], steps)
+		}
+	})
+}
+
+// pagesColumn is where pages are decoded to.
+type pagesColumn struct {
+	width, rows uint64
+	values      []byte
+	valid       []uint32 // nil where none is wanted
+}
+
+func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kernels.PageStatus {
+	entries := uint64(p.Entries) * c.width
+	if !isWithin(p.From, p.Bytes, memory) || p.To > c.rows || uint64(p.Rows) > c.rows-p.To ||
+		p.Dictionary > uint64(len(memory)) || entries > uint64(len(memory))-p.Dictionary ||
+		uint64(p.FirstStep)+uint64(kernels.PageSteps(int64(p.Rows))) > steps {
+		return kernels.PageOutside
+	}
+	data := memory[p.From:][:p.Bytes]
+	levels, data, ok := splitLevels(p, data)
+	if !ok {
+		return kernels.PageLevelsBad
+	}
+	valid, ok := readLevels(levels, int(p.Rows), p.Levels)
+	if !ok {
+		return kernels.PageLevelsBad
+	}
+	values := 0
+	for _, v := range valid {
+		values += int(v)
+	}
+	plain, codes := data, []uint32(nil)
+	if p.Entries > 0 {
+		var status kernels.PageStatus
+		if codes, status = readCodes(data, values, p.Entries); status != kernels.PageDone {
+			return status
+		}
+		plain = memory[p.Dictionary:]
+	} else if uint64(values)*c.width > uint64(len(data)) {
+		return kernels.PageEnds
+	}
+	n := 0
+	for i, v := range valid {
+		row := p.To + uint64(i)
+		out := c.values[row*c.width:][:c.width]
+		if v == 0 {
+			clear(out)
+			continue
+		}
+		at := uint64(n)
+		if codes != nil {
+			at = uint64(codes[n])
+		}
+		copy(out, plain[at*c.width:])
+		if c.valid != nil {
+			c.valid[row/32] |= 1 << (row % 32)
+		}
+		n++
+	}
+	return kernels.PageDone
+}
+
+// splitLevels splits a page into definition levels and values.
+func splitLevels(p *kernels.Page, data []byte) (levels, values []byte, ok bool) {
+	bytes := uint32(0)
+	switch p.Levels {
+	case kernels.LevelsPrefixed:
+		if len(data) < 4 {
+			return nil, nil, false
+		}
+		bytes, data = binary.LittleEndian.Uint32(data), data[4:]
+	case kernels.LevelsSized:
+		bytes = p.LevelBytes
+	}
+	if uint64(bytes) > uint64(len(data)) {
+		return nil, nil, false
+	}
+	return data[:bytes], data[bytes:], true
+}
+
+// readLevels returns 1 for each row that is not NULL.
+func readLevels(data []byte, rows int, kind kernels.PageLevels) (valid []uint8, ok bool) {
+	valid = make([]uint8, 0, min(rows, 1<<20))
+	if kind == kernels.LevelsNone {
+		for range rows {
+			valid = append(valid, 1)
+		}
+		return valid, true
+	}
+	for len(valid) < rows {
+		run, rest, ok := readRun(data, 1)
+		if !ok || run.repeated && run.n > 0 && run.value > 1 {
+			return nil, false
+		}
+		for i := range min(run.n, rows-len(valid)) {
+			valid = append(valid, uint8(run.at(i, 1)))
+		}
+		data = rest
+	}
+	return valid, true
+}
+
+// readCodes returns codes below entries.
+func readCodes(data []byte, values int, entries uint32) ([]uint32, kernels.PageStatus) {
+	codes := make([]uint32, 0, min(values, 1<<20))
+	if values == 0 {
+		return codes, kernels.PageDone
+	}
+	if len(data) == 0 {
+		return nil, kernels.PageEnds
+	}
+	width := int(data[0])
+	switch {
+	case width > 32:
+		return nil, kernels.PageWidth
+	case width == 0: // some writers write no run then
+		return make([]uint32, values), kernels.PageDone
+	}
+	data = data[1:]
+	legal := true
+	for len(codes) < values {
+		run, rest, ok := readRun(data, width)
+		if !ok {
+			return nil, kernels.PageEnds
+		}
+		for i := range min(run.n, values-len(codes)) {
+			code := run.at(i, width)
+			legal = legal && code < entries
+			codes = append(codes, code)
+		}
+		data = rest
+	}
+	if !legal {
+		return nil, kernels.PageCode
+	}
+	return codes, kernels.PageDone
+}
+
+// packedRun is n values of Parquet's hybrid of run-length encoding and bit packing.
+type packedRun struct {
+	n        int
+	repeated bool
+	value    uint32 // repeated
+	packed   []byte // else
+}
+
+// at returns value i, of so many bits.
+func (r *packedRun) at(i, width int) uint32 {
+	if r.repeated {
+		return r.value
+	}
+	var b [8]byte
+	copy(b[:], r.packed[i*width/8:])
+	return uint32(binary.LittleEndian.Uint64(b[:]) >> (i * width % 8) & (1<<width - 1))
+}
+
+// readRun splits data into its first run and the rest.
+func readRun(data []byte, width int) (run packedRun, rest []byte, ok bool) {
+	head, n := binary.Uvarint(data)
+	if n <= 0 || n > 5 || head > math.MaxUint32 {
+		return run, nil, false
+	}
+	data = data[n:]
+	if run.repeated = head&1 == 0; run.repeated {
+		bytes := (width + 7) / 8
+		if len(data) < bytes {
+			return run, nil, false
+		}
+		var b [4]byte
+		copy(b[:], data[:bytes])
+		run.n, run.value = int(head>>1), binary.LittleEndian.Uint32(b[:])
+		return run, data[bytes:], true
+	}
+	// Some writers cut off the padding of the last values.
+	groups := min(int(head>>1), (len(data)+width-1)/width)
+	bytes := min(groups*width, len(data))
+	run.n, run.packed = min(8*groups, 8*bytes/width), data[:bytes]
+	return run, data[bytes:], true
+}

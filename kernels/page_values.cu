@@ -1,0 +1,142 @@
+// Decodes pages by steps of kStepRows rows, a warp each. Rows that are NULL get the value 0.
+//
+//   launch  blocks of kPagesThreads, a warp for each step, behind page_steps
+//   reads   pages, memory, steps, status    writes  values, valid, status: a code that is not in the dictionary
+#include "pages.cuh"
+
+// The lane's word of the validity of a step's rows.
+__device__ __forceinline__ u32 read_levels(
+    const Page& page, const u8* data, const Parts& parts, const Step& step, u32 rows, u32 lane) {
+  const u32 mine = 32 * lane;  // the first of the lane's rows
+  if (page.levels == kLevelsNone) {
+    return mine >= rows ? 0 : rows - mine >= 32 ? kAll : (1u << (rows - mine)) - 1;
+  }
+  u32 word = 0, at = step.level_at, skip = step.level_skip, done = 0;
+#pragma unroll 1
+  while (done < rows) {
+    const Run run = read_run(data, at, parts.levels_end, 1);
+    if (run.next == 0) break;  // page_steps has seen to it
+    const u32 n = min(run.n - skip, rows - done);
+    const u32 from = max(done, mine), to = min(done + n, mine + 32);
+    if (from < to) {
+      const u32 mask = to - from == 32 ? kAll : (1u << (to - from)) - 1;
+      u32 bits = run.value != 0 ? kAll : 0;
+      if (!run.repeated) {
+        const u64 bit = u64(skip) + (from - done);
+        bits = u32(load_pair(data + run.body + bit / 8) >> bit % 8);
+      }
+      word |= (bits & mask) << (from - mine);
+    }
+    done += n;
+    at = run.next;
+    skip = 0;
+  }
+  return word;
+}
+
+// Sets the lane's word of validity bits, from a bit of the bitmap on.
+__device__ __forceinline__ void write_levels(u32* valid, u64 bit, u32 word) {
+  const u32 shift = u32(bit % 32);
+  if (word << shift != 0) atomicOr(valid + bit / 32, word << shift);
+  if (shift > 0 && word >> (32 - shift) != 0) atomicOr(valid + bit / 32 + 1, word >> (32 - shift));
+}
+
+// Decodes codes of a step to shared memory. It returns false where one is not below entries, and
+// writes 0 for it.
+__device__ __forceinline__ bool read_codes(
+    const Page& page, const u8* data, u32 values_at, const Step& step, u32 values, u32* codes, u32 lane) {
+  const u32 width = values > 0 ? __ldg(data + values_at) : 0;
+  bool legal = true;
+  if (width == 0) {
+#pragma unroll 1
+    for (u32 i = lane; i < values; i += 32) codes[i] = 0;
+    return true;
+  }
+  const u32 mask = kAll >> (32 - width);
+  u32 at = step.code_at, skip = step.code_skip, done = 0;
+#pragma unroll 1
+  while (done < values) {
+    const Run run = read_run(data, at, page.bytes, width);
+    if (run.next == 0) break;  // page_steps has seen to it
+    const u32 n = min(run.n - skip, values - done);
+#pragma unroll 1
+    for (u32 i = lane; i < n; i += 32) {
+      u32 code = run.value;
+      if (!run.repeated) {
+        const u64 bit = (u64(skip) + i) * width;
+        code = u32(load_pair(data + run.body + bit / 8) >> bit % 8) & mask;
+      }
+      if (code >= page.entries) {
+        legal = false;
+        code = 0;
+      }
+      codes[done + i] = code;
+    }
+    done += n;
+    at = run.next;
+    skip = 0;
+  }
+  return legal;
+}
+
+template <class Value>
+__device__ __forceinline__ Value load_value(const u8* at);
+template <>
+__device__ __forceinline__ u32 load_value<u32>(const u8* at) { return load_word(at); }
+template <>
+__device__ __forceinline__ u64 load_value<u64>(const u8* at) { return load_pair(at); }
+
+template <class Value>
+__device__ __forceinline__ void decode(const PagesLaunch& p) {
+  __shared__ u32 all_codes[kPageWarps][kStepRows];
+  const u32 lane = threadIdx.x % 32;
+  const u64 number = u64(blockIdx.x) * kPageWarps + threadIdx.x / 32;
+  if (number >= p.num_steps) return;
+  const Step step = p.steps[number];
+  if (step.page >= p.count) return;  // a step of no page
+  const Page page = p.pages[step.page];
+  // Another warp may have found a code that is not in the dictionary: the page is void.
+  if (*static_cast<volatile u32*>(p.status + step.page) != kPageDone) return;
+  const u8* data = p.memory + page.from;
+  Parts parts;
+  if (!find_parts(page, data, &parts)) return;
+  const u32 first = step.index * kStepRows, rows = min(page.rows - first, u32(kStepRows));
+  const u32 word = read_levels(page, data, parts, step, rows, lane);
+  const u64 to = page.to + first;
+  if (p.valid != nullptr) write_levels(p.valid, to + 32 * lane, word);
+  u32 rank = u32(__popc(word));  // then: of the step's rows with values, how many lie before the lane's
+#pragma unroll
+  for (u32 i = 1; i < 32; i *= 2) {
+    const u32 before = __shfl_up_sync(kAll, rank, i);
+    if (lane >= i) rank += before;
+  }
+  const u32 values = __shfl_sync(kAll, rank, 31);
+  rank -= u32(__popc(word));
+  u32* codes = all_codes[threadIdx.x / 32];
+  if (page.entries > 0) {
+    const bool legal = read_codes(page, data, parts.values, step, values, codes, lane);
+    if (__any_sync(kAll, !legal)) {
+      if (lane == 0) p.status[step.page] = kPageCode;
+      return;
+    }
+    __syncwarp();  // codes are written
+  }
+  const u8* plain = page.entries > 0 ? p.memory + page.dictionary : data + parts.values + u64(step.rank) * sizeof(Value);
+  Value* out = static_cast<Value*>(p.values) + to;
+#pragma unroll 1
+  for (u32 i = 0; i < 32; i++) {
+    const u32 valid = __shfl_sync(kAll, word, i), before = __shfl_sync(kAll, rank, i);
+    const u32 row = 32 * i + lane;
+    if (row >= rows) continue;
+    Value v = 0;
+    if (valid >> lane & 1) {
+      u32 at = before + u32(__popc(valid & ((1u << lane) - 1)));
+      if (page.entries > 0) at = codes[at];
+      v = load_value<Value>(plain + u64(at) * sizeof(Value));
+    }
+    out[row] = v;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kPagesThreads) page_values_4(const __grid_constant__ PagesLaunch p) { decode<u32>(p); }
+extern "C" __global__ void __launch_bounds__(kPagesThreads) page_values_8(const __grid_constant__ PagesLaunch p) { decode<u64>(p); }

@@ -1,0 +1,87 @@
+// What the kernels that decode pages share: runs of Parquet's hybrid of run-length encoding and bit
+// packing, and loads that need no alignment.
+#ifndef MPGA_KERNELS_PAGES_CUH
+#define MPGA_KERNELS_PAGES_CUH
+
+#include "params_pages.h"
+
+constexpr u32 kAll = 0xffffffff;
+constexpr u32 kRunWidthMax = 32;
+
+// The four bytes from a byte on. It may read seven bytes behind the first.
+__device__ __forceinline__ u32 load_word(const u8* at) {
+  const u32* words = reinterpret_cast<const u32*>(reinterpret_cast<u64>(at) & ~u64(3));
+  return __funnelshift_r(__ldg(words), __ldg(words + 1), u32(reinterpret_cast<u64>(at)) * 8);
+}
+
+// The eight bytes from a byte on. It may read eleven bytes behind the first.
+__device__ __forceinline__ u64 load_pair(const u8* at) {
+  const u32* words = reinterpret_cast<const u32*>(reinterpret_cast<u64>(at) & ~u64(3));
+  const u32 a = __ldg(words), b = __ldg(words + 1), c = __ldg(words + 2);
+  const u32 shift = u32(reinterpret_cast<u64>(at)) * 8;
+  return u64(__funnelshift_r(b, c, shift)) << 32 | __funnelshift_r(a, b, shift);
+}
+
+// Run is n values: of one value, or packed to bits from a byte on.
+struct Run {
+  u32 body, next;  // where it begins behind its head, and the next run; next is 0 where there is none
+  u32 n, value;
+  bool repeated;
+};
+
+// The run whose head is at a byte of data, which ends at a byte. Some writers cut off the padding of
+// the last values that are packed.
+__device__ __forceinline__ Run read_run(const u8* data, u32 at, u32 end, u32 width) {
+  Run run = {};
+  u64 head = 0;
+  u32 shift = 0;
+  bool more = true;
+#pragma unroll 1
+  while (more) {
+    if (at >= end || shift > 28) return run;
+    const u32 b = __ldg(data + at++);
+    head |= u64(b & 127) << shift;
+    shift += 7;
+    more = b >= 128;
+  }
+  if (head > 0xffffffff) return run;
+  const u32 left = end - at;
+  run.body = at;
+  run.repeated = (head & 1) == 0;
+  if (run.repeated) {
+    const u32 bytes = (width + 7) / 8;
+    if (bytes > left) return run;
+    run.n = u32(head >> 1);
+    run.value = bytes > 0 ? load_word(data + at) & (kAll >> (32 - 8 * bytes)) : 0;
+    run.next = at + bytes;
+    return run;
+  }
+  const u64 groups = min(head >> 1, u64((left + width - 1) / width));
+  const u64 bytes = min(groups * width, u64(left));
+  run.n = u32(min(8 * groups, 8 * bytes / width));
+  run.next = at + u32(bytes);
+  return run;
+}
+
+// Where the parts of a page are, from its begin.
+struct Parts {
+  u32 levels, levels_end;  // equal where there are none
+  u32 values;
+};
+
+// Finds the parts of a page, whose length of levels may be damaged: it returns false then.
+__device__ __forceinline__ bool find_parts(const Page& page, const u8* data, Parts* parts) {
+  *parts = {0, 0, 0};
+  if (page.levels == kLevelsNone) return true;
+  u32 bytes = page.level_bytes;
+  if (page.levels == kLevelsPrefixed) {
+    if (page.bytes < 4) return false;
+    bytes = load_word(data);
+    parts->levels = 4;
+  }
+  if (bytes > page.bytes - parts->levels) return false;
+  parts->levels_end = parts->values = parts->levels + bytes;
+  return true;
+}
+
+#endif

@@ -1,0 +1,104 @@
+package kernels
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+)
+
+// Page is a data page of a Parquet column whose values have one width, decompressed.
+type Page struct {
+	From       uint64 // in the memory of all pages, where it begins: levels, if it has any, then values
+	Dictionary uint64 // in the memory of all pages: Entries values
+	To         uint64 // the row of the column that its first row is
+	Bytes      uint32 // of levels and values
+	Rows       uint32
+	Entries    uint32     // of the dictionary; 0: the values are plain
+	LevelBytes uint32     // of LevelsSized
+	Levels     PageLevels // which definition levels it has
+	FirstStep  uint32     // the PageSteps of the pages before it
+}
+
+// PageLevels says which definition levels, of at most 1, are before the values of a page.
+type PageLevels uint32
+
+// The levels that a page may have.
+const (
+	LevelsNone     PageLevels = iota // no row is NULL
+	LevelsPrefixed                   // behind 4 bytes that say how many bytes they have: pages of version 1
+	LevelsSized                      // LevelBytes: of version 2
+)
+
+// stepRows is how many rows of a page are decoded by themselves: params_pages.h.
+const stepRows = 1024
+
+// PageSteps returns how many steps a page of so many rows takes.
+func PageSteps(rows int64) int64 { return ceilDiv(rows, stepRows) }
+
+// PageBytes is the size of a Page in device memory.
+const PageBytes = int64(unsafe.Sizeof(Page{}))
+
+// AppendPage appends a page as it lies in device memory.
+func AppendPage(b []byte, p Page) []byte {
+	for _, word := range []uint64{p.From, p.Dictionary, p.To} {
+		b = binary.LittleEndian.AppendUint64(b, word)
+	}
+	for _, word := range []uint32{p.Bytes, p.Rows, p.Entries, p.LevelBytes, uint32(p.Levels), p.FirstStep} {
+		b = binary.LittleEndian.AppendUint32(b, word)
+	}
+	return b
+}
+
+// PageStatus is how the decoding of a page ended, 4 bytes. Of a page that is not done, the rows may
+// have any values.
+type PageStatus uint32
+
+// The ends of a page, by what is found first.
+const (
+	PageDone      PageStatus = iota
+	PageOutside              // the page, its dictionary, rows or steps are not within their memory
+	PageLevelsBad            // the definition levels are damaged, or too few
+	PageWidth                // codes of more than 32 bits
+	PageEnds                 // it ends before its last value
+	PageCode                 // a code is not in the dictionary
+)
+
+var pageStatuses = [...]string{
+	PageDone: "done", PageOutside: "it is outside of its memory", PageLevelsBad: "its definition levels are damaged",
+	PageWidth: "its codes have more than 32 bits", PageEnds: "it ends before its last value", PageCode: "it has a code that is not in the dictionary",
+}
+
+// String says for people what is wrong with a page.
+func (s PageStatus) String() string {
+	if int(s) < len(pageStatuses) {
+		return pageStatuses[s]
+	}
+	return fmt.Sprintf("status %d", uint32(s))
+}
+
+// Pages are what DecodePages takes. Memory has MemoryBytes, and PagesPad bytes behind them that may
+// be read. List is Count times PageBytes, whose rows do not overlap; Status gets Count times a
+// PageStatus. Values are Rows of Width bytes, 4 or 8; Valid is a bitmap of Rows, all bits 0 before,
+// or without a buffer. Scratch is of ScratchBytes.
+type Pages struct {
+	Memory      Span
+	MemoryBytes int64
+	List        Span
+	Count       int64
+	Steps       int64 // of all pages
+	Width       int
+	Values      Span
+	Valid       Span
+	Rows        int64
+	Status      Span
+	Scratch     Span
+}
+
+// PagesPad is how many bytes behind the pages may be read.
+const PagesPad = 16
+
+// pageStepBytes is the size of Step.
+const pageStepBytes = 32
+
+// ScratchBytes returns the bytes of scratch that DecodePages needs.
+func (p *Pages) ScratchBytes() int64 { return p.Steps * pageStepBytes }
