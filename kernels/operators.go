@@ -208,10 +208,10 @@ func (s *Shape) StateWords() int {
 	return n
 }
 
-// Operators are the work of a stream: group-by, and decoding before it. Scratch is memory of at least the bytes that the
-// method of the same name at Plan or Shape asks for. Rows, groups, tables and scratch do not
-// overlap, and their spans begin at multiples of 16 bytes. Shapes, rows and groups are read before
-// a method returns; the memory that they name belongs to the stream.
+// Operators are the work of a stream: group-by, and decoding before it. Scratch is memory of at least
+// the bytes that the method of the same name at Plan, Shape or Pages asks for. Rows, groups, tables
+// and scratch do not overlap, and their spans begin at multiples of 16 bytes. Shapes, rows, groups,
+// chunks and pages are read before a method returns; the memory that they name belongs to the stream.
 type Operators interface {
 	// Sample adds the keys of rows to HyperLogLog registers, partition.SketchRegisters bytes that
 	// merge by maximum with the registers of the CPU.
