@@ -1,7 +1,7 @@
 // Command sqlbench measures mpga's SQL beside that of DuckDB 2: the same statements over the same
 // Parquet files, with the same threads and in turns. TPC-H's first query, H2O's ten questions,
-// ClickBench's 43 over a table of its shape, and what a filter reads that keeps a hundredth of sorted
-// data.
+// ClickBench's 43 over a table of its shape, functions of strings over the same table, and what a filter
+// reads that keeps a hundredth of sorted data.
 //
 //	go run ./sqlbench                              some 10 minutes on two cores, 1.2 GB of files, which are kept
 //	go run ./sqlbench -scale 1 -rows 1e6           to try

@@ -56,6 +56,25 @@ const tpchQ18 = `SELECT l_orderkey, sum(l_quantity) AS quantity FROM lineitem GR
 // threads is what memory and files give.
 const plainSums = `SELECT sum(v1) AS v1, sum(v3) AS v3 FROM t`
 
+// texts ask for one function of strings each, which ClickBench's questions mix with other work.
+var texts = []struct{ name, sql string }{
+	{"URL LIKE '%site%'", "SELECT count(*) FROM hits WHERE URL LIKE '%site%'"},
+	{"URL LIKE '%?id=9%'", "SELECT count(*) FROM hits WHERE URL LIKE '%?id=9%'"},
+	{"strpos(URL)", "SELECT sum(strpos(URL, 'page')) FROM hits"},
+	{"lower(URL) LIKE", "SELECT count(*) FROM hits WHERE lower(URL) LIKE '%page%'"},
+	{"lower(Title) LIKE", "SELECT count(*) FROM hits WHERE lower(Title) LIKE '%а%'"},
+	{"max(lower(Title))", "SELECT max(lower(Title)) FROM hits"},
+	{"max(strlen(Title))", "SELECT max(strlen(Title)) FROM hits"},
+	{"max(length(Title))", "SELECT max(length(Title)) FROM hits"},
+	{"count(DISTINCT URL)", "SELECT count(DISTINCT URL) FROM hits"},
+	{"by URL", "SELECT URL, count(*) AS n FROM hits GROUP BY URL ORDER BY n DESC LIMIT 10"},
+	{"by Title", "SELECT Title, count(*) AS n FROM hits GROUP BY Title ORDER BY n DESC LIMIT 10"},
+	{"by SearchPhrase", "SELECT SearchPhrase, count(*) AS n FROM hits GROUP BY SearchPhrase ORDER BY n DESC LIMIT 10"},
+	{"min(URL)", "SELECT CounterID, min(URL), count(*) AS n FROM hits GROUP BY CounterID ORDER BY n DESC LIMIT 10"},
+	{"regexp_replace(URL)", `SELECT regexp_replace(URL, '^https?://(?:www\.)?([^/]+)/.*$', '\1') AS k, count(*) AS n
+		FROM hits GROUP BY k ORDER BY n DESC LIMIT 10`},
+}
+
 // lineitemColumns are the columns that the queries need, and the key, by which the table is sorted.
 var lineitemColumns = []string{"l_orderkey", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate"}
 
@@ -81,7 +100,7 @@ func querySets(o *options) []querySet {
 			{name: "Q1", table: lineitem, text: tpchQ1}, {name: "Q6", table: lineitem, text: tpchQ6},
 			{name: "groups of Q18", table: lineitem, text: tpchQ18},
 		}},
-		{"H2O", nil}, {"ClickBench", nil},
+		{"H2O", nil}, {"ClickBench", nil}, {"text", nil},
 		{"plain sums", []query{{name: "two columns", table: groups, text: plainSums}}},
 		{"1% of sorted data", []query{{name: "by the key", table: lineitem, text: sorted}}},
 	}
@@ -90,6 +109,9 @@ func querySets(o *options) []querySet {
 	}
 	for i, q := range hits.Questions {
 		sets[2].queries = append(sets[2].queries, query{hits.Number(i), clicks, q.SQL, !q.Determined()})
+	}
+	for _, q := range texts {
+		sets[3].queries = append(sets[3].queries, query{q.name, clicks, q.sql, true})
 	}
 	return sets
 }
