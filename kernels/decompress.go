@@ -1,8 +1,8 @@
 package kernels
 
 import (
-	"encoding/binary"
 	"fmt"
+	"unsafe"
 )
 
 // Chunk is elements of the snappy format that are decompressed by themselves: no copy among them
@@ -15,14 +15,11 @@ type Chunk struct {
 }
 
 // ChunkBytes is the size of a Chunk in device memory.
-const ChunkBytes = 24
+const ChunkBytes = int64(unsafe.Sizeof(Chunk{}))
 
-// AppendChunk appends a chunk as it lies in device memory.
-func AppendChunk(b []byte, c Chunk) []byte {
-	b = binary.LittleEndian.AppendUint64(b, c.From)
-	b = binary.LittleEndian.AppendUint64(b, c.To)
-	b = binary.LittleEndian.AppendUint32(b, c.Bytes)
-	return binary.LittleEndian.AppendUint32(b, c.Size)
+// AppendListed appends a chunk or a page as it lies in device memory.
+func AppendListed[T Chunk | Page](b []byte, item T) []byte {
+	return append(b, unsafe.Slice((*byte)(unsafe.Pointer(&item)), unsafe.Sizeof(item))...)
 }
 
 // ChunkStatus is how the decompression of a chunk ended, 4 bytes. Of a chunk that is not done, the
@@ -40,16 +37,23 @@ const (
 )
 
 var chunkStatuses = [...]string{
-	ChunkDone: "done", ChunkOutside: "it is outside of its memory", ChunkEnds: "it ends within an element",
-	ChunkRefers: "a copy from before its begin", ChunkLong: "it holds more bytes than it says", ChunkShort: "it holds fewer bytes than it says",
+	ChunkDone:    "done",
+	ChunkOutside: "it is outside of its memory",
+	ChunkEnds:    "it ends within an element",
+	ChunkRefers:  "a copy from before its begin",
+	ChunkLong:    "it holds more bytes than it says",
+	ChunkShort:   "it holds fewer bytes than it says",
 }
 
 // String says for people what is wrong with a chunk.
-func (s ChunkStatus) String() string {
-	if int(s) < len(chunkStatuses) {
-		return chunkStatuses[s]
+func (s ChunkStatus) String() string { return statusText(chunkStatuses[:], uint32(s)) }
+
+// statusText returns the text of a status, which a device that fails may have made up.
+func statusText(texts []string, status uint32) string {
+	if int(status) < len(texts) {
+		return texts[status]
 	}
-	return fmt.Sprintf("status %d", uint32(s))
+	return fmt.Sprintf("status %d", status)
 }
 
 // Chunks are what DecompressSnappy takes. Packed has PackedBytes, and eight bytes behind them that

@@ -3,15 +3,10 @@
 //
 //   launch  blocks of kDecompressThreads; kLanes threads for each chunk
 //   reads   packed, chunks    writes  plain, status
+#include "loads.cuh"
 #include "params_decompress.h"
 
 constexpr u32 kShortLiteral = 60;  // the longest whose length is in the tag
-
-// The four bytes from a byte on. It may read seven bytes behind the byte.
-__device__ __forceinline__ u32 load_word(const u8* at) {
-  const u32* words = reinterpret_cast<const u32*>(reinterpret_cast<u64>(at) & ~u64(3));
-  return __funnelshift_r(__ldg(words), __ldg(words + 1), u32(reinterpret_cast<u64>(at)) * 8);
-}
 
 // Copies n bytes between places that do not overlap. It may read seven bytes behind them.
 template <u32 kLanes>

@@ -22,7 +22,8 @@ func (q operators) DecompressSnappy(c *Chunks) error {
 	}
 	o := &operation{queue: q.queue}
 	lanes := lanesFor(c.Count, q.queue.deviceProperties().Multiprocessors)
-	launchWith(o, fmt.Sprintf("decompress_snappy_%d", lanes), int(ceilDiv(c.Count*lanes, decompressThreads)), decompressThreads, 0, &decompressLaunch{
+	kernel, blocks := fmt.Sprintf("decompress_snappy_%d", lanes), int(ceilDiv(c.Count*lanes, decompressThreads))
+	launchWith(o, kernel, blocks, decompressThreads, 0, &decompressLaunch{
 		packed:      o.address(c.Packed, c.PackedBytes+PackedPad),
 		packedBytes: uint64(c.PackedBytes),
 		plain:       o.address(c.Plain, c.PlainBytes),

@@ -4,47 +4,45 @@
 //   reads   pages, memory    writes  steps, status
 #include "pages.cuh"
 
-__device__ __forceinline__ u32 lane_number() { return threadIdx.x % 32; }
-
 // The sum over all lanes, in every lane.
 __device__ __forceinline__ u32 sum_lanes(u32 v) {
 #pragma unroll
-  for (u32 step = 16; step > 0; step /= 2) v += __shfl_xor_sync(kAll, v, step);
+  for (u32 step = 16; step > 0; step /= 2) v += __shfl_xor_sync(kAllLanes, v, step);
   return v;
 }
 
-// The bits from a bit to another one, at most 32 of them: those of the first 32.
+// A word of the bits from a bit to another bit, or of the first 32 where there are more.
 __device__ __forceinline__ u32 load_bits(const u8* packed, u64 from, u32 to) {
   const u32 word = u32(load_pair(packed + from / 8) >> from % 8);
   return to - from < 32 ? word & ((1u << (to - from)) - 1) : word;
 }
 
-// How many of the bits from a bit to another one are set. All lanes call it.
+// How many of the bits from a bit to another bit are set. All lanes call it.
 __device__ __forceinline__ u32 count_bits(const u8* packed, u32 from, u32 to) {
   if (to - from <= 32) return u32(__popc(load_bits(packed, from, to)));  // most runs are short
   u32 count = 0;
 #pragma unroll 1
-  for (u64 bit = u64(from) + 32 * lane_number(); bit < to; bit += 32 * 32) {
+  for (u64 bit = u64(from) + 32 * lane_id(); bit < to; bit += 32 * 32) {
     count += __popc(load_bits(packed, bit, to));
   }
   return sum_lanes(count);
 }
 
-// Notes the steps of a page by its definition levels, and returns how many rows have values; kAll
+// Notes the steps of a page by its definition levels, and returns how many rows have values; kOnes
 // where the levels are too few, or one is larger than 1.
 __device__ __forceinline__ u32 walk_levels(const Page& page, const u8* data, const Parts& parts, Step* steps) {
   u32 row = 0, rank = 0, at = parts.levels, step = 0;
 #pragma unroll 1
   while (row < page.rows) {
     const Run run = read_run(data, at, parts.levels_end, 1);
-    if (run.next == 0) return kAll;
+    if (run.next == 0) return kOnes;
     const u32 n = min(run.n, page.rows - row);
-    if (n > 0 && run.repeated && run.value > 1) return kAll;
+    if (n > 0 && run.repeated && run.value > 1) return kOnes;
     u32 done = 0;  // of the run's values
 #pragma unroll 1
     while (done < n) {
       if ((row + done) % kStepRows == 0) {
-        if (lane_number() == 0) {
+        if (lane_id() == 0) {
           steps[step].level_at = at;
           steps[step].level_skip = done;
           steps[step].rank = rank;
@@ -77,13 +75,13 @@ __device__ __forceinline__ bool walk_codes(
     bool more = end > before;
 #pragma unroll 1
     while (more) {
-      const u32 mine = step + lane_number();
+      const u32 mine = step + lane_id();
       const bool begins = mine < num_steps && steps[mine].rank < end;
       if (begins) {
         steps[mine].code_at = at;
         steps[mine].code_skip = steps[mine].rank - before;
       }
-      const u32 taken = u32(__popc(__ballot_sync(kAll, begins)));
+      const u32 taken = u32(__popc(__ballot_sync(kAllLanes, begins)));
       step += taken;
       more = taken == 32;
     }
@@ -107,7 +105,7 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
   Parts parts;
   if (!find_parts(page, data, &parts)) return kPageLevels;
 #pragma unroll 1
-  for (u32 i = lane_number(); i < num_steps; i += 32) {
+  for (u32 i = lane_id(); i < num_steps; i += 32) {
     steps[i].page = number;
     steps[i].index = i;
     steps[i].rank = i * kStepRows;
@@ -115,7 +113,7 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
   __syncwarp();  // ranks are written, which a walk over levels writes anew
   u32 values = page.rows;
   if (page.levels != kLevelsNone) values = walk_levels(page, data, parts, steps);
-  if (values == kAll) return kPageLevels;
+  if (values == kOnes) return kPageLevels;
   __syncwarp();  // ranks are written
   if (page.entries == 0) {
     return u64(values) * p.width > page.bytes - parts.values ? kPageEnds : kPageDone;
@@ -132,5 +130,5 @@ extern "C" __global__ void __launch_bounds__(kPagesThreads) page_steps(const __g
   const u64 number = u64(blockIdx.x) * kPageWarps + threadIdx.x / 32;
   if (number >= p.count) return;
   const u32 status = walk(p, u32(number));
-  if (lane_number() == 0) p.status[number] = status;
+  if (lane_id() == 0) p.status[number] = status;
 }

@@ -1,7 +1,8 @@
 // Decodes pages by steps of kStepRows rows, a warp each. Rows that are NULL get the value 0.
 //
 //   launch  blocks of kPagesThreads, a warp for each step, behind page_steps
-//   reads   pages, memory, steps, status    writes  values, valid, status: a code that is not in the dictionary
+//   reads   pages, memory, steps, status
+//   writes  values, valid, status: a code that is not in the dictionary
 #include "pages.cuh"
 
 // The lane's word of the validity of a step's rows.
@@ -9,7 +10,7 @@ __device__ __forceinline__ u32 read_levels(
     const Page& page, const u8* data, const Parts& parts, const Step& step, u32 rows, u32 lane) {
   const u32 mine = 32 * lane;  // the first of the lane's rows
   if (page.levels == kLevelsNone) {
-    return mine >= rows ? 0 : rows - mine >= 32 ? kAll : (1u << (rows - mine)) - 1;
+    return mine >= rows ? 0 : rows - mine >= 32 ? kOnes : (1u << (rows - mine)) - 1;
   }
   u32 word = 0, at = step.level_at, skip = step.level_skip, done = 0;
 #pragma unroll 1
@@ -19,8 +20,8 @@ __device__ __forceinline__ u32 read_levels(
     const u32 n = min(run.n - skip, rows - done);
     const u32 from = max(done, mine), to = min(done + n, mine + 32);
     if (from < to) {
-      const u32 mask = to - from == 32 ? kAll : (1u << (to - from)) - 1;
-      u32 bits = run.value != 0 ? kAll : 0;
+      const u32 mask = to - from == 32 ? kOnes : (1u << (to - from)) - 1;
+      u32 bits = run.value != 0 ? kOnes : 0;
       if (!run.repeated) {
         const u64 bit = u64(skip) + (from - done);
         bits = u32(load_pair(data + run.body + bit / 8) >> bit % 8);
@@ -52,7 +53,7 @@ __device__ __forceinline__ bool read_codes(
     for (u32 i = lane; i < values; i += 32) codes[i] = 0;
     return true;
   }
-  const u32 mask = kAll >> (32 - width);
+  const u32 mask = kOnes >> (32 - width);
   u32 at = step.code_at, skip = step.code_skip, done = 0;
 #pragma unroll 1
   while (done < values) {
@@ -89,7 +90,7 @@ __device__ __forceinline__ u64 load_value<u64>(const u8* at) { return load_pair(
 template <class Value>
 __device__ __forceinline__ void decode(const PagesLaunch& p) {
   __shared__ u32 all_codes[kPageWarps][kStepRows];
-  const u32 lane = threadIdx.x % 32;
+  const u32 lane = lane_id();
   const u64 number = u64(blockIdx.x) * kPageWarps + threadIdx.x / 32;
   if (number >= p.num_steps) return;
   const Step step = p.steps[number];
@@ -107,15 +108,15 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
   u32 rank = u32(__popc(word));  // then: of the step's rows with values, how many lie before the lane's
 #pragma unroll
   for (u32 i = 1; i < 32; i *= 2) {
-    const u32 before = __shfl_up_sync(kAll, rank, i);
+    const u32 before = __shfl_up_sync(kAllLanes, rank, i);
     if (lane >= i) rank += before;
   }
-  const u32 values = __shfl_sync(kAll, rank, 31);
+  const u32 values = __shfl_sync(kAllLanes, rank, 31);
   rank -= u32(__popc(word));
   u32* codes = all_codes[threadIdx.x / 32];
   if (page.entries > 0) {
     const bool legal = read_codes(page, data, parts.values, step, values, codes, lane);
-    if (__any_sync(kAll, !legal)) {
+    if (__any_sync(kAllLanes, !legal)) {
       if (lane == 0) p.status[step.page] = kPageCode;
       return;
     }
@@ -125,7 +126,7 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
   Value* out = static_cast<Value*>(p.values) + to;
 #pragma unroll 1
   for (u32 i = 0; i < 32; i++) {
-    const u32 valid = __shfl_sync(kAll, word, i), before = __shfl_sync(kAll, rank, i);
+    const u32 valid = __shfl_sync(kAllLanes, word, i), before = __shfl_sync(kAllLanes, rank, i);
     const u32 row = 32 * i + lane;
     if (row >= rows) continue;
     Value v = 0;
@@ -138,5 +139,7 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kPagesThreads) page_values_4(const __grid_constant__ PagesLaunch p) { decode<u32>(p); }
-extern "C" __global__ void __launch_bounds__(kPagesThreads) page_values_8(const __grid_constant__ PagesLaunch p) { decode<u64>(p); }
+extern "C" __global__ void __launch_bounds__(kPagesThreads)
+    page_values_4(const __grid_constant__ PagesLaunch p) { decode<u32>(p); }
+extern "C" __global__ void __launch_bounds__(kPagesThreads)
+    page_values_8(const __grid_constant__ PagesLaunch p) { decode<u64>(p); }

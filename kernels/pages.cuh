@@ -1,26 +1,14 @@
 // What the kernels that decode pages share: runs of Parquet's hybrid of run-length encoding and bit
-// packing, and loads that need no alignment.
+// packing, and where the parts of a page are.
 #ifndef MPGA_KERNELS_PAGES_CUH
 #define MPGA_KERNELS_PAGES_CUH
 
+#include "block.cuh"
+#include "loads.cuh"
 #include "params_pages.h"
 
-constexpr u32 kAll = 0xffffffff;
+constexpr u32 kOnes = ~u32(0);  // all bits of a word
 constexpr u32 kRunWidthMax = 32;
-
-// The four bytes from a byte on. It may read seven bytes behind the first.
-__device__ __forceinline__ u32 load_word(const u8* at) {
-  const u32* words = reinterpret_cast<const u32*>(reinterpret_cast<u64>(at) & ~u64(3));
-  return __funnelshift_r(__ldg(words), __ldg(words + 1), u32(reinterpret_cast<u64>(at)) * 8);
-}
-
-// The eight bytes from a byte on. It may read eleven bytes behind the first.
-__device__ __forceinline__ u64 load_pair(const u8* at) {
-  const u32* words = reinterpret_cast<const u32*>(reinterpret_cast<u64>(at) & ~u64(3));
-  const u32 a = __ldg(words), b = __ldg(words + 1), c = __ldg(words + 2);
-  const u32 shift = u32(reinterpret_cast<u64>(at)) * 8;
-  return u64(__funnelshift_r(b, c, shift)) << 32 | __funnelshift_r(a, b, shift);
-}
 
 // Run is n values: of one value, or packed to bits from a byte on.
 struct Run {
@@ -52,7 +40,7 @@ __device__ __forceinline__ Run read_run(const u8* data, u32 at, u32 end, u32 wid
     const u32 bytes = (width + 7) / 8;
     if (bytes > left) return run;
     run.n = u32(head >> 1);
-    run.value = bytes > 0 ? load_word(data + at) & (kAll >> (32 - 8 * bytes)) : 0;
+    run.value = bytes > 0 ? load_word(data + at) & (kOnes >> (32 - 8 * bytes)) : 0;
     run.next = at + bytes;
     return run;
   }

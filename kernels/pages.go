@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"encoding/binary"
-	"fmt"
-	"unsafe"
-)
+import "unsafe"
 
 // Page is a data page of a Parquet column whose values have one width, decompressed.
 type Page struct {
@@ -38,17 +34,6 @@ func PageSteps(rows int64) int64 { return ceilDiv(rows, stepRows) }
 // PageBytes is the size of a Page in device memory.
 const PageBytes = int64(unsafe.Sizeof(Page{}))
 
-// AppendPage appends a page as it lies in device memory.
-func AppendPage(b []byte, p Page) []byte {
-	for _, word := range []uint64{p.From, p.Dictionary, p.To} {
-		b = binary.LittleEndian.AppendUint64(b, word)
-	}
-	for _, word := range []uint32{p.Bytes, p.Rows, p.Entries, p.LevelBytes, uint32(p.Levels), p.FirstStep} {
-		b = binary.LittleEndian.AppendUint32(b, word)
-	}
-	return b
-}
-
 // PageStatus is how the decoding of a page ended, 4 bytes. Of a page that is not done, the rows may
 // have any values.
 type PageStatus uint32
@@ -64,17 +49,16 @@ const (
 )
 
 var pageStatuses = [...]string{
-	PageDone: "done", PageOutside: "it is outside of its memory", PageLevelsBad: "its definition levels are damaged",
-	PageWidth: "its codes have more than 32 bits", PageEnds: "it ends before its last value", PageCode: "it has a code that is not in the dictionary",
+	PageDone:      "done",
+	PageOutside:   "it is outside of its memory",
+	PageLevelsBad: "its definition levels are damaged",
+	PageWidth:     "its codes have more than 32 bits",
+	PageEnds:      "it ends before its last value",
+	PageCode:      "it has a code that is not in the dictionary",
 }
 
 // String says for people what is wrong with a page.
-func (s PageStatus) String() string {
-	if int(s) < len(pageStatuses) {
-		return pageStatuses[s]
-	}
-	return fmt.Sprintf("status %d", uint32(s))
-}
+func (s PageStatus) String() string { return statusText(pageStatuses[:], uint32(s)) }
 
 // Pages are what DecodePages takes. Memory has MemoryBytes, and PagesPad bytes behind them that may
 // be read. List is Count times PageBytes, whose rows do not overlap; Status gets Count times a

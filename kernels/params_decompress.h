@@ -1,4 +1,5 @@
-// What Go passes to the kernel that decompresses; launch_decompress.go declares the same structs. Plain C.
+// What Go passes to the kernel that decompresses; launch_decompress.go declares the same structs.
+// Plain C.
 #ifndef MPGA_KERNELS_PARAMS_DECOMPRESS_H
 #define MPGA_KERNELS_PARAMS_DECOMPRESS_H
 

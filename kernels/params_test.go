@@ -43,7 +43,7 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(twoPhase), unsafe.Offsetof(twoPhase.rest), unsafe.Offsetof(twoPhase.numRest),
 		unsafe.Sizeof(packed), unsafe.Offsetof(packed.reciprocal), unsafe.Offsetof(packed.maxCarries), unsafe.Offsetof(packed.buckets), unsafe.Offsetof(packed.shift),
 		carryBytes, packedHeaderBytes, bucketSlots, packedSteps,
-		ChunkBytes, unsafe.Offsetof(chunk.To), unsafe.Offsetof(chunk.Bytes), unsafe.Offsetof(chunk.Size),
+		uintptr(ChunkBytes), unsafe.Offsetof(chunk.To), unsafe.Offsetof(chunk.Bytes), unsafe.Offsetof(chunk.Size),
 		unsafe.Sizeof(unpack), unsafe.Offsetof(unpack.packedBytes), unsafe.Offsetof(unpack.plain), unsafe.Offsetof(unpack.plainBytes), unsafe.Offsetof(unpack.chunks), unsafe.Offsetof(unpack.count), unsafe.Offsetof(unpack.status),
 		decompressThreads, uintptr(ChunkShort),
 		uintptr(PageBytes), unsafe.Offsetof(page.Dictionary), unsafe.Offsetof(page.To), unsafe.Offsetof(page.Bytes), unsafe.Offsetof(page.Rows), unsafe.Offsetof(page.Entries), unsafe.Offsetof(page.LevelBytes), unsafe.Offsetof(page.Levels), unsafe.Offsetof(page.FirstStep),

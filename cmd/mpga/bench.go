@@ -60,7 +60,7 @@ device fills as much memory as the rows take, which no kernel beats by much.`,
 	return cmd
 }
 
-func runBenchKernels(w io.Writer, f *benchKernelsFlags) (err error) {
+func runBenchKernels(w io.Writer, f *benchKernelsFlags) error {
 	i := slices.IndexFunc(bench.Shapes, func(s bench.Shape) bool { return s.Name == f.shape })
 	switch {
 	case i < 0:
@@ -72,22 +72,33 @@ func runBenchKernels(w io.Writer, f *benchKernelsFlags) (err error) {
 	case f.sweep == 1 || f.sweep < 0:
 		return usagef("--sweep %d: want 2 or more", f.sweep)
 	}
+	return withRunner(f.repeats, func(device kernels.Device, runner *bench.Runner) error {
+		return benchKernels(w, f, bench.Shapes[i], device, runner)
+	})
+}
+
+// withRunner opens the first GPU and a runner on it, which times everything so many times.
+func withRunner(repeats int, f func(kernels.Device, *bench.Runner) error) (err error) {
 	device, err := kernels.Open(kernels.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, device.Close()) }()
-	runner, err := bench.NewRunner(device, f.repeats)
+	runner, err := bench.NewRunner(device, repeats)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, runner.Close()) }()
+	return f(device, runner)
+}
 
+// benchKernels prints what the kernels take for rows of a shape.
+func benchKernels(w io.Writer, f *benchKernelsFlags, shape bench.Shape, device kernels.Device, runner *bench.Runner) error {
 	p := device.Properties()
 	fmt.Fprintf(w, "%s, CUDA %d.%d, %g rows, %s\n", p.Name, p.DriverVersion/1000, p.DriverVersion%1000/10, f.rows, f.shape)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if f.probes {
-		return errors.Join(benchProbes(t, runner, int64(f.rows), bench.Shapes[i]), t.Flush())
+		return errors.Join(benchProbes(t, runner, int64(f.rows), shape), t.Flush())
 	}
 	if f.sweep > 0 {
 		f.groups = sweep(f.rows, f.sweep)
@@ -95,7 +106,7 @@ func runBenchKernels(w io.Writer, f *benchKernelsFlags) (err error) {
 	fmt.Fprintln(t, "skew\tgroups\tkernel\tms\tG rows/s\tof the floor\tprobes a row\tMiB\t")
 	for _, skew := range f.skews {
 		for _, groups := range f.groups {
-			c := bench.Case{Rows: int64(f.rows), Groups: int64(groups), Skew: skew, Shape: bench.Shapes[i]}
+			c := bench.Case{Rows: int64(f.rows), Groups: int64(groups), Skew: skew, Shape: shape}
 			if groups < 1 || groups > f.rows {
 				continue
 			}

@@ -36,13 +36,15 @@ that are in its memory already, by the median time between two events of the dev
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.total, "bytes", "512MiB", "decode to `SIZE` in all")
-	flags.StringSliceVar(&f.chunks, "chunks", []string{"64KiB", "256KiB", "1MiB"}, "`LIST` of sizes of decompressed chunks")
-	flags.Int64SliceVar(&f.pageRows, "page-rows", []int64{20_000, 131_072, 500_000}, "`LIST` of numbers of rows of a page")
+	flags.StringSliceVar(&f.chunks, "chunks", []string{"64KiB", "256KiB", "1MiB"},
+		"`LIST` of sizes of decompressed chunks")
+	flags.Int64SliceVar(&f.pageRows, "page-rows", []int64{20_000, 131_072, 500_000},
+		"`LIST` of numbers of rows of a page")
 	flags.IntVar(&f.repeats, "repeats", 9, "`N` runs, of which the median is shown")
 	return cmd
 }
 
-func runBenchDecode(w io.Writer, f *benchDecodeFlags) (err error) {
+func runBenchDecode(w io.Writer, f *benchDecodeFlags) error {
 	total, err := benchSize("--bytes", f.total)
 	if err != nil {
 		return err
@@ -63,20 +65,11 @@ func runBenchDecode(w io.Writer, f *benchDecodeFlags) (err error) {
 			return usagef("--page-rows %d: want 1 to 2^27", n)
 		}
 	}
-	device, err := kernels.Open(kernels.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, device.Close()) }()
-	runner, err := bench.NewRunner(device, f.repeats)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, runner.Close()) }()
-
-	fmt.Fprintf(w, "%s, %s decoded\n", device.Properties().Name, humanize.IBytes(uint64(total)))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	return errors.Join(benchChunks(t, runner, total, chunks), benchPages(t, runner, total, f.pageRows), t.Flush())
+	return withRunner(f.repeats, func(device kernels.Device, runner *bench.Runner) error {
+		fmt.Fprintf(w, "%s, %s decoded\n", device.Properties().Name, humanize.IBytes(uint64(total)))
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		return errors.Join(benchChunks(t, runner, total, chunks), benchPages(t, runner, total, f.pageRows), t.Flush())
+	})
 }
 
 // benchChunks prints how fast chunks are decompressed, beside one thread of the CPU.

@@ -40,8 +40,8 @@ func compareKernel(sign string, left, right *node) kernel {
 	})
 }
 
-// compareEmpty compares strings with the empty string, without a look at their bytes: those of a
-// column, where nothing else has loaded it, by its offsets.
+// compareEmpty compares strings with the empty string, without a look at their bytes. Where nothing
+// else has loaded the strings of a column, its offsets or views alone are read.
 func compareEmpty(sign string, of *node) kernel {
 	return func(f *frame) (*vector, error) {
 		out := f.e.vector(bitKind, f.n)
@@ -86,7 +86,7 @@ func emptyBetween[O int32 | int64](out []uint64, offsets []O) {
 	bitsWhere(out, len(ends), func(i int) bool { return offsets[i] == ends[i] })
 }
 
-// bitsWhere sets the bits of the rows that are so, of n.
+// bitsWhere sets the bits of the rows, of n, for which a condition holds.
 func bitsWhere(out []uint64, n int, is func(i int) bool) {
 	for w := range out {
 		var m uint64

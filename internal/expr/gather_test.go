@@ -77,6 +77,10 @@ func BenchmarkGather(b *testing.B) {
 		bits, truths := make([]uint64, vectorWords), flagsOf(make([]uint64, wordsOf(entries)), entries)
 		run("bits", func() { gatherBits(bits, truths, codes) })
 		run("bits each", func() { gatherBitsEach(bits, truths.bytes, codes) })
+		unlike := make([]uint64, wordsOf(entries))
+		unlike[0] = 1
+		odd := flagsOf(unlike, entries)
+		run("bits, one unlike", func() { gatherBits(bits, odd, codes) })
 		ints, values := make([]int64, vectorRows), make([]int64, entries)
 		run("ints", func() { gather(ints, values, codes) })
 	}

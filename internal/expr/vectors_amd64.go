@@ -23,7 +23,7 @@ func gatherBitsVectors(out *uint64, table *[gatherTable]uint64, codes *int32, n 
 func matchVectors(out *uint64, codes *int32, n int, code int32)
 
 // gatherBits is gatherBitsEach. With AVX-512 it takes a seventh of the time where there are 1,024
-// values at most, and with AVX2 a tenth where one value is unlike the others (BenchmarkGather, AMD
+// values at most, and with AVX2 a fifth where one value is unlike the others (BenchmarkGather, AMD
 // EPYC, Zen 4).
 func gatherBits(out []uint64, values flags, codes []int32) []uint64 {
 	whole := 0

@@ -32,7 +32,8 @@ var Plains = []Plain{
 		return binary.LittleEndian.AppendUint64(b, rng.Uint64())
 	}},
 	{"addresses of pages", func(rng *rand.Rand, b []byte) []byte {
-		return fmt.Appendf(b, "http://example-%d.org/catalogue/item?id=%d&page=%d", rng.IntN(50), rng.IntN(1e6), rng.IntN(20))
+		return fmt.Appendf(b, "http://example-%d.org/catalogue/item?id=%d&page=%d",
+			rng.IntN(50), rng.IntN(1e6), rng.IntN(20))
 	}},
 }
 
@@ -64,8 +65,10 @@ func (r *Runner) Decompress(p Plain, total, chunkBytes int64) (res DecompressRes
 	for res.Plain < total {
 		block := blocks[res.Chunks%int64(len(blocks))]
 		_, head := binary.Uvarint(block)
-		list = kernels.AppendChunk(list, kernels.Chunk{
-			From: uint64(len(packed)), To: uint64(res.Plain), Bytes: uint32(len(block) - head), Size: uint32(chunkBytes)})
+		list = kernels.AppendListed(list, kernels.Chunk{
+			From: uint64(len(packed)), Bytes: uint32(len(block) - head),
+			To: uint64(res.Plain), Size: uint32(chunkBytes),
+		})
 		packed = append(packed, block[head:]...)
 		res.Plain += chunkBytes
 		res.Chunks++

@@ -57,7 +57,7 @@ func (r *Runner) DecodePages(k PageKind, rows, pageRows int64) (res PagesResult,
 		}
 		page := pages[i%drawnMax]
 		page.To, page.FirstStep = uint64(res.Rows), uint32(p.Steps)
-		list = kernels.AppendPage(list, page)
+		list = kernels.AppendListed(list, page)
 		res.Rows += pageRows
 		res.Encoded += int64(page.Bytes)
 		res.Pages++

@@ -59,14 +59,17 @@ func (d *decompression) add(rng *rand.Rand, elements []byte, size int) {
 	}
 	d.packed = append(d.packed, gap...)
 	d.plainBytes += rng.IntN(9)
-	d.addChunk(kernels.Chunk{From: uint64(len(d.packed)), To: uint64(d.plainBytes), Bytes: uint32(len(elements)), Size: uint32(size)})
+	d.addChunk(kernels.Chunk{
+		From: uint64(len(d.packed)), Bytes: uint32(len(elements)),
+		To: uint64(d.plainBytes), Size: uint32(size),
+	})
 	d.packed = append(d.packed, elements...)
 	d.plainBytes += size
 }
 
 func (d *decompression) addChunk(c kernels.Chunk) {
 	d.chunks = append(d.chunks, c)
-	d.list = kernels.AppendChunk(d.list, c)
+	d.list = kernels.AppendListed(d.list, c)
 }
 
 // addOutside adds chunks that are not in their memory.

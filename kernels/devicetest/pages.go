@@ -103,7 +103,7 @@ func (d *decoding) add(rng *rand.Rand, rows int, mutated bool) {
 
 func (d *decoding) addPage(p kernels.Page) {
 	d.pages = append(d.pages, p)
-	d.list = kernels.AppendPage(d.list, p)
+	d.list = kernels.AppendListed(d.list, p)
 }
 
 // addOutside adds pages that are not in their memory.
@@ -186,8 +186,9 @@ func (d *decoding) run(r *Rig, withValid bool) {
 	memory := make([]byte, len(d.memory)+kernels.PagesPad)
 	copy(memory, d.memory)
 	p := &kernels.Pages{
-		Memory: r.put(memory), MemoryBytes: int64(len(d.memory)), List: r.put(d.list), Count: int64(len(d.pages)), Steps: d.steps,
-		Width: d.width, Values: r.alloc(d.rows * int64(d.width)), Rows: d.rows, Status: r.alloc(4 * int64(len(d.pages))),
+		Memory: r.put(memory), MemoryBytes: int64(len(d.memory)),
+		List: r.put(d.list), Count: int64(len(d.pages)), Steps: d.steps, Status: r.alloc(4 * int64(len(d.pages))),
+		Width: d.width, Values: r.alloc(d.rows * int64(d.width)), Rows: d.rows,
 	}
 	p.Scratch = r.alloc(p.ScratchBytes())
 	bitmap := make([]byte, (d.rows+31)/32*4)
@@ -222,7 +223,8 @@ func (d *decoding) run(r *Rig, withValid bool) {
 			if row == nil {
 				wanted = zero
 			}
-			if got := values[at*d.width : (at+1)*d.width]; !bytes.Equal(got, wanted) || withValid && isSet(bitmap, at) != (row != nil) {
+			got := values[at*d.width : (at+1)*d.width]
+			if !bytes.Equal(got, wanted) || withValid && isSet(bitmap, at) != (row != nil) {
 				r.t.Errorf("page %d, %+v: row %d is %x, valid %v, want %x", i, page, k, got, isSet(bitmap, at), row)
 				break
 			}

@@ -13,7 +13,8 @@ func (s *stream) DecodePages(p *kernels.Pages) error {
 	list := view[kernels.Page](o.view(p.List, p.Count*kernels.PageBytes, false))
 	statuses := view[kernels.PageStatus](o.view(p.Status, 4*p.Count, true))
 	o.scratch(p.Scratch, p.ScratchBytes())
-	column := pagesColumn{width: uint64(p.Width), rows: uint64(p.Rows), values: o.view(p.Values, p.Rows*int64(p.Width), true)}
+	column := pagesColumn{width: uint64(p.Width), rows: uint64(p.Rows)}
+	column.values = o.view(p.Values, p.Rows*int64(p.Width), true)
 	if p.Valid.Buffer != nil {
 		column.valid = view[uint32](o.view(p.Valid, (p.Rows+31)/32*4, true))
 	}

@@ -227,8 +227,8 @@ func (r *groupReader) decoded(columns []int, rows int64) (bytes int64) {
 }
 
 // each calls read with 0 to n-1, side by side where threads can be borrowed and the bytes to be
-// decoded are many, until one fails. Of errors, it returns that of the least number. No panic leaves
-// a goroutine. S3.
+// decoded are many, until a call fails. It returns the error of the least number whose call failed.
+// No panic leaves a goroutine. S3.
 func (r *groupReader) each(n int, decoded int64, read func(i int) error) error {
 	var next atomic.Int64
 	errs := make([]error, n)
