@@ -123,7 +123,7 @@ func checkPartial(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []
 			RadixBits: rng.IntN(5), TableGroups: []int{0, 5, 100, 3000}[rng.IntN(4)],
 			ResultRows: []int{0, 3, 1000}[rng.IntN(3)],
 			SpillAll:   rng.IntN(3) == 0, ForceSplits: rng.IntN(6) % 4,
-			MemoryBytes: []int64{0, 16 << 20, 32 << 20}[rng.IntN(3)], // a list of all rows takes 9 MiB
+			MemoryBytes: []int64{0, 64 << 20, 128 << 20}[rng.IntN(3)], // a list of all rows takes 9 MiB, and six times as much for a while
 		}
 		if rng.IntN(2) == 0 {
 			options.Device, knobs.Device = randomDevice(rng)

@@ -26,7 +26,7 @@ type device struct {
 	tiles  []*Tile       // the ring
 	layout layout        // of a tile
 	base   *guardedEvent // spans count from here; nil before open, and when it is closed
-	based  time.Time     // when base was seen to be done
+	based  time.Time     // when base was recorded
 
 	loads sync.Mutex // held while an area loads
 
@@ -79,11 +79,12 @@ func (d *device) open() error {
 		}
 		d.tiles = append(d.tiles, t)
 	}
+	// A wait may end long after the event: spans by its end would end after the query does.
+	d.based = time.Now()
 	var err error
 	if d.base, err = d.tiles[0].stream.Record(); err == nil {
 		err = d.base.Wait()
 	}
-	d.based = time.Now()
 	return err
 }
 
