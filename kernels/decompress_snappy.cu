@@ -1,12 +1,10 @@
 // Decompresses chunks of elements of the snappy format, kLanes lanes of a warp each. No byte outside
 // of a chunk's place is written, nor one outside of packed or plain read, whatever the elements say.
 //
-//   launch  blocks of kDecompressThreads; kLanes threads for each chunk
+//   launch  blocks of kDecompressThreads, behind snappy_chunks; kLanes threads for each chunk
 //   reads   packed, chunks    writes  plain, status
-#include "loads.cuh"
 #include "params_decompress.h"
-
-constexpr u32 kShortLiteral = 60;  // the longest whose length is in the tag
+#include "snappy.cuh"
 
 // Copies n bytes between places that do not overlap. It may read seven bytes behind them.
 template <u32 kLanes>
@@ -48,45 +46,25 @@ __device__ __forceinline__ void copy_before(u8* to, u32 offset, u32 n, u32 lane)
 template <u32 kLanes>
 __device__ __forceinline__ u32 decompress(const u8* in, u32 bytes, u8* out, u32 size, u32 lane, u32 mask) {
   u32 at = 0, done = 0;
-  u32 head = bytes > 0 ? load_word(in) : 0;
+  u64 head = bytes > 0 ? load_pair(in) : 0;
 #pragma unroll 1
   while (at < bytes) {
-    const u32 tag = head & 255, kind = head & 3;
-    u32 extra = kind;  // bytes of the number behind the tag
-    u32 n = (tag >> 2) + 1, offset = 0;
-    if (kind == 0) {
-      if (n > kShortLiteral) {
-        extra = n - kShortLiteral;
-        if (1 + extra > bytes - at) return kChunkEnds;
-        const u32 last = load_word(in + at + 1) & (u32(-1) >> (32 - 8 * extra));
-        if (last >= bytes) return kChunkEnds;
-        n = last + 1;
-      }
-    } else if (kind == 1) {
-      n = (tag >> 2 & 7) + 4;
-      offset = (tag >> 5) << 8 | (head >> 8 & 255);
-    } else if (kind == 2) {
-      offset = head >> 8 & 0xffff;
-    } else {
-      extra = 4;
-      if (5 > bytes - at) return kChunkEnds;
-      offset = load_word(in + at + 1);
-    }
-    const u32 body = at + 1 + extra;  // behind the head
-    if (1 + extra > bytes - at || (kind == 0 && n > bytes - body)) return kChunkEnds;
-    if (kind != 0 && offset - 1 >= done) return kChunkRefers;
-    if (n > size - done) return kChunkLong;
-    at = kind == 0 ? body + n : body;
-    if (at < bytes) head = load_word(in + at);  // on its way while bytes are copied
-    if (kind == 0) {
+    const Element e = parse_element(head);
+    if (e.exceeds(bytes - at)) return kBlockEnds;
+    if (!e.literal && e.offset - 1 >= done) return kBlockRefers;
+    if (e.size > size - done) return kBlockLong;
+    const u32 body = at + e.head, n = u32(e.size);
+    at += e.bytes();
+    if (at < bytes) head = load_pair(in + at);  // on its way while bytes are copied
+    if (e.literal) {
       copy_literal<kLanes>(out + done, in + body, n, lane);
     } else {
       __syncwarp(mask);  // the bytes before are written
-      copy_before<kLanes>(out + done, offset, n, lane);
+      copy_before<kLanes>(out + done, e.offset, n, lane);
     }
     done += n;
   }
-  return done == size ? kChunkDone : kChunkShort;
+  return done == size ? kBlockDone : kBlockShort;
 }
 
 template <u32 kLanes>
@@ -94,14 +72,11 @@ __device__ __forceinline__ void decompress_chunk(const DecompressLaunch& p) {
   const u64 i = (u64(blockIdx.x) * kDecompressThreads + threadIdx.x) / kLanes;
   const u32 lane = threadIdx.x % kLanes;
   const u32 mask = u32((u64(1) << kLanes) - 1) << (threadIdx.x % 32 - lane);
-  if (i >= p.count) return;
+  if (i >= p.num_chunks) return;
   const Chunk c = p.chunks[i];
-  u32 status = kChunkOutside;
-  if (c.from <= p.packed_bytes && c.bytes <= p.packed_bytes - c.from && c.to <= p.plain_bytes &&
-      c.size <= p.plain_bytes - c.to) {
-    status = decompress<kLanes>(p.packed + c.from, c.bytes, p.plain + c.to, c.size, lane, mask);
-  }
-  if (lane == 0) p.status[i] = status;
+  if (c.block >= p.count) return;  // a chunk of no block
+  const u32 status = decompress<kLanes>(p.packed + c.from, c.bytes, p.plain + c.to, c.size, lane, mask);
+  if (lane == 0 && status != kBlockDone) atomicMax(p.status + c.block, status);
 }
 
 extern "C" __global__ void __launch_bounds__(kDecompressThreads)

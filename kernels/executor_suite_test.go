@@ -18,10 +18,11 @@ func TestExecutorSuite(t *testing.T) {
 	if len(cases) != len(names) {
 		t.Fatalf("%d of the cases %q exist", len(cases), names)
 	}
-	for _, chunks := range []int{70, 120, 200} { // 32, 16 and 8 lanes for each
-		devicetest.Decompress(t, kernels.OpenExecutorDevice(t, 2), chunks, 1000)
+	for _, blocks := range []int{50, 80, 200} { // 32, 16 and 8 lanes for each chunk
+		devicetest.Decompress(t, kernels.OpenExecutorDevice(t, 2), blocks, 1000)
 	}
 	devicetest.Pages(t, kernels.OpenExecutorDevice(t, 3), 150, 1500)
+	devicetest.Keys(t, kernels.OpenExecutorDevice(t, 2), 30, 600)
 	devicetest.Operators(t, kernels.OpenExecutorDevice(t, 1), cases,
 		kernels.Plan{Kernel: kernels.KernelShared}, kernels.Plan{Kernel: kernels.KernelScattered},
 		kernels.Plan{Kernel: kernels.KernelTwoPhase}, kernels.Plan{Kernel: kernels.KernelLinear}, kernels.Plan{Kernel: kernels.KernelSorted})

@@ -3,7 +3,10 @@ package kernels
 import "fmt"
 
 // Of params_decompress.h.
-const decompressThreads = 256
+const (
+	chunksThreads     = 512
+	decompressThreads = 256
+)
 
 // decompressLaunch is DecompressLaunch.
 type decompressLaunch struct {
@@ -11,28 +14,39 @@ type decompressLaunch struct {
 	packedBytes uint64
 	plain       uint64
 	plainBytes  uint64
-	chunks      uint64
+	blocks      uint64
 	count       uint64
+	chunks      uint64
+	numChunks   uint64
 	status      uint64
 }
 
-func (q operators) DecompressSnappy(c *Chunks) error {
-	if c.Count == 0 {
+func (q operators) DecompressSnappy(b *Blocks) error {
+	if b.Count == 0 {
 		return nil
 	}
 	o := &operation{queue: q.queue}
-	lanes := lanesFor(c.Count, q.queue.deviceProperties().Multiprocessors)
-	kernel, blocks := fmt.Sprintf("decompress_snappy_%d", lanes), int(ceilDiv(c.Count*lanes, decompressThreads))
-	launchWith(o, kernel, blocks, decompressThreads, 0, &decompressLaunch{
-		packed:      o.address(c.Packed, c.PackedBytes+PackedPad),
-		packedBytes: uint64(c.PackedBytes),
-		plain:       o.address(c.Plain, c.PlainBytes),
-		plainBytes:  uint64(c.PlainBytes),
-		chunks:      o.address(c.List, c.Count*ChunkBytes),
-		count:       uint64(c.Count),
-		status:      o.address(c.Status, 4*c.Count),
-	})
-	return o.end("decompression of %d chunks", c.Count)
+	param := &decompressLaunch{
+		packed:      o.address(b.Packed, b.PackedBytes+PackedPad),
+		packedBytes: uint64(b.PackedBytes),
+		plain:       o.address(b.Plain, b.PlainBytes),
+		plainBytes:  uint64(b.PlainBytes),
+		blocks:      o.address(b.List, b.Count*BlockBytes),
+		count:       uint64(b.Count),
+		chunks:      o.address(b.Scratch, b.ScratchBytes()),
+		numChunks:   uint64(b.Chunks),
+		status:      o.address(b.Status, 4*b.Count),
+	}
+	if b.Chunks > 0 {
+		o.fill(param.chunks, b.ScratchBytes(), 0xFF) // chunks of no block
+	}
+	launchWith(o, "snappy_chunks", int(b.Count), chunksThreads, 0, param)
+	if b.Chunks > 0 {
+		lanes := lanesFor(b.Chunks, q.queue.deviceProperties().Multiprocessors)
+		kernel, grid := fmt.Sprintf("decompress_snappy_%d", lanes), int(ceilDiv(b.Chunks*lanes, decompressThreads))
+		launchWith(o, kernel, grid, decompressThreads, 0, param)
+	}
+	return o.end("decompression of %d blocks", b.Count)
 }
 
 // lanesFor returns how many lanes decompress a chunk. Few lanes waste less where elements are short,

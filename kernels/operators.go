@@ -238,9 +238,11 @@ type Operators interface {
 	// the groups that lie behind the slots.
 	Compact(shape *Shape, table Table, first, end int64, into *Groups) error
 
-	// DecompressSnappy decompresses chunks side by side.
-	DecompressSnappy(c *Chunks) error
+	// DecompressSnappy decompresses blocks, and their chunks, side by side.
+	DecompressSnappy(b *Blocks) error
 	// DecodePages decodes pages to a column's values, and to 1 in its bitmap for values that are not
 	// NULL. A NULL gets the value 0.
 	DecodePages(p *Pages) error
+	// PackKeys packs the values of columns into keys.
+	PackKeys(k *KeyParts) error
 }

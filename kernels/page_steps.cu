@@ -114,6 +114,7 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
   u32 values = page.rows;
   if (page.levels != kLevelsNone) values = walk_levels(page, data, parts, steps);
   if (values == kOnes) return kPageLevels;
+  if (values < page.rows && p.valid == nullptr) return kPageNull;
   __syncwarp();  // ranks are written
   if (page.entries == 0) {
     return u64(values) * p.width > page.bytes - parts.values ? kPageEnds : kPageDone;

@@ -46,6 +46,7 @@ const (
 	PageWidth                // codes of more than 32 bits
 	PageEnds                 // it ends before its last value
 	PageCode                 // a code is not in the dictionary
+	PageNull                 // a row is NULL, and there is no bitmap
 )
 
 var pageStatuses = [...]string{
@@ -55,6 +56,7 @@ var pageStatuses = [...]string{
 	PageWidth:     "its codes have more than 32 bits",
 	PageEnds:      "it ends before its last value",
 	PageCode:      "it has a code that is not in the dictionary",
+	PageNull:      "it has a NULL in a column without NULLs",
 }
 
 // String says for people what is wrong with a page.
@@ -62,8 +64,8 @@ func (s PageStatus) String() string { return statusText(pageStatuses[:], uint32(
 
 // Pages are what DecodePages takes. Memory has MemoryBytes, and PagesPad bytes behind them that may
 // be read. List is Count times PageBytes, whose rows do not overlap; Status gets Count times a
-// PageStatus. Values are Rows of Width bytes, 4 or 8; Valid is a bitmap of Rows, all bits 0 before,
-// or without a buffer. Scratch is of ScratchBytes.
+// PageStatus. Values are Rows of Width bytes, 4 or 8; Valid is a bitmap of Rows, all bits 0 before;
+// without a buffer, no row is to be NULL. Scratch is of ScratchBytes.
 type Pages struct {
 	Memory      Span
 	MemoryBytes int64

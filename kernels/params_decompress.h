@@ -1,29 +1,42 @@
-// What Go passes to the kernel that decompresses; launch_decompress.go declares the same structs.
+// What Go passes to the kernels that decompress; launch_decompress.go declares the same structs.
 // Plain C.
 #ifndef MPGA_KERNELS_PARAMS_DECOMPRESS_H
 #define MPGA_KERNELS_PARAMS_DECOMPRESS_H
 
 #include "params.h"
 
-enum { kDecompressThreads = 256 };
+enum {
+  kChunksThreads = 512,
+  kDecompressThreads = 256,
+  kChunkSize = 64 << 10  // of a chunk, decompressed, but for the last of a block
+};
 
-// ChunkStatus of decompress.go.
-enum { kChunkDone, kChunkOutside, kChunkEnds, kChunkRefers, kChunkLong, kChunkShort };
+// BlockStatus of decompress.go.
+enum { kBlockDone, kBlockOutside, kBlockEnds, kBlockRefers, kBlockLong, kBlockShort, kBlockCrosses };
 
-// Chunk of decompress.go.
+// Block of decompress.go.
+typedef struct {
+  u64 from, to;
+  u32 bytes, size, first_chunk, unused;
+} Block;
+
+// Elements that are decompressed by themselves.
 typedef struct {
   u64 from, to;
   u32 bytes, size;
+  u32 block, unused;  // all bits of block set: a chunk of no block
 } Chunk;
 
 typedef struct {
-  const u8* packed;  // and eight bytes more
+  const u8* packed;  // and PackedPad bytes more
   u64 packed_bytes;
   u8* plain;
   u64 plain_bytes;
-  const Chunk* chunks;
+  const Block* blocks;
   u64 count;
-  u32* status;  // by chunk
+  Chunk* chunks;
+  u64 num_chunks;
+  u32* status;  // by block
 } DecompressLaunch;
 
 #endif

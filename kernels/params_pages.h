@@ -14,7 +14,7 @@ enum {
 enum { kLevelsNone, kLevelsPrefixed, kLevelsSized };
 
 // PageStatus of pages.go.
-enum { kPageDone, kPageOutside, kPageLevels, kPageWidth, kPageEnds, kPageCode };
+enum { kPageDone, kPageOutside, kPageLevels, kPageWidth, kPageEnds, kPageCode, kPageNull };
 
 // Page of pages.go.
 typedef struct {
@@ -41,7 +41,7 @@ typedef struct {
   Step* steps;
   void* values;  // of rows
   u64 rows;
-  u32* valid;    // a bitmap, all bits 0 before; null: none is wanted
+  u32* valid;    // a bitmap, all bits 0 before; null: no row is NULL
   u32* status;   // by page
   u64 width;     // bytes of a value: 4 or 8
 } PagesLaunch;

@@ -17,10 +17,13 @@ func TestParamLayouts(t *testing.T) {
 		sorted   sortLaunch
 		twoPhase twoPhaseLaunch
 		packed   packedLaunch
-		chunk    Chunk
+		block    Block
+		chunk    snappyChunk
 		unpack   decompressLaunch
 		page     Page
 		pages    pagesLaunch
+		part     keyPart
+		keys     keysLaunch
 	)
 	want := []uintptr{
 		unsafe.Sizeof(GroupsStatus{}), sortPlanBytes, workItemBytes, workBytes, tileBytes,
@@ -43,12 +46,15 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(twoPhase), unsafe.Offsetof(twoPhase.rest), unsafe.Offsetof(twoPhase.numRest),
 		unsafe.Sizeof(packed), unsafe.Offsetof(packed.reciprocal), unsafe.Offsetof(packed.maxCarries), unsafe.Offsetof(packed.buckets), unsafe.Offsetof(packed.shift),
 		carryBytes, packedHeaderBytes, bucketSlots, packedSteps,
-		uintptr(ChunkBytes), unsafe.Offsetof(chunk.To), unsafe.Offsetof(chunk.Bytes), unsafe.Offsetof(chunk.Size),
-		unsafe.Sizeof(unpack), unsafe.Offsetof(unpack.packedBytes), unsafe.Offsetof(unpack.plain), unsafe.Offsetof(unpack.plainBytes), unsafe.Offsetof(unpack.chunks), unsafe.Offsetof(unpack.count), unsafe.Offsetof(unpack.status),
-		decompressThreads, uintptr(ChunkShort),
+		uintptr(BlockBytes), unsafe.Offsetof(block.To), unsafe.Offsetof(block.Bytes), unsafe.Offsetof(block.Size), unsafe.Offsetof(block.FirstChunk),
+		unsafe.Sizeof(chunk), unsafe.Offsetof(chunk.to), unsafe.Offsetof(chunk.bytes), unsafe.Offsetof(chunk.size), unsafe.Offsetof(chunk.block),
+		unsafe.Sizeof(unpack), unsafe.Offsetof(unpack.packedBytes), unsafe.Offsetof(unpack.plain), unsafe.Offsetof(unpack.plainBytes), unsafe.Offsetof(unpack.blocks), unsafe.Offsetof(unpack.count), unsafe.Offsetof(unpack.chunks), unsafe.Offsetof(unpack.numChunks), unsafe.Offsetof(unpack.status),
+		chunksThreads, decompressThreads, ChunkSize, uintptr(BlockCrosses),
 		uintptr(PageBytes), unsafe.Offsetof(page.Dictionary), unsafe.Offsetof(page.To), unsafe.Offsetof(page.Bytes), unsafe.Offsetof(page.Rows), unsafe.Offsetof(page.Entries), unsafe.Offsetof(page.LevelBytes), unsafe.Offsetof(page.Levels), unsafe.Offsetof(page.FirstStep),
 		unsafe.Sizeof(pages), unsafe.Offsetof(pages.memoryBytes), unsafe.Offsetof(pages.pages), unsafe.Offsetof(pages.count), unsafe.Offsetof(pages.numSteps), unsafe.Offsetof(pages.steps), unsafe.Offsetof(pages.values), unsafe.Offsetof(pages.rows), unsafe.Offsetof(pages.valid), unsafe.Offsetof(pages.status), unsafe.Offsetof(pages.width),
-		pageStepBytes, pagesThreads, stepRows, uintptr(PageCode), uintptr(LevelsSized),
+		pageStepBytes, pagesThreads, stepRows, uintptr(PageNull), uintptr(LevelsSized),
+		unsafe.Sizeof(part), unsafe.Offsetof(part.valid), unsafe.Offsetof(part.base), unsafe.Offsetof(part.keyRange), unsafe.Offsetof(part.nullCode), unsafe.Offsetof(part.typ), unsafe.Offsetof(part.word), unsafe.Offsetof(part.shift), unsafe.Offsetof(part.nullWord), unsafe.Offsetof(part.nullBit),
+		unsafe.Sizeof(keys), unsafe.Offsetof(keys.rows), unsafe.Offsetof(keys.outside), unsafe.Offsetof(keys.keyBytes), unsafe.Offsetof(keys.parts), unsafe.Offsetof(keys.part), KeyPartsMax, keysThreads,
 	}
 	e := openExecutor(t, 1, "cpurun/testdata/layout.cu")
 	out := e.alloc(t, int64(8*len(want)))

@@ -18,15 +18,16 @@ import (
 
 // device is one device's part of a run.
 type device struct {
-	run    *Run
-	number int // in Options.Devices
-	guard  *guard
-	props  kernels.Properties
-	limit  int64         // bytes of device memory
-	tiles  []*Tile       // the ring
-	layout layout        // of a tile
-	base   *guardedEvent // spans count from here; nil before open, and when it is closed
-	based  time.Time     // when base was recorded
+	run     *Run
+	number  int // in Options.Devices
+	guard   *guard
+	props   kernels.Properties
+	limit   int64          // bytes of device memory
+	tiles   []*Tile        // the ring
+	layout  layout         // of a tile
+	encoded *encodedLayout // of an encoded tile; nil where tiles cannot be encoded
+	base    *guardedEvent  // spans count from here; nil before open, and when it is closed
+	based   time.Time      // when base was recorded
 
 	loads sync.Mutex // held while an area loads
 
@@ -43,8 +44,9 @@ type device struct {
 	orphans  []kernels.Pinned
 	table    *table // nil without one
 
-	bytesIn  atomic.Int64 // copied to the device
-	bytesOut atomic.Int64 // copied from the device
+	bytesEncoded atomic.Int64 // of pages that were copied to the device
+	bytesIn      atomic.Int64 // copied to the device
+	bytesOut     atomic.Int64 // copied from the device
 
 	spansMu sync.Mutex // may be locked while mu is
 	spans   [lanes][]span
@@ -104,6 +106,7 @@ func (d *device) layOut() error {
 		rows = d.tileRows()
 	}
 	d.layout = newLayout(&o.Shape, o.Nullable, int64(rows))
+	d.layOutEncoded()
 	return nil
 }
 
@@ -111,7 +114,8 @@ func (d *device) layOut() error {
 // LFMin has room for a tile.
 func (d *device) tileRows() int {
 	o := &d.run.opt
-	bytes := min(d.limit/ringShare/int64(o.Streams), o.PinnedLimit/ringPinned/int64(o.Streams), tileBytesMax)
+	most := min(d.limit/ringShare, o.PinnedLimit/ringPinned) / int64(o.Streams)
+	bytes := min(most, tileBytesMax)
 	rows := bytes / rowBytes(&o.Shape, o.Nullable)
 	rows = min(rows, o.feedback(d.tableMax().Slots).LoadMax())
 	if rows > tileRowsMin {
@@ -119,6 +123,9 @@ func (d *device) tileRows() int {
 	}
 	if o.Rows > 0 { // small inputs need no large tiles
 		rows = min(rows, max(ceilDiv(o.Rows, int64(o.Streams)), tileRowsMin))
+	}
+	if o.Decode != nil && o.Decode.GroupRows <= most/rowBytes(&o.Shape, o.Nullable) {
+		rows = max(rows, o.Decode.GroupRows)
 	}
 	return int(max(rows, 32))
 }
@@ -277,8 +284,12 @@ func (d *device) addTo(c *Counters) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c.BytesIn += d.bytesIn.Load()
+	c.BytesEncoded += d.bytesEncoded.Load()
 	c.BytesOut += d.bytesOut.Load()
 	c.DevicePeak += d.peak
+	if l := d.encoded; l != nil {
+		c.DevicePeak += l.bytes * int64(d.run.opt.Streams)
+	}
 	d.spansMu.Lock()
 	defer d.spansMu.Unlock()
 	c.CopyIn += covered(d.spans[LaneCopyIn])

@@ -45,7 +45,7 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 		s := t.status()
 		if s.Overflow > 0 || int64(s.Groups) > l.capacity {
 			r.leaveRoute(RouteAggregate, int64(s.Groups))
-			return taken(r.takeRows(t))
+			return t.giveRows()
 		}
 		if invariants.Enabled {
 			r.account.took(s, int64(t.Rows))
@@ -184,7 +184,7 @@ func (t *Tile) split(partitions int, loading int64) error {
 		d.mu.Unlock()
 		if errors.Is(err, kernels.ErrPinnedLimit) {
 			invariants.Sometimes("stream: pinned memory has no room for a tile beside a table")
-			return taken(d.run.takeRows(t))
+			return t.giveRows()
 		}
 		return err
 	}
@@ -346,7 +346,7 @@ func (t *Tile) sendScatter() (end func() error, err error) {
 	end, err = t.scatter(t.copyIn, &rows, t.output)
 	if errors.Is(err, kernels.ErrPinnedLimit) {
 		invariants.Sometimes("stream: pinned memory has no room for a tile")
-		return func() error { return taken(t.device.run.takeRows(t)) }, nil
+		return t.giveRows, nil
 	}
 	return end, err
 }

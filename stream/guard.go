@@ -399,12 +399,16 @@ func (s *guardedStream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, c
 	return s.do(func() error { return s.of.InsertGroups(shape, in, count, table, overflow, status) })
 }
 
-func (s *guardedStream) DecompressSnappy(c *kernels.Chunks) error {
-	return s.do(func() error { return s.of.DecompressSnappy(c) })
+func (s *guardedStream) DecompressSnappy(b *kernels.Blocks) error {
+	return s.do(func() error { return s.of.DecompressSnappy(b) })
 }
 
 func (s *guardedStream) DecodePages(p *kernels.Pages) error {
 	return s.do(func() error { return s.of.DecodePages(p) })
+}
+
+func (s *guardedStream) PackKeys(k *kernels.KeyParts) error {
+	return s.do(func() error { return s.of.PackKeys(k) })
 }
 
 func (s *guardedStream) Compact(shape *kernels.Shape, table kernels.Table, first, end int64, into *kernels.Groups) error {

@@ -37,6 +37,9 @@ type Options struct {
 	// default, nil, does not.
 	Parts *Parts
 
+	// Decode says how encoded tiles are decoded. The default, nil, has no encoded tiles.
+	Decode *Decoding
+
 	// MemoryLimit bounds each device's memory, in bytes. The default is the memory that is free.
 	MemoryLimit int64
 

@@ -46,13 +46,14 @@ func (r Route) String() string { return routeNames[r] }
 // Run is the aggregation of one query. Any number of goroutines fill and submit tiles; then one
 // calls EndInput and Process. Release comes last, always.
 type Run struct {
-	opt     Options
-	ctx     context.Context // done when the run has failed, or is released
-	cancel  context.CancelCauseFunc
-	devices []*device
-	free    chan *Tile     // tiles that may be filled
-	work    sync.WaitGroup // tiles under way
-	decide  sync.Once      // chooses the first route
+	opt      Options
+	ctx      context.Context // done when the run has failed, or is released
+	cancel   context.CancelCauseFunc
+	devices  []*device
+	free     chan *Tile     // tiles that may be filled
+	work     sync.WaitGroup // tiles under way
+	decoding sync.WaitGroup // encoded tiles that are not decoded
+	decide   sync.Once      // chooses the first route
 
 	mu       sync.Mutex // guards the fields below, until the input has ended
 	route    Route
@@ -125,7 +126,7 @@ func (r *Run) TryTile() (*Tile, error) {
 
 // put makes a tile free to be filled.
 func (r *Run) put(t *Tile) {
-	t.Rows = 0
+	t.Rows, t.Encoded, t.decoded = 0, nil, false
 	r.free <- t
 }
 
@@ -339,30 +340,33 @@ func (r *Run) release() error {
 
 // Counters tell what a run has done.
 type Counters struct {
-	Routes     []Route // in order
-	Estimate   int64   // groups of all rows
-	Tiles      int64   // submitted
-	Rows       int64   // submitted
-	RowsOut    int64   // given to TakeRows, or to Parts
-	GroupsOut  int64   // given to TakeStates
-	BytesIn    int64   // copied to devices
-	BytesOut   int64   // copied from devices
-	CopyIn     int64   // nanoseconds in which some tile or partition was copied in, by the device's clock
-	Kernel     int64   // nanoseconds in which some tile or partition was aggregated or scattered
-	CopyOut    int64   // nanoseconds in which some tile or partition was copied out
-	Busy       int64   // nanoseconds in which any of the three happened
-	Partitions int     // 2^RadixBits; 0 if rows were never scattered
-	Resident   int     // partitions that a table was planned for
-	Sizing     partition.Sizing
-	Sizes      []int64   // rows of each partition
-	Tasks      []int64   // rows of each set of partitions after the merge
-	Rounds     int64     // feedback loads
-	Loads      []float64 // load factors after the first loadsKept feedback loads
-	Split      int64     // sets of partitions that were split again
-	OnCPU      int64     // sets of partitions that the CPU had to finish
-	KeptBytes  int64     // of partitions that stayed on devices
-	HostBytes  int64     // of partitions in pinned memory
-	DevicePeak int64     // bytes of device memory: the sum of the devices' peaks
+	Routes       []Route // in order
+	Estimate     int64   // groups of all rows
+	Tiles        int64   // submitted
+	Rows         int64   // submitted
+	Decoded      int64   // rows that devices have decoded
+	Refused      int64   // rows that devices could not decode
+	RowsOut      int64   // given to TakeRows, or to Parts
+	GroupsOut    int64   // given to TakeStates
+	BytesIn      int64   // copied to devices
+	BytesEncoded int64   // of these, pages
+	BytesOut     int64   // copied from devices
+	CopyIn       int64   // nanoseconds in which some tile or partition was copied in, by the device's clock
+	Kernel       int64   // nanoseconds in which some tile or partition was aggregated or scattered
+	CopyOut      int64   // nanoseconds in which some tile or partition was copied out
+	Busy         int64   // nanoseconds in which any of the three happened
+	Partitions   int     // 2^RadixBits; 0 if rows were never scattered
+	Resident     int     // partitions that a table was planned for
+	Sizing       partition.Sizing
+	Sizes        []int64   // rows of each partition
+	Tasks        []int64   // rows of each set of partitions after the merge
+	Rounds       int64     // feedback loads
+	Loads        []float64 // load factors after the first loadsKept feedback loads
+	Split        int64     // sets of partitions that were split again
+	OnCPU        int64     // sets of partitions that the CPU had to finish
+	KeptBytes    int64     // of partitions that stayed on devices
+	HostBytes    int64     // of partitions in pinned memory
+	DevicePeak   int64     // bytes of device memory: the sum of the devices' peaks
 }
 
 // Counters returns what the run has done so far.

@@ -27,6 +27,7 @@ type input struct {
 	values   []uint32
 	others   []int64
 	valid    []bool
+	encoded  *encodedInput // the rows as pages; nil: tiles are not encoded
 }
 
 func makeInput(rng *rand.Rand, rows, groups, keyBytes int, heavy float64) *input {
@@ -221,8 +222,13 @@ func (in *input) submit(r *stream.Run, fillers int) error {
 					return err
 				}
 				to := min(from+t.Capacity, end)
-				in.fill(t, from, to)
-				if err := r.Submit(t); err != nil {
+				if submitted := in.encoded.submit(in, r, t, from, to); submitted != nil {
+					err = *submitted
+				} else {
+					in.fill(t, from, to)
+					err = r.Submit(t)
+				}
+				if err != nil {
 					return err
 				}
 				from = to
@@ -250,6 +256,9 @@ func runSilent(in *input, opt stream.Options, fillers int, answers func()) (a *a
 	if opt.Parts != nil {
 		opt.Shape.Folds = nil
 	}
+	if in.encoded != nil {
+		opt.Decode = in.encoded.decoding(in, a)
+	}
 	r, newErr := stream.New(context.Background(), opt)
 	defer func() {
 		c = r.Counters()
@@ -271,6 +280,9 @@ func runSilent(in *input, opt stream.Options, fillers int, answers func()) (a *a
 		return a, c, newErr
 	}
 	if err := in.submit(r, fillers); err != nil {
+		return a, c, err
+	}
+	if err := r.AwaitDecoded(); err != nil {
 		return a, c, err
 	}
 	if err := r.EndInput(); err != nil {

@@ -20,9 +20,14 @@ type Tile struct {
 	Columns [][]byte
 	Valid   [][]uint32
 
+	// Encoded has the rows in place of Keys, Columns and Valid, from Encode to SubmitEncoded; else nil.
+	Encoded *Encoded
+
 	markedStream
-	host  kernels.Pinned
-	input kernels.Buffer
+	host    kernels.Pinned
+	input   kernels.Buffer
+	encoded kernels.Buffer // of an encoded tile; nil where tiles cannot be encoded
+	decoded bool           // input has the rows, and the host has none
 
 	// Of the route:
 	output  kernels.Buffer // overflow, scattered rows, or groups
@@ -35,8 +40,13 @@ const tailBytes = statusBytes + (1<<radixBitsMax+1)*8
 func (d *device) newTile() (*Tile, error) {
 	t := &Tile{Capacity: int(d.layout.capacity), markedStream: markedStream{device: d, number: len(d.tiles)}}
 	err := d.alloc(&t.input, d.layout.bytes)
+	bytes := d.layout.bytes
+	if l := d.encoded; err == nil && l != nil {
+		t.encoded, err = d.guard.alloc(l.bytes)
+		bytes = max(bytes, l.host)
+	}
 	if err == nil {
-		t.host, err = d.guard.allocPinned(d.layout.bytes + tailBytes)
+		t.host, err = d.guard.allocPinned(bytes + tailBytes)
 	}
 	if err == nil {
 		t.stream, err = d.guard.newStream()
@@ -74,11 +84,17 @@ func wordsOf[T uint32 | uint64](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(w)))
 }
 
-// tail is the host memory behind the columns.
-func (t *Tile) tail() []byte { return t.host.Bytes()[t.device.layout.bytes:] }
+// tail is the host memory behind the rows.
+func (t *Tile) tail() []byte {
+	host := t.host.Bytes()
+	return host[len(host)-tailBytes:]
+}
 
-// copies returns the copies of the tile's rows to the device.
+// copies returns the copies of the tile's rows to the device, if they are not there.
 func (t *Tile) copies() []kernels.Copy {
+	if t.decoded {
+		return nil
+	}
 	return t.device.layout.copies(t.input, 0, t.host.Bytes(), int64(t.Rows), false)
 }
 
@@ -116,7 +132,14 @@ func (t *Tile) leave() error {
 }
 
 // drop gives all device memory of the tile back. Requires: the device's lock is held.
-func (t *Tile) drop() error { return errors.Join(t.leave(), t.device.freeBuffer(&t.input)) }
+func (t *Tile) drop() error {
+	err := errors.Join(t.leave(), t.device.freeBuffer(&t.input))
+	if t.encoded != nil {
+		err = errors.Join(err, t.device.guard.free(t.encoded.Free))
+		t.encoded = nil
+	}
+	return err
+}
 
 func (t *Tile) release() error {
 	return errors.Join(t.stop(), t.drop(), freePinned(&t.host))

@@ -16,7 +16,7 @@ import (
 // benchDecodeFlags say what is decoded.
 type benchDecodeFlags struct {
 	total    string
-	chunks   []string
+	blocks   []string
 	pageRows []int64
 	repeats  int
 }
@@ -26,9 +26,9 @@ func newBenchDecodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decode",
 		Short: "Measure how fast a GPU decodes Parquet",
-		Long: `Measure how fast the first GPU decompresses chunks of the snappy format, and decodes pages of Parquet,
+		Long: `Measure how fast the first GPU decompresses blocks of the snappy format, and decodes pages of Parquet,
 that are in its memory already, by the median time between two events of the device. All bytes are checked.`,
-		Example: `  mpga bench decode --bytes 1GiB --chunks 64KiB,1MiB --page-rows 20000,500000`,
+		Example: `  mpga bench decode --bytes 1GiB --blocks 64KiB,1MiB --page-rows 20000,500000`,
 		Args:    wantArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runBenchDecode(cmd.OutOrStdout(), &f)
@@ -36,8 +36,8 @@ that are in its memory already, by the median time between two events of the dev
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.total, "bytes", "512MiB", "decode to `SIZE` in all")
-	flags.StringSliceVar(&f.chunks, "chunks", []string{"64KiB", "256KiB", "1MiB"},
-		"`LIST` of sizes of decompressed chunks")
+	flags.StringSliceVar(&f.blocks, "blocks", []string{"64KiB", "256KiB", "1MiB"},
+		"`LIST` of sizes of decompressed blocks")
 	flags.Int64SliceVar(&f.pageRows, "page-rows", []int64{20_000, 131_072, 500_000},
 		"`LIST` of numbers of rows of a page")
 	flags.IntVar(&f.repeats, "repeats", 9, "`N` runs, of which the median is shown")
@@ -52,13 +52,13 @@ func runBenchDecode(w io.Writer, f *benchDecodeFlags) error {
 	if f.repeats < 1 {
 		return usagef("--repeats %d: want 1 or more", f.repeats)
 	}
-	var chunks []int64
-	for _, text := range f.chunks {
-		n, err := benchSize("--chunks", text)
+	var blocks []int64
+	for _, text := range f.blocks {
+		n, err := benchSize("--blocks", text)
 		if err != nil {
 			return err
 		}
-		chunks = append(chunks, n)
+		blocks = append(blocks, n)
 	}
 	for _, n := range f.pageRows {
 		if n < 1 || n > 1<<27 {
@@ -68,20 +68,20 @@ func runBenchDecode(w io.Writer, f *benchDecodeFlags) error {
 	return withRunner(f.repeats, func(device kernels.Device, runner *bench.Runner) error {
 		fmt.Fprintf(w, "%s, %s decoded\n", device.Properties().Name, humanize.IBytes(uint64(total)))
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		return errors.Join(benchChunks(t, runner, total, chunks), benchPages(t, runner, total, f.pageRows), t.Flush())
+		return errors.Join(benchBlocks(t, runner, total, blocks), benchPages(t, runner, total, f.pageRows), t.Flush())
 	})
 }
 
-// benchChunks prints how fast chunks are decompressed, beside one thread of the CPU.
-func benchChunks(t io.Writer, runner *bench.Runner, total int64, chunks []int64) error {
-	fmt.Fprintln(t, "snappy\tchunk\tratio\tms\tGB/s\ta thread GB/s\t")
+// benchBlocks prints how fast blocks are decompressed, beside one thread of the CPU.
+func benchBlocks(t io.Writer, runner *bench.Runner, total int64, blocks []int64) error {
+	fmt.Fprintln(t, "snappy\tblock\tratio\tms\tGB/s\ta thread GB/s\t")
 	for _, plain := range bench.Plains {
-		for _, chunk := range chunks {
-			r, err := runner.Decompress(plain, total, chunk)
+		for _, block := range blocks {
+			r, err := runner.Decompress(plain, total, block)
 			if err != nil {
-				return fmt.Errorf("%s in chunks of %d B: %w", plain.Name, chunk, err)
+				return fmt.Errorf("%s in blocks of %d B: %w", plain.Name, block, err)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%.2f\t%.2f\t%.1f\t%.2f\t\n", plain.Name, humanize.IBytes(uint64(chunk)), r.Ratio,
+			fmt.Fprintf(t, "%s\t%s\t%.2f\t%.2f\t%.1f\t%.2f\t\n", plain.Name, humanize.IBytes(uint64(block)), r.Ratio,
 				float64(r.Nanos)/1e6, float64(r.Plain)/float64(r.Nanos), float64(r.Plain)/float64(r.ThreadNanos))
 		}
 	}

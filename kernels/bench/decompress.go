@@ -37,10 +37,10 @@ var Plains = []Plain{
 	}},
 }
 
-// DecompressResult is what the decompression of some chunks took.
+// DecompressResult is what the decompression of some blocks took.
 type DecompressResult struct {
-	Chunks      int64
-	Plain       int64   // bytes, in chunks of one size
+	Blocks      int64
+	Plain       int64   // bytes, in blocks of one size
 	Ratio       float64 // of these to the compressed bytes
 	Nanos       int64   // on the device, median
 	ThreadNanos int64   // of one thread of the CPU, for all of the bytes
@@ -49,59 +49,64 @@ type DecompressResult struct {
 // drawnBytes are drawn of a kind of bytes; more bytes are these again.
 const drawnBytes = 32 << 20
 
-// Decompress times the decompression of about so many bytes, each chunk of which is a block of the
-// snappy format by itself, after a run whose bytes it checks.
-func (r *Runner) Decompress(p Plain, total, chunkBytes int64) (res DecompressResult, err error) {
-	plain := make([]byte, 0, drawnBytes+chunkBytes)
+// Decompress times the decompression of about so many bytes, in blocks of the snappy format of
+// blockBytes, after a run whose bytes it checks.
+func (r *Runner) Decompress(p Plain, total, blockBytes int64) (res DecompressResult, err error) {
+	plain := make([]byte, 0, drawnBytes+blockBytes)
 	rng := rand.New(rand.NewPCG(5, 1))
-	for int64(len(plain)) < max(drawnBytes, chunkBytes) {
+	for int64(len(plain)) < max(drawnBytes, blockBytes) {
 		plain = p.draw(rng, plain)
 	}
-	blocks := make([][]byte, max(drawnBytes/chunkBytes, 1))
+	blocks := make([][]byte, max(drawnBytes/blockBytes, 1))
 	for i := range blocks {
-		blocks[i] = snappy.Encode(nil, plain[int64(i)*chunkBytes:][:chunkBytes])
+		blocks[i] = snappy.Encode(nil, plain[int64(i)*blockBytes:][:blockBytes])
 	}
 	var packed, list []byte
+	chunks := int64(0)
 	for res.Plain < total {
-		block := blocks[res.Chunks%int64(len(blocks))]
+		block := blocks[res.Blocks%int64(len(blocks))]
 		_, head := binary.Uvarint(block)
-		list = kernels.AppendListed(list, kernels.Chunk{
+		list = kernels.AppendListed(list, kernels.Block{
 			From: uint64(len(packed)), Bytes: uint32(len(block) - head),
-			To: uint64(res.Plain), Size: uint32(chunkBytes),
+			To: uint64(res.Plain), Size: uint32(blockBytes), FirstChunk: uint32(chunks),
 		})
 		packed = append(packed, block[head:]...)
-		res.Plain += chunkBytes
-		res.Chunks++
+		res.Plain += blockBytes
+		res.Blocks++
+		chunks += kernels.BlockChunks(blockBytes)
 	}
-	if res.ThreadNanos, err = decompressOnCPU(blocks, res.Chunks, chunkBytes); err != nil {
+	if res.ThreadNanos, err = decompressOnCPU(blocks, res.Blocks, blockBytes); err != nil {
 		return res, err
 	}
 	res.Ratio = float64(res.Plain) / float64(len(packed))
 
 	before := len(r.buffers)
 	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
-	c := &kernels.Chunks{PackedBytes: int64(len(packed)), PlainBytes: res.Plain, Count: res.Chunks}
-	if c.Packed, err = r.put(append(packed, make([]byte, kernels.PackedPad)...)); err != nil {
+	b := &kernels.Blocks{PackedBytes: int64(len(packed)), PlainBytes: res.Plain, Count: res.Blocks, Chunks: chunks}
+	if b.Packed, err = r.put(append(packed, make([]byte, kernels.PackedPad)...)); err != nil {
 		return res, err
 	}
-	if c.List, err = r.put(list); err != nil {
+	if b.List, err = r.put(list); err != nil {
 		return res, err
 	}
-	if c.Plain, err = r.alloc(res.Plain); err != nil {
+	if b.Plain, err = r.alloc(res.Plain); err != nil {
 		return res, err
 	}
-	if c.Status, err = r.alloc(4 * res.Chunks); err != nil {
+	if b.Status, err = r.alloc(4 * res.Blocks); err != nil {
 		return res, err
 	}
-	if res.Nanos, err = r.median(func() error { return r.stream.DecompressSnappy(c) }); err != nil {
+	if b.Scratch, err = r.alloc(b.ScratchBytes()); err != nil {
 		return res, err
 	}
-	return res, r.checkBytes(c.Plain, c.PlainBytes, plain[:int64(len(blocks))*chunkBytes])
+	if res.Nanos, err = r.median(func() error { return r.stream.DecompressSnappy(b) }); err != nil {
+		return res, err
+	}
+	return res, r.checkBytes(b.Plain, b.PlainBytes, plain[:int64(len(blocks))*blockBytes])
 }
 
 // decompressOnCPU returns what a thread takes for so many of some blocks, the least of three times.
-func decompressOnCPU(blocks [][]byte, count, chunkBytes int64) (int64, error) {
-	out := make([]byte, chunkBytes)
+func decompressOnCPU(blocks [][]byte, count, blockBytes int64) (int64, error) {
+	out := make([]byte, blockBytes)
 	var took []time.Duration
 	for range 3 {
 		start := time.Now()

@@ -87,6 +87,11 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		devicetest.Pages(t, device, 1500, 200)
 		devicetest.Pages(t, device, 100, 5000)
 	})
+	t.Run("keys", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Keys(t, device, 100, 3000)
+	})
 	t.Run("overflow", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)

@@ -203,7 +203,7 @@ func (d *decoding) run(r *Rig, withValid bool) {
 	others := bytes.Repeat([]byte{poisonByte}, len(values)) // of rows of no page
 	for i, page := range d.pages {
 		status := kernels.PageStatus(binary.LittleEndian.Uint32(statuses[4*i:]))
-		want, rows := d.pageStandsFor(&page)
+		want, rows := d.pageStandsFor(&page, withValid)
 		if status != want {
 			r.t.Errorf("page %d, %+v: %v, want %v", i, page, status, want)
 			continue
@@ -236,7 +236,7 @@ func (d *decoding) run(r *Rig, withValid bool) {
 }
 
 // pageStandsFor is what is to come of a page: the value of each row, nil for NULL.
-func (d *decoding) pageStandsFor(p *kernels.Page) (kernels.PageStatus, [][]byte) {
+func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageStatus, [][]byte) {
 	within := func(from, n, all uint64) bool { return from <= all && n <= all-from }
 	if !within(p.From, uint64(p.Bytes), uint64(len(d.memory))) || !within(p.To, uint64(p.Rows), uint64(d.rows)) ||
 		!within(p.Dictionary, uint64(p.Entries)*uint64(d.width), uint64(len(d.memory))) ||
@@ -270,6 +270,9 @@ func (d *decoding) pageStandsFor(p *kernels.Page) (kernels.PageStatus, [][]byte)
 			return kernels.PageLevelsBad, nil
 		}
 		values += int(level)
+	}
+	if values < int(p.Rows) && !withValid {
+		return kernels.PageNull, nil
 	}
 	data = data[levelBytes:]
 	entries := data

@@ -30,7 +30,7 @@ func (s *stream) DecodePages(p *kernels.Pages) error {
 type pagesColumn struct {
 	width, rows uint64
 	values      []byte
-	valid       []uint32 // nil where none is wanted
+	valid       []uint32 // nil where no row is to be NULL
 }
 
 func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kernels.PageStatus {
@@ -52,6 +52,9 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 	values := 0
 	for _, v := range valid {
 		values += int(v)
+	}
+	if values < len(valid) && c.valid == nil {
+		return kernels.PageNull
 	}
 	plain, codes := data, []uint32(nil)
 	if p.Entries > 0 {

@@ -1,6 +1,7 @@
 // Sizes and offsets of what Go passes to kernels, for a test that compares them with Go's.
 #include "../../params.h"
 #include "../../params_decompress.h"
+#include "../../params_keys.h"
 #include "../../params_packed.h"
 #include "../../params_pages.h"
 #include "../../params_sorted.h"
@@ -28,12 +29,15 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(TwoPhaseLaunch), offsetof(TwoPhaseLaunch, rest), offsetof(TwoPhaseLaunch, num_rest),
       sizeof(PackedLaunch), offsetof(PackedLaunch, reciprocal), offsetof(PackedLaunch, max_carries), offsetof(PackedLaunch, buckets), offsetof(PackedLaunch, shift),
       sizeof(Carry), sizeof(PackedHeader), kBucketSlots, kPackedSteps,
-      sizeof(Chunk), offsetof(Chunk, to), offsetof(Chunk, bytes), offsetof(Chunk, size),
-      sizeof(DecompressLaunch), offsetof(DecompressLaunch, packed_bytes), offsetof(DecompressLaunch, plain), offsetof(DecompressLaunch, plain_bytes), offsetof(DecompressLaunch, chunks), offsetof(DecompressLaunch, count), offsetof(DecompressLaunch, status),
-      kDecompressThreads, kChunkShort,
+      sizeof(Block), offsetof(Block, to), offsetof(Block, bytes), offsetof(Block, size), offsetof(Block, first_chunk),
+      sizeof(Chunk), offsetof(Chunk, to), offsetof(Chunk, bytes), offsetof(Chunk, size), offsetof(Chunk, block),
+      sizeof(DecompressLaunch), offsetof(DecompressLaunch, packed_bytes), offsetof(DecompressLaunch, plain), offsetof(DecompressLaunch, plain_bytes), offsetof(DecompressLaunch, blocks), offsetof(DecompressLaunch, count), offsetof(DecompressLaunch, chunks), offsetof(DecompressLaunch, num_chunks), offsetof(DecompressLaunch, status),
+      kChunksThreads, kDecompressThreads, kChunkSize, kBlockCrosses,
       sizeof(Page), offsetof(Page, dictionary), offsetof(Page, to), offsetof(Page, bytes), offsetof(Page, rows), offsetof(Page, entries), offsetof(Page, level_bytes), offsetof(Page, levels), offsetof(Page, first_step),
       sizeof(PagesLaunch), offsetof(PagesLaunch, memory_bytes), offsetof(PagesLaunch, pages), offsetof(PagesLaunch, count), offsetof(PagesLaunch, num_steps), offsetof(PagesLaunch, steps), offsetof(PagesLaunch, values), offsetof(PagesLaunch, rows), offsetof(PagesLaunch, valid), offsetof(PagesLaunch, status), offsetof(PagesLaunch, width),
-      sizeof(Step), kPagesThreads, kStepRows, kPageCode, kLevelsSized,
+      sizeof(Step), kPagesThreads, kStepRows, kPageNull, kLevelsSized,
+      sizeof(KeyPart), offsetof(KeyPart, valid), offsetof(KeyPart, base), offsetof(KeyPart, range), offsetof(KeyPart, null_code), offsetof(KeyPart, type), offsetof(KeyPart, word), offsetof(KeyPart, shift), offsetof(KeyPart, null_word), offsetof(KeyPart, null_bit),
+      sizeof(KeysLaunch), offsetof(KeysLaunch, rows), offsetof(KeysLaunch, outside), offsetof(KeysLaunch, key_bytes), offsetof(KeysLaunch, num_parts), offsetof(KeysLaunch, parts), kKeyPartsMax, kKeysThreads,
   };
   for (u32 i = 0; i < sizeof(all) / sizeof(all[0]); i++) out[i] = all[i];
 }

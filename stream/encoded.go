@@ -1,0 +1,391 @@
+package stream
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/kernels"
+)
+
+// Decoding lets tiles be encoded: their rows come as the pages of a Parquet file, which the devices
+// decode to the keys and columns of the rows.
+type Decoding struct {
+	Columns []EncodedColumn
+	Keys    []EncodedKey
+
+	// GroupRows is how many rows an encoded tile is to have room for, if there is memory for it: those
+	// of the largest row group.
+	GroupRows int64
+
+	// Refuse takes back an encoded tile that a device could not decode, whose rows are of none of the
+	// run's groups. It keeps no memory of the tile, and is called by several goroutines at once.
+	Refuse func(ctx context.Context, t *Tile) error
+}
+
+// EncodedColumn is a column of a file.
+type EncodedColumn struct {
+	Width    int // bytes of a value: 4 or 8
+	Column   int // of Shape.Columns, which has the values; -1: they are parts of keys alone
+	Nullable bool
+}
+
+// EncodedKey is a part of packed keys. Its Values and Valid are those of a column of Decoding.Columns.
+type EncodedKey struct {
+	kernels.KeyPart
+	Column int
+}
+
+// Encoded is the rows of a tile as they lie in a file. Whoever fills the tile reserves bytes for pages,
+// writes them, and adds the pages; all but the writing by one goroutine at a time.
+type Encoded struct {
+	packed []byte // the host's memory of the pages
+	used   int64  // of packed
+	plain  int64  // bytes of decompressed blocks
+	chunks int64
+	rows   int64
+	steps  []int64 // by column
+	blocks []kernels.Block
+	pages  [][]kernels.Page // by column
+	items  int64            // blocks and pages
+
+	layout *encodedLayout
+}
+
+// encodedLayout is how the device memory of an encoded tile is divided, in bytes from its begin.
+type encodedLayout struct {
+	of   *Decoding
+	rows int64 // at most
+
+	packed int64 // pages as they lie in the host's memory, from 0 on
+	lists  int64 // room for blocks and pages, behind the packed pages
+	plain  int64 // where decompressed blocks are
+	keys   []int64
+	valid  []int64 // of keys; -1 without a bitmap
+	status int64
+	chunks int64
+	steps  int64
+	bytes  int64
+
+	plainBytes int64 // room for decompressed blocks
+	itemsMax   int64 // blocks and pages
+	host       int64 // bytes of host memory
+}
+
+const (
+	pageSlack    = 16 // of the bytes of rows, pages may take so much more than their values
+	itemBytes    = max(kernels.PageBytes, kernels.BlockBytes)
+	itemsMin     = 1 << 10
+	bytesPerItem = 8 << 10 // pages of values that are smaller make lists that are too long
+)
+
+func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
+	l := &encodedLayout{of: of, rows: rows}
+	take := func(n int64) int64 {
+		at := l.bytes
+		l.bytes += align(n)
+		return at
+	}
+	values := int64(0)
+	for _, c := range of.Columns {
+		values += rows * int64(c.Width)
+	}
+	l.plainBytes = align(values + values/pageSlack)
+	l.itemsMax = itemsMin + values/bytesPerItem
+	l.lists = align(l.itemsMax * itemBytes)
+	l.packed = take(l.plainBytes + kernels.PagesPad)
+	take(l.lists)
+	l.host = l.bytes
+	l.plain = take(l.plainBytes + kernels.PagesPad)
+	for _, c := range of.Columns {
+		at, valid := int64(-1), int64(-1)
+		if c.Column < 0 {
+			if at = take(rows * int64(c.Width)); c.Nullable {
+				valid = take(bitmapBytes(rows))
+			}
+		}
+		l.keys, l.valid = append(l.keys, at), append(l.valid, valid)
+	}
+	l.status = take(l.statusBytes(l.itemsMax))
+	l.host += align(l.statusBytes(l.itemsMax))
+	l.chunks = take((&kernels.Blocks{Chunks: l.chunksMax()}).ScratchBytes())
+	l.steps = take((&kernels.Pages{Steps: l.stepsMax()}).ScratchBytes())
+	return l
+}
+
+// statusBytes returns the bytes of the statuses of so many blocks and pages. The statuses of blocks, of
+// the pages of each column and of keys begin at multiples of statusAlignment.
+func (l *encodedLayout) statusBytes(items int64) int64 {
+	return 4*(items+1) + statusAlignment*int64(len(l.of.Columns)+2)
+}
+
+// statusAlignment is that of spans.
+const statusAlignment = 16
+
+func (l *encodedLayout) chunksMax() int64 { return l.plainBytes/kernels.ChunkSize + l.itemsMax }
+
+// stepsMax is the most steps of a column.
+func (l *encodedLayout) stepsMax() int64 { return kernels.PageSteps(l.rows) + l.itemsMax }
+
+// Encode makes a tile that is empty an encoded one. Requires: Run.Encodes.
+func (t *Tile) Encode() *Encoded {
+	l := t.device.encoded
+	t.Encoded = &Encoded{
+		packed: t.host.Bytes()[:l.plainBytes], layout: l, steps: make([]int64, len(l.of.Columns)),
+		pages: make([][]kernels.Page, len(l.of.Columns)),
+	}
+	return t.Encoded
+}
+
+// Encodes reports whether tiles may be encoded.
+func (r *Run) Encodes() bool { return len(r.devices) > 0 && r.devices[0].encoded != nil }
+
+// Reserve returns memory for bytes of pages, and where it is; nil where the tile has no room.
+func (e *Encoded) Reserve(bytes int64) (at int64, memory []byte) {
+	at = (e.used + 15) &^ 15
+	if bytes > int64(len(e.packed))-at {
+		return 0, nil
+	}
+	e.used = at + bytes
+	return at, e.packed[at:e.used:e.used]
+}
+
+// Rows returns how many rows have been added.
+func (e *Encoded) Rows() int64 { return e.rows }
+
+// HasRoom reports whether so many rows and bytes of pages have room, if their pages are not small.
+func (e *Encoded) HasRoom(rows, bytes int64) bool {
+	return e.rows+rows <= e.layout.rows && e.used+bytes+16 <= int64(len(e.packed)) && e.items < e.layout.itemsMax
+}
+
+// EncodedPages are the pages of a column, for some rows that come next in a tile. From of blocks and
+// pages, and Dictionary of pages, are places in reserved memory; but where a page or its dictionary is
+// Unpacked, they are places in the decompressed bytes of the blocks. To of pages is counted from the
+// first of the rows, and of blocks from 0.
+type EncodedPages struct {
+	Blocks []kernels.Block
+	Pages  []EncodedPage
+	Plain  int64 // bytes of the decompressed blocks
+}
+
+// EncodedPage is a page; see EncodedPages.
+type EncodedPage struct {
+	kernels.Page
+	Unpacked           bool
+	UnpackedDictionary bool
+}
+
+// Add adds rows, whose pages it has for each column. It returns false, and adds nothing, where the tile
+// has no room.
+func (e *Encoded) Add(rows int64, columns []EncodedPages) bool {
+	l := e.layout
+	var plain, items int64
+	for i := range columns {
+		plain += align(columns[i].Plain)
+		items += int64(len(columns[i].Blocks) + len(columns[i].Pages))
+	}
+	if rows > l.rows-e.rows || plain > l.plainBytes-e.plain || items > l.itemsMax-e.items {
+		return false
+	}
+	for c := range columns {
+		of := &columns[c]
+		for _, b := range of.Blocks {
+			b.To += uint64(e.plain)
+			b.FirstChunk = uint32(e.chunks)
+			e.chunks += kernels.BlockChunks(int64(b.Size))
+			e.blocks = append(e.blocks, b)
+		}
+		for _, p := range of.Pages {
+			if p.Unpacked {
+				p.From += uint64(l.plain + e.plain)
+			}
+			if p.UnpackedDictionary {
+				p.Dictionary += uint64(l.plain + e.plain)
+			}
+			p.To += uint64(e.rows)
+			p.FirstStep = uint32(e.steps[c])
+			e.steps[c] += kernels.PageSteps(int64(p.Rows))
+			e.pages[c] = append(e.pages[c], p.Page)
+		}
+		e.plain += align(of.Plain)
+	}
+	e.rows += rows
+	e.items += items
+	return true
+}
+
+// SubmitEncoded hands an encoded tile over, as Submit: once it is decoded, it is submitted as other
+// tiles are, or Decoding.Refuse has got it.
+func (r *Run) SubmitEncoded(t *Tile) error {
+	t.Rows = int(t.Encoded.rows)
+	if t.Rows == 0 {
+		r.put(t)
+		return nil
+	}
+	if err := context.Cause(r.ctx); err != nil {
+		return err
+	}
+	r.work.Add(1)
+	r.decoding.Add(1)
+	err := spawn.Call(t.sendEncoded)
+	spawn.Go(func() error {
+		// Also after an error, as in device.send.
+		ended := errors.Join(err, t.finish("decode"))
+		if ended != nil {
+			return failure(ended)
+		}
+		if !t.isDecoded() {
+			invariants.Sometimes("stream: a tile cannot be decoded")
+			r.count(func(c *Counters) { c.Refused += int64(t.Rows) })
+			ended = wrapDevice(taken(r.opt.Decode.Refuse(r.ctx, t)))
+			r.put(t)
+			return ended
+		}
+		r.count(func(c *Counters) { c.Decoded += int64(t.Rows) })
+		t.Encoded = nil
+		t.decoded = true
+		return r.Submit(t)
+	}, func(ended error) {
+		r.fail(ended)
+		r.decoding.Done()
+		r.work.Done()
+	})
+	return wrapDevice(err)
+}
+
+// AwaitDecoded waits until all encoded tiles that were submitted are decoded or refused.
+func (r *Run) AwaitDecoded() error {
+	r.decoding.Wait()
+	return context.Cause(r.ctx)
+}
+
+// sendEncoded enqueues the decoding of a tile.
+func (t *Tile) sendEncoded() error {
+	d, e, l := t.device, t.Encoded, t.device.encoded
+	lists := l.plainBytes // in the host's memory
+	host := t.host.Bytes()
+	for _, b := range e.blocks {
+		host = kernels.AppendListed(host[:lists], b)
+		lists += kernels.BlockBytes
+	}
+	for _, pages := range e.pages {
+		for _, p := range pages {
+			host = kernels.AppendListed(host[:lists], p)
+			lists += kernels.PageBytes
+		}
+	}
+	host = t.host.Bytes()
+	at := kernels.Span{Buffer: t.encoded}
+	listed := at.At(l.packed + l.plainBytes + align(kernels.PagesPad))
+	copies := []kernels.Copy{
+		{Device: at, Host: host[:e.used]},
+		{Device: listed, Host: host[l.plainBytes:lists]},
+	}
+	d.bytesIn.Add(copiedBytes(copies))
+	d.bytesEncoded.Add(e.used)
+	return t.send(
+		func() error { return t.stream.CopyBatch(copies) },
+		func() error { return t.decode(listed) },
+		func() error {
+			return t.stream.Copy(kernels.Copy{Device: at.At(l.status), Host: t.statuses(), Out: true})
+		},
+	)
+}
+
+// statuses is where the host has the statuses of an encoded tile: of blocks, of pages by column, and
+// whether a key is outside of its range. All are 0 where nothing is wrong.
+func (t *Tile) statuses() []byte {
+	l := t.device.encoded
+	return t.host.Bytes()[l.plainBytes+l.lists:][:l.statusBytes(t.Encoded.items)]
+}
+
+// isDecoded reports whether the device has decoded all of a tile.
+func (t *Tile) isDecoded() bool {
+	for _, status := range wordsOf[uint32](t.statuses()) {
+		if status != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// decode enqueues the kernels that decode a tile, whose lists lie at a place.
+func (t *Tile) decode(listed kernels.Span) error {
+	d, e, l := t.device, t.Encoded, t.device.encoded
+	at := kernels.Span{Buffer: t.encoded}
+	rows, status := int64(t.Rows), at.At(l.status)
+	into := t.rows()
+	var spans, valid []kernels.Span // by column
+	for i, c := range l.of.Columns {
+		to, bitmap := kernels.Span{}, kernels.Span{}
+		if c.Column >= 0 {
+			to, bitmap = into.Columns[c.Column], into.Valid[c.Column]
+		} else if to = at.At(l.keys[i]); l.valid[i] >= 0 {
+			bitmap = at.At(l.valid[i])
+		}
+		spans, valid = append(spans, to), append(valid, bitmap)
+	}
+	blocks := &kernels.Blocks{
+		Packed: at, PackedBytes: e.used, Plain: at.At(l.plain), PlainBytes: l.plainBytes,
+		List: listed, Count: int64(len(e.blocks)), Chunks: e.chunks, Status: status, Scratch: at.At(l.chunks),
+	}
+	steps := []func() error{
+		func() error { return t.stream.Fill(at.At(l.status), l.statusBytes(e.items), 0) },
+		func() error { return t.stream.DecompressSnappy(blocks) },
+	}
+	next := func(count, bytes int64) {
+		listed = listed.At(count * bytes)
+		status = status.At((4*count + statusAlignment - 1) / statusAlignment * statusAlignment)
+	}
+	next(blocks.Count, kernels.BlockBytes)
+	for i, c := range l.of.Columns {
+		pages := &kernels.Pages{
+			Memory: at, MemoryBytes: l.plain + l.plainBytes, List: listed, Count: int64(len(e.pages[i])), Steps: e.steps[i],
+			Width: c.Width, Values: spans[i], Valid: valid[i], Rows: rows, Status: status, Scratch: at.At(l.steps),
+		}
+		next(pages.Count, kernels.PageBytes)
+		if pages.Valid.Buffer != nil {
+			steps = append(steps, func() error { return t.stream.Fill(pages.Valid, bitmapBytes(rows), 0) })
+		}
+		steps = append(steps, func() error { return t.stream.DecodePages(pages) })
+	}
+	keys := &kernels.KeyParts{Rows: rows, KeyBytes: d.layout.shape.KeyBytes, Keys: into.Keys, Outside: status}
+	for _, k := range l.of.Keys {
+		part := k.KeyPart
+		part.Values, part.Valid = spans[k.Column], valid[k.Column]
+		keys.Parts = append(keys.Parts, part)
+	}
+	return firstError(append(steps, func() error { return t.stream.PackKeys(keys) })...)
+}
+
+// giveRows gives the rows of a tile to the CPU.
+func (t *Tile) giveRows() error {
+	if t.decoded { // the host has none of its rows
+		d := t.device
+		copies := d.layout.copies(t.input, 0, t.host.Bytes(), int64(t.Rows), true)
+		if err := d.copyOut(t.stream, copies); err != nil {
+			return err
+		}
+	}
+	return taken(t.device.run.takeRows(t))
+}
+
+// layOutEncoded says what encoded tiles would be, if there is memory for them. It lowers the limit for
+// everything else by what they take.
+func (d *device) layOutEncoded() {
+	o := &d.run.opt
+	if o.Decode == nil {
+		return
+	}
+	l := newEncodedLayout(o.Decode, d.layout.capacity)
+	streams := int64(o.Streams)
+	if l.bytes*streams > d.limit/encodedShare || l.host*streams > o.PinnedLimit/ringPinned {
+		return
+	}
+	d.encoded = l
+	d.limit -= l.bytes * streams
+}
+
+// encodedShare: encoded tiles take no more than this part of the memory.
+const encodedShare = 4

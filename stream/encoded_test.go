@@ -1,0 +1,222 @@
+package stream_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/snappy"
+
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/hostdevice"
+	"github.com/mpga/mpga/stream"
+)
+
+// encodedInput makes encoded tiles of some ranges of an input's rows.
+type encodedInput struct {
+	pageRows int
+	damaged  bool // some tiles cannot be decoded
+
+	mu   sync.Mutex
+	rng  *rand.Rand
+	rows map[*stream.Tile][2]int
+	some int // tiles that were encoded
+}
+
+// keyBase is what the file's values of keys are larger by.
+const keyBase = 1000
+
+func (e *encodedInput) decoding(in *input, a *answer) *stream.Decoding {
+	key := kernels.KeyPart{Type: kernels.Int64, Base: keyBase, Range: math.MaxUint32, NullBit: -1}
+	d := &stream.Decoding{
+		Columns: []stream.EncodedColumn{{Width: 8, Column: -1}, {Width: 4, Column: 0}, {Width: 8, Column: 1, Nullable: true}},
+		Keys:    []stream.EncodedKey{{KeyPart: key, Column: 0}},
+		Refuse: func(_ context.Context, t *stream.Tile) error {
+			e.mu.Lock()
+			rows := e.rows[t]
+			e.mu.Unlock()
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			for row := rows[0]; row < rows[1]; row++ {
+				s := state{sum: uint64(in.values[row])}
+				if !in.sumOnly {
+					s.rows = 1
+				}
+				if !in.sumOnly && in.valid[row] {
+					s.low, s.valid = uint64(in.others[row]), 1
+				}
+				a.take(in.keys[row], s)
+			}
+			return nil
+		},
+	}
+	if in.sumOnly {
+		d.Columns = d.Columns[:2]
+	}
+	return d
+}
+
+// submit submits a range of rows as an encoded tile. It returns nil where the range is to be submitted
+// as it is.
+func (e *encodedInput) submit(in *input, r *stream.Run, t *stream.Tile, from, to int) *error {
+	if e == nil || !r.Encodes() {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.rng.IntN(3) == 0 {
+		return nil
+	}
+	tile := t.Encode()
+	for at := from; at < to; {
+		n := min(1+e.rng.IntN(2*e.pageRows), to-at)
+		if !e.add(in, tile, at, n) {
+			err := errors.New("no room in an encoded tile")
+			return &err
+		}
+		at += n
+	}
+	e.rows[t] = [2]int{from, to}
+	e.some++
+	err := r.SubmitEncoded(t)
+	return &err
+}
+
+// add adds rows as a page of each column: compressed or not, plain or with codes.
+func (e *encodedInput) add(in *input, tile *stream.Encoded, from, n int) bool {
+	columns := make([]stream.EncodedPages, 3)
+	var keys, values, others []byte
+	valid := make([]byte, (n+7)/8)
+	for row := from; row < from+n; row++ {
+		keys = binary.LittleEndian.AppendUint64(keys, in.keys[row]+keyBase)
+		values = binary.LittleEndian.AppendUint32(values, in.values[row])
+		if in.valid[row] {
+			others = binary.LittleEndian.AppendUint64(others, uint64(in.others[row]))
+			valid[(row-from)/8] |= 1 << ((row - from) % 8)
+		}
+	}
+	levels := append(binary.AppendUvarint(nil, uint64(len(valid))<<1|1), valid...)
+	prefixed := append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
+	if e.damaged && e.rng.IntN(20) == 0 {
+		keys = keys[:len(keys)-1]
+	}
+	ok := e.addPage(tile, &columns[0], kernels.Page{Rows: uint32(n)}, keys) &&
+		e.addPage(tile, &columns[1], kernels.Page{Rows: uint32(n)}, values)
+	ok = ok && (in.sumOnly ||
+		e.addPage(tile, &columns[2], kernels.Page{Rows: uint32(n), Levels: kernels.LevelsPrefixed}, append(prefixed, others...)))
+	if in.sumOnly {
+		columns = columns[:2]
+	}
+	return ok && tile.Add(int64(n), columns)
+}
+
+func (e *encodedInput) addPage(tile *stream.Encoded, to *stream.EncodedPages, page kernels.Page, data []byte) bool {
+	packed := data
+	var block kernels.Block
+	compressed := e.rng.IntN(2) == 0
+	if compressed {
+		packed = snappy.Encode(nil, data)
+		_, head := binary.Uvarint(packed)
+		packed = packed[head:]
+		if e.damaged && e.rng.IntN(20) == 0 && len(packed) > 0 {
+			packed = packed[:len(packed)-1]
+		}
+		block.Bytes, block.Size = uint32(len(packed)), uint32(len(data))
+	}
+	at, memory := tile.Reserve(int64(len(packed)))
+	if memory == nil {
+		return false
+	}
+	copy(memory, packed)
+	page.Bytes, page.From = uint32(len(data)), uint64(at)
+	if compressed {
+		block.From = uint64(at)
+		page.From = 0
+		to.Blocks = append(to.Blocks, block)
+		to.Plain += int64(len(data))
+	}
+	to.Pages = append(to.Pages, stream.EncodedPage{Page: page, Unpacked: compressed})
+	return true
+}
+
+// Would catch an encoded tile whose rows are lost, come twice or are wrong, on any route, among tiles
+// that are not encoded; and rows of tiles that the device cannot decode.
+func TestEncoded(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		groups   int
+		estimate int64
+		memory   int64
+		pinned   int64
+		keyBytes int
+		sumOnly  bool
+	}{
+		{"few groups", 10, 0, 64 << 20, 0, 4, false},
+		{"more groups than estimated", 3000, 10, 64 << 20, 0, 8, false},
+		{"one table", 3000, 3000, 64 << 20, 0, 8, false},
+		{"packed table", 3000, 3000, 64 << 20, 0, 4, true},
+		{"table and partitions", 30_000, 3000, 6 << 20, 0, 8, false},
+		{"partitions", 30_000, 1 << 24, 8 << 20, 0, 4, false},
+		{"partitions, little pinned memory", 30_000, 1 << 24, 8 << 20, 3 << 20, 8, false},
+	} {
+		for _, damaged := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, damaged %v", c.name, damaged), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(23, uint64(c.groups)))
+				in := makeInput(rng, 60_000, c.groups, c.keyBytes, 0)
+				in.sumOnly = c.sumOnly
+				in.encoded = &encodedInput{pageRows: 300, damaged: damaged, rng: rng, rows: map[*stream.Tile][2]int{}}
+				devices := []kernels.Device{openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned})}
+				defer closeAll(t, devices)
+				a, counters, err := run(in, stream.Options{
+					Devices: devices, Groups: c.estimate, TileRows: 2000, PinnedLimit: c.pinned,
+				}, 3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, in, a)
+				switch {
+				case counters.Decoded == 0:
+					t.Error("no row was decoded")
+				case damaged != (counters.Refused > 0):
+					t.Errorf("%d rows were refused", counters.Refused)
+				case counters.Decoded+counters.Refused > 60_000, counters.Rows+counters.Refused != 60_000:
+					t.Errorf("of 60,000 rows %d were decoded, %d refused, %d taken", counters.Decoded, counters.Refused, counters.Rows)
+				case counters.BytesEncoded == 0:
+					t.Error("no page was copied")
+				}
+			})
+		}
+	}
+}
+
+// Would catch an encoded tile that hangs, or hides an error, where a call of the device fails.
+func TestEncodedFaults(t *testing.T) {
+	boom := errors.New("boom")
+	failures := 0
+	for n := int64(1); n < 400; n += 7 {
+		rng := rand.New(rand.NewPCG(29, uint64(n)))
+		in := makeInput(rng, 6000, 500, 8, 0)
+		in.encoded = &encodedInput{pageRows: 100, rng: rng, rows: map[*stream.Tile][2]int{}}
+		device := openHost(t, hostdevice.Options{MemoryLimit: 64 << 20, Fail: hostdevice.FailNth(n, n%2 == 0, boom)})
+		a, _, err := run(in, stream.Options{Devices: []kernels.Device{device}, TileRows: 1000}, 2)
+		switch {
+		case err == nil:
+			check(t, in, a)
+		case !errors.Is(err, stream.ErrDevice) || !errors.Is(err, boom):
+			t.Fatalf("call %d: %v", n, err)
+		default:
+			failures++
+		}
+		if err := device.Close(); err != nil && !errors.Is(err, boom) {
+			t.Error(err)
+		}
+	}
+	if failures == 0 {
+		t.Error("no call failed")
+	}
+}
