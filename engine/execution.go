@@ -78,6 +78,7 @@ func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []sc
 		q.devices = device.NewAggregator(&device.Query{
 			Query:   q.shared,
 			Devices: e.devices,
+			Splits:  splits,
 			CPU:     q.cpu,
 			Forecast: func(ctx context.Context) (device.Size, error) {
 				f, err := q.forecast(ctx)
@@ -193,10 +194,16 @@ func (q *execution) read(ctx context.Context) error {
 		q.cpu.Adopt(q.adopted)
 		return nil
 	}
-	err := q.shared.Parallel(ctx, func(ctx context.Context, i int, th *threads.Thread) error {
-		r := &reader{query: q, rows: q.shared.NewRows(i, th)}
-		return r.readAll(ctx)
-	})
+	err := q.readSplits(ctx, q.devices)
+	for err == nil && q.devices != nil {
+		refused, refusedErr := q.devices.Refused()
+		if err = refusedErr; err != nil || len(refused) == 0 {
+			break
+		}
+		q.progress.takeSplits(-1, refused...)
+		q.feed.again(refused)
+		err = q.readSplits(ctx, nil)
+	}
 	if err == nil {
 		err = q.aggregator.EndInput(ctx)
 	}
@@ -207,6 +214,15 @@ func (q *execution) read(ctx context.Context) error {
 		return fmt.Errorf("the source has %d rows, its statistics say %d: %w", read, promised, ErrCorrupt)
 	}
 	return nil
+}
+
+// readSplits reads what the feed has. devices, unless it is nil, may take splits as they lie in their
+// files.
+func (q *execution) readSplits(ctx context.Context, devices *device.Aggregator) error {
+	return q.shared.Parallel(ctx, func(ctx context.Context, i int, th *threads.Thread) error {
+		r := &reader{query: q, rows: q.shared.NewRows(i, th), devices: devices}
+		return r.readAll(ctx)
+	})
 }
 
 // learnRates lets the machine's rates follow what the query took.

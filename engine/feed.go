@@ -17,7 +17,7 @@ type feed struct {
 	pieces chan aggregator.Piece // unbuffered: taken only by workers that wait
 
 	mu     sync.Mutex
-	next   int           // split
+	left   []scan.Split  // that nobody has taken
 	active int           // workers with a split or a piece
 	done   chan struct{} // closed when no worker is active and no split is left
 
@@ -27,7 +27,7 @@ type feed struct {
 
 // newFeed returns the feed of an input that nobody has read.
 func newFeed(splits []scan.Split) *feed {
-	f := &feed{splits: splits, pieces: make(chan aggregator.Piece), done: make(chan struct{})}
+	f := &feed{splits: splits, left: splits, pieces: make(chan aggregator.Piece), done: make(chan struct{})}
 	if len(splits) == 0 {
 		close(f.done)
 	}
@@ -39,12 +39,18 @@ func newFeed(splits []scan.Split) *feed {
 func (f *feed) takeSplit() (scan.Split, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.next == len(f.splits) {
+	if len(f.left) == 0 {
 		return nil, false
 	}
-	f.next++
+	split := f.left[0]
+	f.left = f.left[1:]
 	f.active++
-	return f.splits[f.next-1], true
+	return split, true
+}
+
+// again has splits taken again. Requires: the input was used up, and no worker is left.
+func (f *feed) again(splits []scan.Split) {
+	f.left, f.done = splits, make(chan struct{})
 }
 
 // takePiece waits for a piece. It returns false when the input is used up or the context is done.
@@ -85,7 +91,7 @@ func (f *feed) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.active--
-	if f.active == 0 && f.next == len(f.splits) {
+	if f.active == 0 && len(f.left) == 0 {
 		close(f.done)
 	}
 }

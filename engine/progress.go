@@ -43,6 +43,16 @@ func newProgress(report func(Progress), stats scan.Stats, splits []scan.Split, s
 	return p
 }
 
+// takeSplits counts whole splits that devices have taken, or, by a sign of -1, have not taken after
+// all.
+func (p *progress) takeSplits(sign int64, splits ...scan.Split) {
+	for _, s := range splits {
+		p.rows.Add(sign * s.Rows())
+		p.delivered.Add(sign * s.Rows())
+		p.bytes.Add(sign * s.Bytes())
+	}
+}
+
 // start reports until the returned function is called, which reports a last time if all is done.
 func (p *progress) start() (stop func(done bool) error) {
 	if p.report == nil {

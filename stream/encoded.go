@@ -138,6 +138,9 @@ func (t *Tile) Encode() *Encoded {
 	return t.Encoded
 }
 
+// Decoding returns how encoded tiles are decoded: Options.Decode.
+func (r *Run) Decoding() *Decoding { return r.opt.Decode }
+
 // Encodes reports whether tiles may be encoded.
 func (r *Run) Encodes() bool { return len(r.devices) > 0 && r.devices[0].encoded != nil }
 
@@ -375,7 +378,7 @@ func (t *Tile) giveRows() error {
 // everything else by what they take.
 func (d *device) layOutEncoded() {
 	o := &d.run.opt
-	if o.Decode == nil {
+	if o.Decode == nil || o.Streams*len(o.Devices) < 2 { // a tile that waits for pages would be the only one
 		return
 	}
 	l := newEncodedLayout(o.Decode, d.layout.capacity)

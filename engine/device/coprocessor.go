@@ -29,12 +29,13 @@ import (
 //	  - C2 (fallback): when a device fails, the CPU aggregates the input anew, but for the partitions that
 //	    were emitted: their rows are left out, and their groups that a table has held back are added.
 type coprocessor struct {
-	query  *Query
-	lease  *lease
-	layout *Layout
-	run    *stream.Run
-	filler filler
-	plain  *plainResult // nil when results are not the devices' bytes
+	query   *Query
+	lease   *lease
+	layout  *Layout
+	run     *stream.Run
+	filler  filler
+	decoder *decoder     // nil where devices decode no files
+	plain   *plainResult // nil when results are not the devices' bytes
 
 	pool    chan *cpuWorker // each used by one goroutine at a time
 	batches batchKeeper     // of tiles that refer to them
@@ -72,6 +73,7 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	} else {
 		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
 	}
+	c.useDecoder(&opt)
 	c.run, err = stream.New(ctx, opt)
 	if err != nil {
 		return nil, cmp.Or(c.release(err), err)

@@ -141,13 +141,20 @@ func (l *Layout) typeOf(i int) kernels.ColumnType {
 	case c.arg < 0:
 		return kernels.Uint32
 	}
-	col := &l.bound.Columns[c.column]
+	if c.double {
+		return kernels.Float64
+	}
+	return columnTypeOf(&l.bound.Columns[c.column])
+}
+
+// columnTypeOf returns the type that values of a column have on a device.
+func columnTypeOf(col *rowdata.Column) kernels.ColumnType {
 	bits := 64
 	if fixed, ok := col.Type.(arrow.FixedWidthDataType); ok {
 		bits = fixed.BitWidth()
 	}
 	switch {
-	case c.double || col.Kind == rowdata.Float64:
+	case col.Kind == rowdata.Float64:
 		return kernels.Float64
 	case col.Kind == rowdata.Int64 && bits <= 32:
 		return kernels.Int32

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/stream"
 )
@@ -13,6 +14,7 @@ import (
 type Query struct {
 	*aggregator.Query
 	Devices *Devices
+	Splits  []scan.Split    // of the input
 	CPU     *aggregator.CPU // takes the rows and groups that devices give back
 
 	// Forecast looks at a sample of the input.

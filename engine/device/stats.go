@@ -12,6 +12,9 @@ type Stats struct {
 	Estimate   int64         `json:"estimated_groups"`          // by the first tile
 	Tiles      int64         `json:"tiles"`                     // of the input
 	Rows       int64         `json:"rows"`                      // that devices took
+	Decoded    int64         `json:"rows_decoded"`              // of these, decoded from the pages of files by devices
+	Refused    int64         `json:"rows_refused"`              // whose pages devices could not decode: the CPU did
+	BytesPages int64         `json:"bytes_pages"`               // of pages, of BytesIn
 	RowsBack   int64         `json:"rows_back"`                 // of these, given back to the CPU
 	GroupsBack int64         `json:"groups_back"`               // groups given to the CPU to merge
 	Reduction  float64       `json:"reduction"`                 // rows per group given to the CPU; 0 of none
@@ -58,6 +61,7 @@ func (c *coprocessor) report(d *Stats) {
 	counters := c.run.Counters()
 	d.TileRows = c.run.TileRows()
 	d.Estimate, d.Tiles, d.Rows = counters.Estimate, counters.Tiles, counters.Rows
+	d.Decoded, d.Refused, d.BytesPages = counters.Decoded, counters.Refused, counters.BytesEncoded
 	d.RowsBack, d.GroupsBack = counters.RowsOut, counters.GroupsOut
 	if d.GroupsBack > 0 {
 		d.Reduction = float64(d.Rows) / float64(d.GroupsBack)
@@ -89,6 +93,7 @@ func (d *Devices) learn(s *Stats, rows, groups int64, workers int, first, both t
 	case s == nil || s.Devices == "" || s.Reason != "":
 		d.rates.sawCPU(rows, groups, workers, both)
 	case s.Finisher != "": // neither the CPU nor the devices have done all of the work
+	case s.Decoded > 0: // bytes of pages tell nothing of bytes of rows
 	default:
 		d.rates.sawDevice(s.uuid, s.BytesIn, workers, first, s.CopyIn)
 	}

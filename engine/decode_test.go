@@ -1,0 +1,207 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
+)
+
+// pagedTypes are the types of columns whose pages devices decode.
+var pagedTypes = []arrow.DataType{
+	arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Float64,
+	arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Timestamp_us, &arrow.Decimal128Type{Precision: 12, Scale: 2},
+}
+
+// randomPages returns a Parquet file of batches, written in a random way.
+func randomPages(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []arrow.RecordBatch, groupRows int64) []byte {
+	t.Helper()
+	codecs := []compress.Compression{
+		compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Snappy, compress.Codecs.Snappy, compress.Codecs.Zstd,
+		compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Lz4Raw,
+	}
+	var file bytes.Buffer
+	w, err := pqarrow.NewFileWriter(schema, &file, parquet.NewWriterProperties(
+		parquet.WithCompression(codecs[rng.IntN(len(codecs))]),
+		parquet.WithDictionaryDefault(rng.IntN(2) == 0),
+		parquet.WithDataPageVersion([]parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV1, parquet.DataPageV2}[rng.IntN(3)]),
+		parquet.WithDataPageSize([]int64{100, 1 << 10, 8 << 10, 1 << 20}[rng.IntN(4)]),
+		parquet.WithMaxRowGroupLength(groupRows),
+		parquet.WithStats(rng.IntN(4) > 0),
+		parquet.WithStoreDecimalAsInteger(true),
+	), pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range batches {
+		if err := w.WriteBuffered(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// answerFile answers a query over a file.
+func answerFile(t *testing.T, eng *engine.Engine, path string, q query.Query) (*grouptest.Rows, engine.Stats, error) {
+	t.Helper()
+	src, err := dataset.Open(context.Background(), []string{path}, dataset.Options{})
+	if err != nil {
+		return nil, engine.Stats{}, err
+	}
+	result, err := eng.Aggregate(context.Background(), src, q)
+	if err != nil {
+		return nil, engine.Stats{}, err
+	}
+	defer result.Release()
+	rows, err := grouptest.ReadAll(result, len(q.Keys))
+	return rows, result.Stats(), err // the statistics of a query that has failed, too
+}
+
+// hostDecoder returns an engine of a device of the host, with random knobs.
+func hostDecoder(t *testing.T, rng *rand.Rand) *engine.Engine {
+	t.Helper()
+	opt := engine.Options{Device: "host:" + []string{"16MiB", "64MiB", "256MiB"}[rng.IntN(3)], Threads: 1 + rng.IntN(4)}
+	knobs := testknobs.Engine{Device: testknobs.Device{
+		TileRows: []int{0, 1000, 4000}[rng.IntN(3)], Streams: []int{0, 1, 2}[rng.IntN(3)],
+		Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Count: 1 + rng.IntN(2),
+	}}
+	return openChecked(t, testknobs.With(opt, knobs))
+}
+
+// pagedQuery returns a query of such aggregates as a device has.
+func pagedQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
+	q := query.Query{Overflow: query.OverflowWiden}
+	for range 1 + rng.IntN(3) {
+		q.Keys = append(q.Keys, query.Key{
+			Column: schema.Field(rng.IntN(schema.NumFields())).Name, Name: fmt.Sprintf("k%d", len(q.Keys)),
+		})
+	}
+	for range 1 + rng.IntN(4) {
+		a := query.Aggregate{
+			Func: []query.Func{query.CountStar, query.Sum, query.Min, query.Max, query.Avg, query.Count}[rng.IntN(6)],
+			Name: fmt.Sprintf("a%d", len(q.Aggregates)),
+		}
+		if a.Func != query.CountStar {
+			field := schema.Field(rng.IntN(schema.NumFields()))
+			if a.Args = []string{field.Name}; !grouptest.Suits(a.Func, field.Type) {
+				a.Func = query.Max
+			}
+		}
+		q.Aggregates = append(q.Aggregates, a)
+	}
+	return q
+}
+
+// Would catch a device that decodes pages to other rows than the CPU: of every type, codec, encoding,
+// page size and pattern of NULLs that the writer knows.
+func TestDecodeRandom(t *testing.T) {
+	seed := newSeed(t)
+	queries := 400
+	if testing.Short() {
+		queries = 60
+	}
+	decoded := 0
+	for i := range queries {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		schema, batches := grouptest.RandomTable(rng, grouptest.RandomRows(rng)/4, pagedTypes...)
+		q := pagedQuery(rng, schema)
+		want, err := grouptest.Oracle(schema, batches, q)
+		if err != nil {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "t.parquet")
+		if err := os.WriteFile(path, randomPages(t, rng, schema, batches, []int64{100, 3000, 1 << 20}[rng.IntN(3)]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		eng := hostDecoder(t, rng)
+		got, stats, err := answerFile(t, eng, path, q)
+		if err != nil {
+			t.Fatalf("query %d, %v over %v: %v", i, q.Aggregates, q.Keys, err)
+		}
+		if err := grouptest.Equal(want, got); err != nil {
+			t.Fatalf("query %d, %v over %v of %v, %+v: %v", i, q.Aggregates, q.Keys, schema, stats.Device, err)
+		}
+		if stats.Device.Decoded > 0 {
+			decoded++
+		}
+	}
+	if decoded < queries/20 {
+		t.Errorf("rows of %d of %d queries were decoded", decoded, queries)
+	}
+}
+
+// Would catch a damaged file that a device reads otherwise than the CPU: another answer, another
+// error, or none.
+func TestDecodeMutated(t *testing.T) {
+	seed := newSeed(t)
+	files := 2000
+	if testing.Short() {
+		files = 200
+	}
+	rng := rand.New(rand.NewPCG(seed, 7))
+	open := func(opt engine.Options) *engine.Engine { // without a count of memory: pqarrow loses some where a footer is damaged
+		eng, err := engine.Open(opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = eng.Close() })
+		return eng
+	}
+	cpu, device := open(engine.Options{Device: "cpu", Threads: 1}), open(engine.Options{Device: "host:64MiB", Threads: 2})
+	var refused, failed int
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	var file []byte
+	var q query.Query
+	for i := range files {
+		if i%50 == 0 {
+			schema, batches := grouptest.RandomTable(rng, 1500, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32)
+			q = query.Query{Keys: []query.Key{{Column: "c0"}}, Aggregates: []query.Aggregate{
+				{Func: query.Max, Args: []string{"c1"}, Name: "m"}, {Func: query.CountStar, Name: "n"},
+			}}
+			file = randomPages(t, rng, schema, batches, 1<<20) // so that only one error can come first
+		}
+		mutated := slices.Clone(file)
+		for range 1 + rng.IntN(3) {
+			mutated[rng.IntN(len(mutated))] ^= 1 << rng.IntN(8)
+		}
+		if err := os.WriteFile(path, mutated, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want, _, wantErr := answerFile(t, cpu, path, q)
+		got, stats, err := answerFile(t, device, path, q)
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Fatalf("file %d: error %v, want %v", i, err, wantErr)
+		}
+		if stats.Device != nil && stats.Device.Refused > 0 {
+			refused++
+		}
+		if err != nil {
+			failed++
+			continue
+		}
+		if err := grouptest.Equal(want, got); err != nil {
+			t.Fatalf("file %d: %v", i, err)
+		}
+	}
+	if failed == 0 || refused == 0 {
+		t.Errorf("%d of %d files have errors, %d rows that the device has refused", failed, files, refused)
+	}
+}

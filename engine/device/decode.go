@@ -1,0 +1,300 @@
+package device
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/aggregator"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/threads"
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/stream"
+)
+
+// decoder lets devices decode the pages of files: readers read them into encoded tiles.
+//
+//	split -> pages, as they lie in the file -> encoded tile -> device -> its rows
+//	     \-> batches <- splits of tiles that a device could not decode
+type decoder struct {
+	devices *coprocessor
+	columns []int // by column of the query: of stream.Decoding.Columns
+
+	// Of filler.mu:
+	open    *openEncoded
+	under   map[*stream.Tile][]scan.Split // way
+	refused []scan.Split
+}
+
+// openEncoded is an encoded tile that is being filled.
+type openEncoded struct {
+	*stream.Tile
+	splits  []scan.Split
+	pending int // splits that are being read
+	full    bool
+}
+
+// decoding returns how devices decode pages of the query's columns, and for each column of the query
+// which of them it is; nil where devices cannot make all of the layout's rows so.
+func (l *Layout) decoding() (d *stream.Decoding, columns []int) {
+	if l.parts != nil || len(l.bound.Keys.Fields) > kernels.KeyPartsMax {
+		return nil, nil
+	}
+	d, columns = &stream.Decoding{}, make([]int, len(l.bound.Columns))
+	for i := range columns {
+		columns[i] = -1
+	}
+	add := func(column, into, width int) {
+		columns[column] = len(d.Columns)
+		d.Columns = append(d.Columns, stream.EncodedColumn{Width: width, Column: into, Nullable: l.bound.Columns[column].Nullable})
+	}
+	for i := range l.columns {
+		c := &l.columns[i]
+		if c.double || c.words > 0 || c.arg < 0 || columns[c.column] >= 0 {
+			return nil, nil
+		}
+		add(c.column, i, l.shape.Columns[i].Bytes())
+	}
+	for k, column := range l.bound.KeyColumns {
+		f := &l.bound.Keys.Fields[k]
+		if f.Interned || f.Kind != rowdata.Int64 && f.Kind != rowdata.Uint64 || l.bound.Coded && l.bound.Counted[k] {
+			return nil, nil
+		}
+		part := kernels.KeyPart{
+			Type: columnTypeOf(&l.bound.Columns[column]), Word: f.Word, Shift: int(f.Shift), Base: f.Base, Range: f.Span,
+			NullWord: f.NullWord, NullBit: f.NullBit,
+		}
+		if code, ok := f.NullCode(); ok {
+			part.NullCode = code
+		}
+		if columns[column] < 0 {
+			add(column, -1, part.Type.Bytes())
+		}
+		d.Keys = append(d.Keys, stream.EncodedKey{KeyPart: part, Column: columns[column]})
+	}
+	if slices.Contains(columns, -1) {
+		return nil, nil
+	}
+	return d, columns
+}
+
+// pagedAs reports whether all columns of a split have pages as devices are to decode them, and how
+// many bytes of memory they take.
+func (d *decoder) pagedAs(split scan.Split, of *stream.Decoding) (paged scan.PagedSplit, columns []scan.PagedColumn, ok bool) {
+	if paged, ok = split.(scan.PagedSplit); !ok {
+		return nil, nil, false
+	}
+	columns, ok = paged.PagedColumns()
+	if !ok || len(columns) != len(d.columns) {
+		return nil, nil, false
+	}
+	for i, c := range columns {
+		if c.Width != of.Columns[d.columns[i]].Width {
+			return nil, nil, false
+		}
+	}
+	return paged, columns, true
+}
+
+// useDecoder lets the devices of a run decode files, where the query and the first of its splits suit
+// them.
+func (c *coprocessor) useDecoder(opt *stream.Options) {
+	of, columns := c.layout.decoding()
+	if of == nil || len(c.query.Splits) == 0 {
+		return
+	}
+	d := &decoder{devices: c, columns: columns, under: map[*stream.Tile][]scan.Split{}}
+	if _, _, ok := d.pagedAs(c.query.Splits[0], of); !ok {
+		return
+	}
+	for _, s := range c.query.Splits {
+		of.GroupRows = max(of.GroupRows, s.Rows())
+	}
+	of.Refuse = d.refuse
+	c.decoder, opt.Decode = d, of
+}
+
+// TakeSplit takes all rows of a split as they lie in its file. It returns false, and has taken none,
+// where they are to be read as batches.
+func (a *Aggregator) TakeSplit(ctx context.Context, r *aggregator.Rows, split scan.Split) (bool, error) {
+	if o := a.opening; o != nil && !o.settled.Load() || a.devices == nil || a.devices.decoder == nil {
+		return false, nil
+	}
+	return a.devices.decoder.take(ctx, r, split)
+}
+
+// Refused waits until devices have decoded what TakeSplit has taken, and returns the splits that are
+// to be read after all: devices could not decode their pages.
+func (a *Aggregator) Refused() ([]scan.Split, error) {
+	if a.devices == nil || a.devices.decoder == nil {
+		return nil, nil
+	}
+	return a.devices.decoder.await()
+}
+
+func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split) (taken bool, err error) {
+	paged, columns, ok := d.pagedAs(split, d.devices.run.Decoding())
+	if !ok || !d.devices.run.Encodes() {
+		return false, nil
+	}
+	room := int64(0)
+	for _, c := range columns {
+		room += c.Room + memoryAlignment
+	}
+	o, at, memory, err := d.reserve(split.Rows(), room)
+	if o == nil || err != nil {
+		return false, err
+	}
+	r.Thread.Does(threads.WorkFill)
+	pages := make([]stream.EncodedPages, len(columns))
+	ok, err = d.read(paged, columns, at, memory, pages)
+	submit := d.commit(o, split, ok && err == nil, pages, &taken)
+	if err != nil || !submit {
+		return taken, err
+	}
+	r.Thread.Give() // the device may take long to answer
+	if err := d.devices.run.SubmitEncoded(o.Tile); err != nil {
+		return taken, err
+	}
+	return taken, r.Thread.Take(ctx)
+}
+
+// memoryAlignment is that of pages in an encoded tile.
+const memoryAlignment = 16
+
+// read reads the pages of all columns to memory that begins at a place in a tile. ok is false where
+// the split is to be read as batches.
+func (d *decoder) read(split scan.PagedSplit, columns []scan.PagedColumn, at int64, memory []byte, into []stream.EncodedPages) (ok bool, err error) {
+	reader, err := split.OpenPages()
+	if err != nil {
+		return false, nil //nolint:nilerr // reading it as batches tells the error
+	}
+	defer func() { err = cmp.Or(err, reader.Close()) }()
+	from := int64(0)
+	for i, c := range columns {
+		pages, ok := reader.Read(i, memory[from:from+c.Room:from+c.Room])
+		if !ok {
+			return false, nil
+		}
+		into[d.columns[i]] = encodedPages(&pages, at+from)
+		from += (c.Room + memoryAlignment - 1) / memoryAlignment * memoryAlignment
+	}
+	return true, nil
+}
+
+// encodedPages turns the pages of a column, whose memory begins at a place in a tile, to those of a
+// tile.
+func encodedPages(p *scan.Pages, at int64) (out stream.EncodedPages) {
+	place := func(b scan.PageBytes) (from uint64, unpacked bool) {
+		if !b.Snappy {
+			return uint64(at + b.At), false
+		}
+		from = uint64(out.Plain)
+		out.Blocks = append(out.Blocks, kernels.Block{
+			From: uint64(at + b.At), To: from, Bytes: uint32(b.Bytes), Size: uint32(b.Size),
+		})
+		out.Plain += (int64(b.Size) + memoryAlignment - 1) / memoryAlignment * memoryAlignment
+		return from, true
+	}
+	var dictionary kernels.Page
+	unpackedDictionary := false
+	if p.Entries > 0 {
+		dictionary.Entries = uint32(p.Entries)
+		dictionary.Dictionary, unpackedDictionary = place(p.Dictionary)
+	}
+	row := 0
+	for _, page := range p.Data {
+		e := stream.EncodedPage{}
+		if page.Coded {
+			e.Page, e.UnpackedDictionary = dictionary, unpackedDictionary
+		}
+		e.From, e.Unpacked = place(page.PageBytes)
+		e.Bytes, e.To, e.Rows = uint32(page.Size), uint64(row), uint32(page.Rows)
+		row += page.Rows
+		e.Levels, e.LevelBytes = kernels.PageLevels(page.Levels), uint32(page.LevelBytes)
+		out.Pages = append(out.Pages, e)
+	}
+	return out
+}
+
+// reserve returns memory of the open tile, or of another, for so many rows; nil where all tiles are
+// under way, or a tile has no room for the rows.
+func (d *decoder) reserve(rows, bytes int64) (o *openEncoded, at int64, memory []byte, err error) {
+	f := &d.devices.filler
+	f.next.Lock()
+	defer f.next.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d.open == nil || !d.open.Encoded.HasRoom(rows, bytes) {
+		t, err := d.devices.run.TryTile()
+		if err != nil || t == nil {
+			return nil, 0, nil, err
+		}
+		if e := t.Encode(); !e.HasRoom(rows, bytes) {
+			return nil, 0, nil, d.devices.run.Submit(t) // which is empty
+		}
+		if err := d.close(); err != nil {
+			return nil, 0, nil, err
+		}
+		d.open = &openEncoded{Tile: t}
+	}
+	o = d.open
+	at, memory = o.Encoded.Reserve(bytes)
+	o.pending++
+	return o, at, memory, nil
+}
+
+// close submits the open tile, if there is one, unless splits are being read for it: then it is full.
+// Requires: filler.mu is held.
+func (d *decoder) close() error {
+	o := d.open
+	d.open = nil
+	if o == nil {
+		return nil
+	}
+	if o.full = true; o.pending > 0 {
+		return nil
+	}
+	d.under[o.Tile] = o.splits
+	return d.devices.run.SubmitEncoded(o.Tile)
+}
+
+// commit adds a split that was read to a tile, and says whether the tile is to be submitted.
+func (d *decoder) commit(o *openEncoded, split scan.Split, ok bool, pages []stream.EncodedPages, taken *bool) (submit bool) {
+	f := &d.devices.filler
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if *taken = ok && o.Encoded.Add(split.Rows(), pages); *taken {
+		o.splits = append(o.splits, split)
+	}
+	o.pending--
+	if submit = o.full && o.pending == 0; submit {
+		d.under[o.Tile] = o.splits
+	}
+	return submit
+}
+
+// refuse notes the splits of a tile that a device could not decode.
+func (d *decoder) refuse(_ context.Context, t *stream.Tile) error {
+	f := &d.devices.filler
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d.refused = append(d.refused, d.under[t]...)
+	return nil
+}
+
+// await submits the open tile, waits until all tiles are decoded, and returns the splits that were
+// refused. Requires: no reader is left.
+func (d *decoder) await() ([]scan.Split, error) {
+	f := &d.devices.filler
+	f.mu.Lock()
+	err := d.close()
+	f.mu.Unlock()
+	if err := cmp.Or(err, d.devices.run.AwaitDecoded()); err != nil {
+		return nil, err
+	}
+	refused := d.refused
+	d.refused = nil
+	return refused, nil
+}

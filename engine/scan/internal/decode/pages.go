@@ -1,0 +1,68 @@
+package decode
+
+import "io"
+
+// PagedPart is a part whose columns can be had as pages, to be decoded elsewhere.
+type PagedPart interface {
+	Part
+
+	// PagedColumns tells of each column what its pages hold; false where a column has no such pages.
+	PagedColumns() (columns []PagedColumn, ok bool)
+
+	// OpenPages opens the part. Requires: PagedColumns has told of its columns.
+	OpenPages() (PageReader, error)
+}
+
+// PageReader reads the pages of a part, of several columns at once.
+type PageReader interface {
+	// Read reads the pages of a column into memory, of PagedColumn.Room bytes. It returns false where
+	// the column is to be read as batches: its pages are not as PagedColumns has told, or damaged, or
+	// cannot be read.
+	Read(column int, memory []byte) (Pages, bool)
+
+	io.Closer
+}
+
+// PagedColumn tells what the pages of a column hold: values of one width, as Arrow has them, plain or
+// by codes of a dictionary, behind definition levels.
+type PagedColumn struct {
+	Width int   // bytes of a value: 4 or 8
+	Room  int64 // bytes of memory that its pages take
+}
+
+// Pages are all pages of a column of a part.
+type Pages struct {
+	Dictionary PageBytes
+	Entries    int // of the dictionary
+	Data       []Page
+}
+
+// Page is a data page. Its bytes are definition levels, if it has any, and then values: plain, or, of
+// a coded page, a byte with the width of codes and runs of codes.
+type Page struct {
+	PageBytes
+	Rows       int
+	Coded      bool
+	Levels     PageLevels
+	LevelBytes int // of LevelsSized
+}
+
+// PageLevels says where the definition levels of a page are, which are 1 for a value and 0 for NULL,
+// in runs.
+type PageLevels uint8
+
+// The places of levels.
+const (
+	LevelsNone     PageLevels = iota // no row is NULL
+	LevelsPrefixed                   // behind 4 bytes that say how many bytes they have
+	LevelsSized                      // LevelBytes
+)
+
+// PageBytes are the bytes of a page, or a block of the snappy format, behind the length that it begins
+// with, which stands for them.
+type PageBytes struct {
+	At     int64 // in the memory of the column
+	Bytes  int   // there
+	Size   int   // decompressed
+	Snappy bool
+}
