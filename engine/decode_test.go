@@ -79,9 +79,10 @@ func answerFile(t *testing.T, eng *engine.Engine, path string, q query.Query) (*
 func hostDecoder(t *testing.T, rng *rand.Rand) *engine.Engine {
 	t.Helper()
 	opt := engine.Options{Device: "host:" + []string{"16MiB", "64MiB", "256MiB"}[rng.IntN(3)], Threads: 1 + rng.IntN(4)}
+	onDevice(t, &opt)
 	knobs := testknobs.Engine{Device: testknobs.Device{
 		TileRows: []int{0, 1000, 4000}[rng.IntN(3)], Streams: []int{0, 1, 2}[rng.IntN(3)],
-		Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Count: 1 + rng.IntN(2),
+		Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Count: 1 + rng.IntN(2), NoDecode: rng.IntN(10) == 0,
 	}}
 	return openChecked(t, testknobs.With(opt, knobs))
 }
@@ -165,7 +166,9 @@ func TestDecodeMutated(t *testing.T) {
 		t.Cleanup(func() { _ = eng.Close() })
 		return eng
 	}
-	cpu, device := open(engine.Options{Device: "cpu", Threads: 1}), open(engine.Options{Device: "host:64MiB", Threads: 2})
+	opt := engine.Options{Device: "host:64MiB", Threads: 2}
+	onDevice(t, &opt)
+	cpu, device := open(engine.Options{Device: "cpu", Threads: 1}), open(opt)
 	var refused, failed int
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	var file []byte

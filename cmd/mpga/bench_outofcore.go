@@ -72,6 +72,7 @@ pin, and with --device auto a device to open: it is shown by itself.`,
 	flags.IntVar(&f.knobs.TileRows, "tile-rows", 0, "`N` rows of a tile (default by the device's memory)")
 	flags.IntVar(&f.knobs.Streams, "streams", 0, "`N` tiles in flight (default 4)")
 	flags.IntVar(&f.knobs.RadixBits, "radix-bits", 0, "scatter to 2^`N` partitions (default by the groups)")
+	flags.BoolVar(&f.knobs.NoDecode, "no-decode", false, "have the CPU alone decode the files of --input")
 	f.pictures.register(flags)
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object for each number of groups")
 	return cmd

@@ -101,7 +101,7 @@ func (d *decoder) pagedAs(split scan.Split, of *stream.Decoding) (paged scan.Pag
 // them.
 func (c *coprocessor) useDecoder(opt *stream.Options) {
 	of, columns := c.layout.decoding()
-	if of == nil || len(c.query.Splits) == 0 {
+	if of == nil || len(c.query.Splits) == 0 || c.query.Devices.knobs.NoDecode {
 		return
 	}
 	d := &decoder{devices: c, columns: columns, under: map[*stream.Tile][]scan.Split{}}

@@ -32,6 +32,7 @@ type Device struct {
 	TileRows, Streams, RadixBits int
 	Groups                       int64
 	LFMin, LFMax                 float64
+	NoDecode                     bool  // files are decoded by the CPU alone
 	PinnedBytes                  int64 // of each device; 0 is a share of the memory limit
 	Timeout                      time.Duration
 	Patience                     time.Duration               // how long a query waits for others
