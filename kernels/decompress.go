@@ -3,10 +3,12 @@ package kernels
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/mpga/mpga/internal/snappy"
 )
 
-// Block is a block of the snappy format, behind the length that it begins with. Compressors make its
-// elements for each 64 KiB of their input by themselves: no element stands for bytes on both sides of
+// Block is a block of the snappy format, behind the length that it begins with. Most compressors make
+// its elements for each 64 KiB of their input by themselves: no element stands for bytes on both sides of
 // a multiple of 64 KiB, and no copy refers to bytes before the multiple. These chunks of a block are
 // decompressed side by side; other blocks are refused.
 type Block struct {
@@ -22,7 +24,7 @@ type Block struct {
 const BlockBytes = int64(unsafe.Sizeof(Block{}))
 
 // ChunkSize is how many bytes a chunk has, decompressed, but for the last of a block.
-const ChunkSize = 64 << 10
+const ChunkSize = snappy.PieceSize
 
 // BlockChunks returns how many chunks a block of so many bytes, decompressed, has.
 func BlockChunks(size int64) int64 { return max(ceilDiv(size, ChunkSize), 1) }

@@ -173,7 +173,7 @@ func TestEncoded(t *testing.T) {
 				devices := []kernels.Device{openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned})}
 				defer closeAll(t, devices)
 				a, counters, err := run(in, stream.Options{
-					Devices: devices, Groups: c.estimate, TileRows: 2000, PinnedLimit: c.pinned,
+					Devices: devices, Groups: c.estimate, TileRows: 2000, Streams: 4, PinnedLimit: c.pinned,
 				}, 3)
 				if err != nil {
 					t.Fatal(err)

@@ -140,7 +140,7 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	}
 	room := int64(0)
 	for _, c := range columns {
-		room += c.Room + memoryAlignment
+		room += c.Bytes + memoryAlignment
 	}
 	o, at, memory, err := d.reserve(split.Rows(), room)
 	if o == nil || err != nil {
@@ -173,12 +173,12 @@ func (d *decoder) read(split scan.PagedSplit, columns []scan.PagedColumn, at int
 	defer func() { err = cmp.Or(err, reader.Close()) }()
 	from := int64(0)
 	for i, c := range columns {
-		pages, ok := reader.Read(i, memory[from:from+c.Room:from+c.Room])
+		pages, ok := reader.Read(i, memory[from:from+c.Bytes:from+c.Bytes])
 		if !ok {
 			return false, nil
 		}
 		into[d.columns[i]] = encodedPages(&pages, at+from)
-		from += (c.Room + memoryAlignment - 1) / memoryAlignment * memoryAlignment
+		from += (c.Bytes + memoryAlignment - 1) / memoryAlignment * memoryAlignment
 	}
 	return true, nil
 }

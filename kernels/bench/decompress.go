@@ -9,8 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/klauspost/compress/snappy"
+	reference "github.com/klauspost/compress/snappy"
 
+	"github.com/mpga/mpga/internal/snappy"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -111,7 +112,7 @@ func decompressOnCPU(blocks [][]byte, count, blockBytes int64) (int64, error) {
 	for range 3 {
 		start := time.Now()
 		for _, block := range blocks {
-			if _, err := snappy.Decode(out, block); err != nil {
+			if _, err := reference.Decode(out, block); err != nil {
 				return 0, err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/internal/snappy"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -25,21 +26,20 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, bool) {
 		c := &p.columns[i]
 		chunk, leaf := p.chunk(c), p.file.meta.Schema.Column(c.leaf)
 		width := pagedWidth(p.file.fields.Field(c.field).Type, leaf)
-		if !c.flat || width == 0 || chunk.dataEncodings()&^anyValues != 0 {
+		if !c.flat || width == 0 || chunk.dataEncodings()&^anyValues != 0 || !isPaged(chunk.codec) {
 			return nil, false
 		}
-		columns[i] = decode.PagedColumn{Width: width, Room: c.bytes}
-		if !staysCompressed(chunk.codec) {
-			columns[i].Room = max(chunk.unpacked, 0)
-		}
+		columns[i] = decode.PagedColumn{Width: width, Bytes: c.bytes}
 	}
 	return columns, true
 }
 
 func (p *groupPart) chunk(c *partColumn) *columnChunk { return &p.file.groups[p.group].chunks[c.leaf] }
 
-// staysCompressed says whether pages of a codec are handed on as they are.
-func staysCompressed(codec compress.Compression) bool {
+// isPaged says whether pages of a codec are handed on: as they lie in the file. Pages of other codecs
+// would have to be decompressed first, to memory beyond the caches: with zstd that takes 1.3 times as
+// long as batches do (docs/decisions/32).
+func isPaged(codec compress.Compression) bool {
 	return codec == compress.Codecs.Uncompressed || codec == compress.Codecs.Snappy
 }
 
@@ -85,20 +85,15 @@ func (r *pageReader) Read(column int, memory []byte) (pages decode.Pages, ok boo
 
 func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok bool) {
 	chunk := r.part.chunk(c)
-	raw := memory
-	if !staysCompressed(chunk.codec) {
-		raw = make([]byte, c.bytes)
-	}
-	if n, _ := r.file.ReadAt(raw[:c.bytes], chunk.start()); int64(n) < c.bytes {
+	if n, _ := r.file.ReadAt(memory[:c.bytes], chunk.start()); int64(n) < c.bytes {
 		return pages, false
 	}
 	leaf := r.part.file.meta.Schema.Column(c.leaf)
 	cut := pageCutter{
-		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, unpacked: memory,
-		bytesMax: max(chunk.unpacked, pageBytesMin),
-		width:    pagedWidth(r.part.file.fields.Field(c.field).Type, leaf),
+		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, bytesMax: max(chunk.unpacked, pageBytesMin),
+		width: pagedWidth(r.part.file.fields.Field(c.field).Type, leaf),
 	}
-	if !cut.all(raw[:c.bytes]) || cut.rows != r.part.numRows {
+	if !cut.all(memory[:c.bytes]) || cut.rows != r.part.numRows {
 		return pages, false
 	}
 	return cut.pages, true
@@ -109,9 +104,8 @@ type pageCutter struct {
 	codec    compress.Compression
 	optional bool
 	width    int
-	bytesMax int64  // of a page, decompressed
-	unpacked []byte // takes pages that do not stay compressed
-	used     int    // of unpacked
+	bytesMax int64 // of a page, decompressed
+	isCut    bool  // a block of several pieces has been seen, which has a cut between the first two
 
 	pages decode.Pages
 	rows  int64
@@ -151,31 +145,26 @@ func (p *pageCutter) one(h *pageHeader, body []byte, at int64) bool {
 	if !page.Coded && h.encoding != parquet.Encodings.Plain || page.Coded && p.pages.Entries == 0 {
 		return false
 	}
-	size := h.bytes
+	levels := h.repetition // of a flat column, they say nothing
 	switch {
-	case h.kind == pageV2:
-		if !p.optional || h.definition == 0 { // levels say nothing, or are not there
-			body, at, size = body[h.repetition+h.definition:], at+int64(h.repetition+h.definition), size-h.repetition-h.definition
-		} else {
-			body, at, size = body[h.repetition:], at+int64(h.repetition), size-h.repetition
-			page.Levels, page.LevelBytes = decode.LevelsSized, h.definition
-			if !h.stored && p.codec != compress.Codecs.Uncompressed {
-				return false // levels that are not compressed, before values that are
-			}
-		}
-		if p.optional && h.definition == 0 {
+	case h.kind == pageV1 && p.optional:
+		page.Levels = decode.LevelsPrefixed
+		if h.levels != parquet.Encodings.RLE {
 			return false
 		}
-	case p.optional && h.levels != parquet.Encodings.RLE:
-		return false
-	case p.optional:
-		page.Levels = decode.LevelsPrefixed
+	case h.kind == pageV2 && p.optional:
+		page.Levels, page.LevelBytes = decode.LevelsSized, h.definition
+		if p.codec != compress.Codecs.Uncompressed && !h.stored {
+			return false // levels that are not compressed, before values that are
+		}
+	case h.kind == pageV2:
+		levels += h.definition
 	}
-	ok := true
-	if h.stored {
-		page.PageBytes, ok = p.stored(body, at, size)
+	var ok bool
+	if body, at = body[levels:], at+int64(levels); h.stored {
+		page.PageBytes, ok = stored(body, at, h.bytes-levels)
 	} else {
-		page.PageBytes, ok = p.bytes(body, at, size)
+		page.PageBytes, ok = p.bytes(body, at, h.bytes-levels)
 	}
 	p.rows += int64(h.values)
 	p.pages.Data = append(p.pages.Data, page)
@@ -183,17 +172,24 @@ func (p *pageCutter) one(h *pageHeader, body []byte, at int64) bool {
 }
 
 // stored returns the bytes of a page that is not compressed.
-func (p *pageCutter) stored(body []byte, at int64, size int) (b decode.PageBytes, ok bool) {
-	if len(body) != size {
-		return b, false
-	}
-	if !staysCompressed(p.codec) { // it does not lie in the column's memory
-		if at = int64(p.used); len(body) > len(p.unpacked)-p.used {
-			return b, false
+func stored(body []byte, at int64, size int) (b decode.PageBytes, ok bool) {
+	return decode.PageBytes{At: at, Bytes: size, Size: size}, len(body) == size
+}
+
+// cutsPieces says whether a block begins with a piece of snappy.PieceSize, as a device is to find it:
+// blocks of some compressors have no pieces.
+func cutsPieces(packed []byte) bool {
+	for done := 0; done < snappy.PieceSize; {
+		head, n, offset, err := snappyElement(packed)
+		if offset == 0 {
+			head += n
 		}
-		p.used += copy(p.unpacked[p.used:], body)
+		if done += n; err != nil || head > len(packed) || done > snappy.PieceSize {
+			return false
+		}
+		packed = packed[head:]
 	}
-	return decode.PageBytes{At: at, Bytes: size, Size: size}, true
+	return true
 }
 
 // bytes returns the bytes of a page that is to have size bytes, decompressed.
@@ -202,31 +198,20 @@ func (p *pageCutter) bytes(body []byte, at int64, size int) (b decode.PageBytes,
 	if int64(size) > min(p.bytesMax, expansionMax[p.codec]*int64(len(body))) {
 		return b, false
 	}
-	switch {
-	case p.codec == compress.Codecs.Uncompressed:
-		return p.stored(body, at, size)
-	case p.codec == compress.Codecs.Snappy:
-		n, head := binary.Uvarint(body)
-		if head <= 0 || n != uint64(size) {
+	if p.codec == compress.Codecs.Uncompressed {
+		return stored(body, at, size)
+	}
+	n, head := binary.Uvarint(body)
+	if head <= 0 || n != uint64(size) {
+		return b, false
+	}
+	if literal, ok := snappyLiteral(body, size); ok {
+		return stored(literal, at+int64(len(body)-size), size)
+	}
+	if size > snappy.PieceSize && !p.isCut {
+		if p.isCut = cutsPieces(body[head:]); !p.isCut {
 			return b, false
 		}
-		b = decode.PageBytes{At: at + int64(head), Bytes: len(body) - head, Size: size, Snappy: true}
-		if literal, ok := snappyLiteral(body, size); ok {
-			b = decode.PageBytes{At: at + int64(len(body)-len(literal)), Bytes: size, Size: size}
-		}
-		return b, true
-	case size > len(p.unpacked)-p.used:
-		return b, false
-	case size == 0: // codecs differ in how they write nothing
-		return decode.PageBytes{At: int64(p.used)}, true
 	}
-	out := p.unpacked[p.used : p.used+size : p.used+size]
-	got, err := decompress(p.codec, out, body)
-	if err != nil || len(got) != size {
-		return b, false
-	}
-	copy(out, got) // a codec may have made its own memory
-	b = decode.PageBytes{At: int64(p.used), Bytes: size, Size: size}
-	p.used += size
-	return b, true
+	return decode.PageBytes{At: at + int64(head), Bytes: len(body) - head, Size: size, Snappy: true}, true
 }

@@ -7,7 +7,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
-	"github.com/klauspost/compress/s2"
+
+	"github.com/mpga/mpga/internal/snappy"
 )
 
 // page is a part of wordColumn.out.
@@ -26,11 +27,11 @@ type pageCodec interface {
 	CompressBound(int64) int64
 }
 
-// fastSnappy takes half the time of the library's, which looks for matches longer.
-type fastSnappy struct{}
+// snappyCodec is package snappy as a pageCodec.
+type snappyCodec struct{}
 
-func (fastSnappy) EncodeLevel(dst, src []byte, _ int) []byte { return s2.EncodeSnappy(dst, src) }
-func (fastSnappy) CompressBound(n int64) int64               { return int64(s2.MaxEncodedLen(int(n))) }
+func (snappyCodec) EncodeLevel(dst, src []byte, _ int) []byte { return snappy.Encode(dst, src) }
+func (snappyCodec) CompressBound(n int64) int64               { return int64(snappy.Bound(int(n))) }
 
 // statisticsBytesMax is the longest value that statistics hold. A chunk without statistics is read.
 const statisticsBytesMax = 4096

@@ -78,7 +78,7 @@ func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *a
 	switch codec := props.CompressionFor(column.Path()); codec {
 	case compress.Codecs.Uncompressed:
 	case compress.Codecs.Snappy:
-		c.codec = fastSnappy{}
+		c.codec = snappyCodec{}
 	default:
 		c.codec, err = compress.GetCodec(codec)
 	}

@@ -15,7 +15,7 @@ type PagedPart interface {
 
 // PageReader reads the pages of a part, of several columns at once.
 type PageReader interface {
-	// Read reads the pages of a column into memory, of PagedColumn.Room bytes. It returns false where
+	// Read reads the pages of a column into memory, of PagedColumn.Bytes. It returns false where
 	// the column is to be read as batches: its pages are not as PagedColumns has told, or damaged, or
 	// cannot be read.
 	Read(column int, memory []byte) (Pages, bool)
@@ -27,7 +27,7 @@ type PageReader interface {
 // by codes of a dictionary, behind definition levels.
 type PagedColumn struct {
 	Width int   // bytes of a value: 4 or 8
-	Room  int64 // bytes of memory that its pages take
+	Bytes int64 // of the pages, with their headers
 }
 
 // Pages are all pages of a column of a part.
