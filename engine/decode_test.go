@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
@@ -146,6 +147,47 @@ func TestDecodeRandom(t *testing.T) {
 	}
 	if decoded < queries/20 {
 		t.Errorf("rows of %d of %d queries were decoded", decoded, queries)
+	}
+}
+
+// Would catch a query that hangs, or answers otherwise, where a call of a device fails while pages are
+// on their way to it, and one that is cancelled then.
+func TestDecodeFaults(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 1))
+	schema, batches := grouptest.RandomTable(rng, 9000, arrow.PrimitiveTypes.Int64)
+	q := query.Query{Keys: []query.Key{{Column: "c0"}}, Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "n"}}}
+	want, err := grouptest.Oracle(schema, batches, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	if err := os.WriteFile(path, randomPages(t, rng, schema, batches, 500), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	failEach(t, "decode", testknobs.Engine{Device: testknobs.Device{TileRows: 1000}}, 11, func(t *testing.T, knobs testknobs.Engine) {
+		eng := openChecked(t, testknobs.With(engine.Options{Device: "host:64MiB", Threads: 3}, knobs))
+		got, _, err := answerFile(t, eng, path, q)
+		if err == nil {
+			err = grouptest.Equal(want, got)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	for at := range 20 {
+		eng := openChecked(t, engine.Options{Device: "host:64MiB", Threads: 3})
+		src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Duration(at)*200*time.Microsecond, cancel)
+		if result, err := eng.Aggregate(ctx, src, q); err == nil {
+			for result.Next() {
+			}
+			result.Release()
+		}
+		cancel()
 	}
 }
 

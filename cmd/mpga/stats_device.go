@@ -37,6 +37,13 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 	}
 	row("device route", "%s, about %s groups expected", strings.Join(d.Routes, ", then "), humanize.Comma(d.Estimate))
 	row("tiles", "%s, %s of at most %s", humanize.Comma(d.Tiles), digits.Counted(d.Rows, "row"), humanize.Comma(int64(d.TileRows)))
+	if d.Decoded+d.Refused > 0 {
+		refused := ""
+		if d.Refused > 0 {
+			refused = fmt.Sprintf("; %s refused, which the CPU decoded", digits.Counted(d.Refused, "row"))
+		}
+		row("decoded on the device", "%s, %s of pages%s", digits.Counted(d.Decoded, "row"), byteSize(d.BytesPages), refused)
+	}
 	link := ""
 	if d.LinkShare > 0 {
 		link = fmt.Sprintf("; in at %.0f%% of the link's %s", 100*d.LinkShare, byteRate(d.LinkSpeed))
