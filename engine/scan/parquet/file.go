@@ -220,12 +220,9 @@ func (p *groupPart) Open(ctx context.Context, opt decode.Options) (decode.RowRea
 	if len(p.columns) == 0 && p.filter == nil {
 		return &decode.RowCounter{Left: p.Rows()}, nil
 	}
-	f, err := p.file.fsys.Open(p.file.path)
+	f, err := p.openFile()
 	if err != nil {
 		return nil, err
-	}
-	if a, ok := f.(vfs.Announcer); ok && p.filter == nil { // a file that takes long to answer
-		a.Announce(p.ranges())
 	}
 	r := &groupReader{part: p, file: f, opt: opt, rows: p.numRows, left: p.numRows, batchRows: p.batchRows(&opt)}
 	r.window = windowBytes(r.batchRows, opt.BatchBytes/int64(max(len(p.columns), 1)))
@@ -236,6 +233,18 @@ func (p *groupPart) Open(ctx context.Context, opt decode.Options) (decode.RowRea
 		return newFilteredGroup(r), nil
 	}
 	return r, nil
+}
+
+// openFile opens the file, and says what will be read of it.
+func (p *groupPart) openFile() (vfs.File, error) {
+	f, err := p.file.fsys.Open(p.file.path)
+	if err != nil {
+		return nil, err
+	}
+	if a, ok := f.(vfs.Announcer); ok && p.filter == nil { // a file that takes long to answer
+		a.Announce(p.ranges())
+	}
+	return f, nil
 }
 
 // ReadsLate implements decode.GroupPart: of strings that are no codes, and of wide numbers that are

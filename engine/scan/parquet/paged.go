@@ -59,7 +59,7 @@ func pagedWidth(typ arrow.DataType, leaf *schema.Column) int {
 
 // OpenPages implements decode.PagedPart.
 func (p *groupPart) OpenPages() (decode.PageReader, error) {
-	f, err := p.file.fsys.Open(p.file.path)
+	f, err := p.openFile()
 	if err != nil {
 		return nil, err
 	}
