@@ -69,11 +69,8 @@ func newDevice(r *Run, number int, dev kernels.Device) *device {
 	return d
 }
 
-// open takes the ring.
+// open takes the ring. Requires: the device is laid out.
 func (d *device) open() error {
-	if err := d.layOut(); err != nil {
-		return err
-	}
 	for range d.run.opt.Streams {
 		t, err := d.newTile()
 		if err != nil {
@@ -124,7 +121,8 @@ func (d *device) tileRows() int {
 	if o.Rows > 0 { // small inputs need no large tiles
 		rows = min(rows, max(ceilDiv(o.Rows, int64(o.Streams)), tileRowsMin))
 	}
-	if o.Decode != nil && o.Decode.GroupRows <= most/rowBytes(&o.Shape, o.Nullable) {
+	loaded := o.feedback(d.tableMax().Slots).LoadMax() / 4 * 3 // encoded tiles leave the table less memory
+	if o.Decode != nil && o.Decode.GroupRows <= min(most/rowBytes(&o.Shape, o.Nullable), loaded) {
 		rows = max(rows, o.Decode.GroupRows)
 	}
 	return int(max(rows, 32))
@@ -307,7 +305,7 @@ func (d *device) submit(t *Tile) error {
 			return err
 		}
 		route, groups := d.awaitRoute()
-		if err := d.enter(route, groups); err != nil {
+		if err := d.enter(route, groups, t.stream); err != nil {
 			return cmp.Or(context.Cause(d.run.ctx), err)
 		}
 		if d.table == nil || d.hasRoom(t) {
@@ -399,13 +397,14 @@ func (d *device) awaitRoute() (route Route, groups int64) {
 }
 
 // enter gets the buffers of a route that awaitRoute has returned, after the buffers of the route
-// before are given back. Requires: d.mu is held, which it may let go in between.
-func (d *device) enter(route Route, groups int64) (err error) {
+// before are given back. The stream is the caller's alone: others may be decoding. Requires: d.mu is
+// held, which it may let go in between.
+func (d *device) enter(route Route, groups int64, s *guardedStream) (err error) {
 	if err := context.Cause(d.run.ctx); err != nil || d.ready && d.route == route {
 		return err
 	}
 	d.changing = true
-	err = spawn.Call(func() error { return d.change(route, groups) })
+	err = spawn.Call(func() error { return d.change(route, groups, s) })
 	d.changing, d.ready = false, err == nil
 	d.run.fail(wrapDevice(err))
 	d.idle.Broadcast()
@@ -414,7 +413,7 @@ func (d *device) enter(route Route, groups int64) (err error) {
 
 // change gives back the buffers of the route before, and gets the buffers of another. Requires:
 // d.mu is held, which it may let go in between.
-func (d *device) change(route Route, groups int64) error {
+func (d *device) change(route Route, groups int64, s *guardedStream) error {
 	if err := d.leave(); err != nil {
 		return err
 	}
@@ -423,9 +422,9 @@ func (d *device) change(route Route, groups int64) error {
 	case RouteAggregate:
 		return d.enterAggregate(groups)
 	case RouteTable:
-		return d.enterTable(2 * groups)
+		return d.enterTable(2*groups, s)
 	case RouteHybrid:
-		if err := d.enterTable(d.tableMax().Slots); err != nil {
+		if err := d.enterTable(d.tableMax().Slots, s); err != nil {
 			return err
 		}
 		d.run.size(d)

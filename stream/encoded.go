@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/spawn"
@@ -45,6 +46,7 @@ type Encoded struct {
 	plain  int64  // bytes of decompressed blocks
 	chunks int64
 	rows   int64
+	claims int64   // rows that memory was reserved for
 	steps  []int64 // by column
 	blocks []kernels.Block
 	pages  [][]kernels.Page // by column
@@ -128,7 +130,7 @@ func (l *encodedLayout) chunksMax() int64 { return l.plainBytes/kernels.ChunkSiz
 // stepsMax is the most steps of a column.
 func (l *encodedLayout) stepsMax() int64 { return kernels.PageSteps(l.rows) + l.itemsMax }
 
-// Encode makes a tile that is empty an encoded one. Requires: Run.Encodes.
+// Encode makes a tile that is empty an encoded one. Requires: Run.Decoding.
 func (t *Tile) Encode() *Encoded {
 	l := t.device.encoded
 	t.Encoded = &Encoded{
@@ -138,29 +140,23 @@ func (t *Tile) Encode() *Encoded {
 	return t.Encoded
 }
 
-// Decoding returns how encoded tiles are decoded: Options.Decode.
+// Decoding returns how encoded tiles are decoded; nil where none are: Options.Decode.
 func (r *Run) Decoding() *Decoding { return r.opt.Decode }
 
-// Encodes reports whether tiles may be encoded.
-func (r *Run) Encodes() bool { return len(r.devices) > 0 && r.devices[0].encoded != nil }
-
-// Reserve returns memory for bytes of pages, and where it is; nil where the tile has no room.
-func (e *Encoded) Reserve(bytes int64) (at int64, memory []byte) {
+// Reserve returns memory for the pages of so many rows, of so many bytes, and where it is; nil where
+// the tile has no room. Add or Drop follows.
+func (e *Encoded) Reserve(rows, bytes int64) (at int64, memory []byte) {
 	at = (e.used + 15) &^ 15
-	if bytes > int64(len(e.packed))-at {
+	if bytes > int64(len(e.packed))-at || rows > e.layout.rows-e.claims || e.items >= e.layout.itemsMax {
 		return 0, nil
 	}
+	e.claims += rows
 	e.used = at + bytes
 	return at, e.packed[at:e.used:e.used]
 }
 
-// Rows returns how many rows have been added.
-func (e *Encoded) Rows() int64 { return e.rows }
-
-// HasRoom reports whether so many rows and bytes of pages have room, if their pages are not small.
-func (e *Encoded) HasRoom(rows, bytes int64) bool {
-	return e.rows+rows <= e.layout.rows && e.used+bytes+16 <= int64(len(e.packed)) && e.items < e.layout.itemsMax
-}
+// Drop gives up rows that memory was reserved for. Their memory stays unused.
+func (e *Encoded) Drop(rows int64) { e.claims -= rows }
 
 // EncodedPages are the pages of a column, for some rows that come next in a tile. From of blocks and
 // pages, and Dictionary of pages, are places in reserved memory; but where a page or its dictionary is
@@ -297,7 +293,8 @@ func (t *Tile) sendEncoded() error {
 }
 
 // statuses is where the host has the statuses of an encoded tile: of blocks, of pages by column, and
-// whether a key is outside of its range. All are 0 where nothing is wrong.
+// whether a key is outside of its range: 0 where nothing is wrong. Before a kernel has written one, it is
+// another.
 func (t *Tile) statuses() []byte {
 	l := t.device.encoded
 	return t.host.Bytes()[l.plainBytes+l.lists:][:l.statusBytes(t.Encoded.items)]
@@ -305,13 +302,20 @@ func (t *Tile) statuses() []byte {
 
 // isDecoded reports whether the device has decoded all of a tile.
 func (t *Tile) isDecoded() bool {
-	for _, status := range wordsOf[uint32](t.statuses()) {
-		if status != 0 {
-			return false
-		}
+	statuses := t.statuses()
+	done := func(count int) bool {
+		part := wordsOf[uint32](statuses[:4*count])
+		statuses = statuses[alignStatus(int64(4*count)):]
+		return !slices.ContainsFunc(part, func(status uint32) bool { return status != 0 })
 	}
-	return true
+	ok := done(len(t.Encoded.blocks))
+	for _, pages := range t.Encoded.pages {
+		ok = done(len(pages)) && ok
+	}
+	return done(1) && ok
 }
+
+func alignStatus(n int64) int64 { return (n + statusAlignment - 1) &^ (statusAlignment - 1) }
 
 // decode enqueues the kernels that decode a tile, whose lists lie at a place.
 func (t *Tile) decode(listed kernels.Span) error {
@@ -334,12 +338,12 @@ func (t *Tile) decode(listed kernels.Span) error {
 		List: listed, Count: int64(len(e.blocks)), Chunks: e.chunks, Status: status, Scratch: at.At(l.chunks),
 	}
 	steps := []func() error{
-		func() error { return t.stream.Fill(at.At(l.status), l.statusBytes(e.items), 0) },
+		func() error { return t.stream.Fill(at.At(l.status), l.statusBytes(e.items), 0xFF) },
 		func() error { return t.stream.DecompressSnappy(blocks) },
 	}
 	next := func(count, bytes int64) {
 		listed = listed.At(count * bytes)
-		status = status.At((4*count + statusAlignment - 1) / statusAlignment * statusAlignment)
+		status = status.At(alignStatus(4 * count))
 	}
 	next(blocks.Count, kernels.BlockBytes)
 	for i, c := range l.of.Columns {
@@ -378,16 +382,42 @@ func (t *Tile) giveRows() error {
 // everything else by what they take.
 func (d *device) layOutEncoded() {
 	o := &d.run.opt
+	d.encoded = nil
 	if o.Decode == nil || o.Streams*len(o.Devices) < 2 { // a tile that waits for pages would be the only one
 		return
 	}
-	l := newEncodedLayout(o.Decode, d.layout.capacity)
-	streams := int64(o.Streams)
-	if l.bytes*streams > d.limit/encodedShare || l.host*streams > o.PinnedLimit/ringPinned {
-		return
+	streams, rows := int64(o.Streams), d.layout.capacity
+	l := newEncodedLayout(o.Decode, rows)
+	for l.bytes*streams > d.limit/encodedShare || l.host*streams > o.PinnedLimit/ringPinned {
+		if rows /= 2; rows < max(o.Decode.GroupRows, tileRowsMin) {
+			return
+		}
+		l = newEncodedLayout(o.Decode, rows)
 	}
+	d.layout = newLayout(&o.Shape, o.Nullable, rows)
 	d.encoded = l
 	d.limit -= l.bytes * streams
+}
+
+// layOut says what the tiles of all devices would be. Where a device has no memory for encoded tiles,
+// none has them. streams is Options.Streams as it was given.
+func (r *Run) layOut(streams int) error {
+	if r.opt.Decode != nil && streams == 0 {
+		r.opt.Streams = streamsDecode
+	}
+	for _, d := range r.devices {
+		if err := d.layOut(); err != nil {
+			return err
+		}
+	}
+	if r.opt.Decode == nil || !slices.ContainsFunc(r.devices, func(d *device) bool { return d.encoded == nil }) {
+		return nil
+	}
+	r.opt.Decode = nil
+	if streams == 0 {
+		r.opt.Streams = streamsDefault
+	}
+	return r.layOut(streams)
 }
 
 // encodedShare: encoded tiles take no more than this part of the memory.

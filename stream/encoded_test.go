@@ -9,8 +9,10 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/snappy"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
@@ -64,7 +66,7 @@ func (e *encodedInput) decoding(in *input, a *answer) *stream.Decoding {
 // submit submits a range of rows as an encoded tile. It returns nil where the range is to be submitted
 // as it is.
 func (e *encodedInput) submit(in *input, r *stream.Run, t *stream.Tile, from, to int) *error {
-	if e == nil || !r.Encodes() {
+	if e == nil || r.Decoding() == nil {
 		return nil
 	}
 	e.mu.Lock()
@@ -128,7 +130,7 @@ func (e *encodedInput) addPage(tile *stream.Encoded, to *stream.EncodedPages, pa
 		}
 		block.Bytes, block.Size = uint32(len(packed)), uint32(len(data))
 	}
-	at, memory := tile.Reserve(int64(len(packed)))
+	at, memory := tile.Reserve(0, int64(len(packed)))
 	if memory == nil {
 		return false
 	}
@@ -191,6 +193,76 @@ func TestEncoded(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Would catch a tile that makes the table by a stream on which another tile is being decoded: the first
+// tile is submitted last, while a later one enters the route.
+func TestEncodedOutOfOrder(t *testing.T) {
+	rounds := 60
+	if testing.Short() {
+		rounds = 15
+	}
+	for n := range rounds {
+		rng := rand.New(rand.NewPCG(37, uint64(n)))
+		in := makeInput(rng, 8000, 3000, 8, 0)
+		in.encoded = &encodedInput{pageRows: 300, rng: rng, rows: map[*stream.Tile][2]int{}}
+		devices := []kernels.Device{openHost(t, hostdevice.Options{MemoryLimit: 64 << 20})}
+		a := newAnswer()
+		shape, nullable := in.shape()
+		r, err := stream.New(t.Context(), stream.Options{
+			Devices: devices, Groups: 3000, TileRows: 2000, Streams: 4, Shape: shape, Nullable: nullable,
+			TakeRows: a.takeRows(8), TakeStates: a.takeStates(8), Decode: in.encoded.decoding(in, a),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tiles []*stream.Tile
+		for from := 0; from < 8000; from += 2000 {
+			tile, err := r.Tile(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			step := 2000
+			if from == 0 {
+				step = 40 // many pages, which take long to enqueue
+			}
+			for at, encoded := from, tile.Encode(); at < from+2000; at += step {
+				if !in.encoded.add(in, encoded, at, step) {
+					t.Fatal("no room")
+				}
+			}
+			tiles = append(tiles, tile)
+		}
+		var group errgroup.Group
+		for i, tile := range tiles {
+			wait := time.Duration(20*i) * time.Millisecond
+			if i == 0 {
+				wait = time.Duration(n%40) * 50 * time.Microsecond
+			}
+			if i == 3 {
+				wait = 0
+			}
+			group.Go(func() error {
+				time.Sleep(wait)
+				return r.SubmitEncoded(tile)
+			})
+		}
+		err = errors.Join(group.Wait(), r.AwaitDecoded())
+		if err == nil {
+			err = r.EndInput()
+		}
+		if err == nil {
+			err = r.Process(a.emit(8))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, in, a)
+		if _, err := r.Release(); err != nil {
+			t.Fatal(err)
+		}
+		closeAll(t, devices)
 	}
 }
 

@@ -74,9 +74,9 @@ func copiedBytes(copies []kernels.Copy) (bytes int64) {
 
 // enterTable: a table of so many slots, or of as many as a tile needs, if they fit; and room for
 // the rows that the table refuses.
-func (d *device) enterTable(slots int64) error {
+func (d *device) enterTable(slots int64, s *guardedStream) error {
 	least := d.run.opt.feedback(0).SlotsFor(d.layout.capacity)
-	return errors.Join(d.newTable(max(slots, least)), d.enterTiles(d.layout.bytes, scatterBytes(radixBitsMax)+statusBytes))
+	return errors.Join(d.newTable(max(slots, least), s), d.enterTiles(d.layout.bytes, scatterBytes(radixBitsMax)+statusBytes))
 }
 
 // enterTiles gets the buffers of each tile, of so many bytes.

@@ -108,9 +108,6 @@ const (
 func (o *Options) EnsureDefaults() {
 	if o.Streams == 0 {
 		o.Streams = streamsDefault
-		if o.Decode != nil {
-			o.Streams = streamsDecode
-		}
 	}
 	if o.LFMin == 0 {
 		o.LFMin = lfMinDefault

@@ -73,6 +73,7 @@ type Run struct {
 // New allocates the ring of each device. An error of a device is ErrDevice. The run is to be
 // released after an error, too.
 func New(ctx context.Context, opt Options) (*Run, error) {
+	streams := opt.Streams
 	opt.EnsureDefaults()
 	r := &Run{opt: opt}
 	r.closed.Open("a run")
@@ -80,14 +81,18 @@ func New(ctx context.Context, opt Options) (*Run, error) {
 	if err := opt.Validate(); err != nil {
 		return r, err
 	}
-	return r, spawn.Call(r.open)
+	return r, spawn.Call(func() error { return r.open(streams) })
 }
 
-// open opens the devices, and makes their tiles free.
-func (r *Run) open() error {
+// open opens the devices, and makes their tiles free. streams is Options.Streams as it was given.
+func (r *Run) open(streams int) error {
 	for i, dev := range r.opt.Devices {
-		d := newDevice(r, i, dev)
-		r.devices = append(r.devices, d)
+		r.devices = append(r.devices, newDevice(r, i, dev))
+	}
+	if err := r.layOut(streams); err != nil {
+		return failure(err)
+	}
+	for _, d := range r.devices {
 		if err := d.open(); err != nil {
 			return failure(err)
 		}

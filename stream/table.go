@@ -66,7 +66,7 @@ func (d *device) tableHolds() float64 {
 }
 
 // newTable makes the device's table, of so many slots if they fit.
-func (d *device) newTable(slots int64) (err error) {
+func (d *device) newTable(slots int64, s *guardedStream) (err error) {
 	shape := &d.run.opt.Shape
 	tab := &table{Table: d.tableFor(slots), growth: 1}
 	if err = d.alloc(&tab.buffer, tab.Bytes(shape)); err != nil {
@@ -74,7 +74,6 @@ func (d *device) newTable(slots int64) (err error) {
 	}
 	tab.Memory = kernels.Span{Buffer: tab.buffer}
 	d.table = tab
-	s := d.tiles[0].stream
 	if err := s.ResetTable(shape, tab.Table); err != nil {
 		return errors.Join(err, d.finish(s))
 	}

@@ -134,30 +134,39 @@ func (a *Aggregator) Refused() ([]scan.Split, error) {
 }
 
 func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split) (taken bool, err error) {
-	paged, columns, ok := d.pagedAs(split, d.devices.run.Decoding())
-	if !ok || !d.devices.run.Encodes() {
+	of := d.devices.run.Decoding()
+	if of == nil {
 		return false, nil
 	}
-	room := int64(0)
-	for _, c := range columns {
-		room += c.Bytes + memoryAlignment
+	paged, columns, ok := d.pagedAs(split, of)
+	if !ok {
+		return false, nil
 	}
-	o, at, memory, err := d.reserve(split.Rows(), room)
+	bytes := int64(0)
+	for _, c := range columns {
+		bytes += c.Bytes + memoryAlignment
+	}
+	o, at, memory, err := d.reserve(ctx, r.Thread, split.Rows(), bytes)
 	if o == nil || err != nil {
 		return false, err
 	}
 	r.Thread.Does(threads.WorkFill)
 	pages := make([]stream.EncodedPages, len(columns))
-	ok, err = d.read(paged, columns, at, memory, pages)
-	submit := d.commit(o, split, ok && err == nil, pages, &taken)
-	if err != nil || !submit {
-		return taken, err
+	ok, err = d.read(ctx, paged, columns, at, memory, pages)
+	taken, full := d.commit(o, split, ok && err == nil, pages)
+	if submitErr := d.submit(ctx, r.Thread, full); err == nil {
+		err = submitErr
 	}
-	r.Thread.Give() // the device may take long to answer
-	if err := d.devices.run.SubmitEncoded(o.Tile); err != nil {
-		return taken, err
+	return taken, err
+}
+
+// submit submits a tile, if there is one, which may take long where the device does.
+func (d *decoder) submit(ctx context.Context, th *threads.Thread, t *stream.Tile) error {
+	if t == nil {
+		return nil
 	}
-	return taken, r.Thread.Take(ctx)
+	th.Give()
+	return cmp.Or(d.devices.run.SubmitEncoded(t), th.Take(ctx))
 }
 
 // memoryAlignment is that of pages in an encoded tile.
@@ -165,7 +174,7 @@ const memoryAlignment = 16
 
 // read reads the pages of all columns to memory that begins at a place in a tile. ok is false where
 // the split is to be read as batches.
-func (d *decoder) read(split scan.PagedSplit, columns []scan.PagedColumn, at int64, memory []byte, into []stream.EncodedPages) (ok bool, err error) {
+func (d *decoder) read(ctx context.Context, split scan.PagedSplit, columns []scan.PagedColumn, at int64, memory []byte, into []stream.EncodedPages) (ok bool, err error) {
 	reader, err := split.OpenPages()
 	if err != nil {
 		return false, nil //nolint:nilerr // reading it as batches tells the error
@@ -173,6 +182,9 @@ func (d *decoder) read(split scan.PagedSplit, columns []scan.PagedColumn, at int
 	defer func() { err = cmp.Or(err, reader.Close()) }()
 	from := int64(0)
 	for i, c := range columns {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
 		pages, ok := reader.Read(i, memory[from:from+c.Bytes:from+c.Bytes])
 		if !ok {
 			return false, nil
@@ -220,34 +232,39 @@ func encodedPages(p *scan.Pages, at int64) (out stream.EncodedPages) {
 
 // reserve returns memory of the open tile, or of another, for so many rows; nil where all tiles are
 // under way, or a tile has no room for the rows.
-func (d *decoder) reserve(rows, bytes int64) (o *openEncoded, at int64, memory []byte, err error) {
+func (d *decoder) reserve(ctx context.Context, th *threads.Thread, rows, bytes int64) (o *openEncoded, at int64, memory []byte, err error) {
 	f := &d.devices.filler
-	f.next.Lock()
-	defer f.next.Unlock()
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if d.open == nil || !d.open.Encoded.HasRoom(rows, bytes) {
-		t, err := d.devices.run.TryTile()
-		if err != nil || t == nil {
-			return nil, 0, nil, err
-		}
-		if e := t.Encode(); !e.HasRoom(rows, bytes) {
-			return nil, 0, nil, d.devices.run.Submit(t) // which is empty
-		}
-		if err := d.close(); err != nil {
-			return nil, 0, nil, err
-		}
-		d.open = &openEncoded{Tile: t}
+	if d.open != nil {
+		at, memory = d.open.Encoded.Reserve(rows, bytes)
 	}
-	o = d.open
-	at, memory = o.Encoded.Reserve(bytes)
-	o.pending++
-	return o, at, memory, nil
+	var full *stream.Tile
+	if memory == nil {
+		var t *stream.Tile
+		if t, err = d.devices.run.TryTile(); err == nil && t != nil {
+			if at, memory = t.Encode().Reserve(rows, bytes); memory != nil {
+				full = d.close()
+				d.open = &openEncoded{Tile: t}
+			} else {
+				err = d.devices.run.Submit(t) // it is empty, and free again
+			}
+		}
+	}
+	if o = d.open; memory == nil {
+		o = nil
+	} else {
+		o.pending++
+	}
+	f.mu.Unlock()
+	if err == nil {
+		err = d.submit(ctx, th, full)
+	}
+	return o, at, memory, err
 }
 
-// close submits the open tile, if there is one, unless splits are being read for it: then it is full.
-// Requires: filler.mu is held.
-func (d *decoder) close() error {
+// close returns the open tile to be submitted, if there is one; but where splits are being read for it,
+// whoever reads the last of them submits it. Requires: filler.mu is held.
+func (d *decoder) close() *stream.Tile {
 	o := d.open
 	d.open = nil
 	if o == nil {
@@ -257,22 +274,24 @@ func (d *decoder) close() error {
 		return nil
 	}
 	d.under[o.Tile] = o.splits
-	return d.devices.run.SubmitEncoded(o.Tile)
+	return o.Tile
 }
 
-// commit adds a split that was read to a tile, and says whether the tile is to be submitted.
-func (d *decoder) commit(o *openEncoded, split scan.Split, ok bool, pages []stream.EncodedPages, taken *bool) (submit bool) {
+// commit adds a split that was read to a tile, and returns the tile if it is to be submitted.
+func (d *decoder) commit(o *openEncoded, split scan.Split, ok bool, pages []stream.EncodedPages) (taken bool, full *stream.Tile) {
 	f := &d.devices.filler
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if *taken = ok && o.Encoded.Add(split.Rows(), pages); *taken {
+	if taken = ok && o.Encoded.Add(split.Rows(), pages); taken {
 		o.splits = append(o.splits, split)
+	} else {
+		o.Encoded.Drop(split.Rows())
 	}
-	o.pending--
-	if submit = o.full && o.pending == 0; submit {
+	if o.pending--; o.full && o.pending == 0 {
 		d.under[o.Tile] = o.splits
+		full = o.Tile
 	}
-	return submit
+	return taken, full
 }
 
 // refuse notes the splits of a tile that a device could not decode.
@@ -289,9 +308,14 @@ func (d *decoder) refuse(_ context.Context, t *stream.Tile) error {
 func (d *decoder) await() ([]scan.Split, error) {
 	f := &d.devices.filler
 	f.mu.Lock()
-	err := d.close()
+	t := d.close()
 	f.mu.Unlock()
-	if err := cmp.Or(err, d.devices.run.AwaitDecoded()); err != nil {
+	if t != nil {
+		if err := d.devices.run.SubmitEncoded(t); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.devices.run.AwaitDecoded(); err != nil {
 		return nil, err
 	}
 	refused := d.refused

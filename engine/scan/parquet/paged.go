@@ -91,7 +91,8 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 	leaf := r.part.file.meta.Schema.Column(c.leaf)
 	cut := pageCutter{
 		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, bytesMax: max(chunk.unpacked, pageBytesMin),
-		width: pagedWidth(r.part.file.fields.Field(c.field).Type, leaf),
+		pagesMax: int(pagedMin + r.part.numRows/pagedRowsMin),
+		width:    pagedWidth(r.part.file.fields.Field(c.field).Type, leaf),
 	}
 	if !cut.all(memory[:c.bytes]) || cut.rows != r.part.numRows {
 		return pages, false
@@ -99,12 +100,19 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 	return cut.pages, true
 }
 
+// A chunk that has more pages is read as batches: many pages of few rows each are slow on a device.
+const (
+	pagedMin     = 1 << 10 // pages
+	pagedRowsMin = 1 << 10 // rows of a page beyond these
+)
+
 // pageCutter cuts the bytes of a column chunk into pages.
 type pageCutter struct {
 	codec    compress.Compression
 	optional bool
 	width    int
 	bytesMax int64 // of a page, decompressed
+	pagesMax int   // that a tile could take: a damaged chunk may be nothing but headers
 	isCut    bool  // a block of several pieces has been seen, which has a cut between the first two
 
 	pages decode.Pages
@@ -136,12 +144,16 @@ func (p *pageCutter) one(h *pageHeader, body []byte, at int64) bool {
 	case pageIndex:
 		return true
 	case pageDictionary:
+		first := p.pages.Entries == 0
 		bytes, ok := p.bytes(body, at, h.bytes)
 		p.pages.Dictionary, p.pages.Entries = bytes, h.values
 		plain := h.encoding == parquet.Encodings.Plain || h.encoding == parquet.Encodings.PlainDict
-		return ok && plain && h.values > 0 && len(p.pages.Data) == 0 && int64(h.values)*int64(p.width) <= int64(h.bytes)
+		return ok && plain && first && h.values > 0 && len(p.pages.Data) == 0 && int64(h.values)*int64(p.width) <= int64(h.bytes)
 	}
 	page := decode.Page{Rows: h.values, Coded: dictionaryEncoding(h.encoding)}
+	if h.values == 0 || len(p.pages.Data) == p.pagesMax {
+		return false
+	}
 	if !page.Coded && h.encoding != parquet.Encodings.Plain || page.Coded && p.pages.Entries == 0 {
 		return false
 	}
