@@ -426,7 +426,7 @@ func TestRunEnds(t *testing.T) {
 	if _, err := j.Run(ctx, Options{FS: failing}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -207,7 +207,7 @@ func TestParseHugeStatement(t *testing.T) {
 		} else if len(err.Error()) > 500 {
 			t.Errorf("%s: the message has %d bytes", name, len(err.Error()))
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: took %v", name, took)
 		}
 	}
