@@ -29,5 +29,5 @@ func Encode(dst, src []byte) []byte {
 
 // Bound returns the most bytes that Encode takes for n bytes, and for the work on them.
 func Bound(n int) int {
-	return binary.MaxVarintLen64 + (n+PieceSize-1)/PieceSize*s2.MaxEncodedLen(PieceSize)
+	return binary.MaxVarintLen64 + n/PieceSize*s2.MaxEncodedLen(PieceSize) + s2.MaxEncodedLen(n%PieceSize)
 }

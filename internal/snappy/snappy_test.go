@@ -17,6 +17,9 @@ func TestEncode(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 100, snappy.PieceSize - 1, snappy.PieceSize, snappy.PieceSize + 1, 3 * snappy.PieceSize, 1 << 20} {
 		for _, values := range []int{1, 3, 256} {
+			if most := 2*n + 100; snappy.Bound(n) > most { // files of thousands of columns have small pages
+				t.Errorf("%d B: the bound is %d B", n, snappy.Bound(n))
+			}
 			src := make([]byte, n)
 			for i := range src {
 				src[i] = byte(rng.IntN(values))
