@@ -32,7 +32,7 @@ type EncodedColumn struct {
 	Nullable bool
 }
 
-// EncodedKey is a part of packed keys. Its Values and Valid are those of a column of Decoding.Columns.
+// EncodedKey is a part of packed keys. A column of Decoding.Columns has the part's Values and Valid.
 type EncodedKey struct {
 	kernels.KeyPart
 	Column int
@@ -122,7 +122,7 @@ func (l *encodedLayout) statusBytes(items int64) int64 {
 	return 4*(items+1) + statusAlignment*int64(len(l.of.Columns)+2)
 }
 
-// statusAlignment is that of spans.
+// statusAlignment is the alignment of spans of device memory.
 const statusAlignment = 16
 
 func (l *encodedLayout) chunksMax() int64 { return l.plainBytes/kernels.ChunkSize + l.itemsMax }

@@ -23,7 +23,7 @@ type decoder struct {
 
 	// Of filler.mu:
 	open    *openEncoded
-	under   map[*stream.Tile][]scan.Split // way
+	sent    map[*stream.Tile][]scan.Split // the splits of a tile when it was last submitted
 	refused []scan.Split
 }
 
@@ -104,7 +104,7 @@ func (c *coprocessor) useDecoder(opt *stream.Options) {
 	if of == nil || len(c.query.Splits) == 0 || c.query.Devices.knobs.NoDecode {
 		return
 	}
-	d := &decoder{devices: c, columns: columns, under: map[*stream.Tile][]scan.Split{}}
+	d := &decoder{devices: c, columns: columns, sent: map[*stream.Tile][]scan.Split{}}
 	if _, _, ok := d.pagedAs(c.query.Splits[0], of); !ok {
 		return
 	}
@@ -144,7 +144,7 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	}
 	bytes := int64(0)
 	for _, c := range columns {
-		bytes += c.Bytes + memoryAlignment
+		bytes += alignMemory(c.Bytes)
 	}
 	o, at, memory, err := d.reserve(ctx, r.Thread, split.Rows(), bytes)
 	if o == nil || err != nil {
@@ -169,8 +169,10 @@ func (d *decoder) submit(ctx context.Context, th *threads.Thread, t *stream.Tile
 	return cmp.Or(d.devices.run.SubmitEncoded(t), th.Take(ctx))
 }
 
-// memoryAlignment is that of pages in an encoded tile.
+// memoryAlignment is the alignment of columns and of decompressed pages in an encoded tile.
 const memoryAlignment = 16
+
+func alignMemory(n int64) int64 { return (n + memoryAlignment - 1) &^ (memoryAlignment - 1) }
 
 // read reads the pages of all columns to memory that begins at a place in a tile. ok is false where
 // the split is to be read as batches.
@@ -190,13 +192,13 @@ func (d *decoder) read(ctx context.Context, split scan.PagedSplit, columns []sca
 			return false, nil
 		}
 		into[d.columns[i]] = encodedPages(&pages, at+from)
-		from += (c.Bytes + memoryAlignment - 1) / memoryAlignment * memoryAlignment
+		from += alignMemory(c.Bytes)
 	}
 	return true, nil
 }
 
-// encodedPages turns the pages of a column, whose memory begins at a place in a tile, to those of a
-// tile.
+// encodedPages returns the pages of a column as package stream has them. The memory of the column begins
+// at a place in a tile.
 func encodedPages(p *scan.Pages, at int64) (out stream.EncodedPages) {
 	place := func(b scan.PageBytes) (from uint64, unpacked bool) {
 		if !b.Snappy {
@@ -206,7 +208,7 @@ func encodedPages(p *scan.Pages, at int64) (out stream.EncodedPages) {
 		out.Blocks = append(out.Blocks, kernels.Block{
 			From: uint64(at + b.At), To: from, Bytes: uint32(b.Bytes), Size: uint32(b.Size),
 		})
-		out.Plain += (int64(b.Size) + memoryAlignment - 1) / memoryAlignment * memoryAlignment
+		out.Plain += alignMemory(int64(b.Size))
 		return from, true
 	}
 	var dictionary kernels.Page
@@ -270,10 +272,17 @@ func (d *decoder) close() *stream.Tile {
 	if o == nil {
 		return nil
 	}
-	if o.full = true; o.pending > 0 {
+	o.full = true
+	return d.toSubmit(o)
+}
+
+// toSubmit returns a tile that is full, once no split is being read for it; nil before. Requires:
+// filler.mu is held.
+func (d *decoder) toSubmit(o *openEncoded) *stream.Tile {
+	if !o.full || o.pending > 0 {
 		return nil
 	}
-	d.under[o.Tile] = o.splits
+	d.sent[o.Tile] = o.splits
 	return o.Tile
 }
 
@@ -287,11 +296,8 @@ func (d *decoder) commit(o *openEncoded, split scan.Split, ok bool, pages []stre
 	} else {
 		o.Encoded.Drop(split.Rows())
 	}
-	if o.pending--; o.full && o.pending == 0 {
-		d.under[o.Tile] = o.splits
-		full = o.Tile
-	}
-	return taken, full
+	o.pending--
+	return taken, d.toSubmit(o)
 }
 
 // refuse notes the splits of a tile that a device could not decode.
@@ -299,7 +305,7 @@ func (d *decoder) refuse(_ context.Context, t *stream.Tile) error {
 	f := &d.devices.filler
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d.refused = append(d.refused, d.under[t]...)
+	d.refused = append(d.refused, d.sent[t]...)
 	return nil
 }
 
