@@ -22,6 +22,7 @@ func TestExecutorSuite(t *testing.T) {
 		devicetest.Decompress(t, kernels.OpenExecutorDevice(t, 2), blocks, 1000)
 	}
 	devicetest.Pages(t, kernels.OpenExecutorDevice(t, 3), 150, 1500)
+	devicetest.Strings(t, kernels.OpenExecutorDevice(t, 3), 8, 300)
 	devicetest.Keys(t, kernels.OpenExecutorDevice(t, 2), 30, 600)
 	devicetest.Operators(t, kernels.OpenExecutorDevice(t, 1), cases,
 		kernels.Plan{Kernel: kernels.KernelShared}, kernels.Plan{Kernel: kernels.KernelScattered},

@@ -21,6 +21,7 @@ type pagesLaunch struct {
 	valid       uint64
 	status      uint64
 	width       uint64
+	numbers     uint64
 }
 
 func (q operators) DecodePages(p *Pages) error {
@@ -43,6 +44,9 @@ func (q operators) DecodePages(p *Pages) error {
 		valid:       o.address(p.Valid, ceilDiv(p.Rows, 32)*4),
 		status:      o.address(p.Status, 4*p.Count),
 		width:       uint64(p.Width),
+	}
+	if p.Numbers {
+		param.numbers = 1
 	}
 	if p.Steps > 0 {
 		o.fill(param.steps, p.ScratchBytes(), 0xFF) // steps of no page

@@ -240,6 +240,11 @@ type Operators interface {
 
 	// DecompressSnappy decompresses blocks, and their chunks, side by side.
 	DecompressSnappy(b *Blocks) error
+	// NumberStrings gives the strings of pages their numbers, and lists those that have none.
+	NumberStrings(s *Strings) error
+	// AddStrings takes the numbers of so many listed strings, gives them to all strings that are equal,
+	// and adds the strings to Known while there is room.
+	AddStrings(s *Strings, missing int64) error
 	// DecodePages decodes pages to a column's values, and to 1 in its bitmap for values that are not
 	// NULL. A NULL gets the value 0.
 	DecodePages(p *Pages) error

@@ -116,6 +116,7 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
   if (values == kOnes) return kPageLevels;
   if (values < page.rows && p.valid == nullptr) return kPageNull;
   __syncwarp();  // ranks are written
+  if (page.apart != 0) return values > page.entries ? kPageEnds : kPageDone;
   if (page.entries == 0) {
     return u64(values) * p.width > page.bytes - parts.values ? kPageEnds : kPageDone;
   }

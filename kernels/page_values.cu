@@ -2,7 +2,7 @@
 //
 //   launch  blocks of kPagesThreads, a warp for each step, behind page_steps
 //   reads   pages, memory, steps, status
-//   writes  values, valid, status: a code that is not in the dictionary
+//   writes  values, valid, status: a code that is not in the dictionary, or a row without a number
 #include "pages.cuh"
 
 // The lane's word of the validity of a step's rows.
@@ -97,7 +97,8 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
   if (step.page >= p.count) return;  // a step of no page
   const Page page = p.pages[step.page];
   // Another warp may have found a code that is not in the dictionary: the page is void.
-  if (*static_cast<volatile u32*>(p.status + step.page) != kPageDone) return;
+  // Its lanes may see it or not.
+  if (__any_sync(kAllLanes, *static_cast<volatile u32*>(p.status + step.page) != kPageDone)) return;
   const u8* data = p.memory + page.from;
   Parts parts;
   if (!find_parts(page, data, &parts)) return;
@@ -114,7 +115,8 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
   const u32 values = __shfl_sync(kAllLanes, rank, 31);
   rank -= u32(__popc(word));
   u32* codes = all_codes[threadIdx.x / 32];
-  if (page.entries > 0) {
+  const bool coded = page.entries > 0 && page.apart == 0;
+  if (coded) {
     const bool legal = read_codes(page, data, parts.values, step, values, codes, lane);
     if (__any_sync(kAllLanes, !legal)) {
       if (lane == 0) p.status[step.page] = kPageCode;
@@ -122,7 +124,9 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
     }
     __syncwarp();  // codes are written
   }
-  const u8* plain = page.entries > 0 ? p.memory + page.dictionary : data + parts.values + u64(step.rank) * sizeof(Value);
+  const u8* plain = page.apart != 0 ? p.memory + page.dictionary + u64(step.rank) * sizeof(Value)
+                    : coded         ? p.memory + page.dictionary
+                                    : data + parts.values + u64(step.rank) * sizeof(Value);
   Value* out = static_cast<Value*>(p.values) + to;
 #pragma unroll 1
   for (u32 i = 0; i < 32; i++) {
@@ -132,8 +136,9 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
     Value v = 0;
     if (valid >> lane & 1) {
       u32 at = before + u32(__popc(valid & ((1u << lane) - 1)));
-      if (page.entries > 0) at = codes[at];
+      if (coded) at = codes[at];
       v = load_value<Value>(plain + u64(at) * sizeof(Value));
+      if (v == 0 && p.numbers != 0) p.status[step.page] = kPageCode;
     }
     out[row] = v;
   }

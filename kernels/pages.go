@@ -13,6 +13,10 @@ type Page struct {
 	LevelBytes uint32     // of LevelsSized
 	Levels     PageLevels // which definition levels it has
 	FirstStep  uint32     // the PageSteps of the pages before it
+
+	// Apart: the page has levels alone, and Dictionary has its Entries values, one after the other.
+	Apart uint32
+	_     [3]uint32 // lists of pages begin at multiples of 16 bytes
 }
 
 // PageLevels says which definition levels, of at most 1, are before the values of a page.
@@ -45,7 +49,7 @@ const (
 	PageLevelsBad            // the definition levels are damaged, or too few
 	PageWidth                // codes of more than 32 bits
 	PageEnds                 // it ends before its last value
-	PageCode                 // a code is not in the dictionary
+	PageCode                 // a code is not in the dictionary, or a row has no number
 	PageNull                 // a row is NULL, and there is no bitmap
 )
 
@@ -55,7 +59,7 @@ var pageStatuses = [...]string{
 	PageLevelsBad: "its definition levels are damaged",
 	PageWidth:     "its codes have more than 32 bits",
 	PageEnds:      "it ends before its last value",
-	PageCode:      "it has a code that is not in the dictionary",
+	PageCode:      "it has a code that is not in the dictionary, or a string without a number",
 	PageNull:      "it has a NULL in a column without NULLs",
 }
 
@@ -65,7 +69,8 @@ func (s PageStatus) String() string { return statusText(pageStatuses[:], uint32(
 // Pages are what DecodePages takes. Memory has MemoryBytes, and PagesPad bytes behind them that may
 // be read. List is Count times PageBytes, whose rows do not overlap; Status gets Count times a
 // PageStatus. Values are Rows of Width bytes, 4 or 8; Valid is a bitmap of Rows, all bits 0 before;
-// without a buffer, no row is to be NULL. Scratch is of ScratchBytes.
+// without a buffer, no row is to be NULL. Where values are Numbers, none is to be 0 in a row that is
+// not NULL. Scratch is of ScratchBytes.
 type Pages struct {
 	Memory      Span
 	MemoryBytes int64
@@ -73,6 +78,7 @@ type Pages struct {
 	Count       int64
 	Steps       int64 // of all pages
 	Width       int
+	Numbers     bool
 	Values      Span
 	Valid       Span
 	Rows        int64

@@ -19,7 +19,7 @@ enum { kPageDone, kPageOutside, kPageLevels, kPageWidth, kPageEnds, kPageCode, k
 // Page of pages.go.
 typedef struct {
   u64 from, dictionary, to;
-  u32 bytes, rows, entries, level_bytes, levels, first_step;
+  u32 bytes, rows, entries, level_bytes, levels, first_step, apart, unused[3];
 } Page;
 
 // Where a warp begins to decode kStepRows rows of a page: the heads of runs, from the begin of the
@@ -44,6 +44,7 @@ typedef struct {
   u32* valid;    // a bitmap, all bits 0 before; null: no row is NULL
   u32* status;   // by page
   u64 width;     // bytes of a value: 4 or 8
+  u64 numbers;   // not 0: a value that is 0 is none
 } PagesLaunch;
 
 #endif

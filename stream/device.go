@@ -26,8 +26,9 @@ type device struct {
 	tiles   []*Tile        // the ring
 	layout  layout         // of a tile
 	encoded *encodedLayout // of an encoded tile; nil where tiles cannot be encoded
-	base    *guardedEvent  // spans count from here; nil before open, and when it is closed
-	based   time.Time      // when base was recorded
+	known   kernels.StringTable
+	base    *guardedEvent // spans count from here; nil before open, and when it is closed
+	based   time.Time     // when base was recorded
 
 	loads sync.Mutex // held while an area loads
 
@@ -77,6 +78,9 @@ func (d *device) open() error {
 			return err
 		}
 		d.tiles = append(d.tiles, t)
+	}
+	if err := d.openKnown(); err != nil {
+		return err
 	}
 	// A wait may end long after the event: spans by its end would end after the query does.
 	d.based = time.Now()
@@ -269,7 +273,7 @@ func (d *device) release() error {
 		errs = append(errs, p.Free())
 	}
 	d.orphans = nil
-	errs = append(errs, d.dropTable(), d.base.Close())
+	errs = append(errs, d.dropTable(), d.dropKnown(), d.base.Close())
 	d.base = nil
 	if invariants.Enabled {
 		invariants.Checkf(d.used == 0, "M4: device %d is released with %d B in use", d.number, d.used)
@@ -286,7 +290,7 @@ func (d *device) addTo(c *Counters) {
 	c.BytesOut += d.bytesOut.Load()
 	c.DevicePeak += d.peak
 	if l := d.encoded; l != nil {
-		c.DevicePeak += l.bytes * int64(d.run.opt.Streams)
+		c.DevicePeak += l.bytes*int64(d.run.opt.Streams) + d.known.MemoryBytes()
 	}
 	d.spansMu.Lock()
 	defer d.spansMu.Unlock()

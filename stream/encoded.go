@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/mpga/mpga/internal/invariants"
@@ -20,6 +21,12 @@ type Decoding struct {
 	// of the largest row group.
 	GroupRows int64
 
+	// Number gives numbers to strings that a device has not met before, which come with their columns
+	// of Columns: equal strings of a column always get the same number, and none gets 0. Where it
+	// returns false, their tile is refused. It keeps none of the strings, and is called by several
+	// goroutines at once. Required where a column has Strings.
+	Number func(ctx context.Context, strings iter.Seq2[int, []byte], numbers []uint32) (bool, error)
+
 	// Refuse takes back an encoded tile that a device could not decode, whose rows are of none of the
 	// run's groups. It keeps no memory of the tile, and is called by several goroutines at once.
 	Refuse func(ctx context.Context, t *Tile) error
@@ -30,6 +37,19 @@ type EncodedColumn struct {
 	Width    int // bytes of a value: 4 or 8
 	Column   int // of Shape.Columns, which has the values; -1: they are parts of keys alone
 	Nullable bool
+
+	// Strings: the column has strings. Its values are their numbers, of 4 bytes. StringBytes is how many
+	// bytes of pages a row takes, about.
+	Strings     bool
+	StringBytes int64
+}
+
+// rowBytes returns how many bytes of pages a row takes.
+func (c *EncodedColumn) rowBytes() int64 {
+	if c.Strings {
+		return c.StringBytes
+	}
+	return int64(c.Width)
 }
 
 // EncodedKey is a part of packed keys. A column of Decoding.Columns has the part's Values and Valid.
@@ -50,7 +70,10 @@ type Encoded struct {
 	steps  []int64 // by column
 	blocks []kernels.Block
 	pages  [][]kernels.Page // by column
-	items  int64            // blocks and pages
+	items  int64            // blocks and pages, those of strings, too
+
+	stringPages []kernels.StringPage
+	strings     int64 // of these pages, at most
 
 	layout *encodedLayout
 }
@@ -66,6 +89,7 @@ type encodedLayout struct {
 	keys   []int64
 	valid  []int64 // of keys; -1 without a bitmap
 	status int64
+	stringLayout
 	chunks int64
 	steps  int64
 	bytes  int64
@@ -77,7 +101,7 @@ type encodedLayout struct {
 
 const (
 	pageSlack    = 16 // of the bytes of rows, pages may take so much more than their values
-	itemBytes    = max(kernels.PageBytes, kernels.BlockBytes)
+	itemBytes    = max(kernels.PageBytes, kernels.BlockBytes, kernels.StringPageBytes)
 	itemsMin     = 1 << 10
 	bytesPerItem = 8 << 10 // pages of values that are smaller make lists that are too long
 )
@@ -90,16 +114,22 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 		return at
 	}
 	values := int64(0)
-	for _, c := range of.Columns {
-		values += rows * int64(c.Width)
+	for i := range of.Columns {
+		c := &of.Columns[i]
+		values += rows * c.rowBytes()
+		if c.Strings {
+			l.strings += rows
+			l.textBytes += rows * c.rowBytes()
+		}
 	}
 	l.plainBytes = align(values + values/pageSlack)
 	l.itemsMax = itemsMin + values/bytesPerItem
 	l.lists = align(l.itemsMax * itemBytes)
 	l.packed = take(l.plainBytes + kernels.PagesPad)
 	take(l.lists)
-	l.host = l.bytes
+	l.host = l.bytes + align(l.missingRoom())
 	l.plain = take(l.plainBytes + kernels.PagesPad)
+	l.takeStrings(take)
 	for _, c := range of.Columns {
 		at, valid := int64(-1), int64(-1)
 		if c.Column < 0 {
@@ -117,9 +147,10 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 }
 
 // statusBytes returns the bytes of the statuses of so many blocks and pages. The statuses of blocks, of
-// the pages of each column and of keys begin at multiples of statusAlignment.
+// the pages of each column and of keys begin at multiples of statusAlignment, and so does what is behind
+// them: how many strings have no number.
 func (l *encodedLayout) statusBytes(items int64) int64 {
-	return 4*(items+1) + statusAlignment*int64(len(l.of.Columns)+2)
+	return alignStatus(4*(items+1)+statusAlignment*int64(len(l.of.Columns)+2)) + kernels.MissingHeadBytes
 }
 
 // statusAlignment is the alignment of spans of device memory.
@@ -162,10 +193,15 @@ func (e *Encoded) Drop(rows int64) { e.claims -= rows }
 // pages, and Dictionary of pages, are places in reserved memory; but where a page or its dictionary is
 // Unpacked, they are places in the decompressed bytes of the blocks. To of pages is counted from the
 // first of the rows, and of blocks from 0.
+//
+// Of a column of Strings, Strings are the pages that have strings, dictionaries and others. The
+// dictionary of a page, or the values of a page that is Apart, are the numbers of the strings of one of
+// them.
 type EncodedPages struct {
-	Blocks []kernels.Block
-	Pages  []EncodedPage
-	Plain  int64 // bytes of the decompressed blocks
+	Blocks  []kernels.Block
+	Pages   []EncodedPage
+	Strings []EncodedStrings
+	Plain   int64 // bytes of the decompressed blocks
 }
 
 // EncodedPage is a page; see EncodedPages.
@@ -173,18 +209,30 @@ type EncodedPage struct {
 	kernels.Page
 	Unpacked           bool
 	UnpackedDictionary bool
+	Strings            int // of EncodedPages.Strings, where the column has any
+}
+
+// EncodedStrings is a page that has strings; see EncodedPages. First is counted from the first of the
+// column, and Column is not set.
+type EncodedStrings struct {
+	kernels.StringPage
+	Unpacked bool
 }
 
 // Add adds rows, whose pages it has for each column. It returns false, and adds nothing, where the tile
 // has no room.
 func (e *Encoded) Add(rows int64, columns []EncodedPages) bool {
 	l := e.layout
-	var plain, items int64
+	var plain, items, strings int64
 	for i := range columns {
-		plain += align(columns[i].Plain)
-		items += int64(len(columns[i].Blocks) + len(columns[i].Pages))
+		of := &columns[i]
+		plain += align(of.Plain)
+		items += int64(len(of.Blocks) + len(of.Pages) + len(of.Strings))
+		for _, s := range of.Strings {
+			strings += int64(s.Most)
+		}
 	}
-	if rows > l.rows-e.rows || plain > l.plainBytes-e.plain || items > l.itemsMax-e.items {
+	if rows > l.rows-e.rows || plain > l.plainBytes-e.plain || items > l.itemsMax-e.items || strings > l.strings-e.strings {
 		return false
 	}
 	for c := range columns {
@@ -195,11 +243,15 @@ func (e *Encoded) Add(rows int64, columns []EncodedPages) bool {
 			e.chunks += kernels.BlockChunks(int64(b.Size))
 			e.blocks = append(e.blocks, b)
 		}
+		first := e.addStrings(c, of.Strings)
 		for _, p := range of.Pages {
 			if p.Unpacked {
 				p.From += uint64(l.plain + e.plain)
 			}
-			if p.UnpackedDictionary {
+			switch {
+			case l.of.Columns[c].Strings:
+				p.Dictionary = uint64(l.numbers + 4*(first+int64(of.Strings[p.Strings].First)))
+			case p.UnpackedDictionary:
 				p.Dictionary += uint64(l.plain + e.plain)
 			}
 			p.To += uint64(e.rows)
@@ -230,11 +282,15 @@ func (r *Run) SubmitEncoded(t *Tile) error {
 	err := spawn.Call(t.sendEncoded)
 	spawn.Go(func() error {
 		// Also after an error, as in device.send.
-		ended := errors.Join(err, t.finish("decode"))
-		if ended != nil {
+		if ended := errors.Join(err, t.finish("decode")); ended != nil {
 			return failure(ended)
 		}
-		if !t.isDecoded() {
+		spawn.Step()
+		ok, ended := t.numberMissing()
+		if ended != nil {
+			return wrapDevice(ended)
+		}
+		if !ok || !t.isDecoded() {
 			invariants.Sometimes("stream: a tile cannot be decoded")
 			r.count(func(c *Counters) { c.Refused += int64(t.Rows) })
 			ended = wrapDevice(taken(r.opt.Decode.Refuse(r.ctx, t)))
@@ -274,9 +330,13 @@ func (t *Tile) sendEncoded() error {
 			lists += kernels.PageBytes
 		}
 	}
+	for _, p := range e.stringPages {
+		host = kernels.AppendListed(host[:lists], p)
+		lists += kernels.StringPageBytes
+	}
 	host = t.host.Bytes()
 	at := kernels.Span{Buffer: t.encoded}
-	listed := at.At(l.packed + l.plainBytes + align(kernels.PagesPad))
+	listed := at.At(l.listed())
 	copies := []kernels.Copy{
 		{Device: at, Host: host[:e.used]},
 		{Device: listed, Host: host[l.plainBytes:lists]},
@@ -285,28 +345,34 @@ func (t *Tile) sendEncoded() error {
 	d.bytesEncoded.Add(e.used)
 	return t.send(
 		func() error { return t.stream.CopyBatch(copies) },
-		func() error { return t.decode(listed) },
-		func() error {
-			return t.stream.Copy(kernels.Copy{Device: at.At(l.status), Host: t.statuses(), Out: true})
-		},
+		func() error { return t.decode(false) },
+		t.copyStatuses,
 	)
+}
+
+// listed is where a device has the lists of blocks and pages.
+func (l *encodedLayout) listed() int64 { return l.packed + l.plainBytes + align(kernels.PagesPad) }
+
+func (t *Tile) copyStatuses() error {
+	at := kernels.Span{Buffer: t.encoded, Offset: t.device.encoded.status}
+	return t.stream.Copy(kernels.Copy{Device: at, Host: t.statuses(), Out: true})
 }
 
 // statuses is where the host has the statuses of an encoded tile: of blocks, of pages by column, and
 // whether a key is outside of its range: 0 where nothing is wrong. Before a kernel has written one, it is
-// another.
+// another. A Missing follows.
 func (t *Tile) statuses() []byte {
 	l := t.device.encoded
-	return t.host.Bytes()[l.plainBytes+l.lists:][:l.statusBytes(t.Encoded.items)]
+	return t.host.Bytes()[l.plainBytes+l.lists+align(l.missingRoom()):][:l.statusBytes(t.Encoded.items)]
 }
 
 // isDecoded reports whether the device has decoded all of a tile.
 func (t *Tile) isDecoded() bool {
 	statuses := t.statuses()
 	done := func(count int) bool {
-		part := wordsOf[uint32](statuses[:4*count])
+		part := statuses[:4*count]
 		statuses = statuses[alignStatus(int64(4*count)):]
-		return !slices.ContainsFunc(part, func(status uint32) bool { return status != 0 })
+		return isDone(part)
 	}
 	ok := done(len(t.Encoded.blocks))
 	for _, pages := range t.Encoded.pages {
@@ -315,13 +381,19 @@ func (t *Tile) isDecoded() bool {
 	return done(1) && ok
 }
 
+// isDone reports whether all of some statuses say so.
+func isDone(statuses []byte) bool {
+	return !slices.ContainsFunc(wordsOf[uint32](statuses), func(status uint32) bool { return status != 0 })
+}
+
 func alignStatus(n int64) int64 { return (n + statusAlignment - 1) &^ (statusAlignment - 1) }
 
-// decode enqueues the kernels that decode a tile, whose lists lie at a place.
-func (t *Tile) decode(listed kernels.Span) error {
+// decode enqueues the kernels that decode a tile whose lists are on the device. again says that it is
+// decoded, but for what depends on strings that had no numbers.
+func (t *Tile) decode(again bool) error {
 	d, e, l := t.device, t.Encoded, t.device.encoded
 	at := kernels.Span{Buffer: t.encoded}
-	rows, status := int64(t.Rows), at.At(l.status)
+	rows, status, listed := int64(t.Rows), at.At(l.status), at.At(l.listed())
 	into := t.rows()
 	var spans, valid []kernels.Span // by column
 	for i, c := range l.of.Columns {
@@ -337,9 +409,15 @@ func (t *Tile) decode(listed kernels.Span) error {
 		Packed: at, PackedBytes: e.used, Plain: at.At(l.plain), PlainBytes: l.plainBytes,
 		List: listed, Count: int64(len(e.blocks)), Chunks: e.chunks, Status: status, Scratch: at.At(l.chunks),
 	}
-	steps := []func() error{
-		func() error { return t.stream.Fill(at.At(l.status), l.statusBytes(e.items), 0xFF) },
-		func() error { return t.stream.DecompressSnappy(blocks) },
+	var steps []func() error
+	if !again {
+		steps = append(steps,
+			func() error { return t.stream.Fill(at.At(l.status), l.statusBytes(e.items), 0xFF) },
+			func() error { return t.stream.DecompressSnappy(blocks) },
+		)
+		if l.strings > 0 {
+			steps = append(steps, func() error { return t.stream.NumberStrings(t.strings()) })
+		}
 	}
 	next := func(count, bytes int64) {
 		listed = listed.At(count * bytes)
@@ -349,9 +427,15 @@ func (t *Tile) decode(listed kernels.Span) error {
 	for i, c := range l.of.Columns {
 		pages := &kernels.Pages{
 			Memory: at, MemoryBytes: l.plain + l.plainBytes, List: listed, Count: int64(len(e.pages[i])), Steps: e.steps[i],
-			Width: c.Width, Values: spans[i], Valid: valid[i], Rows: rows, Status: status, Scratch: at.At(l.steps),
+			Width: c.Width, Numbers: c.Strings, Values: spans[i], Valid: valid[i], Rows: rows, Status: status, Scratch: at.At(l.steps),
 		}
 		next(pages.Count, kernels.PageBytes)
+		if again && !c.Strings {
+			continue
+		}
+		if c.Strings {
+			pages.MemoryBytes = l.numbers + 4*l.strings
+		}
 		if pages.Valid.Buffer != nil {
 			steps = append(steps, func() error { return t.stream.Fill(pages.Valid, bitmapBytes(rows), 0) })
 		}
@@ -382,13 +466,13 @@ func (t *Tile) giveRows() error {
 // everything else by what they take.
 func (d *device) layOutEncoded() {
 	o := &d.run.opt
-	d.encoded = nil
+	d.encoded, d.known = nil, kernels.StringTable{}
 	if o.Decode == nil || o.Streams*len(o.Devices) < 2 { // a tile that waits for pages would be the only one
 		return
 	}
 	streams, rows := int64(o.Streams), d.layout.capacity
 	l := newEncodedLayout(o.Decode, rows)
-	for l.bytes*streams > d.limit/encodedShare || l.host*streams > o.PinnedLimit/ringPinned {
+	for l.bytes*streams > d.limit/encodedShare || l.host*streams > o.PinnedLimit/ringPinned || l.isTooLarge() {
 		if rows /= 2; rows < max(o.Decode.GroupRows, tileRowsMin) {
 			return
 		}
@@ -397,6 +481,7 @@ func (d *device) layOutEncoded() {
 	d.layout = newLayout(&o.Shape, o.Nullable, rows)
 	d.encoded = l
 	d.limit -= l.bytes * streams
+	d.layOutKnown()
 }
 
 // layOut says what the tiles of all devices would be. Where a device has no memory for encoded tiles,

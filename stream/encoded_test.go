@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ import (
 type encodedInput struct {
 	pageRows int
 	damaged  bool // some tiles cannot be decoded
+	strings  bool // keys are strings, of numbers
 
 	mu   sync.Mutex
 	rng  *rand.Rand
@@ -60,7 +63,31 @@ func (e *encodedInput) decoding(in *input, a *answer) *stream.Decoding {
 	if in.sumOnly {
 		d.Columns = d.Columns[:2]
 	}
+	if e.strings {
+		d.Columns[0] = stream.EncodedColumn{Width: 4, Column: -1, Strings: true, StringBytes: 16}
+		d.Keys[0].Type, d.Keys[0].Base = kernels.Uint32, 1
+		d.Number = e.number
+	}
 	return d
+}
+
+// number gives the string of a key the key and 1 more.
+func (e *encodedInput) number(_ context.Context, strings iter.Seq2[int, []byte], numbers []uint32) (bool, error) {
+	i := 0
+	for column, s := range strings {
+		key, err := strconv.ParseUint(string(s), 10, 32)
+		if err != nil || column != 0 {
+			return false, fmt.Errorf("string %q of column %d: %w", s, column, err)
+		}
+		numbers[i] = uint32(key) + 1
+		i++
+	}
+	if i != len(numbers) {
+		return false, fmt.Errorf("%d of %d strings", i, len(numbers))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.damaged || e.rng.IntN(10) > 0, nil
 }
 
 // submit submits a range of rows as an encoded tile. It returns nil where the range is to be submitted
@@ -107,14 +134,53 @@ func (e *encodedInput) add(in *input, tile *stream.Encoded, from, n int) bool {
 	if e.damaged && e.rng.IntN(20) == 0 {
 		keys = keys[:len(keys)-1]
 	}
-	ok := e.addPage(tile, &columns[0], kernels.Page{Rows: uint32(n)}, keys) &&
-		e.addPage(tile, &columns[1], kernels.Page{Rows: uint32(n)}, values)
+	ok := e.strings && e.addStrings(tile, &columns[0], in.keys[from:from+n]) ||
+		!e.strings && e.addPage(tile, &columns[0], kernels.Page{Rows: uint32(n)}, keys)
+	ok = ok && e.addPage(tile, &columns[1], kernels.Page{Rows: uint32(n)}, values)
 	ok = ok && (in.sumOnly ||
 		e.addPage(tile, &columns[2], kernels.Page{Rows: uint32(n), Levels: kernels.LevelsPrefixed}, append(prefixed, others...)))
 	if in.sumOnly {
 		columns = columns[:2]
 	}
 	return ok && tile.Add(int64(n), columns)
+}
+
+// addStrings adds the strings of keys: plain, or as codes of a dictionary.
+func (e *encodedInput) addStrings(tile *stream.Encoded, to *stream.EncodedPages, keys []uint64) bool {
+	var codes, text []byte
+	dictionary := map[uint64]uint32{}
+	coded := e.rng.IntN(2) == 0
+	for _, key := range keys {
+		code, known := dictionary[key]
+		if !known || !coded {
+			code = uint32(len(dictionary))
+			dictionary[key] = code
+			s := strconv.FormatUint(key, 10)
+			text = append(binary.LittleEndian.AppendUint32(text, uint32(len(s))), s...)
+		}
+		codes = binary.LittleEndian.AppendUint32(codes, code)
+	}
+	if e.damaged && e.rng.IntN(20) == 0 {
+		text = text[:len(text)-1]
+	}
+	page := kernels.Page{Rows: uint32(len(keys)), Apart: 1, Entries: uint32(len(keys))}
+	strings := kernels.StringPage{Most: page.Entries, Bytes: uint32(len(text))}
+	if !coded {
+		if !e.addPage(tile, to, page, text) {
+			return false
+		}
+		strings.From = to.Pages[0].From
+		to.Strings = append(to.Strings, stream.EncodedStrings{StringPage: strings, Unpacked: to.Pages[0].Unpacked})
+		return true
+	}
+	at, memory := tile.Reserve(0, int64(len(text)))
+	copy(memory, text)
+	strings.From, strings.Most = uint64(at), uint32(len(dictionary))
+	to.Strings = append(to.Strings, stream.EncodedStrings{StringPage: strings})
+	groups := uint64(len(codes)+31) / 32
+	codes = append(binary.AppendUvarint([]byte{32}, groups<<1|1), codes...)
+	page.Apart, page.Entries = 0, strings.Most
+	return memory != nil && e.addPage(tile, to, page, codes)
 }
 
 func (e *encodedInput) addPage(tile *stream.Encoded, to *stream.EncodedPages, page kernels.Page, data []byte) bool {
@@ -157,21 +223,27 @@ func TestEncoded(t *testing.T) {
 		pinned   int64
 		keyBytes int
 		sumOnly  bool
+		strings  bool
 	}{
-		{"few groups", 10, 0, 64 << 20, 0, 4, false},
-		{"more groups than estimated", 3000, 10, 64 << 20, 0, 8, false},
-		{"one table", 3000, 3000, 64 << 20, 0, 8, false},
-		{"packed table", 3000, 3000, 64 << 20, 0, 4, true},
-		{"table and partitions", 30_000, 3000, 6 << 20, 0, 8, false},
-		{"partitions", 30_000, 1 << 24, 8 << 20, 0, 4, false},
-		{"partitions, little pinned memory", 30_000, 1 << 24, 8 << 20, 3 << 20, 8, false},
+		{"few groups", 10, 0, 64 << 20, 0, 4, false, false},
+		{"more groups than estimated", 3000, 10, 64 << 20, 0, 8, false, false},
+		{"one table", 3000, 3000, 64 << 20, 0, 8, false, false},
+		{"packed table", 3000, 3000, 64 << 20, 0, 4, true, false},
+		{"table and partitions", 30_000, 3000, 6 << 20, 0, 8, false, false},
+		{"partitions", 30_000, 1 << 24, 8 << 20, 0, 4, false, false},
+		{"partitions, little pinned memory", 30_000, 1 << 24, 8 << 20, 3 << 20, 8, false, false},
+		{"few strings", 10, 0, 64 << 20, 0, 4, false, true},
+		{"strings, packed table", 3000, 3000, 64 << 20, 0, 4, true, true},
+		{"strings in partitions", 30_000, 1 << 24, 16 << 20, 0, 8, false, true},
 	} {
 		for _, damaged := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, damaged %v", c.name, damaged), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(23, uint64(c.groups)))
 				in := makeInput(rng, 60_000, c.groups, c.keyBytes, 0)
 				in.sumOnly = c.sumOnly
-				in.encoded = &encodedInput{pageRows: 300, damaged: damaged, rng: rng, rows: map[*stream.Tile][2]int{}}
+				in.encoded = &encodedInput{
+					pageRows: 300, damaged: damaged, strings: c.strings, rng: rng, rows: map[*stream.Tile][2]int{},
+				}
 				devices := []kernels.Device{openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned})}
 				defer closeAll(t, devices)
 				a, counters, err := run(in, stream.Options{
@@ -273,7 +345,7 @@ func TestEncodedFaults(t *testing.T) {
 	for n := int64(1); n < 400; n += 7 {
 		rng := rand.New(rand.NewPCG(29, uint64(n)))
 		in := makeInput(rng, 6000, 500, 8, 0)
-		in.encoded = &encodedInput{pageRows: 100, rng: rng, rows: map[*stream.Tile][2]int{}}
+		in.encoded = &encodedInput{pageRows: 100, strings: n%3 == 0, rng: rng, rows: map[*stream.Tile][2]int{}}
 		device := openHost(t, hostdevice.Options{MemoryLimit: 64 << 20, Fail: hostdevice.FailNth(n, n%2 == 0, boom)})
 		a, _, err := run(in, stream.Options{Devices: []kernels.Device{device}, TileRows: 1000}, 2)
 		switch {

@@ -403,6 +403,14 @@ func (s *guardedStream) DecompressSnappy(b *kernels.Blocks) error {
 	return s.do(func() error { return s.of.DecompressSnappy(b) })
 }
 
+func (s *guardedStream) NumberStrings(c *kernels.Strings) error {
+	return s.do(func() error { return s.of.NumberStrings(c) })
+}
+
+func (s *guardedStream) AddStrings(c *kernels.Strings, missing int64) error {
+	return s.do(func() error { return s.of.AddStrings(c, missing) })
+}
+
 func (s *guardedStream) DecodePages(p *kernels.Pages) error {
 	return s.do(func() error { return s.of.DecodePages(p) })
 }

@@ -87,6 +87,12 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		devicetest.Pages(t, device, 1500, 200)
 		devicetest.Pages(t, device, 100, 5000)
 	})
+	t.Run("strings", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Strings(t, device, 30, 300)
+		devicetest.Strings(t, device, 5, 20_000)
+	})
 	t.Run("keys", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)

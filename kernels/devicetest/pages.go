@@ -27,6 +27,8 @@ func Pages(t *testing.T, device kernels.Device, pages, rowsMax int) {
 		d.addOutside()
 		d.run(r, true)
 		d.run(r, false)
+		d.numbers = true
+		d.run(r, true)
 		r.close()
 	}
 }
@@ -34,6 +36,7 @@ func Pages(t *testing.T, device kernels.Device, pages, rowsMax int) {
 // decoding is pages, and what is to come of them.
 type decoding struct {
 	width        int
+	numbers      bool // values
 	memory, list []byte
 	pages        []kernels.Page
 	rows, steps  int64
@@ -58,16 +61,18 @@ func (d *decoding) add(rng *rand.Rand, rows int, mutated bool) {
 	}
 	levels := appendRuns(rng, nil, valid, 1)
 	var data []byte
-	if rng.IntN(2) == 0 {
+	switch rng.IntN(5) {
+	case 0, 1:
 		for range values * d.width {
 			data = append(data, byte(rng.Uint32()))
 		}
-	} else {
+	case 2:
+		page.Apart, page.Entries = 1, uint32(max(values+rng.IntN(3)-1, 0))
+		data = make([]byte, rng.IntN(20)) // nobody reads it
+		d.addDictionary(rng, &page)
+	default:
 		page.Entries = []uint32{1, 2, 17, 300, 70_000}[rng.IntN(5)]
-		page.Dictionary = uint64(len(d.memory))
-		for range int(page.Entries) * d.width {
-			d.memory = append(d.memory, byte(rng.Uint32()))
-		}
+		d.addDictionary(rng, &page)
 		data = appendCodes(rng, values, page.Entries)
 	}
 	d.memory = append(d.memory, make([]byte, rng.IntN(9))...)
@@ -99,6 +104,20 @@ func (d *decoding) add(rng *rand.Rand, rows int, mutated bool) {
 	d.rows += int64(rows)
 	d.steps += kernels.PageSteps(int64(rows))
 	d.addPage(page)
+}
+
+// addDictionary adds the entries of a page's dictionary, few of which are 0.
+func (d *decoding) addDictionary(rng *rand.Rand, p *kernels.Page) {
+	p.Dictionary = uint64(len(d.memory))
+	for range p.Entries {
+		entry := make([]byte, d.width)
+		if rng.IntN(500) > 0 {
+			for i := range entry {
+				entry[i] = byte(rng.Uint32())
+			}
+		}
+		d.memory = append(d.memory, entry...)
+	}
 }
 
 func (d *decoding) addPage(p kernels.Page) {
@@ -188,7 +207,7 @@ func (d *decoding) run(r *Rig, withValid bool) {
 	p := &kernels.Pages{
 		Memory: r.put(memory), MemoryBytes: int64(len(d.memory)),
 		List: r.put(d.list), Count: int64(len(d.pages)), Steps: d.steps, Status: r.alloc(4 * int64(len(d.pages))),
-		Width: d.width, Values: r.alloc(d.rows * int64(d.width)), Rows: d.rows,
+		Width: d.width, Numbers: d.numbers, Values: r.alloc(d.rows * int64(d.width)), Rows: d.rows,
 	}
 	p.Scratch = r.alloc(p.ScratchBytes())
 	bitmap := make([]byte, (d.rows+31)/32*4)
@@ -280,7 +299,12 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 	for i := range codes {
 		codes[i] = uint32(i)
 	}
-	if p.Entries == 0 {
+	if p.Apart != 0 {
+		if values > int(p.Entries) {
+			return kernels.PageEnds, nil
+		}
+		entries = d.memory[p.Dictionary:]
+	} else if p.Entries == 0 {
 		if values*d.width > len(data) {
 			return kernels.PageEnds, nil
 		}
@@ -309,6 +333,9 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 		if level == 1 {
 			rows[i] = entries[int(codes[0])*d.width:][:d.width]
 			codes = codes[1:]
+			if d.numbers && bytes.Equal(rows[i], make([]byte, d.width)) {
+				return kernels.PageCode, nil
+			}
 		}
 	}
 	return kernels.PageDone, rows

@@ -108,6 +108,8 @@ type device struct {
 	device  arena
 	pinned  arena
 	host    clock // what the host has waited for
+
+	strings sync.Mutex // held while known strings are read or written
 }
 
 // Open returns a device.

@@ -3,6 +3,7 @@ package hostdevice
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/mpga/mpga/kernels"
 )
@@ -13,7 +14,7 @@ func (s *stream) DecodePages(p *kernels.Pages) error {
 	list := view[kernels.Page](o.view(p.List, p.Count*kernels.PageBytes, false))
 	statuses := view[kernels.PageStatus](o.view(p.Status, 4*p.Count, true))
 	o.scratch(p.Scratch, p.ScratchBytes())
-	column := pagesColumn{width: uint64(p.Width), rows: uint64(p.Rows)}
+	column := pagesColumn{width: uint64(p.Width), rows: uint64(p.Rows), numbers: p.Numbers}
 	column.values = o.view(p.Values, p.Rows*int64(p.Width), true)
 	if p.Valid.Buffer != nil {
 		column.valid = view[uint32](o.view(p.Valid, (p.Rows+31)/32*4, true))
@@ -31,6 +32,7 @@ type pagesColumn struct {
 	width, rows uint64
 	values      []byte
 	valid       []uint32 // nil where no row is to be NULL
+	numbers     bool
 }
 
 func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kernels.PageStatus {
@@ -41,7 +43,7 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 		return kernels.PageOutside
 	}
 	data := memory[p.From:][:p.Bytes]
-	levels, data, ok := splitLevels(p, data)
+	levels, data, ok := splitLevels(data, p.Levels, p.LevelBytes)
 	if !ok {
 		return kernels.PageLevelsBad
 	}
@@ -57,16 +59,22 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 		return kernels.PageNull
 	}
 	plain, codes := data, []uint32(nil)
-	if p.Entries > 0 {
+	switch {
+	case p.Apart != 0:
+		if values > int(p.Entries) {
+			return kernels.PageEnds
+		}
+		plain = memory[p.Dictionary:]
+	case p.Entries > 0:
 		var status kernels.PageStatus
 		if codes, status = readCodes(data, values, p.Entries); status != kernels.PageDone {
 			return status
 		}
 		plain = memory[p.Dictionary:]
-	} else if uint64(values)*c.width > uint64(len(data)) {
+	case uint64(values)*c.width > uint64(len(data)):
 		return kernels.PageEnds
 	}
-	n := 0
+	n, status := 0, kernels.PageDone
 	for i, v := range valid {
 		row := p.To + uint64(i)
 		out := c.values[row*c.width:][:c.width]
@@ -79,25 +87,28 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 			at = uint64(codes[n])
 		}
 		copy(out, plain[at*c.width:])
+		if c.numbers && !slices.ContainsFunc(out, func(b byte) bool { return b != 0 }) {
+			status = kernels.PageCode
+		}
 		if c.valid != nil {
 			c.valid[row/32] |= 1 << (row % 32)
 		}
 		n++
 	}
-	return kernels.PageDone
+	return status
 }
 
-// splitLevels splits a page into definition levels and values.
-func splitLevels(p *kernels.Page, data []byte) (levels, values []byte, ok bool) {
+// splitLevels splits a page into definition levels and values. sized is how many bytes LevelsSized have.
+func splitLevels(data []byte, kind kernels.PageLevels, sized uint32) (levels, values []byte, ok bool) {
 	bytes := uint32(0)
-	switch p.Levels {
+	switch kind {
 	case kernels.LevelsPrefixed:
 		if len(data) < 4 {
 			return nil, nil, false
 		}
 		bytes, data = binary.LittleEndian.Uint32(data), data[4:]
 	case kernels.LevelsSized:
-		bytes = p.LevelBytes
+		bytes = sized
 	}
 	if uint64(bytes) > uint64(len(data)) {
 		return nil, nil, false

@@ -5,6 +5,7 @@
 #include "../../params_packed.h"
 #include "../../params_pages.h"
 #include "../../params_sorted.h"
+#include "../../params_strings.h"
 #include "../../params_two_phase.h"
 
 extern "C" __global__ void layout(u64* out) {
@@ -33,9 +34,13 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(Chunk), offsetof(Chunk, to), offsetof(Chunk, bytes), offsetof(Chunk, size), offsetof(Chunk, block),
       sizeof(DecompressLaunch), offsetof(DecompressLaunch, packed_bytes), offsetof(DecompressLaunch, plain), offsetof(DecompressLaunch, plain_bytes), offsetof(DecompressLaunch, blocks), offsetof(DecompressLaunch, count), offsetof(DecompressLaunch, chunks), offsetof(DecompressLaunch, num_chunks), offsetof(DecompressLaunch, status),
       kChunksThreads, kDecompressThreads, kChunkSize, kBlockCrosses,
-      sizeof(Page), offsetof(Page, dictionary), offsetof(Page, to), offsetof(Page, bytes), offsetof(Page, rows), offsetof(Page, entries), offsetof(Page, level_bytes), offsetof(Page, levels), offsetof(Page, first_step),
-      sizeof(PagesLaunch), offsetof(PagesLaunch, memory_bytes), offsetof(PagesLaunch, pages), offsetof(PagesLaunch, count), offsetof(PagesLaunch, num_steps), offsetof(PagesLaunch, steps), offsetof(PagesLaunch, values), offsetof(PagesLaunch, rows), offsetof(PagesLaunch, valid), offsetof(PagesLaunch, status), offsetof(PagesLaunch, width),
+      sizeof(Page), offsetof(Page, dictionary), offsetof(Page, to), offsetof(Page, bytes), offsetof(Page, rows), offsetof(Page, entries), offsetof(Page, level_bytes), offsetof(Page, levels), offsetof(Page, first_step), offsetof(Page, apart),
+      sizeof(PagesLaunch), offsetof(PagesLaunch, memory_bytes), offsetof(PagesLaunch, pages), offsetof(PagesLaunch, count), offsetof(PagesLaunch, num_steps), offsetof(PagesLaunch, steps), offsetof(PagesLaunch, values), offsetof(PagesLaunch, rows), offsetof(PagesLaunch, valid), offsetof(PagesLaunch, status), offsetof(PagesLaunch, width), offsetof(PagesLaunch, numbers),
       sizeof(Step), kPagesThreads, kStepRows, kPageNull, kLevelsSized,
+      sizeof(StringPage), offsetof(StringPage, bytes), offsetof(StringPage, first), offsetof(StringPage, most), offsetof(StringPage, level_bytes), offsetof(StringPage, levels), offsetof(StringPage, column),
+      sizeof(MissingString), offsetof(MissingString, bytes), sizeof(Missing),
+      sizeof(StringsLaunch), offsetof(StringsLaunch, strings), offsetof(StringsLaunch, places), offsetof(StringsLaunch, slots), offsetof(StringsLaunch, num_slots), offsetof(StringsLaunch, numbers), offsetof(StringsLaunch, head), offsetof(StringsLaunch, list), offsetof(StringsLaunch, text), offsetof(StringsLaunch, text_bytes), offsetof(StringsLaunch, given), offsetof(StringsLaunch, known), offsetof(StringsLaunch, known_slots), offsetof(StringsLaunch, num_known), offsetof(StringsLaunch, known_bytes), offsetof(StringsLaunch, num_known_bytes),
+      kFindThreads, kStringThreads, sizeof(StringTableHead), kStringRecordBytes,
       sizeof(KeyPart), offsetof(KeyPart, valid), offsetof(KeyPart, base), offsetof(KeyPart, range), offsetof(KeyPart, null_code), offsetof(KeyPart, type), offsetof(KeyPart, word), offsetof(KeyPart, shift), offsetof(KeyPart, null_word), offsetof(KeyPart, null_bit),
       sizeof(KeysLaunch), offsetof(KeysLaunch, rows), offsetof(KeysLaunch, outside), offsetof(KeysLaunch, key_bytes), offsetof(KeysLaunch, num_parts), offsetof(KeysLaunch, parts), kKeyPartsMax, kKeysThreads,
   };

@@ -1,0 +1,57 @@
+// What Go passes to the kernels that number strings; launch_strings.go declares the same structs.
+// Plain C.
+#ifndef MPGA_KERNELS_PARAMS_STRINGS_H
+#define MPGA_KERNELS_PARAMS_STRINGS_H
+
+#include "params.h"
+
+enum {
+  kFindThreads = 128,  // a warp for each page
+  kStringThreads = 256,
+  kStringTableHeader = 16,
+  kStringRecordBytes = 16
+};
+
+// StringPage of strings.go.
+typedef struct {
+  u64 from;
+  u32 bytes, first, most, level_bytes, levels, column;
+} StringPage;
+
+// MissingString of strings.go.
+typedef struct {
+  u32 string, bytes;
+} MissingString;
+
+// Missing of strings.go: the count in the upper half.
+typedef u64 Missing;
+
+// The begin of a StringTable: what is in use of the slots and of the bytes behind them, and more where
+// strings found no room.
+typedef struct {
+  u64 entries, bytes;
+} StringTableHead;
+
+typedef struct {
+  const u8* memory;  // and kPagesPad bytes more
+  u64 memory_bytes;
+  const StringPage* pages;
+  u64 count;
+  u64 strings;  // of all pages, at most
+  u64* places;  // by string: see strings.cuh
+  u32* slots;   // 1 more than a string, or 0
+  u64 num_slots;
+  u32* numbers;  // by string
+  Missing* head;
+  MissingString* list;
+  u8* text;
+  u64 text_bytes;
+  const u32* given;  // by string of the list
+  StringTableHead* known;
+  u64* known_slots;
+  u64 num_known;
+  u8* known_bytes;
+  u64 num_known_bytes;
+} StringsLaunch;
+
+#endif

@@ -1,0 +1,98 @@
+package kernels
+
+import "unsafe"
+
+// StringPage is a page of Parquet's plain strings, decompressed: a data page, or a dictionary. Each
+// string lies behind 4 bytes that say how many bytes it has.
+type StringPage struct {
+	From       uint64 // in the memory of all pages, where it begins: levels, if it has any, then strings
+	Bytes      uint32 // of levels and strings
+	First      uint32 // of the strings of all pages, the first of its own
+	Most       uint32 // strings that it has at most
+	LevelBytes uint32 // of LevelsSized
+	Levels     PageLevels
+	Column     uint32 // whose strings have numbers of their own; less than 2^15
+}
+
+// StringPageBytes is the size of a StringPage in device memory.
+const StringPageBytes = int64(unsafe.Sizeof(StringPage{}))
+
+// MissingString is a string that has no number yet, as NumberStrings lists it. Its bytes follow those of
+// the string that is listed before it.
+type MissingString struct {
+	String uint32 // of the strings of all pages
+	Bytes  uint32
+}
+
+// MissingBytes is the size of a MissingString in device memory.
+const MissingBytes = int64(unsafe.Sizeof(MissingString{}))
+
+// Missing says how much NumberStrings has listed.
+type Missing struct {
+	Bytes uint32 // of Strings.Text; where they are more than TextBytes, text is missing
+	Count uint32 // of Strings.List
+}
+
+// MissingHeadBytes is the size of a Missing in device memory.
+const MissingHeadBytes = int64(unsafe.Sizeof(Missing{}))
+
+// Strings are what NumberStrings and AddStrings take: the strings of some pages, which get the numbers
+// that the host has given to equal strings of the same column. Memory has MemoryBytes, less than 4 GiB,
+// and PagesPad bytes behind them that may be read. Pages is Count times StringPageBytes, whose strings do not
+// overlap: there are at most Strings of all pages.
+type Strings struct {
+	Memory      Span
+	MemoryBytes int64
+	Pages       Span
+	Count       int64
+	Strings     int64
+	Known       StringTable
+
+	// Numbers gets 4 bytes for each string: its number, or 0 where it has none, or a page ends before
+	// it. Head gets a Missing, List as many MissingStrings as that says, in any order: the distinct
+	// strings without a number. Their bytes go to Text, of TextBytes.
+	Numbers   Span
+	Head      Span
+	List      Span
+	Text      Span
+	TextBytes int64
+
+	// Given are the numbers of the strings of List, 4 bytes each, which AddStrings takes; 0 is no number.
+	Given Span
+
+	Scratch Span // of ScratchBytes: AddStrings takes what NumberStrings has left in it
+}
+
+// StringTable are strings with numbers in device memory, as far as there is room for them. Several
+// streams may use a table at once. It is empty where its first ResetBytes are 0.
+type StringTable struct {
+	Memory Span
+	Slots  int64 // of which half are used, at most
+	Bytes  int64 // of strings: stringRecordBytes, and their bytes, for each
+}
+
+// Of params_strings.h.
+const (
+	stringTableHeader = 16
+	stringRecordBytes = 16
+)
+
+// ResetBytes returns how many bytes from the table's begin are 0 where it is empty.
+func (t *StringTable) ResetBytes() int64 { return stringTableHeader + 8*t.Slots }
+
+// MemoryBytes returns the bytes of the table's memory.
+func (t *StringTable) MemoryBytes() int64 { return t.ResetBytes() + t.Bytes }
+
+// NewStringTable returns a table that takes no more than so many bytes, without its memory: 0 Slots
+// where these are too few.
+func NewStringTable(bytes int64) StringTable {
+	const perSlot = 8 + 24 // half of the slots have a string, with its bytes
+	slots := max(bytes-stringTableHeader, 0) / perSlot &^ 1
+	return StringTable{Slots: slots, Bytes: (bytes - stringTableHeader - 8*slots) &^ (stringRecordBytes - 1)}
+}
+
+// slots is how many slots the strings of a call have, to find equal ones among them.
+func (s *Strings) slots() int64 { return 2 * s.Strings }
+
+// ScratchBytes returns the bytes of scratch that NumberStrings needs.
+func (s *Strings) ScratchBytes() int64 { return 8*s.Strings + 4*s.slots() }
