@@ -28,6 +28,7 @@ import (
 var pagedTypes = []arrow.DataType{
 	arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Float64,
 	arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Timestamp_us, &arrow.Decimal128Type{Precision: 12, Scale: 2},
+	arrow.BinaryTypes.String, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary,
 }
 
 // randomPages returns a Parquet file of batches, written in a random way.
@@ -123,7 +124,7 @@ func TestDecodeRandom(t *testing.T) {
 	if testing.Short() {
 		queries = 60
 	}
-	decoded := 0
+	decoded, strings := 0, 0
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		schema, batches := grouptest.RandomTable(rng, grouptest.RandomRows(rng)/4, pagedTypes...)
@@ -146,20 +147,28 @@ func TestDecodeRandom(t *testing.T) {
 		}
 		if stats.Device.Decoded > 0 {
 			decoded++
+			if slices.ContainsFunc(q.Keys, func(k query.Key) bool { return isStrings(schema, k.Column) }) {
+				strings++
+			}
 		}
 	}
-	if decoded == 0 {
-		t.Errorf("rows of none of %d queries were decoded", queries)
+	if decoded == 0 || strings == 0 {
+		t.Errorf("rows of %d of %d queries were decoded, %d with keys of strings", decoded, queries, strings)
 	}
-	t.Logf("rows of %d of %d queries were decoded", decoded, queries)
+	t.Logf("rows of %d of %d queries were decoded, %d with keys of strings", decoded, queries, strings)
+}
+
+func isStrings(schema *arrow.Schema, column string) bool {
+	fields, _ := schema.FieldsByName(column)
+	return arrow.IsBaseBinary(fields[0].Type.ID())
 }
 
 // Would catch a query that hangs, or answers otherwise, where a call of a device fails while pages are
 // on their way to it, and one that is cancelled then.
 func TestDecodeFaults(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 1))
-	schema, batches := grouptest.RandomTable(rng, 9000, arrow.PrimitiveTypes.Int64)
-	q := query.Query{Keys: []query.Key{{Column: "c0"}}, Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "n"}}}
+	schema, batches := grouptest.RandomTable(rng, 9000, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String)
+	q := query.Query{Keys: []query.Key{{Column: "c0"}, {Column: "c1"}}, Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "n"}}}
 	want, err := grouptest.Oracle(schema, batches, q)
 	if err != nil {
 		t.Fatal(err)
@@ -168,16 +177,18 @@ func TestDecodeFaults(t *testing.T) {
 	if err := os.WriteFile(path, randomPages(t, rng, schema, batches, 500), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	failEach(t, "decode", testknobs.Engine{Device: testknobs.Device{TileRows: 1000}}, 11, func(t *testing.T, knobs testknobs.Engine) {
-		eng := openChecked(t, testknobs.With(engine.Options{Device: "host:64MiB", Threads: 3}, knobs))
-		got, _, err := answerFile(t, eng, path, q)
-		if err == nil {
-			err = grouptest.Equal(want, got)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
+	for name, groups := range map[string]int64{"decode": 0, "decode to partitions": 1 << 30} {
+		failEach(t, name, testknobs.Engine{Device: testknobs.Device{TileRows: 1000, Groups: groups}}, 11, func(t *testing.T, knobs testknobs.Engine) {
+			eng := openChecked(t, testknobs.With(engine.Options{Device: "host:64MiB", Threads: 3}, knobs))
+			got, _, err := answerFile(t, eng, path, q)
+			if err == nil {
+				err = grouptest.Equal(want, got)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	for at := range 20 {
 		eng := openChecked(t, engine.Options{Device: "host:64MiB", Threads: 3})
 		src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
@@ -222,7 +233,8 @@ func TestDecodeMutated(t *testing.T) {
 	var q query.Query
 	for i := range files {
 		if i%20 == 0 {
-			schema, batches := grouptest.RandomTable(rng, 1500, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32)
+			key := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}[rng.IntN(2)]
+			schema, batches := grouptest.RandomTable(rng, 1500, key, arrow.PrimitiveTypes.Int32)
 			q = query.Query{Keys: []query.Key{{Column: "c0"}}, Aggregates: []query.Aggregate{
 				{Func: query.Max, Args: []string{"c1"}, Name: "m"}, {Func: query.CountStar, Name: "n"},
 			}}

@@ -27,8 +27,12 @@ type device struct {
 	layout  layout         // of a tile
 	encoded *encodedLayout // of an encoded tile; nil where tiles cannot be encoded
 	known   kernels.StringTable
-	base    *guardedEvent // spans count from here; nil before open, and when it is closed
-	based   time.Time     // when base was recorded
+
+	numbering    sync.Mutex   // held while strings get numbers, and go to known
+	stringsAdded atomic.Int64 // how often that has happened
+
+	base  *guardedEvent // spans count from here; nil before open, and when it is closed
+	based time.Time     // when base was recorded
 
 	loads sync.Mutex // held while an area loads
 

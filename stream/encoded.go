@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 
 	"github.com/mpga/mpga/internal/invariants"
@@ -21,11 +20,10 @@ type Decoding struct {
 	// of the largest row group.
 	GroupRows int64
 
-	// Number gives numbers to strings that a device has not met before, which come with their columns
-	// of Columns: equal strings of a column always get the same number, and none gets 0. Where it
-	// returns false, their tile is refused. It keeps none of the strings, and is called by several
-	// goroutines at once. Required where a column has Strings.
-	Number func(ctx context.Context, strings iter.Seq2[int, []byte], numbers []uint32) (bool, error)
+	// Number gives numbers to strings that a device has not met before: equal strings of a column always
+	// get the same number, and none gets 0. Where it returns false, their tile is refused. It keeps none
+	// of the strings, and is called by several goroutines at once. Required where a column has Strings.
+	Number func(ctx context.Context, strings *NewStrings, numbers []uint32) (bool, error)
 
 	// Refuse takes back an encoded tile that a device could not decode, whose rows are of none of the
 	// run's groups. It keeps no memory of the tile, and is called by several goroutines at once.
@@ -416,6 +414,7 @@ func (t *Tile) decode(again bool) error {
 			func() error { return t.stream.DecompressSnappy(blocks) },
 		)
 		if l.strings > 0 {
+			t.stringsSeen = d.stringsAdded.Load()
 			steps = append(steps, func() error { return t.stream.NumberStrings(t.strings()) })
 		}
 	}

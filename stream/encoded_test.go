@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -72,18 +71,14 @@ func (e *encodedInput) decoding(in *input, a *answer) *stream.Decoding {
 }
 
 // number gives the string of a key the key and 1 more.
-func (e *encodedInput) number(_ context.Context, strings iter.Seq2[int, []byte], numbers []uint32) (bool, error) {
-	i := 0
-	for column, s := range strings {
+func (e *encodedInput) number(_ context.Context, strings *stream.NewStrings, numbers []uint32) (bool, error) {
+	for i := range strings.Len() {
+		column, s := strings.At(i)
 		key, err := strconv.ParseUint(string(s), 10, 32)
 		if err != nil || column != 0 {
 			return false, fmt.Errorf("string %q of column %d: %w", s, column, err)
 		}
 		numbers[i] = uint32(key) + 1
-		i++
-	}
-	if i != len(numbers) {
-		return false, fmt.Errorf("%d of %d strings", i, len(numbers))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

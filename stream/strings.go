@@ -2,9 +2,7 @@ package stream
 
 import (
 	"errors"
-	"iter"
 	"math"
-	"sort"
 	"unsafe"
 
 	"github.com/mpga/mpga/internal/invariants"
@@ -16,7 +14,7 @@ import (
 //	pages -> where strings begin -> their numbers ---------------------------> values of the column
 //	                            \-> those without one -> host: Number -> table -/
 //
-// Only strings that are new to a device cross the link back, each once for each tile that has it.
+// Only strings that are new to a device cross the link back.
 
 // stringLayout is where the strings of an encoded tile are on the device, in bytes from its begin.
 type stringLayout struct {
@@ -90,36 +88,62 @@ func (t *Tile) strings() *kernels.Strings {
 // numberMissing sees to it that strings that have no numbers get them, and that the tile is decoded by
 // them. It returns false where the tile is to be refused.
 func (t *Tile) numberMissing() (ok bool, err error) {
-	d, l := t.device, t.device.encoded
-	if l.strings == 0 {
+	if t.device.encoded.strings == 0 || t.missing().Count == 0 {
 		return true, nil
 	}
-	statuses := t.statuses()
-	head := *(*kernels.Missing)(unsafe.Pointer(&statuses[int64(len(statuses))-kernels.MissingHeadBytes]))
-	if head.Count == 0 {
-		return true, nil
-	}
-	if !isDone(statuses[:4*len(t.Encoded.blocks)]) {
+	if statuses := t.statuses(); !isDone(statuses[:4*len(t.Encoded.blocks)]) {
 		return false, nil // the strings may be anything
 	}
-	invariants.Sometimes("stream: strings are new to a device")
+	if ok, err = t.giveNumbers(); err != nil || !ok {
+		return false, err
+	}
+	err = t.send(noWork, func() error { return t.decode(true) }, t.copyStatuses)
+	return true, errors.Join(err, t.finish("decode"))
+}
+
+func noWork() error { return nil }
+
+// missing is how many strings of the tile have no number.
+func (t *Tile) missing() kernels.Missing {
+	statuses := t.statuses()
+	return *(*kernels.Missing)(unsafe.Pointer(&statuses[int64(len(statuses))-kernels.MissingHeadBytes]))
+}
+
+// giveNumbers gives numbers to the strings that have none. Tiles do so one after the other: most of their
+// strings are the same, and those that a tile before has added have numbers when its turn comes.
+func (t *Tile) giveNumbers() (ok bool, err error) {
+	d := t.device
+	d.numbering.Lock()
+	defer d.numbering.Unlock()
 	s := t.strings()
+	if added := d.stringsAdded.Load(); added > t.stringsSeen {
+		invariants.Sometimes("stream: strings that were new have numbers by now")
+		t.stringsSeen = added
+		err = t.send(noWork, func() error { return t.stream.NumberStrings(s) }, t.copyStatuses)
+		if err = errors.Join(err, t.finish("strings again")); err != nil {
+			return false, err
+		}
+	}
+	head, l := t.missing(), d.encoded
 	listBytes := kernels.MissingBytes * int64(head.Count)
 	host := t.host.Bytes()[:l.plainBytes+l.missingRoom()]
-	if int64(head.Count) > s.Strings || int64(head.Bytes) > l.textBytes || listBytes+int64(head.Bytes) > int64(len(host)) {
-		return false, nil // pages of strings that are not where a tile has room for them
+	switch {
+	case head.Count == 0:
+		return true, nil
+	case int64(head.Count) > s.Strings || int64(head.Bytes) > l.textBytes || listBytes+int64(head.Bytes) > int64(len(host)):
+		return false, nil // strings whose pages are not as the tile has room for
 	}
+	invariants.Sometimes("stream: strings are new to a device")
 	list, text := host[:listBytes], host[listBytes:][:head.Bytes]
-	nothing := func() error { return nil }
 	copies := []kernels.Copy{{Device: s.List, Host: list, Out: true}, {Device: s.Text, Host: text, Out: true}}
 	d.bytesOut.Add(copiedBytes(copies))
-	err = t.send(nothing, nothing, func() error { return t.stream.CopyBatch(copies) })
+	err = t.send(noWork, noWork, func() error { return t.stream.CopyBatch(copies) })
 	if err = errors.Join(err, t.finish("new strings")); err != nil {
 		return false, err
 	}
 	numbers := make([]uint32, head.Count)
 	missing := unsafe.Slice((*kernels.MissingString)(unsafe.Pointer(unsafe.SliceData(list))), head.Count)
-	ok, err = d.run.opt.Decode.Number(d.run.ctx, t.Encoded.stringsOf(missing, text), numbers)
+	ok, err = d.run.opt.Decode.Number(d.run.ctx, t.Encoded.newStrings(missing, text), numbers)
 	if err != nil || !ok {
 		return false, taken(err)
 	}
@@ -128,32 +152,58 @@ func (t *Tile) numberMissing() (ok bool, err error) {
 	d.bytesIn.Add(copiedBytes([]kernels.Copy{given}))
 	err = t.send(
 		func() error { return t.stream.Copy(given) },
-		func() error {
-			return firstError(
-				func() error { return t.stream.AddStrings(s, int64(head.Count)) },
-				func() error { return t.decode(true) },
-			)
-		},
-		t.copyStatuses,
+		func() error { return t.stream.AddStrings(s, int64(head.Count)) },
+		noWork,
 	)
-	return true, errors.Join(err, t.finish("decode"))
+	if err = errors.Join(err, t.finish("add strings")); err == nil {
+		d.stringsAdded.Add(1)
+	}
+	return err == nil, err
 }
 
-// stringsOf goes over strings with their columns.
-func (e *Encoded) stringsOf(missing []kernels.MissingString, text []byte) iter.Seq2[int, []byte] {
-	return func(yield func(int, []byte) bool) {
-		at, page := 0, 0
-		for _, m := range missing {
-			if p := &e.stringPages[page]; m.String < p.First || m.String-p.First >= p.Most {
-				page = sort.Search(len(e.stringPages), func(i int) bool { return e.stringPages[i].First > m.String }) - 1
-			}
-			end := at + int(m.Bytes)
-			if page < 0 || end > len(text) || !yield(int(e.stringPages[page].Column), text[at:end]) {
-				return
-			}
-			at = end
-		}
+// NewStrings are strings of encoded columns that have no numbers yet.
+type NewStrings struct {
+	list  []kernels.MissingString
+	ends  []uint32 // by string, where its bytes end
+	text  []byte
+	pages []kernels.StringPage
+	near  []uint32 // by pageNear of a tile's strings, the page of the first of them
+}
+
+// pageNear strings of a tile are of one page or of few.
+const pageNear = 1 << 10
+
+func (e *Encoded) newStrings(list []kernels.MissingString, text []byte) *NewStrings {
+	n := &NewStrings{list: list, ends: make([]uint32, len(list)), text: text, pages: e.stringPages}
+	end := uint32(0)
+	for i := range list {
+		end += list[i].Bytes
+		n.ends[i] = end
 	}
+	page := uint32(0)
+	for first := int64(0); first < e.strings; first += pageNear {
+		for int64(n.pages[page].First)+int64(n.pages[page].Most) <= first {
+			page++
+		}
+		n.near = append(n.near, page)
+	}
+	return n
+}
+
+// Len returns how many strings there are.
+func (n *NewStrings) Len() int { return len(n.list) }
+
+// Bytes returns how many bytes all strings have.
+func (n *NewStrings) Bytes() int { return len(n.text) }
+
+// At returns a string, and which of Decoding.Columns it is of.
+func (n *NewStrings) At(i int) (column int, s []byte) {
+	m := &n.list[i]
+	page := n.near[m.String/pageNear]
+	for m.String-n.pages[page].First >= n.pages[page].Most {
+		page++
+	}
+	return int(n.pages[page].Column), n.text[n.ends[i]-m.Bytes : n.ends[i]]
 }
 
 const (

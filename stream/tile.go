@@ -29,6 +29,8 @@ type Tile struct {
 	encoded kernels.Buffer // of an encoded tile; nil where tiles cannot be encoded
 	decoded bool           // input has the rows, and the host has none
 
+	stringsSeen int64 // device.stringsAdded when its strings were last looked up
+
 	// Of the route:
 	output  kernels.Buffer // overflow, scattered rows, or groups
 	scratch kernels.Buffer // of an aggregation or a scatter; of a table the status

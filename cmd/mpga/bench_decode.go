@@ -18,7 +18,10 @@ type benchDecodeFlags struct {
 	total    string
 	blocks   []string
 	pageRows []int64
+	strings  []string
 	repeats  int
+
+	stringPages []int64 // strings, in bytes
 }
 
 func newBenchDecodeCommand() *cobra.Command {
@@ -26,8 +29,8 @@ func newBenchDecodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decode",
 		Short: "Measure how fast a GPU decodes Parquet",
-		Long: `Measure how fast the first GPU decompresses blocks of the snappy format, and decodes pages of Parquet,
-that are in its memory already, by the median time between two events of the device. All bytes are checked.`,
+		Long: `Measure how fast the first GPU decompresses blocks of the snappy format, decodes pages of Parquet, and numbers
+strings, that are in its memory already, by the median time between two events of the device. All bytes are checked.`,
 		Example: `  mpga bench decode --bytes 1GiB --blocks 64KiB,1MiB --page-rows 20000,500000`,
 		Args:    wantArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,6 +43,7 @@ that are in its memory already, by the median time between two events of the dev
 		"`LIST` of sizes of decompressed blocks")
 	flags.Int64SliceVar(&f.pageRows, "page-rows", []int64{20_000, 131_072, 500_000},
 		"`LIST` of numbers of rows of a page")
+	flags.StringSliceVar(&f.strings, "string-pages", []string{"128KiB", "1MiB"}, "`LIST` of sizes of pages of strings")
 	flags.IntVar(&f.repeats, "repeats", 9, "`N` runs, of which the median is shown")
 	return cmd
 }
@@ -60,6 +64,13 @@ func runBenchDecode(w io.Writer, f *benchDecodeFlags) error {
 		}
 		blocks = append(blocks, n)
 	}
+	for _, text := range f.strings {
+		n, err := benchSize("--string-pages", text)
+		if err != nil {
+			return err
+		}
+		f.stringPages = append(f.stringPages, n)
+	}
 	for _, n := range f.pageRows {
 		if n < 1 || n > 1<<27 {
 			return usagef("--page-rows %d: want 1 to 2^27", n)
@@ -68,7 +79,8 @@ func runBenchDecode(w io.Writer, f *benchDecodeFlags) error {
 	return withRunner(f.repeats, func(device kernels.Device, runner *bench.Runner) error {
 		fmt.Fprintf(w, "%s, %s decoded\n", device.Properties().Name, humanize.IBytes(uint64(total)))
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		return errors.Join(benchBlocks(t, runner, total, blocks), benchPages(t, runner, total, f.pageRows), t.Flush())
+		return errors.Join(benchBlocks(t, runner, total, blocks), benchPages(t, runner, total, f.pageRows),
+			benchStrings(t, runner, total, f.stringPages), t.Flush())
 	})
 }
 
@@ -99,6 +111,22 @@ func benchPages(t io.Writer, runner *bench.Runner, total int64, pageRows []int64
 			}
 			fmt.Fprintf(t, "%s\t%d\t%.2f\t%.2f\t%.1f\t%.2f\t\n", kind.Name, rows, float64(8*r.Rows)/float64(r.Encoded),
 				float64(r.Nanos)/1e6, float64(8*r.Rows)/float64(r.Nanos), float64(r.Rows)/float64(r.Nanos))
+		}
+	}
+	return nil
+}
+
+// benchStrings prints how fast plain strings get their numbers: where none is known, and where all are.
+func benchStrings(t io.Writer, runner *bench.Runner, total int64, pages []int64) error {
+	fmt.Fprintln(t, "\t\t\t\t\t\t\nstrings\tpage\tM strings\tnew ms\tknown ms\tGB/s\t")
+	for _, kind := range bench.StringKinds {
+		for _, page := range pages {
+			r, err := runner.NumberStrings(kind, total, page)
+			if err != nil {
+				return fmt.Errorf("%s, pages of %d B: %w", kind.Name, page, err)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%.1f\t%.2f\t%.2f\t%.1f\t\n", kind.Name, humanize.IBytes(uint64(page)), float64(r.Strings)/1e6,
+				float64(r.New)/1e6, float64(r.Known)/1e6, float64(r.Bytes)/float64(r.Known))
 		}
 	}
 	return nil

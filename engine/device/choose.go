@@ -18,7 +18,7 @@ type Size struct{ Rows, Groups int64 }
 // suits returns the layout of the query on a device, or why the CPU is to aggregate, as far as that
 // is known without a look at the input. It opens no device.
 func (q *Query) suits() (layout *Layout, err error) {
-	layout, err = newLayout(q.Bound, q.Rows)
+	layout, err = q.newLayout()
 	if err == nil && layout.parts != nil && q.CPU.Run().Dense() {
 		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
 	}
@@ -26,6 +26,19 @@ func (q *Query) suits() (layout *Layout, err error) {
 		err = q.mayBeWorth()
 	}
 	return layout, err
+}
+
+// newLayout returns the layout of the query on a device, or why there is none. Devices number the
+// strings of keys where they decode the input; otherwise they do no more than partition such keys.
+func (q *Query) newLayout() (*Layout, error) {
+	if len(q.Bound.Keys.Longs) > 0 {
+		if l, err := newStringLayout(q.Bound, q.Rows); err == nil {
+			if d, _ := q.newDecoder(l); d != nil {
+				return l, nil
+			}
+		}
+	}
+	return newLayout(q.Bound, q.Rows)
 }
 
 const (

@@ -78,6 +78,10 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	if err != nil {
 		return nil, cmp.Or(c.release(err), err)
 	}
+	if layout.strings != nil && c.run.Decoding() == nil {
+		err = errNotOnDevice("its memory has no room for pages of strings")
+		return nil, cmp.Or(c.release(nil), err)
+	}
 	c.filler.devices = c
 	c.plain = newPlainResult(q, layout)
 	return c, nil

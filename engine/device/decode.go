@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/aggregator"
+	"github.com/mpga/mpga/internal/encode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/kernels"
@@ -19,12 +22,20 @@ import (
 //	     \-> batches <- splits of tiles that a device could not decode
 type decoder struct {
 	devices *coprocessor
-	columns []int // by column of the query: of stream.Decoding.Columns
+	columns []int           // by column of the query: of stream.Decoding.Columns
+	strings []stringsColumn // by column of stream.Decoding.Columns
+	full    atomic.Bool     // no more strings get numbers: the CPU reads what is left
 
 	// Of filler.mu:
 	open    *openEncoded
 	sent    map[*stream.Tile][]scan.Split // the splits of a tile when it was last submitted
 	refused []scan.Split
+}
+
+// stringsColumn is a column of strings.
+type stringsColumn struct {
+	numbers *encode.Interner
+	text    bool // they must be UTF-8
 }
 
 // openEncoded is an encoded tile that is being filled.
@@ -47,18 +58,25 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int) {
 	}
 	add := func(column, into, width int) {
 		columns[column] = len(d.Columns)
-		d.Columns = append(d.Columns, stream.EncodedColumn{Width: width, Column: into, Nullable: l.bound.Columns[column].Nullable})
+		of := &l.bound.Columns[column]
+		d.Columns = append(d.Columns, stream.EncodedColumn{
+			Width: width, Column: into, Nullable: of.Nullable, Strings: of.Kind == rowdata.Bytes,
+		})
 	}
 	for i := range l.columns {
 		c := &l.columns[i]
-		if c.double || c.words > 0 || c.arg < 0 || columns[c.column] >= 0 {
+		if c.double || c.words > 0 || columns[c.column] >= 0 {
+			return nil, nil
+		}
+		// A column of which only NULLs count has 4 bytes on a device, whatever they are.
+		if of := &l.bound.Columns[c.column]; c.arg < 0 && of.Kind != rowdata.Bytes && columnTypeOf(of).Bytes() != 4 {
 			return nil, nil
 		}
 		add(c.column, i, l.shape.Columns[i].Bytes())
 	}
 	for k, column := range l.bound.KeyColumns {
-		f := &l.bound.Keys.Fields[k]
-		if f.Interned || f.Kind != rowdata.Int64 && f.Kind != rowdata.Uint64 || l.bound.Coded && l.bound.Counted[k] {
+		f := &l.keys.Fields[k]
+		if f.Kind != rowdata.Int64 && f.Kind != rowdata.Uint64 || l.bound.Columns[column].Numbered || l.bound.Coded && l.bound.Counted[k] {
 			return nil, nil
 		}
 		part := kernels.KeyPart{
@@ -67,6 +85,9 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int) {
 		}
 		if code, ok := f.NullCode(); ok {
 			part.NullCode = code
+		}
+		if f.Interned { // a NULL is the number 0
+			part.Type = kernels.Uint32
 		}
 		if columns[column] < 0 {
 			add(column, -1, part.Type.Bytes())
@@ -80,39 +101,91 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int) {
 }
 
 // pagedAs reports whether all columns of a split have pages as devices are to decode them, and how
-// many bytes of memory they take.
-func (d *decoder) pagedAs(split scan.Split, of *stream.Decoding) (paged scan.PagedSplit, columns []scan.PagedColumn, ok bool) {
+// many bytes of memory they take. of is by column of the query.
+func pagedAs(split scan.Split, of []*stream.EncodedColumn) (paged scan.PagedSplit, columns []scan.PagedColumn, ok bool) {
 	if paged, ok = split.(scan.PagedSplit); !ok {
 		return nil, nil, false
 	}
 	columns, ok = paged.PagedColumns()
-	if !ok || len(columns) != len(d.columns) {
+	if !ok || len(columns) != len(of) {
 		return nil, nil, false
 	}
 	for i, c := range columns {
-		if c.Width != of.Columns[d.columns[i]].Width {
+		if strings := c.Width == 0; strings != of[i].Strings || !strings && c.Width != of[i].Width {
 			return nil, nil, false
 		}
 	}
 	return paged, columns, true
 }
 
-// useDecoder lets the devices of a run decode files, where the query and the first of its splits suit
-// them.
-func (c *coprocessor) useDecoder(opt *stream.Options) {
-	of, columns := c.layout.decoding()
-	if of == nil || len(c.query.Splits) == 0 || c.query.Devices.knobs.NoDecode {
-		return
+// byColumn returns columns of files by column of the query.
+func byColumn(d *stream.Decoding, columns []int) []*stream.EncodedColumn {
+	out := make([]*stream.EncodedColumn, len(columns))
+	for i, c := range columns {
+		out[i] = &d.Columns[c]
 	}
-	d := &decoder{devices: c, columns: columns, sent: map[*stream.Tile][]scan.Split{}}
-	if _, _, ok := d.pagedAs(c.query.Splits[0], of); !ok {
-		return
+	return out
+}
+
+// stringSplits is of how many splits the bytes of strings are looked at.
+const stringSplits = 64
+
+// planStrings says how many bytes of pages strings take, and finds what numbers them, where the first of
+// a query's splits have pages as devices are to decode them.
+func (d *decoder) planStrings(of *stream.Decoding, q *Query, l *Layout) (ok bool) {
+	columns := byColumn(of, d.columns)
+	d.strings = make([]stringsColumn, len(of.Columns))
+	for i, split := range q.Splits[:min(len(q.Splits), stringSplits)] {
+		_, paged, ok := pagedAs(split, columns)
+		if !ok && i == 0 {
+			return false
+		}
+		for c := range paged {
+			if into := columns[c]; into.Strings {
+				into.StringBytes = max(into.StringBytes, (paged[c].Unpacked+split.Rows()-1)/max(split.Rows(), 1), stringBytesMin)
+				d.strings[d.columns[c]].text = paged[c].Text
+			}
+		}
 	}
-	for _, s := range c.query.Splits {
+	for k, column := range l.bound.KeyColumns {
+		if d.strings[d.columns[column]].numbers = q.Interners[column]; l.strings != nil && l.strings[k] != nil {
+			d.strings[d.columns[column]].numbers = l.strings[k]
+		}
+	}
+	for i, c := range of.Columns {
+		if c.Strings && d.strings[i].numbers == nil { // it is no key: nobody needs the numbers
+			return false
+		}
+	}
+	return true
+}
+
+// stringBytesMin is the least that is expected of a string in a page.
+const stringBytesMin = 2
+
+// newDecoder returns what lets devices decode files, and how; nil where the query or the first of its
+// splits do not suit them.
+func (q *Query) newDecoder(l *Layout) (*decoder, *stream.Decoding) {
+	of, columns := l.decoding()
+	if of == nil || len(q.Splits) == 0 || q.Devices.knobs.NoDecode {
+		return nil, nil
+	}
+	d := &decoder{columns: columns, sent: map[*stream.Tile][]scan.Split{}}
+	if !d.planStrings(of, q, l) {
+		return nil, nil
+	}
+	for _, s := range q.Splits {
 		of.GroupRows = max(of.GroupRows, s.Rows())
 	}
-	of.Refuse = d.refuse
-	c.decoder, opt.Decode = d, of
+	of.Refuse, of.Number = d.refuse, d.number
+	return d, of
+}
+
+// useDecoder lets the devices of a run decode files, where that suits the query.
+func (c *coprocessor) useDecoder(opt *stream.Options) {
+	if c.decoder, opt.Decode = c.query.newDecoder(c.layout); c.decoder != nil {
+		c.decoder.devices = c
+	}
 }
 
 // TakeSplit takes all rows of a split as they lie in its file. It returns false, and has taken none,
@@ -135,12 +208,17 @@ func (a *Aggregator) Refused() ([]scan.Split, error) {
 
 func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split) (taken bool, err error) {
 	of := d.devices.run.Decoding()
-	if of == nil {
+	if of == nil || d.full.Load() {
 		return false, nil
 	}
-	paged, columns, ok := d.pagedAs(split, of)
+	paged, columns, ok := pagedAs(split, byColumn(of, d.columns))
 	if !ok {
 		return false, nil
+	}
+	for i, c := range columns {
+		if ok = ok && c.Text == d.strings[d.columns[i]].text; !ok {
+			return false, nil
+		}
 	}
 	bytes := int64(0)
 	for _, c := range columns {
@@ -191,15 +269,15 @@ func (d *decoder) read(ctx context.Context, split scan.PagedSplit, columns []sca
 		if !ok {
 			return false, nil
 		}
-		into[d.columns[i]] = encodedPages(&pages, at+from)
+		into[d.columns[i]] = encodedPages(&pages, at+from, c.Width == 0)
 		from += alignMemory(c.Bytes)
 	}
 	return true, nil
 }
 
-// encodedPages returns the pages of a column as package stream has them. The memory of the column begins
-// at a place in a tile.
-func encodedPages(p *scan.Pages, at int64) (out stream.EncodedPages) {
+// encodedPages returns the pages of a column, of strings or not, as package stream has them. The memory of
+// the column begins at a place in a tile.
+func encodedPages(p *scan.Pages, at int64, strings bool) (out stream.EncodedPages) {
 	place := func(b scan.PageBytes) (from uint64, unpacked bool) {
 		if !b.Snappy {
 			return uint64(at + b.At), false
@@ -211,11 +289,20 @@ func encodedPages(p *scan.Pages, at int64) (out stream.EncodedPages) {
 		out.Plain += alignMemory(int64(b.Size))
 		return from, true
 	}
+	first := uint32(0) // of the strings of the next page that has some
+	addStrings := func(page kernels.StringPage, unpacked bool) {
+		page.First = first
+		first += page.Most
+		out.Strings = append(out.Strings, stream.EncodedStrings{StringPage: page, Unpacked: unpacked})
+	}
 	var dictionary kernels.Page
 	unpackedDictionary := false
 	if p.Entries > 0 {
 		dictionary.Entries = uint32(p.Entries)
-		dictionary.Dictionary, unpackedDictionary = place(p.Dictionary)
+		if dictionary.Dictionary, unpackedDictionary = place(p.Dictionary); strings {
+			page := kernels.StringPage{From: dictionary.Dictionary, Bytes: uint32(p.Dictionary.Size), Most: dictionary.Entries}
+			addStrings(page, unpackedDictionary)
+		}
 	}
 	row := 0
 	for _, page := range p.Data {
@@ -227,41 +314,85 @@ func encodedPages(p *scan.Pages, at int64) (out stream.EncodedPages) {
 		e.Bytes, e.To, e.Rows = uint32(page.Size), uint64(row), uint32(page.Rows)
 		row += page.Rows
 		e.Levels, e.LevelBytes = kernels.PageLevels(page.Levels), uint32(page.LevelBytes)
+		if strings && !page.Coded {
+			e.Apart, e.Entries, e.Strings = 1, e.Rows, len(out.Strings)
+			addStrings(kernels.StringPage{
+				From: e.From, Bytes: e.Bytes, Most: e.Rows, Levels: e.Levels, LevelBytes: e.LevelBytes,
+			}, e.Unpacked)
+		}
 		out.Pages = append(out.Pages, e)
 	}
 	return out
 }
 
 // reserve returns memory of the open tile, or of another, for so many rows; nil where all tiles are
-// under way, or a tile has no room for the rows.
+// under way and the CPU is to take the rows, or a tile has no room for the rows.
 func (d *decoder) reserve(ctx context.Context, th *threads.Thread, rows, bytes int64) (o *openEncoded, at int64, memory []byte, err error) {
+	if o, at, memory = d.reserveOpen(rows, bytes); o != nil {
+		return o, at, memory, nil
+	}
+	th.Give()
+	o, at, memory, err = d.reserveNext(ctx, rows, bytes)
+	return o, at, memory, cmp.Or(err, th.Take(ctx))
+}
+
+// reserveOpen returns memory of the open tile; nil where there is none, or it has no room.
+func (d *decoder) reserveOpen(rows, bytes int64) (o *openEncoded, at int64, memory []byte) {
 	f := &d.devices.filler
 	f.mu.Lock()
-	if d.open != nil {
-		at, memory = d.open.Encoded.Reserve(rows, bytes)
+	defer f.mu.Unlock()
+	if d.open == nil {
+		return nil, 0, nil
 	}
-	var full *stream.Tile
-	if memory == nil {
-		var t *stream.Tile
-		if t, err = d.devices.run.TryTile(); err == nil && t != nil {
-			if at, memory = t.Encode().Reserve(rows, bytes); memory != nil {
-				full = d.close()
-				d.open = &openEncoded{Tile: t}
-			} else {
-				err = d.devices.run.Submit(t) // it is empty, and free again
-			}
+	if at, memory = d.open.Encoded.Reserve(rows, bytes); memory == nil {
+		return nil, 0, nil
+	}
+	d.open.pending++
+	return d.open, at, memory
+}
+
+// reserveNext opens a tile, for which it may have to wait, and submits the tile that was open.
+func (d *decoder) reserveNext(ctx context.Context, rows, bytes int64) (o *openEncoded, at int64, memory []byte, err error) {
+	f, run := &d.devices.filler, d.devices.run
+	f.next.Lock()
+	defer f.next.Unlock()
+	if o, at, memory = d.reserveOpen(rows, bytes); o != nil {
+		return o, at, memory, nil
+	}
+	t, err := run.TryTile()
+	if err == nil && t == nil && d.devices.layout.strings != nil && !f.cpuHelps() {
+		if err = d.submitOpen(); err == nil { // it may be what there is to wait for
+			start := time.Now()
+			t, err = run.Tile(ctx)
+			follow(&f.waits, time.Since(start))
 		}
 	}
-	if o = d.open; memory == nil {
-		o = nil
-	} else {
-		o.pending++
+	if err != nil || t == nil {
+		return nil, 0, nil, err
 	}
+	if at, memory = t.Encode().Reserve(rows, bytes); memory == nil {
+		return nil, 0, nil, run.Submit(t) // it is empty, and free again
+	}
+	if err = d.submitOpen(); err != nil {
+		return nil, 0, nil, err
+	}
+	o = &openEncoded{Tile: t, pending: 1}
+	f.mu.Lock()
+	d.open = o
 	f.mu.Unlock()
-	if err == nil {
-		err = d.submit(ctx, th, full)
+	return o, at, memory, nil
+}
+
+// submitOpen submits the open tile, if there is one; or whoever reads the last of its splits does.
+func (d *decoder) submitOpen() error {
+	f := &d.devices.filler
+	f.mu.Lock()
+	full := d.close()
+	f.mu.Unlock()
+	if full == nil {
+		return nil
 	}
-	return o, at, memory, err
+	return d.devices.run.SubmitEncoded(full)
 }
 
 // close returns the open tile to be submitted, if there is one; but where splits are being read for it,
@@ -312,14 +443,8 @@ func (d *decoder) refuse(_ context.Context, t *stream.Tile) error {
 // await submits the open tile, waits until all tiles are decoded, and returns the splits that were
 // refused. Requires: no reader is left.
 func (d *decoder) await() ([]scan.Split, error) {
-	f := &d.devices.filler
-	f.mu.Lock()
-	t := d.close()
-	f.mu.Unlock()
-	if t != nil {
-		if err := d.devices.run.SubmitEncoded(t); err != nil {
-			return nil, err
-		}
+	if err := d.submitOpen(); err != nil {
+		return nil, err
 	}
 	if err := d.devices.run.AwaitDecoded(); err != nil {
 		return nil, err

@@ -73,6 +73,9 @@ func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (in
 // reserve returns a range of a tile, or no tile when the CPU is to take the rows: all tiles are
 // under way, and groups are so few that the CPU is as fast.
 func (f *filler) reserve(ctx context.Context, th *threads.Thread, want int) (o *openTile, at, n int, err error) {
+	if f.devices.layout.strings != nil { // rows come to devices as pages alone
+		return nil, 0, want, nil
+	}
 	for {
 		if o, at, n = f.reserveOpen(want); o != nil {
 			return o, at, n, nil

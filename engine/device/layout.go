@@ -25,6 +25,9 @@ type Layout struct {
 	columns  []layoutColumn
 	args     []int // by argument of the query: the device's column
 
+	keys    *rowdata.KeyLayout // of packed keys on the device
+	strings []*encode.Interner // by key, of strings that keys on the device have numbers of, and the CPU's keys have not; else nil
+
 	// Where a device partitions the rows of the query for the CPU:
 	parts  error // why it does no more; nil where it aggregates
 	hashed bool  // its keys are what gives the hash of the CPU's, whose words are columns
@@ -50,24 +53,24 @@ func newLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
 	if b.Keys.Words == 0 {
 		return nil, errNotOnDevice("there is one group")
 	}
-	l, err := newFoldLayout(b, rows)
+	l, err := newFoldLayout(b, &b.Keys, rows)
 	if err != nil {
 		return newPartLayout(b, err)
 	}
 	return l, nil
 }
 
-// newFoldLayout returns the layout of a query whose rows a device aggregates, or why a device
-// cannot.
-func newFoldLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
-	l := &Layout{bound: b, args: make([]int, len(b.Args))}
+// newFoldLayout returns the layout of a query whose rows a device aggregates by packed keys, or why a
+// device cannot.
+func newFoldLayout(b *rowdata.Bound, keys *rowdata.KeyLayout, rows int64) (*Layout, error) {
+	l := &Layout{bound: b, keys: keys, args: make([]int, len(b.Args))}
 	switch {
-	case len(b.Keys.Longs) > 0:
+	case len(keys.Longs) > 0:
 		return nil, errNotOnDevice("a key is a string without a dictionary")
-	case b.Keys.Bytes() > kernels.KeyBytesMax:
-		return nil, errNotOnDevice(fmt.Sprintf("packed keys take %d B, more than %d", b.Keys.Bytes(), kernels.KeyBytesMax))
+	case keys.Bytes() > kernels.KeyBytesMax:
+		return nil, errNotOnDevice(fmt.Sprintf("packed keys take %d B, more than %d", keys.Bytes(), kernels.KeyBytesMax))
 	}
-	l.shape.KeyBytes = b.Keys.Bytes()
+	l.shape.KeyBytes = keys.Bytes()
 	for a := range b.Args {
 		l.args[a] = l.columnOf(a)
 	}
@@ -324,9 +327,12 @@ func (l *Layout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowdata.Ti
 		t = &rowdata.Tile{Args: make([][]uint64, len(l.bound.Args)), Valid: make([][]uint8, len(l.bound.Columns))}
 	}
 	t.Rows = n
-	if l.hashed {
+	switch {
+	case l.hashed:
 		t.Keys = l.unstageKeys(t.Keys, from, at, n)
-	} else {
+	case l.strings != nil:
+		t.Keys = l.stringKeys(t.Keys, l.words(nil, from.Keys, l.shape.KeyBytes, at, n, kernels.Uint32), n)
+	default:
 		t.Keys = l.words(t.Keys, from.Keys, l.shape.KeyBytes, at, n, kernels.Uint32)
 	}
 	for a := range l.bound.Args {
@@ -371,8 +377,9 @@ func (l *Layout) words(buf []uint64, b []byte, width, at, n int, t kernels.Colum
 
 // groupBuffers hold a device's groups in the CPU's form, until the next call.
 type groupBuffers struct {
-	keys   []uint64
-	states [][]uint64
+	keys    []uint64
+	strings []uint64 // keys with strings in place of numbers
+	states  [][]uint64
 }
 
 // groups returns groups from to to of a device in the CPU's form.
@@ -387,7 +394,12 @@ func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpua
 		b := g.States[i][8*words*from : 8*words*to]
 		buf.states[i] = l.states(buf.states[i], i, unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), n*words))
 	}
-	return cpuagg.GroupsOf(n, buf.keys, buf.states)
+	keys := buf.keys
+	if l.strings != nil {
+		buf.strings = l.stringKeys(buf.strings, keys, n)
+		keys = buf.strings
+	}
+	return cpuagg.GroupsOf(n, keys, buf.states)
 }
 
 // states returns a fold's states in the CPU's form.

@@ -21,7 +21,7 @@ import (
 // The device partitions the rows as the CPU would, for which it has to know no more of a value than
 // its width.
 func newPartLayout(b *rowdata.Bound, why error) (*Layout, error) {
-	l := &Layout{bound: b, args: make([]int, len(b.Args)), parts: why}
+	l := &Layout{bound: b, keys: &b.Keys, args: make([]int, len(b.Args)), parts: why}
 	l.shape.KeyBytes = b.Keys.Bytes()
 	l.refers = len(b.Keys.Longs) > 0
 	if l.hashed = !cpuagg.HashesWords(&b.Keys) || l.shape.KeyBytes > kernels.KeyBytesMax; l.hashed {

@@ -14,6 +14,7 @@ import (
 // held back.
 type rest struct {
 	bound   *rowdata.Bound
+	layout  *Layout
 	radix   partition.Radix
 	emitted []bool     // by partition, named by the highest bits of the hash
 	keys    []uint64   // of the groups that were held back
@@ -28,19 +29,19 @@ func (c *coprocessor) rest() *rest {
 	if !slices.Contains(c.done, true) {
 		return nil
 	}
-	r := &rest{bound: c.query.Bound, radix: partition.Radix(c.run.RadixBits()), emitted: c.done, states: make([][]uint64, len(c.query.Bound.Folds))}
+	r := &rest{bound: c.query.Bound, layout: c.layout, radix: partition.Radix(c.run.RadixBits()), emitted: c.done, states: make([][]uint64, len(c.query.Bound.Folds))}
 	if held := c.run.Held(); held != nil {
-		r.hold(c.layout, held)
+		r.hold(held)
 	}
 	return r
 }
 
 // hold keeps the groups of emitted partitions that a table holds.
-func (r *rest) hold(l *Layout, g *stream.Groups) {
+func (r *rest) hold(g *stream.Groups) {
 	f := r.newFilter()
 	var buf groupBuffers
 	for from := 0; from < g.Count; from += rowdata.TileRows {
-		groups := l.groups(&buf, g, from, min(from+rowdata.TileRows, g.Count))
+		groups := r.layout.groups(&buf, g, from, min(from+rowdata.TileRows, g.Count))
 		f.find(groups.Keys, true)
 		r.keys = appendPicked(r.keys, groups.Keys, f.rows, r.bound.Keys.Words)
 		for i := range r.states {
@@ -88,6 +89,11 @@ func (r *rest) newFilter() *rowFilter {
 func (f *rowFilter) find(keys []uint64, emitted bool) {
 	words := f.rest.bound.Keys.Words
 	hashes := f.hashes[:len(keys)/words]
+	var known []bool // nil where all are
+	if l := f.rest.layout; l.strings != nil {
+		keys, known = l.numberedKeys(keys, len(hashes))
+		words = l.keys.Words
+	}
 	if words == 1 {
 		partition.HashKeys1(keys, partition.Seed(0), hashes)
 	} else {
@@ -95,7 +101,8 @@ func (f *rowFilter) find(keys []uint64, emitted bool) {
 	}
 	f.rows = f.rows[:0]
 	for i, h := range hashes {
-		if f.rest.emitted[f.rest.radix.Of(h)] == emitted {
+		isEmitted := (known == nil || known[i]) && f.rest.emitted[f.rest.radix.Of(h)]
+		if isEmitted == emitted {
 			f.rows = append(f.rows, int32(i))
 		}
 	}

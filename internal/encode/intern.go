@@ -86,6 +86,19 @@ func NewInterners(b *rowdata.Bound) []*Interner {
 	return list
 }
 
+// Numbers writes the numbers of strings, of which it keeps no memory. About so many more are to come.
+func (in *Interner) Numbers(numbers []uint64, strings []rowdata.Bytes2, more int) error {
+	return in.intern(numbers, rowdata.View[uint64](strings), more, new(internBatch))
+}
+
+// Find writes the numbers of strings, and 0 for those that have none.
+func (in *Interner) Find(numbers []uint64, strings []rowdata.Bytes2) {
+	tables := in.tables()
+	for i := range strings {
+		numbers[i] = in.find(&tables, &strings[i], partition.HashBytes(strings[i].Bytes(), 0))
+	}
+}
+
 // internBatch is the scratch of one worker's calls of intern: of a step's strings.
 type internBatch struct {
 	hashes  [internStepRows]uint64

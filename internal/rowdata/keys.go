@@ -143,6 +143,18 @@ func newKeyLayout(cols []*Column) KeyLayout {
 	return l
 }
 
+// NumberedKeys returns how keys are packed whose strings are held as numbers, as those of interned
+// columns are.
+func (b *Bound) NumberedKeys() KeyLayout {
+	columns := make([]*Column, len(b.KeyColumns))
+	for k, c := range b.KeyColumns {
+		col := b.Columns[c]
+		col.Interned = col.Kind == Bytes
+		columns[k] = &col
+	}
+	return newKeyLayout(columns)
+}
+
 func newKeyField(col *Column) KeyField {
 	if col.Interned {
 		return KeyField{Kind: Uint64, Interned: true, Bits: 32, Span: math.MaxUint32, NullBit: -1}

@@ -25,11 +25,12 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, bool) {
 	for i := range p.columns {
 		c := &p.columns[i]
 		chunk, leaf := p.chunk(c), p.file.meta.Schema.Column(c.leaf)
-		width := pagedWidth(p.file.fields.Field(c.field).Type, leaf)
-		if !c.flat || width == 0 || chunk.dataEncodings()&^anyValues != 0 || !isPaged(chunk.codec) {
+		typ := p.file.fields.Field(c.field).Type
+		width, ok := pagedWidth(typ, leaf)
+		if !ok || !c.flat || chunk.dataEncodings()&^anyValues != 0 || !isPaged(chunk.codec) {
 			return nil, false
 		}
-		columns[i] = decode.PagedColumn{Width: width, Bytes: c.bytes}
+		columns[i] = decode.PagedColumn{Width: width, Text: isText(typ), Bytes: c.bytes, Unpacked: chunk.unpacked}
 	}
 	return columns, true
 }
@@ -44,17 +45,17 @@ func isPaged(codec compress.Compression) bool {
 }
 
 // pagedWidth returns the width of the values of a column that Arrow has as plain pages have them, of 4
-// or 8 bytes; 0 where it is another column.
-func pagedWidth(typ arrow.DataType, leaf *schema.Column) int {
+// or 8 bytes, and 0 of strings and binaries; false where it is another column.
+func pagedWidth(typ arrow.DataType, leaf *schema.Column) (width int, ok bool) {
+	if leaf.PhysicalType() == parquet.Types.ByteArray {
+		return 0, isText(typ) || typ.ID() == arrow.BINARY || typ.ID() == arrow.LARGE_BINARY
+	}
 	fixed, ok := narrowDecimal(typ, leaf).(arrow.FixedWidthDataType)
 	if !ok {
-		return 0
+		return 0, false
 	}
-	width := map[parquet.Type]int{parquet.Types.Int32: 4, parquet.Types.Int64: 8, parquet.Types.Double: 8}[leaf.PhysicalType()]
-	if fixed.BitWidth() != 8*width {
-		return 0
-	}
-	return width
+	width = map[parquet.Type]int{parquet.Types.Int32: 4, parquet.Types.Int64: 8, parquet.Types.Double: 8}[leaf.PhysicalType()]
+	return width, width > 0 && fixed.BitWidth() == 8*width
 }
 
 // OpenPages implements decode.PagedPart.
@@ -92,8 +93,9 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 	cut := pageCutter{
 		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, bytesMax: max(chunk.unpacked, pageBytesMin),
 		pagesMax: int(pagedMin + r.part.numRows/pagedRowsMin),
-		width:    pagedWidth(r.part.file.fields.Field(c.field).Type, leaf),
 	}
+	cut.width, _ = pagedWidth(r.part.file.fields.Field(c.field).Type, leaf)
+	cut.width = max(cut.width, stringMin)
 	if !cut.all(memory[:c.bytes]) || cut.rows != r.part.numRows {
 		return pages, false
 	}
@@ -106,11 +108,14 @@ const (
 	pagedRowsMin = 1 << 10 // rows of a page beyond these
 )
 
+// stringMin is how many bytes a plain string has at least: those of its length.
+const stringMin = 4
+
 // pageCutter cuts the bytes of a column chunk into pages.
 type pageCutter struct {
 	codec    compress.Compression
 	optional bool
-	width    int
+	width    int   // the least bytes of a dictionary's entry
 	bytesMax int64 // of a page, decompressed
 	pagesMax int   // that a tile could take: a damaged chunk may be nothing but headers
 	isCut    bool  // a block of several pieces has been seen, which has a cut between the first two

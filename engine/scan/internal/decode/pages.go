@@ -23,11 +23,14 @@ type PageReader interface {
 	io.Closer
 }
 
-// PagedColumn tells what the pages of a column hold: values of one width, as Arrow has them, plain or
-// by codes of a dictionary, behind definition levels.
+// PagedColumn tells what the pages of a column hold: values of one width, as Arrow has them, or
+// strings, each behind 4 bytes that say how many bytes it has; plain or by codes of a dictionary, behind
+// definition levels.
 type PagedColumn struct {
-	Width int   // bytes of a value: 4 or 8
-	Bytes int64 // of the pages, with their headers
+	Width    int   // bytes of a value: 4 or 8; 0 of strings
+	Text     bool  // strings, which must be UTF-8
+	Bytes    int64 // of the pages, with their headers
+	Unpacked int64 // about how many bytes the pages have, decompressed
 }
 
 // Pages are all pages of a column of a part.

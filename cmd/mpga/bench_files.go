@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/testknobs"
+)
+
+// benchFilesFlags are the flags of mpga bench files.
+type benchFilesFlags struct {
+	tables  []string
+	h2o     string // files of H2O's table; "" for none
+	devices []string
+	threads int
+	limit   string // of the memory of a device; "" is all
+	times   int    // runs that count
+	knobs   testknobs.Device
+	asJSON  bool
+}
+
+// h2oQueries are the questions of H2O.ai's db-benchmark over a table t, as far as one statement asks
+// them.
+var h2oQueries = []string{
+	"SELECT id1, sum(v1) FROM t GROUP BY id1",
+	"SELECT id1, id2, sum(v1) FROM t GROUP BY id1, id2",
+	"SELECT id3, sum(v1), avg(v3) FROM t GROUP BY id3",
+	"SELECT id4, avg(v1), avg(v2), avg(v3) FROM t GROUP BY id4",
+	"SELECT id6, sum(v1), sum(v2), sum(v3) FROM t GROUP BY id6",
+	"SELECT id4, id5, median(v3), stddev_samp(v3) FROM t GROUP BY id4, id5",
+	"SELECT id3, max(v1), min(v2) FROM t GROUP BY id3",
+	"SELECT id2, id4, corr(v1, v2) FROM t GROUP BY id2, id4",
+	"SELECT id1, id2, id3, id4, id5, id6, sum(v3), count(*) FROM t GROUP BY id1, id2, id3, id4, id5, id6",
+}
+
+func newBenchFilesCommand() *cobra.Command {
+	var f benchFilesFlags
+	cmd := &cobra.Command{
+		Use:   "files [QUERY...]",
+		Short: "Measure queries over files by the CPU and by devices",
+		Long: `Answer queries in SQL over files with each of some devices, in one process for all queries, so that a device
+is opened once and files are in the page cache: one run that is not counted, then the median of some. cuda/cpu
+is a GPU for which the CPU decodes the files. Answers of different devices are compared: the groups, and what
+the values of each column add up to.`,
+		Example: `  mpga gen h2o --name G1_1e8_1e2_0_0 --files 16 -o h2o.parquet
+  mpga bench files --h2o 'h2o-*.parquet'
+  mpga bench files --table 't=sales/*.parquet' --device cpu,auto 'SELECT shop, sum(price) FROM t GROUP BY shop'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runBenchFiles(cmd.Context(), cmd.OutOrStdout(), &f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+	flags.StringVar(&f.h2o, "h2o", "", "measure the questions of H2O.ai's db-benchmark over `FILES` of its table, but for the eighth")
+	flags.StringSliceVar(&f.devices, "device", []string{"cpu", "cuda/cpu", "cuda", "auto"}, "`LIST` of what does the work, each as in mpga sql, or cuda/cpu")
+	flags.IntVar(&f.threads, "threads", 0, "use `N` threads (default all)")
+	flags.StringVar(&f.limit, "device-memory-limit", "", "use `SIZE` of the device's memory (default all)")
+	flags.IntVar(&f.knobs.TileRows, "tile-rows", 0, "`N` rows of a tile (default by the device's memory)")
+	flags.IntVar(&f.knobs.Streams, "streams", 0, "`N` tiles in flight (default 8, or 4 where the CPU decodes)")
+	flags.IntVar(&f.times, "times", 3, "`N` runs, of which the median is shown, after one that is not counted")
+	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object for each query and device")
+	return cmd
+}
+
+// filesResult is what one query took on one device.
+type filesResult struct {
+	Query   string
+	Device  string
+	Groups  int64
+	Seconds float64 // median
+	Best    float64
+	First   float64
+	Stats   engine.Stats
+
+	digests []digest // by column of the answer
+}
+
+func runBenchFiles(ctx context.Context, w io.Writer, f *benchFilesFlags, queries []string) error {
+	if f.h2o != "" {
+		f.tables = append(f.tables, "t="+f.h2o)
+		queries = append(h2oQueries, queries...)
+	}
+	switch {
+	case len(queries) == 0:
+		return usagef("bench files: give a query, or --h2o (see mpga bench files --help)")
+	case f.times < 1:
+		return usagef("--times %d: want 1 or more", f.times)
+	}
+	tables, err := tableOptions(f.tables)
+	if err != nil {
+		return err
+	}
+	limit, err := parseSize("--device-memory-limit", f.limit)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if !f.asJSON {
+		fmt.Fprintf(t, "query\tgroups\tdevice\ts\tbest\tfirst\troute\tdecoded there\tto it\t\n")
+	}
+	engines := make([]*engine.Engine, len(f.devices))
+	for i, device := range f.devices {
+		name, reader, _ := strings.Cut(device, "/")
+		options := engine.Options{Threads: f.threads, Device: name, DeviceMemoryLimit: limit}
+		knobs := testknobs.Engine{Device: f.knobs}
+		knobs.Device.NoDecode = reader == "cpu"
+		if engines[i], err = engine.Open(testknobs.With(options, knobs)); err != nil {
+			return err
+		}
+		defer engines[i].Close()
+	}
+	for _, text := range queries {
+		var first *filesResult
+		for i, eng := range engines {
+			r := &filesResult{Query: text, Device: f.devices[i]}
+			if err := r.measure(ctx, eng, plan.Options{Tables: tables}, f.times); err != nil {
+				return fmt.Errorf("%s, %s: %w", text, r.Device, err)
+			}
+			if first == nil {
+				first = r
+			} else if err := sameAnswer(first, r); err != nil {
+				return fmt.Errorf("%s: %w", text, err)
+			}
+			if f.asJSON {
+				if err := json.NewEncoder(w).Encode(r); err != nil {
+					return err
+				}
+				continue
+			}
+			r.print(t)
+			t.Flush()
+		}
+	}
+	return t.Flush()
+}
+
+// print prints a line of the table.
+func (r *filesResult) print(w io.Writer) {
+	decoded, bytes := "", ""
+	if d := r.Stats.Device; d != nil && d.Rows > 0 {
+		decoded = fmt.Sprintf("%.0f%%", 100*float64(d.Decoded)/float64(max(r.Stats.RowsRead, 1)))
+		bytes = byteSize(d.BytesIn)
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t%.3f\t%.3f\t%.3f\t%s\t%s\t%s\t\n", r.Query, humanize.Comma(r.Groups), r.Device, r.Seconds, r.Best, r.First,
+		r.Stats.Route, decoded, bytes)
+}
+
+// measure asks a query some times.
+func (r *filesResult) measure(ctx context.Context, eng *engine.Engine, opt plan.Options, times int) error {
+	var seconds []float64
+	for i := range times + 1 {
+		start := time.Now()
+		if err := r.run(ctx, eng, opt, i == 0); err != nil {
+			return err
+		}
+		if took := time.Since(start).Seconds(); i == 0 {
+			r.First = took
+		} else {
+			seconds = append(seconds, took)
+		}
+	}
+	slices.Sort(seconds)
+	r.Seconds, r.Best = seconds[len(seconds)/2], seconds[0]
+	return nil
+}
+
+// run asks a query once, and takes digests of its answer if it is asked to.
+func (r *filesResult) run(ctx context.Context, eng *engine.Engine, opt plan.Options, digests bool) error {
+	statement, err := sql.Parse(r.Query)
+	if err != nil {
+		return err
+	}
+	query, err := plan.Prepare(ctx, eng, statement, opt)
+	if err != nil {
+		return err
+	}
+	defer query.Close()
+	result, err := query.Run(ctx)
+	if err != nil {
+		return err
+	}
+	defer result.Release()
+	if digests {
+		r.digests = make([]digest, query.Schema().NumFields())
+	}
+	r.Groups = 0
+	for result.Next() {
+		b := result.RecordBatch()
+		r.Groups += b.NumRows()
+		for c := range r.digests {
+			if digests && r.Groups <= digestRowsMax {
+				r.digests[c].add(b.Column(c))
+			}
+		}
+	}
+	r.Stats = result.Stats()
+	return result.Err()
+}
+
+// digestRowsMax is of how many rows of an answer digests are taken, since one goroutine takes them: of a
+// larger answer only the number of groups is compared.
+const digestRowsMax = 20_000_000
+
+// digest is what the values of a column add up to, in whatever order they come.
+type digest struct {
+	nulls int64
+	sum   uint64  // of integers, or of hashes of other values
+	float float64 // of floating-point numbers
+	size  float64 // of their absolute values
+}
+
+var digestSeed = maphash.MakeSeed()
+
+func (d *digest) add(a arrow.Array) {
+	d.nulls += int64(a.NullN())
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			continue
+		}
+		switch a := a.(type) {
+		case *array.Int64:
+			d.sum += uint64(a.Value(i))
+		case *array.Int32:
+			d.sum += uint64(a.Value(i))
+		case *array.Float64:
+			d.float += a.Value(i)
+			d.size += math.Abs(a.Value(i))
+		case *array.String:
+			d.sum += maphash.String(digestSeed, a.Value(i))
+		default:
+			d.sum += maphash.String(digestSeed, a.ValueStr(i))
+		}
+	}
+}
+
+// floatError is by what part of its size a sum of floating-point numbers may differ, which devices add
+// in other orders.
+const floatError = 1e-9
+
+// sameAnswer says how the answers of two devices differ.
+func sameAnswer(a, b *filesResult) error {
+	if a.Groups != b.Groups {
+		return fmt.Errorf("%s has %d groups, %s has %d: the answer is wrong", a.Device, a.Groups, b.Device, b.Groups)
+	}
+	for c := range a.digests {
+		x, y := &a.digests[c], &b.digests[c]
+		near := math.Abs(x.float-y.float) <= floatError*max(x.size, y.size) || math.IsNaN(x.float) && math.IsNaN(y.float)
+		if a.Groups <= digestRowsMax && (x.nulls != y.nulls || x.sum != y.sum || !near) {
+			return fmt.Errorf("column %d of %s and of %s differ: the answer is wrong", c+1, a.Device, b.Device)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package device
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/mpga/mpga/internal/encode"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/threads"
+	"github.com/mpga/mpga/stream"
+)
+
+// newStringLayout returns the layout of a query whose keys have numbers on devices in place of strings
+// that the CPU's keys have, or why devices cannot aggregate so. All rows come to devices as pages.
+func newStringLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
+	keys := b.NumberedKeys()
+	l, err := newFoldLayout(b, &keys, rows)
+	if err != nil {
+		return nil, err
+	}
+	l.strings = make([]*encode.Interner, len(keys.Fields))
+	for k, column := range b.KeyColumns {
+		if b.Keys.Fields[k].Kind != rowdata.Bytes {
+			continue
+		}
+		l.strings[k] = new(encode.Interner)
+		if first := slices.Index(b.KeyColumns, column); first < k {
+			l.strings[k] = l.strings[first]
+		}
+	}
+	return l, nil
+}
+
+// stringKeys returns n keys of a device with strings in place of their numbers, as the CPU packs them.
+// The strings are valid as long as the layout.
+func (l *Layout) stringKeys(buf, keys []uint64, n int) []uint64 {
+	from, to := l.keys.Words, l.bound.Keys.Words
+	buf = rowdata.Grow(buf, n*to)
+	clear(buf)
+	for k := range l.keys.Fields {
+		device, cpu := &l.keys.Fields[k], &l.bound.Keys.Fields[k]
+		for i := range n {
+			key, out := keys[i*from:(i+1)*from], buf[i*to:(i+1)*to]
+			code := key[device.Word] >> device.Shift & device.Mask()
+			switch {
+			case l.strings[k] == nil:
+				out[cpu.Word] |= code << cpu.Shift
+			case code == 0:
+				*rowdata.AsBytes2(out[cpu.Word : cpu.Word+2]) = rowdata.NullBytes()
+			default:
+				*rowdata.AsBytes2(out[cpu.Word : cpu.Word+2]) = l.strings[k].String(code)
+			}
+			if device.NullBit >= 0 {
+				out[cpu.NullWord] |= key[device.NullWord] >> device.NullBit & 1 << cpu.NullBit
+			}
+		}
+	}
+	return buf
+}
+
+// numberedKeys returns n of the CPU's keys as devices pack them; the inverse of stringKeys. known is false
+// for keys with a string that no device has met.
+func (l *Layout) numberedKeys(keys []uint64, n int) (numbered []uint64, known []bool) {
+	from, to := l.bound.Keys.Words, l.keys.Words
+	numbered, known = make([]uint64, n*to), make([]bool, n)
+	strings, codes := make([]rowdata.Bytes2, n), make([]uint64, n)
+	for i := range known {
+		known[i] = true
+	}
+	for k := range l.keys.Fields {
+		device, cpu := &l.keys.Fields[k], &l.bound.Keys.Fields[k]
+		if l.strings[k] != nil {
+			for i := range n {
+				strings[i] = *rowdata.AsBytes2(keys[i*from+cpu.Word : i*from+cpu.Word+2])
+				if cpu.IsNull(keys[i*from : (i+1)*from]) {
+					strings[i] = rowdata.Bytes2{}
+				}
+			}
+			l.strings[k].Find(codes, strings)
+		}
+		for i := range n {
+			key, out := keys[i*from:(i+1)*from], numbered[i*to:(i+1)*to]
+			code := codes[i]
+			switch {
+			case l.strings[k] == nil:
+				code = key[cpu.Word] >> cpu.Shift & cpu.Mask()
+			case cpu.IsNull(key):
+				code = 0
+			default:
+				known[i] = known[i] && code != 0
+			}
+			out[device.Word] |= code << device.Shift
+			if device.NullBit >= 0 {
+				out[device.NullWord] |= key[cpu.NullWord] >> cpu.NullBit & 1 << device.NullBit
+			}
+		}
+	}
+	return numbered, known
+}
+
+// stringsShare: the strings that have numbers on devices take no more than this part of the memory
+// limit.
+const stringsShare = 16
+
+// number numbers strings, for devices. It returns false where they cannot be numbered: the CPU is to
+// read them.
+func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, numbers []uint32) (ok bool, err error) {
+	var invalid atomic.Bool
+	group, ctx := spawn.WithContext(ctx)
+	group.SetLimit(d.devices.query.Workers)
+	for from := 0; from < strings.Len(); from += numberStep {
+		group.Go(func() error {
+			th := threads.New(d.devices.query.Threads)
+			if err := th.Take(ctx); err != nil {
+				return err
+			}
+			defer th.Give()
+			valid, err := d.numberSome(strings, from, min(from+numberStep, strings.Len()), numbers)
+			if !valid {
+				invalid.Store(true)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil || invalid.Load() {
+		return false, err
+	}
+	all := 0
+	for i := range d.strings {
+		if in := d.strings[i].numbers; in != nil {
+			all += in.Len()
+		}
+	}
+	if bytes := stringBytes + strings.Bytes()/strings.Len(); int64(all)*int64(bytes) > d.devices.query.Devices.memory/stringsShare {
+		d.full.Store(true)
+		return false, nil
+	}
+	return true, nil
+}
+
+// numberStep strings are numbered at once by one worker.
+const numberStep = 16 << 10
+
+// numberSome numbers the strings from one to another. valid is false where one is not UTF-8 and must be:
+// reading it as batches tells where.
+func (d *decoder) numberSome(strings *stream.NewStrings, from, to int, numbers []uint32) (valid bool, err error) {
+	byColumn := make([]struct {
+		strings []rowdata.Bytes2
+		places  []int
+	}, len(d.strings))
+	for i := from; i < to; i++ {
+		column, s := strings.At(i)
+		if d.strings[column].text && !utf8.Valid(s) {
+			return false, nil
+		}
+		of := &byColumn[column]
+		of.strings = append(of.strings, rowdata.ToBytes2(s))
+		of.places = append(of.places, i)
+	}
+	codes := make([]uint64, to-from)
+	for column := range byColumn {
+		of := &byColumn[column]
+		if len(of.strings) == 0 {
+			continue
+		}
+		if err := d.strings[column].numbers.Numbers(codes[:len(of.strings)], of.strings, strings.Len()); err != nil {
+			return true, err
+		}
+		for i, place := range of.places {
+			numbers[place] = uint32(codes[i])
+		}
+	}
+	return true, nil
+}
+
+// stringBytes is what a string with a number takes beside its bytes: two words, and two slots.
+const stringBytes = 32
