@@ -3,11 +3,13 @@ package engine_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,7 +126,7 @@ func TestDecodeRandom(t *testing.T) {
 	if testing.Short() {
 		queries = 60
 	}
-	decoded, strings := 0, 0
+	decoded, ofStrings := 0, 0
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		schema, batches := grouptest.RandomTable(rng, grouptest.RandomRows(rng)/4, pagedTypes...)
@@ -148,19 +150,56 @@ func TestDecodeRandom(t *testing.T) {
 		if stats.Device.Decoded > 0 {
 			decoded++
 			if slices.ContainsFunc(q.Keys, func(k query.Key) bool { return isStrings(schema, k.Column) }) {
-				strings++
+				ofStrings++
 			}
 		}
 	}
-	if decoded == 0 || strings == 0 {
-		t.Errorf("rows of %d of %d queries were decoded, %d with keys of strings", decoded, queries, strings)
+	if decoded == 0 || ofStrings == 0 {
+		t.Errorf("rows of %d of %d queries were decoded, %d with keys of strings", decoded, queries, ofStrings)
 	}
-	t.Logf("rows of %d of %d queries were decoded, %d with keys of strings", decoded, queries, strings)
+	t.Logf("rows of %d of %d queries were decoded, %d with keys of strings", decoded, queries, ofStrings)
 }
 
 func isStrings(schema *arrow.Schema, column string) bool {
 	fields, _ := schema.FieldsByName(column)
 	return arrow.IsBaseBinary(fields[0].Type.ID())
+}
+
+// Would catch a plan that does not say who decodes a file, or why the CPU does.
+func TestDecodeExplained(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 1))
+	schema, batches := grouptest.RandomTable(rng, 2000, arrow.BinaryTypes.String)
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	for codec, want := range map[compress.Compression]string{
+		compress.Codecs.Snappy: "decode: the device, the pages of all columns",
+		compress.Codecs.Gzip:   `decode: the CPU, since column "c0" is compressed with GZIP`,
+	} {
+		var file bytes.Buffer
+		w, err := pqarrow.NewFileWriter(schema, &file, parquet.NewWriterProperties(parquet.WithCompression(codec)), pqarrow.DefaultWriterProps())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range batches {
+			if err := w.WriteBuffered(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(), os.WriteFile(path, file.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eng := openChecked(t, engine.Options{Device: "host:64MiB"})
+		plan, err := eng.Explain(t.Context(), src, query.Query{Keys: []query.Key{{Column: "c0"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := plan.String(); !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", codec, want, text)
+		}
+	}
 }
 
 // Would catch a query that hangs, or answers otherwise, where a call of a device fails while pages are

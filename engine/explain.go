@@ -44,6 +44,11 @@ func (p *Plan) String() string {
 	line(1, "memory: %s", describeMemory(&p.Forecast))
 	if p.Device != nil {
 		line(1, "device: %s", p.Device)
+		if d := p.Device; d.Devices != "" && d.NotDecoded == "" {
+			line(2, "decode: the device, the pages of all columns as they lie in the file; the CPU, where no tile is free")
+		} else if d.Devices != "" {
+			line(2, "decode: the CPU, since %s", d.NotDecoded)
+		}
 	}
 	line(1, "process: merge greedily%s, one table per task, route %s, %d threads", describeTasks(&p.Forecast), p.Route, p.Threads)
 	if f := &p.Forecast; f.Radix > 0 {

@@ -52,7 +52,7 @@ type Options struct {
 	// with tiles of 32 MiB at most.
 	TileRows int
 
-	// Streams is how many tiles a device has in its ring. The default is 4, or 8 with Decode.
+	// Streams is how many tiles a device has in its ring. The default is 4, or 12 with Decode.
 	Streams int
 
 	// LFMin and LFMax are the load factors of partition.Feedback. The defaults are 0.6 and 0.8, as
@@ -94,7 +94,7 @@ type Parts struct {
 
 const (
 	streamsDefault = 4
-	streamsDecode  = 8 // pages take longer than rows: they are read for a tile, and decoded
+	streamsDecode  = 12 // pages take longer than rows: they are read for a tile, and decoded
 	lfMinDefault   = 0.6
 	lfMaxDefault   = 0.8
 	timeoutDefault = kernels.TimeoutDefault

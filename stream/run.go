@@ -351,6 +351,7 @@ type Counters struct {
 	Rows         int64   // submitted
 	Decoded      int64   // rows that devices have decoded
 	Refused      int64   // rows that devices could not decode
+	NewStrings   int64   // strings that were new to a device
 	RowsOut      int64   // given to TakeRows, or to Parts
 	GroupsOut    int64   // given to TakeStates
 	BytesIn      int64   // copied to devices

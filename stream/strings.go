@@ -157,6 +157,7 @@ func (t *Tile) giveNumbers() (ok bool, err error) {
 	)
 	if err = errors.Join(err, t.finish("add strings")); err == nil {
 		d.stringsAdded.Add(1)
+		d.run.count(func(c *Counters) { c.NewStrings += int64(head.Count) })
 	}
 	return err == nil, err
 }

@@ -33,6 +33,7 @@ type benchFilesFlags struct {
 	times   int    // runs that count
 	knobs   testknobs.Device
 	asJSON  bool
+	profile string // file of a profile of the CPU; "" for none
 }
 
 // h2oQueries are the questions of H2O.ai's db-benchmark over a table t, as far as one statement asks
@@ -72,8 +73,9 @@ the values of each column add up to.`,
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads (default all)")
 	flags.StringVar(&f.limit, "device-memory-limit", "", "use `SIZE` of the device's memory (default all)")
 	flags.IntVar(&f.knobs.TileRows, "tile-rows", 0, "`N` rows of a tile (default by the device's memory)")
-	flags.IntVar(&f.knobs.Streams, "streams", 0, "`N` tiles in flight (default 8, or 4 where the CPU decodes)")
+	flags.IntVar(&f.knobs.Streams, "streams", 0, "`N` tiles in flight (default 12, or 4 where the CPU decodes)")
 	flags.IntVar(&f.times, "times", 3, "`N` runs, of which the median is shown, after one that is not counted")
+	flags.StringVar(&f.profile, "cpu-profile", "", "write a profile of the CPU's work to `FILE`, for go tool pprof")
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object for each query and device")
 	return cmd
 }
@@ -125,6 +127,11 @@ func runBenchFiles(ctx context.Context, w io.Writer, f *benchFilesFlags, queries
 		}
 		defer engines[i].Close()
 	}
+	stop, err := startProfile(f.profile)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	for _, text := range queries {
 		var first *filesResult
 		for i, eng := range engines {

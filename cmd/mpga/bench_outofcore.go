@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -144,6 +145,24 @@ func linkSpeed() float64 {
 	return speed
 }
 
+// startProfile begins a profile of the CPU's work in a file, which stop ends; "" is no file.
+func startProfile(name string) (stop func(), err error) {
+	if name == "" {
+		return func() {}, nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = file.Close()
+	}, nil
+}
+
 func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, link float64) (*outOfCoreResult, error) {
 	in, err := f.open(ctx, groups)
 	if err != nil {
@@ -165,17 +184,11 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 		return nil, err
 	}
 	defer eng.Close()
-	if f.profile != "" {
-		file, err := os.Create(f.profile)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return nil, err
-		}
-		defer pprof.StopCPUProfile()
+	stop, err := startProfile(f.profile)
+	if err != nil {
+		return nil, err
 	}
+	defer stop()
 	r := &outOfCoreResult{Rows: in.rows, Bytes: in.bytes}
 	var times []float64
 	for i := range f.times + 1 {

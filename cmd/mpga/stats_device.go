@@ -44,6 +44,9 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 		}
 		row("decoded on the device", "%s, %s of pages%s", digits.Counted(d.Decoded, "row"), byteSize(d.BytesPages), refused)
 	}
+	if d.NewStrings > 0 {
+		row("strings", "%s new to a device, to which the CPU gave numbers", humanize.Comma(d.NewStrings))
+	}
 	link := ""
 	if d.LinkShare > 0 {
 		link = fmt.Sprintf("; in at %.0f%% of the link's %s", 100*d.LinkShare, byteRate(d.LinkSpeed))

@@ -30,15 +30,30 @@ func (q *Query) suits() (layout *Layout, err error) {
 
 // newLayout returns the layout of the query on a device, or why there is none. Devices number the
 // strings of keys where they decode the input; otherwise they do no more than partition such keys.
-func (q *Query) newLayout() (*Layout, error) {
+func (q *Query) newLayout() (l *Layout, err error) {
 	if len(q.Bound.Keys.Longs) > 0 {
-		if l, err := newStringLayout(q.Bound, q.Rows); err == nil {
-			if d, _ := q.newDecoder(l); d != nil {
+		if l, err = newStringLayout(q.Bound, q.Rows); err == nil {
+			if l.setDecoder(q); l.notDecoded == nil {
 				return l, nil
 			}
 		}
 	}
-	return newLayout(q.Bound, q.Rows)
+	why := err
+	if l, err = newLayout(q.Bound, q.Rows); err != nil {
+		return nil, err
+	}
+	if l.setDecoder(q); why != nil {
+		l.notDecoded = why
+	}
+	return l, nil
+}
+
+// setDecoder notes whether devices decode the pages of a query's files.
+func (l *Layout) setDecoder(q *Query) {
+	d, _, err := q.newDecoder(l)
+	if l.notDecoded = err; err == nil {
+		l.pageBytes = d.pageBytes
+	}
 }
 
 const (
@@ -152,7 +167,7 @@ func (q *Query) compare(layout *Layout, size Size, link float64) comparison {
 	if layout.parts != nil {
 		part = scatterPart
 	}
-	return q.Devices.rates.compare(size.Rows, layout.rowBytes(), size.Groups, q.Workers, link, part)
+	return q.Devices.rates.compare(size.Rows, layout.crossing(), size.Groups, q.Workers, link, part)
 }
 
 // open opens the devices if they are not open, and returns a coprocessor and the rates by which

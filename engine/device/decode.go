@@ -3,6 +3,8 @@ package device
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -26,6 +28,8 @@ type decoder struct {
 	strings []stringsColumn // by column of stream.Decoding.Columns
 	full    atomic.Bool     // no more strings get numbers: the CPU reads what is left
 
+	pageBytes float64 // of a row, as far as was looked at
+
 	// Of filler.mu:
 	open    *openEncoded
 	sent    map[*stream.Tile][]scan.Split // the splits of a tile when it was last submitted
@@ -47,10 +51,13 @@ type openEncoded struct {
 }
 
 // decoding returns how devices decode pages of the query's columns, and for each column of the query
-// which of them it is; nil where devices cannot make all of the layout's rows so.
-func (l *Layout) decoding() (d *stream.Decoding, columns []int) {
-	if l.parts != nil || len(l.bound.Keys.Fields) > kernels.KeyPartsMax {
-		return nil, nil
+// which of them it is; or why devices cannot make all of the layout's rows so.
+func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
+	switch {
+	case l.parts != nil:
+		return nil, nil, errors.New("the device does no more than partition")
+	case len(l.keys.Fields) > kernels.KeyPartsMax:
+		return nil, nil, fmt.Errorf("%d keys are more than %d", len(l.keys.Fields), kernels.KeyPartsMax)
 	}
 	d, columns = &stream.Decoding{}, make([]int, len(l.bound.Columns))
 	for i := range columns {
@@ -65,22 +72,21 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int) {
 	}
 	for i := range l.columns {
 		c := &l.columns[i]
-		if c.double || c.words > 0 || columns[c.column] >= 0 {
-			return nil, nil
-		}
+		of := &l.bound.Columns[c.column]
 		// A column of which only NULLs count has 4 bytes on a device, whatever they are.
-		if of := &l.bound.Columns[c.column]; c.arg < 0 && of.Kind != rowdata.Bytes && columnTypeOf(of).Bytes() != 4 {
-			return nil, nil
+		if c.double || c.words > 0 || columns[c.column] >= 0 ||
+			c.arg < 0 && of.Kind != rowdata.Bytes && columnTypeOf(of).Bytes() != 4 {
+			return nil, nil, fmt.Errorf("column %q is not taken as it is in the file", of.Name)
 		}
 		add(c.column, i, l.shape.Columns[i].Bytes())
 	}
 	for k, column := range l.bound.KeyColumns {
-		f := &l.keys.Fields[k]
-		if f.Kind != rowdata.Int64 && f.Kind != rowdata.Uint64 || l.bound.Columns[column].Numbered || l.bound.Coded && l.bound.Counted[k] {
-			return nil, nil
+		f, of := &l.keys.Fields[k], &l.bound.Columns[column]
+		if f.Kind != rowdata.Int64 && f.Kind != rowdata.Uint64 || of.Numbered || l.bound.Coded && l.bound.Counted[k] {
+			return nil, nil, fmt.Errorf("key %q is packed by the CPU", of.Name)
 		}
 		part := kernels.KeyPart{
-			Type: columnTypeOf(&l.bound.Columns[column]), Word: f.Word, Shift: int(f.Shift), Base: f.Base, Range: f.Span,
+			Type: columnTypeOf(of), Word: f.Word, Shift: int(f.Shift), Base: f.Base, Range: f.Span,
 			NullWord: f.NullWord, NullBit: f.NullBit,
 		}
 		if code, ok := f.NullCode(); ok {
@@ -94,28 +100,32 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int) {
 		}
 		d.Keys = append(d.Keys, stream.EncodedKey{KeyPart: part, Column: columns[column]})
 	}
-	if slices.Contains(columns, -1) {
-		return nil, nil
+	if i := slices.Index(columns, -1); i >= 0 {
+		return nil, nil, fmt.Errorf("column %q is not taken as it is in the file", l.bound.Columns[i].Name)
 	}
-	return d, columns
+	return d, columns, nil
 }
 
-// pagedAs reports whether all columns of a split have pages as devices are to decode them, and how
-// many bytes of memory they take. of is by column of the query.
-func pagedAs(split scan.Split, of []*stream.EncodedColumn) (paged scan.PagedSplit, columns []scan.PagedColumn, ok bool) {
-	if paged, ok = split.(scan.PagedSplit); !ok {
-		return nil, nil, false
+// pagedAs returns what a split tells of its pages, or why they are not as devices are to decode them. of
+// is by column of the query.
+func pagedAs(split scan.Split, of []*stream.EncodedColumn) (scan.PagedSplit, []scan.PagedColumn, error) {
+	paged, ok := split.(scan.PagedSplit)
+	if !ok {
+		return nil, nil, errors.New("the input is no file with pages")
 	}
-	columns, ok = paged.PagedColumns()
-	if !ok || len(columns) != len(of) {
-		return nil, nil, false
+	columns, err := paged.PagedColumns()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(columns) != len(of) {
+		return nil, nil, errors.New("the input has other columns")
 	}
 	for i, c := range columns {
 		if strings := c.Width == 0; strings != of[i].Strings || !strings && c.Width != of[i].Width {
-			return nil, nil, false
+			return nil, nil, errors.New("a column has other values in the file")
 		}
 	}
-	return paged, columns, true
+	return paged, columns, nil
 }
 
 // byColumn returns columns of files by column of the query.
@@ -127,65 +137,75 @@ func byColumn(d *stream.Decoding, columns []int) []*stream.EncodedColumn {
 	return out
 }
 
-// stringSplits is of how many splits the bytes of strings are looked at.
-const stringSplits = 64
+// plannedSplits is of how many splits the bytes of pages are looked at.
+const plannedSplits = 64
 
-// planStrings says how many bytes of pages strings take, and finds what numbers them, where the first of
-// a query's splits have pages as devices are to decode them.
-func (d *decoder) planStrings(of *stream.Decoding, q *Query, l *Layout) (ok bool) {
+// plan says how many bytes pages and their strings take, and finds what numbers strings. Its error is why
+// the first of a query's splits has no pages as devices are to decode them.
+func (d *decoder) plan(of *stream.Decoding, q *Query, l *Layout) error {
 	columns := byColumn(of, d.columns)
 	d.strings = make([]stringsColumn, len(of.Columns))
-	for i, split := range q.Splits[:min(len(q.Splits), stringSplits)] {
-		_, paged, ok := pagedAs(split, columns)
-		if !ok && i == 0 {
-			return false
+	rows, bytes := int64(0), int64(0)
+	for i, split := range q.Splits[:min(len(q.Splits), plannedSplits)] {
+		_, paged, err := pagedAs(split, columns)
+		if err != nil && i == 0 {
+			return err
 		}
+		rows += split.Rows()
 		for c := range paged {
+			bytes += paged[c].Bytes
 			if into := columns[c]; into.Strings {
 				into.StringBytes = max(into.StringBytes, (paged[c].Unpacked+split.Rows()-1)/max(split.Rows(), 1), stringBytesMin)
 				d.strings[d.columns[c]].text = paged[c].Text
 			}
 		}
 	}
+	d.pageBytes = float64(bytes) / float64(max(rows, 1))
 	for k, column := range l.bound.KeyColumns {
 		if d.strings[d.columns[column]].numbers = q.Interners[column]; l.strings != nil && l.strings[k] != nil {
 			d.strings[d.columns[column]].numbers = l.strings[k]
 		}
 	}
-	for i, c := range of.Columns {
-		if c.Strings && d.strings[i].numbers == nil { // it is no key: nobody needs the numbers
-			return false
+	for i, column := range columns {
+		if column.Strings && d.strings[d.columns[i]].numbers == nil {
+			return fmt.Errorf("nobody needs the strings of column %q", l.bound.Columns[i].Name)
 		}
 	}
-	return true
+	return nil
 }
 
 // stringBytesMin is the least that is expected of a string in a page.
 const stringBytesMin = 2
 
-// newDecoder returns what lets devices decode files, and how; nil where the query or the first of its
-// splits do not suit them.
-func (q *Query) newDecoder(l *Layout) (*decoder, *stream.Decoding) {
-	of, columns := l.decoding()
-	if of == nil || len(q.Splits) == 0 || q.Devices.knobs.NoDecode {
-		return nil, nil
+// newDecoder returns what lets devices decode files, and how; or why they do not: the query or the first
+// of its splits does not suit them.
+func (q *Query) newDecoder(l *Layout) (*decoder, *stream.Decoding, error) {
+	of, columns, err := l.decoding()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case len(q.Splits) == 0 || q.Devices.knobs.NoDecode:
+		return nil, nil, errors.New("there are no splits, or it is not wanted")
 	}
 	d := &decoder{columns: columns, sent: map[*stream.Tile][]scan.Split{}}
-	if !d.planStrings(of, q, l) {
-		return nil, nil
+	if err := d.plan(of, q, l); err != nil {
+		return nil, nil, err
 	}
 	for _, s := range q.Splits {
 		of.GroupRows = max(of.GroupRows, s.Rows())
 	}
 	of.Refuse, of.Number = d.refuse, d.number
-	return d, of
+	return d, of, nil
 }
 
 // useDecoder lets the devices of a run decode files, where that suits the query.
 func (c *coprocessor) useDecoder(opt *stream.Options) {
-	if c.decoder, opt.Decode = c.query.newDecoder(c.layout); c.decoder != nil {
-		c.decoder.devices = c
+	d, of, err := c.query.newDecoder(c.layout)
+	if err != nil {
+		return
 	}
+	d.devices = c
+	c.decoder, opt.Decode = d, of
 }
 
 // TakeSplit takes all rows of a split as they lie in its file. It returns false, and has taken none,
@@ -211,12 +231,12 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	if of == nil || d.full.Load() {
 		return false, nil
 	}
-	paged, columns, ok := pagedAs(split, byColumn(of, d.columns))
-	if !ok {
-		return false, nil
+	paged, columns, err := pagedAs(split, byColumn(of, d.columns))
+	if err != nil {
+		return false, nil //nolint:nilerr // it is read as batches
 	}
 	for i, c := range columns {
-		if ok = ok && c.Text == d.strings[d.columns[i]].text; !ok {
+		if c.Text != d.strings[d.columns[i]].text {
 			return false, nil
 		}
 	}
@@ -230,7 +250,7 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	}
 	r.Thread.Does(threads.WorkFill)
 	pages := make([]stream.EncodedPages, len(columns))
-	ok, err = d.read(ctx, paged, columns, at, memory, pages)
+	ok, err := d.read(ctx, paged, columns, at, memory, pages)
 	taken, full := d.commit(o, split, ok && err == nil, pages)
 	if submitErr := d.submit(ctx, r.Thread, full); err == nil {
 		err = submitErr

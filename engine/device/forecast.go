@@ -15,7 +15,8 @@ type Forecast struct {
 	Rates      string // of the machine, by which devices that were not asked for were chosen
 	Route      string // "aggregate each tile", "one table" or "partitions"; "" when the first tile will tell
 	TileRows   int
-	Partitions int // 0 where rows would not be scattered
+	Partitions int    // 0 where rows would not be scattered
+	NotDecoded string // why devices would not decode the pages of files; "" where they would
 }
 
 // foretell says what devices would do with an input of such a size, or why they would do nothing.
@@ -36,7 +37,11 @@ func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Forecast{Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell", Rates: rates}
+	notDecoded := ""
+	if layout.notDecoded != nil {
+		notDecoded = layout.notDecoded.Error()
+	}
+	f := &Forecast{NotDecoded: notDecoded, Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell", Rates: rates}
 	if input.Groups >= 0 {
 		opt := q.streamOptions(set, layout)
 		if opt.Groups == 0 {

@@ -28,6 +28,9 @@ type Layout struct {
 	keys    *rowdata.KeyLayout // of packed keys on the device
 	strings []*encode.Interner // by key, of strings that keys on the device have numbers of, and the CPU's keys have not; else nil
 
+	notDecoded error   // why devices do not decode the query's files; nil where they do
+	pageBytes  float64 // bytes of pages a row has then, as far as was looked at
+
 	// Where a device partitions the rows of the query for the CPU:
 	parts  error // why it does no more; nil where it aggregates
 	hashed bool  // its keys are what gives the hash of the CPU's, whose words are columns
@@ -219,6 +222,14 @@ func (l *Layout) rowBytes() int64 {
 		n += int64(t.Bytes())
 	}
 	return n
+}
+
+// crossing returns how a row crosses the link.
+func (l *Layout) crossing() crossing {
+	if l.notDecoded == nil {
+		return crossing{l.pageBytes, true}
+	}
+	return crossing{float64(l.rowBytes()), false}
 }
 
 // stage writes the rows of a tile to a device's tile, from row at on.

@@ -48,8 +48,10 @@ type measured struct {
 	Machine string `json:"machine"`
 	// Link is the bytes a second to each device, by UUID.
 	Link map[string]float64 `json:"link_bytes_per_second"`
-	// Fill is how many nanoseconds of a thread a row takes to a device, by bytes of the row.
+	// Fill is how many nanoseconds of a thread a byte of rows takes to a device, decoded by the CPU.
 	Fill float64 `json:"fill_nanos_per_byte"`
+	// Pages is how many nanoseconds of a thread a byte of pages takes to a device that decodes them.
+	Pages float64 `json:"pages_nanos_per_byte"`
 	// CPU is how many nanoseconds of a thread a row takes where the CPU aggregates, by decimal
 	// digits of the number of groups.
 	CPU [cpuRates]float64 `json:"cpu_nanos_per_row"`
@@ -57,14 +59,15 @@ type measured struct {
 
 const (
 	cpuRates     = 10
-	ratesVersion = 1
+	ratesVersion = 2
 )
 
 // ratesBefore are the rates of a machine that was not measured yet: the rates of cores of an AMD
-// EPYC, Zen 4, by mpga bench.
+// EPYC, Zen 4, by mpga bench; and beside an H100, 16 cores.
 var ratesBefore = measured{
-	Fill: 0.3,
-	CPU:  [cpuRates]float64{2.4, 2.4, 2.4, 2.4, 3, 4, 13, 19, 40, 60},
+	Fill:  0.3,
+	Pages: 1,
+	CPU:   [cpuRates]float64{2.4, 2.4, 2.4, 2.4, 3, 4, 13, 19, 40, 60},
 }
 
 // ratesFile returns where the rates of this kind of machine are kept: in the user's cache.
@@ -125,7 +128,7 @@ func (m *measured) validate() error {
 	if m.Version != ratesVersion || m.Machine != machineName() {
 		return fmt.Errorf("version %d of %q, want version %d of %q", m.Version, m.Machine, ratesVersion, machineName())
 	}
-	ok := m.Link != nil && m.Fill > 1e-3 && m.Fill < 1e4
+	ok := m.Link != nil && m.Fill > 1e-3 && m.Fill < 1e4 && m.Pages > 1e-3 && m.Pages < 1e4
 	for _, v := range m.Link {
 		ok = ok && v > 1e8 && v < 1e13
 	}
@@ -198,14 +201,18 @@ func (r *rates) sawCPU(rows, groups int64, threads int, elapsed time.Duration) {
 	r.follow(&r.seen.CPU[groupClass(groups)], float64(elapsed)*float64(threads)/float64(rows))
 }
 
-// sawDevice notes how long a query took to bring its rows to a device.
-func (r *rates) sawDevice(uuid string, bytes int64, threads int, filling, copying time.Duration) {
+// sawDevice notes how long a query took to bring so many bytes to a device: of rows, or of pages.
+func (r *rates) sawDevice(uuid string, bytes int64, pages bool, threads int, filling, copying time.Duration) {
 	if bytes < rateRowsMin {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.follow(&r.seen.Fill, float64(filling)*float64(threads)/float64(bytes))
+	rate := &r.seen.Fill
+	if pages {
+		rate = &r.seen.Pages
+	}
+	r.follow(rate, float64(filling)*float64(threads)/float64(bytes))
 	if old, known := r.seen.Link[uuid]; known && copying > 0 {
 		r.follow(&old, float64(bytes)/copying.Seconds())
 		r.seen.Link[uuid] = old
@@ -262,13 +269,23 @@ type comparison struct {
 	reason      string // the rates that say so
 }
 
+// crossing is how a row crosses the link to a device.
+type crossing struct {
+	bytes float64
+	pages bool // the device decodes pages, of so many bytes a row
+}
+
 // compare compares the CPU with devices, for a part of the CPU's work. Requires: there are rows.
-func (r *rates) compare(rows, rowBytes, groups int64, threads int, link, part float64) comparison {
+func (r *rates) compare(rows int64, row crossing, groups int64, threads int, link, part float64) comparison {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := comparison{cpu: part * r.seen.CPU[groupClass(groups)] / float64(threads)}
-	filling := r.seen.Fill * float64(rowBytes) / float64(threads)
-	copying := float64(rowBytes) / link * 1e9
+	fill := r.seen.Fill
+	if row.pages {
+		fill = r.seen.Pages
+	}
+	filling := fill * row.bytes / float64(threads)
+	copying := row.bytes / link * 1e9
 	starting := deviceStart / float64(rows)
 	c.device = max(filling, copying) + starting
 	c.reason = fmt.Sprintf("about %s groups: %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g, starting %.2g)",

@@ -29,7 +29,7 @@ func TestRatesChoose(t *testing.T) {
 		{"few rows", 1e6, 8, 1e6, 16, 55e9, false},
 		{"wide rows, few groups", 1e9, 64, 10, 64, 25e9, false},
 	} {
-		got := newRates("", discard).compare(c.rows, c.rowBytes, c.groups, c.threads, c.link, 1)
+		got := newRates("", discard).compare(c.rows, crossing{bytes: float64(c.rowBytes)}, c.groups, c.threads, c.link, 1)
 		if got.deviceWins() != c.wins {
 			t.Errorf("%s: the device wins: %v; %s", c.name, !c.wins, got.reason)
 		}
@@ -42,7 +42,7 @@ func TestRatesChoose(t *testing.T) {
 	for range 50 { // a CPU that takes 0.5 ns a row of a thread
 		r.sawCPU(1e9, 1e7, 16, 1e9*time.Nanosecond/32)
 	}
-	if c := r.compare(1e9, 8, 1e7, 16, 55e9, 1); c.deviceWins() {
+	if c := r.compare(1e9, crossing{bytes: 8}, 1e7, 16, 55e9, 1); c.deviceWins() {
 		t.Errorf("the device wins over a CPU that was seen to be fast: %s", c.reason)
 	}
 }
@@ -107,7 +107,7 @@ func TestRatesFile(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "cut off": string(good[:len(good)/2]), "nothing": "{}", "no object": "[1]", "NaN": strings.Replace(string(good), "0.3", "NaN", 1),
 		"no link": strings.Replace(string(good), "55000000000", "0", 1), "negative": strings.Replace(string(good), "0.3", "-1", 1),
-		"absurd": strings.Replace(string(good), "0.3", "1e300", 1), "another version": strings.Replace(string(good), `"version": 1`, `"version": 99`, 1),
+		"absurd": strings.Replace(string(good), "0.3", "1e300", 1), "another version": strings.Replace(string(good), `"version": 2`, `"version": 99`, 1),
 		"another machine": strings.Replace(string(good), "threads", "strings", 1),
 	} {
 		if text == string(good) {
@@ -196,7 +196,7 @@ func TestRatesFollow(t *testing.T) {
 
 // Would catch rates that nobody sees.
 func TestRatesShown(t *testing.T) {
-	c := newRates("", slog.New(slog.DiscardHandler)).compare(1e9, 8, 1e7, 16, 50e9, 1)
+	c := newRates("", slog.New(slog.DiscardHandler)).compare(1e9, crossing{bytes: 8}, 1e7, 16, 50e9, 1)
 	f := Forecast{Devices: "GPU", Reason: "why", Rates: c.reason}
 	if got, want := f.String(), "GPU; why; chosen by the machine's rates: about 10,000,000 groups: 1.2 ns a row on the CPU, 0.18 on the device (link 0.16, filling 0.15, starting 0.02)"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -42,23 +42,37 @@ func (l *Layout) stringKeys(buf, keys []uint64, n int) []uint64 {
 	clear(buf)
 	for k := range l.keys.Fields {
 		device, cpu := &l.keys.Fields[k], &l.bound.Keys.Fields[k]
-		for i := range n {
-			key, out := keys[i*from:(i+1)*from], buf[i*to:(i+1)*to]
-			code := key[device.Word] >> device.Shift & device.Mask()
-			switch {
-			case l.strings[k] == nil:
-				out[cpu.Word] |= code << cpu.Shift
-			case code == 0:
-				*rowdata.AsBytes2(out[cpu.Word : cpu.Word+2]) = rowdata.NullBytes()
-			default:
-				*rowdata.AsBytes2(out[cpu.Word : cpu.Word+2]) = l.strings[k].String(code)
-			}
-			if device.NullBit >= 0 {
-				out[cpu.NullWord] |= key[device.NullWord] >> device.NullBit & 1 << cpu.NullBit
-			}
+		if in := l.strings[k]; in != nil {
+			writeStrings(buf[cpu.Word:], to, keys[device.Word:n*from], from, device, in.Strings())
+			continue
+		}
+		moveBits(buf[cpu.Word:], to, cpu.Shift, keys[device.Word:n*from], from, device.Shift, device.Mask())
+		if device.NullBit >= 0 {
+			moveBits(buf[cpu.NullWord:], to, uint8(cpu.NullBit), keys[device.NullWord:n*from], from, uint8(device.NullBit), 1)
 		}
 	}
 	return buf
+}
+
+// writeStrings writes strings in place of the numbers that a field of keys has. Keys are so many words
+// apart.
+func writeStrings(out []uint64, outWords int, keys []uint64, words int, f *rowdata.KeyField, strings *encode.Strings) {
+	shift, mask, null := f.Shift&63, f.Mask(), rowdata.NullBytes()
+	for at, to := 0, 0; at < len(keys); at, to = at+words, to+outWords {
+		v := null
+		if code := keys[at] >> shift & mask; code != 0 {
+			v = strings.At(code)
+		}
+		out[to], out[to+1] = v[0], v[1]
+	}
+}
+
+// moveBits adds some bits of a word of keys to a word of others. Keys are so many words apart.
+func moveBits(out []uint64, outWords int, outShift uint8, keys []uint64, words int, shift uint8, mask uint64) {
+	outShift, shift = outShift&63, shift&63
+	for at, to := 0, 0; at < len(keys); at, to = at+words, to+outWords {
+		out[to] |= keys[at] >> shift & mask << outShift
+	}
 }
 
 // numberedKeys returns n of the CPU's keys as devices pack them; the inverse of stringKeys. known is false

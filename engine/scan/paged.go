@@ -1,14 +1,18 @@
 package scan
 
-import "github.com/mpga/mpga/engine/scan/internal/decode"
+import (
+	"errors"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+)
 
 // PagedSplit is a Split of a file whose columns can be had as pages, in place of batches, for a device
 // that decodes them.
 type PagedSplit interface {
 	Split
 
-	// PagedColumns tells of each column what its pages hold; false where the split has no such pages.
-	PagedColumns() (columns []PagedColumn, ok bool)
+	// PagedColumns tells of each column what its pages hold, or why the split has no such pages.
+	PagedColumns() ([]PagedColumn, error)
 
 	// OpenPages opens the split. Requires: PagedColumns has told of its columns.
 	OpenPages() (PageReader, error)
@@ -34,23 +38,24 @@ const (
 var _ PagedSplit = (*split)(nil)
 
 // PagedColumns implements PagedSplit.
-func (s *split) PagedColumns() ([]PagedColumn, bool) {
+func (s *split) PagedColumns() ([]PagedColumn, error) {
 	part, ok := s.part.(decode.PagedPart)
 	if !ok {
-		return nil, false
+		return nil, errors.New("the file has no pages")
 	}
-	of, ok := part.PagedColumns()
-	if !ok {
-		return nil, false
+	columns, err := part.PagedColumns()
+	if err != nil {
+		return nil, err
 	}
-	columns := make([]PagedColumn, len(s.plan.Columns))
+	if len(columns) != len(s.plan.Columns) {
+		return nil, errors.New("a column is in two others")
+	}
 	for i, c := range s.plan.Columns {
 		if c.Constant || c.From != i {
-			return nil, false
+			return nil, errors.New("a column is not in the file as it is read")
 		}
-		columns[i] = of[i]
 	}
-	return columns, len(columns) == len(of)
+	return columns, nil
 }
 
 // OpenPages implements PagedSplit.

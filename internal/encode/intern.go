@@ -409,5 +409,25 @@ func (in *Interner) value(number uint64) *rowdata.Bytes2 {
 // the interner.
 func (in *Interner) String(number uint64) rowdata.Bytes2 { return *in.value(number) }
 
+// Strings are the strings of an interner by number, of those that had a number when Strings was called.
+type Strings [33 - internBlockBits][]rowdata.Bytes2
+
+// Strings returns the strings so far.
+func (in *Interner) Strings() *Strings {
+	s := new(Strings)
+	for b := range in.blocks {
+		if block := in.blocks[b].Load(); block != nil {
+			s[b] = *block
+		}
+	}
+	return s
+}
+
+// At returns the string of a number, valid as long as the interner.
+func (s *Strings) At(number uint64) rowdata.Bytes2 {
+	b, at := place(number)
+	return s[b][at]
+}
+
 // Len returns the largest number that a string may have. Few numbers below it have none.
 func (in *Interner) Len() int { return int(in.given.Load()) }

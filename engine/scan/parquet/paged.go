@@ -2,6 +2,8 @@ package parquet
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/crc32"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,9 +19,9 @@ import (
 var _ decode.PagedPart = (*groupPart)(nil)
 
 // PagedColumns implements decode.PagedPart.
-func (p *groupPart) PagedColumns() ([]decode.PagedColumn, bool) {
+func (p *groupPart) PagedColumns() ([]decode.PagedColumn, error) {
 	if p.filter != nil || len(p.columns) == 0 {
-		return nil, false
+		return nil, errors.New("the rows are filtered where they are read, or no column is read")
 	}
 	columns := make([]decode.PagedColumn, len(p.columns))
 	for i := range p.columns {
@@ -27,12 +29,17 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, bool) {
 		chunk, leaf := p.chunk(c), p.file.meta.Schema.Column(c.leaf)
 		typ := p.file.fields.Field(c.field).Type
 		width, ok := pagedWidth(typ, leaf)
-		if !ok || !c.flat || chunk.dataEncodings()&^anyValues != 0 || !isPaged(chunk.codec) {
-			return nil, false
+		switch {
+		case !ok || !c.flat:
+			return nil, fmt.Errorf("column %q has values of type %s, as %s", leaf.Path(), typ, leaf.PhysicalType())
+		case chunk.dataEncodings()&^anyValues != 0:
+			return nil, fmt.Errorf("column %q has pages that are neither plain nor of a dictionary", leaf.Path())
+		case !isPaged(chunk.codec):
+			return nil, fmt.Errorf("column %q is compressed with %s", leaf.Path(), chunk.codec)
 		}
 		columns[i] = decode.PagedColumn{Width: width, Text: isText(typ), Bytes: c.bytes, Unpacked: chunk.unpacked}
 	}
-	return columns, true
+	return columns, nil
 }
 
 func (p *groupPart) chunk(c *partColumn) *columnChunk { return &p.file.groups[p.group].chunks[c.leaf] }

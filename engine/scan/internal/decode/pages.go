@@ -6,8 +6,8 @@ import "io"
 type PagedPart interface {
 	Part
 
-	// PagedColumns tells of each column what its pages hold; false where a column has no such pages.
-	PagedColumns() (columns []PagedColumn, ok bool)
+	// PagedColumns tells of each column what its pages hold, or why a column has no such pages.
+	PagedColumns() ([]PagedColumn, error)
 
 	// OpenPages opens the part. Requires: PagedColumns has told of its columns.
 	OpenPages() (PageReader, error)
