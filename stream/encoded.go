@@ -504,5 +504,12 @@ func (r *Run) layOut(streams int) error {
 	return r.layOut(streams)
 }
 
+// DecodeBytes returns how many bytes of a device's memory are enough for encoded tiles of so many rows in
+// all.
+func DecodeBytes(of *Decoding, rows int64) int64 {
+	tile := max(of.GroupRows, min(ceilDiv(rows, streamsDecode), tileRowsMin))
+	return encodedShare * streamsDecode * newEncodedLayout(of, tile).bytes
+}
+
 // encodedShare: encoded tiles take no more than this part of the memory.
 const encodedShare = 4

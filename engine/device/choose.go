@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/stream"
 )
 
 // Size is how many rows and groups the input is expected to have; -1 where that is not known.
@@ -50,9 +51,9 @@ func (q *Query) newLayout() (l *Layout, err error) {
 
 // setDecoder notes whether devices decode the pages of a query's files.
 func (l *Layout) setDecoder(q *Query) {
-	d, _, err := q.newDecoder(l)
+	d, of, err := q.newDecoder(l)
 	if l.notDecoded = err; err == nil {
-		l.pageBytes = d.pageBytes
+		l.pageBytes, l.decodeBytes = d.pageBytes, stream.DecodeBytes(of, max(q.Rows, 0))
 	}
 }
 

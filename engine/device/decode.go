@@ -120,9 +120,15 @@ func pagedAs(split scan.Split, of []*stream.EncodedColumn) (scan.PagedSplit, []s
 	if len(columns) != len(of) {
 		return nil, nil, errors.New("the input has other columns")
 	}
+	strings := slices.ContainsFunc(of, func(c *stream.EncodedColumn) bool { return c.Strings })
 	for i, c := range columns {
-		if strings := c.Width == 0; strings != of[i].Strings || !strings && c.Width != of[i].Width {
+		switch isStrings := c.Width == 0; {
+		case isStrings != of[i].Strings || !isStrings && c.Width != of[i].Width:
 			return nil, nil, errors.New("a column has other values in the file")
+		case c.Codec != "" && !strings:
+			// It takes longer than batches do, since pages go to memory beyond the caches, and only
+			// numbering strings on a device saves more than that (docs/decisions/32).
+			return nil, nil, fmt.Errorf("pages are compressed with %s, and no key is a string", c.Codec)
 		}
 	}
 	return paged, columns, nil

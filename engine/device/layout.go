@@ -31,6 +31,8 @@ type Layout struct {
 	notDecoded error   // why devices do not decode the query's files; nil where they do
 	pageBytes  float64 // bytes of pages a row has then, as far as was looked at
 
+	decodeBytes int64 // of a device, that pages may take then
+
 	// Where a device partitions the rows of the query for the CPU:
 	parts  error // why it does no more; nil where it aggregates
 	hashed bool  // its keys are what gives the hash of the CPU's, whose words are columns

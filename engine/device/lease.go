@@ -163,10 +163,11 @@ func (q *Query) need(l *Layout) int64 {
 	if rows < 0 || rows > 1<<40 {
 		return 1 << 62
 	}
-	if l.parts != nil {
-		return needBytes + rows*needRows*l.rowBytes()
+	need := needBytes + rows*needRows*l.rowBytes() + l.decodeBytes
+	if l.parts == nil {
+		need += needTables * l.shape.TableBytes(rows)
 	}
-	return needBytes + rows*needRows*l.rowBytes() + needTables*l.shape.TableBytes(rows)
+	return need
 }
 
 // patience returns how long the query waits for devices that others have: what it would take on the

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
@@ -34,20 +36,19 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, error) {
 			return nil, fmt.Errorf("column %q has values of type %s, as %s", leaf.Path(), typ, leaf.PhysicalType())
 		case chunk.dataEncodings()&^anyValues != 0:
 			return nil, fmt.Errorf("column %q has pages that are neither plain nor of a dictionary", leaf.Path())
-		case !isPaged(chunk.codec):
-			return nil, fmt.Errorf("column %q is compressed with %s", leaf.Path(), chunk.codec)
 		}
 		columns[i] = decode.PagedColumn{Width: width, Text: isText(typ), Bytes: c.bytes, Unpacked: chunk.unpacked}
+		if !crosses(chunk.codec) {
+			columns[i].Bytes, columns[i].Codec = max(chunk.unpacked, 0), chunk.codec.String()
+		}
 	}
 	return columns, nil
 }
 
 func (p *groupPart) chunk(c *partColumn) *columnChunk { return &p.file.groups[p.group].chunks[c.leaf] }
 
-// isPaged says whether pages of a codec are handed on: as they lie in the file. Pages of other codecs
-// would have to be decompressed first, to memory beyond the caches: with zstd that takes 1.3 times as
-// long as batches do (docs/decisions/32).
-func isPaged(codec compress.Compression) bool {
+// crosses says whether pages of a codec are handed on as they lie in the file.
+func crosses(codec compress.Compression) bool {
 	return codec == compress.Codecs.Uncompressed || codec == compress.Codecs.Snappy
 }
 
@@ -93,9 +94,6 @@ func (r *pageReader) Read(column int, memory []byte) (pages decode.Pages, ok boo
 
 func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok bool) {
 	chunk := r.part.chunk(c)
-	if n, _ := r.file.ReadAt(memory[:c.bytes], chunk.start()); int64(n) < c.bytes {
-		return pages, false
-	}
 	leaf := r.part.file.meta.Schema.Column(c.leaf)
 	cut := pageCutter{
 		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, bytesMax: max(chunk.unpacked, pageBytesMin),
@@ -103,11 +101,25 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 	}
 	cut.width, _ = pagedWidth(r.part.file.fields.Field(c.field).Type, leaf)
 	cut.width = max(cut.width, stringMin)
-	if !cut.all(memory[:c.bytes]) || cut.rows != r.part.numRows {
+	raw := memory
+	if !crosses(chunk.codec) {
+		cut.unpack = memory
+		packed := packedChunks.Get().(*[]byte)
+		defer packedChunks.Put(packed)
+		*packed = slices.Grow((*packed)[:0], int(c.bytes))
+		raw = (*packed)[:c.bytes]
+	}
+	if n, _ := r.file.ReadAt(raw[:c.bytes], chunk.start()); int64(n) < c.bytes {
+		return pages, false
+	}
+	if !cut.all(raw[:c.bytes]) || cut.rows != r.part.numRows {
 		return pages, false
 	}
 	return cut.pages, true
 }
+
+// packedChunks are memory of chunks that are decompressed page by page.
+var packedChunks = sync.Pool{New: func() any { return new([]byte) }}
 
 // A chunk that has more pages is read as batches: many pages of few rows each are slow on a device.
 const (
@@ -126,6 +138,9 @@ type pageCutter struct {
 	bytesMax int64 // of a page, decompressed
 	pagesMax int   // that a tile could take: a damaged chunk may be nothing but headers
 	isCut    bool  // a block of several pieces has been seen, which has a cut between the first two
+
+	unpack   []byte // where pages go decompressed; nil where they stay as they are
+	unpacked int    // bytes of unpack that pages have
 
 	pages decode.Pages
 	rows  int64
@@ -157,7 +172,7 @@ func (p *pageCutter) one(h *pageHeader, body []byte, at int64) bool {
 		return true
 	case pageDictionary:
 		first := p.pages.Entries == 0
-		bytes, ok := p.bytes(body, at, h.bytes)
+		bytes, ok := p.bytes(nil, body, at, h.bytes, false)
 		p.pages.Dictionary, p.pages.Entries = bytes, h.values
 		plain := h.encoding == parquet.Encodings.Plain || h.encoding == parquet.Encodings.PlainDict
 		return ok && plain && first && h.values > 0 && len(p.pages.Data) == 0 && int64(h.values)*int64(p.width) <= int64(h.bytes)
@@ -169,7 +184,8 @@ func (p *pageCutter) one(h *pageHeader, body []byte, at int64) bool {
 	if !page.Coded && h.encoding != parquet.Encodings.Plain || page.Coded && p.pages.Entries == 0 {
 		return false
 	}
-	levels := h.repetition // of a flat column, they say nothing
+	var levels []byte // before the values, if they are kept
+	values := h.repetition + h.definition
 	switch {
 	case h.kind == pageV1 && p.optional:
 		page.Levels = decode.LevelsPrefixed
@@ -178,18 +194,10 @@ func (p *pageCutter) one(h *pageHeader, body []byte, at int64) bool {
 		}
 	case h.kind == pageV2 && p.optional:
 		page.Levels, page.LevelBytes = decode.LevelsSized, h.definition
-		if p.codec != compress.Codecs.Uncompressed && !h.stored {
-			return false // levels that are not compressed, before values that are
-		}
-	case h.kind == pageV2:
-		levels += h.definition
+		levels = body[h.repetition:values] // of a flat column, repetition levels say nothing
 	}
 	var ok bool
-	if body, at = body[levels:], at+int64(levels); h.stored {
-		page.PageBytes, ok = stored(body, at, h.bytes-levels)
-	} else {
-		page.PageBytes, ok = p.bytes(body, at, h.bytes-levels)
-	}
+	page.PageBytes, ok = p.bytes(levels, body[values:], at+int64(values), h.bytes-values, h.stored)
 	p.rows += int64(h.values)
 	p.pages.Data = append(p.pages.Data, page)
 	return ok
@@ -216,14 +224,22 @@ func cutsPieces(packed []byte) bool {
 	return true
 }
 
-// bytes returns the bytes of a page that is to have size bytes, decompressed.
-func (p *pageCutter) bytes(body []byte, at int64, size int) (b decode.PageBytes, ok bool) {
+// bytes returns the bytes of a page, or of a part of a page: levels, and others that begin at a place in
+// the chunk and are to be size bytes, decompressed. isStored says that they are not compressed.
+func (p *pageCutter) bytes(levels, body []byte, at int64, size int, isStored bool) (b decode.PageBytes, ok bool) {
+	isStored = isStored || p.codec == compress.Codecs.Uncompressed
 	// A corrupt length must not take memory.
-	if int64(size) > min(p.bytesMax, expansionMax[p.codec]*int64(len(body))) {
+	if size < 0 || !isStored && int64(size) > min(p.bytesMax, expansionMax[p.codec]*int64(len(body))) {
 		return b, false
 	}
-	if p.codec == compress.Codecs.Uncompressed {
-		return stored(body, at, size)
+	switch {
+	case p.unpack != nil:
+		return p.decompressed(levels, body, size, isStored)
+	case isStored: // the levels are before them
+		b, ok = stored(body, at, size)
+		return decode.PageBytes{At: b.At - int64(len(levels)), Bytes: b.Bytes + len(levels), Size: b.Size + len(levels)}, ok
+	case len(levels) > 0:
+		return b, false // levels that are not compressed, before values that are
 	}
 	n, head := binary.Uvarint(body)
 	if head <= 0 || n != uint64(size) {
@@ -238,4 +254,28 @@ func (p *pageCutter) bytes(body []byte, at int64, size int) (b decode.PageBytes,
 		}
 	}
 	return decode.PageBytes{At: at + int64(head), Bytes: len(body) - head, Size: size, Snappy: true}, true
+}
+
+// decompressed decompresses the bytes of a page behind those of the pages before, and its levels.
+func (p *pageCutter) decompressed(levels, body []byte, size int, isStored bool) (b decode.PageBytes, ok bool) {
+	at := p.unpacked
+	if len(levels)+size > len(p.unpack)-at {
+		return b, false
+	}
+	p.unpacked += copy(p.unpack[at:], levels)
+	to := p.unpack[p.unpacked:][:size:size]
+	p.unpacked += size
+	out := body
+	if !isStored && size > 0 { // codecs differ in how they write nothing
+		var err error
+		if out, err = decompress(p.codec, to, body); err != nil {
+			return b, false
+		}
+	}
+	if isStored || size > 0 {
+		ok = len(out) == size && copy(to, out) == size
+	} else {
+		ok = true
+	}
+	return decode.PageBytes{At: int64(at), Bytes: len(levels) + size, Size: len(levels) + size}, ok
 }

@@ -29,8 +29,11 @@ type PageReader interface {
 type PagedColumn struct {
 	Width    int   // bytes of a value: 4 or 8; 0 of strings
 	Text     bool  // strings, which must be UTF-8
-	Bytes    int64 // of the pages, with their headers
+	Bytes    int64 // of memory that Read needs
 	Unpacked int64 // about how many bytes the pages have, decompressed
+
+	// Codec of the pages, where Read decompresses them; "" where they are read as they lie in the file.
+	Codec string
 }
 
 // Pages are all pages of a column of a part.
