@@ -31,6 +31,8 @@ var pagedTypes = []arrow.DataType{
 	arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Float64,
 	arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Timestamp_us, &arrow.Decimal128Type{Precision: 12, Scale: 2},
 	arrow.BinaryTypes.String, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary,
+	arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16,
+	arrow.PrimitiveTypes.Float32,
 }
 
 // randomPages returns a Parquet file of batches, written in a random way.
@@ -98,7 +100,7 @@ func pagedQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 	q := query.Query{Overflow: query.OverflowWiden}
 	for range 1 + rng.IntN(3) {
 		field := schema.Field(rng.IntN(schema.NumFields()))
-		if field.Type.ID() == arrow.FLOAT64 && rng.IntN(10) > 0 { // whose keys the CPU packs
+		if arrow.IsFloating(field.Type.ID()) && rng.IntN(10) > 0 { // whose keys the CPU packs
 			field = schema.Field(0)
 		}
 		q.Keys = append(q.Keys, query.Key{Column: field.Name, Name: fmt.Sprintf("k%d", len(q.Keys))})

@@ -22,14 +22,15 @@ type pagesLaunch struct {
 	status      uint64
 	width       uint64
 	numbers     uint64
+	form        uint64
 }
 
 func (q operators) DecodePages(p *Pages) error {
 	if p.Count == 0 {
 		return nil
 	}
-	if p.Width != 4 && p.Width != 8 {
-		return fmt.Errorf("values of %d B cannot be decoded", p.Width)
+	if p.Width != 4 && (p.Width != 8 || p.Form != FormWhole) {
+		return fmt.Errorf("values of %d B in the form %d cannot be decoded", p.Width, p.Form)
 	}
 	o := &operation{queue: q.queue}
 	param := &pagesLaunch{
@@ -39,11 +40,12 @@ func (q operators) DecodePages(p *Pages) error {
 		count:       uint64(p.Count),
 		numSteps:    uint64(p.Steps),
 		steps:       o.address(p.Scratch, p.ScratchBytes()),
-		values:      o.address(p.Values, p.Rows*int64(p.Width)),
+		values:      o.address(p.Values, p.Rows*int64(p.Form.Width(p.Width))),
 		rows:        uint64(p.Rows),
 		valid:       o.address(p.Valid, ceilDiv(p.Rows, 32)*4),
 		status:      o.address(p.Status, 4*p.Count),
 		width:       uint64(p.Width),
+		form:        uint64(p.Form),
 	}
 	if p.Numbers {
 		param.numbers = 1
@@ -53,7 +55,11 @@ func (q operators) DecodePages(p *Pages) error {
 	}
 	launchWith(o, "page_steps", int(ceilDiv(p.Count, pageWarps)), pagesThreads, 0, param)
 	if p.Steps > 0 {
-		launchWith(o, fmt.Sprintf("page_values_%d", p.Width), int(ceilDiv(p.Steps, pageWarps)), pagesThreads, 0, param)
+		kernel := fmt.Sprintf("page_values_%d", p.Width)
+		if p.Form == FormFloat {
+			kernel = "page_values_float"
+		}
+		launchWith(o, kernel, int(ceilDiv(p.Steps, pageWarps)), pagesThreads, 0, param)
 	}
 	return o.end("decoding of %d pages", p.Count)
 }

@@ -87,7 +87,27 @@ __device__ __forceinline__ u32 load_value<u32>(const u8* at) { return load_word(
 template <>
 __device__ __forceinline__ u64 load_value<u64>(const u8* at) { return load_pair(at); }
 
-template <class Value>
+// A value of a column from its form in a page.
+template <class Out>
+__device__ __forceinline__ Out from_form(u32 v, u64 form);
+template <>
+__device__ __forceinline__ u32 from_form<u32>(u32 v, u64 form) {
+  switch (form) {
+    case kFormInt8: return u32(i32(i8(v)));
+    case kFormInt16: return u32(i32(i16(v)));
+    case kFormUint8: return v & 0xff;
+    case kFormUint16: return v & 0xffff;
+  }
+  return v;
+}
+template <>
+__device__ __forceinline__ u64 from_form<u64>(u32 v, u64) {
+  return u64(__double_as_longlong(double(__uint_as_float(v))));
+}
+template <class Out>
+__device__ __forceinline__ Out from_form(u64 v, u64) { return v; }
+
+template <class Value, class Out>
 __device__ __forceinline__ void decode(const PagesLaunch& p) {
   __shared__ u32 all_codes[kPageWarps][kStepRows];
   const u32 lane = lane_id();
@@ -127,7 +147,7 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
   const u8* plain = page.apart != 0 ? p.memory + page.dictionary + u64(step.rank) * sizeof(Value)
                     : coded         ? p.memory + page.dictionary
                                     : data + parts.values + u64(step.rank) * sizeof(Value);
-  Value* out = static_cast<Value*>(p.values) + to;
+  Out* out = static_cast<Out*>(p.values) + to;
 #pragma unroll 1
   for (u32 i = 0; i < 32; i++) {
     const u32 valid = __shfl_sync(kAllLanes, word, i), before = __shfl_sync(kAllLanes, rank, i);
@@ -140,11 +160,13 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
       v = load_value<Value>(plain + u64(at) * sizeof(Value));
       if (v == 0 && p.numbers != 0) p.status[step.page] = kPageCode;
     }
-    out[row] = v;
+    out[row] = from_form<Out>(v, p.form);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_4(const __grid_constant__ PagesLaunch p) { decode<u32>(p); }
+    page_values_4(const __grid_constant__ PagesLaunch p) { decode<u32, u32>(p); }
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_8(const __grid_constant__ PagesLaunch p) { decode<u64>(p); }
+    page_values_8(const __grid_constant__ PagesLaunch p) { decode<u64, u64>(p); }
+extern "C" __global__ void __launch_bounds__(kPagesThreads)
+    page_values_float(const __grid_constant__ PagesLaunch p) { decode<u32, u64>(p); }

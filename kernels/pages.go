@@ -29,6 +29,27 @@ const (
 	LevelsSized                      // LevelBytes: of version 2
 )
 
+// PageForm is how the values of a column differ from those of its pages.
+type PageForm uint32
+
+// The forms. Of an integer of 8 or 16 bits, pages have 4 bytes, whose lowest are the value.
+const (
+	FormWhole PageForm = iota // not at all
+	FormInt8
+	FormInt16
+	FormUint8
+	FormUint16
+	FormFloat // pages have floats, the column doubles
+)
+
+// Width returns how many bytes a value of the column has whose pages have width bytes.
+func (f PageForm) Width(width int) int {
+	if f == FormFloat {
+		return 8
+	}
+	return width
+}
+
 // stepRows is how many rows of a page are decoded by themselves: params_pages.h.
 const stepRows = 1024
 
@@ -68,7 +89,7 @@ func (s PageStatus) String() string { return statusText(pageStatuses[:], uint32(
 
 // Pages are what DecodePages takes. Memory has MemoryBytes, and PagesPad bytes behind them that may
 // be read. List is Count times PageBytes, whose rows do not overlap; Status gets Count times a
-// PageStatus. Values are Rows of Width bytes, 4 or 8; Valid is a bitmap of Rows, all bits 0 before;
+// PageStatus. Pages have values of Width bytes, 4 or 8; Values are Rows of Form.Width(Width) bytes; Valid is a bitmap of Rows, all bits 0 before;
 // without a buffer, no row is to be NULL. Where values are Numbers, none is to be 0 in a row that is
 // not NULL. Scratch is of ScratchBytes.
 type Pages struct {
@@ -78,6 +99,7 @@ type Pages struct {
 	Count       int64
 	Steps       int64 // of all pages
 	Width       int
+	Form        PageForm
 	Numbers     bool
 	Values      Span
 	Valid       Span

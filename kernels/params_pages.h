@@ -16,6 +16,9 @@ enum { kLevelsNone, kLevelsPrefixed, kLevelsSized };
 // PageStatus of pages.go.
 enum { kPageDone, kPageOutside, kPageLevels, kPageWidth, kPageEnds, kPageCode, kPageNull };
 
+// PageForm of pages.go.
+enum { kFormWhole, kFormInt8, kFormInt16, kFormUint8, kFormUint16, kFormFloat };
+
 // Page of pages.go.
 typedef struct {
   u64 from, dictionary, to;
@@ -45,6 +48,7 @@ typedef struct {
   u32* status;   // by page
   u64 width;     // bytes of a value: 4 or 8
   u64 numbers;   // not 0: a value that is 0 is none
+  u64 form;      // PageForm
 } PagesLaunch;
 
 #endif

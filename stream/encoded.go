@@ -32,7 +32,8 @@ type Decoding struct {
 
 // EncodedColumn is a column of a file.
 type EncodedColumn struct {
-	Width    int // bytes of a value: 4 or 8
+	Width    int // bytes of a value in pages: 4 or 8
+	Form     kernels.PageForm
 	Column   int // of Shape.Columns, which has the values; -1: they are parts of keys alone
 	Nullable bool
 
@@ -131,7 +132,7 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 	for _, c := range of.Columns {
 		at, valid := int64(-1), int64(-1)
 		if c.Column < 0 {
-			if at = take(rows * int64(c.Width)); c.Nullable {
+			if at = take(rows * int64(c.Form.Width(c.Width))); c.Nullable {
 				valid = take(bitmapBytes(rows))
 			}
 		}
@@ -426,7 +427,7 @@ func (t *Tile) decode(again bool) error {
 	for i, c := range l.of.Columns {
 		pages := &kernels.Pages{
 			Memory: at, MemoryBytes: l.plain + l.plainBytes, List: listed, Count: int64(len(e.pages[i])), Steps: e.steps[i],
-			Width: c.Width, Numbers: c.Strings, Values: spans[i], Valid: valid[i], Rows: rows, Status: status, Scratch: at.At(l.steps),
+			Width: c.Width, Form: c.Form, Numbers: c.Strings, Values: spans[i], Valid: valid[i], Rows: rows, Status: status, Scratch: at.At(l.steps),
 		}
 		next(pages.Count, kernels.PageBytes)
 		if again && !c.Strings {

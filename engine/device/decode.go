@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/encode"
@@ -66,9 +68,11 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
 	add := func(column, into, width int) {
 		columns[column] = len(d.Columns)
 		of := &l.bound.Columns[column]
-		d.Columns = append(d.Columns, stream.EncodedColumn{
-			Width: width, Column: into, Nullable: of.Nullable, Strings: of.Kind == rowdata.Bytes,
-		})
+		c := stream.EncodedColumn{Width: width, Column: into, Nullable: of.Nullable, Strings: of.Kind == rowdata.Bytes}
+		if c.Form = formOf(of); c.Form == kernels.FormFloat {
+			c.Width = 4
+		}
+		d.Columns = append(d.Columns, c)
 	}
 	for i := range l.columns {
 		c := &l.columns[i]
@@ -106,6 +110,28 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
 	return d, columns, nil
 }
 
+// formOf returns how the values of a column on a device differ from those in pages.
+func formOf(c *rowdata.Column) kernels.PageForm {
+	switch c.Type.ID() {
+	case arrow.INT8:
+		return kernels.FormInt8
+	case arrow.INT16:
+		return kernels.FormInt16
+	case arrow.UINT8:
+		return kernels.FormUint8
+	case arrow.UINT16:
+		return kernels.FormUint16
+	case arrow.FLOAT32:
+		return kernels.FormFloat
+	}
+	return kernels.FormWhole
+}
+
+// valueBytes are how many bytes Arrow has of a value, where that is not what pages have.
+var valueBytes = map[kernels.PageForm]int{
+	kernels.FormInt8: 1, kernels.FormInt16: 2, kernels.FormUint8: 1, kernels.FormUint16: 2,
+}
+
 // pagedAs returns what a split tells of its pages, or why they are not as devices are to decode them. of
 // is by column of the query.
 func pagedAs(split scan.Split, of []*stream.EncodedColumn) (scan.PagedSplit, []scan.PagedColumn, error) {
@@ -123,7 +149,7 @@ func pagedAs(split scan.Split, of []*stream.EncodedColumn) (scan.PagedSplit, []s
 	strings := slices.ContainsFunc(of, func(c *stream.EncodedColumn) bool { return c.Strings })
 	for i, c := range columns {
 		switch isStrings := c.Width == 0; {
-		case isStrings != of[i].Strings || !isStrings && c.Width != of[i].Width:
+		case isStrings != of[i].Strings || !isStrings && (c.Width != of[i].Width || c.Value != cmp.Or(valueBytes[of[i].Form], c.Width)):
 			return nil, nil, errors.New("a column has other values in the file")
 		case c.Codec != "" && !strings:
 			// It takes longer than batches do, since pages go to memory beyond the caches, and only

@@ -14,8 +14,8 @@ func (s *stream) DecodePages(p *kernels.Pages) error {
 	list := view[kernels.Page](o.view(p.List, p.Count*kernels.PageBytes, false))
 	statuses := view[kernels.PageStatus](o.view(p.Status, 4*p.Count, true))
 	o.scratch(p.Scratch, p.ScratchBytes())
-	column := pagesColumn{width: uint64(p.Width), rows: uint64(p.Rows), numbers: p.Numbers}
-	column.values = o.view(p.Values, p.Rows*int64(p.Width), true)
+	column := pagesColumn{width: uint64(p.Width), rows: uint64(p.Rows), form: p.Form, numbers: p.Numbers}
+	column.values = o.view(p.Values, p.Rows*int64(p.Form.Width(p.Width)), true)
 	if p.Valid.Buffer != nil {
 		column.valid = view[uint32](o.view(p.Valid, (p.Rows+31)/32*4, true))
 	}
@@ -32,6 +32,7 @@ type pagesColumn struct {
 	width, rows uint64
 	values      []byte
 	valid       []uint32 // nil where no row is to be NULL
+	form        kernels.PageForm
 	numbers     bool
 }
 
@@ -77,7 +78,8 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 	n, status := 0, kernels.PageDone
 	for i, v := range valid {
 		row := p.To + uint64(i)
-		out := c.values[row*c.width:][:c.width]
+		width := uint64(c.form.Width(int(c.width)))
+		out := c.values[row*width:][:width]
 		if v == 0 {
 			clear(out)
 			continue
@@ -86,7 +88,7 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 		if codes != nil {
 			at = uint64(codes[n])
 		}
-		copy(out, plain[at*c.width:])
+		c.put(out, plain[at*c.width:])
 		if c.numbers && !slices.ContainsFunc(out, func(b byte) bool { return b != 0 }) {
 			status = kernels.PageCode
 		}
@@ -96,6 +98,29 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 		n++
 	}
 	return status
+}
+
+// put writes a value of a page as the column has it.
+func (c *pagesColumn) put(out, value []byte) {
+	if c.form == kernels.FormWhole {
+		copy(out, value)
+		return
+	}
+	v := binary.LittleEndian.Uint32(value)
+	switch c.form {
+	case kernels.FormInt8:
+		v = uint32(int8(v))
+	case kernels.FormInt16:
+		v = uint32(int16(v))
+	case kernels.FormUint8:
+		v = uint32(uint8(v))
+	case kernels.FormUint16:
+		v = uint32(uint16(v))
+	case kernels.FormFloat:
+		binary.LittleEndian.PutUint64(out, math.Float64bits(float64(math.Float32frombits(v))))
+		return
+	}
+	binary.LittleEndian.PutUint32(out, v)
 }
 
 // splitLevels splits a page into definition levels and values. sized is how many bytes LevelsSized have.

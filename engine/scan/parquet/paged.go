@@ -30,14 +30,14 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, error) {
 		c := &p.columns[i]
 		chunk, leaf := p.chunk(c), p.file.meta.Schema.Column(c.leaf)
 		typ := p.file.fields.Field(c.field).Type
-		width, ok := pagedWidth(typ, leaf)
+		width, value, ok := pagedWidth(typ, leaf)
 		switch {
 		case !ok || !c.flat:
 			return nil, fmt.Errorf("column %q has values of type %s, as %s", leaf.Path(), typ, leaf.PhysicalType())
 		case chunk.dataEncodings()&^anyValues != 0:
 			return nil, fmt.Errorf("column %q has pages that are neither plain nor of a dictionary", leaf.Path())
 		}
-		columns[i] = decode.PagedColumn{Width: width, Text: isText(typ), Bytes: c.bytes, Unpacked: chunk.unpacked}
+		columns[i] = decode.PagedColumn{Width: width, Value: value, Text: isText(typ), Bytes: c.bytes, Unpacked: chunk.unpacked}
 		if !crosses(chunk.codec) {
 			columns[i].Bytes, columns[i].Codec = max(chunk.unpacked, 0), chunk.codec.String()
 		}
@@ -52,18 +52,23 @@ func crosses(codec compress.Compression) bool {
 	return codec == compress.Codecs.Uncompressed || codec == compress.Codecs.Snappy
 }
 
-// pagedWidth returns the width of the values of a column that Arrow has as plain pages have them, of 4
-// or 8 bytes, and 0 of strings and binaries; false where it is another column.
-func pagedWidth(typ arrow.DataType, leaf *schema.Column) (width int, ok bool) {
+// pagedWidth returns the width of the values of a column in plain pages, of 4 or 8 bytes, and in Arrow,
+// where that is the same or the lowest bytes; 0 of strings and binaries. ok is false where it is another
+// column.
+func pagedWidth(typ arrow.DataType, leaf *schema.Column) (width, value int, ok bool) {
 	if leaf.PhysicalType() == parquet.Types.ByteArray {
-		return 0, isText(typ) || typ.ID() == arrow.BINARY || typ.ID() == arrow.LARGE_BINARY
+		return 0, 0, isText(typ) || typ.ID() == arrow.BINARY || typ.ID() == arrow.LARGE_BINARY
 	}
 	fixed, ok := narrowDecimal(typ, leaf).(arrow.FixedWidthDataType)
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
-	width = map[parquet.Type]int{parquet.Types.Int32: 4, parquet.Types.Int64: 8, parquet.Types.Double: 8}[leaf.PhysicalType()]
-	return width, width > 0 && fixed.BitWidth() == 8*width
+	width = map[parquet.Type]int{
+		parquet.Types.Int32: 4, parquet.Types.Int64: 8, parquet.Types.Float: 4, parquet.Types.Double: 8,
+	}[leaf.PhysicalType()]
+	value = fixed.BitWidth() / 8
+	narrow := leaf.PhysicalType() == parquet.Types.Int32 && arrow.IsInteger(typ.ID()) && value < width
+	return width, value, width > 0 && (value == width || narrow)
 }
 
 // OpenPages implements decode.PagedPart.
@@ -99,7 +104,7 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, bytesMax: max(chunk.unpacked, pageBytesMin),
 		pagesMax: int(pagedMin + r.part.numRows/pagedRowsMin),
 	}
-	cut.width, _ = pagedWidth(r.part.file.fields.Field(c.field).Type, leaf)
+	cut.width, _, _ = pagedWidth(r.part.file.fields.Field(c.field).Type, leaf)
 	cut.width = max(cut.width, stringMin)
 	raw := memory
 	if !crosses(chunk.codec) {

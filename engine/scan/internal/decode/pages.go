@@ -23,11 +23,12 @@ type PageReader interface {
 	io.Closer
 }
 
-// PagedColumn tells what the pages of a column hold: values of one width, as Arrow has them, or
-// strings, each behind 4 bytes that say how many bytes it has; plain or by codes of a dictionary, behind
+// PagedColumn tells what the pages of a column hold: values of one width, which are Arrow's or integers
+// whose lowest bytes are, or strings, each behind 4 bytes that say how many bytes it has; plain or by codes of a dictionary, behind
 // definition levels.
 type PagedColumn struct {
-	Width    int   // bytes of a value: 4 or 8; 0 of strings
+	Width    int   // bytes of a value in the pages: 4 or 8; 0 of strings
+	Value    int   // bytes of a value as Arrow has it, the lowest of Width where they are fewer
 	Text     bool  // strings, which must be UTF-8
 	Bytes    int64 // of memory that Read needs
 	Unpacked int64 // about how many bytes the pages have, decompressed
