@@ -21,7 +21,7 @@ func newDescribeCommand() *cobra.Command {
 		Use:   "describe FILE...",
 		Short: "Show the columns of files, and what the files say of them",
 		Long: `Show the columns of files with their types and, as far as a file says it without its rows being read,
-NULLs, sizes, codecs, encodings and ranges.
+NULLs, sizes, codecs, encodings, whether a GPU decodes their pages, and ranges.
 
 FILE is a file, a folder, a glob pattern (in quotes) or - for the standard input. The types of CSV
 columns are those of its first rows.`,
@@ -85,7 +85,7 @@ func extent(info dataset.FileInfo) string {
 	return strings.Join(parts, ", ")
 }
 
-var describeTitles = []string{"column", "type", "nulls", "size", "unpacked", "codec", "encodings", "range"}
+var describeTitles = []string{"column", "type", "nulls", "size", "unpacked", "codec", "encodings", "gpu", "range"}
 
 // describeCells are the texts of a column below describeTitles; unknown values are empty.
 func describeCells(c dataset.ColumnInfo) []string {
@@ -96,7 +96,7 @@ func describeCells(c dataset.ColumnInfo) []string {
 	return []string{
 		plainText(c.Name), c.Type.String(),
 		optional(known(c.Nulls), humanize.Comma), optional(known(c.CompressedBytes), byteSize), optional(known(c.UncompressedBytes), byteSize),
-		strings.ToLower(strings.Join(c.Codecs, ", ")), strings.ToLower(strings.Join(c.Encodings, ", ")), bounds,
+		strings.ToLower(strings.Join(c.Codecs, ", ")), strings.ToLower(strings.Join(c.Encodings, ", ")), string(c.OnDevice), bounds,
 	}
 }
 

@@ -20,8 +20,41 @@ type ColumnInfo struct {
 	UncompressedBytes int64 // -1 when it is not known
 	Codecs            []string
 	Encodings         []string
+	OnDevice          OnDevice
 	HasRange          bool
 	Min, Max          string // as text, of all row groups
+}
+
+// OnDevice says whether GPUs decode the pages of a column.
+type OnDevice string
+
+// What is said of a column, from the least on: by its chunk that has least.
+const (
+	DeviceUnknown OnDevice = ""                 // the file is not Parquet, or has no rows
+	DeviceNo      OnDevice = "no"               // the type, an encoding or the nesting is the CPU's
+	DeviceStrings OnDevice = "with string keys" // of a codec that the CPU decompresses, which pays where a key is a string
+	DeviceYes     OnDevice = "yes"
+)
+
+// onDevice returns what is said of a chunk.
+func (p *File) onDevice(field int, chunk *columnChunk) OnDevice {
+	switch c, err := p.pagedColumn(field, chunk); {
+	case err != nil:
+		return DeviceNo
+	case c.Codec != "":
+		return DeviceStrings
+	}
+	return DeviceYes
+}
+
+// least returns the lesser of what is said of two chunks.
+func (d OnDevice) least(of OnDevice) OnDevice {
+	for _, least := range []OnDevice{DeviceNo, DeviceStrings} {
+		if d == least || of == least {
+			return least
+		}
+	}
+	return DeviceYes
 }
 
 // Describe fills in what the footer says of the chunks of each column that is not nested.
@@ -43,6 +76,7 @@ func (p *File) Describe(columns []ColumnInfo) {
 			info.Nulls = decode.AddKnown(info.Nulls, nulls)
 			info.CompressedBytes += chunk.bytes
 			info.UncompressedBytes += chunk.unpacked
+			info.OnDevice = info.OnDevice.least(p.onDevice(c, chunk))
 			info.Codecs = appendNew(info.Codecs, chunk.codec.String())
 			for e := range chunk.encodings.all() {
 				info.Encodings = appendNew(info.Encodings, e.String())

@@ -27,22 +27,29 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, error) {
 	}
 	columns := make([]decode.PagedColumn, len(p.columns))
 	for i := range p.columns {
-		c := &p.columns[i]
-		chunk, leaf := p.chunk(c), p.file.meta.Schema.Column(c.leaf)
-		typ := p.file.fields.Field(c.field).Type
-		width, value, ok := pagedWidth(typ, leaf)
-		switch {
-		case !ok || !c.flat:
-			return nil, fmt.Errorf("column %q has values of type %s, as %s", leaf.Path(), typ, leaf.PhysicalType())
-		case chunk.dataEncodings()&^anyValues != 0:
-			return nil, fmt.Errorf("column %q has pages that are neither plain nor of a dictionary", leaf.Path())
-		}
-		columns[i] = decode.PagedColumn{Width: width, Value: value, Text: isText(typ), Bytes: c.bytes, Unpacked: chunk.unpacked}
-		if !crosses(chunk.codec) {
-			columns[i].Bytes, columns[i].Codec = max(chunk.unpacked, 0), chunk.codec.String()
+		var err error
+		if columns[i], err = p.file.pagedColumn(p.columns[i].field, p.chunk(&p.columns[i])); err != nil {
+			return nil, err
 		}
 	}
 	return columns, nil
+}
+
+// pagedColumn tells what the pages of a chunk of a field hold, or why devices decode no such pages.
+func (p *File) pagedColumn(field int, chunk *columnChunk) (c decode.PagedColumn, err error) {
+	leaf, typ := p.meta.Schema.Column(p.leaves[field]), p.fields.Field(field).Type
+	width, value, ok := pagedWidth(typ, leaf)
+	switch {
+	case !ok || !p.readsFlat(field, chunk):
+		return c, fmt.Errorf("column %q has values of type %s, as %s", leaf.Path(), typ, leaf.PhysicalType())
+	case chunk.dataEncodings()&^anyValues != 0:
+		return c, fmt.Errorf("column %q has pages that are neither plain nor of a dictionary", leaf.Path())
+	}
+	c = decode.PagedColumn{Width: width, Value: value, Text: isText(typ), Bytes: chunk.bytes, Unpacked: chunk.unpacked}
+	if !crosses(chunk.codec) {
+		c.Bytes, c.Codec = max(chunk.unpacked, 0), chunk.codec.String()
+	}
+	return c, nil
 }
 
 func (p *groupPart) chunk(c *partColumn) *columnChunk { return &p.file.groups[p.group].chunks[c.leaf] }
