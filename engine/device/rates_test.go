@@ -194,6 +194,26 @@ func TestRatesFollow(t *testing.T) {
 	}
 }
 
+// Would catch a query whose pages a device decodes that is judged, or learnt from, as one whose rows it
+// gets from the CPU.
+func TestRatesPages(t *testing.T) {
+	r := newRates("", slog.New(slog.DiscardHandler))
+	r.seen.Fill, r.seen.Pages = 100, 0.1
+	const rows, groups, threads, link = 1e9, 1e6, 16, 50e9
+	if c := r.compare(rows, crossing{8, false}, groups, threads, link, 1); c.deviceWins() {
+		t.Errorf("rows: %s", c.reason)
+	}
+	if c := r.compare(rows, crossing{8, true}, groups, threads, link, 1); !c.deviceWins() {
+		t.Errorf("pages: %s", c.reason)
+	}
+	for range 100 {
+		r.sawDevice("gpu", 16e9, true, threads, 2*time.Second, 0)
+	}
+	if r.seen.Fill != 100 || r.seen.Pages < 1.9 || r.seen.Pages > 2.1 {
+		t.Errorf("%g ns a byte of rows, %g a byte of pages, want 100 and 2", r.seen.Fill, r.seen.Pages)
+	}
+}
+
 // Would catch rates that nobody sees.
 func TestRatesShown(t *testing.T) {
 	c := newRates("", slog.New(slog.DiscardHandler)).compare(1e9, crossing{bytes: 8}, 1e7, 16, 50e9, 1)
