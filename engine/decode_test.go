@@ -3,7 +3,6 @@ package engine_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -172,24 +171,11 @@ func isStrings(schema *arrow.Schema, column string) bool {
 func TestDecodeExplained(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 1))
 	schema, batches := grouptest.RandomTable(rng, 2000, arrow.PrimitiveTypes.Int64)
-	path := filepath.Join(t.TempDir(), "t.parquet")
 	for codec, want := range map[compress.Compression]string{
 		compress.Codecs.Snappy: "decode: the device, the pages of all columns",
 		compress.Codecs.Gzip:   "decode: the CPU, since pages are compressed with GZIP, and no key is a string",
 	} {
-		var file bytes.Buffer
-		w, err := pqarrow.NewFileWriter(schema, &file, parquet.NewWriterProperties(parquet.WithCompression(codec)), pqarrow.DefaultWriterProps())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, b := range batches {
-			if err := w.WriteBuffered(b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := errors.Join(w.Close(), os.WriteFile(path, file.Bytes(), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		path := writeParquet(t, schema, batches, parquet.WithCompression(codec))
 		src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -45,7 +45,7 @@ func (p *Plan) String() string {
 	if p.Device != nil {
 		line(1, "device: %s", p.Device)
 		if d := p.Device; d.Devices != "" && d.NotDecoded == "" {
-			line(2, "decode: the device, the pages of all columns as they lie in the file; the CPU, where no tile is free")
+			line(2, "decode: the device, the pages of all columns; the CPU, where no tile is free")
 		} else if d.Devices != "" {
 			line(2, "decode: the CPU, since %s", d.NotDecoded)
 		}

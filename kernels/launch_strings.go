@@ -90,8 +90,11 @@ func (q operators) AddStrings(s *Strings, missing int64) error {
 	}
 	o := &operation{queue: q.queue}
 	param, err := o.strings(s)
-	if err != nil || missing > s.Strings {
-		return fmt.Errorf("%d of %d strings cannot be added: %w", missing, s.Strings, err)
+	if err == nil && missing > s.Strings {
+		err = fmt.Errorf("%d of %d strings cannot be added", missing, s.Strings)
+	}
+	if err != nil {
+		return err
 	}
 	param.count = uint64(missing)
 	launchWith(o, "strings_add", int(ceilDiv(missing, stringThreads)), stringThreads, 0, param)

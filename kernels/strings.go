@@ -87,7 +87,10 @@ func (t *StringTable) MemoryBytes() int64 { return t.ResetBytes() + t.Bytes }
 // where these are too few.
 func NewStringTable(bytes int64) StringTable {
 	const perSlot = 8 + 24 // half of the slots have a string, with its bytes
-	slots := max(bytes-stringTableHeader, 0) / perSlot &^ 1
+	slots := (bytes - stringTableHeader) / perSlot &^ 1
+	if slots <= 0 {
+		return StringTable{}
+	}
 	return StringTable{Slots: slots, Bytes: (bytes - stringTableHeader - 8*slots) &^ (stringRecordBytes - 1)}
 }
 

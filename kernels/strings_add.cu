@@ -6,8 +6,11 @@
 //   reads   memory, places, list, given    writes  numbers, known
 #include "strings.cuh"
 
+constexpr u32 kKnownMax = 4096;  // bytes; a longer string would leave no room for many
+
 __device__ __forceinline__ void add_known(const StringsLaunch& p, const String& s, u32 number) {
-  if (p.num_known == 0 || atomicAdd(&p.known->entries, u64(1)) >= p.num_known / 2) return;
+  if (p.num_known == 0 || s.bytes > kKnownMax) return;
+  if (atomicAdd(&p.known->entries, u64(1)) >= p.num_known / 2) return;
   const u64 units = (u64(s.bytes) + kStringRecordBytes - 1) / kStringRecordBytes + 1;
   const u64 from = atomicAdd(&p.known->bytes, units * kStringRecordBytes);
   if (from > p.num_known_bytes || units * kStringRecordBytes > p.num_known_bytes - from) return;

@@ -20,6 +20,10 @@ type Decoding struct {
 	// of the largest row group.
 	GroupRows int64
 
+	// GroupBytes is how many bytes of pages it is to have room for, decompressed: those of a large row
+	// group.
+	GroupBytes int64
+
 	// Number gives numbers to strings that a device has not met before: equal strings of a column always
 	// get the same number, and none gets 0. Where it returns false, their tile is refused. It keeps none
 	// of the strings, and is called by several goroutines at once. Required where a column has Strings.
@@ -121,7 +125,10 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 			l.textBytes += rows * c.rowBytes()
 		}
 	}
-	l.plainBytes = align(values + values/pageSlack)
+	l.plainBytes = align(max(values+values/pageSlack, of.GroupBytes+of.GroupBytes/pageSlack))
+	if l.strings > 0 {
+		l.textBytes = max(l.textBytes, of.GroupBytes)
+	}
 	l.itemsMax = itemsMin + values/bytesPerItem
 	l.lists = align(l.itemsMax * itemBytes)
 	l.packed = take(l.plainBytes + kernels.PagesPad)
@@ -172,6 +179,12 @@ func (t *Tile) Encode() *Encoded {
 
 // Decoding returns how encoded tiles are decoded; nil where none are: Options.Decode.
 func (r *Run) Decoding() *Decoding { return r.opt.Decode }
+
+// HasRoom reports whether an empty tile of any device has room for the pages of so many rows, of so many
+// bytes. Requires: Run.Decoding.
+func (r *Run) HasRoom(rows, bytes int64) bool {
+	return !slices.ContainsFunc(r.devices, func(d *device) bool { return rows > d.encoded.rows || bytes > d.encoded.plainBytes })
+}
 
 // Reserve returns memory for the pages of so many rows, of so many bytes, and where it is; nil where
 // the tile has no room. Add or Drop follows.
@@ -484,31 +497,46 @@ func (d *device) layOutEncoded() {
 	d.layOutKnown()
 }
 
-// layOut says what the tiles of all devices would be. Where a device has no memory for encoded tiles,
-// none has them. streams is Options.Streams as it was given.
+// layOut says what the tiles of all devices would be. Where a device has no memory for encoded tiles, in
+// rings of fewer and fewer, none has them. streams is Options.Streams as it was given.
 func (r *Run) layOut(streams int) error {
-	if r.opt.Decode != nil && streams == 0 {
-		r.opt.Streams = streamsDecode
+	tries := []int{streams}
+	if streams == 0 {
+		tries = []int{streamsDecode, streamsDefault, streamsLeast}
 	}
-	for _, d := range r.devices {
-		if err := d.layOut(); err != nil {
+	for _, n := range tries {
+		if r.opt.Decode == nil {
+			break
+		}
+		r.opt.Streams = n
+		if err := r.layOutDevices(); err != nil {
 			return err
 		}
-	}
-	if r.opt.Decode == nil || !slices.ContainsFunc(r.devices, func(d *device) bool { return d.encoded == nil }) {
-		return nil
+		if !slices.ContainsFunc(r.devices, func(d *device) bool { return d.encoded == nil }) {
+			return nil
+		}
 	}
 	r.opt.Decode = nil
 	if streams == 0 {
 		r.opt.Streams = streamsDefault
 	}
-	return r.layOut(streams)
+	return r.layOutDevices()
+}
+
+func (r *Run) layOutDevices() error {
+	for _, d := range r.devices {
+		if err := d.layOut(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DecodeBytes returns how many bytes of a device's memory are enough for encoded tiles of so many rows in
 // all.
 func DecodeBytes(of *Decoding, rows int64) int64 {
-	tile := max(of.GroupRows, min(ceilDiv(rows, streamsDecode), tileRowsMin))
+	const tileMax = 1 << 28 // rows; none of more has room, and a damaged file may have any number
+	tile := min(max(of.GroupRows, min(ceilDiv(rows, streamsDecode), tileRowsMin)), tileMax)
 	return encodedShare * streamsDecode * newEncodedLayout(of, tile).bytes
 }
 

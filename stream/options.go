@@ -95,6 +95,7 @@ type Parts struct {
 const (
 	streamsDefault = 4
 	streamsDecode  = 12 // pages take longer than rows: they are read for a tile, and decoded
+	streamsLeast   = 2  // with which pages are decoded while others are read
 	lfMinDefault   = 0.6
 	lfMaxDefault   = 0.8
 	timeoutDefault = kernels.TimeoutDefault

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
-	"github.com/mpga/mpga/stream"
 )
 
 // Size is how many rows and groups the input is expected to have; -1 where that is not known.
@@ -31,30 +30,36 @@ func (q *Query) suits() (layout *Layout, err error) {
 
 // newLayout returns the layout of the query on a device, or why there is none. Devices number the
 // strings of keys where they decode the input; otherwise they do no more than partition such keys.
-func (q *Query) newLayout() (l *Layout, err error) {
-	if len(q.Bound.Keys.Longs) > 0 {
-		if l, err = newStringLayout(q.Bound, q.Rows); err == nil {
-			if l.setDecoder(q); l.notDecoded == nil {
-				return l, nil
-			}
-		}
+func (q *Query) newLayout() (*Layout, error) {
+	if len(q.Bound.Keys.Longs) == 0 {
+		return q.newOtherLayout(nil)
 	}
-	why := err
-	if l, err = newLayout(q.Bound, q.Rows); err != nil {
+	l, err := newStringLayout(q.Bound, q.Rows)
+	if err == nil {
+		if l.setDecoder(q); l.notDecoded == nil {
+			return l, nil
+		}
+		err = l.notDecoded
+	}
+	return q.newOtherLayout(err)
+}
+
+// newOtherLayout returns the layout of the query where devices number no strings; or why they do not
+// decode its files, if that is known.
+func (q *Query) newOtherLayout(notDecoded error) (*Layout, error) {
+	l, err := newLayout(q.Bound, q.Rows)
+	if err != nil {
 		return nil, err
 	}
-	if l.setDecoder(q); why != nil {
-		l.notDecoded = why
+	if l.setDecoder(q); notDecoded != nil {
+		l.notDecoded = notDecoded
 	}
 	return l, nil
 }
 
-// setDecoder notes whether devices decode the pages of a query's files.
+// setDecoder notes how devices decode the pages of a query's files, or why they do not.
 func (l *Layout) setDecoder(q *Query) {
-	d, of, err := q.newDecoder(l)
-	if l.notDecoded = err; err == nil {
-		l.pageBytes, l.decodeBytes = d.pageBytes, stream.DecodeBytes(of, max(q.Rows, 0))
-	}
+	l.decoder, l.decoded, l.notDecoded = q.newDecoder(l)
 }
 
 const (
@@ -178,8 +183,16 @@ func (q *Query) open(ctx context.Context, layout *Layout, size Size) (c *coproce
 		return nil, "", err
 	}
 	c, err = newCoprocessor(ctx, q, layout)
+	if errors.Is(err, errNoRoom) {
+		if layout, err = q.newOtherLayout(err); err == nil {
+			c, err = newCoprocessor(ctx, q, layout)
+		}
+	}
 	return c, rates, err
 }
+
+// errNoRoom is why devices do not number strings.
+var errNoRoom = errors.New("its memory has no room for pages of strings")
 
 // isFatal reports whether a device cannot be used after an error. After a bug nobody knows what the
 // device still does.

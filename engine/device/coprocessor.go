@@ -73,14 +73,16 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	} else {
 		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
 	}
-	c.useDecoder(&opt)
+	if layout.notDecoded == nil {
+		c.decoder, opt.Decode = layout.decoder, layout.decoded
+		c.decoder.devices = c
+	}
 	c.run, err = stream.New(ctx, opt)
 	if err != nil {
 		return nil, cmp.Or(c.release(err), err)
 	}
 	if layout.strings != nil && c.run.Decoding() == nil {
-		err = errNotOnDevice("its memory has no room for pages of strings")
-		return nil, cmp.Or(c.release(nil), err)
+		return nil, cmp.Or(c.release(nil), errNoRoom)
 	}
 	c.filler.devices = c
 	c.plain = newPlainResult(q, layout)

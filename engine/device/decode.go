@@ -28,7 +28,9 @@ type decoder struct {
 	devices *coprocessor
 	columns []int           // by column of the query: of stream.Decoding.Columns
 	strings []stringsColumn // by column of stream.Decoding.Columns
-	full    atomic.Bool     // no more strings get numbers: the CPU reads what is left
+	full    atomic.Bool     // devices decode no more: the CPU reads what is left
+	missed  atomic.Int64    // splits in a row that were read in vain
+	again   atomic.Int64    // calls of number with strings most of which had numbers
 
 	pageBytes float64 // of a row, as far as was looked at
 
@@ -178,21 +180,32 @@ func (d *decoder) plan(of *stream.Decoding, q *Query, l *Layout) error {
 	columns := byColumn(of, d.columns)
 	d.strings = make([]stringsColumn, len(of.Columns))
 	rows, bytes := int64(0), int64(0)
+	unpacked := make([]int64, len(columns))
 	for i, split := range q.Splits[:min(len(q.Splits), plannedSplits)] {
 		_, paged, err := pagedAs(split, columns)
 		if err != nil && i == 0 {
 			return err
 		}
 		rows += split.Rows()
+		group := int64(0)
 		for c := range paged {
 			bytes += paged[c].Bytes
-			if into := columns[c]; into.Strings {
-				into.StringBytes = max(into.StringBytes, (paged[c].Unpacked+split.Rows()-1)/max(split.Rows(), 1), stringBytesMin)
-				d.strings[d.columns[c]].text = paged[c].Text
-			}
+			unpacked[c] += paged[c].Unpacked
+			group += paged[c].Unpacked
+			d.strings[d.columns[c]].text = paged[c].Text
+		}
+		of.GroupBytes = max(of.GroupBytes, group)
+	}
+	rows = max(rows, 1)
+	d.pageBytes = float64(bytes) / float64(rows)
+	for c, column := range columns {
+		if !column.Strings {
+			continue
+		}
+		if column.StringBytes = max((unpacked[c]+rows-1)/rows, stringBytesMin); column.StringBytes > stringBytesMax {
+			return fmt.Errorf("the strings of column %q have %d B on average", l.bound.Columns[c].Name, column.StringBytes)
 		}
 	}
-	d.pageBytes = float64(bytes) / float64(max(rows, 1))
 	for k, column := range l.bound.KeyColumns {
 		if d.strings[d.columns[column]].numbers = q.Interners[column]; l.strings != nil && l.strings[k] != nil {
 			d.strings[d.columns[column]].numbers = l.strings[k]
@@ -206,8 +219,11 @@ func (d *decoder) plan(of *stream.Decoding, q *Query, l *Layout) error {
 	return nil
 }
 
-// stringBytesMin is the least that is expected of a string in a page.
-const stringBytesMin = 2
+// What a string is expected to take in a page, at least, and at most for devices.
+const (
+	stringBytesMin = 2
+	stringBytesMax = 64 << 10
+)
 
 // newDecoder returns what lets devices decode files, and how; or why they do not: the query or the first
 // of its splits does not suit them.
@@ -230,16 +246,6 @@ func (q *Query) newDecoder(l *Layout) (*decoder, *stream.Decoding, error) {
 	return d, of, nil
 }
 
-// useDecoder lets the devices of a run decode files, where that suits the query.
-func (c *coprocessor) useDecoder(opt *stream.Options) {
-	d, of, err := c.query.newDecoder(c.layout)
-	if err != nil {
-		return
-	}
-	d.devices = c
-	c.decoder, opt.Decode = d, of
-}
-
 // TakeSplit takes all rows of a split as they lie in its file. It returns false, and has taken none,
 // where they are to be read as batches.
 func (a *Aggregator) TakeSplit(ctx context.Context, r *aggregator.Rows, split scan.Split) (bool, error) {
@@ -257,6 +263,10 @@ func (a *Aggregator) Refused() ([]scan.Split, error) {
 	}
 	return a.devices.decoder.await()
 }
+
+// missedMax splits in a row are read in vain before devices decode no more: all may have what devices
+// cannot decode, which only their pages tell.
+const missedMax = 8
 
 func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split) (taken bool, err error) {
 	of := d.devices.run.Decoding()
@@ -276,6 +286,9 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	for _, c := range columns {
 		bytes += alignMemory(c.Bytes)
 	}
+	if !d.devices.run.HasRoom(split.Rows(), bytes) {
+		return false, nil
+	}
 	o, at, memory, err := d.reserve(ctx, r.Thread, split.Rows(), bytes)
 	if o == nil || err != nil {
 		return false, err
@@ -284,6 +297,11 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	pages := make([]stream.EncodedPages, len(columns))
 	ok, err := d.read(ctx, paged, columns, at, memory, pages)
 	taken, full := d.commit(o, split, ok && err == nil, pages)
+	if taken {
+		d.missed.Store(0)
+	} else if d.missed.Add(1) >= missedMax {
+		d.full.Store(true)
+	}
 	if submitErr := d.submit(ctx, r.Thread, full); err == nil {
 		err = submitErr
 	}
@@ -366,7 +384,12 @@ func encodedPages(p *scan.Pages, at int64, strings bool) (out stream.EncodedPage
 		e.Bytes, e.To, e.Rows = uint32(page.Size), uint64(row), uint32(page.Rows)
 		row += page.Rows
 		e.Levels, e.LevelBytes = kernels.PageLevels(page.Levels), uint32(page.LevelBytes)
-		if strings && !page.Coded {
+		switch {
+		case page.Coded && p.Entries == 0: // all rows are NULL, or it is damaged
+			if e.Apart, e.Strings = 1, len(out.Strings); strings {
+				addStrings(kernels.StringPage{}, false)
+			}
+		case strings && !page.Coded:
 			e.Apart, e.Entries, e.Strings = 1, e.Rows, len(out.Strings)
 			addStrings(kernels.StringPage{
 				From: e.From, Bytes: e.Bytes, Most: e.Rows, Levels: e.Levels, LevelBytes: e.LevelBytes,
@@ -412,6 +435,9 @@ func (d *decoder) reserveNext(ctx context.Context, rows, bytes int64) (o *openEn
 		return o, at, memory, nil
 	}
 	t, err := run.TryTile()
+	if t != nil {
+		follow(&f.waits, 0)
+	}
 	if err == nil && t == nil && d.devices.layout.strings != nil && !f.cpuHelps() {
 		if err = d.submitOpen(); err == nil { // it may be what there is to wait for
 			start := time.Now()

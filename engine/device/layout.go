@@ -28,10 +28,9 @@ type Layout struct {
 	keys    *rowdata.KeyLayout // of packed keys on the device
 	strings []*encode.Interner // by key, of strings that keys on the device have numbers of, and the CPU's keys have not; else nil
 
-	notDecoded error   // why devices do not decode the query's files; nil where they do
-	pageBytes  float64 // bytes of pages a row has then, as far as was looked at
-
-	decodeBytes int64 // of a device, that pages may take then
+	notDecoded error // why devices do not decode the query's files; nil where they do
+	decoder    *decoder
+	decoded    *stream.Decoding
 
 	// Where a device partitions the rows of the query for the CPU:
 	parts  error // why it does no more; nil where it aggregates
@@ -229,7 +228,7 @@ func (l *Layout) rowBytes() int64 {
 // crossing returns how a row crosses the link.
 func (l *Layout) crossing() crossing {
 	if l.notDecoded == nil {
-		return crossing{l.pageBytes, true}
+		return crossing{l.decoder.pageBytes, true}
 	}
 	return crossing{float64(l.rowBytes()), false}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/stream"
 )
 
 // lease is a query's part of the memory of devices. Queries that run at the same time divide the
@@ -163,7 +164,10 @@ func (q *Query) need(l *Layout) int64 {
 	if rows < 0 || rows > 1<<40 {
 		return 1 << 62
 	}
-	need := needBytes + rows*needRows*l.rowBytes() + l.decodeBytes
+	need := needBytes + rows*needRows*l.rowBytes()
+	if l.notDecoded == nil {
+		need += stream.DecodeBytes(l.decoded, rows)
+	}
 	if l.parts == nil {
 		need += needTables * l.shape.TableBytes(rows)
 	}

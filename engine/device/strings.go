@@ -122,7 +122,13 @@ const stringsShare = 16
 // number numbers strings, for devices. It returns false where they cannot be numbered: the CPU is to
 // read them.
 func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, numbers []uint32) (ok bool, err error) {
-	var invalid atomic.Bool
+	count := int64(strings.Len())
+	before, bytes := d.numbered()
+	if d.full.Load() || bytes+count*stringBytes+int64(strings.Bytes()) > d.devices.query.Devices.memory/stringsShare {
+		d.full.Store(true)
+		return false, nil
+	}
+	var refused atomic.Bool
 	group, ctx := spawn.WithContext(ctx)
 	group.SetLimit(d.devices.query.Workers)
 	for from := 0; from < strings.Len(); from += numberStep {
@@ -132,35 +138,45 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 				return err
 			}
 			defer th.Give()
-			valid, err := d.numberSome(strings, from, min(from+numberStep, strings.Len()), numbers)
-			if !valid {
-				invalid.Store(true)
+			if !d.numberSome(strings, from, min(from+numberStep, strings.Len()), numbers) {
+				refused.Store(true)
 			}
-			return err
+			return nil
 		})
 	}
-	if err := group.Wait(); err != nil || invalid.Load() {
+	if err := group.Wait(); err != nil || refused.Load() {
 		return false, err
 	}
-	all := 0
-	for i := range d.strings {
-		if in := d.strings[i].numbers; in != nil {
-			all += in.Len()
-		}
-	}
-	if bytes := stringBytes + strings.Bytes()/strings.Len(); int64(all)*int64(bytes) > d.devices.query.Devices.memory/stringsShare {
-		d.full.Store(true)
-		return false, nil
+	if after, _ := d.numbered(); count >= againMin && after-before < count/2 && d.again.Add(1) >= againMax {
+		d.full.Store(true) // the devices have no room for the strings, which cross the link for each tile
 	}
 	return true, nil
+}
+
+// Where most of so many strings that devices have listed had numbers already, so many times, devices
+// decode no more.
+const (
+	againMin = 1 << 16
+	againMax = 16
+)
+
+// numbered returns how many strings have numbers, and how many bytes they take.
+func (d *decoder) numbered() (count, bytes int64) {
+	for i := range d.strings {
+		if in := d.strings[i].numbers; in != nil {
+			count += int64(in.Len())
+			bytes += in.Bytes()
+		}
+	}
+	return count, bytes
 }
 
 // numberStep strings are numbered at once by one worker.
 const numberStep = 16 << 10
 
-// numberSome numbers the strings from one to another. valid is false where one is not UTF-8 and must be:
-// reading it as batches tells where.
-func (d *decoder) numberSome(strings *stream.NewStrings, from, to int, numbers []uint32) (valid bool, err error) {
+// numberSome numbers the strings from one to another. It returns false where one is not UTF-8 and must be,
+// or there is no number left: the CPU, which reads them, says so.
+func (d *decoder) numberSome(strings *stream.NewStrings, from, to int, numbers []uint32) bool {
 	byColumn := make([]struct {
 		strings []rowdata.Bytes2
 		places  []int
@@ -168,7 +184,7 @@ func (d *decoder) numberSome(strings *stream.NewStrings, from, to int, numbers [
 	for i := from; i < to; i++ {
 		column, s := strings.At(i)
 		if d.strings[column].text && !utf8.Valid(s) {
-			return false, nil
+			return false
 		}
 		of := &byColumn[column]
 		of.strings = append(of.strings, rowdata.ToBytes2(s))
@@ -180,15 +196,15 @@ func (d *decoder) numberSome(strings *stream.NewStrings, from, to int, numbers [
 		if len(of.strings) == 0 {
 			continue
 		}
-		if err := d.strings[column].numbers.Numbers(codes[:len(of.strings)], of.strings, strings.Len()); err != nil {
-			return true, err
+		if d.strings[column].numbers.Numbers(codes[:len(of.strings)], of.strings, strings.Len()-to) != nil {
+			return false
 		}
 		for i, place := range of.places {
 			numbers[place] = uint32(codes[i])
 		}
 	}
-	return true, nil
+	return true
 }
 
-// stringBytes is what a string with a number takes beside its bytes: two words, and two slots.
+// stringBytes is what a string takes at most to have a number, beside its bytes: two words, and two slots.
 const stringBytes = 32

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -427,6 +428,17 @@ func (in *Interner) Strings() *Strings {
 func (s *Strings) At(number uint64) rowdata.Bytes2 {
 	b, at := place(number)
 	return s[b][at]
+}
+
+// Bytes returns how many bytes the strings and their slots take.
+func (in *Interner) Bytes() (n int64) {
+	for s := range in.shards {
+		shard := &in.shards[s]
+		shard.mu.Lock()
+		n += shard.heap.Bytes() + 8*int64(len(shard.slots))
+		shard.mu.Unlock()
+	}
+	return n + int64(in.Len())*int64(unsafe.Sizeof(rowdata.Bytes2{}))
 }
 
 // Len returns the largest number that a string may have. Few numbers below it have none.

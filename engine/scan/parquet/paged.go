@@ -45,12 +45,20 @@ func (p *File) pagedColumn(field int, chunk *columnChunk) (c decode.PagedColumn,
 	case chunk.dataEncodings()&^anyValues != 0:
 		return c, fmt.Errorf("column %q has pages that are neither plain nor of a dictionary", leaf.Path())
 	}
-	c = decode.PagedColumn{Width: width, Value: value, Text: isText(typ), Bytes: chunk.bytes, Unpacked: chunk.unpacked}
+	// A corrupt size must not take memory.
+	unpacked := min(max(chunk.unpacked, chunk.bytes), unpackedMax)
+	if most := expansionMax[chunk.codec]; chunk.bytes < unpackedMax/most {
+		unpacked = min(unpacked, most*chunk.bytes)
+	}
+	c = decode.PagedColumn{Width: width, Value: value, Text: isText(typ), Bytes: chunk.bytes, Unpacked: unpacked}
 	if !crosses(chunk.codec) {
-		c.Bytes, c.Codec = max(chunk.unpacked, 0), chunk.codec.String()
+		c.Bytes, c.Codec = unpacked, chunk.codec.String()
 	}
 	return c, nil
 }
+
+// unpackedMax bounds what is believed of the decompressed size of a column chunk.
+const unpackedMax = 1 << 40
 
 func (p *groupPart) chunk(c *partColumn) *columnChunk { return &p.file.groups[p.group].chunks[c.leaf] }
 
@@ -154,8 +162,9 @@ type pageCutter struct {
 	unpack   []byte // where pages go decompressed; nil where they stay as they are
 	unpacked int    // bytes of unpack that pages have
 
-	pages decode.Pages
-	rows  int64
+	dictionary bool // has come, which may have no entry
+	pages      decode.Pages
+	rows       int64
 }
 
 // all cuts the bytes of a chunk. It returns false where a page is damaged or unlike what it is to be.
@@ -183,17 +192,18 @@ func (p *pageCutter) one(h *pageHeader, body []byte, at int64) bool {
 	case pageIndex:
 		return true
 	case pageDictionary:
-		first := p.pages.Entries == 0
-		bytes, ok := p.bytes(nil, body, at, h.bytes, false)
+		first := !p.dictionary
+		bytes, ok := p.bytes(nil, body, at, h.bytes, h.bytes == 0)
+		p.dictionary = true
 		p.pages.Dictionary, p.pages.Entries = bytes, h.values
 		plain := h.encoding == parquet.Encodings.Plain || h.encoding == parquet.Encodings.PlainDict
-		return ok && plain && first && h.values > 0 && len(p.pages.Data) == 0 && int64(h.values)*int64(p.width) <= int64(h.bytes)
+		return ok && plain && first && len(p.pages.Data) == 0 && int64(h.values)*int64(p.width) <= int64(h.bytes)
 	}
 	page := decode.Page{Rows: h.values, Coded: dictionaryEncoding(h.encoding)}
 	if h.values == 0 || len(p.pages.Data) == p.pagesMax {
 		return false
 	}
-	if !page.Coded && h.encoding != parquet.Encodings.Plain || page.Coded && p.pages.Entries == 0 {
+	if !page.Coded && h.encoding != parquet.Encodings.Plain || page.Coded && !p.dictionary {
 		return false
 	}
 	var levels []byte // before the values, if they are kept
