@@ -9,7 +9,8 @@ enum {
   kFindThreads = 128,  // a warp for each page
   kStringThreads = 256,
   kStringTableHeader = 16,
-  kStringRecordBytes = 16
+  kStringRecordBytes = 16,
+  kKnownMax = 4096
 };
 
 // StringPage of strings.go.

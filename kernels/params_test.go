@@ -59,7 +59,7 @@ func TestParamLayouts(t *testing.T) {
 		uintptr(StringPageBytes), unsafe.Offsetof(str.Bytes), unsafe.Offsetof(str.First), unsafe.Offsetof(str.Most), unsafe.Offsetof(str.LevelBytes), unsafe.Offsetof(str.Levels), unsafe.Offsetof(str.Column),
 		uintptr(MissingBytes), unsafe.Offsetof(missing.Bytes), uintptr(MissingHeadBytes),
 		unsafe.Sizeof(numbers), unsafe.Offsetof(numbers.strings), unsafe.Offsetof(numbers.places), unsafe.Offsetof(numbers.slots), unsafe.Offsetof(numbers.numSlots), unsafe.Offsetof(numbers.numbers), unsafe.Offsetof(numbers.head), unsafe.Offsetof(numbers.list), unsafe.Offsetof(numbers.text), unsafe.Offsetof(numbers.textBytes), unsafe.Offsetof(numbers.given), unsafe.Offsetof(numbers.known), unsafe.Offsetof(numbers.knownSlots), unsafe.Offsetof(numbers.numKnown), unsafe.Offsetof(numbers.knownBytes), unsafe.Offsetof(numbers.numKnownBytes),
-		findThreads, stringThreads, stringTableHeader, stringRecordBytes,
+		findThreads, stringThreads, stringTableHeader, stringRecordBytes, KnownStringMax,
 		unsafe.Sizeof(part), unsafe.Offsetof(part.valid), unsafe.Offsetof(part.base), unsafe.Offsetof(part.keyRange), unsafe.Offsetof(part.nullCode), unsafe.Offsetof(part.typ), unsafe.Offsetof(part.word), unsafe.Offsetof(part.shift), unsafe.Offsetof(part.nullWord), unsafe.Offsetof(part.nullBit),
 		unsafe.Sizeof(keys), unsafe.Offsetof(keys.rows), unsafe.Offsetof(keys.outside), unsafe.Offsetof(keys.keyBytes), unsafe.Offsetof(keys.parts), unsafe.Offsetof(keys.part), KeyPartsMax, keysThreads,
 	}

@@ -71,6 +71,10 @@ type StringTable struct {
 	Bytes  int64 // of strings: stringRecordBytes, and their bytes, for each
 }
 
+// KnownStringMax is how many bytes a string of a StringTable has at most: a longer one would leave no
+// room for many.
+const KnownStringMax = 4096
+
 // Of params_strings.h.
 const (
 	stringTableHeader = 16

@@ -6,8 +6,6 @@
 //   reads   memory, places, list, given    writes  numbers, known
 #include "strings.cuh"
 
-constexpr u32 kKnownMax = 4096;  // bytes; a longer string would leave no room for many
-
 __device__ __forceinline__ void add_known(const StringsLaunch& p, const String& s, u32 number) {
   if (p.num_known == 0 || s.bytes > kKnownMax) return;
   if (atomicAdd(&p.known->entries, u64(1)) >= p.num_known / 2) return;

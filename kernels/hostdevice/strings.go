@@ -126,7 +126,7 @@ func (c *stringsCall) knownNumbers() map[columnString]uint32 {
 
 // addKnown adds a string if there is room for it.
 func (c *stringsCall) addKnown(of columnString, number uint32) {
-	if len(c.known) < knownHeader {
+	if len(c.known) < knownHeader || len(of.of) > kernels.KnownStringMax {
 		return
 	}
 	used := binary.LittleEndian.Uint64(c.known)

@@ -40,7 +40,7 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(StringPage), offsetof(StringPage, bytes), offsetof(StringPage, first), offsetof(StringPage, most), offsetof(StringPage, level_bytes), offsetof(StringPage, levels), offsetof(StringPage, column),
       sizeof(MissingString), offsetof(MissingString, bytes), sizeof(Missing),
       sizeof(StringsLaunch), offsetof(StringsLaunch, strings), offsetof(StringsLaunch, places), offsetof(StringsLaunch, slots), offsetof(StringsLaunch, num_slots), offsetof(StringsLaunch, numbers), offsetof(StringsLaunch, head), offsetof(StringsLaunch, list), offsetof(StringsLaunch, text), offsetof(StringsLaunch, text_bytes), offsetof(StringsLaunch, given), offsetof(StringsLaunch, known), offsetof(StringsLaunch, known_slots), offsetof(StringsLaunch, num_known), offsetof(StringsLaunch, known_bytes), offsetof(StringsLaunch, num_known_bytes),
-      kFindThreads, kStringThreads, sizeof(StringTableHead), kStringRecordBytes,
+      kFindThreads, kStringThreads, sizeof(StringTableHead), kStringRecordBytes, kKnownMax,
       sizeof(KeyPart), offsetof(KeyPart, valid), offsetof(KeyPart, base), offsetof(KeyPart, range), offsetof(KeyPart, null_code), offsetof(KeyPart, type), offsetof(KeyPart, word), offsetof(KeyPart, shift), offsetof(KeyPart, null_word), offsetof(KeyPart, null_bit),
       sizeof(KeysLaunch), offsetof(KeysLaunch, rows), offsetof(KeysLaunch, outside), offsetof(KeysLaunch, key_bytes), offsetof(KeysLaunch, num_parts), offsetof(KeysLaunch, parts), kKeyPartsMax, kKeysThreads,
   };
