@@ -106,13 +106,14 @@ func pagedQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 	}
 	for range 1 + rng.IntN(4) {
 		a := query.Aggregate{
-			Func: []query.Func{query.CountStar, query.Sum, query.Sum, query.Min, query.Max, query.Avg, query.Count}[rng.IntN(7)],
+			Func: []query.Func{query.CountStar, query.Sum, query.Sum, query.Min, query.Max, query.Avg, query.Count, query.StddevSamp}[rng.IntN(8)],
 			Name: fmt.Sprintf("a%d", len(q.Aggregates)),
 		}
 		if a.Func != query.CountStar {
 			field := schema.Field(rng.IntN(schema.NumFields()))
-			if a.Args = []string{field.Name}; !grouptest.Suits(a.Func, field.Type) {
-				a.Func = query.Max
+			a.Args = []string{field.Name}
+			if !grouptest.Suits(a.Func, field.Type) || arrow.IsBaseBinary(field.Type.ID()) && rng.IntN(10) > 0 {
+				a.Func = query.Count
 			}
 		}
 		q.Aggregates = append(q.Aggregates, a)

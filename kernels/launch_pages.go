@@ -29,7 +29,7 @@ func (q operators) DecodePages(p *Pages) error {
 	if p.Count == 0 {
 		return nil
 	}
-	if p.Width != 4 && (p.Width != 8 || p.Form != FormWhole) {
+	if !p.Form.suits(p.Width) {
 		return fmt.Errorf("values of %d B in the form %d cannot be decoded", p.Width, p.Form)
 	}
 	o := &operation{queue: q.queue}
@@ -55,10 +55,7 @@ func (q operators) DecodePages(p *Pages) error {
 	}
 	launchWith(o, "page_steps", int(ceilDiv(p.Count, pageWarps)), pagesThreads, 0, param)
 	if p.Steps > 0 {
-		kernel := fmt.Sprintf("page_values_%d", p.Width)
-		if p.Form == FormFloat {
-			kernel = "page_values_float"
-		}
+		kernel := fmt.Sprintf("page_values_%d_%d", p.Width, p.Form.Width(p.Width))
 		launchWith(o, kernel, int(ceilDiv(p.Steps, pageWarps)), pagesThreads, 0, param)
 	}
 	return o.end("decoding of %d pages", p.Count)

@@ -101,11 +101,18 @@ __device__ __forceinline__ u32 from_form<u32>(u32 v, u64 form) {
   return v;
 }
 template <>
-__device__ __forceinline__ u64 from_form<u64>(u32 v, u64) {
-  return u64(__double_as_longlong(double(__uint_as_float(v))));
+__device__ __forceinline__ u64 from_form<u64>(u32 v, u64 form) {
+  const double d = form == kFormFloat ? double(__uint_as_float(v)) : form == kFormInt32Double ? double(i32(v)) : double(v);
+  return u64(__double_as_longlong(d));
 }
 template <class Out>
-__device__ __forceinline__ Out from_form(u64 v, u64) { return v; }
+__device__ __forceinline__ Out from_form(u64 v, u64 form) {
+  if (form == kFormInt64Double) return u64(__double_as_longlong(double(i64(v))));
+  if (form == kFormUint64Double) return u64(__double_as_longlong(double(v)));
+  return v;
+}
+template <>
+__device__ __forceinline__ u32 from_form<u32>(u64 v, u64) { return u32(v); }
 
 template <class Value, class Out>
 __device__ __forceinline__ void decode(const PagesLaunch& p) {
@@ -164,9 +171,12 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
   }
 }
 
+// By the bytes of a value in pages and in the column.
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_4(const __grid_constant__ PagesLaunch p) { decode<u32, u32>(p); }
+    page_values_4_4(const __grid_constant__ PagesLaunch p) { decode<u32, u32>(p); }
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_8(const __grid_constant__ PagesLaunch p) { decode<u64, u64>(p); }
+    page_values_4_8(const __grid_constant__ PagesLaunch p) { decode<u32, u64>(p); }
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_float(const __grid_constant__ PagesLaunch p) { decode<u32, u64>(p); }
+    page_values_8_4(const __grid_constant__ PagesLaunch p) { decode<u64, u32>(p); }
+extern "C" __global__ void __launch_bounds__(kPagesThreads)
+    page_values_8_8(const __grid_constant__ PagesLaunch p) { decode<u64, u64>(p); }

@@ -40,14 +40,34 @@ const (
 	FormUint8
 	FormUint16
 	FormFloat // pages have floats, the column doubles
+	// Pages have integers of 4 and of 8 bytes, the column the nearest doubles.
+	FormInt32Double
+	FormUint32Double
+	FormInt64Double
+	FormUint64Double
+	FormLow // pages have 8 bytes, the column the lowest 4
 )
 
 // Width returns how many bytes a value of the column has whose pages have width bytes.
 func (f PageForm) Width(width int) int {
-	if f == FormFloat {
+	switch f {
+	case FormFloat, FormInt32Double, FormUint32Double:
 		return 8
+	case FormLow:
+		return 4
 	}
 	return width
+}
+
+// suits reports whether pages of values of so many bytes have the form.
+func (f PageForm) suits(width int) bool {
+	switch f {
+	case FormWhole:
+		return width == 4 || width == 8
+	case FormInt64Double, FormUint64Double, FormLow:
+		return width == 8
+	}
+	return width == 4 && f <= FormLow
 }
 
 // stepRows is how many rows of a page are decoded by themselves: params_pages.h.

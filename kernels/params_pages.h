@@ -17,7 +17,8 @@ enum { kLevelsNone, kLevelsPrefixed, kLevelsSized };
 enum { kPageDone, kPageOutside, kPageLevels, kPageWidth, kPageEnds, kPageCode, kPageNull };
 
 // PageForm of pages.go.
-enum { kFormWhole, kFormInt8, kFormInt16, kFormUint8, kFormUint16, kFormFloat };
+enum { kFormWhole, kFormInt8, kFormInt16, kFormUint8, kFormUint16, kFormFloat,
+       kFormInt32Double, kFormUint32Double, kFormInt64Double, kFormUint64Double, kFormLow };
 
 // Page of pages.go.
 typedef struct {

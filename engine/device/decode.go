@@ -67,24 +67,21 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
 	for i := range columns {
 		columns[i] = -1
 	}
-	add := func(column, into, width int) {
+	add := func(column, into, width int, form kernels.PageForm) {
 		columns[column] = len(d.Columns)
 		of := &l.bound.Columns[column]
-		c := stream.EncodedColumn{Width: width, Column: into, Nullable: of.Nullable, Strings: of.Kind == rowdata.Bytes}
-		if c.Form = formOf(of); c.Form == kernels.FormFloat {
-			c.Width = 4
-		}
-		d.Columns = append(d.Columns, c)
+		d.Columns = append(d.Columns, stream.EncodedColumn{
+			Width: width, Form: form, Column: into, Nullable: of.Nullable, Strings: of.Kind == rowdata.Bytes,
+		})
 	}
 	for i := range l.columns {
 		c := &l.columns[i]
 		of := &l.bound.Columns[c.column]
-		// A column of which only NULLs count has 4 bytes on a device, whatever they are.
-		if c.double || c.words > 0 || columns[c.column] >= 0 ||
-			c.arg < 0 && of.Kind != rowdata.Bytes && columnTypeOf(of).Bytes() != 4 {
+		width, form, ok := formOf(of, c.double, c.arg < 0)
+		if !ok || c.words > 0 || columns[c.column] >= 0 {
 			return nil, nil, fmt.Errorf("column %q is not taken as it is in the file", of.Name)
 		}
-		add(c.column, i, l.shape.Columns[i].Bytes())
+		add(c.column, i, width, form)
 	}
 	for k, column := range l.bound.KeyColumns {
 		f, of := &l.keys.Fields[k], &l.bound.Columns[column]
@@ -101,8 +98,11 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
 		if f.Interned { // a NULL is the number 0
 			part.Type = kernels.Uint32
 		}
+		_, form, _ := formOf(of, false, false)
 		if columns[column] < 0 {
-			add(column, -1, part.Type.Bytes())
+			add(column, -1, part.Type.Bytes(), form)
+		} else if d.Columns[columns[column]].Form != form {
+			return nil, nil, fmt.Errorf("column %q is a key, and a device needs it in another form, too", of.Name)
 		}
 		d.Keys = append(d.Keys, stream.EncodedKey{KeyPart: part, Column: columns[column]})
 	}
@@ -112,21 +112,40 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
 	return d, columns, nil
 }
 
-// formOf returns how the values of a column on a device differ from those in pages.
-func formOf(c *rowdata.Column) kernels.PageForm {
-	switch c.Type.ID() {
-	case arrow.INT8:
-		return kernels.FormInt8
-	case arrow.INT16:
-		return kernels.FormInt16
-	case arrow.UINT8:
-		return kernels.FormUint8
-	case arrow.UINT16:
-		return kernels.FormUint16
-	case arrow.FLOAT32:
-		return kernels.FormFloat
+// narrowForms are the forms of integers of which pages have more bytes than Arrow.
+var narrowForms = map[arrow.Type]kernels.PageForm{
+	arrow.INT8: kernels.FormInt8, arrow.INT16: kernels.FormInt16, arrow.UINT8: kernels.FormUint8, arrow.UINT16: kernels.FormUint16,
+}
+
+// formOf returns how many bytes pages have of a value of a column, and in which form a device has it: as
+// it is, as a double, or, where only NULLs count, as any 4 bytes. ok is false where a device cannot have it
+// so.
+func formOf(c *rowdata.Column, double, counted bool) (width int, form kernels.PageForm, ok bool) {
+	if c.Kind == rowdata.Bytes {
+		return 4, kernels.FormWhole, !double
 	}
-	return kernels.FormWhole
+	width = columnTypeOf(c).Bytes()
+	narrow, isNarrow := narrowForms[c.Type.ID()]
+	switch isFloat := c.Type.ID() == arrow.FLOAT32; {
+	case double:
+		form, ok = doubleForms[c.Type.ID()]
+		return width, form, ok
+	case isFloat && counted:
+		return 4, kernels.FormWhole, true
+	case isFloat:
+		return 4, kernels.FormFloat, true
+	case isNarrow:
+		return width, narrow, true
+	case counted && width == 8:
+		return width, kernels.FormLow, true
+	}
+	return width, kernels.FormWhole, true
+}
+
+// doubleForms are the forms of integers that a device has as doubles.
+var doubleForms = map[arrow.Type]kernels.PageForm{
+	arrow.INT32: kernels.FormInt32Double, arrow.UINT32: kernels.FormUint32Double,
+	arrow.INT64: kernels.FormInt64Double, arrow.UINT64: kernels.FormUint64Double,
 }
 
 // valueBytes are how many bytes Arrow has of a value, where that is not what pages have.

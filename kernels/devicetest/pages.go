@@ -31,8 +31,8 @@ func Pages(t *testing.T, device kernels.Device, pages, rowsMax int) {
 		d.numbers = true
 		d.run(r, true)
 		d.numbers = false
-		for d.form = range kernels.FormFloat + 1 {
-			if width == 4 {
+		for d.form = range kernels.FormLow + 1 {
+			if of8 := d.form >= kernels.FormInt64Double; of8 == (width == 8) {
 				d.run(r, true)
 			}
 		}
@@ -265,6 +265,8 @@ func (d *decoding) run(r *Rig, withValid bool) {
 	}
 }
 
+func doubleOf(f float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(f)) }
+
 func isNaN(double []byte) bool {
 	return math.IsNaN(math.Float64frombits(binary.LittleEndian.Uint64(double)))
 }
@@ -276,8 +278,17 @@ func (d *decoding) formed(value []byte) []byte {
 	case kernels.FormWhole:
 		return value
 	case kernels.FormFloat:
-		f := math.Float32frombits(binary.LittleEndian.Uint32(value))
-		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(float64(f)))
+		return doubleOf(float64(math.Float32frombits(binary.LittleEndian.Uint32(value))))
+	case kernels.FormInt32Double:
+		return doubleOf(float64(int32(binary.LittleEndian.Uint32(value))))
+	case kernels.FormUint32Double:
+		return doubleOf(float64(binary.LittleEndian.Uint32(value)))
+	case kernels.FormInt64Double:
+		return doubleOf(float64(int64(binary.LittleEndian.Uint64(value))))
+	case kernels.FormUint64Double:
+		return doubleOf(float64(binary.LittleEndian.Uint64(value)))
+	case kernels.FormLow:
+		return value[:4]
 	case kernels.FormInt8:
 		v = int64(int8(value[0]))
 	case kernels.FormUint8:

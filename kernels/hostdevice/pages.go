@@ -107,6 +107,7 @@ func (c *pagesColumn) put(out, value []byte) {
 		return
 	}
 	v := binary.LittleEndian.Uint32(value)
+	double := func(f float64) { binary.LittleEndian.PutUint64(out, math.Float64bits(f)) }
 	switch c.form {
 	case kernels.FormInt8:
 		v = uint32(int8(v))
@@ -117,7 +118,19 @@ func (c *pagesColumn) put(out, value []byte) {
 	case kernels.FormUint16:
 		v = uint32(uint16(v))
 	case kernels.FormFloat:
-		binary.LittleEndian.PutUint64(out, math.Float64bits(float64(math.Float32frombits(v))))
+		double(float64(math.Float32frombits(v)))
+		return
+	case kernels.FormInt32Double:
+		double(float64(int32(v)))
+		return
+	case kernels.FormUint32Double:
+		double(float64(v))
+		return
+	case kernels.FormInt64Double:
+		double(float64(int64(binary.LittleEndian.Uint64(value))))
+		return
+	case kernels.FormUint64Double:
+		double(float64(binary.LittleEndian.Uint64(value)))
 		return
 	}
 	binary.LittleEndian.PutUint32(out, v)
