@@ -26,7 +26,7 @@ import (
 //	     \-> batches <- splits of tiles that a device could not decode
 type decoder struct {
 	devices *coprocessor
-	columns []int           // by column of the query: of stream.Decoding.Columns
+	columns []int           // by column of the query: of stream.Decoding.Columns, or -1
 	strings []stringsColumn // by column of stream.Decoding.Columns
 	full    atomic.Bool     // devices decode no more: the CPU reads what is left
 	missed  atomic.Int64    // splits in a row that were read in vain
@@ -55,7 +55,7 @@ type openEncoded struct {
 }
 
 // decoding returns how devices decode pages of the query's columns, and for each column of the query
-// which of them it is; or why devices cannot make all of the layout's rows so.
+// which of them it is, -1 where devices do not need it; or why devices cannot make all of the layout's rows so.
 func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
 	switch {
 	case l.parts != nil:
@@ -106,9 +106,6 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
 		}
 		d.Keys = append(d.Keys, stream.EncodedKey{KeyPart: part, Column: columns[column]})
 	}
-	if i := slices.Index(columns, -1); i >= 0 {
-		return nil, nil, fmt.Errorf("column %q is not taken as it is in the file", l.bound.Columns[i].Name)
-	}
 	return d, columns, nil
 }
 
@@ -154,7 +151,7 @@ var valueBytes = map[kernels.PageForm]int{
 }
 
 // pagedAs returns what a split tells of its pages, or why they are not as devices are to decode them. of
-// is by column of the query.
+// is by column of the query; nil where its pages are not needed.
 func pagedAs(split scan.Split, of []*stream.EncodedColumn) (scan.PagedSplit, []scan.PagedColumn, error) {
 	paged, ok := split.(scan.PagedSplit)
 	if !ok {
@@ -167,8 +164,11 @@ func pagedAs(split scan.Split, of []*stream.EncodedColumn) (scan.PagedSplit, []s
 	if len(columns) != len(of) {
 		return nil, nil, errors.New("the input has other columns")
 	}
-	strings := slices.ContainsFunc(of, func(c *stream.EncodedColumn) bool { return c.Strings })
+	strings := slices.ContainsFunc(of, func(c *stream.EncodedColumn) bool { return c != nil && c.Strings })
 	for i, c := range columns {
+		if of[i] == nil {
+			continue
+		}
 		switch isStrings := c.Width == 0; {
 		case isStrings != of[i].Strings || !isStrings && (c.Width != of[i].Width || c.Value != cmp.Or(valueBytes[of[i].Form], c.Width)):
 			return nil, nil, errors.New("a column has other values in the file")
@@ -185,7 +185,9 @@ func pagedAs(split scan.Split, of []*stream.EncodedColumn) (scan.PagedSplit, []s
 func byColumn(d *stream.Decoding, columns []int) []*stream.EncodedColumn {
 	out := make([]*stream.EncodedColumn, len(columns))
 	for i, c := range columns {
-		out[i] = &d.Columns[c]
+		if c >= 0 {
+			out[i] = &d.Columns[c]
+		}
 	}
 	return out
 }
@@ -208,6 +210,9 @@ func (d *decoder) plan(of *stream.Decoding, q *Query, l *Layout) error {
 		rows += split.Rows()
 		group := int64(0)
 		for c := range paged {
+			if columns[c] == nil {
+				continue
+			}
 			bytes += paged[c].Bytes
 			unpacked[c] += paged[c].Unpacked
 			group += paged[c].Unpacked
@@ -218,7 +223,7 @@ func (d *decoder) plan(of *stream.Decoding, q *Query, l *Layout) error {
 	rows = max(rows, 1)
 	d.pageBytes = float64(bytes) / float64(rows)
 	for c, column := range columns {
-		if !column.Strings {
+		if column == nil || !column.Strings {
 			continue
 		}
 		if column.StringBytes = max((unpacked[c]+rows-1)/rows, stringBytesMin); column.StringBytes > stringBytesMax {
@@ -231,7 +236,7 @@ func (d *decoder) plan(of *stream.Decoding, q *Query, l *Layout) error {
 		}
 	}
 	for i, column := range columns {
-		if column.Strings && d.strings[d.columns[i]].numbers == nil {
+		if column != nil && column.Strings && d.strings[d.columns[i]].numbers == nil {
 			return fmt.Errorf("nobody needs the strings of column %q", l.bound.Columns[i].Name)
 		}
 	}
@@ -296,14 +301,15 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	if err != nil {
 		return false, nil //nolint:nilerr // it is read as batches
 	}
-	for i, c := range columns {
-		if c.Text != d.strings[d.columns[i]].text {
-			return false, nil
-		}
-	}
 	bytes := int64(0)
-	for _, c := range columns {
-		bytes += alignMemory(c.Bytes)
+	for i, c := range columns {
+		switch of := d.columns[i]; {
+		case of < 0: // its pages are not read
+		case c.Text != d.strings[of].text:
+			return false, nil
+		default:
+			bytes += alignMemory(c.Bytes)
+		}
 	}
 	if !d.devices.run.HasRoom(split.Rows(), bytes) {
 		return false, nil
@@ -313,7 +319,7 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 		return false, err
 	}
 	r.Thread.Does(threads.WorkFill)
-	pages := make([]stream.EncodedPages, len(columns))
+	pages := make([]stream.EncodedPages, len(of.Columns))
 	ok, err := d.read(ctx, paged, columns, at, memory, pages)
 	taken, full := d.commit(o, split, ok && err == nil, pages)
 	if taken {
@@ -351,6 +357,9 @@ func (d *decoder) read(ctx context.Context, split scan.PagedSplit, columns []sca
 	defer func() { err = cmp.Or(err, reader.Close()) }()
 	from := int64(0)
 	for i, c := range columns {
+		if d.columns[i] < 0 {
+			continue
+		}
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
