@@ -201,3 +201,23 @@ func TestDecodeStringsLong(t *testing.T) {
 		t.Errorf("%d of %d rows were decoded, error %v", stats.Device.Decoded, len(values), err)
 	}
 }
+
+// Would catch a tile that has room for the rows of a split, but not for their strings, which is found only
+// when they have been read.
+func TestDecodeStringsUneven(t *testing.T) {
+	values := make([]string, 60_000)
+	for i := range values {
+		values[i] = fmt.Sprintf("%0*d", 8+48*(i/10_000%2), i%20_000) // ten row groups of short ones, ten of long ones
+	}
+	schema, batches, q, want := stringTable(t, values)
+	path := writeParquet(t, schema, batches, append(plainStrings, parquet.WithMaxRowGroupLength(1000))...)
+	eng := openChecked(t, testknobs.With(engine.Options{Device: "host:256MiB", Threads: 1, MemoryLimit: 1 << 30},
+		testknobs.Engine{Device: testknobs.Device{TileRows: 5000}}))
+	got, stats, err := answerFile(t, eng, path, q)
+	if err == nil {
+		err = grouptest.Equal(want, got)
+	}
+	if err != nil || stats.Device.Decoded != int64(len(values)) {
+		t.Errorf("%d of %d rows were decoded, error %v", stats.Device.Decoded, len(values), err)
+	}
+}

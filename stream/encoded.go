@@ -70,6 +70,7 @@ type Encoded struct {
 	chunks int64
 	rows   int64
 	claims int64   // rows that memory was reserved for
+	claim  int64   // bytes of decompressed blocks that were reserved
 	steps  []int64 // by column
 	blocks []kernels.Block
 	pages  [][]kernels.Page // by column
@@ -180,26 +181,33 @@ func (t *Tile) Encode() *Encoded {
 // Decoding returns how encoded tiles are decoded; nil where none are: Options.Decode.
 func (r *Run) Decoding() *Decoding { return r.opt.Decode }
 
-// HasRoom reports whether an empty tile of any device has room for the pages of so many rows, of so many
-// bytes. Requires: Run.Decoding.
-func (r *Run) HasRoom(rows, bytes int64) bool {
-	return !slices.ContainsFunc(r.devices, func(d *device) bool { return rows > d.encoded.rows || bytes > d.encoded.plainBytes })
+// HasRoom reports whether an empty tile of any device has the room that Reserve asks for. Requires:
+// Run.Decoding.
+func (r *Run) HasRoom(rows, bytes, plain int64) bool {
+	return !slices.ContainsFunc(r.devices, func(d *device) bool {
+		l := d.encoded
+		return rows > l.rows || max(bytes, plain) > l.plainBytes
+	})
 }
 
-// Reserve returns memory for the pages of so many rows, of so many bytes, and where it is; nil where
-// the tile has no room. Add or Drop follows.
-func (e *Encoded) Reserve(rows, bytes int64) (at int64, memory []byte) {
+// Reserve returns memory for the pages of so many rows, of so many bytes, whose blocks have about plain
+// bytes, decompressed, and where it is; nil where the tile has no room. Add or Drop follows.
+func (e *Encoded) Reserve(rows, bytes, plain int64) (at int64, memory []byte) {
 	at = (e.used + 15) &^ 15
-	if bytes > int64(len(e.packed))-at || rows > e.layout.rows-e.claims || e.items >= e.layout.itemsMax {
+	if l := e.layout; bytes > int64(len(e.packed))-at || rows > l.rows-e.claims || plain > l.plainBytes-e.claim || e.items >= l.itemsMax {
 		return 0, nil
 	}
 	e.claims += rows
+	e.claim += plain
 	e.used = at + bytes
 	return at, e.packed[at:e.used:e.used]
 }
 
-// Drop gives up rows that memory was reserved for. Their memory stays unused.
-func (e *Encoded) Drop(rows int64) { e.claims -= rows }
+// Drop gives up rows and bytes that were reserved. Their memory stays unused.
+func (e *Encoded) Drop(rows, plain int64) {
+	e.claims -= rows
+	e.claim -= plain
+}
 
 // EncodedPages are the pages of a column, for some rows that come next in a tile. From of blocks and
 // pages, and Dictionary of pages, are places in reserved memory; but where a page or its dictionary is

@@ -168,7 +168,7 @@ func (e *encodedInput) addStrings(tile *stream.Encoded, to *stream.EncodedPages,
 		to.Strings = append(to.Strings, stream.EncodedStrings{StringPage: strings, Unpacked: to.Pages[0].Unpacked})
 		return true
 	}
-	at, memory := tile.Reserve(0, int64(len(text)))
+	at, memory := tile.Reserve(0, int64(len(text)), 0)
 	copy(memory, text)
 	strings.From, strings.Most = uint64(at), uint32(len(dictionary))
 	to.Strings = append(to.Strings, stream.EncodedStrings{StringPage: strings})
@@ -191,7 +191,7 @@ func (e *encodedInput) addPage(tile *stream.Encoded, to *stream.EncodedPages, pa
 		}
 		block.Bytes, block.Size = uint32(len(packed)), uint32(len(data))
 	}
-	at, memory := tile.Reserve(0, int64(len(packed)))
+	at, memory := tile.Reserve(0, int64(len(packed)), 0)
 	if memory == nil {
 		return false
 	}

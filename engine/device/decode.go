@@ -46,6 +46,13 @@ type stringsColumn struct {
 	text    bool // they must be UTF-8
 }
 
+// encodedRoom is what a split takes in a tile.
+type encodedRoom struct {
+	rows  int64
+	bytes int64 // of pages
+	plain int64 // about, of decompressed blocks
+}
+
 // openEncoded is an encoded tile that is being filled.
 type openEncoded struct {
 	*stream.Tile
@@ -301,27 +308,30 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	if err != nil {
 		return false, nil //nolint:nilerr // it is read as batches
 	}
-	bytes := int64(0)
+	room := encodedRoom{rows: split.Rows()}
 	for i, c := range columns {
 		switch of := d.columns[i]; {
 		case of < 0: // its pages are not read
 		case c.Text != d.strings[of].text:
 			return false, nil
 		default:
-			bytes += alignMemory(c.Bytes)
+			room.bytes += alignMemory(c.Bytes)
+			if c.Unpacked > c.Bytes {
+				room.plain += c.Unpacked
+			}
 		}
 	}
-	if !d.devices.run.HasRoom(split.Rows(), bytes) {
+	if !d.devices.run.HasRoom(room.rows, room.bytes, room.plain) {
 		return false, nil
 	}
-	o, at, memory, err := d.reserve(ctx, r.Thread, split.Rows(), bytes)
+	o, at, memory, err := d.reserve(ctx, r.Thread, room)
 	if o == nil || err != nil {
 		return false, err
 	}
 	r.Thread.Does(threads.WorkFill)
 	pages := make([]stream.EncodedPages, len(of.Columns))
 	ok, err := d.read(ctx, paged, columns, at, memory, pages)
-	taken, full := d.commit(o, split, ok && err == nil, pages)
+	taken, full := d.commit(o, split, room, ok && err == nil, pages)
 	if taken {
 		d.missed.Store(0)
 	} else if d.missed.Add(1) >= missedMax {
@@ -428,26 +438,26 @@ func encodedPages(p *scan.Pages, at int64, strings bool) (out stream.EncodedPage
 	return out
 }
 
-// reserve returns memory of the open tile, or of another, for so many rows; nil where all tiles are
+// reserve returns memory of the open tile, or of another, for a split; nil where all tiles are
 // under way and the CPU is to take the rows, or a tile has no room for the rows.
-func (d *decoder) reserve(ctx context.Context, th *threads.Thread, rows, bytes int64) (o *openEncoded, at int64, memory []byte, err error) {
-	if o, at, memory = d.reserveOpen(rows, bytes); o != nil {
+func (d *decoder) reserve(ctx context.Context, th *threads.Thread, room encodedRoom) (o *openEncoded, at int64, memory []byte, err error) {
+	if o, at, memory = d.reserveOpen(room); o != nil {
 		return o, at, memory, nil
 	}
 	th.Give()
-	o, at, memory, err = d.reserveNext(ctx, rows, bytes)
+	o, at, memory, err = d.reserveNext(ctx, room)
 	return o, at, memory, cmp.Or(err, th.Take(ctx))
 }
 
 // reserveOpen returns memory of the open tile; nil where there is none, or it has no room.
-func (d *decoder) reserveOpen(rows, bytes int64) (o *openEncoded, at int64, memory []byte) {
+func (d *decoder) reserveOpen(room encodedRoom) (o *openEncoded, at int64, memory []byte) {
 	f := &d.devices.filler
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d.open == nil {
 		return nil, 0, nil
 	}
-	if at, memory = d.open.Encoded.Reserve(rows, bytes); memory == nil {
+	if at, memory = d.open.Encoded.Reserve(room.rows, room.bytes, room.plain); memory == nil {
 		return nil, 0, nil
 	}
 	d.open.pending++
@@ -455,11 +465,11 @@ func (d *decoder) reserveOpen(rows, bytes int64) (o *openEncoded, at int64, memo
 }
 
 // reserveNext opens a tile, for which it may have to wait, and submits the tile that was open.
-func (d *decoder) reserveNext(ctx context.Context, rows, bytes int64) (o *openEncoded, at int64, memory []byte, err error) {
+func (d *decoder) reserveNext(ctx context.Context, room encodedRoom) (o *openEncoded, at int64, memory []byte, err error) {
 	f, run := &d.devices.filler, d.devices.run
 	f.next.Lock()
 	defer f.next.Unlock()
-	if o, at, memory = d.reserveOpen(rows, bytes); o != nil {
+	if o, at, memory = d.reserveOpen(room); o != nil {
 		return o, at, memory, nil
 	}
 	t, err := run.TryTile()
@@ -476,7 +486,7 @@ func (d *decoder) reserveNext(ctx context.Context, rows, bytes int64) (o *openEn
 	if err != nil || t == nil {
 		return nil, 0, nil, err
 	}
-	if at, memory = t.Encode().Reserve(rows, bytes); memory == nil {
+	if at, memory = t.Encode().Reserve(room.rows, room.bytes, room.plain); memory == nil {
 		return nil, 0, nil, run.Submit(t) // it is empty, and free again
 	}
 	if err = d.submitOpen(); err != nil {
@@ -524,14 +534,14 @@ func (d *decoder) toSubmit(o *openEncoded) *stream.Tile {
 }
 
 // commit adds a split that was read to a tile, and returns the tile if it is to be submitted.
-func (d *decoder) commit(o *openEncoded, split scan.Split, ok bool, pages []stream.EncodedPages) (taken bool, full *stream.Tile) {
+func (d *decoder) commit(o *openEncoded, split scan.Split, room encodedRoom, ok bool, pages []stream.EncodedPages) (taken bool, full *stream.Tile) {
 	f := &d.devices.filler
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if taken = ok && o.Encoded.Add(split.Rows(), pages); taken {
 		o.splits = append(o.splits, split)
 	} else {
-		o.Encoded.Drop(split.Rows())
+		o.Encoded.Drop(room.rows, room.plain)
 	}
 	o.pending--
 	return taken, d.toSubmit(o)
