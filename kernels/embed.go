@@ -16,8 +16,9 @@ import (
 )
 
 // machines are the compute capabilities that there is machine code for; a device of a newer
-// capability compiles the PTX of ptxCapability when a kernel is first used.
-var machines = []int{75, 80, 86, 89, 90, 100, 120}
+// capability compiles the PTX of ptxCapability when a kernel is first used. 8.9 has the instructions
+// of 8.6, whose code it runs: 0.6 MB less.
+var machines = []int{75, 80, 86, 90, 100, 120}
 
 const ptxCapability = 75
 

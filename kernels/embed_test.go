@@ -88,7 +88,7 @@ func TestEmbeddedKernelsAreBuiltFromTheSources(t *testing.T) {
 }
 
 func TestEmbeddedImage(t *testing.T) {
-	for capability, target := range map[int]string{70: "compute_75", 75: "sm_75", 80: "sm_80", 87: "sm_86", 89: "sm_89", 90: "sm_90", 103: "sm_100", 121: "sm_120", 130: "compute_75"} {
+	for capability, target := range map[int]string{70: "compute_75", 75: "sm_75", 80: "sm_80", 87: "sm_86", 89: "sm_86", 90: "sm_90", 103: "sm_100", 121: "sm_120", 130: "compute_75"} {
 		if got := imageTarget(capability); got != target {
 			t.Errorf("compute capability %d: %s, want %s", capability, got, target)
 		}

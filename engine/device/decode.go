@@ -118,7 +118,8 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
 
 // narrowForms are the forms of integers of which pages have more bytes than Arrow.
 var narrowForms = map[arrow.Type]kernels.PageForm{
-	arrow.INT8: kernels.FormInt8, arrow.INT16: kernels.FormInt16, arrow.UINT8: kernels.FormUint8, arrow.UINT16: kernels.FormUint16,
+	arrow.INT8: kernels.FormInt8, arrow.INT16: kernels.FormInt16,
+	arrow.UINT8: kernels.FormUint8, arrow.UINT16: kernels.FormUint16,
 }
 
 // formOf returns how many bytes pages have of a value of a column, and in which form a device has it: as
@@ -176,8 +177,8 @@ func pagedAs(split scan.Split, of []*stream.EncodedColumn) (scan.PagedSplit, []s
 		if of[i] == nil {
 			continue
 		}
-		switch isStrings := c.Width == 0; {
-		case isStrings != of[i].Strings || !isStrings && (c.Width != of[i].Width || c.Value != cmp.Or(valueBytes[of[i].Form], c.Width)):
+		switch {
+		case !suits(&c, of[i]):
 			return nil, nil, errors.New("a column has other values in the file")
 		case c.Codec != "" && !strings:
 			// It takes longer than batches do, since pages go to memory beyond the caches, and only
@@ -186,6 +187,14 @@ func pagedAs(split scan.Split, of []*stream.EncodedColumn) (scan.PagedSplit, []s
 		}
 	}
 	return paged, columns, nil
+}
+
+// suits reports whether the pages of a column have what devices are to decode.
+func suits(c *scan.PagedColumn, of *stream.EncodedColumn) bool {
+	if c.Width == 0 || of.Strings {
+		return c.Width == 0 && of.Strings
+	}
+	return c.Width == of.Width && c.Value == cmp.Or(valueBytes[of.Form], c.Width)
 }
 
 // byColumn returns columns of files by column of the query.
@@ -308,20 +317,8 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	if err != nil {
 		return false, nil //nolint:nilerr // it is read as batches
 	}
-	room := encodedRoom{rows: split.Rows()}
-	for i, c := range columns {
-		switch of := d.columns[i]; {
-		case of < 0: // its pages are not read
-		case c.Text != d.strings[of].text:
-			return false, nil
-		default:
-			room.bytes += alignMemory(c.Bytes)
-			if c.Unpacked > c.Bytes {
-				room.plain += c.Unpacked
-			}
-		}
-	}
-	if !d.devices.run.HasRoom(room.rows, room.bytes, room.plain) {
+	room, ok := d.roomFor(split, columns)
+	if !ok {
 		return false, nil
 	}
 	o, at, memory, err := d.reserve(ctx, r.Thread, room)
@@ -330,7 +327,7 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	}
 	r.Thread.Does(threads.WorkFill)
 	pages := make([]stream.EncodedPages, len(of.Columns))
-	ok, err := d.read(ctx, paged, columns, at, memory, pages)
+	ok, err = d.read(ctx, paged, columns, at, memory, pages)
 	taken, full := d.commit(o, split, room, ok && err == nil, pages)
 	if taken {
 		d.missed.Store(0)
@@ -341,6 +338,25 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 		err = submitErr
 	}
 	return taken, err
+}
+
+// roomFor returns what a split takes in a tile. ok is false where no tile has so much, or the split has
+// strings of another kind.
+func (d *decoder) roomFor(split scan.Split, columns []scan.PagedColumn) (room encodedRoom, ok bool) {
+	room.rows = split.Rows()
+	for i, c := range columns {
+		switch of := d.columns[i]; {
+		case of < 0: // its pages are not read
+		case c.Text != d.strings[of].text:
+			return room, false
+		default:
+			room.bytes += alignMemory(c.Bytes)
+			if c.Unpacked > c.Bytes {
+				room.plain += c.Unpacked
+			}
+		}
+	}
+	return room, d.devices.run.HasRoom(room.rows, room.bytes, room.plain)
 }
 
 // submit submits a tile, if there is one, which may take long where the device does.

@@ -25,8 +25,11 @@ type Layout struct {
 	columns  []layoutColumn
 	args     []int // by argument of the query: the device's column
 
-	keys    *rowdata.KeyLayout // of packed keys on the device
-	strings []*encode.Interner // by key, of strings that keys on the device have numbers of, and the CPU's keys have not; else nil
+	keys *rowdata.KeyLayout // of packed keys on the device
+
+	// strings are, by key, what numbers the strings of which keys on the device have numbers, and the
+	// CPU's keys have not; nil where there are none.
+	strings []*encode.Interner
 
 	notDecoded error // why devices do not decode the query's files; nil where they do
 	decoder    *decoder

@@ -20,7 +20,7 @@ import sys
 import zipfile
 
 VERSION = "12.9"
-MACHINES = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
+MACHINES = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]
 TARGETS = MACHINES + ["compute_75"]
 FLAGS = ["-std=c++17", "-default-device", "-w"]
 

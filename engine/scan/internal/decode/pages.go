@@ -24,8 +24,8 @@ type PageReader interface {
 }
 
 // PagedColumn tells what the pages of a column hold: values of one width, which are Arrow's or integers
-// whose lowest bytes are, or strings, each behind 4 bytes that say how many bytes it has; plain or by codes of a dictionary, behind
-// definition levels.
+// whose lowest bytes are, or strings, each behind 4 bytes that say how many bytes it has. Values are plain
+// or by codes of a dictionary, behind definition levels.
 type PagedColumn struct {
 	Width    int   // bytes of a value in the pages: 4 or 8; 0 of strings
 	Value    int   // bytes of a value as Arrow has it, the lowest of Width where they are fewer
