@@ -1,8 +1,6 @@
 package engine_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,7 +13,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
@@ -26,18 +23,8 @@ import (
 // writeParquet writes batches to a file, and returns its name.
 func writeParquet(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, opts ...parquet.WriterProperty) string {
 	t.Helper()
-	var file bytes.Buffer
-	w, err := pqarrow.NewFileWriter(schema, &file, parquet.NewWriterProperties(opts...), pqarrow.DefaultWriterProps())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range batches {
-		if err := w.Write(b); err != nil {
-			t.Fatal(err)
-		}
-	}
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	if err := errors.Join(w.Close(), os.WriteFile(path, file.Bytes(), 0o600)); err != nil {
+	if err := os.WriteFile(path, parquetBytes(t, schema, batches, opts...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

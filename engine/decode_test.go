@@ -42,8 +42,7 @@ func randomPages(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []a
 		compress.Codecs.Snappy, compress.Codecs.Snappy, compress.Codecs.Zstd, compress.Codecs.Zstd, compress.Codecs.Gzip,
 		compress.Codecs.Brotli, compress.Codecs.Lz4Raw,
 	}
-	var file bytes.Buffer
-	w, err := pqarrow.NewFileWriter(schema, &file, parquet.NewWriterProperties(
+	return parquetBytes(t, schema, batches,
 		parquet.WithCompression(codecs[rng.IntN(len(codecs))]),
 		parquet.WithDictionaryDefault(rng.IntN(2) == 0),
 		parquet.WithDataPageVersion([]parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV1, parquet.DataPageV2}[rng.IntN(3)]),
@@ -51,7 +50,14 @@ func randomPages(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []a
 		parquet.WithMaxRowGroupLength(groupRows),
 		parquet.WithStats(rng.IntN(4) > 0),
 		parquet.WithStoreDecimalAsInteger(true),
-	), pqarrow.DefaultWriterProps())
+	)
+}
+
+// parquetBytes returns a Parquet file of batches.
+func parquetBytes(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, opts ...parquet.WriterProperty) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := pqarrow.NewFileWriter(schema, &file, parquet.NewWriterProperties(opts...), pqarrow.DefaultWriterProps())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -240,7 +240,7 @@ type Operators interface {
 
 	// DecompressSnappy decompresses blocks, and their chunks, side by side.
 	DecompressSnappy(b *Blocks) error
-	// NumberStrings gives the strings of pages their numbers, and lists those that have none.
+	// NumberStrings gives the strings of pages their numbers, and lists the strings that have none.
 	NumberStrings(s *Strings) error
 	// AddStrings takes the numbers of so many listed strings, gives them to all strings that are equal,
 	// and adds the strings to Known while there is room.

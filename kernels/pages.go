@@ -29,7 +29,7 @@ const (
 	LevelsSized                      // LevelBytes: of version 2
 )
 
-// PageForm is how the values of a column differ from those of its pages.
+// PageForm is how the values of a column differ from the values of its pages.
 type PageForm uint32
 
 // The forms. Of an integer of 8 or 16 bits, pages have 4 bytes, whose lowest are the value.

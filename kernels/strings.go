@@ -17,8 +17,8 @@ type StringPage struct {
 // StringPageBytes is the size of a StringPage in device memory.
 const StringPageBytes = int64(unsafe.Sizeof(StringPage{}))
 
-// MissingString is a string that has no number yet, as NumberStrings lists it. Its bytes follow those of
-// the string that is listed before it.
+// MissingString is a string that has no number yet, as NumberStrings lists it. Its bytes follow the bytes
+// of the string that is listed before it.
 type MissingString struct {
 	String uint32 // of the strings of all pages
 	Bytes  uint32
@@ -82,7 +82,12 @@ const (
 )
 
 // ResetBytes returns how many bytes from the table's begin are 0 where it is empty.
-func (t *StringTable) ResetBytes() int64 { return stringTableHeader + 8*t.Slots }
+func (t *StringTable) ResetBytes() int64 {
+	if t.Slots == 0 {
+		return 0
+	}
+	return stringTableHeader + 8*t.Slots
+}
 
 // MemoryBytes returns the bytes of the table's memory.
 func (t *StringTable) MemoryBytes() int64 { return t.ResetBytes() + t.Bytes }

@@ -294,7 +294,7 @@ func (d *device) addTo(c *Counters) {
 	c.BytesOut += d.bytesOut.Load()
 	c.DevicePeak += d.peak
 	if l := d.encoded; l != nil {
-		c.DevicePeak += l.bytes*int64(d.run.opt.Streams) + d.knownBytes()
+		c.DevicePeak += l.bytes*int64(d.run.opt.Streams) + d.known.MemoryBytes()
 	}
 	d.spansMu.Lock()
 	defer d.spansMu.Unlock()

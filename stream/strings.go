@@ -218,15 +218,7 @@ func (d *device) layOutKnown() {
 		return
 	}
 	d.known = kernels.NewStringTable(min(d.limit/knownShare, knownMax))
-	d.limit -= align(d.knownBytes())
-}
-
-// knownBytes returns how many bytes the table of strings has.
-func (d *device) knownBytes() int64 {
-	if d.known.Slots == 0 {
-		return 0
-	}
-	return d.known.MemoryBytes()
+	d.limit -= align(d.known.MemoryBytes())
 }
 
 // openKnown makes an empty table of strings.

@@ -51,15 +51,15 @@ func (q *Query) newOtherLayout(notDecoded error) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.setDecoder(q); notDecoded != nil {
-		l.notDecoded = notDecoded
+	if l.notDecoded = notDecoded; notDecoded == nil {
+		l.setDecoder(q)
 	}
 	return l, nil
 }
 
 // setDecoder notes how devices decode the pages of a query's files, or why they do not.
 func (l *Layout) setDecoder(q *Query) {
-	l.decoder, l.decoded, l.notDecoded = q.newDecoder(l)
+	l.decoder, l.notDecoded = q.newDecoder(l)
 }
 
 const (

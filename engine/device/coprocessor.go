@@ -74,7 +74,7 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
 	}
 	if layout.notDecoded == nil {
-		c.decoder, opt.Decode = layout.decoder, layout.decoded
+		c.decoder, opt.Decode = layout.decoder, layout.decoder.of
 		c.decoder.devices = c
 	}
 	c.run, err = stream.New(ctx, opt)

@@ -26,11 +26,13 @@ import (
 //	     \-> batches <- splits of tiles that a device could not decode
 type decoder struct {
 	devices *coprocessor
-	columns []int           // by column of the query: of stream.Decoding.Columns, or -1
-	strings []stringsColumn // by column of stream.Decoding.Columns
-	full    atomic.Bool     // devices decode no more: the CPU reads what is left
-	missed  atomic.Int64    // splits in a row that were read in vain
-	again   atomic.Int64    // calls of number with strings most of which had numbers
+	of      *stream.Decoding
+	columns []int                   // by column of the query: of of.Columns, or -1
+	wanted  []*stream.EncodedColumn // by column of the query: what columns says; nil for -1
+	strings []stringsColumn         // by column of of.Columns
+	full    atomic.Bool             // devices decode no more: the CPU reads what is left
+	missed  atomic.Int64            // splits in a row that were read in vain
+	again   atomic.Int64            // calls of number with strings most of which had numbers
 
 	pageBytes float64 // of a row, as far as was looked at
 
@@ -197,25 +199,14 @@ func suits(c *scan.PagedColumn, of *stream.EncodedColumn) bool {
 	return c.Width == of.Width && c.Value == cmp.Or(valueBytes[of.Form], c.Width)
 }
 
-// byColumn returns columns of files by column of the query.
-func byColumn(d *stream.Decoding, columns []int) []*stream.EncodedColumn {
-	out := make([]*stream.EncodedColumn, len(columns))
-	for i, c := range columns {
-		if c >= 0 {
-			out[i] = &d.Columns[c]
-		}
-	}
-	return out
-}
-
 // plannedSplits is of how many splits the bytes of pages are looked at.
 const plannedSplits = 64
 
 // plan says how many bytes pages and their strings take, and finds what numbers strings. Its error is why
 // the first of a query's splits has no pages as devices are to decode them.
-func (d *decoder) plan(of *stream.Decoding, q *Query, l *Layout) error {
-	columns := byColumn(of, d.columns)
-	d.strings = make([]stringsColumn, len(of.Columns))
+func (d *decoder) plan(q *Query, l *Layout) error {
+	columns := d.wanted
+	d.strings = make([]stringsColumn, len(d.of.Columns))
 	rows, bytes := int64(0), int64(0)
 	unpacked := make([]int64, len(columns))
 	for i, split := range q.Splits[:min(len(q.Splits), plannedSplits)] {
@@ -234,7 +225,7 @@ func (d *decoder) plan(of *stream.Decoding, q *Query, l *Layout) error {
 			group += paged[c].Unpacked
 			d.strings[d.columns[c]].text = paged[c].Text
 		}
-		of.GroupBytes = max(of.GroupBytes, group)
+		d.of.GroupBytes = max(d.of.GroupBytes, group)
 	}
 	rows = max(rows, 1)
 	d.pageBytes = float64(bytes) / float64(rows)
@@ -265,25 +256,30 @@ const (
 	stringBytesMax = 64 << 10
 )
 
-// newDecoder returns what lets devices decode files, and how; or why they do not: the query or the first
-// of its splits does not suit them.
-func (q *Query) newDecoder(l *Layout) (*decoder, *stream.Decoding, error) {
+// newDecoder returns what lets devices decode files, or why they do not: the query or the first of its
+// splits does not suit them.
+func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 	of, columns, err := l.decoding()
 	switch {
 	case err != nil:
-		return nil, nil, err
+		return nil, err
 	case len(q.Splits) == 0 || q.Devices.knobs.NoDecode:
-		return nil, nil, errors.New("there are no splits, or it is not wanted")
+		return nil, errors.New("there are no splits, or it is not wanted")
 	}
-	d := &decoder{columns: columns, sent: map[*stream.Tile][]scan.Split{}}
-	if err := d.plan(of, q, l); err != nil {
-		return nil, nil, err
+	d := &decoder{of: of, columns: columns, wanted: make([]*stream.EncodedColumn, len(columns)), sent: map[*stream.Tile][]scan.Split{}}
+	for i, c := range columns {
+		if c >= 0 {
+			d.wanted[i] = &of.Columns[c]
+		}
+	}
+	if err := d.plan(q, l); err != nil {
+		return nil, err
 	}
 	for _, s := range q.Splits {
 		of.GroupRows = max(of.GroupRows, s.Rows())
 	}
 	of.Refuse, of.Number = d.refuse, d.number
-	return d, of, nil
+	return d, nil
 }
 
 // TakeSplit takes all rows of a split as they lie in its file. It returns false, and has taken none,
@@ -309,11 +305,10 @@ func (a *Aggregator) Refused() ([]scan.Split, error) {
 const missedMax = 8
 
 func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split) (taken bool, err error) {
-	of := d.devices.run.Decoding()
-	if of == nil || d.full.Load() {
+	if d.devices.run.Decoding() == nil || d.full.Load() {
 		return false, nil
 	}
-	paged, columns, err := pagedAs(split, byColumn(of, d.columns))
+	paged, columns, err := pagedAs(split, d.wanted)
 	if err != nil {
 		return false, nil //nolint:nilerr // it is read as batches
 	}
@@ -326,7 +321,7 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 		return false, err
 	}
 	r.Thread.Does(threads.WorkFill)
-	pages := make([]stream.EncodedPages, len(of.Columns))
+	pages := make([]stream.EncodedPages, len(d.of.Columns))
 	ok, err = d.read(ctx, paged, columns, at, memory, pages)
 	taken, full := d.commit(o, split, room, ok && err == nil, pages)
 	if taken {

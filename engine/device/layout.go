@@ -33,7 +33,6 @@ type Layout struct {
 
 	notDecoded error // why devices do not decode the query's files; nil where they do
 	decoder    *decoder
-	decoded    *stream.Decoding
 
 	// Where a device partitions the rows of the query for the CPU:
 	parts  error // why it does no more; nil where it aggregates

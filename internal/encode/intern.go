@@ -92,7 +92,7 @@ func (in *Interner) Numbers(numbers []uint64, strings []rowdata.Bytes2, more int
 	return in.intern(numbers, rowdata.View[uint64](strings), more, new(internBatch))
 }
 
-// Find writes the numbers of strings, and 0 for those that have none.
+// Find writes the numbers of strings, and 0 for strings that have none.
 func (in *Interner) Find(numbers []uint64, strings []rowdata.Bytes2) {
 	tables := in.tables()
 	for i := range strings {
@@ -410,7 +410,7 @@ func (in *Interner) value(number uint64) *rowdata.Bytes2 {
 // the interner.
 func (in *Interner) String(number uint64) rowdata.Bytes2 { return *in.value(number) }
 
-// Strings are the strings of an interner by number, of those that had a number when Strings was called.
+// Strings has the strings of an interner by number, as far as strings had numbers when it was made.
 type Strings [33 - internBlockBits][]rowdata.Bytes2
 
 // Strings returns the strings so far.

@@ -143,7 +143,7 @@ func newKeyLayout(cols []*Column) KeyLayout {
 	return l
 }
 
-// NumberedKeys returns how keys are packed whose strings are held as numbers, as those of interned
+// NumberedKeys returns how keys are packed whose strings are held as numbers, as the strings of interned
 // columns are.
 func (b *Bound) NumberedKeys() KeyLayout {
 	columns := make([]*Column, len(b.KeyColumns))

@@ -147,7 +147,7 @@ const (
 	pagedRowsMin = 1 << 10 // rows of a page beyond these
 )
 
-// stringMin is how many bytes a plain string has at least: those of its length.
+// stringMin is how many bytes a plain string has at least: the bytes of its length.
 const stringMin = 4
 
 // pageCutter cuts the bytes of a column chunk into pages.
@@ -278,7 +278,7 @@ func (p *pageCutter) bytes(levels, body []byte, at int64, size int, isStored boo
 	return decode.PageBytes{At: at + int64(head), Bytes: len(body) - head, Size: size, Snappy: true}, true
 }
 
-// decompressed decompresses the bytes of a page behind those of the pages before, and its levels.
+// decompressed puts the levels and the decompressed bytes of a page behind the bytes of the pages before.
 func (p *pageCutter) decompressed(levels, body []byte, size int, isStored bool) (b decode.PageBytes, ok bool) {
 	at := p.unpacked
 	if len(levels)+size > len(p.unpack)-at {
