@@ -80,6 +80,7 @@ func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []sc
 			Devices: e.devices,
 			Splits:  splits,
 			CPU:     q.cpu,
+			Passed:  q.progress.passed,
 			Forecast: func(ctx context.Context) (device.Size, error) {
 				f, err := q.forecast(ctx)
 				return device.Size{Rows: f.Rows, Groups: f.Groups}, err

@@ -44,13 +44,18 @@ func newProgress(report func(Progress), stats scan.Stats, splits []scan.Split, s
 }
 
 // takeSplits counts whole splits that devices have taken, or, by a sign of -1, have not taken after
-// all.
+// all. Rows that are not known before are counted by passed.
 func (p *progress) takeSplits(sign int64, splits ...scan.Split) {
 	for _, s := range splits {
-		p.rows.Add(sign * s.Rows())
-		p.delivered.Add(sign * s.Rows())
+		p.passed(sign * max(s.Rows(), 0))
 		p.bytes.Add(sign * s.Bytes())
 	}
+}
+
+// passed counts rows that devices have taken.
+func (p *progress) passed(rows int64) {
+	p.rows.Add(rows)
+	p.delivered.Add(rows)
 }
 
 // start reports until the returned function is called, which reports a last time if all is done.

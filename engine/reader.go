@@ -64,7 +64,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 		taken, err := r.devices.TakeSplit(ctx, r.rows, split)
 		if taken {
 			q.progress.takeSplits(1, split)
-			q.feed.spans(split.Position() + uint64(split.Rows()))
+			q.feed.spans(split.Position() + uint64(max(split.Rows(), 0)))
 		}
 		if taken || err != nil {
 			return err

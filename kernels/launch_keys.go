@@ -24,6 +24,7 @@ type keyPart struct {
 type keysLaunch struct {
 	keys     uint64
 	rows     uint64
+	count    uint64
 	outside  uint64
 	keyBytes uint32
 	parts    uint32
@@ -38,6 +39,7 @@ func (q operators) PackKeys(k *KeyParts) error {
 	param := &keysLaunch{
 		keys:     o.address(k.Keys, k.Rows*int64(k.KeyBytes)),
 		rows:     uint64(k.Rows),
+		count:    o.address(k.Count, 8),
 		outside:  o.address(k.Outside, 4),
 		keyBytes: uint32(k.KeyBytes),
 		parts:    uint32(len(k.Parts)),

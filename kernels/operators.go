@@ -248,6 +248,8 @@ type Operators interface {
 	// DecodePages decodes pages to a column's values, and to 1 in its bitmap for values that are not
 	// NULL. A NULL gets the value 0.
 	DecodePages(p *Pages) error
+	// Evaluate computes columns of rows from others, and leaves out rows that do not pass.
+	Evaluate(e *Evaluation) error
 	// PackKeys packs the values of columns into keys.
 	PackKeys(k *KeyParts) error
 }

@@ -17,7 +17,8 @@ __device__ __forceinline__ u64 load_integer(const KeyPart& part, u64 row) {
 extern "C" __global__ void __launch_bounds__(kKeysThreads) pack_keys(const __grid_constant__ KeysLaunch p) {
   bool outside = false;
   const u32 words = (p.key_bytes + 7) / 8;
-  for (u64 row = u64(blockIdx.x) * kKeysThreads + threadIdx.x; row < p.rows; row += u64(gridDim.x) * kKeysThreads) {
+  const u64 rows = p.count == nullptr ? p.rows : min(p.rows, *p.count);
+  for (u64 row = u64(blockIdx.x) * kKeysThreads + threadIdx.x; row < rows; row += u64(gridDim.x) * kKeysThreads) {
     u64 key[kKeyWordsMax] = {};
 #pragma unroll
     for (u32 i = 0; i < kKeyPartsMax; i++) {

@@ -2,9 +2,7 @@ package kernels
 
 // KeyPart says where the values of a column lie in packed keys, as rowdata.KeyField does.
 type KeyPart struct {
-	Type   ColumnType // of an integer
-	Values Span       // Rows values
-	Valid  Span       // a bitmap; without a buffer, no value is NULL
+	Column // of integers
 
 	Word, Shift int    // where value - Base lies
 	Base        int64  // the least value
@@ -20,11 +18,12 @@ type KeyPart struct {
 const KeyPartsMax = 8
 
 // KeyParts are what PackKeys takes: KeyPartsMax parts at most. Keys gets Rows times KeyBytes, as
-// Shape.KeyBytes. Outside gets 4 bytes: 1 where a value is not in the range of its part, and otherwise
-// 0.
+// Shape.KeyBytes; but where Count has a buffer, with 8 bytes, its number of rows and no more than Rows.
+// Outside gets 4 bytes: 1 where a value is not in the range of its part, and otherwise 0.
 type KeyParts struct {
 	Parts    []KeyPart
 	Rows     int64
+	Count    Span
 	KeyBytes int
 	Keys     Span
 	Outside  Span

@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
   void* keys;
   u64 rows;
+  const u64* count;  // of rows, if it is less; null: all
   u32* outside;
   u32 key_bytes, num_parts;
   KeyPart parts[kKeyPartsMax];

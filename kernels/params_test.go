@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"testing"
 	"unsafe"
+
+	"github.com/mpga/mpga/internal/rowcode"
 )
 
 // Catches a struct of which Go and the kernels have different ideas.
@@ -27,6 +29,9 @@ func TestParamLayouts(t *testing.T) {
 		numbers  stringsLaunch
 		part     keyPart
 		keys     keysLaunch
+		code     rowcode.Instruction
+		column   evaluateColumn
+		evaluate evaluateLaunch
 	)
 	want := []uintptr{
 		unsafe.Sizeof(GroupsStatus{}), sortPlanBytes, workItemBytes, workBytes, tileBytes,
@@ -61,7 +66,11 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(numbers), unsafe.Offsetof(numbers.strings), unsafe.Offsetof(numbers.places), unsafe.Offsetof(numbers.slots), unsafe.Offsetof(numbers.numSlots), unsafe.Offsetof(numbers.numbers), unsafe.Offsetof(numbers.head), unsafe.Offsetof(numbers.list), unsafe.Offsetof(numbers.text), unsafe.Offsetof(numbers.textBytes), unsafe.Offsetof(numbers.given), unsafe.Offsetof(numbers.known), unsafe.Offsetof(numbers.knownSlots), unsafe.Offsetof(numbers.numKnown), unsafe.Offsetof(numbers.knownBytes), unsafe.Offsetof(numbers.numKnownBytes),
 		findThreads, stringThreads, stringTableHeader, stringRecordBytes, KnownStringMax,
 		unsafe.Sizeof(part), unsafe.Offsetof(part.valid), unsafe.Offsetof(part.base), unsafe.Offsetof(part.keyRange), unsafe.Offsetof(part.nullCode), unsafe.Offsetof(part.typ), unsafe.Offsetof(part.word), unsafe.Offsetof(part.shift), unsafe.Offsetof(part.nullWord), unsafe.Offsetof(part.nullBit),
-		unsafe.Sizeof(keys), unsafe.Offsetof(keys.rows), unsafe.Offsetof(keys.outside), unsafe.Offsetof(keys.keyBytes), unsafe.Offsetof(keys.parts), unsafe.Offsetof(keys.part), KeyPartsMax, keysThreads,
+		unsafe.Sizeof(keys), unsafe.Offsetof(keys.rows), unsafe.Offsetof(keys.count), unsafe.Offsetof(keys.outside), unsafe.Offsetof(keys.keyBytes), unsafe.Offsetof(keys.parts), unsafe.Offsetof(keys.part), KeyPartsMax, keysThreads,
+		rowcode.InstructionBytes, unsafe.Offsetof(code.To), unsafe.Offsetof(code.A), unsafe.Offsetof(code.B), unsafe.Offsetof(code.C), unsafe.Offsetof(code.Low), unsafe.Offsetof(code.High), uintptr(rowcode.Store),
+		unsafe.Sizeof(column), unsafe.Offsetof(column.valid), unsafe.Offsetof(column.typ), EvaluationHeadBytes,
+		unsafe.Sizeof(evaluate), unsafe.Offsetof(evaluate.head), unsafe.Offsetof(evaluate.numInstructions), unsafe.Offsetof(evaluate.filters), unsafe.Offsetof(evaluate.inputs), unsafe.Offsetof(evaluate.outputs), unsafe.Offsetof(evaluate.instructions),
+		InputsMax, OutputsMax, rowcode.InstructionsMax, rowcode.RegistersMax, evaluateThreads,
 	}
 	e := openExecutor(t, 1, "cpurun/testdata/layout.cu")
 	out := e.alloc(t, int64(8*len(want)))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
@@ -15,6 +16,14 @@ import (
 type Decoding struct {
 	Columns []EncodedColumn
 	Keys    []EncodedKey
+
+	// Code makes the columns of Shape, and behind them the values of Keys, of Columns, its inputs; and it
+	// leaves out rows. Where it is nil, they are among Columns.
+	Code *rowcode.Code
+
+	// Filtered counts rows of Code, and those of them that passed. It is called by several goroutines at
+	// once. Required where Code filters.
+	Filtered func(asked, kept int64)
 
 	// GroupRows is how many rows an encoded tile is to have room for, if there is memory for it: those
 	// of the largest row group.
@@ -38,7 +47,8 @@ type Decoding struct {
 type EncodedColumn struct {
 	Width    int // bytes of a value in pages: 4 or 8
 	Form     kernels.PageForm
-	Column   int // of Shape.Columns, which has the values; -1: they are parts of keys alone
+	Type     kernels.ColumnType // of the values, for Code
+	Column   int                // of Shape.Columns, which has the values; -1: they are parts of keys, or inputs, alone
 	Nullable bool
 
 	// Strings: the column has strings. Its values are their numbers, of 4 bytes. StringBytes is how many
@@ -55,10 +65,12 @@ func (c *EncodedColumn) rowBytes() int64 {
 	return int64(c.Width)
 }
 
-// EncodedKey is a part of packed keys. A column of Decoding.Columns has the part's Values and Valid.
+// EncodedKey is a part of packed keys. A column of Decoding.Columns has the part's Values and Valid, if
+// there is no Code.
 type EncodedKey struct {
 	kernels.KeyPart
-	Column int
+	Column   int
+	Nullable bool // for Code
 }
 
 // Encoded is the rows of a tile as they lie in a file. Whoever fills the tile reserves bytes for pages,
@@ -87,12 +99,12 @@ type encodedLayout struct {
 	of   *Decoding
 	rows int64 // at most
 
-	packed int64 // pages as they lie in the host's memory, from 0 on
-	lists  int64 // room for blocks and pages, behind the packed pages
-	plain  int64 // where decompressed blocks are
-	keys   []int64
-	valid  []int64 // of keys; -1 without a bitmap
-	status int64
+	packed  int64        // pages as they lie in the host's memory, from 0 on
+	lists   int64        // room for blocks and pages, behind the packed pages
+	plain   int64        // where decompressed blocks are
+	decoded []columnRoom // by column; none of columns of Shape
+	keys    []columnRoom // that Code makes
+	status  int64
 	stringLayout
 	chunks int64
 	steps  int64
@@ -101,6 +113,29 @@ type encodedLayout struct {
 	plainBytes int64 // room for decompressed blocks
 	itemsMax   int64 // blocks and pages
 	host       int64 // bytes of host memory
+}
+
+// columnRoom is where a column is.
+type columnRoom struct {
+	values int64
+	valid  int64 // -1 without a bitmap
+}
+
+// newColumnRoom takes room for rows of so many bytes.
+func newColumnRoom(take func(int64) int64, rows int64, width int, nullable bool) columnRoom {
+	c := columnRoom{take(rows * int64(width)), -1}
+	if nullable {
+		c.valid = take(bitmapBytes(rows))
+	}
+	return c
+}
+
+// spans returns where a column is in the memory of a tile.
+func (c columnRoom) spans(at kernels.Span) (values, valid kernels.Span) {
+	if c.valid >= 0 {
+		valid = at.At(c.valid)
+	}
+	return at.At(c.values), valid
 }
 
 const (
@@ -138,13 +173,16 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 	l.plain = take(l.plainBytes + kernels.PagesPad)
 	l.takeStrings(take)
 	for _, c := range of.Columns {
-		at, valid := int64(-1), int64(-1)
+		var room columnRoom
 		if c.Column < 0 {
-			if at = take(rows * int64(c.Form.Width(c.Width))); c.Nullable {
-				valid = take(bitmapBytes(rows))
-			}
+			room = newColumnRoom(take, rows, c.Form.Width(c.Width), c.Nullable)
 		}
-		l.keys, l.valid = append(l.keys, at), append(l.valid, valid)
+		l.decoded = append(l.decoded, room)
+	}
+	if of.Code != nil {
+		for _, k := range of.Keys {
+			l.keys = append(l.keys, newColumnRoom(take, rows, k.Type.Bytes(), k.Nullable))
+		}
 	}
 	l.status = take(l.statusBytes(l.itemsMax))
 	l.host += align(l.statusBytes(l.itemsMax))
@@ -155,9 +193,14 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 
 // statusBytes returns the bytes of the statuses of so many blocks and pages. The statuses of blocks, of
 // the pages of each column and of keys begin at multiples of statusAlignment, and so does what is behind
-// them: how many strings have no number.
+// them: how many rows Code has left, and how many strings have no number.
 func (l *encodedLayout) statusBytes(items int64) int64 {
-	return alignStatus(4*(items+1)+statusAlignment*int64(len(l.of.Columns)+2)) + kernels.MissingHeadBytes
+	return alignStatus(4*(items+1)+statusAlignment*int64(len(l.of.Columns)+2)) + kernels.EvaluationHeadBytes + kernels.MissingHeadBytes
+}
+
+// headAt is where the head of Code is among the statuses.
+func (l *encodedLayout) headAt(items int64) int64 {
+	return l.statusBytes(items) - kernels.MissingHeadBytes - kernels.EvaluationHeadBytes
 }
 
 // statusAlignment is the alignment of spans of device memory.
@@ -317,16 +360,39 @@ func (r *Run) SubmitEncoded(t *Tile) error {
 			r.put(t)
 			return ended
 		}
-		r.count(func(c *Counters) { c.Decoded += int64(t.Rows) })
-		t.Encoded = nil
-		t.decoded = true
-		return r.Submit(t)
+		return t.submitDecoded()
 	}, func(ended error) {
 		r.fail(ended)
 		r.decoding.Done()
 		r.work.Done()
 	})
 	return wrapDevice(err)
+}
+
+// submitDecoded hands over the rows that are left of a tile that is decoded.
+func (t *Tile) submitDecoded() error {
+	r, of, rows := t.device.run, t.device.encoded.of, int64(t.Rows)
+	if of.Code != nil && of.Code.Filters {
+		t.Rows = int(t.head().Rows)
+		of.Filtered(rows, int64(t.Rows))
+	}
+	r.count(func(c *Counters) {
+		c.Decoded += rows
+		c.Kept += int64(t.Rows)
+	})
+	t.Encoded = nil
+	if t.Rows == 0 {
+		invariants.Sometimes("stream: no row of a tile passes")
+		r.put(t)
+		return nil
+	}
+	t.decoded = true
+	return r.Submit(t)
+}
+
+// head is how Code has ended.
+func (t *Tile) head() kernels.EvaluationHead {
+	return kernels.EvaluationHeadOf(t.statuses()[t.device.encoded.headAt(t.Encoded.items):])
 }
 
 // AwaitDecoded waits until all encoded tiles that were submitted are decoded or refused.
@@ -398,6 +464,9 @@ func (t *Tile) isDecoded() bool {
 	for _, pages := range t.Encoded.pages {
 		ok = done(len(pages)) && ok
 	}
+	if t.device.encoded.of.Code != nil {
+		ok = ok && !t.head().Wrong
+	}
 	return done(1) && ok
 }
 
@@ -415,15 +484,15 @@ func (t *Tile) decode(again bool) error {
 	at := kernels.Span{Buffer: t.encoded}
 	rows, status, listed := int64(t.Rows), at.At(l.status), at.At(l.listed())
 	into := t.rows()
-	var spans, valid []kernels.Span // by column
+	columns := make([]kernels.Column, len(l.of.Columns))
 	for i, c := range l.of.Columns {
-		to, bitmap := kernels.Span{}, kernels.Span{}
+		to := &columns[i]
+		to.Type = c.Type
 		if c.Column >= 0 {
-			to, bitmap = into.Columns[c.Column], into.Valid[c.Column]
-		} else if to = at.At(l.keys[i]); l.valid[i] >= 0 {
-			bitmap = at.At(l.valid[i])
+			to.Values, to.Valid = into.Columns[c.Column], into.Valid[c.Column]
+		} else {
+			to.Values, to.Valid = l.decoded[i].spans(at)
 		}
-		spans, valid = append(spans, to), append(valid, bitmap)
 	}
 	blocks := &kernels.Blocks{
 		Packed: at, PackedBytes: e.used, Plain: at.At(l.plain), PlainBytes: l.plainBytes,
@@ -448,7 +517,7 @@ func (t *Tile) decode(again bool) error {
 	for i, c := range l.of.Columns {
 		pages := &kernels.Pages{
 			Memory: at, MemoryBytes: l.plain + l.plainBytes, List: listed, Count: int64(len(e.pages[i])), Steps: e.steps[i],
-			Width: c.Width, Form: c.Form, Numbers: c.Strings, Values: spans[i], Valid: valid[i], Rows: rows, Status: status, Scratch: at.At(l.steps),
+			Width: c.Width, Form: c.Form, Numbers: c.Strings, Values: columns[i].Values, Valid: columns[i].Valid, Rows: rows, Status: status, Scratch: at.At(l.steps),
 		}
 		next(pages.Count, kernels.PageBytes)
 		if again && !c.Strings {
@@ -463,12 +532,34 @@ func (t *Tile) decode(again bool) error {
 		steps = append(steps, func() error { return t.stream.DecodePages(pages) })
 	}
 	keys := &kernels.KeyParts{Rows: rows, KeyBytes: d.layout.shape.KeyBytes, Keys: into.Keys, Outside: status}
-	for _, k := range l.of.Keys {
+	for i, k := range l.of.Keys {
 		part := k.KeyPart
-		part.Values, part.Valid = spans[k.Column], valid[k.Column]
+		if l.of.Code == nil {
+			part.Values, part.Valid = columns[k.Column].Values, columns[k.Column].Valid
+		} else {
+			part.Values, part.Valid = l.keys[i].spans(at)
+		}
 		keys.Parts = append(keys.Parts, part)
 	}
+	if l.of.Code != nil {
+		code := t.evaluation(columns, into, keys)
+		code.Head = at.At(l.status + l.headAt(e.items))
+		keys.Count = code.Head
+		steps = append(steps, func() error { return t.stream.Evaluate(code) })
+	}
 	return firstError(append(steps, func() error { return t.stream.PackKeys(keys) })...)
+}
+
+// evaluation is what makes the rows of a tile, and the values of keys, of decoded columns.
+func (t *Tile) evaluation(columns []kernels.Column, rows kernels.Rows, keys *kernels.KeyParts) *kernels.Evaluation {
+	code := &kernels.Evaluation{Code: t.device.encoded.of.Code, Rows: rows.Count, Inputs: columns}
+	for i, typ := range t.device.layout.shape.Columns {
+		code.Outputs = append(code.Outputs, kernels.Column{Type: typ, Values: rows.Columns[i], Valid: rows.Valid[i]})
+	}
+	for i := range keys.Parts {
+		code.Outputs = append(code.Outputs, keys.Parts[i].Column)
+	}
+	return code
 }
 
 // giveRows gives the rows of a tile to the CPU.

@@ -36,7 +36,7 @@ type encodedInput struct {
 const keyBase = 1000
 
 func (e *encodedInput) decoding(in *input, a *answer) *stream.Decoding {
-	key := kernels.KeyPart{Type: kernels.Int64, Base: keyBase, Range: math.MaxUint32, NullBit: -1}
+	key := kernels.KeyPart{Column: kernels.Column{Type: kernels.Int64}, Base: keyBase, Range: math.MaxUint32, NullBit: -1}
 	d := &stream.Decoding{
 		Columns: []stream.EncodedColumn{{Width: 8, Column: -1}, {Width: 4, Column: 0}, {Width: 8, Column: 1, Nullable: true}},
 		Keys:    []stream.EncodedKey{{KeyPart: key, Column: 0}},

@@ -415,6 +415,10 @@ func (s *guardedStream) DecodePages(p *kernels.Pages) error {
 	return s.do(func() error { return s.of.DecodePages(p) })
 }
 
+func (s *guardedStream) Evaluate(e *kernels.Evaluation) error {
+	return s.do(func() error { return s.of.Evaluate(e) })
+}
+
 func (s *guardedStream) PackKeys(k *kernels.KeyParts) error {
 	return s.do(func() error { return s.of.PackKeys(k) })
 }

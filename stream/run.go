@@ -350,6 +350,7 @@ type Counters struct {
 	Tiles        int64   // submitted
 	Rows         int64   // submitted
 	Decoded      int64   // rows that devices have decoded
+	Kept         int64   // of these, that have passed a filter there
 	Refused      int64   // rows that devices could not decode
 	NewStrings   int64   // strings that were new to a device
 	RowsOut      int64   // given to TakeRows, or to Parts

@@ -161,7 +161,11 @@ func runBenchFiles(ctx context.Context, w io.Writer, f *benchFilesFlags, queries
 func (r *filesResult) print(w io.Writer) {
 	decoded, bytes := "", ""
 	if d := r.Stats.Device; d != nil && d.Rows > 0 {
-		decoded = fmt.Sprintf("%.0f%%", 100*float64(d.Decoded)/float64(max(r.Stats.RowsRead, 1)))
+		rows := max(r.Stats.RowsRead, 1)
+		if f := r.Stats.Filter; f != nil {
+			rows = max(rows, f.RowsTested)
+		}
+		decoded = fmt.Sprintf("%.0f%%", 100*float64(d.Decoded)/float64(rows))
 		bytes = byteSize(d.BytesIn)
 	}
 	fmt.Fprintf(w, "%s\t%s\t%s\t%.3f\t%.3f\t%.3f\t%s\t%s\t%s\t\n", r.Query, humanize.Comma(r.Groups), r.Device, r.Seconds, r.Best, r.First,

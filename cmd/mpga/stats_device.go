@@ -42,7 +42,11 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 		if d.Refused > 0 {
 			refused = fmt.Sprintf("; %s refused, which the CPU decoded", digits.Counted(d.Refused, "row"))
 		}
-		row("decoded on the device", "%s, %s of pages%s", digits.Counted(d.Decoded, "row"), byteSize(d.BytesPages), refused)
+		kept := ""
+		if d.Kept < d.Decoded {
+			kept = fmt.Sprintf(", of which %s passed there", humanize.Comma(d.Kept))
+		}
+		row("decoded on the device", "%s%s, %s of pages%s", digits.Counted(d.Decoded, "row"), kept, byteSize(d.BytesPages), refused)
 	}
 	if d.NewStrings > 0 {
 		row("strings", "%s new to a device, to which the CPU gave numbers", humanize.Comma(d.NewStrings))

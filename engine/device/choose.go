@@ -173,7 +173,7 @@ func (q *Query) compare(layout *Layout, size Size, link float64) comparison {
 	if layout.parts != nil {
 		part = scatterPart
 	}
-	return q.Devices.rates.compare(size.Rows, layout.crossing(), size.Groups, q.Workers, link, part)
+	return q.Devices.rates.compare(size.Rows, layout.crossing(size.Rows), size.Groups, q.Workers, link, part)
 }
 
 // open opens the devices if they are not open, and returns a coprocessor and the rates by which

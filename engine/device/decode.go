@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/encode"
+	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/kernels"
@@ -27,14 +27,17 @@ import (
 type decoder struct {
 	devices *coprocessor
 	of      *stream.Decoding
-	columns []int                   // by column of the query: of of.Columns, or -1
-	wanted  []*stream.EncodedColumn // by column of the query: what columns says; nil for -1
+	program *rowcode.Program        // of the splits: scan.Paged.Program
+	columns []int                   // by column of the splits' pages: of of.Columns, or -1
+	wanted  []*stream.EncodedColumn // by column of the splits' pages: what columns says; nil for -1
 	strings []stringsColumn         // by column of of.Columns
 	full    atomic.Bool             // devices decode no more: the CPU reads what is left
 	missed  atomic.Int64            // splits in a row that were read in vain
 	again   atomic.Int64            // calls of number with strings most of which had numbers
 
-	pageBytes float64 // of a row, as far as was looked at
+	hasStrings bool    // some column of of has
+	rowBytes   float64 // of pages, as far as was looked at
+	bytes      float64 // of all pages, about
 
 	// Of filler.mu:
 	open    *openEncoded
@@ -63,19 +66,47 @@ type openEncoded struct {
 	full    bool
 }
 
-// decoding returns how devices decode pages of the query's columns, and for each column of the query
-// which of them it is, -1 where devices do not need it; or why devices cannot make all of the layout's rows so.
-func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
+// decoding returns how devices make the layout's rows of pages, and for each column of the pages which of
+// the columns that devices decode it is, -1 where they do not need it; or why they cannot.
+func (l *Layout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int, err error) {
 	switch {
 	case l.parts != nil:
 		return nil, nil, errors.New("the device does no more than partition")
 	case len(l.keys.Fields) > kernels.KeyPartsMax:
 		return nil, nil, fmt.Errorf("%d keys are more than %d", len(l.keys.Fields), kernels.KeyPartsMax)
 	}
-	d, columns = &stream.Decoding{}, make([]int, len(l.bound.Columns))
-	for i := range columns {
-		columns[i] = -1
+	d = &stream.Decoding{}
+	for k, column := range l.bound.KeyColumns {
+		f, of := &l.keys.Fields[k], &l.bound.Columns[column]
+		if f.Kind != rowdata.Int64 && f.Kind != rowdata.Uint64 || of.Numbered || l.bound.Coded && l.bound.Counted[k] {
+			return nil, nil, fmt.Errorf("key %q is packed by the CPU", of.Name)
+		}
+		part := kernels.KeyPart{
+			Word: f.Word, Shift: int(f.Shift), Base: f.Base, Range: f.Span, NullWord: f.NullWord, NullBit: f.NullBit,
+		}
+		part.Type = columnTypeOf(of)
+		if code, ok := f.NullCode(); ok {
+			part.NullCode = code
+		}
+		if f.Interned { // a NULL is the number 0
+			part.Type = kernels.Uint32
+		}
+		d.Keys = append(d.Keys, stream.EncodedKey{KeyPart: part, Nullable: of.Nullable})
 	}
+	if p.Program == nil {
+		if columns, err = l.decodeInto(d); err == nil {
+			return d, columns, nil
+		}
+		d.Columns = nil // in other forms
+	}
+	columns, err = l.decodeCode(d, p)
+	return d, columns, err
+}
+
+// decodeInto lets devices decode pages of the query's columns to the layout's columns and keys, or tells why
+// they do not suit.
+func (l *Layout) decodeInto(d *stream.Decoding) (columns []int, err error) {
+	columns = noColumns(len(l.bound.Columns))
 	add := func(column, into, width int, form kernels.PageForm) {
 		columns[column] = len(d.Columns)
 		of := &l.bound.Columns[column]
@@ -88,34 +119,29 @@ func (l *Layout) decoding() (d *stream.Decoding, columns []int, err error) {
 		of := &l.bound.Columns[c.column]
 		width, form, ok := formOf(of, c.double, c.arg < 0)
 		if !ok || c.words > 0 || columns[c.column] >= 0 {
-			return nil, nil, fmt.Errorf("column %q is not taken as it is in the file", of.Name)
+			return nil, fmt.Errorf("column %q is not taken as it is in the file", of.Name)
 		}
 		add(c.column, i, width, form)
 	}
 	for k, column := range l.bound.KeyColumns {
-		f, of := &l.keys.Fields[k], &l.bound.Columns[column]
-		if f.Kind != rowdata.Int64 && f.Kind != rowdata.Uint64 || of.Numbered || l.bound.Coded && l.bound.Counted[k] {
-			return nil, nil, fmt.Errorf("key %q is packed by the CPU", of.Name)
-		}
-		part := kernels.KeyPart{
-			Type: columnTypeOf(of), Word: f.Word, Shift: int(f.Shift), Base: f.Base, Range: f.Span,
-			NullWord: f.NullWord, NullBit: f.NullBit,
-		}
-		if code, ok := f.NullCode(); ok {
-			part.NullCode = code
-		}
-		if f.Interned { // a NULL is the number 0
-			part.Type = kernels.Uint32
-		}
+		of := &l.bound.Columns[column]
 		_, form, _ := formOf(of, false, false)
 		if columns[column] < 0 {
-			add(column, -1, part.Type.Bytes(), form)
+			add(column, -1, d.Keys[k].Type.Bytes(), form)
 		} else if d.Columns[columns[column]].Form != form {
-			return nil, nil, fmt.Errorf("column %q is a key, and a device needs it in another form, too", of.Name)
+			return nil, fmt.Errorf("column %q is a key, and a device needs it in another form, too", of.Name)
 		}
-		d.Keys = append(d.Keys, stream.EncodedKey{KeyPart: part, Column: columns[column]})
+		d.Keys[k].Column = columns[column]
 	}
-	return d, columns, nil
+	return columns, nil
+}
+
+func noColumns(count int) []int {
+	columns := make([]int, count)
+	for i := range columns {
+		columns[i] = -1
+	}
+	return columns
 }
 
 // narrowForms are the forms of integers of which pages have more bytes than Arrow.
@@ -160,35 +186,29 @@ var valueBytes = map[kernels.PageForm]int{
 	kernels.FormInt8: 1, kernels.FormInt16: 2, kernels.FormUint8: 1, kernels.FormUint16: 2,
 }
 
-// pagedAs returns what a split tells of its pages, or why they are not as devices are to decode them. of
-// is by column of the query; nil where its pages are not needed.
-func pagedAs(split scan.Split, of []*stream.EncodedColumn) (scan.PagedSplit, []scan.PagedColumn, error) {
-	paged, ok := split.(scan.PagedSplit)
-	if !ok {
-		return nil, nil, errors.New("the input is no file with pages")
+// pagedAs returns what a split tells of its pages, or why they are not as devices are to decode them.
+func (d *decoder) pagedAs(split scan.Split) (*scan.Paged, error) {
+	p, err := scan.PagedOf(split)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(p.Columns) != len(d.wanted):
+		return nil, errors.New("the input has other columns")
+	case !p.Program.Equals(d.program):
+		return nil, errors.New("the rows are made of columns of other types")
 	}
-	columns, err := paged.PagedColumns()
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(columns) != len(of) {
-		return nil, nil, errors.New("the input has other columns")
-	}
-	strings := slices.ContainsFunc(of, func(c *stream.EncodedColumn) bool { return c != nil && c.Strings })
-	for i, c := range columns {
-		if of[i] == nil {
-			continue
-		}
-		switch {
-		case !suits(&c, of[i]):
-			return nil, nil, errors.New("a column has other values in the file")
-		case c.Codec != "" && !strings:
+	for i, c := range p.Columns {
+		switch of := d.wanted[i]; {
+		case of == nil: // its pages are not needed
+		case !suits(&c, of):
+			return nil, errors.New("a column has other values in the file")
+		case c.Codec != "" && !d.hasStrings:
 			// It takes longer than batches do, since pages go to memory beyond the caches, and only
 			// numbering strings on a device saves more than that (docs/decisions/32).
-			return nil, nil, fmt.Errorf("pages are compressed with %s, and no key is a string", c.Codec)
+			return nil, fmt.Errorf("pages are compressed with %s, and no key is a string", c.Codec)
 		}
 	}
-	return paged, columns, nil
+	return p, nil
 }
 
 // suits reports whether the pages of a column have what devices are to decode.
@@ -205,46 +225,61 @@ const plannedSplits = 64
 // plan says how many bytes pages and their strings take, and finds what numbers strings. Its error is why
 // the first of a query's splits has no pages as devices are to decode them.
 func (d *decoder) plan(q *Query, l *Layout) error {
-	columns := d.wanted
-	d.strings = make([]stringsColumn, len(d.of.Columns))
 	rows, bytes := int64(0), int64(0)
-	unpacked := make([]int64, len(columns))
-	for i, split := range q.Splits[:min(len(q.Splits), plannedSplits)] {
-		_, paged, err := pagedAs(split, columns)
-		if err != nil && i == 0 {
+	unpacked := make([]int64, len(d.of.Columns))
+	looked := q.Splits[:min(len(q.Splits), plannedSplits)]
+	for i, split := range looked {
+		paged, err := d.pagedAs(split)
+		switch {
+		case err != nil && i == 0:
 			return err
+		case err != nil:
+			continue
 		}
-		rows += split.Rows()
+		rows += paged.Rows
+		d.of.GroupRows = max(d.of.GroupRows, paged.Rows)
 		group := int64(0)
-		for c := range paged {
-			if columns[c] == nil {
-				continue
+		for i, c := range paged.Columns {
+			if of := d.columns[i]; of >= 0 {
+				bytes += c.Bytes
+				unpacked[of] += c.Unpacked
+				group += c.Unpacked
+				d.strings[of].text = c.Text
 			}
-			bytes += paged[c].Bytes
-			unpacked[c] += paged[c].Unpacked
-			group += paged[c].Unpacked
-			d.strings[d.columns[c]].text = paged[c].Text
 		}
 		d.of.GroupBytes = max(d.of.GroupBytes, group)
 	}
 	rows = max(rows, 1)
-	d.pageBytes = float64(bytes) / float64(rows)
-	for c, column := range columns {
-		if column == nil || !column.Strings {
+	d.rowBytes = float64(bytes) / float64(rows)
+	d.bytes = float64(bytes) / float64(len(looked)) * float64(len(q.Splits))
+	for _, s := range q.Splits {
+		d.of.GroupRows = max(d.of.GroupRows, s.Rows())
+	}
+	return d.planStrings(q, l, unpacked, rows)
+}
+
+// planStrings says how many bytes strings take, of which pages have so many bytes, decompressed, for so
+// many rows, and finds what numbers them.
+func (d *decoder) planStrings(q *Query, l *Layout, unpacked []int64, rows int64) error {
+	for k, column := range l.bound.KeyColumns {
+		of := d.of.Keys[k].Column
+		if of < 0 || !d.of.Columns[of].Strings {
 			continue
 		}
-		if column.StringBytes = max((unpacked[c]+rows-1)/rows, stringBytesMin); column.StringBytes > stringBytesMax {
-			return fmt.Errorf("the strings of column %q have %d B on average", l.bound.Columns[c].Name, column.StringBytes)
+		if d.strings[of].numbers = q.Interners[column]; l.strings != nil && l.strings[k] != nil {
+			d.strings[of].numbers = l.strings[k]
 		}
 	}
-	for k, column := range l.bound.KeyColumns {
-		if d.strings[d.columns[column]].numbers = q.Interners[column]; l.strings != nil && l.strings[k] != nil {
-			d.strings[d.columns[column]].numbers = l.strings[k]
+	for i := range d.of.Columns {
+		c := &d.of.Columns[i]
+		if !c.Strings {
+			continue
 		}
-	}
-	for i, column := range columns {
-		if column != nil && column.Strings && d.strings[d.columns[i]].numbers == nil {
-			return fmt.Errorf("nobody needs the strings of column %q", l.bound.Columns[i].Name)
+		if d.strings[i].numbers == nil {
+			return errors.New("nobody needs the strings of a column")
+		}
+		if c.StringBytes = max((unpacked[i]+rows-1)/rows, stringBytesMin); c.StringBytes > stringBytesMax {
+			return fmt.Errorf("the strings of a column have %d B on average", c.StringBytes)
 		}
 	}
 	return nil
@@ -259,26 +294,37 @@ const (
 // newDecoder returns what lets devices decode files, or why they do not: the query or the first of its
 // splits does not suit them.
 func (q *Query) newDecoder(l *Layout) (*decoder, error) {
-	of, columns, err := l.decoding()
-	switch {
-	case err != nil:
-		return nil, err
-	case len(q.Splits) == 0 || q.Devices.knobs.NoDecode:
+	if len(q.Splits) == 0 || q.Devices.knobs.NoDecode {
 		return nil, errors.New("there are no splits, or it is not wanted")
 	}
-	d := &decoder{of: of, columns: columns, wanted: make([]*stream.EncodedColumn, len(columns)), sent: map[*stream.Tile][]scan.Split{}}
+	paged, err := scan.PagedOf(q.Splits[0])
+	if err != nil {
+		return nil, err
+	}
+	of, columns, err := l.decoding(paged)
+	if err != nil {
+		return nil, err
+	}
+	d := &decoder{
+		of: of, program: paged.Program, columns: columns, wanted: make([]*stream.EncodedColumn, len(columns)),
+		strings: make([]stringsColumn, len(of.Columns)), sent: map[*stream.Tile][]scan.Split{},
+	}
 	for i, c := range columns {
 		if c >= 0 {
 			d.wanted[i] = &of.Columns[c]
+			d.hasStrings = d.hasStrings || of.Columns[c].Strings
 		}
 	}
 	if err := d.plan(q, l); err != nil {
 		return nil, err
 	}
-	for _, s := range q.Splits {
-		of.GroupRows = max(of.GroupRows, s.Rows())
-	}
 	of.Refuse, of.Number = d.refuse, d.number
+	if count := of.Filtered; count != nil {
+		of.Filtered = func(asked, kept int64) {
+			count(asked, kept)
+			q.Passed(kept)
+		}
+	}
 	return d, nil
 }
 
@@ -308,11 +354,11 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	if d.devices.run.Decoding() == nil || d.full.Load() {
 		return false, nil
 	}
-	paged, columns, err := pagedAs(split, d.wanted)
+	paged, err := d.pagedAs(split)
 	if err != nil {
 		return false, nil //nolint:nilerr // it is read as batches
 	}
-	room, ok := d.roomFor(split, columns)
+	room, ok := d.roomFor(paged)
 	if !ok {
 		return false, nil
 	}
@@ -322,7 +368,7 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	}
 	r.Thread.Does(threads.WorkFill)
 	pages := make([]stream.EncodedPages, len(d.of.Columns))
-	ok, err = d.read(ctx, paged, columns, at, memory, pages)
+	ok, err = d.read(ctx, paged, at, memory, pages)
 	taken, full := d.commit(o, split, room, ok && err == nil, pages)
 	if taken {
 		d.missed.Store(0)
@@ -337,9 +383,9 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 
 // roomFor returns what a split takes in a tile. ok is false where no tile has so much, or the split has
 // strings of another kind.
-func (d *decoder) roomFor(split scan.Split, columns []scan.PagedColumn) (room encodedRoom, ok bool) {
-	room.rows = split.Rows()
-	for i, c := range columns {
+func (d *decoder) roomFor(p *scan.Paged) (room encodedRoom, ok bool) {
+	room.rows = p.Rows
+	for i, c := range p.Columns {
 		switch of := d.columns[i]; {
 		case of < 0: // its pages are not read
 		case c.Text != d.strings[of].text:
@@ -370,14 +416,14 @@ func alignMemory(n int64) int64 { return (n + memoryAlignment - 1) &^ (memoryAli
 
 // read reads the pages of all columns to memory that begins at a place in a tile. ok is false where
 // the split is to be read as batches.
-func (d *decoder) read(ctx context.Context, split scan.PagedSplit, columns []scan.PagedColumn, at int64, memory []byte, into []stream.EncodedPages) (ok bool, err error) {
-	reader, err := split.OpenPages()
+func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []byte, into []stream.EncodedPages) (ok bool, err error) {
+	reader, err := p.Open()
 	if err != nil {
 		return false, nil //nolint:nilerr // reading it as batches tells the error
 	}
 	defer func() { err = cmp.Or(err, reader.Close()) }()
 	from := int64(0)
-	for i, c := range columns {
+	for i, c := range p.Columns {
 		if d.columns[i] < 0 {
 			continue
 		}
@@ -549,7 +595,7 @@ func (d *decoder) commit(o *openEncoded, split scan.Split, room encodedRoom, ok 
 	f := &d.devices.filler
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if taken = ok && o.Encoded.Add(split.Rows(), pages); taken {
+	if taken = ok && o.Encoded.Add(room.rows, pages); taken {
 		o.splits = append(o.splits, split)
 	} else {
 		o.Encoded.Drop(room.rows, room.plain)

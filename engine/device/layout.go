@@ -227,12 +227,16 @@ func (l *Layout) rowBytes() int64 {
 	return n
 }
 
-// crossing returns how a row crosses the link.
-func (l *Layout) crossing() crossing {
-	if l.notDecoded == nil {
-		return crossing{l.decoder.pageBytes, true}
+// crossing returns how a row crosses the link, of so many that pass a filter.
+func (l *Layout) crossing(rows int64) crossing {
+	switch d := l.decoder; {
+	case l.notDecoded != nil:
+		return crossing{float64(l.rowBytes()), false}
+	case d.of.Filtered != nil: // rows that do not pass cross, too
+		return crossing{d.bytes / float64(max(rows, 1)), true}
+	default:
+		return crossing{d.rowBytes, true}
 	}
-	return crossing{float64(l.rowBytes()), false}
 }
 
 // stage writes the rows of a tile to a device's tile, from row at on.

@@ -17,6 +17,9 @@ type Query struct {
 	Splits  []scan.Split    // of the input
 	CPU     *aggregator.CPU // takes the rows and groups that devices give back
 
+	// Passed counts rows that have passed the condition of splits whose rows are not known before.
+	Passed func(rows int64)
+
 	// Forecast looks at a sample of the input.
 	Forecast func(ctx context.Context) (Size, error)
 }

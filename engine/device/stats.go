@@ -12,7 +12,8 @@ type Stats struct {
 	Estimate   int64         `json:"estimated_groups"`          // by the first tile
 	Tiles      int64         `json:"tiles"`                     // of the input
 	Rows       int64         `json:"rows"`                      // that devices took
-	Decoded    int64         `json:"rows_decoded"`              // of these, decoded from the pages of files by devices
+	Decoded    int64         `json:"rows_decoded"`              // of the input, from the pages of files by devices
+	Kept       int64         `json:"rows_kept"`                 // of the rows decoded, that passed a filter there: of Rows
 	Refused    int64         `json:"rows_refused"`              // whose pages devices could not decode: the CPU did
 	NewStrings int64         `json:"strings_numbered"`          // strings that were new to a device, which the CPU has numbered
 	BytesPages int64         `json:"bytes_pages"`               // of pages, of BytesIn
@@ -63,7 +64,7 @@ func (c *coprocessor) report(d *Stats) {
 	d.TileRows = c.run.TileRows()
 	d.Estimate, d.Tiles, d.Rows = counters.Estimate, counters.Tiles, counters.Rows
 	d.Decoded, d.Refused, d.BytesPages = counters.Decoded, counters.Refused, counters.BytesEncoded
-	d.NewStrings = counters.NewStrings
+	d.NewStrings, d.Kept = counters.NewStrings, counters.Kept
 	d.RowsBack, d.GroupsBack = counters.RowsOut, counters.GroupsOut
 	if d.GroupsBack > 0 {
 		d.Reduction = float64(d.Rows) / float64(d.GroupsBack)
@@ -95,7 +96,7 @@ func (d *Devices) learn(s *Stats, rows, groups int64, workers int, first, both t
 	case s == nil || s.Devices == "" || s.Reason != "":
 		d.rates.sawCPU(rows, groups, workers, both)
 	case s.Finisher != "": // neither the CPU nor the devices have done all of the work
-	case s.Decoded > 0 && s.Decoded < s.Rows/4*3: // bytes of pages tell nothing of bytes of rows
+	case s.Decoded > 0 && s.Kept < s.Rows/4*3: // bytes of pages tell nothing of bytes of rows
 	case s.Decoded > 0:
 		d.rates.sawDevice(s.uuid, s.BytesPages, true, workers, first, s.CopyIn)
 	default:

@@ -10,6 +10,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowcode"
 )
 
 // computed is a source with further columns, which are expressions over its own.
@@ -92,6 +93,36 @@ type computePlan struct {
 type computedSplit struct {
 	scan.Split
 	plan *computePlan
+}
+
+var _ scan.PagedSplit = (*computedSplit)(nil)
+
+// Paged implements scan.PagedSplit.
+func (s *computedSplit) Paged() (*scan.Paged, error) {
+	of, err := scan.PagedOf(s.Split)
+	if err != nil {
+		return nil, err
+	}
+	b, filter, columns := of.Build()
+	inputs := make([]rowcode.Value, len(s.plan.inputs))
+	for i, from := range s.plan.inputs {
+		inputs[i] = columns[from]
+	}
+	made, err := s.plan.program.Code(b, inputs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]rowcode.Value, len(s.plan.from))
+	for i, from := range s.plan.from {
+		if from < 0 {
+			out[i] = made[-1-from]
+		} else {
+			out[i] = columns[from]
+		}
+	}
+	paged := *of
+	paged.Program = b.Program(filter, out)
+	return &paged, nil
 }
 
 // Open implements scan.Split.

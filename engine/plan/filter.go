@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/rowcode"
 )
 
 // condition is what readers ask of rows: WHERE, and whether a row may be among the first of an
@@ -30,7 +32,10 @@ type condition struct {
 	divided []*division
 }
 
-var _ scan.DivisibleFilter = (*condition)(nil)
+var (
+	_ scan.DivisibleFilter = (*condition)(nil)
+	_ scan.CodedFilter     = (*condition)(nil)
+)
 
 // division is a condition in two parts.
 type division struct {
@@ -87,6 +92,14 @@ func (c *condition) Select(ctx context.Context, batch arrow.RecordBatch, selecte
 	t := c.take()
 	defer c.give(t)
 	return t.run(ctx, batch, selected)
+}
+
+// Code implements scan.CodedFilter.
+func (c *condition) Code(b *rowcode.Builder, columns []rowcode.Value) (rowcode.Value, error) {
+	if c.order != nil {
+		return rowcode.None, errors.New("the first rows in an order are looked for")
+	}
+	return c.program.ConditionCode(b, columns)
 }
 
 // Divide implements scan.DivisibleFilter. The parts of WHERE change places, so none of them may give

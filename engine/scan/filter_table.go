@@ -196,6 +196,8 @@ func (s *split) filterGroup(part decode.GroupPart, test *decode.RowTest, of *dec
 		stage.Plan, stage.Tested = s.plan.Some(tested)
 		f.Stages = append(f.Stages, stage)
 	}
+	_, _, tested := unite(all, test.Columns())
+	s.filter = &rowsOfGroup{test: test, plan: s.plan, wanted: wanted, tested: tested, ranges: of.Ranges}
 	s.plan, f.Wanted = s.plan.Some(wanted)
 	part.SetFilter(f)
 }

@@ -4,18 +4,35 @@ import (
 	"errors"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/internal/rowcode"
 )
 
-// PagedSplit is a Split of a file whose columns can be had as pages, in place of batches, for a device
+// PagedSplit is a Split whose rows can be made of the pages of a file, in place of batches, by a device
 // that decodes them.
 type PagedSplit interface {
 	Split
 
-	// PagedColumns tells of each column what its pages hold, or why the split has no such pages.
-	PagedColumns() ([]PagedColumn, error)
+	// Paged tells of the pages, or why there are none.
+	Paged() (*Paged, error)
+}
 
-	// OpenPages opens the split. Requires: PagedColumns has told of its columns.
-	OpenPages() (PageReader, error)
+// Paged is the pages of some columns of a file, and how a split's rows are made of them.
+type Paged struct {
+	Rows    int64 // of the pages
+	Columns []PagedColumn
+
+	// Program makes the columns of the split, and leaves out rows. Its inputs are Columns, of which an
+	// integer has a word as Arrow's, a float the bits of a double, and a string any word. It is nil where
+	// Columns are the split's.
+	Program *rowcode.Program
+
+	// Filtered counts rows that were asked whether they pass Program's condition, and those that did. It
+	// is called by any goroutine, and nil where all rows pass.
+	Filtered func(asked, kept int64)
+
+	// Open opens the pages.
+	Open func() (PageReader, error)
 }
 
 // What a PagedSplit tells of its pages.
@@ -35,31 +52,126 @@ const (
 	LevelsSized    = decode.LevelsSized
 )
 
-var _ PagedSplit = (*split)(nil)
+// CodedFilter is a RowFilter that may have instructions.
+type CodedFilter interface {
+	RowFilter
 
-// PagedColumns implements PagedSplit.
-func (s *split) PagedColumns() ([]PagedColumn, error) {
+	// Code adds the condition to a program, of which columns are the columns of Columns; or tells what has
+	// no instructions. Where a row gives an error by Select, the condition is an error or NULL.
+	Code(b *rowcode.Builder, columns []rowcode.Value) (rowcode.Value, error)
+}
+
+var (
+	_ PagedSplit = (*split)(nil)
+	_ PagedSplit = (*filteredSplit)(nil)
+)
+
+// PagedOf returns the pages of a split, or why it has none.
+func PagedOf(s Split) (*Paged, error) {
+	if p, ok := s.(PagedSplit); ok {
+		return p.Paged()
+	}
+	return nil, errors.New("the input is no file with pages")
+}
+
+// Build begins a program that goes on where Program ends: filter is its condition or None, and columns
+// are the split's.
+func (p *Paged) Build() (b *rowcode.Builder, filter rowcode.Value, columns []rowcode.Value) {
+	b = &rowcode.Builder{}
+	if p.Program == nil {
+		return b, rowcode.None, b.Loads(len(p.Columns))
+	}
+	filter, columns = b.Add(p.Program)
+	return b, filter, columns
+}
+
+// filteredBy returns the pages with a condition, for a split of some of their columns.
+func (p *Paged) filteredBy(test *decode.RowTest, wanted, tested []int) (*Paged, error) {
+	coded, ok := test.Filter.(CodedFilter)
+	switch {
+	case !ok:
+		return nil, errors.New("the filter has no instructions")
+	case p.Filtered != nil:
+		return nil, errors.New("the rows are filtered twice")
+	}
+	b, _, columns := p.Build()
+	filter, err := coded.Code(b, pick(columns, tested))
+	if err != nil {
+		return nil, err
+	}
+	filtered := *p
+	filtered.Program = b.Program(filter, pick(columns, wanted))
+	filtered.Filtered = test.Add
+	return &filtered, nil
+}
+
+// pick returns some elements of a list.
+func pick[T any](list []T, places []int) []T {
+	picked := make([]T, len(places))
+	for i, at := range places {
+		picked[i] = list[at]
+	}
+	return picked
+}
+
+// rowsOfGroup is the filter of a split of a row group.
+type rowsOfGroup struct {
+	test   *decode.RowTest
+	plan   *delivery.Plan // of all columns that are read
+	wanted []int          // of plan
+	tested []int
+	ranges []decode.RowRange
+}
+
+// pagesMin: where fewer rows than this part of a row group may be needed, its pages are not read as a
+// whole.
+const pagesMin = 0.5
+
+// Paged implements PagedSplit.
+func (s *split) Paged() (*Paged, error) {
 	part, ok := s.part.(decode.PagedPart)
 	if !ok {
 		return nil, errors.New("the file has no pages")
+	}
+	plan := s.plan
+	if s.filter != nil {
+		plan = s.filter.plan
 	}
 	columns, err := part.PagedColumns()
 	if err != nil {
 		return nil, err
 	}
-	if len(columns) != len(s.plan.Columns) {
+	if len(columns) != len(plan.Columns) {
 		return nil, errors.New("a column is in two others")
 	}
-	for i, c := range s.plan.Columns {
+	for i, c := range plan.Columns {
 		if c.Constant || c.From != i {
 			return nil, errors.New("a column is not in the file as it is read")
 		}
 	}
-	return columns, nil
+	paged := &Paged{Rows: part.Rows(), Columns: columns, Open: s.openPages}
+	f := s.filter
+	if f == nil {
+		return paged, nil
+	}
+	paged.Rows = part.(decode.GroupPart).RowsInFile()
+	switch {
+	case f.test.All(), f.ranges != nil && float64(decode.CountRows(f.ranges)) < pagesMin*float64(paged.Rows):
+		return nil, errors.New("the page index leaves out rows")
+	}
+	return paged.filteredBy(f.test, f.wanted, f.tested)
 }
 
-// OpenPages implements PagedSplit.
-func (s *split) OpenPages() (PageReader, error) {
+// Paged implements PagedSplit.
+func (s *filteredSplit) Paged() (*Paged, error) {
+	p, err := PagedOf(s.Split)
+	if err != nil {
+		return nil, err
+	}
+	return p.filteredBy(s.test, s.wanted, s.tested)
+}
+
+func (s *split) openPages() (PageReader, error) {
 	r, err := s.part.(decode.PagedPart).OpenPages()
 	if err != nil {
 		return nil, decode.Locate(s.part.Name(), err)

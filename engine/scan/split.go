@@ -21,6 +21,8 @@ type split struct {
 	plan *delivery.Plan
 	base uint64 // position of the input's first row
 
+	filter *rowsOfGroup // of part; nil where all rows are needed
+
 	changed func() error // of the input: returns the error of a file that is another by now; nil where it is no file
 	turns   *turns       // of the readers of the table
 }

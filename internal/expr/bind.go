@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/nearest"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Bind resolves expressions against a schema. Errors are of type *Error.
@@ -263,7 +264,7 @@ func (b *binder) column(e *Expr) *node {
 	c := slices.IndexFunc(b.program.columns, func(c column) bool { return c.index == index })
 	if c < 0 {
 		c = len(b.program.columns)
-		b.program.columns = append(b.program.columns, column{name: field.Name, index: index, typ: typ})
+		b.program.columns = append(b.program.columns, column{name: field.Name, index: index, typ: typ, arrow: rowdata.ValueType(field.Type)})
 	}
 	return &node{typ: typ, text: e.Name, at: e.At, column: c, single: -1, slot: b.newSlot()}
 }

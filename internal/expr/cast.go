@@ -96,6 +96,10 @@ func (e *castError) Error() string {
 // type. It returns false if there is no cast; then the functions that make kernels return nil.
 func setCast(n *node, from Type, try bool) bool {
 	to := n.typ
+	n.conversion = plainCast
+	if try {
+		n.conversion = tryCast
+	}
 	n.fallible = !try
 	n.exact = from.numeric() && !from.float() && to.numeric() && !to.float() && always(from, to) ||
 		from.ID == Float32 && to.ID == Float64 || from.ID == Date && to.ID == Timestamp && !try ||

@@ -38,13 +38,25 @@ type node struct {
 	isYear   bool     // the year of a time
 	exact    bool     // a cast that keeps the order of values, and turns different values to different values
 	shared   bool     // the node stands more than once in the program's expressions
+
+	conversion conversion // noCast of other nodes
 }
+
+// conversion is what a node casts by.
+type conversion uint8
+
+const (
+	noCast conversion = iota
+	plainCast
+	tryCast
+)
 
 // column is a column that a program reads.
 type column struct {
 	name  string
 	index int // in the schema
 	typ   Type
+	arrow arrow.DataType // of the values
 }
 
 // Program is expressions that were bound to a schema. Its evaluators share the program and change

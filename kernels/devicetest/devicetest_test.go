@@ -98,6 +98,12 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		defer closed(t, device)
 		devicetest.Keys(t, device, 100, 3000)
 	})
+	t.Run("evaluate", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Evaluate(t, device, 200, 300)
+		devicetest.Evaluate(t, device, 10, 20_000)
+	})
 	t.Run("overflow", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)

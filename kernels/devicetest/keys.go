@@ -30,7 +30,7 @@ func testKeys(t *testing.T, device kernels.Device, rng *rand.Rand, rows int) {
 		for at := 0; at < room && len(k.Parts) < kernels.KeyPartsMax; {
 			bits := 1 + rng.IntN(room-at)
 			part := kernels.KeyPart{
-				Type: kernels.ColumnType(rng.IntN(4)), Word: word, Shift: at,
+				Column: kernels.Column{Type: kernels.ColumnType(rng.IntN(4))}, Word: word, Shift: at,
 				Base: int64(rng.Uint64() >> rng.IntN(64)), Range: math.MaxUint64 >> (64 - bits), NullBit: -1,
 			}
 			at += bits
@@ -49,7 +49,18 @@ func testKeys(t *testing.T, device kernels.Device, rng *rand.Rand, rows int) {
 			wantOutside = addPart(r, rng, k, part, nullable, strays, want) || wantOutside
 		}
 	}
-	k.Keys, k.Outside = r.alloc(int64(len(want))), r.alloc(4)
+	if rng.IntN(2) == 0 { // of more rows than there are
+		k.Count = r.put(binary.LittleEndian.AppendUint64(nil, uint64(rows)))
+		k.Rows += int64(rng.IntN(rows))
+		for i := range k.Parts {
+			p := &k.Parts[i]
+			p.Values = r.padded(p.Values, int64(rows*p.Type.Bytes()), k.Rows*int64(p.Type.Bytes()))
+			if p.Valid.Buffer != nil {
+				p.Valid = r.padded(p.Valid, int64(rows+31)/32*4, (k.Rows+31)/32*4)
+			}
+		}
+	}
+	k.Keys, k.Outside = r.alloc(k.Rows*int64(k.KeyBytes)), r.alloc(4)
 	r.must(r.stream.PackKeys(k))
 	outside := binary.LittleEndian.Uint32(r.get(k.Outside, 4))
 	if outside > 1 || outside == 1 != wantOutside {

@@ -66,6 +66,14 @@ func (r *Rig) put(host []byte) kernels.Span {
 	return at
 }
 
+// padded returns the first bytes of memory in memory of more bytes.
+func (r *Rig) padded(at kernels.Span, bytes, room int64) kernels.Span {
+	r.t.Helper()
+	to := r.alloc(room)
+	r.must(r.stream.Copy(kernels.Copy{Device: to, Host: r.get(at, bytes)}))
+	return to
+}
+
 // get waits for all work, and returns device memory.
 func (r *Rig) get(at kernels.Span, n int64) []byte {
 	r.t.Helper()

@@ -196,7 +196,11 @@ type partColumn struct {
 	codes    bool  // to be delivered as dictionary codes; only if flat
 }
 
-func (p *groupPart) Offset() uint64  { return p.first }
+func (p *groupPart) Offset() uint64 { return p.first }
+
+// RowsInFile implements decode.GroupPart.
+func (p *groupPart) RowsInFile() int64 { return p.numRows }
+
 func (p *groupPart) Rows() int64     { return p.filter.Rows(p.numRows) }
 func (p *groupPart) Bytes() int64    { return p.numBytes }
 func (p *groupPart) GroupIndex() int { return p.group }

@@ -22,8 +22,8 @@ var _ decode.PagedPart = (*groupPart)(nil)
 
 // PagedColumns implements decode.PagedPart.
 func (p *groupPart) PagedColumns() ([]decode.PagedColumn, error) {
-	if p.filter != nil || len(p.columns) == 0 {
-		return nil, errors.New("the rows are filtered where they are read, or no column is read")
+	if len(p.columns) == 0 {
+		return nil, errors.New("no column is read")
 	}
 	columns := make([]decode.PagedColumn, len(p.columns))
 	for i := range p.columns {
@@ -50,7 +50,7 @@ func (p *File) pagedColumn(field int, chunk *columnChunk) (c decode.PagedColumn,
 	if most := expansionMax[chunk.codec]; chunk.bytes < unpackedMax/most {
 		unpacked = min(unpacked, most*chunk.bytes)
 	}
-	c = decode.PagedColumn{Width: width, Value: value, Text: isText(typ), Bytes: chunk.bytes, Unpacked: unpacked}
+	c = decode.PagedColumn{Name: leaf.Path(), Type: typ, Width: width, Value: value, Text: isText(typ), Bytes: chunk.bytes, Unpacked: unpacked}
 	if !crosses(chunk.codec) {
 		c.Bytes, c.Codec = unpacked, chunk.codec.String()
 	}

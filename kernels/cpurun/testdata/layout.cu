@@ -1,6 +1,7 @@
 // Sizes and offsets of what Go passes to kernels, for a test that compares them with Go's.
 #include "../../params.h"
 #include "../../params_decompress.h"
+#include "../../params_evaluate.h"
 #include "../../params_keys.h"
 #include "../../params_packed.h"
 #include "../../params_pages.h"
@@ -42,7 +43,11 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(StringsLaunch), offsetof(StringsLaunch, strings), offsetof(StringsLaunch, places), offsetof(StringsLaunch, slots), offsetof(StringsLaunch, num_slots), offsetof(StringsLaunch, numbers), offsetof(StringsLaunch, head), offsetof(StringsLaunch, list), offsetof(StringsLaunch, text), offsetof(StringsLaunch, text_bytes), offsetof(StringsLaunch, given), offsetof(StringsLaunch, known), offsetof(StringsLaunch, known_slots), offsetof(StringsLaunch, num_known), offsetof(StringsLaunch, known_bytes), offsetof(StringsLaunch, num_known_bytes),
       kFindThreads, kStringThreads, sizeof(StringTableHead), kStringRecordBytes, kKnownMax,
       sizeof(KeyPart), offsetof(KeyPart, valid), offsetof(KeyPart, base), offsetof(KeyPart, range), offsetof(KeyPart, null_code), offsetof(KeyPart, type), offsetof(KeyPart, word), offsetof(KeyPart, shift), offsetof(KeyPart, null_word), offsetof(KeyPart, null_bit),
-      sizeof(KeysLaunch), offsetof(KeysLaunch, rows), offsetof(KeysLaunch, outside), offsetof(KeysLaunch, key_bytes), offsetof(KeysLaunch, num_parts), offsetof(KeysLaunch, parts), kKeyPartsMax, kKeysThreads,
+      sizeof(KeysLaunch), offsetof(KeysLaunch, rows), offsetof(KeysLaunch, count), offsetof(KeysLaunch, outside), offsetof(KeysLaunch, key_bytes), offsetof(KeysLaunch, num_parts), offsetof(KeysLaunch, parts), kKeyPartsMax, kKeysThreads,
+      sizeof(Instruction), offsetof(Instruction, to), offsetof(Instruction, a), offsetof(Instruction, b), offsetof(Instruction, c), offsetof(Instruction, low), offsetof(Instruction, high), kStore,
+      sizeof(EvaluateColumn), offsetof(EvaluateColumn, valid), offsetof(EvaluateColumn, type), sizeof(EvaluateHead),
+      sizeof(EvaluateLaunch), offsetof(EvaluateLaunch, head), offsetof(EvaluateLaunch, num_instructions), offsetof(EvaluateLaunch, filters), offsetof(EvaluateLaunch, inputs), offsetof(EvaluateLaunch, outputs), offsetof(EvaluateLaunch, instructions),
+      kInputsMax, kOutputsMax, kInstructionsMax, kRegistersMax, kEvaluateThreads,
   };
   for (u32 i = 0; i < sizeof(all) / sizeof(all[0]); i++) out[i] = all[i];
 }

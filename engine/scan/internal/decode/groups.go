@@ -44,6 +44,9 @@ type GroupPart interface {
 
 	GroupIndex() int
 
+	// RowsInFile returns how many rows there are, whatever the filter.
+	RowsInFile() int64
+
 	// SetFilter leaves out rows.
 	SetFilter(f *GroupFilter)
 

@@ -1,6 +1,10 @@
 package decode
 
-import "io"
+import (
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
 
 // PagedPart is a part whose columns can be had as pages, to be decoded elsewhere.
 type PagedPart interface {
@@ -27,6 +31,8 @@ type PageReader interface {
 // whose lowest bytes are, or strings, each behind 4 bytes that say how many bytes it has. Values are plain
 // or by codes of a dictionary, behind definition levels.
 type PagedColumn struct {
+	Name     string
+	Type     arrow.DataType
 	Width    int   // bytes of a value in the pages: 4 or 8; 0 of strings
 	Value    int   // bytes of a value as Arrow has it, the lowest of Width where they are fewer
 	Text     bool  // strings, which must be UTF-8

@@ -18,6 +18,12 @@ type RowTest struct {
 	Passed       atomic.Int64 // bytes of pages of which no row was needed
 }
 
+// Add counts rows that were asked whether they pass, and those that did.
+func (t *RowTest) Add(asked, kept int64) {
+	t.Tested.Add(asked)
+	t.Kept.Add(kept)
+}
+
 // rowFilter is scan.RowFilter.
 type rowFilter interface {
 	Columns() []int
@@ -72,16 +78,14 @@ func (s *Selection) Narrow(ctx context.Context, filter rowFilter, batch arrow.Re
 
 // End counts the rows of a batch that all filters have run over.
 func (s *Selection) End() {
-	s.Test.Tested.Add(int64(s.Rows.Rows))
-	s.Test.Kept.Add(int64(s.Rows.Count))
+	s.Test.Add(int64(s.Rows.Rows), int64(s.Rows.Count))
 }
 
 // Retract forgets the rows of the batch. Those from row from on count as never tested.
 func (s *Selection) Retract(from int) {
 	if from < s.Rows.Rows {
 		s.Some.Part(&s.Rows, from, s.Rows.Rows)
-		s.Test.Tested.Add(-int64(s.Some.Rows))
-		s.Test.Kept.Add(-int64(s.Some.Count))
+		s.Test.Add(-int64(s.Some.Rows), -int64(s.Some.Count))
 	}
 	s.Rows.Reset(0)
 }

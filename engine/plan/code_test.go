@@ -1,0 +1,271 @@
+//go:build cgo
+
+package plan_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
+)
+
+// codedFields are the columns of the files that coded statements are asked of: i numbers, d doubles, n
+// decimals, and others.
+var codedFields = []arrow.Field{
+	{Name: "i0", Type: arrow.PrimitiveTypes.Int64}, {Name: "i1", Type: arrow.PrimitiveTypes.Int32}, {Name: "i2", Type: arrow.PrimitiveTypes.Int8},
+	{Name: "i3", Type: arrow.PrimitiveTypes.Uint16}, {Name: "i4", Type: arrow.PrimitiveTypes.Uint32},
+	{Name: "d0", Type: arrow.PrimitiveTypes.Float64}, {Name: "d1", Type: arrow.PrimitiveTypes.Float32},
+	{Name: "n0", Type: &arrow.Decimal128Type{Precision: 12, Scale: 2}}, {Name: "n1", Type: &arrow.Decimal128Type{Precision: 6, Scale: 1}},
+	{Name: "day", Type: arrow.FixedWidthTypes.Date32}, {Name: "at", Type: &arrow.TimestampType{Unit: arrow.Millisecond}},
+	{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "u", Type: arrow.PrimitiveTypes.Uint64},
+}
+
+// codedStatements draws statements with expressions, most of which devices have instructions for.
+type codedStatements struct{ *rand.Rand }
+
+func (r codedStatements) pick(list ...string) string { return list[r.IntN(len(list))] }
+
+func (r codedStatements) number(depth int) string {
+	if depth == 0 {
+		return r.pick("i0", "i1", "i2", "i3", "i4", "1", "7", "-3", "i1", "i2")
+	}
+	a, b := r.number(depth-1), r.number(depth-1)
+	switch r.IntN(9) {
+	case 0, 1:
+		return fmt.Sprintf("(%s %s %s)", a, r.pick("+", "-"), b)
+	case 2:
+		return fmt.Sprintf("(%s * %s)", a, r.pick("2", "-1", "i2", b))
+	case 3:
+		return fmt.Sprintf("(%s %s %s)", a, r.pick("%", "//"), r.pick("7", "100", "i2", "-1"))
+	case 4:
+		return fmt.Sprintf("CASE WHEN %s THEN %s ELSE %s END", r.condition(depth-1), a, b)
+	case 5:
+		return fmt.Sprintf("%s(%s, %s)", r.pick("coalesce", "nullif"), a, b)
+	case 6:
+		return fmt.Sprintf("CAST(%s AS %s)", a, r.pick("BIGINT", "INTEGER", "SMALLINT"))
+	case 7:
+		return "(-" + a + ")"
+	}
+	return a
+}
+
+// exact is a value of which sums are exact.
+func (r codedStatements) exact() string {
+	if r.IntN(4) == 0 {
+		return r.pick("n0", "n1", "n0 * (1 - n1)", "n0 + n1", "-n0", "n1 * 2", "CASE WHEN n1 > 1.5 THEN n1 END")
+	}
+	return r.number(r.IntN(3))
+}
+
+// value is of any kind.
+func (r codedStatements) value() string {
+	if r.IntN(4) == 0 {
+		return r.pick("d0", "d1", "d0 + d1", "d0 * 2", "d0 / i1", "-d1", "CAST(i0 AS DOUBLE) - d0", "n1 / 2")
+	}
+	return r.exact()
+}
+
+func (r codedStatements) condition(depth int) string {
+	if depth > 0 && r.IntN(2) == 0 {
+		a, b := r.condition(depth-1), r.condition(depth-1)
+		return r.pick("("+a+" AND "+b+")", "("+a+" OR "+b+")", "(NOT "+a+")", "("+a+") IS NOT FALSE")
+	}
+	sign := r.pick("=", "<>", "<", "<=", ">", ">=")
+	switch r.IntN(8) {
+	case 0:
+		return fmt.Sprintf("d0 %s %s", sign, r.pick("0.5", "d1", "i1", "'nan'::DOUBLE"))
+	case 1:
+		return fmt.Sprintf("n0 %s %s", sign, r.pick("1.5", "n1", "0", "i1"))
+	case 2:
+		return r.pick("day >= DATE '2000-01-01'", "day IS NULL", "at < TIMESTAMP '2001-01-01 00:00:00'", "s IS NOT NULL", "day BETWEEN DATE '1990-01-01' AND DATE '2040-01-01'")
+	case 3:
+		return r.number(1) + " IN (1, 2, 7, NULL, 100)"
+	case 4:
+		return r.number(1) + " BETWEEN -100 AND i1"
+	case 5:
+		return r.number(0) + r.pick(" IS NULL", " IS NOT NULL", " IS DISTINCT FROM i2")
+	}
+	return fmt.Sprintf("%s %s %s", r.number(1), sign, r.number(0))
+}
+
+// statement returns a statement and how many keys it has.
+func (r codedStatements) statement() (text string, keys int) {
+	var list []string
+	for range 1 + r.IntN(3) {
+		list = append(list, r.pick("i1", "i2", "s", "day", "i3 % 5", r.number(1), r.condition(0)))
+	}
+	keys = len(list)
+	for range 1 + r.IntN(4) {
+		v, x := r.value(), r.exact()
+		list = append(list, r.pick("count(*)", "sum("+x+")", "sum("+x+")", "min("+v+")", "max("+v+")", "avg("+x+")", "count("+v+")",
+			"stddev(i2)", "sum("+x+") FILTER (WHERE "+r.condition(0)+")"))
+	}
+	var groups []string
+	for i := range list {
+		list[i] += fmt.Sprintf(" AS c%d", i)
+		if i < keys {
+			groups = append(groups, fmt.Sprint(i+1))
+		}
+	}
+	where := ""
+	if r.IntN(4) > 0 {
+		where = " WHERE " + r.condition(2)
+	}
+	return "SELECT " + strings.Join(list, ", ") + " FROM t" + where + " GROUP BY " + strings.Join(groups, ", "), keys
+}
+
+// codedFile writes a file of random rows.
+func codedFile(t *testing.T, rng *rand.Rand) string {
+	t.Helper()
+	rows := 1 + rng.IntN(8000)
+	columns := make([]arrow.Array, len(codedFields))
+	fields := make([]arrow.Field, len(codedFields))
+	for i, f := range codedFields {
+		_, batches := grouptest.RandomTable(rng, rows, f.Type)
+		cells := make([]any, 0, rows)
+		for _, b := range batches {
+			for row := range int(b.NumRows()) {
+				cells = append(cells, grouptest.Value(b.Column(0), row))
+			}
+		}
+		if rng.IntN(2) == 0 && arrow.IsInteger(f.Type.ID()) { // which overflow less
+			for row, c := range cells {
+				if v, ok := c.(int64); ok {
+					cells[row] = v % 1000
+				}
+			}
+		}
+		f.Nullable = true
+		fields[i], columns[i] = f, grouptest.Array(f.Type, cells)
+	}
+	schema := arrow.NewSchema(fields, nil)
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := pqarrow.NewFileWriter(schema, file, parquet.NewWriterProperties(
+		parquet.WithCompression([]compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy}[rng.IntN(2)]),
+		parquet.WithDictionaryDefault(rng.IntN(2) == 0), parquet.WithDataPageSize(4<<10),
+		parquet.WithMaxRowGroupLength([]int64{100, 3000, 1 << 20}[rng.IntN(3)]), parquet.WithStoreDecimalAsInteger(true),
+	), pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteBuffered(grouptest.Batch(schema, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// answerCoded returns the groups of a statement.
+func answerCoded(ctx context.Context, eng *engine.Engine, src scan.Source, text string, keys int) (*grouptest.Rows, engine.Stats, error) {
+	s, err := sql.Parse(text)
+	if err != nil {
+		return nil, engine.Stats{}, err
+	}
+	q, err := plan.Prepare(ctx, eng, s, plan.Options{Tables: map[string]plan.Table{"t": {Source: src}}})
+	if err != nil {
+		return nil, engine.Stats{}, err
+	}
+	defer q.Close()
+	r, err := q.Run(ctx)
+	if err != nil {
+		return nil, engine.Stats{}, err
+	}
+	defer r.Release()
+	r.Retain() // for its statistics
+	rows, err := grouptest.ReadAll(r, keys)
+	return rows, r.Stats(), err
+}
+
+// Would catch a condition or an expression that a device computes otherwise than the CPU, rows that pass
+// there and not here, an overflow that only one of them notices, and statistics that do not add up.
+func TestDeviceCode(t *testing.T) {
+	statements := 600
+	if testing.Short() {
+		statements = 80
+	}
+	var decoded, filtered, failed int
+	for i := range statements {
+		rng := rand.New(rand.NewPCG(uint64(i), 61))
+		path := codedFile(t, rng)
+		text, keys := codedStatements{rng}.statement()
+		open := func(device string, knobs testknobs.Engine) (*engine.Engine, scan.Source) {
+			eng, err := engine.Open(testknobs.With(engine.Options{Device: device, Threads: 2}, knobs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return eng, src
+		}
+		cpu, src := open("cpu", testknobs.Engine{})
+		want, wantStats, wantErr := answerCoded(t.Context(), cpu, src, text, keys)
+		name := "host:64MiB"
+		if *sizeDevice != "" {
+			name = *sizeDevice
+		}
+		device, src := open(name, testknobs.Engine{Device: testknobs.Device{
+			TileRows: []int{0, 0, 1000}[rng.IntN(3)], Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Count: 1 + rng.IntN(2),
+		}})
+		got, stats, err := answerCoded(t.Context(), device, src, text, keys)
+		switch {
+		case (err == nil) != (wantErr == nil):
+			t.Fatalf("%d: %s: error %v, want %v", i, text, err, wantErr)
+		case err != nil:
+			failed++
+		default:
+			for _, row := range want.Cells {
+				for c := keys; c < len(row); c++ {
+					if v, ok := row[c].(float64); ok { // of stddev
+						row[c] = grouptest.Approx{Value: v, Tolerance: 1e-12 * math.Abs(v)}
+					}
+				}
+			}
+			if err := grouptest.Equal(want, got); err != nil {
+				t.Fatalf("%d: %s, %+v: %v", i, text, stats.Device, err)
+			}
+			if stats.RowsRead != wantStats.RowsRead || stats.Filter != nil && stats.Filter.RowsTested != wantStats.Filter.RowsTested {
+				t.Fatalf("%d: %s: %d rows read, %+v; want %d, %+v", i, text, stats.RowsRead, stats.Filter, wantStats.RowsRead, wantStats.Filter)
+			}
+			if stats.Device.Decoded > 0 {
+				decoded++
+				if strings.Contains(text, "WHERE") {
+					filtered++
+				}
+			}
+		}
+		for _, eng := range []*engine.Engine{cpu, device} {
+			if err := eng.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Logf("%d of %d statements were decoded, %d with conditions; %d failed", decoded, statements, filtered, failed)
+	if decoded < statements/4 || filtered < statements/8 || failed == 0 {
+		t.Errorf("%d of %d statements were decoded, %d with conditions, and %d failed; want more", decoded, statements, filtered, failed)
+	}
+}

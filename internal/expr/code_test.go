@@ -1,0 +1,238 @@
+package expr
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/internal/rowcode"
+)
+
+// codedExpr is an expression of functions that have instructions, whose operands need not suit each other.
+func codedExpr(rng *rand.Rand, names []string, depth int) *Expr {
+	constants := []any{nil, true, false, int64(0), int64(1), int64(-3), int64(7), int64(100), int64(math.MaxInt64), 0.5, -1e300, math.NaN(), 0.0, "2020-02-29"}
+	switch {
+	case depth == 0 && rng.IntN(3) > 0, depth > 0 && rng.IntN(8) == 0:
+		return Column(fmt.Sprintf("c%d", rng.IntN(len(randomTypes))))
+	case depth == 0:
+		return Constant(constants[rng.IntN(len(constants))])
+	case rng.IntN(6) == 0:
+		types := []Type{typeOf(Bool), typeOf(Int8), typeOf(Int32), typeOf(Int64), typeOf(Uint32), typeOf(Float32), typeOf(Float64), decimalOf(12, 2), decimalOf(18, 4)}
+		op := []Op{OpCast, OpCast, OpTryCast}[rng.IntN(3)]
+		return &Expr{Op: op, Type: types[rng.IntN(len(types))], Args: []*Expr{codedExpr(rng, names, depth-1)}, At: -1}
+	}
+	f := functionsByName[names[rng.IntN(len(names))]]
+	most := f.argsMax
+	if most < 0 {
+		most = f.argsMin + 2
+	}
+	e := Call(f.Name)
+	for range f.argsMin + rng.IntN(most-f.argsMin+1) {
+		e.Args = append(e.Args, codedExpr(rng, names, depth-1))
+	}
+	return e
+}
+
+// wordOf returns the word of a value of an array, as Code has it.
+func wordOf(arr arrow.Array, i int) int64 {
+	switch a := arr.(type) {
+	case *array.Boolean:
+		if a.Value(i) {
+			return 1
+		}
+		return 0
+	case *array.Int8:
+		return int64(a.Value(i))
+	case *array.Int16:
+		return int64(a.Value(i))
+	case *array.Int32:
+		return int64(a.Value(i))
+	case *array.Int64:
+		return a.Value(i)
+	case *array.Uint8:
+		return int64(a.Value(i))
+	case *array.Uint16:
+		return int64(a.Value(i))
+	case *array.Uint32:
+		return int64(a.Value(i))
+	case *array.Float32:
+		return int64(math.Float64bits(float64(a.Value(i))))
+	case *array.Float64:
+		return int64(math.Float64bits(a.Value(i)))
+	case *array.Decimal128:
+		return int64(a.Value(i).LowBits())
+	case *array.Date32:
+		return int64(a.Value(i))
+	case *array.Time64:
+		return int64(a.Value(i))
+	case *array.Timestamp:
+		return int64(a.Value(i))
+	case *array.Duration:
+		return int64(a.Value(i))
+	}
+	return 0
+}
+
+// runCode runs the instructions of a program over a batch. Its cells are by row.
+func runCode(t *testing.T, code *rowcode.Code, inputs []arrow.Array, rows int) (cells []rowcode.Cell, passed []bool, wrong bool) {
+	t.Helper()
+	m := rowcode.NewMachine(code)
+	outputs := make([]rowcode.Cell, code.Outputs)
+	for row := range rows {
+		load := func(input int) rowcode.Cell {
+			if inputs[input].IsNull(row) {
+				return rowcode.Cell{Null: true, Word: math.MinInt64 / 3}
+			}
+			return rowcode.Cell{Word: wordOf(inputs[input], row)}
+		}
+		passes, ok := m.Run(load, outputs)
+		wrong = wrong || !ok
+		passed = append(passed, passes)
+		if len(outputs) > 0 {
+			cells = append(cells, outputs[0])
+		}
+	}
+	return cells, passed, wrong
+}
+
+// Random expressions and conditions by instructions, against the evaluator. Would catch an operator that
+// differs for NULLs, extreme values or doubles, an overflow that is not noticed, an error of a row that
+// does not reach it, and a register that is overwritten.
+func TestCode(t *testing.T) {
+	const rows = 100
+	names := slices.Sorted(maps.Keys(coded))
+	reached := map[string]bool{}
+	coded, failed, conditions := 0, 0, 0
+	for seed := range uint64(20_000) {
+		rng := rand.New(rand.NewPCG(seed, 29))
+		schema, plain, _ := randomRows(rng, rows)
+		e := codedExpr(rng, names, 1+rng.IntN(3))
+		isCondition := rng.IntN(2) == 0
+		bind := func() (*Program, error) {
+			if isCondition {
+				return BindCondition(schema, e)
+			}
+			return Bind(schema, e)
+		}
+		p, err := bind()
+		if err != nil {
+			continue
+		}
+		b := &rowcode.Builder{}
+		filter, columns := rowcode.None, []rowcode.Value(nil)
+		if isCondition {
+			filter, err = p.ConditionCode(b, b.Loads(len(p.columns)))
+		} else {
+			columns, err = p.Code(b, b.Loads(len(p.columns)))
+		}
+		if err != nil {
+			continue
+		}
+		code, err := rowcode.Assemble(b.Program(filter, columns))
+		if err != nil {
+			continue
+		}
+		coded++
+		e.Walk(func(x *Expr) bool {
+			reached[x.Name] = true
+			return true
+		})
+		inputs := make([]arrow.Array, len(p.columns))
+		fields := make([]arrow.Field, len(p.columns))
+		for i, c := range p.Columns() {
+			inputs[i], fields[i] = plain.Column(c), schema.Field(c)
+		}
+		batch := array.NewRecordBatch(arrow.NewSchema(fields, nil), inputs, rows)
+		cells, passed, wrong := runCode(t, code, inputs, rows)
+		evaluator := p.NewEvaluator(memory.DefaultAllocator)
+		if isCondition {
+			conditions++
+			selected := make([]byte, (rows+7)/8)
+			_, err = evaluator.Select(context.Background(), 0, batch, selected)
+			for row := range rows {
+				if want := selected[row/8]>>(row%8)&1 == 1; err == nil && !wrong && passed[row] != want {
+					t.Fatalf("seed %d, %s, row %d: passes %v, want %v", seed, e, row, passed[row], want)
+				}
+			}
+		} else {
+			var arrays []arrow.Array
+			if arrays, _, err = evaluator.Eval(context.Background(), batch, 0); err == nil && !wrong {
+				compareCells(t, fmt.Sprintf("seed %d, %s", seed, e), cells, arrays[0])
+			}
+		}
+		evaluator.Release()
+		if err != nil {
+			failed++
+		}
+		// An error that the evaluator has not is no wrong answer, but a row that is computed twice.
+		if wrong != (err != nil) && !(wrong && mayDiffer(e)) {
+			t.Errorf("seed %d, %s: an error is %v, want %v", seed, e, wrong, err)
+		}
+	}
+	for _, name := range names {
+		if !reached[name] {
+			t.Errorf("%s is in none of the expressions", name)
+		}
+	}
+	if coded < 2000 || failed < 100 || conditions < 500 {
+		t.Errorf("%d expressions have instructions, %d conditions among them, and %d failed; want more", coded, conditions, failed)
+	}
+}
+
+// mayDiffer says whether an expression has a part that the evaluator does not look at where another is NULL.
+func mayDiffer(e *Expr) (found bool) {
+	e.Walk(func(x *Expr) bool {
+		found = found || x.Name == "between"
+		return true
+	})
+	return found
+}
+
+func compareCells(t *testing.T, name string, cells []rowcode.Cell, want arrow.Array) {
+	t.Helper()
+	isDouble := want.DataType().ID() == arrow.FLOAT64 || want.DataType().ID() == arrow.FLOAT32
+	for row, c := range cells {
+		if c.Null != want.IsNull(row) {
+			t.Fatalf("%s, row %d: NULL is %v, want %v", name, row, c.Null, want.IsNull(row))
+		}
+		word := wordOf(want, row)
+		x, y := math.Float64frombits(uint64(c.Word)), math.Float64frombits(uint64(word))
+		if !c.Null && c.Word != word && !(isDouble && x != x && y != y) {
+			t.Fatalf("%s, row %d: %d, want %d", name, row, c.Word, word)
+		}
+	}
+}
+
+// Times have the words of their types, whatever the unit of their column.
+func TestCodeOfTimes(t *testing.T) {
+	for _, unit := range []arrow.TimeUnit{arrow.Second, arrow.Millisecond, arrow.Microsecond, arrow.Nanosecond} {
+		field := arrow.Field{Name: "t", Type: &arrow.TimestampType{Unit: unit}, Nullable: true}
+		p, err := Bind(arrow.NewSchema([]arrow.Field{field}, nil), Column("t"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &rowcode.Builder{}
+		values, err := p.Code(b, b.Loads(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, err := rowcode.Assemble(b.Program(rowcode.None, values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([]rowcode.Cell, 1)
+		_, ok := rowcode.NewMachine(code).Run(func(int) rowcode.Cell { return rowcode.Cell{Word: 12} }, out)
+		want := map[arrow.TimeUnit]int64{arrow.Second: 12_000_000, arrow.Millisecond: 12_000, arrow.Microsecond: 12, arrow.Nanosecond: 12}[unit]
+		if !ok || out[0].Word != want {
+			t.Errorf("12 of unit %s are %d, want %d", unit, out[0].Word, want)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package rowcode
+
+import "math"
+
+// Cell is what a register has.
+type Cell struct {
+	Word        int64 // of an integer, or the bits of a double
+	Null, Wrong bool
+}
+
+// Machine runs code, row by row.
+type Machine struct {
+	code      *Code
+	registers []Cell
+}
+
+// NewMachine returns a machine for some code.
+func NewMachine(c *Code) *Machine { return &Machine{c, make([]Cell, c.Registers)} }
+
+// Run computes the outputs of a row. passes is false where the condition is not TRUE: then outputs have
+// nothing. ok is false where the condition or an output is an error.
+func (m *Machine) Run(load func(input int) Cell, outputs []Cell) (passes, ok bool) {
+	ok = true
+	for i := range m.code.Instructions {
+		in := &m.code.Instructions[i]
+		switch in.Op {
+		case Load:
+			m.registers[in.To] = load(int(in.A))
+		case Filter:
+			if c := m.registers[in.A]; c.Wrong || c.Null || c.Word == 0 {
+				return false, !c.Wrong
+			}
+		case Store:
+			c := m.registers[in.A]
+			outputs[in.B], ok = c, ok && !c.Wrong
+		default:
+			m.registers[in.To] = m.step(in)
+		}
+	}
+	return true, ok
+}
+
+// step returns the result of an operator on registers.
+func (m *Machine) step(in *Instruction) (out Cell) {
+	var v [3]Cell
+	for k, r := range []uint8{in.A, in.B, in.C}[:operands[in.Op]] {
+		v[k] = m.registers[r]
+	}
+	a, b, c := v[0], v[1], v[2]
+	out = Cell{Null: a.Null || b.Null, Wrong: a.Wrong || b.Wrong}
+	isTrue := func(c Cell) bool { return !c.Null && c.Word != 0 }
+	isFalse := func(c Cell) bool { return !c.Null && c.Word == 0 }
+	truth := func(is bool) {
+		if is {
+			out.Word = 1
+		}
+	}
+	x, y := math.Float64frombits(uint64(a.Word)), math.Float64frombits(uint64(b.Word))
+	double := func(f float64) { out.Word = int64(math.Float64bits(f)) }
+	fits := true
+	switch in.Op {
+	case Const:
+		out.Word = in.Low
+	case Null:
+		out.Null = true
+	case Add:
+		out.Word = a.Word + b.Word
+		fits = (a.Word^out.Word)&(b.Word^out.Word) >= 0
+	case Sub:
+		out.Word = a.Word - b.Word
+		fits = (a.Word^b.Word)&(a.Word^out.Word) >= 0
+	case Mul:
+		out.Word, fits = product(a.Word, b.Word)
+	case Limit:
+		out.Word = a.Word
+	case Quotient, Rest:
+		switch {
+		case b.Word == 0:
+			out.Null = true
+		case b.Word == -1 && in.Op == Quotient:
+			out.Word = -a.Word
+			fits = a.Word != math.MinInt64
+		case b.Word == -1:
+		case in.Op == Quotient:
+			out.Word = a.Word / b.Word
+		default:
+			out.Word = a.Word % b.Word
+		}
+	case AddDouble:
+		double(x + y)
+	case SubDouble:
+		double(x - y)
+	case MulDouble:
+		double(x * y)
+	case DivDouble:
+		double(x / y)
+	case Single:
+		double(float64(float32(x)))
+	case Double:
+		double(float64(a.Word))
+	case Rank:
+		switch {
+		case x != x:
+			out.Word = math.MaxInt64
+		default:
+			w := int64(math.Float64bits(x + 0)) // -0 + 0 is 0
+			out.Word = w ^ int64(uint64(w>>63)>>1)
+		}
+	case Equal:
+		truth(a.Word == b.Word)
+	case Less:
+		truth(a.Word < b.Word)
+	case LessEqual:
+		truth(a.Word <= b.Word)
+	case Among:
+		truth(a.Word == in.Low || a.Word == in.High)
+	case Same:
+		truth(a.Null && b.Null || !a.Null && !b.Null && a.Word == b.Word)
+		out.Null = false
+	case And, Then:
+		truth(isTrue(a) && isTrue(b))
+		out.Null = !isTrue(out) && !isFalse(a) && !isFalse(b)
+		reached := !isFalse(a)
+		if in.Op == Then {
+			reached = isTrue(a)
+		}
+		out.Wrong = a.Wrong || b.Wrong && reached
+	case Or:
+		out.Null = false
+		truth(isTrue(a) || isTrue(b))
+		out.Null = out.Word == 0 && (a.Null || b.Null)
+		out.Wrong = a.Wrong || b.Wrong && !isTrue(a)
+	case Not:
+		truth(a.Word == 0)
+	case IsNull:
+		truth(a.Null)
+		out.Null = false
+	case Select:
+		if isTrue(a) {
+			c = b
+		}
+		c.Wrong = c.Wrong || a.Wrong
+		return c
+	}
+	switch in.Op {
+	case Add, Sub, Mul, Limit, Quotient, Rest:
+		fits = fits && out.Word >= in.Low && out.Word <= in.High
+		out.Wrong = out.Wrong || !fits && !out.Null
+	}
+	return out
+}
+
+// product multiplies, and says whether the product fits 64 bits.
+func product(a, b int64) (int64, bool) {
+	p := a * b
+	if a == 0 {
+		return 0, true
+	}
+	return p, p/a == b && (a != -1 || b != math.MinInt64)
+}

@@ -1,0 +1,45 @@
+package kernels
+
+import (
+	"encoding/binary"
+
+	"github.com/mpga/mpga/internal/rowcode"
+)
+
+// Evaluation is what Evaluate takes: the Rows of inputs, and where their outputs go, by Code's numbers, at
+// most InputsMax and OutputsMax. Head gets an EvaluationHead. Outputs have room for Rows; if rows may not
+// pass, those that do come first, in any order. A NULL gets the value 0.
+type Evaluation struct {
+	Code    *rowcode.Code
+	Rows    int64
+	Inputs  []Column
+	Outputs []Column
+	Head    Span
+}
+
+// Column is values of one type, of 4 or 8 bytes.
+type Column struct {
+	Type   ColumnType
+	Values Span
+	Valid  Span // a bitmap; without a buffer, no value is NULL, or is to be
+}
+
+// What the parameters of a kernel have room for.
+const (
+	InputsMax  = 24
+	OutputsMax = ColumnsMax + KeyPartsMax
+)
+
+// EvaluationHead is how an Evaluate ended.
+type EvaluationHead struct {
+	Rows  uint64 // that pass
+	Wrong bool   // a condition or an output is an error, or NULL where it is not to be: outputs may be anything
+}
+
+// EvaluationHeadBytes is the size of an EvaluationHead in device memory.
+const EvaluationHeadBytes = 16
+
+// EvaluationHeadOf reads a head that was copied to the host.
+func EvaluationHeadOf(b []byte) EvaluationHead {
+	return EvaluationHead{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]) != 0}
+}

@@ -1,0 +1,94 @@
+package hostdevice
+
+import (
+	"encoding/binary"
+
+	"github.com/mpga/mpga/internal/rowcode"
+	"github.com/mpga/mpga/kernels"
+)
+
+func (s *stream) Evaluate(e *kernels.Evaluation) error {
+	o := s.operation("Evaluate", &kernels.Shape{})
+	head := o.view(e.Head, kernels.EvaluationHeadBytes, true)
+	inputs, outputs := make([]column, len(e.Inputs)), make([]column, len(e.Outputs))
+	for i := range e.Inputs {
+		inputs[i] = o.column(&e.Inputs[i], e.Rows, false)
+	}
+	for i := range e.Outputs {
+		outputs[i] = o.column(&e.Outputs[i], e.Rows, true)
+	}
+	rows, code := int(e.Rows), *e.Code
+	return o.enqueue(func() {
+		machine := rowcode.NewMachine(&code)
+		cells := make([]rowcode.Cell, len(outputs))
+		to, wrong := 0, uint32(0)
+		for _, out := range outputs {
+			clear(out.valid)
+		}
+		for row := range rows {
+			passes, ok := machine.Run(func(i int) rowcode.Cell { return inputs[i].cell(row) }, cells)
+			if !ok {
+				wrong = 1
+			}
+			if !passes {
+				continue
+			}
+			for i := range outputs {
+				if !outputs[i].set(to, cells[i]) {
+					wrong = 1
+				}
+			}
+			to++
+		}
+		binary.LittleEndian.PutUint64(head, uint64(to))
+		binary.LittleEndian.PutUint32(head[8:], wrong)
+	})
+}
+
+// column is a kernels.Column with its memory.
+type column struct {
+	kernels.Column
+	values []byte
+	valid  []uint32 // nil where no value is NULL
+}
+
+func (o *operation) column(c *kernels.Column, rows int64, write bool) column {
+	out := column{Column: *c, values: o.view(c.Values, rows*int64(c.Type.Bytes()), write)}
+	if c.Valid.Buffer != nil {
+		out.valid = view[uint32](o.view(c.Valid, (rows+31)/32*4, write))
+	}
+	return out
+}
+
+// isNull reports whether a row's value is NULL.
+func (c *column) isNull(row int) bool { return c.valid != nil && c.valid[row/32]>>(row%32)&1 == 0 }
+
+// word returns a row's value, extended as its type says.
+func (c *column) word(row int) int64 {
+	switch c.Type {
+	case kernels.Int32:
+		return int64(int32(binary.LittleEndian.Uint32(c.values[4*row:])))
+	case kernels.Uint32:
+		return int64(binary.LittleEndian.Uint32(c.values[4*row:]))
+	}
+	return int64(binary.LittleEndian.Uint64(c.values[8*row:]))
+}
+
+func (c *column) cell(row int) rowcode.Cell {
+	return rowcode.Cell{Word: c.word(row), Null: c.isNull(row)}
+}
+
+// set writes a row's value. It returns false where that is NULL and is not to be.
+func (c *column) set(row int, cell rowcode.Cell) bool {
+	if cell.Null {
+		cell.Word = 0
+	} else if c.valid != nil {
+		c.valid[row/32] |= 1 << (row % 32)
+	}
+	if c.Type.Bytes() == 4 {
+		binary.LittleEndian.PutUint32(c.values[4*row:], uint32(cell.Word))
+	} else {
+		binary.LittleEndian.PutUint64(c.values[8*row:], uint64(cell.Word))
+	}
+	return !cell.Null || c.valid != nil
+}
