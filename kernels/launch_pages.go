@@ -56,6 +56,9 @@ func (q operators) DecodePages(p *Pages) error {
 	launchWith(o, "page_steps", int(ceilDiv(p.Count, pageWarps)), pagesThreads, 0, param)
 	if p.Steps > 0 {
 		kernel := fmt.Sprintf("page_values_%d_%d", p.Width, p.Form.Width(p.Width))
+		if p.Form == FormBig {
+			kernel = "page_values_big"
+		}
 		launchWith(o, kernel, int(ceilDiv(p.Steps, pageWarps)), pagesThreads, 0, param)
 	}
 	return o.end("decoding of %d pages", p.Count)

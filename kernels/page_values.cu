@@ -80,12 +80,27 @@ __device__ __forceinline__ bool read_codes(
   return legal;
 }
 
-template <class Value>
-__device__ __forceinline__ Value load_value(const u8* at);
-template <>
-__device__ __forceinline__ u32 load_value<u32>(const u8* at) { return load_word(at); }
-template <>
-__device__ __forceinline__ u64 load_value<u64>(const u8* at) { return load_pair(at); }
+// How values lie in pages: words of a type, or integers of p.width bytes, the highest first.
+template <class Word>
+struct Words {
+  typedef Word Value;
+  static __device__ __forceinline__ u32 width(const PagesLaunch&) { return sizeof(Word); }
+  static __device__ __forceinline__ Word load(const u8* at, u32) {
+    return sizeof(Word) == 4 ? Word(load_word(at)) : Word(load_pair(at));
+  }
+};
+
+__device__ __forceinline__ u32 reversed(u32 v) { return v << 24 | (v & 0xff00) << 8 | (v >> 8 & 0xff00) | v >> 24; }
+
+struct BigEndian {
+  typedef u64 Value;
+  static __device__ __forceinline__ u32 width(const PagesLaunch& p) { return u32(p.width); }
+  static __device__ __forceinline__ u64 load(const u8* at, u32 width) {
+    const u64 pair = load_pair(at);
+    const i64 first = i64(u64(reversed(u32(pair))) << 32 | reversed(u32(pair >> 32)));
+    return u64(first >> (64 - 8 * width));
+  }
+};
 
 // A value of a column from its form in a page.
 template <class Out>
@@ -114,8 +129,9 @@ __device__ __forceinline__ Out from_form(u64 v, u64 form) {
 template <>
 __device__ __forceinline__ u32 from_form<u32>(u64 v, u64) { return u32(v); }
 
-template <class Value, class Out>
+template <class In, class Out>
 __device__ __forceinline__ void decode(const PagesLaunch& p) {
+  typedef typename In::Value Value;
   __shared__ u32 all_codes[kPageWarps][kStepRows];
   const u32 lane = lane_id();
   const u64 number = u64(blockIdx.x) * kPageWarps + threadIdx.x / 32;
@@ -151,9 +167,10 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
     }
     __syncwarp();  // codes are written
   }
-  const u8* plain = page.apart != 0 ? p.memory + page.dictionary + u64(step.rank) * sizeof(Value)
+  const u32 width = In::width(p);
+  const u8* plain = page.apart != 0 ? p.memory + page.dictionary + u64(step.rank) * width
                     : coded         ? p.memory + page.dictionary
-                                    : data + parts.values + u64(step.rank) * sizeof(Value);
+                                    : data + parts.values + u64(step.rank) * width;
   Out* out = static_cast<Out*>(p.values) + to;
 #pragma unroll 1
   for (u32 i = 0; i < 32; i++) {
@@ -164,7 +181,7 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
     if (valid >> lane & 1) {
       u32 at = before + u32(__popc(valid & ((1u << lane) - 1)));
       if (coded) at = codes[at];
-      v = load_value<Value>(plain + u64(at) * sizeof(Value));
+      v = In::load(plain + u64(at) * width, width);
       if (v == 0 && p.numbers != 0) p.status[step.page] = kPageCode;
     }
     out[row] = from_form<Out>(v, p.form);
@@ -173,10 +190,12 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
 
 // By the bytes of a value in pages and in the column.
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_4_4(const __grid_constant__ PagesLaunch p) { decode<u32, u32>(p); }
+    page_values_4_4(const __grid_constant__ PagesLaunch p) { decode<Words<u32>, u32>(p); }
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_4_8(const __grid_constant__ PagesLaunch p) { decode<u32, u64>(p); }
+    page_values_4_8(const __grid_constant__ PagesLaunch p) { decode<Words<u32>, u64>(p); }
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_8_4(const __grid_constant__ PagesLaunch p) { decode<u64, u32>(p); }
+    page_values_8_4(const __grid_constant__ PagesLaunch p) { decode<Words<u64>, u32>(p); }
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_8_8(const __grid_constant__ PagesLaunch p) { decode<u64, u64>(p); }
+    page_values_8_8(const __grid_constant__ PagesLaunch p) { decode<Words<u64>, u64>(p); }
+extern "C" __global__ void __launch_bounds__(kPagesThreads)
+    page_values_big(const __grid_constant__ PagesLaunch p) { decode<BigEndian, u64>(p); }

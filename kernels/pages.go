@@ -46,12 +46,13 @@ const (
 	FormInt64Double
 	FormUint64Double
 	FormLow // pages have 8 bytes, the column the lowest 4
+	FormBig // pages have integers of 1 to 8 bytes, the highest first, the column 8 bytes
 )
 
 // Width returns how many bytes a value of the column has whose pages have width bytes.
 func (f PageForm) Width(width int) int {
 	switch f {
-	case FormFloat, FormInt32Double, FormUint32Double:
+	case FormFloat, FormInt32Double, FormUint32Double, FormBig:
 		return 8
 	case FormLow:
 		return 4
@@ -66,6 +67,8 @@ func (f PageForm) suits(width int) bool {
 		return width == 4 || width == 8
 	case FormInt64Double, FormUint64Double, FormLow:
 		return width == 8
+	case FormBig:
+		return width >= 1 && width <= 8
 	}
 	return width == 4 && f <= FormLow
 }
@@ -109,7 +112,7 @@ func (s PageStatus) String() string { return statusText(pageStatuses[:], uint32(
 
 // Pages are what DecodePages takes. Memory has MemoryBytes, and PagesPad bytes behind them that may
 // be read. List is Count times PageBytes, whose rows do not overlap; Status gets Count times a
-// PageStatus. Pages have values of Width bytes, 4 or 8; Values are Rows of Form.Width(Width) bytes. Valid
+// PageStatus. Pages have values of Width bytes, 4 or 8 unless Form says otherwise; Values are Rows of Form.Width(Width) bytes. Valid
 // is a bitmap of Rows, all bits 0 before; without a buffer, no row is to be NULL. Where values are
 // Numbers, none is to be 0 in a row that is not NULL. Scratch is of ScratchBytes.
 type Pages struct {

@@ -18,7 +18,7 @@ enum { kPageDone, kPageOutside, kPageLevels, kPageWidth, kPageEnds, kPageCode, k
 
 // PageForm of pages.go.
 enum { kFormWhole, kFormInt8, kFormInt16, kFormUint8, kFormUint16, kFormFloat,
-       kFormInt32Double, kFormUint32Double, kFormInt64Double, kFormUint64Double, kFormLow };
+       kFormInt32Double, kFormUint32Double, kFormInt64Double, kFormUint64Double, kFormLow, kFormBig };
 
 // Page of pages.go.
 typedef struct {
@@ -47,7 +47,7 @@ typedef struct {
   u64 rows;
   u32* valid;    // a bitmap, all bits 0 before; null: no row is NULL
   u32* status;   // by page
-  u64 width;     // bytes of a value: 4 or 8
+  u64 width;     // bytes of a value: 4 or 8, of kFormBig up to 8
   u64 numbers;   // not 0: a value that is 0 is none
   u64 form;      // PageForm
 } PagesLaunch;

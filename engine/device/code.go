@@ -82,6 +82,9 @@ func encodedInput(p *scan.PagedColumn) (c stream.EncodedColumn, err error) {
 	case c.Strings:
 		c.Width, c.Type = 4, kernels.Uint32
 		return c, nil
+	case p.Big:
+		c.Type, c.Form = kernels.Int64, kernels.FormBig
+		return c, nil
 	case of.Kind == rowdata.Int64 && p.Width == 4:
 		c.Type = kernels.Int32 // decimals of few digits, too
 	default:

@@ -94,7 +94,7 @@ func (l *Layout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int, err
 		d.Keys = append(d.Keys, stream.EncodedKey{KeyPart: part, Nullable: of.Nullable})
 	}
 	if p.Program == nil {
-		if columns, err = l.decodeInto(d); err == nil {
+		if columns, err = l.decodeInto(d, p.Columns); err == nil {
 			return d, columns, nil
 		}
 		d.Columns = nil // in other forms
@@ -105,8 +105,11 @@ func (l *Layout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int, err
 
 // decodeInto lets devices decode pages of the query's columns to the layout's columns and keys, or tells why
 // they do not suit.
-func (l *Layout) decodeInto(d *stream.Decoding) (columns []int, err error) {
-	columns = noColumns(len(l.bound.Columns))
+func (l *Layout) decodeInto(d *stream.Decoding, pages []scan.PagedColumn) (columns []int, err error) {
+	if len(pages) != len(l.bound.Columns) {
+		return nil, errors.New("the input has other columns")
+	}
+	columns = noColumns(len(pages))
 	add := func(column, into, width int, form kernels.PageForm) {
 		columns[column] = len(d.Columns)
 		of := &l.bound.Columns[column]
@@ -132,6 +135,11 @@ func (l *Layout) decodeInto(d *stream.Decoding) (columns []int, err error) {
 			return nil, fmt.Errorf("column %q is a key, and a device needs it in another form, too", of.Name)
 		}
 		d.Keys[k].Column = columns[column]
+	}
+	for i, of := range columns {
+		if of >= 0 && !suits(&pages[i], &d.Columns[of]) {
+			return nil, fmt.Errorf("column %q has other values in the file", pages[i].Name)
+		}
 	}
 	return columns, nil
 }
@@ -216,7 +224,7 @@ func suits(c *scan.PagedColumn, of *stream.EncodedColumn) bool {
 	if c.Width == 0 || of.Strings {
 		return c.Width == 0 && of.Strings
 	}
-	return c.Width == of.Width && c.Value == cmp.Or(valueBytes[of.Form], c.Width)
+	return c.Width == of.Width && c.Value == cmp.Or(valueBytes[of.Form], c.Width) && c.Big == (of.Form == kernels.FormBig)
 }
 
 // plannedSplits is of how many splits the bytes of pages are looked at.

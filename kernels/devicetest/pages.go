@@ -14,7 +14,8 @@ import (
 // Pages holds DecodePages to pages of random rows, levels, encodings and runs, as they are and with
 // bytes changed, and to pages that are not in their memory.
 func Pages(t *testing.T, device kernels.Device, pages, rowsMax int) {
-	for _, width := range []int{4, 8} {
+	for width := 1; width <= 8; width++ {
+		big := width != 4 && width != 8
 		r := newRig(t, device)
 		rng := rand.New(rand.NewPCG(13, uint64(pages+width)))
 		d := decoding{width: width}
@@ -26,6 +27,13 @@ func Pages(t *testing.T, device kernels.Device, pages, rowsMax int) {
 			d.add(rng, rows, i%3 == 1)
 		}
 		d.addOutside()
+		if d.form = kernels.FormBig; big {
+			d.run(r, true)
+			r.close()
+			continue
+		}
+		d.run(r, true)
+		d.form = kernels.FormWhole
 		d.run(r, true)
 		d.run(r, false)
 		d.numbers = true
@@ -289,6 +297,13 @@ func (d *decoding) formed(value []byte) []byte {
 		return doubleOf(float64(binary.LittleEndian.Uint64(value)))
 	case kernels.FormLow:
 		return value[:4]
+	case kernels.FormBig:
+		for i, b := range value {
+			if v = v<<8 | int64(b); i == 0 {
+				v = int64(int8(b))
+			}
+		}
+		return binary.LittleEndian.AppendUint64(nil, uint64(v))
 	case kernels.FormInt8:
 		v = int64(int8(value[0]))
 	case kernels.FormUint8:

@@ -106,7 +106,9 @@ func (c *pagesColumn) put(out, value []byte) {
 		copy(out, value)
 		return
 	}
-	v := binary.LittleEndian.Uint32(value)
+	var low [4]byte
+	copy(low[:], value)
+	v := binary.LittleEndian.Uint32(low[:])
 	double := func(f float64) { binary.LittleEndian.PutUint64(out, math.Float64bits(f)) }
 	switch c.form {
 	case kernels.FormInt8:
@@ -125,6 +127,13 @@ func (c *pagesColumn) put(out, value []byte) {
 		return
 	case kernels.FormUint32Double:
 		double(float64(v))
+		return
+	case kernels.FormBig:
+		big := int64(int8(value[0]))
+		for _, b := range value[1:c.width] {
+			big = big<<8 | int64(b)
+		}
+		binary.LittleEndian.PutUint64(out, uint64(big))
 		return
 	case kernels.FormInt64Double:
 		double(float64(int64(binary.LittleEndian.Uint64(value))))

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, error) {
 // pagedColumn tells what the pages of a chunk of a field hold, or why devices decode no such pages.
 func (p *File) pagedColumn(field int, chunk *columnChunk) (c decode.PagedColumn, err error) {
 	leaf, typ := p.meta.Schema.Column(p.leaves[field]), p.fields.Field(field).Type
-	width, value, ok := pagedWidth(typ, leaf)
+	c, ok := pagedForm(typ, leaf)
 	switch {
 	case !ok || !p.readsFlat(field, chunk):
 		return c, fmt.Errorf("column %q has values of type %s, as %s", leaf.Path(), typ, leaf.PhysicalType())
@@ -50,7 +51,7 @@ func (p *File) pagedColumn(field int, chunk *columnChunk) (c decode.PagedColumn,
 	if most := expansionMax[chunk.codec]; chunk.bytes < unpackedMax/most {
 		unpacked = min(unpacked, most*chunk.bytes)
 	}
-	c = decode.PagedColumn{Name: leaf.Path(), Type: typ, Width: width, Value: value, Text: isText(typ), Bytes: chunk.bytes, Unpacked: unpacked}
+	c.Name, c.Type, c.Text, c.Bytes, c.Unpacked = leaf.Path(), typ, isText(typ), chunk.bytes, unpacked
 	if !crosses(chunk.codec) {
 		c.Bytes, c.Codec = unpacked, chunk.codec.String()
 	}
@@ -67,23 +68,29 @@ func crosses(codec compress.Compression) bool {
 	return codec == compress.Codecs.Uncompressed || codec == compress.Codecs.Snappy
 }
 
-// pagedWidth returns the width of the values of a column in plain pages, of 4 or 8 bytes, and in Arrow,
-// where that is the same or the lowest bytes; 0 of strings and binaries. ok is false where it is another
-// column.
-func pagedWidth(typ arrow.DataType, leaf *schema.Column) (width, value int, ok bool) {
+// pagedForm returns how the values of a column lie in plain pages: Width, Value and Big. ok is false where
+// devices do not decode such values.
+func pagedForm(typ arrow.DataType, leaf *schema.Column) (c decode.PagedColumn, ok bool) {
 	if leaf.PhysicalType() == parquet.Types.ByteArray {
-		return 0, 0, isText(typ) || typ.ID() == arrow.BINARY || typ.ID() == arrow.LARGE_BINARY
+		return c, isText(typ) || typ.ID() == arrow.BINARY || typ.ID() == arrow.LARGE_BINARY
 	}
-	fixed, ok := narrowDecimal(typ, leaf).(arrow.FixedWidthDataType)
+	fixed, ok := typ.(arrow.FixedWidthDataType)
 	if !ok {
-		return 0, 0, false
+		return c, false
 	}
-	width = map[parquet.Type]int{
+	c.Width = map[parquet.Type]int{
 		parquet.Types.Int32: 4, parquet.Types.Int64: 8, parquet.Types.Float: 4, parquet.Types.Double: 8,
 	}[leaf.PhysicalType()]
-	value = fixed.BitWidth() / 8
-	narrow := leaf.PhysicalType() == parquet.Types.Int32 && arrow.IsInteger(typ.ID()) && value < width
-	return width, value, width > 0 && (value == width || narrow)
+	if _, ok := narrowDecimal(typ, leaf).(*arrow.Decimal64Type); ok {
+		if c.Big = leaf.PhysicalType() == parquet.Types.FixedLenByteArray; c.Big {
+			c.Width = leaf.TypeLength()
+		}
+		c.Value = c.Width
+		return c, c.Width > 0
+	}
+	c.Value = fixed.BitWidth() / 8
+	narrow := leaf.PhysicalType() == parquet.Types.Int32 && arrow.IsInteger(typ.ID()) && c.Value < c.Width
+	return c, c.Width > 0 && (c.Value == c.Width || narrow)
 }
 
 // OpenPages implements decode.PagedPart.
@@ -119,8 +126,8 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, bytesMax: max(chunk.unpacked, pageBytesMin),
 		pagesMax: int(pagedMin + r.part.numRows/pagedRowsMin),
 	}
-	cut.width, _, _ = pagedWidth(r.part.file.fields.Field(c.field).Type, leaf)
-	cut.width = max(cut.width, stringMin)
+	form, _ := pagedForm(r.part.file.fields.Field(c.field).Type, leaf)
+	cut.width = cmp.Or(form.Width, stringMin)
 	raw := memory
 	if !crosses(chunk.codec) {
 		cut.unpack = memory

@@ -17,7 +17,7 @@ import (
 
 // newChunkEncoder returns the encoder of a column of the adapted schema.
 func newChunkEncoder(f arrow.Field, column *schema.Column, a *adapt.Adapter, props *parquet.WriterProperties) (chunkEncoder, error) {
-	if form, ok := wordFormOf(f.Type, column.TypeLength()); ok {
+	if form, ok := wordFormOf(f.Type, column); ok {
 		return newWordColumn(form, f.Type, column, a, props)
 	}
 	return &libraryColumn{adapter: a, to: f.Type, nullable: f.Nullable, props: props}, nil
@@ -112,7 +112,7 @@ func (c *wordColumn) add(arr arrow.Array) error {
 	return c.eachBlock(arr, func(from, n int, nulls bool) error {
 		c.words = resize(c.words, n*c.form.words)
 		words := c.words
-		readWords(words, arr, from)
+		readWords(words, c.form.words, arr, from)
 		if nulls {
 			words = keepValid(words, c.form.words, arr, from, n)
 		}
@@ -127,7 +127,7 @@ func (c *wordColumn) addIndexes(arr *array.Dictionary) error {
 	return c.eachBlock(arr, func(from, n int, nulls bool) error {
 		c.indexes = resize(c.indexes, n)
 		indexes := c.indexes
-		readWords(indexes, arr.Indices(), from)
+		readWords(indexes, 1, arr.Indices(), from)
 		if nulls {
 			indexes = keepValid(indexes, 1, arr, from, n)
 		}

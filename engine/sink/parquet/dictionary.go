@@ -199,7 +199,7 @@ func (t *translation) turnTo(values arrow.Array, form *wordForm) {
 	}
 	t.values = values.Data()
 	t.words = resize(t.words, values.Len()*form.words)
-	readWords(t.words, values, 0)
+	readWords(t.words, form.words, values, 0)
 	t.codes = resize(t.codes, values.Len())
 	clear(t.codes)
 }

@@ -69,6 +69,7 @@ func New(to io.Writer, schema *arrow.Schema, opt *Options) (Encoder, error) {
 		parquet.WithCompression(codecs[opt.Codec]),
 		parquet.WithMaxRowGroupLength(opt.RowGroupRows),
 		parquet.WithCreatedBy("mpga"),
+		parquet.WithStoreDecimalAsInteger(true), // which readers need not turn around
 	}
 	if opt.Level > 0 {
 		options = append(options, parquet.WithCompressionLevel(opt.Level))

@@ -2,7 +2,9 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -60,13 +62,19 @@ func chunkRange(t *testing.T, group *file.RowGroupReader, column int) (low, high
 		for _, v := range out[:read(n, err)] {
 			values = append(values, bytes.Clone(v))
 		}
+	case *file.Int64ColumnChunkReader:
+		out := make([]int64, group.NumRows())
+		_, n, err := r.ReadBatch(group.NumRows(), out, levels, nil)
+		word := func(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
+		numbers := out[:read(n, err)]
+		return word(slices.Min(numbers)), word(slices.Max(numbers))
 	case *file.FixedLenByteArrayColumnChunkReader:
 		out := make([]parquet.FixedLenByteArray, group.NumRows())
 		_, n, err := r.ReadBatch(group.NumRows(), out, levels, nil)
 		for _, v := range out[:read(n, err)] {
 			values = append(values, bytes.Clone(v))
 		}
-		if column < 2 { // decimals, with a sign
+		if column == 0 { // decimals, with a sign
 			compare = func(a, b []byte) int {
 				if a[0]>>7 != b[0]>>7 {
 					return int(b[0]>>7) - int(a[0]>>7)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/mpga/mpga/internal/rowdata"
 )
@@ -14,7 +16,7 @@ import (
 type wordKind uint8
 
 const (
-	kindSigned  wordKind = iota // 32 or 64 bits, extended
+	kindSigned  wordKind = iota // 32 or 64 bits, extended; decimals of at most 18 digits, too
 	kindNatural                 // unsigned
 	kindFloat32                 // its bits
 	kindFloat64
@@ -34,9 +36,8 @@ type wordForm struct {
 	id    arrow.Type
 }
 
-// wordFormOf returns the form of a type of the adapted schema; plainBytes is the width that Parquet
-// gives decimals.
-func wordFormOf(t arrow.DataType, plainBytes int) (f wordForm, ok bool) {
+// wordFormOf returns the form of a type of the adapted schema in a column of a file.
+func wordFormOf(t arrow.DataType, column *schema.Column) (f wordForm, ok bool) {
 	f = wordForm{words: 1, bytes: 8, id: t.ID()}
 	switch t.ID() {
 	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.DATE32:
@@ -53,7 +54,13 @@ func wordFormOf(t arrow.DataType, plainBytes int) (f wordForm, ok bool) {
 	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY:
 		f.kind, f.words, f.bytes = kindBytes, 2, 0
 	case arrow.DECIMAL128:
-		f.kind, f.words, f.bytes = kindDecimal, 2, plainBytes
+		switch column.PhysicalType() {
+		case parquet.Types.Int32:
+			f.bytes = 4
+		case parquet.Types.Int64:
+		default:
+			f.kind, f.words, f.bytes = kindDecimal, 2, column.TypeLength()
+		}
 	default:
 		return f, false
 	}
@@ -66,9 +73,9 @@ func (f *wordForm) reads(arr arrow.Array) bool {
 	return id == f.id || f.kind == kindBytes && (id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW)
 }
 
-// readWords writes the words of an array's values from a row on to words, all of which it fills.
-// The words of a NULL are arbitrary, but refer to nothing that is not the array's.
-func readWords(words []uint64, arr arrow.Array, from int) {
+// readWords writes the words of an array's values, of so many words each, from a row on to words, all of
+// which it fills. The words of a NULL are arbitrary, but refer to nothing that is not the array's.
+func readWords(words []uint64, each int, arr arrow.Array, from int) {
 	switch arr.DataType().ID() {
 	case arrow.INT8:
 		extend[int8](words, arr, from)
@@ -87,8 +94,10 @@ func readWords(words []uint64, arr arrow.Array, from int) {
 	}
 	switch arr := arr.(type) {
 	case *array.Decimal128:
-		for i, v := range arr.Values()[from : from+len(words)/2] {
-			words[2*i], words[2*i+1] = v.LowBits(), uint64(v.HighBits())
+		for i, v := range arr.Values()[from : from+len(words)/each] {
+			if words[i*each] = v.LowBits(); each == 2 {
+				words[2*i+1] = uint64(v.HighBits())
+			}
 		}
 	case *array.String:
 		readStrings(words, arr.ValueBytes(), arr.ValueOffsets(), from)

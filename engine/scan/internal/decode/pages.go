@@ -29,11 +29,12 @@ type PageReader interface {
 
 // PagedColumn tells what the pages of a column hold: values of one width, which are Arrow's or integers
 // whose lowest bytes are, or strings, each behind 4 bytes that say how many bytes it has. Values are plain
-// or by codes of a dictionary, behind definition levels.
+// or by codes of a dictionary, behind definition levels. Decimals of at most 18 digits are integers.
 type PagedColumn struct {
 	Name     string
 	Type     arrow.DataType
-	Width    int   // bytes of a value in the pages: 4 or 8; 0 of strings
+	Width    int   // bytes of a value in the pages: 4 or 8, of Big 1 to 8; 0 of strings
+	Big      bool  // integers, the highest byte first
 	Value    int   // bytes of a value as Arrow has it, the lowest of Width where they are fewer
 	Text     bool  // strings, which must be UTF-8
 	Bytes    int64 // of memory that Read needs
