@@ -66,6 +66,7 @@ __device__ __forceinline__ u32 walk_levels(const Page& page, const u8* data, con
 // Notes where the codes of steps begin. It returns false where there are fewer codes than values.
 __device__ __forceinline__ bool walk_codes(
     const Page& page, const u8* data, u32 at, u32 width, u32 values, Step* steps, u32 num_steps) {
+  const bool all = values == page.rows;  // ranks are known, and need no look at memory for each run
   u32 before = 0, step = 0;
 #pragma unroll 1
   while (before < values) {
@@ -76,10 +77,12 @@ __device__ __forceinline__ bool walk_codes(
 #pragma unroll 1
     while (more) {
       const u32 mine = step + lane_id();
-      const bool begins = mine < num_steps && steps[mine].rank < end;
+      u32 rank = mine * kStepRows;
+      if (!all && mine < num_steps) rank = steps[mine].rank;
+      const bool begins = mine < num_steps && rank < end;
       if (begins) {
         steps[mine].code_at = at;
-        steps[mine].code_skip = steps[mine].rank - before;
+        steps[mine].code_skip = rank - before;
       }
       const u32 taken = u32(__popc(__ballot_sync(kAllLanes, begins)));
       step += taken;
