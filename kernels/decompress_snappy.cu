@@ -8,14 +8,12 @@
 //
 //   launch  blocks of kDecompressThreads, behind snappy_chunks; a warp for each chunk
 //   reads   packed, chunks    writes  plain, status
-#include "block.cuh"
+#include "jumps.cuh"
 #include "params_decompress.h"
 #include "snappy.cuh"
 
-constexpr u32 kWindow = 32;
-constexpr u32 kElements = 16;      // that begin in a window at most: an element has two bytes or more
-constexpr u32 kSizeMax = 64;       // of a copy; literals of more bytes are copied by themselves
-constexpr u32 kRounds = kElements * kSizeMax / 32;
+constexpr u32 kSizeMax = 64;  // of a copy; literals of more bytes are copied by themselves
+constexpr u32 kRounds = kBegins * kSizeMax / 32;
 constexpr u32 kRecent = 2048;
 constexpr u32 kDecompressWarps = kDecompressThreads / 32;
 
@@ -39,25 +37,6 @@ __device__ __forceinline__ void copy_literal(u8* to, const u8* from, u32 n, u32 
     reinterpret_cast<u32*>(to)[i] = __funnelshift_r(__ldg(source + i), __ldg(source + i + 1), shift);
   }
   if (lane < n % 4) to[4 * words + lane] = __ldg(from + 4 * words + lane);
-}
-
-// What the lanes have at a place of the window; kWindow beyond it.
-__device__ __forceinline__ u32 jump(u32 next, u32 place) {
-  const u32 there = __shfl_sync(kAllLanes, next, place % kWindow);
-  return place < kWindow ? there : kWindow;
-}
-
-// Where the element begins that is the lane's by number, where next is where the element behind that of
-// each place begins.
-__device__ __forceinline__ u32 find_element(u32 next, u32 lane) {
-  u32 place = 0;
-#pragma unroll
-  for (u32 elements = 1; elements < kElements; elements *= 2) {
-    const u32 then = jump(next, place);
-    if (lane & elements) place = then;
-    next = jump(next, next);
-  }
-  return place;
 }
 
 // Piece is one of the elements of a window, by lane: size bytes from a byte of the window's on, of a literal
@@ -94,8 +73,14 @@ __device__ __forceinline__ void make_bytes(
       }
     }
     if (__any_sync(kAllLanes, maker != lane)) {
-#pragma unroll
-      for (u32 lanes = 1; lanes < 32; lanes *= 2) maker = __shfl_sync(kAllLanes, maker, maker);
+      bool more = true;
+#pragma unroll 1
+      while (more) {  // few bytes are made of bytes that are made of bytes
+        const u32 before = __shfl_sync(kAllLanes, maker, maker);
+        const u32 first_maker = __shfl_sync(kAllLanes, before, before);
+        more = __any_sync(kAllLanes, first_maker != before);
+        maker = first_maker;
+      }
       value = __shfl_sync(kAllLanes, value, maker);
     }
     if (i < bytes) {
@@ -109,13 +94,14 @@ __device__ __forceinline__ void make_bytes(
 // Decompresses a chunk by all lanes, and returns its status.
 __device__ __forceinline__ u32 decompress(const u8* in, u32 bytes, u8* out, u32 size, u32 lane, Workplace* w) {
   u32 at = 0, done = 0;
+  u64 head = lane < bytes ? load_pair(in + lane) : 0;
 #pragma unroll 1
   while (at < bytes) {
     const u32 left = bytes - at;
-    const Element here = parse_element(lane < left ? load_pair(in + at + lane) : 0);
+    const Element here = parse_element(head);
     const bool cut = lane >= left || here.exceeds(left - lane);
-    const u32 place = find_element(cut ? kWindow : min(lane + here.bytes(), kWindow), lane);
-    const bool has = lane < kElements && place < min(kWindow, left);
+    const u32 place = find_begin(cut ? kWindow : min(lane + here.bytes(), kWindow));
+    const bool has = lane < kBegins && place < min(kWindow, left);
     const u32 count = __popc(__ballot_sync(kAllLanes, has));
 
     // The lane's element.
@@ -126,12 +112,7 @@ __device__ __forceinline__ u32 decompress(const u8* in, u32 bytes, u8* out, u32 
     Piece piece;
     piece.size = __shfl_sync(kAllLanes, u32(here.size), place % kWindow);
     if (!has) piece.size = 0;
-    u32 end = piece.size;  // of the elements up to the lane's
-#pragma unroll
-    for (u32 d = 1; d < kElements; d *= 2) {
-      const u32 before = __shfl_up_sync(kAllLanes, end, d);
-      if (lane >= d) end += before;
-    }
+    const u32 end = sum_up_to(piece.size);
     piece.start = end - piece.size;
     piece.from = literal ? at + place + whole - piece.size : offset;
 
@@ -148,6 +129,8 @@ __device__ __forceinline__ u32 decompress(const u8* in, u32 bytes, u8* out, u32 
     const u32 literals = __ballot_sync(kAllLanes, has && literal);
     const bool apart = (literals >> last & 1) != 0 && last_size > kSizeMax;
     const u32 made = __shfl_sync(kAllLanes, end, last) - (apart ? last_size : 0);
+    at += __shfl_sync(kAllLanes, place + whole, last);
+    if (at < bytes) head = lane < bytes - at ? load_pair(in + at + lane) : 0;  // on its way meanwhile
     if (has && piece.start < made) atomicOr(&w->begins[piece.start / 32], 1u << piece.start % 32);
     __syncwarp();  // begins are there
     make_bytes(in, out, done, made, piece, literals, lane, w);
@@ -162,7 +145,6 @@ __device__ __forceinline__ u32 decompress(const u8* in, u32 bytes, u8* out, u32 
       }
       done += last_size;
     }
-    at += __shfl_sync(kAllLanes, place + whole, last);
     __syncwarp();  // begins are cleared, and the literal is written
   }
   return done == size ? kBlockDone : kBlockShort;

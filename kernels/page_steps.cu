@@ -1,7 +1,9 @@
-// Walks over the runs of pages, a warp each, and notes where the warps of page_values begin.
+// Walks over the runs of pages, a warp each, and notes where the warps of page_values begin. Codes of pages
+// without NULLs, whose runs may be short, are walked over by windows of 32 bytes.
 //
 //   launch  blocks of kPagesThreads, a warp for each page
 //   reads   pages, memory    writes  steps, status
+#include "jumps.cuh"
 #include "pages.cuh"
 
 // The sum over all lanes, in every lane.
@@ -66,7 +68,6 @@ __device__ __forceinline__ u32 walk_levels(const Page& page, const u8* data, con
 // Notes where the codes of steps begin. It returns false where there are fewer codes than values.
 __device__ __forceinline__ bool walk_codes(
     const Page& page, const u8* data, u32 at, u32 width, u32 values, Step* steps, u32 num_steps) {
-  const bool all = values == page.rows;  // ranks are known, and need no look at memory for each run
   u32 before = 0, step = 0;
 #pragma unroll 1
   while (before < values) {
@@ -77,12 +78,10 @@ __device__ __forceinline__ bool walk_codes(
 #pragma unroll 1
     while (more) {
       const u32 mine = step + lane_id();
-      u32 rank = mine * kStepRows;
-      if (!all && mine < num_steps) rank = steps[mine].rank;
-      const bool begins = mine < num_steps && rank < end;
+      const bool begins = mine < num_steps && steps[mine].rank < end;
       if (begins) {
         steps[mine].code_at = at;
-        steps[mine].code_skip = rank - before;
+        steps[mine].code_skip = steps[mine].rank - before;
       }
       const u32 taken = u32(__popc(__ballot_sync(kAllLanes, begins)));
       step += taken;
@@ -90,6 +89,34 @@ __device__ __forceinline__ bool walk_codes(
     }
     before = end;
     at = run.next;
+  }
+  return true;
+}
+
+// walk_codes for a page without NULLs.
+__device__ __forceinline__ bool walk_all_codes(const Page& page, const u8* data, u32 at, u32 width, Step* steps) {
+  const u32 values = page.rows;
+  u64 before = 0;
+#pragma unroll 1
+  while (before < values) {
+    const u32 here = at + lane_id();
+    const Run run = here < page.bytes ? read_run(data, here, page.bytes, width) : Run{};
+    const u32 cuts = __ballot_sync(kAllLanes, run.next == 0);
+    const u32 place = find_begin(run.next == 0 ? kWindow : min(run.next - at, kWindow));
+    const u32 n = __shfl_sync(kAllLanes, run.n, place % kWindow), next = __shfl_sync(kAllLanes, run.next, place % kWindow);
+    const bool has = lane_id() < kBegins && place < kWindow, whole = has && (cuts >> place & 1) == 0;
+    const u64 end = before + sum_up_to(u64(whole ? n : 0)), begin = end - (whole ? n : 0);
+    if (__any_sync(kAllLanes, has && !whole && begin < values)) return false;
+    if (whole) {
+#pragma unroll 1
+      for (u64 step = (begin + kStepRows - 1) / kStepRows; step * kStepRows < min(end, u64(values)); step++) {
+        steps[step].code_at = at + place;
+        steps[step].code_skip = u32(step * kStepRows - begin);
+      }
+    }
+    const u32 last = __popc(__ballot_sync(kAllLanes, has)) - 1;
+    before = __shfl_sync(kAllLanes, end, last);
+    at = __shfl_sync(kAllLanes, next, last);
   }
   return true;
 }
@@ -128,7 +155,10 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
   const u32 width = __ldg(data + parts.values);
   if (width > kRunWidthMax) return kPageWidth;
   if (width == 0) return kPageDone;  // all codes are 0; some writers write no run then
-  return walk_codes(page, data, parts.values + 1, width, values, steps, num_steps) ? kPageDone : kPageEnds;
+  const u32 at = parts.values + 1;
+  const bool ok = values == page.rows ? walk_all_codes(page, data, at, width, steps)
+                                      : walk_codes(page, data, at, width, values, steps, num_steps);
+  return ok ? kPageDone : kPageEnds;
 }
 
 extern "C" __global__ void __launch_bounds__(kPagesThreads) page_steps(const __grid_constant__ PagesLaunch p) {

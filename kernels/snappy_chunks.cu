@@ -1,20 +1,21 @@
 // Finds the chunks of blocks of the snappy format: where the elements of each kChunkSize bytes begin.
 // Where an element begins depends on all before it. So the block's threads find, for each byte of a
-// stretch, where elements that begin there would leave a window of 32 bytes; one thread then goes
-// from window to window.
+// stretch, where elements that begin there would leave a window of 32 bytes, and of these, where they would
+// leave a window of 256; one thread then goes from window to window.
 //
 //   launch  a block of kChunksThreads for each block
 //   reads   packed, blocks    writes  chunks, status
-#include "block.cuh"
+#include "jumps.cuh"
 #include "params_decompress.h"
 #include "snappy.cuh"
 
-constexpr u32 kWindow = 32;
-constexpr u32 kStretch = 4096;
+constexpr u32 kLargeWindow = 256;
+constexpr u32 kStretch = 2048;
+constexpr u32 kEach = kStretch / kChunksThreads;  // bytes of a stretch for each thread
 constexpr u32 kNever = ~u32(0);
 
 // Steps are, for each byte of a stretch, where the elements that begin there leave its window, from
-// the begin of the window, and how many bytes they stand for. kNever: one exceeds the block.
+// the begin of the stretch, and how many bytes they stand for. kNever: one exceeds the block.
 struct Steps {
   u32 next[kStretch];
   u32 size[kStretch];
@@ -43,9 +44,40 @@ __device__ __forceinline__ void make_steps(const u8* in, u32 from, u32 bytes, St
         size += more;
       }
     }
-    steps->next[i] = next;
+    steps->next[i] = next == kNever ? kNever : next + i - lane;
     steps->size[i] = size;
   }
+}
+
+// Makes large steps of steps. All threads call it, and go on when all steps are there.
+__device__ __forceinline__ void make_large_steps(const Steps& steps, Steps* large) {
+  __syncthreads();  // all steps are there
+  for (u32 i = threadIdx.x; i < kStretch; i += kChunksThreads) {
+    large->next[i] = steps.next[i];
+    large->size[i] = steps.size[i];
+  }
+#pragma unroll 1
+  for (u32 window = 2 * kWindow; window <= kLargeWindow; window *= 2) {
+    __syncthreads();  // the steps of half of the window are there
+    u32 next[kEach], size[kEach];
+#pragma unroll
+    for (u32 k = 0; k < kEach; k++) {
+      const u32 i = threadIdx.x + k * kChunksThreads;
+      next[k] = large->next[i];
+      size[k] = large->size[i];
+      if (next[k] / window == i / window) {  // it is in the other half
+        size[k] += large->size[next[k]];
+        next[k] = large->next[next[k]];
+      }
+    }
+    __syncthreads();  // they may be written again
+#pragma unroll
+    for (u32 k = 0; k < kEach; k++) {
+      large->next[threadIdx.x + k * kChunksThreads] = next[k];
+      large->size[threadIdx.x + k * kChunksThreads] = size[k];
+    }
+  }
+  __syncthreads();  // all large steps are there
 }
 
 // Walker goes over the elements of a block, and notes its chunks.
@@ -54,20 +86,26 @@ struct Walker {
   u32 status;
 
   // All elements that begin in a stretch.
-  __device__ __forceinline__ void walk(const u8* in, u32 from, const Steps& steps, const Block& b, Chunk* chunks) {
+  __device__ __forceinline__ void walk(
+      const u8* in, u32 from, const Steps& steps, const Steps& large, const Block& b, Chunk* chunks) {
     const u32 end = b.bytes - from < kStretch ? b.bytes : from + kStretch;
 #pragma unroll 1
     while (at < end && status == kBlockDone) {
-      const u32 i = at - from, window = at - i % kWindow;
-      const u64 then = u64(done) + steps.size[i];
-      if (steps.next[i] != kNever && then <= b.size && then < (u64(done) / kChunkSize + 1) * kChunkSize) {
-        at = window + steps.next[i];
-        done = u32(then);
-        continue;
-      }
+      if (step(from, large, b) || step(from, steps, b)) continue;
+      const u32 window = at - (at - from) % kWindow;
 #pragma unroll 1
       while (at < end && at - window < kWindow && status == kBlockDone) take(in, b, chunks);
     }
+  }
+
+  // The elements of a step, if they end no chunk. It returns false where they may.
+  __device__ __forceinline__ bool step(u32 from, const Steps& steps, const Block& b) {
+    const u32 next = steps.next[at - from];
+    const u64 then = u64(done) + steps.size[at - from];
+    if (next == kNever || then > b.size || then / kChunkSize != done / kChunkSize) return false;
+    at = from + next;
+    done = u32(then);
+    return true;
   }
 
   // One element.
@@ -101,7 +139,7 @@ struct Walker {
 };
 
 extern "C" __global__ void __launch_bounds__(kChunksThreads) snappy_chunks(const __grid_constant__ DecompressLaunch p) {
-  __shared__ Steps steps;
+  __shared__ Steps steps, large;
   __shared__ Walker walker;
   const u32 number = blockIdx.x;
   const Block b = p.blocks[number];
@@ -124,8 +162,8 @@ extern "C" __global__ void __launch_bounds__(kChunksThreads) snappy_chunks(const
 #pragma unroll 1
   while (from < b.bytes && walker.status == kBlockDone) {
     make_steps(in, from, b.bytes, &steps);
-    __syncthreads();  // all steps are there
-    if (threadIdx.x == 0) walker.walk(in, from, steps, b, chunks);
+    make_large_steps(steps, &large);
+    if (threadIdx.x == 0) walker.walk(in, from, steps, large, b, chunks);
     __syncthreads();  // the walker has gone on
     from = walker.at;
   }

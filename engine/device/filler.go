@@ -70,10 +70,11 @@ func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (in
 	return n, f.commit(ctx, r.Thread, o)
 }
 
-// reserve returns a range of a tile, or no tile when the CPU is to take the rows: all tiles are
-// under way, and groups are so few that the CPU is as fast.
+// reserve returns a range of a tile, or no tile when the CPU is to take the rows: groups are so few that
+// the CPU is as fast, and all tiles are under way, or tiles are for pages, of which more rows fit a tile
+// than a reader has decoded.
 func (f *filler) reserve(ctx context.Context, th *threads.Thread, want int) (o *openTile, at, n int, err error) {
-	if f.devices.layout.strings != nil { // rows come to devices as pages alone
+	if f.devices.layout.strings != nil || f.devices.run.Decoding() != nil && f.areFew() {
 		return nil, 0, want, nil
 	}
 	for {
@@ -184,13 +185,16 @@ func follow(average *atomic.Int64, d time.Duration) {
 // of rows takes a worker no longer than a reader waits for a tile, and while the groups stay in the
 // workers' tables.
 func (f *filler) cpuHelps() bool {
+	helps := f.helps.Load()
+	return f.areFew() && (helps == 0 || helps <= f.waits.Load())
+}
+
+// areFew reports whether the groups, as far as they are known, stay in the workers' tables.
+func (f *filler) areFew() bool {
 	c := f.devices
 	if route, groups := c.run.Route(); route != stream.RouteAggregate || groups == 0 {
 		return false
 	}
-	if _, _, scattered := c.query.CPU.Run().Scatter(); scattered {
-		return false
-	}
-	helps := f.helps.Load()
-	return helps == 0 || helps <= f.waits.Load()
+	_, _, scattered := c.query.CPU.Run().Scatter()
+	return !scattered
 }
