@@ -105,17 +105,26 @@ __device__ __forceinline__ bool walk_all_codes(const Page& page, const u8* data,
     const u32 place = find_begin(run.next == 0 ? kWindow : min(run.next - at, kWindow));
     const u32 n = __shfl_sync(kAllLanes, run.n, place % kWindow), next = __shfl_sync(kAllLanes, run.next, place % kWindow);
     const bool has = lane_id() < kBegins && place < kWindow, whole = has && (cuts >> place & 1) == 0;
-    const u64 end = before + sum_up_to(u64(whole ? n : 0)), begin = end - (whole ? n : 0);
-    if (__any_sync(kAllLanes, has && !whole && begin < values)) return false;
-    if (whole) {
+    const u64 end = before + sum_up_to(u64(whole ? n : 0));  // of the lane's run
+    if (__any_sync(kAllLanes, has && !whole && end < values)) return false;
+    const u32 last = __popc(__ballot_sync(kAllLanes, has)) - 1;
+    const u64 ends = __shfl_sync(kAllLanes, end, last), all = min(ends, u64(values));
 #pragma unroll 1
-      for (u64 step = (begin + kStepRows - 1) / kStepRows; step * kStepRows < min(end, u64(values)); step++) {
-        steps[step].code_at = at + place;
-        steps[step].code_skip = u32(step * kStepRows - begin);
+    for (u64 first = (before + kStepRows - 1) / kStepRows; first * kStepRows < all; first += 32) {
+      const u64 step = first + lane_id(), row = step * kStepRows;
+      u32 mine = 0;  // the run that the step begins in: the first that ends behind its row
+#pragma unroll
+      for (u32 runs = kBegins / 2; runs > 0; runs /= 2) {
+        if (__shfl_sync(kAllLanes, end, mine + runs - 1) <= row) mine += runs;
+      }
+      const u64 behind = __shfl_sync(kAllLanes, end, mine);
+      const u32 count = __shfl_sync(kAllLanes, n, mine), begin = __shfl_sync(kAllLanes, place, mine);
+      if (row < all) {
+        steps[step].code_at = at + begin;
+        steps[step].code_skip = u32(row - (behind - count));
       }
     }
-    const u32 last = __popc(__ballot_sync(kAllLanes, has)) - 1;
-    before = __shfl_sync(kAllLanes, end, last);
+    before = ends;
     at = __shfl_sync(kAllLanes, next, last);
   }
   return true;

@@ -9,12 +9,14 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/snappy"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
 	"github.com/mpga/mpga/stream"
@@ -30,6 +32,9 @@ type encodedInput struct {
 	rng  *rand.Rand
 	rows map[*stream.Tile][2]int
 	some int // tiles that were encoded
+
+	code        bool // makes the rows, some of which do not pass
+	asked, kept atomic.Int64
 }
 
 // keyBase is what the file's values of keys are larger by.
@@ -67,7 +72,37 @@ func (e *encodedInput) decoding(in *input, a *answer) *stream.Decoding {
 		d.Keys[0].Type, d.Keys[0].Base = kernels.Uint32, 1
 		d.Number = e.number
 	}
+	if e.code {
+		d.Code = e.assemble(len(d.Columns), e.strings)
+		d.Filtered = func(asked, kept int64) { e.asked.Add(asked); e.kept.Add(kept) }
+		for i := range d.Columns {
+			c := &d.Columns[i]
+			c.Column, c.Nullable, c.Type = -1, true, []kernels.ColumnType{kernels.Int64, kernels.Uint32, kernels.Int64}[i]
+			if c.Strings {
+				c.Type = kernels.Uint32
+			}
+		}
+	}
 	return d
+}
+
+// assemble returns code that leaves out the rows whose keys are below keyBase, which are none of the
+// input's, and computes the values of the others.
+func (e *encodedInput) assemble(columns int, strings bool) *rowcode.Code {
+	b := &rowcode.Builder{}
+	in := b.Loads(columns)
+	filter := b.Do(rowcode.LessEqual, b.Int(keyBase), in[0])
+	if strings {
+		filter = b.Do(rowcode.Not, b.Do(rowcode.IsNull, in[0]))
+	}
+	less := b.Within(math.MinInt64, math.MaxInt64, rowcode.Sub, in[1], b.Int(5))
+	outputs := []rowcode.Value{b.Within(math.MinInt64, math.MaxInt64, rowcode.Add, less, b.Int(5))}
+	outputs = append(append(outputs, in[2:]...), in[0])
+	code, err := rowcode.Assemble(b.Program(filter, outputs))
+	if err != nil {
+		panic(err)
+	}
+	return code
 }
 
 // number gives the string of a key the key and 1 more.
@@ -83,6 +118,14 @@ func (e *encodedInput) number(_ context.Context, strings *stream.NewStrings, num
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !e.damaged || e.rng.IntN(10) > 0, nil
+}
+
+// room is how many of the input's rows a tile may have.
+func (e *encodedInput) room(t *stream.Tile) int {
+	if e != nil && e.code {
+		return t.Capacity / 4 * 3 // beside rows that do not pass
+	}
+	return t.Capacity
 }
 
 // submit submits a range of rows as an encoded tile. It returns nil where the range is to be submitted
@@ -123,6 +166,12 @@ func (e *encodedInput) add(in *input, tile *stream.Encoded, from, n int) bool {
 			others = binary.LittleEndian.AppendUint64(others, uint64(in.others[row]))
 			valid[(row-from)/8] |= 1 << ((row - from) % 8)
 		}
+	}
+	if e.code && !e.strings && e.rng.IntN(2) == 0 { // a row that does not pass
+		valid = append(valid, make([]byte, (n+8)/8-len(valid))...)
+		keys = binary.LittleEndian.AppendUint64(keys, uint64(e.rng.IntN(keyBase)))
+		values = binary.LittleEndian.AppendUint32(values, e.rng.Uint32())
+		n++
 	}
 	levels := append(binary.AppendUvarint(nil, uint64(len(valid))<<1|1), valid...)
 	prefixed := append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
@@ -219,17 +268,22 @@ func TestEncoded(t *testing.T) {
 		keyBytes int
 		sumOnly  bool
 		strings  bool
+		code     bool
 	}{
-		{"few groups", 10, 0, 64 << 20, 0, 4, false, false},
-		{"more groups than estimated", 3000, 10, 64 << 20, 0, 8, false, false},
-		{"one table", 3000, 3000, 64 << 20, 0, 8, false, false},
-		{"packed table", 3000, 3000, 64 << 20, 0, 4, true, false},
-		{"table and partitions", 30_000, 3000, 6 << 20, 0, 8, false, false},
-		{"partitions", 30_000, 1 << 24, 8 << 20, 0, 4, false, false},
-		{"partitions, little pinned memory", 30_000, 1 << 24, 8 << 20, 3 << 20, 8, false, false},
-		{"few strings", 10, 0, 64 << 20, 0, 4, false, true},
-		{"strings, packed table", 3000, 3000, 64 << 20, 0, 4, true, true},
-		{"strings in partitions", 30_000, 1 << 24, 16 << 20, 0, 8, false, true},
+		{"few groups", 10, 0, 64 << 20, 0, 4, false, false, false},
+		{"more groups than estimated", 3000, 10, 64 << 20, 0, 8, false, false, false},
+		{"one table", 3000, 3000, 64 << 20, 0, 8, false, false, false},
+		{"packed table", 3000, 3000, 64 << 20, 0, 4, true, false, false},
+		{"table and partitions", 30_000, 3000, 6 << 20, 0, 8, false, false, false},
+		{"partitions", 30_000, 1 << 24, 8 << 20, 0, 4, false, false, false},
+		{"partitions, little pinned memory", 30_000, 1 << 24, 8 << 20, 3 << 20, 8, false, false, false},
+		{"few strings", 10, 0, 64 << 20, 0, 4, false, true, false},
+		{"strings, packed table", 3000, 3000, 64 << 20, 0, 4, true, true, false},
+		{"strings in partitions", 30_000, 1 << 24, 16 << 20, 0, 8, false, true, false},
+		{"few groups by code", 10, 0, 64 << 20, 0, 4, false, false, true},
+		{"packed table by code", 3000, 3000, 64 << 20, 0, 4, true, false, true},
+		{"partitions by code", 30_000, 1 << 24, 16 << 20, 0, 8, false, false, true},
+		{"strings by code", 3000, 3000, 64 << 20, 0, 8, false, true, true},
 	} {
 		for _, damaged := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, damaged %v", c.name, damaged), func(t *testing.T) {
@@ -237,7 +291,7 @@ func TestEncoded(t *testing.T) {
 				in := makeInput(rng, 60_000, c.groups, c.keyBytes, 0)
 				in.sumOnly = c.sumOnly
 				in.encoded = &encodedInput{
-					pageRows: 300, damaged: damaged, strings: c.strings, rng: rng, rows: map[*stream.Tile][2]int{},
+					pageRows: 300, damaged: damaged, strings: c.strings, code: c.code, rng: rng, rows: map[*stream.Tile][2]int{},
 				}
 				devices := []kernels.Device{openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned})}
 				defer closeAll(t, devices)
@@ -253,6 +307,9 @@ func TestEncoded(t *testing.T) {
 					t.Error("no row was decoded")
 				case damaged != (counters.Refused > 0):
 					t.Errorf("%d rows were refused", counters.Refused)
+				case c.code && (in.encoded.asked.Load() != counters.Decoded || in.encoded.kept.Load() != counters.Kept || !c.strings && counters.Kept == counters.Decoded):
+					t.Errorf("%d rows were asked, and %d passed: %+v", in.encoded.asked.Load(), in.encoded.kept.Load(), counters)
+				case c.code: // the file has more rows than the input
 				case counters.Decoded+counters.Refused > 60_000, counters.Rows+counters.Refused != 60_000:
 					t.Errorf("of 60,000 rows %d were decoded, %d refused, %d taken", counters.Decoded, counters.Refused, counters.Rows)
 				case counters.BytesEncoded == 0:
@@ -340,7 +397,7 @@ func TestEncodedFaults(t *testing.T) {
 	for n := int64(1); n < 400; n += 7 {
 		rng := rand.New(rand.NewPCG(29, uint64(n)))
 		in := makeInput(rng, 6000, 500, 8, 0)
-		in.encoded = &encodedInput{pageRows: 100, strings: n%3 == 0, rng: rng, rows: map[*stream.Tile][2]int{}}
+		in.encoded = &encodedInput{pageRows: 100, strings: n%3 == 0, code: n%2 == 0, rng: rng, rows: map[*stream.Tile][2]int{}}
 		device := openHost(t, hostdevice.Options{MemoryLimit: 64 << 20, Fail: hostdevice.FailNth(n, n%2 == 0, boom)})
 		a, _, err := run(in, stream.Options{Devices: []kernels.Device{device}, TileRows: 1000}, 2)
 		switch {

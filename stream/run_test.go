@@ -221,7 +221,7 @@ func (in *input) submit(r *stream.Run, fillers int) error {
 				if err != nil {
 					return err
 				}
-				to := min(from+t.Capacity, end)
+				to := min(from+in.encoded.room(t), end)
 				if submitted := in.encoded.submit(in, r, t, from, to); submitted != nil {
 					err = *submitted
 				} else {

@@ -31,6 +31,9 @@ type decoder struct {
 	columns []int                   // by column of the splits' pages: of of.Columns, or -1
 	wanted  []*stream.EncodedColumn // by column of the splits' pages: what columns says; nil for -1
 	strings []stringsColumn         // by column of of.Columns
+	feeding atomic.Int64            // readers that read pages to tiles, or wait for one
+	feeders atomic.Int64            // as many may wait: others decode by the CPU where no tile is free
+	reads   atomic.Int64            // nanoseconds that reading the pages of a split takes, on average
 	full    atomic.Bool             // devices decode no more: the CPU reads what is left
 	missed  atomic.Int64            // splits in a row that were read in vain
 	again   atomic.Int64            // calls of number with strings most of which had numbers
@@ -327,6 +330,7 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 		return nil, err
 	}
 	of.Refuse, of.Number = d.refuse, d.number
+	d.feeders.Store(int64(max(q.Workers/feedersShare, 1)))
 	if count := of.Filtered; count != nil {
 		of.Filtered = func(asked, kept int64) {
 			count(asked, kept)
@@ -335,6 +339,9 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 	}
 	return d, nil
 }
+
+// feedersShare: at first, so many of the readers may wait for a tile.
+const feedersShare = 4
 
 // TakeSplit takes all rows of a split as they lie in its file. It returns false, and has taken none,
 // where they are to be read as batches.
@@ -370,13 +377,17 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	if !ok {
 		return false, nil
 	}
+	d.feeding.Add(1)
+	defer d.feeding.Add(-1)
 	o, at, memory, err := d.reserve(ctx, r.Thread, room)
 	if o == nil || err != nil {
 		return false, err
 	}
 	r.Thread.Does(threads.WorkFill)
 	pages := make([]stream.EncodedPages, len(d.of.Columns))
+	start := time.Now()
 	ok, err = d.read(ctx, paged, at, memory, pages)
+	follow(&d.reads, time.Since(start))
 	taken, full := d.commit(o, split, room, ok && err == nil, pages)
 	if taken {
 		d.missed.Store(0)
@@ -509,9 +520,30 @@ func (d *decoder) reserve(ctx context.Context, th *threads.Thread, room encodedR
 	if o, at, memory = d.reserveOpen(room); o != nil {
 		return o, at, memory, nil
 	}
+	f := &d.devices.filler
+	wait := d.feeding.Load() <= d.feeders.Load() || d.devices.layout.strings != nil && !f.cpuHelps()
+	if !wait && !f.next.TryLock() { // another reader waits already
+		return nil, 0, nil, nil
+	}
 	th.Give()
-	o, at, memory, err = d.reserveNext(ctx, room)
+	if wait {
+		f.next.Lock()
+	}
+	o, at, memory, err = d.reserveNext(ctx, room, wait)
+	f.next.Unlock()
 	return o, at, memory, cmp.Or(err, th.Take(ctx))
+}
+
+// adapt lets more readers wait for a tile, where one was free when a reader came, or fewer, where a reader
+// has waited for longer than it reads. A reader decodes a split in so much more time than it reads the pages
+// that devices would have nothing to do for that long if all readers decoded.
+func (d *decoder) adapt(waited time.Duration) {
+	switch n := d.feeders.Load(); {
+	case waited == 0:
+		d.feeders.Store(min(n+1, int64(d.devices.query.Workers)))
+	case int64(waited) > d.reads.Load():
+		d.feeders.Store(max(n-1, 1))
+	}
 }
 
 // reserveOpen returns memory of the open tile; nil where there is none, or it has no room.
@@ -529,24 +561,25 @@ func (d *decoder) reserveOpen(room encodedRoom) (o *openEncoded, at int64, memor
 	return d.open, at, memory
 }
 
-// reserveNext opens a tile, for which it may have to wait, and submits the tile that was open.
-func (d *decoder) reserveNext(ctx context.Context, room encodedRoom) (o *openEncoded, at int64, memory []byte, err error) {
+// reserveNext opens a tile, for which it may wait, and submits the tile that was open. Requires: filler.next
+// is held.
+func (d *decoder) reserveNext(ctx context.Context, room encodedRoom, wait bool) (o *openEncoded, at int64, memory []byte, err error) {
 	f, run := &d.devices.filler, d.devices.run
-	f.next.Lock()
-	defer f.next.Unlock()
 	if o, at, memory = d.reserveOpen(room); o != nil {
 		return o, at, memory, nil
 	}
 	t, err := run.TryTile()
-	if t != nil {
-		follow(&f.waits, 0)
-	}
-	if err == nil && t == nil && d.devices.layout.strings != nil && !f.cpuHelps() {
+	waited := time.Duration(0)
+	if err == nil && t == nil && wait {
 		if err = d.submitOpen(); err == nil { // it may be what there is to wait for
 			start := time.Now()
 			t, err = run.Tile(ctx)
-			follow(&f.waits, time.Since(start))
+			waited = time.Since(start)
 		}
+	}
+	if t != nil {
+		follow(&f.waits, waited)
+		d.adapt(waited)
 	}
 	if err != nil || t == nil {
 		return nil, 0, nil, err
