@@ -25,6 +25,9 @@ type cudaDevice struct {
 	used       atomic.Int64
 	pinned     *pinnedPool
 
+	eventsMu sync.Mutex
+	events   []unsafe.Pointer // closed
+
 	mu      sync.Mutex
 	modules map[*byte]unsafe.Pointer // by image
 	kernels map[string]*kernel
@@ -150,7 +153,7 @@ func (d *cudaDevice) AllocPinned(n int64) (Pinned, error) { return d.pinned.allo
 func (d *cudaDevice) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	errs := []error{d.pinned.close()}
+	errs := []error{d.pinned.close(), d.closeEvents()}
 	for _, module := range d.modules {
 		errs = append(errs, d.driver.check(C.mpga_module_unload(d.driver.table, d.context, module), "device %d", d.ordinal))
 	}

@@ -189,7 +189,7 @@ type cudaEvent struct {
 }
 
 func (s *cudaStream) Record() (Event, error) {
-	e := &cudaEvent{device: s.device}
+	e := &cudaEvent{device: s.device, event: s.device.spareEvent()}
 	status := C.mpga_event_record(s.device.driver.table, s.device.context, s.stream, &e.event)
 	if err := s.check(status, "stream of device %d", s.device.ordinal); err != nil {
 		return nil, err
@@ -218,5 +218,27 @@ func (e *cudaEvent) Nanos(since Event) (int64, error) {
 func (e *cudaEvent) Close() error {
 	d := e.device
 	e.closed.Close()
-	return d.driver.check(C.mpga_event_destroy(d.driver.table, d.context, e.event), "event of device %d", d.ordinal)
+	d.eventsMu.Lock()
+	defer d.eventsMu.Unlock()
+	d.events = append(d.events, e.event)
+	return nil
+}
+
+// spareEvent returns an event that was closed, to be recorded again; nil where there is none. A query has
+// thousands of events, and the driver takes microseconds to make one.
+func (d *cudaDevice) spareEvent() (event unsafe.Pointer) {
+	d.eventsMu.Lock()
+	defer d.eventsMu.Unlock()
+	if last := len(d.events) - 1; last >= 0 {
+		event, d.events = d.events[last], d.events[:last]
+	}
+	return event
+}
+
+// closeEvents gives the driver its events back.
+func (d *cudaDevice) closeEvents() (err error) {
+	for event := d.spareEvent(); event != nil; event = d.spareEvent() {
+		err = errors.Join(err, d.driver.check(C.mpga_event_destroy(d.driver.table, d.context, event), "event of device %d", d.ordinal))
+	}
+	return err
 }

@@ -281,7 +281,9 @@ mpga_status mpga_stream_copy(const mpga_driver *d, void *context, void *stream, 
 
 mpga_status mpga_event_record(const mpga_driver *d, void *context, void *stream, void **event) {
 	TRY(cuCtxSetCurrent, context);
-	TRY(cuEventCreate, event, event_blocking_sync);
+	if (*event == NULL) {
+		TRY(cuEventCreate, event, event_blocking_sync);
+	}
 	CUresult code = d->cuEventRecord(*event, stream);
 	if (code != 0) {
 		d->cuEventDestroy_v2(*event);

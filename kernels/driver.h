@@ -76,6 +76,7 @@ mpga_status mpga_stream_submit(const mpga_driver *d, void *context, void *stream
 mpga_status mpga_stream_copy(const mpga_driver *d, void *context, void *stream, mpga_address device,
                              void *host, int64_t bytes, int out, int wait);
 
+// *event is recorded, or, where it is NULL, made first.
 mpga_status mpga_event_record(const mpga_driver *d, void *context, void *stream, void **event);
 mpga_status mpga_event_destroy(const mpga_driver *d, void *context, void *event);
 mpga_status mpga_event_wait(const mpga_driver *d, void *context, void *event);

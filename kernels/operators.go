@@ -245,9 +245,9 @@ type Operators interface {
 	// AddStrings takes the numbers of so many listed strings, gives them to all strings that are equal,
 	// and adds the strings to Known while there is room.
 	AddStrings(s *Strings, missing int64) error
-	// DecodePages decodes pages to a column's values, and to 1 in its bitmap for values that are not
+	// DecodePages decodes pages of some columns, at most OutputsMax, each to its values, and to 1 in its bitmap for values that are not
 	// NULL. A NULL gets the value 0.
-	DecodePages(p *Pages) error
+	DecodePages(columns []*Pages) error
 	// Evaluate computes columns of rows from others, and leaves out rows that do not pass.
 	Evaluate(e *Evaluation) error
 	// PackKeys packs the values of columns into keys.

@@ -1,7 +1,7 @@
 // Walks over the runs of pages, a warp each, and notes where the warps of page_values begin. Codes of pages
 // without NULLs, whose runs may be short, are walked over by windows of 32 bytes.
 //
-//   launch  blocks of kPagesThreads, a warp for each page
+//   launch  blocks of kPagesThreads for each column, a warp for each page
 //   reads   pages, memory    writes  steps, status
 #include "jumps.cuh"
 #include "pages.cuh"
@@ -170,8 +170,9 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
   return ok ? kPageDone : kPageEnds;
 }
 
-extern "C" __global__ void __launch_bounds__(kPagesThreads) page_steps(const __grid_constant__ PagesLaunch p) {
-  const u64 number = u64(blockIdx.x) * kPageWarps + threadIdx.x / 32;
+extern "C" __global__ void __launch_bounds__(kPagesThreads) page_steps(const __grid_constant__ ColumnsLaunch columns) {
+  u64 number;
+  const PagesLaunch& p = column_of(columns, &number);
   if (number >= p.count) return;
   const u32 status = walk(p, u32(number));
   if (lane_id() == 0) p.status[number] = status;

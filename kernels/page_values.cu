@@ -1,6 +1,6 @@
 // Decodes pages by steps of kStepRows rows, a warp each. Rows that are NULL get the value 0.
 //
-//   launch  blocks of kPagesThreads, a warp for each step, behind page_steps
+//   launch  blocks of kPagesThreads for each column, a warp for each step, behind page_steps
 //   reads   pages, memory, steps, status
 //   writes  values, valid, status: a code that is not in the dictionary, or a row without a number
 #include "pages.cuh"
@@ -130,11 +130,12 @@ template <>
 __device__ __forceinline__ u32 from_form<u32>(u64 v, u64) { return u32(v); }
 
 template <class In, class Out>
-__device__ __forceinline__ void decode(const PagesLaunch& p) {
+__device__ __forceinline__ void decode(const ColumnsLaunch& columns) {
   typedef typename In::Value Value;
   __shared__ u32 all_codes[kPageWarps][kStepRows];
   const u32 lane = lane_id();
-  const u64 number = u64(blockIdx.x) * kPageWarps + threadIdx.x / 32;
+  u64 number;
+  const PagesLaunch& p = column_of(columns, &number);
   if (number >= p.num_steps) return;
   const Step step = p.steps[number];
   if (step.page >= p.count) return;  // a step of no page
@@ -190,12 +191,12 @@ __device__ __forceinline__ void decode(const PagesLaunch& p) {
 
 // By the bytes of a value in pages and in the column.
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_4_4(const __grid_constant__ PagesLaunch p) { decode<Words<u32>, u32>(p); }
+    page_values_4_4(const __grid_constant__ ColumnsLaunch p) { decode<Words<u32>, u32>(p); }
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_4_8(const __grid_constant__ PagesLaunch p) { decode<Words<u32>, u64>(p); }
+    page_values_4_8(const __grid_constant__ ColumnsLaunch p) { decode<Words<u32>, u64>(p); }
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_8_4(const __grid_constant__ PagesLaunch p) { decode<Words<u64>, u32>(p); }
+    page_values_8_4(const __grid_constant__ ColumnsLaunch p) { decode<Words<u64>, u32>(p); }
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_8_8(const __grid_constant__ PagesLaunch p) { decode<Words<u64>, u64>(p); }
+    page_values_8_8(const __grid_constant__ ColumnsLaunch p) { decode<Words<u64>, u64>(p); }
 extern "C" __global__ void __launch_bounds__(kPagesThreads)
-    page_values_big(const __grid_constant__ PagesLaunch p) { decode<BigEndian, u64>(p); }
+    page_values_big(const __grid_constant__ ColumnsLaunch p) { decode<BigEndian, u64>(p); }

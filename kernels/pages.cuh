@@ -10,6 +10,15 @@
 constexpr u32 kOnes = ~u32(0);  // all bits of a word
 constexpr u32 kRunWidthMax = 32;
 
+// The column that the block is of, and the warp's number among the warps of the column.
+__device__ __forceinline__ const PagesLaunch& column_of(const ColumnsLaunch& p, u64* number) {
+  u32 c = 0;
+#pragma unroll 1
+  while (c + 1 < p.num_columns && blockIdx.x >= p.first_blocks[c + 1]) c++;
+  *number = u64(blockIdx.x - p.first_blocks[c]) * kPageWarps + threadIdx.x / 32;
+  return p.columns[c];
+}
+
 // Run is n values: of one value, or packed to bits from a byte on.
 struct Run {
   u32 body, next;  // where it begins behind its head, and the next run; next is 0 where there is none

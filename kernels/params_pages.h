@@ -7,7 +7,8 @@
 enum {
   kPagesThreads = 128,
   kPageWarps = kPagesThreads / 32,
-  kStepRows = 1024  // that a warp decodes by itself
+  kStepRows = 1024,  // that a warp decodes by itself
+  kPageColumnsMax = 32
 };
 
 // PageLevels of pages.go.
@@ -51,5 +52,12 @@ typedef struct {
   u64 numbers;   // not 0: a value that is 0 is none
   u64 form;      // PageForm
 } PagesLaunch;
+
+// The blocks of a column begin with first_blocks of it.
+typedef struct {
+  u32 num_columns, unused;
+  u32 first_blocks[kPageColumnsMax];
+  PagesLaunch columns[kPageColumnsMax];
+} ColumnsLaunch;
 
 #endif

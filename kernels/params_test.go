@@ -24,6 +24,7 @@ func TestParamLayouts(t *testing.T) {
 		unpack   decompressLaunch
 		page     Page
 		pages    pagesLaunch
+		columns  columnsLaunch
 		str      StringPage
 		missing  MissingString
 		numbers  stringsLaunch
@@ -60,6 +61,7 @@ func TestParamLayouts(t *testing.T) {
 		chunksThreads, decompressThreads, ChunkSize, uintptr(BlockCrosses),
 		uintptr(PageBytes), unsafe.Offsetof(page.Dictionary), unsafe.Offsetof(page.To), unsafe.Offsetof(page.Bytes), unsafe.Offsetof(page.Rows), unsafe.Offsetof(page.Entries), unsafe.Offsetof(page.LevelBytes), unsafe.Offsetof(page.Levels), unsafe.Offsetof(page.FirstStep), unsafe.Offsetof(page.Apart),
 		unsafe.Sizeof(pages), unsafe.Offsetof(pages.memoryBytes), unsafe.Offsetof(pages.pages), unsafe.Offsetof(pages.count), unsafe.Offsetof(pages.numSteps), unsafe.Offsetof(pages.steps), unsafe.Offsetof(pages.values), unsafe.Offsetof(pages.rows), unsafe.Offsetof(pages.valid), unsafe.Offsetof(pages.status), unsafe.Offsetof(pages.width), unsafe.Offsetof(pages.numbers), unsafe.Offsetof(pages.form), uintptr(FormBig),
+		unsafe.Sizeof(columns), unsafe.Offsetof(columns.firstBlock), unsafe.Offsetof(columns.column), pageColumnsMax,
 		pageStepBytes, pagesThreads, stepRows, uintptr(PageNull), uintptr(LevelsSized),
 		uintptr(StringPageBytes), unsafe.Offsetof(str.Bytes), unsafe.Offsetof(str.First), unsafe.Offsetof(str.Most), unsafe.Offsetof(str.LevelBytes), unsafe.Offsetof(str.Levels), unsafe.Offsetof(str.Column),
 		uintptr(MissingBytes), unsafe.Offsetof(missing.Bytes), uintptr(MissingHeadBytes),

@@ -103,6 +103,7 @@ type encodedLayout struct {
 	lists   int64        // room for blocks and pages, behind the packed pages
 	plain   int64        // where decompressed blocks are
 	decoded []columnRoom // by column; none of columns of Shape
+	bitmaps [2]int64     // of these columns, from and to
 	keys    []columnRoom // that Code makes
 	status  int64
 	stringLayout
@@ -119,15 +120,6 @@ type encodedLayout struct {
 type columnRoom struct {
 	values int64
 	valid  int64 // -1 without a bitmap
-}
-
-// newColumnRoom takes room for rows of so many bytes.
-func newColumnRoom(take func(int64) int64, rows int64, width int, nullable bool) columnRoom {
-	c := columnRoom{take(rows * int64(width)), -1}
-	if nullable {
-		c.valid = take(bitmapBytes(rows))
-	}
-	return c
 }
 
 // spans returns where a column is in the memory of a tile.
@@ -173,21 +165,32 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 	l.plain = take(l.plainBytes + kernels.PagesPad)
 	l.takeStrings(take)
 	for _, c := range of.Columns {
-		var room columnRoom
+		room := columnRoom{valid: -1}
 		if c.Column < 0 {
-			room = newColumnRoom(take, rows, c.Form.Width(c.Width), c.Nullable)
+			room.values = take(rows * int64(c.Form.Width(c.Width)))
 		}
 		l.decoded = append(l.decoded, room)
 	}
+	l.bitmaps[0] = l.bytes
+	for i, c := range of.Columns {
+		if c.Column < 0 && c.Nullable {
+			l.decoded[i].valid = take(bitmapBytes(rows))
+		}
+	}
+	l.bitmaps[1] = l.bytes
 	if of.Code != nil {
 		for _, k := range of.Keys {
-			l.keys = append(l.keys, newColumnRoom(take, rows, k.Type.Bytes(), k.Nullable))
+			room := columnRoom{take(rows * int64(k.Type.Bytes())), -1}
+			if k.Nullable {
+				room.valid = take(bitmapBytes(rows))
+			}
+			l.keys = append(l.keys, room)
 		}
 	}
 	l.status = take(l.statusBytes(l.itemsMax))
 	l.host += align(l.statusBytes(l.itemsMax))
 	l.chunks = take((&kernels.Blocks{Chunks: l.chunksMax()}).ScratchBytes())
-	l.steps = take((&kernels.Pages{Steps: l.stepsMax()}).ScratchBytes())
+	l.steps = take((&kernels.Pages{Steps: int64(len(of.Columns))*kernels.PageSteps(rows) + l.itemsMax}).ScratchBytes())
 	return l
 }
 
@@ -207,9 +210,6 @@ func (l *encodedLayout) headAt(items int64) int64 {
 const statusAlignment = 16
 
 func (l *encodedLayout) chunksMax() int64 { return l.plainBytes/kernels.ChunkSize + l.itemsMax }
-
-// stepsMax is the most steps of a column.
-func (l *encodedLayout) stepsMax() int64 { return kernels.PageSteps(l.rows) + l.itemsMax }
 
 // Encode makes a tile that is empty an encoded one. Requires: Run.Decoding.
 func (t *Tile) Encode() *Encoded {
@@ -499,6 +499,12 @@ func (t *Tile) decode(again bool) error {
 		List: listed, Count: int64(len(e.blocks)), Chunks: e.chunks, Status: status, Scratch: at.At(l.chunks),
 	}
 	var steps []func() error
+	if from, to := l.bitmaps[0], l.bitmaps[1]; from < to {
+		steps = append(steps, func() error { return t.stream.Fill(at.At(from), to-from, 0) })
+	}
+	if from, to := d.layout.bitmaps, d.layout.bytes; from < to && l.of.Code == nil {
+		steps = append(steps, func() error { return t.stream.Fill(kernels.Span{Buffer: t.input, Offset: from}, to-from, 0) })
+	}
 	if !again {
 		steps = append(steps,
 			func() error { return t.stream.Fill(at.At(l.status), l.statusBytes(e.items), 0xFF) },
@@ -514,23 +520,21 @@ func (t *Tile) decode(again bool) error {
 		status = status.At(alignStatus(4 * count))
 	}
 	next(blocks.Count, kernels.BlockBytes)
+	var decoded []*kernels.Pages
+	scratch := at.At(l.steps)
 	for i, c := range l.of.Columns {
 		pages := &kernels.Pages{
 			Memory: at, MemoryBytes: l.plain + l.plainBytes, List: listed, Count: int64(len(e.pages[i])), Steps: e.steps[i],
-			Width: c.Width, Form: c.Form, Numbers: c.Strings, Values: columns[i].Values, Valid: columns[i].Valid, Rows: rows, Status: status, Scratch: at.At(l.steps),
+			Width: c.Width, Form: c.Form, Numbers: c.Strings, Values: columns[i].Values, Valid: columns[i].Valid, Rows: rows, Status: status, Scratch: scratch,
 		}
 		next(pages.Count, kernels.PageBytes)
-		if again && !c.Strings {
-			continue
-		}
+		scratch = scratch.At(pages.ScratchBytes())
 		if c.Strings {
 			pages.MemoryBytes = l.numbers + 4*l.strings
 		}
-		if pages.Valid.Buffer != nil {
-			steps = append(steps, func() error { return t.stream.Fill(pages.Valid, bitmapBytes(rows), 0) })
-		}
-		steps = append(steps, func() error { return t.stream.DecodePages(pages) })
+		decoded = append(decoded, pages)
 	}
+	steps = append(steps, func() error { return t.stream.DecodePages(decoded) })
 	keys := &kernels.KeyParts{Rows: rows, KeyBytes: d.layout.shape.KeyBytes, Keys: into.Keys, Outside: status}
 	for i, k := range l.of.Keys {
 		part := k.KeyPart

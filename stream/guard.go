@@ -411,8 +411,8 @@ func (s *guardedStream) AddStrings(c *kernels.Strings, missing int64) error {
 	return s.do(func() error { return s.of.AddStrings(c, missing) })
 }
 
-func (s *guardedStream) DecodePages(p *kernels.Pages) error {
-	return s.do(func() error { return s.of.DecodePages(p) })
+func (s *guardedStream) DecodePages(columns []*kernels.Pages) error {
+	return s.do(func() error { return s.of.DecodePages(columns) })
 }
 
 func (s *guardedStream) Evaluate(e *kernels.Evaluation) error {

@@ -79,7 +79,7 @@ func (r *Runner) DecodePages(k PageKind, rows, pageRows int64) (res PagesResult,
 	if err := errors.Join(errs...); err != nil {
 		return res, err
 	}
-	if res.Nanos, err = r.median(func() error { return r.stream.DecodePages(p) }); err != nil {
+	if res.Nanos, err = r.median(func() error { return r.stream.DecodePages([]*kernels.Pages{p}) }); err != nil {
 		return res, err
 	}
 	return res, r.checkBytes(p.Values, p.Rows*width, want)

@@ -230,7 +230,7 @@ func (d *decoding) run(r *Rig, withValid bool) {
 	if withValid {
 		p.Valid = r.put(bitmap)
 	}
-	r.must(r.stream.DecodePages(p))
+	r.must(r.stream.DecodePages([]*kernels.Pages{p}))
 	statuses, values := r.get(p.Status, 4*p.Count), r.get(p.Values, d.rows*int64(d.form.Width(d.width)))
 	if withValid {
 		bitmap = r.get(p.Valid, int64(len(bitmap)))

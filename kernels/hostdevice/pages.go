@@ -8,8 +8,21 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-func (s *stream) DecodePages(p *kernels.Pages) error {
+func (s *stream) DecodePages(columns []*kernels.Pages) error {
 	o := s.operation("DecodePages", &kernels.Shape{})
+	decoders := make([]func(), len(columns))
+	for i, p := range columns {
+		decoders[i] = o.decodePages(p)
+	}
+	return o.enqueue(func() {
+		for _, decode := range decoders {
+			decode()
+		}
+	})
+}
+
+// decodePages returns what decodes the pages of a column.
+func (o *operation) decodePages(p *kernels.Pages) func() {
 	memory := o.view(p.Memory, p.MemoryBytes+kernels.PagesPad, false)
 	list := view[kernels.Page](o.view(p.List, p.Count*kernels.PageBytes, false))
 	statuses := view[kernels.PageStatus](o.view(p.Status, 4*p.Count, true))
@@ -20,11 +33,11 @@ func (s *stream) DecodePages(p *kernels.Pages) error {
 		column.valid = view[uint32](o.view(p.Valid, (p.Rows+31)/32*4, true))
 	}
 	steps, memoryBytes := uint64(p.Steps), p.MemoryBytes
-	return o.enqueue(func() {
+	return func() {
 		for i := range list {
 			statuses[i] = column.decode(&list[i], memory[:memoryBytes], steps)
 		}
-	})
+	}
 }
 
 // pagesColumn is where pages are decoded to.

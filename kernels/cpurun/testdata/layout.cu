@@ -37,6 +37,7 @@ extern "C" __global__ void layout(u64* out) {
       kChunksThreads, kDecompressThreads, kChunkSize, kBlockCrosses,
       sizeof(Page), offsetof(Page, dictionary), offsetof(Page, to), offsetof(Page, bytes), offsetof(Page, rows), offsetof(Page, entries), offsetof(Page, level_bytes), offsetof(Page, levels), offsetof(Page, first_step), offsetof(Page, apart),
       sizeof(PagesLaunch), offsetof(PagesLaunch, memory_bytes), offsetof(PagesLaunch, pages), offsetof(PagesLaunch, count), offsetof(PagesLaunch, num_steps), offsetof(PagesLaunch, steps), offsetof(PagesLaunch, values), offsetof(PagesLaunch, rows), offsetof(PagesLaunch, valid), offsetof(PagesLaunch, status), offsetof(PagesLaunch, width), offsetof(PagesLaunch, numbers), offsetof(PagesLaunch, form), kFormBig,
+      sizeof(ColumnsLaunch), offsetof(ColumnsLaunch, first_blocks), offsetof(ColumnsLaunch, columns), kPageColumnsMax,
       sizeof(Step), kPagesThreads, kStepRows, kPageNull, kLevelsSized,
       sizeof(StringPage), offsetof(StringPage, bytes), offsetof(StringPage, first), offsetof(StringPage, most), offsetof(StringPage, level_bytes), offsetof(StringPage, levels), offsetof(StringPage, column),
       sizeof(MissingString), offsetof(MissingString, bytes), sizeof(Missing),
