@@ -8,8 +8,16 @@ import (
 	"github.com/mpga/mpga/partition"
 )
 
-// groupsRoom is how many times the estimate of its groups a tile has room for.
-const groupsRoom = 4
+const (
+	groupsRoom     = 4         // times the estimate of its groups a tile has room for
+	fewGroupsBytes = 256 << 10 // a block of groups that is copied out with its status, however many there are
+)
+
+// tailBytes returns how many bytes are at the end of the host memory of each tile.
+func (d *device) tailBytes() int64 {
+	const share = 8 // of the memory of rows, a block of few groups takes a part at most
+	return max(tailBytesMin, min(fewGroupsBytes, d.layout.bytes/share&^(columnAlignment-1)))
+}
 
 // tileGroups returns the most groups of a tile that RouteAggregate has room for: the host memory of
 // a tile takes them.
@@ -39,7 +47,13 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 	groups, rows := l.groups(kernels.Span{Buffer: t.output}), t.rows()
 	err = t.send(t.copyIn,
 		func() error { return t.stream.Aggregate(shape, plan, &rows, groups, kernels.Span{Buffer: t.scratch}) },
-		func() error { return t.stream.Copy(t.statusOut(groups.Status)) },
+		func() error {
+			if l.bytes > d.tailBytes() {
+				return t.stream.Copy(t.statusOut(groups.Status))
+			}
+			d.bytesOut.Add(l.bytes)
+			return t.stream.Copy(kernels.Copy{Device: groups.Status, Host: t.tail()[:l.bytes], Out: true})
+		},
 	)
 	return func() error {
 		s := t.status()
@@ -49,6 +63,9 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 		}
 		if invariants.Enabled {
 			r.account.took(s, int64(t.Rows))
+		}
+		if l.bytes <= d.tailBytes() { // which have come with the status
+			return taken(r.takeStates(l.hostGroups(t.tail(), int64(s.Groups))))
 		}
 		// The rows are not needed any more: their memory takes the groups.
 		out := hostGroups(shape, t.host.Bytes(), int64(s.Groups))

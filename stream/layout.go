@@ -158,6 +158,15 @@ func (l *groupLayout) groups(block kernels.Span) *kernels.Groups {
 	return g
 }
 
+// hostGroups returns n groups of a block that was copied to the host.
+func (l *groupLayout) hostGroups(block []byte, n int64) *Groups {
+	g := &Groups{Count: int(n), Keys: block[l.keys:][:n*int64(l.shape.KeyBytes)]}
+	for i, f := range l.shape.Folds {
+		g.States = append(g.States, block[l.states[i]:][:n*8*int64(f.Op.Words())])
+	}
+	return g
+}
+
 // hostGroups returns n groups in memory of n * groupBytes.
 func hostGroups(shape *kernels.Shape, host []byte, n int64) *Groups {
 	take := func(bytes int64) []byte {

@@ -36,8 +36,9 @@ type Tile struct {
 	scratch kernels.Buffer // of an aggregation or a scatter; of a table the status
 }
 
-// A tile's host memory ends with a status and offsets, which its route copies out beside rows.
-const tailBytes = statusBytes + (1<<radixBitsMax+1)*8
+// A tile's host memory ends with a status and offsets, or with a block of few groups, which its route copies
+// out beside rows.
+const tailBytesMin = statusBytes + (1<<radixBitsMax+1)*8
 
 func (d *device) newTile() (*Tile, error) {
 	t := &Tile{Capacity: int(d.layout.capacity), markedStream: markedStream{device: d, number: len(d.tiles)}}
@@ -48,7 +49,7 @@ func (d *device) newTile() (*Tile, error) {
 		bytes = max(bytes, l.host)
 	}
 	if err == nil {
-		t.host, err = d.guard.allocPinned(bytes + tailBytes)
+		t.host, err = d.guard.allocPinned(bytes + d.tailBytes())
 	}
 	if err == nil {
 		t.stream, err = d.guard.newStream()
@@ -89,7 +90,7 @@ func wordsOf[T uint32 | uint64](b []byte) []T {
 // tail is the host memory behind the rows.
 func (t *Tile) tail() []byte {
 	host := t.host.Bytes()
-	return host[len(host)-tailBytes:]
+	return host[int64(len(host))-t.device.tailBytes():]
 }
 
 // copies returns the copies of the tile's rows to the device, if they are not there.
