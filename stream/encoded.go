@@ -21,9 +21,9 @@ type Decoding struct {
 	// leaves out rows. Where it is nil, they are among Columns.
 	Code *rowcode.Code
 
-	// Filtered counts rows of Code, and those of them that passed. It is called by several goroutines at
-	// once. Required where Code filters.
-	Filtered func(asked, kept int64)
+	// Filtered is told how many rows of a tile have passed Code's condition. It is called by several
+	// goroutines at once. Required where Code filters.
+	Filtered func(t *Tile, kept int64)
 
 	// GroupRows is how many rows an encoded tile is to have room for, if there is memory for it: those
 	// of the largest row group.
@@ -374,7 +374,7 @@ func (t *Tile) submitDecoded() error {
 	r, of, rows := t.device.run, t.device.encoded.of, int64(t.Rows)
 	if of.Code != nil && of.Code.Filters {
 		t.Rows = int(t.head().Rows)
-		of.Filtered(rows, int64(t.Rows))
+		of.Filtered(t, int64(t.Rows))
 	}
 	r.count(func(c *Counters) {
 		c.Decoded += rows

@@ -2,6 +2,7 @@ package device
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -33,6 +34,12 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 	for _, column := range l.bound.KeyColumns {
 		outputs = append(outputs, of[column])
 	}
+	keys := slices.Clone(outputs[len(l.columns):]) // of strings, inputs as they are
+	for column, v := range of {
+		if !l.needs(column) { // count(x) of what has no NULL is count(*), but an error of x is one
+			outputs[0] = b.Reach(v, outputs[0])
+		}
+	}
 	program := b.Program(filter, outputs)
 	columns = noColumns(len(p.Columns))
 	inputs := program.Inputs()
@@ -49,15 +56,20 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 	}
 	for k := range d.Keys {
 		d.Keys[k].Column = -1
-		if n := &program.Nodes[outputs[len(l.columns)+k]]; n.Op == rowcode.Load {
+		if n := &program.Nodes[keys[k]]; n.Op == rowcode.Load {
 			d.Keys[k].Column = columns[n.A]
 		}
 	}
 	if d.Code, err = rowcode.Assemble(program.Renumber(columns)); err != nil {
 		return nil, err
 	}
-	d.Filtered = p.Filtered
 	return columns, nil
+}
+
+// needs reports whether a column of the query is a key or one of the layout's.
+func (l *Layout) needs(column int) bool {
+	return slices.Contains(l.bound.KeyColumns, column) ||
+		slices.ContainsFunc(l.columns, func(c layoutColumn) bool { return c.column == column })
 }
 
 // doubleOf returns the values of a column of the query as doubles.

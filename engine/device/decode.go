@@ -28,6 +28,7 @@ type decoder struct {
 	devices *coprocessor
 	of      *stream.Decoding
 	program *rowcode.Program        // of the splits: scan.Paged.Program
+	count   func(asked, kept int64) // of the splits: scan.Paged.Filtered
 	columns []int                   // by column of the splits' pages: of of.Columns, or -1
 	wanted  []*stream.EncodedColumn // by column of the splits' pages: what columns says; nil for -1
 	strings []stringsColumn         // by column of of.Columns
@@ -43,9 +44,17 @@ type decoder struct {
 	bytes      float64 // of all pages, about
 
 	// Of filler.mu:
-	open    *openEncoded
-	sent    map[*stream.Tile][]scan.Split // the splits of a tile when it was last submitted
-	refused []scan.Split
+	open     *openEncoded
+	sent     map[*stream.Tile]sentTile // when it was last submitted
+	refused  []scan.Split
+	refusals int // tiles
+	tiles    int // submitted
+}
+
+// sentTile is what a tile has.
+type sentTile struct {
+	splits []scan.Split
+	asked  int64 // rows to count as asked whether they pass a filter
 }
 
 // stringsColumn is a column of strings.
@@ -57,6 +66,7 @@ type stringsColumn struct {
 // encodedRoom is what a split takes in a tile.
 type encodedRoom struct {
 	rows  int64
+	asked int64 // of the rows, to count as asked whether they pass a filter
 	bytes int64 // of pages
 	plain int64 // about, of decompressed blocks
 }
@@ -64,7 +74,7 @@ type encodedRoom struct {
 // openEncoded is an encoded tile that is being filled.
 type openEncoded struct {
 	*stream.Tile
-	splits  []scan.Split
+	sentTile
 	pending int // splits that are being read
 	full    bool
 }
@@ -317,8 +327,8 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 		return nil, err
 	}
 	d := &decoder{
-		of: of, program: paged.Program, columns: columns, wanted: make([]*stream.EncodedColumn, len(columns)),
-		strings: make([]stringsColumn, len(of.Columns)), sent: map[*stream.Tile][]scan.Split{},
+		of: of, program: paged.Program, count: paged.Filtered, columns: columns, wanted: make([]*stream.EncodedColumn, len(columns)),
+		strings: make([]stringsColumn, len(of.Columns)), sent: map[*stream.Tile]sentTile{},
 	}
 	for i, c := range columns {
 		if c >= 0 {
@@ -331,11 +341,8 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 	}
 	of.Refuse, of.Number = d.refuse, d.number
 	d.feeders.Store(int64(max(q.Workers/feedersShare, 1)))
-	if count := of.Filtered; count != nil {
-		of.Filtered = func(asked, kept int64) {
-			count(asked, kept)
-			q.Passed(kept)
-		}
+	if d.count != nil {
+		of.Filtered = d.filtered
 	}
 	return d, nil
 }
@@ -361,8 +368,8 @@ func (a *Aggregator) Refused() ([]scan.Split, error) {
 	return a.devices.decoder.await()
 }
 
-// missedMax splits in a row are read in vain before devices decode no more: all may have what devices
-// cannot decode, which only their pages tell.
+// missedMax splits in a row are read in vain, or so many tiles, most of all, are refused, before devices decode
+// no more: all may have what devices cannot decode, which only their pages tell.
 const missedMax = 8
 
 func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split) (taken bool, err error) {
@@ -403,7 +410,7 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 // roomFor returns what a split takes in a tile. ok is false where no tile has so much, or the split has
 // strings of another kind.
 func (d *decoder) roomFor(p *scan.Paged) (room encodedRoom, ok bool) {
-	room.rows = p.Rows
+	room.rows, room.asked = p.Rows, p.Asked
 	for i, c := range p.Columns {
 		switch of := d.columns[i]; {
 		case of < 0: // its pages are not read
@@ -627,7 +634,8 @@ func (d *decoder) toSubmit(o *openEncoded) *stream.Tile {
 	if !o.full || o.pending > 0 {
 		return nil
 	}
-	d.sent[o.Tile] = o.splits
+	d.sent[o.Tile] = o.sentTile
+	d.tiles++
 	return o.Tile
 }
 
@@ -638,6 +646,7 @@ func (d *decoder) commit(o *openEncoded, split scan.Split, room encodedRoom, ok 
 	defer f.mu.Unlock()
 	if taken = ok && o.Encoded.Add(room.rows, pages); taken {
 		o.splits = append(o.splits, split)
+		o.asked += room.asked
 	} else {
 		o.Encoded.Drop(room.rows, room.plain)
 	}
@@ -650,8 +659,21 @@ func (d *decoder) refuse(_ context.Context, t *stream.Tile) error {
 	f := &d.devices.filler
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d.refused = append(d.refused, d.sent[t]...)
+	d.refused = append(d.refused, d.sent[t].splits...)
+	if d.refusals++; d.refusals >= missedMax && d.refusals > d.tiles/2 {
+		d.full.Store(true)
+	}
 	return nil
+}
+
+// filtered counts the rows of a tile, of which so many have passed a filter.
+func (d *decoder) filtered(t *stream.Tile, kept int64) {
+	f := &d.devices.filler
+	f.mu.Lock()
+	asked := d.sent[t].asked
+	f.mu.Unlock()
+	d.count(asked, kept)
+	d.devices.query.Passed(kept)
 }
 
 // await submits the open tile, waits until all tiles are decoded, and returns the splits that were

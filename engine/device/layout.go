@@ -232,7 +232,7 @@ func (l *Layout) crossing(rows int64) crossing {
 	switch d := l.decoder; {
 	case l.notDecoded != nil:
 		return crossing{float64(l.rowBytes()), false}
-	case d.of.Filtered != nil: // rows that do not pass cross, too
+	case d.count != nil: // rows that do not pass cross, too
 		return crossing{d.bytes / float64(max(rows, 1)), true}
 	default:
 		return crossing{d.rowBytes, true}

@@ -3,12 +3,14 @@
 package plan_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,7 +90,9 @@ func (r codedStatements) condition(depth int) string {
 		return r.pick("("+a+" AND "+b+")", "("+a+" OR "+b+")", "(NOT "+a+")", "("+a+") IS NOT FALSE")
 	}
 	sign := r.pick("=", "<>", "<", "<=", ">", ">=")
-	switch r.IntN(8) {
+	switch r.IntN(9) {
+	case 8:
+		return fmt.Sprintf("i0 BETWEEN %d AND %d", r.IntN(1000)-700, r.IntN(1000))
 	case 0:
 		return fmt.Sprintf("d0 %s %s", sign, r.pick("0.5", "d1", "i1", "'nan'::DOUBLE"))
 	case 1:
@@ -152,6 +156,13 @@ func codedFile(t *testing.T, rng *rand.Rand) string {
 				}
 			}
 		}
+		if f.Name == "i0" && rng.IntN(2) == 0 { // of which the page index leaves rows out
+			slices.SortFunc(cells, func(a, b any) int {
+				x, _ := a.(int64)
+				y, _ := b.(int64)
+				return cmp.Compare(x, y)
+			})
+		}
 		f.Nullable = true
 		fields[i], columns[i] = f, grouptest.Array(f.Type, cells)
 	}
@@ -164,7 +175,8 @@ func codedFile(t *testing.T, rng *rand.Rand) string {
 	w, err := pqarrow.NewFileWriter(schema, file, parquet.NewWriterProperties(
 		parquet.WithCompression([]compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy}[rng.IntN(2)]),
 		parquet.WithDictionaryDefault(rng.IntN(2) == 0), parquet.WithDataPageSize(4<<10),
-		parquet.WithMaxRowGroupLength([]int64{100, 3000, 1 << 20}[rng.IntN(3)]), parquet.WithStoreDecimalAsInteger(true),
+		parquet.WithMaxRowGroupLength([]int64{100, 3000, 1 << 20}[rng.IntN(3)]), parquet.WithStoreDecimalAsInteger(rng.IntN(2) == 0),
+		parquet.WithPageIndexEnabled(rng.IntN(2) == 0),
 	), pqarrow.DefaultWriterProps())
 	if err != nil {
 		t.Fatal(err)

@@ -28,8 +28,10 @@ type Paged struct {
 	Program *rowcode.Program
 
 	// Filtered counts rows that were asked whether they pass Program's condition, and those that did. It
-	// is called by any goroutine, and nil where all rows pass.
+	// is called by any goroutine, and nil where all rows pass. Asked is how many of Rows are to be counted:
+	// without those that the page index leaves out, which pass no condition.
 	Filtered func(asked, kept int64)
+	Asked    int64
 
 	// Open opens the pages.
 	Open func() (PageReader, error)
@@ -155,8 +157,11 @@ func (s *split) Paged() (*Paged, error) {
 		return paged, nil
 	}
 	paged.Rows = part.(decode.GroupPart).RowsInFile()
-	switch {
-	case f.test.All(), f.ranges != nil && float64(decode.CountRows(f.ranges)) < pagesMin*float64(paged.Rows):
+	paged.Asked = paged.Rows
+	if f.ranges != nil {
+		paged.Asked = decode.CountRows(f.ranges)
+	}
+	if f.test.All() || float64(paged.Asked) < pagesMin*float64(paged.Rows) {
 		return nil, errors.New("the page index leaves out rows")
 	}
 	return paged.filteredBy(f.test, f.wanted, f.tested)
@@ -168,6 +173,7 @@ func (s *filteredSplit) Paged() (*Paged, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Asked = p.Rows
 	return p.filteredBy(s.test, s.wanted, s.tested)
 }
 

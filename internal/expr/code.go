@@ -146,7 +146,7 @@ func init() {
 		"+":  arithmeticCode("+", rowcode.Add, rowcode.AddDouble),
 		"-":  arithmeticCode("-", rowcode.Sub, rowcode.SubDouble),
 		"*":  arithmeticCode("*", rowcode.Mul, rowcode.MulDouble),
-		"/":  arithmeticCode("/", rowcode.Null, rowcode.DivDouble),
+		"/":  arithmeticCode("/", rowcode.Quotient, rowcode.DivDouble), // whose types are doubles alone
 		"//": integerCode(rowcode.Quotient),
 		"%":  integerCode(rowcode.Rest),
 		"=":  comparisonCode("="), "<>": comparisonCode("<>"), "<": comparisonCode("<"), "<=": comparisonCode("<="),
@@ -177,7 +177,7 @@ func arithmeticCode(sign string, ints, doubles rowcode.Op) func(c *coder, n *nod
 	return func(c *coder, n *node) rowcode.Value {
 		kind := n.typ.kind()
 		suits := func(a *node) bool { return a.typ.numeric() && a.typ.kind() == kind }
-		if !n.typ.numeric() || slices.ContainsFunc(n.args, func(a *node) bool { return !suits(a) }) {
+		if sign == "/" && kind != floatKind || !n.typ.numeric() || slices.ContainsFunc(n.args, func(a *node) bool { return !suits(a) }) {
 			return c.refuse(n)
 		}
 		v := c.values(n)
@@ -251,7 +251,7 @@ func (c *coder) same(n *node) rowcode.Value {
 
 func (c *coder) isNull(n *node) rowcode.Value {
 	a := n.args[0]
-	if a.column >= 0 && a.typ.kind() == textKind {
+	if a.column >= 0 { // of any type
 		return c.Do(rowcode.IsNull, c.columns[a.column])
 	}
 	return c.Do(rowcode.IsNull, c.value(a))

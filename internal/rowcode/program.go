@@ -142,6 +142,15 @@ func (b *Builder) Loads(count int) []Value {
 	return inputs
 }
 
+// Reach returns a value that is an error where another is, too.
+func (b *Builder) Reach(other, v Value) Value {
+	if b.nodes[other].Op == Load {
+		return v
+	}
+	is := b.Do(IsNull, other)
+	return b.Do(Select, b.Do(Same, is, is), v, v)
+}
+
 // Add adds a program, and returns its condition, which may be None, and its columns.
 func (b *Builder) Add(p *Program) (filter Value, columns []Value) {
 	at := make([]Value, len(p.Nodes))
