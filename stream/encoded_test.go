@@ -139,6 +139,9 @@ func (e *encodedInput) submit(in *input, r *stream.Run, t *stream.Tile, from, to
 	if e.rng.IntN(3) == 0 {
 		return nil
 	}
+	if err := e.submitNone(in, r); err != nil {
+		return &err
+	}
 	tile := t.Encode()
 	for at := from; at < to; {
 		n := min(1+e.rng.IntN(2*e.pageRows), to-at)
@@ -154,6 +157,22 @@ func (e *encodedInput) submit(in *input, r *stream.Run, t *stream.Tile, from, to
 	return &err
 }
 
+// submitNone may submit a tile of which no row passes. Requires: e.mu is held.
+func (e *encodedInput) submitNone(in *input, r *stream.Run) error {
+	if !e.code || e.strings {
+		return nil
+	}
+	t, err := r.TryTile()
+	if t == nil || err != nil {
+		return err
+	}
+	e.rows[t] = [2]int{}
+	if !e.add(in, t.Encode(), 0, 0) {
+		return errors.New("no room in an encoded tile")
+	}
+	return r.SubmitEncoded(t)
+}
+
 // add adds rows as a page of each column: compressed or not, plain or with codes.
 func (e *encodedInput) add(in *input, tile *stream.Encoded, from, n int) bool {
 	columns := make([]stream.EncodedPages, 3)
@@ -167,7 +186,7 @@ func (e *encodedInput) add(in *input, tile *stream.Encoded, from, n int) bool {
 			valid[(row-from)/8] |= 1 << ((row - from) % 8)
 		}
 	}
-	if e.code && !e.strings && e.rng.IntN(2) == 0 { // a row that does not pass
+	if e.code && !e.strings && (n == 0 || e.rng.IntN(2) == 0) { // a row that does not pass
 		valid = append(valid, make([]byte, (n+8)/8-len(valid))...)
 		keys = binary.LittleEndian.AppendUint64(keys, uint64(e.rng.IntN(keyBase)))
 		values = binary.LittleEndian.AppendUint32(values, e.rng.Uint32())

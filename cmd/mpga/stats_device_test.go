@@ -13,7 +13,7 @@ func TestDeviceFacts(t *testing.T) {
 	d := &device.Stats{
 		Devices: "NVIDIA H100", Rates: "about 10 groups", Routes: []string{"one table", "partitions"}, Estimate: 12_000,
 		Tiles: 7, Rows: 1_000_000, TileRows: 150_000, RowsBack: 5000, GroupsBack: 2000, Reduction: 500,
-		Decoded: 600_000, Refused: 1000, BytesPages: 1 << 30,
+		Decoded: 600_000, Kept: 500_000, Refused: 1000, BytesPages: 1 << 30,
 		BytesIn: 3 << 30, BytesOut: 1 << 30, LinkSpeed: 52.6e9, LinkShare: 0.876,
 		CopyIn: 60 * time.Millisecond, Kernel: 20 * time.Millisecond, CopyOut: 30 * time.Millisecond, Busy: 70 * time.Millisecond, Overlap: 0.8,
 		Partitions: 64, Resident: 20, Theorem: 70, Tail: 50, Merged: 33, Emitted: 60, Split: 2, OnCPU: 1,
@@ -24,7 +24,7 @@ func TestDeviceFacts(t *testing.T) {
 		"chosen by: about 10 groups",
 		"device route: one table, then partitions, about 12,000 groups expected",
 		"tiles: 7, 1,000,000 rows of at most 150,000",
-		"decoded on the device: 600,000 rows, 1.0 GiB of pages; 1,000 rows refused, which the CPU decoded",
+		"decoded on the device: 600,000 rows, of which 500,000 passed there, 1.0 GiB of pages; 1,000 rows refused, which the CPU decoded",
 		"over the link: 3.0 GiB in, 1.0 GiB out; in at 88% of the link's 52.6 GB/s",
 		"device time: copies in 60ms, kernels 20ms, copies out 30ms; 70ms in all, 80% of what could be hidden is",
 		"groups to the CPU: 2,000, 500 rows each",
