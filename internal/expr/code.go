@@ -176,8 +176,8 @@ func init() {
 func arithmeticCode(sign string, ints, doubles rowcode.Op) func(c *coder, n *node) rowcode.Value {
 	return func(c *coder, n *node) rowcode.Value {
 		kind := n.typ.kind()
-		suits := func(a *node) bool { return a.typ.numeric() && a.typ.kind() == kind }
-		if sign == "/" && kind != floatKind || !n.typ.numeric() || slices.ContainsFunc(n.args, func(a *node) bool { return !suits(a) }) {
+		unsuited := func(a *node) bool { return !a.typ.numeric() || a.typ.kind() != kind }
+		if sign == "/" && kind != floatKind || unsuited(n) || slices.ContainsFunc(n.args, unsuited) {
 			return c.refuse(n)
 		}
 		v := c.values(n)
@@ -379,7 +379,7 @@ func (c *coder) cast(n *node) rowcode.Value {
 	case to.ID == Bool && from.numeric():
 		zero := c.Int(0) // which is the rank of 0.0, too
 		return c.Do(rowcode.Not, c.Do(rowcode.Equal, c.ranked(a), zero))
-	case from.ID == Bool && to.ID != Decimal && to.float():
+	case from.ID == Bool && to.float():
 		return c.Do(rowcode.Double, v)
 	case from.ID == Bool && to.integer():
 		return v

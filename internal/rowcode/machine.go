@@ -99,12 +99,9 @@ func (m *Machine) step(in *Instruction) (out Cell) {
 	case Double:
 		double(float64(a.Word))
 	case Rank:
-		switch {
-		case x != x:
+		w := int64(math.Float64bits(x + 0)) // -0 + 0 is 0
+		if out.Word = w ^ int64(uint64(w>>63)>>1); math.IsNaN(x) {
 			out.Word = math.MaxInt64
-		default:
-			w := int64(math.Float64bits(x + 0)) // -0 + 0 is 0
-			out.Word = w ^ int64(uint64(w>>63)>>1)
 		}
 	case Equal:
 		truth(a.Word == b.Word)
@@ -119,14 +116,13 @@ func (m *Machine) step(in *Instruction) (out Cell) {
 		out.Null = false
 	case And, Then:
 		truth(isTrue(a) && isTrue(b))
-		out.Null = !isTrue(out) && !isFalse(a) && !isFalse(b)
+		out.Null = out.Word == 0 && !isFalse(a) && !isFalse(b)
 		reached := !isFalse(a)
 		if in.Op == Then {
 			reached = isTrue(a)
 		}
 		out.Wrong = a.Wrong || b.Wrong && reached
 	case Or:
-		out.Null = false
 		truth(isTrue(a) || isTrue(b))
 		out.Null = out.Word == 0 && (a.Null || b.Null)
 		out.Wrong = a.Wrong || b.Wrong && !isTrue(a)
