@@ -113,7 +113,7 @@ const sampleBatchRows = 1 << 12
 // and whether there were no more.
 func (s *forecaster) sampleSplit(ctx context.Context, split scan.Split, rows int) (bytes int64, end bool, err error) {
 	opt := s.engine.readOptions()
-	opt.BatchRows = min(rows, sampleBatchRows)
+	opt.BatchRows, opt.Sample = min(rows, sampleBatchRows), true
 	opt.Wait = func(context.Context, func()) error { return errNoTurn }
 	opt.Progress = func(n int64) { bytes += n }
 	batches, err := openSplit(ctx, split, opt)

@@ -28,6 +28,9 @@ func TestStats(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer q.Close()
+		if _, err := q.Explain(context.Background()); err != nil { // whose sample counts for nothing
+			t.Fatal(err)
+		}
 		r, err := q.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -44,6 +47,9 @@ func TestStats(t *testing.T) {
 		return r.Stats()
 	}
 	want := stats("SELECT v0, count(*) FROM days WHERE id < 6000 GROUP BY v0")
+	if want.Filter == nil || want.Filter.RowsKept != 6000 || want.Filter.RowsTested != 8000 {
+		t.Errorf("%d of %d rows are kept, want 6000 of 8000", want.Filter.RowsKept, want.Filter.RowsTested)
+	}
 	for _, text := range []string{ // of a lower limit, rows may be left out
 		"SELECT v0 FROM days WHERE id < 6000",
 		"SELECT v0 FROM days WHERE id < 6000 ORDER BY v0",

@@ -42,6 +42,7 @@ func (r *reader) readOptions() decode.Options {
 		BatchBytes:     r.opt.BatchBytes,
 		Borrow:         r.opt.Borrow,
 		NarrowDecimals: r.opt.NarrowDecimals,
+		Sample:         r.opt.Sample,
 		Progress:       r.opt.Progress,
 	}
 }

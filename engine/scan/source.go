@@ -91,6 +91,9 @@ type OpenOptions struct {
 	// and scale, in some batches and not in others, as values and as the entries of dictionaries.
 	NarrowDecimals bool
 
+	// Sample says that the rows are read to look at them, and once more later: Pruning does not count them.
+	Sample bool
+
 	// Progress, when set, is called with the number of bytes consumed since the last call.
 	Progress func(bytes int64)
 }

@@ -54,7 +54,7 @@ func newFilteredGroup(r *groupReader) *filteredGroup {
 	g := &filteredGroup{
 		groupReader: r,
 		filter:      f,
-		selection:   decode.Selection{Test: f.Test},
+		selection:   decode.Selection{Test: f.Test.For(r.opt.Sample)},
 		at:          make([]int64, len(r.columns)),
 		ranges:      slices.Clone(f.Ranges),
 		arrays:      make([]arrow.Array, len(r.columns)),
@@ -249,7 +249,7 @@ func (g *filteredGroup) end() {
 	g.ended = true
 	for _, c := range g.columns {
 		if flat, ok := c.(*flatColumn); ok {
-			g.filter.Test.Passed.Add(flat.pages.unused())
+			g.selection.Test.Passed.Add(flat.pages.unused())
 		}
 	}
 }

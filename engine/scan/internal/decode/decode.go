@@ -50,6 +50,7 @@ type Options struct {
 	BatchRows      int
 	BatchBytes     int64
 	NarrowDecimals bool
+	Sample         bool                          // rows do not count
 	Borrow         func() (give func(), ok bool) // nil where nobody lends a thread
 	Progress       func(bytes int64)             // nil where nobody asks
 }

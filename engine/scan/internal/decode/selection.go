@@ -18,6 +18,14 @@ type RowTest struct {
 	Passed       atomic.Int64 // bytes of pages of which no row was needed
 }
 
+// For returns the test for a reader of a sample, whose rows do not count, or of others.
+func (t *RowTest) For(sample bool) *RowTest {
+	if sample {
+		return &RowTest{Filter: t.Filter}
+	}
+	return t
+}
+
 // Add counts rows that were asked whether they pass, and those that did.
 func (t *RowTest) Add(asked, kept int64) {
 	t.Tested.Add(asked)
