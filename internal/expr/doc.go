@@ -1,6 +1,7 @@
 // Package expr evaluates expressions of SQL over record batches.
 //
 //	text --engine/sql--> Expr --Bind--> Program --Evaluator--> arrays, or bits of rows selected
+//	                                           \--Code--> instructions for devices
 //
 // Bind gives every part a type, by the rules of DuckDB, puts casts where types differ, folds
 // constants, and makes each function a kernel. A kernel takes vectors of up to 2,048 rows: int64,
@@ -27,5 +28,6 @@
 //  2. The binding checks and casts arguments (want), and sets type and kernel (map1, map2e, ...).
 //  3. It sets fallible if a value may give an error (X2). neverNull in stats.go may name the function.
 //  4. A syntax that is no call is read in engine/sql/expression.go: IN and LIKE are examples.
-//  5. go test ./engine/plan -run TestDocs -rewrite runs the example and writes docs/sql.md.
+//  5. coded in code.go may have its instructions for devices. Without them its queries are decoded by the CPU.
+//  6. go test ./engine/plan -run TestDocs -rewrite runs the example and writes docs/sql.md.
 package expr
