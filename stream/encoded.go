@@ -499,13 +499,13 @@ func (t *Tile) decode(again bool) error {
 		List: listed, Count: int64(len(e.blocks)), Chunks: e.chunks, Status: status, Scratch: at.At(l.chunks),
 	}
 	var steps []func() error
-	if from, to := l.bitmaps[0], l.bitmaps[1]; from < to {
-		steps = append(steps, func() error { return t.stream.Fill(at.At(from), to-from, 0) })
-	}
-	if from, to := d.layout.bitmaps, d.layout.bytes; from < to && l.of.Code == nil {
-		steps = append(steps, func() error { return t.stream.Fill(kernels.Span{Buffer: t.input, Offset: from}, to-from, 0) })
-	}
 	if !again {
+		if from, to := l.bitmaps[0], l.bitmaps[1]; from < to {
+			steps = append(steps, func() error { return t.stream.Fill(at.At(from), to-from, 0) })
+		}
+		if from, to := d.layout.bitmaps, d.layout.bytes; from < to && l.of.Code == nil {
+			steps = append(steps, func() error { return t.stream.Fill(kernels.Span{Buffer: t.input, Offset: from}, to-from, 0) })
+		}
 		steps = append(steps,
 			func() error { return t.stream.Fill(at.At(l.status), l.statusBytes(e.items), 0xFF) },
 			func() error { return t.stream.DecompressSnappy(blocks) },
@@ -532,7 +532,9 @@ func (t *Tile) decode(again bool) error {
 		if c.Strings {
 			pages.MemoryBytes = l.numbers + 4*l.strings
 		}
-		decoded = append(decoded, pages)
+		if c.Strings || !again {
+			decoded = append(decoded, pages)
+		}
 	}
 	steps = append(steps, func() error { return t.stream.DecodePages(decoded) })
 	keys := &kernels.KeyParts{Rows: rows, KeyBytes: d.layout.shape.KeyBytes, Keys: into.Keys, Outside: status}

@@ -41,7 +41,7 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 		}
 	}
 	program := b.Program(filter, outputs)
-	columns = noColumns(len(p.Columns))
+	columns = slices.Repeat([]int{-1}, len(p.Columns))
 	inputs := program.Inputs()
 	if len(inputs) > kernels.InputsMax {
 		return nil, fmt.Errorf("its expressions read %d columns, more than %d", len(inputs), kernels.InputsMax)

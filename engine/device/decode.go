@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -122,7 +123,7 @@ func (l *Layout) decodeInto(d *stream.Decoding, pages []scan.PagedColumn) (colum
 	if len(pages) != len(l.bound.Columns) {
 		return nil, errors.New("the input has other columns")
 	}
-	columns = noColumns(len(pages))
+	columns = slices.Repeat([]int{-1}, len(pages))
 	add := func(column, into, width int, form kernels.PageForm) {
 		columns[column] = len(d.Columns)
 		of := &l.bound.Columns[column]
@@ -155,14 +156,6 @@ func (l *Layout) decodeInto(d *stream.Decoding, pages []scan.PagedColumn) (colum
 		}
 	}
 	return columns, nil
-}
-
-func noColumns(count int) []int {
-	columns := make([]int, count)
-	for i := range columns {
-		columns[i] = -1
-	}
-	return columns
 }
 
 // narrowForms are the forms of integers of which pages have more bytes than Arrow.
@@ -541,9 +534,9 @@ func (d *decoder) reserve(ctx context.Context, th *threads.Thread, room encodedR
 	return o, at, memory, cmp.Or(err, th.Take(ctx))
 }
 
-// adapt lets more readers wait for a tile, where one was free when a reader came, or fewer, where a reader
-// has waited for longer than it reads. A reader decodes a split in so much more time than it reads the pages
-// that devices would have nothing to do for that long if all readers decoded.
+// adapt lets more readers wait for a tile where a tile was free when a reader came, or fewer where a reader
+// has waited for longer than the pages of a split take to read. Decoding a split takes a reader so much longer
+// than that that devices would have nothing to do meanwhile if all readers decoded.
 func (d *decoder) adapt(waited time.Duration) {
 	switch n := d.feeders.Load(); {
 	case waited == 0:

@@ -20,10 +20,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
-	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/testknobs"
 )
@@ -192,11 +190,7 @@ func codedFile(t *testing.T, rng *rand.Rand) string {
 
 // answerCoded returns the groups of a statement.
 func answerCoded(ctx context.Context, eng *engine.Engine, src scan.Source, text string, keys int) (*grouptest.Rows, engine.Stats, error) {
-	s, err := sql.Parse(text)
-	if err != nil {
-		return nil, engine.Stats{}, err
-	}
-	q, err := plan.Prepare(ctx, eng, s, plan.Options{Tables: map[string]plan.Table{"t": {Source: src}}})
+	q, err := prepared(ctx, eng, src, text)
 	if err != nil {
 		return nil, engine.Stats{}, err
 	}

@@ -29,13 +29,18 @@ var panicStatements = []string{
 	"SELECT count(*), sum(n) FROM (SELECT a % 100 AS k, count(*) AS n FROM (SELECT a, b FROM t WHERE b > 1 ORDER BY b LIMIT 700) GROUP BY k) WHERE n > 1",
 }
 
-// answered returns the rows of a statement, in no order.
-func answered(ctx context.Context, eng *engine.Engine, src scan.Source, text string) (rows []string, err error) {
+// prepared returns a statement over a source, t.
+func prepared(ctx context.Context, eng *engine.Engine, src scan.Source, text string) (*plan.Query, error) {
 	s, err := sql.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	q, err := plan.Prepare(ctx, eng, s, plan.Options{Tables: map[string]plan.Table{"t": {Source: src}}})
+	return plan.Prepare(ctx, eng, s, plan.Options{Tables: map[string]plan.Table{"t": {Source: src}}})
+}
+
+// answered returns the rows of a statement, in no order.
+func answered(ctx context.Context, eng *engine.Engine, src scan.Source, text string) (rows []string, err error) {
+	q, err := prepared(ctx, eng, src, text)
 	if err != nil {
 		return nil, err
 	}

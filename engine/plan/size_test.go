@@ -19,10 +19,8 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/kernels"
 	_ "github.com/mpga/mpga/kernels/cuda"
 )
@@ -242,11 +240,7 @@ var errEndedEarly = errors.New("ended early")
 
 // digestOf answers a statement. It ends it after so many batches, if that is not 0.
 func digestOf(ctx context.Context, eng *engine.Engine, src scan.Source, text string, batches int) (d digest, stats engine.Stats, err error) {
-	st, err := sql.Parse(text)
-	if err != nil {
-		return d, stats, err
-	}
-	q, err := plan.Prepare(ctx, eng, st, plan.Options{Tables: map[string]plan.Table{"t": {Source: src}}, Overflow: 0})
+	q, err := prepared(ctx, eng, src, text)
 	if err != nil {
 		return d, stats, err
 	}

@@ -27,9 +27,9 @@ type Paged struct {
 	// Columns are the split's.
 	Program *rowcode.Program
 
-	// Filtered counts rows that were asked whether they pass Program's condition, and those that did. It
-	// is called by any goroutine, and nil where all rows pass. Asked is how many of Rows are to be counted:
-	// without those that the page index leaves out, which pass no condition.
+	// Filtered counts rows of which Program's condition was asked, and rows that passed. Any goroutine calls
+	// Filtered; nil where all rows pass. Asked is how many of Rows are to be counted: all but the rows
+	// that the page index leaves out, which pass no condition.
 	Filtered func(asked, kept int64)
 	Asked    int64
 

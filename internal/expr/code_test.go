@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/rowcode"
 )
 
@@ -43,40 +45,19 @@ func codedExpr(rng *rand.Rand, names []string, depth int) *Expr {
 
 // wordOf returns the word of a value of an array, as Code has it.
 func wordOf(arr arrow.Array, i int) int64 {
-	switch a := arr.(type) {
-	case *array.Boolean:
-		if a.Value(i) {
+	switch v := grouptest.Value(arr, i).(type) {
+	case bool:
+		if v {
 			return 1
 		}
-		return 0
-	case *array.Int8:
-		return int64(a.Value(i))
-	case *array.Int16:
-		return int64(a.Value(i))
-	case *array.Int32:
-		return int64(a.Value(i))
-	case *array.Int64:
-		return a.Value(i)
-	case *array.Uint8:
-		return int64(a.Value(i))
-	case *array.Uint16:
-		return int64(a.Value(i))
-	case *array.Uint32:
-		return int64(a.Value(i))
-	case *array.Float32:
-		return int64(math.Float64bits(float64(a.Value(i))))
-	case *array.Float64:
-		return int64(math.Float64bits(a.Value(i)))
-	case *array.Decimal128:
-		return int64(a.Value(i).LowBits())
-	case *array.Date32:
-		return int64(a.Value(i))
-	case *array.Time64:
-		return int64(a.Value(i))
-	case *array.Timestamp:
-		return int64(a.Value(i))
-	case *array.Duration:
-		return int64(a.Value(i))
+	case int64:
+		return v
+	case uint64:
+		return int64(v)
+	case float64:
+		return int64(math.Float64bits(v))
+	case *big.Int:
+		return v.Int64()
 	}
 	return 0
 }

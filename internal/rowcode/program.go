@@ -216,7 +216,7 @@ func (p *Program) needed() []bool {
 	return needed
 }
 
-// Renumber returns the program with other numbers of its inputs, those that it needs.
+// Renumber returns the program with inputs[i] in place of input i, for each of Inputs.
 func (p *Program) Renumber(inputs []int) *Program {
 	q := &Program{Nodes: slices.Clone(p.Nodes), Filter: p.Filter, Columns: p.Columns}
 	for i := range q.Nodes {

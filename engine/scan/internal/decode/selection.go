@@ -26,7 +26,7 @@ func (t *RowTest) For(sample bool) *RowTest {
 	return t
 }
 
-// Add counts rows that were asked whether they pass, and those that did.
+// Add counts rows of which the filter was asked, and rows that passed.
 func (t *RowTest) Add(asked, kept int64) {
 	t.Tested.Add(asked)
 	t.Kept.Add(kept)
