@@ -72,6 +72,9 @@ enum {
 	register_portable = 1,
 };
 
+// connections are as many as the driver has at most. Without them it has 8.
+static const char connections[] = "32";
+
 static const mpga_status success = {0, NULL, 0};
 
 // TRY returns from an entry point with the first call that fails.
@@ -125,6 +128,9 @@ const char *mpga_error_text(const mpga_driver *d, int code) {
 
 mpga_status mpga_driver_init(const mpga_driver *d, int *version, int *devices) {
 	TRY(cuDriverGetVersion, version);  // needs no cuInit, and tells an older driver's version
+	// Streams that share a connection wait for each other. cuInit reads how many there are; Go has its own
+	// copy of the environment, so that processes that are started later do not get it.
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", connections, 0);
 	TRY(cuInit, 0);
 	TRY(cuDeviceGetCount, devices);
 	return success;

@@ -607,7 +607,7 @@ func (d *device) layOutEncoded() {
 func (r *Run) layOut(streams int) error {
 	tries := []int{streams}
 	if streams == 0 {
-		tries = []int{streamsDecode, streamsDefault, streamsLeast}
+		tries = streamsDecode[:]
 	}
 	for _, n := range tries {
 		if r.opt.Decode == nil {
@@ -641,8 +641,9 @@ func (r *Run) layOutDevices() error {
 // all.
 func DecodeBytes(of *Decoding, rows int64) int64 {
 	const tileMax = 1 << 28 // rows; none of more has room, and a damaged file may have any number
-	tile := min(max(of.GroupRows, min(ceilDiv(rows, streamsDecode), tileRowsMin)), tileMax)
-	return encodedShare * streamsDecode * newEncodedLayout(of, tile).bytes
+	streams := int64(streamsDecode[0])
+	tile := min(max(of.GroupRows, min(ceilDiv(rows, streams), tileRowsMin)), tileMax)
+	return encodedShare * streams * newEncodedLayout(of, tile).bytes
 }
 
 // encodedShare: encoded tiles take no more than this part of the memory.

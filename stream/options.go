@@ -52,7 +52,7 @@ type Options struct {
 	// with tiles of 32 MiB at most.
 	TileRows int
 
-	// Streams is how many tiles a device has in its ring. The default is 4, or 12 with Decode.
+	// Streams is how many tiles a device has in its ring. The default is 4, or 24 with Decode.
 	Streams int
 
 	// LFMin and LFMax are the load factors of partition.Feedback. The defaults are 0.6 and 0.8, as
@@ -94,8 +94,6 @@ type Parts struct {
 
 const (
 	streamsDefault = 4
-	streamsDecode  = 12 // pages take longer than rows: they are read for a tile, and decoded
-	streamsLeast   = 2  // with which pages are decoded while others are read
 	lfMinDefault   = 0.6
 	lfMaxDefault   = 0.8
 	timeoutDefault = kernels.TimeoutDefault
@@ -103,6 +101,10 @@ const (
 	tileRowsMin    = 1 << 10
 	radixBitsMax   = 11 // of the hash bits that name a partition
 )
+
+// streamsDecode are the tiles of a ring of encoded tiles, by what a device has memory for: pages take longer
+// than rows, since they are read for a tile, and decoded. With two, pages are decoded while others are read.
+var streamsDecode = [...]int{24, 12, streamsDefault, 2}
 
 // EnsureDefaults fills the fields that are zero, but for MemoryLimit and TileRows, which devices
 // tell.
