@@ -42,7 +42,7 @@ func randomPages(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []a
 		compress.Codecs.Snappy, compress.Codecs.Snappy, compress.Codecs.Zstd, compress.Codecs.Zstd, compress.Codecs.Gzip,
 		compress.Codecs.Brotli, compress.Codecs.Lz4Raw,
 	}
-	return parquetBytes(t, schema, batches,
+	opts := []parquet.WriterProperty{
 		parquet.WithCompression(codecs[rng.IntN(len(codecs))]),
 		parquet.WithDictionaryDefault(rng.IntN(2) == 0),
 		parquet.WithDataPageVersion([]parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV1, parquet.DataPageV2}[rng.IntN(3)]),
@@ -50,7 +50,28 @@ func randomPages(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []a
 		parquet.WithMaxRowGroupLength(groupRows),
 		parquet.WithStats(rng.IntN(4) > 0),
 		parquet.WithStoreDecimalAsInteger(true),
-	)
+	}
+	for _, f := range schema.Fields() {
+		if some := pagedEncodings(f.Type); rng.IntN(3) == 0 {
+			opts = append(opts, parquet.WithDictionaryFor(f.Name, false), parquet.WithEncodingFor(f.Name, some[rng.IntN(len(some))]))
+		}
+	}
+	return parquetBytes(t, schema, batches, opts...)
+}
+
+// pagedEncodings are encodings of a type's values beside those of all types.
+func pagedEncodings(t arrow.DataType) []parquet.Encoding {
+	switch id := t.ID(); {
+	case id == arrow.STRING, id == arrow.BINARY:
+		return []parquet.Encoding{
+			parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray,
+		}
+	case arrow.IsFloating(id):
+		return []parquet.Encoding{parquet.Encodings.ByteStreamSplit}
+	}
+	return []parquet.Encoding{
+		parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.ByteStreamSplit,
+	}
 }
 
 // parquetBytes returns a Parquet file of batches.
@@ -172,6 +193,54 @@ func TestDecodeRandom(t *testing.T) {
 func isStrings(schema *arrow.Schema, column string) bool {
 	fields, _ := schema.FieldsByName(column)
 	return arrow.IsBaseBinary(fields[0].Type.ID())
+}
+
+// tableOf returns a random table whose columns c0 and c1 have two types.
+func tableOf(rng *rand.Rand, c0, c1 arrow.DataType) (*arrow.Schema, []arrow.RecordBatch) {
+	for {
+		schema, batches := grouptest.RandomTable(rng, 9000, c0, c1)
+		if schema.NumFields() > 1 && schema.Field(0).Type == c0 && schema.Field(1).Type == c1 {
+			return schema, batches
+		}
+	}
+}
+
+// Would catch an encoding of pages whose files no device decodes after all.
+func TestDecodeEncodings(t *testing.T) {
+	rng := rand.New(rand.NewPCG(43, 1))
+	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String} {
+		for _, encoding := range append(pagedEncodings(typ), parquet.Encodings.Plain) {
+			for _, codec := range []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy} {
+				for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
+					schema, batches := tableOf(rng, arrow.PrimitiveTypes.Int64, typ)
+					key, arg := "c0", "c1"
+					if typ == arrow.BinaryTypes.String {
+						key, arg = arg, key
+					}
+					q := query.Query{Keys: []query.Key{{Column: key}}, Aggregates: []query.Aggregate{{Func: query.Max, Args: []string{arg}, Name: "n"}}}
+					want, err := grouptest.Oracle(schema, batches, q)
+					if err != nil {
+						t.Fatal(err)
+					}
+					path := writeParquet(t, schema, batches, parquet.WithCompression(codec), parquet.WithDataPageVersion(version),
+						parquet.WithDictionaryFor("c1", false), parquet.WithEncodingFor("c1", encoding), parquet.WithMaxRowGroupLength(2000),
+						parquet.WithDataPageSize(16<<10)) // less than a piece of snappy
+					opt := engine.Options{Device: "host:64MiB", Threads: 1}
+					onDevice(t, &opt)
+					got, stats, err := answerFile(t, openChecked(t, opt), path, q)
+					if err == nil {
+						err = grouptest.Equal(want, got)
+					}
+					if err != nil {
+						t.Errorf("%s, %s, %s, version %v: %v", typ, encoding, codec, version, err)
+					}
+					if decodes := encoding != parquet.Encodings.DeltaByteArray; decodes != (stats.Device.Decoded > 0) {
+						t.Errorf("%s, %s, %s, version %v: %d rows were decoded", typ, encoding, codec, version, stats.Device.Decoded)
+					}
+				}
+			}
+		}
+	}
 }
 
 // Would catch a plan that does not say who decodes a file, or why the CPU does.

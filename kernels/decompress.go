@@ -30,7 +30,7 @@ const ChunkSize = snappy.PieceSize
 func BlockChunks(size int64) int64 { return max(ceilDiv(size, ChunkSize), 1) }
 
 // AppendListed appends a block or a page as it lies in device memory.
-func AppendListed[T Block | Page | StringPage](b []byte, item T) []byte {
+func AppendListed[T Block | Expansion | Page | StringPage](b []byte, item T) []byte {
 	return append(b, unsafe.Slice((*byte)(unsafe.Pointer(&item)), unsafe.Sizeof(item))...)
 }
 

@@ -19,6 +19,7 @@ func TestExecutorSuite(t *testing.T) {
 		t.Fatalf("%d of the cases %q exist", len(cases), names)
 	}
 	devicetest.Decompress(t, kernels.OpenExecutorDevice(t, 2), 300, 1000)
+	devicetest.Expand(t, kernels.OpenExecutorDevice(t, 3), 150, 700)
 	devicetest.Pages(t, kernels.OpenExecutorDevice(t, 3), 150, 1500)
 	devicetest.Strings(t, kernels.OpenExecutorDevice(t, 3), 8, 300)
 	devicetest.Keys(t, kernels.OpenExecutorDevice(t, 2), 30, 600)

@@ -240,6 +240,8 @@ type Operators interface {
 
 	// DecompressSnappy decompresses blocks, and their chunks, side by side.
 	DecompressSnappy(b *Blocks) error
+	// ExpandPages makes pages of other encodings plain.
+	ExpandPages(e *Expansions) error
 	// NumberStrings gives the strings of pages their numbers, and lists the strings that have none.
 	NumberStrings(s *Strings) error
 	// AddStrings takes the numbers of so many listed strings, gives them to all strings that are equal,

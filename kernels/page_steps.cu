@@ -32,11 +32,11 @@ __device__ __forceinline__ u32 count_bits(const u8* packed, u32 from, u32 to) {
 
 // Notes the steps of a page by its definition levels, and returns how many rows have values; kOnes
 // where the levels are too few, or one is larger than 1.
-__device__ __forceinline__ u32 walk_levels(const Page& page, const u8* data, const Parts& parts, Step* steps) {
-  u32 row = 0, rank = 0, at = parts.levels, step = 0;
+__device__ __forceinline__ u32 walk_levels(const Page& page, const Parts& parts, Step* steps) {
+  u32 row = 0, rank = 0, at = 0, step = 0;
 #pragma unroll 1
   while (row < page.rows) {
-    const Run run = read_run(data, at, parts.levels_end, 1);
+    const Run run = read_run(parts.levels, at, parts.level_bytes, 1);
     if (run.next == 0) return kOnes;
     const u32 n = min(run.n, page.rows - row);
     if (n > 0 && run.repeated && run.value > 1) return kOnes;
@@ -55,7 +55,7 @@ __device__ __forceinline__ u32 walk_levels(const Page& page, const u8* data, con
       if (run.repeated) {
         rank += run.value * take;
       } else {
-        rank += count_bits(data + run.body, done, done + take);
+        rank += count_bits(parts.levels + run.body, done, done + take);
       }
       done += take;
     }
@@ -136,13 +136,14 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
   const u32 num_steps = u32((u64(page.rows) + kStepRows - 1) / kStepRows);
   if (page.from > p.memory_bytes || page.bytes > p.memory_bytes - page.from || page.to > p.rows ||
       page.rows > p.rows - page.to || page.dictionary > p.memory_bytes || entries > p.memory_bytes - page.dictionary ||
+      page.apart == kApartExpanded && page.dictionary < kExpandedHead ||
       page.first_step > p.num_steps || num_steps > p.num_steps - page.first_step) {
     return kPageOutside;
   }
   const u8* data = p.memory + page.from;
   Step* steps = p.steps + page.first_step;
   Parts parts;
-  if (!find_parts(page, data, &parts)) return kPageLevels;
+  if (!find_parts(p, page, data, &parts)) return kPageLevels;
 #pragma unroll 1
   for (u32 i = lane_id(); i < num_steps; i += 32) {
     steps[i].page = number;
@@ -151,11 +152,15 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
   }
   __syncwarp();  // ranks are written, which a walk over levels writes anew
   u32 values = page.rows;
-  if (page.levels != kLevelsNone) values = walk_levels(page, data, parts, steps);
+  if (page.levels != kLevelsNone) values = walk_levels(page, parts, steps);
   if (values == kOnes) return kPageLevels;
   if (values < page.rows && p.valid == nullptr) return kPageNull;
   __syncwarp();  // ranks are written
-  if (page.apart != 0) return values > page.entries ? kPageEnds : kPageDone;
+  if (page.apart != kApartNone) {
+    u32 most = page.entries;
+    if (page.apart == kApartExpanded) most = min(most, load_word(p.memory + page.dictionary - kExpandedHead));
+    return values > most ? kPageEnds : kPageDone;
+  }
   if (page.entries == 0) {
     return u64(values) * p.width > page.bytes - parts.values ? kPageEnds : kPageDone;
   }

@@ -7,7 +7,7 @@
 
 // The lane's word of the validity of a step's rows.
 __device__ __forceinline__ u32 read_levels(
-    const Page& page, const u8* data, const Parts& parts, const Step& step, u32 rows, u32 lane) {
+    const Page& page, const Parts& parts, const Step& step, u32 rows, u32 lane) {
   const u32 mine = 32 * lane;  // the first of the lane's rows
   if (page.levels == kLevelsNone) {
     return mine >= rows ? 0 : rows - mine >= 32 ? kOnes : (1u << (rows - mine)) - 1;
@@ -15,7 +15,7 @@ __device__ __forceinline__ u32 read_levels(
   u32 word = 0, at = step.level_at, skip = step.level_skip, done = 0;
 #pragma unroll 1
   while (done < rows) {
-    const Run run = read_run(data, at, parts.levels_end, 1);
+    const Run run = read_run(parts.levels, at, parts.level_bytes, 1);
     if (run.next == 0) break;  // page_steps has seen to it
     const u32 n = min(run.n - skip, rows - done);
     const u32 from = max(done, mine), to = min(done + n, mine + 32);
@@ -24,7 +24,7 @@ __device__ __forceinline__ u32 read_levels(
       u32 bits = run.value != 0 ? kOnes : 0;
       if (!run.repeated) {
         const u64 bit = u64(skip) + (from - done);
-        bits = u32(load_pair(data + run.body + bit / 8) >> bit % 8);
+        bits = u32(load_pair(parts.levels + run.body + bit / 8) >> bit % 8);
       }
       word |= (bits & mask) << (from - mine);
     }
@@ -145,9 +145,9 @@ __device__ __forceinline__ void decode(const ColumnsLaunch& columns) {
   if (__any_sync(kAllLanes, *static_cast<volatile u32*>(p.status + step.page) != kPageDone)) return;
   const u8* data = p.memory + page.from;
   Parts parts;
-  if (!find_parts(page, data, &parts)) return;
+  if (!find_parts(p, page, data, &parts)) return;
   const u32 first = step.index * kStepRows, rows = min(page.rows - first, u32(kStepRows));
-  const u32 word = read_levels(page, data, parts, step, rows, lane);
+  const u32 word = read_levels(page, parts, step, rows, lane);
   const u64 to = page.to + first;
   if (p.valid != nullptr) write_levels(p.valid, to + 32 * lane, word);
   u32 rank = u32(__popc(word));  // then: of the step's rows with values, how many lie before the lane's
@@ -159,7 +159,7 @@ __device__ __forceinline__ void decode(const ColumnsLaunch& columns) {
   const u32 values = __shfl_sync(kAllLanes, rank, 31);
   rank -= u32(__popc(word));
   u32* codes = all_codes[threadIdx.x / 32];
-  const bool coded = page.entries > 0 && page.apart == 0;
+  const bool coded = page.entries > 0 && page.apart == kApartNone;
   if (coded) {
     const bool legal = read_codes(page, data, parts.values, step, values, codes, lane);
     if (__any_sync(kAllLanes, !legal)) {
@@ -169,7 +169,7 @@ __device__ __forceinline__ void decode(const ColumnsLaunch& columns) {
     __syncwarp();  // codes are written
   }
   const u32 width = In::width(p);
-  const u8* plain = page.apart != 0 ? p.memory + page.dictionary + u64(step.rank) * width
+  const u8* plain = page.apart != kApartNone ? p.memory + page.dictionary + u64(step.rank) * width
                     : coded         ? p.memory + page.dictionary
                                     : data + parts.values + u64(step.rank) * width;
   Out* out = static_cast<Out*>(p.values) + to;

@@ -60,24 +60,40 @@ __device__ __forceinline__ Run read_run(const u8* data, u32 at, u32 end, u32 wid
   return run;
 }
 
-// Where the parts of a page are, from its begin.
+constexpr u32 kLevelsPrefix = 4;  // bytes
+
+// Where the values of a page of so many bytes begin, behind levels whose length may be damaged: it returns
+// false then.
+__device__ __forceinline__ bool find_values(u32 levels, const u8* data, u32 bytes, u32* at) {
+  *at = 0;
+  if (levels != kLevelsPrefixed) return true;
+  if (bytes < kLevelsPrefix) return false;
+  const u32 level_bytes = load_word(data);
+  *at = kLevelsPrefix + level_bytes;
+  return level_bytes <= bytes - kLevelsPrefix;
+}
+
+// Where the parts of a page are.
 struct Parts {
-  u32 levels, levels_end;  // equal where there are none
-  u32 values;
+  const u8* levels;
+  u32 level_bytes;  // 0 where there are none
+  u32 values;       // from the page's begin
 };
 
-// Finds the parts of a page, whose length of levels may be damaged: it returns false then.
-__device__ __forceinline__ bool find_parts(const Page& page, const u8* data, Parts* parts) {
-  *parts = {0, 0, 0};
-  if (page.levels == kLevelsNone) return true;
-  u32 bytes = page.level_bytes;
-  if (page.levels == kLevelsPrefixed) {
-    if (page.bytes < 4) return false;
-    bytes = load_word(data);
-    parts->levels = 4;
+// Finds the parts of a page. It returns false where its levels are not within their memory.
+__device__ __forceinline__ bool find_parts(const PagesLaunch& p, const Page& page, const u8* data, Parts* parts) {
+  *parts = {p.memory, 0, 0};
+  if (page.levels == kLevelsSized) {
+    if (page.levels_from > p.memory_bytes || page.level_bytes > p.memory_bytes - page.levels_from) return false;
+    parts->levels += page.levels_from;
+    parts->level_bytes = page.level_bytes;
+    return true;
   }
-  if (bytes > page.bytes - parts->levels) return false;
-  parts->levels_end = parts->values = parts->levels + bytes;
+  if (!find_values(page.levels, data, page.bytes, &parts->values)) return false;
+  if (page.levels == kLevelsPrefixed) {
+    parts->levels = data + kLevelsPrefix;
+    parts->level_bytes = parts->values - kLevelsPrefix;
+  }
   return true;
 }
 

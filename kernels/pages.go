@@ -4,20 +4,31 @@ import "unsafe"
 
 // Page is a data page of a Parquet column whose values have one width, decompressed.
 type Page struct {
-	From       uint64 // in the memory of all pages, where it begins: levels, if it has any, then values
+	From       uint64 // in the memory of all pages, where it begins: levels of LevelsPrefixed, then values
 	Dictionary uint64 // in the memory of all pages: Entries values
 	To         uint64 // the row of the column that its first row is
+	LevelsFrom uint64 // in the memory of all pages: LevelBytes of LevelsSized
 	Bytes      uint32 // of levels and values
 	Rows       uint32
-	Entries    uint32     // of the dictionary; 0: the values are plain
-	LevelBytes uint32     // of LevelsSized
+	Entries    uint32 // of the dictionary; 0: the values are plain
+	LevelBytes uint32
 	Levels     PageLevels // which definition levels it has
 	FirstStep  uint32     // the PageSteps of the pages before it
 
-	// Apart: the page has levels alone, and Dictionary has its Entries values, one after the other.
-	Apart uint32
-	_     [3]uint32 // lists of pages begin at multiples of 16 bytes
+	Apart PageApart
+	_     uint32 // lists of pages begin at multiples of 16 bytes
 }
+
+// PageApart says whether the values of a page are apart from its levels: Dictionary then has its values, one
+// after the other.
+type PageApart uint32
+
+// Where values are.
+const (
+	ApartNone     PageApart = iota // in the page, as they are or as codes of entries
+	ApartPlain                     // Entries values
+	ApartExpanded                  // at most Entries, behind an ExpandedHead
+)
 
 // PageLevels says which definition levels, of at most 1, are before the values of a page.
 type PageLevels uint32
@@ -26,7 +37,7 @@ type PageLevels uint32
 const (
 	LevelsNone     PageLevels = iota // no row is NULL
 	LevelsPrefixed                   // behind 4 bytes that say how many bytes they have: pages of version 1
-	LevelsSized                      // LevelBytes: of version 2
+	LevelsSized                      // LevelBytes from LevelsFrom on: pages of version 2
 )
 
 // PageForm is how the values of a column differ from the values of its pages.

@@ -4,6 +4,8 @@
 
 #include "params.h"
 
+enum { kExpandedHead = 16 };  // bytes
+
 enum {
   kPagesThreads = 128,
   kPageWarps = kPagesThreads / 32,
@@ -14,6 +16,9 @@ enum {
 // PageLevels of pages.go.
 enum { kLevelsNone, kLevelsPrefixed, kLevelsSized };
 
+// PageApart of pages.go.
+enum { kApartNone, kApartPlain, kApartExpanded };
+
 // PageStatus of pages.go.
 enum { kPageDone, kPageOutside, kPageLevels, kPageWidth, kPageEnds, kPageCode, kPageNull };
 
@@ -23,8 +28,8 @@ enum { kFormWhole, kFormInt8, kFormInt16, kFormUint8, kFormUint16, kFormFloat,
 
 // Page of pages.go.
 typedef struct {
-  u64 from, dictionary, to;
-  u32 bytes, rows, entries, level_bytes, levels, first_step, apart, unused[3];
+  u64 from, dictionary, to, levels_from;
+  u32 bytes, rows, entries, level_bytes, levels, first_step, apart, unused;
 } Page;
 
 // Where a warp begins to decode kStepRows rows of a page: the heads of runs, from the begin of the

@@ -16,7 +16,7 @@ enum {
 // StringPage of strings.go.
 typedef struct {
   u64 from;
-  u32 bytes, first, most, level_bytes, levels, column;
+  u32 bytes, first, most, levels, column, unused;
 } StringPage;
 
 // MissingString of strings.go.

@@ -22,6 +22,8 @@ func TestParamLayouts(t *testing.T) {
 		block    Block
 		chunk    snappyChunk
 		unpack   decompressLaunch
+		expanded Expansion
+		expand   expandLaunch
 		page     Page
 		pages    pagesLaunch
 		columns  columnsLaunch
@@ -59,11 +61,13 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(chunk), unsafe.Offsetof(chunk.to), unsafe.Offsetof(chunk.bytes), unsafe.Offsetof(chunk.size), unsafe.Offsetof(chunk.block),
 		unsafe.Sizeof(unpack), unsafe.Offsetof(unpack.packedBytes), unsafe.Offsetof(unpack.plain), unsafe.Offsetof(unpack.plainBytes), unsafe.Offsetof(unpack.blocks), unsafe.Offsetof(unpack.count), unsafe.Offsetof(unpack.chunks), unsafe.Offsetof(unpack.numChunks), unsafe.Offsetof(unpack.status),
 		chunksThreads, decompressThreads, ChunkSize, uintptr(BlockCrosses),
-		uintptr(PageBytes), unsafe.Offsetof(page.Dictionary), unsafe.Offsetof(page.To), unsafe.Offsetof(page.Bytes), unsafe.Offsetof(page.Rows), unsafe.Offsetof(page.Entries), unsafe.Offsetof(page.LevelBytes), unsafe.Offsetof(page.Levels), unsafe.Offsetof(page.FirstStep), unsafe.Offsetof(page.Apart),
+		uintptr(ExpansionBytes), unsafe.Offsetof(expanded.To), unsafe.Offsetof(expanded.Bytes), unsafe.Offsetof(expanded.Room), unsafe.Offsetof(expanded.Most), unsafe.Offsetof(expanded.Width), unsafe.Offsetof(expanded.Levels), unsafe.Offsetof(expanded.Encoding),
+		unsafe.Sizeof(expand), unsafe.Offsetof(expand.memoryBytes), unsafe.Offsetof(expand.pages), expandThreads, ExpandedHead, uintptr(ByteStreamSplit),
+		uintptr(PageBytes), unsafe.Offsetof(page.Dictionary), unsafe.Offsetof(page.To), unsafe.Offsetof(page.LevelsFrom), unsafe.Offsetof(page.Bytes), unsafe.Offsetof(page.Rows), unsafe.Offsetof(page.Entries), unsafe.Offsetof(page.LevelBytes), unsafe.Offsetof(page.Levels), unsafe.Offsetof(page.FirstStep), unsafe.Offsetof(page.Apart), uintptr(ApartExpanded),
 		unsafe.Sizeof(pages), unsafe.Offsetof(pages.memoryBytes), unsafe.Offsetof(pages.pages), unsafe.Offsetof(pages.count), unsafe.Offsetof(pages.numSteps), unsafe.Offsetof(pages.steps), unsafe.Offsetof(pages.values), unsafe.Offsetof(pages.rows), unsafe.Offsetof(pages.valid), unsafe.Offsetof(pages.status), unsafe.Offsetof(pages.width), unsafe.Offsetof(pages.numbers), unsafe.Offsetof(pages.form), uintptr(FormBig),
 		unsafe.Sizeof(columns), unsafe.Offsetof(columns.firstBlock), unsafe.Offsetof(columns.column), pageColumnsMax,
 		pageStepBytes, pagesThreads, stepRows, uintptr(PageNull), uintptr(LevelsSized),
-		uintptr(StringPageBytes), unsafe.Offsetof(str.Bytes), unsafe.Offsetof(str.First), unsafe.Offsetof(str.Most), unsafe.Offsetof(str.LevelBytes), unsafe.Offsetof(str.Levels), unsafe.Offsetof(str.Column),
+		uintptr(StringPageBytes), unsafe.Offsetof(str.Bytes), unsafe.Offsetof(str.First), unsafe.Offsetof(str.Most), unsafe.Offsetof(str.Levels), unsafe.Offsetof(str.Column),
 		uintptr(MissingBytes), unsafe.Offsetof(missing.Bytes), uintptr(MissingHeadBytes),
 		unsafe.Sizeof(numbers), unsafe.Offsetof(numbers.strings), unsafe.Offsetof(numbers.places), unsafe.Offsetof(numbers.slots), unsafe.Offsetof(numbers.numSlots), unsafe.Offsetof(numbers.numbers), unsafe.Offsetof(numbers.head), unsafe.Offsetof(numbers.list), unsafe.Offsetof(numbers.text), unsafe.Offsetof(numbers.textBytes), unsafe.Offsetof(numbers.given), unsafe.Offsetof(numbers.known), unsafe.Offsetof(numbers.knownSlots), unsafe.Offsetof(numbers.numKnown), unsafe.Offsetof(numbers.knownBytes), unsafe.Offsetof(numbers.numKnownBytes),
 		findThreads, stringThreads, stringTableHeader, stringRecordBytes, KnownStringMax,

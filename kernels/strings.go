@@ -5,13 +5,13 @@ import "unsafe"
 // StringPage is a page of Parquet's plain strings, decompressed: a data page, or a dictionary. Each
 // string lies behind 4 bytes that say how many bytes it has.
 type StringPage struct {
-	From       uint64 // in the memory of all pages, where it begins: levels, if it has any, then strings
-	Bytes      uint32 // of levels and strings
-	First      uint32 // of the strings of all pages, the first of its own
-	Most       uint32 // strings that it has at most
-	LevelBytes uint32 // of LevelsSized
-	Levels     PageLevels
-	Column     uint32 // whose strings have numbers of their own; less than 2^15
+	From   uint64     // in the memory of all pages, where it begins: levels of LevelsPrefixed, then strings
+	Bytes  uint32     // of levels and strings
+	First  uint32     // of the strings of all pages, the first of its own
+	Most   uint32     // strings that it has at most
+	Levels PageLevels // LevelsPrefixed, or others, which are not in the page
+	Column uint32     // whose strings have numbers of their own; less than 2^15
+	_      uint32
 }
 
 // StringPageBytes is the size of a StringPage in device memory.

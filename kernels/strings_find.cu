@@ -8,18 +8,7 @@
 #include "block.cuh"
 #include "pages.cuh"
 #include "strings.cuh"
-
-constexpr u32 kWindowWords = 1024;
-
-// Loads the window that begins with the word of a byte of a page. All lanes call it.
-__device__ __forceinline__ void load_window(u32* window, const u8* at, const u8* end) {
-  const u32* words = reinterpret_cast<const u32*>(reinterpret_cast<u64>(at) & ~u64(3));
-  __syncwarp();  // nobody reads the window before
-  for (u32 i = lane_id(); i < kWindowWords; i += 32) {
-    if (reinterpret_cast<const u8*>(words + i) < end) window[i] = __ldg(words + i);
-  }
-  __syncwarp();  // the window is loaded
-}
+#include "window.cuh"
 
 extern "C" __global__ void __launch_bounds__(kFindThreads) strings_find(const __grid_constant__ StringsLaunch p) {
   __shared__ u32 windows[kFindThreads / 32][kWindowWords];
@@ -32,15 +21,10 @@ extern "C" __global__ void __launch_bounds__(kFindThreads) strings_find(const __
     return;
   }
   const u8* data = p.memory + page.from;
-  Page levels = {};
-  levels.bytes = page.bytes;
-  levels.level_bytes = page.level_bytes;
-  levels.levels = page.levels;
-  Parts parts;
-  if (!find_parts(levels, data, &parts)) return;
+  u32 at, found = 0;
+  if (!find_values(page.levels, data, page.bytes, &at)) return;
   u64* places = p.places + page.first;
   const u64 column = u64(page.column) << kPlaceBits;
-  u32 at = parts.values, found = 0;
   u64 skew = 0, reach = 0;  // of the window's begin before data, and how far from data on it has lengths
 #pragma unroll 1
   while (found < page.most && page.bytes - at >= 4) {

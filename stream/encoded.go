@@ -76,17 +76,18 @@ type EncodedKey struct {
 // Encoded is the rows of a tile as they lie in a file. Whoever fills the tile reserves bytes for pages,
 // writes them, and adds the pages; all but the writing by one goroutine at a time.
 type Encoded struct {
-	packed []byte // the host's memory of the pages
-	used   int64  // of packed
-	plain  int64  // bytes of decompressed blocks
-	chunks int64
-	rows   int64
-	claims int64   // rows that memory was reserved for
-	claim  int64   // bytes of decompressed blocks that were reserved
-	steps  []int64 // by column
-	blocks []kernels.Block
-	pages  [][]kernels.Page // by column
-	items  int64            // blocks and pages, those of strings, too
+	packed     []byte // the host's memory of the pages
+	used       int64  // of packed
+	plain      int64  // bytes of decompressed blocks
+	chunks     int64
+	rows       int64
+	claims     int64   // rows that memory was reserved for
+	claim      int64   // bytes of decompressed blocks that were reserved
+	steps      []int64 // by column
+	blocks     []kernels.Block
+	expansions []kernels.Expansion
+	pages      [][]kernels.Page // by column
+	items      int64            // blocks, expansions and pages, those of strings, too
 
 	stringPages []kernels.StringPage
 	strings     int64 // of these pages, at most
@@ -132,7 +133,7 @@ func (c columnRoom) spans(at kernels.Span) (values, valid kernels.Span) {
 
 const (
 	pageSlack    = 16 // of the bytes of rows, pages may take so much more than their values
-	itemBytes    = max(kernels.PageBytes, kernels.BlockBytes, kernels.StringPageBytes)
+	itemBytes    = max(kernels.PageBytes, kernels.BlockBytes, kernels.ExpansionBytes, kernels.StringPageBytes)
 	itemsMin     = 1 << 10
 	bytesPerItem = 8 << 10 // pages of values that are smaller make lists that are too long
 )
@@ -261,10 +262,18 @@ func (e *Encoded) Drop(rows, plain int64) {
 // dictionary of a page, or the values of a page that is Apart, are the numbers of the strings of one of
 // them.
 type EncodedPages struct {
-	Blocks  []kernels.Block
-	Pages   []EncodedPage
-	Strings []EncodedStrings
-	Plain   int64 // bytes of the decompressed blocks
+	Blocks     []kernels.Block
+	Expansions []EncodedExpansion
+	Pages      []EncodedPage
+	Strings    []EncodedStrings
+	Plain      int64 // bytes of the decompressed blocks, and of expanded pages
+}
+
+// EncodedExpansion is a page that becomes plain: To counts from 0 among the decompressed bytes, and From does
+// where it is Unpacked.
+type EncodedExpansion struct {
+	kernels.Expansion
+	Unpacked bool
 }
 
 // EncodedPage is a page; see EncodedPages.
@@ -290,7 +299,7 @@ func (e *Encoded) Add(rows int64, columns []EncodedPages) bool {
 	for i := range columns {
 		of := &columns[i]
 		plain += align(of.Plain)
-		items += int64(len(of.Blocks) + len(of.Pages) + len(of.Strings))
+		items += int64(len(of.Blocks) + len(of.Expansions) + len(of.Pages) + len(of.Strings))
 		for _, s := range of.Strings {
 			strings += int64(s.Most)
 		}
@@ -305,6 +314,12 @@ func (e *Encoded) Add(rows int64, columns []EncodedPages) bool {
 			b.FirstChunk = uint32(e.chunks)
 			e.chunks += kernels.BlockChunks(int64(b.Size))
 			e.blocks = append(e.blocks, b)
+		}
+		for _, x := range of.Expansions {
+			if x.To += uint64(l.plain + e.plain); x.Unpacked {
+				x.From += uint64(l.plain + e.plain)
+			}
+			e.expansions = append(e.expansions, x.Expansion)
 		}
 		first := e.addStrings(c, of.Strings)
 		for _, p := range of.Pages {
@@ -410,6 +425,10 @@ func (t *Tile) sendEncoded() error {
 		host = kernels.AppendListed(host[:lists], b)
 		lists += kernels.BlockBytes
 	}
+	for _, x := range e.expansions {
+		host = kernels.AppendListed(host[:lists], x)
+		lists += kernels.ExpansionBytes
+	}
 	for _, pages := range e.pages {
 		for _, p := range pages {
 			host = kernels.AppendListed(host[:lists], p)
@@ -498,6 +517,9 @@ func (t *Tile) decode(again bool) error {
 		Packed: at, PackedBytes: e.used, Plain: at.At(l.plain), PlainBytes: l.plainBytes,
 		List: listed, Count: int64(len(e.blocks)), Chunks: e.chunks, Status: status, Scratch: at.At(l.chunks),
 	}
+	expansions := &kernels.Expansions{
+		Memory: at, MemoryBytes: l.plain + l.plainBytes, List: listed.At(blocks.Count * kernels.BlockBytes), Count: int64(len(e.expansions)),
+	}
 	var steps []func() error
 	if !again {
 		if from, to := l.bitmaps[0], l.bitmaps[1]; from < to {
@@ -509,6 +531,7 @@ func (t *Tile) decode(again bool) error {
 		steps = append(steps,
 			func() error { return t.stream.Fill(at.At(l.status), l.statusBytes(e.items), 0xFF) },
 			func() error { return t.stream.DecompressSnappy(blocks) },
+			func() error { return t.stream.ExpandPages(expansions) },
 		)
 		if l.strings > 0 {
 			t.stringsSeen = d.stringsAdded.Load()
@@ -520,6 +543,7 @@ func (t *Tile) decode(again bool) error {
 		status = status.At(alignStatus(4 * count))
 	}
 	next(blocks.Count, kernels.BlockBytes)
+	listed = listed.At(expansions.Count * kernels.ExpansionBytes)
 	var decoded []*kernels.Pages
 	scratch := at.At(l.steps)
 	for i, c := range l.of.Columns {

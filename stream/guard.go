@@ -403,6 +403,10 @@ func (s *guardedStream) DecompressSnappy(b *kernels.Blocks) error {
 	return s.do(func() error { return s.of.DecompressSnappy(b) })
 }
 
+func (s *guardedStream) ExpandPages(e *kernels.Expansions) error {
+	return s.do(func() error { return s.of.ExpandPages(e) })
+}
+
 func (s *guardedStream) NumberStrings(c *kernels.Strings) error {
 	return s.do(func() error { return s.of.NumberStrings(c) })
 }

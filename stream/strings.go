@@ -71,7 +71,7 @@ func (e *Encoded) addStrings(column int, pages []EncodedStrings) (first int64) {
 func (t *Tile) strings() *kernels.Strings {
 	e, l := t.Encoded, t.device.encoded
 	at := kernels.Span{Buffer: t.encoded}
-	listed := int64(len(e.blocks)) * kernels.BlockBytes
+	listed := int64(len(e.blocks))*kernels.BlockBytes + int64(len(e.expansions))*kernels.ExpansionBytes
 	for _, pages := range e.pages {
 		listed += int64(len(pages)) * kernels.PageBytes
 	}

@@ -453,15 +453,24 @@ func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []by
 		if !ok {
 			return false, nil
 		}
-		into[d.columns[i]] = encodedPages(&pages, at+from, c.Width == 0)
+		into[d.columns[i]] = encodedPages(&pages, at+from, c.Width)
 		from += alignMemory(c.Bytes)
 	}
 	return true, nil
 }
 
-// encodedPages returns the pages of a column, of strings or not, as package stream has them. The memory of
-// the column begins at a place in a tile.
-func encodedPages(p *scan.Pages, at int64, strings bool) (out stream.EncodedPages) {
+// expandedEncodings are the encodings of values of one width that become plain.
+var expandedEncodings = map[scan.PageEncoding]kernels.PageEncoding{
+	scan.DeltaBinaryPacked: kernels.DeltaBinaryPacked, scan.ByteStreamSplit: kernels.ByteStreamSplit,
+}
+
+// lengthBytes are the bytes before a plain string, which say how many it has.
+const lengthBytes = 4
+
+// encodedPages returns the pages of a column, whose values have so many bytes, as package stream has them: 0
+// of strings. The memory of the column begins at a place in a tile.
+func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) {
+	strings := width == 0
 	place := func(b scan.PageBytes) (from uint64, unpacked bool) {
 		if !b.Snappy {
 			return uint64(at + b.At), false
@@ -479,6 +488,19 @@ func encodedPages(p *scan.Pages, at int64, strings bool) (out stream.EncodedPage
 		first += page.Most
 		out.Strings = append(out.Strings, stream.EncodedStrings{StringPage: page, Unpacked: unpacked})
 	}
+	// expand has values become plain behind the pages that are decompressed, and returns where.
+	expand := func(page *stream.EncodedPage, encoding kernels.PageEncoding, room int) (to uint64) {
+		to = uint64(out.Plain)
+		of := kernels.Expansion{
+			From: page.From, To: to, Bytes: page.Bytes, Room: uint32(room), Most: page.Rows, Levels: page.Levels, Encoding: encoding,
+		}
+		if !strings {
+			of.Width = uint32(width)
+		}
+		out.Expansions = append(out.Expansions, stream.EncodedExpansion{Expansion: of, Unpacked: page.Unpacked})
+		out.Plain += alignMemory(kernels.ExpandedHead + int64(room))
+		return to + kernels.ExpandedHead
+	}
 	var dictionary kernels.Page
 	unpackedDictionary := false
 	if p.Entries > 0 {
@@ -491,23 +513,30 @@ func encodedPages(p *scan.Pages, at int64, strings bool) (out stream.EncodedPage
 	row := 0
 	for _, page := range p.Data {
 		e := stream.EncodedPage{}
-		if page.Coded {
+		if page.Encoding == scan.Coded {
 			e.Page, e.UnpackedDictionary = dictionary, unpackedDictionary
 		}
 		e.From, e.Unpacked = place(page.PageBytes)
 		e.Bytes, e.To, e.Rows = uint32(page.Size), uint64(row), uint32(page.Rows)
 		row += page.Rows
-		e.Levels, e.LevelBytes = kernels.PageLevels(page.Levels), uint32(page.LevelBytes)
-		switch {
-		case page.Coded && p.Entries == 0: // all rows are NULL, or it is damaged
-			if e.Apart, e.Strings = 1, len(out.Strings); strings {
+		e.Levels, e.LevelsFrom, e.LevelBytes = kernels.PageLevels(page.Levels), uint64(at+page.LevelsAt), uint32(page.LevelBytes)
+		switch encoding := page.Encoding; {
+		case encoding == scan.Coded && p.Entries == 0: // all rows are NULL, or it is damaged
+			if e.Apart, e.Strings = kernels.ApartPlain, len(out.Strings); strings {
 				addStrings(kernels.StringPage{}, false)
 			}
-		case strings && !page.Coded:
-			e.Apart, e.Entries, e.Strings = 1, e.Rows, len(out.Strings)
-			addStrings(kernels.StringPage{
-				From: e.From, Bytes: e.Bytes, Most: e.Rows, Levels: e.Levels, LevelBytes: e.LevelBytes,
-			}, e.Unpacked)
+		case encoding == scan.Coded:
+		case strings:
+			e.Apart, e.Entries, e.Strings = kernels.ApartPlain, e.Rows, len(out.Strings)
+			of, unpacked := kernels.StringPage{From: e.From, Bytes: e.Bytes, Most: e.Rows, Levels: e.Levels}, e.Unpacked
+			if encoding == scan.DeltaLengthByteArray {
+				room := page.Size + lengthBytes*page.Rows
+				of.From, of.Bytes, of.Levels, unpacked = expand(&e, kernels.DeltaLengthByteArray, room), uint32(room), kernels.LevelsNone, true
+			}
+			addStrings(of, unpacked)
+		case encoding != scan.Plain:
+			e.Apart, e.Entries = kernels.ApartExpanded, e.Rows
+			e.Dictionary, e.UnpackedDictionary = expand(&e, expandedEncodings[encoding], width*page.Rows), true
 		}
 		out.Pages = append(out.Pages, e)
 	}

@@ -39,12 +39,22 @@ type Paged struct {
 
 // What a PagedSplit tells of its pages.
 type (
-	PagedColumn = decode.PagedColumn
-	Pages       = decode.Pages
-	Page        = decode.Page
-	PageBytes   = decode.PageBytes
-	PageLevels  = decode.PageLevels
-	PageReader  = decode.PageReader
+	PagedColumn  = decode.PagedColumn
+	Pages        = decode.Pages
+	Page         = decode.Page
+	PageBytes    = decode.PageBytes
+	PageEncoding = decode.PageEncoding
+	PageLevels   = decode.PageLevels
+	PageReader   = decode.PageReader
+)
+
+// How values lie in a page.
+const (
+	Plain                = decode.Plain
+	Coded                = decode.Coded
+	DeltaBinaryPacked    = decode.DeltaBinaryPacked
+	DeltaLengthByteArray = decode.DeltaLengthByteArray
+	ByteStreamSplit      = decode.ByteStreamSplit
 )
 
 // The places of the definition levels of a page.

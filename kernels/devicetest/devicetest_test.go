@@ -81,6 +81,12 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		devicetest.Decompress(t, device, 8000, 1000) // on a large GPU by 16 lanes each
 		devicetest.Decompress(t, device, 20_000, 1000)
 	})
+	t.Run("expand", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Expand(t, device, 1000, 200)
+		devicetest.Expand(t, device, 100, 20_000)
+	})
 	t.Run("pages", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)

@@ -83,8 +83,13 @@ func (d *decoding) add(rng *rand.Rand, rows int, mutated bool) {
 			data = append(data, byte(rng.Uint32()))
 		}
 	case 2:
-		page.Apart, page.Entries = 1, uint32(max(values+rng.IntN(3)-1, 0))
+		page.Apart, page.Entries = kernels.PageApart(1+rng.IntN(2)), uint32(max(values+rng.IntN(3)-1, 0))
 		data = make([]byte, rng.IntN(20)) // nobody reads it
+		if page.Apart == kernels.ApartExpanded {
+			head := make([]byte, kernels.ExpandedHead)
+			binary.LittleEndian.PutUint32(head, page.Entries+uint32(rng.IntN(3))-1)
+			d.memory = append(d.memory, head...)
+		}
 		d.addDictionary(rng, &page)
 	default:
 		page.Entries = []uint32{1, 2, 17, 300, 70_000}[rng.IntN(5)]
@@ -98,7 +103,9 @@ func (d *decoding) add(rng *rand.Rand, rows int, mutated bool) {
 	case kernels.LevelsPrefixed:
 		content = append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
 	case kernels.LevelsSized:
-		content, page.LevelBytes = levels, uint32(len(levels))
+		page.LevelsFrom, page.LevelBytes = uint64(len(d.memory)), uint32(len(levels))
+		d.memory = append(d.memory, levels...)
+		page.From = uint64(len(d.memory))
 	}
 	content = append(content, data...)
 	if mutated && len(content) > 0 {
@@ -147,6 +154,7 @@ func (d *decoding) addOutside() {
 	for _, p := range []kernels.Page{
 		{From: memory, Bytes: 1}, {From: ^uint64(0), Bytes: 1}, {To: rows, Rows: 1}, {To: ^uint64(0), Rows: 1},
 		{Dictionary: memory, Entries: 1}, {Dictionary: ^uint64(0), Entries: 1}, {Entries: ^uint32(0)},
+		{Dictionary: kernels.ExpandedHead - 1, Entries: 1, Apart: kernels.ApartExpanded},
 		{FirstStep: uint32(d.steps), Rows: 1}, {FirstStep: ^uint32(0)},
 	} {
 		d.addPage(p)
@@ -321,19 +329,24 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 	within := func(from, n, all uint64) bool { return from <= all && n <= all-from }
 	if !within(p.From, uint64(p.Bytes), uint64(len(d.memory))) || !within(p.To, uint64(p.Rows), uint64(d.rows)) ||
 		!within(p.Dictionary, uint64(p.Entries)*uint64(d.width), uint64(len(d.memory))) ||
+		p.Apart == kernels.ApartExpanded && p.Dictionary < kernels.ExpandedHead ||
 		!within(uint64(p.FirstStep), (uint64(p.Rows)+1023)/1024, uint64(d.steps)) {
 		return kernels.PageOutside, nil
 	}
 	data := d.memory[p.From : p.From+uint64(p.Bytes)]
-	levelBytes := int64(p.LevelBytes)
-	if p.Levels == kernels.LevelsPrefixed {
-		if len(data) < 4 {
+	var levelData []byte
+	switch p.Levels {
+	case kernels.LevelsPrefixed:
+		if len(data) < 4 || int64(binary.LittleEndian.Uint32(data)) > int64(len(data)-4) {
 			return kernels.PageLevelsBad, nil
 		}
-		levelBytes, data = int64(binary.LittleEndian.Uint32(data)), data[4:]
-	}
-	if levelBytes > int64(len(data)) {
-		return kernels.PageLevelsBad, nil
+		end := 4 + int64(binary.LittleEndian.Uint32(data))
+		levelData, data = data[4:end], data[end:]
+	case kernels.LevelsSized:
+		if !within(p.LevelsFrom, uint64(p.LevelBytes), uint64(len(d.memory))) {
+			return kernels.PageLevelsBad, nil
+		}
+		levelData = d.memory[p.LevelsFrom:][:p.LevelBytes]
 	}
 	levels := make([]uint32, p.Rows)
 	for i := range levels {
@@ -341,7 +354,7 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 	}
 	if p.Levels != kernels.LevelsNone {
 		var ok bool
-		if levels, ok = runsStandFor(data[:levelBytes], int(p.Rows), 1); !ok {
+		if levels, ok = runsStandFor(levelData, int(p.Rows), 1); !ok {
 			return kernels.PageLevelsBad, nil
 		}
 	}
@@ -355,14 +368,14 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 	if values < int(p.Rows) && !withValid {
 		return kernels.PageNull, nil
 	}
-	data = data[levelBytes:]
 	entries := data
 	codes := make([]uint32, values)
 	for i := range codes {
 		codes[i] = uint32(i)
 	}
-	if p.Apart != 0 {
-		if values > int(p.Entries) {
+	if p.Apart != kernels.ApartNone {
+		if values > int(p.Entries) || p.Apart == kernels.ApartExpanded &&
+			values > int(binary.LittleEndian.Uint32(d.memory[p.Dictionary-kernels.ExpandedHead:])) {
 			return kernels.PageEnds, nil
 		}
 		entries = d.memory[p.Dictionary:]

@@ -44,7 +44,7 @@ func (n *numbering) call(rng *rand.Rand, stringsMax int) {
 	var want []string // "" is no string, else its column and itself
 	for range 1 + rng.IntN(6) {
 		page := kernels.StringPage{From: uint64(len(memory)), First: uint32(len(want)), Column: uint32(rng.IntN(3)), Levels: kernels.PageLevels(rng.IntN(3))}
-		content, of := randomStrings(rng, rng.IntN(stringsMax+1), page.Levels, &page.LevelBytes)
+		content, of := randomStrings(rng, rng.IntN(stringsMax+1), page.Levels)
 		page.Most = uint32(len(of) + rng.IntN(3) - min(rng.IntN(3), len(of)))
 		of = of[:min(len(of), int(page.Most))]
 		if rng.IntN(4) == 0 { // a page that ends early
@@ -126,13 +126,10 @@ func (n *numbering) listed(s *kernels.Strings, want []string) (given []byte, mis
 }
 
 // randomStrings returns a page of strings, some of which are equal or begin alike.
-func randomStrings(rng *rand.Rand, count int, levels kernels.PageLevels, levelBytes *uint32) (content []byte, strings []string) {
+func randomStrings(rng *rand.Rand, count int, levels kernels.PageLevels) (content []byte, strings []string) {
 	before := make([]byte, rng.IntN(40))
-	switch levels {
-	case kernels.LevelsPrefixed:
+	if levels == kernels.LevelsPrefixed {
 		content = append(binary.LittleEndian.AppendUint32(nil, uint32(len(before))), before...)
-	case kernels.LevelsSized:
-		content, *levelBytes = before, uint32(len(before))
 	}
 	distinct := 1 + rng.IntN(2*count+1)
 	length := rng.IntN(20)
@@ -155,17 +152,11 @@ func randomStrings(rng *rand.Rand, count int, levels kernels.PageLevels, levelBy
 
 // wholeStrings returns how many of so many strings a page has that ends early.
 func wholeStrings(content []byte, p *kernels.StringPage, most int) (n int) {
-	switch p.Levels {
-	case kernels.LevelsPrefixed:
+	if p.Levels == kernels.LevelsPrefixed {
 		if len(content) < 4 || int(binary.LittleEndian.Uint32(content)) > len(content)-4 {
 			return 0
 		}
 		content = content[4+binary.LittleEndian.Uint32(content):]
-	case kernels.LevelsSized:
-		if int(p.LevelBytes) > len(content) {
-			return 0
-		}
-		content = content[p.LevelBytes:]
 	}
 	for n < most && len(content) >= 4 && int(binary.LittleEndian.Uint32(content)) <= len(content)-4 {
 		content = content[4+binary.LittleEndian.Uint32(content):]

@@ -53,11 +53,21 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 	entries := uint64(p.Entries) * c.width
 	if !isWithin(p.From, p.Bytes, memory) || p.To > c.rows || uint64(p.Rows) > c.rows-p.To ||
 		p.Dictionary > uint64(len(memory)) || entries > uint64(len(memory))-p.Dictionary ||
+		p.Apart == kernels.ApartExpanded && p.Dictionary < kernels.ExpandedHead ||
 		uint64(p.FirstStep)+uint64(kernels.PageSteps(int64(p.Rows))) > steps {
 		return kernels.PageOutside
 	}
 	data := memory[p.From:][:p.Bytes]
-	levels, data, ok := splitLevels(data, p.Levels, p.LevelBytes)
+	var levels []byte
+	ok := true
+	switch p.Levels {
+	case kernels.LevelsPrefixed:
+		levels, data, ok = splitLevels(data)
+	case kernels.LevelsSized:
+		if ok = isWithin(p.LevelsFrom, p.LevelBytes, memory); ok {
+			levels = memory[p.LevelsFrom:][:p.LevelBytes]
+		}
+	}
 	if !ok {
 		return kernels.PageLevelsBad
 	}
@@ -74,8 +84,12 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 	}
 	plain, codes := data, []uint32(nil)
 	switch {
-	case p.Apart != 0:
-		if values > int(p.Entries) {
+	case p.Apart != kernels.ApartNone:
+		entries := p.Entries
+		if p.Apart == kernels.ApartExpanded {
+			entries = min(entries, binary.LittleEndian.Uint32(memory[p.Dictionary-kernels.ExpandedHead:]))
+		}
+		if values > int(entries) {
 			return kernels.PageEnds
 		}
 		plain = memory[p.Dictionary:]
@@ -158,18 +172,12 @@ func (c *pagesColumn) put(out, value []byte) {
 	binary.LittleEndian.PutUint32(out, v)
 }
 
-// splitLevels splits a page into definition levels and values. sized is how many bytes LevelsSized have.
-func splitLevels(data []byte, kind kernels.PageLevels, sized uint32) (levels, values []byte, ok bool) {
-	bytes := uint32(0)
-	switch kind {
-	case kernels.LevelsPrefixed:
-		if len(data) < 4 {
-			return nil, nil, false
-		}
-		bytes, data = binary.LittleEndian.Uint32(data), data[4:]
-	case kernels.LevelsSized:
-		bytes = sized
+// splitLevels splits a page of LevelsPrefixed into definition levels and values.
+func splitLevels(data []byte) (levels, values []byte, ok bool) {
+	if len(data) < 4 {
+		return nil, nil, false
 	}
+	bytes, data := binary.LittleEndian.Uint32(data), data[4:]
 	if uint64(bytes) > uint64(len(data)) {
 		return nil, nil, false
 	}

@@ -145,7 +145,7 @@ func stringsOf(p *kernels.StringPage, memory []byte, all uint64) (strings [][]by
 	if !isWithin(p.From, p.Bytes, memory) || uint64(p.First)+uint64(p.Most) > all {
 		return nil
 	}
-	_, data, ok := splitLevels(memory[p.From:][:p.Bytes], p.Levels, p.LevelBytes)
+	data, ok := valuesOf(memory[p.From:][:p.Bytes], p.Levels)
 	for ok && len(strings) < int(p.Most) && len(data) >= 4 {
 		n := binary.LittleEndian.Uint32(data)
 		if data = data[4:]; uint64(n) > uint64(len(data)) {

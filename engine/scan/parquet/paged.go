@@ -29,22 +29,30 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, error) {
 	columns := make([]decode.PagedColumn, len(p.columns))
 	for i := range p.columns {
 		var err error
-		if columns[i], err = p.file.pagedColumn(p.columns[i].field, p.chunk(&p.columns[i])); err != nil {
+		chunk := p.chunk(&p.columns[i])
+		if columns[i], err = p.file.pagedColumn(p.columns[i].field, chunk); err != nil {
 			return nil, err
+		}
+		if c := &columns[i]; chunk.dataEncodings()&expandedEncodings != 0 {
+			if c.Width == 0 { // strings become plain with their lengths
+				c.Unpacked *= 2
+			}
+			c.Unpacked += min(p.numRows, unpackedMax) * int64(cmp.Or(c.Width, stringMin))
 		}
 	}
 	return columns, nil
 }
 
-// pagedColumn tells what the pages of a chunk of a field hold, or why devices decode no such pages.
+// pagedColumn tells what the pages of a chunk of a field hold, or why devices decode no such pages. Unpacked is
+// without what becomes plain.
 func (p *File) pagedColumn(field int, chunk *columnChunk) (c decode.PagedColumn, err error) {
 	leaf, typ := p.meta.Schema.Column(p.leaves[field]), p.fields.Field(field).Type
 	c, ok := pagedForm(typ, leaf)
 	switch {
 	case !ok || !p.readsFlat(field, chunk):
 		return c, fmt.Errorf("column %q has values of type %s, as %s", leaf.Path(), typ, leaf.PhysicalType())
-	case chunk.dataEncodings()&^anyValues != 0:
-		return c, fmt.Errorf("column %q has pages that are neither plain nor of a dictionary", leaf.Path())
+	case chunk.dataEncodings()&^(anyValues|expandedEncodings) != 0:
+		return c, fmt.Errorf("column %q has pages of strings by their prefixes", leaf.Path())
 	}
 	// A corrupt size must not take memory.
 	unpacked := min(max(chunk.unpacked, chunk.bytes), unpackedMax)
@@ -57,6 +65,18 @@ func (p *File) pagedColumn(field int, chunk *columnChunk) (c decode.PagedColumn,
 	}
 	return c, nil
 }
+
+// pageEncodings are the encodings of pages that devices decode.
+var pageEncodings = map[parquet.Encoding]decode.PageEncoding{
+	parquet.Encodings.Plain: decode.Plain, parquet.Encodings.RLEDict: decode.Coded, parquet.Encodings.PlainDict: decode.Coded,
+	parquet.Encodings.DeltaBinaryPacked: decode.DeltaBinaryPacked, parquet.Encodings.DeltaLengthByteArray: decode.DeltaLengthByteArray,
+	parquet.Encodings.ByteStreamSplit: decode.ByteStreamSplit,
+}
+
+// expandedEncodings are those whose pages become plain.
+var expandedEncodings = setOf(
+	parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.ByteStreamSplit,
+)
 
 // unpackedMax bounds what is believed of the decompressed size of a column chunk.
 const unpackedMax = 1 << 40
@@ -124,7 +144,7 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 	leaf := r.part.file.meta.Schema.Column(c.leaf)
 	cut := pageCutter{
 		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, bytesMax: max(chunk.unpacked, pageBytesMin),
-		pagesMax: int(pagedMin + r.part.numRows/pagedRowsMin),
+		pagesMax: int(pagedMin + r.part.numRows/pagedRowsMin), encodings: chunk.dataEncodings() | anyValues,
 	}
 	form, _ := pagedForm(r.part.file.fields.Field(c.field).Type, leaf)
 	cut.width = cmp.Or(form.Width, stringMin)
@@ -159,12 +179,13 @@ const stringMin = 4
 
 // pageCutter cuts the bytes of a column chunk into pages.
 type pageCutter struct {
-	codec    compress.Compression
-	optional bool
-	width    int   // the least bytes of a dictionary's entry
-	bytesMax int64 // of a page, decompressed
-	pagesMax int   // that a tile could take: a damaged chunk may be nothing but headers
-	isCut    bool  // a block of several pieces has been seen, which has a cut between the first two
+	codec     compress.Compression
+	optional  bool
+	width     int         // the least bytes of a dictionary's entry
+	encodings encodingSet // of data pages
+	bytesMax  int64       // of a page, decompressed
+	pagesMax  int         // that a tile could take: a damaged chunk may be nothing but headers
+	isCut     bool        // a block of several pieces has been seen, which has a cut between the first two
 
 	unpack   []byte // where pages go decompressed; nil where they stay as they are
 	unpacked int    // bytes of unpack that pages have
@@ -200,20 +221,20 @@ func (p *pageCutter) one(h *pageHeader, body []byte, at int64) bool {
 		return true
 	case pageDictionary:
 		first := !p.dictionary
-		bytes, ok := p.bytes(nil, body, at, h.bytes, h.bytes == 0)
+		bytes, ok := p.bytes(body, at, h.bytes, false)
 		p.dictionary = true
 		p.pages.Dictionary, p.pages.Entries = bytes, h.values
 		plain := h.encoding == parquet.Encodings.Plain || h.encoding == parquet.Encodings.PlainDict
 		return ok && plain && first && len(p.pages.Data) == 0 && int64(h.values)*int64(p.width) <= int64(h.bytes)
 	}
-	page := decode.Page{Rows: h.values, Coded: dictionaryEncoding(h.encoding)}
+	page, ok := decode.Page{Rows: h.values}, false
 	if h.values == 0 || len(p.pages.Data) == p.pagesMax {
 		return false
 	}
-	if !page.Coded && h.encoding != parquet.Encodings.Plain || page.Coded && !p.dictionary {
+	page.Encoding, ok = pageEncodings[h.encoding]
+	if !ok || setOf(h.encoding)&^p.encodings != 0 || page.Encoding == decode.Coded && !p.dictionary {
 		return false
 	}
-	var levels []byte // before the values, if they are kept
 	values := h.repetition + h.definition
 	switch {
 	case h.kind == pageV1 && p.optional:
@@ -222,11 +243,17 @@ func (p *pageCutter) one(h *pageHeader, body []byte, at int64) bool {
 			return false
 		}
 	case h.kind == pageV2 && p.optional:
-		page.Levels, page.LevelBytes = decode.LevelsSized, h.definition
-		levels = body[h.repetition:values] // of a flat column, repetition levels say nothing
+		// Of a flat column, repetition levels say nothing.
+		page.Levels, page.LevelsAt, page.LevelBytes = decode.LevelsSized, at+int64(h.repetition), h.definition
+		if p.unpack != nil {
+			page.LevelsAt = int64(p.unpacked)
+			n := copy(p.unpack[p.unpacked:], body[h.repetition:values])
+			if p.unpacked += n; n < h.definition {
+				return false
+			}
+		}
 	}
-	var ok bool
-	page.PageBytes, ok = p.bytes(levels, body[values:], at+int64(values), h.bytes-values, h.stored)
+	page.PageBytes, ok = p.bytes(body[values:], at+int64(values), h.bytes-values, h.stored)
 	p.rows += int64(h.values)
 	p.pages.Data = append(p.pages.Data, page)
 	return ok
@@ -253,9 +280,12 @@ func cutsPieces(packed []byte) bool {
 	return true
 }
 
-// bytes returns the bytes of a page, or of a part of a page: levels, and others that begin at a place in
-// the chunk and are to be size bytes, decompressed. isStored says that they are not compressed.
-func (p *pageCutter) bytes(levels, body []byte, at int64, size int, isStored bool) (b decode.PageBytes, ok bool) {
+// bytes returns the bytes of a page, or of a part of a page, that begin at a place in the chunk and are to be
+// size bytes, decompressed. isStored says that they are not compressed.
+func (p *pageCutter) bytes(body []byte, at int64, size int, isStored bool) (b decode.PageBytes, ok bool) {
+	if size == 0 { // codecs differ in how they write nothing
+		return decode.PageBytes{At: min(at, int64(p.unpacked))}, true
+	}
 	isStored = isStored || p.codec == compress.Codecs.Uncompressed
 	// A corrupt length must not take memory.
 	if size < 0 || !isStored && int64(size) > min(p.bytesMax, expansionMax[p.codec]*int64(len(body))) {
@@ -263,12 +293,9 @@ func (p *pageCutter) bytes(levels, body []byte, at int64, size int, isStored boo
 	}
 	switch {
 	case p.unpack != nil:
-		return p.decompressed(levels, body, size, isStored)
-	case isStored: // the levels are before them
-		b, ok = stored(body, at, size)
-		return decode.PageBytes{At: b.At - int64(len(levels)), Bytes: b.Bytes + len(levels), Size: b.Size + len(levels)}, ok
-	case len(levels) > 0:
-		return b, false // levels that are not compressed, before values that are
+		return p.decompressed(body, size, isStored)
+	case isStored:
+		return stored(body, at, size)
 	}
 	n, head := binary.Uvarint(body)
 	if head <= 0 || n != uint64(size) {
@@ -285,26 +312,21 @@ func (p *pageCutter) bytes(levels, body []byte, at int64, size int, isStored boo
 	return decode.PageBytes{At: at + int64(head), Bytes: len(body) - head, Size: size, Snappy: true}, true
 }
 
-// decompressed puts the levels and the decompressed bytes of a page behind the bytes of the pages before.
-func (p *pageCutter) decompressed(levels, body []byte, size int, isStored bool) (b decode.PageBytes, ok bool) {
+// decompressed puts the decompressed bytes of a page behind the bytes of the pages before.
+func (p *pageCutter) decompressed(body []byte, size int, isStored bool) (b decode.PageBytes, ok bool) {
 	at := p.unpacked
-	if len(levels)+size > len(p.unpack)-at {
+	if size > len(p.unpack)-at {
 		return b, false
 	}
-	p.unpacked += copy(p.unpack[at:], levels)
-	to := p.unpack[p.unpacked:][:size:size]
+	to := p.unpack[at:][:size:size]
 	p.unpacked += size
 	out := body
-	if !isStored && size > 0 { // codecs differ in how they write nothing
+	if !isStored {
 		var err error
 		if out, err = decompress(p.codec, to, body); err != nil {
 			return b, false
 		}
 	}
-	if isStored || size > 0 {
-		ok = len(out) == size && copy(to, out) == size
-	} else {
-		ok = true
-	}
-	return decode.PageBytes{At: int64(at), Bytes: len(levels) + size, Size: len(levels) + size}, ok
+	ok = len(out) == size && copy(to, out) == size
+	return decode.PageBytes{At: int64(at), Bytes: size, Size: size}, ok
 }

@@ -2,6 +2,7 @@
 #include "../../params.h"
 #include "../../params_decompress.h"
 #include "../../params_evaluate.h"
+#include "../../params_expand.h"
 #include "../../params_keys.h"
 #include "../../params_packed.h"
 #include "../../params_pages.h"
@@ -35,11 +36,13 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(Chunk), offsetof(Chunk, to), offsetof(Chunk, bytes), offsetof(Chunk, size), offsetof(Chunk, block),
       sizeof(DecompressLaunch), offsetof(DecompressLaunch, packed_bytes), offsetof(DecompressLaunch, plain), offsetof(DecompressLaunch, plain_bytes), offsetof(DecompressLaunch, blocks), offsetof(DecompressLaunch, count), offsetof(DecompressLaunch, chunks), offsetof(DecompressLaunch, num_chunks), offsetof(DecompressLaunch, status),
       kChunksThreads, kDecompressThreads, kChunkSize, kBlockCrosses,
-      sizeof(Page), offsetof(Page, dictionary), offsetof(Page, to), offsetof(Page, bytes), offsetof(Page, rows), offsetof(Page, entries), offsetof(Page, level_bytes), offsetof(Page, levels), offsetof(Page, first_step), offsetof(Page, apart),
+      sizeof(Expansion), offsetof(Expansion, to), offsetof(Expansion, bytes), offsetof(Expansion, room), offsetof(Expansion, most), offsetof(Expansion, width), offsetof(Expansion, levels), offsetof(Expansion, encoding),
+      sizeof(ExpandLaunch), offsetof(ExpandLaunch, memory_bytes), offsetof(ExpandLaunch, pages), kExpandThreads, kExpandedHead, kByteStreamSplit,
+      sizeof(Page), offsetof(Page, dictionary), offsetof(Page, to), offsetof(Page, levels_from), offsetof(Page, bytes), offsetof(Page, rows), offsetof(Page, entries), offsetof(Page, level_bytes), offsetof(Page, levels), offsetof(Page, first_step), offsetof(Page, apart), kApartExpanded,
       sizeof(PagesLaunch), offsetof(PagesLaunch, memory_bytes), offsetof(PagesLaunch, pages), offsetof(PagesLaunch, count), offsetof(PagesLaunch, num_steps), offsetof(PagesLaunch, steps), offsetof(PagesLaunch, values), offsetof(PagesLaunch, rows), offsetof(PagesLaunch, valid), offsetof(PagesLaunch, status), offsetof(PagesLaunch, width), offsetof(PagesLaunch, numbers), offsetof(PagesLaunch, form), kFormBig,
       sizeof(ColumnsLaunch), offsetof(ColumnsLaunch, first_blocks), offsetof(ColumnsLaunch, columns), kPageColumnsMax,
       sizeof(Step), kPagesThreads, kStepRows, kPageNull, kLevelsSized,
-      sizeof(StringPage), offsetof(StringPage, bytes), offsetof(StringPage, first), offsetof(StringPage, most), offsetof(StringPage, level_bytes), offsetof(StringPage, levels), offsetof(StringPage, column),
+      sizeof(StringPage), offsetof(StringPage, bytes), offsetof(StringPage, first), offsetof(StringPage, most), offsetof(StringPage, levels), offsetof(StringPage, column),
       sizeof(MissingString), offsetof(MissingString, bytes), sizeof(Missing),
       sizeof(StringsLaunch), offsetof(StringsLaunch, strings), offsetof(StringsLaunch, places), offsetof(StringsLaunch, slots), offsetof(StringsLaunch, num_slots), offsetof(StringsLaunch, numbers), offsetof(StringsLaunch, head), offsetof(StringsLaunch, list), offsetof(StringsLaunch, text), offsetof(StringsLaunch, text_bytes), offsetof(StringsLaunch, given), offsetof(StringsLaunch, known), offsetof(StringsLaunch, known_slots), offsetof(StringsLaunch, num_known), offsetof(StringsLaunch, known_bytes), offsetof(StringsLaunch, num_known_bytes),
       kFindThreads, kStringThreads, sizeof(StringTableHead), kStringRecordBytes, kKnownMax,

@@ -28,8 +28,8 @@ type PageReader interface {
 }
 
 // PagedColumn tells what the pages of a column hold: values of one width, which are Arrow's or integers
-// whose lowest bytes are, or strings, each behind 4 bytes that say how many bytes it has. Values are plain
-// or by codes of a dictionary, behind definition levels. Decimals of at most 18 digits are integers.
+// whose lowest bytes are, or strings, each behind 4 bytes that say how many bytes it has. Decimals of at most
+// 18 digits are integers.
 type PagedColumn struct {
 	Name     string
 	Type     arrow.DataType
@@ -38,7 +38,7 @@ type PagedColumn struct {
 	Value    int   // bytes of a value as Arrow has it, the lowest of Width where they are fewer
 	Text     bool  // strings, which must be UTF-8
 	Bytes    int64 // of memory that Read needs
-	Unpacked int64 // about how many bytes the pages have, decompressed
+	Unpacked int64 // about how many bytes the pages have, decompressed, and again where they become plain
 
 	// Codec of the pages, where Read decompresses them; "" where they are read as they lie in the file.
 	Codec string
@@ -51,15 +51,27 @@ type Pages struct {
 	Data       []Page
 }
 
-// Page is a data page. Its bytes are definition levels, if it has any, and then values: plain, or, of
-// a coded page, a byte with the width of codes and runs of codes.
+// Page is a data page. Its bytes are definition levels of LevelsPrefixed, and then values.
 type Page struct {
 	PageBytes
 	Rows       int
-	Coded      bool
+	Encoding   PageEncoding
 	Levels     PageLevels
-	LevelBytes int // of LevelsSized
+	LevelsAt   int64 // in the memory of the column: LevelBytes of LevelsSized
+	LevelBytes int
 }
+
+// PageEncoding says how values lie in a page.
+type PageEncoding uint8
+
+// The encodings, which but for the first two have Parquet's names.
+const (
+	Plain PageEncoding = iota
+	Coded              // a byte with the width of codes, and runs of codes of the dictionary
+	DeltaBinaryPacked
+	DeltaLengthByteArray
+	ByteStreamSplit
+)
 
 // PageLevels says where the definition levels of a page are, which are 1 for a value and 0 for NULL,
 // in runs.
@@ -69,7 +81,7 @@ type PageLevels uint8
 const (
 	LevelsNone     PageLevels = iota // no row is NULL
 	LevelsPrefixed                   // behind 4 bytes that say how many bytes they have
-	LevelsSized                      // LevelBytes
+	LevelsSized                      // LevelsAt
 )
 
 // PageBytes are the bytes of a page, or a block of the snappy format, behind the length that it begins
