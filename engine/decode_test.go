@@ -224,7 +224,7 @@ func TestDecodeEncodings(t *testing.T) {
 					}
 					path := writeParquet(t, schema, batches, parquet.WithCompression(codec), parquet.WithDataPageVersion(version),
 						parquet.WithDictionaryFor("c1", false), parquet.WithEncodingFor("c1", encoding), parquet.WithMaxRowGroupLength(2000),
-						parquet.WithDataPageSize(16<<10)) // less than a piece of snappy
+						parquet.WithDataPageSize(16<<10), parquet.WithBatchSize(100)) // pages of less than a piece of snappy
 					opt := engine.Options{Device: "host:64MiB", Threads: 1}
 					onDevice(t, &opt)
 					got, stats, err := answerFile(t, openChecked(t, opt), path, q)
