@@ -52,7 +52,7 @@ type Options struct {
 	// with tiles of 32 MiB at most.
 	TileRows int
 
-	// Streams is how many tiles a device has in its ring. The default is 4, or 24 with Decode.
+	// Streams is how many tiles a device has in its ring. The default is 4, or 12 with Decode.
 	Streams int
 
 	// LFMin and LFMax are the load factors of partition.Feedback. The defaults are 0.6 and 0.8, as
@@ -104,7 +104,7 @@ const (
 
 // streamsDecode are the tiles of a ring of encoded tiles, by what a device has memory for: pages take longer
 // than rows, since they are read for a tile, and decoded. With two, pages are decoded while others are read.
-var streamsDecode = [...]int{24, 12, streamsDefault, 2}
+var streamsDecode = [...]int{12, streamsDefault, 2}
 
 // EnsureDefaults fills the fields that are zero, but for MemoryLimit and TileRows, which devices
 // tell.

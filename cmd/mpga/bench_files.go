@@ -73,7 +73,7 @@ the values of each column add up to.`,
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads (default all)")
 	flags.StringVar(&f.limit, "device-memory-limit", "", "use `SIZE` of the device's memory (default all)")
 	flags.IntVar(&f.knobs.TileRows, "tile-rows", 0, "`N` rows of a tile (default by the device's memory)")
-	flags.IntVar(&f.knobs.Streams, "streams", 0, "`N` tiles in flight (default 24, or 4 where the CPU decodes)")
+	flags.IntVar(&f.knobs.Streams, "streams", 0, "`N` tiles in flight (default 12, or 4 where the CPU decodes)")
 	flags.IntVar(&f.times, "times", 3, "`N` runs, of which the median is shown, after one that is not counted")
 	flags.StringVar(&f.profile, "cpu-profile", "", "write a profile of the CPU's work to `FILE`, for go tool pprof")
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object for each query and device")
