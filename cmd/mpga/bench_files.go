@@ -238,6 +238,9 @@ type digest struct {
 
 var digestSeed = maphash.MakeSeed()
 
+// digestHigh weighs the high halves of values of 128 bits: any odd number.
+const digestHigh = 0x9E3779B97F4A7C15
+
 func (d *digest) add(a arrow.Array) {
 	d.nulls += int64(a.NullN())
 	for i := range a.Len() {
@@ -252,6 +255,9 @@ func (d *digest) add(a arrow.Array) {
 		case *array.Float64:
 			d.float += a.Value(i)
 			d.size += math.Abs(a.Value(i))
+		case *array.Decimal128:
+			v := a.Value(i)
+			d.sum += v.LowBits() + digestHigh*uint64(v.HighBits())
 		case *array.String:
 			d.sum += maphash.String(digestSeed, a.Value(i))
 		default:
