@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -36,8 +35,8 @@ func namesOf(s *arrow.Schema) (names []string) {
 	return names
 }
 
-// filterBytes opens a file of the given bytes and filters its first columns. It fails the test if
-// that leaks.
+// filterBytes opens a file of the given bytes and filters its first columns, unless there are too many rows
+// or columns, or none. It fails the test if that leaks.
 func filterBytes(t testing.TB, data []byte, rng *rand.Rand) (rows int, err error) {
 	t.Helper()
 	src, err := Open(context.Background(), []string{scantest.WriteFile(t, t.TempDir(), "f.parquet", data)}, Options{})
@@ -45,7 +44,7 @@ func filterBytes(t testing.TB, data []byte, rng *rand.Rand) (rows int, err error
 		return 0, err
 	}
 	if src.Stats().Rows > 1<<16 {
-		return 0, errors.New("more rows than a test reads")
+		return 0, nil
 	}
 	var types []arrow.DataType
 	var columns []int
@@ -56,7 +55,7 @@ func filterBytes(t testing.TB, data []byte, rng *rand.Rand) (rows int, err error
 		types, columns = append(types, f.Type), append(columns, i)
 	}
 	if len(types) == 0 || len(types) > 64 {
-		return 0, errors.New("no columns, or too many")
+		return 0, nil
 	}
 	for _, exact := range []bool{true, false} {
 		filter := scantest.NewTestFilter([]scantest.TestTerm{scantest.RandomTerm(t, rng, types), scantest.RandomTerm(t, rng, types)})

@@ -283,10 +283,10 @@ func cutsPieces(packed []byte) bool {
 // bytes returns the bytes of a page, or of a part of a page, that begin at a place in the chunk and are to be
 // size bytes, decompressed. isStored says that they are not compressed.
 func (p *pageCutter) bytes(body []byte, at int64, size int, isStored bool) (b decode.PageBytes, ok bool) {
-	if size == 0 { // codecs differ in how they write nothing
-		return decode.PageBytes{At: min(at, int64(p.unpacked))}, true
-	}
 	isStored = isStored || p.codec == compress.Codecs.Uncompressed
+	if size == 0 && !isStored { // codecs differ in how they write nothing
+		return decode.PageBytes{}, true
+	}
 	// A corrupt length must not take memory.
 	if size < 0 || !isStored && int64(size) > min(p.bytesMax, expansionMax[p.codec]*int64(len(body))) {
 		return b, false
