@@ -243,6 +243,29 @@ func TestDecodeEncodings(t *testing.T) {
 	}
 }
 
+// Would catch a device that decodes no more once the pages of a tile are too many for its lists.
+func TestDecodeSmallPages(t *testing.T) {
+	rng := rand.New(rand.NewPCG(47, 1))
+	schema, batches := tableOf(rng, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int64)
+	path := writeParquet(t, schema, batches, parquet.WithDictionaryDefault(false), parquet.WithMaxRowGroupLength(100),
+		parquet.WithBatchSize(3), parquet.WithDataPageSize(1))
+	q := query.Query{Keys: []query.Key{{Column: "c0"}}, Aggregates: []query.Aggregate{{Func: query.Max, Args: []string{"c1"}, Name: "n"}}}
+	want, err := grouptest.Oracle(schema, batches, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := engine.Options{Device: "host:64MiB", Threads: 1}
+	onDevice(t, &opt)
+	knobs := testknobs.Engine{Device: testknobs.Device{TileRows: 9000}}
+	got, stats, err := answerFile(t, openChecked(t, testknobs.With(opt, knobs)), path, q)
+	if err == nil {
+		err = grouptest.Equal(want, got)
+	}
+	if err != nil || stats.Device.Decoded < stats.RowsRead*3/4 {
+		t.Errorf("%d of %d rows were decoded: %v", stats.Device.Decoded, stats.RowsRead, err)
+	}
+}
+
 // Would catch a plan that does not say who decodes a file, or why the CPU does.
 func TestDecodeExplained(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 1))

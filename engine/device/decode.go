@@ -389,11 +389,6 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	ok, err = d.read(ctx, paged, at, memory, pages)
 	follow(&d.reads, time.Since(start))
 	taken, full := d.commit(o, split, room, ok && err == nil, pages)
-	if taken {
-		d.missed.Store(0)
-	} else if d.missed.Add(1) >= missedMax {
-		d.full.Store(true)
-	}
 	if submitErr := d.submit(ctx, r.Thread, full); err == nil {
 		err = submitErr
 	}
@@ -661,19 +656,29 @@ func (d *decoder) toSubmit(o *openEncoded) *stream.Tile {
 	return o.Tile
 }
 
-// commit adds a split that was read to a tile, and returns the tile if it is to be submitted.
+// commit adds a split that was read to a tile, and returns the tile if it is to be submitted. A tile that has
+// other splits, and whose lists have no room for the pages, is closed: the next split finds an empty tile.
 func (d *decoder) commit(o *openEncoded, split scan.Split, room encodedRoom, ok bool, pages []stream.EncodedPages) (taken bool, full *stream.Tile) {
 	f := &d.devices.filler
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if taken = ok && o.Encoded.Add(room.rows, pages); taken {
+	o.pending--
+	if ok && o.Encoded.Add(room.rows, pages) {
 		o.splits = append(o.splits, split)
 		o.asked += room.asked
-	} else {
-		o.Encoded.Drop(room.rows, room.plain)
+		d.missed.Store(0)
+		return true, d.toSubmit(o)
 	}
-	o.pending--
-	return taken, d.toSubmit(o)
+	o.Encoded.Drop(room.rows, room.plain)
+	switch {
+	case ok && len(o.splits) > 0:
+		if d.open == o {
+			d.open, o.full = nil, true
+		}
+	case d.missed.Add(1) >= missedMax:
+		d.full.Store(true)
+	}
+	return false, d.toSubmit(o)
 }
 
 // refuse notes the splits of a tile that a device could not decode.
