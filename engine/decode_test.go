@@ -64,7 +64,7 @@ func randomPages(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []a
 	return parquetBytes(t, schema, batches, opts...)
 }
 
-// pagedEncodings are encodings of a type's values beside those of all types.
+// pagedEncodings are what pages of a type may have besides plain values and codes of a dictionary.
 func pagedEncodings(t arrow.DataType) []parquet.Encoding {
 	switch id := t.ID(); {
 	case id == arrow.STRING, id == arrow.BINARY:

@@ -13,8 +13,8 @@ const (
 )
 
 // Expansion is a data page, decompressed, whose values become plain. They go behind an ExpandedHead, which
-// says how many there are: none where the page is damaged, which rows that are all NULL do not notice. Strings end with a length of 2^32 - 1, where
-// there is room.
+// says how many there are: none where the page is damaged, which rows that are all NULL do not notice. Strings
+// end with a length of 2^32 - 1, where there is room.
 type Expansion struct {
 	From     uint64 // in the memory of all pages, where it begins: levels of LevelsPrefixed, then values
 	To       uint64 // there, where the head is: a multiple of 16

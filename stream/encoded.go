@@ -87,7 +87,7 @@ type Encoded struct {
 	blocks     []kernels.Block
 	expansions []kernels.Expansion
 	pages      [][]kernels.Page // by column
-	items      int64            // blocks, expansions and pages, those of strings, too
+	items      int64            // blocks, expansions, pages, and pages of strings
 
 	stringPages []kernels.StringPage
 	strings     int64 // of these pages, at most
@@ -518,7 +518,8 @@ func (t *Tile) decode(again bool) error {
 		List: listed, Count: int64(len(e.blocks)), Chunks: e.chunks, Status: status, Scratch: at.At(l.chunks),
 	}
 	expansions := &kernels.Expansions{
-		Memory: at, MemoryBytes: l.plain + l.plainBytes, List: listed.At(blocks.Count * kernels.BlockBytes), Count: int64(len(e.expansions)),
+		Memory: at, MemoryBytes: l.plain + l.plainBytes,
+		List: listed.At(blocks.Count * kernels.BlockBytes), Count: int64(len(e.expansions)),
 	}
 	var steps []func() error
 	if !again {

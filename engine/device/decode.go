@@ -487,7 +487,8 @@ func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) 
 	expand := func(page *stream.EncodedPage, encoding kernels.PageEncoding, room int) (to uint64) {
 		to = uint64(out.Plain)
 		of := kernels.Expansion{
-			From: page.From, To: to, Bytes: page.Bytes, Room: uint32(room), Most: page.Rows, Levels: page.Levels, Encoding: encoding,
+			From: page.From, To: to, Bytes: page.Bytes, Room: uint32(room), Most: page.Rows,
+			Levels: page.Levels, Encoding: encoding,
 		}
 		if !strings {
 			of.Width = uint32(width)
@@ -514,7 +515,8 @@ func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) 
 		e.From, e.Unpacked = place(page.PageBytes)
 		e.Bytes, e.To, e.Rows = uint32(page.Size), uint64(row), uint32(page.Rows)
 		row += page.Rows
-		e.Levels, e.LevelsFrom, e.LevelBytes = kernels.PageLevels(page.Levels), uint64(at+page.LevelsAt), uint32(page.LevelBytes)
+		e.Levels = kernels.PageLevels(page.Levels)
+		e.LevelsFrom, e.LevelBytes = uint64(at+page.LevelsAt), uint32(page.LevelBytes)
 		switch encoding := page.Encoding; {
 		case encoding == scan.Coded && p.Entries == 0: // all rows are NULL, or it is damaged
 			if e.Apart, e.Strings = kernels.ApartPlain, len(out.Strings); strings {
@@ -526,7 +528,8 @@ func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) 
 			of, unpacked := kernels.StringPage{From: e.From, Bytes: e.Bytes, Most: e.Rows, Levels: e.Levels}, e.Unpacked
 			if encoding == scan.DeltaLengthByteArray {
 				room := page.Size + lengthBytes*page.Rows
-				of.From, of.Bytes, of.Levels, unpacked = expand(&e, kernels.DeltaLengthByteArray, room), uint32(room), kernels.LevelsNone, true
+				of.From, unpacked = expand(&e, kernels.DeltaLengthByteArray, room), true
+				of.Bytes, of.Levels = uint32(room), kernels.LevelsNone
 			}
 			addStrings(of, unpacked)
 		case encoding != scan.Plain:
@@ -673,7 +676,7 @@ func (d *decoder) commit(o *openEncoded, split scan.Split, room encodedRoom, ok 
 	switch {
 	case ok && len(o.splits) > 0:
 		if d.open == o {
-			d.open, o.full = nil, true
+			return false, d.close()
 		}
 	case d.missed.Add(1) >= missedMax:
 		d.full.Store(true)
