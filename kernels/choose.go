@@ -19,6 +19,9 @@ func Choose(shape *Shape, e Estimate, device Properties) Plan {
 	if groups <= 0 || groups > e.Rows {
 		groups = e.Rows
 	}
+	if shape.Sorts() {
+		return Plan{Kernel: KernelSorted, Groups: groups, Reason: errSorts.Error()}
+	}
 	p, sharedMax := sharedProgram(shape, programFor(shape, &noBitmaps), groups, device)
 	plan := Plan{Groups: groups}
 	switch {

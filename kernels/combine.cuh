@@ -62,7 +62,7 @@ __device__ inline void combine_state(const Fold& f, u64* w, const u64* v) {
       case kBitAnd: w[0] &= v[0]; break;
       case kBitOr: w[0] |= v[0]; break;
       case kBitXor: w[0] ^= v[0]; break;
-      default: w[0] += v[0];  // kCount, kSum64
+      default: w[0] += v[0];  // kCount, kSum64, kCountDistinct
     }
   }
 }

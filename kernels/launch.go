@@ -144,6 +144,9 @@ func (q operators) Sample(shape *Shape, rows *Rows, registers Span) error {
 }
 
 func (q operators) ResetTable(shape *Shape, table Table) error {
+	if shape.Sorts() {
+		return errSorts
+	}
 	o := q.begin(shape)
 	if table.Packed {
 		n := table.Bytes(shape)
@@ -221,7 +224,7 @@ func (p Plan) AggregateScratch(shape *Shape, rows int64, device Properties) int6
 	p = p.withDefaults(shape, rows, device)
 	switch p.Kernel {
 	case KernelSorted:
-		return layoutSorted(shape.KeyBytes, rows).bytes
+		return layoutSorted(shape, rows).bytes
 	case KernelShared:
 		program, _ := sharedProgram(shape, programFor(shape, &noBitmaps), p.Groups, device)
 		return layoutShared(shape, p, program, device).bytes

@@ -149,6 +149,9 @@ func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, 
 	if plan.Kernel == KernelSorted {
 		return q.aggregateSorted(shape, rows, into, scratch)
 	}
+	if shape.Sorts() {
+		return errSorts
+	}
 	device := q.queue.deviceProperties()
 	plan = plan.withDefaults(shape, rows.Count, device)
 	o := q.begin(shape)

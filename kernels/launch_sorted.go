@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Of params_sorted.h.
@@ -13,56 +14,115 @@ const (
 	sortThreads    = 256
 	sortTile       = sortThreads * 16
 	wordPasses     = 8
-	passesMax      = KeyBytesMax
+	passesMax      = KeyBytesMax + wordPasses + 1
 	segmentThreads = 256
 	segmentTile    = segmentThreads * 8
 )
 
+// What rows are sorted by.
+const (
+	sortKeys = iota
+	sortValues
+	sortNulls
+)
+
 // sortPlanBytes is the size of SortPlan, which only kernels look into.
-const sortPlanBytes = 8 + 4*(2*wordPasses+passesMax) + 8*passesMax*digits
+const sortPlanBytes = (4*(2+2*wordPasses+passesMax)+7)&^7 + 8*passesMax*digits
 
 // sortLaunch is SortLaunch.
 type sortLaunch struct {
 	shape     shapeParam
 	rows      rowsParam
-	in        groupsParam
 	groups    groupsParam
 	count     uint64
+	source    uint32
 	word      uint32
 	passes    uint32
 	firstPass uint32
 	pass      uint32
 	firstWord uint32
+	fold      uint32
+	folds     uint32
+	last      uint32
 	_         uint32
+	fraction  float64
 	keys      [2]uint64
 	order     [2]uint64
 	digits    uint64
 	segments  uint64
+	starts    uint64
 	plan      uint64
 }
+
+// errSorts: a plan or a table cannot have the folds of a shape that sorts.
+var errSorts = errors.New("the folds need values in order, which the sorted kernel alone has")
 
 // errTooManyRows: rows are named by 32 bits.
 var errTooManyRows = errors.New("a kernel that lists rows takes fewer than 2^32")
 
-// sortedLayout is how the scratch of a sort of count rows is divided: two copies of the keys (of a
-// wide key, of one word) and of the rows' order, and 256 words a tile.
+// sortedLayout is how the scratch of a sort of count rows is divided: two copies of the words that are
+// sorted by and of the rows' order, 256 words a tile, and where groups begin, where a fold needs that.
 type sortedLayout struct {
 	scratchLayout
 	keys, order                   [2]int64
+	starts                        int64
 	plan, digits, segments, zeros int64 // zeros: bytes from plan on that begin as 0
 }
 
-func layoutSorted(keyBytes int, count int64) sortedLayout {
+func layoutSorted(shape *Shape, count int64) sortedLayout {
 	var l sortedLayout
+	width := min(shape.KeyBytes, 8)
+	for _, f := range shape.Folds {
+		if f.Op.Sorts() {
+			width = max(width, shape.Columns[f.Column].Bytes())
+		}
+	}
 	for side := range 2 {
-		l.keys[side] = l.take(count * int64(min(keyBytes, 8)))
+		l.keys[side] = l.take(count * int64(width))
 		l.order[side] = l.take(count * 4)
+	}
+	if shape.Sorts() {
+		l.starts = l.take(count * 4)
 	}
 	l.plan = l.take(sortPlanBytes)
 	l.digits = l.take(ceilDiv(count, sortTile) * digits * 8)
 	l.segments = l.take(ceilDiv(count, segmentTile) * 8)
 	l.zeros = l.bytes - l.plan
 	return l
+}
+
+// sortRun is an order of the rows, by key and then by a column's values, and the folds that it serves.
+type sortRun struct {
+	column    int    // -1: by key alone
+	first     int    // one of the folds over the column
+	reduced   uint32 // a bit for each fold that segment_reduce reduces
+	quantiles []int  // folds
+}
+
+// sortRuns returns the orders that folds need. The last serves all folds that need none, too.
+func sortRuns(folds []Fold) []sortRun {
+	var runs []sortRun
+	plain := uint32(0)
+	for i, f := range folds {
+		if !f.Op.Sorts() {
+			plain |= 1 << i
+			continue
+		}
+		at := slices.IndexFunc(runs, func(r sortRun) bool { return r.column == f.Column })
+		if at < 0 {
+			at, runs = len(runs), append(runs, sortRun{column: f.Column, first: i})
+		}
+		if f.Op == CountDistinct {
+			runs[at].reduced |= 1 << i
+		} else {
+			runs[at].quantiles = append(runs[at].quantiles, i)
+		}
+	}
+	if len(runs) == 0 {
+		runs = []sortRun{{column: -1}}
+	}
+	runs[len(runs)-1].reduced |= plain
+	return runs
 }
 
 // aggregateSorted is Aggregate with KernelSorted. Groups come in order of their keys' words, the
@@ -74,18 +134,26 @@ func (q operators) aggregateSorted(shape *Shape, rows *Rows, into *Groups, scrat
 	}
 	o := q.begin(shape)
 	p := &sortLaunch{shape: o.param.shape, rows: o.rows(shape, rows), groups: o.groups(shape, into), count: uint64(count)}
-	l := layoutSorted(shape.KeyBytes, count)
+	l := layoutSorted(shape, count)
 	at := o.address(scratch, l.bytes)
 	for side := range 2 {
 		p.keys[side], p.order[side] = at+uint64(l.keys[side]), at+uint64(l.order[side])
 	}
 	p.plan, p.digits, p.segments = at+uint64(l.plan), at+uint64(l.digits), at+uint64(l.segments)
 
-	o.fill(p.plan, l.zeros, 0)
 	launchWith(o, "segment_begin", o.sortBlocks(), segmentThreads, 0, p)
 	if count > 0 {
-		o.sort(p, shape.KeyBytes)
-		launchWith(o, "segment_reduce_rows", int(ceilDiv(count, segmentTile)), segmentThreads, 0, p)
+		runs := sortRuns(shape.Folds)
+		for i := range runs {
+			if len(runs[i].quantiles) > 0 {
+				p.starts = at + uint64(l.starts)
+			}
+			if i == len(runs)-1 {
+				p.last = 1
+			}
+			o.fill(p.plan, l.zeros, 0)
+			o.reduceSorted(p, shape, &runs[i])
+		}
 		launchWith(o, "segment_end", o.sortBlocks(), segmentThreads, 0, p)
 	}
 	if o.err != nil {
@@ -94,26 +162,49 @@ func (q operators) aggregateSorted(shape *Shape, rows *Rows, into *Groups, scrat
 	return o.submit("sort and reduce %d rows", count)
 }
 
+// reduceSorted brings the rows into an order, and reduces the folds that it serves. Requires: the plan is
+// zeroed.
+func (o *operation) reduceSorted(p *sortLaunch, shape *Shape, run *sortRun) {
+	o.sort(p, shape, run)
+	p.folds = run.reduced
+	launchWith(o, "segment_reduce", int(ceilDiv(int64(p.count), segmentTile)), segmentThreads, 0, p)
+	for _, f := range run.quantiles {
+		p.fold, p.fraction = uint32(f), shape.Folds[f].Fraction
+		launchWith(o, "segment_quantiles", o.sortBlocks(), segmentThreads, 0, p)
+	}
+}
+
 // sortBlocks returns the blocks of a grid that strides over all rows.
 func (o *operation) sortBlocks() int { return 4 * o.sms }
 
-// sort brings the order of the rows into the order of the keys: by the last word first, each by the
-// lowest digit first. The kernels leave out what would change nothing.
-func (o *operation) sort(p *sortLaunch, keyBytes int) {
-	width := min(keyBytes, 8)
-	p.passes = uint32(width * 8 / digitBits)
-	words := keyBytes / width
-	tiles := int(ceilDiv(int64(p.count), sortTile))
-	for word := words - 1; word >= 0; word-- {
-		p.word, p.firstPass = uint32(word), uint32(words-1-word)*p.passes
-		p.firstWord = 0
-		if word == words-1 {
-			p.firstWord = 1
-		}
-		launchWith(o, fmt.Sprintf("sort_load_%d", width), o.sortBlocks(), sortThreads, 0, p)
-		launchWith(o, "sort_plan", 1, digits, 0, p)
-		for p.pass = range p.passes {
-			launchWith(o, fmt.Sprintf("sort_scatter_%d", width), tiles, sortThreads, 0, p)
+// sort brings the order of the rows into that of a run: the sort is stable, so that what counts least comes
+// first. The kernels leave out what would change nothing.
+func (o *operation) sort(p *sortLaunch, shape *Shape, run *sortRun) {
+	p.firstPass, p.firstWord = 0, 1
+	if c := run.column; c >= 0 {
+		p.fold = uint32(run.first)
+		width := shape.Columns[c].Bytes()
+		o.sortBy(p, sortValues, width, width)
+		if p.rows.valid[c] != 0 {
+			o.sortBy(p, sortNulls, 4, 1)
 		}
 	}
+	width := min(shape.KeyBytes, 8)
+	for word := shape.KeyBytes/width - 1; word >= 0; word-- {
+		p.word = uint32(word)
+		o.sortBy(p, sortKeys, width, width)
+	}
+}
+
+// sortBy sorts by words of so many bytes each, by so many of their bytes, the lowest first.
+func (o *operation) sortBy(p *sortLaunch, source uint32, width, passes int) {
+	p.source, p.passes = source, uint32(passes)
+	tiles := int(ceilDiv(int64(p.count), sortTile))
+	launchWith(o, fmt.Sprintf("sort_load_%d", width), o.sortBlocks(), sortThreads, 0, p)
+	launchWith(o, "sort_plan", 1, digits, 0, p)
+	for p.pass = range p.passes {
+		launchWith(o, fmt.Sprintf("sort_scatter_%d", width), tiles, sortThreads, 0, p)
+	}
+	p.firstPass += p.passes
+	p.firstWord = 0
 }

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -79,5 +80,22 @@ func TestSortedWithoutRoom(t *testing.T) {
 	want := GroupsStatus{Groups: 100, Rows: 4500, Overflow: 500}
 	if got := readStatus(t, e, g); got != want {
 		t.Errorf("status %+v, want %+v", got, want)
+	}
+}
+
+// Folds that sort are for the sorted kernel alone.
+func TestSortedAlone(t *testing.T) {
+	shape := Shape{KeyBytes: 8, Columns: []ColumnType{Int64}, Folds: []Fold{{Op: CountDistinct, Column: 0, Other: -1}}}
+	in := makeInput(shape, 100, 1, false, func(_ *rand.Rand, row int) uint64 { return uint64(row) })
+	e := openExecutor(t, 1, "sort_*.cu", "segment_*.cu")
+	rows, into := in.upload(t, e), allocGroups(t, e, &shape, 100)
+	if err := (operators{e}).Aggregate(&shape, Plan{Kernel: KernelLinear}, rows, into, e.alloc(t, 1<<16)); !errors.Is(err, errSorts) {
+		t.Errorf("a table took them: %v", err)
+	}
+	if err := (operators{e}).ResetTable(&shape, Table{Slots: 8, Memory: e.alloc(t, 1<<16)}); !errors.Is(err, errSorts) {
+		t.Errorf("a table was made for them: %v", err)
+	}
+	if plan := Choose(&shape, Estimate{Rows: 100}, e.deviceProperties()); plan.Kernel != KernelSorted {
+		t.Errorf("the %s kernel was chosen", plan.Kernel)
 	}
 }

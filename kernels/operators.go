@@ -1,6 +1,9 @@
 package kernels
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // ColumnType is how a column's values lie in device memory. Widths are in bytes.
 type ColumnType uint8
@@ -40,14 +43,28 @@ const (
 	Moments2
 	Moments4
 	Comoments
+	// CountDistinct: 1 word, how many different values there are. All NaNs are one value, and so are
+	// 0 and -0.
+	CountDistinct
+	// QuantileCont, QuantileDisc: 3 words: how many values there are, n, and two of them, as words in
+	// unsigned order, NaN last. Counted from 0, QuantileCont has value floor(Fraction * (n-1)) in order
+	// and the next one, if there is one; QuantileDisc has value n - floor(n - Fraction*n) - 1, or the
+	// first, twice.
+	QuantileCont
+	QuantileDisc
 )
 
+// Sorts reports whether a fold needs the values of a group in order. Only KernelSorted has them; no
+// table holds its states, which cannot be merged.
+func (op FoldOp) Sorts() bool { return op >= CountDistinct }
+
 // Fold is one accumulation. Column is -1 for Count of rows; Other is Comoments' second column, and
-// -1 otherwise.
+// -1 otherwise. Fraction, of the quantiles, is in [0, 1].
 type Fold struct {
-	Op     FoldOp
-	Column int
-	Other  int
+	Op       FoldOp
+	Column   int
+	Other    int
+	Fraction float64
 }
 
 // Limits of a launch, whatever the device, since the parameters of a kernel have no room for more.
@@ -63,6 +80,11 @@ type Shape struct {
 	KeyBytes int // 4, 8, or a multiple of 8 up to KeyBytesMax: rowdata.KeyLayout.Bytes
 	Columns  []ColumnType
 	Folds    []Fold
+}
+
+// Sorts reports whether a fold of the shape sorts.
+func (s *Shape) Sorts() bool {
+	return slices.ContainsFunc(s.Folds, func(f Fold) bool { return f.Op.Sorts() })
 }
 
 // Rows are rows in device memory, by column. Every bit pattern is a legal key.
@@ -103,6 +125,8 @@ func (op FoldOp) Words() int {
 	switch op {
 	case Sum128:
 		return 2
+	case QuantileCont, QuantileDisc:
+		return 3
 	case Moments2:
 		return 4
 	case Moments4:

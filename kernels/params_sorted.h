@@ -11,13 +11,17 @@ enum {
   kSortRows = 16,                          // of a thread
   kSortTile = kSortThreads * kSortRows,
   kWordPasses = 8,                         // of 8 bytes
-  kPassesMax = kKeyBytesMax,               // a pass for each byte of a key
+  kPassesMax = kKeyBytesMax + kWordPasses + 1,  // a pass for each byte of a key and of a value, and one for NULLs
   kSegmentThreads = 256,
   kSegmentSteps = 8,                       // rows of a lane
   kSegmentTile = kSegmentThreads * kSegmentSteps
 };
 
-// Decided on the device, word by word of the keys; zeroed before.
+// What rows are sorted by: a word of the keys, or a column's values, in their order, and then whether they
+// are NULL, which comes last.
+enum { kSortKeys, kSortValues, kSortNulls };
+
+// Decided on the device, word by word; zeroed before.
 typedef struct {
   u32 side;                        // which of the two copies holds what is sorted so far
   u32 skip[kWordPasses];           // all keys share the digit of the pass
@@ -30,19 +34,24 @@ typedef struct {
 typedef struct {
   Shape shape;
   Rows rows;       // taken
-  Groups in;       // taken by merges, with rows.count of them
   Groups groups;   // written
   u64 count;
-  u32 word;        // of the key, that is sorted by
-  u32 passes;      // of the word
+  u32 source;      // what is sorted by
+  u32 word;        // of the keys
+  u32 passes;      // of the word that is sorted by
   u32 first_pass;  // of all passes
   u32 pass;        // of the word
   u32 first_word;  // this is the first word that is sorted by
+  u32 fold;        // whose column is sorted by, or whose states are written
+  u32 folds;       // a bit for each that segment_reduce reduces
+  u32 last;        // segment_reduce counts rows: other orders of the same rows do not
   u32 unused;
-  void* keys[2];   // words of the keys, of shape.key_bytes, at most 8
+  double fraction; // of the fold, a quantile
+  void* keys[2];   // words that are sorted by, of at most 8 bytes
   u32* order[2];   // of rows
   u64* digits;     // of each tile: what the tiles before it counted
   u64* segments;   // of each tile: how many groups begin before its end
+  u32* starts;     // of each group, where its rows begin in the order; null: not wanted
   SortPlan* plan;
 } SortLaunch;
 

@@ -1,7 +1,7 @@
 // Reduces runs of equal keys, in the order that the sort left, to groups, in one pass.
 //
 //   launch  a block of kSegmentThreads threads for each tile of kSegmentTile rows
-//   reads   keys, order, rows or in     writes  groups, status, segments
+//   reads   keys, order, rows     writes  groups, status, segments, starts
 //
 // A warp has consecutive rows, 32 a step. Shuffles reduce the runs of a step; what a run has
 // gathered when a step ends goes on into the next step. A run inside a warp's rows is stored; one
@@ -18,6 +18,7 @@
 struct WarpRows {
   u64 begin;
   u64 group;         // of the row before
+  u32 before;        // the row before in the input, if there is one
   const u32* heads;  // of each step, rows that begin a group; rows beyond the last do, too
   const u32* rows;   // of each step and lane, numbers in the input
   bool ends;         // the warp's last row is its group's last
@@ -54,19 +55,18 @@ __device__ inline void store_key(const SortLaunch& p, u32 side, u64 i, u32 row, 
 }
 
 // Sets w to what a row brings: a state of its own.
-template <bool kMerge, u32 kWords>
-__device__ __forceinline__ void load_state(const SortLaunch& p, u32 f, u64 row, bool here, u64* w) {
-  const Fold& fold = p.shape.folds[f];
+template <u32 kWords>
+__device__ __forceinline__ void load_state(const SortLaunch& p, const Fold& fold, u64 row, bool here, u64* w) {
   u64 own[kStateWordsMax];
-  if (kMerge && here) {
-#pragma unroll
-    for (u32 i = 0; i < kWords; i++) own[i] = p.in.states[f][row * kWords + i];
-    import_state(fold, own);
-  } else {
-    here = here && row_state(fold, p.rows, row, own);
-  }
+  here = here && row_state(fold, p.rows, row, own);
 #pragma unroll
   for (u32 i = 0; i < kWords; i++) w[i] = here ? own[i] : identity(fold, i);
+}
+
+// Whether two rows have the same value.
+__device__ inline bool same_value(const Fold& fold, const Rows& rows, u64 row, u64 other) {
+  const void* column = rows.columns[fold.column];
+  return to_ordered(fold.type, load_word(fold.type, column, row)) == to_ordered(fold.type, load_word(fold.type, column, other));
 }
 
 template <u32 kWords>
@@ -82,7 +82,7 @@ __device__ __forceinline__ u32 run_end(u32 heads, u32 lane) {
 }
 
 // Loops stay loops: unrolled, the widths and folds together are megabytes of code.
-template <bool kMerge, u32 kWords>
+template <u32 kWords>
 __device__ void reduce_fold(const SortLaunch& p, const WarpRows& in, u32 f) {
   const Fold& fold = p.shape.folds[f];
   const u32 lane = lane_id();
@@ -95,14 +95,20 @@ __device__ void reduce_fold(const SortLaunch& p, const WarpRows& in, u32 f) {
   for (u32 j = 0; j < kSegmentSteps; j++) {
     const u64 at = in.begin + j * 32 + lane;
     const u32 heads = in.heads[j], end = run_end(heads, lane);
+    const bool head = heads >> lane & 1;
+    const u32 row = in.rows[j * 32 + lane];
+    bool counts = at < p.count;
+    // NULLs come last in a group: the row before a value has one, too.
+    if (kWords == 1 && fold.op == kCountDistinct && counts && !head) {
+      counts = !same_value(fold, p.rows, row, j + lane > 0 ? in.rows[j * 32 + lane - 1] : in.before);
+    }
     u64 w[kWords], v[kWords];
-    load_state<kMerge, kWords>(p, f, in.rows[j * 32 + lane], at < p.count, w);
+    load_state<kWords>(p, fold, row, counts, w);
 #pragma unroll 1
     for (u32 d = 1; d < 32; d *= 2) {
       shuffle_down<kWords>(w, d, v);
       if (lane + d < end) combine_state<kWords>(fold, w, v);
     }
-    const bool head = heads >> lane & 1;
     if (lane == 0 && !head) {
 #pragma unroll
       for (u32 i = 0; i < kWords; i++) v[i] = w[i], w[i] = carry[i];
@@ -131,8 +137,7 @@ __device__ void reduce_fold(const SortLaunch& p, const WarpRows& in, u32 f) {
   }
 }
 
-template <bool kMerge>
-__device__ __forceinline__ void reduce_tile(const SortLaunch& p) {
+extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce(const __grid_constant__ SortLaunch p) {
   const u32 tile = take_tile(&p.plan->next_segment_tile), side = p.plan->side, lane = lane_id();
   __shared__ u32 heads[kSegmentThreads / 32][kSegmentSteps], rows[kSegmentTile];
   const u32 warp = threadIdx.x / 32;
@@ -150,6 +155,7 @@ __device__ __forceinline__ void reduce_tile(const SortLaunch& p) {
     own += i < p.count && begins >> lane & 1;
   }
   __syncwarp();  // heads are there
+  in.before = in.begin > 0 && in.begin < p.count ? p.order[side][in.begin - 1] : 0;
   const u64 behind = in.begin + 32 * kSegmentSteps;
   in.ends = behind >= p.count || !same_key(p, side, behind);
 
@@ -167,14 +173,16 @@ __device__ __forceinline__ void reduce_tile(const SortLaunch& p) {
 #pragma unroll 1
   for (u32 j = 0; j < kSegmentSteps; j++) {
     const u64 i = in.begin + j * 32 + lane, mine = group + u64(__popc(in.heads[j] << (31 - lane)));
+    const bool head = in.heads[j] >> lane & 1;
     if (i < p.count && mine - 1 < p.groups.capacity) {
       written++;
-      if (in.heads[j] >> lane & 1) store_key(p, side, i, in.rows[j * 32 + lane], mine - 1);
+      if (head) store_key(p, side, i, in.rows[j * 32 + lane], mine - 1);
     }
+    if (i < p.count && head && p.starts != nullptr) p.starts[mine - 1] = u32(i);
     group += u64(__popc(in.heads[j]));
   }
   written = block_sum(written);
-  if (threadIdx.x == 0) {
+  if (threadIdx.x == 0 && p.last) {
     const u64 begin = u64(tile) * kSegmentTile, rows = p.count - begin < u64(kSegmentTile) ? p.count - begin : u64(kSegmentTile);
     atomicAdd(&p.groups.status->rows, written);
     if (written < rows) atomicAdd(&p.groups.status->overflow, rows - written);
@@ -182,20 +190,13 @@ __device__ __forceinline__ void reduce_tile(const SortLaunch& p) {
 
 #pragma unroll 1
   for (u32 f = 0; f < p.shape.num_folds; f++) {
+    if (!(p.folds >> f & 1)) continue;
     switch (p.shape.folds[f].words) {
-      case 1: reduce_fold<kMerge, 1>(p, in, f); break;
-      case 2: reduce_fold<kMerge, 2>(p, in, f); break;
-      case 4: reduce_fold<kMerge, 4>(p, in, f); break;
-      case 6: reduce_fold<kMerge, 6>(p, in, f); break;
-      case 8: reduce_fold<kMerge, 8>(p, in, f); break;
+      case 1: reduce_fold<1>(p, in, f); break;
+      case 2: reduce_fold<2>(p, in, f); break;
+      case 4: reduce_fold<4>(p, in, f); break;
+      case 6: reduce_fold<6>(p, in, f); break;
+      case 8: reduce_fold<8>(p, in, f); break;
     }
   }
-}
-
-extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce_rows(const __grid_constant__ SortLaunch p) {
-  reduce_tile<false>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce_groups(const __grid_constant__ SortLaunch p) {
-  reduce_tile<true>(p);
 }

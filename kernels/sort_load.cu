@@ -1,8 +1,17 @@
-// Loads a word of the keys, in the order so far, and counts all its digits.
+// Loads a word that rows are sorted by, in the order so far, and counts all its digits.
 //
 //   launch  any grid; kSortThreads threads
-//   reads   rows.keys, order     writes  keys; order, for the first word; adds to plan.counts
+//   reads   rows, order     writes  keys; order, for the first word; adds to plan.counts
 #include "params_sorted.h"
+#include "state.cuh"
+
+// The value of a row as a word in unsigned order. The order of Int32 is that of its low half, with the sign
+// turned.
+template <class Word>
+__device__ __forceinline__ Word value_word(const Fold& fold, const Rows& rows, u64 row) {
+  const u64 w = to_ordered(fold.type, load_word(fold.type, rows.columns[fold.column], row));
+  return Word(w) ^ Word(sizeof(Word) == 4 && fold.type == kInt32 ? 0x80000000u : 0);
+}
 
 template <class Word>
 __device__ inline void load_words(const SortLaunch& p) {
@@ -11,6 +20,7 @@ __device__ inline void load_words(const SortLaunch& p) {
   __syncthreads();  // counts are zero
 
   const u32 side = p.plan->side, words = p.shape.key_bytes / u32(sizeof(Word));
+  const Fold& fold = p.shape.folds[p.fold];
   const Word* from = static_cast<const Word*>(p.rows.keys);
   Word* keys = static_cast<Word*>(p.keys[side]);
   u32* order = p.order[side];
@@ -18,7 +28,12 @@ __device__ inline void load_words(const SortLaunch& p) {
   for (u64 i = u64(blockIdx.x) * kSortThreads + threadIdx.x; i < p.count; i += step) {
     const u64 row = p.first_word ? i : order[i];
     if (p.first_word) order[i] = u32(i);
-    const Word key = from[row * words + p.word];
+    Word key;
+    switch (p.source) {
+      case kSortValues: key = value_word<Word>(fold, p.rows, row); break;
+      case kSortNulls: key = !is_valid(p.rows.valid[fold.column], row); break;
+      default: key = from[row * words + p.word];
+    }
     keys[i] = key;
     for (u32 d = 0; d < p.passes; d++) {
       // One count for all lanes that agree would serialise few groups less, and cost many more.

@@ -126,7 +126,8 @@ static __device__ __noinline__ bool row_state(const Fold& f, const Rows& rows, u
   }
   if (f.other >= 0 && !is_valid(rows.valid[f.other], row)) return false;
   switch (f.op) {
-    case kCount: w[0] = 1; break;
+    case kCount:
+    case kCountDistinct: w[0] = 1; break;
     case kSum128:
       w[0] = load_word(f.type, column, row);
       w[1] = load_high(f.type, column, row, w[0]);
@@ -210,6 +211,7 @@ static __device__ __noinline__ void merge_state(const Fold& f, u64* at, u64 stri
   switch (f.op) {
     case kCount:
     case kSum64:
+    case kCountDistinct:
       if (w[0] != 0) atomicAdd(at, w[0]);
       break;
     case kSum128: add_128(at, at + stride, w[0], w[1]); break;

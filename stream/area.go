@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/kernels"
@@ -88,7 +89,13 @@ func (a *area) scratchAt() kernels.Span {
 func (a *area) process(ctx context.Context, set []int, rows int64, emit func(context.Context, *Groups) error) error {
 	r := a.device.run
 	in := &pieces{blocks: r.blocks, ranges: rangesOf(set)}
-	if rows > a.layout.rows.capacity && float64(r.expect(rows)) > r.opt.feedback(a.feedSlots()).GroupsMax() {
+	sorts := r.opt.Shape.Sorts()
+	if sorts && slices.ContainsFunc(set, r.opt.OnCPU) {
+		invariants.Sometimes("stream: the CPU has rows of a set whose groups cannot be merged")
+		r.countOnCPU()
+		return r.takePieces(in, rows)
+	}
+	if rows > a.layout.rows.capacity && (sorts || float64(r.expect(rows)) > r.opt.feedback(a.feedSlots()).GroupsMax()) {
 		return a.split(ctx, set, in, rows, emit)
 	}
 	groups, err := a.groupsOf(in, rows)
@@ -102,7 +109,8 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 	return taken(emit(ctx, groups))
 }
 
-// groupsOf returns the groups of rows; nil, where the CPU has got them.
+// groupsOf returns the groups of rows; nil, where the CPU has got them. Requires: the area takes rows of folds
+// that sort at once.
 func (a *area) groupsOf(in *pieces, rows int64) (*Groups, error) {
 	if rows <= a.layout.rows.capacity {
 		return a.aggregate(in, rows)

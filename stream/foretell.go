@@ -36,6 +36,10 @@ func Foretell(opt Options) (Forecast, error) {
 	case RouteHybrid, RouteScatter:
 		r.size(d)
 		f.Partitions = 1 << r.radix
+		if opt.Shape.Sorts() {
+			f.Reason = d.planFor(1, 1).Reason
+			break
+		}
 		rows := max(opt.Rows, int64(1)<<r.radix) >> r.radix
 		f.Reason = fmt.Sprintf("about %s groups, and a table of no more than %s slots fits; of a partition, %s", humanize.Comma(r.estimate),
 			humanize.Comma(d.tableMax().Slots), d.planFor(rows, max(r.estimate>>r.radix, 1)).Reason)

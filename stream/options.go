@@ -33,6 +33,11 @@ type Options struct {
 	TakeRows   func(context.Context, *Tile) error
 	TakeStates func(context.Context, *Groups) error
 
+	// OnCPU reports whether the CPU has rows of a partition when partitions are processed. It must be set
+	// where the shape sorts: groups of such folds cannot be merged, so that the CPU then gets all rows of
+	// the partition.
+	OnCPU func(partition int) bool
+
 	// Parts, if it is set, makes all rows leave the device by partition, without folds. The
 	// default, nil, does not.
 	Parts *Parts
@@ -140,6 +145,7 @@ func (o *Options) Validate() error {
 	check(len(o.Devices) > 0, "Devices is empty")
 	if o.Parts == nil {
 		check(o.TakeRows != nil && o.TakeStates != nil, "TakeRows and TakeStates must be set")
+		check(!o.Shape.Sorts() || o.OnCPU != nil, "OnCPU must be set where the shape sorts")
 	} else {
 		check(o.Parts.Radix != nil && o.Parts.Take != nil, "Parts.Radix and Parts.Take must be set")
 		check(len(o.Shape.Folds) == 0, "Shape has folds (%d), which are not Parts' work", len(o.Shape.Folds))

@@ -28,7 +28,8 @@ const (
 	// partitions stay in memory and the others wait (DeWitt et al., SIGMOD 1984). Where a full
 	// table is foreseen, it gets the partitions that it has room for, and is not asked for others.
 	RouteHybrid
-	// RouteScatter: rows are scattered to partitions, which are aggregated when all rows are there.
+	// RouteScatter: rows are scattered to partitions, which are aggregated when all rows are there. It is
+	// the route of folds that need all values of a group at once.
 	RouteScatter
 	// RoutePartition: rows are scattered to partitions, which Options.Parts aggregates. A run never
 	// leaves it.
@@ -222,6 +223,8 @@ func (r *Run) choose(t *Tile) error {
 func (d *device) routeFor(groups int64) Route {
 	rows := d.layout.capacity
 	switch {
+	case d.run.opt.Shape.Sorts():
+		return RouteScatter
 	case groups <= rows/reductionMin && d.planFor(rows, groups).Kernel == kernels.KernelShared:
 		return RouteAggregate
 	case float64(groups) <= d.tableHolds():

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/bits"
+	"slices"
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/kernels"
@@ -17,8 +18,9 @@ const splitBitsMax = 8
 const areaHeadBytes = (8<<splitBitsMax + 8 + columnAlignment - 1) / columnAlignment * columnAlignment
 
 // split scatters the rows of a set again, by fresh bits of another hash, and aggregates the parts:
-// the set has more rows than the area takes, and more groups than a table in it. A part that is
-// still too large is fed to a table; when that is full, all of the set is the CPU's.
+// the set has more rows than the area takes, and more groups than a table in it, or folds that sort.
+// A part that is still too large is fed to a table; when that is full, or folds sort, all of the set
+// is the CPU's.
 func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emit func(context.Context, *Groups) error) (err error) {
 	d := a.device
 	r := d.run
@@ -46,6 +48,7 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 			b, err = a.scatterAgain(in, n, &half, radix)
 		}
 		if n == 0 || errors.Is(err, kernels.ErrPinnedLimit) {
+			invariants.Sometimes("stream: pinned memory has no room for a split")
 			return a.giveAll(blocks, in, left)
 		}
 		if b != nil {
@@ -58,6 +61,10 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 	}
 	sizes := sizesOf(blocks, 1<<radix)
 	onCPU := false
+	if r.opt.Shape.Sorts() && slices.Max(sizes) > a.layout.rows.capacity {
+		invariants.Sometimes("stream: a group is too large to be sorted")
+		return a.giveAll(blocks, in, 0)
+	}
 	for _, sub := range partition.Merge(sizes, a.layout.rows.capacity) {
 		rows := sumOf(sizes, sub)
 		g, err := a.groupsOf(&pieces{blocks: blocks, ranges: rangesOf(sub)}, rows)
@@ -127,7 +134,6 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 
 // giveAll gives the rows of a set to the CPU: the rows of blocks, and the rows that are left of in.
 func (a *area) giveAll(blocks []*block, in *pieces, left int64) error {
-	invariants.Sometimes("stream: pinned memory has no room for a split")
 	a.device.run.countOnCPU()
 	for _, b := range blocks {
 		for at := int64(0); at < b.rows; at += piecesRows {

@@ -110,6 +110,12 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		devicetest.Evaluate(t, device, 200, 300)
 		devicetest.Evaluate(t, device, 10, 20_000)
 	})
+	t.Run("sorted folds", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Sorts(t, device, 100, 1000)
+		devicetest.Sorts(t, device, 10, 20_000)
+	})
 	t.Run("overflow", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)

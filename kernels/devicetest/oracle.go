@@ -167,6 +167,8 @@ func (a *Answer) checkState(fold kernels.Fold, rows []int32, got []uint64) error
 		}
 	case kernels.Moments2, kernels.Moments4:
 		return checkMoments(values, got)
+	case kernels.CountDistinct, kernels.QuantileCont, kernels.QuantileDisc:
+		return checkSorted(fold, values, got)
 	default:
 		return checkComoments(values, a.values(fold, fold.Other, rows), got)
 	}
@@ -174,6 +176,52 @@ func (a *Answer) checkState(fold kernels.Fold, rows []int32, got []uint64) error
 		return fmt.Errorf("%#x, want %#x", got[0], want)
 	}
 	return nil
+}
+
+// checkSorted compares the state of a fold that sorts.
+func checkSorted(fold kernels.Fold, values []value, got []uint64) error {
+	compare := func(v, w value) int {
+		switch {
+		case v.less(w):
+			return -1
+		case w.less(v):
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(values, compare)
+	n := len(values)
+	want := []uint64{uint64(n), 0, 0}
+	switch {
+	case fold.Op == kernels.CountDistinct:
+		same := func(v, w value) bool { return compare(v, w) == 0 }
+		want = []uint64{uint64(len(slices.CompactFunc(values, same)))}
+	case n > 0 && fold.Op == kernels.QuantileCont:
+		at := int(math.Floor(fold.Fraction * float64(n-1)))
+		want[1], want[2] = values[at].ordered(), values[min(at+1, n-1)].ordered()
+	case n > 0:
+		want[1] = values[max(1, n-int(math.Floor(float64(n)-fold.Fraction*float64(n))))-1].ordered()
+		want[2] = want[1]
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("%x, want %x", got, want)
+	}
+	return nil
+}
+
+// ordered returns a word in unsigned order of the values.
+func (v value) ordered() uint64 {
+	switch {
+	case v.isFloat && v.float != v.float:
+		return 0xfff8000000000000
+	case v.isFloat && v.float < 0:
+		return ^v.word
+	case v.isFloat:
+		return math.Float64bits(math.Abs(v.float)) | 1<<63
+	case v.isSigned:
+		return v.word ^ 1<<63
+	}
+	return v.word
 }
 
 func checkSum128(values []value, got []uint64) error {

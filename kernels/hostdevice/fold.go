@@ -3,6 +3,7 @@ package hostdevice
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/mpga/mpga/kernels"
 )
@@ -247,4 +248,41 @@ func mergeComoments(state, from []uint64) {
 	add(&state[5], float(from[5])+2*ex*sx+n*ex*ex)
 	add(&state[6], float(from[6])+2*ey*sy+n*ey*ey)
 	add(&state[7], float(from[7])+ex*sy+ey*sx+n*ex*ey)
+}
+
+// sorted writes the states of a fold that needs the values of a group in order. gids is the group of each
+// row, and place where the state of each group goes.
+func (f *folder) sorted(to *states, in *rows, gids, place []int) {
+	values := make([][]uint64, len(place))
+	for row, group := range gids {
+		if group != noGroup && in.isValid(f.Column, row) {
+			w, _ := load(f.typ, in.columns[f.Column], row)
+			values[group] = append(values[group], ordered(f.typ, w))
+		}
+	}
+	for group, v := range values {
+		slices.Sort(v)
+		state := to.at(place[group], f.words)
+		f.reset(state)
+		switch n := len(v); {
+		case f.Op == kernels.CountDistinct:
+			state[0] = uint64(len(slices.Compact(v)))
+		case n > 0:
+			at := quantileAt(f.Op, f.Fraction, n)
+			next := at
+			if f.Op == kernels.QuantileCont {
+				next = min(at+1, n-1)
+			}
+			state[0], state[1], state[2] = uint64(n), v[at], v[next]
+		}
+	}
+}
+
+// quantileAt returns where a quantile lies among n values in order, from 0 on.
+func quantileAt(op kernels.FoldOp, fraction float64, n int) int {
+	all := float64(n)
+	if op == kernels.QuantileCont {
+		return int(math.Floor(fraction * (all - 1)))
+	}
+	return max(n-int(math.Floor(all-fraction*all))-1, 0)
 }

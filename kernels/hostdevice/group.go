@@ -75,6 +75,10 @@ func aggregate(shape *kernels.Shape, plan kernels.Plan, in *rows, out *groups) {
 	}
 	for i, f := range folders(shape) {
 		to := &out.states[i]
+		if f.Op.Sorts() {
+			f.sorted(to, in, gids, place)
+			continue
+		}
 		for group := range place {
 			f.reset(to.at(group, f.words))
 		}

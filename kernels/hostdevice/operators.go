@@ -1,6 +1,7 @@
 package hostdevice
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -199,6 +200,9 @@ func (s *stream) Aggregate(shape *kernels.Shape, plan kernels.Plan, r *kernels.R
 	o := s.operation("Aggregate", shape)
 	o.scratch(scratch, plan.AggregateScratch(shape, r.Count, s.device.Properties()))
 	in, out := o.rows(r, false), o.groups(into)
+	if shape.Sorts() && plan.Kernel != kernels.KernelSorted {
+		o.err = fmt.Errorf("Aggregate: folds that sort, by the %s kernel", plan.Kernel)
+	}
 	return o.enqueue(func() { aggregate(&o.shape, plan, &in, &out) })
 }
 
@@ -234,6 +238,9 @@ func scatter(shape *kernels.Shape, in *rows, seed uint64, radixBits int, out *ro
 func (s *stream) ResetTable(shape *kernels.Shape, t kernels.Table) error {
 	o := s.operation("ResetTable", shape)
 	table := o.table(t)
+	if shape.Sorts() {
+		o.err = errors.New("ResetTable: folds that sort")
+	}
 	return o.enqueue(func() { table.reset() })
 }
 
