@@ -30,7 +30,11 @@ func (t *Task) Rows() int64 { return t.rows }
 type Groups struct {
 	Len    int
 	Keys   []uint64   // Len * KeyLayout.Words
-	States [][]uint64 // by fold: Len * Fold.Words
+	States [][]uint64 // by fold: Len * Fold.Words; nil of a fold that only Quantiles has
+
+	// Quantiles are, by output of the query, rowdata.QuantileWords a group, where a device has found the quantile
+	// of its fold; nil of other outputs, and of groups of the CPU.
+	Quantiles [][]uint64
 
 	run      *Run // nil for GroupsOf
 	table    *table

@@ -126,6 +126,12 @@ func hostDecoder(t *testing.T, rng *rand.Rand) *engine.Engine {
 	return openChecked(t, testknobs.With(opt, knobs))
 }
 
+// pagedFuncs are functions that a device has.
+var pagedFuncs = []query.Func{
+	query.CountStar, query.Sum, query.Sum, query.Min, query.Max, query.Avg, query.Count, query.StddevSamp, query.Median, query.QuantileDisc,
+	query.CountDistinct,
+}
+
 // pagedQuery returns a query of such aggregates as a device has.
 func pagedQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 	q := query.Query{Overflow: query.OverflowWiden}
@@ -138,14 +144,17 @@ func pagedQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 	}
 	for range 1 + rng.IntN(4) {
 		a := query.Aggregate{
-			Func: []query.Func{query.CountStar, query.Sum, query.Sum, query.Min, query.Max, query.Avg, query.Count, query.StddevSamp}[rng.IntN(8)],
+			Func: pagedFuncs[rng.IntN(len(pagedFuncs))],
 			Name: fmt.Sprintf("a%d", len(q.Aggregates)),
+		}
+		if a.Func.Param() == query.FractionParam {
+			a.Fraction = rng.Float64()
 		}
 		if a.Func != query.CountStar {
 			field := schema.Field(rng.IntN(schema.NumFields()))
 			a.Args = []string{field.Name}
 			if !grouptest.Suits(a.Func, field.Type) || arrow.IsBaseBinary(field.Type.ID()) && rng.IntN(10) > 0 {
-				a.Func = query.Count
+				a.Func, a.Fraction = query.Count, 0
 			}
 		}
 		q.Aggregates = append(q.Aggregates, a)

@@ -61,7 +61,7 @@ func partsTable(rows int) (*arrow.Schema, []arrow.RecordBatch) {
 // partsQueries are of folds that no device has, or of keys that none can tell apart.
 var partsQueries = []query.Query{
 	{Keys: []query.Key{{Column: "n"}}, Aggregates: []query.Aggregate{
-		{Func: query.Median, Args: []string{"f"}}, {Func: query.Median, Args: []string{"v"}}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.CountStar},
+		{Func: query.Median, Args: []string{"f"}}, {Func: query.Mode, Args: []string{"v"}}, {Func: query.Sum, Args: []string{"v"}}, {Func: query.CountStar},
 	}},
 	{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{
 		{Func: query.CountDistinct, Args: []string{"s"}}, {Func: query.List, Args: []string{"t"}}, {Func: query.Min, Args: []string{"d"}},

@@ -56,6 +56,7 @@ func TestExplain(t *testing.T) {
 func TestExplainDevice(t *testing.T) {
 	schema, batches := deviceTable(20_000, 5000)
 	median := query.Query{Keys: deviceQuery.Keys, Aggregates: []query.Aggregate{{Func: query.Median, Args: []string{"v"}}}}
+	mode := query.Query{Keys: deviceQuery.Keys, Aggregates: []query.Aggregate{{Func: query.Mode, Args: []string{"v"}}}}
 	for _, c := range []struct {
 		device string
 		knobs  testknobs.Device
@@ -66,7 +67,8 @@ func TestExplainDevice(t *testing.T) {
 		{"host:16MiB", testknobs.Device{Groups: 1}, deviceQuery, "device: host, tiles of 5,000 rows to groups, each by itself: about 1 groups"},
 		{"host:16MiB", testknobs.Device{Groups: 1 << 40, RadixBits: 2, TileRows: 1000}, deviceQuery, "device: host, tiles of 1,000 rows to 4 partitions: about "},
 		{"host:16MiB", testknobs.Device{}, query.Query{Aggregates: deviceQuery.Aggregates}, "device: none, there is one group"},
-		{"host:16MiB", testknobs.Device{}, median, "device: host, tiles of 5,000 rows to 64 partitions: a device has no fold for all values"},
+		{"host:16MiB", testknobs.Device{}, median, "device: host, tiles of 5,000 rows to 2 partitions: the folds need values in order"},
+		{"host:16MiB", testknobs.Device{}, mode, "device: host, tiles of 5,000 rows to 64 partitions: a device has no fold for counted set"},
 		{"auto", testknobs.Device{}, deviceQuery, "device: none, 20000 rows are too few"},
 		{"cpu", testknobs.Device{}, deviceQuery, "route cpu"},
 	} {

@@ -99,7 +99,16 @@ func (m *most) copies(g *cpuagg.Groups, chosen []int) *cpuagg.Groups {
 	}
 	states := make([][]uint64, len(g.States))
 	for f := range states {
-		states[f] = pick(g.States[f], m.bound.Folds[f].Words)
+		if g.States[f] != nil {
+			states[f] = pick(g.States[f], m.bound.Folds[f].Words)
+		}
 	}
-	return cpuagg.GroupsOf(len(chosen), pick(g.Keys, m.bound.Keys.Words), states)
+	copies := cpuagg.GroupsOf(len(chosen), pick(g.Keys, m.bound.Keys.Words), states)
+	for _, found := range g.Quantiles {
+		if found != nil {
+			found = pick(found, rowdata.QuantileWords)
+		}
+		copies.Quantiles = append(copies.Quantiles, found)
+	}
+	return copies
 }

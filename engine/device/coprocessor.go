@@ -72,6 +72,7 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 		opt.Parts.Take = c.takeParts
 	} else {
 		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
+		opt.OnCPU = func(partition int) bool { return c.merged[partition] }
 	}
 	if layout.notDecoded == nil {
 		c.decoder, opt.Decode = layout.decoder, layout.decoder.of

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/encode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/kernels"
@@ -26,6 +27,10 @@ type Layout struct {
 	args     []int // by argument of the query: the device's column
 
 	keys *rowdata.KeyLayout // of packed keys on the device
+
+	// The device's folds are those of the query, in its order, and behind them quantiles whose fold has another
+	// quantile. quantiles are the devices' folds by output of the query; -1 of outputs that are no quantiles.
+	quantiles []int
 
 	// strings are, by key, what numbers the strings of which keys on the device have numbers, and the
 	// CPU's keys have not; nil where there are none.
@@ -81,12 +86,13 @@ func newFoldLayout(b *rowdata.Bound, keys *rowdata.KeyLayout, rows int64) (*Layo
 		l.args[a] = l.columnOf(a)
 	}
 	for i := range b.Folds {
-		f, err := l.fold(&b.Folds[i], rows)
+		f, err := l.fold(i, rows)
 		if err != nil {
 			return nil, err
 		}
 		l.shape.Folds = append(l.shape.Folds, f)
 	}
+	l.addQuantiles()
 	return l, l.finish()
 }
 
@@ -188,7 +194,9 @@ var ops = map[rowdata.FoldKind]kernels.FoldOp{
 	rowdata.FoldComoments: kernels.Comoments,
 }
 
-func (l *Layout) fold(f *rowdata.Fold, rows int64) (kernels.Fold, error) {
+// fold returns the device's fold for one of the query.
+func (l *Layout) fold(i int, rows int64) (kernels.Fold, error) {
+	f := &l.bound.Folds[i]
 	out := kernels.Fold{Column: -1, Other: -1}
 	if f.Kind == rowdata.FoldCount {
 		for i, c := range l.bound.Selections[f.Selection] {
@@ -203,6 +211,8 @@ func (l *Layout) fold(f *rowdata.Fold, rows int64) (kernels.Fold, error) {
 	column := func(i int) int { return l.args[l.bound.Inputs[f.Inputs[i]].Arg] }
 	op, ok := ops[f.Kind]
 	switch {
+	case f.Kind == rowdata.FoldDistinct || f.Kind == rowdata.FoldCollect:
+		return l.sortedFold(i)
 	case f.Kind == rowdata.FoldSumInt || f.Kind == rowdata.FoldSumUint:
 		op = kernels.Sum128
 		if l.typeOf(column(0)).Bytes() == 4 && rows >= 0 && rows < sum64RowsMax {
@@ -216,6 +226,56 @@ func (l *Layout) fold(f *rowdata.Fold, rows int64) (kernels.Fold, error) {
 		out.Other = column(1)
 	}
 	return out, nil
+}
+
+// sortedFold returns the device's fold for a set of which only the size is wanted, or for the first of the quantiles
+// of a fold that has all values.
+func (l *Layout) sortedFold(i int) (kernels.Fold, error) {
+	f := &l.bound.Folds[i]
+	no := errNotOnDevice(fmt.Sprintf("a device has no fold for %s", f.Kind))
+	if l.bound.Partial || f.ElementWords != 1 {
+		return kernels.Fold{}, no
+	}
+	var first kernels.Fold
+	for o := len(l.bound.Outputs) - 1; o >= 0; o-- {
+		if out := &l.bound.Outputs[o]; out.Fold == i {
+			if first = l.outputFold(out); !first.Op.Sorts() {
+				return kernels.Fold{}, no
+			}
+		}
+	}
+	return first, nil
+}
+
+// outputFold returns the device's fold for an output that needs values in order; another where a device cannot
+// have it.
+func (l *Layout) outputFold(o *rowdata.Output) kernels.Fold {
+	out := kernels.Fold{Column: l.args[l.bound.Inputs[l.bound.Folds[o.Fold].Inputs[0]].Arg], Other: -1}
+	switch o.Aggregate.Func {
+	case query.CountDistinct:
+		out.Op = kernels.CountDistinct
+	case query.Median:
+		out.Op, out.Fraction = kernels.QuantileCont, 0.5
+	case query.QuantileCont:
+		out.Op, out.Fraction = kernels.QuantileCont, o.Aggregate.Fraction
+	case query.QuantileDisc:
+		out.Op, out.Fraction = kernels.QuantileDisc, o.Aggregate.Fraction
+	}
+	return out
+}
+
+// addQuantiles adds folds for the quantiles that have none.
+func (l *Layout) addQuantiles() {
+	for i := range l.bound.Outputs {
+		o, fold := &l.bound.Outputs[i], -1
+		if l.bound.Folds[o.Fold].Kind == rowdata.FoldCollect {
+			of := l.outputFold(o)
+			if fold = slices.Index(l.shape.Folds, of); fold < 0 {
+				fold, l.shape.Folds = len(l.shape.Folds), append(l.shape.Folds, of)
+			}
+		}
+		l.quantiles = append(l.quantiles, fold)
+	}
 }
 
 // rowBytes returns how many bytes a row takes on the link to a device.
@@ -398,6 +458,8 @@ type groupBuffers struct {
 	keys    []uint64
 	strings []uint64 // keys with strings in place of numbers
 	states  [][]uint64
+
+	quantiles [][]uint64 // by output
 }
 
 // groups returns groups from to to of a device in the CPU's form.
@@ -405,25 +467,44 @@ func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpua
 	n := to - from
 	buf.keys = l.words(buf.keys, g.Keys, l.shape.KeyBytes, from, n, kernels.Uint32)
 	if buf.states == nil {
-		buf.states = make([][]uint64, len(l.shape.Folds))
+		buf.states, buf.quantiles = make([][]uint64, len(l.bound.Folds)), make([][]uint64, len(l.quantiles))
 	}
-	for i, f := range l.shape.Folds {
-		words := f.Op.Words()
-		b := g.States[i][8*words*from : 8*words*to]
-		buf.states[i] = l.states(buf.states[i], i, unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), n*words))
+	words := func(fold int) []uint64 {
+		words := l.shape.Folds[fold].Op.Words()
+		b := g.States[fold][8*words*from : 8*words*to]
+		return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), n*words)
+	}
+	for i := range buf.states {
+		buf.states[i] = l.states(buf.states[i], i, words(i))
+	}
+	for o, fold := range l.quantiles {
+		if fold >= 0 {
+			buf.quantiles[o] = words(fold)
+		}
 	}
 	keys := buf.keys
 	if l.strings != nil {
 		buf.strings = l.stringKeys(buf.strings, keys, n)
 		keys = buf.strings
 	}
-	return cpuagg.GroupsOf(n, keys, buf.states)
+	groups := cpuagg.GroupsOf(n, keys, buf.states)
+	groups.Quantiles = buf.quantiles
+	return groups
 }
 
-// states returns a fold's states in the CPU's form.
+// states returns a fold's states in the CPU's form: of a set, which only its size is known of, without elements;
+// nothing of all values, of which quantiles are known.
 func (l *Layout) states(buf []uint64, i int, words []uint64) []uint64 {
 	f, fold := &l.shape.Folds[i], &l.bound.Folds[i]
 	switch {
+	case fold.Kind == rowdata.FoldCollect:
+		return nil
+	case f.Op == kernels.CountDistinct:
+		buf = rowdata.Grow(buf, rowdata.SetWords*len(words))
+		clear(buf)
+		for j, w := range words {
+			buf[rowdata.SetWords*j] = w
+		}
 	case f.Op == kernels.Sum64:
 		buf = rowdata.Grow(buf, 2*len(words))
 		for j, w := range words {

@@ -24,20 +24,44 @@ func (s *finalStates) quantiles() *vector.Vector {
 	v := s.quantileVector()
 	scratch := make([]uint64, 2)
 	for i := range s.n {
-		elements := s.fold.Elements(s.state(i))
-		if len(elements) == 0 {
+		n := s.elements(i)
+		if n == 0 {
 			v.SetNull(i)
 			continue
 		}
-		low, d := s.quantileIndex(len(elements) / s.fold.ElementWords)
-		a := s.element(nth(s.fold, elements, low), scratch)
+		low, d := s.quantileIndex(n)
+		a := s.element(s.nth(i, low), scratch)
 		b := a
 		if d > 0 {
-			b = s.element(next(s.fold, elements, low), scratch)
+			b = s.element(s.next(i, low), scratch)
 		}
 		v.Words[i] = interpolate(a, b, d, v.Kind == rowdata.Int64)
 	}
 	return v
+}
+
+// elements returns how many elements a group has.
+func (s *finalStates) elements(group int) int {
+	if s.found != nil {
+		return int(s.found[rowdata.QuantileWords*group])
+	}
+	return len(s.fold.Elements(s.state(group))) / s.fold.ElementWords
+}
+
+// nth returns element k of a group in order, which is the quantile's.
+func (s *finalStates) nth(group, k int) []uint64 {
+	if s.found != nil {
+		return s.found[rowdata.QuantileWords*group+1:][:1]
+	}
+	return nth(s.fold, s.fold.Elements(s.state(group)), k)
+}
+
+// next returns the element after element k of a group, which nth has returned.
+func (s *finalStates) next(group, k int) []uint64 {
+	if s.found != nil {
+		return s.found[rowdata.QuantileWords*group+2:][:1]
+	}
+	return next(s.fold, s.fold.Elements(s.state(group)), k)
 }
 
 // quantileVector returns the vector of median and quantile_cont: of doubles, or of times.

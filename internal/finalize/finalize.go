@@ -63,7 +63,7 @@ func (f *Finalizer) Batch(ctx context.Context, g *cpuagg.Groups, from, to int) (
 		columns = append(columns, a)
 	}
 	for o := range f.Bound.Outputs {
-		a, err := f.output(ctx, g, &f.Bound.Outputs[o], from, to)
+		a, err := f.output(ctx, g, o, from, to)
 		if err != nil {
 			return nil, err
 		}
@@ -235,14 +235,14 @@ func (f *Finalizer) unpackStrings(v *vector.Vector, keys []uint64, k int) {
 }
 
 // output returns one aggregate's column of groups from to to.
-func (f *Finalizer) output(ctx context.Context, g *cpuagg.Groups, out *rowdata.Output, from, to int) (arrow.Array, error) {
+func (f *Finalizer) output(ctx context.Context, g *cpuagg.Groups, o, from, to int) (arrow.Array, error) {
+	out := &f.Bound.Outputs[o]
 	fold := &f.Bound.Folds[out.Fold]
-	s := finalStates{
-		Finalizer: f,
-		out:       out,
-		fold:      fold,
-		n:         to - from,
-		states:    g.States[out.Fold][from*fold.Words : to*fold.Words],
+	s := finalStates{Finalizer: f, out: out, fold: fold, n: to - from}
+	if g.Quantiles != nil && g.Quantiles[o] != nil {
+		s.found = g.Quantiles[o][from*rowdata.QuantileWords : to*rowdata.QuantileWords]
+	} else {
+		s.states = g.States[out.Fold][from*fold.Words : to*fold.Words]
 	}
 	if out.Count >= 0 {
 		s.counts = g.States[out.Count][from:to]
@@ -299,6 +299,7 @@ type finalStates struct {
 	n      int           // groups
 	states []uint64      // by group, fold.Words each
 	counts []uint64      // rows, by group; nil when the state tells whether it has seen a row
+	found  []uint64      // in place of states: cpuagg.Groups.Quantiles
 
 	integers integers // of exact folds
 }
@@ -365,11 +366,9 @@ func (s *finalStates) vector() (*vector.Vector, error) {
 	case query.Median, query.QuantileCont:
 		return s.quantiles(), nil
 	case query.QuantileDisc:
-		return s.chosen(func(elements []uint64) []uint64 {
-			return nth(s.fold, elements, discIndex(len(elements)/s.fold.ElementWords, s.out.Aggregate.Fraction))
-		}), nil
+		return s.chosen(func(i, n int) []uint64 { return s.nth(i, discIndex(n, s.out.Aggregate.Fraction)) }), nil
 	case query.Mode:
-		return s.chosen(func(elements []uint64) []uint64 { return mode(s.fold, elements) }), nil
+		return s.chosen(func(i, _ int) []uint64 { return mode(s.fold, s.fold.Elements(s.state(i))) }), nil
 	}
 	return s.words(col.Kind), nil // bool_and and the bitwise functions: the state is the value
 }
@@ -434,18 +433,18 @@ func (s *finalStates) best(offset int, kind rowdata.Kind, ordered bool) *vector.
 	return v
 }
 
-// chosen finalizes growing states to one of their elements.
-func (s *finalStates) chosen(choose func(elements []uint64) []uint64) *vector.Vector {
+// chosen finalizes growing states to one of their elements: of each group, one of its n.
+func (s *finalStates) chosen(choose func(group, n int) []uint64) *vector.Vector {
 	kind := s.out.Column.Kind
 	w := kind.Words()
 	v := &vector.Vector{Kind: kind, Words: make([]uint64, s.n*w)}
 	for i := range s.n {
-		elements := s.fold.Elements(s.state(i))
-		if len(elements) == 0 {
+		n := s.elements(i)
+		if n == 0 {
 			v.SetNull(i)
 			continue
 		}
-		copy(v.Words[i*w:(i+1)*w], choose(elements))
+		copy(v.Words[i*w:(i+1)*w], choose(i, n))
 		encode.UnorderValue(v.Words[i*w:(i+1)*w], kind)
 	}
 	return v

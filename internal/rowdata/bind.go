@@ -80,6 +80,7 @@ type Bound struct {
 	Schema     *arrow.Schema // of the result
 	Coded      bool          // interned keys of the result are dictionary arrays; see BindCoded
 	Counted    []bool        // by key, of a coded result: only whether the key is NULL; else nil
+	Partial    bool          // the result is states, which are merged later; see BindCanonical
 }
 
 // Output says how an aggregate's result is made.
@@ -140,7 +141,7 @@ func (b *binder) bind(q query.Query) (*Bound, error) {
 	if err := q.Validate(); err != nil {
 		return nil, query.Errorf("%v", err)
 	}
-	b.bound = &Bound{Query: q}
+	b.bound = &Bound{Query: q, Partial: b.canonical}
 	var errs []error
 	var fields []arrow.Field
 	for _, k := range q.Keys {

@@ -87,6 +87,10 @@ const (
 	SetWords    = 3
 )
 
+// QuantileWords are what is known of a group whose values a device has put in order: how many they are, the
+// value at a quantile or the last one before it, and the next value, both Ordered.
+const QuantileWords = 3
+
 // SketchDense stands where a FoldSketch has its count, when it has registers.
 const SketchDense = 1<<64 - 1
 
