@@ -240,6 +240,16 @@ func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (p
 	}, nil
 }
 
+// OnDevices reports whether devices are expected to make all groups of a query. Devices that are not asked for
+// are expected to do nothing unless they are open.
+func (e *Engine) OnDevices(ctx context.Context, src scan.Source, q query.Query) (bool, error) {
+	if !e.devices.Ready() {
+		return false, nil
+	}
+	plan, err := e.Explain(ctx, src, q)
+	return err == nil && plan.Device != nil && plan.Device.Alone, err
+}
+
 // stream starts a query and returns its result: all groups, or the groups of most.
 func (e *Engine) stream(ctx context.Context, run *execution, most *most) (*Result, error) {
 	qctx, cancel, done, err := e.life.enter(ctx)

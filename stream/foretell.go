@@ -11,7 +11,8 @@ type Forecast struct {
 	Route      Route
 	Reason     string // of the route, and of its kernel
 	TileRows   int
-	Partitions int // 0 where rows are not scattered
+	Partitions int   // 0 where rows are not scattered
+	SortRows   int64 // of folds that sort: the most rows that are sorted at once
 }
 
 // Foretell says what a run would do with rows of Options.Groups groups, and takes no memory of a
@@ -38,6 +39,7 @@ func Foretell(opt Options) (Forecast, error) {
 		f.Partitions = 1 << r.radix
 		if opt.Shape.Sorts() {
 			f.Reason = d.planFor(1, 1).Reason
+			f.SortRows = d.areaRows(d.limit / 8 * (8 - keepShare) / areas)
 			break
 		}
 		rows := max(opt.Rows, int64(1)<<r.radix) >> r.radix

@@ -251,6 +251,9 @@ func (d *Devices) wait() time.Duration { return time.Duration(d.timeout.Load()) 
 // asked reports whether the user asked for devices, and not for whatever is fastest.
 func (d *Devices) asked() bool { return d.choice.kind != "auto" }
 
+// Ready reports whether devices are asked for, or open.
+func (d *Devices) Ready() bool { return !d.CPU() && (d.asked() || d.Opened()) }
+
 // CPU reports whether the user asked for the CPU alone.
 func (d *Devices) CPU() bool { return d.choice.kind == "cpu" }
 

@@ -17,7 +17,12 @@ type Forecast struct {
 	TileRows   int
 	Partitions int    // 0 where rows would not be scattered
 	NotDecoded string // why devices would not decode the pages of files; "" where they would
+	Alone      bool   // devices would make all groups, as far as the rows of a group are as many as of others
 }
+
+// sortRoom is how many times the rows of a group a device sorts at once where it is expected to sort all groups:
+// groups share partitions, and some have more rows than others.
+const sortRoom = 4
 
 // foretell says what devices would do with an input of such a size, or why they would do nothing.
 func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
@@ -50,8 +55,9 @@ func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 		var foretold stream.Forecast
 		if foretold, err = stream.Foretell(opt); err == nil {
 			f.Route, f.Reason, f.TileRows, f.Partitions = foretold.Route.String(), foretold.Reason, foretold.TileRows, foretold.Partitions
+			f.Alone = foretold.SortRows == 0 || foretold.SortRows >= sortRoom*input.Rows/max(input.Groups, 1)
 			if layout.parts != nil {
-				f.Reason = layout.parts.Error()
+				f.Alone, f.Reason = false, layout.parts.Error()
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func (o rowOrder) String() string {
 }
 
 // group plans a statement with groups.
-func (p *planner) group(q *Query, st *statement) error {
+func (p *planner) group(ctx context.Context, q *Query, st *statement) error {
 	st = st.clone()
 	g := &grouping{
 		st: st, q: q, opt: &p.opt,
@@ -95,7 +96,7 @@ func (p *planner) group(q *Query, st *statement) error {
 		return err
 	}
 	q.read = q.source
-	if err := g.arrange(asked); err != nil {
+	if err := g.arrange(ctx, asked); err != nil {
 		return err
 	}
 	if having != nil {

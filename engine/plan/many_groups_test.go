@@ -3,7 +3,9 @@
 package plan_test
 
 import (
+	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -11,9 +13,41 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 )
+
+// Would catch values that are counted by grouping twice where a device counts them, or on the CPU by sets, which
+// take longer than that.
+func TestDistinctOnDevice(t *testing.T) {
+	const text = "SELECT a, count(DISTINCT b) AS n FROM t GROUP BY a ORDER BY a"
+	tables := map[string]plan.Table{"t": {Source: keyedTable(20_000)}}
+	var answers [][][]string
+	for device, want := range map[string]string{"cpu": "groups to be merged", "host:64MiB": "device: host"} {
+		eng, err := engine.Open(engine.Options{Device: device, Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := prepare(eng, text, tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		explained, err := q.Explain(t.Context())
+		if steps := strings.Count(explained, "process: "); err != nil || (steps == 1) != (device != "cpu") || !strings.Contains(explained, want) {
+			t.Errorf("%s: %d aggregations, %v:\n%s", device, steps, err, explained)
+		}
+		rows, err := ask(eng, text, tables)
+		answers = append(answers, rows)
+		q.Close()
+		if err := errors.Join(err, eng.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if !reflect.DeepEqual(answers[0], answers[1]) {
+		t.Errorf("the CPU and the device have different answers: %v and %v", answers[0], answers[1])
+	}
+}
 
 // Would catch groups that are lost, or come twice, where all threads make rows of them: the first
 // batch, which decides that they do, among others; an error that another thread meets and the reader

@@ -228,7 +228,7 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 		q.source = q.filter
 	}
 	if q.st.groups || q.st.Distinct {
-		err = p.group(q, q.st)
+		err = p.group(ctx, q, q.st)
 	} else {
 		q.read, q.rows = q.source, q.source.Schema()
 		err = q.finish(q.st, func(e *expr.Expr) (*expr.Expr, error) { return e, nil }, nil)
