@@ -91,8 +91,9 @@ __device__ __forceinline__ void store(Row* r, const EvaluateColumn& out, i64 val
 
 // Runs an instruction whose result is a register. own are the registers of the thread.
 __device__ __forceinline__ void run(const EvaluateLaunch& p, const Instruction& in, i64* own, Row* r) {
-  if (in.op == kLoad) {
+  if (in.op == kLoad || in.op == kMatch) {
     load(p.inputs[in.a], in.to, own, r);
+    if (in.op == kMatch) own[in.to * kEvaluateThreads] = own[in.to * kEvaluateThreads] >> in.low & 1;
     return;
   }
   const i64 a = own[in.a * kEvaluateThreads], b = own[in.b * kEvaluateThreads];

@@ -15,7 +15,7 @@ enum {
 
 // Op of internal/rowcode.
 enum {
-  kConst, kNull, kLoad,
+  kConst, kNull, kLoad, kMatch,
   kAdd, kSub, kMul, kLimit, kQuotient, kRest,
   kAddDouble, kSubDouble, kMulDouble, kDivDouble, kSingle, kDouble, kRank,
   kEqual, kLess, kLessEqual, kAmong, kSame,

@@ -10,8 +10,19 @@ enum {
   kStringThreads = 256,
   kStringTableHeader = 16,
   kStringRecordBytes = 16,
-  kKnownMax = 4096
+  kKnownMax = 4096,
+  kPatternsMax = 31,
+  kPatternTextMax = 1024,
+  kPartEnd = 0xFE,
+  kMatchedColumnsMax = 64
 };
+
+// PatternKind of internal/rowcode.
+enum { kIsEqual, kIsBefore, kIsUpTo, kIsLike };
+
+typedef struct {
+  u16 kind, from, bytes;  // and where its text is
+} Pattern;
 
 // StringPage of strings.go.
 typedef struct {
@@ -45,7 +56,7 @@ typedef struct {
   u32* numbers;  // by string
   Missing* head;
   MissingString* list;
-  u8* text;
+  u8* listed;  // bytes of the strings of list
   u64 text_bytes;
   const u32* given;  // by string of the list
   StringTableHead* known;
@@ -53,6 +64,15 @@ typedef struct {
   u64 num_known;
   u8* known_bytes;
   u64 num_known_bytes;
+  u32* words;    // by string of the matched columns
+  u32* not_text;
+  u64 matched;   // a bit for each column
+  u64 unnumbered;
+  u64 text;      // matched columns whose strings are to be UTF-8
+  u32 wanted[kMatchedColumnsMax];  // by column, a bit for each pattern
+  u32 num_patterns, unused;
+  Pattern patterns[kPatternsMax];
+  u8 pattern_text[kPatternTextMax];
 } StringsLaunch;
 
 #endif

@@ -30,6 +30,7 @@ func TestParamLayouts(t *testing.T) {
 		str      StringPage
 		missing  MissingString
 		numbers  stringsLaunch
+		pattern  patternParam
 		part     keyPart
 		keys     keysLaunch
 		code     rowcode.Instruction
@@ -71,7 +72,9 @@ func TestParamLayouts(t *testing.T) {
 		pageStepBytes, pagesThreads, stepRows, uintptr(PageNull), uintptr(LevelsSized),
 		uintptr(StringPageBytes), unsafe.Offsetof(str.Bytes), unsafe.Offsetof(str.First), unsafe.Offsetof(str.Most), unsafe.Offsetof(str.Levels), unsafe.Offsetof(str.Column),
 		uintptr(MissingBytes), unsafe.Offsetof(missing.Bytes), uintptr(MissingHeadBytes),
-		unsafe.Sizeof(numbers), unsafe.Offsetof(numbers.strings), unsafe.Offsetof(numbers.places), unsafe.Offsetof(numbers.slots), unsafe.Offsetof(numbers.numSlots), unsafe.Offsetof(numbers.numbers), unsafe.Offsetof(numbers.head), unsafe.Offsetof(numbers.list), unsafe.Offsetof(numbers.text), unsafe.Offsetof(numbers.textBytes), unsafe.Offsetof(numbers.given), unsafe.Offsetof(numbers.known), unsafe.Offsetof(numbers.knownSlots), unsafe.Offsetof(numbers.numKnown), unsafe.Offsetof(numbers.knownBytes), unsafe.Offsetof(numbers.numKnownBytes),
+		unsafe.Sizeof(numbers), unsafe.Offsetof(numbers.strings), unsafe.Offsetof(numbers.places), unsafe.Offsetof(numbers.slots), unsafe.Offsetof(numbers.numSlots), unsafe.Offsetof(numbers.numbers), unsafe.Offsetof(numbers.head), unsafe.Offsetof(numbers.list), unsafe.Offsetof(numbers.listed), unsafe.Offsetof(numbers.textBytes), unsafe.Offsetof(numbers.given), unsafe.Offsetof(numbers.known), unsafe.Offsetof(numbers.knownSlots), unsafe.Offsetof(numbers.numKnown), unsafe.Offsetof(numbers.knownBytes), unsafe.Offsetof(numbers.numKnownBytes),
+		unsafe.Offsetof(numbers.words), unsafe.Offsetof(numbers.notText), unsafe.Offsetof(numbers.matched), unsafe.Offsetof(numbers.unnumbered), unsafe.Offsetof(numbers.text), unsafe.Offsetof(numbers.wanted), unsafe.Offsetof(numbers.numPatterns), unsafe.Offsetof(numbers.patterns), unsafe.Offsetof(numbers.patternText),
+		unsafe.Sizeof(pattern), unsafe.Offsetof(pattern.from), unsafe.Offsetof(pattern.bytes), rowcode.PartEnd, uintptr(rowcode.IsEqual), uintptr(rowcode.IsBefore), uintptr(rowcode.IsUpTo), uintptr(rowcode.IsLike),
 		findThreads, stringThreads, stringTableHeader, stringRecordBytes, KnownStringMax,
 		unsafe.Sizeof(part), unsafe.Offsetof(part.valid), unsafe.Offsetof(part.base), unsafe.Offsetof(part.keyRange), unsafe.Offsetof(part.nullCode), unsafe.Offsetof(part.typ), unsafe.Offsetof(part.word), unsafe.Offsetof(part.shift), unsafe.Offsetof(part.nullWord), unsafe.Offsetof(part.nullBit),
 		unsafe.Sizeof(keys), unsafe.Offsetof(keys.rows), unsafe.Offsetof(keys.count), unsafe.Offsetof(keys.outside), unsafe.Offsetof(keys.keyBytes), unsafe.Offsetof(keys.parts), unsafe.Offsetof(keys.part), KeyPartsMax, keysThreads,

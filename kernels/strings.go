@@ -1,6 +1,10 @@
 package kernels
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mpga/mpga/internal/rowcode"
+)
 
 // StringPage is a page of Parquet's plain strings, decompressed: a data page, or a dictionary. Each
 // string lies behind 4 bytes that say how many bytes it has.
@@ -57,11 +61,30 @@ type Strings struct {
 	Text      Span
 	TextBytes int64
 
+	// Words gets 4 bytes for each string of the columns Matched, rowcode.Word of Patterns, with the bits that are
+	// asked for there alone; 0 where a page ends before the string. NotText gets 4 bytes: 0, or another where one
+	// of these strings is not UTF-8 and is to be.
+	Patterns []rowcode.Pattern
+	Matched  []MatchedColumn
+	Words    Span
+	NotText  Span
+
 	// Given are the numbers of the strings of List, 4 bytes each, which AddStrings takes; 0 is no number.
 	Given Span
 
 	Scratch Span // of ScratchBytes: AddStrings takes what NumberStrings has left in it
 }
+
+// MatchedColumn is a column whose strings are compared with patterns.
+type MatchedColumn struct {
+	Column   uint32 // less than MatchedColumnsMax
+	Patterns uint32 // a bit for each that is asked for
+	Numbered bool   // its strings get numbers, too
+	Text     bool   // they are to be UTF-8
+}
+
+// MatchedColumnsMax is how many columns NumberStrings tells apart where strings are compared with patterns.
+const MatchedColumnsMax = 64
 
 // StringTable are strings with numbers in device memory, as far as there is room for them. Several
 // streams may use a table at once. It is empty where its first ResetBytes are 0.

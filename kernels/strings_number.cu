@@ -1,8 +1,9 @@
-// Looks for the numbers of strings, and lists the strings that have none, each once.
+// Compares strings with patterns, looks for the numbers of strings, and lists the strings that have none, each once.
 //
 //   launch  blocks of kStringThreads, a thread for each string, behind strings_find
 //   reads   memory, places, known
-//   writes  numbers, slots, head, list, text; places of strings that are alike a listed one
+//   writes  words, not_text; numbers, slots, head, list, listed; places of strings that are alike a listed one
+#include "patterns.cuh"
 #include "strings.cuh"
 
 // Lists a string, and copies its bytes where there is room for them.
@@ -11,7 +12,7 @@ __device__ __forceinline__ void list_string(const StringsLaunch& p, u32 number, 
   const u32 at = u32(before);
   p.list[before >> 32] = {number, s.bytes};
   if (at > p.text_bytes || s.bytes > p.text_bytes - at) return;
-  u8* out = p.text + at;
+  u8* out = p.listed + at;
   for (u32 i = 0; i < s.bytes; i += 8) {
     u64 word = string_word(s, i);
     const u32 n = min(s.bytes - i, 8u);
@@ -26,6 +27,11 @@ extern "C" __global__ void __launch_bounds__(kStringThreads) strings_number(cons
   const u64 place = p.places[i];
   if (place == kNoPlace) return;
   const String s = string_at(p.memory, place);
+  if (in_columns(p.matched, s)) {
+    p.words[i] = pattern_bits(p, s);
+    if (in_columns(p.text, s) && !is_text(s)) *p.not_text = 1;
+    if (in_columns(p.unnumbered, s)) return;
+  }
   const u64 hash = hash_string(s);
   const u32 number = find_number(p, s, hash);
   if (number != 0) {

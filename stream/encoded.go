@@ -55,7 +55,17 @@ type EncodedColumn struct {
 	// bytes of pages a row takes, about.
 	Strings     bool
 	StringBytes int64
+
+	// Matched: the values of a column of strings are words of Code's patterns (rowcode.Word), with Patterns' bits.
+	// Text: they are to be UTF-8. Same: the column has the pages of the column before, whose strings have numbers.
+	Matched  bool
+	Patterns uint32
+	Text     bool
+	Same     bool
 }
+
+// numbered reports whether the column's values are the numbers of strings.
+func (c *EncodedColumn) numbered() bool { return c.Strings && !c.Matched }
 
 // rowBytes returns how many bytes of pages a row takes.
 func (c *EncodedColumn) rowBytes() int64 {
@@ -149,13 +159,16 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 	for i := range of.Columns {
 		c := &of.Columns[i]
 		values += rows * c.rowBytes()
-		if c.Strings {
+		if c.Strings && !c.Same {
 			l.strings += rows
+		}
+		if c.numbered() {
 			l.textBytes += rows * c.rowBytes()
 		}
+		l.matches = l.matches || c.Matched
 	}
 	l.plainBytes = align(max(values+values/pageSlack, of.GroupBytes+of.GroupBytes/pageSlack))
-	if l.strings > 0 {
+	if l.textBytes > 0 {
 		l.textBytes = max(l.textBytes, of.GroupBytes)
 	}
 	l.itemsMax = itemsMin + values/bytesPerItem
@@ -197,15 +210,18 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 
 // statusBytes returns the bytes of the statuses of so many blocks and pages. The statuses of blocks, of
 // the pages of each column and of keys begin at multiples of statusAlignment, and so does what is behind
-// them: how many rows Code has left, and how many strings have no number.
+// them: whether a string is not UTF-8, how many rows Code has left, and how many strings have no number.
 func (l *encodedLayout) statusBytes(items int64) int64 {
-	return alignStatus(4*(items+1)+statusAlignment*int64(len(l.of.Columns)+2)) + kernels.EvaluationHeadBytes + kernels.MissingHeadBytes
+	return alignStatus(4*(items+1)+statusAlignment*int64(len(l.of.Columns)+3)) + kernels.EvaluationHeadBytes + kernels.MissingHeadBytes
 }
 
 // headAt is where the head of Code is among the statuses.
 func (l *encodedLayout) headAt(items int64) int64 {
 	return l.statusBytes(items) - kernels.MissingHeadBytes - kernels.EvaluationHeadBytes
 }
+
+// notTextAt is where the statuses say that a string is not UTF-8.
+func (l *encodedLayout) notTextAt(items int64) int64 { return l.headAt(items) - statusAlignment }
 
 // statusAlignment is the alignment of spans of device memory.
 const statusAlignment = 16
@@ -298,8 +314,12 @@ func (e *Encoded) Add(rows int64, columns []EncodedPages) bool {
 	var plain, items, strings int64
 	for i := range columns {
 		of := &columns[i]
+		items += int64(len(of.Pages))
+		if l.of.Columns[i].Same {
+			continue
+		}
 		plain += align(of.Plain)
-		items += int64(len(of.Blocks) + len(of.Expansions) + len(of.Pages) + len(of.Strings))
+		items += int64(len(of.Blocks) + len(of.Expansions) + len(of.Strings))
 		for _, s := range of.Strings {
 			strings += int64(s.Most)
 		}
@@ -307,41 +327,54 @@ func (e *Encoded) Add(rows int64, columns []EncodedPages) bool {
 	if rows > l.rows-e.rows || plain > l.plainBytes-e.plain || items > l.itemsMax-e.items || strings > l.strings-e.strings {
 		return false
 	}
+	var plainAt, stringsAt int64 // of the column, or of the column before, whose pages it has
 	for c := range columns {
 		of := &columns[c]
-		for _, b := range of.Blocks {
-			b.To += uint64(e.plain)
-			b.FirstChunk = uint32(e.chunks)
-			e.chunks += kernels.BlockChunks(int64(b.Size))
-			e.blocks = append(e.blocks, b)
+		is := &l.of.Columns[c]
+		if !is.Same {
+			plainAt, stringsAt = e.plain, e.strings
+			e.addPages(c, of)
 		}
-		for _, x := range of.Expansions {
-			if x.To += uint64(l.plain + e.plain); x.Unpacked {
-				x.From += uint64(l.plain + e.plain)
-			}
-			e.expansions = append(e.expansions, x.Expansion)
-		}
-		first := e.addStrings(c, of.Strings)
 		for _, p := range of.Pages {
 			if p.Unpacked {
-				p.From += uint64(l.plain + e.plain)
+				p.From += uint64(l.plain + plainAt)
 			}
 			switch {
-			case l.of.Columns[c].Strings:
-				p.Dictionary = uint64(l.numbers + 4*(first+int64(of.Strings[p.Strings].First)))
+			case is.Matched:
+				p.Dictionary = uint64(l.words + 4*(stringsAt+int64(of.Strings[p.Strings].First)))
+			case is.Strings:
+				p.Dictionary = uint64(l.numbers + 4*(stringsAt+int64(of.Strings[p.Strings].First)))
 			case p.UnpackedDictionary:
-				p.Dictionary += uint64(l.plain + e.plain)
+				p.Dictionary += uint64(l.plain + plainAt)
 			}
 			p.To += uint64(e.rows)
 			p.FirstStep = uint32(e.steps[c])
 			e.steps[c] += kernels.PageSteps(int64(p.Rows))
 			e.pages[c] = append(e.pages[c], p.Page)
 		}
-		e.plain += align(of.Plain)
 	}
 	e.rows += rows
 	e.items += items
 	return true
+}
+
+// addPages adds what a column's pages are made of.
+func (e *Encoded) addPages(column int, of *EncodedPages) {
+	l := e.layout
+	for _, b := range of.Blocks {
+		b.To += uint64(e.plain)
+		b.FirstChunk = uint32(e.chunks)
+		e.chunks += kernels.BlockChunks(int64(b.Size))
+		e.blocks = append(e.blocks, b)
+	}
+	for _, x := range of.Expansions {
+		if x.To += uint64(l.plain + e.plain); x.Unpacked {
+			x.From += uint64(l.plain + e.plain)
+		}
+		e.expansions = append(e.expansions, x.Expansion)
+	}
+	e.addStrings(column, of.Strings)
+	e.plain += align(of.Plain)
 }
 
 // SubmitEncoded hands an encoded tile over, as Submit: once it is decoded, it is submitted as other
@@ -483,8 +516,12 @@ func (t *Tile) isDecoded() bool {
 	for _, pages := range t.Encoded.pages {
 		ok = done(len(pages)) && ok
 	}
-	if t.device.encoded.of.Code != nil {
+	l := t.device.encoded
+	if l.of.Code != nil {
 		ok = ok && !t.head().Wrong
+	}
+	if l.matches {
+		ok = ok && isDone(t.statuses()[l.notTextAt(t.Encoded.items):][:4])
 	}
 	return done(1) && ok
 }
@@ -555,9 +592,9 @@ func (t *Tile) decode(again bool) error {
 		next(pages.Count, kernels.PageBytes)
 		scratch = scratch.At(pages.ScratchBytes())
 		if c.Strings {
-			pages.MemoryBytes = l.numbers + 4*l.strings
+			pages.MemoryBytes = max(l.numbers, l.words) + 4*l.strings
 		}
-		if c.Strings || !again {
+		if c.numbered() || !again {
 			decoded = append(decoded, pages)
 		}
 	}

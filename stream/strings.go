@@ -14,14 +14,17 @@ import (
 //	pages -> where strings begin -> their numbers ---------------------------> values of the column
 //	                            \-> those without one -> host: Number -> table -/
 //
-// Only strings that are new to a device cross the link back.
+// Only strings that are new to a device cross the link back. Strings that are only compared have no numbers, but
+// words that say which patterns they are as.
 
 // stringLayout is where the strings of an encoded tile are on the device, in bytes from its begin.
 type stringLayout struct {
 	strings   int64 // of a tile, at most; 0 without columns of strings
-	textBytes int64 // of strings without a number, at most
+	textBytes int64 // of strings without a number, at most; 0 where none gets one
+	matches   bool  // some are compared with patterns
 
 	numbers int64
+	words   int64
 	missing int64 // kernels.Strings.List
 	text    int64
 	given   int64
@@ -33,6 +36,9 @@ func (l *stringLayout) takeStrings(take func(int64) int64) {
 		return
 	}
 	l.numbers = take(4*l.strings + kernels.PagesPad)
+	if l.matches {
+		l.words = take(4*l.strings + kernels.PagesPad)
+	}
 	l.missing = take(kernels.MissingBytes * l.strings)
 	l.text = take(l.textBytes)
 	l.given = take(4 * l.strings)
@@ -51,10 +57,9 @@ func (l *encodedLayout) isTooLarge() bool {
 	return l.strings > 0 && (l.plain+l.plainBytes > math.MaxUint32 || l.strings >= math.MaxUint32)
 }
 
-// addStrings adds pages that have strings of a column, and returns which of the tile's strings is the
-// first of them.
-func (e *Encoded) addStrings(column int, pages []EncodedStrings) (first int64) {
-	first = e.strings
+// addStrings adds pages that have strings of a column.
+func (e *Encoded) addStrings(column int, pages []EncodedStrings) {
+	first := e.strings
 	for _, p := range pages {
 		if p.Unpacked {
 			p.From += uint64(e.layout.plain + e.plain)
@@ -64,7 +69,6 @@ func (e *Encoded) addStrings(column int, pages []EncodedStrings) (first int64) {
 		e.stringPages = append(e.stringPages, p.StringPage)
 		e.strings += int64(p.Most)
 	}
-	return first
 }
 
 // strings is what numbers the strings of a tile.
@@ -75,14 +79,27 @@ func (t *Tile) strings() *kernels.Strings {
 	for _, pages := range e.pages {
 		listed += int64(len(pages)) * kernels.PageBytes
 	}
-	return &kernels.Strings{
+	s := &kernels.Strings{
 		Memory: at, MemoryBytes: l.plain + l.plainBytes,
 		Pages: at.At(l.listed() + listed), Count: int64(len(e.stringPages)), Strings: e.strings,
 		Known:   t.device.known,
 		Numbers: at.At(l.numbers), Head: at.At(l.status + l.statusBytes(e.items) - kernels.MissingHeadBytes),
 		List: at.At(l.missing), Text: at.At(l.text), TextBytes: l.textBytes, Given: at.At(l.given),
-		Scratch: at.At(l.finding),
+		Scratch: at.At(l.finding), Words: at.At(l.words), NotText: at.At(l.status + l.notTextAt(e.items)),
 	}
+	if l.of.Code != nil {
+		s.Patterns = l.of.Code.Patterns
+	}
+	for i, c := range l.of.Columns {
+		if c.Matched {
+			of := kernels.MatchedColumn{Column: uint32(i), Patterns: c.Patterns, Text: c.Text}
+			if c.Same {
+				of.Column, of.Numbered = uint32(i-1), true
+			}
+			s.Matched = append(s.Matched, of)
+		}
+	}
+	return s
 }
 
 // numberMissing sees to it that strings that have no numbers get them, and that the tile is decoded by
@@ -214,7 +231,7 @@ const (
 
 // layOutKnown says what a device's table of strings would be. It lowers the limit for everything else.
 func (d *device) layOutKnown() {
-	if d.encoded.strings == 0 {
+	if d.encoded.textBytes == 0 {
 		return
 	}
 	d.known = kernels.NewStringTable(min(d.limit/knownShare, knownMax))

@@ -2,6 +2,7 @@ package device
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -41,18 +42,9 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 		}
 	}
 	program := b.Program(filter, outputs)
-	columns = slices.Repeat([]int{-1}, len(p.Columns))
-	inputs := program.Inputs()
-	if len(inputs) > kernels.InputsMax {
-		return nil, fmt.Errorf("its expressions read %d columns, more than %d", len(inputs), kernels.InputsMax)
-	}
-	for _, i := range inputs {
-		c, err := encodedInput(&p.Columns[i])
-		if err != nil {
-			return nil, err
-		}
-		columns[i] = len(d.Columns)
-		d.Columns = append(d.Columns, c)
+	columns, words, err := l.addInputs(d, p, program, keys)
+	if err != nil {
+		return nil, err
 	}
 	for k := range d.Keys {
 		d.Keys[k].Column = -1
@@ -60,10 +52,46 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 			d.Keys[k].Column = columns[n.A]
 		}
 	}
-	if d.Code, err = rowcode.Assemble(program.Renumber(columns)); err != nil {
+	if d.Code, err = rowcode.Assemble(program.Renumber(columns, words)); err != nil {
 		return nil, err
 	}
 	return columns, nil
+}
+
+// addInputs adds the columns that a program reads, and returns for each column of the pages which of the columns
+// that devices decode has its values, or the words of its strings: -1 where that is none. A column of strings
+// has numbers where it is a key, and words where it is compared, or nobody needs more than its NULLs; where both are
+// needed, the words come behind the numbers.
+func (l *Layout) addInputs(d *stream.Decoding, p *scan.Paged, program *rowcode.Program, keys []rowcode.Value) (columns, words []int, err error) {
+	columns, words = slices.Repeat([]int{-1}, len(p.Columns)), slices.Repeat([]int{-1}, len(p.Columns))
+	matched := program.Matched()
+	isKey := func(i int) bool {
+		return slices.ContainsFunc(keys, func(v rowcode.Value) bool {
+			return program.Nodes[v] == rowcode.Node{Op: rowcode.Load, A: rowcode.Value(i)}
+		})
+	}
+	inputs := append(program.Inputs(), slices.Collect(maps.Keys(matched))...)
+	slices.Sort(inputs)
+	for _, i := range slices.Compact(inputs) {
+		c, err := encodedInput(&p.Columns[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		columns[i], words[i] = len(d.Columns), len(d.Columns)
+		if c.Strings && !isKey(i) {
+			c.Matched, c.Patterns = true, matched[i]
+		}
+		d.Columns = append(d.Columns, c)
+		if bits, ok := matched[i]; ok && !c.Matched {
+			words[i] = len(d.Columns)
+			c.Matched, c.Patterns, c.Same = true, bits, true
+			d.Columns = append(d.Columns, c)
+		}
+	}
+	if n := len(d.Columns); n > kernels.InputsMax {
+		return nil, nil, fmt.Errorf("its expressions read %d columns, more than %d", n, kernels.InputsMax)
+	}
+	return columns, words, nil
 }
 
 // needs reports whether a column of the query is a key or one of the layout's.

@@ -40,7 +40,7 @@ type decoder struct {
 	missed  atomic.Int64            // splits in a row that were read in vain
 	again   atomic.Int64            // calls of number with strings most of which had numbers
 
-	hasStrings bool    // some column of of has
+	hasStrings bool    // some column of of has, with numbers
 	rowBytes   float64 // of pages, as far as was looked at
 	bytes      float64 // of all pages, about
 
@@ -127,8 +127,10 @@ func (l *Layout) decodeInto(d *stream.Decoding, pages []scan.PagedColumn) (colum
 	add := func(column, into, width int, form kernels.PageForm) {
 		columns[column] = len(d.Columns)
 		of := &l.bound.Columns[column]
+		strings := of.Kind == rowdata.Bytes
 		d.Columns = append(d.Columns, stream.EncodedColumn{
-			Width: width, Form: form, Column: into, Nullable: of.Nullable, Strings: of.Kind == rowdata.Bytes,
+			Width: width, Form: form, Column: into, Nullable: of.Nullable,
+			Strings: strings, Matched: strings && !slices.Contains(l.bound.KeyColumns, column), // of which NULLs count
 		})
 	}
 	for i := range l.columns {
@@ -258,7 +260,7 @@ func (d *decoder) plan(q *Query, l *Layout) error {
 				bytes += c.Bytes
 				unpacked[of] += c.Unpacked
 				group += c.Unpacked
-				d.strings[of].text = c.Text
+				d.strings[of].text, d.of.Columns[of].Text = c.Text, c.Text
 			}
 		}
 		d.of.GroupBytes = max(d.of.GroupBytes, group)
@@ -286,10 +288,10 @@ func (d *decoder) planStrings(q *Query, l *Layout, unpacked []int64, rows int64)
 	}
 	for i := range d.of.Columns {
 		c := &d.of.Columns[i]
-		if !c.Strings {
+		if !c.Strings || c.Same {
 			continue
 		}
-		if d.strings[i].numbers == nil {
+		if !c.Matched && d.strings[i].numbers == nil {
 			return errors.New("nobody needs the strings of a column")
 		}
 		if c.StringBytes = max((unpacked[i]+rows-1)/rows, stringBytesMin); c.StringBytes > stringBytesMax {
@@ -326,7 +328,7 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 	for i, c := range columns {
 		if c >= 0 {
 			d.wanted[i] = &of.Columns[c]
-			d.hasStrings = d.hasStrings || of.Columns[c].Strings
+			d.hasStrings = d.hasStrings || of.Columns[c].Strings && !of.Columns[c].Matched
 		}
 	}
 	if err := d.plan(q, l); err != nil {
@@ -448,7 +450,11 @@ func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []by
 		if !ok {
 			return false, nil
 		}
-		into[d.columns[i]] = encodedPages(&pages, at+from, c.Width)
+		of := d.columns[i]
+		into[of] = encodedPages(&pages, at+from, c.Width)
+		if of+1 < len(into) && d.of.Columns[of+1].Same {
+			into[of+1] = stream.EncodedPages{Pages: into[of].Pages, Strings: into[of].Strings}
+		}
 		from += alignMemory(c.Bytes)
 	}
 	return true, nil

@@ -5,6 +5,7 @@ package plan_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -35,6 +36,7 @@ var codedFields = []arrow.Field{
 	{Name: "n0", Type: &arrow.Decimal128Type{Precision: 12, Scale: 2}}, {Name: "n1", Type: &arrow.Decimal128Type{Precision: 6, Scale: 1}},
 	{Name: "day", Type: arrow.FixedWidthTypes.Date32}, {Name: "at", Type: &arrow.TimestampType{Unit: arrow.Millisecond}},
 	{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "u", Type: arrow.PrimitiveTypes.Uint64},
+	{Name: "b", Type: arrow.BinaryTypes.Binary},
 }
 
 // codedStatements draws statements with expressions, most of which devices have instructions for.
@@ -88,7 +90,12 @@ func (r codedStatements) condition(depth int) string {
 		return r.pick("("+a+" AND "+b+")", "("+a+" OR "+b+")", "(NOT "+a+")", "("+a+") IS NOT FALSE")
 	}
 	sign := r.pick("=", "<>", "<", "<=", ">", ">=")
-	switch r.IntN(9) {
+	switch r.IntN(11) {
+	case 9, 10:
+		text := "'" + r.pick("", "a", "e", "x", "é", "0", "long", "text 1", "m") + "'"
+		return r.pick("s = "+text, "s <> "+text, "s < "+text, "s >= "+text, text+" <= s", "s > "+text, "s IN ("+text+", 'a', NULL)",
+			"s LIKE '%"+strings.Trim(text, "'")+"%'", "s NOT LIKE '%"+strings.Trim(text, "'")+"'", "starts_with(s, "+text+")", "contains(s, "+text+")",
+			"s IS DISTINCT FROM "+text, "s BETWEEN 'a' AND "+text, "s IS NULL", "ends_with(s, "+text+")", "b = "+text+"::BLOB")
 	case 8:
 		return fmt.Sprintf("i0 BETWEEN %d AND %d", r.IntN(1000)-700, r.IntN(1000))
 	case 0:
@@ -116,7 +123,7 @@ func (r codedStatements) statement() (text string, keys int) {
 	keys = len(list)
 	for range 1 + r.IntN(4) {
 		v, x := r.value(), r.exact()
-		list = append(list, r.pick("count(*)", "sum("+x+")", "sum("+x+")", "min("+v+")", "max("+v+")", "avg("+x+")", "count("+v+")",
+		list = append(list, r.pick("count(*)", "sum("+x+")", "sum("+x+")", "min("+v+")", "max("+v+")", "avg("+x+")", "count("+v+")", "count(s)",
 			"stddev(i2)", "sum("+x+") FILTER (WHERE "+r.condition(0)+")", "count(DISTINCT "+v+")", "median("+v+")",
 			"quantile_disc("+v+", 0.3) FILTER (WHERE "+r.condition(0)+")"))
 	}
@@ -274,5 +281,53 @@ func TestDeviceCode(t *testing.T) {
 	t.Logf("%d of %d statements were decoded, %d with conditions; %d failed", decoded, statements, filtered, failed)
 	if decoded < statements/4 || filtered < statements/8 || failed == 0 {
 		t.Errorf("%d of %d statements were decoded, %d with conditions, and %d failed; want more", decoded, statements, filtered, failed)
+	}
+}
+
+// Strings that are only compared are to be UTF-8 on devices, too, and the error has the CPU's words.
+func TestDeviceCodeText(t *testing.T) {
+	for _, bad := range []string{"", "\xff", "ab\xc3", "\xed\xa0\x80", "é\xe2\x82"} {
+		schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
+		keys, texts := make([]any, 3000), make([]any, 3000)
+		for i := range keys {
+			keys[i], texts[i] = int64(i%7), fmt.Sprint("text é ", i%50)
+		}
+		if bad != "" {
+			texts[1234] = bad
+		}
+		path := filepath.Join(t.TempDir(), "t.parquet")
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := pqarrow.NewFileWriter(schema, file, parquet.NewWriterProperties(), pqarrow.DefaultWriterProps())
+		if err == nil {
+			err = errors.Join(w.WriteBuffered(grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, keys), grouptest.Array(schema.Field(1).Type, texts))), w.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var errs []string
+		for _, name := range []string{"cpu", cmp.Or(*sizeDevice, "host:64MiB")} {
+			eng, err := engine.Open(engine.Options{Device: name, Threads: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, stats, err := answerCoded(t.Context(), eng, src, "SELECT k, count(*) FROM t WHERE s <> 'a' GROUP BY k", 1)
+			errs = append(errs, fmt.Sprint(err))
+			if name != "cpu" && (stats.Device.Decoded > 0) != (bad == "") {
+				t.Errorf("%q: %d rows were decoded", bad, stats.Device.Decoded)
+			}
+			if err := eng.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if errs[0] != errs[1] || (errs[0] == "<nil>") != (bad == "") {
+			t.Errorf("%q: errors %s", bad, errs)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -164,6 +165,11 @@ func init() {
 		"not":                  func(c *coder, n *node) rowcode.Value { return c.Do(rowcode.Not, c.value(n.args[0])) },
 		"between":              (*coder).between,
 		"in":                   (*coder).in,
+		"like":                 (*coder).like,
+		"like escape":          (*coder).like,
+		"starts_with":          (*coder).like,
+		"ends_with":            (*coder).like,
+		"contains":             (*coder).like,
 		"case":                 (*coder).choice,
 		"if":                   (*coder).choice,
 		"coalesce":             (*coder).coalesce,
@@ -225,6 +231,9 @@ func (c *coder) ranked(n *node) rowcode.Value {
 
 // compare compares two nodes of one type.
 func (c *coder) compare(sign string, left, right *node) rowcode.Value {
+	if left.typ.kind() == textKind {
+		return c.compareTexts(sign, left, right)
+	}
 	a, b := c.ranked(left), c.ranked(right)
 	switch sign {
 	case "=":
@@ -246,7 +255,68 @@ func comparisonCode(sign string) func(c *coder, n *node) rowcode.Value {
 }
 
 func (c *coder) same(n *node) rowcode.Value {
+	if n.args[0].typ.kind() == textKind {
+		if slices.ContainsFunc(n.args, isNull) {
+			return c.refuse(n)
+		}
+		return c.Do(rowcode.Same, c.compareTexts("=", n.args[0], n.args[1]), c.Int(1)) // the constant is not NULL
+	}
 	return c.Do(rowcode.Same, c.ranked(n.args[0]), c.ranked(n.args[1]))
+}
+
+// compareTexts compares a column of strings with a constant.
+func (c *coder) compareTexts(sign string, left, right *node) rowcode.Value {
+	if left.isConst {
+		left, right, sign = right, left, mirrored[sign]
+	}
+	if isNull(right) {
+		return c.Null()
+	}
+	text, ok := right.value.(string)
+	if !ok {
+		return c.refuse(right)
+	}
+	is := func(kind rowcode.PatternKind) rowcode.Value {
+		return c.match(left, rowcode.Pattern{Kind: kind, Text: text})
+	}
+	switch sign {
+	case "=":
+		return is(rowcode.IsEqual)
+	case "<>":
+		return c.Do(rowcode.Not, is(rowcode.IsEqual))
+	case "<":
+		return is(rowcode.IsBefore)
+	case "<=":
+		return is(rowcode.IsUpTo)
+	case ">":
+		return c.Do(rowcode.Not, is(rowcode.IsUpTo))
+	}
+	return c.Do(rowcode.Not, is(rowcode.IsBefore))
+}
+
+// match returns whether a column of strings is as a pattern says.
+func (c *coder) match(n *node, p rowcode.Pattern) rowcode.Value {
+	if n.column < 0 || n.isConst || n.typ.kind() != textKind || c.err != nil {
+		return c.refuse(n)
+	}
+	v, ok := c.Match(c.columns[n.column], p)
+	if !ok {
+		return c.refuse(n)
+	}
+	return v
+}
+
+// like returns whether a column of strings is as a constant pattern, in which % alone stands for others.
+func (c *coder) like(n *node) rowcode.Value {
+	p := n.pattern
+	if p == nil || p.wildcard || n.args[0].typ.ID != Text ||
+		slices.ContainsFunc(p.parts, func(s string) bool { return strings.IndexByte(s, rowcode.PartEnd) >= 0 }) {
+		return c.refuse(n)
+	}
+	if len(p.parts) == 1 {
+		return c.match(n.args[0], rowcode.Pattern{Kind: rowcode.IsEqual, Text: p.parts[0]})
+	}
+	return c.match(n.args[0], rowcode.Pattern{Kind: rowcode.IsLike, Text: strings.Join(p.parts, string([]byte{rowcode.PartEnd}))})
 }
 
 func (c *coder) isNull(n *node) rowcode.Value {
@@ -295,7 +365,7 @@ func (c *coder) between(n *node) rowcode.Value {
 
 func (c *coder) in(n *node) rowcode.Value {
 	kind := n.args[0].typ.kind()
-	if kind == bitKind || slices.ContainsFunc(n.args[1:], func(a *node) bool { return !a.isConst }) {
+	if kind == bitKind || kind == textKind || slices.ContainsFunc(n.args[1:], func(a *node) bool { return !a.isConst }) {
 		return c.inAny(n)
 	}
 	v := c.ranked(n.args[0])

@@ -20,7 +20,8 @@ import (
 
 // codedExpr is an expression of functions that have instructions, whose operands need not suit each other.
 func codedExpr(rng *rand.Rand, names []string, depth int) *Expr {
-	constants := []any{nil, true, false, int64(0), int64(1), int64(-3), int64(7), int64(100), int64(math.MaxInt64), 0.5, -1e300, math.NaN(), 0.0, "2020-02-29"}
+	constants := []any{nil, true, false, int64(0), int64(1), int64(-3), int64(7), int64(100), int64(math.MaxInt64), 0.5, -1e300, math.NaN(), 0.0, "2020-02-29",
+		"", "a", "a%", "%1%", "%o_d%", "abc", "x%y%", "z"}
 	switch {
 	case depth == 0 && rng.IntN(3) > 0, depth > 0 && rng.IntN(8) == 0:
 		return Column(fmt.Sprintf("c%d", rng.IntN(len(randomTypes))))
@@ -72,6 +73,9 @@ func runCode(t *testing.T, code *rowcode.Code, inputs []arrow.Array, rows int) (
 			if inputs[input].IsNull(row) {
 				return rowcode.Cell{Null: true, Word: math.MinInt64 / 3}
 			}
+			if text, ok := grouptest.Value(inputs[input], row).(string); ok {
+				return rowcode.Cell{Word: int64(rowcode.Word(code.Patterns, text))}
+			}
 			return rowcode.Cell{Word: wordOf(inputs[input], row)}
 		}
 		passes, ok := m.Run(load, outputs)
@@ -90,9 +94,10 @@ func runCode(t *testing.T, code *rowcode.Code, inputs []arrow.Array, rows int) (
 func TestCode(t *testing.T) {
 	const rows = 100
 	names := slices.Sorted(maps.Keys(coded))
+	names = slices.DeleteFunc(names, func(name string) bool { return functionsByName[name] == nil }) // what binding calls others
 	reached := map[string]bool{}
 	coded, failed, conditions := 0, 0, 0
-	for seed := range uint64(20_000) {
+	for seed := range uint64(40_000) {
 		rng := rand.New(rand.NewPCG(seed, 29))
 		schema, plain, _ := randomRows(rng, rows)
 		e := codedExpr(rng, names, 1+rng.IntN(3))

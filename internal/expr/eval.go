@@ -39,7 +39,8 @@ type node struct {
 	exact    bool     // a cast that keeps the order of values, and turns different values to different values
 	shared   bool     // the node stands more than once in the program's expressions
 
-	conversion conversion // noCast of other nodes
+	conversion conversion   // noCast of other nodes
+	pattern    *likePattern // that the first argument, a string, is compared with; nil of other nodes
 }
 
 // conversion is what a node casts by.

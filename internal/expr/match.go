@@ -173,6 +173,9 @@ func like(fold bool) binding {
 			b.fail(n.args[1].at, "%v", err)
 		}
 		n.fallible = false
+		if !fold {
+			n.pattern = p
+		}
 		n.eval = p.kernel(n, fold)
 	}
 }

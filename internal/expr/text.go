@@ -27,13 +27,13 @@ func textToInt(id TypeID, fn func(string) int64) binding {
 	}
 }
 
-// textTest binds a condition on two strings.
-func textTest(fn func(s, t string) bool) binding {
+// textTest binds a condition on two strings. parts are those of the pattern that a constant second string makes.
+func textTest(fn func(s, t string) bool, parts func(t string) []string) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Bool)
 		b.want(n, Text, Text)
 		if t, ok := n.args[1].value.(string); ok {
-			n.args = n.args[:1]
+			n.args, n.pattern = n.args[:1], &likePattern{parts: parts(t)}
 			n.eval = test1(n, func(s string) bool { return fn(s, t) })
 			return
 		}
@@ -387,12 +387,17 @@ func contains(b *binder, n *node) {
 	if part, ok := n.args[1].value.(string); ok {
 		n.typ = typeOf(Bool)
 		b.want(n, Text, Text)
-		n.args = n.args[:1]
-		n.eval = (&likePattern{parts: []string{"", part, ""}}).kernel(n, false)
+		n.args, n.pattern = n.args[:1], &likePattern{parts: partWithin(part)}
+		n.eval = n.pattern.kernel(n, false)
 		return
 	}
-	textTest(strings.Contains)(b, n)
+	textTest(strings.Contains, partWithin)(b, n)
 }
+
+// The parts of patterns that begin a string, end it, or are within it.
+func partBefore(t string) []string { return []string{t, ""} }
+func partBehind(t string) []string { return []string{"", t} }
+func partWithin(t string) []string { return []string{"", t, ""} }
 
 // position binds strpos: the first character of a match, counted from 1, or 0.
 func position(b *binder, n *node) {

@@ -2,8 +2,8 @@ package rowcode
 
 import "fmt"
 
-// Instruction is an operator with the registers of its operands and its result; of Load, A is the input,
-// and of Store, B the output. It is what devices take.
+// Instruction is an operator with the registers of its operands and its result; of Load and Match, A is the
+// input, and of Store, B the output. It is what devices take.
 type Instruction struct {
 	Op          Op
 	To, A, B, C uint8
@@ -20,6 +20,7 @@ type Code struct {
 	Registers    int
 	Filters      bool // some rows may not pass: a Filter is among the instructions
 	Outputs      int
+	Patterns     []Pattern // by bit of the words that strings are
 }
 
 // What machines have room for.
@@ -36,7 +37,7 @@ func Assemble(p *Program) (*Code, error) {
 		a.register[i] = -1
 	}
 	c := &a.code
-	c.Outputs, c.Filters = len(p.Columns), p.Filter >= 0
+	c.Outputs, c.Filters, c.Patterns = len(p.Columns), p.Filter >= 0, p.Patterns
 	if c.Filters {
 		a.uses[p.Filter]++
 	}
@@ -59,7 +60,13 @@ func Assemble(p *Program) (*Code, error) {
 		a.compute(v)
 		a.emit(Instruction{Op: Store, A: a.take(v), B: uint8(i)})
 	}
+	text := 0
+	for i := range p.Patterns {
+		text += len(p.Patterns[i].Text)
+	}
 	switch {
+	case len(p.Patterns) > PatternsMax || text > PatternTextMax:
+		return nil, fmt.Errorf("its strings are compared with %d others of %d B, more than %d of %d B", len(p.Patterns), text, PatternsMax, PatternTextMax)
 	case len(c.Instructions) > InstructionsMax:
 		return nil, fmt.Errorf("its expressions take %d instructions, more than %d", len(c.Instructions), InstructionsMax)
 	case c.Registers > RegistersMax:
@@ -89,7 +96,7 @@ func (a *assembler) compute(v Value) {
 		a.compute(*operand)
 	}
 	i := Instruction{Op: n.Op, Low: n.Low, High: n.High}
-	if n.Op == Load {
+	if n.Op == Load || n.Op == Match {
 		i.A = uint8(n.A)
 	}
 	to := []*uint8{&i.A, &i.B, &i.C}

@@ -9,5 +9,8 @@
 // but AND, OR and Select leave it out where they do not reach it. A row whose results are errors is to be
 // computed elsewhere, by who has words for it.
 //
+// A string has no register. It is an input whose word has a bit for each Pattern of the program, so that whoever
+// has the strings asks them, each once where it comes again.
+//
 // Programs compute the condition before anything else, so that rows that do not pass take no further part.
 package rowcode

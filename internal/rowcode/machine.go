@@ -26,6 +26,10 @@ func (m *Machine) Run(load func(input int) Cell, outputs []Cell) (passes, ok boo
 		switch in.Op {
 		case Load:
 			m.registers[in.To] = load(int(in.A))
+		case Match:
+			c := load(int(in.A))
+			c.Word = c.Word >> in.Low & 1
+			m.registers[in.To] = c
 		case Filter:
 			if c := m.registers[in.A]; c.Wrong || c.Null || c.Word == 0 {
 				return false, !c.Wrong

@@ -14,6 +14,7 @@ const (
 	Const Op = iota // Low
 	Null            // NULL
 	Load            // of input A
+	Match           // whether input A, a string, is as pattern Low says
 
 	// Integers. Add, Sub, Mul and Limit, of A alone, are errors where the result is not from Low to High, or
 	// wraps. Quotient, which wraps for the least integer, and Rest are NULL where B is 0.
@@ -72,7 +73,7 @@ const None Value = -1
 // Node is how a value is computed, of values before it; see Op.
 type Node struct {
 	Op        Op
-	A, B, C   Value // of Load, A is the input
+	A, B, C   Value // of Load and Match, A is the input
 	Low, High int64
 }
 
@@ -81,12 +82,15 @@ type Program struct {
 	Nodes   []Node
 	Filter  Value   // the rows for which it is TRUE are the result; None: all
 	Columns []Value // of the result
+
+	Patterns []Pattern // that nodes name
 }
 
 // Builder makes a program. A value that is asked for twice is computed once.
 type Builder struct {
-	nodes []Node
-	known map[Node]Value
+	nodes    []Node
+	known    map[Node]Value
+	patterns []Pattern
 }
 
 // Node returns the value of a node.
@@ -142,6 +146,23 @@ func (b *Builder) Loads(count int) []Value {
 	return inputs
 }
 
+// Match returns whether a string, which must be an input, is as a pattern says.
+func (b *Builder) Match(s Value, p Pattern) (v Value, ok bool) {
+	n := b.nodes[s]
+	if n.Op != Load {
+		return None, false
+	}
+	return b.match(n.A, p), true
+}
+
+func (b *Builder) match(input Value, p Pattern) Value {
+	at := slices.Index(b.patterns, p)
+	if at < 0 {
+		at, b.patterns = len(b.patterns), append(b.patterns, p)
+	}
+	return b.Node(Node{Op: Match, A: input, Low: int64(at)})
+}
+
 // Reach returns a value that is an error where another is, too.
 func (b *Builder) Reach(other, v Value) Value {
 	if b.nodes[other].Op == Load {
@@ -157,6 +178,10 @@ func (b *Builder) Add(p *Program) (filter Value, columns []Value) {
 	for i, n := range p.Nodes {
 		for _, operand := range n.operands() {
 			*operand = at[*operand]
+		}
+		if n.Op == Match {
+			at[i] = b.match(n.A, p.Patterns[n.Low])
+			continue
 		}
 		at[i] = b.Node(n)
 	}
@@ -175,7 +200,7 @@ func (n *Node) operands() []*Value { return []*Value{&n.A, &n.B, &n.C}[:operands
 
 // Program returns the program of a condition, or None, and of columns.
 func (b *Builder) Program(filter Value, columns []Value) *Program {
-	return &Program{Nodes: slices.Clone(b.nodes), Filter: filter, Columns: columns}
+	return &Program{Nodes: slices.Clone(b.nodes), Filter: filter, Columns: columns, Patterns: slices.Clone(b.patterns)}
 }
 
 // Equals reports whether two programs are the same.
@@ -183,10 +208,11 @@ func (p *Program) Equals(other *Program) bool {
 	if p == nil || other == nil {
 		return p == other
 	}
-	return p.Filter == other.Filter && slices.Equal(p.Columns, other.Columns) && slices.Equal(p.Nodes, other.Nodes)
+	return p.Filter == other.Filter && slices.Equal(p.Columns, other.Columns) && slices.Equal(p.Nodes, other.Nodes) &&
+		slices.Equal(p.Patterns, other.Patterns)
 }
 
-// Inputs returns the inputs that the condition and the columns need.
+// Inputs returns the inputs whose values the condition and the columns need.
 func (p *Program) Inputs() (inputs []int) {
 	for v, needed := range p.needed() {
 		if n := &p.Nodes[v]; needed && n.Op == Load {
@@ -195,6 +221,17 @@ func (p *Program) Inputs() (inputs []int) {
 	}
 	slices.Sort(inputs)
 	return inputs
+}
+
+// Matched returns the patterns, a bit for each, that the condition and the columns need of inputs that are strings.
+func (p *Program) Matched() map[int]uint32 {
+	matched := map[int]uint32{}
+	for v, needed := range p.needed() {
+		if n := &p.Nodes[v]; needed && n.Op == Match {
+			matched[int(n.A)] |= 1 << n.Low
+		}
+	}
+	return matched
 }
 
 // needed says of each node whether the condition or a column needs it.
@@ -216,13 +253,18 @@ func (p *Program) needed() []bool {
 	return needed
 }
 
-// Renumber returns the program with inputs[i] in place of input i, for each of Inputs.
-func (p *Program) Renumber(inputs []int) *Program {
-	q := &Program{Nodes: slices.Clone(p.Nodes), Filter: p.Filter, Columns: p.Columns}
+// Renumber returns the program with inputs[i] in place of input i, for each of Inputs, and words[i] in place of one of
+// Matched.
+func (p *Program) Renumber(inputs, words []int) *Program {
+	q := *p
+	q.Nodes = slices.Clone(p.Nodes)
 	for i := range q.Nodes {
-		if n := &q.Nodes[i]; n.Op == Load {
+		switch n := &q.Nodes[i]; n.Op {
+		case Load:
 			n.A = Value(inputs[n.A])
+		case Match:
+			n.A = Value(words[n.A])
 		}
 	}
-	return q
+	return &q
 }

@@ -131,6 +131,9 @@ func (e *evaluateCase) addInputs() {
 		} else {
 			e.ints = append(e.ints, v)
 		}
+		if in.typ == kernels.Uint32 { // as words of strings are
+			e.ints = append(e.ints, e.Node(rowcode.Node{Op: rowcode.Match, A: rowcode.Value(i), Low: int64(e.rng.IntN(rowcode.PatternsMax + 1))}))
+		}
 	}
 }
 

@@ -5,9 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"strings"
 	"testing"
+	"unicode/utf8"
 	"unsafe"
 
+	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -72,7 +76,18 @@ func (n *numbering) call(rng *rand.Rand, stringsMax int) {
 		TextBytes: int64(len(memory)) * int64(rng.IntN(5)) / 4,
 	}
 	s.Text, s.Scratch = r.alloc(s.TextBytes), r.alloc(s.ScratchBytes())
+	if rng.IntN(2) == 0 {
+		n.matched(rng, s, want)
+	}
 	r.must(r.stream.NumberStrings(s))
+	if len(s.Matched) > 0 {
+		n.checkWords(s, want)
+		for i := range want {
+			if c := n.columnOf(s, want[i]); c != nil && !c.Numbered {
+				want[i] = ""
+			}
+		}
+	}
 	given, missing := n.listed(s, want)
 	s.Given = r.put(given)
 	r.must(r.stream.AddStrings(s, missing))
@@ -83,6 +98,89 @@ func (n *numbering) call(rng *rand.Rand, stringsMax int) {
 			return
 		}
 	}
+}
+
+// matched lets strings of some columns be compared with patterns, some of which are parts of these strings.
+func (n *numbering) matched(rng *rand.Rand, s *kernels.Strings, want []string) {
+	for range rng.IntN(rowcode.PatternsMax + 1) {
+		text := []string{"", "0", "00", "1", "é", "x\xfez"}[rng.IntN(6)]
+		if of := want[rng.IntN(max(len(want), 1)):]; len(of) > 0 && len(of[0]) < 30 && rng.IntN(3) > 0 {
+			text = of[0]
+			text = text[min(len(text), 2):] // without its column
+			if from := rng.IntN(len(text) + 1); rng.IntN(2) == 0 {
+				text = text[from : from+rng.IntN(len(text)-from+1)]
+			}
+		}
+		p := rowcode.Pattern{Kind: rowcode.PatternKind(rng.IntN(4)), Text: text}
+		if p.Kind == rowcode.IsLike {
+			p.Text = []string{"", text, "0"}[rng.IntN(3)] + string([]byte{rowcode.PartEnd}) + text
+			if rng.IntN(2) == 0 {
+				p.Text += string([]byte{rowcode.PartEnd}) + []string{"", text, "1"}[rng.IntN(3)]
+			}
+		}
+		s.Patterns = append(s.Patterns, p)
+	}
+	for column := range uint32(3) {
+		if rng.IntN(3) > 0 {
+			s.Matched = append(s.Matched, kernels.MatchedColumn{
+				Column: column, Patterns: rng.Uint32() & (1<<len(s.Patterns) - 1), Numbered: rng.IntN(2) == 0, Text: rng.IntN(2) == 0,
+			})
+		}
+	}
+	s.Words, s.NotText = n.r.alloc(4*s.Strings), n.r.alloc(4)
+}
+
+// columnOf returns how the strings of a string's column are compared; nil where they are not.
+func (n *numbering) columnOf(s *kernels.Strings, of string) *kernels.MatchedColumn {
+	for i := range s.Matched {
+		if strings.HasPrefix(of, fmt.Sprint(s.Matched[i].Column, " ")) {
+			return &s.Matched[i]
+		}
+	}
+	return nil
+}
+
+// checkWords compares the words of strings with what the patterns say.
+func (n *numbering) checkWords(s *kernels.Strings, want []string) {
+	words := n.r.get(s.Words, 4*s.Strings)
+	notText := false
+	for i, of := range want {
+		word := uint32(0)
+		if c := n.columnOf(s, of); c != nil {
+			word = rowcode.StringThere
+			for j := range s.Patterns {
+				if c.Patterns>>j&1 == 1 && matches(&s.Patterns[j], of[2:]) {
+					word |= 1 << j
+				}
+			}
+			notText = notText || c.Text && !utf8.ValidString(of[2:])
+		}
+		if got := binary.LittleEndian.Uint32(words[4*i:]); got != word {
+			n.r.t.Errorf("string %d, %.60q: word %x, want %x of %q", i, of, got, word, s.Patterns)
+			return
+		}
+	}
+	if got := binary.LittleEndian.Uint32(n.r.get(s.NotText, 4)) != 0; got != notText {
+		n.r.t.Errorf("a string is not UTF-8: %v, want %v", got, notText)
+	}
+}
+
+// matches is rowcode.Pattern.Matches by a regular expression, or by comparing.
+func matches(p *rowcode.Pattern, s string) bool {
+	switch d := bytes.Compare([]byte(s), []byte(p.Text)); p.Kind {
+	case rowcode.IsEqual:
+		return d == 0
+	case rowcode.IsBefore:
+		return d < 0
+	case rowcode.IsUpTo:
+		return d <= 0
+	}
+	hexed := func(s string) string { return fmt.Sprintf("%x", s) }
+	var parts []string
+	for _, part := range strings.Split(p.Text, string([]byte{rowcode.PartEnd})) {
+		parts = append(parts, hexed(part))
+	}
+	return regexp.MustCompile("^" + strings.Join(parts, "(..)*") + "$").MatchString(hexed(s))
 }
 
 // listed gives numbers to the strings that a call has listed, each of which is to be listed once.
@@ -126,7 +224,7 @@ func (n *numbering) listed(s *kernels.Strings, want []string) (given []byte, mis
 }
 
 // randomStrings returns a page of strings, some of which are equal or begin alike.
-func randomStrings(rng *rand.Rand, count int, levels kernels.PageLevels) (content []byte, strings []string) {
+func randomStrings(rng *rand.Rand, count int, levels kernels.PageLevels) (content []byte, list []string) {
 	before := make([]byte, rng.IntN(40))
 	if levels == kernels.LevelsPrefixed {
 		content = append(binary.LittleEndian.AppendUint32(nil, uint32(len(before))), before...)
@@ -137,6 +235,8 @@ func randomStrings(rng *rand.Rand, count int, levels kernels.PageLevels) (conten
 	for range count {
 		s := fmt.Sprintf("%0*d", length, rng.IntN(distinct))
 		switch {
+		case kind == 1 && rng.IntN(200) == 0:
+			s += []string{"é", "\xff", "\xed\xa0\x80", "\U0010FFFF", "\xf4\x90\x80\x80", "\xc0\x80", "\xe0\x9f\xbf", "x\xfe", "\xe2\x82"}[rng.IntN(9)]
 		case kind == 1:
 			s = s[rng.IntN(len(s)):]
 		case kind == 2 && rng.IntN(3) == 0:
@@ -144,10 +244,10 @@ func randomStrings(rng *rand.Rand, count int, levels kernels.PageLevels) (conten
 		case kind == 2 && rng.IntN(50) == 0:
 			s = string(bytes.Repeat([]byte{'x'}, 5000+rng.IntN(2)))
 		}
-		strings = append(strings, s)
+		list = append(list, s)
 		content = append(binary.LittleEndian.AppendUint32(content, uint32(len(s))), s...)
 	}
-	return content, strings
+	return content, list
 }
 
 // wholeStrings returns how many of so many strings a page has that ends early.

@@ -2,8 +2,11 @@ package hostdevice
 
 import (
 	"encoding/binary"
+	"slices"
+	"unicode/utf8"
 	"unsafe"
 
+	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -17,6 +20,7 @@ func (s *stream) NumberStrings(c *kernels.Strings) error {
 	memory := o.view(c.Memory, c.MemoryBytes+kernels.PagesPad, false)
 	pages := view[kernels.StringPage](o.view(c.Pages, c.Count*kernels.StringPageBytes, false))
 	head := view[kernels.Missing](o.view(c.Head, kernels.MissingHeadBytes, true))
+	match := o.match(c)
 	text := o.view(c.Text, c.TextBytes, true)
 	memoryBytes, device := c.MemoryBytes, s.device
 	return o.enqueue(func() {
@@ -27,10 +31,14 @@ func (s *stream) NumberStrings(c *kernels.Strings) error {
 		clear(call.numbers)
 		clear(call.slots)
 		head[0] = kernels.Missing{}
+		match.reset()
 		listed := map[columnString]uint32{} // 1 more than a string
 		for _, page := range pages {
 			for i, str := range stringsOf(&page, memory, uint64(len(call.numbers))) {
 				at, of := page.First+uint32(i), columnString{page.Column, string(str)}
+				if !match.isNumbered(at, of) {
+					continue
+				}
 				if call.numbers[at] = known[of]; call.numbers[at] != 0 {
 					continue
 				}
@@ -73,6 +81,43 @@ func (s *stream) AddStrings(c *kernels.Strings, missing int64) error {
 			}
 		}
 	})
+}
+
+// matching compares strings with patterns.
+type matching struct {
+	patterns []rowcode.Pattern
+	columns  map[uint32]kernels.MatchedColumn
+	words    []uint32
+	notText  []uint32
+}
+
+func (o *operation) match(c *kernels.Strings) *matching {
+	m := &matching{patterns: slices.Clone(c.Patterns), columns: map[uint32]kernels.MatchedColumn{}}
+	if len(c.Matched) > 0 {
+		m.words, m.notText = view[uint32](o.view(c.Words, 4*c.Strings, true)), view[uint32](o.view(c.NotText, 4, true))
+	}
+	for _, column := range c.Matched {
+		m.columns[column.Column] = column
+	}
+	return m
+}
+
+func (m *matching) reset() {
+	clear(m.words)
+	clear(m.notText)
+}
+
+// isNumbered compares a string, if one of a matched column, with its patterns, and reports whether it gets a number.
+func (m *matching) isNumbered(at uint32, s columnString) bool {
+	c, ok := m.columns[s.column]
+	if !ok {
+		return true
+	}
+	m.words[at] = rowcode.Word(m.patterns, s.of) & (c.Patterns | rowcode.StringThere)
+	if c.Text && !utf8.ValidString(s.of) {
+		m.notText[0] = 1
+	}
+	return c.Numbered
 }
 
 // columnString is a string of a column.
