@@ -22,7 +22,8 @@ type cudaDevice struct {
 	properties Properties
 	ordinal    int
 	limit      int64
-	used       atomic.Int64
+	used       atomic.Int64 // bytes of buffers, without what is kept
+	kept       keptMemory
 	pinned     *pinnedPool
 
 	eventsMu sync.Mutex
@@ -66,6 +67,7 @@ func (d *driver) open(o Options) (*cudaDevice, error) {
 	if o.MemoryLimit > 0 {
 		dev.limit = min(o.MemoryLimit, info.MemoryBytes)
 	}
+	dev.kept.limit = dev.limit / keptShare
 	dev.pinned = newPinnedPool(o.PinnedLimit, dev.register, dev.unregister)
 	return dev, nil
 }
@@ -83,8 +85,9 @@ func (d *cudaDevice) driverMemory() (free, total int64, err error) {
 }
 
 func (d *cudaDevice) Memory() (free, total int64, err error) {
+	kept := d.kept.size() // before the driver is asked: what goes meanwhile counts once
 	free, _, err = d.driverMemory()
-	return max(0, min(free, d.limit-d.used.Load())), d.limit, err
+	return max(0, min(free+kept, d.limit-d.used.Load())), d.limit, err
 }
 
 // cudaBuffer is device memory.
@@ -92,6 +95,7 @@ type cudaBuffer struct {
 	device *cudaDevice // nil once the memory is freed
 	at     C.mpga_address
 	bytes  int64
+	room   int64 // bytes of the driver's, of which these are the first
 	closed invariants.CloseChecker
 }
 
@@ -103,14 +107,41 @@ func (d *cudaDevice) Alloc(n int64) (Buffer, error) {
 		d.used.Add(-n)
 		return nil, fmt.Errorf("%d B of device %d, %d B of %d B in use: %w", n, d.ordinal, used-n, d.limit, ErrOutOfMemory)
 	}
-	b := &cudaBuffer{device: d, bytes: n}
-	status := C.mpga_alloc(d.driver.table, d.context, C.int64_t(max(n, 1)), &b.at)
-	if err := d.driver.check(status, "%d B of device %d", n, d.ordinal); err != nil {
+	b := &cudaBuffer{device: d, bytes: n, room: n}
+	if kept, ok := d.kept.take(n); ok {
+		b.at, b.room = C.mpga_address(kept.at), kept.bytes
+	} else if err := d.allocate(b); err != nil {
 		d.used.Add(-n)
 		return nil, err
 	}
 	b.closed.Open("device memory")
 	return b, nil
+}
+
+// allocate takes memory of the driver; where it has none, after all that is kept was given back.
+func (d *cudaDevice) allocate(b *cudaBuffer) error {
+	try := func() error {
+		status := C.mpga_alloc(d.driver.table, d.context, C.int64_t(max(b.bytes, 1)), &b.at)
+		return d.driver.check(status, "%d B of device %d", b.bytes, d.ordinal)
+	}
+	err := try()
+	if !errors.Is(err, ErrOutOfMemory) || d.kept.size() == 0 {
+		return err
+	}
+	if err := d.free(d.kept.drop()); err != nil {
+		return err
+	}
+	return try()
+}
+
+// free gives memory back to the driver.
+func (d *cudaDevice) free(blocks []keptBlock) error {
+	var errs []error
+	for _, b := range blocks {
+		status := C.mpga_free(d.driver.table, d.context, C.mpga_address(b.at))
+		errs = append(errs, d.driver.check(status, "%d B at %#x of device %d", b.bytes, b.at, d.ordinal))
+	}
+	return errors.Join(errs...)
 }
 
 func (b *cudaBuffer) Bytes() int64 { return b.bytes }
@@ -123,7 +154,7 @@ func (b *cudaBuffer) Free() error {
 	b.device = nil
 	b.closed.Close()
 	d.used.Add(-b.bytes)
-	return d.driver.check(C.mpga_free(d.driver.table, d.context, b.at), "%d B at %#x of device %d", b.bytes, uint64(b.at), d.ordinal)
+	return d.free(d.kept.put(keptBlock{uint64(b.at), b.room}))
 }
 
 // address returns where a span begins, as kernels take it: 0 for a span without a buffer.
@@ -153,7 +184,7 @@ func (d *cudaDevice) AllocPinned(n int64) (Pinned, error) { return d.pinned.allo
 func (d *cudaDevice) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	errs := []error{d.pinned.close(), d.closeEvents()}
+	errs := []error{d.pinned.close(), d.closeEvents(), d.free(d.kept.drop())}
 	for _, module := range d.modules {
 		errs = append(errs, d.driver.check(C.mpga_module_unload(d.driver.table, d.context, module), "device %d", d.ordinal))
 	}

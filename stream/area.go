@@ -30,7 +30,7 @@ func (l *areaLayout) bytes() int64 { return l.rows.bytes + l.groups.bytes + alig
 
 // areaRows returns the most rows of an area of so many bytes.
 func (d *device) areaRows(bytes int64) int64 {
-	const step = 32
+	const step = areaStep
 	o := &d.run.opt
 	most := o.PinnedLimit / setPinned / groupBytes(&o.Shape) / step
 	// In steps: the first fits, or nothing does.
@@ -55,8 +55,13 @@ type area struct {
 	pinned kernels.Pinned // holds host; nil where host is ordinary memory
 }
 
-func (d *device) newArea(number int, bytes int64) (*area, error) {
-	a := &area{layout: d.areaLayout(d.areaRows(bytes)), markedStream: markedStream{device: d, number: len(d.tiles) + number}}
+// areaStep is what the rows of an area are a multiple of.
+const areaStep = 32
+
+// newArea returns an area of so many bytes, or of so many rows.
+func (d *device) newArea(number int, bytes, rows int64) (*area, error) {
+	rows = min(d.areaRows(bytes), ceilDiv(rows, areaStep)*areaStep)
+	a := &area{layout: d.areaLayout(rows), markedStream: markedStream{device: d, number: len(d.tiles) + number}}
 	d.mu.Lock()
 	err := d.alloc(&a.memory, a.layout.bytes())
 	d.mu.Unlock()

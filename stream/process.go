@@ -132,8 +132,10 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 		}
 	}()
 	limit := int64(math.MaxInt64)
+	sizes := sizesOf(r.blocks, 1<<r.radix)
+	number, rows := r.areasFor(sizes)
 	for _, d := range r.devices {
-		made, areaErr := d.newAreas()
+		made, areaErr := d.newAreas(number, rows)
 		list = append(list, made...)
 		if areaErr != nil {
 			return areaErr
@@ -142,7 +144,6 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 			limit = min(limit, a.layout.rows.capacity)
 		}
 	}
-	sizes := sizesOf(r.blocks, 1<<r.radix)
 	sets := partition.Merge(sizes, limit)
 	rowsOf := func(set []int) int64 { return sumOf(sizes, set) }
 	slices.SortStableFunc(sets, func(a, b []int) int { return cmp.Compare(rowsOf(b), rowsOf(a)) }) // the largest first
@@ -173,15 +174,32 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 	return group.Wait()
 }
 
-// newAreas shares the free memory of a device among its areas.
-func (d *device) newAreas() (list []*area, err error) {
+// setRowsMin is how many rows make a set of partitions at least, where there are enough: fewer take no longer to be
+// copied than a kernel to be launched.
+const setRowsMin = 16 << 20
+
+// areasFor returns how many areas a device is to have, and of how many rows at most, for partitions of such sizes:
+// with some sets for each, one is aggregated while others are copied, and memory that nobody needs takes time, too.
+func (r *Run) areasFor(sizes []int64) (number int, rows int64) {
+	total := int64(0)
+	for _, n := range sizes {
+		total += n
+	}
+	if total <= setRowsMin {
+		return 1, total
+	}
+	return areas, max(ceilDiv(total, int64(2*areas*len(r.devices))), slices.Max(sizes), setRowsMin)
+}
+
+// newAreas shares the free memory of a device among its areas, of so many rows at most.
+func (d *device) newAreas(number int, rows int64) (list []*area, err error) {
 	d.mu.Lock()
 	err = d.dropTiles()
-	bytes := (d.limit - d.used) / areas
+	bytes := (d.limit - d.used) / int64(number)
 	d.mu.Unlock()
-	for i := 0; i < areas && err == nil; i++ {
+	for i := 0; i < number && err == nil; i++ {
 		var a *area
-		if a, err = d.newArea(i, bytes); err == nil {
+		if a, err = d.newArea(i, bytes, rows); err == nil {
 			list = append(list, a)
 		}
 	}
