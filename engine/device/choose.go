@@ -179,6 +179,9 @@ func (q *Query) compare(layout *Layout, size Size, link float64) comparison {
 // open opens the devices if they are not open, and returns a coprocessor and the rates by which
 // devices were chosen (see worth); or why the CPU is to aggregate.
 func (q *Query) open(ctx context.Context, layout *Layout, size Size) (c *coprocessor, rates string, err error) {
+	if err = q.stringsAreFew(layout, size); err != nil {
+		return nil, "", err
+	}
 	if rates, err = q.worth(ctx, layout, size); err != nil {
 		return nil, "", err
 	}
@@ -189,6 +192,20 @@ func (q *Query) open(ctx context.Context, layout *Layout, size Size) (c *coproce
 		}
 	}
 	return c, rates, err
+}
+
+// stringsRatio is how many rows a string must have on average for devices to number the strings of the only key: each
+// string that is new crosses the link, and is numbered by the host, which takes it as long as to aggregate so many rows.
+const stringsRatio = 20
+
+// stringsAreFew returns why devices are not to number the strings of a key, of an input that is expected to have such a
+// size. Where there are other keys, groups say nothing of strings.
+func (q *Query) stringsAreFew(layout *Layout, size Size) error {
+	if layout.strings == nil || len(layout.bound.KeyColumns) > 1 || size.Rows < autoRowsMin || size.Groups*stringsRatio <= size.Rows {
+		return nil
+	}
+	return errNotOnDevice(fmt.Sprintf("about %s strings in %s rows differ, too many to be numbered",
+		humanize.Comma(size.Groups), humanize.Comma(size.Rows)))
 }
 
 // errNoRoom is why devices do not number strings.

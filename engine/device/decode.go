@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,10 @@ type decoder struct {
 	full    atomic.Bool             // devices decode no more: the CPU reads what is left
 	missed  atomic.Int64            // splits in a row that were read in vain
 	again   atomic.Int64            // calls of number with strings most of which had numbers
+
+	forecast    sync.Once // of the input, made once strings are many
+	expected    Size
+	forecastErr error
 
 	hasStrings bool    // some column of of has, with numbers
 	rowBytes   float64 // of pages, as far as was looked at

@@ -34,6 +34,9 @@ func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err = q.stringsAreFew(layout, input); err != nil {
+		return nil, err
+	}
 	rates, err := q.worth(ctx, layout, size)
 	if err != nil {
 		return nil, err

@@ -128,6 +128,10 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 		d.full.Store(true)
 		return false, nil
 	}
+	if few, err := d.areFew(ctx, before+count); err != nil || !few {
+		d.full.Store(true)
+		return false, err
+	}
 	var refused atomic.Bool
 	group, ctx := spawn.WithContext(ctx)
 	group.SetLimit(d.devices.query.Workers)
@@ -152,6 +156,33 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 	}
 	return true, nil
 }
+
+// areFew reports whether so many strings, of the tiles so far, are as few as the forecast of the input makes them, or
+// fewer than take the time of a forecast. Where many strings come once, and a few again and again, a sample knows the
+// few: more strings than groups were expected are a sign that they do.
+func (d *decoder) areFew(ctx context.Context, strings int64) (bool, error) {
+	if strings < stringsMany {
+		return true, nil
+	}
+	q := d.devices.query
+	d.forecast.Do(func() {
+		if d.expected, d.forecastErr = q.Forecast(ctx); d.forecastErr == nil && q.stringsAreFew(d.devices.layout, d.expected) != nil {
+			d.expected.Groups = 0
+		}
+	})
+	columns := int64(0)
+	for i := range d.strings {
+		if d.strings[i].numbers != nil {
+			columns++
+		}
+	}
+	return d.expected.Rows < 0 || strings <= beyondForecast*columns*d.expected.Groups, d.forecastErr
+}
+
+const (
+	stringsMany    = 1 << 18
+	beyondForecast = 2
+)
 
 // Where most of so many strings that devices have listed had numbers already, so many times, devices
 // decode no more.
