@@ -176,12 +176,12 @@ func (d *decoder) areFew(ctx context.Context, strings int64) (bool, error) {
 			columns++
 		}
 	}
-	return d.expected.Rows < 0 || strings <= beyondForecast*columns*d.expected.Groups, d.forecastErr
+	return d.expected.Rows < 0 || strings <= columns*(d.expected.Groups+d.expected.Groups/beyondForecast), d.forecastErr
 }
 
 const (
 	stringsMany    = 1 << 18
-	beyondForecast = 2
+	beyondForecast = 2 // so may part of the groups that were expected
 )
 
 // Where most of so many strings that devices have listed had numbers already, so many times, devices
