@@ -39,6 +39,7 @@ type launchParam struct {
 	items        uint64
 	work         uint64
 	registers    uint64
+	exponents    uint64
 	far          uint64
 }
 
@@ -141,6 +142,24 @@ func (q operators) Sample(shape *Shape, rows *Rows, registers Span) error {
 	o.param.registers = o.address(registers, partition.SketchRegisters)
 	o.run("sample"+keySuffix(shape), int(max(1, min(ceilDiv(rows.Count, 16*launchThreads), int64(o.sms)*4))), launchThreads, partition.SketchRegisters)
 	return o.end("sample of %d rows", rows.Count)
+}
+
+func (q operators) Exponents(shape *Shape, rows *Rows, exponents Span) error {
+	o := q.begin(shape)
+	o.param.rows = o.rows(shape, rows)
+	o.param.exponents = o.address(exponents, ExponentsBytes*int64(shape.ExactFolds()))
+	o.run("exponents", o.blocksFor(rows.Count), launchThreads, 0)
+	return o.end("exponents of %d rows", rows.Count)
+}
+
+// ExactFolds returns how many folds are SumExact.
+func (s *Shape) ExactFolds() (n int) {
+	for _, f := range s.Folds {
+		if f.Op == SumExact {
+			n++
+		}
+	}
+	return n
 }
 
 func (q operators) ResetTable(shape *Shape, table Table) error {

@@ -43,6 +43,9 @@ const (
 	Moments2
 	Moments4
 	Comoments
+	// SumExact: 2 words, low word first: the sum of doubles in two's complement, in units of 2^(Unit-1074). It
+	// is exact, and the same in every order, where Exponents of all values lie within the words.
+	SumExact
 	// CountDistinct: 1 word, how many different values there are. All NaNs are one value, and so are
 	// 0 and -0.
 	CountDistinct
@@ -59,12 +62,32 @@ const (
 func (op FoldOp) Sorts() bool { return op >= CountDistinct }
 
 // Fold is one accumulation. Column is -1 for Count of rows; Other is Comoments' second column, and
-// -1 otherwise. Fraction, of the quantiles, is in [0, 1].
+// -1 otherwise. Fraction, of the quantiles, is in [0, 1]. Unit, of SumExact, is in [0, ExactPlaces).
 type Fold struct {
 	Op       FoldOp
 	Column   int
 	Other    int
 	Fraction float64
+	Unit     int
+}
+
+// ExactPlaces is how many bits a number has that all finite doubles are multiples of 1 of, from 2^-1074 on.
+const ExactPlaces = 1074 + 1024
+
+// Exponents tell which bits the doubles of a column have: the highest one has is High, and the lowest Low, counted
+// from 2^-1074. High is -1 where all are 0, or NULL. Finite is false where one is NaN or infinite.
+type Exponents struct {
+	High, Low int
+	Finite    bool
+}
+
+// ExponentsBytes is the size of Exponents in device memory, where zeros are those of no value.
+const ExponentsBytes = 16
+
+// ExponentsOf reads exponents that were copied to the host.
+func ExponentsOf(b []byte) Exponents {
+	word := func(i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
+	return Exponents{High: word(0) - 1, Low: ExactPlaces - word(1), Finite: word(2) == 0}
 }
 
 // Limits of a launch, whatever the device, since the parameters of a kernel have no room for more.
@@ -123,7 +146,7 @@ func StatusOf(b []byte) GroupsStatus {
 // Words returns the words of a fold's state.
 func (op FoldOp) Words() int {
 	switch op {
-	case Sum128:
+	case Sum128, SumExact:
 		return 2
 	case QuantileCont, QuantileDisc:
 		return 3
@@ -240,6 +263,9 @@ type Operators interface {
 	// Sample adds the keys of rows to HyperLogLog registers, partition.SketchRegisters bytes that
 	// merge by maximum with the registers of the CPU.
 	Sample(shape *Shape, rows *Rows, registers Span) error
+
+	// Exponents widens the exponents of the column of each SumExact, ExponentsBytes each, by those of rows.
+	Exponents(shape *Shape, rows *Rows, exponents Span) error
 
 	// Aggregate groups rows. Status.Overflow is not 0 when the plan had too few slots, or the
 	// groups too little room: the answer then is void, and a larger plan is to be tried.

@@ -7,6 +7,7 @@ type foldParam struct {
 	words              uint8
 	column, other      int16
 	offset             uint32
+	unit               uint32
 }
 
 type shapeParam struct {
@@ -49,7 +50,7 @@ func makeShapeParam(shape *Shape) shapeParam {
 	for i, f := range shape.Folds {
 		p.fold[i] = foldParam{
 			op: uint8(f.Op), typ: typeOf(f.Column), otherType: typeOf(f.Other), words: uint8(f.Op.Words()),
-			column: int16(f.Column), other: int16(f.Other), offset: p.stateWords,
+			column: int16(f.Column), other: int16(f.Other), offset: p.stateWords, unit: uint32(f.Unit),
 		}
 		p.stateWords += uint32(f.Op.Words())
 	}

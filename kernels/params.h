@@ -12,13 +12,13 @@ typedef short i16;
 typedef int i32;
 typedef long long i64;
 
-enum { kColumnsMax = 24, kFoldsMax = 32, kKeyBytesMax = 64, kStateWordsMax = 8 };
+enum { kColumnsMax = 24, kFoldsMax = 32, kKeyBytesMax = 64, kStateWordsMax = 8, kExactPlaces = 1074 + 1024 };
 
 // ColumnType and FoldOp of operators.go.
 enum { kInt32, kUint32, kInt64, kUint64, kFloat64, kInt128 };
 enum {
   kCount, kSum64, kSum128, kSumFloat, kMin, kMax, kBitAnd, kBitOr, kBitXor,
-  kMoments2, kMoments4, kComoments,
+  kMoments2, kMoments4, kComoments, kSumExact,
   kCountDistinct, kQuantileCont, kQuantileDisc
 };
 
@@ -27,6 +27,7 @@ typedef struct {
   u8 words;                 // of the state
   short column, other;      // -1: none
   u32 offset;               // words of the states before it
+  u32 unit;                 // of kSumExact
 } Fold;
 
 typedef struct {
@@ -49,6 +50,12 @@ typedef struct {
   u64 groups, rows, overflow, probes;
   u64 unused[4];
 } GroupsStatus;
+
+// Exponents of operators.go: 1 more than the highest bit, kExactPlaces less the lowest one, and whether a value is
+// not finite.
+typedef struct {
+  u32 high, low, special, unused;
+} Exponents;
 
 typedef struct {
   u64 capacity;
@@ -119,6 +126,7 @@ typedef struct {
   WorkItem* items;
   Work* work;
   u32* registers;        // of a HyperLogLog sketch, one byte each
+  Exponents* exponents;  // of each kSumExact
   u32* far;              // of blocks' states: the words in device memory
 } Launch;
 

@@ -8,6 +8,7 @@
 #ifndef MPGA_KERNELS_STATE_CUH
 #define MPGA_KERNELS_STATE_CUH
 
+#include "exact.cuh"
 #include "params.h"
 
 // The shift of moments without values: a NaN that no computation returns.
@@ -133,6 +134,7 @@ static __device__ __noinline__ bool row_state(const Fold& f, const Rows& rows, u
       w[1] = load_high(f.type, column, row, w[0]);
       break;
     case kSumFloat: w[0] = to_word(load_double(f.type, column, row)); break;
+    case kSumExact: exact_words(load_word(f.type, column, row), f.unit, w); break;
     case kMin:
     case kMax: w[0] = to_ordered(f.type, load_word(f.type, column, row)); break;
     case kMoments2:
@@ -214,7 +216,8 @@ static __device__ __noinline__ void merge_state(const Fold& f, u64* at, u64 stri
     case kCountDistinct:
       if (w[0] != 0) atomicAdd(at, w[0]);
       break;
-    case kSum128: add_128(at, at + stride, w[0], w[1]); break;
+    case kSum128:
+    case kSumExact: add_128(at, at + stride, w[0], w[1]); break;
     case kSumFloat: add_double(at, to_double(w[0])); break;
     // A value that is no better than what is there needs no atomic.
     case kMin:

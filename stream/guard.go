@@ -379,6 +379,10 @@ func (s *guardedStream) Sample(shape *kernels.Shape, rows *kernels.Rows, registe
 	return s.do(func() error { return s.of.Sample(shape, rows, registers) })
 }
 
+func (s *guardedStream) Exponents(shape *kernels.Shape, rows *kernels.Rows, exponents kernels.Span) error {
+	return s.do(func() error { return s.of.Exponents(shape, rows, exponents) })
+}
+
 func (s *guardedStream) Aggregate(shape *kernels.Shape, plan kernels.Plan, rows *kernels.Rows, into *kernels.Groups, scratch kernels.Span) error {
 	return s.do(func() error { return s.of.Aggregate(shape, plan, rows, into, scratch) })
 }

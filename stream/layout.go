@@ -160,7 +160,7 @@ func (l *groupLayout) groups(block kernels.Span) *kernels.Groups {
 
 // hostGroups returns n groups of a block that was copied to the host.
 func (l *groupLayout) hostGroups(block []byte, n int64) *Groups {
-	g := &Groups{Count: int(n), Keys: block[l.keys:][:n*int64(l.shape.KeyBytes)]}
+	g := &Groups{Shape: l.shape, Count: int(n), Keys: block[l.keys:][:n*int64(l.shape.KeyBytes)]}
 	for i, f := range l.shape.Folds {
 		g.States = append(g.States, block[l.states[i]:][:n*8*int64(f.Op.Words())])
 	}
@@ -174,7 +174,7 @@ func hostGroups(shape *kernels.Shape, host []byte, n int64) *Groups {
 		host = host[bytes:]
 		return to
 	}
-	g := &Groups{Count: int(n)}
+	g := &Groups{Shape: shape, Count: int(n)}
 	// States first: they are words, and keep their alignment.
 	for _, f := range shape.Folds {
 		g.States = append(g.States, take(n*8*int64(f.Op.Words())))
@@ -198,6 +198,7 @@ func (l *groupLayout) copies(block kernels.Span, first int64, g *Groups, row, n 
 
 // Groups are groups in host memory, by column.
 type Groups struct {
+	Shape  *kernels.Shape // whose folds tell the units of exact sums
 	Count  int
 	Keys   []byte   // Count * Shape.KeyBytes
 	States [][]byte // of each fold: Count * its words * 8

@@ -76,6 +76,7 @@ type Run struct {
 func New(ctx context.Context, opt Options) (*Run, error) {
 	streams := opt.Streams
 	opt.EnsureDefaults()
+	opt.Shape.Folds = slices.Clone(opt.Shape.Folds) // whose units the run chooses
 	r := &Run{opt: opt}
 	r.closed.Open("a run")
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
@@ -198,13 +199,18 @@ func (r *Run) totalRows() int64 {
 
 // choose picks the route by the groups of the first tile.
 func (r *Run) choose(t *Tile) error {
-	groups := r.opt.Groups
-	if groups == 0 {
+	groups, exact := r.opt.Groups, r.opt.Shape.ExactFolds() > 0
+	if groups == 0 || exact {
 		distinct, err := t.device.sample(t)
+		if err == nil && exact {
+			err = r.chooseUnits(t)
+		}
 		if err != nil {
 			return err
 		}
-		groups = partition.EqualGroups(int64(t.Rows), distinct, max(r.totalRows(), int64(t.Rows)))
+		if groups == 0 {
+			groups = partition.EqualGroups(int64(t.Rows), distinct, max(r.totalRows(), int64(t.Rows)))
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -274,7 +280,10 @@ func (r *Run) EndInput() error {
 	if err := context.Cause(r.ctx); err != nil {
 		return err
 	}
-	err := r.mergeTables()
+	err := r.checkUnits()
+	if err == nil {
+		err = r.mergeTables()
+	}
 	if err == nil {
 		err = r.holdTable()
 	}

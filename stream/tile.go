@@ -29,6 +29,8 @@ type Tile struct {
 	encoded kernels.Buffer // of an encoded tile; nil where tiles cannot be encoded
 	decoded bool           // input has the rows, and the host has none
 
+	exponents kernels.Buffer // of all rows that it has had, of exact sums; nil without one
+
 	stringsSeen int64 // device.stringsAdded when its strings were last looked up
 
 	// Of the route:
@@ -53,6 +55,9 @@ func (d *device) newTile() (*Tile, error) {
 	}
 	if err == nil {
 		t.stream, err = d.guard.newStream()
+	}
+	if err == nil {
+		err = t.openExponents()
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.release())
@@ -104,8 +109,15 @@ func (t *Tile) copies() []kernels.Copy {
 // rows returns the tile's rows on the device.
 func (t *Tile) rows() kernels.Rows { return t.device.layout.rows(t.input, 0, int64(t.Rows)) }
 
-// copyIn enqueues the copy to the device.
-func (t *Tile) copyIn() error { return t.stream.CopyBatch(t.copies()) }
+// copyIn enqueues the copy to the device, and a look at what exact sums are to add.
+func (t *Tile) copyIn() error {
+	err := t.stream.CopyBatch(t.copies())
+	if err != nil || t.exponents == nil {
+		return err
+	}
+	rows := t.rows()
+	return t.stream.Exponents(&t.device.run.opt.Shape, &rows, kernels.Span{Buffer: t.exponents})
+}
 
 // send enqueues a copy to the device, work there, and copies back, with marks between them.
 func (t *Tile) send(in, work, out func() error) error {
@@ -136,7 +148,7 @@ func (t *Tile) leave() error {
 
 // drop gives all device memory of the tile back. Requires: the device's lock is held.
 func (t *Tile) drop() error {
-	err := errors.Join(t.leave(), t.device.freeBuffer(&t.input))
+	err := errors.Join(t.leave(), t.device.freeBuffer(&t.input), t.device.freeBuffer(&t.exponents))
 	if t.encoded != nil {
 		err = errors.Join(err, t.device.guard.free(t.encoded.Free))
 		t.encoded = nil

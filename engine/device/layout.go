@@ -184,6 +184,7 @@ func columnTypeOf(col *rowdata.Column) kernels.ColumnType {
 // ops are the folds whose states on a device are the CPU's, or nearly so.
 var ops = map[rowdata.FoldKind]kernels.FoldOp{
 	rowdata.FoldSumFloat:  kernels.SumFloat,
+	rowdata.FoldExactSum:  kernels.SumExact,
 	rowdata.FoldMin:       kernels.Min,
 	rowdata.FoldMax:       kernels.Max,
 	rowdata.FoldBitAnd:    kernels.BitAnd,
@@ -475,7 +476,7 @@ func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpua
 		return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), n*words)
 	}
 	for i := range buf.states {
-		buf.states[i] = l.states(buf.states[i], i, words(i))
+		buf.states[i] = l.states(buf.states[i], i, words(i), g.Shape.Folds[i].Unit)
 	}
 	for o, fold := range l.quantiles {
 		if fold >= 0 {
@@ -492,13 +493,19 @@ func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpua
 	return groups
 }
 
-// states returns a fold's states in the CPU's form: of a set, which only its size is known of, without elements;
+// states returns a fold's states in the CPU's form, in so large a unit where they are exact sums: of a set, which only its size is known of, without elements;
 // nothing of all values, of which quantiles are known.
-func (l *Layout) states(buf []uint64, i int, words []uint64) []uint64 {
+func (l *Layout) states(buf []uint64, i int, words []uint64, unit int) []uint64 {
 	f, fold := &l.shape.Folds[i], &l.bound.Folds[i]
 	switch {
 	case fold.Kind == rowdata.FoldCollect:
 		return nil
+	case f.Op == kernels.SumExact:
+		n := len(words) / 2
+		buf = rowdata.Grow(buf, 3*n)
+		for j := range n {
+			buf[3*j], buf[3*j+1], buf[3*j+2] = uint64(unit+rowdata.ExactUnitMin), words[2*j], words[2*j+1]
+		}
 	case f.Op == kernels.CountDistinct:
 		buf = rowdata.Grow(buf, rowdata.SetWords*len(words))
 		clear(buf)

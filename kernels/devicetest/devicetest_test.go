@@ -116,6 +116,11 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		devicetest.Sorts(t, device, 100, 1000)
 		devicetest.Sorts(t, device, 10, 20_000)
 	})
+	t.Run("exact sums", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Exact(t, device, 30, rows, plans...)
+	})
 	t.Run("overflow", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)

@@ -167,6 +167,8 @@ func (a *Answer) checkState(fold kernels.Fold, rows []int32, got []uint64) error
 		}
 	case kernels.Moments2, kernels.Moments4:
 		return checkMoments(values, got)
+	case kernels.SumExact:
+		return checkExact(fold, values, got)
 	case kernels.CountDistinct, kernels.QuantileCont, kernels.QuantileDisc:
 		return checkSorted(fold, values, got)
 	default:

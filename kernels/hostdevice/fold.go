@@ -158,6 +158,9 @@ func (f *folder) row(r *rows, i int, w []uint64) bool {
 		w[0], w[1] = load(f.typ, r.columns[f.Column], i)
 	case kernels.SumFloat:
 		w[0] = word(loadFloat(f.typ, r.columns[f.Column], i))
+	case kernels.SumExact:
+		low, _ := load(f.typ, r.columns[f.Column], i)
+		w[0], w[1] = exactWords(low, f.Unit)
 	case kernels.Moments2, kernels.Moments4:
 		x := loadFloat(f.typ, r.columns[f.Column], i)
 		w[0], w[1] = 1, word(x)
@@ -180,6 +183,35 @@ func (f *folder) addRow(state []uint64, r *rows, i int) {
 	}
 }
 
+// exact returns the mantissa of a double, and where its lowest bit is, counted from 2^-1074.
+func exact(w uint64) (mantissa uint64, place int) {
+	mantissa, place = w&(1<<52-1), int(w>>52&0x7FF)
+	if place > 0 {
+		mantissa |= 1 << 52
+		place--
+	}
+	return mantissa, place
+}
+
+// exactWords returns a double in units of 2^(unit-1074), in two's complement of 128 bits.
+func exactWords(w uint64, unit int) (low, high uint64) {
+	mantissa, place := exact(w)
+	switch by := place - unit; { // a shift by 64 or more gives 0
+	case by < 0:
+		low = mantissa >> -by
+	case by < 64:
+		low, high = mantissa<<by, mantissa>>(64-by)
+	default:
+		high = mantissa << (by - 64)
+	}
+	if w&sign != 0 {
+		var borrow uint64
+		low, borrow = bits.Sub64(0, low, 0)
+		high, _ = bits.Sub64(0, high, borrow)
+	}
+	return low, high
+}
+
 // setAll sets the sums of one row's moments: 0, but NaN where the value is not finite.
 func setAll(w []uint64, d float64) {
 	for i := range w {
@@ -192,7 +224,7 @@ func (f *folder) merge(state, from []uint64) {
 	switch f.Op {
 	case kernels.Count, kernels.Sum64:
 		state[0] += from[0]
-	case kernels.Sum128:
+	case kernels.Sum128, kernels.SumExact:
 		var carry uint64
 		state[0], carry = bits.Add64(state[0], from[0], 0)
 		state[1] += from[1] + carry

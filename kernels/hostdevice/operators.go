@@ -3,6 +3,7 @@ package hostdevice
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -194,6 +195,37 @@ func (s *stream) Sample(shape *kernels.Shape, r *kernels.Rows, registers kernels
 			partition.AddHash(sketch, h)
 		}
 	})
+}
+
+func (s *stream) Exponents(shape *kernels.Shape, r *kernels.Rows, exponents kernels.Span) error {
+	o := s.operation("Exponents", shape)
+	in := o.rows(r, false)
+	sums := slices.DeleteFunc(slices.Clone(o.shape.Folds), func(f kernels.Fold) bool { return f.Op != kernels.SumExact })
+	out := view[exponents32](o.view(exponents, kernels.ExponentsBytes*int64(len(sums)), true))
+	return o.enqueue(func() {
+		for i, f := range sums {
+			for row := range in.count {
+				if in.isValid(f.Column, row) {
+					out[i].add(view[uint64](in.columns[f.Column])[row])
+				}
+			}
+		}
+	})
+}
+
+// exponents32 is a kernels.Exponents as memory.
+type exponents32 struct{ high, low, special, _ uint32 }
+
+func (e *exponents32) add(w uint64) {
+	mantissa, place := exact(w)
+	if mantissa == 0 {
+		return
+	}
+	e.high = max(e.high, uint32(place+bits.Len64(mantissa)))
+	e.low = max(e.low, uint32(kernels.ExactPlaces-place-bits.TrailingZeros64(mantissa)))
+	if w>>52&0x7FF == 0x7FF {
+		e.special = 1
+	}
 }
 
 func (s *stream) Aggregate(shape *kernels.Shape, plan kernels.Plan, r *kernels.Rows, into *kernels.Groups, scratch kernels.Span) error {
