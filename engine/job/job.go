@@ -76,6 +76,7 @@ type Output struct {
 	Codec          string   `yaml:"codec" doc:"Compresses Parquet (none, snappy, zstd, gzip, lz4, brotli) and Arrow (none, lz4, zstd)."`
 	Level          int      `yaml:"level" doc:"How hard the codec works: 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli."`
 	RowGroupRows   int64    `yaml:"row_group_rows" doc:"Rows of a Parquet row group."`
+	Layout         string   `yaml:"layout" enum:"gpu" doc:"For whom Parquet is laid out. gpu has smaller pages and larger row groups; the default is any reader."`
 }
 
 // Limits is what a step may take. Zero fields take the job's, then the engine's defaults.
@@ -321,6 +322,7 @@ func (s *Step) sinkOptions() (sink.Options, error) {
 		Codec:          out.Codec,
 		Level:          out.Level,
 		RowGroupRows:   out.RowGroupRows,
+		Layout:         out.Layout,
 		RowsShown:      -1,
 	}
 	opt.Overwrite = opt.Directory()

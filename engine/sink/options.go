@@ -79,6 +79,10 @@ type Options struct {
 	// with PartitionBy, since each open file holds a row group.
 	RowGroupRows int64
 
+	// Layout says for whom a Parquet file is laid out. The default, "", is any reader. LayoutGPU is GPUs: pages are
+	// smaller, so that there are 100 of a column and more in a row group, of 1,048,576 rows by default.
+	Layout string
+
 	// Delimiter separates the fields of CSV. The default is a comma; for TSV, a tab.
 	Delimiter byte
 
@@ -123,6 +127,12 @@ const (
 	openFilesShare = 8
 )
 
+// LayoutGPU is an Options.Layout.
+const LayoutGPU = "gpu"
+
+// rowGroupRowsGPU has 128 pages of a column.
+const rowGroupRowsGPU = 128 * 1 << 13
+
 // groupBytesDefault bounds the memory of a row group of long strings.
 const groupBytesDefault = 256 << 20
 
@@ -144,6 +154,9 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.RowGroupRows == 0 {
 		o.RowGroupRows = rowGroupRowsDefault
+		if o.Layout == LayoutGPU {
+			o.RowGroupRows = rowGroupRowsGPU
+		}
 		if len(o.PartitionBy) > 0 {
 			o.RowGroupRows /= 4
 		}
@@ -174,6 +187,8 @@ func (o *Options) Validate() error {
 	check(o.Format == "" || slices.Contains(formats, o.Format), "Format (%q) must be one of %s", o.Format, formatList())
 	errs = append(errs, checkCodec(o.Format, o.Codec))
 	check(o.RowGroupRows >= 1 && o.RowGroupRows <= rowGroupRowsMax, "RowGroupRows (%d) must be in [1, %d]", o.RowGroupRows, rowGroupRowsMax)
+	check(o.Layout == "" || o.Layout == LayoutGPU, "Layout (%q) must be empty or %s", o.Layout, LayoutGPU)
+	check(o.Layout == "" || o.Format == "" || o.Format == Parquet, "Layout (%s) is of parquet, not of %s", o.Layout, o.Format)
 	check(o.Threads >= 1, "Threads (%d) must be at least 1", o.Threads)
 	check(o.MaxRowsPerFile >= 0, "MaxRowsPerFile (%d) must not be negative", o.MaxRowsPerFile)
 	check(o.OpenFilesMax >= 1, "OpenFilesMax (%d) must be at least 1", o.OpenFilesMax)
@@ -187,7 +202,11 @@ func (o *Options) Validate() error {
 
 // parquet returns the options of the Parquet encoder.
 func (o *Options) parquet() *parquet.Options {
-	return &parquet.Options{Codec: o.Codec, Level: o.Level, RowGroupRows: o.RowGroupRows, GroupBytes: o.GroupBytes,
+	page := parquet.PageSizeDefault
+	if o.Layout == LayoutGPU {
+		page = parquet.PageSizeGPU
+	}
+	return &parquet.Options{Codec: o.Codec, Level: o.Level, RowGroupRows: o.RowGroupRows, GroupBytes: o.GroupBytes, Page: page,
 		Threads: o.Threads, Allocator: o.Allocator, Budget: o.Budget}
 }
 

@@ -16,20 +16,15 @@ import (
 )
 
 // newChunkEncoder returns the encoder of a column of the adapted schema.
-func newChunkEncoder(f arrow.Field, column *schema.Column, a *adapt.Adapter, props *parquet.WriterProperties) (chunkEncoder, error) {
+func newChunkEncoder(f arrow.Field, column *schema.Column, a *adapt.Adapter, props *parquet.WriterProperties, page PageSize) (chunkEncoder, error) {
 	if form, ok := wordFormOf(f.Type, column); ok {
-		return newWordColumn(form, f.Type, column, a, props)
+		return newWordColumn(form, f.Type, column, a, props, page)
 	}
 	return &libraryColumn{adapter: a, to: f.Type, nullable: f.Nullable, props: props}, nil
 }
 
-// Pages are small enough that a reader that wants few rows decodes little else, and large enough
-// that their headers cost nothing.
-const (
-	pageRowsMax  = 1 << 15
-	pageBytesMax = 1 << 20 // of plain values; what a block adds may pass it
-	blockRowsMax = 1 << 11 // are encoded at a time, in the first-level cache
-)
+// blockRowsMax rows are encoded at a time, in the first-level cache.
+const blockRowsMax = 1 << 11
 
 // wordColumn encodes a column whose values are words. A chunk begins with a dictionary. The
 // dictionary is given up where the first values of the chunk tell that it will grow past its limit,
@@ -42,6 +37,7 @@ type wordColumn struct {
 	codec    pageCodec      // nil for pages that are not compressed
 	level    int            // of the codec
 	entries  int            // most entries of a dictionary
+	page     PageSize
 
 	// The open chunk, from begin to finish.
 	chunk         *metadata.ColumnChunkMetaDataBuilder
@@ -69,10 +65,13 @@ type wordColumn struct {
 	distinct    []uint64    // words of the values whose codes are used
 }
 
-func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *adapt.Adapter, props *parquet.WriterProperties) (*wordColumn, error) {
+func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *adapt.Adapter, props *parquet.WriterProperties,
+	page PageSize,
+) (*wordColumn, error) {
 	c := &wordColumn{form: form, to: to, nullable: column.MaxDefinitionLevel() > 0, adapter: a,
 		level:   props.CompressionLevelFor(column.Path()),
 		entries: int(min(props.MaxRowGroupLength()/4+1, entriesMax)),
+		page:    page,
 		plain:   make([]byte, levelBytesMax)}
 	var err error
 	switch codec := props.CompressionFor(column.Path()); codec {
@@ -146,7 +145,7 @@ func (c *wordColumn) eachBlock(arr arrow.Array, put func(from, n int, nulls bool
 		bitmap = nil
 	}
 	for from := 0; from < arr.Len(); {
-		n := min(block, arr.Len()-from, pageRowsMax-c.rows)
+		n := min(block, arr.Len()-from, c.page.Rows-c.rows)
 		if bytes := (c.rows + n + 7) / 8; c.nullable && bytes > len(c.valid) {
 			c.valid = append(c.valid, make([]byte, bytes-len(c.valid))...)
 		}
@@ -168,7 +167,7 @@ func (c *wordColumn) eachBlock(arr arrow.Array, put func(from, n int, nulls bool
 		from += n
 		c.rows += n
 		c.rowNulls += nulls
-		if c.rows == pageRowsMax || len(c.plain) >= pageBytesMax {
+		if c.rows == c.page.Rows || len(c.plain) >= c.page.Bytes {
 			if err := c.endPage(); err != nil {
 				return err
 			}
@@ -189,7 +188,7 @@ func (c *wordColumn) blockRows(arr arrow.Array) int {
 			bytes += b.Len()
 		}
 	}
-	return min(blockRowsMax, max(1, pageBytesMax/(bytes/max(arr.Len(), 1)+1)))
+	return min(blockRowsMax, max(1, c.page.Bytes/(bytes/max(arr.Len(), 1)+1)))
 }
 
 // keepValid moves the words of rows that are not NULL together.

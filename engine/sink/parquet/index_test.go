@@ -45,9 +45,9 @@ func TestParquetPageIndex(t *testing.T) {
 func TestParquetPageIndexOf(t *testing.T) {
 	schema := sinktest.SchemaOf([]arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Int64})
 	texts, floats, ints := array.NewStringBuilder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
-	const rows = 3 * pageRowsMax
+	const rows = 3 * PageRowsMax
 	for i := range rows {
-		switch page := i / pageRowsMax; {
+		switch page := i / PageRowsMax; {
 		case page == 1:
 			texts.AppendNull()
 			floats.Append(math.NaN())
@@ -74,7 +74,7 @@ func TestParquetPageIndexOf(t *testing.T) {
 	}
 	values, err := index.GetColumnIndex(2)
 	sinktest.Check(t, err)
-	if got := fmt.Sprint(values.GetNullPages(), values.GetNullCounts(), values.GetBoundaryOrder()); got != fmt.Sprint([]bool{false, true, false}, []int64{0, pageRowsMax, 0}, metadata.Ascending) {
+	if got := fmt.Sprint(values.GetNullPages(), values.GetNullCounts(), values.GetBoundaryOrder()); got != fmt.Sprint([]bool{false, true, false}, []int64{0, PageRowsMax, 0}, metadata.Ascending) {
 		t.Errorf("the index says %s", got)
 	}
 }

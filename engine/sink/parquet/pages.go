@@ -48,7 +48,7 @@ func (h *pageHeader) append(dst []byte) []byte {
 
 // levelBytesMax is the room for the definition levels of a page: their length, the head of a run, a
 // bit a row.
-const levelBytesMax = 4 + binary.MaxVarintLen32 + pageRowsMax/8
+const levelBytesMax = 4 + binary.MaxVarintLen32 + PageRowsMax/8
 
 // putLevels writes which rows are not NULL to the end of room, and returns where it begins.
 func putLevels(room, valid []byte, rows, nulls int) int {

@@ -42,10 +42,28 @@ type Options struct {
 	Level        int    // of the codec; 0 is the codec's own
 	RowGroupRows int64  // rows after which a row group ends
 	GroupBytes   int64  // encoded bytes, about, after which a row group ends before it has RowGroupRows
-	Threads      int    // goroutines that encode the columns of a batch
+	Page         PageSize
+	Threads      int // goroutines that encode the columns of a batch
 	Allocator    memory.Allocator
 	Budget       rowdata.Budget // grants the memory of buffers; nil grants every request
 }
+
+// PageSize says when a page ends.
+type PageSize struct {
+	Rows  int // at most PageRowsMax
+	Bytes int // of plain values, about
+}
+
+// PageRowsMax is the most rows of a page.
+const PageRowsMax = 1 << 15
+
+// Pages of these sizes suit a reader. Those of PageSizeDefault are small enough that a reader that wants few rows
+// decodes little else, and large enough that their headers cost nothing. Those of PageSizeGPU are more at once: a GPU
+// decodes a page by a warp, some thousand at a time.
+var (
+	PageSizeDefault = PageSize{PageRowsMax, 1 << 20}
+	PageSizeGPU     = PageSize{1 << 13, 128 << 10}
+)
 
 // Encoder writes the rows of a file. One goroutine at a time uses an Encoder.
 type Encoder interface {
@@ -68,6 +86,7 @@ func New(to io.Writer, schema *arrow.Schema, opt *Options) (Encoder, error) {
 		parquet.WithAllocator(opt.Allocator),
 		parquet.WithCompression(codecs[opt.Codec]),
 		parquet.WithMaxRowGroupLength(opt.RowGroupRows),
+		parquet.WithDataPageSize(int64(opt.Page.Bytes)),
 		parquet.WithCreatedBy("mpga"),
 		parquet.WithStoreDecimalAsInteger(true), // which readers need not turn around
 	}
@@ -155,7 +174,7 @@ func newFlatFile(to io.Writer, schema *arrow.Schema, a *adapt.Adapter, props *pa
 		return nil, err
 	}
 	for i, f := range schema.Fields() {
-		column, err := newChunkEncoder(f, columns.Column(i), a, props)
+		column, err := newChunkEncoder(f, columns.Column(i), a, props, opt.Page)
 		if err != nil {
 			return nil, err
 		}

@@ -27,6 +27,7 @@ func withDefaults(opt Options) *Options {
 	opt.Codec = cmp.Or(opt.Codec, "snappy")
 	opt.RowGroupRows = cmp.Or(opt.RowGroupRows, 1<<18)
 	opt.GroupBytes = cmp.Or(opt.GroupBytes, 256<<20)
+	opt.Page = cmp.Or(opt.Page, PageSizeDefault)
 	opt.Threads = cmp.Or(opt.Threads, runtime.GOMAXPROCS(0))
 	opt.Allocator = memory.DefaultAllocator
 	return &opt
@@ -95,7 +96,7 @@ func rowsOf(n int, f func(row int) int64) []int64 {
 // those that pay.
 func TestParquetEncodings(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
-	const many = 2*pageRowsMax + 1000 // three pages
+	const many = 2*PageRowsMax + 1000 // three pages
 	for _, test := range []struct {
 		name  string
 		rows  []int64
@@ -109,12 +110,12 @@ func TestParquetEncodings(t *testing.T) {
 		{"few at first, then many", rowsOf(many, func(i int) int64 { return int64(max(i-40_000, 0)) }), "cpp"},
 		{"runs of 3", rowsOf(many, func(i int) int64 { return int64(i / 3) }), ""},
 		{"runs of 100", rowsOf(many, func(i int) int64 { return int64(i / 100) }), "ccc"},
-		{"a page of NULLs", rowsOf(many, func(i int) int64 { return int64(i%10) - 100*min(1, int64(i/pageRowsMax)) }), "cpp"},
+		{"a page of NULLs", rowsOf(many, func(i int) int64 { return int64(i%10) - 100*min(1, int64(i/PageRowsMax)) }), "cpp"},
 		{"all NULL", rowsOf(10, func(int) int64 { return -1 }), "p"},
 		{"NULLs here and there", rowsOf(many, func(i int) int64 { return r.Int64N(50) - 5 }), "ccc"},
 		{"one row", []int64{3}, "p"},
-		{"one page", rowsOf(pageRowsMax, func(i int) int64 { return int64(i % 2) }), "c"},
-		{"a page and a row", rowsOf(pageRowsMax+1, func(i int) int64 { return int64(i % 2) }), "cc"},
+		{"one page", rowsOf(PageRowsMax, func(i int) int64 { return int64(i % 2) }), "c"},
+		{"a page and a row", rowsOf(PageRowsMax+1, func(i int) int64 { return int64(i % 2) }), "cc"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if testing.Short() && (test.coded == "ccc" || test.coded == "ppp") {
@@ -161,6 +162,26 @@ func pagesOf(t *testing.T, path string, column int) string {
 	}
 	sinktest.Check(t, pages.Err())
 	return kinds
+}
+
+// Pages that suit a GPU are small, by rows and by bytes.
+func TestParquetPagesForGPU(t *testing.T) {
+	const rows = 3*8192 + 100
+	schema := sinktest.SchemaOf([]arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String})
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for i := range rows {
+		b.Field(0).(*array.Int64Builder).Append(int64(i))
+		b.Field(1).(*array.StringBuilder).Append(fmt.Sprintf("%0100d", i))
+	}
+	batch := b.NewRecordBatch()
+	path := writeAll(t, Options{Page: PageSizeGPU}, schema, batch)
+	sinktest.CompareTables(t, array.NewTableFromRecords(schema, []arrow.RecordBatch{batch}), sinktest.ReadTable(t, path))
+	if got := pagesOf(t, path, 0); got != "pppp" {
+		t.Errorf("pages %s of numbers", got)
+	}
+	if got := len(pagesOf(t, path, 1)); got < rows*104>>17 || got > rows*104>>16 {
+		t.Errorf("%d pages of %d B of strings", got, rows*104)
+	}
 }
 
 // Catches codes that are not translated from one batch's dictionary to the next's, and NULLs among
