@@ -179,7 +179,7 @@ func TestParquetPagesForGPU(t *testing.T) {
 	if got := pagesOf(t, path, 0); got != "pppp" {
 		t.Errorf("pages %s of numbers", got)
 	}
-	if got := len(pagesOf(t, path, 1)); got < rows*104>>17 || got > rows*104>>16 {
+	if got := len(pagesOf(t, path, 1)); got < rows*104>>18 || got > rows*104>>16 {
 		t.Errorf("%d pages of %d B of strings", got, rows*104)
 	}
 }
