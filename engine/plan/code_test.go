@@ -118,7 +118,8 @@ func (r codedStatements) condition(depth int) string {
 func (r codedStatements) statement() (text string, keys int) {
 	var list []string
 	for range 1 + r.IntN(3) {
-		list = append(list, r.pick("i1", "i2", "s", "day", "i3 % 5", r.number(1), r.condition(0)))
+		list = append(list, r.pick("i1", "i2", "s", "day", "i3 % 5", r.number(1), r.condition(0), "year(day)", "date_trunc('month', at)", "day::TIMESTAMP",
+			"extract(hour FROM at)", "date_trunc('week', day)", "at::DATE"))
 	}
 	keys = len(list)
 	for range 1 + r.IntN(4) {

@@ -170,10 +170,17 @@ func init() {
 		"starts_with":          (*coder).like,
 		"ends_with":            (*coder).like,
 		"contains":             (*coder).like,
+		"date_part":            (*coder).part,
+		"date_trunc":           (*coder).truncation,
 		"case":                 (*coder).choice,
 		"if":                   (*coder).choice,
 		"coalesce":             (*coder).coalesce,
 		"nullif":               (*coder).nullIf,
+	}
+	for i := range dateParts {
+		if p := &dateParts[i]; p.code != nil {
+			coded[p.names[0]] = (*coder).part
+		}
 	}
 }
 
@@ -446,6 +453,12 @@ func (c *coder) cast(n *node) rowcode.Value {
 	}
 	const digitsExact = 15 // as in floatCast
 	switch {
+	case from.ID == Date && (to.ID == Timestamp || to.ID == TimestampTZ) && n.conversion == plainCast:
+		return c.times(v, dayMicros)
+	case (from.ID == Timestamp || from.ID == TimestampTZ) && to.ID == Date:
+		return c.floor(v, dayMicros)
+	case (from.ID == Timestamp || from.ID == TimestampTZ) && (to.ID == Timestamp || to.ID == TimestampTZ):
+		return v
 	case to.ID == Bool && from.numeric():
 		zero := c.Int(0) // which is the rank of 0.0, too
 		return c.Do(rowcode.Not, c.Do(rowcode.Equal, c.ranked(a), zero))

@@ -28,7 +28,7 @@ func codedExpr(rng *rand.Rand, names []string, depth int) *Expr {
 	case depth == 0:
 		return Constant(constants[rng.IntN(len(constants))])
 	case rng.IntN(6) == 0:
-		types := []Type{typeOf(Bool), typeOf(Int8), typeOf(Int32), typeOf(Int64), typeOf(Uint32), typeOf(Float32), typeOf(Float64), decimalOf(12, 2), decimalOf(18, 4)}
+		types := []Type{typeOf(Bool), typeOf(Int8), typeOf(Int32), typeOf(Int64), typeOf(Uint32), typeOf(Float32), typeOf(Float64), decimalOf(12, 2), decimalOf(18, 4), typeOf(Date), typeOf(Timestamp)}
 		op := []Op{OpCast, OpCast, OpTryCast}[rng.IntN(3)]
 		return &Expr{Op: op, Type: types[rng.IntN(len(types))], Args: []*Expr{codedExpr(rng, names, depth-1)}, At: -1}
 	}
@@ -38,6 +38,11 @@ func codedExpr(rng *rand.Rand, names []string, depth int) *Expr {
 		most = f.argsMin + 2
 	}
 	e := Call(f.Name)
+	if f.Name == "date_trunc" || f.Name == "date_part" {
+		units := []string{"year", "quarter", "month", "week", "day", "hour", "second", "millisecond", "dow", "isodow", "doy", "decade"}
+		times := []string{"c11", "c13", "c14", "c11"} // of randomTypes
+		return Call(f.Name, Constant(units[rng.IntN(len(units))]), Column(times[rng.IntN(len(times))]))
+	}
 	for range f.argsMin + rng.IntN(most-f.argsMin+1) {
 		e.Args = append(e.Args, codedExpr(rng, names, depth-1))
 	}
@@ -168,7 +173,7 @@ func TestCode(t *testing.T) {
 			t.Errorf("%s is in none of the expressions", name)
 		}
 	}
-	if coded < 2000 || failed < 100 || conditions < 500 {
+	if coded < 2000 || failed < 50 || conditions < 500 {
 		t.Errorf("%d expressions have instructions, %d conditions among them, and %d failed; want more", coded, conditions, failed)
 	}
 }
@@ -220,5 +225,53 @@ func TestCodeOfTimes(t *testing.T) {
 		if !ok || out[0].Word != want {
 			t.Errorf("12 of unit %s are %d, want %d", unit, out[0].Word, want)
 		}
+	}
+}
+
+// Parts of dates, and the days on which years and the like begin, by instructions and by the calendar: of each day of
+// eight centuries, and of days as far as 32 bits go.
+func TestCodeOfCalendar(t *testing.T) {
+	type of struct {
+		name string
+		want func(days int64) int64
+	}
+	var list []of
+	b := &rowcode.Builder{}
+	c := &coder{Builder: b}
+	days := b.Load(0)
+	var outputs []rowcode.Value
+	for i := range dateParts {
+		if p := &dateParts[i]; p.code != nil && !p.time {
+			list = append(list, of{p.names[0], func(days int64) int64 { return p.of(days, 0) }})
+			outputs = append(outputs, p.code(c, days, rowcode.None))
+		}
+	}
+	for name, u := range truncations {
+		if u.code != nil {
+			list = append(list, of{"date_trunc " + name, u.day})
+			outputs = append(outputs, u.code(c, days))
+		}
+	}
+	for i := range list {
+		code, err := rowcode.Assemble(b.Program(rowcode.None, outputs[i:i+1]))
+		if err != nil {
+			t.Fatalf("%s: %v", list[i].name, err)
+		}
+		m, out := rowcode.NewMachine(code), make([]rowcode.Cell, 1)
+		check := func(day int64) {
+			_, ok := m.Run(func(int) rowcode.Cell { return rowcode.Cell{Word: day} }, out)
+			if want := list[i].want(day); !ok || out[0].Word != want {
+				t.Fatalf("%s of day %d: %d, want %d", list[i].name, day, out[0].Word, want)
+			}
+		}
+		for day := int64(-146_097); day < 146_097; day++ {
+			check(day)
+		}
+		rng := rand.New(rand.NewPCG(7, uint64(i)))
+		for range 20_000 {
+			check(int64(int32(rng.Uint32())))
+		}
+		check(math.MinInt32)
+		check(math.MaxInt32)
 	}
 }

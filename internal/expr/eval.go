@@ -41,6 +41,8 @@ type node struct {
 
 	conversion conversion   // noCast of other nodes
 	pattern    *likePattern // that the first argument, a string, is compared with; nil of other nodes
+	part       *datePart    // that the node is, of a time; nil of other nodes
+	unit       *truncationUnit
 }
 
 // conversion is what a node casts by.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/nearest"
+	"github.com/mpga/mpga/internal/rowcode"
 )
 
 // nanos is the unit of a type of points in time, in nanoseconds.
@@ -206,27 +207,29 @@ type datePart struct {
 	time  bool                          // the part depends on the time of day alone, and is 0 of a date
 
 	span *numbers // the values that the part may have; nil if these are many
+
+	code func(c *coder, days, clock rowcode.Value) rowcode.Value // as of; nil where there are no instructions
 }
 
 var dateParts = []datePart{
-	{[]string{"year", "y", "yr"}, func(d, _ int64) int64 { return civilOf(d).year }, false, nil},
-	{[]string{"quarter"}, func(d, _ int64) int64 { return (civilOf(d).month + 2) / 3 }, false, &numbers{1, 4}},
-	{[]string{"month", "mon"}, func(d, _ int64) int64 { return civilOf(d).month }, false, &numbers{1, 12}},
-	{[]string{"week", "weekofyear", "w"}, func(d, _ int64) int64 { _, w := isoWeek(d); return w }, false, &numbers{1, 53}},
-	{[]string{"day", "dayofmonth", "d"}, func(d, _ int64) int64 { return civilOf(d).day }, false, &numbers{1, 31}},
-	{[]string{"dow", "dayofweek", "weekday"}, func(d, _ int64) int64 { return weekday(d) }, false, &numbers{0, 6}},
-	{[]string{"isodow"}, func(d, _ int64) int64 { return isoWeekday(d) }, false, &numbers{1, 7}},
-	{[]string{"doy", "dayofyear"}, func(d, _ int64) int64 { return d - civil{civilOf(d).year, 1, 1}.days() + 1 }, false, &numbers{1, 366}},
-	{[]string{"isoyear"}, func(d, _ int64) int64 { y, _ := isoWeek(d); return y }, false, nil},
-	{[]string{"yearweek"}, func(d, _ int64) int64 { y, w := isoWeek(d); return y*100 + w }, false, nil},
-	{[]string{"decade"}, func(d, _ int64) int64 { return civilOf(d).year / 10 }, false, nil},
-	{[]string{"century"}, func(d, _ int64) int64 { return ordinalOf(civilOf(d).year, 100) }, false, nil},
-	{[]string{"millennium"}, func(d, _ int64) int64 { return ordinalOf(civilOf(d).year, 1000) }, false, nil},
-	{[]string{"hour", "h", "hr"}, func(_, c int64) int64 { return c / hourMicros }, true, &numbers{0, 23}},
-	{[]string{"minute", "min", "m"}, func(_, c int64) int64 { return c / minuteMicros % 60 }, true, &numbers{0, 59}},
-	{[]string{"second", "sec", "s"}, func(_, c int64) int64 { return c / secondMicros % 60 }, true, &numbers{0, 59}},
-	{[]string{"millisecond", "milliseconds", "ms"}, func(_, c int64) int64 { return c % minuteMicros / 1000 }, true, &numbers{0, 59999}},
-	{[]string{"microsecond", "microseconds", "us"}, func(_, c int64) int64 { return c % minuteMicros }, true, nil},
+	{[]string{"year", "y", "yr"}, func(d, _ int64) int64 { return civilOf(d).year }, false, nil, yearCode},
+	{[]string{"quarter"}, func(d, _ int64) int64 { return (civilOf(d).month + 2) / 3 }, false, &numbers{1, 4}, quarterCode},
+	{[]string{"month", "mon"}, func(d, _ int64) int64 { return civilOf(d).month }, false, &numbers{1, 12}, monthCode},
+	{[]string{"week", "weekofyear", "w"}, func(d, _ int64) int64 { _, w := isoWeek(d); return w }, false, &numbers{1, 53}, nil},
+	{[]string{"day", "dayofmonth", "d"}, func(d, _ int64) int64 { return civilOf(d).day }, false, &numbers{1, 31}, dayCode},
+	{[]string{"dow", "dayofweek", "weekday"}, func(d, _ int64) int64 { return weekday(d) }, false, &numbers{0, 6}, weekdayCode},
+	{[]string{"isodow"}, func(d, _ int64) int64 { return isoWeekday(d) }, false, &numbers{1, 7}, isoWeekdayCode},
+	{[]string{"doy", "dayofyear"}, func(d, _ int64) int64 { return d - civil{civilOf(d).year, 1, 1}.days() + 1 }, false, &numbers{1, 366}, dayOfYearCode},
+	{[]string{"isoyear"}, func(d, _ int64) int64 { y, _ := isoWeek(d); return y }, false, nil, nil},
+	{[]string{"yearweek"}, func(d, _ int64) int64 { y, w := isoWeek(d); return y*100 + w }, false, nil, nil},
+	{[]string{"decade"}, func(d, _ int64) int64 { return civilOf(d).year / 10 }, false, nil, nil},
+	{[]string{"century"}, func(d, _ int64) int64 { return ordinalOf(civilOf(d).year, 100) }, false, nil, nil},
+	{[]string{"millennium"}, func(d, _ int64) int64 { return ordinalOf(civilOf(d).year, 1000) }, false, nil, nil},
+	{[]string{"hour", "h", "hr"}, func(_, c int64) int64 { return c / hourMicros }, true, &numbers{0, 23}, clockCode(hourMicros, 24)},
+	{[]string{"minute", "min", "m"}, func(_, c int64) int64 { return c / minuteMicros % 60 }, true, &numbers{0, 59}, clockCode(minuteMicros, 60)},
+	{[]string{"second", "sec", "s"}, func(_, c int64) int64 { return c / secondMicros % 60 }, true, &numbers{0, 59}, clockCode(secondMicros, 60)},
+	{[]string{"millisecond", "milliseconds", "ms"}, func(_, c int64) int64 { return c % minuteMicros / 1000 }, true, &numbers{0, 59999}, clockCode(1000, 60_000)},
+	{[]string{"microsecond", "microseconds", "us"}, func(_, c int64) int64 { return c % minuteMicros }, true, nil, clockCode(1, minuteMicros)},
 }
 
 // ordinalOf numbers the centuries and millennia: the first begins with year 1.
@@ -275,7 +278,7 @@ func partOf(part *datePart) binding {
 
 func (b *binder) part(n *node, part *datePart) {
 	t := n.args[0].typ
-	n.typ, n.span, n.isYear = typeOf(Int64), part.span, part.names[0] == "year"
+	n.typ, n.span, n.isYear, n.part = typeOf(Int64), part.span, part.names[0] == "year", part
 	switch {
 	case t.ID == Date:
 		n.eval = map1(n, func(a int64) int64 { return part.of(a, 0) })
@@ -317,6 +320,8 @@ type truncationUnit struct {
 	day   func(days int64) int64 // the day on which the unit of a day begins; nil of units up to a day
 	days  int64                  // length at most, of a unit that has day
 	clock int64                  // length in microseconds, of other units
+
+	code func(c *coder, days rowcode.Value) rowcode.Value // as day; nil where there are no instructions
 }
 
 // truncations are the units of date_trunc.
@@ -324,13 +329,13 @@ var truncations = map[string]truncationUnit{
 	"millennium": {days: 366000, day: func(d int64) int64 { return civil{digits.FloorDiv(civilOf(d).year, 1000) * 1000, 1, 1}.days() }},
 	"century":    {days: 36600, day: func(d int64) int64 { return civil{digits.FloorDiv(civilOf(d).year, 100) * 100, 1, 1}.days() }},
 	"decade":     {days: 3660, day: func(d int64) int64 { return civil{digits.FloorDiv(civilOf(d).year, 10) * 10, 1, 1}.days() }},
-	"year":       {days: 366, day: func(d int64) int64 { return civil{civilOf(d).year, 1, 1}.days() }},
-	"quarter": {days: 92, day: func(d int64) int64 {
+	"year":       {days: 366, day: func(d int64) int64 { return civil{civilOf(d).year, 1, 1}.days() }, code: yearBeginCode},
+	"quarter": {days: 92, code: quarterBeginCode, day: func(d int64) int64 {
 		c := civilOf(d)
 		return civil{c.year, (c.month-1)/3*3 + 1, 1}.days()
 	}},
-	"month":       {days: 31, day: func(d int64) int64 { return d - civilOf(d).day + 1 }},
-	"week":        {days: 7, day: func(d int64) int64 { return d + 1 - isoWeekday(d) }},
+	"month":       {days: 31, day: func(d int64) int64 { return d - civilOf(d).day + 1 }, code: monthBeginCode},
+	"week":        {days: 7, day: func(d int64) int64 { return d + 1 - isoWeekday(d) }, code: weekBeginCode},
 	"day":         {clock: dayMicros},
 	"hour":        {clock: hourMicros},
 	"minute":      {clock: minuteMicros},
@@ -352,7 +357,7 @@ func truncation(b *binder, n *node) {
 	n.args = n.args[1:]
 	t := n.args[0].typ
 	b.check(n, Timestamp)
-	n.typ, n.floor = typeOf(Timestamp), max(unit.days*dayMicros, unit.clock) // the longest that the unit may be
+	n.typ, n.floor, n.unit = typeOf(Timestamp), max(unit.days*dayMicros, unit.clock), &unit // the longest that the unit may be
 	switch {
 	case t.ID == TimestampTZ:
 		n.typ = t
