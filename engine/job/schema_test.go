@@ -131,7 +131,7 @@ steps:
     limit: 10
     overflow: wrap
     deterministic: true
-    output: {path: out, format: parquet, partition_by: zip, max_rows_per_file: 10, manifest: true, codec: zstd, level: 3, row_group_rows: 1000}
+    output: {path: out, format: parquet, partition_by: zip, max_rows_per_file: 10, manifest: true, codec: zstd, level: 3, row_group_rows: 1000, layout: gpu}
     limits: {threads: "${b}"}
     retry: {attempts: 1}
   - name: two
