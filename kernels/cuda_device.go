@@ -110,6 +110,7 @@ func (d *cudaDevice) Alloc(n int64) (Buffer, error) {
 	b := &cudaBuffer{device: d, bytes: n, room: n}
 	if kept, ok := d.kept.take(n); ok {
 		b.at, b.room = C.mpga_address(kept.at), kept.bytes
+		d.used.Add(b.room - n)
 	} else if err := d.allocate(b); err != nil {
 		d.used.Add(-n)
 		return nil, err
@@ -118,8 +119,14 @@ func (d *cudaDevice) Alloc(n int64) (Buffer, error) {
 	return b, nil
 }
 
-// allocate takes memory of the driver; where it has none, after all that is kept was given back.
+// allocate takes memory of the driver; where it has none, or the limit has none beside what is kept, after all that
+// is kept was given back.
 func (d *cudaDevice) allocate(b *cudaBuffer) error {
+	if d.used.Load()+d.kept.size() > d.limit {
+		if err := d.free(d.kept.drop()); err != nil {
+			return err
+		}
+	}
 	try := func() error {
 		status := C.mpga_alloc(d.driver.table, d.context, C.int64_t(max(b.bytes, 1)), &b.at)
 		return d.driver.check(status, "%d B of device %d", b.bytes, d.ordinal)
@@ -153,7 +160,7 @@ func (b *cudaBuffer) Free() error {
 	}
 	b.device = nil
 	b.closed.Close()
-	d.used.Add(-b.bytes)
+	d.used.Add(-b.room)
 	return d.free(d.kept.put(keptBlock{uint64(b.at), b.room}))
 }
 

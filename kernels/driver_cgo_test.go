@@ -298,6 +298,55 @@ func TestDriverFailures(t *testing.T) {
 	}
 }
 
+// Memory that is given back is taken again, never beyond the limit, and goes where the driver has no other.
+func TestDeviceMemoryKept(t *testing.T) {
+	d := openFake(t, Options{MemoryLimit: 64 << 20})
+	alloc := func(n int64) *cudaBuffer {
+		t.Helper()
+		b, err := d.Alloc(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.(*cudaBuffer)
+	}
+	free := func(b *cudaBuffer) {
+		t.Helper()
+		if err := b.Free(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := alloc(4 << 20)
+	at := a.at
+	free(a)
+	if n := d.kept.size(); n != 4<<20 {
+		t.Errorf("%d B are kept", n)
+	}
+	a = alloc(4<<20 - 1000)
+	if a.at != at || a.Bytes() != 4<<20-1000 || d.used.Load() != 4<<20 || d.kept.size() != 0 {
+		t.Errorf("%d B at %#x, %d B in use, %d kept", a.Bytes(), a.at, d.used.Load(), d.kept.size())
+	}
+	free(a)
+	large := alloc(62 << 20) // beside what is kept it would pass the limit
+	if d.kept.size() != 0 {
+		t.Errorf("%d B are kept beside %d", d.kept.size(), large.Bytes())
+	}
+	free(large)
+	free(alloc(8 << 20))
+	if d.kept.size() != 8<<20 {
+		t.Errorf("%d B are kept", d.kept.size())
+	}
+	t.Setenv("FAKE_CUDA_MEMORY", "5000")
+	if _, err := d.Alloc(2 << 20); !errors.Is(err, ErrOutOfMemory) {
+		t.Error(err)
+	}
+	if d.kept.size() != 0 || d.used.Load() != 0 {
+		t.Errorf("%d B are kept, and %d in use, where the driver has none", d.kept.size(), d.used.Load())
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDeviceMemoryLimit(t *testing.T) {
 	d := openFake(t, Options{MemoryLimit: 10000})
 	a, err := d.Alloc(6000)
