@@ -31,7 +31,10 @@ func (q *Query) suits() (layout *Layout, err error) {
 // newLayout returns the layout of the query on a device, or why there is none. Devices number the
 // strings of keys where they decode the input; otherwise they do no more than partition such keys.
 func (q *Query) newLayout() (*Layout, error) {
-	if len(q.Bound.Keys.Longs) == 0 {
+	switch {
+	case q.Bound.Keys.Words == 0:
+		return q.newOneGroupLayout()
+	case len(q.Bound.Keys.Longs) == 0:
 		return q.newOtherLayout(nil)
 	}
 	l, err := newStringLayout(q.Bound, q.Rows)
@@ -43,6 +46,22 @@ func (q *Query) newLayout() (*Layout, error) {
 	}
 	return q.newOtherLayout(err)
 }
+
+// newOneGroupLayout returns the layout of a query without keys. Its rows have one key on a device. A device that does not
+// decode them is no faster than the CPU, to which they are near.
+func (q *Query) newOneGroupLayout() (*Layout, error) {
+	l, err := newFoldLayout(q.Bound, &q.Bound.Keys, q.Rows)
+	if err != nil || l.shape.Sorts() {
+		return nil, errOneGroup
+	}
+	l.shape.KeyBytes = 4
+	if l.setDecoder(q); l.notDecoded != nil {
+		return nil, errNotOnDevice(fmt.Sprintf("%v, and devices do not decode its rows: %v", errOneGroup, l.notDecoded))
+	}
+	return l, nil
+}
+
+const errOneGroup = errNotOnDevice("there is one group")
 
 // newOtherLayout returns the layout of the query where devices number no strings; or why they do not
 // decode its files, if that is known.

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,6 +38,9 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 	}
 	keys := slices.Clone(outputs[len(l.columns):]) // of strings, inputs as they are
 	for column, v := range of {
+		if !l.needs(column) && len(outputs) == 0 {
+			return nil, errors.New("there is nothing to compute")
+		}
 		if !l.needs(column) { // count(x) of what has no NULL is count(*), but an error of x is one
 			outputs[0] = b.Reach(v, outputs[0])
 		}

@@ -94,6 +94,10 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 // states back.
 func (q *Query) streamOptions(set *deviceSet, layout *Layout) stream.Options {
 	knobs := &q.Devices.knobs
+	groups := knobs.Groups
+	if layout.isOneGroup() {
+		groups = 1
+	}
 	return stream.Options{
 		Devices:     set.list,
 		Shape:       layout.shape,
@@ -107,7 +111,7 @@ func (q *Query) streamOptions(set *deviceSet, layout *Layout) stream.Options {
 		Streams:     knobs.Streams,
 		LFMin:       knobs.LFMin,
 		LFMax:       knobs.LFMax,
-		Groups:      knobs.Groups,
+		Groups:      groups,
 		RadixBits:   knobs.RadixBits,
 		Timeout:     knobs.Timeout,
 		Trace:       q.streamTrace(),

@@ -61,9 +61,6 @@ const sum64RowsMax = 1 << 32
 // newLayout returns the layout of a query whose rows a device aggregates, or partitions for the
 // CPU; or why a device can do neither. rows is -1 where it is not known.
 func newLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
-	if b.Keys.Words == 0 {
-		return nil, errNotOnDevice("there is one group")
-	}
 	l, err := newFoldLayout(b, &b.Keys, rows)
 	if err != nil {
 		return newPartLayout(b, err)
@@ -109,6 +106,9 @@ func (l *Layout) finish() error {
 	}
 	return nil
 }
+
+// isOneGroup reports whether the query has no keys.
+func (l *Layout) isOneGroup() bool { return l.bound.Keys.Words == 0 }
 
 // errNotOnDevice is why a query runs on the CPU.
 type errNotOnDevice string
@@ -407,6 +407,8 @@ func (l *Layout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowdata.Ti
 	}
 	t.Rows = n
 	switch {
+	case l.isOneGroup():
+		t.Keys = nil
 	case l.hashed:
 		t.Keys = l.unstageKeys(t.Keys, from, at, n)
 	case l.strings != nil:
@@ -484,6 +486,9 @@ func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpua
 		}
 	}
 	keys := buf.keys
+	if l.isOneGroup() {
+		keys = nil
+	}
 	if l.strings != nil {
 		buf.strings = l.stringKeys(buf.strings, keys, n)
 		keys = buf.strings

@@ -117,7 +117,7 @@ func (r codedStatements) condition(depth int) string {
 // statement returns a statement and how many keys it has.
 func (r codedStatements) statement() (text string, keys int) {
 	var list []string
-	for range 1 + r.IntN(3) {
+	for range min(r.IntN(8), 1) * (1 + r.IntN(3)) {
 		list = append(list, r.pick("i1", "i2", "s", "day", "i3 % 5", r.number(1), r.condition(0), "year(day)", "date_trunc('month', at)", "day::TIMESTAMP",
 			"extract(hour FROM at)", "date_trunc('week', day)", "at::DATE"))
 	}
@@ -139,7 +139,11 @@ func (r codedStatements) statement() (text string, keys int) {
 	if r.IntN(4) > 0 {
 		where = " WHERE " + r.condition(2)
 	}
-	return "SELECT " + strings.Join(list, ", ") + " FROM t" + where + " GROUP BY " + strings.Join(groups, ", "), keys
+	text = "SELECT " + strings.Join(list, ", ") + " FROM t" + where
+	if keys > 0 {
+		text += " GROUP BY " + strings.Join(groups, ", ")
+	}
+	return text, keys
 }
 
 // codedFile writes a file of random rows.
