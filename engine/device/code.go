@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -111,6 +112,11 @@ func doubleOf(b *rowcode.Builder, v rowcode.Value, c *rowdata.Column) (rowcode.V
 		return v, nil
 	case arrow.IsInteger(c.Type.ID()) && c.Type.ID() != arrow.UINT64:
 		return b.Do(rowcode.Double, v), nil
+	}
+	const digitsExact = 15 // as in encode.Doubles
+	if d, ok := c.Type.(arrow.DecimalType); ok && c.Kind == rowdata.Int64 && d.GetPrecision() <= digitsExact &&
+		d.GetScale() >= 0 && d.GetScale() <= digitsExact {
+		return b.Do(rowcode.DivDouble, b.Do(rowcode.Double, v), b.Float(math.Pow10(int(d.GetScale())))), nil
 	}
 	return rowcode.None, fmt.Errorf("a device does not turn %s into doubles", c.Type)
 }

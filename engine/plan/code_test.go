@@ -125,7 +125,7 @@ func (r codedStatements) statement() (text string, keys int) {
 	for range 1 + r.IntN(4) {
 		v, x := r.value(), r.exact()
 		list = append(list, r.pick("count(*)", "sum("+x+")", "sum("+x+")", "min("+v+")", "max("+v+")", "avg("+x+")", "count("+v+")", "count(s)",
-			"stddev(i2)", "sum("+x+") FILTER (WHERE "+r.condition(0)+")", "count(DISTINCT "+v+")", "median("+v+")",
+			"stddev(i2)", "stddev(n1)", "sum("+x+") FILTER (WHERE "+r.condition(0)+")", "count(DISTINCT "+v+")", "median("+v+")",
 			"quantile_disc("+v+", 0.3) FILTER (WHERE "+r.condition(0)+")"))
 	}
 	var groups []string
