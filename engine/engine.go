@@ -247,7 +247,10 @@ func (e *Engine) OnDevices(ctx context.Context, src scan.Source, q query.Query) 
 		return false, nil
 	}
 	plan, err := e.Explain(ctx, src, q)
-	return err == nil && plan.Device != nil && plan.Device.Alone, err
+	if err != nil { // which the query has, too, if it is the input's
+		return false, context.Cause(ctx)
+	}
+	return plan.Device != nil && plan.Device.Alone, nil
 }
 
 // stream starts a query and returns its result: all groups, or the groups of most.

@@ -131,8 +131,13 @@ func (d *cudaDevice) allocate(b *cudaBuffer) error {
 		status := C.mpga_alloc(d.driver.table, d.context, C.int64_t(max(b.bytes, 1)), &b.at)
 		return d.driver.check(status, "%d B of device %d", b.bytes, d.ordinal)
 	}
+	return d.withoutKept(try)
+}
+
+// withoutKept tries something again where the driver has no memory, once what is kept was given back, by whomever.
+func (d *cudaDevice) withoutKept(try func() error) error {
 	err := try()
-	if !errors.Is(err, ErrOutOfMemory) || d.kept.size() == 0 {
+	if !errors.Is(err, ErrOutOfMemory) {
 		return err
 	}
 	if err := d.free(d.kept.drop()); err != nil {
@@ -248,8 +253,11 @@ func (d *cudaDevice) loadKernel(name string) (*kernel, error) {
 	}
 	module, ok := d.modules[&image[0]]
 	if !ok {
-		status := C.mpga_module_load(d.driver.table, d.context, unsafe.Pointer(&image[0]), &module)
-		if err := d.driver.check(status, "%d B with %s, compute capability %d", len(image), name, d.properties.ComputeCapability); err != nil {
+		err := d.withoutKept(func() error {
+			status := C.mpga_module_load(d.driver.table, d.context, unsafe.Pointer(&image[0]), &module)
+			return d.driver.check(status, "%d B with %s, compute capability %d", len(image), name, d.properties.ComputeCapability)
+		})
+		if err != nil {
 			return nil, err
 		}
 		d.modules[&image[0]] = module

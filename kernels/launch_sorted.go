@@ -132,6 +132,11 @@ func (q operators) aggregateSorted(shape *Shape, rows *Rows, into *Groups, scrat
 	if count > math.MaxUint32 {
 		return fmt.Errorf("%d rows: %w", count, errTooManyRows)
 	}
+	for _, f := range shape.Folds {
+		if f.Op.Sorts() && shape.Columns[f.Column].Bytes() > 8 {
+			return fmt.Errorf("values of %d B are not sorted", shape.Columns[f.Column].Bytes())
+		}
+	}
 	o := q.begin(shape)
 	p := &sortLaunch{shape: o.param.shape, rows: o.rows(shape, rows), groups: o.groups(shape, into), count: uint64(count)}
 	l := layoutSorted(shape, count)

@@ -36,7 +36,7 @@ type stringsLaunch struct {
 	knownBytes    uint64
 	numKnownBytes uint64
 	words         uint64
-	notText       uint64
+	refused       uint64
 	matched       uint64
 	unnumbered    uint64
 	text          uint64
@@ -84,7 +84,7 @@ func (o *operation) match(param *stringsLaunch, s *Strings) error {
 	if len(s.Matched) == 0 {
 		return nil
 	}
-	param.words, param.notText = o.address(s.Words, 4*s.Strings), o.address(s.NotText, 4)
+	param.words, param.refused = o.address(s.Words, 4*s.Strings), o.address(s.Refused, 4)
 	for _, c := range s.Matched {
 		if c.Column >= MatchedColumnsMax {
 			return fmt.Errorf("column %d has strings that cannot be compared", c.Column)
@@ -122,7 +122,7 @@ func (q operators) NumberStrings(s *Strings) error {
 	}
 	o.fill(param.head, MissingHeadBytes, 0)
 	if param.matched != 0 {
-		o.fill(param.notText, 4, 0)
+		o.fill(param.refused, 4, 0)
 	}
 	if s.Strings == 0 {
 		return o.end("numbering of no strings")

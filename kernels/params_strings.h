@@ -14,6 +14,7 @@ enum {
   kPatternsMax = 31,
   kPatternTextMax = 1024,
   kPartEnd = 0xFE,
+  kPatternSteps = 1 << 26,
   kMatchedColumnsMax = 64
 };
 
@@ -65,7 +66,7 @@ typedef struct {
   u8* known_bytes;
   u64 num_known_bytes;
   u32* words;    // by string of the matched columns
-  u32* not_text;
+  u32* refused;  // a string is not UTF-8, or too long to be searched
   u64 matched;   // a bit for each column
   u64 unnumbered;
   u64 text;      // matched columns whose strings are to be UTF-8

@@ -62,7 +62,8 @@ __device__ inline bool has_parts(const String& s, const u8* text, u32 n) {
   }
 }
 
-// A bit for each pattern that is asked for of the string's column, and kStringThere.
+// A bit for each pattern that is asked for of the string's column, and kStringThere. A string that is too long to be
+// searched by one thread is refused.
 __device__ inline u32 pattern_bits(const StringsLaunch& p, const String& s) {
   u32 bits = kStringThere;
 #pragma unroll 1
@@ -75,7 +76,13 @@ __device__ inline u32 pattern_bits(const StringsLaunch& p, const String& s) {
       case kIsEqual: is = s.bytes == of.bytes && has_at(s, 0, text, of.bytes); break;
       case kIsBefore: is = compare_text(s, text, of.bytes) < 0; break;
       case kIsUpTo: is = compare_text(s, text, of.bytes) <= 0; break;
-      default: is = has_parts(s, text, of.bytes);
+      default:
+        is = false;
+        if (u64(s.bytes) * of.bytes > kPatternSteps) {
+          *p.refused = 1;
+        } else {
+          is = has_parts(s, text, of.bytes);
+        }
     }
     bits |= u32(is) << i;
   }

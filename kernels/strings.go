@@ -62,12 +62,13 @@ type Strings struct {
 	TextBytes int64
 
 	// Words gets 4 bytes for each string of the columns Matched, rowcode.Word of Patterns, with the bits that are
-	// asked for there alone; 0 where a page ends before the string. NotText gets 4 bytes: 0, or another where one
-	// of these strings is not UTF-8 and is to be.
+	// asked for there alone; 0 where a page ends before the string. Refused gets 4 bytes: 0, or another where one
+	// of these strings is not UTF-8 and is to be, or is searched for parts and has more than PatternSteps bytes by those
+	// of the parts.
 	Patterns []rowcode.Pattern
 	Matched  []MatchedColumn
 	Words    Span
-	NotText  Span
+	Refused  Span
 
 	// Given are the numbers of the strings of List, 4 bytes each, which AddStrings takes; 0 is no number.
 	Given Span
@@ -82,6 +83,9 @@ type MatchedColumn struct {
 	Numbered bool   // its strings get numbers, too
 	Text     bool   // they are to be UTF-8
 }
+
+// PatternSteps bounds what a thread does for a string.
+const PatternSteps = 1 << 26
 
 // MatchedColumnsMax is how many columns NumberStrings tells apart where strings are compared with patterns.
 const MatchedColumnsMax = 64

@@ -2,7 +2,7 @@
 //
 //   launch  blocks of kStringThreads, a thread for each string, behind strings_find
 //   reads   memory, places, known
-//   writes  words, not_text; numbers, slots, head, list, listed; places of strings that are alike a listed one
+//   writes  words, refused; numbers, slots, head, list, listed; places of strings that are alike a listed one
 #include "patterns.cuh"
 #include "strings.cuh"
 
@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(kStringThreads) strings_number(cons
   const String s = string_at(p.memory, place);
   if (in_columns(p.matched, s)) {
     p.words[i] = pattern_bits(p, s);
-    if (in_columns(p.text, s) && !is_text(s)) *p.not_text = 1;
+    if (in_columns(p.text, s) && !is_text(s)) *p.refused = 1;
     if (in_columns(p.unnumbered, s)) return;
   }
   const u64 hash = hash_string(s);

@@ -100,6 +100,11 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 		r.countOnCPU()
 		return r.takePieces(in, rows)
 	}
+	if sorts && rows > a.layout.rows.capacity && rows/r.expect(rows) > a.layout.rows.capacity {
+		invariants.Sometimes("stream: the groups of a set are too large to be sorted")
+		r.countOnCPU()
+		return r.takePieces(in, rows)
+	}
 	if rows > a.layout.rows.capacity && (sorts || float64(r.expect(rows)) > r.opt.feedback(a.feedSlots()).GroupsMax()) {
 		return a.split(ctx, set, in, rows, emit)
 	}

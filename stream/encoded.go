@@ -210,7 +210,7 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 
 // statusBytes returns the bytes of the statuses of so many blocks and pages. The statuses of blocks, of
 // the pages of each column and of keys begin at multiples of statusAlignment, and so does what is behind
-// them: whether a string is not UTF-8, how many rows Code has left, and how many strings have no number.
+// them: whether a string is refused, how many rows Code has left, and how many strings have no number.
 func (l *encodedLayout) statusBytes(items int64) int64 {
 	return alignStatus(4*(items+1)+statusAlignment*int64(len(l.of.Columns)+3)) + kernels.EvaluationHeadBytes + kernels.MissingHeadBytes
 }
@@ -220,8 +220,8 @@ func (l *encodedLayout) headAt(items int64) int64 {
 	return l.statusBytes(items) - kernels.MissingHeadBytes - kernels.EvaluationHeadBytes
 }
 
-// notTextAt is where the statuses say that a string is not UTF-8.
-func (l *encodedLayout) notTextAt(items int64) int64 { return l.headAt(items) - statusAlignment }
+// refusedAt is where the statuses say that a string is refused.
+func (l *encodedLayout) refusedAt(items int64) int64 { return l.headAt(items) - statusAlignment }
 
 // statusAlignment is the alignment of spans of device memory.
 const statusAlignment = 16
@@ -521,7 +521,7 @@ func (t *Tile) isDecoded() bool {
 		ok = ok && !t.head().Wrong
 	}
 	if l.matches {
-		ok = ok && isDone(t.statuses()[l.notTextAt(t.Encoded.items):][:4])
+		ok = ok && isDone(t.statuses()[l.refusedAt(t.Encoded.items):][:4])
 	}
 	return done(1) && ok
 }

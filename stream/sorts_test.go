@@ -91,6 +91,7 @@ func TestSorts(t *testing.T) {
 		{"two devices", 100_000, 1000, 0, 4 << 20, 0, 2, 6, true},
 		{"sets are split", 200_000, 10_000, 0, 4 << 20, 0, 1, 1, true},
 		{"a group is too large", 200_000, 10_000, 0.5, 2 << 20, 0, 1, 2, false},
+		{"all groups are too large", 200_000, 3, 0, 2 << 20, 0, 1, 1, false},
 		{"no pinned memory", 200_000, 10_000, 0, 4 << 20, 2 << 20, 1, 6, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

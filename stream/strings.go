@@ -85,7 +85,7 @@ func (t *Tile) strings() *kernels.Strings {
 		Known:   t.device.known,
 		Numbers: at.At(l.numbers), Head: at.At(l.status + l.statusBytes(e.items) - kernels.MissingHeadBytes),
 		List: at.At(l.missing), Text: at.At(l.text), TextBytes: l.textBytes, Given: at.At(l.given),
-		Scratch: at.At(l.finding), Words: at.At(l.words), NotText: at.At(l.status + l.notTextAt(e.items)),
+		Scratch: at.At(l.finding), Words: at.At(l.words), Refused: at.At(l.status + l.refusedAt(e.items)),
 	}
 	if l.of.Code != nil {
 		s.Patterns = l.of.Code.Patterns

@@ -41,9 +41,8 @@ type decoder struct {
 	missed  atomic.Int64            // splits in a row that were read in vain
 	again   atomic.Int64            // calls of number with strings most of which had numbers
 
-	forecast    sync.Once // of the input, made once strings are many
-	expected    Size
-	forecastErr error
+	forecast sync.Once // of the input, made once strings are many
+	expected Size
 
 	hasStrings bool    // some column of of has, with numbers
 	rowBytes   float64 // of pages, as far as was looked at

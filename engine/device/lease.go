@@ -168,7 +168,11 @@ func (q *Query) need(l *Layout) int64 {
 	if l.notDecoded == nil {
 		need += stream.DecodeBytes(l.decoder.of, rows)
 	}
-	if l.parts == nil {
+	switch {
+	case l.parts != nil:
+	case l.shape.Sorts():
+		need += needRows * rows * 8 * int64(l.shape.StateWords()+1)
+	default:
 		need += needTables * l.shape.TableBytes(rows)
 	}
 	return need

@@ -128,9 +128,9 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 		d.full.Store(true)
 		return false, nil
 	}
-	if few, err := d.areFew(ctx, before+count); err != nil || !few {
+	if !d.areFew(ctx, before+count) {
 		d.full.Store(true)
-		return false, err
+		return false, context.Cause(ctx)
 	}
 	var refused atomic.Bool
 	group, ctx := spawn.WithContext(ctx)
@@ -158,16 +158,18 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 }
 
 // areFew reports whether so many strings, of the tiles so far, are as few as the forecast of the input makes them, or
-// fewer than take the time of a forecast. Where many strings come once, and a few again and again, a sample knows the
-// few: more strings than groups were expected are a sign that they do.
-func (d *decoder) areFew(ctx context.Context, strings int64) (bool, error) {
-	if strings < stringsMany {
-		return true, nil
+// fewer than take the time of a forecast. Where rows are filtered, groups say nothing of the strings of all rows. Where
+// many strings come once, and a few again and again, a sample knows the few: more strings than groups were expected are
+// a sign that they do.
+func (d *decoder) areFew(ctx context.Context, strings int64) bool {
+	if strings < stringsMany || d.count != nil {
+		return true
 	}
 	q := d.devices.query
 	d.forecast.Do(func() {
-		if d.expected, d.forecastErr = q.Forecast(ctx); d.forecastErr == nil && q.stringsAreFew(d.devices.layout, d.expected) != nil {
-			d.expected.Groups = 0
+		var err error
+		if d.expected, err = q.Forecast(ctx); err != nil || q.stringsAreFew(d.devices.layout, d.expected) != nil {
+			d.expected = Size{} // the CPU takes them; an error of the input is its own
 		}
 	})
 	columns := int64(0)
@@ -176,7 +178,7 @@ func (d *decoder) areFew(ctx context.Context, strings int64) (bool, error) {
 			columns++
 		}
 	}
-	return d.expected.Rows < 0 || strings <= columns*(d.expected.Groups+d.expected.Groups/beyondForecast), d.forecastErr
+	return d.expected.Rows < 0 || strings <= columns*(d.expected.Groups+d.expected.Groups/beyondForecast)
 }
 
 const (

@@ -125,7 +125,7 @@ func interpolate(a, b uint64, d float64, times bool) uint64 {
 
 // discIndex returns the index, from 0, of the value that quantile_disc takes of n in order.
 func discIndex(n int, q float64) int {
-	return max(1, n-int(math.Floor(float64(n)-q*float64(n)))) - 1
+	return max(1, n-int(math.Floor(float64(n)-float64(q*float64(n))))) - 1 // rounded twice, as on a device
 }
 
 // nth returns element k in order.

@@ -127,7 +127,7 @@ func (n *numbering) matched(rng *rand.Rand, s *kernels.Strings, want []string) {
 			})
 		}
 	}
-	s.Words, s.NotText = n.r.alloc(4*s.Strings), n.r.alloc(4)
+	s.Words, s.Refused = n.r.alloc(4*s.Strings), n.r.alloc(4)
 }
 
 // columnOf returns how the strings of a string's column are compared; nil where they are not.
@@ -160,7 +160,7 @@ func (n *numbering) checkWords(s *kernels.Strings, want []string) {
 			return
 		}
 	}
-	if got := binary.LittleEndian.Uint32(n.r.get(s.NotText, 4)) != 0; got != notText {
+	if got := binary.LittleEndian.Uint32(n.r.get(s.Refused, 4)) != 0; got != notText {
 		n.r.t.Errorf("a string is not UTF-8: %v, want %v", got, notText)
 	}
 }

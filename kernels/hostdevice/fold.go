@@ -316,5 +316,5 @@ func quantileAt(op kernels.FoldOp, fraction float64, n int) int {
 	if op == kernels.QuantileCont {
 		return int(math.Floor(fraction * (all - 1)))
 	}
-	return max(n-int(math.Floor(all-fraction*all))-1, 0)
+	return max(n-int(math.Floor(all-float64(fraction*all)))-1, 0)
 }

@@ -88,13 +88,13 @@ type matching struct {
 	patterns []rowcode.Pattern
 	columns  map[uint32]kernels.MatchedColumn
 	words    []uint32
-	notText  []uint32
+	refused  []uint32
 }
 
 func (o *operation) match(c *kernels.Strings) *matching {
 	m := &matching{patterns: slices.Clone(c.Patterns), columns: map[uint32]kernels.MatchedColumn{}}
 	if len(c.Matched) > 0 {
-		m.words, m.notText = view[uint32](o.view(c.Words, 4*c.Strings, true)), view[uint32](o.view(c.NotText, 4, true))
+		m.words, m.refused = view[uint32](o.view(c.Words, 4*c.Strings, true)), view[uint32](o.view(c.Refused, 4, true))
 	}
 	for _, column := range c.Matched {
 		m.columns[column.Column] = column
@@ -104,7 +104,7 @@ func (o *operation) match(c *kernels.Strings) *matching {
 
 func (m *matching) reset() {
 	clear(m.words)
-	clear(m.notText)
+	clear(m.refused)
 }
 
 // isNumbered compares a string, if one of a matched column, with its patterns, and reports whether it gets a number.
@@ -114,10 +114,21 @@ func (m *matching) isNumbered(at uint32, s columnString) bool {
 		return true
 	}
 	m.words[at] = rowcode.Word(m.patterns, s.of) & (c.Patterns | rowcode.StringThere)
-	if c.Text && !utf8.ValidString(s.of) {
-		m.notText[0] = 1
+	if c.Text && !utf8.ValidString(s.of) || m.isTooLong(c, s.of) {
+		m.refused[0] = 1
 	}
 	return c.Numbered
+}
+
+// isTooLong reports whether a string is not to be searched for the parts of a pattern.
+func (m *matching) isTooLong(c kernels.MatchedColumn, s string) bool {
+	for i := range m.patterns {
+		p := &m.patterns[i]
+		if c.Patterns>>i&1 == 1 && p.Kind == rowcode.IsLike && len(s)*len(p.Text) > kernels.PatternSteps {
+			return true
+		}
+	}
+	return false
 }
 
 // columnString is a string of a column.
