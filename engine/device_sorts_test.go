@@ -32,6 +32,7 @@ func sortsQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 		if a.Func.Param() != query.FractionParam {
 			a.Fraction = 0
 		}
+		a.Distinct = a.Func == query.QuantileCont && rng.IntN(8) == 0 // a set of which more than the size is wanted
 		if field := schema.Field(rng.IntN(schema.NumFields())); a.Func != query.CountStar {
 			a.Args = []string{field.Name}
 			if !grouptest.Suits(a.Func, field.Type) {

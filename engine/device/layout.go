@@ -249,12 +249,17 @@ func (l *Layout) sortedFold(i int) (kernels.Fold, error) {
 }
 
 // outputFold returns the device's fold for an output that needs values in order; another where a device cannot
-// have it.
+// have it: of a set, only its size.
 func (l *Layout) outputFold(o *rowdata.Output) kernels.Fold {
-	out := kernels.Fold{Column: l.args[l.bound.Inputs[l.bound.Folds[o.Fold].Inputs[0]].Arg], Other: -1}
+	fold := &l.bound.Folds[o.Fold]
+	out := kernels.Fold{Column: l.args[l.bound.Inputs[fold.Inputs[0]].Arg], Other: -1}
+	if fold.Kind == rowdata.FoldDistinct {
+		if o.Aggregate.Func == query.CountDistinct {
+			out.Op = kernels.CountDistinct
+		}
+		return out
+	}
 	switch o.Aggregate.Func {
-	case query.CountDistinct:
-		out.Op = kernels.CountDistinct
 	case query.Median:
 		out.Op, out.Fraction = kernels.QuantileCont, 0.5
 	case query.QuantileCont:
