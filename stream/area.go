@@ -100,7 +100,7 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 		r.countOnCPU()
 		return r.takePieces(in, rows)
 	}
-	if sorts && rows > a.layout.rows.capacity && rows/r.expect(rows) > a.layout.rows.capacity {
+	if sorts && rows > a.layout.rows.capacity && float64(a.layout.rows.capacity)*r.groupsPerRow(rows) < 1 {
 		invariants.Sometimes("stream: the groups of a set are too large to be sorted")
 		r.countOnCPU()
 		return r.takePieces(in, rows)
@@ -192,14 +192,16 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 
 // expect returns the groups that rows of some partitions may have: by the partitions that were
 // aggregated before, and, until then, by the estimate for all rows.
-func (r *Run) expect(rows int64) int64 {
+func (r *Run) expect(rows int64) int64 { return partition.Expect(r.groupsPerRow(rows), rows) }
+
+// groupsPerRow is the ratio that expect goes by, which has no margin.
+func (r *Run) groupsPerRow(rows int64) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ratio := r.reduces
-	if ratio == 0 {
-		ratio = float64(r.estimate) / float64(max(r.opt.Rows, rows))
+	if r.reduces > 0 {
+		return r.reduces
 	}
-	return partition.Expect(ratio, rows)
+	return float64(r.estimate) / float64(max(r.opt.Rows, rows))
 }
 
 // learn notes how many groups rows had.
