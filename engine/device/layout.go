@@ -503,8 +503,8 @@ func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpua
 	return groups
 }
 
-// states returns a fold's states in the CPU's form, in so large a unit where they are exact sums: of a set, which only its size is known of, without elements;
-// nothing of all values, of which quantiles are known.
+// states returns a fold's states in the CPU's form; unit is that of exact sums. A set has its size and no elements.
+// Folds of all values have no states: their quantiles are known.
 func (l *Layout) states(buf []uint64, i int, words []uint64, unit int) []uint64 {
 	f, fold := &l.shape.Folds[i], &l.bound.Folds[i]
 	switch {
