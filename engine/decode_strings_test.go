@@ -136,7 +136,7 @@ func TestDecodeStringsMixed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, groups := range []int64{0, 1 << 30} {
-			opt := engine.Options{Device: "host:1GiB", Threads: 3, MemoryLimit: 2 << 30}
+			opt := engine.Options{Device: "host:1GiB", Threads: 3, MemoryLimit: 8 << 30}
 			onDevice(t, &opt)
 			eng := openChecked(t, testknobs.With(opt, testknobs.Engine{Device: testknobs.Device{Groups: groups}}))
 			got, stats, err := answerFile(t, eng, path, q)
@@ -178,7 +178,7 @@ func TestDecodeStringsLong(t *testing.T) {
 	values[20_000], values[60_000] = strings.Repeat("x", 4000), strings.Repeat("y", 20_000)
 	schema, batches, q, want := stringTable(t, values)
 	path := writeParquet(t, schema, batches, append(plainStrings, parquet.WithMaxRowGroupLength(1000))...)
-	eng := openChecked(t, testknobs.With(engine.Options{Device: "host:256MiB", Threads: 1, MemoryLimit: 1 << 30},
+	eng := openChecked(t, testknobs.With(engine.Options{Device: "host:256MiB", Threads: 1, MemoryLimit: 8 << 30},
 		testknobs.Engine{Device: testknobs.Device{TileRows: 1000}}))
 	got, stats, err := answerFile(t, eng, path, q)
 	if err == nil {
@@ -198,7 +198,7 @@ func TestDecodeStringsUneven(t *testing.T) {
 	}
 	schema, batches, q, want := stringTable(t, values)
 	path := writeParquet(t, schema, batches, append(plainStrings, parquet.WithMaxRowGroupLength(1000))...)
-	eng := openChecked(t, testknobs.With(engine.Options{Device: "host:256MiB", Threads: 1, MemoryLimit: 1 << 30},
+	eng := openChecked(t, testknobs.With(engine.Options{Device: "host:256MiB", Threads: 1, MemoryLimit: 8 << 30},
 		testknobs.Engine{Device: testknobs.Device{TileRows: 5000}}))
 	got, stats, err := answerFile(t, eng, path, q)
 	if err == nil {
