@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,15 +66,25 @@ func TestDecodeStringsFaults(t *testing.T) {
 	for i, c := range []string{"c0", "c1", "c0", "c2"} {
 		q.Keys = append(q.Keys, query.Key{Column: c, Name: fmt.Sprint("k", i)})
 	}
-	want, err := grouptest.Oracle(schema, batches, q)
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := writeParquet(t, schema, batches, append(plainStrings, parquet.WithMaxRowGroupLength(500))...)
 	decoded, failed := 0, 0
-	for _, count := range []int{1, 2} {
-		knobs := testknobs.Engine{ResultRows: 50, Device: testknobs.Device{TileRows: 1000, Groups: 1 << 30, RadixBits: 3, Count: count, Streams: 2}}
-		failEach(t, fmt.Sprint(count, " devices"), knobs, 7, func(t *testing.T, knobs testknobs.Engine) {
+	for _, c := range []struct {
+		count int
+		more  []query.Aggregate
+	}{
+		{1, nil},
+		{2, nil},
+		{1, []query.Aggregate{{Func: query.Min, Args: []string{"c1"}, Name: "least"}, {Func: query.Max, Args: []string{"c2"}, Name: "greatest"}}},
+		{2, []query.Aggregate{{Func: query.Max, Args: []string{"c1"}, Name: "greatest"}, {Func: query.CountDistinct, Args: []string{"c2"}, Name: "differ"}}},
+	} {
+		q := q
+		q.Aggregates = slices.Concat(q.Aggregates, c.more)
+		want, err := grouptest.Oracle(schema, batches, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		knobs := testknobs.Engine{ResultRows: 50, Device: testknobs.Device{TileRows: 1000, Groups: 1 << 30, RadixBits: 3, Count: c.count, Streams: 2}}
+		failEach(t, fmt.Sprint(c.count, " devices, ", len(c.more), " folds of strings"), knobs, 7, func(t *testing.T, knobs testknobs.Engine) {
 			eng := openChecked(t, testknobs.With(engine.Options{Device: "host:64MiB", Threads: 3}, knobs))
 			got, stats, err := answerFile(t, eng, path, q)
 			if err == nil {
@@ -127,7 +138,10 @@ func TestDecodeStringsMixed(t *testing.T) {
 	path := writeParquet(t, schema, []arrow.RecordBatch{batch}, parquet.WithCompression(compress.Codecs.Snappy),
 		parquet.WithDictionaryPageSizeLimit(2000), parquet.WithMaxRowGroupLength(groupRows))
 	for _, keys := range [][]string{{"s"}, {"s", "n"}, {"n", "s", "s"}} {
-		q := query.Query{Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "c"}, {Func: query.Count, Args: []string{"s"}, Name: "d"}}}
+		q := query.Query{Aggregates: []query.Aggregate{
+			{Func: query.CountStar, Name: "c"}, {Func: query.Count, Args: []string{"s"}, Name: "d"}, {Func: query.Min, Args: []string{"s"}, Name: "e"},
+			{Func: query.Max, Args: []string{"s"}, Name: "f"}, {Func: query.CountDistinct, Args: []string{"s"}, Name: "g"},
+		}}
 		for i, k := range keys {
 			q.Keys = append(q.Keys, query.Key{Column: k, Name: fmt.Sprint("k", i)})
 		}

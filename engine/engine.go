@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -250,7 +251,23 @@ func (e *Engine) OnDevices(ctx context.Context, src scan.Source, q query.Query) 
 	if err != nil { // which the query has, too, if it is the input's
 		return false, context.Cause(ctx)
 	}
-	return plan.Device != nil && plan.Device.Alone, nil
+	if plan.Device == nil || !plan.Device.Alone {
+		return false, nil
+	}
+	// Where devices number the strings of an argument, there are to be few of them, as of a key.
+	for _, a := range q.Aggregates {
+		for _, arg := range a.Args {
+			i := slices.IndexFunc(plan.Bound.Columns, func(c rowdata.Column) bool { return c.Name == arg && c.Kind == rowdata.Bytes })
+			if i < 0 || a.Func == query.Count {
+				continue
+			}
+			of, err := e.Explain(ctx, src, query.Query{Keys: []query.Key{{Column: arg}}})
+			if err != nil || of.Device == nil || of.Device.Devices == "" {
+				return false, context.Cause(ctx)
+			}
+		}
+	}
+	return true, nil
 }
 
 // stream starts a query and returns its result: all groups, or the groups of most.

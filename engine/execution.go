@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/partial"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/budget"
@@ -36,6 +37,7 @@ type execution struct {
 	final      finalize.Finalizer
 	output     output // nil where the query is only planned
 	progress   *progress
+	pages      scan.PageCounts // that the CPU has decoded
 }
 
 // newQuery returns the execution of a bound query, which must be released.
@@ -85,6 +87,7 @@ func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []sc
 				f, err := q.forecast(ctx)
 				return device.Size{Rows: f.Rows, Groups: f.Groups}, err
 			},
+			Strings: q.valuesOf,
 		})
 		q.aggregator = q.devices
 	}
@@ -121,6 +124,20 @@ func (q *execution) setOutput(out output) {
 func (q *execution) forecast(ctx context.Context) (Forecast, error) {
 	f := forecaster{engine: q.engine, query: q.shared, splits: q.feed.splits, bytes: q.progress.bytesTotal, sampler: q.cpu.Run().NewSampler()}
 	return f.forecast(ctx)
+}
+
+// valuesOf returns how many values of a column are expected to differ.
+func (q *execution) valuesOf(ctx context.Context, column int) (size device.Size, err error) {
+	e := q.engine
+	key := query.Query{Keys: []query.Key{{Column: q.shared.Bound.Columns[column].Name}}}
+	bound, splits, err := e.plan(ctx, q.source, key)
+	if err != nil {
+		return size, err
+	}
+	of := newQuery(e, bound, q.source.Stats(), splits, time.Now())
+	f, err := of.forecast(ctx)
+	_, releaseErr := of.cpu.Release(err)
+	return device.Size{Rows: f.Rows, Groups: f.Groups}, errors.Join(err, releaseErr)
 }
 
 // execute runs the query and releases it.
@@ -269,7 +286,7 @@ func (q *execution) stats() Stats {
 	if q.adopted != nil {
 		s.Splits = q.adopted.Blobs()
 	}
-	s.Filter = scan.PruningOf(q.source)
+	s.Filter, s.Pages = scan.PruningOf(q.source), q.pages.List()
 	if _, estimated, ok := run.Scatter(); ok {
 		s.EstimatedGroups = estimated
 		s.PartitionBytes = stored.BytesPeak()

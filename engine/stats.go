@@ -42,6 +42,7 @@ type Stats struct {
 	BytesRead        int64                   `json:"bytes_read"`       // of the input, in its own form
 	Splits           int                     `json:"splits"`           // of a merge, blobs
 	Filter           *scan.Pruning           `json:"filter,omitempty"` // what was left out, and by what; nil of a source without a filter
+	Pages            []scan.PageCount        `json:"pages,omitempty"`  // that the CPU has decoded, by codec; Device has its own
 	Groups           int64                   `json:"groups"`
 	Reduction        float64                 `json:"reduction"` // rows read per group; 0 of no groups
 	ResultBatches    int64                   `json:"result_batches"`

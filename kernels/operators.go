@@ -304,4 +304,6 @@ type Operators interface {
 	Evaluate(e *Evaluation) error
 	// PackKeys packs the values of columns into keys.
 	PackKeys(k *KeyParts) error
+	// Recode gives codes the entries of a table in their place.
+	Recode(c *Codes) error
 }

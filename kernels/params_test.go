@@ -33,6 +33,7 @@ func TestParamLayouts(t *testing.T) {
 		pattern  patternParam
 		part     keyPart
 		keys     keysLaunch
+		recodes  recodeLaunch
 		code     rowcode.Instruction
 		column   evaluateColumn
 		evaluate evaluateLaunch
@@ -78,6 +79,7 @@ func TestParamLayouts(t *testing.T) {
 		findThreads, stringThreads, stringTableHeader, stringRecordBytes, KnownStringMax,
 		unsafe.Sizeof(part), unsafe.Offsetof(part.valid), unsafe.Offsetof(part.base), unsafe.Offsetof(part.keyRange), unsafe.Offsetof(part.nullCode), unsafe.Offsetof(part.typ), unsafe.Offsetof(part.word), unsafe.Offsetof(part.shift), unsafe.Offsetof(part.nullWord), unsafe.Offsetof(part.nullBit),
 		unsafe.Sizeof(keys), unsafe.Offsetof(keys.rows), unsafe.Offsetof(keys.count), unsafe.Offsetof(keys.outside), unsafe.Offsetof(keys.keyBytes), unsafe.Offsetof(keys.parts), unsafe.Offsetof(keys.part), KeyPartsMax, keysThreads,
+		unsafe.Sizeof(recodes), unsafe.Offsetof(recodes.count), unsafe.Offsetof(recodes.table), unsafe.Offsetof(recodes.entries), recodeThreads,
 		rowcode.InstructionBytes, unsafe.Offsetof(code.To), unsafe.Offsetof(code.A), unsafe.Offsetof(code.B), unsafe.Offsetof(code.C), unsafe.Offsetof(code.Low), unsafe.Offsetof(code.High), uintptr(rowcode.Store),
 		unsafe.Sizeof(column), unsafe.Offsetof(column.valid), unsafe.Offsetof(column.typ), EvaluationHeadBytes,
 		unsafe.Sizeof(evaluate), unsafe.Offsetof(evaluate.head), unsafe.Offsetof(evaluate.numInstructions), unsafe.Offsetof(evaluate.filters), unsafe.Offsetof(evaluate.inputs), unsafe.Offsetof(evaluate.outputs), unsafe.Offsetof(evaluate.instructions),

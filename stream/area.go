@@ -162,7 +162,11 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 		}
 		return kernels.StatusOf(status), nil
 	}
-	if err := a.load(in, rows, &a.layout.rows); err != nil {
+	err := a.load(in, rows, &a.layout.rows)
+	if err == nil {
+		err = a.rank(&loaded)
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.finish(a.stream))
 	}
 	s, err := run(plan)
@@ -263,6 +267,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		loaded := half.rows(a.memory, 0, n)
 		err := firstError(
 			func() error { return a.load(in, n, &half) },
+			func() error { return a.rank(&loaded) },
 			func() error { return a.stream.Insert(&o.Shape, &loaded, tab, &overflow, at) },
 			func() error { return a.mark(2) },
 			func() error { return a.stream.Copy(kernels.Copy{Device: at, Host: status, Out: true}) },
@@ -319,5 +324,7 @@ func (a *area) takeOverflow(l *layout, n int64) error {
 		d.orphan(pinned)
 		return err
 	}
-	return errors.Join(taken(d.run.takeRows(hostTile(l, host, n))), freePinned(&pinned))
+	rows := hostTile(l, host, n)
+	d.run.unrank(rows)
+	return errors.Join(taken(d.run.takeRows(rows)), freePinned(&pinned))
 }

@@ -431,6 +431,10 @@ func (s *guardedStream) PackKeys(k *kernels.KeyParts) error {
 	return s.do(func() error { return s.of.PackKeys(k) })
 }
 
+func (s *guardedStream) Recode(c *kernels.Codes) error {
+	return s.do(func() error { return s.of.Recode(c) })
+}
+
 func (s *guardedStream) Compact(shape *kernels.Shape, table kernels.Table, first, end int64, into *kernels.Groups) error {
 	return s.do(func() error { return s.of.Compact(shape, table, first, end, into) })
 }

@@ -21,6 +21,12 @@ type Options struct {
 	Shape    kernels.Shape
 	Nullable []bool
 
+	// Ranked are columns of Shape, of type Uint32, whose values become ranks when all rows have come: the entries of
+	// what Ranks returns that the values are the indexes of. These are the numbers below the length, in another order,
+	// of which the first is 0.
+	Ranked []int
+	Ranks  func(ctx context.Context, column int) ([]uint32, error)
+
 	// Rows is how many rows will come; 0 is unknown.
 	Rows int64
 
@@ -146,6 +152,7 @@ func (o *Options) Validate() error {
 	if o.Parts == nil {
 		check(o.TakeRows != nil && o.TakeStates != nil, "TakeRows and TakeStates must be set")
 		check(!o.Shape.Sorts() || o.OnCPU != nil, "OnCPU must be set where the shape sorts")
+		check(len(o.Ranked) == 0 || o.Ranks != nil, "Ranks must be set where columns are ranked")
 	} else {
 		check(o.Parts.Radix != nil && o.Parts.Take != nil, "Parts.Radix and Parts.Take must be set")
 		check(len(o.Shape.Folds) == 0, "Shape has folds (%d), which are not Parts' work", len(o.Shape.Folds))

@@ -125,6 +125,10 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 	if len(r.blocks) == 0 {
 		return nil
 	}
+	defer func() { err = errors.Join(err, failure(r.dropRankings())) }()
+	if err := r.openRankings(); err != nil {
+		return err
+	}
 	var list []*area
 	defer func() {
 		for _, a := range list {

@@ -66,6 +66,7 @@ type Run struct {
 	held     *Groups          // of the table of RouteHybrid, while partitions are aggregated; nil otherwise
 	reduces  float64          // the most groups a row that an aggregated set had; 0 before the first
 	counters Counters
+	rankings []*ranking // of columns whose values become ranks, once all rows have come
 
 	account account // where invariants are checked
 	closed  invariants.CloseChecker
@@ -229,7 +230,7 @@ func (r *Run) choose(t *Tile) error {
 func (d *device) routeFor(groups int64) Route {
 	rows := d.layout.capacity
 	switch {
-	case d.run.opt.Shape.Sorts():
+	case d.run.opt.isLate():
 		return RouteScatter
 	case groups <= rows/reductionMin && d.planFor(rows, groups).Kernel == kernels.KernelShared:
 		return RouteAggregate

@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/vfs"
@@ -86,6 +87,9 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 		}
 		size("not decoded", f.BytesPassed)
 	}
+	if text := pagesDecoded(s); text != "" {
+		row("pages decoded", "%s", text)
+	}
 	if s.Table != "" { // else the statement has no groups
 		row("groups", "%s", humanize.Comma(s.Groups))
 	}
@@ -126,6 +130,35 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 	}
 	row("elapsed", "%s", elapsed)
 	return facts
+}
+
+// pagesDecoded words which pages CPU and devices have decoded, and their shares of the bytes; "" of none.
+func pagesDecoded(s engine.Stats) string {
+	sides := []struct {
+		name  string
+		pages []scan.PageCount
+	}{{"CPU", s.Pages}, {"device", nil}}
+	if s.Device != nil {
+		sides[1].pages = s.Device.Pages
+	}
+	total := int64(0)
+	for _, side := range sides {
+		for _, p := range side.pages {
+			total += p.Decompressed
+		}
+	}
+	var texts []string
+	for _, side := range sides {
+		bytes, list := int64(0), []string(nil)
+		for _, p := range side.pages {
+			bytes += p.Decompressed
+			list = append(list, fmt.Sprintf("%s of %s, %s to %s", digits.Counted(p.Pages, "page"), p.Codec, byteSize(p.Bytes), byteSize(p.Decompressed)))
+		}
+		if len(list) > 0 {
+			texts = append(texts, fmt.Sprintf("%.0f%% on the %s (%s)", 100*float64(bytes)/float64(max(total, 1)), side.name, strings.Join(list, "; ")))
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // byteSize writes a number of bytes: 4.1 MiB.

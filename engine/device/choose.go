@@ -34,10 +34,10 @@ func (q *Query) newLayout() (*Layout, error) {
 	switch {
 	case q.Bound.Keys.Words == 0:
 		return q.newOneGroupLayout()
-	case len(q.Bound.Keys.Longs) == 0:
+	case !hasStrings(q.Bound):
 		return q.newOtherLayout(nil)
 	}
-	l, err := newStringLayout(q.Bound, q.Rows)
+	l, err := newStringLayout(q)
 	if err == nil {
 		if l.setDecoder(q); l.notDecoded == nil {
 			return l, nil
@@ -50,7 +50,7 @@ func (q *Query) newLayout() (*Layout, error) {
 // newOneGroupLayout returns the layout of a query without keys. Its rows have one key on a device. A device that does not
 // decode them is no faster than the CPU, to which they are near.
 func (q *Query) newOneGroupLayout() (*Layout, error) {
-	l, err := newFoldLayout(q.Bound, &q.Bound.Keys, q.Rows)
+	l, err := newFoldLayout(q.Bound, &q.Bound.Keys, q.Rows, nil)
 	if err != nil || l.shape.Sorts() {
 		return nil, errOneGroup
 	}

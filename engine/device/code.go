@@ -38,6 +38,12 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 		outputs = append(outputs, of[column])
 	}
 	keys := slices.Clone(outputs[len(l.columns):]) // of strings, inputs as they are
+	numbered, loaded := slices.Clone(keys), slices.Clone(outputs)
+	for i := range l.columns {
+		if l.columns[i].numbers != nil {
+			numbered = append(numbered, outputs[i])
+		}
+	}
 	for column, v := range of {
 		if !l.needs(column) && len(outputs) == 0 {
 			return nil, errors.New("there is nothing to compute")
@@ -47,9 +53,20 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 		}
 	}
 	program := b.Program(filter, outputs)
-	columns, words, err := l.addInputs(d, p, program, keys)
+	columns, words, err := l.addInputs(d, p, program, numbered)
 	if err != nil {
 		return nil, err
+	}
+	for i := range l.columns {
+		c := &l.columns[i]
+		if c.numbers == nil {
+			continue
+		}
+		n := &program.Nodes[loaded[i]]
+		if n.Op != rowcode.Load {
+			return nil, fmt.Errorf("the strings of %q are computed", l.bound.Columns[c.column].Name)
+		}
+		c.decoded = columns[n.A]
 	}
 	for k := range d.Keys {
 		d.Keys[k].Column = -1
@@ -65,13 +82,13 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 
 // addInputs adds the columns that a program reads, and returns for each column of the pages which of the columns
 // that devices decode has its values, or the words of its strings: -1 where that is none. A column of strings
-// has numbers where it is a key, and words where it is compared, or nobody needs more than its NULLs; where both are
+// has numbers where it is a key or is folded, and words where it is compared, or nobody needs more than its NULLs; where both are
 // needed, the words come behind the numbers.
-func (l *Layout) addInputs(d *stream.Decoding, p *scan.Paged, program *rowcode.Program, keys []rowcode.Value) (columns, words []int, err error) {
+func (l *Layout) addInputs(d *stream.Decoding, p *scan.Paged, program *rowcode.Program, numbered []rowcode.Value) (columns, words []int, err error) {
 	columns, words = slices.Repeat([]int{-1}, len(p.Columns)), slices.Repeat([]int{-1}, len(p.Columns))
 	matched := program.Matched()
-	isKey := func(i int) bool {
-		return slices.ContainsFunc(keys, func(v rowcode.Value) bool {
+	hasNumbers := func(i int) bool {
+		return slices.ContainsFunc(numbered, func(v rowcode.Value) bool {
 			return program.Nodes[v] == rowcode.Node{Op: rowcode.Load, A: rowcode.Value(i)}
 		})
 	}
@@ -83,7 +100,7 @@ func (l *Layout) addInputs(d *stream.Decoding, p *scan.Paged, program *rowcode.P
 			return nil, nil, err
 		}
 		columns[i], words[i] = len(d.Columns), len(d.Columns)
-		if c.Strings && !isKey(i) {
+		if c.Strings && !hasNumbers(i) {
 			c.Matched, c.Patterns = true, matched[i]
 		}
 		d.Columns = append(d.Columns, c)

@@ -73,6 +73,8 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	} else {
 		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
 		opt.OnCPU = func(partition int) bool { return c.merged[partition] }
+		opt.Ranked = layout.rankedColumns()
+		opt.Ranks = func(ctx context.Context, column int) ([]uint32, error) { return q.rank(ctx, layout, column) }
 	}
 	if layout.notDecoded == nil {
 		c.decoder, opt.Decode = layout.decoder, layout.decoder.of
@@ -82,7 +84,7 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	if err != nil {
 		return nil, cmp.Or(c.release(err), err)
 	}
-	if layout.strings != nil && c.run.Decoding() == nil {
+	if layout.numbered && c.run.Decoding() == nil {
 		return nil, cmp.Or(c.release(nil), errNoRoom)
 	}
 	c.filler.devices = c

@@ -41,8 +41,9 @@ type decoder struct {
 	missed  atomic.Int64            // splits in a row that were read in vain
 	again   atomic.Int64            // calls of number with strings most of which had numbers
 
-	forecast sync.Once // of the input, made once strings are many
-	expected Size
+	forecast sync.Once // of stringsColumn.expected, made once strings are many
+
+	pages scan.PageCounts // of the splits that were taken
 
 	hasStrings bool    // some column of of has, with numbers
 	rowBytes   float64 // of pages, as far as was looked at
@@ -64,8 +65,11 @@ type sentTile struct {
 
 // stringsColumn is a column of strings.
 type stringsColumn struct {
-	numbers *encode.Interner
-	text    bool // they must be UTF-8
+	numbers  *encode.Interner
+	text     bool // they must be UTF-8
+	column   int  // of Bound.Columns, where there are numbers
+	rare     bool // they are to be fewer than one of stringsRatio rows
+	expected Size // rows, and strings that differ
 }
 
 // encodedRoom is what a split takes in a tile.
@@ -134,11 +138,12 @@ func (l *Layout) decodeInto(d *stream.Decoding, pages []scan.PagedColumn) (colum
 		strings := of.Kind == rowdata.Bytes
 		d.Columns = append(d.Columns, stream.EncodedColumn{
 			Width: width, Form: form, Column: into, Nullable: of.Nullable,
-			Strings: strings, Matched: strings && !slices.Contains(l.bound.KeyColumns, column), // of which NULLs count
+			Strings: strings, Matched: strings && !l.isNumbered(column), // of which NULLs count
 		})
 	}
 	for i := range l.columns {
 		c := &l.columns[i]
+		c.decoded = len(d.Columns)
 		of := &l.bound.Columns[c.column]
 		width, form, ok := formOf(of, c.double, c.arg < 0)
 		if !ok || c.words > 0 || columns[c.column] >= 0 {
@@ -289,6 +294,18 @@ func (d *decoder) planStrings(q *Query, l *Layout, unpacked []int64, rows int64)
 		if d.strings[of].numbers = q.Interners[column]; l.strings != nil && l.strings[k] != nil {
 			d.strings[of].numbers = l.strings[k]
 		}
+		d.strings[of].column, d.strings[of].rare = column, l.strings != nil && len(l.bound.KeyColumns) == 1
+	}
+	for i := range l.columns {
+		c := &l.columns[i]
+		if c.numbers == nil {
+			continue
+		}
+		of := &d.strings[c.decoded]
+		if of.numbers == nil {
+			of.numbers, of.column = c.numbers, c.column
+		}
+		c.numbers, of.rare = of.numbers, true
 	}
 	for i := range d.of.Columns {
 		c := &d.of.Columns[i]
@@ -392,9 +409,14 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	r.Thread.Does(threads.WorkFill)
 	pages := make([]stream.EncodedPages, len(d.of.Columns))
 	start := time.Now()
-	ok, err = d.read(ctx, paged, at, memory, pages)
+	counts, ok, err := d.read(ctx, paged, at, memory, pages)
 	follow(&d.reads, time.Since(start))
 	taken, full := d.commit(o, split, room, ok && err == nil, pages)
+	if taken {
+		for _, c := range counts {
+			d.pages.Add(c)
+		}
+	}
 	if submitErr := d.submit(ctx, r.Thread, full); err == nil {
 		err = submitErr
 	}
@@ -434,12 +456,12 @@ const memoryAlignment = 16
 
 func alignMemory(n int64) int64 { return (n + memoryAlignment - 1) &^ (memoryAlignment - 1) }
 
-// read reads the pages of all columns to memory that begins at a place in a tile. ok is false where
+// read reads the pages of all columns to memory that begins at a place in a tile, and counts them. ok is false where
 // the split is to be read as batches.
-func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []byte, into []stream.EncodedPages) (ok bool, err error) {
+func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []byte, into []stream.EncodedPages) (counts []scan.PageCount, ok bool, err error) {
 	reader, err := p.Open()
 	if err != nil {
-		return false, nil //nolint:nilerr // reading it as batches tells the error
+		return nil, false, nil //nolint:nilerr // reading it as batches tells the error
 	}
 	defer func() { err = cmp.Or(err, reader.Close()) }()
 	from := int64(0)
@@ -448,12 +470,13 @@ func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []by
 			continue
 		}
 		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
+			return nil, false, context.Cause(ctx)
 		}
 		pages, ok := reader.Read(i, memory[from:from+c.Bytes:from+c.Bytes])
 		if !ok {
-			return false, nil
+			return nil, false, nil
 		}
+		counts = append(counts, countPages(&pages, c.Codec))
 		of := d.columns[i]
 		into[of] = encodedPages(&pages, at+from, c.Width)
 		if of+1 < len(into) && d.of.Columns[of+1].Same {
@@ -461,7 +484,27 @@ func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []by
 		}
 		from += alignMemory(c.Bytes)
 	}
-	return true, nil
+	return counts, true, nil
+}
+
+// countPages counts the pages of a column. codec names what the CPU has decompressed; "" where it has not.
+func countPages(p *scan.Pages, codec string) scan.PageCount {
+	count := scan.PageCount{Codec: cmp.Or(codec, "UNCOMPRESSED")}
+	add := func(b *scan.PageBytes) {
+		count.Pages++
+		count.Bytes += int64(b.Bytes)
+		count.Decompressed += int64(b.Size)
+		if b.Snappy {
+			count.Codec = "SNAPPY"
+		}
+	}
+	if p.Entries > 0 {
+		add(&p.Dictionary)
+	}
+	for i := range p.Data {
+		add(&p.Data[i].PageBytes)
+	}
+	return count
 }
 
 // expandedEncodings are the encodings of values of one width that become plain.
@@ -558,7 +601,7 @@ func (d *decoder) reserve(ctx context.Context, th *threads.Thread, room encodedR
 		return o, at, memory, nil
 	}
 	f := &d.devices.filler
-	wait := d.feeding.Load() <= d.feeders.Load() || d.devices.layout.strings != nil && !f.cpuHelps()
+	wait := d.feeding.Load() <= d.feeders.Load() || d.devices.layout.numbered && !f.cpuHelps()
 	if !wait && !f.next.TryLock() { // another reader waits already
 		return nil, 0, nil, nil
 	}

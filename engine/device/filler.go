@@ -73,7 +73,7 @@ func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (in
 // reserve returns a range of a tile, or no tile when the CPU is to take the rows: groups are so few that
 // the CPU is as fast, and all tiles are under way, or devices decode pages, to which tiles are left.
 func (f *filler) reserve(ctx context.Context, th *threads.Thread, want int) (o *openTile, at, n int, err error) {
-	if l := f.devices.layout; l.strings != nil || l.isOneGroup() || f.devices.run.Decoding() != nil && f.areFew() {
+	if l := f.devices.layout; l.numbered || l.isOneGroup() || f.devices.run.Decoding() != nil && f.areFew() {
 		return nil, 0, want, nil
 	}
 	for {

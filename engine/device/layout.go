@@ -32,9 +32,12 @@ type Layout struct {
 	// quantile. quantiles are the devices' folds by output of the query; -1 of outputs that are no quantiles.
 	quantiles []int
 
-	// strings are, by key, what numbers the strings of which keys on the device have numbers, and the
-	// CPU's keys have not; nil where there are none.
-	strings []*encode.Interner
+	// numbered: strings have numbers on devices alone, so that all rows come to devices as pages. strings are,
+	// by key, what numbers the strings of which keys on the device have numbers, and the CPU's keys have not; nil
+	// where there are none. rankings are, by column, the strings in order, once they are known.
+	numbered bool
+	strings  []*encode.Interner
+	rankings []*ranking
 
 	notDecoded error // why devices do not decode the query's files; nil where they do
 	decoder    *decoder
@@ -51,6 +54,10 @@ type layoutColumn struct {
 	arg    int // of Bound.Args that has the values; -1 where only NULLs count
 	double bool
 
+	numbers *encode.Interner // of strings, which have numbers on the device; nil of other columns
+	ranked  bool             // the numbers become ranks
+	decoded int              // of Decoding.Columns, that has them
+
 	words int // of an argument as it is, or of a key; 0 where a device knows the type
 	key   int // of a key, where they begin, where arg is -1
 }
@@ -61,7 +68,7 @@ const sum64RowsMax = 1 << 32
 // newLayout returns the layout of a query whose rows a device aggregates, or partitions for the
 // CPU; or why a device can do neither. rows is -1 where it is not known.
 func newLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
-	l, err := newFoldLayout(b, &b.Keys, rows)
+	l, err := newFoldLayout(b, &b.Keys, rows, nil)
 	if err != nil {
 		return newPartLayout(b, err)
 	}
@@ -69,9 +76,9 @@ func newLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
 }
 
 // newFoldLayout returns the layout of a query whose rows a device aggregates by packed keys, or why a
-// device cannot.
-func newFoldLayout(b *rowdata.Bound, keys *rowdata.KeyLayout, rows int64) (*Layout, error) {
-	l := &Layout{bound: b, keys: keys, args: make([]int, len(b.Args))}
+// device cannot. numbers are, by column of the query, what numbers the strings of arguments; nil where nothing does.
+func newFoldLayout(b *rowdata.Bound, keys *rowdata.KeyLayout, rows int64, numbers []*encode.Interner) (*Layout, error) {
+	l := &Layout{bound: b, keys: keys, args: make([]int, len(b.Args)), numbered: numbers != nil}
 	switch {
 	case len(keys.Longs) > 0:
 		return nil, errNotOnDevice("a key is a string without a dictionary")
@@ -81,6 +88,9 @@ func newFoldLayout(b *rowdata.Bound, keys *rowdata.KeyLayout, rows int64) (*Layo
 	l.shape.KeyBytes = keys.Bytes()
 	for a := range b.Args {
 		l.args[a] = l.columnOf(a)
+		if i := l.args[a]; i >= 0 && numbers != nil {
+			l.columns[i].numbers = numbers[l.columns[i].column]
+		}
 	}
 	for i := range b.Folds {
 		f, err := l.fold(i, rows)
@@ -90,6 +100,7 @@ func newFoldLayout(b *rowdata.Bound, keys *rowdata.KeyLayout, rows int64) (*Layo
 		l.shape.Folds = append(l.shape.Folds, f)
 	}
 	l.addQuantiles()
+	l.rankings = make([]*ranking, len(l.columns))
 	return l, l.finish()
 }
 
@@ -159,6 +170,9 @@ func (l *Layout) typeOf(i int) kernels.ColumnType {
 	if c.double {
 		return kernels.Float64
 	}
+	if c.numbers != nil {
+		return kernels.Uint32
+	}
 	return columnTypeOf(&l.bound.Columns[c.column])
 }
 
@@ -214,6 +228,8 @@ func (l *Layout) fold(i int, rows int64) (kernels.Fold, error) {
 	switch {
 	case f.Kind == rowdata.FoldDistinct || f.Kind == rowdata.FoldCollect:
 		return l.sortedFold(i)
+	case f.Kind == rowdata.FoldBest:
+		return l.bestFold(f)
 	case f.Kind == rowdata.FoldSumInt || f.Kind == rowdata.FoldSumUint:
 		op = kernels.Sum128
 		if l.typeOf(column(0)).Bytes() == 4 && rows >= 0 && rows < sum64RowsMax {
@@ -234,7 +250,8 @@ func (l *Layout) fold(i int, rows int64) (kernels.Fold, error) {
 func (l *Layout) sortedFold(i int) (kernels.Fold, error) {
 	f := &l.bound.Folds[i]
 	no := errNotOnDevice(fmt.Sprintf("a device has no fold for %s", f.Kind))
-	if l.bound.Partial || f.ElementWords != 1 {
+	isNumbered := f.Kind == rowdata.FoldDistinct && f.Long && l.numbered // so that equal strings are equal numbers
+	if l.bound.Partial || f.ElementWords != 1 && !isNumbered {
 		return kernels.Fold{}, no
 	}
 	var first kernels.Fold
@@ -246,6 +263,22 @@ func (l *Layout) sortedFold(i int) (kernels.Fold, error) {
 		}
 	}
 	return first, nil
+}
+
+// bestFold returns the device's fold for the least or the greatest string.
+func (l *Layout) bestFold(f *rowdata.Fold) (kernels.Fold, error) {
+	out := kernels.Fold{Op: kernels.Min, Column: -1, Other: -1}
+	if f.Descending {
+		out.Op = kernels.Max
+	}
+	if f.Long && len(f.Inputs) == 1 {
+		out.Column = l.args[l.bound.Inputs[f.Inputs[0]].Arg]
+	}
+	if out.Column < 0 || l.columns[out.Column].numbers == nil {
+		return out, errNotOnDevice(fmt.Sprintf("a device has no fold for %s", f.Kind))
+	}
+	l.columns[out.Column].ranked = true
+	return out, nil
 }
 
 // outputFold returns the device's fold for an output that needs values in order; another where a device cannot
@@ -423,6 +456,10 @@ func (l *Layout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowdata.Ti
 	}
 	for a := range l.bound.Args {
 		i := l.args[a]
+		if in := l.columns[i].numbers; in != nil {
+			t.Args[a] = stringsOf(t.Args[a], rowdata.View[uint32](from.Columns[i])[at:at+n], in.Strings())
+			continue
+		}
 		t.Args[a] = l.words(t.Args[a], from.Columns[i], l.shape.Columns[i].Bytes(), at, n, l.shape.Columns[i])
 		if l.bound.Args[a].Encoding == rowdata.Ordered && l.columns[i].words == 0 {
 			encode.Order(t.Args[a], t.Args[a], l.bound.Columns[l.bound.Args[a].Column].Kind)
@@ -522,6 +559,8 @@ func (l *Layout) states(buf []uint64, i int, words []uint64, unit int) []uint64 
 		for j, w := range words {
 			buf[rowdata.SetWords*j] = w
 		}
+	case fold.Kind == rowdata.FoldBest:
+		return l.rankings[f.Column].states(buf, words)
 	case f.Op == kernels.Sum64:
 		buf = rowdata.Grow(buf, 2*len(words))
 		for j, w := range words {

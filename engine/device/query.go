@@ -22,6 +22,9 @@ type Query struct {
 
 	// Forecast looks at a sample of the input.
 	Forecast func(ctx context.Context) (Size, error)
+
+	// Strings looks at a sample of a column of Bound.Columns: Groups are its values that differ.
+	Strings func(ctx context.Context, column int) (Size, error)
 }
 
 // span shows the work of a stream of a device, and its copies as work of the copy engines, which

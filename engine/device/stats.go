@@ -1,50 +1,55 @@
 package device
 
-import "time"
+import (
+	"time"
+
+	"github.com/mpga/mpga/engine/scan"
+)
 
 // Stats is what devices did for a query, or why they did nothing.
 type Stats struct {
-	Devices    string        `json:"devices,omitempty"`         // names
-	Reason     string        `json:"reason,omitempty"`          // why the CPU did it, from the start or from a failure on
-	Rates      string        `json:"rates,omitempty"`           // of the machine, by which devices that were not asked for were chosen
-	Finisher   string        `json:"finished_on_cpu,omitempty"` // why the CPU aggregates what devices have partitioned
-	Routes     []string      `json:"routes,omitempty"`          // in order: "aggregate each tile", "one table", "partitions"
-	Estimate   int64         `json:"estimated_groups"`          // by the first tile
-	Tiles      int64         `json:"tiles"`                     // of the input
-	Rows       int64         `json:"rows"`                      // that devices took
-	Decoded    int64         `json:"rows_decoded"`              // of the input, from the pages of files by devices
-	Kept       int64         `json:"rows_kept"`                 // of the rows decoded, that passed a filter there: of Rows
-	Refused    int64         `json:"rows_refused"`              // whose pages devices could not decode: the CPU did
-	NewStrings int64         `json:"strings_numbered"`          // strings that were new to a device, which the CPU has numbered
-	BytesPages int64         `json:"bytes_pages"`               // of pages, of BytesIn
-	RowsBack   int64         `json:"rows_back"`                 // of these, given back to the CPU
-	GroupsBack int64         `json:"groups_back"`               // groups given to the CPU to merge
-	Reduction  float64       `json:"reduction"`                 // rows per group given to the CPU; 0 of none
-	BytesIn    int64         `json:"bytes_in"`                  // over the link, to the devices
-	BytesOut   int64         `json:"bytes_out"`                 // and back
-	LinkSpeed  float64       `json:"link_bytes_per_second"`     // of a pinned copy to a device; 0 where Options.MeasureLink did not ask
-	LinkShare  float64       `json:"link_share"`                // of it that the copies to the devices reached while there were any
-	CopyIn     time.Duration `json:"copy_in_nanos"`             // while something was copied in, by the devices' clocks
-	Kernel     time.Duration `json:"kernel_nanos"`              // while a kernel was at work
-	CopyOut    time.Duration `json:"copy_out_nanos"`            // while something was copied out
-	Busy       time.Duration `json:"busy_nanos"`                // while any of it was: less than the sum by what overlaps
-	Overlap    float64       `json:"overlap"`                   // the part of the shorter lanes that was hidden behind others
-	Partitions int           `json:"partitions"`                // that rows were scattered to; 0 when they were not
-	Theorem    int64         `json:"partitions_theorem"`        // asked for by Theorem 1
-	Tail       int64         `json:"partitions_tail"`           // by the binomial tail
-	Resident   int           `json:"partitions_resident"`       // of them, that one table was planned to take
-	Merged     int           `json:"partitions_merged"`         // sets that the greedy merge made of them
-	Sizes      []int64       `json:"partition_rows"`            // of each partition
-	Tasks      []int64       `json:"merged_rows"`               // of each set
-	Emitted    int64         `json:"partitions_on_device"`      // whose groups devices made alone
-	Split      int64         `json:"partitions_split"`          // sets that were scattered again
-	OnCPU      int64         `json:"partitions_on_cpu"`         // sets whose table was full: the CPU's
-	Rounds     int64         `json:"feedback_rounds"`           // loads of tables that told how full they are
-	Loads      []float64     `json:"load_factors"`              // after each of the first 1,024
-	KeptBytes  int64         `json:"kept_bytes"`                // of rows that stayed on devices by partition
-	HostBytes  int64         `json:"pinned_bytes"`              // of rows in pinned memory by partition
-	MemoryPeak int64         `json:"memory_peak_bytes"`         // of the devices
-	TileRows   int           `json:"tile_rows"`                 // of a full tile
+	Devices    string           `json:"devices,omitempty"`         // names
+	Reason     string           `json:"reason,omitempty"`          // why the CPU did it, from the start or from a failure on
+	Rates      string           `json:"rates,omitempty"`           // of the machine, by which devices that were not asked for were chosen
+	Finisher   string           `json:"finished_on_cpu,omitempty"` // why the CPU aggregates what devices have partitioned
+	Routes     []string         `json:"routes,omitempty"`          // in order: "aggregate each tile", "one table", "partitions"
+	Estimate   int64            `json:"estimated_groups"`          // by the first tile
+	Tiles      int64            `json:"tiles"`                     // of the input
+	Rows       int64            `json:"rows"`                      // that devices took
+	Decoded    int64            `json:"rows_decoded"`              // of the input, from the pages of files by devices
+	Kept       int64            `json:"rows_kept"`                 // of the rows decoded, that passed a filter there: of Rows
+	Refused    int64            `json:"rows_refused"`              // whose pages devices could not decode: the CPU did
+	NewStrings int64            `json:"strings_numbered"`          // strings that were new to a device, which the CPU has numbered
+	BytesPages int64            `json:"bytes_pages"`               // of pages, of BytesIn
+	Pages      []scan.PageCount `json:"pages,omitempty"`           // that devices have taken to decode, by codec; what no device decompresses is UNCOMPRESSED, or has crossed so
+	RowsBack   int64            `json:"rows_back"`                 // of these, given back to the CPU
+	GroupsBack int64            `json:"groups_back"`               // groups given to the CPU to merge
+	Reduction  float64          `json:"reduction"`                 // rows per group given to the CPU; 0 of none
+	BytesIn    int64            `json:"bytes_in"`                  // over the link, to the devices
+	BytesOut   int64            `json:"bytes_out"`                 // and back
+	LinkSpeed  float64          `json:"link_bytes_per_second"`     // of a pinned copy to a device; 0 where Options.MeasureLink did not ask
+	LinkShare  float64          `json:"link_share"`                // of it that the copies to the devices reached while there were any
+	CopyIn     time.Duration    `json:"copy_in_nanos"`             // while something was copied in, by the devices' clocks
+	Kernel     time.Duration    `json:"kernel_nanos"`              // while a kernel was at work
+	CopyOut    time.Duration    `json:"copy_out_nanos"`            // while something was copied out
+	Busy       time.Duration    `json:"busy_nanos"`                // while any of it was: less than the sum by what overlaps
+	Overlap    float64          `json:"overlap"`                   // the part of the shorter lanes that was hidden behind others
+	Partitions int              `json:"partitions"`                // that rows were scattered to; 0 when they were not
+	Theorem    int64            `json:"partitions_theorem"`        // asked for by Theorem 1
+	Tail       int64            `json:"partitions_tail"`           // by the binomial tail
+	Resident   int              `json:"partitions_resident"`       // of them, that one table was planned to take
+	Merged     int              `json:"partitions_merged"`         // sets that the greedy merge made of them
+	Sizes      []int64          `json:"partition_rows"`            // of each partition
+	Tasks      []int64          `json:"merged_rows"`               // of each set
+	Emitted    int64            `json:"partitions_on_device"`      // whose groups devices made alone
+	Split      int64            `json:"partitions_split"`          // sets that were scattered again
+	OnCPU      int64            `json:"partitions_on_cpu"`         // sets whose table was full: the CPU's
+	Rounds     int64            `json:"feedback_rounds"`           // loads of tables that told how full they are
+	Loads      []float64        `json:"load_factors"`              // after each of the first 1,024
+	KeptBytes  int64            `json:"kept_bytes"`                // of rows that stayed on devices by partition
+	HostBytes  int64            `json:"pinned_bytes"`              // of rows in pinned memory by partition
+	MemoryPeak int64            `json:"memory_peak_bytes"`         // of the devices
+	TileRows   int              `json:"tile_rows"`                 // of a full tile
 
 	uuid string // of the first device
 }
@@ -65,6 +70,9 @@ func (c *coprocessor) report(d *Stats) {
 	d.Estimate, d.Tiles, d.Rows = counters.Estimate, counters.Tiles, counters.Rows
 	d.Decoded, d.Refused, d.BytesPages = counters.Decoded, counters.Refused, counters.BytesEncoded
 	d.NewStrings, d.Kept = counters.NewStrings, counters.Kept
+	if c.decoder != nil {
+		d.Pages = c.decoder.pages.List()
+	}
 	d.RowsBack, d.GroupsBack = counters.RowsOut, counters.GroupsOut
 	if d.GroupsBack > 0 {
 		d.Reduction = float64(d.Rows) / float64(d.GroupsBack)

@@ -13,22 +13,54 @@ import (
 	"github.com/mpga/mpga/stream"
 )
 
-// newStringLayout returns the layout of a query whose keys have numbers on devices in place of strings
-// that the CPU's keys have, or why devices cannot aggregate so. All rows come to devices as pages.
-func newStringLayout(b *rowdata.Bound, rows int64) (*Layout, error) {
-	keys := b.NumberedKeys()
-	l, err := newFoldLayout(b, &keys, rows)
-	if err != nil {
-		return nil, err
+// isNumbered reports whether devices have numbers of a column of strings: it is a key, or an argument with numbers.
+func (l *Layout) isNumbered(column int) bool {
+	return slices.Contains(l.bound.KeyColumns, column) ||
+		slices.ContainsFunc(l.columns, func(c layoutColumn) bool { return c.column == column && c.numbers != nil })
+}
+
+// hasStrings reports whether a query has strings that the CPU does not number: keys without a dictionary, or arguments.
+func hasStrings(b *rowdata.Bound) bool {
+	return len(b.Keys.Longs) > 0 || slices.ContainsFunc(b.Args, func(a rowdata.Arg) bool { return isString(b, &a) })
+}
+
+// isString reports whether an argument is a column of strings as they are.
+func isString(b *rowdata.Bound, a *rowdata.Arg) bool {
+	return a.Column >= 0 && a.Encoding != rowdata.Hashed && b.Columns[a.Column].Kind == rowdata.Bytes
+}
+
+// newStringLayout returns the layout of a query whose keys or arguments have numbers on devices in place of strings
+// that the CPU's have, or why devices cannot aggregate so. All rows come to devices as pages.
+func newStringLayout(q *Query) (*Layout, error) {
+	b, keys := q.Bound, &q.Bound.Keys
+	numbers := slices.Clone(q.Interners)
+	number := func(column int) {
+		if numbers[column] == nil {
+			numbers[column] = new(encode.Interner)
+		}
+	}
+	for k, column := range b.KeyColumns {
+		if b.Keys.Fields[k].Kind == rowdata.Bytes {
+			number(column)
+		}
+	}
+	for a := range b.Args {
+		if isString(b, &b.Args[a]) {
+			number(b.Args[a].Column)
+		}
+	}
+	if len(keys.Longs) > 0 {
+		numbered := b.NumberedKeys()
+		keys = &numbered
+	}
+	l, err := newFoldLayout(b, keys, q.Rows, numbers)
+	if err != nil || len(b.Keys.Longs) == 0 {
+		return l, err
 	}
 	l.strings = make([]*encode.Interner, len(keys.Fields))
 	for k, column := range b.KeyColumns {
-		if b.Keys.Fields[k].Kind != rowdata.Bytes {
-			continue
-		}
-		l.strings[k] = new(encode.Interner)
-		if first := slices.Index(b.KeyColumns, column); first < k {
-			l.strings[k] = l.strings[first]
+		if b.Keys.Fields[k].Kind == rowdata.Bytes {
+			l.strings[k] = numbers[column]
 		}
 	}
 	return l, nil
@@ -157,33 +189,39 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 	return true, nil
 }
 
-// areFew reports whether so many strings, of the tiles so far, are as few as the forecast of the input makes them, or
-// fewer than take the time of a forecast. Where rows are filtered, groups say nothing of the strings of all rows. Where
-// many strings come once, and a few again and again, a sample knows the few: more strings than groups were expected are
-// a sign that they do.
+// areFew reports whether the strings of all columns are as few as a sample of the input makes them, or all together,
+// which are so many, fewer than take the time of a sample. Where rows are filtered, those that pass say nothing of the
+// strings of all. Where many strings come once, and a few again and again, a sample knows the few: more strings than
+// were expected are a sign that they do.
 func (d *decoder) areFew(ctx context.Context, strings int64) bool {
 	if strings < stringsMany || d.count != nil {
 		return true
 	}
-	q := d.devices.query
 	d.forecast.Do(func() {
-		var err error
-		if d.expected, err = q.Forecast(ctx); err != nil || q.stringsAreFew(d.devices.layout, d.expected) != nil {
-			d.expected = Size{} // the CPU takes them; an error of the input is its own
+		for i := range d.strings {
+			if of := &d.strings[i]; of.numbers != nil {
+				var err error
+				if of.expected, err = d.devices.query.Strings(ctx, of.column); err != nil {
+					of.expected = Size{} // the CPU takes them; an error of the input is its own
+				}
+			}
 		}
 	})
-	columns := int64(0)
 	for i := range d.strings {
-		if d.strings[i].numbers != nil {
-			columns++
+		of := &d.strings[i]
+		if of.numbers == nil || of.expected.Rows < 0 {
+			continue
+		}
+		if e := of.expected; of.rare && e.Groups*stringsRatio > e.Rows || int64(of.numbers.Len()) > e.Groups+e.Groups/beyondForecast {
+			return false
 		}
 	}
-	return d.expected.Rows < 0 || strings <= columns*(d.expected.Groups+d.expected.Groups/beyondForecast)
+	return true
 }
 
 const (
 	stringsMany    = 1 << 18
-	beyondForecast = 2 // so may part of the groups that were expected
+	beyondForecast = 2 // half as many strings may come beside those that were expected
 )
 
 // Where most of so many strings that devices have listed had numbers already, so many times, devices

@@ -126,6 +126,7 @@ func (r codedStatements) statement() (text string, keys int) {
 		v, x := r.value(), r.exact()
 		list = append(list, r.pick("count(*)", "sum("+x+")", "sum("+x+")", "min("+v+")", "max("+v+")", "avg("+x+")", "count("+v+")", "count(s)",
 			"stddev(i2)", "stddev(n1)", "sum("+x+") FILTER (WHERE "+r.condition(0)+")", "count(DISTINCT "+v+")", "median("+v+")",
+			"count(DISTINCT s)", r.pick("min(s)", "max(s)", "min(b)", "max(b)"), "max(s) FILTER (WHERE "+r.condition(0)+")",
 			"quantile_disc("+v+", 0.3) FILTER (WHERE "+r.condition(0)+")"))
 	}
 	var groups []string

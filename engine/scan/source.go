@@ -96,6 +96,10 @@ type OpenOptions struct {
 
 	// Progress, when set, is called with the number of bytes consumed since the last call.
 	Progress func(bytes int64)
+
+	// Pages, when set, is called with pages that have been decoded, of files that have pages. Columns of nested
+	// types have none that are counted.
+	Pages func(PageCount)
 }
 
 // Budget bounds memory. It is safe for concurrent use.

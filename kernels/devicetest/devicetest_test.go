@@ -104,6 +104,12 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		defer closed(t, device)
 		devicetest.Keys(t, device, 100, 3000)
 	})
+	t.Run("recode", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Recode(t, device, 50, 3000)
+		devicetest.Recode(t, device, 3, 1_000_000)
+	})
 	t.Run("evaluate", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)

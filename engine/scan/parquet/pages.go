@@ -53,6 +53,7 @@ type chunkPages struct {
 	page   scratch     // the current page, where it was compressed
 	header *pageHeader // of the page that comes next; nil where the header has not been read
 	passed int64       // bytes that were passed over
+	count  decode.PageCount
 
 	mem      *reserve.Allocator
 	bytesMax int64 // of a page, decompressed
@@ -86,7 +87,7 @@ func newChunkPages(
 	file io.ReaderAt, start, end int64, codec compress.Compression, chunkBytes int64, ahead int, mem *reserve.Allocator,
 ) *chunkPages {
 	return &chunkPages{
-		file: file, at: start, end: end, codec: codec, ahead: ahead, bytesMax: max(chunkBytes, pageBytesMin),
+		file: file, at: start, end: end, codec: codec, ahead: ahead, bytesMax: max(chunkBytes, pageBytesMin), count: decode.PageCount{Codec: codec.String()},
 		mem: mem, window: scratch{mem: mem}, page: scratch{mem: mem},
 	}
 }
@@ -116,6 +117,9 @@ func (p *chunkPages) next() (page, error) {
 		if header.kind == pageIndex {
 			continue
 		}
+		p.count.Pages++
+		p.count.Bytes += int64(header.fileBytes)
+		p.count.Decompressed += int64(header.bytes)
 		out := page{kind: header.kind, values: header.values, encoding: header.encoding, levelEncoding: header.levels}
 		levels := header.repetition + header.definition // a flat column's repetition levels say nothing
 		out.levels = raw[header.repetition:levels]

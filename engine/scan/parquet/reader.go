@@ -95,6 +95,9 @@ func (r *groupReader) closeColumns() (err error) {
 
 func (r *groupReader) closeColumn(i int) (err error) {
 	if r.columns[i] != nil {
+		if of, flat := r.columns[i].(*flatColumn); flat && r.opt.Pages != nil {
+			r.opt.Pages(of.pages.count)
+		}
 		err = r.columns[i].close()
 		r.columns[i] = nil
 	}

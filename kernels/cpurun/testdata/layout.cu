@@ -4,6 +4,7 @@
 #include "../../params_evaluate.h"
 #include "../../params_expand.h"
 #include "../../params_keys.h"
+#include "../../params_recode.h"
 #include "../../params_packed.h"
 #include "../../params_pages.h"
 #include "../../params_sorted.h"
@@ -52,6 +53,7 @@ extern "C" __global__ void layout(u64* out) {
       kFindThreads, kStringThreads, sizeof(StringTableHead), kStringRecordBytes, kKnownMax,
       sizeof(KeyPart), offsetof(KeyPart, valid), offsetof(KeyPart, base), offsetof(KeyPart, range), offsetof(KeyPart, null_code), offsetof(KeyPart, type), offsetof(KeyPart, word), offsetof(KeyPart, shift), offsetof(KeyPart, null_word), offsetof(KeyPart, null_bit),
       sizeof(KeysLaunch), offsetof(KeysLaunch, rows), offsetof(KeysLaunch, count), offsetof(KeysLaunch, outside), offsetof(KeysLaunch, key_bytes), offsetof(KeysLaunch, num_parts), offsetof(KeysLaunch, parts), kKeyPartsMax, kKeysThreads,
+      sizeof(RecodeLaunch), offsetof(RecodeLaunch, count), offsetof(RecodeLaunch, table), offsetof(RecodeLaunch, entries), kRecodeThreads,
       sizeof(Instruction), offsetof(Instruction, to), offsetof(Instruction, a), offsetof(Instruction, b), offsetof(Instruction, c), offsetof(Instruction, low), offsetof(Instruction, high), kStore,
       sizeof(EvaluateColumn), offsetof(EvaluateColumn, valid), offsetof(EvaluateColumn, type), sizeof(EvaluateHead),
       sizeof(EvaluateLaunch), offsetof(EvaluateLaunch, head), offsetof(EvaluateLaunch, num_instructions), offsetof(EvaluateLaunch, filters), offsetof(EvaluateLaunch, inputs), offsetof(EvaluateLaunch, outputs), offsetof(EvaluateLaunch, instructions),

@@ -44,6 +44,14 @@ type PagedColumn struct {
 	Codec string
 }
 
+// PageCount is pages of one codec that were decoded.
+type PageCount struct {
+	Codec        string `json:"codec"` // as Parquet names it
+	Pages        int64  `json:"pages"` // dictionaries are pages, too
+	Bytes        int64  `json:"bytes"` // as whoever decompresses them gets them
+	Decompressed int64  `json:"decompressed_bytes"`
+}
+
 // Pages are all pages of a column of a part.
 type Pages struct {
 	Dictionary PageBytes
