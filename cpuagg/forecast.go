@@ -97,6 +97,7 @@ func longBytes(words []uint64, from, stride int) (n int64) {
 type Forecast struct {
 	Route  Route // empty when it is not known
 	Groups int64 // -1 when nothing is known
+	High   int64 // more groups are unlikely: Groups, or far more where groups differ in size; -1 when nothing is known
 	Least  int64 // groups that were seen
 	Most   int64 // groups that rows, key ranges and NULLs allow; -1 when not known
 
@@ -116,21 +117,22 @@ type Forecast struct {
 // known; fields that follow from the total are then not known either.
 func (s *Sampler) Forecast(total int64, workers int) Forecast {
 	r := s.run
-	f := Forecast{Groups: -1, Least: int64(len(s.seen)), Most: r.keysMost(total)}
+	f := Forecast{Groups: -1, High: -1, Least: int64(len(s.seen)), Most: r.keysMost(total)}
 	switch {
 	case r.bound.Keys.Words == 0:
-		f.Route, f.Groups, f.Least, f.Most = RouteSingle, 1, 1, 1
+		f.Route, f.Groups, f.High, f.Least, f.Most = RouteSingle, 1, 1, 1, 1
 	case s.rows > 0 && total >= 0:
-		f.Groups = s.groups(total)
+		f.Groups, f.High = s.groups(total)
 		if s.rows >= total {
 			f.Most = f.Groups
 		}
 		if f.Most >= 0 {
-			f.Groups = min(f.Groups, f.Most)
+			f.Groups, f.High = min(f.Groups, f.Most), min(f.High, f.Most)
 		}
 		f.Groups = max(f.Groups, f.Least)
+		f.High = max(f.High, f.Groups)
 	case total == 0:
-		f.Groups = 0
+		f.Groups, f.High = 0, 0
 	}
 	if r.Dense() {
 		f.Route = RouteDense
@@ -147,12 +149,12 @@ func (s *Sampler) Forecast(total int64, workers int) Forecast {
 	return f
 }
 
-// groups estimates the groups of total rows. Neighbours in the input are no random sample, as
+// groups estimates the groups of total rows, and how many they are at most, as far as is likely. Neighbours in the input are no random sample, as
 // sorted rows show: of a part it counts which groups it has, and not how many rows of each.
-func (s *Sampler) groups(total int64) int64 {
+func (s *Sampler) groups(total int64) (estimate, high int64) {
 	groups, once := int64(len(s.seen)), int64(0)
 	if s.rows >= total {
-		return groups
+		return groups, groups
 	}
 	for _, g := range s.seen {
 		if s.part == 0 && g.rows == 1 || s.part > 0 && g.parts == 1 {
@@ -168,10 +170,10 @@ func (s *Sampler) groups(total int64) int64 {
 		equal = partition.EqualGroups(drawn, groups, max(all, drawn))
 	}
 	if float64(once) <= skewed*float64(drawn)*math.Exp(-float64(drawn)/float64(max(equal, 1))) {
-		return equal
+		return equal, equal
 	}
-	careful, _, _ := partition.EstimateGroups(drawn, groups, once, max(all, drawn))
-	return max(equal, careful)
+	careful, _, high := partition.EstimateGroups(drawn, groups, once, max(all, drawn))
+	return max(equal, careful), max(equal, high)
 }
 
 // skewed is from which factor on groups are taken for unequal: the groups that are seen once, over

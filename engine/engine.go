@@ -215,7 +215,7 @@ func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (p
 	}
 	var foretold *device.Forecast
 	if run.devices != nil {
-		foretold, err = run.devices.Foretell(ctx, device.Size{Rows: forecast.Rows, Groups: forecast.Groups})
+		foretold, err = run.devices.Foretell(ctx, forecast.size())
 	}
 	if err != nil {
 		return nil, err

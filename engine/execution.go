@@ -85,7 +85,7 @@ func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []sc
 			Passed:  q.progress.passed,
 			Forecast: func(ctx context.Context) (device.Size, error) {
 				f, err := q.forecast(ctx)
-				return device.Size{Rows: f.Rows, Groups: f.Groups}, err
+				return f.size(), err
 			},
 			Strings: q.valuesOf,
 		})
@@ -137,7 +137,7 @@ func (q *execution) valuesOf(ctx context.Context, column int) (size device.Size,
 	of := newQuery(e, bound, q.source.Stats(), splits, time.Now())
 	f, err := of.forecast(ctx)
 	_, releaseErr := of.cpu.Release(err)
-	return device.Size{Rows: f.Rows, Groups: f.Groups}, errors.Join(err, releaseErr)
+	return f.size(), errors.Join(err, releaseErr)
 }
 
 // execute runs the query and releases it.

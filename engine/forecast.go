@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -21,6 +22,11 @@ type Forecast struct {
 
 	MemoryBytes int64 // of tables and pages, if there were room for all; -1 when not known
 	SpillBytes  int64 // of pages that will go to disk, before compression; -1 when not known
+}
+
+// size is what devices are told of the input.
+func (f *Forecast) size() device.Size {
+	return device.Size{Rows: f.Rows, Groups: f.Groups, High: f.High}
 }
 
 // A sample is sampleRows rows, the first of up to sampleSplits splits.

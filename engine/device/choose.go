@@ -12,8 +12,9 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// Size is how many rows and groups the input is expected to have; -1 where that is not known.
-type Size struct{ Rows, Groups int64 }
+// Size is how many rows and groups the input is expected to have; -1 where that is not known. More groups than High
+// are unlikely.
+type Size struct{ Rows, Groups, High int64 }
 
 // suits returns the layout of the query on a device, or why the CPU is to aggregate, as far as that
 // is known without a look at the input. It opens no device.
@@ -220,11 +221,11 @@ const stringsRatio = 20
 // stringsAreFew returns why devices are not to number the strings of a key, of an input that is expected to have such a
 // size. Where there are other keys, groups say nothing of strings.
 func (q *Query) stringsAreFew(layout *Layout, size Size) error {
-	if layout.strings == nil || len(layout.bound.KeyColumns) > 1 || size.Rows < autoRowsMin || size.Groups*stringsRatio <= size.Rows {
+	if layout.strings == nil || len(layout.bound.KeyColumns) > 1 || size.Rows < autoRowsMin || size.High*stringsRatio <= size.Rows {
 		return nil
 	}
-	return errNotOnDevice(fmt.Sprintf("about %s strings in %s rows differ, too many to be numbered",
-		humanize.Comma(size.Groups), humanize.Comma(size.Rows)))
+	return errNotOnDevice(fmt.Sprintf("up to %s strings in %s rows differ, too many to be numbered",
+		humanize.Comma(size.High), humanize.Comma(size.Rows)))
 }
 
 // errNoRoom is why devices do not number strings.

@@ -48,6 +48,7 @@ type decoder struct {
 	hasStrings bool    // some column of of has, with numbers
 	rowBytes   float64 // of pages, as far as was looked at
 	bytes      float64 // of all pages, about
+	rows       int64   // of all splits, filtered or not; about, where some are not known
 
 	// Of filler.mu:
 	open     *openEncoded
@@ -277,6 +278,7 @@ func (d *decoder) plan(q *Query, l *Layout) error {
 	rows = max(rows, 1)
 	d.rowBytes = float64(bytes) / float64(rows)
 	d.bytes = float64(bytes) / float64(len(looked)) * float64(len(q.Splits))
+	d.rows = rows * int64(len(q.Splits)) / int64(len(looked))
 	for _, s := range q.Splits {
 		d.of.GroupRows = max(d.of.GroupRows, s.Rows())
 	}
@@ -369,19 +371,24 @@ const feedersShare = 4
 // TakeSplit takes all rows of a split as they lie in its file. It returns false, and has taken none,
 // where they are to be read as batches.
 func (a *Aggregator) TakeSplit(ctx context.Context, r *aggregator.Rows, split scan.Split) (bool, error) {
-	if o := a.opening; o != nil && !o.settled.Load() || a.devices == nil || a.devices.decoder == nil {
+	if o := a.opening; o != nil && !o.settled.Load() {
 		return false, nil
 	}
-	return a.devices.decoder.take(ctx, r, split)
+	c := a.devices
+	if c == nil || c.decoder == nil {
+		return false, nil
+	}
+	return c.decoder.take(ctx, r, split)
 }
 
 // Refused waits until devices have decoded what TakeSplit has taken, and returns the splits that are
 // to be read after all: devices could not decode their pages.
 func (a *Aggregator) Refused() ([]scan.Split, error) {
-	if a.devices == nil || a.devices.decoder == nil {
+	c := a.devices
+	if c == nil || c.decoder == nil {
 		return nil, nil
 	}
-	return a.devices.decoder.await()
+	return c.decoder.await()
 }
 
 // missedMax splits in a row are read in vain, or so many tiles, most of all, are refused, before devices decode

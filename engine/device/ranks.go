@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"math/bits"
 	"slices"
 
 	"github.com/mpga/mpga/internal/encode"
@@ -60,83 +59,156 @@ func stringsOf(buf []uint64, numbers []uint32, strings *encode.Strings) []uint64
 	return buf
 }
 
-// rankedString is a string that is sorted. head is its first bytes, by which it compares as strings do.
-type rankedString struct {
-	head   uint64
-	number uint32
-}
-
-// headBytes are the bytes of a rankedString's head.
-const headBytes = 8
-
 // rank puts the strings of a device's column in order, and returns the rank of each number. No string gets a number
 // any more.
 func (q *Query) rank(ctx context.Context, l *Layout, column int) ([]uint32, error) {
 	in := l.columns[column].numbers
 	r := &ranking{strings: in.Strings(), numbers: make([]uint32, in.Len()+1)}
-	list, err := q.sorted(ctx, r.strings, in.Len())
+	order := stringOrder{strings: r.strings, list: make([]numberedString, in.Len()), parts: 2 * q.Workers}
+	err := order.sort(func(f func(part int)) error {
+		return threads.Parallel(ctx, q.Threads, order.parts, nil, func(_ context.Context, part int, _ *threads.Thread) error {
+			f(part)
+			return nil
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
 	ranks := make([]uint32, len(r.numbers))
-	for i, s := range list {
+	for i, s := range order.list {
 		r.numbers[i+1], ranks[s.number] = s.number, uint32(i+1)
 	}
 	l.rankings[column] = r
 	return ranks, nil
 }
 
-// sorted returns the strings of numbers 1 to n in their order. Each worker sorts a part, and pairs of parts are merged.
-func (q *Query) sorted(ctx context.Context, strings *encode.Strings, n int) ([]rankedString, error) {
-	list, scratch := make([]rankedString, n), make([]rankedString, n)
-	compare := func(a, b rankedString) int {
-		if c := cmp.Compare(a.head, b.head); c != 0 {
-			return c
-		}
-		x, y := strings.At(uint64(a.number)), strings.At(uint64(b.number))
-		return x.Compare(&y)
+// numberedString is a string that is sorted. head is some of its bytes, by which it compares as strings do.
+type numberedString struct {
+	head   uint64
+	number uint32
+}
+
+// stringOrder sorts the strings of numbers 1 and up. A sample cuts them into buckets of neighbours, which are sorted
+// side by side.
+type stringOrder struct {
+	strings *encode.Strings
+	list    []numberedString
+	parts   int // that work is cut into
+	skip    int // bytes that all strings begin with
+}
+
+// bounds returns the part of the list that one worker looks at.
+func (o *stringOrder) bounds(part int) (from, to int) {
+	return len(o.list) * part / o.parts, len(o.list) * (part + 1) / o.parts
+}
+
+func (o *stringOrder) compare(a, b numberedString) int {
+	if c := cmp.Compare(a.head, b.head); c != 0 {
+		return c
 	}
-	parts := 1 << bits.Len(uint(q.Workers-1))
-	bound := func(part int) int { return n * part / parts }
-	each := func(n int, f func(i int)) error {
-		return threads.Parallel(ctx, q.Threads, n, nil, func(_ context.Context, i int, _ *threads.Thread) error {
-			f(i)
-			return nil
-		})
+	x, y := o.strings.At(uint64(a.number)), o.strings.At(uint64(b.number))
+	return x.Compare(&y)
+}
+
+// sort sorts the list, which it fills. each calls a function for all parts, side by side.
+func (o *stringOrder) sort(each func(func(part int)) error) error {
+	if len(o.list) == 0 {
+		return nil
 	}
-	err := each(parts, func(i int) {
-		part := list[bound(i):bound(i+1)]
-		for j := range part {
-			number := uint32(bound(i) + j + 1)
-			s := strings.At(uint64(number))
-			part[j] = rankedString{headOf(s.Bytes()), number}
+	shared := make([]int, o.parts)
+	err := each(func(part int) { shared[part] = o.shared(part) })
+	o.skip = slices.Min(shared)
+	if err = cmp.Or(err, each(o.fill)); err != nil {
+		return err
+	}
+	cuts := o.cuts()
+	buckets, places := make([]uint16, len(o.list)), make([][]int, o.parts)
+	err = each(func(part int) {
+		places[part] = make([]int, len(cuts)+1)
+		from, to := o.bounds(part)
+		for i, s := range o.list[from:to] {
+			bucket, _ := slices.BinarySearchFunc(cuts, s, o.compare)
+			buckets[from+i] = uint16(bucket)
+			places[part][bucket]++
 		}
-		slices.SortFunc(part, compare)
 	})
-	for step := 1; step < parts && err == nil; step *= 2 {
-		err = each(parts/(2*step), func(i int) {
-			from, mid, to := bound(2*step*i), bound(2*step*i+step), bound(2*step*(i+1))
-			merge(scratch[from:to], list[from:mid], list[mid:to], compare)
-		})
-		list, scratch = scratch, list
+	if err != nil {
+		return err
 	}
-	return list, err
-}
-
-// headOf returns the first bytes of a string as a number that compares as they do.
-func headOf(s []byte) uint64 {
-	var head [headBytes]byte
-	copy(head[:], s)
-	return binary.BigEndian.Uint64(head[:])
-}
-
-// merge merges two lists in order into one.
-func merge[T any](into, a, b []T, compare func(a, b T) int) {
-	for i := range into {
-		if len(b) == 0 || len(a) > 0 && compare(a[0], b[0]) <= 0 {
-			into[i], a = a[0], a[1:]
-		} else {
-			into[i], b = b[0], b[1:]
+	starts, at := make([]int, len(cuts)+2), 0
+	for bucket := range len(cuts) + 1 {
+		starts[bucket] = at
+		for part := range places {
+			size := places[part][bucket]
+			places[part][bucket] = at
+			at += size
 		}
 	}
+	starts[len(cuts)+1] = at
+	sorted := make([]numberedString, len(o.list))
+	err = each(func(part int) {
+		from, to := o.bounds(part)
+		for i, s := range o.list[from:to] {
+			place := &places[part][buckets[from+i]]
+			sorted[*place] = s
+			*place++
+		}
+	})
+	o.list = sorted
+	return cmp.Or(err, each(func(part int) {
+		for bucket := part; bucket <= len(cuts); bucket += o.parts {
+			slices.SortFunc(sorted[starts[bucket]:starts[bucket+1]], o.compare)
+		}
+	}))
+}
+
+// shared returns how many bytes the strings of a part begin with that the first string does. Few numbers have no
+// string; it is empty then.
+func (o *stringOrder) shared(part int) int {
+	first := o.strings.At(1)
+	from, to := o.bounds(part)
+	n := first.Len()
+	for i := from; i < to; i++ {
+		s := o.strings.At(uint64(i + 1))
+		b := s.Bytes()
+		if len(b) == 0 {
+			continue
+		}
+		n = min(n, len(b))
+		for j, c := range first.Bytes()[:n] {
+			if c != b[j] {
+				n = j
+				break
+			}
+		}
+	}
+	return n
+}
+
+// fill fills in a part of the list.
+func (o *stringOrder) fill(part int) {
+	from, to := o.bounds(part)
+	for i := from; i < to; i++ {
+		s := o.strings.At(uint64(i + 1))
+		var head [8]byte
+		copy(head[:], s.Bytes()[min(o.skip, s.Len()):])
+		o.list[i] = numberedString{binary.BigEndian.Uint64(head[:]), uint32(i + 1)}
+	}
+}
+
+// cuts returns the last strings of all buckets but one.
+func (o *stringOrder) cuts() (cuts []numberedString) {
+	const perBucket = 64 // strings of the sample, so that buckets are of about the same size
+	if len(o.list) < perBucket*o.parts {
+		return nil
+	}
+	sample := make([]numberedString, perBucket*o.parts)
+	for i := range sample {
+		sample[i] = o.list[len(o.list)/len(sample)*i]
+	}
+	slices.SortFunc(sample, o.compare)
+	for i := perBucket; i < len(sample); i += perBucket {
+		cuts = append(cuts, sample[i])
+	}
+	return cuts
 }

@@ -190,11 +190,10 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 }
 
 // areFew reports whether the strings of all columns are as few as a sample of the input makes them, or all together,
-// which are so many, fewer than take the time of a sample. Where rows are filtered, those that pass say nothing of the
-// strings of all. Where many strings come once, and a few again and again, a sample knows the few: more strings than
-// were expected are a sign that they do.
+// which are so many, fewer than take the time of a sample. A sample of filtered rows has those that pass, and strings of
+// all rows get numbers: of these, as many are few as the rows allow.
 func (d *decoder) areFew(ctx context.Context, strings int64) bool {
-	if strings < stringsMany || d.count != nil {
+	if strings < stringsMany {
 		return true
 	}
 	d.forecast.Do(func() {
@@ -212,7 +211,11 @@ func (d *decoder) areFew(ctx context.Context, strings int64) bool {
 		if of.numbers == nil || of.expected.Rows < 0 {
 			continue
 		}
-		if e := of.expected; of.rare && e.Groups*stringsRatio > e.Rows || int64(of.numbers.Len()) > e.Groups+e.Groups/beyondForecast {
+		e, most := of.expected, of.expected.High+of.expected.High/beyondForecast
+		if d.count != nil {
+			most = d.rows / stringsRatio
+		}
+		if of.rare && e.High*stringsRatio > e.Rows || int64(of.numbers.Len()) > most {
 			return false
 		}
 	}
