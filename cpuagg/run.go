@@ -230,7 +230,7 @@ func (r *Run) Occupied(radix partition.Radix) []bool {
 		return occupied
 	}
 	for p, n := range scatter.parts.Sizes() {
-		if n == 0 {
+		if n == 0 && scatter.keyBits == 0 { // else it is a range of keys, whose hashes are anywhere
 			continue
 		}
 		// The partition's range of the hash's highest bits, in partitions of the other radix.

@@ -83,6 +83,7 @@ func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []sc
 			Splits:  splits,
 			CPU:     q.cpu,
 			Passed:  q.progress.passed,
+			Read:    q.progress.read,
 			Forecast: func(ctx context.Context) (device.Size, error) {
 				f, err := q.forecast(ctx)
 				return f.size(), err

@@ -130,6 +130,12 @@ func (p *progress) now(done bool) Progress {
 	return now
 }
 
+// read returns how many rows of the input have been read, and which part of it they are; -1 where that is not known.
+func (p *progress) read() (rows int64, part float64) {
+	now := Progress{RowsRead: p.rows.Load(), RowsTotal: p.rowsTotal, BytesRead: p.bytes.Load(), BytesTotal: p.bytesTotal}
+	return now.RowsRead, readFraction(now)
+}
+
 // rowsExpected returns about how many rows the input has: what statistics promise, or what the part
 // that was read lets expect; 0 where nothing tells.
 func (p *progress) rowsExpected() int64 {

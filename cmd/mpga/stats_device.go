@@ -29,6 +29,9 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 	if d.Finisher != "" {
 		row("the CPU aggregates", "%s", d.Finisher)
 	}
+	if d.ChangedAt > 0 {
+		row("device from", "%.0f%% of the input on: the CPU took longer than was expected", 100*d.ChangedAt)
+	}
 	if d.Rates != "" {
 		row("chosen by", "%s", d.Rates)
 	}

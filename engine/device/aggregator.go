@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/mpga/mpga/internal/aggregator"
@@ -19,14 +20,15 @@ import (
 //
 //	Begin --devices are open, and asked for-> devices and CPU --a device fails-> Release -> Begin: the CPU takes the rest
 //	   \--devices may be of use----> opening --open----^
-//	    \--no device suits the query-----------\-not opened, or not worth it-> CPU
+//	    \--no device suits the query-----------\-not opened, or not worth it-> CPU --it takes long: changeover--> devices and CPU
 type Aggregator struct {
 	query   *Query
 	stats   Stats
-	opening *opening     // devices that open while readers read; nil where none were to be opened since Begin
-	devices *coprocessor // nil when the CPU aggregates
-	failed  bool         // the devices, before the last Begin
-	late    bool         // devices were opened while the input was read, which then took longer
+	opening *opening                    // devices that open while readers read; nil where none were to be opened since Begin
+	devices atomic.Pointer[coprocessor] // nil when the CPU aggregates
+	change  *changeover                 // nil where the CPU aggregates whatever happens, or devices do
+	failed  bool                        // the devices, before the last Begin
+	late    bool                        // devices were opened while the input was read, which then took longer
 
 	rest    *rest        // what the devices of before the last Begin have left to the CPU; nil for all of the input
 	filters []*rowFilter // of the rows of rest, by worker; nil where rest is
@@ -46,6 +48,7 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 		return a.beginRest()
 	}
 	layout, err := a.query.suits()
+	a.change = a.newChangeover(ctx, layout)
 	opened, asked := a.query.Devices.Opened(), a.query.Devices.asked()
 	switch {
 	case err != nil:
@@ -78,10 +81,13 @@ func (a *Aggregator) open(ctx context.Context, layout *Layout, size Size) (*copr
 // chose notes which devices aggregate, or why the CPU does.
 func (a *Aggregator) chose(devices *coprocessor, err error) {
 	if err == nil {
-		a.devices = devices
 		devices.describe(&a.stats)
-		devices.begin()
+		devices.begin(a.query.CPU.Workers())
+		a.devices.Store(devices)
 		return
+	}
+	if a.change != nil {
+		a.change.watch(err)
 	}
 	a.stats.Reason = err.Error()
 	level := slog.LevelDebug
@@ -112,9 +118,10 @@ func (a *Aggregator) Take(ctx context.Context, r *aggregator.Rows, from, to int)
 			return 0, err
 		}
 	}
+	devices := a.devicesFor(r)
 	switch {
-	case a.devices != nil:
-		return a.devices.filler.take(ctx, r, from, to)
+	case devices != nil:
+		return devices.filler.take(ctx, r, from, to)
 	case a.filters != nil:
 		r.Thread.Does(threads.WorkAggregate)
 		to = min(to, from+rowdata.TileRows)
@@ -125,7 +132,7 @@ func (a *Aggregator) Take(ctx context.Context, r *aggregator.Rows, from, to int)
 }
 
 // Absent reports whether no device takes part, to a worker whose rows the CPU takes.
-func (a *Aggregator) Absent() bool { return a.devices == nil }
+func (a *Aggregator) Absent() bool { return a.devices.Load() == nil }
 
 // settle waits until the devices are open, or it is known why the CPU aggregates.
 func (a *Aggregator) settle(ctx context.Context, th *threads.Thread) error {
@@ -154,8 +161,11 @@ func (a *Aggregator) EndInput(ctx context.Context) error {
 			return err
 		}
 	}
-	if a.devices != nil {
-		return a.devices.endInput()
+	if c := a.devices.Load(); c != nil {
+		if a.change != nil {
+			a.change.lendAll(c)
+		}
+		return c.endInput()
 	}
 	return a.query.CPU.EndInput(ctx)
 }
@@ -202,7 +212,7 @@ func (a *Aggregator) takePiece(ctx context.Context, r *aggregator.Rows, p aggreg
 
 // Process implements aggregator.Aggregator: what the CPU's workers have comes last.
 func (a *Aggregator) Process(ctx context.Context) error {
-	if c := a.devices; c != nil {
+	if c := a.devices.Load(); c != nil {
 		process := c.process
 		if c.forCPU() {
 			process = func(context.Context) error { return a.releaseDevices(nil) } // others may have them
@@ -222,6 +232,10 @@ func (a *Aggregator) Release(cause error) (again bool, err error) {
 		bug = a.opening.end(a)
 		a.opening = nil
 	}
+	if a.change != nil {
+		bug = cmp.Or(bug, a.change.end())
+		a.change = nil
+	}
 	bug = cmp.Or(bug, a.releaseDevices(cause))
 	_, err = a.query.CPU.Release(cause)
 	if err = cmp.Or(bug, err); err == nil && errors.Is(cause, stream.ErrDevice) && !errors.Is(cause, spawn.ErrInternal) {
@@ -233,14 +247,14 @@ func (a *Aggregator) Release(cause error) (again bool, err error) {
 
 // releaseDevices ends the devices' part. Its error is a bug.
 func (a *Aggregator) releaseDevices(cause error) error {
-	c := a.devices
+	c := a.devices.Load()
 	if c == nil {
 		return nil
 	}
 	c.report(&a.stats)
 	a.rest = c.rest()
 	err := c.release(cause)
-	a.devices = nil // the device's goroutines have ended: Absent
+	a.devices.Store(nil) // the device's goroutines have ended: Absent
 	return err
 }
 

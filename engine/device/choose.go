@@ -144,7 +144,7 @@ func (q *Query) endsFirst(cpu time.Duration) error {
 	if cpu >= deviceOpens || q.Devices.Opened() {
 		return nil
 	}
-	return errNotOnDevice(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open",
+	return errSlower(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open",
 		cpu.Round(time.Millisecond)))
 }
 
@@ -159,7 +159,7 @@ func (q *Query) paysToOpen(layout *Layout, size Size) error {
 	if saved >= deviceOpens {
 		return nil
 	}
-	return errNotOnDevice(fmt.Sprintf("a device is expected to save %v, less than it takes to open: %s",
+	return errSlower(fmt.Sprintf("a device is expected to save %v, less than it takes to open: %s",
 		max(saved, 0).Round(time.Millisecond), c.reason))
 }
 
@@ -182,7 +182,7 @@ func (q *Query) worth(ctx context.Context, layout *Layout, size Size) (rates str
 	}
 	c := q.compare(layout, size, link*float64(len(set.list)))
 	if !c.deviceWins() {
-		return "", errNotOnDevice(c.reason)
+		return "", errSlower(c.reason)
 	}
 	return c.reason, nil
 }

@@ -120,10 +120,9 @@ func (q *Query) streamOptions(set *deviceSet, layout *Layout) stream.Options {
 	}
 }
 
-// begin takes the CPU's workers.
-func (c *coprocessor) begin() {
-	workers := c.query.CPU.Workers()
-	c.pool = make(chan *cpuWorker, len(workers))
+// begin takes workers of the CPU; others may come until the input ends.
+func (c *coprocessor) begin(workers []*cpuagg.Worker) {
+	c.pool = make(chan *cpuWorker, c.query.Workers)
 	for _, w := range workers {
 		c.pool <- &cpuWorker{Worker: w}
 	}

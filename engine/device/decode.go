@@ -374,7 +374,7 @@ func (a *Aggregator) TakeSplit(ctx context.Context, r *aggregator.Rows, split sc
 	if o := a.opening; o != nil && !o.settled.Load() {
 		return false, nil
 	}
-	c := a.devices
+	c := a.devicesFor(r)
 	if c == nil || c.decoder == nil {
 		return false, nil
 	}
@@ -384,7 +384,7 @@ func (a *Aggregator) TakeSplit(ctx context.Context, r *aggregator.Rows, split sc
 // Refused waits until devices have decoded what TakeSplit has taken, and returns the splits that are
 // to be read after all: devices could not decode their pages.
 func (a *Aggregator) Refused() ([]scan.Split, error) {
-	c := a.devices
+	c := a.devices.Load()
 	if c == nil || c.decoder == nil {
 		return nil, nil
 	}

@@ -126,6 +126,11 @@ type errNotOnDevice string
 
 func (e errNotOnDevice) Error() string { return string(e) }
 
+// errSlower is why a query runs on the CPU that devices are expected to answer no sooner.
+type errSlower string
+
+func (e errSlower) Error() string { return string(e) }
+
 // columnOf returns the index of an argument's column on a device, which is added where there is
 // none; -1 where the argument has no column.
 func (l *Layout) columnOf(a int) int {

@@ -17,6 +17,10 @@ type Query struct {
 	Splits  []scan.Split    // of the input
 	CPU     *aggregator.CPU // takes the rows and groups that devices give back
 
+	// Read returns how many rows of the input have been read, and which part of the input these are; -1 where that is
+	// not known.
+	Read func() (rows int64, part float64)
+
 	// Passed counts rows that have passed the condition of splits whose rows are not known before.
 	Passed func(rows int64)
 

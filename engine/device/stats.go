@@ -11,6 +11,7 @@ type Stats struct {
 	Devices    string           `json:"devices,omitempty"`         // names
 	Reason     string           `json:"reason,omitempty"`          // why the CPU did it, from the start or from a failure on
 	Rates      string           `json:"rates,omitempty"`           // of the machine, by which devices that were not asked for were chosen
+	ChangedAt  float64          `json:"changed_at,omitempty"`      // which part of the input the CPU had read when devices began, since it took longer than was expected; else 0
 	Finisher   string           `json:"finished_on_cpu,omitempty"` // why the CPU aggregates what devices have partitioned
 	Routes     []string         `json:"routes,omitempty"`          // in order: "aggregate each tile", "one table", "partitions"
 	Estimate   int64            `json:"estimated_groups"`          // by the first tile

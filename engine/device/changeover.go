@@ -1,0 +1,156 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/internal/aggregator"
+)
+
+// changeover lets a query go on with devices that the CPU has begun: it was expected to end soon, and turns out to take
+// long. What the CPU has taken stays with it.
+//
+//	CPU -> opening, while the CPU goes on -> devices are open: each reader lends its worker of the CPU, and fills tiles
+type changeover struct {
+	aggregator *Aggregator
+	ctx        context.Context // of the query
+	layout     *Layout
+	began      time.Time
+	watching   atomic.Bool  // the CPU was chosen by rates, which may be wrong
+	next       atomic.Int64 // nanoseconds after began when to look again
+	opening    atomic.Pointer[opening]
+	taken      atomic.Bool   // opening's devices are the aggregator's
+	lent       []atomic.Bool // by worker of the CPU: it is the devices'
+
+	taking sync.Mutex
+}
+
+// newChangeover returns nil where devices are not to be chosen, or are of no use once the CPU has rows of all
+// partitions: they only partition, or their groups cannot be merged.
+func (a *Aggregator) newChangeover(ctx context.Context, layout *Layout) *changeover {
+	if layout == nil || layout.parts != nil || layout.shape.Sorts() || a.query.Devices.asked() || a.query.Once {
+		return nil
+	}
+	c := &changeover{aggregator: a, ctx: ctx, layout: layout, began: time.Now(), lent: make([]atomic.Bool, a.query.Workers)}
+	c.next.Store(int64(deviceOpens))
+	return c
+}
+
+// watch says why the CPU aggregates.
+func (c *changeover) watch(why error) {
+	var slower errSlower
+	c.watching.Store(errors.As(why, &slower) || c.aggregator.query.Devices.knobs.ChangeOver)
+}
+
+// devicesFor returns the devices that take a reader's rows; nil where the CPU does.
+func (a *Aggregator) devicesFor(r *aggregator.Rows) *coprocessor {
+	c := a.change
+	if c == nil || !c.watching.Load() {
+		return a.devices.Load()
+	}
+	if a.devices.Load() == nil {
+		c.look()
+	}
+	devices := a.devices.Load()
+	if devices != nil && c.lent[r.Worker].CompareAndSwap(false, true) {
+		devices.lend(a.query.CPU.Workers()[r.Worker])
+		r.Encoder().Dense = false
+	}
+	return devices
+}
+
+// look begins to open devices where that pays, and has the aggregator take them when they are open.
+func (c *changeover) look() {
+	if o := c.opening.Load(); o != nil {
+		select {
+		case <-o.done:
+			c.take(o)
+		default:
+		}
+		return
+	}
+	at, q := c.next.Load(), c.aggregator.query
+	elapsed := time.Since(c.began)
+	if !q.Devices.knobs.ChangeOver && (int64(elapsed) < at || !c.next.CompareAndSwap(at, int64(elapsed+deviceOpens)) || !c.pays(elapsed)) {
+		return
+	}
+	c.taking.Lock()
+	defer c.taking.Unlock()
+	if c.opening.Load() != nil {
+		return
+	}
+	measure := func(context.Context) (Size, error) { return Size{Rows: -1, Groups: -1, High: -1}, nil }
+	open := func(ctx context.Context, _ Size) (*coprocessor, error) {
+		if f := q.Devices.knobs.Changing; f != nil {
+			defer f()
+		}
+		return newCoprocessor(ctx, q, c.layout)
+	}
+	c.opening.Store(newOpening(c.ctx, 0, measure, open))
+}
+
+// pays reports whether devices save half of the time that the CPU needs for what is left, at the speed that it has had
+// so far.
+func (c *changeover) pays(elapsed time.Duration) bool {
+	q := c.aggregator.query
+	rows, part := q.Read()
+	if rows == 0 || part <= 0 {
+		return false
+	}
+	rest := (1 - part) / part
+	cpu := time.Duration(float64(elapsed) * rest)
+	left := max(int64(float64(rows)*rest), 1)
+	of := q.compare(c.layout, Size{Rows: left, Groups: 1}, q.Devices.rates.fastestLink())
+	device := time.Duration(of.device * float64(left))
+	if !q.Devices.Opened() {
+		device += deviceOpens
+	}
+	return cpu > 2*device
+}
+
+// take has the aggregator take devices over, if they are open.
+func (c *changeover) take(o *opening) {
+	c.taking.Lock()
+	defer c.taking.Unlock()
+	if o.devices == nil || c.taken.Load() {
+		return
+	}
+	a := c.aggregator
+	_, a.stats.ChangedAt = a.query.Read()
+	a.stats.Reason, a.late = "", true
+	o.devices.describe(&a.stats)
+	o.devices.begin(nil)
+	o.devices.onCPU.Store(true)
+	c.taken.Store(true)
+	a.devices.Store(o.devices)
+}
+
+// lendAll lends devices the workers that no reader has lent. Requires: no reader is left.
+func (c *changeover) lendAll(devices *coprocessor) {
+	for i, w := range c.aggregator.query.CPU.Workers() {
+		if c.watching.Load() && c.lent[i].CompareAndSwap(false, true) {
+			devices.lend(w)
+		}
+	}
+}
+
+// lend gives devices a worker of the CPU.
+func (c *coprocessor) lend(w *cpuagg.Worker) { c.pool <- &cpuWorker{Worker: w} }
+
+// end waits for devices that are being opened, and gives them back where nobody has taken them. Its error is a bug.
+func (c *changeover) end() error {
+	o := c.opening.Load()
+	if o == nil {
+		return nil
+	}
+	o.cancel()
+	<-o.done
+	if o.devices == nil || c.taken.Load() {
+		return nil
+	}
+	return o.devices.release(nil)
+}
