@@ -169,16 +169,24 @@ func (s *Sampler) groups(total int64) (estimate, high int64) {
 	if shown(float64(groups), float64(drawn)) < float64(groups)-0.5 {
 		equal = partition.EqualGroups(drawn, groups, max(all, drawn))
 	}
-	if float64(once) <= skewed*float64(drawn)*math.Exp(-float64(drawn)/float64(max(equal, 1))) {
-		return equal, equal
-	}
 	careful, _, high := partition.EstimateGroups(drawn, groups, once, max(all, drawn))
-	return max(equal, careful), max(equal, high)
+	switch expected := float64(drawn) * math.Exp(-float64(drawn)/float64(max(equal, 1))); {
+	case float64(once) > skewed*expected:
+		return max(equal, careful), max(equal, high)
+	case float64(once) > uneven*expected+deviations*math.Sqrt(float64(drawn-groups)):
+		return equal, max(equal, high)
+	}
+	return equal, equal
 }
 
-// skewed is from which factor on groups are taken for unequal: the groups that are seen once, over
-// how many equal groups would be.
-const skewed = 1.5
+// Where more groups are seen once than equal groups would be, they differ in size: by skewed, the estimate is another,
+// and by less, by uneven and some standard deviations, there may be far more groups than a sample shows. Of equal
+// groups, as many as are seen, how many are seen once hardly varies: by fewer than are seen twice.
+const (
+	skewed     = 1.5
+	uneven     = 1.002
+	deviations = 5
+)
 
 // keysMost returns how many keys there can be, -1 when nothing bounds them.
 func (r *Run) keysMost(total int64) int64 {

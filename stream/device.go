@@ -27,6 +27,7 @@ type device struct {
 	layout  layout         // of a tile
 	encoded *encodedLayout // of an encoded tile; nil where tiles cannot be encoded
 	known   kernels.StringTable
+	ranks   []kernels.Buffer // by Run.rankings
 
 	numbering    sync.Mutex   // held while strings get numbers, and go to known
 	stringsAdded atomic.Int64 // how often that has happened
@@ -277,7 +278,7 @@ func (d *device) release() error {
 		errs = append(errs, p.Free())
 	}
 	d.orphans = nil
-	errs = append(errs, d.dropTable(), d.dropKnown(), d.base.Close())
+	errs = append(errs, d.dropTable(), d.dropKnown(), d.dropRanks(), d.base.Close())
 	d.base = nil
 	if invariants.Enabled {
 		invariants.Checkf(d.used == 0, "M4: device %d is released with %d B in use", d.number, d.used)

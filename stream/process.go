@@ -125,7 +125,6 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 	if len(r.blocks) == 0 {
 		return nil
 	}
-	defer func() { err = errors.Join(err, failure(r.dropRankings())) }()
 	if err := r.openRankings(); err != nil {
 		return err
 	}

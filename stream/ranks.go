@@ -15,10 +15,9 @@ import (
 
 // ranking is a column of Shape whose values become ranks.
 type ranking struct {
-	column  int
-	ranks   []uint32         // by value
-	values  func() []uint32  // by rank
-	buffers []kernels.Buffer // of ranks, by device
+	column int
+	ranks  []uint32        // by value
+	values func() []uint32 // by rank
 }
 
 // isLate reports whether rows are aggregated once all have come.
@@ -31,11 +30,11 @@ func (r *Run) openRankings() error {
 		if err != nil {
 			return taken(err)
 		}
-		of := &ranking{column: column, ranks: ranks, buffers: make([]kernels.Buffer, len(r.devices))}
+		of := &ranking{column: column, ranks: ranks}
 		of.values = sync.OnceValue(of.valuesByRank)
 		r.rankings = append(r.rankings, of)
 		for _, d := range r.devices {
-			if err := d.openRanks(&of.buffers[d.number], ranks); err != nil {
+			if err := d.openRanks(ranks); err != nil {
 				return err
 			}
 		}
@@ -44,39 +43,37 @@ func (r *Run) openRankings() error {
 }
 
 // openRanks copies ranks to the device.
-func (d *device) openRanks(to *kernels.Buffer, ranks []uint32) error {
+func (d *device) openRanks(ranks []uint32) error {
+	var to kernels.Buffer
 	d.mu.Lock()
-	err := d.alloc(to, 4*int64(len(ranks)))
+	err := d.alloc(&to, 4*int64(len(ranks)))
 	d.mu.Unlock()
 	if err != nil {
 		return err
 	}
+	d.ranks = append(d.ranks, to)
 	s := d.tiles[0].stream
-	in := kernels.Copy{Device: kernels.Span{Buffer: *to}, Host: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(ranks))), 4*len(ranks))}
+	in := kernels.Copy{Device: kernels.Span{Buffer: to}, Host: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(ranks))), 4*len(ranks))}
 	d.bytesIn.Add(int64(len(in.Host)))
 	return errors.Join(s.Copy(in), d.finish(s))
 }
 
-// dropRankings gives the memory of the ranks back.
-func (r *Run) dropRankings() error {
+// dropRanks gives the memory of the ranks back. Requires: no stream uses it.
+func (d *device) dropRanks() error {
 	var errs []error
-	for _, of := range r.rankings {
-		for _, d := range r.devices {
-			d.mu.Lock()
-			errs = append(errs, d.freeBuffer(&of.buffers[d.number]))
-			d.mu.Unlock()
-		}
+	for i := range d.ranks {
+		errs = append(errs, d.freeBuffer(&d.ranks[i]))
 	}
 	return errors.Join(errs...)
 }
 
 // rank enqueues what puts ranks in place of the values of loaded rows.
 func (a *area) rank(rows *kernels.Rows) error {
-	for _, of := range a.device.run.rankings {
+	for i, of := range a.device.run.rankings {
 		invariants.Sometimes("stream: values become ranks")
 		err := a.stream.Recode(&kernels.Codes{
 			Codes: rows.Columns[of.column], Count: rows.Count,
-			Table: kernels.Span{Buffer: of.buffers[a.device.number]}, Entries: int64(len(of.ranks)),
+			Table: kernels.Span{Buffer: a.device.ranks[i]}, Entries: int64(len(of.ranks)),
 		})
 		if err != nil {
 			return err

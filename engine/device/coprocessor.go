@@ -405,10 +405,14 @@ func (c *coprocessor) release(cause error) error {
 	if err != nil {
 		c.query.Devices.log.Warn("device released", slog.Any("error", err))
 	}
+	var bug error
+	if c.decoder != nil {
+		bug = c.decoder.endSample()
+	}
 	c.batches.dropAll()
 	c.query.Devices.end(c.lease, errors.Join(cause, err), released)
 	if errors.Is(err, spawn.ErrInternal) {
 		return err
 	}
-	return nil
+	return bug
 }

@@ -41,7 +41,11 @@ type decoder struct {
 	missed  atomic.Int64            // splits in a row that were read in vain
 	again   atomic.Int64            // calls of number with strings most of which had numbers
 
-	forecast sync.Once // of stringsColumn.expected, made once strings are many
+	sampling   sync.Once     // of stringsColumn.expected, once many strings are new
+	sampled    chan struct{} // closed when the sample is there, or notSampled
+	notSampled error
+
+	asked, kept atomic.Int64 // rows of which a condition was asked, and that passed
 
 	pages scan.PageCounts // of the splits that were taken
 
@@ -346,6 +350,7 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 	}
 	d := &decoder{
 		of: of, program: paged.Program, count: paged.Filtered, columns: columns, wanted: make([]*stream.EncodedColumn, len(columns)),
+		sampled: make(chan struct{}),
 		strings: make([]stringsColumn, len(of.Columns)), sent: map[*stream.Tile]sentTile{},
 	}
 	for i, c := range columns {
@@ -372,7 +377,10 @@ const feedersShare = 4
 // where they are to be read as batches.
 func (a *Aggregator) TakeSplit(ctx context.Context, r *aggregator.Rows, split scan.Split) (bool, error) {
 	if o := a.opening; o != nil && !o.settled.Load() {
-		return false, nil
+		if !o.isDone() {
+			return false, nil
+		}
+		o.choose(a)
 	}
 	c := a.devicesFor(r)
 	if c == nil || c.decoder == nil {
@@ -762,6 +770,8 @@ func (d *decoder) filtered(t *stream.Tile, kept int64) {
 	f.mu.Lock()
 	asked := d.sent[t].asked
 	f.mu.Unlock()
+	d.asked.Add(asked)
+	d.kept.Add(kept)
 	d.count(asked, kept)
 	d.devices.query.Passed(kept)
 }

@@ -64,6 +64,16 @@ func newOpening(
 	return o
 }
 
+// isDone reports whether the devices are open, or it is known why they are not.
+func (o *opening) isDone() bool {
+	select {
+	case <-o.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // choose has the aggregator take over the devices, or why there are none. Requires: done is closed.
 func (o *opening) choose(a *Aggregator) {
 	o.once.Do(func() { a.chose(o.devices, o.err) })
@@ -73,10 +83,8 @@ func (o *opening) choose(a *Aggregator) {
 // hold keeps the next rows of a piece for later, if there is room for them (O1), and returns how
 // many.
 func (o *opening) hold(p aggregator.Piece, from, to int) int {
-	select {
-	case <-o.done:
+	if o.isDone() {
 		return 0
-	default:
 	}
 	const valueBytes = 16                       // of any type
 	p.From, p.To = from, min(to, from+fillRows) // few enough that workers share what waits evenly

@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"unicode/utf8"
@@ -160,7 +161,7 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 		d.full.Store(true)
 		return false, nil
 	}
-	if !d.areFew(ctx, before+count) {
+	if !d.areFew(ctx, before+count, count) {
 		d.full.Store(true)
 		return false, context.Cause(ctx)
 	}
@@ -189,41 +190,85 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 	return true, nil
 }
 
-// areFew reports whether the strings of all columns are as few as a sample of the input makes them, or all together,
-// which are so many, fewer than take the time of a sample. A sample of filtered rows has those that pass, and strings of
-// all rows get numbers: of these, as many are few as the rows allow.
-func (d *decoder) areFew(ctx context.Context, strings int64) bool {
-	if strings < stringsMany {
-		return true
+// areFew reports whether so many strings of all columns, some of them new in a tile, are as few as a sample of the input
+// makes them. The sample is made while devices work; all strings together may be stringsMany before it is waited for.
+func (d *decoder) areFew(ctx context.Context, strings, ofTile int64) bool {
+	if ofTile >= sampleMin {
+		d.sampling.Do(func() { d.sample(ctx) })
 	}
-	d.forecast.Do(func() {
-		for i := range d.strings {
-			if of := &d.strings[i]; of.numbers != nil {
-				var err error
-				if of.expected, err = d.devices.query.Strings(ctx, of.column); err != nil {
-					of.expected = Size{} // the CPU takes them; an error of the input is its own
-				}
-			}
-		}
-	})
-	for i := range d.strings {
-		of := &d.strings[i]
-		if of.numbers == nil || of.expected.Rows < 0 {
-			continue
-		}
-		e, most := of.expected, of.expected.High+of.expected.High/beyondForecast
-		if d.count != nil {
-			most = d.rows / stringsRatio
-		}
-		if of.rare && e.High*stringsRatio > e.Rows || int64(of.numbers.Len()) > most {
+	if strings >= stringsMany {
+		select {
+		case <-d.sampled:
+		case <-ctx.Done():
 			return false
 		}
 	}
-	return true
+	select {
+	case <-d.sampled:
+		return !d.areMany()
+	default:
+		return true
+	}
+}
+
+// sample begins to look at a sample of each column of strings with numbers.
+func (d *decoder) sample(ctx context.Context) {
+	spawn.Go(func() error {
+		for i := range d.strings {
+			of := &d.strings[i]
+			if of.numbers == nil {
+				continue
+			}
+			var err error
+			if of.expected, err = d.devices.query.Strings(ctx, of.column); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(err error) {
+		d.notSampled = err // the CPU takes the rows; an error of the input is its own
+		close(d.sampled)
+		if d.areMany() {
+			d.full.Store(true)
+		}
+	})
+}
+
+// areMany reports whether a column has more strings than devices are to number: more than a sample has let expect, or
+// than the rows allow. Where many strings come once, and a few again and again, a sample knows the few. A sample of
+// filtered rows has those that pass, and strings of all rows get numbers. Requires: sampled is closed.
+func (d *decoder) areMany() bool {
+	if d.notSampled != nil {
+		return true
+	}
+	return slices.ContainsFunc(d.strings, func(of stringsColumn) bool {
+		e := of.expected
+		if of.numbers == nil || e.Rows < 0 {
+			return false
+		}
+		most := e.Groups + e.Groups/beyondForecast
+		if d.count != nil {
+			passed := float64(max(d.kept.Load(), 1)) / float64(max(d.asked.Load(), 1))
+			most = min(int64(float64(most)/passed), d.rows/stringsRatio)
+		}
+		tooMany := of.rare && e.Groups*stringsRatio > e.Rows && e.Groups > stringsMany
+		return tooMany || int64(of.numbers.Len()) > max(most, stringsMany)
+	})
+}
+
+// endSample waits for the sample, if there is one. Requires: the run is released.
+func (d *decoder) endSample() error {
+	d.sampling.Do(func() { close(d.sampled) })
+	<-d.sampled
+	if errors.Is(d.notSampled, spawn.ErrInternal) {
+		return d.notSampled
+	}
+	return nil
 }
 
 const (
 	stringsMany    = 1 << 18
+	sampleMin      = 1 << 14
 	beyondForecast = 2 // half as many strings may come beside those that were expected
 )
 
