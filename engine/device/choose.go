@@ -131,7 +131,7 @@ func (q *Query) measure(layout *Layout, forecast func() (Size, error)) (size Siz
 	case size.Rows < 0:
 		err = errNotOnDevice("the number of rows is not known")
 	case size.Rows < autoRowsMin:
-		err = errNotOnDevice(fmt.Sprintf("about %s rows are too few", humanize.Comma(size.Rows)))
+		err = errSlower(fmt.Sprintf("about %s rows are too few", humanize.Comma(size.Rows)))
 	case !q.Devices.Opened():
 		err = q.paysToOpen(layout, size)
 	}
