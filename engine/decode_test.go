@@ -106,6 +106,11 @@ func answerFile(t *testing.T, eng *engine.Engine, path string, q query.Query) (*
 	if err != nil {
 		return nil, engine.Stats{}, err
 	}
+	return answerWithStats(eng, src, q)
+}
+
+// answerWithStats answers a query over a source.
+func answerWithStats(eng *engine.Engine, src scan.Source, q query.Query) (*grouptest.Rows, engine.Stats, error) {
 	result, err := eng.Aggregate(context.Background(), src, q)
 	if err != nil {
 		return nil, engine.Stats{}, err

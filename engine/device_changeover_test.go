@@ -111,13 +111,10 @@ func TestDeviceChangeover(t *testing.T) {
 				TileRows: []int{0, 500}[rng.IntN(2)], Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Fail: fail, RadixBits: []int{0, 3}[rng.IntN(2)],
 			},
 		}))
-		result := mustAggregate(t, eng, gated, q)
-		got, err := grouptest.ReadAll(result, len(q.Keys))
+		got, stats, err := answerWithStats(eng, gated, q)
 		if err == nil {
 			err = grouptest.Equal(want, got)
 		}
-		stats := result.Stats()
-		result.Release()
 		if err != nil {
 			t.Fatalf("query %d, %v over %v of %v, %+v: %v", i, q.Aggregates, q.Keys, schema, stats.Device, err)
 		}

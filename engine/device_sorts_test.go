@@ -71,13 +71,10 @@ func TestDeviceSorts(t *testing.T) {
 			TileRows: []int{0, 1000, 4000}[rng.IntN(3)], Streams: []int{0, 1, 2}[rng.IntN(3)], RadixBits: []int{0, 0, 3}[rng.IntN(3)],
 			PinnedBytes: []int64{0, 0, 256 << 10}[rng.IntN(3)], Count: 1 + rng.IntN(2),
 		}}))
-		result := mustAggregate(t, eng, scan.Batches(schema, batches), q)
-		got, err := grouptest.ReadAll(result, len(q.Keys))
+		got, stats, err := answerWithStats(eng, scan.Batches(schema, batches), q)
 		if err == nil {
 			err = grouptest.Equal(want, got)
 		}
-		stats := result.Stats()
-		result.Release()
 		if err != nil {
 			t.Fatalf("query %d, %v over %v of %v, %+v: %v", i, q.Aggregates, q.Keys, schema, stats.Device, err)
 		}
