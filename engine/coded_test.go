@@ -2,6 +2,11 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -10,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/grouptest"
 )
 
@@ -117,5 +123,60 @@ func TestCodedCounted(t *testing.T) {
 		if want := map[string]int{"s": 2, "other": 3}[counted]; rows != 6 || nulls != want {
 			t.Errorf("%s: %d groups and %d NULLs, want 6 and %d", counted, rows, nulls, want)
 		}
+	}
+}
+
+// Would catch keys of which a device that decodes their pages tells other values, or whether they are NULL, than the
+// CPU: as they are, and only counted.
+func TestCodedDecoded(t *testing.T) {
+	seed := newSeed(t)
+	decoded, counting := 0, 0
+	for i := range 150 {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		schema, batches := grouptest.RandomTable(rng, 1+rng.IntN(3000), pagedTypes...)
+		q, counted := query.Query{Aggregates: []query.Aggregate{{Func: query.CountStar, Name: "n"}}}, []string(nil)
+		for k := range 1 + rng.IntN(3) {
+			key := query.Key{Column: schema.Field(rng.IntN(schema.NumFields())).Name, Name: fmt.Sprint("k", k)}
+			q.Keys = append(q.Keys, key)
+			if rng.IntN(2) == 0 {
+				counted = append(counted, key.Name)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "t.parquet")
+		if err := os.WriteFile(path, randomPages(t, rng, schema, batches, 1000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		answer := func(eng *engine.Engine) (rows []string, stats engine.Stats) {
+			src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := eng.AggregateCoded(t.Context(), src, q, counted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer result.Release()
+			got, err := grouptest.ReadAll(result, len(q.Keys))
+			if err != nil {
+				t.Fatalf("query %d, %v, of which %v are counted, of %v: %v", i, q.Keys, counted, schema, err)
+			}
+			for _, row := range got.Cells {
+				rows = append(rows, fmt.Sprint(row))
+			}
+			slices.Sort(rows)
+			return rows, result.Stats()
+		}
+		want, _ := answer(openChecked(t, engine.Options{Threads: 2, Device: "cpu"}))
+		got, stats := answer(hostDecoder(t, rng))
+		if !slices.Equal(want, got) {
+			t.Fatalf("query %d, %v, of which %v are counted, of %v, %+v: %v, want %v", i, q.Keys, counted, schema, stats.Device, got, want)
+		}
+		if stats.Device.Decoded > 0 {
+			decoded++
+			counting += min(len(counted), 1)
+		}
+	}
+	if t.Logf("%d queries were decoded, %d with keys that are counted", decoded, counting); decoded == 0 || counting == 0 {
+		t.Errorf("%d queries were decoded, %d with keys that are counted", decoded, counting)
 	}
 }

@@ -105,7 +105,7 @@ func (l *Layout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int, err
 	d = &stream.Decoding{}
 	for k, column := range l.bound.KeyColumns {
 		f, of := &l.keys.Fields[k], &l.bound.Columns[column]
-		if f.Kind != rowdata.Int64 && f.Kind != rowdata.Uint64 || of.Numbered || l.bound.Coded && l.bound.Counted[k] {
+		if f.Kind != rowdata.Int64 && f.Kind != rowdata.Uint64 || of.Numbered {
 			return nil, nil, fmt.Errorf("key %q is packed by the CPU", of.Name)
 		}
 		part := kernels.KeyPart{
