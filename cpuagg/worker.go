@@ -178,7 +178,7 @@ func (w *Worker) checkKeys(keys []uint64) {
 }
 
 // AddGroups takes groups that a device has aggregated, at most rowdata.TileRows: their packed keys,
-// and their states by fold, which refer to no memory. It keeps none of these slices.
+// and their states by fold, of which strings are copied. It keeps none of these slices.
 func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 	w.modeRows += int64(n)
 	gids, keys := w.gids[:n], keys[:n*w.table.layout.Words]
@@ -186,7 +186,7 @@ func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 	w.table.findUnhashed(keys, w.hashes[:n], gids)
 	w.states.grow(w.table.groups)
 	w.states.merge(gids, states)
-	if !w.canScatter() || w.table.groups < w.tableGroups || w.growTable() {
+	if !w.canScatter() || !w.heapFull() && (w.table.groups < w.tableGroups || w.growTable()) {
 		return nil
 	}
 	mode := w.scatterMode

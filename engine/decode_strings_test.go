@@ -222,3 +222,24 @@ func TestDecodeStringsUneven(t *testing.T) {
 		t.Errorf("%d of %d rows were decoded, error %v", stats.Device.Decoded, len(values), err)
 	}
 }
+
+// Would catch a query that waits for a sample that nobody has begun: strings come steadily, few of them new in each tile,
+// until they are many.
+func TestDecodeStringsSteady(t *testing.T) {
+	values := make([]string, 600_000)
+	for i := range values {
+		values[i] = fmt.Sprintf("key %08d", i/2)
+	}
+	schema, batches, q, want := stringTable(t, values)
+	path := writeParquet(t, schema, batches, parquet.WithDictionaryDefault(false), parquet.WithMaxRowGroupLength(20_000))
+	opt := engine.Options{Device: "host:1GiB", Threads: 2, MemoryLimit: 8 << 30}
+	onDevice(t, &opt)
+	eng := openChecked(t, testknobs.With(opt, testknobs.Engine{Device: testknobs.Device{TileRows: 20_000}}))
+	got, stats, err := answerFile(t, eng, path, q)
+	if err == nil {
+		err = grouptest.Equal(want, got)
+	}
+	if err != nil || stats.Device.NewStrings < 200_000 {
+		t.Errorf("%d strings got numbers, error %v", stats.Device.NewStrings, err)
+	}
+}

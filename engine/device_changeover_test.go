@@ -1,19 +1,14 @@
 package engine_test
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
@@ -23,43 +18,6 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
-
-// gatedSource is a source of which one split is read, and others once the gate is open.
-type gatedSource struct {
-	scan.Source
-	open  chan struct{}
-	began *atomic.Int64 // splits
-}
-
-type gatedSplit struct {
-	scan.Split
-	of *gatedSource
-}
-
-func (s *gatedSource) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
-	splits, err := s.Source.Splits(ctx, columns)
-	for i := range splits {
-		splits[i] = gatedSplit{splits[i], s}
-	}
-	return splits, err
-}
-
-// pass waits for the gate, or until a query that opens no device has waited long enough.
-func (s gatedSplit) pass() {
-	if s.of.began.Add(1) > 1 {
-		select {
-		case <-s.of.open:
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-func (s gatedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
-	s.pass()
-	return s.Split.Open(ctx, opt)
-}
-
-func (s gatedSplit) Paged() (*scan.Paged, error) { return scan.PagedOf(s.Split) }
 
 // changeoverQuery returns a query of a table, most of which devices have without sorting.
 func changeoverQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
@@ -100,18 +58,17 @@ func TestDeviceChangeover(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		gated := &gatedSource{Source: src, open: make(chan struct{}), began: new(atomic.Int64)}
 		var fail func(hostdevice.Call) error
-		if rng.IntN(4) == 0 {
+		if rng.IntN(2) == 0 {
 			fail = hostdevice.FailNth(1+rng.Int64N(60), false, errors.New("boom"))
 		}
 		eng := openChecked(t, testknobs.With(engine.Options{Threads: 1 + rng.IntN(4), MemoryLimit: 2 << 30}, testknobs.Engine{
 			BatchRows: 100, TableGroups: []int{0, 0, 64}[rng.IntN(3)], Device: testknobs.Device{
-				AutoHostBytes: []int64{4 << 20, 64 << 20}[rng.IntN(2)], ChangeOver: true, Changing: sync.OnceFunc(func() { close(gated.open) }),
+				AutoHostBytes: []int64{4 << 20, 64 << 20}[rng.IntN(2)], ChangeAfter: 1 + rng.Int64N(6),
 				TileRows: []int{0, 500}[rng.IntN(2)], Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Fail: fail, RadixBits: []int{0, 3}[rng.IntN(2)],
 			},
 		}))
-		got, stats, err := answerWithStats(eng, gated, q)
+		got, stats, err := answerWithStats(eng, src, q)
 		if err == nil {
 			err = grouptest.Equal(want, got)
 		}

@@ -3,12 +3,14 @@ package device
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/internal/aggregator"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"
 )
 
@@ -23,6 +25,7 @@ type changeover struct {
 	began      time.Time
 	watching   atomic.Bool  // the CPU was chosen by rates, which may be wrong
 	next       atomic.Int64 // nanoseconds after began when to look again
+	looks      atomic.Int64 // of readers, where tests count them
 	opening    atomic.Pointer[opening]
 	taken      atomic.Bool   // opening's devices are the aggregator's
 	lent       []atomic.Bool // by worker of the CPU: it is the devices'
@@ -44,7 +47,7 @@ func (a *Aggregator) newChangeover(ctx context.Context, layout *Layout) *changeo
 // watch says why the CPU aggregates.
 func (c *changeover) watch(why error) {
 	var slower errSlower
-	c.watching.Store(errors.As(why, &slower) || c.aggregator.query.Devices.knobs.ChangeOver)
+	c.watching.Store(errors.As(why, &slower) || c.aggregator.query.Devices.knobs.ChangeAfter > 0)
 }
 
 // devicesFor returns the devices that take a reader's rows; nil where the CPU does.
@@ -54,7 +57,7 @@ func (a *Aggregator) devicesFor(r *aggregator.Rows) *coprocessor {
 		return a.devices.Load()
 	}
 	if a.devices.Load() == nil {
-		c.look()
+		c.look(r.Thread)
 	}
 	devices := a.devices.Load()
 	if devices != nil && c.lent[r.Worker].CompareAndSwap(false, true) {
@@ -65,37 +68,47 @@ func (a *Aggregator) devicesFor(r *aggregator.Rows) *coprocessor {
 }
 
 // look begins to open devices where that pays, and has the aggregator take them when they are open.
-func (c *changeover) look() {
+func (c *changeover) look(th *threads.Thread) {
 	if o := c.opening.Load(); o != nil {
 		if o.isDone() {
 			c.take(o)
 		}
 		return
 	}
-	at, q := c.next.Load(), c.aggregator.query
-	elapsed := time.Since(c.began)
-	if !q.Devices.knobs.ChangeOver && (int64(elapsed) < at || !c.next.CompareAndSwap(at, int64(elapsed+deviceOpens)) || !c.pays(elapsed)) {
+	if !c.isTime() {
 		return
 	}
+	o := c.open()
+	if c.aggregator.query.Devices.knobs.ChangeAfter > 0 {
+		if th.Wait(c.ctx, func() { <-o.done }) == nil { // else the query has ended
+			c.take(o)
+		}
+	}
+}
+
+// isTime reports whether devices are to be opened.
+func (c *changeover) isTime() bool {
+	if after := c.aggregator.query.Devices.knobs.ChangeAfter; after > 0 {
+		return c.looks.Add(1) > after
+	}
+	at, elapsed := c.next.Load(), time.Since(c.began)
+	return int64(elapsed) >= at && c.next.CompareAndSwap(at, int64(elapsed+deviceOpens)) && c.pays(elapsed)
+}
+
+// open begins to open devices, unless another reader has done so.
+func (c *changeover) open() *opening {
 	c.taking.Lock()
 	defer c.taking.Unlock()
-	if c.opening.Load() != nil {
-		return
+	if o := c.opening.Load(); o != nil {
+		return o
 	}
+	q := c.aggregator.query
 	measure := func(context.Context) (Size, error) { return Size{Rows: -1, Groups: -1, High: -1}, nil }
-	open := func(ctx context.Context, _ Size) (*coprocessor, error) {
-		if f := q.Devices.knobs.Changing; f != nil {
-			defer f()
-		}
-		// Readers would have all processors, and the driver's calls wait for one after each.
-		th := threads.New(q.Threads)
-		if err := th.Take(ctx); err != nil {
-			return nil, err
-		}
-		defer th.Give()
-		return newCoprocessor(ctx, q, c.layout)
-	}
-	c.opening.Store(newOpening(c.ctx, 0, measure, open))
+	open := func(ctx context.Context, _ Size) (*coprocessor, error) { return newCoprocessor(ctx, q, c.layout) }
+	o := newOpening(c.ctx, 0, measure, open)
+	c.aggregator.late = true
+	c.opening.Store(o)
+	return o
 }
 
 // changeSaves is what a query is to gain by devices that open in its middle. Beside readers that have all processors, they
@@ -131,12 +144,17 @@ func (c *changeover) pays(elapsed time.Duration) bool {
 func (c *changeover) take(o *opening) {
 	c.taking.Lock()
 	defer c.taking.Unlock()
-	if o.devices == nil || c.taken.Load() {
+	if c.taken.Load() {
 		return
 	}
 	a := c.aggregator
+	if o.devices == nil {
+		a.query.Devices.log.Debug("the CPU goes on", slog.Any("reason", o.err))
+		c.watching.Store(false)
+		return
+	}
 	_, a.stats.ChangedAt = a.query.Read()
-	a.stats.Reason, a.late = "", true
+	a.stats.Reason = ""
 	o.devices.describe(&a.stats)
 	o.devices.begin(nil)
 	o.devices.onCPU.Store(true)
@@ -164,7 +182,10 @@ func (c *changeover) end() error {
 	}
 	o.cancel()
 	<-o.done
-	if o.devices == nil || c.taken.Load() {
+	switch {
+	case errors.Is(o.err, spawn.ErrInternal):
+		return o.err
+	case o.devices == nil || c.taken.Load():
 		return nil
 	}
 	return o.devices.release(nil)

@@ -73,7 +73,6 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	} else {
 		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
 		opt.OnCPU = func(partition int) bool { return c.merged[partition] }
-		opt.Ranked = layout.rankedColumns()
 		opt.Ranks = func(ctx context.Context, column int) ([]uint32, error) { return q.rank(ctx, layout, column) }
 	}
 	if layout.notDecoded == nil {
@@ -105,6 +104,7 @@ func (q *Query) streamOptions(set *deviceSet, layout *Layout) stream.Options {
 		Shape:       layout.shape,
 		Nullable:    layout.nullable,
 		Parts:       q.parts(layout),
+		Ranked:      layout.rankedColumns(),
 		Rows:        max(q.Rows, 0),
 		Seed:        partition.Seed(0),
 		MemoryLimit: q.Devices.limit,

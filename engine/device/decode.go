@@ -47,7 +47,7 @@ type decoder struct {
 
 	asked, kept atomic.Int64 // rows of which a condition was asked, and that passed
 
-	pages scan.PageCounts // of the splits that were taken
+	pages scan.PageCounts // of the tiles that were submitted, and not refused
 
 	hasStrings bool    // some column of of has, with numbers
 	rowBytes   float64 // of pages, as far as was looked at
@@ -65,7 +65,8 @@ type decoder struct {
 // sentTile is what a tile has.
 type sentTile struct {
 	splits []scan.Split
-	asked  int64 // rows to count as asked whether they pass a filter
+	counts []scan.PageCount // of these
+	asked  int64            // rows to count as asked whether they pass a filter
 }
 
 // stringsColumn is a column of strings.
@@ -426,12 +427,7 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	start := time.Now()
 	counts, ok, err := d.read(ctx, paged, at, memory, pages)
 	follow(&d.reads, time.Since(start))
-	taken, full := d.commit(o, split, room, ok && err == nil, pages)
-	if taken {
-		for _, c := range counts {
-			d.pages.Add(c)
-		}
-	}
+	taken, full := d.commit(o, split, room, ok && err == nil, pages, counts)
 	if submitErr := d.submit(ctx, r.Thread, full); err == nil {
 		err = submitErr
 	}
@@ -491,7 +487,7 @@ func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []by
 		if !ok {
 			return nil, false, nil
 		}
-		counts = append(counts, countPages(&pages, c.Codec))
+		counts = append(counts, countPages(&pages))
 		of := d.columns[i]
 		into[of] = encodedPages(&pages, at+from, c.Width)
 		if of+1 < len(into) && d.of.Columns[of+1].Same {
@@ -502,9 +498,9 @@ func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []by
 	return counts, true, nil
 }
 
-// countPages counts the pages of a column. codec names what the CPU has decompressed; "" where it has not.
-func countPages(p *scan.Pages, codec string) scan.PageCount {
-	count := scan.PageCount{Codec: cmp.Or(codec, "UNCOMPRESSED")}
+// countPages counts the pages of a column as devices get them: the CPU has decompressed what they do not.
+func countPages(p *scan.Pages) scan.PageCount {
+	count := scan.PageCount{Codec: "UNCOMPRESSED"}
 	add := func(b *scan.PageBytes) {
 		count.Pages++
 		count.Bytes += int64(b.Bytes)
@@ -723,13 +719,18 @@ func (d *decoder) toSubmit(o *openEncoded) *stream.Tile {
 		return nil
 	}
 	d.sent[o.Tile] = o.sentTile
+	for _, c := range o.counts {
+		d.pages.Add(c)
+	}
 	d.tiles++
 	return o.Tile
 }
 
 // commit adds a split that was read to a tile, and returns the tile if it is to be submitted. A tile that has
 // other splits, and whose lists have no room for the pages, is closed: the next split finds an empty tile.
-func (d *decoder) commit(o *openEncoded, split scan.Split, room encodedRoom, ok bool, pages []stream.EncodedPages) (taken bool, full *stream.Tile) {
+func (d *decoder) commit(
+	o *openEncoded, split scan.Split, room encodedRoom, ok bool, pages []stream.EncodedPages, counts []scan.PageCount,
+) (taken bool, full *stream.Tile) {
 	f := &d.devices.filler
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -737,6 +738,7 @@ func (d *decoder) commit(o *openEncoded, split scan.Split, room encodedRoom, ok 
 	if ok && o.Encoded.Add(room.rows, pages) {
 		o.splits = append(o.splits, split)
 		o.asked += room.asked
+		o.counts = append(o.counts, counts...)
 		d.missed.Store(0)
 		return true, d.toSubmit(o)
 	}
@@ -758,6 +760,9 @@ func (d *decoder) refuse(_ context.Context, t *stream.Tile) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	d.refused = append(d.refused, d.sent[t].splits...)
+	for _, c := range d.sent[t].counts {
+		d.pages.Add(scan.PageCount{Codec: c.Codec, Pages: -c.Pages, Bytes: -c.Bytes, Decompressed: -c.Decompressed})
+	}
 	if d.refusals++; d.refusals >= missedMax && d.refusals > d.tiles/2 {
 		d.full.Store(true)
 	}

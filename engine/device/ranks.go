@@ -117,8 +117,11 @@ func (o *stringOrder) sort(each func(func(part int)) error) error {
 	}
 	shared := make([]int, o.parts)
 	err := each(func(part int) { shared[part] = o.shared(part) })
+	if err != nil {
+		return err
+	}
 	o.skip = slices.Min(shared)
-	if err = cmp.Or(err, each(o.fill)); err != nil {
+	if err := each(o.fill); err != nil {
 		return err
 	}
 	cuts := o.cuts()
@@ -154,12 +157,15 @@ func (o *stringOrder) sort(each func(func(part int)) error) error {
 			*place++
 		}
 	})
+	if err != nil {
+		return err
+	}
 	o.list = sorted
-	return cmp.Or(err, each(func(part int) {
+	return each(func(part int) {
 		for bucket := part; bucket <= len(cuts); bucket += o.parts {
 			slices.SortFunc(sorted[starts[bucket]:starts[bucket+1]], o.compare)
 		}
-	}))
+	})
 }
 
 // shared returns how many bytes the strings of a part begin with that the first string does. Few numbers have no

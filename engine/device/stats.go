@@ -22,7 +22,7 @@ type Stats struct {
 	Refused    int64            `json:"rows_refused"`              // whose pages devices could not decode: the CPU did
 	NewStrings int64            `json:"strings_numbered"`          // strings that were new to a device, which the CPU has numbered
 	BytesPages int64            `json:"bytes_pages"`               // of pages, of BytesIn
-	Pages      []scan.PageCount `json:"pages,omitempty"`           // that devices have taken to decode, by codec; what no device decompresses is UNCOMPRESSED, or has crossed so
+	Pages      []scan.PageCount `json:"pages,omitempty"`           // that devices have taken to decode, by codec as they crossed: the CPU decompresses what devices do not
 	RowsBack   int64            `json:"rows_back"`                 // of these, given back to the CPU
 	GroupsBack int64            `json:"groups_back"`               // groups given to the CPU to merge
 	Reduction  float64          `json:"reduction"`                 // rows per group given to the CPU; 0 of none

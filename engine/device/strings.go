@@ -193,7 +193,7 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 // areFew reports whether so many strings of all columns, some of them new in a tile, are as few as a sample of the input
 // makes them. The sample is made while devices work; all strings together may be stringsMany before it is waited for.
 func (d *decoder) areFew(ctx context.Context, strings, ofTile int64) bool {
-	if ofTile >= sampleMin {
+	if ofTile >= sampleMin || strings >= stringsMany {
 		d.sampling.Do(func() { d.sample(ctx) })
 	}
 	if strings >= stringsMany {
@@ -267,9 +267,9 @@ func (d *decoder) endSample() error {
 }
 
 const (
-	stringsMany    = 1 << 18
-	sampleMin      = 1 << 14
-	beyondForecast = 2 // half as many strings may come beside those that were expected
+	stringsMany    = 1 << 18 // strings of all tiles take longer to be numbered than a sample takes to be read
+	sampleMin      = 1 << 14 // new strings of one tile: there may be many more
+	beyondForecast = 2       // half as many strings may come beside those that were expected
 )
 
 // Where most of so many strings that devices have listed had numbers already, so many times, devices

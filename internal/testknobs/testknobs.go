@@ -41,8 +41,7 @@ type Device struct {
 	Fail                         func(hostdevice.Call) error // faults of a device of the host
 	AutoHostBytes                int64                       // of a device of the host in place of GPUs, where the device is auto
 	CPUSlower                    float64                     // than its usual rates
-	ChangeOver                   bool                        // where the CPU was chosen by rates, open devices as soon as it has rows
-	Changing                     func()                      // called when these devices are open, or it is known why they are not
+	ChangeAfter                  int64                       // pieces that the CPU takes before devices open in the middle of a query, whatever it takes; a reader waits for them
 }
 
 // set is what Register was given.
