@@ -62,7 +62,7 @@ func TestDeviceChangeover(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			fail = hostdevice.FailNth(1+rng.Int64N(60), false, errors.New("boom"))
 		}
-		eng := openChecked(t, testknobs.With(engine.Options{Threads: 1 + rng.IntN(4), MemoryLimit: 2 << 30}, testknobs.Engine{
+		eng := openChecked(t, testknobs.With(engine.Options{Threads: 1 + rng.IntN(4), MemoryLimit: 16 << 30}, testknobs.Engine{
 			BatchRows: 100, TableGroups: []int{0, 0, 64}[rng.IntN(3)], Device: testknobs.Device{
 				AutoHostBytes: []int64{4 << 20, 64 << 20}[rng.IntN(2)], ChangeAfter: 1 + rng.Int64N(6),
 				TileRows: []int{0, 500}[rng.IntN(2)], Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Fail: fail, RadixBits: []int{0, 3}[rng.IntN(2)],
