@@ -149,8 +149,9 @@ func (s *Sampler) Forecast(total int64, workers int) Forecast {
 	return f
 }
 
-// groups estimates the groups of total rows, and how many they are at most, as far as is likely. Neighbours in the input are no random sample, as
-// sorted rows show: of a part it counts which groups it has, and not how many rows of each.
+// groups estimates the groups of total rows, and how many groups there are at most, as far as is likely.
+// Neighbours in the input are no random sample, as sorted rows show: of a part it counts which groups it has,
+// and not how many rows of each.
 func (s *Sampler) groups(total int64) (estimate, high int64) {
 	groups, once := int64(len(s.seen)), int64(0)
 	if s.rows >= total {

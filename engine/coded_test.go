@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -142,10 +140,7 @@ func TestCodedDecoded(t *testing.T) {
 				counted = append(counted, key.Name)
 			}
 		}
-		path := filepath.Join(t.TempDir(), "t.parquet")
-		if err := os.WriteFile(path, randomPages(t, rng, schema, batches, 1000), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := writeRandomPages(t, rng, schema, batches, 1000)
 		answer := func(eng *engine.Engine) (rows []string, stats engine.Stats) {
 			src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
 			if err != nil {

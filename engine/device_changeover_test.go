@@ -3,8 +3,6 @@ package engine_test
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -50,10 +48,7 @@ func TestDeviceChangeover(t *testing.T) {
 		}
 		src := scan.Batches(schema, batches)
 		if rng.IntN(2) == 0 {
-			path := filepath.Join(t.TempDir(), "t.parquet")
-			if err := os.WriteFile(path, randomPages(t, rng, schema, batches, 100), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			path := writeRandomPages(t, rng, schema, batches, 100)
 			if src, err = dataset.Open(t.Context(), []string{path}, dataset.Options{}); err != nil {
 				t.Fatal(err)
 			}

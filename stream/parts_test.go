@@ -77,10 +77,7 @@ func TestParts(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			in := makeInput(rand.New(rand.NewPCG(5, 6)), c.rows, 5000, c.keyBytes, c.heavy)
 			taker := &partsTaker{keyBytes: c.keyBytes, seed: 99, radix: c.radix, answer: newAnswer(), sizes: make([]int64, c.radix.FanOut())}
-			var devices []kernels.Device
-			for range c.devices {
-				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: 4 << 20}))
-			}
+			devices := openHosts(t, c.devices, hostdevice.Options{MemoryLimit: 4 << 20})
 			var groups int64
 			radix := func(n int64) int {
 				groups = n

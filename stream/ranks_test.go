@@ -90,10 +90,7 @@ func TestRanks(t *testing.T) {
 				rank := uint64(a.ranks[in.values[i]])
 				a.add(want, in.keys[i], extremes{rank, rank, 1})
 			}
-			var devices []kernels.Device
-			for range c.devices {
-				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned}))
-			}
+			devices := openHosts(t, c.devices, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned})
 			opt := stream.Options{Devices: devices, Rows: int64(c.rows), RadixBits: c.radix, Groups: c.estimate, Ranked: []int{0}}
 			opt.Shape, opt.Nullable = in.shape()
 			opt.Shape.Folds = []kernels.Fold{

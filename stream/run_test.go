@@ -320,6 +320,14 @@ func check(t *testing.T, in *input, a *answer) {
 	}
 }
 
+// openHosts returns so many devices.
+func openHosts(t *testing.T, n int, o hostdevice.Options) (devices []kernels.Device) {
+	for range n {
+		devices = append(devices, openHost(t, o))
+	}
+	return devices
+}
+
 func openHost(t *testing.T, o hostdevice.Options) kernels.Device {
 	t.Helper()
 	d, err := hostdevice.Open(o)
@@ -374,10 +382,7 @@ func TestRoutes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			in := makeInput(rand.New(rand.NewPCG(1, 2)), c.rows, c.groups, c.keyBytes, c.heavy)
-			var devices []kernels.Device
-			for range c.devices {
-				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned}))
-			}
+			devices := openHosts(t, c.devices, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned})
 			a, counters, err := run(in, stream.Options{Devices: devices, Groups: c.estimate, RadixBits: c.radix}, 3)
 			closeAll(t, devices)
 			if err != nil {
@@ -605,10 +610,7 @@ func TestPinnedBudget(t *testing.T) {
 		t.Run(c.last.String(), func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			in := makeInput(rand.New(rand.NewPCG(5, 6)), 200_000, 1<<30, 4, 0)
-			var devices []kernels.Device
-			for range c.devices {
-				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: pinned}))
-			}
+			devices := openHosts(t, c.devices, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: pinned})
 			a, counters, err := run(in, stream.Options{Devices: devices, Groups: c.estimate, PinnedLimit: pinned}, 2)
 			closeAll(t, devices)
 			if err != nil {

@@ -100,10 +100,7 @@ func TestSorts(t *testing.T) {
 			for i := range in.others {
 				in.others[i] >>= 56 // values come again
 			}
-			var devices []kernels.Device
-			for range c.devices {
-				devices = append(devices, openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned}))
-			}
+			devices := openHosts(t, c.devices, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned})
 			a := &sortedAnswer{groups: map[uint64]sortedState{}, rows: map[uint64][]int64{}, nulls: map[uint64]int{}}
 			opt := stream.Options{
 				Devices: devices, Rows: int64(c.rows), RadixBits: c.radix, TakeRows: a.takeRows,

@@ -27,14 +27,13 @@ type changeover struct {
 	next       atomic.Int64 // nanoseconds after began when to look again
 	looks      atomic.Int64 // of readers, where tests count them
 	opening    atomic.Pointer[opening]
-	taken      atomic.Bool   // opening's devices are the aggregator's
 	lent       []atomic.Bool // by worker of the CPU: it is the devices'
 
 	taking sync.Mutex
 }
 
-// newChangeover returns nil where devices are not to be chosen, or are of no use once the CPU has rows of all
-// partitions: they only partition, or their groups cannot be merged.
+// newChangeover returns nil where the user has chosen the devices, or where devices are of no use once the CPU has rows of
+// all partitions: devices would only partition, or groups of devices and CPU cannot be merged.
 func (a *Aggregator) newChangeover(ctx context.Context, layout *Layout) *changeover {
 	if layout == nil || layout.parts != nil || layout.shape.Sorts() || a.query.Devices.asked() || a.query.Once {
 		return nil
@@ -125,7 +124,7 @@ func (c *changeover) pays(elapsed time.Duration) bool {
 	}
 	rest := (1 - part) / part
 	cpu := float64(elapsed) * rest
-	left := max(int64(float64(rows)*rest), 1) // where rows are filtered, of those that pass
+	left := max(int64(float64(rows)*rest), 1) // rows; where a filter leaves rows out, the rows that pass
 	of := q.compare(c.layout, Size{Rows: left, Groups: 1}, q.Devices.rates.fastestLink())
 	device := of.device * float64(left)
 	if d := c.layout.decoder; c.layout.notDecoded == nil && d.count != nil { // pages of all rows cross, whichever pass
@@ -144,10 +143,10 @@ func (c *changeover) pays(elapsed time.Duration) bool {
 func (c *changeover) take(o *opening) {
 	c.taking.Lock()
 	defer c.taking.Unlock()
-	if c.taken.Load() {
+	a := c.aggregator
+	if a.devices.Load() != nil {
 		return
 	}
-	a := c.aggregator
 	if o.devices == nil {
 		a.query.Devices.log.Debug("the CPU goes on", slog.Any("reason", o.err))
 		c.watching.Store(false)
@@ -158,14 +157,16 @@ func (c *changeover) take(o *opening) {
 	o.devices.describe(&a.stats)
 	o.devices.begin(nil)
 	o.devices.onCPU.Store(true)
-	c.taken.Store(true)
 	a.devices.Store(o.devices)
 }
 
 // lendAll lends devices the workers that no reader has lent. Requires: no reader is left.
 func (c *changeover) lendAll(devices *coprocessor) {
+	if !c.watching.Load() { // they have all workers since Begin
+		return
+	}
 	for i, w := range c.aggregator.query.CPU.Workers() {
-		if c.watching.Load() && c.lent[i].CompareAndSwap(false, true) {
+		if c.lent[i].CompareAndSwap(false, true) {
 			devices.lend(w)
 		}
 	}
@@ -185,7 +186,7 @@ func (c *changeover) end() error {
 	switch {
 	case errors.Is(o.err, spawn.ErrInternal):
 		return o.err
-	case o.devices == nil || c.taken.Load():
+	case o.devices == nil || o.devices == c.aggregator.devices.Load(): // which releases them
 		return nil
 	}
 	return o.devices.release(nil)

@@ -14,7 +14,7 @@ import (
 // ranking is the strings of a column in their order, by whose ranks devices find the least and the greatest.
 type ranking struct {
 	strings *encode.Strings
-	numbers []uint32 // by rank: the first, 0, is that of no string
+	numbers []uint32 // by rank; rank 0 belongs to no string
 }
 
 // rankedColumns returns the device's columns whose numbers become ranks.

@@ -236,7 +236,7 @@ func (d *decoder) sample(ctx context.Context) {
 
 // areMany reports whether a column has more strings than devices are to number: more than a sample has let expect, or
 // than the rows allow. Where many strings come once, and a few again and again, a sample knows the few. A sample of
-// filtered rows has those that pass, and strings of all rows get numbers. Requires: sampled is closed.
+// filtered rows has the rows that pass, and strings of all rows get numbers. Requires: sampled is closed.
 func (d *decoder) areMany() bool {
 	if d.notSampled != nil {
 		return true
@@ -269,7 +269,7 @@ func (d *decoder) endSample() error {
 const (
 	stringsMany    = 1 << 18 // strings of all tiles take longer to be numbered than a sample takes to be read
 	sampleMin      = 1 << 14 // new strings of one tile: there may be many more
-	beyondForecast = 2       // half as many strings may come beside those that were expected
+	beyondForecast = 2       // half as many strings may come beside the expected strings
 )
 
 // Where most of so many strings that devices have listed had numbers already, so many times, devices
