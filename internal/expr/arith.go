@@ -85,7 +85,7 @@ func subAll(out, a, b []int64, low, high int64) bool {
 
 func mulAll(out, a, b []int64, low, high int64) bool {
 	sizes, outside := multiplyWords(out, a, b, low, high)
-	safe := bits.Len64(sizes[0])+bits.Len64(sizes[1]) <= 63 // no product passes 64 bits
+	safe := bits.Len64(sizes[0])+bits.Len64(sizes[1]) < 63 // no product passes 64 bits: of 63, -2^i * -2^j does
 	return !safe || low != math.MinInt64 && outside < 0
 }
 

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -32,6 +33,27 @@ func TestMultiplyWords(t *testing.T) {
 						t.Fatalf("%d * %d is %d", a[i], b[i], want[i])
 					}
 				}
+			}
+		}
+	}
+}
+
+// Would catch a product that passes 64 bits by the least there is: the factors are powers of two and their neighbours.
+func TestMultiplyEdges(t *testing.T) {
+	var factors []int64
+	for i := range 63 {
+		for _, d := range []int64{-1, 0, 1} {
+			factors = append(factors, 1<<i+d, -1<<i+d)
+		}
+	}
+	factors = append(factors, math.MinInt64, math.MinInt64+1, math.MaxInt64)
+	out := make([]int64, 1)
+	for _, a := range factors {
+		for _, b := range factors {
+			exact := new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
+			suspect := mulAll(out, []int64{a}, []int64{b}, math.MinInt64, math.MaxInt64)
+			if !suspect && (!exact.IsInt64() || exact.Int64() != out[0]) {
+				t.Errorf("%d * %d is %d, and nobody suspects it", a, b, out[0])
 			}
 		}
 	}
