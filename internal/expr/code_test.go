@@ -49,6 +49,20 @@ func codedExpr(rng *rand.Rand, names []string, depth int) *Expr {
 	return e
 }
 
+// codedAnd is conditions joined by AND, with any brackets: columns and comparisons, most of which may overflow.
+func codedAnd(rng *rand.Rand, depth int) *Expr {
+	if depth > 0 {
+		return Call("and", codedAnd(rng, rng.IntN(depth)), codedAnd(rng, rng.IntN(depth)))
+	}
+	if rng.IntN(3) == 0 {
+		return Column("c0") // of truth values
+	}
+	integers := []string{"c1", "c2", "c3"}
+	of := func() *Expr { return Column(integers[rng.IntN(len(integers))]) }
+	sum := Call([]string{"+", "-", "*"}[rng.IntN(3)], of(), of())
+	return Call([]string{"=", "<", ">="}[rng.IntN(3)], sum, Constant(int64(rng.IntN(100))))
+}
+
 // wordOf returns the word of a value of an array, as Code has it.
 func wordOf(arr arrow.Array, i int) int64 {
 	switch v := grouptest.Value(arr, i).(type) {
@@ -97,16 +111,19 @@ func runCode(t *testing.T, code *rowcode.Code, inputs []arrow.Array, rows int) (
 // differs for NULLs, extreme values or doubles, an overflow that is not noticed, an error of a row that
 // does not reach it, and a register that is overwritten.
 func TestCode(t *testing.T) {
-	const rows = 100
 	names := slices.Sorted(maps.Keys(coded))
 	names = slices.DeleteFunc(names, func(name string) bool { return functionsByName[name] == nil }) // what binding calls others
 	reached := map[string]bool{}
 	coded, failed, conditions := 0, 0, 0
 	for seed := range uint64(40_000) {
 		rng := rand.New(rand.NewPCG(seed, 29))
+		rows := []int{100, 1 + rng.IntN(5)}[rng.IntN(2)] // of few rows, no other hides which of them gives an error
 		schema, plain, _ := randomRows(rng, rows)
 		e := codedExpr(rng, names, 1+rng.IntN(3))
 		isCondition := rng.IntN(2) == 0
+		if isCondition && rng.IntN(4) == 0 {
+			e = codedAnd(rng, 1+rng.IntN(4))
+		}
 		bind := func() (*Program, error) {
 			if isCondition {
 				return BindCondition(schema, e)
@@ -141,7 +158,7 @@ func TestCode(t *testing.T) {
 		for i, c := range p.Columns() {
 			inputs[i], fields[i] = plain.Column(c), schema.Field(c)
 		}
-		batch := array.NewRecordBatch(arrow.NewSchema(fields, nil), inputs, rows)
+		batch := array.NewRecordBatch(arrow.NewSchema(fields, nil), inputs, int64(rows))
 		cells, passed, wrong := runCode(t, code, inputs, rows)
 		evaluator := p.NewEvaluator(memory.DefaultAllocator)
 		if isCondition {

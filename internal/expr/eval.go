@@ -276,12 +276,16 @@ func fillAll[T any](out []T, x T) {
 
 // sub evaluates a node for the rows of the frame whose bits are set.
 func (f *frame) sub(n *node, selected []uint64, count int) (*vector, error) {
+	s := f.only(selected, count)
+	defer f.e.done(s)
+	return s.eval(n)
+}
+
+// only returns a frame of the rows whose bits are set.
+func (f *frame) only(selected []uint64, count int) *frame {
 	rows := f.e.rows.get(count)[:0]
 	eachBit(selected, f.n, func(i int) { rows = append(rows, int32(f.row(i))) })
-	s := f.e.frameOf(0, count, rows)
-	v, err := s.eval(n)
-	f.e.done(s)
-	return v, err
+	return f.e.frameOf(0, count, rows)
 }
 
 // entriesOf returns the values of the dictionary that column c has in the batch.
@@ -556,18 +560,12 @@ func (f *frame) trues(n *node) ([]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
-		var more []uint64
-		switch count := countBits(open, f.n); count {
-		case 0:
+		count := countBits(open, f.n)
+		if count == 0 {
 			return open, nil
-		case f.n:
-			more, err = f.trues(next)
-		default:
-			var v *vector
-			if v, err = f.condition(next, open, count); err == nil {
-				more = f.truesOf(v)
-			}
 		}
+		var more []uint64
+		more, err = f.truesAmong(next, open, count)
 		if err == nil {
 			all := f.e.bitmap(f.n)
 			for w := range all {
@@ -577,6 +575,29 @@ func (f *frame) trues(n *node) ([]uint64, error) {
 		}
 	}
 	return open, err
+}
+
+// truesAmong is trues for the open rows. It may return others, too.
+func (f *frame) truesAmong(n *node, open []uint64, count int) ([]uint64, error) {
+	switch {
+	case count == f.n:
+		return f.trues(n)
+	case n.name != "and" || !n.fallible:
+		v, err := f.condition(n, open, count)
+		if err != nil {
+			return nil, err
+		}
+		return f.truesOf(v), nil
+	}
+	s := f.only(open, count)
+	defer f.e.done(s)
+	among, err := s.trues(n)
+	if err != nil {
+		return nil, err
+	}
+	trues := f.e.bitmap(f.n)
+	deposit(trues, among, open, f.n)
+	return trues, nil
 }
 
 // truesOf returns the rows for which a condition is TRUE.
