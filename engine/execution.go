@@ -55,6 +55,7 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 		Interners:  q.final.Interners,
 		Rows:       q.progress.rowsTotal,
 		Once:       stats.Once,
+		Groups:     stats.Groups,
 		Workers:    int(min(int64(e.opt.Threads), max(e.memory.Limit()/workerBytesMin, 1))),
 		ResultRows: e.opt.testing.ResultRows,
 		Threads:    e.threads,

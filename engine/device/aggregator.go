@@ -91,7 +91,7 @@ func (a *Aggregator) chose(devices *coprocessor, err error) {
 	}
 	a.stats.Reason = err.Error()
 	level := slog.LevelDebug
-	if a.query.Devices.asked() {
+	if a.query.Devices.asked() && err != errGroups {
 		level = slog.LevelWarn
 	}
 	a.query.Devices.log.Log(context.Background(), level, "the CPU aggregates", slog.Any("reason", err))

@@ -19,6 +19,9 @@ type Size struct{ Rows, Groups, High int64 }
 // suits returns the layout of the query on a device, or why the CPU is to aggregate, as far as that
 // is known without a look at the input. It opens no device.
 func (q *Query) suits() (layout *Layout, err error) {
+	if q.Groups {
+		return nil, errGroups
+	}
 	layout, err = q.newLayout()
 	if err == nil && layout.parts != nil && q.CPU.Run().Dense() {
 		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
@@ -28,6 +31,10 @@ func (q *Query) suits() (layout *Layout, err error) {
 	}
 	return layout, err
 }
+
+// errGroups keeps what begins first, a query of groups, from taking the memory of devices from the query that makes them:
+// that one has more rows.
+const errGroups = errNotOnDevice("its rows are the groups of another step, to which devices are left")
 
 // newLayout returns the layout of the query on a device, or why there is none. Devices number the
 // strings of keys where they decode the input; otherwise they do no more than partition such keys.

@@ -160,7 +160,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 			return asked, false, nil
 		}
 	}
-	groups := &streamed{name: "groups"}
+	groups := &streamed{name: "groups", grouped: true}
 	for name, x := range computed {
 		g.computed[name] = x
 	}

@@ -33,6 +33,8 @@ type streamed struct {
 
 	running atomic.Pointer[engine.Result] // whose batches are handed on; nil where that is not known
 
+	grouped bool // the query groups
+
 	query *Query // of a derived table; else nil
 	made  []int  // by column: its place in the query's result, or -1 where nobody asks for it; nil where all are made
 }
@@ -40,7 +42,7 @@ type streamed struct {
 // subquery is the source of a statement's result.
 func subquery(q *Query) *streamed {
 	run := func(ctx context.Context) (array.RecordReader, error) { return q.Run(ctx) }
-	return &streamed{name: "derived table", query: q, schema: q.Schema(), run: run}
+	return &streamed{name: "derived table", query: q, grouped: q.grouped || q.source.Stats().Groups, schema: q.Schema(), run: run}
 }
 
 // Schema implements scan.Source.
@@ -49,7 +51,7 @@ func (s *streamed) Schema() *arrow.Schema { return s.schema }
 // Stats implements scan.Source. Once keeps the engine from reading some rows for a forecast: each
 // reading runs the query.
 func (s *streamed) Stats() scan.Stats {
-	return scan.Stats{Rows: -1, Bytes: -1, Columns: s.columns, Once: true}
+	return scan.Stats{Rows: -1, Bytes: -1, Columns: s.columns, Once: true, Groups: s.grouped}
 }
 
 // RowsExpected implements scan.Expecter.

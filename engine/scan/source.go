@@ -141,6 +141,7 @@ type Stats struct {
 	Bytes   int64         // in the input's own form, compressed; -1 when it is not known
 	Columns []ColumnStats // as long as the schema, or nil
 	Once    bool          // the rows can be read once only, as standard input can
+	Groups  bool          // the rows are groups that another query makes while they are read
 }
 
 // ColumnStats is what is known of a column before it is read. Each figure is a promise.

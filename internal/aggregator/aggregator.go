@@ -48,6 +48,7 @@ type Query struct {
 	Interners  []*encode.Interner // of the query's strings, see encode.NewInterners
 	Rows       int64              // of the input; -1 when it is not known
 	Once       bool               // the input cannot be read again
+	Groups     bool               // the input is what another query makes meanwhile, to which devices are left
 	Workers    int                // that read, aggregate and write at once
 	ResultRows int                // of a result batch, at most
 	Output     Output             // where the groups go; zero where a query is only planned

@@ -33,7 +33,11 @@ func (p *Program) code(b *rowcode.Builder, columns []rowcode.Value, of func(*cod
 	c := &coder{Builder: b, program: p, columns: columns}
 	values := make([]rowcode.Value, len(p.nodes))
 	for i, n := range p.nodes {
+		c.scaled = nil
 		values[i] = of(c, n)
+		for _, time := range c.scaled {
+			values[i] = c.Reach(time, values[i])
+		}
 	}
 	return values, c.err
 }
@@ -43,7 +47,8 @@ type coder struct {
 	*rowcode.Builder
 	program *Program
 	columns []rowcode.Value
-	err     error // the first; what was returned after it has no meaning
+	scaled  []rowcode.Value // times in other units than their columns', which evaluators also make where nothing needs them
+	err     error           // the first; what was returned after it has no meaning
 }
 
 // refuse notes that there are no instructions for a node.
@@ -136,7 +141,11 @@ func (c *coder) time(n *node, v rowcode.Value, unit arrow.TimeUnit) rowcode.Valu
 	case unit == arrow.Nanosecond:
 		return c.refuse(n)
 	}
-	return c.any(rowcode.Mul, v, c.Int(int64(unit.Multiplier())/1000))
+	v = c.any(rowcode.Mul, v, c.Int(int64(unit.Multiplier())/1000))
+	if !slices.Contains(c.scaled, v) {
+		c.scaled = append(c.scaled, v)
+	}
+	return v
 }
 
 // coded are the functions that have instructions. Each checks the types for which it has them.
