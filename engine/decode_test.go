@@ -427,6 +427,67 @@ func TestDecodeMutated(t *testing.T) {
 	}
 }
 
+// Rows that are all NULL need no value of their page, which is to be whole all the same, as it is to be for the CPU.
+func TestDecodeDamagedNulls(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+	}, nil)
+	const rows = 3000
+	keys, nulls := make([]any, rows), make([]any, rows)
+	for i := range keys {
+		keys[i] = int64(i % 7)
+	}
+	batch := grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, keys), grouptest.Array(schema.Field(1).Type, nulls), grouptest.Array(schema.Field(2).Type, nulls))
+	path := writeParquet(t, schema, []arrow.RecordBatch{batch}, parquet.WithDictionaryDefault(false),
+		parquet.WithEncodingFor("v", parquet.Encodings.DeltaBinaryPacked), parquet.WithEncodingFor("s", parquet.Encodings.DeltaLengthByteArray))
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := []byte{128, 1, 4, 0, 0} // of no values, in blocks of 128, of 4 miniblocks
+	if n := bytes.Count(whole, head); n != 2 {
+		t.Fatalf("%d pages have no value, want 2", n)
+	}
+	for _, column := range []string{"v", "s"} {
+		q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.Count, Args: []string{column}}, {Func: query.Max, Args: []string{column}}}}
+		for _, damaged := range []bool{false, true} {
+			file := slices.Clone(whole)
+			at := bytes.Index(file, head)
+			if column == "s" {
+				at = bytes.LastIndex(file, head)
+			}
+			if damaged {
+				file[at+2] = 0 // miniblocks
+			}
+			if err := os.WriteFile(path, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var errs [2]string
+			for i, device := range []string{"cpu", "host:64MiB"} {
+				opt := engine.Options{Device: device, Threads: 2}
+				if i > 0 {
+					onDevice(t, &opt)
+				}
+				eng, err := engine.Open(opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, stats, err := answerFile(t, eng, path, q)
+				errs[i] = fmt.Sprint(err)
+				if i > 0 && !damaged && stats.Device.Decoded == 0 {
+					t.Errorf("%s: no device has decoded the page", column)
+				}
+				if err := eng.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if errs[0] != errs[1] || (errs[0] != "<nil>") != damaged {
+				t.Errorf("%s, damaged %v: errors %q", column, damaged, errs)
+			}
+		}
+	}
+}
+
 // Would catch pages that are counted for nobody, or twice: whoever decodes them, a file has as many.
 func TestDecodePagesCounted(t *testing.T) {
 	schema, batches := deviceTable(40_000, 300)

@@ -1,6 +1,9 @@
 package kernels
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // PageEncoding is an encoding of Parquet whose pages become plain pages before they are decoded.
 type PageEncoding uint32
@@ -13,8 +16,8 @@ const (
 )
 
 // Expansion is a data page, decompressed, whose values become plain. They go behind an ExpandedHead, which
-// says how many there are: none where the page is damaged, which rows that are all NULL do not notice. Strings
-// end with a length of 2^32 - 1, where there is room.
+// says how many there are: ExpandedDamaged where the page is damaged. Strings end with a length of 2^32 - 1, where
+// there is room.
 type Expansion struct {
 	From     uint64 // in the memory of all pages, where it begins: levels of LevelsPrefixed, then values
 	To       uint64 // there, where the head is: a multiple of 16
@@ -32,6 +35,9 @@ const ExpansionBytes = int64(unsafe.Sizeof(Expansion{}))
 
 // ExpandedHead is the bytes before expanded values, of which the first four are how many there are.
 const ExpandedHead = 16
+
+// ExpandedDamaged is the number of values of a page that is damaged.
+const ExpandedDamaged = math.MaxUint32
 
 // Expansions are what ExpandPages takes. Memory has MemoryBytes, and PagesPad bytes behind them that may be
 // read; List is Count times ExpansionBytes. No page is within what another becomes.

@@ -93,11 +93,11 @@ __device__ __forceinline__ bool expand_strings(
 }
 
 // Values of which data has the first bytes, then the second bytes, and so on. All threads of the block
-// call it.
+// call it. It returns how many there are, or kExpandedDamaged.
 __device__ __forceinline__ u32 expand_split(const Expansion& page, const u8* data, u32 bytes, u8* out) {
-  if (page.width == 0 || bytes % page.width != 0) return 0;
+  if (page.width == 0 || bytes % page.width != 0) return kExpandedDamaged;
   const u32 n = bytes / page.width;
-  if (n > page.most || bytes > page.room) return 0;
+  if (n > page.most || bytes > page.room) return kExpandedDamaged;
 #pragma unroll 4
   for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
     u64 value = 0;
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(kExpandThreads) expand_pages(const 
   }
   const u8* data = p.memory + page.from;
   u8* out = p.memory + page.to + kExpandedHead;
-  u32 values = 0, at;
+  u32 values = kExpandedDamaged, at;
   const bool found = find_values(page.levels, data, page.bytes, &at);
   if (found && page.encoding == kByteStreamSplit) {
     values = expand_split(page, data + at, page.bytes - at, out);
@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(kExpandThreads) expand_pages(const 
            (page.width == 4 ? expand_deltas<u32>(page, data, head, window, out)
                             : page.width == 8 && expand_deltas<u64>(page, data, head, window, out));
     }
-    values = ok ? head.values : 0;
+    if (ok) values = head.values;
   }
   if (threadIdx.x == 0) *reinterpret_cast<uint4*>(out - kExpandedHead) = make_uint4(values, 0, 0, 0);
 }

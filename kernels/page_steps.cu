@@ -136,7 +136,7 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
   const u32 num_steps = u32((u64(page.rows) + kStepRows - 1) / kStepRows);
   if (page.from > p.memory_bytes || page.bytes > p.memory_bytes - page.from || page.to > p.rows ||
       page.rows > p.rows - page.to || page.dictionary > p.memory_bytes || entries > p.memory_bytes - page.dictionary ||
-      page.apart == kApartExpanded && page.dictionary < kExpandedHead ||
+      (u64(page.head) + (page.head > 0)) * kExpandedHead > p.memory_bytes ||
       page.first_step > p.num_steps || num_steps > p.num_steps - page.first_step) {
     return kPageOutside;
   }
@@ -156,11 +156,13 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
   if (values == kOnes) return kPageLevels;
   if (values < page.rows && p.valid == nullptr) return kPageNull;
   __syncwarp();  // ranks are written
-  if (page.apart != kApartNone) {
-    u32 most = page.entries;
-    if (page.apart == kApartExpanded) most = min(most, load_word(p.memory + page.dictionary - kExpandedHead));
-    return values > most ? kPageEnds : kPageDone;
+  u32 most = page.entries;
+  if (page.head > 0) {
+    const u32 expanded = load_word(p.memory + u64(page.head) * kExpandedHead);
+    if (expanded == kExpandedDamaged) return kPageEnds;
+    most = min(most, expanded);
   }
+  if (page.apart != kApartNone) return values > most ? kPageEnds : kPageDone;
   if (page.entries == 0) {
     return u64(values) * p.width > page.bytes - parts.values ? kPageEnds : kPageDone;
   }

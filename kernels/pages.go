@@ -16,7 +16,7 @@ type Page struct {
 	FirstStep  uint32     // the PageSteps of the pages before it
 
 	Apart PageApart
-	_     uint32 // lists of pages begin at multiples of 16 bytes
+	Head  uint32 // where in that memory the head of expanded values is, in units of ExpandedHead; 0: they were not expanded
 }
 
 // PageApart says whether the values of a page are apart from its levels: Dictionary then has its values, one
@@ -25,9 +25,8 @@ type PageApart uint32
 
 // Where values are.
 const (
-	ApartNone     PageApart = iota // in the page, as they are or as codes of entries
-	ApartPlain                     // Entries values
-	ApartExpanded                  // at most Entries, behind an ExpandedHead
+	ApartNone  PageApart = iota // in the page, as they are or as codes of entries
+	ApartPlain                  // at most Entries values
 )
 
 // PageLevels says which definition levels, of at most 1, are before the values of a page.

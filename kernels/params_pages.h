@@ -5,6 +5,7 @@
 #include "params.h"
 
 enum { kExpandedHead = 16 };  // bytes
+enum { kExpandedDamaged = 0xffffffff };
 
 enum {
   kPagesThreads = 128,
@@ -17,7 +18,7 @@ enum {
 enum { kLevelsNone, kLevelsPrefixed, kLevelsSized };
 
 // PageApart of pages.go.
-enum { kApartNone, kApartPlain, kApartExpanded };
+enum { kApartNone, kApartPlain };
 
 // PageStatus of pages.go.
 enum { kPageDone, kPageOutside, kPageLevels, kPageWidth, kPageEnds, kPageCode, kPageNull };
@@ -29,7 +30,7 @@ enum { kFormWhole, kFormInt8, kFormInt16, kFormUint8, kFormUint16, kFormFloat,
 // Page of pages.go.
 typedef struct {
   u64 from, dictionary, to, levels_from;
-  u32 bytes, rows, entries, level_bytes, levels, first_step, apart, unused;
+  u32 bytes, rows, entries, level_bytes, levels, first_step, apart, head;
 } Page;
 
 // Where a warp begins to decode kStepRows rows of a page: the heads of runs, from the begin of the

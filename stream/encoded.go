@@ -292,11 +292,12 @@ type EncodedExpansion struct {
 	Unpacked bool
 }
 
-// EncodedPage is a page; see EncodedPages.
+// EncodedPage is a page; see EncodedPages. Where it is Expanded, Head counts from the first decompressed byte.
 type EncodedPage struct {
 	kernels.Page
 	Unpacked           bool
 	UnpackedDictionary bool
+	Expanded           bool
 	Strings            int // of EncodedPages.Strings, where the column has any
 }
 
@@ -338,6 +339,9 @@ func (e *Encoded) Add(rows int64, columns []EncodedPages) bool {
 		for _, p := range of.Pages {
 			if p.Unpacked {
 				p.From += uint64(l.plain + plainAt)
+			}
+			if p.Expanded {
+				p.Head += uint32((l.plain + plainAt) / kernels.ExpandedHead)
 			}
 			switch {
 			case is.Matched:

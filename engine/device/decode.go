@@ -547,9 +547,11 @@ func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) 
 		first += page.Most
 		out.Strings = append(out.Strings, stream.EncodedStrings{StringPage: page, Unpacked: unpacked})
 	}
-	// expand has values become plain behind the pages that are decompressed, and returns where.
+	// expand has values become plain behind the pages that are decompressed, and returns where. The page learns
+	// where their head is.
 	expand := func(page *stream.EncodedPage, encoding kernels.PageEncoding, room int) (to uint64) {
 		to = uint64(out.Plain)
+		page.Head, page.Expanded = uint32(to/kernels.ExpandedHead), true
 		of := kernels.Expansion{
 			From: page.From, To: to, Bytes: page.Bytes, Room: uint32(room), Most: page.Rows,
 			Levels: page.Levels, Encoding: encoding,
@@ -597,7 +599,7 @@ func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) 
 			}
 			addStrings(of, unpacked)
 		case encoding != scan.Plain:
-			e.Apart, e.Entries = kernels.ApartExpanded, e.Rows
+			e.Apart, e.Entries = kernels.ApartPlain, e.Rows
 			e.Dictionary, e.UnpackedDictionary = expand(&e, expandedEncodings[encoding], width*page.Rows), true
 		}
 		out.Pages = append(out.Pages, e)

@@ -209,14 +209,14 @@ func expansionStandsFor(p *kernels.Expansion, memory []byte) (values int, plain 
 	data := memory[p.From:][:p.Bytes]
 	if p.Levels == kernels.LevelsPrefixed {
 		if len(data) < 4 || int64(binary.LittleEndian.Uint32(data)) > int64(len(data)-4) {
-			return 0, noStrings, false
+			return kernels.ExpandedDamaged, noStrings, false
 		}
 		data = data[4+binary.LittleEndian.Uint32(data):]
 	}
 	if p.Encoding == kernels.ByteStreamSplit {
 		n := len(data) / int(p.Width)
 		if len(data)%int(p.Width) != 0 || n > int(p.Most) || len(data) > int(p.Room) {
-			return 0, nil, false
+			return kernels.ExpandedDamaged, nil, false
 		}
 		for i := range n {
 			for b := range int(p.Width) {
@@ -227,13 +227,13 @@ func expansionStandsFor(p *kernels.Expansion, memory []byte) (values int, plain 
 	}
 	numbers, data, ok := deltasStandFor(data)
 	if ok = ok && len(numbers) <= int(p.Most); !ok {
-		return 0, noStrings, false
+		return kernels.ExpandedDamaged, noStrings, false
 	}
 	for _, v := range numbers {
 		switch {
 		case p.Encoding == kernels.DeltaLengthByteArray:
 			if int64(uint32(v)) > int64(len(data)) {
-				return 0, noStrings, false
+				return kernels.ExpandedDamaged, noStrings, false
 			}
 			plain = append(binary.LittleEndian.AppendUint32(plain, uint32(v)), data[:uint32(v)]...)
 			data = data[uint32(v):]
@@ -244,7 +244,7 @@ func expansionStandsFor(p *kernels.Expansion, memory []byte) (values int, plain 
 		}
 	}
 	if len(plain) > int(p.Room) {
-		return 0, noStrings, false
+		return kernels.ExpandedDamaged, noStrings, false
 	}
 	if noStrings != nil && len(plain)+4 <= int(p.Room) {
 		plain = append(plain, noStrings...)

@@ -83,12 +83,10 @@ func (d *decoding) add(rng *rand.Rand, rows int, mutated bool) {
 			data = append(data, byte(rng.Uint32()))
 		}
 	case 2:
-		page.Apart, page.Entries = kernels.PageApart(1+rng.IntN(2)), uint32(max(values+rng.IntN(3)-1, 0))
+		page.Apart, page.Entries = kernels.ApartPlain, uint32(max(values+rng.IntN(3)-1, 0))
 		data = make([]byte, rng.IntN(20)) // nobody reads it
-		if page.Apart == kernels.ApartExpanded {
-			head := make([]byte, kernels.ExpandedHead)
-			binary.LittleEndian.PutUint32(head, page.Entries+uint32(rng.IntN(3))-1)
-			d.memory = append(d.memory, head...)
+		if rng.IntN(2) == 0 {
+			d.addHead(rng, &page)
 		}
 		d.addDictionary(rng, &page)
 	default:
@@ -143,6 +141,19 @@ func (d *decoding) addDictionary(rng *rand.Rand, p *kernels.Page) {
 	}
 }
 
+// addHead adds the head of expanded values: as many as the page has entries, nearly, or none that are whole.
+func (d *decoding) addHead(rng *rand.Rand, p *kernels.Page) {
+	d.memory = append(d.memory, make([]byte, kernels.ExpandedHead+-len(d.memory)&(kernels.ExpandedHead-1))...)
+	p.Head = uint32(len(d.memory) / kernels.ExpandedHead)
+	head := make([]byte, kernels.ExpandedHead)
+	values := max(p.Entries+uint32(rng.IntN(3)), 1) - 1
+	if rng.IntN(10) == 0 {
+		values = kernels.ExpandedDamaged
+	}
+	binary.LittleEndian.PutUint32(head, values)
+	d.memory = append(d.memory, head...)
+}
+
 func (d *decoding) addPage(p kernels.Page) {
 	d.pages = append(d.pages, p)
 	d.list = kernels.AppendListed(d.list, p)
@@ -154,7 +165,7 @@ func (d *decoding) addOutside() {
 	for _, p := range []kernels.Page{
 		{From: memory, Bytes: 1}, {From: ^uint64(0), Bytes: 1}, {To: rows, Rows: 1}, {To: ^uint64(0), Rows: 1},
 		{Dictionary: memory, Entries: 1}, {Dictionary: ^uint64(0), Entries: 1}, {Entries: ^uint32(0)},
-		{Dictionary: kernels.ExpandedHead - 1, Entries: 1, Apart: kernels.ApartExpanded},
+		{Head: uint32(memory/kernels.ExpandedHead) + 1, Apart: kernels.ApartPlain}, {Head: ^uint32(0), Apart: kernels.ApartPlain},
 		{FirstStep: uint32(d.steps), Rows: 1}, {FirstStep: ^uint32(0)},
 	} {
 		d.addPage(p)
@@ -329,7 +340,7 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 	within := func(from, n, all uint64) bool { return from <= all && n <= all-from }
 	if !within(p.From, uint64(p.Bytes), uint64(len(d.memory))) || !within(p.To, uint64(p.Rows), uint64(d.rows)) ||
 		!within(p.Dictionary, uint64(p.Entries)*uint64(d.width), uint64(len(d.memory))) ||
-		p.Apart == kernels.ApartExpanded && p.Dictionary < kernels.ExpandedHead ||
+		p.Head > 0 && !within(uint64(p.Head)*kernels.ExpandedHead, kernels.ExpandedHead, uint64(len(d.memory))) ||
 		!within(uint64(p.FirstStep), (uint64(p.Rows)+1023)/1024, uint64(d.steps)) {
 		return kernels.PageOutside, nil
 	}
@@ -374,9 +385,13 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 		codes[i] = uint32(i)
 	}
 	if p.Apart != kernels.ApartNone {
-		if values > int(p.Entries) || p.Apart == kernels.ApartExpanded &&
-			values > int(binary.LittleEndian.Uint32(d.memory[p.Dictionary-kernels.ExpandedHead:])) {
+		if values > int(p.Entries) {
 			return kernels.PageEnds, nil
+		}
+		if p.Head > 0 {
+			if expanded := binary.LittleEndian.Uint32(d.memory[kernels.ExpandedHead*int(p.Head):]); expanded == kernels.ExpandedDamaged || values > int(expanded) {
+				return kernels.PageEnds, nil
+			}
 		}
 		entries = d.memory[p.Dictionary:]
 	} else if p.Entries == 0 {

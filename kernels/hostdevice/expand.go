@@ -27,7 +27,7 @@ func expand(p *kernels.Expansion, memory []byte) {
 	out := memory[p.To:][:kernels.ExpandedHead+uint64(p.Room)]
 	head, out := out[:kernels.ExpandedHead], out[kernels.ExpandedHead:]
 	data, ok := valuesOf(memory[p.From:][:p.Bytes], p.Levels)
-	values := uint32(0)
+	values := uint32(kernels.ExpandedDamaged)
 	switch {
 	case p.Encoding == kernels.ByteStreamSplit:
 		if ok {
@@ -70,7 +70,7 @@ func valuesOf(data []byte, kind kernels.PageLevels) (values []byte, ok bool) {
 
 func expandSplit(out, data []byte, width int, most uint32) uint32 {
 	if width == 0 || len(data)%width != 0 || len(data) > len(out) || len(data)/width > int(most) {
-		return 0
+		return kernels.ExpandedDamaged
 	}
 	n := len(data) / width
 	for i := range data {
@@ -79,16 +79,16 @@ func expandSplit(out, data []byte, width int, most uint32) uint32 {
 	return uint32(n)
 }
 
-// expandStrings returns how many strings there are, and where they end; 0 and 0 where data is damaged.
+// expandStrings returns how many strings there are, and where they end.
 func expandStrings(out, data []byte, most uint32) (values uint32, end int) {
 	lengths, data, ok := readDeltas(data, most)
 	if !ok {
-		return 0, 0
+		return kernels.ExpandedDamaged, 0
 	}
 	for _, length := range lengths {
 		n := uint64(uint32(length))
 		if n > uint64(len(data)) || n+4 > uint64(len(out)-end) {
-			return 0, 0
+			return kernels.ExpandedDamaged, 0
 		}
 		binary.LittleEndian.PutUint32(out[end:], uint32(n))
 		end += 4 + copy(out[end+4:], data[:n])

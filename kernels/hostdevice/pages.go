@@ -53,7 +53,7 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 	entries := uint64(p.Entries) * c.width
 	if !isWithin(p.From, p.Bytes, memory) || p.To > c.rows || uint64(p.Rows) > c.rows-p.To ||
 		p.Dictionary > uint64(len(memory)) || entries > uint64(len(memory))-p.Dictionary ||
-		p.Apart == kernels.ApartExpanded && p.Dictionary < kernels.ExpandedHead ||
+		p.Head > 0 && !isWithin(uint64(p.Head)*kernels.ExpandedHead, kernels.ExpandedHead, memory) ||
 		uint64(p.FirstStep)+uint64(kernels.PageSteps(int64(p.Rows))) > steps {
 		return kernels.PageOutside
 	}
@@ -83,13 +83,17 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 		return kernels.PageNull
 	}
 	plain, codes := data, []uint32(nil)
+	most := p.Entries
+	if p.Head > 0 {
+		expanded := binary.LittleEndian.Uint32(memory[uint64(p.Head)*kernels.ExpandedHead:])
+		if expanded == kernels.ExpandedDamaged {
+			return kernels.PageEnds
+		}
+		most = min(most, expanded)
+	}
 	switch {
 	case p.Apart != kernels.ApartNone:
-		entries := p.Entries
-		if p.Apart == kernels.ApartExpanded {
-			entries = min(entries, binary.LittleEndian.Uint32(memory[p.Dictionary-kernels.ExpandedHead:]))
-		}
-		if values > int(entries) {
+		if values > int(most) {
 			return kernels.PageEnds
 		}
 		plain = memory[p.Dictionary:]
