@@ -39,7 +39,7 @@ func (a *Aggregator) newChangeover(ctx context.Context, layout *Layout) *changeo
 		return nil
 	}
 	c := &changeover{aggregator: a, ctx: ctx, layout: layout, began: time.Now(), lent: make([]atomic.Bool, a.query.Workers)}
-	c.next.Store(int64(deviceOpens))
+	c.next.Store(int64(lookEvery))
 	return c
 }
 
@@ -91,7 +91,7 @@ func (c *changeover) isTime() bool {
 		return c.looks.Add(1) > after
 	}
 	at, elapsed := c.next.Load(), time.Since(c.began)
-	return int64(elapsed) >= at && c.next.CompareAndSwap(at, int64(elapsed+deviceOpens)) && c.pays(elapsed)
+	return int64(elapsed) >= at && c.next.CompareAndSwap(at, int64(elapsed+lookEvery)) && c.pays(elapsed)
 }
 
 // open begins to open devices, unless another reader has done so.
@@ -109,6 +109,9 @@ func (c *changeover) open() *opening {
 	c.opening.Store(o)
 	return o
 }
+
+// lookEvery is after which times a query is looked at.
+const lookEvery = 250 * time.Millisecond
 
 // changeSaves is what a query is to gain by devices that open in its middle. Beside readers that have all processors, they
 // take a second to open (H100, 16 cores): queries that had 0.9 s left ended before, 0.3 s later than by the CPU alone.
@@ -130,7 +133,7 @@ func (c *changeover) pays(elapsed time.Duration) bool {
 	if d := c.layout.decoder; c.layout.notDecoded == nil && d.count != nil { // pages of all rows cross, whichever pass
 		device *= 1 - part
 	}
-	opens := float64(deviceOpens)
+	opens := float64(q.Devices.rates.opens())
 	if q.Devices.Opened() {
 		opens = 0
 	}

@@ -97,10 +97,6 @@ const (
 	// A GPU is not used with a memory limit below this: 0.4 GB are resident with a context and a
 	// ring (H200, driver 580).
 	autoMemoryMin = 1 << 30
-
-	// deviceOpens is what it takes to make a context on a GPU, once for an engine (H100, driver
-	// 580).
-	deviceOpens = 250 * time.Millisecond
 )
 
 // mayBeWorth returns why a device, if the user did not ask for it, would save no time however fast
@@ -148,7 +144,7 @@ func (q *Query) measure(layout *Layout, forecast func() (Size, error)) (size Siz
 // endsFirst returns an error where the CPU, which is expected to take so long, has ended before
 // devices are open.
 func (q *Query) endsFirst(cpu time.Duration) error {
-	if cpu >= deviceOpens || q.Devices.Opened() {
+	if cpu >= q.Devices.rates.opens() || q.Devices.Opened() {
 		return nil
 	}
 	return errSlower(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open",
@@ -163,7 +159,7 @@ func (q *Query) paysToOpen(layout *Layout, size Size) error {
 	}
 	c := q.compare(layout, size, q.Devices.rates.fastestLink())
 	saved := c.saves(size.Rows)
-	if saved >= deviceOpens {
+	if saved >= q.Devices.rates.opens() {
 		return nil
 	}
 	return errSlower(fmt.Sprintf("a device is expected to save %v, less than it takes to open: %s",

@@ -122,7 +122,7 @@ func (o *opening) isLate(ctx context.Context, q *Query) bool {
 	defer o.mu.Unlock()
 	elapsed := time.Since(o.began)
 	cpu := q.Devices.rates.cpuTime(o.rows, o.size.Groups, q.Workers)
-	return cpu-elapsed < max(deviceOpens-elapsed, deviceOpens/surplus)
+	return cpu-elapsed < max(q.Devices.rates.opens()-elapsed, elapsed/surplus)
 }
 
 // leave has the CPU aggregate. Whoever opens the devices does so for others, and is not waited for.

@@ -55,19 +55,23 @@ type measured struct {
 	// CPU is how many nanoseconds of a thread a row takes where the CPU aggregates, by decimal
 	// digits of the number of groups.
 	CPU [cpuRates]float64 `json:"cpu_nanos_per_row"`
+	// Open is how many nanoseconds devices take to open, once for an engine.
+	Open float64 `json:"open_nanos"`
 }
 
 const (
 	cpuRates     = 10
-	ratesVersion = 2
+	ratesVersion = 3
 )
 
 // ratesBefore are the rates of a machine that was not measured yet: the rates of cores of an AMD
-// EPYC, Zen 4, by mpga bench; and beside an H100, 16 cores.
+// EPYC, Zen 4, by mpga bench; and beside an H100, 16 cores, driver 580, where a context takes 0.25 s, or 1.2 in some
+// virtual machines.
 var ratesBefore = measured{
 	Fill:  0.3,
 	Pages: 1,
 	CPU:   [cpuRates]float64{2.4, 2.4, 2.4, 2.4, 3, 4, 13, 19, 40, 60},
+	Open:  250e6,
 }
 
 // ratesFile returns where the rates of this kind of machine are kept: in the user's cache.
@@ -129,6 +133,7 @@ func (m *measured) validate() error {
 		return fmt.Errorf("version %d of %q, want version %d of %q", m.Version, m.Machine, ratesVersion, machineName())
 	}
 	ok := m.Link != nil && m.Fill > 1e-3 && m.Fill < 1e4 && m.Pages > 1e-3 && m.Pages < 1e4
+	ok = ok && m.Open >= openMin && m.Open < 1e12
 	for _, v := range m.Link {
 		ok = ok && v > 1e8 && v < 1e13
 	}
@@ -148,8 +153,8 @@ func (r *rates) save() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.file == "" || len(r.seen.Link) == 0 {
-		return // nothing to choose from
+	if r.file == "" || len(r.seen.Link) == 0 && r.seen.Open == ratesBefore.Open {
+		return // no device has been seen
 	}
 	seen := r.seen
 	if other, err := readRates(r.file); err == nil { // another process has used another device
@@ -179,6 +184,29 @@ func (r *rates) follow(rate *float64, seen float64) {
 	const weight, most = 4, 2
 	seen = min(max(seen, *rate/most), *rate*most)
 	*rate += (seen - *rate) / weight
+}
+
+// openMin is the least time for devices to open that is believed, in nanoseconds.
+const openMin = 1e6
+
+// sawOpening notes how long devices took to open; or, where they are not open yet, that they take longer.
+func (r *rates) sawOpening(took time.Duration, open bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch seen := float64(took); {
+	case seen > r.seen.Open:
+		const most = 2 // the machine may have had other work
+		r.seen.Open = min(seen, most*r.seen.Open)
+	case open:
+		r.follow(&r.seen.Open, max(seen, openMin))
+	}
+}
+
+// opens returns how long devices are expected to take to open.
+func (r *rates) opens() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Duration(r.seen.Open)
 }
 
 // groupClass returns the digits of a number of groups, as an index of measured.CPU.

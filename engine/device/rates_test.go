@@ -107,7 +107,7 @@ func TestRatesFile(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "cut off": string(good[:len(good)/2]), "nothing": "{}", "no object": "[1]", "NaN": strings.Replace(string(good), "0.3", "NaN", 1),
 		"no link": strings.Replace(string(good), "55000000000", "0", 1), "negative": strings.Replace(string(good), "0.3", "-1", 1),
-		"absurd": strings.Replace(string(good), "0.3", "1e300", 1), "another version": strings.Replace(string(good), `"version": 2`, `"version": 99`, 1),
+		"absurd": strings.Replace(string(good), "0.3", "1e300", 1), "another version": strings.Replace(string(good), `"version": 3`, `"version": 99`, 1),
 		"another machine": strings.Replace(string(good), "threads", "strings", 1),
 	} {
 		if text == string(good) {
@@ -127,6 +127,29 @@ func TestRatesFile(t *testing.T) {
 		if again := newRates(file, discard); len(again.seen.Link) != 1 {
 			t.Errorf("%s stays: %+v", name, again.seen)
 		}
+	}
+}
+
+// How long devices take to open is learnt by processes that end before they are open, too.
+func TestRatesOpening(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rates.json")
+	for _, want := range []time.Duration{500 * time.Millisecond, time.Second, 1200 * time.Millisecond, 1200 * time.Millisecond} {
+		r := newRates(file, slog.New(slog.DiscardHandler)) // of the next process
+		r.sawOpening(1200*time.Millisecond, false)
+		if got := r.opens(); got != want {
+			t.Errorf("devices open after %v, want %v", got, want)
+		}
+		r.save()
+	}
+	r := newRates(file, slog.New(slog.DiscardHandler))
+	if r.sawOpening(time.Millisecond, false); r.opens() != 1200*time.Millisecond {
+		t.Errorf("devices that have not opened after a millisecond open after %v", r.opens())
+	}
+	for range 50 {
+		r.sawOpening(200*time.Millisecond, true)
+	}
+	if got := r.opens(); got < 199*time.Millisecond || got > 210*time.Millisecond {
+		t.Errorf("devices open after %v, want 200ms", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
@@ -71,7 +72,7 @@ func (d *Devices) take() (_ *deviceSet, opening <-chan struct{}, err error) {
 		}
 		return nil, nil, err
 	case d.opening == nil:
-		d.opening = make(chan struct{})
+		d.opening, d.began = make(chan struct{}), time.Now()
 		d.open(d.closing)
 	}
 	return nil, d.opening, nil
@@ -100,6 +101,9 @@ func (d *Devices) open(closing <-chan struct{}) {
 		if (err != nil || d.closed) && set != nil {
 			d.closeSet(set)
 			set = nil
+		}
+		if err == nil {
+			d.rates.sawOpening(time.Since(d.began), true)
 		}
 		if !d.closed && (late == nil || errors.Is(err, spawn.ErrInternal)) {
 			d.current, d.reason = set, err
@@ -223,8 +227,10 @@ func (d *Devices) closeAll(s *deviceSet) error {
 // are closed when they are open: nobody waits for that. An error is a bug that no query has
 // returned.
 func (d *Devices) Close(why error) error {
-	d.rates.save()
 	d.mu.Lock()
+	if d.opening != nil {
+		d.rates.sawOpening(time.Since(d.began), false)
+	}
 	d.closed = true
 	if s := d.current; s != nil {
 		s.old = true
@@ -235,6 +241,7 @@ func (d *Devices) Close(why error) error {
 	d.current, d.reason = nil, why
 	closing := d.closing
 	d.mu.Unlock()
+	d.rates.save()
 	if closing != nil {
 		<-closing
 	}
