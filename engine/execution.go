@@ -249,7 +249,11 @@ func (q *execution) readSplits(ctx context.Context, devices *device.Aggregator) 
 func (q *execution) learnRates() {
 	if q.devices != nil {
 		first, second := q.progress.times[PhasePartition], q.progress.times[PhaseProcess]
-		q.devices.Learn(q.progress.rows.Load(), q.progress.groups.Load(), first, first+second)
+		rows := q.progress.rows.Load()
+		if p := scan.PruningOf(q.source); p != nil { // rows that do not pass take time, too
+			rows = max(rows, p.RowsTested)
+		}
+		q.devices.Learn(rows, q.progress.groups.Load(), first, first+second)
 	}
 }
 
