@@ -421,9 +421,16 @@ func remainder(sign string) binding {
 		b.castArgs(n, n.typ)
 		switch n.typ.kind() {
 		case wideKind:
+			minusOne := int128(-1)
+			n.fallible = quotients
 			n.eval = map2e(n, func(a, b wide) (wide, error) {
-				if b.Sign() == 0 {
+				switch {
+				case b.Sign() == 0:
 					return a, errNull
+				case b == minusOne && !quotients:
+					return wide{}, nil
+				case b == minusOne && a == decimal128.New(math.MinInt64, 0):
+					return a, fmt.Errorf("%s: overflow: %s // -1 does not fit %s", n.text, a.ToString(0), n.typ)
 				}
 				q, r := a.Div(b)
 				if quotients {
@@ -508,7 +515,14 @@ func absolute(b *binder, n *node) {
 	case floatKind:
 		n.eval = map1(n, math.Abs)
 	case wideKind:
-		n.eval = map1(n, decimal128.Num.Abs)
+		n.fallible = true
+		n.eval = map1e(n, func(a wide) (wide, error) {
+			r := a.Abs()
+			if r.Sign() < 0 {
+				return a, fmt.Errorf("%s: overflow: the absolute value of %s does not fit %s", n.text, a.ToString(0), t)
+			}
+			return r, nil
+		})
 	default:
 		low, _ := bounds(t)
 		n.fallible = true

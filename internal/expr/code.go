@@ -36,7 +36,9 @@ func (p *Program) code(b *rowcode.Builder, columns []rowcode.Value, of func(*cod
 		c.scaled = nil
 		values[i] = of(c, n)
 		for _, time := range c.scaled {
-			values[i] = c.Reach(time, values[i])
+			if time != values[i] {
+				values[i] = c.Reach(time, values[i])
+			}
 		}
 	}
 	return values, c.err
@@ -47,7 +49,7 @@ type coder struct {
 	*rowcode.Builder
 	program *Program
 	columns []rowcode.Value
-	scaled  []rowcode.Value // times in other units than their columns', which evaluators also make where nothing needs them
+	scaled  []rowcode.Value // times in other units, which evaluators may also make for rows that do not need them
 	err     error           // the first; what was returned after it has no meaning
 }
 
@@ -141,7 +143,12 @@ func (c *coder) time(n *node, v rowcode.Value, unit arrow.TimeUnit) rowcode.Valu
 	case unit == arrow.Nanosecond:
 		return c.refuse(n)
 	}
-	v = c.any(rowcode.Mul, v, c.Int(int64(unit.Multiplier())/1000))
+	return c.scale(v, int64(unit.Multiplier())/1000)
+}
+
+// scale returns a time in a unit of which so many are one of its own.
+func (c *coder) scale(v rowcode.Value, by int64) rowcode.Value {
+	v = c.times(v, by)
 	if !slices.Contains(c.scaled, v) {
 		c.scaled = append(c.scaled, v)
 	}
@@ -463,7 +470,7 @@ func (c *coder) cast(n *node) rowcode.Value {
 	const digitsExact = 15 // as in floatCast
 	switch {
 	case from.ID == Date && (to.ID == Timestamp || to.ID == TimestampTZ) && n.conversion == plainCast:
-		return c.times(v, dayMicros)
+		return c.scale(v, dayMicros)
 	case (from.ID == Timestamp || from.ID == TimestampTZ) && to.ID == Date:
 		return c.floor(v, dayMicros)
 	case (from.ID == Timestamp || from.ID == TimestampTZ) && (to.ID == Timestamp || to.ID == TimestampTZ):

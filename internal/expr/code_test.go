@@ -59,8 +59,16 @@ func codedAnd(rng *rand.Rand, depth int) *Expr {
 	}
 	integers := []string{"c1", "c2", "c3"}
 	of := func() *Expr { return Column(integers[rng.IntN(len(integers))]) }
-	sum := Call([]string{"+", "-", "*"}[rng.IntN(3)], of(), of())
-	return Call([]string{"=", "<", ">="}[rng.IntN(3)], sum, Constant(int64(rng.IntN(100))))
+	sum := func() *Expr { return Call([]string{"+", "-", "*"}[rng.IntN(3)], of(), of()) }
+	switch rng.IntN(5) {
+	case 0:
+		return Call("between", of(), Constant(int64(rng.IntN(10)-5)), sum())
+	case 1:
+		return Call("between", sum(), Constant([]any{nil, int64(-5)}[rng.IntN(2)]), of())
+	case 2:
+		return Call("is not null", sum())
+	}
+	return Call([]string{"=", "<", ">="}[rng.IntN(3)], sum(), Constant(int64(rng.IntN(100))))
 }
 
 // wordOf returns the word of a value of an array, as Code has it.

@@ -148,9 +148,11 @@ func (c *coder) truncation(n *node) rowcode.Value {
 	case a.typ.ID != Date && a.typ.ID != Timestamp && a.typ.ID != TimestampTZ, u.day != nil && u.code == nil:
 		return c.refuse(n)
 	case u.day == nil:
-		return c.less(v, c.rest(v, u.clock))
+		begin := c.less(v, c.rest(v, u.clock))
+		c.scaled = append(c.scaled, begin)
+		return begin
 	case a.typ.ID != Date:
 		v = c.floor(v, dayMicros)
 	}
-	return c.times(u.code(c, v), dayMicros)
+	return c.scale(u.code(c, v), dayMicros)
 }

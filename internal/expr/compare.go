@@ -223,10 +223,11 @@ func distinctness(distinct bool) binding {
 func between(b *binder, n *node) {
 	b.unify(n)
 	n.typ = typeOf(Bool)
-	low := &node{typ: n.typ, column: -1, single: -1, args: n.args[:2:2]}
-	low.eval = compareKernel(">=", n.args[0], n.args[1])
-	high := &node{typ: n.typ, column: -1, single: -1, args: []*node{n.args[0], n.args[2]}}
-	high.eval = compareKernel("<=", n.args[0], n.args[2])
+	x, least, most := n.args[0], n.args[1], n.args[2]
+	low := &node{typ: n.typ, column: -1, single: -1, args: n.args[:2:2], fallible: x.fallible || least.fallible}
+	low.eval = compareKernel(">=", x, least)
+	high := &node{typ: n.typ, column: -1, single: -1, args: []*node{x, most}, fallible: x.fallible || most.fallible}
+	high.eval = compareKernel("<=", x, most)
 	n.eval = func(f *frame) (*vector, error) { return f.and(low, high, false) }
 }
 

@@ -546,7 +546,7 @@ func (e *Evaluator) Select(ctx context.Context, i int, batch arrow.RecordBatch, 
 // TRUE: a derived table does not have other rows, so its user hears of no error of theirs.
 func (f *frame) trues(n *node) ([]uint64, error) {
 	switch {
-	case n.name == "between" && slices.ContainsFunc(n.args, isNull):
+	case isNever(n):
 		return f.e.bitmap(f.n), nil
 	case n.name != "and" || n.isConst || !n.fallible:
 		v, err := f.eval(n)
@@ -577,10 +577,13 @@ func (f *frame) trues(n *node) ([]uint64, error) {
 	return open, err
 }
 
+// isNever says whether a condition is TRUE for no row, which is known without its operands.
+func isNever(n *node) bool { return n.name == "between" && slices.ContainsFunc(n.args, isNull) }
+
 // truesAmong is trues for the open rows. It may return others, too.
 func (f *frame) truesAmong(n *node, open []uint64, count int) ([]uint64, error) {
 	switch {
-	case count == f.n:
+	case count == f.n || isNever(n):
 		return f.trues(n)
 	case n.name != "and" || !n.fallible:
 		v, err := f.condition(n, open, count)

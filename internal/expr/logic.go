@@ -186,14 +186,29 @@ func inversion(b *binder, n *node) {
 func nullTest(isNull bool) binding {
 	return func(_ *binder, n *node) {
 		n.typ = typeOf(Bool)
-		n.eval = unary(n, bitKind, func(_ *frame, a, out *vector) error {
-			copy(out.bits, a.null)
+		test := func(out *vector, null []uint64) {
+			copy(out.bits, null)
 			out.null = nil
 			if !isNull {
 				out.invert()
 			}
+		}
+		ofValues := unary(n, bitKind, func(_ *frame, a, out *vector) error {
+			test(out, a.null)
 			return nil
 		})
+		n.eval = func(f *frame) (*vector, error) {
+			c := n.args[0].column
+			if c < 0 {
+				return ofValues(f)
+			}
+			if _, coded := f.e.arrays[c].(*array.Dictionary); coded {
+				return ofValues(f)
+			}
+			out := f.e.vector(bitKind, f.n)
+			test(out, f.nulls(f.e.arrays[c])) // without the values, which may give an error
+			return out, nil
+		}
 	}
 }
 

@@ -60,8 +60,8 @@ func dayStart(days int64) (int64, bool) { return days * dayMicros, days <= daysM
 
 // checked makes the kernel of a function that fails for few arguments, and then gives NULL if it is
 // TRY_CAST, else an error that shows the argument as a value of the type from. The function is
-// called for whatever stands at a NULL, too. The node is not fallible for such arguments: CASE may
-// give the error of a row that does not reach the result.
+// called for whatever stands at a NULL, too. The node is not fallible for such arguments: CASE and AND
+// may give the error of a row that does not reach the result; coder.scale is the same on devices.
 func checked(n *node, from Type, try bool, fn func(int64) (int64, bool)) kernel {
 	return unary(n, intKind, func(f *frame, a, out *vector) error {
 		x, y := a.ints[:f.n], out.ints[:f.n]

@@ -26,7 +26,7 @@ func subWide(a, b wide) (wide, bool) {
 	return s, (a.HighBits()^b.HighBits())&(a.HighBits()^s.HighBits()) >= 0
 }
 
-// mulWide multiplies, and says whether the product fits 127 bits and a sign.
+// mulWide multiplies, and says whether the product fits 128 bits.
 func mulWide(a, b wide) (wide, bool) {
 	negative := a.Sign()*b.Sign() < 0
 	x, y := a.Abs(), b.Abs()
@@ -39,7 +39,8 @@ func mulWide(a, b wide) (wide, bool) {
 	over2, cross2 := bits.Mul64(xl, yh)
 	hi, carry1 := bits.Add64(hi, cross1, 0)
 	hi, carry2 := bits.Add64(hi, cross2, 0)
-	if over1|over2|carry1|carry2 != 0 || hi>>63 != 0 {
+	least := negative && hi == 1<<63 && lo == 0
+	if over1|over2|carry1|carry2 != 0 || hi>>63 != 0 && !least {
 		return wide{}, false
 	}
 	p := decimal128.New(int64(hi), lo)
