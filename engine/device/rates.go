@@ -37,8 +37,9 @@ type rates struct {
 	log       *slog.Logger
 	measuring singleflight.Group // of links, by UUID
 
-	mu   sync.Mutex // not held while a link is measured
-	seen measured
+	mu     sync.Mutex // not held while a link is measured
+	seen   measured
+	opened bool // seen.Open is of this process
 }
 
 // measured is what the file of rates holds.
@@ -133,7 +134,7 @@ func (m *measured) validate() error {
 		return fmt.Errorf("version %d of %q, want version %d of %q", m.Version, m.Machine, ratesVersion, machineName())
 	}
 	ok := m.Link != nil && m.Fill > 1e-3 && m.Fill < 1e4 && m.Pages > 1e-3 && m.Pages < 1e4
-	ok = ok && m.Open >= openMin && m.Open < 1e12
+	ok = ok && m.Open >= openMin && m.Open <= openMax
 	for _, v := range m.Link {
 		ok = ok && v > 1e8 && v < 1e13
 	}
@@ -159,6 +160,9 @@ func (r *rates) save() {
 	seen := r.seen
 	if other, err := readRates(r.file); err == nil { // another process has used another device
 		seen.Link = maps.Clone(r.seen.Link)
+		if !r.opened {
+			seen.Open = other.Open
+		}
 		for uuid, speed := range other.Link {
 			if _, known := seen.Link[uuid]; !known {
 				seen.Link[uuid] = speed
@@ -186,14 +190,15 @@ func (r *rates) follow(rate *float64, seen float64) {
 	*rate += (seen - *rate) / weight
 }
 
-// openMin is the least time for devices to open that is believed, in nanoseconds.
-const openMin = 1e6
+// openMin and openMax are the least and the longest time for devices to open that is believed, in nanoseconds.
+const openMin, openMax = 1e6, 1e11
 
 // sawOpening notes how long devices took to open; or, where they are not open yet, that they take longer.
 func (r *rates) sawOpening(took time.Duration, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch seen := float64(took); {
+	r.opened = true
+	switch seen := min(float64(took), openMax); {
 	case seen > r.seen.Open:
 		const most = 2 // the machine may have had other work
 		r.seen.Open = min(seen, most*r.seen.Open)

@@ -72,7 +72,7 @@ func (d *Devices) take() (_ *deviceSet, opening <-chan struct{}, err error) {
 		}
 		return nil, nil, err
 	case d.opening == nil:
-		d.opening, d.began = make(chan struct{}), time.Now()
+		d.opening = make(chan struct{})
 		d.open(d.closing)
 	}
 	return nil, d.opening, nil
@@ -86,6 +86,9 @@ func (d *Devices) open(closing <-chan struct{}) {
 		if closing != nil {
 			<-closing
 		}
+		d.mu.Lock()
+		d.began = time.Now()
+		d.mu.Unlock()
 		set, late, err = kernels.Await(d.wait(), d.newSet, d.closeAll)
 		if late != nil {
 			err = fmt.Errorf("opening the device: %w", err)
@@ -109,7 +112,7 @@ func (d *Devices) open(closing <-chan struct{}) {
 			d.current, d.reason = set, err
 		}
 		close(d.opening)
-		d.opening = nil
+		d.opening, d.began = nil, time.Time{}
 	})
 }
 
@@ -228,7 +231,7 @@ func (d *Devices) closeAll(s *deviceSet) error {
 // returned.
 func (d *Devices) Close(why error) error {
 	d.mu.Lock()
-	if d.opening != nil {
+	if d.opening != nil && !d.began.IsZero() {
 		d.rates.sawOpening(time.Since(d.began), false)
 	}
 	d.closed = true
