@@ -438,53 +438,74 @@ func TestDecodeDamagedNulls(t *testing.T) {
 		keys[i] = int64(i % 7)
 	}
 	batch := grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, keys), grouptest.Array(schema.Field(1).Type, nulls), grouptest.Array(schema.Field(2).Type, nulls))
-	path := writeParquet(t, schema, []arrow.RecordBatch{batch}, parquet.WithDictionaryDefault(false),
-		parquet.WithEncodingFor("v", parquet.Encodings.DeltaBinaryPacked), parquet.WithEncodingFor("s", parquet.Encodings.DeltaLengthByteArray))
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head := []byte{128, 1, 4, 0, 0} // of no values, in blocks of 128, of 4 miniblocks
-	if n := bytes.Count(whole, head); n != 2 {
-		t.Fatalf("%d pages have no value, want 2", n)
-	}
-	for _, column := range []string{"v", "s"} {
-		q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.Count, Args: []string{column}}, {Func: query.Max, Args: []string{column}}}}
-		for _, damaged := range []bool{false, true} {
-			file := slices.Clone(whole)
-			at := bytes.Index(file, head)
+	for _, c := range []struct {
+		properties []parquet.WriterProperty
+		head       []byte // of the values of a page, or before them
+		at         int    // of the byte that is damaged, from head on
+		damaged    byte
+		columns    []string
+	}{
+		{ // no differences, in blocks of 128, of 4 miniblocks: of none
+			[]parquet.WriterProperty{
+				parquet.WithDictionaryDefault(false),
+				parquet.WithEncodingFor("v", parquet.Encodings.DeltaBinaryPacked), parquet.WithEncodingFor("s", parquet.Encodings.DeltaLengthByteArray),
+			}, []byte{128, 1, 4, 0, 0}, 2, 0, []string{"v", "s"},
+		},
+		// Levels, of which 3,000 are 0, before the width of codes, of 77 bits, which numbers without a value do not have.
+		{nil, []byte{3, 0, 0, 0, 0xf0, 0x2e, 0}, 7, 77, []string{"s"}},
+	} {
+		path := writeParquet(t, schema, []arrow.RecordBatch{batch}, c.properties...)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(whole, c.head); n != 2 {
+			t.Fatalf("%d pages have no value, want 2", n)
+		}
+		for _, column := range c.columns {
+			at := bytes.Index(whole, c.head)
 			if column == "s" {
-				at = bytes.LastIndex(file, head)
+				at = bytes.LastIndex(whole, c.head)
 			}
-			if damaged {
-				file[at+2] = 0 // miniblocks
-			}
-			if err := os.WriteFile(path, file, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			var errs [2]string
-			for i, device := range []string{"cpu", "host:64MiB"} {
-				opt := engine.Options{Device: device, Threads: 2}
-				if i > 0 {
-					onDevice(t, &opt)
+			for _, damaged := range []bool{false, true} {
+				file := slices.Clone(whole)
+				if damaged {
+					file[at+c.at] = c.damaged
 				}
-				eng, err := engine.Open(opt)
-				if err != nil {
+				if err := os.WriteFile(path, file, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				_, stats, err := answerFile(t, eng, path, q)
-				errs[i] = fmt.Sprint(err)
-				if i > 0 && !damaged && stats.Device.Decoded == 0 {
-					t.Errorf("%s: no device has decoded the page", column)
-				}
-				if err := eng.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-			if errs[0] != errs[1] || (errs[0] != "<nil>") != damaged {
-				t.Errorf("%s, damaged %v: errors %q", column, damaged, errs)
+				checkDamaged(t, path, column, damaged)
 			}
 		}
+	}
+}
+
+// checkDamaged has the CPU and a device answer a query of a column that is NULL, whose page may be damaged.
+func checkDamaged(t *testing.T, path, column string, damaged bool) {
+	t.Helper()
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.Count, Args: []string{column}}, {Func: query.Max, Args: []string{column}}}}
+	var errs [2]string
+	for i, device := range []string{"cpu", "host:64MiB"} {
+		opt := engine.Options{Device: device, Threads: 2}
+		if i > 0 {
+			onDevice(t, &opt)
+		}
+		eng, err := engine.Open(opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, stats, err := answerFile(t, eng, path, q)
+		errs[i] = fmt.Sprint(err)
+		if i > 0 && !damaged && stats.Device.Decoded == 0 {
+			t.Errorf("%s: no device has decoded the page", column)
+		}
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if errs[0] != errs[1] || (errs[0] != "<nil>") != damaged {
+		t.Errorf("%s, damaged %v: errors %q", column, damaged, errs)
 	}
 }
 

@@ -162,14 +162,15 @@ __device__ __forceinline__ u32 walk(const PagesLaunch& p, u32 number) {
     if (expanded == kExpandedDamaged) return kPageEnds;
     most = min(most, expanded);
   }
-  if (page.apart != kApartNone) return values > most ? kPageEnds : kPageDone;
-  if (page.entries == 0) {
+  if (page.apart == kApartPlain) return values > most ? kPageEnds : kPageDone;
+  if (page.apart == kApartNone && page.entries == 0) {
     return u64(values) * p.width > page.bytes - parts.values ? kPageEnds : kPageDone;
   }
-  if (values == 0) return kPageDone;
-  if (parts.values >= page.bytes) return kPageEnds;
+  if (parts.values >= page.bytes) return values > 0 ? kPageEnds : kPageDone;
   const u32 width = __ldg(data + parts.values);
   if (width > kRunWidthMax) return kPageWidth;
+  if (values == 0) return kPageDone;
+  if (page.apart == kApartNowhere) return kPageEnds;
   if (width == 0) return kPageDone;  // all codes are 0; some writers write no run then
   const u32 at = parts.values + 1;
   const bool ok = values == page.rows ? walk_all_codes(page, data, at, width, steps)

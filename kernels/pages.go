@@ -25,8 +25,9 @@ type PageApart uint32
 
 // Where values are.
 const (
-	ApartNone  PageApart = iota // in the page, as they are or as codes of entries
-	ApartPlain                  // at most Entries values
+	ApartNone    PageApart = iota // in the page, as they are or as codes of entries
+	ApartPlain                    // at most Entries values
+	ApartNowhere                  // there are none: the page has codes, and there are no entries
 )
 
 // PageLevels says which definition levels, of at most 1, are before the values of a page.

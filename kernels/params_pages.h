@@ -18,7 +18,7 @@ enum {
 enum { kLevelsNone, kLevelsPrefixed, kLevelsSized };
 
 // PageApart of pages.go.
-enum { kApartNone, kApartPlain };
+enum { kApartNone, kApartPlain, kApartNowhere };
 
 // PageStatus of pages.go.
 enum { kPageDone, kPageOutside, kPageLevels, kPageWidth, kPageEnds, kPageCode, kPageNull };

@@ -585,7 +585,7 @@ func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) 
 		e.LevelsFrom, e.LevelBytes = uint64(at+page.LevelsAt), uint32(page.LevelBytes)
 		switch encoding := page.Encoding; {
 		case encoding == scan.Coded && p.Entries == 0: // all rows are NULL, or it is damaged
-			if e.Apart, e.Strings = kernels.ApartPlain, len(out.Strings); strings {
+			if e.Apart, e.Strings = kernels.ApartNowhere, len(out.Strings); strings {
 				addStrings(kernels.StringPage{}, false)
 			}
 		case encoding == scan.Coded:

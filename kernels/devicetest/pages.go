@@ -77,7 +77,7 @@ func (d *decoding) add(rng *rand.Rand, rows int, mutated bool) {
 	}
 	levels := appendRuns(rng, nil, valid, 1)
 	var data []byte
-	switch rng.IntN(5) {
+	switch rng.IntN(6) {
 	case 0, 1:
 		for range values * d.width {
 			data = append(data, byte(rng.Uint32()))
@@ -89,6 +89,9 @@ func (d *decoding) add(rng *rand.Rand, rows int, mutated bool) {
 			d.addHead(rng, &page)
 		}
 		d.addDictionary(rng, &page)
+	case 3:
+		page.Apart = kernels.ApartNowhere
+		data = appendCodes(rng, values, 1)
 	default:
 		page.Entries = []uint32{1, 2, 17, 300, 70_000}[rng.IntN(5)]
 		d.addDictionary(rng, &page)
@@ -384,7 +387,7 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 	for i := range codes {
 		codes[i] = uint32(i)
 	}
-	if p.Apart != kernels.ApartNone {
+	if p.Apart == kernels.ApartPlain {
 		if values > int(p.Entries) {
 			return kernels.PageEnds, nil
 		}
@@ -394,16 +397,19 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 			}
 		}
 		entries = d.memory[p.Dictionary:]
-	} else if p.Entries == 0 {
+	} else if p.Apart == kernels.ApartNone && p.Entries == 0 {
 		if values*d.width > len(data) {
 			return kernels.PageEnds, nil
 		}
-	} else if entries = d.memory[p.Dictionary:]; values > 0 {
+	} else if entries = d.memory[p.Dictionary:]; values > 0 || len(data) > 0 {
 		if len(data) == 0 {
 			return kernels.PageEnds, nil
 		}
 		if data[0] > 32 {
 			return kernels.PageWidth, nil
+		}
+		if values > 0 && p.Entries == 0 {
+			return kernels.PageEnds, nil
 		}
 		clear(codes)
 		if data[0] > 0 {

@@ -92,12 +92,12 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 		most = min(most, expanded)
 	}
 	switch {
-	case p.Apart != kernels.ApartNone:
+	case p.Apart == kernels.ApartPlain:
 		if values > int(most) {
 			return kernels.PageEnds
 		}
 		plain = memory[p.Dictionary:]
-	case p.Entries > 0:
+	case p.Entries > 0 || p.Apart == kernels.ApartNowhere:
 		var status kernels.PageStatus
 		if codes, status = readCodes(data, values, p.Entries); status != kernels.PageDone {
 			return status
@@ -213,16 +213,20 @@ func readLevels(data []byte, rows int, kind kernels.PageLevels) (valid []uint8, 
 // readCodes returns codes below entries.
 func readCodes(data []byte, values int, entries uint32) ([]uint32, kernels.PageStatus) {
 	codes := make([]uint32, 0, min(values, 1<<20))
-	if values == 0 {
-		return codes, kernels.PageDone
-	}
 	if len(data) == 0 {
-		return nil, kernels.PageEnds
+		if values > 0 {
+			return nil, kernels.PageEnds
+		}
+		return codes, kernels.PageDone
 	}
 	width := int(data[0])
 	switch {
 	case width > 32:
 		return nil, kernels.PageWidth
+	case values == 0:
+		return codes, kernels.PageDone
+	case entries == 0:
+		return nil, kernels.PageEnds
 	case width == 0: // some writers write no run then
 		return make([]uint32, values), kernels.PageDone
 	}

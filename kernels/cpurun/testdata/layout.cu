@@ -41,7 +41,7 @@ extern "C" __global__ void layout(u64* out) {
       kChunksThreads, kDecompressThreads, kChunkSize, kBlockCrosses,
       sizeof(Expansion), offsetof(Expansion, to), offsetof(Expansion, bytes), offsetof(Expansion, room), offsetof(Expansion, most), offsetof(Expansion, width), offsetof(Expansion, levels), offsetof(Expansion, encoding),
       sizeof(ExpandLaunch), offsetof(ExpandLaunch, memory_bytes), offsetof(ExpandLaunch, pages), kExpandThreads, kExpandedHead, kByteStreamSplit,
-      sizeof(Page), offsetof(Page, dictionary), offsetof(Page, to), offsetof(Page, levels_from), offsetof(Page, bytes), offsetof(Page, rows), offsetof(Page, entries), offsetof(Page, level_bytes), offsetof(Page, levels), offsetof(Page, first_step), offsetof(Page, apart), kApartPlain, offsetof(Page, head), kExpandedDamaged,
+      sizeof(Page), offsetof(Page, dictionary), offsetof(Page, to), offsetof(Page, levels_from), offsetof(Page, bytes), offsetof(Page, rows), offsetof(Page, entries), offsetof(Page, level_bytes), offsetof(Page, levels), offsetof(Page, first_step), offsetof(Page, apart), kApartNowhere, offsetof(Page, head), kExpandedDamaged,
       sizeof(PagesLaunch), offsetof(PagesLaunch, memory_bytes), offsetof(PagesLaunch, pages), offsetof(PagesLaunch, count), offsetof(PagesLaunch, num_steps), offsetof(PagesLaunch, steps), offsetof(PagesLaunch, values), offsetof(PagesLaunch, rows), offsetof(PagesLaunch, valid), offsetof(PagesLaunch, status), offsetof(PagesLaunch, width), offsetof(PagesLaunch, numbers), offsetof(PagesLaunch, form), kFormBig,
       sizeof(ColumnsLaunch), offsetof(ColumnsLaunch, first_blocks), offsetof(ColumnsLaunch, columns), kPageColumnsMax,
       sizeof(Step), kPagesThreads, kStepRows, kPageNull, kLevelsSized,
