@@ -64,6 +64,7 @@ type Query struct {
 	grouped bool           // the statement has groups
 	query   query.Query    // the last aggregation, over source; zero without groups
 	first   *engine.Result // of the aggregation among the stages, once it has run; nil without such a stage
+	ran     *Result        // the last that Run has returned for a statement around it; nil where there is none
 	sets    [][]bool       // for each grouping set and key: the set has the key; nil for a single set
 
 	answered int                    // index of the grouping set whose groups the first aggregation makes, or -1

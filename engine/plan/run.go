@@ -22,6 +22,7 @@ import (
 // uses it, and releases it in the end.
 type Result struct {
 	array.RecordReader
+	query  *Query         // whose result it is
 	groups *groupReader   // nil for a statement without groups
 	reads  []*engine.Rows // of a statement without groups: what has been begun, in order
 	text   string         // of the statement; "" where the statement was made without a text
@@ -48,20 +49,35 @@ func (r *Result) Next() (more bool) {
 func (r *Result) Err() error { return spawn.InQuery(cmp.Or(r.err, r.RecordReader.Err()), r.text) }
 
 // Stats tells what the last aggregation did, or, of a statement without groups, how the rows were
-// read; a limit may have ended either early. The bytes are those of all readings. Stats are zero
-// until Next has returned false.
+// read; a limit may have ended either early. The bytes are those of all readings; route, devices and
+// pages are those of the step that reads the input. Stats are zero until Next has returned false.
 func (r *Result) Stats() engine.Stats {
-	if r.groups != nil {
-		if !r.ended {
-			return engine.Stats{}
+	var stats engine.Stats
+	switch {
+	case r.groups != nil && !r.ended:
+		return stats
+	case r.groups != nil:
+		stats = r.groups.stats
+	default:
+		stats = r.reads[0].Stats()
+		for _, later := range r.reads[1:] {
+			stats.BytesRead += later.Stats().BytesRead
 		}
-		return r.groups.stats
 	}
-	stats := r.reads[0].Stats()
-	for _, later := range r.reads[1:] {
-		stats.BytesRead += later.Stats().BytesRead
+	for _, inner := range r.query.subqueries {
+		if inner.ran != nil {
+			noteReading(&stats, inner.ran.Stats())
+		}
 	}
 	return stats
+}
+
+// noteReading notes in a statement's statistics who has decoded and aggregated its input: what the step has done that
+// has read it.
+func noteReading(of *engine.Stats, by engine.Stats) {
+	if by.Route != "" { // else it has not ended
+		of.Route, of.Device, of.Pages = by.Route, by.Device, by.Pages
+	}
 }
 
 // Run starts the query and returns its result. Errors that appear after the start come from
@@ -77,7 +93,7 @@ func (q *Query) run(ctx context.Context) (*Result, error) {
 	if q.top != nil {
 		q.top.test.mem = q.engine.Allocator()
 	}
-	result := &Result{text: q.text.Text}
+	result := &Result{query: q, text: q.text.Text}
 	out, err := q.rowsOf(ctx, result)
 	if err != nil {
 		return nil, located(q.text, err)
@@ -330,6 +346,10 @@ func (r *groupReader) endCurrent() {
 	if first := r.query.first; first != nil { // which has read the input
 		s := first.Stats()
 		r.stats.RowsRead, r.stats.BytesRead, r.stats.Splits, r.stats.Filter = s.RowsRead, s.BytesRead, s.Splits, s.Filter
+		if r.stats.Groups > 0 {
+			r.stats.Reduction = float64(s.RowsRead) / float64(r.stats.Groups)
+		}
+		noteReading(&r.stats, s)
 	}
 }
 

@@ -41,7 +41,13 @@ type streamed struct {
 
 // subquery is the source of a statement's result.
 func subquery(q *Query) *streamed {
-	run := func(ctx context.Context) (array.RecordReader, error) { return q.Run(ctx) }
+	run := func(ctx context.Context) (array.RecordReader, error) {
+		var err error
+		if q.ran, err = q.Run(ctx); err != nil {
+			return nil, err
+		}
+		return q.ran, nil
+	}
 	return &streamed{name: "derived table", query: q, grouped: q.grouped || q.source.Stats().Groups, schema: q.Schema(), run: run}
 }
 
