@@ -481,7 +481,35 @@ func TestDecodeDamagedNulls(t *testing.T) {
 	}
 }
 
-// checkDamaged has the CPU and a device answer a query of a column that is NULL, whose page may be damaged.
+// A dictionary of strings that has fewer than it says is refused, though no row asks for the last of them.
+func TestDecodeDamagedDictionary(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
+	keys, texts := make([]any, 3000), make([]any, 3000)
+	for i := range keys {
+		keys[i], texts[i] = int64(i%7), fmt.Sprint("text ", i%50)
+	}
+	batch := grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, keys), grouptest.Array(schema.Field(1).Type, texts))
+	path := writeParquet(t, schema, []arrow.RecordBatch{batch})
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := []byte{0x4c, 0x15, 2 * 50} // of a dictionary page: field 7 of a page's header, whose field 1 are the entries
+	at := bytes.Index(whole, head)
+	if at < 0 || bytes.Count(whole, head) != 1 {
+		t.Fatal("want one page that is a dictionary of 50 strings")
+	}
+	for _, entries := range []byte{50, 51, 60} {
+		file := slices.Clone(whole)
+		file[at+2] = 2 * entries
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		checkDamaged(t, path, "s", entries != 50)
+	}
+}
+
+// checkDamaged has the CPU and a device answer a query of a column whose page may be damaged.
 func checkDamaged(t *testing.T, path, column string, damaged bool) {
 	t.Helper()
 	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.Count, Args: []string{column}}, {Func: query.Max, Args: []string{column}}}}

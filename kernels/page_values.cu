@@ -161,7 +161,9 @@ __device__ __forceinline__ void decode(const ColumnsLaunch& columns) {
   u32* codes = all_codes[threadIdx.x / 32];
   const bool coded = page.entries > 0 && page.apart == kApartNone;
   if (coded) {
-    const bool legal = read_codes(page, data, parts.values, step, values, codes, lane);
+    bool legal = read_codes(page, data, parts.values, step, values, codes, lane);
+    // A dictionary of strings that ends early has no last number, whether a code asks for it or not.
+    if (p.numbers != 0 && load_word(p.memory + page.dictionary + 4 * u64(page.entries - 1)) == 0) legal = false;
     if (__any_sync(kAllLanes, !legal)) {
       if (lane == 0) p.status[step.page] = kPageCode;
       return;

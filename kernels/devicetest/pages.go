@@ -424,6 +424,11 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 			}
 		}
 	}
+	if d.numbers && p.Apart == kernels.ApartNone && p.Entries > 0 && p.Rows > 0 {
+		if last := d.memory[p.Dictionary+4*uint64(p.Entries-1):]; binary.LittleEndian.Uint32(last) == 0 {
+			return kernels.PageCode, nil
+		}
+	}
 	rows := make([][]byte, p.Rows)
 	for i, level := range levels {
 		if level == 1 {
