@@ -223,8 +223,8 @@ func TestDecodeStringsUneven(t *testing.T) {
 	}
 }
 
-// Would catch a query that waits for a sample that nobody has begun: strings come steadily, few of them new in each tile,
-// until they are many.
+// Would catch a query that waits for a sample that nobody has begun: in each tile few strings are new, until many
+// strings differ.
 func TestDecodeStringsSteady(t *testing.T) {
 	values := make([]string, 600_000)
 	for i := range values {

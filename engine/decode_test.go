@@ -427,17 +427,19 @@ func TestDecodeMutated(t *testing.T) {
 	}
 }
 
-// Rows that are all NULL need no value of their page, which is to be whole all the same, as it is to be for the CPU.
+// A damaged page is refused, by devices as by the CPU, also where all its rows are NULL, so that no value is needed.
 func TestDecodeDamagedNulls(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
 	}, nil)
 	const rows = 3000
 	keys, nulls := make([]any, rows), make([]any, rows)
 	for i := range keys {
 		keys[i] = int64(i % 7)
 	}
-	batch := grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, keys), grouptest.Array(schema.Field(1).Type, nulls), grouptest.Array(schema.Field(2).Type, nulls))
+	batch := grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, keys),
+		grouptest.Array(schema.Field(1).Type, nulls), grouptest.Array(schema.Field(2).Type, nulls))
 	for _, c := range []struct {
 		properties []parquet.WriterProperty
 		head       []byte // of the values of a page, or before them
@@ -448,7 +450,8 @@ func TestDecodeDamagedNulls(t *testing.T) {
 		{ // no differences, in blocks of 128, of 4 miniblocks: of none
 			[]parquet.WriterProperty{
 				parquet.WithDictionaryDefault(false),
-				parquet.WithEncodingFor("v", parquet.Encodings.DeltaBinaryPacked), parquet.WithEncodingFor("s", parquet.Encodings.DeltaLengthByteArray),
+				parquet.WithEncodingFor("v", parquet.Encodings.DeltaBinaryPacked),
+				parquet.WithEncodingFor("s", parquet.Encodings.DeltaLengthByteArray),
 			}, []byte{128, 1, 4, 0, 0}, 2, 0, []string{"v", "s"},
 		},
 		// Levels, of which 3,000 are 0, before the width of codes, of 77 bits, which numbers without a value do not have.
@@ -481,7 +484,7 @@ func TestDecodeDamagedNulls(t *testing.T) {
 	}
 }
 
-// A dictionary of strings that has fewer than it says is refused, though no row asks for the last of them.
+// A dictionary page with fewer strings than its header says is refused, though no row has the last string.
 func TestDecodeDamagedDictionary(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
 	keys, texts := make([]any, 3000), make([]any, 3000)
@@ -512,7 +515,9 @@ func TestDecodeDamagedDictionary(t *testing.T) {
 // checkDamaged has the CPU and a device answer a query of a column whose page may be damaged.
 func checkDamaged(t *testing.T, path, column string, damaged bool) {
 	t.Helper()
-	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.Count, Args: []string{column}}, {Func: query.Max, Args: []string{column}}}}
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{
+		{Func: query.Count, Args: []string{column}}, {Func: query.Max, Args: []string{column}},
+	}}
 	var errs [2]string
 	for i, device := range []string{"cpu", "host:64MiB"} {
 		opt := engine.Options{Device: device, Threads: 2}

@@ -16,7 +16,7 @@ type Page struct {
 	FirstStep  uint32     // the PageSteps of the pages before it
 
 	Apart PageApart
-	Head  uint32 // where in that memory the head of expanded values is, in units of ExpandedHead; 0: they were not expanded
+	Head  uint32 // where in the memory of all pages the head of expanded values is, in units of ExpandedHead; 0: no head
 }
 
 // PageApart says whether the values of a page are apart from its levels: Dictionary then has its values, one

@@ -32,8 +32,8 @@ type changeover struct {
 	taking sync.Mutex
 }
 
-// newChangeover returns nil where the user has chosen the devices, or where devices are of no use once the CPU has rows of
-// all partitions: devices would only partition, or groups of devices and CPU cannot be merged.
+// newChangeover returns nil where the user has chosen the devices, or where devices are of no use once the CPU has
+// rows of all partitions: devices would only partition, or groups of devices and CPU cannot be merged.
 func (a *Aggregator) newChangeover(ctx context.Context, layout *Layout) *changeover {
 	if layout == nil || layout.parts != nil || layout.shape.Sorts() || a.query.Devices.asked() || a.query.Once {
 		return nil

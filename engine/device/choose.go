@@ -32,8 +32,8 @@ func (q *Query) suits() (layout *Layout, err error) {
 	return layout, err
 }
 
-// errGroups keeps what begins first, a query of groups, from taking the memory of devices from the query that makes them:
-// that one has more rows.
+// errGroups leaves the memory of devices to the query that makes groups: that query has more rows than the query of
+// its groups, which begins first.
 const errGroups = errNotOnDevice("its rows are the groups of another step, to which devices are left")
 
 // newLayout returns the layout of the query on a device, or why there is none. Devices number the

@@ -87,7 +87,7 @@ type Devices struct {
 	current *deviceSet    // nil before they are opened
 	reason  error         // why there is none
 	opening chan struct{} // closed when they are open, or there is a reason; nil while nobody opens them
-	began   time.Time     // of opening
+	began   time.Time     // when drivers were asked to open devices; zero while nobody opens devices
 	closed  bool          // by Close: what opens later is closed
 	closing chan struct{} // closed when those that are of no use are closed; nil when there never were any
 

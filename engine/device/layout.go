@@ -18,7 +18,8 @@ import (
 )
 
 // Layout says how the rows and states of a query lie on a device. It turns the CPU's tiles into a
-// device's and a device's groups into the CPU's. It is read-only once made, but for rankings, which are made when all rows have come.
+// device's and a device's groups into the CPU's. A layout is read-only once made, but for rankings, which are made when
+// all rows have come.
 type Layout struct {
 	bound    *rowdata.Bound
 	shape    kernels.Shape

@@ -231,7 +231,7 @@ func (d *Devices) closeAll(s *deviceSet) error {
 // returned.
 func (d *Devices) Close(why error) error {
 	d.mu.Lock()
-	if d.opening != nil && !d.began.IsZero() {
+	if !d.began.IsZero() {
 		d.rates.sawOpening(time.Since(d.began), false)
 	}
 	d.closed = true

@@ -49,8 +49,8 @@ func (r *Result) Next() (more bool) {
 func (r *Result) Err() error { return spawn.InQuery(cmp.Or(r.err, r.RecordReader.Err()), r.text) }
 
 // Stats tells what the last aggregation did, or, of a statement without groups, how the rows were
-// read; a limit may have ended either early. The bytes are those of all readings; route, devices and
-// pages are those of the step that reads the input. Stats are zero until Next has returned false.
+// read; a limit may have ended either early. The bytes count all readings; route, devices and pages are
+// of the step that reads the input. Stats are zero until Next has returned false.
 func (r *Result) Stats() engine.Stats {
 	var stats engine.Stats
 	switch {

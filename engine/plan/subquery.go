@@ -48,7 +48,8 @@ func subquery(q *Query) *streamed {
 		}
 		return q.ran, nil
 	}
-	return &streamed{name: "derived table", query: q, grouped: q.grouped || q.source.Stats().Groups, schema: q.Schema(), run: run}
+	grouped := q.grouped || q.source.Stats().Groups
+	return &streamed{name: "derived table", query: q, grouped: grouped, schema: q.Schema(), run: run}
 }
 
 // Schema implements scan.Source.

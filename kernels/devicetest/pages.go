@@ -392,7 +392,8 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 			return kernels.PageEnds, nil
 		}
 		if p.Head > 0 {
-			if expanded := binary.LittleEndian.Uint32(d.memory[kernels.ExpandedHead*int(p.Head):]); expanded == kernels.ExpandedDamaged || values > int(expanded) {
+			expanded := binary.LittleEndian.Uint32(d.memory[kernels.ExpandedHead*int(p.Head):])
+			if expanded == kernels.ExpandedDamaged || values > int(expanded) {
 				return kernels.PageEnds, nil
 			}
 		}

@@ -102,8 +102,10 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 		if codes, status = readCodes(data, values, p.Entries); status != kernels.PageDone {
 			return status
 		}
-		if c.numbers && p.Entries > 0 && p.Rows > 0 && binary.LittleEndian.Uint32(memory[p.Dictionary+4*uint64(p.Entries-1):]) == 0 {
-			return kernels.PageCode // a dictionary of strings ends early
+		if c.numbers && p.Entries > 0 && p.Rows > 0 {
+			if last := memory[p.Dictionary+4*uint64(p.Entries-1):]; binary.LittleEndian.Uint32(last) == 0 {
+				return kernels.PageCode // a dictionary of strings ends early
+			}
 		}
 		plain = memory[p.Dictionary:]
 	case uint64(values)*c.width > uint64(len(data)):
