@@ -75,7 +75,7 @@ func TestDecodeStringsFaults(t *testing.T) {
 		{1, nil},
 		{2, nil},
 		{1, []query.Aggregate{{Func: query.Min, Args: []string{"c1"}, Name: "least"}, {Func: query.Max, Args: []string{"c2"}, Name: "greatest"}}},
-		{2, []query.Aggregate{{Func: query.Max, Args: []string{"c1"}, Name: "greatest"}, {Func: query.CountDistinct, Args: []string{"c2"}, Name: "differ"}}},
+		{2, []query.Aggregate{{Func: query.MaxN, Args: []string{"c1"}, Name: "greatest", Length: 3}, {Func: query.CountDistinct, Args: []string{"c2"}, Name: "differ"}}},
 	} {
 		q := q
 		q.Aggregates = slices.Concat(q.Aggregates, c.more)
@@ -141,6 +141,7 @@ func TestDecodeStringsMixed(t *testing.T) {
 		q := query.Query{Aggregates: []query.Aggregate{
 			{Func: query.CountStar, Name: "c"}, {Func: query.Count, Args: []string{"s"}, Name: "d"}, {Func: query.Min, Args: []string{"s"}, Name: "e"},
 			{Func: query.Max, Args: []string{"s"}, Name: "f"}, {Func: query.CountDistinct, Args: []string{"s"}, Name: "g"},
+			{Func: query.MinN, Args: []string{"s"}, Name: "h", Length: 2},
 		}}
 		for i, k := range keys {
 			q.Keys = append(q.Keys, query.Key{Column: k, Name: fmt.Sprint("k", i)})

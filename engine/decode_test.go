@@ -145,11 +145,11 @@ func hostDecoder(t *testing.T, rng *rand.Rand) *engine.Engine {
 // pagedFuncs are functions that a device has.
 var pagedFuncs = []query.Func{
 	query.CountStar, query.Sum, query.Sum, query.Min, query.Max, query.Avg, query.Count, query.StddevSamp, query.Median, query.QuantileDisc,
-	query.CountDistinct,
+	query.CountDistinct, query.MinN, query.MaxN,
 }
 
 // stringFuncs are functions of strings that a device has.
-var stringFuncs = []query.Func{query.Min, query.Max, query.CountDistinct}
+var stringFuncs = []query.Func{query.Min, query.Max, query.CountDistinct, query.MinN, query.MaxN}
 
 // pagedQuery returns a query of such aggregates as a device has.
 func pagedQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
@@ -169,11 +169,14 @@ func pagedQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 		if a.Func.Param() == query.FractionParam {
 			a.Fraction = rng.Float64()
 		}
+		if a.Func.Param() == query.LengthParam {
+			a.Length = 1 + rng.IntN(7)
+		}
 		if a.Func != query.CountStar {
 			field := schema.Field(rng.IntN(schema.NumFields()))
 			a.Args = []string{field.Name}
 			if !grouptest.Suits(a.Func, field.Type) || arrow.IsBaseBinary(field.Type.ID()) && !slices.Contains(stringFuncs, a.Func) && rng.IntN(10) > 0 {
-				a.Func, a.Fraction = query.Count, 0
+				a.Func, a.Fraction, a.Length = query.Count, 0, 0
 			}
 		}
 		q.Aggregates = append(q.Aggregates, a)

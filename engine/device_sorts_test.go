@@ -23,7 +23,7 @@ func sortsQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 		q.Keys = append(q.Keys, query.Key{Column: schema.Field(rng.IntN(schema.NumFields())).Name, Name: fmt.Sprintf("k%d", len(q.Keys))})
 	}
 	sorts := []query.Func{query.Median, query.QuantileCont, query.QuantileDisc, query.CountDistinct}
-	others := []query.Func{query.CountStar, query.Count, query.Sum, query.Max, query.StddevSamp}
+	others := []query.Func{query.CountStar, query.Count, query.Sum, query.Max, query.StddevSamp, query.MaxN}
 	for n := 1 + rng.IntN(4); len(q.Aggregates) < n; {
 		a := query.Aggregate{Func: sorts[rng.IntN(len(sorts))], Name: fmt.Sprintf("a%d", len(q.Aggregates)), Fraction: rng.Float64()}
 		if len(q.Aggregates) > 0 && rng.IntN(2) == 0 {
@@ -31,6 +31,9 @@ func sortsQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 		}
 		if a.Func.Param() != query.FractionParam {
 			a.Fraction = 0
+		}
+		if a.Func.Param() == query.LengthParam {
+			a.Length = 1 + rng.IntN(7)
 		}
 		a.Distinct = a.Func == query.QuantileCont && rng.IntN(8) == 0 // a set of which more than the size is wanted
 		if field := schema.Field(rng.IntN(schema.NumFields())); a.Func != query.CountStar {

@@ -44,17 +44,36 @@ __device__ inline void combine_comoments(u64* w, const u64* v) {
   combine_double(w + 7, to_double(v[7]) + ex * sy + ey * sx + n * ex * ey);
 }
 
+// Of the best values: offers each of v to the words of w.
+template <u32 kWords>
+__device__ inline void combine_best(u64* w, const u64* v) {
+  w[0] += v[0];
+#pragma unroll
+  for (u32 i = 1; i < kWords; i++) {
+    u64 offer = v[i];
+#pragma unroll
+    for (u32 j = 1; j < kWords; j++) {
+      const u64 was = w[j];
+      w[j] = was > offer ? was : offer;
+      offer = was > offer ? offer : was;
+    }
+  }
+}
+
 // Merges v into w, both in a table's words.
 template <u32 kWords>
 __device__ inline void combine_state(const Fold& f, u64* w, const u64* v) {
+  if constexpr (kWords > 1) {
+    if (f.op == kMinN || f.op == kMaxN) return combine_best<kWords>(w, v);
+  }
   if constexpr (kWords == 8) {
     combine_comoments(w, v);
-  } else if constexpr (kWords >= 4) {
+  } else if constexpr (kWords == 4 || kWords == 6) {
     combine_moments<kWords>(w, v);
   } else if constexpr (kWords == 2) {
     w[0] += v[0];
     w[1] += v[1] + (w[0] < v[0]);
-  } else {
+  } else if constexpr (kWords == 1) {
     switch (f.op) {
       case kSumFloat: combine_double(w, to_double(v[0])); break;
       case kMin: w[0] = v[0] < w[0] ? v[0] : w[0]; break;

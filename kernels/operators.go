@@ -46,6 +46,11 @@ const (
 	// SumExact: 2 words, low word first: the sum of doubles in two's complement, in units of 2^(Unit-1074). It
 	// is exact, and the same in every order, where Exponents of all values lie within the words.
 	SumExact
+	// MinN, MaxN: 1 + Limit words: how many values there are, or Limit and up where there are more, and the
+	// least, or greatest, as words in unsigned order, NaN last, the best first. Words of MinN are inverted, so that
+	// the greatest word is the best of both. Words that have no value are 0.
+	MinN
+	MaxN
 	// CountDistinct: 1 word, how many different values there are. All NaNs are one value, and so are
 	// 0 and -0.
 	CountDistinct
@@ -63,12 +68,14 @@ func (op FoldOp) Sorts() bool { return op >= CountDistinct }
 
 // Fold is one accumulation. Column is -1 for Count of rows; Other is Comoments' second column, and
 // -1 otherwise. Fraction, of the quantiles, is in [0, 1]. Unit, of SumExact, is in [0, ExactPlaces).
+// Limit, of MinN and MaxN, is in [1, LimitMax].
 type Fold struct {
 	Op       FoldOp
 	Column   int
 	Other    int
 	Fraction float64
 	Unit     int
+	Limit    int
 }
 
 // ExactPlaces is how many bits a number has that all finite doubles are multiples of 1 of, from 2^-1074 on.
@@ -96,6 +103,7 @@ const (
 	KeyBytesMax = 64
 	ColumnsMax  = 24
 	FoldsMax    = 32
+	LimitMax    = 7
 )
 
 // Shape is what the rows of a query consist of, on a device.
@@ -144,8 +152,10 @@ func StatusOf(b []byte) GroupsStatus {
 }
 
 // Words returns the words of a fold's state.
-func (op FoldOp) Words() int {
-	switch op {
+func (f *Fold) Words() int {
+	switch f.Op {
+	case MinN, MaxN:
+		return 1 + f.Limit
 	case Sum128, SumExact:
 		return 2
 	case QuantileCont, QuantileDisc:
@@ -250,7 +260,7 @@ func (s *Shape) slotKeyWords() int {
 func (s *Shape) StateWords() int {
 	n := 0
 	for _, f := range s.Folds {
-		n += f.Op.Words()
+		n += f.Words()
 	}
 	return n
 }

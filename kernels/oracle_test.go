@@ -328,7 +328,7 @@ func allocGroups(t testing.TB, e *executor, shape *Shape, capacity int64) *Group
 	t.Helper()
 	g := &Groups{Capacity: capacity, Status: e.alloc(t, groupsStatusBytes), Keys: e.alloc(t, capacity*int64(shape.KeyBytes))}
 	for _, f := range shape.Folds {
-		g.States = append(g.States, e.alloc(t, capacity*int64(f.Op.Words())*8))
+		g.States = append(g.States, e.alloc(t, capacity*int64(f.Words())*8))
 	}
 	return g
 }
@@ -355,7 +355,7 @@ func (in *input) check(t testing.TB, e *executor, g *Groups) []string {
 	keys := make([]string, n)
 	states := make([][]byte, len(in.shape.Folds))
 	for f, fold := range in.shape.Folds {
-		states[f] = e.download(t, g.States[f], n*int64(fold.Op.Words())*8)
+		states[f] = e.download(t, g.States[f], n*int64(fold.Words())*8)
 	}
 	seen := map[string]bool{}
 	for i := range keys {
@@ -366,7 +366,7 @@ func (in *input) check(t testing.TB, e *executor, g *Groups) []string {
 		}
 		seen[keys[i]] = true
 		for f, fold := range in.shape.Folds {
-			words := fold.Op.Words()
+			words := fold.Words()
 			got := make([]uint64, words)
 			for w := range got {
 				got[w] = binary.LittleEndian.Uint64(states[f][(i*words+w)*8:])

@@ -49,10 +49,10 @@ func makeShapeParam(shape *Shape) shapeParam {
 	}
 	for i, f := range shape.Folds {
 		p.fold[i] = foldParam{
-			op: uint8(f.Op), typ: typeOf(f.Column), otherType: typeOf(f.Other), words: uint8(f.Op.Words()),
+			op: uint8(f.Op), typ: typeOf(f.Column), otherType: typeOf(f.Other), words: uint8(f.Words()),
 			column: int16(f.Column), other: int16(f.Other), offset: p.stateWords, unit: uint32(f.Unit),
 		}
-		p.stateWords += uint32(f.Op.Words())
+		p.stateWords += uint32(f.Words())
 	}
 	return p
 }
@@ -77,7 +77,7 @@ func (o *operation) groups(shape *Shape, groups *Groups) groupsParam {
 		keys:     o.address(groups.Keys, groups.Capacity*int64(shape.KeyBytes)),
 	}
 	for i, f := range shape.Folds {
-		p.states[i] = o.address(groups.States[i], groups.Capacity*int64(f.Op.Words())*8)
+		p.states[i] = o.address(groups.States[i], groups.Capacity*int64(f.Words())*8)
 	}
 	return p
 }

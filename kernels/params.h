@@ -18,7 +18,7 @@ enum { kColumnsMax = 24, kFoldsMax = 32, kKeyBytesMax = 64, kStateWordsMax = 8, 
 enum { kInt32, kUint32, kInt64, kUint64, kFloat64, kInt128 };
 enum {
   kCount, kSum64, kSum128, kSumFloat, kMin, kMax, kBitAnd, kBitOr, kBitXor,
-  kMoments2, kMoments4, kComoments, kSumExact,
+  kMoments2, kMoments4, kComoments, kSumExact, kMinN, kMaxN,
   kCountDistinct, kQuantileCont, kQuantileDisc
 };
 

@@ -57,7 +57,7 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Offsetof(sorted.fold), unsafe.Offsetof(sorted.folds), unsafe.Offsetof(sorted.last), unsafe.Offsetof(sorted.fraction),
 		unsafe.Offsetof(sorted.keys), unsafe.Offsetof(sorted.order), unsafe.Offsetof(sorted.digits),
 		unsafe.Offsetof(sorted.segments), unsafe.Offsetof(sorted.starts), unsafe.Offsetof(sorted.plan), sortKeys, sortValues, sortNulls,
-		uintptr(Comoments), uintptr(SumExact), uintptr(CountDistinct), uintptr(QuantileCont), uintptr(QuantileDisc),
+		uintptr(Comoments), uintptr(SumExact), uintptr(MinN), uintptr(MaxN), uintptr(CountDistinct), uintptr(QuantileCont), uintptr(QuantileDisc),
 		unsafe.Sizeof(twoPhase), unsafe.Offsetof(twoPhase.rest), unsafe.Offsetof(twoPhase.numRest),
 		unsafe.Sizeof(packed), unsafe.Offsetof(packed.reciprocal), unsafe.Offsetof(packed.maxCarries), unsafe.Offsetof(packed.buckets), unsafe.Offsetof(packed.shift),
 		carryBytes, packedHeaderBytes, bucketSlots, packedSteps,

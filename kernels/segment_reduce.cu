@@ -194,8 +194,11 @@ extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce(con
     switch (p.shape.folds[f].words) {
       case 1: reduce_fold<1>(p, in, f); break;
       case 2: reduce_fold<2>(p, in, f); break;
+      case 3: reduce_fold<3>(p, in, f); break;
       case 4: reduce_fold<4>(p, in, f); break;
+      case 5: reduce_fold<5>(p, in, f); break;
       case 6: reduce_fold<6>(p, in, f); break;
+      case 7: reduce_fold<7>(p, in, f); break;
       case 8: reduce_fold<8>(p, in, f); break;
     }
   }

@@ -137,6 +137,15 @@ static __device__ __noinline__ bool row_state(const Fold& f, const Rows& rows, u
     case kSumExact: exact_words(load_word(f.type, column, row), f.unit, w); break;
     case kMin:
     case kMax: w[0] = to_ordered(f.type, load_word(f.type, column, row)); break;
+    case kMinN:
+    case kMaxN: {
+      const u64 ordered = to_ordered(f.type, load_word(f.type, column, row));
+      w[0] = 1;
+      w[1] = f.op == kMinN ? ~ordered : ordered;
+#pragma unroll 1
+      for (u32 i = 2; i < f.words; i++) w[i] = 0;
+      break;
+    }
     case kMoments2:
     case kMoments4:
     case kComoments: {
@@ -207,6 +216,26 @@ __device__ inline void merge_comoments(u64* at, u64 stride, const u64* w) {
   add_double(at + 7 * stride, to_double(w[7]) + ex * sy + ey * sx + n * ex * ey);
 }
 
+// Merges the best values, the first first. A word of a state takes the greater of what it has and what is offered,
+// and offers the other to the word behind it: the words are in order once all have come, whoever comes first. A value
+// that is no better than the last of so many as are wanted is never among them.
+__device__ inline void merge_best(const Fold& f, u64* at, u64 stride, const u64* w) {
+  const u32 last = f.words - 1;
+  if (w[1] <= *static_cast<volatile u64*>(at + last * stride) && *static_cast<volatile u64*>(at) >= last) return;
+  atomicAdd(at, w[0]);
+#pragma unroll 1
+  for (u32 i = 1; i <= last && w[i] != 0; i++) {
+    u64 offer = w[i];
+#pragma unroll 1
+    for (u32 j = 1; j <= last && offer != 0; j++) {
+      u64* const best = at + j * stride;
+      if (offer <= *static_cast<volatile u64*>(best)) continue;
+      const u64 was = atomicMax(best, offer);
+      offer = was < offer ? was : offer;
+    }
+  }
+}
+
 // Merges the words w into the state at, whose words are stride apart, in shared or global memory.
 // Relaxed atomics are enough: states are read after a barrier or by a later kernel.
 static __device__ __noinline__ void merge_state(const Fold& f, u64* at, u64 stride, const u64* w) {
@@ -238,6 +267,8 @@ static __device__ __noinline__ void merge_state(const Fold& f, u64* at, u64 stri
     case kMoments2:
     case kMoments4: merge_moments(f, at, stride, w); break;
     case kComoments: merge_comoments(at, stride, w); break;
+    case kMinN:
+    case kMaxN: merge_best(f, at, stride, w); break;
   }
 }
 

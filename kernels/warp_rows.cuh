@@ -59,8 +59,11 @@ static __device__ __noinline__ void accumulate_warp(const Shape& s, const Rows& 
     switch (fold.words) {
       case 1: accumulate_fold<1>(fold, rows, row, peers, state); break;
       case 2: accumulate_fold<2>(fold, rows, row, peers, state); break;
+      case 3: accumulate_fold<3>(fold, rows, row, peers, state); break;
       case 4: accumulate_fold<4>(fold, rows, row, peers, state); break;
+      case 5: accumulate_fold<5>(fold, rows, row, peers, state); break;
       case 6: accumulate_fold<6>(fold, rows, row, peers, state); break;
+      case 7: accumulate_fold<7>(fold, rows, row, peers, state); break;
       case 8: accumulate_fold<8>(fold, rows, row, peers, state); break;
     }
   }

@@ -128,7 +128,7 @@ func newGroupLayout(shape *kernels.Shape, capacity int64) groupLayout {
 	l.bytes = l.keys + align(capacity*int64(shape.KeyBytes))
 	for _, f := range shape.Folds {
 		l.states = append(l.states, l.bytes)
-		l.bytes += align(capacity * 8 * int64(f.Op.Words()))
+		l.bytes += align(capacity * 8 * int64(f.Words()))
 	}
 	return l
 }
@@ -162,7 +162,7 @@ func (l *groupLayout) groups(block kernels.Span) *kernels.Groups {
 func (l *groupLayout) hostGroups(block []byte, n int64) *Groups {
 	g := &Groups{Shape: l.shape, Count: int(n), Keys: block[l.keys:][:n*int64(l.shape.KeyBytes)]}
 	for i, f := range l.shape.Folds {
-		g.States = append(g.States, block[l.states[i]:][:n*8*int64(f.Op.Words())])
+		g.States = append(g.States, block[l.states[i]:][:n*8*int64(f.Words())])
 	}
 	return g
 }
@@ -177,7 +177,7 @@ func hostGroups(shape *kernels.Shape, host []byte, n int64) *Groups {
 	g := &Groups{Shape: shape, Count: int(n)}
 	// States first: they are words, and keep their alignment.
 	for _, f := range shape.Folds {
-		g.States = append(g.States, take(n*8*int64(f.Op.Words())))
+		g.States = append(g.States, take(n*8*int64(f.Words())))
 	}
 	g.Keys = take(n * int64(shape.KeyBytes))
 	return g
@@ -191,7 +191,7 @@ func (l *groupLayout) copies(block kernels.Span, first int64, g *Groups, row, n 
 	}
 	copies := []kernels.Copy{copy(l.keys, g.Keys, int64(l.shape.KeyBytes))}
 	for i, f := range l.shape.Folds {
-		copies = append(copies, copy(l.states[i], g.States[i], 8*int64(f.Op.Words())))
+		copies = append(copies, copy(l.states[i], g.States[i], 8*int64(f.Words())))
 	}
 	return copies
 }

@@ -54,7 +54,7 @@ device fills as much memory as the rows take, which no kernel beats by much.`,
 	flags.Float64SliceVar(&f.groups, "groups", []float64{10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 5e7, 1e8}, "`LIST` of numbers of groups")
 	flags.Float64SliceVar(&f.skews, "skew", []float64{0}, "`LIST` of exponents of Zipf distributions, 0 for uniform, -1 for self-similar keys")
 	flags.IntVar(&f.repeats, "repeats", 9, "`N` runs, of which the median is shown")
-	flags.BoolVar(&f.baselines, "baselines", false, "measure one table with linear probing and a sort, too")
+	flags.BoolVar(&f.baselines, "baselines", false, "measure SP-EGA, one table with linear probing and a sort, too")
 	flags.IntVar(&f.sweep, "sweep", 0, "`N` numbers of groups from 1 to the rows, at equal ratios, instead of --groups")
 	flags.BoolVar(&f.probes, "probes", false, "show the average probes of SP-EGA and of linear probing by load factor, of a table of --rows slots with all keys different")
 	return cmd
@@ -131,7 +131,7 @@ func benchCase(w io.Writer, runner *bench.Runner, device kernels.Device, c *benc
 	}
 	plans := []kernels.Plan{kernels.Choose(&c.Shape.Shape, kernels.Estimate{Rows: c.Rows, Groups: c.Groups}, device.Properties())}
 	if baselines {
-		plans = append(plans, kernels.Plan{Kernel: kernels.KernelLinear, Groups: c.Groups}, kernels.Plan{Kernel: kernels.KernelSorted})
+		plans = append(plans, kernels.Plan{Kernel: kernels.KernelTwoPhase, Groups: c.Groups}, kernels.Plan{Kernel: kernels.KernelLinear, Groups: c.Groups}, kernels.Plan{Kernel: kernels.KernelSorted})
 	}
 	for _, plan := range plans {
 		r, err := runner.Run(data, plan)

@@ -36,8 +36,7 @@ type benchFilesFlags struct {
 	profile string // file of a profile of the CPU; "" for none
 }
 
-// h2oQueries are the questions of H2O.ai's db-benchmark over a table t, as far as one statement asks
-// them.
+// h2oQueries are the questions of H2O.ai's db-benchmark over a table t.
 var h2oQueries = []string{
 	"SELECT id1, sum(v1) FROM t GROUP BY id1",
 	"SELECT id1, id2, sum(v1) FROM t GROUP BY id1, id2",
@@ -46,6 +45,7 @@ var h2oQueries = []string{
 	"SELECT id6, sum(v1), sum(v2), sum(v3) FROM t GROUP BY id6",
 	"SELECT id4, id5, median(v3), stddev_samp(v3) FROM t GROUP BY id4, id5",
 	"SELECT id3, max(v1), min(v2) FROM t GROUP BY id3",
+	"SELECT id6, max(v3, 2) FROM t GROUP BY id6",
 	"SELECT id2, id4, corr(v1, v2) FROM t GROUP BY id2, id4",
 	"SELECT id1, id2, id3, id4, id5, id6, sum(v3), count(*) FROM t GROUP BY id1, id2, id3, id4, id5, id6",
 }
@@ -68,7 +68,7 @@ the values of each column add up to.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
-	flags.StringVar(&f.h2o, "h2o", "", "measure the questions of H2O.ai's db-benchmark over `FILES` of its table, but for the eighth")
+	flags.StringVar(&f.h2o, "h2o", "", "measure the questions of H2O.ai's db-benchmark over `FILES` of its table")
 	flags.StringSliceVar(&f.devices, "device", []string{"cpu", "cuda/cpu", "cuda", "auto"}, "`LIST` of what does the work, each as in mpga sql, or cuda/cpu")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads (default all)")
 	flags.StringVar(&f.limit, "device-memory-limit", "", "use `SIZE` of the device's memory (default all)")

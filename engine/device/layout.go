@@ -236,6 +236,8 @@ func (l *Layout) fold(i int, rows int64) (kernels.Fold, error) {
 		return l.sortedFold(i)
 	case f.Kind == rowdata.FoldBest:
 		return l.bestFold(f)
+	case f.Kind == rowdata.FoldTop:
+		return l.topFold(f)
 	case f.Kind == rowdata.FoldSumInt || f.Kind == rowdata.FoldSumUint:
 		op = kernels.Sum128
 		if l.typeOf(column(0)).Bytes() == 4 && rows >= 0 && rows < sum64RowsMax {
@@ -284,6 +286,23 @@ func (l *Layout) bestFold(f *rowdata.Fold) (kernels.Fold, error) {
 		return out, errNotOnDevice(fmt.Sprintf("a device has no fold for %s", f.Kind))
 	}
 	l.columns[out.Column].ranked = true
+	return out, nil
+}
+
+// topFold returns the device's fold for the least or the greatest values.
+func (l *Layout) topFold(f *rowdata.Fold) (kernels.Fold, error) {
+	out := kernels.Fold{Op: kernels.MinN, Column: l.args[l.bound.Inputs[f.Inputs[0]].Arg], Other: -1, Limit: f.Limit}
+	if f.Descending {
+		out.Op = kernels.MaxN
+	}
+	isNumbered := f.Long && l.columns[out.Column].numbers != nil
+	switch {
+	case f.ElementWords != 1 && !isNumbered:
+		return out, errNotOnDevice(fmt.Sprintf("a device has no fold for %s of such a type", f.Kind))
+	case f.Limit > kernels.LimitMax:
+		return out, errNotOnDevice(fmt.Sprintf("%d values of a group are more than the %d that a device keeps", f.Limit, kernels.LimitMax))
+	}
+	l.columns[out.Column].ranked = isNumbered
 	return out, nil
 }
 
@@ -510,6 +529,7 @@ type groupBuffers struct {
 	strings []uint64 // keys with strings in place of numbers
 	states  [][]uint64
 
+	elements  [][]uint64 // by fold: what states refer to
 	quantiles [][]uint64 // by output
 }
 
@@ -518,14 +538,19 @@ func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpua
 	n := to - from
 	buf.keys = l.words(buf.keys, g.Keys, l.shape.KeyBytes, from, n, kernels.Uint32)
 	if buf.states == nil {
-		buf.states, buf.quantiles = make([][]uint64, len(l.bound.Folds)), make([][]uint64, len(l.quantiles))
+		folds := len(l.bound.Folds)
+		buf.states, buf.elements, buf.quantiles = make([][]uint64, folds), make([][]uint64, folds), make([][]uint64, len(l.quantiles))
 	}
 	words := func(fold int) []uint64 {
-		words := l.shape.Folds[fold].Op.Words()
+		words := l.shape.Folds[fold].Words()
 		b := g.States[fold][8*words*from : 8*words*to]
 		return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), n*words)
 	}
 	for i := range buf.states {
+		if l.bound.Folds[i].Kind == rowdata.FoldTop {
+			buf.states[i], buf.elements[i] = l.topStates(buf.states[i], buf.elements[i], i, words(i))
+			continue
+		}
 		buf.states[i] = l.states(buf.states[i], i, words(i), g.Shape.Folds[i].Unit)
 	}
 	for o, fold := range l.quantiles {
@@ -582,4 +607,31 @@ func (l *Layout) states(buf []uint64, i int, words []uint64, unit int) []uint64 
 		return words
 	}
 	return buf
+}
+
+// topStates returns the states of a fold of the least or greatest values in the CPU's form, and the elements that they
+// refer to. The CPU has the last of the values first.
+func (l *Layout) topStates(buf, elements []uint64, i int, words []uint64) (_, _ []uint64) {
+	f, width := &l.shape.Folds[i], l.bound.Folds[i].ElementWords
+	per := f.Words()
+	n, block := len(words)/per, width*f.Limit
+	buf, elements = rowdata.Grow(buf, rowdata.VectorWords*n), rowdata.Grow(elements, block*n)
+	for g := range n {
+		state, list := words[per*g:per*(g+1)], elements[block*g:block*(g+1)]
+		count := int(min(state[0], uint64(f.Limit)))
+		for j := range count {
+			value := state[count-j]
+			if f.Op == kernels.MinN {
+				value = ^value
+			}
+			if r := l.rankings[f.Column]; r != nil {
+				s := r.at(value)
+				copy(list[width*j:], s[:])
+			} else {
+				list[j] = value
+			}
+		}
+		buf[rowdata.VectorWords*g], buf[rowdata.VectorWords*g+1] = uint64(count), rowdata.Address(list)
+	}
+	return buf, elements
 }

@@ -40,7 +40,7 @@ func newPlainResult(q *Query, l *Layout) *plainResult {
 		if o.Count >= 0 || !l.plainFold(o, q.Rows) {
 			return nil
 		}
-		p.folds = append(p.folds, plainFold{o.Fold, l.shape.Folds[o.Fold].Op.Words()})
+		p.folds = append(p.folds, plainFold{o.Fold, l.shape.Folds[o.Fold].Words()})
 	}
 	return p
 }

@@ -246,7 +246,7 @@ func (r *Runner) allocGroups(shape *kernels.Shape, capacity int64) (*kernels.Gro
 		return nil, err
 	}
 	for _, f := range shape.Folds {
-		at, err := filled(capacity * int64(f.Op.Words()) * 8)
+		at, err := filled(capacity * int64(f.Words()) * 8)
 		if err != nil {
 			return nil, err
 		}
@@ -265,7 +265,7 @@ func (r *Runner) check(d *Data, g *kernels.Groups, res *Result) error {
 	if status[0] != uint64(d.distinct) || status[1] != uint64(d.Case.Rows) || status[2] != 0 {
 		return fmt.Errorf("%d groups of %d rows, %d overflow, want %d of %d", status[0], status[1], status[2], d.distinct, d.Case.Rows)
 	}
-	words := d.Case.Shape.Folds[0].Op.Words()
+	words := d.Case.Shape.Folds[0].Words()
 	states := make([]uint64, d.distinct*int64(words))
 	if err := r.get(g.States[0], states); err != nil {
 		return err

@@ -128,6 +128,13 @@ func foldShapes() map[string]kernels.Shape {
 	add("two moments", kernels.Moments2, all)
 	add("four moments", kernels.Moments4, all)
 	add("co-moments", kernels.Comoments, words)
+	for _, limit := range []int{1, 2, 3, 4, 5, 6, kernels.LimitMax} {
+		op := kernels.MinN + kernels.FoldOp(limit%2)
+		t := words[limit%len(words)]
+		shapes[fmt.Sprintf("best %d of %s", limit, names[t])] = kernels.Shape{
+			KeyBytes: 8, Columns: []kernels.ColumnType{t}, Folds: []kernels.Fold{{Op: op, Column: 0, Other: -1, Limit: limit}},
+		}
+	}
 	shapes["count of rows"] = kernels.Shape{KeyBytes: 4, Folds: []kernels.Fold{{Op: kernels.Count, Column: -1, Other: -1}}}
 	shapes["count of two"] = kernels.Shape{
 		KeyBytes: 4, Columns: []kernels.ColumnType{kernels.Int32, kernels.Float64},

@@ -57,7 +57,7 @@ func (a *Answer) Check(g *Groups) error {
 		}
 		seen[key] = true
 		for f, fold := range a.shape.Folds {
-			n := fold.Op.Words()
+			n := fold.Words()
 			if err := a.checkState(fold, rows, g.States[f][i*n:(i+1)*n]); err != nil {
 				return fmt.Errorf("group %d, key %x, %d rows, fold %d: %w", i, key, len(rows), f, err)
 			}
@@ -167,6 +167,8 @@ func (a *Answer) checkState(fold kernels.Fold, rows []int32, got []uint64) error
 		}
 	case kernels.Moments2, kernels.Moments4:
 		return checkMoments(values, got)
+	case kernels.MinN, kernels.MaxN:
+		return checkBest(fold, values, got)
 	case kernels.SumExact:
 		return checkExact(fold, values, got)
 	case kernels.CountDistinct, kernels.QuantileCont, kernels.QuantileDisc:
@@ -180,23 +182,47 @@ func (a *Answer) checkState(fold kernels.Fold, rows []int32, got []uint64) error
 	return nil
 }
 
+// compare orders values as less does.
+func (v value) compare(w value) int {
+	switch {
+	case v.less(w):
+		return -1
+	case w.less(v):
+		return 1
+	}
+	return 0
+}
+
+// checkBest compares the state of MinN or MaxN. Of more values than the limit, the state has counted more than that.
+func checkBest(fold kernels.Fold, values []value, got []uint64) error {
+	slices.SortFunc(values, value.compare)
+	if fold.Op == kernels.MaxN {
+		slices.Reverse(values)
+	}
+	want := make([]uint64, 1+fold.Limit)
+	want[0] = uint64(len(values))
+	if n := uint64(fold.Limit); want[0] > n && got[0] >= n {
+		want[0] = got[0]
+	}
+	for i, v := range values[:min(len(values), fold.Limit)] {
+		if want[1+i] = v.ordered(); fold.Op == kernels.MinN {
+			want[1+i] = ^want[1+i]
+		}
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("%x, want %x", got, want)
+	}
+	return nil
+}
+
 // checkSorted compares the state of a fold that sorts.
 func checkSorted(fold kernels.Fold, values []value, got []uint64) error {
-	compare := func(v, w value) int {
-		switch {
-		case v.less(w):
-			return -1
-		case w.less(v):
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(values, compare)
+	slices.SortFunc(values, value.compare)
 	n := len(values)
 	want := []uint64{uint64(n), 0, 0}
 	switch {
 	case fold.Op == kernels.CountDistinct:
-		same := func(v, w value) bool { return compare(v, w) == 0 }
+		same := func(v, w value) bool { return v.compare(w) == 0 }
 		want = []uint64{uint64(len(slices.CompactFunc(values, same)))}
 	case n > 0 && fold.Op == kernels.QuantileCont:
 		at := int(math.Floor(fold.Fraction * float64(n-1)))

@@ -188,7 +188,7 @@ func (r *Rig) groups(shape *kernels.Shape, capacity int64) *kernels.Groups {
 		Keys:     r.alloc(capacity * int64(shape.KeyBytes)),
 	}
 	for _, f := range shape.Folds {
-		g.States = append(g.States, r.alloc(capacity*8*int64(f.Op.Words())))
+		g.States = append(g.States, r.alloc(capacity*8*int64(f.Words())))
 	}
 	return g
 }
@@ -198,7 +198,7 @@ func (r *Rig) poison(shape *kernels.Shape, g *kernels.Groups) {
 	r.must(r.stream.Fill(g.Status, int64(unsafe.Sizeof(kernels.GroupsStatus{})), poisonByte))
 	r.must(r.stream.Fill(g.Keys, g.Capacity*int64(shape.KeyBytes), poisonByte))
 	for i, f := range shape.Folds {
-		r.must(r.stream.Fill(g.States[i], g.Capacity*8*int64(f.Op.Words()), poisonByte))
+		r.must(r.stream.Fill(g.States[i], g.Capacity*8*int64(f.Words()), poisonByte))
 	}
 }
 
@@ -206,7 +206,7 @@ func (r *Rig) poison(shape *kernels.Shape, g *kernels.Groups) {
 func (r *Rig) getGroups(shape *kernels.Shape, g *kernels.Groups, n int64) *Groups {
 	out := &Groups{Keys: r.get(g.Keys, n*int64(shape.KeyBytes))}
 	for i, f := range shape.Folds {
-		out.States = append(out.States, r.words(g.States[i], n*int64(f.Op.Words())))
+		out.States = append(out.States, r.words(g.States[i], n*int64(f.Words())))
 	}
 	return out
 }

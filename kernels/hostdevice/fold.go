@@ -80,7 +80,7 @@ type folder struct {
 func folders(shape *kernels.Shape) []folder {
 	out := make([]folder, len(shape.Folds))
 	for i, f := range shape.Folds {
-		out[i] = folder{Fold: f, words: f.Op.Words()}
+		out[i] = folder{Fold: f, words: f.Words()}
 		if f.Column >= 0 {
 			out[i].typ = shape.Columns[f.Column]
 		}
@@ -161,6 +161,13 @@ func (f *folder) row(r *rows, i int, w []uint64) bool {
 	case kernels.SumExact:
 		low, _ := load(f.typ, r.columns[f.Column], i)
 		w[0], w[1] = exactWords(low, f.Unit)
+	case kernels.MinN, kernels.MaxN:
+		clear(w)
+		low, _ := load(f.typ, r.columns[f.Column], i)
+		w[0], w[1] = 1, ordered(f.typ, low)
+		if f.Op == kernels.MinN {
+			w[1] = ^w[1]
+		}
 	case kernels.Moments2, kernels.Moments4:
 		x := loadFloat(f.typ, r.columns[f.Column], i)
 		w[0], w[1] = 1, word(x)
@@ -240,6 +247,13 @@ func (f *folder) merge(state, from []uint64) {
 		state[0] |= from[0]
 	case kernels.BitXor:
 		state[0] ^= from[0]
+	case kernels.MinN, kernels.MaxN:
+		state[0] += from[0]
+		for _, w := range from[1:] {
+			for i := 1; i < len(state); i++ {
+				state[i], w = max(state[i], w), min(state[i], w)
+			}
+		}
 	case kernels.Moments2, kernels.Moments4, kernels.Comoments:
 		switch {
 		case from[0] == 0:
@@ -262,7 +276,7 @@ func mergeMoments(state, from []uint64) {
 	state[0] += from[0]
 	add(&state[2], s1+n*d)
 	add(&state[3], s2+2*d*s1+n*d*d)
-	if len(state) == kernels.Moments4.Words() {
+	if len(state) > 4 {
 		s3, s4 := float(from[4]), float(from[5])
 		add(&state[4], s3+3*d*s2+3*d*d*s1+n*d*d*d)
 		add(&state[5], s4+4*d*s3+6*d*d*s2+4*d*d*d*s1+n*d*d*d*d)

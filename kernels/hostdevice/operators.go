@@ -133,7 +133,7 @@ func (out *groups) put(at int, shape *kernels.Shape, keys []byte, from []states,
 	k := shape.KeyBytes
 	copy(out.keys[at*k:(at+1)*k], keys[i*k:])
 	for f, fold := range shape.Folds {
-		words := fold.Op.Words()
+		words := fold.Words()
 		copy(out.states[f].at(at, words), from[f].at(i, words))
 	}
 }
@@ -162,7 +162,7 @@ func (o *operation) states(g *kernels.Groups, count int64, write bool) []states 
 	}
 	var out []states
 	for i, f := range o.shape.Folds {
-		n := f.Op.Words()
+		n := f.Words()
 		out = append(out, states{words: o.words(g.States[i], count*int64(n), write), stride: n})
 	}
 	return out

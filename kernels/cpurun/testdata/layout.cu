@@ -31,7 +31,7 @@ extern "C" __global__ void layout(u64* out) {
       offsetof(SortLaunch, fold), offsetof(SortLaunch, folds), offsetof(SortLaunch, last), offsetof(SortLaunch, fraction),
       offsetof(SortLaunch, keys), offsetof(SortLaunch, order), offsetof(SortLaunch, digits),
       offsetof(SortLaunch, segments), offsetof(SortLaunch, starts), offsetof(SortLaunch, plan), kSortKeys, kSortValues, kSortNulls,
-      kComoments, kSumExact, kCountDistinct, kQuantileCont, kQuantileDisc,
+      kComoments, kSumExact, kMinN, kMaxN, kCountDistinct, kQuantileCont, kQuantileDisc,
       sizeof(TwoPhaseLaunch), offsetof(TwoPhaseLaunch, rest), offsetof(TwoPhaseLaunch, num_rest),
       sizeof(PackedLaunch), offsetof(PackedLaunch, reciprocal), offsetof(PackedLaunch, max_carries), offsetof(PackedLaunch, buckets), offsetof(PackedLaunch, shift),
       sizeof(Carry), sizeof(PackedHeader), kBucketSlots, kPackedSteps,
