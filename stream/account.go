@@ -43,6 +43,9 @@ func (a *account) took(s kernels.GroupsStatus, rows int64) {
 func (a *account) endInput(r *Run) {
 	var waiting int64
 	for _, b := range r.blocks {
+		if r.opt.Algorithm == MPEGA {
+			break // groups wait, whose rows a tile's aggregation has taken
+		}
 		waiting += b.offsets[len(b.offsets)-1] - b.offsets[0]
 	}
 	c := r.Counters()

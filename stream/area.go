@@ -18,11 +18,11 @@ type areaLayout struct {
 }
 
 func (d *device) areaLayout(rows int64) areaLayout {
-	o := &d.run.opt
+	s := &d.run.second
 	return areaLayout{
-		rows:    newLayout(&o.Shape, o.Nullable, rows),
-		groups:  newGroupLayout(&o.Shape, rows),
-		scratch: max(d.planFor(rows, rows).AggregateScratch(&o.Shape, rows, d.props), o.Shape.TableBytes(1)+align(statusBytes), scatterBytes(splitBitsMax)),
+		rows:    s.layout(rows),
+		groups:  newGroupLayout(s.Shape, rows),
+		scratch: max(d.planFor(s.Shape, rows, rows).AggregateScratch(s.Shape, rows, d.props), s.TableBytes(1)+align(statusBytes), scatterBytes(splitBitsMax)),
 	}
 }
 
@@ -31,10 +31,10 @@ func (l *areaLayout) bytes() int64 { return l.rows.bytes + l.groups.bytes + alig
 // areaRows returns the most rows of an area of so many bytes.
 func (d *device) areaRows(bytes int64) int64 {
 	const step = areaStep
-	o := &d.run.opt
-	most := o.PinnedLimit / setPinned / groupBytes(&o.Shape) / step
+	s := d.run.second.Shape
+	most := d.run.opt.PinnedLimit / setPinned / groupBytes(s) / step
 	// In steps: the first fits, or nothing does.
-	low, high := int64(1), min(bytes/step/int64(o.Shape.KeyBytes)+1, max(most, 1))+1
+	low, high := int64(1), min(bytes/step/int64(s.KeyBytes)+1, max(most, 1))+1
 	for high-low > 1 {
 		mid := (low + high) / 2
 		if l := d.areaLayout(mid * step); l.bytes() <= bytes {
@@ -94,7 +94,7 @@ func (a *area) scratchAt() kernels.Span {
 func (a *area) process(ctx context.Context, set []int, rows int64, emit func(context.Context, *Groups) error) error {
 	r := a.device.run
 	in := &pieces{blocks: r.blocks, ranges: rangesOf(set)}
-	sorts := r.opt.Shape.Sorts()
+	sorts := r.second.Sorts()
 	if sorts && slices.ContainsFunc(set, r.opt.OnCPU) {
 		invariants.Sometimes("stream: the CPU has rows of a set whose groups cannot be merged")
 		r.countOnCPU()
@@ -105,8 +105,14 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 		r.countOnCPU()
 		return r.takePieces(in, rows)
 	}
-	if rows > a.layout.rows.capacity && (sorts || float64(r.expect(rows)) > r.opt.feedback(a.feedSlots()).GroupsMax()) {
-		return a.split(ctx, set, in, rows, emit)
+	if rows > a.layout.rows.capacity {
+		switch a.oversized(rows) {
+		case OversizedSplit:
+			return a.split(ctx, set, in, rows, emit)
+		case OversizedCPU:
+			r.countOnCPU()
+			return r.takePieces(in, rows)
+		}
 	}
 	groups, err := a.groupsOf(in, rows)
 	if err == nil && groups == nil {
@@ -117,6 +123,20 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 	}
 	groups.Partitions, groups.Rows = set, rows
 	return taken(emit(ctx, groups))
+}
+
+// oversized returns what becomes of a set of more rows than the area has room for. A table has no folds that sort.
+func (a *area) oversized(rows int64) string {
+	r := a.device.run
+	switch of := r.opt.Oversized; {
+	case r.second.Sorts() && of != OversizedCPU:
+		return OversizedSplit
+	case of != "":
+		return of
+	case r.opt.Algorithm != MPEGA && float64(r.expect(rows)) > r.opt.feedback(a.feedSlots()).GroupsMax():
+		return OversizedSplit
+	}
+	return OversizedFeedback
 }
 
 // groupsOf returns the groups of rows; nil, where the CPU has got them. Requires: the area takes rows of folds
@@ -131,19 +151,19 @@ func (a *area) groupsOf(in *pieces, rows int64) (*Groups, error) {
 // planForAll returns a plan for as many groups as rows, whose scratch the area has: fewer rows may
 // ask for more scratch.
 func (a *area) planForAll(rows int64) kernels.Plan {
-	d := a.device
-	plan := d.planFor(rows, rows)
-	if plan.AggregateScratch(&d.run.opt.Shape, rows, d.props) > a.layout.scratch {
+	d, shape := a.device, a.device.run.second.Shape
+	plan := d.planFor(shape, rows, rows)
+	if plan.AggregateScratch(shape, rows, d.props) > a.layout.scratch {
 		capacity := a.layout.rows.capacity
-		plan = d.planFor(capacity, capacity)
+		plan = d.planFor(shape, capacity, capacity)
 	}
 	return plan
 }
 
 // aggregate groups all rows of a set at once.
 func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
-	d, shape := a.device, &a.device.run.opt.Shape
-	plan := d.planFor(rows, d.run.expect(rows))
+	d, shape := a.device, a.device.run.second.Shape
+	plan := d.planFor(shape, rows, d.run.expect(rows))
 	if plan.AggregateScratch(shape, rows, d.props) > a.layout.scratch {
 		plan = a.planForAll(rows)
 	}
@@ -205,7 +225,7 @@ func (r *Run) groupsPerRow(rows int64) float64 {
 	if r.reduces > 0 {
 		return r.reduces
 	}
-	return float64(r.estimate) / float64(max(r.opt.Rows, rows))
+	return float64(r.estimate) / float64(max(r.waitingOf(r.opt.Rows), rows))
 }
 
 // learn notes how many groups rows had.
@@ -224,17 +244,17 @@ func (a *area) copyOut(n int64, work, after func() error) (*Groups, error) {
 // scratch, but for the status, and no more slots than there is room for groups when it is
 // compacted.
 func (a *area) feedSlots() int64 {
-	s := &a.device.run.opt.Shape
+	s := a.device.run.second.Shape
 	return min(max(slotsIn(s, align(a.layout.scratch)-align(statusBytes)), 1), a.layout.groups.capacity)
 }
 
 // half is the layout of half as many rows, so that the memory of the area's rows takes two such
 // layouts.
 func (a *area) half() layout {
-	o := &a.device.run.opt
-	half := newLayout(&o.Shape, o.Nullable, a.layout.rows.capacity/2)
+	s := &a.device.run.second
+	half := s.layout(a.layout.rows.capacity / 2)
 	for half.bytes*2 > a.layout.rows.bytes { // since columns are aligned
-		half = newLayout(&o.Shape, o.Nullable, half.capacity/2)
+		half = s.layout(half.capacity / 2)
 	}
 	return half
 }
@@ -243,16 +263,16 @@ func (a *area) half() layout {
 // the CPU gets its groups and the rows that are left, and feed returns nil.
 func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	d := a.device
-	r, o := d.run, &d.run.opt
+	r, shape := d.run, d.run.second.Shape
 	slots := a.feedSlots()
-	feedback := o.feedback(slots)
+	feedback := r.opt.feedback(slots)
 	at := a.scratchAt()
 	tab := kernels.Table{Slots: slots, Memory: at.At(align(statusBytes))}
 	half := a.half()
 	if half.capacity == 0 {
 		return nil, r.takePieces(in, rows)
 	}
-	if err := a.stream.ResetTable(&o.Shape, tab); err != nil {
+	if err := a.stream.ResetTable(shape, tab); err != nil {
 		return nil, errors.Join(err, d.finish(a.stream))
 	}
 	status := a.host[:statusBytes]
@@ -268,7 +288,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		err := firstError(
 			func() error { return a.load(in, n, &half) },
 			func() error { return a.rank(&loaded) },
-			func() error { return a.stream.Insert(&o.Shape, &loaded, tab, &overflow, at) },
+			func() error { return a.stream.Insert(shape, &loaded, tab, &overflow, at) },
 			func() error { return a.mark(2) },
 			func() error { return a.stream.Copy(kernels.Copy{Device: at, Host: status, Out: true}) },
 			func() error { return a.mark(3) },
@@ -297,7 +317,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		return firstError(
 			func() error { return errors.Join(a.mark(0), a.mark(1)) },
 			func() error {
-				return a.stream.Compact(&o.Shape, tab, 0, tab.Slots, a.layout.groups.groups(a.groupsAt()))
+				return a.stream.Compact(shape, tab, 0, tab.Slots, a.layout.groups.groups(a.groupsAt()))
 			},
 			func() error { return a.mark(2) },
 		)
@@ -326,5 +346,5 @@ func (a *area) takeOverflow(l *layout, n int64) error {
 	}
 	rows := hostTile(l, host, n)
 	d.run.unrank(rows)
-	return errors.Join(taken(d.run.takeRows(rows)), freePinned(&pinned))
+	return errors.Join(taken(d.run.takeWaiting(rows)), freePinned(&pinned))
 }

@@ -61,11 +61,12 @@ type device struct {
 // The memory of a device is shared out in these parts: the ring, and beside it what the route
 // needs.
 const (
-	ringShare  = 8 // of the memory is the ring's input; as much again takes what tiles write
-	ringPinned = 4 // of the pinned memory is the ring's, at most
-	setPinned  = 8 // of the pinned memory may take the groups of a set of partitions
-	tableShare = 5 // eighths of the memory are the one table's, or fewer
-	keepShare  = 3 // eighths of the memory hold partitions that stay
+	ringShare   = 8 // of the memory is the ring's input; as much again takes what tiles write
+	groupsShare = 4 // of the memory is what the tiles of RouteGroups have beside their input, at most
+	ringPinned  = 4 // of the pinned memory is the ring's, at most
+	setPinned   = 8 // of the pinned memory may take the groups of a set of partitions
+	tableShare  = 5 // eighths of the memory are the one table's, or fewer
+	keepShare   = 3 // eighths of the memory hold partitions that stay
 )
 
 // newDevice returns a device that has nothing yet.
@@ -134,12 +135,21 @@ func (d *device) tileRows() int {
 	if o.Decode != nil && o.Decode.GroupRows <= min(most/rowBytes(&o.Shape, o.Nullable), loaded) {
 		rows = max(rows, o.Decode.GroupRows)
 	}
+	for o.Algorithm == MPEGA && rows > tileRowsMin && d.groupsTile(rows).bytes()*int64(o.Streams) > d.limit/groupsShare {
+		rows = rows / 2 &^ (tileRowsMin - 1)
+	}
 	return int(max(rows, 32))
 }
 
-// planFor returns the plan of an aggregation.
-func (d *device) planFor(rows, groups int64) kernels.Plan {
-	plan := kernels.Choose(&d.run.opt.Shape, kernels.Estimate{Rows: rows, Groups: min(groups, rows)}, d.props)
+// planFor returns the plan of an aggregation of rows of a shape.
+func (d *device) planFor(shape *kernels.Shape, rows, groups int64) kernels.Plan {
+	groups = min(groups, rows)
+	var plan kernels.Plan
+	if a := d.run.opt.Algorithm; a != Auto && !shape.Sorts() {
+		plan = a.plan(rows, groups)
+	} else {
+		plan = kernels.Choose(shape, kernels.Estimate{Rows: rows, Groups: groups}, d.props)
+	}
 	plan.Seed = ^d.run.opt.Seed // not the seed of the partitions
 	return plan
 }
@@ -339,6 +349,8 @@ func (d *device) send(t *Tile, route Route) error {
 		}
 	case RouteScatter:
 		end, err = t.sendScatter()
+	case RouteGroups:
+		end, err = t.sendGroups()
 	case RoutePartition:
 		end, err = t.sendPartition()
 	}
@@ -439,6 +451,8 @@ func (d *device) change(route Route, groups int64, s *guardedStream) error {
 		d.run.size(d)
 		d.run.planResident(d.table.Slots)
 		return nil
+	case RouteGroups:
+		return d.enterGroups()
 	}
 	d.run.size(d)
 	return d.enterTiles(d.layout.bytes, scatterBytes(d.run.RadixBits()))

@@ -315,7 +315,7 @@ func TestEncoded(t *testing.T) {
 				devices := []kernels.Device{openHost(t, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned})}
 				defer closeAll(t, devices)
 				a, counters, err := run(in, stream.Options{
-					Devices: devices, Groups: c.estimate, TileRows: 2000, Streams: 4, PinnedLimit: c.pinned,
+					Devices: devices, Groups: c.estimate, TileRows: 2000, Ablation: stream.Ablation{Streams: 4}, PinnedLimit: c.pinned,
 				}, 3)
 				if err != nil {
 					t.Fatal(err)
@@ -354,7 +354,7 @@ func TestEncodedOutOfOrder(t *testing.T) {
 		a := newAnswer()
 		shape, nullable := in.shape()
 		r, err := stream.New(t.Context(), stream.Options{
-			Devices: devices, Groups: 3000, TileRows: 2000, Streams: 4, Shape: shape, Nullable: nullable,
+			Devices: devices, Groups: 3000, TileRows: 2000, Ablation: stream.Ablation{Streams: 4}, Shape: shape, Nullable: nullable,
 			TakeRows: a.takeRows(8), TakeStates: a.takeStates(8), Decode: in.encoded.decoding(in, a),
 		})
 		if err != nil {

@@ -19,32 +19,38 @@ type Forecast struct {
 // device.
 func Foretell(opt Options) (Forecast, error) {
 	opt.EnsureDefaults()
-	r := &Run{opt: opt}
+	r := newRun(opt)
 	d := newDevice(r, 0, opt.Devices[0])
 	if err := d.layOut(); err != nil {
 		return Forecast{}, failure(err)
 	}
-	r.estimate = max(opt.Groups, 1)
+	r.estimate, r.perTile = max(opt.Groups, 1), 1
 	if parts := opt.Parts; parts != nil {
 		return Forecast{Route: RoutePartition, TileRows: int(d.layout.capacity), Partitions: 1 << parts.Radix(r.estimate)}, nil
 	}
 	f := Forecast{Route: d.routeFor(r.estimate), TileRows: int(d.layout.capacity)}
 	switch f.Route {
 	case RouteAggregate:
-		f.Reason = d.planFor(d.layout.capacity, r.estimate).Reason
+		f.Reason = d.planFor(&r.opt.Shape, d.layout.capacity, r.estimate).Reason
 	case RouteTable:
 		f.Reason = fmt.Sprintf("about %s groups, and a table of up to %s slots fits", humanize.Comma(r.estimate), humanize.Comma(d.tableMax().Slots))
-	case RouteHybrid, RouteScatter:
+	case RouteHybrid, RouteScatter, RouteGroups:
 		r.size(d)
 		f.Partitions = 1 << r.radix
+		if opt.Algorithm != Auto {
+			f.Reason = opt.Algorithm.Describe()
+		}
 		if opt.Shape.Sorts() {
-			f.Reason = d.planFor(1, 1).Reason
+			f.Reason = d.planFor(&r.opt.Shape, 1, 1).Reason
 			f.SortRows = d.areaRows(d.limit / 8 * (8 - keepShare) / areas)
+			break
+		}
+		if opt.Algorithm != Auto {
 			break
 		}
 		rows := max(opt.Rows, int64(1)<<r.radix) >> r.radix
 		f.Reason = fmt.Sprintf("about %s groups, and a table of no more than %s slots fits; of a partition, %s", humanize.Comma(r.estimate),
-			humanize.Comma(d.tableMax().Slots), d.planFor(rows, max(r.estimate>>r.radix, 1)).Reason)
+			humanize.Comma(d.tableMax().Slots), d.planFor(&r.opt.Shape, rows, max(r.estimate>>r.radix, 1)).Reason)
 	}
 	return f, nil
 }

@@ -30,7 +30,7 @@ func (d *device) tileGroups(estimate int64) int64 {
 // enterAggregate: each tile has room for its groups.
 func (d *device) enterAggregate(estimate int64) error {
 	shape := &d.run.opt.Shape
-	plan := d.planFor(d.layout.capacity, estimate)
+	plan := d.planFor(shape, d.layout.capacity, estimate)
 	groups := newGroupLayout(shape, d.tileGroups(estimate))
 	d.expected = estimate
 	return d.enterTiles(groups.bytes, plan.AggregateScratch(shape, d.layout.capacity, d.props))
@@ -42,7 +42,7 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 	d := t.device
 	r, shape := d.run, &d.run.opt.Shape
 	estimate := d.expected // the run's may be of the next route by now
-	plan := d.planFor(int64(t.Rows), estimate)
+	plan := d.planFor(shape, int64(t.Rows), estimate)
 	l := newGroupLayout(shape, d.tileGroups(estimate))
 	groups, rows := l.groups(kernels.Span{Buffer: t.output}), t.rows()
 	err = t.send(t.copyIn,
@@ -74,6 +74,96 @@ func (t *Tile) sendAggregate() (end func() error, err error) {
 		}
 		return taken(r.takeStates(out))
 	}, err
+}
+
+// groupsTile is how the memory of a tile's output is shared out by RouteGroups: its groups, and behind them the same
+// groups by partition.
+type groupsTile struct {
+	groups  groupLayout
+	rows    layout
+	scratch int64
+}
+
+func (d *device) groupsTile(rows int64) groupsTile {
+	shape := &d.run.opt.Shape
+	return groupsTile{
+		groups:  newGroupLayout(shape, rows),
+		rows:    d.run.second.layout(rows),
+		scratch: max(d.planFor(shape, rows, rows).AggregateScratch(shape, rows, d.props), scatterBytes(radixBitsMax)),
+	}
+}
+
+// bytes returns the bytes of a tile beside its input.
+func (l groupsTile) bytes() int64 { return l.groups.bytes + l.rows.bytes + l.scratch }
+
+// enterGroups: each tile has room for as many groups as rows, twice.
+func (d *device) enterGroups() error {
+	d.run.size(d)
+	l := d.groupsTile(d.layout.capacity)
+	return d.enterTiles(l.groups.bytes+l.rows.bytes, l.scratch)
+}
+
+// sendGroups aggregates a tile, whose groups are then scattered (section 4.2.5, Algorithm 2 of Wang, Shen, Lei, with
+// the aggregation of its section 4.1 before it). Requires: the device's lock is held.
+func (t *Tile) sendGroups() (end func() error, err error) {
+	d := t.device
+	l := newGroupLayout(&d.run.opt.Shape, d.layout.capacity)
+	groups := l.groups(kernels.Span{Buffer: t.output})
+	expected := max(int64(float64(t.Rows)*d.run.groupsPerTileRow()), 1)
+	err = t.send(t.copyIn,
+		func() error { return t.aggregateTo(groups, expected) },
+		func() error { return t.stream.Copy(t.statusOut(groups.Status)) },
+	)
+	return func() error { return t.scatterGroups(&l, groups) }, err
+}
+
+// groupsPerTileRow returns how many groups a row of a tile is expected to have.
+func (r *Run) groupsPerTileRow() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.perTile
+}
+
+// aggregateTo enqueues an aggregation of the tile to so many groups.
+func (t *Tile) aggregateTo(groups *kernels.Groups, expected int64) error {
+	d, rows := t.device, t.rows()
+	shape := &d.run.opt.Shape
+	return t.stream.Aggregate(shape, d.planFor(shape, rows.Count, expected), &rows, groups, kernels.Span{Buffer: t.scratch})
+}
+
+// scatterGroups scatters the groups of a tile that was aggregated. A tile with more groups than were expected is
+// aggregated once more.
+func (t *Tile) scatterGroups(l *groupLayout, groups *kernels.Groups) error {
+	d := t.device
+	s := t.status()
+	if s.Overflow > 0 {
+		invariants.Sometimes("stream: a tile has more groups than were expected")
+		err := t.send(noCopy,
+			func() error { return t.aggregateTo(groups, int64(t.Rows)) },
+			func() error { return t.stream.Copy(t.statusOut(groups.Status)) },
+		)
+		if err = errors.Join(err, t.finish(routeWork[RouteGroups])); err != nil {
+			return err
+		}
+		if s = t.status(); s.Overflow > 0 {
+			return errorf("device %d: %d of %d rows of a tile found no slot, though each could have one", d.number, s.Overflow, t.Rows)
+		}
+	}
+	rows := kernels.Rows{Count: int64(s.Groups), Keys: groups.Keys, Columns: groups.States, Valid: make([]kernels.Span, len(groups.States))}
+	d.mu.Lock()
+	end, err := t.scatter(noCopy, &rows, kernels.Span{Buffer: t.output, Offset: l.bytes})
+	d.mu.Unlock()
+	if errors.Is(err, kernels.ErrPinnedLimit) {
+		invariants.Sometimes("stream: pinned memory has no room for the groups of a tile")
+		return t.giveRows()
+	}
+	if invariants.Enabled && err == nil {
+		d.run.account.took(s, int64(t.Rows))
+	}
+	if err = errors.Join(err, t.finish(routeWork[RouteScatter])); err != nil {
+		return err
+	}
+	return end()
 }
 
 // copyOut makes copies and waits for them.
@@ -153,7 +243,7 @@ func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
 	d.run.size(d)
 	refused := d.layout.rows(overflow, 0, int64(s.Overflow))
 	d.mu.Lock()
-	end, err := t.scatter(noCopy, &refused, by)
+	end, err := t.scatter(noCopy, &refused, kernels.Span{Buffer: by})
 	d.mu.Unlock()
 	if errors.Is(err, kernels.ErrPinnedLimit) {
 		invariants.Sometimes("stream: pinned memory has no room for rows that a table refuses")
@@ -305,29 +395,43 @@ const partitionFailure = 0.01
 func (r *Run) size(d *device) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.radix > 0 {
+	if r.sized {
 		return
 	}
-	total := r.totalRows()
+	r.sized = true
+	defer func() { r.counters.Partitions = 1 << r.radix }()
+	if r.opt.RadixBits > 0 {
+		r.radix = r.opt.RadixBits
+		return
+	}
+	total := r.waitingOf(r.totalRows())
 	memory := d.limit
 	if d.table == nil {
 		memory -= d.limit / 8 * keepShare
+	}
+	if r.gathers() && total <= d.areaRows(memory) {
+		return // P = 1
 	}
 	area := d.areaRows(memory / areas)
 	// As many groups as rows, if the estimate says nothing else.
 	groups := max(min(r.estimate, total), 1)
 	perArea := max(int64(float64(area)*float64(groups)/float64(total)), 2)
-	r.radix = 1
+	r.radix = radixBitsMax
 	if s, err := partition.Size(groups, perArea, partitionFailure); err == nil {
+		switch bound := r.opt.Bound; {
+		case bound == BoundTheorem || bound == "" && r.opt.Algorithm == MPEGA:
+			s.Partitions = s.Theorem
+		case bound == BoundTail:
+			s.Partitions = s.Tail
+		}
 		r.sizing = s
 		r.radix = min(max(int(s.Radix()), 1), radixBitsMax)
-	} else {
-		r.radix = radixBitsMax
 	}
-	if r.opt.RadixBits > 0 {
-		r.radix = r.opt.RadixBits
-	}
-	r.counters.Partitions = 1 << r.radix
+}
+
+// gathers reports whether all rows are grouped at once, if there is room for them.
+func (r *Run) gathers() bool {
+	return r.opt.Algorithm != Auto && r.opt.Algorithm != MPEGA && len(r.devices) <= 1
 }
 
 // planResident chooses the partitions that the table of RouteHybrid has room for.
@@ -360,7 +464,7 @@ func (r *Run) RadixBits() int {
 // the device's lock is held.
 func (t *Tile) sendScatter() (end func() error, err error) {
 	rows := t.rows()
-	end, err = t.scatter(t.copyIn, &rows, t.output)
+	end, err = t.scatter(t.copyIn, &rows, kernels.Span{Buffer: t.output})
 	if errors.Is(err, kernels.ErrPinnedLimit) {
 		invariants.Sometimes("stream: pinned memory has no room for a tile")
 		return t.giveRows, nil
@@ -369,9 +473,9 @@ func (t *Tile) sendScatter() (end func() error, err error) {
 }
 
 // scatter scatters rows to a block, which stays on the device while there is room, or goes to
-// pinned memory by way of a buffer as large as the rows. Where pinned memory has no room either,
+// pinned memory by way of memory as large as the rows. Where pinned memory has no room either,
 // scatter only returns kernels.ErrPinnedLimit. Requires: the device's lock is held.
-func (t *Tile) scatter(copyIn func() error, rows *kernels.Rows, by kernels.Buffer) (end func() error, err error) {
+func (t *Tile) scatter(copyIn func() error, rows *kernels.Rows, by kernels.Span) (end func() error, err error) {
 	d := t.device
 	r := d.run
 	radix := r.RadixBits()
@@ -380,26 +484,43 @@ func (t *Tile) scatter(copyIn func() error, rows *kernels.Rows, by kernels.Buffe
 		return nil, err
 	}
 	if b.buffer != nil {
-		by = b.buffer
+		by = kernels.Span{Buffer: b.buffer}
 	}
-	into := b.layout.rows(by, 0, rows.Count)
-	copies := append(b.copiesOut(kernels.Span{Buffer: by}, &b.layout, 0), t.offsetsOut(radix))
+	into := b.layout.rows(by.Buffer, by.Offset, rows.Count)
+	copies := b.copiesOut(by, &b.layout, 0)
+	if radix > 0 {
+		copies = append(copies, t.offsetsOut(radix))
+	}
 	d.bytesOut.Add(copiedBytes(copies))
 	err = t.send(copyIn,
 		func() error { return t.scatterRows(rows, &into, radix) },
 		func() error { return t.stream.CopyBatch(copies) },
 	)
 	return func() error {
-		b.setOffsets(t.offsets(radix))
+		if radix == 0 {
+			b.offsets[1] = b.rows
+		} else {
+			b.setOffsets(t.offsets(radix))
+		}
 		return nil
 	}, err
 }
 
-// scatterRows enqueues a scatter, whose offsets and scratch are the tile's.
+// scatterRows enqueues a scatter, whose offsets and scratch are the tile's; of one partition, a copy.
 func (t *Tile) scatterRows(rows, into *kernels.Rows, radix int) error {
-	o := &t.device.run.opt
-	return t.stream.Scatter(&o.Shape, rows, o.Seed, radix, into, kernels.Span{Buffer: t.scratch},
-		kernels.Span{Buffer: t.scratch, Offset: offsetsBytes(radix)})
+	r := t.device.run
+	if radix > 0 {
+		return t.stream.Scatter(r.second.Shape, rows, r.opt.Seed, radix, into, kernels.Span{Buffer: t.scratch},
+			kernels.Span{Buffer: t.scratch, Offset: offsetsBytes(radix)})
+	}
+	err := t.stream.CopyWithin(into.Keys, rows.Keys, rows.Count*int64(r.second.KeyBytes))
+	for c, typ := range r.second.Columns {
+		err = errors.Join(err, t.stream.CopyWithin(into.Columns[c], rows.Columns[c], rows.Count*int64(typ.Bytes())))
+		if into.Valid[c].Buffer != nil {
+			err = errors.Join(err, t.stream.CopyWithin(into.Valid[c], rows.Valid[c], bitmapBytes(rows.Count)))
+		}
+	}
+	return err
 }
 
 // offsetsOut is the copy of the offsets of a scatter to the host.

@@ -28,7 +28,7 @@ func TestTooFewGroupsExpected(t *testing.T) {
 			in := makeInput(rand.New(rand.NewPCG(1, 2)), 200_000, 1<<30, 4, 0)
 			in.sumOnly = c.radix > 1 // so that a block's shared memory has room for the groups that are expected
 			device := openHost(t, hostdevice.Options{MemoryLimit: c.memory})
-			opt := stream.Options{Devices: []kernels.Device{device}, Groups: 1 << 24, Rows: 1 << 34, RadixBits: c.radix, LFMin: c.lfMin, LFMax: c.lfMax}
+			opt := stream.Options{Devices: []kernels.Device{device}, Groups: 1 << 24, Rows: 1 << 34, RadixBits: c.radix, Ablation: stream.Ablation{LFMin: c.lfMin, LFMax: c.lfMax}}
 			a, counters, err := run(in, opt, 2)
 			closeAll(t, []kernels.Device{device})
 			if err != nil {

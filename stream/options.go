@@ -63,12 +63,9 @@ type Options struct {
 	// with tiles of 32 MiB at most.
 	TileRows int
 
-	// Streams is how many tiles a device has in its ring. The default is 4, or 12 with Decode.
-	Streams int
-
-	// LFMin and LFMax are the load factors of partition.Feedback. The defaults are 0.6 and 0.8, as
-	// the paper's.
-	LFMin, LFMax float64
+	// Algorithm does the work. The default is Auto. Others take no Parts.
+	Algorithm Algorithm
+	Ablation
 
 	// Groups is the estimate of the groups. The default, 0, samples the first tile.
 	Groups int64
@@ -123,12 +120,7 @@ func (o *Options) EnsureDefaults() {
 	if o.Streams == 0 {
 		o.Streams = streamsDefault
 	}
-	if o.LFMin == 0 {
-		o.LFMin = lfMinDefault
-	}
-	if o.LFMax == 0 {
-		o.LFMax = max(lfMaxDefault, o.LFMin)
-	}
+	o.LFMin, o.LFMax = o.loadFactors()
 	if o.Timeout == 0 {
 		o.Timeout = timeoutDefault
 	}
@@ -157,8 +149,8 @@ func (o *Options) Validate() error {
 		check(o.Parts.Radix != nil && o.Parts.Take != nil, "Parts.Radix and Parts.Take must be set")
 		check(len(o.Shape.Folds) == 0, "Shape has folds (%d), which are not Parts' work", len(o.Shape.Folds))
 	}
-	check(o.Streams >= 1 && o.Streams <= 64, "Streams (%d) must be in [1, 64]", o.Streams)
-	check(o.LFMin > 0 && o.LFMin < o.LFMax && o.LFMax <= 1, "LFMin (%g) and LFMax (%g) must be in (0, 1], the first below the second", o.LFMin, o.LFMax)
+	errs = append(errs, o.Ablation.Validate(), o.Algorithm.Takes(&o.Shape, len(o.Ranked) > 0))
+	check(o.Algorithm == Auto || o.Parts == nil, "Parts cannot be set with Algorithm (%s)", o.Algorithm)
 	check(o.MemoryLimit >= 0, "MemoryLimit (%d B) must not be negative", o.MemoryLimit)
 	check(o.PinnedLimit >= 0, "PinnedLimit (%d B) must not be negative", o.PinnedLimit)
 	check(o.TileRows >= 0, "TileRows (%d) must not be negative", o.TileRows)

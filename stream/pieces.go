@@ -126,9 +126,8 @@ const piecesRows = 1 << 20
 // giveRows gives rows of a block to the CPU.
 func (b *block) giveRows(from, to int64) error {
 	d := b.device
-	o := &d.run.opt
 	n := to - from
-	l := newLayout(&o.Shape, o.Nullable, n)
+	l := d.run.second.layout(n)
 	host := make([]byte, l.bytes)
 	of := b.layout.stripes()
 	var copies []kernels.Copy
@@ -154,5 +153,5 @@ func (b *block) giveRows(from, to int64) error {
 			return err
 		}
 	}
-	return taken(d.run.takeRows(hostTile(&l, host, n)))
+	return taken(d.run.takeWaiting(hostTile(&l, host, n)))
 }

@@ -147,7 +147,7 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 			limit = min(limit, a.layout.rows.capacity)
 		}
 	}
-	sets := partition.Merge(sizes, limit)
+	sets := r.merge(sizes, limit)
 	rowsOf := func(set []int) int64 { return sumOf(sizes, set) }
 	slices.SortStableFunc(sets, func(a, b []int) int { return cmp.Compare(rowsOf(b), rowsOf(a)) }) // the largest first
 	queue := make(chan []int, len(sets))
@@ -177,6 +177,19 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 	return group.Wait()
 }
 
+// merge returns sets of partitions, each of at most so many rows, but for partitions that have more.
+func (r *Run) merge(sizes []int64, limit int64) (sets [][]int) {
+	if !r.opt.NoMerge {
+		return partition.Merge(sizes, limit)
+	}
+	for p, n := range sizes {
+		if n > 0 {
+			sets = append(sets, []int{p})
+		}
+	}
+	return sets
+}
+
 // setRowsMin is how many rows make a set of partitions at least, where there are enough: fewer take no longer to be
 // copied than a kernel to be launched.
 const setRowsMin = 16 << 20
@@ -188,7 +201,7 @@ func (r *Run) areasFor(sizes []int64) (number int, rows int64) {
 	for _, n := range sizes {
 		total += n
 	}
-	if total <= setRowsMin {
+	if total <= setRowsMin || len(sizes) == 1 {
 		return 1, total
 	}
 	return areas, max(ceilDiv(total, int64(2*areas*len(r.devices))), slices.Max(sizes), setRowsMin)

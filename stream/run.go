@@ -31,6 +31,9 @@ const (
 	// RouteScatter: rows are scattered to partitions, which are aggregated when all rows are there. It is
 	// the route of folds that need all values of a group at once.
 	RouteScatter
+	// RouteGroups: each tile is aggregated, and its groups are scattered to partitions, which are aggregated when all
+	// groups are there: MPEGA's route.
+	RouteGroups
 	// RoutePartition: rows are scattered to partitions, which Options.Parts aggregates. A run never
 	// leaves it.
 	RoutePartition
@@ -38,7 +41,7 @@ const (
 
 var routeNames = [...]string{
 	RouteAggregate: "aggregate each tile", RouteTable: "one table", RouteHybrid: "one table and partitions", RouteScatter: "partitions",
-	RoutePartition: "partitions for the CPU",
+	RouteGroups: "partitions of the groups of tiles", RoutePartition: "partitions for the CPU",
 }
 
 // String names the route for people.
@@ -48,6 +51,7 @@ func (r Route) String() string { return routeNames[r] }
 // calls EndInput and Process. Release comes last, always.
 type Run struct {
 	opt      Options
+	second   rowShape        // of what waits in partitions: rows, or groups of tiles
 	ctx      context.Context // done when the run has failed, or is released
 	cancel   context.CancelCauseFunc
 	devices  []*device
@@ -60,7 +64,9 @@ type Run struct {
 	route    Route
 	estimate int64            // groups of all rows; 0 before the first tile
 	sizing   partition.Sizing // by which radix was chosen; zero where it was fixed
-	radix    int              // how many of the highest bits of a hash name a partition; 0 before rows are scattered
+	sized    bool             // the partitions have been chosen
+	radix    int              // how many of the highest bits of a hash name a partition; 0 before rows are scattered, or of one partition
+	perTile  float64          // groups for each row of the first tile; 1 where it was not sampled
 	resident int              // the table of RouteHybrid takes rows of the first so many partitions; 0: of all
 	blocks   []*block         // partitions that wait
 	held     *Groups          // of the table of RouteHybrid, while partitions are aggregated; nil otherwise
@@ -72,13 +78,37 @@ type Run struct {
 	closed  invariants.CloseChecker
 }
 
+// rowShape is the shape of rows, and which of its columns have NULLs.
+type rowShape struct {
+	*kernels.Shape
+	nullable []bool
+}
+
+// bytes returns the bytes of a row; each of its bits counts as a byte.
+func (s *rowShape) bytes() int64 { return rowBytes(s.Shape, s.nullable) }
+
+// layout returns the layout of so many rows.
+func (s *rowShape) layout(rows int64) layout { return newLayout(s.Shape, s.nullable, rows) }
+
+// newRun returns a run that has no devices.
+func newRun(opt Options) *Run {
+	r := &Run{opt: opt}
+	r.second = rowShape{&r.opt.Shape, opt.Nullable}
+	if opt.Algorithm == MPEGA {
+		if merged, err := mergedShape(&opt.Shape); err == nil { // else Validate tells
+			r.second = rowShape{&merged, make([]bool, len(merged.Columns))}
+		}
+	}
+	return r
+}
+
 // New allocates the ring of each device. An error of a device is ErrDevice. The run is to be
 // released after an error, too.
 func New(ctx context.Context, opt Options) (*Run, error) {
 	streams := opt.Streams
 	opt.EnsureDefaults()
 	opt.Shape.Folds = slices.Clone(opt.Shape.Folds) // whose units the run chooses
-	r := &Run{opt: opt}
+	r := newRun(opt)
 	r.closed.Open("a run")
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	if err := opt.Validate(); err != nil {
@@ -200,9 +230,10 @@ func (r *Run) totalRows() int64 {
 
 // choose picks the route by the groups of the first tile.
 func (r *Run) choose(t *Tile) error {
-	groups, exact := r.opt.Groups, r.opt.Shape.ExactFolds() > 0
+	groups, exact, perTile := r.opt.Groups, r.opt.Shape.ExactFolds() > 0, 1.0
 	if groups == 0 || exact {
 		distinct, err := t.device.sample(t)
+		perTile = float64(distinct) / float64(t.Rows)
 		if err == nil && exact {
 			err = r.chooseUnits(t)
 		}
@@ -215,9 +246,9 @@ func (r *Run) choose(t *Tile) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.estimate = max(groups, 1)
+	r.estimate, r.perTile = max(groups, 1), perTile
 	if parts := r.opt.Parts; parts != nil {
-		r.route, r.radix = RoutePartition, parts.Radix(r.estimate)
+		r.route, r.radix, r.sized = RoutePartition, parts.Radix(r.estimate), true
 		r.counters.Partitions = 1 << r.radix
 	} else {
 		r.route = r.devices[0].routeFor(groups)
@@ -230,9 +261,11 @@ func (r *Run) choose(t *Tile) error {
 func (d *device) routeFor(groups int64) Route {
 	rows := d.layout.capacity
 	switch {
-	case d.run.opt.isLate():
+	case d.run.opt.Algorithm == MPEGA:
+		return RouteGroups
+	case d.run.opt.isLate() || d.run.opt.Algorithm != Auto:
 		return RouteScatter
-	case groups <= rows/reductionMin && d.planFor(rows, groups).Kernel == kernels.KernelShared:
+	case groups <= rows/reductionMin && d.planFor(&d.run.opt.Shape, rows, groups).Kernel == kernels.KernelShared:
 		return RouteAggregate
 	case float64(groups) <= d.tableHolds():
 		return RouteTable
@@ -253,7 +286,7 @@ func (d *device) hybridPays(groups int64) bool {
 	o := &d.run.opt
 	t := d.tableMax()
 	holds, group := o.feedback(t.Slots).GroupsMax(), float64(t.Bytes(&o.Shape))/o.feedback(max(t.Slots, 1)).GroupsMax()
-	row := float64(rowBytes(&o.Shape, o.Nullable))
+	row := float64(d.run.second.bytes())
 	return len(o.Devices) == 1 && holds > hybridShareMin*float64(groups) && float64(d.run.totalRows())*row > float64(groups)*group
 }
 
@@ -429,6 +462,23 @@ func (r *Run) takeRows(t *Tile) error {
 		r.account.note(t.Keys, t.Rows, r.opt.Shape.KeyBytes, false)
 	}
 	return r.opt.TakeRows(r.ctx, t)
+}
+
+// takeWaiting gives what waited in partitions to the CPU: rows, or groups of tiles.
+func (r *Run) takeWaiting(t *Tile) error {
+	if r.opt.Algorithm != MPEGA {
+		return r.takeRows(t)
+	}
+	return r.takeStates(&Groups{Shape: &r.opt.Shape, Count: t.Rows, Keys: t.Keys, States: t.Columns})
+}
+
+// waitingOf returns how many of so many rows wait in partitions: all of them, or the groups of their tiles.
+// Requires: r.mu is held.
+func (r *Run) waitingOf(rows int64) int64 {
+	if r.opt.Algorithm != MPEGA {
+		return rows
+	}
+	return max(int64(float64(rows)*r.perTile), 1)
 }
 
 // takeParts gives the rows of a scattered tile to Options.Parts.

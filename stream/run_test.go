@@ -560,7 +560,7 @@ func silentFor(t *testing.T, timeout time.Duration, in *input, n int64, work boo
 	}})
 	a := newAnswer()
 	opt := stream.Options{
-		Devices: []kernels.Device{device}, Groups: estimate, TileRows: 400, Streams: 2, Timeout: timeout, Rows: int64(len(in.keys)),
+		Devices: []kernels.Device{device}, Groups: estimate, TileRows: 400, Ablation: stream.Ablation{Streams: 2}, Timeout: timeout, Rows: int64(len(in.keys)),
 		TakeRows: a.takeRows(4), TakeStates: a.takeStates(4),
 	}
 	opt.Shape, opt.Nullable = in.shape()

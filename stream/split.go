@@ -61,7 +61,7 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 	}
 	sizes := sizesOf(blocks, 1<<radix)
 	onCPU := false
-	if r.opt.Shape.Sorts() && slices.Max(sizes) > a.layout.rows.capacity {
+	if r.second.Sorts() && slices.Max(sizes) > a.layout.rows.capacity {
 		invariants.Sometimes("stream: a group is too large to be sorted")
 		return a.giveAll(blocks, in, 0)
 	}
@@ -117,7 +117,7 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 	err = firstError(
 		func() error { return a.load(in, n, half) },
 		func() error {
-			return a.stream.Scatter(&o.Shape, &loaded, partition.Seed(1)^o.Seed, radix, &into, offsets, offsets.At(offsetsBytes(radix)))
+			return a.stream.Scatter(d.run.second.Shape, &loaded, partition.Seed(1)^o.Seed, radix, &into, offsets, offsets.At(offsetsBytes(radix)))
 		},
 		func() error { return a.mark(2) },
 		func() error { return a.stream.CopyBatch(copies) },

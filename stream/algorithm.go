@@ -1,0 +1,229 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mpga/mpga/kernels"
+)
+
+// Algorithm is a system of the papers, which does the work of a run whatever another would take.
+// docs/papers.md names the papers, and says where each system departs from its text.
+type Algorithm uint8
+
+// The algorithms. All but MPEGA gather all rows and group them by one kernel; rows that do not fit the device's
+// memory are partitioned first.
+const (
+	// Auto takes what is expected to be fastest.
+	Auto Algorithm = iota
+	// MPEGA: tiles are aggregated by SP-EGA, and their groups partitioned; partitions are merged greedily and
+	// aggregated by SP-EGA, those that are too large load by load (Wang, Shen, Lei, 2025, section 4.2).
+	MPEGA
+	// SPEGA: the two-phase hash (there, section 4.1).
+	SPEGA
+	// LPHGA: one table with linear probing, with two slots a row (there, section 3.2).
+	LPHGA
+	// HGB: tables of thread blocks in shared memory (Wu, Koutsoukos, Alonso, SIGMOD 2025, section 4.2).
+	HGB
+	// PGBTR: rows are partitioned with their columns, and each partition has a table in shared memory (there,
+	// section 4.3).
+	PGBTR
+	// SGBUR: row numbers are sorted by key, and columns are read by them (there, section 4.1.3).
+	SGBUR
+	// Global: one table in device memory, half full if the groups are as many as expected; filled again with a
+	// slot for every row and more, if they are not (Karnagel, Müller, Lohman, ADMS 2015, section 4).
+	Global
+)
+
+var algorithms = [...]struct {
+	name   string
+	kernel kernels.Kernel
+	what   string
+}{
+	Auto:   {name: "auto", what: "whatever is expected to be fastest"},
+	MPEGA:  {"mp-ega", kernels.KernelTwoPhase, "tiles aggregated by SP-EGA, their groups partitioned and aggregated by SP-EGA"},
+	SPEGA:  {"sp-ega", kernels.KernelTwoPhase, "SP-EGA, a table hashed into in two phases"},
+	LPHGA:  {"lphga", kernels.KernelLinear, "a table of two slots a row, probed linearly"},
+	HGB:    {"hgb", kernels.KernelShared, "a table for each block in shared memory"},
+	PGBTR:  {"pgb-tr", kernels.KernelScattered, "partitions with a table each in shared memory"},
+	SGBUR:  {"sgb-ur", kernels.KernelSorted, "row numbers sorted by key"},
+	Global: {"global", kernels.KernelLinear, "a table in device memory, half full"},
+}
+
+// String returns the algorithm's name.
+func (a Algorithm) String() string { return algorithms[a].name }
+
+// Describe says in a line what the algorithm does.
+func (a Algorithm) Describe() string { return algorithms[a].what }
+
+// Algorithms returns the names of all algorithms, Auto's first.
+func Algorithms() (names []string) {
+	for _, a := range algorithms {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+// ParseAlgorithm returns the algorithm of a name; no name is Auto's.
+func ParseAlgorithm(name string) (Algorithm, error) {
+	if name == "" {
+		return Auto, nil
+	}
+	if i := slices.Index(Algorithms(), name); i >= 0 {
+		return Algorithm(i), nil
+	}
+	return Auto, fmt.Errorf("%q: want one of %s", name, strings.Join(Algorithms(), ", "))
+}
+
+// Takes returns nil where the algorithm can group rows of a shape, and what it lacks otherwise. isRanked says
+// whether columns are ranked once all rows have come.
+func (a Algorithm) Takes(shape *kernels.Shape, isRanked bool) error {
+	switch {
+	case a == Auto || a == SGBUR:
+		return nil
+	case shape.Sorts():
+		return fmt.Errorf("%s has no values in order, which medians, quantiles and count(DISTINCT) need; %s has", a, SGBUR)
+	case a != MPEGA:
+		return nil
+	case isRanked:
+		return fmt.Errorf("%s aggregates tiles before the order of the strings is known, which min and max of strings need", a)
+	}
+	_, err := mergedShape(shape)
+	return err
+}
+
+// plan returns the algorithm's plan for rows of so many groups.
+func (a Algorithm) plan(rows, groups int64) kernels.Plan {
+	plan := kernels.Plan{Kernel: algorithms[a].kernel, Groups: max(groups, 1), Reason: a.Describe()}
+	switch a {
+	case MPEGA, SPEGA:
+		plan.Slots = plan.Groups + slotsSpare
+	case LPHGA:
+		plan.Slots = 2*rows + slotsSpare
+	case Global:
+		plan.Slots = 2*plan.Groups + slotsSpare
+	}
+	return plan
+}
+
+// slotsSpare are slots that a table has for a few groups more than are expected.
+const slotsSpare = 64
+
+// mergeOps are the folds by which states of folds are merged, over columns that have these states.
+var mergeOps = map[kernels.FoldOp]kernels.FoldOp{
+	kernels.Count: kernels.Sum64, kernels.Sum64: kernels.Sum64, kernels.Sum128: kernels.Sum128, kernels.SumExact: kernels.Sum128,
+	kernels.SumFloat: kernels.SumFloat, kernels.Min: kernels.Min, kernels.Max: kernels.Max,
+	kernels.BitAnd: kernels.BitAnd, kernels.BitOr: kernels.BitOr, kernels.BitXor: kernels.BitXor,
+}
+
+// mergedShape returns the shape by which groups of a shape are grouped as rows: a column for the states of each fold,
+// and a fold that merges them, whose states are those of the fold. It fails where states cannot be merged so.
+func mergedShape(shape *kernels.Shape) (merged kernels.Shape, err error) {
+	merged.KeyBytes = shape.KeyBytes
+	for i, f := range shape.Folds {
+		op, ok := mergeOps[f.Op]
+		if !ok {
+			return merged, fmt.Errorf("%s partitions the groups of tiles as rows, which states of several values are not: it has counts, sums, min, max and bits", MPEGA)
+		}
+		column := kernels.Uint64
+		switch {
+		case f.Words() == 2:
+			column = kernels.Int128
+		case f.Op == kernels.SumFloat:
+			column = kernels.Float64
+		case f.Op == kernels.Min || f.Op == kernels.Max:
+			column = wordType(shape.Columns[f.Column])
+		}
+		merged.Columns = append(merged.Columns, column)
+		merged.Folds = append(merged.Folds, kernels.Fold{Op: op, Column: i, Other: -1})
+	}
+	if len(merged.Columns) > kernels.ColumnsMax {
+		return merged, fmt.Errorf("%s makes a column of each of %d folds, more than the %d that a kernel takes", MPEGA, len(merged.Columns), kernels.ColumnsMax)
+	}
+	return merged, nil
+}
+
+// wordType returns the type of values that are extended to words.
+func wordType(t kernels.ColumnType) kernels.ColumnType {
+	switch t {
+	case kernels.Int32:
+		return kernels.Int64
+	case kernels.Uint32:
+		return kernels.Uint64
+	}
+	return t
+}
+
+// Ablation changes parts of how rows are grouped, to find out what each is good for. No change changes an answer. The
+// zero value changes nothing.
+type Ablation struct {
+	// Bound sizes partitions: BoundTheorem or BoundTail. The default is the theorem's for MPEGA, and else the
+	// smaller of both.
+	Bound string
+
+	// Oversized is what becomes of a set of partitions that is larger than the memory: OversizedFeedback loads its
+	// rows into a table load by load, OversizedSplit partitions them again, OversizedCPU gives them to the CPU. The
+	// default is feedback for MPEGA, and else feedback where a table is expected to take the groups, and a split
+	// otherwise.
+	Oversized string
+
+	// NoMerge leaves each partition by itself, however small it is.
+	NoMerge bool
+
+	// LFMin and LFMax are the load factors of partition.Feedback. The defaults are 0.6 and 0.8, as
+	// the paper's.
+	LFMin, LFMax float64
+
+	// Streams is how many tiles a device has in its ring. The default is 4, or 12 with Decode.
+	Streams int
+}
+
+// The values of Ablation's fields.
+const (
+	BoundTheorem = "theorem" // Theorem 1 of Wang, Shen, Lei
+	BoundTail    = "tail"    // of the binomial distribution
+
+	OversizedFeedback = "feedback"
+	OversizedSplit    = "split"
+	OversizedCPU      = "cpu"
+)
+
+// Bounds and Oversizeds list the values that Ablation's fields take.
+var (
+	Bounds     = []string{BoundTheorem, BoundTail}
+	Oversizeds = []string{OversizedFeedback, OversizedSplit, OversizedCPU}
+)
+
+const streamsMax = 64
+
+// Validate reports every field that is out of its bounds.
+func (a *Ablation) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(a.Bound == "" || slices.Contains(Bounds, a.Bound), "Bound (%q) must be one of %s", a.Bound, strings.Join(Bounds, ", "))
+	check(a.Oversized == "" || slices.Contains(Oversizeds, a.Oversized), "Oversized (%q) must be one of %s", a.Oversized, strings.Join(Oversizeds, ", "))
+	low, high := a.loadFactors()
+	check(low > 0 && low < high && high <= 1, "LFMin (%g) and LFMax (%g) must be in (0, 1], the first below the second", low, high)
+	check(a.Streams >= 0 && a.Streams <= streamsMax, "Streams (%d) must be in [1, %d]", a.Streams, streamsMax)
+	return errors.Join(errs...)
+}
+
+// loadFactors returns LFMin and LFMax with their defaults.
+func (a *Ablation) loadFactors() (low, high float64) {
+	if low = a.LFMin; low == 0 {
+		low = lfMinDefault
+		if a.LFMax != 0 {
+			low = min(low, a.LFMax*lfMinDefault/lfMaxDefault)
+		}
+	}
+	if high = a.LFMax; high == 0 {
+		high = max(lfMaxDefault, (1+low)/2)
+	}
+	return low, high
+}
