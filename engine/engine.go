@@ -58,6 +58,8 @@ func Open(opt Options) (*Engine, error) {
 		DeviceLimit: opt.DeviceMemoryLimit,
 		MemoryLimit: opt.MemoryLimit,
 		MeasureLink: opt.MeasureLink,
+		Algorithm:   opt.Algorithm,
+		Ablation:    opt.Ablation,
 		Log:         opt.Logger,
 		Knobs:       opt.testing.Device,
 	})
@@ -65,7 +67,11 @@ func Open(opt Options) (*Engine, error) {
 		return nil, err
 	}
 	if err := e.devices.Check(context.Background()); err != nil {
-		return nil, fmt.Errorf("Device (%q): %w", opt.Device, errors.Join(err, e.devices.Close(ErrClosed)))
+		err = errors.Join(err, e.devices.Close(ErrClosed))
+		if opt.Device == "auto" {
+			return nil, fmt.Errorf("Algorithm (%q) needs a device, and there is none: %w; Device \"host:4GiB\" tries it on the CPU", opt.Algorithm, err)
+		}
+		return nil, fmt.Errorf("Device (%q): %w", opt.Device, err)
 	}
 	e.decoded = opt.Allocator
 	if _, own := opt.Allocator.(*budget.Pool); own {

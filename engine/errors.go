@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/budget"
@@ -32,6 +33,9 @@ var (
 
 	// ErrNoMemory marks memory that the system refuses, whatever Options.MemoryLimit says.
 	ErrNoMemory = mem.ErrNoMemory
+
+	// ErrAlgorithm marks a query that Options.Algorithm has no way to do.
+	ErrAlgorithm = device.ErrAlgorithm
 
 	// ErrClosed is returned by the methods of an engine that was closed.
 	ErrClosed = errors.New("the engine is closed")

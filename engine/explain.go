@@ -44,8 +44,15 @@ func (p *Plan) String() string {
 	line(1, "memory: %s", describeMemory(&p.Forecast))
 	if p.Device != nil {
 		line(1, "device: %s", p.Device)
+		if p.Device.Algorithm != "" {
+			line(2, "algorithm %s", p.Device.Algorithm)
+		}
 		if d := p.Device; d.Devices != "" && d.NotDecoded == "" {
-			line(2, "decode: the device, the pages of all columns; the CPU, where no tile is free")
+			rest := "; the CPU, where no tile is free"
+			if d.Patient {
+				rest = ""
+			}
+			line(2, "decode: the device, the pages of all columns%s", rest)
 		} else if d.Devices != "" {
 			line(2, "decode: the CPU, since %s", d.NotDecoded)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/stream"
 )
 
 // Options configure an Engine. The zero value is usable.
@@ -30,6 +31,15 @@ type Options struct {
 	// "host:256MiB" a GPU's double in plain Go, of so much memory, to try and test with. What a
 	// device cannot aggregate, the CPU does. The default is "auto".
 	Device string
+
+	// Algorithm names a system of the papers that does the query, all of it, on a device: one of Algorithms, as
+	// docs/papers.md describes them. A query that it has no way to do ends in ErrAlgorithm. Of a statement of several
+	// steps it does the one that reads the input. The default, "auto", is whatever is expected to be fastest.
+	Algorithm string
+
+	// Ablation changes parts of how devices group rows, to find out what each is good for.
+	// The default changes nothing.
+	Ablation Ablation
 
 	// DeviceMemoryLimit is how many bytes of a device's memory queries may take.
 	// The default is what is free when the device is opened, less a reserve.
@@ -74,6 +84,12 @@ type Options struct {
 
 	testing testknobs.Engine
 }
+
+// Ablation changes parts of how devices group rows, and no answer.
+type Ablation = stream.Ablation
+
+// Algorithms returns the names that Options.Algorithm takes.
+func Algorithms() []string { return stream.Algorithms() }
 
 func init() {
 	testknobs.Register(func(options any, k testknobs.Engine) { options.(*Options).testing = k })
@@ -122,6 +138,14 @@ func (o *Options) Validate() error {
 	}
 	if err := device.Valid(o.Device); err != nil {
 		errs = append(errs, fmt.Errorf("Device: %w", err))
+	}
+	if algorithm, err := stream.ParseAlgorithm(o.Algorithm); err != nil {
+		errs = append(errs, fmt.Errorf("Algorithm: %w", err))
+	} else if algorithm != stream.Auto && o.Device == "cpu" {
+		errs = append(errs, fmt.Errorf("Algorithm (%q) runs on a device, and Device is \"cpu\"", o.Algorithm))
+	}
+	if err := o.Ablation.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("Ablation: %w", err))
 	}
 	if o.DeviceMemoryLimit < 0 {
 		errs = append(errs, fmt.Errorf("DeviceMemoryLimit (%d B) must not be negative", o.DeviceMemoryLimit))

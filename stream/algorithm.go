@@ -196,6 +196,31 @@ var (
 	Oversizeds = []string{OversizedFeedback, OversizedSplit, OversizedCPU}
 )
 
+// Describe says in words what an algorithm does, so changed.
+func (a *Ablation) Describe(algorithm Algorithm) string {
+	parts := []string{algorithm.Describe()}
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch {
+	case a.Bound == BoundTail:
+		add("partitions sized by the binomial tail")
+	case a.Bound == BoundTheorem || algorithm == MPEGA:
+		add("partitions sized by Theorem 1")
+	}
+	if a.NoMerge {
+		add("partitions not merged")
+	}
+	if a.Oversized != "" {
+		add("what is too large: %s", a.Oversized)
+	}
+	if low, high := a.loadFactors(); a.LFMin != 0 || a.LFMax != 0 || algorithm == MPEGA {
+		add("load factors %g to %g", low, high)
+	}
+	if a.Streams != 0 {
+		add("%d streams", a.Streams)
+	}
+	return strings.Join(parts, ", ")
+}
+
 const streamsMax = 64
 
 // Validate reports every field that is out of its bounds.

@@ -137,7 +137,7 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
-	return f.answer(cmd, engine.Options{Threads: f.threads, Device: f.device}, &f.budgetFlags, sinkOptions, func(r *request) error {
+	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) error {
 		scanOptions.Budget = r.eng.Budget()
 		source, err := dataset.Open(r.ctx, files, scanOptions)
 		if err != nil {

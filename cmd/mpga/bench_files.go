@@ -32,6 +32,7 @@ type benchFilesFlags struct {
 	limit   string // of the memory of a device; "" is all
 	times   int    // runs that count
 	knobs   testknobs.Device
+	algorithmFlags
 	asJSON  bool
 	profile string // file of a profile of the CPU; "" for none
 }
@@ -73,7 +74,7 @@ the values of each column add up to.`,
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads (default all)")
 	flags.StringVar(&f.limit, "device-memory-limit", "", "use `SIZE` of the device's memory (default all)")
 	flags.IntVar(&f.knobs.TileRows, "tile-rows", 0, "`N` rows of a tile (default by the device's memory)")
-	flags.IntVar(&f.knobs.Streams, "streams", 0, "`N` tiles in flight (default 12, or 4 where the CPU decodes)")
+	f.algorithmFlags.register(cmd)
 	flags.IntVar(&f.times, "times", 3, "`N` runs, of which the median is shown, after one that is not counted")
 	flags.StringVar(&f.profile, "cpu-profile", "", "write a profile of the CPU's work to `FILE`, for go tool pprof")
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object for each query and device")
@@ -120,6 +121,9 @@ func runBenchFiles(ctx context.Context, w io.Writer, f *benchFilesFlags, queries
 	for i, device := range f.devices {
 		name, reader, _ := strings.Cut(device, "/")
 		options := engine.Options{Threads: f.threads, Device: name, DeviceMemoryLimit: limit}
+		if name != "cpu" {
+			options.Algorithm, options.Ablation = f.algorithm, f.ablation
+		}
 		knobs := testknobs.Engine{Device: f.knobs}
 		knobs.Device.NoDecode = reader == "cpu"
 		if engines[i], err = engine.Open(testknobs.With(options, knobs)); err != nil {

@@ -38,6 +38,7 @@ type benchOutOfCoreFlags struct {
 	profile  string       // file of a profile of the CPU; "" for none
 	pictures pictureFlags // of the last number of groups
 	knobs    testknobs.Device
+	algorithmFlags
 }
 
 func newBenchOutOfCoreCommand() *cobra.Command {
@@ -71,7 +72,7 @@ pin, and with --device auto a device to open: it is shown by itself.`,
 	flags.IntVar(&f.times, "times", 3, "`N` runs, of which the median is shown, after one that is not counted")
 	flags.StringVar(&f.profile, "cpu-profile", "", "write a profile of the CPU's work to `FILE`, for go tool pprof")
 	flags.IntVar(&f.knobs.TileRows, "tile-rows", 0, "`N` rows of a tile (default by the device's memory)")
-	flags.IntVar(&f.knobs.Streams, "streams", 0, "`N` tiles in flight (default 4)")
+	f.algorithmFlags.register(cmd)
 	flags.IntVar(&f.knobs.RadixBits, "radix-bits", 0, "scatter to 2^`N` partitions (default by the groups)")
 	flags.BoolVar(&f.knobs.NoDecode, "no-decode", false, "have the CPU alone decode the files of --input")
 	f.pictures.register(flags)
@@ -175,7 +176,7 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 	if limit == 0 {
 		limit = in.bytes / 4
 	}
-	options := engine.Options{Threads: f.threads, Device: f.device, DeviceMemoryLimit: limit}
+	options := engine.Options{Threads: f.threads, Device: f.device, DeviceMemoryLimit: limit, Algorithm: f.algorithm, Ablation: f.ablation}
 	if err := f.pictures.begin(&options, fmt.Sprintf("sum by key, %d groups", groups)); err != nil {
 		return nil, err
 	}

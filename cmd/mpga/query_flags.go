@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
 )
@@ -14,6 +15,7 @@ type queryFlags struct {
 	deterministic bool
 	threads       int
 	budgetFlags
+	algorithmFlags
 	device  string
 	explain bool
 }
@@ -32,8 +34,14 @@ func (f *queryFlags) registerWork(cmd *cobra.Command) {
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	f.budgetFlags.register(flags)
 	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
+	f.algorithmFlags.register(cmd)
 	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
 	completeWords(cmd, map[string][]string{"device": {"auto", "cpu", "cuda"}})
+}
+
+// engineOptions returns what the flags say of how an answer is found, but for budgets.
+func (f *queryFlags) engineOptions() engine.Options {
+	return engine.Options{Threads: f.threads, Device: f.device, Algorithm: f.algorithm, Ablation: f.ablation}
 }
 
 // planOptions returns what the flags say of a query's meaning.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sql"
 )
@@ -119,7 +118,7 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	sinkOptions.Query = strings.TrimSpace(text)
-	return f.answer(cmd, engine.Options{Threads: f.threads, Device: f.device}, &f.budgetFlags, sinkOptions, func(r *request) error {
+	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) error {
 		return r.run(statement, planOptions, f.explain)
 	})
 }

@@ -23,6 +23,9 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 	if d.Devices != "" {
 		row("device", "%s", d.Devices)
 	}
+	if d.Algorithm != "" {
+		row("algorithm", "%s: %s", d.Algorithm, d.Method)
+	}
 	if d.Reason != "" {
 		row("on the CPU", "%s", d.Reason)
 	}

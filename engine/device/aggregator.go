@@ -48,6 +48,9 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 		return a.beginRest()
 	}
 	layout, err := a.query.suits()
+	if a.query.Devices.named() && err != errGroups {
+		return a.beginNamed(ctx, layout, err)
+	}
 	a.change = a.newChangeover(ctx, layout)
 	opened, asked := a.query.Devices.Opened(), a.query.Devices.asked()
 	switch {
@@ -69,6 +72,23 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// beginNamed is Begin for the algorithm that the user asked for, which does the query, or nothing does. err is why it
+// cannot.
+func (a *Aggregator) beginNamed(ctx context.Context, layout *Layout, err error) error {
+	var devices *coprocessor
+	if err == nil {
+		devices, err = a.open(ctx, layout, Size{})
+	}
+	switch {
+	case err == nil:
+		a.chose(devices, nil)
+		return nil
+	case context.Cause(ctx) != nil || errors.Is(err, spawn.ErrInternal):
+		return err
+	}
+	return a.query.refuse(err)
 }
 
 // open opens devices for the query, or returns why the CPU is to aggregate.
@@ -238,7 +258,8 @@ func (a *Aggregator) Release(cause error) (again bool, err error) {
 	}
 	bug = cmp.Or(bug, a.releaseDevices(cause))
 	_, err = a.query.CPU.Release(cause)
-	if err = cmp.Or(bug, err); err == nil && errors.Is(cause, stream.ErrDevice) && !errors.Is(cause, spawn.ErrInternal) {
+	isDevice := errors.Is(cause, stream.ErrDevice) && !errors.Is(cause, spawn.ErrInternal)
+	if err = cmp.Or(bug, err); err == nil && isDevice && !a.query.Devices.named() {
 		a.failed, a.stats.Reason = true, cause.Error()
 		return true, nil
 	}
@@ -265,6 +286,8 @@ func (a *Aggregator) Foretell(ctx context.Context, input Size) (*Forecast, error
 	switch {
 	case errors.Is(err, spawn.ErrInternal):
 		return nil, err
+	case err != nil && a.query.Devices.named() && err != errGroups:
+		return nil, a.query.refuse(err)
 	case err != nil:
 		return &Forecast{Reason: err.Error()}, nil
 	}

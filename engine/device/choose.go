@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/stream"
 )
 
 // Size is how many rows and groups the input is expected to have; -1 where that is not known. More groups than High
@@ -23,6 +24,9 @@ func (q *Query) suits() (layout *Layout, err error) {
 		return nil, errGroups
 	}
 	layout, err = q.newLayout()
+	if err == nil && q.Devices.named() {
+		err = q.expresses(layout)
+	}
 	if err == nil && layout.parts != nil && q.CPU.Run().Dense() {
 		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
 	}
@@ -30,6 +34,32 @@ func (q *Query) suits() (layout *Layout, err error) {
 		err = q.mayBeWorth()
 	}
 	return layout, err
+}
+
+// ErrAlgorithm marks a query that the algorithm which was asked for has no way to do.
+var ErrAlgorithm = errors.New("the algorithm cannot do it")
+
+// algorithmError is an ErrAlgorithm.
+type algorithmError struct {
+	algorithm stream.Algorithm
+	why       error
+}
+
+func (e *algorithmError) Error() string {
+	return fmt.Sprintf("algorithm %s cannot do it: %v", e.algorithm, e.why)
+}
+func (e *algorithmError) Unwrap() error        { return e.why }
+func (e *algorithmError) Is(target error) bool { return target == ErrAlgorithm }
+
+// refuse says that the algorithm that was asked for has no way to do a query.
+func (q *Query) refuse(why error) error { return &algorithmError{q.Devices.algorithm, why} }
+
+// expresses returns why the algorithm that was asked for cannot group rows of a layout.
+func (q *Query) expresses(layout *Layout) error {
+	if layout.parts != nil {
+		return layout.parts
+	}
+	return q.Devices.algorithm.Takes(&layout.shape, len(layout.rankedColumns()) > 0)
 }
 
 // errGroups leaves the memory of devices to the query that makes groups: that query has more rows than the query of
@@ -210,7 +240,11 @@ func (q *Query) open(ctx context.Context, layout *Layout, size Size) (c *coproce
 	}
 	c, err = newCoprocessor(ctx, q, layout)
 	if errors.Is(err, errNoRoom) {
-		if layout, err = q.newOtherLayout(err); err == nil {
+		layout, err = q.newOtherLayout(err)
+		if err == nil && q.Devices.named() {
+			err = q.expresses(layout)
+		}
+		if err == nil {
 			c, err = newCoprocessor(ctx, q, layout)
 		}
 	}
@@ -224,7 +258,7 @@ const stringsRatio = 20
 // stringsAreFew returns why devices are not to number the strings of a key, of an input that is expected to have such a
 // size. Where there are other keys, groups say nothing of strings.
 func (q *Query) stringsAreFew(layout *Layout, size Size) error {
-	if layout.strings == nil || len(layout.bound.KeyColumns) > 1 || size.Rows < autoRowsMin || size.High*stringsRatio <= size.Rows {
+	if layout.strings == nil || q.Devices.named() || len(layout.bound.KeyColumns) > 1 || size.Rows < autoRowsMin || size.High*stringsRatio <= size.Rows {
 		return nil
 	}
 	return errNotOnDevice(fmt.Sprintf("up to %s strings in %s rows differ, too many to be numbered",

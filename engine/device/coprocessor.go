@@ -99,6 +99,9 @@ func (q *Query) streamOptions(set *deviceSet, layout *Layout) stream.Options {
 	if layout.isOneGroup() {
 		groups = 1
 	}
+	ablation := q.Devices.ablation
+	ablation.Streams = cmp.Or(knobs.Streams, ablation.Streams)
+	ablation.LFMin, ablation.LFMax = cmp.Or(knobs.LFMin, ablation.LFMin), cmp.Or(knobs.LFMax, ablation.LFMax)
 	return stream.Options{
 		Devices:     set.list,
 		Shape:       layout.shape,
@@ -110,9 +113,8 @@ func (q *Query) streamOptions(set *deviceSet, layout *Layout) stream.Options {
 		MemoryLimit: q.Devices.limit,
 		PinnedLimit: q.Devices.pinned,
 		TileRows:    knobs.TileRows,
-		Streams:     knobs.Streams,
-		LFMin:       knobs.LFMin,
-		LFMax:       knobs.LFMax,
+		Algorithm:   q.Devices.algorithm,
+		Ablation:    ablation,
 		Groups:      groups,
 		RadixBits:   knobs.RadixBits,
 		Timeout:     knobs.Timeout,

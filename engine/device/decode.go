@@ -614,7 +614,7 @@ func (d *decoder) reserve(ctx context.Context, th *threads.Thread, room encodedR
 		return o, at, memory, nil
 	}
 	f := &d.devices.filler
-	wait := d.feeding.Load() <= d.feeders.Load() || d.devices.layout.numbered && !f.cpuHelps()
+	wait := d.devices.query.Devices.named() || d.feeding.Load() <= d.feeders.Load() || d.devices.layout.numbered && !f.cpuHelps()
 	if !wait && !f.next.TryLock() { // another reader waits already
 		return nil, 0, nil, nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
+	"github.com/mpga/mpga/stream"
 )
 
 // choice is Options.Device, parsed.
@@ -81,6 +82,10 @@ type Devices struct {
 	memory  int64        // limit of the process
 	count   int          // of devices that will be opened
 	link    bool         // measure it
+
+	algorithm stream.Algorithm
+	ablation  stream.Ablation
+
 	timeout atomic.Int64 // nanoseconds, for what drivers are asked: D3
 
 	mu      sync.Mutex
@@ -208,6 +213,8 @@ type Options struct {
 	DeviceLimit int64  // bytes of a device's memory; 0 for what is free
 	MemoryLimit int64  // bytes of the process
 	MeasureLink bool   // tell in Stats how fast the links are
+	Algorithm   string // the name, as engine.Options.Algorithm has it
+	Ablation    stream.Ablation
 	Log         *slog.Logger
 	Knobs       testknobs.Device
 }
@@ -218,8 +225,18 @@ func New(o Options) (*Devices, error) {
 	if err != nil {
 		return nil, err
 	}
+	algorithm, err := stream.ParseAlgorithm(o.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	if algorithm != stream.Auto && choice.kind == "auto" {
+		choice.kind = "cuda"
+	}
 	knobs := o.Knobs
-	d := &Devices{choice: choice, limit: o.DeviceLimit, memory: o.MemoryLimit, log: o.Log, link: o.MeasureLink, knobs: knobs}
+	d := &Devices{
+		choice: choice, limit: o.DeviceLimit, memory: o.MemoryLimit, log: o.Log, link: o.MeasureLink,
+		algorithm: algorithm, ablation: o.Ablation, knobs: knobs,
+	}
 	d.timeout.Store(int64(cmp.Or(knobs.Timeout, kernels.TimeoutDefault)))
 	d.count = max(len(choice.ordinals), 1)
 	if choice.kind == "host" {
@@ -251,6 +268,9 @@ func (d *Devices) wait() time.Duration { return time.Duration(d.timeout.Load()) 
 
 // asked reports whether the user asked for devices, and not for whatever is fastest.
 func (d *Devices) asked() bool { return d.choice.kind != "auto" }
+
+// named reports whether the user asked for an algorithm: then it does the work, or nothing does.
+func (d *Devices) named() bool { return d.algorithm != stream.Auto }
 
 // Ready reports whether devices are asked for, or open.
 func (d *Devices) Ready() bool { return !d.CPU() && (d.asked() || d.Opened()) }

@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,7 +75,10 @@ func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (in
 // the CPU is as fast, and all tiles are under way, or devices decode pages, to which tiles are left.
 func (f *filler) reserve(ctx context.Context, th *threads.Thread, want int) (o *openTile, at, n int, err error) {
 	if l := f.devices.layout; l.numbered || l.isOneGroup() || f.devices.run.Decoding() != nil && f.areFew() {
-		return nil, 0, want, nil
+		if q := f.devices.query; q.Devices.named() {
+			err = q.refuse(errNoPages)
+		}
+		return nil, 0, want, err
 	}
 	for {
 		if o, at, n = f.reserveOpen(want); o != nil {
@@ -90,6 +94,9 @@ func (f *filler) reserve(ctx context.Context, th *threads.Thread, want int) (o *
 		}
 	}
 }
+
+// errNoPages: rows that a device did not decode have no numbers for their strings there, or no key.
+var errNoPages = errors.New("rows do not come to the device as pages of a file, where alone it gives strings their numbers")
 
 // reserveOpen reserves a range of the open tile, if there is one.
 func (f *filler) reserveOpen(want int) (o *openTile, at, n int) {

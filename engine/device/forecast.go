@@ -10,6 +10,7 @@ import (
 
 // Forecast is what devices would do, or why the CPU would.
 type Forecast struct {
+	Algorithm  string // that was asked for, and what it does; "" where none was
 	Devices    string // names; "" when the CPU works alone
 	Reason     string // why it does; or of the route and its kernel
 	Rates      string // of the machine, by which devices that were not asked for were chosen
@@ -17,6 +18,7 @@ type Forecast struct {
 	TileRows   int
 	Partitions int    // 0 where rows would not be scattered
 	NotDecoded string // why devices would not decode the pages of files; "" where they would
+	Patient    bool   // readers would wait for a tile where none is free, and decode nothing
 	Alone      bool   // devices would make all groups, as far as the rows of a group are as many as of others
 }
 
@@ -49,7 +51,10 @@ func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 	if layout.notDecoded != nil {
 		notDecoded = layout.notDecoded.Error()
 	}
-	f := &Forecast{NotDecoded: notDecoded, Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell", Rates: rates}
+	f := &Forecast{NotDecoded: notDecoded, Patient: q.Devices.named(), Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell", Rates: rates}
+	if algorithm, method := q.method(); algorithm != "" {
+		f.Algorithm = algorithm + ": " + method
+	}
 	if input.Groups >= 0 {
 		opt := q.streamOptions(set, layout)
 		if opt.Groups == 0 {

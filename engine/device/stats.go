@@ -4,11 +4,14 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/stream"
 )
 
 // Stats is what devices did for a query, or why they did nothing.
 type Stats struct {
 	Devices    string           `json:"devices,omitempty"`         // names
+	Algorithm  string           `json:"algorithm,omitempty"`       // that was asked for
+	Method     string           `json:"method,omitempty"`          // what it does, and by which parameters
 	Reason     string           `json:"reason,omitempty"`          // why the CPU did it, from the start or from a failure on
 	Rates      string           `json:"rates,omitempty"`           // of the machine, by which devices that were not asked for were chosen
 	ChangedAt  float64          `json:"changed_at,omitempty"`      // which part of the input the CPU had read when devices began, since it took longer than was expected; else 0
@@ -58,10 +61,20 @@ type Stats struct {
 // describe notes which devices aggregate.
 func (c *coprocessor) describe(d *Stats) {
 	d.Devices = describeDevices(c.lease.list)
+	d.Algorithm, d.Method = c.query.method()
 	d.uuid = c.lease.list[0].Properties().UUID
 	if why := c.layout.parts; why != nil {
 		d.Finisher = why.Error()
 	}
+}
+
+// method returns the algorithm that was asked for, and what it does; nothing where neither it nor its parts were chosen.
+func (q *Query) method() (algorithm, method string) {
+	d := q.Devices
+	if !d.named() && d.ablation == (stream.Ablation{}) {
+		return "", ""
+	}
+	return d.algorithm.String(), d.ablation.Describe(d.algorithm)
 }
 
 // report notes what the devices have done so far.
@@ -101,7 +114,7 @@ func (c *coprocessor) report(d *Stats) {
 // how long its first phase took, both how long both phases took.
 func (d *Devices) learn(s *Stats, rows, groups int64, workers int, first, both time.Duration) {
 	switch {
-	case d.rates == nil:
+	case d.rates == nil || d.named():
 	case s == nil || s.Devices == "" || s.Reason != "":
 		d.rates.sawCPU(rows, groups, workers, both)
 	case s.Finisher != "": // neither the CPU nor the devices have done all of the work

@@ -81,12 +81,13 @@ type Output struct {
 
 // Limits is what a step may take. Zero fields take the job's, then the engine's defaults.
 type Limits struct {
-	Threads int      `yaml:"threads" doc:"Threads. The default is as many as there are processors."`
-	Memory  Size     `yaml:"memory" doc:"Resident memory, 128MiB or more. The default is 80% of the machine or control group."`
-	TempDir string   `yaml:"temp_dir" doc:"Folder for what does not fit the memory. The default is the system's."`
-	Temp    Size     `yaml:"temp" doc:"Bytes in temp_dir at a time. The default is 90% of what is free."`
-	Device  string   `yaml:"device" doc:"What may do the work, as mpga agg --device takes it. The default is auto."`
-	Time    Duration `yaml:"time" doc:"How long the step may take, all attempts together. The default is no limit."`
+	Threads   int      `yaml:"threads" doc:"Threads. The default is as many as there are processors."`
+	Memory    Size     `yaml:"memory" doc:"Resident memory, 128MiB or more. The default is 80% of the machine or control group."`
+	TempDir   string   `yaml:"temp_dir" doc:"Folder for what does not fit the memory. The default is the system's."`
+	Temp      Size     `yaml:"temp" doc:"Bytes in temp_dir at a time. The default is 90% of what is free."`
+	Device    string   `yaml:"device" doc:"What may do the work, as mpga agg --device takes it. The default is auto."`
+	Algorithm string   `yaml:"algorithm" doc:"A system of the papers that does the query on the device, as mpga agg --algorithm takes it. The default is auto."`
+	Time      Duration `yaml:"time" doc:"How long the step may take, all attempts together. The default is no limit."`
 }
 
 // Retry says how often a step is tried. Zero fields take the job's, then the defaults.
@@ -154,6 +155,7 @@ func (l *Limits) fill(from Limits) {
 	l.TempDir = cmp.Or(l.TempDir, from.TempDir)
 	l.Temp = cmp.Or(l.Temp, from.Temp)
 	l.Device = cmp.Or(l.Device, from.Device)
+	l.Algorithm = cmp.Or(l.Algorithm, from.Algorithm)
 	l.Time = cmp.Or(l.Time, from.Time)
 }
 
@@ -344,5 +346,6 @@ func (s *Step) engineOptions() engine.Options {
 		TempDir:     s.Limits.TempDir,
 		TempLimit:   int64(s.Limits.Temp),
 		Device:      s.Limits.Device,
+		Algorithm:   s.Limits.Algorithm,
 	}
 }

@@ -209,6 +209,9 @@ func (l Limits) String() string {
 	if l.Device != "" {
 		parts = append(parts, "device "+l.Device)
 	}
+	if l.Algorithm != "" {
+		parts = append(parts, "algorithm "+l.Algorithm)
+	}
 	if l.Time > 0 {
 		parts = append(parts, time.Duration(l.Time).String())
 	}
