@@ -35,7 +35,7 @@ func Choose(shape *Shape, e Estimate, device Properties) Plan {
 	default:
 		plan.Kernel = KernelScattered
 	}
-	plan = plan.withDefaults(shape, e.Rows, device)
+	plan = plan.WithDefaults(shape, e.Rows, device)
 	if plan.Kernel == KernelScattered {
 		passes := "one pass"
 		if firstBits(plan.RadixBits, device) > 0 {
@@ -62,8 +62,8 @@ const (
 	radixBitsMin     = 5
 )
 
-// withDefaults fills the parameters that are zero.
-func (p Plan) withDefaults(shape *Shape, rows int64, device Properties) Plan {
+// WithDefaults fills the parameters that are zero, for so many rows.
+func (p Plan) WithDefaults(shape *Shape, rows int64, device Properties) Plan {
 	if p.Groups == 0 {
 		p.Groups = rows
 	}

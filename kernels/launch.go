@@ -240,7 +240,7 @@ func (l *scratchLayout) take(n int64) int64 {
 // AggregateScratch returns the bytes of scratch that Aggregate needs for a number of rows, on a
 // device.
 func (p Plan) AggregateScratch(shape *Shape, rows int64, device Properties) int64 {
-	p = p.withDefaults(shape, rows, device)
+	p = p.WithDefaults(shape, rows, device)
 	switch p.Kernel {
 	case KernelSorted:
 		return layoutSorted(shape, rows).bytes

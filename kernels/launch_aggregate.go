@@ -153,7 +153,7 @@ func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, 
 		return errSorts
 	}
 	device := q.queue.deviceProperties()
-	plan = plan.withDefaults(shape, rows.Count, device)
+	plan = plan.WithDefaults(shape, rows.Count, device)
 	o := q.begin(shape)
 	o.param.rows = o.rows(shape, rows)
 	o.param.groups = o.groups(shape, into)

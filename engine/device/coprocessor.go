@@ -247,6 +247,13 @@ func (c *coprocessor) process(ctx context.Context) error {
 func (c *coprocessor) settle(ctx context.Context) error {
 	radix := partition.Radix(c.run.RadixBits())
 	c.merged, c.done = make([]bool, radix.FanOut()), make([]bool, radix.FanOut())
+	if c.layout.isOneGroup() { // which the CPU has, if only of no rows
+		c.onCPU.Store(true)
+		for p := range c.merged {
+			c.merged[p] = true
+		}
+		return nil
+	}
 	if !c.onCPU.Load() {
 		return nil
 	}
