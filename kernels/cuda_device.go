@@ -22,7 +22,7 @@ type cudaDevice struct {
 	properties Properties
 	ordinal    int
 	limit      int64
-	used       atomic.Int64 // bytes of buffers, without what is kept
+	used       atomic.Int64 // bytes of buffers, without what is kept, or wasted
 	kept       keptMemory
 	pinned     *pinnedPool
 
@@ -63,9 +63,10 @@ func (d *driver) open(o Options) (*cudaDevice, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.release(o.Ordinal))
 	}
-	dev.limit = max(0, free-max(memoryReserveBytes, free/32))
+	reserve := max(memoryReserveBytes, free/32)
+	dev.limit, dev.kept.wasteLimit = max(0, free-reserve), reserve/2
 	if o.MemoryLimit > 0 {
-		dev.limit = min(o.MemoryLimit, info.MemoryBytes)
+		dev.limit, dev.kept.wasteLimit = min(o.MemoryLimit, info.MemoryBytes), 0
 	}
 	dev.kept.limit = dev.limit / keptShare
 	dev.pinned = newPinnedPool(o.PinnedLimit, dev.register, dev.unregister)
@@ -110,7 +111,6 @@ func (d *cudaDevice) Alloc(n int64) (Buffer, error) {
 	b := &cudaBuffer{device: d, bytes: n, room: n}
 	if kept, ok := d.kept.take(n); ok {
 		b.at, b.room = C.mpga_address(kept.at), kept.bytes
-		d.used.Add(b.room - n)
 	} else if err := d.allocate(b); err != nil {
 		d.used.Add(-n)
 		return nil, err
@@ -122,7 +122,7 @@ func (d *cudaDevice) Alloc(n int64) (Buffer, error) {
 // allocate takes memory of the driver; where it has none, or the limit has none beside what is kept, after all that
 // is kept was given back.
 func (d *cudaDevice) allocate(b *cudaBuffer) error {
-	if d.used.Load()+d.kept.size() > d.limit {
+	if d.used.Load()+d.kept.size() > d.limit-d.kept.waste() {
 		if err := d.free(d.kept.drop()); err != nil {
 			return err
 		}
@@ -165,8 +165,10 @@ func (b *cudaBuffer) Free() error {
 	}
 	b.device = nil
 	b.closed.Close()
-	d.used.Add(-b.room)
-	return d.free(d.kept.put(keptBlock{uint64(b.at), b.room}))
+	d.used.Add(-b.bytes)
+	block := keptBlock{uint64(b.at), b.room}
+	d.kept.reclaim(block, b.bytes)
+	return d.free(d.kept.put(block))
 }
 
 // address returns where a span begins, as kernels take it: 0 for a span without a buffer.

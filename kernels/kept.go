@@ -9,11 +9,13 @@ import (
 // has left. The driver takes a fifth of a millisecond to map some megabytes, and more to unmap them, since it waits
 // for the device; a query has fifty of them.
 type keptMemory struct {
-	limit int64 // bytes
+	limit      int64 // bytes
+	wasteLimit int64 // bytes that blocks which were taken have beyond what was asked for, together
 
 	mu     sync.Mutex
 	blocks []keptBlock // the oldest first
 	bytes  int64
+	wasted int64
 }
 
 // keptBlock is memory of so many bytes at an address.
@@ -28,13 +30,14 @@ const (
 	keptWaste = 4       // a block may be larger by this part
 )
 
-// take returns the smallest block of n bytes or a few more; ok is false where there is none.
+// take returns the smallest block of n bytes or a few more, which are wasted until reclaim; ok is false where there is
+// none.
 func (k *keptMemory) take(n int64) (b keptBlock, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	best := -1
 	for i, b := range k.blocks {
-		if b.bytes >= n && b.bytes <= n+n/keptWaste && (best < 0 || b.bytes < k.blocks[best].bytes) {
+		if b.bytes >= n && b.bytes <= n+min(n/keptWaste, k.wasteLimit-k.wasted) && (best < 0 || b.bytes < k.blocks[best].bytes) {
 			best = i
 		}
 	}
@@ -44,7 +47,15 @@ func (k *keptMemory) take(n int64) (b keptBlock, ok bool) {
 	b = k.blocks[best]
 	k.blocks = slices.Delete(k.blocks, best, best+1)
 	k.bytes -= b.bytes
+	k.wasted += b.bytes - n
 	return b, true
+}
+
+// reclaim says that a block that was taken for n bytes is given back.
+func (k *keptMemory) reclaim(b keptBlock, n int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.wasted -= b.bytes - n
 }
 
 // put keeps a block, and returns the blocks that go for it: itself, or older ones.
@@ -78,4 +89,11 @@ func (k *keptMemory) size() int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.bytes
+}
+
+// waste returns how many bytes are wasted.
+func (k *keptMemory) waste() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.wasted
 }

@@ -8,8 +8,8 @@ import (
 // Would catch a block that two have, one that nobody has, and more memory than is to be kept.
 func TestKeptMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	k := keptMemory{limit: 40 * keptMin}
-	taken, kept := map[uint64]int64{}, map[uint64]int64{}
+	k := keptMemory{limit: 40 * keptMin, wasteLimit: 5 * keptMin}
+	taken, asked, kept := map[uint64]int64{}, map[uint64]int64{}, map[uint64]int64{}
 	next, reused := uint64(0), 0
 	goes := func(gone []keptBlock) {
 		for _, b := range gone {
@@ -36,11 +36,12 @@ func TestKeptMemory(t *testing.T) {
 				t.Fatalf("%+v for %d B", b, n)
 			}
 			delete(kept, b.at)
-			taken[b.at] = b.bytes
+			taken[b.at], asked[b.at] = b.bytes, n
 		default:
 			for at, n := range taken {
 				delete(taken, at)
 				kept[at] = n
+				k.reclaim(keptBlock{at, n}, asked[at])
 				goes(k.put(keptBlock{at, n}))
 				break
 			}
@@ -51,6 +52,13 @@ func TestKeptMemory(t *testing.T) {
 		}
 		if sum != k.size() || sum > k.limit {
 			t.Fatalf("%d B are kept, %d B by itself", sum, k.size())
+		}
+		waste := int64(0)
+		for at, n := range taken {
+			waste += n - asked[at]
+		}
+		if waste != k.waste() || waste > k.wasteLimit {
+			t.Fatalf("%d B are wasted, %d B by itself", waste, k.waste())
 		}
 	}
 	if reused < 1000 {
