@@ -17,7 +17,6 @@ import (
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/stream"
 )
 
 // Options configure an Engine. The zero value is usable.
@@ -86,10 +85,10 @@ type Options struct {
 }
 
 // Ablation changes parts of how devices group rows, and no answer.
-type Ablation = stream.Ablation
+type Ablation = device.Ablation
 
 // Algorithms returns the names that Options.Algorithm takes.
-func Algorithms() []string { return stream.Algorithms() }
+func Algorithms() []string { return device.Algorithms() }
 
 func init() {
 	testknobs.Register(func(options any, k testknobs.Engine) { options.(*Options).testing = k })
@@ -139,10 +138,8 @@ func (o *Options) Validate() error {
 	if err := device.Valid(o.Device); err != nil {
 		errs = append(errs, fmt.Errorf("Device: %w", err))
 	}
-	if algorithm, err := stream.ParseAlgorithm(o.Algorithm); err != nil {
+	if err := device.ValidAlgorithm(o.Algorithm, o.Device); err != nil {
 		errs = append(errs, fmt.Errorf("Algorithm: %w", err))
-	} else if algorithm != stream.Auto && o.Device == "cpu" {
-		errs = append(errs, fmt.Errorf("Algorithm (%q) runs on a device, and Device is \"cpu\"", o.Algorithm))
 	}
 	if err := o.Ablation.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("Ablation: %w", err))

@@ -199,6 +199,7 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 		return nil, err
 	}
 	d.run.learn(rows, int64(s.Groups))
+	d.run.countProbes(s)
 	if s.Overflow > 0 {
 		return nil, errorf("device %d: %d of %d rows found no slot, though each could have one", d.number, s.Overflow, rows)
 	}
@@ -303,6 +304,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		}
 		groups = int64(s.Groups)
 		r.countLoad(groups, slots)
+		r.countProbes(s)
 		rows -= n
 		if s.Overflow > 0 {
 			invariants.Sometimes("stream: a table refuses rows of a load")

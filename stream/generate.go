@@ -149,6 +149,7 @@ func (t *Tile) scatterGroups(l *groupLayout, groups *kernels.Groups) error {
 			return errorf("device %d: %d of %d rows of a tile found no slot, though each could have one", d.number, s.Overflow, t.Rows)
 		}
 	}
+	d.run.countProbes(s)
 	rows := kernels.Rows{Count: int64(s.Groups), Keys: groups.Keys, Columns: groups.States, Valid: make([]kernels.Span, len(groups.States))}
 	d.mu.Lock()
 	end, err := t.scatter(noCopy, &rows, kernels.Span{Buffer: t.output, Offset: l.bytes})
@@ -236,6 +237,7 @@ func (t *Tile) inserted(loaded int64, overflow, by kernels.Buffer) error {
 	}
 	d.mu.Unlock()
 	d.run.countLoad(groups, tab.Slots)
+	d.run.countProbes(s)
 	if s.Overflow == 0 {
 		return nil
 	}

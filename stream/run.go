@@ -414,6 +414,8 @@ type Counters struct {
 	Sizes        []int64   // rows of each partition
 	Tasks        []int64   // rows of each set of partitions after the merge
 	Rounds       int64     // feedback loads
+	Probes       int64     // slots of tables in device memory that rows looked at, of kernels that count them
+	Probed       int64     // these rows
 	Loads        []float64 // load factors after the first loadsKept feedback loads
 	Split        int64     // sets of partitions that were split again
 	OnCPU        int64     // sets of partitions that the CPU had to finish
@@ -450,6 +452,13 @@ func (r *Run) countLoad(groups, slots int64) {
 			c.Loads = append(c.Loads, float64(groups)/float64(slots))
 		}
 	})
+}
+
+// countProbes counts the slots that rows looked at, if the kernel has.
+func (r *Run) countProbes(s kernels.GroupsStatus) {
+	if s.Probes > 0 {
+		r.count(func(c *Counters) { c.Probes, c.Probed = c.Probes+int64(s.Probes), c.Probed+int64(s.Rows) })
+	}
 }
 
 // countOnCPU counts a set of partitions that the CPU has to finish.

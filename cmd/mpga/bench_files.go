@@ -4,22 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"io"
-	"math"
-	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
-	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/testknobs"
 )
 
@@ -83,15 +76,8 @@ the values of each column add up to.`,
 
 // filesResult is what one query took on one device.
 type filesResult struct {
-	Query   string
-	Device  string
-	Groups  int64
-	Seconds float64 // median
-	Best    float64
-	First   float64
-	Stats   engine.Stats
-
-	digests []digest // by column of the answer
+	Device string
+	timedQuery
 }
 
 func runBenchFiles(ctx context.Context, w io.Writer, f *benchFilesFlags, queries []string) error {
@@ -139,13 +125,13 @@ func runBenchFiles(ctx context.Context, w io.Writer, f *benchFilesFlags, queries
 	for _, text := range queries {
 		var first *filesResult
 		for i, eng := range engines {
-			r := &filesResult{Query: text, Device: f.devices[i]}
+			r := &filesResult{f.devices[i], timedQuery{Query: text}}
 			if err := r.measure(ctx, eng, plan.Options{Tables: tables}, f.times); err != nil {
 				return fmt.Errorf("%s, %s: %w", text, r.Device, err)
 			}
 			if first == nil {
 				first = r
-			} else if err := sameAnswer(first, r); err != nil {
+			} else if err := r.differs(r.Device, &first.timedQuery, first.Device); err != nil {
 				return fmt.Errorf("%s: %w", text, err)
 			}
 			if f.asJSON {
@@ -174,117 +160,4 @@ func (r *filesResult) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%s\t%s\t%s\t%.3f\t%.3f\t%.3f\t%s\t%s\t%s\t\n", r.Query, humanize.Comma(r.Groups), r.Device, r.Seconds, r.Best, r.First,
 		r.Stats.Route, decoded, bytes)
-}
-
-// measure asks a query some times.
-func (r *filesResult) measure(ctx context.Context, eng *engine.Engine, opt plan.Options, times int) error {
-	var seconds []float64
-	for i := range times + 1 {
-		start := time.Now()
-		if err := r.run(ctx, eng, opt, i == 0); err != nil {
-			return err
-		}
-		if took := time.Since(start).Seconds(); i == 0 {
-			r.First = took
-		} else {
-			seconds = append(seconds, took)
-		}
-	}
-	slices.Sort(seconds)
-	r.Seconds, r.Best = seconds[len(seconds)/2], seconds[0]
-	return nil
-}
-
-// run asks a query once, and takes digests of its answer if it is asked to.
-func (r *filesResult) run(ctx context.Context, eng *engine.Engine, opt plan.Options, digests bool) error {
-	statement, err := sql.Parse(r.Query)
-	if err != nil {
-		return err
-	}
-	query, err := plan.Prepare(ctx, eng, statement, opt)
-	if err != nil {
-		return err
-	}
-	defer query.Close()
-	result, err := query.Run(ctx)
-	if err != nil {
-		return err
-	}
-	defer result.Release()
-	if digests {
-		r.digests = make([]digest, query.Schema().NumFields())
-	}
-	r.Groups = 0
-	for result.Next() {
-		b := result.RecordBatch()
-		r.Groups += b.NumRows()
-		for c := range r.digests {
-			if digests && r.Groups <= digestRowsMax {
-				r.digests[c].add(b.Column(c))
-			}
-		}
-	}
-	r.Stats = result.Stats()
-	return result.Err()
-}
-
-// digestRowsMax is of how many rows of an answer digests are taken, since one goroutine takes them: of a
-// larger answer only the number of groups is compared.
-const digestRowsMax = 20_000_000
-
-// digest is what the values of a column add up to, in whatever order they come.
-type digest struct {
-	nulls int64
-	sum   uint64  // of integers, or of hashes of other values
-	float float64 // of floating-point numbers
-	size  float64 // of their absolute values
-}
-
-var digestSeed = maphash.MakeSeed()
-
-// digestHigh weighs the high halves of values of 128 bits: any odd number.
-const digestHigh = 0x9E3779B97F4A7C15
-
-func (d *digest) add(a arrow.Array) {
-	d.nulls += int64(a.NullN())
-	for i := range a.Len() {
-		if a.IsNull(i) {
-			continue
-		}
-		switch a := a.(type) {
-		case *array.Int64:
-			d.sum += uint64(a.Value(i))
-		case *array.Int32:
-			d.sum += uint64(a.Value(i))
-		case *array.Float64:
-			d.float += a.Value(i)
-			d.size += math.Abs(a.Value(i))
-		case *array.Decimal128:
-			v := a.Value(i)
-			d.sum += v.LowBits() + digestHigh*uint64(v.HighBits())
-		case *array.String:
-			d.sum += maphash.String(digestSeed, a.Value(i))
-		default:
-			d.sum += maphash.String(digestSeed, a.ValueStr(i))
-		}
-	}
-}
-
-// floatError is by what part of its size a sum of floating-point numbers may differ, which devices add
-// in other orders.
-const floatError = 1e-9
-
-// sameAnswer says how the answers of two devices differ.
-func sameAnswer(a, b *filesResult) error {
-	if a.Groups != b.Groups {
-		return fmt.Errorf("%s has %d groups, %s has %d: the answer is wrong", a.Device, a.Groups, b.Device, b.Groups)
-	}
-	for c := range a.digests {
-		x, y := &a.digests[c], &b.digests[c]
-		near := math.Abs(x.float-y.float) <= floatError*max(x.size, y.size) || math.IsNaN(x.float) && math.IsNaN(y.float)
-		if a.Groups <= digestRowsMax && (x.nulls != y.nulls || x.sum != y.sum || !near) {
-			return fmt.Errorf("column %d of %s and of %s differ: the answer is wrong", c+1, a.Device, b.Device)
-		}
-	}
-	return nil
 }

@@ -88,6 +88,9 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 	if d.Rounds > 0 && len(d.Loads) > 0 {
 		row("feedback", "%s; load factor %.2f at first, %.2f at last, %.2f at most", digits.Counted(d.Rounds, "round"), d.Loads[0], d.Loads[len(d.Loads)-1], slices.Max(d.Loads))
 	}
+	if d.Probes > 0 {
+		row("probes", "%.2f a row", d.Probes)
+	}
 	row("device memory", "%s at most", byteSize(d.MemoryPeak))
 	if d.KeptBytes+d.HostBytes > 0 {
 		row("partitioned rows", "%s on the device, %s in pinned memory", byteSize(d.KeptBytes), byteSize(d.HostBytes))

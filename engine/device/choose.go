@@ -10,7 +10,6 @@ import (
 
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
-	"github.com/mpga/mpga/stream"
 )
 
 // Size is how many rows and groups the input is expected to have; -1 where that is not known. More groups than High
@@ -34,32 +33,6 @@ func (q *Query) suits() (layout *Layout, err error) {
 		err = q.mayBeWorth()
 	}
 	return layout, err
-}
-
-// ErrAlgorithm marks a query that the algorithm which was asked for has no way to do.
-var ErrAlgorithm = errors.New("the algorithm cannot do it")
-
-// algorithmError is an ErrAlgorithm.
-type algorithmError struct {
-	algorithm stream.Algorithm
-	why       error
-}
-
-func (e *algorithmError) Error() string {
-	return fmt.Sprintf("algorithm %s cannot do it: %v", e.algorithm, e.why)
-}
-func (e *algorithmError) Unwrap() error        { return e.why }
-func (e *algorithmError) Is(target error) bool { return target == ErrAlgorithm }
-
-// refuse says that the algorithm that was asked for has no way to do a query.
-func (q *Query) refuse(why error) error { return &algorithmError{q.Devices.algorithm, why} }
-
-// expresses returns why the algorithm that was asked for cannot group rows of a layout.
-func (q *Query) expresses(layout *Layout) error {
-	if layout.parts != nil {
-		return layout.parts
-	}
-	return q.Devices.algorithm.Takes(&layout.shape, len(layout.rankedColumns()) > 0)
 }
 
 // errGroups leaves the memory of devices to the query that makes groups: that query has more rows than the query of

@@ -74,14 +74,14 @@ const (
 //     for longer than the timeout: no lock is held while a driver is called. What a late answer
 //     brings is given back.
 type Devices struct {
-	choice  choice
-	limit   int64 // of a device's memory, 0 for what is free
-	pinned  int64 // of pinned memory, of each
-	log     *slog.Logger
-	knobs   testknobs.Device
-	memory  int64        // limit of the process
-	count   int          // of devices that will be opened
-	link    bool         // measure it
+	choice choice
+	limit  int64 // of a device's memory, 0 for what is free
+	pinned int64 // of pinned memory, of each
+	log    *slog.Logger
+	knobs  testknobs.Device
+	memory int64 // limit of the process
+	count  int   // of devices that will be opened
+	link   bool  // measure it
 
 	algorithm stream.Algorithm
 	ablation  stream.Ablation
@@ -268,9 +268,6 @@ func (d *Devices) wait() time.Duration { return time.Duration(d.timeout.Load()) 
 
 // asked reports whether the user asked for devices, and not for whatever is fastest.
 func (d *Devices) asked() bool { return d.choice.kind != "auto" }
-
-// named reports whether the user asked for an algorithm: then it does the work, or nothing does.
-func (d *Devices) named() bool { return d.algorithm != stream.Auto }
 
 // Ready reports whether devices are asked for, or open.
 func (d *Devices) Ready() bool { return !d.CPU() && (d.asked() || d.Opened()) }

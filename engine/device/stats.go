@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/stream"
 )
 
 // Stats is what devices did for a query, or why they did nothing.
@@ -50,6 +49,7 @@ type Stats struct {
 	OnCPU      int64            `json:"partitions_on_cpu"`         // sets whose table was full: the CPU's
 	Rounds     int64            `json:"feedback_rounds"`           // loads of tables that told how full they are
 	Loads      []float64        `json:"load_factors"`              // after each of the first 1,024
+	Probes     float64          `json:"probes_per_row"`            // slots of tables in device memory that a row looked at, on average; 0 where no kernel counts them
 	KeptBytes  int64            `json:"kept_bytes"`                // of rows that stayed on devices by partition
 	HostBytes  int64            `json:"pinned_bytes"`              // of rows in pinned memory by partition
 	MemoryPeak int64            `json:"memory_peak_bytes"`         // of the devices
@@ -66,15 +66,6 @@ func (c *coprocessor) describe(d *Stats) {
 	if why := c.layout.parts; why != nil {
 		d.Finisher = why.Error()
 	}
-}
-
-// method returns the algorithm that was asked for, and what it does; nothing where neither it nor its parts were chosen.
-func (q *Query) method() (algorithm, method string) {
-	d := q.Devices
-	if !d.named() && d.ablation == (stream.Ablation{}) {
-		return "", ""
-	}
-	return d.algorithm.String(), d.ablation.Describe(d.algorithm)
 }
 
 // report notes what the devices have done so far.
@@ -104,6 +95,9 @@ func (c *coprocessor) report(d *Stats) {
 	d.Partitions, d.Theorem, d.Tail = counters.Partitions, counters.Sizing.Theorem, counters.Sizing.Tail
 	d.Sizes, d.Tasks, d.Merged = counters.Sizes, counters.Tasks, len(counters.Tasks)
 	d.Split, d.OnCPU, d.Rounds, d.Loads, d.Emitted = counters.Split, counters.OnCPU, counters.Rounds, counters.Loads, c.emitted.Load()
+	if counters.Probed > 0 {
+		d.Probes = float64(counters.Probes) / float64(counters.Probed)
+	}
 	if d.LinkSpeed = c.lease.link; d.LinkSpeed > 0 && d.CopyIn > 0 {
 		d.LinkShare = float64(d.BytesIn) / d.CopyIn.Seconds() / d.LinkSpeed
 	}

@@ -35,18 +35,8 @@ var style string
 
 // Write writes the page, with URLs without secrets.
 func (p *Page) Write(to io.Writer) error {
-	w, query := &writer{}, redact.Text(p.Query)
-	w.f(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8"/>
-<meta name="viewport" content="width=device-width, initial-scale=1"/>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
-<title>mpga: %s</title>
-<style>
-`, query)
-	w.WriteString(style)
-	w.f("</style>\n</head>\n<body>\n<h1>What a query did</h1>\n<pre>%s</pre>\n", query)
+	w := &writer{}
+	w.begin("What a query did", redact.Text(p.Query))
 	if p.Error != "" {
 		w.f("<p class=\"error\">%s</p>\n", redact.Text(p.Error))
 	}
@@ -80,6 +70,21 @@ func (w *writer) f(format string, args ...any) {
 		}
 	}
 	fmt.Fprintf(w, format, args...)
+}
+
+// begin writes the page up to the query.
+func (w *writer) begin(title, query string) {
+	w.f(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
+<title>mpga: %s</title>
+<style>
+`, query)
+	w.WriteString(style)
+	w.f("</style>\n</head>\n<body>\n<h1>%s</h1>\n<pre>%s</pre>\n", title, query)
 }
 
 func (w *writer) phases(times map[engine.Phase]time.Duration) {

@@ -22,7 +22,7 @@ type parsed struct {
 }
 
 // parse reads a page, which is HTML that is well-formed XML, too.
-func parse(t *testing.T, p *report.Page) parsed {
+func parse(t *testing.T, p interface{ Write(io.Writer) error }) parsed {
 	t.Helper()
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {
@@ -88,6 +88,23 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if e := got.elements; e["script"] != 0 || e["link"] != 0 || e["img"] != 0 || e["circle"] != 3 || e["rect"] < 4+2+2+2 || e["rect"] > 3000 {
+		t.Errorf("elements: %v", e)
+	}
+}
+
+// Would catch a comparison without one of its ways, or whose text becomes markup.
+func TestComparison(t *testing.T) {
+	c := &report.Comparison{
+		Query: "SELECT a < b", Columns: []string{"algorithm", "s", "route"}, Rows: [][]string{{"hgb", "0.1", "<device>"}, {"lphga", "0.2", "cpu"}},
+		Seconds: []float64{0.1, 0.2}, Notes: []string{"all & same"},
+	}
+	got := parse(t, c)
+	for _, want := range []string{c.Query, "algorithm", "route", "hgb", "0.1 s", "<device>", "lphga", "all & same"} {
+		if !strings.Contains(got.text, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if e := got.elements; e["svg"] != 2 || e["tr"] != 2+1+2 || e["script"] != 0 {
 		t.Errorf("elements: %v", e)
 	}
 }

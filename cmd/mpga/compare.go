@@ -1,0 +1,241 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/report"
+)
+
+// compareFlags are the flags of mpga compare.
+type compareFlags struct {
+	tables     []string
+	algorithms []string
+	times      int
+	asJSON     bool
+	page       string // file of the HTML page; "" for none
+	budgetFlags
+	device  string
+	threads int
+	parts   algorithmFlags // but for its algorithm
+}
+
+func newCompareCommand() *cobra.Command {
+	var f compareFlags
+	cmd := &cobra.Command{
+		Use:   "compare QUERY",
+		Short: "Answer a query by every algorithm, and compare them",
+		Long: `Answer a query in SQL by every algorithm that can do it: by the CPU (cpu), by the device as it expects to be fastest
+(device), by whichever of both mpga takes by itself (auto, of --device cuda), and by each system of the papers that
+docs/papers.md describes. Every answer is compared with the first: the groups, and what the values of their rows
+add up to. The table has the median of some runs in one process, after a run that is
+not counted; what crossed the link, the time of the device's kernels and which part of copies and kernels was
+hidden behind others; how many slots of tables in device memory a row looked at, partitions and the sets that were
+merged of them, and the fullest table.`,
+		Example: `  mpga compare "SELECT origin, sum(distance) FROM 'tests/testdata/flights-2001.parquet' GROUP BY origin" --device host:1GiB
+  mpga compare -t 't=sales/*.parquet' 'SELECT shop, sum(price) FROM t GROUP BY shop' --html compare.html`,
+		Args: wantArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+	flags.StringSliceVar(&f.algorithms, "algorithms", append([]string{"cpu", "device"}, engine.Algorithms()...), "`LIST` of cpu, device, auto and names of algorithms")
+	flags.StringVar(&f.device, "device", "cuda", "what algorithms run on: cuda, cuda:0,1 for several GPUs, or host:4GiB for a GPU's double")
+	flags.IntVar(&f.times, "times", 3, "`N` runs, of which the median is shown, after one that is not counted")
+	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
+	f.budgetFlags.register(flags)
+	f.parts.registerParts(cmd)
+	flags.StringVar(&f.page, "html", "", "write a page with the table and a chart to `FILE`")
+	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object for each algorithm")
+	return cmd
+}
+
+// compared is what an algorithm took, or why it cannot answer the query.
+type compared struct {
+	Algorithm string
+	Refused   string `json:",omitempty"`
+	timedQuery
+}
+
+func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error {
+	if _, err := sql.Parse(query); err != nil {
+		return err
+	}
+	if f.times < 1 {
+		return usagef("--times %d: want 1 or more", f.times)
+	}
+	tables, err := tableOptions(f.tables)
+	if err != nil {
+		return err
+	}
+	var list []*compared
+	for _, algorithm := range f.algorithms {
+		if algorithm == "auto" && f.device != "cuda" {
+			continue
+		}
+		r := &compared{Algorithm: algorithm, timedQuery: timedQuery{Query: query}}
+		if err := f.measure(ctx, r, plan.Options{Tables: tables}); err != nil {
+			return fmt.Errorf("%s: %w", algorithm, err)
+		}
+		if i := slices.IndexFunc(list, (*compared).answers); i >= 0 && r.answers() {
+			if err := r.differs(r.Algorithm, &list[i].timedQuery, list[i].Algorithm); err != nil {
+				return err
+			}
+		}
+		list = append(list, r)
+		if f.asJSON {
+			if err := json.NewEncoder(w).Encode(r); err != nil {
+				return err
+			}
+		}
+	}
+	c := newComparison(query, list)
+	if f.page != "" {
+		if err := writePage(f.page, c); err != nil {
+			return err
+		}
+	}
+	if f.asJSON {
+		return nil
+	}
+	return printComparison(w, c)
+}
+
+func (r *compared) answers() bool { return r.Refused == "" }
+
+// measure answers the query by an algorithm, if it can.
+func (f *compareFlags) measure(ctx context.Context, r *compared, opt plan.Options) (err error) {
+	o := engine.Options{Threads: f.threads, Device: f.device, Ablation: f.parts.ablation}
+	switch r.Algorithm {
+	case "cpu", "auto":
+		o.Device = r.Algorithm
+	case "device":
+	default:
+		o.Algorithm = r.Algorithm
+	}
+	if err := f.budgetFlags.apply(&o); err != nil {
+		return err
+	}
+	eng, err := engine.Open(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	if err = r.measure(ctx, eng, opt, f.times); errors.Is(err, engine.ErrAlgorithm) {
+		r.Refused, err = err.Error(), nil
+	}
+	return err
+}
+
+// newComparison words the results, the fastest first.
+func newComparison(query string, list []*compared) *report.Comparison {
+	c := &report.Comparison{Query: query, Columns: []string{"algorithm", "s", "of the best", "first", "to it", "back", "kernels", "hidden", "probes", "partitions", "fullest", "route"}}
+	sorted := slices.DeleteFunc(slices.Clone(list), func(r *compared) bool { return !r.answers() })
+	slices.SortStableFunc(sorted, func(a, b *compared) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	for _, r := range sorted {
+		ratio := r.Seconds / sorted[0].Seconds
+		row := []string{r.Algorithm, fmt.Sprintf("%.4f", r.Seconds), fmt.Sprintf("%.2f", ratio), fmt.Sprintf("%.3f", r.First)}
+		c.Rows = append(c.Rows, append(row, deviceColumns(&r.Stats)...))
+		c.Seconds = append(c.Seconds, r.Seconds)
+		if r.Algorithm == "auto" {
+			c.Notes = append(c.Notes, fmt.Sprintf("auto took %s, %.2f times the time of %s", describeRoute(&r.Stats), ratio, sorted[0].Algorithm))
+		}
+	}
+	for _, r := range list {
+		if !r.answers() {
+			c.Notes = append(c.Notes, r.Refused)
+		}
+	}
+	if len(sorted) > 1 {
+		c.Notes = append(c.Notes, fmt.Sprintf("all answers are the same: %s groups", humanize.Comma(sorted[0].Groups)))
+	}
+	return c
+}
+
+// deviceColumns words what devices did, for the columns behind the times.
+func deviceColumns(s *engine.Stats) []string {
+	d := s.Device
+	if d == nil || d.Tiles == 0 {
+		return []string{"", "", "", "", "", "", "", s.Route}
+	}
+	optional := func(ok bool, format string, args ...any) string {
+		if !ok {
+			return ""
+		}
+		return fmt.Sprintf(format, args...)
+	}
+	fullest := 0.0
+	if len(d.Loads) > 0 {
+		fullest = slices.Max(d.Loads)
+	}
+	return []string{
+		byteSize(d.BytesIn), byteSize(d.BytesOut), roundTime(d.Kernel), fmt.Sprintf("%.0f%%", 100*d.Overlap), optional(d.Probes > 0, "%.2f", d.Probes),
+		optional(d.Partitions > 0, "%d in %d", d.Partitions, d.Merged), optional(fullest > 0, "%.2f", fullest), s.Route,
+	}
+}
+
+// describeRoute says what auto chose.
+func describeRoute(s *engine.Stats) string {
+	if d := s.Device; d != nil && len(d.Routes) > 0 {
+		return "the route " + strings.Join(d.Routes, ", then ")
+	}
+	if d := cmp.Or(s.Device, &device.Stats{}); d.Reason != "" {
+		return "the CPU, since " + d.Reason
+	}
+	return "the CPU"
+}
+
+// printComparison prints the table, with a bar for each time, and what is to be said of it.
+func printComparison(w io.Writer, c *report.Comparison) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "%s\t\t%s\n", c.Columns[0], strings.Join(c.Columns[1:], "\t"))
+	for i, row := range c.Rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", row[0], bar(c.Seconds[i]/slices.Max(c.Seconds)), strings.Join(row[1:], "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, note := range c.Notes {
+		fmt.Fprintln(w, note)
+	}
+	return nil
+}
+
+// bar draws a part of a full bar.
+func bar(part float64) string {
+	const width = 24
+	eighths := int(part*width*8 + 0.5)
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return cmp.Or(text, "▏")
+}
+
+// writePage writes the comparison as a page.
+func writePage(path string, c *report.Comparison) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return c.Write(file)
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+const comparedQuery = "SELECT origin, sum(distance), count(*), avg(delay) FROM '../../tests/testdata/flights-2001.parquet' GROUP BY origin"
+
+// Would catch a comparison that leaves an algorithm out, that does not say which one cannot answer, or a page that
+// lacks one.
+func TestCompare(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.html")
+	out, err := exec.Command("mpga", "compare", comparedQuery, "--device", "host:256MiB", "--times", "1", "--html", page).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"cpu", "device", "mp-ega", "sp-ega", "lphga", "hgb", "pgb-tr", "sgb-ur", "global"} {
+		if !strings.Contains(string(out), "\n"+name+" ") || !strings.Contains(string(html), "<td>"+name+"</td>") {
+			t.Errorf("%s is not there:\n%s", name, out)
+		}
+	}
+	if !strings.Contains(string(out), "all answers are the same: 228 groups") {
+		t.Errorf("%s", out)
+	}
+	cmd := exec.Command("mpga", "compare", strings.Replace(comparedQuery, "count(*)", "median(delay)", 1), "--device", "host:256MiB", "--times", "1",
+		"--algorithms", "sgb-ur,hgb", "--json")
+	if out, err = cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	var first, second compared
+	for i, to := range []*compared{&first, &second} {
+		if err := json.Unmarshal([]byte(lines[i]), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first.Algorithm != "sgb-ur" || first.Groups != 228 || first.Seconds <= 0 || first.Stats.Device.Algorithm != "sgb-ur" {
+		t.Errorf("%s", lines[0])
+	}
+	if second.Algorithm != "hgb" || !strings.Contains(second.Refused, "hgb has no values in order") {
+		t.Errorf("%s", lines[1])
+	}
+}
+
+// What is wrong is said, and what a flag takes.
+func TestCompareErrors(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{comparedQuery, "--algorithms", "sp-ego"}, `sp-ego: Algorithm: "sp-ego": want one of auto, mp-ega`},
+		{[]string{comparedQuery, "--device", "host:1GiB", "--lf-min", "0.9", "--lf-max", "0.2"}, "Ablation: LFMin (0.9) and LFMax (0.2)"},
+		{[]string{comparedQuery, "--times", "0"}, "--times 0: want 1 or more"},
+		{[]string{"SELECT 1 FROM"}, "mpga: "},
+		{nil, "mpga: "},
+	} {
+		out, err := exec.Command("mpga", append([]string{"compare"}, c.args...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%v: %v, %s", c.args, err, out)
+		}
+	}
+}
+
+// Would catch answers that pass for the same though a value is another row's.
+func TestDigest(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+	}, nil)
+	type row struct {
+		k, n int64
+		s    string
+		f    float64
+		null bool // n and f
+	}
+	of := func(rows ...row) *timedQuery {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+		for _, r := range rows {
+			b.Field(0).(*array.Int64Builder).Append(r.k)
+			b.Field(2).(*array.StringBuilder).Append(r.s)
+			if r.null {
+				b.Field(1).AppendNull()
+				b.Field(3).AppendNull()
+				continue
+			}
+			b.Field(1).(*array.Int64Builder).Append(r.n)
+			b.Field(3).(*array.Float64Builder).Append(r.f)
+		}
+		q := &timedQuery{Groups: int64(len(rows))}
+		q.digest.add(b.NewRecordBatch())
+		return q
+	}
+	rows := []row{{1, 10, "a", 0.1, false}, {2, 20, "b", 0.2, false}, {3, 0, "c", 0, true}}
+	want := of(rows...)
+	other := slices.Clone(rows)
+	slices.Reverse(other)
+	other[1].f += 1e-13
+	if err := of(other...).differs("b", want, "a"); err != nil {
+		t.Errorf("in another order: %v", err)
+	}
+	for name, change := range map[string]func([]row){
+		"a value":                 func(r []row) { r[0].n++ },
+		"values of two rows":      func(r []row) { r[0].n, r[1].n = r[1].n, r[0].n },
+		"doubles of two rows":     func(r []row) { r[0].f, r[1].f = r[1].f, r[0].f },
+		"a double":                func(r []row) { r[1].f += 1e-6 },
+		"a string":                func(r []row) { r[2].s = "d" },
+		"a NULL":                  func(r []row) { r[2].null = false },
+		"strings of two rows":     func(r []row) { r[0].s, r[2].s = r[2].s, r[0].s },
+		"a NULL of another's row": func(r []row) { r[2].null, r[1].null, r[2].n, r[2].f = false, true, r[1].n, r[1].f },
+	} {
+		other := slices.Clone(rows)
+		if change(other); of(other...).differs("b", want, "a") == nil {
+			t.Errorf("%s differ, and the answers do not", name)
+		}
+	}
+	if err := of(rows[:2]...).differs("b", want, "a"); err == nil || !strings.Contains(err.Error(), "a has 3 groups, b has 2") {
+		t.Errorf("fewer groups: %v", err)
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// timedQuery is a query that is asked some times, and what tells its answer from others.
+type timedQuery struct {
+	Query   string
+	Groups  int64
+	Seconds float64 // median
+	Best    float64
+	First   float64
+	Stats   engine.Stats
+
+	digest digest
+}
+
+// measure asks the query once and then some times.
+func (r *timedQuery) measure(ctx context.Context, eng *engine.Engine, opt plan.Options, times int) error {
+	var seconds []float64
+	for i := range times + 1 {
+		start := time.Now()
+		if err := r.run(ctx, eng, opt, i == 0); err != nil {
+			return err
+		}
+		if took := time.Since(start).Seconds(); i == 0 {
+			r.First = took
+		} else {
+			seconds = append(seconds, took)
+		}
+	}
+	slices.Sort(seconds)
+	r.Seconds, r.Best = seconds[len(seconds)/2], seconds[0]
+	return nil
+}
+
+// run asks the query once, and takes a digest of its answer if it is asked to.
+func (r *timedQuery) run(ctx context.Context, eng *engine.Engine, opt plan.Options, digests bool) error {
+	statement, err := sql.Parse(r.Query)
+	if err != nil {
+		return err
+	}
+	query, err := plan.Prepare(ctx, eng, statement, opt)
+	if err != nil {
+		return err
+	}
+	defer query.Close()
+	result, err := query.Run(ctx)
+	if err != nil {
+		return err
+	}
+	defer result.Release()
+	r.Groups = 0
+	for result.Next() {
+		b := result.RecordBatch()
+		r.Groups += b.NumRows()
+		if digests && r.Groups <= digestRowsMax {
+			r.digest.add(b)
+		}
+	}
+	r.Stats = result.Stats()
+	return result.Err()
+}
+
+// differs says how the answer differs from another to the same query; each has a name.
+func (r *timedQuery) differs(name string, from *timedQuery, fromName string) error {
+	if r.Groups != from.Groups {
+		return fmt.Errorf("%s has %d groups, %s has %d: an answer is wrong", fromName, from.Groups, name, r.Groups)
+	}
+	if r.Groups > digestRowsMax {
+		return nil
+	}
+	if c := r.digest.differs(&from.digest); c > 0 {
+		return fmt.Errorf("column %d of %s and of %s differ: an answer is wrong", c, fromName, name)
+	}
+	if r.digest.rows != from.digest.rows {
+		return fmt.Errorf("rows of %s and of %s differ: an answer is wrong", fromName, name)
+	}
+	return nil
+}
+
+// digestRowsMax is of how many rows of an answer digests are taken, since one goroutine takes them: of a
+// larger answer only the number of groups is compared.
+const digestRowsMax = 20_000_000
+
+// digest is what the rows of an answer add up to, in whatever order they come.
+type digest struct {
+	columns []columnDigest
+	rows    uint64 // hashes of the rows' exact values
+}
+
+// columnDigest is what the values of a column add up to.
+type columnDigest struct {
+	nulls int64
+	sum   uint64  // of hashes of exact values
+	float float64 // of floating-point numbers, each by a weight of its row's exact values
+	size  float64 // of their absolute values
+}
+
+var digestSeed = maphash.MakeSeed()
+
+// add adds the rows of a batch.
+func (d *digest) add(b arrow.RecordBatch) {
+	if d.columns == nil {
+		d.columns = make([]columnDigest, b.NumCols())
+	}
+	rows := make([]uint64, b.NumRows())
+	for c, column := range b.Columns() {
+		if _, ok := column.(*array.Float64); !ok {
+			d.columns[c].addExact(column, rows)
+		}
+	}
+	for c, column := range b.Columns() {
+		if floats, ok := column.(*array.Float64); ok {
+			d.columns[c].addFloats(floats, rows)
+		}
+	}
+	for _, h := range rows {
+		d.rows += h
+	}
+}
+
+// addExact adds the values of a column, and to the hash of each row that of its value.
+func (d *columnDigest) addExact(column arrow.Array, rows []uint64) {
+	d.nulls += int64(column.NullN())
+	for i := range rows {
+		h := uint64(0)
+		switch {
+		case column.IsNull(i):
+		case column.DataType().ID() == arrow.INT64:
+			h = maphash.Comparable(digestSeed, column.(*array.Int64).Value(i))
+		case column.DataType().ID() == arrow.INT32:
+			h = maphash.Comparable(digestSeed, column.(*array.Int32).Value(i))
+		case column.DataType().ID() == arrow.STRING:
+			h = maphash.String(digestSeed, column.(*array.String).Value(i))
+		default:
+			h = maphash.String(digestSeed, column.ValueStr(i))
+		}
+		d.sum += h
+		rows[i] = maphash.Comparable(digestSeed, [2]uint64{rows[i], h})
+	}
+}
+
+// addFloats adds the values of a column of floating-point numbers.
+func (d *columnDigest) addFloats(column *array.Float64, rows []uint64) {
+	d.nulls += int64(column.NullN())
+	for i, h := range rows {
+		if column.IsNull(i) {
+			continue
+		}
+		v := column.Value(i)
+		d.float += v * (1 + float64(h>>11)*0x1p-53)
+		d.size += math.Abs(v)
+	}
+}
+
+// floatError is by what part of its size a sum of floating-point numbers may differ, which devices add
+// in other orders.
+const floatError = 1e-9
+
+// differs returns the number of the first column that differs, from 1 on; 0 of none.
+func (d *digest) differs(from *digest) int {
+	for c := range d.columns {
+		x, y := &d.columns[c], &from.columns[c]
+		near := math.Abs(x.float-y.float) <= 2*floatError*max(x.size, y.size) || math.IsNaN(x.float) && math.IsNaN(y.float)
+		if x.nulls != y.nulls || x.sum != y.sum || !near {
+			return c + 1
+		}
+	}
+	return 0
+}

@@ -1,0 +1,65 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mpga/mpga/stream"
+)
+
+// Ablation changes parts of how devices group rows, and no answer.
+type Ablation = stream.Ablation
+
+// Algorithms returns the names of the algorithms that may be asked for. The first, auto, asks for none.
+func Algorithms() []string { return stream.Algorithms() }
+
+// Bounds and Oversizeds list the values of Ablation's fields of these names.
+func Bounds() []string     { return stream.Bounds }
+func Oversizeds() []string { return stream.Oversizeds }
+
+// ValidAlgorithm returns what is wrong with the name of an algorithm beside the name of a device; nil where nothing is.
+func ValidAlgorithm(name, device string) error {
+	algorithm, err := stream.ParseAlgorithm(name)
+	if err == nil && algorithm != stream.Auto && device == "cpu" {
+		err = fmt.Errorf("%q runs on a device, and Device is \"cpu\"", name)
+	}
+	return err
+}
+
+// ErrAlgorithm marks a query that the algorithm which was asked for has no way to do.
+var ErrAlgorithm = errors.New("the algorithm cannot do it")
+
+// algorithmError is an ErrAlgorithm.
+type algorithmError struct {
+	algorithm stream.Algorithm
+	why       error
+}
+
+func (e *algorithmError) Error() string {
+	return fmt.Sprintf("algorithm %s cannot do it: %v", e.algorithm, e.why)
+}
+func (e *algorithmError) Unwrap() error        { return e.why }
+func (e *algorithmError) Is(target error) bool { return target == ErrAlgorithm }
+
+// named reports whether the user asked for an algorithm: then it does the work, or nothing does.
+func (d *Devices) named() bool { return d.algorithm != stream.Auto }
+
+// refuse says that the algorithm that was asked for has no way to do a query.
+func (q *Query) refuse(why error) error { return &algorithmError{q.Devices.algorithm, why} }
+
+// expresses returns why the algorithm that was asked for cannot group rows of a layout.
+func (q *Query) expresses(layout *Layout) error {
+	if layout.parts != nil {
+		return layout.parts
+	}
+	return q.Devices.algorithm.Takes(&layout.shape, len(layout.rankedColumns()) > 0)
+}
+
+// method returns the algorithm that was asked for, and what it does; nothing where neither it nor its parts were chosen.
+func (q *Query) method() (algorithm, method string) {
+	d := q.Devices
+	if !d.named() && d.ablation == (stream.Ablation{}) {
+		return "", ""
+	}
+	return d.algorithm.String(), d.ablation.Describe(d.algorithm)
+}
