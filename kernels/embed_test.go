@@ -93,7 +93,7 @@ func TestEmbeddedImage(t *testing.T) {
 			t.Errorf("compute capability %d: %s, want %s", capability, got, target)
 		}
 	}
-	for _, kernel := range []string{"table_reset", "aggregate_shared_k4_sum_u32", "table_insert_kn"} {
+	for _, kernel := range []string{"table_reset", "aggregate_shared_k4_sum_u32", "table_insert_kn_general"} {
 		image, err := embeddedImage(kernel, 90)
 		if err != nil || !bytes.Contains(image, []byte(kernel)) {
 			t.Errorf("%s: %d B without its name, %v", kernel, len(image), err)

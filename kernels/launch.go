@@ -60,6 +60,15 @@ func keySuffix(shape *Shape) string {
 	return "_kn"
 }
 
+// tableVersion names the version of a kernel that takes rows to slots of a table in device memory: table_program.cuh.
+func (o *operation) tableVersion(shape *Shape) string {
+	name := programFor(shape, &o.param.rows.valid).name
+	if len(shape.Folds) != 1 {
+		name = generalProgram
+	}
+	return keySuffix(shape) + "_" + name
+}
+
 // operation gathers the launches of one operator.
 type operation struct {
 	queue
@@ -207,7 +216,11 @@ func (o *operation) fillTable(shape *Shape, table Table, kernel string, n int64)
 		o.runPacked(table, "packed_"+kernel, o.tableBlocksFor(n), tableThreads)
 	} else {
 		o.useTable(table.Slots, o.address(table.Memory, shape.TableBytes(table.Slots)))
-		o.run("table_"+kernel+keySuffix(shape), o.tableBlocksFor(n), tableThreads, 0)
+		version := keySuffix(shape)
+		if kernel == "insert" {
+			version = o.tableVersion(shape)
+		}
+		o.run("table_"+kernel+version, o.tableBlocksFor(n), tableThreads, 0)
 	}
 	o.copyWithin(o.param.status, o.param.tableMemory, 8) // from its header
 }

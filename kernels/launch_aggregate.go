@@ -43,6 +43,9 @@ var programs = []programVersion{
 
 const noColumn ColumnType = 0xFF
 
+// generalProgram is the program that serves every shape.
+const generalProgram = "general"
+
 type foldKind struct {
 	op  FoldOp
 	typ ColumnType // noColumn without one
@@ -58,7 +61,7 @@ func programFor(shape *Shape, valid *[ColumnsMax]uint64) program {
 			}
 		}
 	}
-	return program{name: "general", slotBytes: 8 * shape.StateWords()}
+	return program{name: generalProgram, slotBytes: 8 * shape.StateWords()}
 }
 
 // serves reports whether a version of a kernel accumulates these folds.
@@ -169,7 +172,7 @@ func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, 
 	case KernelLinear:
 		o.useTable(plan.Slots, at)
 		o.resetTable()
-		o.run("table_insert"+keySuffix(shape), o.tableBlocksFor(rows.Count), tableThreads, 0)
+		o.run("table_insert"+o.tableVersion(shape), o.tableBlocksFor(rows.Count), tableThreads, 0)
 		o.compactTable()
 	default:
 		return fmt.Errorf("no kernel of family %d", plan.Kernel)
@@ -238,7 +241,7 @@ const sharedSlotsMin = 800
 // table has room for its part of the groups.
 func sharesFor(shape *Shape, p program, groups int64, device Properties) int {
 	tuned := tuningFor(device)
-	if p.name == "general" {
+	if p.name == generalProgram {
 		return 1
 	}
 	inBlock := max(1, sharedSlotsMax(shape, p, device)*int64(tuned.sharedPercent)/100)

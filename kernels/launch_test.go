@@ -67,6 +67,24 @@ func TestAggregatePrograms(t *testing.T) {
 	}
 }
 
+// Would catch a version of the kernels that look for slots in device memory that adds otherwise than the rest: where
+// most rows have a slot of their own, and where the rows of a warp share some. The table of SP-EGA is full in the end.
+func TestTablePrograms(t *testing.T) {
+	e := openExecutor(t, 0, "table_*.cu", "two_phase_*.cu")
+	for _, keyBytes := range []int{4, 8} {
+		for i, shape := range fewFolds(keyBytes) {
+			for _, groups := range []int{700, 5} {
+				for _, plan := range []Plan{{Kernel: KernelLinear, Groups: int64(groups)}, {Kernel: KernelTwoPhase, Slots: int64(groups)}} {
+					t.Run(fmt.Sprintf("key=%d/program=%d/groups=%d/%s", keyBytes, i, groups, plan.Kernel), func(t *testing.T) {
+						in := makeInput(shape, 5000, uint64(i), false, func(r *rand.Rand, _ int) uint64 { return uint64(r.IntN(groups)) })
+						runPlan(t, e, in, plan, uint64(i+groups))
+					})
+				}
+			}
+		}
+	}
+}
+
 // Every two of a width of keys, a distribution and a plan meet, not every three.
 func TestAggregateFolds(t *testing.T) {
 	e := openTables(t)

@@ -49,7 +49,7 @@ func (o *operation) aggregateTwoPhase(shape *Shape, plan Plan, at uint64) {
 	phase := func(kernel string, rowsPerThread int64) {
 		p := twoPhaseLaunch{launch: o.param, rest: rest, numRest: numRest}
 		grid := int(max(1, min(ceilDiv(rows, twoPhaseThreads*rowsPerThread), int64(o.sms)*8)))
-		launchWith(o, kernel+keySuffix(shape), grid, twoPhaseThreads, 0, &p)
+		launchWith(o, kernel+o.tableVersion(shape), grid, twoPhaseThreads, 0, &p)
 	}
 	o.fill(numRest, 8, 0)
 	o.resetTable()

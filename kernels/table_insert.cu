@@ -5,14 +5,48 @@
 //   launch  any grid; at most 1024 threads
 //   reads   rows    writes  table; out, if it has keys; status: rows, overflow, probes
 #include "refuse.cuh"
+#include "table_program.cuh"
 #include "table_rows.cuh"
-#include "warp_rows.cuh"
 
-template <class Key, bool kSealed>
+template <class Key, class Program>
 __device__ __forceinline__ void table_insert(const Launch& p) {
+  constexpr u32 kRows = kLooks<Key>;
+  const u32 words = slot_words(p.shape);
+  const u64 step = u64(gridDim.x) * blockDim.x * kRows;
+  Tally tally = {};
+  bool repeats = false, known = false;
+#pragma unroll 1
+  for (u64 tile = u64(blockIdx.x) * blockDim.x * kRows; tile < p.rows.count; tile += step) {
+    const u64 first = tile + threadIdx.x;
+    Key keys[kRows];
+    typename Program::Row values[kRows];
+    u64* at[kRows];
+    u32 here = 0;  // a bit a row
+#pragma unroll
+    for (u32 i = 0; i < kRows; i++) {
+      const u64 row = first + u64(i) * blockDim.x;
+      if (row >= p.rows.count) continue;
+      here |= 1u << i;
+      keys[i] = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
+      values[i] = Program::load(p.shape, p.rows, row);
+    }
+    look_first(p.table, words, keys, here, at, tally.did);
+    look_on(p.table, words, keys, here, at, p.probe_max, tally.did);
+    __syncwarp();  // after the searches
+    if (!known) repeats = slots_repeat(at[0]);
+    known = true;
+#pragma unroll
+    for (u32 i = 0; i < kRows; i++) refuse_rows<Key>(p, first + u64(i) * blockDim.x, (here >> i & 1) && at[i] == nullptr);
+    add_rows<Program>(p, first, blockDim.x, values, at, repeats);
+  }
+  report(p, tally);
+}
+
+template <class Key>
+__device__ __forceinline__ void table_insert_sealed(const Launch& p) {
   Tally tally = {};
   const u32 key_words = slot_key_words(p.shape);
-  take_slots<Key, kSealed>(p, p.rows.keys, tally, [&](u64 row, u64* at) {
+  take_slots<Key, true>(p, p.rows.keys, tally, [&](u64 row, u64* at) {
     refuse_rows<Key>(p, row, row < p.rows.count && at == nullptr);
     __syncwarp();  // after the search
     accumulate_warp(p.shape, p.rows, row, at == nullptr ? nullptr : at + key_words);
@@ -20,9 +54,12 @@ __device__ __forceinline__ void table_insert(const Launch& p) {
   report(p, tally);
 }
 
-extern "C" __global__ void __launch_bounds__(1024) table_insert_k4(const __grid_constant__ Launch p) { table_insert<Key4, false>(p); }
-extern "C" __global__ void __launch_bounds__(1024) table_insert_k8(const __grid_constant__ Launch p) { table_insert<Key8, false>(p); }
-extern "C" __global__ void __launch_bounds__(1024) table_insert_kn(const __grid_constant__ Launch p) { table_insert<KeyN, false>(p); }
-extern "C" __global__ void __launch_bounds__(1024) table_insert_sealed_k4(const __grid_constant__ Launch p) { table_insert<Key4, true>(p); }
-extern "C" __global__ void __launch_bounds__(1024) table_insert_sealed_k8(const __grid_constant__ Launch p) { table_insert<Key8, true>(p); }
-extern "C" __global__ void __launch_bounds__(1024) table_insert_sealed_kn(const __grid_constant__ Launch p) { table_insert<KeyN, true>(p); }
+#define MPGA_KERNEL(name, Key, Program)                                                                              \
+  extern "C" __global__ void __launch_bounds__(1024) table_insert_##name(const __grid_constant__ Launch p) { \
+    table_insert<Key, Program>(p);                                                                                   \
+  }
+MPGA_TABLE_PROGRAMS(MPGA_KERNEL)
+
+extern "C" __global__ void __launch_bounds__(1024) table_insert_sealed_k4(const __grid_constant__ Launch p) { table_insert_sealed<Key4>(p); }
+extern "C" __global__ void __launch_bounds__(1024) table_insert_sealed_k8(const __grid_constant__ Launch p) { table_insert_sealed<Key8>(p); }
+extern "C" __global__ void __launch_bounds__(1024) table_insert_sealed_kn(const __grid_constant__ Launch p) { table_insert_sealed<KeyN>(p); }

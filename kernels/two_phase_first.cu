@@ -10,33 +10,41 @@
 // whole table takes part and leaves two thirds of the rows that the paper leaves, or fewer.
 #include "aggregate.cuh"
 #include "params_two_phase.h"
-#include "warp_rows.cuh"
+#include "table_program.cuh"
 
-template <class Key>
+template <class Key, class Program>
 __device__ __forceinline__ void two_phase_first(const TwoPhaseLaunch& p) {
   __shared__ u64 rest_begin;
+  constexpr u32 kRows = kLooks<Key>;
   const Launch& l = p.launch;
-  const u32 words = slot_words(l.shape), key_words = slot_key_words(l.shape);
-  const u64 step = u64(gridDim.x) * (kTwoPhaseThreads * kTwoPhaseRows);
+  const u32 words = slot_words(l.shape);
+  const u64 step = u64(gridDim.x) * (kTwoPhaseThreads * kRows);
   Tally tally = {};
+  bool repeats = false, known = false;
 #pragma unroll 1
-  for (u64 tile = u64(blockIdx.x) * (kTwoPhaseThreads * kTwoPhaseRows); tile < l.rows.count; tile += step) {
-    Key keys[kTwoPhaseRows];
+  for (u64 tile = u64(blockIdx.x) * (kTwoPhaseThreads * kRows); tile < l.rows.count; tile += step) {
+    const u64 first = tile + threadIdx.x;
+    Key keys[kRows];
+    typename Program::Row values[kRows];
+    u64* at[kRows];
+    u32 here = 0;  // a bit a row
 #pragma unroll
-    for (u32 i = 0; i < kTwoPhaseRows; i++) {
-      const u64 row = tile + i * kTwoPhaseThreads + threadIdx.x;
-      if (row < l.rows.count) keys[i] = Key::load(l.rows.keys, row, l.shape.key_bytes / 8);
+    for (u32 i = 0; i < kRows; i++) {
+      const u64 row = first + i * kTwoPhaseThreads;
+      if (row >= l.rows.count) continue;
+      here |= 1u << i;
+      keys[i] = Key::load(l.rows.keys, row, l.shape.key_bytes / 8);
+      values[i] = Program::load(l.shape, l.rows, row);
     }
-    u32 left = 0;  // a bit a row
+    look_first(l.table, words, keys, here, at, tally.did);
+    __syncwarp();  // after the looks
+    if (!known) repeats = slots_repeat(at[0]);
+    known = true;
+    add_rows<Program>(l, first, kTwoPhaseThreads, values, at, repeats);
+    u32 left = here;
 #pragma unroll
-    for (u32 i = 0; i < kTwoPhaseRows; i++) {
-      const u64 row = tile + i * kTwoPhaseThreads + threadIdx.x;
-      u64* at = nullptr;
-      if (row < l.rows.count) {
-        at = find_or_insert(l.table, words, keys[i], 1, tally.did);
-        if (at == nullptr) left |= 1u << i;
-      }
-      accumulate_warp(l.shape, l.rows, row, at == nullptr ? nullptr : at + key_words);
+    for (u32 i = 0; i < kRows; i++) {
+      if (at[i] != nullptr) left &= ~(1u << i);
     }
     u32 total;
     u64 before = block_scan(u32(__popc(left)), &total);
@@ -44,14 +52,16 @@ __device__ __forceinline__ void two_phase_first(const TwoPhaseLaunch& p) {
     if (threadIdx.x == 0) rest_begin = atomicAdd(p.num_rest, u64(total));
     __syncthreads();  // rest_begin is there
 #pragma unroll
-    for (u32 i = 0; i < kTwoPhaseRows; i++) {
-      if (left >> i & 1) p.rest[rest_begin + before++] = u32(tile + i * kTwoPhaseThreads + threadIdx.x);
+    for (u32 i = 0; i < kRows; i++) {
+      if (left >> i & 1) p.rest[rest_begin + before++] = u32(first + i * kTwoPhaseThreads);
     }
     __syncthreads();  // rest_begin may be written again
   }
   report(l, tally);
 }
 
-extern "C" __global__ void __launch_bounds__(kTwoPhaseThreads) two_phase_first_k4(const __grid_constant__ TwoPhaseLaunch p) { two_phase_first<Key4>(p); }
-extern "C" __global__ void __launch_bounds__(kTwoPhaseThreads) two_phase_first_k8(const __grid_constant__ TwoPhaseLaunch p) { two_phase_first<Key8>(p); }
-extern "C" __global__ void __launch_bounds__(kTwoPhaseThreads) two_phase_first_kn(const __grid_constant__ TwoPhaseLaunch p) { two_phase_first<KeyN>(p); }
+#define MPGA_KERNEL(name, Key, Program)                                                                                                   \
+  extern "C" __global__ void __launch_bounds__(kTwoPhaseThreads) two_phase_first_##name(const __grid_constant__ TwoPhaseLaunch p) { \
+    two_phase_first<Key, Program>(p);                                                                                                     \
+  }
+MPGA_TABLE_PROGRAMS(MPGA_KERNEL)

@@ -7,25 +7,52 @@
 // A row that finds no slot within probe_max steps is counted as overflow.
 #include "aggregate.cuh"
 #include "params_two_phase.h"
-#include "warp_rows.cuh"
+#include "table_program.cuh"
 
-template <class Key>
+template <class Key, class Program>
 __device__ __forceinline__ void two_phase_rest(const TwoPhaseLaunch& p) {
+  constexpr u32 kRows = kLooks<Key>;
   const Launch& l = p.launch;
   const u32 words = slot_words(l.shape), key_words = slot_key_words(l.shape);
-  const u64 count = *p.num_rest, step = u64(gridDim.x) * kTwoPhaseThreads;
+  const u64 count = *p.num_rest, step = u64(gridDim.x) * (kTwoPhaseThreads * kRows);
   Tally tally = {};
+  bool repeats = false, known = false;
 #pragma unroll 1
-  for (u64 tile = u64(blockIdx.x) * kTwoPhaseThreads; tile < count; tile += step) {
-    const u64 i = tile + threadIdx.x;
-    u64 row = 0, *at = nullptr;
-    if (i < count) {
-      row = p.rest[i];
-      const Key key = Key::load(l.rows.keys, row, l.shape.key_bytes / 8);
-      at = find_or_insert(l.table, words, key, l.probe_max, tally.did);
-      if (at == nullptr) tally.lost++;
+  for (u64 tile = u64(blockIdx.x) * (kTwoPhaseThreads * kRows); tile < count; tile += step) {
+    u64 rows[kRows];
+    Key keys[kRows];
+    typename Program::Row values[kRows];
+    u64* at[kRows];
+    u32 here = 0;  // a bit a row
+#pragma unroll
+    for (u32 i = 0; i < kRows; i++) {
+      const u64 k = tile + i * kTwoPhaseThreads + threadIdx.x;
+      rows[i] = 0;
+      if (k >= count) continue;
+      here |= 1u << i;
+      rows[i] = p.rest[k];
     }
-    accumulate_warp(l.shape, l.rows, row, at == nullptr ? nullptr : at + key_words);
+#pragma unroll
+    for (u32 i = 0; i < kRows; i++) {
+      if (!(here >> i & 1)) continue;
+      keys[i] = Key::load(l.rows.keys, rows[i], l.shape.key_bytes / 8);
+      values[i] = Program::load(l.shape, l.rows, rows[i]);
+    }
+    look_first(l.table, words, keys, here, at, tally.did);
+    look_on(l.table, words, keys, here, at, l.probe_max, tally.did);
+    __syncwarp();  // after the searches
+    if (!known) repeats = slots_repeat(at[0]);
+    known = true;
+#pragma unroll
+    for (u32 i = 0; i < kRows; i++) {
+      tally.lost += (here >> i & 1) && at[i] == nullptr;
+      u64* const states = at[i] == nullptr ? nullptr : at[i] + key_words;
+      if (repeats) {
+        Program::add_warp(l.shape, l.rows, rows[i], values[i], states);
+      } else if (states != nullptr) {
+        Program::add(l.shape, l.rows, rows[i], values[i], states);
+      }
+    }
   }
   const u64 lost = block_sum(tally.lost), probes = block_sum(tally.did.probes), groups = block_sum(tally.did.groups);
   if (threadIdx.x != 0) return;
@@ -37,6 +64,8 @@ __device__ __forceinline__ void two_phase_rest(const TwoPhaseLaunch& p) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kTwoPhaseThreads) two_phase_rest_k4(const __grid_constant__ TwoPhaseLaunch p) { two_phase_rest<Key4>(p); }
-extern "C" __global__ void __launch_bounds__(kTwoPhaseThreads) two_phase_rest_k8(const __grid_constant__ TwoPhaseLaunch p) { two_phase_rest<Key8>(p); }
-extern "C" __global__ void __launch_bounds__(kTwoPhaseThreads) two_phase_rest_kn(const __grid_constant__ TwoPhaseLaunch p) { two_phase_rest<KeyN>(p); }
+#define MPGA_KERNEL(name, Key, Program)                                                                                                  \
+  extern "C" __global__ void __launch_bounds__(kTwoPhaseThreads) two_phase_rest_##name(const __grid_constant__ TwoPhaseLaunch p) { \
+    two_phase_rest<Key, Program>(p);                                                                                                     \
+  }
+MPGA_TABLE_PROGRAMS(MPGA_KERNEL)

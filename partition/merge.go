@@ -51,6 +51,29 @@ func Merge(sizes []int64, limit int64) [][]int {
 	return done
 }
 
+// MergeNeighbours joins neighbouring partitions into sets of at most limit, as Merge does any: a set takes the next
+// partition while it fits. No two sets that follow each other fit together, so that there are fewer than twice as many
+// as the fewest possible, too; where partitions are about as large as each other, there are as many as Merge's. The
+// rows of neighbours lie side by side where rows lie by partition.
+//
+// Requires: as Merge.
+func MergeNeighbours(sizes []int64, limit int64) (sets [][]int) {
+	room := int64(-1) // of the last set
+	for i, size := range sizes {
+		switch {
+		case size == 0:
+			continue
+		case size <= room:
+			sets[len(sets)-1] = append(sets[len(sets)-1], i)
+		default:
+			sets = append(sets, []int{i})
+			room = max(limit, size)
+		}
+		room -= size
+	}
+	return sets
+}
+
 // set is partitions to be processed together.
 type set struct {
 	size    int64

@@ -39,6 +39,43 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// Sets of neighbours have each partition once, in order, none above the limit but a single partition, and no two that
+// follow each other would fit together.
+func TestMergeNeighbours(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.Int64Range(0, 120), 0, 300).Draw(t, "sizes")
+		limit := rapid.Int64Range(1, 400).Draw(t, "limit")
+		var all []int
+		before := int64(math.MaxInt64 / 2)
+		for _, set := range MergeNeighbours(sizes, limit) {
+			sum := int64(0)
+			for _, i := range set {
+				sum += sizes[i]
+			}
+			if sum > limit && len(set) > 1 {
+				t.Fatalf("set %v has size %d", set, sum)
+			}
+			if before+sizes[set[0]] <= limit {
+				t.Fatalf("%d and partition %d of %d fit together", before, set[0], sizes[set[0]])
+			}
+			all, before = append(all, set...), sum
+		}
+		var want []int
+		for i, size := range sizes {
+			if size > 0 {
+				want = append(want, i)
+			}
+		}
+		if !slices.Equal(all, want) {
+			t.Fatalf("partitions %v, want %v", all, want)
+		}
+	})
+	equal := slices.Repeat([]int64{100, 103, 98, 101}, 64)
+	if near, any := MergeNeighbours(equal, 520), Merge(equal, 520); len(near) > len(any) {
+		t.Errorf("%d sets of neighbours, %d of any", len(near), len(any))
+	}
+}
+
 // TestMergeSets proves what Merge promises of any sizes: each partition once, no set above the
 // limit but a single partition, and no two sets that would fit together.
 func TestMergeSets(t *testing.T) {

@@ -62,7 +62,7 @@ type device struct {
 // needs.
 const (
 	ringShare   = 8 // of the memory is the ring's input; as much again takes what tiles write
-	groupsShare = 4 // of the memory is what the tiles of RouteGroups have beside their input, at most
+	groupsShare = 2 // of the memory is what the tiles of RouteGroups have beside their input, at most
 	ringPinned  = 4 // of the pinned memory is the ring's, at most
 	setPinned   = 8 // of the pinned memory may take the groups of a set of partitions
 	tableShare  = 5 // eighths of the memory are the one table's, or fewer

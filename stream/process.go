@@ -177,10 +177,17 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 	return group.Wait()
 }
 
-// merge returns sets of partitions, each of at most so many rows, but for partitions that have more.
+// merge returns sets of partitions, each of at most so many rows, but for partitions that have more: of neighbours,
+// which are fewer copies, where these are no more sets.
 func (r *Run) merge(sizes []int64, limit int64) (sets [][]int) {
 	if !r.opt.NoMerge {
-		return partition.Merge(sizes, limit)
+		sets = partition.Merge(sizes, limit)
+		if near := partition.MergeNeighbours(sizes, limit); len(near) <= len(sets) {
+			invariants.Sometimes("stream: sets are of neighbours")
+			return near
+		}
+		invariants.Sometimes("stream: sets are not of neighbours")
+		return sets
 	}
 	for p, n := range sizes {
 		if n > 0 {

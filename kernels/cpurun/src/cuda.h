@@ -195,6 +195,7 @@ template <class T> T atomicCAS(T* p, cpurun::Same<T> expected, cpurun::Same<T> v
 
 template <class T> T __ldg(const T* p) { return *p; }
 template <class T> T __ldcg(const T* p) { return *p; }
+template <class T> T __ldca(const T* p) { cpurun::preempt(); return *p; }
 template <class T> T __ldcs(const T* p) { return *p; }
 template <class T> T __ldcv(const T* p) { cpurun::preempt(); return *p; }
 template <class T> void __stcg(T* p, cpurun::Same<T> v) { *p = v; }
