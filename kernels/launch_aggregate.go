@@ -172,7 +172,7 @@ func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, 
 	case KernelLinear:
 		o.useTable(plan.Slots, at)
 		o.resetTable()
-		o.run("table_insert"+o.tableVersion(shape), o.tableBlocksFor(rows.Count), tableThreads, 0)
+		o.insert(shape, rows.Count)
 		o.compactTable()
 	default:
 		return fmt.Errorf("no kernel of family %d", plan.Kernel)

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Of params_two_phase.h.
+// Of params_two_phase.h, and kLooks of table_looks.cuh.
 const (
-	twoPhaseThreads = 512
-	twoPhaseRows    = 4
+	lookThreads = 512
+	lookRows    = 4 // of a thread; of wide keys 1
 )
 
 // twoPhaseLaunch is TwoPhaseLaunch.
@@ -46,16 +46,16 @@ func (o *operation) aggregateTwoPhase(shape *Shape, plan Plan, at uint64) {
 	o.useTable(plan.Slots, at+uint64(l.table))
 	o.param.probeMax = uint32(min(plan.Slots, math.MaxUint32)) // all slots, before a row is lost
 	rest, numRest := at+uint64(l.rest), at+uint64(l.numRest)
-	phase := func(kernel string, rowsPerThread int64) {
+	looks := o.looksFor(shape, rows)
+	phase := func(kernel string) {
 		p := twoPhaseLaunch{launch: o.param, rest: rest, numRest: numRest}
-		grid := int(max(1, min(ceilDiv(rows, twoPhaseThreads*rowsPerThread), int64(o.sms)*8)))
-		launchWith(o, kernel+o.tableVersion(shape), grid, twoPhaseThreads, 0, &p)
+		launchWith(o, kernel+looks.version, looks.blocks, lookThreads, looks.sharedBytes, &p)
 	}
 	o.fill(numRest, 8, 0)
 	o.resetTable()
-	phase("two_phase_first", twoPhaseRows)
+	phase("two_phase_first")
 	o.compactTable()
 	o.resetTable()
-	phase("two_phase_rest", 1)
+	phase("two_phase_rest")
 	o.compactTable()
 }

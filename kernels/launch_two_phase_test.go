@@ -46,7 +46,7 @@ func TestTwoPhaseFolds(t *testing.T) {
 
 func TestTwoPhaseSizes(t *testing.T) {
 	e := openExecutor(t, 0, "two_phase_*.cu", "table_*.cu")
-	for _, count := range []int{0, 1, 2, 31, 32, 33, twoPhaseThreads*twoPhaseRows - 1, twoPhaseThreads*twoPhaseRows + 1, 9000} {
+	for _, count := range []int{0, 1, 2, 31, 32, 33, lookThreads*lookRows - 1, lookThreads*lookRows + 1, 9000} {
 		for _, groups := range []int{1, 7, 5000} {
 			t.Run(fmt.Sprintf("rows=%d/groups=%d", count, groups), func(t *testing.T) {
 				in := makeInput(sumShape(4), count, uint64(count), false, func(r *rand.Rand, _ int) uint64 { return uint64(r.IntN(groups)) })

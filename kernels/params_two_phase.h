@@ -4,7 +4,7 @@
 
 #include "params.h"
 
-enum { kTwoPhaseThreads = 512, kTwoPhaseRows = 4 };
+enum { kLookThreads = 512 };  // of a block
 
 typedef struct {
   Launch launch;

@@ -56,12 +56,11 @@ __device__ __forceinline__ bool take(u64* word, u64 empty, u64 full, Insertions&
   return now == full;
 }
 
-// Returns the slot of a key, or null when probe_max slots are taken by others; of these, some were looked at before.
-static __device__ __noinline__ u64* find_or_insert(const Table& t, u32 words, Key4 key, u32 probe_max, Insertions& did, u32 looked = 0) {
-  u64 slot = slot_of(key.hash(0), t.slots) + looked;
-  if (slot >= t.slots) slot -= t.slots;
+// Returns the slot of a key, or null when probe_max slots are taken by others.
+static __device__ __noinline__ u64* find_or_insert(const Table& t, u32 words, Key4 key, u32 probe_max, Insertions& did) {
+  u64 slot = slot_of(key.hash(0), t.slots);
 #pragma unroll 1
-  for (u32 step = looked; step < probe_max; step++) {
+  for (u32 step = 0; step < probe_max; step++) {
     u64* at = table_slot(t, words, slot);
     did.probes++;
     if (take(at, 0, key.value | kTaken4, did)) return at;
@@ -70,17 +69,16 @@ static __device__ __noinline__ u64* find_or_insert(const Table& t, u32 words, Ke
   return nullptr;
 }
 
-static __device__ __noinline__ u64* find_or_insert(const Table& t, u32 words, Key8 key, u32 probe_max, Insertions& did, u32 looked = 0) {
+static __device__ __noinline__ u64* find_or_insert(const Table& t, u32 words, Key8 key, u32 probe_max, Insertions& did) {
   if (key.value == kEmptyKey) {
     u64* at = table_slot(t, words, t.slots);
     did.probes++;
     take(at, ~kEmptyKey, kEmptyKey, did);
     return at;
   }
-  u64 slot = slot_of(key.hash(0), t.slots) + looked;
-  if (slot >= t.slots) slot -= t.slots;
+  u64 slot = slot_of(key.hash(0), t.slots);
 #pragma unroll 1
-  for (u32 step = looked; step < probe_max; step++) {
+  for (u32 step = 0; step < probe_max; step++) {
     u64* at = table_slot(t, words, slot);
     did.probes++;
     if (take(at, kEmptyKey, key.value, did)) return at;

@@ -10,35 +10,38 @@
 
 template <class Key, class Program>
 __device__ __forceinline__ void table_insert(const Launch& p) {
+  extern __shared__ u32 shared[];
   constexpr u32 kRows = kLooks<Key>;
   const u32 words = slot_words(p.shape);
   const u64 step = u64(gridDim.x) * blockDim.x * kRows;
+  const BlockSums sums(shared, p);
   Tally tally = {};
   bool repeats = false, known = false;
 #pragma unroll 1
   for (u64 tile = u64(blockIdx.x) * blockDim.x * kRows; tile < p.rows.count; tile += step) {
     const u64 first = tile + threadIdx.x;
+    u64 rows[kRows];
     Key keys[kRows];
     typename Program::Row values[kRows];
     u64* at[kRows];
     u32 here = 0;  // a bit a row
 #pragma unroll
     for (u32 i = 0; i < kRows; i++) {
-      const u64 row = first + u64(i) * blockDim.x;
-      if (row >= p.rows.count) continue;
+      rows[i] = first + u64(i) * blockDim.x;
+      if (rows[i] >= p.rows.count) continue;
       here |= 1u << i;
-      keys[i] = Key::load(p.rows.keys, row, p.shape.key_bytes / 8);
-      values[i] = Program::load(p.shape, p.rows, row);
+      keys[i] = Key::load(p.rows.keys, rows[i], p.shape.key_bytes / 8);
+      values[i] = Program::load(p, rows[i]);
     }
-    look_first(p.table, words, keys, here, at, tally.did);
-    look_on(p.table, words, keys, here, at, p.probe_max, tally.did);
+    find_slots(p.table, words, keys, here, p.probe_max, sums.slots != 0, at, tally.did);
     __syncwarp();  // after the searches
-    if (!known) repeats = slots_repeat(at[0]);
+    if (!known) repeats = slots_repeat(at);
     known = true;
 #pragma unroll
-    for (u32 i = 0; i < kRows; i++) refuse_rows<Key>(p, first + u64(i) * blockDim.x, (here >> i & 1) && at[i] == nullptr);
-    add_rows<Program>(p, first, blockDim.x, values, at, repeats);
+    for (u32 i = 0; i < kRows; i++) refuse_rows<Key>(p, rows[i], (here >> i & 1) && at[i] == nullptr);
+    add_rows<Program>(p, rows, values, at, repeats, sums);
   }
+  sums.flush(p);
   report(p, tally);
 }
 

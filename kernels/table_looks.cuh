@@ -23,22 +23,18 @@ __device__ __forceinline__ Slot first_slot(const Table& t, u32 words, Key8 key) 
 template <class Key>
 constexpr u32 kLooks = Key::kBytes == 0 ? 1 : 4;
 
-// Sets at to the first slots of those keys that a mask has, if these have them or find them free; null of others. A look
-// goes through the cache of the multiprocessor, which may be late: that a slot is taken stays true, and that one is free
-// is certain only once it is claimed.
-template <class Key, u32 kRows>
-__device__ __forceinline__ void look_first(const Table& t, u32 words, const Key (&keys)[kRows], u32 wanted, u64* (&at)[kRows], Insertions& did) {
-  Slot slots[kRows];
+// Takes slots for those keys that a mask has, if these have them or find them free, and clears their bits. A look at a
+// table of few slots goes through the cache of the multiprocessor, which may be late: that a slot is taken stays true,
+// and that one is free is certain only once it is claimed. Of a large table that cache would have whole lines read.
+template <u32 kRows>
+__device__ __forceinline__ void look(const Slot (&slots)[kRows], u32& wanted, bool few, u64* (&at)[kRows], Insertions& did) {
   u64 now[kRows];
 #pragma unroll
   for (u32 i = 0; i < kRows; i++) {
-    if (!(wanted >> i & 1)) continue;
-    slots[i] = first_slot(t, words, keys[i]);
-    now[i] = __ldca(slots[i].at);
+    if (wanted >> i & 1) now[i] = few ? __ldca(slots[i].at) : *static_cast<volatile u64*>(slots[i].at);
   }
 #pragma unroll
   for (u32 i = 0; i < kRows; i++) {
-    at[i] = nullptr;
     if (!(wanted >> i & 1)) continue;
     did.probes++;
     if (now[i] == slots[i].empty) {
@@ -48,25 +44,40 @@ __device__ __forceinline__ void look_first(const Table& t, u32 words, const Key 
         now[i] = slots[i].full;
       }
     }
-    if (now[i] == slots[i].full) at[i] = slots[i].at;
+    if (now[i] == slots[i].full) {
+      at[i] = slots[i].at;
+      wanted &= ~(1u << i);
+    }
   }
 }
 
-__device__ __forceinline__ void look_first(const Table& t, u32 words, const KeyN (&keys)[1], u32 wanted, u64* (&at)[1], Insertions& did) {
-  at[0] = wanted != 0 ? find_or_insert(t, words, keys[0], 1, did) : nullptr;
-}
-
-// Finds the slots of keys that look_first has not, or leaves null where there is none.
+// Sets at to slots of those keys that a mask has, within probe_max steps from their first; null of others. few: the
+// table has few slots.
 template <class Key, u32 kRows>
-__device__ __forceinline__ void look_on(const Table& t, u32 words, const Key (&keys)[kRows], u32 wanted, u64* (&at)[kRows], u32 probe_max, Insertions& did) {
+__device__ __forceinline__ void find_slots(const Table& t, u32 words, const Key (&keys)[kRows], u32 wanted, u32 probe_max, bool few, u64* (&at)[kRows],
+                                           Insertions& did) {
+  Slot slots[kRows];
 #pragma unroll
   for (u32 i = 0; i < kRows; i++) {
-    if ((wanted >> i & 1) && at[i] == nullptr) at[i] = find_or_insert(t, words, keys[i], probe_max, did, 1);
+    at[i] = nullptr;
+    if (wanted >> i & 1) slots[i] = first_slot(t, words, keys[i]);
+  }
+  look(slots, wanted, few, at, did);
+  u64* const end = table_slot(t, words, t.slots);
+#pragma unroll 1
+  for (u32 step = 1; wanted != 0 && step < probe_max; step++) {
+#pragma unroll
+    for (u32 i = 0; i < kRows; i++) {
+      if (!(wanted >> i & 1)) continue;
+      slots[i].at += words;
+      if (slots[i].at == end) slots[i].at = table_slot(t, words, 0);
+    }
+    look(slots, wanted, few, at, did);
   }
 }
 
-__device__ __forceinline__ void look_on(const Table& t, u32 words, const KeyN (&keys)[1], u32 wanted, u64* (&at)[1], u32 probe_max, Insertions& did) {
-  if (wanted != 0 && at[0] == nullptr) at[0] = find_or_insert(t, words, keys[0], probe_max, did);
+__device__ __forceinline__ void find_slots(const Table& t, u32 words, const KeyN (&keys)[1], u32 wanted, u32 probe_max, bool, u64* (&at)[1], Insertions& did) {
+  at[0] = wanted != 0 ? find_or_insert(t, words, keys[0], probe_max, did) : nullptr;
 }
 
 #endif

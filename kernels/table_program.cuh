@@ -1,121 +1,125 @@
-// What rows add to slots of the table in device memory: any folds, or one fold known at compile time over a column
-// without NULLs. Additions to one slot follow each other in the device's cache: where a warp's rows share slots, their
-// sums are made first (add_warp).
+// What rows add to slots of the table in device memory: any folds, or a sum of a column of 4 bytes without NULLs.
+// Additions to one slot follow each other in the device's cache: where a warp's rows share slots, their sums are made
+// first (add_warp), and those of a block where the table has few slots (BlockSums).
 #ifndef MPGA_KERNELS_TABLE_PROGRAM_CUH
 #define MPGA_KERNELS_TABLE_PROGRAM_CUH
 
 #include "table_looks.cuh"
 #include "warp_rows.cuh"
 
+// The sums of a block's rows by slot of the table, in shared memory, where the table has few slots: they are added to the
+// table's once, at the end. Shared memory adds 32 bits natively, and 64 not. Sums of fewer than 2^32 values of 32 bits
+// are of 64.
+struct BlockSums {
+  u32 *low, *high;
+  u32 slots;  // 0: there are none
+
+  __device__ __forceinline__ BlockSums(u32* shared, const Launch& p) : low(shared), high(shared + p.slots), slots(p.slots) {
+    for (u32 i = threadIdx.x; i < 2 * slots; i += blockDim.x) shared[i] = 0;
+    __syncthreads();  // the sums are 0
+  }
+
+  __device__ __forceinline__ void add(u32 slot, u64 by) const {
+    const u32 by_low = u32(by), old = atomicAdd(low + slot, by_low), by_high = u32(by >> 32) + (old + by_low < by_low);
+    if (by_high != 0) atomicAdd(high + slot, by_high);
+  }
+
+  // All threads of the block call it, after their last addition.
+  __device__ __forceinline__ void flush(const Launch& p) const {
+    __syncthreads();  // all additions are there
+    const Fold& fold = p.shape.folds[0];
+    const u32 words = slot_words(p.shape), key_words = slot_key_words(p.shape);
+    for (u32 i = threadIdx.x; i < slots; i += blockDim.x) {
+      const u64 sum = u64(high[i]) << 32 | low[i];
+      const u64 w[2] = {sum, fold.type == kInt32 ? u64(i64(sum) >> 63) : 0};
+      if (sum != 0) merge_state(fold, table_slot(p.table, words, i) + key_words, 1, w);
+    }
+  }
+};
+
 struct AnyFolds {
+  static constexpr bool kSums = false;
   struct Row {};
-  static __device__ __forceinline__ Row load(const Shape&, const Rows&, u64) { return {}; }
-  static __device__ __noinline__ void add(const Shape& s, const Rows& rows, u64 row, Row, u64* states) { accumulate_row(s, rows, row, states); }
-  static __device__ __forceinline__ void add_warp(const Shape& s, const Rows& rows, u64 row, Row, u64* states) {
-    accumulate_warp(s, rows, row, states);
+  static __device__ __forceinline__ Row load(const Launch&, u64) { return {}; }
+  static __device__ __noinline__ void add(const Launch& p, u64 row, Row, u64* at) { accumulate_row(p.shape, p.rows, row, at + slot_key_words(p.shape)); }
+  static __device__ __forceinline__ void add_warp(const Launch& p, u64 row, Row, u64* at) {
+    accumulate_warp(p.shape, p.rows, row, at == nullptr ? nullptr : at + slot_key_words(p.shape));
   }
 };
 
-// Adds the sum of the words of lanes with one state to it. All lanes call it; those without a state have null.
-template <u32 kWords>
-__device__ __forceinline__ void add_peers(const Fold& fold, u64 (&w)[kWords], u64* state) {
-  const u32 peers = __match_any_sync(kAllLanes, reinterpret_cast<u64>(state));
-  combine_peers<kWords>(fold, peers, w);
-  if (state == nullptr || lane_id() != u32(__ffs(peers)) - 1) return;
-  u64 sum[kWords];
-#pragma unroll
-  for (u32 i = 0; i < kWords; i++) sum[i] = w[i];
-  merge_state(fold, state, 1, sum);
-}
-
-struct OneCount {
-  struct Row {};
-  static __device__ __forceinline__ Row load(const Shape&, const Rows&, u64) { return {}; }
-  static __device__ __forceinline__ void add(const Shape&, const Rows&, u64, Row, u64* states) { atomicAdd(states, 1ull); }
-  static __device__ __forceinline__ void add_warp(const Shape& s, const Rows&, u64, Row, u64* states) {
-    u64 w[1] = {states != nullptr};
-    add_peers<1>(s.folds[0], w, states);
-  }
-};
-
-// A sum of integers, of one word or of two.
-template <class T>
-struct OneSum {
+// A sum of a column of 4 bytes, of one word or of two.
+struct SumOf4 {
+  static constexpr bool kSums = true;
   struct Row {
-    T value;
-    __device__ __forceinline__ u64 low() const { return u64(i64(value)); }
-    __device__ __forceinline__ u64 high() const { return T(-1) < T(0) ? u64(i64(value) >> 63) : 0; }
+    u32 value;
   };
-  static __device__ __forceinline__ Row load(const Shape& s, const Rows& rows, u64 row) {
-    return {static_cast<const T*>(rows.columns[s.folds[0].column])[row]};
+  static __device__ __forceinline__ Row load(const Launch& p, u64 row) {
+    return {static_cast<const u32*>(p.rows.columns[p.shape.folds[0].column])[row]};
   }
-  static __device__ __forceinline__ void add(const Shape& s, const Rows&, u64, Row r, u64* states) {
-    if (s.folds[0].words == 1) {
-      atomicAdd(states, r.low());
+  static __device__ __forceinline__ u64 word(const Launch& p, Row r) {
+    return p.shape.folds[0].type == kInt32 ? u64(i64(i32(r.value))) : r.value;
+  }
+  static __device__ __forceinline__ void add_word(const Launch& p, u64 word, u64* at, const BlockSums& sums) {
+    const Fold& fold = p.shape.folds[0];
+    if (sums.slots != 0) {
+      const u32 words = u32(at - table_slot(p.table, 0, 0));
+      sums.add(fold.words == 1 ? words / 2 : words / 3, word);
+      return;
+    }
+    if (fold.words == 1) {
+      atomicAdd(at + 1, word);
     } else {
-      add_128(states, states + 1, r.low(), r.high());
+      add_128(at + 1, at + 2, word, fold.type == kInt32 ? u64(i64(word) >> 63) : 0);
     }
   }
-  static __device__ __forceinline__ void add_warp(const Shape& s, const Rows&, u64, Row r, u64* states) {
-    if (s.folds[0].words == 1) {
-      u64 w[1] = {r.low()};
-      add_peers<1>(s.folds[0], w, states);
-    } else {
-      u64 w[2] = {r.low(), r.high()};
-      add_peers<2>(s.folds[0], w, states);
-    }
-  }
-};
+  static __device__ __forceinline__ void add(const Launch& p, u64, Row r, u64* at, const BlockSums& sums) { add_word(p, word(p, r), at, sums); }
 
-struct OneDouble {
-  struct Row {
-    double value;
-  };
-  static __device__ __forceinline__ Row load(const Shape& s, const Rows& rows, u64 row) {
-    return {static_cast<const double*>(rows.columns[s.folds[0].column])[row]};
-  }
-  static __device__ __forceinline__ void add(const Shape&, const Rows&, u64, Row r, u64* states) {
-    atomicAdd(reinterpret_cast<double*>(states), r.value);
-  }
-  static __device__ __forceinline__ void add_warp(const Shape& s, const Rows&, u64, Row r, u64* states) {
-    u64 w[1] = {to_word(r.value)};
-    add_peers<1>(s.folds[0], w, states);
+  // The lanes with one slot add their words first.
+  static __device__ __forceinline__ void add_warp(const Launch& p, u64, Row r, u64* at, const BlockSums& sums) {
+    const u32 peers = __match_any_sync(kAllLanes, reinterpret_cast<u64>(at));
+    u64 w[1] = {word(p, r)};
+    combine_peers<1>({kSum64, kUint64, kUint64, 1, 0, -1, 0, 0}, peers, w);
+    if (at != nullptr && lane_id() == u32(__ffs(peers)) - 1) add_word(p, w[0], at, sums);
   }
 };
 
 // The kernels that look for slots of a table in device memory, in a version for each width of key and program.
-#define MPGA_TABLE_PROGRAMS_OF(X, key, Key) \
-  X(key##_count, Key, OneCount)             \
-  X(key##_sum_i32, Key, OneSum<i32>)        \
-  X(key##_sum_u32, Key, OneSum<u32>)        \
-  X(key##_sum_i64, Key, OneSum<i64>)        \
-  X(key##_sum_f64, Key, OneDouble)          \
-  X(key##_general, Key, AnyFolds)
-
-#define MPGA_TABLE_PROGRAMS(X)         \
-  MPGA_TABLE_PROGRAMS_OF(X, k4, Key4)  \
-  MPGA_TABLE_PROGRAMS_OF(X, k8, Key8)  \
+#define MPGA_TABLE_PROGRAMS(X)       \
+  X(k4_sum_4, Key4, SumOf4)          \
+  X(k8_sum_4, Key8, SumOf4)          \
+  X(k4_general, Key4, AnyFolds)      \
+  X(k8_general, Key8, AnyFolds)      \
   X(kn_general, KeyN, AnyFolds)
 
-// Whether the rows of a warp share slots so often that their sums are to be made first. All lanes call it.
-__device__ __forceinline__ bool slots_repeat(const u64* at) {
-  const u32 peers = __match_any_sync(kAllLanes, reinterpret_cast<u64>(at));
-  const u32 rows = __ballot_sync(kAllLanes, at != nullptr);
-  const u32 first = __ballot_sync(kAllLanes, at != nullptr && lane_id() == u32(__ffs(peers)) - 1);
-  return u32(__popc(first)) * 4 <= u32(__popc(rows)) * 3;
-}
-
-// Adds a thread's rows, which are step apart, to their slots; null of rows without one. All lanes call it.
-template <class Program, u32 kRows>
-__device__ __forceinline__ void add_rows(const Launch& p, u64 first, u64 step, const typename Program::Row (&values)[kRows], u64* const (&at)[kRows], bool repeats) {
-  const u32 key_words = slot_key_words(p.shape);
+// Whether a key has so many of a warp's rows that sums are to be made before they are added: three of 32 that have come
+// together. All lanes call it.
+template <u32 kRows>
+__device__ __forceinline__ bool slots_repeat(u64* const (&at)[kRows]) {
+  bool repeat = false;
 #pragma unroll
   for (u32 i = 0; i < kRows; i++) {
-    u64* const states = at[i] == nullptr ? nullptr : at[i] + key_words;
-    if (repeats) {
-      Program::add_warp(p.shape, p.rows, first + i * step, values[i], states);
-    } else if (states != nullptr) {
-      Program::add(p.shape, p.rows, first + i * step, values[i], states);
+    const u32 peers = __match_any_sync(kAllLanes, reinterpret_cast<u64>(at[i]));
+    repeat |= at[i] != nullptr && __popc(peers) >= 3;
+  }
+  return __any_sync(kAllLanes, repeat);
+}
+
+// Adds a thread's rows to their slots, which are null of rows without one. All lanes call it.
+template <class Program, u32 kRows>
+__device__ __forceinline__ void add_rows(const Launch& p, const u64 (&rows)[kRows], const typename Program::Row (&values)[kRows],
+                                         u64* const (&at)[kRows], bool repeats, const BlockSums& sums) {
+#pragma unroll
+  for (u32 i = 0; i < kRows; i++) {
+    if constexpr (Program::kSums) {
+      if (repeats) {
+        Program::add_warp(p, rows[i], values[i], at[i], sums);
+      } else if (at[i] != nullptr) {
+        Program::add(p, rows[i], values[i], at[i], sums);
+      }
+    } else if (repeats) {
+      Program::add_warp(p, rows[i], values[i], at[i]);
+    } else if (at[i] != nullptr) {
+      Program::add(p, rows[i], values[i], at[i]);
     }
   }
 }

@@ -1,7 +1,7 @@
 // The first and the third phase of SP-EGA (Wang, Shen, Lei, 2025, sections 4.1.1 and 4.1.3): a row
 // whose key has its first slot, or finds it free, is accumulated there; the others are listed.
 //
-//   launch  any grid; kTwoPhaseThreads threads
+//   launch  any grid; kLookThreads threads
 //   reads   rows    writes  table, rest, num_rest; status: rows, probes
 //
 // A group is aggregated here as a whole or not at all: all its rows look at one slot, and a slot
@@ -15,32 +15,35 @@
 template <class Key, class Program>
 __device__ __forceinline__ void two_phase_first(const TwoPhaseLaunch& p) {
   __shared__ u64 rest_begin;
+  extern __shared__ u32 shared[];
   constexpr u32 kRows = kLooks<Key>;
   const Launch& l = p.launch;
   const u32 words = slot_words(l.shape);
-  const u64 step = u64(gridDim.x) * (kTwoPhaseThreads * kRows);
+  const u64 step = u64(gridDim.x) * (kLookThreads * kRows);
+  const BlockSums sums(shared, l);
   Tally tally = {};
   bool repeats = false, known = false;
 #pragma unroll 1
-  for (u64 tile = u64(blockIdx.x) * (kTwoPhaseThreads * kRows); tile < l.rows.count; tile += step) {
+  for (u64 tile = u64(blockIdx.x) * (kLookThreads * kRows); tile < l.rows.count; tile += step) {
     const u64 first = tile + threadIdx.x;
+    u64 rows[kRows];
     Key keys[kRows];
     typename Program::Row values[kRows];
     u64* at[kRows];
     u32 here = 0;  // a bit a row
 #pragma unroll
     for (u32 i = 0; i < kRows; i++) {
-      const u64 row = first + i * kTwoPhaseThreads;
-      if (row >= l.rows.count) continue;
+      rows[i] = first + i * kLookThreads;
+      if (rows[i] >= l.rows.count) continue;
       here |= 1u << i;
-      keys[i] = Key::load(l.rows.keys, row, l.shape.key_bytes / 8);
-      values[i] = Program::load(l.shape, l.rows, row);
+      keys[i] = Key::load(l.rows.keys, rows[i], l.shape.key_bytes / 8);
+      values[i] = Program::load(l, rows[i]);
     }
-    look_first(l.table, words, keys, here, at, tally.did);
+    find_slots(l.table, words, keys, here, 1, sums.slots != 0, at, tally.did);
     __syncwarp();  // after the looks
-    if (!known) repeats = slots_repeat(at[0]);
+    if (!known) repeats = slots_repeat(at);
     known = true;
-    add_rows<Program>(l, first, kTwoPhaseThreads, values, at, repeats);
+    add_rows<Program>(l, rows, values, at, repeats, sums);
     u32 left = here;
 #pragma unroll
     for (u32 i = 0; i < kRows; i++) {
@@ -53,15 +56,16 @@ __device__ __forceinline__ void two_phase_first(const TwoPhaseLaunch& p) {
     __syncthreads();  // rest_begin is there
 #pragma unroll
     for (u32 i = 0; i < kRows; i++) {
-      if (left >> i & 1) p.rest[rest_begin + before++] = u32(first + i * kTwoPhaseThreads);
+      if (left >> i & 1) p.rest[rest_begin + before++] = u32(rows[i]);
     }
     __syncthreads();  // rest_begin may be written again
   }
+  sums.flush(l);
   report(l, tally);
 }
 
 #define MPGA_KERNEL(name, Key, Program)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(kTwoPhaseThreads) two_phase_first_##name(const __grid_constant__ TwoPhaseLaunch p) { \
+  extern "C" __global__ void __launch_bounds__(kLookThreads) two_phase_first_##name(const __grid_constant__ TwoPhaseLaunch p) { \
     two_phase_first<Key, Program>(p);                                                                                                     \
   }
 MPGA_TABLE_PROGRAMS(MPGA_KERNEL)
