@@ -4,6 +4,7 @@
 //	Run.Tile -> host memory of a tile -> Run.Submit                              (partition-generating)
 //	  copy in -+- few groups:       aggregate the tile ------> Options.TakeStates
 //	           +- a table has room: insert into it; refused, once it is full -+
+//	           +- Options.Algorithm is MPEGA: aggregate the tile, scatter its groups -> block
 //	           +- too many groups:  scatter by hash <-------------------------+
 //	           |                        -> block, on the device or in pinned memory; no room -> Options.TakeRows
 //	           +- no device has the folds: scatter by hash -> Options.Parts
