@@ -194,6 +194,16 @@ func TestAlgorithmRefuses(t *testing.T) {
 	}
 }
 
+// Where nothing is left to read, there is nothing that an algorithm could lack.
+func TestAlgorithmOfNothing(t *testing.T) {
+	schema, _ := deviceTable(10, 10)
+	eng := openChecked(t, engine.Options{Threads: 2, Device: "host:16MiB", Algorithm: "mp-ega"})
+	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.List, Args: []string{"v"}}}}
+	if got, _, err := answerWithStats(eng, scan.Batches(schema, nil), q); err != nil || len(got.Cells) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // A plan and the statistics say what was asked for.
 func TestAlgorithmNames(t *testing.T) {
 	schema, batches := deviceTable(2000, 100)

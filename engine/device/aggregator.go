@@ -48,7 +48,7 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 		return a.beginRest()
 	}
 	layout, err := a.query.suits()
-	if a.query.Devices.named() && err != errGroups {
+	if a.query.insists(err) {
 		return a.beginNamed(ctx, layout, err)
 	}
 	a.change = a.newChangeover(ctx, layout)
@@ -286,7 +286,7 @@ func (a *Aggregator) Foretell(ctx context.Context, input Size) (*Forecast, error
 	switch {
 	case errors.Is(err, spawn.ErrInternal):
 		return nil, err
-	case err != nil && a.query.Devices.named() && err != errGroups:
+	case err != nil && a.query.insists(err):
 		return nil, a.query.refuse(err)
 	case err != nil:
 		return &Forecast{Reason: err.Error()}, nil

@@ -44,6 +44,10 @@ func (e *algorithmError) Is(target error) bool { return target == ErrAlgorithm }
 // named reports whether the user asked for an algorithm: then it does the work, or nothing does.
 func (d *Devices) named() bool { return d.algorithm != stream.Auto }
 
+// insists reports whether the algorithm that was asked for does the query, or nothing does. err is why devices do not
+// suit the query. An input of which nothing is left to read, and the groups of another step, are the CPU's.
+func (q *Query) insists(err error) bool { return q.Devices.named() && len(q.Splits) > 0 && err != errGroups }
+
 // refuse says that the algorithm that was asked for has no way to do a query.
 func (q *Query) refuse(why error) error { return &algorithmError{q.Devices.algorithm, why} }
 
