@@ -33,7 +33,8 @@ type Options struct {
 
 	// Algorithm names a system of the papers that does the query, all of it, on a device: one of Algorithms, as
 	// docs/papers.md describes them. A query that it has no way to do ends in ErrAlgorithm. Of a statement of several
-	// steps it does the one that reads the input. The default, "auto", is whatever is expected to be fastest.
+	// steps it does the one that reads the input. Rows for which neither the device nor pinned memory has room are the
+	// CPU's, which Stats tells. The default, "auto", is whatever is expected to be fastest.
 	Algorithm string
 
 	// Ablation changes parts of how devices group rows, to find out what each is good for.
@@ -143,6 +144,9 @@ func (o *Options) Validate() error {
 	}
 	if err := o.Ablation.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("Ablation: %w", err))
+	}
+	if o.Device == "cpu" && o.Ablation != (Ablation{}) {
+		errs = append(errs, errors.New("Ablation changes what devices do, and Device is \"cpu\""))
 	}
 	if o.DeviceMemoryLimit < 0 {
 		errs = append(errs, fmt.Errorf("DeviceMemoryLimit (%d B) must not be negative", o.DeviceMemoryLimit))

@@ -321,11 +321,19 @@ func TestDeviceMemoryKept(t *testing.T) {
 	if n := d.kept.size(); n != 4<<20 {
 		t.Errorf("%d B are kept", n)
 	}
-	a = alloc(4<<20 - 1000)
-	if a.at != at || a.Bytes() != 4<<20-1000 || d.used.Load() != 4<<20 || d.kept.size() != 0 {
-		t.Errorf("%d B at %#x, %d B in use, %d kept", a.Bytes(), a.at, d.used.Load(), d.kept.size())
+	if a = alloc(4<<20 - 1000); a.at == at {
+		t.Error("memory is wasted where a user has set the limit")
 	}
 	free(a)
+	d.kept.wasteLimit = 1000 // as where the limit is what is free, less a reserve
+	a = alloc(4<<20 - 2000)
+	if a.at == at || a.Bytes() != 4<<20-2000 || d.used.Load() != 4<<20-2000 || d.kept.waste() != 1000 {
+		t.Errorf("%d B at %#x, %d B in use, %d wasted", a.Bytes(), a.at, d.used.Load(), d.kept.waste())
+	}
+	free(a)
+	if d.kept.waste() != 0 || d.used.Load() != 0 {
+		t.Errorf("%d B are wasted, %d in use", d.kept.waste(), d.used.Load())
+	}
 	large := alloc(62 << 20) // beside what is kept it would pass the limit
 	if d.kept.size() != 0 {
 		t.Errorf("%d B are kept beside %d", d.kept.size(), large.Bytes())

@@ -114,7 +114,7 @@ type looks struct {
 }
 
 // lookBlocks is how many blocks a multiprocessor has at work where the table is in the device's cache. Where it is in
-// memory, there is one: more looks at a time slow each other down. 1e8 rows of 5e7 groups take SP-EGA 14.5 ms, with two
+// memory, there is one: more looks at a time slow each other down. 1e8 rows of 4.3e7 groups take SP-EGA 14.5 ms, with two
 // blocks 16.2, and 15.0 with a block for every second multiprocessor (H100).
 const lookBlocks = 4
 

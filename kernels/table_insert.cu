@@ -16,7 +16,8 @@ __device__ __forceinline__ void table_insert(const Launch& p) {
   const u64 step = u64(gridDim.x) * blockDim.x * kRows;
   const BlockSums sums(shared, p);
   Tally tally = {};
-  bool repeats = false, known = false;
+  bool repeats = false;
+  u32 tiles = 0;
 #pragma unroll 1
   for (u64 tile = u64(blockIdx.x) * blockDim.x * kRows; tile < p.rows.count; tile += step) {
     const u64 first = tile + threadIdx.x;
@@ -35,8 +36,7 @@ __device__ __forceinline__ void table_insert(const Launch& p) {
     }
     find_slots(p.table, words, keys, here, p.probe_max, sums.slots != 0, at, tally.did);
     __syncwarp();  // after the searches
-    if (!known) repeats = slots_repeat(at);
-    known = true;
+    if (tiles++ % kRepeatTiles == 0) repeats = slots_repeat(at);
 #pragma unroll
     for (u32 i = 0; i < kRows; i++) refuse_rows<Key>(p, rows[i], (here >> i & 1) && at[i] == nullptr);
     add_rows<Program>(p, rows, values, at, repeats, sums);

@@ -38,18 +38,17 @@ struct BlockSums {
 };
 
 struct AnyFolds {
-  static constexpr bool kSums = false;
   struct Row {};
   static __device__ __forceinline__ Row load(const Launch&, u64) { return {}; }
-  static __device__ __noinline__ void add(const Launch& p, u64 row, Row, u64* at) { accumulate_row(p.shape, p.rows, row, at + slot_key_words(p.shape)); }
-  static __device__ __forceinline__ void add_warp(const Launch& p, u64 row, Row, u64* at) {
+  static __device__ __noinline__ void add_any(const Launch& p, u64 row, u64* at) { accumulate_row(p.shape, p.rows, row, at + slot_key_words(p.shape)); }
+  static __device__ __forceinline__ void add(const Launch& p, u64 row, Row, u64* at, const BlockSums&) { add_any(p, row, at); }
+  static __device__ __forceinline__ void add_warp(const Launch& p, u64 row, Row, u64* at, const BlockSums&) {
     accumulate_warp(p.shape, p.rows, row, at == nullptr ? nullptr : at + slot_key_words(p.shape));
   }
 };
 
 // A sum of a column of 4 bytes, of one word or of two.
 struct SumOf4 {
-  static constexpr bool kSums = true;
   struct Row {
     u32 value;
   };
@@ -92,7 +91,9 @@ struct SumOf4 {
   X(kn_general, KeyN, AnyFolds)
 
 // Whether a key has so many of a warp's rows that sums are to be made before they are added: three of 32 that have come
-// together. All lanes call it.
+// together. It is asked every kRepeatTiles tiles of a block, since keys may come close together later. All lanes call it.
+constexpr u32 kRepeatTiles = 16;
+
 template <u32 kRows>
 __device__ __forceinline__ bool slots_repeat(u64* const (&at)[kRows]) {
   bool repeat = false;
@@ -110,16 +111,10 @@ __device__ __forceinline__ void add_rows(const Launch& p, const u64 (&rows)[kRow
                                          u64* const (&at)[kRows], bool repeats, const BlockSums& sums) {
 #pragma unroll
   for (u32 i = 0; i < kRows; i++) {
-    if constexpr (Program::kSums) {
-      if (repeats) {
-        Program::add_warp(p, rows[i], values[i], at[i], sums);
-      } else if (at[i] != nullptr) {
-        Program::add(p, rows[i], values[i], at[i], sums);
-      }
-    } else if (repeats) {
-      Program::add_warp(p, rows[i], values[i], at[i]);
+    if (repeats) {
+      Program::add_warp(p, rows[i], values[i], at[i], sums);
     } else if (at[i] != nullptr) {
-      Program::add(p, rows[i], values[i], at[i]);
+      Program::add(p, rows[i], values[i], at[i], sums);
     }
   }
 }

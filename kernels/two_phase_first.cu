@@ -22,7 +22,8 @@ __device__ __forceinline__ void two_phase_first(const TwoPhaseLaunch& p) {
   const u64 step = u64(gridDim.x) * (kLookThreads * kRows);
   const BlockSums sums(shared, l);
   Tally tally = {};
-  bool repeats = false, known = false;
+  bool repeats = false;
+  u32 tiles = 0;
 #pragma unroll 1
   for (u64 tile = u64(blockIdx.x) * (kLookThreads * kRows); tile < l.rows.count; tile += step) {
     const u64 first = tile + threadIdx.x;
@@ -41,8 +42,7 @@ __device__ __forceinline__ void two_phase_first(const TwoPhaseLaunch& p) {
     }
     find_slots(l.table, words, keys, here, 1, sums.slots != 0, at, tally.did);
     __syncwarp();  // after the looks
-    if (!known) repeats = slots_repeat(at);
-    known = true;
+    if (tiles++ % kRepeatTiles == 0) repeats = slots_repeat(at);
     add_rows<Program>(l, rows, values, at, repeats, sums);
     u32 left = here;
 #pragma unroll

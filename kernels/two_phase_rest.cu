@@ -18,7 +18,8 @@ __device__ __forceinline__ void two_phase_rest(const TwoPhaseLaunch& p) {
   const u64 count = *p.num_rest, step = u64(gridDim.x) * (kLookThreads * kRows);
   const BlockSums sums(shared, l);
   Tally tally = {};
-  bool repeats = false, known = false;
+  bool repeats = false;
+  u32 tiles = 0;
 #pragma unroll 1
   for (u64 tile = u64(blockIdx.x) * (kLookThreads * kRows); tile < count; tile += step) {
     u64 rows[kRows];
@@ -42,8 +43,7 @@ __device__ __forceinline__ void two_phase_rest(const TwoPhaseLaunch& p) {
     }
     find_slots(l.table, words, keys, here, l.probe_max, sums.slots != 0, at, tally.did);
     __syncwarp();  // after the searches
-    if (!known) repeats = slots_repeat(at);
-    known = true;
+    if (tiles++ % kRepeatTiles == 0) repeats = slots_repeat(at);
 #pragma unroll
     for (u32 i = 0; i < kRows; i++) tally.lost += (here >> i & 1) && at[i] == nullptr;
     add_rows<Program>(l, rows, values, at, repeats, sums);

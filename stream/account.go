@@ -42,11 +42,10 @@ func (a *account) took(s kernels.GroupsStatus, rows int64) {
 // endInput panics unless all rows that were submitted are where a route takes them (M1).
 func (a *account) endInput(r *Run) {
 	var waiting int64
-	for _, b := range r.blocks {
-		if r.opt.Algorithm == MPEGA {
-			break // groups wait, whose rows a tile's aggregation has taken
+	if r.opt.Algorithm != MPEGA { // whose groups wait: tiles' aggregations have taken their rows
+		for _, b := range r.blocks {
+			waiting += b.offsets[len(b.offsets)-1] - b.offsets[0]
 		}
-		waiting += b.offsets[len(b.offsets)-1] - b.offsets[0]
 	}
 	c := r.Counters()
 	a.mu.Lock()

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/mpga/mpga/internal/invariants"
@@ -18,7 +19,7 @@ type areaLayout struct {
 }
 
 func (d *device) areaLayout(rows int64) areaLayout {
-	s := &d.run.second
+	s := &d.run.waiting
 	return areaLayout{
 		rows:    s.layout(rows),
 		groups:  newGroupLayout(s.Shape, rows),
@@ -31,8 +32,8 @@ func (l *areaLayout) bytes() int64 { return l.rows.bytes + l.groups.bytes + alig
 // areaRows returns the most rows of an area of so many bytes.
 func (d *device) areaRows(bytes int64) int64 {
 	const step = areaStep
-	s := d.run.second.Shape
-	most := d.run.opt.PinnedLimit / setPinned / groupBytes(s) / step
+	s := d.run.waiting.Shape
+	most := min(d.run.opt.PinnedLimit/setPinned/groupBytes(s), math.MaxUint32) / step // kernels list rows by 32 bits
 	// In steps: the first fits, or nothing does.
 	low, high := int64(1), min(bytes/step/int64(s.KeyBytes)+1, max(most, 1))+1
 	for high-low > 1 {
@@ -94,7 +95,7 @@ func (a *area) scratchAt() kernels.Span {
 func (a *area) process(ctx context.Context, set []int, rows int64, emit func(context.Context, *Groups) error) error {
 	r := a.device.run
 	in := &pieces{blocks: r.blocks, ranges: rangesOf(set)}
-	sorts := r.second.Sorts()
+	sorts := r.waiting.Sorts()
 	if sorts && slices.ContainsFunc(set, r.opt.OnCPU) {
 		invariants.Sometimes("stream: the CPU has rows of a set whose groups cannot be merged")
 		r.countOnCPU()
@@ -129,11 +130,13 @@ func (a *area) process(ctx context.Context, set []int, rows int64, emit func(con
 func (a *area) oversized(rows int64) string {
 	r := a.device.run
 	switch of := r.opt.Oversized; {
-	case r.second.Sorts() && of != OversizedCPU:
+	case r.waiting.Sorts() && of != OversizedCPU:
 		return OversizedSplit
 	case of != "":
 		return of
-	case r.opt.Algorithm != MPEGA && float64(r.expect(rows)) > r.opt.feedback(a.feedSlots()).GroupsMax():
+	case r.opt.Algorithm == MPEGA:
+		return OversizedFeedback
+	case r.opt.Algorithm != Auto || float64(r.expect(rows)) > r.opt.feedback(a.feedSlots()).GroupsMax():
 		return OversizedSplit
 	}
 	return OversizedFeedback
@@ -151,7 +154,7 @@ func (a *area) groupsOf(in *pieces, rows int64) (*Groups, error) {
 // planForAll returns a plan for as many groups as rows, whose scratch the area has: fewer rows may
 // ask for more scratch.
 func (a *area) planForAll(rows int64) kernels.Plan {
-	d, shape := a.device, a.device.run.second.Shape
+	d, shape := a.device, a.device.run.waiting.Shape
 	plan := d.planFor(shape, rows, rows)
 	if plan.AggregateScratch(shape, rows, d.props) > a.layout.scratch {
 		capacity := a.layout.rows.capacity
@@ -162,7 +165,7 @@ func (a *area) planForAll(rows int64) kernels.Plan {
 
 // aggregate groups all rows of a set at once.
 func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
-	d, shape := a.device, a.device.run.second.Shape
+	d, shape := a.device, a.device.run.waiting.Shape
 	plan := d.planFor(shape, rows, d.run.expect(rows))
 	if plan.AggregateScratch(shape, rows, d.props) > a.layout.scratch {
 		plan = a.planForAll(rows)
@@ -245,14 +248,14 @@ func (a *area) copyOut(n int64, work, after func() error) (*Groups, error) {
 // scratch, but for the status, and no more slots than there is room for groups when it is
 // compacted.
 func (a *area) feedSlots() int64 {
-	s := a.device.run.second.Shape
+	s := a.device.run.waiting.Shape
 	return min(max(slotsIn(s, align(a.layout.scratch)-align(statusBytes)), 1), a.layout.groups.capacity)
 }
 
 // half is the layout of half as many rows, so that the memory of the area's rows takes two such
 // layouts.
 func (a *area) half() layout {
-	s := &a.device.run.second
+	s := &a.device.run.waiting
 	half := s.layout(a.layout.rows.capacity / 2)
 	for half.bytes*2 > a.layout.rows.bytes { // since columns are aligned
 		half = s.layout(half.capacity / 2)
@@ -264,7 +267,7 @@ func (a *area) half() layout {
 // the CPU gets its groups and the rows that are left, and feed returns nil.
 func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 	d := a.device
-	r, shape := d.run, d.run.second.Shape
+	r, shape := d.run, d.run.waiting.Shape
 	slots := a.feedSlots()
 	feedback := r.opt.feedback(slots)
 	at := a.scratchAt()

@@ -24,7 +24,7 @@ type block struct {
 // room. Requires: the device's lock is held.
 func (d *device) newBlock(rows int64, radix int) (*block, error) {
 	r := d.run
-	n := r.second.layout(rows).bytes
+	n := r.waiting.layout(rows).bytes
 	keep := len(r.devices) == 1 && d.table == nil && d.kept+n <= d.limit/8*keepShare && d.used+n <= d.limit
 	b, err := d.makeBlock(rows, radix, keep)
 	if err != nil {
@@ -45,7 +45,7 @@ func (d *device) newBlock(rows int64, radix int) (*block, error) {
 // makeBlock takes memory for a block, on the device if the block is to stay there and there is
 // room. Requires: the device's lock is held.
 func (d *device) makeBlock(rows int64, radix int, keep bool) (*block, error) {
-	b := &block{device: d, layout: d.run.second.layout(rows), rows: rows, offsets: make([]int64, 1<<radix+1)}
+	b := &block{device: d, layout: d.run.waiting.layout(rows), rows: rows, offsets: make([]int64, 1<<radix+1)}
 	n := b.layout.bytes
 	if keep {
 		if err := d.alloc(&b.buffer, n); err != nil && !errors.Is(err, kernels.ErrOutOfMemory) {

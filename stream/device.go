@@ -135,8 +135,8 @@ func (d *device) tileRows() int {
 	if o.Decode != nil && o.Decode.GroupRows <= min(most/rowBytes(&o.Shape, o.Nullable), loaded) {
 		rows = max(rows, o.Decode.GroupRows)
 	}
-	for o.Algorithm == MPEGA && rows > tileRowsMin && d.groupsTile(rows).bytes()*int64(o.Streams) > d.limit/groupsShare {
-		rows = rows / 2 &^ (tileRowsMin - 1)
+	for o.Algorithm == MPEGA && rows > 32 && d.groupsTile(rows).bytes()*int64(o.Streams) > d.limit/groupsShare {
+		rows = rows / 2 &^ 31
 	}
 	return int(max(rows, 32))
 }

@@ -24,7 +24,7 @@ func Foretell(opt Options) (Forecast, error) {
 	if err := d.layOut(); err != nil {
 		return Forecast{}, failure(err)
 	}
-	r.estimate, r.perTile = max(opt.Groups, 1), 1
+	r.estimate, r.firstRatio = max(opt.Groups, 1), 1
 	if parts := opt.Parts; parts != nil {
 		return Forecast{Route: RoutePartition, TileRows: int(d.layout.capacity), Partitions: 1 << parts.Radix(r.estimate)}, nil
 	}

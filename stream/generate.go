@@ -88,7 +88,7 @@ func (d *device) groupsTile(rows int64) groupsTile {
 	shape := &d.run.opt.Shape
 	return groupsTile{
 		groups:  newGroupLayout(shape, rows),
-		rows:    d.run.second.layout(rows),
+		rows:    d.run.waiting.layout(rows),
 		scratch: max(d.planFor(shape, rows, rows).AggregateScratch(shape, rows, d.props), scatterBytes(radixBitsMax)),
 	}
 }
@@ -121,7 +121,7 @@ func (t *Tile) sendGroups() (end func() error, err error) {
 func (r *Run) groupsPerTileRow() float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.perTile
+	return r.firstRatio
 }
 
 // aggregateTo enqueues an aggregation of the tile to so many groups.
@@ -411,7 +411,7 @@ func (r *Run) size(d *device) {
 	if d.table == nil {
 		memory -= d.limit / 8 * keepShare
 	}
-	if r.gathers() && total <= d.areaRows(memory) {
+	if r.gathers() && (r.opt.Rows == 0 || total <= d.areaRows(memory)) {
 		return // P = 1
 	}
 	area := d.areaRows(memory / areas)
@@ -431,9 +431,10 @@ func (r *Run) size(d *device) {
 	}
 }
 
-// gathers reports whether all rows are grouped at once, if there is room for them.
+// gathers reports whether all rows are grouped at once, if there is room for them. Where nobody knows how many will
+// come, they are partitioned when there is none.
 func (r *Run) gathers() bool {
-	return r.opt.Algorithm != Auto && r.opt.Algorithm != MPEGA && len(r.devices) <= 1
+	return r.opt.Algorithm != Auto && r.opt.Algorithm != MPEGA && len(r.opt.Devices) == 1
 }
 
 // planResident chooses the partitions that the table of RouteHybrid has room for.
@@ -455,7 +456,7 @@ func (r *Run) Resident() (partitions, radix int) {
 }
 
 // RadixBits returns how many of the highest bits of a hash name a partition; 0 before rows are
-// scattered.
+// scattered, and of one partition.
 func (r *Run) RadixBits() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -512,11 +513,11 @@ func (t *Tile) scatter(copyIn func() error, rows *kernels.Rows, by kernels.Span)
 func (t *Tile) scatterRows(rows, into *kernels.Rows, radix int) error {
 	r := t.device.run
 	if radix > 0 {
-		return t.stream.Scatter(r.second.Shape, rows, r.opt.Seed, radix, into, kernels.Span{Buffer: t.scratch},
+		return t.stream.Scatter(r.waiting.Shape, rows, r.opt.Seed, radix, into, kernels.Span{Buffer: t.scratch},
 			kernels.Span{Buffer: t.scratch, Offset: offsetsBytes(radix)})
 	}
-	err := t.stream.CopyWithin(into.Keys, rows.Keys, rows.Count*int64(r.second.KeyBytes))
-	for c, typ := range r.second.Columns {
+	err := t.stream.CopyWithin(into.Keys, rows.Keys, rows.Count*int64(r.waiting.KeyBytes))
+	for c, typ := range r.waiting.Columns {
 		err = errors.Join(err, t.stream.CopyWithin(into.Columns[c], rows.Columns[c], rows.Count*int64(typ.Bytes())))
 		if into.Valid[c].Buffer != nil {
 			err = errors.Join(err, t.stream.CopyWithin(into.Valid[c], rows.Valid[c], bitmapBytes(rows.Count)))

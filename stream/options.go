@@ -149,6 +149,9 @@ func (o *Options) Validate() error {
 		check(o.Parts.Radix != nil && o.Parts.Take != nil, "Parts.Radix and Parts.Take must be set")
 		check(len(o.Shape.Folds) == 0, "Shape has folds (%d), which are not Parts' work", len(o.Shape.Folds))
 	}
+	if int(o.Algorithm) >= len(algorithms) {
+		return errors.Join(append(errs, fmt.Errorf("Algorithm (%d) must be below %d", uint8(o.Algorithm), len(algorithms)))...)
+	}
 	errs = append(errs, o.Ablation.Validate(), o.Algorithm.Takes(&o.Shape, len(o.Ranked) > 0))
 	check(o.Algorithm == Auto || o.Parts == nil, "Parts cannot be set with Algorithm (%s)", o.Algorithm)
 	check(o.MemoryLimit >= 0, "MemoryLimit (%d B) must not be negative", o.MemoryLimit)

@@ -127,7 +127,7 @@ const piecesRows = 1 << 20
 func (b *block) giveRows(from, to int64) error {
 	d := b.device
 	n := to - from
-	l := d.run.second.layout(n)
+	l := d.run.waiting.layout(n)
 	host := make([]byte, l.bytes)
 	of := b.layout.stripes()
 	var copies []kernels.Copy

@@ -51,7 +51,7 @@ func (r Route) String() string { return routeNames[r] }
 // calls EndInput and Process. Release comes last, always.
 type Run struct {
 	opt      Options
-	second   rowShape        // of what waits in partitions: rows, or groups of tiles
+	waiting  rowShape        // of what waits in partitions: rows, or groups of tiles
 	ctx      context.Context // done when the run has failed, or is released
 	cancel   context.CancelCauseFunc
 	devices  []*device
@@ -60,19 +60,19 @@ type Run struct {
 	decoding sync.WaitGroup // encoded tiles that are not decoded
 	decide   sync.Once      // chooses the first route
 
-	mu       sync.Mutex // guards the fields below, until the input has ended
-	route    Route
-	estimate int64            // groups of all rows; 0 before the first tile
-	sizing   partition.Sizing // by which radix was chosen; zero where it was fixed
-	sized    bool             // the partitions have been chosen
-	radix    int              // how many of the highest bits of a hash name a partition; 0 before rows are scattered, or of one partition
-	perTile  float64          // groups for each row of the first tile; 1 where it was not sampled
-	resident int              // the table of RouteHybrid takes rows of the first so many partitions; 0: of all
-	blocks   []*block         // partitions that wait
-	held     *Groups          // of the table of RouteHybrid, while partitions are aggregated; nil otherwise
-	reduces  float64          // the most groups a row that an aggregated set had; 0 before the first
-	counters Counters
-	rankings []*ranking // of columns whose values become ranks, once all rows have come
+	mu         sync.Mutex // guards the fields below, until the input has ended
+	route      Route
+	estimate   int64            // groups of all rows; 0 before the first tile
+	sizing     partition.Sizing // by which radix was chosen; zero where it was fixed
+	sized      bool             // the partitions have been chosen
+	radix      int              // how many of the highest bits of a hash name a partition; 0 before rows are scattered, or of one partition
+	firstRatio float64          // groups for each row of the first tile; 1 where it was not sampled
+	resident   int              // the table of RouteHybrid takes rows of the first so many partitions; 0: of all
+	blocks     []*block         // partitions that wait
+	held       *Groups          // of the table of RouteHybrid, while partitions are aggregated; nil otherwise
+	reduces    float64          // the most groups a row that an aggregated set had; 0 before the first
+	counters   Counters
+	rankings   []*ranking // of columns whose values become ranks, once all rows have come
 
 	account account // where invariants are checked
 	closed  invariants.CloseChecker
@@ -93,10 +93,10 @@ func (s *rowShape) layout(rows int64) layout { return newLayout(s.Shape, s.nulla
 // newRun returns a run that has no devices.
 func newRun(opt Options) *Run {
 	r := &Run{opt: opt}
-	r.second = rowShape{&r.opt.Shape, opt.Nullable}
+	r.waiting = rowShape{&r.opt.Shape, opt.Nullable}
 	if opt.Algorithm == MPEGA {
 		if merged, err := mergedShape(&opt.Shape); err == nil { // else Validate tells
-			r.second = rowShape{&merged, make([]bool, len(merged.Columns))}
+			r.waiting = rowShape{&merged, make([]bool, len(merged.Columns))}
 		}
 	}
 	return r
@@ -230,10 +230,10 @@ func (r *Run) totalRows() int64 {
 
 // choose picks the route by the groups of the first tile.
 func (r *Run) choose(t *Tile) error {
-	groups, exact, perTile := r.opt.Groups, r.opt.Shape.ExactFolds() > 0, 1.0
+	groups, exact, ratio := r.opt.Groups, r.opt.Shape.ExactFolds() > 0, 1.0
 	if groups == 0 || exact {
 		distinct, err := t.device.sample(t)
-		perTile = float64(distinct) / float64(t.Rows)
+		ratio = float64(distinct) / float64(t.Rows)
 		if err == nil && exact {
 			err = r.chooseUnits(t)
 		}
@@ -246,7 +246,7 @@ func (r *Run) choose(t *Tile) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.estimate, r.perTile = max(groups, 1), perTile
+	r.estimate, r.firstRatio = max(groups, 1), ratio
 	if parts := r.opt.Parts; parts != nil {
 		r.route, r.radix, r.sized = RoutePartition, parts.Radix(r.estimate), true
 		r.counters.Partitions = 1 << r.radix
@@ -286,7 +286,7 @@ func (d *device) hybridPays(groups int64) bool {
 	o := &d.run.opt
 	t := d.tableMax()
 	holds, group := o.feedback(t.Slots).GroupsMax(), float64(t.Bytes(&o.Shape))/o.feedback(max(t.Slots, 1)).GroupsMax()
-	row := float64(d.run.second.bytes())
+	row := float64(d.run.waiting.bytes())
 	return len(o.Devices) == 1 && holds > hybridShareMin*float64(groups) && float64(d.run.totalRows())*row > float64(groups)*group
 }
 
@@ -415,7 +415,7 @@ type Counters struct {
 	Tasks        []int64   // rows of each set of partitions after the merge
 	Rounds       int64     // feedback loads
 	Probes       int64     // slots of tables in device memory that rows looked at, of kernels that count them
-	Probed       int64     // these rows
+	Probed       int64     // rows of these kernels
 	Loads        []float64 // load factors after the first loadsKept feedback loads
 	Split        int64     // sets of partitions that were split again
 	OnCPU        int64     // sets of partitions that the CPU had to finish
@@ -457,7 +457,7 @@ func (r *Run) countLoad(groups, slots int64) {
 // countProbes counts the slots that rows looked at, if the kernel has.
 func (r *Run) countProbes(s kernels.GroupsStatus) {
 	if s.Probes > 0 {
-		r.count(func(c *Counters) { c.Probes, c.Probed = c.Probes+int64(s.Probes), c.Probed+int64(s.Rows) })
+		r.count(func(c *Counters) { c.Probes, c.Probed = c.Probes+int64(s.Probes), c.Probed+int64(s.Rows+s.Overflow) })
 	}
 }
 
@@ -487,7 +487,7 @@ func (r *Run) waitingOf(rows int64) int64 {
 	if r.opt.Algorithm != MPEGA {
 		return rows
 	}
-	return max(int64(float64(rows)*r.perTile), 1)
+	return max(int64(float64(rows)*r.firstRatio), 1)
 }
 
 // takeParts gives the rows of a scattered tile to Options.Parts.

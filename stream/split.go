@@ -61,11 +61,11 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 	}
 	sizes := sizesOf(blocks, 1<<radix)
 	onCPU := false
-	if r.second.Sorts() && slices.Max(sizes) > a.layout.rows.capacity {
+	if r.waiting.Sorts() && slices.Max(sizes) > a.layout.rows.capacity {
 		invariants.Sometimes("stream: a group is too large to be sorted")
 		return a.giveAll(blocks, in, 0)
 	}
-	for _, sub := range partition.Merge(sizes, a.layout.rows.capacity) {
+	for _, sub := range r.merge(sizes, a.layout.rows.capacity) {
 		rows := sumOf(sizes, sub)
 		g, err := a.groupsOf(&pieces{blocks: blocks, ranges: rangesOf(sub)}, rows)
 		if err != nil {
@@ -117,7 +117,7 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 	err = firstError(
 		func() error { return a.load(in, n, half) },
 		func() error {
-			return a.stream.Scatter(d.run.second.Shape, &loaded, partition.Seed(1)^o.Seed, radix, &into, offsets, offsets.At(offsetsBytes(radix)))
+			return a.stream.Scatter(d.run.waiting.Shape, &loaded, partition.Seed(1)^o.Seed, radix, &into, offsets, offsets.At(offsetsBytes(radix)))
 		},
 		func() error { return a.mark(2) },
 		func() error { return a.stream.CopyBatch(copies) },

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/report"
 )
 
@@ -42,8 +42,9 @@ func newCompareCommand() *cobra.Command {
 		Short: "Answer a query by every algorithm, and compare them",
 		Long: `Answer a query in SQL by every algorithm that can do it: by the CPU (cpu), by the device as it expects to be fastest
 (device), by whichever of both mpga takes by itself (auto, of --device cuda), and by each system of the papers that
-docs/papers.md describes. Every answer is compared with the first: the groups, and what the values of their rows
-add up to. The table has the median of some runs in one process, after a run that is
+docs/papers.md describes. Every answer is compared with the first: the number of groups, and, up to 20 million of
+them, what hashes of their rows add up to, and doubles to nine digits. Where the statement has a LIMIT, several
+answers may be right, and only their numbers of rows are compared. The table has the median of some runs in one process, after a run that is
 not counted; what crossed the link, the time of the device's kernels and which part of copies and kernels was
 hidden behind others; how many slots of tables in device memory a row looked at, partitions and the sets that were
 merged of them, and the fullest table.`,
@@ -57,7 +58,7 @@ merged of them, and the fullest table.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
-	flags.StringSliceVar(&f.algorithms, "algorithms", append([]string{"cpu", "device"}, engine.Algorithms()...), "`LIST` of cpu, device, auto and names of algorithms")
+	flags.StringSliceVar(&f.algorithms, "algorithms", nil, "`LIST` of cpu, device, auto and names of algorithms (default all)")
 	flags.StringVar(&f.device, "device", "cuda", "what algorithms run on: cuda, cuda:0,1 for several GPUs, or host:4GiB for a GPU's double")
 	flags.IntVar(&f.times, "times", 3, "`N` runs, of which the median is shown, after one that is not counted")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
@@ -76,28 +77,41 @@ type compared struct {
 }
 
 func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error {
-	if _, err := sql.Parse(query); err != nil {
+	statement, err := sql.Parse(query)
+	if err != nil {
 		return err
 	}
+	limited := isLimited(statement)
 	if f.times < 1 {
 		return usagef("--times %d: want 1 or more", f.times)
+	}
+	if f.algorithms == nil {
+		f.algorithms = append([]string{"cpu", "device"}, engine.Algorithms()...)
+		if f.device != "cuda" {
+			f.algorithms = slices.DeleteFunc(f.algorithms, func(name string) bool { return name == "auto" })
+		}
+	}
+	if err := f.check(); err != nil {
+		return err
 	}
 	tables, err := tableOptions(f.tables)
 	if err != nil {
 		return err
 	}
 	var list []*compared
+	var failed []error
 	for _, algorithm := range f.algorithms {
-		if algorithm == "auto" && f.device != "cuda" {
-			continue
-		}
-		r := &compared{Algorithm: algorithm, timedQuery: timedQuery{Query: query}}
+		r := &compared{Algorithm: algorithm, timedQuery: timedQuery{Query: query, countsOnly: limited}}
 		if err := f.measure(ctx, r, plan.Options{Tables: tables}); err != nil {
-			return fmt.Errorf("%s: %w", algorithm, err)
+			if ctx.Err() != nil {
+				return err
+			}
+			failed = append(failed, fmt.Errorf("%s: %w", algorithm, err))
+			continue
 		}
 		if i := slices.IndexFunc(list, (*compared).answers); i >= 0 && r.answers() {
 			if err := r.differs(r.Algorithm, &list[i].timedQuery, list[i].Algorithm); err != nil {
-				return err
+				failed = append(failed, err)
 			}
 		}
 		list = append(list, r)
@@ -113,20 +127,50 @@ func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error
 			return err
 		}
 	}
-	if f.asJSON {
-		return nil
+	if !f.asJSON {
+		failed = append(failed, printComparison(w, c))
 	}
-	return printComparison(w, c)
+	return errors.Join(failed...)
+}
+
+// isLimited reports whether a statement, or one that it reads from, has a LIMIT or an OFFSET.
+func isLimited(s *sql.Select) bool {
+	return s.Limit != nil || s.Offset != nil || s.From != nil && s.From.Query != nil && isLimited(s.From.Query)
+}
+
+// check refuses names that nothing has.
+func (f *compareFlags) check() error {
+	names := append([]string{"cpu", "device"}, engine.Algorithms()...)
+	for _, name := range f.algorithms {
+		switch {
+		case !slices.Contains(names, name):
+			return usagef("--algorithms %q: want some of %s", name, strings.Join(names, ", "))
+		case name == "auto" && f.device != "cuda":
+			return usagef("--algorithms auto: what mpga takes by itself is known of --device cuda, not of %q", f.device)
+		}
+	}
+	return nil
 }
 
 func (r *compared) answers() bool { return r.Refused == "" }
+
+// compared says what of the answers was compared.
+func (r *compared) compared() string {
+	groups := digits.Counted(r.Groups, "group")
+	if r.countsOnly || r.Groups > digestRowsMax {
+		return "all answers have " + groups + "; their values were not compared"
+	}
+	return "all answers are the same: " + groups
+}
 
 // measure answers the query by an algorithm, if it can.
 func (f *compareFlags) measure(ctx context.Context, r *compared, opt plan.Options) (err error) {
 	o := engine.Options{Threads: f.threads, Device: f.device, Ablation: f.parts.ablation}
 	switch r.Algorithm {
-	case "cpu", "auto":
-		o.Device = r.Algorithm
+	case "cpu":
+		o.Device, o.Ablation = "cpu", engine.Ablation{}
+	case "auto":
+		o.Device = "auto"
 	case "device":
 	default:
 		o.Algorithm = r.Algorithm
@@ -165,7 +209,7 @@ func newComparison(query string, list []*compared) *report.Comparison {
 		}
 	}
 	if len(sorted) > 1 {
-		c.Notes = append(c.Notes, fmt.Sprintf("all answers are the same: %s groups", humanize.Comma(sorted[0].Groups)))
+		c.Notes = append(c.Notes, sorted[0].compared())
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,7 +63,8 @@ func TestCompareErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{comparedQuery, "--algorithms", "sp-ego"}, `sp-ego: Algorithm: "sp-ego": want one of auto, mp-ega`},
+		{[]string{comparedQuery, "--algorithms", "cpu,sp-ego"}, `--algorithms "sp-ego": want some of cpu, device, auto, mp-ega`},
+		{[]string{comparedQuery, "--algorithms", "auto", "--device", "host:1GiB"}, "--algorithms auto: what mpga takes by itself"},
 		{[]string{comparedQuery, "--device", "host:1GiB", "--lf-min", "0.9", "--lf-max", "0.2"}, "Ablation: LFMin (0.9) and LFMax (0.2)"},
 		{[]string{comparedQuery, "--times", "0"}, "--times 0: want 1 or more"},
 		{[]string{"SELECT 1 FROM"}, "mpga: "},
@@ -72,6 +74,19 @@ func TestCompareErrors(t *testing.T) {
 		if err == nil || !strings.Contains(string(out), c.want) {
 			t.Errorf("%v: %v, %s", c.args, err, out)
 		}
+	}
+}
+
+// Would catch a statement with LIMIT whose answers, each as right as the other, pass for different; and an algorithm that
+// fails and takes the results of all others with it.
+func TestCompareLimit(t *testing.T) {
+	out, err := exec.Command("mpga", "compare", comparedQuery+" LIMIT 5", "--device", "host:64MiB", "--times", "1", "--algorithms", "cpu,sp-ega").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "all answers have 5 groups; their values were not compared") {
+		t.Errorf("%v: %s", err, out)
+	}
+	out, err = exec.Command("mpga", "compare", comparedQuery, "--device", "cuda:63", "--times", "1", "--algorithms", "cpu,sp-ega").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "\ncpu ") || !strings.Contains(string(out), "mpga: sp-ega: ") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
@@ -125,6 +140,17 @@ func TestDigest(t *testing.T) {
 		other := slices.Clone(rows)
 		if change(other); of(other...).differs("b", want, "a") == nil {
 			t.Errorf("%s differ, and the answers do not", name)
+		}
+	}
+	for _, same := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64} {
+		endless := func(f float64, other float64) *timedQuery {
+			return of(row{1, 1, "a", f, false}, row{2, 1, "b", f, false}, row{3, 1, "c", other, false})
+		}
+		if err := endless(same, 1).differs("b", endless(same, 1), "a"); err != nil {
+			t.Errorf("twice %g: %v", same, err)
+		}
+		if endless(same, 1).differs("b", endless(same, 2), "a") == nil && same != math.MaxFloat64 || endless(1, same).differs("b", endless(same, 1), "a") == nil {
+			t.Errorf("beside %g, other values pass for the same", same)
 		}
 	}
 	if err := of(rows[:2]...).differs("b", want, "a"); err == nil || !strings.Contains(err.Error(), "a has 3 groups, b has 2") {

@@ -46,17 +46,28 @@ func (d *Devices) named() bool { return d.algorithm != stream.Auto }
 
 // insists reports whether the algorithm that was asked for does the query, or nothing does. err is why devices do not
 // suit the query. An input of which nothing is left to read, and the groups of another step, are the CPU's.
-func (q *Query) insists(err error) bool { return q.Devices.named() && len(q.Splits) > 0 && err != errGroups }
+func (q *Query) insists(err error) bool {
+	return q.Devices.named() && len(q.Splits) > 0 && err != errGroups
+}
 
-// refuse says that the algorithm that was asked for has no way to do a query.
-func (q *Query) refuse(why error) error { return &algorithmError{q.Devices.algorithm, why} }
+// refuse says why the algorithm that was asked for does not do a query: since it has no way to, or since a device fails.
+func (q *Query) refuse(why error) error {
+	var lacks errNotOnDevice
+	if errors.As(why, &lacks) || errors.Is(why, errNoRoom) || errors.Is(why, errNoPages) {
+		return &algorithmError{q.Devices.algorithm, why}
+	}
+	return fmt.Errorf("algorithm %s: %w", q.Devices.algorithm, why)
+}
 
-// expresses returns why the algorithm that was asked for cannot group rows of a layout.
-func (q *Query) expresses(layout *Layout) error {
+// lacks returns what the algorithm that was asked for lacks to group rows of a layout; nil where it can.
+func (q *Query) lacks(layout *Layout) error {
 	if layout.parts != nil {
 		return layout.parts
 	}
-	return q.Devices.algorithm.Takes(&layout.shape, len(layout.rankedColumns()) > 0)
+	if err := q.Devices.algorithm.Takes(&layout.shape, len(layout.rankedColumns()) > 0); err != nil {
+		return errNotOnDevice(err.Error())
+	}
+	return nil
 }
 
 // method returns the algorithm that was asked for, and what it does; nothing where neither it nor its parts were chosen.

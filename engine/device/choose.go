@@ -24,7 +24,7 @@ func (q *Query) suits() (layout *Layout, err error) {
 	}
 	layout, err = q.newLayout()
 	if err == nil && q.Devices.named() {
-		err = q.expresses(layout)
+		err = q.lacks(layout)
 	}
 	if err == nil && layout.parts != nil && q.CPU.Run().Dense() {
 		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
@@ -215,7 +215,7 @@ func (q *Query) open(ctx context.Context, layout *Layout, size Size) (c *coproce
 	if errors.Is(err, errNoRoom) {
 		layout, err = q.newOtherLayout(err)
 		if err == nil && q.Devices.named() {
-			err = q.expresses(layout)
+			err = q.lacks(layout)
 		}
 		if err == nil {
 			c, err = newCoprocessor(ctx, q, layout)

@@ -295,14 +295,14 @@ func (l *Layout) topFold(f *rowdata.Fold) (kernels.Fold, error) {
 	if f.Descending {
 		out.Op = kernels.MaxN
 	}
-	isNumbered := f.Long && l.columns[out.Column].numbers != nil
+	isNumbered := out.Column >= 0 && f.Long && l.columns[out.Column].numbers != nil
 	switch {
-	case f.ElementWords != 1 && !isNumbered:
+	case out.Column < 0 || f.ElementWords != 1 && !isNumbered:
 		return out, errNotOnDevice(fmt.Sprintf("a device has no fold for %s of such a type", f.Kind))
 	case f.Limit > kernels.LimitMax:
 		return out, errNotOnDevice(fmt.Sprintf("%d values of a group are more than the %d that a device keeps", f.Limit, kernels.LimitMax))
 	}
-	l.columns[out.Column].ranked = isNumbered
+	l.columns[out.Column].ranked = l.columns[out.Column].ranked || isNumbered
 	return out, nil
 }
 
