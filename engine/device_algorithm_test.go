@@ -44,7 +44,7 @@ func (n *answered) note(algorithm string, want *grouptest.Rows, got *grouptest.R
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %+v", err, d)
-	case d.Reason != "" || d.Tiles > 0 && d.Algorithm != algorithm:
+	case stats.RowsRead > 0 && (d.Reason != "" || d.Tiles > 0 && d.Algorithm != algorithm):
 		return fmt.Errorf("algorithm %q did it, since %s", d.Algorithm, d.Reason)
 	}
 	n.all++
