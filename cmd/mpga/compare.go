@@ -44,10 +44,11 @@ func newCompareCommand() *cobra.Command {
 (device), by whichever of both mpga takes by itself (auto, of --device cuda), and by each system of the papers that
 docs/papers.md describes. Every answer is compared with the first: the number of groups, and, up to 20 million of
 them, what hashes of their rows add up to, and doubles to nine digits. Where the statement has a LIMIT, several
-answers may be right, and only their numbers of rows are compared. The table has the median of some runs in one process, after a run that is
-not counted; what crossed the link, the time of the device's kernels and which part of copies and kernels was
-hidden behind others; how many slots of tables in device memory a row looked at, partitions and the sets that were
-merged of them, and the fullest table.`,
+answers may be right, and only their numbers of rows are compared.
+
+The table has the median of some runs in one process, after a run that is not counted; what crossed the link, the
+time of the device's kernels, and which part of copies and kernels was hidden behind others; how many slots of
+tables in device memory a row looked at; partitions, and the sets that were merged of them; and the fullest table.`,
 		Example: `  mpga compare "SELECT origin, sum(distance) FROM 'tests/testdata/flights-2001.parquet' GROUP BY origin" --device host:1GiB
   mpga compare -t 't=sales/*.parquet' 'SELECT shop, sum(price) FROM t GROUP BY shop' --html compare.html`,
 		Args: wantArgs(cobra.ExactArgs(1)),

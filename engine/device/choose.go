@@ -212,12 +212,8 @@ func (q *Query) open(ctx context.Context, layout *Layout, size Size) (c *coproce
 		return nil, "", err
 	}
 	c, err = newCoprocessor(ctx, q, layout)
-	if errors.Is(err, errNoRoom) {
-		layout, err = q.newOtherLayout(err)
-		if err == nil && q.Devices.named() {
-			err = q.lacks(layout)
-		}
-		if err == nil {
+	if errors.Is(err, errNoRoom) && !q.Devices.named() { // other layouts partition for the CPU
+		if layout, err = q.newOtherLayout(err); err == nil {
 			c, err = newCoprocessor(ctx, q, layout)
 		}
 	}
@@ -239,7 +235,7 @@ func (q *Query) stringsAreFew(layout *Layout, size Size) error {
 }
 
 // errNoRoom is why devices do not number strings.
-var errNoRoom = errors.New("its memory has no room for pages of strings")
+var errNoRoom = errors.New("the device's memory has no room for pages of strings")
 
 // isFatal reports whether a device cannot be used after an error. After a bug nobody knows what the
 // device still does.
