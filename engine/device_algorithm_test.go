@@ -81,6 +81,11 @@ func TestAlgorithms(t *testing.T) {
 				if a := &q.Aggregates[k]; i%2 == 0 && !slices.Contains(foldsOfAll, a.Func) {
 					a.Func, a.Length, a.Fraction = query.Count, 0, 0
 				}
+				if a := &q.Aggregates[k]; a.Func == query.Sum || a.Func == query.Avg || a.Func == query.StddevSamp {
+					if fields, _ := schema.FieldsByName(a.Args[0]); arrow.IsFloating(fields[0].Type.ID()) {
+						a.Func = query.Max // sums of huge doubles are +Inf or -Inf by the order of additions
+					}
+				}
 			}
 			want, err := grouptest.Oracle(schema, batches, q)
 			if err != nil {
