@@ -54,26 +54,29 @@ var fixedTypes = []arrow.DataType{
 	arrow.FixedWidthTypes.Timestamp_us, &arrow.Decimal128Type{Precision: 12, Scale: 2},
 }
 
-// Medians, quantiles and sets of which the size is wanted are made by devices, of every type, and by the CPU
-// where it has rows of a partition, or a partition is too large.
-func TestDeviceSorts(t *testing.T) {
+// answerOnDevices answers random queries on devices of the host, compares the answers with the oracle's, and has the
+// statistics noted. force draws the knobs that only some queries have a use for.
+func answerOnDevices(
+	t *testing.T, queries int, draw func(*rand.Rand, *arrow.Schema) query.Query, force func(*rand.Rand, *testknobs.Device), note func(engine.Stats),
+) {
+	t.Helper()
 	seed := newSeed(t)
-	const queries = 300 // of 40, one time in twenty none is divided
-	whole, divided := 0, 0
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		schema, batches := grouptest.RandomTable(rng, grouptest.RandomRows(rng)/4, fixedTypes...)
-		q := sortsQuery(rng, schema)
+		q := draw(rng, schema)
 		want, err := grouptest.Oracle(schema, batches, q)
 		if err != nil {
 			continue
 		}
 		opt := engine.Options{Device: "host:" + []string{"1MiB", "4MiB", "64MiB"}[rng.IntN(3)], Threads: 1 + rng.IntN(4)}
 		onDevice(t, &opt)
-		eng := openChecked(t, testknobs.With(opt, testknobs.Engine{ResultRows: []int{0, 100}[rng.IntN(2)], Device: testknobs.Device{
+		knobs := testknobs.Engine{ResultRows: []int{0, 100}[rng.IntN(2)], Device: testknobs.Device{
 			TileRows: []int{0, 1000, 4000}[rng.IntN(3)], Streams: []int{0, 1, 2}[rng.IntN(3)], RadixBits: []int{0, 0, 3}[rng.IntN(3)],
-			PinnedBytes: []int64{0, 0, 256 << 10}[rng.IntN(3)], Count: 1 + rng.IntN(2),
-		}}))
+		}}
+		force(rng, &knobs.Device)
+		knobs.Device.Count = 1 + rng.IntN(2)
+		eng := openChecked(t, testknobs.With(opt, knobs))
 		got, stats, err := answerWithStats(eng, scan.Batches(schema, batches), q)
 		if err == nil {
 			err = grouptest.Equal(want, got)
@@ -81,6 +84,17 @@ func TestDeviceSorts(t *testing.T) {
 		if err != nil {
 			t.Fatalf("query %d, %v over %v of %v, %+v: %v", i, q.Aggregates, q.Keys, schema, stats.Device, err)
 		}
+		note(stats)
+	}
+}
+
+// Medians, quantiles and sets of which the size is wanted are made by devices, of every type, and by the CPU
+// where it has rows of a partition, or a partition is too large.
+func TestDeviceSorts(t *testing.T) {
+	const queries = 300 // of 40, one time in twenty none is divided
+	whole, divided := 0, 0
+	force := func(rng *rand.Rand, k *testknobs.Device) { k.PinnedBytes = []int64{0, 0, 256 << 10}[rng.IntN(3)] }
+	answerOnDevices(t, queries, sortsQuery, force, func(stats engine.Stats) {
 		switch d := stats.Device; {
 		case d.Finisher != "" || d.Rows == 0: // another aggregate is the CPU's
 		case d.RowsBack == 0:
@@ -88,7 +102,7 @@ func TestDeviceSorts(t *testing.T) {
 		default:
 			divided++
 		}
-	}
+	})
 	if t.Logf("%d queries were the devices' alone, %d were divided", whole, divided); whole < queries/4 || divided == 0 {
 		t.Errorf("of %d queries %d were the devices' alone, and %d were divided", queries, whole, divided)
 	}
@@ -165,6 +179,13 @@ func TestDeviceSortsMost(t *testing.T) {
 // States that are merged later have all values: devices partition rows for them.
 func TestDeviceSortsPartial(t *testing.T) {
 	schema, batches, q := sortsTable(5000)
+	checkDevicePartial(t, schema, batches, q)
+}
+
+// checkDevicePartial makes partial states of two parts of a table on a device, and compares the merged answer with the
+// oracle's.
+func checkDevicePartial(t *testing.T, schema *arrow.Schema, batches []arrow.RecordBatch, q query.Query) {
+	t.Helper()
 	want, err := grouptest.Oracle(schema, batches, q)
 	if err != nil {
 		t.Fatal(err)

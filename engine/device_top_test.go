@@ -8,10 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/testknobs"
 )
 
@@ -39,32 +36,12 @@ func topQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 }
 
 // The least and the greatest values are found by devices, of every type, in one table or by partitions, and merged with
-// those of rows that the CPU has.
+// the values of rows that the CPU has.
 func TestDeviceTop(t *testing.T) {
-	seed := newSeed(t)
 	const queries = 300
 	whole, divided, tables := 0, 0, 0
-	for i := range queries {
-		rng := rand.New(rand.NewPCG(seed, uint64(i)))
-		schema, batches := grouptest.RandomTable(rng, grouptest.RandomRows(rng)/4, fixedTypes...)
-		q := topQuery(rng, schema)
-		want, err := grouptest.Oracle(schema, batches, q)
-		if err != nil {
-			continue
-		}
-		opt := engine.Options{Device: "host:" + []string{"1MiB", "4MiB", "64MiB"}[rng.IntN(3)], Threads: 1 + rng.IntN(4)}
-		onDevice(t, &opt)
-		eng := openChecked(t, testknobs.With(opt, testknobs.Engine{ResultRows: []int{0, 100}[rng.IntN(2)], Device: testknobs.Device{
-			TileRows: []int{0, 1000, 4000}[rng.IntN(3)], Streams: []int{0, 1, 2}[rng.IntN(3)], RadixBits: []int{0, 0, 3}[rng.IntN(3)],
-			Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Count: 1 + rng.IntN(2),
-		}}))
-		got, stats, err := answerWithStats(eng, scan.Batches(schema, batches), q)
-		if err == nil {
-			err = grouptest.Equal(want, got)
-		}
-		if err != nil {
-			t.Fatalf("query %d, %v over %v of %v, %+v: %v", i, q.Aggregates, q.Keys, schema, stats.Device, err)
-		}
+	force := func(rng *rand.Rand, k *testknobs.Device) { k.Groups = []int64{0, 10, 1 << 30}[rng.IntN(3)] }
+	answerOnDevices(t, queries, topQuery, force, func(stats engine.Stats) {
 		switch d := stats.Device; {
 		case d.Finisher != "" || d.Rows == 0:
 		case d.RowsBack > 0:
@@ -74,36 +51,16 @@ func TestDeviceTop(t *testing.T) {
 		default:
 			tables++
 		}
-	}
+	})
 	if t.Logf("%d queries were the devices' alone, %d were divided, %d had groups on both sides", whole, divided, tables); whole == 0 || divided == 0 {
 		t.Errorf("of %d queries %d were the devices' alone, and %d were divided", queries, whole, divided)
 	}
 }
 
-// Values that a device found are merged with those of other processes.
+// Values that a device found are merged with the values of other processes.
 func TestDeviceTopPartial(t *testing.T) {
 	schema, batches := deviceTable(5000, 700)
-	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{
+	checkDevicePartial(t, schema, batches, query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{
 		{Func: query.MinN, Args: []string{"v"}, Length: 3}, {Func: query.MaxN, Args: []string{"v"}, Length: 2},
-	}}
-	want, err := grouptest.Oracle(schema, batches, q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eng := openChecked(t, engine.Options{Threads: 2, Device: "host:16MiB"})
-	var sources [][]partial.Blob
-	for i, part := range [][]arrow.RecordBatch{batches[:1], batches[1:]} {
-		blobs, err := partialOf(eng, fmt.Sprint("source ", i), scan.Batches(schema, part), q, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sources = append(sources, blobs)
-	}
-	got, err := mergeAll(eng, sources, partial.MergeOptions{}, len(q.Keys))
-	if err == nil {
-		err = grouptest.Equal(want, got)
-	}
-	if err != nil {
-		t.Error(err)
-	}
+	}})
 }

@@ -19,7 +19,7 @@ const (
 	// Auto takes what is expected to be fastest.
 	Auto Algorithm = iota
 	// MPEGA: tiles are aggregated by SP-EGA, and their groups partitioned; partitions are merged greedily and
-	// aggregated by SP-EGA, those that are too large load by load (Wang, Shen, Lei, 2025, section 4.2).
+	// aggregated by SP-EGA, and partitions that are too large load by load (Wang, Shen, Lei, 2025, section 4.2).
 	MPEGA
 	// SPEGA: the two-phase hash (there, section 4.1).
 	SPEGA
@@ -94,22 +94,13 @@ func (a Algorithm) Takes(shape *kernels.Shape, isRanked bool) error {
 	return err
 }
 
-// plan returns the algorithm's plan for rows of so many groups.
+// plan returns the algorithm's plan for rows of so many groups. The table of LPHGA is for as many groups as rows.
 func (a Algorithm) plan(rows, groups int64) kernels.Plan {
-	plan := kernels.Plan{Kernel: algorithms[a].kernel, Groups: max(groups, 1), Reason: a.Describe()}
-	switch a {
-	case MPEGA, SPEGA:
-		plan.Slots = plan.Groups + slotsSpare
-	case LPHGA:
-		plan.Slots = 2*rows + slotsSpare
-	case Global:
-		plan.Slots = 2*plan.Groups + slotsSpare
+	if a == LPHGA {
+		groups = rows
 	}
-	return plan
+	return kernels.Plan{Kernel: algorithms[a].kernel, Groups: max(groups, 1), Reason: a.Describe()}
 }
-
-// slotsSpare are slots that a table has for a few groups more than are expected.
-const slotsSpare = 64
 
 // mergeOps are the folds by which states of folds are merged, over columns that have these states.
 var mergeOps = map[kernels.FoldOp]kernels.FoldOp{
@@ -119,7 +110,7 @@ var mergeOps = map[kernels.FoldOp]kernels.FoldOp{
 }
 
 // mergedShape returns the shape by which groups of a shape are grouped as rows: a column for the states of each fold,
-// and a fold that merges them, whose states are those of the fold. It fails where states cannot be merged so.
+// and a fold that merges these states, to states of the same words. It fails where states cannot be merged so.
 func mergedShape(shape *kernels.Shape) (merged kernels.Shape, err error) {
 	merged.KeyBytes = shape.KeyBytes
 	for i, f := range shape.Folds {

@@ -131,7 +131,9 @@ func benchCase(w io.Writer, runner *bench.Runner, device kernels.Device, c *benc
 	}
 	plans := []kernels.Plan{kernels.Choose(&c.Shape.Shape, kernels.Estimate{Rows: c.Rows, Groups: c.Groups}, device.Properties())}
 	if baselines {
-		plans = append(plans, kernels.Plan{Kernel: kernels.KernelTwoPhase, Groups: c.Groups}, kernels.Plan{Kernel: kernels.KernelLinear, Groups: c.Groups}, kernels.Plan{Kernel: kernels.KernelSorted})
+		for _, kernel := range []kernels.Kernel{kernels.KernelTwoPhase, kernels.KernelLinear, kernels.KernelSorted} {
+			plans = append(plans, kernels.Plan{Kernel: kernel, Groups: c.Groups})
+		}
 	}
 	for _, plan := range plans {
 		r, err := runner.Run(data, plan)

@@ -87,7 +87,7 @@ func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error
 		return usagef("--times %d: want 1 or more", f.times)
 	}
 	if f.algorithms == nil {
-		f.algorithms = append([]string{"cpu", "device"}, engine.Algorithms()...)
+		f.algorithms = comparedNames()
 		if f.device != "cuda" {
 			f.algorithms = slices.DeleteFunc(f.algorithms, func(name string) bool { return name == "auto" })
 		}
@@ -139,9 +139,12 @@ func isLimited(s *sql.Select) bool {
 	return s.Limit != nil || s.Offset != nil || s.From != nil && s.From.Query != nil && isLimited(s.From.Query)
 }
 
+// comparedNames are the names that --algorithms takes.
+func comparedNames() []string { return append([]string{"cpu", "device"}, engine.Algorithms()...) }
+
 // check refuses names that nothing has.
 func (f *compareFlags) check() error {
-	names := append([]string{"cpu", "device"}, engine.Algorithms()...)
+	names := comparedNames()
 	for _, name := range f.algorithms {
 		switch {
 		case !slices.Contains(names, name):

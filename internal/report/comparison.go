@@ -22,8 +22,7 @@ func (c *Comparison) Write(to io.Writer) error {
 	w.begin("How a query is answered", redact.Text(c.Query))
 	w.f("<h2>Time</h2>\n<table>")
 	for i, row := range c.Rows {
-		w.f(`<tr><td>%[1]s</td><td>%[2]s s</td><td><svg viewBox="0 0 500 12" width="500" role="img"><title>%[1]s: %[2]s s</title><rect class="bar" x="0" y="1" width="%[3].1f" height="10"/></svg></td></tr>`,
-			row[0], row[1], pictureWidth/2*c.Seconds[i]/slices.Max(c.Seconds))
+		w.bar(row[0], row[1]+" s", c.Seconds[i]/slices.Max(c.Seconds))
 	}
 	w.f("</table>\n<h2>What each did</h2>\n<table><tr>")
 	for _, name := range c.Columns {

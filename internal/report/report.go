@@ -98,11 +98,16 @@ func (w *writer) phases(times map[engine.Phase]time.Duration) {
 	w.f("<h2>Phases</h2>\n<table>")
 	for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {
 		if d, ok := times[phase]; ok {
-			w.f(`<tr><td>%[1]s</td><td>%[2]s</td><td><svg viewBox="0 0 500 12" width="500" role="img"><title>%[1]s: %[2]s</title><rect class="bar" x="0" y="1" width="%[3].1f" height="10"/></svg></td></tr>`,
-				phase, rounded(d), pictureWidth/2*float64(d)/float64(longest))
+			w.bar(string(phase), rounded(d), float64(d)/float64(longest))
 		}
 	}
 	w.f("</table>\n")
+}
+
+// bar writes a row of a table: a name, a time as text, and a bar of so much of the longest.
+func (w *writer) bar(name, took string, part float64) {
+	w.f(`<tr><td>%[1]s</td><td>%[2]s</td><td><svg viewBox="0 0 500 12" width="500" role="img"><title>%[1]s: %[2]s</title><rect class="bar" x="0" y="1" width="%[3].1f" height="10"/></svg></td></tr>`,
+		name, took, pictureWidth/2*part)
 }
 
 // rounded writes a time with three digits or so.
