@@ -24,7 +24,7 @@ __device__ inline void report(const Launch& p, const Tally& t) {
 
 // Accumulates those of a thread's rows first, first + kStride, ... that a mask has, into their slots, and
 // returns whether any of these is that of the refused.
-template <u32 kStride, u32 kRows, class Key, class Program, Tables kTables>
+template <class Source, u32 kStride, u32 kRows, class Key, class Program, Tables kTables>
 __device__ __forceinline__ bool accumulate_rows(const Launch& p, BlockTable<Key, Program, kTables>& table, u64 first,
                                                 const typename Program::Row (&values)[kRows], u32 (&slots)[kRows], u32 mask) {
   bool refused = false, carries = false;
@@ -34,7 +34,7 @@ __device__ __forceinline__ bool accumulate_rows(const Launch& p, BlockTable<Key,
     if (!(mask >> i & 1)) continue;
     refused |= table.refused(slots[i]);
     slots[i] = table.state_of(slots[i]);
-    pending[i] = Program::accumulate(p.shape, p.rows, first + i * kStride, values[i], table.states, table.num_states, slots[i]);
+    pending[i] = Program::accumulate(p.shape, p.rows, Source::index(p, first + i * kStride), values[i], table.states, table.num_states, slots[i]);
   }
 #pragma unroll
   for (u32 i = 0; i < kRows; i++) {
@@ -63,7 +63,7 @@ __device__ __forceinline__ bool aggregate_rows(const Launch& p, BlockTable<Key, 
     own = table.find(keys, slots);
   }
   __syncwarp();  // after the searches
-  return has && accumulate_rows<1>(p, table, first, values, slots, own);
+  return has && accumulate_rows<Source, 1>(p, table, first, values, slots, own);
 }
 
 // Accumulates the rows [begin, end), and returns whether the table refused any of this thread's. Warps
@@ -118,7 +118,7 @@ static __device__ __noinline__ void insert_refused(const Launch& p, u64* shared,
     if (at == nullptr) {
       tally.lost++;
     } else {
-      accumulate_row(p.shape, p.rows, Source::index(row), at + slot_key_words(p.shape));
+      accumulate_row(p.shape, p.rows, Source::index(p, row), at + slot_key_words(p.shape));
     }
   }
   __syncthreads();  // after the searches

@@ -67,9 +67,9 @@ func (p Plan) WithDefaults(shape *Shape, rows int64, device Properties) Plan {
 	if p.Groups == 0 {
 		p.Groups = rows
 	}
-	tuned, program := tuningFor(device), programFor(shape, &noBitmaps)
+	tuned, program := tuningFor(device), p.program(shape, &noBitmaps)
 	slots := sharedSlotsMax(shape, program, device)
-	if p.Kernel == KernelScattered && p.RadixBits == 0 {
+	if p.scatters() && p.RadixBits == 0 {
 		most := int64(partitionRows)
 		if program.scattersPairs(shape) {
 			most = partitionRowsPair
@@ -91,9 +91,9 @@ func (p Plan) WithDefaults(shape *Shape, rows int64, device Properties) Plan {
 		return p
 	}
 	switch p.Kernel {
-	case KernelShared:
+	case KernelShared, KernelBlockPrivate, KernelThreadPrivate:
 		p.Slots = 4*p.Groups + 64
-	case KernelScattered:
+	case KernelScattered, KernelNumbered:
 		// The groups of partitions that are cut, and the groups beyond a block's table in
 		// partitions that are too large.
 		beyond := max(0, p.Groups-slots*70/100<<p.RadixBits)
@@ -108,4 +108,20 @@ func (p Plan) WithDefaults(shape *Shape, rows int64, device Properties) Plan {
 		p.Slots = 2*p.Groups + 64
 	}
 	return p
+}
+
+// scatters reports whether the plan's kernel scatters rows before it groups them.
+func (p Plan) scatters() bool { return p.Kernel == KernelScattered || p.Kernel == KernelNumbered }
+
+// program returns the program that the plan's kernel has for a shape: KernelNumbered has fewer, and never has pairs.
+func (p Plan) program(shape *Shape, valid *[ColumnsMax]uint64) program {
+	version := programFor(shape, valid)
+	if p.Kernel != KernelNumbered {
+		return version
+	}
+	if !version.scattersPairs(shape) {
+		return program{name: generalProgram, slotBytes: 8 * shape.StateWords()}
+	}
+	version.ofPairs = false
+	return version
 }

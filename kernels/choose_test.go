@@ -52,7 +52,7 @@ func TestBlockTablesFit(t *testing.T) {
 			for _, blocks := range []int{1, 2, 4} {
 				for _, wanted := range []int64{1, 100, 1e6} {
 					limit := blockSharedBytes(device, blocks)
-					b := makeBlockTable(&shape, p, wanted, limit, true)
+					b := makeBlockTable(&shape, p, wanted, limit, 0, copiesBitsMax)
 					if b.sharedBytes > shared || b.slots > 4 && b.sharedBytes > limit || b.slots%4 != 0 {
 						t.Errorf("%d B of shared memory, %d blocks, keys of %d B: %+v", shared, blocks, keyBytes, b)
 					}

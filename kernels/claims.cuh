@@ -29,7 +29,7 @@ __device__ __forceinline__ bool claim_queued(const Launch& p, BlockTable<Key, Pr
     slot[0] = table.search(key[0]);
   }
   __syncwarp();  // after the searches, and the queue may be written again
-  return has && accumulate_rows<1>(p, table, row, value, slot, 1);
+  return has && accumulate_rows<Source, 1>(p, table, row, value, slot, 1);
 }
 
 // Rows of full steps need no question whether they are there.

@@ -26,7 +26,9 @@ func TestExecutorSuite(t *testing.T) {
 	devicetest.Evaluate(t, kernels.OpenExecutorDevice(t, 2), 60, 300)
 	devicetest.Sorts(t, kernels.OpenExecutorDevice(t, 2), 30, 1500)
 	devicetest.Exact(t, kernels.OpenExecutorDevice(t, 2), 4, 400, kernels.Plan{Kernel: kernels.KernelShared}, kernels.Plan{Kernel: kernels.KernelSorted})
-	devicetest.Operators(t, kernels.OpenExecutorDevice(t, 1), cases,
-		kernels.Plan{Kernel: kernels.KernelShared}, kernels.Plan{Kernel: kernels.KernelScattered},
-		kernels.Plan{Kernel: kernels.KernelTwoPhase}, kernels.Plan{Kernel: kernels.KernelLinear}, kernels.Plan{Kernel: kernels.KernelSorted})
+	var plans []kernels.Plan
+	for _, kernel := range kernels.Kernels() {
+		plans = append(plans, kernels.Plan{Kernel: kernel})
+	}
+	devicetest.Operators(t, kernels.OpenExecutorDevice(t, 1), cases, plans...)
 }

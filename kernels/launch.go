@@ -289,11 +289,16 @@ func (p Plan) AggregateScratch(shape *Shape, rows int64, device Properties) int6
 	p = p.WithDefaults(shape, rows, device)
 	switch p.Kernel {
 	case KernelSorted:
-		return layoutSorted(shape, rows).bytes
-	case KernelShared:
-		program, _ := sharedProgram(shape, programFor(shape, &noBitmaps), p.Groups, device)
-		return layoutShared(shape, p, program, device).bytes
-	case KernelScattered:
+		return layoutSorted(shape, rows, rowNumberBytes).bytes
+	case KernelSortedColumns:
+		return layoutSorted(shape, rows, movedBytes(shape)).bytes
+	case KernelSortedCodes:
+		return layoutSortedCodes(shape, p, rows).bytes
+	case KernelShared, KernelBlockPrivate:
+		return layoutShared(shape, p, p.sharedProgram(shape, &noBitmaps, device), device).bytes
+	case KernelThreadPrivate:
+		return layoutPrivate(shape, p, rows, device).bytes
+	case KernelScattered, KernelNumbered:
 		return layoutScattered(shape, p, rows, device).bytes
 	case KernelTwoPhase:
 		return layoutTwoPhase(shape, p, rows).bytes

@@ -101,17 +101,14 @@ func blockKeyBytes(shape *Shape) int {
 
 // makeBlockTable fits a table into bytes of shared memory: of the slots that are wanted, and some
 // more for searches that begin late, or as many slots as there is room for; and with as many copies
-// of the states as there is room for, up to a copy for each lane of a warp.
-func makeBlockTable(shape *Shape, p program, wanted int64, bytes int, copies bool) (t blockTable) {
-	fit := bytes/(blockKeyBytes(shape)+p.slotBytes) - 6
-	if !copies {
-		t.hotStates = 32
-		fit -= t.hotStates
-	}
+// of the states as there is room for, up to 1 << copiesBits; and states for a hot slot.
+func makeBlockTable(shape *Shape, p program, wanted int64, bytes, hot, copiesBits int) (t blockTable) {
+	t.hotStates = hot
+	fit := bytes/(blockKeyBytes(shape)+p.slotBytes) - 6 - hot
 	t.slots = int(min(wanted+blockProbeMax, int64(max(fit, 4))))
 	t.slots &^= 3 // whole buckets
 	t.homes = max(t.slots-blockProbeMax, t.slots/2)
-	for copies && t.copiesBits < 5 {
+	for t.copiesBits < copiesBits {
 		t.copiesBits++
 		if t.size(shape, p) > bytes {
 			t.copiesBits--
@@ -131,7 +128,11 @@ func (t *blockTable) size(shape *Shape, p program) int {
 	return keys + ((t.slots+2)<<t.copiesBits+t.hotStates)*p.slotBytes
 }
 
-const blockProbeMax = 128 // kBlockProbeMax
+const (
+	blockProbeMax = 128 // kBlockProbeMax
+	hotStates     = 32  // kHotStates
+	copiesBitsMax = 5   // a copy of the states for each lane of a warp
+)
 
 func (o *operation) useBlockTable(t blockTable) {
 	o.param.slots, o.param.homes, o.param.copiesBits = uint32(t.slots), uint32(t.homes), uint32(t.copiesBits)
@@ -149,11 +150,14 @@ func sharedSlotsMax(shape *Shape, p program, device Properties) int64 {
 }
 
 func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, scratch Span) error {
-	if plan.Kernel == KernelSorted {
-		return q.aggregateSorted(shape, rows, into, scratch)
+	if err := plan.Kernel.Takes(shape); err != nil {
+		return err
 	}
-	if shape.Sorts() {
-		return errSorts
+	switch plan.Kernel {
+	case KernelSorted:
+		return q.aggregateSorted(shape, sortRuns(shape.Folds), rowNumberBytes, rows, into, scratch)
+	case KernelSortedColumns:
+		return q.aggregateSortedColumns(shape, rows, into, scratch)
 	}
 	device := q.queue.deviceProperties()
 	plan = plan.WithDefaults(shape, rows.Count, device)
@@ -163,9 +167,13 @@ func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, 
 	o.startStatus(o.param.groups.status)
 	at := o.address(scratch, plan.AggregateScratch(shape, rows.Count, device))
 	switch plan.Kernel {
-	case KernelShared:
+	case KernelShared, KernelBlockPrivate:
 		o.aggregateShared(shape, plan, device, at)
-	case KernelScattered:
+	case KernelThreadPrivate:
+		o.aggregatePrivate(shape, plan, at)
+	case KernelSortedCodes:
+		o.aggregateSortedCodes(shape, plan, at)
+	case KernelScattered, KernelNumbered:
 		o.aggregateScattered(shape, plan, device, at)
 	case KernelTwoPhase:
 		o.aggregateTwoPhase(shape, plan, at)
@@ -184,8 +192,8 @@ func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, 
 // and a few hundred slots in any case: where groups are few, two groups of one slot would hold up
 // most rows.
 func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, at uint64) {
-	p, _ := sharedProgram(shape, programFor(shape, &o.param.rows.valid), plan.Groups, device)
-	if shares := sharesFor(shape, p, plan.Groups, device); shares > 1 {
+	p := plan.sharedProgram(shape, &o.param.rows.valid, device)
+	if shares := sharesFor(shape, p, plan.Groups, device); shares > 1 && plan.Kernel == KernelShared {
 		o.aggregateShares(shape, plan, p, device, at, shares)
 		return
 	}
@@ -196,6 +204,15 @@ func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, 
 	o.resetTable()
 	o.run("aggregate_shared"+keySuffix(shape)+"_"+p.name, o.share(o.sms*l.blocks), blockThreads(shape, p, device, l.blocks), l.table.sharedBytes)
 	o.compactTable()
+}
+
+// sharedProgram returns the program of the plan's kernel, which has tables in shared memory.
+func (p Plan) sharedProgram(shape *Shape, valid *[ColumnsMax]uint64, device Properties) program {
+	version := programFor(shape, valid)
+	if p.Kernel == KernelShared {
+		version, _ = sharedProgram(shape, version, p.Groups, device)
+	}
+	return version
 }
 
 // sharedProgram returns the program that KernelShared has for a number of groups, and for how many
@@ -223,11 +240,14 @@ type sharedLayout struct {
 
 func layoutShared(shape *Shape, plan Plan, p program, device Properties) sharedLayout {
 	l := sharedLayout{blocks: 2}
-	wanted := max(4*plan.Groups, sharedSlotsMin)
+	wanted, copiesBits := max(4*plan.Groups, sharedSlotsMin), copiesBitsMax
+	if plan.Kernel == KernelBlockPrivate {
+		wanted, copiesBits = max(2*plan.Groups, 4), 0
+	}
 	if wanted > int64(blockSharedBytes(device, l.blocks)/(blockKeyBytes(shape)+p.slotBytes)) {
 		l.blocks = 1
 	}
-	l.table = makeBlockTable(shape, p, wanted, blockSharedBytes(device, l.blocks), true)
+	l.table = makeBlockTable(shape, p, wanted, blockSharedBytes(device, l.blocks), 0, copiesBits)
 	l.take(shape.TableBytes(plan.Slots))
 	if p.isFar {
 		l.far = l.take(int64(device.Multiprocessors*l.blocks) * int64(l.table.slots+2) << l.table.copiesBits * 4)
@@ -249,7 +269,7 @@ func sharesFor(shape *Shape, p program, groups int64, device Properties) int {
 }
 
 func (o *operation) aggregateShares(shape *Shape, plan Plan, p program, device Properties, table uint64, shares int) {
-	t := makeBlockTable(shape, p, plan.Groups, blockSharedBytes(device, 1), false)
+	t := makeBlockTable(shape, p, plan.Groups, blockSharedBytes(device, 1), hotStates, 0)
 	o.useTable(plan.Slots, table)
 	o.useBlockTable(t)
 	o.param.shares = uint32(shares)
@@ -273,7 +293,7 @@ func blockThreads(shape *Shape, p program, device Properties, blocks int) int {
 // memory.
 func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Properties, at uint64) {
 	l := layoutScattered(shape, plan, int64(o.param.rows.count), device)
-	p := programFor(shape, &o.param.rows.valid)
+	p, given := plan.program(shape, &o.param.rows.valid), o.param
 	o.param.offsets, o.param.cursors = at+uint64(l.offsets), at+uint64(l.cursors)
 	o.param.items, o.param.work = at+uint64(l.items), at+uint64(l.work)
 	if l.firstBits > 0 {
@@ -284,29 +304,20 @@ func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Propertie
 	o.useTable(plan.Slots, at+uint64(l.table))
 	o.fill(o.param.work, workBytes, 0)
 	o.resetTable()
-	pairs := p.scattersPairs(shape)
-	o.countPartitions(shape, plan.RadixBits, l.firstBits, pairs)
-
-	first, second := "partition_scatter"+keySuffix(shape), "partition_scatter"+keySuffix(shape)
-	aggregate := "aggregate_partitions"
+	pairs, aggregate := p.scattersPairs(shape), "aggregate_partitions"
 	if pairs {
-		first, second, aggregate = "partition_pairs_first", "partition_pairs_second", "aggregate_pairs"
+		aggregate = "aggregate_pairs"
 	}
-	o.param.out = l.passes[0].rows(shape, at, &o.param.rows, pairs)
-	if l.firstBits == 0 {
-		o.scatterPass(shape, first)
+	if plan.Kernel == KernelNumbered {
+		aggregate = "aggregate_numbered"
+		o.numberRows(plan.scattered(shape), at+uint64(l.numbers))
+	}
+	o.scatterPasses(plan.scattered(shape), &l, plan.RadixBits, pairs, at)
+	if plan.Kernel == KernelNumbered {
+		o.param.shape, o.param.rows = given.shape, given.rows
 	} else {
-		one := o.param
-		one.radixBits, one.digitBits, one.cursors, one.tiles = one.firstBits, one.firstBits, one.firstCursors, 0
-		two := o.param
-		o.param = one
-		o.scatterPass(shape, first)
-		o.param = two
-		o.param.rows = one.out
-		o.param.out = l.passes[1].rows(shape, at, &one.out, pairs)
-		o.scatterPass(shape, second)
+		o.param.rows = o.param.out
 	}
-	o.param.rows = o.param.out
 	blocks, threads, t := partitionTable(shape, plan, int64(o.param.rows.count), p, device)
 	o.useBlockTable(t)
 	if claimsPay(shape, p, plan.Groups, int64(o.param.rows.count)) {
@@ -314,6 +325,37 @@ func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Propertie
 	}
 	o.run(aggregate+keySuffix(shape)+"_"+p.name, o.sms*blocks, threads, t.sharedBytes)
 	o.compactTable()
+}
+
+// scatterPasses adds the launches that scatter rows of a shape, in one pass or two, to out.
+func (o *operation) scatterPasses(shape *Shape, l *scatteredLayout, radixBits int, pairs bool, at uint64) {
+	o.countPartitions(shape, radixBits, l.firstBits, pairs)
+	first, second := "partition_scatter"+keySuffix(shape), "partition_scatter"+keySuffix(shape)
+	if pairs {
+		first, second = "partition_pairs_first", "partition_pairs_second"
+	}
+	o.param.out = l.passes[0].rows(shape, at, &o.param.rows, pairs)
+	if l.firstBits == 0 {
+		o.scatterPass(shape, first)
+		return
+	}
+	one := o.param
+	one.radixBits, one.digitBits, one.cursors, one.tiles = one.firstBits, one.firstBits, one.firstCursors, 0
+	two := o.param
+	o.param = one
+	o.scatterPass(shape, first)
+	o.param = two
+	o.param.rows = one.out
+	o.param.out = l.passes[1].rows(shape, at, &one.out, pairs)
+	o.scatterPass(shape, second)
+}
+
+// numberRows has the launches that follow take keys with the numbers of their rows, as rows of a shape.
+func (o *operation) numberRows(shape *Shape, numbers uint64) {
+	o.param.shape = makeShapeParam(shape)
+	o.param.rows = rowsParam{count: o.param.rows.count, keys: o.param.rows.keys}
+	o.param.rows.columns[0], o.param.out.columns[0] = numbers, numbers
+	o.run("number_rows", o.blocksFor(int64(o.param.rows.count)), launchThreads, 0)
 }
 
 // rows returns where a pass writes rows. There are bitmaps for the columns that have them in from.
@@ -364,7 +406,7 @@ func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Prope
 		threads = blockThreads(shape, p, device, blocks)
 		bytes, queues := blockSharedBytes(device, blocks), threads/32*queueBytes
 		if blocks == 1 || enough <= int64((bytes-queues)/(blockKeyBytes(shape)+p.slotBytes)) {
-			t = makeBlockTable(shape, p, slots*groups, bytes-queues, false)
+			t = makeBlockTable(shape, p, slots*groups, bytes-queues, hotStates, 0)
 			t.sharedBytes += queues
 			return blocks, threads, t
 		}

@@ -107,6 +107,7 @@ type scatteredLayout struct {
 	scratchLayout
 	passes                                                    [2]rowsLayout
 	table, offsets, cursors, firstCursors, tiles, items, work int64
+	numbers                                                   int64 // of rows, before they are scattered: KernelNumbered's
 	rowsPerItem, rowsPerPart                                  int64
 	firstBits                                                 int
 }
@@ -132,8 +133,9 @@ func layoutScattered(shape *Shape, plan Plan, rows int64, device Properties) sca
 	var l scatteredLayout
 	partitions := int64(1) << plan.RadixBits
 	l.firstBits = firstBits(plan.RadixBits, device)
-	program := programFor(shape, &noBitmaps)
+	program := plan.program(shape, &noBitmaps)
 	pairs := program.scattersPairs(shape)
+	moved := plan.scattered(shape)
 	passes := 1
 	if l.firstBits > 0 {
 		passes = 2
@@ -143,8 +145,8 @@ func layoutScattered(shape *Shape, plan Plan, rows int64, device Properties) sca
 	}
 	for i := range passes {
 		to := &l.passes[i]
-		to.keys = l.take(rows * int64(shape.KeyBytes))
-		for _, c := range shape.Columns {
+		to.keys = l.take(rows * int64(moved.KeyBytes))
+		for _, c := range moved.Columns {
 			to.columns = append(to.columns, l.take(rows*int64(c.Bytes())))
 			to.valid = append(to.valid, l.take(ceilDiv(rows, 32)*4))
 		}
@@ -157,5 +159,16 @@ func layoutScattered(shape *Shape, plan Plan, rows int64, device Properties) sca
 	l.rowsPerPart = max(mean/4, rowsPerPartMin)
 	l.items = l.take((partitions + rows/l.rowsPerPart + rows/l.rowsPerItem) * workItemBytes)
 	l.work = l.take(workBytes)
+	if plan.Kernel == KernelNumbered {
+		l.numbers = l.take(4 * rows)
+	}
 	return l
+}
+
+// scattered returns the shape of the rows that a plan scatters, for rows of a shape.
+func (p Plan) scattered(shape *Shape) *Shape {
+	if p.Kernel == KernelNumbered {
+		return &Shape{KeyBytes: shape.KeyBytes, Columns: []ColumnType{Uint32}}
+	}
+	return shape
 }

@@ -26,6 +26,11 @@ const (
 	sortNulls
 )
 
+const (
+	noMoved        = 255 // kNoColumn: no column is sorted with the keys
+	rowNumberBytes = 4
+)
+
 // sortPlanBytes is the size of SortPlan, which only kernels look into.
 const sortPlanBytes = (4*(2+2*wordPasses+passesMax)+7)&^7 + 8*passesMax*digits
 
@@ -44,7 +49,7 @@ type sortLaunch struct {
 	fold      uint32
 	folds     uint32
 	last      uint32
-	_         uint32
+	moved     uint32
 	fraction  float64
 	keys      [2]uint64
 	order     [2]uint64
@@ -61,7 +66,7 @@ var errSorts = errors.New("the folds need values in order, which the sorted kern
 var errTooManyRows = errors.New("a kernel that lists rows takes fewer than 2^32")
 
 // sortedLayout is how the scratch of a sort of count rows is divided: two copies of the words that are
-// sorted by and of the rows' order, 256 words a tile, and where groups begin, where a fold needs that.
+// sorted by and of what is moved with them, 256 words a tile, and where groups begin, where a fold needs that.
 type sortedLayout struct {
 	scratchLayout
 	keys, order                   [2]int64
@@ -69,7 +74,8 @@ type sortedLayout struct {
 	plan, digits, segments, zeros int64 // zeros: bytes from plan on that begin as 0
 }
 
-func layoutSorted(shape *Shape, count int64) sortedLayout {
+// layoutSorted divides scratch for a sort that moves so many bytes with each key.
+func layoutSorted(shape *Shape, count, moved int64) sortedLayout {
 	var l sortedLayout
 	width := min(shape.KeyBytes, 8)
 	for _, f := range shape.Folds {
@@ -79,7 +85,7 @@ func layoutSorted(shape *Shape, count int64) sortedLayout {
 	}
 	for side := range 2 {
 		l.keys[side] = l.take(count * int64(width))
-		l.order[side] = l.take(count * 4)
+		l.order[side] = l.take(count * moved)
 	}
 	if shape.Sorts() {
 		l.starts = l.take(count * 4)
@@ -94,6 +100,7 @@ func layoutSorted(shape *Shape, count int64) sortedLayout {
 // sortRun is an order of the rows, by key and then by a column's values, and the folds that it serves.
 type sortRun struct {
 	column    int    // -1: by key alone
+	moved     int    // column whose values are sorted with the keys; -1: row numbers are
 	first     int    // one of the folds over the column
 	reduced   uint32 // a bit for each fold that segment_reduce reduces
 	quantiles []int  // folds
@@ -110,7 +117,7 @@ func sortRuns(folds []Fold) []sortRun {
 		}
 		at := slices.IndexFunc(runs, func(r sortRun) bool { return r.column == f.Column })
 		if at < 0 {
-			at, runs = len(runs), append(runs, sortRun{column: f.Column, first: i})
+			at, runs = len(runs), append(runs, sortRun{column: f.Column, moved: -1, first: i})
 		}
 		if f.Op == CountDistinct {
 			runs[at].reduced |= 1 << i
@@ -119,15 +126,58 @@ func sortRuns(folds []Fold) []sortRun {
 		}
 	}
 	if len(runs) == 0 {
-		runs = []sortRun{{column: -1}}
+		runs = []sortRun{{column: -1, moved: -1}}
 	}
 	runs[len(runs)-1].reduced |= plain
 	return runs
 }
 
-// aggregateSorted is Aggregate with KernelSorted. Groups come in order of their keys' words, the
-// first word first, each unsigned.
-func (q operators) aggregateSorted(shape *Shape, rows *Rows, into *Groups, scratch Span) error {
+// columnRuns returns an order for each column that is sorted with the keys, and one of row numbers for the other
+// columns. Folds of no column are of the first order.
+func columnRuns(shape *Shape, valid *[ColumnsMax]uint64) []sortRun {
+	var runs []sortRun
+	ofNone, ofOthers := uint32(0), uint32(0) // folds
+	for i, f := range shape.Folds {
+		at := slices.IndexFunc(runs, func(r sortRun) bool { return r.moved == f.Column })
+		switch {
+		case f.Column < 0:
+			ofNone |= 1 << i
+			continue
+		case f.Other >= 0 || valid[f.Column] != 0 || shape.Columns[f.Column].Bytes() > 8:
+			ofOthers |= 1 << i
+			continue
+		case at < 0:
+			at, runs = len(runs), append(runs, sortRun{column: -1, moved: f.Column})
+		}
+		runs[at].reduced |= 1 << i
+	}
+	if len(runs) == 0 || ofOthers != 0 {
+		runs = append(runs, sortRun{column: -1, moved: -1, reduced: ofOthers})
+	}
+	runs[0].reduced |= ofNone
+	return runs
+}
+
+// movedBytes returns the bytes of the widest thing that is sorted with the keys: a column's value or a row's number.
+func movedBytes(shape *Shape) int64 {
+	widest := rowNumberBytes
+	for _, c := range shape.Columns {
+		if c.Bytes() == 8 {
+			widest = 8
+		}
+	}
+	return int64(widest)
+}
+
+// aggregateSortedColumns is Aggregate with KernelSortedColumns.
+func (q operators) aggregateSortedColumns(shape *Shape, rows *Rows, into *Groups, scratch Span) error {
+	valid := q.begin(shape).rows(shape, rows).valid
+	return q.aggregateSorted(shape, columnRuns(shape, &valid), movedBytes(shape), rows, into, scratch)
+}
+
+// aggregateSorted is Aggregate by orders of the rows, with so many bytes to move a row. Groups come in order of their
+// keys' words, the first word first, each unsigned.
+func (q operators) aggregateSorted(shape *Shape, runs []sortRun, moved int64, rows *Rows, into *Groups, scratch Span) error {
 	count := rows.Count
 	if count > math.MaxUint32 {
 		return fmt.Errorf("%d rows: %w", count, errTooManyRows)
@@ -138,33 +188,37 @@ func (q operators) aggregateSorted(shape *Shape, rows *Rows, into *Groups, scrat
 		}
 	}
 	o := q.begin(shape)
-	p := &sortLaunch{shape: o.param.shape, rows: o.rows(shape, rows), groups: o.groups(shape, into), count: uint64(count)}
-	l := layoutSorted(shape, count)
-	at := o.address(scratch, l.bytes)
+	l := layoutSorted(shape, count, moved)
+	o.sortAndReduce(shape, runs, &sortLaunch{rows: o.rows(shape, rows), groups: o.groups(shape, into)}, &l, o.address(scratch, l.bytes))
+	return o.end("sort of %d rows", count)
+}
+
+// sortAndReduce adds the launches that group the rows of p to its groups by some orders. p has no more than both.
+func (o *operation) sortAndReduce(shape *Shape, runs []sortRun, p *sortLaunch, l *sortedLayout, at uint64) {
+	p.shape, p.count = makeShapeParam(shape), p.rows.count
 	for side := range 2 {
 		p.keys[side], p.order[side] = at+uint64(l.keys[side]), at+uint64(l.order[side])
 	}
 	p.plan, p.digits, p.segments = at+uint64(l.plan), at+uint64(l.digits), at+uint64(l.segments)
-
 	launchWith(o, "segment_begin", o.sortBlocks(), segmentThreads, 0, p)
-	if count > 0 {
-		runs := sortRuns(shape.Folds)
-		for i := range runs {
-			if len(runs[i].quantiles) > 0 {
-				p.starts = at + uint64(l.starts)
-			}
-			if i == len(runs)-1 {
-				p.last = 1
-			}
-			o.fill(p.plan, l.zeros, 0)
-			o.reduceSorted(p, shape, &runs[i])
+	if p.count == 0 {
+		return
+	}
+	for i := range runs {
+		if len(runs[i].quantiles) > 0 {
+			p.starts = at + uint64(l.starts)
 		}
-		launchWith(o, "segment_end", o.sortBlocks(), segmentThreads, 0, p)
+		if i == len(runs)-1 {
+			p.last = 1
+		}
+		p.moved = noMoved
+		if runs[i].moved >= 0 {
+			p.moved = uint32(runs[i].moved)
+		}
+		o.fill(p.plan, l.zeros, 0)
+		o.reduceSorted(p, shape, &runs[i])
 	}
-	if o.err != nil {
-		return o.err
-	}
-	return o.submit("sort and reduce %d rows", count)
+	launchWith(o, "segment_end", o.sortBlocks(), segmentThreads, 0, p)
 }
 
 // reduceSorted brings the rows into an order, and reduces the folds that it serves. Requires: the plan is
@@ -204,11 +258,15 @@ func (o *operation) sort(p *sortLaunch, shape *Shape, run *sortRun) {
 // sortBy sorts by words of so many bytes each, by so many of their bytes, the lowest first.
 func (o *operation) sortBy(p *sortLaunch, source uint32, width, passes int) {
 	p.source, p.passes = source, uint32(passes)
-	tiles := int(ceilDiv(int64(p.count), sortTile))
+	tiles, moved := int(ceilDiv(int64(p.count), sortTile)), rowNumberBytes
+	if p.moved != noMoved {
+		moved = int(p.shape.columnBytes[p.moved])
+	}
+	scatter := fmt.Sprintf("sort_scatter_%d_%d", width, moved)
 	launchWith(o, fmt.Sprintf("sort_load_%d", width), o.sortBlocks(), sortThreads, 0, p)
 	launchWith(o, "sort_plan", 1, digits, 0, p)
 	for p.pass = range p.passes {
-		launchWith(o, fmt.Sprintf("sort_scatter_%d", width), tiles, sortThreads, 0, p)
+		launchWith(o, scatter, tiles, sortThreads, 0, p)
 	}
 	p.firstPass += p.passes
 	p.firstWord = 0

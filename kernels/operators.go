@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 )
 
@@ -197,12 +198,48 @@ const (
 	KernelTwoPhase
 	// KernelLinear: one global table with linear probing (LPHGA, there, section 3.2).
 	KernelLinear
-	// KernelSorted: radix sort by key, then a segmented reduction: groups in order of keys.
+	// KernelSorted: radix sort of row numbers by key, then a segmented reduction: groups in order of keys.
 	KernelSorted
+	// KernelNumbered: as KernelScattered, but keys are scattered with row numbers, by which columns are read (Wu et
+	// al., section 4.3, GFUR).
+	KernelNumbered
+	// KernelSortedColumns: as KernelSorted, but columns are sorted with the keys, one after the other, instead of
+	// row numbers (there, section 4.1.3, GFTR). Keys have one word. Columns of 16 bytes, columns with NULLs and folds
+	// of two columns are read by row number.
+	KernelSortedColumns
+	// KernelSortedCodes: as KernelSortedColumns, with codes of 4 bytes in place of the keys, which a table gives them
+	// (there, section 4.4). Groups are in order of codes.
+	KernelSortedCodes
+	// KernelThreadPrivate: one table per thread in device memory (Karnagel et al., section 5.1).
+	KernelThreadPrivate
+	// KernelBlockPrivate: one table per thread block in shared memory, half full, with one state a group (there).
+	KernelBlockPrivate
 )
 
 var kernelNames = [...]string{
 	KernelShared: "shared", KernelScattered: "scattered", KernelTwoPhase: "two-phase", KernelLinear: "linear", KernelSorted: "sorted",
+	KernelNumbered: "numbered", KernelSortedColumns: "sorted columns", KernelSortedCodes: "sorted codes",
+	KernelThreadPrivate: "thread-private", KernelBlockPrivate: "block-private",
+}
+
+// Takes returns nil where the family groups rows of a shape, and what it lacks otherwise.
+func (k Kernel) Takes(shape *Shape) error {
+	switch {
+	case shape.Sorts() && k != KernelSorted:
+		return errSorts
+	case shape.KeyBytes > 8 && k == KernelSortedColumns:
+		return fmt.Errorf("columns are sorted with keys of up to 8 B, and these have %d", shape.KeyBytes)
+	}
+	return nil
+}
+
+// Kernels lists the families.
+func Kernels() []Kernel {
+	list := make([]Kernel, len(kernelNames))
+	for i := range list {
+		list[i] = Kernel(i)
+	}
+	return list
 }
 
 // String names the family for people.
@@ -214,8 +251,8 @@ type Plan struct {
 	Kernel    Kernel
 	Groups    int64 // that the plan was made for
 	Slots     int64 // of the table in device memory
-	RadixBits int   // of KernelScattered: log2 of its partitions
-	// Seed of KernelScattered's hash. Rows that were scattered by a seed before must get another
+	RadixBits int   // of KernelScattered and KernelNumbered: log2 of their partitions
+	// Seed of their hash. Rows that were scattered by a seed before must get another
 	// seed, or they are all of one partition.
 	Seed   uint64
 	Reason string

@@ -21,6 +21,8 @@ enum {
 // are NULL, which comes last.
 enum { kSortKeys, kSortValues, kSortNulls };
 
+enum { kNoColumn = 255 };
+
 // Decided on the device, word by word; zeroed before.
 typedef struct {
   u32 side;                        // which of the two copies holds what is sorted so far
@@ -45,10 +47,10 @@ typedef struct {
   u32 fold;        // whose column is sorted by, or whose states are written
   u32 folds;       // a bit for each that segment_reduce reduces
   u32 last;        // segment_reduce counts rows: other orders of the same rows do not
-  u32 unused;
+  u32 moved;       // kNoColumn, or the column whose values are sorted with the keys, in place of the rows' numbers
   double fraction; // of the fold, a quantile
   void* keys[2];   // words that are sorted by, of at most 8 bytes
-  u32* order[2];   // of rows
+  u32* order[2];   // of rows: their numbers, or the values of the column that is moved
   u64* digits;     // of each tile: what the tiles before it counted
   u64* segments;   // of each tile: how many groups begin before its end
   u32* starts;     // of each group, where its rows begin in the order; null: not wanted

@@ -18,6 +18,7 @@ func TestParamLayouts(t *testing.T) {
 		launch   launchParam
 		sorted   sortLaunch
 		twoPhase twoPhaseLaunch
+		private  privateLaunch
 		packed   packedLaunch
 		block    Block
 		chunk    snappyChunk
@@ -54,11 +55,12 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(sorted), unsafe.Offsetof(sorted.rows), unsafe.Offsetof(sorted.groups),
 		unsafe.Offsetof(sorted.count), unsafe.Offsetof(sorted.source), unsafe.Offsetof(sorted.word), unsafe.Offsetof(sorted.passes),
 		unsafe.Offsetof(sorted.firstPass), unsafe.Offsetof(sorted.pass), unsafe.Offsetof(sorted.firstWord),
-		unsafe.Offsetof(sorted.fold), unsafe.Offsetof(sorted.folds), unsafe.Offsetof(sorted.last), unsafe.Offsetof(sorted.fraction),
+		unsafe.Offsetof(sorted.fold), unsafe.Offsetof(sorted.folds), unsafe.Offsetof(sorted.last), unsafe.Offsetof(sorted.moved), noMoved, unsafe.Offsetof(sorted.fraction),
 		unsafe.Offsetof(sorted.keys), unsafe.Offsetof(sorted.order), unsafe.Offsetof(sorted.digits),
 		unsafe.Offsetof(sorted.segments), unsafe.Offsetof(sorted.starts), unsafe.Offsetof(sorted.plan), sortKeys, sortValues, sortNulls,
 		uintptr(Comoments), uintptr(SumExact), uintptr(MinN), uintptr(MaxN), uintptr(CountDistinct), uintptr(QuantileCont), uintptr(QuantileDisc),
 		unsafe.Sizeof(twoPhase), unsafe.Offsetof(twoPhase.rest), unsafe.Offsetof(twoPhase.numRest),
+		unsafe.Sizeof(private), unsafe.Offsetof(private.tables), unsafe.Offsetof(private.slots), privateThreads,
 		unsafe.Sizeof(packed), unsafe.Offsetof(packed.reciprocal), unsafe.Offsetof(packed.maxCarries), unsafe.Offsetof(packed.buckets), unsafe.Offsetof(packed.shift),
 		carryBytes, packedHeaderBytes, bucketSlots, packedSteps,
 		uintptr(BlockBytes), unsafe.Offsetof(block.To), unsafe.Offsetof(block.Bytes), unsafe.Offsetof(block.Size), unsafe.Offsetof(block.FirstChunk),

@@ -40,10 +40,13 @@ using Sum3I64Count = Folds<SumWide, SumWide, SumWide, CountRows>;
   MPGA_FEW_PROGRAMS_OF(X, k4, Key4)  \
   MPGA_FEW_PROGRAMS_OF(X, k8, Key8)
 
-#define MPGA_PROGRAMS(X)         \
-  MPGA_FEW_PROGRAMS(X)           \
-  X(k4_general, Key4, General)   \
-  X(k8_general, Key8, General)   \
+#define MPGA_GENERAL_PROGRAMS(X)  \
+  X(k4_general, Key4, General)    \
+  X(k8_general, Key8, General)    \
   X(kn_general, KeyN, General)
+
+#define MPGA_PROGRAMS(X)  \
+  MPGA_FEW_PROGRAMS(X)    \
+  MPGA_GENERAL_PROGRAMS(X)
 
 #endif

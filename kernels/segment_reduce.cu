@@ -3,6 +3,8 @@
 //   launch  a block of kSegmentThreads threads for each tile of kSegmentTile rows
 //   reads   keys, order, rows     writes  groups, status, segments, starts
 //
+// The rows of a column that is moved are in order: their numbers are their places.
+//
 // A warp has consecutive rows, 32 a step. Shuffles reduce the runs of a step; what a run has
 // gathered when a step ends goes on into the next step. A run inside a warp's rows is stored; one
 // that began before them or goes on behind them is merged into the group's state, which
@@ -21,6 +23,7 @@ struct WarpRows {
   u32 before;        // the row before in the input, if there is one
   const u32* heads;  // of each step, rows that begin a group; rows beyond the last do, too
   const u32* rows;   // of each step and lane, numbers in the input
+  const Rows* input;
   bool ends;         // the warp's last row is its group's last
 };
 
@@ -43,12 +46,19 @@ __device__ inline bool same_key(const SortLaunch& p, u32 side, u64 i) {
   return true;
 }
 
+// The number by which the columns of the i-th row are read.
+__device__ __forceinline__ u32 row_at(const SortLaunch& p, u32 side, u64 i) { return p.moved == kNoColumn ? p.order[side][i] : u32(i); }
+
 __device__ inline void store_key(const SortLaunch& p, u32 side, u64 i, u32 row, u64 group) {
   if (p.shape.key_bytes == 4) {
     static_cast<u32*>(p.groups.keys)[group] = static_cast<const u32*>(p.keys[side])[i];
     return;
   }
   const u32 words = p.shape.key_bytes / 8;
+  if (words == 1) {
+    static_cast<u64*>(p.groups.keys)[group] = static_cast<const u64*>(p.keys[side])[i];
+    return;
+  }
   for (u32 w = 0; w < words; w++) {
     static_cast<u64*>(p.groups.keys)[group * words + w] = static_cast<const u64*>(p.rows.keys)[u64(row) * words + w];
   }
@@ -56,9 +66,9 @@ __device__ inline void store_key(const SortLaunch& p, u32 side, u64 i, u32 row, 
 
 // Sets w to what a row brings: a state of its own.
 template <u32 kWords>
-__device__ __forceinline__ void load_state(const SortLaunch& p, const Fold& fold, u64 row, bool here, u64* w) {
+__device__ __forceinline__ void load_state(const Fold& fold, const Rows& rows, u64 row, bool here, u64* w) {
   u64 own[kStateWordsMax];
-  here = here && row_state(fold, p.rows, row, own);
+  here = here && row_state(fold, rows, row, own);
 #pragma unroll
   for (u32 i = 0; i < kWords; i++) w[i] = here ? own[i] : identity(fold, i);
 }
@@ -100,10 +110,10 @@ __device__ void reduce_fold(const SortLaunch& p, const WarpRows& in, u32 f) {
     bool counts = at < p.count;
     // NULLs come last in a group: the row before a value has one, too.
     if (kWords == 1 && fold.op == kCountDistinct && counts && !head) {
-      counts = !same_value(fold, p.rows, row, j + lane > 0 ? in.rows[j * 32 + lane - 1] : in.before);
+      counts = !same_value(fold, *in.input, row, j + lane > 0 ? in.rows[j * 32 + lane - 1] : in.before);
     }
     u64 w[kWords], v[kWords];
-    load_state<kWords>(p, fold, row, counts, w);
+    load_state<kWords>(fold, *in.input, row, counts, w);
 #pragma unroll 1
     for (u32 d = 1; d < 32; d *= 2) {
       shuffle_down<kWords>(w, d, v);
@@ -144,18 +154,23 @@ extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce(con
   u32* warp_rows = rows + warp * (32 * kSegmentSteps);
   WarpRows in;
   in.begin = u64(tile) * kSegmentTile + warp * (32 * kSegmentSteps);
-  in.heads = heads[warp], in.rows = warp_rows;
+  in.heads = heads[warp], in.rows = warp_rows, in.input = &p.rows;
+  __shared__ Rows moved;  // one column of it
+  if (p.moved != kNoColumn) {
+    if (threadIdx.x == 0) moved.columns[p.moved] = p.order[side], moved.valid[p.moved] = nullptr;
+    in.input = &moved;
+  }
   u32 own = 0;
 #pragma unroll
   for (u32 j = 0; j < kSegmentSteps; j++) {
     const u64 i = in.begin + j * 32 + lane;
-    warp_rows[j * 32 + lane] = i < p.count ? p.order[side][i] : 0;
+    warp_rows[j * 32 + lane] = i < p.count ? row_at(p, side, i) : 0;
     const u32 begins = __ballot_sync(kAllLanes, i >= p.count || i == 0 || !same_key(p, side, i));
     if (lane == 0) heads[warp][j] = begins;
     own += i < p.count && begins >> lane & 1;
   }
   __syncwarp();  // heads are there
-  in.before = in.begin > 0 && in.begin < p.count ? p.order[side][in.begin - 1] : 0;
+  in.before = in.begin > 0 && in.begin < p.count ? row_at(p, side, in.begin - 1) : 0;
   const u64 behind = in.begin + 32 * kSegmentSteps;
   in.ends = behind >= p.count || !same_key(p, side, behind);
 

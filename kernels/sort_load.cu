@@ -1,7 +1,7 @@
 // Loads a word that rows are sorted by, in the order so far, and counts all its digits.
 //
 //   launch  any grid; kSortThreads threads
-//   reads   rows, order     writes  keys; order, for the first word; adds to plan.counts
+//   reads   rows, order     writes  keys; order, for the first word, or values of the column that is moved; adds to plan.counts
 #include "params_sorted.h"
 #include "state.cuh"
 
@@ -11,6 +11,16 @@ template <class Word>
 __device__ __forceinline__ Word value_word(const Fold& fold, const Rows& rows, u64 row) {
   const u64 w = to_ordered(fold.type, load_word(fold.type, rows.columns[fold.column], row));
   return Word(w) ^ Word(sizeof(Word) == 4 && fold.type == kInt32 ? 0x80000000u : 0);
+}
+
+// Copies a value of the column that is moved, which has 4 bytes or 8.
+__device__ __forceinline__ void move_value(const SortLaunch& p, u32 side, u64 row) {
+  const void* column = p.rows.columns[p.moved];
+  if (p.shape.column_bytes[p.moved] == 4) {
+    p.order[side][row] = static_cast<const u32*>(column)[row];
+  } else {
+    reinterpret_cast<u64*>(p.order[side])[row] = static_cast<const u64*>(column)[row];
+  }
 }
 
 template <class Word>
@@ -27,7 +37,11 @@ __device__ inline void load_words(const SortLaunch& p) {
   const u64 step = u64(gridDim.x) * kSortThreads;
   for (u64 i = u64(blockIdx.x) * kSortThreads + threadIdx.x; i < p.count; i += step) {
     const u64 row = p.first_word ? i : order[i];
-    if (p.first_word) order[i] = u32(i);
+    if (p.moved != kNoColumn) {
+      move_value(p, side, i);
+    } else if (p.first_word) {
+      order[i] = u32(i);
+    }
     Word key;
     switch (p.source) {
       case kSortValues: key = value_word<Word>(fold, p.rows, row); break;

@@ -5,6 +5,8 @@
 //   launch  a block of kSortThreads threads for each tile of kSortTile rows
 //   reads   keys, order of one side     writes  those of the other; digits
 //
+// Keys have 4 bytes or 8, and so has what is moved with them: the number of a row, or a value.
+//
 // Stable: rows are ranked in order within a warp, warps within the tile, tiles by look-back.
 #include "params_sorted.h"
 #include "scan.cuh"
@@ -12,19 +14,21 @@
 constexpr u32 kSortWarps = kSortThreads / 32;
 static_assert(kSortThreads == kDigits, "a thread for each digit");
 
-template <class Word>
+template <class Word, class Moved>
 __device__ inline void scatter_rows(const SortLaunch& p) {
   __shared__ u32 counts[kSortWarps][kDigits];  // of a warp's digits, then where they begin in the tile
   __shared__ u32 begins[kDigits];              // of the tile's digits in the tile
   __shared__ u32 warp_sums[kSortWarps];
   __shared__ u64 to[kDigits];                  // where a row of the tile goes, less its place in the tile
-  __shared__ Word exchange[kSortTile];
+  constexpr u32 kWider = sizeof(Word) > sizeof(Moved) ? sizeof(Word) : sizeof(Moved);
+  __shared__ u64 exchanged[kSortTile * kWider / 8];
   if (p.plan->skip[p.pass]) return;
 
   const u32 pass = p.first_pass + p.pass, shift = p.pass * kDigitBits;
   const u32 tile = take_tile(&p.plan->next_tile[pass]);
   const u32 side = p.plan->from[p.pass];
   const Word* keys = static_cast<const Word*>(p.keys[side]);
+  Word* exchange = reinterpret_cast<Word*>(exchanged);
   const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const u64 tile_begin = u64(tile) * kSortTile, warp_begin = tile_begin + warp * (32 * kSortRows);
   const u32 rows = u32(p.count - tile_begin < u64(kSortTile) ? p.count - tile_begin : u64(kSortTile));
@@ -92,25 +96,27 @@ __device__ inline void scatter_rows(const SortLaunch& p) {
     at[j] = to[u32(k >> shift) & (kDigits - 1)] + i;
     keys_to[at[j]] = k;
   }
-  __syncthreads();  // keys are read: the order takes their place
-  u32* order = reinterpret_cast<u32*>(exchange);
+  __syncthreads();  // keys are read: what is moved takes their place
+  const Moved* moved = reinterpret_cast<const Moved*>(p.order[side]);
+  Moved *moved_to = reinterpret_cast<Moved*>(p.order[side ^ 1]), *order = reinterpret_cast<Moved*>(exchanged);
 #pragma unroll
   for (u32 j = 0; j < kSortRows; j++) {
     const u64 i = warp_begin + j * 32 + lane;
-    if (i < p.count) order[rank[j]] = p.order[side][i];
+    if (i < p.count) order[rank[j]] = moved[i];
   }
-  __syncthreads();  // the tile's rows are in order
+  __syncthreads();  // what the tile moves is in order
 #pragma unroll
   for (u32 j = 0; j < kSortRows; j++) {
     const u32 i = j * kSortThreads + threadIdx.x;
-    if (i < rows) p.order[side ^ 1][at[j]] = order[i];
+    if (i < rows) moved_to[at[j]] = order[i];
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kSortThreads) sort_scatter_4(const __grid_constant__ SortLaunch p) {
-  scatter_rows<u32>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(kSortThreads) sort_scatter_8(const __grid_constant__ SortLaunch p) {
-  scatter_rows<u64>(p);
-}
+#define MPGA_KERNEL(name, Word, Moved)                                                                                    \
+  extern "C" __global__ void __launch_bounds__(kSortThreads) sort_scatter_##name(const __grid_constant__ SortLaunch p) { \
+    scatter_rows<Word, Moved>(p);                                                                                         \
+  }
+MPGA_KERNEL(4_4, u32, u32)
+MPGA_KERNEL(4_8, u32, u64)
+MPGA_KERNEL(8_4, u64, u32)
+MPGA_KERNEL(8_8, u64, u64)

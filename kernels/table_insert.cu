@@ -11,37 +11,13 @@
 template <class Key, class Program>
 __device__ __forceinline__ void table_insert(const Launch& p) {
   extern __shared__ u32 shared[];
-  constexpr u32 kRows = kLooks<Key>;
-  const u32 words = slot_words(p.shape);
-  const u64 step = u64(gridDim.x) * blockDim.x * kRows;
-  const BlockSums sums(shared, p);
   Tally tally = {};
-  bool repeats = false;
-  u32 tiles = 0;
-#pragma unroll 1
-  for (u64 tile = u64(blockIdx.x) * blockDim.x * kRows; tile < p.rows.count; tile += step) {
-    const u64 first = tile + threadIdx.x;
-    u64 rows[kRows];
-    Key keys[kRows];
-    typename Program::Row values[kRows];
-    u64* at[kRows];
-    u32 here = 0;  // a bit a row
+  take_rows<Key, Program>(
+      p, p.rows.count, p.probe_max, shared, tally.did, [](u64 row) { return row; },
+      [&](const u64(&rows)[kLooks<Key>], u32 left) {
 #pragma unroll
-    for (u32 i = 0; i < kRows; i++) {
-      rows[i] = first + u64(i) * blockDim.x;
-      if (rows[i] >= p.rows.count) continue;
-      here |= 1u << i;
-      keys[i] = Key::load(p.rows.keys, rows[i], p.shape.key_bytes / 8);
-      values[i] = Program::load(p, rows[i]);
-    }
-    find_slots(p.table, words, keys, here, p.probe_max, sums.slots != 0, at, tally.did);
-    __syncwarp();  // after the searches
-    if (tiles++ % kRepeatTiles == 0) repeats = slots_repeat(at);
-#pragma unroll
-    for (u32 i = 0; i < kRows; i++) refuse_rows<Key>(p, rows[i], (here >> i & 1) && at[i] == nullptr);
-    add_rows<Program>(p, rows, values, at, repeats, sums);
-  }
-  sums.flush(p);
+        for (u32 i = 0; i < kLooks<Key>; i++) refuse_rows<Key>(p, rows[i], left >> i & 1);
+      });
   report(p, tally);
 }
 

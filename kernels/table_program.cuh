@@ -119,4 +119,48 @@ __device__ __forceinline__ void add_rows(const Launch& p, const u64 (&rows)[kRow
   }
 }
 
+// Takes rows [0, count) of those that row_of numbers to their slots of the table, kLooks rows of a thread at a time, and
+// accumulates them there. missed(rows, left) gets those of a thread's rows that have no slot, by a bit each. Whole
+// blocks call it, with the shared memory of their sums.
+template <class Key, class Program, class RowOf, class Missed>
+__device__ __forceinline__ void take_rows(const Launch& p, u64 count, u32 probe_max, u32* shared, Insertions& did, RowOf row_of, Missed missed) {
+  constexpr u32 kRows = kLooks<Key>;
+  const u32 words = slot_words(p.shape);
+  const BlockSums sums(shared, p);
+  bool repeats = false;
+  u32 tiles = 0;
+  const u64 step = u64(gridDim.x) * blockDim.x * kRows;
+#pragma unroll 1
+  for (u64 tile = u64(blockIdx.x) * blockDim.x * kRows; tile < count; tile += step) {
+    u64 rows[kRows];
+    Key keys[kRows];
+    typename Program::Row values[kRows];
+    u64* at[kRows];
+    u32 here = 0;  // a bit a row
+#pragma unroll
+    for (u32 i = 0; i < kRows; i++) {
+      const u64 n = tile + threadIdx.x + u64(i) * blockDim.x;
+      rows[i] = n < count ? row_of(n) : n;
+      if (n < count) here |= 1u << i;
+    }
+#pragma unroll
+    for (u32 i = 0; i < kRows; i++) {
+      if (!(here >> i & 1)) continue;
+      keys[i] = Key::load(p.rows.keys, rows[i], p.shape.key_bytes / 8);
+      values[i] = Program::load(p, rows[i]);
+    }
+    find_slots(p.table, words, keys, here, probe_max, sums.slots != 0, at, did);
+    __syncwarp();  // after the searches
+    if (tiles++ % kRepeatTiles == 0) repeats = slots_repeat(at);
+    add_rows<Program>(p, rows, values, at, repeats, sums);
+    u32 left = here;
+#pragma unroll
+    for (u32 i = 0; i < kRows; i++) {
+      if (at[i] != nullptr) left &= ~(1u << i);
+    }
+    missed(rows, left);
+  }
+  sums.flush(p);
+}
+
 #endif

@@ -16,52 +16,22 @@ template <class Key, class Program>
 __device__ __forceinline__ void two_phase_first(const TwoPhaseLaunch& p) {
   __shared__ u64 rest_begin;
   extern __shared__ u32 shared[];
-  constexpr u32 kRows = kLooks<Key>;
-  const Launch& l = p.launch;
-  const u32 words = slot_words(l.shape);
-  const u64 step = u64(gridDim.x) * (kLookThreads * kRows);
-  const BlockSums sums(shared, l);
   Tally tally = {};
-  bool repeats = false;
-  u32 tiles = 0;
-#pragma unroll 1
-  for (u64 tile = u64(blockIdx.x) * (kLookThreads * kRows); tile < l.rows.count; tile += step) {
-    const u64 first = tile + threadIdx.x;
-    u64 rows[kRows];
-    Key keys[kRows];
-    typename Program::Row values[kRows];
-    u64* at[kRows];
-    u32 here = 0;  // a bit a row
+  take_rows<Key, Program>(
+      p.launch, p.launch.rows.count, 1, shared, tally.did, [](u64 row) { return row; },
+      [&](const u64(&rows)[kLooks<Key>], u32 left) {
+        u32 total;
+        u64 before = block_scan(u32(__popc(left)), &total);
+        if (total == 0) return;
+        if (threadIdx.x == 0) rest_begin = atomicAdd(p.num_rest, u64(total));
+        __syncthreads();  // rest_begin is there
 #pragma unroll
-    for (u32 i = 0; i < kRows; i++) {
-      rows[i] = first + i * kLookThreads;
-      if (rows[i] >= l.rows.count) continue;
-      here |= 1u << i;
-      keys[i] = Key::load(l.rows.keys, rows[i], l.shape.key_bytes / 8);
-      values[i] = Program::load(l, rows[i]);
-    }
-    find_slots(l.table, words, keys, here, 1, sums.slots != 0, at, tally.did);
-    __syncwarp();  // after the looks
-    if (tiles++ % kRepeatTiles == 0) repeats = slots_repeat(at);
-    add_rows<Program>(l, rows, values, at, repeats, sums);
-    u32 left = here;
-#pragma unroll
-    for (u32 i = 0; i < kRows; i++) {
-      if (at[i] != nullptr) left &= ~(1u << i);
-    }
-    u32 total;
-    u64 before = block_scan(u32(__popc(left)), &total);
-    if (total == 0) continue;
-    if (threadIdx.x == 0) rest_begin = atomicAdd(p.num_rest, u64(total));
-    __syncthreads();  // rest_begin is there
-#pragma unroll
-    for (u32 i = 0; i < kRows; i++) {
-      if (left >> i & 1) p.rest[rest_begin + before++] = u32(rows[i]);
-    }
-    __syncthreads();  // rest_begin may be written again
-  }
-  sums.flush(l);
-  report(l, tally);
+        for (u32 i = 0; i < kLooks<Key>; i++) {
+          if (left >> i & 1) p.rest[rest_begin + before++] = u32(rows[i]);
+        }
+        __syncthreads();  // rest_begin may be written again
+      });
+  report(p.launch, tally);
 }
 
 #define MPGA_KERNEL(name, Key, Program)                                                                                                   \

@@ -30,10 +30,21 @@ const (
 	// PGBTR: rows are partitioned with their columns, and each partition has a table in shared memory (there,
 	// section 4.3).
 	PGBTR
-	// SGBUR: row numbers are sorted by key, and columns are read by them (there, section 4.1.3).
+	// PGBUR: keys are partitioned with their row numbers, and columns are read by them (there).
+	PGBUR
+	// SGBTR: each column is sorted with the keys (there, section 4.1.3).
+	SGBTR
+	// SGBUR: row numbers are sorted by key, and columns are read by them (there).
 	SGBUR
+	// SGBDE: as SGBTR, by codes that a table has given the keys (there, section 4.4).
+	SGBDE
+	// ThreadPrivate: a table per thread, in device memory, and one for all in the end (Karnagel, Müller, Lohman, ADMS
+	// 2015, section 5.1).
+	ThreadPrivate
+	// BlockPrivate: a table per thread block, in shared memory, and one for all in the end (there).
+	BlockPrivate
 	// Global: one table in device memory, half full if the groups are as many as expected; filled again with a
-	// slot for every row and more, if they are not (Karnagel, Müller, Lohman, ADMS 2015, section 4).
+	// slot for every row and more, if they are not (there, section 4).
 	Global
 )
 
@@ -42,14 +53,19 @@ var algorithms = [...]struct {
 	kernel kernels.Kernel
 	what   string
 }{
-	Auto:   {name: "auto", what: "whatever is expected to be fastest"},
-	MPEGA:  {"mp-ega", kernels.KernelTwoPhase, "tiles aggregated by SP-EGA, their groups partitioned and aggregated by SP-EGA"},
-	SPEGA:  {"sp-ega", kernels.KernelTwoPhase, "SP-EGA, a table hashed into in two phases"},
-	LPHGA:  {"lphga", kernels.KernelLinear, "a table of two slots a row, probed linearly"},
-	HGB:    {"hgb", kernels.KernelShared, "a table for each block in shared memory"},
-	PGBTR:  {"pgb-tr", kernels.KernelScattered, "partitions with a table each in shared memory"},
-	SGBUR:  {"sgb-ur", kernels.KernelSorted, "row numbers sorted by key"},
-	Global: {"global", kernels.KernelLinear, "a table in device memory, half full"},
+	Auto:          {name: "auto", what: "whatever is expected to be fastest"},
+	MPEGA:         {"mp-ega", kernels.KernelTwoPhase, "tiles aggregated by SP-EGA, their groups partitioned and aggregated by SP-EGA"},
+	SPEGA:         {"sp-ega", kernels.KernelTwoPhase, "SP-EGA, a table hashed into in two phases"},
+	LPHGA:         {"lphga", kernels.KernelLinear, "a table of two slots a row, probed linearly"},
+	HGB:           {"hgb", kernels.KernelShared, "a table for each block in shared memory"},
+	PGBTR:         {"pgb-tr", kernels.KernelScattered, "partitions with a table each in shared memory"},
+	PGBUR:         {"pgb-ur", kernels.KernelNumbered, "partitions of keys and row numbers, by which columns are read"},
+	SGBTR:         {"sgb-tr", kernels.KernelSortedColumns, "columns sorted with the keys"},
+	SGBUR:         {"sgb-ur", kernels.KernelSorted, "row numbers sorted by key"},
+	SGBDE:         {"sgb-de", kernels.KernelSortedCodes, "columns sorted with codes for the keys"},
+	ThreadPrivate: {"thread-private", kernels.KernelThreadPrivate, "a table for each thread in device memory"},
+	BlockPrivate:  {"block-private", kernels.KernelBlockPrivate, "a table for each block in shared memory, half full"},
+	Global:        {"global", kernels.KernelLinear, "a table in device memory, half full"},
 }
 
 // String returns the algorithm's name.
@@ -86,6 +102,9 @@ func (a Algorithm) Takes(shape *kernels.Shape, isRanked bool) error {
 	case shape.Sorts():
 		return fmt.Errorf("%s has no values in order, which medians, quantiles and count(DISTINCT) need; %s has", a, SGBUR)
 	case a != MPEGA:
+		if err := algorithms[a].kernel.Takes(shape); err != nil {
+			return fmt.Errorf("%s: %w; %s and %s take all", a, err, SGBDE, SGBUR)
+		}
 		return nil
 	case isRanked:
 		return fmt.Errorf("%s aggregates tiles before the order of the strings is known, which min and max of strings need", a)

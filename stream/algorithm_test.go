@@ -57,6 +57,12 @@ func TestAlgorithms(t *testing.T) {
 				devices := openHosts(t, c.devices, hostdevice.Options{MemoryLimit: c.memory, PinnedLimit: c.pinned})
 				defer closeAll(t, devices)
 				a, counters, err := run(in, stream.Options{Devices: devices, Groups: c.estimate, Algorithm: algorithm}, 3)
+				if shape, _ := in.shape(); algorithm.Takes(&shape, false) != nil {
+					if err == nil {
+						t.Error("a shape that it does not take is answered")
+					}
+					return
+				}
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,6 +134,8 @@ func TestAlgorithmTakes(t *testing.T) {
 	shape := func(op kernels.FoldOp, limit int) *kernels.Shape {
 		return &kernels.Shape{KeyBytes: 8, Columns: []kernels.ColumnType{kernels.Int64}, Folds: []kernels.Fold{{Op: op, Column: 0, Other: -1, Limit: limit}}}
 	}
+	wideKey := shape(kernels.Sum128, 0)
+	wideKey.KeyBytes = 16
 	wide := &kernels.Shape{KeyBytes: 8, Columns: []kernels.ColumnType{kernels.Int64}}
 	for range kernels.ColumnsMax + 1 {
 		wide.Folds = append(wide.Folds, kernels.Fold{Op: kernels.Sum128, Column: 0, Other: -1})
@@ -142,6 +150,9 @@ func TestAlgorithmTakes(t *testing.T) {
 		{stream.SGBUR, shape(kernels.QuantileCont, 0), true, ""},
 		{stream.SPEGA, shape(kernels.QuantileCont, 0), false, "sp-ega has no values in order, which medians, quantiles and count(DISTINCT) need; sgb-ur has"},
 		{stream.HGB, shape(kernels.Max, 0), true, ""},
+		{stream.SGBTR, shape(kernels.Moments4, 0), true, ""},
+		{stream.SGBTR, wideKey, false, "sgb-tr: columns are sorted with keys of up to 8 B, and these have 16; sgb-de and sgb-ur take all"},
+		{stream.SGBDE, wideKey, false, ""},
 		{stream.MPEGA, shape(kernels.Sum128, 0), false, ""},
 		{stream.MPEGA, shape(kernels.Moments2, 0), false, "states of several values"},
 		{stream.MPEGA, shape(kernels.MaxN, 2), false, "states of several values"},

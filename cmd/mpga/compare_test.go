@@ -13,6 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine"
 )
 
 const comparedQuery = "SELECT origin, sum(distance), count(*), avg(delay) FROM '../../tests/testdata/flights-2001.parquet' GROUP BY origin"
@@ -29,7 +31,7 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"cpu", "device", "mp-ega", "sp-ega", "lphga", "hgb", "pgb-tr", "sgb-ur", "global"} {
+	for _, name := range append([]string{"cpu", "device"}, engine.Algorithms()[1:]...) {
 		if !strings.Contains(string(out), "\n"+name+" ") || !strings.Contains(string(html), "<td>"+name+"</td>") {
 			t.Errorf("%s is not there:\n%s", name, out)
 		}

@@ -31,28 +31,26 @@ func rows(otherwise int) int {
 	return otherwise
 }
 
-var plans = []kernels.Plan{
-	{Kernel: kernels.KernelShared},
-	{Kernel: kernels.KernelScattered},
-	{Kernel: kernels.KernelTwoPhase},
-	{Kernel: kernels.KernelLinear},
-	{Kernel: kernels.KernelSorted},
+// plans returns a plan of each family.
+func plans() (all []kernels.Plan) {
+	for _, kernel := range kernels.Kernels() {
+		all = append(all, kernels.Plan{Kernel: kernel})
+	}
+	return all
 }
-
-var familyNames = []string{"shared", "scattered", "two-phase", "linear", "sorted"}
 
 // chosen returns the plans of the families flag.
 func chosen(t *testing.T) []kernels.Plan {
 	if *families == "" {
-		return plans
+		return plans()
 	}
 	var out []kernels.Plan
 	for _, name := range strings.Split(*families, ",") {
-		i := slices.Index(familyNames, name)
+		i := slices.IndexFunc(plans(), func(p kernels.Plan) bool { return p.Kernel.String() == name })
 		if i < 0 {
-			t.Fatalf("-kernels: want some of %s", strings.Join(familyNames, ", "))
+			t.Fatalf("-kernels: want some of %v", kernels.Kernels())
 		}
-		out = append(out, plans[i])
+		out = append(out, plans()[i])
 	}
 	return out
 }
@@ -146,7 +144,7 @@ func TestHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		return device
-	}, rows(10_000), plans[:2])
+	}, rows(10_000), plans()[:2])
 }
 
 func TestCUDA(t *testing.T) {

@@ -41,7 +41,7 @@ func findGroups(keys []byte, keyBytes, count, limit int) (gids []int, groups []b
 // are held to the slots of that table.
 func groupsMax(plan kernels.Plan) int {
 	switch plan.Kernel {
-	case kernels.KernelShared, kernels.KernelLinear, kernels.KernelTwoPhase:
+	case kernels.KernelShared, kernels.KernelLinear, kernels.KernelTwoPhase, kernels.KernelSortedCodes, kernels.KernelThreadPrivate, kernels.KernelBlockPrivate:
 		if plan.Slots > 0 {
 			return int(plan.Slots)
 		}
@@ -63,7 +63,7 @@ func aggregate(shape *kernels.Shape, plan kernels.Plan, in *rows, out *groups) {
 	for i := range place {
 		place[i] = i
 	}
-	if plan.Kernel == kernels.KernelSorted && overflow == 0 {
+	if (plan.Kernel == kernels.KernelSorted || plan.Kernel == kernels.KernelSortedColumns) && overflow == 0 {
 		sorted := slices.Clone(place)
 		slices.SortFunc(sorted, func(a, b int) int { return compareKeys(keys[a*k:(a+1)*k], keys[b*k:(b+1)*k]) })
 		for i, group := range sorted {

@@ -232,8 +232,8 @@ func (s *stream) Aggregate(shape *kernels.Shape, plan kernels.Plan, r *kernels.R
 	o := s.operation("Aggregate", shape)
 	o.scratch(scratch, plan.AggregateScratch(shape, r.Count, s.device.Properties()))
 	in, out := o.rows(r, false), o.groups(into)
-	if shape.Sorts() && plan.Kernel != kernels.KernelSorted {
-		o.err = fmt.Errorf("Aggregate: folds that sort, by the %s kernel", plan.Kernel)
+	if err := plan.Kernel.Takes(shape); err != nil {
+		o.err = fmt.Errorf("Aggregate by the %s kernel: %w", plan.Kernel, err)
 	}
 	return o.enqueue(func() { aggregate(&o.shape, plan, &in, &out) })
 }

@@ -7,6 +7,7 @@
 #include "../../params_recode.h"
 #include "../../params_packed.h"
 #include "../../params_pages.h"
+#include "../../params_private.h"
 #include "../../params_sorted.h"
 #include "../../params_strings.h"
 #include "../../params_two_phase.h"
@@ -28,11 +29,12 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(SortLaunch), offsetof(SortLaunch, rows), offsetof(SortLaunch, groups),
       offsetof(SortLaunch, count), offsetof(SortLaunch, source), offsetof(SortLaunch, word), offsetof(SortLaunch, passes),
       offsetof(SortLaunch, first_pass), offsetof(SortLaunch, pass), offsetof(SortLaunch, first_word),
-      offsetof(SortLaunch, fold), offsetof(SortLaunch, folds), offsetof(SortLaunch, last), offsetof(SortLaunch, fraction),
+      offsetof(SortLaunch, fold), offsetof(SortLaunch, folds), offsetof(SortLaunch, last), offsetof(SortLaunch, moved), kNoColumn, offsetof(SortLaunch, fraction),
       offsetof(SortLaunch, keys), offsetof(SortLaunch, order), offsetof(SortLaunch, digits),
       offsetof(SortLaunch, segments), offsetof(SortLaunch, starts), offsetof(SortLaunch, plan), kSortKeys, kSortValues, kSortNulls,
       kComoments, kSumExact, kMinN, kMaxN, kCountDistinct, kQuantileCont, kQuantileDisc,
       sizeof(TwoPhaseLaunch), offsetof(TwoPhaseLaunch, rest), offsetof(TwoPhaseLaunch, num_rest),
+      sizeof(PrivateLaunch), offsetof(PrivateLaunch, tables), offsetof(PrivateLaunch, slots), kPrivateThreads,
       sizeof(PackedLaunch), offsetof(PackedLaunch, reciprocal), offsetof(PackedLaunch, max_carries), offsetof(PackedLaunch, buckets), offsetof(PackedLaunch, shift),
       sizeof(Carry), sizeof(PackedHeader), kBucketSlots, kPackedSteps,
       sizeof(Block), offsetof(Block, to), offsetof(Block, bytes), offsetof(Block, size), offsetof(Block, first_chunk),

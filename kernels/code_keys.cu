@@ -1,0 +1,49 @@
+// Gives each key a code, from 0 on, in no order (dictionary encoding: Wu et al., SIGMOD 2025, section 4.4). The table has
+// the keys that table_insert has put there, and one word of states, the code. The dictionary is p.in.keys, the codes of
+// rows are p.out.keys, 4 bytes each.
+//
+//   code_slots  writes dictionary, codes of slots; groups.status: groups    any grid, whole warps
+//   code_rows   reads rows.keys    writes codes of rows                     any grid
+//   code_keys   reads dictionary, out.keys: codes of groups    writes groups.keys; adds status.overflow to groups.status
+#include "compact.cuh"
+#include "table_rows.cuh"
+
+extern "C" __global__ void __launch_bounds__(1024) code_slots(const __grid_constant__ Launch p) {
+  const Shape& s = p.shape;
+  const u32 words = slot_words(s), key_words = slot_key_words(s);
+  compact_slots(
+      p, [&](u64 slot) { return slot_taken(s, table_slot(p.table, words, slot), slot == p.table.slots); },
+      [&](u64 slot, u64 code) {
+        u64* at = table_slot(p.table, words, slot);
+        store_key(s, at, p.in.keys, code);
+        at[key_words] = code;
+      });
+}
+
+// A key that the table had no room for gets the code 0: the answer is void then.
+template <class Key>
+__device__ __forceinline__ void code_rows(const Launch& p) {
+  Tally tally = {};
+  const u32 key_words = slot_key_words(p.shape);
+  take_slots<Key, true>(p, p.rows.keys, tally, [&](u64 row, const u64* at) {
+    if (row < p.rows.count) static_cast<u32*>(p.out.keys)[row] = at == nullptr ? 0 : u32(at[key_words]);
+  });
+}
+
+extern "C" __global__ void __launch_bounds__(1024) code_rows_k4(const __grid_constant__ Launch p) { code_rows<Key4>(p); }
+extern "C" __global__ void __launch_bounds__(1024) code_rows_k8(const __grid_constant__ Launch p) { code_rows<Key8>(p); }
+extern "C" __global__ void __launch_bounds__(1024) code_rows_kn(const __grid_constant__ Launch p) { code_rows<KeyN>(p); }
+
+extern "C" __global__ void __launch_bounds__(1024) code_keys(const __grid_constant__ Launch p) {
+  const u64 first = u64(blockIdx.x) * blockDim.x + threadIdx.x, step = u64(gridDim.x) * blockDim.x;
+  const u64 groups = min(p.groups.status->groups, p.groups.capacity);
+  const u32* codes = static_cast<const u32*>(p.out.keys);
+  const u32 width = p.shape.key_bytes / 4;
+  for (u64 i = first; i < groups * width; i += step) {
+    static_cast<u32*>(p.groups.keys)[i] = static_cast<const u32*>(p.in.keys)[codes[i / width] * u64(width) + i % width];
+  }
+  if (first == 0) {
+    p.groups.status->overflow += p.status->overflow;
+    p.groups.status->probes = p.status->probes;
+  }
+}
