@@ -2,13 +2,14 @@
 // the keys that table_insert has put there, and one word of states, the code. The dictionary is p.in.keys, the codes of
 // rows are p.out.keys, 4 bytes each.
 //
-//   code_slots  writes dictionary, codes of slots; groups.status: groups    any grid, whole warps
-//   code_rows   reads rows.keys    writes codes of rows                     any grid
-//   code_keys   reads dictionary, out.keys: codes of groups    writes groups.keys; adds status.overflow to groups.status
+//   code_keys_slots   writes dictionary, codes of slots; groups.status: groups    any grid, whole warps
+//   code_keys_rows    reads rows.keys    writes codes of rows                     any grid
+//   code_keys_groups  reads dictionary, out.keys: codes of groups    writes groups.keys; adds status.overflow to groups.status
+#include "aggregate.cuh"
 #include "compact.cuh"
-#include "table_rows.cuh"
+#include "table_program.cuh"
 
-extern "C" __global__ void __launch_bounds__(1024) code_slots(const __grid_constant__ Launch p) {
+extern "C" __global__ void __launch_bounds__(1024) code_keys_slots(const __grid_constant__ Launch p) {
   const Shape& s = p.shape;
   const u32 words = slot_words(s), key_words = slot_key_words(s);
   compact_slots(
@@ -20,21 +21,38 @@ extern "C" __global__ void __launch_bounds__(1024) code_slots(const __grid_const
       });
 }
 
-// A key that the table had no room for gets the code 0: the answer is void then.
+// Gives rows the codes of their slots, as a program of take_rows.
+struct Codes {
+  struct Row {};
+  static __device__ __forceinline__ Row load(const Launch&, u64) { return {}; }
+  static __device__ __forceinline__ void add(const Launch& p, u64 row, Row, const u64* at, const BlockSums&) {
+    static_cast<u32*>(p.out.keys)[row] = u32(at[slot_key_words(p.shape)]);
+  }
+  static __device__ __forceinline__ void add_warp(const Launch& p, u64 row, Row value, const u64* at, const BlockSums& sums) {
+    if (at != nullptr) add(p, row, value, at, sums);
+  }
+};
+
+// The table has all keys that it has room for, and gets no others. A key without a slot gets the code 0: the answer is
+// void then.
 template <class Key>
 __device__ __forceinline__ void code_rows(const Launch& p) {
-  Tally tally = {};
-  const u32 key_words = slot_key_words(p.shape);
-  take_slots<Key, true>(p, p.rows.keys, tally, [&](u64 row, const u64* at) {
-    if (row < p.rows.count) static_cast<u32*>(p.out.keys)[row] = at == nullptr ? 0 : u32(at[key_words]);
-  });
+  Insertions did = {};
+  take_rows<Key, Codes>(
+      p, p.rows.count, p.probe_max, nullptr, did, [](u64 row) { return row; },
+      [&](const u64(&rows)[kLooks<Key>], u32 left) {
+#pragma unroll
+        for (u32 i = 0; i < kLooks<Key>; i++) {
+          if (left >> i & 1) static_cast<u32*>(p.out.keys)[rows[i]] = 0;
+        }
+      });
 }
 
-extern "C" __global__ void __launch_bounds__(1024) code_rows_k4(const __grid_constant__ Launch p) { code_rows<Key4>(p); }
-extern "C" __global__ void __launch_bounds__(1024) code_rows_k8(const __grid_constant__ Launch p) { code_rows<Key8>(p); }
-extern "C" __global__ void __launch_bounds__(1024) code_rows_kn(const __grid_constant__ Launch p) { code_rows<KeyN>(p); }
+extern "C" __global__ void __launch_bounds__(1024) code_keys_rows_k4(const __grid_constant__ Launch p) { code_rows<Key4>(p); }
+extern "C" __global__ void __launch_bounds__(1024) code_keys_rows_k8(const __grid_constant__ Launch p) { code_rows<Key8>(p); }
+extern "C" __global__ void __launch_bounds__(1024) code_keys_rows_kn(const __grid_constant__ Launch p) { code_rows<KeyN>(p); }
 
-extern "C" __global__ void __launch_bounds__(1024) code_keys(const __grid_constant__ Launch p) {
+extern "C" __global__ void __launch_bounds__(1024) code_keys_groups(const __grid_constant__ Launch p) {
   const u64 first = u64(blockIdx.x) * blockDim.x + threadIdx.x, step = u64(gridDim.x) * blockDim.x;
   const u64 groups = min(p.groups.status->groups, p.groups.capacity);
   const u32* codes = static_cast<const u32*>(p.out.keys);

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -16,6 +17,7 @@ type executor struct {
 	machine     *cpurun.Machine
 	pending     []func() error
 	sharedBytes int // of a block's shared memory, at most
+	sources     []string
 }
 
 // openExecutor starts kernels whose files' names match the patterns, under a seed.
@@ -45,7 +47,11 @@ func openExecutor(t testing.TB, seed uint64, patterns ...string) *executor {
 			t.Error(err)
 		}
 	})
-	return &executor{machine: m, sharedBytes: 227 << 10}
+	e := &executor{machine: m, sharedBytes: 227 << 10}
+	for _, file := range files {
+		e.sources = append(e.sources, strings.TrimSuffix(filepath.Base(file), ".cu"))
+	}
+	return e
 }
 
 // reseed lets the launches that follow run in another order.
@@ -57,6 +63,9 @@ func (e *executor) reseed(t testing.TB, seed uint64) {
 }
 
 func (e *executor) launch(kernel string, grid, block, sharedBytes int, arg unsafe.Pointer, argBytes uintptr) error {
+	if !slices.ContainsFunc(e.sources, func(source string) bool { return isOf(kernel, source) }) {
+		return fmt.Errorf("%s has no name of a source, by which a device finds it", kernel)
+	}
 	param := slices.Clone(unsafe.Slice((*byte)(arg), argBytes))
 	e.pending = append(e.pending, func() error { return e.machine.Launch(kernel, grid, block, sharedBytes, param) })
 	return nil

@@ -47,7 +47,7 @@ func (o *operation) aggregateSortedCodes(shape *Shape, plan Plan, at uint64) {
 	o.useTable(plan.Slots, at+uint64(l.table))
 	o.resetTable()
 	o.insert(&keys, rows)
-	o.codeKeys(&l, at, plan.Slots, rows, keySuffix(shape))
+	o.codeKeys(&keys, &l, at, plan.Slots, rows)
 
 	coded := shape.coded()
 	p := &sortLaunch{rows: given.rows, groups: given.groups}
@@ -55,17 +55,18 @@ func (o *operation) aggregateSortedCodes(shape *Shape, plan Plan, at uint64) {
 	o.sortAndReduce(&coded, columnRuns(&coded, &given.rows.valid), p, &l.sorted, at+uint64(l.sort))
 
 	o.param.groups, o.param.out.keys = given.groups, at+uint64(l.groups)
-	o.run("code_keys", o.blocksFor(min(rows, int64(given.groups.capacity))), launchThreads, 0)
+	o.run("code_keys_groups", o.blocksFor(min(rows, int64(given.groups.capacity))), launchThreads, 0)
 }
 
 // codeKeys adds the launches that give the slots of the table that is set their codes, and the rows.
-func (o *operation) codeKeys(l *codesLayout, at uint64, slots, rows int64, suffix string) {
+func (o *operation) codeKeys(keys *Shape, l *codesLayout, at uint64, slots, rows int64) {
 	numbered := at + uint64(l.numbered)
 	o.fill(numbered, groupsStatusBytes, 0)
 	o.param.groups = groupsParam{capacity: uint64(slots) + 1, status: numbered}
 	o.param.in.keys = at + uint64(l.dictionary)
 	o.param.slotBegin, o.param.slotEnd = 0, uint64(slots)+1
-	o.run("code_slots", o.blocksFor(slots+1), launchThreads, 0)
+	o.run("code_keys_slots", o.blocksFor(slots+1), launchThreads, 0)
 	o.param.out.keys = at + uint64(l.codes)
-	o.run("code_rows"+suffix, o.tableBlocksFor(rows), tableThreads, 0)
+	looks := o.looksFor(keys, rows)
+	o.run("code_keys_rows"+keySuffix(keys), looks.blocks, lookThreads, 0)
 }

@@ -8,8 +8,8 @@ enum {
   kDigitBits = 8,
   kDigits = 1 << kDigitBits,
   kSortThreads = 256,
-  kSortRows = 16,                          // of a thread
-  kSortTile = kSortThreads * kSortRows,
+  kSortSteps = 16,                         // rows of a thread
+  kSortTile = kSortThreads * kSortSteps,
   kWordPasses = 8,                         // of 8 bytes
   kPassesMax = kKeyBytesMax + kWordPasses + 1,  // a pass for each byte of a key and of a value, and one for NULLs
   kSegmentThreads = 256,
@@ -23,11 +23,13 @@ enum { kSortKeys, kSortValues, kSortNulls };
 
 enum { kNoColumn = 255 };
 
+enum { kSortRows = 2 };  // a pass reads the rows themselves
+
 // Decided on the device, word by word; zeroed before.
 typedef struct {
   u32 side;                        // which of the two copies holds what is sorted so far
   u32 skip[kWordPasses];           // all keys share the digit of the pass
-  u32 from[kWordPasses];           // the side that the pass reads
+  u32 from[kWordPasses];           // the side that the pass reads, or kSortRows; it writes side 1 if it reads 0, and else 0
   u32 next_segment_tile;
   u32 next_tile[kPassesMax];       // of each pass
   u64 counts[kPassesMax][kDigits]; // of digits, then where each digit begins

@@ -17,13 +17,14 @@ __device__ __forceinline__ void publish(u64* at, u64 epoch, u64 all, u64 sum) {
   *static_cast<volatile u64*>(at) = (epoch * 2 + all) << kSumBits | sum;
 }
 
-// Returns the sum of the tiles before the tile, whose own sum is given. Words are stride apart.
-__device__ inline u64 sum_before(u64* words, u64 stride, u64 tile, u64 epoch, u64 own) {
-  if (tile == 0) {
-    publish(words, epoch, 1, own);
-    return 0;
-  }
-  publish(words + tile * stride, epoch, 0, own);
+// Publishes a tile's own sum. Words are stride apart.
+__device__ __forceinline__ void publish_own(u64* words, u64 stride, u64 tile, u64 epoch, u64 own) {
+  publish(words + tile * stride, epoch, tile == 0, own);
+}
+
+// Returns the sum of the tiles before the tile, whose own sum is published.
+__device__ inline u64 sum_published(u64* words, u64 stride, u64 tile, u64 epoch, u64 own) {
+  if (tile == 0) return 0;
   u64 sum = 0;
   for (u64 t = tile; t-- > 0;) {
     u64 word = *static_cast<volatile u64*>(words + t * stride);
@@ -36,6 +37,12 @@ __device__ inline u64 sum_before(u64* words, u64 stride, u64 tile, u64 epoch, u6
   }
   publish(words + tile * stride, epoch, 1, sum + own);
   return sum;
+}
+
+// Publishes a tile's own sum, and returns the sum of the tiles before it.
+__device__ inline u64 sum_before(u64* words, u64 stride, u64 tile, u64 epoch, u64 own) {
+  publish_own(words, stride, tile, epoch, own);
+  return sum_published(words, stride, tile, epoch, own);
 }
 
 // The tile of this block. The barriers order its shared memory before and after.

@@ -5,26 +5,29 @@
 //
 // The rows of a column that is moved are in order: their numbers are their places.
 //
-// A warp has consecutive rows, 32 a step. Shuffles reduce the runs of a step; what a run has
-// gathered when a step ends goes on into the next step. A run inside a warp's rows is stored; one
-// that began before them or goes on behind them is merged into the group's state, which
-// segment_begin has set: at most two atomic merges a warp and fold, whatever the keys.
+// A warp has consecutive rows, and each lane kSegmentSteps neighbours of them: it folds its rows one by one, and stores
+// the groups that begin and end among them. What a lane has of a group that goes on behind its rows is carried to the
+// lanes behind it by shuffles. A group that begins before the warp's rows, or goes on behind them, is merged into its
+// state, which segment_begin has set: at most two atomic merges a warp and fold, whatever the keys.
 //
 // Requires: segment_begin before, segment_end after.
 #include "block.cuh"
 #include "combine.cuh"
-#include "params_sorted.h"
 #include "scan.cuh"
+#include "sort.cuh"
 
-// The rows of a warp; arrays are in shared memory.
-struct WarpRows {
-  u64 begin;
-  u64 group;         // of the row before
-  u32 before;        // the row before in the input, if there is one
-  const u32* heads;  // of each step, rows that begin a group; rows beyond the last do, too
-  const u32* rows;   // of each step and lane, numbers in the input
+static_assert(kSegmentSteps == 8, "a lane's heads are a byte");
+
+// The rows of a lane. Rows beyond the last of all begin groups, which are nobody's.
+struct LaneRows {
+  u64 before;        // how many groups begin before them
+  u32 count;         // of them
+  u32 heads;         // a bit for each that begins a group
+  u32 previous;      // the number of the row before them
+  bool first;        // of the warp: what they are before is another warp's
+  bool ends;         // no row is behind them, or it begins a group
+  const u32* rows;   // their numbers in the input, in shared memory
   const Rows* input;
-  bool ends;         // the warp's last row is its group's last
 };
 
 template <class Word>
@@ -45,9 +48,6 @@ __device__ inline bool same_key(const SortLaunch& p, u32 side, u64 i) {
   }
   return true;
 }
-
-// The number by which the columns of the i-th row are read.
-__device__ __forceinline__ u32 row_at(const SortLaunch& p, u32 side, u64 i) { return p.moved == kNoColumn ? p.order[side][i] : u32(i); }
 
 __device__ inline void store_key(const SortLaunch& p, u32 side, u64 i, u32 row, u64 group) {
   if (p.shape.key_bytes == 4) {
@@ -80,71 +80,127 @@ __device__ inline bool same_value(const Fold& fold, const Rows& rows, u64 row, u
 }
 
 template <u32 kWords>
-__device__ __forceinline__ void shuffle_down(const u64* w, u32 by, u64* v) {
+struct State {
+  u64 w[kWords];
+
+  __device__ __forceinline__ void clear(const Fold& fold) {
 #pragma unroll
-  for (u32 i = 0; i < kWords; i++) v[i] = __shfl_down_sync(kAllLanes, w[i], by);
+    for (u32 i = 0; i < kWords; i++) w[i] = identity(fold, i);
+  }
+  // Makes it that of what comes before it and of itself.
+  __device__ __forceinline__ void prepend(const Fold& fold, State earlier) {
+    combine_state<kWords>(fold, earlier.w, w);
+    *this = earlier;
+  }
+  __device__ __forceinline__ State shuffled_up(u32 by) const {
+    State v;
+#pragma unroll
+    for (u32 i = 0; i < kWords; i++) v.w[i] = __shfl_up_sync(kAllLanes, w[i], by);
+    return v;
+  }
+};
+
+// Writes the state of a group, or, where it is a part of it, merges it. Groups are counted from 1.
+template <u32 kWords>
+__device__ __forceinline__ void put_state(const SortLaunch& p, u32 f, u64 group, const State<kWords>& s, bool whole) {
+  if (group - 1 >= p.groups.capacity) return;
+  u64* state = p.groups.states[f] + (group - 1) * kWords;
+  if (whole) {
+#pragma unroll
+    for (u32 i = 0; i < kWords; i++) state[i] = s.w[i];
+    return;
+  }
+  u64 partial[kWords];  // in memory, where a call can find it
+#pragma unroll
+  for (u32 i = 0; i < kWords; i++) partial[i] = s.w[i];
+  merge_state(p.shape.folds[f], state, 1, partial);
 }
 
-// The lane where the run of a lane ends: the next head's.
-__device__ __forceinline__ u32 run_end(u32 heads, u32 lane) {
-  const u32 later = lane == 31 ? 0 : heads >> (lane + 1) << (lane + 1);
-  return later ? u32(__ffs(later)) - 1 : 32;
+// Folds a lane's rows: to the state before their first head, the groups between heads, and the state behind the last,
+// which is that of all where no head is. Returns how many groups have begun when they end.
+template <u32 kWords>
+__device__ __forceinline__ u64 fold_rows(const SortLaunch& p, const LaneRows& in, u32 f, State<kWords>& head, State<kWords>& tail) {
+  const Fold& fold = p.shape.folds[f];
+  u64 group = in.before;
+  head.clear(fold);
+  tail.clear(fold);
+#pragma unroll 1
+  for (u32 j = 0; j < in.count; j++) {
+    if (in.heads >> j & 1) {
+      if (group == in.before) {
+        head = tail;
+      } else {
+        put_state(p, f, group, tail, true);
+      }
+      tail.clear(fold);
+      group++;
+    }
+    const u32 row = in.rows[j];
+    // NULLs come last in a group: the row before a value has one, too.
+    const bool counts = kWords > 1 || fold.op != kCountDistinct || in.heads >> j & 1 ||
+                        !same_value(fold, *in.input, row, j > 0 ? in.rows[j - 1] : in.previous);
+    u64 own[kStateWordsMax];
+    if (counts && row_state(fold, *in.input, row, own)) combine_state<kWords>(fold, tail.w, own);
+  }
+  if (in.count == kSegmentSteps) return group;
+  // The rows are all over: their last group ends.
+  if (group == in.before) {
+    head = tail;
+  } else {
+    put_state(p, f, group, tail, true);
+  }
+  tail.clear(fold);
+  return group;
 }
 
 // Loops stay loops: unrolled, the widths and folds together are megabytes of code.
 template <u32 kWords>
-__device__ void reduce_fold(const SortLaunch& p, const WarpRows& in, u32 f) {
+__device__ void reduce_fold(const SortLaunch& p, const LaneRows& in, u32 f) {
   const Fold& fold = p.shape.folds[f];
   const u32 lane = lane_id();
-  u64 carry[kWords], group = in.group;
-  bool carried = false;  // the run that goes on from the step before began in this warp
-#pragma unroll
-  for (u32 i = 0; i < kWords; i++) carry[i] = identity(fold, i);
-
+  State<kWords> head, tail;
+  const u64 group = fold_rows(p, in, f, head, tail);
+  __syncwarp();  // lanes have had different rows
+  const bool stops = in.heads != 0 || in.count < kSegmentSteps;
+  bool begins = stops;  // what a lane carries begins in the warp
 #pragma unroll 1
-  for (u32 j = 0; j < kSegmentSteps; j++) {
-    const u64 at = in.begin + j * 32 + lane;
-    const u32 heads = in.heads[j], end = run_end(heads, lane);
-    const bool head = heads >> lane & 1;
-    const u32 row = in.rows[j * 32 + lane];
-    bool counts = at < p.count;
-    // NULLs come last in a group: the row before a value has one, too.
-    if (kWords == 1 && fold.op == kCountDistinct && counts && !head) {
-      counts = !same_value(fold, *in.input, row, j + lane > 0 ? in.rows[j * 32 + lane - 1] : in.before);
+  for (u32 d = 1; d < 32; d *= 2) {
+    const State<kWords> earlier = tail.shuffled_up(d);
+    const bool earlier_begins = __shfl_up_sync(kAllLanes, begins, d);
+    if (lane >= d && !begins) {
+      tail.prepend(fold, earlier);
+      begins = earlier_begins;
     }
-    u64 w[kWords], v[kWords];
-    load_state<kWords>(fold, *in.input, row, counts, w);
-#pragma unroll 1
-    for (u32 d = 1; d < 32; d *= 2) {
-      shuffle_down<kWords>(w, d, v);
-      if (lane + d < end) combine_state<kWords>(fold, w, v);
-    }
-    if (lane == 0 && !head) {
-#pragma unroll
-      for (u32 i = 0; i < kWords; i++) v[i] = w[i], w[i] = carry[i];
-      combine_state<kWords>(fold, w, v);
-    }
-    const bool complete = head || (lane == 0 && carried);  // nothing of the run is before the warp
-    const bool goes_on = end == 32 && (j + 1 < kSegmentSteps ? !(in.heads[j + 1] & 1) : !in.ends);
-    const u64 mine = group + u64(__popc(heads << (31 - lane)));
-    if ((head || lane == 0) && at < p.count && mine - 1 < p.groups.capacity && !(goes_on && j + 1 < kSegmentSteps)) {
-      u64* state = p.groups.states[f] + (mine - 1) * kWords;
-      if (complete && !goes_on) {
-#pragma unroll
-        for (u32 i = 0; i < kWords; i++) state[i] = w[i];
-      } else {
-        u64 partial[kWords];  // in memory, where a call can find it, unlike w
-#pragma unroll
-        for (u32 i = 0; i < kWords; i++) partial[i] = w[i];
-        merge_state(fold, state, 1, partial);
-      }
-    }
-    const u32 last = heads ? 31 - u32(__clz(heads)) : 0;  // where the last run of the step begins
-#pragma unroll
-    for (u32 i = 0; i < kWords; i++) carry[i] = __shfl_sync(kAllLanes, w[i], last);
-    carried = __shfl_sync(kAllLanes, complete, last);
-    group += u64(__popc(heads));
   }
+  const State<kWords> carry = tail.shuffled_up(1);
+  const bool carried_whole = __shfl_up_sync(kAllLanes, begins, 1);
+  if (stops && in.before > 0 && !(in.first && (in.heads & 1 || in.count == 0))) {
+    if (!in.first) head.prepend(fold, carry);
+    put_state(p, f, in.before, head, !in.first && carried_whole);
+  }
+  if (lane == 31 && in.count == kSegmentSteps) put_state(p, f, group, tail, begins && in.ends);
+}
+
+// The rows of this lane, among those of its warp from begin on, before which so many groups begin.
+__device__ __forceinline__ LaneRows lane_rows(const SortLaunch& p, u64 begin, u64 groups, u32 side, const u32* heads, const u32* rows, const Rows* input) {
+  const u32 lane = lane_id(), first = lane * kSegmentSteps, word = first / 32, shift = first % 32;
+  const u64 at = begin + first;
+  LaneRows in;
+  in.count = at >= p.count ? 0 : u32(min(p.count - at, u64(kSegmentSteps)));
+  in.heads = heads[word] >> shift & 0xFF & ((1u << in.count) - 1);
+  in.first = lane == 0;
+  in.before = groups;
+#pragma unroll
+  for (u32 j = 0; j < kSegmentSteps; j++) {
+    if (j <= word) in.before += u64(__popc(j < word ? heads[j] : heads[j] & ((1u << shift) - 1)));
+  }
+  if (at > p.count) in.before = 0;  // no group ends there
+  in.rows = rows + first, in.input = input;
+  in.previous = 0;
+  if (at > 0 && in.count > 0) in.previous = lane > 0 ? rows[first - 1] : row_at(p, side, at - 1);
+  const u64 behind = at + kSegmentSteps;
+  in.ends = behind >= p.count || (lane == 31 && !same_key(p, side, behind));
+  return in;
 }
 
 extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce(const __grid_constant__ SortLaunch p) {
@@ -152,27 +208,19 @@ extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce(con
   __shared__ u32 heads[kSegmentThreads / 32][kSegmentSteps], rows[kSegmentTile];
   const u32 warp = threadIdx.x / 32;
   u32* warp_rows = rows + warp * (32 * kSegmentSteps);
-  WarpRows in;
-  in.begin = u64(tile) * kSegmentTile + warp * (32 * kSegmentSteps);
-  in.heads = heads[warp], in.rows = warp_rows, in.input = &p.rows;
+  const u64 begin = u64(tile) * kSegmentTile + warp * (32 * kSegmentSteps);
   __shared__ Rows moved;  // one column of it
-  if (p.moved != kNoColumn) {
-    if (threadIdx.x == 0) moved.columns[p.moved] = p.order[side], moved.valid[p.moved] = nullptr;
-    in.input = &moved;
-  }
+  if (p.moved != kNoColumn && threadIdx.x == 0) moved.columns[p.moved] = p.order[side], moved.valid[p.moved] = nullptr;
   u32 own = 0;
 #pragma unroll
   for (u32 j = 0; j < kSegmentSteps; j++) {
-    const u64 i = in.begin + j * 32 + lane;
+    const u64 i = begin + j * 32 + lane;
     warp_rows[j * 32 + lane] = i < p.count ? row_at(p, side, i) : 0;
     const u32 begins = __ballot_sync(kAllLanes, i >= p.count || i == 0 || !same_key(p, side, i));
     if (lane == 0) heads[warp][j] = begins;
     own += i < p.count && begins >> lane & 1;
   }
-  __syncwarp();  // heads are there
-  in.before = in.begin > 0 && in.begin < p.count ? row_at(p, side, in.begin - 1) : 0;
-  const u64 behind = in.begin + 32 * kSegmentSteps;
-  in.ends = behind >= p.count || !same_key(p, side, behind);
+  __syncwarp();  // heads and rows are there
 
   u32 total;
   const u32 before_thread = block_scan(own, &total);
@@ -182,23 +230,22 @@ extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce(con
     if (u64(tile + 1) * kSegmentTile >= p.count) p.groups.status->groups = before_tile + total;
   }
   __syncthreads();  // before_tile is there
-  in.group = before_tile + __shfl_sync(kAllLanes, before_thread, 0);
-
-  u64 group = in.group, written = 0;
+  u64 group = before_tile + __shfl_sync(kAllLanes, before_thread, 0), written = 0;
+  const LaneRows in = lane_rows(p, begin, group, side, heads[warp], warp_rows, p.moved == kNoColumn ? &p.rows : &moved);
 #pragma unroll 1
   for (u32 j = 0; j < kSegmentSteps; j++) {
-    const u64 i = in.begin + j * 32 + lane, mine = group + u64(__popc(in.heads[j] << (31 - lane)));
-    const bool head = in.heads[j] >> lane & 1;
+    const u64 i = begin + j * 32 + lane, mine = group + u64(__popc(heads[warp][j] << (31 - lane)));
+    const bool head = heads[warp][j] >> lane & 1;
     if (i < p.count && mine - 1 < p.groups.capacity) {
       written++;
-      if (head) store_key(p, side, i, in.rows[j * 32 + lane], mine - 1);
+      if (head) store_key(p, side, i, warp_rows[j * 32 + lane], mine - 1);
     }
     if (i < p.count && head && p.starts != nullptr) p.starts[mine - 1] = u32(i);
-    group += u64(__popc(in.heads[j]));
+    group += u64(__popc(heads[warp][j]));
   }
   written = block_sum(written);
   if (threadIdx.x == 0 && p.last) {
-    const u64 begin = u64(tile) * kSegmentTile, rows = p.count - begin < u64(kSegmentTile) ? p.count - begin : u64(kSegmentTile);
+    const u64 first = u64(tile) * kSegmentTile, rows = p.count - first < u64(kSegmentTile) ? p.count - first : u64(kSegmentTile);
     atomicAdd(&p.groups.status->rows, written);
     if (written < rows) atomicAdd(&p.groups.status->overflow, rows - written);
   }

@@ -1,8 +1,9 @@
-// Loads a word that rows are sorted by, in the order so far, and counts all its digits.
+// Loads a word that rows are sorted by, in the order so far, and counts all its digits. Keys of one word, which are in
+// place, are only counted.
 //
 //   launch  any grid; kSortThreads threads
-//   reads   rows, order     writes  keys; order, for the first word, or values of the column that is moved; adds to plan.counts
-#include "params_sorted.h"
+//   reads   rows, order     writes  keys; order, for the first word; adds to plan.counts
+#include "sort.cuh"
 #include "state.cuh"
 
 // The value of a row as a word in unsigned order. The order of Int32 is that of its low half, with the sign
@@ -11,16 +12,6 @@ template <class Word>
 __device__ __forceinline__ Word value_word(const Fold& fold, const Rows& rows, u64 row) {
   const u64 w = to_ordered(fold.type, load_word(fold.type, rows.columns[fold.column], row));
   return Word(w) ^ Word(sizeof(Word) == 4 && fold.type == kInt32 ? 0x80000000u : 0);
-}
-
-// Copies a value of the column that is moved, which has 4 bytes or 8.
-__device__ __forceinline__ void move_value(const SortLaunch& p, u32 side, u64 row) {
-  const void* column = p.rows.columns[p.moved];
-  if (p.shape.column_bytes[p.moved] == 4) {
-    p.order[side][row] = static_cast<const u32*>(column)[row];
-  } else {
-    reinterpret_cast<u64*>(p.order[side])[row] = static_cast<const u64*>(column)[row];
-  }
 }
 
 template <class Word>
@@ -34,21 +25,18 @@ __device__ inline void load_words(const SortLaunch& p) {
   const Word* from = static_cast<const Word*>(p.rows.keys);
   Word* keys = static_cast<Word*>(p.keys[side]);
   u32* order = p.order[side];
+  const bool in_place = keys_in_place(p);
   const u64 step = u64(gridDim.x) * kSortThreads;
   for (u64 i = u64(blockIdx.x) * kSortThreads + threadIdx.x; i < p.count; i += step) {
     const u64 row = p.first_word ? i : order[i];
-    if (p.moved != kNoColumn) {
-      move_value(p, side, i);
-    } else if (p.first_word) {
-      order[i] = u32(i);
-    }
+    if (p.first_word && !in_place) order[i] = u32(i);
     Word key;
     switch (p.source) {
       case kSortValues: key = value_word<Word>(fold, p.rows, row); break;
       case kSortNulls: key = !is_valid(p.rows.valid[fold.column], row); break;
       default: key = from[row * words + p.word];
     }
-    keys[i] = key;
+    if (!in_place) keys[i] = key;
     for (u32 d = 0; d < p.passes; d++) {
       // One count for all lanes that agree would serialise few groups less, and cost many more.
       atomicAdd(&counts[d][key >> (d * kDigitBits) & (kDigits - 1)], 1u);

@@ -42,7 +42,7 @@ func Exact(t *testing.T, device kernels.Device, cases, rowsMax int, plans ...ker
 				}
 			}
 			rows, answer := r.putRows(data), data.Answer(&c.Shape)
-			for _, plan := range plans {
+			for _, plan := range plansFor(&c.Shape, plans) {
 				r.aggregate(&c, plan, rows, answer)
 			}
 			r.table(&c, rows, data, answer)
