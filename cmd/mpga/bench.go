@@ -54,7 +54,7 @@ device fills as much memory as the rows take, which no kernel beats by much.`,
 	flags.Float64SliceVar(&f.groups, "groups", []float64{10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 5e7, 1e8}, "`LIST` of numbers of groups")
 	flags.Float64SliceVar(&f.skews, "skew", []float64{0}, "`LIST` of exponents of Zipf distributions, 0 for uniform, -1 for self-similar keys")
 	flags.IntVar(&f.repeats, "repeats", 9, "`N` runs, of which the median is shown")
-	flags.BoolVar(&f.baselines, "baselines", false, "measure SP-EGA, one table with linear probing and a sort, too")
+	flags.BoolVar(&f.baselines, "baselines", false, "measure all families of kernels; private tables only up to 100 groups")
 	flags.IntVar(&f.sweep, "sweep", 0, "`N` numbers of groups from 1 to the rows, at equal ratios, instead of --groups")
 	flags.BoolVar(&f.probes, "probes", false, "show the average probes of SP-EGA and of linear probing by load factor, of a table of --rows slots with all keys different")
 	return cmd
@@ -118,6 +118,9 @@ func benchKernels(w io.Writer, f *benchKernelsFlags, shape bench.Shape, device k
 	return t.Flush()
 }
 
+// privateGroupsMax is up to how many groups private tables are measured. Beyond, each row searches its table in vain.
+const privateGroupsMax = 100
+
 // benchCase measures the plan that is chosen for a case, and the baselines.
 func benchCase(w io.Writer, runner *bench.Runner, device kernels.Device, c *bench.Case, baselines bool) (err error) {
 	data, err := runner.Put(*c)
@@ -131,8 +134,11 @@ func benchCase(w io.Writer, runner *bench.Runner, device kernels.Device, c *benc
 	}
 	plans := []kernels.Plan{kernels.Choose(&c.Shape.Shape, kernels.Estimate{Rows: c.Rows, Groups: c.Groups}, device.Properties())}
 	if baselines {
-		for _, kernel := range []kernels.Kernel{kernels.KernelTwoPhase, kernels.KernelLinear, kernels.KernelSorted} {
-			plans = append(plans, kernels.Plan{Kernel: kernel, Groups: c.Groups})
+		for _, kernel := range kernels.Kernels() {
+			isPrivate := kernel == kernels.KernelThreadPrivate || kernel == kernels.KernelBlockPrivate
+			if kernel != plans[0].Kernel && kernel.Takes(&c.Shape.Shape) == nil && (!isPrivate || c.Groups <= privateGroupsMax) {
+				plans = append(plans, kernels.Plan{Kernel: kernel, Groups: c.Groups})
+			}
 		}
 	}
 	for _, plan := range plans {

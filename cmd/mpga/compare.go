@@ -48,7 +48,10 @@ answers may be right, and only their numbers of rows are compared.
 
 The table has the median of some runs in one process, after a run that is not counted; what crossed the link, the
 time of the device's kernels, and which part of copies and kernels was hidden behind others; how many slots of
-tables in device memory a row looked at; partitions, and the sets that were merged of them; and the fullest table.`,
+tables in device memory a row looked at; partitions, and the sets that were merged of them; and the fullest table.
+
+With --device cuda, auto learns from it: the rates by which it chooses the CPU or a GPU, which are kept for this
+machine, follow what the CPU and the device took.`,
 		Example: `  mpga compare "SELECT origin, sum(distance) FROM 'tests/testdata/flights-2001.parquet' GROUP BY origin" --device host:1GiB
   mpga compare -t 't=sales/*.parquet' 'SELECT shop, sum(price) FROM t GROUP BY shop' --html compare.html`,
 		Args: wantArgs(cobra.ExactArgs(1)),
@@ -189,6 +192,9 @@ func (f *compareFlags) measure(ctx context.Context, r *compared, opt plan.Option
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	if err = r.measure(ctx, eng, opt, f.times); errors.Is(err, engine.ErrAlgorithm) {
 		r.Refused, err = err.Error(), nil
+	}
+	if s := &r.Stats; err == nil && r.Algorithm == "cpu" && f.device == "cuda" {
+		device.LearnCPU(s.RowsRead, s.Groups, s.Threads, r.times...)
 	}
 	return err
 }

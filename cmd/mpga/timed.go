@@ -25,26 +25,27 @@ type timedQuery struct {
 	First   float64
 	Stats   engine.Stats
 
+	times []time.Duration // that count, ascending
+
 	digest     digest
 	countsOnly bool // other answers are as right, if they have as many rows
 }
 
 // measure asks the query once and then some times.
 func (r *timedQuery) measure(ctx context.Context, eng *engine.Engine, opt plan.Options, times int) error {
-	var seconds []float64
 	for i := range times + 1 {
 		start := time.Now()
 		if err := r.run(ctx, eng, opt, i == 0); err != nil {
 			return err
 		}
-		if took := time.Since(start).Seconds(); i == 0 {
-			r.First = took
+		if took := time.Since(start); i == 0 {
+			r.First = took.Seconds()
 		} else {
-			seconds = append(seconds, took)
+			r.times = append(r.times, took)
 		}
 	}
-	slices.Sort(seconds)
-	r.Seconds, r.Best = seconds[len(seconds)/2], seconds[0]
+	slices.Sort(r.times)
+	r.Seconds, r.Best = r.times[times/2].Seconds(), r.times[0].Seconds()
 	return nil
 }
 

@@ -234,6 +234,16 @@ func (r *rates) sawCPU(rows, groups int64, threads int, elapsed time.Duration) {
 	r.follow(&r.seen.CPU[groupClass(groups)], float64(elapsed)*float64(threads)/float64(rows))
 }
 
+// LearnCPU lets the rates that are kept of this machine follow queries that the CPU alone answered, where a device has
+// been seen: of so many rows, groups and threads, in such times.
+func LearnCPU(rows, groups int64, threads int, times ...time.Duration) {
+	r := newRates(ratesFile(), slog.New(slog.DiscardHandler))
+	for _, took := range times {
+		r.sawCPU(rows, groups, threads, took)
+	}
+	r.save()
+}
+
 // sawDevice notes how long a query took to bring so many bytes to a device: of rows, or of pages.
 func (r *rates) sawDevice(uuid string, bytes int64, pages bool, threads int, filling, copying time.Duration) {
 	if bytes < rateRowsMin {

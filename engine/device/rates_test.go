@@ -245,3 +245,21 @@ func TestRatesShown(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// Would catch a comparison that auto does not learn from, and one that keeps rates where no device was seen.
+func TestLearnCPU(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	LearnCPU(1e8, 1e6, 8, time.Second)
+	if _, err := os.Stat(ratesFile()); err == nil {
+		t.Fatal("rates are kept where no device was seen")
+	}
+	before := newRates(ratesFile(), slog.New(slog.DiscardHandler))
+	before.seen.Link["gpu"] = 50e9
+	before.save()
+	slow := before.cpuTime(1e8, 1e6, 8)
+	LearnCPU(1e8, 1e6, 8, slow/10, slow/10, slow/10)
+	after := newRates(ratesFile(), slog.New(slog.DiscardHandler))
+	if got := after.cpuTime(1e8, 1e6, 8); got > slow*3/4 || got < slow/10 {
+		t.Errorf("the CPU is expected to take %v, after %v and three queries of %v", got, slow, slow/10)
+	}
+}
