@@ -65,7 +65,14 @@ rounds, bytes) are right, and times are not a GPU's, so that claims about times 
 	flags.IntVar(&f.repeats, "repeats", 0, "`N` runs, of which the median is taken (default 7 on a GPU and 1 without)")
 	flags.StringVarP(&f.dir, "output", "o", "", "write the report into the directory `DIR`")
 	flags.BoolVar(&f.list, "list", false, "list the figures and end")
-	completeWords(cmd, map[string][]string{"paper": {"000", "001", "002", "003", "004"}})
+	var names, ids []string
+	for _, p := range papers.Papers {
+		names = append(names, p.Name)
+	}
+	for _, f := range papers.Figures() {
+		ids = append(ids, f.ID())
+	}
+	completeWords(cmd, map[string][]string{"paper": names, "figure": ids})
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/mpga/mpga/engine"
@@ -42,7 +43,7 @@ func (r *paperRun) egaFigure7(ctx context.Context, result *papers.Result) error 
 func (r *paperRun) egaFigure7At(ctx context.Context, result *papers.Result, p *papers.Panel, paperRows,
 	paperGroups float64) error {
 	rows := r.outOfCoreRows(result, paperRows)
-	groups := max(int64(paperGroups/paperRows*float64(rows)), 1)
+	groups := max(int64(math.Round(paperGroups/paperRows*float64(rows))), 1)
 	in, err := r.load(ctx, rows, groups)
 	if err != nil {
 		return err
@@ -98,6 +99,9 @@ func (r *paperRun) egaFigure8(ctx context.Context, result *papers.Result) error 
 			return err
 		}
 		timeline := recorder.Timeline()
+		if timeline.Dropped > 0 {
+			result.Note(fmt.Sprintf("%d spans shorter than %s are not counted.", timeline.Dropped, timeline.Shortest))
+		}
 		for i, took := range stagesOf(&timeline.Queries[len(timeline.Queries)-1]) {
 			p.Add(fmt.Sprintf("%d groups", rows/part), float64(i), float64(took.Nanoseconds())/1e6)
 		}

@@ -130,7 +130,7 @@ func fewerProbes(r *Result) finding {
 	}
 	a, _ := ega.At(.99)
 	b, ok := linear.At(.99)
-	if !ok {
+	if !ok || b == 0 {
 		return finding{lacking: "a load factor of .99"}
 	}
 	saved := 1 - a/b

@@ -103,8 +103,12 @@ func (p *Panel) Xs() (xs []float64) {
 	return slices.Compact(xs)
 }
 
-// Add adds a point to the series of a name, which it makes where there is none.
+// Add adds a point to the series of a name, which it makes where there is none. A point that is no number is left
+// out: JSON has none.
 func (p *Panel) Add(name string, x, y float64) {
+	if !isFinite(y) {
+		return
+	}
 	s := p.find(name)
 	if s == nil {
 		s = &Series{Name: name, Kind: Measured}

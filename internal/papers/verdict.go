@@ -63,12 +63,17 @@ func (c *claim) verdict(r *Result, m *Machine) Verdict {
 		v.Why = "no points of " + f.lacking
 		return v
 	}
-	v.Ours, v.Ratio, v.Why, v.Status = f.ours, f.ratio, f.why, Differs
+	v.Ours, v.Why, v.Status = f.ours, f.why, Differs
+	if isFinite(f.ratio) {
+		v.Ratio = f.ratio
+	}
 	if f.holds {
 		v.Status = Holds
 	}
 	return v
 }
+
+func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // number writes a number with three digits.
 func number(x float64) string {

@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -110,6 +111,19 @@ func TestNamedVerdicts(t *testing.T) {
 	p.Series[0].Points = []Point{{2, 1}, {3, 2}}
 	if f := fastestOf(0, MPEGA)(r); !f.holds {
 		t.Errorf("%+v", f)
+	}
+}
+
+// Would catch a report that JSON cannot hold.
+func TestNoNumber(t *testing.T) {
+	c := claim{test: func(*Result) finding { return finding{ratio: math.NaN()} }}
+	if v := c.verdict(&Result{}, &Machine{}); v.Ratio != 0 || v.Status != Differs {
+		t.Errorf("%+v", v)
+	}
+	var p Panel
+	p.Add("a", 1, math.Inf(1))
+	if len(p.Series) != 0 {
+		t.Errorf("%+v", p.Series[0])
 	}
 }
 
