@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -28,7 +27,8 @@ type benchKernelsFlags struct {
 
 func newBenchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure parts of mpga", Args: wantArgs(cobra.NoArgs)}
-	cmd.AddCommand(newBenchKernelsCommand(), newBenchDecodeCommand(), newBenchFilesCommand(), newBenchOutOfCoreCommand())
+	cmd.AddCommand(newBenchKernelsCommand(), newBenchDecodeCommand(), newBenchFilesCommand(), newBenchOutOfCoreCommand(),
+		newBenchPaperCommand())
 	return cmd
 }
 
@@ -50,7 +50,7 @@ device fills as much memory as the rows take, which no kernel beats by much.`,
 	}
 	flags := cmd.Flags()
 	flags.Float64Var(&f.rows, "rows", 1e8, "`N` rows")
-	flags.StringVar(&f.shape, "shape", "u32", "`WORD` is u32, i64, f64 (a key and a sum) or 3sums (three sums and a count over an i64 key)")
+	flags.StringVar(&f.shape, "shape", "u32", "`WORD` is u32, i64, f64 (a key and a sum), 3sums (three sums and a count over an i64 key), 2max32 or 2max64 (two maxima over a key of so many bits)")
 	flags.Float64SliceVar(&f.groups, "groups", []float64{10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 5e7, 1e8}, "`LIST` of numbers of groups")
 	flags.Float64SliceVar(&f.skews, "skew", []float64{0}, "`LIST` of exponents of Zipf distributions, 0 for uniform, -1 for self-similar keys")
 	flags.IntVar(&f.repeats, "repeats", 9, "`N` runs, of which the median is shown")
@@ -61,10 +61,10 @@ device fills as much memory as the rows take, which no kernel beats by much.`,
 }
 
 func runBenchKernels(w io.Writer, f *benchKernelsFlags) error {
-	i := slices.IndexFunc(bench.Shapes, func(s bench.Shape) bool { return s.Name == f.shape })
+	shape, err := bench.ShapeOf(f.shape)
 	switch {
-	case i < 0:
-		return usagef("--shape %q: want one of u32, i64, f64, 3sums", f.shape)
+	case err != nil:
+		return usagef("--shape %w", err)
 	case f.rows < 1 || f.rows > math.MaxUint32:
 		return usagef("--rows %g: want 1 to 2^32-1", f.rows)
 	case f.repeats < 1:
@@ -73,7 +73,7 @@ func runBenchKernels(w io.Writer, f *benchKernelsFlags) error {
 		return usagef("--sweep %d: want 2 or more", f.sweep)
 	}
 	return withRunner(f.repeats, func(device kernels.Device, runner *bench.Runner) error {
-		return benchKernels(w, f, bench.Shapes[i], device, runner)
+		return benchKernels(w, f, shape, device, runner)
 	})
 }
 

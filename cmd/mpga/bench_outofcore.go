@@ -191,20 +191,12 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 	}
 	defer stop()
 	r := &outOfCoreResult{Rows: in.rows, Bytes: in.bytes}
-	var times []float64
-	for i := range f.times + 1 {
-		start := time.Now()
-		stats, err := in.run(ctx, eng)
-		if err != nil {
-			return nil, err
-		}
-		if seconds := time.Since(start).Seconds(); i == 0 {
-			r.First = seconds
-		} else {
-			times = append(times, seconds)
-		}
-		r.Stats, r.Groups = stats, stats.Groups
+	times, err := in.time(ctx, eng, f.times, &r.Stats)
+	if err != nil {
+		return nil, err
 	}
+	r.First, r.Groups = times[0], r.Stats.Groups
+	times = times[1:]
 	f.pictures.ended(r.Stats)
 	if err := f.pictures.end(nil); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -23,6 +24,7 @@ type Case struct {
 	// Skew is the exponent of a Zipf distribution of the keys, 0 for a uniform distribution, or
 	// SelfSimilar: four fifths of the rows have one fifth of the keys, and so on within that fifth.
 	Skew  float64
+	Every bool // each key has a row at least: as many keys as Groups, where these are no more than the rows
 	Shape Shape
 }
 
@@ -39,6 +41,27 @@ func sum(column int, op kernels.FoldOp) kernels.Fold {
 	return kernels.Fold{Op: op, Column: column, Other: -1}
 }
 
+// twoMaxima has the maxima of two columns of 4 bytes, as Wu et al. (SIGMOD 2025, section 5.2.1) measure.
+func twoMaxima(keyBytes int) kernels.Shape {
+	return kernels.Shape{
+		KeyBytes: keyBytes,
+		Columns:  []kernels.ColumnType{kernels.Uint32, kernels.Uint32},
+		Folds:    []kernels.Fold{sum(0, kernels.Max), sum(1, kernels.Max)},
+	}
+}
+
+// ShapeOf returns the shape of a name.
+func ShapeOf(name string) (Shape, error) {
+	if i := slices.IndexFunc(Shapes, func(s Shape) bool { return s.Name == name }); i >= 0 {
+		return Shapes[i], nil
+	}
+	var names []string
+	for _, s := range Shapes {
+		names = append(names, s.Name)
+	}
+	return Shape{}, fmt.Errorf("%q: want one of %s", name, strings.Join(names, ", "))
+}
+
 // Shapes are the shapes that are measured, by name.
 var Shapes = []Shape{
 	{"u32", kernels.Shape{KeyBytes: 4, Columns: []kernels.ColumnType{kernels.Uint32}, Folds: []kernels.Fold{sum(0, kernels.Sum64)}}},
@@ -49,6 +72,8 @@ var Shapes = []Shape{
 		Columns:  []kernels.ColumnType{kernels.Int64, kernels.Int64, kernels.Int64},
 		Folds:    []kernels.Fold{sum(0, kernels.Sum128), sum(1, kernels.Sum128), sum(2, kernels.Sum128), {Op: kernels.Count, Column: -1, Other: -1}},
 	}},
+	{"2max32", twoMaxima(4)},
+	{"2max64", twoMaxima(8)},
 }
 
 // Result is what one plan took for one case.
@@ -56,9 +81,13 @@ type Result struct {
 	Plan    kernels.Plan
 	Nanos   int64 // median
 	Groups  int64
+	Lost    int64   // rows that no slot took, of RunLossy: the times are of the others
 	Probes  float64 // a row, in tables in device memory
 	Scratch int64   // bytes
 }
+
+// ErrWrong is a wrong answer.
+var ErrWrong = errors.New("the answer is wrong")
 
 // bytesRead are the bytes of the keys and columns, which every plan reads at least once.
 func (c *Case) bytesRead() int64 {
@@ -100,7 +129,8 @@ type Data struct {
 	Case     Case
 	rows     kernels.Rows
 	distinct int64
-	sum      uint64 // of the first column, modulo 2^64
+	sum      uint64 // of each column, modulo 2^64
+	maxima   uint64 // what the maxima of the groups add up to
 }
 
 // Put draws the rows of a case and copies them to the device.
@@ -111,7 +141,7 @@ func (r *Runner) Put(c Case) (*Data, error) {
 	if d.sum, err = draw(&c, keys, values); err != nil {
 		return nil, err
 	}
-	d.distinct = countDistinct(keys, c.Groups)
+	d.distinct, d.maxima = tally(keys, values, &c)
 	err = parallel(c.Rows, func(begin, end int64) {
 		for i := begin; i < end; i++ {
 			keys[i] = scramble(keys[i], c.Shape.KeyBytes)
@@ -124,21 +154,36 @@ func (r *Runner) Put(c Case) (*Data, error) {
 	if d.rows.Keys, err = r.put(narrow(keys, c.Shape.KeyBytes)); err != nil {
 		return nil, err
 	}
-	for _, t := range c.Shape.Columns {
-		column := values
-		if t == kernels.Float64 {
-			column = slices.Clone(values)
-			for i, v := range values {
-				column[i] = math.Float64bits(float64(v))
-			}
+	err = r.putColumns(d, values)
+	return d, err
+}
+
+// putColumns copies the values to the device, once for each column of the shape.
+func (r *Runner) putColumns(d *Data, values []uint64) error {
+	var host []byte // of the column before
+	for i, t := range d.Case.Shape.Columns {
+		if i == 0 || t != d.Case.Shape.Columns[i-1] {
+			host = narrow(valuesOf(t, values), t.Bytes())
 		}
-		at, err := r.put(narrow(column, t.Bytes()))
+		at, err := r.put(host)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		d.rows.Columns = append(d.rows.Columns, at)
 	}
-	return d, nil
+	return nil
+}
+
+// valuesOf returns the words of a column that has values.
+func valuesOf(t kernels.ColumnType, values []uint64) []uint64 {
+	if t != kernels.Float64 {
+		return values
+	}
+	column := make([]uint64, len(values))
+	for i, v := range values {
+		column[i] = math.Float64bits(float64(v))
+	}
+	return column
 }
 
 func (r *Runner) put(host []byte) (kernels.Span, error) {
@@ -152,8 +197,13 @@ func (r *Runner) put(host []byte) (kernels.Span, error) {
 // Drop frees the memory of all cases.
 func (r *Runner) Drop() error { return r.freeFrom(0) }
 
-// Run times a plan, after a run whose answer it checks.
-func (r *Runner) Run(d *Data, plan kernels.Plan) (res Result, err error) {
+// Run times a plan, after a run whose answer it checks. A wrong answer is ErrWrong.
+func (r *Runner) Run(d *Data, plan kernels.Plan) (Result, error) { return r.run(d, plan, false) }
+
+// RunLossy times a plan whose table may take fewer rows than there are. The answer is checked if it took all.
+func (r *Runner) RunLossy(d *Data, plan kernels.Plan) (Result, error) { return r.run(d, plan, true) }
+
+func (r *Runner) run(d *Data, plan kernels.Plan, lossy bool) (res Result, err error) {
 	before := len(r.buffers)
 	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
 	res = Result{Plan: plan, Scratch: r.scratchBytes(d, plan)}
@@ -164,7 +214,7 @@ func (r *Runner) Run(d *Data, plan kernels.Plan) (res Result, err error) {
 	if _, err := kernels.Time(r.stream, aggregate); err != nil {
 		return res, err
 	}
-	if err := r.check(d, into, &res); err != nil {
+	if err := r.check(d, into, &res); err != nil && (res.Lost == 0 || !lossy) {
 		return res, err
 	}
 	res.Nanos, err = r.median(aggregate)
@@ -255,30 +305,49 @@ func (r *Runner) allocGroups(shape *kernels.Shape, capacity int64) (*kernels.Gro
 	return g, nil
 }
 
-// check compares the number of groups, and the sum of the first fold over them, with the rows'.
+// check compares the number of groups, and what the states of each fold add up to, with the rows'.
 func (r *Runner) check(d *Data, g *kernels.Groups, res *Result) error {
 	status := make([]uint64, 8)
 	if err := r.get(g.Status, status); err != nil {
 		return err
 	}
-	res.Groups, res.Probes = int64(status[0]), float64(status[3])/float64(d.Case.Rows)
+	res.Groups, res.Lost, res.Probes = int64(status[0]), int64(status[2]), float64(status[3])/float64(d.Case.Rows)
 	if status[0] != uint64(d.distinct) || status[1] != uint64(d.Case.Rows) || status[2] != 0 {
-		return fmt.Errorf("%d groups of %d rows, %d overflow, want %d of %d", status[0], status[1], status[2], d.distinct, d.Case.Rows)
+		return fmt.Errorf("%d groups of %d rows, %d overflow, want %d of %d: %w",
+			status[0], status[1], status[2], d.distinct, d.Case.Rows, ErrWrong)
 	}
-	words := d.Case.Shape.Folds[0].Words()
+	for i := range d.Case.Shape.Folds {
+		if err := r.checkFold(d, g, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFold compares what the states of a fold add up to with the rows'.
+func (r *Runner) checkFold(d *Data, g *kernels.Groups, fold int) error {
+	f := &d.Case.Shape.Folds[fold]
+	words := f.Words()
 	states := make([]uint64, d.distinct*int64(words))
-	if err := r.get(g.States[0], states); err != nil {
+	if err := r.get(g.States[fold], states); err != nil {
 		return err
 	}
 	total := uint64(0)
 	for i := 0; i < len(states); i += words {
-		if d.Case.Shape.Folds[0].Op == kernels.SumFloat {
+		if f.Op == kernels.SumFloat {
 			states[i] = uint64(math.Float64frombits(states[i]))
 		}
 		total += states[i]
 	}
-	if total != d.sum {
-		return fmt.Errorf("the groups' sums add up to %d, want %d", total, d.sum)
+	want := d.sum
+	switch f.Op {
+	case kernels.Count:
+		want = uint64(d.Case.Rows)
+	case kernels.Max:
+		want = d.maxima
+	}
+	if total != want {
+		return fmt.Errorf("the groups' states of fold %d add up to %d, want %d: %w", fold, total, want, ErrWrong)
 	}
 	return nil
 }
@@ -295,22 +364,35 @@ func (r *Runner) get(from kernels.Span, words []uint64) error {
 // Floor returns the nanoseconds in which the device reads the rows once, as fast as it fills
 // memory: the least that any plan takes.
 func (r *Runner) Floor(c *Case) (nanos int64, err error) {
-	const bytes = 1 << 30
+	least, err := r.fill()
+	return least * c.bytesRead() / fillBytes, err
+}
+
+// Bandwidth returns the bytes a second with which the device fills its memory.
+func (r *Runner) Bandwidth() (float64, error) {
+	least, err := r.fill()
+	return fillBytes / (float64(least) / 1e9), err
+}
+
+const fillBytes = 1 << 30
+
+// fill returns the least nanoseconds in which the device fills fillBytes.
+func (r *Runner) fill() (least int64, err error) {
 	before := len(r.buffers)
-	at, err := r.alloc(bytes)
+	at, err := r.alloc(fillBytes)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
-	least := int64(math.MaxInt64)
+	least = math.MaxInt64
 	for range r.repeats {
-		nanos, err := kernels.Time(r.stream, func() error { return r.stream.Fill(at, bytes, 1) })
+		nanos, err := kernels.Time(r.stream, func() error { return r.stream.Fill(at, fillBytes, 1) })
 		if err != nil {
 			return 0, err
 		}
 		least = min(least, nanos)
 	}
-	return least * c.bytesRead() / bytes, nil
+	return least, nil
 }
 
 // scramble spreads ranks over all keys, one to one.
@@ -333,7 +415,10 @@ func narrow(words []uint64, width int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(low))), len(low)*4)
 }
 
-// draw fills keys with ranks below c.Groups and values with numbers below 1000, and returns the
+// valuesEnd is above all values.
+const valuesEnd = 1000
+
+// draw fills keys with ranks below c.Groups and values with numbers below valuesEnd, and returns the
 // sum of the values.
 func draw(c *Case, keys, values []uint64) (uint64, error) {
 	rank := ranks(c)
@@ -343,9 +428,11 @@ func draw(c *Case, keys, values []uint64) (uint64, error) {
 		sum := uint64(0)
 		for i := begin; i < end; i++ {
 			h := partition.Mix64(uint64(i) + 1)
-			values[i] = h % 1000
+			values[i] = h % valuesEnd
 			sum += values[i]
-			keys[i] = rank(i, partition.Mix64(h+0x9e3779b97f4a7c15))
+			if keys[i] = uint64(i); !c.Every || i >= c.Groups {
+				keys[i] = rank(i, partition.Mix64(h+0x9e3779b97f4a7c15))
+			}
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -381,15 +468,31 @@ func ranks(c *Case) func(row int64, random uint64) uint64 {
 	}
 }
 
-func countDistinct(ranks []uint64, groups int64) (n int64) {
-	seen := make([]bool, max(groups, int64(len(ranks))))
-	for _, r := range ranks {
-		if !seen[r] {
-			seen[r] = true
-			n++
+// tally returns how many ranks there are, and, where a fold is a maximum, what the maxima of the
+// ranks' values add up to.
+func tally(ranks, values []uint64, c *Case) (distinct int64, maxima uint64) {
+	hasMax := slices.ContainsFunc(c.Shape.Folds, func(f kernels.Fold) bool { return f.Op == kernels.Max })
+	most := make([]uint16, max(c.Groups, c.Rows)) // value + 1; 0 of a rank that has not come
+	done := int64(0)                              // ranks whose maximum is known
+	for i, rank := range ranks {
+		value := uint16(values[i] + 1)
+		if most[rank] == 0 {
+			distinct++
+		}
+		if most[rank] >= value {
+			continue
+		}
+		if most[rank] = value; value == valuesEnd {
+			done++
+		}
+		if distinct == c.Groups && (!hasMax || done == c.Groups) {
+			break
 		}
 	}
-	return n
+	for _, value := range most {
+		maxima += uint64(max(value, 1) - 1)
+	}
+	return distinct, maxima
 }
 
 // parallel splits [0, n) over all processors.

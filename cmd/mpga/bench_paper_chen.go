@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/papers"
+)
+
+// chenFigure3 shows one table by its slots for each group, of 1e6 rows.
+func (r *paperRun) chenFigure3(ctx context.Context, result *papers.Result) error {
+	const rows = 1_000_000 // few enough for any machine
+	result.Scale = 1
+	sizes := []tableSize{{"1 slot a group", 1}, {"1.3 slots a group", 1.3}, {"2 slots a group", 2},
+		{"2.6 slots a group", 2.6}, {"5 slots a group", 5}}
+	times := papers.Panel{Title: fmt.Sprintf("%d rows", rows), X: axisGroups,
+		Y: papers.Axis{Name: "time", Unit: "ms", Log: 10}}
+	probes := papers.Panel{Title: "Probes", X: axisGroups, Y: papers.Axis{Name: "probes a row", Log: 10}}
+	for groups := int64(10); groups <= rows/10; groups *= 10 {
+		if err := r.tableSizes(ctx, result, rows, groups, sizes, &times, &probes); err != nil {
+			return err
+		}
+	}
+	result.Panels = []papers.Panel{times, probes}
+	return nil
+}
+
+// chenFigure4 shows the CPU, a sort and a table by rows, from record batches in memory to the last group, copies
+// included.
+func (r *paperRun) chenFigure4(ctx context.Context, result *papers.Result) error {
+	most := 1e7
+	if !r.report.Machine.IsGPU {
+		most = 1e6
+	}
+	for _, groups := range []int64{100, 10_000} {
+		p := papers.Panel{Title: fmt.Sprintf("%d groups", groups), X: papers.Axis{Name: "rows", Log: 10},
+			Y: papers.Axis{Name: "time", Unit: "s", Log: 10}}
+		for rows := 1e4; rows <= most; rows *= 10 {
+			if err := r.chenRows(ctx, &p, int64(rows), groups); err != nil {
+				return err
+			}
+		}
+		result.Panels = append(result.Panels, p)
+	}
+	result.Scale = 1
+	result.Note("Whole queries over record batches in memory, copies included. The CPU is mpga's, with all processors; " +
+		"the paper's is one thread.")
+	return nil
+}
+
+func (r *paperRun) chenRows(ctx context.Context, p *papers.Panel, rows, groups int64) error {
+	in, err := r.load(ctx, rows, groups)
+	if err != nil {
+		return err
+	}
+	defer in.release()
+	for _, c := range []engineCase{
+		{name: papers.CPU, device: "cpu"},
+		{name: "sgb-ur", options: engine.Options{Algorithm: "sgb-ur"}},
+		{name: "global", options: engine.Options{Algorithm: "global"}},
+		{name: papers.Auto},
+	} {
+		c.times = r.report.Repeats
+		run, err := r.ask(ctx, in, c)
+		if err != nil {
+			return err
+		}
+		p.Add(c.name, float64(rows), run.seconds)
+	}
+	return nil
+}
+
+// chenFigure5 shows where a device's time goes: two keys and three values, 1e4 groups.
+func (r *paperRun) chenFigure5(ctx context.Context, result *papers.Result) error {
+	const groups = 1e4
+	rows := r.rows(result, 1e8)
+	table, err := gen.Pairs(gen.PairsOptions{Rows: rows, Groups: groups, Key: arrow.PrimitiveTypes.Int32,
+		Value: arrow.PrimitiveTypes.Uint32, Seed: 1})
+	if err != nil {
+		return err
+	}
+	pairs, err := loadPairs(ctx, table, false)
+	if err != nil {
+		return err
+	}
+	defer pairs.release()
+	in := &outOfCore{pairsInput: pairs}
+	in.doubleKeys()
+	run, err := r.ask(ctx, in, engineCase{name: "global", times: r.times(),
+		options: engine.Options{Algorithm: "global"}})
+	if err != nil {
+		return err
+	}
+	d := &run.device
+	p := papers.Panel{Title: fmt.Sprintf("%d rows", rows),
+		X: papers.Axis{Name: "work", Names: []string{"copy to the device", "kernels", "copy back"}}, Y: axisMillis}
+	for i, took := range []int64{d.CopyIn.Nanoseconds(), d.Kernel.Nanoseconds(), d.CopyOut.Nanoseconds()} {
+		p.Add("time", float64(i), float64(took)/1e6)
+	}
+	result.Panels = []papers.Panel{p}
+	result.Note(fmt.Sprintf("Two 4-byte keys, two sums and a minimum of 4-byte values. The pipeline hides %.0f%% of "+
+		"the shorter lanes behind others.", 100*d.Overlap))
+	return nil
+}
+
+// doubleKeys makes the input one of two keys and three values, which are the key and the value again, and asks for
+// two sums and a minimum.
+func (in *pairsInput) doubleKeys() {
+	for i, b := range in.batches {
+		fields := []arrow.Field{{Name: "key", Type: b.Column(0).DataType()},
+			{Name: "key2", Type: b.Column(0).DataType()}}
+		columns := []arrow.Array{b.Column(0), b.Column(0)}
+		for _, name := range []string{"value", "v2", "v3"} {
+			fields, columns = append(fields, arrow.Field{Name: name, Type: b.Column(1).DataType()}), append(columns,
+				b.Column(1))
+		}
+		in.batches[i] = array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, b.NumRows())
+		b.Release()
+	}
+	in.query = query.Query{
+		Keys: []query.Key{{Column: "key"}, {Column: "key2"}},
+		Aggregates: []query.Aggregate{
+			{Func: query.Sum, Args: []string{"value"}}, {Func: query.Sum, Args: []string{"v2"}},
+			{Func: query.Min, Args: []string{"v3"}},
+		},
+	}
+	in.source = scan.Batches(in.batches[0].Schema(), in.batches)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/mpga/mpga/internal/papers"
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/bench"
+)
+
+// Rows of Karnagel et al., which have 335 million, and of libcudf's text.
+const (
+	karnagelRows = 335e6
+	deviceRows   = 1e8 // of figures of rows that are on the device
+)
+
+// karnagelFigure11 shows the placements of tables for few groups.
+func (r *paperRun) karnagelFigure11(ctx context.Context, result *papers.Result) error {
+	rows := r.capped(result, karnagelRows, deviceRows)
+	noteAbsent(result, papers.PlaceBlock, papers.PlaceThread)
+	result.Note("The paper reads its rows over PCIe, which bounds its times; here they are on the device.")
+	p := papers.Panel{Title: fmt.Sprintf("%d rows, uniform keys of 4 bytes", rows), X: axisGroups2,
+		Y: papers.Axis{Name: "time", Unit: "ms", Log: 10}}
+	for _, groups := range []int64{1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64} {
+		c := bench.Case{Rows: rows, Groups: groups, Shape: mustShape("u32")}
+		err := r.runPlans(ctx, result, c, plansFor(inPlacement, groups), func(by kernelPlan, res bench.Result) {
+			p.Add(by.name, float64(groups), millis(&res))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	result.Panels = []papers.Panel{p}
+	return nil
+}
+
+// karnagelFigure13 shows a sort, one table half full, and mpga's choice by number of groups.
+func (r *paperRun) karnagelFigure13(ctx context.Context, result *papers.Result) error {
+	rows := r.capped(result, karnagelRows, deviceRows)
+	p := papers.Panel{Title: fmt.Sprintf("%d rows, uniform keys of 4 bytes", rows), X: axisGroups,
+		Y: papers.Axis{Name: "time", Unit: "ms", Log: 10}}
+	for groups := int64(10); groups <= rows; groups *= 10 {
+		c := bench.Case{Rows: rows, Groups: groups, Shape: mustShape("u32")}
+		err := r.runPlans(ctx, result, c, append(plansFor(inHashSort, groups), r.chosen(&c)),
+			func(by kernelPlan, res bench.Result) {
+				p.Add(by.name, float64(groups), millis(&res))
+			})
+		if err != nil {
+			return err
+		}
+	}
+	result.Panels = []papers.Panel{p}
+	result.Note("The sort in strides of the paper, which lost throughout, does not exist here.")
+	return nil
+}
+
+// karnagelFill shows one table at several fill factors by number of groups.
+func (r *paperRun) karnagelFill(ctx context.Context, result *papers.Result) error {
+	rows := r.capped(result, karnagelRows, deviceRows)
+	times := papers.Panel{Title: fmt.Sprintf("%d rows", rows), X: axisGroups,
+		Y: papers.Axis{Name: "time", Unit: "ms", Log: 10}}
+	probes := papers.Panel{Title: "Probes", X: axisGroups, Y: papers.Axis{Name: "probes a row"}}
+	for groups := int64(1e3); groups <= rows; groups *= 10 {
+		if err := r.tableSizes(ctx, result, rows, groups, fillSizes(), &times, &probes); err != nil {
+			return err
+		}
+	}
+	result.Panels = []papers.Panel{times, probes}
+	return nil
+}
+
+// tableSize is a size of a table, in slots for each group.
+type tableSize struct {
+	name  string
+	slots float64
+}
+
+func fillSizes() (list []tableSize) {
+	for i, fill := range papers.Fills {
+		list = append(list, tableSize{papers.FillNames[i], 1 / fill})
+	}
+	return list
+}
+
+// tableSizes runs one table of several sizes over rows of groups, and adds times and probes. A GPU's double counts no
+// probes: they are counted in a table of the CPU.
+func (r *paperRun) tableSizes(ctx context.Context, result *papers.Result, rows, groups int64, sizes []tableSize,
+	times, probes *papers.Panel) error {
+	var plans []kernelPlan
+	for _, size := range sizes {
+		slots := int64(math.Ceil(size.slots * float64(groups)))
+		plans = append(plans, kernelPlan{name: size.name,
+			Plan: kernels.Plan{Kernel: kernels.KernelLinear, Groups: groups, Slots: slots}, lossy: true})
+	}
+	x := float64(groups)
+	c := bench.Case{Rows: rows, Groups: groups, Every: true, Shape: mustShape("u32")}
+	return r.runPlans(ctx, result, c, plans, func(by kernelPlan, res bench.Result) {
+		times.Add(by.name, x, millis(&res))
+		noteLost(result, by.name, float64(groups)/float64(by.Slots), &res)
+		if !r.report.Machine.IsGPU {
+			result.Note("Probes are counted in tables of the CPU: a search in a table does not depend on who makes it.")
+			res.Probes = papers.ProbesLinear(groups, by.Slots)
+		}
+		if res.Probes > 0 {
+			probes.Add(by.name, x, res.Probes)
+		}
+	})
+}

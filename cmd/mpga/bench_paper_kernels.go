@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mpga/mpga/internal/papers"
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/kernels/bench"
+)
+
+// paperMeasure fills in the result of a figure.
+type paperMeasure func(*paperRun, context.Context, *papers.Result) error
+
+// Axes that figures share.
+var (
+	axisGroups  = papers.Axis{Name: "groups", Log: 10}
+	axisGroups2 = papers.Axis{Name: "groups", Log: 2}
+	axisRate    = papers.Axis{Name: "throughput", Unit: "G rows/s"}
+	axisMillis  = papers.Axis{Name: "time", Unit: "ms"}
+	axisSeconds = papers.Axis{Name: "time", Unit: "s"}
+)
+
+// rowsMin are the least rows of a figure, whatever the scale.
+const rowsMin = 1 << 14
+
+// rows scales a paper's number of rows, and notes by how much.
+func (r *paperRun) rows(result *papers.Result, paper float64) int64 {
+	rows := max(int64(paper*r.report.Scale), rowsMin)
+	result.Scale = float64(rows) / paper
+	return rows
+}
+
+// capped scales a number of rows of a figure that has a cap of its own, which it notes.
+func (r *paperRun) capped(result *papers.Result, paper, most float64) int64 {
+	if r.report.Scale*paper > most {
+		result.Scale = most / paper
+		result.Note(fmt.Sprintf("The figure has at most %s rows.", shortCount(most)))
+		return int64(most)
+	}
+	return r.rows(result, paper)
+}
+
+// shortCount writes a count as 1e8 or 2^26.
+func shortCount(n float64) string {
+	if text := strings.Replace(fmt.Sprintf("%g", n), "+0", "", 1); len(text) < 5 {
+		return text
+	}
+	return strings.NewReplacer("e+0", "e", "e+", "e").Replace(fmt.Sprintf("%.3g", n))
+}
+
+// kernelPlan is how a system is run: a name, and a plan of kernels.
+type kernelPlan struct {
+	name string
+	kernels.Plan
+	lossy bool // the table may be too full for all rows
+}
+
+// plansFor returns the plans of systems for so many groups.
+func plansFor(use paperUse, groups int64) (list []kernelPlan) {
+	for _, s := range systemsFor(use) {
+		list = append(list, kernelPlan{name: s.name, Plan: kernels.Plan{Kernel: s.kernel, Groups: groups}})
+	}
+	return list
+}
+
+// chosen is the plan that mpga takes by itself.
+func (r *paperRun) chosen(c *bench.Case) kernelPlan {
+	return kernelPlan{name: papers.Chosen, Plan: kernels.Choose(&c.Shape.Shape,
+		kernels.Estimate{Rows: c.Rows, Groups: c.Groups}, r.device.Properties())}
+}
+
+// runPlans runs plans on the rows of a case, which it puts on the device, and hands each result over. A plan that
+// cannot be run is noted; a wrong answer is an error.
+func (r *paperRun) runPlans(ctx context.Context, result *papers.Result, c bench.Case, plans []kernelPlan,
+	done func(kernelPlan, bench.Result)) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	data, err := r.runner.Put(c)
+	defer func() { err = errors.Join(err, r.runner.Drop()) }()
+	if errors.Is(err, kernels.ErrOutOfMemory) {
+		result.Note(fmt.Sprintf("%d rows do not fit the device.", c.Rows))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range plans {
+		run := r.runner.Run
+		if p.lossy {
+			run = r.runner.RunLossy
+		}
+		res, err := run(data, p.Plan)
+		switch {
+		case errors.Is(err, bench.ErrWrong):
+			return fmt.Errorf("%s, %d rows, %d groups, skew %g: %w", p.name, c.Rows, c.Groups, c.Skew, err)
+		case err != nil:
+			result.Note(fmt.Sprintf("%s, %d groups: %v", p.name, c.Groups, err))
+		default:
+			done(p, res)
+		}
+	}
+	return nil
+}
+
+// rate is the throughput of a run, in G rows/s.
+func rate(c *bench.Case, res *bench.Result) float64 {
+	return float64(c.Rows) / float64(max(res.Nanos, 1))
+}
+
+func millis(res *bench.Result) float64 { return float64(res.Nanos) / 1e6 }
+
+// mustShape returns a shape of bench.
+func mustShape(name string) bench.Shape {
+	shape, err := bench.ShapeOf(name)
+	if err != nil {
+		panic(err)
+	}
+	return shape
+}

@@ -1,0 +1,212 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/mpga/mpga/internal/papers"
+)
+
+// WritePapers writes a report on the papers' figures as a page, the verdicts first.
+func WritePapers(to io.Writer, r *papers.Report) error {
+	w := &writer{}
+	w.begin("The papers' figures, measured by mpga", MachineLine(r))
+	w.f("<p>%s</p>\n", counts(r))
+	w.f("<p>The same as text: <a href=\"report.md\">report.md</a>. All values: <a href=\"figures.csv\">figures.csv</a>, " +
+		"<a href=\"report.json\">report.json</a>.</p>\n")
+	for _, warning := range Warnings(r) {
+		w.f("<p class=\"error\">%s</p>\n", warning)
+	}
+	w.verdictTable(r.Results)
+	number := ""
+	for _, result := range r.Results {
+		if result.Paper != number {
+			number = result.Paper
+			w.paper(papers.PaperOf(number))
+		}
+		w.figure(result)
+	}
+	w.f("</body>\n</html>\n")
+	_, err := w.WriteTo(to)
+	return err
+}
+
+// MachineLine says in a line where a report was measured.
+func MachineLine(r *papers.Report) string {
+	m := &r.Machine
+	device := m.Device
+	if m.CUDA != "" {
+		device += ", CUDA " + m.CUDA
+	}
+	if m.Bandwidth > 0 {
+		device += fmt.Sprintf(", %s GB/s of memory, %s GB/s over the link", Value(m.Bandwidth/1e9), Value(m.Link/1e9))
+	}
+	return fmt.Sprintf("%s; %d processors; %s of the papers' rows; median of %d; %s", device, m.Processors,
+		scaled(r.Scale), r.Repeats, r.Began.Format("2006-01-02 15:04"))
+}
+
+func scaled(scale float64) string {
+	if scale == 1 {
+		return "all"
+	}
+	return Value(scale)
+}
+
+// Warnings say what a reader must know of a whole report.
+func Warnings(r *papers.Report) (list []string) {
+	if !r.Machine.IsGPU {
+		list = append(list, "There is no GPU here: a GPU's double on the CPU did the work. Times are not a GPU's and "+
+			"decide nothing; counts (probes, load factors, partitions, rounds, bytes) do.")
+	}
+	if len(r.Left) > 0 {
+		list = append(list, fmt.Sprintf("The report is not complete. Figures that are not measured yet: %d.", len(r.Left)))
+	}
+	return list
+}
+
+// counts says how many verdicts there are of each kind.
+func counts(r *papers.Report) string {
+	n := map[papers.Status]int{}
+	for _, result := range r.Results {
+		for _, v := range result.Verdicts {
+			n[v.Status]++
+		}
+	}
+	return fmt.Sprintf("%d figures and tables. Of the papers' claims, and of some about mpga beside them, %d hold, %d differ, "+
+		"and %d are not measured here. Each verdict is computed from the points that the figures show.",
+		len(r.Results), n[papers.Holds], n[papers.Differs], n[papers.Unmeasured])
+}
+
+// statusClasses are the classes of the page's style.
+var statusClasses = map[papers.Status]string{papers.Holds: "holds", papers.Differs: "differs",
+	papers.Unmeasured: "unmeasured"}
+
+func (w *writer) verdictTable(results []*papers.Result) {
+	w.f("<h2 id=\"verdicts\">Verdicts</h2>\n<table " +
+		"class=\"data\"><tr><th>figure</th><th>claim</th><th>paper</th><th>here</th><th>here / " +
+		"paper</th><th>verdict</th></tr>\n")
+	for _, r := range results {
+		for _, v := range r.Verdicts {
+			w.f("<tr class=\"%s\"><td><a href=\"#%s\">%s</a></td>", statusClasses[v.Status]+"-row", r.ID(), shortName(r))
+			w.verdict(&v)
+		}
+		if r.Error != "" {
+			w.f("<tr><td><a href=\"#%s\">%s</a></td><td colspan=\"5\" class=\"error\">%s</td></tr>\n", r.ID(), shortName(r), r.Error)
+		}
+	}
+	w.f("</table>\n")
+}
+
+func shortName(r *papers.Result) string { return papers.PaperOf(r.Paper).Name + " " + r.Name }
+
+// verdict writes the cells of a verdict, and ends their row.
+func (w *writer) verdict(v *papers.Verdict) {
+	w.f("<td>%s</td><td>%s</td><td>%s</td><td>%s</td><td><b class=\"%s\">%s</b>", v.Claim, v.Paper, v.Ours,
+		RatioText(v.Ratio), statusClasses[v.Status], v.Status)
+	if v.Why != "" {
+		w.f("<br/><small>%s</small>", v.Why)
+	}
+	w.f("</td></tr>\n")
+}
+
+// RatioText writes a ratio; "" for none.
+func RatioText(ratio float64) string {
+	if ratio == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
+
+func (w *writer) paper(p *papers.Paper) {
+	w.f("<h2>%s</h2>\n<p>%s. Measured there on: %s.</p>\n", p.Title, p.Authors, p.Machine)
+}
+
+// figure writes a figure: claim, chart, verdicts, table, notes.
+func (w *writer) figure(r *papers.Result) {
+	w.f("<section id=\"%s\">\n<h3 class=\"figure\">%s</h3>\n", r.ID(), Heading(r))
+	w.f("<p>%s</p>\n", r.Claim)
+	if r.Error != "" {
+		w.f("<p class=\"error\">%s</p>\n", r.Error)
+	}
+	w.chart(r, false)
+	if len(r.Verdicts) > 0 {
+		w.f("<table class=\"data\"><tr><th>claim</th><th>paper</th><th>here</th><th>here / " +
+			"paper</th><th>verdict</th></tr>\n")
+		for _, v := range r.Verdicts {
+			w.f("<tr>")
+			w.verdict(&v)
+		}
+		w.f("</table>\n")
+	}
+	w.f("<ul>\n")
+	for _, note := range r.Notes {
+		w.f("<li>%s</li>\n", note)
+	}
+	w.f("<li>%s of the paper's rows; measured in %s s</li>\n</ul>\n", scaled(r.Scale), Value(r.Seconds))
+	for i := range r.Panels {
+		w.panelTable(&r.Panels[i])
+	}
+	w.f("</section>\n")
+}
+
+// Heading names a figure by paper, section and title.
+func Heading(r *papers.Result) string {
+	return fmt.Sprintf("%s %s: %s (section %s)", papers.PaperOf(r.Paper).Name, r.Name, r.Title, r.Section)
+}
+
+// panelTable writes the points of a panel, the paper's beside ours.
+func (w *writer) panelTable(p *papers.Panel) {
+	head, rows := Table(p)
+	if len(rows) == 0 {
+		return
+	}
+	w.f("<details><summary>%s: all values</summary>\n<table class=\"data numbers\"><tr>", p.Title)
+	for _, name := range head {
+		w.f("<th>%s</th>", name)
+	}
+	w.f("</tr>\n")
+	for _, row := range rows {
+		w.f("<tr>")
+		for _, cell := range row {
+			w.f("<td>%s</td>", cell)
+		}
+		w.f("</tr>\n")
+	}
+	w.f("</table></details>\n")
+}
+
+// Table returns the points of a panel as a table: a row for each x, and a column for each series, with
+// another one behind it where the paper gives numbers.
+func Table(p *papers.Panel) (head []string, rows [][]string) {
+	head = []string{label(&p.X)}
+	for _, s := range p.Series {
+		head = append(head, s.Name)
+		if len(s.Paper) > 0 {
+			head = append(head, s.Name+", paper", "here / paper")
+		}
+	}
+	for _, x := range p.Xs() {
+		row := []string{place(p, x)}
+		for _, s := range p.Series {
+			y, measured := s.At(x)
+			row = append(row, optional(measured, y))
+			if len(s.Paper) > 0 {
+				paper, given := s.PaperAt(x)
+				ratio := ""
+				if given && measured {
+					ratio = RatioText(y / paper)
+				}
+				row = append(row, optional(given, paper), ratio)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return head, rows
+}
+
+func optional(ok bool, v float64) string {
+	if !ok {
+		return ""
+	}
+	return Value(v)
+}

@@ -1,0 +1,155 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mpga/mpga/internal/papers"
+	"github.com/mpga/mpga/internal/report"
+)
+
+// writerOf makes what parse takes of a function that writes a report.
+type writerOf[T any] struct {
+	value T
+	write func(io.Writer, T) error
+}
+
+func (w writerOf[T]) Write(to io.Writer) error { return w.write(to, w.value) }
+
+// sample is a report with all that a figure may have.
+func sample(t *testing.T) *papers.Report {
+	t.Helper()
+	figures, err := papers.Select([]string{"004"}, []string{"table1", "coprocessing42"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &papers.Report{
+		Machine: papers.Machine{Device: "a <GPU> & more", CUDA: "13.0", IsGPU: true, Processors: 16, Bandwidth: 3e12,
+			Link: 5e10},
+		Scale: .5, Repeats: 7, Began: time.Unix(1e9, 0), Left: []string{"ega-merge"},
+	}
+	lines := papers.Panel{
+		Title: "Probes < all", X: papers.Axis{Name: "load factor"},
+		Y: papers.Axis{Name: "probes", Unit: "a|row", Log: 10},
+		Series: []*papers.Series{
+			{Name: papers.SPEGA, Kind: papers.Measured, Points: []papers.Point{{X: .91, Y: 1.5}, {X: .99, Y: 1.57}},
+				Paper: papers.Table1SPEGA},
+			{Name: papers.LPHGA, Kind: papers.Model, Points: []papers.Point{{X: .99, Y: 50}},
+				Paper: papers.Table1LPHGA},
+		},
+	}
+	zero := papers.Panel{Title: "Zero", X: papers.Axis{Name: "groups", Log: 2},
+		Y:      papers.Axis{Name: "difference", Unit: "ms", Log: 10},
+		Series: []*papers.Series{{Name: "one & only", Points: []papers.Point{{X: 4, Y: -1}, {X: 64, Y: 0}}}}}
+	bars := papers.Panel{Title: "Bytes", X: papers.Axis{Name: "way", Names: []string{papers.Feedback, papers.Split}},
+		Y:      papers.Axis{Name: "bytes", Unit: "MiB"},
+		Series: []*papers.Series{{Name: "two", Points: []papers.Point{{X: 0, Y: 50}, {X: 1, Y: 100}}}}}
+	r.Results = []*papers.Result{
+		{Figure: figures[0], Scale: .5, Panels: []papers.Panel{lines, zero, {Title: "empty"}},
+			Notes: []string{"a <note>"}},
+		{Figure: figures[1], Scale: .5, Panels: []papers.Panel{bars}, Error: "out of <memory>"},
+	}
+	for _, result := range r.Results {
+		result.Judge(&r.Machine)
+	}
+	return r
+}
+
+// Would catch a page that no browser reads, text that becomes markup, a figure without its chart, its values or its
+// verdicts, and a page that hides that it is not complete.
+func TestPapersPage(t *testing.T) {
+	got := parse(t, writerOf[*papers.Report]{sample(t), report.WritePapers})
+	for _, want := range []string{
+		"a <GPU> & more, CUDA 13.0", "Probes < all", "a <note>", "out of <memory>", "one & only", "holds", "differs",
+		"not measured here", "50.0% fewer",
+		"LPHGA (computed)", "hollow: the paper's numbers", "SP-EGA paper: 2.13 at 0.99", "2⁶",
+		"not measured yet: 1", "53.56",
+	} {
+		if !strings.Contains(got.text, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if e := got.elements; e["script"] != 0 || e["link"] != 0 || e["img"] != 0 || e["svg"] != 2 || e["section"] != 2 ||
+		e["polyline"] != 3 || e["details"] != 3 {
+		t.Errorf("elements: %v", e)
+	}
+}
+
+// Would catch a picture that is no XML, or that has a place that is no number.
+func TestChart(t *testing.T) {
+	for _, r := range sample(t).Results {
+		got := parse(t, writerOf[*papers.Result]{r, report.WriteChart})
+		var b bytes.Buffer
+		if err := report.WriteChart(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(),
+			"Inf") || got.elements["style"] != 1 || got.elements["title"] == 0 {
+			t.Errorf("%s: %v\n%s", r.ID(), got.elements, b.String())
+		}
+	}
+}
+
+// Would catch a column or a point that is left out, and values that are rounded.
+func TestValues(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.WriteValues(&b, sample(t)); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]string{
+		{"paper", "figure", "panel", "series", "kind", "x", "y", "unit", "paper_value"},
+		{"004", "table1", "Probes < all", "SP-EGA", "measured", "0.99", "1.57", "a|row", "2.13"},
+		{"004", "table1", "Probes < all", "LPHGA", "model", "0.91", "", "a|row", "5.64"},
+		{"004", "table1", "Zero", "one & only", "", "64", "0", "ms", ""},
+		{"004", "coprocessing42", "Bytes", "two", "", "split again", "100", "MiB", ""},
+	} {
+		if !slices.ContainsFunc(rows, func(row []string) bool { return slices.Equal(row, want) }) {
+			t.Errorf("no row %q in %q", want, rows)
+		}
+	}
+	if len(rows) != 1+9+9+2+2 {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+// Would catch a table of Markdown whose rows have other columns than its head.
+func TestMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.WriteMarkdown(&b, sample(t)); err != nil {
+		t.Fatal(err)
+	}
+	columns := 0
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "|") {
+			columns = 0
+			continue
+		}
+		n := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|")
+		if columns != 0 && n != columns {
+			t.Errorf("%d columns, not %d: %s", n, columns, line)
+		}
+		columns = n
+	}
+	if !strings.Contains(b.String(), "![Probes a row by load factor](ega-table1.svg)") {
+		t.Error("no picture")
+	}
+}
+
+// Would catch numbers that nobody reads.
+func TestValue(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 1.23456: "1.235", 53.56: "53.56", 1234.5: "1234",
+		.0123456: "0.01235", 1048576: "1048576", 2e8: "2e+08", -3.5: "-3.5"} {
+		if got := report.Value(v); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
+	}
+}
