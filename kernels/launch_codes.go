@@ -46,7 +46,6 @@ func (o *operation) aggregateSortedCodes(shape *Shape, plan Plan, at uint64) {
 	o.startStatus(at + uint64(l.status))
 	o.useTable(plan.Slots, at+uint64(l.table))
 	o.resetTable()
-	o.insert(&keys, rows)
 	o.codeKeys(&keys, &l, at, plan.Slots, rows)
 
 	coded := shape.coded()
@@ -58,15 +57,18 @@ func (o *operation) aggregateSortedCodes(shape *Shape, plan Plan, at uint64) {
 	o.run("code_keys_groups", o.blocksFor(min(rows, int64(given.groups.capacity))), launchThreads, 0)
 }
 
-// codeKeys adds the launches that give the slots of the table that is set their codes, and the rows.
+// codeKeys adds the launches that bring keys to the table that is set, and give codes to its slots and to rows.
 func (o *operation) codeKeys(keys *Shape, l *codesLayout, at uint64, slots, rows int64) {
+	looks, suffix := o.looksFor(keys, rows), keySuffix(keys)
+	codes := at + uint64(l.codes)
+	o.fill(codes, 4*rows, 0)
+	o.run("code_keys_insert"+suffix, looks.blocks, lookThreads, 0)
 	numbered := at + uint64(l.numbered)
 	o.fill(numbered, groupsStatusBytes, 0)
 	o.param.groups = groupsParam{capacity: uint64(slots) + 1, status: numbered}
 	o.param.in.keys = at + uint64(l.dictionary)
 	o.param.slotBegin, o.param.slotEnd = 0, uint64(slots)+1
 	o.run("code_keys_slots", o.blocksFor(slots+1), launchThreads, 0)
-	o.param.out.keys = at + uint64(l.codes)
-	looks := o.looksFor(keys, rows)
-	o.run("code_keys_rows"+keySuffix(keys), looks.blocks, lookThreads, 0)
+	o.param.out.keys = codes
+	o.run("code_keys_rows"+suffix, looks.blocks, lookThreads, 0)
 }

@@ -116,41 +116,126 @@ __device__ __forceinline__ void put_state(const SortLaunch& p, u32 f, u64 group,
   merge_state(p.shape.folds[f], state, 1, partial);
 }
 
-// Folds a lane's rows: to the state before their first head, the groups between heads, and the state behind the last,
-// which is that of all where no head is. Returns how many groups have begun when they end.
+// What a lane's rows add up to: the state before their first head, and the state behind the last, which is that of all
+// where no head is. The groups in between are written.
 template <u32 kWords>
-__device__ __forceinline__ u64 fold_rows(const SortLaunch& p, const LaneRows& in, u32 f, State<kWords>& head, State<kWords>& tail) {
+struct LaneFold {
+  State<kWords> head, tail;
+  u64 group;  // how many groups have begun when the rows end
+
+  __device__ __forceinline__ LaneFold(const Fold& fold, const LaneRows& in) : group(in.before) {
+    head.clear(fold);
+    tail.clear(fold);
+  }
+  // The group that the rows so far are of ends.
+  __device__ __forceinline__ void end(const SortLaunch& p, const LaneRows& in, u32 f) {
+    if (group == in.before) {
+      head = tail;
+    } else {
+      put_state(p, f, group, tail, true);
+    }
+    tail.clear(p.shape.folds[f]);
+  }
+  // A row begins a group.
+  __device__ __forceinline__ void begin(const SortLaunch& p, const LaneRows& in, u32 f) {
+    end(p, in, f);
+    group++;
+  }
+};
+
+// Folds of any kind, row by row.
+template <u32 kWords>
+__device__ __forceinline__ void fold_rows(const SortLaunch& p, const LaneRows& in, u32 f, LaneFold<kWords>& lane) {
   const Fold& fold = p.shape.folds[f];
-  u64 group = in.before;
-  head.clear(fold);
-  tail.clear(fold);
 #pragma unroll 1
   for (u32 j = 0; j < in.count; j++) {
-    if (in.heads >> j & 1) {
-      if (group == in.before) {
-        head = tail;
-      } else {
-        put_state(p, f, group, tail, true);
-      }
-      tail.clear(fold);
-      group++;
-    }
+    if (in.heads >> j & 1) lane.begin(p, in, f);
     const u32 row = in.rows[j];
     // NULLs come last in a group: the row before a value has one, too.
     const bool counts = kWords > 1 || fold.op != kCountDistinct || in.heads >> j & 1 ||
                         !same_value(fold, *in.input, row, j > 0 ? in.rows[j - 1] : in.previous);
     u64 own[kStateWordsMax];
-    if (counts && row_state(fold, *in.input, row, own)) combine_state<kWords>(fold, tail.w, own);
+    if (counts && row_state(fold, *in.input, row, own)) combine_state<kWords>(fold, lane.tail.w, own);
   }
-  if (in.count == kSegmentSteps) return group;
-  // The rows are all over: their last group ends.
-  if (group == in.before) {
-    head = tail;
-  } else {
-    put_state(p, f, group, tail, true);
+}
+
+// Common folds, of values that are not NULL: all values of a lane are loaded before the first is waited for.
+
+struct CountOf {
+  static constexpr u32 kWords = 1;
+  static __device__ __forceinline__ State<1> load(const Fold&, const void*, u32) { return {{1}}; }
+  static __device__ __forceinline__ void combine(State<1>& s, const State<1>& v) { s.w[0] += v.w[0]; }
+};
+
+struct SumOf64 {
+  static constexpr u32 kWords = 1;
+  static __device__ __forceinline__ State<1> load(const Fold& fold, const void* column, u32 row) { return {{load_word(fold.type, column, row)}}; }
+  static __device__ __forceinline__ void combine(State<1>& s, const State<1>& v) { s.w[0] += v.w[0]; }
+};
+
+struct SumOf128 {
+  static constexpr u32 kWords = 2;
+  static __device__ __forceinline__ State<2> load(const Fold& fold, const void* column, u32 row) {
+    const u64 low = load_word(fold.type, column, row);
+    return {{low, load_high(fold.type, column, row, low)}};
   }
-  tail.clear(fold);
-  return group;
+  static __device__ __forceinline__ void combine(State<2>& s, const State<2>& v) {
+    s.w[0] += v.w[0];
+    s.w[1] += v.w[1] + (s.w[0] < v.w[0]);
+  }
+};
+
+struct SumOfDoubles {
+  static constexpr u32 kWords = 1;
+  static __device__ __forceinline__ State<1> load(const Fold& fold, const void* column, u32 row) { return {{to_word(load_double(fold.type, column, row))}}; }
+  static __device__ __forceinline__ void combine(State<1>& s, const State<1>& v) { combine_double(s.w, to_double(v.w[0])); }
+};
+
+template <bool kIsMax>
+struct Extreme {
+  static constexpr u32 kWords = 1;
+  static __device__ __forceinline__ State<1> load(const Fold& fold, const void* column, u32 row) {
+    return {{to_ordered(fold.type, load_word(fold.type, column, row))}};
+  }
+  static __device__ __forceinline__ void combine(State<1>& s, const State<1>& v) { s.w[0] = (v.w[0] > s.w[0]) == kIsMax ? v.w[0] : s.w[0]; }
+};
+
+template <class Common>
+__device__ __forceinline__ void fold_values(const SortLaunch& p, const LaneRows& in, u32 f, LaneFold<Common::kWords>& lane) {
+  const Fold& fold = p.shape.folds[f];
+  const void* column = fold.column >= 0 ? in.input->columns[fold.column] : nullptr;
+  State<Common::kWords> values[kSegmentSteps];
+  u32 rows[kSegmentSteps];
+#pragma unroll
+  for (u32 j = 0; j < kSegmentSteps; j += 4) *reinterpret_cast<uint4*>(rows + j) = *reinterpret_cast<const uint4*>(in.rows + j);
+#pragma unroll
+  for (u32 j = 0; j < kSegmentSteps; j++) values[j] = Common::load(fold, column, rows[j]);  // of no row: of the first
+#pragma unroll
+  for (u32 j = 0; j < kSegmentSteps; j++) {
+    if (j >= in.count) continue;
+    if (in.heads >> j & 1) lane.begin(p, in, f);
+    Common::combine(lane.tail, values[j]);
+  }
+}
+
+template <u32 kWords>
+__device__ __forceinline__ void fold_lane(const SortLaunch& p, const LaneRows& in, u32 f, LaneFold<kWords>& lane) {
+  const Fold& fold = p.shape.folds[f];
+  if (fold.other < 0 && (fold.column < 0 || in.input->valid[fold.column] == nullptr)) {
+    if constexpr (kWords == 1) {
+      switch (fold.op) {
+        case kCount: return fold_values<CountOf>(p, in, f, lane);
+        case kSum64: return fold_values<SumOf64>(p, in, f, lane);
+        case kSumFloat: return fold_values<SumOfDoubles>(p, in, f, lane);
+        case kMin: return fold_values<Extreme<false>>(p, in, f, lane);
+        case kMax: return fold_values<Extreme<true>>(p, in, f, lane);
+      }
+    }
+    if constexpr (kWords == 2) {
+      if (fold.op == kSum128) return fold_values<SumOf128>(p, in, f, lane);
+    }
+  }
+  fold_rows(p, in, f, lane);
 }
 
 // Loops stay loops: unrolled, the widths and folds together are megabytes of code.
@@ -158,8 +243,10 @@ template <u32 kWords>
 __device__ void reduce_fold(const SortLaunch& p, const LaneRows& in, u32 f) {
   const Fold& fold = p.shape.folds[f];
   const u32 lane = lane_id();
-  State<kWords> head, tail;
-  const u64 group = fold_rows(p, in, f, head, tail);
+  LaneFold<kWords> folded(fold, in);
+  fold_lane(p, in, f, folded);
+  if (in.count < kSegmentSteps) folded.end(p, in, f);  // the rows are all over
+  State<kWords>& tail = folded.tail;
   __syncwarp();  // lanes have had different rows
   const bool stops = in.heads != 0 || in.count < kSegmentSteps;
   bool begins = stops;  // what a lane carries begins in the warp
@@ -175,10 +262,10 @@ __device__ void reduce_fold(const SortLaunch& p, const LaneRows& in, u32 f) {
   const State<kWords> carry = tail.shuffled_up(1);
   const bool carried_whole = __shfl_up_sync(kAllLanes, begins, 1);
   if (stops && in.before > 0 && !(in.first && (in.heads & 1 || in.count == 0))) {
-    if (!in.first) head.prepend(fold, carry);
-    put_state(p, f, in.before, head, !in.first && carried_whole);
+    if (!in.first) folded.head.prepend(fold, carry);
+    put_state(p, f, in.before, folded.head, !in.first && carried_whole);
   }
-  if (lane == 31 && in.count == kSegmentSteps) put_state(p, f, group, tail, begins && in.ends);
+  if (lane == 31 && in.count == kSegmentSteps) put_state(p, f, folded.group, tail, begins && in.ends);
 }
 
 // The rows of this lane, among those of its warp from begin on, before which so many groups begin.
@@ -205,9 +292,10 @@ __device__ __forceinline__ LaneRows lane_rows(const SortLaunch& p, u64 begin, u6
 
 extern "C" __global__ void __launch_bounds__(kSegmentThreads) segment_reduce(const __grid_constant__ SortLaunch p) {
   const u32 tile = take_tile(&p.plan->next_segment_tile), side = p.plan->side, lane = lane_id();
-  __shared__ u32 heads[kSegmentThreads / 32][kSegmentSteps], rows[kSegmentTile];
+  __shared__ u32 heads[kSegmentThreads / 32][kSegmentSteps];
+  __shared__ uint4 rows[kSegmentTile / 4];
   const u32 warp = threadIdx.x / 32;
-  u32* warp_rows = rows + warp * (32 * kSegmentSteps);
+  u32* warp_rows = reinterpret_cast<u32*>(rows) + warp * (32 * kSegmentSteps);
   const u64 begin = u64(tile) * kSegmentTile + warp * (32 * kSegmentSteps);
   __shared__ Rows moved;  // one column of it
   if (p.moved != kNoColumn && threadIdx.x == 0) moved.columns[p.moved] = p.order[side], moved.valid[p.moved] = nullptr;

@@ -11,13 +11,15 @@
 template <class Key, class Program>
 __device__ __forceinline__ void table_insert(const Launch& p) {
   extern __shared__ u32 shared[];
+  const BlockSums sums(shared, p);
   Tally tally = {};
   take_rows<Key, Program>(
-      p, p.rows.count, p.probe_max, shared, tally.did, [](u64 row) { return row; },
+      p, p.rows.count, p.probe_max, sums.slots != 0, sums, tally.did, [](u64 row) { return row; },
       [&](const u64(&rows)[kLooks<Key>], u32 left) {
 #pragma unroll
         for (u32 i = 0; i < kLooks<Key>; i++) refuse_rows<Key>(p, rows[i], left >> i & 1);
       });
+  sums.flush(p);
   report(p, tally);
 }
 

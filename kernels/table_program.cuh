@@ -120,13 +120,13 @@ __device__ __forceinline__ void add_rows(const Launch& p, const u64 (&rows)[kRow
 }
 
 // Takes rows [0, count) of those that row_of numbers to their slots of the table, kLooks rows of a thread at a time, and
-// accumulates them there. missed(rows, left) gets those of a thread's rows that have no slot, by a bit each. Whole
-// blocks call it, with the shared memory of their sums.
+// accumulates them there. missed(rows, left) gets those of a thread's rows that have no slot, by a bit each. few: as
+// find_slots has it. Whole blocks call it, with the sums that they have in shared memory.
 template <class Key, class Program, class RowOf, class Missed>
-__device__ __forceinline__ void take_rows(const Launch& p, u64 count, u32 probe_max, u32* shared, Insertions& did, RowOf row_of, Missed missed) {
+__device__ __forceinline__ void take_rows(const Launch& p, u64 count, u32 probe_max, bool few, const BlockSums& sums, Insertions& did, RowOf row_of,
+                                          Missed missed) {
   constexpr u32 kRows = kLooks<Key>;
   const u32 words = slot_words(p.shape);
-  const BlockSums sums(shared, p);
   bool repeats = false;
   u32 tiles = 0;
   const u64 step = u64(gridDim.x) * blockDim.x * kRows;
@@ -149,7 +149,7 @@ __device__ __forceinline__ void take_rows(const Launch& p, u64 count, u32 probe_
       keys[i] = Key::load(p.rows.keys, rows[i], p.shape.key_bytes / 8);
       values[i] = Program::load(p, rows[i]);
     }
-    find_slots(p.table, words, keys, here, probe_max, sums.slots != 0, at, did);
+    find_slots(p.table, words, keys, here, probe_max, few, at, did);
     __syncwarp();  // after the searches
     if (tiles++ % kRepeatTiles == 0) repeats = slots_repeat(at);
     add_rows<Program>(p, rows, values, at, repeats, sums);
@@ -160,7 +160,6 @@ __device__ __forceinline__ void take_rows(const Launch& p, u64 count, u32 probe_
     }
     missed(rows, left);
   }
-  sums.flush(p);
 }
 
 #endif

@@ -16,9 +16,10 @@ template <class Key, class Program>
 __device__ __forceinline__ void two_phase_first(const TwoPhaseLaunch& p) {
   __shared__ u64 rest_begin;
   extern __shared__ u32 shared[];
+  const BlockSums sums(shared, p.launch);
   Tally tally = {};
   take_rows<Key, Program>(
-      p.launch, p.launch.rows.count, 1, shared, tally.did, [](u64 row) { return row; },
+      p.launch, p.launch.rows.count, 1, sums.slots != 0, sums, tally.did, [](u64 row) { return row; },
       [&](const u64(&rows)[kLooks<Key>], u32 left) {
         u32 total;
         u64 before = block_scan(u32(__popc(left)), &total);
@@ -31,6 +32,7 @@ __device__ __forceinline__ void two_phase_first(const TwoPhaseLaunch& p) {
         }
         __syncthreads();  // rest_begin may be written again
       });
+  sums.flush(p.launch);
   report(p.launch, tally);
 }
 

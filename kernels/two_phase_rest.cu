@@ -13,10 +13,12 @@ template <class Key, class Program>
 __device__ __forceinline__ void two_phase_rest(const TwoPhaseLaunch& p) {
   extern __shared__ u32 shared[];
   const Launch& l = p.launch;
+  const BlockSums sums(shared, l);
   Tally tally = {};
   take_rows<Key, Program>(
-      l, *p.num_rest, l.probe_max, shared, tally.did, [&](u64 n) { return u64(p.rest[n]); },
+      l, *p.num_rest, l.probe_max, sums.slots != 0, sums, tally.did, [&](u64 n) { return u64(p.rest[n]); },
       [&](const u64(&)[kLooks<Key>], u32 left) { tally.lost += u32(__popc(left)); });
+  sums.flush(l);
   const u64 lost = block_sum(tally.lost), probes = block_sum(tally.did.probes), groups = block_sum(tally.did.groups);
   if (threadIdx.x != 0) return;
   if (groups != 0) atomicAdd(&table_header(l.table)->groups, groups);

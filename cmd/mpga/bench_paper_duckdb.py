@@ -13,6 +13,7 @@ import duckdb
 
 path, threads = sys.argv[1], int(sys.argv[2])
 db = duckdb.connect(config={"threads": threads})
+db.execute("SET enable_progress_bar = false")
 db.execute("CREATE TABLE pairs AS SELECT key, value FROM read_parquet(?)", [path])
 seconds = []
 for _ in range(4):

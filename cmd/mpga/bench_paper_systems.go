@@ -29,11 +29,16 @@ type paperSystem struct {
 var paperSystems = []paperSystem{
 	{papers.HGB, kernels.KernelShared, inFamilies | inCliff},
 	{papers.PGBTR, kernels.KernelScattered, inFamilies},
+	{papers.PGBUR, kernels.KernelNumbered, inFamilies},
 	{papers.SGBUR, kernels.KernelSorted, inFamilies | inHashSort},
+	{papers.SGBTR, kernels.KernelSortedColumns, inFamilies},
+	{papers.SGBDE, kernels.KernelSortedCodes, inFamilies},
 	{papers.SPEGA, kernels.KernelTwoPhase, inEGA},
 	{papers.LPHGA, kernels.KernelLinear, inFamilies | inHashSort | inEGA | inCliff},
 	{papers.PlaceGlobal, kernels.KernelLinear, inPlacement},
 	{papers.PlaceShared, kernels.KernelShared, inPlacement},
+	{papers.PlaceBlock, kernels.KernelBlockPrivate, inPlacement},
+	{papers.PlaceThread, kernels.KernelThreadPrivate, inPlacement},
 }
 
 // systemsFor returns the systems that figures of a use show.

@@ -178,7 +178,9 @@ func (d *Devices) openAll() ([]kernels.Device, error) {
 		time.Sleep(d.knobs.Opens)
 		var list []kernels.Device
 		for range d.count {
-			dev, err := hostdevice.Open(hostdevice.Options{MemoryLimit: d.choice.hostBytes, PinnedLimit: d.pinned, Fail: d.knobs.Fail})
+			dev, err := hostdevice.Open(hostdevice.Options{
+				MemoryLimit: d.choice.hostBytes, PinnedLimit: d.pinned, Fail: d.knobs.Fail, BytesPerSecond: d.knobs.BytesPerSecond,
+			})
 			if err != nil {
 				return nil, err
 			}

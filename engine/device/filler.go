@@ -74,11 +74,12 @@ func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (in
 // reserve returns a range of a tile, or no tile when the CPU is to take the rows: groups are so few that
 // the CPU is as fast, and all tiles are under way, or devices decode pages, to which tiles are left.
 func (f *filler) reserve(ctx context.Context, th *threads.Thread, want int) (o *openTile, at, n int, err error) {
-	if l := f.devices.layout; l.numbered || l.isOneGroup() || f.devices.run.Decoding() != nil && f.areFew() {
-		if q := f.devices.query; q.Devices.named() {
-			err = q.refuse(errNoPages)
-		}
-		return nil, 0, want, err
+	q, l := f.devices.query, f.devices.layout
+	switch isNamed := q.Devices.named(); {
+	case isNamed && (l.numbered || l.isOneGroup()):
+		return nil, 0, want, q.refuse(errNoPages)
+	case l.numbered || l.isOneGroup() || !isNamed && f.devices.run.Decoding() != nil && f.areFew():
+		return nil, 0, want, nil
 	}
 	for {
 		if o, at, n = f.reserveOpen(want); o != nil {
@@ -198,7 +199,8 @@ func (f *filler) cpuHelps() bool {
 // areFew reports whether the groups, as far as they are known, stay in the workers' tables.
 func (f *filler) areFew() bool {
 	c := f.devices
-	if route, groups := c.run.Route(); route != stream.RouteAggregate || groups == 0 {
+	route, groups := c.run.Route()
+	if tilewise := route == stream.RouteAggregate || route == stream.RouteGroups; !tilewise || groups == 0 {
 		return false
 	}
 	_, _, scattered := c.query.CPU.Run().Scatter()

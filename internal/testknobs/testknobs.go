@@ -39,6 +39,7 @@ type Device struct {
 	Opens                        time.Duration               // how long a device of the host takes to open, for the first query
 	Count                        int                         // of devices of the host; 0 is one
 	Fail                         func(hostdevice.Call) error // faults of a device of the host
+	BytesPerSecond               float64                     // of copies to and from a device of the host, each way; 0 is the machine's
 	AutoHostBytes                int64                       // of a device of the host in place of GPUs, where the device is auto
 	CPUSlower                    float64                     // than its usual rates
 	ChangeAfter                  int64                       // pieces that the CPU takes before devices open in the middle of a query, whatever it takes; a reader waits for them
