@@ -13,11 +13,14 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/pairs"
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels"
 )
@@ -164,17 +167,49 @@ func startProfile(name string) (stop func(), err error) {
 	}, nil
 }
 
+// open returns the input that is measured; rows in memory have so many groups.
+func (f *benchOutOfCoreFlags) open(ctx context.Context, groups int64) (*pairs.Input, error) {
+	if f.input != "" {
+		return pairs.Open(ctx, f.input)
+	}
+	opt := gen.PairsOptions{Rows: int64(f.rows), Groups: groups, Key: arrow.PrimitiveTypes.Uint32, Value: arrow.PrimitiveTypes.Uint32, Seed: 1}
+	if f.zipf > 0 {
+		opt.Dist, opt.Zipf = gen.Zipf, f.zipf
+	}
+	if f.wide {
+		opt.Key, opt.Value = arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int64
+	}
+	table, err := gen.Pairs(opt)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	in, err := pairs.Load(ctx, table)
+	if err == nil && f.wide {
+		widen(in)
+	}
+	return in, err
+}
+
+// widen gives the rows two more values, and asks for three sums and a count.
+func widen(in *pairs.Input) {
+	in.Repeat([]string{"key"}, []string{"value", "v2", "v3"})
+	for _, name := range []string{"v2", "v3"} {
+		in.Query.Aggregates = append(in.Query.Aggregates, query.Aggregate{Func: query.Sum, Args: []string{name}})
+	}
+	in.Query.Aggregates = append(in.Query.Aggregates, query.Aggregate{Func: query.CountStar})
+}
+
 func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, link float64) (*outOfCoreResult, error) {
 	in, err := f.open(ctx, groups)
 	if err != nil {
 		return nil, err
 	}
-	defer in.release()
+	defer in.Release()
 	if f.median {
-		in.query.Aggregates = append(in.query.Aggregates, query.Aggregate{Func: query.Median, Args: []string{"value"}})
+		in.Query.Aggregates = append(in.Query.Aggregates, query.Aggregate{Func: query.Median, Args: []string{"value"}})
 	}
 	if limit == 0 {
-		limit = in.bytes / 4
+		limit = in.Bytes / 4
 	}
 	options := engine.Options{Threads: f.threads, Device: f.device, DeviceMemoryLimit: limit, Algorithm: f.algorithm, Ablation: f.ablation}
 	if err := f.pictures.begin(&options, fmt.Sprintf("sum by key, %d groups", groups)); err != nil {
@@ -190,14 +225,14 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 		return nil, err
 	}
 	defer stop()
-	r := &outOfCoreResult{Rows: in.rows, Bytes: in.bytes}
-	times, err := in.time(ctx, eng, f.times, &r.Stats)
+	r := &outOfCoreResult{Rows: in.Rows, Bytes: in.Bytes}
+	times, stats, err := in.Time(ctx, eng, 1+f.times)
 	if err != nil {
 		return nil, err
 	}
-	r.First, r.Groups = times[0], r.Stats.Groups
+	r.First, r.Groups, r.Stats = times[0], in.Groups, stats
 	times = times[1:]
-	f.pictures.ended(r.Stats)
+	f.pictures.ended(stats)
 	if err := f.pictures.end(nil); err != nil {
 		return nil, err
 	}
@@ -209,9 +244,9 @@ func (f *benchOutOfCoreFlags) measure(ctx context.Context, groups, limit int64, 
 	}
 	out := r.Groups * state
 	if f.median {
-		out = in.bytes
+		out = in.Bytes
 	}
 	// Each row in once, each group out once, or each row; both ways at the same time.
-	r.Floor = max(float64(in.bytes), float64(out)) / link
+	r.Floor = max(float64(in.Bytes), float64(out)) / link
 	return r, nil
 }

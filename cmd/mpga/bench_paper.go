@@ -2,23 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/papers"
-	"github.com/mpga/mpga/internal/report"
-	"github.com/mpga/mpga/kernels"
-	"github.com/mpga/mpga/kernels/bench"
-	"github.com/mpga/mpga/kernels/hostdevice"
+	"github.com/mpga/mpga/internal/papers/measure"
 )
 
 // benchPaperFlags are the flags of mpga bench paper.
@@ -76,15 +70,10 @@ rounds, bytes) are right, and times are not a GPU's, so that claims about times 
 	return cmd
 }
 
-// Bounds of the flags, and what they are by default.
+// Bounds of the flags.
 const (
-	paperScaleMax    = 1
-	paperScaleGPU    = 1
-	paperScaleHost   = 1e-3
-	paperRepeatsGPU  = 7
-	paperRepeatsHost = 1
-	paperHostDevice  = "host:2GiB"
-	paperHostMin     = 32 << 20 // bytes of a GPU's double
+	paperScaleMax = 1
+	paperHostMin  = 32 << 20 // bytes of a GPU's double
 )
 
 func (f *benchPaperFlags) run(ctx context.Context, w io.Writer, isGiven func(flag string) bool) error {
@@ -95,158 +84,48 @@ func (f *benchPaperFlags) run(ctx context.Context, w io.Writer, isGiven func(fla
 	if f.list {
 		return listFigures(w, figures)
 	}
-	if err := f.check(isGiven); err != nil {
-		return err
-	}
-	run, err := f.open()
+	o, err := f.options(isGiven)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(f.dir, 0o777); err != nil {
-		return errors.Join(err, run.close())
-	}
-	return errors.Join(run.all(ctx, w, f.dir, figures), run.close())
+	return measure.Run(ctx, w, o, figures)
 }
 
-// check refuses flags that cannot be run with.
-func (f *benchPaperFlags) check(isGiven func(flag string) bool) error {
+// options returns what the flags say, and refuses flags that cannot be run with.
+func (f *benchPaperFlags) options(isGiven func(flag string) bool) (o measure.Options, err error) {
 	switch {
 	case f.dir == "":
-		return usagef("-o DIR: say where the report goes")
+		return o, usagef("-o DIR: say where the report goes")
 	case isGiven("scale") && !(f.scale > 0 && f.scale <= paperScaleMax):
-		return usagef("--scale %g: want above 0 and up to %d", f.scale, paperScaleMax)
+		return o, usagef("--scale %g: want above 0 and up to %d", f.scale, paperScaleMax)
 	case isGiven("repeats") && f.repeats < 1:
-		return usagef("--repeats %d: want 1 or more", f.repeats)
-	case f.device != "" && f.device != "cuda" && !strings.HasPrefix(f.device, "host:"):
-		return usagef("--device %q: want cuda, or host:SIZE as in host:2GiB", f.device)
+		return o, usagef("--repeats %d: want 1 or more", f.repeats)
 	}
 	if info, err := os.Stat(f.dir); err == nil && !info.IsDir() {
-		return usagef("-o %s: want a directory", f.dir)
+		return o, usagef("-o %s: want a directory", f.dir)
 	}
-	if f.device == "" {
-		return nil
+	o = measure.Options{Device: f.device, Scale: f.scale, Repeats: f.repeats, Dir: f.dir}
+	o.HostBytes, err = f.hostBytes()
+	return o, err
+}
+
+// hostBytes returns the bytes of the GPU's double that --device names; 0 where it names none.
+func (f *benchPaperFlags) hostBytes() (int64, error) {
+	if f.device == "" || f.device == "cuda" {
+		return 0, nil
+	}
+	size, isHost := strings.CutPrefix(f.device, "host:")
+	if !isHost {
+		return 0, usagef("--device %q: want cuda, or host:SIZE as in host:2GiB", f.device)
 	}
 	if err := device.Valid(f.device); err != nil {
-		return usagef("--device %w", err)
+		return 0, usagef("--device %w", err)
 	}
-	return nil
-}
-
-// paperRun is a run of figures on a device.
-type paperRun struct {
-	device  kernels.Device
-	runner  *bench.Runner
-	engines string // Options.Device of engines: the same device
-	report  papers.Report
-	sweeps  map[int]*papers.Panel // of the figures of Wu et al. that share one, by key bytes
-}
-
-// open opens the device. Without a name it is a GPU, or a GPU's double where there is none.
-func (f *benchPaperFlags) open() (*paperRun, error) {
-	r := &paperRun{engines: f.device, sweeps: map[int]*papers.Panel{}}
-	var err error
-	switch f.device {
-	case "", "cuda":
-		r.device, err = kernels.Open(kernels.Options{})
-		if err == nil {
-			r.engines, r.report.Machine.IsGPU = "cuda", true
-		} else if f.device == "" {
-			r.engines = paperHostDevice
-			err = r.openHost()
-		}
-	default:
-		err = r.openHost()
+	n, err := parseSize("--device", size)
+	if err == nil && n < paperHostMin {
+		err = usagef("--device %s: want host:32MiB at least", f.device)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return r, f.begin(r)
-}
-
-func (r *paperRun) openHost() error {
-	size, err := parseSize("--device", strings.TrimPrefix(r.engines, "host:"))
-	if err != nil {
-		return err
-	}
-	if size < paperHostMin {
-		return usagef("--device %s: want host:32MiB at least", r.engines)
-	}
-	r.device, err = hostdevice.Open(hostdevice.Options{MemoryLimit: size})
-	return err
-}
-
-// begin fills in what the flags leave open, and what the machine is.
-func (f *benchPaperFlags) begin(r *paperRun) (err error) {
-	m, gpu := &r.report.Machine, r.report.Machine.IsGPU
-	defaults := func(ifGPU, otherwise float64) float64 {
-		if gpu {
-			return ifGPU
-		}
-		return otherwise
-	}
-	if r.report.Scale = f.scale; f.scale == 0 {
-		r.report.Scale = defaults(paperScaleGPU, paperScaleHost)
-	}
-	if r.report.Repeats = f.repeats; f.repeats == 0 {
-		r.report.Repeats = int(defaults(paperRepeatsGPU, paperRepeatsHost))
-	}
-	r.report.Began = time.Now()
-	p := r.device.Properties()
-	m.Device, m.Processors = p.Name, runtime.GOMAXPROCS(0)
-	if r.runner, err = bench.NewRunner(r.device, r.report.Repeats); err != nil || !gpu {
-		if m.Device = "a GPU's double on the CPU (" + r.engines + ")"; gpu {
-			m.Device = p.Name
-		}
-		return err
-	}
-	m.CUDA = fmt.Sprintf("%d.%d", p.DriverVersion/1000, p.DriverVersion%1000/10)
-	if m.Bandwidth, err = r.runner.Bandwidth(); err != nil {
-		return err
-	}
-	m.Link, err = kernels.LinkSpeed(r.device, 256<<20)
-	return err
-}
-
-func (r *paperRun) close() error {
-	return errors.Join(r.runner.Drop(), r.runner.Close(), r.device.Close())
-}
-
-// all measures figures, and writes the report after each. A figure that fails does not end the others.
-func (r *paperRun) all(ctx context.Context, w io.Writer, dir string, figures []*papers.Figure) error {
-	var failed []error
-	for _, f := range figures {
-		r.report.Left = append(r.report.Left, f.ID())
-	}
-	for _, f := range figures {
-		result, err := r.measure(ctx, f)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", f.ID(), err))
-		}
-		r.report.Results, r.report.Left = append(r.report.Results, result), r.report.Left[1:]
-		if err := errors.Join(report.WriteFigure(w, result), writeReport(dir, &r.report)); err != nil {
-			return err
-		}
-	}
-	return errors.Join(append(failed, report.WriteVerdicts(w, &r.report))...)
-}
-
-// measure measures a figure, and judges its claims.
-func (r *paperRun) measure(ctx context.Context, f *papers.Figure) (*papers.Result, error) {
-	result := &papers.Result{Figure: f, Scale: r.report.Scale}
-	start := time.Now()
-	err := paperMeasures[f.ID()](r, ctx, result)
-	if err = errors.Join(err, r.runner.Drop()); err != nil {
-		result.Error = err.Error()
-	}
-	result.Seconds = time.Since(start).Seconds()
-	if !r.report.Machine.IsGPU && result.IsTimed() {
-		result.Note("Times are those of a GPU's double on the CPU, not of a GPU.")
-	}
-	result.Judge(&r.report.Machine)
-	return result, err
+	return n, err
 }
 
 func listFigures(w io.Writer, figures []*papers.Figure) error {

@@ -11,18 +11,6 @@ import (
 	"github.com/mpga/mpga/internal/papers"
 )
 
-// Would catch a figure that is listed and not measured, or measured and not listed.
-func TestPaperMeasures(t *testing.T) {
-	for _, f := range papers.Figures() {
-		if paperMeasures[f.ID()] == nil {
-			t.Errorf("%s has no measurement", f.ID())
-		}
-	}
-	if len(paperMeasures) != len(papers.Figures()) {
-		t.Errorf("%d measurements of %d figures", len(paperMeasures), len(papers.Figures()))
-	}
-}
-
 // Would catch a report without one of its files, or whose numbers are not those that are known.
 func TestBenchPaper(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "report")

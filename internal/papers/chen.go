@@ -79,7 +79,7 @@ func roomEnough(series string, panel int, groupsMax float64) func(*Result) findi
 				worst = p
 			}
 		}
-		return finding{ours: number(worst.Y) + " of the groups at worst", holds: TablePerEstimate*worst.Y >= 1,
+		return finding{ours: number(worst.Y) + " of the groups at worst", holds: tablePerEstimate*worst.Y >= 1,
 			why: "for " + number(worst.X) + " groups; 0.385 is enough"}
 	}
 }

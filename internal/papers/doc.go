@@ -9,6 +9,6 @@
 //	  - F3 (sources): a number of a paper stands beside its section, and is never mixed with points
 //	    that were measured.
 //
-// The package measures nothing and does no I/O: cmd/mpga runs systems and fills in Results, and
-// internal/report draws them.
+// The package measures nothing and does no I/O: internal/papers/measure runs systems and
+// fills in Results, and internal/report draws them.
 package papers

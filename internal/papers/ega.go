@@ -175,7 +175,7 @@ func copiesShare(r *Result) finding {
 	}
 	for _, p := range panel.Series[0].Points {
 		all += p.Y
-		if i := int(p.X); i < len(StagesOfCopies) && StagesOfCopies[i] {
+		if i := int(p.X); i < len(stagesOfCopies) && stagesOfCopies[i] {
 			copies += p.Y
 		}
 	}
@@ -184,11 +184,11 @@ func copiesShare(r *Result) finding {
 		why: "about is from 55% to 80%"}
 }
 
-// Stages are the stages of MP-EGA that the panel of figure 8 has, and StagesOfCopies which of them copy.
+// Stages are the stages of MP-EGA that the panel of figure 8 has, and stagesOfCopies which of them copy.
 var (
 	Stages = []string{"copy in and out, phase 1", "SP-EGA, phase 1", "scatter, phase 1",
 		"copy in and out, phase 2", "SP-EGA and feedback, phase 2"}
-	StagesOfCopies = []bool{true, false, false, true, false}
+	stagesOfCopies = []bool{true, false, false, true, false}
 )
 
 // ThrowsOver is the p of the trials of Theorem 1.

@@ -9,8 +9,8 @@ import (
 const (
 	pairsEqualEnough = 10  // equal pairs, after which drawing ends
 	drawnPart        = 100 // at most a row in so many is drawn for
-	// TablePerEstimate is the slots of their table for each estimated group.
-	TablePerEstimate = 2.6
+	// tablePerEstimate is the slots of their table for each estimated group.
+	tablePerEstimate = 2.6
 )
 
 // EstimatePairs estimates the groups of rows by random pairs of them, which have equal keys with a

@@ -28,10 +28,10 @@ func encodedPasses(groups int64) float64 {
 	return math.Ceil(math.Log2(float64(max(groups, 2))) / sortDigitBits)
 }
 
-// EncodeCost is the time to replace keys by codes, in bytes of device memory that could be read
+// encodeCost is the time to replace keys by codes, in bytes of device memory that could be read
 // meanwhile: D(N, g) of Wu et al., section 4.4, where the dictionary of the groups lies in the fastest
 // memory that its entries of keyBytes + 4 fit.
-func EncodeCost(rows, groups int64, keyBytes int) float64 {
+func encodeCost(rows, groups int64, keyBytes int) float64 {
 	n, g, k := float64(rows), float64(groups), float64(keyBytes)
 	entry := k + 4
 	speed := 1.0
@@ -59,7 +59,7 @@ func sortCosts(rows, groups int64, keyBytes int) (keys, codes float64) {
 // bytes (Wu et al., section 4.4: C1 - C2). Bandwidth is of the device memory, in bytes a second.
 func CodesGain(rows, groups int64, keyBytes, columns int, bandwidth float64) float64 {
 	keys, codes := sortCosts(rows, groups, keyBytes)
-	return (float64(columns)*(keys-codes) - EncodeCost(rows, groups, keyBytes)) / bandwidth
+	return (float64(columns)*(keys-codes) - encodeCost(rows, groups, keyBytes)) / bandwidth
 }
 
 // CodesPayFrom is the least number of payload columns for which codes make the sorts cheaper (Wu et
@@ -69,7 +69,7 @@ func CodesPayFrom(rows, groups int64, keyBytes int) int {
 	if keys <= codes {
 		return 0
 	}
-	return int(EncodeCost(rows, groups, keyBytes)/(keys-codes)) + 1
+	return int(encodeCost(rows, groups, keyBytes)/(keys-codes)) + 1
 }
 
 // Tree is the decision of Wu et al., figure 21, for a query that needs no order: the hash group-by

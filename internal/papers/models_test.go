@@ -23,11 +23,11 @@ func TestSortedColumnsGain(t *testing.T) {
 // Would catch a formula that differs from section 4.4, computed by hand for N = 2^20.
 func TestCodes(t *testing.T) {
 	const n = 1 << 20
-	near(t, "in L1", EncodeCost(n, 1<<10, 4), 4*1024+8*n+8*(n+1024)*24/12, 1e-12)
-	near(t, "in L2", EncodeCost(n, 1<<16, 4), 4*65536+8*n+8*(n+65536)*24/4.5, 1e-12)
-	near(t, "8-byte keys", EncodeCost(n, 4, 8), 8*4+12*n+12*(n+4)*4/12.0, 1e-12)
+	near(t, "in L1", encodeCost(n, 1<<10, 4), 4*1024+8*n+8*(n+1024)*24/12, 1e-12)
+	near(t, "in L2", encodeCost(n, 1<<16, 4), 4*65536+8*n+8*(n+65536)*24/4.5, 1e-12)
+	near(t, "8-byte keys", encodeCost(n, 4, 8), 8*4+12*n+12*(n+4)*4/12.0, 1e-12)
 	// p (68 - 20) N less D, for one pass of codes and two columns.
-	near(t, "gain", CodesGain(n, 4, 4, 2, 1e9), (2*48*n-EncodeCost(n, 4, 4))/1e9, 1e-12)
+	near(t, "gain", CodesGain(n, 4, 4, 2, 1e9), (2*48*n-encodeCost(n, 4, 4))/1e9, 1e-12)
 	if got := CodesPayFrom(n, n, 4); got == 0 {
 		t.Error("20 bits need 3 passes, which are fewer than 4")
 	}

@@ -74,7 +74,7 @@ func TestPaperNumbers(t *testing.T) {
 	if len(Table1SPEGA) != 9 || len(Table1LPHGA) != 9 || 1-1/ratio < .96 || 1-1/ratio > .961 {
 		t.Errorf("%v %v", Table1SPEGA, Table1LPHGA)
 	}
-	if !slices.Equal(Figure7, []Point{{1e7, 1.61}, {1e9, 5.64}}) || len(StagesOfCopies) != len(Stages) {
+	if !slices.Equal(Figure7, []Point{{1e7, 1.61}, {1e9, 5.64}}) || len(stagesOfCopies) != len(Stages) {
 		t.Errorf("%v", Figure7)
 	}
 }

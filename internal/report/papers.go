@@ -10,11 +10,11 @@ import (
 // WritePapers writes a report on the papers' figures as a page, the verdicts first.
 func WritePapers(to io.Writer, r *papers.Report) error {
 	w := &writer{}
-	w.begin("The papers' figures, measured by mpga", MachineLine(r))
+	w.begin("The papers' figures, measured by mpga", machineLine(r))
 	w.f("<p>%s</p>\n", counts(r))
 	w.f("<p>The same as text: <a href=\"report.md\">report.md</a>. All values: <a href=\"figures.csv\">figures.csv</a>, " +
 		"<a href=\"report.json\">report.json</a>.</p>\n")
-	for _, warning := range Warnings(r) {
+	for _, warning := range warnings(r) {
 		w.f("<p class=\"error\">%s</p>\n", warning)
 	}
 	w.verdictTable(r.Results)
@@ -31,8 +31,8 @@ func WritePapers(to io.Writer, r *papers.Report) error {
 	return err
 }
 
-// MachineLine says in a line where a report was measured.
-func MachineLine(r *papers.Report) string {
+// machineLine says in a line where a report was measured.
+func machineLine(r *papers.Report) string {
 	m := &r.Machine
 	device := m.Device
 	if m.CUDA != "" {
@@ -52,8 +52,8 @@ func scaled(scale float64) string {
 	return Value(scale)
 }
 
-// Warnings say what a reader must know of a whole report.
-func Warnings(r *papers.Report) (list []string) {
+// warnings say what a reader must know of a whole report.
+func warnings(r *papers.Report) (list []string) {
 	if !r.Machine.IsGPU {
 		list = append(list, "There is no GPU here: a GPU's double on the CPU did the work. Times are not a GPU's and "+
 			"decide nothing; counts (probes, load factors, partitions, rounds, bytes) do.")
@@ -102,15 +102,15 @@ func shortName(r *papers.Result) string { return papers.PaperOf(r.Paper).Name + 
 // verdict writes the cells of a verdict, and ends their row.
 func (w *writer) verdict(v *papers.Verdict) {
 	w.f("<td>%s</td><td>%s</td><td>%s</td><td>%s</td><td><b class=\"%s\">%s</b>", v.Claim, v.Paper, v.Ours,
-		RatioText(v.Ratio), statusClasses[v.Status], v.Status)
+		ratioText(v.Ratio), statusClasses[v.Status], v.Status)
 	if v.Why != "" {
 		w.f("<br/><small>%s</small>", v.Why)
 	}
 	w.f("</td></tr>\n")
 }
 
-// RatioText writes a ratio; "" for none.
-func RatioText(ratio float64) string {
+// ratioText writes a ratio; "" for none.
+func ratioText(ratio float64) string {
 	if ratio == 0 {
 		return ""
 	}
@@ -123,7 +123,7 @@ func (w *writer) paper(p *papers.Paper) {
 
 // figure writes a figure: claim, chart, verdicts, table, notes.
 func (w *writer) figure(r *papers.Result) {
-	w.f("<section id=\"%s\">\n<h3 class=\"figure\">%s</h3>\n", r.ID(), Heading(r))
+	w.f("<section id=\"%s\">\n<h3 class=\"figure\">%s</h3>\n", r.ID(), heading(r))
 	w.f("<p>%s</p>\n", r.Claim)
 	if r.Error != "" {
 		w.f("<p class=\"error\">%s</p>\n", r.Error)
@@ -149,14 +149,14 @@ func (w *writer) figure(r *papers.Result) {
 	w.f("</section>\n")
 }
 
-// Heading names a figure by paper, section and title.
-func Heading(r *papers.Result) string {
+// heading names a figure by paper, section and title.
+func heading(r *papers.Result) string {
 	return fmt.Sprintf("%s %s: %s (section %s)", papers.PaperOf(r.Paper).Name, r.Name, r.Title, r.Section)
 }
 
 // panelTable writes the points of a panel, the paper's beside ours.
 func (w *writer) panelTable(p *papers.Panel) {
-	head, rows := Table(p)
+	head, rows := panelValues(p)
 	if len(rows) == 0 {
 		return
 	}
@@ -175,9 +175,9 @@ func (w *writer) panelTable(p *papers.Panel) {
 	w.f("</table></details>\n")
 }
 
-// Table returns the points of a panel as a table: a row for each x, and a column for each series, with
+// panelValues returns the points of a panel as a table: a row for each x, and a column for each series, with
 // another one behind it where the paper gives numbers.
-func Table(p *papers.Panel) (head []string, rows [][]string) {
+func panelValues(p *papers.Panel) (head []string, rows [][]string) {
 	head = []string{label(&p.X)}
 	for _, s := range p.Series {
 		head = append(head, s.Name)
@@ -194,7 +194,7 @@ func Table(p *papers.Panel) (head []string, rows [][]string) {
 				paper, given := s.PaperAt(x)
 				ratio := ""
 				if given && measured {
-					ratio = RatioText(y / paper)
+					ratio = ratioText(y / paper)
 				}
 				row = append(row, optional(given, paper), ratio)
 			}

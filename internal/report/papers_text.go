@@ -55,8 +55,8 @@ func values(r *papers.Result, p *papers.Panel, s *papers.Series) (rows [][]strin
 // WriteMarkdown writes a report as Markdown, the verdicts first.
 func WriteMarkdown(to io.Writer, r *papers.Report) error {
 	var w strings.Builder
-	fmt.Fprintf(&w, "# The papers' figures, measured by mpga\n\n%s.\n\n%s\n\n", MachineLine(r), counts(r))
-	for _, warning := range Warnings(r) {
+	fmt.Fprintf(&w, "# The papers' figures, measured by mpga\n\n%s.\n\n%s\n\n", machineLine(r), counts(r))
+	for _, warning := range warnings(r) {
 		fmt.Fprintf(&w, "**%s**\n\n", warning)
 	}
 	w.WriteString("| figure | claim | paper | here | here / paper | verdict |\n|---|---|---|---|---|---|\n")
@@ -84,7 +84,7 @@ func verdictRows(r *papers.Report) (rows [][]string) {
 			if v.Why != "" {
 				status += ": " + v.Why
 			}
-			rows = append(rows, []string{figure, v.Claim, v.Paper, v.Ours, RatioText(v.Ratio), status})
+			rows = append(rows, []string{figure, v.Claim, v.Paper, v.Ours, ratioText(v.Ratio), status})
 		}
 		if result.Error != "" {
 			rows = append(rows, []string{figure, "", "", "", "", "error: " + result.Error})
@@ -94,13 +94,13 @@ func verdictRows(r *papers.Report) (rows [][]string) {
 }
 
 func markdownFigure(w *strings.Builder, r *papers.Result) {
-	fmt.Fprintf(w, "\n## %s\n\n%s\n\n![%s](%s.svg)\n\n", Heading(r), r.Claim, r.Title, r.ID())
+	fmt.Fprintf(w, "\n## %s\n\n%s\n\n![%s](%s.svg)\n\n", heading(r), r.Claim, r.Title, r.ID())
 	for _, note := range r.Notes {
 		fmt.Fprintf(w, "- %s\n", note)
 	}
 	fmt.Fprintf(w, "- %s of the paper's rows; measured in %s s\n", scaled(r.Scale), Value(r.Seconds))
 	for i := range r.Panels {
-		head, rows := Table(&r.Panels[i])
+		head, rows := panelValues(&r.Panels[i])
 		fmt.Fprintf(w, "\n%s (%s):\n\n| %s |\n|%s\n", r.Panels[i].Title, label(&r.Panels[i].Y),
 			strings.Join(head, " | "), strings.Repeat("---|", len(head)))
 		for _, row := range rows {
@@ -111,9 +111,9 @@ func markdownFigure(w *strings.Builder, r *papers.Result) {
 
 // WriteFigure writes a figure for a terminal: its claim, its values and its notes.
 func WriteFigure(to io.Writer, r *papers.Result) error {
-	fmt.Fprintf(to, "\n%s\n%s\n", Heading(r), r.Claim)
+	fmt.Fprintf(to, "\n%s\n%s\n", heading(r), r.Claim)
 	for i := range r.Panels {
-		head, rows := Table(&r.Panels[i])
+		head, rows := panelValues(&r.Panels[i])
 		fmt.Fprintf(to, "%s (%s)\n", r.Panels[i].Title, label(&r.Panels[i].Y))
 		if err := writeTable(to, head, rows); err != nil {
 			return err
@@ -131,14 +131,14 @@ func WriteFigure(to io.Writer, r *papers.Result) error {
 // WriteVerdicts writes the verdicts for a terminal, with how many of each kind there are. Claims about times are left
 // out where no GPU was measured.
 func WriteVerdicts(to io.Writer, r *papers.Report) error {
-	fmt.Fprintf(to, "\n%s\n", MachineLine(r))
+	fmt.Fprintf(to, "\n%s\n", machineLine(r))
 	rows := slices.DeleteFunc(verdictRows(r), func(row []string) bool {
 		return row[len(row)-1] == string(papers.Unmeasured)
 	})
 	if err := writeTable(to, []string{"figure", "claim", "paper", "here", "ratio", "verdict"}, rows); err != nil {
 		return err
 	}
-	for _, warning := range Warnings(r) {
+	for _, warning := range warnings(r) {
 		fmt.Fprintln(to, warning)
 	}
 	_, err := fmt.Fprintln(to, counts(r))

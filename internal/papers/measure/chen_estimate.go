@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 )
 
 // chenEstimate compares estimators of the number of groups, in the worst of twenty runs each.
-func (r *paperRun) chenEstimate(_ context.Context, result *papers.Result) error {
+func (m *measurer) chenEstimate(_ context.Context, result *papers.Result) error {
 	const rows, runs = 1_000_000, 20
 	for _, skew := range []float64{0, 1} {
 		p := papers.Panel{Title: fmt.Sprintf("Least of %d estimates, 1e6 rows, %s", runs, skewName(skew)),

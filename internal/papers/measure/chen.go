@@ -1,21 +1,19 @@
-package main
+package measure
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/internal/pairs"
 	"github.com/mpga/mpga/internal/papers"
 )
 
 // chenFigure3 shows one table by its slots for each group, of 1e6 rows.
-func (r *paperRun) chenFigure3(ctx context.Context, result *papers.Result) error {
+func (m *measurer) chenFigure3(ctx context.Context, result *papers.Result) error {
 	const rows = 1_000_000 // few enough for any machine
 	result.Scale = 1
 	sizes := []tableSize{{"1 slot a group", 1}, {"1.3 slots a group", 1.3}, {"2 slots a group", 2},
@@ -24,7 +22,7 @@ func (r *paperRun) chenFigure3(ctx context.Context, result *papers.Result) error
 		Y: papers.Axis{Name: "time", Unit: "ms", Log: 10}}
 	probes := papers.Panel{Title: "Probes", X: axisGroups, Y: papers.Axis{Name: "probes a row", Log: 10}}
 	for groups := int64(10); groups <= rows/10; groups *= 10 {
-		if err := r.tableSizes(ctx, result, rows, groups, sizes, &times, &probes); err != nil {
+		if err := m.tableSizes(ctx, result, rows, groups, sizes, &times, &probes); err != nil {
 			return err
 		}
 	}
@@ -34,16 +32,16 @@ func (r *paperRun) chenFigure3(ctx context.Context, result *papers.Result) error
 
 // chenFigure4 shows the CPU, a sort and a table by rows, from record batches in memory to the last group, copies
 // included.
-func (r *paperRun) chenFigure4(ctx context.Context, result *papers.Result) error {
+func (m *measurer) chenFigure4(ctx context.Context, result *papers.Result) error {
 	most := 1e7
-	if !r.report.Machine.IsGPU {
+	if !m.report.Machine.IsGPU {
 		most = 1e6
 	}
 	for _, groups := range []int64{100, 10_000} {
 		p := papers.Panel{Title: fmt.Sprintf("%d groups", groups), X: papers.Axis{Name: "rows", Log: 10},
 			Y: papers.Axis{Name: "time", Unit: "s", Log: 10}}
 		for rows := 1e4; rows <= most; rows *= 10 {
-			if err := r.chenRows(ctx, &p, int64(rows), groups); err != nil {
+			if err := m.chenRows(ctx, &p, int64(rows), groups); err != nil {
 				return err
 			}
 		}
@@ -55,20 +53,20 @@ func (r *paperRun) chenFigure4(ctx context.Context, result *papers.Result) error
 	return nil
 }
 
-func (r *paperRun) chenRows(ctx context.Context, p *papers.Panel, rows, groups int64) error {
-	in, err := r.load(ctx, rows, groups)
+func (m *measurer) chenRows(ctx context.Context, p *papers.Panel, rows, groups int64) error {
+	in, err := load(ctx, rows, groups)
 	if err != nil {
 		return err
 	}
-	defer in.release()
+	defer in.Release()
 	for _, c := range []engineCase{
 		{name: papers.CPU, device: "cpu"},
 		{name: "sgb-ur", options: engine.Options{Algorithm: "sgb-ur"}},
 		{name: "global", options: engine.Options{Algorithm: "global"}},
 		{name: papers.Auto},
 	} {
-		c.times = r.report.Repeats
-		run, err := r.ask(ctx, in, c)
+		c.times = m.report.Repeats
+		run, err := m.ask(ctx, in, c)
 		if err != nil {
 			return err
 		}
@@ -78,22 +76,16 @@ func (r *paperRun) chenRows(ctx context.Context, p *papers.Panel, rows, groups i
 }
 
 // chenFigure5 shows where a device's time goes: two keys and three values, 1e4 groups.
-func (r *paperRun) chenFigure5(ctx context.Context, result *papers.Result) error {
+func (m *measurer) chenFigure5(ctx context.Context, result *papers.Result) error {
 	const groups = 1e4
-	rows := r.rows(result, 1e8)
-	table, err := gen.Pairs(gen.PairsOptions{Rows: rows, Groups: groups, Key: arrow.PrimitiveTypes.Int32,
-		Value: arrow.PrimitiveTypes.Uint32, Seed: 1})
+	rows := m.rows(result, 1e8)
+	in, err := loadKeys(ctx, arrow.PrimitiveTypes.Int32, rows, groups)
 	if err != nil {
 		return err
 	}
-	pairs, err := loadPairs(ctx, table, false)
-	if err != nil {
-		return err
-	}
-	defer pairs.release()
-	in := &outOfCore{pairsInput: pairs}
-	in.doubleKeys()
-	run, err := r.ask(ctx, in, engineCase{name: "global", times: r.times(),
+	defer in.Release()
+	doubleKeys(in)
+	run, err := m.ask(ctx, in, engineCase{name: "global", times: m.times(),
 		options: engine.Options{Algorithm: "global"}})
 	if err != nil {
 		return err
@@ -110,26 +102,14 @@ func (r *paperRun) chenFigure5(ctx context.Context, result *papers.Result) error
 	return nil
 }
 
-// doubleKeys makes the input one of two keys and three values, which are the key and the value again, and asks for
-// two sums and a minimum.
-func (in *pairsInput) doubleKeys() {
-	for i, b := range in.batches {
-		fields := []arrow.Field{{Name: "key", Type: b.Column(0).DataType()},
-			{Name: "key2", Type: b.Column(0).DataType()}}
-		columns := []arrow.Array{b.Column(0), b.Column(0)}
-		for _, name := range []string{"value", "v2", "v3"} {
-			fields, columns = append(fields, arrow.Field{Name: name, Type: b.Column(1).DataType()}), append(columns,
-				b.Column(1))
-		}
-		in.batches[i] = array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, b.NumRows())
-		b.Release()
-	}
-	in.query = query.Query{
+// doubleKeys gives rows two keys and three values, and asks for two sums and a minimum.
+func doubleKeys(in *pairs.Input) {
+	in.Repeat([]string{"key", "key2"}, []string{"value", "v2", "v3"})
+	in.Query = query.Query{
 		Keys: []query.Key{{Column: "key"}, {Column: "key2"}},
 		Aggregates: []query.Aggregate{
 			{Func: query.Sum, Args: []string{"value"}}, {Func: query.Sum, Args: []string{"v2"}},
 			{Func: query.Min, Args: []string{"v3"}},
 		},
 	}
-	in.source = scan.Batches(in.batches[0].Schema(), in.batches)
 }

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -8,34 +8,35 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
+	"github.com/mpga/mpga/internal/pairs"
 	"github.com/mpga/mpga/internal/papers"
 )
 
 // egaMerge shows the quality of merges, and MP-EGA with and without.
-func (r *paperRun) egaMerge(ctx context.Context, result *papers.Result) error {
+func (m *measurer) egaMerge(ctx context.Context, result *papers.Result) error {
 	seconds := papers.Panel{Title: "MP-EGA with and without the merge", X: axisGroups, Y: axisSeconds}
 	sets := papers.Panel{Title: "Sets of partitions", X: axisGroups, Y: papers.Axis{Name: "sets", Log: 10}}
-	rows := r.outOfCoreRows(result, outOfCoreRows)
+	rows := m.outOfCoreRows(result, outOfCoreRows)
 	for _, part := range []int64{1000, 10, 1} {
-		in, err := r.load(ctx, rows, rows/part)
+		in, err := load(ctx, rows, rows/part)
 		if err != nil {
 			return err
 		}
 		noteLimit(result, in)
 		for _, c := range []engineCase{
-			{name: "merged", options: in.quarter("mp-ega", engine.Ablation{})},
-			{name: "not merged", options: in.quarter("mp-ega", engine.Ablation{NoMerge: true})},
+			{name: "merged", options: quarter(in, "mp-ega", engine.Ablation{})},
+			{name: "not merged", options: quarter(in, "mp-ega", engine.Ablation{NoMerge: true})},
 		} {
-			c.times = r.times()
-			run, err := r.ask(ctx, in, c)
+			c.times = m.times()
+			run, err := m.ask(ctx, in, c)
 			if err != nil {
-				in.release()
+				in.Release()
 				return err
 			}
 			seconds.Add(c.name, float64(rows/part), run.seconds)
 			sets.Add(c.name, float64(rows/part), float64(run.device.Merged))
 		}
-		in.release()
+		in.Release()
 	}
 	result.Panels = []papers.Panel{mergePanel(), seconds, sets}
 	return nil
@@ -46,13 +47,13 @@ const fewBits = 1
 
 // egaFeedback shows what tables are loaded to, by the load factors between which loads stop, and what becomes of
 // partitions that are larger than the memory.
-func (r *paperRun) egaFeedback(ctx context.Context, result *papers.Result) error {
-	rows := r.outOfCoreRows(result, 1e8)
-	in, err := r.load(ctx, rows, rows/20)
+func (m *measurer) egaFeedback(ctx context.Context, result *papers.Result) error {
+	rows := m.outOfCoreRows(result, 1e8)
+	in, err := load(ctx, rows, rows/20)
 	if err != nil {
 		return err
 	}
-	defer in.release()
+	defer in.Release()
 	noteLimit(result, in)
 	result.Note("Two partitions are forced, so that each is larger than the memory.")
 	bounds := [][2]float64{{.3, .5}, {.4, .6}, {.6, .8}, {.7, .9}, {.8, .95}}
@@ -62,8 +63,8 @@ func (r *paperRun) egaFeedback(ctx context.Context, result *papers.Result) error
 	seconds := papers.Panel{Title: "Time by load factors", Y: axisSeconds}
 	for i, b := range bounds {
 		loads.X.Names = append(loads.X.Names, fmt.Sprintf("%g to %g", b[0], b[1]))
-		run, err := r.ask(ctx, in, engineCase{name: "feedback", bits: fewBits,
-			options: in.quarter("mp-ega", engine.Ablation{LFMin: b[0], LFMax: b[1]})})
+		run, err := m.ask(ctx, in, engineCase{name: "feedback", bits: fewBits,
+			options: quarter(in, "mp-ega", engine.Ablation{LFMin: b[0], LFMax: b[1]})})
 		if err != nil {
 			return err
 		}
@@ -78,18 +79,18 @@ func (r *paperRun) egaFeedback(ctx context.Context, result *papers.Result) error
 	}
 	rounds.X, seconds.X = loads.X, loads.X
 	result.Panels = []papers.Panel{loads, rounds, seconds}
-	return r.egaOversized(ctx, result, in)
+	return m.egaOversized(ctx, result, in)
 }
 
 // egaOversized adds what becomes of partitions that are too large: time, and bytes over the link.
-func (r *paperRun) egaOversized(ctx context.Context, result *papers.Result, in *outOfCore) error {
+func (m *measurer) egaOversized(ctx context.Context, result *papers.Result, in *pairs.Input) error {
 	names := device.Oversizeds()
 	seconds := papers.Panel{Title: "Time by what becomes of too large a partition",
 		X: papers.Axis{Name: "--oversized", Names: names}, Y: axisSeconds}
 	bytes := papers.Panel{Title: "Bytes over the link", X: seconds.X, Y: papers.Axis{Name: "bytes", Unit: "MiB"}}
 	for i, name := range names {
-		run, err := r.ask(ctx, in, engineCase{name: name, bits: fewBits, times: r.times(),
-			options: in.quarter("mp-ega", engine.Ablation{Oversized: name})})
+		run, err := m.ask(ctx, in, engineCase{name: name, bits: fewBits, times: m.times(),
+			options: quarter(in, "mp-ega", engine.Ablation{Oversized: name})})
 		if err != nil {
 			return err
 		}
@@ -101,25 +102,25 @@ func (r *paperRun) egaOversized(ctx context.Context, result *papers.Result, in *
 }
 
 // egaCoprocessing shows the bytes over the link by how partitions are processed, and the time of every algorithm.
-func (r *paperRun) egaCoprocessing(ctx context.Context, result *papers.Result) error {
-	rows := r.outOfCoreRows(result, outOfCoreRows)
-	in, err := r.load(ctx, rows, rows/20)
+func (m *measurer) egaCoprocessing(ctx context.Context, result *papers.Result) error {
+	rows := m.outOfCoreRows(result, outOfCoreRows)
+	in, err := load(ctx, rows, rows/20)
 	if err != nil {
 		return err
 	}
-	defer in.release()
+	defer in.Release()
 	noteLimit(result, in)
-	bytes, err := r.linkBytes(ctx, in)
+	bytes, err := m.linkBytes(ctx, in)
 	if err != nil {
 		return err
 	}
 	seconds := papers.Panel{Title: "Time of every algorithm", X: papers.Axis{Name: "algorithm"}, Y: axisSeconds}
 	for _, name := range append([]string{papers.CPU}, engine.Algorithms()...) {
-		c := engineCase{name: name, times: r.times(), options: in.quarter(name, engine.Ablation{})}
+		c := engineCase{name: name, times: m.times(), options: quarter(in, name, engine.Ablation{})}
 		if name == papers.CPU {
 			c.device, c.options = "cpu", engine.Options{}
 		}
-		run, err := r.ask(ctx, in, c)
+		run, err := m.ask(ctx, in, c)
 		if errors.Is(err, engine.ErrAlgorithm) {
 			result.Note(err.Error())
 			continue
@@ -138,16 +139,16 @@ func (r *paperRun) egaCoprocessing(ctx context.Context, result *papers.Result) e
 }
 
 // linkBytes shows the bytes over the link, with two partitions that are too large, and with as many as there would be.
-func (r *paperRun) linkBytes(ctx context.Context, in *outOfCore) (papers.Panel, error) {
+func (m *measurer) linkBytes(ctx context.Context, in *pairs.Input) (papers.Panel, error) {
 	p := papers.Panel{Title: "Bytes over the link, both ways", X: papers.Axis{Name: "way"},
 		Y: papers.Axis{Name: "bytes", Unit: "MiB"}}
 	cases := []engineCase{
-		{name: papers.Feedback, options: in.quarter("mp-ega", engine.Ablation{Oversized: "feedback"})},
-		{name: papers.Split, options: in.quarter("mp-ega", engine.Ablation{Oversized: "split"})},
-		{name: "rest on the CPU", options: in.quarter("mp-ega", engine.Ablation{Oversized: "cpu"})},
-		{name: "not merged", options: in.quarter("mp-ega", engine.Ablation{NoMerge: true})},
-		{name: "binomial tail", options: in.quarter("mp-ega", engine.Ablation{Bound: "tail"})},
-		{name: "auto", options: in.quarter("", engine.Ablation{})},
+		{name: papers.Feedback, options: quarter(in, "mp-ega", engine.Ablation{Oversized: "feedback"})},
+		{name: papers.Split, options: quarter(in, "mp-ega", engine.Ablation{Oversized: "split"})},
+		{name: "rest on the CPU", options: quarter(in, "mp-ega", engine.Ablation{Oversized: "cpu"})},
+		{name: "not merged", options: quarter(in, "mp-ega", engine.Ablation{NoMerge: true})},
+		{name: "binomial tail", options: quarter(in, "mp-ega", engine.Ablation{Bound: "tail"})},
+		{name: "auto", options: quarter(in, "", engine.Ablation{})},
 	}
 	for i, c := range cases {
 		p.X.Names = append(p.X.Names, c.name)
@@ -156,7 +157,7 @@ func (r *paperRun) linkBytes(ctx context.Context, in *outOfCore) (papers.Panel, 
 			bits int
 		}{{"two partitions, too large", fewBits}, {"partitions as estimated", 0}} {
 			c.bits = series.bits
-			run, err := r.ask(ctx, in, c)
+			run, err := m.ask(ctx, in, c)
 			if err != nil {
 				return p, err
 			}

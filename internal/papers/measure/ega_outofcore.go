@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -11,19 +11,20 @@ import (
 	"github.com/mpga/mpga/internal/trace"
 )
 
-// egaFigure7 shows MP-EGA, what mpga takes by itself, its CPU and DuckDB by groups, for 1e9 and 2e9 rows.
-func (r *paperRun) egaFigure7(ctx context.Context, result *papers.Result) error {
+// egaFigure7 shows MP-EGA, the algorithm that mpga chooses by itself, its CPU and DuckDB by groups, for 1e9 and 2e9
+// rows.
+func (m *measurer) egaFigure7(ctx context.Context, result *papers.Result) error {
 	for _, rows := range []float64{1e9, 2e9} {
-		p := papers.Panel{Title: fmt.Sprintf("%d rows", r.outOfCoreRows(result, rows)), X: axisGroups, Y: axisSeconds}
+		p := papers.Panel{Title: fmt.Sprintf("%d rows", m.outOfCoreRows(result, rows)), X: axisGroups, Y: axisSeconds}
 		for _, groups := range []float64{1e7, 1e8, 1e9} {
 			if rows == 2e9 && groups == 1e8 {
 				continue // the authors' times, and the paper's claim, are of the others
 			}
-			if err := r.egaFigure7At(ctx, result, &p, rows, groups); err != nil {
+			if err := m.egaFigure7At(ctx, result, &p, rows, groups); err != nil {
 				return err
 			}
 		}
-		if r.report.Scale == 1 {
+		if m.report.Scale == 1 {
 			p.Series = append(p.Series, &papers.Series{Name: papers.Authors, Kind: papers.Other,
 				Points: papers.AuthorsH200[rows]})
 			if rows == 1e9 {
@@ -32,7 +33,7 @@ func (r *paperRun) egaFigure7(ctx context.Context, result *papers.Result) error 
 		}
 		result.Panels = append(result.Panels, p)
 	}
-	if r.report.Scale != 1 {
+	if m.report.Scale != 1 {
 		result.Note("The paper's times, of 1e9 rows, are not shown: they are of other numbers of rows than these.")
 	}
 	result.Note("2e9 rows are measured with 1e7 and 1e9 groups, and without the CPU and DuckDB. A run that is not " +
@@ -40,26 +41,26 @@ func (r *paperRun) egaFigure7(ctx context.Context, result *papers.Result) error 
 	return nil
 }
 
-func (r *paperRun) egaFigure7At(ctx context.Context, result *papers.Result, p *papers.Panel, paperRows,
+func (m *measurer) egaFigure7At(ctx context.Context, result *papers.Result, p *papers.Panel, paperRows,
 	paperGroups float64) error {
-	rows := r.outOfCoreRows(result, paperRows)
+	rows := m.outOfCoreRows(result, paperRows)
 	groups := max(int64(math.Round(paperGroups/paperRows*float64(rows))), 1)
-	in, err := r.load(ctx, rows, groups)
+	in, err := load(ctx, rows, groups)
 	if err != nil {
 		return err
 	}
-	defer in.release()
+	defer in.Release()
 	noteLimit(result, in)
-	auto := engineCase{name: papers.Auto, options: in.quarter("", engine.Ablation{})}
-	if r.report.Machine.IsGPU {
+	auto := engineCase{name: papers.Auto, options: quarter(in, "", engine.Ablation{})}
+	if m.report.Machine.IsGPU {
 		auto.device = "auto"
 	}
-	cases := []engineCase{{name: papers.MPEGA, options: in.quarter("mp-ega", engine.Ablation{})}, auto}
+	cases := []engineCase{{name: papers.MPEGA, options: quarter(in, "mp-ega", engine.Ablation{})}, auto}
 	if paperRows == 1e9 {
 		cases = append(cases, engineCase{name: papers.CPU, device: "cpu", isCold: true})
 	}
 	for _, c := range cases {
-		run, err := r.ask(ctx, in, c)
+		run, err := m.ask(ctx, in, c)
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func (r *paperRun) egaFigure7At(ctx context.Context, result *papers.Result, p *p
 	if paperRows != 1e9 {
 		return nil
 	}
-	duck, why, err := askDuckDB(ctx, pairsOf(rows, groups), in)
+	duck, why, err := askDuckDB(ctx, in)
 	if why != "" {
 		result.Note(why)
 		return nil
@@ -80,21 +81,21 @@ func (r *paperRun) egaFigure7At(ctx context.Context, result *papers.Result, p *p
 }
 
 // egaFigure8 shows where MP-EGA's time goes, with one stream, as the trace of a run tells.
-func (r *paperRun) egaFigure8(ctx context.Context, result *papers.Result) error {
-	rows := r.outOfCoreRows(result, 1e8)
+func (m *measurer) egaFigure8(ctx context.Context, result *papers.Result) error {
+	rows := m.outOfCoreRows(result, 1e8)
 	result.Scale = float64(rows) / 1e10
 	p := papers.Panel{Title: fmt.Sprintf("%d rows, one stream", rows),
 		X: papers.Axis{Name: "stage", Names: papers.Stages}, Y: axisMillis}
 	for _, part := range []int64{10, 2, 1} {
-		in, err := r.load(ctx, rows, rows/part)
+		in, err := load(ctx, rows, rows/part)
 		if err != nil {
 			return err
 		}
 		recorder := trace.New()
-		_, err = r.ask(ctx, in, engineCase{name: papers.MPEGA,
-			options: in.quarter("mp-ega", engine.Ablation{Streams: 1}), recorder: recorder})
+		_, err = m.ask(ctx, in, engineCase{name: papers.MPEGA,
+			options: quarter(in, "mp-ega", engine.Ablation{Streams: 1}), recorder: recorder})
 		noteLimit(result, in)
-		in.release()
+		in.Release()
 		if err != nil {
 			return err
 		}

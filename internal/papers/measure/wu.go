@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -20,16 +20,16 @@ const wuGroupsMax = 1 << 26
 
 // wuSweep returns the throughput of the families by number of groups, for keys of 4 or 8 bytes: measured once for
 // all figures that show it.
-func (r *paperRun) wuSweep(ctx context.Context, result *papers.Result, keyBytes int) (*papers.Panel, error) {
-	rows := r.rows(result, wuRows)
+func (m *measurer) wuSweep(ctx context.Context, result *papers.Result, keyBytes int) (*papers.Panel, error) {
+	rows := m.rows(result, wuRows)
 	result.Note(fmt.Sprintf("%d rows, uniform keys of %d bytes, maxima of two columns of 4 bytes.", rows, keyBytes))
-	if p := r.sweeps[keyBytes]; p != nil {
+	if p := m.sweeps[keyBytes]; p != nil {
 		return p, nil
 	}
 	p := &papers.Panel{Title: fmt.Sprintf("Keys of %d bytes", keyBytes), X: axisGroups2, Y: axisRate}
 	for groups := int64(4); groups <= min(wuGroupsMax, rows); groups *= 4 {
 		c := bench.Case{Rows: rows, Groups: groups, Shape: wuShape(keyBytes)}
-		err := r.runPlans(ctx, result, c, append(plansFor(inFamilies, groups), r.chosen(&c)),
+		err := m.runPlans(ctx, result, c, append(plansFor(inFamilies, groups), m.chosen(&c)),
 			func(by kernelPlan, res bench.Result) {
 				p.Add(by.name, float64(groups), rate(&c, &res))
 			})
@@ -37,15 +37,15 @@ func (r *paperRun) wuSweep(ctx context.Context, result *papers.Result, keyBytes 
 			return nil, err
 		}
 	}
-	r.sweeps[keyBytes] = p
+	m.sweeps[keyBytes] = p
 	return p, nil
 }
 
 func wuShape(keyBytes int) bench.Shape { return mustShape(fmt.Sprintf("2max%d", 8*keyBytes)) }
 
 // wuFigure15 shows HGB beside one table in device memory, which stands for cuDF's.
-func (r *paperRun) wuFigure15(ctx context.Context, result *papers.Result) error {
-	p, err := r.wuSweep(ctx, result, 4)
+func (m *measurer) wuFigure15(ctx context.Context, result *papers.Result) error {
+	p, err := m.wuSweep(ctx, result, 4)
 	if err != nil {
 		return err
 	}
@@ -54,20 +54,19 @@ func (r *paperRun) wuFigure15(ctx context.Context, result *papers.Result) error 
 	return nil
 }
 
-func (r *paperRun) wuFigure17(ctx context.Context, result *papers.Result) error {
-	return r.wuFamilies(ctx, result, 4)
+func (m *measurer) wuFigure17(ctx context.Context, result *papers.Result) error {
+	return m.wuFamilies(ctx, result, 4)
 }
 
-func (r *paperRun) wuFigure18(ctx context.Context, result *papers.Result) error {
-	return r.wuFamilies(ctx, result, 8)
+func (m *measurer) wuFigure18(ctx context.Context, result *papers.Result) error {
+	return m.wuFamilies(ctx, result, 8)
 }
 
-func (r *paperRun) wuFamilies(ctx context.Context, result *papers.Result, keyBytes int) error {
-	p, err := r.wuSweep(ctx, result, keyBytes)
+func (m *measurer) wuFamilies(ctx context.Context, result *papers.Result, keyBytes int) error {
+	p, err := m.wuSweep(ctx, result, keyBytes)
 	if err != nil {
 		return err
 	}
-	noteAbsent(result, papers.PGBUR, papers.SGBTR, papers.SGBDE)
 	result.Panels = []papers.Panel{pick(p, papers.HGB, papers.PGBTR, papers.PGBUR, papers.SGBUR, papers.SGBTR,
 		papers.SGBDE, papers.Chosen)}
 	return nil
@@ -91,24 +90,23 @@ func pick(p *papers.Panel, names ...string) papers.Panel {
 const a100Bandwidth = 1555e9
 
 // modelBandwidth is what models take for the memory's bandwidth: what the device reaches when it fills its memory.
-func (r *paperRun) modelBandwidth(result *papers.Result) float64 {
-	if b := r.report.Machine.Bandwidth; b > 0 {
+func (m *measurer) modelBandwidth(result *papers.Result) float64 {
+	if b := m.report.Machine.Bandwidth; b > 0 {
 		return b
 	}
 	result.Note("The model has the bandwidth of the paper's A100, 1555 GB/s.")
 	return a100Bandwidth
 }
 
-// wuFigure16 shows what the sort of columns saves of SGB-UR, with the model of section 4.1.3: for the two columns of
+// wuFigure16 shows how much less time SGB-TR takes than SGB-UR, with the model of section 4.1.3 for the two columns of
 // the query.
-func (r *paperRun) wuFigure16(ctx context.Context, result *papers.Result) error {
-	sweep, err := r.wuSweep(ctx, result, 4)
+func (m *measurer) wuFigure16(ctx context.Context, result *papers.Result) error {
+	sweep, err := m.wuSweep(ctx, result, 4)
 	if err != nil {
 		return err
 	}
-	rows, bandwidth := r.rows(result, wuRows), r.modelBandwidth(result)
+	rows, bandwidth := m.rows(result, wuRows), m.modelBandwidth(result)
 	model := &papers.Series{Name: "model", Kind: papers.Model}
-	noteAbsent(result, papers.SGBTR)
 	for groups := int64(2); groups <= min(wuGroupsMax, rows); groups *= 2 {
 		model.Points = append(model.Points, papers.Point{X: float64(groups),
 			Y: 2e3 * papers.SortedColumnsGain(rows, groups, bandwidth)})
@@ -133,10 +131,9 @@ func addDifference(p *papers.Panel, name string, sweep *papers.Panel, more, less
 	}
 }
 
-// wuFigure19 shows what codes save of SGB-TR, with the model of section 4.4.
-func (r *paperRun) wuFigure19(ctx context.Context, result *papers.Result) error {
-	rows, bandwidth := r.rows(result, wuRows), r.modelBandwidth(result)
-	noteAbsent(result, papers.SGBTR, papers.SGBDE)
+// wuFigure19 shows how much less time SGB-DE-TR takes than SGB-TR, with the model of section 4.4.
+func (m *measurer) wuFigure19(ctx context.Context, result *papers.Result) error {
+	rows, bandwidth := m.rows(result, wuRows), m.modelBandwidth(result)
 	p := papers.Panel{Title: "Time of SGB-TR less that of SGB-DE-TR", X: axisGroups2, Y: axisMillis}
 	for _, keyBytes := range []int{4, 8} {
 		model := &papers.Series{Name: fmt.Sprintf("%d-byte keys, model", keyBytes), Kind: papers.Model}
@@ -145,7 +142,7 @@ func (r *paperRun) wuFigure19(ctx context.Context, result *papers.Result) error 
 				Y: 1e3 * papers.CodesGain(rows, groups, keyBytes, 2, bandwidth)})
 		}
 		p.Series = append(p.Series, model)
-		sweep, err := r.wuSweep(ctx, result, keyBytes)
+		sweep, err := m.wuSweep(ctx, result, keyBytes)
 		if err != nil {
 			return err
 		}
@@ -156,7 +153,7 @@ func (r *paperRun) wuFigure19(ctx context.Context, result *papers.Result) error 
 }
 
 // wuTable2 shows from how many columns on codes pay, by the formulas and by the table.
-func (r *paperRun) wuTable2(_ context.Context, result *papers.Result) error {
+func (m *measurer) wuTable2(_ context.Context, result *papers.Result) error {
 	p := papers.Panel{Title: "Least number of payload columns (2^28 rows, A100)", X: axisGroups2,
 		Y: papers.Axis{Name: "columns"}}
 	for _, keyBytes := range []int{4, 8} {
@@ -175,15 +172,14 @@ func (r *paperRun) wuTable2(_ context.Context, result *papers.Result) error {
 }
 
 // wuFigure20 shows the families by skew, with 2^12 and 2^16 groups.
-func (r *paperRun) wuFigure20(ctx context.Context, result *papers.Result) error {
-	rows := r.capped(result, wuRows, wuRowsSkew)
-	noteAbsent(result, papers.PGBUR, papers.SGBTR, papers.SGBDE)
+func (m *measurer) wuFigure20(ctx context.Context, result *papers.Result) error {
+	rows := m.capped(result, wuRows, wuRowsSkew)
 	for _, power := range []int{12, 16} {
 		p := papers.Panel{Title: fmt.Sprintf("2^%d groups, %d rows", power, rows),
 			X: papers.Axis{Name: "exponent of a Zipf distribution"}, Y: axisRate}
 		for _, skew := range []float64{0, .25, .5, .75, 1, 1.25, 1.5} {
 			c := bench.Case{Rows: rows, Groups: 1 << power, Skew: skew, Shape: wuShape(4)}
-			err := r.runPlans(ctx, result, c, append(plansFor(inFamilies, c.Groups), r.chosen(&c)),
+			err := m.runPlans(ctx, result, c, append(plansFor(inFamilies, c.Groups), m.chosen(&c)),
 				func(by kernelPlan, res bench.Result) {
 					p.Add(by.name, skew, rate(&c, &res))
 				})
@@ -197,9 +193,8 @@ func (r *paperRun) wuFigure20(ctx context.Context, result *papers.Result) error 
 }
 
 // wuFigure21 compares the systems that the decision tree and mpga pick with the fastest, on a grid.
-func (r *paperRun) wuFigure21(ctx context.Context, result *papers.Result) error {
-	rows := r.capped(result, wuRows, wuRowsSkew)
-	noteAbsent(result, papers.PGBUR, papers.SGBTR, papers.SGBDE)
+func (m *measurer) wuFigure21(ctx context.Context, result *papers.Result) error {
+	rows := m.capped(result, wuRows, wuRowsSkew)
 	p := papers.Panel{
 		Title: fmt.Sprintf("Time by the fastest's, %d rows", rows),
 		X:     papers.Axis{Name: "key bytes, groups, skew"}, Y: papers.Axis{Name: "time", Unit: "times the least"},
@@ -212,7 +207,7 @@ func (r *paperRun) wuFigure21(ctx context.Context, result *papers.Result) error 
 					continue
 				}
 				name := fmt.Sprintf("%d B, 2^%d, %s", keyBytes, power, skewName(skew))
-				if err := r.wuChoice(ctx, result, &p, c, name); err != nil {
+				if err := m.wuChoice(ctx, result, &p, c, name); err != nil {
 					return err
 				}
 			}
@@ -230,11 +225,11 @@ func skewName(skew float64) string {
 }
 
 // wuChoice adds a case to figure 21.
-func (r *paperRun) wuChoice(ctx context.Context, result *papers.Result, p *papers.Panel, c bench.Case,
+func (m *measurer) wuChoice(ctx context.Context, result *papers.Result, p *papers.Panel, c bench.Case,
 	name string) error {
-	ours := r.chosen(&c)
+	ours := m.chosen(&c)
 	took := map[string]float64{}
-	err := r.runPlans(ctx, result, c, append(plansFor(inFamilies, c.Groups), ours),
+	err := m.runPlans(ctx, result, c, append(plansFor(inFamilies, c.Groups), ours),
 		func(by kernelPlan, res bench.Result) {
 			took[by.name] = float64(max(res.Nanos, 1))
 		})

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 // egaRows are the rows, and slots, of the figures that fit a device.
 const egaRows = 1e8
 
-// egaTable1 shows the probes of both tables by load factor, with all keys different: counted by the kernels of a GPU,
-// and by one thread, which counts as much (papers.ProbesLinear).
-func (r *paperRun) egaTable1(ctx context.Context, result *papers.Result) error {
-	slots := r.rows(result, egaRows)
-	if !r.report.Machine.IsGPU {
+// egaTable1 shows the probes of both tables by load factor, with all keys different. The kernels of a GPU count them;
+// without a GPU one thread does, which finds as many (papers.ProbesLinear).
+func (m *measurer) egaTable1(ctx context.Context, result *papers.Result) error {
+	slots := m.rows(result, egaRows)
+	if !m.report.Machine.IsGPU {
 		slots = max(slots, modelSlots) // the fewer slots, the more chance there is in the number of probes
 		result.Scale = float64(slots) / egaRows
 	}
@@ -34,7 +34,7 @@ func (r *paperRun) egaTable1(ctx context.Context, result *papers.Result) error {
 	}
 	for _, at := range papers.Table1SPEGA {
 		keys := int64(at.X * float64(slots))
-		twoPhase, linear, err := r.probes(ctx, result, keys, slots)
+		twoPhase, linear, err := m.probes(ctx, result, keys, slots)
 		if err != nil {
 			return err
 		}
@@ -52,11 +52,14 @@ func (r *paperRun) egaTable1(ctx context.Context, result *papers.Result) error {
 // modelSlots are the slots of a table that one thread fills.
 const modelSlots = 1 << 20
 
+// hostProbes is the note of figures whose probes are counted without a GPU.
+const hostProbes = "Probes are counted in tables of the CPU: a search in a table does not depend on who makes it."
+
 // probes counts the probes a row of SP-EGA and of LPHGA, in tables of so many slots that take different keys.
-func (r *paperRun) probes(ctx context.Context, result *papers.Result, keys, slots int64) (twoPhase, linear float64,
+func (m *measurer) probes(ctx context.Context, result *papers.Result, keys, slots int64) (twoPhase, linear float64,
 	err error) {
-	if !r.report.Machine.IsGPU {
-		result.Note("Probes are counted in tables of the CPU: a search in a table does not depend on who makes it.")
+	if !m.report.Machine.IsGPU {
+		result.Note(hostProbes)
 		return papers.ProbesTwoPhase(keys, slots, 1), papers.ProbesLinear(keys, slots), nil
 	}
 	plans := []kernelPlan{
@@ -64,7 +67,7 @@ func (r *paperRun) probes(ctx context.Context, result *papers.Result, keys, slot
 		{name: papers.LPHGA, Plan: kernels.Plan{Kernel: kernels.KernelLinear, Groups: keys, Slots: slots}, lossy: true},
 	}
 	c := bench.Case{Rows: keys, Groups: keys, Shape: mustShape("u32")}
-	err = r.runPlans(ctx, result, c, plans, func(by kernelPlan, res bench.Result) {
+	err = m.runPlans(ctx, result, c, plans, func(by kernelPlan, res bench.Result) {
 		if by.name == papers.SPEGA {
 			twoPhase = res.Probes
 			return
@@ -84,12 +87,12 @@ func noteLost(result *papers.Result, name string, load float64, res *bench.Resul
 }
 
 // egaFigure5 shows the time by load factor of one table.
-func (r *paperRun) egaFigure5(ctx context.Context, result *papers.Result) error {
-	slots := r.rows(result, egaRows)
+func (m *measurer) egaFigure5(ctx context.Context, result *papers.Result) error {
+	slots := m.rows(result, egaRows)
 	p := papers.Panel{Title: fmt.Sprintf("%d rows into as many slots, uniform keys", slots),
 		X: papers.Axis{Name: "load factor"}, Y: axisMillis}
 	for _, load := range []float64{.01, .1, .3, .5, .7, .8, .85, .9, .92, .94, .96, .98, .99} {
-		if err := r.egaLoad(ctx, result, &p, load, 0, load); err != nil {
+		if err := m.egaLoad(ctx, result, &p, load, 0, load); err != nil {
 			return err
 		}
 	}
@@ -98,11 +101,11 @@ func (r *paperRun) egaFigure5(ctx context.Context, result *papers.Result) error 
 }
 
 // egaFigure6 shows the time by skew at a load factor of .95.
-func (r *paperRun) egaFigure6(ctx context.Context, result *papers.Result) error {
+func (m *measurer) egaFigure6(ctx context.Context, result *papers.Result) error {
 	p := papers.Panel{Title: "Load factor .95", X: papers.Axis{Name: "exponent of a Zipf distribution, 0 is uniform"},
 		Y: axisMillis}
 	for _, skew := range []float64{0, .2, .4, .6, .8} {
-		if err := r.egaLoad(ctx, result, &p, .95, skew, skew); err != nil {
+		if err := m.egaLoad(ctx, result, &p, .95, skew, skew); err != nil {
 			return err
 		}
 	}
@@ -111,22 +114,22 @@ func (r *paperRun) egaFigure6(ctx context.Context, result *papers.Result) error 
 }
 
 // egaLoad runs both tables at a load factor, with as many slots as rows, and adds their times at x.
-func (r *paperRun) egaLoad(ctx context.Context, result *papers.Result, p *papers.Panel, load, skew, x float64) error {
-	slots := r.rows(result, egaRows)
+func (m *measurer) egaLoad(ctx context.Context, result *papers.Result, p *papers.Panel, load, skew, x float64) error {
+	slots := m.rows(result, egaRows)
 	groups := int64(load * float64(slots))
 	plans := plansFor(inEGA, groups)
 	for i := range plans {
 		plans[i].Slots, plans[i].lossy = slots, plans[i].Kernel == kernels.KernelLinear
 	}
 	c := bench.Case{Rows: slots, Groups: groups, Skew: skew, Every: true, Shape: mustShape("u32")}
-	return r.runPlans(ctx, result, c, plans, func(by kernelPlan, res bench.Result) {
+	return m.runPlans(ctx, result, c, plans, func(by kernelPlan, res bench.Result) {
 		p.Add(by.name, x, millis(&res))
 		noteLost(result, by.name, load, &res)
 	})
 }
 
 // egaTheorem1 shows how many partitions the bounds ask for, and what random hashing does to so many.
-func (r *paperRun) egaTheorem1(_ context.Context, result *papers.Result) error {
+func (m *measurer) egaTheorem1(_ context.Context, result *papers.Result) error {
 	const groups, trials = 20_000, 200
 	asked := papers.Panel{
 		Title: fmt.Sprintf("Partitions asked for, by the least that there must be (%d groups, p = %g)", groups,

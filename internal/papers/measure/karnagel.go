@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -10,22 +10,21 @@ import (
 	"github.com/mpga/mpga/kernels/bench"
 )
 
-// Rows of Karnagel et al., which have 335 million, and of libcudf's text.
+// Rows of the figures of Karnagel et al.
 const (
-	karnagelRows = 335e6
-	deviceRows   = 1e8 // of figures of rows that are on the device
+	karnagelRows    = 335e6 // of the paper
+	karnagelRowsMax = 1e8   // of the figures here, whatever the scale
 )
 
 // karnagelFigure11 shows the placements of tables for few groups.
-func (r *paperRun) karnagelFigure11(ctx context.Context, result *papers.Result) error {
-	rows := r.capped(result, karnagelRows, deviceRows)
-	noteAbsent(result, papers.PlaceBlock, papers.PlaceThread)
+func (m *measurer) karnagelFigure11(ctx context.Context, result *papers.Result) error {
+	rows := m.capped(result, karnagelRows, karnagelRowsMax)
 	result.Note("The paper reads its rows over PCIe, which bounds its times; here they are on the device.")
 	p := papers.Panel{Title: fmt.Sprintf("%d rows, uniform keys of 4 bytes", rows), X: axisGroups2,
 		Y: papers.Axis{Name: "time", Unit: "ms", Log: 10}}
 	for _, groups := range []int64{1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64} {
 		c := bench.Case{Rows: rows, Groups: groups, Shape: mustShape("u32")}
-		err := r.runPlans(ctx, result, c, plansFor(inPlacement, groups), func(by kernelPlan, res bench.Result) {
+		err := m.runPlans(ctx, result, c, plansFor(inPlacement, groups), func(by kernelPlan, res bench.Result) {
 			p.Add(by.name, float64(groups), millis(&res))
 		})
 		if err != nil {
@@ -37,13 +36,13 @@ func (r *paperRun) karnagelFigure11(ctx context.Context, result *papers.Result) 
 }
 
 // karnagelFigure13 shows a sort, one table half full, and mpga's choice by number of groups.
-func (r *paperRun) karnagelFigure13(ctx context.Context, result *papers.Result) error {
-	rows := r.capped(result, karnagelRows, deviceRows)
+func (m *measurer) karnagelFigure13(ctx context.Context, result *papers.Result) error {
+	rows := m.capped(result, karnagelRows, karnagelRowsMax)
 	p := papers.Panel{Title: fmt.Sprintf("%d rows, uniform keys of 4 bytes", rows), X: axisGroups,
 		Y: papers.Axis{Name: "time", Unit: "ms", Log: 10}}
 	for groups := int64(10); groups <= rows; groups *= 10 {
 		c := bench.Case{Rows: rows, Groups: groups, Shape: mustShape("u32")}
-		err := r.runPlans(ctx, result, c, append(plansFor(inHashSort, groups), r.chosen(&c)),
+		err := m.runPlans(ctx, result, c, append(plansFor(inHashSort, groups), m.chosen(&c)),
 			func(by kernelPlan, res bench.Result) {
 				p.Add(by.name, float64(groups), millis(&res))
 			})
@@ -57,13 +56,13 @@ func (r *paperRun) karnagelFigure13(ctx context.Context, result *papers.Result) 
 }
 
 // karnagelFill shows one table at several fill factors by number of groups.
-func (r *paperRun) karnagelFill(ctx context.Context, result *papers.Result) error {
-	rows := r.capped(result, karnagelRows, deviceRows)
+func (m *measurer) karnagelFill(ctx context.Context, result *papers.Result) error {
+	rows := m.capped(result, karnagelRows, karnagelRowsMax)
 	times := papers.Panel{Title: fmt.Sprintf("%d rows", rows), X: axisGroups,
 		Y: papers.Axis{Name: "time", Unit: "ms", Log: 10}}
 	probes := papers.Panel{Title: "Probes", X: axisGroups, Y: papers.Axis{Name: "probes a row"}}
 	for groups := int64(1e3); groups <= rows; groups *= 10 {
-		if err := r.tableSizes(ctx, result, rows, groups, fillSizes(), &times, &probes); err != nil {
+		if err := m.tableSizes(ctx, result, rows, groups, fillSizes(), &times, &probes); err != nil {
 			return err
 		}
 	}
@@ -84,9 +83,9 @@ func fillSizes() (list []tableSize) {
 	return list
 }
 
-// tableSizes runs one table of several sizes over rows of groups, and adds times and probes. A GPU's double counts no
-// probes: they are counted in a table of the CPU.
-func (r *paperRun) tableSizes(ctx context.Context, result *papers.Result, rows, groups int64, sizes []tableSize,
+// tableSizes aggregates rows in a table of each size, and adds times and probes. A GPU's double counts no probes: they
+// are counted in a table of the CPU.
+func (m *measurer) tableSizes(ctx context.Context, result *papers.Result, rows, groups int64, sizes []tableSize,
 	times, probes *papers.Panel) error {
 	var plans []kernelPlan
 	for _, size := range sizes {
@@ -96,11 +95,11 @@ func (r *paperRun) tableSizes(ctx context.Context, result *papers.Result, rows, 
 	}
 	x := float64(groups)
 	c := bench.Case{Rows: rows, Groups: groups, Every: true, Shape: mustShape("u32")}
-	return r.runPlans(ctx, result, c, plans, func(by kernelPlan, res bench.Result) {
+	return m.runPlans(ctx, result, c, plans, func(by kernelPlan, res bench.Result) {
 		times.Add(by.name, x, millis(&res))
 		noteLost(result, by.name, float64(groups)/float64(by.Slots), &res)
-		if !r.report.Machine.IsGPU {
-			result.Note("Probes are counted in tables of the CPU: a search in a table does not depend on who makes it.")
+		if !m.report.Machine.IsGPU {
+			result.Note(hostProbes)
 			res.Probes = papers.ProbesLinear(groups, by.Slots)
 		}
 		if res.Probes > 0 {

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/mpga/mpga/kernels/bench"
 )
 
-// paperMeasure fills in the result of a figure.
-type paperMeasure func(*paperRun, context.Context, *papers.Result) error
+// measurement fills in the result of a figure.
+type measurement func(*measurer, context.Context, *papers.Result) error
 
 // Axes that figures share.
 var (
@@ -23,31 +23,28 @@ var (
 	axisSeconds = papers.Axis{Name: "time", Unit: "s"}
 )
 
-// rowsMin are the least rows of a figure, whatever the scale.
+// rowsMin is the least number of rows of a figure, whatever the scale.
 const rowsMin = 1 << 14
 
-// rows scales a paper's number of rows, and notes by how much.
-func (r *paperRun) rows(result *papers.Result, paper float64) int64 {
-	rows := max(int64(paper*r.report.Scale), rowsMin)
+// rows scales a paper's number of rows, and says in the result by how much (M3).
+func (m *measurer) rows(result *papers.Result, paper float64) int64 {
+	rows := max(int64(paper*m.report.Scale), rowsMin)
 	result.Scale = float64(rows) / paper
 	return rows
 }
 
-// capped scales a number of rows of a figure that has a cap of its own, which it notes.
-func (r *paperRun) capped(result *papers.Result, paper, most float64) int64 {
-	if r.report.Scale*paper > most {
+// capped scales a paper's number of rows like rows, but to at most so many, which it notes.
+func (m *measurer) capped(result *papers.Result, paper, most float64) int64 {
+	if m.report.Scale*paper > most {
 		result.Scale = most / paper
 		result.Note(fmt.Sprintf("The figure has at most %s rows.", shortCount(most)))
 		return int64(most)
 	}
-	return r.rows(result, paper)
+	return m.rows(result, paper)
 }
 
-// shortCount writes a count as 1e8 or 2^26.
+// shortCount writes a count in three digits: 1e8, 6.71e7.
 func shortCount(n float64) string {
-	if text := strings.Replace(fmt.Sprintf("%g", n), "+0", "", 1); len(text) < 5 {
-		return text
-	}
 	return strings.NewReplacer("e+0", "e", "e+", "e").Replace(fmt.Sprintf("%.3g", n))
 }
 
@@ -55,32 +52,32 @@ func shortCount(n float64) string {
 type kernelPlan struct {
 	name string
 	kernels.Plan
-	lossy bool // the table may be too full for all rows
+	lossy bool // the table may be too full for all rows, which is no error
 }
 
-// plansFor returns the plans of systems for so many groups.
-func plansFor(use paperUse, groups int64) (list []kernelPlan) {
-	for _, s := range systemsFor(use) {
+// plansFor returns the plans of the systems of a use, for so many groups.
+func plansFor(u use, groups int64) (list []kernelPlan) {
+	for _, s := range systemsFor(u) {
 		list = append(list, kernelPlan{name: s.name, Plan: kernels.Plan{Kernel: s.kernel, Groups: groups}})
 	}
 	return list
 }
 
 // chosen is the plan that mpga takes by itself.
-func (r *paperRun) chosen(c *bench.Case) kernelPlan {
+func (m *measurer) chosen(c *bench.Case) kernelPlan {
 	return kernelPlan{name: papers.Chosen, Plan: kernels.Choose(&c.Shape.Shape,
-		kernels.Estimate{Rows: c.Rows, Groups: c.Groups}, r.device.Properties())}
+		kernels.Estimate{Rows: c.Rows, Groups: c.Groups}, m.device.Properties())}
 }
 
 // runPlans runs plans on the rows of a case, which it puts on the device, and hands each result over. A plan that
-// cannot be run is noted; a wrong answer is an error.
-func (r *paperRun) runPlans(ctx context.Context, result *papers.Result, c bench.Case, plans []kernelPlan,
+// cannot be run is noted (M4); a wrong answer is an error (M1).
+func (m *measurer) runPlans(ctx context.Context, result *papers.Result, c bench.Case, plans []kernelPlan,
 	done func(kernelPlan, bench.Result)) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	data, err := r.runner.Put(c)
-	defer func() { err = errors.Join(err, r.runner.Drop()) }()
+	data, err := m.runner.Put(c)
+	defer func() { err = errors.Join(err, m.runner.Drop()) }()
 	if errors.Is(err, kernels.ErrOutOfMemory) {
 		result.Note(fmt.Sprintf("%d rows do not fit the device.", c.Rows))
 		return nil
@@ -89,9 +86,9 @@ func (r *paperRun) runPlans(ctx context.Context, result *papers.Result, c bench.
 		return err
 	}
 	for _, p := range plans {
-		run := r.runner.Run
+		run := m.runner.Run
 		if p.lossy {
-			run = r.runner.RunLossy
+			run = m.runner.RunLossy
 		}
 		res, err := run(data, p.Plan)
 		switch {
@@ -113,7 +110,7 @@ func rate(c *bench.Case, res *bench.Result) float64 {
 
 func millis(res *bench.Result) float64 { return float64(res.Nanos) / 1e6 }
 
-// mustShape returns a shape of bench.
+// mustShape returns the shape of bench that has the name.
 func mustShape(name string) bench.Shape {
 	shape, err := bench.ShapeOf(name)
 	if err != nil {

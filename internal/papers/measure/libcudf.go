@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 )
 
 // libcudfCliff shows the time by number of groups around what a block of libcudf has room for.
-func (r *paperRun) libcudfCliff(ctx context.Context, result *papers.Result) error {
-	rows := r.rows(result, 1e8)
+func (m *measurer) libcudfCliff(ctx context.Context, result *papers.Result) error {
+	rows := m.rows(result, 1e8)
 	p := papers.Panel{Title: fmt.Sprintf("%d rows, uniform keys of 4 bytes; libcudf's limit is %d groups", rows,
 		papers.LibcudfBlockGroups), X: axisGroups2, Y: axisMillis}
 	for _, groups := range []int64{16, 32, 64, 96, 120, 128, 136, 160, 192, 256, 384, 512, 1024, 2048, 4096} {
 		c := bench.Case{Rows: rows, Groups: groups, Shape: mustShape("u32")}
-		err := r.runPlans(ctx, result, c, append(plansFor(inCliff, groups), r.chosen(&c)),
+		err := m.runPlans(ctx, result, c, append(plansFor(inCliff, groups), m.chosen(&c)),
 			func(by kernelPlan, res bench.Result) {
 				p.Add(by.name, float64(groups), millis(&res))
 			})
@@ -29,16 +29,16 @@ func (r *paperRun) libcudfCliff(ctx context.Context, result *papers.Result) erro
 }
 
 // libcudfInit shows a table of two slots a row beside mpga's choice, for three groups.
-func (r *paperRun) libcudfInit(ctx context.Context, result *papers.Result) error {
-	rows := r.rows(result, 1e8)
+func (m *measurer) libcudfInit(ctx context.Context, result *papers.Result) error {
+	rows := m.rows(result, 1e8)
 	c := bench.Case{Rows: rows, Groups: 3, Shape: mustShape("u32")}
-	plans := []kernelPlan{r.chosen(&c), {name: papers.SetName,
+	plans := []kernelPlan{m.chosen(&c), {name: papers.SetName,
 		Plan: kernels.Plan{Kernel: kernels.KernelLinear, Groups: c.Groups, Slots: 2 * rows}}}
 	axis := papers.Axis{Name: "table", Names: []string{papers.Chosen, papers.SetName}}
 	times := papers.Panel{Title: fmt.Sprintf("%d rows of 3 groups", rows), X: axis, Y: axisMillis}
 	memory := papers.Panel{Title: "Scratch memory", X: axis, Y: papers.Axis{Name: "memory", Unit: "MiB"}}
 	x := 0.0
-	err := r.runPlans(ctx, result, c, plans, func(_ kernelPlan, res bench.Result) {
+	err := m.runPlans(ctx, result, c, plans, func(_ kernelPlan, res bench.Result) {
 		times.Add("time", x, millis(&res))
 		memory.Add("memory", x, float64(res.Scratch)/(1<<20))
 		x++
