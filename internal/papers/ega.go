@@ -7,23 +7,25 @@ import (
 
 // Names of systems that claims and measurements share.
 const (
-	HGB      = "HGB"
-	PGBTR    = "PGB-TR"
-	PGBUR    = "PGB-UR"
-	SGBUR    = "SGB-UR"
-	SGBTR    = "SGB-TR"
-	SGBDE    = "SGB-DE-TR"
-	SPEGA    = "SP-EGA"
-	LPHGA    = "LPHGA"
-	Chosen   = "mpga's choice"
-	DuckDB   = "DuckDB"
-	MPEGA    = "mp-ega"
-	Auto     = "auto"
-	CPU      = "cpu"
-	Authors  = "the authors' program on an H200"
-	Third    = "SP-EGA, first phase in a third"
-	Feedback = "feedback (mp-ega)"
-	Split    = "split again"
+	HGB     = "HGB"
+	PGBTR   = "PGB-TR"
+	PGBUR   = "PGB-UR"
+	SGBUR   = "SGB-UR"
+	SGBTR   = "SGB-TR"
+	SGBDE   = "SGB-DE-TR"
+	SPEGA   = "SP-EGA"
+	LPHGA   = "LPHGA"
+	Chosen  = "mpga's choice"
+	DuckDB  = "DuckDB"
+	MPEGA   = "mp-ega"
+	Auto    = "auto"
+	CPU     = "cpu"
+	Authors = "the authors' program on an H200"
+	// LinkFloor is the time in which the rows cross the link to the device, or the groups back, whichever is longer.
+	LinkFloor = "the link's floor"
+	Third     = "SP-EGA, first phase in a third"
+	Feedback  = "feedback (mp-ega)"
+	Split     = "split again"
 )
 
 // Table1SPEGA and Table1LPHGA are all values of table 1, by load factor.

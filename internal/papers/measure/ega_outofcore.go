@@ -41,6 +41,9 @@ func (m *measurer) egaFigure7(ctx context.Context, result *papers.Result) error 
 	return nil
 }
 
+// groupBytes is what a group of a 4-byte key and a sum of 8 bytes takes over the link.
+const groupBytes = 12
+
 func (m *measurer) egaFigure7At(ctx context.Context, result *papers.Result, p *papers.Panel, paperRows,
 	paperGroups float64) error {
 	rows := m.outOfCoreRows(result, paperRows)
@@ -65,6 +68,9 @@ func (m *measurer) egaFigure7At(ctx context.Context, result *papers.Result, p *p
 			return err
 		}
 		p.Add(c.name, float64(groups), run.seconds)
+	}
+	if link := m.report.Machine.Link; link > 0 {
+		p.Add(papers.LinkFloor, float64(groups), max(float64(in.Bytes), float64(groupBytes*groups))/link)
 	}
 	if paperRows != 1e9 {
 		return nil
