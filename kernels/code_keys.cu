@@ -4,7 +4,7 @@
 //   code_keys_insert  reads rows.keys    writes table; status: rows, overflow, probes    any grid
 //   code_keys_slots   writes dictionary, codes of slots; groups.status: groups    any grid, whole warps
 //   code_keys_rows    reads rows.keys    writes codes of rows                     any grid
-//   code_keys_groups  reads dictionary, out.keys: codes of groups    writes groups.keys; adds status.overflow to groups.status
+//   code_keys_groups  reads dictionary, out.keys: codes of groups    writes groups.keys; takes status.overflow from the rows
 #include "aggregate.cuh"
 #include "compact.cuh"
 #include "table_program.cuh"
@@ -66,6 +66,7 @@ extern "C" __global__ void __launch_bounds__(1024) code_keys_groups(const __grid
   }
   if (first == 0) {
     p.groups.status->overflow += p.status->overflow;
+    p.groups.status->rows -= min(p.status->overflow, p.groups.status->rows);  // which have wrong codes
     p.groups.status->probes = p.status->probes;
   }
 }

@@ -63,3 +63,24 @@ func TestColumnRuns(t *testing.T) {
 		t.Errorf("a count of rows: %v", got)
 	}
 }
+
+// Would catch an answer that lacks rows and does not say so: tables with fewer slots than there are groups.
+func TestFamiliesWithoutSlots(t *testing.T) {
+	e := openExecutor(t, 0, "*.cu")
+	in := makeInput(allFolds(8), 2000, 5, false, func(r *rand.Rand, row int) uint64 { return uint64(row % 500) })
+	for _, family := range []Kernel{KernelSortedCodes, KernelThreadPrivate, KernelBlockPrivate} {
+		plan := Plan{Kernel: family, Groups: 20, Slots: 40}
+		g := allocGroups(t, e, &in.shape, int64(in.count))
+		scratch := e.alloc(t, plan.AggregateScratch(&in.shape, int64(in.count), e.deviceProperties()))
+		if err := (operators{e}).Aggregate(&in.shape, plan, in.upload(t, e), g, scratch); err != nil {
+			t.Fatal(err)
+		}
+		s := readStatus(t, e, g)
+		if s.Overflow == 0 {
+			t.Errorf("%s: no overflow of 500 groups in 40 slots: %+v", family, s)
+		}
+		if family == KernelSortedCodes && s.Rows+s.Overflow != uint64(in.count) {
+			t.Errorf("%s: %d rows and %d that overflow, of %d", family, s.Rows, s.Overflow, in.count)
+		}
+	}
+}

@@ -212,7 +212,8 @@ const (
 	KernelSortedCodes
 	// KernelThreadPrivate: one table per thread in device memory (Karnagel et al., section 5.1).
 	KernelThreadPrivate
-	// KernelBlockPrivate: one table per thread block in shared memory, half full, with one state a group (there).
+	// KernelBlockPrivate: one table per thread block in shared memory, of two slots a group and some more, with one state
+	// a group (there).
 	KernelBlockPrivate
 )
 

@@ -103,6 +103,7 @@ __device__ inline void scatter_rows(const SortLaunch& p) {
       u32 n = 0;
       if (before == 0) n = atomicAdd(&counts[warp][digit], u32(__popc(same)));
       rank[j] = __shfl_sync(lanes, n, u32(__ffs(same)) - 1) + u32(__popc(before));
+      __syncwarp(lanes);  // the masks are zero again
     }
   }
   __syncthreads();  // keys take the place of the masks

@@ -64,7 +64,7 @@ var algorithms = [...]struct {
 	SGBUR:         {"sgb-ur", kernels.KernelSorted, "row numbers sorted by key"},
 	SGBDE:         {"sgb-de", kernels.KernelSortedCodes, "columns sorted with codes for the keys"},
 	ThreadPrivate: {"thread-private", kernels.KernelThreadPrivate, "a table for each thread in device memory"},
-	BlockPrivate:  {"block-private", kernels.KernelBlockPrivate, "a table for each block in shared memory, half full"},
+	BlockPrivate:  {"block-private", kernels.KernelBlockPrivate, "a table for each block in shared memory, with one state a group"},
 	Global:        {"global", kernels.KernelLinear, "a table in device memory, half full"},
 }
 
@@ -103,7 +103,7 @@ func (a Algorithm) Takes(shape *kernels.Shape, isRanked bool) error {
 		return fmt.Errorf("%s has no values in order, which medians, quantiles and count(DISTINCT) need; %s has", a, SGBUR)
 	case a != MPEGA:
 		if err := algorithms[a].kernel.Takes(shape); err != nil {
-			return fmt.Errorf("%s: %w; %s and %s take all", a, err, SGBDE, SGBUR)
+			return fmt.Errorf("%w; %s and %s sort by such keys", err, SGBDE, SGBUR)
 		}
 		return nil
 	case isRanked:

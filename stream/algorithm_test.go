@@ -151,7 +151,7 @@ func TestAlgorithmTakes(t *testing.T) {
 		{stream.SPEGA, shape(kernels.QuantileCont, 0), false, "sp-ega has no values in order, which medians, quantiles and count(DISTINCT) need; sgb-ur has"},
 		{stream.HGB, shape(kernels.Max, 0), true, ""},
 		{stream.SGBTR, shape(kernels.Moments4, 0), true, ""},
-		{stream.SGBTR, wideKey, false, "sgb-tr: columns are sorted with keys of up to 8 B, and these have 16; sgb-de and sgb-ur take all"},
+		{stream.SGBTR, wideKey, false, "columns are sorted with keys of up to 8 B, and these have 16; sgb-de and sgb-ur sort by such keys"},
 		{stream.SGBDE, wideKey, false, ""},
 		{stream.MPEGA, shape(kernels.Sum128, 0), false, ""},
 		{stream.MPEGA, shape(kernels.Moments2, 0), false, "states of several values"},

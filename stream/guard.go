@@ -195,6 +195,7 @@ type (
 	guardedEvent struct {
 		of    kernels.Event // nil where the batch failed before the event was recorded
 		guard *guard
+		err   error // of the batch; nil of an event that no batch has recorded
 	}
 )
 
@@ -286,10 +287,13 @@ func (s *guardedStream) together(f func() error) error {
 	if !called {
 		_ = s.guard.free(func() error { return closeAll(b.drops) }) // when the device answers
 	}
-	for i, e := range r.made {
-		b.events[i].of = e
+	err = errors.Join(r.err, silent)
+	for i, e := range b.events {
+		if e.err = err; i < len(r.made) {
+			e.of = r.made[i]
+		}
 	}
-	return errors.Join(r.err, silent)
+	return err
 }
 
 // closeAll closes events; nil stands for an event that was not recorded.
@@ -336,7 +340,7 @@ func (s *guardedStream) Record() (*guardedEvent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guardedEvent{e, s.guard}, nil
+	return &guardedEvent{of: e, guard: s.guard}, nil
 }
 
 func (s *guardedStream) Close() error {
@@ -350,10 +354,10 @@ func (s *guardedStream) Close() error {
 }
 
 func (s *guardedStream) WaitFor(e *guardedEvent) error {
-	of := e.of // G3
+	of, cause := e.of, e.err // G3
 	return s.do(func() error {
 		if of == nil {
-			return errorf("device %d: the event was not recorded", s.guard.number)
+			return errors.Join(errorf("device %d: the event was not recorded", s.guard.number), cause)
 		}
 		return s.of.WaitFor(of)
 	})

@@ -271,11 +271,13 @@ func (r *Runner) median(work func() error) (int64, error) {
 
 // freeFrom frees the buffers beyond the first n.
 func (r *Runner) freeFrom(n int) error {
-	var errs []error
-	for _, b := range r.buffers[n:] {
+	_, err := kernels.Time(r.stream, func() error { return nil }) // copies to them may be under way
+	errs := []error{err}
+	buffers := r.buffers[n:]
+	r.buffers = r.buffers[:n:n]
+	for _, b := range buffers {
 		errs = append(errs, b.Free())
 	}
-	r.buffers = r.buffers[:n]
 	return errors.Join(errs...)
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
-func openRunner(t *testing.T) *Runner {
+func openRunner(t *testing.T, o hostdevice.Options) *Runner {
 	t.Helper()
-	device, err := hostdevice.Open(hostdevice.Options{})
+	device, err := hostdevice.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestRun(t *testing.T) {
 			{Rows: 5000, Groups: 4900, Every: true, Skew: 1, Shape: shape},
 			{Rows: 1, Groups: 1, Shape: shape},
 		} {
-			r := openRunner(t)
+			r := openRunner(t, hostdevice.Options{})
 			data, err := r.Put(c)
 			if err != nil {
 				t.Fatal(err)
@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 
 // Would catch an answer without some rows that passes for right, where nobody has asked for that.
 func TestLossy(t *testing.T) {
-	r := openRunner(t)
+	r := openRunner(t, hostdevice.Options{})
 	shape, err := ShapeOf("2max64")
 	if err != nil {
 		t.Fatal(err)
@@ -76,5 +76,19 @@ func TestTally(t *testing.T) {
 	}
 	if _, err := ShapeOf("u31"); err == nil {
 		t.Error("no error")
+	}
+}
+
+// Would catch memory that is freed while a copy to it is under way, or twice: the device has room for the keys alone.
+func TestPutWithoutRoom(t *testing.T) {
+	r := openRunner(t, hostdevice.Options{MemoryLimit: 5 << 20, BytesPerSecond: 1e9})
+	for range 2 {
+		_, err := r.Put(Case{Rows: 1e6, Groups: 10, Shape: Shapes[0]})
+		if !errors.Is(err, kernels.ErrOutOfMemory) {
+			t.Fatal(err)
+		}
+		if err := r.Drop(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
