@@ -56,7 +56,8 @@ rounds, bytes) are right, and times are not a GPU's, so that claims about times 
 		"measure `S` times the papers' rows, above 0 and up to 1 (default 1 on a GPU and 0.001 without)")
 	flags.StringVar(&f.device, "device", "",
 		"cuda, or host:`SIZE` for a GPU's double (default cuda if there is a GPU, else host:2GiB)")
-	flags.IntVar(&f.repeats, "repeats", 0, "`N` runs, of which the median is taken (default 7 on a GPU and 1 without)")
+	flags.IntVar(&f.repeats, "repeats", 0,
+		"`N` runs, up to 1000, of which the median is taken (default 7 on a GPU and 1 without)")
 	flags.StringVarP(&f.dir, "output", "o", "", "write the report into the directory `DIR`")
 	flags.BoolVar(&f.list, "list", false, "list the figures and end")
 	var names, ids []string
@@ -72,8 +73,9 @@ rounds, bytes) are right, and times are not a GPU's, so that claims about times 
 
 // Bounds of the flags.
 const (
-	paperScaleMax = 1
-	paperHostMin  = 32 << 20 // bytes of a GPU's double
+	paperScaleMax   = 1
+	paperRepeatsMax = 1000
+	paperHostMin    = 32 << 20 // bytes of a GPU's double
 )
 
 func (f *benchPaperFlags) run(ctx context.Context, w io.Writer, isGiven func(flag string) bool) error {
@@ -98,8 +100,8 @@ func (f *benchPaperFlags) options(isGiven func(flag string) bool) (o measure.Opt
 		return o, usagef("-o DIR: say where the report goes")
 	case isGiven("scale") && !(f.scale > 0 && f.scale <= paperScaleMax):
 		return o, usagef("--scale %g: want above 0 and up to %d", f.scale, paperScaleMax)
-	case isGiven("repeats") && f.repeats < 1:
-		return o, usagef("--repeats %d: want 1 or more", f.repeats)
+	case isGiven("repeats") && (f.repeats < 1 || f.repeats > paperRepeatsMax):
+		return o, usagef("--repeats %d: want 1 to %d", f.repeats, paperRepeatsMax)
 	}
 	if info, err := os.Stat(f.dir); err == nil && !info.IsDir() {
 		return o, usagef("-o %s: want a directory", f.dir)

@@ -38,7 +38,10 @@ var chenFigures = []*Figure{
 				paper: "no relaunch in 20 runs",
 				test:  roomEnough("triples", 0, 1e4)},
 			{text: "pairs would also do for skewed keys (Zipf 1)", test: roomEnough("pairs", 1, 1e6)},
-			{text: "mpga's sketch would do for all", test: roomEnough("sketch (mpga)", 1, 1e6)},
+			{text: "mpga's sketch would do for all: uniform and skewed keys",
+				test: inPanels([]string{"uniform", "Zipf 1"}, func(panel int) func(*Result) finding {
+					return roomEnough("sketch (mpga)", panel, 1e6)
+				})},
 		}},
 }
 
@@ -48,7 +51,10 @@ func fullTableProbes(r *Result) finding {
 		return finding{lacking: "probes"}
 	}
 	at := full.Points[len(full.Points)-1]
-	other, _ := loose.At(at.X)
+	other, ok := loose.At(at.X)
+	if !ok {
+		return finding{lacking: "probes of 1.3 slots a group, " + number(at.X) + " groups"}
+	}
 	return finding{ours: number(at.Y) + " and " + number(other) + " probes a key, " + number(at.X) + " groups",
 		holds: at.Y > 2*other}
 }
@@ -61,23 +67,32 @@ func copyInShare(r *Result) finding {
 	for _, p := range panel.Series[0].Points {
 		all += p.Y
 	}
+	if all <= 0 {
+		return finding{lacking: "times"}
+	}
 	share := panel.Series[0].Points[0].Y / all
 	return finding{ours: percent(share), ratio: share / .741, holds: share > .5, why: "most is more than half"}
 }
 
 // roomEnough tests whether 2.6 slots for each estimated group were enough in the worst run, up to a
-// number of groups. Points are the least estimate by the true number.
+// number of groups, which points must reach. Points are the least estimate by the true number.
 func roomEnough(series string, panel int, groupsMax float64) func(*Result) finding {
 	return func(r *Result) finding {
 		s := r.Series(panel, series)
 		if s == nil {
 			return finding{lacking: series}
 		}
+		if end := s.Points[len(s.Points)-1].X; end < groupsMax {
+			return finding{lacking: series + " " + shortOf(end, groupsMax) + " groups"}
+		}
 		worst := Point{Y: inf}
 		for _, p := range s.Points {
 			if p.X <= groupsMax && p.Y < worst.Y {
 				worst = p
 			}
+		}
+		if !isFinite(worst.Y) {
+			return finding{lacking: series + " up to " + number(groupsMax) + " groups"}
 		}
 		return finding{ours: number(worst.Y) + " of the groups at worst", holds: tablePerEstimate*worst.Y >= 1,
 			why: "for " + number(worst.X) + " groups; 0.385 is enough"}

@@ -50,17 +50,19 @@ var egaFigures = []*Figure{
 		Claim: "SP-EGA's probes stay near 2 up to a load factor of .99, where linear probing needs more than 50.",
 		claims: []claim{
 			{text: "SP-EGA looks at no more slots than the paper's does, at a load factor of .99", paper: "2.13",
-				test: paperPoint(0, SPEGA, .99, atMost(1.05), "")},
+				test: paperPoint(0, SPEGA, .99, atMost(1), "")},
 			{text: "linear probing looks at so many slots at .99", paper: "53.56",
-				test: paperPoint(0, LPHGA, .99, withinFactor(1.25), "the same is within 1.25 times")},
+				test: paperPoint(0, LPHGA, .99, withinFactor(1.25),
+					"the same is within 1.25 times; on a GPU a row gives up after 4,096 steps, which makes ours "+
+						"fewer")},
 			{text: "SP-EGA saves nearly all probes of linear probing at .99", paper: "96%", test: fewerProbes},
 		}},
 	{Paper: "004", Name: "figure5", Section: "5.2, figure 5", Title: "SP-EGA and LPHGA by load factor",
 		Claim: "Both are about as fast up to a load factor of .9. Above it LPHGA falls off and SP-EGA does not.",
 		claims: []claim{
-			{text: "SP-EGA is at least 1.16 times as fast as LPHGA above a load factor of .9",
+			{text: "SP-EGA is at least 1.16 times as fast as LPHGA at load factors above .9, up to .99",
 				paper: "1.16 to 5.39 times", timed: true,
-				test: allFaster(0, SPEGA, LPHGA, .905, 1, 1.16, 5.39)},
+				test: allFaster(0, SPEGA, LPHGA, .905, .99, 1.16, 5.39)},
 			{text: "SP-EGA and LPHGA are similar below .9", timed: true, test: similar(0, SPEGA, LPHGA, 0, .895, 1.25)},
 		}},
 	{Paper: "004", Name: "figure6", Section: "5.2, figure 6",
@@ -81,10 +83,12 @@ var egaFigures = []*Figure{
 				timed: true, test: fewerGroupsFaster},
 			{text: "twice the rows take MP-EGA about twice as long", paper: "about 2 times", timed: true,
 				test: twiceTheRows},
-			{text: "MP-EGA beats DuckDB throughout", paper: "6.45 to 29.12 times",
-				timed: true, test: allFaster(0, MPEGA, DuckDB, 0, math.Inf(1), 1, 29.12)},
+			{text: "MP-EGA beats DuckDB throughout (DuckDB is measured for 1e9 rows only)",
+				paper: "6.45 to 29.12 times", timed: true, test: allFaster(0, MPEGA, DuckDB, 0, math.Inf(1), 1, 29.12)},
 			{text: "what mpga takes by itself is as fast as MP-EGA at least",
-				timed: true, test: allFaster(0, Auto, MPEGA, 0, math.Inf(1), .95, 0)},
+				timed: true, test: inPanels([]string{"1e9 rows", "2e9 rows"}, func(panel int) func(*Result) finding {
+					return allFaster(panel, Auto, MPEGA, 0, math.Inf(1), .95, 0)
+				})},
 		}},
 	{Paper: "004", Name: "figure8", Section: "5.5, figure 8", Title: "Stages of MP-EGA, one stream",
 		Claim: "Copies over the link, with the collection of the partitions' pieces, take most of the time.",
@@ -130,9 +134,9 @@ func fewerProbes(r *Result) finding {
 	if ega == nil || linear == nil {
 		return finding{lacking: "both systems"}
 	}
-	a, _ := ega.At(.99)
-	b, ok := linear.At(.99)
-	if !ok || b == 0 {
+	a, hasEGA := ega.At(.99)
+	b, hasLinear := linear.At(.99)
+	if !hasEGA || !hasLinear || b == 0 {
 		return finding{lacking: "a load factor of .99"}
 	}
 	saved := 1 - a/b
@@ -157,7 +161,7 @@ func twiceTheRows(r *Result) finding {
 	}
 	worst, best := 0.0, math.Inf(1)
 	for _, p := range twice.Points {
-		if y, ok := once.At(p.X); ok {
+		if y, ok := once.At(p.X); ok && y > 0 {
 			worst, best = max(worst, p.Y/y), min(best, p.Y/y)
 		}
 	}
@@ -180,6 +184,9 @@ func copiesShare(r *Result) finding {
 		if i := int(p.X); i < len(stagesOfCopies) && stagesOfCopies[i] {
 			copies += p.Y
 		}
+	}
+	if all <= 0 {
+		return finding{lacking: "stages"}
 	}
 	share := copies / all
 	return finding{ours: percent(share), ratio: share / .682, holds: share >= .55 && share <= .8,
@@ -212,12 +219,16 @@ func seldomOver(series string) func(*Result) finding {
 }
 
 func theoremCost(r *Result) finding {
-	s := r.Series(0, "Theorem 1")
-	if s == nil {
-		return finding{lacking: "Theorem 1"}
+	s, binomial := r.Series(0, "Theorem 1"), r.Series(0, "binomial tail")
+	if s == nil || binomial == nil {
+		return finding{lacking: "both bounds"}
 	}
-	times := s.Points[len(s.Points)-1].Y
-	tail, _ := r.Series(0, "binomial tail").At(s.Points[len(s.Points)-1].X)
+	last := s.Points[len(s.Points)-1]
+	times := last.Y
+	tail, ok := binomial.At(last.X)
+	if !ok {
+		return finding{lacking: "binomial tail at " + number(last.X)}
+	}
 	return finding{ours: number(times) + " times", ratio: times / math.E, holds: times >= 2.5 && times <= 3,
 		why: "the binomial tail asks for " + number(tail) + " times"}
 }
@@ -243,14 +254,17 @@ func loadsWithin(r *Result) finding {
 	}
 	f := finding{holds: true}
 	for _, p := range s.Points {
-		least, _ := low.At(p.X)
-		most, _ := high.At(p.X)
+		least, hasLeast := low.At(p.X)
+		most, hasMost := high.At(p.X)
+		if !hasLeast || !hasMost {
+			return finding{lacking: "LFmin and LFmax of " + r.Panels[0].nameAt(p.X)}
+		}
 		if f.ours != "" {
 			f.ours += ", "
 		}
 		f.ours += number(p.Y)
 		if p.Y < least || p.Y > most {
-			f.holds, f.why = false, number(p.Y)+" is not in "+r.Panels[0].X.Names[int(p.X)]
+			f.holds, f.why = false, number(p.Y)+" is not in "+r.Panels[0].nameAt(p.X)
 		}
 	}
 	return f
@@ -261,8 +275,9 @@ func fewerBytes(r *Result) finding {
 	if p == nil {
 		return finding{lacking: "bytes"}
 	}
-	feedback, split := p.named(Feedback), p.named(Split)
-	if feedback == 0 || split == 0 {
+	feedback, hasFeedback := p.named(Feedback)
+	split, hasSplit := p.named(Split)
+	if !hasFeedback || !hasSplit || split == 0 {
 		return finding{lacking: Feedback + " and " + Split}
 	}
 	saved := 1 - feedback/split
@@ -270,28 +285,26 @@ func fewerBytes(r *Result) finding {
 		why: "of partitions that are too large, by what static partitioning is taken for here; 30% would do"}
 }
 
-// named returns the y of a name of the x axis in the first series; 0 where there is none.
-func (p *Panel) named(name string) float64 {
-	for _, at := range p.Series[0].Points {
-		if p.X.Names[int(at.X)] == name {
-			return at.Y
-		}
-	}
-	return 0
-}
-
-// fastestOf tests whether a name of the x axis has the least y.
+// fastestOf tests whether a name of the x axis has the least y of the papers' systems, which mpga's choice and the CPU
+// are not.
 func fastestOf(panel int, name string) func(*Result) finding {
 	return func(r *Result) finding {
 		p := r.first(panel)
-		if p == nil || p.named(name) == 0 {
+		if p == nil {
 			return finding{lacking: name}
 		}
-		ours, best, which := p.named(name), math.Inf(1), ""
+		ours, measured := p.named(name)
+		if !measured {
+			return finding{lacking: name}
+		}
+		best, which := math.Inf(1), ""
 		for _, at := range p.Series[0].Points {
-			if other := p.X.Names[int(at.X)]; other != name && other != Auto && other != CPU && at.Y < best {
+			if other := p.nameAt(at.X); other != name && other != Auto && other != CPU && at.Y < best {
 				best, which = at.Y, other
 			}
+		}
+		if which == "" {
+			return finding{lacking: "other systems than " + name}
 		}
 		return finding{ours: number(ours/best) + " times the time of " + which, ratio: ours / best, holds: ours <= best}
 	}

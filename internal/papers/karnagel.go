@@ -14,7 +14,7 @@ var karnagelFigures = []*Figure{
 			"best up to 6 groups, then one for each block.",
 		claims: []claim{
 			{text: "tables of blocks beat one table in device memory",
-				timed: true, test: allFaster(0, PlaceShared, PlaceGlobal, 0, 64, 1, 0)},
+				timed: true, test: allFaster(0, PlaceBlock, PlaceGlobal, 0, 64, 1, 0)},
 			{text: "tables of threads beat tables of blocks up to 6 groups",
 				timed: true, test: allFaster(0, PlaceThread, PlaceBlock, 0, 6, 1, 0)},
 			{text: "tables of blocks beat tables of threads beyond 6 groups",
@@ -45,22 +45,28 @@ var karnagelFigures = []*Figure{
 }
 
 func fullerProbes(r *Result) finding {
-	f := finding{holds: true}
+	first := r.Series(1, FillNames[0])
+	if first == nil {
+		return finding{lacking: "probes, " + FillNames[0]}
+	}
+	groups := first.Points[len(first.Points)-1].X
+	f := finding{holds: true, why: "a row, for " + number(groups) + " groups, from 25% to 90% full"}
 	last := 0.0
 	for _, name := range FillNames {
 		s := r.Series(1, name)
 		if s == nil {
 			return finding{lacking: "probes, " + name}
 		}
-		y := s.Points[len(s.Points)-1].Y
+		y, ok := s.At(groups)
+		if !ok {
+			return finding{lacking: "probes, " + name + ", " + number(groups) + " groups"}
+		}
 		if f.ours != "" {
 			f.ours += ", "
 		}
 		f.ours += number(y)
 		f.holds, last = f.holds && y > last, y
 	}
-	f.why = "a row, for " + number(r.Series(1, FillNames[0]).Points[len(r.Series(1, FillNames[0]).Points)-1].X) +
-		" groups, from 25% to 90% full"
 	return f
 }
 

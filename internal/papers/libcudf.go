@@ -43,7 +43,10 @@ func lessMemory(r *Result) finding {
 	if p == nil {
 		return finding{lacking: "memory"}
 	}
-	set, ours := p.named(SetName), p.named(Chosen)
+	set, ours, lacking := p.setAndChosen()
+	if lacking != "" {
+		return finding{lacking: lacking}
+	}
 	return finding{ours: number(ours) + " and " + number(set) + " MiB", holds: ours < set}
 }
 
@@ -52,8 +55,24 @@ func chosenBeatsSet(r *Result) finding {
 	if p == nil {
 		return finding{lacking: "times"}
 	}
-	set, ours := p.named(SetName), p.named(Chosen)
+	set, ours, lacking := p.setAndChosen()
+	if lacking != "" {
+		return finding{lacking: lacking}
+	}
 	return finding{ours: number(set/ours) + " times as fast", holds: ours < set}
+}
+
+// setAndChosen returns the values of the set and of mpga's choice. Where a table has no value, lacking is its name.
+func (p *Panel) setAndChosen() (set, chosen float64, lacking string) {
+	set, hasSet := p.named(SetName)
+	chosen, hasChosen := p.named(Chosen)
+	switch {
+	case !hasSet:
+		lacking = SetName
+	case !hasChosen:
+		lacking = Chosen
+	}
+	return set, chosen, lacking
 }
 
 // SetName is the table of two slots a row in the figure init.

@@ -131,6 +131,25 @@ func (p *Panel) find(name string) *Series {
 	return nil
 }
 
+// named returns the y of a name of the x axis in the first series, which the panel must have; false where the name has
+// no point.
+func (p *Panel) named(name string) (y float64, ok bool) {
+	for _, at := range p.Series[0].Points {
+		if p.nameAt(at.X) == name {
+			return at.Y, true
+		}
+	}
+	return 0, false
+}
+
+// nameAt returns the name of a place of the x axis; "" where the axis has none.
+func (p *Panel) nameAt(x float64) string {
+	if i := int(x); i >= 0 && i < len(p.X.Names) {
+		return p.X.Names[i]
+	}
+	return ""
+}
+
 // Series returns a series of a panel; nil where there is none, or it has no points.
 func (r *Result) Series(panel int, name string) *Series {
 	if panel >= len(r.Panels) {
@@ -172,7 +191,8 @@ var timeUnits = []string{"s", "ms", "G rows/s", "times the least"}
 type ratio struct{ x, times float64 }
 
 // speedups returns how many times as fast a series is as another wherever both have points with x from
-// low to high. Where one has none, lacking is its name.
+// low to high. Where a series has no points, lacking is its name. The points must also reach high: where both series
+// end below it, lacking says where.
 func (r *Result) speedups(panel int, fast, slow string, low, high float64) (list []ratio, lacking string) {
 	a, b := r.Series(panel, fast), r.Series(panel, slow)
 	switch {
@@ -181,9 +201,14 @@ func (r *Result) speedups(panel int, fast, slow string, low, high float64) (list
 	case b == nil:
 		return nil, slow
 	}
+	end := math.Inf(-1) // the greatest x where both series have points
 	for _, p := range a.Points {
 		other, ok := b.At(p.X)
-		if !ok || p.X < low || p.X > high || p.Y == 0 || other == 0 {
+		if !ok || p.Y == 0 || other == 0 {
+			continue
+		}
+		end = max(end, p.X)
+		if p.X < low || p.X > high {
 			continue
 		}
 		times := other / p.Y
@@ -192,8 +217,16 @@ func (r *Result) speedups(panel int, fast, slow string, low, high float64) (list
 		}
 		list = append(list, ratio{p.X, times})
 	}
-	if len(list) == 0 {
-		lacking = fast + " and " + slow + " at the same place"
+	switch {
+	case len(list) == 0:
+		return nil, fast + " and " + slow + " at the same place"
+	case end < high && !math.IsInf(high, 1):
+		return nil, fast + " and " + slow + " " + shortOf(end, high)
 	}
-	return list, lacking
+	return list, ""
+}
+
+// shortOf says that points end before the place up to which a claim is made.
+func shortOf(end, bound float64) string {
+	return "up to " + number(bound) + ": they end at " + number(end)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Status is how a claim fares.
@@ -45,7 +46,8 @@ type finding struct {
 	why     string // it is so
 }
 
-// Judge fills in the verdicts of a result.
+// Judge fills in the verdicts of a result. A result whose measurement ended with an error decides no claim: its points
+// may be some of those that the claim is about.
 func (r *Result) Judge(m *Machine) {
 	r.Verdicts = nil
 	for _, c := range r.claims {
@@ -55,6 +57,10 @@ func (r *Result) Judge(m *Machine) {
 
 func (c *claim) verdict(r *Result, m *Machine) Verdict {
 	v := Verdict{Claim: c.text, Paper: c.paper, Status: Unmeasured}
+	if r.Error != "" {
+		v.Why = "the measurement ended with an error: " + r.Error
+		return v
+	}
 	if c.timed && !m.IsGPU {
 		return v
 	}
@@ -101,6 +107,20 @@ func span(list []ratio) string {
 	return fmt.Sprintf("%s to %s times", number(low), number(high))
 }
 
+// covered writes the least and the greatest place of some ratios.
+func covered(list []ratio) string {
+	by := func(a, b ratio) int { return cmp.Compare(a.x, b.x) }
+	return covers(slices.MinFunc(list, by).x, slices.MaxFunc(list, by).x)
+}
+
+// covers writes a range of places with points.
+func covers(low, high float64) string {
+	if low == high {
+		return "at " + number(low)
+	}
+	return "from " + number(low) + " to " + number(high)
+}
+
 func extremes(list []ratio) (low, high float64) {
 	by := func(a, b ratio) int { return cmp.Compare(a.times, b.times) }
 	return slices.MinFunc(list, by).times, slices.MaxFunc(list, by).times
@@ -116,7 +136,7 @@ func allFaster(panel int, fast, slow string, low, high, least, paperMost float64
 		}
 		worst := slices.MinFunc(list, func(a, b ratio) int { return cmp.Compare(a.times, b.times) })
 		_, most := extremes(list)
-		f := finding{ours: span(list), holds: worst.times >= least}
+		f := finding{ours: span(list) + " " + covered(list), holds: worst.times >= least}
 		if paperMost > 0 {
 			f.ratio = most / paperMost
 		}
@@ -135,7 +155,7 @@ func similar(panel int, a, b string, low, high, factor float64) func(*Result) fi
 			return finding{lacking: lacking}
 		}
 		least, most := extremes(list)
-		return finding{ours: span(list), holds: least >= 1/factor && most <= factor,
+		return finding{ours: span(list) + " " + covered(list), holds: least >= 1/factor && most <= factor,
 			why: "similar is within " + number(factor) + " times"}
 	}
 }
@@ -153,6 +173,28 @@ func steady(panel int, name string, factor float64) func(*Result) finding {
 		return finding{ours: number(times) + " times", holds: times <= factor,
 			why: fmt.Sprintf("from %s at %s to %s at %s; steady is within %s times", number(least.Y), number(least.X),
 				number(most.Y), number(most.X), number(factor))}
+	}
+}
+
+// inPanels tests the first panels of a result alike, which have names for the reader: the claim holds if it holds in
+// each panel, and has no verdict if a panel lacks points.
+func inPanels(names []string, test func(panel int) func(*Result) finding) func(*Result) finding {
+	return func(r *Result) finding {
+		all := finding{holds: true}
+		var ours, whys []string
+		for panel, name := range names {
+			f := test(panel)(r)
+			if f.lacking != "" {
+				return finding{lacking: f.lacking}
+			}
+			all.holds = all.holds && f.holds
+			ours = append(ours, name+": "+f.ours)
+			if f.why != "" {
+				whys = append(whys, name+": "+f.why)
+			}
+		}
+		all.ours, all.why = strings.Join(ours, "; "), strings.Join(whys, "; ")
+		return all
 	}
 }
 

@@ -106,35 +106,56 @@ func familyClaims(keyBytes int) []claim {
 			timed: true, test: allFaster(0, SGBDE, SGBTR, 0, 1<<22, 1, 1.65)})
 }
 
-// turns tests where a series that grows crosses 0: between two numbers of groups, both included.
+// turns tests where a series crosses 0 for good: the first positive point is between two numbers of groups, both
+// included, and so are all later points positive. Points must be on both sides of 0, or reach the greater number.
 func turns(series string, low, high float64) func(*Result) finding {
 	return func(r *Result) finding {
 		s := r.Series(0, series)
 		if s == nil {
 			return finding{lacking: "SGB-TR, " + series}
 		}
+		end := s.Points[len(s.Points)-1].X
 		i := slices.IndexFunc(s.Points, func(p Point) bool { return p.Y > 0 })
-		if i < 0 {
-			return finding{ours: "nowhere"}
+		switch {
+		case i < 0 && end < high:
+			return finding{lacking: series + " " + shortOf(end, high) + " groups"}
+		case i < 0:
+			return finding{ours: "positive nowhere up to " + number(end) + " groups"}
+		case i == 0 && s.Points[0].X >= low:
+			return finding{lacking: series + " below " + number(s.Points[0].X) +
+				" groups, where it is positive already"}
 		}
-		at := s.Points[i].X
-		return finding{ours: "positive from " + number(at) + " groups on", holds: at >= low && at <= high}
+		at, later := s.Points[i].X, s.Points[i:]
+		if j := slices.IndexFunc(later, func(p Point) bool { return p.Y <= 0 }); j >= 0 {
+			return finding{ours: "positive at " + number(at) + " groups",
+				why: "not at " + number(later[j].X) + " groups, where it is " + number(later[j].Y) + " ms"}
+		}
+		return finding{ours: "positive from " + number(at) + " to " + number(end) + " groups",
+			holds: at >= low && at <= high}
 	}
 }
 
-// positive tests whether a series is above 0 up to a number of groups.
+// positive tests whether a series is above 0 up to a number of groups, which its points must reach.
 func positive(series string, high float64) func(*Result) finding {
 	return func(r *Result) finding {
 		s := r.Series(0, series)
 		if s == nil {
 			return finding{lacking: "SGB-TR and SGB-DE-TR"}
 		}
-		for _, p := range s.Points {
-			if p.X <= high && p.Y <= 0 {
+		within := slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return p.X > high })
+		end := s.Points[len(s.Points)-1].X
+		switch {
+		case len(within) == 0:
+			return finding{lacking: series + " up to " + number(high) + " groups"}
+		case end < high:
+			return finding{lacking: series + " " + shortOf(end, high) + " groups"}
+		}
+		for _, p := range within {
+			if p.Y <= 0 {
 				return finding{ours: number(p.Y) + " ms at " + number(p.X) + " groups"}
 			}
 		}
-		return finding{ours: "above 0 up to " + number(high) + " groups", holds: true}
+		return finding{ours: "above 0 " + covers(within[0].X, within[len(within)-1].X) + " groups", holds: true}
 	}
 }
 
@@ -146,7 +167,10 @@ func sameTable(series string) func(*Result) finding {
 		}
 		f := finding{holds: true}
 		for _, p := range s.Paper {
-			y, _ := s.At(p.X)
+			y, ok := s.At(p.X)
+			if !ok {
+				return finding{lacking: series + " at " + number(p.X) + " groups"}
+			}
 			if f.ours != "" {
 				f.ours += ", "
 			}
@@ -197,6 +221,6 @@ func allNear(name string) func(*Result) finding {
 			}
 		}
 		return finding{ours: fmt.Sprintf("in %d of %d cases; %s times at worst", near, len(s.Points), number(worst.Y)),
-			holds: near == len(s.Points), why: "worst at " + r.Panels[0].X.Names[int(worst.X)]}
+			holds: near == len(s.Points), why: "worst at " + r.Panels[0].nameAt(worst.X)}
 	}
 }

@@ -57,6 +57,14 @@ func WriteChart(to io.Writer, r *papers.Result) error {
 	return err
 }
 
+// hasChart reports whether a figure has a chart: whether one of its panels has points.
+func hasChart(r *papers.Result) bool {
+	return slices.ContainsFunc(r.Panels, func(panel papers.Panel) bool {
+		p := plot{panel: &panel}
+		return p.measure()
+	})
+}
+
 // chart draws the panels of a figure, one below the other; a picture of its own has a style.
 func (w *writer) chart(r *papers.Result, alone bool) {
 	var body writer

@@ -11,7 +11,8 @@ import (
 )
 
 // WriteFiles writes a report of papers into a directory, over the files of an earlier report: the page,
-// the text, all values, all results, and the picture of the last figure.
+// the text, all values, all results, and the picture of the last figure, if it has one. A reader of a file finds the
+// earlier report or this one, whole.
 //
 // Requires: the report has a result.
 func WriteFiles(dir string, r *papers.Report) error {
@@ -26,17 +27,27 @@ func WriteFiles(dir string, r *papers.Report) error {
 		}),
 	}
 	last := r.Results[len(r.Results)-1] // pictures of earlier figures are written already
-	errs = append(errs, writeTo(filepath.Join(dir, last.ID()+".svg"),
-		func(w io.Writer) error { return WriteChart(w, last) }))
+	if hasChart(last) {
+		errs = append(errs, writeTo(filepath.Join(dir, last.ID()+".svg"),
+			func(w io.Writer) error { return WriteChart(w, last) }))
+	}
 	return errors.Join(errs...)
 }
 
-// writeTo writes a file.
-func writeTo(path string, write func(io.Writer) error) (err error) {
-	file, err := os.Create(path)
+// writeTo writes a file under a hidden name beside it, and renames it: a report that is interrupted leaves the earlier
+// file as it is. os.CreateTemp would make a file that only its owner may read.
+func writeTo(path string, write func(io.Writer) error) error {
+	hidden := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	file, err := os.Create(hidden)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return write(file)
+	err = errors.Join(write(file), file.Close())
+	if err == nil {
+		err = os.Rename(hidden, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(hidden))
+	}
+	return nil
 }

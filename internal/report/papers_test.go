@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/csv"
 	"io"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +27,7 @@ func (w writerOf[T]) Write(to io.Writer) error { return w.write(to, w.value) }
 // sample is a report with all that a figure may have.
 func sample(t *testing.T) *papers.Report {
 	t.Helper()
-	figures, err := papers.Select([]string{"004"}, []string{"table1", "coprocessing42"})
+	figures, err := papers.Select([]string{"004"}, []string{"table1", "figure8", "coprocessing42"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +55,9 @@ func sample(t *testing.T) *papers.Report {
 	r.Results = []*papers.Result{
 		{Figure: figures[0], Scale: .5, Panels: []papers.Panel{lines, zero, {Title: "empty"}},
 			Notes: []string{"a <note>"}},
-		{Figure: figures[1], Scale: .5, Panels: []papers.Panel{bars}, Error: "out of <memory>"},
+		{Figure: figures[2], Scale: .5, Panels: []papers.Panel{bars}},
+		{Figure: figures[1], Scale: .5, Panels: []papers.Panel{{Title: "nothing"}},
+			Error: "out of <memory>\nand | more\n", Notes: []string{"two\nlines"}},
 	}
 	for _, result := range r.Results {
 		result.Judge(&r.Machine)
@@ -74,7 +79,7 @@ func TestPapersPage(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if e := got.elements; e["script"] != 0 || e["link"] != 0 || e["img"] != 0 || e["svg"] != 2 || e["section"] != 2 ||
+	if e := got.elements; e["script"] != 0 || e["link"] != 0 || e["img"] != 0 || e["svg"] != 2 || e["section"] != 3 ||
 		e["polyline"] != 3 || e["details"] != 3 {
 		t.Errorf("elements: %v", e)
 	}
@@ -82,7 +87,7 @@ func TestPapersPage(t *testing.T) {
 
 // Would catch a picture that is no XML, or that has a place that is no number.
 func TestChart(t *testing.T) {
-	for _, r := range sample(t).Results {
+	for _, r := range sample(t).Results[:2] {
 		got := parse(t, writerOf[*papers.Result]{r, report.WriteChart})
 		var b bytes.Buffer
 		if err := report.WriteChart(&b, r); err != nil {
@@ -141,6 +146,87 @@ func TestMarkdown(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), "![Probes a row by load factor](ega-table1.svg)") {
 		t.Error("no picture")
+	}
+	for _, want := range []string{
+		"\n**error: out of <memory>; and | more**\n", "| error: out of <memory>; and \\| more |\n",
+		"the measurement ended with an error: out of <memory>; and \\| more |\n", "\n- two; lines\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in %s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "ega-figure8.svg") {
+		t.Error("a link to a picture that is not written")
+	}
+}
+
+// Would catch an error of two lines that breaks the table of a terminal.
+func TestVerdictLines(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.WriteVerdicts(&b, sample(t)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(b.String(), "out of <memory>; and | more\n") != 2 {
+		t.Errorf("%s", b.String())
+	}
+}
+
+// Would catch a picture without a chart, a file that is left behind, and a file that only its owner may read.
+func TestFiles(t *testing.T) {
+	dir, r := t.TempDir(), sample(t)
+	all := r.Results
+	for n := range all {
+		r.Results = all[:n+1]
+		if err := report.WriteFiles(dir, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	like, err := os.Stat(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+		if info, err := entry.Info(); err != nil || info.Size() == 0 || info.Mode() != like.Mode() {
+			t.Errorf("%s: %v, %v", entry.Name(), info, err)
+		}
+	}
+	want := []string{"ega-coprocessing42.svg", "ega-table1.svg", "figures.csv", "index.html", "report.json",
+		"report.md"}
+	if !slices.Equal(names, want) {
+		t.Errorf("%q", names)
+	}
+}
+
+// Would catch a report that fails, and takes a file of the report before with it.
+func TestFilesStayOnFailure(t *testing.T) {
+	dir, r := t.TempDir(), sample(t)
+	if err := report.WriteFiles(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Scale = math.NaN() // JSON has none
+	if err := report.WriteFiles(dir, r); err == nil {
+		t.Error("no error")
+	}
+	after, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("%v: %d bytes, then %d", err, len(before), len(after))
+	}
+	if hidden, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(hidden) > 0 {
+		t.Errorf("%v: %q", err, hidden)
 	}
 }
 

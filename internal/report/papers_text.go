@@ -61,10 +61,7 @@ func WriteMarkdown(to io.Writer, r *papers.Report) error {
 	}
 	w.WriteString("| figure | claim | paper | here | here / paper | verdict |\n|---|---|---|---|---|---|\n")
 	for _, row := range verdictRows(r) {
-		for i := range row {
-			row[i] = cell(row[i])
-		}
-		fmt.Fprintf(&w, "| %s |\n", strings.Join(row, " | "))
+		markdownRow(&w, row)
 	}
 	for _, result := range r.Results {
 		markdownFigure(&w, result)
@@ -73,7 +70,13 @@ func WriteMarkdown(to io.Writer, r *papers.Report) error {
 	return err
 }
 
-func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
+// cell writes a text so that it stays in a cell of a Markdown table.
+func cell(text string) string { return strings.ReplaceAll(oneLine(text), "|", "\\|") }
+
+// oneLine joins the lines of a text: an error that joins others has a line for each.
+func oneLine(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n", "; ")
+}
 
 // verdictRows returns the verdicts, as text: figure, claim, paper, ours, ratio, and status with its reason.
 func verdictRows(r *papers.Report) (rows [][]string) {
@@ -82,31 +85,46 @@ func verdictRows(r *papers.Report) (rows [][]string) {
 		for _, v := range result.Verdicts {
 			status := string(v.Status)
 			if v.Why != "" {
-				status += ": " + v.Why
+				status += ": " + oneLine(v.Why)
 			}
 			rows = append(rows, []string{figure, v.Claim, v.Paper, v.Ours, ratioText(v.Ratio), status})
 		}
 		if result.Error != "" {
-			rows = append(rows, []string{figure, "", "", "", "", "error: " + result.Error})
+			rows = append(rows, []string{figure, "", "", "", "", "error: " + oneLine(result.Error)})
 		}
 	}
 	return rows
 }
 
 func markdownFigure(w *strings.Builder, r *papers.Result) {
-	fmt.Fprintf(w, "\n## %s\n\n%s\n\n![%s](%s.svg)\n\n", heading(r), r.Claim, r.Title, r.ID())
+	fmt.Fprintf(w, "\n## %s\n\n%s\n\n", heading(r), r.Claim)
+	if r.Error != "" {
+		fmt.Fprintf(w, "**error: %s**\n\n", oneLine(r.Error))
+	}
+	if hasChart(r) {
+		fmt.Fprintf(w, "![%s](%s.svg)\n\n", r.Title, r.ID())
+	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(w, "- %s\n", note)
+		fmt.Fprintf(w, "- %s\n", oneLine(note))
 	}
 	fmt.Fprintf(w, "- %s of the paper's rows; measured in %s s\n", scaled(r.Scale), Value(r.Seconds))
 	for i := range r.Panels {
 		head, rows := panelValues(&r.Panels[i])
-		fmt.Fprintf(w, "\n%s (%s):\n\n| %s |\n|%s\n", r.Panels[i].Title, label(&r.Panels[i].Y),
-			strings.Join(head, " | "), strings.Repeat("---|", len(head)))
+		fmt.Fprintf(w, "\n%s (%s):\n\n", r.Panels[i].Title, label(&r.Panels[i].Y))
+		markdownRow(w, head)
+		fmt.Fprintf(w, "|%s\n", strings.Repeat("---|", len(head)))
 		for _, row := range rows {
-			fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
+			markdownRow(w, row)
 		}
 	}
+}
+
+// markdownRow writes a row of a table.
+func markdownRow(w *strings.Builder, cells []string) {
+	for _, text := range cells {
+		fmt.Fprintf(w, "| %s ", cell(text))
+	}
+	w.WriteString("|\n")
 }
 
 // WriteFigure writes a figure for a terminal: its claim, its values and its notes.

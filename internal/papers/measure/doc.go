@@ -7,7 +7,9 @@
 //
 // What the points of a result can be relied on for:
 //
-//   - M1 (checked): a point is of an answer that was found right; a wrong answer ends its figure.
+//   - M1 (checked): a point is of an answer that was found right; a wrong answer ends its figure. A table that may
+//     be too full for all rows is the exception: once the table loses a row, neither the number of its groups nor
+//     their sums are checked, and a note of the figure says how many rows were lost.
 //   - M2 (one device): kernels and engines of a report use one device, which engines open again.
 //   - M3 (scale): a figure has the paper's rows times the scale, between limits of its own;
 //     Result.Scale says what came of it.

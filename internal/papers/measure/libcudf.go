@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/mpga/mpga/internal/papers"
 	"github.com/mpga/mpga/kernels"
@@ -37,11 +38,10 @@ func (m *measurer) libcudfInit(ctx context.Context, result *papers.Result) error
 	axis := papers.Axis{Name: "table", Names: []string{papers.Chosen, papers.SetName}}
 	times := papers.Panel{Title: fmt.Sprintf("%d rows of 3 groups", rows), X: axis, Y: axisMillis}
 	memory := papers.Panel{Title: "Scratch memory", X: axis, Y: papers.Axis{Name: "memory", Unit: "MiB"}}
-	x := 0.0
-	err := m.runPlans(ctx, result, c, plans, func(_ kernelPlan, res bench.Result) {
+	err := m.runPlans(ctx, result, c, plans, func(by kernelPlan, res bench.Result) {
+		x := float64(slices.Index(axis.Names, by.name)) // a plan before it may not have run
 		times.Add("time", x, millis(&res))
 		memory.Add("memory", x, float64(res.Scratch)/(1<<20))
-		x++
 	})
 	result.Panels = []papers.Panel{times, memory}
 	result.Note("libcudf's set has 4 bytes a slot, the number of a row; LPHGA's slots here have the key and the sum.")
