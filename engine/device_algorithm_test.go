@@ -24,6 +24,9 @@ func randomAblation(rng *rand.Rand) (a engine.Ablation) {
 	a.NoMerge = rng.IntN(3) == 0
 	a.Streams = rng.IntN(4)
 	if rng.IntN(3) == 0 {
+		a.LoadFactor = 0.3 + 0.7*rng.Float64()
+	}
+	if rng.IntN(3) == 0 {
 		a.LFMin = 0.05 + 0.5*rng.Float64()
 		a.LFMax = a.LFMin + 0.01 + 0.4*rng.Float64()
 	}

@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ var algorithms = [...]struct {
 	Auto:          {name: "auto", what: "whatever is expected to be fastest"},
 	MPEGA:         {"mp-ega", kernels.KernelTwoPhase, "tiles aggregated by SP-EGA, their groups partitioned and aggregated by SP-EGA"},
 	SPEGA:         {"sp-ega", kernels.KernelTwoPhase, "SP-EGA, a table hashed into in two phases"},
-	LPHGA:         {"lphga", kernels.KernelLinear, "a table of two slots a row, probed linearly"},
+	LPHGA:         {"lphga", kernels.KernelLinear, "one table, probed linearly"},
 	HGB:           {"hgb", kernels.KernelShared, "a table for each block in shared memory"},
 	PGBTR:         {"pgb-tr", kernels.KernelScattered, "partitions with a table each in shared memory"},
 	PGBUR:         {"pgb-ur", kernels.KernelNumbered, "partitions of keys and row numbers, by which columns are read"},
@@ -113,12 +114,22 @@ func (a Algorithm) Takes(shape *kernels.Shape, isRanked bool) error {
 	return err
 }
 
-// plan returns the algorithm's plan for rows of so many groups. The table of LPHGA is for as many groups as rows.
-func (a Algorithm) plan(rows, groups int64) kernels.Plan {
-	if a == LPHGA {
-		groups = rows
+// plan returns the algorithm's plan for rows of so many groups. The table of LPHGA is for as many groups as rows, unless
+// a load factor is asked for.
+func (a Algorithm) plan(rows, groups int64, loadFactor float64) kernels.Plan {
+	plan := kernels.Plan{Kernel: algorithms[a].kernel, Groups: max(groups, 1), Reason: a.Describe()}
+	switch {
+	case loadFactor > 0 && a.hasTable():
+		plan.Slots = int64(math.Ceil(float64(plan.Groups) / loadFactor))
+	case a == LPHGA:
+		plan.Groups = max(rows, 1)
 	}
-	return kernels.Plan{Kernel: algorithms[a].kernel, Groups: max(groups, 1), Reason: a.Describe()}
+	return plan
+}
+
+// hasTable reports whether the algorithm's groups lie in one table in device memory, which has a load factor.
+func (a Algorithm) hasTable() bool {
+	return algorithms[a].kernel == kernels.KernelTwoPhase || algorithms[a].kernel == kernels.KernelLinear
 }
 
 // mergeOps are the folds by which states of folds are merged, over columns that have these states.
@@ -186,6 +197,10 @@ type Ablation struct {
 	// the paper's.
 	LFMin, LFMax float64
 
+	// LoadFactor is how full the tables of MPEGA, SPEGA, LPHGA and Global are where as many groups come as are
+	// expected, in (0, 1]. The default, 0, is 1 for SP-EGA, and half for the others.
+	LoadFactor float64
+
 	// Streams is how many tiles a device has in its ring. The default is 4, or 12 with Decode.
 	Streams int
 }
@@ -225,6 +240,12 @@ func (a *Ablation) Describe(algorithm Algorithm) string {
 	if low, high := a.loadFactors(); a.LFMin != 0 || a.LFMax != 0 || algorithm == MPEGA {
 		add("load factors %g to %g", low, high)
 	}
+	switch {
+	case a.LoadFactor == 0 && algorithm == LPHGA:
+		add("two slots a row")
+	case a.LoadFactor != 0 && algorithm.hasTable():
+		add("tables filled to %g by the groups that are expected", a.LoadFactor)
+	}
 	if a.Streams != 0 {
 		add("%d streams", a.Streams)
 	}
@@ -245,6 +266,7 @@ func (a *Ablation) Validate() error {
 	check(a.Oversized == "" || slices.Contains(Oversizeds, a.Oversized), "Oversized (%q) must be one of %s", a.Oversized, strings.Join(Oversizeds, ", "))
 	low, high := a.loadFactors()
 	check(low > 0 && low < high && high <= 1, "LFMin (%g) and LFMax (%g) must be in (0, 1], the first below the second", low, high)
+	check(a.LoadFactor >= 0 && a.LoadFactor <= 1, "LoadFactor (%g) must be in (0, 1]", a.LoadFactor)
 	check(a.Streams >= 0 && a.Streams <= streamsMax, "Streams (%d) must be in [1, %d]", a.Streams, streamsMax)
 	return errors.Join(errs...)
 }

@@ -146,7 +146,7 @@ func (d *device) planFor(shape *kernels.Shape, rows, groups int64) kernels.Plan 
 	groups = min(groups, rows)
 	var plan kernels.Plan
 	if a := d.run.opt.Algorithm; a != Auto && !shape.Sorts() {
-		plan = a.plan(rows, groups).WithDefaults(shape, rows, d.props)
+		plan = a.plan(rows, groups, d.run.opt.LoadFactor).WithDefaults(shape, rows, d.props)
 	} else {
 		plan = kernels.Choose(shape, kernels.Estimate{Rows: rows, Groups: groups}, d.props)
 	}

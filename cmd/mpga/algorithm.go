@@ -29,6 +29,7 @@ func (f *algorithmFlags) registerParts(cmd *cobra.Command) {
 	flags.BoolVar(&f.ablation.NoMerge, "no-merge", false, "do not merge a device's small partitions")
 	flags.Float64Var(&f.ablation.LFMin, "lf-min", 0, "load a device's tables while their load `FACTOR` is below this (default 0.6)")
 	flags.Float64Var(&f.ablation.LFMax, "lf-max", 0, "load a device's tables up to this load `FACTOR` (default 0.8)")
+	flags.Float64Var(&f.ablation.LoadFactor, "load-factor", 0, "fill the tables of sp-ega, mp-ega, lphga and global to this `FACTOR` by the groups expected (default 1, or 0.5)")
 	flags.IntVar(&f.ablation.Streams, "streams", 0, "`N` tiles of a device in flight (default 4, or 12 where the device decodes)")
 	completeWords(cmd, map[string][]string{"bound": device.Bounds(), "oversized": device.Oversizeds()})
 }
