@@ -222,7 +222,7 @@ func TestDecodeRandom(t *testing.T) {
 			}
 		}
 	}
-	if decoded == 0 || ofStrings == 0 || folded == 0 {
+	if decoded == 0 || ofStrings == 0 || folded == 0 && !testing.Short() { // one query in twenty has folds of strings
 		t.Errorf("rows of %d of %d queries were decoded, %d with keys of strings, %d with folds of strings", decoded, queries, ofStrings, folded)
 	}
 	t.Logf("rows of %d of %d queries were decoded, %d with keys of strings, %d with folds of strings", decoded, queries, ofStrings, folded)

@@ -287,13 +287,13 @@ func (s *guardedStream) together(f func() error) error {
 	if !called {
 		_ = s.guard.free(func() error { return closeAll(b.drops) }) // when the device answers
 	}
-	err = errors.Join(r.err, silent)
+	failed := errors.Join(r.err, silent) // G3: the call may still read err
 	for i, e := range b.events {
-		if e.err = err; i < len(r.made) {
+		if e.err = failed; i < len(r.made) {
 			e.of = r.made[i]
 		}
 	}
-	return err
+	return failed
 }
 
 // closeAll closes events; nil stands for an event that was not recorded.
