@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(1024) code_keys_groups(const __grid
   }
   if (first == 0) {
     p.groups.status->overflow += p.status->overflow;
-    p.groups.status->rows -= min(p.status->overflow, p.groups.status->rows);  // which have wrong codes
+    p.groups.status->rows -= min(p.status->overflow, p.groups.status->rows);  // the rows that overflow have wrong codes
     p.groups.status->probes = p.status->probes;
   }
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// families are those that chosen plans never have, but for the sort of row numbers.
+// families are the kernels that Choose never picks, but for the sort of row numbers.
 var families = []Kernel{KernelNumbered, KernelSortedColumns, KernelSortedCodes, KernelThreadPrivate, KernelBlockPrivate}
 
 // Would catch a family that reads columns, NULLs or keys otherwise than the rest: all folds, with and without NULLs,

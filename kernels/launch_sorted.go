@@ -177,7 +177,9 @@ func (q operators) aggregateSortedColumns(shape *Shape, rows *Rows, into *Groups
 
 // aggregateSorted is Aggregate by orders of the rows, with so many bytes to move a row. Groups come in order of their
 // keys' words, the first word first, each unsigned.
-func (q operators) aggregateSorted(shape *Shape, runs []sortRun, moved int64, rows *Rows, into *Groups, scratch Span) error {
+func (q operators) aggregateSorted(
+	shape *Shape, runs []sortRun, moved int64, rows *Rows, into *Groups, scratch Span,
+) error {
 	count := rows.Count
 	if count > math.MaxUint32 {
 		return fmt.Errorf("%d rows: %w", count, errTooManyRows)
@@ -189,7 +191,8 @@ func (q operators) aggregateSorted(shape *Shape, runs []sortRun, moved int64, ro
 	}
 	o := q.begin(shape)
 	l := layoutSorted(shape, count, moved)
-	o.sortAndReduce(shape, runs, &sortLaunch{rows: o.rows(shape, rows), groups: o.groups(shape, into)}, &l, o.address(scratch, l.bytes))
+	p := &sortLaunch{rows: o.rows(shape, rows), groups: o.groups(shape, into)}
+	o.sortAndReduce(shape, runs, p, &l, o.address(scratch, l.bytes))
 	return o.end("sort of %d rows", count)
 }
 

@@ -24,7 +24,7 @@ struct LaneRows {
   u32 count;         // of them
   u32 heads;         // a bit for each that begins a group
   u32 previous;      // the number of the row before them
-  bool first;        // of the warp: what they are before is another warp's
+  bool first;        // they are the warp's first: the row before them is another warp's
   bool ends;         // no row is behind them, or it begins a group
   const u32* rows;   // their numbers in the input, in shared memory
   const Rows* input;
@@ -64,15 +64,6 @@ __device__ inline void store_key(const SortLaunch& p, u32 side, u64 i, u32 row, 
   }
 }
 
-// Sets w to what a row brings: a state of its own.
-template <u32 kWords>
-__device__ __forceinline__ void load_state(const Fold& fold, const Rows& rows, u64 row, bool here, u64* w) {
-  u64 own[kStateWordsMax];
-  here = here && row_state(fold, rows, row, own);
-#pragma unroll
-  for (u32 i = 0; i < kWords; i++) w[i] = here ? own[i] : identity(fold, i);
-}
-
 // Whether two rows have the same value.
 __device__ inline bool same_value(const Fold& fold, const Rows& rows, u64 row, u64 other) {
   const void* column = rows.columns[fold.column];
@@ -87,7 +78,7 @@ struct State {
 #pragma unroll
     for (u32 i = 0; i < kWords; i++) w[i] = identity(fold, i);
   }
-  // Makes it that of what comes before it and of itself.
+  // Merges the state of the rows before these rows into this state.
   __device__ __forceinline__ void prepend(const Fold& fold, State earlier) {
     combine_state<kWords>(fold, earlier.w, w);
     *this = earlier;
@@ -116,8 +107,8 @@ __device__ __forceinline__ void put_state(const SortLaunch& p, u32 f, u64 group,
   merge_state(p.shape.folds[f], state, 1, partial);
 }
 
-// What a lane's rows add up to: the state before their first head, and the state behind the last, which is that of all
-// where no head is. The groups in between are written.
+// What a lane's rows add up to: the state of the rows before the first head, and the state of the rows from the last
+// head on, or of all rows where none is a head. The groups in between are written.
 template <u32 kWords>
 struct LaneFold {
   State<kWords> head, tail;
@@ -127,7 +118,7 @@ struct LaneFold {
     head.clear(fold);
     tail.clear(fold);
   }
-  // The group that the rows so far are of ends.
+  // The group of the rows so far ends.
   __device__ __forceinline__ void end(const SortLaunch& p, const LaneRows& in, u32 f) {
     if (group == in.before) {
       head = tail;
@@ -268,7 +259,7 @@ __device__ void reduce_fold(const SortLaunch& p, const LaneRows& in, u32 f) {
   if (lane == 31 && in.count == kSegmentSteps) put_state(p, f, folded.group, tail, begins && in.ends);
 }
 
-// The rows of this lane, among those of its warp from begin on, before which so many groups begin.
+// The rows of this lane. The rows of its warp are from begin on, and so many groups begin before them.
 __device__ __forceinline__ LaneRows lane_rows(const SortLaunch& p, u64 begin, u64 groups, u32 side, const u32* heads, const u32* rows, const Rows* input) {
   const u32 lane = lane_id(), first = lane * kSegmentSteps, word = first / 32, shift = first % 32;
   const u64 at = begin + first;

@@ -119,8 +119,8 @@ __device__ __forceinline__ void add_rows(const Launch& p, const u64 (&rows)[kRow
   }
 }
 
-// Takes rows [0, count) of those that row_of numbers to their slots of the table, kLooks rows of a thread at a time, and
-// accumulates them there. missed(rows, left) gets those of a thread's rows that have no slot, by a bit each. few: as
+// Takes count rows, whose numbers row_of tells, to their slots of the table, kLooks rows of a thread at a time, and
+// accumulates them there. missed(rows, left) gets a thread's rows, with a bit for each row that has no slot. few: as
 // find_slots has it. Whole blocks call it, with the sums that they have in shared memory.
 template <class Key, class Program, class RowOf, class Missed>
 __device__ __forceinline__ void take_rows(const Launch& p, u64 count, u32 probe_max, bool few, const BlockSums& sums, Insertions& did, RowOf row_of,

@@ -172,7 +172,8 @@ func (f *benchOutOfCoreFlags) open(ctx context.Context, groups int64) (*pairs.In
 	if f.input != "" {
 		return pairs.Open(ctx, f.input)
 	}
-	opt := gen.PairsOptions{Rows: int64(f.rows), Groups: groups, Key: arrow.PrimitiveTypes.Uint32, Value: arrow.PrimitiveTypes.Uint32, Seed: 1}
+	opt := gen.PairsOptions{Rows: int64(f.rows), Groups: groups, Seed: 1}
+	opt.Key, opt.Value = arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint32
 	if f.zipf > 0 {
 		opt.Dist, opt.Zipf = gen.Zipf, f.zipf
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/internal/papers"
 )
 
-// Would catch a report without one of its files, or whose numbers are not those that are known.
+// Would catch a report that lacks one of its files, or that has other numbers than the known ones.
 func TestBenchPaper(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "report")
 	out, err := exec.Command("mpga", "bench", "paper", "--paper", "004", "--figure", "table1,theorem1,feedback",

@@ -196,8 +196,8 @@ func (f *filler) cpuHelps() bool {
 	return f.areFew() && (helps == 0 || helps <= f.waits.Load())
 }
 
-// tileGroupsMax is up to how many groups the CPU takes tiles beside RouteGroups. 1e9 rows of 1e7, 1e8 and 1e9 groups take
-// 0.67, 0.87 and 0.96 s on an H100, and 0.72, 1.09 and 4.4 beside the CPU; of 1e3 groups 0.23 and 0.19.
+// tileGroupsMax is up to how many groups the CPU takes tiles beside RouteGroups. 1e9 rows of 1e7, 1e8 and 1e9 groups
+// take 0.67, 0.87 and 0.96 s on an H100, and 0.72, 1.09 and 4.4 beside the CPU; of 1e3 groups 0.23 and 0.19.
 const tileGroupsMax = 1 << 14
 
 // areFew reports whether the groups, as far as they are known, stay in the workers' tables.

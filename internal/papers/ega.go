@@ -209,10 +209,7 @@ func seldomOver(series string) func(*Result) finding {
 		if s == nil {
 			return finding{lacking: series}
 		}
-		worst := 0.0
-		for _, p := range s.Points {
-			worst = max(worst, p.Y)
-		}
+		worst := s.most().Y
 		return finding{ours: percent(worst) + " at worst", holds: worst <= 2*ThrowsOver,
 			why: "of the trials; up to 2% may be chance"}
 	}
@@ -239,10 +236,7 @@ func belowTwice(series string) func(*Result) finding {
 		if s == nil {
 			return finding{lacking: series}
 		}
-		worst := 0.0
-		for _, p := range s.Points {
-			worst = max(worst, p.Y)
-		}
+		worst := s.most().Y
 		return finding{ours: number(worst) + " times at most", ratio: worst / 2, holds: worst < 2}
 	}
 }

@@ -50,7 +50,7 @@ type Figure struct {
 	claims []claim
 }
 
-// ID names the figure among those of all papers: "ega-figure5".
+// ID names the figure among the figures of all papers: "ega-figure5".
 func (f *Figure) ID() string { return PaperOf(f.Paper).Name + "-" + f.Name }
 
 // Figures returns the figures of all papers, in the order of Papers.

@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -91,6 +92,14 @@ func valueAt(points []Point, x float64) (y float64, ok bool) {
 	}
 	return 0, false
 }
+
+// least and most return the points of a series with the least and the greatest y.
+//
+// Requires: the series has points.
+func (s *Series) least() Point { return slices.MinFunc(s.Points, byY) }
+func (s *Series) most() Point  { return slices.MaxFunc(s.Points, byY) }
+
+func byY(a, b Point) int { return cmp.Compare(a.Y, b.Y) }
 
 // Xs returns where the series of a panel have points, ascending.
 func (p *Panel) Xs() (xs []float64) {

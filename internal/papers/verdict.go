@@ -46,8 +46,8 @@ type finding struct {
 	why     string // it is so
 }
 
-// Judge fills in the verdicts of a result. A result whose measurement ended with an error decides no claim: its points
-// may be some of those that the claim is about.
+// Judge fills in the verdicts of a result. A result whose measurement ended with an error decides no claim: points that
+// the claim is about may be missing.
 func (r *Result) Judge(m *Machine) {
 	r.Verdicts = nil
 	for _, c := range r.claims {
@@ -167,8 +167,7 @@ func steady(panel int, name string, factor float64) func(*Result) finding {
 		if s == nil || len(s.Points) < 2 {
 			return finding{lacking: name}
 		}
-		by := func(a, b Point) int { return cmp.Compare(a.Y, b.Y) }
-		least, most := slices.MinFunc(s.Points, by), slices.MaxFunc(s.Points, by)
+		least, most := s.least(), s.most()
 		times := most.Y / least.Y
 		return finding{ours: number(times) + " times", holds: times <= factor,
 			why: fmt.Sprintf("from %s at %s to %s at %s; steady is within %s times", number(least.Y), number(least.X),

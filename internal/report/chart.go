@@ -24,7 +24,8 @@ const (
 )
 
 // chartColours are the colours of series, of text, of dim text, of lines and of the ground, in a light and in a dark
-// picture. They are those of the page's style, as values: few programs but browsers know a style's variables.
+// picture. The page's style has the same colours; they are values here, since few programs but browsers know a
+// style's variables.
 var chartColours = [2][colours + 4]string{
 	{"#3c78b4", "#c8752c", "#3f8f5f", "#8a5ab0", "#b54848", "#5c93a3", "#8c7b2c", "#7a7f8a", "#1b1e23", "#666677",
 		"#d5d8de", "#ffffff"},

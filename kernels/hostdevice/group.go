@@ -41,7 +41,8 @@ func findGroups(keys []byte, keyBytes, count, limit int) (gids []int, groups []b
 // are held to the slots of that table.
 func groupsMax(plan kernels.Plan) int {
 	switch plan.Kernel {
-	case kernels.KernelShared, kernels.KernelLinear, kernels.KernelTwoPhase, kernels.KernelSortedCodes, kernels.KernelThreadPrivate, kernels.KernelBlockPrivate:
+	case kernels.KernelShared, kernels.KernelLinear, kernels.KernelTwoPhase, kernels.KernelSortedCodes,
+		kernels.KernelThreadPrivate, kernels.KernelBlockPrivate:
 		if plan.Slots > 0 {
 			return int(plan.Slots)
 		}
