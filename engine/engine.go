@@ -23,6 +23,7 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
+	"github.com/mpga/mpga/internal/trace"
 )
 
 // Engine answers queries. It is safe for concurrent use: queries that run at the same time share
@@ -37,7 +38,7 @@ type Engine struct {
 	results memory.Allocator // of result batches
 	made    memory.Allocator // of batches that others make, see Allocator
 	devices *device.Devices
-	life    lifetime
+	life    *lifetime
 }
 
 // Open returns an engine. Its errors name every option that is out of bounds.
@@ -48,6 +49,7 @@ func Open(opt Options) (*Engine, error) {
 	}
 	e := &Engine{
 		opt:     opt,
+		life:    newLifetime(),
 		threads: semaphore.NewWeighted(int64(opt.Threads)),
 		memory:  mem.NewMemory(opt.MemoryLimit),
 		temp:    store.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
@@ -80,14 +82,13 @@ func Open(opt Options) (*Engine, error) {
 	e.results = budget.NewBounded(opt.Allocator, e.memory, e.share())
 	e.made = budget.NewBounded(memory.DefaultAllocator, e.memory, e.share())
 	e.budget = budget.New(e.memory, opt.MemoryLimit, opt.testing.MemoryBytes)
-	e.life.begin()
 	return e, nil
 }
 
 // Close ends all queries with ErrClosed and waits until they have given everything back. A query
 // whose source does not answer holds it up.
 func (e *Engine) Close() error {
-	l := &e.life
+	l := e.life
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
@@ -124,6 +125,20 @@ func (e *Engine) readOptions() scan.OpenOptions {
 		BatchRows:  e.opt.testing.BatchRows,
 		BatchBytes: max(min(e.share()/readShare, readBytesMax), readBytesMin),
 	}
+}
+
+// Observer watches queries. The zero value watches nothing.
+type Observer struct {
+	Progress func(Progress)  // as Options.Progress
+	Trace    *trace.Recorder // as Options.Trace
+}
+
+// Observed returns the engine as a caller sees it who has other observers than the engine's options
+// name: everything else is the engine's own. It is not closed by itself.
+func (e *Engine) Observed(by Observer) *Engine {
+	of := *e
+	of.opt.Progress, of.opt.Trace = by.Progress, by.Trace
+	return &of
 }
 
 // Threads returns how many threads all queries of the engine use together.

@@ -15,8 +15,12 @@ type lifetime struct {
 	queries sync.WaitGroup
 }
 
-// begin begins the lifetime.
-func (l *lifetime) begin() { l.ctx, l.cancel = context.WithCancelCause(context.Background()) }
+// newLifetime begins a lifetime.
+func newLifetime() *lifetime {
+	l := &lifetime{}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	return l
+}
 
 // isClosed reports whether the lifetime has ended.
 func (l *lifetime) isClosed() bool { return l.ctx.Err() != nil }

@@ -201,8 +201,17 @@ func explained(eng *engine.Engine, text string, tables map[string]plan.Table) (s
 
 // ask returns the rows of a statement as text.
 func ask(eng *engine.Engine, text string, tables map[string]plan.Table) ([][]string, error) {
+	s, err := sql.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return askOf(eng, s, plan.Options{Tables: tables})
+}
+
+// askOf returns the rows of a statement's result as texts.
+func askOf(eng *engine.Engine, s *sql.Select, opt plan.Options) ([][]string, error) {
 	ctx := context.Background()
-	q, err := prepare(eng, text, tables)
+	q, err := plan.Prepare(ctx, eng, s, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,10 @@ type Options struct {
 	// Scan says how files are read that FROM names.
 	Scan dataset.Options
 
+	// Parameters are the values of the parameters ? and $1 of the statement. The default, nil, is NULL for
+	// each: the columns of the result, and Query.Parameters, are known without values.
+	Parameters []Parameter
+
 	// Overflow says what the sum of an integer column does when it passes int64.
 	// The default is query.OverflowError.
 	Overflow query.Overflow
@@ -42,8 +46,10 @@ type Options struct {
 
 // Table is what a name stands for: a source, or the files of some patterns.
 type Table struct {
-	Source scan.Source // nil for files
-	Files  []string    // patterns
+	Source scan.Source      // nil for files
+	Files  []string         // patterns
+	Scan   *dataset.Options // how the files are read; nil for Options.Scan
+	In     []string         // the catalog and the schema of the table, by which its name may be qualified; may be nil
 }
 
 // Query is a statement whose tables are open. It can be run any number of times, one run at a time,
@@ -79,6 +85,7 @@ type Query struct {
 	schema *arrow.Schema // of the result
 
 	subqueries []*Query // derived tables whose results the query reads
+	parameters *placeholders
 }
 
 // Prepare looks up the names of a statement, opens the files that the statement reads, and gives
@@ -101,11 +108,16 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	if opt.Scan.Budget == nil {
 		opt.Scan.Budget = eng.Budget()
 	}
-	p := &planner{engine: eng, opt: opt}
+	given, err := newPlaceholders(s, opt.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{engine: eng, opt: opt, parameters: given}
 	q, err := p.plan(ctx, s)
 	if err != nil {
 		return nil, err
 	}
+	q.parameters = given
 	if err := p.narrow(ctx, q); err != nil {
 		q.Close()
 		return nil, err
@@ -134,6 +146,7 @@ func (q *Query) Close() {
 type planner struct {
 	engine     *engine.Engine
 	opt        Options
+	parameters *placeholders
 	subqueries []*Query // derived tables of the statement that is planned now
 }
 
@@ -197,6 +210,7 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
+	s = p.parameters.bind(s, rel.schema)
 	st := &statement{Select: s, rel: rel, aliases: map[string]*expr.Expr{}, keys: map[string]bool{}}
 	if err := st.resolveItems(); err != nil {
 		return nil, err

@@ -129,7 +129,10 @@ func (p *planner) from(ctx context.Context, s *sql.Select) (*relation, error) {
 func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relation, error) {
 	var names []string
 	found := ""
-	for name := range p.opt.Tables {
+	for name, t := range p.opt.Tables {
+		if !t.isIn(f.In) {
+			continue
+		}
 		names = append(names, name)
 		if name == f.Name || found == "" && strings.EqualFold(name, f.Name) {
 			found = name
@@ -140,17 +143,28 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 		if offer == "" {
 			offer = "; a file is written in single quotes: FROM 'name.parquet'"
 		}
-		return nil, s.ErrorAt(f.At, "no table is named "+f.Name+offer)
+		return nil, s.ErrorAt(f.At, "no table is named "+strings.Join(append(f.In, f.Name), ".")+offer)
 	}
 	t := p.opt.Tables[found]
 	if t.Source != nil {
 		return relationOf(t.Source), nil
 	}
-	src, err := dataset.Open(ctx, t.Files, p.opt.Scan)
+	opt := p.opt.Scan
+	if t.Scan != nil {
+		opt = *t.Scan
+		opt.Budget = p.opt.Scan.Budget
+	}
+	src, err := dataset.Open(ctx, t.Files, opt)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}
 	return relationOf(src), nil
+}
+
+// isIn says whether a table may be qualified by a schema, or by a catalog and a schema.
+func (t *Table) isIn(qualifiers []string) bool {
+	missing := len(t.In) - len(qualifiers)
+	return missing >= 0 && slices.EqualFunc(qualifiers, t.In[missing:], strings.EqualFold) || len(qualifiers) == 0
 }
 
 // derived plans a statement behind FROM: as a part of the statement around it, or to run by itself.

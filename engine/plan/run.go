@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -87,6 +88,9 @@ func (q *Query) Run(ctx context.Context) (*Result, error) {
 }
 
 func (q *Query) run(ctx context.Context) (*Result, error) {
+	if p := q.parameters; p != nil && p.values == nil && len(p.types) > 0 {
+		return nil, fmt.Errorf("the statement has %d parameters, and no values are given", len(p.types))
+	}
 	if q.where != nil {
 		q.where.mem = q.engine.Allocator()
 	}

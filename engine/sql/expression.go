@@ -83,6 +83,8 @@ func (p *statements) expr(node *pg.Node) *expr.Expr {
 		return p.call(extremeNames[n.MinMaxExpr.GetOp()], n.MinMaxExpr.GetLocation(), n.MinMaxExpr.GetArgs()...)
 	case *pg.Node_FuncCall:
 		return p.funcCall(n.FuncCall)
+	case *pg.Node_ParamRef:
+		return &expr.Expr{Op: expr.OpParameter, Value: int64(n.ParamRef.GetNumber()), At: p.offset(n.ParamRef.GetLocation())}
 	case *pg.Node_GroupingFunc:
 		return p.call("grouping", n.GroupingFunc.GetLocation(), n.GroupingFunc.GetArgs()...)
 	}

@@ -58,6 +58,7 @@ func parseClause(text, prefix string, alone func(*Select) bool) (read *Select, e
 	if read = p.statement(stmt, nil); !alone(read) {
 		return nil, s.stray()
 	}
+	read.Parameters = max(s.asked, s.numbered)
 	return read, nil
 }
 
@@ -228,11 +229,23 @@ func (p *statements) table(v *pg.RangeVar) *From {
 		}
 		return &From{At: at, Name: name, File: true, Files: []string{name}}
 	}
-	if v.GetSchemaname() != "" || v.GetCatalogname() != "" {
-		p.fail(at, "not supported: a table's name in parts; a file is written 'folder/name.parquet'")
+	if v.GetSchemaname() == "" {
+		name := p.spelled(at, v.GetRelname())
+		return &From{At: at, Name: name, Query: p.ctes[strings.ToLower(name)]}
 	}
-	name := p.spelled(at, v.GetRelname())
-	return &From{At: at, Name: name, Query: p.ctes[strings.ToLower(name)]}
+	f := &From{At: at}
+	place := at
+	for _, part := range []string{v.GetCatalogname(), v.GetSchemaname(), v.GetRelname()} {
+		if part == "" {
+			continue
+		}
+		f.In = append(f.In, p.spelled(place, part))
+		if i, ok := p.at[int32(place)]; ok { // the part behind the next dot
+			place = int(p.token(i + 2).Start)
+		}
+	}
+	f.Name, f.In = f.In[len(f.In)-1], f.In[:len(f.In)-1]
+	return f
 }
 
 // stringToken returns the string that begins at a place, or "".

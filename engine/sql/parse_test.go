@@ -165,7 +165,6 @@ func TestParseStatementError(t *testing.T) {
 		{"select a @@ b from t", "operator @@", "@@ b from t"},
 		{"select lower(distinct a) from t", "lower is no aggregate function", "lower(distinct a) from t"},
 		{"select u.a from t", "a name in parts", "u.a from t"},
-		{"select a from s.t", "name in parts", "s.t"},
 		{"select a from read_json('x')", "no table function is named read_json", "read_json('x')"},
 		{"select a from read_csv(x)", "the first argument", "read_csv(x)"},
 		{"select 'open from t", "unterminated", "'open from t"},

@@ -21,6 +21,9 @@ type script struct {
 	tokens []*pg.ScanToken // without comments
 	at     map[int32]int   // index of a token by its first byte in text
 
+	asked    int // parameters written ?
+	numbered int // the largest number of a parameter written $1
+
 	parsed string         // the text that PostgreSQL's parser gets
 	places []origin       // places of parsed in text, in order
 	marks  map[int]string // mark of a rewritten word, by the offset of its first byte in text
@@ -66,15 +69,23 @@ func newScript(text, prefix string) (*script, error) {
 	}
 	s := &script{text: text, at: map[int32]int{}, marks: map[int]string{}}
 	for _, t := range scanned.GetTokens() {
-		if t.Token != pg.Token_SQL_COMMENT && t.Token != pg.Token_C_COMMENT {
-			s.at[t.Start] = len(s.tokens)
-			s.tokens = append(s.tokens, t)
+		switch t.Token {
+		case pg.Token_SQL_COMMENT, pg.Token_C_COMMENT:
+		case pg.Token_Op:
+			if err := s.addOperator(t); err != nil {
+				return nil, err
+			}
+		default:
+			s.add(t)
 		}
 	}
 	if len(s.tokens) == 0 {
 		return nil, errorAt(text, 0, "the text is empty")
 	}
 	if err := s.checkDepth(); err != nil {
+		return nil, err
+	}
+	if err := s.countParameters(); err != nil {
 		return nil, err
 	}
 	s.rewrite(prefix)
@@ -182,6 +193,9 @@ func (s *script) rewrite(prefix string) {
 			}
 		}
 		b.WriteString(s.text[end:t.Start])
+		if s.isQuestion(t) { // whose number must not become a part of the word before
+			b.WriteByte(' ')
+		}
 		s.places = append(s.places, origin{b.Len(), int(t.Start)})
 		replacement, taken := s.replacement(i, inCall[len(inCall)-1])
 		last := s.tokens[i+taken-1]
@@ -244,6 +258,11 @@ func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 		return ")", 1
 	case pg.Token_ASCII_58:
 		return ",", 1
+	case pg.Token_PARAM:
+		if s.isQuestion(t) {
+			s.asked++
+			return fmt.Sprintf("$%d ", s.asked), 1
+		}
 	case pg.Token_INTERVAL:
 		return s.interval(i)
 	case pg.Token_IDENT:

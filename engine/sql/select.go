@@ -16,6 +16,8 @@ type Select struct {
 	OrderAll *Order // ORDER BY ALL: by every item, in this direction
 	Limit    *expr.Expr
 	Offset   *expr.Expr
+
+	Parameters int // how many values ? and $1 stand for in the whole text; those of a derived table are its statement's, too
 }
 
 // Item is an element of the list behind SELECT.
@@ -28,10 +30,11 @@ type Item struct {
 // From is a table or files that a statement reads.
 type From struct {
 	At    int
-	Name  string  // of a table, or the first pattern of files
-	File  bool    // files, not a table
-	Query *Select // the statement of a derived table or of a CTE; nil of other tables and of files
-	Alias string  // or ""
+	Name  string   // of a table, or the first pattern of files
+	In    []string // the schema, or the catalog and the schema, that a table's name is qualified by; else empty
+	File  bool     // files, not a table
+	Query *Select  // the statement of a derived table or of a CTE; nil of other tables and of files
+	Alias string   // or ""
 
 	Function string   // read_csv or read_parquet, by which files are read; "" if the files are no call
 	Files    []string // the patterns of files; nil of a table

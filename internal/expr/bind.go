@@ -91,6 +91,8 @@ func (b *binder) bind(e *Expr, depth int) *node {
 	switch e.Op {
 	case OpColumn:
 		return b.column(e)
+	case OpParameter:
+		b.fail(e.At, "the parameter %s has no value", e)
 	case OpConstant:
 		n := b.constant(e.Type, e.Value)
 		n.text, n.at, n.literal = e.String(), e.At, true

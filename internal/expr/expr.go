@@ -19,6 +19,7 @@ const (
 	OpCast                // Args[0] to Type
 	OpTryCast             // Args[0] to Type, or NULL where that fails
 	OpAggregate           // aggregate function Name of Args; taken out before an expression is bound
+	OpParameter           // the parameter whose number, from 1, is Value; replaced by its value before an expression is bound
 )
 
 // Expr is an expression before it meets a schema. Operators are calls of their sign; CASE is a call
@@ -221,6 +222,8 @@ func (e *Expr) String() string {
 		return "TRY_CAST(" + e.Args[0].String() + " AS " + e.Type.String() + ")"
 	case OpAggregate:
 		return e.aggregateText()
+	case OpParameter:
+		return fmt.Sprintf("$%d", e.Value)
 	}
 	return e.callText()
 }

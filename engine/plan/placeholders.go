@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// Parameter is the value of a parameter of a statement: a text that is cast to a type, as CAST does.
+type Parameter struct {
+	Type arrow.DataType // of the value
+	Text string         // as SQL writes the value
+	Null bool           // the value is NULL, which suits every place, whatever the type
+}
+
+// ParametersOf returns the values of a row of a batch, whose columns are the parameters in their
+// order.
+func ParametersOf(batch arrow.RecordBatch, row int) []Parameter {
+	values := make([]Parameter, batch.NumCols())
+	for i, column := range batch.Columns() {
+		p := &values[i]
+		p.Type, p.Null = column.DataType(), column.IsNull(row)
+		if !p.Null {
+			p.Text = column.ValueStr(row)
+		}
+		if d, ok := column.(arrowDictionary); ok {
+			p.Type = d.Dictionary().DataType()
+			if !p.Null {
+				p.Text = d.Dictionary().ValueStr(d.GetValueIndex(row))
+			}
+		}
+	}
+	return values
+}
+
+// arrowDictionary is an array of codes of values.
+type arrowDictionary interface {
+	Dictionary() arrow.Array
+	GetValueIndex(i int) int
+}
+
+// placeholders are the parameters of a statement while it is planned.
+type placeholders struct {
+	values []*expr.Expr     // nil where only the result's columns are asked for: then parameters are NULL
+	types  []arrow.DataType // as their places let expect them; nil of a parameter without such a place
+}
+
+// newPlaceholders returns the parameters of a statement with their values, or, where none are given,
+// without.
+func newPlaceholders(s *sql.Select, given []Parameter) (*placeholders, error) {
+	p := &placeholders{types: make([]arrow.DataType, s.Parameters)}
+	if given == nil {
+		return p, nil
+	}
+	if len(given) != s.Parameters {
+		return nil, fmt.Errorf("the statement has %d parameters, and %d values are given", s.Parameters, len(given))
+	}
+	for i, g := range given {
+		x, err := g.expr()
+		if err != nil {
+			return nil, fmt.Errorf("parameter $%d: %w", i+1, err)
+		}
+		p.values = append(p.values, x)
+	}
+	return p, nil
+}
+
+// expr returns the value as an expression.
+func (p *Parameter) expr() (*expr.Expr, error) {
+	if p.Null {
+		return expr.Constant(nil), nil
+	}
+	t, err := expr.TypeOf(p.Type)
+	if err != nil {
+		return nil, err
+	}
+	value := expr.Constant(p.Text)
+	switch t.ID {
+	case expr.Text:
+		return value, nil
+	case expr.Int64, expr.Int32, expr.Float64:
+		if number, err := expr.Number(p.Text); err == nil && number.Type.ID == t.ID {
+			return number, nil
+		}
+	}
+	return &expr.Expr{Op: expr.OpCast, Type: t, Args: []*expr.Expr{value}, At: -1}, nil
+}
+
+// bind returns the statement with values in place of its parameters, and notes the types that
+// parameters without values have by their places.
+func (p *placeholders) bind(s *sql.Select, schema *arrow.Schema) *sql.Select {
+	if len(p.types) == 0 {
+		return s
+	}
+	if p.values == nil {
+		s.Replace(func(x *expr.Expr) *expr.Expr {
+			p.expect(x, schema)
+			return nil
+		})
+		p.count(s.Limit)
+		p.count(s.Offset)
+	}
+	return s.Replace(func(x *expr.Expr) *expr.Expr {
+		if x.Op != expr.OpParameter {
+			return nil
+		}
+		value := expr.Constant(nil)
+		if p.values != nil {
+			c := *p.values[x.Value.(int64)-1]
+			value = &c
+		}
+		value.At = x.At
+		return value
+	})
+}
+
+// count notes that a parameter is a number of rows.
+func (p *placeholders) count(x *expr.Expr) {
+	if x != nil && x.Op == expr.OpParameter {
+		p.types[x.Value.(int64)-1] = arrow.PrimitiveTypes.Int64
+	}
+}
+
+// expect notes the type of parameters that are arguments of an expression: the type that a cast
+// leads to, or the type of another argument.
+func (p *placeholders) expect(x *expr.Expr, schema *arrow.Schema) {
+	if x.Op != expr.OpCall && x.Op != expr.OpCast && x.Op != expr.OpTryCast {
+		return
+	}
+	var by arrow.DataType
+	if x.Op != expr.OpCall {
+		by = x.Type.Arrow()
+	}
+	for i := 0; i < len(x.Args) && by == nil; i++ {
+		by = typeAt(x.Args[i], schema)
+	}
+	for _, a := range x.Args {
+		if a.Op == expr.OpParameter && by != nil {
+			p.types[a.Value.(int64)-1] = by
+		}
+	}
+}
+
+// typeAt returns the type of an expression over the columns of a table, or nil where it has none
+// before its parameters have values.
+func typeAt(x *expr.Expr, schema *arrow.Schema) arrow.DataType {
+	if x.Op == expr.OpParameter || x.Op == expr.OpAggregate {
+		return nil
+	}
+	program, err := expr.Bind(schema, x)
+	if err != nil {
+		return nil
+	}
+	return program.Arrow(0)
+}
+
+// Parameters returns the types of the statement's parameters, in their order, as the places where
+// they stand let expect them; text where the place says nothing. A value may be of another type.
+func (q *Query) Parameters() []arrow.DataType {
+	types := make([]arrow.DataType, len(q.parameters.types))
+	for i, t := range q.parameters.types {
+		if types[i] = t; t == nil {
+			types[i] = arrow.BinaryTypes.String
+		}
+	}
+	return types
+}

@@ -1,0 +1,36 @@
+package sql
+
+import (
+	"slices"
+
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// Replace returns the statement in which another expression stands for each part of its own
+// expressions for which f returns one. Derived tables stay as they are.
+func (s *Select) Replace(f func(*expr.Expr) *expr.Expr) *Select {
+	of := *s
+	of.Items = slices.Clone(s.Items)
+	for i := range of.Items {
+		of.Items[i].Expr = of.Items[i].Expr.Replace(f)
+	}
+	of.Where, of.Having = s.Where.Replace(f), s.Having.Replace(f)
+	of.Limit, of.Offset = s.Limit.Replace(f), s.Offset.Replace(f)
+	of.GroupBy = slices.Clone(s.GroupBy)
+	for i := range of.GroupBy {
+		g := &of.GroupBy[i]
+		g.Expr = g.Expr.Replace(f)
+		g.Sets = slices.Clone(g.Sets)
+		for j, set := range g.Sets {
+			g.Sets[j] = slices.Clone(set)
+			for k, x := range set {
+				g.Sets[j][k] = x.Replace(f)
+			}
+		}
+	}
+	of.OrderBy = slices.Clone(s.OrderBy)
+	for i := range of.OrderBy {
+		of.OrderBy[i].Expr = of.OrderBy[i].Expr.Replace(f)
+	}
+	return &of
+}
