@@ -10,6 +10,7 @@ import (
 	"github.com/mpga/mpga/internal/finalize"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/store"
 )
 
 var (
@@ -30,6 +31,9 @@ var (
 
 	// ErrMemoryLimit marks a query that cannot run within Options.MemoryLimit.
 	ErrMemoryLimit = budget.ErrMemoryLimit
+
+	// ErrTempLimit marks a query that needs more of Options.TempDir than Options.TempLimit, or than is free.
+	ErrTempLimit = store.ErrTempLimit
 
 	// ErrNoMemory marks memory that the system refuses, whatever Options.MemoryLimit says.
 	ErrNoMemory = mem.ErrNoMemory

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -32,6 +33,7 @@ func ParametersOf(batch arrow.RecordBatch, row int) []Parameter {
 				p.Text = d.Dictionary().ValueStr(d.GetValueIndex(row))
 			}
 		}
+		p.Text = strings.Clone(p.Text) // which may be a part of the batch
 	}
 	return values
 }
@@ -167,4 +169,13 @@ func (q *Query) Parameters() []arrow.DataType {
 		}
 	}
 	return types
+}
+
+// TypeName returns the name that SQL has for an Arrow type; Arrow's own for a type that SQL has not.
+func TypeName(t arrow.DataType) string {
+	of, err := expr.TypeOf(t)
+	if err != nil {
+		return strings.ToUpper(t.String())
+	}
+	return of.String()
 }

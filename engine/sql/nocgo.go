@@ -13,3 +13,6 @@ func parseCondition(string) (*Select, error) { return nil, ErrNoCgo }
 
 // parseOrder needs cgo: it returns ErrNoCgo.
 func parseOrder(string) (*Select, error) { return nil, ErrNoCgo }
+
+// ParseDrop needs cgo: it returns ErrNoCgo.
+func ParseDrop(string) (*Drop, error) { return nil, ErrNoCgo }

@@ -79,3 +79,9 @@ type Order = expr.Order
 
 // ErrorAt returns an error that points at a byte of the statement's text.
 func (s *Select) ErrorAt(at int, message string) *Error { return errorAt(s.Text, at, "%s", message) }
+
+// Drop is a statement that drops a table.
+type Drop struct {
+	Table    string // its name, without a schema
+	IfExists bool   // a table that is not there is no error
+}

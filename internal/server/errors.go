@@ -1,0 +1,21 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What clients are told, beside errors of their statements.
+var (
+	ErrUnknown   = errors.New("unknown")   // a statement, a session or a table that is not there, or not the client's
+	ErrBusy      = errors.New("busy")      // a limit of the server has been reached; later it may be met
+	ErrDraining  = errors.New("draining")  // the server is about to end
+	ErrForbidden = errors.New("forbidden") // the client may not have it
+	ErrStalled   = errors.New("stalled")   // the client has taken no rows for too long
+	ErrTime      = errors.New("time")      // the statement has run for too long
+	ErrExists    = errors.New("exists")    // a table of that name is there
+	ErrCancelled = errors.New("cancelled") // by the client
+)
+
+// errEnded is the error of calls of a session that has ended.
+var errEnded = fmt.Errorf("%w: the session has ended", ErrUnknown)

@@ -1,0 +1,92 @@
+package flightsql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/server"
+	"github.com/mpga/mpga/internal/spawn"
+)
+
+// codesOf are the codes of what clients are told.
+var codesOf = []struct {
+	err  error
+	code codes.Code
+}{
+	{spawn.ErrInternal, codes.Internal},
+	{server.ErrUnknown, codes.NotFound},
+	{server.ErrBusy, codes.ResourceExhausted},
+	{server.ErrDraining, codes.Unavailable},
+	{server.ErrForbidden, codes.PermissionDenied},
+	{server.ErrStalled, codes.DeadlineExceeded},
+	{server.ErrTime, codes.DeadlineExceeded},
+	{server.ErrExists, codes.AlreadyExists},
+	{server.ErrCancelled, codes.Canceled},
+	{context.Canceled, codes.Canceled},
+	{context.DeadlineExceeded, codes.DeadlineExceeded},
+	{engine.ErrQuery, codes.InvalidArgument},
+	{engine.ErrMemoryLimit, codes.ResourceExhausted},
+	{engine.ErrTempLimit, codes.ResourceExhausted},
+}
+
+// told returns an error as clients are told it.
+func told(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	err = redact.Error(err)
+	for _, of := range codesOf {
+		if errors.Is(err, of.err) {
+			return status.Error(of.code, err.Error())
+		}
+	}
+	var text *sql.Error
+	if errors.As(err, &text) {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	return status.Error(codes.Unknown, err.Error())
+}
+
+// unary turns the errors and panics of calls into what clients are told.
+func (s *Service) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
+	err = spawn.Call(func() (err error) {
+		answer, err = handle(ctx, request)
+		return err
+	})
+	return answer, s.end(info.FullMethod, err)
+}
+
+// stream does the same for calls with streams.
+func (s *Service) stream(of any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	return s.end(info.FullMethod, spawn.Call(func() error { return handle(of, stream) }))
+}
+
+// end logs an error that ends a call, and returns what its client is told. What was wrong with a
+// request is worth no more than a line for who debugs clients; a bug is.
+func (s *Service) end(method string, err error) error {
+	var bug *spawn.PanicError
+	switch {
+	case err == nil:
+	case errors.As(err, &bug):
+		s.opt.Logger.Error("a bug of mpga has ended a call", "method", method, "error", redact.Error(err), "stack", string(bug.Stack))
+	default:
+		s.opt.Logger.Debug("a call has ended with an error", "method", method, "error", redact.Error(err))
+	}
+	return told(err)
+}
+
+// unsupported is the error of what this server has no use for.
+func unsupported(what string) error {
+	return status.Error(codes.Unimplemented, fmt.Sprintf("not supported: %s", what))
+}

@@ -1,0 +1,148 @@
+package flightsql
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/mpga/mpga/internal/server"
+)
+
+// putStream is the rows that a client puts, as the bytes of an Arrow IPC stream. The library's own
+// reader trusts the lengths in messages.
+type putStream struct {
+	from  flight.FlightService_DoPutServer
+	parts [][]byte // of the message that is read, as far as they have not been
+	ended bool
+}
+
+// Arrow's IPC format puts a mark and the length before a message's metadata, which takes a multiple
+// of 8 bytes.
+const (
+	messageMark    = 0xFFFFFFFF
+	messageAligned = 8
+)
+
+// add appends a message.
+func (p *putStream) add(data *flight.FlightData) {
+	header := data.GetDataHeader()
+	if len(header) == 0 {
+		return // metadata of the application alone
+	}
+	padding := -len(header) & (messageAligned - 1)
+	var prefix [8]byte
+	binary.LittleEndian.PutUint32(prefix[:], messageMark)
+	binary.LittleEndian.PutUint32(prefix[4:], uint32(len(header)+padding))
+	p.parts = append(p.parts, prefix[:], header, make([]byte, padding), data.GetDataBody())
+}
+
+// Read implements io.Reader.
+func (p *putStream) Read(to []byte) (int, error) {
+	for {
+		for len(p.parts) > 0 && len(p.parts[0]) == 0 {
+			p.parts = p.parts[1:]
+		}
+		if len(p.parts) > 0 {
+			n := copy(to, p.parts[0])
+			p.parts[0] = p.parts[0][n:]
+			return n, nil
+		}
+		if p.ended {
+			return 0, io.EOF
+		}
+		data, err := p.from.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			p.ended = true
+		case err != nil:
+			return 0, err
+		default:
+			p.parts = nil
+			p.add(data)
+		}
+	}
+}
+
+// DoPut takes the rows of a temporary table, or the values of parameters.
+func (f *service) DoPut(stream flight.FlightService_DoPutServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return status.Errorf(codes.InvalidArgument, "a stream without a message: %v", err)
+	}
+	var of anypb.Any
+	if err := proto.Unmarshal(first.GetFlightDescriptor().GetCmd(), &of); err != nil {
+		return status.Errorf(codes.InvalidArgument, "the command cannot be read: %v", err)
+	}
+	cmd, err := of.UnmarshalNew()
+	if err != nil {
+		return status.Errorf(codes.InvalidArgument, "the command cannot be read: %v", err)
+	}
+	rows := &putStream{from: stream}
+	rows.add(first)
+	var result proto.Message
+	switch cmd := cmd.(type) {
+	case *pb.CommandStatementIngest:
+		n, err := f.of.ingest(stream.Context(), cmd, rows)
+		if err != nil {
+			return err
+		}
+		result = &pb.DoPutUpdateResult{RecordCount: n}
+	case *pb.CommandPreparedStatementQuery:
+		if err := f.of.bind(stream.Context(), cmd, rows); err != nil {
+			return err
+		}
+		result = &pb.DoPutPreparedStatementResult{PreparedStatementHandle: cmd.GetPreparedStatementHandle()}
+	case *pb.CommandStatementUpdate:
+		if err := f.of.update(stream.Context(), cmd.GetQuery()); err != nil {
+			return err
+		}
+		result = &pb.DoPutUpdateResult{}
+	default:
+		return unsupported(fmt.Sprintf("to put %s", of.GetTypeUrl()))
+	}
+	metadata, err := proto.Marshal(result)
+	if err != nil {
+		return err
+	}
+	return stream.Send(&flight.PutResult{AppMetadata: metadata})
+}
+
+// ingest makes a temporary table of rows.
+func (s *Service) ingest(ctx context.Context, cmd *pb.CommandStatementIngest, rows io.Reader) (int64, error) {
+	session, err := s.session(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if name := cmd.GetCatalog(); name != "" && name != server.Catalog {
+		return 0, fmt.Errorf("%w: no catalog is named %s; clients make tables in %s.%s",
+			server.ErrUnknown, name, server.Catalog, server.TemporarySchema)
+	}
+	if name := cmd.GetSchema(); name != "" && name != server.TemporarySchema {
+		return 0, fmt.Errorf("%w: clients make tables in the schema %s alone, not in %s", server.ErrForbidden, server.TemporarySchema, name)
+	}
+	options := cmd.GetTableDefinitionOptions()
+	mode := server.IngestMode{
+		Create:  options.GetIfNotExist() != pb.CommandStatementIngest_TableDefinitionOptions_TABLE_NOT_EXIST_OPTION_FAIL,
+		Append:  options.GetIfExists() == pb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_APPEND,
+		Replace: options.GetIfExists() == pb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_REPLACE,
+	}
+	return session.Ingest(ctx, cmd.GetTable(), mode, rows)
+}
+
+// bind gives the parameters of a prepared statement values: a run for each row.
+func (s *Service) bind(ctx context.Context, cmd *pb.CommandPreparedStatementQuery, rows io.Reader) error {
+	_, st, err := s.statement(ctx, cmd.GetPreparedStatementHandle())
+	if err != nil {
+		return err
+	}
+	return st.BindStream(ctx, rows)
+}

@@ -1,0 +1,110 @@
+package flightsql
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	fsql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/mpga/mpga/internal/server"
+	"github.com/mpga/mpga/internal/spawn"
+)
+
+// Options configure a Service.
+type Options struct {
+	Server  *server.Server
+	Version string // of the program, for clients
+
+	// Tokens are the secrets of clients. Without any, everybody who reaches the service may use it.
+	Tokens server.Tokens
+
+	// TLS encrypts connections, and may ask clients for certificates. The default, nil, does not.
+	TLS *tls.Config
+
+	// MessageBytes is the most that a message of a client may have: a batch of its rows. The default
+	// is 256 MiB.
+	MessageBytes int
+
+	Logger *slog.Logger // The default discards.
+}
+
+// Service answers clients that speak Arrow Flight SQL.
+type Service struct {
+	fsql.BaseServer
+	opt    Options
+	grpc   *grpc.Server
+	health *health.Server
+	serves spawn.Group
+	known  []uint32 // what SqlInfo knows, sorted
+}
+
+// messageBytes is the default of Options.MessageBytes.
+const messageBytes = 256 << 20
+
+// New returns a service, which serves the listeners that it is given until Stop is called.
+func New(opt Options) (*Service, error) {
+	if opt.MessageBytes == 0 {
+		opt.MessageBytes = messageBytes
+	}
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{opt: opt, health: health.NewServer()}
+	if err := s.registerInfo(); err != nil {
+		return nil, err
+	}
+	options := []grpc.ServerOption{
+		grpc.StatsHandler(connections{s}),
+		grpc.ChainUnaryInterceptor(s.unary),
+		grpc.ChainStreamInterceptor(s.stream),
+		grpc.MaxRecvMsgSize(opt.MessageBytes),
+		grpc.InitialWindowSize(windowBytes),
+		grpc.InitialConnWindowSize(connectionWindowBytes),
+		grpc.WriteBufferSize(bufferBytes),
+		grpc.ReadBufferSize(bufferBytes),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: silentMax, Timeout: silentMax / 2}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: silentMin, PermitWithoutStream: true}),
+	}
+	if opt.TLS != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(opt.TLS)))
+	}
+	s.grpc = grpc.NewServer(options...)
+	flight.RegisterFlightServiceServer(s.grpc, &service{FlightServer: fsql.NewFlightServer(s), of: s})
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	return s, nil
+}
+
+const (
+	// The windows are how many bytes are on their way to or from a client that does not take them:
+	// enough for a batch, so that neither side waits for the other in turn.
+	windowBytes           = 4 << 20
+	connectionWindowBytes = 16 << 20
+	bufferBytes           = 256 << 10
+
+	// A client that has been silent for silentMax is asked for a sign of life, and must not send
+	// such signs more often than silentMin.
+	silentMax = time.Minute
+	silentMin = 5 * time.Second
+)
+
+// Serve serves a listener in the background.
+func (s *Service) Serve(l net.Listener) {
+	s.serves.Go(func() error { return s.grpc.Serve(l) })
+}
+
+// Drain tells health checks that the service is about to end.
+func (s *Service) Drain() { s.health.Shutdown() }
+
+// Stop ends all connections and waits for them.
+func (s *Service) Stop() error {
+	s.grpc.Stop()
+	return s.serves.Wait()
+}

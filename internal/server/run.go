@@ -1,0 +1,366 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/trace"
+)
+
+// State is how far a run is.
+type State string
+
+// The states of a run, in their order; a run ends in one of the last three.
+//
+//	waiting -> running -> done | failed | cancelled
+const (
+	Waiting   State = "waiting"
+	Running   State = "running"
+	Done      State = "done"
+	Failed    State = "failed"
+	Cancelled State = "cancelled"
+)
+
+// watch keeps what an engine tells of the queries of a run.
+type watch struct {
+	progress atomic.Pointer[engine.Progress] // nil before the first report
+	recorder *trace.Recorder                 // nil where nobody wants to look
+}
+
+func newWatch(record bool) *watch {
+	w := &watch{}
+	if record {
+		w.recorder = trace.New()
+	}
+	return w
+}
+
+// observer is what an engine reports to.
+func (w *watch) observer() engine.Observer {
+	return engine.Observer{Progress: func(p engine.Progress) { w.progress.Store(&p) }, Trace: w.recorder}
+}
+
+// Run is a run of a statement: a reader of the batches of its result, of which one goroutine at a
+// time calls Next, RecordBatch and Release. The other methods may be called at any time.
+type Run struct {
+	ID        int64 // counted from 1 by the server
+	Statement *Statement
+	Began     time.Time
+
+	server *Server
+	ctx    context.Context // of the run: done when the caller's context is, the session ends, or a limit is met
+	cancel context.CancelCauseFunc
+	leave  func() // gives the run's place in the queue back
+	stall  *time.Timer
+	yield  *time.Timer
+
+	values  [][]plan.Parameter // of the results that are still to be read, after the current
+	current *plan.Result       // nil before the first and after the last
+	planned *prepared          // of current; nil before the first and once it is closed
+
+	mu      sync.Mutex
+	state   State
+	started time.Time // when the run got a place; zero before
+	ended   time.Time // zero before
+	rows    int64     // returned
+	err     error
+	stats   engine.Stats // of the last result that has been read to its end
+	watch   *watch       // nil before the statement is planned
+}
+
+// yieldAfter is how long a client may take for a batch before the run's place is given to another.
+// A client that takes rows as they come needs some milliseconds.
+const yieldAfter = 500 * time.Millisecond
+
+// newRun begins a run, which waits for a place.
+func newRun(ctx context.Context, st *Statement) (*Run, error) {
+	s := st.session.server
+	r := &Run{
+		Statement: st, Began: time.Now(), server: s, state: Waiting, values: st.bound(), leave: func() {},
+	}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	stop := context.AfterFunc(st.session.ctx, func() { r.cancel(context.Cause(st.session.ctx)) })
+	context.AfterFunc(r.ctx, func() { stop() })
+	if !s.history.begin(r, s.Draining) {
+		r.cancel(nil)
+		return nil, fmt.Errorf("%w: the server is ending", ErrDraining)
+	}
+	st.mu.Lock()
+	st.runs = append(st.runs, r)
+	st.mu.Unlock()
+	return r, nil
+}
+
+// start waits for a place, and begins the statement.
+func (r *Run) start() error {
+	st := r.Statement
+	if st.needsPlace() {
+		leave, err := r.server.queue.enter(r.ctx, st.session.queueName())
+		if err != nil {
+			return r.fail(err)
+		}
+		r.leave = leave
+	}
+	r.mu.Lock()
+	r.state, r.started = Running, time.Now()
+	r.mu.Unlock()
+	if most := r.server.opt.Limits.QueryTime; most > 0 {
+		timer := time.AfterFunc(most, func() {
+			r.cancel(fmt.Errorf("%w: the statement has run for %s, the longest that one may (QueryTime)", ErrTime, most))
+		})
+		context.AfterFunc(r.ctx, func() { timer.Stop() })
+	}
+	r.yield = time.AfterFunc(time.Hour, r.leave)
+	r.yield.Stop()
+	r.stall = time.AfterFunc(time.Hour, func() {
+		r.cancel(fmt.Errorf("%w: the client has taken no rows for %s (StallTime)", ErrStalled, r.server.opt.Limits.StallTime))
+	})
+	r.stall.Stop()
+	return r.fail(r.next())
+}
+
+// next begins the statement with the next values of its parameters, or without any.
+func (r *Run) next() error {
+	var values []plan.Parameter
+	if len(r.values) > 0 {
+		values, r.values = r.values[0], r.values[1:]
+	}
+	p := r.Statement.takeReady()
+	if p == nil || values != nil {
+		if p != nil {
+			if err := p.close(); err != nil {
+				return err
+			}
+		}
+		var err error
+		if p, err = r.Statement.prepare(r.ctx, values); err != nil {
+			return err
+		}
+	}
+	r.planned = p
+	r.mu.Lock()
+	r.watch = p.watch
+	r.mu.Unlock()
+	result, err := p.query.Run(r.ctx)
+	if err != nil {
+		return err
+	}
+	r.current = result
+	return nil
+}
+
+// Schema returns the columns of the result.
+func (r *Run) Schema() *arrow.Schema {
+	if r.planned != nil {
+		return r.planned.query.Schema()
+	}
+	return r.Statement.Schema
+}
+
+// Next makes the next batch current. It returns false at the end and after an error.
+func (r *Run) Next() bool {
+	r.stall.Stop()
+	r.yield.Stop()
+	for r.current != nil {
+		if r.current.Next() {
+			r.mu.Lock()
+			r.rows += r.current.RecordBatch().NumRows()
+			r.mu.Unlock()
+			r.yield.Reset(yieldAfter)
+			r.stall.Reset(r.server.opt.Limits.StallTime)
+			return true
+		}
+		if err := r.endCurrent(); err != nil {
+			r.fail(err)
+			return false
+		}
+		if len(r.values) == 0 {
+			return false
+		}
+		if err := r.fail(r.next()); err != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// endCurrent ends the result that has been read, and returns the error that it ended with.
+func (r *Run) endCurrent() error {
+	err := r.current.Err()
+	r.current.Release()
+	stats := r.current.Stats()
+	r.current = nil
+	r.mu.Lock()
+	r.stats = stats
+	r.mu.Unlock()
+	return errors.Join(err, r.closePlanned())
+}
+
+// closePlanned gives back what the query of the last result holds.
+func (r *Run) closePlanned() error {
+	p := r.planned
+	r.planned = nil
+	if p == nil {
+		return nil
+	}
+	return p.close()
+}
+
+// RecordBatch returns the current batch, which is valid until Next or Release.
+func (r *Run) RecordBatch() arrow.RecordBatch { return r.current.RecordBatch() }
+
+// fail notes the error that ends the run, if it is one.
+func (r *Run) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(r.ctx); cause != nil && (errors.Is(err, context.Canceled) || errors.Is(cause, ErrCancelled)) {
+		err = cause
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = cmp.Or(r.err, err)
+	return r.err
+}
+
+// Err returns what ended the run early, or nil.
+func (r *Run) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Ended is closed when the run has been ended, by a limit, a cancellation or its release, whatever its
+// reader is doing.
+func (r *Run) Ended() <-chan struct{} { return r.ctx.Done() }
+
+// Cancel ends the run.
+func (r *Run) Cancel() { r.cancel(fmt.Errorf("%w: by its client", ErrCancelled)) }
+
+// Release ends the run and gives everything back.
+func (r *Run) Release() {
+	if r.stall != nil {
+		r.stall.Stop()
+		r.yield.Stop()
+	}
+	cause := context.Cause(r.ctx)
+	r.cancel(nil)
+	if r.current != nil {
+		if cause == nil {
+			cause = fmt.Errorf("%w: not all rows were taken", ErrCancelled)
+		}
+		r.fail(cause)
+		r.fail(r.endCurrent())
+	} else {
+		r.fail(r.closePlanned())
+	}
+	r.leave()
+	r.end()
+}
+
+// end notes that the run has ended.
+func (r *Run) end() {
+	st := r.Statement
+	st.mu.Lock()
+	for i, other := range st.runs {
+		if other == r {
+			st.runs = append(st.runs[:i:i], st.runs[i+1:]...)
+			break
+		}
+	}
+	st.mu.Unlock()
+	r.mu.Lock()
+	r.ended, r.state = time.Now(), Done
+	switch {
+	case errors.Is(r.err, ErrCancelled), errors.Is(r.err, context.Canceled):
+		r.state = Cancelled
+	case r.err != nil:
+		r.state = Failed
+	}
+	r.mu.Unlock()
+	s := r.server.history.end(r)
+	attributes := []any{
+		"id", s.ID, "client", s.Client, "state", s.State, "rows", s.Rows, "waited", s.Waited.Round(time.Microsecond),
+		"elapsed", s.Elapsed.Round(time.Microsecond), "statement", shortened(s.Text),
+	}
+	if s.Error != nil {
+		attributes = append(attributes, "error", redact.Error(s.Error))
+	}
+	r.server.opt.Logger.Info("statement ended", attributes...)
+}
+
+// shortened returns the beginning of a statement, on one line and without the secrets of URLs, for
+// logs.
+func shortened(text string) string {
+	const runesMax = 200
+	line := []rune(redact.Text(strings.Join(strings.Fields(text), " ")))
+	if len(line) > runesMax {
+		return string(line[:runesMax]) + "…"
+	}
+	return string(line)
+}
+
+// Status is what a run is doing, or has done.
+type Status struct {
+	ID        int64
+	Client    string
+	Text      string
+	State     State
+	Began     time.Time
+	Waited    time.Duration // for a place
+	Elapsed   time.Duration // since the run began
+	Rows      int64         // of the result, that the client has taken
+	Progress  *engine.Progress
+	Stats     *engine.Stats // of a run that has ended well
+	Error     error
+	HasRecord bool // Timeline has what happened
+}
+
+// Status returns what the run is doing, or has done.
+func (r *Run) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Status{
+		ID: r.ID, Client: r.Statement.session.Client, Text: r.Statement.Text, State: r.state, Began: r.Began, Rows: r.rows, Error: r.err,
+	}
+	until := r.ended
+	if until.IsZero() {
+		until = time.Now()
+	}
+	s.Elapsed = until.Sub(r.Began)
+	s.Waited = s.Elapsed
+	if !r.started.IsZero() {
+		s.Waited = r.started.Sub(r.Began)
+	}
+	if r.watch != nil {
+		s.Progress = r.watch.progress.Load()
+		s.HasRecord = r.watch.recorder != nil
+	}
+	if r.state == Done {
+		stats := r.stats
+		s.Stats = &stats
+	}
+	return s
+}
+
+// Timeline returns what was recorded of the run; nothing where Status.HasRecord is false.
+func (r *Run) Timeline() trace.Timeline {
+	r.mu.Lock()
+	w := r.watch
+	r.mu.Unlock()
+	if w == nil || w.recorder == nil {
+		return trace.Timeline{}
+	}
+	return w.recorder.Timeline()
+}

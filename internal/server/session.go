@@ -1,0 +1,208 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// Session is what a client has at the server: temporary tables and statements. It is safe for
+// concurrent use.
+type Session struct {
+	Client string // who the client is; "" where the server knows nobody
+
+	server *Server
+	token  string
+	ctx    context.Context // of the session's runs; done when the session ends
+	cancel context.CancelCauseFunc
+
+	appending sync.Mutex // held while rows are added to a table
+
+	mu         sync.Mutex
+	used       time.Time // last
+	held       int       // connections and calls that keep the session from being idle
+	closed     bool
+	tables     map[string]*temporary // by name
+	statements map[string]*Statement // by handle
+}
+
+func newSession(s *Server, token, client string) *Session {
+	session := &Session{
+		server: s, token: token, Client: client, used: time.Now(),
+		tables: make(map[string]*temporary), statements: make(map[string]*Statement),
+	}
+	session.ctx, session.cancel = context.WithCancelCause(s.ctx)
+	return session
+}
+
+// Token returns the secret by which the client finds the session again.
+func (s *Session) Token() string { return s.token }
+
+// queueName returns the client's name in the queue: without a name, each session is a client.
+func (s *Session) queueName() string {
+	if s.Client != "" {
+		return s.Client
+	}
+	return "session " + s.token
+}
+
+// touch notes that the session is used.
+func (s *Session) touch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = time.Now()
+}
+
+// Hold keeps the session from being idle until release is called.
+func (s *Session) Hold() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held++
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.held--
+		s.used = time.Now()
+	})
+}
+
+// Held says whether a connection or a call uses the session.
+func (s *Session) Held() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held > 0
+}
+
+// isIdle says whether nobody has used the session for so long.
+func (s *Session) isIdle(long time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held == 0 && time.Since(s.used) > long
+}
+
+// Close ends the session: its runs, and then what it holds.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	closed := s.closed
+	s.closed = true
+	tables, statements := s.tables, s.statements
+	s.tables, s.statements = nil, nil
+	s.mu.Unlock()
+	if closed {
+		return nil
+	}
+	s.cancel(fmt.Errorf("%w: the session has ended", ErrCancelled))
+	s.server.mu.Lock()
+	delete(s.server.sessions, s.token)
+	s.server.mu.Unlock()
+	var errs []error
+	for _, statement := range statements {
+		errs = append(errs, statement.forget())
+	}
+	for _, table := range tables {
+		errs = append(errs, table.release())
+	}
+	return errors.Join(errs...)
+}
+
+// Prepare reads a statement and looks up the names in it. Errors that point at the text are of type
+// *sql.Error.
+func (s *Session) Prepare(ctx context.Context, text string) (*Statement, error) {
+	if s.server.Draining() {
+		return nil, fmt.Errorf("%w: the server is ending", ErrDraining)
+	}
+	parsed, err := sql.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	st := &Statement{Handle: rand.Text(), Text: text, session: s, parsed: parsed}
+	p, err := st.prepare(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	st.Schema, st.Parameters = p.query.Schema(), p.query.Parameters()
+	st.ready = p
+	if len(st.Parameters) > 0 { // which have no values yet
+		if err := st.forget(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.keep(st); err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// keep keeps a statement, in place of the one that was not used for the longest time where there
+// are too many.
+func (s *Session) keep(st *Statement) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errors.Join(errEnded, st.forget())
+	}
+	if len(s.statements) >= s.server.opt.Limits.Statements {
+		var oldest *Statement
+		for _, other := range s.statements {
+			if oldest == nil || other.usedAt().Before(oldest.usedAt()) {
+				oldest = other
+			}
+		}
+		delete(s.statements, oldest.Handle)
+		if err := oldest.forget(); err != nil {
+			return err
+		}
+	}
+	st.touch()
+	s.statements[st.Handle] = st
+	return nil
+}
+
+// Statement returns a statement that the session has prepared.
+func (s *Session) Statement(handle string) (*Statement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = time.Now()
+	st, ok := s.statements[handle]
+	if !ok {
+		return nil, fmt.Errorf("%w: this session has no such statement, or not any more: prepare it again", ErrUnknown)
+	}
+	st.touch()
+	return st, nil
+}
+
+// Forget drops a statement. Runs of the statement go on.
+func (s *Session) Forget(handle string) error {
+	st, err := s.Statement(handle)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	delete(s.statements, handle)
+	s.mu.Unlock()
+	return st.forget()
+}
+
+// hasUnheld says whether the session has a statement, and nobody holds the session.
+func (s *Session) hasUnheld(handle string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.statements[handle]
+	return ok && s.held == 0
+}
+
+// Adopt returns the session that has a statement, if it is the client's and no connection or call
+// uses the session. R1, R4.
+func (s *Server) Adopt(handle, client string) (*Session, bool) {
+	for _, session := range s.all() {
+		if session.Client == client && session.hasUnheld(handle) {
+			return session, true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// Statement is a statement of a session, which may be run any number of times. It is safe for
+// concurrent use.
+type Statement struct {
+	Handle     string           // the name of the statement in its session
+	Text       string           // as the client wrote it
+	Schema     *arrow.Schema    // of the result
+	Parameters []arrow.DataType // as their places let expect them
+
+	session *Session
+	parsed  *sql.Select
+
+	mu     sync.Mutex
+	used   time.Time
+	values [][]plan.Parameter // a run for each; empty of a statement without parameters
+	ready  *prepared          // for the next run without parameters; nil where a run prepares it itself
+	runs   []*Run             // that have not ended
+}
+
+// prepared is a planned statement, and what watches the run that it is for.
+type prepared struct {
+	query  *plan.Query
+	watch  *watch
+	tables []*temporary // that the query may read, held
+}
+
+// close gives back what the query holds.
+func (p *prepared) close() error {
+	if p.query != nil {
+		p.query.Close()
+	}
+	var errs []error
+	for _, t := range p.tables {
+		errs = append(errs, t.release())
+	}
+	return errors.Join(errs...)
+}
+
+// prepare plans the statement.
+func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*prepared, error) {
+	server := st.session.server
+	p := &prepared{watch: newWatch(server.opt.Record)}
+	tables, held := st.session.planTables()
+	p.tables = held
+	opt := plan.Options{
+		Tables:        tables,
+		Scan:          server.clientScan(),
+		Overflow:      server.opt.Overflow,
+		Deterministic: server.opt.Deterministic,
+		Parameters:    values,
+	}
+	var err error
+	p.query, err = plan.Prepare(ctx, server.opt.Engine.Observed(p.watch.observer()), st.parsed, opt)
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+// forget drops what a run would find prepared.
+func (st *Statement) forget() error {
+	if p := st.takeReady(); p != nil {
+		return p.close()
+	}
+	return nil
+}
+
+// takeReady returns what is prepared for a run, which is the caller's then, or nil.
+func (st *Statement) takeReady() *prepared {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	p := st.ready
+	st.ready = nil
+	return p
+}
+
+// touch notes that the statement is used.
+func (st *Statement) touch() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.used = time.Now()
+}
+
+// usedAt returns when the statement was used last.
+func (st *Statement) usedAt() time.Time {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.used
+}
+
+// Bind gives the parameters values: the statement runs once for each list of values, in their order.
+func (st *Statement) Bind(values [][]plan.Parameter) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.values = values
+}
+
+// bound returns the values of the parameters.
+func (st *Statement) bound() [][]plan.Parameter {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.values
+}
+
+// needsPlace says whether a run needs a place in the queue: a statement that reads no table does
+// not, so that a client that asks for a sign of life gets one from a busy server, too.
+func (st *Statement) needsPlace() bool { return st.parsed.From != nil }
+
+// Run runs the statement, once there is a place for it. The run must be released.
+func (st *Statement) Run(ctx context.Context) (*Run, error) {
+	r, err := newRun(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.start(); err != nil {
+		r.Release()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Cancel ends the runs of the statement, and reports whether there were any.
+func (st *Statement) Cancel() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, r := range st.runs {
+		r.Cancel()
+	}
+	return len(st.runs) > 0
+}
+
+// Explain returns the plan of the statement.
+func (st *Statement) Explain(ctx context.Context) (text string, err error) {
+	var values []plan.Parameter
+	if all := st.bound(); len(all) > 0 {
+		values = all[0]
+	}
+	p, err := st.prepare(ctx, values)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	return p.query.Explain(ctx)
+}
