@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -86,9 +88,22 @@ func (s *Session) replace(name string, t *temporary) error {
 	case closed:
 		return errors.Join(errEnded, t.release())
 	case old != nil:
-		return old.release()
+		return s.released(old)
 	}
 	return nil
+}
+
+// released gives back a table that has no name any more, and what statements that have not run yet
+// have prepared, which may hold the table.
+func (s *Session) released(t *temporary) error {
+	s.mu.Lock()
+	statements := slices.Collect(maps.Values(s.statements))
+	s.mu.Unlock()
+	errs := []error{t.release()}
+	for _, st := range statements {
+		errs = append(errs, st.forget())
+	}
+	return errors.Join(errs...)
 }
 
 // Drop drops a temporary table of the session; a table that is not there is an error, unless ifExists.
@@ -99,7 +114,7 @@ func (s *Session) Drop(name string, ifExists bool) error {
 	s.mu.Unlock()
 	switch {
 	case ok:
-		return t.release()
+		return s.released(t)
 	case ifExists:
 		return nil
 	}

@@ -137,7 +137,7 @@ func (r *Run) next() error {
 		values, r.values = r.values[0], r.values[1:]
 	}
 	p := r.Statement.takeReady()
-	if p == nil || values != nil {
+	if p == nil || values != nil || time.Since(p.at) > freshMax {
 		if p != nil {
 			if err := p.close(); err != nil {
 				return err

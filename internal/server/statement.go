@@ -35,7 +35,12 @@ type prepared struct {
 	query  *plan.Query
 	watch  *watch
 	tables []*temporary // that the query may read, held
+	at     time.Time    // when the tables were looked at
 }
+
+// freshMax is how long what a statement found when it was prepared counts: then a run looks at the tables
+// anew, to which somebody may have added rows.
+const freshMax = 2 * time.Second
 
 // close gives back what the query holds.
 func (p *prepared) close() error {
@@ -52,7 +57,7 @@ func (p *prepared) close() error {
 // prepare plans the statement.
 func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*prepared, error) {
 	server := st.session.server
-	p := &prepared{watch: newWatch(server.opt.Record)}
+	p := &prepared{watch: newWatch(server.opt.Record), at: time.Now()}
 	tables, held := st.session.planTables()
 	p.tables = held
 	opt := plan.Options{
