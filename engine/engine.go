@@ -147,6 +147,9 @@ func (e *Engine) Threads() int { return e.opt.Threads }
 // MemoryLimit returns the limit of the process, in bytes.
 func (e *Engine) MemoryLimit() int64 { return e.budget.Limit() }
 
+// ResidentPeak returns the most bytes that the process had resident while queries ran.
+func (e *Engine) ResidentPeak() int64 { return e.budget.Peak() }
+
 // Allocator returns an allocator of the Go heap, within the engine's budget, for batches that are
 // made of results. Where the budget has no room, spawn.Fail ends the caller's work with the error.
 func (e *Engine) Allocator() memory.Allocator { return e.made }

@@ -15,7 +15,7 @@ const module = "github.com/mpga/mpga"
 // imports says which packages of the module each package imports, the leaves apart. Both ways: an
 // import that is not here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
-	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/nearest", "internal/order", "internal/pairs", "internal/papers", "internal/papers/measure", "internal/report", "internal/server", "internal/server/flightsql", "internal/server/web", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
+	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/nearest", "internal/order", "internal/pairs", "internal/papers", "internal/papers/measure", "internal/report", "internal/server", "internal/server/flightsql", "internal/server/load", "internal/server/web", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
 	"cpuagg":                         {"internal/rowdata", "partition"},
 	"engine":                         {"cpuagg", "engine/device", "engine/partial", "engine/query", "engine/scan", "internal/aggregator", "internal/budget", "internal/digits", "internal/encode", "internal/finalize", "internal/machine", "internal/mem", "internal/order", "internal/recordreader", "internal/rowdata", "internal/store", "internal/testknobs", "internal/threads", "internal/trace", "internal/vector", "internal/vfs"},
 	"engine/device":                  {"cpuagg", "engine/query", "engine/scan", "internal/aggregator", "internal/digits", "internal/encode", "internal/rowcode", "internal/rowdata", "internal/testknobs", "internal/threads", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
@@ -68,6 +68,7 @@ var imports = map[string][]string{
 	"internal/rowdata":               {"engine/query"},
 	"internal/server":                {"engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/mem", "internal/trace", "internal/vfs"},
 	"internal/server/flightsql":      {"engine", "engine/sql", "internal/recordreader", "internal/server"},
+	"internal/server/load":           {},
 	"internal/server/web":            {"internal/server"},
 	"internal/snappy":                {},
 	"internal/spawn":                 {"internal/redact"},
