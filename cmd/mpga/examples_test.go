@@ -23,6 +23,20 @@ func TestReadmeExamples(t *testing.T) {
 	}
 }
 
+// The examples of the other pages do what they say, each page's in a folder of its own.
+func TestPageExamples(t *testing.T) {
+	for _, page := range []string{"coming-from", "cookbook"} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			copyFlights(t, dir)
+			for _, want := range codeBlocks(t, "../../docs/"+page+".md", "console") {
+				checkTranscript(t, dir, want)
+			}
+		})
+	}
+}
+
 // The example of docs/jobs.md does what it says.
 func TestJobsExample(t *testing.T) {
 	const page = "../../docs/jobs.md"
