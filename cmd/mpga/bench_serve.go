@@ -144,7 +144,7 @@ func (f *benchServeFlags) measure(ctx context.Context, w io.Writer, core *server
 	fmt.Fprintf(w, "rows to the server  %.2f GB/s\nrows back           %.2f GB/s\n",
 		float64(flow.Bytes)/flow.Put.Seconds()/1e9, float64(flow.Bytes)/flow.Get.Seconds()/1e9)
 	const statement = "SELECT k, sum(v) AS s, count(*) AS n FROM t GROUP BY k"
-	shares, err := load.Crowd(ctx, address, f.clients, statement, f.during, f.check)
+	shares, err := load.Crowd(ctx, address, f.clients, statement, f.during, func() load.Check { return &sumCheck{want: f} })
 	if err != nil {
 		return err
 	}
@@ -163,19 +163,26 @@ func (f *benchServeFlags) measure(ctx context.Context, w io.Writer, core *server
 
 func millis(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// check checks an answer: the sums of all groups add up to the rows' own, and so do the counts.
-func (f *benchServeFlags) check(batches []arrow.RecordBatch) error {
-	var groups, sum, count int64
-	for _, b := range batches {
-		groups += b.NumRows()
-		for row := range int(b.NumRows()) {
-			sum += b.Column(1).(*array.Int64).Value(row)
-			count += b.Column(2).(*array.Int64).Value(row)
-		}
+// sumCheck checks an answer: the sums of all groups add up to the rows' own, and so do the counts.
+type sumCheck struct {
+	want               *benchServeFlags
+	groups, sum, count int64
+}
+
+// Take implements load.Check.
+func (c *sumCheck) Take(b arrow.RecordBatch) {
+	c.groups += b.NumRows()
+	for row := range int(b.NumRows()) {
+		c.sum += b.Column(1).(*array.Int64).Value(row)
+		c.count += b.Column(2).(*array.Int64).Value(row)
 	}
-	rows := int64(f.rows)
-	if want := rows * (rows - 1) / 2; groups != int64(f.groups) || count != rows || sum != want {
-		return fmt.Errorf("%d groups of %d rows with the sum %d: want %.0f, %d, %d", groups, count, sum, f.groups, rows, want)
+}
+
+// End implements load.Check.
+func (c *sumCheck) End() error {
+	rows := int64(c.want.rows)
+	if want := rows * (rows - 1) / 2; c.groups != int64(c.want.groups) || c.count != rows || c.sum != want {
+		return fmt.Errorf("%d groups of %d rows with the sum %d: want %.0f, %d, %d", c.groups, c.count, c.sum, c.want.groups, rows, want)
 	}
 	return nil
 }

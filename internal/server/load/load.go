@@ -159,11 +159,15 @@ type Share struct {
 	Longest    time.Duration
 }
 
+// Check looks at an answer.
+type Check interface {
+	Take(arrow.RecordBatch) // each batch, in turn
+	End() error             // what is wrong with the answer
+}
+
 // Crowd has many clients ask the same statement again and again for a time, each as soon as it has
-// the answer to the last, and returns what each got. check looks at each answer.
-func Crowd(ctx context.Context, address string, clients int, statement string, during time.Duration, check func([]arrow.RecordBatch) error) (
-	[]Share, error,
-) {
+// the answer to the last, and returns what each got. newCheck makes what looks at an answer.
+func Crowd(ctx context.Context, address string, clients int, statement string, during time.Duration, newCheck func() Check) ([]Share, error) {
 	shares := make([]Share, clients)
 	end := time.Now().Add(during)
 	var group spawn.Group
@@ -171,7 +175,7 @@ func Crowd(ctx context.Context, address string, clients int, statement string, d
 	begin.Add(clients)
 	for i := range shares {
 		group.Go(func() error {
-			err := shares[i].ask(ctx, address, statement, end, &begin, check)
+			err := shares[i].ask(ctx, address, statement, end, &begin, newCheck)
 			if err != nil {
 				return fmt.Errorf("client %d: %w", i, err)
 			}
@@ -181,7 +185,7 @@ func Crowd(ctx context.Context, address string, clients int, statement string, d
 	return shares, group.Wait()
 }
 
-func (s *Share) ask(ctx context.Context, address, statement string, end time.Time, begin *sync.WaitGroup, check func([]arrow.RecordBatch) error) (err error) {
+func (s *Share) ask(ctx context.Context, address, statement string, end time.Time, begin *sync.WaitGroup, newCheck func() Check) (err error) {
 	c, err := connect(address)
 	begin.Done()
 	if err != nil {
@@ -192,19 +196,12 @@ func (s *Share) ask(ctx context.Context, address, statement string, end time.Tim
 	var total time.Duration
 	for s.Statements == 0 || time.Now().Before(end) {
 		start := time.Now()
-		var batches []arrow.RecordBatch
-		err := c.ask(ctx, statement, func(b arrow.RecordBatch) {
-			b.Retain()
-			batches = append(batches, b)
-		})
+		check := newCheck()
+		if err := c.ask(ctx, statement, check.Take); err != nil {
+			return err
+		}
 		took := time.Since(start)
-		if err == nil {
-			err = check(batches)
-		}
-		for _, b := range batches {
-			b.Release()
-		}
-		if err != nil {
+		if err := check.End(); err != nil {
 			return err
 		}
 		s.Statements++
