@@ -258,7 +258,9 @@ func (st *statement) resolveItems() error {
 		}
 		name := it.Name
 		if name == "" {
-			name = it.Expr.String()
+			if name = it.Expr.String(); it.Expr.Path != nil {
+				name = it.Expr.Path[len(it.Expr.Path)-1]
+			}
 		} else if _, taken := st.aliases[strings.ToLower(name)]; !taken {
 			st.aliases[strings.ToLower(name)] = x
 		}
@@ -362,7 +364,7 @@ func (st *statement) orderExpr(e *expr.Expr) (*expr.Expr, error) {
 	if e.Op == expr.OpConstant {
 		return nil, ordersNothing(e)
 	}
-	if alias := st.aliases[strings.ToLower(e.Name)]; e.Op == expr.OpColumn && alias != nil {
+	if alias := st.aliases[strings.ToLower(e.Name)]; mayBeAlias(e) && alias != nil {
 		return alias, nil
 	}
 	return st.rel.resolve(e, st.aliases, st.behind)

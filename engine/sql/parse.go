@@ -347,7 +347,9 @@ func (p *statements) items(list []*pg.Node) []Item {
 		it := &items[i]
 		it.At = p.offset(target.GetLocation())
 		if f := target.GetVal().GetColumnRef().GetFields(); len(f) > 0 && f[len(f)-1].GetAStar() != nil {
-			p.checkQualifier(target.GetVal().GetColumnRef())
+			if len(f) > 2 || len(f) == 2 && !p.isQualifier(f[0].GetString_().GetSval()) {
+				p.fail(it.At, "not supported: * behind a name other than the table's; name the columns")
+			}
 			continue
 		}
 		if it.Expr = p.expr(target.GetVal()); it.Expr.At < 0 {

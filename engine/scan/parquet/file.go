@@ -28,8 +28,8 @@ type File struct {
 	footer []byte                 // the statistics of groups are slices of it
 	meta   *metadata.FileMetaData // all of the footer but its row groups
 	groups []rowGroup
-	fields *arrow.Schema // with the types that are delivered
-	leaves []int         // by field: the index of its Parquet column; -1 where the field is nested
+	flat   *delivery.Flat
+	leaves []int // by column of flat: the index of its Parquet column; -1 where the column is nested
 
 	all   func() (*metadata.FileMetaData, error) // decodes the whole footer, for pqarrow, once
 	stats func() decode.Stats                    // of all row groups; computes them once
@@ -68,17 +68,31 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	if err != nil {
 		return err
 	}
-	fields := make([]arrow.Field, 0, len(manifest.Fields))
-	for _, f := range manifest.Fields {
+	fields := make([]arrow.Field, len(manifest.Fields))
+	for i, f := range manifest.Fields {
+		fields[i] = *f.Field
+	}
+	p.flat = delivery.Flatten(arrow.NewSchema(fields, nil))
+	for _, f := range p.columnsOf(manifest) {
 		leaf := -1
 		if len(f.Children) == 0 {
 			leaf = f.ColIndex
 		}
 		p.leaves = append(p.leaves, leaf)
-		fields = append(fields, *f.Field)
 	}
-	p.fields = delivery.Schema(arrow.NewSchema(fields, nil))
 	return p.checkRows()
+}
+
+// columnsOf returns, for each column of flat, what pqarrow's schema says of it.
+func (p *File) columnsOf(m *pqarrow.SchemaManifest) []pqarrow.SchemaField {
+	columns := make([]pqarrow.SchemaField, len(p.flat.Paths))
+	for c, path := range p.flat.Paths {
+		columns[c] = m.Fields[path[0]]
+		for _, i := range path[1:] {
+			columns[c] = columns[c].Children[i]
+		}
+	}
+	return columns
 }
 
 // checkRows checks that the rows of the row groups add up to those of the file: positions rely on
@@ -119,7 +133,7 @@ func checkStoredSchema(meta metadata.KeyValueMetadata) error {
 func (p *File) FooterBytes() int64 { return decode.FooterCopies * int64(len(p.footer)) }
 
 func (p *File) Name() string          { return p.path }
-func (p *File) Schema() *arrow.Schema { return p.fields }
+func (p *File) Schema() *arrow.Schema { return p.flat.Schema }
 func (p *File) Span() uint64          { return uint64(p.meta.NumRows) }
 
 // GroupCount implements decode.Grouped.
@@ -140,7 +154,7 @@ func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err
 		for _, c := range columns {
 			column, err := p.partColumn(group, c)
 			if err != nil {
-				return nil, fmt.Errorf("%s, column %q: %w", part.Name(), p.fields.Field(c).Name, err)
+				return nil, fmt.Errorf("%s, column %q: %w", part.Name(), p.flat.Schema.Field(c).Name, err)
 			}
 			part.columns = append(part.columns, column)
 			part.numBytes += column.bytes
@@ -154,7 +168,7 @@ func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err
 func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error) {
 	leaf := p.leaves[c]
 	if leaf < 0 {
-		return column, fmt.Errorf("a %s; nested columns cannot be read", p.fields.Field(c).Type)
+		return column, errors.New("nested columns cannot be read")
 	}
 	chunk := &group.chunks[leaf]
 	if chunk.encrypted {
@@ -168,7 +182,7 @@ func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error)
 		field:    c,
 		leaf:     leaf,
 		bytes:    size,
-		rowBytes: max(chunk.unpacked/max(group.rows, 1), delivery.FixedBytesOf(p.fields.Field(c).Type)),
+		rowBytes: max(chunk.unpacked/max(group.rows, 1), delivery.FixedBytesOf(p.flat.Schema.Field(c).Type)),
 		flat:     p.readsFlat(c, chunk),
 	}
 	column.codes = column.flat && p.holdsCodes(c, chunk)
@@ -258,7 +272,7 @@ func (p *groupPart) ReadsLate(column int) bool {
 	if !c.flat || c.codes {
 		return false
 	}
-	typ := p.file.fields.Field(c.field).Type
+	typ := p.file.flat.Schema.Field(c.field).Type
 	if arrow.IsBaseBinary(typ.ID()) {
 		return true
 	}
