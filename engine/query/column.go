@@ -50,10 +50,11 @@ func unknownColumn(schema *arrow.Schema, name string) error {
 
 // fieldsOf returns the names of a struct's fields.
 func fieldsOf(name string, known []string) (fields []string) {
-	prefix := FieldName(name) + "."
 	for _, k := range known {
-		if len(k) > len(prefix) && strings.EqualFold(k[:len(prefix)], prefix) {
-			fields = append(fields, k)
+		for _, prefix := range []string{FieldName(name) + ".", "(" + FieldName(name) + ")."} {
+			if len(k) > len(prefix) && strings.EqualFold(k[:len(prefix)], prefix) {
+				fields = append(fields, k)
+			}
 		}
 	}
 	return fields

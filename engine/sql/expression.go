@@ -160,7 +160,7 @@ func (p *statements) field(in *pg.A_Indirection) *expr.Expr {
 		name := node.GetString_().GetSval()
 		if index := node.GetAIndices(); index != nil {
 			key := index.GetUidx().GetAConst()
-			if name = key.GetSval().GetSval(); key.GetSval() == nil || index.GetIsSlice() {
+			if name = key.GetSval().GetSval(); key.GetSval() == nil {
 				p.fail(at, "not supported: an element of a list; want the name of a field in single quotes")
 			}
 		} else if node.GetAStar() != nil {

@@ -14,6 +14,8 @@ import (
 type levels struct {
 	runs
 	most uint32 // the largest level
+
+	unpacked [bitsAtOnce]uint32 // for packedWord: as a variable there it would escape to the heap
 }
 
 // newLevels reads levels of at most most. A page without levels has a most of 0.
@@ -85,22 +87,68 @@ func (l *levels) next(n int) (some int, word uint64, err error) {
 		return 0, 0, err
 	}
 	some = min(n, l.left, bitsAtOnce)
-	var unpacked [bitsAtOnce]uint32
 	largest := l.value
-	if !l.repeated {
-		largest = unpackValues(unpacked[:some], l.packed, l.at, l.width)
-	}
 	switch {
-	case largest > l.most:
-		return 0, 0, fmt.Errorf("a level of %d, where the largest is %d", largest, l.most)
 	case !l.repeated:
-		for i, level := range unpacked[:some] {
-			word |= uint64((l.most-level-1)>>31) << i // of the largest level, 0 less 1 has the highest bit
-		}
+		word, largest = l.packedWord(some)
 	case l.value == l.most:
 		word = 1<<some - 1
 	}
+	if largest > l.most {
+		return 0, 0, fmt.Errorf("a level of %d, where the largest is %d", largest, l.most)
+	}
 	return some, word, nil
+}
+
+// packedWord returns a bit for each of the next n packed rows, 1 for a row with a value, and the
+// largest level of the rows.
+// Requires: no level is above the largest, or the word is not used; n is at most bitsAtOnce.
+func (l *levels) packedWord(n int) (word uint64, largest uint32) {
+	if at := l.at / 4; l.width == 2 && len(l.packed)-at > 16 {
+		return l.pairedWord(at, n)
+	}
+	largest = unpackValues(l.unpacked[:n], l.packed, l.at, l.width)
+	less := l.most - 1 // without a level, of the largest: 0 less 1, which alone has the highest bit
+	for i := 0; i < n; i += 8 {
+		g := l.unpacked[i : i+8 : i+8]
+		group := (less-g[0])>>31 | (less-g[1])>>31<<1 | (less-g[2])>>31<<2 | (less-g[3])>>31<<3 |
+			(less-g[4])>>31<<4 | (less-g[5])>>31<<5 | (less-g[6])>>31<<6 | (less-g[7])>>31<<7
+		word |= uint64(group) << (i & 63)
+	}
+	return word & (1<<n - 1), largest
+}
+
+// pairedWord is packedWord of levels of two bits, which begin within a byte of the packed levels and
+// have 16 bytes behind it: those of structs of one level or two.
+func (l *levels) pairedWord(at, n int) (word uint64, largest uint32) {
+	shift := l.at % 4 * 2
+	low := binary.LittleEndian.Uint64(l.packed[at:]) >> shift
+	high := binary.LittleEndian.Uint64(l.packed[at+8:])
+	low |= high << (63 - shift) << 1
+	high = high>>shift | uint64(l.packed[at+16])<<(63-shift)<<1
+	const ones = 0x5555_5555_5555_5555
+	most := uint64(l.most) * ones
+	word = evenBits(equalPairs(low, most)) | evenBits(equalPairs(high, most))<<32
+	largest = l.most
+	if beyond := evenBits(low&(low>>1)&ones) | evenBits(high&(high>>1)&ones)<<32; l.most < 3 && beyond&(1<<n-1) != 0 {
+		largest = 3
+	}
+	return word & (1<<n - 1), largest
+}
+
+// equalPairs returns a word whose even bits say which pairs of bits are alike.
+func equalPairs(a, b uint64) uint64 {
+	differ := a ^ b
+	return ^(differ | differ>>1) & 0x5555_5555_5555_5555
+}
+
+// evenBits returns the even bits of a word, whose odd bits are 0, side by side.
+func evenBits(x uint64) uint64 {
+	x = (x | x>>1) & 0x3333_3333_3333_3333
+	x = (x | x>>2) & 0x0F0F_0F0F_0F0F_0F0F
+	x = (x | x>>4) & 0x00FF_00FF_00FF_00FF
+	x = (x | x>>8) & 0x0000_FFFF_0000_FFFF
+	return (x | x>>16) & 0xFFFF_FFFF
 }
 
 // take passes over n rows of the current run.
