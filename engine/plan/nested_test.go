@@ -184,9 +184,9 @@ func TestFieldNames(t *testing.T) {
 		"SELECT a.inner FROM t":           `column "a.inner" does not exist; its fields are columns: a.inner.city, a.inner.weight`,
 		"SELECT zz.zz FROM t":             `column "zz.zz" does not exist`,
 		"SELECT tags FROM t":              `column "tags" is a list, VARCHAR[], and cannot be read`,
-		"SELECT count(a.tags) FROM t":     `column "tags" is a list, VARCHAR[], and cannot be read`,
+		"SELECT count(tags) FROM t":     `column "tags" is a list, VARCHAR[], and cannot be read`,
 		"SELECT * FROM t":                 `column "tags" is a list`,
-		"SELECT 1 FROM t GROUP BY a.tags": `column "tags" is a list`,
+		"SELECT 1 FROM t GROUP BY tags": `column "tags" is a list`,
 	} {
 		if rows, err := ask(eng, text, tables); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %s", text, rows, err, want)

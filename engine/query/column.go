@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -50,11 +51,11 @@ func unknownColumn(schema *arrow.Schema, name string) error {
 
 // fieldsOf returns the names of a struct's fields.
 func fieldsOf(name string, known []string) (fields []string) {
+	prefixes := []string{name + ".", FieldName(name) + ".", "(" + FieldName(name) + ")."}
 	for _, k := range known {
-		for _, prefix := range []string{FieldName(name) + ".", "(" + FieldName(name) + ")."} {
-			if len(k) > len(prefix) && strings.EqualFold(k[:len(prefix)], prefix) {
-				fields = append(fields, k)
-			}
+		begins := func(prefix string) bool { return len(k) > len(prefix) && strings.EqualFold(k[:len(prefix)], prefix) }
+		if slices.ContainsFunc(prefixes, begins) {
+			fields = append(fields, k)
 		}
 	}
 	return fields
