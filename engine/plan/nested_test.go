@@ -180,12 +180,12 @@ func TestFieldNames(t *testing.T) {
 		t.Errorf("a field and the column of its name: %v, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"SELECT a.y FROM t":               `did you mean a.x`,
-		"SELECT a.inner FROM t":           `column "a.inner" does not exist; its fields are columns: a.inner.city, a.inner.weight`,
-		"SELECT zz.zz FROM t":             `column "zz.zz" does not exist`,
-		"SELECT tags FROM t":              `column "tags" is a list, VARCHAR[], and cannot be read`,
+		"SELECT a.y FROM t":             `did you mean a.x`,
+		"SELECT a.inner FROM t":         `column "a.inner" does not exist; its fields are columns: a.inner.city, a.inner.weight`,
+		"SELECT zz.zz FROM t":           `column "zz.zz" does not exist`,
+		"SELECT tags FROM t":            `column "tags" is a list, VARCHAR[], and cannot be read`,
 		"SELECT count(tags) FROM t":     `column "tags" is a list, VARCHAR[], and cannot be read`,
-		"SELECT * FROM t":                 `column "tags" is a list`,
+		"SELECT * FROM t":               `column "tags" is a list`,
 		"SELECT 1 FROM t GROUP BY tags": `column "tags" is a list`,
 	} {
 		if rows, err := ask(eng, text, tables); err == nil || !strings.Contains(err.Error(), want) {
