@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
@@ -23,6 +24,14 @@ type ColumnInfo struct {
 	OnDevice          OnDevice
 	HasRange          bool
 	Min, Max          string // as text, of all row groups
+}
+
+// TypeText returns the type for people: of a column that cannot be read, the name in SQL, and that.
+func (c *ColumnInfo) TypeText() string {
+	if query.CheckReadable(c.Name, c.Type) != nil {
+		return query.TypeName(c.Type) + " (not readable)"
+	}
+	return c.Type.String()
 }
 
 // OnDevice says whether GPUs decode the pages of a column.
