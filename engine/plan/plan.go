@@ -193,6 +193,10 @@ func located(s *sql.Select, err error) error {
 }
 
 func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
+	s, err := unnestInFrom(s)
+	if err != nil {
+		return nil, err
+	}
 	rel, err := p.from(ctx, s)
 	if err != nil {
 		return nil, err
@@ -209,6 +213,9 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	base.where = both(rel.where, where)
 	q := &Query{engine: p.engine, text: s, st: st, base: &base}
 	if base.where != nil {
+		if err := base.pruneLists(ctx); err != nil {
+			return nil, err
+		}
 		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
 			return nil, err
 		}
@@ -247,7 +254,7 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 func (st *statement) resolveItems() error {
 	for _, it := range st.Items {
 		if it.Expr == nil {
-			for i, f := range st.rel.schema.Fields() {
+			for i, f := range st.rel.schema.Fields()[:st.rel.inStar] {
 				st.items = append(st.items, item{st.rel.exprs[i], f.Name})
 			}
 			continue
@@ -465,7 +472,7 @@ func (q *Query) asRelation() *relation {
 	if q.grouped || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 {
 		return nil
 	}
-	return &relation{source: q.base.source, schema: q.schema, exprs: q.post.exprs, where: q.base.where}
+	return &relation{source: q.base.source, lists: q.base.lists, schema: q.schema, inStar: q.schema.NumFields(), exprs: q.post.exprs, where: q.base.where}
 }
 
 // distinct plans DISTINCT over groups: groups of the groups.

@@ -22,6 +22,9 @@ type relation struct {
 	schema *arrow.Schema // of the columns that can be named
 	exprs  []*expr.Expr  // over the source's columns, by column
 	where  *expr.Expr    // over the source's columns; nil for all rows
+
+	lists  *lists // of whose elements source has rows, the elements as its last column; nil of others
+	inStar int    // how many of the columns * has: all but the elements of a list behind SELECT
 }
 
 // relationOf is the relation of all columns of a source. A column without a name is named by its
@@ -35,7 +38,7 @@ func relationOf(src scan.Source) *relation {
 			fields[i].Name = fmt.Sprintf("C%d", i)
 		}
 	}
-	r.schema = arrow.NewSchema(fields, nil)
+	r.schema, r.inStar = arrow.NewSchema(fields, nil), len(fields)
 	return r
 }
 
@@ -144,6 +147,15 @@ func both(a, b *expr.Expr) *expr.Expr {
 
 // from opens what a statement reads.
 func (p *planner) from(ctx context.Context, s *sql.Select) (*relation, error) {
+	rel, err := p.fromTable(ctx, s)
+	if err != nil || s.From == nil || s.From.Unnest == nil {
+		return rel, err
+	}
+	return rel.unnest(s.From.Unnest)
+}
+
+// fromTable opens the table that a statement reads.
+func (p *planner) fromTable(ctx context.Context, s *sql.Select) (*relation, error) {
 	f := s.From
 	switch {
 	case f == nil:

@@ -46,6 +46,9 @@ func CheckReadable(column string, dt arrow.DataType) error {
 	if len(name) > typeNameBytesMax {
 		name = strings.ToValidUTF8(name[:typeNameBytesMax], "") + "..."
 	}
+	if _, isList := dt.(arrow.ListLikeType); isList && kind == "a list" {
+		return Errorf("column %q is a list, %s: want its elements, unnest(%s)", column, name, column)
+	}
 	return Errorf("column %q is %s, %s, and cannot be read; the other columns can", column, kind, name)
 }
 

@@ -144,7 +144,11 @@ func (t *table) checkColumns(columns []int) error {
 		if c < 0 || c >= t.fields.NumFields() {
 			return fmt.Errorf("column %d of a table that has %d", c, t.fields.NumFields())
 		}
-		if err := query.CheckReadable(t.fields.Field(c).Name, t.fields.Field(c).Type); err != nil {
+		field := t.fields.Field(c)
+		if _, list := delivery.Element(field.Type); list {
+			continue
+		}
+		if err := query.CheckReadable(field.Name, field.Type); err != nil {
 			return fmt.Errorf("%s: %w", t.files[0].Name(), err)
 		}
 	}

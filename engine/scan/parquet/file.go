@@ -31,6 +31,8 @@ type File struct {
 	flat   *delivery.Flat
 	leaves []int // by column of flat: the index of its Parquet column; -1 where the column is nested
 
+	elements []listElement // by column of flat
+
 	all   func() (*metadata.FileMetaData, error) // decodes the whole footer, for pqarrow, once
 	stats func() decode.Stats                    // of all row groups; computes them once
 }
@@ -74,11 +76,13 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	}
 	p.flat = delivery.Flatten(arrow.NewSchema(fields, nil))
 	for _, f := range p.columnsOf(manifest) {
-		leaf := -1
+		leaf, element := -1, listElement{leaf: -1}
 		if len(f.Children) == 0 {
 			leaf = f.ColIndex
+		} else if _, list := delivery.Element(delivery.Type(f.Field.Type)); list && f.Children[0].ColIndex >= 0 {
+			element = listElement{leaf: f.Children[0].ColIndex, slot: int(f.Children[0].LevelInfo.RepeatedAncestorDefLevel)}
 		}
-		p.leaves = append(p.leaves, leaf)
+		p.leaves, p.elements = append(p.leaves, leaf), append(p.elements, element)
 	}
 	return p.checkRows()
 }
@@ -167,6 +171,10 @@ func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err
 // partColumn looks up and checks the chunk of one column in a row group.
 func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error) {
 	leaf := p.leaves[c]
+	element, isList := delivery.Element(p.flat.Schema.Field(c).Type)
+	if isList {
+		leaf = p.elements[c].leaf
+	}
 	if leaf < 0 {
 		return column, errors.New("nested columns cannot be read")
 	}
@@ -183,8 +191,15 @@ func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error)
 		leaf:     leaf,
 		bytes:    size,
 		rowBytes: max(chunk.unpacked/max(group.rows, 1), delivery.FixedBytesOf(p.flat.Schema.Field(c).Type)),
-		flat:     p.readsFlat(c, chunk),
 	}
+	if isList {
+		if stored := p.meta.Schema.Column(leaf); stored.MaxRepetitionLevel() != 1 || !p.decodes(element, stored, chunk) {
+			return column, fmt.Errorf("lists of %s, which are stored as %s, cannot be read", element, stored.PhysicalType())
+		}
+		column.element = element
+		return column, nil
+	}
+	column.flat = p.readsFlat(c, chunk)
 	column.codes = column.flat && p.holdsCodes(c, chunk)
 	return column, nil
 }
@@ -208,6 +223,8 @@ type partColumn struct {
 	rowBytes int64 // of a row in a batch, on average
 	flat     bool  // to be read by flatColumn, not by pqarrow
 	codes    bool  // to be delivered as dictionary codes; only if flat
+
+	element arrow.DataType // of a list; nil of other columns
 }
 
 func (p *groupPart) Offset() uint64 { return p.first }

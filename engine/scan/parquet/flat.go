@@ -168,13 +168,18 @@ func isFlat(leaf *schema.Column) bool { return leaf.MaxRepetitionLevel() == 0 }
 // readsFlat says whether flatColumn reads a chunk.
 func (p *File) readsFlat(c int, chunk *columnChunk) bool {
 	leaf := p.meta.Schema.Column(p.leaves[c])
-	if !isFlat(leaf) || expansionMax[chunk.codec] == 0 || p.meta.WriterVersion().LessThan(parquet816Fixed) {
+	return isFlat(leaf) && p.decodes(p.flat.Schema.Field(c).Type, leaf, chunk)
+}
+
+// decodes says whether this package decodes the values of a type in a chunk.
+func (p *File) decodes(typ arrow.DataType, leaf *schema.Column, chunk *columnChunk) bool {
+	if expansionMax[chunk.codec] == 0 || p.meta.WriterVersion().LessThan(parquet816Fixed) {
 		return false
 	}
 	if chunk.dataEncodings()&^decodes[leaf.PhysicalType()] != 0 {
 		return false
 	}
-	return valuesOf(p.flat.Schema.Field(c).Type, leaf, nil) != nil
+	return valuesOf(typ, leaf, nil) != nil
 }
 
 // decodes are the encodings of the pages from which values of each physical type can be read.

@@ -128,6 +128,9 @@ const sparedFactor = 8
 
 func (r *groupReader) openColumn(ctx context.Context, c *partColumn) (chunkReader, error) {
 	typ := r.part.file.flat.Schema.Field(c.field).Type
+	if c.element != nil {
+		return newListColumn(r.file, r.part, c, c.element, r.window, r.opt.Memory), nil
+	}
 	if c.flat {
 		if r.opt.NarrowDecimals {
 			typ = narrowDecimal(typ, r.part.file.meta.Schema.Column(c.leaf))
