@@ -183,8 +183,8 @@ func TestFieldNames(t *testing.T) {
 		"SELECT a.y FROM t":             `did you mean a.x`,
 		"SELECT a.inner FROM t":         `column "a.inner" does not exist; its fields are columns: a.inner.city, a.inner.weight`,
 		"SELECT zz.zz FROM t":           `column "zz.zz" does not exist`,
-		"SELECT tags FROM t":            `column "tags" is a list, VARCHAR[], and cannot be read`,
-		"SELECT count(tags) FROM t":     `column "tags" is a list, VARCHAR[], and cannot be read`,
+		"SELECT tags FROM t":            `column "tags" is a list, VARCHAR[], of which the elements can be read: unnest(tags)`,
+		"SELECT count(tags) FROM t":     `column "tags" is a list, VARCHAR[], of which the elements can be read: unnest(tags)`,
 		"SELECT * FROM t":               `column "tags" is a list`,
 		"SELECT 1 FROM t GROUP BY tags": `column "tags" is a list`,
 	} {

@@ -26,8 +26,8 @@ func HiddenFieldName(path ...string) string {
 	return "(" + FieldName(path[0]) + ")." + FieldName(path[1:]...)
 }
 
-// CheckReadable returns an error for a column of a nested type, which is shown and cannot be read.
-// The error is ErrQuery.
+// CheckReadable returns an error for a column of a nested type, which is shown and is no value of a
+// query. The error is ErrQuery.
 func CheckReadable(column string, dt arrow.DataType) error {
 	if d, ok := dt.(*arrow.DictionaryType); ok {
 		dt = d.ValueType
@@ -35,21 +35,21 @@ func CheckReadable(column string, dt arrow.DataType) error {
 	if !arrow.IsNested(dt.ID()) {
 		return nil
 	}
-	kind := "a nested column"
+	kind, hint := "a nested column", "and cannot be read; the other columns can"
 	switch id := dt.ID(); {
 	case id == arrow.MAP:
 		kind = "a map"
 	case arrow.IsListLike(id):
 		kind = "a list"
+		if !arrow.IsNested(dt.(arrow.ListLikeType).Elem().ID()) {
+			hint = "of which the elements can be read: unnest(" + FieldName(column) + ")"
+		}
 	}
 	name := TypeName(dt)
 	if len(name) > typeNameBytesMax {
 		name = strings.ToValidUTF8(name[:typeNameBytesMax], "") + "..."
 	}
-	if _, isList := dt.(arrow.ListLikeType); isList && kind == "a list" {
-		return Errorf("column %q is a list, %s: want its elements, unnest(%s)", column, name, column)
-	}
-	return Errorf("column %q is %s, %s, and cannot be read; the other columns can", column, kind, name)
+	return Errorf("column %q is %s, %s, %s", column, kind, name, hint)
 }
 
 // typeNameBytesMax bounds the name of a type in an error: a struct may have a thousand fields.

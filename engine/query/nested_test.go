@@ -50,10 +50,11 @@ func TestCheckReadable(t *testing.T) {
 		fields[i] = arrow.Field{Name: strings.Repeat("é", 20), Type: arrow.PrimitiveTypes.Int32}
 	}
 	for want, dt := range map[string]arrow.DataType{
-		`column "c" is a list, VARCHAR[], and cannot be read`:         arrow.ListOf(arrow.BinaryTypes.String),
-		`column "c" is a map, MAP(INTEGER, DATE), and cannot be read`: arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.FixedWidthTypes.Date32),
-		`column "c" is a nested column, STRUCT(), and cannot be read`: arrow.StructOf(),
-		`..., and cannot be read; the other columns can`:              arrow.StructOf(fields...),
+		`column "c" is a list, VARCHAR[], of which the elements can be read: unnest(c)`: arrow.ListOf(arrow.BinaryTypes.String),
+		`column "c" is a list, DATE[][], and cannot be read`:                            arrow.ListOf(arrow.ListOf(arrow.FixedWidthTypes.Date32)),
+		`column "c" is a map, MAP(INTEGER, DATE), and cannot be read`:                   arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.FixedWidthTypes.Date32),
+		`column "c" is a nested column, STRUCT(), and cannot be read`:                   arrow.StructOf(),
+		`..., and cannot be read; the other columns can`:                                arrow.StructOf(fields...),
 	} {
 		if err := CheckReadable("c", dt); err == nil || !errors.Is(err, ErrQuery) || !strings.Contains(err.Error(), want) || len(err.Error()) > 400 {
 			t.Errorf("got %v, want %s", err, want)

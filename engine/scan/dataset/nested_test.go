@@ -116,12 +116,12 @@ func TestNestedBatchStats(t *testing.T) {
 // read; so do fields of structs.
 func TestNestedRefused(t *testing.T) {
 	fields := []arrow.Field{
-		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)}, arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true})},
+		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "l", Type: arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int32))}, arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true})},
 		{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), Nullable: true},
 	}
 	schema := arrow.NewSchema(fields, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	if err := b.UnmarshalJSON([]byte(`{"s": {"l": [1, 2], "n": 7}, "m": [{"key": "x", "value": 1}]}`)); err != nil {
+	if err := b.UnmarshalJSON([]byte(`{"s": {"l": [[1, 2]], "n": 7}, "m": [{"key": "x", "value": 1}]}`)); err != nil {
 		t.Fatal(err)
 	}
 	batch := b.NewRecordBatch()
@@ -131,7 +131,7 @@ func TestNestedRefused(t *testing.T) {
 		"arrow":   mustOpen(t, Options{}, scantest.WriteFile(t, dir, "f.arrow", scantest.EncodeArrow(t, false, []arrow.RecordBatch{batch}))),
 		"batches": scan.Batches(schema, []arrow.RecordBatch{batch}),
 	} {
-		for c, want := range []string{`column "s.l" is a list, INTEGER[], and`, "", `column "m" is a map, MAP(VARCHAR, INTEGER), and`} {
+		for c, want := range []string{`column "s.l" is a list, INTEGER[][], and cannot`, "", `column "m" is a map, MAP(VARCHAR, INTEGER), and`} {
 			rows, err := scantest.ReadAll(src, []int{c}, scan.OpenOptions{})
 			switch {
 			case want == "" && (err != nil || fmt.Sprint(rows) != "[7]"):

@@ -81,7 +81,7 @@ func Masked(a arrow.Array, hidden []bool) arrow.Array {
 		bitutil.SetBitTo(bitmap, i, a.IsValid(i) && (hidden == nil || !hidden[i]))
 	}
 	buffers := append([]*memory.Buffer{memory.NewBufferBytes(bitmap)}, a.Data().Buffers()[1:]...)
-	data := array.NewData(a.DataType(), a.Len(), buffers, nil, array.UnknownNullCount, 0)
+	data := array.NewData(a.DataType(), a.Len(), buffers, a.Data().Children(), array.UnknownNullCount, 0)
 	if d, ok := a.(*array.Dictionary); ok {
 		data.SetDictionary(d.Data().Dictionary())
 	}
