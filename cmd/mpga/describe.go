@@ -94,7 +94,7 @@ func describeCells(c dataset.ColumnInfo) []string {
 		bounds = shorten(c.Min) + " to " + shorten(c.Max)
 	}
 	return []string{
-		plainText(c.Name), c.Type.String(),
+		plainText(c.Name), c.TypeText(),
 		optional(known(c.Nulls), humanize.Comma), optional(known(c.CompressedBytes), byteSize), optional(known(c.UncompressedBytes), byteSize),
 		strings.ToLower(strings.Join(c.Codecs, ", ")), strings.ToLower(strings.Join(c.Encodings, ", ")), string(c.OnDevice), bounds,
 	}

@@ -45,6 +45,8 @@ and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../te
 - FROM takes one table: files in single quotes, with wildcards or without, a name given by ` + "`--table name=path`" + `, a
   statement in parentheses, or the name of one in front: ` + "`WITH name AS (SELECT ...)`" + `.
 - Names keep the case they are written in; a column is found in another case where that leaves no choice.
+- ` + "`a.b.c`" + ` is a field of a struct, as are ` + "`(a).b`" + ` and ` + "`a['b']`" + `; the result's column is named by its last part. ` + "`\"a.b\"`" + ` is a column of
+  that name, which comes first in quotes, and the field without. Of a table that is named a, ` + "`a.b`" + ` is the column b, or else the field.
 - GROUP BY, WHERE, HAVING and ORDER BY know the names of the list behind SELECT; columns of that name come first, but
   not before a name that stands alone in ORDER BY, nor where there are groups and the column is no key.
 - NULLs come last unless NULLS FIRST is written, whatever the direction.

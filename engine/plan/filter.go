@@ -291,17 +291,23 @@ func filtered(ctx context.Context, src scan.Source, where *expr.Expr) (scan.Filt
 	if err != nil {
 		return nil, nil, err
 	}
-	p := scan.Predicate{Rows: c}
-	p.Terms = termsOf(c.program.Terms(0))
-	for _, alternatives := range c.program.Alternatives(0) {
+	p := predicateOf(c.program)
+	p.Rows = c
+	f, err := scan.Filter(ctx, src, p)
+	return f, c, err
+}
+
+// predicateOf returns what a condition says of single columns.
+func predicateOf(condition *expr.Program) (p scan.Predicate) {
+	p.Terms = termsOf(condition.Terms(0))
+	for _, alternatives := range condition.Alternatives(0) {
 		list := make([][]scan.Term, len(alternatives))
 		for i := range list {
 			list[i] = termsOf(alternatives[i])
 		}
 		p.AnyOf = append(p.AnyOf, list)
 	}
-	f, err := scan.Filter(ctx, src, p)
-	return f, c, err
+	return p
 }
 
 // termsOf returns terms as readers take them.

@@ -163,7 +163,7 @@ func (st *statement) itemNamed(e *expr.Expr) (at int, ok bool, err error) {
 		n, _ := e.Value.(int64)
 		return int(n) - 1, ok, err
 	}
-	if e.Op != expr.OpColumn || st.aliases[strings.ToLower(e.Name)] == nil {
+	if !mayBeAlias(e) || st.aliases[strings.ToLower(e.Name)] == nil {
 		return 0, false, nil
 	}
 	if _, err := st.rel.column(e); err == nil {

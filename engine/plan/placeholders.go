@@ -93,13 +93,13 @@ func (p *Parameter) expr() (*expr.Expr, error) {
 
 // bind returns the statement with values in place of its parameters, and notes the types that
 // parameters without values have by their places.
-func (p *placeholders) bind(s *sql.Select, schema *arrow.Schema) *sql.Select {
+func (p *placeholders) bind(s *sql.Select, rel *relation) *sql.Select {
 	if len(p.types) == 0 {
 		return s
 	}
 	if p.values == nil {
 		s.Replace(func(x *expr.Expr) *expr.Expr {
-			p.expect(x, schema)
+			p.expect(x, rel)
 			return nil
 		})
 		p.count(s.Limit)
@@ -128,7 +128,7 @@ func (p *placeholders) count(x *expr.Expr) {
 
 // expect notes the type of parameters that are arguments of an expression: the type that a cast
 // leads to, or the type of another argument.
-func (p *placeholders) expect(x *expr.Expr, schema *arrow.Schema) {
+func (p *placeholders) expect(x *expr.Expr, rel *relation) {
 	if x.Op != expr.OpCall && x.Op != expr.OpCast && x.Op != expr.OpTryCast {
 		return
 	}
@@ -137,7 +137,7 @@ func (p *placeholders) expect(x *expr.Expr, schema *arrow.Schema) {
 		by = x.Type.Arrow()
 	}
 	for i := 0; i < len(x.Args) && by == nil; i++ {
-		by = typeAt(x.Args[i], schema)
+		by = rel.typeOf(x.Args[i])
 	}
 	for _, a := range x.Args {
 		if a.Op == expr.OpParameter && by != nil {
@@ -146,13 +146,17 @@ func (p *placeholders) expect(x *expr.Expr, schema *arrow.Schema) {
 	}
 }
 
-// typeAt returns the type of an expression over the columns of a table, or nil where it has none
+// typeOf returns the type of an expression over the columns of the relation, or nil where it has none
 // before its parameters have values.
-func typeAt(x *expr.Expr, schema *arrow.Schema) arrow.DataType {
+func (r *relation) typeOf(x *expr.Expr) arrow.DataType {
 	if x.Op == expr.OpParameter || x.Op == expr.OpAggregate {
 		return nil
 	}
-	program, err := expr.Bind(schema, x)
+	x, err := r.resolve(x, nil, nil)
+	if err != nil {
+		return nil
+	}
+	program, err := expr.Bind(r.source.Schema(), x)
 	if err != nil {
 		return nil
 	}

@@ -206,11 +206,15 @@ func located(s *sql.Select, err error) error {
 }
 
 func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
+	s, err := unnestInFrom(s)
+	if err != nil {
+		return nil, err
+	}
 	rel, err := p.from(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	s = p.parameters.bind(s, rel.schema)
+	s = p.parameters.bind(s, rel)
 	st := &statement{Select: s, rel: rel, aliases: map[string]*expr.Expr{}, keys: map[string]bool{}}
 	if err := st.resolveItems(); err != nil {
 		return nil, err
@@ -223,6 +227,9 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	base.where = both(rel.where, where)
 	q := &Query{engine: p.engine, text: s, st: st, base: &base}
 	if base.where != nil {
+		if err := base.pruneLists(ctx); err != nil {
+			return nil, err
+		}
 		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
 			return nil, err
 		}
@@ -261,7 +268,7 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 func (st *statement) resolveItems() error {
 	for _, it := range st.Items {
 		if it.Expr == nil {
-			for i, f := range st.rel.schema.Fields() {
+			for i, f := range st.rel.schema.Fields()[:st.rel.inStar] {
 				st.items = append(st.items, item{st.rel.exprs[i], f.Name})
 			}
 			continue
@@ -272,7 +279,9 @@ func (st *statement) resolveItems() error {
 		}
 		name := it.Name
 		if name == "" {
-			name = it.Expr.String()
+			if name = it.Expr.String(); it.Expr.Path != nil {
+				name = it.Expr.Path[len(it.Expr.Path)-1]
+			}
 		} else if _, taken := st.aliases[strings.ToLower(name)]; !taken {
 			st.aliases[strings.ToLower(name)] = x
 		}
@@ -376,7 +385,7 @@ func (st *statement) orderExpr(e *expr.Expr) (*expr.Expr, error) {
 	if e.Op == expr.OpConstant {
 		return nil, ordersNothing(e)
 	}
-	if alias := st.aliases[strings.ToLower(e.Name)]; e.Op == expr.OpColumn && alias != nil {
+	if alias := st.aliases[strings.ToLower(e.Name)]; mayBeAlias(e) && alias != nil {
 		return alias, nil
 	}
 	return st.rel.resolve(e, st.aliases, st.behind)
@@ -477,7 +486,7 @@ func (q *Query) asRelation() *relation {
 	if q.grouped || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 {
 		return nil
 	}
-	return &relation{source: q.base.source, schema: q.schema, exprs: q.post.exprs, where: q.base.where}
+	return &relation{source: q.base.source, lists: q.base.lists, schema: q.schema, inStar: q.schema.NumFields(), exprs: q.post.exprs, where: q.base.where}
 }
 
 // distinct plans DISTINCT over groups: groups of the groups.

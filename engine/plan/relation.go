@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sql"
@@ -21,6 +22,9 @@ type relation struct {
 	schema *arrow.Schema // of the columns that can be named
 	exprs  []*expr.Expr  // over the source's columns, by column
 	where  *expr.Expr    // over the source's columns; nil for all rows
+
+	lists  *lists // of whose elements source has rows, the elements as its last column; nil of others
+	inStar int    // how many of the columns * has: all but the elements of a list behind SELECT
 }
 
 // relationOf is the relation of all columns of a source. A column without a name is named by its
@@ -34,13 +38,50 @@ func relationOf(src scan.Source) *relation {
 			fields[i].Name = fmt.Sprintf("C%d", i)
 		}
 	}
-	r.schema = arrow.NewSchema(fields, nil)
+	r.schema, r.inStar = arrow.NewSchema(fields, nil), len(fields)
 	return r
+}
+
+// find returns the index of a named column. A name in parts is a field of a struct before it is a
+// column with points in its name, which stands in double quotes where both are there; and a column
+// of the table before a field of a struct that is named as the table.
+func (r *relation) find(e *expr.Expr) (int, error) {
+	if e.Path == nil {
+		return expr.FindColumn(r.schema, e)
+	}
+	paths := [][]string{e.Path}
+	if e.Qualified {
+		paths = [][]string{e.Path[1:], e.Path}
+	}
+	for _, path := range paths {
+		if len(path) > 1 {
+			if i, err := query.FindColumn(r.schema, query.HiddenFieldName(path...)); err == nil {
+				return i, nil
+			}
+		}
+		if i, err := query.FindColumn(r.schema, columnName(path)); err == nil {
+			return i, nil
+		}
+	}
+	_, err := query.FindColumn(r.schema, columnName(paths[0]))
+	return 0, errorAt(e.At, "%v", err)
+}
+
+func columnName(path []string) string {
+	if len(path) == 1 {
+		return path[0]
+	}
+	return query.FieldName(path...)
+}
+
+// mayBeAlias says whether a column may be the name of an item.
+func mayBeAlias(e *expr.Expr) bool {
+	return e.Op == expr.OpColumn && (e.Path == nil || e.Qualified && len(e.Path) == 2)
 }
 
 // column returns the expression over the source's columns that a named column stands for.
 func (r *relation) column(e *expr.Expr) (*expr.Expr, error) {
-	i, err := expr.FindColumn(r.schema, e)
+	i, err := r.find(e)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +115,10 @@ func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind f
 		case x.Op != expr.OpColumn:
 			return nil
 		}
-		alias := aliases[strings.ToLower(x.Name)]
+		var alias *expr.Expr
+		if mayBeAlias(x) {
+			alias = aliases[strings.ToLower(x.Name)]
+		}
 		c, err := r.column(x)
 		if alias != nil && (err != nil || behind != nil && behind(c)) {
 			return alias
@@ -103,6 +147,15 @@ func both(a, b *expr.Expr) *expr.Expr {
 
 // from opens what a statement reads.
 func (p *planner) from(ctx context.Context, s *sql.Select) (*relation, error) {
+	rel, err := p.fromTable(ctx, s)
+	if err != nil || s.From == nil || s.From.Unnest == nil {
+		return rel, err
+	}
+	return rel.unnest(s.From.Unnest)
+}
+
+// fromTable opens the table that a statement reads.
+func (p *planner) fromTable(ctx context.Context, s *sql.Select) (*relation, error) {
 	f := s.From
 	switch {
 	case f == nil:

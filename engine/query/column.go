@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -36,14 +37,34 @@ func unknownColumn(schema *arrow.Schema, name string) error {
 	for i, f := range schema.Fields() {
 		known[i] = f.Name
 	}
+	if fields := fieldsOf(name, known); len(fields) > 0 {
+		return Errorf("column %q does not exist; its fields are columns: %s", name, shown(fields))
+	}
 	if offer := nearest.Offer(name, known); offer != "" {
 		return Errorf("column %q does not exist%s", name, offer)
 	}
 	if len(known) == 0 {
 		return Errorf("column %q does not exist: only constants can stand here", name)
 	}
-	if len(known) > columnsShown {
-		known = append(known[:columnsShown:columnsShown], "...")
+	return Errorf("column %q does not exist; the columns are %s", name, shown(known))
+}
+
+// fieldsOf returns the names of a struct's fields.
+func fieldsOf(name string, known []string) (fields []string) {
+	prefixes := []string{name + ".", FieldName(name) + ".", "(" + FieldName(name) + ")."}
+	for _, k := range known {
+		begins := func(prefix string) bool { return len(k) > len(prefix) && strings.EqualFold(k[:len(prefix)], prefix) }
+		if slices.ContainsFunc(prefixes, begins) {
+			fields = append(fields, k)
+		}
 	}
-	return Errorf("column %q does not exist; the columns are %s", name, strings.Join(known, ", "))
+	return fields
+}
+
+// shown lists names, and leaves out what is too much for an error.
+func shown(names []string) string {
+	if len(names) > columnsShown {
+		names = append(names[:columnsShown:columnsShown], "...")
+	}
+	return strings.Join(names, ", ")
 }

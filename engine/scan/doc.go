@@ -55,5 +55,6 @@
 // compared.
 //
 // What the package leaves out: pruning files before their footers are read (all must have the same
-// columns), and nested columns (a schema names them, reading them is an error).
+// columns), and nested columns but the fields of structs (a schema names them, reading them is an
+// error).
 package scan

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
@@ -31,7 +32,7 @@ func Batches(schema *arrow.Schema, batches []arrow.RecordBatch) Source {
 			}
 		}
 	}
-	return mustTable(&batchInput{fields: delivery.Schema(schema), given: schema, batches: batches})
+	return mustTable(&batchInput{flat: delivery.Flatten(schema), given: schema, batches: batches})
 }
 
 // mustTable is NewTable for a single input without folders, for which NewTable has no error.
@@ -45,34 +46,43 @@ func mustTable(in decode.Input) Source {
 
 // batchInput is the Input of record batches in memory.
 type batchInput struct {
-	fields  *arrow.Schema // of the types that are delivered
+	flat    *delivery.Flat
 	given   *arrow.Schema // of the batches
 	batches []arrow.RecordBatch
 }
 
 func (b *batchInput) Name() string          { return "record batches" }
-func (b *batchInput) Schema() *arrow.Schema { return b.fields }
+func (b *batchInput) Schema() *arrow.Schema { return b.flat.Schema }
 func (b *batchInput) Span() uint64          { return uint64(b.Stats().Rows) }
 
 // Stats counts; null counts are in the arrays already.
 func (b *batchInput) Stats() decode.Stats {
-	stats := decode.Stats{Columns: make([]ColumnStats, b.fields.NumFields())}
-	for c := range stats.Columns {
+	stats := decode.Stats{Columns: make([]ColumnStats, len(b.flat.Paths))}
+	for c, path := range b.flat.Paths {
 		stats.Columns[c].NoNulls = true
-		stats.Columns[c].Repeats = b.given.Field(c).Type.ID() == arrow.DICTIONARY
+		stats.Columns[c].Repeats = len(path) == 1 && b.given.Field(path[0]).Type.ID() == arrow.DICTIONARY
 	}
 	for _, batch := range b.batches {
 		stats.Rows += batch.NumRows()
-		for c := range min(len(stats.Columns), int(batch.NumCols())) {
-			stats.Columns[c].NoNulls = stats.Columns[c].NoNulls && noNulls(batch.Column(c))
-			stats.Bytes += int64(batch.Column(c).Data().SizeInBytes())
+		for _, column := range batch.Columns() {
+			stats.Bytes += int64(column.Data().SizeInBytes())
+		}
+		for c, path := range b.flat.Paths {
+			if path[0] < int(batch.NumCols()) {
+				stats.Columns[c].NoNulls = stats.Columns[c].NoNulls && noNulls(batch.Column(path[0]), path[1:]...)
+			}
 		}
 	}
 	return stats
 }
 
-// noNulls says whether an array surely has no NULL, also none behind a dictionary's code.
-func noNulls(a arrow.Array) bool {
+// noNulls says whether an array, or the field of a struct that a path leads to, surely has no NULL,
+// also none behind a dictionary's code.
+func noNulls(a arrow.Array, path ...int) bool {
+	if len(path) > 0 {
+		of, ok := a.(*array.Struct)
+		return ok && delivery.NullCount(a) == 0 && path[0] < of.NumField() && noNulls(of.Field(path[0]), path[1:]...)
+	}
 	switch a := a.(type) {
 	case array.ExtensionArray:
 		return noNulls(a.Storage())
@@ -91,13 +101,14 @@ func noNulls(a arrow.Array) bool {
 func (b *batchInput) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
 	var parts []decode.Part
 	var offset int64
+	flat, columns := b.flat.Some(columns)
 	for i, batch := range b.batches {
 		if err := b.check(batch); err != nil {
 			return nil, fmt.Errorf("batch %d: %w", i, err)
 		}
 		for from := int64(0); from < batch.NumRows(); from += partRows {
 			to := min(from+partRows, batch.NumRows())
-			p := &batchPart{batch: batch, index: i, columns: columns, from: from, to: to, first: offset + from}
+			p := &batchPart{batch: batch, index: i, columns: columns, flat: flat, from: from, to: to, first: offset + from}
 			parts = append(parts, p)
 		}
 		offset += batch.NumRows()
@@ -120,8 +131,9 @@ func (b *batchInput) check(batch arrow.RecordBatch) error {
 // batchPart is rows [from, to) of a batch.
 type batchPart struct {
 	batch    arrow.RecordBatch
-	index    int   // of the batch
-	columns  []int // of the batch
+	index    int            // of the batch
+	columns  []int          // of the batch
+	flat     *delivery.Flat // of columns
 	from, to int64
 	first    int64 // row of the source that row from of the batch is
 }
@@ -138,11 +150,17 @@ func (p *batchPart) RowName(row int64) string {
 	return decode.RowOf(fmt.Sprintf("record batch %d", p.index), p.from+row)
 }
 
-func (p *batchPart) Open(context.Context, decode.Options) (decode.RowReader, error) {
+func (p *batchPart) Open(_ context.Context, opt decode.Options) (decode.RowReader, error) {
 	columns := delivery.Project(p.batch, p.columns)
 	defer columns.Release()
 	// A slice even of all rows: arrays note their NULLs without a lock, and scans share the batch.
-	return &oneBatch{batch: recordreader.Slice(columns, p.from, p.to)}, nil
+	rows := recordreader.Slice(columns, p.from, p.to)
+	defer rows.Release()
+	batch, err := p.flat.Take(opt.Memory, rows)
+	if err != nil {
+		return nil, err
+	}
+	return &oneBatch{batch: batch}, nil
 }
 
 // oneBatch is the RowReader of a batch in memory.
@@ -168,29 +186,32 @@ func (o *oneBatch) Close() error {
 // Reader returns a source over the batches of r: a single split, which can be opened once. The
 // caller keeps r retained while it uses the source, and releases r after.
 func Reader(r array.RecordReader) Source {
-	return mustTable(&readerInput{reader: r, fields: delivery.Schema(r.Schema())})
+	return mustTable(&readerInput{reader: r, flat: delivery.Flatten(r.Schema())})
 }
 
 // readerInput is the Input of the batches of a record reader.
 type readerInput struct {
 	reader array.RecordReader
-	fields *arrow.Schema // of the types that are delivered
+	flat   *delivery.Flat
 	opened atomic.Bool
 }
 
 func (r *readerInput) Name() string          { return "record reader" }
-func (r *readerInput) Schema() *arrow.Schema { return r.fields }
+func (r *readerInput) Schema() *arrow.Schema { return r.flat.Schema }
 func (r *readerInput) Span() uint64          { return decode.PositionsUnknown }
 func (r *readerInput) Stats() decode.Stats   { return decode.Stats{Rows: -1, Bytes: -1, Once: true} }
 
 func (r *readerInput) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
-	return []decode.Part{&readerPart{input: r, columns: columns}}, nil
+	flat, columns := r.flat.Some(columns)
+	return []decode.Part{&readerPart{input: r, columns: columns, flat: flat}}, nil
 }
 
 // readerPart is all batches of a record reader, and their RowReader: it is opened once.
 type readerPart struct {
 	input   *readerInput
-	columns []int
+	columns []int          // of the reader
+	flat    *delivery.Flat // of columns
+	mem     memory.Allocator
 }
 
 func (p *readerPart) Offset() uint64 { return 0 }
@@ -198,10 +219,11 @@ func (p *readerPart) Rows() int64    { return -1 }
 func (p *readerPart) Bytes() int64   { return 0 }
 func (p *readerPart) Name() string   { return p.input.Name() }
 
-func (p *readerPart) Open(context.Context, decode.Options) (decode.RowReader, error) {
+func (p *readerPart) Open(_ context.Context, opt decode.Options) (decode.RowReader, error) {
 	if !p.input.opened.CompareAndSwap(false, true) {
 		return nil, decode.ErrReadOnce
 	}
+	p.mem = opt.Memory
 	return p, nil
 }
 
@@ -213,7 +235,9 @@ func (p *readerPart) Next(context.Context) (arrow.RecordBatch, error) {
 	case batch == nil:
 		return nil, io.EOF
 	}
-	return delivery.Project(batch, p.columns), nil
+	columns := delivery.Project(batch, p.columns)
+	defer columns.Release()
+	return p.flat.Take(p.mem, columns)
 }
 
 func (p *readerPart) Close() error { return nil }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 )
@@ -143,9 +144,12 @@ func (t *table) checkColumns(columns []int) error {
 		if c < 0 || c >= t.fields.NumFields() {
 			return fmt.Errorf("column %d of a table that has %d", c, t.fields.NumFields())
 		}
-		if field := t.fields.Field(c); arrow.IsNested(field.Type.ID()) {
-			return fmt.Errorf("%s: column %q is a %s; nested columns cannot be read",
-				t.files[0].Name(), field.Name, field.Type)
+		field := t.fields.Field(c)
+		if _, list := delivery.Element(field.Type); list {
+			continue
+		}
+		if err := query.CheckReadable(field.Name, field.Type); err != nil {
+			return fmt.Errorf("%s: %w", t.files[0].Name(), err)
 		}
 	}
 	return nil

@@ -63,6 +63,8 @@ func (p *statements) expr(node *pg.Node) *expr.Expr {
 	switch n := node.GetNode().(type) {
 	case *pg.Node_ColumnRef:
 		return p.columnRef(n.ColumnRef)
+	case *pg.Node_AIndirection:
+		return p.field(n.AIndirection)
 	case *pg.Node_AConst:
 		return p.constant(n.AConst)
 	case *pg.Node_TypeCast:
@@ -107,31 +109,68 @@ func locationOf(node *pg.Node) int32 {
 	return 0
 }
 
-// checkQualifier refuses a name in parts whose first is not the table's.
-func (p *statements) checkQualifier(ref *pg.ColumnRef) {
-	fields := ref.GetFields()
-	known := func(q string) bool { return strings.EqualFold(q, fields[0].GetString_().GetSval()) }
-	if len(fields) == 1 || len(fields) == 2 && slices.ContainsFunc(p.qualifiers, known) {
-		return
-	}
-	p.fail(p.offset(ref.GetLocation()), `not supported: a name in parts; a column with a dot in its name is written "a.b"`)
+// isQualifier says whether a name is the table's.
+func (p *statements) isQualifier(name string) bool {
+	return slices.ContainsFunc(p.qualifiers, func(q string) bool { return strings.EqualFold(q, name) })
 }
 
 func (p *statements) columnRef(ref *pg.ColumnRef) *expr.Expr {
-	p.checkQualifier(ref)
+	names := p.names(ref)
+	return p.column(p.offset(ref.GetLocation()), names, len(names) > 1 && p.isQualifier(names[0]))
+}
+
+// column returns the column that a name in parts leads to.
+func (p *statements) column(at int, path []string, qualified bool) *expr.Expr {
+	x := &expr.Expr{Op: expr.OpColumn, Name: strings.Join(path, "."), At: at}
+	if len(path) > 1 {
+		x.Path, x.Qualified = path, qualified
+	}
+	if qualified {
+		x.Name = strings.Join(path[1:], ".")
+	}
+	return x
+}
+
+// names returns the parts of a name, as they are spelled.
+func (p *statements) names(ref *pg.ColumnRef) []string {
 	at := p.offset(ref.GetLocation())
-	fields := ref.GetFields()
-	last := fields[len(fields)-1]
-	if last.GetAStar() != nil {
-		p.fail(at, "not supported: * here; name the columns")
-	}
-	place := at
-	if len(fields) == 2 { // table . column
-		if i, ok := p.at[int32(at)]; ok {
-			place = int(p.token(i + 2).Start)
+	token, known := p.at[int32(at)]
+	names := make([]string, len(ref.GetFields()))
+	for i, field := range ref.GetFields() {
+		if field.GetAStar() != nil {
+			p.fail(at, "not supported: * here; name the columns")
 		}
+		place := at
+		if known {
+			place = int(p.token(token + 2*i).Start) // a point stands between two parts
+		}
+		names[i] = p.spelled(place, field.GetString_().GetSval())
 	}
-	return &expr.Expr{Op: expr.OpColumn, Name: p.spelled(place, last.GetString_().GetSval()), At: at}
+	return names
+}
+
+// field reads the field of a struct that is written as (a).b or a['b'].
+func (p *statements) field(in *pg.A_Indirection) *expr.Expr {
+	ref := in.GetArg().GetColumnRef()
+	if ref == nil {
+		p.fail(p.offset(locationOf(in.GetArg())), "not supported: a field of an expression; want one of a column")
+	}
+	at := p.offset(ref.GetLocation())
+	path := p.names(ref)
+	qualified := len(path) > 1 && p.isQualifier(path[0])
+	for _, node := range in.GetIndirection() {
+		name := node.GetString_().GetSval()
+		if index := node.GetAIndices(); index != nil {
+			key := index.GetUidx().GetAConst()
+			if name = key.GetSval().GetSval(); key.GetSval() == nil {
+				p.fail(at, "not supported: an element of a list; want the name of a field in single quotes")
+			}
+		} else if node.GetAStar() != nil {
+			p.fail(at, "not supported: * here; name the columns")
+		}
+		path = append(path, name)
+	}
+	return p.column(at, path, qualified)
 }
 
 func (p *statements) constant(c *pg.A_Const) *expr.Expr {

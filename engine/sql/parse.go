@@ -188,16 +188,18 @@ func (p *statements) from(clause []*pg.Node) *From {
 	if len(clause) == 0 {
 		return nil
 	}
+	f := p.fromOne(clause[0])
 	if len(clause) > 1 {
-		at := 0
-		if v := clause[1].GetRangeVar(); v != nil {
-			at = p.offset(v.GetLocation())
-		}
-		p.fail(at, "not supported: more than one table")
+		p.fromUnnest(f, clause[1:])
 	}
+	return f
+}
+
+// fromOne reads a table, a derived table or a reader of files.
+func (p *statements) fromOne(node *pg.Node) *From {
 	var f *From
 	var alias *pg.Alias
-	switch n := clause[0].GetNode().(type) {
+	switch n := node.GetNode().(type) {
 	case *pg.Node_RangeVar:
 		f, alias = p.table(n.RangeVar), n.RangeVar.GetAlias()
 	case *pg.Node_RangeSubselect:
@@ -360,7 +362,9 @@ func (p *statements) items(list []*pg.Node) []Item {
 		it := &items[i]
 		it.At = p.offset(target.GetLocation())
 		if f := target.GetVal().GetColumnRef().GetFields(); len(f) > 0 && f[len(f)-1].GetAStar() != nil {
-			p.checkQualifier(target.GetVal().GetColumnRef())
+			if len(f) > 2 || len(f) == 2 && !p.isQualifier(f[0].GetString_().GetSval()) {
+				p.fail(it.At, "not supported: * behind a name other than the table's; name the columns")
+			}
 			continue
 		}
 		if it.Expr = p.expr(target.GetVal()); it.Expr.At < 0 {

@@ -36,9 +36,19 @@ type From struct {
 	Query *Select  // the statement of a derived table or of a CTE; nil of other tables and of files
 	Alias string   // or ""
 
+	// Unnest is the list whose elements are a further column, behind those of the table; nil of others.
+	Unnest *Unnest
+
 	Function string   // read_csv or read_parquet, by which files are read; "" if the files are no call
 	Files    []string // the patterns of files; nil of a table
 	Options  []Option // of Function
+}
+
+// Unnest is a call of unnest: a row of the table for every element of a list.
+type Unnest struct {
+	List  *expr.Expr // a column of the table
+	Name  string     // of the column of the elements
+	InRow bool       // the call stands behind SELECT: * does not have the elements
 }
 
 // Option is a named argument of read_csv: a constant, or a list or struct of constants.

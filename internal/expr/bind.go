@@ -259,6 +259,9 @@ func (b *binder) column(e *Expr) *node {
 		b.fail(e.At, "%v", err)
 	}
 	field := b.schema.Field(index)
+	if err := query.CheckReadable(field.Name, field.Type); err != nil {
+		b.fail(e.At, "%v", err)
+	}
 	typ, err := fromArrow(field.Type)
 	if err != nil {
 		b.fail(e.At, "column %q: %v", field.Name, err)

@@ -32,6 +32,12 @@ type Expr struct {
 	Args  []*Expr
 	At    int // first byte in the text that the expression was read from, for errors; -1 without a text
 
+	// Path is the parts of the name of a column that is written in parts, until the column is looked
+	// up: a column and the fields of structs that lead to a value, as a, b of a.b. nil of other
+	// columns and forms. Name is the name for people then.
+	Path      []string
+	Qualified bool // Path may as well begin with the table's name, which comes first
+
 	Distinct bool    // of an aggregate
 	Filter   *Expr   // of an aggregate; nil for all rows
 	OrderBy  []Order // of an aggregate

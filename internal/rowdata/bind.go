@@ -194,6 +194,9 @@ func (b *binder) column(name string) (int, error) {
 		return c, nil
 	}
 	field := b.schema.Field(index)
+	if err := query.CheckReadable(field.Name, field.Type); err != nil {
+		return 0, err
+	}
 	kind, err := KindOf(field.Type)
 	if err != nil {
 		return 0, query.Errorf("column %q: %v", field.Name, err)

@@ -30,7 +30,7 @@ type File struct {
 	path         string
 	fsys         vfs.FS
 	size         int64
-	fields       *arrow.Schema
+	flat         *delivery.Flat
 	schemaEnd    int64 // of the schema's message, which starts at arrowStreamStart
 	dictionaries []block
 	batches      []block
@@ -74,7 +74,7 @@ func (a *File) readFooter(f vfs.File, mem *reserve.Allocator) error {
 	}
 	// The schema is read from the message at the start: the footer has a copy.
 	start := &decode.CountingReader{R: io.NewSectionReader(f, arrowStreamStart, a.size-arrowStreamStart)}
-	if a.fields, err = readSchema(start, a.size); err != nil {
+	if a.flat, err = readSchema(start, a.size); err != nil {
 		return err
 	}
 	a.schemaEnd = arrowStreamStart + start.N
@@ -194,7 +194,7 @@ func (a *File) readRows(f io.ReaderAt, b *block) error {
 func (a *File) BatchCount() int { return len(a.batches) }
 
 func (a *File) Name() string          { return a.path }
-func (a *File) Schema() *arrow.Schema { return a.fields }
+func (a *File) Schema() *arrow.Schema { return a.flat.Schema }
 func (a *File) Stats() decode.Stats   { return decode.Stats{Rows: a.numRows, Bytes: a.size} }
 func (a *File) Span() uint64          { return uint64(a.numRows) }
 
@@ -263,7 +263,7 @@ func (p *part) Open(_ context.Context, opt decode.Options) (decode.RowReader, er
 	for _, b := range p.file.batches[p.from:p.to] {
 		messages = append(messages, section(b))
 	}
-	r, err := newReader(io.MultiReader(messages...), f, p.columns, p.file.size, opt)
+	r, err := newReader(io.MultiReader(messages...), f, p.file.flat, p.columns, p.file.size, opt)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -275,16 +275,21 @@ type reader struct {
 	stream   *ipc.Reader
 	messages *messages
 	source   io.Closer
-	columns  []int
+	columns  []int          // of the stream
+	flat     *delivery.Flat // of columns
+	mem      *reserve.Allocator
 	progress func(int64)
 	bytes    *decode.CountingReader
 	reported int64
 }
 
-// newReader reads the schema of a stream. bodyBytesMax bounds a message. The reader closes the
-// source; where this function fails the caller does.
-func newReader(from io.Reader, source io.Closer, columns []int, bodyBytesMax int64, opt decode.Options) (*reader, error) {
-	r := &reader{source: source, columns: columns, progress: opt.Progress, bytes: &decode.CountingReader{R: from}}
+// newReader reads the schema of a stream, of which columns of flat are read. bodyBytesMax bounds a
+// message. The reader closes the source; where this function fails the caller does.
+func newReader(
+	from io.Reader, source io.Closer, flat *delivery.Flat, columns []int, bodyBytesMax int64, opt decode.Options,
+) (*reader, error) {
+	r := &reader{source: source, mem: opt.Memory, progress: opt.Progress, bytes: &decode.CountingReader{R: from}}
+	r.flat, r.columns = flat.Some(columns)
 	err := decode.Guard(func() (err error) {
 		r.messages = &messages{r: r.bytes, mem: opt.Memory, bodyBytesMax: bodyBytesMax}
 		r.stream, err = ipc.NewReaderFromMessageReader(r.messages, ipc.WithAllocator(opt.Memory))
@@ -297,13 +302,13 @@ func newReader(from io.Reader, source io.Closer, columns []int, bodyBytesMax int
 }
 
 // readSchema reads the schema at the start of a stream.
-func readSchema(from io.Reader, bodyBytesMax int64) (*arrow.Schema, error) {
+func readSchema(from io.Reader, bodyBytesMax int64) (*delivery.Flat, error) {
 	opt := decode.Options{Memory: reserve.New(memory.DefaultAllocator, nil)}
-	r, err := newReader(from, io.NopCloser(nil), nil, bodyBytesMax, opt)
+	r, err := newReader(from, io.NopCloser(nil), &delivery.Flat{}, nil, bodyBytesMax, opt)
 	if err != nil {
 		return nil, err
 	}
-	return delivery.Schema(r.stream.Schema()), r.Close()
+	return delivery.Flatten(r.stream.Schema()), r.Close()
 }
 
 func (r *reader) Next(context.Context) (arrow.RecordBatch, error) {
@@ -320,7 +325,12 @@ func (r *reader) Next(context.Context) (arrow.RecordBatch, error) {
 		r.progress(r.bytes.N - r.reported)
 		r.reported = r.bytes.N
 	}
-	batch := delivery.Project(r.stream.RecordBatch(), r.columns)
+	columns := delivery.Project(r.stream.RecordBatch(), r.columns)
+	defer columns.Release()
+	batch, err := r.flat.Take(r.mem, columns)
+	if err != nil {
+		return nil, decode.Corrupt(err)
+	}
 	for i, column := range batch.Columns() {
 		if err := check(column); err != nil {
 			batch.Release()

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -17,10 +18,10 @@ import (
 // Stream is an Arrow IPC stream: a file, which can be read again, or standard input, of which
 // the first bytes have been read.
 type Stream struct {
-	path   string
-	fsys   vfs.FS // nil for standard input
-	size   int64  // -1 for standard input
-	fields *arrow.Schema
+	path string
+	fsys vfs.FS // nil for standard input
+	size int64  // -1 for standard input
+	flat *delivery.Flat
 
 	head   *bytes.Buffer // the bytes of standard input that have been read; nil of a file
 	stdin  io.Reader
@@ -46,7 +47,7 @@ func OpenStdin(stdin io.Reader) (*Stream, error) {
 }
 
 func (s *Stream) readSchema(from io.Reader) (err error) {
-	s.fields, err = readSchema(from, s.bodyMax())
+	s.flat, err = readSchema(from, s.bodyMax())
 	return err
 }
 
@@ -59,7 +60,7 @@ func (s *Stream) bodyMax() int64 {
 }
 
 func (s *Stream) Name() string          { return s.path }
-func (s *Stream) Schema() *arrow.Schema { return s.fields }
+func (s *Stream) Schema() *arrow.Schema { return s.flat.Schema }
 func (s *Stream) Stats() decode.Stats {
 	return decode.Stats{Rows: -1, Bytes: s.size, Once: s.stdin != nil}
 }
@@ -75,13 +76,13 @@ func (s *Stream) open(columns []int, opt decode.Options) (decode.RowReader, erro
 		if !s.opened.CompareAndSwap(false, true) {
 			return nil, decode.ErrReadOnce
 		}
-		return newReader(io.MultiReader(s.head, s.stdin), io.NopCloser(nil), columns, s.bodyMax(), opt)
+		return newReader(io.MultiReader(s.head, s.stdin), io.NopCloser(nil), s.flat, columns, s.bodyMax(), opt)
 	}
 	f, err := s.fsys.Open(s.path)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newReader(f, f, columns, s.bodyMax(), opt)
+	r, err := newReader(f, f, s.flat, columns, s.bodyMax(), opt)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -27,7 +27,7 @@ func (p *File) storedColumn(c int) (s storedColumn) {
 	if p.leaves[c] < 0 {
 		return s
 	}
-	s.leaf, s.typ = p.meta.Schema.Column(p.leaves[c]), p.fields.Field(c).Type
+	s.leaf, s.typ = p.meta.Schema.Column(p.leaves[c]), p.flat.Schema.Field(c).Type
 	if !isFlat(s.leaf) {
 		return s
 	}

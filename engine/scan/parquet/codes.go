@@ -30,7 +30,7 @@ type codesValues struct {
 func (p *File) holdsCodes(c int, chunk *columnChunk) bool {
 	leaf := p.meta.Schema.Column(p.leaves[c])
 	return isFlat(leaf) && leaf.PhysicalType() == parquet.Types.ByteArray &&
-		arrow.IsBaseBinary(p.fields.Field(c).Type.ID()) && chunk.allDictionary()
+		arrow.IsBaseBinary(p.flat.Schema.Field(c).Type.ID()) && chunk.allDictionary()
 }
 
 // newStringCodes returns what reads the codes of strings or binaries.

@@ -252,7 +252,7 @@ func readValues(values columnValues, mem memory.Allocator, rows, n int, pages ..
 	}
 	c := &flatColumn{
 		pages:  newChunkPages(bytes.NewReader(chunk), 0, int64(len(chunk)), compress.Codecs.Uncompressed, 0, 1, reserve.New(mem, nil)),
-		values: values, optional: true, mem: mem,
+		values: values, levelMax: 1, mem: mem,
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	for len(got) < rows {

@@ -39,6 +39,7 @@ func (c *libraryColumn) open(ctx context.Context) (err error) {
 	field := &c.reader.Manifest.Fields[c.part.field]
 	renamed := *field.Field
 	renamed.Type = physicalType(c.leaf.PhysicalType(), c.typ)
+	renamed.Nullable = c.leaf.MaxDefinitionLevel() > 0
 	field.Field = &renamed
 	c.column, err = c.reader.GetFieldReader(ctx, c.part.field, map[int]bool{c.part.leaf: true}, []int{c.group})
 	return err

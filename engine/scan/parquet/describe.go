@@ -7,7 +7,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
@@ -23,6 +25,17 @@ type ColumnInfo struct {
 	OnDevice          OnDevice
 	HasRange          bool
 	Min, Max          string // as text, of all row groups
+}
+
+// TypeText returns the type for people: of a nested column the name in SQL, and how it is read.
+func (c *ColumnInfo) TypeText() string {
+	if query.CheckReadable(c.Name, c.Type) == nil {
+		return c.Type.String()
+	}
+	if _, ok := delivery.Element(c.Type); ok {
+		return query.TypeName(c.Type) + " (by unnest)"
+	}
+	return query.TypeName(c.Type) + " (not readable)"
 }
 
 // OnDevice says whether GPUs decode the pages of a column.

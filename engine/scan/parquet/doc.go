@@ -1,7 +1,7 @@
 // Package parquet decodes Parquet: footers, column chunks, pages and what filters can learn without
 // reading rows. A split is a row group.
 //
-// Flat columns are read by the package's own decoders, one flatColumn per column chunk:
+// Columns and the fields of structs, at any depth, are read by the package's own decoders, one flatColumn per column chunk:
 //
 //	ReadAt -> window -> page -> decompressed -> levels, codes or values -> buffers of the batch
 //	          pages.go, skip.go snappy.go        rle.go   fixed.go, views.go, delta.go, bool.go
@@ -27,6 +27,6 @@
 //     they are corrupt or cannot be read.
 //   - S8 (budget): footers, open columns, windows and pages are reserved before they are read.
 //
-// What the package leaves out: nested and encrypted columns, and columns whose chunks lie in other
+// What the package leaves out: repeated and encrypted columns, and columns whose chunks lie in other
 // files.
 package parquet

@@ -28,8 +28,10 @@ type File struct {
 	footer []byte                 // the statistics of groups are slices of it
 	meta   *metadata.FileMetaData // all of the footer but its row groups
 	groups []rowGroup
-	fields *arrow.Schema // with the types that are delivered
-	leaves []int         // by field: the index of its Parquet column; -1 where the field is nested
+	flat   *delivery.Flat
+	leaves []int // by column of flat: the index of its Parquet column; -1 where the column is nested
+
+	elements []listElement // by column of flat
 
 	all   func() (*metadata.FileMetaData, error) // decodes the whole footer, for pqarrow, once
 	stats func() decode.Stats                    // of all row groups; computes them once
@@ -68,17 +70,33 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	if err != nil {
 		return err
 	}
-	fields := make([]arrow.Field, 0, len(manifest.Fields))
-	for _, f := range manifest.Fields {
-		leaf := -1
+	fields := make([]arrow.Field, len(manifest.Fields))
+	for i, f := range manifest.Fields {
+		fields[i] = *f.Field
+	}
+	p.flat = delivery.Flatten(arrow.NewSchema(fields, nil))
+	for _, f := range p.columnsOf(manifest) {
+		leaf, element := -1, listElement{leaf: -1}
 		if len(f.Children) == 0 {
 			leaf = f.ColIndex
+		} else if _, list := delivery.Element(delivery.Type(f.Field.Type)); list && f.Children[0].ColIndex >= 0 {
+			element = listElement{leaf: f.Children[0].ColIndex, slot: int(f.Children[0].LevelInfo.RepeatedAncestorDefLevel)}
 		}
-		p.leaves = append(p.leaves, leaf)
-		fields = append(fields, *f.Field)
+		p.leaves, p.elements = append(p.leaves, leaf), append(p.elements, element)
 	}
-	p.fields = delivery.Schema(arrow.NewSchema(fields, nil))
 	return p.checkRows()
+}
+
+// columnsOf returns, for each column of flat, what pqarrow's schema says of it.
+func (p *File) columnsOf(m *pqarrow.SchemaManifest) []pqarrow.SchemaField {
+	columns := make([]pqarrow.SchemaField, len(p.flat.Paths))
+	for c, path := range p.flat.Paths {
+		columns[c] = m.Fields[path[0]]
+		for _, i := range path[1:] {
+			columns[c] = columns[c].Children[i]
+		}
+	}
+	return columns
 }
 
 // checkRows checks that the rows of the row groups add up to those of the file: positions rely on
@@ -119,7 +137,7 @@ func checkStoredSchema(meta metadata.KeyValueMetadata) error {
 func (p *File) FooterBytes() int64 { return decode.FooterCopies * int64(len(p.footer)) }
 
 func (p *File) Name() string          { return p.path }
-func (p *File) Schema() *arrow.Schema { return p.fields }
+func (p *File) Schema() *arrow.Schema { return p.flat.Schema }
 func (p *File) Span() uint64          { return uint64(p.meta.NumRows) }
 
 // GroupCount implements decode.Grouped.
@@ -140,7 +158,7 @@ func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err
 		for _, c := range columns {
 			column, err := p.partColumn(group, c)
 			if err != nil {
-				return nil, fmt.Errorf("%s, column %q: %w", part.Name(), p.fields.Field(c).Name, err)
+				return nil, fmt.Errorf("%s, column %q: %w", part.Name(), p.flat.Schema.Field(c).Name, err)
 			}
 			part.columns = append(part.columns, column)
 			part.numBytes += column.bytes
@@ -153,8 +171,12 @@ func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err
 // partColumn looks up and checks the chunk of one column in a row group.
 func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error) {
 	leaf := p.leaves[c]
+	element, isList := delivery.Element(p.flat.Schema.Field(c).Type)
+	if isList {
+		leaf = p.elements[c].leaf
+	}
 	if leaf < 0 {
-		return column, fmt.Errorf("a %s; nested columns cannot be read", p.fields.Field(c).Type)
+		return column, errors.New("nested columns cannot be read")
 	}
 	chunk := &group.chunks[leaf]
 	if chunk.encrypted {
@@ -168,9 +190,16 @@ func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error)
 		field:    c,
 		leaf:     leaf,
 		bytes:    size,
-		rowBytes: max(chunk.unpacked/max(group.rows, 1), delivery.FixedBytesOf(p.fields.Field(c).Type)),
-		flat:     p.readsFlat(c, chunk),
+		rowBytes: max(chunk.unpacked/max(group.rows, 1), delivery.FixedBytesOf(p.flat.Schema.Field(c).Type)),
 	}
+	if isList {
+		if stored := p.meta.Schema.Column(leaf); stored.MaxRepetitionLevel() != 1 || !p.decodes(element, stored, chunk) {
+			return column, fmt.Errorf("lists of %s, which are stored as %s, cannot be read", element, stored.PhysicalType())
+		}
+		column.element = element
+		return column, nil
+	}
+	column.flat = p.readsFlat(c, chunk)
 	column.codes = column.flat && p.holdsCodes(c, chunk)
 	return column, nil
 }
@@ -194,6 +223,8 @@ type partColumn struct {
 	rowBytes int64 // of a row in a batch, on average
 	flat     bool  // to be read by flatColumn, not by pqarrow
 	codes    bool  // to be delivered as dictionary codes; only if flat
+
+	element arrow.DataType // of a list; nil of other columns
 }
 
 func (p *groupPart) Offset() uint64 { return p.first }
@@ -258,7 +289,7 @@ func (p *groupPart) ReadsLate(column int) bool {
 	if !c.flat || c.codes {
 		return false
 	}
-	typ := p.file.fields.Field(c.field).Type
+	typ := p.file.flat.Schema.Field(c.field).Type
 	if arrow.IsBaseBinary(typ.ID()) {
 		return true
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
 )
 
-// flatColumn reads one chunk of a column that is not nested, page by page, into the buffers of
+// flatColumn reads one chunk of a column that is not repeated, page by page, into the buffers of
 // batches: their sizes are known up front, and no value is touched that need not be. It does what
 // is done for every type: pages, definition levels, validity. Its columnValues does the rest.
 //
@@ -30,7 +30,7 @@ import (
 type flatColumn struct {
 	pages    *chunkPages
 	values   columnValues
-	optional bool // pages hold definition levels: 1 for a value, 0 for NULL
+	levelMax int  // the definition level of a value; lower ones are of NULL. 0: pages hold no levels
 	coded    bool // there may be a dictionary page
 	mem      memory.Allocator
 
@@ -42,9 +42,9 @@ type flatColumn struct {
 	locations []pageLocation // of the data pages, by the offset index; nil where it is not known
 	expected  int64          // rows of the page that comes next, by the offset index; 0 where that is not known
 
-	pagesRead int  // dictionary and data pages
-	left      int  // rows of the current page that have not been read
-	levels    runs // definition levels of the current page, where optional
+	pagesRead int    // dictionary and data pages
+	left      int    // rows of the current page that have not been read
+	levels    levels // of the current page, where levelMax is not 0
 }
 
 // columnValues decodes a column chunk's values into the buffers of one batch after the other.
@@ -92,7 +92,7 @@ func (c *flatColumn) readRows(rows int, wanted *rowset.Set) (arrow.Array, error)
 		}
 		n := min(rows-done, c.left)
 		values := n
-		if c.optional {
+		if c.levelMax > 0 {
 			var err error
 			if values, err = nullable.read(&c.levels, done, n); err != nil {
 				return nil, fmt.Errorf("%w: definition levels of a page: %w", decode.ErrCorrupt, err)
@@ -148,13 +148,13 @@ func (c *flatColumn) setPage(p page) (err error) {
 		}
 		return c.values.dictionary(p.values, p.data)
 	}
-	levels, data := p.levels, p.data
-	if p.kind == pageV1 && c.optional {
-		if levels, data, err = splitLevels(p); err != nil {
+	encoded, data := p.levels, p.data
+	if p.kind == pageV1 && c.levelMax > 0 {
+		if encoded, data, err = splitLevels(p); err != nil {
 			return err
 		}
 	}
-	c.left, c.levels = p.values, newRuns(levels, 1)
+	c.left, c.levels = p.values, newLevels(encoded, c.levelMax)
 	return c.values.page(p.encoding, data)
 }
 
@@ -162,20 +162,24 @@ func (c *flatColumn) setPage(p page) (err error) {
 // header.
 var parquet816Fixed = metadata.NewAppVersionExplicit("parquet-mr", 1, 2, 9)
 
-func isFlat(leaf *schema.Column) bool {
-	return leaf.MaxDefinitionLevel() <= 1 && leaf.MaxRepetitionLevel() == 0
-}
+// isFlat says whether a column has one value or NULL for each row: it may be a field of structs.
+func isFlat(leaf *schema.Column) bool { return leaf.MaxRepetitionLevel() == 0 }
 
 // readsFlat says whether flatColumn reads a chunk.
 func (p *File) readsFlat(c int, chunk *columnChunk) bool {
 	leaf := p.meta.Schema.Column(p.leaves[c])
-	if !isFlat(leaf) || expansionMax[chunk.codec] == 0 || p.meta.WriterVersion().LessThan(parquet816Fixed) {
+	return isFlat(leaf) && p.decodes(p.flat.Schema.Field(c).Type, leaf, chunk)
+}
+
+// decodes says whether this package decodes the values of a type in a chunk.
+func (p *File) decodes(typ arrow.DataType, leaf *schema.Column, chunk *columnChunk) bool {
+	if expansionMax[chunk.codec] == 0 || p.meta.WriterVersion().LessThan(parquet816Fixed) {
 		return false
 	}
 	if chunk.dataEncodings()&^decodes[leaf.PhysicalType()] != 0 {
 		return false
 	}
-	return valuesOf(p.fields.Field(c).Type, leaf, nil) != nil
+	return valuesOf(typ, leaf, nil) != nil
 }
 
 // decodes are the encodings of the pages from which values of each physical type can be read.
@@ -210,7 +214,7 @@ func newFlatColumn(
 ) *flatColumn {
 	chunk := &part.file.groups[part.group].chunks[c.leaf]
 	leaf := part.file.meta.Schema.Column(c.leaf)
-	column := &flatColumn{optional: leaf.MaxDefinitionLevel() > 0, mem: mem}
+	column := &flatColumn{levelMax: int(leaf.MaxDefinitionLevel()), mem: mem}
 	column.values = valuesOf(typ, leaf, mem)
 	switch {
 	case c.codes:
@@ -264,9 +268,9 @@ type nullable struct {
 
 // read takes the definition levels of the n rows from a row on, and returns how many rows have
 // values.
-func (v *nullable) read(levels *runs, from, n int) (values int, err error) {
+func (v *nullable) read(page *levels, from, n int) (values int, err error) {
 	if v.buffer == nil {
-		ones, err := levels.ones(n)
+		ones, err := page.ones(n)
 		if err != nil || ones == n {
 			return ones, err
 		}
@@ -275,7 +279,7 @@ func (v *nullable) read(levels *runs, from, n int) (values int, err error) {
 		bitutil.SetBitsTo(v.buffer.Bytes(), 0, int64(from+ones), true)
 		values, from, n = ones, from+ones, n-ones
 	}
-	more, err := levels.bits(v.buffer.Bytes(), from, n)
+	more, err := page.bits(v.buffer.Bytes(), from, n)
 	v.nulls += n - more
 	return values + more, err
 }

@@ -46,11 +46,13 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, error) {
 // pagedColumn tells what the pages of a chunk of a field hold, or why devices decode no such pages. Unpacked is
 // without what becomes plain.
 func (p *File) pagedColumn(field int, chunk *columnChunk) (c decode.PagedColumn, err error) {
-	leaf, typ := p.meta.Schema.Column(p.leaves[field]), p.fields.Field(field).Type
+	leaf, typ := p.meta.Schema.Column(p.leaves[field]), p.flat.Schema.Field(field).Type
 	c, ok := pagedForm(typ, leaf)
 	switch {
 	case !ok || !p.readsFlat(field, chunk):
 		return c, fmt.Errorf("column %q has values of type %s, as %s", leaf.Path(), typ, leaf.PhysicalType())
+	case leaf.MaxDefinitionLevel() > 1:
+		return c, fmt.Errorf("column %q may be NULL at %d levels", leaf.Path(), leaf.MaxDefinitionLevel())
 	case chunk.dataEncodings()&^(anyValues|expandedEncodings) != 0:
 		return c, fmt.Errorf("column %q has pages of strings by their prefixes", leaf.Path())
 	}
@@ -146,7 +148,7 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, bytesMax: max(chunk.unpacked, pageBytesMin),
 		pagesMax: int(pagedMin + r.part.numRows/pagedRowsMin), encodings: chunk.dataEncodings() | anyValues,
 	}
-	form, _ := pagedForm(r.part.file.fields.Field(c.field).Type, leaf)
+	form, _ := pagedForm(r.part.file.flat.Schema.Field(c.field).Type, leaf)
 	cut.width = cmp.Or(form.Width, stringMin)
 	raw := memory
 	if !crosses(chunk.codec) {

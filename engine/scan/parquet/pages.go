@@ -31,6 +31,8 @@ type page struct {
 	levels        []byte
 	levelEncoding parquet.Encoding
 
+	repetition []byte // the repetition levels of a page of version 2; those of version 1 lead data
+
 	data []byte
 }
 
@@ -121,8 +123,8 @@ func (p *chunkPages) next() (page, error) {
 		p.count.Bytes += int64(header.fileBytes)
 		p.count.Decompressed += int64(header.bytes)
 		out := page{kind: header.kind, values: header.values, encoding: header.encoding, levelEncoding: header.levels}
-		levels := header.repetition + header.definition // a flat column's repetition levels say nothing
-		out.levels = raw[header.repetition:levels]
+		levels := header.repetition + header.definition
+		out.repetition, out.levels = raw[:header.repetition], raw[header.repetition:levels]
 		if header.stored {
 			out.data = raw[levels:]
 			return out, nil

@@ -205,27 +205,6 @@ func TestParquetStats(t *testing.T) {
 	}
 }
 
-func TestParquetNested(t *testing.T) {
-	list := array.NewListBuilder(memory.DefaultAllocator, arrow.PrimitiveTypes.Int64)
-	plainColumn := array.NewInt64Builder(memory.DefaultAllocator)
-	for i := range 10 {
-		list.Append(true)
-		list.ValueBuilder().(*array.Int64Builder).Append(int64(i))
-		plainColumn.Append(int64(i))
-	}
-	columns := []arrow.Array{list.NewArray(), plainColumn.NewArray()}
-	schema := arrow.NewSchema([]arrow.Field{{Name: "l", Type: columns[0].DataType(), Nullable: true}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	data := scantest.EncodeParquet(t, 10, []arrow.RecordBatch{array.NewRecordBatch(schema, columns, 10)})
-	src := opentest.MustOpenFiles(t, dataset.Options{}, scantest.WriteFile(t, t.TempDir(), "f.parquet", data))
-	if _, err := src.Splits(context.Background(), []int{0}); err == nil || !strings.Contains(err.Error(), "nested") {
-		t.Errorf("reading a list: got %v, want an error about nested columns", err)
-	}
-	rows, err := scantest.ReadAll(src, []int{1}, scan.OpenOptions{})
-	if err != nil || len(rows) != 10 || rows[9] != "9" {
-		t.Errorf("the column beside it: %v, %v", rows, err)
-	}
-}
-
 // S3: whatever is cut off or changed, the process lives and the error names the file.
 func TestParquetDamaged(t *testing.T) {
 	if testing.Short() {

@@ -127,7 +127,10 @@ func (r *groupReader) Shrink() bool {
 const sparedFactor = 8
 
 func (r *groupReader) openColumn(ctx context.Context, c *partColumn) (chunkReader, error) {
-	typ := r.part.file.fields.Field(c.field).Type
+	typ := r.part.file.flat.Schema.Field(c.field).Type
+	if c.element != nil {
+		return newListColumn(r.file, r.part, c, c.element, r.window, r.opt.Memory), nil
+	}
 	if c.flat {
 		if r.opt.NarrowDecimals {
 			typ = narrowDecimal(typ, r.part.file.meta.Schema.Column(c.leaf))
@@ -161,12 +164,16 @@ func (r *groupReader) arrowReader() (*pqarrow.FileReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.arrow, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, mem)
-	return r.arrow, err
+	if r.arrow, err = pqarrow.NewFileReader(pages, pqarrow.ArrowReadProperties{}, mem); err != nil {
+		return nil, err
+	}
+	// pqarrow reads a struct with goroutines of its own; a field of it alone is read as any column. S3.
+	r.arrow.Manifest.Fields = r.part.file.columnsOf(r.arrow.Manifest)
+	return r.arrow, nil
 }
 
 func (r *groupReader) columnName(i int) string {
-	return r.part.file.fields.Field(r.part.columns[i].field).Name
+	return r.part.file.flat.Schema.Field(r.part.columns[i].field).Name
 }
 
 func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {

@@ -23,7 +23,7 @@ func (p *File) StatsOf(groups []decode.GroupPlan) decode.Stats {
 }
 
 func (p *File) statsOf(groups []decode.GroupPlan) decode.Stats {
-	stats := decode.Stats{Bytes: p.size, Columns: make([]decode.ColumnStats, p.fields.NumFields())}
+	stats := decode.Stats{Bytes: p.size, Columns: make([]decode.ColumnStats, p.flat.Schema.NumFields())}
 	for i := range groups {
 		stats.Rows += groups[i].Rows(p.groups[i].rows)
 	}
@@ -39,7 +39,7 @@ func (p *File) statsOf(groups []decode.GroupPlan) decode.Stats {
 func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.ColumnStats {
 	merged := decode.ColumnStats{NoNulls: true}
 	bounds, tight := chunkBounds{complete: true}, true
-	coded, rows := arrow.IsBaseBinary(p.fields.Field(c).Type.ID()), int64(0)
+	coded, rows := arrow.IsBaseBinary(p.flat.Schema.Field(c).Type.ID()), int64(0)
 	var entries dictionarySize
 	stored := p.storedColumn(c)
 	stored.compared = stored.compared && countsAsInteger(stored.typ)

@@ -17,7 +17,7 @@ import (
 type Input interface {
 	Name() string
 
-	// Schema has the types that are delivered: delivery.Schema.
+	// Schema has the columns and types that are delivered: delivery.Flatten.
 	Schema() *arrow.Schema
 
 	Stats() Stats

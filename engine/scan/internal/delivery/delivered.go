@@ -19,16 +19,6 @@ func Type(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// Schema has the delivered types, and no metadata: two files need not agree on what a format notes
-// of its columns, such as Parquet's field ids.
-func Schema(s *arrow.Schema) *arrow.Schema {
-	fields := make([]arrow.Field, s.NumFields())
-	for i, f := range s.Fields() {
-		fields[i] = arrow.Field{Name: f.Name, Type: Type(f.Type), Nullable: f.Nullable}
-	}
-	return arrow.NewSchema(fields, nil)
-}
-
 // CheckTypes refuses types that only a corrupt schema has, whose values cannot be shown. S3.
 func CheckTypes(s *arrow.Schema) error {
 	if s.NumFields() == 0 {

@@ -30,6 +30,8 @@ func Take(mem memory.Allocator, a arrow.Array, rows *Set) (arrow.Array, error) {
 		return takeStrings(mem, a, rows, typed.ValueOffsets(), a.Data().Buffers()[2])
 	case interface{ ValueOffsets() []int64 }:
 		return takeStrings(mem, a, rows, typed.ValueOffsets(), a.Data().Buffers()[2])
+	case array.ListLike:
+		return takeLists(mem, typed, rows)
 	}
 	width := 0
 	switch t := a.DataType().(type) {
@@ -145,6 +147,54 @@ func takeStrings[T int32 | int64](
 		at = to[n-1]
 	})
 	return taken(mem, a, rows, ends, out)
+}
+
+// takeLists copies the lists of a set's rows and their elements.
+func takeLists(mem memory.Allocator, lists array.ListLike, rows *Set) (arrow.Array, error) {
+	var elements Set
+	elements.Reset(lists.ListValues().Len())
+	ends := delivery.NewBuffer(mem, (rows.Count+1)*delivery.SizeOf[int64]())
+	defer ends.Release()
+	to := delivery.View[int64](ends.Bytes())
+	to[0] = 0
+	n := 1
+	rows.eachRun(func(first, end int) {
+		from, _ := lists.ValueOffsets(first)
+		for row := first; row < end; row++ {
+			_, until := lists.ValueOffsets(row)
+			to[n] = int64(elements.Count) + until - from
+			n++
+		}
+		_, until := lists.ValueOffsets(end - 1)
+		elements.Add(int(from), int(until))
+	})
+	values, err := Take(mem, lists.ListValues(), &elements)
+	if err != nil {
+		return nil, err
+	}
+	defer values.Release()
+	var buffers []*memory.Buffer
+	switch lists.DataType().ID() {
+	case arrow.LIST: // which has as many elements as the lists before
+		delivery.Narrow(delivery.View[int32](ends.Bytes())[:n], to[:n])
+		buffers = []*memory.Buffer{ends}
+	case arrow.LARGE_LIST:
+		buffers = []*memory.Buffer{ends}
+	case arrow.FIXED_SIZE_LIST:
+	default:
+		return nil, fmt.Errorf("a filter over a column of type %s", lists.DataType())
+	}
+	var validity *memory.Buffer
+	nulls := 0
+	if delivery.NullCount(lists) > 0 {
+		validity = delivery.NewBuffer(mem, (rows.Count+7)/8)
+		defer validity.Release()
+		nulls = rows.Count - rows.takeBits(validity.Bytes(), lists.NullBitmapBytes(), lists.Data().Offset())
+	}
+	buffers = append([]*memory.Buffer{validity}, buffers...)
+	data := array.NewData(lists.DataType(), rows.Count, buffers, []arrow.ArrayData{values.Data()}, nulls, 0)
+	defer data.Release()
+	return array.MakeFromData(data), nil
 }
 
 // TakeBatch returns the rows of some columns of a batch that are in a set, which the caller owns.

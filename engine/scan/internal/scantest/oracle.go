@@ -351,8 +351,17 @@ func relative(t arrow.DataType, rng *rand.Rand) arrow.DataType {
 	return of[rng.IntN(len(of))]
 }
 
-// RandomWriter returns how a file is written.
+// RandomWriter returns how a file of the columns c0, c1, ... is written.
 func RandomWriter(rng *rand.Rand, columns int) []parquet.WriterProperty {
+	paths := make([]string, columns)
+	for c := range paths {
+		paths[c] = fmt.Sprintf("c%d", c)
+	}
+	return RandomWriterOf(rng, paths)
+}
+
+// RandomWriterOf returns how a file is written, of which some columns have paths.
+func RandomWriterOf(rng *rand.Rand, paths []string) []parquet.WriterProperty {
 	codecs := []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Zstd}
 	opts := []parquet.WriterProperty{
 		parquet.WithDataPageSize(int64(64 + rng.IntN(4000))),
@@ -364,8 +373,7 @@ func RandomWriter(rng *rand.Rand, columns int) []parquet.WriterProperty {
 	if rng.IntN(2) == 0 {
 		opts = append(opts, parquet.WithDataPageVersion(parquet.DataPageV2))
 	}
-	for c := range columns {
-		name := fmt.Sprintf("c%d", c)
+	for _, name := range paths {
 		opts = append(opts, parquet.WithDictionaryFor(name, rng.IntN(3) > 0))
 		if rng.IntN(2) == 0 {
 			opts = append(opts, parquet.WithBloomFilterEnabledFor(name, true), parquet.WithBloomFilterNDVFor(name, int64(20+rng.IntN(300))))

@@ -1,0 +1,108 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// FieldName returns the name of the column that a field of a struct is: the names of the struct's
+// column, of the structs within it and of the field, with points between them, as in a.b. A name
+// that has a point or a double quote itself stands in double quotes.
+func FieldName(path ...string) string {
+	parts := make([]string, len(path))
+	for i, name := range path {
+		if name == "" || strings.ContainsAny(name, `."`) {
+			name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+		}
+		parts[i] = name
+	}
+	return strings.Join(parts, ".")
+}
+
+// HiddenFieldName is FieldName for a field whose FieldName is the name of another column: (a).b.
+func HiddenFieldName(path ...string) string {
+	return "(" + FieldName(path[0]) + ")." + FieldName(path[1:]...)
+}
+
+// CheckReadable returns an error for a column of a nested type, which is shown and is no value of a
+// query. The error is ErrQuery.
+func CheckReadable(column string, dt arrow.DataType) error {
+	if d, ok := dt.(*arrow.DictionaryType); ok {
+		dt = d.ValueType
+	}
+	if !arrow.IsNested(dt.ID()) {
+		return nil
+	}
+	kind, hint := "a nested column", "and cannot be read; the other columns can"
+	switch id := dt.ID(); {
+	case id == arrow.MAP:
+		kind = "a map"
+	case arrow.IsListLike(id):
+		kind = "a list"
+		if !arrow.IsNested(dt.(arrow.ListLikeType).Elem().ID()) {
+			hint = "of which the elements can be read: unnest(" + FieldName(column) + ")"
+		}
+	}
+	name := TypeName(dt)
+	if len(name) > typeNameBytesMax {
+		name = strings.ToValidUTF8(name[:typeNameBytesMax], "") + "..."
+	}
+	return Errorf("column %q is %s, %s, %s", column, kind, name, hint)
+}
+
+// typeNameBytesMax bounds the name of a type in an error: a struct may have a thousand fields.
+const typeNameBytesMax = 200
+
+// scalarNames are the names in SQL of types without parameters.
+var scalarNames = map[arrow.Type]string{
+	arrow.NULL: `"NULL"`, arrow.BOOL: "BOOLEAN",
+	arrow.INT8: "TINYINT", arrow.INT16: "SMALLINT", arrow.INT32: "INTEGER", arrow.INT64: "BIGINT",
+	arrow.UINT8: "UTINYINT", arrow.UINT16: "USMALLINT", arrow.UINT32: "UINTEGER", arrow.UINT64: "UBIGINT",
+	arrow.FLOAT16: "FLOAT", arrow.FLOAT32: "FLOAT", arrow.FLOAT64: "DOUBLE",
+	arrow.STRING: "VARCHAR", arrow.LARGE_STRING: "VARCHAR", arrow.STRING_VIEW: "VARCHAR",
+	arrow.BINARY: "BLOB", arrow.LARGE_BINARY: "BLOB", arrow.BINARY_VIEW: "BLOB", arrow.FIXED_SIZE_BINARY: "BLOB",
+	arrow.DATE32: "DATE", arrow.DATE64: "DATE", arrow.TIME32: "TIME", arrow.TIME64: "TIME", arrow.DURATION: "INTERVAL",
+}
+
+// TypeName returns the name of a type in SQL, of nested types too: STRUCT(b INTEGER, c VARCHAR),
+// INTEGER[], MAP(VARCHAR, INTEGER). A type that SQL does not have keeps Arrow's name.
+func TypeName(dt arrow.DataType) string {
+	if name, ok := scalarNames[dt.ID()]; ok {
+		return name
+	}
+	switch dt := dt.(type) {
+	case *arrow.DictionaryType:
+		return TypeName(dt.ValueType)
+	case arrow.ExtensionType:
+		return TypeName(dt.StorageType())
+	case arrow.DecimalType:
+		return fmt.Sprintf("DECIMAL(%d,%d)", dt.GetPrecision(), dt.GetScale())
+	case *arrow.TimestampType:
+		switch {
+		case dt.TimeZone != "":
+			return "TIMESTAMP WITH TIME ZONE"
+		case dt.Unit == arrow.Nanosecond:
+			return "TIMESTAMP_NS"
+		}
+		return "TIMESTAMP"
+	case *arrow.MapType:
+		return "MAP(" + TypeName(dt.KeyType()) + ", " + TypeName(dt.ItemType()) + ")"
+	case *arrow.FixedSizeListType:
+		return fmt.Sprintf("%s[%d]", TypeName(dt.Elem()), dt.Len())
+	case arrow.ListLikeType:
+		return TypeName(dt.Elem()) + "[]"
+	case *arrow.StructType:
+		return structName(dt)
+	}
+	return dt.String()
+}
+
+func structName(dt *arrow.StructType) string {
+	fields := make([]string, dt.NumFields())
+	for i, f := range dt.Fields() {
+		fields[i] = FieldName(f.Name) + " " + TypeName(f.Type)
+	}
+	return "STRUCT(" + strings.Join(fields, ", ") + ")"
+}

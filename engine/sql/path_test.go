@@ -1,0 +1,42 @@
+//go:build cgo
+
+package sql
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// A name in parts keeps its parts and their spelling; the table's name may be among them, and not
+// where parentheses or brackets say that the first part is a column.
+func TestPaths(t *testing.T) {
+	for _, c := range []struct {
+		text      string
+		path      []string
+		qualified bool
+		name      string
+	}{
+		{"select a.b from t", []string{"a", "b"}, false, "a.b"},
+		{"select A . \"x.y\" . b from t", []string{"A", "x.y", "b"}, false, "A.x.y.b"},
+		{"select t.a.b from t", []string{"t", "a", "b"}, true, "a.b"},
+		{"select T.a from t", []string{"T", "a"}, true, "a"},
+		{"select (t).a from t", []string{"t", "a"}, false, "t.a"},
+		{"select (t.a).b from t", []string{"t", "a", "b"}, true, "a.b"},
+		{"select a['B''c'].d from t", []string{"a", "B'c", "d"}, false, "a.B'c.d"},
+		{"select \"a.b\" from t", nil, false, "a.b"},
+		{"select a.value from 'x.parquet'", []string{"a", "value"}, false, "a.value"},
+		{"select /* here */ a /* and */ . b from t", []string{"a", "b"}, false, "a.b"},
+	} {
+		s, err := Parse(c.text)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		x := s.Items[0].Expr
+		if x.Op != expr.OpColumn || !slices.Equal(x.Path, c.path) || x.Qualified != c.qualified || x.Name != c.name {
+			t.Errorf("%s: got %q, qualified %t, named %q", c.text, x.Path, x.Qualified, x.Name)
+		}
+	}
+}

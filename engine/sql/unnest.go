@@ -1,0 +1,37 @@
+//go:build cgo
+
+package sql
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// UnnestCall is the function that makes rows of a list.
+const UnnestCall = "unnest"
+
+// fromUnnest reads what stands behind the table: unnest(list) AS t(name).
+func (p *statements) fromUnnest(f *From, rest []*pg.Node) {
+	r := rest[0].GetRangeFunction()
+	var call *pg.FuncCall
+	if list := r.GetFunctions(); len(list) == 1 {
+		call = list[0].GetList().GetItems()[0].GetFuncCall()
+	}
+	if len(rest) > 1 || call == nil || lastName(call.GetFuncname()) != UnnestCall || r.GetOrdinality() || len(call.GetArgs()) != 1 {
+		at := 0
+		if v := rest[len(rest)-1].GetRangeVar(); v != nil {
+			at = p.offset(v.GetLocation())
+		} else if call != nil {
+			at = p.offset(call.GetLocation())
+		}
+		p.fail(at, "not supported: more than one table, but for unnest(list) AS t(name) behind a table")
+	}
+	list := p.expr(call.GetArgs()[0])
+	f.Unnest = &Unnest{List: list, Name: UnnestCall}
+	if alias := r.GetAlias(); alias != nil {
+		f.Unnest.Name = alias.GetAliasname()
+		p.qualifiers = append(p.qualifiers, f.Unnest.Name)
+		if names := alias.GetColnames(); len(names) > 0 {
+			f.Unnest.Name = names[0].GetString_().GetSval()
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package tests
+
+import "testing"
+
+// Fields of structs are what they are to DuckDB, whatever is NULL around them, and so are the
+// columns that are named as fields are.
+func TestSQLStructs(t *testing.T) {
+	s := openPeerSQL(t)
+	s.addGroups(t, "n", `SELECT r AS id, r % 10 AS "a.x",
+		CASE WHEN r % 7 > 0 THEN {'x': CASE WHEN r % 5 > 0 THEN r % 100 END,
+			'y': CASE WHEN r % 3 > 0 THEN {'city': CASE WHEN r % 11 > 0 THEN 'c' || (r % 13) END, 'day': DATE '2020-01-01' + CAST(r // 1000 AS INTEGER)} END} END AS a,
+		{'Price': CAST(r % 997 AS DECIMAL(9, 2)), 'x.y': {'z': r % 4}} AS "Odd one", [r, r + 1] AS list
+		FROM range(30000) t(r)`, 4096)
+	for _, text := range []string{
+		"SELECT a.y.city, count(*), sum(a.x), max(a.y.day) FROM n GROUP BY a.y.city",
+		`SELECT a.x, sum("a.x"), count(a.x) FROM n WHERE a.x < 20 OR "a.x" = 3 GROUP BY a.x`,
+		"SELECT (a).x AS k, min(id) FROM n WHERE (a).y.day BETWEEN DATE '2020-01-05' AND DATE '2020-01-06' GROUP BY k",
+		"SELECT a['y']['city'] AS k, count(*) FROM n GROUP BY k HAVING count(*) > 1500",
+		`SELECT "Odd one".price * 2 AS p, "Odd one"."x.y".z, count(*) FROM n GROUP BY ALL`,
+		"SELECT count(*) FROM n WHERE a.y.city IS NULL AND a.x IS NOT NULL",
+		"SELECT t.a.y.city, t.id FROM n t WHERE t.a.x = 7 AND t.a.y.city LIKE 'c1%'",
+		"SELECT a.x, id FROM n a WHERE a.id < 50",
+		"SELECT id FROM n WHERE a.y.city = 'c3' ORDER BY a.x DESC, id LIMIT 20",
+		"SELECT city, sum(x) FROM (SELECT a.y.city, (a).x AS x FROM n WHERE id % 2 = 0) GROUP BY city",
+		"SELECT a.y.day, a.x, count(*) FROM n GROUP BY ROLLUP (a.y.day, a.x)",
+		"SELECT a.nothing FROM n",
+		"SELECT nothing.x FROM n",
+	} {
+		s.check(t, text)
+	}
+}
