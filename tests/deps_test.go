@@ -25,7 +25,7 @@ var imports = map[string][]string{
 	"engine/plan":                    {"engine", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sql", "internal/expr", "internal/nearest", "internal/order", "internal/recordreader", "internal/rowcode", "internal/rowdata", "internal/vector"},
 	"engine/query":                   {"internal/nearest"},
 	"engine/scan":                    {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/recordreader", "internal/rowcode"},
-	"engine/scan/csv":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "internal/digits", "internal/vfs", "internal/wellformed"},
+	"engine/scan/csv":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "internal/digits", "internal/timeformat", "internal/vfs", "internal/wellformed"},
 	"engine/scan/dataset":            {"engine/scan", "engine/scan/csv", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "engine/scan/ipc", "engine/scan/parquet", "internal/vfs"},
 	"engine/scan/internal/decode":    {"engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/rowdata", "internal/vfs"},
 	"engine/scan/internal/delivery":  {"internal/wellformed"},

@@ -48,11 +48,11 @@ var numbers = [256]number{
 
 // fields are the numbers of a text.
 type fields struct {
-	year, month, day, yearDay   int64
-	isoYear, week, weekday, isoWeekday      int64
-	hour, minute, second, nanos int64
-	offsetSeconds               int64
-	half                        byte // 'a', 'p', or 0 without AM and PM
+	year, month, day, yearDay          int64
+	isoYear, week, weekday, isoWeekday int64
+	hour, minute, second, nanos        int64
+	offsetSeconds                      int64
+	half                               byte // 'a', 'p', or 0 without AM and PM
 }
 
 // Read reads a text. Its error says what is wrong, without the text and the format.
