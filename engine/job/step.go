@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/order"
@@ -183,6 +184,11 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	scanOptions.Budget = eng.Budget()
+	rejects := csv.NewRejects(r.FS, options.TempDir)
+	if scanOptions.CSV.IgnoreErrors {
+		scanOptions.CSV.Rejects = rejects
+	}
+	defer func() { err = errors.Join(err, rejects.Close()) }()
 	source, err := dataset.Open(ctx, s.From, scanOptions)
 	if err != nil {
 		return err
@@ -217,7 +223,25 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 	if err := errors.Join(result.Err(), context.Cause(ctx)); err != nil {
 		return err
 	}
-	return out.Commit()
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	return r.tellRejects(rejects)
+}
+
+// tellRejects says how many rows were left out because of errors, and writes them where the step wants
+// them.
+func (r *stepRun) tellRejects(rejects *csv.Rejects) error {
+	path := r.step.Input.Rejects
+	if path != "" {
+		if err := rejects.WriteFile(r.FS, path); err != nil {
+			return fmt.Errorf("input.rejects: %w", err)
+		}
+	}
+	if n := rejects.Count(); n > 0 {
+		r.log.Warn("rows left out because of errors", "rows", n, "rejects", path)
+	}
+	return nil
 }
 
 // progressEvery is how often a step that runs long says in the log how far it is.
