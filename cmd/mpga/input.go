@@ -137,13 +137,10 @@ func (f *inputFlags) end(err error) error {
 	if f.spool == nil {
 		return err // the flags were wrong
 	}
-	if err == nil && f.rejects != "" {
-		if err = f.leftOut.WriteFile(vfs.OS, f.rejects); err != nil {
+	if err == nil {
+		if err = f.leftOut.Tell(slog.Default(), vfs.OS, f.rejects); err != nil {
 			err = fmt.Errorf("--rejects: %w", err)
 		}
-	}
-	if n := f.leftOut.Count(); n > 0 && err == nil {
-		slog.Warn("rows left out because of errors", "rows", n, "rejects", f.rejects)
 	}
 	return errors.Join(err, f.leftOut.Close(), f.spool.Close())
 }

@@ -329,6 +329,9 @@ func (s *Step) scanOptions() (dataset.Options, error) {
 		}
 		opt.CSV.Types[column] = t
 	}
+	if isURL(in.Rejects) {
+		v.add(".rejects", fmt.Errorf("%s: want a file of the system", in.Rejects))
+	}
 	if len(v.errs) == 0 {
 		opt.EnsureDefaults()
 		v.add("", opt.Validate())

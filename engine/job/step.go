@@ -108,8 +108,11 @@ func (r *stepRun) attempt(ctx context.Context) error {
 		return nil
 	}
 	r.log.Info("step started", "reason", reason, "files", len(now.Inputs), "bytes", totalBytes(now.Inputs))
-	if !isURL(s.Output.Path) {
-		if err := r.FS.MkdirAll(filepath.Dir(s.Output.Path), 0o777); err != nil {
+	for _, path := range []string{s.Output.Path, s.Input.Rejects} {
+		if path == "" || isURL(path) {
+			continue
+		}
+		if err := r.FS.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			return err
 		}
 	}
@@ -135,7 +138,7 @@ func (j *Job) inspect(ctx context.Context, s *Step, scanOptions dataset.Options,
 		return nil, false, "", err
 	}
 	for _, in := range now.Inputs {
-		if within(in.Path, redact.URL(s.Output.Path)) {
+		if within(in.Path, redact.URL(s.Output.Path)) || s.Input.Rejects != "" && within(in.Path, s.Input.Rejects) {
 			return nil, false, "", fmt.Errorf("%s: the step would read what it writes", in.Path)
 		}
 	}
@@ -226,20 +229,8 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return r.tellRejects(rejects)
-}
-
-// tellRejects says how many rows were left out because of errors, and writes them where the step wants
-// them.
-func (r *stepRun) tellRejects(rejects *csv.Rejects) error {
-	path := r.step.Input.Rejects
-	if path != "" {
-		if err := rejects.WriteFile(r.FS, path); err != nil {
-			return fmt.Errorf("input.rejects: %w", err)
-		}
-	}
-	if n := rejects.Count(); n > 0 {
-		r.log.Warn("rows left out because of errors", "rows", n, "rejects", path)
+	if err := rejects.Tell(r.log, r.FS, s.Input.Rejects); err != nil {
+		return fmt.Errorf("input.rejects: %w", err)
 	}
 	return nil
 }

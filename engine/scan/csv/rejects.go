@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -72,6 +73,22 @@ func (r *Rejects) WriteFile(fsys vfs.FS, path string) error {
 		}
 		return nil
 	})
+}
+
+// Tell writes the rows to a file, unless its path is empty, and says in a log how many they are, if there
+// are any.
+func (r *Rejects) Tell(log *slog.Logger, fsys vfs.FS, path string) error {
+	of := []any{"rows", r.Count()}
+	if path != "" {
+		if err := r.WriteFile(fsys, path); err != nil {
+			return err
+		}
+		of = append(of, "rejects", path)
+	}
+	if r.Count() > 0 {
+		log.Warn("rows left out because of errors", of...)
+	}
+	return nil
 }
 
 // Close gives the temporary file back. It may be called again.
