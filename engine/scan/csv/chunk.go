@@ -94,7 +94,7 @@ func (c *File) before(ctx context.Context, f io.ReaderAt, i int) (state textStat
 // tells what is within quotes from what is not.
 func (d *dialect) transition(text []byte) (of transition) {
 	if d.steps != nil {
-		return d.steps.transition(text)
+		return d.irregular(text)
 	}
 	if !d.noQuote && bytes.Count(text, []byte{d.quote})%2 == 1 {
 		return transition{atField: inQuotes, inQuotes: atField}

@@ -1,5 +1,7 @@
 package csv
 
+import "bytes"
+
 // textState is where a byte of a text stands, as dialect.field has it.
 type textState uint8
 
@@ -62,22 +64,67 @@ func (t *stateTable) walk(s textState, text []byte) textState {
 	return s
 }
 
-// mergeBytes is a part of a text behind which most states have become one.
-const mergeBytes = 256
+// leap is walk in steps from mark to mark, which are quotes and characters that begin comments. Where
+// there is none, a newline ends all states but inQuotes, and the bytes before it do not matter.
+func (d *dialect) leap(s textState, text []byte) textState {
+	quotes, comments := markFinder{mark: d.quote, none: d.noQuote}, markFinder{mark: d.comment, none: d.comment == 0}
+	for at := 0; ; at++ {
+		next := quotes.from(text, at)
+		if s != inQuotes {
+			next = min(next, comments.from(text, at))
+			part := text[at:next]
+			if last := bytes.LastIndexByte(part, '\n'); last >= 0 {
+				s, part = atField, part[last+1:]
+			}
+			s = d.steps.walk(s, part)
+		}
+		if next == len(text) {
+			return s
+		}
+		s = d.steps[s][text[next]]
+		at = next
+	}
+}
 
-// transition walks a text from every state at once, and each state once where several have met.
-func (t *stateTable) transition(text []byte) (of transition) {
+// markFinder finds a mark in a text, again and again from further on.
+type markFinder struct {
+	mark byte
+	none bool // there is no such mark
+	next int  // what was found last
+}
+
+// from returns where the mark is at a place or behind it, and the length of the text where it is not.
+func (f *markFinder) from(text []byte, at int) int {
+	switch {
+	case f.none:
+		return len(text)
+	case f.next >= at && f.next > 0:
+		return f.next
+	}
+	f.next = len(text)
+	if i := bytes.IndexByte(text[at:], f.mark); i >= 0 {
+		f.next = at + i
+	}
+	return f.next
+}
+
+// mergeBytes is a part of a text behind which most states have become one.
+const mergeBytes = 1 << 10
+
+// irregular is transition where steps tell: the text is walked from every state at once, and once
+// where several have met.
+func (d *dialect) irregular(text []byte) (of transition) {
 	for s := range of {
 		of[s] = textState(s)
 	}
-	for len(text) > 0 {
-		part := text[:min(mergeBytes, len(text))]
+	for size := mergeBytes; len(text) > 0; size *= 4 {
+		part := text[:min(size, len(text))]
 		text = text[len(part):]
 		var next transition
 		var known [textStates]bool
 		for i, s := range of {
 			if !known[s] {
-				known[s], next[s] = true, t.walk(s, part)
+				known[s], next[s] = true, d.leap(s, part)
 			}
 			of[i] = next[s]
 		}
