@@ -89,8 +89,8 @@ func TestSQLReaders(t *testing.T) {
 	}
 }
 
-// Random texts are read as DuckDB reads them, given the same options. Would catch an option that holds
-// for some values alone.
+// Random texts are read as DuckDB reads them, given the same options. Would catch an option that
+// holds for some values alone.
 func TestSQLReadersRandom(t *testing.T) {
 	s := openSQL(t)
 	dateFormats := []string{"%d.%m.%Y", "%m/%d/%y", "%Y%m%d", "%d %b %Y", "%-d-%-m-%Y"}

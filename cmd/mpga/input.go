@@ -131,8 +131,8 @@ func (f *inputFlags) open(cmd *cobra.Command, opt *dataset.Options) {
 	opt.Spool, opt.CSV.Rejects = f.spool, f.leftOut // read_csv may ask to ignore errors, too
 }
 
-// end writes the rows that were left out, unless the command has failed, says how many they are, and
-// gives back what the input took. It returns the error of the command, or its own.
+// end writes the rows that were left out, unless the command has failed, says how many they are,
+// and gives back what the input took. It returns the error of the command, or its own.
 func (f *inputFlags) end(err error) error {
 	if f.spool == nil {
 		return err // the flags were wrong

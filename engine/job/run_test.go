@@ -567,8 +567,8 @@ func TestRunLogsRows(t *testing.T) {
 	}
 }
 
-// Would catch rows that a job leaves out without a word, or without the file that it is to write, and a
-// file of rejects that a later run reads.
+// Would catch rows that a job leaves out without a word, or without the file that it is to write,
+// and a file of rejects that a later run reads.
 func TestRunRejects(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "in", "a.csv"), "day;n\n31.12.2025;1\nsoon;2\n01.01.2026;3;4\n01.02.2026;1.000\n")

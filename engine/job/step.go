@@ -174,13 +174,7 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 	}
 	sinkOptions.Query = query.text
 	started := time.Now()
-	options := s.engineOptions()
-	options.FS = r.FS
-	options.Progress = r.progress()
-	if r.log.Enabled(ctx, slog.LevelDebug) {
-		options.Logger = r.log
-	}
-	options.EnsureDefaults()
+	options := r.engineOptions(ctx)
 	eng, err := r.Open(options, &sinkOptions)
 	if err != nil {
 		return err
@@ -233,6 +227,18 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 		return fmt.Errorf("input.rejects: %w", err)
 	}
 	return nil
+}
+
+// engineOptions returns how the engine of the step is opened.
+func (r *stepRun) engineOptions(ctx context.Context) engine.Options {
+	options := r.step.engineOptions()
+	options.FS = r.FS
+	options.Progress = r.progress()
+	if r.log.Enabled(ctx, slog.LevelDebug) {
+		options.Logger = r.log
+	}
+	options.EnsureDefaults()
+	return options
 }
 
 // progressEvery is how often a step that runs long says in the log how far it is.

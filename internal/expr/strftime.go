@@ -30,9 +30,9 @@ func (m moment) dayOfYear() int64 { return m.days - civil{m.year, 1, 1}.days() +
 // hour12 is the hour from 1 to 12.
 func (m moment) hour12() int64 { return (m.clock/hourMicros+11)%12 + 1 }
 
-// timeSpecifiers say how the specifiers of a format are written. Numbers have digits, which %- leaves
-// out. All are as in DuckDB: ncruces/go-strftime v1.1 has others for %c, %g, %x and %X, and takes as
-// long (378 ns; BenchmarkCalendar/strftime: 373).
+// timeSpecifiers say how the specifiers of a format are written. Numbers have digits, which %-
+// leaves out. All are as in DuckDB: ncruces/go-strftime v1.1 has others for %c, %g, %x and %X, and
+// takes as long (378 ns; BenchmarkCalendar/strftime: 373).
 var timeSpecifiers = map[byte]struct {
 	number func(m moment) int64
 	digits int
@@ -114,8 +114,8 @@ func strftime(b *binder, n *node) {
 	})
 }
 
-// strptime binds strptime(text, format) and try_strptime, which is NULL for a text that is not of the
-// format.
+// strptime binds strptime(text, format) and try_strptime, which is NULL for a text that is not of
+// the format.
 func strptime(try bool) binding {
 	return func(b *binder, n *node) {
 		format, err := timeformat.Reader(b.word(n, 1))

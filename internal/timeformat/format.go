@@ -102,8 +102,8 @@ func (f *Format) Zoned() bool { return f.has("zZ") }
 // Nanos says whether the times have nanoseconds.
 func (f *Format) Nanos() bool { return f.has("n") }
 
-// Reader returns a format to read times by. It is an error where parts of the format contradict each
-// other.
+// Reader returns a format to read times by. It is an error where parts of the format contradict
+// each other.
 func Reader(format string) (*Format, error) {
 	f, err := Parse(format)
 	if err != nil {

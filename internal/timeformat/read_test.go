@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What DuckDB 2.0.0 reads by each format. Would catch a specifier that reads another field, and ranges
-// and texts that are taken, or refused, unlike there.
+// What DuckDB 2.0.0 reads by each format. Would catch a specifier that reads another field, and
+// ranges and texts that are taken, or refused, unlike there.
 func TestRead(t *testing.T) {
 	for _, c := range []struct{ format, text, want string }{
 		{"%d.%m.%Y", "31.12.2025", "2025-12-31 00:00:00"},

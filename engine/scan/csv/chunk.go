@@ -90,8 +90,8 @@ func (c *File) before(ctx context.Context, f io.ReaderAt, i int) (state textStat
 	return state, lines, nil
 }
 
-// transition returns the state at the end of a text, by the state at its beginning. Without steps it
-// tells what is within quotes from what is not.
+// transition returns the state at the end of a text, by the state at its beginning. Without steps
+// it tells what is within quotes from what is not.
 func (d *dialect) transition(text []byte) (of transition) {
 	if d.steps != nil {
 		return d.irregular(text)
@@ -102,8 +102,8 @@ func (d *dialect) transition(text []byte) (of transition) {
 	return transition{atField: atField, inQuotes: inQuotes}
 }
 
-// firstRow returns where the first row of a chunk starts, given the state in which the chunk does; or
-// len(buf)+1 where no row does.
+// firstRow returns where the first row of a chunk starts, given the state in which the chunk does;
+// or len(buf)+1 where no row does.
 func firstRow(d *dialect, buf []byte, state textState) int {
 	if d.steps != nil {
 		for i, c := range buf {

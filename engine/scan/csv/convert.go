@@ -29,7 +29,8 @@ type converter interface {
 	// finish returns the array of the values.
 	finish(c *textColumn) arrow.Array
 
-	// rewind takes back the values from the column's row on, of which the column's fields are the first.
+	// rewind takes back the values from the column's row on, of which the column's fields are the
+	// first.
 	rewind(c *textColumn)
 
 	// drop gives the buffers back without making an array.
@@ -152,8 +153,8 @@ func dropBuffer(b **memory.Buffer) {
 	}
 }
 
-// newConverter returns the converter to a type, of values that are written by a format, or nil if text
-// cannot be read as that type.
+// newConverter returns the converter to a type, of values that are written by a format, or nil if
+// text cannot be read as that type.
 func newConverter(typ arrow.DataType, format *valueFormat) converter {
 	if typ == nil || converters[typ.ID()] == nil {
 		return nil

@@ -51,8 +51,8 @@ func (e Encoding) settle(head []byte) Encoding {
 // isUTF8 says whether a text needs no decoder.
 func (e Encoding) isUTF8() bool { return encodings[e] == nil }
 
-// decoded returns a text in UTF-8, and its encoding. What the encoding cannot have, half a surrogate
-// pair of UTF-16 for one, becomes U+FFFD, the replacement character.
+// decoded returns a text in UTF-8, and its encoding. What the encoding cannot have, half a
+// surrogate pair of UTF-16 for one, becomes U+FFFD, the replacement character.
 func decoded(text io.Reader, e Encoding) (io.Reader, Encoding, error) {
 	if e == EncodingAuto {
 		buffered := bufio.NewReader(text)

@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/internal/timeformat"
 )
 
-// valueFormat says how the values of a column are written. The zero value is of plain numbers and ISO
-// dates.
+// valueFormat says how the values of a column are written. The zero value is of plain numbers and
+// ISO dates.
 type valueFormat struct {
 	decimal   byte               // before a fraction; '.' or 0 where it is plain
 	thousands byte               // between digits, to be passed over; 0 for none
@@ -21,8 +21,8 @@ type valueFormat struct {
 // plainNumbers says whether numbers are as Go and C write them.
 func (f *valueFormat) plainNumbers() bool { return f.thousands == 0 && f.decimal != ',' }
 
-// plain returns a number as Go and C write it, in scratch where it is written otherwise. ok is false
-// where it has a point that is no part of it.
+// plain returns a number as Go and C write it, in scratch where it is written otherwise. ok is
+// false where it has a point that is no part of it.
 func (f *valueFormat) plain(b []byte, scratch *[]byte) (number []byte, ok bool) {
 	if f.plainNumbers() {
 		return b, true
@@ -58,8 +58,8 @@ func localized[T any](f *valueFormat, parse func([]byte) (T, bool)) func([]byte)
 }
 
 // grouped says whether the thousands of a number are where people put them: three digits behind the
-// last separator, two or three between two separators. What has its separators elsewhere is perhaps a
-// date, or the number of a version, and is not taken for a number unless a type is given.
+// last separator, two or three between two separators. What has its separators elsewhere is perhaps
+// a date, or the number of a version, and is not taken for a number unless a type is given.
 func (f *valueFormat) grouped(b []byte) bool {
 	if f.thousands == 0 {
 		return true

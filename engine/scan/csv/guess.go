@@ -4,9 +4,9 @@ import (
 	"github.com/mpga/mpga/internal/timeformat"
 )
 
-// timeShape is a way in which people write dates: an order and a character between the numbers. Which
-// of them a text has shows in all values of a sample together: 31/12/2025 begins with the day, and
-// 12/31/2025 with the month.
+// timeShape is a way in which people write dates: an order and a character between the numbers.
+// Which of them a text has shows in all values of a sample together: 31/12/2025 begins with the
+// day, and 12/31/2025 with the month.
 var dateShapes = []string{
 	"%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d",
 }
@@ -28,14 +28,14 @@ var shapes = func() (list []*timeformat.Format) {
 	return list
 }()
 
-// firstShape is the bit of a typeSet that stands for the first of shapes; the bits behind it stand for
-// the others.
+// firstShape is the bit of a typeSet that stands for the first of shapes; the bits behind it stand
+// for the others.
 const firstShape = 16
 
 const _ = uint(firstShape - bitsOfTypes)
 
-// shapesOf returns the bits of the shapes that a value may have: its numbers have the digits, and its
-// characters the places, that the shapes ask for, and there is such a time.
+// shapesOf returns the bits of the shapes that a value may have: its numbers have the digits, and
+// its characters the places, that the shapes ask for, and there is such a time.
 func shapesOf(value []byte) (set typeSet) {
 	var lengths [3]int // digits
 	var separator byte

@@ -284,7 +284,8 @@ func detectDelimiter(o *Options, buf []byte, p int, whole bool) byte {
 	return best
 }
 
-// width returns how many fields rows have: the first row, or, where rows are filled up, the longest.
+// width returns how many fields rows have: the first row, or, where rows are filled up, the
+// longest.
 func (s *sample) width(o *Options) int {
 	width := len(s.rows[0])
 	if o.NullPadding {

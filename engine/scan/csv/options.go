@@ -40,8 +40,8 @@ type Options struct {
 	// and what the sample shows of the formats that are looked for.
 	DateFormat string
 
-	// TimestampFormat is the format of timestamps. The default is YYYY-MM-DD HH:MM:SS with a fraction
-	// and a zone or without, and what the sample shows of the formats that are looked for.
+	// TimestampFormat is the format of timestamps. The default is YYYY-MM-DD HH:MM:SS with a
+	// fraction and a zone or without, and what the sample shows of the formats that are looked for.
 	TimestampFormat string
 
 	// DecimalSeparator is '.' or ',', before the fraction of a number. The default is '.'.
@@ -61,8 +61,8 @@ type Options struct {
 	// NullPadding fills up rows that have too few fields with NULLs.
 	NullPadding bool
 
-	// IgnoreErrors leaves out rows that have another number of fields, quotes where none may be, or a
-	// value that is not of the type of its column, of the columns that are read.
+	// IgnoreErrors leaves out rows that have another number of fields, quotes where none may be, or
+	// a value that is not of the type of its column, of the columns that are read.
 	IgnoreErrors bool
 
 	// Rejects takes the rows that IgnoreErrors leaves out. The default, nil, drops them.

@@ -241,7 +241,8 @@ func (r *reader) add(rows, n int) (kept int, err error) {
 	return n, nil
 }
 
-// valueError is the error of a field, of those that were split last, that is no value of its column.
+// valueError is the error of a field, of those that were split last, that is no value of its
+// column.
 func (r *reader) valueError(column, field int) error {
 	c := r.texts[column]
 	name := r.file.names[r.columns[column]]

@@ -16,8 +16,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// Rejects takes the rows that are left out of text files because of errors (Options.IgnoreErrors). A
-// row counts once in a scan, however often it is read. The zero value counts. It is safe for
+// Rejects takes the rows that are left out of text files because of errors (Options.IgnoreErrors).
+// A row counts once in a scan, however often it is read. The zero value counts. It is safe for
 // concurrent use.
 type Rejects struct {
 	fsys  vfs.FS // where rows are kept until they are written; nil where they are counted alone
@@ -38,8 +38,8 @@ type rejectExtent struct {
 	at, bytes int64 // in the spool
 }
 
-// NewRejects returns rejects that keep rows in a temporary file, in a folder of a file system, until
-// they are written or closed.
+// NewRejects returns rejects that keep rows in a temporary file, in a folder of a file system,
+// until they are written or closed.
 func NewRejects(fsys vfs.FS, tempDir string) *Rejects { return &Rejects{fsys: fsys, dir: tempDir} }
 
 // Count returns how many rows have been left out.
@@ -52,8 +52,8 @@ func (r *Rejects) nextFile() int { return int(r.files.Add(1)) }
 var rejectColumns = []string{"file", "line", "byte", "column", "value", "reason", "text"}
 
 // WriteFile writes the rows in the order of the input, whole or not at all, as CSV with the columns
-// file, line (from 1), byte (the offset of the row in the text, unpacked and in UTF-8), column, value,
-// reason and text. Column and value are empty where the row as a whole is wrong.
+// file, line (from 1), byte (the offset of the row in the text, unpacked and in UTF-8), column,
+// value, reason and text. Column and value are empty where the row as a whole is wrong.
 func (r *Rejects) WriteFile(fsys vfs.FS, path string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,8 +75,8 @@ func (r *Rejects) WriteFile(fsys vfs.FS, path string) error {
 	})
 }
 
-// Tell writes the rows to a file, unless its path is empty, and says in a log how many they are, if there
-// are any.
+// Tell writes the rows to a file, unless its path is empty, and says in a log how many they are, if
+// there are any.
 func (r *Rejects) Tell(log *slog.Logger, fsys vfs.FS, path string) error {
 	of := []any{"rows", r.Count()}
 	if path != "" {
@@ -120,8 +120,8 @@ func (r *Rejects) keep(file int, offset int64, lines []byte) (err error) {
 	return nil
 }
 
-// leftOut is what all readers of a part of a file have told of rows that are left out: a part is read
-// again where a device failed.
+// leftOut is what all readers of a part of a file have told of rows that are left out: a part is
+// read again where a device failed.
 type leftOut struct {
 	upTo atomic.Int64 // offset in the text, before which all rows have been told
 }
@@ -195,7 +195,8 @@ func (r *reader) handOn() error {
 	return r.file.opt.Rejects.keep(r.file.index, j.first, j.lines.Bytes())
 }
 
-// lineOf returns the line of an offset of the buffer, which is behind all offsets that were asked for.
+// lineOf returns the line of an offset of the buffer, which is behind all offsets that were asked
+// for.
 func (r *reader) lineOf(at int) int64 {
 	j := &r.rejecter
 	if j.line == 0 || j.lineAt < r.base {
@@ -206,8 +207,8 @@ func (r *reader) lineOf(at int) int64 {
 	return j.line
 }
 
-// addOthers adds the rows, of the n that were split last, that have a value of its type in every column.
-// It returns how many these are.
+// addOthers adds the rows, of the n that were split last, that have a value of its type in every
+// column. It returns how many these are.
 func (r *reader) addOthers(rows, n int) (kept int, err error) {
 	wrong := r.findWrong(rows, n)
 	for row := range n {
@@ -236,8 +237,8 @@ func (r *reader) addOthers(rows, n int) (kept int, err error) {
 	return kept, nil
 }
 
-// findWrong returns, for each of the n rows that were split last, the first column whose value is not of
-// its type, or -1. Afterwards the converters have none of these rows.
+// findWrong returns, for each of the n rows that were split last, the first column whose value is
+// not of its type, or -1. Afterwards the converters have none of these rows.
 func (r *reader) findWrong(rows, n int) []int {
 	wrong := slices.Repeat([]int{-1}, n)
 	for i, c := range r.texts {

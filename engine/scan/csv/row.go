@@ -10,8 +10,8 @@ import (
 // dialect is how text is cut into rows and fields: RFC 4180 with any delimiter and quote, and lines
 // that end in LF or CRLF. A quote opens a field only at the field's start. A quote within an
 // unquoted field is refused: then a newline is within quotes if and only if an odd number of quotes
-// precedes the newline, so that a file can be read from its middle. Where there are comments, or rows
-// with errors are left out, steps tells instead.
+// precedes the newline, so that a file can be read from its middle. Where there are comments, or
+// rows with errors are left out, steps tells instead.
 type dialect struct {
 	delimiter byte
 	quote     byte
@@ -171,8 +171,8 @@ func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd
 	return s, q, errTrailer
 }
 
-// rowEnd returns where the row behind that at buf[p:] begins, or -1 where the buffer ends before. A row
-// with a quote where none may be ends with the line of the quote.
+// rowEnd returns where the row behind that at buf[p:] begins, or -1 where the buffer ends before. A
+// row with a quote where none may be ends with the line of the quote.
 func (d *dialect) rowEnd(buf []byte, p int) int {
 	for {
 		_, next, end := d.field(buf, p)
@@ -189,8 +189,8 @@ func (d *dialect) rowEnd(buf []byte, p int) int {
 	}
 }
 
-// commentLine returns the length of the line at buf[p:] if a comment is all that it has; 0 of another
-// line, and -1 where the buffer ends before the comment does.
+// commentLine returns the length of the line at buf[p:] if a comment is all that it has; 0 of
+// another line, and -1 where the buffer ends before the comment does.
 func (d *dialect) commentLine(buf []byte, p int) int {
 	if d.comment == 0 || buf[p] != d.comment {
 		return 0
@@ -373,8 +373,8 @@ func (s *rowSplitter) pad(from, row int, end uint32) {
 	}
 }
 
-// broken returns the error of a row that starts at an offset. Where such rows are left out, the error
-// is returned once the buffer has the whole row.
+// broken returns the error of a row that starts at an offset. Where such rows are left out, the
+// error is returned once the buffer has the whole row.
 func (s *rowSplitter) broken(buf []byte, start, at int, reason error) (next int, whole bool, err error) {
 	end := 0
 	if s.lenient {

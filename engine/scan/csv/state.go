@@ -64,8 +64,9 @@ func (t *stateTable) walk(s textState, text []byte) textState {
 	return s
 }
 
-// leap is walk in steps from mark to mark, which are quotes and characters that begin comments. Where
-// there is none, a newline ends all states but inQuotes, and the bytes before it do not matter.
+// leap is walk in steps from mark to mark, which are quotes and characters that begin comments.
+// Where there is none, a newline ends all states but inQuotes, and the bytes before it do not
+// matter.
 func (d *dialect) leap(s textState, text []byte) textState {
 	quotes, comments := markFinder{mark: d.quote, none: d.noQuote}, markFinder{mark: d.comment, none: d.comment == 0}
 	for at := 0; ; at++ {
@@ -93,7 +94,8 @@ type markFinder struct {
 	next int  // what was found last
 }
 
-// from returns where the mark is at a place or behind it, and the length of the text where it is not.
+// from returns where the mark is at a place or behind it, and the length of the text where it is
+// not.
 func (f *markFinder) from(text []byte, at int) int {
 	switch {
 	case f.none:

@@ -35,8 +35,8 @@ func utf16Text(text string, bigEndian bool) string {
 	return string(b)
 }
 
-// Texts as people have them. Would catch options that only hold for the first chunk, the first row, or
-// the sample.
+// Texts as people have them. Would catch options that only hold for the first chunk, the first row,
+// or the sample.
 func TestCSVOptions(t *testing.T) {
 	european := csv.Options{DecimalSeparator: ',', Thousands: '.'}
 	types := func(pairs ...any) map[string]arrow.DataType {
@@ -158,8 +158,8 @@ func TestCSVOptionErrors(t *testing.T) {
 	}
 }
 
-// readLeniently reads a text without the rows that have errors, and returns the other rows and the file
-// of rejects, without the name of the file.
+// readLeniently reads a text without the rows that have errors, and returns the other rows and the
+// file of rejects, without the name of the file.
 func readLeniently(t *testing.T, text string, opt csv.Options, sizes csv.Sizes, read scan.OpenOptions) (rows []string, rejects string) {
 	t.Helper()
 	rows, rejects, err := tryLeniently(t, text, opt, sizes, read)
@@ -235,8 +235,8 @@ func randomLines(rng *rand.Rand, comments bool) string {
 	return b.String()
 }
 
-// The rows that are left out, and what is told of them, must not depend on where a text is cut. Would
-// catch a state at the beginning of a chunk that is not that of the rows before.
+// The rows that are left out, and what is told of them, must not depend on where a text is cut.
+// Would catch a state at the beginning of a chunk that is not that of the rows before.
 func TestCSVRejectsRandom(t *testing.T) {
 	for i := range uint64(50) {
 		rng := rand.New(rand.NewPCG(i, 1))
@@ -255,8 +255,8 @@ func TestCSVRejectsRandom(t *testing.T) {
 	}
 }
 
-// Would catch a count that depends on the width of blocks, and places of errors that count rows that
-// were left out.
+// Would catch a count that depends on the width of blocks, and places of errors that count rows
+// that were left out.
 func TestCSVRejectsLong(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString("a,b,c\n")

@@ -12,8 +12,8 @@ import (
 // filenameColumn is the name of the column that Options.Filename adds.
 const filenameColumn = "filename"
 
-// addFilenames adds the column of the files' names, which is one of the columns of folders: it has one
-// value for all rows of a file, by which files are left out.
+// addFilenames adds the column of the files' names, which is one of the columns of folders: it has
+// one value for all rows of a file, by which files are left out.
 func (f *openFiles) addFilenames() error {
 	column := decode.Folder{Field: arrow.Field{Name: filenameColumn, Type: arrow.BinaryTypes.String}}
 	for _, folder := range f.hive {

@@ -12,9 +12,9 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// Spool keeps standard input whose format is read from its end, Parquet and Arrow files: in memory as
-// long as it is small, else in a temporary file. It belongs to the caller of Open, who closes it when
-// the source is not used any more.
+// Spool keeps standard input whose format is read from its end, Parquet and Arrow files: in memory
+// as long as it is small, else in a temporary file. It belongs to the caller of Open, who closes it
+// when the source is not used any more.
 type Spool struct {
 	fsys vfs.FS
 	dir  string
@@ -33,8 +33,8 @@ const (
 	// spoolBlock is how much is read at a time.
 	spoolBlock = 1 << 20
 
-	// spoolBlocksMax is how many blocks are kept in memory. More have no advantage: the system keeps
-	// files in memory, too, as long as nobody needs it.
+	// spoolBlocksMax is how many blocks are kept in memory. More have no advantage: the system
+	// keeps files in memory, too, as long as nobody needs it.
 	spoolBlocksMax = 64
 )
 

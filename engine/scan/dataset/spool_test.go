@@ -28,7 +28,8 @@ func (b *tightBudget) Reserve(n int64) error {
 func (b *tightBudget) Unreserve(n int64)  { b.left, b.taken = b.left+n, b.taken-n }
 func (b *tightBudget) Room(n int64) error { return nil }
 
-// Would catch bytes that are lost where blocks and the file meet, and memory that is not given back.
+// Would catch bytes that are lost where blocks and the file meet, and memory that is not given
+// back.
 func TestSpool(t *testing.T) {
 	for _, size := range []int{0, 1, spoolBlock - 1, spoolBlock, spoolBlock + 1, 3*spoolBlock + 7} {
 		for _, room := range []int64{0, spoolBlock, 2 * spoolBlock, 1 << 40} {
