@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/mpga/mpga/internal/digits"
@@ -114,39 +115,79 @@ func strftime(b *binder, n *node) {
 	})
 }
 
-// strptime binds strptime(text, format) and try_strptime, which is NULL for a text that is not of
-// the format.
+// strptime binds strptime(text, format, ...) and try_strptime, which is NULL for a text that is of
+// none of the formats.
 func strptime(try bool) binding {
 	return func(b *binder, n *node) {
-		format, err := timeformat.Reader(b.word(n, 1))
-		if err != nil {
-			b.fail(n.args[1].at, "%v", err)
-		}
-		b.check(n, Text, Text)
-		n.args = n.args[:1]
-		b.castArgs(n, typeOf(Text))
-		n.typ, n.fallible = typeOf(Timestamp), !try
-		switch {
-		case format.Zoned():
-			n.typ = typeOf(TimestampTZ)
-		case format.Nanos():
-			n.typ = typeOf(TimestampNS)
-		}
-		unit := n.typ.nanos()
-		n.eval = map1e(n, func(text string) (int64, error) {
-			at, err := format.Read(text)
-			v, fits := instantOf(at, unit)
-			switch {
-			case err == nil && fits:
-				return v, nil
-			case try:
-				return 0, errNull
-			case err == nil:
-				err = errOutOfRange
+		t := timeTexts{try: try}
+		for i := range n.args[1:] {
+			format, err := timeformat.Reader(b.word(n, i+1))
+			if err != nil {
+				b.fail(n.args[i+1].at, "%v", err)
 			}
-			return 0, fmt.Errorf("%q is not of the format %q: %w", text, format.Text, err)
-		})
+			t.formats = append(t.formats, format)
+		}
+		n.args = n.args[:1]
+		b.check(n, Text)
+		b.castArgs(n, typeOf(Text))
+		n.typ, n.fallible = t.typ(), !try
+		unit := n.typ.nanos()
+		n.eval = map1e(n, func(text string) (int64, error) { return t.read(text, unit) })
 	}
+}
+
+// timeTexts reads times by the first of some formats that they are of.
+type timeTexts struct {
+	formats []*timeformat.Format
+	try     bool // NULL in place of errors
+}
+
+// typ returns the type of the times.
+func (t *timeTexts) typ() Type {
+	switch {
+	case slices.ContainsFunc(t.formats, (*timeformat.Format).Zoned):
+		return typeOf(TimestampTZ)
+	case slices.ContainsFunc(t.formats, (*timeformat.Format).Nanos):
+		return typeOf(TimestampNS)
+	}
+	return typeOf(Timestamp)
+}
+
+// read returns the time of a text in units of so many nanoseconds.
+func (t *timeTexts) read(text string, unit int64) (int64, error) {
+	if !t.try {
+		return t.mustRead(text, unit)
+	}
+	for _, format := range t.formats {
+		at, err := format.Read(text)
+		if v, fits := instantOf(at, unit); err == nil && fits {
+			return v, nil
+		}
+	}
+	return 0, errNull
+}
+
+// mustRead is read with errors. As in DuckDB, a text that is of a format, but for a day that there
+// is not, is an error whatever formats follow.
+func (t *timeTexts) mustRead(text string, unit int64) (int64, error) {
+	var failed error
+	for i, format := range t.formats {
+		at, err := format.Read(text)
+		v, fits := instantOf(at, unit)
+		switch {
+		case err == nil && fits:
+			return v, nil
+		case err == nil:
+			err = errOutOfRange
+		}
+		if i == 0 || errors.Is(err, timeformat.ErrNoDay) {
+			failed = fmt.Errorf("%q is not of the format %q: %w", text, format.Text, err)
+		}
+		if errors.Is(err, timeformat.ErrNoDay) {
+			break
+		}
+	}
+	return 0, failed
 }
 
 var errOutOfRange = errors.New("the time is out of range")

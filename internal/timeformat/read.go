@@ -30,8 +30,10 @@ var (
 	errZone     = errors.New("the time zone is none of UTC and GMT")
 	errTrailing = errors.New("something follows")
 	errRange    = errors.New("a number is out of its range")
-	errDay      = errors.New("there is no such day")
 )
+
+// ErrNoDay is the error of a text that is of the format, and whose month has no such day.
+var ErrNoDay = errors.New("there is no such day")
 
 // number says how a specifier reads a number.
 type number struct {
@@ -247,7 +249,7 @@ func (v *fields) moment(by daySource) (Moment, error) {
 	case fromDate:
 		at := time.Date(int(v.year), time.Month(v.month), int(v.day), 0, 0, 0, 0, time.UTC)
 		if int64(at.Day()) != v.day {
-			return Moment{}, errDay
+			return Moment{}, ErrNoDay
 		}
 		m.Days = dayOf(at)
 	case fromYearDay:
