@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/mpga/mpga/engine/device"
@@ -38,6 +39,7 @@ type execution struct {
 	output     output // nil where the query is only planned
 	progress   *progress
 	pages      scan.PageCounts // that the CPU has decoded
+	rejected   atomic.Int64    // rows of the input that were left out because of errors
 }
 
 // newQuery returns the execution of a bound query, which must be released.
@@ -292,6 +294,7 @@ func (q *execution) stats() Stats {
 	if q.adopted != nil {
 		s.Splits = q.adopted.Blobs()
 	}
+	s.RowsRejected = q.rejected.Load()
 	s.Filter, s.Pages = scan.PruningOf(q.source), q.pages.List()
 	if _, estimated, ok := run.Scatter(); ok {
 		s.EstimatedGroups = estimated

@@ -73,6 +73,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	opt := q.engine.readOptions()
 	opt.Wait, opt.Borrow = th.Wait, th.Borrow
 	opt.Progress = func(bytes int64) { q.progress.bytes.Add(bytes) }
+	opt.Rejected = func(rows int64) { q.rejected.Add(rows) }
 	opt.Pages = q.pages.Add
 	opt.NarrowDecimals = true
 	batches, err := openSplit(ctx, split, opt)

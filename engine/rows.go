@@ -85,6 +85,7 @@ type Rows struct {
 	next  atomic.Int64 // split
 	read  atomic.Int64 // rows
 	bytes atomic.Int64 // read, as scan.OpenOptions.Progress counts them
+	left  atomic.Int64 // rows, because of errors
 	sent  atomic.Int64 // batches
 }
 
@@ -111,6 +112,7 @@ func (r *Rows) done(workers int) Stats {
 		Route:         "cpu",
 		Threads:       workers,
 		RowsRead:      r.read.Load(),
+		RowsRejected:  r.left.Load(),
 		BytesRead:     r.bytes.Load(),
 		Splits:        len(r.splits),
 		Filter:        scan.PruningOf(r.source),
@@ -126,6 +128,7 @@ func (r *Rows) readSplit(ctx context.Context, t *threads.Thread, m RowMap, split
 	opt := r.engine.readOptions()
 	opt.Wait, opt.Borrow = t.Wait, t.Borrow
 	opt.Progress = func(bytes int64) { r.bytes.Add(bytes) }
+	opt.Rejected = func(rows int64) { r.left.Add(rows) }
 	batches, err := openSplit(ctx, split, opt)
 	if err != nil {
 		return err

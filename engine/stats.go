@@ -35,14 +35,15 @@ type Progress struct {
 // Stats is what a query, or Engine.Rows, did. It is complete when the result has been read to its
 // end. Of Rows, whatever groups have is zero: Table is "".
 type Stats struct {
-	Route            string                  `json:"route"`            // "cpu", "device", or "cpu and device"
-	Device           *device.Stats           `json:"device,omitempty"` // nil when none was asked for
-	Threads          int                     `json:"threads"`          // workers
-	RowsRead         int64                   `json:"rows_read"`        // of a merge, states
-	BytesRead        int64                   `json:"bytes_read"`       // of the input, in its own form
-	Splits           int                     `json:"splits"`           // of a merge, blobs
-	Filter           *scan.Pruning           `json:"filter,omitempty"` // what was left out, and by what; nil of a source without a filter
-	Pages            []scan.PageCount        `json:"pages,omitempty"`  // that the CPU has decoded, by codec; Device has its own
+	Route            string                  `json:"route"`                   // "cpu", "device", or "cpu and device"
+	Device           *device.Stats           `json:"device,omitempty"`        // nil when none was asked for
+	Threads          int                     `json:"threads"`                 // workers
+	RowsRead         int64                   `json:"rows_read"`               // of a merge, states
+	RowsRejected     int64                   `json:"rows_rejected,omitempty"` // left out of RowsRead because of errors, where the source leaves out such rows
+	BytesRead        int64                   `json:"bytes_read"`              // of the input, in its own form
+	Splits           int                     `json:"splits"`                  // of a merge, blobs
+	Filter           *scan.Pruning           `json:"filter,omitempty"`        // what was left out, and by what; nil of a source without a filter
+	Pages            []scan.PageCount        `json:"pages,omitempty"`         // that the CPU has decoded, by codec; Device has its own
 	Groups           int64                   `json:"groups"`
 	Reduction        float64                 `json:"reduction"` // rows read per group; 0 of no groups
 	ResultBatches    int64                   `json:"result_batches"`

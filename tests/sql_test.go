@@ -489,6 +489,9 @@ var sqlExpressions = []string{
 	"dt + 1, dt - 1, dt - DATE '2000-01-01', dt + INTERVAL 1 MONTH, dt - INTERVAL '2 days', ts + INTERVAL 3 HOURS, ts - INTERVAL '1 year 2 months 03:04:05', ts + INTERVAL '1' DAY, dt + INTERVAL 5 WEEKS",
 	"date_diff('day', dt, DATE '2000-01-01'), date_diff('month', ts, TIMESTAMP '2000-06-15'), date_diff('year', dt, ts), date_diff('hour', ts, TIMESTAMP '2000-01-01'), date_diff('week', greatest(dt, DATE '1971-01-01'), DATE '2001-01-01')",
 	"strftime(ts, '%Y-%m-%d %H:%M:%S'), strftime(dt, '%a %A %b %B %j %U %W %u %w %y %-d %-m %p %I %f %g'), strftime(ts, '%G-W%V %f %%'), dayname(dt), monthname(ts), last_day(dt), epoch(ts), epoch_ms(ts), make_date(2000 + ti, 1, 2)",
+	"strptime(strftime(dt, '%d.%m.%Y'), '%d.%m.%Y'), try_strptime(CAST(ts AS VARCHAR), '%Y-%m-%d %H:%M:%S.%f'), strptime(strftime(ts, '%a %d %B %y %I:%M:%S.%g %p'), '%a %d %B %y %I:%M:%S.%g %p'), try_strptime(n, '%j'), try_strptime(strftime(ts, '%G-W%V-%u %T.%n'), '%G-W%V-%u %T.%n'), strptime(NULL, '%Y')",
+	"strptime(CASE WHEN ti % 2 = 0 THEN strftime(dt, '%d/%m/%Y') ELSE strftime(dt, '%Y-%m-%d') END, ['%d/%m/%Y', '%Y-%m-%d']), try_strptime('2024-02-30', ['%Y-%m-%d', '%Y-%m-%M']), try_strptime(s, ['%Y', '%z'])", "strptime('2024-02-30', ['%Y-%m-%d', '%Y-%m-%M'])",
+	"strptime(s, '%Y')", "strptime('2024-02-30', '%Y-%m-%d')", "strptime('1', '%q')", "strptime(i, '%Y')", "strptime('1', n)",
 }
 
 // Queries answer as DuckDB's.

@@ -36,7 +36,7 @@ func newAggCommand() *cobra.Command {
 		Short: "Group rows and aggregate them",
 		Long: `Group the rows of files by key columns and aggregate the others.
 
-FILE is a file, a folder, a glob pattern (in quotes) or - for CSV or an Arrow stream on the standard
+FILE is a file, a folder, a glob pattern (in quotes) or - for the standard
 input. Folders named key=value become columns. The text of --by, --agg, --where, --having and --order-by is
 SQL, as mpga sql takes it: expressions, each with an alias or none. Without --by the whole input is one group;
 without --agg the result is the distinct keys. --limit N gives the first N groups, in the order asked for.
@@ -116,7 +116,8 @@ func callShape(f query.Func) string {
 	return f.String() + "(" + strings.Join(args, ", ") + ")"
 }
 
-func (f *aggFlags) run(cmd *cobra.Command, files []string) error {
+func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
+	defer func() { err = f.input.end(err) }()
 	statement, err := f.statement(cmd)
 	if err != nil {
 		return err

@@ -28,7 +28,8 @@ columns are those of its first rows.`,
 		Example: `  mpga describe tests/testdata/flights-2001.parquet
   mpga describe --type zip=string addresses.csv`,
 		Args: wantSome(inputFiles),
-		RunE: func(cmd *cobra.Command, files []string) error {
+		RunE: func(cmd *cobra.Command, files []string) (err error) {
+			defer func() { err = input.end(err) }()
 			opt, err := input.options(cmd)
 			if err != nil {
 				return err

@@ -94,7 +94,8 @@ func tableOptions(texts []string) (map[string]plan.Table, error) {
 	return tables, nil
 }
 
-func (f *sqlFlags) run(cmd *cobra.Command, args []string) error {
+func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
+	defer func() { err = f.input.end(err) }()
 	text, err := f.queryText(cmd, args)
 	if err != nil {
 		return err

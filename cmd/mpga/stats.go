@@ -80,6 +80,7 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 	}
 	row("route", "%s, %s", s.Route, digits.Counted(int64(s.Threads), "thread"))
 	row("read", "%s, %s in %s", digits.Counted(s.RowsRead, "row"), byteSize(max(s.BytesRead, 0)), digits.Counted(int64(s.Splits), "split"))
+	count("rows left out", s.RowsRejected)
 	if f := s.Filter; f != nil {
 		row("filter", "%s", f)
 		if f.RowsTested > 0 {

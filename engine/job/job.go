@@ -57,13 +57,24 @@ type Step struct {
 
 // Input says how the files of a step are read.
 type Input struct {
-	Format    string            `yaml:"format" enum:"auto,parquet,arrow,arrows,csv,tsv" doc:"Of every file. The default is auto: by the ending, then by the content."`
-	Delimiter string            `yaml:"delimiter" doc:"Character between the fields of CSV, \\t for a tab. The default is what the text shows."`
-	Quote     *string           `yaml:"quote" doc:"Character around fields of CSV that need it; empty when there is none. The default is a double quote."`
-	Header    string            `yaml:"header" enum:"auto,yes,no" doc:"Whether CSV begins with column names. The default is auto."`
-	Nulls     []string          `yaml:"nulls" doc:"Fields of CSV that are NULL, in place of the empty one."`
-	Types     map[string]string `yaml:"types" doc:"Types of columns of CSV by name, as in zip: string."`
-	NoHive    bool              `yaml:"no_hive" doc:"Take folders named key=value for folders, not for columns."`
+	Format           string            `yaml:"format" enum:"auto,parquet,arrow,arrows,csv,tsv" doc:"Of every file. The default is auto: by the ending, then by the content."`
+	Delimiter        string            `yaml:"delimiter" doc:"Character between the fields of CSV, \\t for a tab. The default is what the text shows."`
+	Quote            *string           `yaml:"quote" doc:"Character around fields of CSV that need it; empty when there is none. The default is a double quote."`
+	Header           string            `yaml:"header" enum:"auto,yes,no" doc:"Whether CSV begins with column names. The default is auto."`
+	Nulls            []string          `yaml:"nulls" doc:"Fields of CSV that are NULL, in place of the empty one."`
+	Types            map[string]string `yaml:"types" doc:"Types of columns of CSV by name, as in zip: string."`
+	DateFormat       string            `yaml:"date_format" doc:"How dates of CSV are written, as strptime has it: '%d.%m.%Y'. The default is 2025-12-31, and what the first rows show."`
+	TimestampFormat  string            `yaml:"timestamp_format" doc:"How timestamps of CSV are written, as strptime has it."`
+	DecimalSeparator string            `yaml:"decimal_separator" doc:"Before the fraction of numbers of CSV, . or a comma. The default is a point."`
+	Thousands        string            `yaml:"thousands" doc:"Character between the thousands of numbers of CSV. The default is none."`
+	Encoding         string            `yaml:"encoding" enum:"auto,utf-8,utf-16,utf-16le,utf-16be,latin-1,windows-1252" doc:"Of CSV. The default is auto: UTF-16 by its byte order mark, else UTF-8."`
+	Comment          string            `yaml:"comment" doc:"Character that begins a comment in CSV, which goes to the end of the line. The default is none."`
+	Skip             int               `yaml:"skip" doc:"Lines to leave out at the beginning of each CSV file, before the header."`
+	NullPadding      bool              `yaml:"null_padding" doc:"Fill up rows of CSV that have too few fields with NULLs."`
+	IgnoreErrors     bool              `yaml:"ignore_errors" doc:"Leave out rows of CSV with errors, and log how many they are."`
+	Rejects          string            `yaml:"rejects" doc:"CSV file to write the rows to that are left out, with their places and the reasons; it implies ignore_errors."`
+	Filename         bool              `yaml:"filename" doc:"Add a column filename, with the name of the file of each row."`
+	NoHive           bool              `yaml:"no_hive" doc:"Take folders named key=value for folders, not for columns."`
 }
 
 // Output says where the result of a step goes.
@@ -283,13 +294,26 @@ func (v *validation) retry(at string, r Retry) {
 // scanOptions returns how the step reads. The fields of its errors begin with a dot.
 func (s *Step) scanOptions() (dataset.Options, error) {
 	in, v := &s.Input, validation{}
-	opt := dataset.Options{NoHive: in.NoHive, CSV: csv.Options{NullStrings: in.Nulls}}
+	opt := dataset.Options{NoHive: in.NoHive, Filename: in.Filename, CSV: csv.Options{
+		NullStrings: in.Nulls, SkipLines: in.Skip, DateFormat: in.DateFormat, TimestampFormat: in.TimestampFormat,
+		NullPadding: in.NullPadding, IgnoreErrors: in.IgnoreErrors || in.Rejects != "",
+	}}
 	if in.Format != "auto" {
 		opt.Format = dataset.Format(in.Format)
 	}
 	var err error
-	opt.CSV.Delimiter, err = csv.ParseChar(in.Delimiter)
-	v.add(".delimiter", err)
+	for _, c := range []struct {
+		field, text string
+		to          *byte
+	}{
+		{".delimiter", in.Delimiter, &opt.CSV.Delimiter}, {".decimal_separator", in.DecimalSeparator, &opt.CSV.DecimalSeparator},
+		{".thousands", in.Thousands, &opt.CSV.Thousands}, {".comment", in.Comment, &opt.CSV.Comment},
+	} {
+		*c.to, err = csv.ParseChar(c.text)
+		v.add(c.field, err)
+	}
+	opt.CSV.Encoding, err = csv.ParseEncoding(in.Encoding)
+	v.add(".encoding", err)
 	if in.Quote != nil {
 		opt.CSV.Quote, err = csv.ParseChar(*in.Quote)
 		opt.CSV.NoQuote = *in.Quote == ""
@@ -304,6 +328,9 @@ func (s *Step) scanOptions() (dataset.Options, error) {
 			opt.CSV.Types = make(map[string]arrow.DataType)
 		}
 		opt.CSV.Types[column] = t
+	}
+	if isURL(in.Rejects) {
+		v.add(".rejects", fmt.Errorf("%s: want a file of the system", in.Rejects))
 	}
 	if len(v.errs) == 0 {
 		opt.EnsureDefaults()

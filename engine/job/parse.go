@@ -103,6 +103,7 @@ func (j *Job) resolvePaths(dir string) {
 			resolve(&s.From[k])
 		}
 		resolve(&s.Output.Path)
+		resolve(&s.Input.Rejects)
 		resolve(&s.Limits.TempDir)
 	}
 }

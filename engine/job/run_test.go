@@ -566,3 +566,48 @@ func TestRunLogsRows(t *testing.T) {
 		t.Errorf("the log says %s", log.String())
 	}
 }
+
+// Would catch rows that a job leaves out without a word, or without the file that it is to write,
+// and a file of rejects that a later run reads.
+func TestRunRejects(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "in", "a.csv"), "day;n\n31.12.2025;1\nsoon;2\n01.01.2026;3;4\n01.02.2026;1.000\n")
+	job := `
+steps:
+  - name: days
+    from: in/*.csv
+    input: {date_format: "%d.%m.%Y", types: {day: date, n: int}, decimal_separator: ",", thousands: ".", rejects: left/out.csv}
+    by: day
+    agg: sum(n)
+    output: out/days.csv
+`
+	var log strings.Builder
+	j := reparsed(t, dir, job)
+	report, err := j.Run(context.Background(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := report.Steps[0].Stats.RowsRejected; got != 2 {
+		t.Errorf("%d rows were left out", got)
+	}
+	if !strings.Contains(log.String(), "rows left out because of errors") || !strings.Contains(log.String(), "rows=2") {
+		t.Errorf("the log says %s", log.String())
+	}
+	left, err := os.ReadFile(filepath.Join(dir, "left", "out.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "in", "a.csv")
+	want := "file,line,byte,column,value,reason,text\n" +
+		path + ",3,19,day,soon,\"not of type date32 by the format \"\"%d.%m.%Y\"\" (--date-format, --timestamp-format)\",soon;2\n" +
+		path + ",4,26,,,more than the 2 fields of the rows before,01.01.2026;3;4\n"
+	if string(left) != want {
+		t.Errorf("got\n%s\nwant\n%s", left, want)
+	}
+	if _, err := reparsed(t, dir, strings.Replace(job, "left/", "in/", 1)).Run(context.Background(), Options{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reparsed(t, dir, strings.Replace(job, "left/", "in/", 1)).Run(context.Background(), Options{Force: true}); err == nil || !strings.Contains(err.Error(), "what it writes") {
+		t.Errorf("rejects among the inputs: %v", err)
+	}
+}

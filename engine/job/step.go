@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/order"
@@ -107,8 +108,11 @@ func (r *stepRun) attempt(ctx context.Context) error {
 		return nil
 	}
 	r.log.Info("step started", "reason", reason, "files", len(now.Inputs), "bytes", totalBytes(now.Inputs))
-	if !isURL(s.Output.Path) {
-		if err := r.FS.MkdirAll(filepath.Dir(s.Output.Path), 0o777); err != nil {
+	for _, path := range []string{s.Output.Path, s.Input.Rejects} {
+		if path == "" || isURL(path) {
+			continue
+		}
+		if err := r.FS.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			return err
 		}
 	}
@@ -134,7 +138,7 @@ func (j *Job) inspect(ctx context.Context, s *Step, scanOptions dataset.Options,
 		return nil, false, "", err
 	}
 	for _, in := range now.Inputs {
-		if within(in.Path, redact.URL(s.Output.Path)) {
+		if within(in.Path, redact.URL(s.Output.Path)) || s.Input.Rejects != "" && within(in.Path, s.Input.Rejects) {
 			return nil, false, "", fmt.Errorf("%s: the step would read what it writes", in.Path)
 		}
 	}
@@ -170,19 +174,18 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 	}
 	sinkOptions.Query = query.text
 	started := time.Now()
-	options := s.engineOptions()
-	options.FS = r.FS
-	options.Progress = r.progress()
-	if r.log.Enabled(ctx, slog.LevelDebug) {
-		options.Logger = r.log
-	}
-	options.EnsureDefaults()
+	options := r.engineOptions(ctx)
 	eng, err := r.Open(options, &sinkOptions)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	scanOptions.Budget = eng.Budget()
+	rejects := csv.NewRejects(r.FS, options.TempDir)
+	if scanOptions.CSV.IgnoreErrors {
+		scanOptions.CSV.Rejects = rejects
+	}
+	defer func() { err = errors.Join(err, rejects.Close()) }()
 	source, err := dataset.Open(ctx, s.From, scanOptions)
 	if err != nil {
 		return err
@@ -217,7 +220,25 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 	if err := errors.Join(result.Err(), context.Cause(ctx)); err != nil {
 		return err
 	}
-	return out.Commit()
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	if err := rejects.Tell(r.log, r.FS, s.Input.Rejects); err != nil {
+		return fmt.Errorf("input.rejects: %w", err)
+	}
+	return nil
+}
+
+// engineOptions returns how the engine of the step is opened.
+func (r *stepRun) engineOptions(ctx context.Context) engine.Options {
+	options := r.step.engineOptions()
+	options.FS = r.FS
+	options.Progress = r.progress()
+	if r.log.Enabled(ctx, slog.LevelDebug) {
+		options.Logger = r.log
+	}
+	options.EnsureDefaults()
+	return options
 }
 
 // progressEvery is how often a step that runs long says in the log how far it is.

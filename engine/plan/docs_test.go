@@ -66,8 +66,9 @@ and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../te
 - Not supported: joins, window functions, UNION, subqueries within expressions.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
-all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size and hive_partitioning; escape is the
-quote character, and dates are written 2020-01-31. read_parquet takes hive_partitioning. Both take a list of files.
+all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size, dateformat, timestampformat,
+decimal_separator, thousands, comment, encoding, null_padding, ignore_errors, filename and hive_partitioning; escape is the
+quote character. read_parquet takes filename and hive_partitioning. Both take a list of files.
 
 Types: BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT (128 bits), their unsigned U... forms, FLOAT, DOUBLE,
 DECIMAL(p, s) up to 38 digits, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE (taken as UTC), and

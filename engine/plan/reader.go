@@ -68,8 +68,21 @@ var readerOptions = []readerOption{
 	{names: []string{"sample_size"}, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
 	{names: []string{"auto_detect"}, set: only("true")},
 	{names: []string{"compression"}, set: only("'auto'")},
-	{names: []string{"dateformat", "date_format"}, set: only("'%Y-%m-%d'")},
-	{names: []string{"timestampformat", "timestamp_format"}, set: only("'%Y-%m-%d %H:%M:%S'")},
+	{names: []string{"dateformat", "date_format"}, set: into(textOf, func(opt *dataset.Options) *string { return &opt.CSV.DateFormat })},
+	{names: []string{"timestampformat", "timestamp_format"}, set: into(textOf, func(opt *dataset.Options) *string { return &opt.CSV.TimestampFormat })},
+	{names: []string{"decimal_separator"}, set: into(byteOf, func(opt *dataset.Options) *byte { return &opt.CSV.DecimalSeparator })},
+	{names: []string{"thousands"}, set: into(byteOf, func(opt *dataset.Options) *byte { return &opt.CSV.Thousands })},
+	{names: []string{"comment"}, set: into(byteOf, func(opt *dataset.Options) *byte { return &opt.CSV.Comment })},
+	{names: []string{"encoding"}, set: func(opt *dataset.Options, o sql.Option) error {
+		name, err := textOf(o)
+		if err == nil {
+			opt.CSV.Encoding, err = csv.ParseEncoding(name)
+		}
+		return err
+	}},
+	{names: []string{"null_padding"}, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.CSV.NullPadding })},
+	{names: []string{"ignore_errors"}, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.CSV.IgnoreErrors })},
+	{names: []string{"filename"}, parquet: true, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.Filename })},
 	{names: []string{"hive_partitioning"}, parquet: true, set: func(opt *dataset.Options, o sql.Option) error {
 		truth, err := truthOf(o)
 		opt.NoHive = !truth
@@ -190,6 +203,25 @@ func character(o sql.Option) (string, error) {
 		}
 	}
 	return "", wanted(o, "one ASCII character in quotes")
+}
+
+// byteOf takes a string of one ASCII character, or of none, which is 0.
+func byteOf(o sql.Option) (byte, error) {
+	text, err := character(o)
+	if err != nil || text == "" {
+		return 0, err
+	}
+	return text[0], nil
+}
+
+// textOf takes a string.
+func textOf(o sql.Option) (string, error) {
+	if o.Value != nil {
+		if text, ok := o.Value.Value.(string); ok {
+			return text, nil
+		}
+	}
+	return "", wanted(o, "text in quotes")
 }
 
 func truthOf(o sql.Option) (bool, error) {

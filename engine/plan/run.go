@@ -78,6 +78,7 @@ func (r *Result) Stats() engine.Stats {
 func noteReading(of *engine.Stats, by engine.Stats) {
 	if by.Route != "" { // else it has not ended
 		of.Route, of.Device, of.Pages = by.Route, by.Device, by.Pages
+		of.RowsRejected += by.RowsRejected
 	}
 }
 

@@ -44,6 +44,7 @@ func (r *reader) readOptions() decode.Options {
 		NarrowDecimals: r.opt.NarrowDecimals,
 		Sample:         r.opt.Sample,
 		Progress:       r.opt.Progress,
+		Rejected:       r.opt.Rejected,
 		Pages:          r.opt.Pages,
 	}
 }

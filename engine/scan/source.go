@@ -97,6 +97,11 @@ type OpenOptions struct {
 	// Progress, when set, is called with the number of bytes consumed since the last call.
 	Progress func(bytes int64)
 
+	// Rejected, when set, is called with the number of rows that are left out because of errors,
+	// where the source leaves out such rows (csv.Options.IgnoreErrors). A row counts once in a
+	// scan, however often its split is read.
+	Rejected func(rows int64)
+
 	// Pages, when set, is called with pages that have been decoded, of files that have pages. Columns of nested
 	// types have none that are counted.
 	Pages func(PageCount)

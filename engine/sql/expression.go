@@ -364,7 +364,18 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 	case call.GetFuncVariadic():
 		p.fail(at, "not supported: VARIADIC")
 	}
-	return p.call(name, call.GetLocation(), call.GetArgs()...)
+	return p.call(name, call.GetLocation(), formatsOf(name, call.GetArgs())...)
+}
+
+// formatsOf returns the arguments of a call, with the elements of a list of formats in its place.
+func formatsOf(name string, args []*pg.Node) []*pg.Node {
+	if name != "strptime" && name != "try_strptime" || len(args) != 2 {
+		return args
+	}
+	if list := args[1].GetAArrayExpr(); len(list.GetElements()) > 0 {
+		return append([]*pg.Node{args[0]}, list.GetElements()...)
+	}
+	return args
 }
 
 func isAggregate(name string) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // Function is a function or an operator, with what docs/sql.md says of it.
@@ -227,12 +228,16 @@ func timeFunctions() []Function {
 			"date_trunc('month', DATE '2020-02-03')", "2020-02-01 00:00:00", truncation, "datetrunc"),
 		function("date_part", "part, t", "a part, or 'epoch': seconds since 1970 as a double; EXTRACT(part FROM t) too", "date_part('year', DATE '2020-02-03')", "2020", extraction, "extract", "datepart"),
 		function("date_diff", "unit, from, to", "how many borders of the unit lie between; whole weeks", "date_diff('month', DATE '2020-01-31', DATE '2020-03-01')", "2", difference, "datediff"),
-		function("strftime", "t, format", "as text: %Y %m %d %H %M %S %f %g %y %j %a %A %b %B %p %I %U %W %V %G %u %w %c %x %X, %-d without zeros",
+		function("strftime", "t, format", "as text: %Y %m %d %H %M %S %f %g %y %j %a %A %b %B %p %I %U %W %V %G %u %w %n %c %x %X %T, %-d without zeros",
 			"strftime(DATE '2020-02-03', '%d.%m.%y')", "03.02.20", strftime),
+		function("strptime", "text, format, ...", "the time that a text has, by a format of strftime, or the first of a list that it is of; else an error; with %z or %Z a TIMESTAMPTZ, with %n a TIMESTAMP_NS",
+			"strptime('31.12.2025 14:05', '%d.%m.%Y %H:%M')", "2025-12-31 14:05:00", strptime(false)),
+		function("try_strptime", "text, format, ...", "strptime that is NULL where a text is of no format",
+			"try_strptime('31.12.', '%d.%m.%Y')", "NULL", strptime(true)),
 		function("last_day", "t", "last day of its month", "last_day(DATE '2020-02-03')", "2020-02-29", lastDay),
 		function("make_date", "year, month, day", "a date", "make_date(2020, 2, 29)", "2020-02-29", makeDate),
-		function("dayname", "t", "name of the weekday", "dayname(DATE '2020-02-03')", "Monday", nameOf(func(m moment) string { return dayNames[weekday(m.days)] })),
-		function("monthname", "t", "name of the month", "monthname(DATE '2020-02-03')", "February", nameOf(func(m moment) string { return monthNames[m.month-1] })),
+		function("dayname", "t", "name of the weekday", "dayname(DATE '2020-02-03')", "Monday", nameOf(func(m moment) string { return timeformat.DayNames[weekday(m.days)] })),
+		function("monthname", "t", "name of the month", "monthname(DATE '2020-02-03')", "February", nameOf(func(m moment) string { return timeformat.MonthNames[m.month-1] })),
 		function("epoch", "t", "seconds since 1970, as a double", "epoch(TIMESTAMP '1970-01-01 00:01:00.5')", "60.5", epoch),
 		function("epoch_ms", "t", "whole milliseconds since 1970", "epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000", epochIn(1000)),
 		function("epoch_us", "t", "microseconds since 1970", "epoch_us(TIMESTAMP '1970-01-01 00:00:01')", "1000000", epochIn(1)),

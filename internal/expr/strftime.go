@@ -1,16 +1,15 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/timeformat"
 )
-
-var dayNames = [...]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
-
-var monthNames = [...]string{"January", "February", "March", "April", "May", "June",
-	"July", "August", "September", "October", "November", "December"}
 
 // moment is a point in time: a date, also as days since 1970-01-01, and microseconds of the day.
 type moment struct {
@@ -32,27 +31,22 @@ func (m moment) dayOfYear() int64 { return m.days - civil{m.year, 1, 1}.days() +
 // hour12 is the hour from 1 to 12.
 func (m moment) hour12() int64 { return (m.clock/hourMicros+11)%12 + 1 }
 
-// timeFormats are what may follow % in a format. Numbers have digits, which %- leaves out. All are
-// as in DuckDB: ncruces/go-strftime v1.1 has others for %c, %g, %x and %X, and takes as long (378
-// ns; BenchmarkCalendar/strftime: 373).
-var timeFormats = map[byte]struct {
+// timeSpecifiers say how the specifiers of a format are written. Numbers have digits, which %-
+// leaves out. All are as in DuckDB: ncruces/go-strftime v1.1 has others for %c, %g, %x and %X, and
+// takes as long (378 ns; BenchmarkCalendar/strftime: 373).
+var timeSpecifiers = map[byte]struct {
 	number func(m moment) int64
 	digits int
 	text   func(m moment) string
 }{
-	'a': {text: func(m moment) string { return dayNames[weekday(m.days)][:3] }},
-	'A': {text: func(m moment) string { return dayNames[weekday(m.days)] }},
-	'b': {text: func(m moment) string { return monthNames[m.month-1][:3] }},
-	'B': {text: func(m moment) string { return monthNames[m.month-1] }},
+	'a': {text: func(m moment) string { return timeformat.DayNames[weekday(m.days)][:3] }},
+	'A': {text: func(m moment) string { return timeformat.DayNames[weekday(m.days)] }},
+	'b': {text: func(m moment) string { return timeformat.MonthNames[m.month-1][:3] }},
+	'h': {text: func(m moment) string { return timeformat.MonthNames[m.month-1][:3] }},
+	'B': {text: func(m moment) string { return timeformat.MonthNames[m.month-1] }},
 	'p': {text: func(m moment) string { return [...]string{"AM", "PM"}[m.clock/(12*hourMicros)] }},
 	'z': {text: func(moment) string { return "+00" }},
 	'Z': {text: func(moment) string { return "" }},
-	'%': {text: func(moment) string { return "%" }},
-	'n': {text: func(moment) string { return "\n" }},
-	't': {text: func(moment) string { return "\t" }},
-	'c': {text: func(m moment) string { return formatValue(typeOf(Timestamp), m.seconds()) }},
-	'x': {text: func(m moment) string { return formatValue(typeOf(Date), m.days) }},
-	'X': {text: func(m moment) string { return formatValue(typeOf(Time), m.clock/secondMicros*secondMicros) }},
 	'w': {number: func(m moment) int64 { return weekday(m.days) }, digits: 1},
 	'u': {number: func(m moment) int64 { return isoWeekday(m.days) }, digits: 1},
 	'd': {number: func(m moment) int64 { return m.day }, digits: 2},
@@ -65,6 +59,7 @@ var timeFormats = map[byte]struct {
 	'I': {number: moment.hour12, digits: 2},
 	'M': {number: func(m moment) int64 { return m.clock / minuteMicros % 60 }, digits: 2},
 	'S': {number: func(m moment) int64 { return m.clock / secondMicros % 60 }, digits: 2},
+	'n': {number: func(m moment) int64 { return m.clock % secondMicros * 1000 }, digits: 9},
 	'f': {number: func(m moment) int64 { return m.clock % secondMicros }, digits: 6},
 	'g': {number: func(m moment) int64 { return m.clock % secondMicros / 1000 }, digits: 3},
 	'j': {number: moment.dayOfYear, digits: 3},
@@ -72,23 +67,17 @@ var timeFormats = map[byte]struct {
 	'W': {number: func(m moment) int64 { return (m.dayOfYear() + 7 - isoWeekday(m.days)) / 7 }, digits: 2},
 }
 
-// appendTime writes a point in time by a format that checkFormat has found right.
-func appendTime(b []byte, format string, m moment) []byte {
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' {
-			b = append(b, format[i])
-			continue
-		}
-		i++
-		bare := format[i] == '-'
-		if bare {
-			i++
-		}
-		f := timeFormats[format[i]]
+// appendTime writes a point in time by a format.
+func appendTime(b []byte, format *timeformat.Format, m moment) []byte {
+	for i := range format.Parts {
+		p := &format.Parts[i]
+		b = append(b, p.Literal...)
+		f := timeSpecifiers[p.Specifier]
 		switch {
+		case p.Specifier == 0:
 		case f.text != nil:
 			b = append(b, f.text(m)...)
-		case bare:
+		case p.Bare:
 			b = strconv.AppendInt(b, f.number(m), 10)
 		default:
 			n := f.number(m)
@@ -101,25 +90,6 @@ func appendTime(b []byte, format string, m moment) []byte {
 	return b
 }
 
-func checkFormat(format string) error {
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' {
-			continue
-		}
-		i++
-		if i < len(format) && format[i] == '-' {
-			i++
-		}
-		if i >= len(format) {
-			return fmt.Errorf("the format %q ends with %%", format)
-		}
-		if f := timeFormats[format[i]]; f.text == nil && f.number == nil {
-			return fmt.Errorf("the format %q has %%%c, which is none of strftime's", format, format[i])
-		}
-	}
-	return nil
-}
-
 // longestTime is more than the bytes that a byte of a format becomes: %c are 24, after 9999 more.
 const longestTime = 16
 
@@ -128,20 +98,107 @@ func strftime(b *binder, n *node) {
 	if n.args[0].textConstant() && !n.args[1].textConstant() && n.args[1].typ.ID != Text {
 		n.args[0], n.args[1] = n.args[1], n.args[0]
 	}
-	format := b.word(n, 1)
-	if err := checkFormat(format); err != nil {
+	text := b.word(n, 1)
+	format, err := timeformat.Parse(text)
+	if err != nil {
 		b.fail(n.args[1].at, "%v", err)
 	}
 	b.check(n, Timestamp, Text)
 	n.typ, n.args = typeOf(Text), n.args[:1]
 	b.castArgs(n, typeOf(Timestamp))
 	n.eval = map1f(n, func(e *Evaluator, micros int64) (string, error) {
-		b, err := e.room(n, longestTime*len(format))
+		b, err := e.room(n, longestTime*len(text))
 		if err != nil {
 			return "", err
 		}
 		return e.keep(appendTime(b, format, momentOf(micros))), nil
 	})
+}
+
+// strptime binds strptime(text, format, ...) and try_strptime, which is NULL for a text that is of
+// none of the formats.
+func strptime(try bool) binding {
+	return func(b *binder, n *node) {
+		t := timeTexts{try: try}
+		for i := range n.args[1:] {
+			format, err := timeformat.Reader(b.word(n, i+1))
+			if err != nil {
+				b.fail(n.args[i+1].at, "%v", err)
+			}
+			t.formats = append(t.formats, format)
+		}
+		n.args = n.args[:1]
+		b.check(n, Text)
+		b.castArgs(n, typeOf(Text))
+		n.typ, n.fallible = t.typ(), !try
+		unit := n.typ.nanos()
+		n.eval = map1e(n, func(text string) (int64, error) { return t.read(text, unit) })
+	}
+}
+
+// timeTexts reads times by the first of some formats that they are of.
+type timeTexts struct {
+	formats []*timeformat.Format
+	try     bool // NULL in place of errors
+}
+
+// typ returns the type of the times.
+func (t *timeTexts) typ() Type {
+	switch {
+	case slices.ContainsFunc(t.formats, (*timeformat.Format).Zoned):
+		return typeOf(TimestampTZ)
+	case slices.ContainsFunc(t.formats, (*timeformat.Format).Nanos):
+		return typeOf(TimestampNS)
+	}
+	return typeOf(Timestamp)
+}
+
+// read returns the time of a text in units of so many nanoseconds.
+func (t *timeTexts) read(text string, unit int64) (int64, error) {
+	if !t.try {
+		return t.mustRead(text, unit)
+	}
+	for _, format := range t.formats {
+		at, err := format.Read(text)
+		if v, fits := instantOf(at, unit); err == nil && fits {
+			return v, nil
+		}
+	}
+	return 0, errNull
+}
+
+// mustRead is read with errors. As in DuckDB, a text that is of a format, but for a day that there
+// is not, is an error whatever formats follow.
+func (t *timeTexts) mustRead(text string, unit int64) (int64, error) {
+	var failed error
+	for i, format := range t.formats {
+		at, err := format.Read(text)
+		v, fits := instantOf(at, unit)
+		switch {
+		case err == nil && fits:
+			return v, nil
+		case err == nil:
+			err = errOutOfRange
+		}
+		if i == 0 || errors.Is(err, timeformat.ErrNoDay) {
+			failed = fmt.Errorf("%q is not of the format %q: %w", text, format.Text, err)
+		}
+		if errors.Is(err, timeformat.ErrNoDay) {
+			break
+		}
+	}
+	return 0, failed
+}
+
+var errOutOfRange = errors.New("the time is out of range")
+
+// instantOf returns a point in time in units of so many nanoseconds, and false where 64 bits do not
+// hold it.
+func instantOf(at timeformat.Moment, unit int64) (int64, bool) {
+	const dayNanos = dayMicros * 1000
+	days := at.Days + digits.FloorDiv(at.Nanos, dayNanos)
+	return days*(dayNanos/unit) + (at.Nanos-digits.FloorDiv(at.Nanos, dayNanos)*dayNanos)/unit,
+		days < math.MaxInt64/dayNanos*unit && days > math.MinInt64/dayNanos*unit
 }
 
 // nameOf binds dayname and monthname.

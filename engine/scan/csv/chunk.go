@@ -16,13 +16,15 @@ import (
 // the chunk, and in the first chunk the first row.
 //
 // The quotes of a chunk are counted when the chunk is read, before its rows are. So chunks that are
-// opened in order are read once; to open a chunk before its predecessors reads these, too.
+// opened in order are read once; to open a chunk before its predecessors reads these, too. The same
+// holds of the lines, where rows with errors are left out, and told by their lines.
 type chunk struct {
 	from, to int64
 
 	mu    sync.Mutex // held while the chunk is read and counted
-	known bool       // its quotes have been counted
-	odd   bool       // the number of its quotes is odd; valid if known
+	known bool       // the chunk has been read, so that the fields below are valid
+	ends  transition // from the state at its beginning
+	lines int64      // newlines; 0 unless rows with errors are left out
 }
 
 // cutChunks cuts a text file into chunks.
@@ -34,60 +36,84 @@ func (c *File) cutChunks() {
 	}
 }
 
-// read fills buf with the chunk of a file, and says whether the number of its quotes is odd.
-func (c *chunk) read(of *File, f io.ReaderAt, buf []byte) (odd bool, err error) {
+// read fills buf with the chunk of a file, and counts.
+func (c *chunk) read(of *File, f io.ReaderAt, buf []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n, err := f.ReadAt(buf, c.from); n < len(buf) {
 		if errors.Is(err, io.EOF) {
-			return false, fmt.Errorf("the file changed while it was read: it had %d B and ends before offset %d",
+			return fmt.Errorf("the file changed while it was read: it had %d B and ends before offset %d",
 				of.size, c.from+int64(n)+1)
 		}
-		return false, err
+		return err
 	}
 	if !c.known {
 		c.known = true
-		c.odd = !of.dialect.noQuote && bytes.Count(buf, []byte{of.dialect.quote})%2 == 1
+		c.ends = of.dialect.transition(buf)
+		if of.dialect.lenient {
+			c.lines = int64(bytes.Count(buf, newline))
+		}
 	}
-	return c.odd, nil
+	return nil
 }
 
-// count returns whether the chunk's quotes have been counted, and are odd. It waits while the chunk
-// is being read.
-func (c *chunk) count() (odd, known bool) {
+// counted says whether the chunk has been counted. It waits while the chunk is being read.
+func (c *chunk) counted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.odd, c.known
+	return c.known
 }
 
-// startsInside says whether chunk i starts within quotes: whether the chunks before hold an odd
-// number of quotes. See dialect for why that is exact.
-func (c *File) startsInside(ctx context.Context, f io.ReaderAt, i int) (inside bool, err error) {
-	if c.dialect.noQuote {
-		return false, nil
+// before returns the state in which chunk i starts, and the newlines before it. See dialect for why
+// the state is exact.
+func (c *File) before(ctx context.Context, f io.ReaderAt, i int) (state textState, lines int64, err error) {
+	if c.dialect.noQuote && !c.dialect.lenient {
+		return atField, 0, nil
 	}
 	var buf []byte
+	lines = c.linesBefore
 	for j := range i {
 		before := &c.chunks[j]
-		odd, known := before.count()
-		if !known {
+		if !before.counted() {
 			if err := ctx.Err(); err != nil {
-				return false, err
+				return 0, 0, err
 			}
 			size := int(before.to - before.from)
 			buf = slices.Grow(buf[:0], size)[:size]
-			if odd, err = before.read(c, f, buf); err != nil {
-				return false, err
+			if err = before.read(c, f, buf); err != nil {
+				return 0, 0, err
 			}
 		}
-		inside = inside != odd
+		state = before.ends[state]
+		lines += before.lines
 	}
-	return inside, nil
+	return state, lines, nil
 }
 
-// firstRow returns where the first row of a chunk starts, given whether the chunk starts within
-// quotes; or len(buf)+1 where no row does.
-func firstRow(d *dialect, buf []byte, inside bool) int {
+// transition returns the state at the end of a text, by the state at its beginning. Without steps
+// it tells what is within quotes from what is not.
+func (d *dialect) transition(text []byte) (of transition) {
+	if d.steps != nil {
+		return d.irregular(text)
+	}
+	if !d.noQuote && bytes.Count(text, []byte{d.quote})%2 == 1 {
+		return transition{atField: inQuotes, inQuotes: atField}
+	}
+	return transition{atField: atField, inQuotes: inQuotes}
+}
+
+// firstRow returns where the first row of a chunk starts, given the state in which the chunk does;
+// or len(buf)+1 where no row does.
+func firstRow(d *dialect, buf []byte, state textState) int {
+	if d.steps != nil {
+		for i, c := range buf {
+			if state = d.steps[state][c]; c == '\n' && state == atField {
+				return i + 1
+			}
+		}
+		return len(buf) + 1
+	}
+	inside := state == inQuotes
 	for i, c := range buf {
 		switch {
 		case c == d.quote && !d.noQuote:
@@ -104,6 +130,7 @@ type part struct {
 	file    *File
 	columns []int // of the file, that are wanted
 	index   int   // of the chunk
+	left    leftOut
 	*chunk
 }
 
@@ -126,7 +153,7 @@ func (p *part) Name() string {
 }
 
 func (p *part) Open(ctx context.Context, opt decode.Options) (decode.RowReader, error) {
-	r := newReader(p.file, p.columns, opt)
+	r := newReader(p.file, p.columns, opt, &p.left)
 	f, err := p.file.fsys.Open(p.file.path)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -143,17 +170,18 @@ func (p *part) Open(ctx context.Context, opt decode.Options) (decode.RowReader, 
 func (p *part) start(ctx context.Context, f io.ReaderAt, r *reader) error {
 	r.room(int(p.Bytes()))
 	r.buf = r.buf[:p.Bytes()]
-	if _, err := p.read(p.file, f, r.buf); err != nil {
+	if err := p.read(p.file, f, r.buf); err != nil {
 		return err
 	}
 	r.base = p.from
 	r.limit = p.to + 1
+	r.lines = p.file.linesBefore
 	if p.index > 0 {
-		inside, err := p.file.startsInside(ctx, f, p.index)
+		state, lines, err := p.file.before(ctx, f, p.index)
 		if err != nil {
 			return err
 		}
-		r.pos = firstRow(p.file.dialect, r.buf, inside)
+		r.pos, r.lines = firstRow(p.file.dialect, r.buf, state), lines
 	}
 	r.chunked = f
 	r.text = r.readFrom(p.to)

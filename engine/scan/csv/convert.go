@@ -29,21 +29,26 @@ type converter interface {
 	// finish returns the array of the values.
 	finish(c *textColumn) arrow.Array
 
+	// rewind takes back the values from the column's row on, of which the column's fields are the
+	// first.
+	rewind(c *textColumn)
+
 	// drop gives the buffers back without making an array.
 	drop()
 }
 
 // textColumn is one column of a batch that is made of text.
 type textColumn struct {
-	typ   arrow.DataType // of the values
-	to    converter
-	quote byte
-	nulls nullStrings
-	mem   *reserve.Allocator
-	room  int  // rows that the batch has at most
-	bytes int  // bytes that the text of the batch has at most
-	rows  int  // of the batch, that were added before the fields
-	many  bool // the batch has many columns: none may take more memory than it needs
+	typ    arrow.DataType // of the values
+	format valueFormat    // of the fields
+	to     converter
+	quote  byte
+	nulls  nullStrings
+	mem    *reserve.Allocator
+	room   int  // rows that the batch has at most
+	bytes  int  // bytes that the text of the batch has at most
+	rows   int  // of the batch, that were added before the fields
+	many   bool // the batch has many columns: none may take more memory than it needs
 
 	text   []byte // has fieldSlack more bytes behind every field
 	fields []span // of text, that are added next
@@ -63,7 +68,7 @@ type nullStrings struct {
 }
 
 func newNullStrings(list []string) nullStrings {
-	n := nullStrings{strings: list}
+	n := nullStrings{strings: list, lengths: missingLength}
 	for _, s := range list {
 		n.lengths |= 1 << (len(s) & 63)
 	}
@@ -73,6 +78,9 @@ func newNullStrings(list []string) nullStrings {
 // field returns the i-th field, which is valid until the next call.
 func (c *textColumn) field(i int) []byte { return c.fields[i].bytes(c.text, c.quote, &c.scratch) }
 
+// missingLength is the bit for fields that rows do not have, and for empty ones.
+const missingLength = 1 << (spanMissing & 63)
+
 // of says whether a field of some bytes may be NULL.
 func (n *nullStrings) of(bytes uint32) bool { return n.lengths>>(bytes&63)&1 != 0 }
 
@@ -81,6 +89,10 @@ func (c *textColumn) isNull(i int) bool {
 	s := c.fields[i]
 	if !c.nulls.of(s.length()) || s.quoted() {
 		return false
+	}
+	if s.missing() {
+		c.setNull(c.rows + i)
+		return true
 	}
 	field := c.text[s.start:s.end]
 	for _, null := range c.nulls.strings {
@@ -117,6 +129,17 @@ func (c *textColumn) array(typ arrow.DataType, dictionary arrow.Array, buffers .
 	return array.MakeFromData(data)
 }
 
+// rewind takes back the values from row on, of n rows that may have been added to the batch.
+func (c *textColumn) rewind(row, n int) {
+	if c.validity != nil {
+		valid := bitutil.CountSetBits(c.validity.Bytes(), row, n)
+		c.nullN -= n - valid
+		bitutil.SetBitsTo(c.validity.Bytes(), int64(row), int64(n), true)
+	}
+	c.rows = row
+	c.to.rewind(c)
+}
+
 func (c *textColumn) dropValidity() {
 	dropBuffer(&c.validity)
 	c.nullN = 0
@@ -130,29 +153,30 @@ func dropBuffer(b **memory.Buffer) {
 	}
 }
 
-// newConverter returns the converter to a type, or nil if text cannot be read as that type.
-func newConverter(typ arrow.DataType) converter {
+// newConverter returns the converter to a type, of values that are written by a format, or nil if
+// text cannot be read as that type.
+func newConverter(typ arrow.DataType, format *valueFormat) converter {
 	if typ == nil || converters[typ.ID()] == nil {
 		return nil
 	}
-	return converters[typ.ID()](typ)
+	return converters[typ.ID()](typ, format)
 }
 
 // converters make the converter to a type, by the type's ID.
-var converters = map[arrow.Type]func(typ arrow.DataType) converter{
+var converters = map[arrow.Type]func(typ arrow.DataType, format *valueFormat) converter{
 	arrow.INT8:         parsed(parseSigned[int8]),
 	arrow.INT16:        parsed(parseSigned[int16]),
 	arrow.INT32:        parsed(parseSigned[int32]),
-	arrow.INT64:        newOf[int64s],
+	arrow.INT64:        newInt64s,
 	arrow.UINT8:        parsed(parseUnsigned[uint8]),
 	arrow.UINT16:       parsed(parseUnsigned[uint16]),
 	arrow.UINT32:       parsed(parseUnsigned[uint32]),
 	arrow.UINT64:       parsed(parseUnsigned[uint64]),
 	arrow.FLOAT32:      parsed(parseSingle),
-	arrow.FLOAT64:      newOf[float64s],
+	arrow.FLOAT64:      newFloat64s,
 	arrow.BOOL:         newOf[booleans],
-	arrow.DATE32:       parsed(parseDate),
-	arrow.DATE64:       parsed(parseDateMillis),
+	arrow.DATE32:       newDates,
+	arrow.DATE64:       newDatesMillis,
 	arrow.TIMESTAMP:    newTimestamps,
 	arrow.TIME32:       newTimes[int32],
 	arrow.TIME64:       newTimes[int64],
@@ -167,20 +191,50 @@ var converters = map[arrow.Type]func(typ arrow.DataType) converter{
 func newOf[C any, P interface {
 	*C
 	converter
-}](arrow.DataType) converter {
+}](arrow.DataType, *valueFormat) converter {
 	return P(new(C))
 }
 
 // parsed makes converters that parse every field alike.
-func parsed[T arrow.FixedWidthType](parse func(trimmed []byte) (T, bool)) func(arrow.DataType) converter {
-	return func(arrow.DataType) converter { return &fixed[T]{parse: parse} }
+func parsed[T arrow.FixedWidthType](parse func(trimmed []byte) (T, bool)) func(arrow.DataType, *valueFormat) converter {
+	return func(_ arrow.DataType, format *valueFormat) converter {
+		return &fixed[T]{parse: localized(format, parse)}
+	}
 }
 
-func newTimestamps(typ arrow.DataType) converter {
+func newInt64s(typ arrow.DataType, format *valueFormat) converter {
+	if format.plainNumbers() {
+		return &int64s{}
+	}
+	return parsed(parseInt)(typ, format)
+}
+
+func newFloat64s(typ arrow.DataType, format *valueFormat) converter {
+	if format.plainNumbers() {
+		return &float64s{}
+	}
+	return parsed(parseFloat)(typ, format)
+}
+
+func newDates(_ arrow.DataType, format *valueFormat) converter {
+	if format.times == nil {
+		return &fixed[int32]{parse: parseDate}
+	}
+	return &fixed[int32]{parse: format.readDate}
+}
+
+func newDatesMillis(_ arrow.DataType, format *valueFormat) converter {
+	return &fixed[int64]{parse: func(b []byte) (millis int64, ok bool) {
+		days, ok := format.readDate(b)
+		return int64(days) * 86_400_000, ok
+	}}
+}
+
+func newTimestamps(typ arrow.DataType, format *valueFormat) converter {
 	t := typ.(*arrow.TimestampType)
 	unit, zoned := int64(t.Unit.Multiplier()), t.TimeZone != ""
 	return &fixed[int64]{parse: func(b []byte) (int64, bool) {
-		at, ok := parseTimestamp(b)
+		at, ok := format.readTime(b)
 		if !ok || at.zoned && !zoned {
 			return 0, false
 		}
@@ -188,7 +242,7 @@ func newTimestamps(typ arrow.DataType) converter {
 	}}
 }
 
-func newTimes[T int32 | int64](typ arrow.DataType) converter {
+func newTimes[T int32 | int64](typ arrow.DataType, _ *valueFormat) converter {
 	unit := int64(typ.(arrow.TemporalWithUnit).TimeUnit().Multiplier())
 	return &fixed[T]{parse: func(b []byte) (T, bool) {
 		nanos, rest, ok := parseTimeOfDay(b)
@@ -196,11 +250,11 @@ func newTimes[T int32 | int64](typ arrow.DataType) converter {
 	}}
 }
 
-func newDecimals(typ arrow.DataType) converter {
+func newDecimals(typ arrow.DataType, format *valueFormat) converter {
 	t := typ.(*arrow.Decimal128Type)
-	return &fixed[decimal128.Num]{parse: func(b []byte) (decimal128.Num, bool) {
+	return &fixed[decimal128.Num]{parse: localized(format, func(b []byte) (decimal128.Num, bool) {
 		return parseDecimal(b, t.Precision, t.Scale)
-	}}
+	})}
 }
 
 // parseDecimal reads an optional sign, digits, and an optional fraction of at most scale digits.
@@ -263,6 +317,8 @@ func (v *values[T]) array(c *textColumn, typ arrow.DataType, dictionary arrow.Ar
 	v.buf, v.all = nil, nil
 	return c.array(typ, dictionary, buf)
 }
+
+func (v *values[T]) rewind(*textColumn) {}
 
 func (v *values[T]) drop() {
 	dropBuffer(&v.buf)
@@ -372,6 +428,10 @@ func (b *booleans) finish(c *textColumn) arrow.Array {
 	return c.array(c.typ, nil, bits)
 }
 
+func (b *booleans) rewind(c *textColumn) {
+	bitutil.SetBitsTo(b.bits.Bytes(), int64(c.rows), int64(c.room-c.rows), false)
+}
+
 func (b *booleans) drop() { dropBuffer(&b.bits) }
 
 // text copies fields; O is the type of offsets.
@@ -379,17 +439,20 @@ type text[O int32 | int64] struct {
 	offsets, bytes *memory.Buffer // of the batch
 	at             int            // end of the last field in bytes
 	wanted         int            // bytes that the batch before suggests
+
+	addedRow, addedAt int // of the last add: the batch's rows before, and their end in bytes
 }
 
 func (t *text[O]) begin(c *textColumn) {
 	t.offsets, t.bytes = memory.NewResizableBuffer(c.mem), memory.NewResizableBuffer(c.mem)
 	t.offsets.Resize((c.room + 1) * delivery.SizeOf[O]())
 	t.bytes.Resize(min(t.wanted, c.bytes+fieldSlack))
-	t.at = 0
+	t.at, t.addedRow = 0, -1
 }
 
 func (t *text[O]) add(c *textColumn) int {
 	t.grow(c)
+	t.addedRow, t.addedAt = c.rows, t.at
 	starts, out, at := arrow.GetData[O](t.offsets.Bytes())[c.rows:], t.bytes.Bytes(), t.at
 	first := at
 	for i, s := range c.fields {
@@ -479,6 +542,12 @@ func (t *text[O]) finish(c *textColumn) arrow.Array {
 	return c.array(c.typ, nil, offsets, bytes)
 }
 
+func (t *text[O]) rewind(c *textColumn) {
+	if t.addedRow == c.rows {
+		t.at = t.addedAt
+	}
+}
+
 func (t *text[O]) drop() {
 	dropBuffer(&t.offsets)
 	dropBuffer(&t.bytes)
@@ -488,15 +557,23 @@ func (t *text[O]) drop() {
 const typeKnob = "set the column's type (--type, CSV.Types), or what stands for NULL (--null, CSV.NullStrings)"
 
 // valueError is the error of a field that is no value of its column's type.
-func valueError(column string, typ arrow.DataType, field []byte) error {
-	if isText(typ) {
-		return fmt.Errorf("column %q: %s is not valid UTF-8; "+
-			"convert the file's encoding, or read the column as bytes (--type %s=binary)", column, decode.QuoteInvalid(field), column)
+func valueError(column string, c *textColumn, field []byte) error {
+	if isText(c.typ) {
+		return fmt.Errorf("column %q: %s is not valid UTF-8; name the encoding of the file (--encoding latin-1, "+
+			"CSV.Encoding), or read the column as bytes (--type %s=binary)", column, decode.QuoteInvalid(field), column)
 	}
-	const shown = 40
+	const shown = 40 // bytes
 	dots := ""
 	if len(field) > shown {
 		field, dots = field[:shown], "..."
 	}
-	return fmt.Errorf("column %q: %q%s is not of type %s; %s", column, field, dots, typ, typeKnob)
+	return fmt.Errorf("column %q: %q%s is not of type %s%s; %s", column, field, dots, c.typ, &c.format, typeKnob)
+}
+
+// mismatch says in short why a field is no value of the column.
+func (c *textColumn) mismatch() string {
+	if isText(c.typ) {
+		return "not valid UTF-8"
+	}
+	return fmt.Sprintf("not of type %s%s", c.typ, &c.format)
 }

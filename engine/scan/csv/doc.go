@@ -1,15 +1,18 @@
 // Package csv decodes text: CSV and its kin, plain or compressed by gzip or zstd.
 //
-//	first bytes -> delimiter, header, types       file.go, infer.go
+//	bytes       -> text in UTF-8                  packed.go, encoding.go
+//	first rows  -> delimiter, header, types       file.go, infer.go, guess.go
 //	file        -> chunks of 4 MiB, each a split  chunk.go
 //	chunk       -> blocks of 32 KiB -> fields     block.go, mask.go, row.go
-//	fields      -> columns of a batch             convert.go, number.go, codes.go
+//	fields      -> columns of a batch             convert.go, number.go, format.go, codes.go
+//	other rows  -> counted, and a file of them    rejects.go
 //
 // Masks of 64 bytes tell where the fields of a block end; after that, only the wanted columns are
 // looked at. An irregular block is cut row by row. A chunk begins within quotes where the chunks
-// before hold an odd number of quote characters. A compressed text, and standard input, are one
-// split. Strings that repeat in samples of a file come as codes of a dictionary; samples that
-// mislead cost time, not correctness.
+// before hold an odd number of quote characters; where there are comments, or rows with errors are
+// left out, a table of states tells (state.go). A text that is compressed, or not in UTF-8, and
+// standard input, are one split. Strings that repeat in samples of a file come as codes of a
+// dictionary; samples that mislead cost time, not correctness.
 //
 // The numbers are those of package scan:
 //
@@ -19,6 +22,5 @@
 //   - S8 (budget): buffers, fields, columns and the windows of decompressors are reserved before
 //     they are taken.
 //
-// What the package leaves out: text in UTF-16, lines that end in CR alone, delimiters of more than
-// one character.
+// What the package leaves out: lines that end in CR alone, delimiters of more than one character.
 package csv

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -37,12 +38,17 @@ type File struct {
 	size    int64  // bytes of the file; -1 for standard input
 	packed  string // ".gz", ".zst" or ""
 	opt     Options
+	index   int // among the text files of a table; set by SetTypes
 	sizes   Sizes
 	dialect *dialect
 	start   int64 // offset of the first row after the header, in the text unpacked
 	names   []string
 	guesses []columnGuess // by column, from the sample
 	fields  *arrow.Schema // set by SetTypes
+	formats []valueFormat // by column; set by SetTypes
+
+	linesBefore int64     // newlines before start
+	infer       inference // what is looked for in the sample
 
 	chunks []chunk // nil where the text is a stream
 
@@ -54,18 +60,22 @@ type File struct {
 // Open looks at the start of a file.
 func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
 	sizes.ensureDefaults()
-	c := &File{path: path, fsys: fsys, packed: packed, opt: opt, sizes: sizes}
+	c := &File{path: path, fsys: fsys, packed: packed, opt: opt, sizes: sizes, infer: *newInference(&opt)}
 	return c, decode.ReadFile(fsys, path, func(f vfs.File, size int64) error {
 		c.size = size
-		text, err := unpack(f, packed, mem)
+		unpacked, err := unpack(f, packed, mem)
 		if err != nil {
 			return err
 		}
-		defer text.Close()
+		defer unpacked.Close()
+		text, err := c.decoded(unpacked)
+		if err != nil {
+			return err
+		}
 		if _, err := c.look(text, mem); err != nil {
 			return err
 		}
-		if packed != "" {
+		if !c.ReadsRanges() {
 			return nil
 		}
 		c.cutChunks()
@@ -75,16 +85,29 @@ func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reser
 
 // OpenStdin looks at the start of standard input, of which head has been read, and keeps it.
 func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+	sizes.ensureDefaults()
+	c := &File{path: decode.StdinName, size: -1, opt: opt, sizes: sizes, infer: *newInference(&opt)}
 	text, err := unpack(stdin, packed, mem)
+	if err == nil {
+		c.stdin, err = c.decoded(text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("standard input: %w", err)
 	}
-	sizes.ensureDefaults()
-	c := &File{path: decode.StdinName, size: -1, opt: opt, sizes: sizes, stdin: text}
-	if c.head, err = c.look(text, mem); err != nil {
+	if c.head, err = c.look(c.stdin, mem); err != nil {
 		return nil, decode.Locate(decode.StdinName, err)
 	}
 	return c, nil
+}
+
+// decoded returns a text in UTF-8. At first it settles the encoding.
+func (c *File) decoded(text io.Reader) (io.Reader, error) {
+	text, encoding, err := decoded(text, c.opt.Encoding)
+	if encoding == EncodingAuto {
+		encoding = EncodingUTF8
+	}
+	c.opt.Encoding = encoding
+	return text, err
 }
 
 // readText fills a buffer as far as a text goes. A compressed text that was cut off has not ended:
@@ -169,7 +192,8 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 		return false, err
 	}
 	if bytes.IndexByte(buf[:min(len(buf), 4096)], 0) >= 0 {
-		return false, errors.New("not text: there are NUL bytes; name its format if it has one of ours (Format)")
+		return false, errors.New("not text: there are NUL bytes; name its format if it has one of ours (Format), " +
+			"or its encoding (--encoding utf-16le, CSV.Encoding)")
 	}
 	for range c.opt.SkipLines {
 		n := bytes.IndexByte(buf[start:], '\n')
@@ -193,15 +217,21 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	if err != nil || len(s.rows) == 0 {
 		return false, err
 	}
-	width := len(s.rows[0])
+	width := s.width(&c.opt)
+	if c.opt.NullPadding {
+		width = max(width, len(c.opt.Names))
+	}
 	mem.Hold(knownColumnBytes * int64(width))
-	header := c.opt.Header == HeaderYes || c.opt.Header == HeaderAuto && s.hasHeader()
+	header := c.opt.Header == HeaderYes || c.opt.Header == HeaderAuto && s.hasHeader(&c.infer)
 	c.start = int64(start)
 	rows := s.rows
 	if header {
 		c.start = min(int64(s.ends[0]), int64(len(buf)))
 		c.names = columnNames(rows[0], width)
 		rows = rows[1:]
+		if err := checkNames(c.names); err != nil {
+			return false, &textError{at: int(c.start) - 1, reason: err}
+		}
 	} else {
 		c.names = columnNames(nil, width)
 	}
@@ -212,8 +242,25 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 		}
 		c.names = names
 	}
-	c.guesses = guessColumns(rows[:min(len(rows), c.opt.SampleRows)], width)
+	c.linesBefore = int64(bytes.Count(buf[:c.start], newline))
+	if c.opt.IgnoreErrors {
+		rows = slices.DeleteFunc(rows, func(row [][]byte) bool {
+			return len(row) > width || len(row) < width && !c.opt.NullPadding
+		})
+	}
+	c.guesses = c.infer.guessColumns(rows[:min(len(rows), c.opt.SampleRows)], width)
 	return true, nil
+}
+
+// checkNames refuses names of columns that are not UTF-8.
+func checkNames(names []string) error {
+	for i, name := range names {
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("the name of column %d, %s, is not valid UTF-8; "+
+				"name the encoding of the file (--encoding latin-1, CSV.Encoding)", i+1, decode.QuoteInvalid([]byte(name)))
+		}
+	}
+	return nil
 }
 
 // endsInReturns says whether a text without a newline has a CR outside quotes, before its end: the
@@ -256,15 +303,20 @@ func SetTypes(files []*File, opt *Options) error {
 		}
 	}
 	for _, f := range files {
+		if opt.Rejects != nil {
+			f.index = opt.Rejects.nextFile()
+		}
+		f.formats = make([]valueFormat, len(f.names))
 		fields := make([]arrow.Field, len(f.names))
 		for i, name := range f.names {
 			typ, ok := types[name]
 			switch {
 			case ok:
+				f.formats[i] = f.infer.formatOf(typ)
 			case opt.AllText:
 				typ = arrow.BinaryTypes.String
 			default:
-				typ = joint[name].typ()
+				typ, f.formats[i] = joint[name].typ(&f.infer)
 			}
 			fields[i] = arrow.Field{Name: name, Type: typ, Nullable: true}
 		}
@@ -274,7 +326,7 @@ func SetTypes(files []*File, opt *Options) error {
 }
 
 // ReadsRanges says whether splits read ranges of the file, which then is no stream.
-func (c *File) ReadsRanges() bool { return c.packed == "" }
+func (c *File) ReadsRanges() bool { return c.packed == "" && c.opt.Encoding.isUTF8() }
 
 // Delimiter returns what separates fields.
 func (c *File) Delimiter() byte { return c.dialect.delimiter }
@@ -305,7 +357,8 @@ func (c *File) Span() uint64 {
 
 func (c *File) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
 	if c.chunks == nil {
-		open := func(opt decode.Options) (decode.RowReader, error) { return c.openStream(columns, opt) }
+		left := &leftOut{}
+		open := func(opt decode.Options) (decode.RowReader, error) { return c.openStream(columns, opt, left) }
 		return []decode.Part{&decode.StreamPart{Path: c.path, Size: c.size, OpenAt: open}}, nil
 	}
 	var parts []decode.Part
@@ -316,8 +369,8 @@ func (c *File) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
 }
 
 // openStream reads a text from its start.
-func (c *File) openStream(columns []int, opt decode.Options) (decode.RowReader, error) {
-	r := newReader(c, columns, opt)
+func (c *File) openStream(columns []int, opt decode.Options, left *leftOut) (decode.RowReader, error) {
+	r := newReader(c, columns, opt, left)
 	if c.fsys == nil {
 		if !c.opened.CompareAndSwap(false, true) {
 			return nil, errors.Join(decode.ErrReadOnce, r.Close())
@@ -337,8 +390,9 @@ func (c *File) openStream(columns []int, opt decode.Options) (decode.RowReader, 
 	err = decode.Guard(func() (err error) {
 		text, err := unpack(counted, c.packed, r.opt.Memory)
 		if err == nil {
-			r.text, r.before = text, c.start
 			r.closers = []io.Closer{text, f}
+			r.text, _, err = decoded(text, c.opt.Encoding)
+			r.before = c.start
 		}
 		return err
 	})

@@ -5,22 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// typeSet is a set of the inferred types.
-type typeSet uint8
+// typeSet is a set of the inferred types, and of the shapes that times have.
+type typeSet uint64
 
 const (
-	maybeBool typeSet = 1 << iota
+	maybeFormattedDate typeSet = 1 << iota // by DateFormat
+	maybeFormattedTime                     // by TimestampFormat
+	maybeBool
 	maybeInt
 	maybeDouble
 	maybeDate
 	maybeTimestamp
 	maybeZoned
-	allTypes = maybeZoned<<1 - 1
+
+	bitsOfTypes         = 8
+	allTypes    typeSet = math.MaxUint64
 )
 
 // inferred lists the types that are inferred, the narrowest first. All other values are text.
@@ -28,40 +33,87 @@ var inferred = []struct {
 	bit typeSet
 	typ arrow.DataType
 }{
+	{maybeFormattedDate, arrow.FixedWidthTypes.Date32},
+	{maybeFormattedTime, microseconds},
 	{maybeBool, arrow.FixedWidthTypes.Boolean},
 	{maybeInt, arrow.PrimitiveTypes.Int64},
 	{maybeDouble, arrow.PrimitiveTypes.Float64},
 	{maybeDate, arrow.FixedWidthTypes.Date32},
-	{maybeTimestamp, &arrow.TimestampType{Unit: arrow.Microsecond}},
-	{maybeZoned, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}},
+	{maybeTimestamp, microseconds},
+	{maybeZoned, zonedMicroseconds},
+}
+
+var (
+	microseconds      = &arrow.TimestampType{Unit: arrow.Microsecond}
+	zonedMicroseconds = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+)
+
+// inference says what values are looked for in a sample.
+type inference struct {
+	numbers           valueFormat
+	dates, timestamps valueFormat // whose times are nil where no format is given
+	scratch           []byte
+}
+
+// newInference returns what Options say. Their formats are valid.
+func newInference(o *Options) *inference {
+	n := &inference{numbers: valueFormat{decimal: o.DecimalSeparator, thousands: o.Thousands}}
+	n.dates.times, _ = readerOf(o.DateFormat)
+	n.timestamps.times, _ = readerOf(o.TimestampFormat)
+	return n
 }
 
 // typesOf returns the types that a value can have. A date is also the timestamp of its midnight.
-func typesOf(value []byte) (set typeSet) {
+func (n *inference) typesOf(value []byte) (set typeSet) {
 	value = trim(value)
+	if n.dates.times != nil {
+		if _, ok := n.dates.readTime(value); ok {
+			set |= maybeFormattedDate
+		}
+	}
+	if n.timestamps.times != nil {
+		if at, ok := n.timestamps.readTime(value); ok && at.whole(1000) {
+			set |= maybeFormattedTime
+		}
+	}
+	return set | n.plainTypesOf(value)
+}
+
+// plainTypesOf is typesOf without the formats that Options give for times.
+func (n *inference) plainTypesOf(value []byte) (set typeSet) {
 	if word := lower(value); word == "true" || word == "false" {
 		return maybeBool
 	}
 	if leadingZero(value) { // a postcode or the like, which would lose digits
 		return 0
 	}
-	if _, ok := parseInt(value); ok {
-		return maybeInt | maybeDouble
-	}
-	if _, ok := parseFloat(value); ok {
-		return maybeDouble
+	if number, ok := n.numbers.plain(value, &n.scratch); ok && n.numbers.grouped(value) {
+		if _, ok := parseInt(number); ok {
+			return maybeInt | maybeDouble
+		}
+		if _, ok := parseFloat(number); ok {
+			return maybeDouble
+		}
 	}
 	at, ok := parseTimestamp(value)
-	if _, fits := at.in(1000); !ok || !fits {
-		return 0
+	if !ok {
+		return shapesOf(value)
 	}
 	switch {
+	case !at.whole(1000):
+		return 0
 	case at.zoned:
 		return maybeZoned
 	case len(value) == len("2006-01-02"):
-		return maybeDate | maybeTimestamp
+		return maybeDate | maybeTimestamp | shapesOf(value)
 	}
 	return maybeTimestamp
+}
+
+// whole says whether an instant can be counted in units of so many nanoseconds.
+func (t instant) whole(unit int64) bool {
+	_, fits := t.in(unit)
+	return fits
 }
 
 // leadingZero says whether a value has digits alone, and a 0 before others.
@@ -92,14 +144,47 @@ func (g *columnGuess) add(o columnGuess) {
 	}
 }
 
-// typ returns the narrowest type, or text for a column of NULLs.
-func (g columnGuess) typ() arrow.DataType {
+// typ returns the narrowest type, and how its values are written; text for a column of NULLs.
+func (g columnGuess) typ(n *inference) (arrow.DataType, valueFormat) {
+	if !g.seen {
+		return arrow.BinaryTypes.String, valueFormat{}
+	}
 	for _, i := range inferred {
-		if g.seen && g.types&i.bit != 0 {
-			return i.typ
+		switch {
+		case g.types&i.bit == 0:
+		case i.bit == maybeFormattedDate:
+			return i.typ, n.dates
+		case i.bit == maybeFormattedTime && n.timestamps.times.Zoned():
+			return zonedMicroseconds, n.timestamps
+		case i.bit == maybeFormattedTime:
+			return i.typ, n.timestamps
+		case i.bit == maybeInt, i.bit == maybeDouble:
+			return i.typ, n.numbers
+		default:
+			return i.typ, valueFormat{}
 		}
 	}
-	return arrow.BinaryTypes.String
+	switch f, isDate := g.types.shape(); {
+	case f == nil:
+		return arrow.BinaryTypes.String, valueFormat{}
+	case isDate:
+		return arrow.FixedWidthTypes.Date32, valueFormat{times: f}
+	default:
+		return microseconds, valueFormat{times: f}
+	}
+}
+
+// formatOf returns how the values of a type that is given are written.
+func (n *inference) formatOf(typ arrow.DataType) valueFormat {
+	switch typ.ID() {
+	case arrow.DATE32, arrow.DATE64:
+		return n.dates
+	case arrow.TIMESTAMP:
+		return n.timestamps
+	case arrow.TIME32, arrow.TIME64:
+		return valueFormat{}
+	}
+	return n.numbers
 }
 
 // sample is the first rows of a text.
@@ -118,18 +203,27 @@ func takeSample(d *dialect, o *Options, buf []byte, p, rowsMax int, whole bool) 
 	}
 	s := &sample{}
 	for p < len(buf) && len(s.rows) < rowsMax {
-		if n := blankLine(buf, p); n > 0 {
+		if n := max(blankLine(buf, p), d.commentLine(buf, p)); n > 0 {
 			p += n
 			continue
 		}
 		row, next, end := sampleRow(d, o, buf, p)
+		if end > endBuffer && d.lenient {
+			if next = d.rowEnd(buf, p); next > 0 {
+				p = next
+				continue
+			}
+			end = endBuffer
+		}
 		switch {
+		case end == endBuffer && d.lenient:
+			return s, nil
 		case end == endBuffer && whole:
-			return nil, &textError{p, errOpenQuote}
+			return nil, &textError{at: p, reason: errOpenQuote}
 		case end == endBuffer:
 			return s, nil
 		case end != endRow:
-			return nil, &textError{next, d.quoteError(end)}
+			return nil, &textError{at: next, reason: d.quoteError(end)}
 		}
 		s.rows = append(s.rows, row)
 		s.ends = append(s.ends, next)
@@ -177,9 +271,9 @@ func detectDelimiter(o *Options, buf []byte, p int, whole bool) byte {
 		if err != nil || len(s.rows) == 0 {
 			continue
 		}
-		width, rows := len(s.rows[0]), 0
+		width, rows := s.width(o), 0
 		for _, row := range s.rows {
-			if len(row) == width {
+			if len(row) == width || o.NullPadding && len(row) > 1 {
 				rows++
 			}
 		}
@@ -190,16 +284,28 @@ func detectDelimiter(o *Options, buf []byte, p int, whole bool) byte {
 	return best
 }
 
+// width returns how many fields rows have: the first row, or, where rows are filled up, the
+// longest.
+func (s *sample) width(o *Options) int {
+	width := len(s.rows[0])
+	if o.NullPadding {
+		for _, row := range s.rows {
+			width = max(width, len(row))
+		}
+	}
+	return width
+}
+
 // hasHeader says whether the first row of a sample holds names: where in some column the other
 // values are all numbers, dates or booleans and the first is not, or where there is nothing but
 // text.
-func (s *sample) hasHeader() bool {
+func (s *sample) hasHeader(n *inference) bool {
 	first := s.rows[0]
 	onlyText := true
-	for i, guess := range guessColumns(s.rows[1:], len(first)) {
+	for i, guess := range n.guessColumns(s.rows[1:], len(first)) {
 		var set typeSet
 		if first[i] != nil {
-			set = typesOf(first[i])
+			set = n.typesOf(first[i])
 		}
 		typed := guess.seen && guess.types != 0
 		if typed && first[i] != nil && set&guess.types == 0 {
@@ -211,7 +317,7 @@ func (s *sample) hasHeader() bool {
 }
 
 // guessColumns infers types. The reader will refuse rows of another width.
-func guessColumns(rows [][][]byte, width int) []columnGuess {
+func (n *inference) guessColumns(rows [][][]byte, width int) []columnGuess {
 	guesses := make([]columnGuess, width)
 	for i := range guesses {
 		guesses[i].types = allTypes
@@ -223,7 +329,7 @@ func guessColumns(rows [][][]byte, width int) []columnGuess {
 			}
 			guesses[i].seen = true
 			if guesses[i].types != 0 {
-				guesses[i].types &= typesOf(value)
+				guesses[i].types &= n.typesOf(value)
 			}
 		}
 	}
@@ -320,7 +426,7 @@ func textStart(buf []byte) (int, error) {
 	case bytes.HasPrefix(buf, byteOrderMark):
 		return len(byteOrderMark), nil
 	case bytes.HasPrefix(buf, []byte{0xFF, 0xFE}), bytes.HasPrefix(buf, []byte{0xFE, 0xFF}):
-		return 0, errors.New("UTF-16 text; convert it to UTF-8")
+		return 0, errors.New("UTF-16 text; name its encoding (--encoding utf-16, CSV.Encoding)")
 	}
 	return 0, nil
 }

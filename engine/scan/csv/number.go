@@ -276,12 +276,6 @@ func parseDate(b []byte) (days int32, ok bool) {
 // monthDays are the days of the months, from 1 on, without the leap day.
 var monthDays = [...]uint64{1: 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 
-// parseDateMillis reads YYYY-MM-DD as milliseconds since 1970-01-01.
-func parseDateMillis(b []byte) (millis int64, ok bool) {
-	days, ok := parseDate(b)
-	return int64(days) * 86_400_000, ok
-}
-
 func daysIn(year, month uint64) uint64 {
 	if month == 2 && year%4 == 0 && (year%100 != 0 || year%400 == 0) {
 		return 29

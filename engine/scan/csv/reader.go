@@ -38,17 +38,20 @@ type reader struct {
 	limit     int64     // offset from which on rows belong to the next chunk
 	batchAt   int64     // offset of the first row of the last batch
 	ended     bool      // text has been read to its end
-	lines     int64     // newlines before buf[0], where chunked is nil
+	lines     int64     // newlines before buf[0], where chunked is nil or rows with errors are left out
 
 	chunked  io.ReaderAt  // the file, where it is read by chunks; nil of a stream
 	consumed func() int64 // returns the bytes that were read of the file, compressed or not
 	reported int64        // bytes that opt.Progress was told of
 	closers  []io.Closer
+
+	rejecter // of the rows that are left out
 }
 
-func newReader(file *File, columns []int, opt decode.Options) *reader {
+func newReader(file *File, columns []int, opt decode.Options, left *leftOut) *reader {
 	opt.BatchBytes = min(opt.BatchBytes, math.MaxInt32)
 	r := &reader{file: file, columns: columns, opt: opt, readBytes: file.sizes.Block, limit: math.MaxInt64}
+	r.left = left
 	for _, c := range columns {
 		if file.repeats(c) {
 			r.rowBytes += delivery.CodeBytes
@@ -78,8 +81,9 @@ func (r *reader) hold() {
 	for _, c := range r.columns {
 		typ := r.file.fields.Field(c).Type
 		text := &textColumn{
-			typ: typ, to: newConverter(typ), quote: r.file.dialect.quote, nulls: nulls, mem: r.opt.Memory, many: many,
+			typ: typ, format: r.file.formats[c], quote: r.file.dialect.quote, nulls: nulls, mem: r.opt.Memory, many: many,
 		}
+		text.to = newConverter(typ, &text.format)
 		if r.file.repeats(c) {
 			text.to = newTextCodes(typ, slots)
 		}
@@ -133,6 +137,7 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 	for {
 		r.batchAt = r.base + int64(r.pos)
+		r.skipped = r.skipped[:0]
 		r.filling = false
 		rows, err := r.convert()
 		if rows > 0 {
@@ -148,7 +153,14 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 			return nil, io.EOF
 		}
 		if r.ended {
-			return nil, r.atLine(&textError{r.pos, errOpenQuote})
+			if !r.splitter.lenient {
+				return nil, r.atLine(&textError{at: r.pos, reason: errOpenQuote})
+			}
+			if err := r.leaveOut(rejected{start: r.pos, end: len(r.buf), reason: errOpenQuote.Error()}); err != nil {
+				return nil, err
+			}
+			r.pos = len(r.buf)
+			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -166,22 +178,36 @@ func (r *reader) convert() (rows int, err error) {
 	batchBytes := int(r.opt.BatchBytes)
 	room := min(r.opt.BatchRows, (len(r.buf)-r.pos)/r.splitter.width+1) // a field takes a byte at least
 	room = max(min(room, batchBytes/max(r.rowBytes, 1)), 1)
+	begun := false
+	defer func() {
+		if begun && rows == 0 {
+			r.drop()
+		}
+	}()
 	for start := r.pos; rows < room && r.pos-start <= batchBytes; {
 		next, n, err := r.splitter.split(r.buf, r.pos, limit, room-rows)
-		if n > 0 {
-			if rows == 0 {
-				r.begin(room)
+		if n == 0 {
+			bad := (*textError)(nil)
+			if errors.As(err, &bad) && bad.next > 0 {
+				err = r.leaveOut(rejected{start: next, end: bad.next, reason: bad.reason.Error()})
+				next = bad.next
+			} else if r.pos = next; err == nil {
+				return rows, nil
 			}
-			err = r.add(rows, n)
+			if err != nil {
+				return rows, err
+			}
+			r.pos = next
+			continue
 		}
-		if err != nil && n > 0 {
-			r.drop()
+		if !begun {
+			r.begin(room)
+			begun = true
+		}
+		if n, err = r.add(rows, n); err != nil {
 			return 0, err
 		}
 		r.pos = next
-		if n == 0 {
-			return rows, err
-		}
 		rows += n
 	}
 	return rows, nil
@@ -195,18 +221,32 @@ func (r *reader) begin(room int) {
 	}
 }
 
-// add converts the n rows that were split last.
-func (r *reader) add(rows, n int) error {
-	for i, c := range r.texts {
+// add converts the n rows that were split last, and returns how many of them are not left out.
+func (r *reader) add(rows, n int) (kept int, err error) {
+	for _, c := range r.texts {
 		c.text = r.buf[:len(r.buf)+fieldSlack]
+	}
+	for i, c := range r.texts {
 		c.fields = r.splitter.spans[i][:n]
 		c.rows = rows
-		if bad := c.to.add(c); bad >= 0 {
-			name := r.file.names[r.columns[i]]
-			return &textError{int(c.fields[bad].start), valueError(name, c.typ, c.field(bad))}
+		bad := c.to.add(c)
+		switch {
+		case bad < 0:
+		case r.splitter.lenient:
+			return r.addOthers(rows, n)
+		default:
+			return 0, r.valueError(i, bad)
 		}
 	}
-	return nil
+	return n, nil
+}
+
+// valueError is the error of a field, of those that were split last, that is no value of its
+// column.
+func (r *reader) valueError(column, field int) error {
+	c := r.texts[column]
+	name := r.file.names[r.columns[column]]
+	return &textError{at: int(c.fields[field].start), reason: valueError(name, c, c.field(field))}
 }
 
 // batch makes a batch of the converted rows.
@@ -236,7 +276,7 @@ func (r *reader) drop() {
 
 // room makes room for n more bytes behind the unread text, which moves to the front of the buffer.
 func (r *reader) room(n int) {
-	if r.chunked == nil {
+	if r.chunked == nil || r.file.dialect.lenient {
 		r.lines += int64(bytes.Count(r.buf[:r.pos], newline))
 	}
 	unread := r.buf[r.pos:]
@@ -260,7 +300,7 @@ func (r *reader) room(n int) {
 // fill reads more text. At the end it adds the newline that the last row may lack.
 func (r *reader) fill() error {
 	if len(r.buf)-r.pos > rowBytesMax {
-		return r.atLine(&textError{r.pos, errLongRow})
+		return r.atLine(&textError{at: r.pos, reason: errLongRow})
 	}
 	r.filling = true
 	r.room(r.readBytes)
@@ -317,7 +357,7 @@ func (r *reader) Close() error {
 	r.closers = nil
 	r.forget()
 	r.free()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, r.handOn())...)
 }
 
 // Spare implements decode.Thrifty. The text that has been read of a stream stays: nobody else has
@@ -326,6 +366,9 @@ func (r *reader) Spare() {
 	r.forget()
 	r.pos = int(r.batchAt - r.base)
 	if r.chunked != nil {
+		if r.file.dialect.lenient {
+			r.lines += int64(bytes.Count(r.buf[:r.pos], newline))
+		}
 		r.free()
 		r.base, r.pos, r.ended = r.batchAt, 0, false
 		r.text = r.readFrom(r.batchAt)
@@ -397,15 +440,24 @@ func (r *reader) free() {
 func (r *reader) PlaceOf(row int64) string {
 	at, limit := int(r.batchAt-r.base), int(min(r.limit-r.base, math.MaxInt))
 	splitter := newRowSplitter(r.file.dialect, len(r.file.names), nil)
-	for row > 0 {
-		next, n, err := splitter.split(r.buf, at, limit, int(row))
+	skipped := r.skipped
+	for {
+		at = splitter.skipEmpty(r.buf, at)
+		most := int(row)
+		if len(skipped) > 0 { // row by row, so as to find those that are left out
+			most = 1
+			if r.base+int64(at) == skipped[0] {
+				at, skipped = max(splitter.rowEnd(r.buf, at), at+1), skipped[1:]
+				continue
+			}
+		}
+		if row == 0 {
+			return r.placeAt(at)
+		}
+		next, n, err := splitter.split(r.buf, at, limit, most)
 		if n == 0 || err != nil {
 			return ""
 		}
 		at, row = next, row-int64(n)
 	}
-	for at < len(r.buf) && splitter.width > 1 && blankLine(r.buf, at) > 0 {
-		at += blankLine(r.buf, at)
-	}
-	return r.placeAt(at)
 }

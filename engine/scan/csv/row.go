@@ -10,19 +10,33 @@ import (
 // dialect is how text is cut into rows and fields: RFC 4180 with any delimiter and quote, and lines
 // that end in LF or CRLF. A quote opens a field only at the field's start. A quote within an
 // unquoted field is refused: then a newline is within quotes if and only if an odd number of quotes
-// precedes the newline, so that a file can be read from its middle.
+// precedes the newline, so that a file can be read from its middle. Where there are comments, or
+// rows with errors are left out, steps tells instead.
 type dialect struct {
 	delimiter byte
 	quote     byte
 	noQuote   bool
-	special   [256]bool // delimiter, newline, quote
+	comment   byte        // begins a comment; 0 where there are none
+	padded    bool        // fields that a row does not have are NULL
+	lenient   bool        // rows with errors are left out
+	special   [256]bool   // delimiter, newline, quote, comment
+	steps     *stateTable // nil where the number of quotes says what is within quotes
 }
 
 func newDialect(o *Options, delimiter byte) *dialect {
-	d := &dialect{delimiter: delimiter, quote: o.Quote, noQuote: o.NoQuote}
+	d := &dialect{
+		delimiter: delimiter, quote: o.Quote, noQuote: o.NoQuote,
+		comment: o.Comment, padded: o.NullPadding, lenient: o.IgnoreErrors,
+	}
 	d.special[delimiter] = true
 	d.special['\n'] = true
 	d.special[o.Quote] = d.special[o.Quote] || !o.NoQuote
+	if o.Comment != 0 {
+		d.special[o.Comment] = true
+	}
+	if o.Comment != 0 || o.IgnoreErrors {
+		d.steps = newStateTable(d)
+	}
 	return d
 }
 
@@ -31,14 +45,20 @@ func newDialect(o *Options, delimiter byte) *dialect {
 type span struct{ start, end uint32 }
 
 const (
-	spanQuoted  = 1 << 31 // was in quotes
-	spanDoubled = 1 << 30 // holds doubled quotes
+	spanQuoted  = 1 << 31     // was in quotes
+	spanDoubled = 1 << 30     // holds doubled quotes
+	spanMissing = spanDoubled // without spanQuoted: the row has no such field
 	spanEndMask = spanDoubled - 1
 )
 
 const _ = uint(spanEndMask - 4*rowBytesMax) // spans point into buffers of a row and a few blocks
 
 func (s span) quoted() bool { return s.end&spanQuoted != 0 }
+
+// missingAt is a field that a row does not have, which ends at an offset.
+func missingAt(end uint32) span { return span{end, end | spanMissing} }
+
+func (s span) missing() bool { return s.end&(spanQuoted|spanDoubled) == spanMissing }
 
 // length returns how many bytes a field takes in the buffer; a number above the length of any field
 // where the field has doubled quotes.
@@ -94,7 +114,29 @@ func (d *dialect) field(buf []byte, p int) (s span, next int, end fieldEnd) {
 		}
 		return span{uint32(p), uint32(stop)}, q + 1, endRow
 	}
-	return span{uint32(p), uint32(q)}, q, errBare
+	s = span{uint32(p), uint32(q)}
+	if d.comment != 0 && buf[q] == d.comment {
+		return d.commented(s, buf, p, q)
+	}
+	return s, q, errBare
+}
+
+// commented ends a row whose last field began at p, by the comment at q.
+func (d *dialect) commented(s span, buf []byte, p, q int) (_ span, next int, end fieldEnd) {
+	next = lineEnd(buf, q)
+	if next < 0 {
+		return span{}, p, endBuffer
+	}
+	return s, next, endRow
+}
+
+// lineEnd returns where the line behind that of buf[p] begins, or -1 where the buffer ends before.
+func lineEnd(buf []byte, p int) int {
+	i := bytes.IndexByte(buf[p:], '\n')
+	if i < 0 {
+		return -1
+	}
+	return p + i + 1
 }
 
 func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd) {
@@ -123,8 +165,40 @@ func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd
 		return span{}, p, endBuffer
 	case c == '\r' && buf[q+1] == '\n':
 		return s, q + 2, endRow
+	case d.comment != 0 && c == d.comment:
+		return d.commented(s, buf, p, q)
 	}
 	return s, q, errTrailer
+}
+
+// rowEnd returns where the row behind that at buf[p:] begins, or -1 where the buffer ends before. A
+// row with a quote where none may be ends with the line of the quote.
+func (d *dialect) rowEnd(buf []byte, p int) int {
+	for {
+		_, next, end := d.field(buf, p)
+		switch end {
+		case endField:
+			p = next
+		case endRow:
+			return next
+		case endBuffer:
+			return -1
+		default:
+			return lineEnd(buf, next)
+		}
+	}
+}
+
+// commentLine returns the length of the line at buf[p:] if a comment is all that it has; 0 of
+// another line, and -1 where the buffer ends before the comment does.
+func (d *dialect) commentLine(buf []byte, p int) int {
+	if d.comment == 0 || buf[p] != d.comment {
+		return 0
+	}
+	if end := lineEnd(buf, p); end > 0 {
+		return end - p
+	}
+	return -1
 }
 
 // blankLine returns the length of the empty line at buf[p:], or 0.
@@ -145,13 +219,15 @@ type rowSplitter struct {
 	width  int      // fields of a row
 	slots  []int32  // by field of a row: index in spans; -1 where the column is not wanted
 	spans  [][]span // by wanted column, then row: the fields of the rows that were split last
+	starts []uint32 // by row: where it begins; nil unless rows with errors are left out
 	slow   int      // rows that are cut one by one at most
 }
 
 // splitterBytes returns the memory of a splitter of rows of a width, for some wanted columns.
 func splitterBytes(width, columns int) int64 {
-	const span, slice, slot = 8, 24, 4
-	return blockSplitterBytes + slot*int64(width) + (slice+span*int64(spanRows(width, columns)))*int64(columns)
+	const span, slice, slot, start = 8, 24, 4, 4
+	rows := int64(spanRows(width, columns))
+	return blockSplitterBytes + slot*int64(width) + (slice+span*rows)*int64(columns) + start*rows
 }
 
 // spanRows is how many rows of a width are split at once.
@@ -172,6 +248,9 @@ func newRowSplitter(d *dialect, width int, columns []int) *rowSplitter {
 		s.slots[c] = int32(i)
 		s.spans[i] = make([]span, spanRows(width, len(columns)))
 	}
+	if d.lenient {
+		s.starts = make([]uint32, spanRows(width, len(columns)))
+	}
 	return s
 }
 
@@ -179,6 +258,7 @@ func newRowSplitter(d *dialect, width int, columns []int) *rowSplitter {
 type textError struct {
 	at     int
 	reason error
+	next   int // where the row behind begins, where rows with errors are left out
 }
 
 func (e *textError) Error() string { return e.reason.Error() }
@@ -189,8 +269,10 @@ func (s *rowSplitter) split(buf []byte, p, limit, maxRows int) (next, rows int, 
 	if p >= min(limit, len(buf)) {
 		return p, 0, nil
 	}
-	if next, rows = s.splitBlock(buf, p, limit, maxRows); rows > 0 {
-		return next, rows, nil
+	if s.comment == 0 || bytes.IndexByte(buf[p:min(len(buf), p+blockTextBytes)], s.comment) < 0 {
+		if next, rows = s.splitBlock(buf, p, limit, maxRows); rows > 0 {
+			return next, rows, nil
+		}
 	}
 	return s.splitRows(buf, p, limit, min(maxRows, s.slow))
 }
@@ -207,16 +289,21 @@ func (s *rowSplitter) splitBlock(buf []byte, p, limit, maxRows int) (next, rows 
 			b.fields(s.spans[slot][:rows], buf, column, s.width, q)
 		}
 	}
+	if s.starts != nil {
+		for row := range rows {
+			s.starts[row] = b.starts[row*s.width]
+		}
+	}
 	return int(b.starts[rows*s.width]), rows
 }
 
 // splitRows is split row by row. Empty lines are no rows, unless rows have one column: then an
 // empty line is a row whose field is NULL or empty.
 func (s *rowSplitter) splitRows(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
-	for rows < maxRows && p < limit && p < len(buf) {
-		if n := blankLine(buf, p); n > 0 && s.width > 1 {
-			p += n
-			continue
+	for rows < maxRows {
+		p = s.skipEmpty(buf, p)
+		if p >= min(limit, len(buf)) || s.commentLine(buf, p) < 0 {
+			break
 		}
 		q, whole, err := s.row(buf, p, rows)
 		if err != nil {
@@ -231,6 +318,21 @@ func (s *rowSplitter) splitRows(buf []byte, p, limit, maxRows int) (next, rows i
 	return p, rows, nil
 }
 
+// skipEmpty returns where the row begins that is behind the lines at buf[p:] that are no rows.
+func (s *rowSplitter) skipEmpty(buf []byte, p int) int {
+	for p < len(buf) {
+		n := s.commentLine(buf, p)
+		if s.width > 1 {
+			n = max(n, blankLine(buf, p))
+		}
+		if n <= 0 {
+			break
+		}
+		p += n
+	}
+	return p
+}
+
 // row reads one row, if the buffer has all of it.
 func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err error) {
 	start := p
@@ -240,22 +342,47 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 		case end == endBuffer:
 			return start, false, nil
 		case end > endBuffer:
-			return start, false, &textError{q, s.quoteError(end)}
+			return s.broken(buf, start, q, s.quoteError(end))
 		case i == s.width:
-			return start, false, &textError{start, fmt.Errorf("more than the %d fields of the rows before", s.width)}
+			return s.broken(buf, start, start, fmt.Errorf("more than the %d fields of the rows before", s.width))
 		}
 		if slot := s.slots[i]; slot >= 0 {
 			s.spans[slot][row] = field
 		}
 		p = q
-		if end == endRow {
-			if i+1 < s.width {
-				err := fmt.Errorf("%d fields, where the rows before have %d", i+1, s.width)
-				return start, false, &textError{start, err}
-			}
-			return p, true, nil
+		if end != endRow {
+			continue
+		}
+		if i+1 < s.width && !s.padded {
+			return s.broken(buf, start, start, fmt.Errorf("%d fields, where the rows before have %d", i+1, s.width))
+		}
+		s.pad(i+1, row, field.end&spanEndMask)
+		if s.starts != nil {
+			s.starts[row] = uint32(start)
+		}
+		return p, true, nil
+	}
+}
+
+// pad notes that a row has no fields from one on; the row ends at an offset.
+func (s *rowSplitter) pad(from, row int, end uint32) {
+	for _, slot := range s.slots[from:] {
+		if slot >= 0 {
+			s.spans[slot][row] = missingAt(end)
 		}
 	}
+}
+
+// broken returns the error of a row that starts at an offset. Where such rows are left out, the
+// error is returned once the buffer has the whole row.
+func (s *rowSplitter) broken(buf []byte, start, at int, reason error) (next int, whole bool, err error) {
+	end := 0
+	if s.lenient {
+		if end = s.rowEnd(buf, start); end < 0 {
+			return start, false, nil
+		}
+	}
+	return start, false, &textError{at, reason, end}
 }
 
 func (d *dialect) quoteError(end fieldEnd) error {

@@ -3,6 +3,7 @@ package csv
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +31,24 @@ func ParseHeader(word string) (Header, error) {
 		return header, nil
 	}
 	return 0, fmt.Errorf("%q: want auto, yes or no", word)
+}
+
+// encodingsByName are the names of encodings, and other names that people give them.
+var encodingsByName = map[string]Encoding{
+	"": EncodingAuto, "auto": EncodingAuto, "utf8": EncodingUTF8, "utf16": EncodingUTF16,
+	"latin1": EncodingLatin1, "iso-8859-1": EncodingLatin1, "cp1252": EncodingWindows1252,
+}
+
+// ParseEncoding reads the name of an encoding, in any case; an empty text is auto.
+func ParseEncoding(name string) (Encoding, error) {
+	name = strings.ToLower(name)
+	if e, ok := encodingsByName[name]; ok {
+		return e, nil
+	}
+	if slices.Contains(encodingNames, name) {
+		return Encoding(name), nil
+	}
+	return "", fmt.Errorf("%q: want auto, %s", name, strings.Join(encodingNames, ", "))
 }
 
 // typesByName are the names of Arrow's types and of SQL's.

@@ -3,10 +3,10 @@
 //
 //	src, err := dataset.Open(ctx, []string{"flights/*.parquet"}, dataset.Options{})
 //
-//	patterns -> names of files   files.go, objects.go
+//	patterns -> names of files   files.go, objects.go; spool.go keeps standard input
 //	         -> format           options.go, open.go: by ending, then by the first bytes
 //	         -> input            parquet.Open, csv.Open, ipc.OpenFile
-//	         -> columns          hive.go: of folders named key=value
+//	         -> columns          hive.go: of folders named key=value; filename.go: the names
 //	         -> scan.NewTable
 //
 // Describe tells what the files say of themselves, Identities whether they are still the same.

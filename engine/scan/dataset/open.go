@@ -86,7 +86,13 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 	if len(opt.CSV.Types) > 0 && len(texts) == 0 {
 		return files, fmt.Errorf("%s: CSV.Types is set, and no input is CSV", names[0])
 	}
-	return files, csv.SetTypes(texts, &opt.CSV)
+	if err := csv.SetTypes(texts, &opt.CSV); err != nil {
+		return files, err
+	}
+	if opt.Filename {
+		err = files.addFilenames()
+	}
+	return files, err
 }
 
 func openOne(name string, w *watch, opt *Options, mem *reserve.Allocator) (decode.Input, error) {
@@ -165,7 +171,7 @@ func sniff(head []byte) (format Format, packed string) {
 	return FormatCSV, ""
 }
 
-// openStdin reads the start of standard input, which is an Arrow stream or CSV.
+// openStdin reads the start of standard input, and all of an input that is read from its end.
 func openStdin(opt *Options, mem *reserve.Allocator) (decode.Input, error) {
 	head, err := io.ReadAll(io.LimitReader(opt.Stdin, headBytes))
 	if err != nil {
@@ -181,10 +187,25 @@ func openStdin(opt *Options, mem *reserve.Allocator) (decode.Input, error) {
 	rest := io.MultiReader(bytes.NewReader(head), opt.Stdin)
 	switch format {
 	case FormatParquet, FormatArrow:
-		return nil, fmt.Errorf("standard input: the format %s is read from its end; give it as a file, "+
-			"or pipe an Arrow stream or CSV", format)
+		if opt.Spool == nil {
+			return nil, fmt.Errorf("standard input: the format %s is read from its end, and nothing keeps it (Spool); "+
+				"give it as a file, or pipe an Arrow stream or CSV", format)
+		}
+		return openSpooled(rest, format, opt, mem)
 	case FormatArrowStream:
 		return ipc.OpenStdin(rest)
 	}
 	return csv.OpenStdin(rest, packed, opt.CSV, opt.sizes, mem)
+}
+
+// openSpooled reads standard input to its end, and opens it as a file.
+func openSpooled(stdin io.Reader, format Format, opt *Options, mem *reserve.Allocator) (decode.Input, error) {
+	if err := opt.Spool.fill(stdin, opt.Budget); err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	fsys := &stdinFS{opt.FS, opt.Spool}
+	if format == FormatArrow {
+		return ipc.OpenFile(fsys, decode.StdinName, mem)
+	}
+	return parquet.Open(fsys, decode.StdinName, mem)
 }

@@ -42,6 +42,14 @@ type Options struct {
 	// NoHive takes folders named key=value as folders, not as columns.
 	NoHive bool
 
+	// Filename adds a column filename of the names of the files, as they are in errors: without the
+	// secrets of URLs. Conditions on it leave files out.
+	Filename bool
+
+	// Spool keeps standard input that is a Parquet or Arrow file, which is read from its end. The
+	// default, nil, refuses such input.
+	Spool *Spool
+
 	// CSV says how text is read.
 	CSV csv.Options
 

@@ -53,6 +53,7 @@ type Options struct {
 	Sample         bool                          // rows do not count
 	Borrow         func() (give func(), ok bool) // nil where nobody lends a thread
 	Progress       func(bytes int64)             // nil where nobody asks
+	Rejected       func(rows int64)              // nil where nobody asks
 	Pages          func(PageCount)               // nil where nobody asks
 }
 

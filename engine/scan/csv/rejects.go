@@ -1,0 +1,266 @@
+package csv
+
+import (
+	"bytes"
+	"cmp"
+	stdcsv "encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// Rejects takes the rows that are left out of text files because of errors (Options.IgnoreErrors).
+// A row counts once in a scan, however often it is read. The zero value counts. It is safe for
+// concurrent use.
+type Rejects struct {
+	fsys  vfs.FS // where rows are kept until they are written; nil where they are counted alone
+	dir   string // of fsys, for a temporary file
+	count atomic.Int64
+	files atomic.Int64 // that may have rows to reject
+
+	mu      sync.Mutex
+	spool   vfs.TempFile // nil before the first row
+	end     int64        // of the spool, in bytes
+	extents []rejectExtent
+}
+
+// rejectExtent is lines of a spool: of rejected rows that follow each other in a part of a file.
+type rejectExtent struct {
+	file      int   // among the files that are read
+	offset    int64 // of the first row in the file
+	at, bytes int64 // in the spool
+}
+
+// NewRejects returns rejects that keep rows in a temporary file, in a folder of a file system,
+// until they are written or closed.
+func NewRejects(fsys vfs.FS, tempDir string) *Rejects { return &Rejects{fsys: fsys, dir: tempDir} }
+
+// Count returns how many rows have been left out.
+func (r *Rejects) Count() int64 { return r.count.Load() }
+
+// nextFile returns the number of another file.
+func (r *Rejects) nextFile() int { return int(r.files.Add(1)) }
+
+// rejectColumns are the columns of a file of rejects.
+var rejectColumns = []string{"file", "line", "byte", "column", "value", "reason", "text"}
+
+// WriteFile writes the rows in the order of the input, whole or not at all, as CSV with the columns
+// file, line (from 1), byte (the offset of the row in the text, unpacked and in UTF-8), column,
+// value, reason and text. Column and value are empty where the row as a whole is wrong.
+func (r *Rejects) WriteFile(fsys vfs.FS, path string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.SortFunc(r.extents, func(a, b rejectExtent) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.offset, b.offset))
+	})
+	return vfs.WriteFileBy(fsys, path, 0o666, func(to io.Writer) error {
+		w := stdcsv.NewWriter(to)
+		err := w.Write(rejectColumns)
+		if w.Flush(); err != nil || w.Error() != nil {
+			return errors.Join(err, w.Error())
+		}
+		for _, e := range r.extents {
+			if _, err := io.Copy(to, io.NewSectionReader(r.spool, e.at, e.bytes)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Tell writes the rows to a file, unless its path is empty, and says in a log how many they are, if
+// there are any.
+func (r *Rejects) Tell(log *slog.Logger, fsys vfs.FS, path string) error {
+	of := []any{"rows", r.Count()}
+	if path != "" {
+		if err := r.WriteFile(fsys, path); err != nil {
+			return err
+		}
+		of = append(of, "rejects", path)
+	}
+	if r.Count() > 0 {
+		log.Warn("rows left out because of errors", of...)
+	}
+	return nil
+}
+
+// Close gives the temporary file back. It may be called again.
+func (r *Rejects) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.spool == nil {
+		return nil
+	}
+	spool := r.spool
+	r.spool, r.extents, r.end = nil, nil, 0
+	return spool.Close()
+}
+
+// keep adds lines of a part of a file, the first of which is of the row at an offset.
+func (r *Rejects) keep(file int, offset int64, lines []byte) (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.spool == nil {
+		if r.spool, err = r.fsys.CreateTemp(r.dir); err != nil {
+			return fmt.Errorf("rows that are left out: %w", err)
+		}
+	}
+	if _, err := r.spool.WriteAt(lines, r.end); err != nil {
+		return fmt.Errorf("rows that are left out: %w", err)
+	}
+	r.extents = append(r.extents, rejectExtent{file, offset, r.end, int64(len(lines))})
+	r.end += int64(len(lines))
+	return nil
+}
+
+// leftOut is what all readers of a part of a file have told of rows that are left out: a part is
+// read again where a device failed.
+type leftOut struct {
+	upTo atomic.Int64 // offset in the text, before which all rows have been told
+}
+
+// rejectLinesMax is how many bytes of lines a reader keeps before it hands them on.
+const rejectLinesMax = 64 << 10
+
+// rejecter is a reader's side of Rejects.
+type rejecter struct {
+	left    *leftOut
+	lines   bytes.Buffer // of CSV, not handed on yet
+	first   int64        // offset of the first row of lines
+	skipped []int64      // offsets of the rows that are left out since the last batch began
+
+	lineAt int64 // an offset in the text
+	line   int64 // that lineAt is on, from 1; 0 before it is known
+}
+
+// rejected is a row that is left out.
+type rejected struct {
+	start, end int // in the buffer
+	column     string
+	value      []byte // of the column
+	reason     string
+}
+
+// leaveOut tells of a row, unless it has been told of.
+func (r *reader) leaveOut(row rejected) error {
+	j, offset := &r.rejecter, r.base+int64(row.start)
+	j.skipped = append(j.skipped, offset)
+	if r.opt.Sample || offset < j.left.upTo.Load() {
+		return nil
+	}
+	j.left.upTo.Store(offset + 1)
+	if r.opt.Rejected != nil {
+		r.opt.Rejected(1)
+	}
+	rejects := r.file.opt.Rejects
+	if rejects == nil {
+		return nil
+	}
+	rejects.count.Add(1)
+	if rejects.fsys == nil {
+		return nil
+	}
+	if j.lines.Len() == 0 {
+		j.first = offset
+	}
+	text := bytes.TrimRight(r.buf[row.start:row.end], "\r\n")
+	w := stdcsv.NewWriter(&j.lines)
+	fields := []string{
+		r.file.path, strconv.FormatInt(r.lineOf(row.start), 10), strconv.FormatInt(offset, 10),
+		row.column, string(row.value), row.reason, string(text),
+	}
+	if err := w.Write(fields); err != nil {
+		return err
+	}
+	if w.Flush(); j.lines.Len() < rejectLinesMax {
+		return w.Error()
+	}
+	return r.handOn()
+}
+
+// handOn hands the lines to the rejects of all readers.
+func (r *reader) handOn() error {
+	j := &r.rejecter
+	if j.lines.Len() == 0 {
+		return nil
+	}
+	defer j.lines.Reset()
+	return r.file.opt.Rejects.keep(r.file.index, j.first, j.lines.Bytes())
+}
+
+// lineOf returns the line of an offset of the buffer, which is behind all offsets that were asked
+// for.
+func (r *reader) lineOf(at int) int64 {
+	j := &r.rejecter
+	if j.line == 0 || j.lineAt < r.base {
+		j.lineAt, j.line = r.base, r.lines+1
+	}
+	j.line += int64(bytes.Count(r.buf[j.lineAt-r.base:at], newline))
+	j.lineAt = r.base + int64(at)
+	return j.line
+}
+
+// addOthers adds the rows, of the n that were split last, that have a value of its type in every
+// column. It returns how many these are.
+func (r *reader) addOthers(rows, n int) (kept int, err error) {
+	wrong := r.findWrong(rows, n)
+	for row := range n {
+		if wrong[row] < 0 {
+			r.splitter.move(kept, row)
+			kept++
+			continue
+		}
+		c := r.texts[wrong[row]]
+		c.fields = r.splitter.spans[wrong[row]][row : row+1]
+		start := int(r.splitter.starts[row])
+		err := r.leaveOut(rejected{
+			start: start, end: r.splitter.rowEnd(r.buf, start), value: c.field(0), reason: c.mismatch(),
+			column: r.file.names[r.columns[wrong[row]]],
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	for i, c := range r.texts {
+		c.fields, c.rows = r.splitter.spans[i][:kept], rows
+		if bad := c.to.add(c); bad >= 0 {
+			return 0, r.valueError(i, bad)
+		}
+	}
+	return kept, nil
+}
+
+// findWrong returns, for each of the n rows that were split last, the first column whose value is
+// not of its type, or -1. Afterwards the converters have none of these rows.
+func (r *reader) findWrong(rows, n int) []int {
+	wrong := slices.Repeat([]int{-1}, n)
+	for i, c := range r.texts {
+		c.rewind(rows, n)
+		for row := range n {
+			if wrong[row] >= 0 {
+				continue
+			}
+			c.fields, c.rows = r.splitter.spans[i][row:row+1], rows
+			if c.to.add(c) >= 0 {
+				wrong[row] = i
+			}
+			c.rewind(rows, 1)
+		}
+	}
+	return wrong
+}
+
+// move makes a row that was split last another.
+func (s *rowSplitter) move(to, from int) {
+	for _, spans := range s.spans {
+		spans[to] = spans[from]
+	}
+	s.starts[to] = s.starts[from]
+}

@@ -1,0 +1,40 @@
+package dataset
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+)
+
+// filenameColumn is the name of the column that Options.Filename adds.
+const filenameColumn = "filename"
+
+// addFilenames adds the column of the files' names, which is one of the columns of folders: it has
+// one value for all rows of a file, by which files are left out.
+func (f *openFiles) addFilenames() error {
+	column := decode.Folder{Field: arrow.Field{Name: filenameColumn, Type: arrow.BinaryTypes.String}}
+	for _, folder := range f.hive {
+		if folder.Field.Name == filenameColumn {
+			return filenameTaken(f.inputs[0].Name(), "there is a folder key")
+		}
+	}
+	for _, in := range f.inputs {
+		if !utf8.ValidString(in.Name()) {
+			return fmt.Errorf("%q: the name is not valid UTF-8, and is to be the value of a column (--filename, Filename)", in.Name())
+		}
+		if in.Schema().HasField(filenameColumn) {
+			return filenameTaken(in.Name(), "the file has a column")
+		}
+		column.Values = append(column.Values, in.Name())
+	}
+	f.hive = append(f.hive, column)
+	return nil
+}
+
+func filenameTaken(name, by string) error {
+	return fmt.Errorf("%s: %s named %q, which is to be the name of the file; read without that (--filename, Filename)",
+		name, by, filenameColumn)
+}
