@@ -18,6 +18,16 @@ type Select struct {
 	Offset   *expr.Expr
 }
 
+// Verb is a word in front of a statement, which makes a table that tells about the statement.
+type Verb string
+
+// The verbs.
+const (
+	Describe  Verb = "DESCRIBE"  // a row for each column: its name and its type
+	Summarize Verb = "SUMMARIZE" // a row for each column: its values in short
+	Explain   Verb = "EXPLAIN"   // the plan
+)
+
 // Item is an element of the list behind SELECT.
 type Item struct {
 	Expr *expr.Expr // nil of *
@@ -32,6 +42,7 @@ type From struct {
 	File  bool    // files, not a table
 	Query *Select // the statement of a derived table or of a CTE; nil of other tables and of files
 	Alias string  // or ""
+	Verb  Verb    // what is read is what the verb tells about Query; "" where it is the result of Query
 
 	Function string   // read_csv or read_parquet, by which files are read; "" if the files are no call
 	Files    []string // the patterns of files; nil of a table
@@ -73,6 +84,14 @@ type GroupElement struct {
 
 // Order is an element of ORDER BY.
 type Order = expr.Order
+
+// Explained returns the statement behind EXPLAIN, or nil if the statement does not begin so.
+func (s *Select) Explained() *Select {
+	if s.From == nil || s.From.Verb != Explain {
+		return nil
+	}
+	return s.From.Query
+}
 
 // ErrorAt returns an error that points at a byte of the statement's text.
 func (s *Select) ErrorAt(at int, message string) *Error { return errorAt(s.Text, at, "%s", message) }

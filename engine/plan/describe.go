@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// told opens what DESCRIBE or EXPLAIN tells about a statement, which does not run, as a table.
+func (p *planner) told(ctx context.Context, f *sql.From) (*relation, error) {
+	about, err := p.plan(ctx, f.Query)
+	if err != nil {
+		return nil, err
+	}
+	defer about.Close()
+	if f.Verb == sql.Describe {
+		return tableOf(describeSchema, describeRows(about.Schema())), nil
+	}
+	if err := p.narrow(ctx, about); err != nil {
+		return nil, err
+	}
+	text, err := about.Explain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return tableOf(explainSchema, [][]string{{"physical_plan"}, {text}}), nil
+}
+
+// The columns of DESCRIBE and EXPLAIN, by DuckDB's names.
+var (
+	describeSchema = textColumns("column_name", "column_type", "null", "key", "default", "extra")
+	explainSchema  = textColumns("explain_key", "explain_value")
+)
+
+func textColumns(names ...string) *arrow.Schema {
+	fields := make([]arrow.Field, len(names))
+	for i, name := range names {
+		fields[i] = arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// describeRows returns the columns of DESCRIBE that have values. Any column may have NULLs: files of
+// the same pattern need not agree on it.
+func describeRows(of *arrow.Schema) [][]string {
+	columns := make([][]string, 3)
+	for _, f := range of.Fields() {
+		columns[0] = append(columns[0], f.Name)
+		columns[1] = append(columns[1], TypeName(f.Type))
+		columns[2] = append(columns[2], "YES")
+	}
+	return columns
+}
+
+// tableOf is the relation of columns of strings. Columns that are not given are NULL.
+func tableOf(schema *arrow.Schema, columns [][]string) *relation {
+	rows := len(columns[0])
+	arrays := make([]arrow.Array, schema.NumFields())
+	for i := range arrays {
+		if i >= len(columns) {
+			arrays[i] = nulls(arrow.BinaryTypes.String, rows)
+			continue
+		}
+		arrays[i] = stringsOf(columns[i])
+	}
+	defer releaseAll(arrays)
+	batch := array.NewRecordBatch(schema, arrays, int64(rows))
+	return relationOf(scan.Batches(schema, []arrow.RecordBatch{batch}))
+}
+
+func stringsOf(values []string) arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	b.AppendValues(values, nil)
+	return b.NewArray()
+}
+
+// TypeName returns the name that SQL has for a type of Arrow, as DuckDB writes it; Arrow's own name
+// if SQL has none.
+func TypeName(dt arrow.DataType) string {
+	if t, err := expr.FromArrow(dt); err == nil {
+		return t.String()
+	}
+	switch dt := dt.(type) {
+	case *arrow.MapType:
+		return fmt.Sprintf("MAP(%s, %s)", TypeName(dt.KeyType()), TypeName(dt.ItemType()))
+	case *arrow.FixedSizeListType:
+		return fmt.Sprintf("%s[%d]", TypeName(dt.Elem()), dt.Len())
+	case arrow.ListLikeType:
+		return TypeName(dt.Elem()) + "[]"
+	case *arrow.StructType:
+		fields := make([]string, dt.NumFields())
+		for i, f := range dt.Fields() {
+			fields[i] = quoted(f.Name) + " " + TypeName(f.Type)
+		}
+		return "STRUCT(" + strings.Join(fields, ", ") + ")"
+	}
+	return strings.ToUpper(dt.String())
+}
+
+// quoted returns a name as SQL writes it: in quotes unless it is a plain word in lower case.
+func quoted(name string) string {
+	plain := func(r rune) bool { return r >= 'a' && r <= 'z' || r == '_' || r >= '0' && r <= '9' }
+	if name == "" || name[0] >= '0' && name[0] <= '9' || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	}
+	return name
+}
