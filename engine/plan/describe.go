@@ -16,14 +16,18 @@ import (
 
 // told opens what DESCRIBE or EXPLAIN tells about a statement, which does not run, as a table.
 func (p *planner) told(ctx context.Context, f *sql.From) (*relation, error) {
+	if f.Verb == sql.Describe {
+		rel, err := p.about(ctx, f.Query)
+		if err != nil {
+			return nil, err
+		}
+		return tableOf(describeSchema, describeRows(rel.schema)), nil
+	}
 	about, err := p.plan(ctx, f.Query)
 	if err != nil {
 		return nil, err
 	}
 	defer about.Close()
-	if f.Verb == sql.Describe {
-		return tableOf(describeSchema, describeRows(about.Schema())), nil
-	}
 	if err := p.narrow(ctx, about); err != nil {
 		return nil, err
 	}
@@ -32,6 +36,18 @@ func (p *planner) told(ctx context.Context, f *sql.From) (*relation, error) {
 		return nil, err
 	}
 	return tableOf(explainSchema, [][]string{{"physical_plan"}, {text}}), nil
+}
+
+// about opens what DESCRIBE or SUMMARIZE is about: the result of a statement, or a whole table, whose
+// columns may have types that no expression takes.
+func (p *planner) about(ctx context.Context, s *sql.Select) (*relation, error) {
+	parts := s.Where != nil || s.GroupBy != nil || s.GroupAll || s.Having != nil || s.OrderBy != nil || s.OrderAll != nil ||
+		s.Limit != nil || s.Offset != nil || s.Distinct
+	if len(s.Items) == 1 && s.Items[0].Expr == nil && s.From != nil && !parts {
+		rel, err := p.from(ctx, s)
+		return rel, located(s, err)
+	}
+	return p.derived(ctx, s)
 }
 
 // The columns of DESCRIBE and EXPLAIN, by DuckDB's names.

@@ -75,7 +75,7 @@ DESCRIBE, SUMMARIZE and EXPLAIN stand in front of a table, a file in quotes, or 
     EXPLAIN SELECT ...                    the plan, as ` + "`--explain`" + ` has it
 
 The columns are DuckDB's, and so is what they say, but q25, q50 and q75 are exact (quantile_cont, as the type of the column), where
-DuckDB approximates them, and approx_unique is exact up to 1,024 values. They are results like others: ` + "`-o`" + `, ` + "`--format`" + ` and jobs take
+DuckDB approximates them, and approx_unique is exact up to 1,024 values. Of nested columns the rows are counted alone. They are results like others: ` + "`-o`" + `, ` + "`--format`" + ` and jobs take
 them. ` + "`mpga shell`" + ` runs statements as they are typed: [shell.md](shell.md).
 
 Types: BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT (128 bits), their unsigned U... forms, FLOAT, DOUBLE,

@@ -37,7 +37,7 @@ const figuresFrom = 2
 func (p *planner) summary(ctx context.Context, about *sql.Select) (*relation, error) {
 	var of *arrow.Schema
 	made, err := p.owning(about, func() (*Query, error) {
-		rel, err := p.derived(ctx, about)
+		rel, err := p.about(ctx, about)
 		if err != nil {
 			return nil, err
 		}
@@ -97,54 +97,75 @@ func transposed(figures array.RecordReader, of *arrow.Schema) array.RecordReader
 // summaryFigures returns what SUMMARIZE computes of a column, in the order of summarySchema. A
 // figure that the type of the column does not have is NULL.
 func summaryFigures(f arrow.Field) []*expr.Expr {
-	x := expr.Column(f.Name)
-	t, err := expr.FromArrow(f.Type)
-	known := err == nil && t.ID != expr.Null
-	least, greatest, unique := noText(), noText(), cast(expr.Constant(nil), expr.Int64)
-	mean, deviation := noText(), noText()
-	quarters := []*expr.Expr{noText(), noText(), noText()}
-	if known {
-		least, greatest = asText(aggregate("min", x)), asText(aggregate("max", x))
-		unique = aggregate("approx_count_distinct", x)
-		if m := summaryMean(x, t); m != nil {
-			mean = asText(m)
-			for i, fraction := range []float64{0.25, 0.5, 0.75} {
-				quarters[i] = asText(summaryQuantile(x, t, fraction))
-			}
+	known := figuresOf(f)
+	var list []*expr.Expr
+	for _, column := range summarySchema.Fields()[figuresFrom:] {
+		x := known[column.Name]
+		if x == nil {
+			x = expr.Constant(nil)
 		}
-		if isNumber(t) {
-			deviation = asText(aggregate("stddev_samp", x))
+		t, err := expr.FromArrow(column.Type)
+		if err != nil {
+			panic(err) // types of SQL
 		}
+		list = append(list, &expr.Expr{Op: expr.OpCast, Type: t, Args: []*expr.Expr{x}, At: -1})
 	}
-	rows := aggregate("count_star")
+	return list
+}
+
+// figuresOf returns the figures that the type of a column has, by their columns in summarySchema. Of
+// nested types it is the number of rows alone.
+func figuresOf(f arrow.Field) map[string]*expr.Expr {
+	x, rows := expr.Column(f.Name), aggregate("count_star")
+	figures := map[string]*expr.Expr{"count": rows}
+	t, err := expr.FromArrow(f.Type)
+	if err != nil {
+		return figures
+	}
 	filled := expr.Call("/", aggregate("count", x), expr.Call("nullif", rows, expr.Constant(int64(0))))
-	share := expr.Call("*", expr.Call("-", expr.Constant(int64(1)), filled), expr.Constant(int64(100)))
-	percentage := &expr.Expr{Op: expr.OpCast, Args: []*expr.Expr{share}, At: -1,
-		Type: expr.Type{ID: expr.Decimal, Precision: 9, Scale: 2}}
-	return append([]*expr.Expr{least, greatest, unique, mean, deviation}, append(quarters, rows, percentage)...)
+	figures["null_percentage"] = expr.Call("*", expr.Call("-", expr.Constant(int64(1)), filled), expr.Constant(int64(100)))
+	if t.ID == expr.Null {
+		figures["approx_unique"] = expr.Constant(int64(0))
+		return figures
+	}
+	figures["min"], figures["max"] = aggregate("min", x), aggregate("max", x)
+	figures["approx_unique"] = aggregate("approx_count_distinct", x)
+	if mean := summaryMean(x, t); mean != nil {
+		figures["avg"] = mean
+		figures["q25"], figures["q50"], figures["q75"] = summaryQuantile(x, t, 0.25), summaryQuantile(x, t, 0.5), summaryQuantile(x, t, 0.75)
+	}
+	if isNumber(t) {
+		figures["std"] = aggregate("stddev_samp", x)
+	}
+	return figures
 }
 
 // summaryMean is the mean of a column of a type, nil of a type without means. The mean of times is
-// taken of their microseconds.
+// taken of their microseconds, that of dates of their days.
 func summaryMean(x *expr.Expr, t expr.Type) *expr.Expr {
-	if isNumber(t) {
+	moment := func(micros *expr.Expr) *expr.Expr {
+		return expr.Call("make_timestamp", tryCast(micros, expr.Type{ID: expr.Int64}))
+	}
+	switch {
+	case isNumber(t):
 		return aggregate("avg", x)
-	}
-	since := expr.Call("epoch_us", x)
-	if t.ID == expr.Time {
-		since = microsOfDay(x)
-	}
-	micros := tryCast(aggregate("avg", since), expr.Type{ID: expr.Int64})
-	switch t.ID {
-	case expr.Date, expr.Timestamp, expr.TimestampNS:
-		return expr.Call("make_timestamp", micros)
-	case expr.TimestampTZ:
-		return cast(expr.Call("make_timestamp", micros), expr.TimestampTZ)
-	case expr.Time:
-		return cast(expr.Call("make_timestamp", micros), expr.Time)
+	case t.ID == expr.Date:
+		return moment(expr.Call("*", aggregate("avg", daysOf(x)), expr.Constant(86400e6)))
+	case t.ID == expr.Timestamp || t.ID == expr.TimestampNS:
+		return moment(aggregate("avg", expr.Call("epoch_us", x)))
+	case t.ID == expr.TimestampTZ:
+		return cast(moment(aggregate("avg", expr.Call("epoch_us", x))), expr.TimestampTZ)
+	case t.ID == expr.Time:
+		return cast(moment(aggregate("avg", microsOfDay(x))), expr.Time)
 	}
 	return nil
 }
+
+// firstDay is the day that days are counted from.
+func firstDay() *expr.Expr { return cast(expr.Constant("1970-01-01"), expr.Date) }
+
+// daysOf are the days of dates since firstDay. Unlike microseconds they fit any date.
+func daysOf(x *expr.Expr) *expr.Expr { return expr.Call("-", x, firstDay()) }
 
 // microsOfDay are the microseconds since midnight. The part microsecond has the seconds, too.
 func microsOfDay(x *expr.Expr) *expr.Expr {
@@ -158,14 +179,18 @@ func microsOfDay(x *expr.Expr) *expr.Expr {
 // summaryQuantile is a quantile of a column of a type that has means. It has the type of the column,
 // to which it is rounded; a double beyond the range of the type stands for the greatest value.
 func summaryQuantile(x *expr.Expr, t expr.Type, fraction float64) *expr.Expr {
-	q := aggregate("quantile_cont", x, expr.Constant(fraction))
+	of := x
+	if t.ID == expr.Date {
+		of = daysOf(x)
+	}
+	q := aggregate("quantile_cont", of, expr.Constant(fraction))
 	switch {
 	case t.ID == expr.Float32 || t.ID == expr.Float64:
 		q.Filter = expr.Call("isfinite", x)
 		return q
 	case t.ID == expr.Date:
-		noon := expr.Constant(expr.IntervalValue{Micros: 12 * 3600 * 1e6})
-		return cast(expr.Call("+", q, noon), expr.Date)
+		day := expr.Call("floor", expr.Call("+", q, expr.Constant(0.5)))
+		return expr.Call("+", firstDay(), cast(day, expr.Int32))
 	}
 	return expr.Call("coalesce", tryCast(q, t), aggregate("max", x))
 }
@@ -184,7 +209,3 @@ func cast(x *expr.Expr, to expr.TypeID) *expr.Expr {
 func tryCast(x *expr.Expr, to expr.Type) *expr.Expr {
 	return &expr.Expr{Op: expr.OpTryCast, Type: to, Args: []*expr.Expr{x}, At: -1}
 }
-
-func asText(x *expr.Expr) *expr.Expr { return cast(x, expr.Text) }
-
-func noText() *expr.Expr { return asText(expr.Constant(nil)) }

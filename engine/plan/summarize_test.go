@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
@@ -25,6 +27,7 @@ func summaryTable() scan.Source {
 		{Name: "f", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
 		{Name: "i", Type: arrow.FixedWidthTypes.Time64us, Nullable: true},
 		{Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true},
 	}, nil)
 	cells := [][]any{
 		{int64(1), int64(2), nil},
@@ -40,10 +43,17 @@ func summaryTable() scan.Source {
 	for i := range cells {
 		columns[i] = grouptest.Array(schema.Field(i).Type, cells[i])
 	}
+	lists := array.NewListBuilder(memory.DefaultAllocator, arrow.PrimitiveTypes.Int64)
+	defer lists.Release()
+	for _, valid := range []bool{true, true, false} {
+		lists.Append(valid)
+	}
+	columns = append(columns, lists.NewArray())
 	return scan.Batches(schema, []arrow.RecordBatch{grouptest.Batch(schema, columns...)})
 }
 
-// What DuckDB 2.0.0 answers, but for quantiles between two values, which DuckDB approximates.
+// What DuckDB 2.0.0 answers, but for quantiles between two values, which DuckDB approximates, and for
+// lists, of which mpga counts the rows alone.
 func TestSummarize(t *testing.T) {
 	eng := openEngine(t)
 	tables := map[string]plan.Table{"t": {Source: summaryTable()}}
@@ -56,6 +66,7 @@ func TestSummarize(t *testing.T) {
 		"[f BOOLEAN false true 2 NULL NULL NULL NULL NULL 3 33.33]",
 		"[i TIME 01:02:03 01:02:04 2 01:02:03.5 NULL 01:02:03.25 01:02:03.5 01:02:03.75 3 33.33]",
 		"[k BIGINT 9223372036854775807 9223372036854775807 1 9.223372036854776e+18 0.0 9223372036854775807 9223372036854775807 9223372036854775807 3 33.33]",
+		"[l BIGINT[] NULL NULL NULL NULL NULL NULL NULL NULL 3 NULL]",
 	}, " ")+"]")
 	answers(t, eng, tables, "SUMMARIZE SELECT a, a + 1 AS b FROM t WHERE false",
 		"[[a INTEGER NULL NULL 0 NULL NULL NULL NULL NULL 0 NULL] [b INTEGER NULL NULL 0 NULL NULL NULL NULL NULL 0 NULL]]")

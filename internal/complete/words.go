@@ -27,10 +27,11 @@ var reservedWords = strings.Fields(`ALL ANALYSE ANALYZE AND ANY ARRAY AS ASC ASY
 	SESSION_USER SIMILAR SOME SYMMETRIC SYSTEM_USER TABLE TABLESAMPLE THEN TO TRAILING TRUE UNION UNIQUE USER USING VARIADIC VERBOSE
 	WHEN WHERE WINDOW WITH`)
 
-// readerNames are the functions that read files.
-var readerNames = []string{"read_csv", "read_csv_auto", "read_parquet", "parquet_scan"}
-
-func isReader(name string) bool { return slices.Contains(readerNames, strings.ToLower(name)) }
+// isReader says whether a function reads files, by its name: read_csv, parquet_scan and their like.
+func isReader(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "read_") || strings.HasSuffix(name, "_scan")
+}
 
 func readers() []Candidate {
 	return []Candidate{
