@@ -2,7 +2,9 @@ package tests
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,8 +25,8 @@ func TestSQLSummarize(t *testing.T) {
 	for _, rows := range []int{0, 1, 2, 3000} {
 		for _, nulls := range []float64{0, 0.3, 1} {
 			var items []string
-			for name, x := range columns {
-				items = append(items, fmt.Sprintf("CASE WHEN random() < %g THEN NULL ELSE %s END AS %s", nulls, x, name))
+			for _, name := range slices.Sorted(maps.Keys(columns)) {
+				items = append(items, fmt.Sprintf("CASE WHEN random() < %g THEN NULL ELSE %s END AS %s", nulls, columns[name], name))
 			}
 			s.exec(t, "SELECT setseed(0.5)")
 			s.add(t, "t", fmt.Sprintf("SELECT %s FROM range(%d)", strings.Join(items, ", "), rows))
@@ -56,6 +58,8 @@ func (s *sqlTables) compareSummary(t *testing.T, got, want []any) {
 		case name == "unique":
 			exact := s.number(t, fmt.Sprintf("SELECT count(DISTINCT %s)::DOUBLE FROM t", column))
 			alike = math.Abs(parsed(got[i])-exact) <= exact/20
+		case name == "avg" && strings.HasPrefix(fmt.Sprint(want[1]), "TIME"): // the double is a microsecond off, or is not
+			alike = alike || strings.SplitN(fmt.Sprint(got[i]), ".", 2)[0] == strings.SplitN(fmt.Sprint(want[i]), ".", 2)[0]
 		case name == "avg" || name == "std":
 			alike = alike || math.Abs(parsed(got[i])-parsed(want[i])) <= 1e-9*math.Abs(parsed(want[i]))
 		case name[0] == 'q' && got[i] != nil && got[6] != nil: // of a number: it has a deviation

@@ -143,8 +143,9 @@ func figuresOf(f arrow.Field) map[string]*expr.Expr {
 // summaryMean is the mean of a column of a type, nil of a type without means. The mean of times is
 // taken of their microseconds, that of dates of their days.
 func summaryMean(x *expr.Expr, t expr.Type) *expr.Expr {
-	moment := func(micros *expr.Expr) *expr.Expr {
-		return expr.Call("make_timestamp", tryCast(micros, expr.Type{ID: expr.Int64}))
+	moment := func(micros *expr.Expr) *expr.Expr { // halves go down, as DuckDB has it
+		whole := expr.Call("ceil", expr.Call("-", micros, expr.Constant(0.5)))
+		return expr.Call("make_timestamp", tryCast(whole, expr.Type{ID: expr.Int64}))
 	}
 	switch {
 	case isNumber(t):
