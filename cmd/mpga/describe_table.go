@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -29,7 +28,8 @@ func describeTable(ctx context.Context, s *dataset.Summary) (string, error) {
 	if len(formats) > 1 {
 		total.Format = "" // whose parts have no name
 	}
-	fmt.Fprintf(&b, "%s: %s, %s\n", digits.Counted(int64(len(s.Files)), "file"), strings.Join(formats, ", "), extent(total))
+	count := digits.Counted(int64(len(s.Files)), "file")
+	fmt.Fprintf(&b, "%s: %s, %s\n", count, strings.Join(formats, ", "), extent(total))
 	columns := make([]describedColumn, len(s.Columns))
 	for i, c := range s.Columns {
 		columns[i].ColumnInfo = c.ColumnInfo
@@ -122,14 +122,16 @@ func describeJSON(s *dataset.Summary, each bool) (string, error) {
 		t.Columns = append(t.Columns, column)
 	}
 	for _, d := range s.Differences {
-		t.Differences = append(t.Differences, differenceJSON{redact.URL(d.Path), d.Column, typeText(d.Type), d.Common.String()})
+		t.Differences = append(t.Differences,
+			differenceJSON{redact.URL(d.Path), d.Column, typeText(d.Type), d.Common.String()})
 	}
 	if s.Table != nil {
 		text := redact.Text(s.Table.Error())
 		t.Error = &text
 	}
 	for _, f := range s.Files {
-		file := fileJSON{Path: redact.URL(f.Path), Format: f.Format, Rows: known(f.Rows), Bytes: known(f.Bytes), RowGroups: f.Parts}
+		file := fileJSON{Path: redact.URL(f.Path), Format: f.Format, Rows: known(f.Rows), Bytes: known(f.Bytes),
+			RowGroups: f.Parts}
 		if each {
 			for _, c := range f.Columns {
 				file.Columns = append(file.Columns, newColumnJSON(c, 1))
@@ -138,10 +140,7 @@ func describeJSON(s *dataset.Summary, each bool) (string, error) {
 		t.FileList = append(t.FileList, file)
 	}
 	text, err := json.MarshalIndent(t, "", "  ")
-	if err != nil {
-		return "", errors.Join(errors.New("describe"), err)
-	}
-	return string(text), nil
+	return string(text), err
 }
 
 func newColumnJSON(c dataset.ColumnInfo, files int) columnJSON {

@@ -72,7 +72,8 @@ func (f *shellFlags) options(cmd *cobra.Command, files []string) (opt shell.Opti
 	for _, file := range files {
 		name := shell.TableName(file)
 		if _, taken := opt.Plan.Tables[name]; taken || name == "" {
-			return opt, usagef("shell: %s would be the table %q, which there is already, or which is no name: give it one by --table", file, name)
+			return opt, usagef("shell: %s would be the table %q, which is taken, or no name: give it one by --table NAME=%s",
+				file, name, file)
 		}
 		opt.Plan.Tables[name] = plan.Table{Files: []string{file}}
 	}
@@ -172,7 +173,8 @@ func runOnTerminal(cmd *cobra.Command, opt shell.Options) (err error) {
 	defer func() { err = errors.Join(err, editor.Close()) }()
 	opt.In = editor
 	s = shell.New(opt)
-	if _, err := io.WriteString(opt.Out, "mpga "+buildVersion()+"; .help lists the commands, Ctrl-D leaves\n"); err != nil {
+	banner := "mpga " + buildVersion() + "; .help lists the commands, Ctrl-D leaves\n"
+	if _, err := io.WriteString(opt.Out, banner); err != nil {
 		return err
 	}
 	return s.Run(cmd.Context())

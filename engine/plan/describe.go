@@ -41,8 +41,8 @@ func (p *planner) told(ctx context.Context, f *sql.From) (*relation, error) {
 // about opens what DESCRIBE or SUMMARIZE is about: the result of a statement, or a whole table, whose
 // columns may have types that no expression takes.
 func (p *planner) about(ctx context.Context, s *sql.Select) (*relation, error) {
-	parts := s.Where != nil || s.GroupBy != nil || s.GroupAll || s.Having != nil || s.OrderBy != nil || s.OrderAll != nil ||
-		s.Limit != nil || s.Offset != nil || s.Distinct
+	parts := s.Distinct || s.Where != nil || s.GroupBy != nil || s.GroupAll || s.Having != nil ||
+		s.OrderBy != nil || s.OrderAll != nil || s.Limit != nil || s.Offset != nil
 	if len(s.Items) == 1 && s.Items[0].Expr == nil && s.From != nil && !parts {
 		rel, err := p.from(ctx, s)
 		return rel, located(s, err)
@@ -125,7 +125,8 @@ func TypeName(dt arrow.DataType) string {
 // quoted returns a name as SQL writes it: in quotes unless it is a plain word in lower case.
 func quoted(name string) string {
 	plain := func(r rune) bool { return r >= 'a' && r <= 'z' || r == '_' || r >= '0' && r <= '9' }
-	if name == "" || name[0] >= '0' && name[0] <= '9' || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+	odd := strings.ContainsFunc(name, func(r rune) bool { return !plain(r) })
+	if name == "" || name[0] >= '0' && name[0] <= '9' || odd {
 		return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 	}
 	return name

@@ -132,7 +132,9 @@ func figuresOf(f arrow.Field) map[string]*expr.Expr {
 	figures["approx_unique"] = aggregate("approx_count_distinct", x)
 	if mean := summaryMean(x, t); mean != nil {
 		figures["avg"] = mean
-		figures["q25"], figures["q50"], figures["q75"] = summaryQuantile(x, t, 0.25), summaryQuantile(x, t, 0.5), summaryQuantile(x, t, 0.75)
+		for name, fraction := range map[string]float64{"q25": 0.25, "q50": 0.5, "q75": 0.75} {
+			figures[name] = summaryQuantile(x, t, fraction)
+		}
 	}
 	if isNumber(t) {
 		figures["std"] = aggregate("stddev_samp", x)

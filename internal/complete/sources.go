@@ -95,8 +95,8 @@ func Quote(name string) string {
 	plain := func(r rune) bool {
 		return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 	}
-	if name == "" || name[0] >= '0' && name[0] <= '9' || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) ||
-		slices.Contains(reservedWords, strings.ToUpper(name)) {
+	odd := strings.ContainsFunc(name, func(r rune) bool { return !plain(r) })
+	if name == "" || name[0] >= '0' && name[0] <= '9' || odd || slices.Contains(reservedWords, strings.ToUpper(name)) {
 		return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 	}
 	return name

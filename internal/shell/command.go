@@ -35,7 +35,7 @@ func commands() []command {
 			func(_ context.Context, s *Shell, args []string) error { return s.setMode(args) }},
 		{".open", "FILES...", "make tables of files, named as the files are", nil,
 			func(_ context.Context, s *Shell, args []string) error { return s.open(args) }},
-		{".output", "[FILE]", "write each result that follows to FILE, in place of the one before; without FILE, show results again", nil,
+		{".output", "[FILE]", "write each result that follows to FILE, in place of the one before; alone, show results again", nil,
 			func(_ context.Context, s *Shell, args []string) error { return s.setOutput(args) }},
 		{".pager", "on|off|COMMAND", "show results longer than the screen through a program", onOff,
 			func(_ context.Context, s *Shell, args []string) error { return s.setPager(args) }},
@@ -46,7 +46,8 @@ func commands() []command {
 			func(_ context.Context, s *Shell, args []string) error { return setSwitch(&s.opt.Sink.Separators, args) }},
 		{".table", "NAME FILES...", "make files, folders or patterns the table NAME", nil,
 			func(_ context.Context, s *Shell, args []string) error { return s.addTable(args) }},
-		{".tables", "", "list the tables", nil, func(_ context.Context, s *Shell, _ []string) error { return s.listTables() }},
+		{".tables", "", "list the tables", nil,
+			func(_ context.Context, s *Shell, _ []string) error { return s.listTables() }},
 		{".timer", "on|off", "show how long statements take", onOff,
 			func(_ context.Context, s *Shell, args []string) error { return setSwitch(&s.timer, args) }},
 	}
@@ -132,7 +133,8 @@ func (s *Shell) setMode(args []string) error {
 	format, err := sink.ParseFormat(args[0])
 	switch {
 	case err != nil:
-		return errors.New("want one of " + strings.Join(sink.FormatNames(), ", ") + nearest.Offer(args[0], sink.FormatNames()))
+		names := sink.FormatNames()
+		return errors.New("want one of " + strings.Join(names, ", ") + nearest.Offer(args[0], names))
 	case slices.Contains(binaryFormats, format) && s.output == "" && s.opt.Interactive:
 		return fmt.Errorf("%s is not for a terminal: name a file with .output, whose ending says the format", format)
 	}

@@ -127,7 +127,8 @@ func next(text string, at int) Token {
 
 // inWord says whether a rune may be in a word.
 func inWord(r rune) bool {
-	return r == '_' || r == '$' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= utf8.RuneSelf
+	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= utf8.RuneSelf
+	return letter || r == '_' || r == '$' || r >= '0' && r <= '9'
 }
 
 // runLength is how many bytes of a text hold nothing but runes of a kind.

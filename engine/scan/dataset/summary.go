@@ -205,7 +205,9 @@ func less(t arrow.DataType, a, b string) bool {
 
 // pathColumn is a column of the files' paths.
 func pathColumn(f *decode.Folder) SummaryColumn {
-	c := SummaryColumn{ColumnInfo: ColumnInfo{Name: f.Field.Name, Type: f.Field.Type, Nulls: -1, CompressedBytes: -1, UncompressedBytes: -1}, Path: true}
+	c := SummaryColumn{Path: true}
+	c.Name, c.Type = f.Field.Name, f.Field.Type
+	c.Nulls, c.CompressedBytes, c.UncompressedBytes = -1, -1, -1
 	for _, v := range f.Values {
 		if v == nil {
 			continue
