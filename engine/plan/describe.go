@@ -102,7 +102,7 @@ func stringsOf(values []string) arrow.Array {
 // TypeName returns the name that SQL has for a type of Arrow, as DuckDB writes it; Arrow's own name
 // if SQL has none.
 func TypeName(dt arrow.DataType) string {
-	if t, err := expr.FromArrow(dt); err == nil {
+	if t, err := expr.TypeOf(dt); err == nil {
 		return t.String()
 	}
 	switch dt := dt.(type) {

@@ -104,7 +104,7 @@ func summaryFigures(f arrow.Field) []*expr.Expr {
 		if x == nil {
 			x = expr.Constant(nil)
 		}
-		t, err := expr.FromArrow(column.Type)
+		t, err := expr.TypeOf(column.Type)
 		if err != nil {
 			panic(err) // types of SQL
 		}
@@ -118,7 +118,7 @@ func summaryFigures(f arrow.Field) []*expr.Expr {
 func figuresOf(f arrow.Field) map[string]*expr.Expr {
 	x, rows := expr.Column(f.Name), aggregate("count_star")
 	figures := map[string]*expr.Expr{"count": rows}
-	t, err := expr.FromArrow(f.Type)
+	t, err := expr.TypeOf(f.Type)
 	if err != nil {
 		return figures
 	}

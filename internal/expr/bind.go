@@ -257,7 +257,7 @@ func (b *binder) column(e *Expr) *node {
 		b.fail(e.At, "%v", err)
 	}
 	field := b.schema.Field(index)
-	typ, err := FromArrow(field.Type)
+	typ, err := fromArrow(field.Type)
 	if err != nil {
 		b.fail(e.At, "column %q: %v", field.Name, err)
 	}

@@ -220,7 +220,7 @@ func randomCondition(rng *rand.Rand, depth int) *Expr {
 func (term Term) condition(schema *arrow.Schema) *Expr {
 	e := Call(term.Op, Column(schema.Field(term.Column).Name))
 	for _, v := range term.Values {
-		typ, err := FromArrow(v.DataType())
+		typ, err := fromArrow(v.DataType())
 		if err != nil {
 			panic(err)
 		}

@@ -158,8 +158,11 @@ func ParseType(name string, params ...int) (Type, error) {
 // digitsMax is the most digits of a decimal.
 const digitsMax = 38
 
-// FromArrow returns the type of a column; the type of a dictionary is the type of its values.
-func FromArrow(dt arrow.DataType) (Type, error) {
+// TypeOf returns the type of the values of an Arrow type.
+func TypeOf(dt arrow.DataType) (Type, error) { return fromArrow(dt) }
+
+// fromArrow returns the type of a column; the type of a dictionary is the type of its values.
+func fromArrow(dt arrow.DataType) (Type, error) {
 	if d, ok := dt.(*arrow.DictionaryType); ok {
 		dt = d.ValueType
 	}
