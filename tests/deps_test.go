@@ -15,7 +15,7 @@ const module = "github.com/mpga/mpga"
 // imports says which packages of the module each package imports, the leaves apart. Both ways: an
 // import that is not here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
-	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/nearest", "internal/order", "internal/pairs", "internal/papers", "internal/papers/measure", "internal/report", "internal/server", "internal/server/flightsql", "internal/server/load", "internal/server/web", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
+	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/nearest", "internal/order", "internal/pairs", "internal/papers", "internal/papers/measure", "internal/report", "internal/server", "internal/server/flightsql", "internal/server/load", "internal/server/web", "internal/shell", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
 	"cpuagg":                         {"internal/rowdata", "partition"},
 	"engine":                         {"cpuagg", "engine/device", "engine/partial", "engine/query", "engine/scan", "internal/aggregator", "internal/budget", "internal/digits", "internal/encode", "internal/finalize", "internal/machine", "internal/mem", "internal/order", "internal/recordreader", "internal/rowdata", "internal/store", "internal/testknobs", "internal/threads", "internal/trace", "internal/vector", "internal/vfs"},
 	"engine/device":                  {"cpuagg", "engine/query", "engine/scan", "internal/aggregator", "internal/digits", "internal/encode", "internal/rowcode", "internal/rowdata", "internal/testknobs", "internal/threads", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
@@ -44,6 +44,7 @@ var imports = map[string][]string{
 	"engine/sql":                     {"engine/query", "internal/expr", "internal/nearest"},
 	"internal/aggregator":            {"cpuagg", "engine/partial", "engine/scan", "internal/encode", "internal/mem", "internal/rowdata", "internal/store", "internal/threads", "internal/trace"},
 	"internal/budget":                {"internal/mem", "internal/rowdata"},
+	"internal/complete":              {"engine/query", "internal/expr", "internal/sqlscan"},
 	"internal/cubin":                 {},
 	"internal/digits":                {},
 	"internal/encode":                {"engine/scan", "internal/digits", "internal/rowdata", "partition"},
@@ -67,11 +68,13 @@ var imports = map[string][]string{
 	"internal/rowcode":               {},
 	"internal/rowdata":               {"engine/query"},
 	"internal/server":                {"engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/mem", "internal/trace", "internal/vfs"},
-	"internal/server/flightsql":      {"engine", "engine/sql", "internal/recordreader", "internal/server"},
+	"internal/server/flightsql":      {"engine", "engine/query", "engine/sql", "internal/recordreader", "internal/server"},
 	"internal/server/load":           {},
 	"internal/server/web":            {"internal/server"},
+	"internal/shell":                 {"engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/complete", "internal/digits", "internal/nearest", "internal/sqlscan", "internal/vfs"},
 	"internal/snappy":                {},
 	"internal/spawn":                 {"internal/redact"},
+	"internal/sqlscan":               {},
 	"internal/store":                 {"cpuagg", "internal/mem", "internal/rowdata", "internal/trace", "internal/vfs", "partition"},
 	"internal/testknobs":             {"kernels/hostdevice"},
 	"internal/threads":               {"internal/trace"},

@@ -15,56 +15,94 @@ import (
 	"github.com/mpga/mpga/internal/digits"
 )
 
+// describeFlags are the flags of mpga describe.
+type describeFlags struct {
+	each   bool
+	format string
+	input  inputFlags
+}
+
 func newDescribeCommand() *cobra.Command {
-	var input inputFlags
+	var f describeFlags
 	cmd := &cobra.Command{
 		Use:   "describe FILE...",
 		Short: "Show the columns of files, and what the files say of them",
 		Long: `Show the columns of files with their types and, as far as a file says it without its rows being read,
 NULLs, sizes, codecs, encodings, whether a GPU decodes their pages, and ranges.
 
-FILE is a file, a folder, a glob pattern (in quotes) or - for the standard input. The types of CSV
-columns are those of its first rows.`,
+FILE is a file, a folder, a glob pattern (in quotes) or - for the standard input. Several files are one
+table, with columns of their folders key=value, and with the differences between their columns. The types
+of CSV columns are those of its first rows.`,
 		Example: `  mpga describe tests/testdata/flights-2001.parquet
+  mpga describe --format json 'sales/*.parquet'
   mpga describe --type zip=string addresses.csv`,
 		Args: wantSome(inputFiles),
-		RunE: func(cmd *cobra.Command, files []string) (err error) {
-			defer func() { err = input.end(err) }()
-			opt, err := input.options(cmd)
-			if err != nil {
-				return err
-			}
-			infos, err := dataset.Describe(cmd.Context(), files, opt)
-			if err != nil {
-				return err
-			}
-			text, err := describeFiles(cmd.Context(), infos)
-			if err != nil {
-				return err
-			}
-			return writeText(cmd.OutOrStdout(), text)
-		},
+		RunE: f.run,
 	}
-	cmd.Flags().SortFlags = false
-	input.register(cmd.Flags())
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&f.each, "each", false, "show each file by itself")
+	flags.StringVar(&f.format, "format", "text", "`WORD` is text, or json for programs")
+	completeWords(cmd, map[string][]string{"format": {"text", "json"}})
+	f.input.register(flags)
 	return cmd
 }
 
-// describeFiles writes a heading and a table of columns for each file, and the sum of several. A
-// file may have a million columns, so the end of the context is an error.
+func (f *describeFlags) run(cmd *cobra.Command, files []string) (err error) {
+	defer func() { err = f.input.end(err) }()
+	if f.format != "text" && f.format != "json" {
+		return usagef("describe: --format %q: want text or json", f.format)
+	}
+	opt, err := f.input.options(cmd)
+	if err != nil {
+		return err
+	}
+	summary, err := dataset.Summarize(cmd.Context(), files, opt)
+	if err != nil {
+		return err
+	}
+	var text string
+	switch {
+	case f.format == "json":
+		text, err = describeJSON(summary, f.each)
+	case f.each || len(summary.Files) == 1 && !hasPath(summary):
+		text, err = describeFiles(cmd.Context(), summary.Files)
+	default:
+		text, err = describeTable(cmd.Context(), summary)
+	}
+	if err != nil {
+		return err
+	}
+	return writeText(cmd.OutOrStdout(), text)
+}
+
+// hasPath says whether some column is of the files' paths.
+func hasPath(s *dataset.Summary) bool {
+	return slices.ContainsFunc(s.Columns, func(c dataset.SummaryColumn) bool { return c.Path })
+}
+
+// describeFiles writes a heading and a table of columns for each file. A file may have a million
+// columns, so the end of the context is an error.
 func describeFiles(ctx context.Context, infos []dataset.FileInfo) (string, error) {
 	var b strings.Builder
 	for _, info := range infos {
 		fmt.Fprintf(&b, "%s: %s, %s\n", info.Path, info.Format, extent(info))
-		if err := describeColumns(ctx, &b, info.Columns); err != nil {
+		columns := make([]describedColumn, len(info.Columns))
+		for i, c := range info.Columns {
+			columns[i].ColumnInfo = c
+		}
+		if err := describeColumns(ctx, &b, columns); err != nil {
 			return "", err
 		}
 		b.WriteByte('\n')
 	}
-	if len(infos) > 1 {
-		fmt.Fprintf(&b, "%s: %s\n", digits.Counted(int64(len(infos)), "file"), extent(dataset.Total(infos)))
-	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// describedColumn is a column of a table of columns.
+type describedColumn struct {
+	dataset.ColumnInfo
+	from string // what it is of, where that is not every file
 }
 
 // extent says how much a file holds.
@@ -86,10 +124,10 @@ func extent(info dataset.FileInfo) string {
 	return strings.Join(parts, ", ")
 }
 
-var describeTitles = []string{"column", "type", "nulls", "size", "unpacked", "codec", "encodings", "gpu", "range"}
+var describeTitles = []string{"column", "type", "nulls", "size", "unpacked", "codec", "encodings", "gpu", "range", "of"}
 
 // describeCells are the texts of a column below describeTitles; unknown values are empty.
-func describeCells(c dataset.ColumnInfo) []string {
+func describeCells(c describedColumn) []string {
 	bounds := ""
 	if c.HasRange {
 		bounds = shorten(c.Min) + " to " + shorten(c.Max)
@@ -97,12 +135,12 @@ func describeCells(c dataset.ColumnInfo) []string {
 	return []string{
 		plainText(c.Name), c.TypeText(),
 		optional(known(c.Nulls), humanize.Comma), optional(known(c.CompressedBytes), byteSize), optional(known(c.UncompressedBytes), byteSize),
-		strings.ToLower(strings.Join(c.Codecs, ", ")), strings.ToLower(strings.Join(c.Encodings, ", ")), string(c.OnDevice), bounds,
+		strings.ToLower(strings.Join(c.Codecs, ", ")), strings.ToLower(strings.Join(c.Encodings, ", ")), string(c.OnDevice), bounds, c.from,
 	}
 }
 
 // describeColumns writes a table of the columns, without the cells that no column has.
-func describeColumns(ctx context.Context, b *strings.Builder, columns []dataset.ColumnInfo) error {
+func describeColumns(ctx context.Context, b *strings.Builder, columns []describedColumn) error {
 	table := [][]string{describeTitles}
 	for _, c := range columns {
 		if ctx.Err() != nil {
@@ -114,7 +152,8 @@ func describeColumns(ctx context.Context, b *strings.Builder, columns []dataset.
 	for i := range shown {
 		shown[i] = slices.ContainsFunc(table[1:], func(row []string) bool { return row[i] != "" })
 	}
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	var aligned strings.Builder
+	w := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	for _, row := range table {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -127,7 +166,13 @@ func describeColumns(ctx context.Context, b *strings.Builder, columns []dataset.
 		}
 		fmt.Fprintf(w, "  %s\n", strings.Join(cells, "\t"))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(aligned.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return nil
 }
 
 // boundRunesMax keeps a long minimum or maximum from spoiling the table.

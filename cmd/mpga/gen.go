@@ -45,7 +45,7 @@ The same arguments give the same rows, whatever the number of threads or files. 
 	}
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&f.output, "output", "o", "-", "write to `FILE`, whole or not at all; - is the standard output")
-	flags.StringVar(&f.format, "format", "", "`WORD` is table, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
+	flags.StringVar(&f.format, "format", "", "`WORD` is table, vertical, markdown, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
 	flags.StringVar(&f.codec, "codec", "", "compression within parquet (`WORD` is snappy, zstd, gzip, lz4, brotli or none) and arrow (none, lz4 or zstd)")
 	flags.IntVar(&f.files, "files", 1, "cut the rows into `N` files: x.parquet becomes x-0001.parquet and so on")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")

@@ -82,7 +82,17 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 			return o.start(cmd)
 		},
 		Args: wantCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !onTerminal(cmd) {
+				return cmd.Help()
+			}
+			shell, _, err := cmd.Find([]string{"shell"})
+			if err != nil {
+				return err
+			}
+			shell.SetContext(cmd.Context())
+			return shell.RunE(shell, nil)
+		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
@@ -90,7 +100,7 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 	o.register(root.PersistentFlags())
 	completeWords(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}})
 	root.AddCommand(newAggCommand(), newBenchCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),
-		newDocsCommand(), newGenCommand(), newSQLCommand(), newServeCommand(), newRunCommand(), newVersionCommand())
+		newDocsCommand(), newGenCommand(), newSQLCommand(), newServeCommand(), newShellCommand(), newRunCommand(), newVersionCommand())
 	return root
 }
 

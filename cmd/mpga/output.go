@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -25,6 +25,8 @@ type outputFlags struct {
 	limit  int
 	layoutFlags
 
+	separators bool
+
 	stats    string
 	progress string
 	pictures pictureFlags
@@ -33,10 +35,11 @@ type outputFlags struct {
 func (f *outputFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "-", "write the result to `FILE`, whole or not at all; - is the standard output")
-	flags.StringVar(&f.format, "format", "", "of the result: `WORD` is table, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
+	flags.StringVar(&f.format, "format", "", "of the result: `WORD` is table, vertical (a line a field), markdown, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
 	flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
+	flags.BoolVar(&f.separators, "separators", false, "separate thousands, 1,234.5, in table, vertical and markdown")
 	f.layoutFlags.register(flags)
-	completeWords(cmd, map[string][]string{"format": {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"}})
+	completeWords(cmd, map[string][]string{"format": sink.FormatNames()})
 }
 
 func (f *outputFlags) registerReports(cmd *cobra.Command) {
@@ -50,7 +53,7 @@ func (f *outputFlags) registerReports(cmd *cobra.Command) {
 
 // options says how the result is written; partial states are no result.
 func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, error) {
-	opt := sink.Options{Format: sink.Table, FS: filesOf(cmd.Context()), Stdout: cmd.OutOrStdout(), RowsShown: f.limit}
+	opt := sink.Options{Format: sink.Table, FS: filesOf(cmd.Context()), Stdout: cmd.OutOrStdout(), RowsShown: f.limit, Separators: f.separators}
 	if err := f.layoutFlags.apply(cmd, f.output, &opt); err != nil {
 		return opt, err
 	}
@@ -69,13 +72,16 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 		return opt, usageError{err}
 	case f.limit < 0:
 		return opt, usagef("--limit %d: want the number of rows to show, or 0 for all", f.limit)
-	case cmd.Flags().Changed("limit") && opt.Format != sink.Table && cmd.Name() != "agg": // whose limit is the query's
+	case f.separators && !slices.Contains(peopleFormats, opt.Format):
+		return opt, usagef("--separators is for table, vertical and markdown: %s is read by programs", opt.Format)
+	case cmd.Flags().Changed("limit") && opt.Format != sink.Table && opt.Format != sink.Vertical && cmd.Name() != "agg": // whose limit is the query's
 		return opt, usagef("--limit is for tables: %s gets all rows", opt.Format)
 	case f.limit == 0:
 		opt.RowsShown = -1
 	}
-	_, noColor := os.LookupEnv("NO_COLOR")
-	opt.Color = sink.IsStdout(f.output) && isTerminal(opt.Stdout) && !noColor
+	if sink.IsStdout(f.output) {
+		suitTerminal(&opt)
+	}
 	return opt, nil
 }
 

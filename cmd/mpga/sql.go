@@ -28,7 +28,8 @@ func newSQLCommand() *cobra.Command {
 		Use:   "sql [QUERY]",
 		Short: "Answer a query in SQL",
 		Long: `Answer a SELECT over one table: with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT, expressions everywhere,
-grouping sets, and tables derived of other such queries.
+grouping sets, and tables derived of other such queries. DESCRIBE and SUMMARIZE, in front of a file, a table or
+a SELECT, tell its columns, and what values they have; EXPLAIN tells how a SELECT is answered.
 
 QUERY is the text; - is the standard input, and --file names a file. FROM takes files in single quotes, with
 wildcards or without ('sales/*.parquet'), read_csv('x.csv', delim = ';'), or the name of a --table. Functions,
@@ -119,8 +120,12 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	sinkOptions.Query = strings.TrimSpace(text)
+	explain := f.explain
+	if about := statement.Explained(); about != nil {
+		statement, explain = about, true
+	}
 	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) error {
-		return r.run(statement, planOptions, f.explain)
+		return r.run(statement, planOptions, explain)
 	})
 }
 

@@ -80,7 +80,7 @@ type Input struct {
 // Output says where the result of a step goes.
 type Output struct {
 	Path           string   `yaml:"path,required,short" doc:"File or directory to write, whole or not at all. A relative path begins at the job's file; folders that are missing are made."`
-	Format         string   `yaml:"format" enum:"table,csv,tsv,json,parquet,arrow,arrows" doc:"The default is by the ending of the path, and parquet for a directory."`
+	Format         string   `yaml:"format" enum:"table,vertical,markdown,csv,tsv,json,parquet,arrow,arrows" doc:"The default is by the ending of the path, and parquet for a directory."`
 	PartitionBy    []string `yaml:"partition_by" doc:"Write a directory with a folder column=value for each value of these columns."`
 	MaxRowsPerFile int64    `yaml:"max_rows_per_file" doc:"Write a directory of files of at most so many rows."`
 	Manifest       bool     `yaml:"manifest" doc:"Write a directory with a file _manifest.json, written last: names, sizes, rows and SHA-256 of the files, schema and query."`

@@ -52,4 +52,7 @@
 //     left out where they are read, and columns that only the result needs are read of its rows.
 //
 // Statements without groups are read by all threads too, in no order.
+//
+// What DESCRIBE, SUMMARIZE and EXPLAIN tell is a table behind FROM (describe.go, summarize.go): their
+// results are results like others.
 package plan

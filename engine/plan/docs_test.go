@@ -70,6 +70,17 @@ all_varchar, nullstr (a string or a list), quote, skip (lines before the header)
 decimal_separator, thousands, comment, encoding, null_padding, ignore_errors, filename and hive_partitioning; escape is the
 quote character. read_parquet takes filename and hive_partitioning. Both take a list of files.
 
+DESCRIBE, SUMMARIZE and EXPLAIN stand in front of a table, a file in quotes, or a SELECT (EXPLAIN: of a SELECT alone):
+
+    DESCRIBE 'flights.parquet'            the columns of a result: column_name, column_type, null, key, default, extra
+    SUMMARIZE 'flights.parquet'           their values: column_name, column_type, min, max, approx_unique, avg, std, q25, q50, q75,
+    SUMMARIZE SELECT ... | FROM t ...     count (of rows) and null_percentage, by one reading of the rows
+    EXPLAIN SELECT ...                    the plan, as ` + "`--explain`" + ` has it
+
+The columns are DuckDB's, and so is what they say, but q25, q50 and q75 are exact (quantile_cont, as the type of the column), where
+DuckDB approximates them, and approx_unique is exact up to 1,024 values. Of nested columns the rows are counted alone. They are results like others: ` + "`-o`" + `, ` + "`--format`" + ` and jobs take
+them. ` + "`mpga shell`" + ` runs statements as they are typed: [shell.md](shell.md).
+
 Types: BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT (128 bits), their unsigned U... forms, FLOAT, DOUBLE,
 DECIMAL(p, s) up to 38 digits, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE (taken as UTC), and
 INTERVAL for constants: ` + "`INTERVAL '1 month 2 days'`, `INTERVAL 3 HOURS`" + `. CAST(x AS type) and x::type convert, TRY_CAST gives

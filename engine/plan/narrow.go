@@ -15,7 +15,7 @@ import (
 // been planned whole before, so that errors in such columns are told.
 func (p *planner) narrow(ctx context.Context, q *Query) error {
 	src, ok := q.base.source.(*streamed)
-	if !ok {
+	if !ok || src.query == nil {
 		return nil
 	}
 	inner := src.query

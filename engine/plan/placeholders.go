@@ -174,12 +174,3 @@ func (q *Query) Parameters() []arrow.DataType {
 	}
 	return types
 }
-
-// TypeName returns the name that SQL has for an Arrow type; Arrow's own for a type that SQL has not.
-func TypeName(t arrow.DataType) string {
-	of, err := expr.TypeOf(t)
-	if err != nil {
-		return strings.ToUpper(t.String())
-	}
-	return of.String()
-}

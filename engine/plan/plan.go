@@ -182,10 +182,16 @@ type item struct {
 }
 
 func (p *planner) plan(ctx context.Context, s *sql.Select) (*Query, error) {
+	return p.owning(s, func() (*Query, error) { return p.build(ctx, s) })
+}
+
+// owning calls build, which plans a statement, and gives the query the derived tables that build
+// has met.
+func (p *planner) owning(s *sql.Select, build func() (*Query, error)) (*Query, error) {
 	saved := p.subqueries
 	defer func() { p.subqueries = saved }()
 	p.subqueries = nil
-	q, err := p.build(ctx, s)
+	q, err := build()
 	if err != nil {
 		for _, sub := range p.subqueries {
 			sub.Close()
@@ -214,6 +220,11 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.over(ctx, s, rel)
+}
+
+// over plans a statement over the table behind its FROM.
+func (p *planner) over(ctx context.Context, s *sql.Select, rel *relation) (*Query, error) {
 	s = p.parameters.bind(s, rel)
 	st := &statement{Select: s, rel: rel, aliases: map[string]*expr.Expr{}, keys: map[string]bool{}}
 	if err := st.resolveItems(); err != nil {

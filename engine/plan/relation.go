@@ -160,6 +160,10 @@ func (p *planner) fromTable(ctx context.Context, s *sql.Select) (*relation, erro
 	switch {
 	case f == nil:
 		return &relation{source: oneRow(), schema: arrow.NewSchema(nil, nil)}, nil
+	case f.Verb == sql.Summarize:
+		return p.summary(ctx, f.Query)
+	case f.Verb != "":
+		return p.told(ctx, f)
 	case f.Query != nil:
 		return p.derived(ctx, f.Query)
 	case f.File:

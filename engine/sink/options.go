@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/sink/parquet"
+	"github.com/mpga/mpga/engine/sink/text"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
@@ -89,14 +90,26 @@ type Options struct {
 	// NoHeader leaves out the line of column names of CSV and TSV.
 	NoHeader bool
 
-	// RowsShown is how many rows a table shows; -1 means all. The default is 40.
+	// RowsShown is how many rows a table or a vertical list shows; -1 means all. The default is 40.
 	RowsShown int
+
+	// RowsLast is how many of RowsShown are the last rows of a table, below a row of dots. The
+	// default is 0.
+	RowsLast int
+
+	// TableWidth is how many terminal columns a table has to fit: cells are cut, and columns left
+	// out. The default, 0, is any width.
+	TableWidth int
+
+	// Separators separates thousands (1,234.5) in tables, vertical lists and Markdown. The default
+	// is false.
+	Separators bool
 
 	// CellWidth is how many terminal columns a table's cell takes at most before it is cut.
 	// The default is 48.
 	CellWidth int
 
-	// Color dims types and NULLs in a table.
+	// Color dims types and NULLs in tables and vertical lists.
 	Color bool
 
 	// Threads encode the columns of Parquet. The default is as many as there are processors.
@@ -196,6 +209,10 @@ func (o *Options) Validate() error {
 	check(o.Delimiter < 0x80 && strings.IndexByte(delimitersRefused, o.Delimiter) < 0,
 		"Delimiter (%q) must be an ASCII character that no number or date has", o.Delimiter)
 	check(o.RowsShown >= -1, "RowsShown (%d) must be -1 or more", o.RowsShown)
+	check(o.RowsLast >= 0 && (o.RowsLast == 0 || o.RowsLast <= o.RowsShown), "RowsLast (%d) must be in [0, RowsShown (%d)]", o.RowsLast, o.RowsShown)
+	check(o.TableWidth >= 0, "TableWidth (%d) must not be negative", o.TableWidth)
+	check(!o.Separators || o.Format == "" || o.Format.forPeople() || o.Format == Markdown,
+		"Separators is of formats for people (table, vertical, markdown), not of %s", o.Format)
 	check(o.CellWidth >= 4, "CellWidth (%d) must be at least 4", o.CellWidth)
 	return errors.Join(errs...)
 }
@@ -208,6 +225,12 @@ func (o *Options) parquet() *parquet.Options {
 	}
 	return &parquet.Options{Codec: o.Codec, Level: o.Level, RowGroupRows: o.RowGroupRows, GroupBytes: o.GroupBytes, Page: page,
 		Threads: o.Threads, Allocator: o.Allocator, Budget: o.Budget}
+}
+
+// table returns the options of tables.
+func (o *Options) table() text.TableOptions {
+	return text.TableOptions{RowsShown: o.RowsShown, Tail: o.RowsLast, CellWidth: o.CellWidth, Width: o.TableWidth,
+		Color: o.Color, Separators: o.Separators}
 }
 
 // Directory reports whether the output is a directory of files.
@@ -225,21 +248,32 @@ type Format string
 
 // The formats.
 const (
-	Table       Format = "table"   // for a terminal: the first rows, aligned, and their number
-	CSV         Format = "csv"     // RFC 4180, with \n at the end of a line
-	TSV         Format = "tsv"     // CSV with tabs
-	JSON        Format = "json"    // one object per line
-	Parquet     Format = "parquet" // with the Arrow schema in its metadata
-	Arrow       Format = "arrow"   // an Arrow IPC file, also known as Feather; to "-", a stream
-	ArrowStream Format = "arrows"  // an Arrow IPC stream
+	Table       Format = "table"    // for a terminal: the first rows, aligned, and their number
+	Vertical    Format = "vertical" // for a terminal: a line for each field of the first rows
+	Markdown    Format = "markdown" // a table of Markdown
+	CSV         Format = "csv"      // RFC 4180, with \n at the end of a line
+	TSV         Format = "tsv"      // CSV with tabs
+	JSON        Format = "json"     // one object per line
+	Parquet     Format = "parquet"  // with the Arrow schema in its metadata
+	Arrow       Format = "arrow"    // an Arrow IPC file, also known as Feather; to "-", a stream
+	ArrowStream Format = "arrows"   // an Arrow IPC stream
 )
 
 // formats lists the formats in the order of their documentation.
-var formats = []Format{Table, CSV, TSV, JSON, Parquet, Arrow, ArrowStream}
+var formats = []Format{Table, Vertical, Markdown, CSV, TSV, JSON, Parquet, Arrow, ArrowStream}
+
+// FormatNames lists the names of the formats.
+func FormatNames() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = string(f)
+	}
+	return names
+}
 
 // endings maps the endings of file names to formats.
 var endings = map[string]Format{
-	".csv": CSV, ".tsv": TSV, ".tab": TSV, ".json": JSON, ".ndjson": JSON, ".jsonl": JSON,
+	".csv": CSV, ".tsv": TSV, ".tab": TSV, ".json": JSON, ".ndjson": JSON, ".jsonl": JSON, ".md": Markdown,
 	".parquet": Parquet, ".pq": Parquet,
 	".arrow": Arrow, ".ipc": Arrow, ".feather": Arrow, ".arrows": ArrowStream,
 }
@@ -263,22 +297,19 @@ func FormatOf(path string) (Format, error) {
 	case !ok && IsDevice(path):
 		return Table, nil
 	case !ok:
-		return "", fmt.Errorf("%s: the ending names no format: end it in .parquet, .arrow, .arrows, .csv, .tsv or .json, or name the format", path)
+		return "", fmt.Errorf("%s: the ending names no format: end it in .parquet, .arrow, .arrows, .csv, .tsv, .json or .md, or name the format", path)
 	case plain != name && !format.text():
-		return "", fmt.Errorf("%s: only csv, tsv and json are compressed by their ending; %s has codecs of its own", path, format)
+		return "", fmt.Errorf("%s: only csv, tsv, json and markdown are compressed by their ending; %s has codecs of its own", path, format)
 	}
 	return format, nil
 }
 
-func (f Format) text() bool { return f == CSV || f == TSV || f == JSON }
+func (f Format) text() bool { return f == CSV || f == TSV || f == JSON || f == Markdown }
 
-func formatList() string {
-	names := make([]string, len(formats))
-	for i, f := range formats {
-		names[i] = string(f)
-	}
-	return strings.Join(names, ", ")
-}
+// forPeople says whether a format shows the first rows, to people.
+func (f Format) forPeople() bool { return f == Table || f == Vertical }
+
+func formatList() string { return strings.Join(FormatNames(), ", ") }
 
 // checkCodec reports a codec that the format does not have.
 func checkCodec(format Format, codec string) error {

@@ -114,7 +114,7 @@ func settle(path string, opt *Options) error {
 	if err := checkLevel(opt.Format, opt.Codec, compressionOf(path), opt.Level); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if opt.Directory() && opt.Format == Table {
+	if opt.Directory() && opt.Format.forPeople() {
 		return fmt.Errorf("%s: a directory of files is not written as %s", path, opt.Format)
 	}
 	return nil
@@ -317,8 +317,12 @@ func newEncoder(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, erro
 		return text.NewCSV(to, schema, opt.Delimiter, !opt.NoHeader)
 	case JSON:
 		return text.NewJSON(to, schema)
+	case Markdown:
+		return text.NewMarkdown(to, schema, opt.Separators)
+	case Vertical:
+		return text.NewVertical(to, schema, opt.table())
 	default:
-		return text.NewTable(to, schema, text.TableOptions{RowsShown: opt.RowsShown, CellWidth: opt.CellWidth, Color: opt.Color})
+		return text.NewTable(to, schema, opt.table())
 	}
 }
 

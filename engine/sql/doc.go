@@ -9,6 +9,7 @@
 // Package plan runs a statement. Other texts that are read here:
 //
 //	SELECT origin, sum(delay) / count(*) FROM 'flights.parquet' GROUP BY ALL      Parse
+//	SUMMARIZE 'flights.parquet'                                                  Parse
 //	origin, upper(destination) as dest                                           ParseItems
 //
 // PostgreSQL's own parser reads the text, so that quoting, comments and precedence are SQL's to the
@@ -23,8 +24,8 @@
 //   - L2 (bounds): the parser is recursive C. Text is measured and cut into tokens, which takes no
 //     recursion, and refused when it is too long or its tree may be too deep.
 //   - L3 (dialect): the syntax that DuckDB has beside PostgreSQL's (files in quotes behind FROM,
-//     GROUP BY ALL, //, TRY_CAST, INTERVAL 3 DAYS) is rewritten token by token before the text is
-//     parsed; places in errors are places of the text as it was given.
+//     GROUP BY ALL, //, TRY_CAST, INTERVAL 3 DAYS, DESCRIBE and SUMMARIZE in front) is rewritten token
+//     by token before the text is parsed; places in errors are places of the text as it was given.
 //
 // The parser is C and needs cgo; without it every call returns [ErrNoCgo].
 package sql

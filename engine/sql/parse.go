@@ -12,7 +12,8 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-// Parse reads a statement. Names are not looked up. Errors are of type *Error.
+// Parse reads a statement. Names are not looked up. A statement behind a Verb comes back as SELECT *
+// of what the verb tells. Errors are of type *Error.
 func Parse(text string) (*Select, error) {
 	return parseClause(text, "", func(*Select) bool { return true })
 }
@@ -57,6 +58,9 @@ func parseClause(text, prefix string, alone func(*Select) bool) (read *Select, e
 	p := &statements{script: s}
 	if read = p.statement(stmt, nil); !alone(read) {
 		return nil, s.stray()
+	}
+	if s.verb != "" {
+		read = &Select{Text: text, Items: []Item{{}}, From: &From{Verb: s.verb, Query: read}}
 	}
 	read.Parameters = max(s.asked, s.numbered)
 	return read, nil

@@ -27,6 +27,9 @@ type script struct {
 	parsed string         // the text that PostgreSQL's parser gets
 	places []origin       // places of parsed in text, in order
 	marks  map[int]string // mark of a rewritten word, by the offset of its first byte in text
+
+	verb Verb // in front of the statement; "" of a SELECT alone
+	of   int  // index of the token behind verb from which on the text is a table, as behind FROM; 0 of other texts
 }
 
 // origin says which byte of the text a byte of the parsed text comes from. The bytes up to the next
@@ -87,6 +90,11 @@ func newScript(text, prefix string) (*script, error) {
 	}
 	if err := s.countParameters(); err != nil {
 		return nil, err
+	}
+	if prefix == "" {
+		if err := s.readVerb(); err != nil {
+			return nil, err
+		}
 	}
 	s.rewrite(prefix)
 	return s, nil
@@ -218,6 +226,9 @@ var takeFrom = []pg.Token{pg.Token_EXTRACT, pg.Token_SUBSTRING, pg.Token_TRIM, p
 func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 	t := s.tokens[i]
 	at := int(t.Start)
+	if i == 0 && s.verb != "" {
+		return s.withoutVerb()
+	}
 	switch t.Token {
 	case pg.Token_Op:
 		switch s.word(t) {
@@ -230,7 +241,8 @@ func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 			return "= ", 1
 		}
 	case pg.Token_SCONST:
-		if s.token(i-1).Token == pg.Token_FROM && s.token(i-2).Token != pg.Token_DISTINCT && !inCall {
+		behindFrom := s.token(i-1).Token == pg.Token_FROM && s.token(i-2).Token != pg.Token_DISTINCT && !inCall
+		if behindFrom || i > 0 && i == s.of {
 			s.marks[at] = markFile
 			return `"` + strings.Repeat("f", min(max(len(s.word(t))-2, 1), 60)) + `"`, 1
 		}

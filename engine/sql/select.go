@@ -20,6 +20,16 @@ type Select struct {
 	Parameters int // how many values ? and $1 stand for in the whole text; those of a derived table are its statement's, too
 }
 
+// Verb is a word in front of a statement, which makes a table that tells about the statement.
+type Verb string
+
+// The verbs.
+const (
+	Describe  Verb = "DESCRIBE"  // a row for each column: its name and its type
+	Summarize Verb = "SUMMARIZE" // a row for each column: its values in short
+	Explain   Verb = "EXPLAIN"   // the plan
+)
+
 // Item is an element of the list behind SELECT.
 type Item struct {
 	Expr *expr.Expr // nil of *
@@ -35,6 +45,7 @@ type From struct {
 	File  bool     // files, not a table
 	Query *Select  // the statement of a derived table or of a CTE; nil of other tables and of files
 	Alias string   // or ""
+	Verb  Verb     // what is read is what the verb tells about Query; "" where it is the result of Query
 
 	// Unnest is the list whose elements are a further column, behind those of the table; nil of others.
 	Unnest *Unnest
@@ -86,6 +97,14 @@ type GroupElement struct {
 
 // Order is an element of ORDER BY.
 type Order = expr.Order
+
+// Explained returns the statement behind EXPLAIN, or nil if the statement does not begin so.
+func (s *Select) Explained() *Select {
+	if s.From == nil || s.From.Verb != Explain {
+		return nil
+	}
+	return s.From.Query
+}
 
 // ErrorAt returns an error that points at a byte of the statement's text.
 func (s *Select) ErrorAt(at int, message string) *Error { return errorAt(s.Text, at, "%s", message) }

@@ -114,9 +114,6 @@ func (s *Server) clientScan() dataset.Options {
 	return opt
 }
 
-// TypeName returns the name of an Arrow type in SQL.
-func TypeName(t arrow.DataType) string { return plan.TypeName(t) }
-
 // noStdin is the standard input of clients.
 type noStdin struct{}
 

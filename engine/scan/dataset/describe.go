@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/mpga/mpga/engine/scan/csv"
-	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/ipc"
 	"github.com/mpga/mpga/engine/scan/parquet"
 )
@@ -29,7 +28,11 @@ func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, 
 	if err != nil {
 		return nil, err
 	}
-	var infos []FileInfo
+	return files.describe(), nil
+}
+
+// describe returns what is known of each file.
+func (files *openFiles) describe() (infos []FileInfo) {
 	for _, in := range files.inputs {
 		stats := in.Stats()
 		info := FileInfo{Path: in.Name(), Bytes: stats.Bytes, Rows: stats.Rows}
@@ -53,14 +56,5 @@ func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, 
 		}
 		infos = append(infos, info)
 	}
-	return infos, nil
-}
-
-// Total adds up the bytes and the rows of files.
-func Total(files []FileInfo) (total FileInfo) {
-	for _, f := range files {
-		total.Bytes = decode.AddKnown(total.Bytes, f.Bytes)
-		total.Rows = decode.AddKnown(total.Rows, f.Rows)
-	}
-	return total
+	return infos
 }

@@ -1,18 +1,18 @@
 // Package text turns record batches into text: CSV and TSV, JSON lines, and tables for a terminal.
 //
-//		NewCSV, NewJSON, NewTable ──> Write* ──> Close
+//		NewCSV, NewJSON, NewMarkdown, NewTable, NewVertical ──> Write* ──> Close
 //
 //	  - X1 (read back): text that is read back has the values that were written, and NULL is told
-//	    from "", except in tables, which people read.
+//	    from "", except in tables, Markdown and vertical lists, which people read.
 //	  - X2 (bounded): an encoder holds flushBytes of text and the piece of a value that it writes; a
 //	    table holds tableBytesMax of cells, also if it shows all rows.
 //	  - X3 (early): a column whose type has no text is refused by the constructor, with the name of
 //	    the column.
-//	  - X4 (harmless): a cell of a table has no character that a terminal takes for a command.
+//	  - X4 (harmless): a cell that people read has no character that a terminal takes for a command.
 //
 // How values are written:
 //
-//	                CSV, TSV, table          JSON
+//	                CSV, TSV, tables         JSON
 //	NULL            empty field; NULL        null
 //	integer         digits                   number, also above 2^53
 //	decimal         digits and point         number

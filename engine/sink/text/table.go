@@ -3,11 +3,11 @@ package text
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/dustin/go-humanize"
 	"github.com/mattn/go-runewidth"
 
 	"github.com/mpga/mpga/internal/digits"
@@ -15,32 +15,41 @@ import (
 
 // TableEncoder keeps the first rows and draws them once the widths of their columns are known: at
 // the end, or when the rows take much memory. Later rows are drawn as they come; a wider cell makes
-// its column wider from there on. jedib0t/go-pretty v6.8 holds all rows until the end, where X2
-// bounds them, and makes the command 199 kB larger.
+// its column wider from there on, unless the table has to fit a terminal. jedib0t/go-pretty v6.8
+// holds all rows until the end, where X2 bounds them, and makes the command 199 kB larger.
 type TableEncoder struct {
-	to        io.Writer
-	head      [2][]string     // names and types, by column
-	right     []bool          // by column: its cells are numbers, at the right
-	cells     [][]string      // cells of the rows that wait to be drawn, by row and column
-	nulls     [][]bool        // for each of cells: the cell is a NULL, not the word
-	bytes     int             // memory of cells, about
-	width     []int           // terminal columns of each column; nil before the head is drawn
-	drawn     int64           // rows that were drawn
-	line      strings.Builder // drawn lines that are not yet written
-	rows      int64           // rows that were given
-	rowsShown int             // rows that are drawn at most; -1 draws all
-	cellWidth int             // terminal columns of a cell at most
-	color     bool            // dims types and NULLs
+	to     io.Writer
+	opt    TableOptions
+	head   [2]tableRow     // names and types
+	right  []bool          // by column: its cells are numbers, at the right
+	waits  []tableRow      // rows that wait to be drawn
+	last   []tableRow      // the last rows, opt.Tail at most, of those behind the first rows
+	bytes  int             // memory of waits, about
+	width  []int           // terminal columns of each column; nil before the head is drawn
+	shown  []int           // columns that are drawn, in order; elided stands for those that are left out
+	drawn  int64           // rows that were drawn
+	line   strings.Builder // drawn lines that are not yet written
+	rows   int64           // rows that were given
+	writer cellWriter
+}
+
+// tableRow has the cells of a row, by column.
+type tableRow struct {
+	cells []string
+	nulls []bool // the cell is a NULL, not the word; nil of rows without NULLs
 }
 
 // widths counts terminal columns without asking the environment: the same rows give the same table.
 var widths = &runewidth.Condition{StrictEmojiNeutral: true}
 
-// TableOptions say how a table looks. Every field but Color is set.
+// TableOptions say how a table looks. RowsShown and CellWidth are set.
 type TableOptions struct {
-	RowsShown int  // rows that are drawn at most; -1 draws all
-	CellWidth int  // terminal columns that a cell takes before it is cut
-	Color     bool // dims types and NULLs
+	RowsShown  int  // rows that are drawn at most; -1 draws all
+	Tail       int  // how many of RowsShown are the last rows, below a row of dots
+	CellWidth  int  // terminal columns that a cell takes before it is cut
+	Width      int  // terminal columns that the table has to fit; 0 is any width
+	Color      bool // dims types and NULLs
+	Separators bool // separates thousands: 1,234.5
 }
 
 // NewTable starts a table.
@@ -48,44 +57,41 @@ func NewTable(to io.Writer, schema *arrow.Schema, opt TableOptions) (*TableEncod
 	if err := checkText(schema); err != nil {
 		return nil, err
 	}
-	e := &TableEncoder{to: to, rowsShown: opt.RowsShown, cellWidth: opt.CellWidth, color: opt.Color}
+	e := &TableEncoder{to: to, opt: opt, writer: cellWriter{width: opt.CellWidth, separators: opt.Separators}}
 	for _, field := range schema.Fields() {
-		e.head[0] = append(e.head[0], e.cell([]byte(field.Name)))
-		e.head[1] = append(e.head[1], e.cell([]byte(typeName(field.Type))))
+		e.head[0].cells = append(e.head[0].cells, e.writer.text([]byte(field.Name)))
+		e.head[1].cells = append(e.head[1].cells, e.writer.text([]byte(typeName(field.Type))))
 		e.right = append(e.right, isNumber(field.Type))
 	}
+	e.head[1].nulls = slices.Repeat([]bool{true}, len(e.right)) // types are dimmed as NULLs are
 	return e, nil
 }
 
 func (e *TableEncoder) Write(batch arrow.RecordBatch) error {
 	e.rows += batch.NumRows()
-	room := int(batch.NumRows())
-	if e.rowsShown >= 0 {
-		room = min(room, e.rowsShown-int(e.drawn)-len(e.cells))
-	}
-	if room <= 0 {
-		return nil
+	rows := int(batch.NumRows())
+	first := rows // of these are among the first rows
+	if e.opt.RowsShown >= 0 {
+		first = max(0, min(rows, e.opt.RowsShown-e.opt.Tail-int(e.drawn)-len(e.waits)))
 	}
 	columns := newColumns(batch)
-	var text []byte
-	for row := range room {
-		cells, nulls := make([]string, len(columns)), make([]bool, len(columns))
-		for i := range columns {
-			c := &columns[i]
-			if c.null != nil && c.null(row) {
-				cells[i], nulls[i] = "NULL", true
-				continue
-			}
-			text = c.appendSpaced(text[:0], row)
-			cells[i] = e.cell(text)
-			e.bytes += len(cells[i]) + cellBytes
+	for row := range first {
+		r := e.writer.row(columns, row)
+		for _, cell := range r.cells {
+			e.bytes += len(cell) + cellBytes
 		}
-		e.cells, e.nulls = append(e.cells, cells), append(e.nulls, nulls)
+		e.waits = append(e.waits, r)
 		if e.bytes >= tableBytesMax {
 			if err := e.draw(); err != nil {
 				return err
 			}
 		}
+	}
+	for row := max(first, rows-e.opt.Tail); row < rows && e.opt.Tail > 0; row++ {
+		e.last = append(e.last, e.writer.row(columns, row))
+	}
+	if extra := len(e.last) - e.opt.Tail; extra > 0 {
+		e.last = slices.Delete(e.last, 0, extra)
 	}
 	return nil
 }
@@ -99,34 +105,6 @@ const (
 	cellBytes = 17
 )
 
-// cell returns a text without the characters that a terminal takes for commands, cut to the width
-// of a cell. X4.
-func (e *TableEncoder) cell(text []byte) string {
-	var b strings.Builder
-	for len(text) > 0 && b.Len() < cellBytesMax {
-		r, size := utf8.DecodeRune(text)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02X`, text[0])
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case !unicode.IsPrint(r):
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
-			b.WriteRune(r)
-		}
-		text = text[size:]
-	}
-	return widths.Truncate(b.String(), e.cellWidth, "…")
-}
-
-// cellBytesMax bounds the text that is looked at for one cell, far above what fits a terminal.
-const cellBytesMax = 1 << 16
-
 // Close draws the rest of the table:
 //
 //	┌──────┬───────┐
@@ -138,16 +116,35 @@ const cellBytesMax = 1 << 16
 //	… 3,455 more rows
 //	3,456 rows
 func (e *TableEncoder) Close() error {
+	left := e.rows - e.drawn - int64(len(e.waits)) - int64(len(e.last)) // out of the table
+	if left > 0 && len(e.last) > 0 {
+		dots := tableRow{cells: slices.Repeat([]string{"·"}, len(e.right))}
+		e.waits = append(e.waits, dots)
+		e.drawn--
+	}
+	e.waits = append(e.waits, e.last...)
 	if err := e.draw(); err != nil {
 		return err
 	}
-	b := &e.line
 	e.rule("└┴┘")
-	if more := e.rows - e.drawn; more > 0 {
-		fmt.Fprintf(b, "… %s\n", digits.Counted(more, "more row"))
-	}
-	fmt.Fprintf(b, "%s\n", digits.Counted(e.rows, "row"))
+	e.footer(left)
 	return e.flush()
+}
+
+// footer tells how many rows there are, and what the table leaves out.
+func (e *TableEncoder) footer(left int64) {
+	b := &e.line
+	if left > 0 && len(e.last) == 0 {
+		fmt.Fprintf(b, "… %s\n", digits.Counted(left, "more row"))
+	}
+	b.WriteString(digits.Counted(e.rows, "row"))
+	if left > 0 && len(e.last) > 0 {
+		fmt.Fprintf(b, " (%s shown)", humanize.Comma(e.drawn))
+	}
+	if shown := len(e.shown) - 1; slices.Contains(e.shown, elided) {
+		fmt.Fprintf(b, ", %s (%d shown)", digits.Counted(int64(len(e.right)), "column"), shown)
+	}
+	b.WriteByte('\n')
 }
 
 // draw writes the head, unless that is done, and the rows that wait.
@@ -156,22 +153,21 @@ func (e *TableEncoder) draw() error {
 	e.widen()
 	if first {
 		e.rule("┌┬┐")
-		for i, head := range e.head {
-			e.row(head, func(int) bool { return i == 1 })
-		}
+		e.row(e.head[0])
+		e.row(e.head[1])
 		e.rule("├┼┤")
 	}
-	for i, cells := range e.cells {
-		e.row(cells, func(column int) bool { return e.nulls[i][column] })
+	for _, r := range e.waits {
+		e.row(r)
 		if e.line.Len() >= flushBytes {
 			if err := e.flush(); err != nil {
 				return err
 			}
 		}
 	}
-	e.drawn += int64(len(e.cells))
-	clear(e.cells)
-	e.cells, e.nulls, e.bytes = e.cells[:0], e.nulls[:0], 0
+	e.drawn += int64(len(e.waits))
+	clear(e.waits)
+	e.waits, e.bytes = e.waits[:0], 0
 	return e.flush()
 }
 
@@ -182,45 +178,70 @@ func (e *TableEncoder) flush() error {
 	return err
 }
 
-// widen makes the columns as wide as the cells that wait.
+// widen makes the columns as wide as the cells that wait. A table that has to fit a terminal keeps
+// the widths of its first rows, but for numbers, which are not cut.
 func (e *TableEncoder) widen() {
-	rows := [][][]string{e.cells}
-	if e.width == nil {
+	first := e.width == nil
+	if first {
 		e.width = make([]int, len(e.right))
-		rows = append(rows, e.head[:])
 	}
-	for _, list := range rows {
-		for _, cells := range list {
-			for i, cell := range cells {
+	for _, r := range e.waits {
+		for i, cell := range r.cells {
+			if first || e.opt.Width == 0 || e.right[i] {
 				e.width[i] = max(e.width[i], widths.StringWidth(cell))
 			}
 		}
 	}
+	if !first {
+		return
+	}
+	heads := make([]int, len(e.right))
+	for _, head := range e.head {
+		for i, cell := range head.cells {
+			heads[i] = max(heads[i], widths.StringWidth(cell))
+		}
+	}
+	e.shown, e.width = fit(e.opt.Width, heads, e.width, e.right)
 }
 
 // rule draws a line of the box from its left, middle and right corners.
 func (e *TableEncoder) rule(corners string) {
 	b, c := &e.line, []rune(corners)
 	b.WriteRune(c[0])
-	for i, w := range e.width {
+	for i, column := range e.shown {
 		if i > 0 {
 			b.WriteRune(c[1])
 		}
-		b.WriteString(strings.Repeat("─", w+2))
+		b.WriteString(strings.Repeat("─", e.widthOf(column)+2))
 	}
 	b.WriteRune(c[2])
 	b.WriteByte('\n')
 }
 
+// widthOf returns the terminal columns of a column that is drawn.
+func (e *TableEncoder) widthOf(column int) int {
+	if column == elided {
+		return 1
+	}
+	return e.width[column]
+}
+
 // row draws the cells of a row, some of them dimmed.
-func (e *TableEncoder) row(cells []string, dim func(column int) bool) {
+func (e *TableEncoder) row(r tableRow) {
 	b := &e.line
-	for i, cell := range cells {
-		pad := strings.Repeat(" ", e.width[i]-widths.StringWidth(cell))
-		if e.color && dim(i) {
+	for _, column := range e.shown {
+		cell, dim, right := "…", false, false
+		if column != elided {
+			cell, dim, right = r.cells[column], r.nulls != nil && r.nulls[column], e.right[column]
+			if e.opt.Width > 0 {
+				cell = widths.Truncate(cell, e.width[column], "…")
+			}
+		}
+		pad := strings.Repeat(" ", e.widthOf(column)-widths.StringWidth(cell))
+		if e.opt.Color && dim {
 			cell = "\x1b[2m" + cell + "\x1b[0m"
 		}
-		if e.right[i] {
+		if right {
 			cell = pad + cell
 		} else {
 			cell += pad

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql/schema_ref"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/server"
 )
 
@@ -183,7 +184,7 @@ func described(schema *arrow.Schema, t server.TableInfo) *arrow.Schema {
 	fields := slices.Clone(schema.Fields())
 	for i := range fields {
 		of := fsql.NewColumnMetadataBuilder().CatalogName(server.Catalog).SchemaName(t.Schema()).TableName(t.Name).
-			TypeName(typeName(fields[i].Type)).IsReadOnly(true).IsSearchable(true).IsCaseSensitive(true).IsAutoIncrement(false)
+			TypeName(query.TypeName(fields[i].Type)).IsReadOnly(true).IsSearchable(true).IsCaseSensitive(true).IsAutoIncrement(false)
 		if d, ok := fields[i].Type.(arrow.DecimalType); ok {
 			of.Precision(d.GetPrecision()).Scale(d.GetScale())
 		}

@@ -9,8 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	fsql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql/schema_ref"
-
-	"github.com/mpga/mpga/internal/server"
 )
 
 // sqlType is a type of SQL, as JDBC's getTypeInfo describes it. Numbers are java.sql.Types'.
@@ -49,9 +47,6 @@ var sqlTypes = []sqlType{
 	{name: "TIMESTAMP", number: 93, size: 29, quotes: "'", subcode: 3, sqlNumber: 9},
 	{name: "TIMESTAMP WITH TIME ZONE", number: 2014, size: 35, quotes: "'", subcode: 5, sqlNumber: 9},
 }
-
-// typeName returns the name of an Arrow type in SQL.
-func typeName(t arrow.DataType) string { return server.TypeName(t) }
 
 // GetFlightInfoXdbcTypeInfo implements fsql.Server.
 func (s *Service) GetFlightInfoXdbcTypeInfo(_ context.Context, _ fsql.GetXdbcTypeInfo, desc *flight.FlightDescriptor) (*flight.FlightInfo, error) {

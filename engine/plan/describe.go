@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sql"
+)
+
+// told opens what DESCRIBE or EXPLAIN tells about a statement, which does not run, as a table.
+func (p *planner) told(ctx context.Context, f *sql.From) (*relation, error) {
+	if f.Verb == sql.Describe {
+		rel, err := p.about(ctx, f.Query)
+		if err != nil {
+			return nil, err
+		}
+		return tableOf(describeSchema, describeRows(rel.schema)), nil
+	}
+	about, err := p.plan(ctx, f.Query)
+	if err != nil {
+		return nil, err
+	}
+	defer about.Close()
+	if err := p.narrow(ctx, about); err != nil {
+		return nil, err
+	}
+	text, err := about.Explain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return tableOf(explainSchema, [][]string{{"physical_plan"}, {text}}), nil
+}
+
+// about opens what DESCRIBE or SUMMARIZE is about: the result of a statement, or a whole table, whose
+// columns may have types that no expression takes.
+func (p *planner) about(ctx context.Context, s *sql.Select) (*relation, error) {
+	parts := s.Distinct || s.Where != nil || s.GroupBy != nil || s.GroupAll || s.Having != nil ||
+		s.OrderBy != nil || s.OrderAll != nil || s.Limit != nil || s.Offset != nil
+	if len(s.Items) == 1 && s.Items[0].Expr == nil && s.From != nil && !parts {
+		rel, err := p.from(ctx, s)
+		return rel, located(s, err)
+	}
+	return p.derived(ctx, s)
+}
+
+// The columns of DESCRIBE and EXPLAIN, by DuckDB's names.
+var (
+	describeSchema = textColumns("column_name", "column_type", "null", "key", "default", "extra")
+	explainSchema  = textColumns("explain_key", "explain_value")
+)
+
+func textColumns(names ...string) *arrow.Schema {
+	fields := make([]arrow.Field, len(names))
+	for i, name := range names {
+		fields[i] = arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// describeRows returns the columns of DESCRIBE that have values. Any column may have NULLs: files of
+// the same pattern need not agree on it.
+func describeRows(of *arrow.Schema) [][]string {
+	columns := make([][]string, 3)
+	for _, f := range of.Fields() {
+		columns[0] = append(columns[0], f.Name)
+		columns[1] = append(columns[1], query.TypeName(f.Type))
+		columns[2] = append(columns[2], "YES")
+	}
+	return columns
+}
+
+// tableOf is the relation of columns of strings. Columns that are not given are NULL.
+func tableOf(schema *arrow.Schema, columns [][]string) *relation {
+	rows := len(columns[0])
+	arrays := make([]arrow.Array, schema.NumFields())
+	for i := range arrays {
+		if i >= len(columns) {
+			arrays[i] = nulls(arrow.BinaryTypes.String, rows)
+			continue
+		}
+		arrays[i] = stringsOf(columns[i])
+	}
+	defer releaseAll(arrays)
+	batch := array.NewRecordBatch(schema, arrays, int64(rows))
+	return relationOf(scan.Batches(schema, []arrow.RecordBatch{batch}))
+}
+
+func stringsOf(values []string) arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	b.AppendValues(values, nil)
+	return b.NewArray()
+}

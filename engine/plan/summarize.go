@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/recordreader"
+)
+
+// summarySchema has the columns of SUMMARIZE, by DuckDB's names and types.
+var summarySchema = arrow.NewSchema([]arrow.Field{
+	{Name: "column_name", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "column_type", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "min", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "max", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "approx_unique", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+	{Name: "avg", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "std", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "q25", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "q50", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "q75", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "count", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+	{Name: "null_percentage", Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}, Nullable: true},
+}, nil)
+
+// figuresFrom is the place in summarySchema of the first figure of a column: the columns before it
+// are known without the rows.
+const figuresFrom = 2
+
+// summary plans SUMMARIZE: one aggregation without keys, whose row has all figures of all columns,
+// and is turned into a row for each column.
+func (p *planner) summary(ctx context.Context, about *sql.Select) (*relation, error) {
+	var of *arrow.Schema
+	made, err := p.owning(about, func() (*Query, error) {
+		rel, err := p.about(ctx, about)
+		if err != nil {
+			return nil, err
+		}
+		of = rel.schema
+		figures := &sql.Select{Text: about.Text}
+		for _, f := range of.Fields() {
+			for _, x := range summaryFigures(f) {
+				figures.Items = append(figures.Items, sql.Item{Expr: x})
+			}
+		}
+		return p.over(ctx, figures, rel)
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.subqueries = append(p.subqueries, made)
+	if err := p.narrow(ctx, made); err != nil {
+		return nil, err
+	}
+	run := func(ctx context.Context) (array.RecordReader, error) {
+		var err error
+		if made.ran, err = made.Run(ctx); err != nil {
+			return nil, err
+		}
+		return transposed(made.ran, of), nil
+	}
+	return relationOf(&streamed{name: "summary", schema: summarySchema, grouped: true, run: run}), nil
+}
+
+// transposed takes over the reader of the figures, which has one row, and returns a row for each
+// column.
+func transposed(figures array.RecordReader, of *arrow.Schema) array.RecordReader {
+	return recordreader.New(summarySchema, func() (arrow.RecordBatch, error) {
+		row, err := recordreader.Next(figures)
+		if row == nil {
+			return nil, err
+		}
+		heads := describeRows(of)
+		columns := []arrow.Array{stringsOf(heads[0]), stringsOf(heads[1])}
+		defer func() { releaseAll(columns) }()
+		perColumn := summarySchema.NumFields() - figuresFrom
+		for i := range perColumn {
+			var values []arrow.Array
+			for at := i; at < int(row.NumCols()); at += perColumn {
+				values = append(values, row.Column(at))
+			}
+			column, err := array.Concatenate(values, memory.DefaultAllocator)
+			if err != nil {
+				return nil, err
+			}
+			columns = append(columns, column)
+		}
+		return newBatch(summarySchema, columns, int64(of.NumFields())), nil
+	}, figures.Release)
+}
+
+// summaryFigures returns what SUMMARIZE computes of a column, in the order of summarySchema. A
+// figure that the type of the column does not have is NULL.
+func summaryFigures(f arrow.Field) []*expr.Expr {
+	known := figuresOf(f)
+	var list []*expr.Expr
+	for _, column := range summarySchema.Fields()[figuresFrom:] {
+		x := known[column.Name]
+		if x == nil {
+			x = expr.Constant(nil)
+		}
+		t, err := expr.TypeOf(column.Type)
+		if err != nil {
+			panic(err) // types of SQL
+		}
+		list = append(list, &expr.Expr{Op: expr.OpCast, Type: t, Args: []*expr.Expr{x}, At: -1})
+	}
+	return list
+}
+
+// figuresOf returns the figures that the type of a column has, by their columns in summarySchema. Of
+// nested types it is the number of rows alone.
+func figuresOf(f arrow.Field) map[string]*expr.Expr {
+	x, rows := expr.Column(f.Name), aggregate("count_star")
+	figures := map[string]*expr.Expr{"count": rows}
+	t, err := expr.TypeOf(f.Type)
+	if err != nil {
+		return figures
+	}
+	filled := expr.Call("/", aggregate("count", x), expr.Call("nullif", rows, expr.Constant(int64(0))))
+	figures["null_percentage"] = expr.Call("*", expr.Call("-", expr.Constant(int64(1)), filled), expr.Constant(int64(100)))
+	if t.ID == expr.Null {
+		figures["approx_unique"] = expr.Constant(int64(0))
+		return figures
+	}
+	figures["min"], figures["max"] = aggregate("min", x), aggregate("max", x)
+	figures["approx_unique"] = aggregate("approx_count_distinct", x)
+	if mean := summaryMean(x, t); mean != nil {
+		figures["avg"] = mean
+		for name, fraction := range map[string]float64{"q25": 0.25, "q50": 0.5, "q75": 0.75} {
+			figures[name] = summaryQuantile(x, t, fraction)
+		}
+	}
+	if isNumber(t) {
+		figures["std"] = aggregate("stddev_samp", x)
+	}
+	return figures
+}
+
+// summaryMean is the mean of a column of a type, nil of a type without means. The mean of times is
+// taken of their microseconds, that of dates of their days.
+func summaryMean(x *expr.Expr, t expr.Type) *expr.Expr {
+	moment := func(micros *expr.Expr) *expr.Expr { // halves go down, as DuckDB has it
+		whole := expr.Call("ceil", expr.Call("-", micros, expr.Constant(0.5)))
+		return expr.Call("make_timestamp", tryCast(whole, expr.Type{ID: expr.Int64}))
+	}
+	switch {
+	case isNumber(t):
+		return aggregate("avg", x)
+	case t.ID == expr.Date:
+		return moment(expr.Call("*", aggregate("avg", daysOf(x)), expr.Constant(86400e6)))
+	case t.ID == expr.Timestamp || t.ID == expr.TimestampNS:
+		return moment(aggregate("avg", expr.Call("epoch_us", x)))
+	case t.ID == expr.TimestampTZ:
+		return cast(moment(aggregate("avg", expr.Call("epoch_us", x))), expr.TimestampTZ)
+	case t.ID == expr.Time:
+		return cast(moment(aggregate("avg", microsOfDay(x))), expr.Time)
+	}
+	return nil
+}
+
+// firstDay is the day that days are counted from.
+func firstDay() *expr.Expr { return cast(expr.Constant("1970-01-01"), expr.Date) }
+
+// daysOf are the days of dates since firstDay. Unlike microseconds they fit any date.
+func daysOf(x *expr.Expr) *expr.Expr { return expr.Call("-", x, firstDay()) }
+
+// microsOfDay are the microseconds since midnight. The part microsecond has the seconds, too.
+func microsOfDay(x *expr.Expr) *expr.Expr {
+	part := func(name string, micros int64) *expr.Expr {
+		return expr.Call("*", cast(expr.Call(name, x), expr.Int64), expr.Constant(micros))
+	}
+	minutes := expr.Call("+", part("hour", 3600e6), part("minute", 60e6))
+	return expr.Call("+", minutes, part("microsecond", 1))
+}
+
+// summaryQuantile is a quantile of a column of a type that has means. It has the type of the column,
+// to which it is rounded; a double beyond the range of the type stands for the greatest value.
+func summaryQuantile(x *expr.Expr, t expr.Type, fraction float64) *expr.Expr {
+	of := x
+	if t.ID == expr.Date {
+		of = daysOf(x)
+	}
+	q := aggregate("quantile_cont", of, expr.Constant(fraction))
+	switch {
+	case t.ID == expr.Float32 || t.ID == expr.Float64:
+		q.Filter = expr.Call("isfinite", x)
+		return q
+	case t.ID == expr.Date:
+		day := expr.Call("floor", expr.Call("+", q, expr.Constant(0.5)))
+		return expr.Call("+", firstDay(), cast(day, expr.Int32))
+	}
+	return expr.Call("coalesce", tryCast(q, t), aggregate("max", x))
+}
+
+// isNumber says whether the values of a type are numbers.
+func isNumber(t expr.Type) bool { return t.ID >= expr.Int8 && t.ID <= expr.Decimal }
+
+func aggregate(name string, args ...*expr.Expr) *expr.Expr {
+	return &expr.Expr{Op: expr.OpAggregate, Name: name, Args: args, At: -1}
+}
+
+func cast(x *expr.Expr, to expr.TypeID) *expr.Expr {
+	return &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: to}, Args: []*expr.Expr{x}, At: -1}
+}
+
+func tryCast(x *expr.Expr, to expr.Type) *expr.Expr {
+	return &expr.Expr{Op: expr.OpTryCast, Type: to, Args: []*expr.Expr{x}, At: -1}
+}

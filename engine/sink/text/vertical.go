@@ -1,0 +1,77 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/digits"
+)
+
+// VerticalEncoder writes a line for each field of a row, below a line with the number of the row.
+type VerticalEncoder struct {
+	to     io.Writer
+	opt    TableOptions
+	names  []string // of the columns, padded to the same width
+	line   strings.Builder
+	rows   int64 // rows that were given
+	writer cellWriter
+}
+
+// NewVertical starts a list of rows. Of the options, RowsShown, Color and Separators count.
+func NewVertical(to io.Writer, schema *arrow.Schema, opt TableOptions) (*VerticalEncoder, error) {
+	if err := checkText(schema); err != nil {
+		return nil, err
+	}
+	e := &VerticalEncoder{to: to, opt: opt, writer: cellWriter{separators: opt.Separators}}
+	widest := 0
+	for _, f := range schema.Fields() {
+		e.names = append(e.names, e.writer.text([]byte(f.Name)))
+		widest = max(widest, widths.StringWidth(e.names[len(e.names)-1]))
+	}
+	for i, name := range e.names {
+		e.names[i] = strings.Repeat(" ", widest-widths.StringWidth(name)) + name
+	}
+	return e, nil
+}
+
+func (e *VerticalEncoder) Write(batch arrow.RecordBatch) error {
+	columns := newColumns(batch)
+	for row := range int(batch.NumRows()) {
+		e.rows++
+		if e.opt.RowsShown >= 0 && e.rows > int64(e.opt.RowsShown) {
+			continue
+		}
+		fmt.Fprintf(&e.line, "── row %d ──\n", e.rows)
+		for i := range columns {
+			cell, valid := e.writer.cell(&columns[i], row)
+			if e.opt.Color && !valid {
+				cell = "\x1b[2m" + cell + "\x1b[0m"
+			}
+			e.line.WriteString(e.names[i] + " = " + cell + "\n")
+		}
+		if e.line.Len() >= flushBytes {
+			if err := e.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *VerticalEncoder) flush() error {
+	_, err := io.WriteString(e.to, e.line.String())
+	e.line.Reset()
+	return err
+}
+
+// Close writes how many rows there are.
+func (e *VerticalEncoder) Close() error {
+	if more := e.rows - int64(e.opt.RowsShown); e.opt.RowsShown >= 0 && more > 0 {
+		fmt.Fprintf(&e.line, "… %s\n", digits.Counted(more, "more row"))
+	}
+	fmt.Fprintf(&e.line, "%s\n", digits.Counted(e.rows, "row"))
+	return e.flush()
+}

@@ -1,0 +1,52 @@
+//go:build cgo
+
+package sql
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// verbs are the verbs by the words that they are written as, in lower case.
+var verbs = map[string]Verb{"describe": Describe, "desc": Describe, "summarize": Summarize, "explain": Explain}
+
+// readVerb finds the verb in front of the statement, which PostgreSQL's parser is not told of. L3.
+func (s *script) readVerb() error {
+	verb := verbs[strings.ToLower(s.word(s.tokens[0]))]
+	if verb == "" {
+		return nil
+	}
+	s.verb = verb
+	next := s.token(1)
+	switch {
+	case startsStatement(next.Token):
+		return nil
+	case verb == Explain:
+		return errorAt(s.text, int(next.Start), "not supported: EXPLAIN of this; want a SELECT")
+	case next.Token == 0 || next.Token == pg.Token_ASCII_59:
+		return errorAt(s.text, int(next.Start), "%s of what? want a table, a file in single quotes, or a SELECT", verb)
+	case next.Token == pg.Token_TABLE:
+		s.of = 2
+	case next.Token != pg.Token_FROM:
+		s.of = 1
+	}
+	return nil
+}
+
+// startsStatement says whether a token may be the first of a SELECT.
+func startsStatement(t pg.Token) bool {
+	return t == pg.Token_SELECT || t == pg.Token_WITH || t == pg.Token_WITH_LA || t == pg.Token_ASCII_40
+}
+
+// withoutVerb returns the text to parse in place of the verb, and how many tokens it replaces: the
+// head of a SELECT where the verb stands before a table.
+func (s *script) withoutVerb() (text string, taken int) {
+	switch {
+	case s.of > 0:
+		return "SELECT * FROM ", s.of
+	case s.token(1).Token == pg.Token_FROM:
+		return "SELECT * ", 1
+	}
+	return " ", 1
+}

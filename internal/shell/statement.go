@@ -1,0 +1,106 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/sqlscan"
+)
+
+// errCancelled is the error of a statement that Ctrl-C has ended.
+var errCancelled = errors.New("cancelled")
+
+// statement runs a statement, which an interrupt cancels.
+func (s *Shell) statement(ctx context.Context, text string) error {
+	if sqlscan.Empty(text) {
+		return nil
+	}
+	within, done := s.cancellable(ctx)
+	defer done()
+	start := time.Now()
+	err := s.answer(within, text)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && errors.Is(context.Cause(within), errCancelled):
+		return errCancelled
+	case s.opt.Interactive && errors.Is(err, syscall.EPIPE): // the reader of the pager has seen enough
+		err = nil
+	}
+	if s.timer && err == nil {
+		_, err = fmt.Fprintf(s.opt.Out, "Time: %.4f s\n", time.Since(start).Seconds())
+	}
+	return err
+}
+
+// cancellable returns the context of a statement. done is called when the statement has ended.
+func (s *Shell) cancellable(ctx context.Context) (within context.Context, done func()) {
+	select {
+	case <-s.opt.Interrupts: // of a time when no statement ran
+	default:
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	spawn.Go(func() error {
+		select {
+		case <-s.opt.Interrupts:
+			cancel(errCancelled)
+		case <-ended:
+		}
+		return nil
+	}, func(err error) { cancel(err) })
+	return within, func() { close(ended) }
+}
+
+// answer runs a statement, and writes its result or its plan.
+func (s *Shell) answer(ctx context.Context, text string) error {
+	statement, err := sql.Parse(text)
+	if err != nil {
+		return err
+	}
+	planOptions := s.catalog.options()
+	if about := statement.Explained(); about != nil {
+		return s.explain(ctx, about, planOptions)
+	}
+	w := s.newWriter()
+	defer w.progress()
+	query, err := plan.Prepare(ctx, s.opt.Engine, statement, planOptions)
+	if err != nil {
+		return err
+	}
+	defer query.Close()
+	result, err := query.Run(ctx)
+	if err != nil {
+		return err
+	}
+	defer result.Release()
+	if err := w.write(ctx, result); err != nil {
+		return err
+	}
+	if s.opt.Ended != nil {
+		s.opt.Ended(ctx, result.Stats())
+	}
+	return nil
+}
+
+func (s *Shell) explain(ctx context.Context, about *sql.Select, opt plan.Options) error {
+	query, err := plan.Prepare(ctx, s.opt.Engine, about, opt)
+	if err != nil {
+		return err
+	}
+	defer query.Close()
+	text, err := query.Explain(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(s.opt.Out, strings.TrimSuffix(text, "\n")+"\n")
+	return err
+}
