@@ -63,9 +63,10 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 		Work:       &q.progress.work,
 		WorkDone:   &q.progress.workDone,
 	}
-	ranges := func() bool { return q.devices == nil || q.devices.Absent() }
-	q.cpu = aggregator.NewCPU(q.shared, e.cpuOptions(q.shared, q.rowsExpected, ranges))
+	alone := func() bool { return q.devices == nil || q.devices.Absent() }
+	q.cpu = aggregator.NewCPU(q.shared, e.cpuOptions(q.shared, q.rowsExpected, alone))
 	q.aggregator = q.cpu
+	q.progress.foreseen = alone
 	q.progress.scattered = func() int64 {
 		c := q.cpu.Counters()
 		return c.RowsScattered.Load() + c.StatesScattered.Load()

@@ -17,10 +17,10 @@ const (
 	PhaseProcess   Phase = "process"   // aggregate each partition and emit it: the partition-processing phase
 )
 
-// Progress is a moment of a running query. Its figures never fall, but for Left.
+// Progress is a moment of a running query. Its figures never fall, but for PhaseLeft and Left.
 type Progress struct {
 	Phase      Phase   // where a device fails, the CPU begins again with PhasePartition
-	Fraction   float64 // of the whole query, from 0 to 1; -1 while the size of the input is unknown
+	Fraction   float64 // of the whole query's work, from 0 to 1; -1 while the size of the input is unknown
 	RowsRead   int64
 	RowsTotal  int64 // -1 when it is not known
 	BytesRead  int64
@@ -28,7 +28,8 @@ type Progress struct {
 	Groups     int64 // emitted so far
 	Elapsed    time.Duration
 	Reading    time.Duration // how long the input has been read, or was: RowsRead by it is the rate
-	Left       time.Duration // estimated, of both phases; -1 while too little is known
+	PhaseLeft  time.Duration // estimated, of Phase; -1 while too little is known
+	Left       time.Duration // estimated, of the query; -1 while too little is known, as of partitions that wait for PhaseProcess
 	Done       bool          // the query has succeeded; this is the last call
 }
 

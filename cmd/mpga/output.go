@@ -95,7 +95,8 @@ func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *bud
 	if err := checkStats(f.stats); err != nil {
 		return err
 	}
-	shown, err := newProgress(f.progress, cmd.ErrOrStderr(), isTerminal(cmd.OutOrStdout()) && result.Format != sink.Table)
+	rowByRow := sink.IsStdout(f.output) && result.Format != sink.Table
+	shown, err := newProgress(f.progress, cmd.ErrOrStderr(), rowByRow && isTerminal(cmd.OutOrStdout()))
 	if err != nil {
 		return err
 	}

@@ -109,6 +109,8 @@ func figures(p engine.Progress) string {
 		parts = append(parts, digits.Counted(p.Groups, "group"), "done in "+roundTime(p.Elapsed))
 	case p.Left >= 0:
 		parts = append(parts, "about "+p.Left.Round(time.Second).String()+" left")
+	case p.PhaseLeft >= 0: // a plain "left" would promise the end of the query
+		parts = append(parts, fmt.Sprintf("about %s left to %s", p.PhaseLeft.Round(time.Second), p.Phase))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -141,6 +143,7 @@ type progressJSON struct {
 	Groups         int64        `json:"groups"`
 	ElapsedSeconds float64      `json:"elapsed_seconds"`
 	RowsPerSecond  float64      `json:"rows_per_second"` // read
+	PhaseLeft      *float64     `json:"phase_left_seconds"`
 	LeftSeconds    *float64     `json:"left_seconds"`
 	Done           bool         `json:"done"`
 }
@@ -148,7 +151,7 @@ type progressJSON struct {
 func jsonLine(p engine.Progress) string {
 	line := progressJSON{Phase: p.Phase, Fraction: known(p.Fraction), RowsRead: p.RowsRead, RowsTotal: known(p.RowsTotal),
 		BytesRead: p.BytesRead, BytesTotal: known(p.BytesTotal), Groups: p.Groups,
-		ElapsedSeconds: p.Elapsed.Seconds(), LeftSeconds: known(p.Left.Seconds()), Done: p.Done}
+		ElapsedSeconds: p.Elapsed.Seconds(), PhaseLeft: known(p.PhaseLeft.Seconds()), LeftSeconds: known(p.Left.Seconds()), Done: p.Done}
 	if seconds := p.Reading.Seconds(); seconds > 0 {
 		line.RowsPerSecond = float64(p.RowsRead) / seconds
 	}
