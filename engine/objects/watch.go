@@ -170,18 +170,24 @@ func (w *watch) look() error {
 
 // warn says that a server is waited for, once in a while for each.
 func (f *FS) warn(host, what string, silent time.Duration) {
-	f.warnings.Lock()
-	recently := time.Since(f.warned[host]) < min(warnAfter, f.opt.Timeout/2)
-	if !recently {
-		f.warned[host] = time.Now()
-	}
-	f.warnings.Unlock()
-	if recently {
+	if !f.mayWarn(host) {
 		return
 	}
 	f.opt.Logger.Warn("waiting for a server that sends nothing", slog.String("server", host), slog.String("for", what),
 		slog.Float64("silent_seconds", silent.Round(100*time.Millisecond).Seconds()),
 		slog.String("limit", fmt.Sprintf("%s, set by --http-timeout", f.opt.Timeout)))
+}
+
+// mayWarn says whether the last warning of a server was long enough ago for another, and notes that
+// there is another.
+func (f *FS) mayWarn(host string) bool {
+	f.warnings.Lock()
+	defer f.warnings.Unlock()
+	if time.Since(f.warned[host]) < min(warnAfter, f.opt.Timeout/2) {
+		return false
+	}
+	f.warned[host] = time.Now()
+	return true
 }
 
 // serverOf returns the server or the bucket that a name is of.
