@@ -84,9 +84,7 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 		Args: wantCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w (see %s --help)", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	o.register(root.PersistentFlags())
 	completeWords(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}})
 	root.AddCommand(newAggCommand(), newBenchCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),

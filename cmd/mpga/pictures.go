@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/internal/vfs"
@@ -58,7 +59,7 @@ func (f *pictureFlags) end(cause error) error {
 		return nil // nothing was run
 	}
 	if cause != nil {
-		f.page.Error = cause.Error()
+		f.page.Error = knob.Reword(cause, flagName).Error()
 	}
 	var errs []error
 	if f.trace != "" {

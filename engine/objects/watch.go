@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -49,12 +50,15 @@ type silenceError struct {
 	limit time.Duration
 }
 
-func (e silenceError) Error() string {
+func (e silenceError) Error() string { return e.Word(knob.Name.String) }
+
+// Word implements knob.Worder.
+func (e silenceError) Word(word func(knob.Name) string) string {
 	from := "the server"
 	if e.host != "" {
 		from = e.host
 	}
-	return fmt.Sprintf("%s sent nothing for %s, or less than %d B (--http-timeout, Options.Timeout)", from, e.limit, moveBytes)
+	return fmt.Sprintf("%s sent nothing for %s, or less than %d B (%s)", from, e.limit, moveBytes, word(knob.Name("objects.Timeout")))
 }
 
 // Timeout says what kind of error it is, as net.Error does.

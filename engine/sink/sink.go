@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/sink/parquet"
 	"github.com/mpga/mpga/engine/sink/text"
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/vfs"
@@ -87,7 +88,8 @@ func settle(path string, opt *Options) error {
 	case path == "":
 		return errors.New("the output has no name: give a path, or - for the standard output")
 	case path == stdoutPath && opt.Directory():
-		return errors.New("the output is a directory of files: give its name, not - (PartitionBy, MaxRowsPerFile, Manifest)")
+		return knob.Errorf("the output is a directory of files: give its name, not - (%s, %s, %s)",
+			knob.Name("sink.PartitionBy"), knob.Name("sink.MaxRowsPerFile"), knob.Name("sink.Manifest"))
 	case path == stdoutPath && opt.Format == "":
 		opt.Format = Table
 	case path == stdoutPath && opt.Format == Arrow:

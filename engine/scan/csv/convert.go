@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -13,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/wellformed"
 )
 
@@ -484,19 +484,17 @@ func (t *text[O]) drop() {
 	dropBuffer(&t.bytes)
 }
 
-// typeKnob ends the error about a value that has no place in its column.
-const typeKnob = "set the column's type (--type, CSV.Types), or what stands for NULL (--null, CSV.NullStrings)"
-
 // valueError is the error of a field that is no value of its column's type.
 func valueError(column string, typ arrow.DataType, field []byte) error {
 	if isText(typ) {
-		return fmt.Errorf("column %q: %s is not valid UTF-8; "+
-			"convert the file's encoding, or read the column as bytes (--type %s=binary)", column, decode.QuoteInvalid(field), column)
+		return knob.Errorf("column %q: %s is not valid UTF-8; convert the file's encoding, or read the column as bytes (%s %s=binary)",
+			column, decode.QuoteInvalid(field), knob.Name("dataset.CSV.Types"), column)
 	}
 	const shown = 40
 	dots := ""
 	if len(field) > shown {
 		field, dots = field[:shown], "..."
 	}
-	return fmt.Errorf("column %q: %q%s is not of type %s; %s", column, field, dots, typ, typeKnob)
+	return knob.Errorf("column %q: %q%s is not of type %s; set the column's type (%s), or what stands for NULL (%s)",
+		column, field, dots, typ, knob.Name("dataset.CSV.Types"), knob.Name("dataset.CSV.NullStrings"))
 }

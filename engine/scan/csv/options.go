@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // Options say how text becomes columns. The zero value detects what it can.
@@ -54,15 +56,15 @@ func (o *Options) EnsureDefaults() {
 func (o *Options) Validate() []error {
 	var errs []error
 	for _, c := range []struct {
-		name  string
+		name  knob.Name
 		value byte
-	}{{"Delimiter", o.Delimiter}, {"Quote", o.Quote}} {
+	}{{"dataset.CSV.Delimiter", o.Delimiter}, {"dataset.CSV.Quote", o.Quote}} {
 		if c.value == '\n' || c.value == '\r' || c.value >= 0x80 {
-			errs = append(errs, fmt.Errorf("CSV.%s (%q) must be an ASCII character that ends no line", c.name, c.value))
+			errs = append(errs, knob.Errorf("%s (%q) must be an ASCII character that ends no line", c.name, c.value))
 		}
 	}
 	if !o.NoQuote && o.Delimiter == o.Quote {
-		errs = append(errs, fmt.Errorf("CSV.Delimiter and CSV.Quote are both %q", o.Quote))
+		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote"), o.Quote))
 	}
 	if o.Header > HeaderNo {
 		errs = append(errs, fmt.Errorf("CSV.Header (%d) must be at most %d", o.Header, HeaderNo))
@@ -75,7 +77,7 @@ func (o *Options) Validate() []error {
 	}
 	for name, typ := range o.Types {
 		if newConverter(typ) == nil {
-			errs = append(errs, fmt.Errorf("CSV.Types: column %q: text cannot be read as %s", name, typ))
+			errs = append(errs, knob.Errorf("%s: column %q: text cannot be read as %s", knob.Name("dataset.CSV.Types"), name, typ))
 		}
 	}
 	return errs

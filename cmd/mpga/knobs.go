@@ -1,0 +1,58 @@
+package main
+
+import (
+	"cmp"
+
+	"github.com/mpga/mpga/internal/knob"
+)
+
+// flagNames are the flags that set the options of the library, by the options' names.
+var flagNames = map[knob.Name]string{
+	"engine.Threads":           "--threads",
+	"engine.Device":            "--device",
+	"engine.Algorithm":         "--algorithm",
+	"engine.DeviceMemoryLimit": "--device-memory-limit",
+	"engine.MemoryLimit":       "--memory-limit",
+	"engine.TempDir":           "--temp-dir",
+	"engine.TempLimit":         "--temp-limit",
+
+	"ablation.Bound":      "--bound",
+	"ablation.Oversized":  "--oversized",
+	"ablation.NoMerge":    "--no-merge",
+	"ablation.LFMin":      "--lf-min",
+	"ablation.LFMax":      "--lf-max",
+	"ablation.LoadFactor": "--load-factor",
+	"ablation.Streams":    "--streams",
+
+	"query.Overflow":      "--overflow",
+	"query.Deterministic": "--deterministic",
+
+	"dataset.Format":          "--input-format",
+	"dataset.NoHive":          "--no-hive",
+	"dataset.CSV.Delimiter":   "--delimiter",
+	"dataset.CSV.Quote":       "--quote",
+	"dataset.CSV.NoQuote":     "--quote",
+	"dataset.CSV.Header":      "--header",
+	"dataset.CSV.NullStrings": "--null",
+	"dataset.CSV.Types":       "--type",
+
+	"sink.Format":         "--format",
+	"sink.PartitionBy":    "--partition-by",
+	"sink.MaxRowsPerFile": "--max-rows-per-file",
+	"sink.Manifest":       "--manifest",
+	"sink.Overwrite":      "--overwrite",
+	"sink.RowGroupRows":   "--row-group-rows",
+	"sink.Codec":          "--codec",
+	"sink.Layout":         "--layout",
+	"sink.Level":          "--level",
+	"sink.Threads":        "--threads",
+
+	"partial.Partitions": "--" + partitionsFlag,
+	"objects.Timeout":    "--http-timeout",
+}
+
+// readerNames are options without a flag, by which read_csv of SQL sets them.
+var readerNames = map[knob.Name]string{"dataset.CSV.Names": "names"}
+
+// flagName returns what sets an option on the command line.
+func flagName(n knob.Name) string { return cmp.Or(flagNames[n], readerNames[n], n.String()) }
