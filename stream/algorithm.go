@@ -263,12 +263,12 @@ func (a *Ablation) Validate() error {
 			errs = append(errs, knob.Errorf(format, args...))
 		}
 	}
-	check(a.Bound == "" || slices.Contains(Bounds, a.Bound), "%s (%q) must be one of %s", knob.Name("ablation.Bound"), a.Bound, strings.Join(Bounds, ", "))
-	check(a.Oversized == "" || slices.Contains(Oversizeds, a.Oversized), "%s (%q) must be one of %s", knob.Name("ablation.Oversized"), a.Oversized, strings.Join(Oversizeds, ", "))
+	check(a.Bound == "" || slices.Contains(Bounds, a.Bound), "%s (%q) must be one of %s", knob.Name("engine.Ablation.Bound"), a.Bound, strings.Join(Bounds, ", "))
+	check(a.Oversized == "" || slices.Contains(Oversizeds, a.Oversized), "%s (%q) must be one of %s", knob.Name("engine.Ablation.Oversized"), a.Oversized, strings.Join(Oversizeds, ", "))
 	low, high := a.loadFactors()
-	check(low > 0 && low < high && high <= 1, "%s (%g) and %s (%g) must be in (0, 1], the first below the second", knob.Name("ablation.LFMin"), low, knob.Name("ablation.LFMax"), high)
-	check(a.LoadFactor >= 0 && a.LoadFactor <= 1, "%s (%g) must be in (0, 1]", knob.Name("ablation.LoadFactor"), a.LoadFactor)
-	check(a.Streams >= 0 && a.Streams <= streamsMax, "%s (%d) must be in [1, %d]", knob.Name("ablation.Streams"), a.Streams, streamsMax)
+	check(low > 0 && low < high && high <= 1, "%s (%g) and %s (%g) must be in (0, 1], the first below the second", knob.Name("engine.Ablation.LFMin"), low, knob.Name("engine.Ablation.LFMax"), high)
+	check(a.LoadFactor >= 0 && a.LoadFactor <= 1, "%s (%g) must be in (0, 1]", knob.Name("engine.Ablation.LoadFactor"), a.LoadFactor)
+	check(a.Streams >= 0 && a.Streams <= streamsMax, "%s (%d) must be in [1, %d]", knob.Name("engine.Ablation.Streams"), a.Streams, streamsMax)
 	return errors.Join(errs...)
 }
 
@@ -279,8 +279,8 @@ func (a *Ablation) Changed() []knob.Name {
 		name knob.Name
 		set  bool
 	}{
-		{"ablation.Bound", a.Bound != ""}, {"ablation.Oversized", a.Oversized != ""}, {"ablation.NoMerge", a.NoMerge},
-		{"ablation.LFMin", a.LFMin != 0}, {"ablation.LFMax", a.LFMax != 0}, {"ablation.LoadFactor", a.LoadFactor != 0}, {"ablation.Streams", a.Streams != 0},
+		{"engine.Ablation.Bound", a.Bound != ""}, {"engine.Ablation.Oversized", a.Oversized != ""}, {"engine.Ablation.NoMerge", a.NoMerge},
+		{"engine.Ablation.LFMin", a.LFMin != 0}, {"engine.Ablation.LFMax", a.LFMax != 0}, {"engine.Ablation.LoadFactor", a.LoadFactor != 0}, {"engine.Ablation.Streams", a.Streams != 0},
 	} {
 		if f.set {
 			set = append(set, f.name)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,7 @@ Aggregates:
   mpga agg --agg 'quantile_cont(delay, 0.9), count(distinct origin)' --stats tests/testdata/flights-2001.parquet
   mpga agg --by origin --agg 'sum(distance)' --format csv tests/testdata/flights-2001.parquet | sort
   printf 'city,n\nUlm,1\nUlm,2\n' | mpga agg --by city --agg 'sum(n)' -`,
+		SuggestFor:        []string{"aggregate", "aggregation", "group", "groupby", "group-by", "count", "summarize", "summarise"},
 		Args:              wantSome(inputFiles),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		RunE:              f.run,
@@ -117,7 +119,7 @@ func callShape(f query.Func) string {
 }
 
 func (f *aggFlags) run(cmd *cobra.Command, files []string) error {
-	statement, err := f.statement(cmd)
+	statement, err := f.statement(cmd, files)
 	if err != nil {
 		return err
 	}
@@ -155,7 +157,12 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) error {
 const inputTable = "files"
 
 // statement makes one statement of the flags.
-func (f *aggFlags) statement(cmd *cobra.Command) (*sql.Select, error) {
+func (f *aggFlags) statement(cmd *cobra.Command, args []string) (*sql.Select, error) {
+	for _, arg := range args {
+		if f.isCall(cmd, arg) {
+			return nil, usagef("agg: %s is no file; write --agg %s", arg, shellQuote(arg))
+		}
+	}
 	if len(f.by) == 0 && len(f.agg) == 0 {
 		return nil, usagef("agg: give --by, --agg or both (see mpga agg --help)")
 	}
@@ -170,6 +177,18 @@ func (f *aggFlags) statement(cmd *cobra.Command) (*sql.Select, error) {
 		return nil, fmt.Errorf("--%s: %w", clause.Clause, clause.Err)
 	}
 	return s, err
+}
+
+// isCall says whether an argument is the call of a function, as of an aggregate, and not a file.
+func (f *aggFlags) isCall(cmd *cobra.Command, arg string) bool {
+	if !strings.HasSuffix(arg, ")") || strings.HasPrefix(arg, "(") {
+		return false
+	}
+	if _, err := filesOf(cmd.Context()).Stat(arg); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	_, err := sql.Compose(inputTable, sql.Clauses{Agg: []string{arg}})
+	return err == nil
 }
 
 // runPartial writes the states of the aggregation, or its plan.

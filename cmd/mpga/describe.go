@@ -27,7 +27,8 @@ FILE is a file, a folder, a glob pattern (in quotes) or - for the standard input
 columns are those of its first rows.`,
 		Example: `  mpga describe tests/testdata/flights-2001.parquet
   mpga describe --type zip=string addresses.csv`,
-		Args: wantSome(inputFiles),
+		SuggestFor: []string{"desc", "describe-file", "schema", "info", "columns", "head", "inspect"},
+		Args:       wantSome(inputFiles),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			opt, err := input.options(cmd)
 			if err != nil {

@@ -34,7 +34,7 @@ var flagless = []knob.Name{
 
 // optionStructs are the options that the command fills in, by the first part of their names.
 var optionStructs = map[string]reflect.Type{
-	"engine": reflect.TypeFor[engine.Options](), "ablation": reflect.TypeFor[engine.Ablation](), "query": reflect.TypeFor[query.Query](),
+	"engine": reflect.TypeFor[engine.Options](), "engine.Ablation": reflect.TypeFor[engine.Ablation](), "query": reflect.TypeFor[query.Query](),
 	"dataset": reflect.TypeFor[dataset.Options](), "dataset.CSV": reflect.TypeFor[csv.Options](),
 	"sink": reflect.TypeFor[sink.Options](), "partial": reflect.TypeFor[partial.Options](),
 }

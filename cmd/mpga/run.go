@@ -46,6 +46,7 @@ docs/jobs.md tells what a file may have; --schema prints it for editors.`,
 			return nil
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
+		SuggestFor:        []string{"job", "jobs", "backfill"},
 		Annotations:       map[string]string{logLevelAnnotation: "info"},
 		RunE:              f.run,
 	}

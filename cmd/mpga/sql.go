@@ -36,7 +36,8 @@ operators and types are those of docs/sql.md; what they answer is what DuckDB an
 		Example: `  mpga sql "SELECT origin, count(*) AS flights, avg(delay) FROM 'tests/testdata/flights-2001.parquet' GROUP BY ALL"
   mpga sql --table f=tests/testdata/flights-2001.parquet "SELECT origin, sum(distance) / count(*) AS mean FROM f WHERE delay > 0 GROUP BY 1 ORDER BY 2 DESC LIMIT 5"
   mpga sql --explain "SELECT date_trunc('month', date) AS m, max(delay) FROM 'tests/testdata/flights-2001.parquet' GROUP BY m"`,
-		RunE: f.run,
+		SuggestFor: []string{"query", "select", "with", "q"},
+		RunE:       f.run,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -136,11 +138,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 		}
 	}
 	if found == "" {
-		offer := nearest.Offer(f.Name, names)
-		if offer == "" {
-			offer = "; a file is written in single quotes: FROM 'name.parquet'"
-		}
-		return nil, s.ErrorAt(f.At, "no table is named "+f.Name+offer)
+		return p.namedFile(ctx, s, f, nearest.Offer(f.Name, names))
 	}
 	t := p.opt.Tables[found]
 	if t.Source != nil {
@@ -151,6 +149,27 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}
 	return relationOf(src), nil
+}
+
+// namedFile opens a file whose name stands in no single quotes: FROM flights.parquet. offer has the
+// names of tables that may be meant instead.
+func (p *planner) namedFile(ctx context.Context, s *sql.Select, f *sql.From, offer string) (*relation, error) {
+	if strings.Contains(f.Name, ".") {
+		src, err := dataset.Open(ctx, []string{f.Name}, p.opt.Scan)
+		switch {
+		case err == nil:
+			return relationOf(src), nil
+		case !errors.Is(err, fs.ErrNotExist):
+			at := s.ErrorAt(f.At, err.Error())
+			at.Cause = err
+			return nil, at
+		}
+		return nil, s.ErrorAt(f.At, "no table and no file is named "+f.Name+offer)
+	}
+	if offer == "" {
+		offer = "; a file is written in single quotes: FROM 'name.parquet'"
+	}
+	return nil, s.ErrorAt(f.At, "no table is named "+f.Name+offer)
 }
 
 // derived plans a statement behind FROM: as a part of the statement around it, or to run by itself.

@@ -4,6 +4,7 @@ package sql
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -213,7 +214,7 @@ func (p *statements) from(clause []*pg.Node) *From {
 		f.Alias = alias.GetAliasname()
 		p.qualifiers = []string{f.Alias}
 	case !f.File:
-		p.qualifiers = []string{f.Name}
+		p.qualifiers = []string{f.Name, stem(f.Name)} // the name may be a file's
 	}
 	return f
 }
@@ -228,11 +229,14 @@ func (p *statements) table(v *pg.RangeVar) *From {
 		}
 		return &From{At: at, Name: name, File: true, Files: []string{name}}
 	}
-	if v.GetSchemaname() != "" || v.GetCatalogname() != "" {
-		p.fail(at, "not supported: a table's name in parts; a file is written 'folder/name.parquet'")
-	}
-	name := p.spelled(at, v.GetRelname())
+	name := p.spelledParts(at, v.GetCatalogname(), v.GetSchemaname(), v.GetRelname())
 	return &From{At: at, Name: name, Query: p.ctes[strings.ToLower(name)]}
+}
+
+// stem returns the name of a file without its folders and its ending.
+func stem(name string) string {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	return strings.TrimSuffix(name, path.Ext(name))
 }
 
 // stringToken returns the string that begins at a place, or "".
