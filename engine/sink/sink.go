@@ -122,6 +122,36 @@ func settle(path string, opt *Options) error {
 	return nil
 }
 
+// Check reports what would keep Create from writing rows of a schema to a path, as far as it shows
+// without the path being touched.
+func Check(path string, schema *arrow.Schema, opt Options) (err error) {
+	if err := settle(path, &opt); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = redact.Error(fmt.Errorf("%s: %w", path, err))
+		}
+	}()
+	if err := checkSchema(schema, opt.Format); err != nil {
+		return err
+	}
+	if len(opt.PartitionBy) > 0 {
+		parts, err := newPartitioner(schema, opt.PartitionBy, opt.Allocator)
+		if err != nil {
+			return err
+		}
+		schema = parts.schema
+	}
+	return guard(func() error {
+		enc, err := newEncoder(io.Discard, schema, &opt)
+		if err != nil {
+			return err
+		}
+		return enc.Close()
+	})
+}
+
 // checkSchema refuses column names that the format cannot tell apart.
 func checkSchema(schema *arrow.Schema, format Format) error {
 	if format != Parquet && format != JSON {
