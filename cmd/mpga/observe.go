@@ -165,6 +165,16 @@ func (o *observer) step(report job.StepReport) {
 	}
 }
 
+// backfill notes what became of the dates of a job.
+func (o *observer) backfill(report *job.BackfillReport) {
+	if o.metrics == nil {
+		return
+	}
+	for _, outcome := range []job.Outcome{job.Done, job.Skipped, job.Failed} {
+		o.metrics.set("mpga_backfill_dates", float64(report.Count(outcome)), "command", o.command, "job", o.jobName, "outcome", string(outcome))
+	}
+}
+
 const (
 	// flushTimeMax bounds how long a collector that does not answer holds up a command that is
 	// done.

@@ -120,8 +120,8 @@ func TestRunSkips(t *testing.T) {
 		{"input is gone", func() { remove(t, filepath.Join(dir, "in", "c.csv")) }, Options{}, all},
 		{"output is gone", func() { remove(t, out("total.csv")) }, Options{}, "skipped done done"},
 		{"output was written to", func() { writeFile(t, out("check.json"), "{}") }, Options{}, "skipped skipped done"},
-		{"state is gone", func() { remove(t, filepath.Join(j.State, "check.json")) }, Options{}, "skipped skipped done"},
-		{"state is not one", func() { writeFile(t, filepath.Join(j.State, "check.json"), "{") }, Options{}, "skipped skipped done"},
+		{"state is gone", func() { remove(t, j.statePath(&j.Steps[2])) }, Options{}, "skipped skipped done"},
+		{"state is not one", func() { writeFile(t, j.statePath(&j.Steps[2]), "{") }, Options{}, "skipped skipped done"},
 		{"step was changed", func() { j = reparsed(t, dir, strings.ReplaceAll(visits, "as cities", "as places")) }, Options{}, "skipped done done"},
 		{"limits are no change", func() { j.Limits, j.Steps[0].Limits.Threads = Limits{}, 2 }, Options{}, none},
 	} {
