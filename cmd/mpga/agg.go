@@ -58,19 +58,26 @@ Aggregates:
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	themed(flags, themeQuery, func() { f.registerQuery(cmd) })
+	f.outputFlags.register(cmd)
+	flags.Lookup("limit").Usage = "only the first `N` groups, in the order asked for; without, a table shows 20 and 0 shows all"
+	setTheme(flags.Lookup("limit"), themeQuery)
+	themed(flags, themeOutput, func() { f.partialFlags.register(flags) })
+	f.registerWork(cmd)
+	f.outputFlags.registerReports(cmd)
+	themed(flags, themeInput, func() { f.input.register(flags) })
+	return cmd
+}
+
+// registerQuery adds the flags that are parts of the statement.
+func (f *aggFlags) registerQuery(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringArrayVar(&f.by, "by", nil, "`COLUMNS` to group by: 'origin, destination as dest'; may be repeated")
 	flags.StringArrayVar(&f.agg, "agg", nil, "aggregate `CALLS`: 'sum(delay) as total, count(*)'; may be repeated")
 	flags.StringVar(&f.where, "where", "", "only rows for which `CONDITION` is true: 'delay > 60 and origin <> destination'")
 	flags.StringVar(&f.having, "having", "", "only groups for which `CONDITION` is true: 'count(*) > 100'")
 	flags.StringVar(&f.orderBy, "order-by", "", "order the groups by `LIST`: 'total desc, origin nulls first'")
 	f.registerMeaning(cmd)
-	f.outputFlags.register(cmd)
-	flags.Lookup("limit").Usage = "only the first `N` groups, in the order asked for; without, a table shows 20 and 0 shows all"
-	f.partialFlags.register(flags)
-	f.registerWork(cmd)
-	f.outputFlags.registerReports(cmd)
-	f.input.register(flags)
-	return cmd
 }
 
 // completeWords lets the shell complete flags that take one of a few words.

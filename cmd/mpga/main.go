@@ -85,6 +85,7 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(printUsage)
 	o.register(root.PersistentFlags())
 	completeWords(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}})
 	root.AddCommand(newAggCommand(), newBenchCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),

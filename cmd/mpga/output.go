@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
@@ -32,20 +33,28 @@ type outputFlags struct {
 
 func (f *outputFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	themed(flags, themeOutput, func() { f.registerOutput(flags) })
+	completeWords(cmd, map[string][]string{"format": {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"}})
+}
+
+func (f *outputFlags) registerOutput(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.output, "output", "o", "-", "write the result to `FILE`, whole or not at all; - is the standard output")
 	flags.StringVar(&f.format, "format", "", "of the result: `WORD` is table, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
 	flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
 	f.layoutFlags.register(flags)
-	completeWords(cmd, map[string][]string{"format": {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"}})
 }
 
 func (f *outputFlags) registerReports(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	themed(flags, themeInsight, func() { f.registerInsight(flags) })
+	completeWords(cmd, map[string][]string{"progress": progressModes})
+}
+
+func (f *outputFlags) registerInsight(flags *pflag.FlagSet) {
 	flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
 	flags.Lookup("stats").NoOptDefVal = statsToStderr
 	f.pictures.register(flags)
 	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
-	completeWords(cmd, map[string][]string{"progress": progressModes})
 }
 
 // options says how the result is written; partial states are no result.

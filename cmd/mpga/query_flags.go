@@ -31,11 +31,19 @@ func (f *queryFlags) registerMeaning(cmd *cobra.Command) {
 // registerWork adds the flags that change how an answer is found.
 func (f *queryFlags) registerWork(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
-	f.budgetFlags.register(flags)
+	themed(flags, themeResources, func() {
+		flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
+		f.budgetFlags.register(flags)
+	})
+	themed(flags, themeDevice, func() { f.registerDevice(cmd) })
+	themed(flags, themeInsight, func() { flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing") })
+}
+
+// registerDevice adds the flags of devices.
+func (f *queryFlags) registerDevice(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
 	f.algorithmFlags.register(cmd)
-	flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
 	completeWords(cmd, map[string][]string{"device": {"auto", "cpu", "cuda"}})
 }
 

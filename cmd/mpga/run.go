@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine/job"
 )
@@ -58,14 +59,18 @@ docs/jobs.md tells what a file may have; --schema prints it for editors.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	themed(flags, themeJob, func() { f.register(flags) })
+	themed(flags, themeBackfill, func() { f.backfillFlags.register(cmd) })
+	return cmd
+}
+
+func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.set, "set", nil, "give a variable of the file a value: `NAME=VALUE`; may be repeated")
 	flags.StringVar(&f.date, "date", "", "run for a `DATE`, as in 2024-02-29 or 2024-02-29T06:00:00+01:00, which ${date} tells (default now, in UTC)")
-	f.backfillFlags.register(cmd)
 	flags.StringVar(&f.state, "state", "", "keep the lock and what earlier runs did in `DIR`, in place of the file's state:")
 	flags.BoolVar(&f.force, "force", false, "run every step, also where nothing has changed")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "check the file, print what each step would do, and run nothing")
 	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of job files, for editors")
-	return cmd
 }
 
 func (f *runFlags) run(cmd *cobra.Command, args []string) error {

@@ -41,13 +41,15 @@ operators and types are those of docs/sql.md; what they answer is what DuckDB an
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.file, "file", "f", "", "read the query from `FILE`")
-	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
-	f.registerMeaning(cmd)
+	themed(flags, themeQuery, func() {
+		flags.StringVarP(&f.file, "file", "f", "", "read the query from `FILE`")
+		flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+		f.registerMeaning(cmd)
+	})
 	f.outputFlags.register(cmd)
 	f.registerWork(cmd)
 	f.outputFlags.registerReports(cmd)
-	f.input.register(flags)
+	themed(flags, themeInput, func() { f.input.register(flags) })
 	return cmd
 }
 
