@@ -66,6 +66,8 @@ Aggregates:
 	f.registerWork(cmd)
 	f.outputFlags.registerReports(cmd)
 	themed(flags, themeInput, func() { f.input.register(flags) })
+	completeInput(cmd)
+	f.completeColumns(cmd)
 	return cmd
 }
 
@@ -78,16 +80,6 @@ func (f *aggFlags) registerQuery(cmd *cobra.Command) {
 	flags.StringVar(&f.having, "having", "", "only groups for which `CONDITION` is true: 'count(*) > 100'")
 	flags.StringVar(&f.orderBy, "order-by", "", "order the groups by `LIST`: 'total desc, origin nulls first'")
 	f.registerMeaning(cmd)
-}
-
-// completeWords lets the shell complete flags that take one of a few words.
-func completeWords(cmd *cobra.Command, words map[string][]string) {
-	for flag, list := range words {
-		complete := cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
-		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err) // there is no such flag
-		}
-	}
 }
 
 // functionHelp lists the aggregate functions, one a line, indented as code is in Markdown.

@@ -34,6 +34,7 @@ type outputFlags struct {
 func (f *outputFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	themed(flags, themeOutput, func() { f.registerOutput(flags) })
+	completeLayout(cmd)
 	completeWords(cmd, map[string][]string{"format": {"table", "csv", "tsv", "json", "parquet", "arrow", "arrows"}})
 }
 

@@ -44,7 +44,7 @@ func (f *queryFlags) registerDevice(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
 	f.algorithmFlags.register(cmd)
-	completeWords(cmd, map[string][]string{"device": {"auto", "cpu", "cuda"}})
+	completeWords(cmd, map[string][]string{"device": {"auto", "cpu", "cuda", "cuda:0,1", "host:256MiB"}})
 }
 
 // engineOptions returns what the flags say of how an answer is found, but for budgets.

@@ -50,6 +50,7 @@ operators and types are those of docs/sql.md; what they answer is what DuckDB an
 	f.registerWork(cmd)
 	f.outputFlags.registerReports(cmd)
 	themed(flags, themeInput, func() { f.input.register(flags) })
+	completeInput(cmd)
 	return cmd
 }
 
