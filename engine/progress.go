@@ -33,6 +33,7 @@ const reportEvery = 100 * time.Millisecond
 
 func newProgress(report func(Progress), stats scan.Stats, splits []scan.Split, started time.Time) *progress {
 	p := &progress{report: report, rowsTotal: stats.Rows, last: Progress{Fraction: -1}}
+	p.scattered, p.foreseen = func() int64 { return 0 }, func() bool { return true }
 	p.started, p.times = started, map[Phase]time.Duration{PhasePlan: time.Since(started)}
 	for _, s := range splits {
 		p.bytesTotal += s.Bytes()
@@ -113,7 +114,7 @@ func (p *progress) now(done bool) Progress {
 		work:      p.work.Load(),
 		workDone:  p.workDone.Load(),
 	}
-	if now.Phase == PhasePartition && now.Reading == 0 {
+	if (now.Phase == PhasePartition || now.Phase == PhaseRead) && now.Reading == 0 {
 		now.Reading = m.phase
 	}
 	now.Fraction = max(now.Fraction, min(m.fraction(now.Phase), fractionMax))
@@ -203,7 +204,7 @@ type moment struct {
 // part returns which part of a phase is done, or -1.
 func (m *moment) part(phase Phase) float64 {
 	switch {
-	case phase == PhasePartition:
+	case phase == PhasePartition || phase == PhaseRead:
 		return m.read
 	case phase == PhaseProcess && m.work > 0:
 		return float64(m.workDone) / float64(m.work)
@@ -218,7 +219,7 @@ func (m *moment) fraction(phase Phase) float64 {
 	switch {
 	case part < 0:
 		return -1
-	case phase == PhasePartition:
+	case phase != PhaseProcess:
 		return part * float64(m.rows) / float64(max(m.rows+m.scattered, 1))
 	}
 	return float64(m.rows+m.workDone) / float64(m.rows+m.work)
@@ -233,7 +234,7 @@ func (m *moment) left(phase Phase) (ofPhase, ofQuery time.Duration) {
 		return -1, -1
 	}
 	left := time.Duration(float64(m.phase) * (1 - part) / part)
-	if phase == PhasePartition && (!m.foreseen || m.scattered > m.rows>>foreseenShift) {
+	if phase == PhasePartition && (!m.foreseen || m.scattered > m.rows>>foreseenShift) || phase == PhaseRead {
 		return left, -1
 	}
 	return left, left

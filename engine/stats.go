@@ -10,11 +10,12 @@ import (
 // Phase is a part of a query's life.
 type Phase string
 
-// The phases, in order.
+// The phases: of a query in their order, and the phase of Engine.Rows.
 const (
 	PhasePlan      Phase = "plan"      // bind names, read statistics
 	PhasePartition Phase = "partition" // read, pre-aggregate, scatter: the partition-generating phase
 	PhaseProcess   Phase = "process"   // aggregate each partition and emit it: the partition-processing phase
+	PhaseRead      Phase = "read"      // read rows and make others of them, without groups
 )
 
 // Progress is a moment of a running query. Its figures never fall, but for PhaseLeft and Left.
@@ -29,7 +30,7 @@ type Progress struct {
 	Elapsed    time.Duration
 	Reading    time.Duration // how long the input has been read, or was: RowsRead by it is the rate
 	PhaseLeft  time.Duration // estimated, of Phase; -1 while too little is known
-	Left       time.Duration // estimated, of the query; -1 while too little is known, as of partitions that wait for PhaseProcess
+	Left       time.Duration // estimated, of the query; -1 while too little is known, as of partitions that wait, and in PhaseRead
 	Done       bool          // the query has succeeded; this is the last call
 }
 

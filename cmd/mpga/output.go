@@ -110,6 +110,7 @@ func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *bud
 	if err != nil {
 		return err
 	}
+	shown = &oneProgress{to: shown}
 	observer := observerOf(cmd.Context())
 	opt.Progress = func(p engine.Progress) {
 		shown.update(p)

@@ -55,7 +55,8 @@ func (f *pictureFlags) end(cause error) error {
 	if f.recorder == nil {
 		return nil
 	}
-	if f.page.Timeline = f.recorder.Timeline(); len(f.page.Timeline.Queries) == 0 {
+	f.page.Timeline = f.recorder.Timeline()
+	if len(f.page.Timeline.Queries) == 0 && f.page.Stats.Elapsed == 0 { // of rows without groups there is no timeline
 		return nil // nothing was run
 	}
 	if cause != nil {
