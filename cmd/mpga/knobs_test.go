@@ -77,7 +77,11 @@ func TestBadFlags(t *testing.T) {
 	}
 	field := regexp.MustCompile(`\b(Options|CSV\.\w+|` + strings.Join(words, "|") + `)\b`)
 	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{"in.csv": "city,n\nUlm,1\nBonn,x\n", "odd.csv": "a\x00b\n", "quote.csv": "a,b\n1,x\"y\"\n"} {
+	for name, text := range map[string]string{"in.csv": "city,n\nUlm,1\nBonn,x\n", "odd.csv": "a\x00b\n", "quote.csv": "a,b\n1,x\"y\"\n",
+		"k=1/x.csv": "n\n9223372036854775807\n1\n", "l=1/x.csv": "n\n1\n"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -119,6 +123,7 @@ func TestBadFlags(t *testing.T) {
 		{"agg", "--by", "city", "--manifest", "-o", ".", "in.csv"},
 		{"agg", "--by", "city", "--codec", "lz4", "--level", "3", "-o", "x.arrow", "in.csv"}, {"agg", "--by", "city", "--layout", "gpu", "-o", "x.csv", "in.csv"},
 		{"agg", "--by", "city", "--partial", "--partitions", "3", "-o", "states", "in.csv"},
+		{"agg", "--by", "n", "k=1/x.csv", "l=1/x.csv"}, {"agg", "--agg", "sum(n)", "k=1/x.csv"},
 		{"merge", "--threads", "-1", "nosuch"}, {"describe", "--input-format", "nosuch", "in.csv"}, {"describe", "--type", "nosuch=int64", "in.csv"},
 		{"sql", "SELECT * FROM read_csv('in.csv', delim = 'x', quote = 'x')"}, {"sql", "SELECT * FROM read_csv('in.csv', names = ['a'])"},
 	} {
