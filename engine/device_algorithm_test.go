@@ -205,8 +205,8 @@ func TestAlgorithmRefuses(t *testing.T) {
 	}{
 		{engine.Options{Algorithm: "spega"}, `Algorithm: "spega": want one of auto, mp-ega`},
 		{engine.Options{Algorithm: "sp-ega", Device: "cpu"}, `Algorithm: "sp-ega" runs on a device, and Device is "cpu"`},
-		{engine.Options{Ablation: engine.Ablation{LFMin: 0.9, LFMax: 0.5}}, "Ablation: LFMin (0.9) and LFMax (0.5)"},
-		{engine.Options{Ablation: engine.Ablation{NoMerge: true}, Device: "cpu"}, `Ablation changes what devices do, and Device is "cpu"`},
+		{engine.Options{Ablation: engine.Ablation{LFMin: 0.9, LFMax: 0.5}}, "Ablation.LFMin (0.9) and Ablation.LFMax (0.5)"},
+		{engine.Options{Ablation: engine.Ablation{NoMerge: true}, Device: "cpu"}, `Ablation.NoMerge changes what devices do, and Device is "cpu"`},
 	} {
 		eng, err := engine.Open(c.opt)
 		if err == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/machine"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -71,9 +72,9 @@ func Open(opt Options) (*Engine, error) {
 	if err := e.devices.Check(context.Background()); err != nil {
 		err = errors.Join(err, e.devices.Close(ErrClosed))
 		if opt.Device == "auto" {
-			return nil, fmt.Errorf("Algorithm (%q) needs a device, and there is none: %w; Device \"host:4GiB\" tries it on the CPU", opt.Algorithm, err)
+			return nil, knob.Errorf("%s (%q) needs a device, and there is none: %w; %s \"host:4GiB\" tries it on the CPU", knob.Name("engine.Algorithm"), opt.Algorithm, err, knob.Name("engine.Device"))
 		}
-		return nil, fmt.Errorf("Device (%q): %w", opt.Device, err)
+		return nil, knob.Errorf("%s (%q): %w", knob.Name("engine.Device"), opt.Device, err)
 	}
 	e.decoded = opt.Allocator
 	if _, own := opt.Allocator.(*budget.Pool); own {

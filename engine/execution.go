@@ -16,6 +16,7 @@ import (
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/encode"
 	"github.com/mpga/mpga/internal/finalize"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"
@@ -65,9 +66,10 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 		Work:       &q.progress.work,
 		WorkDone:   &q.progress.workDone,
 	}
-	ranges := func() bool { return q.devices == nil || q.devices.Absent() }
-	q.cpu = aggregator.NewCPU(q.shared, e.cpuOptions(q.shared, q.rowsExpected, ranges))
+	alone := func() bool { return q.devices == nil || q.devices.Absent() }
+	q.cpu = aggregator.NewCPU(q.shared, e.cpuOptions(q.shared, q.rowsExpected, alone))
 	q.aggregator = q.cpu
+	q.progress.foreseen = alone
 	q.progress.scattered = func() int64 {
 		c := q.cpu.Counters()
 		return c.RowsScattered.Load() + c.StatesScattered.Load()
@@ -182,7 +184,7 @@ func (q *execution) answer(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case q.shared.Once:
-			return fmt.Errorf("%w; the input can be read once only, so that the CPU cannot go on: --device=cpu does without devices", err)
+			return knob.Errorf("%w; the input can be read once only, so that the CPU cannot go on: %s=cpu does without devices", err, knob.Name("engine.Device"))
 		}
 		q.engine.opt.Logger.Warn("a device failed; the CPU goes on", slog.Any("error", err))
 		q.feed = newFeed(q.feed.splits)

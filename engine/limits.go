@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/store"
 )
@@ -53,14 +54,14 @@ func explainLimit(err error, stored int64, p *progress) error {
 	}
 	total, read := p.rowsTotal, p.rows.Load()
 	if total <= 0 || read <= 0 {
-		return fmt.Errorf("%w; %s", err, store.TempLimitKnobs)
+		return store.MoreTemp(err)
 	}
 	need := float64(stored) * float64(total) / float64(read) * tempSlack
 	if read == total {
 		need = float64(stored) * mergeSlack
 	}
-	return fmt.Errorf("%w; %.0f%% of the rows are read: a --temp-limit (TempLimit) of about %s would do, on a --temp-dir (TempDir) that has it, or a larger --memory-limit (MemoryLimit)",
-		err, 100*float64(read)/float64(total), humanize.IBytes(uint64(need)))
+	return knob.Errorf("%w; %.0f%% of the rows are read: a %s of about %s would do, on a %s that has it, or a larger %s",
+		err, 100*float64(read)/float64(total), knob.Name("engine.TempLimit"), humanize.IBytes(uint64(need)), knob.Name("engine.TempDir"), knob.Name("engine.MemoryLimit"))
 }
 
 // tempSlack is how much more the files take than the pages of the first scatter: partitions that

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/budget"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/machine"
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/trace"
@@ -134,28 +134,28 @@ func (o *Options) EnsureDefaults() {
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Threads < 1 || o.Threads > threadsMax {
-		errs = append(errs, fmt.Errorf("Threads (%d) must be in [1, %d]", o.Threads, threadsMax))
+		errs = append(errs, knob.Errorf("%s (%d) must be in [1, %d]", knob.Name("engine.Threads"), o.Threads, threadsMax))
 	}
 	if err := device.Valid(o.Device); err != nil {
-		errs = append(errs, fmt.Errorf("Device: %w", err))
+		errs = append(errs, knob.Errorf("%s: %w", knob.Name("engine.Device"), err))
 	}
 	if err := device.ValidAlgorithm(o.Algorithm, o.Device); err != nil {
-		errs = append(errs, fmt.Errorf("Algorithm: %w", err))
+		errs = append(errs, knob.Errorf("%s: %w", knob.Name("engine.Algorithm"), err))
 	}
 	if err := o.Ablation.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("Ablation: %w", err))
+		errs = append(errs, err)
 	}
-	if o.Device == "cpu" && o.Ablation != (Ablation{}) {
-		errs = append(errs, errors.New("Ablation changes what devices do, and Device is \"cpu\""))
+	if fields := o.Ablation.Changed(); o.Device == "cpu" && len(fields) > 0 {
+		errs = append(errs, knob.Errorf("%s changes what devices do, and %s is \"cpu\"", fields[0], knob.Name("engine.Device")))
 	}
 	if o.DeviceMemoryLimit < 0 {
-		errs = append(errs, fmt.Errorf("DeviceMemoryLimit (%d B) must not be negative", o.DeviceMemoryLimit))
+		errs = append(errs, knob.Errorf("%s (%d B) must not be negative", knob.Name("engine.DeviceMemoryLimit"), o.DeviceMemoryLimit))
 	}
 	if o.MemoryLimit < memoryLimitMin {
-		errs = append(errs, fmt.Errorf("MemoryLimit (%d B) must be at least %s", o.MemoryLimit, humanize.IBytes(memoryLimitMin)))
+		errs = append(errs, knob.Errorf("%s (%d B) must be at least %s", knob.Name("engine.MemoryLimit"), o.MemoryLimit, humanize.IBytes(memoryLimitMin)))
 	}
 	if o.TempLimit < 0 {
-		errs = append(errs, fmt.Errorf("TempLimit (%d B) must not be negative", o.TempLimit))
+		errs = append(errs, knob.Errorf("%s (%d B) must not be negative", knob.Name("engine.TempLimit"), o.TempLimit))
 	}
 	return errors.Join(errs...)
 }

@@ -22,6 +22,7 @@ type progress struct {
 	emitted   atomic.Int64 // of groups, before the input was begun anew
 	batches   atomic.Int64 // of the result
 	scattered func() int64 // rows and states in partitions
+	foreseen  func() bool  // whether scattered counts all that the second phase will process
 	work      atomic.Int64 // of the tasks, in rows and states
 	workDone  atomic.Int64
 	last      Progress // as last reported
@@ -32,6 +33,7 @@ const reportEvery = 100 * time.Millisecond
 
 func newProgress(report func(Progress), stats scan.Stats, splits []scan.Split, started time.Time) *progress {
 	p := &progress{report: report, rowsTotal: stats.Rows, last: Progress{Fraction: -1}}
+	p.scattered, p.foreseen = func() int64 { return 0 }, func() bool { return true }
 	p.started, p.times = started, map[Phase]time.Duration{PhasePlan: time.Since(started)}
 	for _, s := range splits {
 		p.bytesTotal += s.Bytes()
@@ -98,6 +100,7 @@ func (p *progress) now(done bool) Progress {
 		Groups:     p.groups.Load(),
 		Elapsed:    elapsed,
 		Reading:    time.Duration(p.reading.Load()),
+		PhaseLeft:  -1,
 		Left:       -1,
 		Fraction:   p.last.Fraction,
 		Done:       done,
@@ -106,22 +109,18 @@ func (p *progress) now(done bool) Progress {
 		rows:      now.RowsRead,
 		read:      readFraction(now),
 		scattered: p.scattered(),
+		foreseen:  p.foreseen(),
 		phase:     elapsed - time.Duration(p.began.Load()),
-		reading:   now.Reading,
 		work:      p.work.Load(),
 		workDone:  p.workDone.Load(),
 	}
-	if now.Phase == PhasePartition && now.Reading == 0 {
-		now.Reading, m.reading = m.phase, m.phase
+	if (now.Phase == PhasePartition || now.Phase == PhaseRead) && now.Reading == 0 {
+		now.Reading = m.phase
 	}
-	if left := m.left(now.Phase); left >= 0 {
-		now.Fraction = max(now.Fraction, min(float64(elapsed)/float64(elapsed+left), fractionMax))
-		if elapsed >= leftAfter && now.Fraction >= leftFraction {
-			now.Left = left
-		}
-	}
+	now.Fraction = max(now.Fraction, min(m.fraction(now.Phase), fractionMax))
+	now.PhaseLeft, now.Left = m.left(now.Phase)
 	if done {
-		now.Fraction, now.Left = 1, 0
+		now.Fraction, now.PhaseLeft, now.Left = 1, 0, 0
 	}
 	// Input that is read once more counts when it is more than before.
 	now.RowsRead, now.BytesRead = max(now.RowsRead, p.last.RowsRead), max(now.BytesRead, p.last.BytesRead)
@@ -171,9 +170,14 @@ const (
 	// fractionMax is as far as a query gets before it is done.
 	fractionMax = 0.999
 
-	// The time left is told after leftAfter, when leftFraction is done: a guess before.
+	// The time left of a phase is told leftAfter its begin, when leftFraction of it is done: it would
+	// be a guess before.
 	leftAfter    = time.Second
 	leftFraction = 0.02
+
+	// foreseenShift is the part, as a shift, of the rows that may be scattered in a query whose second
+	// phase is short: the time left of the first phase is the time left of the query.
+	foreseenShift = 6
 )
 
 // readFraction returns how much of the input has been read, or -1.
@@ -192,30 +196,46 @@ type moment struct {
 	rows           int64         // read
 	read           float64       // fraction of the input, or -1
 	scattered      int64         // rows and states, so far
+	foreseen       bool          // scattered has all that is to be processed
 	phase          time.Duration // since it began
-	reading        time.Duration // what the input took, or takes so far
 	work, workDone int64         // of the tasks that are known, in rows and states
 }
 
-// left estimates the time that is left of both phases, or returns -1. A row that is scattered is
-// expected to take as long again as reading it took, until tasks have shown what they take.
-func (m *moment) left(phase Phase) time.Duration {
-	each := float64(m.reading) / float64(max(m.rows, 1)) // nanoseconds of a row, then of a row of a task
+// part returns which part of a phase is done, or -1.
+func (m *moment) part(phase Phase) float64 {
 	switch {
-	case phase == PhasePartition && m.read > 0:
-		reading := float64(m.phase) * (1 - m.read) / m.read
-		return time.Duration(reading + float64(m.scattered)/m.read*each)
+	case phase == PhasePartition || phase == PhaseRead:
+		return m.read
 	case phase == PhaseProcess && m.work > 0:
-		const believed = 64 // the expectation weighs as much as this part of the tasks
-		weight := float64(m.work) / believed
-		if m.reading == 0 {
-			weight = 0
-		}
-		if float64(m.workDone)+weight == 0 {
-			return -1
-		}
-		each = (float64(m.phase) + weight*each) / (float64(m.workDone) + weight)
-		return time.Duration(float64(m.work-m.workDone) * each)
+		return float64(m.workDone) / float64(m.work)
 	}
 	return -1
+}
+
+// fraction returns which part of the query's work is done, or -1: a row that is read counts as much
+// as a row or state that is processed.
+func (m *moment) fraction(phase Phase) float64 {
+	part := m.part(phase)
+	switch {
+	case part < 0:
+		return -1
+	case phase != PhaseProcess:
+		return part * float64(m.rows) / float64(max(m.rows+m.scattered, 1))
+	}
+	return float64(m.rows+m.workDone) / float64(m.rows+m.work)
+}
+
+// left estimates the time that is left of a phase, and of the query, by what the phase has taken so
+// far. It returns -1 where that tells nothing: how long a row takes in the second phase has little
+// to do with how long it took to be read.
+func (m *moment) left(phase Phase) (ofPhase, ofQuery time.Duration) {
+	part := m.part(phase)
+	if part < leftFraction || m.phase < leftAfter {
+		return -1, -1
+	}
+	left := time.Duration(float64(m.phase) * (1 - part) / part)
+	if phase == PhasePartition && (!m.foreseen || m.scattered > m.rows>>foreseenShift) || phase == PhaseRead {
+		return left, -1
+	}
+	return left, left
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -62,10 +63,14 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	if opt.InOrder {
 		workers = 1
 	}
-	r := &Rows{engine: e, source: src, opt: opt, splits: splits, started: started}
+	r := &Rows{engine: e, source: src, opt: opt, splits: splits, progress: newProgress(e.opt.Progress, src.Stats(), splits, started)}
 	r.init(opt.Schema, workers)
 	r.cancel = cancel
-	spawn.Go(func() error { return r.run(ctx, workers) }, func(err error) {
+	spawn.Go(func() (err error) {
+		stop := r.progress.start()
+		defer func() { err = errors.Join(err, stop(err == nil)) }()
+		return r.progress.run(PhaseRead, func() error { return r.run(ctx, workers) })
+	}, func(err error) {
 		r.failure, r.stats = err, r.done(workers)
 		close(r.batches)
 		done()
@@ -76,17 +81,15 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 // Rows streams the rows of a source. It is an array.RecordReader, to be used as a Result is.
 type Rows struct {
 	batchStream
-	engine  *Engine
-	source  scan.Source
-	opt     RowsOptions
-	splits  []scan.Split
-	started time.Time
+	engine   *Engine
+	source   scan.Source
+	opt      RowsOptions
+	splits   []scan.Split
+	progress *progress
 
-	next  atomic.Int64 // split
-	read  atomic.Int64 // rows
-	bytes atomic.Int64 // read, as scan.OpenOptions.Progress counts them
-	left  atomic.Int64 // rows, because of errors
-	sent  atomic.Int64 // batches
+	next atomic.Int64 // split
+	left atomic.Int64 // rows, because of errors
+	sent atomic.Int64 // batches
 }
 
 // run reads all splits by so many workers.
@@ -111,13 +114,13 @@ func (r *Rows) done(workers int) Stats {
 	s := Stats{
 		Route:         "cpu",
 		Threads:       workers,
-		RowsRead:      r.read.Load(),
+		RowsRead:      r.progress.rows.Load(),
 		RowsRejected:  r.left.Load(),
-		BytesRead:     r.bytes.Load(),
+		BytesRead:     r.progress.bytes.Load(),
 		Splits:        len(r.splits),
 		Filter:        scan.PruningOf(r.source),
 		ResultBatches: r.sent.Load(),
-		Elapsed:       time.Since(r.started),
+		Elapsed:       time.Since(r.progress.started),
 	}
 	r.engine.memoryStats(&s)
 	return s
@@ -127,7 +130,7 @@ func (r *Rows) done(workers int) Stats {
 func (r *Rows) readSplit(ctx context.Context, t *threads.Thread, m RowMap, split scan.Split) error {
 	opt := r.engine.readOptions()
 	opt.Wait, opt.Borrow = t.Wait, t.Borrow
-	opt.Progress = func(bytes int64) { r.bytes.Add(bytes) }
+	opt.Progress = func(bytes int64) { r.progress.bytes.Add(bytes) }
 	opt.Rejected = func(rows int64) { r.left.Add(rows) }
 	batches, err := openSplit(ctx, split, opt)
 	if err != nil {
@@ -140,7 +143,7 @@ func (r *Rows) readSplit(ctx context.Context, t *threads.Thread, m RowMap, split
 			return err
 		}
 		spawn.Step()
-		r.read.Add(batch.NumRows())
+		r.progress.rows.Add(batch.NumRows())
 		if err := r.mapBatch(ctx, t, m, batches, batch); err != nil {
 			return err
 		}

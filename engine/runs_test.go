@@ -177,7 +177,7 @@ func TestResultLargerThanMemory(t *testing.T) {
 		result := mustAggregate(t, eng, scan.Batches(schema, batches), query.Query{Aggregates: []query.Aggregate{a}})
 		defer result.Release()
 		_, err := grouptest.ReadAll(result, 0)
-		if !errors.Is(err, engine.ErrMemoryLimit) || !strings.Contains(err.Error(), "--memory-limit") {
+		if !errors.Is(err, engine.ErrMemoryLimit) || !strings.Contains(err.Error(), "raise MemoryLimit to ") {
 			t.Errorf("%s: %v", a, err)
 		}
 	}
@@ -288,7 +288,7 @@ func TestRunsFaults(t *testing.T) {
 	if err := run(0); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a bit flipped in a run: %v", err)
 	}
-	if err := run(200_000); !errors.Is(err, store.ErrTempLimit) || !strings.Contains(err.Error(), "--temp-limit") {
+	if err := run(200_000); !errors.Is(err, store.ErrTempLimit) || !strings.Contains(err.Error(), "TempLimit") {
 		t.Errorf("the temp directory is full: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

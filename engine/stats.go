@@ -10,17 +10,18 @@ import (
 // Phase is a part of a query's life.
 type Phase string
 
-// The phases, in order.
+// The phases: of a query in their order, and the phase of Engine.Rows.
 const (
 	PhasePlan      Phase = "plan"      // bind names, read statistics
 	PhasePartition Phase = "partition" // read, pre-aggregate, scatter: the partition-generating phase
 	PhaseProcess   Phase = "process"   // aggregate each partition and emit it: the partition-processing phase
+	PhaseRead      Phase = "read"      // read rows and make others of them, without groups
 )
 
-// Progress is a moment of a running query. Its figures never fall, but for Left.
+// Progress is a moment of a running query. Its figures never fall, but for PhaseLeft and Left.
 type Progress struct {
 	Phase      Phase   // where a device fails, the CPU begins again with PhasePartition
-	Fraction   float64 // of the whole query, from 0 to 1; -1 while the size of the input is unknown
+	Fraction   float64 // of the whole query's work, from 0 to 1; -1 while the size of the input is unknown
 	RowsRead   int64
 	RowsTotal  int64 // -1 when it is not known
 	BytesRead  int64
@@ -28,7 +29,8 @@ type Progress struct {
 	Groups     int64 // emitted so far
 	Elapsed    time.Duration
 	Reading    time.Duration // how long the input has been read, or was: RowsRead by it is the rate
-	Left       time.Duration // estimated, of both phases; -1 while too little is known
+	PhaseLeft  time.Duration // estimated, of Phase; -1 while too little is known
+	Left       time.Duration // estimated, of the query; -1 while too little is known, as of partitions that wait, and in PhaseRead
 	Done       bool          // the query has succeeded; this is the last call
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/kernels"
 )
 
@@ -259,16 +260,33 @@ func (a *Ablation) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
+			errs = append(errs, knob.Errorf(format, args...))
 		}
 	}
-	check(a.Bound == "" || slices.Contains(Bounds, a.Bound), "Bound (%q) must be one of %s", a.Bound, strings.Join(Bounds, ", "))
-	check(a.Oversized == "" || slices.Contains(Oversizeds, a.Oversized), "Oversized (%q) must be one of %s", a.Oversized, strings.Join(Oversizeds, ", "))
+	check(a.Bound == "" || slices.Contains(Bounds, a.Bound), "%s (%q) must be one of %s", knob.Name("engine.Ablation.Bound"), a.Bound, strings.Join(Bounds, ", "))
+	check(a.Oversized == "" || slices.Contains(Oversizeds, a.Oversized), "%s (%q) must be one of %s", knob.Name("engine.Ablation.Oversized"), a.Oversized, strings.Join(Oversizeds, ", "))
 	low, high := a.loadFactors()
-	check(low > 0 && low < high && high <= 1, "LFMin (%g) and LFMax (%g) must be in (0, 1], the first below the second", low, high)
-	check(a.LoadFactor >= 0 && a.LoadFactor <= 1, "LoadFactor (%g) must be in (0, 1]", a.LoadFactor)
-	check(a.Streams >= 0 && a.Streams <= streamsMax, "Streams (%d) must be in [1, %d]", a.Streams, streamsMax)
+	check(low > 0 && low < high && high <= 1, "%s (%g) and %s (%g) must be in (0, 1], the first below the second", knob.Name("engine.Ablation.LFMin"), low, knob.Name("engine.Ablation.LFMax"), high)
+	check(a.LoadFactor >= 0 && a.LoadFactor <= 1, "%s (%g) must be in (0, 1]", knob.Name("engine.Ablation.LoadFactor"), a.LoadFactor)
+	check(a.Streams >= 0 && a.Streams <= streamsMax, "%s (%d) must be in [1, %d]", knob.Name("engine.Ablation.Streams"), a.Streams, streamsMax)
 	return errors.Join(errs...)
+}
+
+// Changed returns the fields that change something.
+func (a *Ablation) Changed() []knob.Name {
+	var set []knob.Name
+	for _, f := range []struct {
+		name knob.Name
+		set  bool
+	}{
+		{"engine.Ablation.Bound", a.Bound != ""}, {"engine.Ablation.Oversized", a.Oversized != ""}, {"engine.Ablation.NoMerge", a.NoMerge},
+		{"engine.Ablation.LFMin", a.LFMin != 0}, {"engine.Ablation.LFMax", a.LFMax != 0}, {"engine.Ablation.LoadFactor", a.LoadFactor != 0}, {"engine.Ablation.Streams", a.Streams != 0},
+	} {
+		if f.set {
+			set = append(set, f.name)
+		}
+	}
+	return set
 }
 
 // loadFactors returns LFMin and LFMax with their defaults.

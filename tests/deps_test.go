@@ -53,6 +53,7 @@ var imports = map[string][]string{
 	"internal/gen":                   {"engine/scan", "internal/digits", "internal/recordreader"},
 	"internal/grouptest":             {"engine/query", "internal/rowdata"},
 	"internal/invariants":            {},
+	"internal/knob":                  {},
 	"internal/machine":               {"internal/mem"},
 	"internal/mem":                   {"internal/rowdata"},
 	"internal/nearest":               {},
@@ -97,7 +98,7 @@ var imports = map[string][]string{
 }
 
 // leaves may be imported by every package but by each other.
-var leaves = []string{"internal/invariants", "internal/redact", "internal/spawn"}
+var leaves = []string{"internal/invariants", "internal/knob", "internal/redact", "internal/spawn"}
 
 // testingOnly are imported by tests alone.
 var testingOnly = []string{"engine/scan/internal/opentest", "engine/scan/internal/scantest", "engine/sink/sinktest", "internal/grouptest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}

@@ -201,7 +201,7 @@ func TestSpillFaults(t *testing.T) {
 		t.Errorf("there is no temp directory: %v", err)
 	}
 	full := engine.Options{Threads: 2, TempDir: t.TempDir(), TempLimit: 10_000}
-	if _, err := runSpilled(context.Background(), full, knobs); !errors.Is(err, store.ErrTempLimit) || !strings.Contains(err.Error(), "--temp-limit") {
+	if _, err := runSpilled(context.Background(), full, knobs); !errors.Is(err, store.ErrTempLimit) || !strings.Contains(err.Error(), "TempLimit") {
 		t.Errorf("the temp directory is full: %v", err)
 	}
 	if left, err := os.ReadDir(opt.TempDir); err != nil || len(left) > 0 {

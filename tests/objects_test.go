@@ -225,7 +225,7 @@ func TestObjectStore(t *testing.T) {
 	if err := write("s3://bucket/out", out, half); err != nil {
 		t.Fatal(err)
 	}
-	if err := write("s3://bucket/out", out, batch); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "--overwrite") {
+	if err := write("s3://bucket/out", out, batch); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "Overwrite") {
 		t.Errorf("a second output: %v", err)
 	}
 	out.Overwrite = true

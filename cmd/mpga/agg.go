@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,35 +51,35 @@ Aggregates:
   mpga agg --agg 'quantile_cont(delay, 0.9), count(distinct origin)' --stats tests/testdata/flights-2001.parquet
   mpga agg --by origin --agg 'sum(distance)' --format csv tests/testdata/flights-2001.parquet | sort
   printf 'city,n\nUlm,1\nUlm,2\n' | mpga agg --by city --agg 'sum(n)' -`,
+		SuggestFor:        []string{"aggregate", "aggregation", "group", "groupby", "group-by", "count", "summarize", "summarise"},
 		Args:              wantSome(inputFiles),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		RunE:              f.run,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	themed(flags, themeQuery, func() { f.registerQuery(cmd) })
+	f.outputFlags.register(cmd)
+	flags.Lookup("limit").Usage = "only the first `N` groups, in the order asked for; without, a table shows 20 and 0 shows all"
+	setTheme(flags.Lookup("limit"), themeQuery)
+	themed(flags, themeOutput, func() { f.partialFlags.register(flags) })
+	f.registerWork(cmd)
+	f.outputFlags.registerReports(cmd)
+	themed(flags, themeInput, func() { f.input.register(flags) })
+	completeInput(cmd)
+	f.completeColumns(cmd)
+	return cmd
+}
+
+// registerQuery adds the flags that are parts of the statement.
+func (f *aggFlags) registerQuery(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringArrayVar(&f.by, "by", nil, "`COLUMNS` to group by: 'origin, destination as dest'; may be repeated")
 	flags.StringArrayVar(&f.agg, "agg", nil, "aggregate `CALLS`: 'sum(delay) as total, count(*)'; may be repeated")
 	flags.StringVar(&f.where, "where", "", "only rows for which `CONDITION` is true: 'delay > 60 and origin <> destination'")
 	flags.StringVar(&f.having, "having", "", "only groups for which `CONDITION` is true: 'count(*) > 100'")
 	flags.StringVar(&f.orderBy, "order-by", "", "order the groups by `LIST`: 'total desc, origin nulls first'")
 	f.registerMeaning(cmd)
-	f.outputFlags.register(cmd)
-	flags.Lookup("limit").Usage = "only the first `N` groups, in the order asked for; without, a table shows 20 and 0 shows all"
-	f.partialFlags.register(flags)
-	f.registerWork(cmd)
-	f.outputFlags.registerReports(cmd)
-	f.input.register(flags)
-	return cmd
-}
-
-// completeWords lets the shell complete flags that take one of a few words.
-func completeWords(cmd *cobra.Command, words map[string][]string) {
-	for flag, list := range words {
-		complete := cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
-		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err) // there is no such flag
-		}
-	}
 }
 
 // functionHelp lists the aggregate functions, one a line, indented as code is in Markdown.
@@ -118,7 +119,7 @@ func callShape(f query.Func) string {
 
 func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 	defer func() { err = f.input.end(err) }()
-	statement, err := f.statement(cmd)
+	statement, err := f.statement(cmd, files)
 	if err != nil {
 		return err
 	}
@@ -156,7 +157,12 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 const inputTable = "files"
 
 // statement makes one statement of the flags.
-func (f *aggFlags) statement(cmd *cobra.Command) (*sql.Select, error) {
+func (f *aggFlags) statement(cmd *cobra.Command, args []string) (*sql.Select, error) {
+	for _, arg := range args {
+		if f.isCall(cmd, arg) {
+			return nil, usagef("agg: %s is no file; write --agg %s", arg, shellQuote(arg))
+		}
+	}
 	if len(f.by) == 0 && len(f.agg) == 0 {
 		return nil, usagef("agg: give --by, --agg or both (see mpga agg --help)")
 	}
@@ -171,6 +177,18 @@ func (f *aggFlags) statement(cmd *cobra.Command) (*sql.Select, error) {
 		return nil, fmt.Errorf("--%s: %w", clause.Clause, clause.Err)
 	}
 	return s, err
+}
+
+// isCall says whether an argument is the call of a function, as of an aggregate, and not a file.
+func (f *aggFlags) isCall(cmd *cobra.Command, arg string) bool {
+	if !strings.HasSuffix(arg, ")") || strings.HasPrefix(arg, "(") {
+		return false
+	}
+	if _, err := filesOf(cmd.Context()).Stat(arg); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	_, err := sql.Compose(inputTable, sql.Clauses{Agg: []string{arg}})
+	return err == nil
 }
 
 // runPartial writes the states of the aggregation, or its plan.

@@ -67,7 +67,7 @@ func TestCompareErrors(t *testing.T) {
 	}{
 		{[]string{comparedQuery, "--algorithms", "cpu,sp-ego"}, `--algorithms "sp-ego": want some of cpu, device, auto, mp-ega`},
 		{[]string{comparedQuery, "--algorithms", "auto", "--device", "host:1GiB"}, "--algorithms auto: what mpga takes by itself"},
-		{[]string{comparedQuery, "--device", "host:1GiB", "--lf-min", "0.9", "--lf-max", "0.2"}, "Ablation: LFMin (0.9) and LFMax (0.2)"},
+		{[]string{comparedQuery, "--device", "host:1GiB", "--lf-min", "0.9", "--lf-max", "0.2"}, "--lf-min (0.9) and --lf-max (0.2) must"},
 		{[]string{comparedQuery, "--times", "0"}, "--times 0: want 1 or more"},
 		{[]string{"SELECT 1 FROM"}, "mpga: "},
 		{nil, "mpga: "},

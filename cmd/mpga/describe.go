@@ -36,8 +36,9 @@ of CSV columns are those of its first rows.`,
 		Example: `  mpga describe tests/testdata/flights-2001.parquet
   mpga describe --format json 'sales/*.parquet'
   mpga describe --type zip=string addresses.csv`,
-		Args: wantSome(inputFiles),
-		RunE: f.run,
+		SuggestFor: []string{"desc", "describe-file", "schema", "info", "columns", "head", "inspect"},
+		Args:       wantSome(inputFiles),
+		RunE:       f.run,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

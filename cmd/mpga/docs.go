@@ -23,7 +23,7 @@ func newDocsCommand() *cobra.Command {
 		newDocsFormat("man", "Write man pages", func(root *cobra.Command, dir string) error {
 			return doc.GenManTree(root, &doc.GenManHeader{Title: "MPGA", Section: "1", Source: "mpga " + buildVersion()}, dir)
 		}),
-		newDocsFormat("markdown", "Write Markdown", doc.GenMarkdownTree),
+		newDocsFormat("markdown", "Write Markdown", writeMarkdown),
 	)
 	return cmd
 }

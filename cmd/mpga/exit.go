@@ -8,10 +8,13 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/knob"
+	"github.com/mpga/mpga/internal/nearest"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -59,9 +62,9 @@ func errorText(err error, code int) string {
 	case code == exitInterrupted:
 		return "interrupted"
 	case errors.As(err, &text), errors.As(err, &file):
-		return err.Error()
+		return knob.Reword(err, flagName).Error()
 	}
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
+	return strings.ReplaceAll(knob.Reword(err, flagName).Error(), "\n", "; ")
 }
 
 // bugReport returns what is printed below an error that is a bug of the program; "" of other
@@ -77,6 +80,29 @@ func bugReport(err error) string {
 
 // bugsURL is where bugs are reported.
 const bugsURL = "https://github.com/mpga/mpga/issues"
+
+// flagError returns the usage error of a command's flags.
+func flagError(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	var unknown *pflag.NotExistError
+	switch {
+	case errors.As(err, &value) && valueWords[value.GetFlag().Value.Type()] != "":
+		return usagef("--%s %q: want %s", value.GetFlag().Name, value.GetValue(), valueWords[value.GetFlag().Value.Type()])
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := nearest.Names(unknown.GetSpecifiedName(), names); len(near) > 0 {
+			return usagef("%w; did you mean --%s? (see %s --help)", err, strings.Join(near, ", --"), cmd.CommandPath())
+		}
+	}
+	return usagef("%w (see %s --help)", err, cmd.CommandPath())
+}
+
+// valueWords say what values the types of flags have.
+var valueWords = map[string]string{
+	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number", "bool": "true or false",
+	"duration": "a time such as 90s or 5m", "intSlice": "whole numbers, as in 0,3",
+}
 
 // wantArgs makes a positional argument checker's error a usage error.
 func wantArgs(check cobra.PositionalArgs) cobra.PositionalArgs {

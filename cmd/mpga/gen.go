@@ -214,7 +214,7 @@ func (f *genFlags) sinkOptions(cmd *cobra.Command) (sink.Options, error) {
 	check := opt
 	check.EnsureDefaults()
 	if err := check.Validate(); err != nil {
-		return opt, usagef("--codec: %w", err)
+		return opt, usageError{err}
 	}
 	return opt, nil
 }

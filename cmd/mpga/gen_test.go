@@ -157,7 +157,7 @@ func TestGenRefused(t *testing.T) {
 		{2, "--threads -1", []string{"lineitem", "--threads", "-1"}},
 		{2, "names no format", []string{"lineitem", "-o", dir + "/x.xls"}},
 		{2, "format", []string{"lineitem", "--format", "xls"}},
-		{2, "Codec", []string{"lineitem", "--codec", "rar", "-o", dir + "/x.parquet"}},
+		{2, `mpga: --codec ("rar") of parquet must be one of`, []string{"lineitem", "--codec", "rar", "-o", dir + "/x.parquet"}},
 		{1, "does not exist", []string{"lineitem", "-o", dir + "/none/x.csv"}},
 		{1, "is a directory", []string{"pairs", "--rows", "10", "--groups", "1", "--files", "2", "-o", dir + "/sub.csv"}},
 	}

@@ -94,9 +94,8 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 			return shell.RunE(shell, nil)
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w (see %s --help)", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(printUsage)
 	o.register(root.PersistentFlags())
 	completeWords(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}})
 	root.AddCommand(newAggCommand(), newBenchCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),
@@ -110,12 +109,16 @@ func wantCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	first, _, _ := strings.Cut(strings.ToLower(args[0]), " ") // of a query without its command
 	var names []string
 	for _, c := range cmd.Commands() {
+		if slices.Contains(c.SuggestFor, first) {
+			return usagef("unknown command %q; did you mean %s?", args[0], c.CommandPath())
+		}
 		names = append(names, c.Name())
 	}
 	if near := nearest.Names(args[0], names); len(near) > 0 {
-		return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, ", "))
+		return usagef("unknown command %q; did you mean %s %s?", args[0], cmd.CommandPath(), strings.Join(near, " or "))
 	}
 	return usagef("unknown command %q (see mpga --help)", args[0])
 }

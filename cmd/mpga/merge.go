@@ -116,10 +116,16 @@ again: a tree of merges gives the same answer.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.outputFlags.register(cmd)
-	flags.BoolVar(&f.partial, "partial", false, "write partial states to a directory, named by -o, for another merge")
-	flags.IntSliceVar(&f.only, "only", nil, "merge the partitions `I,J` alone, which count from 0")
-	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
-	f.budgetFlags.register(flags)
+	themed(flags, themeOutput, func() {
+		flags.BoolVar(&f.partial, "partial", false, "write partial states to a directory, named by -o, for another merge")
+	})
+	themed(flags, themeInput, func() {
+		flags.IntSliceVar(&f.only, "only", nil, "merge the partitions `I,J` alone, which count from 0")
+	})
+	themed(flags, themeResources, func() {
+		flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
+		f.budgetFlags.register(flags)
+	})
 	f.outputFlags.registerReports(cmd)
 	return cmd
 }

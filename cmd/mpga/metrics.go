@@ -37,6 +37,7 @@ var metricHelp = map[string]string{
 	runStart:                                  "When the last run began, in seconds since 1970.",
 	"mpga_run_duration_seconds":               "How long the last run took.",
 	"mpga_run_last_success_timestamp_seconds": "When a run last ended without an error, in seconds since 1970.",
+	"mpga_backfill_dates":                     "Dates of the last run that had an outcome: done, skipped or failed.",
 	"mpga_step_outcome":                       "1 for the outcome of a step in the last run: done, skipped or failed.",
 	"mpga_step_attempts":                      "How often a step was tried.",
 	"mpga_step_duration_seconds":              "How long a step took, all attempts and pauses together.",

@@ -45,13 +45,19 @@ type observer struct {
 }
 
 func (o *observer) register(flags *pflag.FlagSet) {
-	flags.StringVar(&o.logLevel, "log-level", "warn", "log to stderr from `LEVEL` on: debug, info, warn or error; mpga run begins at info")
-	flags.CountVarP(&o.verbose, "verbose", "v", "log more: -v is --log-level info, -vv is debug")
-	flags.StringVar(&o.logFormat, "log-format", "text", "of the log: `WORD` is text or json")
-	flags.StringVar(&o.otlpFile, "otlp-file", "", "write an OpenTelemetry trace to `FILE`, as OTLP's JSON; OTEL_EXPORTER_OTLP_ENDPOINT sends it to a collector")
-	flags.StringVar(&o.metricsFile, "metrics-file", "", "write metrics to `FILE` at the end, for node_exporter's textfile collector")
-	flags.DurationVar(&o.httpTimeout, "http-timeout", 30*time.Second, "give a request up when a server has sent nothing for a `TIME` as 90s or 5m; it is tried once more")
-	flags.StringVar(&o.metricsListen, "metrics-listen", "", "serve metrics at http://`ADDRESS`/metrics while the command runs, as in localhost:9464")
+	themed(flags, themeLogging, func() {
+		flags.StringVar(&o.logLevel, "log-level", "warn", "log to stderr from `LEVEL` on: debug, info, warn or error; mpga run begins at info")
+		flags.CountVarP(&o.verbose, "verbose", "v", "log more: -v is --log-level info, -vv is debug")
+		flags.StringVar(&o.logFormat, "log-format", "text", "of the log: `WORD` is text or json")
+	})
+	themed(flags, themeWatching, func() {
+		flags.StringVar(&o.otlpFile, "otlp-file", "", "write an OpenTelemetry trace to `FILE`, as OTLP's JSON; OTEL_EXPORTER_OTLP_ENDPOINT sends it to a collector")
+		flags.StringVar(&o.metricsFile, "metrics-file", "", "write metrics to `FILE` at the end, for node_exporter's textfile collector")
+		flags.StringVar(&o.metricsListen, "metrics-listen", "", "serve metrics at http://`ADDRESS`/metrics while the command runs, as in localhost:9464")
+	})
+	themed(flags, themeInput, func() {
+		flags.DurationVar(&o.httpTimeout, "http-timeout", 30*time.Second, "give a request up when a server has sent nothing for a `TIME` as 90s or 5m; it is tried once more")
+	})
 }
 
 // logLevelAnnotation is the annotation of a command with a log level of its own.
@@ -162,6 +168,16 @@ func (o *observer) progress(step string, p engine.Progress) {
 func (o *observer) step(report job.StepReport) {
 	if o.metrics != nil {
 		o.metrics.step(report, "command", o.command, "job", o.jobName, "step", report.Step)
+	}
+}
+
+// backfill notes what became of the dates of a job.
+func (o *observer) backfill(report *job.BackfillReport) {
+	if o.metrics == nil {
+		return
+	}
+	for _, outcome := range []job.Outcome{job.Done, job.Skipped, job.Failed} {
+		o.metrics.set("mpga_backfill_dates", float64(report.Count(outcome)), "command", o.command, "job", o.jobName, "outcome", string(outcome))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/internal/vfs"
@@ -54,11 +55,12 @@ func (f *pictureFlags) end(cause error) error {
 	if f.recorder == nil {
 		return nil
 	}
-	if f.page.Timeline = f.recorder.Timeline(); len(f.page.Timeline.Queries) == 0 {
+	f.page.Timeline = f.recorder.Timeline()
+	if len(f.page.Timeline.Queries) == 0 && f.page.Stats.Elapsed == 0 { // of rows without groups there is no timeline
 		return nil // nothing was run
 	}
 	if cause != nil {
-		f.page.Error = cause.Error()
+		f.page.Error = knob.Reword(cause, flagName).Error()
 	}
 	var errs []error
 	if f.trace != "" {

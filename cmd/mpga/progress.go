@@ -19,8 +19,8 @@ import (
 	"github.com/mpga/mpga/internal/digits"
 )
 
-// progress shows how far a query is. Calls of update come one at a time; close may come at any time
-// and twice; updates after it are not shown.
+// progress shows how far a query is. Calls of update come one at a time, but for those of oneProgress;
+// close may come at any time and twice; updates after it are not shown.
 type progress interface {
 	update(engine.Progress)
 	close()
@@ -58,6 +58,33 @@ func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && cwriter.IsTerminal(int(f.Fd()))
 }
+
+// oneProgress shows the queries of a statement, which may run at the same time: a query that does not
+// know how far it is, since it reads the groups of another, gives way to that.
+type oneProgress struct {
+	mu    sync.Mutex
+	to    progress
+	known time.Time // when a running query said last how far it is
+}
+
+// giveWay is how long a query that does not know how far it is waits for another that does.
+const giveWay = time.Second
+
+func (o *oneProgress) update(p engine.Progress) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case p.Done:
+		o.known = time.Time{}
+	case p.Fraction >= 0:
+		o.known = time.Now()
+	case time.Since(o.known) < giveWay:
+		return
+	}
+	o.to.update(p)
+}
+
+func (o *oneProgress) close() { o.to.close() }
 
 type noProgress struct{}
 
@@ -105,10 +132,12 @@ func figures(p engine.Progress) string {
 		parts = append(parts, rowRate(p.RowsRead, p.Reading), humanize.IBytes(uint64(float64(p.BytesRead)/seconds))+"/s")
 	}
 	switch {
+	case p.Done && p.Phase == engine.PhaseRead:
+		parts = append(parts, "done in "+roundTime(p.Elapsed))
 	case p.Done:
 		parts = append(parts, digits.Counted(p.Groups, "group"), "done in "+roundTime(p.Elapsed))
-	case p.Left >= 0:
-		parts = append(parts, "about "+p.Left.Round(time.Second).String()+" left")
+	case p.PhaseLeft >= 0: // a plain "left" would promise the end of a statement, which may sort its groups
+		parts = append(parts, fmt.Sprintf("about %s left to %s", p.PhaseLeft.Round(time.Second), p.Phase))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -141,6 +170,7 @@ type progressJSON struct {
 	Groups         int64        `json:"groups"`
 	ElapsedSeconds float64      `json:"elapsed_seconds"`
 	RowsPerSecond  float64      `json:"rows_per_second"` // read
+	PhaseLeft      *float64     `json:"phase_left_seconds"`
 	LeftSeconds    *float64     `json:"left_seconds"`
 	Done           bool         `json:"done"`
 }
@@ -148,7 +178,7 @@ type progressJSON struct {
 func jsonLine(p engine.Progress) string {
 	line := progressJSON{Phase: p.Phase, Fraction: known(p.Fraction), RowsRead: p.RowsRead, RowsTotal: known(p.RowsTotal),
 		BytesRead: p.BytesRead, BytesTotal: known(p.BytesTotal), Groups: p.Groups,
-		ElapsedSeconds: p.Elapsed.Seconds(), LeftSeconds: known(p.Left.Seconds()), Done: p.Done}
+		ElapsedSeconds: p.Elapsed.Seconds(), PhaseLeft: known(p.PhaseLeft.Seconds()), LeftSeconds: known(p.Left.Seconds()), Done: p.Done}
 	if seconds := p.Reading.Seconds(); seconds > 0 {
 		line.RowsPerSecond = float64(p.RowsRead) / seconds
 	}

@@ -31,17 +31,26 @@ func (f *queryFlags) registerMeaning(cmd *cobra.Command) {
 // registerWork adds the flags that change how an answer is found.
 func (f *queryFlags) registerWork(cmd *cobra.Command) {
 	f.registerResources(cmd)
-	cmd.Flags().BoolVar(&f.explain, "explain", false, "print the plan and run nothing")
+	flags := cmd.Flags()
+	themed(flags, themeInsight, func() { flags.BoolVar(&f.explain, "explain", false, "print the plan and run nothing") })
 }
 
 // registerResources adds the flags that say what a query may take of the machine.
 func (f *queryFlags) registerResources(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
-	f.budgetFlags.register(flags)
+	themed(flags, themeResources, func() {
+		flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
+		f.budgetFlags.register(flags)
+	})
+	themed(flags, themeDevice, func() { f.registerDevice(cmd) })
+}
+
+// registerDevice adds the flags of devices.
+func (f *queryFlags) registerDevice(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
 	f.algorithmFlags.register(cmd)
-	completeWords(cmd, map[string][]string{"device": {"auto", "cpu", "cuda"}})
+	completeWords(cmd, map[string][]string{"device": {"auto", "cpu", "cuda", "cuda:0,1", "host:256MiB"}})
 }
 
 // engineOptions returns what the flags say of how an answer is found, but for budgets.

@@ -59,8 +59,7 @@ below --allow-files. docs/serve.md shows clients, and how to run a server.`,
 	f.security.register(flags)
 	flags.DurationVar(&f.drainTime, "drain-timeout", 30*time.Second, "when interrupted, let queries that run go on for a `TIME`")
 	f.registerMeaning(cmd)
-	f.registerWork(cmd)
-	_ = flags.MarkHidden("explain") // of queries
+	f.registerResources(cmd)
 	f.input.register(flags)
 	return cmd
 }

@@ -37,17 +37,21 @@ operators and types are those of docs/sql.md; what they answer is what DuckDB an
 		Example: `  mpga sql "SELECT origin, count(*) AS flights, avg(delay) FROM 'tests/testdata/flights-2001.parquet' GROUP BY ALL"
   mpga sql --table f=tests/testdata/flights-2001.parquet "SELECT origin, sum(distance) / count(*) AS mean FROM f WHERE delay > 0 GROUP BY 1 ORDER BY 2 DESC LIMIT 5"
   mpga sql --explain "SELECT date_trunc('month', date) AS m, max(delay) FROM 'tests/testdata/flights-2001.parquet' GROUP BY m"`,
-		RunE: f.run,
+		SuggestFor: []string{"query", "select", "with", "q"},
+		RunE:       f.run,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.file, "file", "f", "", "read the query from `FILE`")
-	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
-	f.registerMeaning(cmd)
+	themed(flags, themeQuery, func() {
+		flags.StringVarP(&f.file, "file", "f", "", "read the query from `FILE`")
+		flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+		f.registerMeaning(cmd)
+	})
 	f.outputFlags.register(cmd)
 	f.registerWork(cmd)
 	f.outputFlags.registerReports(cmd)
-	f.input.register(flags)
+	themed(flags, themeInput, func() { f.input.register(flags) })
+	completeInput(cmd)
 	return cmd
 }
 

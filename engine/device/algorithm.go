@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/stream"
 )
 
@@ -21,7 +22,7 @@ func Oversizeds() []string { return stream.Oversizeds }
 func ValidAlgorithm(name, device string) error {
 	algorithm, err := stream.ParseAlgorithm(name)
 	if err == nil && algorithm != stream.Auto && device == "cpu" {
-		err = fmt.Errorf("%q runs on a device, and Device is \"cpu\"", name)
+		err = knob.Errorf("%q runs on a device, and %s is \"cpu\"", name, knob.Name("engine.Device"))
 	}
 	return err
 }

@@ -142,7 +142,7 @@ func (d *decoder) mapping(field string, n *yaml.Node, v reflect.Value) {
 		lines[key.Value] = key.Line
 		at := slices.IndexFunc(fields, func(f fieldInfo) bool { return f.name == key.Value })
 		if at < 0 {
-			d.add(field, key, unknown("field", key.Value, fieldNames(fields)))
+			d.add(field, key, unknown("field", key.Value, namesOf(fields)))
 			continue
 		}
 		d.value(join(field, key.Value), value, v.Field(fields[at].index))
@@ -296,7 +296,7 @@ func fieldsOf(t reflect.Type) []fieldInfo {
 	return fields
 }
 
-func fieldNames(fields []fieldInfo) []string {
+func namesOf(fields []fieldInfo) []string {
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.name

@@ -20,7 +20,8 @@
 //
 //   - J1 (places): every error of a file names its line and column, and the field that was meant.
 //   - J2 (once): a step is skipped when its query, its inputs, its outputs and the program are
-//     unchanged since it last succeeded. Inputs are listed before they are read: a file that
+//     unchanged since it last succeeded. Each output has a state of its own, so that all dates of a
+//     job are remembered whose outputs lie apart. Inputs are listed before they are read: a file that
 //     changes meanwhile is new to the next run.
 //   - J3 (order of writing): the state of a step is written after its output, so that a run that
 //     was killed in between does the step again, and no run trusts an output that is not whole.

@@ -223,7 +223,7 @@ func (j *Job) stepError(i int, err error) error {
 	var text *sql.Error
 	isText := errors.As(err, &text)
 	if j.source == nil || !isText && !errors.Is(err, query.ErrQuery) {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, reworded(err))
 	}
 	field, within := ".sql", -1
 	switch {
@@ -251,7 +251,7 @@ func (v *validation) add(field string, err error) {
 		}
 		return
 	}
-	v.errs = append(v.errs, &Error{Field: field, Err: err})
+	v.errs = append(v.errs, &Error{Field: field, Err: reworded(err)})
 }
 
 func (v *validation) err() error {

@@ -36,6 +36,15 @@ const fileBytesMax = 1 << 20
 
 // Load reads a job's file. Errors of the file are of type Errors.
 func Load(path string, opt ParseOptions) (*Job, error) {
+	text, err := readText(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, text, opt)
+}
+
+// readText returns the text of a job's file.
+func readText(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -48,7 +57,7 @@ func Load(path string, opt ParseOptions) (*Job, error) {
 	if len(text) > fileBytesMax {
 		return nil, Errors{{File: path, Err: fmt.Errorf("the file has more than %s", humanize.IBytes(fileBytesMax))}}
 	}
-	return Parse(path, text, opt)
+	return text, nil
 }
 
 // Parse reads the text of a job that stands in a file of the given path, and checks it. Relative

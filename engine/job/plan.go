@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
-	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/redact"
@@ -33,15 +31,18 @@ type StepPlan struct {
 	Files  int    // of the input as it is now
 	Bytes  int64  // of these files
 
-	// Columns is the output's schema, nil where columns are known only when rows are read, as the
-	// columns of text are.
-	Columns *arrow.Schema
-	Format  sink.Format
+	// Columns is the output's schema; nil where Unchecked says why it is not known. Guessed says that
+	// it follows from the types that text is likely to have that a step before is to write.
+	Columns   *arrow.Schema
+	Guessed   bool
+	Unchecked string
+	Format    sink.Format
 }
 
-// Plan finds out what each step would do, by the names, sizes and footers of files: no rows are
-// read and nothing is written. A query that does not suit its input is an error here, as it is when
-// the job runs.
+// Plan finds out what each step would do, by the names, sizes and footers of files, and by the first
+// rows of text; nothing is written. A query that does not suit its input is an error here, as it is
+// when the job runs, and so is one that does not suit the output that a step before it will have
+// written. StepPlan.Unchecked tells where that is not known.
 func (j *Job) Plan(ctx context.Context, opt Options) (*Plan, error) {
 	opt.EnsureDefaults()
 	j.EnsureDefaults()
@@ -75,12 +76,15 @@ func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *O
 	if err != nil {
 		return nil, err
 	}
+	sinkOptions.FS = opt.FS
 	sp := &StepPlan{Step: s, Query: query.text, Format: sinkOptions.Format}
-	if before, ok := p.writer(s, written); ok {
-		sp.After = before.Step.Name
-		if !before.Skip {
-			sp.Reason = before.Step.Name + " runs before it"
-			return sp, sp.bind(ctx, query, before.schemaRead())
+	if writers := p.writers(s, written); len(writers) > 0 {
+		sp.After = writers[len(writers)-1].Step.Name
+		for _, w := range writers {
+			if !w.Skip {
+				sp.Reason = w.Step.Name + " runs before it"
+				return sp, sp.bind(ctx, query, s.willRead(writers, &scanOptions), sinkOptions)
+			}
 		}
 	}
 	now, skip, reason, err := p.Job.inspect(ctx, s, scanOptions, opt)
@@ -88,57 +92,11 @@ func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *O
 		return nil, err
 	}
 	sp.Skip, sp.Reason, sp.Files, sp.Bytes = skip, reason, len(now.Inputs), totalBytes(now.Inputs)
-	for _, in := range now.Inputs {
-		if !scanOptions.HasFooter(in.Path) {
-			return sp, nil
-		}
-	}
 	source, err := dataset.Open(ctx, s.From, scanOptions)
 	if err != nil {
 		return nil, err
 	}
-	return sp, sp.bind(ctx, query, source.Schema())
-}
-
-// writer returns the step before that writes what a step reads.
-func (p *Plan) writer(s *Step, written map[string]int) (*StepPlan, bool) {
-	last := -1
-	for _, pattern := range s.From {
-		for path, i := range written {
-			matches, err := filepath.Match(filepath.Clean(pattern), path)
-			if err == nil && matches || within(pattern, path) || within(path, pattern) {
-				last = max(last, i)
-			}
-		}
-	}
-	if last < 0 {
-		return nil, false
-	}
-	return &p.Steps[last], true
-}
-
-// schemaRead returns the columns that a reader of the output finds; nil where text is guessed at.
-func (sp *StepPlan) schemaRead() *arrow.Schema {
-	if sp.Format == sink.Parquet || sp.Format == sink.Arrow || sp.Format == sink.ArrowStream {
-		return sp.Columns
-	}
-	return nil
-}
-
-// bind finds the columns of the output.
-func (sp *StepPlan) bind(ctx context.Context, q *stepQuery, input *arrow.Schema) (err error) {
-	if input == nil {
-		return nil
-	}
-	options := sp.Step.engineOptions()
-	options.EnsureDefaults()
-	eng, err := engine.Open(options)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, eng.Close()) }()
-	sp.Columns, err = q.bind(ctx, eng, input)
-	return err
+	return sp, sp.bind(ctx, query, columnsRead{schema: source.Schema()}, sinkOptions)
 }
 
 // String returns the plan as text, a block for each step, with URLs without secrets.
@@ -182,7 +140,14 @@ func (sp *StepPlan) write(b *strings.Builder, number int) {
 		for _, f := range sp.Columns.Fields() {
 			columns = append(columns, f.Name+" "+f.Type.String())
 		}
-		line("columns", "%s", strings.Join(columns, ", "))
+		guessed := ""
+		if sp.Guessed {
+			guessed = " (if " + sp.After + "'s text is read as expected)"
+		}
+		line("columns", "%s%s", strings.Join(columns, ", "), guessed)
+	}
+	if sp.Unchecked != "" {
+		line("columns", "not checked: %s", redact.Text(sp.Unchecked))
 	}
 	line("output", "%s (%s)", redact.URL(s.Output.Path), sp.Format)
 	if limits := s.Limits.String(); limits != "" {

@@ -105,19 +105,23 @@ func (j *Job) Run(ctx context.Context, opt Options) (report Report, err error) {
 	if err := j.Validate(); err != nil {
 		return report, err
 	}
-	report.Started = time.Now()
-	ctx, span := opt.Tracer.Start(ctx, "job "+j.Name, trace.WithAttributes(attribute.String("mpga.job", j.Name)))
-	defer func() {
-		report.Elapsed = time.Since(report.Started)
-		endSpan(span, err)
-	}()
 	lock, err := j.lock(opt.FS)
 	if err != nil {
 		return report, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	vfs.RemoveAbandoned(opt.FS, filepath.Join(j.State, lockName))
+	return j.runLocked(ctx, opt)
+}
 
+// runLocked runs the steps. Requires: the job's lock is held; options and job have their defaults.
+func (j *Job) runLocked(ctx context.Context, opt Options) (report Report, err error) {
+	report.Started = time.Now()
+	ctx, span := opt.Tracer.Start(ctx, "job "+j.Name, trace.WithAttributes(attribute.String("mpga.job", j.Name)))
+	defer func() {
+		report.Elapsed = time.Since(report.Started)
+		endSpan(span, err)
+	}()
 	opt.Logger.Info("job started", "job", j.Name, "steps", len(j.Steps))
 	skipped := 0
 	for i := range j.Steps {

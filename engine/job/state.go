@@ -30,7 +30,12 @@ type stepState struct {
 // stateFormat is the version of stepState. A state of another version counts as none.
 const stateFormat = 1
 
-func (j *Job) statePath(s *Step) string { return filepath.Join(j.State, s.Name+".json") }
+// statePath returns where the state of a step is kept: of each output by itself, so that a job
+// remembers every set of variables, as dates are, whose outputs lie apart.
+func (j *Job) statePath(s *Step) string {
+	output := sha256.Sum256([]byte(filepath.Clean(s.Output.Path)))
+	return filepath.Join(j.State, s.Name+"."+hex.EncodeToString(output[:8])+".json")
+}
 
 // fingerprint names what a step does to its input: two steps of the same fingerprint make the same
 // output.

@@ -37,6 +37,8 @@ type FS struct {
 	warnings sync.Mutex
 	warned   map[string]time.Time // when, of a server that is waited for
 
+	reached sync.Map // true by the host of each server that has answered
+
 	files sync.Map // *webObject by URL
 	known sync.Map // version by URL, of objects whose size has been asked for
 
@@ -240,6 +242,9 @@ func problem(op, name string, err error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	case errors.Is(err, errChanged):
 		return fmt.Errorf("%s: %s: %w", name, op, err)
+	}
+	if errors.As(err, new(unreachableError)) { // credentials do not matter
+		return fmt.Errorf("%s: %s: %w (%s)", name, op, err, reachHint(scheme))
 	}
 	return fmt.Errorf("%s: %s: %w (%s)", name, op, err, hint(scheme))
 }

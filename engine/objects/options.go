@@ -19,6 +19,11 @@ type Options struct {
 	// Silences is how many of these attempts may end since Timeout has passed. The default is 2.
 	Silences int
 
+	// Refusals is how many of these attempts may end since the server refuses the connection, or its
+	// name has no address, where the server has not answered before: a wrong setting is likelier
+	// than a server that is about to come back. The default is 2.
+	Refusals int
+
 	// Pause is the mean pause before the second attempt; it doubles with each further attempt, up
 	// to 64 times Pause. A pause is between 0.5 and 1.5 times its mean. The default is 200 ms.
 	Pause time.Duration
@@ -48,6 +53,7 @@ type Options struct {
 func (o *Options) EnsureDefaults() {
 	o.Attempts = cmp.Or(o.Attempts, 5)
 	o.Silences = cmp.Or(o.Silences, 2)
+	o.Refusals = cmp.Or(o.Refusals, 2)
 	o.Pause = cmp.Or(o.Pause, 200*time.Millisecond)
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.Requests = cmp.Or(o.Requests, 32)
@@ -66,6 +72,7 @@ func (o *Options) Validate() error {
 		}
 	}
 	check(o.Attempts >= 1 && o.Silences >= 1, "Attempts (%d) and Silences (%d) must be at least 1", o.Attempts, o.Silences)
+	check(o.Refusals >= 1, "Refusals (%d) must be at least 1", o.Refusals)
 	check(o.Pause >= 0 && o.Timeout >= 0, "Pause (%s) and Timeout (%s) must not be negative", o.Pause, o.Timeout)
 	check(o.Bytes >= 0, "Bytes (%d) must not be negative", o.Bytes)
 	check(o.Requests >= 1, "Requests (%d) must be at least 1", o.Requests)

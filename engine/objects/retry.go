@@ -60,9 +60,10 @@ func neverPasses(err error) bool {
 // patience says how long to wait for the next attempt, until there is none. B2.
 type patience struct {
 	backoff.ExponentialBackOff
-	opt    *Options
-	failed int // attempts in a row that brought too little
-	silent int // attempts in a row, among the failed, in which the server sent nothing
+	opt     *Options
+	failed  int // attempts in a row that brought too little
+	silent  int // attempts in a row, among the failed, in which the server sent nothing
+	refused int // attempts in a row, among the failed, at a server that has never answered
 }
 
 func newPatience(opt *Options) *patience {
@@ -79,7 +80,7 @@ const (
 // note takes the outcome of an attempt.
 func (p *patience) note(bytes int, err error) {
 	if bytes >= moveBytes {
-		p.failed, p.silent = 0, 0
+		p.failed, p.silent, p.refused = 0, 0, 0
 		p.Reset()
 	}
 	if err == nil {
@@ -89,10 +90,13 @@ func (p *patience) note(bytes int, err error) {
 	if errors.As(err, new(silenceError)) {
 		p.silent++
 	}
+	if unreachable := (unreachableError{}); errors.As(err, &unreachable) && !unreachable.known {
+		p.refused++
+	}
 }
 
 func (p *patience) NextBackOff() time.Duration {
-	if p.failed >= p.opt.Attempts || p.silent >= p.opt.Silences {
+	if p.failed >= p.opt.Attempts || p.silent >= p.opt.Silences || p.refused >= p.opt.Refusals {
 		return backoff.Stop
 	}
 	return p.ExponentialBackOff.NextBackOff()
@@ -111,7 +115,7 @@ func (f *FS) retry(ctx context.Context, op, name string, do func(ctx context.Con
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(p), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
-		f.opt.Logger.Debug("a request failed and is made again", slog.String("for", what), slog.String("error", err.Error()), slog.Duration("wait", wait))
+		f.again(ctx, serverOf(name), p.failed, slog.String("for", what), slog.String("error", err.Error()), slog.Duration("wait", wait))
 	}))
 	answer := finalError{}
 	switch {
@@ -124,6 +128,20 @@ func (f *FS) retry(ctx context.Context, op, name string, do func(ctx context.Con
 	}
 	return passingError{fmt.Errorf("tried %d times: %w", p.failed, err)}
 }
+
+// again logs that a request is made again: as a warning where it has failed several times in a row,
+// once in a while for each server.
+func (f *FS) again(ctx context.Context, server string, failed int, about ...slog.Attr) {
+	level := slog.LevelDebug
+	if failed >= warnFailures && f.mayWarn(server) {
+		level = slog.LevelWarn
+	}
+	f.opt.Logger.LogAttrs(ctx, level, "a request failed and is made again", about...)
+}
+
+// warnFailures is how many attempts in a row have failed when there is a warning: some requests to
+// stores fail once.
+const warnFailures = 2
 
 // attempt calls a function once, under a watch. The text of its error has no secrets.
 func (f *FS) attempt(ctx context.Context, what, name string, do func(ctx context.Context) (bytes int, err error)) (int, error) {

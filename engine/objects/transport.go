@@ -51,7 +51,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Body = &watchedBody{ReadCloser: r.Body, watch: w, left: -1}
 	}
 	answer, err := t.base.RoundTrip(r)
-	if err != nil {
+	if err = t.fs.noted(r.URL.Host, err); err != nil {
 		err = silenceOr(r.Context(), err)
 		if own != nil {
 			own.end()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -49,12 +50,15 @@ type silenceError struct {
 	limit time.Duration
 }
 
-func (e silenceError) Error() string {
+func (e silenceError) Error() string { return e.Word(knob.Name.String) }
+
+// Word implements knob.Worder.
+func (e silenceError) Word(word func(knob.Name) string) string {
 	from := "the server"
 	if e.host != "" {
 		from = e.host
 	}
-	return fmt.Sprintf("%s sent nothing for %s, or less than %d B (--http-timeout, Options.Timeout)", from, e.limit, moveBytes)
+	return fmt.Sprintf("%s sent nothing for %s, or less than %d B (%s)", from, e.limit, moveBytes, word(knob.Name("objects.Timeout")))
 }
 
 // Timeout says what kind of error it is, as net.Error does.
@@ -170,18 +174,24 @@ func (w *watch) look() error {
 
 // warn says that a server is waited for, once in a while for each.
 func (f *FS) warn(host, what string, silent time.Duration) {
-	f.warnings.Lock()
-	recently := time.Since(f.warned[host]) < min(warnAfter, f.opt.Timeout/2)
-	if !recently {
-		f.warned[host] = time.Now()
-	}
-	f.warnings.Unlock()
-	if recently {
+	if !f.mayWarn(host) {
 		return
 	}
 	f.opt.Logger.Warn("waiting for a server that sends nothing", slog.String("server", host), slog.String("for", what),
 		slog.Float64("silent_seconds", silent.Round(100*time.Millisecond).Seconds()),
 		slog.String("limit", fmt.Sprintf("%s, set by --http-timeout", f.opt.Timeout)))
+}
+
+// mayWarn says whether the last warning of a server was long enough ago for another, and notes that
+// there is another.
+func (f *FS) mayWarn(host string) bool {
+	f.warnings.Lock()
+	defer f.warnings.Unlock()
+	if time.Since(f.warned[host]) < min(warnAfter, f.opt.Timeout/2) {
+		return false
+	}
+	f.warned[host] = time.Now()
+	return true
 }
 
 // serverOf returns the server or the bucket that a name is of.

@@ -12,6 +12,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/internal/encode"
 	"github.com/mpga/mpga/internal/finalize"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
@@ -41,7 +42,7 @@ func (o *Options) EnsureDefaults() {
 func (o *Options) Validate() error {
 	var errs []error
 	if n := o.Partitions; n < 1 || n > partition.FanOutMax || n&(n-1) != 0 {
-		errs = append(errs, fmt.Errorf("Partitions (%d) must be a power of two in [1, %d]", n, partition.FanOutMax))
+		errs = append(errs, knob.Errorf("%s (%d) must be a power of two in [1, %d]", knob.Name("partial.Partitions"), n, partition.FanOutMax))
 	}
 	if o.Create == nil {
 		errs = append(errs, errors.New("Create must be set"))

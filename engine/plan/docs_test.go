@@ -42,7 +42,8 @@ and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../te
     [ORDER BY expression | number | name | ALL [ASC | DESC] [NULLS FIRST | NULLS LAST]]
     [LIMIT n] [OFFSET n]
 
-- FROM takes one table: files in single quotes, with wildcards or without, a name given by ` + "`--table name=path`" + `, a
+- FROM takes one table: files in single quotes, with wildcards or without (a single one in the folder
+  at hand also as in ` + "`FROM flights.parquet`" + `), a name given by ` + "`--table name=path`" + `, a
   statement in parentheses, or the name of one in front: ` + "`WITH name AS (SELECT ...)`" + `.
 - Names keep the case they are written in; a column is found in another case where that leaves no choice.
 - ` + "`a.b.c`" + ` is a field of a struct, as are ` + "`(a).b`" + ` and ` + "`a['b']`" + `; the result's column is named by its last part. ` + "`\"a.b\"`" + ` is a column of

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -196,11 +198,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 		}
 	}
 	if found == "" {
-		offer := nearest.Offer(f.Name, names)
-		if offer == "" {
-			offer = "; a file is written in single quotes: FROM 'name.parquet'"
-		}
-		return nil, s.ErrorAt(f.At, "no table is named "+strings.Join(append(f.In, f.Name), ".")+offer)
+		return p.namedFile(ctx, s, f, nearest.Offer(f.Name, names))
 	}
 	t := p.opt.Tables[found]
 	if t.Source != nil {
@@ -222,6 +220,28 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 func (t *Table) isIn(qualifiers []string) bool {
 	missing := len(t.In) - len(qualifiers)
 	return missing >= 0 && slices.EqualFunc(qualifiers, t.In[missing:], strings.EqualFold) || len(qualifiers) == 0
+}
+
+// namedFile opens a file whose name stands in no single quotes: FROM flights.parquet. offer has the
+// names of tables that may be meant instead.
+func (p *planner) namedFile(ctx context.Context, s *sql.Select, f *sql.From, offer string) (*relation, error) {
+	name := strings.Join(append(f.In, f.Name), ".")
+	if dataset.IsDataFile(name) {
+		src, err := dataset.Open(ctx, []string{name}, p.opt.Scan)
+		switch {
+		case err == nil:
+			return relationOf(src), nil
+		case !errors.Is(err, fs.ErrNotExist):
+			at := s.ErrorAt(f.At, err.Error())
+			at.Cause = err
+			return nil, at
+		}
+		return nil, s.ErrorAt(f.At, "no table and no file is named "+name+offer)
+	}
+	if offer == "" {
+		offer = "; a file is written in single quotes: FROM 'name.parquet'"
+	}
+	return nil, s.ErrorAt(f.At, "no table is named "+name+offer)
 }
 
 // derived plans a statement behind FROM: as a part of the statement around it, or to run by itself.

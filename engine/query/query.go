@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // Query is SELECT keys, aggregates GROUP BY keys, before it meets a source.
@@ -164,7 +166,7 @@ func (q *Query) Validate() error {
 		errs = append(errs, errors.New("the query has neither keys nor aggregates"))
 	}
 	if int(q.Overflow) >= len(overflowNames) {
-		errs = append(errs, fmt.Errorf("Overflow (%d) must be at most %d", q.Overflow, len(overflowNames)-1))
+		errs = append(errs, knob.Errorf("%s (%d) must be at most %d", knob.Name("query.Overflow"), q.Overflow, len(overflowNames)-1))
 	}
 	names := make(map[string]bool)
 	unique := func(name string) {

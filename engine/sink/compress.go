@@ -1,12 +1,13 @@
 package sink
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // compressionOf returns the ending of a path that names a compression: .gz, .zst or nothing.
@@ -53,13 +54,13 @@ func checkLevel(format Format, codec, ending string, level int) error {
 	}
 	highest, ok := levelsMax[codec]
 	if ok && format != Parquet && !format.text() {
-		return fmt.Errorf("Level (%d) is for parquet and for text that is compressed, not for %s", level, format)
+		return knob.Errorf("%s (%d) is for parquet and for text that is compressed, not for %s", knob.Name("sink.Level"), level, format)
 	}
 	if !ok {
-		return fmt.Errorf("Level (%d) is for the codecs zstd, gzip and brotli", level)
+		return knob.Errorf("%s (%d) is for the codecs zstd, gzip and brotli", knob.Name("sink.Level"), level)
 	}
 	if level < 1 || level > highest {
-		return fmt.Errorf("Level (%d) of %s must be in [1, %d]", level, codec, highest)
+		return knob.Errorf("%s (%d) of %s must be in [1, %d]", knob.Name("sink.Level"), level, codec, highest)
 	}
 	return nil
 }

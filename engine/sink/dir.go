@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // dirContent is an output of several files.
@@ -172,7 +173,8 @@ func (d *dirContent) writePart(folder string, batch arrow.RecordBatch) error {
 // begin starts a file.
 func (d *dirContent) begin(folder string) (*part, error) {
 	if d.begun == filesMax {
-		return nil, fmt.Errorf("more than %d files: partition by columns of fewer values (PartitionBy, --partition-by) or raise the rows of a file (MaxRowsPerFile, --max-rows-per-file)", filesMax)
+		return nil, knob.Errorf("more than %d files: partition by columns of fewer values (%s) or raise the rows of a file (%s)",
+			filesMax, knob.Name("sink.PartitionBy"), knob.Name("sink.MaxRowsPerFile"))
 	}
 	if err := d.finisher.begin(); err != nil {
 		return nil, err

@@ -212,7 +212,7 @@ func TestRefusedDirs(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{"old", Options{Manifest: true}, "--overwrite"},
+		{"old", Options{Manifest: true}, "(Overwrite)"},
 		{"file", Options{Manifest: true, Overwrite: true}, "is a file"},
 		{"home", Options{Manifest: true, Overwrite: true}, "letters in it is no part"},
 		{"none/x", Options{Manifest: true}, "does not exist"},

@@ -2,12 +2,12 @@ package sink
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/order"
 )
@@ -24,7 +24,7 @@ type gathering struct {
 }
 
 // gatherPurpose is what errors of a gathering say that its memory was for.
-const gatherPurpose = "PartitionBy (--partition-by), gathering the rows of each folder"
+const gatherPurpose = "gathering the rows of each folder"
 
 func newGathering(files *arrow.Schema, opt *Options) (*gathering, error) {
 	fields := append(files.Fields(), arrow.Field{Name: "folder", Type: arrow.PrimitiveTypes.Int32})
@@ -58,7 +58,7 @@ func (g *gathering) numberOf(folder string) (int32, error) {
 		return number, nil
 	}
 	if len(g.names) == filesMax {
-		return 0, fmt.Errorf("PartitionBy (--partition-by): more than %d folders: partition by columns of fewer values", filesMax)
+		return 0, knob.Errorf("%s: more than %d folders: partition by columns of fewer values", knob.Name("sink.PartitionBy"), filesMax)
 	}
 	number = int32(len(g.names))
 	g.numbers[folder] = number

@@ -195,7 +195,7 @@ func TestTooManyFolders(t *testing.T) {
 	if _, err := g.numberOf("k=1"); err != nil {
 		t.Error(err)
 	}
-	if _, err := g.numberOf("k=2"); err == nil || !strings.Contains(err.Error(), "--partition-by") {
+	if _, err := g.numberOf("k=2"); err == nil || !strings.Contains(err.Error(), "PartitionBy: ") {
 		t.Errorf("more than %d folders: %v", filesMax, err)
 	}
 }

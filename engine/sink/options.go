@@ -16,6 +16,7 @@ import (
 
 	"github.com/mpga/mpga/engine/sink/parquet"
 	"github.com/mpga/mpga/engine/sink/text"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
@@ -194,16 +195,16 @@ func (o *Options) Validate() error {
 	var errs []error
 	check := func(holds bool, format string, args ...any) {
 		if !holds {
-			errs = append(errs, fmt.Errorf(format, args...))
+			errs = append(errs, knob.Errorf(format, args...))
 		}
 	}
-	check(o.Format == "" || slices.Contains(formats, o.Format), "Format (%q) must be one of %s", o.Format, formatList())
+	check(o.Format == "" || slices.Contains(formats, o.Format), "%s (%q) must be one of %s", knob.Name("sink.Format"), o.Format, formatList())
 	errs = append(errs, checkCodec(o.Format, o.Codec))
-	check(o.RowGroupRows >= 1 && o.RowGroupRows <= rowGroupRowsMax, "RowGroupRows (%d) must be in [1, %d]", o.RowGroupRows, rowGroupRowsMax)
-	check(o.Layout == "" || o.Layout == LayoutGPU, "Layout (%q) must be empty or %s", o.Layout, LayoutGPU)
-	check(o.Layout == "" || o.Format == "" || o.Format == Parquet, "Layout (%s) is of parquet, not of %s", o.Layout, o.Format)
-	check(o.Threads >= 1, "Threads (%d) must be at least 1", o.Threads)
-	check(o.MaxRowsPerFile >= 0, "MaxRowsPerFile (%d) must not be negative", o.MaxRowsPerFile)
+	check(o.RowGroupRows >= 1 && o.RowGroupRows <= rowGroupRowsMax, "%s (%d) must be in [1, %d]", knob.Name("sink.RowGroupRows"), o.RowGroupRows, rowGroupRowsMax)
+	check(o.Layout == "" || o.Layout == LayoutGPU, "%s (%q) must be empty or %s", knob.Name("sink.Layout"), o.Layout, LayoutGPU)
+	check(o.Layout == "" || o.Format == "" || o.Format == Parquet, "%s (%s) is of parquet, not of %s", knob.Name("sink.Layout"), o.Layout, o.Format)
+	check(o.Threads >= 1, "%s (%d) must be at least 1", knob.Name("sink.Threads"), o.Threads)
+	check(o.MaxRowsPerFile >= 0, "%s (%d) must not be negative", knob.Name("sink.MaxRowsPerFile"), o.MaxRowsPerFile)
 	check(o.OpenFilesMax >= 1, "OpenFilesMax (%d) must be at least 1", o.OpenFilesMax)
 	check(o.GroupBytes >= 1, "GroupBytes (%d) must be at least 1", o.GroupBytes)
 	check(o.Delimiter < 0x80 && strings.IndexByte(delimitersRefused, o.Delimiter) < 0,
@@ -212,7 +213,7 @@ func (o *Options) Validate() error {
 	check(o.RowsLast >= 0 && (o.RowsLast == 0 || o.RowsLast <= o.RowsShown), "RowsLast (%d) must be in [0, RowsShown (%d)]", o.RowsLast, o.RowsShown)
 	check(o.TableWidth >= 0, "TableWidth (%d) must not be negative", o.TableWidth)
 	check(!o.Separators || o.Format == "" || o.Format.forPeople() || o.Format == Markdown,
-		"Separators is of formats for people (table, vertical, markdown), not of %s", o.Format)
+		"%s is of formats for people (table, vertical, markdown), not of %s", knob.Name("sink.Separators"), o.Format)
 	check(o.CellWidth >= 4, "CellWidth (%d) must be at least 4", o.CellWidth)
 	return errors.Join(errs...)
 }
@@ -282,7 +283,7 @@ var endings = map[string]Format{
 func ParseFormat(s string) (Format, error) {
 	f := Format(strings.ToLower(s))
 	if !slices.Contains(formats, f) {
-		return "", fmt.Errorf("format %q: want one of %s", s, formatList())
+		return "", knob.Errorf("%s %q: want one of %s", knob.Name("sink.Format"), s, formatList())
 	}
 	return f, nil
 }
@@ -297,7 +298,8 @@ func FormatOf(path string) (Format, error) {
 	case !ok && IsDevice(path):
 		return Table, nil
 	case !ok:
-		return "", fmt.Errorf("%s: the ending names no format: end it in .parquet, .arrow, .arrows, .csv, .tsv, .json or .md, or name the format", path)
+		return "", knob.Errorf("%s: the ending names no format: end it in .parquet, .arrow, .arrows, .csv, .tsv, .json or .md, or name the format (%s)",
+			path, knob.Name("sink.Format"))
 	case plain != name && !format.text():
 		return "", fmt.Errorf("%s: only csv, tsv, json and markdown are compressed by their ending; %s has codecs of its own", path, format)
 	}
@@ -324,7 +326,7 @@ func checkCodec(format Format, codec string) error {
 		return nil
 	}
 	if known == nil {
-		return fmt.Errorf("Codec (%q) is for parquet and arrow, not for %s", codec, format)
+		return knob.Errorf("%s (%q) is for parquet and arrow, not for %s", knob.Name("sink.Codec"), codec, format)
 	}
-	return fmt.Errorf("Codec (%q) of %s must be one of %s", codec, format, strings.Join(known, ", "))
+	return knob.Errorf("%s (%q) of %s must be one of %s", knob.Name("sink.Codec"), codec, format, strings.Join(known, ", "))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/sink/text"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/order"
 )
 
@@ -40,17 +41,17 @@ func newPartitioner(schema *arrow.Schema, by []string, mem memory.Allocator) (*p
 		found := schema.FieldIndices(name)
 		switch {
 		case len(found) == 0:
-			return nil, fmt.Errorf("PartitionBy: there is no column %q", name)
+			return nil, knob.Errorf("%s: there is no column %q", knob.Name("sink.PartitionBy"), name)
 		case len(found) > 1:
-			return nil, fmt.Errorf("PartitionBy: %d columns are named %q", len(found), name)
+			return nil, knob.Errorf("%s: %d columns are named %q", knob.Name("sink.PartitionBy"), len(found), name)
 		case slices.Contains(by[:i], name):
-			return nil, fmt.Errorf("PartitionBy: the column %q is named twice", name)
+			return nil, knob.Errorf("%s: the column %q is named twice", knob.Name("sink.PartitionBy"), name)
 		}
 		if t := schema.Field(found[0]).Type; !namesFolders(t) {
-			return nil, fmt.Errorf("PartitionBy: column %q: values of type %s name no folders: want integers, decimals, strings, truth values, dates or timestamps", name, t)
+			return nil, knob.Errorf("%s: column %q: values of type %s name no folders: want integers, decimals, strings, truth values, dates or timestamps", knob.Name("sink.PartitionBy"), name, t)
 		}
 		if name == "" {
-			return nil, fmt.Errorf("PartitionBy: a column without a name names no folders: give it an alias")
+			return nil, knob.Errorf("%s: a column without a name names no folders: give it an alias", knob.Name("sink.PartitionBy"))
 		}
 		p.columns = append(p.columns, found[0])
 		p.prefix = append(p.prefix, string(appendShown(nil, name))+"=")
@@ -63,7 +64,7 @@ func newPartitioner(schema *arrow.Schema, by []string, mem memory.Allocator) (*p
 		}
 	}
 	if len(fields) == 0 {
-		return nil, fmt.Errorf("PartitionBy: no column is left for the files")
+		return nil, knob.Errorf("%s: no column is left for the files", knob.Name("sink.PartitionBy"))
 	}
 	meta := schema.Metadata()
 	p.schema = arrow.NewSchema(fields, &meta)
@@ -102,12 +103,12 @@ func (p *partitioner) split(batch arrow.RecordBatch) error {
 			if value, valid = appendText(value[:0], row); !valid {
 				folder = append(folder, hiveNull...)
 			} else if !utf8.Valid(value) {
-				return fmt.Errorf("PartitionBy: column %q: %q is not UTF-8, which a folder's name must be", batch.ColumnName(p.columns[i]), value)
+				return knob.Errorf("%s: column %q: %q is not UTF-8, which a folder's name must be", knob.Name("sink.PartitionBy"), batch.ColumnName(p.columns[i]), value)
 			} else {
 				folder = appendValue(folder, value)
 			}
 			if n := len(folder) - start; n > folderBytesMax {
-				return fmt.Errorf("PartitionBy: column %q: a folder's name of %d B, where %d are the most", batch.ColumnName(p.columns[i]), n, folderBytesMax)
+				return knob.Errorf("%s: column %q: a folder's name of %d B, where %d are the most", knob.Name("sink.PartitionBy"), batch.ColumnName(p.columns[i]), n, folderBytesMax)
 			}
 		}
 		if number < 0 || !bytes.Equal(folder, last) {

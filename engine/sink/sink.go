@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/sink/parquet"
 	"github.com/mpga/mpga/engine/sink/text"
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/vfs"
@@ -87,7 +88,8 @@ func settle(path string, opt *Options) error {
 	case path == "":
 		return errors.New("the output has no name: give a path, or - for the standard output")
 	case path == stdoutPath && opt.Directory():
-		return errors.New("the output is a directory of files: give its name, not - (PartitionBy, MaxRowsPerFile, Manifest)")
+		return knob.Errorf("the output is a directory of files: give its name, not - (%s, %s, %s)",
+			knob.Name("sink.PartitionBy"), knob.Name("sink.MaxRowsPerFile"), knob.Name("sink.Manifest"))
 	case path == stdoutPath && opt.Format == "":
 		opt.Format = Table
 	case path == stdoutPath && opt.Format == Arrow:
@@ -118,6 +120,36 @@ func settle(path string, opt *Options) error {
 		return fmt.Errorf("%s: a directory of files is not written as %s", path, opt.Format)
 	}
 	return nil
+}
+
+// Check reports what would keep Create from writing rows of a schema to a path, as far as it shows
+// without the path being touched.
+func Check(path string, schema *arrow.Schema, opt Options) (err error) {
+	if err := settle(path, &opt); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = redact.Error(fmt.Errorf("%s: %w", path, err))
+		}
+	}()
+	if err := checkSchema(schema, opt.Format); err != nil {
+		return err
+	}
+	if len(opt.PartitionBy) > 0 {
+		parts, err := newPartitioner(schema, opt.PartitionBy, opt.Allocator)
+		if err != nil {
+			return err
+		}
+		schema = parts.schema
+	}
+	return guard(func() error {
+		enc, err := newEncoder(io.Discard, schema, &opt)
+		if err != nil {
+			return err
+		}
+		return enc.Close()
+	})
 }
 
 // checkSchema refuses column names that the format cannot tell apart.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -63,7 +64,7 @@ func checkDirTarget(fsys vfs.FS, path string, overwrite bool) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s: %w, and is a file: the output is a directory", path, fs.ErrExist)
 	case !overwrite:
-		return fmt.Errorf("%s: %w: name another directory, or replace it (--overwrite, Overwrite)", path, fs.ErrExist)
+		return knob.Errorf("%s: %w: name another directory, or replace it (%s)", path, fs.ErrExist, knob.Name("sink.Overwrite"))
 	}
 	return checkReplaced(fsys, path)
 }
@@ -240,8 +241,8 @@ func newObjectTree(objects vfs.Objects, fsys vfs.FS, path string, overwrite bool
 		return nil, err
 	}
 	if len(t.old) > 0 && !overwrite {
-		return nil, fmt.Errorf("%s: %w (%d objects, as %s): name another prefix, or replace them (--overwrite, Overwrite)",
-			path, fs.ErrExist, len(t.old), t.old[0].Name)
+		return nil, knob.Errorf("%s: %w (%d objects, as %s): name another prefix, or replace them (%s)",
+			path, fs.ErrExist, len(t.old), t.old[0].Name, knob.Name("sink.Overwrite"))
 	}
 	for _, o := range t.old {
 		if first, _, _ := strings.Cut(strings.TrimPrefix(o.Name, path+"/"), "/"); !ours.MatchString(first) {

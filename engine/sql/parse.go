@@ -4,6 +4,7 @@ package sql
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -220,7 +221,8 @@ func (p *statements) fromOne(node *pg.Node) *From {
 		f.Alias = alias.GetAliasname()
 		p.qualifiers = []string{f.Alias}
 	case !f.File:
-		p.qualifiers = []string{f.Name}
+		whole := strings.Join(append(f.In, f.Name), ".")
+		p.qualifiers = []string{f.Name, whole, stem(whole)} // the name may be a file's
 	}
 	return f
 }
@@ -252,6 +254,12 @@ func (p *statements) table(v *pg.RangeVar) *From {
 	}
 	f.Name, f.In = f.In[len(f.In)-1], f.In[:len(f.In)-1]
 	return f
+}
+
+// stem returns the name of a file without its folders and its ending.
+func stem(name string) string {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	return strings.TrimSuffix(name, path.Ext(name))
 }
 
 // stringToken returns the string that begins at a place, or "".

@@ -5,6 +5,7 @@ package sql
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -124,7 +125,8 @@ func scanError(text string, err error) error {
 		return errorAt(text, 0, "the SQL parser: %v", err)
 	}
 	message, _, _ := strings.Cut(parseErr.Message, " at or near ")
-	return errorAt(text, byteOfRune(text, parseErr.Cursorpos-1), "%s", message)
+	at := byteOfRune(text, parseErr.Cursorpos-1)
+	return errorAt(text, at, "%s%s", message, offerFile(text, at))
 }
 
 // byteOfRune returns where a character begins, counted from 0.
@@ -360,15 +362,28 @@ func (s *script) syntaxError(err error) error {
 			i, at = i-1, int(before.Start)
 		}
 	}
-	switch {
+	switch offer := offerFile(s.text, at); {
+	case offer != "":
+		message += offer
 	case ok && s.tokens[i].KeywordKind == pg.KeywordKind_RESERVED_KEYWORD:
 		word := s.word(s.tokens[i])
 		message += ": " + word + " is a word of SQL; a column of that name is written \"" + word + `"`
-	case ok && strings.Contains("/.~-", s.word(s.tokens[i])[:1]) &&
-		(s.token(i-1).Token == pg.Token_FROM || s.token(i-2).Token == pg.Token_FROM):
-		message += "; a file is written in single quotes: FROM 'name.parquet'"
 	}
 	return errorAt(s.text, at, "%s", message)
+}
+
+// fileBehindFrom is a word behind FROM that is no name, as a path is not.
+var fileBehindFrom = regexp.MustCompile(`(?i)\bfrom\s+([^\s'"();,]*[./~*?-][^\s'"();,]*)`)
+
+// offerFile says how a file is written, where a byte of a text is in a file without quotes behind
+// FROM; else it returns "".
+func offerFile(text string, at int) string {
+	for _, m := range fileBehindFrom.FindAllStringSubmatchIndex(text, -1) {
+		if m[2] <= at && at < m[3] {
+			return "; a file is written in single quotes: FROM '" + text[m[2]:m[3]] + "'"
+		}
+	}
+	return ""
 }
 
 // spelled returns the name at a place as the text has it (L1); PostgreSQL has read it as parsed.
@@ -378,6 +393,22 @@ func (s *script) spelled(at int, parsed string) string {
 		return parsed
 	}
 	return s.name(s.tokens[i])
+}
+
+// spelledParts returns a name in parts, of which the first may be missing, as the text has it.
+func (s *script) spelledParts(at int, parsed ...string) string {
+	parsed = slices.DeleteFunc(parsed, func(part string) bool { return part == "" })
+	for n := range parsed {
+		if n > 0 {
+			i := s.at[int32(at)] + 2 // behind a dot
+			if i >= len(s.tokens) {
+				break
+			}
+			at = int(s.tokens[i].Start)
+		}
+		parsed[n] = s.spelled(at, parsed[n])
+	}
+	return strings.Join(parsed, ".")
 }
 
 // name returns the name that a token is.

@@ -13,7 +13,6 @@ package budget
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -105,8 +105,8 @@ func (b *Budget) relieve() {
 
 // refuse returns the error of a reservation that does not fit.
 func (b *Budget) refuse(asked, left int64) error {
-	return fmt.Errorf("%w of %s: %s are needed at once, and %s are left; raise --memory-limit to about %s (MemoryLimit)",
-		ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(asked)), humanize.IBytes(uint64(left)), humanize.IBytes(uint64(b.enough(asked-left))))
+	return knob.Errorf("%w of %s: %s are needed at once, and %s are left; raise %s to about %s",
+		ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(asked)), humanize.IBytes(uint64(left)), knob.Name("engine.MemoryLimit"), humanize.IBytes(uint64(b.enough(asked-left))))
 }
 
 // enough returns a limit with room for the missing bytes: other owners take a part of a larger
@@ -133,8 +133,8 @@ func (b *Budget) look() error {
 	})
 	if left < memoryBytesMin {
 		need := (others + memoryBytesMin) / (budgetMargin - 1) * budgetMargin
-		return fmt.Errorf("%w of %s: the process holds %s beside the query's pages and tables, and these need %s; raise --memory-limit to %s (MemoryLimit)",
-			ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(others)), humanize.IBytes(memoryBytesMin), humanize.IBytes(uint64(need)))
+		return knob.Errorf("%w of %s: the process holds %s beside the query's pages and tables, and these need %s; raise %s to %s",
+			ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(others)), humanize.IBytes(memoryBytesMin), knob.Name("engine.MemoryLimit"), humanize.IBytes(uint64(need)))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/encode"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vector"
 	"github.com/mpga/mpga/partition"
@@ -250,20 +251,20 @@ func (f *Finalizer) output(ctx context.Context, g *cpuagg.Groups, o, from, to in
 	array, err := s.array(ctx, g.Runs(out.Fold, from))
 	var overflow *groupOverflow
 	if errors.As(err, &overflow) {
-		err = fmt.Errorf("%s: the group %s has a sum of %s, which does not fit %s: %w%s", out.Aggregate,
-			f.groupName(g, from+overflow.group), overflow.sum, out.Type, ErrOverflow, overflowKnob(out))
+		err = withKnob(out, fmt.Errorf("%s: the group %s has a sum of %s, which does not fit %s: %w", out.Aggregate,
+			f.groupName(g, from+overflow.group), overflow.sum, out.Type, ErrOverflow))
 	} else if err != nil && !errors.Is(err, vector.ErrTooLarge) {
 		err = fmt.Errorf("%s: %w", out.Aggregate, err)
 	}
 	return array, err
 }
 
-// overflowKnob says what a user can do about an overflow.
-func overflowKnob(out *rowdata.Output) string {
-	if out.Type.ID() == arrow.INT64 {
-		return "; --overflow=widen gives decimals, --overflow=wrap drops the upper bits"
+// withKnob adds to an overflow what a user can do about it.
+func withKnob(out *rowdata.Output, err error) error {
+	if out.Type.ID() != arrow.INT64 {
+		return err
 	}
-	return ""
+	return knob.Errorf("%w; %[2]s=widen gives decimals, %[2]s=wrap drops the upper bits", err, knob.Name("query.Overflow"))
 }
 
 // groupOverflow is a sum that passes its type, and the sum's group.

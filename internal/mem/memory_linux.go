@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -24,8 +25,8 @@ func mapMemory(n int) []byte {
 		err = unix.ENOMEM
 	}
 	if err != nil {
-		spawn.Fail(fmt.Errorf("%w: mmap of %d B: %w; lower --memory-limit (MemoryLimit), or raise the limit of address space (ulimit -v)",
-			ErrNoMemory, n, err))
+		spawn.Fail(knob.Errorf("%w: mmap of %d B: %w; lower %s, or raise the limit of address space (ulimit -v)",
+			ErrNoMemory, n, err, knob.Name("engine.MemoryLimit")))
 	}
 	return b
 }

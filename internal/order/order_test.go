@@ -344,7 +344,7 @@ func TestBadTemp(t *testing.T) {
 	}
 	r.Release()
 	r = newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 12 << 10, Temp: store.NewTemp(vfs.OS, t.TempDir(), 1000)})
-	if _, err := read(r); !errors.Is(err, store.ErrTempLimit) || !strings.Contains(err.Error(), "raise --temp-limit") || strings.Contains(err.Error(), "ipc") {
+	if _, err := read(r); !errors.Is(err, store.ErrTempLimit) || !strings.Contains(err.Error(), "raise TempLimit") || strings.Contains(err.Error(), "ipc") {
 		t.Errorf("a full temp directory: %v", err)
 	}
 	r.Release()

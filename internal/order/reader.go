@@ -159,7 +159,7 @@ func (r *Reader) start() error {
 // failed says what the rows were ordered for, and names the knobs of a limit that was met.
 func (r *Reader) failed(err error) error {
 	if errors.Is(err, store.ErrTempLimit) {
-		return fmt.Errorf("%s: %w; %s", r.sort.opt.Purpose, err, store.TempLimitKnobs)
+		return fmt.Errorf("%s: %w", r.sort.opt.Purpose, store.MoreTemp(err))
 	}
 	return fmt.Errorf("%s: %w", r.sort.opt.Purpose, err)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -16,8 +17,10 @@ import (
 // free.
 var ErrTempLimit = errors.New("the temp directory is full")
 
-// TempLimitKnobs tells people what to do about ErrTempLimit.
-const TempLimitKnobs = "raise --temp-limit (TempLimit) or --memory-limit (MemoryLimit), or name a larger --temp-dir (TempDir)"
+// MoreTemp adds to an ErrTempLimit what to do about it.
+func MoreTemp(err error) error {
+	return knob.Errorf("%w; raise %s or %s, or name a larger %s", err, knob.Name("engine.TempLimit"), knob.Name("engine.MemoryLimit"), knob.Name("engine.TempDir"))
+}
 
 // Temp is the temporary files of an engine, and their budget.
 type Temp struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/wellformed"
 )
 
@@ -553,21 +554,19 @@ func (t *text[O]) drop() {
 	dropBuffer(&t.bytes)
 }
 
-// typeKnob ends the error about a value that has no place in its column.
-const typeKnob = "set the column's type (--type, CSV.Types), or what stands for NULL (--null, CSV.NullStrings)"
-
 // valueError is the error of a field that is no value of its column's type.
 func valueError(column string, c *textColumn, field []byte) error {
 	if isText(c.typ) {
-		return fmt.Errorf("column %q: %s is not valid UTF-8; name the encoding of the file (--encoding latin-1, "+
-			"CSV.Encoding), or read the column as bytes (--type %s=binary)", column, decode.QuoteInvalid(field), column)
+		return knob.Errorf("column %q: %s is not valid UTF-8; name the encoding of the file (%s latin-1), or read the column as bytes (%s %s=binary)",
+			column, decode.QuoteInvalid(field), knob.Name("dataset.CSV.Encoding"), knob.Name("dataset.CSV.Types"), column)
 	}
 	const shown = 40 // bytes
 	dots := ""
 	if len(field) > shown {
 		field, dots = field[:shown], "..."
 	}
-	return fmt.Errorf("column %q: %q%s is not of type %s%s; %s", column, field, dots, c.typ, &c.format, typeKnob)
+	return knob.Errorf("column %q: %q%s is not of type %s%s; set the column's type (%s), or what stands for NULL (%s)",
+		column, field, dots, c.typ, &c.format, knob.Name("dataset.CSV.Types"), knob.Name("dataset.CSV.NullStrings"))
 }
 
 // mismatch says in short why a field is no value of the column.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -192,8 +193,8 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 		return false, err
 	}
 	if bytes.IndexByte(buf[:min(len(buf), 4096)], 0) >= 0 {
-		return false, errors.New("not text: there are NUL bytes; name its format if it has one of ours (Format), " +
-			"or its encoding (--encoding utf-16le, CSV.Encoding)")
+		return false, knob.Errorf("not text: there are NUL bytes; name its format if it has one of ours (%s), or its encoding (%s utf-16le)",
+			knob.Name("dataset.Format"), knob.Name("dataset.CSV.Encoding"))
 	}
 	for range c.opt.SkipLines {
 		n := bytes.IndexByte(buf[start:], '\n')
@@ -237,8 +238,8 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	}
 	if names := c.opt.Names; names != nil {
 		if len(names) != width {
-			return false, fmt.Errorf("%d names are given (CSV.Names), and the first row has %d fields",
-				len(names), width)
+			return false, knob.Errorf("%d names are given (%s), and the first row has %d fields",
+				len(names), knob.Name("dataset.CSV.Names"), width)
 		}
 		c.names = names
 	}
@@ -256,8 +257,8 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 func checkNames(names []string) error {
 	for i, name := range names {
 		if !utf8.ValidString(name) {
-			return fmt.Errorf("the name of column %d, %s, is not valid UTF-8; "+
-				"name the encoding of the file (--encoding latin-1, CSV.Encoding)", i+1, decode.QuoteInvalid([]byte(name)))
+			return knob.Errorf("the name of column %d, %s, is not valid UTF-8; name the encoding of the file (%s latin-1)",
+				i+1, decode.QuoteInvalid([]byte(name)), knob.Name("dataset.CSV.Encoding"))
 		}
 	}
 	return nil
@@ -298,8 +299,8 @@ func SetTypes(files []*File, opt *Options) error {
 	}
 	for name := range types {
 		if _, ok := joint[name]; !ok && len(files) > 0 {
-			return fmt.Errorf("%s: CSV.Types names column %q; the columns are %s",
-				files[0].path, name, strings.Join(files[0].names, ", "))
+			return knob.Errorf("%s: %s names column %q; the columns are %s",
+				files[0].path, knob.Name("dataset.CSV.Types"), name, strings.Join(files[0].names, ", "))
 		}
 	}
 	for _, f := range files {

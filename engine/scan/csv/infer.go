@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // typeSet is a set of the inferred types, and of the shapes that times have.
@@ -426,7 +428,7 @@ func textStart(buf []byte) (int, error) {
 	case bytes.HasPrefix(buf, byteOrderMark):
 		return len(byteOrderMark), nil
 	case bytes.HasPrefix(buf, []byte{0xFF, 0xFE}), bytes.HasPrefix(buf, []byte{0xFE, 0xFF}):
-		return 0, errors.New("UTF-16 text; name its encoding (--encoding utf-16, CSV.Encoding)")
+		return 0, knob.Errorf("UTF-16 text; name its encoding (%s utf-16)", knob.Name("dataset.CSV.Encoding"))
 	}
 	return 0, nil
 }

@@ -2,10 +2,11 @@ package csv
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // Options say how text becomes columns. The zero value detects what it can.
@@ -88,32 +89,36 @@ func (o *Options) EnsureDefaults() {
 func (o *Options) Validate() []error {
 	var errs []error
 	for _, c := range []struct {
-		name  string
+		name  knob.Name
 		value byte
-	}{{"Delimiter", o.Delimiter}, {"Quote", o.Quote}, {"Comment", o.Comment}, {"Thousands", o.Thousands}} {
+	}{
+		{"dataset.CSV.Delimiter", o.Delimiter}, {"dataset.CSV.Quote", o.Quote}, {"dataset.CSV.Comment", o.Comment},
+		{"dataset.CSV.Thousands", o.Thousands},
+	} {
 		if c.value == '\n' || c.value == '\r' || c.value >= 0x80 {
-			errs = append(errs, fmt.Errorf("CSV.%s (%q) must be an ASCII character that ends no line", c.name, c.value))
+			errs = append(errs, knob.Errorf("%s (%q) must be an ASCII character that ends no line", c.name, c.value))
 		}
 	}
 	if !o.NoQuote && o.Delimiter == o.Quote {
-		errs = append(errs, fmt.Errorf("CSV.Delimiter and CSV.Quote are both %q", o.Quote))
+		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote"), o.Quote))
 	}
 	if o.Comment != 0 && (o.Comment == o.Delimiter || !o.NoQuote && o.Comment == o.Quote) {
-		errs = append(errs, fmt.Errorf("CSV.Comment (%q) must be neither CSV.Delimiter nor CSV.Quote", o.Comment))
+		errs = append(errs, knob.Errorf("%s (%q) must be neither %s nor %s", knob.Name("dataset.CSV.Comment"), o.Comment,
+			knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote")))
 	}
 	errs = append(errs, o.validateValues()...)
 	if o.Header > HeaderNo {
-		errs = append(errs, fmt.Errorf("CSV.Header (%d) must be at most %d", o.Header, HeaderNo))
+		errs = append(errs, knob.Errorf("%s (%d) must be at most %d", knob.Name("dataset.CSV.Header"), o.Header, HeaderNo))
 	}
 	if o.SkipLines < 0 {
-		errs = append(errs, fmt.Errorf("CSV.SkipLines (%d) must not be negative", o.SkipLines))
+		errs = append(errs, knob.Errorf("%s (%d) must not be negative", knob.Name("dataset.CSV.SkipLines"), o.SkipLines))
 	}
 	if o.SampleRows < 1 {
-		errs = append(errs, fmt.Errorf("CSV.SampleRows (%d) must be at least 1", o.SampleRows))
+		errs = append(errs, knob.Errorf("%s (%d) must be at least 1", knob.Name("dataset.CSV.SampleRows"), o.SampleRows))
 	}
 	for name, typ := range o.Types {
 		if newConverter(typ, &valueFormat{}) == nil {
-			errs = append(errs, fmt.Errorf("CSV.Types: column %q: text cannot be read as %s", name, typ))
+			errs = append(errs, knob.Errorf("%s: column %q: text cannot be read as %s", knob.Name("dataset.CSV.Types"), name, typ))
 		}
 	}
 	return errs
@@ -122,20 +127,23 @@ func (o *Options) Validate() []error {
 // validateValues is Validate for what says how values are read.
 func (o *Options) validateValues() (errs []error) {
 	if o.DecimalSeparator != '.' && o.DecimalSeparator != ',' {
-		errs = append(errs, fmt.Errorf("CSV.DecimalSeparator (%q) must be . or ,", o.DecimalSeparator))
+		errs = append(errs, knob.Errorf("%s (%q) must be . or ,", knob.Name("dataset.CSV.DecimalSeparator"), o.DecimalSeparator))
 	}
 	switch c := o.Thousands; {
 	case c == o.DecimalSeparator:
-		errs = append(errs, fmt.Errorf("CSV.Thousands and CSV.DecimalSeparator are both %q", c))
+		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Thousands"), knob.Name("dataset.CSV.DecimalSeparator"), c))
 	case c >= '0' && c <= '9', c == '+', c == '-':
-		errs = append(errs, fmt.Errorf("CSV.Thousands (%q) must not be part of a number", c))
+		errs = append(errs, knob.Errorf("%s (%q) must not be part of a number", knob.Name("dataset.CSV.Thousands"), c))
 	}
 	if _, known := encodings[o.Encoding]; !known {
-		errs = append(errs, fmt.Errorf("CSV.Encoding (%q) must be one of %s", o.Encoding, strings.Join(encodingNames, ", ")))
+		errs = append(errs, knob.Errorf("%s (%q) must be one of %s", knob.Name("dataset.CSV.Encoding"), o.Encoding, strings.Join(encodingNames, ", ")))
 	}
-	for _, f := range []struct{ name, format string }{{"DateFormat", o.DateFormat}, {"TimestampFormat", o.TimestampFormat}} {
+	for _, f := range []struct {
+		name   knob.Name
+		format string
+	}{{"dataset.CSV.DateFormat", o.DateFormat}, {"dataset.CSV.TimestampFormat", o.TimestampFormat}} {
 		if _, err := readerOf(f.format); err != nil {
-			errs = append(errs, fmt.Errorf("CSV.%s: %w", f.name, err))
+			errs = append(errs, knob.Errorf("%s: %w", f.name, err))
 		}
 	}
 	return errs

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // dialect is how text is cut into rows and fields: RFC 4180 with any delimiter and quote, and lines
@@ -262,6 +264,7 @@ type textError struct {
 }
 
 func (e *textError) Error() string { return e.reason.Error() }
+func (e *textError) Unwrap() error { return e.reason }
 
 // split finds some whole rows that start in buf[p:limit], up to maxRows, and returns where the next
 // row starts. It returns no rows only where the buffer has no whole row, or with an error.
@@ -387,9 +390,9 @@ func (s *rowSplitter) broken(buf []byte, start, at int, reason error) (next int,
 
 func (d *dialect) quoteError(end fieldEnd) error {
 	if end == errBare {
-		return fmt.Errorf("a quote (%c) within a field that does not start with one; "+
+		return knob.Errorf("a quote (%c) within a field that does not start with one; "+
 			"double it and quote the field, "+
-			"or read the file with another quote or none (--quote, CSV.Quote, CSV.NoQuote)", d.quote)
+			"or read the file with another quote or none (%s)", d.quote, knob.Name("dataset.CSV.Quote"))
 	}
 	return fmt.Errorf("text between a closing quote (%c) and the next delimiter (%q); "+
 		"a quote within a quoted field must be doubled", d.quote, d.delimiter)

@@ -133,14 +133,14 @@ func TestCSVOptionErrors(t *testing.T) {
 		{"a day that there is not", "a\n31.12.2025\n31.11.2025\n", sampled(csv.Options{}), []string{"line 3", `"a"`, `"31.11.2025"`, "%d.%m.%Y", "date32"}},
 		{"another format", "a\n20251231\n2025-12-31\n", sampled(csv.Options{DateFormat: "%Y%m%d"}), []string{"line 3", `"2025-12-31"`, "%Y%m%d", "--date-format"}},
 		{"a point", "a;b\n1,5;1\n1.5;1\n", sampled(csv.Options{DecimalSeparator: ','}), []string{"line 3", `"1.5"`, "decimal separator ','"}},
-		{"not UTF-8", "a,b\n1,x\n2,gr\xfcn\n", csv.Options{}, []string{"line 3", `"b"`, "UTF-8", "--encoding latin-1"}},
-		{"a name that is not UTF-8", "a,gr\xfcn\n1,x\n", csv.Options{}, []string{"line 1", "column 2", "--encoding latin-1"}},
+		{"not UTF-8", "a,b\n1,x\n2,gr\xfcn\n", csv.Options{}, []string{"line 3", `"b"`, "UTF-8", "CSV.Encoding latin-1"}},
+		{"a name that is not UTF-8", "a,gr\xfcn\n1,x\n", csv.Options{}, []string{"line 1", "column 2", "CSV.Encoding latin-1"}},
 		{"too many fields", "a,b\n1\n1,2\n1,2,3\n", csv.Options{NullPadding: true, SampleRows: 2}, []string{"line 4", "more than the 2 fields"}},
 		{"a wrong format", "a\n1\n", csv.Options{DateFormat: "%q"}, []string{"DateFormat", "%q"}},
 		{"a wrong encoding", "a\n1\n", csv.Options{Encoding: "utf-7"}, []string{"Encoding", "utf-7", "latin-1"}},
 		{"separators alike", "a\n1\n", csv.Options{DecimalSeparator: ',', Thousands: ','}, []string{"DecimalSeparator", "Thousands"}},
 		{"a comment that is the quote", "a\n1\n", csv.Options{Comment: '"'}, []string{"Comment", "Quote"}},
-		{"UTF-16 without a mark", utf16Text("a,b\n1,2\n", false), csv.Options{}, []string{"NUL", "--encoding utf-16le"}},
+		{"UTF-16 without a mark", utf16Text("a,b\n1,2\n", false), csv.Options{}, []string{"NUL", "CSV.Encoding utf-16le"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 5} {
@@ -205,7 +205,7 @@ func TestCSVRejects(t *testing.T) {
 ",not of type int64,"""y
 "",5,6"
 8,34,,,more than the 3 fields of the rows before,"1,2,3,4"
-9,42,,,"a quote ("") within a field that does not start with one; double it and quote the field, or read the file with another quote or none (--quote, CSV.Quote, CSV.NoQuote)","7,8""9,z"
+9,42,,,"a quote ("") within a field that does not start with one; double it and quote the field, or read the file with another quote or none (CSV.Quote)","7,8""9,z"
 10,50,,,"text between a closing quote ("") and the next delimiter (','); a quote within a quoted field must be doubled","1,""2""3,4"
 11,59,a,u,not of type int64,"u,v,w"
 13,74,,,the file ends within a quoted field: a quote is not closed,"5,""6

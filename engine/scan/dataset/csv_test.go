@@ -108,7 +108,7 @@ func TestCSVErrors(t *testing.T) {
 		{"too few fields", "a,b\n1,2\n3\n", csv.Options{}, []string{"line 3", "1 fields", "2"}},
 		{"too many fields", "a,b\n1,2\n3,4,5\n", csv.Options{}, []string{"line 3", "more than the 2 fields"}},
 		{"open quote", "a,b\n1,2\n3,\"x\n", csv.Options{}, []string{"line 3", "not closed"}},
-		{"bare quote", "a,b\n1,x\"y\n", csv.Options{}, []string{"line 2", "NoQuote"}},
+		{"bare quote", "a,b\n1,x\"y\n", csv.Options{}, []string{"line 2", "CSV.Quote"}},
 		{"after a quote", "a,b\n1,\"x\"y\n", csv.Options{}, []string{"line 2", "doubled"}},
 		{"type of no column", "a,b\n1,2\n", csv.Options{Types: map[string]arrow.DataType{"c": arrow.PrimitiveTypes.Int8}}, []string{`"c"`, "a, b"}},
 		{"type that text cannot be", "a,b\n1,2\n", csv.Options{Types: map[string]arrow.DataType{"a": arrow.ListOf(arrow.PrimitiveTypes.Int8)}}, []string{`"a"`, "list"}},

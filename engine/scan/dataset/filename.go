@@ -1,12 +1,12 @@
 package dataset
 
 import (
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // filenameColumn is the name of the column that Options.Filename adds.
@@ -23,7 +23,7 @@ func (f *openFiles) addFilenames() error {
 	}
 	for _, in := range f.inputs {
 		if !utf8.ValidString(in.Name()) {
-			return fmt.Errorf("%q: the name is not valid UTF-8, and is to be the value of a column (--filename, Filename)", in.Name())
+			return knob.Errorf("%q: the name is not valid UTF-8, and is to be the value of a column (%s)", in.Name(), knob.Name("dataset.Filename"))
 		}
 		if in.Schema().HasField(filenameColumn) {
 			return filenameTaken(in.Name(), "the file has a column")
@@ -35,6 +35,6 @@ func (f *openFiles) addFilenames() error {
 }
 
 func filenameTaken(name, by string) error {
-	return fmt.Errorf("%s: %s named %q, which is to be the name of the file; read without that (--filename, Filename)",
-		name, by, filenameColumn)
+	return knob.Errorf("%s: %s named %q, which is to be the name of the file; read without that (%s)",
+		name, by, filenameColumn, knob.Name("dataset.Filename"))
 }

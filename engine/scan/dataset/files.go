@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/internal/redact"
@@ -65,7 +66,7 @@ func expand(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) 
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case !strings.ContainsAny(pattern, "*?["):
-		return nil, fmt.Errorf("%s: no such file or directory", redact.URL(pattern))
+		return nil, fmt.Errorf("%s: %w", redact.URL(pattern), syscall.ENOENT)
 	}
 	return expandGlob(ctx, fsys, pattern)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // hiveNull is the folder value that stands for NULL. The string itself is written with an escape.
@@ -66,8 +67,8 @@ func hiveColumns(names []string) ([]decode.Folder, error) {
 				return nil, hiveError(names[0], name)
 			}
 			if s, isText := p.value.(string); isText && !utf8.ValidString(s) {
-				return nil, fmt.Errorf("%s: the value %q of the folder key %q is not valid UTF-8; "+
-					"rename the folder, or read without hive folders (--no-hive, NoHive)", name, s, p.key)
+				return nil, knob.Errorf("%s: the value %q of the folder key %q is not valid UTF-8; "+
+					"rename the folder, or read without hive folders (%s)", name, s, p.key, knob.Name("dataset.NoHive"))
 			}
 			columns[j].Values = append(columns[j].Values, p.value)
 		}
@@ -84,8 +85,8 @@ func hiveColumns(names []string) ([]decode.Folder, error) {
 }
 
 func hiveError(first, other string) error {
-	return fmt.Errorf("%s and %s: their key=value folders differ (%s and %s); "+
-		"read them apart, or without hive folders (--no-hive, NoHive)", first, other, hiveKeys(first), hiveKeys(other))
+	return knob.Errorf("%s and %s: their key=value folders differ (%s and %s); "+
+		"read them apart, or without hive folders (%s)", first, other, hiveKeys(first), hiveKeys(other), knob.Name("dataset.NoHive"))
 }
 
 func hiveKeys(name string) string {

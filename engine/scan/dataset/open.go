@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/ipc"
 	"github.com/mpga/mpga/engine/scan/parquet"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -84,7 +85,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		files.inputs = append(files.inputs, decode.File{Input: in, Changed: w.check})
 	}
 	if len(opt.CSV.Types) > 0 && len(texts) == 0 {
-		return files, fmt.Errorf("%s: CSV.Types is set, and no input is CSV", names[0])
+		return files, knob.Errorf("%s: %s is set, and no input is CSV", names[0], knob.Name("dataset.CSV.Types"))
 	}
 	if err := csv.SetTypes(texts, &opt.CSV); err != nil {
 		return files, err

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -78,9 +78,15 @@ func (o *Options) EnsureDefaults() {
 func (o *Options) Validate() error {
 	var errs []error
 	if !slices.Contains(formats, o.Format) {
-		errs = append(errs, fmt.Errorf("Format (%q) must be one of parquet, arrow, arrows, csv, tsv", o.Format))
+		errs = append(errs, knob.Errorf("%s (%q) must be one of parquet, arrow, arrows, csv, tsv", knob.Name("dataset.Format"), o.Format))
 	}
 	return errors.Join(append(errs, o.CSV.Validate()...)...)
+}
+
+// IsDataFile says whether a name ends as names of data files do: in .parquet, .csv.gz and their like.
+func IsDataFile(name string) bool {
+	format, _ := formatOf(name)
+	return format != FormatAuto
 }
 
 // formatOf returns the format that a name's ending tells, and FormatAuto for an unknown ending.

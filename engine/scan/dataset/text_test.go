@@ -261,7 +261,7 @@ func TestNotUTF8Folder(t *testing.T) {
 	}
 	path := scantest.WriteFile(t, dir, "f.csv", []byte("i\n1\n"))
 	_, err := Open(t.Context(), []string{path}, Options{})
-	for _, want := range []string{path, `"gr\xfcn"`, `"k"`, "UTF-8", "--no-hive"} {
+	for _, want := range []string{path, `"gr\xfcn"`, `"k"`, "UTF-8", "NoHive"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %s", err, want)
 		}

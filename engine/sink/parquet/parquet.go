@@ -20,6 +20,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/engine/sink/adapt"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -304,7 +305,7 @@ func (e *flatFile) reserve(more int64) error {
 
 func (e *flatFile) begin() error {
 	if e.groups == rowGroupsMax {
-		return fmt.Errorf("parquet has no more than %d row groups: give them more than %d rows (--row-group-rows, RowGroupRows)", rowGroupsMax, e.rowsPerGroup)
+		return knob.Errorf("parquet has no more than %d row groups: give them more than %d rows (%s)", rowGroupsMax, e.rowsPerGroup, knob.Name("sink.RowGroupRows"))
 	}
 	e.group = e.meta.AppendRowGroup()
 	if err := e.index.AppendRowGroup(); err != nil {

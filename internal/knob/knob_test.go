@@ -1,0 +1,45 @@
+package knob
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+)
+
+func flag(n Name) string { return map[Name]string{"a.Limit": "--limit", "a.Dir": "--dir"}[n] }
+
+// hidden shows what it wraps by As alone.
+type hidden struct{ err error }
+
+func (h hidden) Error() string        { return h.err.Error() }
+func (h hidden) As(target any) bool   { return errors.As(h.err, target) }
+func (h hidden) Is(target error) bool { return errors.Is(h.err, target) }
+
+// Would catch an option that keeps its field's name, a user's text that is taken for an option, and
+// a cause that is lost.
+func TestReword(t *testing.T) {
+	limit := Errorf("%s (%d) must be 1: %w", Name("a.Limit"), 5, fs.ErrInvalid)
+	for _, c := range []struct {
+		err        error
+		text, want string
+	}{
+		{limit, "Limit (5) must be 1: invalid argument", "--limit (5) must be 1: invalid argument"},
+		{fmt.Errorf("Limit.csv: %w", limit), "Limit.csv: Limit (5) must be 1: invalid argument", "Limit.csv: --limit (5) must be 1: invalid argument"},
+		{errors.Join(fs.ErrInvalid, fmt.Errorf("x: %w", limit)), "invalid argument\nx: Limit (5) must be 1: invalid argument", "invalid argument\nx: --limit (5) must be 1: invalid argument"},
+		{Errorf("raise %s: %w", Name("a.Dir"), limit), "raise Dir: Limit (5) must be 1: invalid argument", "raise --dir: --limit (5) must be 1: invalid argument"},
+		{hidden{limit}, "Limit (5) must be 1: invalid argument", "--limit (5) must be 1: invalid argument"},
+		{fmt.Errorf("no column Limit: %w", fs.ErrInvalid), "no column Limit: invalid argument", "no column Limit: invalid argument"},
+	} {
+		got := Reword(c.err, flag)
+		if c.err.Error() != c.text || got.Error() != c.want || !errors.Is(got, fs.ErrInvalid) {
+			t.Errorf("%q is reworded to %q, want %q", c.err, got, c.want)
+		}
+		if again := Reword(got, func(Name) string { return "other" }); again.Error() != c.want {
+			t.Errorf("%q is reworded again, to %q", got, again)
+		}
+	}
+	if Reword(nil, flag) != nil {
+		t.Error("no error became an error")
+	}
+}
