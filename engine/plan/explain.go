@@ -24,7 +24,7 @@ func (q *Query) Explain(ctx context.Context) (text string, err error) {
 
 func (q *Query) explain(ctx context.Context) (string, error) {
 	_, isComputed := q.read.(*computed)
-	alone := q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0
+	alone := q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0 && q.base.lists == nil
 	if src, grouping, err := q.Aggregation(); err == nil && alone {
 		plan, err := q.engine.Explain(ctx, src, grouping)
 		if err != nil {
@@ -90,6 +90,9 @@ func (q *Query) explain(ctx context.Context) (string, error) {
 		if p := q.filter.Pruning(); !q.grouped { // else the engine's plan tells
 			line("%s", &p)
 		}
+	}
+	if l := q.base.lists; l != nil {
+		line("unnest: %s", l.source.Schema().Field(l.list).Name)
 	}
 	for _, s := range q.subqueries {
 		inner, err := s.explain(ctx)
