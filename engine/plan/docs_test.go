@@ -36,6 +36,7 @@ and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../te
 
     SELECT [DISTINCT] expression [AS name], ... | *
     FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_parquet(['x', 'y']) | table | (SELECT ...)
+         [, unnest(list) [AS t(name)]]
     [WHERE condition]
     [GROUP BY expression | number | name | ALL | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)]
     [HAVING condition]
@@ -48,6 +49,9 @@ and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../te
 - Names keep the case they are written in; a column is found in another case where that leaves no choice.
 - ` + "`a.b.c`" + ` is a field of a struct, as are ` + "`(a).b`" + ` and ` + "`a['b']`" + `; the result's column is named by its last part. ` + "`\"a.b\"`" + ` is a column of
   that name, which comes first in quotes, and the field without. Of a table that is named a, ` + "`a.b`" + ` is the column b, or else the field.
+- ` + "`unnest(list)`" + ` makes a row of every element of a list, behind the table in FROM, or behind SELECT, where it also stands in GROUP BY and
+  ORDER BY: ` + "`SELECT unnest(tags) AS tag, count(*) FROM 'x.parquet' GROUP BY tag`" + `. Rows without elements are left out. A statement has one
+  such list, of values that are not nested; WHERE leaves out row groups by the columns beside it.
 - GROUP BY, WHERE, HAVING and ORDER BY know the names of the list behind SELECT; columns of that name come first, but
   not before a name that stands alone in ORDER BY, nor where there are groups and the column is no key.
 - NULLs come last unless NULLS FIRST is written, whatever the direction.

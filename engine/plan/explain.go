@@ -24,7 +24,7 @@ func (q *Query) Explain(ctx context.Context) (text string, err error) {
 
 func (q *Query) explain(ctx context.Context) (string, error) {
 	_, isComputed := q.read.(*computed)
-	alone := q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0
+	alone := q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0 && q.base.lists == nil
 	if src, grouping, err := q.Aggregation(); err == nil && alone {
 		plan, err := q.engine.Explain(ctx, src, grouping)
 		if err != nil {
@@ -32,12 +32,7 @@ func (q *Query) explain(ctx context.Context) (string, error) {
 		}
 		return plan.String(), nil
 	}
-	var b strings.Builder
-	depth := 0
-	line := func(format string, args ...any) {
-		fmt.Fprintf(&b, "%s%s\n", strings.Repeat("  ", depth), fmt.Sprintf(format, args...))
-		depth++
-	}
+	o := &outline{}
 	items := make([]string, q.schema.NumFields())
 	for i := range items {
 		items[i] = q.schema.Field(i).Name
@@ -46,21 +41,21 @@ func (q *Query) explain(ctx context.Context) (string, error) {
 		}
 		items[i] += " " + q.schema.Field(i).Type.String()
 	}
-	line("select: %s", strings.Join(items, ", "))
+	o.line("select: %s", strings.Join(items, ", "))
 	if text := q.describeOrder(); text != "" {
-		line("order: %s", text)
+		o.line("order: %s", text)
 	}
 	if names := q.top.lateNames(); len(names) > 0 {
-		line("read late, of the rows above: %s", strings.Join(names, ", "))
+		o.line("read late, of the rows above: %s", strings.Join(names, ", "))
 	}
 	if q.text.Having != nil {
-		line("having: %s", q.text.Having)
+		o.line("having: %s", q.text.Having)
 	}
 	aggregation := func(src scan.Source, grouping query.Query) error {
 		plan, err := q.engine.Explain(ctx, src, grouping)
 		if err == nil {
-			b.WriteString(indented(plan.String(), depth))
-			depth += 3
+			o.WriteString(indented(plan.String(), o.depth))
+			o.depth += 3
 		}
 		return err
 	}
@@ -70,7 +65,7 @@ func (q *Query) explain(ctx context.Context) (string, error) {
 		}
 	}
 	for _, s := range slices.Backward(q.stages) {
-		line("%s", s.what)
+		o.line("%s", s.what)
 		if s.query == nil {
 			continue
 		}
@@ -78,27 +73,49 @@ func (q *Query) explain(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
+	if err := q.explainInput(ctx, o); err != nil {
+		return "", err
+	}
+	return o.String(), nil
+}
+
+// explainInput adds how the rows of the statement are read.
+func (q *Query) explainInput(ctx context.Context, o *outline) error {
 	if c, ok := q.read.(*computed); ok {
 		names := make([]string, len(c.exprs))
 		for i, x := range c.exprs {
 			names[i] = x.String()
 		}
-		line("compute: %s", strings.Join(names, ", "))
+		o.line("compute: %s", strings.Join(names, ", "))
 	}
 	if q.filter != nil {
-		line("filter: %s", q.base.where)
+		o.line("filter: %s", q.base.where)
 		if p := q.filter.Pruning(); !q.grouped { // else the engine's plan tells
-			line("%s", &p)
+			o.line("%s", &p)
 		}
+	}
+	if l := q.base.lists; l != nil {
+		o.line("unnest: %s", l.source.Schema().Field(l.list).Name)
 	}
 	for _, s := range q.subqueries {
 		inner, err := s.explain(ctx)
 		if err != nil {
-			return "", err
+			return err
 		}
-		fmt.Fprintf(&b, "%sderived table:\n%s", strings.Repeat("  ", depth), indented(inner, depth+1))
+		fmt.Fprintf(o, "%sderived table:\n%s", strings.Repeat("  ", o.depth), indented(inner, o.depth+1))
 	}
-	return b.String(), nil
+	return nil
+}
+
+// outline is lines of text, each deeper than the line before.
+type outline struct {
+	strings.Builder
+	depth int
+}
+
+func (o *outline) line(format string, args ...any) {
+	fmt.Fprintf(o, "%s%s\n", strings.Repeat("  ", o.depth), fmt.Sprintf(format, args...))
+	o.depth++
 }
 
 func indented(text string, depth int) string {

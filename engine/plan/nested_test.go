@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -210,5 +211,87 @@ func TestFieldNames(t *testing.T) {
 	names("SELECT a.x, sum(a.inner.weight), (a).inner.city AS town, t.a.x + 1 FROM t GROUP BY ALL", "[x sum(a.inner.weight) town (a.x + 1)]")
 	if got, err := ask(eng, "SELECT count(*) FROM t", tables); err != nil || fmt.Sprint(got) != "[[50]]" {
 		t.Errorf("count(*): %v, %v", got, err)
+	}
+}
+
+// Elements are keys, arguments and conditions, in files and in memory; row groups are left out by
+// what WHERE says beside them.
+func TestUnnest(t *testing.T) {
+	const n = 5000
+	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "tags", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true},
+	}, nil))
+	defer b.Release()
+	counts, sums, late := map[string]int{}, map[string]int{}, map[string]int{}
+	lists := b.Field(1).(*array.ListBuilder)
+	for id := range n {
+		b.Field(0).(*array.Int64Builder).Append(int64(id))
+		if id%4 == 0 {
+			lists.AppendNull()
+			continue
+		}
+		lists.Append(true)
+		for i := range id % 4 {
+			tag := fmt.Sprint("t", (id+i)%7)
+			lists.ValueBuilder().(*array.StringBuilder).Append(tag)
+			counts[tag]++
+			sums[tag] += id
+			if id >= 4000 {
+				late[tag]++
+			}
+		}
+	}
+	batch := b.NewRecordBatch()
+	path := filepath.Join(t.TempDir(), "f.parquet")
+	to, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := pqarrow.NewFileWriter(batch.Schema(), to, parquet.NewWriterProperties(parquet.WithMaxRowGroupLength(500)), pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.WriteBuffered(batch), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]plan.Table{"f": {Files: []string{path}}, "m": {Source: scan.Batches(batch.Schema(), []arrow.RecordBatch{batch})}}
+	eng := openEngine(t)
+	for _, table := range []string{"f", "m"} {
+		for query, want := range map[string]func(tag string) string{
+			"SELECT tag, count(*), sum(id) FROM %s, unnest(tags) AS t(tag) GROUP BY tag ORDER BY tag":                         func(tag string) string { return fmt.Sprint(tag, " ", counts[tag], " ", sums[tag]) },
+			"SELECT unnest(tags) AS tag, count(*) FROM %s GROUP BY tag ORDER BY tag":                                          func(tag string) string { return fmt.Sprint(tag, " ", counts[tag]) },
+			"SELECT unnest(tags), count(*) FROM %s WHERE id >= 4000 GROUP BY unnest(tags) ORDER BY 1":                         func(tag string) string { return fmt.Sprint(tag, " ", late[tag]) },
+			"SELECT tag, count(*) FROM (SELECT unnest(tags) AS tag, id AS n FROM %s) WHERE n >= 4000 GROUP BY tag ORDER BY 1": func(tag string) string { return fmt.Sprint(tag, " ", late[tag]) },
+		} {
+			var rows []string
+			for _, tag := range []string{"t0", "t1", "t2", "t3", "t4", "t5", "t6"} {
+				rows = append(rows, "["+want(tag)+"]")
+			}
+			query = fmt.Sprintf(query, table)
+			got, err := ask(eng, query, tables)
+			if text := "[" + strings.Join(rows, " ") + "]"; err != nil || fmt.Sprint(got) != text {
+				t.Errorf("%s: got %v, %v, want %s", query, got, err, text)
+			}
+		}
+	}
+	text, err := explained(eng, "SELECT tag, count(*) FROM f, unnest(tags) AS t(tag) WHERE id >= 4000 AND tag = 't1' GROUP BY tag", tables)
+	if err != nil || !strings.Contains(text, "scan: 2 splits") {
+		t.Errorf("2 of 10 row groups are needed: %v\n%s", err, text)
+	}
+	for text, want := range map[string]string{
+		"SELECT max(unnest(tags)) FROM m":                            "FROM ..., unnest(list) AS t(name), and max(name)",
+		"SELECT id FROM m WHERE unnest(tags) = 't1'":                 "not supported: unnest in WHERE and HAVING",
+		"SELECT unnest(tags), unnest(id) FROM m":                     "a second list for unnest",
+		"SELECT unnest(tags) FROM m, unnest(tags) AS t(tag)":         "a second list for unnest",
+		"SELECT unnest(id) FROM m":                                   `column "id" is of type BIGINT`,
+		"SELECT unnest(tags || 'x') FROM m":                          "unnest of other than a column that is a list",
+		"SELECT unnest(tags)":                                        "there is no table to take a list from",
+		"SELECT unnest(tag) FROM m":                                  "did you mean tags",
+		"SELECT tags FROM m, unnest(tags)":                           "of which the elements can be read: unnest(tags)",
+		"SELECT count(*) FROM m, unnest(tags) AS t(id) WHERE id > 3": "2 columns have this name",
+	} {
+		if rows, err := ask(eng, text, tables); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v, want %s", text, rows, err, want)
+		}
 	}
 }

@@ -26,7 +26,8 @@
 //   - S1 (values): a batch's column has its schema's type, or dictionary<int32, that type> where
 //     that type is a string, a binary or of a fixed width other than boolean's. Strings and
 //     binaries may be views. With NarrowDecimals, decimals of at most 18 digits may be of 64 bits
-//     in place of 128. Other dictionaries and extension types are replaced by their values.
+//     in place of 128. Other dictionaries and extension types are replaced by their values. A list,
+//     which is read for Unnest alone, is a list of any kind, of elements as the file has them.
 //   - S2 (positions): splits come in input order, and the positions of their rows do not overlap.
 //   - S3 (no panic): a corrupt file gives an error that names it. Arrays are validated before they
 //     are handed on, so that reading a value does not panic later either. A string of a file is
@@ -55,6 +56,6 @@
 // compared.
 //
 // What the package leaves out: pruning files before their footers are read (all must have the same
-// columns), and nested columns but the fields of structs (a schema names them, reading them is an
-// error).
+// columns), and nested columns but the fields of structs, which are columns, and lists of values that
+// are not nested, which Unnest reads (a schema names the others, reading them is an error).
 package scan

@@ -27,12 +27,23 @@ const partRows = 1 << 17
 func Batches(schema *arrow.Schema, batches []arrow.RecordBatch) Source {
 	for _, batch := range batches {
 		for _, column := range batch.Columns() {
-			if d, ok := column.(*array.Dictionary); ok {
-				d.Dictionary() // made and kept at the first call, without a lock: before scans share it
-			}
+			makeDictionaries(column)
 		}
 	}
 	return mustTable(&batchInput{flat: delivery.Flatten(schema), given: schema, batches: batches})
+}
+
+// makeDictionaries asks for the dictionaries of an array and of the fields of structs: they are made
+// and kept at the first call, without a lock, before scans share them.
+func makeDictionaries(a arrow.Array) {
+	switch a := a.(type) {
+	case *array.Dictionary:
+		a.Dictionary()
+	case *array.Struct:
+		for i := range a.NumField() {
+			makeDictionaries(a.Field(i))
+		}
+	}
 }
 
 // mustTable is NewTable for a single input without folders, for which NewTable has no error.

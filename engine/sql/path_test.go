@@ -40,3 +40,23 @@ func TestPaths(t *testing.T) {
 		}
 	}
 }
+
+// unnest behind a table has a list, and a name by its own alias, by the table's, or none.
+func TestUnnest(t *testing.T) {
+	for text, name := range map[string]string{
+		"select 1 from t, unnest(a.b) AS u(e)": "e", "select 1 from 'x.parquet', unnest(a.b) u": "u", "select 1 from t, unnest(a.b)": "unnest",
+	} {
+		s, err := Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if u := s.From.Unnest; u == nil || u.Name != name || u.InRow || u.List.Name != "a.b" {
+			t.Errorf("%s: got %+v", text, u)
+		}
+	}
+	s, err := Parse("select u.e, t.a from t, unnest(t.l) u(e)")
+	if err != nil || s.Items[0].Expr.Name != "e" || s.Items[1].Expr.Name != "a" || s.From.Unnest.List.Name != "l" {
+		t.Errorf("names behind both tables' names: %v, %v", s, err)
+	}
+}

@@ -149,7 +149,7 @@ func TestBindErrors(t *testing.T) {
 		{query.Query{Keys: []query.Key{{Column: "zzzzzzzz"}}}, []string{`"zzzzzzzz" does not exist`, "carrier, delay, distance"}},
 		{query.Query{Keys: []query.Key{{Column: "twice"}}}, []string{`"twice"`, "2 columns"}},
 		{query.Query{Keys: []query.Key{{Column: "DELAY2"}}}, []string{`"DELAY2"`, "2 columns"}},
-		{query.Query{Keys: []query.Key{{Column: "tags"}}}, []string{`"tags"`, "list", "not supported"}},
+		{query.Query{Keys: []query.Key{{Column: "tags"}}}, []string{`"tags"`, "list, VARCHAR[]", "unnest(tags)"}},
 		{query.Query{Aggregates: []query.Aggregate{call(query.Sum, "carrier")}}, []string{"sum(carrier)", "utf8", "numbers"}},
 		{query.Query{Aggregates: []query.Aggregate{call(query.BitAnd, "distance")}}, []string{"bit_and(distance)", "float64", "integers"}},
 		{query.Query{Keys: []query.Key{{Column: "nokey"}}, Aggregates: []query.Aggregate{call(query.Sum, "noarg")}}, []string{"nokey", "noarg"}},

@@ -22,9 +22,9 @@ func TestFilterNested(t *testing.T) {
 	rng := scantest.NewRand(t)
 	types := scantest.FilterTypes()
 	var pruned scan.PrunedBy
-	files, filters := 6, 30
+	files, filters := 3, 20
 	if testing.Short() {
-		files, filters = 2, 20
+		files, filters = 2, 10
 	}
 	for range files {
 		rows := 1 + rng.IntN(3000)
@@ -62,7 +62,7 @@ func sameColumns(t *testing.T, got, want *arrow.Schema) {
 // Arrow, batches in memory, also parts of larger ones, and readers.
 func TestNestedSources(t *testing.T) {
 	rng := scantest.NewRand(t)
-	for round := range 20 {
+	for round := range 6 {
 		whole := scantest.IpcBatches(t, 1, 30+rng.IntN(400))[0]
 		nested, flat := scantest.Nest(rng, whole)
 		from := rng.Int64N(whole.NumRows())

@@ -6,6 +6,9 @@
 //	ReadAt -> window -> page -> decompressed -> levels, codes or values -> buffers of the batch
 //	          pages.go, skip.go snappy.go        rle.go   fixed.go, views.go, delta.go, bool.go
 //
+// A list column is a listColumn (list.go): levels say which elements a row has, and a flatColumn reads
+// the elements.
+//
 // An open row group holds, per column: a window of compressed bytes (16 to 256 KiB, by the batch's
 // rows, or the largest page), one page decompressed, the chunk's dictionary, and the batches that
 // nobody has released. Nothing grows with the row group. Rare types (96-bit timestamps, bytes of
@@ -27,6 +30,6 @@
 //     they are corrupt or cannot be read.
 //   - S8 (budget): footers, open columns, windows and pages are reserved before they are read.
 //
-// What the package leaves out: repeated and encrypted columns, and columns whose chunks lie in other
+// What the package leaves out: lists of nested values, maps, encrypted columns, and columns whose chunks lie in other
 // files.
 package parquet

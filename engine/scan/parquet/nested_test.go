@@ -24,7 +24,7 @@ func TestNestedDamaged(t *testing.T) {
 		"g.parquet": scantest.EncodeParquet(t, 40, []arrow.RecordBatch{nested}, parquet.WithDataPageVersion(parquet.DataPageV2), parquet.WithDictionaryDefault(false)),
 		"f.arrow":   scantest.EncodeArrow(t, false, []arrow.RecordBatch{nested}),
 	} {
-		for range 150 {
+		for range 60 {
 			changed := bytes.Clone(data)
 			for range 1 + rng.IntN(2) {
 				changed[rng.IntN(len(changed))] ^= byte(1 + rng.IntN(255))
