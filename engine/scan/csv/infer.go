@@ -8,6 +8,9 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
 
 // typeSet is a set of the inferred types.
@@ -38,25 +41,25 @@ var inferred = []struct {
 
 // typesOf returns the types that a value can have. A date is also the timestamp of its midnight.
 func typesOf(value []byte) (set typeSet) {
-	value = trim(value)
-	if word := lower(value); word == "true" || word == "false" {
+	value = fields.Trim(value)
+	if word := fields.Lower(value); word == "true" || word == "false" {
 		return maybeBool
 	}
 	if leadingZero(value) { // a postcode or the like, which would lose digits
 		return 0
 	}
-	if _, ok := parseInt(value); ok {
+	if _, ok := fields.ParseInt(value); ok {
 		return maybeInt | maybeDouble
 	}
-	if _, ok := parseFloat(value); ok {
+	if _, ok := fields.ParseFloat(value); ok {
 		return maybeDouble
 	}
-	at, ok := parseTimestamp(value)
-	if _, fits := at.in(1000); !ok || !fits {
+	at, ok := fields.ParseTimestamp(value)
+	if _, fits := at.In(1000); !ok || !fits {
 		return 0
 	}
 	switch {
-	case at.zoned:
+	case at.Zoned:
 		return maybeZoned
 	case len(value) == len("2006-01-02"):
 		return maybeDate | maybeTimestamp
@@ -75,15 +78,6 @@ type columnGuess struct {
 	seen    bool    // the sample has a value that is not NULL
 	repeats bool    // the sample has few distinct values; of one file, not joint with other files
 }
-
-const (
-	// repeatsValuesMax is how many distinct values a sample has at most where the values are held
-	// to repeat: few enough for a table in a core's L1 and L2 caches.
-	repeatsValuesMax = 1024
-
-	// repeatsShare is how many rows of the sample there must be for each distinct value.
-	repeatsShare = 8
-)
 
 func (g *columnGuess) add(o columnGuess) {
 	if o.seen {
@@ -108,7 +102,7 @@ type sample struct {
 	ends []int      // by row: the offset behind the row
 }
 
-var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?", rowBytesMax>>20)
+var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?", textfile.RowBytesMax>>20)
 
 // takeSample cuts the first rows of a text that starts at buf[p:]. whole says that the text ends
 // where buf does.
@@ -125,11 +119,11 @@ func takeSample(d *dialect, o *Options, buf []byte, p, rowsMax int, whole bool) 
 		row, next, end := sampleRow(d, o, buf, p)
 		switch {
 		case end == endBuffer && whole:
-			return nil, &textError{p, errOpenQuote}
+			return nil, &textfile.Error{At: p, Reason: errOpenQuote}
 		case end == endBuffer:
 			return s, nil
 		case end != endRow:
-			return nil, &textError{next, d.quoteError(end)}
+			return nil, &textfile.Error{At: next, Reason: d.quoteError(end)}
 		}
 		s.rows = append(s.rows, row)
 		s.ends = append(s.ends, next)
@@ -140,14 +134,14 @@ func takeSample(d *dialect, o *Options, buf []byte, p, rowsMax int, whole bool) 
 
 func sampleRow(d *dialect, o *Options, buf []byte, p int) (row [][]byte, next int, end fieldEnd) {
 	for {
-		var field span
+		var field fields.Span
 		field, p, end = d.field(buf, p)
 		if end != endField && end != endRow {
 			return nil, p, end
 		}
 		var scratch []byte
-		value := field.bytes(buf, d.quote, &scratch)
-		if !field.quoted() && slices.Contains(o.NullStrings, string(value)) {
+		value := field.Bytes(buf, d.undouble, &scratch)
+		if !field.IsQuoted() && slices.Contains(o.NullStrings, string(value)) {
 			value = nil
 		} else if value == nil {
 			value = []byte{}
@@ -235,16 +229,13 @@ func guessColumns(rows [][][]byte, width int) []columnGuess {
 
 // repeats says whether a column has few distinct values.
 func repeats(rows [][][]byte, column int) bool {
-	distinct := make(map[string]struct{})
+	var distinct fields.Distinct
 	for _, row := range rows {
-		if column < len(row) {
-			distinct[string(row[column])] = struct{}{}
-		}
-		if len(distinct) > min(repeatsValuesMax, len(rows)/repeatsShare) {
+		if column < len(row) && !distinct.Add(row[column], len(rows)) {
 			return false
 		}
 	}
-	return len(rows) > 0
+	return distinct.Repeat(len(rows))
 }
 
 const (
@@ -261,13 +252,13 @@ const (
 // another width, and are passed over.
 func (c *File) lookFurther(f io.ReaderAt) error {
 	guessed := func(g columnGuess) bool { return g.repeats }
-	if c.size < (repeatsPlaces+1)*placeBytes || !slices.ContainsFunc(c.guesses, guessed) {
+	if c.Size() < (repeatsPlaces+1)*placeBytes || !slices.ContainsFunc(c.guesses, guessed) {
 		return nil
 	}
 	var rows [][][]byte
 	for place := range int64(repeatsPlaces) {
 		buf := make([]byte, placeBytes)
-		n, err := f.ReadAt(buf, c.size/(repeatsPlaces+1)*(place+1))
+		n, err := f.ReadAt(buf, c.Size()/(repeatsPlaces+1)*(place+1))
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}

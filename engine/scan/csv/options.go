@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/fields"
 )
 
 // Options say how text becomes columns. The zero value detects what it can.
@@ -74,7 +76,7 @@ func (o *Options) Validate() []error {
 		errs = append(errs, fmt.Errorf("CSV.SampleRows (%d) must be at least 1", o.SampleRows))
 	}
 	for name, typ := range o.Types {
-		if newConverter(typ) == nil {
+		if !fields.CanBe(typ) {
 			errs = append(errs, fmt.Errorf("CSV.Types: column %q: text cannot be read as %s", name, typ))
 		}
 	}
@@ -90,14 +92,3 @@ const (
 	HeaderYes
 	HeaderNo // columns are named column0, column1, ...
 )
-
-// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
-type Sizes struct {
-	Chunk int64 // bytes of a split
-	Block int   // bytes of one read of a stream
-}
-
-func (s *Sizes) ensureDefaults() {
-	s.Chunk = cmp.Or(s.Chunk, chunkBytesDefault)
-	s.Block = cmp.Or(s.Block, blockBytesDefault)
-}

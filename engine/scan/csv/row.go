@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+
+	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
 
 // dialect is how text is cut into rows and fields: RFC 4180 with any delimiter and quote, and lines
@@ -26,39 +30,18 @@ func newDialect(o *Options, delimiter byte) *dialect {
 	return d
 }
 
-// span is where a field is in a buffer, without the quotes around. The two top bits of end are
-// flags, so that a span takes 8 B.
-type span struct{ start, end uint32 }
+// span is a field of a row; its escapes are doubled quotes.
+type span = fields.Span
 
-const (
-	spanQuoted  = 1 << 31 // was in quotes
-	spanDoubled = 1 << 30 // holds doubled quotes
-	spanEndMask = spanDoubled - 1
-)
-
-const _ = uint(spanEndMask - 4*rowBytesMax) // spans point into buffers of a row and a few blocks
-
-func (s span) quoted() bool { return s.end&spanQuoted != 0 }
-
-// length returns how many bytes a field takes in the buffer; a number above the length of any field
-// where the field has doubled quotes.
-func (s span) length() uint32 { return s.end&^spanQuoted - s.start }
-
-// bytes returns the field; doubled quotes are made single in scratch, which the result may share.
-func (s span) bytes(buf []byte, quote byte, scratch *[]byte) []byte {
-	field := buf[s.start : s.end&spanEndMask]
-	if s.end&spanDoubled == 0 {
-		return field
-	}
-	out := (*scratch)[:0]
+// undouble is the fields.Unescape of the dialect.
+func (d *dialect) undouble(dst, field []byte) []byte {
 	for i := 0; i < len(field); i++ {
-		out = append(out, field[i])
-		if field[i] == quote {
+		dst = append(dst, field[i])
+		if field[i] == d.quote {
 			i++
 		}
 	}
-	*scratch = out
-	return out
+	return dst
 }
 
 // fieldEnd is what follows a field.
@@ -86,19 +69,19 @@ func (d *dialect) field(buf []byte, p int) (s span, next int, end fieldEnd) {
 	}
 	switch buf[q] {
 	case d.delimiter:
-		return span{uint32(p), uint32(q)}, q + 1, endField
+		return span{Start: uint32(p), End: uint32(q)}, q + 1, endField
 	case '\n':
 		stop := q
 		if stop > p && buf[stop-1] == '\r' {
 			stop--
 		}
-		return span{uint32(p), uint32(stop)}, q + 1, endRow
+		return span{Start: uint32(p), End: uint32(stop)}, q + 1, endRow
 	}
-	return span{uint32(p), uint32(q)}, q, errBare
+	return span{Start: uint32(p), End: uint32(q)}, q, errBare
 }
 
 func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd) {
-	flags := uint32(spanQuoted)
+	flags := uint32(fields.Quoted)
 	q := p + 1
 	for {
 		i := bytes.IndexByte(buf[q:], d.quote)
@@ -109,10 +92,10 @@ func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd
 		if buf[q+1] != d.quote {
 			break
 		}
-		flags |= spanDoubled
+		flags |= fields.Escaped
 		q += 2
 	}
-	s = span{uint32(p + 1), uint32(q) | flags}
+	s = span{Start: uint32(p + 1), End: uint32(q) | flags}
 	q++
 	switch c := buf[q]; {
 	case c == d.delimiter:
@@ -175,27 +158,44 @@ func newRowSplitter(d *dialect, width int, columns []int) *rowSplitter {
 	return s
 }
 
-// textError is an error at an offset of a buffer.
-type textError struct {
-	at     int
-	reason error
-}
-
-func (e *textError) Error() string { return e.reason.Error() }
-
-// split finds some whole rows that start in buf[p:limit], up to maxRows, and returns where the next
-// row starts. It returns no rows only where the buffer has no whole row, or with an error.
-func (s *rowSplitter) split(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
-	if p >= min(limit, len(buf)) {
+// Split implements textfile.Splitter.
+func (s *rowSplitter) Split(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
+	switch {
+	case p >= limit:
+		return p, 0, io.EOF
+	case p >= len(buf):
 		return p, 0, nil
 	}
 	if next, rows = s.splitBlock(buf, p, limit, maxRows); rows > 0 {
 		return next, rows, nil
 	}
-	return s.splitRows(buf, p, limit, min(maxRows, s.slow))
+	next, rows, err = s.splitRows(buf, p, limit, min(maxRows, s.slow))
+	if rows == 0 && err == nil && next >= limit {
+		err = io.EOF
+	}
+	return next, rows, err
 }
 
-// splitBlock is split for a block of regular rows; it returns none for another.
+// Fields implements textfile.Splitter.
+func (s *rowSplitter) Fields(column int) []span { return s.spans[column] }
+
+// End implements textfile.Splitter.
+func (s *rowSplitter) End(buf []byte, p int) error {
+	if p < len(buf) {
+		return &textfile.Error{At: p, Reason: errOpenQuote}
+	}
+	return nil
+}
+
+// RowStart implements textfile.Splitter.
+func (s *rowSplitter) RowStart(buf []byte, p int) int {
+	for p < len(buf) && s.width > 1 && blankLine(buf, p) > 0 {
+		p += blankLine(buf, p)
+	}
+	return p
+}
+
+// splitBlock is Split for a block of regular rows; it returns none for another.
 func (s *rowSplitter) splitBlock(buf []byte, p, limit, maxRows int) (next, rows int) {
 	b := s.blocks
 	rows, q := b.cut(buf, p, s.width)
@@ -210,7 +210,7 @@ func (s *rowSplitter) splitBlock(buf []byte, p, limit, maxRows int) (next, rows 
 	return int(b.starts[rows*s.width]), rows
 }
 
-// splitRows is split row by row. Empty lines are no rows, unless rows have one column: then an
+// splitRows is Split row by row. Empty lines are no rows, unless rows have one column: then an
 // empty line is a row whose field is NULL or empty.
 func (s *rowSplitter) splitRows(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
 	for rows < maxRows && p < limit && p < len(buf) {
@@ -240,9 +240,9 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 		case end == endBuffer:
 			return start, false, nil
 		case end > endBuffer:
-			return start, false, &textError{q, s.quoteError(end)}
+			return start, false, &textfile.Error{At: q, Reason: s.quoteError(end)}
 		case i == s.width:
-			return start, false, &textError{start, fmt.Errorf("more than the %d fields of the rows before", s.width)}
+			return start, false, &textfile.Error{At: start, Reason: fmt.Errorf("more than the %d fields of the rows before", s.width)}
 		}
 		if slot := s.slots[i]; slot >= 0 {
 			s.spans[slot][row] = field
@@ -251,7 +251,7 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 		if end == endRow {
 			if i+1 < s.width {
 				err := fmt.Errorf("%d fields, where the rows before have %d", i+1, s.width)
-				return start, false, &textError{start, err}
+				return start, false, &textfile.Error{At: start, Reason: err}
 			}
 			return p, true, nil
 		}
