@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/scan/json"
 )
 
 // inputFlags say how files are read.
@@ -19,16 +20,18 @@ type inputFlags struct {
 	header    string
 	nulls     []string
 	types     []string
+	sample    int
 	noHive    bool
 }
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.format, "input-format", "auto", "of the files: `WORD` is auto (by the ending, then by the content), parquet, arrow, arrows (a stream), csv or tsv")
+	flags.StringVar(&f.format, "input-format", "auto", "of the files: `WORD` is auto (by the ending, then by the content), parquet, arrow, arrows (a stream), csv, tsv or json (one object per line, or an array; also ndjson)")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`CHAR` between the fields of CSV, \\t for a tab; found in the text when not given")
 	flags.StringVar(&f.quote, "quote", `"`, "`CHAR` around fields of CSV that need it; empty when there is none")
 	flags.StringVar(&f.header, "header", "auto", "whether CSV begins with column names: `WORD` is auto, yes or no")
 	flags.StringArrayVar(&f.nulls, "null", nil, "a field of CSV that is `TEXT` is NULL, in place of the empty one; may be repeated")
-	flags.StringArrayVar(&f.types, "type", nil, "type of a column of CSV: `COLUMN=TYPE`, as in zip=string; may be repeated")
+	flags.StringArrayVar(&f.types, "type", nil, "type of a column of CSV or JSON: `COLUMN=TYPE`, as in zip=string; may be repeated")
+	flags.IntVar(&f.sample, "sample-rows", 0, "look at `N` rows of each CSV or JSON file for the columns and their types; 10,000 of CSV, 20,480 of JSON when not given")
 	flags.BoolVar(&f.noHive, "no-hive", false, "take folders named key=value for folders, not for columns")
 }
 
@@ -39,7 +42,8 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 		FS:     filesOf(cmd.Context()),
 		Stdin:  &interruptibleReader{ctx: cmd.Context(), from: cmd.InOrStdin()},
 		NoHive: f.noHive,
-		CSV:    csv.Options{NullStrings: f.nulls},
+		CSV:    csv.Options{NullStrings: f.nulls, SampleRows: f.sample},
+		JSON:   json.Options{SampleRows: f.sample},
 	}
 	if f.format != "auto" {
 		opt.Format = dataset.Format(strings.ToLower(f.format))

@@ -227,7 +227,7 @@ func (c *File) RowLength(text io.Reader) (length int64) {
 const typeKnob = "set the column's type (--type, CSV.Types), or what stands for NULL (--null, CSV.NullStrings)"
 
 // ValueError implements textfile.Format.
-func (c *File) ValueError(column string, typ arrow.DataType, field []byte) error {
+func (c *File) ValueError(column string, typ arrow.DataType, field []byte, _ bool) error {
 	if fields.IsText(typ) {
 		return fmt.Errorf("column %q: %s is not valid UTF-8; "+
 			"convert the file's encoding, or read the column as bytes (--type %s=binary)", column, decode.QuoteInvalid(field), column)

@@ -65,8 +65,8 @@ type Format interface {
 	// Columns returns what the columns of a reader have in common, but for the memory.
 	Columns() fields.Options
 
-	// ValueError is the error of a field that is no value of its column's type.
-	ValueError(column string, typ arrow.DataType, field []byte) error
+	// ValueError is the error of a field, in quotes or not, that is no value of its column's type.
+	ValueError(column string, typ arrow.DataType, field []byte, quoted bool) error
 
 	// LongRow is the error of a row that is longer than RowBytesMax.
 	LongRow() error
@@ -168,8 +168,8 @@ func (c *File) OpenStdin(stdin io.Reader, packed string, sizes Sizes, mem *reser
 	return nil
 }
 
-// Examine looks at the beginning of a text; whole says that it is all of it. enough is false where
-// more is needed.
+// Examine looks at the beginning of a text, which has room for fields.Slack more bytes behind it; whole
+// says that it is all of it. enough is false where more is needed.
 type Examine func(buf []byte, whole bool) (enough bool, err error)
 
 // look reads enough of a text for a sample, and returns the text that it has read.
@@ -178,7 +178,7 @@ func (c *File) look(text io.Reader, mem *reserve.Allocator, examine Examine) ([]
 	for size := c.sizes.Block; ; size *= 2 {
 		n := len(buf)
 		mem.Hold(int64(size)) // the last buffer is garbage, but not yet collected
-		buf = slices.Grow(buf, size-n)[:size]
+		buf = slices.Grow(buf, size-n+fields.Slack)[:size]
 		m, whole, err := readText(text, buf[n:])
 		buf = buf[:n+m]
 		if err != nil {

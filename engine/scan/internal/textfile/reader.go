@@ -181,8 +181,8 @@ func (r *reader) add(rows, n int) error {
 	for i, c := range r.made {
 		spans := r.splitter.Fields(i)[:n]
 		if bad := c.Add(text, spans, rows); bad >= 0 {
-			field := r.file.Fields.Field(r.columns[i])
-			return &Error{At: int(spans[bad].Start), Reason: r.file.Format.ValueError(field.Name, field.Type, c.Field(bad))}
+			field, s := r.file.Fields.Field(r.columns[i]), spans[bad]
+			return &Error{At: int(s.Start), Reason: r.file.Format.ValueError(field.Name, field.Type, c.Field(bad), s.IsQuoted())}
 		}
 	}
 	return nil

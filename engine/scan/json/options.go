@@ -1,0 +1,45 @@
+package json
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
+)
+
+// Options say how JSON becomes columns. The zero value is usable.
+type Options struct {
+	// Types are the types of columns, by name; the types of other columns are inferred from the
+	// sample. A column that no sample has comes behind the others, by name.
+	Types map[string]arrow.DataType
+
+	// SampleRows is how many rows of each file are looked at for the columns and their types, as far as
+	// they are in its first 16 MiB. The default is 20,480.
+	SampleRows int
+}
+
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() { o.SampleRows = cmp.Or(o.SampleRows, sampleRowsDefault) }
+
+// sampleRowsDefault is DuckDB's sample_size.
+const sampleRowsDefault = 20_480
+
+// Validate returns an error for every field that is out of its bounds.
+func (o *Options) Validate() []error {
+	var errs []error
+	if o.SampleRows < 1 {
+		errs = append(errs, fmt.Errorf("JSON.SampleRows (%d) must be at least 1", o.SampleRows))
+	}
+	for name, typ := range o.Types {
+		if !fields.CanBe(typ) {
+			errs = append(errs, fmt.Errorf("JSON.Types: column %q: JSON cannot be read as %s", name, typ))
+		}
+	}
+	return errs
+}
+
+// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
+type Sizes = textfile.Sizes
