@@ -21,6 +21,7 @@ type inputFlags struct {
 	nulls     []string
 	types     []string
 	sample    int
+	rowLimit  string
 	noHive    bool
 }
 
@@ -32,6 +33,7 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.nulls, "null", nil, "a field of CSV that is `TEXT` is NULL, in place of the empty one; may be repeated")
 	flags.StringArrayVar(&f.types, "type", nil, "type of a column of CSV or JSON: `COLUMN=TYPE`, as in zip=string; may be repeated")
 	flags.IntVar(&f.sample, "sample-rows", 0, "look at `N` rows of each CSV or JSON file for the columns and their types; 10,000 of CSV, 20,480 of JSON when not given")
+	flags.StringVar(&f.rowLimit, "row-limit", "", "most `BYTES` of an object of JSON, up to 256MiB; 64MiB when not given")
 	flags.BoolVar(&f.noHive, "no-hive", false, "take folders named key=value for folders, not for columns")
 }
 
@@ -56,6 +58,11 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 		return opt, usagef("--quote %w", err)
 	}
 	opt.CSV.NoQuote = f.quote == ""
+	rowLimit, err := parseSize("--row-limit", f.rowLimit)
+	if err != nil {
+		return opt, err
+	}
+	opt.JSON.RowLimit = int(rowLimit)
 	if opt.CSV.Header, err = csv.ParseHeader(f.header); err != nil {
 		return opt, usagef("--header %w", err)
 	}

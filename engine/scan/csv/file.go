@@ -33,7 +33,7 @@ type Sizes = textfile.Sizes
 // Open looks at the start of a file.
 func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
 	c := &File{opt: opt}
-	c.Format = c
+	c.Format, c.Newline = c, true
 	err := c.File.Open(fsys, path, packed, sizes, mem, c.examiner(mem), c.lookFurther)
 	c.quotes = make([]chunkQuotes, c.Chunks())
 	return c, err
@@ -42,7 +42,7 @@ func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reser
 // OpenStdin looks at the start of standard input, of which head has been read, and keeps it.
 func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
 	c := &File{opt: opt}
-	c.Format = c
+	c.Format, c.Newline = c, true
 	if err := c.File.OpenStdin(stdin, packed, sizes, mem, c.examiner(mem)); err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (c *File) LongRow() error { return errLongRow }
 // RowLength implements textfile.Format.
 func (c *File) RowLength(text io.Reader) (length int64) {
 	d, inside := c.dialect, false
-	for buffered := bufio.NewReader(text); length < textfile.RowBytesMax; length++ {
+	for buffered := bufio.NewReader(text); length < textfile.RowLimitDefault; length++ {
 		c, err := buffered.ReadByte()
 		switch {
 		case err != nil:

@@ -102,7 +102,7 @@ type sample struct {
 	ends []int      // by row: the offset behind the row
 }
 
-var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?", textfile.RowBytesMax>>20)
+var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?", textfile.RowLimitDefault>>20)
 
 // takeSample cuts the first rows of a text that starts at buf[p:]. whole says that the text ends
 // where buf does.

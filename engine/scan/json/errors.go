@@ -10,7 +10,6 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/fields"
-	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
 
 // ValueError implements textfile.Format.
@@ -87,8 +86,9 @@ func typeName(typ arrow.DataType) string {
 
 // RowLength implements textfile.Format: the bytes up to the closing brace of the first object.
 func (c *File) RowLength(text io.Reader) (length int64) {
+	limit := int64(c.RowLimit)
 	depth, inside, escape := 0, false, false
-	for buffered := bufio.NewReader(text); length < textfile.RowBytesMax; {
+	for buffered := bufio.NewReader(text); length < limit; {
 		c, err := buffered.ReadByte()
 		if err != nil {
 			return length

@@ -32,14 +32,14 @@ type File struct {
 // Open looks at the start of a file.
 func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
 	c := &File{opt: opt}
-	c.Format = c
+	c.Format, c.RowLimit = c, opt.RowLimit
 	return c, c.File.Open(fsys, path, packed, sizes, mem, c.examiner(mem), c.checkEnd)
 }
 
 // OpenStdin looks at the start of standard input, and keeps it.
 func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
 	c := &File{opt: opt}
-	c.Format = c
+	c.Format, c.RowLimit = c, opt.RowLimit
 	return c, c.File.OpenStdin(stdin, packed, sizes, mem, c.examiner(mem))
 }
 
@@ -66,7 +66,7 @@ func (c *File) examine(buf []byte, whole bool) (enough bool, err error) {
 	}
 	c.Start, c.array = int64(at), array
 	enough, err = c.sample.take(buf, at, array, whole)
-	c.Whole = c.sample.many || c.sample.rows > 1 && c.sample.newlines == 0
+	c.Whole = c.sample.many
 	return enough, err
 }
 
@@ -98,22 +98,7 @@ func SetTypes(files []*File, opt *Options) error {
 	if len(files) == 0 {
 		return nil
 	}
-	var names []string
-	joint := make(map[string]*columnGuess)
-	for _, f := range files {
-		for i, name := range f.sample.names {
-			if joint[name] == nil {
-				joint[name] = new(columnGuess)
-				names = append(names, name)
-			}
-			joint[name].join(&f.sample.guesses[i])
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(opt.Types)) {
-		if joint[name] == nil {
-			names = append(names, name)
-		}
-	}
+	names, joint := joinSamples(files, opt)
 	if len(names) == 0 {
 		return files[0].noColumns()
 	}
@@ -133,6 +118,30 @@ func SetTypes(files []*File, opt *Options) error {
 	return nil
 }
 
+// joinSamples returns the columns of files, and what the samples of all files together say of each.
+func joinSamples(files []*File, opt *Options) (names []string, joint map[string]*columnGuess) {
+	joint = make(map[string]*columnGuess)
+	for _, f := range files {
+		for i, name := range f.sample.names {
+			if joint[name] == nil {
+				joint[name] = new(columnGuess)
+				names = append(names, name)
+			}
+			joint[name].join(&f.sample.guesses[i])
+		}
+	}
+	for _, name := range append(slices.Sorted(maps.Keys(opt.Types)), opt.Names...) {
+		if joint[name] == nil {
+			joint[name] = new(columnGuess)
+			names = append(names, name)
+		}
+	}
+	if opt.Names != nil {
+		names = opt.Names
+	}
+	return names, joint
+}
+
 // noColumns is the error of files without keys.
 func (c *File) noColumns() error {
 	if c.sample.rows == 0 {
@@ -150,7 +159,10 @@ func (c *File) setColumns(schema *arrow.Schema, names []string, columns map[stri
 	}
 	repeats := c.sample.repeats()
 	for i, name := range c.sample.names {
-		column := columns[name]
+		column, wanted := columns[name]
+		if !wanted {
+			continue
+		}
 		c.keys[column] = c.sample.keys[i]
 		c.Repeats[column] = repeats[i] && arrow.IsBaseBinary(schema.Field(int(column)).Type.ID())
 	}
@@ -171,8 +183,8 @@ func (c *File) Columns() fields.Options {
 	return fields.Options{Unescape: unescape, Nulls: []string{""}}
 }
 
-// ReadChunk implements textfile.Format. The rows of a chunk are the rows of the lines that start
-// behind a newline in the chunk, and in the first chunk those of the first line.
+// ReadChunk implements textfile.Format. The rows of a chunk are the lines that start behind a newline
+// in the chunk, and in the first chunk the first line.
 func (c *File) ReadChunk(_ context.Context, f io.ReaderAt, chunk int, buf []byte) (first int, err error) {
 	from, _ := c.ChunkRange(chunk)
 	if err := c.ReadRange(f, from, buf); err != nil || chunk == 0 {
@@ -186,5 +198,6 @@ func (c *File) ReadChunk(_ context.Context, f io.ReaderAt, chunk int, buf []byte
 
 // LongRow implements textfile.Format.
 func (c *File) LongRow() error {
-	return fmt.Errorf("an object is longer than %d MiB; is a brace or a quote left open?", textfile.RowBytesMax>>20)
+	return fmt.Errorf("an object is longer than %d bytes; is a brace or a quote left open? "+
+		"The limit can be up to %d (--row-limit, JSON.RowLimit)", c.RowLimit, textfile.RowLimitMax)
 }

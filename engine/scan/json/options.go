@@ -12,17 +12,27 @@ import (
 
 // Options say how JSON becomes columns. The zero value is usable.
 type Options struct {
+	// Names are the columns; other keys are passed over. The default is all keys of the samples.
+	Names []string
+
 	// Types are the types of columns, by name; the types of other columns are inferred from the
-	// sample. A column that no sample has comes behind the others, by name.
+	// sample. Without Names, a column that no sample has comes behind the others, by name.
 	Types map[string]arrow.DataType
 
 	// SampleRows is how many rows of each file are looked at for the columns and their types, as far as
 	// they are in its first 16 MiB. The default is 20,480.
 	SampleRows int
+
+	// RowLimit is how many bytes of text an object may take. The default is 64 MiB; 256 MiB are the
+	// most.
+	RowLimit int
 }
 
 // EnsureDefaults fills in what is zero.
-func (o *Options) EnsureDefaults() { o.SampleRows = cmp.Or(o.SampleRows, sampleRowsDefault) }
+func (o *Options) EnsureDefaults() {
+	o.SampleRows = cmp.Or(o.SampleRows, sampleRowsDefault)
+	o.RowLimit = cmp.Or(o.RowLimit, textfile.RowLimitDefault)
+}
 
 // sampleRowsDefault is DuckDB's sample_size.
 const sampleRowsDefault = 20_480
@@ -32,6 +42,9 @@ func (o *Options) Validate() []error {
 	var errs []error
 	if o.SampleRows < 1 {
 		errs = append(errs, fmt.Errorf("JSON.SampleRows (%d) must be at least 1", o.SampleRows))
+	}
+	if o.RowLimit < 1 || o.RowLimit > textfile.RowLimitMax {
+		errs = append(errs, fmt.Errorf("JSON.RowLimit (%d) must be in [1, %d]", o.RowLimit, textfile.RowLimitMax))
 	}
 	for name, typ := range o.Types {
 		if !fields.CanBe(typ) {

@@ -12,6 +12,7 @@ var (
 	errBehindArray = errors.New("something behind the array of rows; a file holds one array, or objects without one")
 	errOpenArray   = errors.New("the text ends within an array: its closing bracket is missing")
 	errOpenObject  = errors.New("the text ends within an object")
+	errSharedLine  = errors.New("a second row on a line, where the first rows of the text have lines of their own; " + layoutKnob)
 )
 
 // rows is what lies between the objects that are rows: white space, and in an array commas and the
@@ -25,12 +26,12 @@ type rows struct {
 // next returns where the next row begins behind p; or failed where the buffer ends before that is
 // known. The error is io.EOF where it begins in the next chunk.
 func (r *rows) next(s *scanner, p int) (at int, err error) {
-	comma, past := false, false
+	comma, past, line := false, false, !r.behind || !s.lines
 	for ; ; p++ {
 		switch c := s.text[p]; {
 		case c == ' ', c == '\t', c == '\r':
 		case c == '\n':
-			past = past || p+1 >= r.limit
+			line, past = true, past || p+1 >= r.limit
 			if past && !r.array {
 				return failed, io.EOF
 			}
@@ -38,12 +39,14 @@ func (r *rows) next(s *scanner, p int) (at int, err error) {
 			return s.fail(p, errOpenArray), nil
 		case c == ',' && r.array && !comma:
 			comma = true
-		case c == ',':
+		case c == ',' && r.array:
 			return failed, s.failureAt(p, errComma)
 		case c == '{' && r.array && r.behind && !comma:
 			return failed, s.failureAt(p, errNoComma)
 		case c == '{' && past:
 			return failed, io.EOF
+		case c == '{' && !line:
+			return failed, s.failureAt(p, errSharedLine)
 		case c == '{':
 			return p, nil
 		case c == ']' && comma:

@@ -3,8 +3,11 @@ package json
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
+	"unicode/utf8"
 
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
 
@@ -16,13 +19,12 @@ type sample struct {
 	scanner
 	rowsMax int // that are looked at
 
-	names    []string // of the columns, as they come first
-	keys     []string // of the columns, with quotes and colon, as they are written first
-	columns  map[string]int32
-	guesses  []columnGuess
-	rows     int
-	many     bool // a row goes on behind its line
-	newlines int  // between rows
+	names   []string // of the columns, as they come first
+	keys    []string // of the columns, with quotes and colon, as they are written first
+	columns map[string]int32
+	guesses []columnGuess
+	rows    int
+	many    bool // a row goes on behind its line, or shares the line with another
 }
 
 // take looks at the rows behind buf[p]. It returns false where more text is needed to say all that
@@ -38,7 +40,7 @@ func (m *sample) take(buf []byte, p int, array, whole bool) (enough bool, err er
 		case q == failed:
 			return m.ends(&r, p, whole)
 		}
-		m.newlines += bytes.Count(buf[p:q], []byte{'\n'})
+		m.many = m.many || r.behind && bytes.IndexByte(buf[p:q], '\n') < 0
 		if p = m.object(q); p == failed && !m.short() {
 			return false, m.failure()
 		}
@@ -49,7 +51,14 @@ func (m *sample) take(buf []byte, p int, array, whole bool) (enough bool, err er
 		m.rows++
 		r.behind = true
 	}
+	m.many = m.many || m.sharesLine(p)
 	return true, nil
+}
+
+// sharesLine says whether another row follows on the line where a row ends at p.
+func (m *sample) sharesLine(p int) bool {
+	rest := bytes.TrimLeft(m.text[p:m.size], " \t\r,")
+	return len(rest) > 0 && rest[0] == '{'
 }
 
 // ends says whether a sample is enough that ends at p, because the text that has been read ends.
@@ -104,6 +113,9 @@ func (m *sample) key(p int) (value int, column int32) {
 		return failed, 0
 	}
 	column, known := m.columns[name]
+	if !known && !utf8.ValidString(name) {
+		return m.fail(p, fmt.Errorf("a key that is not valid UTF-8: %s", decode.QuoteInvalid([]byte(name)))), 0
+	}
 	if !known {
 		column = int32(len(m.names))
 		m.columns[name] = column

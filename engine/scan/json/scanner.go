@@ -68,10 +68,12 @@ var (
 	errColon       = errors.New("no colon behind a key")
 	errMember      = errors.New("neither a comma nor the closing brace behind a value of an object")
 	errElement     = errors.New("neither a comma nor the closing bracket behind a value of an array")
-	errManyLines   = errors.New("a row that goes on behind its line, where the first rows of the text are lines; " +
-		"look at more rows (--sample-rows, JSON.SampleRows), or write each row on a line of its own")
-	errNested = fmt.Errorf("objects and arrays within each other, more than %d deep", nestingMax)
+	errManyLines   = errors.New("a row that goes on behind its line, where the first rows of the text are lines; " + layoutKnob)
+	errNested      = fmt.Errorf("objects and arrays within each other, more than %d deep", nestingMax)
 )
+
+// layoutKnob ends an error about rows that are not lines.
+const layoutKnob = "look at more rows (--sample-rows, JSON.SampleRows), or write each row on a line of its own"
 
 // nestingMax bounds how deep objects and arrays may be within each other.
 const nestingMax = 1000

@@ -28,9 +28,9 @@ type splitter struct {
 	rows
 	file *File
 
-	slots   []int32         // by column of the file: index in spans; -1 where the column is not wanted
+	slots   []int32         // by column of the file: index in spans; -1 where it is not wanted, and last
 	spans   [][]fields.Span // by wanted column, then row: the values of the rows that were split last
-	follows []int32         // by column, behind all the first: the column whose key came next the last time
+	follows []int32         // by column, last for none: the column whose key came next the last time
 	seen    []uint32        // by wanted column: the last row that had it, by its serial number
 	serial  uint32          // of the row
 }
@@ -39,7 +39,7 @@ func newSplitter(file *File, columns []int) *splitter {
 	n := file.Fields.NumFields()
 	s := &splitter{
 		scanner: scanner{lines: file.ReadsRanges()}, rows: rows{array: file.array}, file: file,
-		slots: slices.Repeat([]int32{-1}, n), spans: make([][]fields.Span, len(columns)),
+		slots: slices.Repeat([]int32{-1}, n+1), spans: make([][]fields.Span, len(columns)),
 		follows: make([]int32, n+1), seen: make([]uint32, len(columns)),
 	}
 	for i := range n {
@@ -109,7 +109,7 @@ func (s *splitter) object(p, row int) int {
 	if p = s.space(p + 1); p == failed {
 		return failed
 	}
-	for column := int32(len(s.slots)); text[p] != '}'; {
+	for column := int32(len(s.follows) - 1); text[p] != '}'; {
 		previous := column
 		column = s.follows[previous]
 		if key := s.file.keys[column]; len(key) <= s.size-p && string(text[p:p+len(key)]) == key {
@@ -199,9 +199,13 @@ func (s *splitter) key(p int, previous int32) (value int, column int32) {
 	if s.escaped {
 		column, known = s.file.columns[nameOf(s.text[p+1:end], true)]
 	}
-	if !known {
+	switch {
+	case known:
+		s.follows[previous] = column
+	case s.file.opt.Names == nil:
 		return s.fail(p, unknownKey(nameOf(s.text[p+1:end], s.escaped))), 0
+	default:
+		column = int32(len(s.follows) - 1)
 	}
-	s.follows[previous] = column
 	return s.colon(end + 1), column
 }

@@ -89,7 +89,7 @@ func (p *part) start(ctx context.Context, f io.ReaderAt, r *reader) error {
 	r.readBytes = tailBytes
 	r.consumed = func() int64 { return min(r.base+int64(r.pos), p.to) - p.from }
 	if r.pos > len(r.buf) {
-		r.buf, r.pos, r.limit = r.buf[:0], 0, 0 // no row starts here
+		r.pos, r.none = len(r.buf), true
 	}
 	return nil
 }

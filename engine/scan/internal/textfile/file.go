@@ -27,11 +27,14 @@ const (
 	// blockBytesDefault is one read of a stream, and the sample of a text's start.
 	blockBytesDefault = 1 << 20
 
-	// RowBytesMax bounds a row: an open quote must not read the rest of a large file into memory.
-	RowBytesMax = 64 << 20
+	// RowLimitDefault is the limit of a row where nobody sets another.
+	RowLimitDefault = 64 << 20
+
+	// RowLimitMax is the largest limit of a row: spans point into buffers of a row and a few blocks.
+	RowLimitMax = 256 << 20
 )
 
-const _ = uint(fields.EndMask - 4*RowBytesMax) // spans point into buffers of a row and a few blocks
+const _ = uint(fields.EndMask + 1 - 4*RowLimitMax)
 
 // Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
 type Sizes struct {
@@ -59,7 +62,7 @@ type Format interface {
 	// starts in the chunk; len(buf)+1 where no row does.
 	ReadChunk(ctx context.Context, f io.ReaderAt, chunk int, buf []byte) (first int, err error)
 
-	// RowLength returns how many bytes the first row of a text has, at most RowBytesMax.
+	// RowLength returns how many bytes the first row of a text has, at most RowLimit.
 	RowLength(text io.Reader) int64
 
 	// Columns returns what the columns of a reader have in common, but for the memory.
@@ -68,7 +71,7 @@ type Format interface {
 	// ValueError is the error of a field, in quotes or not, that is no value of its column's type.
 	ValueError(column string, typ arrow.DataType, field []byte, quoted bool) error
 
-	// LongRow is the error of a row that is longer than RowBytesMax.
+	// LongRow is the error of a row that is longer than RowLimit.
 	LongRow() error
 }
 
@@ -108,6 +111,11 @@ type File struct {
 	Fields  *arrow.Schema // set when the samples of all files are known
 	Repeats []bool        // by column: it is read as codes of a dictionary
 	Whole   bool          // a reader cannot begin in the middle of the text
+	Newline bool          // the last row needs a newline behind it
+
+	// RowLimit is how many bytes a row has at most: an open quote must not read the rest of a large file
+	// into memory. The default is RowLimitDefault.
+	RowLimit int
 
 	fsys   vfs.FS // nil for standard input
 	size   int64  // bytes of the file; -1 for standard input
@@ -174,6 +182,7 @@ type Examine func(buf []byte, whole bool) (enough bool, err error)
 
 // look reads enough of a text for a sample, and returns the text that it has read.
 func (c *File) look(text io.Reader, mem *reserve.Allocator, examine Examine) ([]byte, error) {
+	c.RowLimit = cmp.Or(c.RowLimit, RowLimitDefault)
 	var buf []byte
 	for size := c.sizes.Block; ; size *= 2 {
 		n := len(buf)
@@ -191,7 +200,7 @@ func (c *File) look(text io.Reader, mem *reserve.Allocator, examine Examine) ([]
 		if whole {
 			return nil, ErrNoRow
 		}
-		if size > RowBytesMax {
+		if size > c.RowLimit {
 			return nil, c.Format.LongRow()
 		}
 	}

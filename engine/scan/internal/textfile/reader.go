@@ -39,6 +39,7 @@ type reader struct {
 	limit     int64     // offset from which on rows belong to the next chunk
 	batchAt   int64     // offset of the first row of the last batch
 	ended     bool      // text has been read to its end
+	none      bool      // no row starts in the chunk
 	lines     int64     // newlines before buf[0], where chunked is nil
 
 	chunked  io.ReaderAt  // the file, where it is read by chunks; nil of a stream
@@ -104,6 +105,10 @@ func (r *reader) findStart() error {
 }
 
 func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if r.none {
+		r.report()
+		return nil, io.EOF
+	}
 	r.batchAt = r.base + int64(r.pos)
 	if r.splitter == nil {
 		r.hold()
@@ -234,21 +239,22 @@ func (r *reader) room(n int) {
 	r.pos = 0
 }
 
-// fill reads more text. At the end it adds the newline that the last row may lack.
+// fill reads more text. At the end it adds the newline that the last row may need.
 func (r *reader) fill() error {
-	if len(r.buf)-r.pos > RowBytesMax {
-		return r.atLine(&Error{At: r.pos, Reason: r.file.Format.LongRow()})
+	if len(r.buf)-r.pos > r.file.RowLimit {
+		return r.atLine(&Error{At: r.splitter.RowStart(r.buf, r.pos), Reason: r.file.Format.LongRow()})
 	}
 	r.filling = true
-	r.room(r.readBytes)
-	n, ended, err := readText(r.text, r.buf[len(r.buf):len(r.buf)+r.readBytes])
+	want := max(r.readBytes, (len(r.buf)-r.pos)/4) // a long row is looked at again after each read
+	r.room(want)
+	n, ended, err := readText(r.text, r.buf[len(r.buf):len(r.buf)+want])
 	r.buf = r.buf[:len(r.buf)+n]
 	r.readBytes = min(2*r.readBytes, max(r.readBytes, r.file.sizes.Block))
 	if err != nil || !ended {
 		return err
 	}
 	r.ended = true
-	if len(r.buf) > 0 && r.buf[len(r.buf)-1] != '\n' {
+	if r.file.Newline && len(r.buf) > 0 && r.buf[len(r.buf)-1] != '\n' {
 		r.buf = append(r.buf, '\n')
 	}
 	return nil
@@ -334,10 +340,16 @@ func (r *reader) Needed() int64 {
 
 // NextPlace implements RowPlacer.
 func (r *reader) NextPlace() string {
+	splitter := r.file.Format.NewSplitter(nil)
 	if r.chunked == nil {
-		return r.placeAt(r.pos)
+		return r.placeAt(splitter.RowStart(r.buf, r.pos))
 	}
-	line, err := countLines(r.chunked, r.batchAt)
+	buf := make([]byte, tailBytes)
+	n, err := r.chunked.ReadAt(buf, r.batchAt)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return r.file.Path
+	}
+	line, err := countLines(r.chunked, r.batchAt+int64(splitter.RowStart(buf[:n], 0)))
 	if err != nil {
 		return r.file.Path
 	}
