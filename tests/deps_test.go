@@ -15,7 +15,7 @@ const module = "github.com/mpga/mpga"
 // imports says which packages of the module each package imports, the leaves apart. Both ways: an
 // import that is not here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
-	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/nearest", "internal/order", "internal/pairs", "internal/papers", "internal/papers/measure", "internal/report", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
+	"cmd/mpga":                       {"engine", "engine/device", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/json", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/nearest", "internal/order", "internal/pairs", "internal/papers", "internal/papers/measure", "internal/report", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
 	"cpuagg":                         {"internal/rowdata", "partition"},
 	"engine":                         {"cpuagg", "engine/device", "engine/partial", "engine/query", "engine/scan", "internal/aggregator", "internal/budget", "internal/digits", "internal/encode", "internal/finalize", "internal/machine", "internal/mem", "internal/order", "internal/recordreader", "internal/rowdata", "internal/store", "internal/testknobs", "internal/threads", "internal/trace", "internal/vector", "internal/vfs"},
 	"engine/device":                  {"cpuagg", "engine/query", "engine/scan", "internal/aggregator", "internal/digits", "internal/encode", "internal/rowcode", "internal/rowdata", "internal/testknobs", "internal/threads", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
@@ -26,7 +26,7 @@ var imports = map[string][]string{
 	"engine/query":                   {"internal/nearest"},
 	"engine/scan":                    {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/recordreader", "internal/rowcode"},
 	"engine/scan/csv":                {"engine/scan/internal/decode", "engine/scan/internal/fields", "engine/scan/internal/reserve", "engine/scan/internal/textfile", "internal/vfs"},
-	"engine/scan/dataset":            {"engine/scan", "engine/scan/csv", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "engine/scan/ipc", "engine/scan/parquet", "internal/vfs"},
+	"engine/scan/dataset":            {"engine/scan", "engine/scan/csv", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "engine/scan/internal/textfile", "engine/scan/ipc", "engine/scan/json", "engine/scan/parquet", "internal/vfs"},
 	"engine/scan/internal/decode":    {"engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/rowdata", "internal/vfs"},
 	"engine/scan/internal/delivery":  {"internal/wellformed"},
 	"engine/scan/internal/fields":    {"engine/scan/internal/delivery", "engine/scan/internal/reserve", "internal/digits", "internal/wellformed"},
@@ -37,6 +37,7 @@ var imports = map[string][]string{
 	"engine/scan/internal/scantest":  {"engine/scan", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "internal/budget", "internal/grouptest", "internal/mem"},
 	"engine/scan/internal/textfile":  {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/fields", "engine/scan/internal/reserve", "internal/vfs"},
 	"engine/scan/ipc":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "internal/vfs"},
+	"engine/scan/json":               {"engine/scan/internal/decode", "engine/scan/internal/fields", "engine/scan/internal/reserve", "engine/scan/internal/textfile", "internal/vfs"},
 	"engine/scan/parquet":            {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "engine/scan/ipc", "internal/snappy", "internal/vfs", "internal/wellformed"},
 	"engine/sink":                    {"engine/sink/adapt", "engine/sink/parquet", "engine/sink/text", "internal/mem", "internal/order", "internal/rowdata", "internal/vfs"},
 	"engine/sink/adapt":              {"internal/digits"},
