@@ -39,7 +39,7 @@ func TestSQLReadJSON(t *testing.T) {
 		"SELECT b FROM read_json('DIR/twice.json')",
 		"SELECT a FROM read_json('DIR/twice.json')",
 		"SELECT b, count(*) FROM read_json('DIR/mixed.json') GROUP BY b",
-		"SELECT * FROM read_json('DIR/lines.ndjson', maximum_object_size = 10)",
+		"SELECT * FROM read_json('DIR/lines.ndjson', maximum_object_size = 1000)",
 		"SELECT * FROM read_json('DIR/none.json')",
 		"SELECT * FROM read_json('DIR/lines.ndjson', header = true)",
 	} {

@@ -73,6 +73,8 @@ func (s *splitter) Split(buf []byte, p, limit, rowsMax int) (next, rows int, err
 		}
 		end := s.object(q, rows)
 		switch {
+		case end-q > s.file.RowLimit:
+			return p, rows, s.failureAt(q, s.file.LongRow())
 		case end != failed:
 			p, s.behind = end, true
 		case s.short():
