@@ -25,7 +25,7 @@ type File struct {
 	opt     Options
 	sample  *sample          // nil behind SetTypes
 	names   []string         // of the columns of all files
-	keys    []string         // by column: as it is most likely written, with quotes and colon
+	keys    []writtenKey     // by column
 	columns map[string]int32 // by name
 }
 
@@ -153,9 +153,9 @@ func (c *File) noColumns() error {
 // setColumns sets the columns of the file.
 func (c *File) setColumns(schema *arrow.Schema, names []string, columns map[string]int32) {
 	c.Fields, c.names, c.columns = schema, names, columns
-	c.keys, c.Repeats = make([]string, len(names)), make([]bool, len(names))
+	c.keys, c.Repeats = make([]writtenKey, len(names)), make([]bool, len(names))
 	for i, name := range names {
-		c.keys[i] = `"` + name + `":`
+		c.keys[i] = newWrittenKey(`"` + name + `":`)
 	}
 	repeats := c.sample.repeats()
 	for i, name := range c.sample.names {
@@ -163,7 +163,7 @@ func (c *File) setColumns(schema *arrow.Schema, names []string, columns map[stri
 		if !wanted {
 			continue
 		}
-		c.keys[column] = c.sample.keys[i]
+		c.keys[column] = newWrittenKey(c.sample.keys[i])
 		c.Repeats[column] = repeats[i] && arrow.IsBaseBinary(schema.Field(int(column)).Type.ID())
 	}
 	c.sample = nil

@@ -3,6 +3,7 @@ package json
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -45,6 +46,11 @@ func (o *Options) Validate() []error {
 	}
 	if o.RowLimit < 1 || o.RowLimit > textfile.RowLimitMax {
 		errs = append(errs, fmt.Errorf("JSON.RowLimit (%d) must be in [1, %d]", o.RowLimit, textfile.RowLimitMax))
+	}
+	for i, name := range o.Names {
+		if slices.Contains(o.Names[:i], name) {
+			errs = append(errs, fmt.Errorf("JSON.Names has %q twice", name))
+		}
 	}
 	for name, typ := range o.Types {
 		if !fields.CanBe(typ) {

@@ -114,8 +114,8 @@ func (s *splitter) object(p, row int) int {
 	for column := int32(len(s.follows) - 1); text[p] != '}'; {
 		previous := column
 		column = s.follows[previous]
-		if key := s.file.keys[column]; len(key) <= s.size-p && string(text[p:p+len(key)]) == key {
-			p += len(key)
+		if key := &s.file.keys[column]; key.begins(text, p) {
+			p += key.bytes
 			if text[p] <= ' ' {
 				p = s.space(p)
 			}
@@ -154,7 +154,9 @@ func (s *splitter) object(p, row int) int {
 			s.spans[slot][row] = span
 			missing--
 		}
-		if p = s.member(p); p == failed {
+		if text[p] == ',' && text[p+1] == '"' {
+			p++
+		} else if p = s.member(p); p == failed {
 			return failed
 		}
 	}
