@@ -238,35 +238,21 @@ func repeats(rows [][][]byte, column int) bool {
 	return distinct.Repeat(len(rows))
 }
 
-const (
-	// repeatsPlaces is at how many places behind its start a file is checked for columns that do
-	// not repeat after all: the start of a file is often unlike the rest.
-	repeatsPlaces = 4
-
-	// placeBytes is what is read at each of these places.
-	placeBytes = 64 << 10
-)
-
 // lookFurther looks at rows further on in the file, and takes back the guess that a column repeats
 // where its values there do not. Where a place lies within quotes, the rows that are cut have
 // another width, and are passed over.
 func (c *File) lookFurther(f io.ReaderAt) error {
-	guessed := func(g columnGuess) bool { return g.repeats }
-	if c.Size() < (repeatsPlaces+1)*placeBytes || !slices.ContainsFunc(c.guesses, guessed) {
+	if !slices.ContainsFunc(c.guesses, func(g columnGuess) bool { return g.repeats }) {
 		return nil
 	}
 	var rows [][][]byte
-	for place := range int64(repeatsPlaces) {
-		buf := make([]byte, placeBytes)
-		n, err := f.ReadAt(buf, c.Size()/(repeatsPlaces+1)*(place+1))
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		buf = buf[:n]
-		s, err := takeSample(c.dialect, &c.opt, buf, 1+bytes.IndexByte(buf, '\n'), c.opt.SampleRows, false)
-		if err == nil {
+	err := c.LookAt(f, func(buf []byte, p int) {
+		if s, err := takeSample(c.dialect, &c.opt, buf, p, c.opt.SampleRows, false); err == nil {
 			rows = append(rows, s.rows...)
 		}
+	})
+	if err != nil {
+		return err
 	}
 	rows = slices.DeleteFunc(rows, func(row [][]byte) bool { return len(row) != len(c.names) })
 	for i := range c.guesses {

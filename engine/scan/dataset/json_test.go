@@ -189,6 +189,23 @@ func TestJSONFiles(t *testing.T) {
 	}
 }
 
+// Strings that repeat in the sample come as codes, unless they do not repeat further on in the file.
+func TestJSONCodes(t *testing.T) {
+	var text strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&text, "{\"few\":\"name%d\",\"many\":\"key%d\",\"first\":\"%d\",\"n\":%d}\n", i%90, i, max(i-30_000, 0), i%9)
+	}
+	src, rows, err := readJSON(t, text.String(), json.Options{}, csv.Sizes{}, scan.OpenOptions{})
+	if err != nil || len(rows) != 60_000 || rows[50_000] != "name50|key50000|20000|5" {
+		t.Fatal(len(rows), err)
+	}
+	for c, want := range []bool{true, false, false, false} {
+		if got := src.Stats().Columns[c].Repeats; got != want {
+			t.Errorf("column %d: Repeats is %v, want %v", c, got, want)
+		}
+	}
+}
+
 // An object that is longer than the limit is an error at once, not all of memory.
 func TestJSONLongRow(t *testing.T) {
 	for _, limit := range []int{0, 256 << 20, 1 << 20} {

@@ -33,7 +33,7 @@ type File struct {
 func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
 	c := &File{opt: opt}
 	c.Format, c.RowLimit = c, opt.RowLimit
-	return c, c.File.Open(fsys, path, packed, sizes, mem, c.examiner(mem), c.checkEnd)
+	return c, c.File.Open(fsys, path, packed, sizes, mem, c.examiner(mem), c.lookFurther)
 }
 
 // OpenStdin looks at the start of standard input, and keeps it.
@@ -68,6 +68,25 @@ func (c *File) examine(buf []byte, whole bool) (enough bool, err error) {
 	enough, err = c.sample.take(buf, at, array, whole)
 	c.Whole = c.sample.many
 	return enough, err
+}
+
+// lookFurther looks at the end of an array that is read by chunks, and at rows further on in the file:
+// it takes back the guess that a column repeats where its values there do not.
+func (c *File) lookFurther(f io.ReaderAt) error {
+	if err := c.checkEnd(f); err != nil || c.Whole || !slices.Contains(c.sample.repeats(), true) {
+		return err
+	}
+	further := &sample{rowsMax: c.opt.SampleRows, columns: make(map[string]int32)}
+	err := c.LookAt(f, func(buf []byte, p int) {
+		_, _ = further.take(buf, p, c.array, false) // an error comes up again when the rows are read
+	})
+	repeats := further.repeats()
+	for name, column := range further.columns {
+		if !repeats[column] && further.guesses[column].values&hasString != 0 {
+			c.sample.vary(name)
+		}
+	}
+	return err
 }
 
 // checkEnd looks for the end of an array that is read by chunks.

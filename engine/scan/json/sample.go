@@ -144,6 +144,13 @@ func (m *sample) repeats() []bool {
 	return repeats
 }
 
+// vary notes that the strings of a column do not repeat.
+func (m *sample) vary(name string) {
+	if column, known := m.columns[name]; known {
+		m.guesses[column].varied = true
+	}
+}
+
 var errUTF16 = errors.New("UTF-16 text; convert it to UTF-8")
 
 // start returns where the rows of a text begin, and whether they are elements of an array; or false

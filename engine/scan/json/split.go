@@ -36,7 +36,7 @@ type splitter struct {
 }
 
 func newSplitter(file *File, columns []int) *splitter {
-	n := file.Fields.NumFields()
+	n := len(file.names)
 	s := &splitter{
 		scanner: scanner{lines: file.ReadsRanges()}, rows: rows{array: file.array}, file: file,
 		slots: slices.Repeat([]int32{-1}, n+1), spans: make([][]fields.Span, len(columns)),

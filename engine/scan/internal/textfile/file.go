@@ -206,6 +206,32 @@ func (c *File) look(text io.Reader, mem *reserve.Allocator, examine Examine) ([]
 	}
 }
 
+const (
+	// placesFurther is at how many places behind its start a file is looked at for columns that do not
+	// repeat after all: the start of a file is often unlike the rest.
+	placesFurther = 4
+
+	// placeBytes is what is read at each of these places.
+	placeBytes = 64 << 10
+)
+
+// LookAt calls look with what a large file has at some places: p is behind the first newline there.
+func (c *File) LookAt(f io.ReaderAt, look func(buf []byte, p int)) error {
+	if c.size < (placesFurther+1)*placeBytes {
+		return nil
+	}
+	for place := range int64(placesFurther) {
+		buf := make([]byte, placeBytes, placeBytes+fields.Slack)
+		n, err := f.ReadAt(buf, c.size/(placesFurther+1)*(place+1))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		buf = buf[:n]
+		look(buf, 1+bytes.IndexByte(buf, '\n'))
+	}
+	return nil
+}
+
 // ErrNoRow is the error of a text without rows.
 var ErrNoRow = errors.New("the file holds no row")
 
