@@ -33,7 +33,7 @@ type From struct {
 	Query *Select // the statement of a derived table or of a CTE; nil of other tables and of files
 	Alias string  // or ""
 
-	Function string   // read_csv or read_parquet, by which files are read; "" if the files are no call
+	Function string   // read_csv, read_json or read_parquet, by which files are read; "" if the files are no call
 	Files    []string // the patterns of files; nil of a table
 	Options  []Option // of Function
 }

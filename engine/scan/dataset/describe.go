@@ -6,6 +6,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/ipc"
+	"github.com/mpga/mpga/engine/scan/json"
 	"github.com/mpga/mpga/engine/scan/parquet"
 )
 
@@ -50,6 +51,8 @@ func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, 
 			if in.Delimiter() == '\t' {
 				info.Format = FormatTSV
 			}
+		case *json.File:
+			info.Format = FormatJSON
 		}
 		infos = append(infos, info)
 	}
