@@ -38,6 +38,7 @@ func inputs() []input {
 		{"arrow", all, false, openArrow},
 		{"arrows", all, false, openArrowStream},
 		{"csv", filter(all, inCSV), true, openCSV},
+		{"json", filter(all, inCSV), false, openJSON},
 	}
 }
 
@@ -203,7 +204,16 @@ func openCSV(t *testing.T, rng *rand.Rand, dir string, schema *arrow.Schema, bat
 		file   string
 		format dataset.Format
 	}{{"t.csv", dataset.FormatCSV}, {"t.tsv", dataset.FormatTSV}, {"t.csv.gz", dataset.FormatCSV}, {"t.csv.zst", dataset.FormatCSV}}[rng.IntN(4)]
-	file := filepath.Join(dir, way.file)
+	return writeText(t, filepath.Join(dir, way.file), way.format, schema, batches)
+}
+
+// openJSON writes JSON lines, which are read back with the types that are given.
+func openJSON(t *testing.T, rng *rand.Rand, dir string, schema *arrow.Schema, batches []arrow.RecordBatch) scan.Source {
+	return writeText(t, filepath.Join(dir, []string{"t.json", "t.ndjson", "t.jsonl.gz", "t.json.zst"}[rng.IntN(4)]), dataset.FormatJSON, schema, batches)
+}
+
+// writeText writes a text file, and opens it with the types that are given.
+func writeText(t *testing.T, file string, format dataset.Format, schema *arrow.Schema, batches []arrow.RecordBatch) scan.Source {
 	w, err := sink.Create(file, schema, sink.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +230,7 @@ func openCSV(t *testing.T, rng *rand.Rand, dir string, schema *arrow.Schema, bat
 	for _, f := range schema.Fields() {
 		types[f.Name] = f.Type
 	}
-	return openFiles(t, dataset.Options{Format: way.format, CSV: csv.Options{Header: csv.HeaderYes, Types: types}}, file)
+	return openFiles(t, dataset.Options{Format: format, CSV: csv.Options{Header: csv.HeaderYes, Types: types}}, file)
 }
 
 func openFiles(t *testing.T, opt dataset.Options, patterns ...string) scan.Source {

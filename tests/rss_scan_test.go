@@ -44,10 +44,13 @@ func randomShape(rng *rand.Rand) (s shapes.Shape) {
 // writeShape writes a table in a random format, and returns its file and what it is.
 func writeShape(rng *rand.Rand, dir string, s shapes.Shape) (file, how string, err error) {
 	batch := 1 + 4<<20/(16*(s.Numbers+s.Texts)+s.TextBytes*s.Texts)
-	switch format := rng.IntN(6); format {
+	switch format := rng.IntN(8); format {
 	case 0, 1, 2:
 		file = filepath.Join(dir, []string{"t.csv", "t.csv.gz", "t.csv.zst"}[format])
 		return file, filepath.Base(file), s.WriteCSV(file)
+	case 6, 7:
+		file = filepath.Join(dir, []string{"t.ndjson", "t.json.zst"}[format-6])
+		return file, filepath.Base(file), s.WriteJSON(file)
 	case 3:
 		opt := shapes.ArrowOptions{Stream: rng.IntN(2) == 0, Compressed: rng.IntN(2) == 0, BatchRows: batch}
 		opt.Dictionary = opt.Stream && s.Distinct > 0 && rng.IntN(2) == 0
@@ -140,6 +143,10 @@ func TestReadersOfLargeThings(t *testing.T) {
 		{"fields.csv", value(4, 20<<20).WriteCSV, "count(t0)"},
 		{"wide.csv", wide.WriteCSV, countsOf(wide.Names())},
 		{"wider.csv", shapes.Shape{Rows: 2, Numbers: 200_000}.WriteCSV, "count(n7)"},
+		{"value.json", value(1, 50<<20).WriteJSON, "count(t0)"},
+		{"values.json", value(4, 20<<20).WriteJSON, "count(t0)"},
+		{"wide.json", wide.WriteJSON, countsOf(wide.Names())},
+		{"wider.json", shapes.Shape{Rows: 2, Numbers: 200_000}.WriteJSON, "count(n7)"},
 		{"batch.arrow", func(file string) error { return value(6, 10<<20).WriteArrow(file, shapes.ArrowOptions{BatchRows: 6}) }, "count(t0)"},
 		{"window.csv.zst", func(file string) error { return writeWindow(file, 128<<20) }, "count(n)"},
 	} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/scan/json"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -24,6 +25,8 @@ type inputFlags struct {
 	header    string
 	nulls     []string
 	types     []string
+	sample    int
+	rowLimit  string
 	noHive    bool
 	filename  bool
 
@@ -40,12 +43,11 @@ type inputFlags struct {
 }
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.format, "input-format", "auto", "of the files: `WORD` is auto (by the ending, then by the content), parquet, arrow, arrows (a stream), csv or tsv")
+	flags.StringVar(&f.format, "input-format", "auto", "of the files: `WORD` is auto (by the ending, then by the content), parquet, arrow, arrows (a stream), csv, tsv or json (one object per line, or an array; also ndjson)")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`CHAR` between the fields of CSV, \\t for a tab; found in the text when not given")
 	flags.StringVar(&f.quote, "quote", `"`, "`CHAR` around fields of CSV that need it; empty when there is none")
 	flags.StringVar(&f.header, "header", "auto", "whether CSV begins with column names: `WORD` is auto, yes or no")
 	flags.StringArrayVar(&f.nulls, "null", nil, "a field of CSV that is `TEXT` is NULL, in place of the empty one; may be repeated")
-	flags.StringArrayVar(&f.types, "type", nil, "type of a column of CSV: `COLUMN=TYPE`, as in zip=string; may be repeated")
 	flags.StringVar(&f.dateFormat, "date-format", "", "how dates of CSV are written, as `FORMAT` of strptime, as in %d.%m.%Y; found in the text when not given")
 	flags.StringVar(&f.timestampFormat, "timestamp-format", "", "how timestamps of CSV are written, as `FORMAT` of strptime, as in '%d.%m.%Y %H:%M'; found in the text when not given")
 	flags.StringVar(&f.decimal, "decimal-separator", ".", "`CHAR` before the fraction of numbers of CSV, . or a comma")
@@ -57,6 +59,9 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ignoreErrors, "ignore-errors", false, "leave out rows of CSV with errors, and say how many they are")
 	flags.StringVar(&f.rejects, "rejects", "", "write the rows that --ignore-errors, which this implies, leaves out to `FILE`, as CSV: file, line, byte, column, value, reason, text")
 	flags.BoolVar(&f.filename, "filename", false, "add a column filename, with the name of the file of each row")
+	flags.StringArrayVar(&f.types, "type", nil, "type of a column of CSV or JSON: `COLUMN=TYPE`, as in zip=string; may be repeated")
+	flags.IntVar(&f.sample, "sample-rows", 0, "look at `N` rows of each CSV or JSON file for the columns and their types; 10,000 of CSV, 20,480 of JSON when not given")
+	flags.StringVar(&f.rowLimit, "row-limit", "", "most `BYTES` of an object of JSON, up to 256MiB; 64MiB when not given")
 	flags.BoolVar(&f.noHive, "no-hive", false, "take folders named key=value for folders, not for columns")
 }
 
@@ -69,9 +74,10 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 		NoHive:   f.noHive,
 		Filename: f.filename,
 		CSV: csv.Options{
-			NullStrings: f.nulls, SkipLines: f.skip, DateFormat: f.dateFormat, TimestampFormat: f.timestampFormat,
+			NullStrings: f.nulls, SampleRows: f.sample, SkipLines: f.skip, DateFormat: f.dateFormat, TimestampFormat: f.timestampFormat,
 			NullPadding: f.nullPadding, IgnoreErrors: f.ignoreErrors || f.rejects != "",
 		},
+		JSON: json.Options{SampleRows: f.sample},
 	}
 	if f.format != "auto" {
 		opt.Format = dataset.Format(strings.ToLower(f.format))
@@ -92,6 +98,11 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 		return opt, usagef("--encoding %w", err)
 	}
 	opt.CSV.NoQuote = f.quote == ""
+	rowLimit, err := parseSize("--row-limit", f.rowLimit)
+	if err != nil {
+		return opt, err
+	}
+	opt.JSON.RowLimit = int(rowLimit)
 	if opt.CSV.Header, err = csv.ParseHeader(f.header); err != nil {
 		return opt, usagef("--header %w", err)
 	}

@@ -1,4 +1,4 @@
-// Command mpga answers SELECT keys, aggregates GROUP BY keys over Parquet, Arrow and CSV files.
+// Command mpga answers SELECT keys, aggregates GROUP BY keys over Parquet, Arrow, CSV and JSON files.
 //
 // One file holds one subcommand; a subcommand turns its flags into the options of a package and
 // prints what comes back. Results go to the standard output and nothing else does: errors,
@@ -72,8 +72,8 @@ func interrupts() []os.Signal {
 func newRootCommand(o *observer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mpga",
-		Short: "Group and aggregate Parquet, Arrow and CSV files",
-		Long: `mpga groups the rows of Parquet, Arrow and CSV files by key columns and aggregates the others,
+		Short: "Group and aggregate Parquet, Arrow, CSV and JSON files",
+		Long: `mpga groups the rows of Parquet, Arrow, CSV and JSON files by key columns and aggregates the others,
 as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 		Example:       `  mpga agg --by origin --agg 'count(*) as flights, avg(delay)' tests/testdata/flights-2001.parquet`,
 		SilenceUsage:  true,

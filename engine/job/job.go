@@ -57,12 +57,12 @@ type Step struct {
 
 // Input says how the files of a step are read.
 type Input struct {
-	Format           string            `yaml:"format" enum:"auto,parquet,arrow,arrows,csv,tsv" doc:"Of every file. The default is auto: by the ending, then by the content."`
+	Format           string            `yaml:"format" enum:"auto,parquet,arrow,arrows,csv,tsv,json,ndjson" doc:"Of every file. The default is auto: by the ending, then by the content."`
 	Delimiter        string            `yaml:"delimiter" doc:"Character between the fields of CSV, \\t for a tab. The default is what the text shows."`
 	Quote            *string           `yaml:"quote" doc:"Character around fields of CSV that need it; empty when there is none. The default is a double quote."`
 	Header           string            `yaml:"header" enum:"auto,yes,no" doc:"Whether CSV begins with column names. The default is auto."`
 	Nulls            []string          `yaml:"nulls" doc:"Fields of CSV that are NULL, in place of the empty one."`
-	Types            map[string]string `yaml:"types" doc:"Types of columns of CSV by name, as in zip: string."`
+	Types            map[string]string `yaml:"types" doc:"Types of columns of CSV and JSON by name, as in zip: string."`
 	DateFormat       string            `yaml:"date_format" doc:"How dates of CSV are written, as strptime has it: '%d.%m.%Y'. The default is 2025-12-31, and what the first rows show."`
 	TimestampFormat  string            `yaml:"timestamp_format" doc:"How timestamps of CSV are written, as strptime has it."`
 	DecimalSeparator string            `yaml:"decimal_separator" doc:"Before the fraction of numbers of CSV, . or a comma. The default is a point."`

@@ -35,7 +35,7 @@ const docsIntro = `# SQL
 and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../tests/SEMANTICS.md) lists where the two differ.
 
     SELECT [DISTINCT] expression [AS name], ... | *
-    FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_parquet(['x', 'y']) | table | (SELECT ...)
+    FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_json('x') | read_parquet(['x', 'y']) | table | (SELECT ...)
          [, unnest(list) [AS t(name)]]
     [WHERE condition]
     [GROUP BY expression | number | name | ALL | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)]
@@ -73,7 +73,8 @@ and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../te
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
 all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size, dateformat, timestampformat,
 decimal_separator, thousands, comment, encoding, null_padding, ignore_errors, filename and hive_partitioning; escape is the
-quote character. read_parquet takes filename and hive_partitioning. Both take a list of files.
+quote character. read_json (or read_ndjson) takes columns, sample_size, maximum_object_size, filename and hive_partitioning,
+read_parquet filename and hive_partitioning. All take a list of files.
 
 DESCRIBE, SUMMARIZE and EXPLAIN stand in front of a table, a file in quotes, or a SELECT (EXPLAIN: of a SELECT alone):
 

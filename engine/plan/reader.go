@@ -14,15 +14,26 @@ import (
 	"github.com/mpga/mpga/internal/nearest"
 )
 
-// readerOption takes an argument of read_csv or read_parquet.
+// readerOption takes an argument of read_csv, read_json or read_parquet.
 type readerOption struct {
-	names   []string // the usual name first
-	parquet bool     // read_parquet has the argument, too
-	set     func(*dataset.Options, sql.Option) error
+	names []string // the usual name first
+	of    readers
+	set   func(*dataset.Options, sql.Option) error
 }
 
+// readers is a set of functions that have an argument.
+type readers uint8
+
+const (
+	ofCSV readers = 1 << iota
+	ofJSON
+	ofParquet
+)
+
+var readersByName = map[string]readers{"read_csv": ofCSV, "read_json": ofJSON, "read_parquet": ofParquet}
+
 var readerOptions = []readerOption{
-	{names: []string{"delim", "sep", "delimiter"}, set: func(opt *dataset.Options, o sql.Option) error {
+	{names: []string{"delim", "sep", "delimiter"}, of: ofCSV, set: func(opt *dataset.Options, o sql.Option) error {
 		text, err := character(o)
 		if err == nil && text == "" {
 			err = wanted(o, "one ASCII character in quotes")
@@ -32,7 +43,7 @@ var readerOptions = []readerOption{
 		}
 		return err
 	}},
-	{names: []string{"header"}, set: func(opt *dataset.Options, o sql.Option) error {
+	{names: []string{"header"}, of: ofCSV, set: func(opt *dataset.Options, o sql.Option) error {
 		truth, err := truthOf(o)
 		opt.CSV.Header = csv.HeaderNo
 		if truth {
@@ -40,18 +51,22 @@ var readerOptions = []readerOption{
 		}
 		return err
 	}},
-	{names: []string{"columns"}, set: func(opt *dataset.Options, o sql.Option) error {
+	{names: []string{"columns"}, of: ofCSV, set: func(opt *dataset.Options, o sql.Option) error {
 		if o.Names == nil {
 			return wanted(o, "{'name': 'TYPE', ...}")
 		}
 		opt.CSV.Names = o.Names
 		return setTypes(opt, o)
 	}},
-	{names: []string{"names", "column_names"}, set: into(textsOf, func(opt *dataset.Options) *[]string { return &opt.CSV.Names })},
-	{names: []string{"types", "dtypes", "column_types"}, set: setTypes},
-	{names: []string{"all_varchar"}, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.CSV.AllText })},
-	{names: []string{"nullstr", "null"}, set: into(textsOf, func(opt *dataset.Options) *[]string { return &opt.CSV.NullStrings })},
-	{names: []string{"quote"}, set: func(opt *dataset.Options, o sql.Option) error {
+	{names: []string{"columns"}, of: ofJSON, set: setJSONColumns},
+	{names: []string{"maximum_object_size"}, of: ofJSON, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.JSON.RowLimit })},
+	{names: []string{"format"}, of: ofJSON, set: only("'auto'")},
+	{names: []string{"records"}, of: ofJSON, set: only("true")},
+	{names: []string{"names", "column_names"}, of: ofCSV, set: into(textsOf, func(opt *dataset.Options) *[]string { return &opt.CSV.Names })},
+	{names: []string{"types", "dtypes", "column_types"}, of: ofCSV, set: setTypes},
+	{names: []string{"all_varchar"}, of: ofCSV, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.CSV.AllText })},
+	{names: []string{"nullstr", "null"}, of: ofCSV, set: into(textsOf, func(opt *dataset.Options) *[]string { return &opt.CSV.NullStrings })},
+	{names: []string{"quote"}, of: ofCSV, set: func(opt *dataset.Options, o sql.Option) error {
 		text, err := character(o)
 		switch {
 		case err != nil:
@@ -63,39 +78,42 @@ var readerOptions = []readerOption{
 		}
 		return nil
 	}},
-	{names: []string{"escape"}, set: func(*dataset.Options, sql.Option) error { return nil }}, // see checkEscape
-	{names: []string{"skip"}, set: into(numberFrom(0), func(opt *dataset.Options) *int { return &opt.CSV.SkipLines })},
-	{names: []string{"sample_size"}, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
-	{names: []string{"auto_detect"}, set: only("true")},
-	{names: []string{"compression"}, set: only("'auto'")},
-	{names: []string{"dateformat", "date_format"}, set: into(textOf, func(opt *dataset.Options) *string { return &opt.CSV.DateFormat })},
-	{names: []string{"timestampformat", "timestamp_format"}, set: into(textOf, func(opt *dataset.Options) *string { return &opt.CSV.TimestampFormat })},
-	{names: []string{"decimal_separator"}, set: into(byteOf, func(opt *dataset.Options) *byte { return &opt.CSV.DecimalSeparator })},
-	{names: []string{"thousands"}, set: into(byteOf, func(opt *dataset.Options) *byte { return &opt.CSV.Thousands })},
-	{names: []string{"comment"}, set: into(byteOf, func(opt *dataset.Options) *byte { return &opt.CSV.Comment })},
-	{names: []string{"encoding"}, set: func(opt *dataset.Options, o sql.Option) error {
+	{names: []string{"escape"}, of: ofCSV, set: func(*dataset.Options, sql.Option) error { return nil }}, // see checkEscape
+	{names: []string{"skip"}, of: ofCSV, set: into(numberFrom(0), func(opt *dataset.Options) *int { return &opt.CSV.SkipLines })},
+	{names: []string{"sample_size"}, of: ofCSV, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
+	{names: []string{"sample_size"}, of: ofJSON, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.JSON.SampleRows })},
+	{names: []string{"auto_detect"}, of: ofCSV | ofJSON, set: only("true")},
+	{names: []string{"compression"}, of: ofCSV | ofJSON, set: only("'auto'")},
+	{names: []string{"dateformat", "date_format"}, of: ofCSV, set: into(textOf, func(opt *dataset.Options) *string { return &opt.CSV.DateFormat })},
+	{names: []string{"timestampformat", "timestamp_format"}, of: ofCSV, set: into(textOf, func(opt *dataset.Options) *string { return &opt.CSV.TimestampFormat })},
+	{names: []string{"decimal_separator"}, of: ofCSV, set: into(byteOf, func(opt *dataset.Options) *byte { return &opt.CSV.DecimalSeparator })},
+	{names: []string{"thousands"}, of: ofCSV, set: into(byteOf, func(opt *dataset.Options) *byte { return &opt.CSV.Thousands })},
+	{names: []string{"comment"}, of: ofCSV, set: into(byteOf, func(opt *dataset.Options) *byte { return &opt.CSV.Comment })},
+	{names: []string{"encoding"}, of: ofCSV, set: func(opt *dataset.Options, o sql.Option) error {
 		name, err := textOf(o)
 		if err == nil {
 			opt.CSV.Encoding, err = csv.ParseEncoding(name)
 		}
 		return err
 	}},
-	{names: []string{"null_padding"}, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.CSV.NullPadding })},
-	{names: []string{"ignore_errors"}, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.CSV.IgnoreErrors })},
-	{names: []string{"filename"}, parquet: true, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.Filename })},
-	{names: []string{"hive_partitioning"}, parquet: true, set: func(opt *dataset.Options, o sql.Option) error {
+	{names: []string{"null_padding"}, of: ofCSV, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.CSV.NullPadding })},
+	{names: []string{"ignore_errors"}, of: ofCSV, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.CSV.IgnoreErrors })},
+	{names: []string{"filename"}, of: ofCSV | ofJSON | ofParquet, set: into(truthOf, func(opt *dataset.Options) *bool { return &opt.Filename })},
+	{names: []string{"hive_partitioning"}, of: ofCSV | ofJSON | ofParquet, set: func(opt *dataset.Options, o sql.Option) error {
 		truth, err := truthOf(o)
 		opt.NoHive = !truth
 		return err
 	}},
 }
 
-// scanOptions adds the arguments of read_csv or read_parquet to the options of the statement.
+// scanOptions adds the arguments of a reader to the options of the statement.
 func (p *planner) scanOptions(s *sql.Select, f *sql.From) (dataset.Options, error) {
 	opt := p.opt.Scan
 	switch f.Function {
 	case "read_csv":
 		opt.Format = dataset.FormatCSV
+	case "read_json":
+		opt.Format = dataset.FormatJSON
 	case "read_parquet":
 		opt.Format = dataset.FormatParquet
 	}
@@ -115,7 +133,7 @@ func (p *planner) scanOptions(s *sql.Select, f *sql.From) (dataset.Options, erro
 func setReaderOption(opt *dataset.Options, function string, o sql.Option) error {
 	var known []string
 	for _, option := range readerOptions {
-		if function == "read_parquet" && !option.parquet {
+		if option.of&readersByName[function] == 0 {
 			continue
 		}
 		for i, name := range option.names {
@@ -148,21 +166,32 @@ func checkEscape(opt *dataset.Options, o sql.Option) error {
 }
 
 // setTypes takes {'name': 'TYPE', ...}.
-func setTypes(opt *dataset.Options, o sql.Option) error {
+func setTypes(opt *dataset.Options, o sql.Option) (err error) {
+	opt.CSV.Types, err = typesOf(o)
+	return err
+}
+
+// setJSONColumns takes the columns that a table of JSON has, other keys being none.
+func setJSONColumns(opt *dataset.Options, o sql.Option) (err error) {
+	opt.JSON.Names = o.Names
+	opt.JSON.Types, err = typesOf(o)
+	return err
+}
+
+func typesOf(o sql.Option) (map[string]arrow.DataType, error) {
 	types := map[string]arrow.DataType{}
 	for i, name := range o.Names {
 		text, _ := o.List[i].Value.(string)
 		s, err := sql.ParseItems("CAST(NULL AS " + text + ")")
 		if err != nil || text == "" || len(s.Items) != 1 || s.Items[0].Expr.Op != expr.OpCast {
-			return fmt.Errorf("%s: column %s: no type is written %s; as in 'INTEGER' or 'DECIMAL(9, 2)'", o.Name, name, o.List[i])
+			return nil, fmt.Errorf("%s: column %s: no type is written %s; as in 'INTEGER' or 'DECIMAL(9, 2)'", o.Name, name, o.List[i])
 		}
 		types[name] = s.Items[0].Expr.Type.Arrow()
 	}
 	if len(types) == 0 {
-		return wanted(o, "{'name': 'TYPE', ...}")
+		return nil, wanted(o, "{'name': 'TYPE', ...}")
 	}
-	opt.CSV.Types = types
-	return nil
+	return types, nil
 }
 
 // wanted is the error of an argument of the wrong kind.

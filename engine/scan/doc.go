@@ -14,7 +14,8 @@
 //
 // Imports point one way, and a program that does not import dataset links no decoder:
 //
-//	dataset -> parquet, csv, ipc -> internal/decode -> internal/{delivery, predicate, rowset, reserve}
+//	dataset -> parquet, csv, json, ipc -> internal/decode -> internal/{delivery, predicate, rowset, reserve}
+//	           csv, json -> internal/textfile -> internal/fields
 //	dataset -> scan              -> internal/decode
 //
 // A program may have sources of its own: Source, Split, OpenOptions and Stats are all that the

@@ -282,7 +282,7 @@ func (p *statements) derived(r *pg.RangeSubselect) *From {
 	return f
 }
 
-// reader reads a call of read_csv or read_parquet.
+// reader reads a call of read_csv, read_json or read_parquet.
 func (p *statements) reader(r *pg.RangeFunction) *From {
 	var call *pg.FuncCall
 	if list := r.GetFunctions(); len(list) == 1 && len(list[0].GetList().GetItems()) > 0 {
@@ -298,9 +298,11 @@ func (p *statements) reader(r *pg.RangeFunction) *From {
 		f.Function = "read_csv"
 	case "parquet_scan":
 		f.Function = "read_parquet"
-	case "read_csv", "read_parquet":
+	case "read_json_auto", "read_ndjson", "read_ndjson_auto":
+		f.Function = "read_json"
+	case "read_csv", "read_json", "read_parquet":
 	default:
-		p.fail(at, "no table function is named %s; there are read_csv and read_parquet", f.Function)
+		p.fail(at, "no table function is named %s; there are read_csv, read_json and read_parquet", f.Function)
 	}
 	for i, arg := range call.GetArgs() {
 		name, value := "", arg

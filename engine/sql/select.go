@@ -50,7 +50,7 @@ type From struct {
 	// Unnest is the list whose elements are a further column, behind those of the table; nil of others.
 	Unnest *Unnest
 
-	Function string   // read_csv or read_parquet, by which files are read; "" if the files are no call
+	Function string   // read_csv, read_json or read_parquet, by which files are read; "" if the files are no call
 	Files    []string // the patterns of files; nil of a table
 	Options  []Option // of Function
 }

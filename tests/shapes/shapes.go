@@ -80,7 +80,23 @@ func (s Shape) text(rng *rand.Rand, row, column int) []byte {
 }
 
 // WriteCSV writes the shape as text with a header; a name that ends in .gz or .zst is compressed.
-func (s Shape) WriteCSV(file string) (err error) {
+func (s Shape) WriteCSV(file string) error {
+	return s.writeText(file, func(to io.Writer) (write func(arrow.RecordBatch) error, flush func() error) {
+		w := csv.NewWriter(to, s.schema(false), csv.WithHeader(true), csv.WithNullWriter(""))
+		return w.Write, w.Flush
+	})
+}
+
+// WriteJSON is WriteCSV for an object per line.
+func (s Shape) WriteJSON(file string) error {
+	return s.writeText(file, func(to io.Writer) (write func(arrow.RecordBatch) error, flush func() error) {
+		write = func(b arrow.RecordBatch) error { return array.RecordToJSON(b, to) }
+		return write, func() error { return nil }
+	})
+}
+
+// writeText writes the shape as text, by the functions that are made for a writer.
+func (s Shape) writeText(file string, writer func(io.Writer) (write func(arrow.RecordBatch) error, flush func() error)) (err error) {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
@@ -96,15 +112,15 @@ func (s Shape) WriteCSV(file string) (err error) {
 	if err != nil {
 		return err
 	}
-	w := csv.NewWriter(to, s.schema(false), csv.WithHeader(true), csv.WithNullWriter(""))
-	batchRows := 1 + csvBatchBytes/(16*(s.Numbers+s.Texts)+s.TextBytes*s.Texts)
-	if err := errors.Join(s.batches(batchRows, false, w.Write), w.Flush()); err != nil {
+	write, flush := writer(to)
+	batchRows := 1 + textBatchBytes/(16*(s.Numbers+s.Texts)+s.TextBytes*s.Texts)
+	if err := errors.Join(s.batches(batchRows, false, write), flush()); err != nil {
 		return err
 	}
 	return to.Close()
 }
 
-const csvBatchBytes = 4 << 20 // of the rows that are held at a time
+const textBatchBytes = 4 << 20 // of the rows that are held at a time
 
 // schema has utf8 columns, or dictionaries of them.
 func (s Shape) schema(dictionaries bool) *arrow.Schema {

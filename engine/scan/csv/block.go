@@ -3,6 +3,8 @@ package csv
 import (
 	"bytes"
 	"math/bits"
+
+	"github.com/mpga/mpga/engine/scan/internal/fields"
 )
 
 const (
@@ -128,13 +130,13 @@ func (b *blockSplitter) separate(buf []byte, p, n int) (newlines int, q quoting,
 func (b *blockSplitter) fields(out []span, buf []byte, column, width int, q quoting) {
 	i := column
 	for row := range out {
-		out[row] = span{b.starts[i], b.starts[i+1] - 1}
+		out[row] = span{Start: b.starts[i], End: b.starts[i+1] - 1}
 		i += width
 	}
 	if column == width-1 {
 		for row := range out {
-			if s := &out[row]; s.end > s.start && buf[s.end-1] == '\r' {
-				s.end--
+			if s := &out[row]; s.End > s.Start && buf[s.End-1] == '\r' {
+				s.End--
 			}
 		}
 	}
@@ -143,15 +145,15 @@ func (b *blockSplitter) fields(out []span, buf []byte, column, width int, q quot
 	}
 	for row := range out {
 		s := &out[row]
-		if s.start == s.end || buf[s.start] != b.marks.quote {
+		if s.Start == s.End || buf[s.Start] != b.marks.quote {
 			continue
 		}
-		s.start++
-		s.end--
-		flags := uint32(spanQuoted)
-		if q == quotesDoubled && bytes.IndexByte(buf[s.start:s.end], b.marks.quote) >= 0 {
-			flags |= spanDoubled
+		s.Start++
+		s.End--
+		flags := uint32(fields.Quoted)
+		if q == quotesDoubled && bytes.IndexByte(buf[s.Start:s.End], b.marks.quote) >= 0 {
+			flags |= fields.Escaped
 		}
-		s.end |= flags
+		s.End |= flags
 	}
 }

@@ -3,28 +3,35 @@ package csv
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
 
 // cutAll cuts a text into fields; a quoted field is marked by a quote in front.
-func cutAll(s *rowSplitter, split func(buf []byte, p, limit, maxRows int) (int, int, error), buf []byte, limit, maxRows int) (fields []string, at int, err error) {
+func cutAll(s *rowSplitter, split func(buf []byte, p, limit, maxRows int) (int, int, error), buf []byte, limit, maxRows int) (cut []string, at int, err error) {
 	for {
 		next, rows, err := split(buf, at, limit, maxRows)
 		at = next
+		if err == io.EOF {
+			return cut, at, nil
+		}
 		if rows == 0 || err != nil {
-			return fields, at, err
+			return cut, at, err
 		}
 		for row := range rows {
 			for _, column := range s.spans {
 				var scratch []byte
-				field := string(column[row].bytes(buf, s.quote, &scratch))
-				if column[row].quoted() {
+				field := string(column[row].Bytes(buf, s.undouble, &scratch))
+				if column[row].IsQuoted() {
 					field = string(s.quote) + field
 				}
-				fields = append(fields, field)
+				cut = append(cut, field)
 			}
 		}
 	}
@@ -34,9 +41,9 @@ func cutAll(s *rowSplitter, split func(buf []byte, p, limit, maxRows int) (int, 
 func sameCuts(t *testing.T, text string, width int, columns []int, noQuote bool, limit, maxRows int) {
 	t.Helper()
 	d := newDialect(&Options{Quote: '"', NoQuote: noQuote}, ',')
-	buf := append(make([]byte, 0, len(text)+fieldSlack), text...)
+	buf := append(make([]byte, 0, len(text)+fields.Slack), text...)
 	byBlock, byRow := newRowSplitter(d, width, columns), newRowSplitter(d, width, columns)
-	got, gotAt, gotErr := cutAll(byBlock, byBlock.split, buf, limit, maxRows)
+	got, gotAt, gotErr := cutAll(byBlock, byBlock.Split, buf, limit, maxRows)
 	want, wantAt, wantErr := cutAll(byRow, func(buf []byte, p, limit, maxRows int) (int, int, error) {
 		if p >= limit {
 			return p, 0, nil
@@ -46,9 +53,9 @@ func sameCuts(t *testing.T, text string, width int, columns []int, noQuote bool,
 	if !slices.Equal(got, want) || gotAt != wantAt || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
 		t.Fatalf("%q\nwidth %d, columns %v, limit %d, rows %d:\ngot  %q to %d, %v\nwant %q to %d, %v", text, width, columns, limit, maxRows, got, gotAt, gotErr, want, wantAt, wantErr)
 	}
-	if at := (*textError)(nil); errors.As(gotErr, &at) {
-		if other := (*textError)(nil); !errors.As(wantErr, &other) || at.at != other.at {
-			t.Fatalf("%q: error at %d, want %v", text, at.at, wantErr)
+	if at := (*textfile.Error)(nil); errors.As(gotErr, &at) {
+		if other := (*textfile.Error)(nil); !errors.As(wantErr, &other) || at.At != other.At {
+			t.Fatalf("%q: error at %d, want %v", text, at.At, wantErr)
 		}
 	}
 }

@@ -1,11 +1,11 @@
-// Package csv decodes text: CSV and its kin, plain or compressed by gzip or zstd.
+// Package csv decodes text: CSV and its kin, plain or compressed by gzip, zstd or bzip2.
 //
-//	bytes       -> text in UTF-8                  packed.go, encoding.go
+//	bytes       -> text in UTF-8                  internal/textfile, encoding.go
 //	first rows  -> delimiter, header, types       file.go, infer.go, guess.go
-//	file        -> chunks of 4 MiB, each a split  chunk.go
+//	file        -> chunks of 4 MiB, each a split  internal/textfile, chunk.go
 //	chunk       -> blocks of 32 KiB -> fields     block.go, mask.go, row.go
-//	fields      -> columns of a batch             convert.go, number.go, format.go, codes.go
-//	other rows  -> counted, and a file of them    rejects.go
+//	fields      -> columns of a batch             internal/fields
+//	other rows  -> counted, and a file of them    internal/textfile
 //
 // Masks of 64 bytes tell where the fields of a block end; after that, only the wanted columns are
 // looked at. An irregular block is cut row by row. A chunk begins within quotes where the chunks

@@ -1,174 +1,78 @@
 package csv
 
 import (
+	"bufio"
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-const (
-	// chunkBytesDefault is a split of a text file, which is read whole into memory: large enough to
-	// hide the cost of opening the split, small enough that the last splits keep all threads busy.
-	// With the tail of its last row a chunk takes 4 MiB, a size of the engine's pool.
-	chunkBytesDefault = 4<<20 - 2*tailBytes
-
-	// blockBytesDefault is one read of a stream, and the sample of a text's start.
-	blockBytesDefault = 1 << 20
-
-	// rowBytesMax bounds a row: an open quote must not read the rest of a large file into memory.
-	rowBytesMax = 64 << 20
-)
-
 // File is a text whose first rows have been looked at.
 type File struct {
-	path    string
-	fsys    vfs.FS // nil for standard input
-	size    int64  // bytes of the file; -1 for standard input
-	packed  string // ".gz", ".zst" or ""
+	textfile.File
 	opt     Options
-	index   int // among the text files of a table; set by SetTypes
-	sizes   Sizes
 	dialect *dialect
-	start   int64 // offset of the first row after the header, in the text unpacked
 	names   []string
 	guesses []columnGuess // by column, from the sample
-	fields  *arrow.Schema // set by SetTypes
-	formats []valueFormat // by column; set by SetTypes
-
-	linesBefore int64     // newlines before start
-	infer       inference // what is looked for in the sample
-
-	chunks []chunk // nil where the text is a stream
-
-	head   []byte      // what has been read of standard input
-	stdin  io.Reader   // the rest of standard input, unpacked
-	opened atomic.Bool // standard input is being read
+	counts  []chunkCounts // by chunk
+	infer   inference     // what is looked for in the sample
 }
 
-// Open looks at the start of a file.
-func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
-	sizes.ensureDefaults()
-	c := &File{path: path, fsys: fsys, packed: packed, opt: opt, sizes: sizes, infer: *newInference(&opt)}
-	return c, decode.ReadFile(fsys, path, func(f vfs.File, size int64) error {
-		c.size = size
-		unpacked, err := unpack(f, packed, mem)
-		if err != nil {
-			return err
-		}
-		defer unpacked.Close()
-		text, err := c.decoded(unpacked)
-		if err != nil {
-			return err
-		}
-		if _, err := c.look(text, mem); err != nil {
-			return err
-		}
-		if !c.ReadsRanges() {
-			return nil
-		}
-		c.cutChunks()
-		return c.lookFurther(f)
-	})
+// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
+type Sizes = textfile.Sizes
+
+func newFile(opt Options) *File {
+	c := &File{opt: opt, infer: *newInference(&opt)}
+	c.Format, c.Newline, c.Decode = c, true, c.decoded
+	c.Lenient, c.Rejects = opt.IgnoreErrors, opt.Rejects
+	return c
 }
 
-// OpenStdin looks at the start of standard input, of which head has been read, and keeps it.
-func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
-	sizes.ensureDefaults()
-	c := &File{path: decode.StdinName, size: -1, opt: opt, sizes: sizes, infer: *newInference(&opt)}
-	text, err := unpack(stdin, packed, mem)
-	if err == nil {
-		c.stdin, err = c.decoded(text)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("standard input: %w", err)
-	}
-	if c.head, err = c.look(c.stdin, mem); err != nil {
-		return nil, decode.Locate(decode.StdinName, err)
-	}
-	return c, nil
-}
-
-// decoded returns a text in UTF-8. At first it settles the encoding.
-func (c *File) decoded(text io.Reader) (io.Reader, error) {
+// decoded implements textfile.Decode. At first it settles the encoding.
+func (c *File) decoded(text io.Reader) (io.Reader, bool, error) {
 	text, encoding, err := decoded(text, c.opt.Encoding)
 	if encoding == EncodingAuto {
 		encoding = EncodingUTF8
 	}
 	c.opt.Encoding = encoding
-	return text, err
+	return text, !encoding.isUTF8(), err
 }
 
-// readText fills a buffer as far as a text goes. A compressed text that was cut off has not ended:
-// decompressors return io.ErrUnexpectedEOF then, as io.ReadFull does for any text that is shorter
-// than the buffer.
-func readText(text io.Reader, buf []byte) (n int, ended bool, err error) {
-	for n < len(buf) && err == nil {
-		var m int
-		m, err = text.Read(buf[n:])
-		n += m
-	}
-	switch {
-	case errors.Is(err, io.EOF):
-		return n, true, nil
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return n, false, fmt.Errorf("%w: the compressed text ends too early: %w", decode.ErrCorrupt, err)
-	}
-	return n, false, err
+// Open looks at the start of a file.
+func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+	c := newFile(opt)
+	err := c.File.Open(fsys, path, packed, sizes, mem, c.examiner(mem), c.lookFurther)
+	c.counts = make([]chunkCounts, c.Chunks())
+	return c, err
 }
 
-// look reads enough of a text for a sample, finds delimiter, header and types, and returns the text
-// that it has read.
-func (c *File) look(text io.Reader, mem *reserve.Allocator) ([]byte, error) {
-	var buf []byte
-	for size := c.sizes.Block; ; size *= 2 {
-		n := len(buf)
-		mem.Hold(int64(size)) // the last buffer is garbage, but not yet collected
-		buf = slices.Grow(buf, size-n)[:size]
-		m, whole, err := readText(text, buf[n:])
-		buf = buf[:n+m]
-		if err != nil {
-			return nil, err
-		}
-		enough, err := c.examine(buf, whole, mem)
-		if enough || err != nil {
-			return buf, c.atLine(err, buf)
-		}
-		if whole {
-			return nil, errors.New("the file holds no row")
-		}
-		if size > rowBytesMax {
-			return nil, errLongRow
-		}
+// OpenStdin looks at the start of standard input, of which head has been read, and keeps it.
+func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+	c := newFile(opt)
+	if err := c.File.OpenStdin(stdin, packed, sizes, mem, c.examiner(mem)); err != nil {
+		return nil, err
 	}
+	return c, nil
 }
 
-// atLine adds the file and the line to an error about the sample.
-func (c *File) atLine(err error, buf []byte) error {
-	if at := (*textError)(nil); errors.As(err, &at) {
-		return decode.Located(fmt.Errorf("%s, line %d: %w", c.path, 1+bytes.Count(buf[:at.at], newline), err))
-	}
-	return err
+// examiner returns examine, which finds delimiter, header and types.
+func (c *File) examiner(mem *reserve.Allocator) textfile.Examine {
+	return func(buf []byte, whole bool) (bool, error) { return c.examine(buf, whole, mem) }
 }
 
 var newline = []byte{'\n'}
-
-// knownColumnBytes is what a column takes of the memory before its rows are read: its name and
-// guesses, and its fields in the schemas of file and table, with their indexes. The widest of
-// tables take 850 B.
-const knownColumnBytes = 1 << 10
 
 // sampleBytes returns what the fields of a sample take at most: twice their size, as slices grow.
 func (o *Options) sampleBytes(sample []byte) int64 {
@@ -222,16 +126,16 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	if c.opt.NullPadding {
 		width = max(width, len(c.opt.Names))
 	}
-	mem.Hold(knownColumnBytes * int64(width))
+	mem.Hold(textfile.KnownColumnBytes * int64(width))
 	header := c.opt.Header == HeaderYes || c.opt.Header == HeaderAuto && s.hasHeader(&c.infer)
-	c.start = int64(start)
+	c.Start = int64(start)
 	rows := s.rows
 	if header {
-		c.start = min(int64(s.ends[0]), int64(len(buf)))
+		c.Start = min(int64(s.ends[0]), int64(len(buf)))
 		c.names = columnNames(rows[0], width)
 		rows = rows[1:]
 		if err := checkNames(c.names); err != nil {
-			return false, &textError{at: int(c.start) - 1, reason: err}
+			return false, &textfile.Error{At: int(c.Start) - 1, Reason: err}
 		}
 	} else {
 		c.names = columnNames(nil, width)
@@ -243,7 +147,7 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 		}
 		c.names = names
 	}
-	c.linesBefore = int64(bytes.Count(buf[:c.start], newline))
+	c.LinesBefore = int64(bytes.Count(buf[:c.Start], newline))
 	if c.opt.IgnoreErrors {
 		rows = slices.DeleteFunc(rows, func(row [][]byte) bool {
 			return len(row) > width || len(row) < width && !c.opt.NullPadding
@@ -300,105 +204,83 @@ func SetTypes(files []*File, opt *Options) error {
 	for name := range types {
 		if _, ok := joint[name]; !ok && len(files) > 0 {
 			return knob.Errorf("%s: %s names column %q; the columns are %s",
-				files[0].path, knob.Name("dataset.CSV.Types"), name, strings.Join(files[0].names, ", "))
+				files[0].Path, knob.Name("dataset.CSV.Types"), name, strings.Join(files[0].names, ", "))
 		}
 	}
 	for _, f := range files {
 		if opt.Rejects != nil {
-			f.index = opt.Rejects.nextFile()
+			f.Index = opt.Rejects.NextFile()
 		}
-		f.formats = make([]valueFormat, len(f.names))
-		fields := make([]arrow.Field, len(f.names))
+		f.Formats = make([]fields.Format, len(f.names))
+		all, repeats := make([]arrow.Field, len(f.names)), make([]bool, len(f.names))
 		for i, name := range f.names {
 			typ, ok := types[name]
 			switch {
 			case ok:
-				f.formats[i] = f.infer.formatOf(typ)
+				f.Formats[i] = f.infer.formatOf(typ)
 			case opt.AllText:
 				typ = arrow.BinaryTypes.String
 			default:
-				typ, f.formats[i] = joint[name].typ(&f.infer)
+				typ, f.Formats[i] = joint[name].typ(&f.infer)
 			}
-			fields[i] = arrow.Field{Name: name, Type: typ, Nullable: true}
+			all[i] = arrow.Field{Name: name, Type: typ, Nullable: true}
+			repeats[i] = f.guesses[i].repeats && arrow.IsBaseBinary(typ.ID())
 		}
-		f.fields = arrow.NewSchema(fields, nil)
+		f.Fields, f.Repeats = arrow.NewSchema(all, nil), repeats
 	}
 	return nil
 }
 
-// ReadsRanges says whether splits read ranges of the file, which then is no stream.
-func (c *File) ReadsRanges() bool { return c.packed == "" && c.opt.Encoding.isUTF8() }
-
 // Delimiter returns what separates fields.
 func (c *File) Delimiter() byte { return c.dialect.delimiter }
 
-func (c *File) Name() string          { return c.path }
-func (c *File) Schema() *arrow.Schema { return c.fields }
-
-func (c *File) Stats() decode.Stats {
-	s := decode.Stats{Rows: -1, Bytes: c.size, Columns: make([]decode.ColumnStats, len(c.names)), Once: c.fsys == nil}
-	for i := range s.Columns {
-		s.Columns[i].Repeats = c.repeats(i)
-	}
-	return s
+// NewSplitter implements textfile.Format.
+func (c *File) NewSplitter(columns []int) textfile.Splitter {
+	return newRowSplitter(c.dialect, len(c.names), columns)
 }
 
-// repeats says whether a column is read as codes of a dictionary.
-func (c *File) repeats(column int) bool {
-	return c.guesses[column].repeats && arrow.IsBaseBinary(c.fields.Field(column).Type.ID())
+// SplitterBytes implements textfile.Format.
+func (c *File) SplitterBytes(columns int) int64 { return splitterBytes(len(c.names), columns) }
+
+// RowBytes implements textfile.Format: a field takes the byte behind it.
+func (c *File) RowBytes() int { return len(c.names) }
+
+// Columns implements textfile.Format.
+func (c *File) Columns() fields.Options {
+	return fields.Options{Unescape: c.dialect.undouble, Nulls: c.opt.NullStrings}
 }
 
-// Span implements decode.Input: a row takes at least the byte of its newline.
-func (c *File) Span() uint64 {
-	if c.chunks == nil {
-		return decode.PositionsUnknown
-	}
-	return uint64(c.size) + 2
-}
+// LongRow implements textfile.Format.
+func (c *File) LongRow() error { return errLongRow }
 
-func (c *File) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
-	if c.chunks == nil {
-		left := &leftOut{}
-		open := func(opt decode.Options) (decode.RowReader, error) { return c.openStream(columns, opt, left) }
-		return []decode.Part{&decode.StreamPart{Path: c.path, Size: c.size, OpenAt: open}}, nil
-	}
-	var parts []decode.Part
-	for i := range c.chunks {
-		parts = append(parts, &part{file: c, columns: columns, index: i, chunk: &c.chunks[i]})
-	}
-	return parts, nil
-}
-
-// openStream reads a text from its start.
-func (c *File) openStream(columns []int, opt decode.Options, left *leftOut) (decode.RowReader, error) {
-	r := newReader(c, columns, opt, left)
-	if c.fsys == nil {
-		if !c.opened.CompareAndSwap(false, true) {
-			return nil, errors.Join(decode.ErrReadOnce, r.Close())
+// RowLength implements textfile.Format.
+func (c *File) RowLength(text io.Reader) (length int64) {
+	d, inside := c.dialect, false
+	for buffered := bufio.NewReader(text); length < textfile.RowLimitDefault; length++ {
+		c, err := buffered.ReadByte()
+		switch {
+		case err != nil:
+			return length
+		case c == d.quote && !d.noQuote:
+			inside = !inside
+		case c == '\n' && !inside && length > 0:
+			return length
 		}
-		counted := &decode.CountingReader{R: io.MultiReader(bytes.NewReader(c.head), c.stdin)}
-		r.consumed = func() int64 { return counted.N }
-		r.text, r.before = counted, c.start
-		return r, nil
 	}
-	f, err := c.fsys.Open(c.path)
-	if err != nil {
-		return nil, errors.Join(err, r.Close())
+	return length
+}
+
+// ValueError implements textfile.Format.
+func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format, field []byte, _ bool) error {
+	if fields.IsText(typ) {
+		return knob.Errorf("column %q: %s is not valid UTF-8; name the encoding of the file (%s latin-1), or read the column as bytes (%s %s=binary)",
+			name, decode.QuoteInvalid(field), knob.Name("dataset.CSV.Encoding"), knob.Name("dataset.CSV.Types"), name)
 	}
-	r.closers = []io.Closer{f}
-	counted := &decode.CountingReader{R: f}
-	r.consumed = func() int64 { return counted.N }
-	err = decode.Guard(func() (err error) {
-		text, err := unpack(counted, c.packed, r.opt.Memory)
-		if err == nil {
-			r.closers = []io.Closer{text, f}
-			r.text, _, err = decoded(text, c.opt.Encoding)
-			r.before = c.start
-		}
-		return err
-	})
-	if err != nil {
-		return nil, errors.Join(err, r.Close())
+	const shown = 40
+	dots := ""
+	if len(field) > shown {
+		field, dots = field[:shown], "..."
 	}
-	return r, nil
+	return knob.Errorf("column %q: %q%s is not of type %s%s; set the column's type (%s), or what stands for NULL (%s)",
+		name, field, dots, typ, format, knob.Name("dataset.CSV.Types"), knob.Name("dataset.CSV.NullStrings"))
 }

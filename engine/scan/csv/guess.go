@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/internal/timeformat"
 )
 
@@ -69,8 +70,8 @@ func shapesOf(value []byte) (set typeSet) {
 			continue
 		}
 		at := i*len(clockShapes) + clock
-		of := valueFormat{times: shapes[at]}
-		if _, ok := of.readTime(value); ok {
+		of := fields.Format{Times: shapes[at]}
+		if _, ok := of.ReadTime(value); ok {
 			set |= 1 << (firstShape + at)
 		}
 	}
@@ -121,4 +122,12 @@ func (s typeSet) shape() (f *timeformat.Format, isDate bool) {
 		return nil, false
 	}
 	return shapes[at], at%len(clockShapes) == 0
+}
+
+// readerOf returns a format to read times by, or nil where the text is empty.
+func readerOf(text string) (*timeformat.Format, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return timeformat.Reader(text)
 }

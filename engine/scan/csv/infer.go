@@ -2,7 +2,6 @@ package csv
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/knob"
 )
 
@@ -52,29 +53,29 @@ var (
 
 // inference says what values are looked for in a sample.
 type inference struct {
-	numbers           valueFormat
-	dates, timestamps valueFormat // whose times are nil where no format is given
+	numbers           fields.Format
+	dates, timestamps fields.Format // whose times are nil where no format is given
 	scratch           []byte
 }
 
 // newInference returns what Options say. Their formats are valid.
 func newInference(o *Options) *inference {
-	n := &inference{numbers: valueFormat{decimal: o.DecimalSeparator, thousands: o.Thousands}}
-	n.dates.times, _ = readerOf(o.DateFormat)
-	n.timestamps.times, _ = readerOf(o.TimestampFormat)
+	n := &inference{numbers: fields.Format{Decimal: o.DecimalSeparator, Thousands: o.Thousands}}
+	n.dates.Times, _ = readerOf(o.DateFormat)
+	n.timestamps.Times, _ = readerOf(o.TimestampFormat)
 	return n
 }
 
 // typesOf returns the types that a value can have. A date is also the timestamp of its midnight.
 func (n *inference) typesOf(value []byte) (set typeSet) {
-	value = trim(value)
-	if n.dates.times != nil {
-		if _, ok := n.dates.readTime(value); ok {
+	value = fields.Trim(value)
+	if n.dates.Times != nil {
+		if _, ok := n.dates.ReadTime(value); ok {
 			set |= maybeFormattedDate
 		}
 	}
-	if n.timestamps.times != nil {
-		if at, ok := n.timestamps.readTime(value); ok && at.whole(1000) {
+	if n.timestamps.Times != nil {
+		if at, ok := n.timestamps.ReadTime(value); ok && inMicros(at) {
 			set |= maybeFormattedTime
 		}
 	}
@@ -83,28 +84,28 @@ func (n *inference) typesOf(value []byte) (set typeSet) {
 
 // plainTypesOf is typesOf without the formats that Options give for times.
 func (n *inference) plainTypesOf(value []byte) (set typeSet) {
-	if word := lower(value); word == "true" || word == "false" {
+	if word := fields.Lower(value); word == "true" || word == "false" {
 		return maybeBool
 	}
 	if leadingZero(value) { // a postcode or the like, which would lose digits
 		return 0
 	}
-	if number, ok := n.numbers.plain(value, &n.scratch); ok && n.numbers.grouped(value) {
-		if _, ok := parseInt(number); ok {
+	if number, ok := n.numbers.Plain(value, &n.scratch); ok && n.numbers.Grouped(value) {
+		if _, ok := fields.ParseInt(number); ok {
 			return maybeInt | maybeDouble
 		}
-		if _, ok := parseFloat(number); ok {
+		if _, ok := fields.ParseFloat(number); ok {
 			return maybeDouble
 		}
 	}
-	at, ok := parseTimestamp(value)
+	at, ok := fields.ParseTimestamp(value)
 	if !ok {
 		return shapesOf(value)
 	}
 	switch {
-	case !at.whole(1000):
+	case !inMicros(at):
 		return 0
-	case at.zoned:
+	case at.Zoned:
 		return maybeZoned
 	case len(value) == len("2006-01-02"):
 		return maybeDate | maybeTimestamp | shapesOf(value)
@@ -112,9 +113,9 @@ func (n *inference) plainTypesOf(value []byte) (set typeSet) {
 	return maybeTimestamp
 }
 
-// whole says whether an instant can be counted in units of so many nanoseconds.
-func (t instant) whole(unit int64) bool {
-	_, fits := t.in(unit)
+// inMicros says whether an instant can be counted in microseconds.
+func inMicros(t fields.Instant) bool {
+	_, fits := t.In(1000)
 	return fits
 }
 
@@ -130,15 +131,6 @@ type columnGuess struct {
 	repeats bool    // the sample has few distinct values; of one file, not joint with other files
 }
 
-const (
-	// repeatsValuesMax is how many distinct values a sample has at most where the values are held
-	// to repeat: few enough for a table in a core's L1 and L2 caches.
-	repeatsValuesMax = 1024
-
-	// repeatsShare is how many rows of the sample there must be for each distinct value.
-	repeatsShare = 8
-)
-
 func (g *columnGuess) add(o columnGuess) {
 	if o.seen {
 		g.types &= o.types
@@ -147,44 +139,44 @@ func (g *columnGuess) add(o columnGuess) {
 }
 
 // typ returns the narrowest type, and how its values are written; text for a column of NULLs.
-func (g columnGuess) typ(n *inference) (arrow.DataType, valueFormat) {
+func (g columnGuess) typ(n *inference) (arrow.DataType, fields.Format) {
 	if !g.seen {
-		return arrow.BinaryTypes.String, valueFormat{}
+		return arrow.BinaryTypes.String, fields.Format{}
 	}
 	for _, i := range inferred {
 		switch {
 		case g.types&i.bit == 0:
 		case i.bit == maybeFormattedDate:
 			return i.typ, n.dates
-		case i.bit == maybeFormattedTime && n.timestamps.times.Zoned():
+		case i.bit == maybeFormattedTime && n.timestamps.Times.Zoned():
 			return zonedMicroseconds, n.timestamps
 		case i.bit == maybeFormattedTime:
 			return i.typ, n.timestamps
 		case i.bit == maybeInt, i.bit == maybeDouble:
 			return i.typ, n.numbers
 		default:
-			return i.typ, valueFormat{}
+			return i.typ, fields.Format{}
 		}
 	}
 	switch f, isDate := g.types.shape(); {
 	case f == nil:
-		return arrow.BinaryTypes.String, valueFormat{}
+		return arrow.BinaryTypes.String, fields.Format{}
 	case isDate:
-		return arrow.FixedWidthTypes.Date32, valueFormat{times: f}
+		return arrow.FixedWidthTypes.Date32, fields.Format{Times: f}
 	default:
-		return microseconds, valueFormat{times: f}
+		return microseconds, fields.Format{Times: f}
 	}
 }
 
 // formatOf returns how the values of a type that is given are written.
-func (n *inference) formatOf(typ arrow.DataType) valueFormat {
+func (n *inference) formatOf(typ arrow.DataType) fields.Format {
 	switch typ.ID() {
 	case arrow.DATE32, arrow.DATE64:
 		return n.dates
 	case arrow.TIMESTAMP:
 		return n.timestamps
 	case arrow.TIME32, arrow.TIME64:
-		return valueFormat{}
+		return fields.Format{}
 	}
 	return n.numbers
 }
@@ -195,7 +187,7 @@ type sample struct {
 	ends []int      // by row: the offset behind the row
 }
 
-var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?", rowBytesMax>>20)
+var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?", textfile.RowLimitDefault>>20)
 
 // takeSample cuts the first rows of a text that starts at buf[p:]. whole says that the text ends
 // where buf does.
@@ -221,11 +213,11 @@ func takeSample(d *dialect, o *Options, buf []byte, p, rowsMax int, whole bool) 
 		case end == endBuffer && d.lenient:
 			return s, nil
 		case end == endBuffer && whole:
-			return nil, &textError{at: p, reason: errOpenQuote}
+			return nil, &textfile.Error{At: p, Reason: errOpenQuote}
 		case end == endBuffer:
 			return s, nil
 		case end != endRow:
-			return nil, &textError{at: next, reason: d.quoteError(end)}
+			return nil, &textfile.Error{At: next, Reason: d.quoteError(end)}
 		}
 		s.rows = append(s.rows, row)
 		s.ends = append(s.ends, next)
@@ -236,14 +228,14 @@ func takeSample(d *dialect, o *Options, buf []byte, p, rowsMax int, whole bool) 
 
 func sampleRow(d *dialect, o *Options, buf []byte, p int) (row [][]byte, next int, end fieldEnd) {
 	for {
-		var field span
+		var field fields.Span
 		field, p, end = d.field(buf, p)
 		if end != endField && end != endRow {
 			return nil, p, end
 		}
 		var scratch []byte
-		value := field.bytes(buf, d.quote, &scratch)
-		if !field.quoted() && slices.Contains(o.NullStrings, string(value)) {
+		value := field.Bytes(buf, d.undouble, &scratch)
+		if !field.IsQuoted() && slices.Contains(o.NullStrings, string(value)) {
 			value = nil
 		} else if value == nil {
 			value = []byte{}
@@ -343,47 +335,30 @@ func (n *inference) guessColumns(rows [][][]byte, width int) []columnGuess {
 
 // repeats says whether a column has few distinct values.
 func repeats(rows [][][]byte, column int) bool {
-	distinct := make(map[string]struct{})
+	var distinct fields.Distinct
 	for _, row := range rows {
-		if column < len(row) {
-			distinct[string(row[column])] = struct{}{}
-		}
-		if len(distinct) > min(repeatsValuesMax, len(rows)/repeatsShare) {
+		if column < len(row) && !distinct.Add(row[column], len(rows)) {
 			return false
 		}
 	}
-	return len(rows) > 0
+	return distinct.Repeat(len(rows))
 }
-
-const (
-	// repeatsPlaces is at how many places behind its start a file is checked for columns that do
-	// not repeat after all: the start of a file is often unlike the rest.
-	repeatsPlaces = 4
-
-	// placeBytes is what is read at each of these places.
-	placeBytes = 64 << 10
-)
 
 // lookFurther looks at rows further on in the file, and takes back the guess that a column repeats
 // where its values there do not. Where a place lies within quotes, the rows that are cut have
 // another width, and are passed over.
 func (c *File) lookFurther(f io.ReaderAt) error {
-	guessed := func(g columnGuess) bool { return g.repeats }
-	if c.size < (repeatsPlaces+1)*placeBytes || !slices.ContainsFunc(c.guesses, guessed) {
+	if !slices.ContainsFunc(c.guesses, func(g columnGuess) bool { return g.repeats }) {
 		return nil
 	}
 	var rows [][][]byte
-	for place := range int64(repeatsPlaces) {
-		buf := make([]byte, placeBytes)
-		n, err := f.ReadAt(buf, c.size/(repeatsPlaces+1)*(place+1))
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		buf = buf[:n]
-		s, err := takeSample(c.dialect, &c.opt, buf, 1+bytes.IndexByte(buf, '\n'), c.opt.SampleRows, false)
-		if err == nil {
+	err := c.LookAt(f, func(buf []byte, p int) {
+		if s, err := takeSample(c.dialect, &c.opt, buf, p, c.opt.SampleRows, false); err == nil {
 			rows = append(rows, s.rows...)
 		}
+	})
+	if err != nil {
+		return err
 	}
 	rows = slices.DeleteFunc(rows, func(row [][]byte) bool { return len(row) != len(c.names) })
 	for i := range c.guesses {

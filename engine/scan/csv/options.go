@@ -6,7 +6,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/knob"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Options say how text becomes columns. The zero value detects what it can.
@@ -117,7 +120,7 @@ func (o *Options) Validate() []error {
 		errs = append(errs, knob.Errorf("%s (%d) must be at least 1", knob.Name("dataset.CSV.SampleRows"), o.SampleRows))
 	}
 	for name, typ := range o.Types {
-		if newConverter(typ, &valueFormat{}) == nil {
+		if !fields.CanBe(typ) {
 			errs = append(errs, knob.Errorf("%s: column %q: text cannot be read as %s", knob.Name("dataset.CSV.Types"), name, typ))
 		}
 	}
@@ -159,13 +162,9 @@ const (
 	HeaderNo // columns are named column0, column1, ...
 )
 
-// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
-type Sizes struct {
-	Chunk int64 // bytes of a split
-	Block int   // bytes of one read of a stream
-}
+// Rejects takes the rows that IgnoreErrors leaves out.
+type Rejects = textfile.Rejects
 
-func (s *Sizes) ensureDefaults() {
-	s.Chunk = cmp.Or(s.Chunk, chunkBytesDefault)
-	s.Block = cmp.Or(s.Block, blockBytesDefault)
-}
+// NewRejects returns rejects that keep rows in a temporary file, in a folder of a file system, until
+// they are written or closed.
+func NewRejects(fsys vfs.FS, tempDir string) *Rejects { return textfile.NewRejects(fsys, tempDir) }

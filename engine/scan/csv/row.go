@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
+	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/knob"
 )
 
@@ -42,45 +45,18 @@ func newDialect(o *Options, delimiter byte) *dialect {
 	return d
 }
 
-// span is where a field is in a buffer, without the quotes around. The two top bits of end are
-// flags, so that a span takes 8 B.
-type span struct{ start, end uint32 }
+// span is a field of a row; its escapes are doubled quotes.
+type span = fields.Span
 
-const (
-	spanQuoted  = 1 << 31     // was in quotes
-	spanDoubled = 1 << 30     // holds doubled quotes
-	spanMissing = spanDoubled // without spanQuoted: the row has no such field
-	spanEndMask = spanDoubled - 1
-)
-
-const _ = uint(spanEndMask - 4*rowBytesMax) // spans point into buffers of a row and a few blocks
-
-func (s span) quoted() bool { return s.end&spanQuoted != 0 }
-
-// missingAt is a field that a row does not have, which ends at an offset.
-func missingAt(end uint32) span { return span{end, end | spanMissing} }
-
-func (s span) missing() bool { return s.end&(spanQuoted|spanDoubled) == spanMissing }
-
-// length returns how many bytes a field takes in the buffer; a number above the length of any field
-// where the field has doubled quotes.
-func (s span) length() uint32 { return s.end&^spanQuoted - s.start }
-
-// bytes returns the field; doubled quotes are made single in scratch, which the result may share.
-func (s span) bytes(buf []byte, quote byte, scratch *[]byte) []byte {
-	field := buf[s.start : s.end&spanEndMask]
-	if s.end&spanDoubled == 0 {
-		return field
-	}
-	out := (*scratch)[:0]
+// undouble is the fields.Unescape of the dialect.
+func (d *dialect) undouble(dst, field []byte) []byte {
 	for i := 0; i < len(field); i++ {
-		out = append(out, field[i])
-		if field[i] == quote {
+		dst = append(dst, field[i])
+		if field[i] == d.quote {
 			i++
 		}
 	}
-	*scratch = out
-	return out
+	return dst
 }
 
 // fieldEnd is what follows a field.
@@ -108,15 +84,15 @@ func (d *dialect) field(buf []byte, p int) (s span, next int, end fieldEnd) {
 	}
 	switch buf[q] {
 	case d.delimiter:
-		return span{uint32(p), uint32(q)}, q + 1, endField
+		return span{Start: uint32(p), End: uint32(q)}, q + 1, endField
 	case '\n':
 		stop := q
 		if stop > p && buf[stop-1] == '\r' {
 			stop--
 		}
-		return span{uint32(p), uint32(stop)}, q + 1, endRow
+		return span{Start: uint32(p), End: uint32(stop)}, q + 1, endRow
 	}
-	s = span{uint32(p), uint32(q)}
+	s = span{Start: uint32(p), End: uint32(q)}
 	if d.comment != 0 && buf[q] == d.comment {
 		return d.commented(s, buf, p, q)
 	}
@@ -142,7 +118,7 @@ func lineEnd(buf []byte, p int) int {
 }
 
 func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd) {
-	flags := uint32(spanQuoted)
+	flags := uint32(fields.Quoted)
 	q := p + 1
 	for {
 		i := bytes.IndexByte(buf[q:], d.quote)
@@ -153,10 +129,10 @@ func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd
 		if buf[q+1] != d.quote {
 			break
 		}
-		flags |= spanDoubled
+		flags |= fields.Escaped
 		q += 2
 	}
-	s = span{uint32(p + 1), uint32(q) | flags}
+	s = span{Start: uint32(p + 1), End: uint32(q) | flags}
 	q++
 	switch c := buf[q]; {
 	case c == d.delimiter:
@@ -256,20 +232,12 @@ func newRowSplitter(d *dialect, width int, columns []int) *rowSplitter {
 	return s
 }
 
-// textError is an error at an offset of a buffer.
-type textError struct {
-	at     int
-	reason error
-	next   int // where the row behind begins, where rows with errors are left out
-}
-
-func (e *textError) Error() string { return e.reason.Error() }
-func (e *textError) Unwrap() error { return e.reason }
-
-// split finds some whole rows that start in buf[p:limit], up to maxRows, and returns where the next
-// row starts. It returns no rows only where the buffer has no whole row, or with an error.
-func (s *rowSplitter) split(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
-	if p >= min(limit, len(buf)) {
+// Split implements textfile.Splitter.
+func (s *rowSplitter) Split(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
+	switch {
+	case p >= limit:
+		return p, 0, io.EOF
+	case p >= len(buf):
 		return p, 0, nil
 	}
 	if s.comment == 0 || bytes.IndexByte(buf[p:min(len(buf), p+blockTextBytes)], s.comment) < 0 {
@@ -277,10 +245,54 @@ func (s *rowSplitter) split(buf []byte, p, limit, maxRows int) (next, rows int, 
 			return next, rows, nil
 		}
 	}
-	return s.splitRows(buf, p, limit, min(maxRows, s.slow))
+	next, rows, err = s.splitRows(buf, p, limit, min(maxRows, s.slow))
+	if rows == 0 && err == nil && next >= limit {
+		err = io.EOF
+	}
+	return next, rows, err
 }
 
-// splitBlock is split for a block of regular rows; it returns none for another.
+// Fields implements textfile.Splitter.
+func (s *rowSplitter) Fields(column int) []span { return s.spans[column] }
+
+// End implements textfile.Splitter.
+func (s *rowSplitter) End(buf []byte, p int) error {
+	if p < len(buf) {
+		return &textfile.Error{At: p, Reason: errOpenQuote}
+	}
+	return nil
+}
+
+// RowStart implements textfile.Splitter: it passes over lines that are no rows.
+func (s *rowSplitter) RowStart(buf []byte, p int) int {
+	for p < len(buf) {
+		n := s.commentLine(buf, p)
+		if s.width > 1 {
+			n = max(n, blankLine(buf, p))
+		}
+		if n <= 0 {
+			break
+		}
+		p += n
+	}
+	return p
+}
+
+// RowEnd implements textfile.Lenient.
+func (s *rowSplitter) RowEnd(buf []byte, p int) int { return s.rowEnd(buf, p) }
+
+// RowAt implements textfile.Lenient.
+func (s *rowSplitter) RowAt(row int) int { return int(s.starts[row]) }
+
+// Move implements textfile.Lenient.
+func (s *rowSplitter) Move(to, from int) {
+	for _, spans := range s.spans {
+		spans[to] = spans[from]
+	}
+	s.starts[to] = s.starts[from]
+}
+
+// splitBlock is Split for a block of regular rows; it returns none for another.
 func (s *rowSplitter) splitBlock(buf []byte, p, limit, maxRows int) (next, rows int) {
 	b := s.blocks
 	rows, q := b.cut(buf, p, s.width)
@@ -300,11 +312,11 @@ func (s *rowSplitter) splitBlock(buf []byte, p, limit, maxRows int) (next, rows 
 	return int(b.starts[rows*s.width]), rows
 }
 
-// splitRows is split row by row. Empty lines are no rows, unless rows have one column: then an
+// splitRows is Split row by row. Empty lines are no rows, unless rows have one column: then an
 // empty line is a row whose field is NULL or empty.
 func (s *rowSplitter) splitRows(buf []byte, p, limit, maxRows int) (next, rows int, err error) {
 	for rows < maxRows {
-		p = s.skipEmpty(buf, p)
+		p = s.RowStart(buf, p)
 		if p >= min(limit, len(buf)) || s.commentLine(buf, p) < 0 {
 			break
 		}
@@ -319,21 +331,6 @@ func (s *rowSplitter) splitRows(buf []byte, p, limit, maxRows int) (next, rows i
 		rows++
 	}
 	return p, rows, nil
-}
-
-// skipEmpty returns where the row begins that is behind the lines at buf[p:] that are no rows.
-func (s *rowSplitter) skipEmpty(buf []byte, p int) int {
-	for p < len(buf) {
-		n := s.commentLine(buf, p)
-		if s.width > 1 {
-			n = max(n, blankLine(buf, p))
-		}
-		if n <= 0 {
-			break
-		}
-		p += n
-	}
-	return p
 }
 
 // row reads one row, if the buffer has all of it.
@@ -359,7 +356,7 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 		if i+1 < s.width && !s.padded {
 			return s.broken(buf, start, start, fmt.Errorf("%d fields, where the rows before have %d", i+1, s.width))
 		}
-		s.pad(i+1, row, field.end&spanEndMask)
+		s.pad(i+1, row, field.End&fields.EndMask)
 		if s.starts != nil {
 			s.starts[row] = uint32(start)
 		}
@@ -371,7 +368,7 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 func (s *rowSplitter) pad(from, row int, end uint32) {
 	for _, slot := range s.slots[from:] {
 		if slot >= 0 {
-			s.spans[slot][row] = missingAt(end)
+			s.spans[slot][row] = fields.MissingAt(end)
 		}
 	}
 }
@@ -385,7 +382,7 @@ func (s *rowSplitter) broken(buf []byte, start, at int, reason error) (next int,
 			return start, false, nil
 		}
 	}
-	return start, false, &textError{at, reason, end}
+	return start, false, &textfile.Error{At: at, Reason: reason, Next: end}
 }
 
 func (d *dialect) quoteError(end fieldEnd) error {

@@ -402,3 +402,41 @@ func TestCSVNotUTF8(t *testing.T) {
 		}
 	}
 }
+
+// bzip2Text is "a,b\n" and rows "1,name 1" to "7,name 0", compressed as two streams.
+const bzip2Text = "QlpoOTFBWSZTWUYKq4AAAAtZAAAQQAQ8ADIDIAAhKnqHqNqaEDQNCtvnYEbbqkkkiw9YQMh8XckU4UJBGCquAEJaaDkxQVkmU1l80A4J" +
+	"AAAF2QAAEEAEQ4AiAyAAMQDTTQR6k9TJmou1h5K4uZhjGM+LuSKcKEg+aAcEgA=="
+
+// The standard library has no writer of bzip2, so the text is given. It is told by the ending and by the
+// first bytes, and cut off it is an error.
+func TestBzip2(t *testing.T) {
+	packed, err := base64.StdEncoding.DecodeString(bzip2Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"f.csv.bz2", "f.bin", "-"} {
+		path := name
+		if name != "-" {
+			path = scantest.WriteFile(t, dir, name, packed)
+		}
+		rows, err := scantest.ReadAll(mustOpen(t, Options{Stdin: bytes.NewReader(packed)}, path), []int{0, 1}, scan.OpenOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		scantest.SameRows(t, rows, []string{"1|name 1", "2|name 2", "3|name 3", "4|name 4", "5|name 5", "6|name 6", "7|name 0"})
+	}
+	for size := headBytes; size < len(packed); size++ {
+		if strings.HasPrefix(string(packed[size:]), "BZh") || strings.HasPrefix(string(packed[size-1:]), "BZh") {
+			continue // the first stream is whole
+		}
+		path := scantest.WriteFile(t, dir, "f.csv.bz2", packed[:size])
+		src, err := Open(t.Context(), []string{path}, Options{})
+		if err == nil {
+			_, err = scantest.ReadAll(src, []int{0, 1}, scan.OpenOptions{})
+		}
+		if !errors.Is(err, decode.ErrCorrupt) || !strings.Contains(err.Error(), path) {
+			t.Errorf("the first %d of %d bytes: %v", size, len(packed), err)
+		}
+	}
+}

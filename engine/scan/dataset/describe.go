@@ -5,6 +5,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/ipc"
+	"github.com/mpga/mpga/engine/scan/json"
 	"github.com/mpga/mpga/engine/scan/parquet"
 )
 
@@ -53,6 +54,8 @@ func (files *openFiles) describe() (infos []FileInfo) {
 			if in.Delimiter() == '\t' {
 				info.Format = FormatTSV
 			}
+		case *json.File:
+			info.Format = FormatJSON
 		}
 		infos = append(infos, info)
 	}

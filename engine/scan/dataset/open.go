@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/ipc"
+	"github.com/mpga/mpga/engine/scan/json"
 	"github.com/mpga/mpga/engine/scan/parquet"
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
@@ -53,7 +54,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 	}
 	mem := reserve.New(reserve.GoHeap, opt.Budget)
 	defer mem.DropAll()
-	var texts []*csv.File
+	var texts texts
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return files, err
@@ -73,8 +74,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		if err != nil {
 			return files, err
 		}
-		if text, ok := in.(*csv.File); ok {
-			texts = append(texts, text)
+		if text, ok := texts.add(in); ok {
 			err = w.letGrow(text.ReadsRanges())
 		} else if err = delivery.CheckTypes(in.Schema()); err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -84,16 +84,43 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		}
 		files.inputs = append(files.inputs, decode.File{Input: in, Changed: w.check})
 	}
-	if len(opt.CSV.Types) > 0 && len(texts) == 0 {
-		return files, knob.Errorf("%s: %s is set, and no input is CSV", names[0], knob.Name("dataset.CSV.Types"))
-	}
-	if err := csv.SetTypes(texts, &opt.CSV); err != nil {
+	if err := texts.setTypes(names[0], opt); err != nil {
 		return files, err
 	}
 	if opt.Filename {
 		err = files.addFilenames()
 	}
 	return files, err
+}
+
+// texts are the files of a table whose types follow from the samples of all.
+type texts struct {
+	csv  []*csv.File
+	json []*json.File
+}
+
+// add adds an input that is such a file. It returns false for another.
+func (t *texts) add(in decode.Input) (text interface{ ReadsRanges() bool }, ok bool) {
+	switch in := in.(type) {
+	case *csv.File:
+		t.csv = append(t.csv, in)
+		return in, true
+	case *json.File:
+		t.json = append(t.json, in)
+		return in, true
+	}
+	return nil, false
+}
+
+// setTypes gives the columns of the files their types.
+func (t *texts) setTypes(first string, opt *Options) error {
+	if len(opt.CSV.Types) > 0 && len(t.csv)+len(t.json) == 0 {
+		return fmt.Errorf("%s: CSV.Types is set, and no input is CSV or JSON", first)
+	}
+	if err := csv.SetTypes(t.csv, &opt.CSV); err != nil {
+		return err
+	}
+	return json.SetTypes(t.json, &opt.JSON)
 }
 
 func openOne(name string, w *watch, opt *Options, mem *reserve.Allocator) (decode.Input, error) {
@@ -110,14 +137,15 @@ func openOne(name string, w *watch, opt *Options, mem *reserve.Allocator) (decod
 	if err != nil {
 		return nil, err
 	}
-	if len(head) == 0 {
-		return nil, fmt.Errorf("%s: the file is empty", name)
-	}
 	switch {
 	case opt.Format != FormatAuto:
 		format = opt.Format
 	case format == FormatAuto:
 		format, packed = sniff(head)
+	}
+	isJSON := format == FormatJSON || format == FormatNDJSON
+	if len(head) == 0 && !isJSON {
+		return nil, fmt.Errorf("%s: the file is empty", name)
 	}
 	text := opt.CSV
 	if format == FormatTSV && text.Delimiter == 0 {
@@ -138,6 +166,9 @@ func openOne(name string, w *watch, opt *Options, mem *reserve.Allocator) (decod
 			return nil, fmt.Errorf("%s: a file of Feather version 1; write it anew as version 2 or Parquet", name)
 		}
 		return ipc.OpenStream(opt.FS, name)
+	}
+	if isJSON {
+		return json.Open(opt.FS, name, packed, opt.JSON, opt.sizes, mem)
 	}
 	return csv.Open(opt.FS, name, packed, text, opt.sizes, mem)
 }
@@ -168,8 +199,23 @@ func sniff(head []byte) (format Format, packed string) {
 		return FormatCSV, ".gz"
 	case bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}):
 		return FormatCSV, ".zst"
+	case len(head) == headBytes && string(head[:3]) == "BZh" && string(head[4:]) == "1AY&":
+		return FormatCSV, ".bz2"
+	case looksLikeJSON(head):
+		return FormatJSON, ""
 	}
 	return FormatCSV, ""
+}
+
+// looksLikeJSON says whether a text begins with an object, or with an array of objects.
+func looksLikeJSON(head []byte) bool {
+	blank := func(text []byte) []byte { return bytes.TrimLeft(text, " \t\r\n") }
+	rest := blank(bytes.TrimPrefix(head, []byte("\ufeff")))
+	if element, ok := bytes.CutPrefix(rest, []byte{'['}); ok {
+		return bytes.HasPrefix(blank(element), []byte{'{'})
+	}
+	key, ok := bytes.CutPrefix(rest, []byte{'{'})
+	return ok && bytes.HasPrefix(blank(key), []byte{'"'})
 }
 
 // openStdin reads the start of standard input, and all of an input that is read from its end.
@@ -181,20 +227,20 @@ func openStdin(opt *Options, mem *reserve.Allocator) (decode.Input, error) {
 	if len(head) == 0 {
 		return nil, errors.New("standard input is empty")
 	}
-	format, packed := opt.Format, ""
-	if format == FormatAuto {
-		format, packed = sniff(head)
-	}
+	format, packed := sniff(head)
+	format = cmp.Or(opt.Format, format)
 	rest := io.MultiReader(bytes.NewReader(head), opt.Stdin)
 	switch format {
 	case FormatParquet, FormatArrow:
 		if opt.Spool == nil {
 			return nil, fmt.Errorf("standard input: the format %s is read from its end, and nothing keeps it (Spool); "+
-				"give it as a file, or pipe an Arrow stream or CSV", format)
+				"give it as a file, or pipe an Arrow stream, CSV or JSON", format)
 		}
 		return openSpooled(rest, format, opt, mem)
 	case FormatArrowStream:
 		return ipc.OpenStdin(rest)
+	case FormatJSON, FormatNDJSON:
+		return json.OpenStdin(rest, packed, opt.JSON, opt.sizes, mem)
 	}
 	return csv.OpenStdin(rest, packed, opt.CSV, opt.sizes, mem)
 }

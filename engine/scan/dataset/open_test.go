@@ -234,7 +234,8 @@ func TestFaults(t *testing.T) {
 	scantest.WriteFile(t, dir, "c/f.csv", []byte(text))
 	scantest.WriteFile(t, dir, "g/f.csv.gz", pack(t, text, ".gz"))
 	scantest.WriteFile(t, dir, "z/f.csv.zst", pack(t, text, ".zst"))
-	for _, sub := range []string{"p", "a", "s", "c", "g", "z"} {
+	scantest.WriteFile(t, dir, "j/f.json", []byte("[\n"+strings.Repeat("{\"a\":1,\"b\":[2]},\n", 30)+"{}]"))
+	for _, sub := range []string{"p", "a", "s", "c", "g", "z", "j"} {
 		t.Run(sub, func(t *testing.T) {
 			read := func(fsys vfs.FS) ([]string, error) {
 				src, err := Open(context.Background(), []string{filepath.Join(dir, sub)}, Options{FS: fsys, sizes: csv.Sizes{Chunk: 64}})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
+	"github.com/mpga/mpga/engine/scan/json"
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -23,10 +25,14 @@ const (
 	FormatArrow       Format = "arrow"  // Arrow IPC file, which has a footer
 	FormatArrowStream Format = "arrows" // Arrow IPC stream
 	FormatCSV         Format = "csv"
-	FormatTSV         Format = "tsv" // CSV whose delimiter is a tab
+	FormatTSV         Format = "tsv"    // CSV whose delimiter is a tab
+	FormatJSON        Format = "json"   // one object per line, or an array of objects
+	FormatNDJSON      Format = "ndjson" // another name for FormatJSON
 )
 
-var formats = []Format{FormatAuto, FormatParquet, FormatArrow, FormatArrowStream, FormatCSV, FormatTSV}
+var formats = []Format{
+	FormatAuto, FormatParquet, FormatArrow, FormatArrowStream, FormatCSV, FormatTSV, FormatJSON, FormatNDJSON,
+}
 
 // Options say how Open finds and reads files. The zero value is usable.
 type Options struct {
@@ -50,14 +56,17 @@ type Options struct {
 	// default, nil, refuses such input.
 	Spool *Spool
 
-	// CSV says how text is read.
+	// CSV says how CSV and TSV are read.
 	CSV csv.Options
+
+	// JSON says how JSON is read. The default of its Types are the types of CSV.
+	JSON json.Options
 
 	// Budget is the memory that looking at footers, headers and samples may take. Footers that are
 	// kept are not reserved any more when Open returns. The default, nil, has no limit.
 	Budget scan.Budget
 
-	sizes csv.Sizes // testing knob
+	sizes textfile.Sizes // testing knob
 }
 
 // EnsureDefaults fills in what is zero.
@@ -72,15 +81,20 @@ func (o *Options) EnsureDefaults() {
 		o.CSV.Delimiter = '\t'
 	}
 	o.CSV.EnsureDefaults()
+	if o.JSON.Types == nil {
+		o.JSON.Types = o.CSV.Types
+	}
+	o.JSON.EnsureDefaults()
 }
 
 // Validate reports every field that is out of its bounds.
 func (o *Options) Validate() error {
 	var errs []error
 	if !slices.Contains(formats, o.Format) {
-		errs = append(errs, knob.Errorf("%s (%q) must be one of parquet, arrow, arrows, csv, tsv", knob.Name("dataset.Format"), o.Format))
+		errs = append(errs, knob.Errorf("%s (%q) must be one of parquet, arrow, arrows, csv, tsv, json, ndjson", knob.Name("dataset.Format"), o.Format))
 	}
-	return errors.Join(append(errs, o.CSV.Validate()...)...)
+	errs = append(errs, o.CSV.Validate()...)
+	return errors.Join(append(errs, o.JSON.Validate()...)...)
 }
 
 // IsDataFile says whether a name ends as names of data files do: in .parquet, .csv.gz and their like.
@@ -90,10 +104,10 @@ func IsDataFile(name string) bool {
 }
 
 // formatOf returns the format that a name's ending tells, and FormatAuto for an unknown ending.
-// packed is the ending of a compressed text file: ".gz", ".zst" or "".
+// packed is the ending of a compressed text file: ".gz", ".zst", ".bz2" or "".
 func formatOf(name string) (format Format, packed string) {
 	name = strings.ToLower(withoutQuery(name))
-	for _, p := range []string{".gz", ".zst"} {
+	for _, p := range []string{".gz", ".zst", ".bz2"} {
 		if strings.HasSuffix(name, p) {
 			name, packed = strings.TrimSuffix(name, p), p
 			break
@@ -104,6 +118,8 @@ func formatOf(name string) (format Format, packed string) {
 		return FormatCSV, packed
 	case ".tsv":
 		return FormatTSV, packed
+	case ".json", ".ndjson", ".jsonl":
+		return FormatJSON, packed
 	case ".parquet", ".pq":
 		format = FormatParquet
 	case ".arrow", ".ipc", ".feather":

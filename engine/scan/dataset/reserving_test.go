@@ -36,11 +36,14 @@ func tightSources(t *testing.T, rng *rand.Rand) map[string]scan.Source {
 	sizes := csv.Sizes{Chunk: int64(100 + rng.IntN(3000)), Block: 1 + rng.IntN(64)<<rng.IntN(6)}
 	rows := randomCSV(rng, 1+rng.IntN(1000))
 	name := []string{"t.csv", "t.csv.gz", "t.csv.zst"}[rng.IntN(3)]
+	document, _ := randomJSON(rng, 1+rng.IntN(1000))
+	jsonName := []string{"t.json", "t.ndjson.gz", "t.jsonl.zst"}[rng.IntN(3)]
 	batches := 1 + rng.IntN(4)
 	stream := batches > 1 || rng.IntN(2) == 0 // a file has one dictionary a column
 	return map[string]scan.Source{
 		"parquet":  table,
 		"filtered": filtered,
+		"json":     mustOpen(t, Options{sizes: sizes}, scantest.WriteFile(t, dir, jsonName, pack(t, document, jsonName))),
 		"csv":      mustOpen(t, Options{CSV: text, sizes: sizes}, scantest.WriteFile(t, dir, name, pack(t, rows, name))),
 		"arrow":    mustOpen(t, Options{}, scantest.WriteFile(t, dir, "t.arrow", scantest.EncodeArrow(t, stream, scantest.IpcBatches(t, batches, 1+rng.IntN(300))))),
 	}

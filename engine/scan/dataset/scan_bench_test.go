@@ -99,3 +99,16 @@ func BenchmarkCSV(b *testing.B) {
 		}
 	}
 }
+
+// The axis is which columns of the text are converted.
+func BenchmarkJSON(b *testing.B) {
+	var text strings.Builder
+	for i := range 500_000 {
+		fmt.Fprintf(&text, `{"id":%d,"name":"name%d","amount":%d.%02d,"day":"2024-01-%02d","flag":%v,"at":"2024-01-01T10:%02d:00","key":"k%09d"}`+"\n",
+			i, i%500, i%777, i%100, i%28+1, i%3 == 0, i%60, i*7919%1_000_003)
+	}
+	src := mustOpen(b, Options{}, scantest.WriteFile(b, b.TempDir(), "f.ndjson", []byte(text.String())))
+	for _, columns := range [][]int{{}, {0}, {1}, {2}, {3}, {5}, {6}, {0, 1}, {0, 1, 2, 3, 4, 5, 6}} {
+		b.Run(fmt.Sprintf("columns=%v", columns), func(b *testing.B) { scantest.BenchScan(b, src, columns, int64(text.Len())) })
+	}
+}

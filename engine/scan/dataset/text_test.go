@@ -72,6 +72,12 @@ func textFiles() []textFile {
 			return text
 		}},
 	}
+	files = append(files, textFile{"text.ndjson", func(_ *testing.T, values []string, _ bool) (text []byte) {
+		for i, s := range values {
+			text = fmt.Appendf(text, "{\"i\":%d,\"s\":\"%s\"}\n", i, s)
+		}
+		return text
+	}})
 	plain := parquet.WithDictionaryDefault(false)
 	for name, opts := range map[string][]parquet.WriterProperty{
 		"plain":             {plain},
@@ -171,9 +177,12 @@ func checkNotUTF8(t *testing.T, dir string, file textFile, values []string, row 
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	_, err := scantest.ReadAll(mustOpen(t, Options{}, path), []int{0, 1}, scan.OpenOptions{Allocator: mem, BatchRows: 600})
 	place := fmt.Sprintf("%s, row %d: ", path, row+1)
-	isCSV := strings.HasSuffix(path, ".csv")
-	if isCSV {
+	isText := strings.HasPrefix(file.name, "text.")
+	switch file.name {
+	case "text.csv":
 		place = fmt.Sprintf("%s, line %d: ", path, row+2)
+	case "text.ndjson":
+		place = fmt.Sprintf("%s, line %d: ", path, row+1)
 	}
 	quoted := fmt.Sprintf("%q", notUTF8[name])
 	for _, want := range []string{place, `column "s"`, quoted[1 : len(quoted)-1], "UTF-8"} {
@@ -184,7 +193,7 @@ func checkNotUTF8(t *testing.T, dir string, file textFile, values []string, row 
 	if len(err.Error()) > len(path)+250 {
 		t.Fatalf("a long error: %v", err)
 	}
-	if !isCSV && !errors.Is(err, scan.ErrCorrupt) {
+	if !isText && !errors.Is(err, scan.ErrCorrupt) {
 		t.Fatalf("%v is not ErrCorrupt", err)
 	}
 	if !strings.HasPrefix(file.name, "library") { // arrow-go's readers keep memory at an error
@@ -192,7 +201,7 @@ func checkNotUTF8(t *testing.T, dir string, file textFile, values []string, row 
 	}
 	path = scantest.WriteFile(t, dir, "bytes "+file.name, file.write(t, values, false))
 	opt := Options{}
-	if isCSV {
+	if isText {
 		opt.CSV = csv.Options{Types: map[string]arrow.DataType{"s": arrow.BinaryTypes.Binary}}
 	}
 	rows, err := scantest.ReadAll(mustOpen(t, opt, path), []int{0, 1}, scan.OpenOptions{})

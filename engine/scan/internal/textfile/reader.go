@@ -1,8 +1,8 @@
-package csv
+package textfile
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 )
 
@@ -21,13 +22,13 @@ import (
 // converts them column by column, until a batch is full.
 type reader struct {
 	file     *File
-	columns  []int          // of the file, that are wanted
-	splitter *rowSplitter   // nil where the reader holds nothing, until the next batch
-	texts    []*textColumn  // by wanted column; nil where splitter is
-	opt      decode.Options // BatchBytes are of text
-	held     int64          // bytes reserved for splitter and texts; 0 where they are nil
-	rowBytes int            // of a row in a batch, without the bytes of strings
-	filling  bool           // text is being read for a row that is longer than the buffer
+	columns  []int            // of the file, that are wanted
+	splitter Splitter         // nil where the reader holds nothing, until the next batch
+	made     []*fields.Column // by wanted column; nil where splitter is
+	opt      decode.Options   // BatchBytes are of text
+	held     int64            // bytes reserved for splitter and made; 0 where they are nil
+	rowBytes int              // of a row in a batch, without the bytes of strings
+	filling  bool             // text is being read for a row that is longer than the buffer
 
 	text      io.Reader // behind buf
 	readBytes int       // wanted of one read
@@ -38,6 +39,7 @@ type reader struct {
 	limit     int64     // offset from which on rows belong to the next chunk
 	batchAt   int64     // offset of the first row of the last batch
 	ended     bool      // text has been read to its end
+	none      bool      // no row starts in the chunk
 	lines     int64     // newlines before buf[0], where chunked is nil or rows with errors are left out
 
 	chunked  io.ReaderAt  // the file, where it is read by chunks; nil of a stream
@@ -53,65 +55,49 @@ func newReader(file *File, columns []int, opt decode.Options, left *leftOut) *re
 	r := &reader{file: file, columns: columns, opt: opt, readBytes: file.sizes.Block, limit: math.MaxInt64}
 	r.left = left
 	for _, c := range columns {
-		if file.repeats(c) {
+		if file.Repeats[c] {
 			r.rowBytes += delivery.CodeBytes
 		} else {
-			r.rowBytes += int(delivery.FixedBytesOf(file.fields.Field(c).Type))
+			r.rowBytes += int(delivery.FixedBytesOf(file.Fields.Field(c).Type))
 		}
 	}
 	return r
 }
 
+// columnsMany is more columns than most tables have.
+const columnsMany = 64
+
 // hold makes what the reader keeps between batches.
 func (r *reader) hold() {
-	slots, many := slotsAtLeast, len(r.columns) > columnsMany
-	if many {
-		slots = slotsFew
-	}
-	held := splitterBytes(len(r.file.names), len(r.columns)) + converterBytes*int64(len(r.columns))
+	many := len(r.columns) > columnsMany
+	held := r.file.Format.SplitterBytes(len(r.columns))
 	for _, c := range r.columns {
-		if r.file.repeats(c) {
-			held += codeSlotBytes * int64(slots)
-		}
+		held += fields.BytesOf(r.file.Repeats[c], many)
 	}
 	r.opt.Memory.Hold(held)
 	r.held = held
-	r.splitter = newRowSplitter(r.file.dialect, len(r.file.names), r.columns)
-	nulls := newNullStrings(r.file.opt.NullStrings)
+	r.splitter = r.file.Format.NewSplitter(r.columns)
+	opt := r.file.Format.Columns()
+	opt.Memory, opt.Many = r.opt.Memory, many
 	for _, c := range r.columns {
-		typ := r.file.fields.Field(c).Type
-		text := &textColumn{
-			typ: typ, format: r.file.formats[c], quote: r.file.dialect.quote, nulls: nulls, mem: r.opt.Memory, many: many,
+		var format fields.Format
+		if r.file.Formats != nil {
+			format = r.file.Formats[c]
 		}
-		text.to = newConverter(typ, &text.format)
-		if r.file.repeats(c) {
-			text.to = newTextCodes(typ, slots)
-		}
-		r.texts = append(r.texts, text)
+		r.made = append(r.made, fields.NewColumn(r.file.Fields.Field(c).Type, format, r.file.Repeats[c], &opt))
 	}
 }
 
 // forget gives back what hold has made, and the dictionaries.
 func (r *reader) forget() {
 	r.drop()
-	for _, c := range r.texts {
-		if codes, ok := c.to.(*textCodes); ok {
-			codes.release(c)
-		}
+	for _, c := range r.made {
+		c.Forget()
 	}
-	r.splitter, r.texts = nil, nil
+	r.splitter, r.made = nil, nil
 	r.opt.Memory.Drop(r.held)
 	r.held = 0
 }
-
-const (
-	// converterBytes is what a column takes beside its buffers and its dictionary, together with
-	// its array in a batch.
-	converterBytes = 2 << 10
-
-	// columnsMany is more columns than most tables have.
-	columnsMany = 64
-)
 
 // findStart passes over the bytes before the first row of a stream.
 func (r *reader) findStart() error {
@@ -126,6 +112,10 @@ func (r *reader) findStart() error {
 }
 
 func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if r.none {
+		r.report()
+		return nil, io.EOF
+	}
 	r.batchAt = r.base + int64(r.pos)
 	if r.splitter == nil {
 		r.hold()
@@ -145,22 +135,21 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 			r.report()
 			return r.batch(rows), nil
 		}
+		if err == nil && r.ended {
+			err = cmp.Or(r.splitter.End(r.buf, r.pos), io.EOF)
+			if open := (*Error)(nil); r.file.Lenient && errors.As(err, &open) {
+				if err := r.leaveOut(rejected{start: r.pos, end: len(r.buf), reason: open.Reason.Error()}); err != nil {
+					return nil, err
+				}
+				r.pos = len(r.buf)
+				continue
+			}
+		}
+		if err == io.EOF { // of a splitter, not of a file
+			r.report()
+		}
 		if err != nil {
 			return nil, r.atLine(err)
-		}
-		if r.base+int64(r.pos) >= r.limit || r.ended && r.pos >= len(r.buf) {
-			r.report()
-			return nil, io.EOF
-		}
-		if r.ended {
-			if !r.splitter.lenient {
-				return nil, r.atLine(&textError{at: r.pos, reason: errOpenQuote})
-			}
-			if err := r.leaveOut(rejected{start: r.pos, end: len(r.buf), reason: errOpenQuote.Error()}); err != nil {
-				return nil, err
-			}
-			r.pos = len(r.buf)
-			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -176,7 +165,7 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 func (r *reader) convert() (rows int, err error) {
 	limit := int(min(r.limit-r.base, math.MaxInt))
 	batchBytes := int(r.opt.BatchBytes)
-	room := min(r.opt.BatchRows, (len(r.buf)-r.pos)/r.splitter.width+1) // a field takes a byte at least
+	room := min(r.opt.BatchRows, (len(r.buf)-r.pos)/r.file.Format.RowBytes()+1)
 	room = max(min(room, batchBytes/max(r.rowBytes, 1)), 1)
 	begun := false
 	defer func() {
@@ -185,12 +174,12 @@ func (r *reader) convert() (rows int, err error) {
 		}
 	}()
 	for start := r.pos; rows < room && r.pos-start <= batchBytes; {
-		next, n, err := r.splitter.split(r.buf, r.pos, limit, room-rows)
+		next, n, err := r.splitter.Split(r.buf, r.pos, limit, room-rows)
 		if n == 0 {
-			bad := (*textError)(nil)
-			if errors.As(err, &bad) && bad.next > 0 {
-				err = r.leaveOut(rejected{start: next, end: bad.next, reason: bad.reason.Error()})
-				next = bad.next
+			bad := (*Error)(nil)
+			if errors.As(err, &bad) && bad.Next > 0 {
+				err = r.leaveOut(rejected{start: next, end: bad.Next, reason: bad.Reason.Error()})
+				next = bad.Next
 			} else if r.pos = next; err == nil {
 				return rows, nil
 			}
@@ -215,24 +204,19 @@ func (r *reader) convert() (rows int, err error) {
 
 // begin makes room for a batch.
 func (r *reader) begin(room int) {
-	for _, c := range r.texts {
-		c.room, c.bytes = room, len(r.buf)-r.pos
-		c.to.begin(c)
+	for _, c := range r.made {
+		c.Begin(room, len(r.buf)-r.pos)
 	}
 }
 
 // add converts the n rows that were split last, and returns how many of them are not left out.
 func (r *reader) add(rows, n int) (kept int, err error) {
-	for _, c := range r.texts {
-		c.text = r.buf[:len(r.buf)+fieldSlack]
-	}
-	for i, c := range r.texts {
-		c.fields = r.splitter.spans[i][:n]
-		c.rows = rows
-		bad := c.to.add(c)
+	text := r.buf[:len(r.buf)+fields.Slack]
+	for i, c := range r.made {
+		bad := c.Add(text, r.splitter.Fields(i)[:n], rows)
 		switch {
 		case bad < 0:
-		case r.splitter.lenient:
+		case r.file.Lenient:
 			return r.addOthers(rows, n)
 		default:
 			return 0, r.valueError(i, bad)
@@ -243,10 +227,10 @@ func (r *reader) add(rows, n int) (kept int, err error) {
 
 // valueError is the error of a field, of those that were split last, that is no value of its
 // column.
-func (r *reader) valueError(column, field int) error {
-	c := r.texts[column]
-	name := r.file.names[r.columns[column]]
-	return &textError{at: int(c.fields[field].start), reason: valueError(name, c, c.field(field))}
+func (r *reader) valueError(column, row int) error {
+	c, field, s := r.made[column], r.file.Fields.Field(r.columns[column]), r.splitter.Fields(column)[row]
+	reason := r.file.Format.ValueError(field.Name, field.Type, c.Format(), c.Field(row), s.IsQuoted())
+	return &Error{At: int(s.Start), Reason: reason}
 }
 
 // batch makes a batch of the converted rows.
@@ -254,33 +238,31 @@ func (r *reader) batch(rows int) arrow.RecordBatch {
 	if len(r.columns) == 0 {
 		return delivery.EmptyBatch(int64(rows))
 	}
-	arrays := make([]arrow.Array, len(r.texts))
-	fields := make([]arrow.Field, len(r.texts))
-	for i, c := range r.texts {
-		c.rows = rows
-		arrays[i] = c.to.finish(c)
+	arrays := make([]arrow.Array, len(r.made))
+	all := make([]arrow.Field, len(r.made))
+	for i, c := range r.made {
+		arrays[i] = c.Finish(rows)
 		defer arrays[i].Release()
-		fields[i] = r.file.fields.Field(r.columns[i])
-		fields[i].Type = arrays[i].DataType()
+		all[i] = r.file.Fields.Field(r.columns[i])
+		all[i].Type = arrays[i].DataType()
 	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, int64(rows))
+	return array.NewRecordBatch(arrow.NewSchema(all, nil), arrays, int64(rows))
 }
 
 // drop gives back the memory of the batch that is being converted.
 func (r *reader) drop() {
-	for _, c := range r.texts {
-		c.to.drop()
-		c.dropValidity()
+	for _, c := range r.made {
+		c.Drop()
 	}
 }
 
 // room makes room for n more bytes behind the unread text, which moves to the front of the buffer.
 func (r *reader) room(n int) {
-	if r.chunked == nil || r.file.dialect.lenient {
+	if r.chunked == nil || r.file.Lenient {
 		r.lines += int64(bytes.Count(r.buf[:r.pos], newline))
 	}
 	unread := r.buf[r.pos:]
-	need := len(unread) + n + 1 + fieldSlack
+	need := len(unread) + n + 1 + fields.Slack
 	if cap(r.buf) < need || cap(r.buf) > 4*max(need, reserve.LargeBytes) {
 		more := len(unread)
 		if more > reserve.LargeBytes { // copying the text costs less than not having the memory
@@ -297,21 +279,22 @@ func (r *reader) room(n int) {
 	r.pos = 0
 }
 
-// fill reads more text. At the end it adds the newline that the last row may lack.
+// fill reads more text. At the end it adds the newline that the last row may need.
 func (r *reader) fill() error {
-	if len(r.buf)-r.pos > rowBytesMax {
-		return r.atLine(&textError{at: r.pos, reason: errLongRow})
+	if len(r.buf)-r.pos > r.file.RowLimit {
+		return r.atLine(&Error{At: r.splitter.RowStart(r.buf, r.pos), Reason: r.file.Format.LongRow()})
 	}
 	r.filling = true
-	r.room(r.readBytes)
-	n, ended, err := readText(r.text, r.buf[len(r.buf):len(r.buf)+r.readBytes])
+	want := max(r.readBytes, (len(r.buf)-r.pos)/4) // a long row is looked at again after each read
+	r.room(want)
+	n, ended, err := readText(r.text, r.buf[len(r.buf):len(r.buf)+want])
 	r.buf = r.buf[:len(r.buf)+n]
 	r.readBytes = min(2*r.readBytes, max(r.readBytes, r.file.sizes.Block))
 	if err != nil || !ended {
 		return err
 	}
 	r.ended = true
-	if len(r.buf) > 0 && r.buf[len(r.buf)-1] != '\n' {
+	if r.file.Newline && len(r.buf) > 0 && r.buf[len(r.buf)-1] != '\n' {
 		r.buf = append(r.buf, '\n')
 	}
 	return nil
@@ -319,24 +302,24 @@ func (r *reader) fill() error {
 
 // atLine names the file and the line of an error.
 func (r *reader) atLine(err error) error {
-	at := (*textError)(nil)
+	at := (*Error)(nil)
 	if !errors.As(err, &at) {
 		return err
 	}
-	return decode.Located(fmt.Errorf("%s: %w", r.placeAt(at.at), err))
+	return decode.Located(fmt.Errorf("%s: %w", r.placeAt(at.At), err))
 }
 
 // placeAt names the file and the line of an offset of the buffer.
 func (r *reader) placeAt(at int) string {
 	if r.chunked == nil {
-		return fmt.Sprintf("%s, line %d", r.file.path, r.lines+int64(bytes.Count(r.buf[:at], newline))+1)
+		return fmt.Sprintf("%s, line %d", r.file.Path, r.lines+int64(bytes.Count(r.buf[:at], newline))+1)
 	}
 	offset := r.base + int64(at)
 	line, err := countLines(r.chunked, offset)
 	if err != nil {
-		return fmt.Sprintf("%s, byte %d", r.file.path, offset)
+		return fmt.Sprintf("%s, byte %d", r.file.Path, offset)
 	}
-	return fmt.Sprintf("%s, line %d", r.file.path, line)
+	return fmt.Sprintf("%s, line %d", r.file.Path, line)
 }
 
 func (r *reader) report() {
@@ -366,7 +349,7 @@ func (r *reader) Spare() {
 	r.forget()
 	r.pos = int(r.batchAt - r.base)
 	if r.chunked != nil {
-		if r.file.dialect.lenient {
+		if r.file.Lenient {
 			r.lines += int64(bytes.Count(r.buf[:r.pos], newline))
 		}
 		r.free()
@@ -394,37 +377,26 @@ func (r *reader) Shrink() bool {
 // buffers of its columns. It reads the text: no row can be read after it.
 func (r *reader) Needed() int64 {
 	text := io.MultiReader(bytes.NewReader(r.buf[r.pos:]), r.text)
-	length := rowLength(r.file.dialect, text)
+	length := r.file.Format.RowLength(text)
 	return 2*length + length/4 + 2*chunkBytesDefault
-}
-
-// rowLength returns how many bytes the first row of a text has, at most rowBytesMax.
-func rowLength(d *dialect, text io.Reader) (length int64) {
-	inside := false
-	for buffered := bufio.NewReader(text); length < rowBytesMax; length++ {
-		c, err := buffered.ReadByte()
-		switch {
-		case err != nil:
-			return length
-		case c == d.quote && !d.noQuote:
-			inside = !inside
-		case c == '\n' && !inside && length > 0:
-			return length
-		}
-	}
-	return length
 }
 
 // NextPlace implements RowPlacer.
 func (r *reader) NextPlace() string {
+	splitter := r.file.Format.NewSplitter(nil)
 	if r.chunked == nil {
-		return r.placeAt(r.pos)
+		return r.placeAt(splitter.RowStart(r.buf, r.pos))
 	}
-	line, err := countLines(r.chunked, r.batchAt)
+	buf := make([]byte, tailBytes)
+	n, err := r.chunked.ReadAt(buf, r.batchAt)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return r.file.Path
+	}
+	line, err := countLines(r.chunked, r.batchAt+int64(splitter.RowStart(buf[:n], 0)))
 	if err != nil {
-		return r.file.path
+		return r.file.Path
 	}
-	return fmt.Sprintf("%s, line %d", r.file.path, line)
+	return fmt.Sprintf("%s, line %d", r.file.Path, line)
 }
 
 // free gives the buffer back.
@@ -439,22 +411,21 @@ func (r *reader) free() {
 // the buffer until the next batch is read.
 func (r *reader) PlaceOf(row int64) string {
 	at, limit := int(r.batchAt-r.base), int(min(r.limit-r.base, math.MaxInt))
-	splitter := newRowSplitter(r.file.dialect, len(r.file.names), nil)
+	splitter := r.file.Format.NewSplitter(nil)
 	skipped := r.skipped
 	for {
-		at = splitter.skipEmpty(r.buf, at)
 		most := int(row)
 		if len(skipped) > 0 { // row by row, so as to find those that are left out
 			most = 1
-			if r.base+int64(at) == skipped[0] {
-				at, skipped = max(splitter.rowEnd(r.buf, at), at+1), skipped[1:]
+			if at = splitter.RowStart(r.buf, at); r.base+int64(at) == skipped[0] {
+				at, skipped = max(splitter.(Lenient).RowEnd(r.buf, at), at+1), skipped[1:]
 				continue
 			}
 		}
 		if row == 0 {
-			return r.placeAt(at)
+			return r.placeAt(splitter.RowStart(r.buf, at))
 		}
-		next, n, err := splitter.split(r.buf, at, limit, most)
+		next, n, err := splitter.Split(r.buf, at, limit, most)
 		if n == 0 || err != nil {
 			return ""
 		}

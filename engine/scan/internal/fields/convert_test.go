@@ -1,4 +1,4 @@
-package csv
+package fields
 
 import (
 	"math"
@@ -18,12 +18,12 @@ func TestParseFloat(t *testing.T) {
 	for range 200_000 {
 		text := strconv.FormatFloat(float64(rng.Uint64N(1<<54))/pow10[rng.IntN(20)], 'f', rng.IntN(24)-1, 64)
 		want, _ := strconv.ParseFloat(text, 64)
-		if got, ok := parseFloat([]byte(text)); !ok || math.Float64bits(got) != math.Float64bits(want) {
+		if got, ok := ParseFloat([]byte(text)); !ok || math.Float64bits(got) != math.Float64bits(want) {
 			t.Fatalf("%s: got %v (%v), want %v", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"", ".", "-", "e5", "0x1p4", "1_0", "--1", "1e", "1.2.3"} {
-		if f, ok := parseFloat([]byte(text)); ok {
+		if f, ok := ParseFloat([]byte(text)); ok {
 			t.Errorf("%q was read as %v", text, f)
 		}
 	}
@@ -33,7 +33,7 @@ func TestParseFloat(t *testing.T) {
 func TestParseDate(t *testing.T) {
 	for day := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, 1) {
 		text := day.Format(time.DateOnly)
-		if got, ok := parseDate([]byte(text)); !ok || int64(got) != digits.FloorDiv(day.Unix(), 86_400) {
+		if got, ok := ParseDate([]byte(text)); !ok || int64(got) != digits.FloorDiv(day.Unix(), 86_400) {
 			t.Fatalf("%s: got day %d (%v), want %d", text, got, ok, digits.FloorDiv(day.Unix(), 86_400))
 		}
 	}
@@ -44,7 +44,7 @@ func BenchmarkParseDate(b *testing.B) {
 	text := []byte("1998-09-02")
 	b.Run("days", func(b *testing.B) {
 		for b.Loop() {
-			_, _ = parseDate(text)
+			_, _ = ParseDate(text)
 		}
 	})
 	b.Run("time", func(b *testing.B) {

@@ -1,4 +1,4 @@
-package csv
+package fields
 
 import (
 	"encoding/binary"
@@ -11,8 +11,13 @@ import (
 	"github.com/mpga/mpga/internal/digits"
 )
 
-// trim takes spaces and tabs off both ends of a value that is not text.
-func trim(b []byte) []byte {
+const (
+	bytesOf1   = 0x0101010101010101
+	bytesOf127 = 0x7F7F7F7F7F7F7F7F
+)
+
+// Trim takes spaces and tabs off both ends of a value that is not text.
+func Trim(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]
 	}
@@ -45,8 +50,8 @@ func parseDigits(b []byte) (n uint64, ok bool) {
 	return n, true
 }
 
-// parseInt reads a whole number with an optional sign.
-func parseInt(b []byte) (int64, bool) {
+// ParseInt reads a whole number with an optional sign.
+func ParseInt(b []byte) (int64, bool) {
 	negative := false
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
 		negative = b[0] == '-'
@@ -59,9 +64,9 @@ func parseInt(b []byte) (int64, bool) {
 	return int64(n), ok && n <= math.MaxInt64
 }
 
-// parseSigned is parseInt for a narrower type.
+// parseSigned is ParseInt for a narrower type.
 func parseSigned[T int8 | int16 | int32](b []byte) (T, bool) {
-	n, ok := parseInt(b)
+	n, ok := ParseInt(b)
 	return T(n), ok && int64(T(n)) == n
 }
 
@@ -96,16 +101,16 @@ func firstDigits(text []byte, start, n uint32) uint64 {
 }
 
 // fieldSign says whether a number begins with a minus, and where its digits are.
-func fieldSign(text []byte, s span) (start, n uint32, negative bool) {
-	start, n = s.start, s.end&spanEndMask-s.start
+func fieldSign(text []byte, s Span) (start, n uint32, negative bool) {
+	start, n = s.Start, s.End&EndMask-s.Start
 	if n > 0 && text[start] == '-' {
 		return start + 1, n - 1, true
 	}
 	return start, n, false
 }
 
-// fastInt is parseInt for up to 16 digits without a plus. ok is false for all other text.
-func fastInt(text []byte, s span) (n int64, ok bool) {
+// fastInt is ParseInt for up to 16 digits without a plus. ok is false for all other text.
+func fastInt(text []byte, s Span) (n int64, ok bool) {
 	start, digits, negative := fieldSign(text, s)
 	switch {
 	case digits-1 < 8:
@@ -123,9 +128,9 @@ func fastInt(text []byte, s span) (n int64, ok bool) {
 	return n, ok
 }
 
-// fastFloat is parseFloat for up to 15 digits without a plus or an exponent, where the point is
+// fastFloat is ParseFloat for up to 15 digits without a plus or an exponent, where the point is
 // among the first 9 bytes and at most 8 digits follow the point. ok is false for all other text.
-func fastFloat(text []byte, s span) (float64, bool) {
+func fastFloat(text []byte, s Span) (float64, bool) {
 	start, n, negative := fieldSign(text, s)
 	isPoint := binary.LittleEndian.Uint64(text[start:start+8]) ^ bytesOf1*'.'
 	// The lowest top bit is that of the first byte that is 0.
@@ -164,9 +169,9 @@ var scales = [...]struct {
 var pow10 = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// parseFloat reads a decimal number, nan or inf. A mantissa below 2^53 times or divided by an exact
+// ParseFloat reads a decimal number, nan or inf. A mantissa below 2^53 times or divided by an exact
 // power of ten is rounded once, hence correctly (Clinger, PLDI 1990); all else goes to strconv.
-func parseFloat(b []byte) (float64, bool) {
+func ParseFloat(b []byte) (float64, bool) {
 	p, negative := 0, false
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
 		negative = b[0] == '-'
@@ -199,9 +204,9 @@ func parseFloat(b []byte) (float64, bool) {
 	return f, true
 }
 
-// parseSingle is parseFloat for a float32.
+// parseSingle is ParseFloat for a float32.
 func parseSingle(b []byte) (float32, bool) {
-	double, ok := parseFloat(b)
+	double, ok := ParseFloat(b)
 	single := float32(double)
 	if !ok || digits.RoundsOnce(double, single) || double-double != 0 {
 		return single, ok
@@ -226,7 +231,7 @@ func parseFloatSlow(b []byte) (float64, bool) {
 
 // parseBool reads what SQL takes for a boolean.
 func parseBool(b []byte) (bool, bool) {
-	switch lower(b) {
+	switch Lower(b) {
 	case "true", "t", "1":
 		return true, true
 	case "false", "f", "0":
@@ -235,8 +240,8 @@ func parseBool(b []byte) (bool, bool) {
 	return false, false
 }
 
-// lower returns a short word in lower case, and "" for a longer one.
-func lower(b []byte) string {
+// Lower returns a short word in lower case, and "" for a longer one.
+func Lower(b []byte) string {
 	var word [8]byte
 	if len(b) > len(word) {
 		return ""
@@ -256,9 +261,9 @@ func twoDigits(b []byte) (n uint64, ok bool) {
 	return uint64(ten)*10 + uint64(one), ten <= 9 && one <= 9
 }
 
-// parseDate reads YYYY-MM-DD as days since 1970-01-01. Package time takes 1.7 times as long
+// ParseDate reads YYYY-MM-DD as days since 1970-01-01. Package time takes 1.7 times as long
 // (BenchmarkParseDate, AMD EPYC, Zen 4).
-func parseDate(b []byte) (days int32, ok bool) {
+func ParseDate(b []byte) (days int32, ok bool) {
 	if len(b) != 10 || b[4] != '-' || b[7] != '-' {
 		return 0, false
 	}
@@ -297,9 +302,9 @@ func daysSinceEpoch(year, month, day int64) int32 {
 	return int32(year*365 + leapDays + beforeMonth + day - 1 - march1Year0)
 }
 
-// parseTimeOfDay reads HH:MM:SS with up to nine digits of a fraction, in nanoseconds, and returns
+// ParseTimeOfDay reads HH:MM:SS with up to nine digits of a fraction, in nanoseconds, and returns
 // the text behind.
-func parseTimeOfDay(b []byte) (nanos int64, rest []byte, ok bool) {
+func ParseTimeOfDay(b []byte) (nanos int64, rest []byte, ok bool) {
 	if len(b) < 8 || b[2] != ':' || b[5] != ':' {
 		return 0, nil, false
 	}
@@ -326,30 +331,30 @@ func parseTimeOfDay(b []byte) (nanos int64, rest []byte, ok bool) {
 	return nanos, b, digits > 0
 }
 
-// instant is a moment: a day, and nanoseconds of that day less the offset of the zone.
-type instant struct {
+// Instant is a moment: a day, and nanoseconds of that day less the offset of the zone.
+type Instant struct {
 	days  int32 // since 1970-01-01
 	nanos int64
-	zoned bool // the text names a zone
+	Zoned bool // the text names a zone
 }
 
-// parseTimestamp reads a date, or a date and a time of day between which there is a space or a T,
+// ParseTimestamp reads a date, or a date and a time of day between which there is a space or a T,
 // with an optional Z or +HH:MM.
-func parseTimestamp(b []byte) (t instant, ok bool) {
+func ParseTimestamp(b []byte) (t Instant, ok bool) {
 	if len(b) < 10 {
 		return t, false
 	}
-	if t.days, ok = parseDate(b[:10]); !ok || len(b) == 10 {
+	if t.days, ok = ParseDate(b[:10]); !ok || len(b) == 10 {
 		return t, ok
 	}
 	if b[10] != ' ' && b[10] != 'T' {
 		return t, false
 	}
 	var zone []byte
-	if t.nanos, zone, ok = parseTimeOfDay(b[11:]); !ok || len(zone) == 0 {
+	if t.nanos, zone, ok = ParseTimeOfDay(b[11:]); !ok || len(zone) == 0 {
 		return t, ok
 	}
-	t.zoned = true
+	t.Zoned = true
 	if len(zone) == 1 && zone[0] == 'Z' {
 		return t, true
 	}
@@ -368,9 +373,9 @@ func parseTimestamp(b []byte) (t instant, ok bool) {
 
 const nanosPerDay = 24 * int64(time.Hour)
 
-// in counts the instant in units of so many nanoseconds; ok is false where the instant lies between
+// In counts the Instant in units of so many nanoseconds; ok is false where the Instant lies between
 // two units, or its count beyond 64 bits.
-func (t instant) in(unit int64) (int64, bool) {
+func (t Instant) In(unit int64) (int64, bool) {
 	if t.nanos%unit != 0 {
 		return 0, false
 	}

@@ -1,4 +1,4 @@
-package csv
+package fields
 
 import (
 	"encoding/binary"
@@ -73,14 +73,14 @@ func (d *textCodes) forget() {
 	}
 }
 
-func (d *textCodes) begin(c *textColumn) {
+func (d *textCodes) begin(c *Column) {
 	if len(d.ends) > dictionaryLong {
 		d.clear()
 	}
 	d.values.begin(c)
 }
 
-func (d *textCodes) add(c *textColumn) int {
+func (d *textCodes) add(c *Column) int {
 	defer d.account(c)
 	out := d.all[c.rows:][:len(c.fields)]
 	slots, shift := d.slots, d.shift
@@ -91,14 +91,14 @@ func (d *textCodes) add(c *textColumn) int {
 			continue
 		}
 		if n-1 < 8 {
-			low := firstBytes(c.text, s.start, n)
+			low := firstBytes(c.text, s.Start, n)
 			slot := &slots[hashCode(low, 0)>>(shift&63)&uint64(len(slots)-1)]
 			if slot.low == low && slot.length == n {
 				out[i] = int32(slot.code - 1)
 				continue
 			}
 		}
-		out[i] = d.code(c.field(i))
+		out[i] = d.code(c.Field(i))
 		if out[i] < 0 {
 			return i
 		}
@@ -114,7 +114,7 @@ const codeSlotBytes = 24
 const codesUncounted = 32 << 10
 
 // account reserves the memory of the dictionary beyond the slots that it began with.
-func (d *textCodes) account(c *textColumn) {
+func (d *textCodes) account(c *Column) {
 	const end = 8
 	bytes := codeSlotBytes*int64(len(d.slots)-d.least) + end*int64(cap(d.ends)) + int64(cap(d.bytes))
 	if bytes > d.held+codesUncounted {
@@ -124,7 +124,7 @@ func (d *textCodes) account(c *textColumn) {
 }
 
 // release gives back the memory of the dictionary.
-func (d *textCodes) release(c *textColumn) {
+func (d *textCodes) release(c *Column) {
 	d.forget()
 	c.mem.Drop(d.held)
 	d.held = 0
@@ -154,7 +154,7 @@ func (d *textCodes) code(b []byte) int32 {
 	for at := hashCode(key.low, key.high) >> d.shift; ; at++ {
 		slot := &d.slots[at&uint64(len(d.slots)-1)]
 		switch {
-		case slot.code == 0 && isText(d.typ.ValueType) && !utf8.Valid(b):
+		case slot.code == 0 && IsText(d.typ.ValueType) && !utf8.Valid(b):
 			return -1
 		case slot.code == 0:
 			return d.insert(slot, key, b)
@@ -204,7 +204,7 @@ func (d *textCodes) grow() {
 	}
 }
 
-func (d *textCodes) finish(c *textColumn) arrow.Array {
+func (d *textCodes) finish(c *Column) arrow.Array {
 	if d.array == nil {
 		d.array = d.entries(c.mem)
 	}

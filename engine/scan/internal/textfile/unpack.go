@@ -1,7 +1,8 @@
-package csv
+package textfile
 
 import (
 	"bufio"
+	"compress/bzip2"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,9 @@ const (
 
 	// gzipBytes is the memory of a reader of gzip.
 	gzipBytes = 128 << 10
+
+	// bzip2Bytes is the memory of a reader of bzip2: blocks of at most 900 kB, in words of 4 B.
+	bzip2Bytes = 4 << 20
 )
 
 // unpack returns the text of a file; closing the text leaves the file open. The memory of a
@@ -37,6 +41,9 @@ func unpack(r io.Reader, packed string, mem *reserve.Allocator) (io.ReadCloser, 
 		return &unpacked{Reader: text, close: text.Close, held: gzipBytes, mem: mem}, nil
 	case ".zst":
 		return unpackZstd(r, mem)
+	case ".bz2":
+		mem.Hold(bzip2Bytes)
+		return &unpacked{Reader: bzip2.NewReader(r), close: func() error { return nil }, held: bzip2Bytes, mem: mem}, nil
 	}
 	return io.NopCloser(r), nil
 }

@@ -1,4 +1,4 @@
-package csv
+package fields
 
 import (
 	"math"
@@ -8,9 +8,9 @@ import (
 )
 
 // inText puts a number among other bytes, as in a row.
-func inText(number string) ([]byte, span) {
+func inText(number string) ([]byte, Span) {
 	text := "9" + number + "9,.8765432109876543"
-	return []byte(text), span{1, uint32(1 + len(number))}
+	return []byte(text), Span{1, uint32(1 + len(number))}
 }
 
 // sameFast compares the fast paths, which may leave a number to the others, with those.
@@ -18,7 +18,7 @@ func sameFast(t *testing.T, number string) {
 	t.Helper()
 	text, s := inText(number)
 	if n, ok := fastInt(text, s); ok {
-		if want, wantOK := parseInt([]byte(number)); n != want || !wantOK {
+		if want, wantOK := ParseInt([]byte(number)); n != want || !wantOK {
 			t.Fatalf("%q: got %d, want %d (%v)", number, n, want, wantOK)
 		}
 	}

@@ -1,4 +1,4 @@
-package csv
+package textfile
 
 import (
 	"bytes"
@@ -13,10 +13,11 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// Rejects takes the rows that are left out of text files because of errors (Options.IgnoreErrors).
+// Rejects takes the rows that are left out of text files because of errors (File.Lenient).
 // A row counts once in a scan, however often it is read. The zero value counts. It is safe for
 // concurrent use.
 type Rejects struct {
@@ -45,8 +46,8 @@ func NewRejects(fsys vfs.FS, tempDir string) *Rejects { return &Rejects{fsys: fs
 // Count returns how many rows have been left out.
 func (r *Rejects) Count() int64 { return r.count.Load() }
 
-// nextFile returns the number of another file.
-func (r *Rejects) nextFile() int { return int(r.files.Add(1)) }
+// NextFile returns the number of another file.
+func (r *Rejects) NextFile() int { return int(r.files.Add(1)) }
 
 // rejectColumns are the columns of a file of rejects.
 var rejectColumns = []string{"file", "line", "byte", "column", "value", "reason", "text"}
@@ -159,7 +160,7 @@ func (r *reader) leaveOut(row rejected) error {
 	if r.opt.Rejected != nil {
 		r.opt.Rejected(1)
 	}
-	rejects := r.file.opt.Rejects
+	rejects := r.file.Rejects
 	if rejects == nil {
 		return nil
 	}
@@ -173,7 +174,7 @@ func (r *reader) leaveOut(row rejected) error {
 	text := bytes.TrimRight(r.buf[row.start:row.end], "\r\n")
 	w := stdcsv.NewWriter(&j.lines)
 	fields := []string{
-		r.file.path, strconv.FormatInt(r.lineOf(row.start), 10), strconv.FormatInt(offset, 10),
+		r.file.Path, strconv.FormatInt(r.lineOf(row.start), 10), strconv.FormatInt(offset, 10),
 		row.column, string(row.value), row.reason, string(text),
 	}
 	if err := w.Write(fields); err != nil {
@@ -192,7 +193,7 @@ func (r *reader) handOn() error {
 		return nil
 	}
 	defer j.lines.Reset()
-	return r.file.opt.Rejects.keep(r.file.index, j.first, j.lines.Bytes())
+	return r.file.Rejects.keep(r.file.Index, j.first, j.lines.Bytes())
 }
 
 // lineOf returns the line of an offset of the buffer, which is behind all offsets that were asked
@@ -207,30 +208,45 @@ func (r *reader) lineOf(at int) int64 {
 	return j.line
 }
 
+// Lenient is a Splitter that can tell of rows that are left out because of errors.
+type Lenient interface {
+	Splitter
+
+	// RowEnd returns where the row behind that at buf[p:] begins, or -1 where the buffer ends before. A row
+	// whose end is not certain ends with a line.
+	RowEnd(buf []byte, p int) int
+
+	// RowAt returns where a row begins, of the rows that were split last.
+	RowAt(row int) int
+
+	// Move puts a row, of the rows that were split last, in the place of another.
+	Move(to, from int)
+}
+
 // addOthers adds the rows, of the n that were split last, that have a value of its type in every
 // column. It returns how many these are.
 func (r *reader) addOthers(rows, n int) (kept int, err error) {
-	wrong := r.findWrong(rows, n)
+	splitter := r.splitter.(Lenient)
+	text := r.buf[:len(r.buf)+fields.Slack]
+	wrong := r.findWrong(text, rows, n)
 	for row := range n {
 		if wrong[row] < 0 {
-			r.splitter.move(kept, row)
+			splitter.Move(kept, row)
 			kept++
 			continue
 		}
-		c := r.texts[wrong[row]]
-		c.fields = r.splitter.spans[wrong[row]][row : row+1]
-		start := int(r.splitter.starts[row])
+		c, start := r.made[wrong[row]], splitter.RowAt(row)
+		c.Point(text, splitter.Fields(wrong[row])[row:row+1], rows)
 		err := r.leaveOut(rejected{
-			start: start, end: r.splitter.rowEnd(r.buf, start), value: c.field(0), reason: c.mismatch(),
-			column: r.file.names[r.columns[wrong[row]]],
+			start: start, end: splitter.RowEnd(r.buf, start), value: c.Field(0), reason: c.Mismatch(),
+			column: r.file.Fields.Field(r.columns[wrong[row]]).Name,
 		})
 		if err != nil {
 			return 0, err
 		}
 	}
-	for i, c := range r.texts {
-		c.fields, c.rows = r.splitter.spans[i][:kept], rows
-		if bad := c.to.add(c); bad >= 0 {
+	for i, c := range r.made {
+		if bad := c.Add(text, splitter.Fields(i)[:kept], rows); bad >= 0 {
 			return 0, r.valueError(i, bad)
 		}
 	}
@@ -238,29 +254,20 @@ func (r *reader) addOthers(rows, n int) (kept int, err error) {
 }
 
 // findWrong returns, for each of the n rows that were split last, the first column whose value is
-// not of its type, or -1. Afterwards the converters have none of these rows.
-func (r *reader) findWrong(rows, n int) []int {
+// not of its type, or -1. Afterwards the columns have none of these rows.
+func (r *reader) findWrong(text []byte, rows, n int) []int {
 	wrong := slices.Repeat([]int{-1}, n)
-	for i, c := range r.texts {
-		c.rewind(rows, n)
+	for i, c := range r.made {
+		c.Rewind(rows, n)
 		for row := range n {
 			if wrong[row] >= 0 {
 				continue
 			}
-			c.fields, c.rows = r.splitter.spans[i][row:row+1], rows
-			if c.to.add(c) >= 0 {
+			if c.Add(text, r.splitter.Fields(i)[row:row+1], rows) >= 0 {
 				wrong[row] = i
 			}
-			c.rewind(rows, 1)
+			c.Rewind(rows, 1)
 		}
 	}
 	return wrong
-}
-
-// move makes a row that was split last another.
-func (s *rowSplitter) move(to, from int) {
-	for _, spans := range s.spans {
-		spans[to] = spans[from]
-	}
-	s.starts[to] = s.starts[from]
 }

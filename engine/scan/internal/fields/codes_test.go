@@ -1,4 +1,4 @@
-package csv_test
+package fields_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/opentest"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
 )
@@ -88,7 +89,7 @@ func TestCSVCodesWrongGuess(t *testing.T) {
 	}
 	scantest.SameRows(t, rows, strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:])
 	for _, batch := range csvBatches(t, src, []int{0}, scan.OpenOptions{BatchRows: batchRows}) {
-		if n := batch.Column(0).(*array.Dictionary).Dictionary().Len(); n > batchRows+csv.DictionaryLongest {
+		if n := batch.Column(0).(*array.Dictionary).Dictionary().Len(); n > batchRows+fields.DictionaryLongest {
 			t.Fatalf("a dictionary of %d entries for %d rows", n, batch.NumRows())
 		}
 	}

@@ -1,19 +1,15 @@
-package csv
+package fields
 
 import (
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
-	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/wellformed"
 )
 
@@ -21,142 +17,26 @@ import (
 // buffers of the column's allocator.
 type converter interface {
 	// begin makes room for the values of a batch.
-	begin(c *textColumn)
+	begin(c *Column)
 
 	// add appends the values of the column's fields. It returns -1, or the index of the first field
 	// that is no value of the type.
-	add(c *textColumn) (bad int)
+	add(c *Column) (bad int)
 
 	// finish returns the array of the values.
-	finish(c *textColumn) arrow.Array
+	finish(c *Column) arrow.Array
 
 	// rewind takes back the values from the column's row on, of which the column's fields are the
 	// first.
-	rewind(c *textColumn)
+	rewind(c *Column)
 
 	// drop gives the buffers back without making an array.
 	drop()
 }
 
-// textColumn is one column of a batch that is made of text.
-type textColumn struct {
-	typ    arrow.DataType // of the values
-	format valueFormat    // of the fields
-	to     converter
-	quote  byte
-	nulls  nullStrings
-	mem    *reserve.Allocator
-	room   int  // rows that the batch has at most
-	bytes  int  // bytes that the text of the batch has at most
-	rows   int  // of the batch, that were added before the fields
-	many   bool // the batch has many columns: none may take more memory than it needs
-
-	text   []byte // has fieldSlack more bytes behind every field
-	fields []span // of text, that are added next
-
-	validity *memory.Buffer // of the batch; nil while no row is NULL
-	nullN    int            // NULLs of the batch
-	scratch  []byte         // the last field that had doubled quotes
-}
-
-// fieldSlack is how many bytes behind a field may be read, whatever they hold.
-const fieldSlack = 16
-
-// nullStrings are the unquoted fields that are NULL.
-type nullStrings struct {
-	strings []string
-	lengths uint64 // bit n modulo 64 is set if a string has n bytes
-}
-
-func newNullStrings(list []string) nullStrings {
-	n := nullStrings{strings: list, lengths: missingLength}
-	for _, s := range list {
-		n.lengths |= 1 << (len(s) & 63)
-	}
-	return n
-}
-
-// field returns the i-th field, which is valid until the next call.
-func (c *textColumn) field(i int) []byte { return c.fields[i].bytes(c.text, c.quote, &c.scratch) }
-
-// missingLength is the bit for fields that rows do not have, and for empty ones.
-const missingLength = 1 << (spanMissing & 63)
-
-// of says whether a field of some bytes may be NULL.
-func (n *nullStrings) of(bytes uint32) bool { return n.lengths>>(bytes&63)&1 != 0 }
-
-// isNull says whether the i-th field is NULL, and notes it if so.
-func (c *textColumn) isNull(i int) bool {
-	s := c.fields[i]
-	if !c.nulls.of(s.length()) || s.quoted() {
-		return false
-	}
-	if s.missing() {
-		c.setNull(c.rows + i)
-		return true
-	}
-	field := c.text[s.start:s.end]
-	for _, null := range c.nulls.strings {
-		if string(field) == null {
-			c.setNull(c.rows + i)
-			return true
-		}
-	}
-	return false
-}
-
-func (c *textColumn) setNull(row int) {
-	if c.validity == nil {
-		c.validity = memory.NewResizableBuffer(c.mem)
-		c.validity.Resize(int(bitutil.BytesForBits(int64(c.room))))
-		delivery.Fill(c.validity.Bytes(), 0xFF)
-	}
-	bitutil.ClearBit(c.validity.Bytes(), row)
-	c.nullN++
-}
-
-// array makes an array of the validity and other buffers, and releases them.
-func (c *textColumn) array(typ arrow.DataType, dictionary arrow.Array, buffers ...*memory.Buffer) arrow.Array {
-	all := append([]*memory.Buffer{c.validity}, buffers...)
-	data := array.NewData(typ, c.rows, all, nil, c.nullN, 0)
-	if dictionary != nil {
-		data.SetDictionary(dictionary.Data())
-	}
-	defer data.Release()
-	for _, b := range buffers {
-		b.Release()
-	}
-	c.dropValidity()
-	return array.MakeFromData(data)
-}
-
-// rewind takes back the values from row on, of n rows that may have been added to the batch.
-func (c *textColumn) rewind(row, n int) {
-	if c.validity != nil {
-		valid := bitutil.CountSetBits(c.validity.Bytes(), row, n)
-		c.nullN -= n - valid
-		bitutil.SetBitsTo(c.validity.Bytes(), int64(row), int64(n), true)
-	}
-	c.rows = row
-	c.to.rewind(c)
-}
-
-func (c *textColumn) dropValidity() {
-	dropBuffer(&c.validity)
-	c.nullN = 0
-}
-
-// dropBuffer releases and forgets a buffer, if there is one.
-func dropBuffer(b **memory.Buffer) {
-	if *b != nil {
-		(*b).Release()
-		*b = nil
-	}
-}
-
 // newConverter returns the converter to a type, of values that are written by a format, or nil if
 // text cannot be read as that type.
-func newConverter(typ arrow.DataType, format *valueFormat) converter {
+func newConverter(typ arrow.DataType, format *Format) converter {
 	if typ == nil || converters[typ.ID()] == nil {
 		return nil
 	}
@@ -164,7 +44,7 @@ func newConverter(typ arrow.DataType, format *valueFormat) converter {
 }
 
 // converters make the converter to a type, by the type's ID.
-var converters = map[arrow.Type]func(typ arrow.DataType, format *valueFormat) converter{
+var converters = map[arrow.Type]func(typ arrow.DataType, format *Format) converter{
 	arrow.INT8:         parsed(parseSigned[int8]),
 	arrow.INT16:        parsed(parseSigned[int16]),
 	arrow.INT32:        parsed(parseSigned[int32]),
@@ -192,66 +72,66 @@ var converters = map[arrow.Type]func(typ arrow.DataType, format *valueFormat) co
 func newOf[C any, P interface {
 	*C
 	converter
-}](arrow.DataType, *valueFormat) converter {
+}](arrow.DataType, *Format) converter {
 	return P(new(C))
 }
 
 // parsed makes converters that parse every field alike.
-func parsed[T arrow.FixedWidthType](parse func(trimmed []byte) (T, bool)) func(arrow.DataType, *valueFormat) converter {
-	return func(_ arrow.DataType, format *valueFormat) converter {
+func parsed[T arrow.FixedWidthType](parse func(trimmed []byte) (T, bool)) func(arrow.DataType, *Format) converter {
+	return func(_ arrow.DataType, format *Format) converter {
 		return &fixed[T]{parse: localized(format, parse)}
 	}
 }
 
-func newInt64s(typ arrow.DataType, format *valueFormat) converter {
+func newInt64s(typ arrow.DataType, format *Format) converter {
 	if format.plainNumbers() {
 		return &int64s{}
 	}
-	return parsed(parseInt)(typ, format)
+	return parsed(ParseInt)(typ, format)
 }
 
-func newFloat64s(typ arrow.DataType, format *valueFormat) converter {
+func newFloat64s(typ arrow.DataType, format *Format) converter {
 	if format.plainNumbers() {
 		return &float64s{}
 	}
-	return parsed(parseFloat)(typ, format)
+	return parsed(ParseFloat)(typ, format)
 }
 
-func newDates(_ arrow.DataType, format *valueFormat) converter {
-	if format.times == nil {
-		return &fixed[int32]{parse: parseDate}
+func newDates(_ arrow.DataType, format *Format) converter {
+	if format.Times == nil {
+		return &fixed[int32]{parse: ParseDate}
 	}
 	return &fixed[int32]{parse: format.readDate}
 }
 
-func newDatesMillis(_ arrow.DataType, format *valueFormat) converter {
+func newDatesMillis(_ arrow.DataType, format *Format) converter {
 	return &fixed[int64]{parse: func(b []byte) (millis int64, ok bool) {
 		days, ok := format.readDate(b)
 		return int64(days) * 86_400_000, ok
 	}}
 }
 
-func newTimestamps(typ arrow.DataType, format *valueFormat) converter {
+func newTimestamps(typ arrow.DataType, format *Format) converter {
 	t := typ.(*arrow.TimestampType)
 	unit, zoned := int64(t.Unit.Multiplier()), t.TimeZone != ""
 	return &fixed[int64]{parse: func(b []byte) (int64, bool) {
-		at, ok := format.readTime(b)
-		if !ok || at.zoned && !zoned {
+		at, ok := format.ReadTime(b)
+		if !ok || at.Zoned && !zoned {
 			return 0, false
 		}
-		return at.in(unit)
+		return at.In(unit)
 	}}
 }
 
-func newTimes[T int32 | int64](typ arrow.DataType, _ *valueFormat) converter {
+func newTimes[T int32 | int64](typ arrow.DataType, _ *Format) converter {
 	unit := int64(typ.(arrow.TemporalWithUnit).TimeUnit().Multiplier())
 	return &fixed[T]{parse: func(b []byte) (T, bool) {
-		nanos, rest, ok := parseTimeOfDay(b)
+		nanos, rest, ok := ParseTimeOfDay(b)
 		return T(nanos / unit), ok && len(rest) == 0 && nanos%unit == 0
 	}}
 }
 
-func newDecimals(typ arrow.DataType, format *valueFormat) converter {
+func newDecimals(typ arrow.DataType, format *Format) converter {
 	t := typ.(*arrow.Decimal128Type)
 	return &fixed[decimal128.Num]{parse: localized(format, func(b []byte) (decimal128.Num, bool) {
 		return parseDecimal(b, t.Precision, t.Scale)
@@ -303,23 +183,23 @@ type values[T arrow.FixedWidthType] struct {
 	all []T // buf as values, as many as the batch has room for
 }
 
-func (v *values[T]) begin(c *textColumn) {
+func (v *values[T]) begin(c *Column) {
 	v.buf = memory.NewResizableBuffer(c.mem)
 	v.buf.Resize(c.room * delivery.SizeOf[T]())
 	v.all = arrow.GetData[T](v.buf.Bytes())
 }
 
-func (v *values[T]) finish(c *textColumn) arrow.Array { return v.array(c, c.typ, nil) }
+func (v *values[T]) finish(c *Column) arrow.Array { return v.array(c, c.typ, nil) }
 
 // array makes an array of the values, which are codes where there is a dictionary.
-func (v *values[T]) array(c *textColumn, typ arrow.DataType, dictionary arrow.Array) arrow.Array {
+func (v *values[T]) array(c *Column, typ arrow.DataType, dictionary arrow.Array) arrow.Array {
 	v.buf.ResizeNoShrink(c.rows * delivery.SizeOf[T]())
 	buf := v.buf
 	v.buf, v.all = nil, nil
 	return c.array(typ, dictionary, buf)
 }
 
-func (v *values[T]) rewind(*textColumn) {}
+func (v *values[T]) rewind(*Column) {}
 
 func (v *values[T]) drop() {
 	dropBuffer(&v.buf)
@@ -332,7 +212,7 @@ type fixed[T arrow.FixedWidthType] struct {
 	parse func(trimmed []byte) (T, bool)
 }
 
-func (f *fixed[T]) add(c *textColumn) int {
+func (f *fixed[T]) add(c *Column) int {
 	var zero T
 	out := f.all[c.rows:]
 	for i := range c.fields {
@@ -340,7 +220,7 @@ func (f *fixed[T]) add(c *textColumn) int {
 			out[i] = zero
 			continue
 		}
-		v, ok := f.parse(trim(c.field(i)))
+		v, ok := f.parse(Trim(c.Field(i)))
 		if !ok {
 			return i
 		}
@@ -352,7 +232,7 @@ func (f *fixed[T]) add(c *textColumn) int {
 // int64s is fixed[int64] for whole numbers.
 type int64s struct{ values[int64] }
 
-func (v *int64s) add(c *textColumn) int {
+func (v *int64s) add(c *Column) int {
 	out := v.all[c.rows:][:len(c.fields)]
 	for i, s := range c.fields {
 		bytes := s.length()
@@ -361,14 +241,14 @@ func (v *int64s) add(c *textColumn) int {
 			continue
 		}
 		if bytes-1 < 8 {
-			if n, ok := digits8(firstDigits(c.text, s.start, bytes)); ok {
+			if n, ok := digits8(firstDigits(c.text, s.Start, bytes)); ok {
 				out[i] = int64(n)
 				continue
 			}
 		}
 		n, ok := fastInt(c.text, s)
 		if !ok {
-			if n, ok = parseInt(trim(c.field(i))); !ok {
+			if n, ok = ParseInt(Trim(c.Field(i))); !ok {
 				return i
 			}
 		}
@@ -380,7 +260,7 @@ func (v *int64s) add(c *textColumn) int {
 // float64s is fixed[float64].
 type float64s struct{ values[float64] }
 
-func (v *float64s) add(c *textColumn) int {
+func (v *float64s) add(c *Column) int {
 	out := v.all[c.rows:][:len(c.fields)]
 	for i, s := range c.fields {
 		if c.nulls.of(s.length()) && c.isNull(i) {
@@ -389,7 +269,7 @@ func (v *float64s) add(c *textColumn) int {
 		}
 		f, ok := fastFloat(c.text, s)
 		if !ok {
-			if f, ok = parseFloat(trim(c.field(i))); !ok {
+			if f, ok = ParseFloat(Trim(c.Field(i))); !ok {
 				return i
 			}
 		}
@@ -401,18 +281,18 @@ func (v *float64s) add(c *textColumn) int {
 // booleans converts to bits.
 type booleans struct{ bits *memory.Buffer }
 
-func (b *booleans) begin(c *textColumn) {
+func (b *booleans) begin(c *Column) {
 	b.bits = memory.NewResizableBuffer(c.mem)
 	b.bits.Resize(int(bitutil.BytesForBits(int64(c.room))))
 	clear(b.bits.Bytes())
 }
 
-func (b *booleans) add(c *textColumn) int {
+func (b *booleans) add(c *Column) int {
 	for i := range c.fields {
 		if c.isNull(i) {
 			continue
 		}
-		v, ok := parseBool(trim(c.field(i)))
+		v, ok := parseBool(Trim(c.Field(i)))
 		if !ok {
 			return i
 		}
@@ -423,13 +303,13 @@ func (b *booleans) add(c *textColumn) int {
 	return -1
 }
 
-func (b *booleans) finish(c *textColumn) arrow.Array {
+func (b *booleans) finish(c *Column) arrow.Array {
 	bits := b.bits
 	b.bits = nil
 	return c.array(c.typ, nil, bits)
 }
 
-func (b *booleans) rewind(c *textColumn) {
+func (b *booleans) rewind(c *Column) {
 	bitutil.SetBitsTo(b.bits.Bytes(), int64(c.rows), int64(c.room-c.rows), false)
 }
 
@@ -444,14 +324,14 @@ type text[O int32 | int64] struct {
 	addedRow, addedAt int // of the last add: the batch's rows before, and their end in bytes
 }
 
-func (t *text[O]) begin(c *textColumn) {
+func (t *text[O]) begin(c *Column) {
 	t.offsets, t.bytes = memory.NewResizableBuffer(c.mem), memory.NewResizableBuffer(c.mem)
 	t.offsets.Resize((c.room + 1) * delivery.SizeOf[O]())
-	t.bytes.Resize(min(t.wanted, c.bytes+fieldSlack))
+	t.bytes.Resize(min(t.wanted, c.bytes+Slack))
 	t.at, t.addedRow = 0, -1
 }
 
-func (t *text[O]) add(c *textColumn) int {
+func (t *text[O]) add(c *Column) int {
 	t.grow(c)
 	t.addedRow, t.addedAt = c.rows, t.at
 	starts, out, at := arrow.GetData[O](t.offsets.Bytes())[c.rows:], t.bytes.Bytes(), t.at
@@ -462,19 +342,19 @@ func (t *text[O]) add(c *textColumn) int {
 		if c.nulls.of(size) && c.isNull(i) {
 			continue
 		}
-		if size <= fieldSlack {
-			*(*[fieldSlack]byte)(out[at:]) = *(*[fieldSlack]byte)(c.text[s.start:])
+		if size <= Slack {
+			*(*[Slack]byte)(out[at:]) = *(*[Slack]byte)(c.text[s.Start:])
 			at += int(size)
 			continue
 		}
-		at += copy(out[at:], c.field(i))
+		at += copy(out[at:], c.Field(i))
 	}
 	t.at = at
-	if !isText(c.typ) || wholeText(out[first:at], starts[:len(c.fields)], O(first)) {
+	if !IsText(c.typ) || wholeText(out[first:at], starts[:len(c.fields)], O(first)) {
 		return -1
 	}
 	for i := range c.fields {
-		if !utf8.Valid(c.field(i)) {
+		if !utf8.Valid(c.Field(i)) {
 			return i
 		}
 	}
@@ -498,23 +378,23 @@ func wholeText[O int32 | int64](text []byte, starts []O, first O) bool {
 	return true
 }
 
-// isText reports whether the values of a type are strings, which are UTF-8.
-func isText(typ arrow.DataType) bool {
+// IsText reports whether the values of a type are strings, which are UTF-8.
+func IsText(typ arrow.DataType) bool {
 	return typ.ID() == arrow.STRING || typ.ID() == arrow.LARGE_STRING
 }
 
-// grow makes room for the fields, with what lies between them in their text, and for fieldSlack.
-func (t *text[O]) grow(c *textColumn) {
+// grow makes room for the fields, with what lies between them in their text, and for Slack.
+func (t *text[O]) grow(c *Column) {
 	if len(c.fields) == 0 {
 		return
 	}
 	last := c.fields[len(c.fields)-1]
-	need := t.at + int(last.end&spanEndMask-c.fields[0].start) + fieldSlack
+	need := t.at + int(last.End&EndMask-c.fields[0].Start) + Slack
 	if need <= t.bytes.Len() {
 		return
 	}
 	if c.many || need > reserve.LargeBytes {
-		if need = t.at + c.fieldBytes() + fieldSlack; need <= t.bytes.Len() {
+		if need = t.at + c.fieldBytes() + Slack; need <= t.bytes.Len() {
 			return
 		}
 	}
@@ -526,14 +406,14 @@ func (t *text[O]) grow(c *textColumn) {
 }
 
 // fieldBytes returns how many bytes the fields have together, with doubled quotes.
-func (c *textColumn) fieldBytes() (bytes int) {
+func (c *Column) fieldBytes() (bytes int) {
 	for _, s := range c.fields {
-		bytes += int(s.end&spanEndMask - s.start)
+		bytes += int(s.End&EndMask - s.Start)
 	}
 	return bytes
 }
 
-func (t *text[O]) finish(c *textColumn) arrow.Array {
+func (t *text[O]) finish(c *Column) arrow.Array {
 	arrow.GetData[O](t.offsets.Bytes())[c.rows] = O(t.at)
 	t.offsets.ResizeNoShrink((c.rows + 1) * delivery.SizeOf[O]())
 	t.bytes.ResizeNoShrink(t.at)
@@ -543,7 +423,7 @@ func (t *text[O]) finish(c *textColumn) arrow.Array {
 	return c.array(c.typ, nil, offsets, bytes)
 }
 
-func (t *text[O]) rewind(c *textColumn) {
+func (t *text[O]) rewind(c *Column) {
 	if t.addedRow == c.rows {
 		t.at = t.addedAt
 	}
@@ -552,27 +432,4 @@ func (t *text[O]) rewind(c *textColumn) {
 func (t *text[O]) drop() {
 	dropBuffer(&t.offsets)
 	dropBuffer(&t.bytes)
-}
-
-// valueError is the error of a field that is no value of its column's type.
-func valueError(column string, c *textColumn, field []byte) error {
-	if isText(c.typ) {
-		return knob.Errorf("column %q: %s is not valid UTF-8; name the encoding of the file (%s latin-1), or read the column as bytes (%s %s=binary)",
-			column, decode.QuoteInvalid(field), knob.Name("dataset.CSV.Encoding"), knob.Name("dataset.CSV.Types"), column)
-	}
-	const shown = 40 // bytes
-	dots := ""
-	if len(field) > shown {
-		field, dots = field[:shown], "..."
-	}
-	return knob.Errorf("column %q: %q%s is not of type %s%s; set the column's type (%s), or what stands for NULL (%s)",
-		column, field, dots, c.typ, &c.format, knob.Name("dataset.CSV.Types"), knob.Name("dataset.CSV.NullStrings"))
-}
-
-// mismatch says in short why a field is no value of the column.
-func (c *textColumn) mismatch() string {
-	if isText(c.typ) {
-		return "not valid UTF-8"
-	}
-	return fmt.Sprintf("not of type %s%s", c.typ, &c.format)
 }

@@ -1,3 +1,3 @@
-package csv
+package fields
 
 const DictionaryLongest = dictionaryLong

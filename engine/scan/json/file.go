@@ -1,0 +1,222 @@
+package json
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// File is a text whose first rows have been looked at.
+type File struct {
+	textfile.File
+	array   bool // the rows are the elements of an array
+	opt     Options
+	sample  *sample          // nil behind SetTypes
+	names   []string         // of the columns of all files
+	keys    []writtenKey     // by column
+	columns map[string]int32 // by name
+}
+
+// Open looks at the start of a file.
+func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+	c := &File{opt: opt}
+	c.Format, c.RowLimit = c, opt.RowLimit
+	return c, c.File.Open(fsys, path, packed, sizes, mem, c.examiner(mem), c.lookFurther)
+}
+
+// OpenStdin looks at the start of standard input, and keeps it.
+func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+	c := &File{opt: opt}
+	c.Format, c.RowLimit = c, opt.RowLimit
+	return c, c.File.OpenStdin(stdin, packed, sizes, mem, c.examiner(mem))
+}
+
+// examiner returns examine, with the memory.
+func (c *File) examiner(mem *reserve.Allocator) textfile.Examine {
+	return func(buf []byte, whole bool) (bool, error) {
+		mem.Hold(int64(len(buf))) // strings that may repeat
+		defer mem.Drop(int64(len(buf)))
+		enough, err := c.examine(buf, whole)
+		if enough {
+			mem.Hold(textfile.KnownColumnBytes * int64(len(c.sample.names)))
+		}
+		return enough, err
+	}
+}
+
+// examine looks at the first rows of a text.
+func (c *File) examine(buf []byte, whole bool) (enough bool, err error) {
+	c.sample = &sample{rowsMax: c.opt.SampleRows, columns: make(map[string]int32)}
+	at, array, ok, err := start(buf)
+	if err != nil || !ok {
+		c.Start = int64(at)
+		return whole, err
+	}
+	c.Start, c.array = int64(at), array
+	enough, err = c.sample.take(buf, at, array, whole)
+	c.Whole = c.sample.many
+	return enough, err
+}
+
+// lookFurther looks at the end of an array that is read by chunks, and at rows further on in the file:
+// it takes back the guess that a column repeats where its values there do not.
+func (c *File) lookFurther(f io.ReaderAt) error {
+	if err := c.checkEnd(f); err != nil || c.Whole || !slices.Contains(c.sample.repeats(), true) {
+		return err
+	}
+	further := &sample{rowsMax: c.opt.SampleRows, columns: make(map[string]int32)}
+	err := c.LookAt(f, func(buf []byte, p int) {
+		_, _ = further.take(buf, p, c.array, false) // an error comes up again when the rows are read
+	})
+	repeats := further.repeats()
+	for name, column := range further.columns {
+		if !repeats[column] && further.guesses[column].values&hasString != 0 {
+			c.sample.vary(name)
+		}
+	}
+	return err
+}
+
+// checkEnd looks for the end of an array that is read by chunks.
+func (c *File) checkEnd(f io.ReaderAt) error {
+	if !c.array || c.Whole {
+		return nil
+	}
+	buf := make([]byte, 4<<10)
+	for end := c.Size(); end > c.Start; {
+		n := min(end-c.Start, int64(len(buf)))
+		end -= n
+		if err := c.ReadRange(f, end, buf[:n]); err != nil {
+			return err
+		}
+		if last := bytes.TrimRight(buf[:n], " \t\r\n"); len(last) > 0 {
+			if last[len(last)-1] != ']' {
+				break
+			}
+			return nil
+		}
+	}
+	return errOpenArray
+}
+
+// SetTypes gives all JSON files the columns of all of them, each of the type that the options say,
+// else the samples together.
+func SetTypes(files []*File, opt *Options) error {
+	if len(files) == 0 {
+		return nil
+	}
+	names, joint := joinSamples(files, opt)
+	if len(names) == 0 {
+		return files[0].noColumns()
+	}
+	all, columns := make([]arrow.Field, len(names)), make(map[string]int32, len(names))
+	for i, name := range names {
+		typ, ok := opt.Types[name]
+		if !ok {
+			typ = joint[name].typ()
+		}
+		all[i] = arrow.Field{Name: name, Type: typ, Nullable: true}
+		columns[name] = int32(i)
+	}
+	schema := arrow.NewSchema(all, nil)
+	for _, f := range files {
+		f.setColumns(schema, names, columns)
+	}
+	return nil
+}
+
+// joinSamples returns the columns of files, and what the samples of all files together say of each.
+func joinSamples(files []*File, opt *Options) (names []string, joint map[string]*columnGuess) {
+	joint = make(map[string]*columnGuess)
+	for _, f := range files {
+		for i, name := range f.sample.names {
+			if joint[name] == nil {
+				joint[name] = new(columnGuess)
+				names = append(names, name)
+			}
+			joint[name].join(&f.sample.guesses[i])
+		}
+	}
+	for _, name := range append(slices.Sorted(maps.Keys(opt.Types)), opt.Names...) {
+		if joint[name] == nil {
+			joint[name] = new(columnGuess)
+			names = append(names, name)
+		}
+	}
+	if opt.Names != nil {
+		names = opt.Names
+	}
+	return names, joint
+}
+
+// noColumns is the error of files without keys.
+func (c *File) noColumns() error {
+	if c.sample.rows == 0 {
+		return decode.Locate(c.Path, textfile.ErrNoRow)
+	}
+	return decode.Locate(c.Path, errors.New("its objects have no keys, and so there are no columns"))
+}
+
+// setColumns sets the columns of the file.
+func (c *File) setColumns(schema *arrow.Schema, names []string, columns map[string]int32) {
+	c.Fields, c.names, c.columns = schema, names, columns
+	c.keys, c.Repeats = make([]writtenKey, len(names)), make([]bool, len(names))
+	for i, name := range names {
+		c.keys[i] = newWrittenKey(`"` + name + `":`)
+	}
+	repeats := c.sample.repeats()
+	for i, name := range c.sample.names {
+		column, wanted := columns[name]
+		if !wanted {
+			continue
+		}
+		c.keys[column] = newWrittenKey(c.sample.keys[i])
+		c.Repeats[column] = repeats[i] && arrow.IsBaseBinary(schema.Field(int(column)).Type.ID())
+	}
+	c.sample = nil
+}
+
+// NewSplitter implements textfile.Format.
+func (c *File) NewSplitter(columns []int) textfile.Splitter { return newSplitter(c, columns) }
+
+// SplitterBytes implements textfile.Format.
+func (c *File) SplitterBytes(columns int) int64 { return splitterBytes(len(c.names), columns) }
+
+// RowBytes implements textfile.Format: the braces.
+func (c *File) RowBytes() int { return len("{}") }
+
+// Columns implements textfile.Format: NULL is an empty field without quotes.
+func (c *File) Columns() fields.Options {
+	return fields.Options{Unescape: unescape, Nulls: []string{""}}
+}
+
+// ReadChunk implements textfile.Format. The rows of a chunk are the lines that start behind a newline
+// in the chunk, and in the first chunk the first line.
+func (c *File) ReadChunk(_ context.Context, f io.ReaderAt, chunk int, buf []byte) (first int, lines int64, err error) {
+	from, _ := c.ChunkRange(chunk)
+	if err := c.ReadRange(f, from, buf); err != nil || chunk == 0 {
+		return 0, 0, err
+	}
+	if i := bytes.IndexByte(buf, '\n'); i >= 0 {
+		return i + 1, 0, nil
+	}
+	return len(buf) + 1, 0, nil
+}
+
+// LongRow implements textfile.Format.
+func (c *File) LongRow() error {
+	return fmt.Errorf("an object is longer than %d bytes; is a brace or a quote left open? "+
+		"The limit can be up to %d (--row-limit, JSON.RowLimit)", c.RowLimit, textfile.RowLimitMax)
+}

@@ -1,0 +1,126 @@
+package json
+
+import (
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/fields"
+)
+
+// valueSet is a set of kinds of values that a sample has.
+type valueSet uint8
+
+const (
+	hasBool valueSet = 1 << iota
+	hasInteger
+	hasHuge // an integer beyond 64 bits with a sign, within 64 bits without
+	hasDouble
+	hasString
+	hasNested
+	numbers = hasInteger | hasHuge | hasDouble
+)
+
+// formatSet is a set of the types that strings are written in.
+type formatSet uint8
+
+const (
+	isDate formatSet = 1 << iota
+	isTime
+	isTimestamp
+	isZoned
+	allFormats = isZoned<<1 - 1
+)
+
+// columnGuess is what a sample says of a column.
+type columnGuess struct {
+	values  valueSet
+	others  formatSet // that some string of the sample does not have
+	strings fields.Distinct
+	varied  bool // strings has too many values to repeat
+}
+
+// add notes a value that is not NULL.
+func (g *columnGuess) add(k kind, value []byte, rowsMax int) {
+	switch k {
+	case kindBool:
+		g.values |= hasBool
+	case kindNumber:
+		g.values |= numberOf(value)
+	case kindNested:
+		g.values |= hasNested
+	case kindString:
+		g.values |= hasString
+		g.others |= allFormats &^ formatOf(value)
+	}
+	if k == kindString && !g.varied {
+		g.varied = !g.strings.Add(value, rowsMax)
+	}
+}
+
+// join adds what the sample of another file says.
+func (g *columnGuess) join(o *columnGuess) {
+	g.values |= o.values
+	g.others |= o.others
+}
+
+// typ returns the type that DuckDB's read_json would give to the column. HUGEINT is a decimal of 38
+// digits, as in all of mpga. Nested values, values of which some are strings and some are not, and no
+// values at all are text.
+func (g *columnGuess) typ() arrow.DataType {
+	formats := allFormats &^ g.others
+	switch {
+	case g.values == hasBool:
+		return arrow.FixedWidthTypes.Boolean
+	case g.values != 0 && g.values&^numbers == 0:
+		switch {
+		case g.values&hasDouble != 0:
+			return arrow.PrimitiveTypes.Float64
+		case g.values&hasHuge != 0:
+			return &arrow.Decimal128Type{Precision: 38}
+		}
+		return arrow.PrimitiveTypes.Int64
+	case g.values != hasString || formats == 0:
+		return arrow.BinaryTypes.String
+	case formats == isDate:
+		return arrow.FixedWidthTypes.Date32
+	case formats == isTime:
+		return arrow.FixedWidthTypes.Time64us
+	case formats == isZoned:
+		return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	}
+	return &arrow.TimestampType{Unit: arrow.Microsecond}
+}
+
+// numberOf returns the kind of a number.
+func numberOf(value []byte) valueSet {
+	if _, ok := fields.ParseInt(value); ok {
+		return hasInteger
+	}
+	if _, err := strconv.ParseUint(string(value), 10, 64); err == nil {
+		return hasHuge
+	}
+	return hasDouble
+}
+
+// formatOf returns the type that a string is written in, or none.
+func formatOf(value []byte) formatSet {
+	const micro = 1000 // nanoseconds
+	if nanos, rest, ok := fields.ParseTimeOfDay(value); ok {
+		if len(rest) == 0 && nanos%micro == 0 {
+			return isTime
+		}
+		return 0
+	}
+	at, ok := fields.ParseTimestamp(value)
+	if _, fits := at.In(micro); !ok || !fits {
+		return 0
+	}
+	switch {
+	case len(value) == len("2006-01-02"):
+		return isDate
+	case at.Zoned:
+		return isZoned
+	}
+	return isTimestamp
+}

@@ -1,0 +1,28 @@
+package json
+
+import "encoding/binary"
+
+// writtenKey is a key as it is most likely written: in quotes, with the colon. Its first 8 bytes are
+// compared as a word.
+type writtenKey struct {
+	word, mask uint64 // the first bytes, and all bits of those that there are
+	rest       string // the bytes behind the first 8
+	bytes      int    // of all
+}
+
+func newWrittenKey(text string) writtenKey {
+	var first [8]byte
+	n := copy(first[:], text)
+	return writtenKey{
+		word: binary.LittleEndian.Uint64(first[:]), mask: ^uint64(0) >> (64 - 8*n), rest: text[n:], bytes: len(text),
+	}
+}
+
+// begins says whether text goes on with the key at p.
+// Requires: 8 bytes behind p.
+func (k *writtenKey) begins(text []byte, p int) bool {
+	if binary.LittleEndian.Uint64(text[p:][:8])&k.mask != k.word {
+		return false
+	}
+	return k.rest == "" || len(text) >= p+k.bytes && string(text[p+8:p+k.bytes]) == k.rest
+}

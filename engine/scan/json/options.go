@@ -1,0 +1,64 @@
+package json
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
+)
+
+// Options say how JSON becomes columns. The zero value is usable.
+type Options struct {
+	// Names are the columns; other keys are passed over. The default is all keys of the samples.
+	Names []string
+
+	// Types are the types of columns, by name; the types of other columns are inferred from the
+	// sample. Without Names, a column that no sample has comes behind the others, by name.
+	Types map[string]arrow.DataType
+
+	// SampleRows is how many rows of each file are looked at for the columns and their types, as far as
+	// they are in its first 16 MiB. The default is 20,480.
+	SampleRows int
+
+	// RowLimit is how many bytes of text an object may take. The default is 64 MiB; 256 MiB are the
+	// most.
+	RowLimit int
+}
+
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	o.SampleRows = cmp.Or(o.SampleRows, sampleRowsDefault)
+	o.RowLimit = cmp.Or(o.RowLimit, textfile.RowLimitDefault)
+}
+
+// sampleRowsDefault is DuckDB's sample_size.
+const sampleRowsDefault = 20_480
+
+// Validate returns an error for every field that is out of its bounds.
+func (o *Options) Validate() []error {
+	var errs []error
+	if o.SampleRows < 1 {
+		errs = append(errs, fmt.Errorf("JSON.SampleRows (%d) must be at least 1", o.SampleRows))
+	}
+	if o.RowLimit < 1 || o.RowLimit > textfile.RowLimitMax {
+		errs = append(errs, fmt.Errorf("JSON.RowLimit (%d) must be in [1, %d]", o.RowLimit, textfile.RowLimitMax))
+	}
+	for i, name := range o.Names {
+		if slices.Contains(o.Names[:i], name) {
+			errs = append(errs, fmt.Errorf("JSON.Names has %q twice", name))
+		}
+	}
+	for name, typ := range o.Types {
+		if !fields.CanBe(typ) {
+			errs = append(errs, fmt.Errorf("JSON.Types: column %q: JSON cannot be read as %s", name, typ))
+		}
+	}
+	return errs
+}
+
+// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
+type Sizes = textfile.Sizes

@@ -1,0 +1,115 @@
+package tests
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// read_json, its names and its arguments mean what they mean to DuckDB.
+func TestSQLReadJSON(t *testing.T) {
+	s := openSQL(t)
+	for name, text := range map[string]string{
+		"lines.ndjson": "{\"id\":1,\"name\":\"Ulm\",\"price\":1.5}\n{\"id\":2,\"price\":null}\n{\"name\":\"a\\u00e9\\ud83d\\ude00\",\"id\":3}\n",
+		"array.json":   "[\n  {\"id\": 4, \"name\": \"Bonn\"},\n  {\"id\": 5, \"open\": true}\n]\n",
+		"times.json":   "{\"d\":\"2020-02-29\",\"t\":\"10:11:12\",\"stamp\":\"2020-01-01T10:00:00\"}\n{\"d\":\"1969-12-31\",\"t\":\"00:00:00\",\"stamp\":\"1969-12-31T23:59:59\"}\n",
+		"huge.json":    "{\"n\":18446744073709551615}\n{\"n\":-1}\n",
+		"late.json":    "{\"a\":1}\n{\"a\":2,\"b\":3}\n",
+		"twice.json":   "{\"a\":1,\"a\":2,\"b\":3}\n",
+		"mixed.json":   "{\"a\":1,\"b\":true}\n{\"a\":\"x\",\"b\":false}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{
+		"SELECT * FROM 'DIR/lines.ndjson'",
+		"SELECT * FROM read_json('DIR/lines.ndjson')",
+		"SELECT * FROM read_ndjson('DIR/lines.ndjson', sample_size = 5)",
+		"SELECT name, id + 1, price * 2 FROM read_json_auto('DIR/array.json', format = 'auto', records = true) WHERE id > 3",
+		"SELECT * FROM read_json(['DIR/lines.ndjson', 'DIR/array.json'])",
+		"SELECT d, t, stamp, stamp - INTERVAL 1 DAY FROM 'DIR/times.json'",
+		"SELECT n, n - 1, n > 5 FROM 'DIR/huge.json'",
+		"SELECT * FROM read_json('DIR/late.json', columns = {'b': 'INTEGER', 'a': 'VARCHAR', 'c': 'DATE'})",
+		"SELECT a FROM read_json('DIR/late.json', sample_size = 1)",
+		"SELECT b FROM read_json('DIR/twice.json')",
+		"SELECT a FROM read_json('DIR/twice.json')",
+		"SELECT b, count(*) FROM read_json('DIR/mixed.json') GROUP BY b",
+		"SELECT * FROM read_json('DIR/lines.ndjson', maximum_object_size = 1000)",
+		"SELECT * FROM read_json('DIR/none.json')",
+		"SELECT * FROM read_json('DIR/lines.ndjson', header = true)",
+	} {
+		s.check(t, strings.ReplaceAll(text, "DIR", s.dir))
+	}
+}
+
+// Random rows of random types, with a tail that is unlike the beginning, are what DuckDB reads. Would
+// catch types, numbers, escapes and NULLs that are read otherwise.
+func TestSQLRandomJSON(t *testing.T) {
+	s := openSQL(t)
+	rng := rand.New(rand.NewPCG(*seedFlag, 12))
+	for round := range 40 {
+		file := filepath.Join(s.dir, fmt.Sprintf("r%d.json", round))
+		if err := os.WriteFile(file, []byte(randomDocument(rng)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.check(t, fmt.Sprintf("SELECT * FROM '%s'", file))
+		s.check(t, fmt.Sprintf("SELECT count(*) FROM '%s'", file))
+	}
+}
+
+// randomDocument returns rows of JSON whose columns DuckDB gives types that mpga has.
+func randomDocument(rng *rand.Rand) string {
+	makers := []func() string{
+		func() string { return strconv.FormatInt(rng.Int64()>>rng.IntN(64), 10) },
+		func() string { return strconv.FormatInt(-rng.Int64N(1000), 10) },
+		func() string { return strconv.FormatUint(rng.Uint64()|1<<63, 10) },
+		func() string { return strconv.FormatFloat(rng.NormFloat64()*1e6, 'f', rng.IntN(6), 64) },
+		func() string { return strconv.FormatFloat(rng.NormFloat64(), 'e', rng.IntN(17), 64) },
+		func() string { return strconv.FormatFloat(rng.ExpFloat64(), 'g', -1, 64) },
+		func() string { return strconv.FormatBool(rng.IntN(2) == 0) },
+		func() string {
+			return fmt.Sprintf(`"%04d-%02d-%02d"`, 1900+rng.IntN(200), 1+rng.IntN(12), 1+rng.IntN(28))
+		},
+		func() string {
+			return fmt.Sprintf(`"2001-02-03T%02d:%02d:%02d"`, rng.IntN(24), rng.IntN(60), rng.IntN(60))
+		},
+		func() string { return fmt.Sprintf(`"%02d:%02d:%02d"`, rng.IntN(24), rng.IntN(60), rng.IntN(60)) },
+		func() string { return fmt.Sprintf(`"key%d"`, rng.IntN(20)) },
+		func() string {
+			return `"` + strings.Repeat([]string{"x", "é", `\n`, `\u00e9`, `\ud83d\ude00`, `\"`, " "}[rng.IntN(7)], rng.IntN(40)) + `"`
+		},
+	}
+	columns := make([]func() string, 1+rng.IntN(6))
+	for i := range columns {
+		columns[i] = makers[rng.IntN(len(makers))]
+	}
+	separator, open, end := "\n", "", "\n"
+	if rng.IntN(3) == 0 {
+		separator, open, end = []string{",\n", ",", "\n, "}[rng.IntN(3)], "[", "]"
+	}
+	var rows []string
+	for range 1 + rng.IntN(500) {
+		var members []string
+		for _, i := range rng.Perm(len(columns)) {
+			switch value := columns[i](); rng.IntN(8) {
+			case 0:
+				members = append(members, fmt.Sprintf(`"c%d":null`, i))
+			case 1:
+			default:
+				members = append(members, fmt.Sprintf(`"c%d": %s`, i, value))
+			}
+		}
+		if len(members) > 0 {
+			rows = append(rows, "{"+strings.Join(members, ",")+"}")
+		}
+	}
+	if len(rows) == 0 {
+		rows = []string{`{"c0":1}`}
+	}
+	return open + strings.Join(rows, separator) + end
+}
