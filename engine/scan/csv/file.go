@@ -27,23 +27,20 @@ type File struct {
 	quotes  []chunkQuotes // by chunk
 }
 
-// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
-type Sizes = textfile.Sizes
-
 // Open looks at the start of a file.
-func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+func Open(fsys vfs.FS, path, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := &File{opt: opt}
 	c.Format, c.Newline = c, true
-	err := c.File.Open(fsys, path, packed, sizes, mem, c.examiner(mem), c.lookFurther)
+	err := c.File.Open(fsys, path, packed, samples, c.examiner(samples.Memory), c.lookFurther)
 	c.quotes = make([]chunkQuotes, c.Chunks())
 	return c, err
 }
 
 // OpenStdin looks at the start of standard input, of which head has been read, and keeps it.
-func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+func OpenStdin(stdin io.Reader, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := &File{opt: opt}
 	c.Format, c.Newline = c, true
-	if err := c.File.OpenStdin(stdin, packed, sizes, mem, c.examiner(mem)); err != nil {
+	if err := c.File.OpenStdin(stdin, packed, samples, c.examiner(samples.Memory)); err != nil {
 		return nil, err
 	}
 	return c, nil

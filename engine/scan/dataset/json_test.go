@@ -18,13 +18,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/engine/scan/json"
 )
 
 // readJSON writes text to a file and reads all of it, so much at a time.
-func readJSON(t testing.TB, text string, opt json.Options, sizes csv.Sizes, read scan.OpenOptions) (scan.Source, []string, error) {
+func readJSON(t testing.TB, text string, opt json.Options, sizes textfile.Sizes, read scan.OpenOptions) (scan.Source, []string, error) {
 	t.Helper()
 	path := scantest.WriteFile(t, t.TempDir(), "f.json", []byte(text))
 	src, err := Open(context.Background(), []string{path}, Options{JSON: opt, NoHive: true, sizes: sizes})
@@ -80,7 +80,7 @@ func TestJSONTypes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 1, 2, 3, 7, 16} {
 				mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-				src, rows, err := readJSON(t, c.text, c.opt, csv.Sizes{Chunk: chunk, Block: 16}, scan.OpenOptions{Allocator: mem, BatchRows: 2})
+				src, rows, err := readJSON(t, c.text, c.opt, textfile.Sizes{Chunk: chunk, Block: 16}, scan.OpenOptions{Allocator: mem, BatchRows: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -149,7 +149,7 @@ func TestJSONErrors(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 1, 5} {
-				_, _, err := readJSON(t, c.text, c.opt, csv.Sizes{Chunk: chunk, Block: 1 + int(chunk)*3}, scan.OpenOptions{})
+				_, _, err := readJSON(t, c.text, c.opt, textfile.Sizes{Chunk: chunk, Block: 1 + int(chunk)*3}, scan.OpenOptions{})
 				if err == nil {
 					t.Fatalf("chunks of %d B: no error", chunk)
 				}
@@ -195,7 +195,7 @@ func TestJSONCodes(t *testing.T) {
 	for i := range 60_000 {
 		fmt.Fprintf(&text, "{\"few\":\"name%d\",\"many\":\"key%d\",\"first\":\"%d\",\"n\":%d}\n", i%90, i, max(i-30_000, 0), i%9)
 	}
-	src, rows, err := readJSON(t, text.String(), json.Options{}, csv.Sizes{}, scan.OpenOptions{})
+	src, rows, err := readJSON(t, text.String(), json.Options{}, textfile.Sizes{}, scan.OpenOptions{})
 	if err != nil || len(rows) != 60_000 || rows[50_000] != "name50|key50000|20000|5" {
 		t.Fatal(len(rows), err)
 	}
@@ -316,7 +316,7 @@ func TestJSONChunksAndStreams(t *testing.T) {
 	for range rounds {
 		document, want := randomJSON(rng, 1+rng.IntN(300))
 		opt := Options{Format: FormatJSON, JSON: json.Options{SampleRows: 1 << 20, Types: types}}
-		opt.sizes = csv.Sizes{Chunk: int64(1+rng.IntN(80)) << rng.IntN(6), Block: 1 + rng.IntN(64)<<rng.IntN(6)}
+		opt.sizes = textfile.Sizes{Chunk: int64(1+rng.IntN(80)) << rng.IntN(6), Block: 1 + rng.IntN(64)<<rng.IntN(6)}
 		if rng.IntN(2) == 0 {
 			opt.JSON.SampleRows = 1 + rng.IntN(3)
 		}
@@ -329,7 +329,7 @@ func TestJSONChunksAndStreams(t *testing.T) {
 			}
 			rows, err := read(src, columns)
 			if err != nil {
-				t.Fatalf("%s: %v\n%s", what, err, document)
+				t.Fatalf("%s: %v\n%.300s", what, err, document)
 			}
 			scantest.SameRows(t, rows, want)
 		}
@@ -401,7 +401,7 @@ func FuzzJSON(f *testing.F) {
 				opt.Types[name], names[name] = arrow.BinaryTypes.String, true
 			}
 		}
-		sizes := csv.Sizes{Chunk: int64(chunk)%32 + 1, Block: int(chunk)%7 + 1}
+		sizes := textfile.Sizes{Chunk: int64(chunk)%32 + 1, Block: int(chunk)%7 + 1}
 		src, rows, err := readJSON(t, text, opt, sizes, scan.OpenOptions{BatchRows: 3})
 		if beyondOracle.MatchString(text) || !utf8.ValidString(text) || strings.HasPrefix(text, "\ufeff") ||
 			err != nil && (strings.Contains(err.Error(), "is twice") || strings.Contains(err.Error(), "deep")) || len(names) == 0 {

@@ -30,17 +30,25 @@ type File struct {
 }
 
 // Open looks at the start of a file.
-func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+func Open(fsys vfs.FS, path, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := &File{opt: opt}
 	c.Format, c.RowLimit = c, opt.RowLimit
-	return c, c.File.Open(fsys, path, packed, sizes, mem, c.examiner(mem), c.lookFurther)
+	if err := c.File.Open(fsys, path, packed, samples, c.examiner(samples.Memory), c.lookFurther); err != nil {
+		return nil, err
+	}
+	c.sample.settle()
+	return c, nil
 }
 
 // OpenStdin looks at the start of standard input, and keeps it.
-func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+func OpenStdin(stdin io.Reader, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := &File{opt: opt}
 	c.Format, c.RowLimit = c, opt.RowLimit
-	return c, c.File.OpenStdin(stdin, packed, sizes, mem, c.examiner(mem))
+	if err := c.File.OpenStdin(stdin, packed, samples, c.examiner(samples.Memory)); err != nil {
+		return nil, err
+	}
+	c.sample.settle()
+	return c, nil
 }
 
 // examiner returns examine, with the memory.
@@ -176,14 +184,13 @@ func (c *File) setColumns(schema *arrow.Schema, names []string, columns map[stri
 	for i, name := range names {
 		c.keys[i] = newWrittenKey(`"` + name + `":`)
 	}
-	repeats := c.sample.repeats()
 	for i, name := range c.sample.names {
 		column, wanted := columns[name]
 		if !wanted {
 			continue
 		}
 		c.keys[column] = newWrittenKey(c.sample.keys[i])
-		c.Repeats[column] = repeats[i] && arrow.IsBaseBinary(schema.Field(int(column)).Type.ID())
+		c.Repeats[column] = c.sample.repeated[i] && arrow.IsBaseBinary(schema.Field(int(column)).Type.ID())
 	}
 	c.sample = nil
 }

@@ -59,6 +59,3 @@ func (o *Options) Validate() []error {
 	}
 	return errs
 }
-
-// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
-type Sizes = textfile.Sizes

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -135,18 +134,17 @@ type chunk struct{ from, to int64 }
 // Open looks at the start of a file by examine, as Look does, and then by further, which may be nil,
 // at the rest of a file that is not compressed.
 func (c *File) Open(
-	fsys vfs.FS, path, packed string, sizes Sizes, mem *reserve.Allocator, examine Examine, further func(io.ReaderAt) error,
+	fsys vfs.FS, path, packed string, samples *Samples, examine Examine, further func(io.ReaderAt) error,
 ) error {
-	sizes.ensureDefaults()
-	c.Path, c.fsys, c.packed, c.sizes = path, fsys, packed, sizes
+	c.Path, c.fsys, c.packed, c.sizes = path, fsys, packed, samples.sizes()
 	return decode.ReadFile(fsys, path, func(f vfs.File, size int64) error {
 		c.size = size
-		text, err := unpack(f, packed, mem)
+		text, err := unpack(f, packed, samples.Memory)
 		if err != nil {
 			return err
 		}
 		defer text.Close()
-		if _, err := c.look(text, mem, examine); err != nil {
+		if _, err := c.look(text, samples, examine); err != nil {
 			return err
 		}
 		if packed != "" {
@@ -163,17 +161,44 @@ func (c *File) Open(
 }
 
 // OpenStdin looks at the start of standard input, and keeps it.
-func (c *File) OpenStdin(stdin io.Reader, packed string, sizes Sizes, mem *reserve.Allocator, examine Examine) error {
-	sizes.ensureDefaults()
-	text, err := unpack(stdin, packed, mem)
+func (c *File) OpenStdin(stdin io.Reader, packed string, samples *Samples, examine Examine) error {
+	text, err := unpack(stdin, packed, samples.Memory)
 	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
-	c.Path, c.size, c.sizes, c.stdin = decode.StdinName, -1, sizes, text
-	if c.head, err = c.look(text, mem, examine); err != nil {
+	c.Path, c.size, c.sizes, c.stdin = decode.StdinName, -1, samples.sizes(), text
+	c.head, err = c.look(text, samples, examine)
+	samples.buf = nil // it is the head
+	if err != nil {
 		return decode.Locate(decode.StdinName, err)
 	}
 	return nil
+}
+
+// Samples is what the texts of a table have in common while they are opened, one after the other.
+type Samples struct {
+	Memory *reserve.Allocator
+	Sizes  Sizes
+	buf    []byte // of the sample that is being looked at
+}
+
+// sizes returns the sizes, filled in.
+func (s *Samples) sizes() Sizes {
+	sizes := s.Sizes
+	sizes.ensureDefaults()
+	return sizes
+}
+
+// grow makes room for a sample of some bytes, of which n have been read.
+func (s *Samples) grow(n, size int) {
+	if cap(s.buf) >= size+fields.Slack {
+		s.buf = s.buf[:size]
+		return
+	}
+	s.Memory.Hold(int64(size)) // the last buffer is garbage, but not yet collected
+	grown := make([]byte, size, size+fields.Slack)
+	copy(grown, s.buf[:n])
+	s.buf = grown
 }
 
 // Examine looks at the beginning of a text, which has room for fields.Slack more bytes behind it; whole
@@ -181,15 +206,14 @@ func (c *File) OpenStdin(stdin io.Reader, packed string, sizes Sizes, mem *reser
 type Examine func(buf []byte, whole bool) (enough bool, err error)
 
 // look reads enough of a text for a sample, and returns the text that it has read.
-func (c *File) look(text io.Reader, mem *reserve.Allocator, examine Examine) ([]byte, error) {
+func (c *File) look(text io.Reader, samples *Samples, examine Examine) ([]byte, error) {
 	c.RowLimit = cmp.Or(c.RowLimit, RowLimitDefault)
-	var buf []byte
+	n := 0
 	for size := c.sizes.Block; ; size *= 2 {
-		n := len(buf)
-		mem.Hold(int64(size)) // the last buffer is garbage, but not yet collected
-		buf = slices.Grow(buf, size-n+fields.Slack)[:size]
-		m, whole, err := readText(text, buf[n:])
-		buf = buf[:n+m]
+		samples.grow(n, size)
+		m, whole, err := readText(text, samples.buf[n:size])
+		n += m
+		buf := samples.buf[:n]
 		if err != nil {
 			return nil, err
 		}
