@@ -64,6 +64,8 @@ func TestJSONTypes(t *testing.T) {
 			"a int32, b uint8, c utf8", []string{"1|7|NULL", "2|NULL|NULL"}},
 		{"a key behind the sample", "{\"a\":1}\n{\"a\":2,\"b\":3}\n", json.Options{SampleRows: 1, Types: map[string]arrow.DataType{"b": arrow.PrimitiveTypes.Int64}}, "a int64, b int64", []string{"1|NULL", "2|3"}},
 		{"names", "{\"a\":1,\"b\":[2],\"c\":true}\n{\"z\":0,\"c\":false}\n", json.Options{SampleRows: 1, Names: []string{"c", "d", "a"}}, "c bool, d utf8, a int64", []string{"true|NULL|1", "false|NULL|NULL"}},
+		{"names with escapes", "{\"a\":1}\n{\"a\":1,\"b\\n\":2}\n", json.Options{Types: map[string]arrow.DataType{"b\\n": arrow.BinaryTypes.String, "a\":1,\"b": arrow.BinaryTypes.String}},
+			"a int64, b\n int64, a\":1,\"b utf8, b\\n utf8", []string{"1|NULL|NULL|NULL", "1|2|NULL|NULL"}},
 		{"byte order mark", "\ufeff {\"a\":1}\n", json.Options{}, "a int64", []string{"1"}},
 		{"blank lines and CRLF", "\r\n\n{\"a\":1}\r\n\r\n \t\n{\"a\":2}\r\n\n\n", json.Options{}, "a int64", []string{"1", "2"}},
 		{"rows of a line", "{\"a\":1}{\"a\":2} {\"a\":3}\n{\"a\":4}", json.Options{}, "a int64", []string{"1", "2", "3", "4"}},

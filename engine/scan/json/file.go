@@ -182,7 +182,7 @@ func (c *File) setColumns(schema *arrow.Schema, names []string, columns map[stri
 	c.Fields, c.names, c.columns = schema, names, columns
 	c.keys, c.Repeats = make([]writtenKey, len(names)), make([]bool, len(names))
 	for i, name := range names {
-		c.keys[i] = newWrittenKey(`"` + name + `":`)
+		c.keys[i] = keyOf(name)
 	}
 	for i, name := range c.sample.names {
 		column, wanted := columns[name]
