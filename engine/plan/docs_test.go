@@ -35,7 +35,7 @@ const docsIntro = `# SQL
 and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../tests/SEMANTICS.md) lists where the two differ.
 
     SELECT [DISTINCT] expression [AS name], ... | *
-    FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_parquet(['x', 'y']) | table | (SELECT ...)
+    FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_json('x') | read_parquet(['x', 'y']) | table | (SELECT ...)
     [WHERE condition]
     [GROUP BY expression | number | name | ALL | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)]
     [HAVING condition]
@@ -65,7 +65,8 @@ and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../te
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
 all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size and hive_partitioning; escape is the
-quote character, and dates are written 2020-01-31. read_parquet takes hive_partitioning. Both take a list of files.
+quote character, and dates are written 2020-01-31. read_json (or read_ndjson) takes columns, sample_size,
+maximum_object_size and hive_partitioning, read_parquet hive_partitioning. All take a list of files.
 
 Types: BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT (128 bits), their unsigned U... forms, FLOAT, DOUBLE,
 DECIMAL(p, s) up to 38 digits, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE (taken as UTC), and

@@ -166,7 +166,7 @@ func TestParseStatementError(t *testing.T) {
 		{"select lower(distinct a) from t", "lower is no aggregate function", "lower(distinct a) from t"},
 		{"select u.a from t", "a name in parts", "u.a from t"},
 		{"select a from s.t", "name in parts", "s.t"},
-		{"select a from read_json('x')", "no table function is named read_json", "read_json('x')"},
+		{"select a from read_avro('x')", "no table function is named read_avro", "read_avro('x')"},
 		{"select a from read_csv(x)", "the first argument", "read_csv(x)"},
 		{"select 'open from t", "unterminated", "'open from t"},
 		{"with recursive r as (select 1) select * from r", "RECURSIVE", "recursive r as (select 1) select * from r"},
