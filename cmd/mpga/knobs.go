@@ -47,6 +47,11 @@ var flagNames = map[knob.Name]string{
 	"dataset.CSV.IgnoreErrors":     "--ignore-errors",
 	"dataset.CSV.Rejects":          "--rejects",
 
+	"dataset.JSON.Types":      "--type",
+	"dataset.JSON.SampleRows": "--sample-rows",
+	"dataset.JSON.RowLimit":   "--row-limit",
+	"dataset.CSV.SampleRows":  "--sample-rows",
+
 	"sink.Format":         "--format",
 	"sink.PartitionBy":    "--partition-by",
 	"sink.MaxRowsPerFile": "--max-rows-per-file",
@@ -64,7 +69,7 @@ var flagNames = map[knob.Name]string{
 }
 
 // readerNames are options without a flag, by which read_csv of SQL sets them.
-var readerNames = map[knob.Name]string{"dataset.CSV.Names": "names"}
+var readerNames = map[knob.Name]string{"dataset.CSV.Names": "names", "dataset.JSON.Names": "columns"}
 
 // flagName returns what sets an option on the command line.
 func flagName(n knob.Name) string { return cmp.Or(flagNames[n], readerNames[n], n.String()) }

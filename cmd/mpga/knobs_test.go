@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/scan/json"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/knob"
 )
@@ -26,7 +27,7 @@ var flagless = []knob.Name{
 	"engine.Ablation", "engine.FS", "engine.Progress", "engine.Logger", "engine.Allocator", "engine.Trace", "engine.MeasureLink",
 	"query.Keys", "query.Aggregates",
 	"dataset.FS", "dataset.Stdin", "dataset.CSV", "dataset.Budget", "dataset.Spool",
-	"dataset.CSV.Names", "dataset.CSV.AllText", "dataset.CSV.SampleRows", "dataset.CSV.Sizes",
+	"dataset.CSV.Names", "dataset.CSV.AllText", "dataset.CSV.Sizes", "dataset.JSON", "dataset.JSON.Names",
 	"sink.FS", "sink.Stdout", "sink.RowsShown", "sink.RowsLast", "sink.TableWidth", "sink.Query", "sink.Color", "sink.KeepExisting", "sink.OpenFilesMax", "sink.GroupBytes",
 	"sink.Delimiter", "sink.NoHeader", "sink.CellWidth", "sink.Allocator", "sink.Budget", "sink.Collect",
 	"partial.Create",
@@ -35,7 +36,7 @@ var flagless = []knob.Name{
 // optionStructs are the options that the command fills in, by the first part of their names.
 var optionStructs = map[string]reflect.Type{
 	"engine": reflect.TypeFor[engine.Options](), "engine.Ablation": reflect.TypeFor[engine.Ablation](), "query": reflect.TypeFor[query.Query](),
-	"dataset": reflect.TypeFor[dataset.Options](), "dataset.CSV": reflect.TypeFor[csv.Options](),
+	"dataset": reflect.TypeFor[dataset.Options](), "dataset.CSV": reflect.TypeFor[csv.Options](), "dataset.JSON": reflect.TypeFor[json.Options](),
 	"sink": reflect.TypeFor[sink.Options](), "partial": reflect.TypeFor[partial.Options](),
 }
 

@@ -34,6 +34,8 @@ var fieldNames = map[knob.Name]string{
 	"dataset.CSV.IgnoreErrors":     "input.ignore_errors",
 	"dataset.CSV.Rejects":          "input.rejects",
 
+	"dataset.JSON.Types": "input.types",
+
 	"sink.Format":         "output.format",
 	"sink.PartitionBy":    "output.partition_by",
 	"sink.MaxRowsPerFile": "output.max_rows_per_file",

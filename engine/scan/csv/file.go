@@ -30,9 +30,6 @@ type File struct {
 	infer   inference     // what is looked for in the sample
 }
 
-// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
-type Sizes = textfile.Sizes
-
 func newFile(opt Options) *File {
 	c := &File{opt: opt, infer: *newInference(&opt)}
 	c.Format, c.Newline, c.Decode = c, true, c.decoded
@@ -51,17 +48,17 @@ func (c *File) decoded(text io.Reader) (io.Reader, bool, error) {
 }
 
 // Open looks at the start of a file.
-func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+func Open(fsys vfs.FS, path, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := newFile(opt)
-	err := c.File.Open(fsys, path, packed, sizes, mem, c.examiner(mem), c.lookFurther)
+	err := c.File.Open(fsys, path, packed, samples, c.examiner(samples.Memory), c.lookFurther)
 	c.counts = make([]chunkCounts, c.Chunks())
 	return c, err
 }
 
 // OpenStdin looks at the start of standard input, of which head has been read, and keeps it.
-func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+func OpenStdin(stdin io.Reader, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := newFile(opt)
-	if err := c.File.OpenStdin(stdin, packed, sizes, mem, c.examiner(mem)); err != nil {
+	if err := c.File.OpenStdin(stdin, packed, samples, c.examiner(samples.Memory)); err != nil {
 		return nil, err
 	}
 	return c, nil

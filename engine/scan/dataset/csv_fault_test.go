@@ -12,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -28,7 +29,7 @@ func TestCSVRejectsFaults(t *testing.T) {
 	fsys := faultfs.New(vfs.OS)
 	once := func() error {
 		rejects := csv.NewRejects(fsys, dir)
-		opt := Options{FS: fsys, CSV: csv.Options{IgnoreErrors: true, Rejects: rejects, SampleRows: 1}, sizes: csv.Sizes{Chunk: 900}}
+		opt := Options{FS: fsys, CSV: csv.Options{IgnoreErrors: true, Rejects: rejects, SampleRows: 1}, sizes: textfile.Sizes{Chunk: 900}}
 		src, err := Open(context.Background(), []string{path}, opt)
 		if err == nil {
 			_, err = scantest.ReadAll(src, []int{0, 1}, scan.OpenOptions{})

@@ -19,6 +19,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -105,7 +106,7 @@ func TestCSVOptions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 1, 2, 3, 7, 16} {
 				mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-				src, rows, err := readSized(t, c.text, c.opt, csv.Sizes{Chunk: chunk}, scan.OpenOptions{Allocator: mem, BatchRows: 2})
+				src, rows, err := readSized(t, c.text, c.opt, textfile.Sizes{Chunk: chunk}, scan.OpenOptions{Allocator: mem, BatchRows: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -144,7 +145,7 @@ func TestCSVOptionErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 5} {
-				_, _, err := readSized(t, c.text, c.opt, csv.Sizes{Chunk: chunk}, scan.OpenOptions{})
+				_, _, err := readSized(t, c.text, c.opt, textfile.Sizes{Chunk: chunk}, scan.OpenOptions{})
 				if err == nil {
 					t.Fatal("no error")
 				}
@@ -160,7 +161,7 @@ func TestCSVOptionErrors(t *testing.T) {
 
 // readLeniently reads a text without the rows that have errors, and returns the other rows and the
 // file of rejects, without the name of the file.
-func readLeniently(t *testing.T, text string, opt csv.Options, sizes csv.Sizes, read scan.OpenOptions) (rows []string, rejects string) {
+func readLeniently(t *testing.T, text string, opt csv.Options, sizes textfile.Sizes, read scan.OpenOptions) (rows []string, rejects string) {
 	t.Helper()
 	rows, rejects, err := tryLeniently(t, text, opt, sizes, read)
 	if err != nil {
@@ -169,7 +170,7 @@ func readLeniently(t *testing.T, text string, opt csv.Options, sizes csv.Sizes, 
 	return rows, rejects
 }
 
-func tryLeniently(t *testing.T, text string, opt csv.Options, sizes csv.Sizes, read scan.OpenOptions) (rows []string, rejects string, err error) {
+func tryLeniently(t *testing.T, text string, opt csv.Options, sizes textfile.Sizes, read scan.OpenOptions) (rows []string, rejects string, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	opt.IgnoreErrors, opt.Rejects = true, csv.NewRejects(vfs.OS, dir)
@@ -213,7 +214,7 @@ func TestCSVRejects(t *testing.T) {
 `
 	opt := csv.Options{SampleRows: 1}
 	for _, chunk := range []int64{0, 1, 2, 5, 9, 30} {
-		rows, rejects := readLeniently(t, text, opt, csv.Sizes{Chunk: chunk}, scan.OpenOptions{BatchRows: 2})
+		rows, rejects := readLeniently(t, text, opt, textfile.Sizes{Chunk: chunk}, scan.OpenOptions{BatchRows: 2})
 		scantest.SameRows(t, rows, []string{"1|2|x", "8|9|\""})
 		if rejects != want {
 			t.Errorf("chunks of %d B: got\n%s\nwant\n%s", chunk, rejects, want)
@@ -245,9 +246,9 @@ func TestCSVRejectsRandom(t *testing.T) {
 			opt.Comment = '#'
 		}
 		text := randomLines(rng, i%2 == 0)
-		wantRows, wantRejects := readLeniently(t, text, opt, csv.Sizes{}, scan.OpenOptions{})
+		wantRows, wantRejects := readLeniently(t, text, opt, textfile.Sizes{}, scan.OpenOptions{})
 		for _, chunk := range []int64{2, 5, 11} {
-			rows, rejects := readLeniently(t, text, opt, csv.Sizes{Chunk: chunk}, scan.OpenOptions{BatchRows: 1 + rng.IntN(3)})
+			rows, rejects := readLeniently(t, text, opt, textfile.Sizes{Chunk: chunk}, scan.OpenOptions{BatchRows: 1 + rng.IntN(3)})
 			if !slices.Equal(rows, wantRows) || rejects != wantRejects {
 				t.Fatalf("%q in chunks of %d B: got %q and %s, want %q and %s", text, chunk, rows, rejects, wantRows, wantRejects)
 			}
@@ -273,10 +274,10 @@ func TestCSVRejectsLong(t *testing.T) {
 		}
 	}
 	opt := csv.Options{SampleRows: 4}
-	first, of := readLeniently(t, b.String(), opt, csv.Sizes{}, scan.OpenOptions{})
+	first, of := readLeniently(t, b.String(), opt, textfile.Sizes{}, scan.OpenOptions{})
 	scantest.SameRows(t, first, want)
 	for _, chunk := range []int64{10_000, 100_000} {
-		rows, rejects := readLeniently(t, b.String(), opt, csv.Sizes{Chunk: chunk}, scan.OpenOptions{BatchRows: 1000})
+		rows, rejects := readLeniently(t, b.String(), opt, textfile.Sizes{Chunk: chunk}, scan.OpenOptions{BatchRows: 1000})
 		if !slices.Equal(rows, want) || rejects != of {
 			t.Errorf("chunks of %d B: %d rows, want %d; rejects differ: %t", chunk, len(rows), len(want), rejects != of)
 		}
@@ -300,8 +301,8 @@ func FuzzCSVOptions(f *testing.F) {
 		if hasMagic(text) {
 			return
 		}
-		want, wantRejects, wantErr := tryLeniently(t, text, opt, csv.Sizes{}, scan.OpenOptions{})
-		rows, rejects, err := tryLeniently(t, text, opt, csv.Sizes{Chunk: int64(chunk)%32 + 1}, scan.OpenOptions{BatchRows: 2})
+		want, wantRejects, wantErr := tryLeniently(t, text, opt, textfile.Sizes{}, scan.OpenOptions{})
+		rows, rejects, err := tryLeniently(t, text, opt, textfile.Sizes{Chunk: int64(chunk)%32 + 1}, scan.OpenOptions{BatchRows: 2})
 		if (err == nil) != (wantErr == nil) || !slices.Equal(rows, want) || rejects != wantRejects {
 			t.Fatalf("got %q, %s, %v; want %q, %s, %v", rows, rejects, err, want, wantRejects, wantErr)
 		}

@@ -25,10 +25,11 @@ import (
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
 
 // readSized writes text to a file and reads all of it, so much at a time.
-func readSized(t testing.TB, text string, opt csv.Options, sizes csv.Sizes, read scan.OpenOptions) (scan.Source, []string, error) {
+func readSized(t testing.TB, text string, opt csv.Options, sizes textfile.Sizes, read scan.OpenOptions) (scan.Source, []string, error) {
 	t.Helper()
 	path := scantest.WriteFile(t, t.TempDir(), "f.csv", []byte(text))
 	src, err := Open(context.Background(), []string{path}, Options{CSV: opt, NoHive: true, sizes: sizes})
@@ -83,7 +84,7 @@ func TestCSVDialects(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 1, 2, 3, 7, 16} {
 				mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-				src, rows, err := readSized(t, c.text, c.opt, csv.Sizes{Chunk: chunk}, scan.OpenOptions{Allocator: mem, BatchRows: 2})
+				src, rows, err := readSized(t, c.text, c.opt, textfile.Sizes{Chunk: chunk}, scan.OpenOptions{Allocator: mem, BatchRows: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -123,7 +124,7 @@ func TestCSVErrors(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 5} {
-				_, _, err := readSized(t, c.text, c.opt, csv.Sizes{Chunk: chunk}, scan.OpenOptions{})
+				_, _, err := readSized(t, c.text, c.opt, textfile.Sizes{Chunk: chunk}, scan.OpenOptions{})
 				if err == nil {
 					t.Fatal("no error")
 				}
@@ -193,7 +194,7 @@ func TestCSVChunksAndStreams(t *testing.T) {
 		want := joinRows(records[1:])
 		opt := csv.Options{Header: csv.HeaderYes, Delimiter: ',', NullStrings: neverNull,
 			Types: map[string]arrow.DataType{"id": arrow.BinaryTypes.String, "s": arrow.BinaryTypes.String, "t": arrow.BinaryTypes.LargeString}}
-		sizes := csv.Sizes{Chunk: int64(1+rng.IntN(80)) << rng.IntN(6), Block: 1 + rng.IntN(64)<<rng.IntN(6)}
+		sizes := textfile.Sizes{Chunk: int64(1+rng.IntN(80)) << rng.IntN(6), Block: 1 + rng.IntN(64)<<rng.IntN(6)}
 		read := scan.OpenOptions{BatchRows: 1 + rng.IntN(200)}
 		check := func(what string, rows []string, err error) {
 			t.Helper()
@@ -273,7 +274,7 @@ func TestCSVPackedCutOff(t *testing.T) {
 		packed := pack(t, text.String(), name)
 		for cut := 1; cut < len(packed)-headBytes; cut += 1 + cut*cut/200 {
 			path := scantest.WriteFile(t, dir, name, packed[:len(packed)-cut])
-			src, err := Open(t.Context(), []string{path}, Options{sizes: csv.Sizes{Block: 16 << 10}})
+			src, err := Open(t.Context(), []string{path}, Options{sizes: textfile.Sizes{Block: 16 << 10}})
 			if err == nil {
 				_, err = scantest.ReadAll(src, []int{0, 1}, scan.OpenOptions{})
 			}
@@ -309,7 +310,7 @@ func TestCSVTypedAgainstArrow(t *testing.T) {
 	defer oracle.Release()
 	oracle.Next()
 	want := scantest.BatchRowsText(oracle.RecordBatch())
-	src, rows, err := readSized(t, text.String(), csv.Options{}, csv.Sizes{Chunk: 5000}, scan.OpenOptions{})
+	src, rows, err := readSized(t, text.String(), csv.Options{}, textfile.Sizes{Chunk: 5000}, scan.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +327,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add("\n\n,\n\"x\",\r", uint8(2))
 	f.Fuzz(func(t *testing.T, text string, chunk uint8) {
 		opt := csv.Options{Header: csv.HeaderNo, Delimiter: ',', NullStrings: neverNull}
-		sizes := csv.Sizes{Chunk: int64(chunk)%32 + 1, Block: int(chunk)%7 + 1}
+		sizes := textfile.Sizes{Chunk: int64(chunk)%32 + 1, Block: int(chunk)%7 + 1}
 		records, wantErr := oracleRows(text)
 		if len(records) > 0 {
 			opt.Types = make(map[string]arrow.DataType)

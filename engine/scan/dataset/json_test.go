@@ -18,13 +18,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/engine/scan/json"
 )
 
 // readJSON writes text to a file and reads all of it, so much at a time.
-func readJSON(t testing.TB, text string, opt json.Options, sizes csv.Sizes, read scan.OpenOptions) (scan.Source, []string, error) {
+func readJSON(t testing.TB, text string, opt json.Options, sizes textfile.Sizes, read scan.OpenOptions) (scan.Source, []string, error) {
 	t.Helper()
 	path := scantest.WriteFile(t, t.TempDir(), "f.json", []byte(text))
 	src, err := Open(context.Background(), []string{path}, Options{JSON: opt, NoHive: true, sizes: sizes})
@@ -64,6 +64,8 @@ func TestJSONTypes(t *testing.T) {
 			"a int32, b uint8, c utf8", []string{"1|7|NULL", "2|NULL|NULL"}},
 		{"a key behind the sample", "{\"a\":1}\n{\"a\":2,\"b\":3}\n", json.Options{SampleRows: 1, Types: map[string]arrow.DataType{"b": arrow.PrimitiveTypes.Int64}}, "a int64, b int64", []string{"1|NULL", "2|3"}},
 		{"names", "{\"a\":1,\"b\":[2],\"c\":true}\n{\"z\":0,\"c\":false}\n", json.Options{SampleRows: 1, Names: []string{"c", "d", "a"}}, "c bool, d utf8, a int64", []string{"true|NULL|1", "false|NULL|NULL"}},
+		{"names with escapes", "{\"a\":1}\n{\"a\":1,\"b\\n\":2}\n", json.Options{Types: map[string]arrow.DataType{"b\\n": arrow.BinaryTypes.String, "a\":1,\"b": arrow.BinaryTypes.String}},
+			"a int64, b\n int64, a\":1,\"b utf8, b\\n utf8", []string{"1|NULL|NULL|NULL", "1|2|NULL|NULL"}},
 		{"byte order mark", "\ufeff {\"a\":1}\n", json.Options{}, "a int64", []string{"1"}},
 		{"blank lines and CRLF", "\r\n\n{\"a\":1}\r\n\r\n \t\n{\"a\":2}\r\n\n\n", json.Options{}, "a int64", []string{"1", "2"}},
 		{"rows of a line", "{\"a\":1}{\"a\":2} {\"a\":3}\n{\"a\":4}", json.Options{}, "a int64", []string{"1", "2", "3", "4"}},
@@ -80,7 +82,7 @@ func TestJSONTypes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 1, 2, 3, 7, 16} {
 				mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-				src, rows, err := readJSON(t, c.text, c.opt, csv.Sizes{Chunk: chunk, Block: 16}, scan.OpenOptions{Allocator: mem, BatchRows: 2})
+				src, rows, err := readJSON(t, c.text, c.opt, textfile.Sizes{Chunk: chunk, Block: 16}, scan.OpenOptions{Allocator: mem, BatchRows: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -149,7 +151,7 @@ func TestJSONErrors(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int64{0, 1, 5} {
-				_, _, err := readJSON(t, c.text, c.opt, csv.Sizes{Chunk: chunk, Block: 1 + int(chunk)*3}, scan.OpenOptions{})
+				_, _, err := readJSON(t, c.text, c.opt, textfile.Sizes{Chunk: chunk, Block: 1 + int(chunk)*3}, scan.OpenOptions{})
 				if err == nil {
 					t.Fatalf("chunks of %d B: no error", chunk)
 				}
@@ -195,7 +197,7 @@ func TestJSONCodes(t *testing.T) {
 	for i := range 60_000 {
 		fmt.Fprintf(&text, "{\"few\":\"name%d\",\"many\":\"key%d\",\"first\":\"%d\",\"n\":%d}\n", i%90, i, max(i-30_000, 0), i%9)
 	}
-	src, rows, err := readJSON(t, text.String(), json.Options{}, csv.Sizes{}, scan.OpenOptions{})
+	src, rows, err := readJSON(t, text.String(), json.Options{}, textfile.Sizes{}, scan.OpenOptions{})
 	if err != nil || len(rows) != 60_000 || rows[50_000] != "name50|key50000|20000|5" {
 		t.Fatal(len(rows), err)
 	}
@@ -316,7 +318,7 @@ func TestJSONChunksAndStreams(t *testing.T) {
 	for range rounds {
 		document, want := randomJSON(rng, 1+rng.IntN(300))
 		opt := Options{Format: FormatJSON, JSON: json.Options{SampleRows: 1 << 20, Types: types}}
-		opt.sizes = csv.Sizes{Chunk: int64(1+rng.IntN(80)) << rng.IntN(6), Block: 1 + rng.IntN(64)<<rng.IntN(6)}
+		opt.sizes = textfile.Sizes{Chunk: int64(1+rng.IntN(80)) << rng.IntN(6), Block: 1 + rng.IntN(64)<<rng.IntN(6)}
 		if rng.IntN(2) == 0 {
 			opt.JSON.SampleRows = 1 + rng.IntN(3)
 		}
@@ -329,7 +331,7 @@ func TestJSONChunksAndStreams(t *testing.T) {
 			}
 			rows, err := read(src, columns)
 			if err != nil {
-				t.Fatalf("%s: %v\n%s", what, err, document)
+				t.Fatalf("%s: %v\n%.300s", what, err, document)
 			}
 			scantest.SameRows(t, rows, want)
 		}
@@ -401,7 +403,7 @@ func FuzzJSON(f *testing.F) {
 				opt.Types[name], names[name] = arrow.BinaryTypes.String, true
 			}
 		}
-		sizes := csv.Sizes{Chunk: int64(chunk)%32 + 1, Block: int(chunk)%7 + 1}
+		sizes := textfile.Sizes{Chunk: int64(chunk)%32 + 1, Block: int(chunk)%7 + 1}
 		src, rows, err := readJSON(t, text, opt, sizes, scan.OpenOptions{BatchRows: 3})
 		if beyondOracle.MatchString(text) || !utf8.ValidString(text) || strings.HasPrefix(text, "\ufeff") ||
 			err != nil && (strings.Contains(err.Error(), "is twice") || strings.Contains(err.Error(), "deep")) || len(names) == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/engine/scan/ipc"
 	"github.com/mpga/mpga/engine/scan/json"
 	"github.com/mpga/mpga/engine/scan/parquet"
@@ -54,6 +55,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 	}
 	mem := reserve.New(reserve.GoHeap, opt.Budget)
 	defer mem.DropAll()
+	samples := &textfile.Samples{Memory: mem, Sizes: opt.sizes}
 	var texts texts
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
@@ -65,7 +67,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		}
 		var in decode.Input
 		err = decode.Guard(func() (err error) {
-			in, err = openOne(name, w, opt, mem)
+			in, err = openOne(name, w, opt, samples)
 			return err
 		})
 		if mem.Refusal() != nil {
@@ -115,7 +117,7 @@ func (t *texts) add(in decode.Input) (text interface{ ReadsRanges() bool }, ok b
 // setTypes gives the columns of the files their types.
 func (t *texts) setTypes(first string, opt *Options) error {
 	if len(opt.CSV.Types) > 0 && len(t.csv)+len(t.json) == 0 {
-		return fmt.Errorf("%s: CSV.Types is set, and no input is CSV or JSON", first)
+		return knob.Errorf("%s: %s is set, and no input is CSV or JSON", first, knob.Name("dataset.CSV.Types"))
 	}
 	if err := csv.SetTypes(t.csv, &opt.CSV); err != nil {
 		return err
@@ -123,9 +125,9 @@ func (t *texts) setTypes(first string, opt *Options) error {
 	return json.SetTypes(t.json, &opt.JSON)
 }
 
-func openOne(name string, w *watch, opt *Options, mem *reserve.Allocator) (decode.Input, error) {
+func openOne(name string, w *watch, opt *Options, samples *textfile.Samples) (decode.Input, error) {
 	if name == decode.StdinName {
-		return openStdin(opt, mem)
+		return openStdin(opt, samples)
 	}
 	format, packed := formatOf(name)
 	if cmp.Or(opt.Format, format) == FormatParquet {
@@ -153,14 +155,14 @@ func openOne(name string, w *watch, opt *Options, mem *reserve.Allocator) (decod
 	}
 	switch format {
 	case FormatParquet:
-		file, err := parquet.Open(opt.FS, name, mem)
+		file, err := parquet.Open(opt.FS, name, samples.Memory)
 		if err == nil {
 			footers.keep(w, name, file)
 		}
 		return file, err
 	case FormatArrow, FormatArrowStream: // their endings are often mixed up: the first bytes decide
 		if bytes.HasPrefix(head, []byte(ipc.Magic)) {
-			return ipc.OpenFile(opt.FS, name, mem)
+			return ipc.OpenFile(opt.FS, name, samples.Memory)
 		}
 		if bytes.HasPrefix(head, []byte("FEA1")) {
 			return nil, fmt.Errorf("%s: a file of Feather version 1; write it anew as version 2 or Parquet", name)
@@ -168,9 +170,9 @@ func openOne(name string, w *watch, opt *Options, mem *reserve.Allocator) (decod
 		return ipc.OpenStream(opt.FS, name)
 	}
 	if isJSON {
-		return json.Open(opt.FS, name, packed, opt.JSON, opt.sizes, mem)
+		return json.Open(opt.FS, name, packed, opt.JSON, samples)
 	}
-	return csv.Open(opt.FS, name, packed, text, opt.sizes, mem)
+	return csv.Open(opt.FS, name, packed, text, samples)
 }
 
 // headBytes is enough of a file to tell its format.
@@ -219,7 +221,7 @@ func looksLikeJSON(head []byte) bool {
 }
 
 // openStdin reads the start of standard input, and all of an input that is read from its end.
-func openStdin(opt *Options, mem *reserve.Allocator) (decode.Input, error) {
+func openStdin(opt *Options, samples *textfile.Samples) (decode.Input, error) {
 	head, err := io.ReadAll(io.LimitReader(opt.Stdin, headBytes))
 	if err != nil {
 		return nil, fmt.Errorf("standard input: %w", err)
@@ -233,16 +235,16 @@ func openStdin(opt *Options, mem *reserve.Allocator) (decode.Input, error) {
 	switch format {
 	case FormatParquet, FormatArrow:
 		if opt.Spool == nil {
-			return nil, fmt.Errorf("standard input: the format %s is read from its end, and nothing keeps it (Spool); "+
-				"give it as a file, or pipe an Arrow stream, CSV or JSON", format)
+			return nil, knob.Errorf("standard input: the format %s is read from its end, and nothing keeps it (%s); "+
+				"give it as a file, or pipe an Arrow stream, CSV or JSON", format, knob.Name("dataset.Spool"))
 		}
-		return openSpooled(rest, format, opt, mem)
+		return openSpooled(rest, format, opt, samples.Memory)
 	case FormatArrowStream:
 		return ipc.OpenStdin(rest)
 	case FormatJSON, FormatNDJSON:
-		return json.OpenStdin(rest, packed, opt.JSON, opt.sizes, mem)
+		return json.OpenStdin(rest, packed, opt.JSON, samples)
 	}
-	return csv.OpenStdin(rest, packed, opt.CSV, opt.sizes, mem)
+	return csv.OpenStdin(rest, packed, opt.CSV, samples)
 }
 
 // openSpooled reads standard input to its end, and opens it as a file.

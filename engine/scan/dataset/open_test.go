@@ -14,9 +14,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -238,7 +238,7 @@ func TestFaults(t *testing.T) {
 	for _, sub := range []string{"p", "a", "s", "c", "g", "z", "j"} {
 		t.Run(sub, func(t *testing.T) {
 			read := func(fsys vfs.FS) ([]string, error) {
-				src, err := Open(context.Background(), []string{filepath.Join(dir, sub)}, Options{FS: fsys, sizes: csv.Sizes{Chunk: 64}})
+				src, err := Open(context.Background(), []string{filepath.Join(dir, sub)}, Options{FS: fsys, sizes: textfile.Sizes{Chunk: 64}})
 				if err != nil {
 					return nil, err
 				}
@@ -294,7 +294,7 @@ func TestProgress(t *testing.T) {
 	scantest.WriteFile(t, dir, "f.csv", []byte("a,b\n"+strings.Repeat("1,\"x\ny\"\n", 300)))
 	scantest.WriteFile(t, dir, "f.arrow", scantest.EncodeArrow(t, false, scantest.IpcBatches(t, 3, 20)))
 	for _, name := range []string{"f.parquet", "f.csv", "f.arrow"} {
-		src := mustOpen(t, Options{sizes: csv.Sizes{Chunk: 100}}, filepath.Join(dir, name))
+		src := mustOpen(t, Options{sizes: textfile.Sizes{Chunk: 100}}, filepath.Join(dir, name))
 		splits, err := src.Splits(context.Background(), []int{0, 1})
 		if err != nil {
 			t.Fatal(err)

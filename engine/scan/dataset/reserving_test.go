@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
 
 // tightSources returns sources of all formats, each with its rows.
@@ -33,7 +34,7 @@ func tightSources(t *testing.T, rng *rand.Rand) map[string]scan.Source {
 		t.Fatal(err)
 	}
 	text := csv.Options{Header: csv.HeaderYes, Delimiter: ',', NullStrings: neverNull}
-	sizes := csv.Sizes{Chunk: int64(100 + rng.IntN(3000)), Block: 1 + rng.IntN(64)<<rng.IntN(6)}
+	sizes := textfile.Sizes{Chunk: int64(100 + rng.IntN(3000)), Block: 1 + rng.IntN(64)<<rng.IntN(6)}
 	rows := randomCSV(rng, 1+rng.IntN(1000))
 	name := []string{"t.csv", "t.csv.gz", "t.csv.zst"}[rng.IntN(3)]
 	document, _ := randomJSON(rng, 1+rng.IntN(1000))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -61,7 +62,7 @@ func (s *Spool) fill(from io.Reader, budget scan.Budget) error {
 	n, err := io.CopyBuffer(onlyWriter{io.NewOffsetWriter(file, 0)}, from, make([]byte, spoolBlock))
 	s.size += n
 	if vfs.IsFull(err) {
-		err = fmt.Errorf("%w; name a folder with more room (--temp-dir)", err)
+		err = knob.Errorf("%w; name a folder with more room (%s)", err, knob.Name("engine.TempDir"))
 	}
 	return err
 }

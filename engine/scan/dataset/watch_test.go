@@ -17,8 +17,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
 
 // numbersFile returns a file of a format, of several splits, whose rows are numbers from first on.
@@ -101,7 +101,7 @@ func TestChangedFiles(t *testing.T) {
 				if err := os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 					t.Fatal(err)
 				}
-				src := mustOpen(t, Options{sizes: csv.Sizes{Chunk: int64(len(before)/4 + 1)}}, path)
+				src := mustOpen(t, Options{sizes: textfile.Sizes{Chunk: int64(len(before)/4 + 1)}}, path)
 				got, err := readChanged(t, src, splitsBefore, func() error { return change(path, before, after) })
 				slices.Sort(got)
 				switch text := fmt.Sprintf("%s %s after %d splits", format, name, splitsBefore); {

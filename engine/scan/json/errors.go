@@ -10,41 +10,45 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // ValueError implements textfile.Format.
 func (c *File) ValueError(column string, typ arrow.DataType, _ *fields.Format, field []byte, quoted bool) error {
 	if fields.IsText(typ) {
-		return fmt.Errorf("column %q: %s is not valid UTF-8 (as bytes: %s)",
-			column, decode.QuoteInvalid(field), typeFlag(column, "BLOB"))
+		return knob.Errorf("column %q: %s is not valid UTF-8 (as bytes: %s %s)",
+			column, decode.QuoteInvalid(field), types, setting(column, "BLOB"))
 	}
 	const shown = 40
 	dots := ""
 	if len(field) > shown {
 		field, dots = field[:shown], "..."
 	}
-	value, knob := string(field)+dots, "as text: "+typeFlag(column, "VARCHAR")
+	value, as, other := string(field)+dots, "text", "VARCHAR"
 	if quoted {
 		value = strconv.Quote(string(field)) + dots
 	} else if numberOf(field) == hasDouble && typ.ID() == arrow.INT64 && (field[0] == '-' || field[0]-'0' <= 9) {
-		knob = "as a number: " + typeFlag(column, "DOUBLE")
+		as, other = "a number", "DOUBLE"
 	}
-	return fmt.Errorf("column %q: %s is not a %s (%s)", column, value, typeName(typ), knob)
+	return knob.Errorf("column %q: %s is not a %s (as %s: %s %s)", column, value, typeName(typ), as, types, setting(column, other))
 }
 
 // unknownKey is the error of a key that is no column.
 func unknownKey(name string) error {
-	return fmt.Errorf("key %q is in none of the rows that were looked at first: "+
-		"look at more (--sample-rows, JSON.SampleRows), or give its type (%s)", name, typeFlag(name, "VARCHAR"))
+	return knob.Errorf("key %q is in none of the rows that were looked at first: look at more (%s), or give its type (%s %s)",
+		name, knob.Name("dataset.JSON.SampleRows"), types, setting(name, "VARCHAR"))
 }
 
-// typeFlag is the flag and the option that give a column a type.
-func typeFlag(column, typ string) string {
-	setting := column + "=" + typ
+// types is the option that gives columns types.
+const types = knob.Name("dataset.JSON.Types")
+
+// setting is how a column is given a type.
+func setting(column, typ string) string {
+	text := column + "=" + typ
 	if !isWord(column) {
-		setting = strconv.Quote(setting)
+		text = strconv.Quote(text)
 	}
-	return "--type " + setting + ", JSON.Types"
+	return text
 }
 
 // isWord says whether a shell and a reader take a name as it is.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -30,17 +30,25 @@ type File struct {
 }
 
 // Open looks at the start of a file.
-func Open(fsys vfs.FS, path, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+func Open(fsys vfs.FS, path, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := &File{opt: opt}
 	c.Format, c.RowLimit = c, opt.RowLimit
-	return c, c.File.Open(fsys, path, packed, sizes, mem, c.examiner(mem), c.lookFurther)
+	if err := c.File.Open(fsys, path, packed, samples, c.examiner(samples.Memory), c.lookFurther); err != nil {
+		return nil, err
+	}
+	c.sample.settle()
+	return c, nil
 }
 
 // OpenStdin looks at the start of standard input, and keeps it.
-func OpenStdin(stdin io.Reader, packed string, opt Options, sizes Sizes, mem *reserve.Allocator) (*File, error) {
+func OpenStdin(stdin io.Reader, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := &File{opt: opt}
 	c.Format, c.RowLimit = c, opt.RowLimit
-	return c, c.File.OpenStdin(stdin, packed, sizes, mem, c.examiner(mem))
+	if err := c.File.OpenStdin(stdin, packed, samples, c.examiner(samples.Memory)); err != nil {
+		return nil, err
+	}
+	c.sample.settle()
+	return c, nil
 }
 
 // examiner returns examine, with the memory.
@@ -174,16 +182,15 @@ func (c *File) setColumns(schema *arrow.Schema, names []string, columns map[stri
 	c.Fields, c.names, c.columns = schema, names, columns
 	c.keys, c.Repeats = make([]writtenKey, len(names)), make([]bool, len(names))
 	for i, name := range names {
-		c.keys[i] = newWrittenKey(`"` + name + `":`)
+		c.keys[i] = keyOf(name)
 	}
-	repeats := c.sample.repeats()
 	for i, name := range c.sample.names {
 		column, wanted := columns[name]
 		if !wanted {
 			continue
 		}
 		c.keys[column] = newWrittenKey(c.sample.keys[i])
-		c.Repeats[column] = repeats[i] && arrow.IsBaseBinary(schema.Field(int(column)).Type.ID())
+		c.Repeats[column] = c.sample.repeated[i] && arrow.IsBaseBinary(schema.Field(int(column)).Type.ID())
 	}
 	c.sample = nil
 }
@@ -217,6 +224,6 @@ func (c *File) ReadChunk(_ context.Context, f io.ReaderAt, chunk int, buf []byte
 
 // LongRow implements textfile.Format.
 func (c *File) LongRow() error {
-	return fmt.Errorf("an object is longer than %d bytes; is a brace or a quote left open? "+
-		"The limit can be up to %d (--row-limit, JSON.RowLimit)", c.RowLimit, textfile.RowLimitMax)
+	return knob.Errorf("an object is longer than %d bytes; is a brace or a quote left open? The limit can be up to %d (%s)",
+		c.RowLimit, textfile.RowLimitMax, knob.Name("dataset.JSON.RowLimit"))
 }

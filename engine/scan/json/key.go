@@ -18,6 +18,17 @@ func newWrittenKey(text string) writtenKey {
 	}
 }
 
+// keyOf returns the key of a name that no sample has. A name that is written with escapes, of which there
+// are several, is never guessed.
+func keyOf(name string) writtenKey {
+	for _, c := range []byte(name) {
+		if c < ' ' || c == '"' || c == '\\' {
+			return writtenKey{word: 1}
+		}
+	}
+	return newWrittenKey(`"` + name + `":`)
+}
+
 // begins says whether text goes on with the key at p.
 // Requires: 8 bytes behind p.
 func (k *writtenKey) begins(text []byte, p int) bool {

@@ -2,13 +2,13 @@ package json
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // Options say how JSON becomes columns. The zero value is usable.
@@ -42,23 +42,20 @@ const sampleRowsDefault = 20_480
 func (o *Options) Validate() []error {
 	var errs []error
 	if o.SampleRows < 1 {
-		errs = append(errs, fmt.Errorf("JSON.SampleRows (%d) must be at least 1", o.SampleRows))
+		errs = append(errs, knob.Errorf("%s (%d) must be at least 1", knob.Name("dataset.JSON.SampleRows"), o.SampleRows))
 	}
 	if o.RowLimit < 1 || o.RowLimit > textfile.RowLimitMax {
-		errs = append(errs, fmt.Errorf("JSON.RowLimit (%d) must be in [1, %d]", o.RowLimit, textfile.RowLimitMax))
+		errs = append(errs, knob.Errorf("%s (%d) must be in [1, %d]", knob.Name("dataset.JSON.RowLimit"), o.RowLimit, textfile.RowLimitMax))
 	}
 	for i, name := range o.Names {
 		if slices.Contains(o.Names[:i], name) {
-			errs = append(errs, fmt.Errorf("JSON.Names has %q twice", name))
+			errs = append(errs, knob.Errorf("%s has %q twice", knob.Name("dataset.JSON.Names"), name))
 		}
 	}
 	for name, typ := range o.Types {
 		if !fields.CanBe(typ) {
-			errs = append(errs, fmt.Errorf("JSON.Types: column %q: JSON cannot be read as %s", name, typ))
+			errs = append(errs, knob.Errorf("%s: column %q: JSON cannot be read as %s", knob.Name("dataset.JSON.Types"), name, typ))
 		}
 	}
 	return errs
 }
-
-// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
-type Sizes = textfile.Sizes

@@ -3,16 +3,18 @@ package json
 import (
 	"errors"
 	"io"
+
+	"github.com/mpga/mpga/internal/knob"
 )
 
 var (
-	errRow         = errors.New(`a row must be an object, {"key": value, ...}; is it another format (--input-format)?`)
+	errRow         = knob.Errorf(`a row must be an object, {"key": value, ...}; is it another format (%s)?`, knob.Name("dataset.Format"))
 	errComma       = errors.New("a comma between rows, where none belongs")
 	errNoComma     = errors.New("no comma between two objects of an array")
 	errBehindArray = errors.New("something behind the array of rows; a file holds one array, or objects without one")
 	errOpenArray   = errors.New("the text ends within an array: its closing bracket is missing")
 	errOpenObject  = errors.New("the text ends within an object")
-	errSharedLine  = errors.New("a second row on a line, where the first rows of the text have lines of their own; " + layoutKnob)
+	errSharedLine  = layoutError("a second row on a line, where the first rows of the text have lines of their own")
 )
 
 // rows is what lies between the objects that are rows: white space, and in an array commas and the

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
 
@@ -19,12 +20,13 @@ type sample struct {
 	scanner
 	rowsMax int // that are looked at
 
-	names   []string // of the columns, as they come first
-	keys    []string // of the columns, with quotes and colon, as they are written first
-	columns map[string]int32
-	guesses []columnGuess
-	rows    int
-	many    bool // a row goes on behind its line, or shares the line with another
+	names    []string // of the columns, as they come first
+	keys     []string // of the columns, with quotes and colon, as they are written first
+	columns  map[string]int32
+	guesses  []columnGuess
+	repeated []bool // by column: its strings repeat; nil until settle
+	rows     int
+	many     bool // a row goes on behind its line, or shares the line with another
 }
 
 // take looks at the rows behind buf[p]. It returns false where more text is needed to say all that
@@ -51,14 +53,12 @@ func (m *sample) take(buf []byte, p int, array, whole bool) (enough bool, err er
 		m.rows++
 		r.behind = true
 	}
-	m.many = m.many || m.sharesLine(p)
+	next := bytes.TrimLeft(m.text[p:m.size], " \t\r,")
+	if len(next) == 0 && !whole && m.size < sampleBytesMax {
+		return false, nil // the line of the last row may go on
+	}
+	m.many = m.many || len(next) > 0 && next[0] == '{'
 	return true, nil
-}
-
-// sharesLine says whether another row follows on the line where a row ends at p.
-func (m *sample) sharesLine(p int) bool {
-	rest := bytes.TrimLeft(m.text[p:m.size], " \t\r,")
-	return len(rest) > 0 && rest[0] == '{'
 }
 
 // ends says whether a sample is enough that ends at p, because the text that has been read ends.
@@ -142,6 +142,14 @@ func (m *sample) repeats() []bool {
 		repeats[i] = g.values&hasString != 0 && !g.varied && g.strings.Repeat(m.rows)
 	}
 	return repeats
+}
+
+// settle gives up the text and the strings: what is left takes little memory.
+func (m *sample) settle() {
+	m.repeated, m.scanner = m.repeats(), scanner{}
+	for i := range m.guesses {
+		m.guesses[i].strings = fields.Distinct{}
+	}
 }
 
 // vary notes that the strings of a column do not repeat.

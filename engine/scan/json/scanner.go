@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // scanner reads JSON in a buffer, behind whose end there is a NUL, which no JSON has: it ends every
@@ -68,12 +69,14 @@ var (
 	errColon       = errors.New("no colon behind a key")
 	errMember      = errors.New("neither a comma nor the closing brace behind a value of an object")
 	errElement     = errors.New("neither a comma nor the closing bracket behind a value of an array")
-	errManyLines   = errors.New("a row that goes on behind its line, where the first rows of the text are lines; " + layoutKnob)
+	errManyLines   = layoutError("a row that goes on behind its line, where the first rows of the text are lines")
 	errNested      = fmt.Errorf("objects and arrays within each other, more than %d deep", nestingMax)
 )
 
-// layoutKnob ends an error about rows that are not lines.
-const layoutKnob = "look at more rows (--sample-rows, JSON.SampleRows), or write each row on a line of its own"
+// layoutError is an error about rows that are not lines.
+func layoutError(what string) error {
+	return knob.Errorf("%s; look at more rows (%s), or write each row on a line of its own", what, knob.Name("dataset.JSON.SampleRows"))
+}
 
 // nestingMax bounds how deep objects and arrays may be within each other.
 const nestingMax = 1000

@@ -31,8 +31,8 @@ type splitter struct {
 	slots   []int32         // by column of the file: index in spans; -1 where it is not wanted, and last
 	spans   [][]fields.Span // by wanted column, then row: the values of the rows that were split last
 	follows []int32         // by column, last for none: the column whose key came next the last time
-	seen    []uint32        // by wanted column: the last row that had it, by its serial number
-	serial  uint32          // of the row
+	seen    []uint32        // by wanted column: the serial number of the last row that had it; 0 for none
+	serial  uint32          // of the row, not 0
 }
 
 func newSplitter(file *File, columns []int) *splitter {
@@ -106,7 +106,10 @@ func (s *splitter) RowStart(buf []byte, p int) int {
 // object finds the values of the object at p.
 func (s *splitter) object(p, row int) int {
 	text, start := s.text, uint32(p)
-	s.serial++
+	if s.serial++; s.serial == 0 {
+		s.serial = 1
+		clear(s.seen)
+	}
 	missing := len(s.spans)
 	if p = s.space(p + 1); p == failed {
 		return failed

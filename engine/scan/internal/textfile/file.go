@@ -2,19 +2,16 @@ package textfile
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/fields"
-	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -35,75 +32,6 @@ const (
 )
 
 const _ = uint(fields.EndMask + 1 - 4*RowLimitMax)
-
-// Sizes are how much is read at a time. The zero value stands for the defaults; tests read less.
-type Sizes struct {
-	Chunk int64 // bytes of a split
-	Block int   // bytes of one read of a stream
-}
-
-func (s *Sizes) ensureDefaults() {
-	s.Chunk = cmp.Or(s.Chunk, chunkBytesDefault)
-	s.Block = cmp.Or(s.Block, blockBytesDefault)
-}
-
-// Format is what the format of a text knows of its rows.
-type Format interface {
-	// NewSplitter returns what cuts rows into the fields of the wanted columns.
-	NewSplitter(columns []int) Splitter
-
-	// SplitterBytes returns the memory of a splitter for so many wanted columns.
-	SplitterBytes(columns int) int64
-
-	// RowBytes returns how many bytes a row takes at least.
-	RowBytes() int
-
-	// ReadChunk fills buf with a chunk, by ReadRange, and returns where in it the first row begins that
-	// starts in the chunk, len(buf)+1 where no row does; and the newlines before the chunk, where rows
-	// with errors are left out.
-	ReadChunk(ctx context.Context, f io.ReaderAt, chunk int, buf []byte) (first int, lines int64, err error)
-
-	// RowLength returns how many bytes the first row of a text has, at most RowLimit.
-	RowLength(text io.Reader) int64
-
-	// Columns returns what the columns of a reader have in common, but for the memory.
-	Columns() fields.Options
-
-	// ValueError is the error of a field, in quotes or not, that is no value of its column's type.
-	ValueError(column string, typ arrow.DataType, format *fields.Format, field []byte, quoted bool) error
-
-	// LongRow is the error of a row that is longer than RowLimit.
-	LongRow() error
-}
-
-// Splitter finds the fields of the wanted columns in rows. Its errors are of type Error where they
-// have a place.
-type Splitter interface {
-	// Split finds some whole rows behind buf[p], which belong to the chunk that ends at limit, up to
-	// rowsMax, and returns where it goes on. It returns no rows only where the buffer has no whole row,
-	// or with an error, which is io.EOF where the chunk has no more rows. There are fields.Slack more
-	// bytes behind buf.
-	Split(buf []byte, p, limit, rowsMax int) (next, rows int, err error)
-
-	// Fields returns the fields of a wanted column, of the rows that were split last.
-	Fields(column int) []fields.Span
-
-	// End returns the error of a text that ends behind buf[p], where Split has found no row.
-	End(buf []byte, p int) error
-
-	// RowStart returns where the row begins that Split would find at p.
-	RowStart(buf []byte, p int) int
-}
-
-// Error is an error at an offset of a buffer.
-type Error struct {
-	At     int
-	Reason error
-	Next   int // where the row behind begins, where rows with errors are left out
-}
-
-// Error implements error.
-func (e *Error) Error() string { return e.Reason.Error() }
 
 // File is a text whose first rows have been looked at: a decode.Input.
 type File struct {
@@ -144,16 +72,15 @@ type File struct {
 // chunk is bytes [from, to) of a text file.
 type chunk struct{ from, to int64 }
 
-// Open looks at the start of a file by examine, as Look does, and then by further, which may be nil,
+// Open looks at the start of a file by examine, and then by further, which may be nil,
 // at the rest of a file that is not compressed.
 func (c *File) Open(
-	fsys vfs.FS, path, packed string, sizes Sizes, mem *reserve.Allocator, examine Examine, further func(io.ReaderAt) error,
+	fsys vfs.FS, path, packed string, samples *Samples, examine Examine, further func(io.ReaderAt) error,
 ) error {
-	sizes.ensureDefaults()
-	c.Path, c.fsys, c.packed, c.sizes = path, fsys, packed, sizes
+	c.Path, c.fsys, c.packed, c.sizes = path, fsys, packed, samples.sizes()
 	return decode.ReadFile(fsys, path, func(f vfs.File, size int64) error {
 		c.size = size
-		unpacked, err := unpack(f, packed, mem)
+		unpacked, err := unpack(f, packed, samples.Memory)
 		if err != nil {
 			return err
 		}
@@ -162,7 +89,7 @@ func (c *File) Open(
 		if err != nil {
 			return err
 		}
-		if _, err := c.look(text, mem, examine); err != nil {
+		if _, err := c.look(text, samples, examine); err != nil {
 			return err
 		}
 		if packed != "" || other {
@@ -179,17 +106,18 @@ func (c *File) Open(
 }
 
 // OpenStdin looks at the start of standard input, and keeps it.
-func (c *File) OpenStdin(stdin io.Reader, packed string, sizes Sizes, mem *reserve.Allocator, examine Examine) error {
-	sizes.ensureDefaults()
-	text, err := unpack(stdin, packed, mem)
+func (c *File) OpenStdin(stdin io.Reader, packed string, samples *Samples, examine Examine) error {
+	text, err := unpack(stdin, packed, samples.Memory)
 	if err == nil {
 		c.stdin, _, err = c.decoded(text)
 	}
 	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
-	c.Path, c.size, c.sizes = decode.StdinName, -1, sizes
-	if c.head, err = c.look(c.stdin, mem, examine); err != nil {
+	c.Path, c.size, c.sizes = decode.StdinName, -1, samples.sizes()
+	c.head, err = c.look(c.stdin, samples, examine)
+	samples.buf = nil // it is the head
+	if err != nil {
 		return decode.Locate(decode.StdinName, err)
 	}
 	return nil
@@ -201,73 +129,6 @@ func (c *File) decoded(text io.Reader) (io.Reader, bool, error) {
 		return text, false, nil
 	}
 	return c.Decode(text)
-}
-
-// Examine looks at the beginning of a text, which has room for fields.Slack more bytes behind it; whole
-// says that it is all of it. enough is false where more is needed.
-type Examine func(buf []byte, whole bool) (enough bool, err error)
-
-// look reads enough of a text for a sample, and returns the text that it has read.
-func (c *File) look(text io.Reader, mem *reserve.Allocator, examine Examine) ([]byte, error) {
-	c.RowLimit = cmp.Or(c.RowLimit, RowLimitDefault)
-	var buf []byte
-	for size := c.sizes.Block; ; size *= 2 {
-		n := len(buf)
-		mem.Hold(int64(size)) // the last buffer is garbage, but not yet collected
-		buf = slices.Grow(buf, size-n+fields.Slack)[:size]
-		m, whole, err := readText(text, buf[n:])
-		buf = buf[:n+m]
-		if err != nil {
-			return nil, err
-		}
-		enough, err := examine(buf, whole)
-		if enough || err != nil {
-			return buf, c.atLine(err, buf)
-		}
-		if whole {
-			return nil, ErrNoRow
-		}
-		if size > c.RowLimit {
-			return nil, c.Format.LongRow()
-		}
-	}
-}
-
-const (
-	// placesFurther is at how many places behind its start a file is looked at for columns that do not
-	// repeat after all: the start of a file is often unlike the rest.
-	placesFurther = 4
-
-	// placeBytes is what is read at each of these places.
-	placeBytes = 64 << 10
-)
-
-// LookAt calls look with what a large file has at some places: p is behind the first newline there.
-func (c *File) LookAt(f io.ReaderAt, look func(buf []byte, p int)) error {
-	if c.size < (placesFurther+1)*placeBytes {
-		return nil
-	}
-	for place := range int64(placesFurther) {
-		buf := make([]byte, placeBytes, placeBytes+fields.Slack)
-		n, err := f.ReadAt(buf, c.size/(placesFurther+1)*(place+1))
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		buf = buf[:n]
-		look(buf, 1+bytes.IndexByte(buf, '\n'))
-	}
-	return nil
-}
-
-// ErrNoRow is the error of a text without rows.
-var ErrNoRow = errors.New("the file holds no row")
-
-// atLine adds the file and the line to an error about the sample.
-func (c *File) atLine(err error, buf []byte) error {
-	if at := (*Error)(nil); errors.As(err, &at) {
-		return decode.Located(fmt.Errorf("%s, line %d: %w", c.Path, 1+bytes.Count(buf[:at.At], newline), err))
-	}
-	return err
 }
 
 // KnownColumnBytes is what a column takes of the memory before its rows are read: its name and
