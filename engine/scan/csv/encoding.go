@@ -51,19 +51,25 @@ func (e Encoding) settle(head []byte) Encoding {
 // isUTF8 says whether a text needs no decoder.
 func (e Encoding) isUTF8() bool { return encodings[e] == nil }
 
+// failed is a reader that has ended, or met an error.
+type failed struct{ err error }
+
+// Read implements io.Reader.
+func (f failed) Read([]byte) (int, error) { return 0, f.err }
+
 // decoded returns a text in UTF-8, and its encoding. What the encoding cannot have, half a
 // surrogate pair of UTF-16 for one, becomes U+FFFD, the replacement character.
-func decoded(text io.Reader, e Encoding) (io.Reader, Encoding, error) {
+func decoded(text io.Reader, e Encoding) (io.Reader, Encoding) {
 	if e == EncodingAuto {
 		buffered := bufio.NewReader(text)
 		head, err := buffered.Peek(2)
-		if err != nil && len(head) == 0 && err != io.EOF { //nolint:errorlint // bufio returns io.EOF itself
-			return nil, e, err
+		if text = buffered; err != nil { // who reads on gets the error, which some readers return only once
+			text = io.MultiReader(bytes.NewReader(head), failed{err})
 		}
-		text, e = buffered, e.settle(head)
+		e = e.settle(head)
 	}
 	if e.isUTF8() {
-		return text, e, nil
+		return text, e
 	}
-	return transform.NewReader(text, encodings[e].NewDecoder()), e, nil
+	return transform.NewReader(text, encodings[e].NewDecoder()), e
 }

@@ -38,13 +38,13 @@ func newFile(opt Options) *File {
 }
 
 // decoded implements textfile.Decode. At first it settles the encoding.
-func (c *File) decoded(text io.Reader) (io.Reader, bool, error) {
-	text, encoding, err := decoded(text, c.opt.Encoding)
+func (c *File) decoded(text io.Reader) (io.Reader, bool) {
+	text, encoding := decoded(text, c.opt.Encoding)
 	if encoding == EncodingAuto {
 		encoding = EncodingUTF8
 	}
 	c.opt.Encoding = encoding
-	return text, !encoding.isUTF8(), err
+	return text, !encoding.isUTF8()
 }
 
 // Open looks at the start of a file.

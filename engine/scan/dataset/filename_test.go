@@ -33,7 +33,7 @@ func TestFilename(t *testing.T) {
 	scantest.SameRows(t, rows, []string{a + "|1", a + "|2", b + "|3", c + "|4"})
 
 	taken := scantest.WriteFile(t, dir, "taken.csv", []byte("filename\n1\n"))
-	if _, err := Open(context.Background(), []string{taken}, Options{Filename: true}); err == nil || !strings.Contains(err.Error(), "--filename") {
+	if _, err := Open(context.Background(), []string{taken}, Options{Filename: true}); err == nil || !strings.Contains(err.Error(), "Filename") {
 		t.Errorf("a column of that name: %v", err)
 	}
 	hive := scantest.WriteFile(t, dir, "filename=1/x.csv", []byte("x\n1\n"))

@@ -104,12 +104,12 @@ func TestJSONErrors(t *testing.T) {
 		opt        json.Options
 		want       []string
 	}{
-		{"value", "{\"price\":1.5}\n{\"price\":2}\n{\"price\":\"abc\"}\n", one, []string{`line 3: column "price": "abc" is not a DOUBLE`, "--type price=VARCHAR"}},
-		{"fraction", "{\"a\":1}\n{\"a\":2.5}\n", one, []string{`line 2: column "a": 2.5 is not a BIGINT`, "--type a=DOUBLE"}},
+		{"value", "{\"price\":1.5}\n{\"price\":2}\n{\"price\":\"abc\"}\n", one, []string{`line 3: column "price": "abc" is not a DOUBLE`, "JSON.Types price=VARCHAR"}},
+		{"fraction", "{\"a\":1}\n{\"a\":2.5}\n", one, []string{`line 2: column "a": 2.5 is not a BIGINT`, "JSON.Types a=DOUBLE"}},
 		{"nested", "{\"a\":1}\n{\"a\":[1]}\n", one, []string{`line 2: column "a": [1] is not a BIGINT`}},
-		{"later key", "{\"a\":1}\n{\"a\":1,\"z z\":2}\n", one, []string{`line 2: key "z z"`, "--sample-rows", `--type "z z=VARCHAR"`}},
+		{"later key", "{\"a\":1}\n{\"a\":1,\"z z\":2}\n", one, []string{`line 2: key "z z"`, "JSON.SampleRows", `JSON.Types "z z=VARCHAR"`}},
 		{"key twice", "{\"a\":1}\n{\"a\":1,\"a\":2}\n", json.Options{}, []string{`line 2: key "a" is twice`}},
-		{"not UTF-8", "{\"a\":\"x\"}\n{\"a\":\"gr\xfcn\"}\n", json.Options{}, []string{"line 2", `column "a": "gr\xfcn" is not valid UTF-8`, "--type a=BLOB"}},
+		{"not UTF-8", "{\"a\":\"x\"}\n{\"a\":\"gr\xfcn\"}\n", json.Options{}, []string{"line 2", `column "a": "gr\xfcn" is not valid UTF-8`, "JSON.Types a=BLOB"}},
 		{"key not UTF-8", "{\"gr\xfcn\":1}\n", json.Options{}, []string{"line 1", `"gr\xfcn"`}},
 		{"lone high surrogate", "{\"a\":\"\"}\n{\"a\":\"\\ud83d\"}\n", json.Options{}, []string{"line 2", "surrogate"}},
 		{"lone low surrogate", "{\"a\":\"\\ude00x\"}\n", json.Options{}, []string{"line 1", "surrogate"}},
@@ -139,8 +139,8 @@ func TestJSONErrors(t *testing.T) {
 		{"scalar", "1\n2\n", json.Options{}, []string{"line 1", "a row must be an object"}},
 		{"scalar below", "{\"a\":1}\nnull\n", one, []string{"line 2", "a row must be an object"}},
 		{"scalar in an array", "[{\"a\":1},2]", json.Options{}, []string{"line 1", "a row must be an object"}},
-		{"lines, then blocks", "{\"a\":1}\n{\"a\":1}\n{\"a\":\n2}\n", one, []string{"line 3", "--sample-rows"}},
-		{"lines, then two on a line", "{\"a\":1}\n{\"a\":1}\n{\"a\":2}{\"a\":3}\n", one, []string{"line 3", "--sample-rows"}},
+		{"lines, then blocks", "{\"a\":1}\n{\"a\":1}\n{\"a\":\n2}\n", one, []string{"line 3", "JSON.SampleRows"}},
+		{"lines, then two on a line", "{\"a\":1}\n{\"a\":1}\n{\"a\":2}{\"a\":3}\n", one, []string{"line 3", "JSON.SampleRows"}},
 		{"UTF-16", "\xff\xfe{\x00}\x00", json.Options{}, []string{"UTF-16"}},
 		{"empty", "", json.Options{}, []string{"no row"}},
 		{"blank", "\n \n", json.Options{}, []string{"no row"}},
@@ -222,7 +222,7 @@ func TestJSONLongRow(t *testing.T) {
 			t.Errorf("limit %d: %d rows, %v", limit, len(rows), err)
 		}
 		if want := fmt.Sprintf("line 2: an object is longer than %d bytes", cmp.Or(limit, 64<<20)); limit < bytes &&
-			(err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--row-limit")) {
+			(err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "JSON.RowLimit")) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}

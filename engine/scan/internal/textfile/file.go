@@ -46,7 +46,7 @@ type File struct {
 
 	// Decode returns a text in UTF-8, and whether it is another than what the file has: then the text is
 	// a stream. The default, nil, takes the text as it is.
-	Decode func(text io.Reader) (decoded io.Reader, other bool, err error)
+	Decode func(text io.Reader) (decoded io.Reader, other bool)
 
 	Lenient     bool     // rows with errors are left out, by a Splitter that is Lenient
 	Rejects     *Rejects // takes the rows that are left out; nil drops them
@@ -85,10 +85,7 @@ func (c *File) Open(
 			return err
 		}
 		defer unpacked.Close()
-		text, other, err := c.decoded(unpacked)
-		if err != nil {
-			return err
-		}
+		text, other := c.decoded(unpacked)
 		if _, err := c.look(text, samples, examine); err != nil {
 			return err
 		}
@@ -108,12 +105,10 @@ func (c *File) Open(
 // OpenStdin looks at the start of standard input, and keeps it.
 func (c *File) OpenStdin(stdin io.Reader, packed string, samples *Samples, examine Examine) error {
 	text, err := unpack(stdin, packed, samples.Memory)
-	if err == nil {
-		c.stdin, _, err = c.decoded(text)
-	}
 	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
+	c.stdin, _ = c.decoded(text)
 	c.Path, c.size, c.sizes = decode.StdinName, -1, samples.sizes()
 	c.head, err = c.look(c.stdin, samples, examine)
 	samples.buf = nil // it is the head
@@ -124,9 +119,9 @@ func (c *File) OpenStdin(stdin io.Reader, packed string, samples *Samples, exami
 }
 
 // decoded returns a text in UTF-8, and whether it is another than the file has.
-func (c *File) decoded(text io.Reader) (io.Reader, bool, error) {
+func (c *File) decoded(text io.Reader) (io.Reader, bool) {
 	if c.Decode == nil {
-		return text, false, nil
+		return text, false
 	}
 	return c.Decode(text)
 }
@@ -205,7 +200,7 @@ func (c *File) openStream(columns []int, opt decode.Options, left *leftOut) (dec
 		text, err := unpack(counted, c.packed, r.opt.Memory)
 		if err == nil {
 			r.closers = []io.Closer{text, f}
-			r.text, _, err = c.decoded(text)
+			r.text, _ = c.decoded(text)
 			r.before = c.Start
 		}
 		return err

@@ -66,3 +66,6 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string { return e.Reason.Error() }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Reason }
