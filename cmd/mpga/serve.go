@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/job"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/internal/server"
 	"github.com/mpga/mpga/internal/server/flightsql"
@@ -22,6 +23,7 @@ type serveFlags struct {
 	listen     []string
 	http       string
 	tables     []string
+	catalog    string
 	allowFiles string
 	drainTime  time.Duration
 	queryLimit serverLimitFlags
@@ -54,6 +56,7 @@ below --allow-files. docs/serve.md shows clients, and how to run a server.`,
 	flags.StringArrayVar(&f.listen, "listen", nil, "take clients at an `ADDRESS`, as in localhost:8815 (the default) or unix:/run/mpga.sock; may be repeated")
 	flags.StringVar(&f.http, "http", "", "serve /healthz, /readyz and /metrics at http://`ADDRESS`/")
 	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let clients read a file, a folder or a pattern by a name: `NAME=PATH`; may be repeated, also for one name")
+	flags.StringVar(&f.catalog, "catalog", "", "let clients read the tables that `FILE` names, with how their files are read (docs/serve.md)")
 	flags.StringVar(&f.allowFiles, "allow-files", "", "let clients name files below `DIR`, or objects below a URL, behind FROM")
 	f.queryLimit.register(flags)
 	f.security.register(flags)
@@ -113,18 +116,41 @@ func (f *serveFlags) serverOptions(cmd *cobra.Command) (opt server.Options, err 
 	if opt.Scan, err = f.input.options(cmd); err != nil {
 		return opt, err
 	}
-	named, err := tableOptions(f.tables)
-	if err != nil {
+	if opt.Tables, err = f.namedTables(cmd); err != nil {
 		return opt, err
-	}
-	opt.Tables = make(map[string]server.Table, len(named))
-	for name, t := range named {
-		opt.Tables[name] = server.Table{Files: t.Files}
 	}
 	opt.Overflow, opt.Deterministic = meaning.Overflow, meaning.Deterministic
 	opt.Logger = slog.Default()
 	opt.Limits, err = f.queryLimit.limits()
 	return opt, err
+}
+
+// namedTables returns the tables that --table and --catalog name.
+func (f *serveFlags) namedTables(cmd *cobra.Command) (map[string]server.Table, error) {
+	named, err := tableOptions(f.tables)
+	if err != nil {
+		return nil, err
+	}
+	tables := make(map[string]server.Table, len(named))
+	for name, t := range named {
+		tables[name] = server.Table{Files: t.Files}
+	}
+	if f.catalog == "" {
+		return tables, nil
+	}
+	catalog, err := job.LoadCatalog(f.catalog)
+	if err != nil {
+		return nil, err
+	}
+	for i := range catalog.Tables {
+		t := &catalog.Tables[i]
+		if _, taken := tables[t.Name]; taken {
+			return nil, usagef("--table and --catalog both name %s", t.Name)
+		}
+		t.Scan.FS = filesOf(cmd.Context())
+		tables[t.Name] = server.Table{Files: t.Files, Scan: &t.Scan}
+	}
+	return tables, nil
 }
 
 // serve serves until the context is done, and then lets queries that run go on for a while.

@@ -272,7 +272,7 @@ func (v *validation) step(at string, s *Step) {
 	}
 	_, err := s.query()
 	v.add(at, err)
-	_, err = s.scanOptions()
+	_, err = s.Input.options()
 	v.add(at+".input", err)
 	_, err = s.sinkOptions()
 	v.add(at+".output", err)
@@ -291,9 +291,9 @@ func (v *validation) retry(at string, r Retry) {
 	}
 }
 
-// scanOptions returns how the step reads. The fields of its errors begin with a dot.
-func (s *Step) scanOptions() (dataset.Options, error) {
-	in, v := &s.Input, validation{}
+// options returns how files are read. The fields of its errors begin with a dot.
+func (in *Input) options() (dataset.Options, error) {
+	v := validation{}
 	opt := dataset.Options{NoHive: in.NoHive, Filename: in.Filename, CSV: csv.Options{
 		NullStrings: in.Nulls, SkipLines: in.Skip, DateFormat: in.DateFormat, TimestampFormat: in.TimestampFormat,
 		NullPadding: in.NullPadding, IgnoreErrors: in.IgnoreErrors || in.Rejects != "",

@@ -69,7 +69,7 @@ func Parse(path string, text []byte, opt ParseOptions) (*Job, error) {
 	if opt.Date.IsZero() {
 		opt.Date = time.Now().UTC()
 	}
-	d := &decoder{file: path, lines: lineBreak.Split(string(text), -1), places: make(map[string]place)}
+	d := newDecoder(path, text)
 	root := d.tree(text)
 	if len(d.errs) > 0 {
 		return nil, d.errs
@@ -95,16 +95,24 @@ func Parse(path string, text []byte, opt ParseOptions) (*Job, error) {
 	return j, nil
 }
 
+// newDecoder returns a decoder of the text of a file.
+func newDecoder(path string, text []byte) *decoder {
+	return &decoder{file: path, lines: lineBreak.Split(string(text), -1), places: make(map[string]place)}
+}
+
 // lineBreak is what ends a line of YAML.
 var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
+// resolve makes a relative path begin at a folder.
+func resolve(path *string, dir string) {
+	if *path != "" && *path != "-" && !filepath.IsAbs(*path) && !isURL(*path) {
+		*path = filepath.Join(dir, *path)
+	}
+}
+
 // resolvePaths makes relative paths begin at the folder of the job's file.
 func (j *Job) resolvePaths(dir string) {
-	resolve := func(path *string) {
-		if *path != "" && *path != "-" && !filepath.IsAbs(*path) && !isURL(*path) {
-			*path = filepath.Join(dir, *path)
-		}
-	}
+	resolve := func(path *string) { resolve(path, dir) }
 	resolve(&j.State)
 	for i := range j.Steps {
 		s := &j.Steps[i]

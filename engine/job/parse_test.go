@@ -77,7 +77,7 @@ steps:
 	if got, want := query.text, "SELECT origin, count(*) as n, sum(delay),\nmax(delay) FROM input GROUP BY 1"; got != want || err != nil {
 		t.Errorf("query: %s, %v, want %s", got, err, want)
 	}
-	opt, err := day.scanOptions()
+	opt, err := day.Input.options()
 	if err != nil || opt.CSV.Delimiter != ';' || len(opt.CSV.Types) != 2 || len(opt.CSV.NullStrings) != 2 {
 		t.Errorf("options: %+v, %v", opt.CSV, err)
 	}

@@ -67,7 +67,7 @@ func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *O
 	if err != nil {
 		return nil, err
 	}
-	scanOptions, err := s.scanOptions()
+	scanOptions, err := s.Input.options()
 	if err != nil {
 		return nil, err
 	}

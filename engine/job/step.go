@@ -94,7 +94,7 @@ func (r *stepRun) attempts(ctx context.Context) error {
 // attempt runs the step once, or finds that there is nothing to do.
 func (r *stepRun) attempt(ctx context.Context) error {
 	s := r.step
-	scanOptions, err := s.scanOptions()
+	scanOptions, err := s.Input.options()
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func TestCSVErrors(t *testing.T) {
 		{"type of no column", "a,b\n1,2\n", csv.Options{Types: map[string]arrow.DataType{"c": arrow.PrimitiveTypes.Int8}}, []string{`"c"`, "a, b"}},
 		{"type that text cannot be", "a,b\n1,2\n", csv.Options{Types: map[string]arrow.DataType{"a": arrow.ListOf(arrow.PrimitiveTypes.Int8)}}, []string{`"a"`, "list"}},
 		{"out of a type's range", "a,b\n300,2\n", csv.Options{Types: map[string]arrow.DataType{"a": arrow.PrimitiveTypes.Uint8}}, []string{"line 2", "300", "uint8"}},
-		{"UTF-16", "\xff\xfea\x00,\x00", csv.Options{Encoding: csv.EncodingUTF8}, []string{"UTF-16", "--encoding"}},
+		{"UTF-16", "\xff\xfea\x00,\x00", csv.Options{Encoding: csv.EncodingUTF8}, []string{"UTF-16", "CSV.Encoding"}},
 		{"not text", "a\x00b\nc", csv.Options{}, []string{"not text"}},
 		{"CR alone", "a,b\r1,2\r", csv.Options{}, []string{"lines end in CR alone", "LF"}},
 		{"CR alone, quotes", "\"a\rb\",c\r1,2", csv.Options{}, []string{"lines end in CR alone"}},
