@@ -74,6 +74,7 @@ func New(opt Options) (*Service, error) {
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.MaxRecvMsgSize(opt.MessageBytes),
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(connectionWindowBytes),
 		grpc.WriteBufferSize(bufferBytes),
