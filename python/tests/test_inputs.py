@@ -146,7 +146,7 @@ def test_changed_frames_are_sent_again() -> None:
 
 
 def test_large_reader_is_bounded() -> None:
-    one = pa.record_batch({"k": pa.array(range(100_000)), "v": pa.array([1.5] * 100_000)})
+    one = pa.record_batch({"k": np.arange(100_000), "v": np.full(100_000, 1.5)})
     reader = pa.RecordBatchReader.from_batches(one.schema, (one for _ in range(100)))
     assert mpga.sql("select count(*), sum(v) from reader").fetchall() == [(10_000_000, 15_000_000.0)]
 
@@ -216,15 +216,20 @@ def test_values_come_back(kind: str) -> None:
 
 
 def test_categoricals() -> None:
-    p = pl.DataFrame({"c": pl.Series(["u", "v", "u"], dtype=pl.Categorical), "e": pl.Series(["x", None, "x"], dtype=pl.Enum(["x"]))})
-    assert mpga.sql("select c, e, count(*) from p group by all order by c").fetchall() == [("u", "x", 2), ("v", None, 1)]
+    p = pl.DataFrame(
+        {"c": pl.Series(["u", "v", "u"], dtype=pl.Categorical), "e": pl.Series(["x", None, "x"], dtype=pl.Enum(["x"]))}
+    )
+    assert mpga.sql("select c, e, count(*) from p group by all order by c").fetchall() == [
+        ("u", "x", 2),
+        ("v", None, 1),
+    ]
     q = pd.DataFrame({"c": pd.Categorical(["u", "v", "u"])})
     assert mpga.sql("select c, count(*) from q group by c order by c").fetchall() == [("u", 2), ("v", 1)]
 
 
 def test_large_round_trip() -> None:
     n = 10_000_000
-    t = pa.table({"i": pa.array(range(0, n), pa.int64())})
+    t = pa.table({"i": np.arange(n)})
     back = mpga.sql("select i from t").arrow()  # in no order, as threads have read the rows
     assert back.num_rows == n
     assert np.array_equal(np.sort(back.column("i").to_numpy()), np.arange(n))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -33,16 +34,18 @@ def test_forms() -> None:
 
 
 def test_repr() -> None:
-    assert repr(mpga.sql(QUERY, t=TABLE)) == "\n".join([
-        "┌────────┬───────┐",
-        "│ k      │     s │",
-        "│ string │ int64 │",
-        "├────────┼───────┤",
-        "│ a      │     4 │",
-        "│ b      │     2 │",
-        "└────────┴───────┘",
-        "2 rows",
-    ])
+    assert repr(mpga.sql(QUERY, t=TABLE)) == "\n".join(
+        [
+            "┌────────┬───────┐",
+            "│ k      │     s │",
+            "│ string │ int64 │",
+            "├────────┼───────┤",
+            "│ a      │     4 │",
+            "│ b      │     2 │",
+            "└────────┴───────┘",
+            "2 rows",
+        ]
+    )
     many = mpga.sql("select i from t order by i", t={"i": range(1000)})
     assert repr(many).endswith("20 of 1,000 rows")
     html = mpga.sql("select '<b>' as x")._repr_html_()
@@ -54,7 +57,7 @@ def test_columns_of_the_same_name() -> None:
 
 
 def test_reader_that_is_left_early() -> None:
-    t = {"i": range(1_000_000)}
+    t = {"i": np.arange(1_000_000)}
     reader = mpga.sql("select i from t", t=t).reader()
     assert reader.read_next_batch().num_rows > 0
     del reader
@@ -62,7 +65,15 @@ def test_reader_that_is_left_early() -> None:
 
 
 def test_agg() -> None:
-    got = mpga.agg(TABLE, by=["k as key"], agg=["sum(v) as s", "count(*) as n"], where="v < 3", having="n > 0", order_by=["s desc"], limit=1)
+    got = mpga.agg(
+        TABLE,
+        by=["k as key"],
+        agg=["sum(v) as s", "count(*) as n"],
+        where="v < 3",
+        having="n > 0",
+        order_by=["s desc"],
+        limit=1,
+    )
     assert got.columns == ["key", "s", "n"] and got.fetchall() == [("b", 2, 1)]
     assert mpga.agg(TABLE, agg="max(v)").fetchall() == [(3,)]
     with pytest.raises(ValueError, match="by, agg or both"):
@@ -79,7 +90,7 @@ def test_errors() -> None:
     assert text[caret.index("^") :].startswith("nope")
     with pytest.raises(mpga.QueryError, match="no such file"):
         mpga.sql("select 1 from 'nothing.parquet'")
-    with pytest.raises(mpga.Error, match="overflow|out of range|too large") as late:
+    with pytest.raises(mpga.Error, match=r"overflow|out of range|too large") as late:
         mpga.sql("select sum(v) from t", t={"v": [2**63 - 1, 1]}).fetchall()
     assert isinstance(late.value, mpga.Error)
     assert issubclass(mpga.QueryError, mpga.Error) and issubclass(mpga.ServerError, mpga.Error)
@@ -106,7 +117,14 @@ def test_dbapi() -> None:
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     from mpga._progress import Progress
 
-    how_far = {"seconds": 1.0, "fraction": 0.5, "phase": "partition", "state": "running", "rows_read": 1234, "left_seconds": 3.0}
+    how_far = {
+        "seconds": 1.0,
+        "fraction": 0.5,
+        "phase": "partition",
+        "state": "running",
+        "rows_read": 1234,
+        "left_seconds": 3.0,
+    }
     with Progress(True) as progress:
         progress.show(how_far)
     shown = capsys.readouterr().err

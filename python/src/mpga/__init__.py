@@ -38,3 +38,18 @@ __all__ = [
     "report",
     "sql",
 ]
+
+for _class in (
+    CancelledError,
+    Error,
+    ForbiddenError,
+    LimitError,
+    NotFoundError,
+    QueryError,
+    ServerError,
+    Plan,
+    Report,
+    Result,
+):
+    _class.__module__ = __name__  # as programs write it
+del _class

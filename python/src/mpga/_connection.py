@@ -8,7 +8,9 @@ import json
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._errors import CancelledError, Error, ServerError, translated
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from pyarrow import flight
 
 T = TypeVar("T")
+
+REST_SECONDS = 1.0  # how long a fork waits for calls and threads
 
 
 class Connection:
@@ -94,12 +98,13 @@ class Connection:
 
         It returns False if a call needs the client for longer than a moment. Requires: self._lock is held.
         """
-        if not self._lock.wait_for(lambda: self._calls == 0, timeout=0.5):
+        if not self._lock.wait_for(lambda: self._calls == 0, timeout=REST_SECONDS):
             return False
-        if self._client is not None:
-            self._client.close()
-            self._client = None
-        return True
+        if self._client is None:
+            return True
+        self._client.close()
+        self._client = None
+        return _wait_for_threads()
 
     def close(self) -> None:
         """End the server."""
@@ -110,10 +115,28 @@ class Connection:
             self.server.stop()
 
 
+def _wait_for_threads() -> bool:
+    """Wait until gRPC's threads, which end some time after the last client, are gone."""
+    end = time.monotonic() + REST_SECONDS
+    while _threads_of_grpc():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def _threads_of_grpc() -> bool:
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if (task / "comm").read_text().startswith(("grpc_", "event_engine", "lifeguard")):
+                return True
+    return False
+
+
 def _new_client(of: Connection) -> flight.FlightClient:
     from pyarrow import flight
 
-    class Cookies(flight.ClientMiddleware):
+    class Cookies(flight.ClientMiddleware):  # type: ignore[misc]
         """Keeps the session when the connection is made again."""
 
         def sending_headers(self) -> dict[str, str]:
@@ -123,11 +146,13 @@ def _new_client(of: Connection) -> flight.FlightClient:
             for line in headers.get("set-cookie", ()):
                 of._cookie = line.split(";", 1)[0]
 
-    class Factory(flight.ClientMiddlewareFactory):
+    class Factory(flight.ClientMiddlewareFactory):  # type: ignore[misc]
         def start_call(self, info: flight.CallInfo) -> flight.ClientMiddleware:
             return Cookies()
 
-    options = [("grpc.use_local_subchannel_pool", 1), ("grpc.client_idle_timeout_ms", 2**31 - 1)]
+    # The client asks for the next rows before it has used those that have come.
+    look_ahead = ("grpc.http2.lookahead_bytes", 8 << 20)
+    options = [look_ahead, ("grpc.use_local_subchannel_pool", 1), ("grpc.client_idle_timeout_ms", 2**31 - 1)]
     address = of.server.address.replace("unix:", "grpc+unix://", 1)
     return flight.FlightClient(address, middleware=[Factory()], generic_options=options)
 
@@ -207,20 +232,16 @@ def _after_fork_in_child() -> None:
     _current = None
     if not _rested:
         _unusable = (
-            "this process was forked while another thread of its parent had a query of mpga: "
+            "this process was forked while its parent had a query of mpga, or another use of gRPC: "
             "start processes by spawn or forkserver, or fork between queries"
         )
     _rested = True
 
 
-os.register_at_fork(
-    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
-)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
-def interruptibly(
-    call: Callable[[], T], cancel: Callable[[], object], watch: Callable[[], object] | None = None
-) -> T:
+def interruptibly(call: Callable[[], T], cancel: Callable[[], object], watch: Callable[[], object] | None = None) -> T:
     """Return what a call returns. Ctrl-C cancels it, and watch is called now and then meanwhile.
 
     Python hears signals in the main thread, between two instructions: so the call has another one.

@@ -14,8 +14,7 @@ from ._connection import Connection
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Rows of about so many bytes are a message. gRPC copies a message before it sends it, and smaller
-# ones stay in the cache meanwhile.
+# Rows of about so many bytes are a message: it has a size that the caches of both sides hold.
 MESSAGE_BYTES = 2 << 20
 
 
@@ -40,7 +39,8 @@ def is_table(value: object) -> bool:
     kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
     return (
         hasattr(value, "__arrow_c_stream__")
-        or hasattr(value, "__arrow_c_array__") and kind == "pyarrow.RecordBatch"
+        or hasattr(value, "__arrow_c_array__")
+        and kind == "pyarrow.RecordBatch"
         or kind in ("pandas.DataFrame", "polars.LazyFrame", "pyarrow.Scanner")
         or _is_dataset(value)
     )
@@ -132,7 +132,9 @@ def _batches_of_all(values: Iterable[Any]) -> pa.RecordBatchReader:
     schema = readers[0].schema
     for i, r in enumerate(readers):
         if not r.schema.equals(schema):
-            raise ValueError(f"the tables of a list differ: item 0 has {_columns(schema)}; item {i} has {_columns(r.schema)}")
+            raise ValueError(
+                f"the tables of a list differ: item 0 has {_columns(schema)}; item {i} has {_columns(r.schema)}"
+            )
 
     def batches() -> Iterator[pa.RecordBatch]:
         for r in readers:

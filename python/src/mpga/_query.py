@@ -91,10 +91,11 @@ def _prepared(request: dict[str, Any], params: Sequence[Any] | None, tables: dic
     """Send the tables that a statement reads, and prepare it."""
     connection = _connection.current()
     held: list[TemporaryTable] = []
-    names = {
-        name: _connection.interruptibly(lambda v=value: described(v, connection, held), lambda: None)
-        for name, value in tables.items()
-    }
+
+    def send() -> dict[str, Any]:
+        return {name: described(value, connection, held) for name, value in tables.items()}
+
+    names = _connection.interruptibly(send, lambda: None)
     request = {**request, "tables": names, "dir": os.getcwd()}
     return Result(lambda record: Statement(connection, {**request, "record": record}, params, held))
 
@@ -119,7 +120,9 @@ def configure(
         temp_dir: Where what does not fit the memory goes.
         progress: Whether queries show how far they are; where somebody looks: in a terminal or notebook.
     """
-    _connection.configure(memory_limit=memory_limit, threads=threads, device=device, temp_dir=temp_dir, progress=progress)
+    _connection.configure(
+        memory_limit=memory_limit, threads=threads, device=device, temp_dir=temp_dir, progress=progress
+    )
 
 
 def connect(uri: str | None = None, **options: Any) -> dbapi.Connection:

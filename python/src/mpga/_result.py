@@ -79,12 +79,12 @@ class Result:
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return all rows as tuples of Python values."""
         table = self.arrow()
-        return list(zip(*(c.to_pylist() for c in table.columns)))
+        return list(zip(*(c.to_pylist() for c in table.columns), strict=True))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Return the rows one after the other, as tuples of Python values."""
         for batch in self.reader():
-            yield from zip(*(c.to_pylist() for c in batch.columns))
+            yield from zip(*(c.to_pylist() for c in batch.columns), strict=True)
 
     def explain(self) -> Plan:
         """Return how the statement is answered."""

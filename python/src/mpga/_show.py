@@ -23,7 +23,7 @@ def _cell(value: Any) -> str:
 def _right(t: pa.DataType) -> bool:
     import pyarrow.types as types
 
-    return types.is_integer(t) or types.is_floating(t) or types.is_decimal(t)
+    return bool(types.is_integer(t) or types.is_floating(t) or types.is_decimal(t))
 
 
 def _footer(shown: int, more: bool, rows: int | None) -> str:
@@ -52,7 +52,7 @@ def as_text(first: pa.Table, more: bool, rows: int | None) -> str:
         return left + middle.join("─" * (w + 2) for w in widths) + right
 
     def row(i: int) -> str:
-        cells = (c[i].rjust(w) if r else c[i].ljust(w) for c, w, r in zip(columns, widths, rights))
+        cells = (c[i].rjust(w) if r else c[i].ljust(w) for c, w, r in zip(columns, widths, rights, strict=True))
         return "│ " + " │ ".join(cells) + " │"
 
     body = [row(i) for i in range(first.num_rows + 2)]
@@ -67,7 +67,7 @@ def as_html(first: pa.Table, more: bool, rows: int | None) -> str:
     heads = "".join(
         f"<th>{html.escape(f.name)}<br><small>{html.escape(str(f.type))}</small></th>" for f in first.schema
     )
-    lines = zip(*(first.column(i).to_pylist() for i in range(first.num_columns)))
+    lines = zip(*(first.column(i).to_pylist() for i in range(first.num_columns)), strict=True)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in values) + "</tr>" for values in lines)
     return (
         f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _wire
@@ -45,18 +45,19 @@ class Statement:
         batch = pa.record_batch([pa.array([v]) for v in values], names=[f"p{i + 1}" for i in range(len(values))])
         put(batch.schema, [batch], self._connection, _wire.prepared_query(self._handle))
 
-    def batches(self, progress: Progress) -> Iterator[pa.RecordBatch]:
+    def batches(self, progress: Progress) -> Generator[pa.RecordBatch, None, None]:
         """Run the statement, and return its rows as they come."""
         from pyarrow import flight
 
         with self._connection.call() as client, progress:
             reader: flight.FlightStreamReader | None = None
             ticket = flight.Ticket(_wire.prepared_query(self._handle))
+            watch = self._watch(progress)
             try:
-                reader = interruptibly(lambda: client.do_get(ticket), self.cancel, lambda: progress.show(self.progress()))
+                reader = interruptibly(lambda: client.do_get(ticket), self.cancel, watch)
                 while True:
                     try:
-                        chunk = interruptibly(reader.read_chunk, self.cancel, lambda: progress.show(self.progress()))
+                        chunk = interruptibly(reader.read_chunk, self.cancel, watch)
                     except StopIteration:
                         reader = None
                         return
@@ -65,7 +66,6 @@ class Statement:
                 if reader is not None:
                     reader.cancel()
                     self.cancel()
-                del client, reader
 
     def table(self, progress: Progress) -> pa.Table:
         """Run the statement, and return all its rows."""
@@ -73,9 +73,11 @@ class Statement:
 
         ticket = flight.Ticket(_wire.prepared_query(self._handle))
         with self._connection.call() as client, progress:
-            return interruptibly(
-                lambda: client.do_get(ticket).read_all(), self.cancel, lambda: progress.show(self.progress())
-            )
+            return interruptibly(lambda: client.do_get(ticket).read_all(), self.cancel, self._watch(progress))
+
+    def _watch(self, progress: Progress) -> Callable[[], object] | None:
+        """Return what shows how far the statement is, or None if nobody looks."""
+        return (lambda: progress.show(self.progress())) if progress.on else None
 
     def cancel(self) -> None:
         """End the runs of the statement."""
@@ -87,7 +89,8 @@ class Statement:
 
     def progress(self) -> dict[str, Any]:
         """Return how far the last run is."""
-        return json.loads(self._connection.act("Progress", self._handle))
+        how_far: dict[str, Any] = json.loads(self._connection.act("Progress", self._handle))
+        return how_far
 
     def report(self) -> str:
         """Return a page of HTML about the last run."""
