@@ -11,6 +11,9 @@ import pytest
 
 import mpga
 
+# Programs that tests start find the package where the tests do.
+os.environ["PYTHONPATH"] = str(Path(mpga.__file__).parents[1])
+
 Runner = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 

@@ -58,6 +58,30 @@ def test_interrupt(python: Runner) -> None:
     assert lines[0] == "interrupted" and lines[1] in ("cancelled", "done") and lines[2] == "[(1,)]", done
 
 
+def test_interrupt_while_rows_are_sent(python: Runner) -> None:
+    done = python("""
+        import os, signal, threading
+        import numpy as np, pyarrow as pa, mpga
+
+        one = pa.record_batch({"i": np.arange(100_000)})
+        taken = []
+
+        def endless():
+            while True:
+                taken.append(1)
+                yield one
+
+        mpga.sql("select 1").fetchall()
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            mpga.sql("select count(*) from t", t=pa.RecordBatchReader.from_batches(one.schema, endless()))
+        except KeyboardInterrupt:
+            before = len(taken)
+            print(mpga.sql("select 1").fetchall(), before > 0, len(taken) == before)
+    """)
+    assert done.stdout == "[(1,)] True True\n", done
+
+
 def test_fork(python: Runner) -> None:
     done = python("""
         import os, sys
@@ -149,15 +173,16 @@ def test_server_that_was_killed(python: Runner) -> None:
 
         mpga.sql("select 1").fetchall()
         result = mpga.sql("select 2")
+        folder = os.path.dirname(_connection.current().server.address.removeprefix("unix:"))
         os.kill(_connection.current().server.pid, signal.SIGKILL)
         time.sleep(0.2)
         try:
             result.fetchall()
         except mpga.ServerError as e:
             print(str(e)[:20])
-        print(mpga.sql("select 3").fetchall())
+        print(mpga.sql("select 3").fetchall(), os.path.exists(folder))
     """)
-    assert done.stdout == "the server has ended\n[(3,)]\n", done
+    assert done.stdout == "the server has ended\n[(3,)] False\n", done
 
 
 def test_configure(python: Runner, tmp_path: Path) -> None:

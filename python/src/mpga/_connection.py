@@ -170,8 +170,7 @@ def current() -> Connection:
         if _unusable:
             raise ServerError(_unusable)
         if _current is not None and not _current.server.alive():
-            _current.closed = True
-            _current = None
+            close()
         if _current is None:
             _current = Connection(_settings)
         return _current
@@ -241,10 +240,13 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
-def interruptibly(call: Callable[[], T], cancel: Callable[[], object], watch: Callable[[], object] | None = None) -> T:
+def interruptibly(
+    call: Callable[[], T], cancel: Callable[[], object] | None, watch: Callable[[], object] | None = None
+) -> T:
     """Return what a call returns. Ctrl-C cancels it, and watch is called now and then meanwhile.
 
-    Python hears signals in the main thread, between two instructions: so the call has another one.
+    Python hears signals in the main thread, between two instructions: so the call has another one. A
+    call that cannot be cancelled is left alone.
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
@@ -266,9 +268,11 @@ def interruptibly(call: Callable[[], T], cancel: Callable[[], object], watch: Ca
             if watch is not None:
                 watch()
     except BaseException:
-        for _ in range(100):  # a call that has not reached the server yet is not there to be cancelled
+        for _ in range(
+            100 if cancel is not None else 0
+        ):  # a call that has not reached the server yet is not there to be cancelled
             with contextlib.suppress(Error):
-                cancel()
+                cancel()  # type: ignore[misc]
             if done.wait(0.05):
                 break
         raise

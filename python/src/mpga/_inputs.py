@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _wire
 from ._connection import Connection
+from ._errors import CancelledError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +30,6 @@ class TemporaryTable:
 
 
 _sent: dict[int, TemporaryTable] = {}  # by the identity of an Arrow table that is alive
-_sent_lock = threading.Lock()
 
 
 def is_table(value: object) -> bool:
@@ -50,8 +50,11 @@ def _is_dataset(value: object) -> bool:
     return type(value).__module__ == "pyarrow._dataset" and hasattr(value, "scanner")
 
 
-def described(value: Any, connection: Connection, held: list[TemporaryTable]) -> dict[str, Any]:
-    """Return what a name stands for, in the words of the server. Tables that were sent go to held."""
+def described(value: Any, connection: Connection, held: list[TemporaryTable], stop: threading.Event) -> dict[str, Any]:
+    """Return what a name stands for, in the words of the server.
+
+    Tables that were sent go to held. When stop is set, nothing more is sent.
+    """
     if isinstance(value, (str, os.PathLike)):
         return {"files": [_path(value)]}
     if isinstance(value, (list, tuple)):
@@ -59,11 +62,11 @@ def described(value: Any, connection: Connection, held: list[TemporaryTable]) ->
             raise ValueError("a list of tables or paths is empty")
         if all(isinstance(v, (str, os.PathLike)) for v in value):
             return {"files": [_path(v) for v in value]}
-        table = _send(_batches_of_all(value), connection)
+        table = _send(_batches_of_all(value), connection, stop)
     elif (known := _sent_before(value, connection)) is not None:
         table = known
     else:
-        table = _send(_reader(value), connection)
+        table = _send(_reader(value), connection, stop)
         _remember(value, table)
     held.append(table)
     return {"table": table.name}
@@ -74,8 +77,7 @@ def _path(value: str | os.PathLike[str]) -> str:
 
 
 def _sent_before(value: object, connection: Connection) -> TemporaryTable | None:
-    with _sent_lock:
-        table = _sent.get(id(value))
+    table = _sent.get(id(value))
     return table if table is not None and table.connection is connection else None
 
 
@@ -86,8 +88,7 @@ def _remember(value: object, table: TemporaryTable) -> None:
     if not isinstance(value, (pa.Table, pa.RecordBatch)):
         return
     key = id(value)
-    with _sent_lock:
-        _sent[key] = table
+    _sent[key] = table
     weakref.finalize(value, _sent.pop, key, None).atexit = False
 
 
@@ -147,11 +148,18 @@ def _columns(schema: pa.Schema) -> str:
     return ", ".join(f"{f.name} {f.type}" for f in schema)
 
 
-def _send(reader: pa.RecordBatchReader, connection: Connection) -> TemporaryTable:
+def _send(reader: pa.RecordBatchReader, connection: Connection, stop: threading.Event) -> TemporaryTable:
     """Send rows to a new table, as they come."""
     table = TemporaryTable(connection, connection.table_name())
-    put(reader.schema, reader, connection, _wire.ingest(table.name))
+    put(reader.schema, _until(stop, reader), connection, _wire.ingest(table.name))
     return table
+
+
+def _until(stop: threading.Event, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if stop.is_set():
+            raise CancelledError("the rows were not sent to their end")
+        yield batch
 
 
 def put(schema: pa.Schema, batches: Iterable[pa.RecordBatch], connection: Connection, command: bytes) -> None:

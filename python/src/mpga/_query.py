@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -92,10 +93,12 @@ def _prepared(request: dict[str, Any], params: Sequence[Any] | None, tables: dic
     connection = _connection.current()
     held: list[TemporaryTable] = []
 
-    def send() -> dict[str, Any]:
-        return {name: described(value, connection, held) for name, value in tables.items()}
+    stop = threading.Event()
 
-    names = _connection.interruptibly(send, lambda: None)
+    def send() -> dict[str, Any]:
+        return {name: described(value, connection, held, stop) for name, value in tables.items()}
+
+    names = _connection.interruptibly(send, stop.set)
     request = {**request, "tables": names, "dir": os.getcwd()}
     return Result(lambda record: Statement(connection, {**request, "record": record}, params, held))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import IO
 
 from ._errors import ServerError
@@ -47,13 +49,17 @@ class Server:
         return os.pread(self._log.fileno(), 1 << 14, max(0, size - (1 << 14))).decode(errors="replace").strip()
 
     def stop(self) -> None:
-        """End the server."""
+        """End the server, and remove what a server that was killed has left of its socket."""
         self._close()
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        socket = Path(self.address.removeprefix("unix:"))
+        with contextlib.suppress(OSError):
+            socket.unlink(missing_ok=True)
+            socket.parent.rmdir()
 
     def disown(self) -> None:
         """Give up a server that belongs to the parent of this process."""

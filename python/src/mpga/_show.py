@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import shutil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ def _footer(shown: int, more: bool, rows: int | None) -> str:
 
 def as_text(first: pa.Table, more: bool, rows: int | None) -> str:
     """Draw the first rows of a result; rows is how many the whole result has, if that is known."""
+    import shutil  # a third of the time of an import of the package
+
     columns = [
         [_cell(name), str(first.schema.field(i).type), *(_cell(v) for v in first.column(i).to_pylist())]
         for i, name in enumerate(first.column_names)

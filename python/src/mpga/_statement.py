@@ -28,7 +28,7 @@ class Statement:
 
         self._connection = connection
         self._held = held  # the tables that the statement reads
-        answer = json.loads(interruptibly(lambda: connection.act("Prepare", request), lambda: None))
+        answer = json.loads(interruptibly(lambda: connection.act("Prepare", request), None))
         self._handle: str = answer["handle"]
         weakref.finalize(self, connection.drop_later, "Forget", self._handle).atexit = False
         self.schema: pa.Schema = pa.ipc.open_stream(base64.b64decode(answer["schema"])).schema
