@@ -154,6 +154,32 @@ release: ## make the files of a release in bin/release: archive, Debian package,
 	cd $(DIST) && sha256sum * > SHA256SUMS
 	release/check $(DIST) $(CURDIR)/$(FLIGHTS)
 
+# A wheel's version sorts as those of Python do: v1.2.3-4-gabc is 1.2.3+4.gabc.
+wheel: export MPGA_VERSION := $(shell echo '$(RELEASE:v%=%)' | sed 's/-/+/; s/-/./g')
+
+.PHONY: wheel
+wheel: ## make a wheel for Python in bin/wheel, with the program inside; downloads what builds it
+	rm -rf bin/wheel
+	CGO_CFLAGS="-O2 -w" go build $(TRIM) -ldflags "-s -w -X main.version=$(RELEASE)" -o python/src/mpga/bin/mpga ./cmd/mpga
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir bin/wheel ./python
+	ls -l bin/wheel
+
+bin/python: python/tests/requirements.txt
+	$(PYTHON) -m venv bin/python
+	bin/python/bin/python -m pip install --quiet -r python/tests/requirements.txt
+	touch bin/python
+
+.PHONY: test-python
+test-python: export PYTHONDONTWRITEBYTECODE := 1
+test-python: bin/python ## run the tests of the Python package; downloads pyarrow, pandas and Polars, 150 MB
+	go build -o bin/python/bin/mpga ./cmd/mpga
+	cd python && MPGA_BINARY=$(CURDIR)/bin/python/bin/mpga ../bin/python/bin/python -m pytest -q
+
+.PHONY: bench-python
+bench-python: bin/python ## measure how fast rows go between Python and the server
+	go build -o bin/python/bin/mpga ./cmd/mpga
+	PYTHONPATH=python/src MPGA_BINARY=$(CURDIR)/bin/python/bin/mpga bin/python/bin/python python/bench/bandwidth.py
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -25,6 +26,7 @@ type serveFlags struct {
 	tables     []string
 	catalog    string
 	allowFiles string
+	private    bool
 	drainTime  time.Duration
 	queryLimit serverLimitFlags
 	security   securityFlags
@@ -43,7 +45,7 @@ else speaks Arrow Flight SQL. One engine answers all queries, within one memory 
 which are opened once.
 
 Clients read the tables that --table names, and tables that they have sent themselves. Files they may name only
-below --allow-files. docs/serve.md shows clients, and how to run a server.`,
+below --allow-files. A program starts a server of its own with --private. docs/serve.md shows clients, and how to run a server.`,
 		Example: `  mpga serve --table flights=tests/testdata/flights-2001.parquet
   mpga serve --listen unix:/run/mpga/flight.sock --allow-files /data
   mpga serve --listen :8815 --http :8080 --table sales='/data/sales/*.parquet' --tls-cert server.pem --tls-key server.key --token-file tokens`,
@@ -58,6 +60,7 @@ below --allow-files. docs/serve.md shows clients, and how to run a server.`,
 	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let clients read a file, a folder or a pattern by a name: `NAME=PATH`; may be repeated, also for one name")
 	flags.StringVar(&f.catalog, "catalog", "", "let clients read the tables that `FILE` names, with how their files are read (docs/serve.md)")
 	flags.StringVar(&f.allowFiles, "allow-files", "", "let clients name files below `DIR`, or objects below a URL, behind FROM")
+	flags.BoolVar(&f.private, "private", false, "serve the process that started this: at a socket in a folder of the user's own, whose address is written to the standard output, until the standard input ends; clients may name every file that the user may read")
 	f.queryLimit.register(flags)
 	f.security.register(flags)
 	flags.DurationVar(&f.drainTime, "drain-timeout", 30*time.Second, "when interrupted, let queries that run go on for a `TIME`")
@@ -68,6 +71,13 @@ below --allow-files. docs/serve.md shows clients, and how to run a server.`,
 }
 
 func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
+	if f.private {
+		leave, startErr := f.beginPrivate(cmd)
+		if startErr != nil {
+			return startErr
+		}
+		defer func() { err = errors.Join(err, leave()) }()
+	}
 	if len(f.listen) == 0 {
 		f.listen = []string{"localhost:8815"}
 	}
@@ -91,7 +101,10 @@ func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	options.Engine, options.TempDir = eng, engineOptions.TempDir
-	if f.allowFiles != "" {
+	switch {
+	case f.private:
+		options.Files = server.NewUserFiles(filesOf(cmd.Context()))
+	case f.allowFiles != "":
 		allowed, err := server.Allow(filesOf(cmd.Context()), f.allowFiles)
 		if err != nil {
 			return usagef("--allow-files: %w", err)
@@ -104,7 +117,7 @@ func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
 		return usageError{err}
 	}
 	defer func() { err = errors.Join(err, core.Close()) }()
-	return f.serve(cmd.Context(), core, secrets)
+	return f.serve(cmd.Context(), cmd.OutOrStdout(), core, secrets)
 }
 
 // serverOptions returns what the flags say of the server, but for the engine.
@@ -154,9 +167,9 @@ func (f *serveFlags) namedTables(cmd *cobra.Command) (map[string]server.Table, e
 }
 
 // serve serves until the context is done, and then lets queries that run go on for a while.
-func (f *serveFlags) serve(ctx context.Context, core *server.Server, secrets secrets) (err error) {
+func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Server, secrets secrets) (err error) {
 	flights, err := flightsql.New(flightsql.Options{
-		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls, Logger: slog.Default(),
+		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls, Report: writeReport, Logger: slog.Default(),
 	})
 	if err != nil {
 		return err
@@ -169,6 +182,9 @@ func (f *serveFlags) serve(ctx context.Context, core *server.Server, secrets sec
 	for i, l := range listeners {
 		flights.Serve(l)
 		slog.Info("clients are served", "address", shownAddress(f.listen[i], l), "tls", secrets.tls != nil, "tokens", secrets.tokens.Asked())
+	}
+	if f.private {
+		fmt.Fprintln(out, f.listen[0])
 	}
 	if f.http != "" {
 		l, err := openListener(f.http)

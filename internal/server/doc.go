@@ -12,7 +12,7 @@
 // Invariants:
 //
 //   - R1 (given): a client reads the tables of the server, the temporary tables of its own session
-//     and the files below Options.Files, and nothing else: neither files nor URLs nor the standard
+//     and the files of Options.Files, and nothing else: neither files nor URLs nor the standard
 //     input, nor statements and tables of another session.
 //   - R2 (bounded): as many statements run at once as Limits.Queries says, and each client's and the
 //     waiting ones are limited, too. The engine's memory limit and its devices are shared.

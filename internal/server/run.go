@@ -98,6 +98,7 @@ func newRun(ctx context.Context, st *Statement) (*Run, error) {
 	}
 	st.mu.Lock()
 	st.runs = append(st.runs, r)
+	st.last = r
 	st.mu.Unlock()
 	return r, nil
 }

@@ -113,14 +113,19 @@ func (s *Session) Close() error {
 // Prepare reads a statement and looks up the names in it. Errors that point at the text are of type
 // *sql.Error.
 func (s *Session) Prepare(ctx context.Context, text string) (*Statement, error) {
-	if s.server.Draining() {
-		return nil, fmt.Errorf("%w: the server is ending", ErrDraining)
-	}
 	parsed, err := sql.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	st := &Statement{Handle: rand.Text(), Text: text, session: s, parsed: parsed}
+	return s.PrepareParsed(ctx, parsed, Meaning{})
+}
+
+// PrepareParsed looks up the names in a statement, some of which mean what the client says.
+func (s *Session) PrepareParsed(ctx context.Context, parsed *sql.Select, meaning Meaning) (*Statement, error) {
+	if s.server.Draining() {
+		return nil, fmt.Errorf("%w: the server is ending", ErrDraining)
+	}
+	st := &Statement{Handle: rand.Text(), Text: parsed.Text, session: s, parsed: parsed, meaning: meaning}
 	p, err := st.prepare(ctx, nil)
 	if err != nil {
 		return nil, err

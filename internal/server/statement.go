@@ -22,12 +22,14 @@ type Statement struct {
 
 	session *Session
 	parsed  *sql.Select
+	meaning Meaning
 
 	mu     sync.Mutex
 	used   time.Time
 	values [][]plan.Parameter // a run for each; empty of a statement without parameters
 	ready  *prepared          // for the next run without parameters; nil where a run prepares it itself
 	runs   []*Run             // that have not ended
+	last   *Run               // begun, it may have ended; nil before the first
 }
 
 // prepared is a planned statement, and what watches the run that it is for.
@@ -57,12 +59,16 @@ func (p *prepared) close() error {
 // prepare plans the statement.
 func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*prepared, error) {
 	server := st.session.server
-	p := &prepared{watch: newWatch(server.opt.Record), at: time.Now()}
+	p := &prepared{watch: newWatch(server.opt.Record || st.meaning.Record), at: time.Now()}
 	tables, held := st.session.planTables()
 	p.tables = held
+	scan := server.clientScan(st.meaning.Dir)
+	if err := st.meaning.apply(tables, scan); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
 	opt := plan.Options{
 		Tables:        tables,
-		Scan:          server.clientScan(),
+		Scan:          scan,
 		Overflow:      server.opt.Overflow,
 		Deterministic: server.opt.Deterministic,
 		Parameters:    values,
@@ -145,6 +151,13 @@ func (st *Statement) Cancel() bool {
 		r.Cancel()
 	}
 	return len(st.runs) > 0
+}
+
+// LastRun returns the run that was begun last, which may have ended, or nil before the first.
+func (st *Statement) LastRun() *Run {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.last
 }
 
 // Explain returns the plan of the statement.

@@ -104,12 +104,16 @@ func (s *Server) isServers(name string) bool {
 	return false
 }
 
-// clientScan says how files are read that clients name. R1.
-func (s *Server) clientScan() dataset.Options {
+// clientScan says how files are read that clients name; dir is the working directory of the client,
+// or "". R1.
+func (s *Server) clientScan(dir string) dataset.Options {
 	opt := s.opt.Scan
 	opt.FS, opt.Stdin = s.opt.Files, noStdin{}
-	if opt.FS == nil {
+	switch files := s.opt.Files.(type) {
+	case nil:
 		opt.FS = noFiles{}
+	case UserFiles:
+		opt.FS = files.in(dir)
 	}
 	return opt
 }

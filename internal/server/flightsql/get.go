@@ -1,7 +1,6 @@
 package flightsql
 
 import (
-	"context"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -42,32 +41,29 @@ func handleOf(ticket *flight.Ticket) (handle []byte, ok bool) {
 	return nil, false
 }
 
-// got is the run of a DoGet, of which the call's context knows.
-type got struct{ run chan *server.Run }
-
-type gotKey struct{}
-
-// getStream is the stream of a DoGet whose context knows the run.
-type getStream struct {
-	flight.FlightService_DoGetServer
-	ctx context.Context
-}
-
-func (g *getStream) Context() context.Context { return g.ctx }
-
-// DoGet sends the rows of a result. A client that does not take them holds up the library's
-// sending; when the server has ended the run, the call ends nevertheless, and the sending with it.
+// DoGet sends the rows of a result. A client that does not take them holds up the sending; when the
+// server has ended the run, the call ends nevertheless, and the sending with it.
 func (f *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGetServer) error {
-	g := &got{run: make(chan *server.Run, 1)}
-	ended := make(chan error, 1)
-	wrapped := &getStream{stream, context.WithValue(stream.Context(), gotKey{}, g)}
-	spawn.Go(func() error { return f.FlightServer.DoGet(ticket, wrapped) }, func(err error) { ended <- err })
-	var run *server.Run
-	select {
-	case err := <-ended:
-		return err
-	case run = <-g.run:
+	handle, ok := handleOf(ticket)
+	if !ok {
+		return f.FlightServer.DoGet(ticket, stream)
 	}
+	session, st, err := f.of.statement(stream.Context(), handle)
+	if err != nil {
+		return err
+	}
+	release := session.Hold()
+	run, err := st.Run(stream.Context())
+	if err != nil {
+		release()
+		return err
+	}
+	ended := make(chan error, 1)
+	spawn.Go(func() error {
+		defer release()
+		defer run.Release()
+		return send(run, newRowWriter(stream, run.Schema()))
+	}, func(err error) { ended <- err })
 	select {
 	case err := <-ended:
 		return err
@@ -84,54 +80,24 @@ func (f *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGet
 // lingerMax is how long a client may take for the rest of what was on its way when its run ended.
 const lingerMax = 2 * time.Second
 
-// run runs the statement of a handle.
-func (s *Service) run(ctx context.Context, handle []byte) (*arrow.Schema, <-chan flight.StreamChunk, error) {
-	session, st, err := s.statement(ctx, handle)
-	if err != nil {
-		return nil, nil, err
-	}
-	release := session.Hold()
-	run, err := st.Run(ctx)
-	if err != nil {
-		release()
-		return nil, nil, err
-	}
-	if g, ok := ctx.Value(gotKey{}).(*got); ok {
-		g.run <- run
-	}
-	chunks := make(chan flight.StreamChunk)
-	spawn.Go(func() error {
-		defer release()
-		defer run.Release()
-		return send(ctx, run, chunks)
-	}, func(err error) {
-		if err != nil {
-			select {
-			case chunks <- flight.StreamChunk{Err: told(err)}:
-			case <-ctx.Done():
-			}
-		}
-		close(chunks)
-	})
-	return run.Schema(), chunks, nil
-}
-
-// send hands the batches of a run on.
-func send(ctx context.Context, run *server.Run, to chan<- flight.StreamChunk) error {
+// send writes the batches of a run.
+func send(run *server.Run, to *rowWriter) error {
 	for run.Next() {
 		batch := run.RecordBatch()
 		step := rowsPerMessage(batch)
 		for from := int64(0); from < batch.NumRows(); from += step {
 			part := recordreader.Slice(batch, from, min(from+step, batch.NumRows()))
-			select {
-			case to <- flight.StreamChunk{Data: part}:
-			case <-ctx.Done():
-				part.Release()
-				return context.Cause(ctx)
+			err := to.write(part)
+			part.Release()
+			if err != nil {
+				return err
 			}
 		}
 	}
-	return run.Err()
+	if err := run.Err(); err != nil {
+		return err
+	}
+	return to.end()
 }
 
 // messageBytesMax is about how many bytes of rows are in a message: clients take 4 MiB by default.

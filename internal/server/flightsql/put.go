@@ -9,7 +9,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -18,10 +20,11 @@ import (
 )
 
 // putStream is the rows that a client puts, as the bytes of an Arrow IPC stream. The library's own
-// reader trusts the lengths in messages.
+// reader trusts the lengths in messages. It must be closed.
 type putStream struct {
-	from  flight.FlightService_DoPutServer
-	parts [][]byte // of the message that is read, as far as they have not been
+	from  grpc.ServerStream
+	parts [][]byte    // of the message that is read before its body, as far as they have not been
+	body  *mem.Reader // of the message; nil once it has been read
 	ended bool
 }
 
@@ -32,17 +35,20 @@ const (
 	messageAligned = 8
 )
 
-// add appends a message.
-func (p *putStream) add(data *flight.FlightData) {
-	header := data.GetDataHeader()
-	if len(header) == 0 {
-		return // metadata of the application alone
+// add makes a message the one that is read.
+func (p *putStream) add(in *incoming) {
+	if len(in.header) == 0 { // metadata of the application alone
+		if in.body != nil {
+			_ = in.body.Close() // which returns no error
+		}
+		return
 	}
-	padding := -len(header) & (messageAligned - 1)
+	padding := -len(in.header) & (messageAligned - 1)
 	var prefix [8]byte
 	binary.LittleEndian.PutUint32(prefix[:], messageMark)
-	binary.LittleEndian.PutUint32(prefix[4:], uint32(len(header)+padding))
-	p.parts = append(p.parts, prefix[:], header, make([]byte, padding), data.GetDataBody())
+	binary.LittleEndian.PutUint32(prefix[4:], uint32(len(in.header)+padding))
+	p.parts = [][]byte{prefix[:], in.header, make([]byte, padding)}
+	p.body = in.body
 }
 
 // Read implements io.Reader.
@@ -56,38 +62,55 @@ func (p *putStream) Read(to []byte) (int, error) {
 			p.parts[0] = p.parts[0][n:]
 			return n, nil
 		}
+		if p.body != nil && p.body.Remaining() > 0 {
+			return p.body.Read(to)
+		}
+		p.close()
 		if p.ended {
 			return 0, io.EOF
 		}
-		data, err := p.from.Recv()
+		in := &incoming{}
+		err := p.from.RecvMsg(in)
 		switch {
 		case errors.Is(err, io.EOF):
 			p.ended = true
 		case err != nil:
 			return 0, err
 		default:
-			p.parts = nil
-			p.add(data)
+			p.add(in)
 		}
+	}
+}
+
+// close gives back what has come and was not read.
+func (p *putStream) close() {
+	if p.body != nil {
+		_ = p.body.Close() // which returns no error
+		p.body = nil
 	}
 }
 
 // DoPut takes the rows of a temporary table, or the values of parameters.
 func (f *service) DoPut(stream flight.FlightService_DoPutServer) error {
-	first, err := stream.Recv()
-	if err != nil {
+	first := &incoming{}
+	if err := stream.RecvMsg(first); err != nil {
 		return status.Errorf(codes.InvalidArgument, "a stream without a message: %v", err)
 	}
+	rows := &putStream{from: stream}
+	defer rows.close()
+	rows.add(first)
+	var descriptor flight.FlightDescriptor
+	if err := proto.Unmarshal(first.descriptor, &descriptor); err != nil {
+		return status.Errorf(codes.InvalidArgument, "the descriptor cannot be read: %v", err)
+	}
 	var of anypb.Any
-	if err := proto.Unmarshal(first.GetFlightDescriptor().GetCmd(), &of); err != nil {
+	if err := proto.Unmarshal(descriptor.GetCmd(), &of); err != nil {
 		return status.Errorf(codes.InvalidArgument, "the command cannot be read: %v", err)
 	}
 	cmd, err := of.UnmarshalNew()
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "the command cannot be read: %v", err)
 	}
-	rows := &putStream{from: stream}
-	rows.add(first)
 	var result proto.Message
 	switch cmd := cmd.(type) {
 	case *pb.CommandStatementIngest:

@@ -2,6 +2,7 @@ package flightsql
 
 import (
 	"crypto/tls"
+	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/mpga/mpga/internal/server"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/trace"
 )
 
 // Options configure a Service.
@@ -33,8 +35,14 @@ type Options struct {
 	// is 256 MiB.
 	MessageBytes int
 
+	// Report writes a page of HTML about a run. Without it, nobody gets one.
+	Report ReportFunc
+
 	Logger *slog.Logger // The default discards.
 }
+
+// ReportFunc writes a page about a run of a statement with a plan.
+type ReportFunc func(to io.Writer, run server.Status, plan string, record trace.Timeline) error
 
 // Service answers clients that speak Arrow Flight SQL.
 type Service struct {
@@ -66,6 +74,7 @@ func New(opt Options) (*Service, error) {
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.MaxRecvMsgSize(opt.MessageBytes),
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(connectionWindowBytes),
 		grpc.WriteBufferSize(bufferBytes),

@@ -1,0 +1,142 @@
+"""What the package offers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from . import _connection
+from ._inputs import TemporaryTable, described
+from ._names import of_caller
+from ._result import Plan, Report, Result
+from ._statement import Statement
+
+if TYPE_CHECKING:
+    from adbc_driver_flightsql import dbapi
+
+DATA = "data"  # the name of the table in expressions of agg
+
+
+def sql(query: str, /, params: Sequence[Any] | None = None, **tables: Any) -> Result:
+    """Return the result of a SELECT.
+
+    Args:
+        query: The statement. Behind FROM stands the name of one of ``tables`` or of a variable of the
+            caller, a path or URL in single quotes, or ``read_csv(...)`` or ``read_parquet(...)``.
+        params: The values of ``?`` or ``$1``, ``$2``, ...
+        tables: What names in the statement stand for: paths, patterns and URLs; Arrow tables, batches,
+            readers and data sets; frames of pandas and Polars; whatever has an Arrow C stream; lists
+            of one kind. A reader is read once, and now.
+
+    Raises:
+        QueryError: the statement cannot be run, and its text says why and where.
+        Error: something else went wrong.
+    """
+    return _result(query, params, tables, sys._getframe(1))
+
+
+def explain(query: str, /, params: Sequence[Any] | None = None, **tables: Any) -> Plan:
+    """Return how a statement would be answered. Arguments are those of ``sql``."""
+    return _result(query, params, tables, sys._getframe(1)).explain()
+
+
+def report(query: str, /, params: Sequence[Any] | None = None, **tables: Any) -> Report:
+    """Run a statement, and return a page about what it did. Arguments are those of ``sql``."""
+    return _result(query, params, tables, sys._getframe(1)).report()
+
+
+def agg(
+    data: Any,
+    *,
+    by: str | Sequence[str] = (),
+    agg: str | Sequence[str] = (),
+    where: str = "",
+    having: str = "",
+    order_by: str | Sequence[str] = "",
+    limit: int | None = None,
+) -> Result:
+    """Return the aggregates of groups of rows.
+
+    Args:
+        data: A table, as ``sql`` takes it, or a path or URL or a list of them.
+        by: The keys, as expressions of SQL, with ``AS`` and a name or without.
+        agg: The aggregates, as expressions of SQL: ``"sum(v) as total, count(*)"``.
+        where: Only rows for which this condition is true.
+        having: Only groups for which this condition is true.
+        order_by: The order of the groups, as in ``"total desc, k"``.
+        limit: Only so many groups.
+    """
+    clauses = {
+        "by": [by] if isinstance(by, str) and by else list(by),
+        "agg": [agg] if isinstance(agg, str) and agg else list(agg),
+        "where": where,
+        "having": having,
+        "order_by": order_by if isinstance(order_by, str) else ", ".join(order_by),
+        "limit": limit,
+    }
+    if not clauses["by"] and not clauses["agg"]:
+        raise ValueError("agg: give by, agg or both")
+    return _prepared({"clauses": clauses}, None, {DATA: data})
+
+
+def _result(query: str, params: Sequence[Any] | None, tables: dict[str, Any], frame: FrameType) -> Result:
+    found = of_caller(query, tables, frame, _connection.current())
+    return _prepared({"sql": query}, params, {**tables, **found})
+
+
+def _prepared(request: dict[str, Any], params: Sequence[Any] | None, tables: dict[str, Any]) -> Result:
+    """Send the tables that a statement reads, and prepare it."""
+    connection = _connection.current()
+    held: list[TemporaryTable] = []
+
+    stop = threading.Event()
+
+    def send() -> dict[str, Any]:
+        return {name: described(value, connection, held, stop) for name, value in tables.items()}
+
+    names = _connection.interruptibly(send, stop.set)
+    request = {**request, "tables": names, "dir": os.getcwd()}
+    return Result(lambda record: Statement(connection, {**request, "record": record}, params, held))
+
+
+def configure(
+    *,
+    memory_limit: str | int | None = None,
+    threads: int | None = None,
+    device: str | None = None,
+    temp_dir: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> None:
+    """Set how queries of this process are answered. None is the default of each setting.
+
+    A change of any setting but ``progress`` starts another server: results whose rows have not been
+    read yet are lost.
+
+    Args:
+        memory_limit: The resident memory of the server, as in ``"8GiB"``; 80% of the machine's.
+        threads: How many threads compute; as many as processors.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:0,1"``.
+        temp_dir: Where what does not fit the memory goes.
+        progress: Whether queries show how far they are; where somebody looks: in a terminal or notebook.
+    """
+    _connection.configure(
+        memory_limit=memory_limit, threads=threads, device=device, temp_dir=temp_dir, progress=progress
+    )
+
+
+def connect(uri: str | None = None, **options: Any) -> dbapi.Connection:
+    """Return a connection of Python's DBAPI, by ADBC: ``pip install mpga[adbc]``.
+
+    Args:
+        uri: A server, as in ``"grpc://localhost:8815"``; the private server of this process.
+        options: Further arguments of ``adbc_driver_flightsql.dbapi.connect``.
+    """
+    from adbc_driver_flightsql import dbapi
+
+    if uri is None:
+        uri = _connection.current().server.address.replace("unix:", "grpc+unix://", 1)
+    return dbapi.connect(uri, **{"autocommit": True, **options})
