@@ -29,6 +29,7 @@ type Session struct {
 	closed     bool
 	tables     map[string]*temporary // by name
 	statements map[string]*Statement // by handle
+	kept       []*Kept               // the latest last
 }
 
 func newSession(s *Server, token, client string) *Session {
@@ -90,8 +91,8 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	closed := s.closed
 	s.closed = true
-	tables, statements := s.tables, s.statements
-	s.tables, s.statements = nil, nil
+	tables, statements, kept := s.tables, s.statements, s.kept
+	s.tables, s.statements, s.kept = nil, nil, nil
 	s.mu.Unlock()
 	if closed {
 		return nil
@@ -107,6 +108,9 @@ func (s *Session) Close() error {
 	for _, table := range tables {
 		errs = append(errs, table.release())
 	}
+	for _, k := range kept {
+		errs = append(errs, k.drop())
+	}
 	return errors.Join(errs...)
 }
 
@@ -116,11 +120,10 @@ func (s *Session) Prepare(ctx context.Context, text string) (*Statement, error) 
 	if s.server.Draining() {
 		return nil, fmt.Errorf("%w: the server is ending", ErrDraining)
 	}
-	parsed, err := sql.Parse(text)
+	st, err := newStatement(s, text)
 	if err != nil {
 		return nil, err
 	}
-	st := &Statement{Handle: rand.Text(), Text: text, session: s, parsed: parsed}
 	p, err := st.prepare(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -136,6 +139,15 @@ func (s *Session) Prepare(ctx context.Context, text string) (*Statement, error) 
 		return nil, err
 	}
 	return st, nil
+}
+
+// newStatement reads a statement, which is not planned and not kept.
+func newStatement(s *Session, text string) (*Statement, error) {
+	parsed, err := sql.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Statement{Handle: rand.Text(), Text: text, session: s, parsed: parsed}, nil
 }
 
 // keep keeps a statement, in place of the one that was not used for the longest time where there
