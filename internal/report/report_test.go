@@ -44,6 +44,9 @@ func parse(t *testing.T, p interface{ Write(io.Writer) error }) parsed {
 		case xml.StartElement:
 			out.elements[token.Name.Local]++
 			for _, a := range token.Attr {
+				if strings.Contains(a.Value, "%!") {
+					t.Errorf("%s of %s: %s", a.Name.Local, token.Name.Local, a.Value)
+				}
 				if v := strings.ToLower(a.Value); a.Name.Local != "xmlns" && (strings.Contains(v, "http:") || strings.Contains(v, "https:")) {
 					t.Errorf("%s of the web: %s", a.Name.Local, a.Value)
 				}
@@ -87,7 +90,10 @@ func TestPage(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if e := got.elements; e["script"] != 0 || e["link"] != 0 || e["img"] != 0 || e["circle"] != 3 || e["rect"] < 4+2+2+2 || e["rect"] > 3000 {
+	if strings.Contains(got.text, "%!") {
+		t.Errorf("a format that does not fit its values: %s", got.text)
+	}
+	if e := got.elements; e["script"] != 1 || e["link"] != 0 || e["img"] != 0 || e["circle"] != 3 || e["rect"] < 4+2+2+2 || e["rect"] > 3000 {
 		t.Errorf("elements: %v", e)
 	}
 }
@@ -109,9 +115,13 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// Would catch a page that needs what a query may not have.
+// Would catch a page that needs what a query may not have, or that tells of devices where there are none.
 func TestEmptyPage(t *testing.T) {
-	if got := parse(t, &report.Page{Query: "mpga agg"}); got.elements["svg"] != 0 || !strings.Contains(got.text, "mpga agg") {
+	p := &report.Page{
+		Query: "mpga agg", Device: []report.Fact{{"on the CPU", "no device"}},
+		Stats: engine.Stats{Device: &device.Stats{Reason: "no device: no NVIDIA driver"}},
+	}
+	if got := parse(t, p); got.elements["svg"] != 0 || got.elements["script"] != 0 || strings.Contains(got.text, "Devices") || !strings.Contains(got.text, "mpga agg") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -50,6 +50,7 @@ document.addEventListener("signed-out", () => {
   window.removeEventListener("hashchange", route);
   leave.abort();
   for (const view of Object.keys(views)) $("view-" + view).hidden = true;
+  document.querySelector("nav").hidden = true;
   $("view-sign-in").hidden = false;
   $("token").focus();
 });

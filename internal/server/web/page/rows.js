@@ -53,9 +53,9 @@ function pager(run, offset) {
   });
   const file = (format, name) => element("a", { href: `api/results/${run.id}/file?format=${format}${orderOf()}`, download: "" }, name);
   $("pager").replaceChildren(
-    button("⏮", "First page", 0), button("◀", "Page before", offset - pageRows), "rows", go,
+    button("«", "First page", 0), button("‹", "Page before", offset - pageRows), "rows", go,
     `to ${counted(Math.min(offset + pageRows, rows))} of ${counted(rows)}`,
-    button("▶", "Next page", offset + pageRows), button("⏭", "Last page", end),
+    button("›", "Next page", offset + pageRows), button("»", "Last page", end),
     element("span", {}, "Take all: ", file("csv", "CSV"), ", ", file("parquet", "Parquet"), ", ", file("arrow", "Arrow")),
   );
 }
