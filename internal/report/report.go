@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/mpga/mpga/engine"
@@ -72,7 +71,7 @@ func (p *Page) Write(to io.Writer) error {
 		w.partitions(d.Sizes, d.Tasks)
 		w.loads(d.Loads, d.Rounds)
 	}
-	if d := p.Stats.Device; d == nil || !strings.HasPrefix(d.Reason, kernels.ErrNoDevice.Error()) {
+	if d := p.Stats.Device; d != nil && d.Devices != "" || kernels.Possible() == nil { // else there is none to tell of
 		w.facts("Devices", p.Device)
 	}
 	w.facts("Statistics", p.Facts)

@@ -105,6 +105,7 @@ type usage struct {
 	length time.Duration // of the queries, added
 	total  time.Duration // of the workers: length for each
 	waited time.Duration // of total, while a worker did nothing
+	behind time.Duration // of waited, behind the input's end: in PhaseProcess
 	disk   time.Duration // while a temporary file was read or written, at most length
 	work   map[string]time.Duration
 }
@@ -114,6 +115,7 @@ func usageOf(t *trace.Timeline) (u usage) {
 	for i := range t.Queries {
 		q := &t.Queries[i]
 		u.length += length(q)
+		process := processOf(q)
 		disk := time.Duration(0)
 		for _, row := range q.Rows {
 			busy := time.Duration(0)
@@ -127,6 +129,7 @@ func usageOf(t *trace.Timeline) (u usage) {
 			case "CPU":
 				u.total += length(q)
 				u.waited += length(q) - busy
+				u.behind += idle(row.Spans, process)
 			case "disk":
 				disk = max(disk, busy)
 			}
@@ -134,6 +137,27 @@ func usageOf(t *trace.Timeline) (u usage) {
 		u.disk += disk
 	}
 	return u
+}
+
+// processOf returns the part of a query behind the end of its input; of no length where there is none.
+func processOf(q *trace.QueryTimeline) (part trace.Span) {
+	for _, row := range q.Rows {
+		for _, s := range row.Spans {
+			if row.Group == "query" && s.Name == string(engine.PhaseProcess) {
+				return s
+			}
+		}
+	}
+	return part
+}
+
+// idle returns how long nothing was done within a part of the time.
+func idle(spans []trace.Span, part trace.Span) time.Duration {
+	left := part.End - part.Begin
+	for _, s := range spans {
+		left -= max(min(s.End, part.End)-max(s.Begin, part.Begin), 0)
+	}
+	return left
 }
 
 // workTexts say what a worker does, by the words of a timeline.
@@ -151,7 +175,11 @@ func (u *usage) parts(s *engine.Stats) (texts []string) {
 		text string
 		took time.Duration
 	}
-	parts := []part{{"waiting", u.waited}}
+	waiting := "waiting"
+	if u.behind > u.waited/4*3 {
+		waiting = "waiting until the result was taken, or for other queries"
+	}
+	parts := []part{{waiting, u.waited}}
 	for name, took := range u.work {
 		text := cmp.Or(workTexts[name], name)
 		if codec, _ := compression(s); name == "read" && codec != "" {

@@ -64,6 +64,13 @@ func TestSummary(t *testing.T) {
 		{"one part", with(func(s *engine.Stats) { s.Splits = 1 }), worked(map[string]int{"read": 1000}, map[string]int{"read": 0}),
 			"1s: 50% of the workers' time reading the input, 50% waiting. The input has 1 part for 2 workers: files with smaller row " +
 				"groups, or several files, would let all of them read."},
+		{"a slow reader of the result", second, func() *trace.Timeline {
+			tl := worked(map[string]int{"read": 300}, map[string]int{"read": 300})
+			tl.Queries[0].Rows = append(tl.Queries[0].Rows, trace.RowTimeline{Group: "query", Spans: []trace.Span{
+				{Name: "partition", End: 300 * time.Millisecond}, {Name: "process", Begin: 300 * time.Millisecond, End: time.Second},
+			}})
+			return tl
+		}(), "1s: 70% of the workers' time waiting until the result was taken, or for other queries, 30% reading the input."},
 		{"planning", with(func(s *engine.Stats) {
 			s.PhaseTimes = map[engine.Phase]time.Duration{engine.PhasePlan: 400 * time.Millisecond}
 		}),

@@ -53,10 +53,12 @@ function insert(text) {
 // paint shows the text with colours, and where it is wrong.
 function paint() {
   const area = $("text"), functions = new Set(words.functions.map((f) => f.name)), parts = [];
+  const columns = new Set(words.tables.flatMap((t) => t.columns.map((c) => c.name.toLowerCase())));
   for (const m of area.value.matchAll(token)) {
     const [text, comment, string, quoted, number, word] = m;
     let kind = comment ? "o" : string ? "v" : number ? "n" : "";
-    if (word && words.keywords.has(word.toUpperCase())) kind = "k";
+    if (word && columns.has(word.toLowerCase())) kind = "";
+    else if (word && words.keywords.has(word.toUpperCase())) kind = "k";
     else if (word && functions.has(word.toLowerCase())) kind = "f";
     const wrong = wrongAt >= m.index && wrongAt < m.index + text.length;
     if (!kind && !wrong && typeof parts.at(-1) === "string") parts[parts.length - 1] += text;
@@ -88,6 +90,7 @@ function wrong(message, at) {
 async function refreshTables() {
   try {
     words.tables = (await call("tables")).tables;
+    paint();
   } catch (e) {
     $("tables").replaceChildren(element("li", { class: "error" }, e.message));
     return;
