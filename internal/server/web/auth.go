@@ -133,8 +133,8 @@ func (s *Service) begin(r *request) error {
 	return nil
 }
 
-// errNoSession is the error of requests that need a session.
-var errNoSession = fmt.Errorf("%w: the session has ended: load the page again", server.ErrUnknown)
+// errNoSession is the error of requests that need a session. The page begins another and asks again.
+var errNoSession = errors.New("the session has ended, and its results with it: load the page again")
 
 // held returns the session of a request, kept from being idle until release is called.
 func (r *request) held() (session *server.Session, release func(), err error) {

@@ -96,6 +96,8 @@ func statusOf(err error) int {
 	switch {
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge
+	case errors.Is(err, errNoSession):
+		return http.StatusConflict
 	case errors.Is(err, spawn.ErrInternal):
 		return http.StatusInternalServerError
 	case errors.Is(err, server.ErrUnknown):

@@ -212,6 +212,9 @@ func TestStatement(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
+	if status, _, _ := s.another().ask(fmt.Sprint("/api/results/", id), nil); status != http.StatusConflict {
+		t.Errorf("a browser without a session: %d", status)
+	}
 	if status, _, _ := s.ask("/api/results/999", nil); status != http.StatusNotFound {
 		t.Errorf("a result that is not there: %d", status)
 	}

@@ -8,8 +8,19 @@ export class ApiError extends Error {
   }
 }
 
-// call asks the server; a body makes it a POST.
+// call asks the server; a body makes it a POST. Where the session has ended, as of a page that slept,
+// another is begun.
 export async function call(path, body, signal) {
+  try {
+    return await ask(path, body, signal);
+  } catch (e) {
+    if (e.status !== 409 || path === "session") throw e;
+  }
+  await ask("session", {}, signal);
+  return ask(path, body, signal);
+}
+
+async function ask(path, body, signal) {
   const post = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
   let response;
   try {

@@ -121,7 +121,6 @@ function offer(letters) {
     id: "offer-" + i, role: "option", onmousedown: (e) => { e.preventDefault(); take(i); },
   }, o.name, element("small", { class: "dim" }, o.help))));
   $("offers").hidden = false;
-  area.setAttribute("aria-expanded", "true");
   place(open.from);
   select(0);
 }
@@ -151,7 +150,6 @@ function select(i) {
 function hide() {
   open = null;
   $("offers").hidden = true;
-  $("text").setAttribute("aria-expanded", "false");
   $("text").removeAttribute("aria-activedescendant");
 }
 

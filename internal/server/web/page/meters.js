@@ -42,6 +42,8 @@ function devices(runs) {
     ];
   }));
   const used = runs.filter((r) => r.stats?.devices);
+  $("device-runs").hidden = !used.length;
+  $("no-device-runs").hidden = used.length > 0;
   $("device-runs").replaceChildren(
     element("thead", {}, element("tr", {}, ...["", "Statement", "Devices", "In", "Out", "Copies in", "Kernels", "Copies out"].map((n, i) =>
       element("th", { scope: "col", class: i > 2 ? "number" : "" }, n)))),

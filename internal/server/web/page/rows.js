@@ -25,12 +25,17 @@ async function showPage(run, offset) {
   last?.abort();
   last = new AbortController();
   $("rows").setAttribute("aria-busy", "true");
+  const said = $("status").textContent;
+  const late = setTimeout(() => { $("status").textContent = "Sorting. The view Runs shows how far, and cancels."; }, 500);
   let page;
   try {
     page = await call(`results/${run.id}?offset=${offset}&limit=${pageRows}${orderOf()}`, undefined, last.signal);
   } catch (e) {
     if (e.name === "AbortError") return;
     throw e;
+  } finally {
+    clearTimeout(late);
+    if ($("status").textContent.startsWith("Sorting")) $("status").textContent = said;
   }
   const focus = document.activeElement?.dataset?.focus; // a button that is about to be replaced
   pager(run, offset);
