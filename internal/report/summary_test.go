@@ -54,6 +54,9 @@ func TestSummary(t *testing.T) {
 				"files without compression, or of snappy, would be read faster."},
 		{"zstd that pays", with(func(s *engine.Stats) { s.Pages = []scan.PageCount{{Codec: "ZSTD", Bytes: 20, Decompressed: 100}} }),
 			worked(map[string]int{"read": 1000}), "1s: 100% of the workers' time reading the input (zstd)."},
+		{"snappy, which costs nothing", with(func(s *engine.Stats) {
+			s.Pages, s.Elapsed = []scan.PageCount{{Codec: "SNAPPY", Bytes: 99, Decompressed: 100}}, 506032*time.Nanosecond
+		}), worked(map[string]int{"read": 1000}), "506µs: 100% of the workers' time reading the input (snappy)."},
 		{"spilled", with(func(s *engine.Stats) { s.SpilledBytes, s.ResidentLimit, s.MemoryLimit = 290<<20, 512<<20, 448<<20 }),
 			worked(map[string]int{"scatter": 600, "process": 400}),
 			"1s: 60% of the workers' time scattering rows to partitions, 40% aggregating partitions. 290 MiB did not fit the memory and " +
