@@ -6,7 +6,7 @@ import (
 )
 
 // dateSteps are steps between ticks of days and less, in seconds.
-var dateSteps = []float64{1, 5, 15, 30, 60, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400, 7 * 86400}
+var dateSteps = []float64{1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10800, 21600, 43200, 86400, 172800, 604800}
 
 // monthSteps are steps between ticks of months and more, in months.
 var monthSteps = []int{1, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12000}

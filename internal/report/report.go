@@ -49,7 +49,8 @@ var inlineScript = "//<![CDATA[\n" + Script + "//]]>"
 // page's own.
 func Policy() string {
 	digest := sha256.Sum256([]byte(inlineScript))
-	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'"
+	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(digest[:]) + "'"
 }
 
 // Write writes the page, with URLs without secrets.
@@ -133,8 +134,8 @@ func (w *writer) phases(times map[engine.Phase]time.Duration) {
 
 // bar writes a row of a table: a name, a time as text, and a bar of so much of the longest.
 func (w *writer) bar(name, took string, part float64) {
-	w.f(`<tr><td>%s</td><td>%s</td><td><svg viewBox="0 0 500 12" width="500" role="img"><title>%s: %s</title><rect class="bar" x="0" y="1" width="%.1f" height="10"/></svg></td></tr>`,
-		name, took, name, took, pictureWidth/2*part)
+	w.f(`<tr><td>%s</td><td>%s</td><td><svg viewBox="0 0 500 12" width="500" role="img"><title>%s: %s</title>`+
+		`<rect class="bar" x="0" y="1" width="%.1f" height="10"/></svg></td></tr>`, name, took, name, took, pictureWidth/2*part)
 }
 
 // rounded writes a time with three digits or so.

@@ -65,7 +65,8 @@ func (c *ResultChart) Write(to io.Writer) error {
 	}
 	var body, w writer
 	height := p.drawKind(&body, c.Kind)
-	w.f("<svg class=\"chart\" viewBox=\"0 0 %.0f %.0f\" role=\"img\"><title>%s of %s</title>\n", chartWidth, math.Ceil(height), c.names(), c.X)
+	w.f("<svg class=\"chart\" viewBox=\"0 0 %.0f %.0f\" role=\"img\"><title>%s of %s</title>\n",
+		chartWidth, math.Ceil(height), c.names(), c.X)
 	_, _ = body.WriteTo(&w)
 	w.f("</svg>\n")
 	_, err := w.WriteTo(to)

@@ -40,12 +40,15 @@ func Summary(s *engine.Stats, t *trace.Timeline) string {
 		add("The input has %s for %s: files with smaller row groups, or several files, would let all of them read",
 			digits.Counted(int64(s.Splits), "part"), digits.Counted(int64(s.Threads), "worker"))
 	case u.disk > u.length/2 && u.waited > u.total/4:
-		add("The disk of temporary files was busy for %s of the time: --temp-dir on a faster one would help", percent(u.disk, u.length))
+		add("The disk of temporary files was busy for %s of the time: --temp-dir on a faster one would help",
+			percent(u.disk, u.length))
 	case s.Device != nil && s.Device.LinkShare > 0.8 && s.Device.CopyIn > took/2:
-		add("The link to the device was busy for %s of the time, at %.0f%% of its speed: it is the limit", percent(s.Device.CopyIn, took), 100*s.Device.LinkShare)
+		add("The link to the device was busy for %s of the time, at %.0f%% of its speed: it is the limit",
+			percent(s.Device.CopyIn, took), 100*s.Device.LinkShare)
 	}
 	if codec, saved := compression(s); u.work["read"] > u.total/2 && slowCodecs[codec] && saved < 0.25 {
-		add("%s makes the pages only %.0f%% smaller: files without compression, or of snappy, would be read faster", codec, 100*saved)
+		add("%s makes the pages only %.0f%% smaller: files without compression, or of snappy, would be read faster",
+			codec, 100*saved)
 	}
 	return strings.Join(sentences, " ")
 }
@@ -59,8 +62,8 @@ func spillAdvice(s *engine.Stats) []string {
 	if s.SpilledBytes <= 0 || s.ResidentLimit <= 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s did not fit the memory and went to temporary files: with --memory-limit %s they would have stayed.",
-		humanize.IBytes(uint64(s.SpilledBytes)), limitText(limitWithout(s)))}
+	return []string{fmt.Sprintf("%s did not fit the memory and went to temporary files: "+
+		"with --memory-limit %s they would have stayed.", humanize.IBytes(uint64(s.SpilledBytes)), limitText(limitWithout(s)))}
 }
 
 // limitWithout returns a limit of the process with which a query spills nothing: as much more as lets
@@ -166,8 +169,9 @@ func idle(spans []trace.Span, part trace.Span) time.Duration {
 
 // workTexts say what a worker does, by the words of a timeline.
 var workTexts = map[string]string{
-	"read": "reading the input", "aggregate": "aggregating", "scatter": "scattering rows to partitions", "process": "aggregating partitions",
-	"write": "making the result", "merge": "merging groups", "fill tiles": "preparing rows for devices",
+	"read": "reading the input", "aggregate": "aggregating", "scatter": "scattering rows to partitions",
+	"process": "aggregating partitions",
+	"write":   "making the result", "merge": "merging groups", "fill tiles": "preparing rows for devices",
 }
 
 // parts says what the workers' time went to: the largest parts, of a tenth of it and more.

@@ -76,22 +76,25 @@ func (w *writer) timeline(title string, q *trace.QueryTimeline, classes map[stri
 	}
 	w.f("<h2>Timeline, %s</h2>\n<p class=\"legend\">", title)
 	for _, name := range done {
-		w.f(`<span><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="c%d" width="10" height="10"/></svg> %s</span> `, classes[name]%colours, name)
+		w.f(`<span><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="c%d" width="10" height="10"/></svg> %s</span> `,
+			classes[name]%colours, name)
 	}
-	w.f("</p>\n<div class=\"timeline\" role=\"group\" tabindex=\"0\" aria-label=\"Timeline: plus and minus zoom, arrows move, 0 shows all\" data-nanos=\"%d\">\n", int64(length(q)))
+	w.f("</p>\n<div class=\"timeline\" role=\"group\" tabindex=\"0\" data-nanos=\"%d\" "+
+		"aria-label=\"Timeline: plus and minus zoom, arrows move, 0 shows all\">\n", int64(length(q)))
 	w.f("<svg viewBox=\"0 -16 %.0f %.0f\" role=\"img\">\n<title>What was done when</title>\n<g class=\"ticks\">",
 		pictureWidth+timeMargin, height+rowHeight)
 	for _, at := range timeTicks(length(q), timeTickMax) {
 		x := nameWidth + timeWidth*float64(at)/float64(length(q))
-		w.f("<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%.0f\"/><text class=\"dim\" x=\"%.1f\" y=\"-4\" text-anchor=\"middle\">%s</text>",
-			x, x, height, x, rounded(at))
+		w.f("<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%.0f\"/>"+
+			"<text class=\"dim\" x=\"%.1f\" y=\"-4\" text-anchor=\"middle\">%s</text>", x, x, height, x, rounded(at))
 	}
 	w.f("</g>\n")
 	_, _ = names.WriteTo(w)
-	w.f("<svg class=\"spans\" x=\"%.0f\" y=\"0\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" preserveAspectRatio=\"none\">\n",
-		nameWidth, timeWidth, height, timeWidth, height)
+	w.f("<svg class=\"spans\" x=\"%.0f\" y=\"0\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "+
+		"preserveAspectRatio=\"none\">\n", nameWidth, timeWidth, height, timeWidth, height)
 	_, _ = boxes.WriteTo(w)
-	w.f("</svg>\n</svg>\n<p class=\"readout\" aria-hidden=\"true\">Drag over a part to see it alone; + and - zoom, arrows move, a double click shows all.</p>\n</div>\n")
+	w.f("</svg>\n</svg>\n<p class=\"readout\" aria-hidden=\"true\">" +
+		"Drag over a part to see it alone; + and - zoom, arrows move, a double click shows all.</p>\n</div>\n")
 }
 
 // length returns how long a query took.
@@ -140,7 +143,8 @@ func (w *writer) box(b *box, q *trace.QueryTimeline, y float64, classes map[stri
 	if b.further > 0 {
 		further = fmt.Sprintf(", with %d more", b.further)
 	}
-	w.f("<rect class=\"c%d\" x=\"%.3f\" y=\"%.0f\" width=\"%.3f\" height=\"%.0f\"><title>%s: %s, from %s%s</title></rect>\n",
-		classes[b.span.Name]%colours, b.x, y+2, max(b.end-b.x, 0.2), rowHeight-4, b.span.Name, rounded(b.span.End-b.span.Begin),
-		rounded(b.span.Begin-q.Begin), further)
+	w.f("<rect class=\"c%d\" x=\"%.3f\" y=\"%.0f\" width=\"%.3f\" height=\"%.0f\">"+
+		"<title>%s: %s, from %s%s</title></rect>\n",
+		classes[b.span.Name]%colours, b.x, y+2, max(b.end-b.x, 0.2), rowHeight-4,
+		b.span.Name, rounded(b.span.End-b.span.Begin), rounded(b.span.Begin-q.Begin), further)
 }

@@ -113,7 +113,8 @@ func (s *Session) Kept(runID int64) (k *Kept, release func() error, err error) {
 	s.used = time.Now()
 	i := slices.IndexFunc(s.kept, func(k *Kept) bool { return k.RunID == runID })
 	if i < 0 {
-		return nil, nil, fmt.Errorf("%w: this session keeps no result of run %d, or not any more: run the statement again", ErrUnknown, runID)
+		return nil, nil, fmt.Errorf("%w: this session keeps no result of run %d, or not any more: run the statement again",
+			ErrUnknown, runID)
 	}
 	k = s.kept[i]
 	k.table.retain()
@@ -180,7 +181,8 @@ func (k *Kept) sort(ctx context.Context, by Order) (*Kept, error) {
 	if by.Descending {
 		direction = "DESC"
 	}
-	st, err := newStatement(k.session, fmt.Sprintf("SELECT * FROM result ORDER BY %d %s NULLS LAST", by.Column+1, direction))
+	text := fmt.Sprintf("SELECT * FROM result ORDER BY %d %s NULLS LAST", by.Column+1, direction)
+	st, err := newStatement(k.session, text)
 	if err != nil {
 		return nil, err
 	}

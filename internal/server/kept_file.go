@@ -13,7 +13,9 @@ import (
 // Requires: the caller holds the rows.
 func (k *Kept) Write(to io.Writer, format sink.Format) error {
 	eng := k.session.server.opt.Engine
-	w, err := sink.Create("-", k.Schema, sink.Options{Format: format, Stdout: to, Allocator: eng.Allocator(), Budget: eng.Budget()})
+	w, err := sink.Create("-", k.Schema, sink.Options{
+		Format: format, Stdout: to, Allocator: eng.Allocator(), Budget: eng.Budget(),
+	})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
+// batches returns a batch of kept rows by its number; it is valid until the next call.
+type batches func(i int) (arrow.RecordBatch, error)
+
 // Page calls take with the batches of the rows from offset on, limit rows at most. A batch is valid
 // during the call. One batch at a time is read of rows in a file.
 //
@@ -25,7 +28,7 @@ func (k *Kept) Page(offset, limit int64, take func(arrow.RecordBatch) error) err
 		return nil
 	}
 	first := sort.Search(len(k.ends), func(i int) bool { return k.ends[i] > offset })
-	return k.open(func(batch func(i int) (arrow.RecordBatch, error)) error {
+	return k.open(func(batch batches) error {
 		for i := first; i < len(k.ends); i++ {
 			begin := int64(0)
 			if i > 0 {
@@ -43,7 +46,7 @@ func (k *Kept) Page(offset, limit int64, take func(arrow.RecordBatch) error) err
 }
 
 // takePart calls take with the rows from one to another of a batch.
-func takePart(batch func(i int) (arrow.RecordBatch, error), i int, from, to int64, take func(arrow.RecordBatch) error) error {
+func takePart(batch batches, i int, from, to int64, take func(arrow.RecordBatch) error) error {
 	whole, err := batch(i)
 	if err != nil {
 		return err
@@ -56,8 +59,8 @@ func takePart(batch func(i int) (arrow.RecordBatch, error), i int, from, to int6
 	return take(part)
 }
 
-// open calls use with a function that returns a batch by its number, valid until the next.
-func (k *Kept) open(use func(batch func(i int) (arrow.RecordBatch, error)) error) (err error) {
+// open opens the rows and calls use.
+func (k *Kept) open(use func(batch batches) error) (err error) {
 	if len(k.table.files) == 0 {
 		return use(func(i int) (arrow.RecordBatch, error) { return k.table.batches[i], nil })
 	}

@@ -129,7 +129,9 @@ func (s *Service) begin(r *request) error {
 		}
 		s.setCookie(r.w, r.Request, sessionCookie, session.Token())
 	}
-	answer(r.w, http.StatusOK, map[string]any{"client": r.client, "version": s.opt.Version, "tokens": s.opt.Tokens.Asked()})
+	answer(r.w, http.StatusOK, map[string]any{
+		"client": r.client, "version": s.opt.Version, "tokens": s.opt.Tokens.Asked(),
+	})
 	return nil
 }
 

@@ -25,8 +25,9 @@ func columnsOf(schema *arrow.Schema) []column {
 	for _, f := range schema.Fields() {
 		id := f.Type.ID()
 		list = append(list, column{
-			Name: f.Name, Type: server.TypeName(f.Type), Number: arrow.IsInteger(id) || arrow.IsFloating(id) || arrow.IsDecimal(id),
-			Date: id == arrow.TIMESTAMP || id == arrow.DATE32 || id == arrow.DATE64,
+			Name: f.Name, Type: server.TypeName(f.Type),
+			Number: arrow.IsInteger(id) || arrow.IsFloating(id) || arrow.IsDecimal(id),
+			Date:   id == arrow.TIMESTAMP || id == arrow.DATE32 || id == arrow.DATE64,
 		})
 	}
 	return list
@@ -69,7 +70,7 @@ func (s *Service) functions(r *request) error {
 }
 
 // keywords are the words of statements that the page offers and shows as such.
-var keywords = slices.Sorted(strings.FieldsSeq(`SELECT DISTINCT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET AS AND OR NOT
-	IN IS NULL LIKE ILIKE BETWEEN CASE WHEN THEN ELSE END CAST TRUE FALSE ASC DESC NULLS FIRST LAST ALL FILTER
+var keywords = slices.Sorted(strings.FieldsSeq(`SELECT DISTINCT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET AS AND OR
+	NOT IN IS NULL LIKE ILIKE BETWEEN CASE WHEN THEN ELSE END CAST TRUE FALSE ASC DESC NULLS FIRST LAST ALL FILTER
 	INTERVAL DATE TIMESTAMP TIME WITH ROLLUP CUBE GROUPING SETS EXTRACT
 	BIGINT INTEGER SMALLINT DOUBLE FLOAT DECIMAL VARCHAR BOOLEAN`))

@@ -44,7 +44,8 @@ func (s *Service) chart(r *request) error {
 	case picture.Len() == 0:
 		note = "There is no number to draw."
 	case drawn < k.Rows:
-		note = fmt.Sprintf("The first %s of %s, in the order of the rows.", digits.Counted(drawn, "row"), strconv.FormatInt(k.Rows, 10))
+		note = fmt.Sprintf("The first %s of %s, in the order of the rows.",
+			digits.Counted(drawn, "row"), strconv.FormatInt(k.Rows, 10))
 	}
 	answer(r.w, http.StatusOK, map[string]any{"picture": picture.String(), "note": note, "values": values})
 	return nil

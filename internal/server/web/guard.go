@@ -29,8 +29,8 @@ func (s *Service) guarded(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		if !hostAllowed(r) {
-			tell(w, http.StatusMisdirectedRequest, fmt.Errorf("this server listens at a loopback address, and is not %s: use localhost "+
-				"(a proxy in front must send Host: localhost)", r.Host))
+			tell(w, http.StatusMisdirectedRequest, fmt.Errorf("this server listens at a loopback address, and is not %s: "+
+				"use localhost (a proxy in front must send Host: localhost)", r.Host))
 			return
 		}
 		if err := sameOrigin.Check(r); err != nil || strings.HasPrefix(r.URL.Path, "/api/") && crossSite(r) {

@@ -122,28 +122,34 @@ func cellText(value []byte) string {
 	return strings.ToValidUTF8(string(value[:end]), "\uFFFD") + "…"
 }
 
-// fileFormats are the formats of files of results, and their types for browsers.
-var fileFormats = map[sink.Format]string{
-	sink.CSV: "text/csv; charset=utf-8", sink.Parquet: "application/vnd.apache.parquet", sink.Arrow: "application/vnd.apache.arrow.file",
+// fileFormats are the formats of files of results: their types for browsers, and endings of names. What
+// is sent as it is made cannot be an Arrow file, whose footer comes last, and is an Arrow stream.
+var fileFormats = map[string]struct {
+	format sink.Format
+	kind   string
+}{
+	"csv":     {sink.CSV, "text/csv; charset=utf-8"},
+	"parquet": {sink.Parquet, "application/vnd.apache.parquet"},
+	"arrows":  {sink.ArrowStream, "application/vnd.apache.arrow.stream"},
 }
 
 // file answers with a result as a file.
 func (s *Service) file(r *request) error {
-	format := sink.Format(r.URL.Query().Get("format"))
-	kind, ok := fileFormats[format]
+	ending := r.URL.Query().Get("format")
+	f, ok := fileFormats[ending]
 	if !ok {
-		return fmt.Errorf("format %q: want one of csv, parquet, arrow", format)
+		return fmt.Errorf("format %q: want one of csv, parquet, arrows", ending)
 	}
 	k, release, err := r.kept()
 	if err != nil {
 		return err
 	}
 	h := r.w.Header()
-	h.Set("Content-Type", kind)
+	h.Set("Content-Type", f.kind)
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="result-%s.%s"`, r.PathValue("id"), format))
+	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="result-%s.%s"`, r.PathValue("id"), ending))
 	out := &counting{w: r.w}
-	err = errors.Join(k.Write(out, format), release())
+	err = errors.Join(k.Write(out, f.format), release())
 	switch {
 	case err == nil:
 		return nil

@@ -72,16 +72,16 @@ type result struct {
 // described describes a run.
 func described(s *server.Status) run {
 	r := run{
-		ID: s.ID, Client: s.Client, Text: redact.Text(s.Text), State: s.State, Began: s.Began.UnixMilli(), Waited: s.Waited.Seconds(),
-		Elapsed: s.Elapsed.Seconds(), Rows: s.Rows, Record: s.HasRecord,
+		ID: s.ID, Client: s.Client, Text: redact.Text(s.Text), State: s.State, Began: s.Began.UnixMilli(),
+		Waited: s.Waited.Seconds(), Elapsed: s.Elapsed.Seconds(), Rows: s.Rows, Record: s.HasRecord,
 	}
 	if s.Error != nil {
 		r.Error = redact.Error(s.Error).Error()
 	}
 	if p := s.Progress; p != nil {
 		r.Progress = &progress{
-			Phase: p.Phase, Fraction: p.Fraction, RowsRead: p.RowsRead, RowsTotal: p.RowsTotal, BytesRead: p.BytesRead, Groups: p.Groups,
-			Left: seconds(p.Left),
+			Phase: p.Phase, Fraction: p.Fraction, RowsRead: p.RowsRead, RowsTotal: p.RowsTotal, BytesRead: p.BytesRead,
+			Groups: p.Groups, Left: seconds(p.Left),
 		}
 	}
 	if st := s.Stats; st != nil {

@@ -259,7 +259,7 @@ func TestFiles(t *testing.T) {
 	if err != nil || len(lines) != 251 || lines[1][0] != "249" {
 		t.Errorf("CSV: %d lines, %v", len(lines), err)
 	}
-	reader, err := ipc.NewReader(bytes.NewReader(file("arrow")))
+	reader, err := ipc.NewReader(bytes.NewReader(file("arrows")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,10 @@ export async function call(path, body, signal) {
 }
 
 async function ask(path, body, signal) {
-  const post = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  const post =
+    body === undefined
+      ? {}
+      : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
   let response;
   try {
     response = await fetch("api/" + path, { ...post, signal });
@@ -79,7 +82,7 @@ export function notice(text) {
 // says after how many milliseconds.
 export async function repeat(f, wait) {
   for (let n = 0; ; n++) {
-    if (!document.hidden && await f() === false) return;
+    if (!document.hidden && (await f()) === false) return;
     await new Promise((done) => setTimeout(done, wait(n)));
   }
 }

@@ -2,7 +2,8 @@
 import { $, call, element, notice } from "./api.js";
 import { nameText, offersFor } from "./complete.js";
 
-const token = /(--[^\n]*|\/\*[^]*?(?:\*\/|$))|('(?:[^']|'')*'?)|("(?:[^"]|"")*"?)|(\d+(?:\.\d+)?(?:e[+-]?\d+)?)|([A-Za-z_]\w*)|[^]/gi;
+const token =
+  /(--[^\n]*|\/\*[^]*?(?:\*\/|$))|('(?:[^']|'')*'?)|("(?:[^"]|"")*"?)|(\d+(?:\.\d+)?(?:e[+-]?\d+)?)|([A-Za-z_]\w*)|[^]/gi;
 
 const words = { keywords: new Set(), functions: [], tables: [] };
 let wrongAt = -1; // where the server says that the text is wrong; -1 where it is not
@@ -24,7 +25,9 @@ export async function startEditor() {
     paint();
     offer(2);
   });
-  area.addEventListener("scroll", () => { $("shown").scrollTop = area.scrollTop; });
+  area.addEventListener("scroll", () => {
+    $("shown").scrollTop = area.scrollTop;
+  });
   area.addEventListener("keydown", keyed);
   area.addEventListener("blur", hide);
   paint();
@@ -52,7 +55,9 @@ function insert(text) {
 
 // paint shows the text with colours, and where it is wrong.
 function paint() {
-  const area = $("text"), functions = new Set(words.functions.map((f) => f.name)), parts = [];
+  const area = $("text"),
+    functions = new Set(words.functions.map((f) => f.name)),
+    parts = [];
   const columns = new Set(words.tables.flatMap((t) => t.columns.map((c) => c.name.toLowerCase())));
   for (const m of area.value.matchAll(token)) {
     const [text, comment, string, quoted, number, word] = m;
@@ -95,14 +100,35 @@ async function refreshTables() {
     $("tables").replaceChildren(element("li", { class: "error" }, e.message));
     return;
   }
-  const columnOf = (c) => element("li", {},
-    element("button", { title: `Insert ${c.name}`, onclick: () => insert(nameText(c.name)) }, c.name), element("small", {}, c.type));
-  $("tables").replaceChildren(...words.tables.map((t) => element("li", {}, element("details", { open: words.tables.length < 4 },
-    element("summary", {}, t.name + (t.temporary ? " (own)" : "")),
-    t.error ? element("p", { class: "error" }, t.error) : null,
-    element("ul", {}, element("li", {}, element("button", { onclick: () => insert(nameText(t.name)) }, "Insert the name")),
-      ...t.columns.map(columnOf))))));
-  if (!words.tables.length) $("tables").replaceChildren(element("li", { class: "dim" }, "none: mpga serve --table NAME=PATH"));
+  const columnOf = (c) =>
+    element(
+      "li",
+      {},
+      element("button", { title: `Insert ${c.name}`, onclick: () => insert(nameText(c.name)) }, c.name),
+      element("small", {}, c.type),
+    );
+  $("tables").replaceChildren(
+    ...words.tables.map((t) =>
+      element(
+        "li",
+        {},
+        element(
+          "details",
+          { open: words.tables.length < 4 },
+          element("summary", {}, t.name + (t.temporary ? " (own)" : "")),
+          t.error ? element("p", { class: "error" }, t.error) : null,
+          element(
+            "ul",
+            {},
+            element("li", {}, element("button", { onclick: () => insert(nameText(t.name)) }, "Insert the name")),
+            ...t.columns.map(columnOf),
+          ),
+        ),
+      ),
+    ),
+  );
+  if (!words.tables.length)
+    $("tables").replaceChildren(element("li", { class: "dim" }, "none: mpga serve --table NAME=PATH"));
   $("text").placeholder = words.tables.length ? `SELECT … FROM ${nameText(words.tables[0].name)}` : "SELECT …";
 }
 
@@ -111,15 +137,30 @@ let open = null; // {from, list, at, moved}
 
 // offer opens the list, if the word before the caret has so many letters.
 function offer(letters) {
-  const area = $("text"), before = area.value.slice(0, area.selectionStart);
+  const area = $("text"),
+    before = area.value.slice(0, area.selectionStart);
   const word = /[A-Za-z_]\w*$/.exec(before)?.[0] ?? "";
   if (area.selectionStart !== area.selectionEnd || word.length < letters) return hide();
   const list = offersFor(before, word, area.value, words);
-  if (!list.length || list.length === 1 && list[0].name.toLowerCase() === word.toLowerCase()) return hide();
+  if (!list.length || (list.length === 1 && list[0].name.toLowerCase() === word.toLowerCase())) return hide();
   open = { from: before.length - word.length, list, at: 0, moved: false };
-  $("offers").replaceChildren(...list.map((o, i) => element("li", {
-    id: "offer-" + i, role: "option", onmousedown: (e) => { e.preventDefault(); take(i); },
-  }, o.name, element("small", { class: "dim" }, o.help))));
+  $("offers").replaceChildren(
+    ...list.map((o, i) =>
+      element(
+        "li",
+        {
+          id: "offer-" + i,
+          role: "option",
+          onmousedown: (e) => {
+            e.preventDefault();
+            take(i);
+          },
+        },
+        o.name,
+        element("small", { class: "dim" }, o.help),
+      ),
+    ),
+  );
   $("offers").hidden = false;
   place(open.from);
   select(0);
@@ -127,14 +168,16 @@ function offer(letters) {
 
 // place puts the list below a place of the text, which the text shown behind it has, too.
 function place(at) {
-  const walk = document.createTreeWalker($("shown"), NodeFilter.SHOW_TEXT), range = document.createRange();
+  const walk = document.createTreeWalker($("shown"), NodeFilter.SHOW_TEXT),
+    range = document.createRange();
   let node = walk.nextNode();
   while (node && at > node.length) {
     at -= node.length;
     node = walk.nextNode();
   }
   range.setStart(node, at);
-  const caret = range.getBoundingClientRect(), box = $("shown").getBoundingClientRect();
+  const caret = range.getBoundingClientRect(),
+    box = $("shown").getBoundingClientRect();
   const offers = $("offers");
   offers.style.top = caret.bottom - box.top + 4 + "px";
   offers.style.left = Math.max(0, Math.min(caret.left - box.left, box.width - offers.offsetWidth)) + "px";
@@ -155,7 +198,8 @@ function hide() {
 
 // take puts an offer in place of the word.
 function take(i) {
-  const area = $("text"), { from, list } = open;
+  const area = $("text"),
+    { from, list } = open;
   area.setRangeText(list[i].text, from, area.selectionStart, "end");
   area.dispatchEvent(new Event("input"));
   hide();
@@ -170,7 +214,7 @@ function keyed(e) {
   if (e.key === "ArrowDown" || e.key === "ArrowUp") {
     open.moved = true;
     select(open.at + (e.key === "ArrowDown" ? 1 : -1));
-  } else if (e.key === "Tab" && !e.shiftKey || e.key === "Enter" && open.moved && !e.ctrlKey && !e.metaKey) {
+  } else if ((e.key === "Tab" && !e.shiftKey) || (e.key === "Enter" && open.moved && !e.ctrlKey && !e.metaKey)) {
     take(open.at);
   } else if (e.key === "Escape") {
     hide();

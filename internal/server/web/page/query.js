@@ -4,7 +4,8 @@ import { showChart } from "./chart.js";
 import { showRows } from "./rows.js";
 import { timelineOf } from "./runs.js";
 
-let editor, run = null; // run is the latest run of the page
+let editor,
+  run = null; // run is the latest run of the page
 
 export function startQuery(of) {
   editor = of;
@@ -19,7 +20,8 @@ export function startQuery(of) {
   });
   for (const tab of tabs()) tab.addEventListener("click", () => choose(tab));
   document.querySelector("[role=tablist]").addEventListener("keydown", (e) => {
-    const seen = tabs().filter((t) => !t.hidden), at = seen.indexOf(document.activeElement);
+    const seen = tabs().filter((t) => !t.hidden),
+      at = seen.indexOf(document.activeElement);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[e.key];
     if (to === undefined) return;
     const tab = seen.at(to % seen.length);
@@ -32,7 +34,10 @@ export function startQuery(of) {
     else if (e.target.value) editor.set(history()[Number(e.target.value)]);
     showHistory();
   });
-  document.addEventListener("edit", (e) => { editor.set(e.detail); location.hash = "#query"; });
+  document.addEventListener("edit", (e) => {
+    editor.set(e.detail);
+    location.hash = "#query";
+  });
   showHistory();
 }
 
@@ -46,12 +51,16 @@ function remember(text) {
 
 function showHistory() {
   const list = history();
-  $("history").replaceChildren(element("option", { value: "" }, "…"),
+  $("history").replaceChildren(
+    element("option", { value: "" }, "…"),
     ...list.map((text, i) => element("option", { value: i }, text.replace(/\s+/g, " ").slice(0, 80))),
-    list.length ? element("option", { value: "clear" }, "Forget all") : "");
+    list.length ? element("option", { value: "clear" }, "Forget all") : "",
+  );
 }
 
-const say = (text) => { if ($("status").textContent !== text) $("status").textContent = text; };
+const say = (text) => {
+  if ($("status").textContent !== text) $("status").textContent = text;
+};
 
 function failed(e) {
   if (!(e instanceof ApiError)) throw e;
@@ -94,15 +103,20 @@ async function follow(id) {
     if (run.state === "failed") editor.wrong(run.error);
     return;
   }
-  say(`${plural(run.result?.rows ?? run.rows, "row")} in ${seconds(run.elapsed)}` +
-    (run.stats ? `, ${plural(run.stats.rowsRead, "row")} and ${bytes(run.stats.bytesRead)} read` : "") +
-    (run.result?.whole === false ? ": the first rows of the result, as many as --page-result-size lets the server keep" : ""));
+  say(
+    `${plural(run.result?.rows ?? run.rows, "row")} in ${seconds(run.elapsed)}` +
+      (run.stats ? `, ${plural(run.stats.rowsRead, "row")} and ${bytes(run.stats.bytesRead)} read` : "") +
+      (run.result?.whole === false
+        ? ": the first rows of the result, as many as --page-result-size lets the server keep"
+        : ""),
+  );
   show(true);
 }
 
 // progress shows how far a run is; a screen reader is told each five seconds or so.
 function progress(run, n) {
-  const bar = $("bar"), p = run.progress;
+  const bar = $("bar"),
+    p = run.progress;
   bar.hidden = false;
   if (p && p.fraction >= 0) bar.value = p.fraction;
   else bar.removeAttribute("value");
@@ -149,10 +163,19 @@ let shown = new Set(); // tabs that show the latest run already
 const panels = {
   "tab-rows": () => showRows(run),
   "tab-chart": () => showChart($("panel-chart"), run),
-  "tab-plan": async () => { $("plan").textContent = (await call(`runs/${run.id}/plan`)).plan; },
+  "tab-plan": async () => {
+    $("plan").textContent = (await call(`runs/${run.id}/plan`)).plan;
+  },
   "tab-time": async () => {
-    $("panel-time").replaceChildren(element("p", { class: "summary" }, run.summary ?? ""),
-      await timelineOf(run.id), element("p", {}, element("a", { href: `api/runs/${run.id}/report`, target: "_blank", rel: "noopener" }, "The whole report")));
+    $("panel-time").replaceChildren(
+      element("p", { class: "summary" }, run.summary ?? ""),
+      await timelineOf(run.id),
+      element(
+        "p",
+        {},
+        element("a", { href: `api/runs/${run.id}/report`, target: "_blank", rel: "noopener" }, "The whole report"),
+      ),
+    );
   },
 };
 

@@ -6,7 +6,7 @@ const pageRows = 100;
 // sorting is how the rows of a result are ordered, as addresses of the server have it.
 export const sorting = { column: -1, descending: false, run: 0 };
 
-export const orderOf = () => sorting.column < 0 ? "" : `&sort=${sorting.column}&descending=${sorting.descending}`;
+export const orderOf = () => (sorting.column < 0 ? "" : `&sort=${sorting.column}&descending=${sorting.descending}`);
 
 let last = null; // request that is under way
 
@@ -26,7 +26,9 @@ async function showPage(run, offset) {
   last = new AbortController();
   $("rows").setAttribute("aria-busy", "true");
   const said = $("status").textContent;
-  const late = setTimeout(() => { $("status").textContent = "Sorting. The view Runs shows how far, and cancels."; }, 500);
+  const late = setTimeout(() => {
+    $("status").textContent = "Sorting. The view Runs shows how far, and cancels.";
+  }, 500);
   let page;
   try {
     page = await call(`results/${run.id}?offset=${offset}&limit=${pageRows}${orderOf()}`, undefined, last.signal);
@@ -44,31 +46,65 @@ async function showPage(run, offset) {
   if (focus) document.querySelector(`[data-focus="${focus}"]`)?.focus();
 }
 
-const guard = (promise) => promise.catch((e) => { $("place").textContent = e.message; });
+const guard = (promise) =>
+  promise.catch((e) => {
+    $("place").textContent = e.message;
+  });
 
 function pager(run, offset) {
-  const { rows } = run.result, end = Math.max(0, Math.floor((rows - 1) / pageRows) * pageRows);
-  const button = (text, label, to) => element("button", {
-    "aria-label": label, "data-focus": label, disabled: to === offset || to < 0 || to > end, onclick: () => guard(showPage(run, to)),
-  }, text);
-  const go = element("input", { type: "number", min: 1, max: rows, value: offset + 1, "aria-label": "First row", size: 8 });
+  const { rows } = run.result,
+    end = Math.max(0, Math.floor((rows - 1) / pageRows) * pageRows);
+  const button = (text, label, to) =>
+    element(
+      "button",
+      {
+        "aria-label": label,
+        "data-focus": label,
+        disabled: to === offset || to < 0 || to > end,
+        onclick: () => guard(showPage(run, to)),
+      },
+      text,
+    );
+  const go = element("input", {
+    type: "number",
+    min: 1,
+    max: rows,
+    value: offset + 1,
+    "aria-label": "First row",
+    size: 8,
+  });
   go.addEventListener("change", () => {
     const row = Math.min(Math.max(Number(go.value) || 1, 1), rows) - 1;
     guard(showPage(run, Math.floor(row / pageRows) * pageRows));
   });
-  const file = (format, name) => element("a", { href: `api/results/${run.id}/file?format=${format}${orderOf()}`, download: "" }, name);
+  const file = (format, name) =>
+    element("a", { href: `api/results/${run.id}/file?format=${format}${orderOf()}`, download: "" }, name);
   $("pager").replaceChildren(
-    button("«", "First page", 0), button("‹", "Page before", offset - pageRows), "rows", go,
+    button("«", "First page", 0),
+    button("‹", "Page before", offset - pageRows),
+    "rows",
+    go,
     `to ${counted(Math.min(offset + pageRows, rows))} of ${counted(rows)}`,
-    button("›", "Next page", offset + pageRows), button("»", "Last page", end),
-    element("span", {}, "Take all: ", file("csv", "CSV"), ", ", file("parquet", "Parquet"), ", ", file("arrow", "Arrow")),
+    button("›", "Next page", offset + pageRows),
+    button("»", "Last page", end),
+    element(
+      "span",
+      {},
+      "Take all: ",
+      file("csv", "CSV"),
+      ", ",
+      file("parquet", "Parquet"),
+      ", ",
+      file("arrows", "Arrow"),
+    ),
   );
 }
 
 function table(run, page) {
   const { columns } = run.result;
   const heads = columns.map((c, i) => {
-    const mine = sorting.column === i, direction = mine ? sorting.descending ? "descending" : "ascending" : "none";
+    const mine = sorting.column === i,
+      direction = mine ? (sorting.descending ? "descending" : "ascending") : "none";
     const sort = () => {
       // ascending, descending, then as the rows came
       if (!mine) Object.assign(sorting, { column: i, descending: false });
@@ -76,14 +112,41 @@ function table(run, page) {
       else Object.assign(sorting, { column: -1, descending: false });
       guard(showPage(run, 0));
     };
-    return element("th", { scope: "col", "aria-sort": direction, class: c.number ? "sorts number" : "sorts" },
-      element("button", { onclick: sort, "data-focus": "sort " + i, title: `Sort by ${c.name}` },
-        `${c.name} ${mine ? sorting.descending ? "▼" : "▲" : ""}`, element("small", { class: "dim" }, c.type)));
+    return element(
+      "th",
+      { scope: "col", "aria-sort": direction, class: c.number ? "sorts number" : "sorts" },
+      element(
+        "button",
+        { onclick: sort, "data-focus": "sort " + i, title: `Sort by ${c.name}` },
+        `${c.name} ${mine ? (sorting.descending ? "▼" : "▲") : ""}`,
+        element("small", { class: "dim" }, c.type),
+      ),
+    );
   });
-  const rows = page.cells.map((cells, n) => element("tr", {}, element("td", { class: "count" }, counted(page.offset + n + 1)),
-    ...cells.map((cell, i) => cell === null ? element("td", { class: columns[i].number ? "null number" : "null" }, "NULL") :
-      element("td", { class: columns[i].number ? "number" : "", title: cell.length > 40 ? cell : null }, cell))));
-  $("rows").replaceChildren(element("caption", { class: "hidden" }, plural(page.rows, "row")),
-    element("thead", {}, element("tr", {}, element("th", { scope: "col", class: "count" }, element("span", { class: "hidden" }, "Row")), ...heads)),
-    element("tbody", {}, ...rows));
+  const rows = page.cells.map((cells, n) =>
+    element(
+      "tr",
+      {},
+      element("td", { class: "count" }, counted(page.offset + n + 1)),
+      ...cells.map((cell, i) =>
+        cell === null
+          ? element("td", { class: columns[i].number ? "null number" : "null" }, "NULL")
+          : element("td", { class: columns[i].number ? "number" : "", title: cell.length > 40 ? cell : null }, cell),
+      ),
+    ),
+  );
+  $("rows").replaceChildren(
+    element("caption", { class: "hidden" }, plural(page.rows, "row")),
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        element("th", { scope: "col", class: "count" }, element("span", { class: "hidden" }, "Row")),
+        ...heads,
+      ),
+    ),
+    element("tbody", {}, ...rows),
+  );
 }
