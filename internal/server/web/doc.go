@@ -18,8 +18,9 @@
 // of about a million rows.
 //
 // The page asks for runs and samples again and again (each quarter of a second while its own
-// statement runs, each two seconds else, and not at all while nobody sees the page): unlike a stream
-// of events, this passes every proxy, takes no connection while nothing happens, and ends by itself.
+// statement runs, each second or so else, and not while nobody sees the page, but for a sign of life
+// each minute, which keeps the session and its results): unlike a stream of events, this passes every
+// proxy, takes no connection while nothing happens, and ends by itself.
 //
 //   - W1 (whole names only): a client without a name of its token, where tokens are asked, gets the
 //     page without data, and nothing else.

@@ -7,14 +7,26 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/server"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// requestBytesMax bounds the body of a request: a statement. W5.
-const requestBytesMax = 1 << 20
+// W5: of the body of a request, which is a statement.
+const (
+	requestBytesMax = 1 << 20
+	requestTime     = 30 * time.Second
+)
+
+// decode decodes the body of a request, which must come in time.
+func decode(w http.ResponseWriter, r *http.Request, into any) error {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(requestTime)) // of a connection that has none, nothing is lost
+	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
+	return json.NewDecoder(r.Body).Decode(into)
+}
 
 // guarded refuses what did not come from the page itself (W2), and sets the headers that have a
 // browser do the same.

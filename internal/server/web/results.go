@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -161,13 +162,17 @@ func (s *Service) file(r *request) error {
 	panic(http.ErrAbortHandler) // so that the client does not take what it has for the whole
 }
 
-// counting counts what is written.
+// fileStall ends a file whose client takes nothing for so long: it holds a result.
+const fileStall = 2 * time.Minute
+
+// counting counts what is written, and waits fileStall for the client at most.
 type counting struct {
 	w     http.ResponseWriter
 	bytes int64
 }
 
 func (c *counting) Write(p []byte) (int, error) {
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(fileStall)) // HTTP/2 may have none
 	n, err := c.w.Write(p)
 	c.bytes += int64(n)
 	return n, err

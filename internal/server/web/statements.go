@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,7 +16,7 @@ import (
 // text returns the statement that a request has.
 func (r *request) text() (string, error) {
 	var form struct{ Text string }
-	if err := json.NewDecoder(r.Body).Decode(&form); err != nil {
+	if err := decode(r.w, r.Request, &form); err != nil {
 		return "", fmt.Errorf("want a statement as JSON of at most %d bytes: %w", requestBytesMax, err)
 	}
 	return form.Text, nil

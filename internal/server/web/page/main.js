@@ -40,6 +40,7 @@ async function begin() {
     if (e.status !== 401) notice(e.message);
     return;
   }
+  setInterval(() => call("session", {}).catch(() => {}), 60e3); // so that results stay while the page is open
   route();
   window.addEventListener("hashchange", route);
   startQuery(await startEditor());
