@@ -128,7 +128,7 @@ func page(t *testing.T, k *server.Kept, offset, limit int64) (lines []string) {
 // memory and in a file.
 func TestKeptPages(t *testing.T) {
 	const rows = 5000
-	for name, limits := range map[string]server.Limits{"memory": {}, "file": {TemporaryBytes: 1}} {
+	for name, limits := range map[string]server.Limits{"memory": {}, "file": {TemporaryBytes: 1}, "both": {TemporaryBytes: 30_000}} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeping(t, rows, limits)
 			_, kept := k.keep("SELECT n, s FROM t ORDER BY n")

@@ -81,7 +81,7 @@ function devices(runs) {
       element(
         "tr",
         {},
-        ...["", "Statement", "Devices", "In", "Out", "Copies in", "Kernels", "Copies out"].map((n, i) =>
+        ...["Run", "Statement", "Devices", "In", "Out", "Copies in", "Kernels", "Copies out"].map((n, i) =>
           element("th", { scope: "col", class: i > 2 ? "number" : "" }, n),
         ),
       ),

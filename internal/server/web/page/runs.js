@@ -39,7 +39,7 @@ export function showRuns(signal) {
           element(
             "tr",
             {},
-            ...["", "State", "Statement", "Client", "Began", "Waited", "Took", "Rows", "Read", ""].map((n, i) =>
+            ...["Run", "State", "Statement", "Client", "Began", "Waited", "Took", "Rows", "Read", "Action"].map((n, i) =>
               element("th", { scope: "col", class: i > 4 && i < 9 ? "number" : "" }, n),
             ),
           ),
