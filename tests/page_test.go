@@ -360,6 +360,7 @@ func TestPageEscapes(t *testing.T) {
 // statementReport zooms the timeline of a report by dragging, which needs its own script to run.
 func (b *browser) statementReport(url string) {
 	b.open(url)
+	b.wait("#tables", "destination") // from then on, the page listens
 	b.statement("select count(*) from flights")
 	b.keys(kb.Enter, control)
 	b.wait("#status", "1 row in")

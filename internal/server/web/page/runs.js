@@ -39,8 +39,8 @@ export function showRuns(signal) {
           element(
             "tr",
             {},
-            ...["Run", "State", "Statement", "Client", "Began", "Waited", "Took", "Rows", "Read", "Action"].map((n, i) =>
-              element("th", { scope: "col", class: i > 4 && i < 9 ? "number" : "" }, n),
+            ...["Run", "State", "Statement", "Client", "Began", "Waited", "Took", "Rows", "Read", "Action"].map(
+              (n, i) => element("th", { scope: "col", class: i > 4 && i < 9 ? "number" : "" }, n),
             ),
           ),
         ),
