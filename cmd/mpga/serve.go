@@ -56,7 +56,7 @@ below --allow-files. A program starts a server of its own with --private. docs/s
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVar(&f.listen, "listen", nil, "take clients at an `ADDRESS`, as in localhost:8815 (the default) or unix:/run/mpga.sock; may be repeated")
-	flags.StringVar(&f.http, "http", "", "serve /healthz, /readyz and /metrics at http://`ADDRESS`/")
+	flags.StringVar(&f.http, "http", "", "serve a page with an editor, results, charts and what runs at http://`ADDRESS`/, as in localhost:8080, and /healthz, /readyz, /metrics")
 	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let clients read a file, a folder or a pattern by a name: `NAME=PATH`; may be repeated, also for one name")
 	flags.StringVar(&f.catalog, "catalog", "", "let clients read the tables that `FILE` names, with how their files are read (docs/serve.md)")
 	flags.StringVar(&f.allowFiles, "allow-files", "", "let clients name files below `DIR`, or objects below a URL, behind FROM")
@@ -134,6 +134,7 @@ func (f *serveFlags) serverOptions(cmd *cobra.Command) (opt server.Options, err 
 	}
 	opt.Overflow, opt.Deterministic = meaning.Overflow, meaning.Deterministic
 	opt.Logger = slog.Default()
+	opt.Record = f.http != ""
 	opt.Limits, err = f.queryLimit.limits()
 	return opt, err
 }
@@ -174,7 +175,10 @@ func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Serv
 	if err != nil {
 		return err
 	}
-	pages := web.New(web.Options{Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls, Logger: slog.Default()})
+	pages := web.New(web.Options{
+		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls, Facts: pageFacts, Devices: pageDevices,
+		Logger: slog.Default(),
+	})
 	listeners, err := openListeners(f.listen)
 	if err != nil {
 		return err

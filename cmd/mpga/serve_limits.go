@@ -18,6 +18,7 @@ type serverLimitFlags struct {
 	sessionIdle     time.Duration
 	sessions        int
 	temporaryMemory string
+	resultSize      string
 }
 
 func (f *serverLimitFlags) register(flags *pflag.FlagSet) {
@@ -29,6 +30,7 @@ func (f *serverLimitFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.sessionIdle, "session-timeout", 10*time.Minute, "forget the tables of a client that has been gone for a `TIME`")
 	flags.IntVar(&f.sessions, "max-sessions", 1024, "let at most `N` clients be connected")
 	flags.StringVar(&f.temporaryMemory, "table-memory", "", "keep tables that clients send in memory up to a `SIZE` together, and further ones in --temp-dir (default an eighth of --memory-limit)")
+	flags.StringVar(&f.resultSize, "page-result-size", "", "of a statement on the page of --http, keep the first rows up to a `SIZE`, in memory or in --temp-dir (default 4GiB)")
 }
 
 // limits returns the limits that the flags name.
@@ -50,6 +52,9 @@ func (f *serverLimitFlags) limits() (l server.Limits, err error) {
 		if n.value < 0 || n.value == 0 && !n.most {
 			return l, usagef("%s: want more than 0", n.flag)
 		}
+	}
+	if l.ResultBytes, err = parseSize("--page-result-size", f.resultSize); err != nil {
+		return l, err
 	}
 	l.TemporaryBytes, err = parseSize("--table-memory", f.temporaryMemory)
 	return l, err

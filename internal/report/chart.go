@@ -21,6 +21,7 @@ const (
 	chartBottom = 56.0
 	legendRow   = 18.0
 	barsNameMax = 30 // letters of a name below bars
+	namesMax    = 48 // names below bars; of more bars, some have none
 )
 
 // chartColours are the colours of series, of text, of dim text, of lines and of the ground, in a light and in a dark
@@ -97,21 +98,9 @@ type plot struct {
 	panel *papers.Panel
 	top   float64
 	x, y  scale
-}
 
-// scale maps values to a picture.
-type scale struct {
-	low, high  float64 // values
-	begin, end float64 // places
-	log        int     // base; 0 is linear
-}
-
-func (s *scale) at(value float64) float64 {
-	low, high := s.low, s.high
-	if s.log > 0 {
-		value, low, high = math.Log(value), math.Log(low), math.Log(high)
-	}
-	return s.begin + (value-low)/(high-low)*(s.end-s.begin)
+	apart bool // points are not joined
+	dates bool // the numbers of the x axis are seconds since 1970
 }
 
 // measure finds the scales. It returns false where there is nothing to draw.
@@ -119,7 +108,9 @@ func (p *plot) measure() bool {
 	var xs, ys []float64
 	for _, s := range p.panel.Series {
 		for _, at := range slices.Concat(s.Points, s.Paper) {
-			xs, ys = append(xs, at.X), append(ys, at.Y)
+			if !math.IsNaN(at.Y) {
+				xs, ys = append(xs, at.X), append(ys, at.Y)
+			}
 		}
 	}
 	if len(xs) == 0 {
@@ -138,67 +129,16 @@ func (p *plot) measure() bool {
 	return true
 }
 
-// widen makes room around the values; of a linear scale of values, from 0 on.
-func (s *scale) widen(fromZero bool) {
-	switch {
-	case s.log > 0:
-		s.low, s.high = s.low/1.15, s.high*1.15
-	case fromZero:
-		s.low, s.high = min(s.low*1.05, 0), max(s.high*1.05, 0)
-	}
-	if s.low == s.high {
-		s.high++
-	}
-}
-
-// ticks returns round values of a scale, not much more than most of them.
-func (s *scale) ticks(most int) (list []float64) {
-	if s.log > 0 {
-		if list = s.powers(most); len(list) > 2 {
-			return list
-		}
-	}
-	if s.log > 0 && s.high/s.low > float64(most) {
-		return s.parts()
-	}
-	unit := math.Pow(10, math.Floor(math.Log10((s.high-s.low)/float64(most))))
-	step := unit
-	for _, times := range []float64{2, 5, 10} {
-		if (s.high-s.low)/step > float64(most) {
-			step = unit * times
-		}
-	}
-	for v := math.Ceil(s.low/step) * step; v <= s.high+step/1e6; v += step {
-		list = append(list, math.Round(v/step)*step)
-	}
-	return list
-}
-
-// powers returns powers of the base.
-func (s *scale) powers(most int) (list []float64) {
-	base := float64(s.log)
-	low, high := math.Ceil(math.Log(s.low)/math.Log(base)-1e-9), math.Floor(math.Log(s.high)/math.Log(base)+1e-9)
-	step := max(1, math.Ceil((high-low+1)/float64(most)))
-	for e := low; e <= high; e += step {
-		list = append(list, math.Pow(base, e))
-	}
-	return list
-}
-
-// parts returns 1, 2 and 5 times powers of ten.
-func (s *scale) parts() (list []float64) {
-	for e := math.Floor(math.Log10(s.low)); e <= math.Log10(s.high); e++ {
-		for _, times := range []float64{1, 2, 5} {
-			if v := times * math.Pow(10, e); v >= s.low && v <= s.high {
-				list = append(list, v)
-			}
-		}
-	}
-	return list
-}
-
 // draw draws the panel with its legend, and returns where it ends.
 func (p *plot) draw(w *writer) float64 {
+	if len(p.panel.X.Names) > 0 {
+		return p.drawKind(w, Bars)
+	}
+	return p.drawKind(w, Lines)
+}
+
+// drawKind draws the panel as a kind of chart.
+func (p *plot) drawKind(w *writer, kind Kind) float64 {
 	bottom := p.top + chartHeight
 	w.f("<text x=\"%.0f\" y=\"%.0f\" font-weight=\"bold\">%s</text>\n", chartLeft, p.top-12, p.panel.Title)
 	for _, v := range p.y.ticks(8) {
@@ -211,9 +151,12 @@ func (p *plot) draw(w *writer) float64 {
 		p.top+chartHeight/2, label(&p.panel.Y))
 	if len(p.panel.X.Names) > 0 {
 		bottom += p.names(w)
-		p.bars(w)
 	} else {
 		p.xTicks(w)
+	}
+	if kind == Bars {
+		p.bars(w)
+	} else {
 		p.lines(w)
 	}
 	return p.legend(w, bottom+chartBottom)
@@ -221,11 +164,15 @@ func (p *plot) draw(w *writer) float64 {
 
 func (p *plot) xTicks(w *writer) {
 	bottom := p.top + chartHeight
-	for _, v := range p.x.ticks(12) {
+	ticks, text := p.x.ticks(12), func(v float64) string { return tick(v, p.x.log) }
+	if p.dates {
+		ticks, text = dateTicks(p.x.low, p.x.high, 8)
+	}
+	for _, v := range ticks {
 		x := p.x.at(v)
 		w.f("<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.0f\" y2=\"%.0f\"/><text class=\"dim\" x=\"%.1f\" y=\"%.0f\" "+
 			"text-anchor=\"middle\">%s</text>\n",
-			x, x, bottom, bottom+5, x, bottom+18, tick(v, p.x.log))
+			x, x, bottom, bottom+5, x, bottom+18, text(v))
 	}
 	w.f("<text class=\"dim\" x=\"%.0f\" y=\"%.0f\" text-anchor=\"middle\">%s</text>\n",
 		(chartLeft+chartWidth-chartRight)/2, bottom+35, label(&p.panel.X))
@@ -234,7 +181,11 @@ func (p *plot) xTicks(w *writer) {
 // names writes the names of a axis without numbers, and returns the height that they take.
 func (p *plot) names(w *writer) float64 {
 	bottom, longest := p.top+chartHeight, 0
+	every := (len(p.panel.X.Names) + namesMax - 1) / namesMax
 	for i, name := range p.panel.X.Names {
+		if i%every > 0 {
+			continue
+		}
 		runes := []rune(name)
 		if len(runes) > barsNameMax {
 			name = string(runes[:barsNameMax-1]) + "…"
@@ -256,6 +207,9 @@ func (p *plot) bars(w *writer) {
 	}
 	for i, s := range p.panel.Series {
 		for _, at := range s.Points {
+			if math.IsNaN(at.Y) {
+				continue
+			}
 			x, y := p.x.at(at.X)+(float64(i)-count/2)*width, p.y.at(at.Y)
 			w.f("<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"><title>%s</title></rect>\n",
 				i%colours, x, min(y, base), width*.92, math.Abs(y-base), p.tip(s, at, ""))
@@ -272,18 +226,40 @@ func (p *plot) lines(w *writer) {
 		if s.Kind != papers.Measured {
 			dash = "5 4"
 		}
-		w.f("<polyline class=\"line s%d\" stroke-dasharray=\"%s\" points=\"", i%colours, dash)
-		for _, at := range s.Points {
-			w.f("%.1f,%.1f ", p.x.at(at.X), p.y.at(at.Y))
+		for _, part := range joined(s.Points, p.apart) {
+			w.f("<polyline class=\"line s%d\" stroke-dasharray=\"%s\" points=\"", i%colours, dash)
+			for _, at := range part {
+				w.f("%.1f,%.1f ", p.x.at(at.X), p.y.at(at.Y))
+			}
+			w.f("\"/>\n")
 		}
-		w.f("\"/>\n")
 		for _, at := range s.Points {
+			if math.IsNaN(at.Y) || len(s.Points) > marksMax && !p.apart {
+				continue
+			}
 			p.mark(w, i, p.x.at(at.X), p.y.at(at.Y), "c", p.tip(s, at, ""))
 		}
 		for _, at := range s.Paper {
 			p.mark(w, i, p.x.at(at.X), p.y.at(at.Y), "hollow", p.tip(s, at, "paper"))
 		}
 	}
+}
+
+// marksMax bounds the marks of a line: further ones would hide it.
+const marksMax = 250
+
+// joined returns the parts of a line: a point without a value parts it.
+func joined(points []papers.Point, apart bool) (parts [][]papers.Point) {
+	begin := 0
+	for i := 0; i <= len(points) && !apart; i++ {
+		if i == len(points) || math.IsNaN(points[i].Y) {
+			if i > begin {
+				parts = append(parts, points[begin:i])
+			}
+			begin = i + 1
+		}
+	}
+	return parts
 }
 
 // markShapes are the forms of marks, in turn, for eyes that do not tell the colours apart.
@@ -303,7 +279,11 @@ func (p *plot) mark(w *writer, i int, x, y float64, class, tip string) {
 
 // tip is what is shown of a point that is pointed at.
 func (p *plot) tip(s *papers.Series, at papers.Point, from string) string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s: %s at %s", s.Name, from, Value(at.Y), place(p.panel, at.X)))
+	where := place(p.panel, at.X)
+	if p.dates {
+		where = dateText(at.X)
+	}
+	return strings.TrimSpace(strings.TrimSpace(s.Name+" "+from) + ": " + Value(at.Y) + " at " + where)
 }
 
 // legend writes the names of the series, if there are several, and returns where it ends.
@@ -341,44 +321,6 @@ func label(a *papers.Axis) string {
 		return a.Name
 	}
 	return a.Name + ", " + a.Unit
-}
-
-// tick writes the value of a tick: a power, or a number.
-func tick(v float64, log int) string {
-	if log == 2 || log == 10 && (v >= 1e4 || v < 1e-2) {
-		if e := math.Log(v) / math.Log(float64(log)); math.Abs(e-math.Round(e)) < 1e-6 {
-			return strconv.Itoa(log) + superscript(int(math.Round(e)))
-		}
-	}
-	return Value(v)
-}
-
-func superscript(n int) string {
-	var text strings.Builder
-	for _, digit := range strconv.Itoa(n) {
-		if digit == '-' {
-			text.WriteRune('⁻')
-			continue
-		}
-		text.WriteRune([]rune("⁰¹²³⁴⁵⁶⁷⁸⁹")[digit-'0'])
-	}
-	return text.String()
-}
-
-// Value writes a measured value with four digits.
-func Value(v float64) string {
-	if v != 0 && (math.Abs(v) >= 1e7 || math.Abs(v) < 1e-3) {
-		return strconv.FormatFloat(v, 'g', 3, 64)
-	}
-	digits := 0
-	if v != 0 {
-		digits = max(0, 3-int(math.Floor(math.Log10(math.Abs(v)))))
-	}
-	text := strconv.FormatFloat(v, 'f', digits, 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	return text
 }
 
 // place writes a place on the x axis: a name, a power of two, or a number.

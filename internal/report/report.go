@@ -4,7 +4,9 @@ package report
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html"
 	"io"
@@ -13,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/trace"
+	"github.com/mpga/mpga/kernels"
 )
 
 // Page is what a report tells. Fields that are zero are left out of the page.
@@ -30,8 +33,25 @@ type Page struct {
 // Fact is a line of a table.
 type Fact struct{ Name, Value string }
 
-//go:embed page.css
-var style string
+// Style and Script are the style of pages, and the script by which timelines are zoomed, for pages
+// that have parts of a report.
+var (
+	//go:embed page.css
+	Style string
+	//go:embed page.js
+	Script string
+)
+
+// inlineScript is Script as an element that is also well-formed XML.
+var inlineScript = "//<![CDATA[\n" + Script + "//]]>"
+
+// Policy is the Content-Security-Policy of a page: nothing is loaded, and no script runs but the
+// page's own.
+func Policy() string {
+	digest := sha256.Sum256([]byte(inlineScript))
+	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(digest[:]) + "'"
+}
 
 // Write writes the page, with URLs without secrets.
 func (p *Page) Write(to io.Writer) error {
@@ -39,6 +59,9 @@ func (p *Page) Write(to io.Writer) error {
 	w.begin("What a query did", redact.Text(p.Query))
 	if p.Error != "" {
 		w.f("<p class=\"error\">%s</p>\n", redact.Text(p.Error))
+	}
+	if summary := Summary(&p.Stats, &p.Timeline); summary != "" {
+		w.f("<p class=\"summary\">%s</p>\n", summary)
 	}
 	if p.Plan != "" {
 		w.f("<h2>Plan</h2>\n<pre>%s</pre>\n", redact.Text(p.Plan))
@@ -49,8 +72,13 @@ func (p *Page) Write(to io.Writer) error {
 		w.partitions(d.Sizes, d.Tasks)
 		w.loads(d.Loads, d.Rounds)
 	}
-	w.facts("Devices", p.Device)
+	if d := p.Stats.Device; d != nil && d.Devices != "" || kernels.Possible() == nil { // else there is none to tell of
+		w.facts("Devices", p.Device)
+	}
 	w.facts("Statistics", p.Facts)
+	if len(p.Timeline.Queries) > 0 {
+		w.WriteString("<script>" + inlineScript + "</script>\n")
+	}
 	w.f("</body>\n</html>\n")
 	_, err := w.WriteTo(to)
 	return err
@@ -79,11 +107,11 @@ func (w *writer) begin(title, query string) {
 <head>
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
+<meta http-equiv="Content-Security-Policy" content="%s"/>
 <title>mpga: %s</title>
 <style>
-`, query)
-	w.WriteString(style)
+`, Policy(), query)
+	w.WriteString(Style)
 	w.f("</style>\n</head>\n<body>\n<h1>%s</h1>\n<pre>%s</pre>\n", title, query)
 }
 
@@ -106,8 +134,8 @@ func (w *writer) phases(times map[engine.Phase]time.Duration) {
 
 // bar writes a row of a table: a name, a time as text, and a bar of so much of the longest.
 func (w *writer) bar(name, took string, part float64) {
-	w.f(`<tr><td>%[1]s</td><td>%[2]s</td><td><svg viewBox="0 0 500 12" width="500" role="img"><title>%[1]s: %[2]s</title><rect class="bar" x="0" y="1" width="%[3].1f" height="10"/></svg></td></tr>`,
-		name, took, pictureWidth/2*part)
+	w.f(`<tr><td>%s</td><td>%s</td><td><svg viewBox="0 0 500 12" width="500" role="img"><title>%s: %s</title>`+
+		`<rect class="bar" x="0" y="1" width="%.1f" height="10"/></svg></td></tr>`, name, took, name, took, pictureWidth/2*part)
 }
 
 // rounded writes a time with three digits or so.

@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/trace"
+	"github.com/mpga/mpga/kernels"
 )
 
 // parsed is what a page has: elements by name, and all text.
@@ -44,6 +45,9 @@ func parse(t *testing.T, p interface{ Write(io.Writer) error }) parsed {
 		case xml.StartElement:
 			out.elements[token.Name.Local]++
 			for _, a := range token.Attr {
+				if strings.Contains(a.Value, "%!") {
+					t.Errorf("%s of %s: %s", a.Name.Local, token.Name.Local, a.Value)
+				}
 				if v := strings.ToLower(a.Value); a.Name.Local != "xmlns" && (strings.Contains(v, "http:") || strings.Contains(v, "https:")) {
 					t.Errorf("%s of the web: %s", a.Name.Local, a.Value)
 				}
@@ -78,7 +82,7 @@ func TestPage(t *testing.T) {
 		Device:   []report.Fact{{"device", "NVIDIA <H100>"}},
 		Stats: engine.Stats{
 			PhaseTimes: map[engine.Phase]time.Duration{engine.PhasePlan: time.Millisecond, engine.PhaseProcess: 2 * time.Second},
-			Device:     &device.Stats{Sizes: []int64{5, 0, 17, 3}, Tasks: []int64{17, 8}, Loads: []float64{0.25, 0.5, 0.75}, Rounds: 3},
+			Device:     &device.Stats{Devices: "H100", Sizes: []int64{5, 0, 17, 3}, Tasks: []int64{17, 8}, Loads: []float64{0.25, 0.5, 0.75}, Rounds: 3},
 		},
 	}
 	got := parse(t, p)
@@ -87,7 +91,10 @@ func TestPage(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if e := got.elements; e["script"] != 0 || e["link"] != 0 || e["img"] != 0 || e["circle"] != 3 || e["rect"] < 4+2+2+2 || e["rect"] > 3000 {
+	if strings.Contains(got.text, "%!") {
+		t.Errorf("a format that does not fit its values: %s", got.text)
+	}
+	if e := got.elements; e["script"] != 1 || e["link"] != 0 || e["img"] != 0 || e["circle"] != 3 || e["rect"] < 4+2+2+2 || e["rect"] > 3000 {
 		t.Errorf("elements: %v", e)
 	}
 }
@@ -109,9 +116,16 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// Would catch a page that needs what a query may not have.
+// Would catch a page that needs what a query may not have, or that tells of devices where there are none.
 func TestEmptyPage(t *testing.T) {
-	if got := parse(t, &report.Page{Query: "mpga agg"}); got.elements["svg"] != 0 || !strings.Contains(got.text, "mpga agg") {
+	p := &report.Page{
+		Query: "mpga agg", Device: []report.Fact{{"on the CPU", "no device"}},
+		Stats: engine.Stats{Device: &device.Stats{Reason: "no device: no NVIDIA driver"}},
+	}
+	if kernels.Possible() == nil {
+		p.Device = nil
+	}
+	if got := parse(t, p); got.elements["svg"] != 0 || got.elements["script"] != 0 || strings.Contains(got.text, "Devices") || !strings.Contains(got.text, "mpga agg") {
 		t.Errorf("%+v", got)
 	}
 }

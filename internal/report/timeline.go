@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -12,10 +13,23 @@ const (
 	rowHeight   = 18.0
 	nameWidth   = 190.0
 	timeWidth   = pictureWidth - nameWidth
-	colours     = 8   // classes of the page's style
-	boxWidthMin = 0.5 // spans that are narrower are drawn with their neighbours
-	timeMarks   = 8
+	timeMargin  = 25.0 // for half of the last tick's text
+	colours     = 8    // classes of the page's style
+	timeTickMax = 10
+
+	// A box narrower than boxWidthMin is drawn with its neighbours. Where a query has more than boxesMax
+	// boxes, wider boxes are, too: who zooms in sees as much as a page may hold.
+	boxWidthMin = 0.01
+	boxesMax    = 2500
 )
+
+// WriteTimeline writes a picture of what was done when, as HTML for a page that has Style and Script.
+func WriteTimeline(to io.Writer, t *trace.Timeline) error {
+	w := &writer{}
+	w.timelines(t)
+	_, err := w.WriteTo(to)
+	return err
+}
 
 // timelines draws each query with its rows.
 func (w *writer) timelines(t *trace.Timeline) {
@@ -33,65 +47,104 @@ func (w *writer) timelines(t *trace.Timeline) {
 	}
 }
 
-// timeline draws a query.
+// timeline draws a query. The spans are in a picture of their own, whose part in view the script of
+// the page changes.
 func (w *writer) timeline(title string, q *trace.QueryTimeline, classes map[string]int) {
-	var rows writer
-	var names []string // of what is done
-	length := float64(max(q.End-q.Begin, 1))
+	var names, boxes writer // of the rows
+	var done []string       // what is done
 	height, group := 0.0, ""
-	text := func(x int, what string) {
-		rows.f("<text x=\"%d\" y=\"%.0f\" dy=\"13\">%s</text>\n", x, height, what)
-	}
+	least := boxWidth(q)
 	for _, row := range q.Rows {
 		if row.Group != group {
 			group = row.Group
-			text(0, group)
+			names.f("<text y=\"%.0f\" dy=\"13\">%s</text>\n", height, group)
 			height += rowHeight
 		}
-		text(12, row.Name)
+		names.f("<text class=\"dim\" x=\"12\" y=\"%.0f\" dy=\"13\">%s</text>\n", height, row.Name)
 		for _, s := range row.Spans {
 			if _, known := classes[s.Name]; !known {
 				classes[s.Name] = len(classes)
 			}
-			if !slices.Contains(names, s.Name) {
-				names = append(names, s.Name)
+			if !slices.Contains(done, s.Name) {
+				done = append(done, s.Name)
 			}
 		}
-		rows.boxes(row.Spans, q.Begin, timeWidth/length, height, classes)
+		for _, b := range boxesOf(row.Spans, q, least) {
+			boxes.box(&b, q, height, classes)
+		}
 		height += rowHeight
 	}
 	w.f("<h2>Timeline, %s</h2>\n<p class=\"legend\">", title)
-	for _, name := range names {
-		w.f(`<span><svg viewBox="0 0 10 10"><rect class="c%d" width="10" height="10"/></svg> %s</span> `, classes[name]%colours, name)
+	for _, name := range done {
+		w.f(`<span><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="c%d" width="10" height="10"/></svg> %s</span> `,
+			classes[name]%colours, name)
 	}
-	w.f("</p>\n<svg viewBox=\"0 -16 1010 %.0f\" role=\"img\">\n<title>What was done when</title>\n", height+rowHeight)
-	for m := range timeMarks + 1 {
-		at, anchor := time.Duration(length*float64(m)/timeMarks), "middle"
-		if m == timeMarks {
-			anchor = "end" // of the picture
-		}
-		w.f("<line x1=\"%[1].1f\" x2=\"%[1].1f\" y1=\"0\" y2=\"%[2].0f\"/><text class=\"dim\" x=\"%[1].1f\" y=\"-4\" text-anchor=\"%[3]s\">%[4]s</text>\n",
-			nameWidth+timeWidth*float64(m)/timeMarks, height, anchor, rounded(at.Round(max(q.End-q.Begin, 1)/1000)))
+	w.f("</p>\n<div class=\"timeline\" role=\"group\" tabindex=\"0\" data-nanos=\"%d\" "+
+		"aria-label=\"Timeline: plus and minus zoom, arrows move, 0 shows all\">\n", int64(length(q)))
+	w.f("<svg viewBox=\"0 -16 %.0f %.0f\" role=\"img\">\n<title>What was done when</title>\n<g class=\"ticks\">",
+		pictureWidth+timeMargin, height+rowHeight)
+	for _, at := range timeTicks(length(q), timeTickMax) {
+		x := nameWidth + timeWidth*float64(at)/float64(length(q))
+		w.f("<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%.0f\"/>"+
+			"<text class=\"dim\" x=\"%.1f\" y=\"-4\" text-anchor=\"middle\">%s</text>", x, x, height, x, rounded(at))
 	}
-	_, _ = rows.WriteTo(w)
-	w.f("</svg>\n")
+	w.f("</g>\n")
+	_, _ = names.WriteTo(w)
+	w.f("<svg class=\"spans\" x=\"%.0f\" y=\"0\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "+
+		"preserveAspectRatio=\"none\">\n", nameWidth, timeWidth, height, timeWidth, height)
+	_, _ = boxes.WriteTo(w)
+	w.f("</svg>\n</svg>\n<p class=\"readout\" aria-hidden=\"true\">" +
+		"Drag over a part to see it alone; + and - zoom, arrows move, a double click shows all.</p>\n</div>\n")
 }
 
-// boxes draws the spans of a row. A span that could not be seen is drawn as a part of the span
-// before it.
-func (w *writer) boxes(spans []trace.Span, begin time.Duration, scale, y float64, classes map[string]int) {
-	for i := 0; i < len(spans); {
-		s := &spans[i]
-		x := nameWidth + float64(s.Begin-begin)*scale
-		width := max(float64(s.End-s.Begin)*scale, boxWidthMin/2)
-		for i++; i < len(spans); i++ {
-			nextX, nextWidth := nameWidth+float64(spans[i].Begin-begin)*scale, float64(spans[i].End-spans[i].Begin)*scale
-			if nextWidth >= boxWidthMin || nextX-(x+width) >= boxWidthMin {
-				break
-			}
-			width = nextX + nextWidth - x
+// length returns how long a query took.
+func length(q *trace.QueryTimeline) time.Duration { return max(q.End-q.Begin, 1) }
+
+// box is a rectangle of a timeline: a span, and further ones behind it that are too short to be seen.
+type box struct {
+	span    *trace.Span // the first
+	x, end  float64     // from 0 to timeWidth
+	further int
+}
+
+// boxWidth returns the least width of a box with which a query has few enough.
+func boxWidth(q *trace.QueryTimeline) float64 {
+	for least := boxWidthMin; ; least *= 2 {
+		count := 0
+		for _, row := range q.Rows {
+			count += len(boxesOf(row.Spans, q, least))
 		}
-		w.f("<rect class=\"c%d\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%.0f\"><title>%s: %s, from %s</title></rect>\n",
-			classes[s.Name]%colours, x, y+2, width, rowHeight-4, s.Name, rounded(s.End-s.Begin), rounded(s.Begin-begin))
+		if count <= boxesMax || least > 1 {
+			return least
+		}
 	}
+}
+
+// boxesOf returns the boxes of a row's spans, which are in order. A span narrower than least, so near
+// behind another, is part of the box of the other.
+func boxesOf(spans []trace.Span, q *trace.QueryTimeline, least float64) (list []box) {
+	scale := timeWidth / float64(length(q))
+	for i := range spans {
+		s := &spans[i]
+		x, end := float64(s.Begin-q.Begin)*scale, float64(s.End-q.Begin)*scale
+		if n := len(list); n > 0 && end-x < least && x-list[n-1].end < least {
+			list[n-1].end = end
+			list[n-1].further++
+			continue
+		}
+		list = append(list, box{span: s, x: x, end: end})
+	}
+	return list
+}
+
+// box draws a box at a height.
+func (w *writer) box(b *box, q *trace.QueryTimeline, y float64, classes map[string]int) {
+	further := ""
+	if b.further > 0 {
+		further = fmt.Sprintf(", with %d more", b.further)
+	}
+	w.f("<rect class=\"c%d\" x=\"%.3f\" y=\"%.0f\" width=\"%.3f\" height=\"%.0f\">"+
+		"<title>%s: %s, from %s%s</title></rect>\n",
+		classes[b.span.Name]%colours, b.x, y+2, max(b.end-b.x, 0.2), rowHeight-4,
+		b.span.Name, rounded(b.span.End-b.span.Begin), rounded(b.span.Begin-q.Begin), further)
 }

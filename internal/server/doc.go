@@ -4,7 +4,7 @@
 //	            |           |       |
 //	            |           |       queue: a place among the statements that run at once
 //	            |           the text, its parameters, the columns of its result
-//	            temporary tables, who the client is
+//	            temporary tables, kept results (Kept), who the client is
 //
 // Package flightsql below speaks Arrow Flight SQL with clients, package web HTTP. Neither knows the
 // engine.

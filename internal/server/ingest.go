@@ -207,10 +207,7 @@ func (in *intake) add(batch arrow.RecordBatch) error {
 	}
 	batch.Retain()
 	t.batches = append(t.batches, batch)
-	size := int64(0)
-	for _, c := range batch.Columns() {
-		size += int64(c.Data().SizeInBytes())
-	}
+	size := bytesOf(batch)
 	t.bytes += size
 	if t.of.memory.Add(size) <= in.server.opt.Limits.TemporaryBytes {
 		return nil

@@ -78,6 +78,13 @@ type Limits struct {
 	// used for the longest time is forgotten. The default is 1,024.
 	Statements int
 
+	// Results is how many results a session keeps; beyond, the oldest is dropped. The default is 8.
+	Results int
+
+	// ResultBytes is how many bytes of a result a session keeps at most: the first rows. The default
+	// is 4 GiB.
+	ResultBytes int64
+
 	// TemporaryBytes is how many bytes of the memory all temporary tables may take; further ones go
 	// to files. The default is an eighth of the engine's memory limit.
 	TemporaryBytes int64
@@ -92,7 +99,7 @@ func (o *Options) EnsureDefaults() {
 	for _, d := range []struct {
 		field *int
 		value int
-	}{{&l.Queries, 4}, {&l.ClientWaiting, 256}, {&l.Sessions, 1024}, {&l.Statements, 1024}} {
+	}{{&l.Queries, 4}, {&l.ClientWaiting, 256}, {&l.Sessions, 1024}, {&l.Statements, 1024}, {&l.Results, 8}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
@@ -105,6 +112,9 @@ func (o *Options) EnsureDefaults() {
 	}
 	if l.SessionIdle == 0 {
 		l.SessionIdle = 10 * time.Minute
+	}
+	if l.ResultBytes == 0 {
+		l.ResultBytes = 4 << 30
 	}
 	if l.TemporaryBytes == 0 && o.Engine != nil {
 		l.TemporaryBytes = o.Engine.MemoryLimit() / 8
@@ -121,6 +131,7 @@ func (l *Limits) Validate() error {
 		{"Queries", int64(l.Queries)}, {"ClientQueries", int64(l.ClientQueries)}, {"ClientWaiting", int64(l.ClientWaiting)},
 		{"StallTime", int64(l.StallTime)}, {"SessionIdle", int64(l.SessionIdle)}, {"Sessions", int64(l.Sessions)},
 		{"Statements", int64(l.Statements)}, {"TemporaryBytes", l.TemporaryBytes},
+		{"Results", int64(l.Results)}, {"ResultBytes", l.ResultBytes},
 	} {
 		if f.value < 1 {
 			errs = append(errs, fmt.Errorf("%s (%d) must be positive", f.name, f.value))

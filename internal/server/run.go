@@ -103,8 +103,8 @@ func newRun(ctx context.Context, st *Statement) (*Run, error) {
 	return r, nil
 }
 
-// start waits for a place, and begins the statement.
-func (r *Run) start() error {
+// Start waits for a place, and begins the statement. It is called once, before Next.
+func (r *Run) Start() error {
 	st := r.Statement
 	if st.needsPlace() {
 		leave, err := r.server.queue.enter(r.ctx, st.session.queueName())
@@ -216,6 +216,12 @@ func (r *Run) closePlanned() error {
 		return nil
 	}
 	return p.close()
+}
+
+// stop ends the run well, though not all rows have been read.
+func (r *Run) stop() {
+	r.fail(r.endCurrent())
+	r.values = nil
 }
 
 // RecordBatch returns the current batch, which is valid until Next or Release.

@@ -29,6 +29,7 @@ type Session struct {
 	closed     bool
 	tables     map[string]*temporary // by name
 	statements map[string]*Statement // by handle
+	kept       []*Kept               // the latest last
 }
 
 func newSession(s *Server, token, client string) *Session {
@@ -90,8 +91,8 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	closed := s.closed
 	s.closed = true
-	tables, statements := s.tables, s.statements
-	s.tables, s.statements = nil, nil
+	tables, statements, kept := s.tables, s.statements, s.kept
+	s.tables, s.statements, s.kept = nil, nil, nil
 	s.mu.Unlock()
 	if closed {
 		return nil
@@ -106,6 +107,9 @@ func (s *Session) Close() error {
 	}
 	for _, table := range tables {
 		errs = append(errs, table.release())
+	}
+	for _, k := range kept {
+		errs = append(errs, k.drop())
 	}
 	return errors.Join(errs...)
 }
@@ -125,7 +129,8 @@ func (s *Session) PrepareParsed(ctx context.Context, parsed *sql.Select, meaning
 	if s.server.Draining() {
 		return nil, fmt.Errorf("%w: the server is ending", ErrDraining)
 	}
-	st := &Statement{Handle: rand.Text(), Text: parsed.Text, session: s, parsed: parsed, meaning: meaning}
+	st := newStatement(s, parsed)
+	st.meaning = meaning
 	p, err := st.prepare(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -141,6 +146,11 @@ func (s *Session) PrepareParsed(ctx context.Context, parsed *sql.Select, meaning
 		return nil, err
 	}
 	return st, nil
+}
+
+// newStatement returns a statement, which is not planned and not kept.
+func newStatement(s *Session, parsed *sql.Select) *Statement {
+	return &Statement{Handle: rand.Text(), Text: parsed.Text, session: s, parsed: parsed}
 }
 
 // keep keeps a statement, in place of the one that was not used for the longest time where there

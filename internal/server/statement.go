@@ -23,6 +23,7 @@ type Statement struct {
 	session *Session
 	parsed  *sql.Select
 	meaning Meaning
+	over    map[string]*temporary // tables of this statement alone, by name; their holder outlives it
 
 	mu     sync.Mutex
 	used   time.Time
@@ -61,6 +62,11 @@ func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*pre
 	server := st.session.server
 	p := &prepared{watch: newWatch(server.opt.Record || st.meaning.Record), at: time.Now()}
 	tables, held := st.session.planTables()
+	for name, t := range st.over {
+		t.retain()
+		held = append(held, t)
+		tables[name] = t.planTable()
+	}
 	p.tables = held
 	scan := server.clientScan(st.meaning.Dir)
 	if err := st.meaning.apply(tables, scan); err != nil {
@@ -132,16 +138,20 @@ func (st *Statement) needsPlace() bool { return st.parsed.From != nil }
 
 // Run runs the statement, once there is a place for it. The run must be released.
 func (st *Statement) Run(ctx context.Context) (*Run, error) {
-	r, err := newRun(ctx, st)
+	r, err := st.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.start(); err != nil {
+	if err := r.Start(); err != nil {
 		r.Release()
 		return nil, err
 	}
 	return r, nil
 }
+
+// Begin begins a run, which has an ID and can be seen from then on, and does not wait: Run.Start
+// does. The run must be released.
+func (st *Statement) Begin(ctx context.Context) (*Run, error) { return newRun(ctx, st) }
 
 // Cancel ends the runs of the statement, and reports whether there were any.
 func (st *Statement) Cancel() bool {

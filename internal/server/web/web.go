@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/server"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -25,14 +27,22 @@ type Options struct {
 	// TLS encrypts connections. The default, nil, does not.
 	TLS *tls.Config
 
+	// Facts words statistics for the page of a run, apart from those of devices. The default is none.
+	Facts func(engine.Stats) (facts, devices []report.Fact)
+
+	// Devices tells of the GPUs now. The default, nil, is of a machine without any.
+	Devices func() ([]Device, error)
+
 	Logger *slog.Logger // The default discards.
 }
 
 // Service answers requests of HTTP.
 type Service struct {
-	opt    Options
-	http   *http.Server
-	serves spawn.Group
+	opt     Options
+	http    *http.Server
+	samples *samples
+	cancel  context.CancelFunc // ends the samples
+	serves  spawn.Group
 }
 
 // New returns a service, which serves the listeners that it is given until Stop is called.
@@ -40,19 +50,61 @@ func New(opt Options) *Service {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{opt: opt}
+	if opt.Facts == nil {
+		opt.Facts = func(engine.Stats) (facts, devices []report.Fact) { return nil, nil }
+	}
+	s := &Service{opt: opt, samples: newSamples(opt.Server, opt.Devices)}
+	s.http = &http.Server{
+		Handler:           s.Handler(),
+		TLSConfig:         opt.TLS,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug),
+	}
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancel(context.Background())
+	s.serves.Go(func() error { return s.samples.take(ctx) })
+	return s
+}
+
+// Handler returns what answers requests.
+func (s *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.healthy)
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /metrics", s.metrics)
-	s.http = &http.Server{
-		Handler:           mux,
-		TLSConfig:         opt.TLS,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug),
+	mux.Handle("/", s.guarded(s.pages()))
+	return mux
+}
+
+// pages returns what answers the page's requests.
+func (s *Service) pages() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", static("index.html"))
+	mux.HandleFunc("GET /{file}", staticFile)
+	mux.HandleFunc("POST /api/sign-in", s.signIn)
+	mux.HandleFunc("POST /api/sign-out", s.signOut)
+	for pattern, answer := range map[string]func(*request) error{
+		"POST /api/session":           s.begin,
+		"GET /api/tables":             s.tables,
+		"GET /api/functions":          s.functions,
+		"POST /api/statements":        s.start,
+		"POST /api/explain":           s.explain,
+		"GET /api/runs":               s.runs,
+		"GET /api/runs/{id}":          s.run,
+		"GET /api/runs/{id}/plan":     s.plan,
+		"GET /api/runs/{id}/timeline": s.timeline,
+		"GET /api/runs/{id}/report":   s.report,
+		"POST /api/runs/{id}/cancel":  s.cancelRun,
+		"GET /api/results/{id}":       s.rows,
+		"GET /api/results/{id}/chart": s.chart,
+		"GET /api/results/{id}/file":  s.file,
+		"GET /api/samples":            s.samplesSince,
+	} {
+		mux.HandleFunc(pattern, s.answered(answer))
 	}
-	return s
+	return mux
 }
 
 // Serve serves a listener in the background.
@@ -74,6 +126,7 @@ func (s *Service) Serve(l net.Listener) {
 // Stop ends all connections and waits for them; requests that are being answered have until the
 // context is done.
 func (s *Service) Stop(ctx context.Context) error {
+	s.cancel()
 	if err := s.http.Shutdown(ctx); err != nil {
 		_ = s.http.Close()
 	}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/report"
+	"github.com/mpga/mpga/internal/server/web"
+	"github.com/mpga/mpga/kernels/nvml"
+)
+
+// pageFacts words the statistics of a run for the server's page.
+func pageFacts(s engine.Stats) (facts, devices []report.Fact) {
+	return statsFacts(s, nil), deviceFacts(s.Device)
+}
+
+// pageDevices tells the server's page of the GPUs.
+func pageDevices() ([]web.Device, error) {
+	found, err := nvml.Read()
+	if err != nil {
+		return nil, err
+	}
+	var list []web.Device
+	for _, d := range found {
+		used := int64(0)
+		if d.MemoryFreeBytes >= 0 {
+			used = d.MemoryBytes - d.MemoryFreeBytes
+		}
+		list = append(list, web.Device{
+			Name: d.Name, MemoryBytes: d.MemoryBytes, MemoryUsed: used, UtilizationGPU: d.UtilizationGPU,
+			Link:    nvml.Bandwidth(d.Link.Generation, d.Link.Width),
+			LinkMax: nvml.Bandwidth(d.Link.GenerationMax, d.Link.WidthMax),
+		})
+	}
+	return list, nil
+}

@@ -1,0 +1,82 @@
+// The page: which view is shown, who the client is, and the theme.
+import { $, call, notice } from "./api.js";
+import { startEditor } from "./editor.js";
+import { startQuery } from "./query.js";
+import { showRun, showRuns, showBusy } from "./runs.js";
+import { showServer } from "./meters.js";
+
+const views = {
+  query: { show: () => {} },
+  runs: { show: showRuns },
+  run: { show: showRun, nav: "runs" },
+  server: { show: showServer },
+};
+
+let leave = new AbortController(); // aborted when another view is shown
+
+// route shows the view that the address names: #query, #runs, #run/12, #server.
+function route() {
+  const [name, argument] = location.hash.slice(1).split("/");
+  const shown = views[name] ? name : "query";
+  leave.abort();
+  leave = new AbortController();
+  for (const view of Object.keys(views)) $("view-" + view).hidden = view !== shown;
+  for (const link of document.querySelectorAll("header nav a")) {
+    if (link.hash === "#" + (views[shown].nav ?? shown)) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = shown === "query" ? "mpga" : `mpga: ${shown} ${argument ?? ""}`;
+  views[shown].show(leave.signal, argument);
+}
+
+async function begin() {
+  try {
+    const { client, version, tokens } = await call("session", {});
+    $("view-sign-in").hidden = true;
+    $("who").textContent = [version, client].filter(Boolean).join(" · ");
+    $("sign-out").hidden = !tokens;
+    notice("");
+  } catch (e) {
+    if (e.status !== 401) notice(e.message);
+    return;
+  }
+  setInterval(() => call("session", {}).catch(() => {}), 60e3); // so that results stay while the page is open
+  route();
+  window.addEventListener("hashchange", route);
+  startQuery(await startEditor());
+  showBusy();
+}
+
+document.addEventListener("signed-out", () => {
+  window.removeEventListener("hashchange", route);
+  leave.abort();
+  for (const view of Object.keys(views)) $("view-" + view).hidden = true;
+  document.querySelector("nav").hidden = true;
+  $("view-sign-in").hidden = false;
+  $("token").focus();
+});
+
+$("sign-in").addEventListener("submit", async (e) => {
+  e.preventDefault();
+  $("token-error").textContent = "";
+  try {
+    await call("sign-in", { token: $("token").value });
+    location.reload();
+  } catch (e) {
+    $("token-error").textContent = e.message;
+    $("token").select();
+  }
+});
+
+$("sign-out").addEventListener("click", async () => {
+  await call("sign-out", {});
+  location.reload();
+});
+
+$("theme").value = localStorage.getItem("mpga-theme") ?? "";
+$("theme").addEventListener("change", (e) => {
+  localStorage.setItem("mpga-theme", e.target.value);
+  document.documentElement.dataset.theme = e.target.value;
+});
+
+begin();
