@@ -69,7 +69,7 @@ var imports = map[string][]string{
 	"internal/rowcode":               {},
 	"internal/rowdata":               {"engine/query"},
 	"internal/server":                {"engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/mem", "internal/trace", "internal/vfs"},
-	"internal/server/flightsql":      {"engine", "engine/query", "engine/sql", "internal/recordreader", "internal/server"},
+	"internal/server/flightsql":      {"engine", "engine/query", "engine/sink/adapt", "engine/sql", "internal/recordreader", "internal/server"},
 	"internal/server/load":           {},
 	"internal/server/web":            {"internal/server"},
 	"internal/shell":                 {"engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/complete", "internal/digits", "internal/nearest", "internal/sqlscan", "internal/vfs"},

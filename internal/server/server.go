@@ -147,6 +147,9 @@ func (s *Server) Memory() Memory {
 	return Memory{mem.ResidentBytes(), s.opt.Engine.ResidentPeak(), s.opt.Engine.MemoryLimit(), s.spilled.memory.Load()}
 }
 
+// StallTime returns how long a client may leave the server waiting, for rows or for room for rows.
+func (s *Server) StallTime() time.Duration { return s.opt.Limits.StallTime }
+
 // Counts are how much the server has to do.
 type Counts struct{ Sessions, Running, Waiting int }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -116,16 +118,21 @@ func (s *Session) Prepare(ctx context.Context, text string) (*Statement, error) 
 	if s.server.Draining() {
 		return nil, fmt.Errorf("%w: the server is ending", ErrDraining)
 	}
-	parsed, err := sql.Parse(text)
-	if err != nil {
-		return nil, err
+	st := &Statement{Handle: rand.Text(), Text: text, session: s}
+	var err error
+	if st.parsed, err = sql.Parse(text); err != nil {
+		var dropErr error
+		if st.drop, dropErr = sql.ParseDrop(text); dropErr != nil {
+			return nil, err
+		}
+		st.schema = arrow.NewSchema(nil, nil)
+		return st, s.keep(st)
 	}
-	st := &Statement{Handle: rand.Text(), Text: text, session: s, parsed: parsed}
 	p, err := st.prepare(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	st.Schema, st.Parameters = p.query.Schema(), p.query.Parameters()
+	st.schema, st.Parameters = p.query.Schema(), p.query.Parameters()
 	st.ready = p
 	if len(st.Parameters) > 0 { // which have no values yet
 		if err := st.forget(); err != nil {

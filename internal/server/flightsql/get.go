@@ -1,18 +1,18 @@
 package flightsql
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	fsql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/server"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -59,9 +59,8 @@ func (g *getStream) Context() context.Context { return g.ctx }
 // sending; when the server has ended the run, the call ends nevertheless, and the sending with it.
 func (f *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGetServer) error {
 	g := &got{run: make(chan *server.Run, 1)}
-	ended := make(chan error, 1)
 	wrapped := &getStream{stream, context.WithValue(stream.Context(), gotKey{}, g)}
-	spawn.Go(func() error { return f.FlightServer.DoGet(ticket, wrapped) }, func(err error) { ended <- err })
+	ended := f.of.call(func() error { return f.FlightServer.DoGet(ticket, wrapped) })
 	var run *server.Run
 	select {
 	case err := <-ended:
@@ -73,16 +72,31 @@ func (f *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGet
 		return err
 	case <-run.Ended():
 	}
-	select { // what was on its way
+	linger := lingerMax
+	if run.Err() == nil { // all rows are on their way, which the client must take
+		linger = f.of.opt.Server.StallTime()
+	}
+	select {
 	case err := <-ended:
 		return err
-	case <-time.After(lingerMax):
-		return run.Err()
+	case <-time.After(linger):
+		return cmp.Or(run.Err(), fmt.Errorf("%w: the client has not taken the last rows for %s (StallTime)", server.ErrStalled, linger))
 	}
 }
 
-// lingerMax is how long a client may take for the rest of what was on its way when its run ended.
+// lingerMax is how long a client may take for what was on its way when its run ended early.
 const lingerMax = 2 * time.Second
+
+// call makes a call that may have to be left, which ends when its stream does; Stop waits for it.
+func (s *Service) call(f func() error) (ended <-chan error) {
+	done := make(chan error, 1)
+	s.calls.Add(1)
+	spawn.Go(f, func(err error) {
+		done <- err
+		s.calls.Done()
+	})
+	return done
+}
 
 // run runs the statement of a handle.
 func (s *Service) run(ctx context.Context, handle []byte) (*arrow.Schema, <-chan flight.StreamChunk, error) {
@@ -90,10 +104,19 @@ func (s *Service) run(ctx context.Context, handle []byte) (*arrow.Schema, <-chan
 	if err != nil {
 		return nil, nil, err
 	}
+	if !st.HasResult() {
+		return execute(st)
+	}
 	release := session.Hold()
 	run, err := st.Run(ctx)
 	if err != nil {
 		release()
+		return nil, nil, err
+	}
+	out, err := newOutgoing(ctx, run.Schema())
+	if err != nil {
+		release()
+		run.Release()
 		return nil, nil, err
 	}
 	if g, ok := ctx.Value(gotKey{}).(*got); ok {
@@ -103,7 +126,7 @@ func (s *Service) run(ctx context.Context, handle []byte) (*arrow.Schema, <-chan
 	spawn.Go(func() error {
 		defer release()
 		defer run.Release()
-		return send(ctx, run, chunks)
+		return out.send(ctx, run, chunks)
 	}, func(err error) {
 		if err != nil {
 			select {
@@ -113,55 +136,14 @@ func (s *Service) run(ctx context.Context, handle []byte) (*arrow.Schema, <-chan
 		}
 		close(chunks)
 	})
-	return run.Schema(), chunks, nil
+	return out.schema, chunks, nil
 }
 
-// send hands the batches of a run on.
-func send(ctx context.Context, run *server.Run, to chan<- flight.StreamChunk) error {
-	for run.Next() {
-		batch := run.RecordBatch()
-		step := rowsPerMessage(batch)
-		for from := int64(0); from < batch.NumRows(); from += step {
-			part := recordreader.Slice(batch, from, min(from+step, batch.NumRows()))
-			select {
-			case to <- flight.StreamChunk{Data: part}:
-			case <-ctx.Done():
-				part.Release()
-				return context.Cause(ctx)
-			}
-		}
-	}
-	return run.Err()
-}
-
-// messageBytesMax is about how many bytes of rows are in a message: clients take 4 MiB by default.
-const messageBytesMax = 2 << 20
-
-// rowsPerMessage returns how many rows of a batch go into a message.
-func rowsPerMessage(batch arrow.RecordBatch) int64 {
-	rows, bytes := batch.NumRows(), int64(0)
-	for _, c := range batch.Columns() {
-		bytes += bytesOf(c)
-	}
-	if bytes <= messageBytesMax {
-		return max(rows, 1)
-	}
-	return max(rows*messageBytesMax/bytes, 1)
-}
-
-// bytesOf returns about how many bytes the rows of an array take.
-func bytesOf(a arrow.Array) int64 {
-	rows := int64(a.Len())
-	switch a := a.(type) {
-	case *array.String:
-		return int64(len(a.ValueBytes())) + 4*rows
-	case *array.Binary:
-		return int64(len(a.ValueBytes())) + 4*rows
-	}
-	if fixed, ok := a.DataType().(arrow.FixedWidthDataType); ok {
-		return (rows*int64(fixed.BitWidth()) + 7) / 8
-	}
-	return int64(a.Data().SizeInBytes())
+// execute does what a statement without a result says: its result has neither columns nor rows.
+func execute(st *server.Statement) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+	chunks := make(chan flight.StreamChunk)
+	close(chunks)
+	return st.Schema(), chunks, st.Execute()
 }
 
 var _ fsql.Server = (*Service)(nil)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
@@ -72,8 +73,36 @@ func (p *putStream) Read(to []byte) (int, error) {
 	}
 }
 
-// DoPut takes the rows of a temporary table, or the values of parameters.
+// DoPut takes the rows of a temporary table, the values of parameters, or a statement without a
+// result. A client that sends nothing for too long is left.
 func (f *service) DoPut(stream flight.FlightService_DoPutServer) error {
+	long := f.of.opt.Server.StallTime()
+	silent := time.NewTimer(long)
+	defer silent.Stop()
+	ended := f.of.call(func() error { return f.put(&heardStream{stream, silent, long}) })
+	select {
+	case err := <-ended:
+		return err
+	case <-silent.C:
+		return fmt.Errorf("%w: the client has sent nothing for %s (StallTime)", server.ErrStalled, long)
+	}
+}
+
+// heardStream is a stream of messages that restarts a timer while it waits for a message, and stops
+// the timer while the message is worked at.
+type heardStream struct {
+	flight.FlightService_DoPutServer
+	silent *time.Timer
+	long   time.Duration
+}
+
+func (h *heardStream) Recv() (*flight.FlightData, error) {
+	h.silent.Reset(h.long)
+	defer h.silent.Stop()
+	return h.FlightService_DoPutServer.Recv()
+}
+
+func (f *service) put(stream flight.FlightService_DoPutServer) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "a stream without a message: %v", err)
@@ -101,6 +130,11 @@ func (f *service) DoPut(stream flight.FlightService_DoPutServer) error {
 			return err
 		}
 		result = &pb.DoPutPreparedStatementResult{PreparedStatementHandle: cmd.GetPreparedStatementHandle()}
+	case *pb.CommandPreparedStatementUpdate:
+		if err := f.of.executePrepared(stream.Context(), cmd.GetPreparedStatementHandle()); err != nil {
+			return err
+		}
+		result = &pb.DoPutUpdateResult{}
 	case *pb.CommandStatementUpdate:
 		if err := f.of.update(stream.Context(), cmd.GetQuery()); err != nil {
 			return err

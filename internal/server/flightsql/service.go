@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
@@ -43,7 +44,8 @@ type Service struct {
 	grpc   *grpc.Server
 	health *health.Server
 	serves spawn.Group
-	known  []uint32 // what SqlInfo knows, sorted
+	calls  sync.WaitGroup // that may outlive their streams for a moment, see call
+	known  []uint32       // what SqlInfo knows, sorted
 }
 
 // messageBytes is the default of Options.MessageBytes.
@@ -66,6 +68,9 @@ func New(opt Options) (*Service, error) {
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.MaxRecvMsgSize(opt.MessageBytes),
+		grpc.MaxHeaderListSize(headerBytesMax),
+		grpc.MaxConcurrentStreams(callsMax),
+		grpc.WaitForHandlers(true),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(connectionWindowBytes),
 		grpc.WriteBufferSize(bufferBytes),
@@ -89,6 +94,9 @@ const (
 	connectionWindowBytes = 16 << 20
 	bufferBytes           = 256 << 10
 
+	headerBytesMax = 64 << 10 // of a call: its token and cookies
+	callsMax       = 1024     // at a time on one connection; further ones wait at the client
+
 	// A client that has been silent for silentMax is asked for a sign of life, and must not send
 	// such signs more often than silentMin.
 	silentMax = time.Minute
@@ -106,5 +114,6 @@ func (s *Service) Drain() { s.health.Shutdown() }
 // Stop ends all connections and waits for them.
 func (s *Service) Stop() error {
 	s.grpc.Stop()
+	s.calls.Wait()
 	return s.serves.Wait()
 }
