@@ -79,7 +79,7 @@ func tokenOf(header string) (token string, ok bool) {
 	case strings.EqualFold(scheme, "bearer"):
 		return rest, true
 	case strings.EqualFold(scheme, "basic"):
-		text, err := base64.StdEncoding.DecodeString(rest)
+		text, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(rest, "=")) // some clients leave = out
 		if err != nil {
 			return "", false
 		}

@@ -79,7 +79,14 @@ func (f *service) DoPut(stream flight.FlightService_DoPutServer) error {
 	long := f.of.opt.Server.StallTime()
 	silent := time.NewTimer(long)
 	defer silent.Stop()
-	ended := f.of.call(func() error { return f.put(&heardStream{stream, silent, long}) })
+	ended := f.of.call(func() error {
+		heard := &heardStream{stream, silent, long}
+		err := f.put(heard)
+		if err != nil {
+			drain(heard)
+		}
+		return err
+	})
 	select {
 	case err := <-ended:
 		return err
@@ -102,10 +109,25 @@ func (h *heardStream) Recv() (*flight.FlightData, error) {
 	return h.FlightService_DoPutServer.Recv()
 }
 
+// drainedBytesMax is how much is taken from a client whose call has failed.
+const drainedBytesMax = 64 << 20
+
+// drain takes what a client is still sending: some clients tell their users of an error only after
+// they have sent everything, and else of a stream that has ended.
+func drain(stream flight.FlightService_DoPutServer) {
+	for bytes := 0; bytes < drainedBytesMax; {
+		data, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		bytes += len(data.GetDataHeader()) + len(data.GetDataBody()) + len(data.GetAppMetadata())
+	}
+}
+
 func (f *service) put(stream flight.FlightService_DoPutServer) error {
 	first, err := stream.Recv()
 	if err != nil {
-		return status.Errorf(codes.InvalidArgument, "a stream without a message: %v", err)
+		return status.Errorf(codes.InvalidArgument, "the client has sent nothing, neither a command nor rows: %v (ADBC's driver does so with a table without a batch)", err)
 	}
 	var of anypb.Any
 	if err := proto.Unmarshal(first.GetFlightDescriptor().GetCmd(), &of); err != nil {
