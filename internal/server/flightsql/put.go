@@ -191,7 +191,8 @@ func (s *Service) ingest(ctx context.Context, cmd *pb.CommandStatementIngest, ro
 		Append:  options.GetIfExists() == pb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_APPEND,
 		Replace: options.GetIfExists() == pb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_REPLACE,
 	}
-	return session.Ingest(ctx, cmd.GetTable(), mode, rows)
+	n, err := session.Ingest(ctx, cmd.GetTable(), mode, rows)
+	return n, toldOfRows(err)
 }
 
 // bind gives the parameters of a prepared statement values: a run for each row.
@@ -200,5 +201,5 @@ func (s *Service) bind(ctx context.Context, cmd *pb.CommandPreparedStatementQuer
 	if err != nil {
 		return err
 	}
-	return st.BindStream(ctx, rows)
+	return toldOfRows(st.BindStream(ctx, rows))
 }
