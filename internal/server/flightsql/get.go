@@ -1,12 +1,9 @@
 package flightsql
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	fsql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
@@ -17,7 +14,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// service is the calls of Flight, of which the library hands those of Flight SQL to a Service.
+// service is the calls of Flight, of which the library hands those of Flight SQL to a Service, but
+// for the calls that carry rows.
 type service struct {
 	flight.FlightServer
 	of *Service
@@ -42,50 +40,64 @@ func handleOf(ticket *flight.Ticket) (handle []byte, ok bool) {
 	return nil, false
 }
 
-// got is the run of a DoGet, of which the call's context knows.
-type got struct{ run chan *server.Run }
-
-type gotKey struct{}
-
-// getStream is the stream of a DoGet whose context knows the run.
-type getStream struct {
-	flight.FlightService_DoGetServer
-	ctx context.Context
-}
-
-func (g *getStream) Context() context.Context { return g.ctx }
-
-// DoGet sends the rows of a result. A client that does not take them holds up the library's
-// sending; when the server has ended the run, the call ends nevertheless, and the sending with it.
+// DoGet sends the rows of a result: of a statement, or, by the library, of what it asks the Service
+// for. When the server ends the run of a client that does not take its rows, the call ends, and
+// the sending with it.
 func (f *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGetServer) error {
-	g := &got{run: make(chan *server.Run, 1)}
-	wrapped := &getStream{stream, context.WithValue(stream.Context(), gotKey{}, g)}
-	ended := f.of.call(func() error { return f.FlightServer.DoGet(ticket, wrapped) })
-	var run *server.Run
-	select {
-	case err := <-ended:
-		return err
-	case run = <-g.run:
+	handle, ok := handleOf(ticket)
+	if !ok {
+		return f.FlightServer.DoGet(ticket, stream)
 	}
+	session, st, err := f.of.statement(stream.Context(), handle)
+	if err != nil {
+		return err
+	}
+	defer session.Hold()()
+	if !st.HasResult() {
+		if err := st.Execute(); err != nil {
+			return err
+		}
+		return sendNothing(stream, st.Schema())
+	}
+	run, err := f.run(stream.Context(), st)
+	if err != nil {
+		return err
+	}
+	ended := f.of.call(func() error {
+		defer run.Release()
+		return run.send(stream)
+	})
 	select {
 	case err := <-ended:
 		return err
 	case <-run.Ended():
 	}
-	linger := lingerMax
-	if run.Err() == nil { // all rows are on their way, which the client must take
-		linger = f.of.opt.Server.StallTime()
+	if run.Err() == nil {
+		return <-ended
 	}
-	select {
+	select { // what was on its way
 	case err := <-ended:
 		return err
-	case <-time.After(linger):
-		return cmp.Or(run.Err(), fmt.Errorf("%w: the client has not taken the last rows for %s (StallTime)", server.ErrStalled, linger))
+	case <-time.After(lingerMax):
+		return run.Err()
 	}
 }
 
 // lingerMax is how long a client may take for what was on its way when its run ended early.
 const lingerMax = 2 * time.Second
+
+// run begins a run of a statement.
+func (f *service) run(ctx context.Context, st *server.Statement) (*outgoing, error) {
+	run, err := st.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := newOutgoing(ctx, run)
+	if err != nil {
+		run.Release()
+	}
+	return out, err
+}
 
 // call makes a call that may have to be left, which ends when its stream does; Stop waits for it.
 func (s *Service) call(f func() error) (ended <-chan error) {
@@ -96,54 +108,6 @@ func (s *Service) call(f func() error) (ended <-chan error) {
 		s.calls.Done()
 	})
 	return done
-}
-
-// run runs the statement of a handle.
-func (s *Service) run(ctx context.Context, handle []byte) (*arrow.Schema, <-chan flight.StreamChunk, error) {
-	session, st, err := s.statement(ctx, handle)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !st.HasResult() {
-		return execute(st)
-	}
-	release := session.Hold()
-	run, err := st.Run(ctx)
-	if err != nil {
-		release()
-		return nil, nil, err
-	}
-	out, err := newOutgoing(ctx, run.Schema())
-	if err != nil {
-		release()
-		run.Release()
-		return nil, nil, err
-	}
-	if g, ok := ctx.Value(gotKey{}).(*got); ok {
-		g.run <- run
-	}
-	chunks := make(chan flight.StreamChunk)
-	spawn.Go(func() error {
-		defer release()
-		defer run.Release()
-		return out.send(ctx, run, chunks)
-	}, func(err error) {
-		if err != nil {
-			select {
-			case chunks <- flight.StreamChunk{Err: told(err)}:
-			case <-ctx.Done():
-			}
-		}
-		close(chunks)
-	})
-	return out.schema, chunks, nil
-}
-
-// execute does what a statement without a result says: its result has neither columns nor rows.
-func execute(st *server.Statement) (*arrow.Schema, <-chan flight.StreamChunk, error) {
-	chunks := make(chan flight.StreamChunk)
-	close(chunks)
-	return st.Schema(), chunks, st.Execute()
 }
 
 var _ fsql.Server = (*Service)(nil)

@@ -43,7 +43,7 @@ func TestManyClients(t *testing.T) {
 	all.Wait()
 	slices.Sort(took)
 	t.Logf("the first client was done after %s, half of them after %s, the last after %s", took[0], took[clients/2], took[clients-1])
-	if took[clients-1] > 3*took[0] {
+	if took[0] > 500*time.Millisecond && took[clients-1] > 3*took[0] { // else the times say nothing
 		t.Error("the last client has waited too long")
 	}
 	if totals := h.core.Totals(); totals.Done != int64(clients*each) {

@@ -1,6 +1,7 @@
 package flightsql
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	fsql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc/metadata"
 
@@ -19,8 +21,9 @@ import (
 	"github.com/mpga/mpga/internal/server"
 )
 
-// outgoing makes messages of the batches of a result.
+// outgoing is a run whose batches become messages.
 type outgoing struct {
+	*server.Run
 	adapter adapt.Adapter
 	schema  *arrow.Schema // of the messages
 }
@@ -49,48 +52,47 @@ func clientSchema(ctx context.Context, of *arrow.Schema) (*arrow.Schema, error) 
 	return arrow.NewSchema(fields, nil), nil
 }
 
-func newOutgoing(ctx context.Context, of *arrow.Schema) (*outgoing, error) {
-	schema, err := clientSchema(ctx, of)
-	return &outgoing{clientAdapter(ctx), schema}, err
+func newOutgoing(ctx context.Context, run *server.Run) (*outgoing, error) {
+	schema, err := clientSchema(ctx, run.Schema())
+	return &outgoing{run, clientAdapter(ctx), schema}, err
 }
 
-// send hands the batches of a run on.
-func (o *outgoing) send(ctx context.Context, run *server.Run, to chan<- flight.StreamChunk) error {
-	for run.Next() {
-		batch, err := o.adapter.Batch(o.schema, run.RecordBatch())
+// send sends the batches of the run.
+func (o *outgoing) send(stream flight.DataStreamWriter) error {
+	w := flight.NewRecordWriter(stream, ipc.WithSchema(o.schema))
+	for o.Next() {
+		batch, err := o.adapter.Batch(o.schema, o.RecordBatch())
 		if err != nil {
 			return err
 		}
-		err = split(batch, func(part arrow.RecordBatch) error {
-			select {
-			case to <- flight.StreamChunk{Data: part}:
-				return nil
-			case <-ctx.Done():
-				part.Release()
-				return context.Cause(ctx)
-			}
-		})
+		err = split(batch, w.Write)
 		batch.Release()
 		if err != nil {
-			return err
+			return cmp.Or(o.Err(), err) // the stream of a run that the server has ended has ended, too
 		}
 	}
-	return run.Err()
+	if err := o.Err(); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// sendNothing sends columns without rows.
+func sendNothing(stream flight.DataStreamWriter, schema *arrow.Schema) error {
+	return flight.NewRecordWriter(stream, ipc.WithSchema(schema)).Close()
 }
 
 // messageBytesMax is how many bytes of rows are in a message, but for a single row that has more:
 // clients take 4 MiB by default.
 const messageBytesMax = 2 << 20
 
-// split hands on the rows of a batch in parts that each fit a message. The parts are the callee's to
-// release.
+// split hands on the rows of a batch in parts that each fit a message.
 func split(batch arrow.RecordBatch, hand func(part arrow.RecordBatch) error) error {
 	rows, bytes := batch.NumRows(), int64(0)
 	for _, c := range batch.Columns() {
 		bytes += bytesOf(c)
 	}
 	if rows <= 1 || bytes <= messageBytesMax {
-		batch.Retain()
 		return hand(batch)
 	}
 	step := max(rows*messageBytesMax/bytes, 1)

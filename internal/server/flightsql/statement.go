@@ -68,11 +68,6 @@ func schemaOf(ctx context.Context, st *server.Statement) (*flight.SchemaResult, 
 	return &flight.SchemaResult{Schema: flight.SerializeSchema(schema, memory.DefaultAllocator)}, nil
 }
 
-// DoGetStatement runs a statement.
-func (s *Service) DoGetStatement(ctx context.Context, ticket fsql.StatementQueryTicket) (*arrow.Schema, <-chan flight.StreamChunk, error) {
-	return s.run(ctx, ticket.GetStatementHandle())
-}
-
 // CreatePreparedStatement prepares a statement: the columns of its result and the types of its
 // parameters are known then.
 func (s *Service) CreatePreparedStatement(ctx context.Context, request fsql.ActionCreatePreparedStatementRequest) (
@@ -145,11 +140,6 @@ func (s *Service) GetSchemaPreparedStatement(ctx context.Context, cmd fsql.Prepa
 		return nil, err
 	}
 	return schemaOf(ctx, st)
-}
-
-// DoGetPreparedStatement runs a statement.
-func (s *Service) DoGetPreparedStatement(ctx context.Context, cmd fsql.PreparedStatementQuery) (*arrow.Schema, <-chan flight.StreamChunk, error) {
-	return s.run(ctx, cmd.GetPreparedStatementHandle())
 }
 
 // CancelFlightInfo ends the runs of a statement.
