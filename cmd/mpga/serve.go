@@ -158,5 +158,6 @@ func (f *serveFlags) serve(ctx context.Context, core *server.Server, secrets sec
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.drainTime)
 	defer cancel()
 	core.Drain(drain)
+	flights.Finish(drain)
 	return errors.Join(pages.Stop(drain), flights.Stop())
 }

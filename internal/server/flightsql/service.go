@@ -1,6 +1,7 @@
 package flightsql
 
 import (
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
@@ -110,6 +111,21 @@ func (s *Service) Serve(l net.Listener) {
 
 // Drain tells health checks that the service is about to end.
 func (s *Service) Drain() { s.health.Shutdown() }
+
+// Finish ends connections whose calls have been answered, to the last byte, and refuses new ones,
+// until there is none or the context is done.
+func (s *Service) Finish(ctx context.Context) {
+	finished := make(chan struct{})
+	s.serves.Go(func() error {
+		defer close(finished)
+		s.grpc.GracefulStop()
+		return nil
+	})
+	select {
+	case <-finished:
+	case <-ctx.Done():
+	}
+}
 
 // Stop ends all connections and waits for them.
 func (s *Service) Stop() error {
