@@ -102,7 +102,7 @@ $(JDBC):
 
 .PHONY: test-clients
 test-clients: $(JDBC) ## run JDBC's driver, with Java and mvn, and ADBC's, with pip install adbc-driver-flightsql, against a server; PYTHON=python3
-	cd tests && MPGA_PYTHON=$(PYTHON) go test -vet=off -count=1 -v -run '^TestServe(Java|Python)$$' .
+	cd tests && MPGA_PYTHON=$(PYTHON) go test -vet=off -count=1 -v -run '^TestServe(Java|Python|Examples)$$' .
 
 .PHONY: lint
 lint: ## gofmt, vet and staticcheck
