@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 )
 
 // Methods that clients may call whom the server does not know: a client introduces itself by the
@@ -30,25 +30,19 @@ func clientOf(ctx context.Context) string {
 }
 
 // identify returns the context of a call, which knows who the client is, or an error for a client
-// that the server does not know.
-func (s *Service) identify(ctx context.Context, method string) (context.Context, error) {
-	if method == handshakeMethod || strings.HasPrefix(method, healthMethods) {
+// that the server does not know. It sees the headers of a call before a byte of its message is read:
+// strangers take no memory.
+func (s *Service) identify(ctx context.Context, call *tap.Info) (context.Context, error) {
+	if call.FullMethodName == handshakeMethod || strings.HasPrefix(call.FullMethodName, healthMethods) {
 		return ctx, nil
 	}
 	name, _, err := s.client(ctx)
 	if err != nil {
+		s.opt.Logger.Debug("a call of a client that is not known", "method", call.FullMethodName, "error", err)
 		return nil, err
 	}
 	return context.WithValue(ctx, clientKey{}, name), nil
 }
-
-// identified is a stream whose context knows who the client is.
-type identified struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-func (k *identified) Context() context.Context { return k.ctx }
 
 // client returns who a call's client is, the name of its token or the name in its certificate, and
 // the token; "" where nobody is asked.

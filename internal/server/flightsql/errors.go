@@ -68,9 +68,6 @@ func toldAs(err error, unknown codes.Code) error {
 // unary turns the errors and panics of calls into what clients are told.
 func (s *Service) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
 	err = spawn.Call(func() (err error) {
-		if ctx, err = s.identify(ctx, info.FullMethod); err != nil {
-			return err
-		}
 		answer, err = handle(ctx, request)
 		return err
 	})
@@ -79,13 +76,7 @@ func (s *Service) unary(ctx context.Context, request any, info *grpc.UnaryServer
 
 // stream does the same for calls with streams.
 func (s *Service) stream(of any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	return s.end(info.FullMethod, spawn.Call(func() error {
-		ctx, err := s.identify(stream.Context(), info.FullMethod)
-		if err != nil {
-			return err
-		}
-		return handle(of, &identified{stream, ctx})
-	}))
+	return s.end(info.FullMethod, spawn.Call(func() error { return handle(of, stream) }))
 }
 
 // end logs an error that ends a call, and returns what its client is told. What was wrong with a

@@ -66,6 +66,7 @@ func New(opt Options) (*Service, error) {
 	}
 	options := []grpc.ServerOption{
 		grpc.StatsHandler(connections{s}),
+		grpc.InTapHandle(s.identify),
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.MaxRecvMsgSize(opt.MessageBytes),
