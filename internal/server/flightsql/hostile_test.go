@@ -246,6 +246,16 @@ func TestTokens(t *testing.T) {
 	wantCode(t, "a wrong password", err, codes.Unauthenticated)
 }
 
+// A message beyond the limit is refused before it is read, so that clients do not take the memory of
+// all together.
+func TestLargeMessages(t *testing.T) {
+	h := newHost(t, hostOptions{rows: 10})
+	c := h.dial(t, grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(1<<30)))
+	message := &flight.FlightData{FlightDescriptor: &flight.FlightDescriptor{Cmd: ingestCommand(t, "x")}, DataBody: make([]byte, 64<<20)}
+	wantCode(t, "64 MiB of 512", put(t.Context(), c.Client, []*flight.FlightData{message}), codes.ResourceExhausted)
+	h.lives(t)
+}
+
 // Headers beyond all measure end the call, and nothing else.
 func TestHeaderFlood(t *testing.T) {
 	h := newHost(t, hostOptions{rows: 10})

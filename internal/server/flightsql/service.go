@@ -31,8 +31,10 @@ type Options struct {
 	// TLS encrypts connections, and may ask clients for certificates. The default, nil, does not.
 	TLS *tls.Config
 
-	// MessageBytes is the most that a message of a client may have: a batch of its rows. The default
-	// is 256 MiB.
+	// MessageBytes is the most that a message of a client may have: a batch of its rows. While a message
+	// is read it is in memory twice, which no budget knows before. The default is a sixteenth of the
+	// engine's memory limit, but at least 17 MiB, which is what drivers send at most unless they are told
+	// otherwise, and at most 256 MiB.
 	MessageBytes int
 
 	Logger *slog.Logger // The default discards.
@@ -49,13 +51,16 @@ type Service struct {
 	known  []uint32       // what SqlInfo knows, sorted
 }
 
-// messageBytes is the default of Options.MessageBytes.
-const messageBytes = 256 << 20
+// Bounds of the default of Options.MessageBytes.
+const (
+	messageBytesLeast = 17 << 20
+	messageBytesMost  = 256 << 20
+)
 
 // New returns a service, which serves the listeners that it is given until Stop is called.
 func New(opt Options) (*Service, error) {
 	if opt.MessageBytes == 0 {
-		opt.MessageBytes = messageBytes
+		opt.MessageBytes = int(min(max(opt.Server.Memory().Limit/16, messageBytesLeast), messageBytesMost))
 	}
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
