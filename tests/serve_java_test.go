@@ -36,7 +36,8 @@ func TestServeJava(t *testing.T) {
 	}
 	const unchecked, unencrypted = "disableCertificateVerification=true", "useEncryption=false"
 	trust := "useSystemTrustStore=false&trustStore=" + store + "&trustStorePassword=changeit"
-	cmd := exec.Command(java, "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp", jdbcDriver, "testdata/clients/Client.java",
+	cmd := exec.Command(java, "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp", jdbcDriver,
+		"testdata/clients/Client.java",
 		url(plain, unencrypted),
 		url(plain, unencrypted, "user=anna", "password="+token),
 		url(safe, unchecked, "token="+token),

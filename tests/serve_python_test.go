@@ -16,7 +16,7 @@ import (
 func TestServePython(t *testing.T) {
 	python := cmp.Or(os.Getenv(peertest.Variable), "python3")
 	if text, err := exec.Command(python, "-c", "import adbc_driver_flightsql, pyarrow").CombinedOutput(); err != nil {
-		t.Skipf("pip install adbc-driver-flightsql adbc-driver-manager pyarrow, or name a Python that has them in %s: %v\n%s", peertest.Variable, err, text)
+		t.Skipf("pip install adbc-driver-flightsql pyarrow, or name a Python that has them in %s: %v\n%s", peertest.Variable, err, text)
 	}
 	certs := newCertificates(t)
 	tokens, token := tokenFile(t)

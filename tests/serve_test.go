@@ -31,7 +31,8 @@ type served struct {
 func startServer(t *testing.T, args ...string) *served {
 	t.Helper()
 	s := &served{log: make(chan string, 1), ended: make(chan error, 1)}
-	args = append([]string{"serve", "--table", "flights=testdata/flights-2001.parquet", "--listen", "localhost:0", "--temp-dir", t.TempDir()}, args...)
+	const table = "flights=testdata/flights-2001.parquet"
+	args = append([]string{"serve", "--table", table, "--listen", "localhost:0", "--temp-dir", t.TempDir()}, args...)
 	s.cmd = exec.Command(buildCommand(t), args...)
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
@@ -103,15 +104,20 @@ func newCertificates(t *testing.T) certificates {
 		}
 		return path
 	}
-	sign := func(name string, serial int64, parent *x509.Certificate, by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, string, string) {
+	sign := func(name string, serial int64, parent *x509.Certificate, by *ecdsa.PrivateKey) (
+		of *x509.Certificate, key *ecdsa.PrivateKey, certPath, keyPath string,
+	) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			t.Fatal(err)
 		}
-		of := &x509.Certificate{
-			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-			DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true, IsCA: parent == nil,
-			KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		of = &x509.Certificate{
+			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name},
+			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+			DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+			BasicConstraintsValid: true, IsCA: parent == nil,
+			KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		}
 		if parent == nil {
 			parent, by = of, key

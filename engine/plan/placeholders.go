@@ -138,7 +138,8 @@ func (p *placeholders) finish(bound, items []sql.Item) {
 			bound[i].Name = text
 		}
 		if item.Expr.Op == expr.OpParameter && p.values == nil {
-			bound[i].Expr = &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Text}, Args: []*expr.Expr{bound[i].Expr}, At: -1}
+			null := bound[i].Expr
+			bound[i].Expr = &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Text}, Args: []*expr.Expr{null}, At: -1}
 		}
 	}
 }

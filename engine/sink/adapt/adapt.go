@@ -158,7 +158,8 @@ func (a *Adapter) clientType(t arrow.DataType) (arrow.DataType, error) {
 		return arrow.BinaryTypes.String, nil
 	case arrow.BINARY_VIEW:
 		return arrow.BinaryTypes.Binary, nil
-	case arrow.SPARSE_UNION, arrow.DENSE_UNION, arrow.RUN_END_ENCODED, arrow.LIST_VIEW, arrow.LARGE_LIST_VIEW, arrow.EXTENSION:
+	case arrow.SPARSE_UNION, arrow.DENSE_UNION, arrow.RUN_END_ENCODED, arrow.LIST_VIEW, arrow.LARGE_LIST_VIEW,
+		arrow.EXTENSION:
 		return nil, fmt.Errorf("drivers of clients have no type for %s: leave the column out", t)
 	}
 	return t, nil

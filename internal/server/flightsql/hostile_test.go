@@ -205,7 +205,10 @@ func TestTokens(t *testing.T) {
 	with := func(header string) context.Context {
 		return metadata.AppendToOutgoingContext(t.Context(), "authorization", header)
 	}
-	for _, ctx := range []context.Context{t.Context(), with("Bearer x"), with(""), with("Bearer "), with("Basic !"), with("Basic eDp4"), with("Negotiate 0123456789abcdef0123")} {
+	for _, ctx := range []context.Context{
+		t.Context(), with("Bearer x"), with(""), with("Bearer "), with("Basic !"), with("Basic eDp4"),
+		with("Negotiate 0123456789abcdef0123"),
+	} {
 		_, err := c.Execute(ctx, "SELECT 1")
 		wantCode(t, "Execute", err, codes.Unauthenticated)
 		_, err = c.GetCatalogs(ctx)
@@ -388,7 +391,8 @@ func TestKilledClients(t *testing.T) {
 	}
 	all.Wait()
 	h.lives(t)
-	for until := time.Now().Add(10 * time.Second); h.core.Counts().Sessions > 0 || h.core.Memory().Temporary > 0; time.Sleep(10 * time.Millisecond) {
+	until := time.Now().Add(10 * time.Second)
+	for ; h.core.Counts().Sessions > 0 || h.core.Memory().Temporary > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("left: %+v, %+v", h.core.Counts(), h.core.Memory())
 		}

@@ -79,7 +79,8 @@ func TestManyConnections(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for until := time.Now().Add(20 * time.Second); h.core.Counts().Sessions > 0 || runtime.NumGoroutine() > before+5; time.Sleep(10 * time.Millisecond) {
+	until := time.Now().Add(20 * time.Second)
+	for ; h.core.Counts().Sessions > 0 || runtime.NumGoroutine() > before+5; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("left: %+v, %d goroutines of %d", h.core.Counts(), runtime.NumGoroutine(), before)
 		}

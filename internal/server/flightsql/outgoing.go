@@ -32,7 +32,9 @@ type outgoing struct {
 // shows 255 of an unsigned byte as -1.
 func clientAdapter(ctx context.Context) adapt.Adapter {
 	md, _ := metadata.FromIncomingContext(ctx)
-	java := slices.ContainsFunc(md.Get("user-agent"), func(agent string) bool { return strings.Contains(agent, "grpc-java") })
+	java := slices.ContainsFunc(md.Get("user-agent"), func(agent string) bool {
+		return strings.Contains(agent, "grpc-java")
+	})
 	return adapt.Adapter{Clients: true, Signed: java, Allocator: memory.DefaultAllocator}
 }
 
@@ -46,7 +48,8 @@ func clientSchema(ctx context.Context, of *arrow.Schema) (*arrow.Schema, error) 
 	fields := slices.Clone(schema.Fields())
 	for i := range fields {
 		if d, ok := fields[i].Type.(arrow.DecimalType); ok { // JDBC does not look at the type
-			fields[i].Metadata = fsql.NewColumnMetadataBuilder().Precision(d.GetPrecision()).Scale(d.GetScale()).Metadata()
+			of := fsql.NewColumnMetadataBuilder().Precision(d.GetPrecision()).Scale(d.GetScale())
+			fields[i].Metadata = of.Metadata()
 		}
 	}
 	return arrow.NewSchema(fields, nil), nil

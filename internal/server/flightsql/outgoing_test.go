@@ -17,7 +17,8 @@ import (
 // Would catch a message that clients refuse.
 func TestSplit(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64)},
+		{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64)},
 	}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()
@@ -68,7 +69,8 @@ func TestSplit(t *testing.T) {
 // Columns of results have types that drivers know: NULL has one, and Java gets no unsigned integers.
 func TestTypesOfClients(t *testing.T) {
 	h := newHost(t, hostOptions{rows: 10})
-	const text = "SELECT NULL AS z, 255::UTINYINT AS a, 65535::USMALLINT AS b, 4294967295::UINTEGER AS c, 18446744073709551615::UBIGINT AS d, 1.5::DECIMAL(4, 2) AS e"
+	const text = "SELECT NULL AS z, 255::UTINYINT AS a, 65535::USMALLINT AS b, 4294967295::UINTEGER AS c, " +
+		"18446744073709551615::UBIGINT AS d, 1.5::DECIMAL(4, 2) AS e"
 	for agent, want := range map[string]string{
 		"grpc-java-netty/1.71.0": "int32 int16 int32 int64 decimal(20, 0) decimal(4, 2)",
 		"any":                    "int32 uint8 uint16 uint32 uint64 decimal(4, 2)",
@@ -90,7 +92,8 @@ func TestTypesOfClients(t *testing.T) {
 			t.Errorf("%s: %s, want %s", agent, got, want)
 		}
 		r.Release()
-		if got, err := rowsOfInfo(t.Context(), c, info); err != nil || got != "(null) 255 65535 4294967295 18446744073709551615 1.50" && got != "(null) 255 65535 4294967295 18446744073709551615 1.5" {
+		got, err := rowsOfInfo(t.Context(), c, info)
+		if err != nil || !strings.HasPrefix(got, "(null) 255 65535 4294967295 18446744073709551615 1.5") {
 			t.Errorf("%s: %q, %v", agent, got, err)
 		}
 	}
@@ -117,7 +120,9 @@ func TestPrepared(t *testing.T) {
 		{`[{"1": "a", "2": 2}]`, arrow.BinaryTypes.String, "a 5", "(n + $2)"},
 		{`[{"1": true, "2": 1}, {"1": false, "2": 4}]`, arrow.FixedWidthTypes.Boolean, "true 4, false 7", "(n + $2)"},
 	} {
-		schema := arrow.NewSchema([]arrow.Field{{Name: "1", Type: test.type1, Nullable: true}, {Name: "2", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+		schema := arrow.NewSchema([]arrow.Field{
+			{Name: "1", Type: test.type1, Nullable: true}, {Name: "2", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		}, nil)
 		values, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(test.json))
 		if err != nil {
 			t.Fatal(err)

@@ -127,7 +127,8 @@ func drain(stream flight.FlightService_DoPutServer) {
 func (f *service) put(stream flight.FlightService_DoPutServer) error {
 	first, err := stream.Recv()
 	if err != nil {
-		return status.Errorf(codes.InvalidArgument, "the client has sent nothing, neither a command nor rows: %v (ADBC's driver does so with a table without a batch)", err)
+		return status.Errorf(codes.InvalidArgument,
+			"the client has sent nothing, neither a command nor rows: %v (ADBC's driver does so with a table without a batch)", err)
 	}
 	var of anypb.Any
 	if err := proto.Unmarshal(first.GetFlightDescriptor().GetCmd(), &of); err != nil {

@@ -53,7 +53,8 @@ func newHost(t testing.TB, opt hostOptions) *host {
 	}
 	logger := slog.New(bugLog{t})
 	options := server.Options{
-		Engine: eng, TempDir: temp, Logger: logger, Limits: opt.limits, Tables: map[string]server.Table{"t": {Files: []string{tableFile(t, opt.rows)}}},
+		Engine: eng, TempDir: temp, Logger: logger, Limits: opt.limits,
+		Tables: map[string]server.Table{"t": {Files: []string{tableFile(t, opt.rows)}}},
 	}
 	core, err := server.New(options)
 	if err != nil {
@@ -111,7 +112,8 @@ func tableFile(t testing.TB, rows int) string {
 		t.Fatal(err)
 	}
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String},
+		{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "k", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "s", Type: arrow.BinaryTypes.String},
 	}, nil)
 	w, err := ipc.NewFileWriter(file, ipc.WithSchema(schema))
 	if err != nil {

@@ -34,8 +34,8 @@ func (s *Service) executePrepared(ctx context.Context, handle []byte) error {
 // executeOnly executes a statement, and refuses one whose result nobody would get.
 func executeOnly(st *server.Statement) error {
 	if st.HasResult() {
-		return fmt.Errorf("%w: the statement has a result: execute it as a query, not as an update (in Python: execute, not executemany)",
-			engine.ErrQuery)
+		return fmt.Errorf("%w: the statement has a result: execute it as a query, not as an update "+
+			"(in Python: execute, not executemany)", engine.ErrQuery)
 	}
 	return st.Execute()
 }
