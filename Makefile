@@ -94,6 +94,16 @@ test-peers: ## compare random SQL with DuckDB 2 and try the benchmarks beside it
 	cd tests && MPGA_PYTHON=$(PYTHON) go test -vet=off -count=1 ./peer/... ./sqlbench ./bench
 	cd tests && go test -vet=off -count=1 -timeout 3h -run '^(TestSQLRandom|TestSQLNullsOfOneText)$$' -duckdb-python=$(PYTHON) -sqlqueries=$(QUERIES) .
 
+# The driver of JDBC, as a program of Java would have it.
+JDBC := bin/clients/flight-sql-jdbc-driver-18.3.0.jar
+
+$(JDBC):
+	mvn --quiet --batch-mode dependency:copy -Dartifact=org.apache.arrow:flight-sql-jdbc-driver:18.3.0 -DoutputDirectory=$(CURDIR)/$(@D)
+
+.PHONY: test-clients
+test-clients: $(JDBC) ## run JDBC's driver, with Java and mvn, and ADBC's, with pip install adbc-driver-flightsql, against a server; PYTHON=python3
+	cd tests && MPGA_PYTHON=$(PYTHON) go test -vet=off -count=1 -v -run '^TestServe(Java|Python|Examples)$$' .
+
 .PHONY: lint
 lint: ## gofmt, vet and staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"

@@ -72,7 +72,7 @@ var imports = map[string][]string{
 	"internal/rowcode":               {},
 	"internal/rowdata":               {"engine/query"},
 	"internal/server":                {"engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/expr", "internal/mem", "internal/recordreader", "internal/trace", "internal/vfs"},
-	"internal/server/flightsql":      {"engine", "engine/query", "engine/sql", "internal/recordreader", "internal/server", "internal/trace"},
+	"internal/server/flightsql":      {"engine", "engine/query", "engine/sink/adapt", "engine/sql", "internal/recordreader", "internal/server", "internal/trace"},
 	"internal/server/load":           {},
 	"internal/server/web":            {"engine", "engine/query", "engine/sink", "engine/sink/text", "engine/sql", "internal/digits", "internal/report", "internal/server"},
 	"internal/shell":                 {"engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/complete", "internal/digits", "internal/nearest", "internal/sqlscan", "internal/vfs"},

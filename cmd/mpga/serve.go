@@ -204,5 +204,6 @@ func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Serv
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.drainTime)
 	defer cancel()
 	core.Drain(drain)
+	flights.Finish(drain)
 	return errors.Join(pages.Stop(drain), flights.Stop())
 }

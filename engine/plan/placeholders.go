@@ -27,6 +27,9 @@ func ParametersOf(batch arrow.RecordBatch, row int) []Parameter {
 		if !p.Null {
 			p.Text = column.ValueStr(row)
 		}
+		if b, ok := column.(arrowBytes); ok && !p.Null { // which ValueStr encodes
+			p.Text = string(b.Value(row))
+		}
 		if d, ok := column.(arrowDictionary); ok {
 			p.Type = d.Dictionary().DataType()
 			if !p.Null {
@@ -37,6 +40,9 @@ func ParametersOf(batch arrow.RecordBatch, row int) []Parameter {
 	}
 	return values
 }
+
+// arrowBytes is an array of binary values.
+type arrowBytes interface{ Value(row int) []byte }
 
 // arrowDictionary is an array of codes of values.
 type arrowDictionary interface {
@@ -105,7 +111,7 @@ func (p *placeholders) bind(s *sql.Select, rel *relation) *sql.Select {
 		p.count(s.Limit)
 		p.count(s.Offset)
 	}
-	return s.Replace(func(x *expr.Expr) *expr.Expr {
+	bound := s.Replace(func(x *expr.Expr) *expr.Expr {
 		if x.Op != expr.OpParameter {
 			return nil
 		}
@@ -117,6 +123,25 @@ func (p *placeholders) bind(s *sql.Select, rel *relation) *sql.Select {
 		value.At = x.At
 		return value
 	})
+	p.finish(bound.Items, s.Items)
+	return bound
+}
+
+// finish lets columns of the result be what they are whatever values the parameters have: a column
+// keeps its name, and a parameter that is a column by itself has its type before it has a value.
+func (p *placeholders) finish(bound, items []sql.Item) {
+	for i, item := range items {
+		if item.Expr == nil {
+			continue
+		}
+		if text := item.Expr.String(); item.Name == "" && text != bound[i].Expr.String() {
+			bound[i].Name = text
+		}
+		if item.Expr.Op == expr.OpParameter && p.values == nil {
+			null := bound[i].Expr
+			bound[i].Expr = &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Text}, Args: []*expr.Expr{null}, At: -1}
+		}
+	}
 }
 
 // count notes that a parameter is a number of rows.

@@ -301,16 +301,24 @@ func (st *statement) resolveItems() error {
 	if len(st.items) == 0 {
 		return errors.New("a statement without columns: there is no table to take * from")
 	}
+	st.nameApart()
+	return nil
+}
+
+// nameApart gives columns of the same name numbers.
+func (st *statement) nameApart() {
 	taken := map[string]bool{}
+	numbers := map[string]int{} // the last of a name's columns
 	for i := range st.items {
-		name := st.items[i].name
-		for n := 1; taken[name]; n++ {
-			name = fmt.Sprintf("%s_%d", st.items[i].name, n)
+		own := st.items[i].name
+		name := own
+		for taken[name] {
+			numbers[own]++
+			name = fmt.Sprintf("%s_%d", own, numbers[own])
 		}
 		taken[name] = true
 		st.items[i].name = name
 	}
-	return nil
 }
 
 // condition looks up the names of WHERE or HAVING. Only HAVING may have aggregates.

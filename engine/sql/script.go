@@ -107,7 +107,7 @@ func checkText(text string) error {
 	case strings.TrimSpace(text) == "":
 		return errorAt(text, 0, "the text is empty")
 	case len(text) > textBytesMax:
-		return errorAt(text, textBytesMax, "the text is %s long, more than %s",
+		return errorAt(text[:textBytesMax], textBytesMax, "the text is %s long, more than %s",
 			humanize.IBytes(uint64(len(text))), humanize.IBytes(textBytesMax))
 	case strings.ContainsRune(text, 0):
 		return errorAt(text, strings.IndexByte(text, 0), "the text has a zero byte")

@@ -17,5 +17,8 @@ var (
 	ErrCancelled = errors.New("cancelled") // by the client
 )
 
+// errDraining is the error of calls of a server that is about to end.
+var errDraining = fmt.Errorf("%w: the server is ending", ErrDraining)
+
 // errEnded is the error of calls of a session that has ended.
 var errEnded = fmt.Errorf("%w: the session has ended", ErrUnknown)

@@ -42,8 +42,7 @@ func (st *Statement) BindStream(ctx context.Context, stream io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("values of parameters: %w", err)
 	}
-	st.Bind(values)
-	return nil
+	return st.Bind(ctx, values)
 }
 
 // readAll hands all batches of a source on, in their order.

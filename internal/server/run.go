@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,6 +66,7 @@ type Run struct {
 	stall  *time.Timer
 	yield  *time.Timer
 
+	schema  *arrow.Schema      // of all results; nil before the first is planned
 	values  [][]plan.Parameter // of the results that are still to be read, after the current
 	current *plan.Result       // nil before the first and after the last
 	planned *prepared          // of current; nil before the first and once it is closed
@@ -94,7 +96,7 @@ func newRun(ctx context.Context, st *Statement) (*Run, error) {
 	context.AfterFunc(r.ctx, func() { stop() })
 	if !s.history.begin(r, s.Draining) {
 		r.cancel(nil)
-		return nil, fmt.Errorf("%w: the server is ending", ErrDraining)
+		return nil, errDraining
 	}
 	st.mu.Lock()
 	st.runs = append(st.runs, r)
@@ -138,7 +140,7 @@ func (r *Run) next() error {
 		values, r.values = r.values[0], r.values[1:]
 	}
 	p := r.Statement.takeReady()
-	if p == nil || values != nil || time.Since(p.at) > freshMax {
+	if p == nil || !slices.Equal(p.values, values) || time.Since(p.at) > freshMax {
 		if p != nil {
 			if err := p.close(); err != nil {
 				return err
@@ -153,6 +155,13 @@ func (r *Run) next() error {
 	r.mu.Lock()
 	r.watch = p.watch
 	r.mu.Unlock()
+	if r.schema == nil {
+		r.schema = p.query.Schema()
+	}
+	if !r.schema.Equal(p.query.Schema()) {
+		return fmt.Errorf("%w: other values of the parameters give other columns: %s; the values before gave %s",
+			engine.ErrQuery, columnsText(p.query.Schema()), columnsText(r.schema))
+	}
 	result, err := p.query.Run(r.ctx)
 	if err != nil {
 		return err
@@ -162,12 +171,7 @@ func (r *Run) next() error {
 }
 
 // Schema returns the columns of the result.
-func (r *Run) Schema() *arrow.Schema {
-	if r.planned != nil {
-		return r.planned.query.Schema()
-	}
-	return r.Statement.Schema
-}
+func (r *Run) Schema() *arrow.Schema { return r.schema }
 
 // Next makes the next batch current. It returns false at the end and after an error.
 func (r *Run) Next() bool {
@@ -241,12 +245,19 @@ func (r *Run) fail(err error) error {
 	return r.err
 }
 
-// Err returns what ended the run early, or nil.
+// Err returns what ended the run early, or nil: also a limit or a cancellation that the reader has not
+// seen yet, because it is busy with a batch.
 func (r *Run) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if cause := context.Cause(r.ctx); r.err == nil && r.ended.IsZero() && !errors.Is(cause, errReleased) {
+		return cause
+	}
 	return r.err
 }
+
+// errReleased is the cause of the end of a run that nothing else has ended.
+var errReleased = errors.New("the run has been released")
 
 // Ended is closed when the run has been ended, by a limit, a cancellation or its release, whatever its
 // reader is doing.
@@ -262,7 +273,7 @@ func (r *Run) Release() {
 		r.yield.Stop()
 	}
 	cause := context.Cause(r.ctx)
-	r.cancel(nil)
+	r.cancel(errReleased)
 	if r.current != nil {
 		if cause == nil {
 			cause = fmt.Errorf("%w: not all rows were taken", ErrCancelled)

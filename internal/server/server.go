@@ -82,7 +82,7 @@ func (s *Server) NewSession(client string) (*Session, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.draining:
-		return nil, fmt.Errorf("%w: the server is ending", ErrDraining)
+		return nil, errDraining
 	case len(s.sessions) >= s.opt.Limits.Sessions:
 		return nil, fmt.Errorf("%w: %d sessions are open, the most that may be (Sessions)", ErrBusy, len(s.sessions))
 	}
@@ -146,6 +146,9 @@ type Memory struct {
 func (s *Server) Memory() Memory {
 	return Memory{mem.ResidentBytes(), s.opt.Engine.ResidentPeak(), s.opt.Engine.MemoryLimit(), s.spilled.memory.Load()}
 }
+
+// StallTime returns how long a client may leave the server waiting, for rows or for room for rows.
+func (s *Server) StallTime() time.Duration { return s.opt.Limits.StallTime }
 
 // Counts are how much the server has to do.
 type Counts struct{ Sessions, Running, Waiting int }

@@ -141,7 +141,7 @@ func TestStatements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(st.Schema, st.Parameters); !strings.Contains(got, "sum(n)") || !strings.Contains(got, "[int64]") {
+	if got := fmt.Sprint(st.Schema(), st.Parameters); !strings.Contains(got, "sum(n)") || !strings.Contains(got, "[int64]") {
 		t.Errorf("before values: %s", got)
 	}
 	if _, err := run(st); err == nil || !strings.Contains(err.Error(), "no values") {
@@ -150,7 +150,9 @@ func TestStatements(t *testing.T) {
 	value := func(text string) []plan.Parameter {
 		return []plan.Parameter{{Type: arrow.PrimitiveTypes.Int64, Text: text}}
 	}
-	st.Bind([][]plan.Parameter{value("998"), value("999")})
+	if err := st.Bind(context.Background(), [][]plan.Parameter{value("998"), value("999")}); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if got, err := run(st); err != nil || got != "5 999, 6 1000, 6 1000" {
 			t.Errorf("got %q, %v", got, err)

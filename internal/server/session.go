@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -118,16 +120,24 @@ func (s *Session) Close() error {
 // *sql.Error.
 func (s *Session) Prepare(ctx context.Context, text string) (*Statement, error) {
 	parsed, err := sql.Parse(text)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return s.PrepareParsed(ctx, parsed, Meaning{})
 	}
-	return s.PrepareParsed(ctx, parsed, Meaning{})
+	drop, dropErr := sql.ParseDrop(text)
+	switch {
+	case dropErr != nil:
+		return nil, err
+	case s.server.Draining():
+		return nil, errDraining
+	}
+	st := &Statement{Handle: rand.Text(), Text: text, session: s, drop: drop, schema: arrow.NewSchema(nil, nil)}
+	return st, s.keep(st)
 }
 
 // PrepareParsed looks up the names in a statement, some of which mean what the client says.
 func (s *Session) PrepareParsed(ctx context.Context, parsed *sql.Select, meaning Meaning) (*Statement, error) {
 	if s.server.Draining() {
-		return nil, fmt.Errorf("%w: the server is ending", ErrDraining)
+		return nil, errDraining
 	}
 	st := newStatement(s, parsed)
 	st.meaning = meaning
@@ -135,7 +145,7 @@ func (s *Session) PrepareParsed(ctx context.Context, parsed *sql.Select, meaning
 	if err != nil {
 		return nil, err
 	}
-	st.Schema, st.Parameters = p.query.Schema(), p.query.Parameters()
+	st.schema, st.Parameters = p.query.Schema(), p.query.Parameters()
 	st.ready = p
 	if len(st.Parameters) > 0 { // which have no values yet
 		if err := st.forget(); err != nil {

@@ -3,11 +3,13 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sql"
 )
@@ -17,25 +19,43 @@ import (
 type Statement struct {
 	Handle     string           // the name of the statement in its session
 	Text       string           // as the client wrote it
-	Schema     *arrow.Schema    // of the result
 	Parameters []arrow.DataType // as their places let expect them
 
 	session *Session
-	parsed  *sql.Select
+	parsed  *sql.Select // nil of a statement that drops a table
+	drop    *sql.Drop   // nil of a statement that has a result
 	meaning Meaning
 	over    map[string]*temporary // tables of this statement alone, by name; their holder outlives it
 
 	mu     sync.Mutex
 	used   time.Time
+	schema *arrow.Schema      // of the result, with the values of the parameters as far as they have some
 	values [][]plan.Parameter // a run for each; empty of a statement without parameters
-	ready  *prepared          // for the next run without parameters; nil where a run prepares it itself
+	ready  *prepared          // for the next run; nil where a run prepares it itself
 	runs   []*Run             // that have not ended
 	last   *Run               // begun, it may have ended; nil before the first
 }
 
+// Schema returns the columns of the result. Values of parameters may change their types.
+func (st *Statement) Schema() *arrow.Schema {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.schema
+}
+
+// HasResult says whether the statement is run, by Run; else it is executed, by Execute.
+func (st *Statement) HasResult() bool { return st.drop == nil }
+
+// errNoResult is the error of reading the result of a statement without one.
+var errNoResult = fmt.Errorf("%w: the statement has no result", engine.ErrQuery)
+
+// Execute does what a statement without a result says.
+func (st *Statement) Execute() error { return st.session.Drop(st.drop.Table, st.drop.IfExists) }
+
 // prepared is a planned statement, and what watches the run that it is for.
 type prepared struct {
 	query  *plan.Query
+	values []plan.Parameter // of its parameters; nil without any
 	watch  *watch
 	tables []*temporary // that the query may read, held
 	at     time.Time    // when the tables were looked at
@@ -59,8 +79,11 @@ func (p *prepared) close() error {
 
 // prepare plans the statement.
 func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*prepared, error) {
+	if !st.HasResult() {
+		return nil, errNoResult
+	}
 	server := st.session.server
-	p := &prepared{watch: newWatch(server.opt.Record || st.meaning.Record), at: time.Now()}
+	p := &prepared{watch: newWatch(server.opt.Record || st.meaning.Record), at: time.Now(), values: values}
 	tables, held := st.session.planTables()
 	for name, t := range st.over {
 		t.retain()
@@ -119,10 +142,23 @@ func (st *Statement) usedAt() time.Time {
 }
 
 // Bind gives the parameters values: the statement runs once for each list of values, in their order.
-func (st *Statement) Bind(values [][]plan.Parameter) {
+// The columns of the result are those that the first values give.
+func (st *Statement) Bind(ctx context.Context, values [][]plan.Parameter) error {
+	if len(values) == 0 {
+		return fmt.Errorf("%w: values of parameters: there is no row of values", engine.ErrQuery)
+	}
+	p, err := st.prepare(ctx, values[0])
+	if err != nil {
+		return err
+	}
 	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.values = values
+	old := st.ready
+	st.values, st.schema, st.ready = values, p.query.Schema(), p
+	st.mu.Unlock()
+	if old != nil {
+		return old.close()
+	}
+	return nil
 }
 
 // bound returns the values of the parameters.
@@ -138,6 +174,9 @@ func (st *Statement) needsPlace() bool { return st.parsed.From != nil }
 
 // Run runs the statement, once there is a place for it. The run must be released.
 func (st *Statement) Run(ctx context.Context) (*Run, error) {
+	if !st.HasResult() {
+		return nil, errNoResult
+	}
 	r, err := st.Begin(ctx)
 	if err != nil {
 		return nil, err

@@ -26,8 +26,18 @@ import (
 //	utf8 and binary views         utf8, binary
 //	lists, structs, maps          of the above
 //	interval, union, run-end encoded, list view, extension     refused
+//	and for clients of a server, whose drivers know fewer types than Arrow has by now:
+//	null                          int32, as DuckDB has it
+//	decimal32, decimal64          decimal128 of the same precision and scale
+//	utf8 and binary views         utf8, binary
+//	lists, structs, maps          of the above
+//	union, run-end encoded, list view, extension               refused
+//	and for clients that take unsigned integers for signed ones, as JDBC's driver does:
+//	uint8, uint16, uint32, uint64 int16, int32, int64, decimal128(20, 0)
 type Adapter struct {
 	Parquet   bool
+	Clients   bool
+	Signed    bool // beside Clients
 	Allocator memory.Allocator
 }
 
@@ -86,8 +96,11 @@ func (a *Adapter) dataType(t arrow.DataType) (arrow.DataType, error) {
 		fields, err := a.fields(t.Fields()...)
 		return arrow.StructOf(fields...), err
 	}
-	if a.Parquet {
+	switch {
+	case a.Parquet:
 		return parquetType(t)
+	case a.Clients:
+		return a.clientType(t)
 	}
 	return t, nil
 }
@@ -130,6 +143,43 @@ func parquetType(t arrow.DataType) (arrow.DataType, error) {
 	return t, nil
 }
 
+// clientType is dataType for types without children.
+func (a *Adapter) clientType(t arrow.DataType) (arrow.DataType, error) {
+	if signed := signedType(t); a.Signed && signed != nil {
+		return signed, nil
+	}
+	switch t.ID() {
+	case arrow.NULL:
+		return arrow.PrimitiveTypes.Int32, nil
+	case arrow.DECIMAL32, arrow.DECIMAL64:
+		d := t.(arrow.DecimalType)
+		return &arrow.Decimal128Type{Precision: d.GetPrecision(), Scale: d.GetScale()}, nil
+	case arrow.STRING_VIEW:
+		return arrow.BinaryTypes.String, nil
+	case arrow.BINARY_VIEW:
+		return arrow.BinaryTypes.Binary, nil
+	case arrow.SPARSE_UNION, arrow.DENSE_UNION, arrow.RUN_END_ENCODED, arrow.LIST_VIEW, arrow.LARGE_LIST_VIEW,
+		arrow.EXTENSION:
+		return nil, fmt.Errorf("drivers of clients have no type for %s: leave the column out", t)
+	}
+	return t, nil
+}
+
+// signedType returns the signed type that has all values of an unsigned one, or nil.
+func signedType(t arrow.DataType) arrow.DataType {
+	switch t.ID() {
+	case arrow.UINT8:
+		return arrow.PrimitiveTypes.Int16
+	case arrow.UINT16:
+		return arrow.PrimitiveTypes.Int32
+	case arrow.UINT32:
+		return arrow.PrimitiveTypes.Int64
+	case arrow.UINT64:
+		return &arrow.Decimal128Type{Precision: 20}
+	}
+	return nil
+}
+
 // Array returns the array as the type that dataType gave for its own; the caller releases it.
 func (a *Adapter) Array(arr arrow.Array, to arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(to, arr.DataType()) {
@@ -155,6 +205,18 @@ func (a *Adapter) Array(arr arrow.Array, to arrow.DataType) (arrow.Array, error)
 		return withType(arr, to, nil), nil
 	case *array.StringView:
 		return filled(array.NewStringBuilder(a.Allocator), arr, arr.Value), nil
+	case *array.Uint8:
+		return filled(array.NewInt16Builder(a.Allocator), arr, func(row int) int16 { return int16(arr.Value(row)) }), nil
+	case *array.Uint16:
+		return filled(array.NewInt32Builder(a.Allocator), arr, func(row int) int32 { return int32(arr.Value(row)) }), nil
+	case *array.Uint32:
+		return filled(array.NewInt64Builder(a.Allocator), arr, func(row int) int64 { return int64(arr.Value(row)) }), nil
+	case *array.Uint64:
+		return filled(array.NewDecimal128Builder(a.Allocator, to.(*arrow.Decimal128Type)), arr, func(row int) decimal128.Num {
+			return decimal128.FromU64(arr.Value(row))
+		}), nil
+	case *array.Null:
+		return array.MakeArrayOfNull(a.Allocator, to, arr.Len()), nil
 	case *array.BinaryView:
 		return filled(array.NewBinaryBuilder(a.Allocator, arrow.BinaryTypes.Binary), arr, arr.Value), nil
 	}

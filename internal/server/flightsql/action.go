@@ -162,7 +162,7 @@ func (p *preparation) prepare(ctx context.Context, session *server.Session) ([]b
 		return nil, err
 	}
 	return json.Marshal(handled{
-		Handle: st.Handle, Schema: flight.SerializeSchema(st.Schema, memory.DefaultAllocator), Parameters: len(st.Parameters),
+		Handle: st.Handle, Schema: flight.SerializeSchema(st.Schema(), memory.DefaultAllocator), Parameters: len(st.Parameters),
 	})
 }
 

@@ -44,6 +44,22 @@ type incoming struct {
 	body       *mem.Reader // of the Arrow message; nil if there is none. It must be closed.
 }
 
+// bodyBytes returns how many bytes the body has that have not been read.
+func (in *incoming) bodyBytes() int {
+	if in.body == nil {
+		return 0
+	}
+	return in.body.Remaining()
+}
+
+// close gives the body back.
+func (in *incoming) close() {
+	if in.body != nil {
+		_ = in.body.Close() // which returns no error
+		in.body = nil
+	}
+}
+
 // The numbers of FlightData's fields.
 const (
 	fieldDescriptor = 1

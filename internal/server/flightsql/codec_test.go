@@ -102,7 +102,7 @@ func TestRows(t *testing.T) {
 }
 
 // TestMalformed reads messages that are cut, and ones whose lengths lie: an error, and no panic.
-func TestMalformed(t *testing.T) {
+func TestMalformedRows(t *testing.T) {
 	whole, err := proto.Marshal(&flight.FlightData{
 		FlightDescriptor: &flight.FlightDescriptor{Cmd: []byte("command")}, DataHeader: []byte("header"), AppMetadata: []byte("more"),
 		DataBody: bytes.Repeat([]byte("body"), 10),

@@ -38,7 +38,14 @@ var codesOf = []struct {
 }
 
 // told returns an error as clients are told it.
-func told(err error) error {
+func told(err error) error { return toldAs(err, codes.Unknown) }
+
+// toldOfRows returns an error of reading what a client has sent: where nothing else is known of it,
+// the client has sent something that cannot be read.
+func toldOfRows(err error) error { return toldAs(err, codes.InvalidArgument) }
+
+// toldAs returns an error as clients are told it, with a code for an error of which none is known.
+func toldAs(err error, unknown codes.Code) error {
 	if err == nil {
 		return nil
 	}
@@ -55,7 +62,7 @@ func told(err error) error {
 	if errors.As(err, &text) {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	return status.Error(codes.Unknown, err.Error())
+	return status.Error(unknown, err.Error())
 }
 
 // unary turns the errors and panics of calls into what clients are told.

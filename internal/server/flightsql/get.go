@@ -1,22 +1,21 @@
 package flightsql
 
 import (
+	"context"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	fsql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/server"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// service is the calls of Flight, of which the library hands those of Flight SQL to a Service.
+// service is the calls of Flight, of which the library hands those of Flight SQL to a Service, but
+// for the calls that carry rows.
 type service struct {
 	flight.FlightServer
 	of *Service
@@ -41,8 +40,9 @@ func handleOf(ticket *flight.Ticket) (handle []byte, ok bool) {
 	return nil, false
 }
 
-// DoGet sends the rows of a result. A client that does not take them holds up the sending; when the
-// server has ended the run, the call ends nevertheless, and the sending with it.
+// DoGet sends the rows of a result: of a statement, or, by the library, of what it asks the Service
+// for. When the server ends the run of a client that does not take its rows, the call ends, and
+// the sending with it.
 func (f *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGetServer) error {
 	handle, ok := handleOf(ticket)
 	if !ok {
@@ -52,22 +52,28 @@ func (f *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGet
 	if err != nil {
 		return err
 	}
-	release := session.Hold()
-	run, err := st.Run(stream.Context())
+	defer session.Hold()()
+	if !st.HasResult() {
+		if err := st.Execute(); err != nil {
+			return err
+		}
+		return sendNothing(stream, st.Schema())
+	}
+	run, err := f.run(stream.Context(), st)
 	if err != nil {
-		release()
 		return err
 	}
-	ended := make(chan error, 1)
-	spawn.Go(func() error {
-		defer release()
+	ended := f.of.call(func() error {
 		defer run.Release()
-		return send(run, newRowWriter(stream, run.Schema()))
-	}, func(err error) { ended <- err })
+		return run.send(stream)
+	})
 	select {
 	case err := <-ended:
 		return err
 	case <-run.Ended():
+	}
+	if run.Err() == nil {
+		return <-ended
 	}
 	select { // what was on its way
 	case err := <-ended:
@@ -77,57 +83,31 @@ func (f *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGet
 	}
 }
 
-// lingerMax is how long a client may take for the rest of what was on its way when its run ended.
+// lingerMax is how long a client may take for what was on its way when its run ended early.
 const lingerMax = 2 * time.Second
 
-// send writes the batches of a run.
-func send(run *server.Run, to *rowWriter) error {
-	for run.Next() {
-		batch := run.RecordBatch()
-		step := rowsPerMessage(batch)
-		for from := int64(0); from < batch.NumRows(); from += step {
-			part := recordreader.Slice(batch, from, min(from+step, batch.NumRows()))
-			err := to.write(part)
-			part.Release()
-			if err != nil {
-				return err
-			}
-		}
+// run begins a run of a statement.
+func (f *service) run(ctx context.Context, st *server.Statement) (*adaptedRun, error) {
+	run, err := st.Run(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if err := run.Err(); err != nil {
-		return err
+	out, err := newAdaptedRun(ctx, run)
+	if err != nil {
+		run.Release()
 	}
-	return to.end()
+	return out, err
 }
 
-// messageBytesMax is about how many bytes of rows are in a message: clients take 4 MiB by default.
-const messageBytesMax = 2 << 20
-
-// rowsPerMessage returns how many rows of a batch go into a message.
-func rowsPerMessage(batch arrow.RecordBatch) int64 {
-	rows, bytes := batch.NumRows(), int64(0)
-	for _, c := range batch.Columns() {
-		bytes += bytesOf(c)
-	}
-	if bytes <= messageBytesMax {
-		return max(rows, 1)
-	}
-	return max(rows*messageBytesMax/bytes, 1)
-}
-
-// bytesOf returns about how many bytes the rows of an array take.
-func bytesOf(a arrow.Array) int64 {
-	rows := int64(a.Len())
-	switch a := a.(type) {
-	case *array.String:
-		return int64(len(a.ValueBytes())) + 4*rows
-	case *array.Binary:
-		return int64(len(a.ValueBytes())) + 4*rows
-	}
-	if fixed, ok := a.DataType().(arrow.FixedWidthDataType); ok {
-		return (rows*int64(fixed.BitWidth()) + 7) / 8
-	}
-	return int64(a.Data().SizeInBytes())
+// call makes a call that may have to be left, which ends when its stream does; Stop waits for it.
+func (s *Service) call(f func() error) (ended <-chan error) {
+	done := make(chan error, 1)
+	s.calls.Add(1)
+	spawn.Go(f, func(err error) {
+		done <- err
+		s.calls.Done()
+	})
+	return done
 }
 
 var _ fsql.Server = (*Service)(nil)

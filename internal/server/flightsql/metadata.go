@@ -48,38 +48,49 @@ func matches(name string, pattern *string) bool {
 	if pattern == nil {
 		return true
 	}
-	return fits([]rune(name), []rune(*pattern))
-}
-
-func fits(name, pattern []rune) bool {
-	for len(pattern) > 0 {
+	marks := marksOf(*pattern)
+	// Where a character does not fit, only the last % can stand for one more: with an earlier % the
+	// same marks would find less of the name.
+	rest, again, from := []rune(name), -1, 0
+	for at, i := 0, 0; i < len(rest) || at < len(marks); {
 		switch {
-		case pattern[0] == '%':
-			rest := pattern[1:]
-			if len(rest) == 0 {
-				return true
-			}
-			return slices.ContainsFunc(suffixes(name), func(s []rune) bool { return fits(s, rest) })
-		case pattern[0] == '\\' && len(pattern) > 1:
-			pattern = pattern[1:]
-			fallthrough
+		case at < len(marks) && marks[at] == anyOf:
+			at++
+			again, from = at, i
+		case at < len(marks) && i < len(rest) && (marks[at] == anyOne || marks[at] == rest[i]):
+			at, i = at+1, i+1
+		case again >= 0 && from < len(rest):
+			from++
+			at, i = again, from
 		default:
-			if len(name) == 0 || pattern[0] != name[0] && pattern[0] != '_' {
-				return false
-			}
-			name, pattern = name[1:], pattern[1:]
+			return false
 		}
 	}
-	return len(name) == 0
+	return true
 }
 
-// suffixes returns a name without its first characters: without none, one, two, ...
-func suffixes(name []rune) [][]rune {
-	var list [][]rune
-	for i := range len(name) + 1 {
-		list = append(list, name[i:])
+// What stands for % and for _ among the characters of a pattern.
+const (
+	anyOf  = -1
+	anyOne = -2
+)
+
+// marksOf returns the characters of a pattern. One behind a backslash stands for itself.
+func marksOf(pattern string) (marks []rune) {
+	escaped := false
+	for _, r := range pattern {
+		switch {
+		case r == '\\' && !escaped:
+			escaped = true
+			continue
+		case r == '%' && !escaped:
+			r = anyOf
+		case r == '_' && !escaped:
+			r = anyOne
+		}
+		marks, escaped = append(marks, r), false
 	}
-	return list
+	return marks
 }
 
 // isCatalog says whether a client asks for the catalog, or for any.
@@ -173,16 +184,17 @@ func (s *Service) DoGetTables(ctx context.Context, cmd fsql.GetTables) (*arrow.S
 				s.opt.Logger.Warn("a table cannot be read", "table", t.Name, "error", err)
 				schema = arrow.NewSchema(nil, nil)
 			}
-			b.Field(4).(*array.BinaryBuilder).Append(flight.SerializeSchema(described(schema, t), memory.DefaultAllocator))
+			b.Field(4).(*array.BinaryBuilder).Append(flight.SerializeSchema(described(ctx, schema, t), memory.DefaultAllocator))
 		}
 		return nil
 	})
 }
 
 // described returns a table's columns with what JDBC tells of columns beside their Arrow types.
-func described(schema *arrow.Schema, t server.TableInfo) *arrow.Schema {
+func described(ctx context.Context, schema *arrow.Schema, t server.TableInfo) *arrow.Schema {
 	fields := slices.Clone(schema.Fields())
 	for i := range fields {
+		fields[i].Type = resultType(ctx, fields[i].Type)
 		of := fsql.NewColumnMetadataBuilder().CatalogName(server.Catalog).SchemaName(t.Schema()).TableName(t.Name).
 			TypeName(query.TypeName(fields[i].Type)).IsReadOnly(true).IsSearchable(true).IsCaseSensitive(true).IsAutoIncrement(false)
 		if d, ok := fields[i].Type.(arrow.DecimalType); ok {
@@ -191,6 +203,21 @@ func described(schema *arrow.Schema, t server.TableInfo) *arrow.Schema {
 		fields[i].Metadata = of.Metadata()
 	}
 	return arrow.NewSchema(fields, nil)
+}
+
+// resultType returns the type that a column has in a result, as far as drivers know the type.
+func resultType(ctx context.Context, t arrow.DataType) arrow.DataType {
+	switch t.ID() {
+	case arrow.LARGE_STRING:
+		return arrow.BinaryTypes.String
+	case arrow.LARGE_BINARY:
+		return arrow.BinaryTypes.Binary
+	}
+	schema, err := clientSchema(ctx, arrow.NewSchema([]arrow.Field{{Type: t}}, nil))
+	if err != nil {
+		return arrow.Null // of a column that results cannot have
+	}
+	return schema.Field(0).Type
 }
 
 // Tables have no keys: the results are empty.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
@@ -38,9 +39,7 @@ const (
 // add makes a message the one that is read.
 func (p *putStream) add(in *incoming) {
 	if len(in.header) == 0 { // metadata of the application alone
-		if in.body != nil {
-			_ = in.body.Close() // which returns no error
-		}
+		in.close()
 		return
 	}
 	padding := -len(in.header) & (messageAligned - 1)
@@ -90,11 +89,64 @@ func (p *putStream) close() {
 	}
 }
 
-// DoPut takes the rows of a temporary table, or the values of parameters.
+// DoPut takes the rows of a temporary table, the values of parameters, or a statement without a
+// result. A client that sends nothing for too long is left.
 func (f *service) DoPut(stream flight.FlightService_DoPutServer) error {
+	long := f.of.opt.Server.StallTime()
+	silent := time.NewTimer(long)
+	defer silent.Stop()
+	ended := f.of.call(func() error {
+		heard := &heardStream{stream, silent, long}
+		err := f.put(heard)
+		if err != nil {
+			drain(heard)
+		}
+		return err
+	})
+	select {
+	case err := <-ended:
+		return err
+	case <-silent.C:
+		return fmt.Errorf("%w: the client has sent nothing for %s (StallTime)", server.ErrStalled, long)
+	}
+}
+
+// heardStream is a stream of messages that restarts a timer while it waits for a message, and stops
+// the timer while the message is worked at.
+type heardStream struct {
+	flight.FlightService_DoPutServer
+	silent *time.Timer
+	long   time.Duration
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (h *heardStream) RecvMsg(m any) error {
+	h.silent.Reset(h.long)
+	defer h.silent.Stop()
+	return h.FlightService_DoPutServer.RecvMsg(m)
+}
+
+// drainedBytesMax is how much is taken from a client whose call has failed.
+const drainedBytesMax = 64 << 20
+
+// drain takes what a client is still sending: some clients tell their users of an error only after
+// they have sent everything, and else of a stream that has ended.
+func drain(stream flight.FlightService_DoPutServer) {
+	for bytes := 0; bytes < drainedBytesMax; {
+		in := &incoming{}
+		if stream.RecvMsg(in) != nil {
+			return
+		}
+		bytes += len(in.header) + in.bodyBytes()
+		in.close()
+	}
+}
+
+func (f *service) put(stream flight.FlightService_DoPutServer) error {
 	first := &incoming{}
 	if err := stream.RecvMsg(first); err != nil {
-		return status.Errorf(codes.InvalidArgument, "a stream without a message: %v", err)
+		return status.Errorf(codes.InvalidArgument,
+			"the client has sent nothing, neither a command nor rows: %v (ADBC's driver does so with a table without a batch)", err)
 	}
 	rows := &putStream{from: stream}
 	defer rows.close()
@@ -124,6 +176,11 @@ func (f *service) DoPut(stream flight.FlightService_DoPutServer) error {
 			return err
 		}
 		result = &pb.DoPutPreparedStatementResult{PreparedStatementHandle: cmd.GetPreparedStatementHandle()}
+	case *pb.CommandPreparedStatementUpdate:
+		if err := f.of.executePrepared(stream.Context(), cmd.GetPreparedStatementHandle()); err != nil {
+			return err
+		}
+		result = &pb.DoPutUpdateResult{}
 	case *pb.CommandStatementUpdate:
 		if err := f.of.update(stream.Context(), cmd.GetQuery()); err != nil {
 			return err
@@ -158,7 +215,8 @@ func (s *Service) ingest(ctx context.Context, cmd *pb.CommandStatementIngest, ro
 		Append:  options.GetIfExists() == pb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_APPEND,
 		Replace: options.GetIfExists() == pb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_REPLACE,
 	}
-	return session.Ingest(ctx, cmd.GetTable(), mode, rows)
+	n, err := session.Ingest(ctx, cmd.GetTable(), mode, rows)
+	return n, toldOfRows(err)
 }
 
 // bind gives the parameters of a prepared statement values: a run for each row.
@@ -167,5 +225,5 @@ func (s *Service) bind(ctx context.Context, cmd *pb.CommandPreparedStatementQuer
 	if err != nil {
 		return err
 	}
-	return st.BindStream(ctx, rows)
+	return toldOfRows(st.BindStream(ctx, rows))
 }

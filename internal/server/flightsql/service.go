@@ -1,10 +1,12 @@
 package flightsql
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
@@ -31,8 +33,10 @@ type Options struct {
 	// TLS encrypts connections, and may ask clients for certificates. The default, nil, does not.
 	TLS *tls.Config
 
-	// MessageBytes is the most that a message of a client may have: a batch of its rows. The default
-	// is 256 MiB.
+	// MessageBytes is the most that a message of a client may have: a batch of its rows. While a message
+	// is read it is in memory twice, which no budget knows before. The default is a sixteenth of the
+	// engine's memory limit, but at least 17 MiB, which is what drivers send at most unless they are told
+	// otherwise, and at most 256 MiB.
 	MessageBytes int
 
 	// Report writes a page of HTML about a run. Without it, nobody gets one.
@@ -51,16 +55,20 @@ type Service struct {
 	grpc   *grpc.Server
 	health *health.Server
 	serves spawn.Group
-	known  []uint32 // what SqlInfo knows, sorted
+	calls  sync.WaitGroup // that may outlive their streams for a moment, see call
+	known  []uint32       // what SqlInfo knows, sorted
 }
 
-// messageBytes is the default of Options.MessageBytes.
-const messageBytes = 256 << 20
+// Bounds of the default of Options.MessageBytes.
+const (
+	messageBytesLeast = 17 << 20
+	messageBytesMost  = 256 << 20
+)
 
 // New returns a service, which serves the listeners that it is given until Stop is called.
 func New(opt Options) (*Service, error) {
 	if opt.MessageBytes == 0 {
-		opt.MessageBytes = messageBytes
+		opt.MessageBytes = int(min(max(opt.Server.Memory().Limit/16, messageBytesLeast), messageBytesMost))
 	}
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
@@ -71,10 +79,14 @@ func New(opt Options) (*Service, error) {
 	}
 	options := []grpc.ServerOption{
 		grpc.StatsHandler(connections{s}),
+		grpc.InTapHandle(s.identify),
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.MaxRecvMsgSize(opt.MessageBytes),
 		grpc.ForceServerCodecV2(newCodec()),
+		grpc.MaxHeaderListSize(headerBytesMax),
+		grpc.MaxConcurrentStreams(callsMax),
+		grpc.WaitForHandlers(true),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(connectionWindowBytes),
 		grpc.WriteBufferSize(bufferBytes),
@@ -98,6 +110,9 @@ const (
 	connectionWindowBytes = 16 << 20
 	bufferBytes           = 256 << 10
 
+	headerBytesMax = 64 << 10 // of a call: its token and cookies
+	callsMax       = 1024     // at a time on one connection; further ones wait at the client
+
 	// A client that has been silent for silentMax is asked for a sign of life, and must not send
 	// such signs more often than silentMin.
 	silentMax = time.Minute
@@ -112,8 +127,24 @@ func (s *Service) Serve(l net.Listener) {
 // Drain tells health checks that the service is about to end.
 func (s *Service) Drain() { s.health.Shutdown() }
 
+// Finish ends connections whose calls have been answered, to the last byte, and refuses new ones,
+// until there is none or the context is done.
+func (s *Service) Finish(ctx context.Context) {
+	finished := make(chan struct{})
+	s.serves.Go(func() error {
+		defer close(finished)
+		s.grpc.GracefulStop()
+		return nil
+	})
+	select {
+	case <-finished:
+	case <-ctx.Done():
+	}
+}
+
 // Stop ends all connections and waits for them.
 func (s *Service) Stop() error {
 	s.grpc.Stop()
+	s.calls.Wait()
 	return s.serves.Wait()
 }

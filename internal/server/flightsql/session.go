@@ -2,17 +2,13 @@ package flightsql
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
@@ -65,10 +61,7 @@ func (connections) HandleRPC(context.Context, stats.RPCStats) {}
 // session returns the session of a call: the session whose cookie came with the call, or the
 // connection's.
 func (s *Service) session(ctx context.Context) (*server.Session, error) {
-	client, err := s.client(ctx)
-	if err != nil {
-		return nil, err
-	}
+	client := clientOf(ctx)
 	if token := cookieOf(ctx); token != "" {
 		if session, ok := s.opt.Server.Session(token, client); ok {
 			return session, nil
@@ -113,45 +106,6 @@ func cookieOf(ctx context.Context) string {
 		}
 	}
 	return ""
-}
-
-// client returns who a call's client is: the name of its token, or the name in its certificate, or
-// "" where nobody is asked.
-func (s *Service) client(ctx context.Context) (string, error) {
-	if s.opt.Tokens.Asked() {
-		md, _ := metadata.FromIncomingContext(ctx)
-		for _, value := range md.Get("authorization") {
-			if token, ok := tokenOf(value); ok {
-				if name, ok := s.opt.Tokens.Name(token); ok {
-					return name, nil
-				}
-			}
-		}
-		return "", status.Error(codes.Unauthenticated, "this server wants a bearer token that it knows")
-	}
-	if p, ok := peer.FromContext(ctx); ok {
-		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
-			return info.State.VerifiedChains[0][0].Subject.String(), nil
-		}
-	}
-	return "", nil
-}
-
-// tokenOf returns the token in an authorization header: as it is, or as the password of a user.
-func tokenOf(header string) (token string, ok bool) {
-	scheme, rest, _ := strings.Cut(header, " ")
-	switch {
-	case strings.EqualFold(scheme, "bearer"):
-		return rest, true
-	case strings.EqualFold(scheme, "basic"):
-		text, err := base64.StdEncoding.DecodeString(rest)
-		if err != nil {
-			return "", false
-		}
-		_, token, ok = strings.Cut(string(text), ":")
-		return token, ok
-	}
-	return "", false
 }
 
 // statement returns the statement of a handle that a client sends back: of the call's session, or

@@ -2,6 +2,7 @@ package flightsql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -38,7 +39,11 @@ func (s *Service) GetFlightInfoStatement(ctx context.Context, cmd fsql.Statement
 	if err != nil {
 		return nil, err
 	}
-	return infoOf(desc, st.Schema, ticket), nil
+	schema, err := clientSchema(ctx, st.Schema())
+	if err != nil {
+		return nil, errors.Join(err, session.Forget(st.Handle))
+	}
+	return infoOf(desc, schema, ticket), nil
 }
 
 // GetSchemaStatement returns the columns of a statement's result.
@@ -51,11 +56,16 @@ func (s *Service) GetSchemaStatement(ctx context.Context, cmd fsql.StatementQuer
 	if err != nil {
 		return nil, err
 	}
-	return schemaOf(st), session.Forget(st.Handle)
+	result, err := schemaOf(ctx, st)
+	return result, errors.Join(err, session.Forget(st.Handle))
 }
 
-func schemaOf(st *server.Statement) *flight.SchemaResult {
-	return &flight.SchemaResult{Schema: flight.SerializeSchema(st.Schema, memory.DefaultAllocator)}
+func schemaOf(ctx context.Context, st *server.Statement) (*flight.SchemaResult, error) {
+	schema, err := clientSchema(ctx, st.Schema())
+	if err != nil {
+		return nil, err
+	}
+	return &flight.SchemaResult{Schema: flight.SerializeSchema(schema, memory.DefaultAllocator)}, nil
 }
 
 // CreatePreparedStatement prepares a statement: the columns of its result and the types of its
@@ -71,14 +81,30 @@ func (s *Service) CreatePreparedStatement(ctx context.Context, request fsql.Acti
 	if err != nil {
 		return result, err
 	}
+	schema, err := clientSchema(ctx, st.Schema())
+	if err != nil {
+		return result, errors.Join(err, session.Forget(st.Handle))
+	}
 	fields := make([]arrow.Field, len(st.Parameters))
 	for i, t := range st.Parameters {
-		fields[i] = arrow.Field{Name: fmt.Sprintf("parameter_%d", i+1), Type: t, Nullable: true}
+		fields[i] = arrow.Field{Name: fmt.Sprintf("parameter_%d", i+1), Type: parameterType(ctx, t), Nullable: true}
 	}
-	isUpdate := false
+	isUpdate := !st.HasResult()
 	return fsql.ActionCreatePreparedStatementResult{
-		Handle: []byte(st.Handle), DatasetSchema: st.Schema, ParameterSchema: arrow.NewSchema(fields, nil), IsUpdate: &isUpdate,
+		Handle: []byte(st.Handle), DatasetSchema: schema, ParameterSchema: arrow.NewSchema(fields, nil), IsUpdate: &isUpdate,
 	}, nil
+}
+
+// parameterType returns the type that clients are told of a parameter. JDBC's driver has points in
+// time and times in milliseconds, and sends their number whatever the unit that it is told.
+func parameterType(ctx context.Context, t arrow.DataType) arrow.DataType {
+	switch of := t.(type) {
+	case *arrow.TimestampType:
+		return &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: of.TimeZone}
+	case *arrow.Time64Type:
+		return arrow.FixedWidthTypes.Time32ms
+	}
+	return resultType(ctx, t)
 }
 
 // ClosePreparedStatement forgets a statement.
@@ -98,7 +124,11 @@ func (s *Service) GetFlightInfoPreparedStatement(ctx context.Context, cmd fsql.P
 	if err != nil {
 		return nil, err
 	}
-	return infoOf(desc, st.Schema, desc.GetCmd()), nil
+	schema, err := clientSchema(ctx, st.Schema())
+	if err != nil {
+		return nil, err
+	}
+	return infoOf(desc, schema, desc.GetCmd()), nil
 }
 
 // GetSchemaPreparedStatement returns the columns of the result.
@@ -109,7 +139,7 @@ func (s *Service) GetSchemaPreparedStatement(ctx context.Context, cmd fsql.Prepa
 	if err != nil {
 		return nil, err
 	}
-	return schemaOf(st), nil
+	return schemaOf(ctx, st)
 }
 
 // CancelFlightInfo ends the runs of a statement.
