@@ -161,8 +161,12 @@ func (p *preparation) prepare(ctx context.Context, session *server.Session) ([]b
 	if err != nil {
 		return nil, err
 	}
+	schema, err := clientSchema(ctx, st.Schema())
+	if err != nil {
+		return nil, errors.Join(err, session.Forget(st.Handle))
+	}
 	return json.Marshal(handled{
-		Handle: st.Handle, Schema: flight.SerializeSchema(st.Schema(), memory.DefaultAllocator), Parameters: len(st.Parameters),
+		Handle: st.Handle, Schema: flight.SerializeSchema(schema, memory.DefaultAllocator), Parameters: len(st.Parameters),
 	})
 }
 
