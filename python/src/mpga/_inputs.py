@@ -162,6 +162,16 @@ def _until(stop: threading.Event, batches: Iterable[pa.RecordBatch]) -> Iterator
         yield batch
 
 
+def _size(batch: pa.RecordBatch) -> int:
+    """Return how many bytes rows take, or more where an older pyarrow cannot tell, as of string views."""
+    import pyarrow as pa
+
+    try:
+        return int(batch.nbytes)
+    except pa.ArrowTypeError:
+        return int(batch.get_total_buffer_size())
+
+
 def put(schema: pa.Schema, batches: Iterable[pa.RecordBatch], connection: Connection, command: bytes) -> None:
     """Send rows by a command."""
     from pyarrow import flight
@@ -170,7 +180,7 @@ def put(schema: pa.Schema, batches: Iterable[pa.RecordBatch], connection: Connec
         writer, answer = client.do_put(flight.FlightDescriptor.for_command(command), schema)
         with writer:
             for batch in batches:
-                step = max(1, batch.num_rows * MESSAGE_BYTES // max(batch.nbytes, 1))
+                step = max(1, batch.num_rows * MESSAGE_BYTES // max(_size(batch), 1))
                 for at in range(0, batch.num_rows, step):
                     writer.write_batch(batch.slice(at, step))
             writer.done_writing()

@@ -106,7 +106,7 @@ class Result:
             stream = self._statement.batches(Progress(progress_wanted()))
             for batch in stream:
                 batches.append(batch)
-                size += batch.nbytes
+                size += batch.get_total_buffer_size()
                 if size > KEPT_BYTES_MAX:
                     whole = False
                     stream.close()
