@@ -223,6 +223,7 @@ def _after_fork_in_parent() -> None:
 def _after_fork_in_child() -> None:
     global _lock, _current, _unusable, _rested
     _lock = threading.RLock()
+    _idle.clear()  # the threads are the parent's
     if _current is None:
         return
     _current._lock = threading.Condition(threading.Lock())
@@ -238,6 +239,26 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+
+
+# Threads that wait for the next call: to start one takes as long as a small query.
+_idle: list[queue.SimpleQueue[Callable[[], None]]] = []
+
+
+def _start(work: Callable[[], None]) -> None:
+    """Do some work in another thread."""
+    try:
+        tasks = _idle.pop()
+    except IndexError:
+        tasks = queue.SimpleQueue()
+        threading.Thread(target=_work, args=(tasks,), name="mpga-call", daemon=True).start()
+    tasks.put(work)
+
+
+def _work(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:
+    while True:
+        tasks.get()()
+        _idle.append(tasks)
 
 
 def interruptibly(
@@ -262,7 +283,7 @@ def interruptibly(
         finally:
             done.set()
 
-    threading.Thread(target=work, name="mpga-call", daemon=True).start()
+    _start(work)
     try:
         while not done.wait(0.1):
             if watch is not None:

@@ -98,7 +98,7 @@ def _prepared(request: dict[str, Any], params: Sequence[Any] | None, tables: dic
     def send() -> dict[str, Any]:
         return {name: described(value, connection, held, stop) for name, value in tables.items()}
 
-    names = _connection.interruptibly(send, stop.set)
+    names = _connection.interruptibly(send, stop.set) if tables else {}
     request = {**request, "tables": names, "dir": os.getcwd()}
     return Result(lambda record: Statement(connection, {**request, "record": record}, params, held))
 
