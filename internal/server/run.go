@@ -16,6 +16,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/trace"
 )
 
@@ -65,6 +66,8 @@ type Run struct {
 	leave  func() // gives the run's place in the queue back
 	stall  *time.Timer
 	yield  *time.Timer
+	limit  *time.Timer // nil without a limit of the time
+	detach func() bool // ends the watch of the session's end
 
 	schema  *arrow.Schema      // of all results; nil before the first is planned
 	values  [][]plan.Parameter // of the results that are still to be read, after the current
@@ -92,12 +95,11 @@ func newRun(ctx context.Context, st *Statement) (*Run, error) {
 		Statement: st, Began: time.Now(), server: s, state: Waiting, values: st.bound(), leave: func() {},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	stop := context.AfterFunc(st.session.ctx, func() { r.cancel(context.Cause(st.session.ctx)) })
-	context.AfterFunc(r.ctx, func() { stop() })
 	if !s.history.begin(r, s.Draining) {
 		r.cancel(nil)
 		return nil, errDraining
 	}
+	r.detach = context.AfterFunc(st.session.ctx, func() { r.cancel(context.Cause(st.session.ctx)) })
 	st.mu.Lock()
 	st.runs = append(st.runs, r)
 	st.last = r
@@ -119,12 +121,16 @@ func (r *Run) Start() error {
 	r.state, r.started = Running, time.Now()
 	r.mu.Unlock()
 	if most := r.server.opt.Limits.QueryTime; most > 0 {
-		timer := time.AfterFunc(most, func() {
+		r.limit = time.AfterFunc(most, func() {
 			r.cancel(fmt.Errorf("%w: the statement has run for %s, the longest that one may (QueryTime)", ErrTime, most))
 		})
-		context.AfterFunc(r.ctx, func() { timer.Stop() })
 	}
-	r.yield = time.AfterFunc(time.Hour, r.leave)
+	r.yield = time.AfterFunc(time.Hour, func() {
+		_ = spawn.Call(func() error { // leave has no error
+			r.leave()
+			return nil
+		})
+	})
 	r.yield.Stop()
 	r.stall = time.AfterFunc(time.Hour, func() {
 		r.cancel(fmt.Errorf("%w: the client has taken no rows for %s (StallTime)", ErrStalled, r.server.opt.Limits.StallTime))
@@ -268,10 +274,12 @@ func (r *Run) Cancel() { r.cancel(fmt.Errorf("%w: by its client", ErrCancelled))
 
 // Release ends the run and gives everything back.
 func (r *Run) Release() {
-	if r.stall != nil {
-		r.stall.Stop()
-		r.yield.Stop()
+	for _, timer := range []*time.Timer{r.stall, r.yield, r.limit} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
+	r.detach()
 	cause := context.Cause(r.ctx)
 	r.cancel(errReleased)
 	if r.current != nil {
