@@ -171,7 +171,7 @@ def test_wrong_inputs() -> None:
         mpga.sql("select 1 from t", t=[])
     with pytest.raises(ValueError, match="item 1 has v int64"):
         mpga.sql("select 1 from t", t=[TABLE, TABLE.select(["v"])])
-    with pytest.raises(mpga.Error, match="nested"):
+    with pytest.raises(mpga.Error, match="is a list"):
         mpga.sql("select 1 from t", t={"l": [[[1]], [[2]]]})
 
 

@@ -196,7 +196,7 @@ def test_configure(python: Runner, tmp_path: Path) -> None:
         except mpga.ServerError as e:
             print(e)
     """)
-    assert done.stdout == "True\nthe server has not started: mpga: Threads (-1) must be in [1, 4096]\n", done
+    assert done.stdout == "True\nthe server has not started: mpga: --threads (-1) must be in [1, 4096]\n", done
     assert done.stderr == ""
 
 
