@@ -23,6 +23,9 @@ const (
 	themeBackfill  theme = "Backfill"
 	themeInput     theme = "Input"
 	themeOutput    theme = "Output"
+	themeServer    theme = "Server"
+	themeLimits    theme = "Limits of clients"
+	themeSecurity  theme = "Security"
 	themeResources theme = "Resources"
 	themeDevice    theme = "Device"
 	themeInsight   theme = "Insight"
@@ -32,7 +35,7 @@ const (
 )
 
 // themes are the headings in the order of the help.
-var themes = []theme{themeQuery, themeJob, themeBackfill, themeInput, themeOutput, themeResources, themeDevice, themeInsight,
+var themes = []theme{themeQuery, themeJob, themeBackfill, themeServer, themeLimits, themeSecurity, themeInput, themeOutput, themeResources, themeDevice, themeInsight,
 	themeWatching, themeLogging, themeOther}
 
 // themeAnnotation is the annotation of a flag with its theme.

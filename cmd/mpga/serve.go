@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
@@ -55,19 +56,24 @@ below --allow-files. A program starts a server of its own with --private. docs/s
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	themed(flags, themeServer, func() { f.registerServer(flags) })
+	themed(flags, themeLimits, func() { f.queryLimit.register(flags) })
+	themed(flags, themeSecurity, func() { f.security.register(flags) })
+	themed(flags, themeQuery, func() { f.registerMeaning(cmd) })
+	f.registerResources(cmd)
+	themed(flags, themeInput, func() { f.input.register(flags) })
+	return cmd
+}
+
+// registerServer adds the flags that say whom the server answers, and of what.
+func (f *serveFlags) registerServer(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.listen, "listen", nil, "take clients at an `ADDRESS`, as in localhost:8815 (the default) or unix:/run/mpga.sock; may be repeated")
 	flags.StringVar(&f.http, "http", "", "serve a page with an editor, results, charts and what runs at http://`ADDRESS`/, as in localhost:8080, and /healthz, /readyz, /metrics")
 	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let clients read a file, a folder or a pattern by a name: `NAME=PATH`; may be repeated, also for one name")
 	flags.StringVar(&f.catalog, "catalog", "", "let clients read the tables that `FILE` names, with how their files are read (docs/serve.md)")
 	flags.StringVar(&f.allowFiles, "allow-files", "", "let clients name files below `DIR`, or objects below a URL, behind FROM")
 	flags.BoolVar(&f.private, "private", false, "serve the process that started this: at a socket in a folder of the user's own, whose address is written to the standard output, until the standard input ends; clients may name every file that the user may read")
-	f.queryLimit.register(flags)
-	f.security.register(flags)
 	flags.DurationVar(&f.drainTime, "drain-timeout", 30*time.Second, "when interrupted, let queries that run go on for a `TIME`")
-	f.registerMeaning(cmd)
-	f.registerResources(cmd)
-	f.input.register(flags)
-	return cmd
 }
 
 func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
@@ -125,6 +131,9 @@ func (f *serveFlags) serverOptions(cmd *cobra.Command) (opt server.Options, err 
 	var meaning plan.Options
 	if meaning, err = f.planOptions(); err != nil {
 		return opt, err
+	}
+	if f.input.rejects != "" {
+		return opt, usagef("--rejects is of one query; --ignore-errors leaves rows with errors out")
 	}
 	if opt.Scan, err = f.input.options(cmd); err != nil {
 		return opt, err
