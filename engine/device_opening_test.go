@@ -142,3 +142,31 @@ func TestDeviceFailsWaiting(t *testing.T) {
 		t.Errorf("the query has failed after %v", waited)
 	}
 }
+
+// Would catch devices that are not opened ahead, or that a query waits for again; and a CPU that has some.
+func TestWarmDevices(t *testing.T) {
+	schema, batches := deviceTable(6000, 2000)
+	knobs := testknobs.Engine{Device: testknobs.Device{Opens: 5 * time.Millisecond}}
+	eng := openChecked(t, testknobs.With(engine.Options{Device: "host:16MiB", TempDir: t.TempDir()}, knobs))
+	for range 2 {
+		if err := eng.WarmDevices(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result := mustAggregate(t, eng, scan.Batches(schema, batches), deviceQuery)
+	for result.Next() {
+	}
+	if s := result.Stats(); result.Err() != nil || s.Device == nil || s.Device.Rows != 6000 {
+		t.Errorf("the query after: %v, %+v", result.Err(), s.Device)
+	}
+	result.Release()
+	if err := openChecked(t, engine.Options{Device: "cpu", TempDir: t.TempDir()}).WarmDevices(t.Context()); err != nil {
+		t.Errorf("the CPU alone: %v", err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	slow := openChecked(t, testknobs.With(engine.Options{Device: "host:16MiB", TempDir: t.TempDir()}, knobs))
+	if err := slow.WarmDevices(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that is gone: %v", err)
+	}
+}

@@ -142,6 +142,10 @@ func (e *Engine) Observed(by Observer) *Engine {
 	return &of
 }
 
+// WarmDevices opens the devices that Options.Device lets queries use, before one needs them, and returns why
+// there are none. A program that stays need not wait for a query that would be worth the opening.
+func (e *Engine) WarmDevices(ctx context.Context) error { return e.devices.Warm(ctx) }
+
 // Threads returns how many threads all queries of the engine use together.
 func (e *Engine) Threads() int { return e.opt.Threads }
 

@@ -175,7 +175,7 @@ func TestAblationBounds(t *testing.T) {
 		{stream.Ablation{}, ""},
 		{stream.Ablation{LFMin: 0.9}, ""},
 		{stream.Ablation{LFMax: 0.1}, ""},
-		{stream.Ablation{LFMin: 0.8, LFMax: 0.6}, "LFMin (0.8) and LFMax (0.6) must be in (0, 1], the first below the second"},
+		{stream.Ablation{LFMin: 0.8, LFMax: 0.6}, "LFMin (0.8) and Ablation.LFMax (0.6) must be in (0, 1], the first below the second"},
 		{stream.Ablation{LFMax: 1.01}, "LFMax (1.01)"},
 		{stream.Ablation{LFMin: -0.1}, "LFMin (-0.1)"},
 		{stream.Ablation{LoadFactor: 1}, ""},

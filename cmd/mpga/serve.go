@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/internal/server"
 	"github.com/mpga/mpga/internal/server/flightsql"
 	"github.com/mpga/mpga/internal/server/web"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // serveFlags are the flags of mpga serve.
@@ -106,6 +107,9 @@ func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
+	spawn.Go(func() error { return eng.WarmDevices(cmd.Context()) }, func(err error) {
+		slog.Debug("devices are open", "error", err)
+	})
 	options.Engine, options.TempDir = eng, engineOptions.TempDir
 	switch {
 	case f.private:

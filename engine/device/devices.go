@@ -279,7 +279,16 @@ func (d *Devices) CPU() bool { return d.choice.kind == "cpu" }
 
 // Check opens the devices that the user asked for, and returns why that fails.
 func (d *Devices) Check(ctx context.Context) error {
-	if d.CPU() || !d.asked() || d.knobs.Opens != 0 {
+	if !d.asked() || d.knobs.Opens != 0 {
+		return nil
+	}
+	return d.Warm(ctx)
+}
+
+// Warm opens the devices before a query needs them, and returns why there are none. Where the user asked
+// for the CPU alone it does nothing.
+func (d *Devices) Warm(ctx context.Context) error {
+	if d.CPU() {
 		return nil
 	}
 	set, err := d.get(ctx)
