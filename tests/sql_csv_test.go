@@ -71,7 +71,7 @@ func TestSQLReaders(t *testing.T) {
 		{"read_csv('DIR/plain.csv', dateformat = '%q')", "%q"},
 		{"read_csv('DIR/plain.csv', encoding = 'koi8')", "latin-1"},
 		{"read_csv('DIR/plain.csv', comment = '##')", "one ASCII character"},
-		{"read_csv('DIR/latin.csv')", "--encoding latin-1"},
+		{"read_csv('DIR/latin.csv')", "CSV.Encoding latin-1"},
 		{"read_csv('DIR/plain.csv', escape = '\\')", "the quote character"},
 		{"read_csv('DIR/plain.csv', columns = {'id': 'INTEGER'})", "1 names are given"},
 		{"read_csv('DIR/plain.csv', types = {'id': 'INTEGERR'})", "column id: no type is written 'INTEGERR'"},

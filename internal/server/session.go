@@ -1,6 +1,7 @@
 package server
 
 import (
+	"container/list"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -31,6 +32,7 @@ type Session struct {
 	closed     bool
 	tables     map[string]*temporary // by name
 	statements map[string]*Statement // by handle
+	recent     list.List             // of these; the one that was used last comes last
 	kept       []*Kept               // the latest last
 }
 
@@ -171,21 +173,14 @@ func (s *Session) keep(st *Statement) error {
 	if s.closed {
 		return errors.Join(errEnded, st.forget())
 	}
-	if len(s.statements) >= s.server.opt.Limits.Statements {
-		var oldest *Statement
-		for _, other := range s.statements {
-			if oldest == nil || other.usedAt().Before(oldest.usedAt()) {
-				oldest = other
-			}
-		}
-		delete(s.statements, oldest.Handle)
-		if err := oldest.forget(); err != nil {
-			return err
-		}
-	}
-	st.touch()
 	s.statements[st.Handle] = st
-	return nil
+	st.place = s.recent.PushBack(st)
+	if len(s.statements) <= s.server.opt.Limits.Statements {
+		return nil
+	}
+	oldest := s.recent.Remove(s.recent.Front()).(*Statement)
+	delete(s.statements, oldest.Handle)
+	return oldest.forget()
 }
 
 // Statement returns a statement that the session has prepared.
@@ -197,7 +192,7 @@ func (s *Session) Statement(handle string) (*Statement, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: this session has no such statement, or not any more: prepare it again", ErrUnknown)
 	}
-	st.touch()
+	s.recent.MoveToBack(st.place)
 	return st, nil
 }
 
@@ -208,7 +203,10 @@ func (s *Session) Forget(handle string) error {
 		return err
 	}
 	s.mu.Lock()
-	delete(s.statements, handle)
+	if s.statements[handle] == st { // else another call was faster
+		delete(s.statements, handle)
+		s.recent.Remove(st.place)
+	}
 	s.mu.Unlock()
 	return st.forget()
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -22,13 +23,13 @@ type Statement struct {
 	Parameters []arrow.DataType // as their places let expect them
 
 	session *Session
-	parsed  *sql.Select // nil of a statement that drops a table
-	drop    *sql.Drop   // nil of a statement that has a result
+	place   *list.Element // in Session.recent, under the session's lock
+	parsed  *sql.Select   // nil of a statement that drops a table
+	drop    *sql.Drop     // nil of a statement that has a result
 	meaning Meaning
 	over    map[string]*temporary // tables of this statement alone, by name; their holder outlives it
 
 	mu     sync.Mutex
-	used   time.Time
 	schema *arrow.Schema      // of the result, with the values of the parameters as far as they have some
 	values [][]plan.Parameter // a run for each; empty of a statement without parameters
 	ready  *prepared          // for the next run; nil where a run prepares it itself
@@ -125,20 +126,6 @@ func (st *Statement) takeReady() *prepared {
 	p := st.ready
 	st.ready = nil
 	return p
-}
-
-// touch notes that the statement is used.
-func (st *Statement) touch() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.used = time.Now()
-}
-
-// usedAt returns when the statement was used last.
-func (st *Statement) usedAt() time.Time {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.used
 }
 
 // Bind gives the parameters values: the statement runs once for each list of values, in their order.
