@@ -110,7 +110,7 @@ func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	spawn.Go(func() error { return eng.WarmDevices(cmd.Context()) }, func(err error) {
 		slog.Debug("devices are open", "error", err)
 	})
-	options.Engine, options.TempDir = eng, engineOptions.TempDir
+	options.Engine, options.TempDir, options.TempLimit = eng, engineOptions.TempDir, engineOptions.TempLimit
 	switch {
 	case f.private:
 		options.Files = server.NewUserFiles(filesOf(cmd.Context()))

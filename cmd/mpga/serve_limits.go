@@ -28,7 +28,7 @@ func (f *serverLimitFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.queryTime, "query-timeout", 0, "end a query that has run for a `TIME`, as in 10m; 0 is no limit")
 	flags.DurationVar(&f.stallTime, "stall-timeout", 10*time.Minute, "end a query whose client has not taken rows for a `TIME`")
 	flags.DurationVar(&f.sessionIdle, "session-timeout", 10*time.Minute, "forget the tables of a client that has been gone for a `TIME`")
-	flags.IntVar(&f.sessions, "max-sessions", 1024, "let at most `N` clients be connected")
+	flags.IntVar(&f.sessions, "max-sessions", 1024, "let at most `N` clients have a session; one that nobody uses makes room for another")
 	flags.StringVar(&f.temporaryMemory, "table-memory", "", "keep tables that clients send in memory up to a `SIZE` together, and further ones in --temp-dir (default an eighth of --memory-limit)")
 	flags.StringVar(&f.resultSize, "page-result-size", "", "of a statement on the page of --http, keep the first rows up to a `SIZE`, in memory or in --temp-dir (default 4GiB)")
 }

@@ -3,9 +3,11 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 )
@@ -28,7 +30,7 @@ func ParametersOf(batch arrow.RecordBatch, row int) []Parameter {
 			p.Text = column.ValueStr(row)
 		}
 		if b, ok := column.(arrowBytes); ok && !p.Null { // which ValueStr encodes
-			p.Text = string(b.Value(row))
+			p.Text = blobText(b.Value(row))
 		}
 		if d, ok := column.(arrowDictionary); ok {
 			p.Type = d.Dictionary().DataType()
@@ -43,6 +45,19 @@ func ParametersOf(batch arrow.RecordBatch, row int) []Parameter {
 
 // arrowBytes is an array of binary values.
 type arrowBytes interface{ Value(row int) []byte }
+
+// blobText writes bytes as a cast to BLOB reads them.
+func blobText(b []byte) string {
+	var s strings.Builder
+	for _, c := range b {
+		if c >= utf8.RuneSelf || c == '\\' {
+			fmt.Fprintf(&s, `\x%02X`, c)
+		} else {
+			s.WriteByte(c)
+		}
+	}
+	return s.String()
+}
 
 // arrowDictionary is an array of codes of values.
 type arrowDictionary interface {
@@ -64,7 +79,7 @@ func newPlaceholders(s *sql.Select, given []Parameter) (*placeholders, error) {
 		return p, nil
 	}
 	if len(given) != s.Parameters {
-		return nil, fmt.Errorf("the statement has %d parameters, and %d values are given", s.Parameters, len(given))
+		return nil, fmt.Errorf("%w: the statement has %d parameters, and %d values are given", query.ErrQuery, s.Parameters, len(given))
 	}
 	for i, g := range given {
 		x, err := g.expr()

@@ -125,6 +125,7 @@ func TestParametersOf(t *testing.T) {
 		{&arrow.TimestampType{Unit: arrow.Microsecond}, "2025-12-31T23:59:58.123456", "2025-12-31T23:59:58.123456"},
 		{&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, "2025-12-31T23:59:58Z", "2025-12-31T23:59:58Z"},
 		{arrow.FixedWidthTypes.Time64us, "23:59:58.5", "23:59:58.500000"},
+		{arrow.BinaryTypes.Binary, "/1x4NDE=", "/1x4NDE="}, // the bytes FF 5C 78 34 31, as ValueStr writes them
 		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, "word", "word"},
 	} {
 		b := array.NewBuilder(memory.DefaultAllocator, c.typ)

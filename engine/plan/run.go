@@ -90,7 +90,7 @@ func (q *Query) Run(ctx context.Context) (*Result, error) {
 
 func (q *Query) run(ctx context.Context) (*Result, error) {
 	if p := q.parameters; p != nil && p.values == nil && len(p.types) > 0 {
-		return nil, fmt.Errorf("the statement has %d parameters, and no values are given", len(p.types))
+		return nil, fmt.Errorf("%w: the statement has %d parameters, and no values are given", query.ErrQuery, len(p.types))
 	}
 	if q.where != nil {
 		q.where.mem = q.engine.Allocator()

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"crypto/sha256"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -57,4 +58,13 @@ func (t Tokens) Asked() bool { return len(t.names) > 0 }
 func (t Tokens) Name(token string) (name string, ok bool) {
 	name, ok = t.names[sha256.Sum256([]byte(token))]
 	return name, ok
+}
+
+// CertificateName returns whom the certificate of a client names, which the server has verified; "" without
+// one.
+func CertificateName(connection *tls.ConnectionState) string {
+	if connection == nil || len(connection.VerifiedChains) == 0 {
+		return ""
+	}
+	return connection.VerifiedChains[0][0].Subject.String()
 }

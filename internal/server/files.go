@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -190,5 +191,12 @@ func (a *Allowed) allows(name string) bool {
 		return false
 	}
 	rest := name[len(a.prefix):]
+	if strings.HasPrefix(a.prefix, "http://") || strings.HasPrefix(a.prefix, "https://") { // whose servers decode names
+		path, _, _ := strings.Cut(rest, "?")
+		plain, err := url.PathUnescape(path)
+		if err != nil || strings.ContainsRune(plain, '\\') || strings.Contains("/"+plain+"/", "/../") {
+			return false
+		}
+	}
 	return rest == "" || !strings.HasPrefix(path.Clean("/"+rest), "/..") && !strings.Contains("/"+rest+"/", "/../")
 }

@@ -89,8 +89,21 @@ func TestAllowedFiles(t *testing.T) {
 func TestAllowedObjects(t *testing.T) {
 	a := &Allowed{prefix: "s3://bucket/data/"}
 	for name, want := range map[string]bool{
-		"s3://bucket/data/x.parquet": true, "s3://bucket/data/": true, "s3://bucket/data/a/../b": false, "s3://bucket/data/../secret": false,
+		"s3://bucket/data/x.parquet": true, "s3://bucket/data/": true, "s3://bucket/data/a/../b": false, "s3://bucket/data/../secret": false, "s3://bucket/data/%2e%2e/x": true,
 		"s3://bucket/database/x": false, "s3://bucket/data": false, "s3://other/data/x": false, "gs://bucket/data/x": false,
+	} {
+		if got := a.allows(name); got != want {
+			t.Errorf("%s: allowed %t, want %t", name, got, want)
+		}
+	}
+}
+
+// Would catch names that a web server makes names outside of.
+func TestAllowedWeb(t *testing.T) {
+	a := &Allowed{prefix: "https://host/dir/"}
+	for name, want := range map[string]bool{
+		"https://host/dir/x.csv": true, "https://host/dir/a%20b.csv?x=../y": true, "https://host/dir/%2e%2e/x.csv": false,
+		"https://host/dir/..%2Fx.csv": false, `https://host/dir/..\x.csv`: false, "https://host/dir/%zz": false, "https://host/dirx/y": false,
 	} {
 		if got := a.allows(name); got != want {
 			t.Errorf("%s: allowed %t, want %t", name, got, want)

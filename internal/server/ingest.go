@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
@@ -28,9 +29,13 @@ type IngestMode struct {
 func (s *Session) Ingest(ctx context.Context, name string, mode IngestMode, stream io.Reader) (rows int64, err error) {
 	release := s.Hold()
 	defer release()
-	if mode.Append { // what is added to stays as it is meanwhile
-		s.appending.Lock()
-		defer s.appending.Unlock()
+	if mode.Append { // one after the other
+		select {
+		case s.appending <- struct{}{}:
+			defer func() { <-s.appending }()
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
 	}
 	base, err := s.baseOf(name, mode)
 	if err != nil {
@@ -39,15 +44,12 @@ func (s *Session) Ingest(ctx context.Context, name string, mode IngestMode, stre
 	if base != nil {
 		defer func() { err = errors.Join(err, base.release()) }()
 	}
-	in, err := s.server.newIntake(base)
-	if err != nil {
-		return 0, err
-	}
+	in := s.server.newIntake(base)
 	err = spawn.Call(func() error { return in.read(ctx, stream) })
 	if err != nil {
 		return 0, errors.Join(fmt.Errorf("table %s: %w", name, err), in.abort())
 	}
-	return in.rows, s.replace(name, in.table)
+	return in.rows, s.replace(name, base, in.table)
 }
 
 // baseOf returns the table that rows are added to, held, or nil for a new table. It refuses what
@@ -71,22 +73,25 @@ func (s *Session) baseOf(name string, mode IngestMode) (*temporary, error) {
 	if there == nil || !mode.Append {
 		return nil, nil
 	}
-	there.retain()
+	there.retain() // the session holds it
 	return there, nil
 }
 
-// replace gives a table its name in place of another. It takes the table over.
-func (s *Session) replace(name string, t *temporary) error {
+// replace gives a table its name in place of another: of base, which it continues, if that is not nil.
+// It takes the table over.
+func (s *Session) replace(name string, base, t *temporary) error {
 	s.mu.Lock()
-	old := s.tables[name]
-	closed := s.closed
-	if !closed {
+	old, closed := s.tables[name], s.closed
+	gone := base != nil && old != base
+	if !closed && !gone {
 		s.tables[name] = t
 	}
 	s.mu.Unlock()
 	switch {
 	case closed:
 		return errors.Join(errEnded, t.release())
+	case gone:
+		return errors.Join(fmt.Errorf("%w: the table %s has been dropped or replaced meanwhile", ErrUnknown, name), t.release())
 	case old != nil:
 		return s.released(old)
 	}
@@ -127,19 +132,21 @@ type intake struct {
 	server *Server
 	table  *temporary
 	rows   int64 // added
+	disk   int64 // bytes of rows in the file that is being written, before compression
 
 	path string      // of the file; "" before there is one
 	file sink.Writer // nil before there is one
 }
 
 // newIntake begins a table with the rows of base, if it is not nil.
-func (s *Server) newIntake(base *temporary) (*intake, error) {
+func (s *Server) newIntake(base *temporary) *intake {
 	in := &intake{server: s, table: &temporary{of: &s.spilled}}
-	in.table.retain()
+	in.table.holders.Store(1)
 	if base == nil {
-		return in, nil
+		return in
 	}
-	in.table.schema = base.schema
+	in.table.schema, in.table.bytes = base.schema, base.bytes
+	s.spilled.memory.Add(base.bytes) // twice, until base is released: rather too much than too little
 	for _, b := range base.batches {
 		b.Retain()
 		in.table.batches = append(in.table.batches, b)
@@ -148,7 +155,7 @@ func (s *Server) newIntake(base *temporary) (*intake, error) {
 		f.holders.Add(1)
 		in.table.files = append(in.table.files, f)
 	}
-	return in, nil
+	return in
 }
 
 // read adds the rows of a stream, which is checked as a file's bytes are: clients may lie.
@@ -165,9 +172,6 @@ func (in *intake) read(ctx context.Context, stream io.Reader) error {
 	}
 	if err := readAll(ctx, eng, src, in.add); err != nil {
 		return err
-	}
-	if len(in.table.files) > 0 && in.file == nil && in.rows == 0 {
-		return nil // nothing has been added to files
 	}
 	return in.finish()
 }
@@ -186,6 +190,11 @@ func (in *intake) setSchema(schema *arrow.Schema) error {
 	if !same {
 		return fmt.Errorf("%w with other columns: %s; the rows have %s", ErrExists, columnsText(old), columnsText(schema))
 	}
+	fields := slices.Clone(old.Fields())
+	for i := range fields {
+		fields[i].Nullable = fields[i].Nullable || schema.Field(i).Nullable
+	}
+	in.table.schema = arrow.NewSchema(fields, nil)
 	return nil
 }
 
@@ -207,18 +216,19 @@ func (in *intake) add(batch arrow.RecordBatch) error {
 	}
 	batch.Retain()
 	t.batches = append(t.batches, batch)
-	size := bytesOf(batch)
+	size := BytesOf(batch)
 	t.bytes += size
 	if t.of.memory.Add(size) <= in.server.opt.Limits.TemporaryBytes {
 		return nil
 	}
-	for _, b := range t.batches {
+	for len(t.batches) > 0 { // one by one: abort releases those that are left
+		b := t.batches[0]
 		if err := in.write(b); err != nil {
 			return err
 		}
+		t.batches = t.batches[1:]
 		b.Release()
 	}
-	t.batches = nil
 	t.of.memory.Add(-t.bytes)
 	t.bytes = 0
 	return nil
@@ -238,6 +248,12 @@ func (in *intake) write(batch arrow.RecordBatch) (err error) {
 			return err
 		}
 	}
+	size := BytesOf(batch)
+	in.disk += size
+	if used := in.table.of.disk.Add(size); in.server.opt.TempLimit > 0 && used > in.server.opt.TempLimit {
+		return fmt.Errorf("%w: temporary tables and results take %s on disk, before compression, of %s (TempLimit)",
+			ErrBusy, humanize.IBytes(uint64(used)), humanize.IBytes(uint64(in.server.opt.TempLimit)))
+	}
 	return in.file.Write(batch)
 }
 
@@ -250,9 +266,9 @@ func (in *intake) finish() error {
 		return err
 	}
 	in.file = nil
-	f := &spilledFile{path: in.path, fs: in.table.of.fs}
+	f := &spilledFile{path: in.path, of: in.table.of, bytes: in.disk}
 	f.holders.Add(1)
-	in.table.files = append(in.table.files, f)
+	in.table.files, in.disk = append(in.table.files, f), 0
 	return nil
 }
 
@@ -262,5 +278,6 @@ func (in *intake) abort() error {
 	if in.file != nil {
 		err = in.file.Abort()
 	}
+	in.table.of.disk.Add(-in.disk)
 	return errors.Join(err, in.table.release())
 }

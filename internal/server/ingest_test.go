@@ -11,6 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 // Rows are added, replaced and refused as the mode says, in memory and in files, whatever the
@@ -160,4 +165,109 @@ func TestKilledServer(t *testing.T) {
 		t.Errorf("the directory is left: %v", err)
 	}
 	wantRows(t, session, "SELECT sum(v) FROM x", "55")
+}
+
+// nullable returns a stream of one value, NULL, in the column of numbers.
+func nullable(name string) io.Reader {
+	schema := arrow.NewSchema([]arrow.Field{{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	of := array.NewInt64Builder(memory.DefaultAllocator)
+	of.AppendNull()
+	column := of.NewArray()
+	var b bytes.Buffer
+	w := ipc.NewWriter(&b, ipc.WithSchema(schema))
+	if err := errors.Join(w.Write(array.NewRecordBatch(schema, []arrow.Array{column}, 1)), w.Close()); err != nil {
+		panic(err)
+	}
+	return &b
+}
+
+// Would catch NULLs that are appended to a column without any: a file of the rows refused them, after
+// the rows before had been given back.
+func TestIngestNullsLater(t *testing.T) {
+	for _, memory := range []int64{1 << 20, 70_000, 1} {
+		s, _ := open(t, func(o *Options) { o.Limits.TemporaryBytes = memory })
+		session := newTestSession(t, s, "")
+		for _, rows := range []io.Reader{numbers("v", 1, 8000), nullable("v"), numbers("v", 1, 2000), nullable("v")} {
+			if _, err := session.Ingest(context.Background(), "x", IngestMode{Create: true, Append: true}, rows); err != nil {
+				t.Errorf("%d B: %v", memory, err)
+			}
+		}
+		wantRows(t, session, "SELECT count(*), count(v), sum(v) FROM x", "10002 10000 34005000")
+	}
+}
+
+// Would catch rows of a table that count no more once others are appended.
+func TestAppendsCount(t *testing.T) {
+	s, temp := open(t, func(o *Options) { o.Limits.TemporaryBytes = 100_000 })
+	session := newTestSession(t, s, "")
+	for range 5 {
+		if _, err := session.Ingest(context.Background(), "x", IngestMode{Create: true, Append: true}, numbers("v", 1, 4000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files, _ := filepath.Glob(filepath.Join(temp, ".mpga-serve*", "*.arrow")); len(files) == 0 {
+		t.Errorf("160 kB of appended rows are in memory, where 100 kB may be: %d B are counted", s.Memory().Temporary)
+	}
+	for _, path := range []string{filepath.Join(temp, ".mpga-serve*"), filepath.Join(temp, ".mpga-serve*", "*.arrow")} {
+		names, _ := filepath.Glob(path)
+		for _, name := range names {
+			if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s: others may read it: %v, %v", name, info.Mode(), err)
+			}
+		}
+	}
+	wantRows(t, session, "SELECT count(*) FROM x", "20000")
+	if err := session.Drop("x", false); err != nil {
+		t.Error(err)
+	}
+	if memory, disk := s.spilled.memory.Load(), s.spilled.disk.Load(); memory != 0 || disk != 0 {
+		t.Errorf("%d B of memory and %d B of disk are counted at the end", memory, disk)
+	}
+}
+
+// A limit of the disk is an error of the client that meets it.
+func TestTempLimit(t *testing.T) {
+	s, _ := open(t, func(o *Options) { o.Limits.TemporaryBytes, o.TempLimit = 1, 50_000 })
+	session := newTestSession(t, s, "")
+	if _, err := session.Ingest(context.Background(), "x", IngestMode{Create: true}, numbers("v", 1, 8000)); !errors.Is(err, ErrBusy) {
+		t.Errorf("64 kB where 50 kB may be: %v", err)
+	}
+	if _, err := session.Ingest(context.Background(), "x", IngestMode{Create: true}, numbers("v", 1, 4000)); err != nil {
+		t.Error(err)
+	}
+	wantRows(t, session, "SELECT count(*) FROM x", "4000")
+}
+
+// Rows that are appended to a table which is dropped meanwhile do not bring it back.
+func TestAppendToDropped(t *testing.T) {
+	s, _ := open(t, nil)
+	session := newTestSession(t, s, "")
+	if _, err := session.Ingest(context.Background(), "x", IngestMode{Create: true}, numbers("v", 1, 10)); err != nil {
+		t.Fatal(err)
+	}
+	from, to := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := session.Ingest(context.Background(), "x", IngestMode{Append: true}, from)
+		ended <- err
+	}()
+	rows, err := io.ReadAll(numbers("v", 1, 10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := to.Write(rows[:100]); err != nil { // the append has begun
+		t.Fatal(err)
+	}
+	if err := session.Drop("x", false); err != nil {
+		t.Error(err)
+	}
+	if _, err := to.Write(rows[100:]); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(to.Close(), <-ended); !errors.Is(err, ErrUnknown) {
+		t.Errorf("the append: %v", err)
+	}
+	if got, err := ask(session, "SELECT count(*) FROM x"); err == nil {
+		t.Errorf("the table is back: %s rows", got)
+	}
 }

@@ -70,10 +70,7 @@ func (s *Session) Keep(r *Run) error {
 
 // keepRows reads a run to its end, or until the rows are too many.
 func (s *Session) keepRows(r *Run) (k *Kept, err error) {
-	in, err := s.server.newIntake(nil)
-	if err != nil {
-		return nil, err
-	}
+	in := s.server.newIntake(nil)
 	k = &Kept{RunID: r.ID, Schema: r.Schema(), Whole: true, session: s}
 	in.table.schema = k.Schema
 	bytes := int64(0)
@@ -83,7 +80,7 @@ func (s *Session) keepRows(r *Run) (k *Kept, err error) {
 			if batch.NumRows() == 0 {
 				continue
 			}
-			if bytes += bytesOf(batch); bytes > s.server.opt.Limits.ResultBytes && in.rows > 0 {
+			if bytes += BytesOf(batch); bytes > s.server.opt.Limits.ResultBytes && in.rows > 0 {
 				k.Whole = false
 				return in.finish()
 			}
@@ -154,7 +151,7 @@ func (k *Kept) Ordered(ctx context.Context, by Order) (ordered *Kept, release fu
 	defer k.mu.Unlock()
 	old := k.ordered
 	if !k.dropped {
-		ordered.table.retain()
+		ordered.table.retain() // the caller's hold is another
 		k.by, k.ordered = by, ordered
 	}
 	if old != nil {

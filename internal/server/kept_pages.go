@@ -65,7 +65,7 @@ func (k *Kept) open(use func(batch batches) error) (err error) {
 		return use(func(i int) (arrow.RecordBatch, error) { return k.table.batches[i], nil })
 	}
 	file := k.table.files[0]
-	f, err := file.fs.Open(file.path)
+	f, err := file.of.fs.Open(file.path)
 	if err != nil {
 		return fmt.Errorf("a kept result: %w", err)
 	}

@@ -33,6 +33,10 @@ type Options struct {
 	// TempDir is where temporary tables go that do not fit Limits.TemporaryBytes.
 	TempDir string
 
+	// TempLimit is how many bytes temporary tables and results may take there, before they are compressed.
+	// The default, 0, is no limit.
+	TempLimit int64
+
 	// Record keeps when the workers and devices of each statement did what, for people to look at.
 	Record bool
 

@@ -17,6 +17,9 @@ import (
 // row is a run.
 const valuesMax = 10_000
 
+// valueBytesMax bounds the bytes of these rows, which are kept with the statement.
+const valueBytesMax = 16 << 20
+
 // BindStream gives the parameters of the statement the values of the rows of an Arrow IPC stream.
 func (st *Statement) BindStream(ctx context.Context, stream io.Reader) error {
 	eng := st.session.server.opt.Engine
@@ -27,12 +30,16 @@ func (st *Statement) BindStream(ctx context.Context, stream io.Reader) error {
 		return fmt.Errorf("values of parameters: %w", err)
 	}
 	var values [][]plan.Parameter
+	bytes := int64(0)
 	err = readAll(ctx, eng, src, func(batch arrow.RecordBatch) error {
 		if int(batch.NumCols()) != len(st.Parameters) {
 			return fmt.Errorf("%w: the statement has %d parameters, and %d values are given", engine.ErrQuery, len(st.Parameters), batch.NumCols())
 		}
 		if int64(len(values))+batch.NumRows() > valuesMax {
 			return fmt.Errorf("%w: more than %d rows of values", ErrBusy, valuesMax)
+		}
+		if bytes += BytesOf(batch); bytes > valueBytesMax {
+			return fmt.Errorf("%w: values of more than %d B", ErrBusy, valueBytesMax)
 		}
 		for row := range int(batch.NumRows()) {
 			values = append(values, plan.ParametersOf(batch, row))

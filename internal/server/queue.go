@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -38,13 +39,23 @@ func newQueue(limits *Limits) *queue {
 // enter waits for a place of a client's. leave gives the place back; further calls of leave do
 // nothing.
 func (q *queue) enter(ctx context.Context, client string) (leave func(), err error) {
+	return q.wait(ctx, client, q.limits.ClientWaiting)
+}
+
+// enterAgain is enter for a statement that has begun, and has given its place up: it may always wait.
+func (q *queue) enterAgain(ctx context.Context, client string) (leave func(), err error) {
+	return q.wait(ctx, client, math.MaxInt)
+}
+
+// wait is enter where fewer than most statements of the client wait.
+func (q *queue) wait(ctx context.Context, client string, most int) (leave func(), err error) {
 	q.mu.Lock()
 	c := q.clients[client]
 	if c == nil {
 		c = &queuing{}
 		q.clients[client] = c
 	}
-	if c.waiting >= q.limits.ClientWaiting {
+	if c.waiting >= most {
 		q.mu.Unlock()
 		return nil, fmt.Errorf("%w: %d statements of this client wait already, the most that may (ClientWaiting)",
 			ErrBusy, c.waiting)

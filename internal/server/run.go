@@ -63,7 +63,6 @@ type Run struct {
 	server *Server
 	ctx    context.Context // of the run: done when the caller's context is, the session ends, or a limit is met
 	cancel context.CancelCauseFunc
-	leave  func() // gives the run's place in the queue back
 	stall  *time.Timer
 	yield  *time.Timer
 	limit  *time.Timer // nil without a limit of the time
@@ -75,6 +74,7 @@ type Run struct {
 	planned *prepared          // of current; nil before the first and once it is closed
 
 	mu      sync.Mutex
+	leave   func() // gives the run's place in the queue back; nil while the run has none
 	state   State
 	started time.Time // when the run got a place; zero before
 	ended   time.Time // zero before
@@ -92,7 +92,7 @@ const yieldAfter = 500 * time.Millisecond
 func newRun(ctx context.Context, st *Statement) (*Run, error) {
 	s := st.session.server
 	r := &Run{
-		Statement: st, Began: time.Now(), server: s, state: Waiting, values: st.bound(), leave: func() {},
+		Statement: st, Began: time.Now(), server: s, state: Waiting, values: st.bound(),
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	if !s.history.begin(r, s.Draining) {
@@ -115,7 +115,7 @@ func (r *Run) Start() error {
 		if err != nil {
 			return r.fail(err)
 		}
-		r.leave = leave
+		r.setLeave(leave)
 	}
 	r.mu.Lock()
 	r.state, r.started = Running, time.Now()
@@ -126,8 +126,8 @@ func (r *Run) Start() error {
 		})
 	}
 	r.yield = time.AfterFunc(time.Hour, func() {
-		_ = spawn.Call(func() error { // leave has no error
-			r.leave()
+		_ = spawn.Call(func() error { // giveUp has no error
+			r.giveUp()
 			return nil
 		})
 	})
@@ -137,6 +137,31 @@ func (r *Run) Start() error {
 	})
 	r.stall.Stop()
 	return r.fail(r.next())
+}
+
+// setLeave notes how the run's place is given back.
+func (r *Run) setLeave(leave func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leave = leave
+}
+
+// giveUp gives the run's place to another while its client takes no rows. R3.
+func (r *Run) giveUp() {
+	r.mu.Lock()
+	leave := r.leave
+	r.leave = nil
+	r.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
+}
+
+// hasGivenUp says whether a run that needs a place has none.
+func (r *Run) hasGivenUp() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leave == nil && r.Statement.needsPlace()
 }
 
 // next begins the statement with the next values of its parameters, or without any.
@@ -183,6 +208,17 @@ func (r *Run) Schema() *arrow.Schema { return r.schema }
 func (r *Run) Next() bool {
 	r.stall.Stop()
 	r.yield.Stop()
+	if r.current == nil {
+		return false
+	}
+	if r.hasGivenUp() { // R2
+		leave, err := r.server.queue.enterAgain(r.ctx, r.Statement.session.queueName())
+		if err != nil {
+			r.fail(err)
+			return false
+		}
+		r.setLeave(leave)
+	}
 	for r.current != nil {
 		if r.current.Next() {
 			r.mu.Lock()
@@ -291,7 +327,7 @@ func (r *Run) Release() {
 	} else {
 		r.fail(r.closePlanned())
 	}
-	r.leave()
+	r.giveUp()
 	r.end()
 }
 

@@ -37,7 +37,7 @@ func New(opt Options) (*Server, error) {
 	}
 	s := &Server{opt: opt, history: newHistory(), sessions: make(map[string]*Session)}
 	s.queue = newQueue(&s.opt.Limits)
-	s.spilled = spilledTables{fs: vfs.OS, dir: opt.TempDir}
+	s.spilled = spilledTables{fs: privateFS{vfs.OS}, dir: opt.TempDir}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.sweep.Go(s.sweepSessions)
 	return s, nil
@@ -78,16 +78,53 @@ func (s *Server) Draining() bool {
 // own.
 func (s *Server) NewSession(client string) (*Session, error) {
 	session := newSession(s, rand.Text(), client)
+	unused, err := s.register(session)
+	if unused != nil {
+		err = errors.Join(err, unused.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return session, nil
+}
+
+// register adds a session. Where there are too many, it takes another out that nobody uses, which the
+// caller closes: of the same client if there is one, and the one that was unused for the longest time.
+func (s *Server) register(session *Session) (unused *Session, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.draining:
+	if s.draining {
 		return nil, errDraining
+	}
+	if len(s.sessions) >= s.opt.Limits.Sessions {
+		unused = s.leastUsed(session.Client)
+	}
+	switch {
+	case unused != nil:
+		delete(s.sessions, unused.token)
 	case len(s.sessions) >= s.opt.Limits.Sessions:
 		return nil, fmt.Errorf("%w: %d sessions are open, the most that may be (Sessions)", ErrBusy, len(s.sessions))
 	}
 	s.sessions[session.token] = session
-	return session, nil
+	return unused, nil
+}
+
+// leastUsed returns the session without a connection or a call that was unused for the longest time, of a
+// client if there is one, or nil.
+// Requires: s.mu is held.
+func (s *Server) leastUsed(client string) (found *Session) {
+	var since time.Time
+	for _, session := range s.sessions {
+		used, idle := session.idleSince()
+		if !idle {
+			continue
+		}
+		own, foundOwn := session.Client == client, found != nil && found.Client == client
+		if found == nil || own && !foundOwn || own == foundOwn && used.Before(since) {
+			found, since = session, used
+		}
+	}
+	return found
 }
 
 // Session returns the session of a token, if it is the client's.

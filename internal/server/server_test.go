@@ -299,8 +299,12 @@ func TestRunEnds(t *testing.T) {
 func TestRunYields(t *testing.T) {
 	s, _ := open(t, func(o *Options) { o.Limits.Queries = 1 })
 	slow, other := newTestSession(t, s, "slow"), newTestSession(t, s, "other")
-	st, err := slow.Prepare(context.Background(), "SELECT n FROM t")
+	st, err := slow.Prepare(context.Background(), "SELECT n FROM t WHERE n > ?")
 	if err != nil {
+		t.Fatal(err)
+	}
+	none := []plan.Parameter{{Type: arrow.PrimitiveTypes.Int64, Text: "0"}}
+	if err := st.Bind(context.Background(), [][]plan.Parameter{none, none}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := st.Run(context.Background())
@@ -313,9 +317,18 @@ func TestRunYields(t *testing.T) {
 	}
 	wantRows(t, other, "SELECT 1", "1") // which needs no place
 	wantRows(t, other, "SELECT count(*) FROM t", "1000")
+	if running, _ := s.queue.counts(); running != 0 {
+		t.Errorf("%d places are taken while the client takes no rows", running)
+	}
+	if !r.Next() {
+		t.Fatal(r.Err())
+	}
+	if running, _ := s.queue.counts(); running != 1 { // R2
+		t.Errorf("%d places are taken by the client that takes rows again", running)
+	}
 	for r.Next() {
 	}
-	if r.Err() != nil || r.Status().Rows != 1000 {
+	if r.Err() != nil || r.Status().Rows != 2000 {
 		t.Errorf("the slow client: %v, %d rows", r.Err(), r.Status().Rows)
 	}
 }
@@ -375,14 +388,42 @@ func TestDrain(t *testing.T) {
 // Would catch too many sessions, and limits that are none.
 func TestLimits(t *testing.T) {
 	s, _ := open(t, func(o *Options) { o.Limits.Sessions = 1 })
-	newTestSession(t, s, "")
+	first := newTestSession(t, s, "")
+	release := first.Hold()
 	if _, err := s.NewSession(""); !errors.Is(err, ErrBusy) {
 		t.Errorf("a second session: %v", err)
+	}
+	release()
+	newTestSession(t, s, "") // in place of the first, which nobody uses
+	if _, err := first.Prepare(context.Background(), "SELECT 1"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("the session that made room: %v", err)
 	}
 	_, err := New(Options{Limits: Limits{Queries: -1, QueryTime: -1, TemporaryBytes: -1}})
 	for _, want := range []string{"Queries (-1)", "QueryTime (-1ns)", "TemporaryBytes (-1)"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
+	}
+}
+
+// A statement without a result is executed, not run. Would catch a run of one.
+func TestDropStatement(t *testing.T) {
+	s, _ := open(t, nil)
+	session := newTestSession(t, s, "")
+	if _, err := session.Ingest(context.Background(), "x", IngestMode{Create: true}, numbers("v", 1, 10)); err != nil {
+		t.Fatal(err)
+	}
+	st, err := session.Prepare(context.Background(), "DROP TABLE x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Begin(context.Background()); !errors.Is(err, engine.ErrQuery) {
+		t.Errorf("begun: %v", err)
+	}
+	if err := st.Execute(); err != nil {
+		t.Error(err)
+	}
+	if err := st.Execute(); !errors.Is(err, ErrUnknown) {
+		t.Errorf("once more: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ type Session struct {
 	ctx    context.Context // of the session's runs; done when the session ends
 	cancel context.CancelCauseFunc
 
-	appending sync.Mutex // held while rows are added to a table
+	appending chan struct{} // holds a value while rows are added to a table
 
 	mu         sync.Mutex
 	used       time.Time // last
@@ -38,7 +38,7 @@ type Session struct {
 
 func newSession(s *Server, token, client string) *Session {
 	session := &Session{
-		server: s, token: token, Client: client, used: time.Now(),
+		server: s, token: token, Client: client, used: time.Now(), appending: make(chan struct{}, 1),
 		tables: make(map[string]*temporary), statements: make(map[string]*Statement),
 	}
 	session.ctx, session.cancel = context.WithCancelCause(s.ctx)
@@ -83,6 +83,13 @@ func (s *Session) Held() bool {
 	return s.held > 0
 }
 
+// idleSince returns when the session was used last, and whether no connection and no call uses it.
+func (s *Session) idleSince() (used time.Time, idle bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used, s.held == 0
+}
+
 // isIdle says whether nobody has used the session for so long.
 func (s *Session) isIdle(long time.Duration) bool {
 	s.mu.Lock()
@@ -107,7 +114,7 @@ func (s *Session) Close() error {
 	s.server.mu.Unlock()
 	var errs []error
 	for _, statement := range statements {
-		errs = append(errs, statement.forget())
+		errs = append(errs, statement.end())
 	}
 	for _, table := range tables {
 		errs = append(errs, table.release())
@@ -180,7 +187,7 @@ func (s *Session) keep(st *Statement) error {
 	}
 	oldest := s.recent.Remove(s.recent.Front()).(*Statement)
 	delete(s.statements, oldest.Handle)
-	return oldest.forget()
+	return oldest.end()
 }
 
 // Statement returns a statement that the session has prepared.
@@ -208,7 +215,7 @@ func (s *Session) Forget(handle string) error {
 		s.recent.Remove(st.place)
 	}
 	s.mu.Unlock()
-	return st.forget()
+	return st.end()
 }
 
 // hasUnheld says whether the session has a statement, and nobody holds the session.

@@ -27,7 +27,7 @@ type Statement struct {
 	parsed  *sql.Select   // nil of a statement that drops a table
 	drop    *sql.Drop     // nil of a statement that has a result
 	meaning Meaning
-	over    map[string]*temporary // tables of this statement alone, by name; their holder outlives it
+	over    map[string]*temporary // tables of this statement alone, by name, which it does not hold
 
 	mu     sync.Mutex
 	schema *arrow.Schema      // of the result, with the values of the parameters as far as they have some
@@ -35,6 +35,7 @@ type Statement struct {
 	ready  *prepared          // for the next run; nil where a run prepares it itself
 	runs   []*Run             // that have not ended
 	last   *Run               // begun, it may have ended; nil before the first
+	gone   bool               // the session has forgotten the statement
 }
 
 // Schema returns the columns of the result. Values of parameters may change their types.
@@ -86,12 +87,14 @@ func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*pre
 	server := st.session.server
 	p := &prepared{watch: newWatch(server.opt.Record || st.meaning.Record), at: time.Now(), values: values}
 	tables, held := st.session.planTables()
+	p.tables = held
 	for name, t := range st.over {
-		t.retain()
-		held = append(held, t)
+		if !t.retain() {
+			return nil, errors.Join(fmt.Errorf("%w: the rows of the result are gone", ErrUnknown), p.close())
+		}
+		p.tables = append(p.tables, t)
 		tables[name] = t.planTable()
 	}
-	p.tables = held
 	scan := server.clientScan(st.meaning.Dir)
 	if err := st.meaning.apply(tables, scan); err != nil {
 		return nil, errors.Join(err, p.close())
@@ -109,6 +112,14 @@ func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*pre
 		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
+}
+
+// end drops what a run would find prepared, for good: the session has forgotten the statement.
+func (st *Statement) end() error {
+	st.mu.Lock()
+	st.gone = true
+	st.mu.Unlock()
+	return st.forget()
 }
 
 // forget drops what a run would find prepared.
@@ -140,12 +151,17 @@ func (st *Statement) Bind(ctx context.Context, values [][]plan.Parameter) error 
 	}
 	st.mu.Lock()
 	old := st.ready
-	st.values, st.schema, st.ready = values, p.query.Schema(), p
+	if st.gone {
+		old = p
+		err = fmt.Errorf("%w: the statement has been closed", ErrUnknown)
+	} else {
+		st.values, st.schema, st.ready = values, p.query.Schema(), p
+	}
 	st.mu.Unlock()
 	if old != nil {
-		return old.close()
+		err = errors.Join(err, old.close())
 	}
-	return nil
+	return err
 }
 
 // bound returns the values of the parameters.
@@ -161,9 +177,6 @@ func (st *Statement) needsPlace() bool { return st.parsed.From != nil }
 
 // Run runs the statement, once there is a place for it. The run must be released.
 func (st *Statement) Run(ctx context.Context) (*Run, error) {
-	if !st.HasResult() {
-		return nil, errNoResult
-	}
 	r, err := st.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -177,7 +190,12 @@ func (st *Statement) Run(ctx context.Context) (*Run, error) {
 
 // Begin begins a run, which has an ID and can be seen from then on, and does not wait: Run.Start
 // does. The run must be released.
-func (st *Statement) Begin(ctx context.Context) (*Run, error) { return newRun(ctx, st) }
+func (st *Statement) Begin(ctx context.Context) (*Run, error) {
+	if !st.HasResult() {
+		return nil, errNoResult
+	}
+	return newRun(ctx, st)
+}
 
 // Cancel ends the runs of the statement, and reports whether there were any.
 func (st *Statement) Cancel() bool {

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -21,13 +22,23 @@ type temporary struct {
 	schema  *arrow.Schema
 	batches []arrow.RecordBatch // held; none where there are files
 	files   []*spilledFile      // held
-	bytes   int64               // of batches that were added to the tables that this one continues, see intake
+	bytes   int64               // of batches
 	of      *spilledTables
 	holders atomic.Int64
 }
 
-// retain holds the table.
-func (t *temporary) retain() { t.holders.Add(1) }
+// retain holds the table. It returns false for a table that nobody holds any more, whose rows are gone.
+func (t *temporary) retain() bool {
+	for {
+		n := t.holders.Load()
+		if n == 0 {
+			return false
+		}
+		if t.holders.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
 
 // release ends a hold. With the last, the table's memory and files are given back.
 func (t *temporary) release() error {
@@ -62,7 +73,8 @@ func (t *temporary) planTable() plan.Table {
 // spilledFile is a file of rows of temporary tables, which goes with its last holder.
 type spilledFile struct {
 	path    string
-	fs      vfs.FS
+	of      *spilledTables
+	bytes   int64 // of its rows, before compression
 	holders atomic.Int64
 }
 
@@ -71,7 +83,19 @@ func (f *spilledFile) release() error {
 	if f.holders.Add(-1) > 0 {
 		return nil
 	}
-	return f.fs.Remove(f.path)
+	f.of.disk.Add(-f.bytes)
+	return f.of.fs.Remove(f.path)
+}
+
+// privateFS makes directories and files that the user alone can read.
+type privateFS struct{ vfs.FS }
+
+// MkdirAll implements vfs.FS.
+func (p privateFS) MkdirAll(name string, _ fs.FileMode) error { return p.FS.MkdirAll(name, 0o700) }
+
+// Create implements vfs.FS.
+func (p privateFS) Create(name string, _ fs.FileMode) (vfs.File, error) {
+	return p.FS.Create(name, 0o600)
 }
 
 // spilledTables are the temporary tables of all sessions: how much of the memory they take, and the
@@ -81,6 +105,7 @@ type spilledTables struct {
 	fs     vfs.FS
 	dir    string       // where the directory is
 	memory atomic.Int64 // bytes of tables in memory
+	disk   atomic.Int64 // bytes of the rows in files, before compression
 
 	mu     sync.Mutex
 	staged *vfs.StagedDir // nil before the first file

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	fsql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc"
@@ -90,10 +89,7 @@ const messageBytesMax = 2 << 20
 
 // split hands on the rows of a batch in parts that each fit a message.
 func split(batch arrow.RecordBatch, hand func(part arrow.RecordBatch) error) error {
-	rows, bytes := batch.NumRows(), int64(0)
-	for _, c := range batch.Columns() {
-		bytes += bytesOf(c)
-	}
+	rows, bytes := batch.NumRows(), server.BytesOf(batch)
 	if rows <= 1 || bytes <= messageBytesMax {
 		return hand(batch)
 	}
@@ -110,39 +106,4 @@ func split(batch arrow.RecordBatch, hand func(part arrow.RecordBatch) error) err
 		}
 	}
 	return nil
-}
-
-// bytesOf returns how many bytes the rows of an array take, NULLs apart.
-func bytesOf(a arrow.Array) int64 {
-	rows := int64(a.Len())
-	switch a := a.(type) {
-	case array.BinaryLike:
-		return int64(len(a.ValueBytes())) + rows*4
-	case *array.FixedSizeList:
-		return elementBytes(a, a.Len()) + rows/8
-	case array.ListLike:
-		return elementBytes(a, a.Len()) + rows*4
-	case *array.Struct:
-		sum := int64(0)
-		for i := range a.NumField() {
-			sum += bytesOf(a.Field(i))
-		}
-		return sum + rows/8
-	}
-	if fixed, ok := a.DataType().(arrow.FixedWidthDataType); ok {
-		return (rows*int64(fixed.BitWidth()) + 7) / 8
-	}
-	return int64(a.Data().SizeInBytes())
-}
-
-// elementBytes returns how many bytes the elements of lists take.
-func elementBytes(a array.ListLike, rows int) int64 {
-	if rows == 0 {
-		return 0
-	}
-	from, _ := a.ValueOffsets(0)
-	_, to := a.ValueOffsets(rows - 1)
-	elements := array.NewSlice(a.ListValues(), from, to)
-	defer elements.Release()
-	return bytesOf(elements)
 }

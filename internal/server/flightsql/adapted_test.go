@@ -11,6 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc"
+
+	"github.com/mpga/mpga/internal/server"
 )
 
 // Messages have few bytes, also where rows are of very different sizes, and all rows in their order.
@@ -43,11 +45,7 @@ func TestSplit(t *testing.T) {
 	defer batch.Release()
 	next, parts := int64(0), 0
 	if err := split(batch, func(part arrow.RecordBatch) error {
-		bytes := int64(0)
-		for _, c := range part.Columns() {
-			bytes += bytesOf(c)
-		}
-		if bytes > messageBytesMax && part.NumRows() > 1 {
+		if bytes := server.BytesOf(part); bytes > messageBytesMax && part.NumRows() > 1 {
 			t.Errorf("%d bytes in %d rows", bytes, part.NumRows())
 		}
 		for _, n := range part.Column(0).(*array.Int64).Values() {

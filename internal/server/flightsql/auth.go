@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
+
+	"github.com/mpga/mpga/internal/server"
 )
 
 // Methods that clients may call whom the server does not know: a client introduces itself by the
@@ -59,8 +61,8 @@ func (s *Service) client(ctx context.Context) (name, token string, err error) {
 		return "", "", status.Error(codes.Unauthenticated, "this server wants a bearer token that it knows")
 	}
 	if p, ok := peer.FromContext(ctx); ok {
-		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
-			return info.State.VerifiedChains[0][0].Subject.String(), "", nil
+		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+			return server.CertificateName(&info.State), "", nil
 		}
 	}
 	return "", "", nil

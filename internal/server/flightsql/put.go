@@ -221,9 +221,10 @@ func (s *Service) ingest(ctx context.Context, cmd *pb.CommandStatementIngest, ro
 
 // bind gives the parameters of a prepared statement values: a run for each row.
 func (s *Service) bind(ctx context.Context, cmd *pb.CommandPreparedStatementQuery, rows io.Reader) error {
-	_, st, err := s.statement(ctx, cmd.GetPreparedStatementHandle())
+	session, st, err := s.statement(ctx, cmd.GetPreparedStatementHandle())
 	if err != nil {
 		return err
 	}
+	defer session.Hold()()
 	return toldOfRows(st.BindStream(ctx, rows))
 }

@@ -52,6 +52,23 @@ func (connections) HandleConn(ctx context.Context, s stats.ConnStats) {
 	}
 }
 
+// hold keeps a session from being idle as long as the connection lives, in place of the session that was
+// the connection's.
+func (c *connection) hold(session *server.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == session {
+		return
+	}
+	if c.release != nil {
+		c.release()
+	}
+	c.session, c.release = session, session.Hold()
+	if c.ended {
+		c.release()
+	}
+}
+
 // TagRPC implements stats.Handler.
 func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
@@ -64,6 +81,9 @@ func (s *Service) session(ctx context.Context) (*server.Session, error) {
 	client := clientOf(ctx)
 	if token := cookieOf(ctx); token != "" {
 		if session, ok := s.opt.Server.Session(token, client); ok {
+			if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
+				c.hold(session)
+			}
 			return session, nil
 		}
 	}

@@ -50,7 +50,7 @@ func cookie(r *http.Request, name string) string {
 // client returns whose request it is, by a cookie or by a header. W1.
 func (s *Service) client(r *http.Request) (name string, ok bool) {
 	if !s.opt.Tokens.Asked() {
-		return "", true
+		return server.CertificateName(r.TLS), true
 	}
 	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !found {
@@ -111,6 +111,9 @@ func (s *Service) answered(handle func(*request) error) http.HandlerFunc {
 		req := &request{Request: r, w: w, client: client}
 		req.session, _ = s.opt.Server.Session(cookie(r, sessionCookie), client)
 		if err := spawn.Call(func() error { return handle(req) }); err != nil {
+			if errors.Is(err, errCutShort) {
+				panic(http.ErrAbortHandler) // so that the client does not take what it has for the whole
+			}
 			if statusOf(err) == http.StatusInternalServerError {
 				s.opt.Logger.Error("a request", "path", r.URL.Path, "error", err)
 			}

@@ -159,8 +159,11 @@ func (s *Service) file(r *request) error {
 		return err
 	}
 	s.opt.Logger.Info("a file of a result", "run", k.RunID, "error", err)
-	panic(http.ErrAbortHandler) // so that the client does not take what it has for the whole
+	return errCutShort
 }
+
+// errCutShort is the error of an answer of which the client has a part.
+var errCutShort = errors.New("an answer is cut short")
 
 // fileStall ends a file whose client takes nothing for so long: it holds a result.
 const fileStall = 2 * time.Minute

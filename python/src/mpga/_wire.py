@@ -32,7 +32,7 @@ def prepared_query(handle: str) -> bytes:
 
 
 def ingest(table: str) -> bytes:
-    """Return the command that makes a temporary table, or adds rows to one."""
-    create, append = 1, 2  # if there is no such table; if there is
-    options = _number(1, create) + _number(2, append)
+    """Return the command that makes a temporary table of a name that is new."""
+    create, fail = 1, 1  # if there is no such table; if there is
+    options = _number(1, create) + _number(2, fail)
     return _any("CommandStatementIngest", _bytes(1, options) + _bytes(2, table.encode()) + _number(5, 1))
