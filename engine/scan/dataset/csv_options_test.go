@@ -222,6 +222,19 @@ func TestCSVRejects(t *testing.T) {
 	}
 }
 
+// Would catch good rows that are left out with a batch of bad ones before them.
+func TestCSVRejectsBatches(t *testing.T) {
+	const batchBytes, bad = 500, 300
+	text := "a,b\n1,2\n" + strings.Repeat("1,2,3\n", bad) + "3,4\n5,6\n"
+	for _, stream := range []int{0, 64} {
+		rows, rejects := readLeniently(t, text, csv.Options{SampleRows: 1}, textfile.Sizes{Block: stream}, scan.OpenOptions{BatchBytes: batchBytes})
+		scantest.SameRows(t, rows, []string{"1|2", "3|4", "5|6"})
+		if n := strings.Count(rejects, "\n") - 1; n != bad {
+			t.Errorf("%d rows were left out, want %d", n, bad)
+		}
+	}
+}
+
 // randomLines returns lines with all that may go wrong.
 func randomLines(rng *rand.Rand, comments bool) string {
 	parts := []string{"1", "22", "x", ",", ",", ",", "\"", "\"\"", "\n", "\n", "\r\n", "\"a\nb\"", " ", "3,4\n", "5,6\n"}
