@@ -212,6 +212,7 @@ func (j *Job) Validate() error {
 		outputs[path] = s.Name
 		v.step(at, s)
 	}
+	v.rejects(j.Steps)
 	return v.err()
 }
 
@@ -280,6 +281,34 @@ func (v *validation) step(at string, s *Step) {
 	o := s.engineOptions()
 	o.EnsureDefaults()
 	v.add(at+".limits", o.Validate())
+}
+
+// rejects refuses files of rejects that another file of the job replaces, or that replace another.
+func (v *validation) rejects(steps []Step) {
+	for i := range steps {
+		if path := steps[i].Input.Rejects; path != "" && !isURL(path) {
+			v.add(fmt.Sprintf("steps[%d].input.rejects", i), rejectsTaken(steps, i))
+		}
+	}
+}
+
+// rejectsTaken returns an error where a step writes what is the file of rejects of step i, too.
+func rejectsTaken(steps []Step, i int) error {
+	path := filepath.Clean(steps[i].Input.Rejects)
+	for k := range steps {
+		other := &steps[k]
+		switch output := filepath.Clean(other.Output.Path); {
+		case other.Output.Path == "":
+		case path == output:
+			return fmt.Errorf("step %s writes %s, too", other.Name, path)
+		case within(path, output):
+			return fmt.Errorf("%s lies in %s, which step %s replaces", path, output, other.Name)
+		}
+		if k < i && other.Input.Rejects != "" && path == filepath.Clean(other.Input.Rejects) {
+			return fmt.Errorf("step %s writes its rejects to %s, too", other.Name, path)
+		}
+	}
+	return nil
 }
 
 func (v *validation) retry(at string, r Retry) {
