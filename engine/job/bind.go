@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -96,6 +97,13 @@ func (s *Step) filesOf(from *StepPlan, opt *dataset.Options, read func(arrow.Dat
 		}
 		f.Type, f.Nullable = t, true
 		fields = append(fields, f)
+	}
+	if from.Format == sink.JSON { // has the columns whose types are given, with or without such a key
+		for _, name := range slices.Sorted(maps.Keys(opt.JSON.Types)) {
+			if !from.Columns.HasField(name) {
+				fields = append(fields, arrow.Field{Name: name, Type: opt.JSON.Types[name], Nullable: true})
+			}
+		}
 	}
 	if !opt.NoHive {
 		for _, i := range guessedFolders {

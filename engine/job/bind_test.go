@@ -33,6 +33,7 @@ func TestPlanBinds(t *testing.T) {
 		"a column of json to come": {out: "out.json", next: "agg: sum(m)", want: `step next: column "m" does not exist`},
 		"a type of json to come":   {out: "out.json", next: "agg: sum(city)", unchecked: "the types of what cities writes are known when it is read, and may not suit the query: "},
 		"json with a type":         {out: "out.json", next: "input: {types: {city: string}}, agg: sum(city)", want: "step next: "},
+		"json without a key":       {out: "out.json", next: "input: {types: {more: int}}, by: 'city, more'", columns: "city more"},
 		"a table to come":          {out: "out.md", next: "agg: sum(n)", unchecked: "cities writes markdown"},
 		"names of csv to come":     {out: "out.csv", next: "input: {filename: true}, by: filename, agg: sum(n) as n", columns: "filename n"},
 		"names of folders to come": {out: "out, partition_by: city", next: "input: {filename: true}, by: 'city, filename'", columns: "city filename"},
