@@ -135,6 +135,9 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 		return err
 	}
 	sinkOptions.Query = commandLine(cmd, files)
+	if f.explain {
+		f.input.rejects = "" // no row is read: the file of another run stays
+	}
 	scanOptions, err := f.input.options(cmd)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
@@ -31,8 +32,10 @@ func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc
 // completeInput lets the shell complete how files are read.
 func completeInput(cmd *cobra.Command) {
 	completeWords(cmd, map[string][]string{
-		"input-format": {"auto", "parquet", "arrow", "arrows", "csv", "tsv"},
-		"header":       {"auto", "yes", "no"},
+		"input-format":      append([]string{"auto"}, dataset.FormatNames()...),
+		"header":            {"auto", "yes", "no"},
+		"encoding":          append([]string{"auto"}, csv.EncodingNames()...),
+		"decimal-separator": {".", ","},
 	})
 }
 

@@ -32,7 +32,7 @@ NULLs, sizes, codecs, encodings, whether a GPU decodes their pages, and ranges.
 
 FILE is a file, a folder, a glob pattern (in quotes) or - for the standard input. Several files are one
 table, with columns of their folders key=value, and with the differences between their columns. The types
-of CSV columns are those of its first rows.`,
+of the columns of CSV and JSON are those that their first rows show.`,
 		Example: `  mpga describe tests/testdata/flights-2001.parquet
   mpga describe --format json 'sales/*.parquet'
   mpga describe --type zip=string addresses.csv`,
@@ -46,6 +46,7 @@ of CSV columns are those of its first rows.`,
 	flags.StringVar(&f.format, "format", "text", "`WORD` is text, or json for programs")
 	completeWords(cmd, map[string][]string{"format": {"text", "json"}})
 	f.input.register(flags)
+	completeInput(cmd)
 	return cmd
 }
 
@@ -53,6 +54,9 @@ func (f *describeFlags) run(cmd *cobra.Command, files []string) (err error) {
 	defer func() { err = f.input.end(err) }()
 	if f.format != "text" && f.format != "json" {
 		return usagef("describe: --format %q: want text or json", f.format)
+	}
+	if f.input.rejects != "" {
+		return usagef("describe: --rejects is of a query: the rows are not read")
 	}
 	opt, err := f.input.options(cmd)
 	if err != nil {

@@ -43,7 +43,8 @@ type inputFlags struct {
 }
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.format, "input-format", "auto", "of the files: `WORD` is auto (by the ending, then by the content), parquet, arrow, arrows (a stream), csv, tsv or json (one object per line, or an array; also ndjson)")
+	flags.StringVar(&f.format, "input-format", "auto", "of the files: `WORD` is auto (by the ending, then by the content) or one of "+
+		strings.Join(dataset.FormatNames(), ", ")+"; arrows is a stream, json has one object per line, or an array")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`CHAR` between the fields of CSV, \\t for a tab; found in the text when not given")
 	flags.StringVar(&f.quote, "quote", `"`, "`CHAR` around fields of CSV that need it; empty when there is none")
 	flags.StringVar(&f.header, "header", "auto", "whether CSV begins with column names: `WORD` is auto, yes or no")

@@ -68,7 +68,7 @@ var flagNames = map[knob.Name]string{
 	"objects.Timeout":    "--http-timeout",
 }
 
-// readerNames are options without a flag, by which read_csv of SQL sets them.
+// readerNames are options without a flag, by the arguments of read_csv and read_json that set them.
 var readerNames = map[knob.Name]string{"dataset.CSV.Names": "names", "dataset.JSON.Names": "columns"}
 
 // flagName returns what sets an option on the command line.

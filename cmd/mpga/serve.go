@@ -63,6 +63,7 @@ below --allow-files. A program starts a server of its own with --private. docs/s
 	themed(flags, themeQuery, func() { f.registerMeaning(cmd) })
 	f.registerResources(cmd)
 	themed(flags, themeInput, func() { f.input.register(flags) })
+	completeInput(cmd)
 	return cmd
 }
 

@@ -56,6 +56,7 @@ SELECT count(*) FROM sales; Statements are those of mpga sql. Lines that begin w
 	f.registerResources(cmd)
 	completeWords(cmd, map[string][]string{"progress": progressModes, "format": sink.FormatNames()})
 	themed(flags, themeInput, func() { f.input.register(flags) })
+	completeInput(cmd)
 	return cmd
 }
 
@@ -131,6 +132,7 @@ func (f *shellFlags) run(cmd *cobra.Command, files []string) (err error) {
 		if err != nil {
 			panic(err) // the mode was good before
 		}
+		p = &oneProgress{to: p}
 		shown.Store(&p)
 		return p.close
 	}

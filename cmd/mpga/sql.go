@@ -116,6 +116,13 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if planOptions.Tables, err = tableOptions(f.tables); err != nil {
 		return err
 	}
+	explain := f.explain
+	if about := statement.Explained(); about != nil {
+		statement, explain = about, true
+	}
+	if explain {
+		f.input.rejects = "" // no row is read: the file of another run stays
+	}
 	if planOptions.Scan, err = f.input.options(cmd); err != nil {
 		return err
 	}
@@ -124,10 +131,6 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	sinkOptions.Query = strings.TrimSpace(text)
-	explain := f.explain
-	if about := statement.Explained(); about != nil {
-		statement, explain = about, true
-	}
 	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) error {
 		return r.run(statement, planOptions, explain)
 	})

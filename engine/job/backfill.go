@@ -58,15 +58,20 @@ func (b Backfill) checkOutputs() error {
 			if err != nil {
 				return err
 			}
-			path := filepath.Clean(s.Output.Path)
-			first, taken := writers[path]
-			if taken && first.fingerprint != fingerprint {
-				e := &Error{Field: fmt.Sprintf("steps[%d].output.path", i), Err: fmt.Errorf("%s is written for %s and for %s: a backfill needs the date in the path, as ${date}",
-					s.Output.Path, dateText(first.date), dateText(d.Date))}
-				d.source.locate(e, -1)
-				return Errors{e}
+			for _, file := range []struct{ field, path string }{{"output.path", s.Output.Path}, {"input.rejects", s.Input.Rejects}} {
+				if file.path == "" {
+					continue
+				}
+				path := filepath.Clean(file.path)
+				first, taken := writers[path]
+				if taken && first.fingerprint != fingerprint {
+					e := &Error{Field: fmt.Sprintf("steps[%d].%s", i, file.field), Err: fmt.Errorf("%s is written for %s and for %s: a backfill needs the date in the path, as ${date}",
+						file.path, dateText(first.date), dateText(d.Date))}
+					d.source.locate(e, -1)
+					return Errors{e}
+				}
+				writers[path] = writer{d.Date, fingerprint}
 			}
-			writers[path] = writer{d.Date, fingerprint}
 		}
 	}
 	return nil

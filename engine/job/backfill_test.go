@@ -143,3 +143,20 @@ func TestBackfillStates(t *testing.T) {
 		}
 	}
 }
+
+// Would catch dates each of which would replace the rejects that the date before has written.
+func TestBackfillRejects(t *testing.T) {
+	dir, _ := newVisits(t)
+	file := filepath.Join(dir, "daily.yaml")
+	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for rejects, want := range map[string]string{
+		"left/${date}.csv": "",
+		"left.csv":         "daily.yaml:13:22: steps[1].input.rejects: " + filepath.Join(dir, "left.csv") + " is written for 2026-01-01 and for 2026-01-02: ",
+	} {
+		writeFile(t, file, daily+"    input: {rejects: \""+rejects+"\"}\n")
+		_, err := LoadBackfill(file, ParseOptions{}, []time.Time{day, day.AddDate(0, 0, 1)})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", rejects, err, want)
+		}
+	}
+}

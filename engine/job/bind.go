@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,14 +66,15 @@ func (s *Step) willRead(writers []*StepPlan, opt *dataset.Options) columnsRead {
 		return columnsRead{unknown: "the columns of " + from.Step.Name + " are not known"}
 	case from.Format == sink.Parquet || from.Format == sink.Arrow || from.Format == sink.ArrowStream:
 		return s.filesOf(from, opt, func(t arrow.DataType) arrow.DataType { return t })
-	case from.Format == sink.CSV || from.Format == sink.TSV:
+	case isText(from.Format):
 		return s.filesOf(from, opt, typeOfText)
 	}
 	return columnsRead{unknown: fmt.Sprintf("%s writes %s", from.Step.Name, from.Format)}
 }
 
 // filesOf returns the columns of the files of a step's output as they are read again; read says which
-// type the values of a type have then. The columns of hive folders follow the columns of the files.
+// type the values of a type have then. The columns of hive folders follow the columns of the files, and
+// the files' names come last.
 func (s *Step) filesOf(from *StepPlan, opt *dataset.Options, read func(arrow.DataType) arrow.DataType) columnsRead {
 	var c columnsRead
 	var fields, folders []arrow.Field
@@ -86,7 +88,7 @@ func (s *Step) filesOf(from *StepPlan, opt *dataset.Options, read func(arrow.Dat
 		}
 		t := read(f.Type)
 		given := opt.CSV.Types[f.Name]
-		text := from.Format == sink.CSV || from.Format == sink.TSV
+		text := isText(from.Format)
 		switch {
 		case text && given != nil:
 			t = given
@@ -96,11 +98,21 @@ func (s *Step) filesOf(from *StepPlan, opt *dataset.Options, read func(arrow.Dat
 		f.Type, f.Nullable = t, true
 		fields = append(fields, f)
 	}
+	if from.Format == sink.JSON { // has the columns whose types are given, with or without such a key
+		for _, name := range slices.Sorted(maps.Keys(opt.JSON.Types)) {
+			if !from.Columns.HasField(name) {
+				fields = append(fields, arrow.Field{Name: name, Type: opt.JSON.Types[name], Nullable: true})
+			}
+		}
+	}
 	if !opt.NoHive {
 		for _, i := range guessedFolders {
 			guessed = append(guessed, len(fields)+i)
 		}
 		fields = append(fields, folders...)
+	}
+	if opt.Filename {
+		fields = append(fields, arrow.Field{Name: dataset.FilenameColumn, Type: arrow.BinaryTypes.String})
 	}
 	c.schema, c.guessed = arrow.NewSchema(fields, nil), guessed
 	if len(guessed) > 0 {
@@ -108,6 +120,9 @@ func (s *Step) filesOf(from *StepPlan, opt *dataset.Options, read func(arrow.Dat
 	}
 	return c
 }
+
+// isText says whether the types of what is written in a format follow from its text when it is read.
+func isText(f sink.Format) bool { return f == sink.CSV || f == sink.TSV || f == sink.JSON }
 
 // typeOfText returns the type that values have, most likely, when they were written as text and are
 // read again.

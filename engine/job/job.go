@@ -16,6 +16,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/scan/json"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 )
@@ -73,6 +74,8 @@ type Input struct {
 	NullPadding      bool              `yaml:"null_padding" doc:"Fill up rows of CSV that have too few fields with NULLs."`
 	IgnoreErrors     bool              `yaml:"ignore_errors" doc:"Leave out rows of CSV with errors, and log how many they are."`
 	Rejects          string            `yaml:"rejects" doc:"CSV file to write the rows to that are left out, with their places and the reasons; it implies ignore_errors."`
+	SampleRows       int               `yaml:"sample_rows" doc:"Rows of each file of CSV or JSON that are looked at for the columns and their types. The default is 10000 of CSV, 20480 of JSON."`
+	RowLimit         Size              `yaml:"row_limit" doc:"Most bytes of an object of JSON, up to 256MiB. The default is 64MiB."`
 	Filename         bool              `yaml:"filename" doc:"Add a column filename, with the name of the file of each row."`
 	NoHive           bool              `yaml:"no_hive" doc:"Take folders named key=value for folders, not for columns."`
 }
@@ -212,6 +215,7 @@ func (j *Job) Validate() error {
 		outputs[path] = s.Name
 		v.step(at, s)
 	}
+	v.rejects(j.Steps)
 	return v.err()
 }
 
@@ -282,6 +286,34 @@ func (v *validation) step(at string, s *Step) {
 	v.add(at+".limits", o.Validate())
 }
 
+// rejects refuses files of rejects that another file of the job replaces, or that replace another.
+func (v *validation) rejects(steps []Step) {
+	for i := range steps {
+		if path := steps[i].Input.Rejects; path != "" && !isURL(path) {
+			v.add(fmt.Sprintf("steps[%d].input.rejects", i), rejectsTaken(steps, i))
+		}
+	}
+}
+
+// rejectsTaken returns an error where a step writes what is the file of rejects of step i, too.
+func rejectsTaken(steps []Step, i int) error {
+	path := filepath.Clean(steps[i].Input.Rejects)
+	for k := range steps {
+		other := &steps[k]
+		switch output := filepath.Clean(other.Output.Path); {
+		case other.Output.Path == "":
+		case path == output:
+			return fmt.Errorf("step %s writes %s, too", other.Name, path)
+		case within(path, output):
+			return fmt.Errorf("%s lies in %s, which step %s replaces", path, output, other.Name)
+		}
+		if k < i && other.Input.Rejects != "" && path == filepath.Clean(other.Input.Rejects) {
+			return fmt.Errorf("step %s writes its rejects to %s, too", other.Name, path)
+		}
+	}
+	return nil
+}
+
 func (v *validation) retry(at string, r Retry) {
 	if r.Attempts < 1 || r.Attempts > attemptsMax {
 		v.add(at+".attempts", fmt.Errorf("%d: want 1 to %d", r.Attempts, attemptsMax))
@@ -295,9 +327,9 @@ func (v *validation) retry(at string, r Retry) {
 func (in *Input) options() (dataset.Options, error) {
 	v := validation{}
 	opt := dataset.Options{NoHive: in.NoHive, Filename: in.Filename, CSV: csv.Options{
-		NullStrings: in.Nulls, SkipLines: in.Skip, DateFormat: in.DateFormat, TimestampFormat: in.TimestampFormat,
+		NullStrings: in.Nulls, SampleRows: in.SampleRows, SkipLines: in.Skip, DateFormat: in.DateFormat, TimestampFormat: in.TimestampFormat,
 		NullPadding: in.NullPadding, IgnoreErrors: in.IgnoreErrors || in.Rejects != "",
-	}}
+	}, JSON: json.Options{SampleRows: in.SampleRows, RowLimit: int(in.RowLimit)}}
 	if in.Format != "auto" {
 		opt.Format = dataset.Format(in.Format)
 	}

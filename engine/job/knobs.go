@@ -33,8 +33,11 @@ var fieldNames = map[knob.Name]string{
 	"dataset.CSV.NullPadding":      "input.null_padding",
 	"dataset.CSV.IgnoreErrors":     "input.ignore_errors",
 	"dataset.CSV.Rejects":          "input.rejects",
+	"dataset.CSV.SampleRows":       "input.sample_rows",
 
-	"dataset.JSON.Types": "input.types",
+	"dataset.JSON.Types":      "input.types",
+	"dataset.JSON.SampleRows": "input.sample_rows",
+	"dataset.JSON.RowLimit":   "input.row_limit",
 
 	"sink.Format":         "output.format",
 	"sink.PartitionBy":    "output.partition_by",

@@ -42,7 +42,8 @@ type Options struct {
 	// The default is engine.Open.
 	Open func(engine.Options, *sink.Options) (*engine.Engine, error)
 
-	// Progress, when set, is called while a step runs, as engine.Options.Progress is.
+	// Progress, when set, is called while a step runs, as engine.Options.Progress is: calls of several
+	// queries of the step's statement may overlap.
 	Progress func(step string, p engine.Progress)
 
 	// Report, when set, is called when a step has ended.

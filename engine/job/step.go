@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -246,10 +247,19 @@ const progressEvery = 30 * time.Second
 
 // progress returns what takes the engine's progress.
 func (r *stepRun) progress() func(engine.Progress) {
+	var mu sync.Mutex // queries of a statement run at the same time
 	next := progressEvery
+	isDue := func(p *engine.Progress) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if p.Elapsed < next || p.Done {
+			return false
+		}
+		next = p.Elapsed + progressEvery
+		return true
+	}
 	return func(p engine.Progress) {
-		if p.Elapsed >= next && !p.Done {
-			next = p.Elapsed + progressEvery
+		if isDue(&p) {
 			r.log.Info("step running", "phase", p.Phase, "fraction", p.Fraction, "rows_read", p.RowsRead, "elapsed_seconds", p.Elapsed.Seconds())
 		}
 		if r.Progress != nil {

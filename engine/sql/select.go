@@ -62,7 +62,7 @@ type Unnest struct {
 	InRow bool       // the call stands behind SELECT: * does not have the elements
 }
 
-// Option is a named argument of read_csv: a constant, or a list or struct of constants.
+// Option is a named argument of read_csv, read_json or read_parquet: a constant, or a list or struct of constants.
 type Option struct {
 	Name  string     // in lower case
 	Value *expr.Expr // nil of a list and of a struct

@@ -41,6 +41,7 @@ func isReader(name string) bool {
 func readers() []Candidate {
 	return []Candidate{
 		{Text: "read_csv(", Kind: Function, Detail: "CSV, with options"},
+		{Text: "read_json(", Kind: Function, Detail: "JSON, with options"},
 		{Text: "read_parquet(", Kind: Function, Detail: "Parquet, one file or a list"},
 	}
 }

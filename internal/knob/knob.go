@@ -67,14 +67,20 @@ func (w *worded) Error() string { return w.text }
 func (w *worded) Unwrap() error { return w.error }
 
 // Reword returns an error whose text has the word for each option. It wraps err, or is err where
-// that names no option.
+// that names no option. Of lines that are equal then, of options that share a word, the first stays.
 func Reword(err error, word func(Name) string) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
+	said := make(map[string]bool)
 	for _, w := range worders(err, nil) {
-		text = strings.ReplaceAll(text, w.Error(), w.Word(word))
+		worded := w.Word(word)
+		text = strings.ReplaceAll(text, w.Error(), worded)
+		if said[worded] { // of another option that has the same word
+			text = strings.TrimSuffix(strings.Replace(text+"\n", "\n"+worded+"\n", "\n", 1), "\n")
+		}
+		said[worded] = true
 	}
 	if text == err.Error() {
 		return err

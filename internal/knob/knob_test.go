@@ -7,7 +7,9 @@ import (
 	"testing"
 )
 
-func flag(n Name) string { return map[Name]string{"a.Limit": "--limit", "a.Dir": "--dir"}[n] }
+func flag(n Name) string {
+	return map[Name]string{"a.Limit": "--limit", "a.Dir": "--dir", "a.X.Rows": "--rows", "a.Y.Rows": "--rows"}[n]
+}
 
 // hidden shows what it wraps by As alone.
 type hidden struct{ err error }
@@ -28,6 +30,7 @@ func TestReword(t *testing.T) {
 		{fmt.Errorf("Limit.csv: %w", limit), "Limit.csv: Limit (5) must be 1: invalid argument", "Limit.csv: --limit (5) must be 1: invalid argument"},
 		{errors.Join(fs.ErrInvalid, fmt.Errorf("x: %w", limit)), "invalid argument\nx: Limit (5) must be 1: invalid argument", "invalid argument\nx: --limit (5) must be 1: invalid argument"},
 		{Errorf("raise %s: %w", Name("a.Dir"), limit), "raise Dir: Limit (5) must be 1: invalid argument", "raise --dir: --limit (5) must be 1: invalid argument"},
+		{errors.Join(Errorf("%s is 0", Name("a.X.Rows")), fs.ErrInvalid, Errorf("%s is 0", Name("a.Y.Rows"))), "X.Rows is 0\ninvalid argument\nY.Rows is 0", "--rows is 0\ninvalid argument"},
 		{hidden{limit}, "Limit (5) must be 1: invalid argument", "--limit (5) must be 1: invalid argument"},
 		{fmt.Errorf("no column Limit: %w", fs.ErrInvalid), "no column Limit: invalid argument", "no column Limit: invalid argument"},
 	} {

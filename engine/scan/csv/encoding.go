@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"slices"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
@@ -25,6 +26,9 @@ const (
 	EncodingLatin1      Encoding = "latin-1"
 	EncodingWindows1252 Encoding = "windows-1252"
 )
+
+// EncodingNames returns the names of all encodings, without auto.
+func EncodingNames() []string { return slices.Clone(encodingNames) }
 
 // encodingNames are the names of all encodings, as the help lists them.
 var encodingNames = []string{"utf-8", "utf-16", "utf-16le", "utf-16be", "latin-1", "windows-1252"}

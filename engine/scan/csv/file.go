@@ -278,6 +278,10 @@ func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format
 	if len(field) > shown {
 		field, dots = field[:shown], "..."
 	}
-	return knob.Errorf("column %q: %q%s is not of type %s%s; set the column's type (%s), or what stands for NULL (%s)",
-		name, field, dots, typ, format, knob.Name("dataset.CSV.Types"), knob.Name("dataset.CSV.NullStrings"))
+	written := knob.Errorf("%s", format)
+	if format.Times != nil {
+		written = knob.Errorf("%s (%s, %s)", format, knob.Name("dataset.CSV.DateFormat"), knob.Name("dataset.CSV.TimestampFormat"))
+	}
+	return knob.Errorf("column %q: %q%s is not of type %s%v; set the column's type (%s), or what stands for NULL (%s)",
+		name, field, dots, typ, written, knob.Name("dataset.CSV.Types"), knob.Name("dataset.CSV.NullStrings"))
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/mpga/mpga/internal/timeformat"
 )
 
-// timeShape is a way in which people write dates: an order and a character between the numbers.
+// dateShapes are the ways in which people write dates: an order and a character between the numbers.
 // Which of them a text has shows in all values of a sample together: 31/12/2025 begins with the
 // day, and 12/31/2025 with the month.
 var dateShapes = []string{

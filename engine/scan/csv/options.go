@@ -89,6 +89,7 @@ func (o *Options) EnsureDefaults() {
 	o.DecimalSeparator = cmp.Or(o.DecimalSeparator, '.')
 }
 
+// Validate returns an error for every field that is out of its bounds.
 func (o *Options) Validate() []error {
 	var errs []error
 	for _, c := range []struct {

@@ -132,7 +132,7 @@ func TestCSVOptionErrors(t *testing.T) {
 		want       []string
 	}{
 		{"a day that there is not", "a\n31.12.2025\n31.11.2025\n", sampled(csv.Options{}), []string{"line 3", `"a"`, `"31.11.2025"`, "%d.%m.%Y", "date32"}},
-		{"another format", "a\n20251231\n2025-12-31\n", sampled(csv.Options{DateFormat: "%Y%m%d"}), []string{"line 3", `"2025-12-31"`, "%Y%m%d", "--date-format"}},
+		{"another format", "a\n20251231\n2025-12-31\n", sampled(csv.Options{DateFormat: "%Y%m%d"}), []string{"line 3", `"2025-12-31"`, "%Y%m%d", "(CSV.DateFormat, CSV.TimestampFormat)"}},
 		{"a point", "a;b\n1,5;1\n1.5;1\n", sampled(csv.Options{DecimalSeparator: ','}), []string{"line 3", `"1.5"`, "decimal separator ','"}},
 		{"not UTF-8", "a,b\n1,x\n2,gr\xfcn\n", csv.Options{}, []string{"line 3", `"b"`, "UTF-8", "CSV.Encoding latin-1"}},
 		{"a name that is not UTF-8", "a,gr\xfcn\n1,x\n", csv.Options{}, []string{"line 1", "column 2", "CSV.Encoding latin-1"}},
@@ -218,6 +218,19 @@ func TestCSVRejects(t *testing.T) {
 		scantest.SameRows(t, rows, []string{"1|2|x", "8|9|\""})
 		if rejects != want {
 			t.Errorf("chunks of %d B: got\n%s\nwant\n%s", chunk, rejects, want)
+		}
+	}
+}
+
+// Would catch good rows that are left out with a batch of bad ones before them.
+func TestCSVRejectsBatches(t *testing.T) {
+	const batchBytes, bad = 500, 300
+	text := "a,b\n1,2\n" + strings.Repeat("1,2,3\n", bad) + "3,4\n5,6\n"
+	for _, stream := range []int{0, 64} {
+		rows, rejects := readLeniently(t, text, csv.Options{SampleRows: 1}, textfile.Sizes{Block: stream}, scan.OpenOptions{BatchBytes: batchBytes})
+		scantest.SameRows(t, rows, []string{"1|2", "3|4", "5|6"})
+		if n := strings.Count(rejects, "\n") - 1; n != bad {
+			t.Errorf("%d rows were left out, want %d", n, bad)
 		}
 	}
 }

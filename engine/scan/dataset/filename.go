@@ -9,15 +9,15 @@ import (
 	"github.com/mpga/mpga/internal/knob"
 )
 
-// filenameColumn is the name of the column that Options.Filename adds.
-const filenameColumn = "filename"
+// FilenameColumn is the name of the column that Options.Filename adds.
+const FilenameColumn = "filename"
 
 // addFilenames adds the column of the files' names, which is one of the columns of folders: it has
 // one value for all rows of a file, by which files are left out.
 func (f *openFiles) addFilenames() error {
-	column := decode.Folder{Field: arrow.Field{Name: filenameColumn, Type: arrow.BinaryTypes.String}}
+	column := decode.Folder{Field: arrow.Field{Name: FilenameColumn, Type: arrow.BinaryTypes.String}}
 	for _, folder := range f.hive {
-		if folder.Field.Name == filenameColumn {
+		if folder.Field.Name == FilenameColumn {
 			return filenameTaken(f.inputs[0].Name(), "there is a folder key")
 		}
 	}
@@ -25,7 +25,7 @@ func (f *openFiles) addFilenames() error {
 		if !utf8.ValidString(in.Name()) {
 			return knob.Errorf("%q: the name is not valid UTF-8, and is to be the value of a column (%s)", in.Name(), knob.Name("dataset.Filename"))
 		}
-		if in.Schema().HasField(filenameColumn) {
+		if in.Schema().HasField(FilenameColumn) {
 			return filenameTaken(in.Name(), "the file has a column")
 		}
 		column.Values = append(column.Values, in.Name())
@@ -36,5 +36,5 @@ func (f *openFiles) addFilenames() error {
 
 func filenameTaken(name, by string) error {
 	return knob.Errorf("%s: %s named %q, which is to be the name of the file; read without that (%s)",
-		name, by, filenameColumn, knob.Name("dataset.Filename"))
+		name, by, FilenameColumn, knob.Name("dataset.Filename"))
 }

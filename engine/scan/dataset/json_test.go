@@ -228,6 +228,20 @@ func TestJSONLongRow(t *testing.T) {
 	}
 }
 
+// Would catch a limit of one object that the objects of the sample are held to together.
+func TestJSONShortLimit(t *testing.T) {
+	const rows, limit = 2000, 300
+	text := "[" + strings.Repeat("{\"a\":\"short\"},", rows-1) + "{\"a\":\"short\"}]"
+	for _, text := range []string{text, strings.NewReplacer("[", "", "]", "\n", "},", "}\n").Replace(text)} {
+		for _, block := range []int{64, 100, limit, 1 << 12} {
+			_, got, err := readJSON(t, text, json.Options{RowLimit: limit}, textfile.Sizes{Block: block}, scan.OpenOptions{})
+			if err != nil || len(got) != rows {
+				t.Errorf("blocks of %d B: %d rows, %v", block, len(got), err)
+			}
+		}
+	}
+}
+
 // repeated is a text of one byte, many times.
 type repeated struct {
 	b    byte

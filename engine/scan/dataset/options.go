@@ -31,7 +31,16 @@ const (
 )
 
 var formats = []Format{
-	FormatAuto, FormatParquet, FormatArrow, FormatArrowStream, FormatCSV, FormatTSV, FormatJSON, FormatNDJSON,
+	FormatParquet, FormatArrow, FormatArrowStream, FormatCSV, FormatTSV, FormatJSON, FormatNDJSON,
+}
+
+// FormatNames returns the names of the formats but for FormatAuto, as the help lists them.
+func FormatNames() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = string(f)
+	}
+	return names
 }
 
 // Options say how Open finds and reads files. The zero value is usable.
@@ -90,8 +99,8 @@ func (o *Options) EnsureDefaults() {
 // Validate reports every field that is out of its bounds.
 func (o *Options) Validate() error {
 	var errs []error
-	if !slices.Contains(formats, o.Format) {
-		errs = append(errs, knob.Errorf("%s (%q) must be one of parquet, arrow, arrows, csv, tsv, json, ndjson", knob.Name("dataset.Format"), o.Format))
+	if o.Format != FormatAuto && !slices.Contains(formats, o.Format) {
+		errs = append(errs, knob.Errorf("%s (%q) must be one of %s", knob.Name("dataset.Format"), o.Format, strings.Join(FormatNames(), ", ")))
 	}
 	errs = append(errs, o.CSV.Validate()...)
 	return errors.Join(append(errs, o.JSON.Validate()...)...)

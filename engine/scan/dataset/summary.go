@@ -68,11 +68,10 @@ func Summarize(ctx context.Context, patterns []string, opt Options) (*Summary, e
 		s.Table = err
 		return s, nil
 	}
+	schema := table.Schema()
 	for i := range s.Columns {
-		for _, f := range table.Schema().Fields() {
-			if f.Name == s.Columns[i].Name {
-				s.Columns[i].Type = f.Type
-			}
+		if named, _ := schema.FieldsByName(s.Columns[i].Name); len(named) > 0 {
+			s.Columns[i].Type = named[len(named)-1].Type
 		}
 	}
 	return s, nil

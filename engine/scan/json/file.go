@@ -56,17 +56,16 @@ func (c *File) examiner(mem *reserve.Allocator) textfile.Examine {
 	return func(buf []byte, whole bool) (bool, error) {
 		mem.Hold(int64(len(buf))) // strings that may repeat
 		defer mem.Drop(int64(len(buf)))
-		enough, err := c.examine(buf, whole)
-		if enough {
-			mem.Hold(textfile.KnownColumnBytes * int64(len(c.sample.names)))
+		if c.sample != nil {
+			c.sample.drop()
 		}
-		return enough, err
+		c.sample = c.newSample(mem)
+		return c.examine(buf, whole)
 	}
 }
 
-// examine looks at the first rows of a text.
+// examine looks at the first rows of a text. The sample is new.
 func (c *File) examine(buf []byte, whole bool) (enough bool, err error) {
-	c.sample = &sample{rowsMax: c.opt.SampleRows, columns: make(map[string]int32)}
 	at, array, ok, err := start(buf)
 	if err != nil || !ok {
 		c.Start = int64(at)
@@ -84,7 +83,8 @@ func (c *File) lookFurther(f io.ReaderAt) error {
 	if err := c.checkEnd(f); err != nil || c.Whole || !slices.Contains(c.sample.repeats(), true) {
 		return err
 	}
-	further := &sample{rowsMax: c.opt.SampleRows, columns: make(map[string]int32)}
+	further := c.newSample(c.sample.memory)
+	defer further.drop()
 	err := c.LookAt(f, func(buf []byte, p int) {
 		_, _ = further.take(buf, p, c.array, false) // an error comes up again when the rows are read
 	})

@@ -9,16 +9,21 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
 
-// sampleBytesMax bounds the text in which rows of the sample are looked for.
+// sampleBytesMax bounds the text in which rows of the sample are looked for. A lower RowLimit does, too:
+// more text is read for a row that is not whole alone.
 const sampleBytesMax = 16 << 20
 
 // sample is what the first rows of a text say of its columns.
 type sample struct {
 	scanner
-	rowsMax int // that are looked at
+	rowsMax  int // that are looked at
+	bytesMax int // of the text in which rows are looked for
+	memory   *reserve.Allocator
+	held     int64 // bytes of memory, for the columns
 
 	names    []string // of the columns, as they come first
 	keys     []string // of the columns, with quotes and colon, as they are written first
@@ -27,6 +32,19 @@ type sample struct {
 	repeated []bool // by column: its strings repeat; nil until settle
 	rows     int
 	many     bool // a row goes on behind its line, or shares the line with another
+}
+
+// newSample returns a sample of the file without rows.
+func (c *File) newSample(mem *reserve.Allocator) *sample {
+	return &sample{
+		rowsMax: c.opt.SampleRows, bytesMax: min(sampleBytesMax, c.RowLimit), memory: mem, columns: make(map[string]int32),
+	}
+}
+
+// drop gives back the memory of a sample that is not needed any more.
+func (m *sample) drop() {
+	m.memory.Drop(m.held)
+	m.held = 0
 }
 
 // take looks at the rows behind buf[p]. It returns false where more text is needed to say all that
@@ -54,7 +72,7 @@ func (m *sample) take(buf []byte, p int, array, whole bool) (enough bool, err er
 		r.behind = true
 	}
 	next := bytes.TrimLeft(m.text[p:m.size], " \t\r,")
-	if len(next) == 0 && !whole && m.size < sampleBytesMax {
+	if len(next) == 0 && !whole && m.size < m.bytesMax {
 		return false, nil // the line of the last row may go on
 	}
 	m.many = m.many || len(next) > 0 && next[0] == '{'
@@ -66,7 +84,7 @@ func (m *sample) ends(r *rows, p int, whole bool) (enough bool, err error) {
 	if whole {
 		return true, r.end(&m.scanner, p, true)
 	}
-	return m.rows > 0 && m.size >= sampleBytesMax, nil
+	return m.rows > 0 && m.size >= m.bytesMax, nil
 }
 
 // object looks at the object at p.
@@ -117,6 +135,8 @@ func (m *sample) key(p int) (value int, column int32) {
 		return m.fail(p, fmt.Errorf("a key that is not valid UTF-8: %s", decode.QuoteInvalid([]byte(name)))), 0
 	}
 	if !known {
+		m.memory.Hold(textfile.KnownColumnBytes)
+		m.held += textfile.KnownColumnBytes
 		column = int32(len(m.names))
 		m.columns[name] = column
 		m.names = append(m.names, name)

@@ -197,10 +197,28 @@ func masked(mem memory.Allocator, a arrow.Array, by []*array.Struct) (arrow.Arra
 		buffers = append(buffers, b)
 	}
 	nulls := rows - bitutil.CountSetBits(validity.Bytes(), shift, rows)
-	out := array.NewData(data.DataType(), rows, buffers, data.Children(), nulls, shift)
+	children := data.Children()
+	if l, ok := data.DataType().(*arrow.FixedSizeListType); ok {
+		elements, err := elementsOf(l, children[0], from, data.Offset()+rows)
+		if err != nil {
+			return nil, err
+		}
+		defer elements.Release()
+		children = []arrow.ArrayData{elements}
+	}
+	out := array.NewData(data.DataType(), rows, buffers, children, nulls, shift)
 	defer out.Release()
 	if d, ok := a.(*array.Dictionary); ok {
 		out.SetDictionary(d.Data().Dictionary())
 	}
 	return array.MakeFromData(out), nil
+}
+
+// elementsOf returns the elements of the rows [from, to) of a list of a fixed size.
+func elementsOf(l *arrow.FixedSizeListType, elements arrow.ArrayData, from, to int) (arrow.ArrayData, error) {
+	size := int64(l.Len())
+	if int64(to)*size > int64(elements.Len()) {
+		return nil, fmt.Errorf("%d elements for %d lists of %d", elements.Len(), to, size)
+	}
+	return array.NewSliceData(elements, int64(from)*size, int64(to)*size), nil
 }

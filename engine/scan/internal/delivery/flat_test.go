@@ -83,3 +83,35 @@ func TestTakeDamaged(t *testing.T) {
 		}
 	}
 }
+
+// Would catch elements of other rows, where a list of a fixed size is in a struct with NULLs and the
+// batch is a part of another.
+func TestTakeFixedSizeList(t *testing.T) {
+	const rows, size, from = 40, 3, 21
+	list := arrow.Field{Name: "l", Type: arrow.FixedSizeListOf(size, arrow.PrimitiveTypes.Int64), Nullable: true}
+	s := array.NewStructBuilder(memory.DefaultAllocator, arrow.StructOf(list))
+	lists := s.FieldBuilder(0).(*array.FixedSizeListBuilder)
+	for row := range int64(rows) {
+		if s.Append(row%5 != 0); row%5 == 0 {
+			continue
+		}
+		lists.Append(true)
+		lists.ValueBuilder().(*array.Int64Builder).AppendValues([]int64{row, 10 * row, 100 * row}, nil)
+	}
+	schema := arrow.NewSchema([]arrow.Field{structOf("s", true, list)}, nil)
+	batch := array.NewRecordBatch(schema, []arrow.Array{s.NewArray()}, rows).NewSlice(from, rows)
+	taken, err := Flatten(schema).Take(memory.DefaultAllocator, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows - from {
+		row := from + i
+		want := fmt.Sprintf("[%d,%d,%d]", row, 10*row, 100*row)
+		if row%5 == 0 {
+			want = array.NullValueStr
+		}
+		if got := taken.Column(0).ValueStr(i); got != want {
+			t.Errorf("row %d: %s, want %s", row, got, want)
+		}
+	}
+}

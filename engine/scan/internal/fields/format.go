@@ -103,7 +103,7 @@ func (f *Format) readDate(b []byte) (days int32, ok bool) {
 func (f *Format) String() string {
 	switch {
 	case f.Times != nil:
-		return fmt.Sprintf(" by the format %q (--date-format, --timestamp-format)", f.Times.Text)
+		return fmt.Sprintf(" by the format %q", f.Times.Text)
 	case f.plainNumbers():
 		return ""
 	case f.Thousands == 0:

@@ -160,7 +160,8 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 }
 
-// convert converts the rows that the buffer has, up to a batch. Where it returns an error and no
+// convert converts the rows that the buffer has, up to a batch: without rows, the buffer has no other
+// whole row, however many bytes of rows were left out. Where it returns an error and no
 // rows, the first row is at fault, and the converters hold nothing.
 func (r *reader) convert() (rows int, err error) {
 	limit := int(min(r.limit-r.base, math.MaxInt))
@@ -173,7 +174,7 @@ func (r *reader) convert() (rows int, err error) {
 			r.drop()
 		}
 	}()
-	for start := r.pos; rows < room && r.pos-start <= batchBytes; {
+	for start := r.pos; rows < room && (rows == 0 || r.pos-start <= batchBytes); {
 		next, n, err := r.splitter.Split(r.buf, r.pos, limit, room-rows)
 		if n == 0 {
 			bad := (*Error)(nil)
