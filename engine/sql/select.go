@@ -55,6 +55,9 @@ type From struct {
 	Options  []Option // of Function
 }
 
+// UnnestCall is the function that makes rows of a list.
+const UnnestCall = "unnest"
+
 // Unnest is a call of unnest: a row of the table for every element of a list.
 type Unnest struct {
 	List  *expr.Expr // a column of the table

@@ -6,9 +6,6 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// UnnestCall is the function that makes rows of a list.
-const UnnestCall = "unnest"
-
 // fromUnnest reads what stands behind the table: unnest(list) AS t(name).
 func (p *statements) fromUnnest(f *From, rest []*pg.Node) {
 	r := rest[0].GetRangeFunction()
