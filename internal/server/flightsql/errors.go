@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -40,9 +41,14 @@ var codesOf = []struct {
 // told returns an error as clients are told it.
 func told(err error) error { return toldAs(err, codes.Unknown) }
 
-// toldOfRows returns an error of reading what a client has sent: where nothing else is known of it,
-// the client has sent something that cannot be read.
-func toldOfRows(err error) error { return toldAs(err, codes.InvalidArgument) }
+// toldOfRows returns an error of reading what a client has sent, and of keeping it: where nothing else
+// is known of it, and no file of the server's failed, the client has sent something that cannot be read.
+func toldOfRows(err error) error {
+	if file := (*fs.PathError)(nil); errors.As(err, &file) {
+		return toldAs(err, codes.Internal)
+	}
+	return toldAs(err, codes.InvalidArgument)
+}
 
 // toldAs returns an error as clients are told it, with a code for an error of which none is known.
 func toldAs(err error, unknown codes.Code) error {

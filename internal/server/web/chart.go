@@ -106,14 +106,14 @@ func addRows(c *report.ResultChart, batch arrow.RecordBatch, at []int, named boo
 			case named && !valid:
 				c.Names = append(c.Names, "NULL")
 			case named:
-				c.Names = append(c.Names, cellText(value))
+				c.Names = append(c.Names, cellText(value, cellBytesMax))
 			case c.Dates:
 				c.At = append(c.At, secondsOf(column, row))
 			default:
 				c.At = append(c.At, parsed(value, valid))
 			}
 			if valid {
-				cells[row] = append(cells[row], cellText(value))
+				cells[row] = append(cells[row], cellText(value, cellBytesMax))
 			} else {
 				cells[row] = append(cells[row], nil)
 			}

@@ -23,7 +23,7 @@
 // proxy, takes no connection while nothing happens, and ends by itself.
 //
 //   - W1 (whole names only): a client without a name of its token, where tokens are asked, gets the
-//     page without data, and nothing else.
+//     page without data, signs of life, metrics without names, and nothing else.
 //   - W2 (same site): a request that changes something comes from the page itself. Cookies are
 //     HttpOnly and SameSite=Strict, Sec-Fetch-Site and Origin are checked, and where the connection
 //     came to a loopback address, so is Host: no other site reaches the server through a browser.

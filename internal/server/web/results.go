@@ -16,10 +16,12 @@ import (
 	"github.com/mpga/mpga/internal/server"
 )
 
-// W5: of a page of a result.
+// W5: of a page of a result. A cell has its share of the bytes of a page, and no more than cellBytesMax.
 const (
 	pageRowsMax  = 1000
+	pageBytesMax = 8 << 20
 	cellBytesMax = 2000
+	cellBytesMin = 16
 )
 
 // number returns a whole number of the query of a request; otherwise where there is none.
@@ -80,8 +82,9 @@ func (s *Service) rows(r *request) (err error) {
 		return err
 	}
 	cells := [][]any{}
-	err = k.Page(offset, min(max(limit, 0), pageRowsMax), func(batch arrow.RecordBatch) error {
-		cells = append(cells, cellsOf(batch)...)
+	limit = min(max(limit, 0), pageRowsMax)
+	err = k.Page(offset, limit, func(batch arrow.RecordBatch) error {
+		cells = append(cells, cellsOf(batch, cellBytes(limit*batch.NumCols()))...)
 		return nil
 	})
 	if err := errors.Join(err, release()); err != nil {
@@ -91,8 +94,13 @@ func (s *Service) rows(r *request) (err error) {
 	return nil
 }
 
-// cellsOf returns the values of a batch as text; nil is NULL.
-func cellsOf(batch arrow.RecordBatch) [][]any {
+// cellBytes returns how many bytes a cell may have, of a page of so many cells.
+func cellBytes(cells int64) int {
+	return int(min(max(pageBytesMax/max(cells, 1), cellBytesMin), cellBytesMax))
+}
+
+// cellsOf returns the values of a batch as text of at most limit bytes each; nil is NULL.
+func cellsOf(batch arrow.RecordBatch, limit int) [][]any {
 	rows := make([][]any, batch.NumRows())
 	for i := range rows {
 		rows[i] = make([]any, batch.NumCols())
@@ -103,7 +111,7 @@ func cellsOf(batch arrow.RecordBatch) [][]any {
 		for i := range rows {
 			value, valid := appendTo(buffer[:0], i)
 			if valid {
-				rows[i][c] = cellText(value)
+				rows[i][c] = cellText(value, limit)
 				buffer = value
 			}
 		}
@@ -111,13 +119,13 @@ func cellsOf(batch arrow.RecordBatch) [][]any {
 	return rows
 }
 
-// cellText returns a value as text that JSON can hold, cut where it is long.
-func cellText(value []byte) string {
-	if len(value) <= cellBytesMax {
+// cellText returns a value as text that JSON can hold, cut where it is longer than limit bytes.
+func cellText(value []byte, limit int) string {
+	if len(value) <= limit {
 		return strings.ToValidUTF8(string(value), "\uFFFD")
 	}
-	end := cellBytesMax
-	for end > cellBytesMax-utf8.UTFMax && !utf8.RuneStart(value[end]) {
+	end := limit
+	for end > limit-utf8.UTFMax && !utf8.RuneStart(value[end]) {
 		end--
 	}
 	return strings.ToValidUTF8(string(value[:end]), "\uFFFD") + "…"

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/parquet/file"
@@ -217,6 +218,26 @@ func TestStatement(t *testing.T) {
 	}
 	if status, _, _ := s.ask("/api/results/999", nil); status != http.StatusNotFound {
 		t.Errorf("a result that is not there: %d", status)
+	}
+}
+
+// Would catch a page of long texts in many columns that is larger than W5 says, and texts that are cut
+// though they have room.
+func TestPageBytes(t *testing.T) {
+	s := newSite(t, "", nil)
+	s.get("/api/session", object{}, nil)
+	long := strings.Repeat("é", 1500)
+	id, status := s.run("SELECT n" + strings.Repeat(", '"+long+"'", 40) + " FROM t")
+	if status.State != "done" {
+		t.Fatalf("%+v", status)
+	}
+	if _, answer, _ := s.ask(fmt.Sprint("/api/results/", id, "?limit=1000"), nil); len(answer) > 9<<20 || !utf8.ValidString(answer) {
+		t.Errorf("a page of %d bytes", len(answer))
+	}
+	var page rows
+	s.get(fmt.Sprint("/api/results/", id, "?limit=10"), nil, &page)
+	if got := *page.Cells[0][1]; len(page.Cells) != 10 || got != long[:2000]+"…" {
+		t.Errorf("%d rows, and a text of %d bytes", len(page.Cells), len(got))
 	}
 }
 
