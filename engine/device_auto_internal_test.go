@@ -117,11 +117,11 @@ func TestDeviceAutoRows(t *testing.T) {
 // linkRows is as many rows as a device is used for, whoever asks.
 const linkRows = 1_000_000
 
-// linkSource returns so many rows, whose keys differ.
-func linkSource() scan.Source {
+// distinctKeys returns so many rows, whose keys differ.
+func distinctKeys(rows uint32) scan.Source {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Uint32}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
-	for i := range uint32(linkRows) {
+	for i := range rows {
 		b.Field(0).(*array.Uint32Builder).Append(i * 7919)
 	}
 	return scan.Batches(schema, []arrow.RecordBatch{b.NewRecordBatch()})
@@ -130,7 +130,7 @@ func linkSource() scan.Source {
 // Would catch a query that waits for a driver which does not answer while its link is measured, and
 // a device that is never used again when it does.
 func TestDeviceSilentLink(t *testing.T) {
-	src := linkSource()
+	src := distinctKeys(linkRows)
 	silent, answer := make(chan struct{}, 100), make(chan struct{})
 	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: testknobs.Engine{Device: testknobs.Device{
 		AutoHostBytes: 256 << 20,
@@ -229,7 +229,7 @@ func TestDeviceAutoLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := slow{linkSource(), 400 * time.Millisecond}
+	src := slow{distinctKeys(linkRows), 400 * time.Millisecond}
 	q := query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}}
 	result, err := eng.Aggregate(t.Context(), src, q)
 	if err != nil {
@@ -252,4 +252,72 @@ func TestDeviceAutoLate(t *testing.T) {
 		t.Error(err)
 	}
 	close(open)
+}
+
+// Would catch rates of the machine that follow queries which shared it: a server's, where devices seemed slow
+// after their queries had waited for each other, and were not used any more.
+func TestDeviceRatesAlone(t *testing.T) {
+	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: testknobs.Engine{
+		ResultRows: 1000,
+		Device:     testknobs.Device{AutoHostBytes: 256 << 20, CPUSlower: 0.01},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	if err := eng.WarmDevices(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	src, q := distinctKeys(1_100_000), query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}}
+	expected := func() string {
+		plan, err := eng.Explain(t.Context(), src, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Device.Reason
+	}
+	begin := func() *Result {
+		result, err := eng.Aggregate(t.Context(), src, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !result.Next() {
+			t.Fatal(result.Err())
+		}
+		return result
+	}
+	before, held := expected(), begin()
+	for range 3 {
+		result := begin()
+		for result.Next() {
+		}
+		if err := result.Err(); err != nil {
+			t.Fatal(err)
+		}
+		result.Release()
+	}
+	held.Release()
+	if after := expected(); before != after || !strings.Contains(before, "ns a row on the CPU") {
+		t.Errorf("expected %q, and then %q", before, after)
+	}
+}
+
+// Would catch a query that takes itself to be alone beside one that began before it, or after it.
+func TestBegin(t *testing.T) {
+	l := newLifetime()
+	first, endFirst := l.begin()
+	if !first() {
+		t.Error("the first is not alone")
+	}
+	second, endSecond := l.begin()
+	endFirst()
+	third, endThird := l.begin()
+	if first() || second() || third() {
+		t.Error("alone beside others:", first(), second(), third())
+	}
+	endSecond()
+	endThird()
+	if fourth, _ := l.begin(); !fourth() {
+		t.Error("not alone after the others")
+	}
 }

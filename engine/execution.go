@@ -41,6 +41,7 @@ type execution struct {
 	progress   *progress
 	pages      scan.PageCounts // that the CPU has decoded
 	rejected   atomic.Int64    // rows of the input that were left out because of errors
+	alone      func() bool     // reports whether no other query of the engine was executed since this one is
 }
 
 // newQuery returns the execution of a bound query, which must be released.
@@ -149,6 +150,9 @@ func (q *execution) valuesOf(ctx context.Context, column int) (size device.Size,
 // execute runs the query and releases it.
 func (q *execution) execute(ctx context.Context) (err error) {
 	defer q.shared.Trace.End()
+	var end func()
+	q.alone, end = q.engine.life.begin()
+	defer end()
 	stop := q.progress.start()
 	defer func() {
 		if stopErr := stop(err == nil); err == nil {
@@ -249,9 +253,10 @@ func (q *execution) readSplits(ctx context.Context, devices *device.Aggregator) 
 	})
 }
 
-// learnRates lets the machine's rates follow what the query took.
+// learnRates lets the machine's rates follow what the query took. Beside another it waits for threads and devices,
+// which is no rate of the machine.
 func (q *execution) learnRates() {
-	if q.devices != nil {
+	if q.devices != nil && q.alone() {
 		first, second := q.progress.times[PhasePartition], q.progress.times[PhaseProcess]
 		rows := q.progress.rows.Load()
 		if p := scan.PruningOf(q.source); p != nil && p.RowsTested-rows > rows/3 {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // lifetime is from Open to Close, and what runs in between.
@@ -13,6 +14,8 @@ type lifetime struct {
 	mu      sync.Mutex
 	closed  bool
 	queries sync.WaitGroup
+
+	begun, ended atomic.Int64 // queries that are or were executed
 }
 
 // newLifetime begins a lifetime.
@@ -20,6 +23,14 @@ func newLifetime() *lifetime {
 	l := &lifetime{}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	return l
+}
+
+// begin notes that a query is executed, until end. Before that, alone reports whether no other was executed
+// meanwhile.
+func (l *lifetime) begin() (alone func() bool, end func()) {
+	begun := l.begun.Add(1)
+	others := l.ended.Load() < begun-1
+	return func() bool { return !others && l.begun.Load() == begun }, func() { l.ended.Add(1) }
 }
 
 // isClosed reports whether the lifetime has ended.

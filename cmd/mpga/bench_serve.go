@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -82,6 +83,9 @@ func (f *benchServeFlags) run(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
+	if err := eng.WarmDevices(ctx); err != nil { // as a server has opened them before clients come
+		slog.Debug("no device is open", "error", err)
+	}
 	table := filepath.Join(dir, "t.parquet")
 	if err := f.writeTable(table); err != nil {
 		return err

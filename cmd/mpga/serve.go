@@ -109,7 +109,7 @@ func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	spawn.Go(func() error { return eng.WarmDevices(cmd.Context()) }, func(err error) {
-		slog.Debug("devices are open", "error", err)
+		slog.Debug("devices were opened", "error", err)
 	})
 	options.Engine, options.TempDir, options.TempLimit = eng, engineOptions.TempDir, engineOptions.TempLimit
 	switch {
