@@ -63,7 +63,7 @@ func TestDeviceAutoRows(t *testing.T) {
 	}{
 		{"few", 200_000, 1000, false, " rows are too few"},
 		{"not told", 1_200_000, 1000, true, "the number of rows is not known"},
-		{"fast", 1_200_000, 1, false, "as long as a device takes to open"},
+		{"fast", 1_200_000, 1, false, "no longer than a device takes to open"},
 		{"hardly slow", 1_200_000, 37.5, false, "less than it takes to open"},
 		{"slow", 1_200_000, 1000, false, ""},
 	} {
@@ -259,7 +259,7 @@ func TestDeviceAutoLate(t *testing.T) {
 func TestDeviceRatesAlone(t *testing.T) {
 	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: testknobs.Engine{
 		ResultRows: 1000,
-		Device:     testknobs.Device{AutoHostBytes: 256 << 20, CPUSlower: 0.01},
+		Device:     testknobs.Device{AutoHostBytes: 256 << 20, CPUSlower: 0.7},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -299,6 +299,28 @@ func TestDeviceRatesAlone(t *testing.T) {
 	held.Release()
 	if after := expected(); before != after || !strings.Contains(before, "ns a row on the CPU") {
 		t.Errorf("expected %q, and then %q", before, after)
+	}
+}
+
+// Would catch a small query that looks at a sample of its input for a device that is open, though the CPU is
+// ready before a device begins.
+func TestDeviceAutoStart(t *testing.T) {
+	eng, err := Open(Options{Threads: 2, MemoryLimit: 2 << 30, testing: testknobs.Engine{
+		Device: testknobs.Device{AutoHostBytes: 256 << 20, CPUSlower: 0.1},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	if err := eng.WarmDevices(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := eng.Explain(t.Context(), distinctKeys(linkRows), query.Query{Keys: []query.Key{{Column: "k"}}, Aggregates: []query.Aggregate{{Func: query.CountStar}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "no longer than a device takes to start"; plan.Route != "cpu" || !strings.Contains(plan.Device.Reason, want) {
+		t.Errorf("route %s, since %q, want %q", plan.Route, plan.Device.Reason, want)
 	}
 }
 

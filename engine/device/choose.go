@@ -145,13 +145,17 @@ func (q *Query) measure(layout *Layout, forecast func() (Size, error)) (size Siz
 }
 
 // endsFirst returns an error where the CPU, which is expected to take so long, has ended before
-// devices are open.
+// devices are open, or, where they are, before they have begun with a query.
 func (q *Query) endsFirst(cpu time.Duration) error {
-	if cpu >= q.Devices.rates.opens() || q.Devices.Opened() {
+	until, what := q.Devices.rates.opens(), "open"
+	if q.Devices.Opened() {
+		until, what = deviceStart, "start"
+	}
+	if cpu >= until {
 		return nil
 	}
-	return errSlower(fmt.Sprintf("the CPU is expected to take %v, as long as a device takes to open",
-		cpu.Round(time.Millisecond)))
+	return errSlower(fmt.Sprintf("the CPU is expected to take %v, no longer than a device takes to %s",
+		cpu.Round(time.Millisecond), what))
 }
 
 // paysToOpen returns an error where devices, which are not open, would save less time for an input of

@@ -329,7 +329,7 @@ func (r *rates) compare(rows int64, row crossing, groups int64, threads int, lin
 	}
 	filling := fill * row.bytes / float64(threads)
 	copying := row.bytes / link * 1e9
-	starting := deviceStart / float64(rows)
+	starting := float64(deviceStart) / float64(rows)
 	c.device = max(filling, copying) + starting
 	c.reason = fmt.Sprintf("about %s groups: %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g, starting %.2g)",
 		humanize.Comma(groups), c.cpu, c.device, copying, filling, starting)
@@ -358,6 +358,5 @@ func (r *rates) fastestLink() float64 {
 	return cmp.Or(fastest, pcie5)
 }
 
-// deviceStart is how many nanoseconds a query takes on a device beside its rows: for memory and
-// streams.
-const deviceStart = 20e6
+// deviceStart is how long a query takes on a device beside its rows: for memory and streams.
+const deviceStart = 20 * time.Millisecond
