@@ -134,19 +134,14 @@ func (p *statements) column(at int, path []string, qualified bool) *expr.Expr {
 // names returns the parts of a name, as they are spelled.
 func (p *statements) names(ref *pg.ColumnRef) []string {
 	at := p.offset(ref.GetLocation())
-	token, known := p.at[int32(at)]
 	names := make([]string, len(ref.GetFields()))
 	for i, field := range ref.GetFields() {
 		if field.GetAStar() != nil {
 			p.fail(at, "not supported: * here; name the columns")
 		}
-		place := at
-		if known {
-			place = int(p.token(token + 2*i).Start) // a point stands between two parts
-		}
-		names[i] = p.spelled(place, field.GetString_().GetSval())
+		names[i] = field.GetString_().GetSval()
 	}
-	return names
+	return p.spelledParts(at, names)
 }
 
 // field reads the field of a struct that is written as (a).b or a['b'].

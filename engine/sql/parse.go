@@ -241,19 +241,13 @@ func (p *statements) table(v *pg.RangeVar) *From {
 		name := p.spelled(at, v.GetRelname())
 		return &From{At: at, Name: name, Query: p.ctes[strings.ToLower(name)]}
 	}
-	f := &From{At: at}
-	place := at
-	for _, part := range []string{v.GetCatalogname(), v.GetSchemaname(), v.GetRelname()} {
-		if part == "" {
-			continue
-		}
-		f.In = append(f.In, p.spelled(place, part))
-		if i, ok := p.at[int32(place)]; ok { // the part behind the next dot
-			place = int(p.token(i + 2).Start)
-		}
+	parts := []string{v.GetSchemaname(), v.GetRelname()}
+	if catalog := v.GetCatalogname(); catalog != "" {
+		parts = slices.Insert(parts, 0, catalog)
 	}
-	f.Name, f.In = f.In[len(f.In)-1], f.In[:len(f.In)-1]
-	return f
+	parts = p.spelledParts(at, parts)
+	last := len(parts) - 1
+	return &From{At: at, Name: parts[last], In: parts[:last]}
 }
 
 // stem returns the name of a file without its folders and its ending.

@@ -395,20 +395,18 @@ func (s *script) spelled(at int, parsed string) string {
 	return s.name(s.tokens[i])
 }
 
-// spelledParts returns a name in parts, of which the first may be missing, as the text has it.
-func (s *script) spelledParts(at int, parsed ...string) string {
-	parsed = slices.DeleteFunc(parsed, func(part string) bool { return part == "" })
-	for n := range parsed {
-		if n > 0 {
-			i := s.at[int32(at)] + 2 // behind a dot
-			if i >= len(s.tokens) {
-				break
-			}
-			at = int(s.tokens[i].Start)
+// spelledParts returns the parts of a name, between which points stand, as the text has them.
+func (s *script) spelledParts(at int, parsed []string) []string {
+	first, known := s.at[int32(at)]
+	parts := make([]string, len(parsed))
+	for i, part := range parsed {
+		place := at
+		if known {
+			place = int(s.token(first + 2*i).Start)
 		}
-		parsed[n] = s.spelled(at, parsed[n])
+		parts[i] = s.spelled(place, part)
 	}
-	return strings.Join(parsed, ".")
+	return parts
 }
 
 // name returns the name that a token is.

@@ -22,9 +22,6 @@ func momentOf(micros int64) moment {
 	return moment{civilOf(days), days, micros - days*dayMicros}
 }
 
-// seconds returns the point in time in microseconds, without the fraction of a second.
-func (m moment) seconds() int64 { return m.days*dayMicros + m.clock/secondMicros*secondMicros }
-
 // dayOfYear counts from 1.
 func (m moment) dayOfYear() int64 { return m.days - civil{m.year, 1, 1}.days() + 1 }
 
