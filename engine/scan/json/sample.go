@@ -135,8 +135,7 @@ func (m *sample) key(p int) (value int, column int32) {
 		return m.fail(p, fmt.Errorf("a key that is not valid UTF-8: %s", decode.QuoteInvalid([]byte(name)))), 0
 	}
 	if !known {
-		m.memory.Hold(textfile.KnownColumnBytes)
-		m.held += textfile.KnownColumnBytes
+		m.makeRoom()
 		column = int32(len(m.names))
 		m.columns[name] = column
 		m.names = append(m.names, name)
@@ -144,6 +143,15 @@ func (m *sample) key(p int) (value int, column int32) {
 		m.guesses = append(m.guesses, columnGuess{})
 	}
 	return value, column
+}
+
+// makeRoom holds the memory of another column. It doubles what is held, as the columns' map does, so that
+// a refusal names a limit that grows as fast.
+func (m *sample) makeRoom() {
+	if need := int64(len(m.names)+1) * textfile.KnownColumnBytes; need > m.held {
+		m.memory.Hold(need)
+		m.held += need
+	}
 }
 
 // nameOf returns the name that a key stands for.
