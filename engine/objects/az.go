@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -26,6 +27,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
@@ -178,6 +180,10 @@ func (c *azContainer) remove(ctx context.Context, key string) error {
 	return azureError(err)
 }
 
+func (c *azContainer) copy(context.Context, string, string) error {
+	return finalError{errors.ErrUnsupported}
+}
+
 func (c *azContainer) upload(key string) parts {
 	return &azParts{client: c.client.NewBlockBlobClient(key), name: rand.Text()}
 }
@@ -194,6 +200,15 @@ var azureHeaders = &blob.HTTPHeaders{BlobContentType: to.Ptr(contentType)}
 
 func (p *azParts) put(ctx context.Context, whole []byte) error {
 	_, err := p.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(whole)), &blockblob.UploadOptions{HTTPHeaders: azureHeaders})
+	return azureError(err)
+}
+
+func (p *azParts) putNew(ctx context.Context, whole []byte) error {
+	nothing := &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}}
+	_, err := p.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(whole)), &blockblob.UploadOptions{HTTPHeaders: azureHeaders, AccessConditions: nothing})
+	if bloberror.HasCode(err, bloberror.BlobAlreadyExists) {
+		return finalError{fmt.Errorf("%w (%w)", fs.ErrExist, err)}
+	}
 	return azureError(err)
 }
 

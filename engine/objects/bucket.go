@@ -24,6 +24,9 @@ type bucket interface {
 
 	remove(ctx context.Context, key string) error
 
+	// copy gives the bytes of an object to another key, or returns errors.ErrUnsupported.
+	copy(ctx context.Context, from, to string) error
+
 	// upload returns what writes an object. It asks the store for nothing yet.
 	upload(key string) parts
 }
@@ -38,6 +41,9 @@ type listed struct {
 // object. Calls may be repeated after an error. The object appears with put or commit. B1.
 type parts interface {
 	put(ctx context.Context, whole []byte) error
+
+	// putNew is put for an object that nobody has written; else fs.ErrExist.
+	putNew(ctx context.Context, whole []byte) error
 	begin(ctx context.Context) error
 
 	// part sends partBytes. The parts of an object are numbered from 0 on; atOnce of them may be on

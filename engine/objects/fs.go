@@ -349,7 +349,7 @@ func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 			}
 			name := scheme + "://" + host + "/" + o.key
 			f.known.Store(name, o.version)
-			found = append(found, vfs.Object{Name: name, Size: o.size})
+			found = append(found, vfs.Object{Name: name, Size: o.size, Modified: o.modified})
 		}
 	}
 	slices.SortFunc(found, func(a, b vfs.Object) int { return strings.Compare(a.Name, b.Name) })
@@ -392,6 +392,12 @@ func local[T any](f *FS, op, name string, do func(name string) (T, error)) (resu
 // Create implements vfs.FS. Objects are uploaded.
 func (f *FS) Create(name string, perm fs.FileMode) (vfs.File, error) {
 	return local(f, "create", name, func(name string) (vfs.File, error) { return f.FS.Create(name, perm) })
+}
+
+// Link implements vfs.FS. Objects are copied.
+func (f *FS) Link(from, to string) error {
+	_, err := local(f, "link", from, func(from string) (any, error) { return nil, f.FS.Link(from, to) })
+	return err
 }
 
 // ReadDir implements vfs.FS. Objects are listed.

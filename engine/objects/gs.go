@@ -131,6 +131,10 @@ func (b *gsBucket) remove(ctx context.Context, key string) error {
 	return b.delete(ctx, b.key(key))
 }
 
+func (b *gsBucket) copy(context.Context, string, string) error {
+	return finalError{errors.ErrUnsupported}
+}
+
 func (b *gsBucket) upload(key string) parts { return &gsParts{bucket: b, key: key} }
 
 // gsParts is a resumable upload, whose parts go one after the other.
@@ -150,6 +154,12 @@ func (p *gsParts) address(kind string) string {
 
 func (p *gsParts) put(ctx context.Context, whole []byte) error {
 	_, _, err := p.bucket.call(ctx, http.MethodPost, p.address("media"), map[string]string{"Content-Type": contentType}, whole)
+	return err
+}
+
+func (p *gsParts) putNew(ctx context.Context, whole []byte) error {
+	address := p.address("media") + "&ifGenerationMatch=0" // of an object that is not there
+	_, _, err := p.bucket.call(ctx, http.MethodPost, address, map[string]string{"Content-Type": contentType}, whole)
 	return err
 }
 

@@ -39,6 +39,8 @@ func answered(status int, err error) error {
 	switch {
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return finalError{fmt.Errorf("%w (%w)", fs.ErrNotExist, err)}
+	case status == http.StatusPreconditionFailed: // of an object that was to be new
+		return finalError{fmt.Errorf("%w (%w)", fs.ErrExist, err)}
 	case isFinal(status):
 		return finalError{err}
 	}

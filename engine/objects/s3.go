@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -36,6 +37,7 @@ func init() { openers["s3"] = openAmazon }
 // is 9 MB of the program.
 type s3Bucket struct {
 	rest
+	name    string
 	address string // of the bucket, without a slash at its end
 }
 
@@ -63,7 +65,7 @@ func openAmazon(ctx context.Context, host string, r rest, log *slog.Logger) (buc
 		r.Header.Set("X-Amz-Content-Sha256", hash)
 		return signer.SignHTTP(r.Context(), who, r, hash, "s3", settings.Region, time.Now())
 	}
-	return &s3Bucket{rest: r, address: address}, nil
+	return &s3Bucket{rest: r, name: host, address: address}, nil
 }
 
 // amazonAddress returns the address of a bucket: at the server that the settings name, or at
@@ -220,6 +222,28 @@ func (b *s3Bucket) remove(ctx context.Context, key string) error {
 	return b.delete(ctx, b.key(key))
 }
 
+// copiedAtOnceMax is the size of the largest object that one request copies.
+const copiedAtOnceMax = 5 << 30
+
+func (b *s3Bucket) copy(ctx context.Context, from, to string) error {
+	v, err := b.stat(ctx, from)
+	switch {
+	case err != nil:
+		return err
+	case v.size > copiedAtOnceMax:
+		return finalError{errors.ErrUnsupported}
+	}
+	source := "/" + b.name + "/" + escapeKey(from)
+	answer, _, err := b.call(ctx, http.MethodPut, b.key(to), map[string]string{"X-Amz-Copy-Source": source}, nil)
+	if err != nil {
+		return err
+	}
+	if why := explainAmazon(answer); why != "" { // of an answer that began well
+		return errors.New(why)
+	}
+	return nil
+}
+
 func (b *s3Bucket) upload(key string) parts { return &s3Parts{bucket: b, address: b.key(key)} }
 
 // s3Parts is a multipart upload.
@@ -237,8 +261,14 @@ func (p *s3Parts) atOnce() int { return partsAtOnce }
 // send writes an object or a part, with the sum that buckets with object locks ask for. It returns
 // its tag.
 func (p *s3Parts) send(ctx context.Context, address string, body []byte) (tag string, err error) {
+	return p.sendIf(ctx, address, body, nil)
+}
+
+// sendIf is send under a condition, as fields of the request's head.
+func (p *s3Parts) sendIf(ctx context.Context, address string, body []byte, condition map[string]string) (tag string, err error) {
 	sum := md5.Sum(body)
 	header := map[string]string{"Content-Type": contentType, "Content-MD5": base64.StdEncoding.EncodeToString(sum[:])}
+	maps.Copy(header, condition)
 	_, answer, err := p.bucket.call(ctx, http.MethodPut, address, header, body)
 	if err != nil {
 		return "", err
@@ -248,6 +278,14 @@ func (p *s3Parts) send(ctx context.Context, address string, body []byte) (tag st
 
 func (p *s3Parts) put(ctx context.Context, whole []byte) error {
 	_, err := p.send(ctx, p.address, whole)
+	return err
+}
+
+func (p *s3Parts) putNew(ctx context.Context, whole []byte) error {
+	_, err := p.sendIf(ctx, p.address, whole, map[string]string{"If-None-Match": "*"})
+	if conflict := (answerError{}); errors.As(err, &conflict) && conflict.status == http.StatusConflict {
+		return conflict // somebody writes it now: another attempt sees whether it is there
+	}
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 
 	"github.com/mpga/mpga/internal/redact"
@@ -18,6 +19,58 @@ const partBytes = 8 << 20
 const partsAtOnce = 2
 
 func (f *FS) Upload(name string) (vfs.Upload, error) {
+	object, err := f.writable(name)
+	if err != nil {
+		return nil, err
+	}
+	u := &upload{fs: f, name: name, parts: object.bucket.upload(object.key)}
+	u.ctx, u.fail = context.WithCancelCause(f.ctx)
+	u.sending.SetLimit(u.parts.atOnce())
+	u.used = make(chan []byte, u.parts.atOnce())
+	return u, nil
+}
+
+// PutNew implements vfs.Objects.
+func (f *FS) PutNew(name string, content []byte) error {
+	object, err := f.writable(name)
+	if err != nil {
+		return err
+	}
+	f.known.Delete(name)
+	parts := object.bucket.upload(object.key)
+	err = f.retry(f.ctx, writingIt, name, func(ctx context.Context) (int, error) { return 0, parts.putNew(ctx, content) })
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: %w", redact.URL(name), fs.ErrExist)
+	}
+	return problem(writingIt, name, err)
+}
+
+// Copy implements vfs.Objects.
+func (f *FS) Copy(from, to string) error {
+	target, err := f.writable(to)
+	if err != nil {
+		return err
+	}
+	source, err := f.writable(from)
+	if err != nil {
+		return err
+	}
+	if source.bucket != target.bucket {
+		return unsupported("copy", from)
+	}
+	f.known.Delete(to)
+	const op = "copying it"
+	err = f.retry(f.ctx, op, from, func(ctx context.Context) (int, error) {
+		return 0, source.bucket.copy(ctx, source.key, target.key)
+	})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return unsupported("copy", from)
+	}
+	return problem(op, from, err)
+}
+
+// writable returns an object that can be written.
+func (f *FS) writable(name string) (*bucketObject, error) {
 	s, err := f.storeOf(name)
 	if err != nil {
 		return nil, err
@@ -26,11 +79,7 @@ func (f *FS) Upload(name string) (vfs.Upload, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %w: https is read only; write to s3://, gs:// or az://", redact.URL(name), errors.ErrUnsupported)
 	}
-	u := &upload{fs: f, name: name, parts: object.bucket.upload(object.key)}
-	u.ctx, u.fail = context.WithCancelCause(f.ctx)
-	u.sending.SetLimit(u.parts.atOnce())
-	u.used = make(chan []byte, u.parts.atOnce())
-	return u, nil
+	return object, nil
 }
 
 // upload is an object that is being written. An object of one part is put whole.

@@ -23,6 +23,7 @@ func (readOnly) Create(string, fs.FileMode) (vfs.File, error) { return nil, errR
 func (readOnly) MkdirAll(string, fs.FileMode) error           { return errReadOnly }
 func (readOnly) Rename(string, string) error                  { return errReadOnly }
 func (readOnly) Exchange(string, string) error                { return errReadOnly }
+func (readOnly) Link(string, string) error                    { return errReadOnly }
 func (readOnly) Remove(string) error                          { return errReadOnly }
 func (readOnly) SyncDir(string) error                         { return errReadOnly }
 func (readOnly) OpenDevice(string) (vfs.File, error)          { return nil, errReadOnly }
@@ -42,6 +43,8 @@ func (noFiles) Glob(string) ([]string, error)          { return nil, errNoFiles 
 func (noFiles) IsObject(name string) bool              { return strings.Contains(name, "://") }
 func (noFiles) List(string) ([]vfs.Object, error)      { return nil, errNoFiles }
 func (noFiles) Upload(name string) (vfs.Upload, error) { return nil, errReadOnly }
+func (noFiles) PutNew(string, []byte) error            { return errReadOnly }
+func (noFiles) Copy(string, string) error              { return errReadOnly }
 
 // Allowed is the files below a directory of the system, or the objects whose URLs begin with a
 // prefix, and nothing else: no link leads out of the directory. Clients name files by their paths
@@ -184,6 +187,12 @@ func (a *Allowed) List(prefix string) ([]vfs.Object, error) {
 
 // Upload implements vfs.Objects.
 func (a *Allowed) Upload(string) (vfs.Upload, error) { return nil, errReadOnly }
+
+// PutNew implements vfs.Objects.
+func (a *Allowed) PutNew(string, []byte) error { return errReadOnly }
+
+// Copy implements vfs.Objects.
+func (a *Allowed) Copy(string, string) error { return errReadOnly }
 
 // allows says whether the URL of an object, or a prefix of URLs, is below the allowed prefix.
 func (a *Allowed) allows(name string) bool {

@@ -62,4 +62,10 @@ func (u UserFiles) List(prefix string) ([]vfs.Object, error) {
 // Upload implements vfs.Objects.
 func (u UserFiles) Upload(string) (vfs.Upload, error) { return nil, errReadOnly }
 
+// PutNew implements vfs.Objects.
+func (u UserFiles) PutNew(string, []byte) error { return errReadOnly }
+
+// Copy implements vfs.Objects.
+func (u UserFiles) Copy(string, string) error { return errReadOnly }
+
 var _ vfs.Objects = UserFiles{}

@@ -1,6 +1,8 @@
 package vfs
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -21,6 +23,7 @@ type FS interface {
 	MkdirAll(name string, perm fs.FileMode) error       // parents included
 	Rename(from, to string) error                       // replaces to
 	Exchange(a, b string) error                         // swaps two names at once; errors.ErrUnsupported where the system cannot
+	Link(from, to string) error                         // another name of a file; an existing one is an error; errors.ErrUnsupported where the system cannot
 	Remove(name string) error                           // one file or empty directory
 	SyncDir(name string) error                          // makes renames in it durable
 	OpenDevice(name string) (File, error)               // a device, pipe or terminal, for writing; a pipe that nobody reads is an error
@@ -112,9 +115,21 @@ func (osFS) Glob(pattern string) ([]string, error)        { return filepath.Glob
 func (osFS) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll(name, perm) }
 func (osFS) Rename(from, to string) error                 { return os.Rename(from, to) }
 func (osFS) Exchange(a, b string) error                   { return exchange(a, b) }
+func (osFS) Link(from, to string) error                   { return link(from, to) }
 func (osFS) Remove(name string) error                     { return os.Remove(name) }
 func (osFS) RemoveAbandoned(name string) error            { return removeAbandoned(name) }
 func (osFS) CreateTemp(dir string) (TempFile, error)      { return createTemp(dir) }
+
+// link is os.Link. File systems say in several ways that they have no links.
+func link(from, to string) error {
+	err := os.Link(from, to)
+	for _, no := range []syscall.Errno{syscall.EPERM, syscall.ENOSYS, syscall.ENOTSUP, syscall.EXDEV, syscall.EMLINK} {
+		if errors.Is(err, no) {
+			return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+		}
+	}
+	return err
+}
 
 func (osFS) SyncDir(name string) error {
 	dir, err := os.Open(name)

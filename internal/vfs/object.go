@@ -1,6 +1,9 @@
 package vfs
 
-import "io"
+import (
+	"io"
+	"time"
+)
 
 // Objects is implemented by file systems some of whose names are URLs of objects in a store.
 // Objects have no directories and are not renamed: an object appears under its name when it is
@@ -14,6 +17,14 @@ type Objects interface {
 
 	// Upload begins an object.
 	Upload(name string) (Upload, error)
+
+	// PutNew writes a small object, unless an object has its name, which is fs.ErrExist. Where several
+	// write one name, the first wins, unless the store knows no conditions: then the last does.
+	PutNew(name string, content []byte) error
+
+	// Copy gives the bytes of an object to another name of its bucket, within the store, or returns
+	// errors.ErrUnsupported.
+	Copy(from, to string) error
 }
 
 // ObjectsAt returns the store of a path, if the path is the URL of an object.
@@ -22,10 +33,11 @@ func ObjectsAt(fsys FS, path string) (Objects, bool) {
 	return objects, ok && objects.IsObject(path)
 }
 
-// Object is a name and its size in bytes.
+// Object is what a list tells of an object.
 type Object struct {
-	Name string
-	Size int64
+	Name     string
+	Size     int64     // bytes
+	Modified time.Time // zero where the store does not tell
 }
 
 // Upload is an object that is being written. One goroutine uses it; one of Commit and Abort ends

@@ -68,6 +68,16 @@ func (f *shownFS) List(prefix string) ([]vfs.Object, error) {
 	return nil, &fs.PathError{Op: "list", Path: redact.URL(prefix), Err: errors.ErrUnsupported}
 }
 
+// PutNew implements vfs.Objects.
+func (f *shownFS) PutNew(name string, _ []byte) error {
+	return &fs.PathError{Op: "upload", Path: redact.URL(name), Err: errors.ErrUnsupported}
+}
+
+// Copy implements vfs.Objects.
+func (f *shownFS) Copy(from, _ string) error {
+	return &fs.PathError{Op: "copy", Path: redact.URL(from), Err: errors.ErrUnsupported}
+}
+
 // Upload implements vfs.Objects.
 func (f *shownFS) Upload(name string) (vfs.Upload, error) {
 	return nil, &fs.PathError{Op: "upload", Path: redact.URL(name), Err: errors.ErrUnsupported}

@@ -112,6 +112,10 @@ func (f *FS) Rename(from, to string) error {
 	return f.callError("rename", from, func(from string) error { return f.base.Rename(from, to) })
 }
 
+func (f *FS) Link(from, to string) error {
+	return f.callError("link", from, func(from string) error { return f.base.Link(from, to) })
+}
+
 func (f *FS) Exchange(a, b string) error {
 	return f.callError("exchange", a, func(a string) error { return f.base.Exchange(a, b) })
 }
