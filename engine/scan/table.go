@@ -39,9 +39,10 @@ func (f *tableFile) allNull(column int) bool {
 	return f.Schema().Field(f.columns[column]).Type.ID() == arrow.NULL
 }
 
-// NewTable puts inputs together, for package dataset; a folder holds one value per input.
-func NewTable(inputs []decode.File, folders []decode.Folder) (Source, error) {
-	fields, err := unify(inputs, folders)
+// NewTable puts inputs together, for package dataset; a folder holds one value per input. Where the
+// inputs are a part of a table, whole has the columns of the table; else it is nil.
+func NewTable(inputs []decode.File, folders []decode.Folder, whole *arrow.Schema) (Source, error) {
+	fields, err := unify(inputs, folders, whole)
 	if err != nil {
 		return nil, err
 	}

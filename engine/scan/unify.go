@@ -12,16 +12,20 @@ import (
 // unify returns the columns that all inputs have, in the order of the first; the column of a folder
 // hides a column of the same name. A column is nullable if it is so in any input. A column of
 // Arrow's null type, which writers give to a column that has no value in their file, has the type
-// that it has in other files, or int32 where no file has a value.
-func unify(inputs []decode.File, folders []decode.Folder) ([]arrow.Field, error) {
+// that it has in other files, or int32 where no file has a value. Where the inputs are a part of a
+// table, whole has the columns of the table, which theirs must be; else it is nil.
+func unify(inputs []decode.File, folders []decode.Folder, whole *arrow.Schema) ([]arrow.Field, error) {
 	isFolder := func(f arrow.Field) bool {
 		return slices.ContainsFunc(folders, func(h decode.Folder) bool { return h.Field.Name == f.Name })
 	}
-	first := inputs[0]
-	fields := slices.DeleteFunc(slices.Clone(first.Schema().Fields()), isFolder)
-	for _, other := range inputs[1:] {
+	name, rest, first := inputs[0].Name(), inputs[1:], inputs[0].Schema()
+	if whole != nil && !repeatsNames(first) {
+		name, rest, first = "the table", inputs, whole
+	}
+	fields := slices.DeleteFunc(slices.Clone(first.Fields()), isFolder)
+	for _, other := range rest {
 		others := slices.DeleteFunc(slices.Clone(other.Schema().Fields()), isFolder)
-		if err := unifyTwo(fields, others, first.Name(), other.Name()); err != nil {
+		if err := unifyTwo(fields, others, name, other.Name()); err != nil {
 			return nil, err
 		}
 	}
@@ -31,6 +35,11 @@ func unify(inputs []decode.File, folders []decode.Folder) ([]arrow.Field, error)
 		}
 	}
 	return fields, nil
+}
+
+// repeatsNames says whether two columns have one name.
+func repeatsNames(s *arrow.Schema) bool {
+	return slices.ContainsFunc(s.Fields(), func(f arrow.Field) bool { return len(s.FieldIndices(f.Name)) > 1 })
 }
 
 // unifyTwo checks that others are the same columns as fields, and notes in fields what may be NULL.

@@ -184,10 +184,14 @@ func endsInReturns(o *Options, text []byte) bool {
 }
 
 // SetTypes gives the columns of all text files their types: by the options, else by the samples of
-// all files.
-func SetTypes(files []*File, opt *Options) error {
+// all files. It returns what the samples say. Where the files are a part of a table, known is what the
+// samples of the whole table say; else it is nil.
+func SetTypes(files []*File, opt *Options, known map[string]Guess) (map[string]Guess, error) {
 	types := opt.Types
 	joint := make(map[string]columnGuess)
+	for name, guess := range known {
+		joint[name] = columnGuess{types: guess.Types, seen: guess.Seen}
+	}
 	for _, f := range files {
 		for i, name := range f.names {
 			guess, ok := joint[name]
@@ -200,7 +204,7 @@ func SetTypes(files []*File, opt *Options) error {
 	}
 	for name := range types {
 		if _, ok := joint[name]; !ok && len(files) > 0 {
-			return knob.Errorf("%s: %s names column %q; the columns are %s",
+			return nil, knob.Errorf("%s: %s names column %q; the columns are %s",
 				files[0].Path, knob.Name("dataset.CSV.Types"), name, strings.Join(files[0].names, ", "))
 		}
 	}
@@ -225,7 +229,17 @@ func SetTypes(files []*File, opt *Options) error {
 		}
 		f.Fields, f.Repeats = arrow.NewSchema(all, nil), repeats
 	}
-	return nil
+	said := make(map[string]Guess, len(joint))
+	for name, guess := range joint {
+		said[name] = Guess{Types: guess.types, Seen: guess.seen}
+	}
+	return said, nil
+}
+
+// Guess is what samples say of a column.
+type Guess struct {
+	Types typeSet `json:"types,string"` // that all values can have; of no use to another version of this package
+	Seen  bool    `json:"seen"`         // some value is not NULL
 }
 
 // Delimiter returns what separates fields.

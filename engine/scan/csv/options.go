@@ -15,68 +15,68 @@ import (
 // Options say how text becomes columns. The zero value detects what it can.
 type Options struct {
 	// Delimiter separates fields. The default is what separates the sample best, of , ; tab and |.
-	Delimiter byte
+	Delimiter byte `json:"delimiter,omitzero"`
 
 	// Quote encloses a field that holds delimiters, newlines or, doubled, quotes. The default is
 	// '"'.
-	Quote byte
+	Quote byte `json:"quote,omitzero"`
 
 	// NoQuote takes the quote character as a character like any other.
-	NoQuote bool
+	NoQuote bool `json:"no_quote,omitzero"`
 
 	// Header says whether the first row holds the names of the columns. The default is HeaderAuto.
-	Header Header
+	Header Header `json:"header,omitzero"`
 
 	// Names are the names of the columns. The default is the names in the file.
-	Names []string
+	Names []string `json:"names,omitzero"`
 
 	// SkipLines is how many lines are left out at the start, before the header. The default is 0.
-	SkipLines int
+	SkipLines int `json:"skip_lines,omitzero"`
 
 	// NullStrings are the unquoted fields that are NULL. The default is the empty field alone.
-	NullStrings []string
+	NullStrings []string `json:"null_strings,omitzero"`
 
 	// Types are the types of columns, by name; the types of other columns are inferred from the
 	// sample.
-	Types map[string]arrow.DataType
+	Types map[string]arrow.DataType `json:"-"`
 
 	// DateFormat is the format of dates, as strptime has it: %d.%m.%Y. The default is YYYY-MM-DD,
 	// and what the sample shows of the formats that are looked for.
-	DateFormat string
+	DateFormat string `json:"date_format,omitzero"`
 
 	// TimestampFormat is the format of timestamps. The default is YYYY-MM-DD HH:MM:SS with a
 	// fraction and a zone or without, and what the sample shows of the formats that are looked for.
-	TimestampFormat string
+	TimestampFormat string `json:"timestamp_format,omitzero"`
 
 	// DecimalSeparator is '.' or ',', before the fraction of a number. The default is '.'.
-	DecimalSeparator byte
+	DecimalSeparator byte `json:"decimal_separator,omitzero"`
 
 	// Thousands may stand between the digits of a number. The default is none.
-	Thousands byte
+	Thousands byte `json:"thousands,omitzero"`
 
 	// Encoding of the text. The default is UTF-8, and UTF-16 where the text begins with its byte
 	// order mark. A text of another encoding than UTF-8 is one split.
-	Encoding Encoding
+	Encoding Encoding `json:"encoding,omitzero"`
 
 	// Comment begins a comment, which goes to the end of the line, outside of quotes. A line that
 	// begins with it is left out. The default is none.
-	Comment byte
+	Comment byte `json:"comment,omitzero"`
 
 	// NullPadding fills up rows that have too few fields with NULLs.
-	NullPadding bool
+	NullPadding bool `json:"null_padding,omitzero"`
 
 	// IgnoreErrors leaves out rows that have another number of fields, quotes where none may be, or
 	// a value that is not of the type of its column, of the columns that are read.
-	IgnoreErrors bool
+	IgnoreErrors bool `json:"ignore_errors,omitzero"`
 
 	// Rejects takes the rows that IgnoreErrors leaves out. The default, nil, drops them.
-	Rejects *Rejects
+	Rejects *Rejects `json:"-"`
 
 	// AllText reads the columns that are not in Types as text.
-	AllText bool
+	AllText bool `json:"all_text,omitzero"`
 
 	// SampleRows is how many rows of each file are looked at to infer types. The default is 10,000.
-	SampleRows int
+	SampleRows int `json:"sample_rows,omitzero"`
 }
 
 // EnsureDefaults fills in what is zero.

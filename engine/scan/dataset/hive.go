@@ -49,8 +49,9 @@ func unescape(s string) string {
 	return s
 }
 
-// hiveColumns makes columns of the folders of all files, which must agree on the keys.
-func hiveColumns(names []string) ([]decode.Folder, error) {
+// hiveColumns makes columns of the folders of all files, which must agree on the keys. known is of the
+// whole table; nil where the files are the table.
+func hiveColumns(names []string, known *Known) ([]decode.Folder, error) {
 	var columns []decode.Folder
 	for i, name := range names {
 		pairs := hivePairs(name)
@@ -73,8 +74,10 @@ func hiveColumns(names []string) ([]decode.Folder, error) {
 			columns[j].Values = append(columns[j].Values, p.value)
 		}
 	}
+	if err := typeFolders(columns, known); err != nil {
+		return nil, err
+	}
 	for j := range columns {
-		convert(&columns[j])
 		for k := range j {
 			if columns[k].Field.Name == columns[j].Field.Name {
 				return nil, fmt.Errorf("%s: the folder key %q appears twice", names[0], columns[j].Field.Name)
@@ -101,8 +104,9 @@ func hiveKeys(name string) string {
 	return strings.Join(keys, "/")
 }
 
-// convert finds the narrowest of int64, date32 and utf8 that all values have.
-func convert(c *decode.Folder) {
+// convert finds the narrowest of int64, date32 and utf8 that all values have, or takes the type that is
+// given.
+func convert(c *decode.Folder, given arrow.DataType) {
 	type kind struct {
 		typ   arrow.DataType
 		parse func(string) (any, error)
@@ -116,7 +120,9 @@ func convert(c *decode.Folder) {
 		{arrow.BinaryTypes.String, func(s string) (any, error) { return s, nil }},
 	}
 	c.Field.Nullable = slices.Contains(c.Values, nil)
-	if !slices.ContainsFunc(c.Values, func(v any) bool { return v != nil }) {
+	if given != nil {
+		kinds = slices.DeleteFunc(kinds, func(k kind) bool { return k.typ.ID() != arrow.STRING && !arrow.TypeEqual(k.typ, given) })
+	} else if !slices.ContainsFunc(c.Values, func(v any) bool { return v != nil }) {
 		kinds = kinds[2:] // text: no value says what the type is
 	}
 next:

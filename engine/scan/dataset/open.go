@@ -33,13 +33,14 @@ func Open(ctx context.Context, patterns []string, opt Options) (scan.Source, err
 	if err != nil {
 		return nil, err
 	}
-	return scan.NewTable(files.inputs, files.hive)
+	return files.table(&opt)
 }
 
 // openFiles are the files of a table, in their order.
 type openFiles struct {
-	inputs []decode.File
-	hive   []decode.Folder
+	inputs  []decode.File
+	hive    []decode.Folder
+	guesses guesses
 }
 
 func openAll(ctx context.Context, patterns []string, opt *Options) (files openFiles, err error) {
@@ -48,8 +49,13 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		return files, err
 	}
 	names, opt.FS = show(opt.FS, names)
+	if opt.Known != nil {
+		if err := opt.Known.apply(opt); err != nil {
+			return files, err
+		}
+	}
 	if !opt.NoHive {
-		if files.hive, err = hiveColumns(names); err != nil {
+		if files.hive, err = hiveColumns(names, opt.Known); err != nil {
 			return files, err
 		}
 	}
@@ -86,7 +92,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		}
 		files.inputs = append(files.inputs, decode.File{Input: in, Changed: w.check})
 	}
-	if err := texts.setTypes(names[0], opt); err != nil {
+	if files.guesses, err = texts.setTypes(names[0], opt); err != nil {
 		return files, err
 	}
 	if opt.Filename {
@@ -114,15 +120,20 @@ func (t *texts) add(in decode.Input) (text interface{ ReadsRanges() bool }, ok b
 	return nil, false
 }
 
-// setTypes gives the columns of the files their types.
-func (t *texts) setTypes(first string, opt *Options) error {
-	if len(opt.CSV.Types) > 0 && len(t.csv)+len(t.json) == 0 {
-		return knob.Errorf("%s: %s is set, and no input is CSV or JSON", first, knob.Name("dataset.CSV.Types"))
+// setTypes gives the columns of the files their types, and returns what these follow from.
+func (t *texts) setTypes(first string, opt *Options) (joint guesses, err error) {
+	if len(opt.CSV.Types) > 0 && len(t.csv)+len(t.json) == 0 && opt.Known == nil {
+		return joint, knob.Errorf("%s: %s is set, and no input is CSV or JSON", first, knob.Name("dataset.CSV.Types"))
 	}
-	if err := csv.SetTypes(t.csv, &opt.CSV); err != nil {
-		return err
+	var known guesses
+	if opt.Known != nil {
+		known = guesses{opt.Known.CSV, opt.Known.JSON}
 	}
-	return json.SetTypes(t.json, &opt.JSON)
+	if joint.csv, err = csv.SetTypes(t.csv, &opt.CSV, known.csv); err != nil {
+		return joint, err
+	}
+	joint.json, err = json.SetTypes(t.json, &opt.JSON, known.json)
+	return joint, err
 }
 
 func openOne(name string, w *watch, opt *Options, samples *textfile.Samples) (decode.Input, error) {

@@ -43,37 +43,42 @@ func FormatNames() []string {
 	return names
 }
 
-// Options say how Open finds and reads files. The zero value is usable.
+// Options say how Open finds and reads files. The zero value is usable. As JSON it has what says how
+// files are read, but for types, which Known has.
 type Options struct {
 	// Format of every file. The default is FormatAuto.
-	Format Format
+	Format Format `json:"format,omitzero"`
 
 	// FS is where the files are. The default is vfs.OS.
-	FS vfs.FS
+	FS vfs.FS `json:"-"`
 
 	// Stdin is read for the pattern "-". The default is os.Stdin.
-	Stdin io.Reader
+	Stdin io.Reader `json:"-"`
 
 	// NoHive takes folders named key=value as folders, not as columns.
-	NoHive bool
+	NoHive bool `json:"no_hive,omitzero"`
 
 	// Filename adds a column filename of the names of the files, as they are in errors: without the
 	// secrets of URLs. Conditions on it leave files out.
-	Filename bool
+	Filename bool `json:"filename,omitzero"`
 
 	// Spool keeps standard input that is a Parquet or Arrow file, which is read from its end. The
 	// default, nil, refuses such input.
-	Spool *Spool
+	Spool *Spool `json:"-"`
 
 	// CSV says how CSV and TSV are read.
-	CSV csv.Options
+	CSV csv.Options `json:"csv,omitzero"`
 
 	// JSON says how JSON is read. The default of its Types are the types of CSV.
-	JSON json.Options
+	JSON json.Options `json:"json,omitzero"`
+
+	// Known is what a whole table says of its columns, where the files are a part of the table. The
+	// default, nil, takes the files for the whole table.
+	Known *Known `json:"known,omitzero"`
 
 	// Budget is the memory that looking at footers, headers and samples may take. Footers that are
 	// kept are not reserved any more when Open returns. The default, nil, has no limit.
-	Budget scan.Budget
+	Budget scan.Budget `json:"-"`
 
 	sizes textfile.Sizes // testing knob
 }

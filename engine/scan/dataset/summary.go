@@ -9,7 +9,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/parquet"
 )
@@ -63,7 +62,7 @@ func Summarize(ctx context.Context, patterns []string, opt Options) (*Summary, e
 	for i := range files.hive {
 		s.Columns = append(s.Columns, pathColumn(&files.hive[i]))
 	}
-	table, err := scan.NewTable(files.inputs, files.hive)
+	table, err := files.table(&opt)
 	if err != nil {
 		s.Table = err
 		return s, nil

@@ -120,14 +120,19 @@ func (c *File) checkEnd(f io.ReaderAt) error {
 }
 
 // SetTypes gives all JSON files the columns of all of them, each of the type that the options say,
-// else the samples together.
-func SetTypes(files []*File, opt *Options) error {
+// else the samples together. It returns what the samples say. Where the files are a part of a table,
+// known is what the samples of the whole table say; else it is nil.
+func SetTypes(files []*File, opt *Options, known []Guess) ([]Guess, error) {
 	if len(files) == 0 {
-		return nil
+		return nil, nil
 	}
-	names, joint := joinSamples(files, opt)
+	names, joint := joinSamples(files, opt, known)
 	if len(names) == 0 {
-		return files[0].noColumns()
+		return nil, files[0].noColumns()
+	}
+	said := make([]Guess, len(names))
+	for i, name := range names {
+		said[i] = Guess{Name: name, Values: joint[name].values, Others: joint[name].others}
 	}
 	all, columns := make([]arrow.Field, len(names)), make(map[string]int32, len(names))
 	for i, name := range names {
@@ -142,12 +147,24 @@ func SetTypes(files []*File, opt *Options) error {
 	for _, f := range files {
 		f.setColumns(schema, names, columns)
 	}
-	return nil
+	return said, nil
 }
 
-// joinSamples returns the columns of files, and what the samples of all files together say of each.
-func joinSamples(files []*File, opt *Options) (names []string, joint map[string]*columnGuess) {
+// Guess is what samples say of a column.
+type Guess struct {
+	Name   string    `json:"name"`
+	Values valueSet  `json:"values"` // kinds of its values; like Others of no use to another version of this package
+	Others formatSet `json:"others"` // types that some of its strings does not have
+}
+
+// joinSamples returns the columns of files, and what the samples of all files together, and what is
+// known of the table, say of each.
+func joinSamples(files []*File, opt *Options, known []Guess) (names []string, joint map[string]*columnGuess) {
 	joint = make(map[string]*columnGuess)
+	for _, g := range known {
+		joint[g.Name] = &columnGuess{values: g.Values, others: g.Others}
+		names = append(names, g.Name)
+	}
 	for _, f := range files {
 		for i, name := range f.sample.names {
 			if joint[name] == nil {

@@ -14,19 +14,19 @@ import (
 // Options say how JSON becomes columns. The zero value is usable.
 type Options struct {
 	// Names are the columns; other keys are passed over. The default is all keys of the samples.
-	Names []string
+	Names []string `json:"names,omitzero"`
 
 	// Types are the types of columns, by name; the types of other columns are inferred from the
 	// sample. Without Names, a column that no sample has comes behind the others, by name.
-	Types map[string]arrow.DataType
+	Types map[string]arrow.DataType `json:"-"`
 
 	// SampleRows is how many rows of each file are looked at for the columns and their types, as far as
 	// they are in its first 16 MiB. The default is 20,480.
-	SampleRows int
+	SampleRows int `json:"sample_rows,omitzero"`
 
 	// RowLimit is how many bytes of text an object may take. The default is 64 MiB; 256 MiB are the
 	// most.
-	RowLimit int
+	RowLimit int `json:"row_limit,omitzero"`
 }
 
 // EnsureDefaults fills in what is zero.
