@@ -38,6 +38,9 @@ type tree interface {
 	// create begins a file, whose name has slashes.
 	create(name string) (output, error)
 
+	// adopt makes a file of the tree of a file that lies elsewhere, and stays there.
+	adopt(name, from string) error
+
 	// commit puts all files in their place. After an error, and after abort, no file of the output
 	// is left.
 	commit() error
@@ -214,11 +217,16 @@ func (d *dirContent) create(folder string) (*part, error) {
 	return p, err
 }
 
+// firstOf returns the first part of a path with slashes.
+func firstOf(path string) string {
+	first, _, _ := strings.Cut(path, "/")
+	return first
+}
+
 // createFile begins a file of the tree, whose name has slashes. S4: the output may be replaced later.
 func (d *dirContent) createFile(name string) (output, error) {
 	if invariants.Enabled {
-		first, _, _ := strings.Cut(name, "/")
-		invariants.Checkf(ours.MatchString(first), "S4: checkReplaced does not know the name %s", name)
+		invariants.Checkf(ours.MatchString(firstOf(name)), "S4: checkReplaced does not know the name %s", name)
 	}
 	return d.tree.create(name)
 }
@@ -254,11 +262,16 @@ func (d *dirContent) finish() error {
 	if err := d.finisher.wait(); err != nil || !d.opt.Manifest {
 		return err
 	}
-	text, err := newManifest(d.schema, &d.opt, d.files).text()
+	return writeManifest(d.tree, newManifest(d.schema, &d.opt, d.files))
+}
+
+// writeManifest writes the last file of a directory.
+func writeManifest(t tree, m *Manifest) error {
+	text, err := m.text()
 	if err != nil {
 		return err
 	}
-	out, err := d.createFile(ManifestName)
+	out, err := t.create(ManifestName)
 	if err != nil {
 		return err
 	}

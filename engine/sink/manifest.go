@@ -20,6 +20,7 @@ const ManifestName = "_manifest.json"
 type Manifest struct {
 	Version     int              `json:"version"`         // 1
 	Query       string           `json:"query,omitempty"` // its URLs without secrets
+	Plan        string           `json:"plan,omitempty"`  // id of the plan of a distributed run that wrote the files
 	Format      Format           `json:"format"`
 	Rows        int64            `json:"rows"`
 	Bytes       int64            `json:"bytes"` // of the files
@@ -46,7 +47,7 @@ type ManifestFile struct {
 const manifestVersion = 1
 
 func newManifest(schema *arrow.Schema, opt *Options, files []ManifestFile) *Manifest {
-	m := &Manifest{Version: manifestVersion, Query: redact.Text(opt.Query), Format: opt.Format, PartitionBy: opt.PartitionBy, Files: []ManifestFile{}}
+	m := &Manifest{Version: manifestVersion, Query: redact.Text(opt.Query), Plan: opt.Plan, Format: opt.Format, PartitionBy: opt.PartitionBy, Files: []ManifestFile{}}
 	for _, f := range schema.Fields() {
 		m.Schema = append(m.Schema, ManifestColumn{f.Name, f.Type.String(), f.Nullable})
 	}

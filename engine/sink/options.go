@@ -22,110 +22,114 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// Options say how results are written. The zero value is usable.
+// Options say how results are written. The zero value is usable. As JSON it has what says how files are
+// laid out.
 type Options struct {
 	// Format is what to write. The default is by the ending of the path, see FormatOf, and a table
 	// for the path "-" and for devices.
-	Format Format
+	Format Format `json:"format,omitzero"`
 
 	// FS is the file system. The default is vfs.OS.
-	FS vfs.FS
+	FS vfs.FS `json:"-"`
 
 	// Stdout is where the path "-" leads. Writers do not close it. The default is os.Stdout.
-	Stdout io.Writer
+	Stdout io.Writer `json:"-"`
 
 	// KeepExisting refuses a target that exists. The default is to replace it: a file whole, a
 	// symbolic link by a file.
-	KeepExisting bool
+	KeepExisting bool `json:"-"`
 
 	// PartitionBy writes a directory with a folder key=value for each combination of values of
 	// these columns, which the files in it do not have. Names and values are escaped as in URLs;
 	// NULL is __HIVE_DEFAULT_PARTITION__, and the string of that name is escaped.
-	PartitionBy []string
+	PartitionBy []string `json:"partition_by,omitzero"`
 
 	// MaxRowsPerFile writes a directory of files of at most so many rows.
-	MaxRowsPerFile int64
+	MaxRowsPerFile int64 `json:"max_rows_per_file,omitzero"`
 
 	// Manifest writes a directory with a file _manifest.json, written last, which lists the other
 	// files with their sizes, rows and checksums, the schema, and Query.
-	Manifest bool
+	Manifest bool `json:"manifest,omitzero"`
 
 	// Query is the text for the manifest.
-	Query string
+	Query string `json:"-"`
+
+	// Plan is the id of a distributed run's plan, for the manifest. The default is "".
+	Plan string `json:"-"`
 
 	// Overwrite replaces a directory that has the output's name, if all that is in it has the names
 	// of an output (S4). The default is to refuse the directory.
-	Overwrite bool
+	Overwrite bool `json:"overwrite,omitzero"`
 
 	// OpenFilesMax is how many files of a directory are written at the same time. The rows of
 	// further folders are gathered, and written when all rows are there. The default is 64. Of
 	// objects 8 are the most, since an upload holds some 20 MiB; of files an eighth of the number
 	// that the process may have open.
-	OpenFilesMax int
+	OpenFilesMax int `json:"-"`
 
 	// Collect makes the collector that gathers rows for PartitionBy, as Engine.Collector does. The
 	// default takes 256 MiB and spills to the system's directory for temporary files.
-	Collect func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error)
+	Collect func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) `json:"-"`
 
 	// Codec compresses Parquet pages (none, snappy, zstd, gzip, lz4, brotli) and Arrow buffers
 	// (none, lz4, zstd). The default is snappy for Parquet and none for Arrow. Text is compressed
 	// by the ending of its path: .csv.gz, .csv.zst.
-	Codec string
+	Codec string `json:"codec,omitzero"`
 
 	// Level is how hard the codec works: 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli.
 	// Text that is compressed by the ending of its path (.gz, .zst) has the level, too. The
 	// default, 0, is the codec's own.
-	Level int
+	Level int `json:"level,omitzero"`
 
 	// RowGroupRows is how many rows a Parquet row group takes. The default is 262,144, and 65,536
 	// with PartitionBy, since each open file holds a row group.
-	RowGroupRows int64
+	RowGroupRows int64 `json:"row_group_rows,omitzero"`
 
 	// Layout says for whom a Parquet file is laid out. The default, "", is any reader. LayoutGPU is GPUs: pages are
 	// smaller, so that there are 100 of a column and more in a row group, of 1,048,576 rows by default.
-	Layout string
+	Layout string `json:"layout,omitzero"`
 
 	// Delimiter separates the fields of CSV. The default is a comma; for TSV, a tab.
-	Delimiter byte
+	Delimiter byte `json:"delimiter,omitzero"`
 
 	// NoHeader leaves out the line of column names of CSV and TSV.
-	NoHeader bool
+	NoHeader bool `json:"no_header,omitzero"`
 
 	// RowsShown is how many rows a table or a vertical list shows; -1 means all. The default is 40.
-	RowsShown int
+	RowsShown int `json:"-"`
 
 	// RowsLast is how many of RowsShown are the last rows of a table, below a row of dots. The
 	// default is 0.
-	RowsLast int
+	RowsLast int `json:"-"`
 
 	// TableWidth is how many terminal columns a table has to fit: cells are cut, and columns left
 	// out. The default, 0, is any width.
-	TableWidth int
+	TableWidth int `json:"-"`
 
 	// Separators separates thousands (1,234.5) in tables, vertical lists and Markdown. The default
 	// is false.
-	Separators bool
+	Separators bool `json:"-"`
 
 	// CellWidth is how many terminal columns a table's cell takes at most before it is cut.
 	// The default is 48.
-	CellWidth int
+	CellWidth int `json:"-"`
 
 	// Color dims types and NULLs in tables and vertical lists.
-	Color bool
+	Color bool `json:"-"`
 
 	// Threads encode the columns of Parquet. The default is as many as there are processors.
-	Threads int
+	Threads int `json:"-"`
 
 	// Allocator takes the memory of encoders. The default is memory.DefaultAllocator.
-	Allocator memory.Allocator
+	Allocator memory.Allocator `json:"-"`
 
 	// Budget is asked for the memory of large buffers of encoders before they are allocated. The
 	// default, nil, grants every request.
-	Budget rowdata.Budget
+	Budget rowdata.Budget `json:"-"`
 
 	// GroupBytes ends a Parquet row group that holds about as many encoded bytes. Groups of long
 	// strings or of many columns get there before they have RowGroupRows. The default is 256 MiB.
-	GroupBytes int64
+	GroupBytes int64 `json:"-"`
 }
 
 // rowGroupRowsDefault keeps a row group of a few dozen columns under about 100 MB, and gives ten

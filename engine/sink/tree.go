@@ -3,12 +3,12 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	slashpath "path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -88,11 +88,46 @@ func checkReplaced(fsys vfs.FS, path string) error {
 
 func (t *dirTree) suffix() string { return "" }
 
+// makeFolder makes the folder of a file.
+func (t *dirTree) makeFolder(name string) error {
+	folder := slashpath.Dir(name)
+	if folder == "." {
+		return nil
+	}
+	return opError(folder, t.fs.MkdirAll(t.at(folder), 0o777))
+}
+
+func (t *dirTree) adopt(name, from string) error {
+	if err := t.makeFolder(name); err != nil {
+		return err
+	}
+	err := t.fs.Link(from, t.at(name))
+	if errors.Is(err, errors.ErrUnsupported) {
+		return copyTo(t, name, t.fs, from)
+	}
+	return opError("link", err)
+}
+
+// copyTo makes a file of a tree of a file that lies elsewhere.
+func copyTo(t tree, name string, fsys vfs.FS, from string) error {
+	file, err := fsys.Open(from)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	out, err := t.create(name)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, file); err != nil {
+		return errors.Join(err, out.abort())
+	}
+	return out.commit()
+}
+
 func (t *dirTree) create(name string) (output, error) {
-	if folder := slashpath.Dir(name); folder != "." {
-		if err := opError(folder, t.fs.MkdirAll(t.at(folder), 0o777)); err != nil {
-			return nil, err
-		}
+	if err := t.makeFolder(name); err != nil {
+		return nil, err
 	}
 	file, err := t.fs.Create(t.at(name), 0o666)
 	if err != nil {
@@ -260,11 +295,26 @@ func (t *objectTree) create(name string) (output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &objectOutput{upload, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.made = append(t.made, url)
-	}}, nil
+	return &objectOutput{upload, func() { t.has(url) }}, nil
+}
+
+// has notes an object that has appeared.
+func (t *objectTree) has(url string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made = append(t.made, url)
+}
+
+func (t *objectTree) adopt(name, from string) error {
+	url := t.path + "/" + name
+	err := t.objects.Copy(from, url)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return copyTo(t, name, t.fs, from)
+	}
+	if err == nil {
+		t.has(url)
+	}
+	return err
 }
 
 // objectOutput is an object.
@@ -285,8 +335,12 @@ func (o *objectOutput) abort() error { return o.Abort() }
 
 func (t *objectTree) commit() error {
 	var replaced []string
+	made := make(map[string]bool, len(t.made))
+	for _, name := range t.made {
+		made[name] = true
+	}
 	for _, o := range t.old { // the manifest has the name of the manifest before it
-		if o.Name != t.path+"/"+ManifestName || !slices.Contains(t.made, o.Name) {
+		if !made[o.Name] {
 			replaced = append(replaced, o.Name)
 		}
 	}

@@ -1,0 +1,73 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/spawn"
+)
+
+// Made is a file of an output that lies elsewhere.
+type Made struct {
+	From string       // its path or URL
+	File ManifestFile // what it is in the output
+}
+
+// filesAdoptedAtOnce bounds the files that are linked, copied by a store, or sent, at the same time.
+const filesAdoptedAtOnce = 8
+
+// Assemble makes a directory of files that other calls of Create have written for parts of the rows,
+// with a manifest of all of them. The directory is there whole, or not at all (S1). Where the file
+// system can, the files take no space of their own, and no bytes of them pass through this program.
+func Assemble(path string, schema *arrow.Schema, files []Made, opt Options) (err error) {
+	defer func() {
+		if err != nil {
+			err = redact.Error(fmt.Errorf("%s: %w", path, err))
+		}
+	}()
+	opt.Manifest = true
+	if err := settle(path, &opt); err != nil {
+		return err
+	}
+	if len(files) > filesMax {
+		return fmt.Errorf("%d files, more than %d", len(files), filesMax)
+	}
+	t, err := newTree(path, &opt)
+	if err != nil {
+		return err
+	}
+	if err := adoptAll(t, schema, files, &opt); err != nil {
+		return errors.Join(err, t.abort())
+	}
+	return t.commit()
+}
+
+// adoptAll makes the files of a tree, and the manifest.
+func adoptAll(t tree, schema *arrow.Schema, files []Made, opt *Options) error {
+	var group spawn.Group
+	group.SetLimit(filesAdoptedAtOnce)
+	listed := make([]ManifestFile, len(files))
+	for i, f := range files {
+		listed[i] = f.File
+		if !ours.MatchString(firstOf(f.File.Path)) {
+			return fmt.Errorf("%s is no name of a file of an output", f.File.Path)
+		}
+		group.Go(func() error {
+			info, err := opt.FS.Stat(f.From)
+			switch {
+			case err != nil:
+				return err
+			case info.Size() != f.File.Bytes:
+				return fmt.Errorf("%s has %d B, where %d were written", f.From, info.Size(), f.File.Bytes)
+			}
+			return t.adopt(f.File.Path, f.From)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return writeManifest(t, newManifest(schema, opt, listed))
+}
