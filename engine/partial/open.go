@@ -36,6 +36,10 @@ type MergeOptions struct {
 	// is in one partition, and the results of all partitions together are the answer. The one group
 	// of a query without keys is in partition 0. The default is all partitions.
 	Partitions []int
+
+	// Runs are the names that the sources must have, by source (Options.Run). The default, nil, takes
+	// any.
+	Runs []string
 }
 
 // Open reads the headers of all blobs and checks that they belong together.
@@ -55,6 +59,9 @@ func Open(ctx context.Context, sources [][]Blob, opt MergeOptions) (*Pass, error
 		head, err := p.openSource(blobs, opt)
 		if err != nil {
 			return nil, err
+		}
+		if opt.Runs != nil && head.Run != opt.Runs[s] {
+			return nil, fmt.Errorf("%w: %s is of the run %s, where %s is asked for", ErrMismatch, blobs[0].Name(), head.Run, opt.Runs[s])
 		}
 		if s > 0 {
 			if what := p.headers[0].differs(head); what != "" {

@@ -25,6 +25,10 @@ type Options struct {
 	// two up to 2,048, and the same for all sources that are to be merged. The default is 64.
 	Partitions int
 
+	// Run names the call: no two sources that are merged may have one name. The default is 128 random
+	// bits.
+	Run string
+
 	// Create begins the blob of a partition. It is called once for each, before any is written;
 	// each is then written by one goroutine at a time, and closed. An error of Close is one of
 	// Partial. Dir.Create writes files.
@@ -91,10 +95,12 @@ type openBlob struct {
 // Begin creates the blobs, once it is known how many rows the source has, and how many positions
 // the rows take.
 func (w *Writer) Begin(rows int64, positions uint64) error {
-	var run [16]byte
-	rand.Read(run[:]) // never fails
 	h := *w.header
-	h.Run = fmt.Sprintf("%x", run)
+	if h.Run = w.opt.Run; h.Run == "" {
+		var run [16]byte
+		rand.Read(run[:]) // never fails
+		h.Run = fmt.Sprintf("%x", run)
+	}
 	if m := w.merged; m != nil {
 		h.Rows, h.Positions, h.Merged = m.rows, m.positions, m.runs
 	} else {
