@@ -27,6 +27,9 @@ type Options struct {
 	// Scan says how files are read that FROM names.
 	Scan dataset.Options
 
+	// Open opens the files of a table. The default is dataset.Open.
+	Open func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error)
+
 	// Parameters are the values of the parameters ? and $1 of the statement. The default, nil, is NULL for
 	// each: the columns of the result, and Query.Parameters, are known without values.
 	Parameters []Parameter
@@ -105,6 +108,9 @@ func guarded[T any](statement string, f func() (T, error)) (result T, err error)
 
 func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
 	opt.Scan.EnsureDefaults()
+	if opt.Open == nil {
+		opt.Open = dataset.Open
+	}
 	if opt.Scan.Budget == nil {
 		opt.Scan.Budget = eng.Budget()
 	}

@@ -173,7 +173,7 @@ func (p *planner) fromTable(ctx context.Context, s *sql.Select) (*relation, erro
 		if err != nil {
 			return nil, err
 		}
-		src, err := dataset.Open(ctx, f.Files, opt)
+		src, err := p.opt.Open(ctx, f.Files, opt)
 		if err != nil {
 			at := s.ErrorAt(f.At, err.Error())
 			at.Cause = err
@@ -209,7 +209,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 		opt = *t.Scan
 		opt.Budget = p.opt.Scan.Budget
 	}
-	src, err := dataset.Open(ctx, t.Files, opt)
+	src, err := p.opt.Open(ctx, t.Files, opt)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}
@@ -227,7 +227,7 @@ func (t *Table) isIn(qualifiers []string) bool {
 func (p *planner) namedFile(ctx context.Context, s *sql.Select, f *sql.From, offer string) (*relation, error) {
 	name := strings.Join(append(f.In, f.Name), ".")
 	if dataset.IsDataFile(name) {
-		src, err := dataset.Open(ctx, []string{name}, p.opt.Scan)
+		src, err := p.opt.Open(ctx, []string{name}, p.opt.Scan)
 		switch {
 		case err == nil:
 			return relationOf(src), nil

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/recordreader"
+)
+
+// Grouping returns the one aggregation of a statement, and the source that the aggregation reads. The
+// groups may be made elsewhere, in parts:
+//
+//	source -> groups -> part of the groups: Finish -> rows of all parts: InOrder -> result
+//
+// A statement that takes more than one aggregation, or none, is an error that says so.
+//
+// Requires: Options.OneStep.
+func (q *Query) Grouping() (scan.Source, query.Query, error) {
+	var none query.Query
+	switch {
+	case len(q.subqueries) > 0:
+		return nil, none, errors.New("a table derived of groups, or of rows in order, is made before the statement; write its result to a file first")
+	case !q.grouped:
+		return nil, none, errors.New("the statement makes no groups: it has neither GROUP BY nor an aggregate")
+	case q.sets != nil:
+		return nil, none, errors.New("several grouping sets (ROLLUP, CUBE, GROUPING SETS) take more than one aggregation")
+	case len(q.stages) > 0:
+		return nil, none, fmt.Errorf("the statement takes a step before its groups, which needs all rows: %s", q.stages[0].what)
+	}
+	return q.source, q.query, nil
+}
+
+// Finish returns the rows that the statement makes of some of its groups: HAVING, and the columns of the
+// result, and hidden columns behind them that the order of the result needs. Of a statement with a limit
+// there are no more rows than the result may have. It takes over the groups, whose columns are those of
+// Grouping's result.
+func (q *Query) Finish(ctx context.Context, groups array.RecordReader) (array.RecordReader, error) {
+	same := recordreader.New(q.rows, func() (arrow.RecordBatch, error) {
+		batch, err := recordreader.Next(groups)
+		if batch == nil {
+			return nil, err
+		}
+		return newBatch(q.rows, batch.Columns(), batch.NumRows()), nil
+	}, groups.Release)
+	rows := projected(ctx, same, newProjector(q.post, q.engine.Allocator()))
+	if !q.by.Limited {
+		return rows, nil
+	}
+	by := q.by
+	by.Limit, by.Offset = by.Limit+by.Offset, 0
+	sorted, err := q.engine.Sort(ctx, rows, by)
+	rows.Release()
+	return sorted, err
+}
+
+// Ordered says whether the rows of Finish are no result before InOrder has seen all of them.
+func (q *Query) Ordered() bool { return len(q.by.Keys) > 0 || q.by.Limited || q.by.Offset > 0 }
+
+// Finished returns the columns of the rows of Finish.
+func (q *Query) Finished() *arrow.Schema { return q.post.schema }
+
+// InOrder returns the result of the rows that Finish has made of all groups, which it takes over.
+func (q *Query) InOrder(ctx context.Context, rows array.RecordReader) (array.RecordReader, error) {
+	if q.Ordered() {
+		sorted, err := q.engine.Sort(ctx, rows, q.by)
+		rows.Release()
+		if err != nil {
+			return nil, err
+		}
+		rows = sorted
+	}
+	if q.hidden > 0 {
+		rows = firstColumns(rows, q.schema)
+	}
+	return rows, nil
+}
