@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/distributed"
 	"github.com/mpga/mpga/engine/job"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/knob"
@@ -45,7 +46,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitFailed
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &text) && text.Cause == nil, errors.As(err, &file), errors.Is(err, engine.ErrQuery):
+	case errors.As(err, &usage), errors.As(err, &text) && text.Cause == nil, errors.As(err, &file), errors.Is(err, engine.ErrQuery), errors.Is(err, distributed.ErrPlan), errors.Is(err, distributed.ErrReplaced):
 		return exitUsage
 	}
 	return exitFailed

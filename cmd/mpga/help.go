@@ -21,6 +21,7 @@ const (
 	themeQuery     theme = "Query"
 	themeJob       theme = "Job"
 	themeBackfill  theme = "Backfill"
+	themePlan      theme = "Plan"
 	themeInput     theme = "Input"
 	themeOutput    theme = "Output"
 	themeServer    theme = "Server"
@@ -35,7 +36,7 @@ const (
 )
 
 // themes are the headings in the order of the help.
-var themes = []theme{themeQuery, themeJob, themeBackfill, themeServer, themeLimits, themeSecurity, themeInput, themeOutput, themeResources, themeDevice, themeInsight,
+var themes = []theme{themePlan, themeQuery, themeJob, themeBackfill, themeServer, themeLimits, themeSecurity, themeInput, themeOutput, themeResources, themeDevice, themeInsight,
 	themeWatching, themeLogging, themeOther}
 
 // themeAnnotation is the annotation of a flag with its theme.

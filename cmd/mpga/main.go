@@ -99,7 +99,7 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 	o.register(root.PersistentFlags())
 	completeWords(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}})
 	root.AddCommand(newAggCommand(), newBenchCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),
-		newDocsCommand(), newGenCommand(), newSQLCommand(), newServeCommand(), newShellCommand(), newRunCommand(), newVersionCommand())
+		newDistCommand(), newDocsCommand(), newGenCommand(), newSQLCommand(), newServeCommand(), newShellCommand(), newRunCommand(), newVersionCommand())
 	return root
 }
 

@@ -1,0 +1,334 @@
+package distributed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// ErrReplaced marks a plan that is done, and whose output another run has replaced since.
+var ErrReplaced = errors.New("the plan was committed, and its output has been replaced since")
+
+const committedName = "committed.json"
+
+// committed is what is remembered of the output.
+type committed struct {
+	Plan   string           `json:"plan"`
+	Output dataset.Identity `json:"output"` // of a file, or of a directory's manifest
+	Rows   int64            `json:"rows"`
+	Bytes  int64            `json:"bytes"`
+}
+
+// Commit makes the output of what the merges have written. R4.
+func (t *Tasks) Commit(ctx context.Context) (Done, error) {
+	started := time.Now()
+	before, err := t.Committed()
+	if err != nil || before != nil {
+		if err != nil {
+			return Done{}, err
+		}
+		return Done{Stage: StageCommit, State: "already", Rows: before.Rows, BytesWritten: before.Bytes}, nil
+	}
+	s, err := t.sealed(ctx, t.Plan.lastPacks())
+	if err != nil {
+		return Done{}, err
+	}
+	merges, err := t.chooseMerges(ctx, s)
+	if err != nil {
+		return Done{}, err
+	}
+	var rows, bytes int64
+	for i := range merges {
+		rows, bytes = rows+merges[i].Groups, bytes+merges[i].Bytes
+	}
+	write := t.gather
+	if t.Plan.assembled() {
+		write = t.assemble
+	}
+	if err := write(ctx, merges); err != nil {
+		// A twin may have been faster.
+		if twin, twinErr := t.Committed(); twinErr == nil && twin != nil {
+			return Done{Stage: StageCommit, State: "already", Rows: twin.Rows, BytesWritten: twin.Bytes}, nil
+		}
+		return Done{}, err
+	}
+	made, err := t.outputNow()
+	if err != nil {
+		return Done{}, err
+	}
+	if !t.Plan.assembled() {
+		bytes = made.Bytes
+	}
+	after := committed{Plan: t.Plan.ID, Output: *made, Rows: rows, Bytes: bytes}
+	if err := t.work.writeJSON(committedName, after); err != nil {
+		return Done{}, err
+	}
+	return Done{Stage: StageCommit, State: "done", Rows: rows, Groups: rows, BytesWritten: bytes, Seconds: time.Since(started).Seconds()}, nil
+}
+
+// Committed returns what is remembered of the output; nil where the plan is not committed, or its output
+// is gone. An output that is another's is ErrReplaced.
+func (t *Tasks) Committed() (*committed, error) {
+	now, err := t.outputNow()
+	if err != nil {
+		return nil, err
+	}
+	var before committed
+	switch err := t.work.readJSON(committedName, &before); {
+	case errors.Is(err, fs.ErrNotExist):
+		return t.adopted(now)
+	case err != nil:
+		return nil, err
+	case before.Plan != t.Plan.ID:
+		return nil, fmt.Errorf("%w: %s is of plan %s", ErrDamaged, t.work.path(committedName), before.Plan)
+	case now == nil:
+		return nil, nil
+	case now.Same(before.Output):
+		return &before, nil
+	}
+	return nil, fmt.Errorf("%w: %s; remove it to commit this plan again", ErrReplaced, t.Plan.Output.Path)
+}
+
+// adopted returns what a commit has made that was ended before it could remember: a directory whose
+// manifest names the plan.
+func (t *Tasks) adopted(now *dataset.Identity) (*committed, error) {
+	if now == nil || !t.Plan.Output.Directory() {
+		return nil, nil
+	}
+	made, err := t.outputManifest()
+	if err != nil || made.Plan != t.Plan.ID {
+		return nil, err
+	}
+	c := &committed{Plan: t.Plan.ID, Output: *now, Rows: made.Rows, Bytes: made.Bytes}
+	return c, t.work.writeJSON(committedName, c)
+}
+
+// marker is the file by which the output is known.
+func (t *Tasks) marker() string {
+	out := workDir{t.FS, t.Plan.Output.Path}
+	if t.Plan.Output.Directory() {
+		return out.path(sink.ManifestName)
+	}
+	return t.Plan.Output.Path
+}
+
+// outputNow returns the identity of the output; nil where there is none.
+func (t *Tasks) outputNow() (*dataset.Identity, error) {
+	info, err := t.FS.Stat(t.marker())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	id := dataset.NewIdentity(t.marker(), info)
+	return &id, nil
+}
+
+func (t *Tasks) outputManifest() (*sink.Manifest, error) {
+	text, err := (workDir{t.FS, t.Plan.Output.Path}).read(sink.ManifestName)
+	if err != nil {
+		return nil, err
+	}
+	m := new(sink.Manifest)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.marker(), err)
+	}
+	return m, nil
+}
+
+// chooseMerges returns the merges that the output is made of.
+func (t *Tasks) chooseMerges(ctx context.Context, s *seal) ([]manifest, error) {
+	names, err := t.attempts(StageMerge, "")
+	if err != nil {
+		return nil, err
+	}
+	all := make([]manifest, len(names))
+	var group spawn.Group
+	group.SetLimit(manifestsAtOnce)
+	for i, name := range names {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			m, err := t.manifest(StageMerge + "/" + name)
+			if err == nil {
+				all[i] = *m
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var same []manifest
+	for i := range all {
+		if all[i].Sealed == s.hash {
+			same = append(same, all[i])
+		}
+	}
+	chosen, missing := cover(same, t.Plan.Partitions)
+	switch {
+	case len(missing) > 0 && len(same) < len(all):
+		return nil, fmt.Errorf("%w: merge: partitions %s were merged of other attempts than those that are sealed: merge them again", ErrNotDone, listed(missing))
+	case len(missing) > 0:
+		return nil, fmt.Errorf("%w: merge: %d of %d partitions are not merged: %s", ErrNotDone, len(missing), t.Plan.Partitions, listed(missing))
+	case chosen == nil:
+		return nil, fmt.Errorf("%w: merge: the ranges that are merged overlap, and no choice of them is all partitions", ErrNotDone)
+	}
+	return chosen, nil
+}
+
+// assemble makes a directory of the files of merges.
+func (t *Tasks) assemble(ctx context.Context, merges []manifest) error {
+	schema, err := t.Plan.result()
+	if err != nil {
+		return err
+	}
+	var files []sink.Made
+	for i := range merges {
+		m := &merges[i]
+		for n, f := range m.Files {
+			from := t.work.path(m.name() + "/" + f.Path)
+			f.Path = t.finalName(m, f.Path, n)
+			files = append(files, sink.Made{From: from, File: f})
+		}
+	}
+	opt := t.sinkOptions(ctx)
+	if !opt.Overwrite {
+		if opt.Overwrite, err = t.isRest(); err != nil {
+			return err
+		}
+	}
+	return sink.Assemble(t.Plan.Output.Path, schema, files, opt)
+}
+
+// finalName returns the name in the output of the n-th file of a merge: the folders of columns, and a name
+// that tells partition and plan, which no other plan writes.
+func (t *Tasks) finalName(m *manifest, path string, n int) string {
+	folder, file := "", path
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		folder, file = path[:i+1], path[i+1:]
+	}
+	return fmt.Sprintf("%spart-%05d-%05d-%s%s", folder, m.Task, n, t.Plan.ID, filepath.Ext(file))
+}
+
+// isRest says whether all objects at the output's place are what a commit of this plan has left that was
+// ended.
+func (t *Tasks) isRest() (bool, error) {
+	objects, remote := vfs.ObjectsAt(t.FS, t.Plan.Output.Path)
+	if !remote {
+		return false, nil
+	}
+	left, err := objects.List(strings.TrimRight(t.Plan.Output.Path, "/") + "/")
+	if err != nil {
+		return false, err
+	}
+	for _, o := range left {
+		if !strings.Contains(baseName(o.Name), "-"+t.Plan.ID+".") {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// gather makes the output of the rows of merges, in the statement's order.
+func (t *Tasks) gather(ctx context.Context, merges []manifest) error {
+	q, err := t.shape(ctx)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	schema, err := t.Plan.result()
+	if err != nil {
+		return err
+	}
+	rows, err := q.InOrder(ctx, t.rowsOf(ctx, merges, q.Finished()))
+	if err != nil {
+		return err
+	}
+	if _, remote := vfs.ObjectsAt(t.FS, t.Plan.Output.Path); !remote {
+		if err := t.FS.MkdirAll(filepath.Dir(t.Plan.Output.Path), 0o777); err != nil {
+			rows.Release()
+			return err
+		}
+	}
+	return writeAll(ctx, t.Plan.Output.Path, schema, t.sinkOptions(ctx), rows)
+}
+
+// rowsOf reads the rows of merges, one after the other.
+func (t *Tasks) rowsOf(ctx context.Context, merges []manifest, schema *arrow.Schema) array.RecordReader {
+	var files []string
+	for i := range merges {
+		for _, f := range merges[i].Files {
+			files = append(files, t.work.path(merges[i].name()+"/"+f.Path))
+		}
+	}
+	var splits []scan.Split // of the file that is read
+	var from array.RecordReader
+	closeOne := func() {
+		if from != nil {
+			from.Release()
+			from = nil
+		}
+	}
+	next := func() (arrow.RecordBatch, error) {
+		for {
+			if from != nil {
+				batch, err := recordreader.Next(from)
+				if batch != nil {
+					return array.NewRecordBatch(schema, batch.Columns(), batch.NumRows()), nil
+				}
+				if err != nil {
+					return nil, err
+				}
+				closeOne()
+			}
+			switch {
+			case len(splits) > 0:
+				var err error
+				if from, err = splits[0].Open(ctx, scan.OpenOptions{Allocator: t.Engine.Allocator(), Budget: t.Engine.Budget()}); err != nil {
+					return nil, err
+				}
+				splits = splits[1:]
+			case len(files) > 0:
+				var err error
+				if splits, err = t.splitsOf(ctx, files[0], schema); err != nil {
+					return nil, err
+				}
+				files = files[1:]
+			default:
+				return nil, nil
+			}
+		}
+	}
+	return recordreader.New(schema, next, closeOne)
+}
+
+// splitsOf returns the splits of a file of rows, which has the columns of a schema.
+func (t *Tasks) splitsOf(ctx context.Context, path string, schema *arrow.Schema) ([]scan.Split, error) {
+	src, err := dataset.Open(ctx, []string{path}, dataset.Options{FS: t.FS, NoHive: true, Format: dataset.FormatArrow, Budget: t.Engine.Budget()})
+	if err != nil {
+		return nil, fmt.Errorf("%w: rows of a merge: %w", ErrDamaged, err)
+	}
+	columns := make([]int, schema.NumFields())
+	for i := range columns {
+		columns[i] = i
+	}
+	return src.Splits(ctx, columns)
+}

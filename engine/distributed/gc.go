@@ -1,0 +1,183 @@
+package distributed
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// planName is what the directories of plans are called in a work directory.
+var planName = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+const planFile = "plan.json"
+
+// Garbage is a file of a work directory that no plan needs.
+type Garbage struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+	Why   string `json:"why"`
+}
+
+// Collect lists, and removes unless dry, what no plan in a work directory needs: everything of a plan
+// that is committed but its plan and the note of its commit; attempts that are not sealed, where others
+// are; and what is older than a duration and belongs to no plan, or is of an attempt that has not ended.
+// It touches nothing that it does not know by its name.
+func Collect(fsys vfs.FS, work string, older time.Duration, dry bool) (found []Garbage, err error) {
+	w := workDir{fsys, strings.TrimRight(work, "/")}
+	files, err := w.walk("")
+	if err != nil {
+		return nil, err
+	}
+	plans := make(map[string][]entry)
+	for _, f := range files {
+		id, rest, below := strings.Cut(f.name, "/")
+		if below && planName.MatchString(id) {
+			f.name = rest
+			plans[id] = append(plans[id], f)
+		}
+	}
+	before := time.Now().Add(-older)
+	for id, files := range plans {
+		p := workDir{fsys, w.path(id)}
+		garbage, err := p.garbage(files, before)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, garbage...)
+	}
+	slices.SortFunc(found, func(a, b Garbage) int { return strings.Compare(a.Path, b.Path) })
+	if dry {
+		return found, nil
+	}
+	var errs []error
+	for _, g := range found {
+		if err := fsys.Remove(g.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return found, errors.Join(append(errs, w.removeEmpty("")...)...)
+}
+
+// walk lists all files below a directory, by names from the root of w.
+func (w workDir) walk(dir string) (files []entry, err error) {
+	if objects, ok := w.objects(); ok {
+		list, err := objects.List(w.root + "/")
+		for _, o := range list {
+			files = append(files, entry{name: strings.TrimPrefix(o.Name, w.root+"/"), bytes: o.Size, modified: o.Modified})
+		}
+		return files, err
+	}
+	entries, err := w.fs.ReadDir(w.path(dir))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if e.IsDir() {
+			below, err := w.walk(name)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, below...)
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its task has just ended
+		} else if err != nil {
+			return nil, err
+		}
+		files = append(files, entry{name: name, bytes: info.Size(), modified: info.ModTime()})
+	}
+	return files, nil
+}
+
+// garbage returns which files of a plan's directory nobody needs.
+func (w workDir) garbage(files []entry, before time.Time) (found []Garbage, err error) {
+	has := make(map[string]bool, len(files))
+	for _, f := range files {
+		has[f.name] = true
+	}
+	chosen := make(map[string]map[string]bool) // attempts, by stage that is sealed
+	for _, stage := range []string{StagePartial, StageCombine} {
+		if name := "sealed/" + stage + ".json"; has[name] {
+			var s seal
+			if err := w.readJSON(name, &s); err != nil {
+				return nil, err
+			}
+			chosen[stage] = make(map[string]bool)
+			for i := range s.Attempts {
+				chosen[stage][s.Attempts[i].Attempt] = true
+			}
+		}
+	}
+	for _, f := range files {
+		stage, rest, _ := strings.Cut(f.name, "/")
+		attempt := attemptOf(rest)
+		why := ""
+		switch {
+		case f.name == planFile || f.name == committedName:
+		case has[committedName]:
+			why = "the plan is committed"
+		case !has[planFile] && f.modified.Before(before):
+			why = "no plan is there"
+		case chosen[stage] != nil && attempt != "" && !chosen[stage][attempt]:
+			why = "another attempt is sealed"
+		case attempt != "" && f.modified.Before(before) && !has[manifestOf(stage, rest)]:
+			why = "its attempt has not ended"
+		}
+		if why != "" {
+			found = append(found, Garbage{w.path(f.name), f.bytes, why})
+		}
+	}
+	return found, nil
+}
+
+// attemptOf returns the attempt that a name within a stage says: of key.attempt.pack, key.attempt.json or
+// key.attempt/file.
+func attemptOf(name string) string {
+	first, _, _ := strings.Cut(name, "/")
+	parts := strings.Split(first, ".")
+	if len(parts) < 2 || !planName.MatchString(parts[1]) {
+		return ""
+	}
+	return parts[1]
+}
+
+// manifestOf returns the name of the manifest of the attempt of a file.
+func manifestOf(stage, name string) string {
+	first, _, _ := strings.Cut(name, "/")
+	parts := strings.SplitN(first, ".", 3)
+	return fmt.Sprintf("%s/%s.%s%s", stage, parts[0], parts[1], manifestSuffix)
+}
+
+// removeEmpty removes directories of plans that have nothing in them.
+func (w workDir) removeEmpty(dir string) (errs []error) {
+	if _, ok := w.objects(); ok {
+		return nil
+	}
+	entries, err := w.fs.ReadDir(w.path(dir))
+	if err != nil {
+		return nil // it has gone, or Collect has said so
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if !e.IsDir() || dir == "" && !planName.MatchString(e.Name()) {
+			continue
+		}
+		errs = append(errs, w.removeEmpty(name)...)
+		if left, err := w.fs.ReadDir(w.path(name)); err == nil && len(left) == 0 {
+			if err := w.fs.Remove(w.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errs
+}

@@ -1,0 +1,249 @@
+package distributed
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/spawn"
+)
+
+// ErrDamaged marks files of a work directory that are not what a task has written.
+var ErrDamaged = errors.New("the work directory is damaged")
+
+// ErrNotDone marks a stage that another stage needs and that is not done.
+var ErrNotDone = errors.New("an earlier stage is not done")
+
+// manifest is what an attempt of a task writes last. R1.
+type manifest struct {
+	Plan    string  `json:"plan"`
+	Stage   string  `json:"stage"`
+	Task    int     `json:"task"`          // of a merge: the first partition
+	Last    int     `json:"last,omitzero"` // of a merge: the last partition
+	Attempt string  `json:"attempt"`       // 16 hexadecimal digits
+	Rows    int64   `json:"rows"`          // read: of the input, of states, or of groups
+	Groups  int64   `json:"groups"`        // written, or rows of the result
+	Bytes   int64   `json:"bytes"`         // of the pack, or of the files
+	Seconds float64 `json:"seconds"`
+
+	Blobs []int64 `json:"blobs,omitempty"` // bytes of the blobs of a pack, by partition
+
+	Sealed string              `json:"sealed,omitzero"` // of a merge: the hash of what it has merged
+	Files  []sink.ManifestFile `json:"files,omitempty"` // of a merge: in the directory of the attempt
+}
+
+// newAttempt returns a name that no other attempt has.
+func newAttempt() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// key is the part of names that says which task it is.
+func (m *manifest) key() string {
+	if m.Stage == StageMerge {
+		return Range{m.Task, m.Last}.key()
+	}
+	return fmt.Sprintf("%05d", m.Task)
+}
+
+func (r Range) key() string { return fmt.Sprintf("%05d-%05d", r.First, r.Last) }
+
+// name is where the attempt writes, without an ending: in the directory of its stage.
+func (m *manifest) name() string { return m.Stage + "/" + m.key() + "." + m.Attempt }
+
+const (
+	manifestSuffix = ".json"
+	packSuffix     = ".pack"
+)
+
+// run is the name by which the attempt's blobs know each other.
+func (m *manifest) run() string {
+	return fmt.Sprintf("%s %s %d %s", m.Plan, m.Stage, m.Task, m.Attempt)
+}
+
+// check refuses a manifest that does not suit its name, or its plan. R3.
+func (m *manifest) check(p *Plan, name string) error {
+	switch {
+	case m.Plan != p.ID:
+		return fmt.Errorf("%w: %s is of plan %s", ErrDamaged, name, m.Plan)
+	case m.name()+manifestSuffix != name:
+		return fmt.Errorf("%w: %s says that it is %s", ErrDamaged, name, m.name())
+	case m.Stage != StageMerge && len(m.Blobs) != p.Partitions:
+		return fmt.Errorf("%w: %s has %d blobs, of %d partitions", ErrDamaged, name, len(m.Blobs), p.Partitions)
+	}
+	var sum int64
+	for _, n := range m.Blobs {
+		if n < 0 || m.Bytes < n || sum > m.Bytes-n {
+			return fmt.Errorf("%w: %s has blobs larger than its pack", ErrDamaged, name)
+		}
+		sum += n
+	}
+	if m.Stage != StageMerge && sum != m.Bytes {
+		return fmt.Errorf("%w: %s has blobs of %d B in a pack of %d B", ErrDamaged, name, sum, m.Bytes)
+	}
+	return nil
+}
+
+// attempts returns the manifests of a stage that are there, by name within the stage, of the keys that
+// begin with a prefix.
+func (t *Tasks) attempts(stage, prefix string) (names []string, err error) {
+	entries, err := t.work.list(stage, prefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.name, manifestSuffix) && !strings.Contains(e.name, "/") {
+			names = append(names, e.name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// done returns the manifest of an attempt of a task that is done; nil where there is none.
+func (t *Tasks) done(stage, key string) (*manifest, error) {
+	names, err := t.attempts(stage, key+".")
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	return t.manifest(stage + "/" + names[0])
+}
+
+// manifest reads a manifest.
+func (t *Tasks) manifest(name string) (*manifest, error) {
+	m := new(manifest)
+	if err := t.work.readJSON(name, m); err != nil {
+		return nil, err
+	}
+	return m, m.check(t.Plan, name)
+}
+
+// seal is which attempts of a stage count, by task.
+type seal struct {
+	Plan     string     `json:"plan"`
+	Stage    string     `json:"stage"`
+	Attempts []manifest `json:"attempts"`
+
+	hash string // of the seal as it is stored
+}
+
+// manifestsAtOnce is how many manifests are read at the same time.
+const manifestsAtOnce = 16
+
+// sealed returns which attempts of a stage count. The first that asks decides. R2.
+func (t *Tasks) sealed(ctx context.Context, stage string) (*seal, error) {
+	name := "sealed/" + stage + ".json"
+	s, err := t.readSeal(name)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	made, err := t.choose(ctx, stage)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(made)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.work.putNew(name, text); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return t.readSeal(name)
+}
+
+func (t *Tasks) readSeal(name string) (*seal, error) {
+	text, err := t.work.read(name)
+	if err != nil {
+		return nil, err
+	}
+	s := new(seal)
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, t.work.path(name), err)
+	}
+	sum := sha256.Sum256(text)
+	s.hash = hex.EncodeToString(sum[:])
+	if s.Plan != t.Plan.ID || len(s.Attempts) == 0 {
+		return nil, fmt.Errorf("%w: %s is of plan %q", ErrDamaged, t.work.path(name), s.Plan)
+	}
+	for i := range s.Attempts {
+		m := &s.Attempts[i]
+		if err := m.check(t.Plan, m.name()+manifestSuffix); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.work.path(name), err)
+		}
+	}
+	return s, nil
+}
+
+// choose takes the first attempt of each task, in order of their names.
+func (t *Tasks) choose(ctx context.Context, stage string) (*seal, error) {
+	names, err := t.attempts(stage, "")
+	if err != nil {
+		return nil, err
+	}
+	tasks := t.Plan.tasks(stage)
+	first := make([]string, tasks)
+	for _, name := range names {
+		task, ok := taskOf(name)
+		if ok && task < tasks && first[task] == "" {
+			first[task] = name
+		}
+	}
+	if missing := missingOf(first); len(missing) > 0 {
+		return nil, fmt.Errorf("%w: %s: %d of %d tasks are not: %s", ErrNotDone, stage, len(missing), tasks, listed(missing))
+	}
+	s := &seal{Plan: t.Plan.ID, Stage: stage, Attempts: make([]manifest, tasks)}
+	var group spawn.Group
+	group.SetLimit(manifestsAtOnce)
+	for i, name := range first {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			m, err := t.manifest(stage + "/" + name)
+			if err == nil {
+				s.Attempts[i] = *m
+			}
+			return err
+		})
+	}
+	return s, group.Wait()
+}
+
+// taskOf returns the task that a name is of.
+func taskOf(name string) (task int, ok bool) {
+	key, _, _ := strings.Cut(name, ".")
+	task, err := strconv.Atoi(key)
+	return task, err == nil && task >= 0
+}
+
+func missingOf(names []string) (missing []int) {
+	for i, name := range names {
+		if name == "" {
+			missing = append(missing, i)
+		}
+	}
+	return missing
+}
+
+// listed writes the first of some numbers.
+func listed(numbers []int) string {
+	const most = 20
+	texts := make([]string, 0, most+1)
+	for _, n := range numbers[:min(len(numbers), most)] {
+		texts = append(texts, strconv.Itoa(n))
+	}
+	if len(numbers) > most {
+		texts = append(texts, "...")
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,221 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/partial"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/recordreader"
+)
+
+// lastPacks is the stage whose packs are merged to rows.
+func (p *Plan) lastPacks() string {
+	if p.Combines > 0 {
+		return StageCombine
+	}
+	return StagePartial
+}
+
+// Merge makes rows of a task's partitions.
+func (t *Tasks) Merge(ctx context.Context, task int) (Done, error) {
+	if err := t.checkTask(StageMerge, task); err != nil {
+		return Done{}, err
+	}
+	done, err := t.MergeRange(ctx, t.Plan.Merges[task])
+	done.Task = task
+	return done, err
+}
+
+// MergeRange makes rows of some partitions. The ranges of a plan's merges are not the only ones: Commit
+// takes any that together are all partitions.
+func (t *Tasks) MergeRange(ctx context.Context, of Range) (done Done, err error) {
+	if of.First < 0 || of.Last < of.First || of.Last >= t.Plan.Partitions {
+		return Done{}, fmt.Errorf("%w: partitions %s of %d", ErrPlan, of, t.Plan.Partitions)
+	}
+	s, err := t.sealed(ctx, t.Plan.lastPacks())
+	if err != nil {
+		return Done{}, err
+	}
+	earlier, err := t.merged(of.key(), s.hash)
+	if err != nil {
+		return Done{}, err
+	}
+	if earlier != nil {
+		return earlier.already(of.First), nil
+	}
+	m := &manifest{Plan: t.Plan.ID, Stage: StageMerge, Task: of.First, Last: of.Last, Attempt: newAttempt(), Sealed: s.hash}
+	started := time.Now()
+	p, err := t.openPacks(ctx, s.Attempts, of)
+	if err != nil {
+		return Done{}, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	read, err := t.writeRows(ctx, m, p, of)
+	if err != nil {
+		return Done{}, err
+	}
+	m.Seconds = time.Since(started).Seconds()
+	if err := t.work.writeJSON(m.name()+manifestSuffix, m); err != nil {
+		return Done{}, err
+	}
+	return Done{Stage: StageMerge, Task: of.First, State: "done", Rows: m.Rows, Groups: m.Groups, BytesRead: read, BytesWritten: m.Bytes, Seconds: m.Seconds}, nil
+}
+
+// merged returns the manifest of an attempt that has merged a range of what is sealed; nil where there is
+// none.
+func (t *Tasks) merged(key, sealed string) (*manifest, error) {
+	names, err := t.attempts(StageMerge, key+".")
+	for _, name := range names {
+		m, err := t.manifest(StageMerge + "/" + name)
+		if err != nil || m.Sealed == sealed {
+			return m, err
+		}
+	}
+	return nil, err
+}
+
+// writeRows writes the rows that partitions come to, to the directory of the attempt. It returns the
+// bytes of the blobs.
+func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *packs, of Range) (read int64, err error) {
+	q, err := t.shape(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer q.Close()
+	numbers := make([]int, 0, of.Last-of.First+1)
+	for n := of.First; n <= of.Last; n++ {
+		numbers = append(numbers, n)
+	}
+	result, err := t.Engine.Merge(ctx, p.sources, partial.MergeOptions{Partitions: numbers, Runs: p.runs})
+	if err != nil {
+		return 0, err
+	}
+	rows, err := q.Finish(ctx, result)
+	if err != nil {
+		return 0, err
+	}
+	schema, opt := q.Finished(), t.intermediate()
+	if t.Plan.assembled() {
+		if schema, err = t.Plan.result(); err != nil {
+			return 0, err
+		}
+		opt = t.sinkOptions(ctx)
+		opt.Overwrite = false
+	}
+	made, err := t.writeDir(ctx, m.name(), schema, opt, rows)
+	if err != nil {
+		return 0, err
+	}
+	stats := result.Stats()
+	m.Rows, m.Groups, m.Bytes, m.Files = stats.RowsRead, made.Rows, made.Bytes, made.Files
+	return stats.BytesRead, nil
+}
+
+// intermediate is how rows are kept that Commit puts in order.
+func (t *Tasks) intermediate() sink.Options {
+	return sink.Options{Format: sink.Arrow, Codec: "lz4", Manifest: true, FS: t.FS, Allocator: t.Layout.Allocator, Budget: t.Layout.Budget}
+}
+
+// assembled says whether the output is made of the files of merges, as they are.
+func (p *Plan) assembled() bool { return p.Output.Directory() && !p.Ordered }
+
+// sinkOptions returns how the output is written.
+func (t *Tasks) sinkOptions(ctx context.Context) sink.Options {
+	opt := t.Layout
+	opt.Query, opt.Plan = t.Plan.Statement, t.Plan.ID
+	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
+		return t.Engine.Collector(ctx, schema, by, purpose)
+	}
+	return opt
+}
+
+// writeDir writes rows, which it takes over, to a directory of the work directory, and returns its
+// manifest.
+func (t *Tasks) writeDir(ctx context.Context, name string, schema *arrow.Schema, opt sink.Options, rows array.RecordReader) (*sink.Manifest, error) {
+	path := t.work.path(name)
+	if _, remote := t.work.objects(); !remote {
+		if err := t.FS.MkdirAll(t.work.path(StageMerge), 0o777); err != nil {
+			rows.Release()
+			return nil, err
+		}
+	}
+	if err := writeAll(ctx, path, schema, opt, rows); err != nil {
+		return nil, err
+	}
+	made := new(sink.Manifest)
+	return made, t.work.readJSON(name+"/"+sink.ManifestName, made)
+}
+
+// writeAll writes rows, which it takes over, to an output, as rows of a schema that differs from theirs
+// in which columns may be NULL alone.
+func writeAll(ctx context.Context, path string, schema *arrow.Schema, opt sink.Options, rows array.RecordReader) (err error) {
+	defer rows.Release()
+	out, err := sink.Create(path, schema, opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
+	for {
+		batch, err := recordreader.Next(rows)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if batch == nil {
+			return out.Commit()
+		}
+		same := array.NewRecordBatch(schema, batch.Columns(), batch.NumRows())
+		err = out.Write(same)
+		same.Release()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// cover returns attempts of merges of what is sealed whose ranges are all partitions, each once, in
+// order; or the partitions that no such attempt begins at.
+func cover(attempts []manifest, partitions int) (chosen []manifest, missing []int) {
+	from := make(map[int][]int) // attempts, by first partition
+	for i := range attempts {
+		from[attempts[i].Task] = append(from[attempts[i].Task], i)
+	}
+	reaches := make([]int, partitions+1) // by partition: the attempt to go on with, or -1
+	for at := partitions - 1; at >= 0; at-- {
+		reaches[at] = -1
+		for _, i := range from[at] {
+			if next := attempts[i].Last + 1; next == partitions || reaches[next] >= 0 {
+				reaches[at] = i
+				break
+			}
+		}
+	}
+	if reaches[0] < 0 {
+		has := make([]bool, partitions)
+		for i := range attempts {
+			for n := attempts[i].Task; n <= attempts[i].Last; n++ {
+				has[n] = true
+			}
+		}
+		for n := range has {
+			if !has[n] {
+				missing = append(missing, n)
+			}
+		}
+		return nil, missing
+	}
+	for at := 0; at < partitions; at = chosen[len(chosen)-1].Last + 1 {
+		chosen = append(chosen, attempts[reaches[at]])
+	}
+	return slices.Clip(chosen), nil
+}

@@ -1,0 +1,347 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"path/filepath"
+	"strings"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/partition"
+)
+
+// Request is what a plan is made of.
+type Request struct {
+	Name      string // for people
+	Statement string
+
+	// Tables are the files that names behind FROM stand for; a statement reads one. Scan says how
+	// files are read.
+	Tables map[string]plan.Table
+	Scan   dataset.Options
+
+	Overflow      query.Overflow
+	Deterministic bool
+
+	Output  string       // path or URL
+	Layout  sink.Options // of the output
+	Work    string       // directory, or URL, in which the plan has a directory of its own
+	Version string       // of the program
+
+	// SplitBytes is about what a split reads. The default is 128 MiB.
+	SplitBytes int64
+
+	// Splits is how many splits there are, or fewer where the input has fewer parts. The default, 0, is by
+	// SplitBytes.
+	Splits int
+
+	// Partitions is how many blobs a pack has, a power of two up to 2,048. The default, 0, is by the
+	// groups that a sample lets expect: one for each 16,384, and 64 where it tells nothing.
+	Partitions int
+
+	// Merges is how many tasks merge partitions. The default, 0, has one for each 64 MiB of states.
+	Merges int
+
+	// Combines is how many nodes the tree between splits and merges has; -1 is no tree. The default, 0,
+	// has a tree where there are more than 64 splits and a merge reads less than 1 MiB of each.
+	Combines int
+}
+
+const (
+	splitBytesDefault  = 128 << 20
+	splitsMax          = 100_000 // 5 digits in names
+	groupsPerPartition = 1 << 14
+	partitionsDefault  = 64 // as of partial.Options
+	stateBytesPerMerge = 64 << 20
+
+	// Below a tree's node a merge would open that many packs, and read so little of each that the calls
+	// take longer than the bytes.
+	packsWithoutTree = 64
+	bytesWithoutTree = 1 << 20
+)
+
+// validate reports fields that are out of their bounds.
+func (r *Request) validate() error {
+	var errs []error
+	check := func(holds bool, format string, args ...any) {
+		if !holds {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(r.Output != "", "the output has no name")
+	check(r.Work != "", "the work directory has no name")
+	check(r.Splits >= 0 && r.Splits <= splitsMax, "%d splits: want 1 to %d", r.Splits, splitsMax)
+	check(r.SplitBytes >= 0, "splits of %d B: want 1 or more", r.SplitBytes)
+	check(r.Partitions >= 0 && r.Partitions <= partition.FanOutMax && r.Partitions&(r.Partitions-1) == 0,
+		"%d partitions: want a power of two up to %d", r.Partitions, partition.FanOutMax)
+	check(r.Merges >= 0, "%d merges: want 1 or more", r.Merges)
+	check(r.Combines >= -1, "%d nodes: want 1 or more", r.Combines)
+	return errors.Join(errs...)
+}
+
+// planned is the table of a statement that is planned.
+type planned struct {
+	files  []string
+	scan   dataset.Options
+	known  *dataset.Known
+	source scan.Source
+}
+
+// New plans a request. Files are opened and sampled, and nothing is written.
+func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan, error) {
+	if err := r.validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	statement, err := sql.Parse(r.Statement)
+	if err != nil {
+		return nil, err
+	}
+	var table *planned
+	opt := plan.Options{
+		Tables: r.Tables, Scan: r.Scan, Overflow: r.Overflow, Deterministic: r.Deterministic, OneStep: true,
+		Open: func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error) {
+			if table != nil {
+				return nil, errors.New("a distributed statement reads one table")
+			}
+			var err error
+			table, err = openTable(ctx, fsys, files, opt)
+			if err != nil {
+				return nil, err
+			}
+			return table.source, nil
+		},
+	}
+	q, err := plan.Prepare(ctx, eng, statement, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	source, grouping, err := q.Grouping()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	case table == nil:
+		return nil, fmt.Errorf("%w: the statement reads no files", ErrPlan)
+	}
+	p := &Plan{
+		Format: planFormat, Version: r.Version, Name: r.Name, Statement: r.Statement,
+		Overflow: r.Overflow, Deterministic: r.Deterministic, Query: grouping, Ordered: q.Ordered(),
+	}
+	if statement.From != nil && !statement.From.File {
+		p.Table = namedTable(statement, r.Tables)
+	}
+	if err := p.setInput(ctx, table); err != nil {
+		return nil, err
+	}
+	if err := p.setOutput(&r, q); err != nil {
+		return nil, err
+	}
+	if err := p.setTasks(ctx, eng, &r, table, source); err != nil {
+		return nil, err
+	}
+	if p.ID, err = p.hash(); err != nil {
+		return nil, err
+	}
+	p.Work = (workDir{fsys, absolute(fsys, r.Work)}).path(p.ID)
+	return p, p.checkOutput(fsys)
+}
+
+// openTable opens the files of a table, by names that mean the same on other hosts.
+func openTable(ctx context.Context, fsys vfs.FS, files []string, opt dataset.Options) (*planned, error) {
+	t := &planned{scan: opt}
+	t.scan.CSV.Rejects = nil // which rows are left out nobody keeps
+	for _, f := range files {
+		if f == "-" {
+			return nil, errors.New("standard input cannot be read in parts: give files")
+		}
+		t.files = append(t.files, absolute(fsys, f))
+	}
+	t.scan.FS = fsys
+	var err error
+	t.source, t.known, err = dataset.OpenKnown(ctx, t.files, t.scan)
+	return t, err
+}
+
+// absolute returns a path that means the same in another directory.
+func absolute(fsys vfs.FS, path string) string {
+	if _, ok := vfs.ObjectsAt(fsys, path); ok {
+		return strings.TrimRight(path, "/")
+	}
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
+}
+
+// namedTable returns the name of the table behind FROM, at any depth.
+func namedTable(s *sql.Select, tables map[string]plan.Table) string {
+	for s.From != nil && s.From.Query != nil {
+		s = s.From.Query
+	}
+	if s.From == nil || s.From.File {
+		return ""
+	}
+	for name := range tables {
+		if strings.EqualFold(name, s.From.Name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// setInput notes which files are read, and how.
+func (p *Plan) setInput(ctx context.Context, t *planned) error {
+	var err error
+	if p.Files, err = dataset.Identities(ctx, t.files, t.scan); err != nil {
+		return err
+	}
+	for _, f := range p.Files {
+		if strings.Contains(f.Path, "://") && strings.ContainsAny(f.Path, "?@") {
+			return fmt.Errorf("%w: %s has parameters or a user, which do not go into a plan", ErrPlan, f.Path)
+		}
+	}
+	p.Scan = t.scan
+	p.Scan.Known = t.known
+	return nil
+}
+
+// setOutput notes the columns of the result, and where they go.
+func (p *Plan) setOutput(r *Request, q *plan.Query) (err error) {
+	schema := q.Schema()
+	if p.Result, err = dataset.EncodeSchema(schema); err != nil {
+		return err
+	}
+	for _, f := range schema.Fields() {
+		p.Columns = append(p.Columns, Column{Name: f.Name, Type: f.Type.String(), Nullable: f.Nullable})
+	}
+	layout := r.Layout
+	if sink.IsDevice(r.Output) {
+		return fmt.Errorf("%w: the output is a file or a directory that other hosts can read, not %s", ErrPlan, r.Output)
+	}
+	if _, err := sink.FormatOf(r.Output); err != nil && !layout.Directory() {
+		layout.Manifest = true // a name without a known ending is a directory's
+	}
+	if err := sink.Check(r.Output, schema, layout); err != nil {
+		return err
+	}
+	settled, err := sink.Settle(r.Output, layout)
+	if err != nil {
+		return err
+	}
+	layout.Format = settled.Format
+	p.Output = Output{Path: absolute(layout.FS, r.Output), Options: layout}
+	return nil
+}
+
+// setTasks cuts the input, and decides how many tasks each stage has.
+func (p *Plan) setTasks(ctx context.Context, eng *engine.Engine, r *Request, t *planned, source scan.Source) error {
+	bound, err := rowdata.BindCanonical(p.Query, source.Schema(), source.Stats().Columns)
+	if err != nil {
+		return err
+	}
+	columns := make([]int, len(bound.Columns))
+	for i := range bound.Columns {
+		columns[i] = bound.Columns[i].Index
+	}
+	splits, err := source.Splits(ctx, columns)
+	if err != nil {
+		return err
+	}
+	n := r.Splits
+	if n == 0 {
+		var bytes int64
+		for _, s := range splits {
+			bytes += s.Bytes()
+		}
+		each := r.SplitBytes
+		if each == 0 {
+			each = splitBytesDefault
+		}
+		n = int(min((bytes+each-1)/each, splitsMax))
+	}
+	starts := scan.FileStarts(t.source)
+	if starts == nil {
+		return fmt.Errorf("%w: the input is no table of files", ErrPlan)
+	}
+	p.Splits = cut(splits, starts, max(n, 1))
+	forecast, err := eng.Explain(ctx, source, p.Query)
+	if err != nil {
+		return err
+	}
+	p.Groups = forecast.Forecast.Groups
+	p.size(r, 8*int64(bound.StateLayout().Stride))
+	p.Stages = p.stages()
+	return nil
+}
+
+// size decides how many partitions, merges and nodes of a tree there are, of groups whose states take some
+// bytes each.
+func (p *Plan) size(r *Request, state int64) {
+	splits := int64(len(p.Splits))
+	if p.Partitions = r.Partitions; p.Partitions == 0 {
+		p.Partitions = partitionsDefault
+		if p.Groups >= 0 {
+			most := min((p.Groups+groupsPerPartition-1)/groupsPerPartition, partition.FanOutMax)
+			p.Partitions = 1 << bits.Len64(uint64(max(most, 1)-1))
+		}
+	}
+	states := splits * max(p.Groups, 0) * state // of all splits, if each has all groups
+	merges := r.Merges
+	if merges == 0 {
+		merges = int(max((states+stateBytesPerMerge-1)/stateBytesPerMerge, 1))
+		if p.Groups < 0 {
+			merges = p.Partitions
+		}
+	}
+	p.Merges = ranges(p.Partitions, min(merges, p.Partitions))
+	switch {
+	case r.Combines > 0:
+		p.Combines = min(r.Combines, len(p.Splits))
+	case r.Combines == 0 && splits > packsWithoutTree && states/splits/int64(len(p.Merges)) < bytesWithoutTree:
+		p.Combines = treeNodes(len(p.Splits))
+	}
+}
+
+// treeNodes returns the number of nodes that are merged of as many splits each as there are nodes.
+func treeNodes(splits int) int {
+	n := 1
+	for n*n < splits {
+		n++
+	}
+	return n
+}
+
+// checkOutput refuses an output that Commit would not replace.
+func (p *Plan) checkOutput(fsys vfs.FS) error {
+	t := Tasks{Plan: p, FS: fsys}.Open()
+	before, err := t.Committed()
+	if err != nil || before != nil || !p.Output.Directory() || p.Output.Overwrite {
+		return err
+	}
+	now, err := t.outputNow()
+	if err == nil && now != nil {
+		err = fmt.Errorf("%w: %s is there: name another directory, or replace it (--overwrite)", ErrPlan, p.Output.Path)
+	}
+	return err
+}
+
+// Write writes a plan to its work directory, where all tasks can read it, and returns its name there.
+func (p *Plan) Write(fsys vfs.FS) (string, error) {
+	text, err := p.Encode()
+	if err != nil {
+		return "", err
+	}
+	w := workDir{fsys, p.Work}
+	err = w.write(planFile, writerOf(text))
+	return w.path(planFile), err
+}

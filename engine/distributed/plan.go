@@ -1,0 +1,183 @@
+package distributed
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sink"
+)
+
+// ErrPlan marks a plan that cannot be carried out, however often it is tried: it is damaged or of
+// another version, or its input has changed. A new plan can.
+var ErrPlan = errors.New("the plan cannot be carried out")
+
+// planFormat is the version of Plan's form.
+const planFormat = 1
+
+// Plan says how a statement is answered in parts. It travels as JSON.
+type Plan struct {
+	Format  int    `json:"format"`  // 1
+	Version string `json:"version"` // of the program that made it, and that carries it out
+	ID      string `json:"id"`      // 16 hexadecimal digits: a hash of all other fields but Work
+	Name    string `json:"name"`    // for people
+	Work    string `json:"work"`    // the directory, or URL, of the plan's blobs; it ends in ID
+
+	Statement     string         `json:"statement"`
+	Table         string         `json:"table,omitzero"` // name behind FROM; "" where files stand there
+	Overflow      query.Overflow `json:"overflow,omitzero"`
+	Deterministic bool           `json:"deterministic,omitzero"`
+
+	Files []dataset.Identity `json:"files"` // of the input, in order
+	Scan  dataset.Options    `json:"scan"`  // how the files are read, and what is known of their columns
+
+	Splits     []Split     `json:"splits"`
+	Partitions int         `json:"partitions"`        // of the hash of the keys, a power of two
+	Combines   int         `json:"combines,omitzero"` // nodes of the tree between splits and merges; 0 for no tree
+	Merges     []Range     `json:"merges"`            // of partitions; together they are all partitions
+	Groups     int64       `json:"groups"`            // about as many there are; -1 when nothing tells
+	Query      query.Query `json:"query"`             // the aggregation
+	Ordered    bool        `json:"ordered,omitzero"`  // rows of merges are ordered, or limited, by Commit
+	Columns    []Column    `json:"columns"`           // of the result, for people
+	Result     []byte      `json:"result"`            // schema of the result, as a message of Arrow IPC
+	Output     Output      `json:"output"`            //
+	Stages     []Stage     `json:"stages"`            // what a scheduler runs, one after the other
+}
+
+// Split is a part of the input: rows of neighbouring files, of which the first may begin within a file
+// and the last may end within a file.
+type Split struct {
+	First int    `json:"first"`         // index of a file
+	From  uint64 `json:"from,omitzero"` // position in that file of the first row
+	Last  int    `json:"last"`          // index of a file
+	To    uint64 `json:"to,omitzero"`   // position in that file behind the last row; 0 is the end of the file
+	Rows  int64  `json:"rows"`          // -1 when it is not known
+	Bytes int64  `json:"bytes"`         // about what reading takes of the files
+	None  bool   `json:"none,omitzero"` // the input has no rows: there is nothing to read
+}
+
+// Range is some partitions, the last included.
+type Range struct {
+	First int `json:"first"`
+	Last  int `json:"last"`
+}
+
+func (r Range) String() string { return fmt.Sprintf("%d..%d", r.First, r.Last) }
+
+// Column is a column of the result.
+type Column = sink.ManifestColumn
+
+// Output says where the result goes, and how it is laid out.
+type Output struct {
+	Path string `json:"path"` // of a file or a directory, or a URL
+	sink.Options
+}
+
+// Stage is a step of a plan. All tasks of a stage must be done before the next begins.
+type Stage struct {
+	Name  string `json:"name"`
+	Tasks int    `json:"tasks"` // numbered from 0 on
+}
+
+// The names of stages.
+const (
+	StagePartial = "partial"
+	StageCombine = "combine"
+	StageMerge   = "merge"
+	StageCommit  = "commit"
+)
+
+// stages lists what a scheduler runs.
+func (p *Plan) stages() []Stage {
+	stages := []Stage{{StagePartial, len(p.Splits)}}
+	if p.Combines > 0 {
+		stages = append(stages, Stage{StageCombine, p.Combines})
+	}
+	return append(stages, Stage{StageMerge, len(p.Merges)}, Stage{StageCommit, 1})
+}
+
+// tasks returns how many tasks a stage has; 0 where the plan has no such stage.
+func (p *Plan) tasks(stage string) int {
+	for _, s := range p.Stages {
+		if s.Name == stage {
+			return s.Tasks
+		}
+	}
+	return 0
+}
+
+// combined returns the splits of a node of the tree: [from, to).
+func (p *Plan) combined(node int) (from, to int) {
+	splits := len(p.Splits)
+	return splits * node / p.Combines, splits * (node + 1) / p.Combines
+}
+
+// hash returns the plan's id.
+func (p *Plan) hash() (string, error) {
+	anonymous := *p
+	anonymous.ID, anonymous.Work = "", ""
+	text, err := json.Marshal(&anonymous)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// Encode writes the plan as JSON.
+func (p *Plan) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // statements have < and >
+	e.SetIndent("", " ")
+	err := e.Encode(p)
+	return b.Bytes(), err
+}
+
+// Decode reads a plan, and refuses one that this version of the program did not make.
+func Decode(text []byte, version string) (*Plan, error) {
+	var head struct {
+		Format  int    `json:"format"`
+		Version string `json:"version"`
+	}
+	err := json.Unmarshal(text, &head)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: it is not JSON, or cut off: %w", ErrPlan, err)
+	case head.Format != planFormat || head.Version != version:
+		return nil, fmt.Errorf("%w: mpga %s made it, with format %d; this is mpga %s, with format %d: plan again, or run mpga %[2]s everywhere",
+			ErrPlan, head.Version, head.Format, version, planFormat)
+	}
+	p := new(Plan)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(p); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: something follows it", ErrPlan)
+	}
+	id, err := p.hash()
+	switch {
+	case err != nil:
+		return nil, err
+	case id != p.ID:
+		return nil, fmt.Errorf("%w: it was changed after it was made: its id is %q, and the id of what it says %s", ErrPlan, p.ID, id)
+	case baseName(p.Work) != p.ID:
+		return nil, fmt.Errorf("%w: its work directory %s is another plan's", ErrPlan, p.Work)
+	}
+	return p, nil
+}
+
+// result returns the columns of the result.
+func (p *Plan) result() (*arrow.Schema, error) {
+	return (&dataset.Known{Schema: p.Result}).Columns()
+}

@@ -1,0 +1,190 @@
+package distributed
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// workDir is a directory of a file system, or the objects whose URLs begin with a prefix. Names in it
+// have slashes.
+type workDir struct {
+	fs   vfs.FS
+	root string // without a slash at its end
+}
+
+// entry is a file in a workDir.
+type entry struct {
+	name     string // within the directory that was listed
+	bytes    int64
+	modified time.Time
+	dir      bool
+}
+
+func (w workDir) objects() (vfs.Objects, bool) { return vfs.ObjectsAt(w.fs, w.root) }
+
+// path returns the path, or the URL, of a name.
+func (w workDir) path(name string) string {
+	if _, ok := w.objects(); ok {
+		return w.root + "/" + name
+	}
+	return filepath.Join(w.root, filepath.FromSlash(name))
+}
+
+// baseName returns the last part of a path or a URL.
+func baseName(path string) string {
+	path = filepath.ToSlash(path)
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
+// write writes a file whole or not at all, in place of a file of its name.
+func (w workDir) write(name string, fill func(io.Writer) error) error {
+	buffered := func(to io.Writer) error {
+		b := bufio.NewWriterSize(to, 1<<20)
+		if err := fill(b); err != nil {
+			return err
+		}
+		return b.Flush()
+	}
+	path := w.path(name)
+	if objects, ok := w.objects(); ok {
+		upload, err := objects.Upload(path)
+		if err != nil {
+			return err
+		}
+		if err := buffered(upload); err != nil {
+			return errors.Join(err, upload.Abort())
+		}
+		return upload.Commit()
+	}
+	dir := filepath.Dir(path)
+	if err := w.fs.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if err := vfs.WriteFileBy(w.fs, path, 0o666, buffered); err != nil {
+		return err
+	}
+	return w.sync(dir)
+}
+
+// sync makes the names in a directory durable, where the file system has a way to.
+func (w workDir) sync(dir string) error {
+	if err := w.fs.SyncDir(dir); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+// writeJSON writes a value.
+func (w workDir) writeJSON(name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return w.write(name, writerOf(text))
+}
+
+// writerOf returns a function that writes a text.
+func writerOf(text []byte) func(io.Writer) error {
+	return func(to io.Writer) error {
+		_, err := to.Write(text)
+		return err
+	}
+}
+
+// putNew writes a small file, unless a file has its name, which is fs.ErrExist.
+func (w workDir) putNew(name string, content []byte) error {
+	path := w.path(name)
+	if objects, ok := w.objects(); ok {
+		return objects.PutNew(path, content)
+	}
+	dir := filepath.Dir(path)
+	if err := w.fs.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	hidden := vfs.HiddenName(path)
+	if err := vfs.WriteFile(w.fs, hidden, content); err != nil {
+		return err
+	}
+	err := w.fs.Link(hidden, path)
+	if errors.Is(err, errors.ErrUnsupported) { // R2: the last writer wins
+		return errors.Join(w.fs.Rename(hidden, path), w.sync(dir))
+	}
+	if err := errors.Join(err, w.fs.Remove(hidden)); err != nil {
+		return err
+	}
+	return w.sync(dir)
+}
+
+// readMax bounds a file that is read whole.
+const readMax = 1 << 30
+
+// read returns a small file.
+func (w workDir) read(name string) (text []byte, err error) {
+	file, err := w.fs.Open(w.path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	text, err = io.ReadAll(io.LimitReader(file, readMax+1))
+	if err == nil && len(text) > readMax {
+		err = fmt.Errorf("%s is larger than %d B", w.path(name), readMax)
+	}
+	return text, err
+}
+
+// readJSON reads a value, which must be all of the file.
+func (w workDir) readJSON(name string, value any) error {
+	text, err := w.read(name)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(value); err != nil {
+		return fmt.Errorf("%w: %s is damaged: %w", ErrDamaged, w.path(name), err)
+	}
+	return nil
+}
+
+// list returns the entries of a directory whose names begin with a prefix, sorted by name: of objects
+// all below the directory. A directory that is not there has none.
+func (w workDir) list(dir, prefix string) (found []entry, err error) {
+	if objects, ok := w.objects(); ok {
+		from := w.path(dir + "/")
+		list, err := objects.List(from + prefix)
+		for _, o := range list {
+			found = append(found, entry{name: strings.TrimPrefix(o.Name, from), bytes: o.Size, modified: o.Modified})
+		}
+		return found, err
+	}
+	entries, err := w.fs.ReadDir(w.path(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		found = append(found, entry{name: e.Name(), dir: e.IsDir()})
+	}
+	return found, err
+}
+
+// exists says whether a file is there.
+func (w workDir) exists(name string) (bool, error) {
+	_, err := w.fs.Stat(w.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
