@@ -53,7 +53,7 @@ type Request struct {
 	Merges int
 
 	// Combines is how many nodes the tree between splits and merges has; -1 is no tree. The default, 0,
-	// has a tree where there are more than 64 splits and a merge reads less than 1 MiB of each.
+	// has a tree where there are more than 64 splits and a merge reads less than 64 KiB of each.
 	Combines int
 }
 
@@ -67,7 +67,7 @@ const (
 	// Below a tree's node a merge would open that many packs, and read so little of each that the calls
 	// take longer than the bytes.
 	packsWithoutTree = 64
-	bytesWithoutTree = 1 << 20
+	bytesWithoutTree = 64 << 10
 )
 
 // validate reports fields that are out of their bounds.

@@ -1,0 +1,295 @@
+package distributed
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// Would catch a file that nobody closes.
+func TestMain(m *testing.M) { os.Exit(invariants.Run(m)) }
+
+// fakeSplit is a split of a table that is not there.
+type fakeSplit struct {
+	scan.Split
+	position    uint64
+	rows, bytes int64
+}
+
+func (s fakeSplit) Position() uint64 { return s.position }
+func (s fakeSplit) Rows() int64      { return s.rows }
+func (s fakeSplit) Bytes() int64     { return s.bytes }
+
+// Would catch rows that no split has, or two have, and splits that are much larger than others.
+func TestCut(t *testing.T) {
+	seed := newSeed(t)
+	for i := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, i))
+		var parts []scan.Split
+		var starts []uint64
+		var position uint64
+		var total, most int64
+		for range 1 + rng.IntN(8) { // files
+			starts = append(starts, position)
+			for range rng.IntN(9) {
+				s := fakeSplit{position: position, rows: 1 + rng.Int64N(50), bytes: rng.Int64N(1 << rng.IntN(10))}
+				parts = append(parts, s)
+				position += uint64(s.rows)
+				total += max(s.bytes, 1)
+				most = max(most, s.bytes)
+			}
+			position += uint64(rng.IntN(3)) // positions that no row has
+		}
+		n := 1 + rng.IntN(12)
+		made := cut(parts, starts, n)
+		if want := max(min(n, len(parts)), 1); len(made) != want {
+			t.Fatalf("seed %d: %d splits of %d, want %d", i, len(made), len(parts), want)
+		}
+		taken := make([]int, len(parts))
+		for k := range made {
+			s := &made[k]
+			var bytes int64
+			for j, p := range parts {
+				if within(s, starts, p.Position()) {
+					taken[j]++
+					bytes += max(p.Bytes(), 1)
+				}
+			}
+			if !s.None && bytes > total/int64(len(made))+2*most+int64(len(parts)) {
+				t.Errorf("seed %d: a split of %d B, of %d in %d splits; the largest part has %d", i, bytes, total, len(made), most)
+			}
+		}
+		if slices.ContainsFunc(taken, func(n int) bool { return n != 1 }) {
+			t.Fatalf("seed %d: parts in splits: %v; %+v", i, taken, made)
+		}
+	}
+}
+
+// within says whether a task that opens the files of a split alone reads a position of the whole table.
+func within(s *Split, starts []uint64, position uint64) bool {
+	if s.None {
+		return false
+	}
+	file, _ := place(position, starts)
+	if file < s.First || file > s.Last {
+		return false
+	}
+	var own []uint64
+	for _, at := range starts[s.First : s.Last+1] {
+		own = append(own, at-starts[s.First])
+	}
+	from, to := s.span(own)
+	at := position - starts[s.First]
+	return from <= at && at < to
+}
+
+// Would catch ranges that are chosen though they overlap or leave partitions out, and a choice that is
+// there and not found.
+func TestCover(t *testing.T) {
+	of := func(ranges ...Range) (list []manifest) {
+		for _, r := range ranges {
+			list = append(list, manifest{Task: r.First, Last: r.Last})
+		}
+		return list
+	}
+	for _, c := range []struct {
+		name     string
+		attempts []manifest
+		want     string
+		missing  string
+	}{
+		{"one", of(Range{0, 7}), "0..7", ""},
+		{"two", of(Range{4, 7}, Range{0, 3}), "0..3 4..7", ""},
+		{"a hole", of(Range{0, 2}, Range{4, 7}), "", "3"},
+		{"none", nil, "", "0, 1, 2, 3, 4, 5, 6, 7"},
+		{"overlaps beside a choice", of(Range{0, 4}, Range{0, 3}, Range{2, 7}, Range{4, 7}), "0..3 4..7", ""},
+		{"overlaps alone", of(Range{0, 4}, Range{3, 7}), "", ""},
+		{"attempts", of(Range{0, 7}, Range{0, 7}), "0..7", ""},
+		{"a dead end", of(Range{0, 5}, Range{0, 1}, Range{2, 7}), "0..1 2..7", ""},
+	} {
+		chosen, missing := cover(c.attempts, 8)
+		var got []string
+		for i := range chosen {
+			got = append(got, Range{chosen[i].Task, chosen[i].Last}.String())
+		}
+		if strings.Join(got, " ") != c.want || listed(missing) != c.missing {
+			t.Errorf("%s: chosen %v, missing %v", c.name, got, missing)
+		}
+	}
+}
+
+// Would catch blobs whose bytes are mixed up or lost on their way through the file.
+func TestSpool(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	s := newSpool(vfs.OS, t.TempDir(), 8)
+	s.each = 100
+	want := make([][]byte, 8)
+	for range 500 {
+		i := rng.IntN(7) // the last is empty
+		text := bytes.Repeat([]byte{byte(rng.IntN(256))}, rng.IntN(200))
+		w, err := s.create(i)
+		check(t, err)
+		_, err = w.Write(text)
+		check(t, err)
+		want[i] = append(want[i], text...)
+	}
+	var got bytes.Buffer
+	check(t, s.copyTo(&got))
+	sizes, sum := s.sizes()
+	if !bytes.Equal(got.Bytes(), slices.Concat(want...)) || sum != int64(got.Len()) {
+		t.Errorf("%d B, want %d", got.Len(), sum)
+	}
+	for i, n := range sizes {
+		if n != int64(len(want[i])) {
+			t.Errorf("blob %d has %d B, want %d", i, n, len(want[i]))
+		}
+	}
+	check(t, s.close())
+}
+
+// Would catch sizes that no group count or no flag leads to, and bounds that are passed.
+func TestSize(t *testing.T) {
+	for _, c := range []struct {
+		splits, groups               int64
+		r                            Request
+		partitions, merges, combines int
+	}{
+		{8, 100, Request{}, 1, 1, 0},
+		{8, -1, Request{}, 64, 64, 0},
+		{8, 1_000_000, Request{}, 64, 8, 0},
+		{64, 1_000_000, Request{}, 64, 62, 0},
+		{8, 16_385, Request{}, 2, 1, 0},
+		{64, 1 << 40, Request{}, 2048, 2048, 0},
+		{500, 100, Request{}, 1, 1, 23},
+		{500, 100, Request{Combines: -1}, 1, 1, 0},
+		{500, 10_000_000, Request{}, 1024, 1024, 0},
+		{4, 100, Request{Partitions: 16, Merges: 3, Combines: 9}, 16, 3, 4},
+	} {
+		p := &Plan{Splits: make([]Split, c.splits), Groups: c.groups}
+		p.size(&c.r, 64)
+		if p.Partitions != c.partitions || len(p.Merges) != c.merges || p.Combines != c.combines {
+			t.Errorf("%d splits, %d groups: %d partitions, %d merges, %d nodes; want %d, %d, %d", c.splits, c.groups,
+				p.Partitions, len(p.Merges), p.Combines, c.partitions, c.merges, c.combines)
+		}
+		next := 0
+		for _, r := range p.Merges {
+			if r.First != next || r.Last < r.First {
+				t.Errorf("%v after partition %d", r, next-1)
+			}
+			next = r.Last + 1
+		}
+		if next != p.Partitions {
+			t.Errorf("merges end at %d of %d", next, p.Partitions)
+		}
+		splits := 0
+		for n := range p.Combines {
+			from, to := p.combined(n)
+			if from != splits || to <= from {
+				t.Errorf("node %d has splits [%d, %d)", n, from, to)
+			}
+			splits = to
+		}
+		if p.Combines > 0 && splits != len(p.Splits) {
+			t.Errorf("the tree has %d of %d splits", splits, len(p.Splits))
+		}
+	}
+}
+
+// Would catch the removal of what a plan needs, or of a file that is nobody's.
+func TestCollect(t *testing.T) {
+	work := workDir{vfs.OS, t.TempDir()}
+	write := func(name string, old bool) {
+		check(t, work.write(name, writerOf([]byte("{}"))))
+		if old {
+			then := time.Now().Add(-48 * time.Hour)
+			check(t, os.Chtimes(work.path(name), then, then))
+		}
+	}
+	const open, done, lost, sealedPlan = "0000000000000001", "0000000000000002", "0000000000000003", "0000000000000004"
+	a, b := "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb"
+	keep := []string{
+		"notes.txt", "other/partial/00000." + a + ".pack",
+		open + "/plan.json", open + "/partial/00000." + a + ".pack", open + "/partial/00000." + a + ".json",
+		open + "/partial/00001." + b + ".pack", // is being written
+		done + "/plan.json", done + "/committed.json",
+		lost + "/partial/00000." + b + ".pack", // its plan may be on its way
+		sealedPlan + "/plan.json", sealedPlan + "/partial/00000." + a + ".pack", sealedPlan + "/partial/00000." + a + ".json",
+		sealedPlan + "/merge/00000-00003." + a + ".json", sealedPlan + "/merge/00000-00003." + a + "/part-00000.arrow",
+	}
+	drop := []string{
+		open + "/partial/00001." + a + ".pack",
+		open + "/merge/00000-00003." + b + "/part-00000.arrow",
+		done + "/partial/00000." + a + ".pack", done + "/sealed/partial.json", done + "/merge/00000-00003." + a + "/_manifest.json",
+		lost + "/partial/00000." + a + ".pack",
+		sealedPlan + "/partial/00000." + b + ".pack", sealedPlan + "/partial/00000." + b + ".json",
+	}
+	for _, name := range keep {
+		write(name, name != open+"/partial/00001."+b+".pack" && name != lost+"/partial/00000."+b+".pack")
+	}
+	for i, name := range drop {
+		write(name, i != 2 && i < 6)
+	}
+	check(t, work.writeJSON(sealedPlan+"/sealed/partial.json", seal{Plan: sealedPlan, Stage: StagePartial, Attempts: []manifest{{Attempt: a}}}))
+	keep = append(keep, sealedPlan+"/sealed/partial.json")
+	for _, dry := range []bool{true, false} {
+		found, err := Collect(vfs.OS, work.root, 24*time.Hour, dry)
+		check(t, err)
+		var got []string
+		for _, g := range found {
+			got = append(got, strings.TrimPrefix(g.Path, work.root+"/"))
+		}
+		slices.Sort(drop)
+		if !slices.Equal(got, drop) {
+			t.Fatalf("dry %v: %q\nwant %q", dry, got, drop)
+		}
+	}
+	left, err := work.walk("")
+	check(t, err)
+	var names []string
+	for _, e := range left {
+		names = append(names, e.name)
+	}
+	slices.Sort(keep)
+	slices.Sort(names)
+	if !slices.Equal(names, keep) {
+		t.Errorf("left %q\nwant %q", names, keep)
+	}
+}
+
+// Would catch plans that are read though they are of another version, cut off, or changed.
+func TestDecode(t *testing.T) {
+	p := &Plan{Format: planFormat, Version: "v1", Statement: "SELECT 1", Splits: []Split{{None: true}}, Partitions: 1}
+	var err error
+	p.ID, err = p.hash()
+	check(t, err)
+	p.Work = "/work/" + p.ID
+	text, err := p.Encode()
+	check(t, err)
+	if _, err := Decode(text, "v1"); err != nil {
+		t.Fatal(err)
+	}
+	replaced := func(old, new string) []byte { return bytes.Replace(text, []byte(old), []byte(new), 1) }
+	for name, damaged := range map[string][]byte{
+		"another version": replaced(`"v1"`, `"v2"`), "another format": replaced(`"format": 1`, `"format": 2`),
+		"changed": replaced("SELECT 1", "SELECT 2"), "cut off": text[:len(text)/2], "empty": nil, "no plan": []byte("[]"),
+		"more": append(slices.Clone(text), "{}"...), "unknown": replaced(`"format"`, `"color": 1, "format"`), "elsewhere": replaced("/work/"+p.ID, "/work/x"),
+	} {
+		if _, err := Decode(damaged, "v1"); !errors.Is(err, ErrPlan) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for i := range text { // no panic
+		damaged := slices.Clone(text)
+		damaged[i] ^= 1
+		_, _ = Decode(damaged, "v1")
+	}
+}
