@@ -37,7 +37,7 @@ type committed struct {
 // Commit makes the output of what the merges have written. R4.
 func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 	started := time.Now()
-	before, err := t.Committed()
+	before, err := t.remembered()
 	if err != nil || before != nil {
 		if err != nil {
 			return Done{}, err
@@ -48,7 +48,7 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 	if err != nil {
 		return Done{}, err
 	}
-	merges, err := t.chooseMerges(ctx, s)
+	merges, err := t.sealedMerges(ctx, s)
 	if err != nil {
 		return Done{}, err
 	}
@@ -62,7 +62,7 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 	}
 	if err := write(ctx, merges); err != nil {
 		// A twin may have been faster.
-		if twin, twinErr := t.Committed(); twinErr == nil && twin != nil {
+		if twin, twinErr := t.remembered(); twinErr == nil && twin != nil {
 			return Done{Stage: StageCommit, State: "already", Rows: twin.Rows, BytesWritten: twin.Bytes}, nil
 		}
 		return Done{}, err
@@ -81,9 +81,9 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 	return Done{Stage: StageCommit, State: "done", Rows: rows, Groups: rows, BytesWritten: bytes, Seconds: time.Since(started).Seconds()}, nil
 }
 
-// Committed returns what is remembered of the output; nil where the plan is not committed, or its output
+// remembered returns what is remembered of the output; nil where the plan is not committed, or its output
 // is gone. An output that is another's is ErrReplaced.
-func (t *Tasks) Committed() (*committed, error) {
+func (t *Tasks) remembered() (*committed, error) {
 	now, err := t.outputNow()
 	if err != nil {
 		return nil, err
@@ -150,6 +150,27 @@ func (t *Tasks) outputManifest() (*sink.Manifest, error) {
 		return nil, fmt.Errorf("%s: %w", t.marker(), err)
 	}
 	return m, nil
+}
+
+// sealedMerges returns the merges that the output is made of: of several commits at once, all take the
+// same. R2.
+func (t *Tasks) sealedMerges(ctx context.Context, s *seal) ([]manifest, error) {
+	name := "sealed/merge-" + s.hash[:16] + ".json" // what was merged of other packs has another seal
+	made, err := t.readSeal(name)
+	if err == nil {
+		return made.Attempts, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	chosen, err := t.chooseMerges(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if made, err = t.putSeal(name, &seal{Plan: t.Plan.ID, Stage: StageMerge, Attempts: chosen}); err != nil {
+		return nil, err
+	}
+	return made.Attempts, nil
 }
 
 // chooseMerges returns the merges that the output is made of.

@@ -15,7 +15,7 @@
 //	partial/00007.<attempt>.pack, .json     blobs of one attempt of a split; the manifest, which comes last
 //	combine/00001.<attempt>.pack, .json     the same of a node of the tree
 //	merge/00000-00015.<attempt>/, .json     rows of a range of partitions; the manifest, which comes last
-//	sealed/partial.json, combine.json, merge.json    which attempts count
+//	sealed/partial.json, combine.json, merge-<hash>.json    which attempts count
 //	committed.json
 //
 // A plan's id is a hash of all that the plan says. So planning the same statement over the same files

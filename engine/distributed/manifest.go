@@ -151,6 +151,11 @@ func (t *Tasks) sealed(ctx context.Context, stage string) (*seal, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.putSeal(name, made)
+}
+
+// putSeal stores a seal, unless somebody was faster, and returns what is stored.
+func (t *Tasks) putSeal(name string, made *seal) (*seal, error) {
 	text, err := json.Marshal(made)
 	if err != nil {
 		return nil, err

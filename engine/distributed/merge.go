@@ -40,6 +40,9 @@ func (t *Tasks) MergeRange(ctx context.Context, of Range) (done Done, err error)
 	if of.First < 0 || of.Last < of.First || of.Last >= t.Plan.Partitions {
 		return Done{}, fmt.Errorf("%w: partitions %s of %d", ErrPlan, of, t.Plan.Partitions)
 	}
+	if before, err := t.remembered(); err != nil || before != nil {
+		return Done{Stage: StageMerge, Task: of.First, State: "already"}, err
+	}
 	s, err := t.sealed(ctx, t.Plan.lastPacks())
 	if err != nil {
 		return Done{}, err

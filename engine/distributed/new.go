@@ -324,7 +324,7 @@ func treeNodes(splits int) int {
 // checkOutput refuses an output that Commit would not replace.
 func (p *Plan) checkOutput(fsys vfs.FS) error {
 	t := Tasks{Plan: p, FS: fsys}.Open()
-	before, err := t.Committed()
+	before, err := t.remembered()
 	if err != nil || before != nil || !p.Output.Directory() || p.Output.Overwrite {
 		return err
 	}

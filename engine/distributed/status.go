@@ -29,7 +29,7 @@ const missingMax = 100
 // other attempts than those that are sealed.
 func (t *Tasks) Status() (*Status, error) {
 	s := &Status{ID: t.Plan.ID}
-	before, err := t.Committed()
+	before, err := t.remembered()
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +37,11 @@ func (t *Tasks) Status() (*Status, error) {
 	for _, stage := range t.Plan.Stages {
 		done := make([]bool, stage.Tasks)
 		switch {
-		case stage.Name == StageCommit:
-			done[0] = s.Committed
-		default:
+		case s.Committed: // what the stages have left may be gone
+			for task := range done {
+				done[task] = true
+			}
+		case stage.Name != StageCommit:
 			if err := t.doneOf(stage.Name, done); err != nil {
 				return nil, err
 			}
