@@ -87,8 +87,13 @@ func (f *taskFlags) readPlan(ctx context.Context) (p *distributed.Plan, err erro
 	return p, nil
 }
 
-// run does a task, and prints what it has done.
-func (f *taskFlags) run(cmd *cobra.Command, do func(context.Context, *distributed.Tasks) (distributed.Done, error)) (err error) {
+// one does a task, and prints what it has done.
+func (f *taskFlags) one(cmd *cobra.Command, do func(context.Context, *distributed.Tasks) (distributed.Done, error)) error {
+	return f.run(cmd, 1, func(ctx context.Context, t *distributed.Tasks, _ int) (distributed.Done, error) { return do(ctx, t) })
+}
+
+// run does tasks one after the other, and prints what each has done.
+func (f *taskFlags) run(cmd *cobra.Command, tasks int, do func(ctx context.Context, t *distributed.Tasks, i int) (distributed.Done, error)) (err error) {
 	ctx := cmd.Context()
 	p, err := f.readPlan(ctx)
 	if err != nil {
@@ -117,12 +122,20 @@ func (f *taskFlags) run(cmd *cobra.Command, do func(context.Context, *distribute
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Engine.Close()) }()
-	done, err := do(ctx, t.Open())
-	if err != nil {
-		return err
+	opened := t.Open()
+	for i := range tasks {
+		done, err := do(ctx, opened, i)
+		if err != nil {
+			return err
+		}
+		if i == tasks-1 {
+			shown.close()
+		}
+		if err := printJSON(cmd.OutOrStdout(), done); err != nil {
+			return err
+		}
 	}
-	shown.close()
-	return printJSON(cmd.OutOrStdout(), done)
+	return nil
 }
 
 // printJSON prints a value as a line.
@@ -142,20 +155,29 @@ func numberFlag(cmd *cobra.Command, to *int, name, usage string) {
 
 func newDistPartialCommand() *cobra.Command {
 	var f taskFlags
-	var split int
+	var splits string
 	cmd := &cobra.Command{
-		Use:     "partial --plan PLAN --split N",
-		Short:   "Write the states of a split",
-		Example: `  mpga dist partial --plan s3://bucket/work/0123456789abcdef/plan.json --split 7`,
-		Args:    wantArgs(cobra.NoArgs),
+		Use:   "partial --plan PLAN --split N",
+		Short: "Write the states of a split, or of some",
+		Long: `Write the states of a split, or of several one after the other, a line of JSON for each. A GPU takes a
+second or so to open: a process that has one should have splits that are worth it.`,
+		Example: `  mpga dist partial --plan s3://bucket/work/0123456789abcdef/plan.json --split 7
+  mpga dist partial --plan s3://bucket/work/0123456789abcdef/plan.json --split 0..7 --device cuda:0`,
+		Args: wantArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd, func(ctx context.Context, t *distributed.Tasks) (distributed.Done, error) {
-				return t.Partial(ctx, split)
+			of, err := parseRange("split", splits)
+			if err != nil {
+				return err
+			}
+			return f.run(cmd, of.Last-of.First+1, func(ctx context.Context, t *distributed.Tasks, i int) (distributed.Done, error) {
+				return t.Partial(ctx, of.First+i)
 			})
 		},
 	}
 	f.register(cmd)
-	numberFlag(cmd, &split, "split", "the split: `N` counts from 0")
+	themed(cmd.Flags(), themePlan, func() {
+		cmd.Flags().StringVar(&splits, "split", "", "the split: `N` counts from 0; or A..B, both counted")
+	})
 	cobra.CheckErr(cmd.MarkFlagRequired("split"))
 	return cmd
 }
@@ -169,7 +191,7 @@ func newDistCombineCommand() *cobra.Command {
 		Example: `  mpga dist combine --plan s3://bucket/work/0123456789abcdef/plan.json --node 3`,
 		Args:    wantArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd, func(ctx context.Context, t *distributed.Tasks) (distributed.Done, error) { return t.Combine(ctx, node) })
+			return f.one(cmd, func(ctx context.Context, t *distributed.Tasks) (distributed.Done, error) { return t.Combine(ctx, node) })
 		},
 	}
 	f.register(cmd)
@@ -194,11 +216,15 @@ partitions. The ranges of all calls together must be all partitions before the c
 			if cmd.Flags().Changed("task") == (partitions != "") {
 				return usagef("dist merge: give --task or --partition")
 			}
-			of, err := parseRange(partitions)
+			var of distributed.Range
+			var err error
+			if partitions != "" {
+				of, err = parseRange("partition", partitions)
+			}
 			if err != nil {
 				return err
 			}
-			return f.run(cmd, func(ctx context.Context, t *distributed.Tasks) (distributed.Done, error) {
+			return f.one(cmd, func(ctx context.Context, t *distributed.Tasks) (distributed.Done, error) {
 				if partitions == "" {
 					return t.Merge(ctx, task)
 				}
@@ -214,11 +240,8 @@ partitions. The ranges of all calls together must be all partitions before the c
 	return cmd
 }
 
-// parseRange reads A..B or A; "" is an empty range.
-func parseRange(text string) (of distributed.Range, err error) {
-	if text == "" {
-		return of, nil
-	}
+// parseRange reads A..B or A, of a flag.
+func parseRange(name, text string) (of distributed.Range, err error) {
 	first, last, ok := strings.Cut(text, "..")
 	if !ok {
 		last = first
@@ -228,7 +251,7 @@ func parseRange(text string) (of distributed.Range, err error) {
 		of.Last, err = strconv.Atoi(last)
 	}
 	if err != nil || of.First < 0 || of.Last < of.First {
-		return of, usagef("--partition %q: want A..B with A at most B, or one number", text)
+		return of, usagef("--%s %q: want A..B with A at most B, or one number", name, text)
 	}
 	return of, nil
 }
@@ -241,7 +264,9 @@ func newDistCommitCommand() *cobra.Command {
 		Example: `  mpga dist commit --plan s3://bucket/work/0123456789abcdef/plan.json`,
 		Args:    wantArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd, func(ctx context.Context, t *distributed.Tasks) (distributed.Done, error) { return t.Commit(ctx) })
+			return f.one(cmd, func(ctx context.Context, t *distributed.Tasks) (distributed.Done, error) {
+				return t.Commit(ctx)
+			})
 		},
 	}
 	f.register(cmd)
