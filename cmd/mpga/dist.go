@@ -405,6 +405,7 @@ type planFlags struct {
 	set                        []string
 	date                       string
 	splits, partitions, merges int
+	slots                      int
 	combines                   int
 	splitBytes                 string
 
@@ -420,7 +421,8 @@ func (f *planFlags) register(cmd *cobra.Command) {
 		flags.StringVarP(&f.plan, "output-plan", "o", "", "write the plan to `FILE`; - is the standard output. It is in the work directory, too")
 		flags.StringVar(&f.work, "work", "", "the work directory: `DIR` or URL, which all tasks can read and write (default the output's name and .work)")
 		flags.IntVar(&f.splits, "splits", 0, "cut the input into `N` splits (default one for each --split-bytes)")
-		flags.StringVar(&f.splitBytes, "split-bytes", "", "cut the input into splits of about `SIZE` (default 128MiB)")
+		flags.StringVar(&f.splitBytes, "split-bytes", "", "cut the input into splits of about `SIZE` (default 128MiB, and more with many groups)")
+		flags.IntVar(&f.slots, "slots", 0, "`N` tasks will run at the same time; with many groups there are three splits for each (default 16)")
 		flags.IntVar(&f.partitions, "partitions", 0, "`N` partitions of the keys, a power of two (default by the expected number of groups)")
 		flags.IntVar(&f.merges, "merges", 0, "`N` tasks merge partitions (default by the expected size of the states)")
 		flags.IntVar(&f.combines, "combines", 0, "merge the splits' states to `N` before that; -1 never does (default with many splits of few states)")
@@ -535,6 +537,7 @@ func (f *planFlags) request(cmd *cobra.Command, query string) (r *distributed.Re
 	}
 	r.Layout.FS, r.Scan.FS = filesOf(cmd.Context()), filesOf(cmd.Context())
 	r.Version, r.Splits, r.Partitions, r.Merges, r.Combines = buildVersion(), f.splits, f.partitions, f.merges, f.combines
+	r.Slots = f.slots
 	if r.SplitBytes, err = parseSize("--split-bytes", f.splitBytes); err != nil {
 		return nil, err
 	}
@@ -583,7 +586,7 @@ func (f *planFlags) ofQuery(cmd *cobra.Command, query string) (*distributed.Requ
 
 // jobFlagsOnly are the flags of mpga dist plan that go with a job's file.
 var jobFlagsOnly = map[string]bool{"output-plan": true, "output": true, "work": true, "splits": true, "split-bytes": true, "partitions": true, "merges": true,
-	"combines": true, "step": true, "set": true, "date": true, "threads": true, "memory-limit": true, "temp-dir": true, "temp-limit": true}
+	"combines": true, "slots": true, "step": true, "set": true, "date": true, "threads": true, "memory-limit": true, "temp-dir": true, "temp-limit": true}
 
 // ofJob is request for a step of a job.
 func (f *planFlags) ofJob(cmd *cobra.Command, path string) (*distributed.Request, error) {

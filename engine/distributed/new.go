@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +39,12 @@ type Request struct {
 	Work    string       // directory, or URL, in which the plan has a directory of its own
 	Version string       // of the program
 
-	// SplitBytes is about what a split reads. The default is 128 MiB.
+	// SplitBytes is about what a split reads. The default is 128 MiB, and more where a split would have
+	// fewer than eight rows for each expected group, as far as there are three splits for each of Slots.
 	SplitBytes int64
+
+	// Slots is how many tasks will run at the same time. The default is 16.
+	Slots int
 
 	// Splits is how many splits there are, or fewer where the input has fewer parts. The default, 0, is by
 	// SplitBytes.
@@ -61,6 +66,13 @@ const (
 	splitBytesDefault  = 128 << 20
 	splitsMax          = 100_000 // 5 digits in names
 	groupsPerPartition = 1 << 14
+
+	// A state that stands for a few rows costs as much on its way as these rows: splits should be large
+	// beside the groups, and yet enough to keep all slots busy while one is slow.
+	rowsPerGroup  = 8
+	splitsPerSlot = 3
+	slotsDefault  = 16
+
 	partitionsDefault  = 64 // as of partial.Options
 	stateBytesPerMerge = 64 << 20
 
@@ -81,6 +93,7 @@ func (r *Request) validate() error {
 	check(r.Output != "", "the output has no name")
 	check(r.Work != "", "the work directory has no name")
 	check(r.Splits >= 0 && r.Splits <= splitsMax, "%d splits: want 1 to %d", r.Splits, splitsMax)
+	check(r.Slots >= 0, "%d slots: want 1 or more", r.Slots)
 	check(r.SplitBytes >= 0, "splits of %d B: want 1 or more", r.SplitBytes)
 	check(r.Partitions >= 0 && r.Partitions <= partition.FanOutMax && r.Partitions&(r.Partitions-1) == 0,
 		"%d partitions: want a power of two up to %d", r.Partitions, partition.FanOutMax)
@@ -257,31 +270,37 @@ func (p *Plan) setTasks(ctx context.Context, eng *engine.Engine, r *Request, t *
 	if err != nil {
 		return err
 	}
-	n := r.Splits
-	if n == 0 {
-		var bytes int64
-		for _, s := range splits {
-			bytes += s.Bytes()
-		}
-		each := r.SplitBytes
-		if each == 0 {
-			each = splitBytesDefault
-		}
-		n = int(min((bytes+each-1)/each, splitsMax))
-	}
 	starts := scan.FileStarts(t.source)
 	if starts == nil {
 		return fmt.Errorf("%w: the input is no table of files", ErrPlan)
 	}
-	p.Splits = cut(splits, starts, max(n, 1))
 	forecast, err := eng.Explain(ctx, source, p.Query)
 	if err != nil {
 		return err
 	}
 	p.Groups = forecast.Forecast.Groups
+	p.Splits = cut(splits, starts, r.splits(splits, forecast.Forecast.Rows, p.Groups))
 	p.size(r, 8*int64(bound.StateLayout().Stride))
 	p.Stages = p.stages()
 	return nil
+}
+
+// splits returns how many splits there are to be, of an input in parts with some rows, of about as many
+// groups. Rows and groups are negative where they are not known.
+func (r *Request) splits(parts []scan.Split, rows, groups int64) int {
+	if r.Splits > 0 {
+		return r.Splits
+	}
+	var bytes int64
+	for _, s := range parts {
+		bytes += s.Bytes()
+	}
+	each := cmp.Or(r.SplitBytes, splitBytesDefault)
+	n := max(min((bytes+each-1)/each, splitsMax), 1)
+	if r.SplitBytes == 0 && rows > 0 && groups > 0 {
+		n = min(n, max(rows/(rowsPerGroup*groups), splitsPerSlot*int64(cmp.Or(r.Slots, slotsDefault))))
+	}
+	return int(n)
 }
 
 // size decides how many partitions, merges and nodes of a tree there are, of groups whose states take some

@@ -293,3 +293,30 @@ func TestDecode(t *testing.T) {
 		_, _ = Decode(damaged, "v1")
 	}
 }
+
+// Would catch splits that are too small beside the groups, or fewer than keep the slots busy.
+func TestSplits(t *testing.T) {
+	parts := make([]scan.Split, 100)
+	for i := range parts {
+		parts[i] = fakeSplit{bytes: 1 << 30, rows: 1e7}
+	}
+	for _, c := range []struct {
+		r            Request
+		rows, groups int64
+		want         int
+	}{
+		{Request{}, 1e9, 100, 800},
+		{Request{}, -1, -1, 800},
+		{Request{}, 1e9, 1e6, 125},
+		{Request{}, 1e9, 1e7, 48},
+		{Request{Slots: 2}, 1e9, 1e7, 12},
+		{Request{Slots: 100}, 1e9, 1e7, 300},
+		{Request{Slots: 1000}, 1e9, 1e7, 800},
+		{Request{SplitBytes: 1 << 30}, 1e9, 1e7, 100},
+		{Request{Splits: 7}, 1e9, 1e7, 7},
+	} {
+		if got := c.r.splits(parts, c.rows, c.groups); got != c.want {
+			t.Errorf("%d rows, %d groups, %d slots, %d B: %d splits, want %d", c.rows, c.groups, c.r.Slots, c.r.SplitBytes, got, c.want)
+		}
+	}
+}
