@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 )
 
@@ -86,15 +85,7 @@ func TestResult(t *testing.T) {
 func TestResultOfTwins(t *testing.T) {
 	o, plan, result := planRoutes(t)
 	o.TasksAtOnce = 6
-	var jobs sync.WaitGroup
-	for range 3 {
-		jobs.Go(func() {
-			if _, err := openAndRun(t.Context(), plan, o); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	jobs.Wait()
+	runTwins(t, 3, plan, o)
 	wantResult(t, result)
 }
 

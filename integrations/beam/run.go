@@ -9,8 +9,11 @@ import (
 )
 
 // Run runs a plan as a pipeline of its own on a registered runner, and returns the totals of the
-// stages that the runner reports. It waits for the result, unless Beam's flag --async is set, and
-// for the tasks that this process runs: when Run has returned, there is no child.
+// stages that the runner reports. It waits for the result, unless Beam's flag --async is set or the
+// run is a dry one, and for the tasks that this process runs: when Run has returned, there is no child.
+//
+// Prism must not be given two jobs at the same time: in Beam 2.77 it stages their files without a lock.
+// Two plans fit in one pipeline, by Aggregate.
 //
 // Run returns an error where the plan is not committed afterwards, also where the runner reports
 // none, as runners do not of a cancelled job.
