@@ -35,7 +35,7 @@ const (
 	exitInterrupted = 130
 )
 
-// runnerNames are the runners that this program has. Universal is any other with a job service of
+// runnerNames are the runners that this program has, the default first. Universal is any other with a job service of
 // Beam, at --endpoint.
 var runnerNames = []string{"prism", "flink", "spark", "dataflow", "universal"}
 
@@ -136,8 +136,11 @@ func run(flags *flag.FlagSet, path string, o *mpgabeam.Options, stdout, stderr i
 		err = printStages(stdout, stages)
 	}
 	switch {
+	case ctx.Err() != nil && runner == runnerNames[0]:
+		fmt.Fprintln(stderr, "mpga-beam: interrupted")
+		return exitInterrupted
 	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "mpga-beam: interrupted; on a cluster the job goes on until it is cancelled there")
+		fmt.Fprintln(stderr, "mpga-beam: interrupted; a job that has started goes on until it is cancelled at the runner")
 		return exitInterrupted
 	case err != nil:
 		fmt.Fprintf(stderr, "mpga-beam: %s\n", causeOf(err.Error()))
