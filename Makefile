@@ -104,6 +104,12 @@ $(JDBC):
 test-clients: $(JDBC) ## run JDBC's driver, with Java and mvn, and ADBC's, with pip install adbc-driver-flightsql, against a server; PYTHON=python3
 	cd tests && MPGA_PYTHON=$(PYTHON) go test -vet=off -count=1 -v -run '^TestServe(Java|Python|Examples)$$' .
 
+# The program is built as the tests are, so that nothing is compiled again for it.
+.PHONY: test-beam
+test-beam: ## run the tests of the pipeline of Apache Beam, on the runner of its Go SDK; downloads that, 120 MB
+	go build -o bin/beam/mpga ./cmd/mpga
+	cd integrations/beam && go vet ./... && MPGA_BINARY=$(CURDIR)/bin/beam/mpga go test -vet=off -count=1 -timeout 10m ./...
+
 .PHONY: lint
 lint: ## gofmt, vet and staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
