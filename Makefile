@@ -196,6 +196,17 @@ bench-python: bin/python ## measure how fast rows go between Python and the serv
 	go build -o bin/python/bin/mpga ./cmd/mpga
 	PYTHONPATH=python/src MPGA_BINARY=$(CURDIR)/bin/python/bin/mpga bin/python/bin/python python/bench/bandwidth.py
 
+bin/spark: integrations/spark/tests/requirements.txt
+	$(PYTHON) -m venv bin/spark
+	bin/spark/bin/python -m pip install --quiet -r integrations/spark/tests/requirements.txt
+	touch bin/spark
+
+.PHONY: test-spark
+test-spark: export PYTHONDONTWRITEBYTECODE := 1
+test-spark: bin/spark ## run the tests of the package for Spark with two executors, with Java 17; downloads PySpark, 455 MB
+	go build -o bin/spark/bin/mpga ./cmd/mpga
+	cd integrations/spark && MPGA_BINARY=$(CURDIR)/bin/spark/bin/mpga ../../bin/spark/bin/python -m pytest -q
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin out
