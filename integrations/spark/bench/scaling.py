@@ -3,7 +3,8 @@
     python bench/scaling.py DIR "SELECT k, sum(v) FROM input GROUP BY k" --mpga bin/mpga
 
 By hand is the same plan without Spark: as many processes of one thread at once as there are executors.
-Both read the files from the page cache, which a run before the first one fills.
+Both read the files from the page cache, which a run before the first one fills. Spark's start is of
+the first row also the JVM's.
 """
 
 from __future__ import annotations

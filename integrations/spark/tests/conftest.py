@@ -81,7 +81,7 @@ class Program:
         for line in (self.folder / "calls").read_text().splitlines():
             pid, _, arguments = line.partition(" ")
             words = arguments.split()
-            if words[1] == stage and task in (None, int(words[5]) if len(words) > 5 else -1):
+            if words[1] == stage and (task is None or words[5] == str(task)):
                 out.append((int(pid), arguments))
         return out
 

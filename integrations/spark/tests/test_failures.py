@@ -83,7 +83,7 @@ def test_exit_code_2_is_not_retried(spark: SparkSession, program: Program, tmp_p
         aggregate(spark, program, tmp_path)
     assert time.monotonic() < began + 15
     e = caught.value
-    assert (e.stage, e.task, e.code) == ("partial", 0, 2)
+    assert (e.stage, e.task, e.code) == ("partial", "0", 2)
     assert e.command[0] == program.path and "--split" in e.command
     assert e.stderr == "mpga: the input changed\n"
     assert str(e).startswith("mpga partial, split 0: exit code 2\n") and "the input changed" in str(e)

@@ -65,6 +65,17 @@ def test_splits(spark: SparkSession, tmp_path: Path, splits: int) -> None:
     where = {"work": tmp_path / "work", "executors_binary": MPGA, "splits": splits}
     result = mpga_spark.run(spark, statement, tmp_path / "out.csv", **where)
     assert lines(result.path) == [["Jena", "15"], ["Ulm", "9"], ["city", "visits"]]
+    assert result.metrics["partial"].tasks == splits
+
+
+def test_splits_of_one_process(spark: SparkSession, program: Program, tmp_path: Path) -> None:
+    """A process does several splits, and each counts."""
+    statement = f"SELECT origin, count(*) AS flights FROM '{FLIGHTS}' GROUP BY origin"
+    where = {"work": tmp_path / "work", "executors_binary": program.path, "splits": 5, "splits_per_task": 3}
+    result = mpga_spark.run(spark, statement, tmp_path / "out.csv", **where)
+    assert lines(result.path) == lines(single(statement, tmp_path / "alone.csv"))
+    assert sorted(arguments.split()[5] for _, arguments in program.calls("partial")) == ["0..2", "3..4"]
+    assert (result.metrics["partial"].tasks, result.metrics["partial"].rows) == (5, 300_000)
 
 
 def test_no_rows(spark: SparkSession, tmp_path: Path) -> None:
@@ -198,6 +209,12 @@ def test_missing() -> None:
     assert _run.missing({"tasks": 5, "done": 3, "missing": [1, 4]}) == [1, 4]
     listed = list(range(0, 200, 2))
     assert _run.missing({"tasks": 300, "done": 100, "missing": listed}) == listed + list(range(199, 300))
+
+
+def test_ranges() -> None:
+    assert _run.ranges([], 3) == []
+    assert _run.ranges([0, 1, 2, 3, 5], 1) == ["0", "1", "2", "3", "5"]
+    assert _run.ranges([0, 1, 2, 3, 5, 6], 3) == ["0..2", "3", "5..6"]
 
 
 def test_paths_of_hadoop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,12 @@ class Error(Exception):
     """
 
     stage: str  # plan, status, partial, combine, merge or commit
-    task: int | None  # None where a stage has no tasks
+    task: str | None  # its number, or of splits as in 4..7; None where a stage has no tasks
     command: Sequence[str]
     code: int | None  # of the process; negative for a signal, None where the process did not start
     stderr: str  # its last lines
 
-    def __init__(self, stage: str, task: int | None, command: Sequence[str], code: int | None, stderr: str) -> None:
+    def __init__(self, stage: str, task: str | None, command: Sequence[str], code: int | None, stderr: str) -> None:
         self.stage, self.task, self.command, self.code, self.stderr = stage, task, command, code, stderr
         what = f"mpga {stage}" + ("" if task is None else f", {'split' if stage == 'partial' else 'task'} {task}")
         how = "did not start" if code is None else f"was killed by signal {-code}" if code < 0 else f"exit code {code}"

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ def run(
     set: Mapping[str, str] | None = None,
     splits: int | None = None,
     partitions: int | None = None,
+    splits_per_task: int = 1,
     device: str | None = None,
     memory_limit: str | None = None,
     plan_flags: Sequence[str] = (),
@@ -59,7 +61,9 @@ def run(
     executors_binary: the path of mpga on the executors. By default it is the mpga on their PATH, or the
         program inside the Python package mpga where that is installed. With ``ship`` it is a file on the
         driver, which Spark copies to the executors (SparkContext.addFile).
-    splits, partitions: numbers of tasks; by default mpga chooses.
+    splits, partitions: how finely the input and the keys are cut; by default mpga chooses.
+    splits_per_task: splits that one process does one after the other. With a GPU, which takes a second to
+        open, more than one.
     device: auto, cpu or cuda:N of every task. By default a task has the GPUs that Spark has given it
         (spark.task.resource.gpu.amount), or else the CPU.
     memory_limit: of every task, as in 1GiB. By default the tasks that run at once in an executor share its
@@ -107,9 +111,9 @@ def run(
         "slots": slots(spark.sparkContext.getConf()),
     }
     for stage in status["stages"]:
-        tasks = missing(stage)
+        tasks = ranges(missing(stage), splits_per_task if stage["name"] == "partial" else 1)
         if stage["name"] != "commit" and not status["committed"] and tasks:
-            result.metrics[stage["name"]] = _stage(spark, result, stage["name"], stage["tasks"], tasks, settings)
+            result.metrics[stage["name"]] = _stage(spark, result, stage, tasks, settings)
     result.metrics["commit"] = Metrics.of([json.loads(_on_driver(local, "commit", ["--plan", path]))])
     log.info("%s: %s is there", plan["name"], result.path)
     return result
@@ -131,20 +135,25 @@ def run_steps(
 
 
 def _stage(
-    spark: SparkSession, result: Result, name: str, total: int, tasks: Sequence[int], settings: Mapping[str, Any]
+    spark: SparkSession,
+    result: Result,
+    stage: Mapping[str, Any],
+    tasks: Sequence[str],
+    settings: Mapping[str, Any],
 ) -> Metrics:
     """Run tasks of a stage as a job of Spark."""
     sc = spark.sparkContext
-    what = f"mpga {result.plan['name']}: {name}, {len(tasks)} of {total} tasks"
+    name = stage["name"]
+    what = f"mpga {result.plan['name']}: {name}, {stage['tasks'] - stage['done']} of {stage['tasks']} tasks"
     before = "; ".join(f"{k}: {m.rows:,} rows, {m.bytes_written:,} B written" for k, m in result.metrics.items())
-    tag = f"mpga-{result.plan['id']}-{name}"
+    tag = f"mpga-{uuid.uuid4()}"
     summaries = sc.accumulator([], _task.Summaries())
     attempt = _task.attempt
     ended: Future[None] = Future()
 
     def each(numbers: Any) -> None:
         for number in numbers:
-            summaries.add([attempt(name, number, **settings)])
+            summaries.add(attempt(name, number, **settings))
 
     def job() -> None:
         try:
@@ -157,31 +166,32 @@ def _stage(
 
     # A thread of its own waits for Spark, so that this one can cancel the job. The properties of this thread
     # hold in it, too: the pool of the scheduler, and the group by which a program cancels jobs.
-    thread = InheritableThread(job, session=spark)
-    thread.start()
+    InheritableThread(job, session=spark).start()
     said = time.monotonic()
     try:
         while not wait([ended], timeout=0.5).done:
-            _raise_failure(summaries.value)
+            sums = _sums(summaries.value)
             if time.monotonic() > said + PROGRESS_SECONDS:
                 said = time.monotonic()
-                log.info("%s: %s", what, Metrics.of(list(summaries.value)))
+                log.info("%s: %s", what, sums)
     except BaseException:
-        sc.cancelJobsWithTag(tag)
+        while not ended.done():
+            sc.cancelJobsWithTag(tag)  # again where the job had not begun
+            wait([ended], timeout=0.5)
         raise
-    finally:
-        thread.join()
-    _raise_failure(summaries.value)
+    sums = _sums(summaries.value)
     ended.result()
-    sums = Metrics.of(summaries.value)
     log.info("%s: %s", what, sums)
     return sums
 
 
-def _raise_failure(summaries: Sequence[dict[str, Any]]) -> None:
-    for summary in list(summaries):
+def _sums(summaries: Sequence[dict[str, Any]]) -> Metrics:
+    """Add up what tasks have said so far, or raise what one of them has found."""
+    said = list(summaries)  # which grows
+    for summary in said:
         if failure := summary.get("failure"):
             raise Error(**failure)
+    return Metrics.of(said)
 
 
 def _on_driver(program: str | None, command: str, flags: Sequence[str]) -> str:
@@ -206,6 +216,17 @@ def missing(stage: Mapping[str, Any]) -> Sequence[int]:
     if len(listed) < stage["tasks"] - stage["done"]:
         listed = listed + list(range(listed[-1] + 1, stage["tasks"]))
     return listed
+
+
+def ranges(tasks: Sequence[int], most: int) -> list[str]:
+    """Return tasks as 4..7, or 8, with at most so many in one."""
+    out: list[list[int]] = []
+    for task in tasks:
+        if out and task == out[-1][-1] + 1 and len(out[-1]) < most:
+            out[-1].append(task)
+        else:
+            out.append([task])
+    return [str(r[0]) if len(r) == 1 else f"{r[0]}..{r[-1]}" for r in out]
 
 
 def overhead(conf: SparkConf) -> int:

@@ -24,7 +24,7 @@ from pyspark import AccumulatorParam, SparkFiles, TaskContext
 MEMORY_MIN = 128 << 20  # bytes; mpga refuses less
 STDERR_LINES = 20  # of a failure, which travel to the driver
 
-# The flag of a stage that has the number of a task.
+# The flag of a stage that has the number of a task, or of splits the numbers A..B.
 NUMBER = {"partial": "--split", "combine": "--node", "merge": "--task"}
 
 
@@ -101,15 +101,15 @@ def run(
 
 def attempt(
     stage: str,
-    task: int,
+    task: str,
     plan: str,
     program: str | None,
     shipped: bool,
     device: str | None,
     memory: int | str,
     slots: int | None,
-) -> dict[str, Any]:
-    """Run one task of a stage. Return the summary of mpga, or the arguments of an Error under ``failure``.
+) -> list[dict[str, Any]]:
+    """Run one task of a stage, or splits A..B. Return what mpga says, or what is to be an Error under ``failure``.
 
     Raise what another attempt may cure, so that Spark makes one. memory is a limit as mpga reads it, or
     the bytes that the tasks of this executor share, of which slots run at once (None: one per processor).
@@ -117,8 +117,10 @@ def attempt(
     context = TaskContext.get()
     assert context is not None
     cpus = context.cpus()
-    command = ["mpga", "dist", stage, "--plan", plan, NUMBER[stage], str(task), "--threads", str(cpus)]
-    failure = {"stage": stage, "task": task, "command": command}
+    command = ["mpga", "dist", stage, "--plan", plan, NUMBER[stage], task, "--threads", str(cpus)]
+
+    def failure(code: int | None, stderr: str) -> list[dict[str, Any]]:
+        return [{"failure": {"stage": stage, "task": task, "command": command, "code": code, "stderr": stderr}}]
 
     if isinstance(memory, int):
         slots = slots or max(1, (os.cpu_count() or 1) // cpus)
@@ -127,14 +129,14 @@ def attempt(
             short = f"each of the {slots} tasks of an executor would have {memory >> 20} MiB of its memory overhead, "
             short += f"and mpga needs {MEMORY_MIN >> 20}: raise spark.executor.memoryOverhead to "
             short += f"{slots * MEMORY_MIN >> 20}m or more, better to what the aggregation is to have"
-            return {"failure": {**failure, "code": None, "stderr": short}}
+            return failure(None, short)
     command += ["--memory-limit", str(memory)]
 
     gpus = context.resources().get("gpu")
     command += ["--device", device or ("cuda:" + ",".join(gpus.addresses) if gpus else "cpu")]
     if scratch := os.environ.get("SPARK_LOCAL_DIRS"):
         folders = scratch.split(",")
-        command += ["--temp-dir", folders[task % len(folders)]]
+        command += ["--temp-dir", folders[context.partitionId() % len(folders)]]
 
     def say(line: str) -> None:
         print(f"mpga {stage} {task}: {line}", file=sys.stderr, flush=True)
@@ -143,10 +145,9 @@ def attempt(
         command[0] = SparkFiles.get(os.path.basename(program)) if shipped and program else binary(program)
         code, out, tail = run(command, say, dying_with_its_parent())
     except OSError as e:  # no such program here, or one for another processor
-        return {"failure": {**failure, "code": None, "stderr": str(e)}}
+        return failure(None, str(e))
     if code == 2:
-        return {"failure": {**failure, "code": code, "stderr": tail}}
+        return failure(code, tail)
     if code != 0:
         raise RuntimeError(f"mpga {stage} {task}: exit code {code} of {' '.join(command)}\n{tail}")
-    summary: dict[str, Any] = json.loads(out)
-    return summary
+    return [json.loads(line) for line in out.splitlines()]
