@@ -54,7 +54,7 @@ class Result:
         return path
 
     def dataframe(self) -> DataFrame:
-        """Return the result as a frame of Spark."""
+        """Return the result as a frame of Spark, which reads s3:// as s3a:// and az:// as abfss://."""
         path = hadoop(self.path)
         kind = self.plan["output"].get("format") or os.path.splitext(path)[1].lstrip(".") or "parquet"
         if kind == "parquet":

@@ -265,7 +265,7 @@ def _bytes(text: str) -> int:
 
 
 def _is_file(job: str | os.PathLike[str]) -> bool:
-    return isinstance(job, os.PathLike) or job.endswith((".yaml", ".yml", ".sql")) and "://" not in job
+    return isinstance(job, os.PathLike) or job.endswith((".yaml", ".yml")) and "://" not in job
 
 
 def _absolute(path: str | os.PathLike[str]) -> str:
