@@ -20,10 +20,10 @@ type StageStatus struct {
 	Name    string `json:"name"`
 	Tasks   int    `json:"tasks"`
 	Done    int    `json:"done"`
-	Missing []int  `json:"missing"` // the first hundred numbers of tasks that are not done
+	Missing []int  `json:"missing"` // the first 10,000 numbers of tasks that are not done
 }
 
-const missingMax = 100
+const missingMax = 10_000
 
 // Status lists each stage once. It reads no manifest, so that a task counts as done that was done of
 // other attempts than those that are sealed.

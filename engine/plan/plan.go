@@ -305,7 +305,7 @@ func (st *statement) resolveItems() error {
 		st.items = append(st.items, item{x, name})
 	}
 	if len(st.items) == 0 {
-		return errors.New("a statement without columns: there is no table to take * from")
+		return errorAt(0, "a statement without columns: there is no table to take * from")
 	}
 	st.nameApart()
 	return nil

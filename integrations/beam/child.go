@@ -20,7 +20,7 @@ var errPermanent = errors.New("no other attempt will help")
 const exitUsage = 2
 
 // Bounds of what is kept of the output of a task. A summary has 200 bytes, and the answer of status
-// at most 100 numbers a stage; an error must fit the messages of every runner.
+// at most 10,000 numbers a stage; an error must fit the messages of every runner.
 const (
 	stdoutMax = 1 << 20
 	stderrMax = 4 << 10

@@ -210,7 +210,7 @@ def _on_driver(program: str | None, command: str, flags: Sequence[str]) -> str:
 def missing(stage: Mapping[str, Any]) -> Sequence[int]:
     """Return the tasks that a stage lacks, as mpga dist status tells.
 
-    It lists 100. Behind the last of these any task may be missing; one that is done ends at once.
+    It lists 10,000. Behind the last of these any task may be missing; one that is done ends at once.
     """
     listed: list[int] = stage["missing"]
     if len(listed) < stage["tasks"] - stage["done"]:
