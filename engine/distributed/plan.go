@@ -132,6 +132,9 @@ func (p *Plan) hash() (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
+// File is where Write has put the plan, and where all tasks can read it: a path, or a URL.
+func (p *Plan) File() string { return p.Work + "/" + planFile }
+
 // Encode writes the plan as JSON.
 func (p *Plan) Encode() ([]byte, error) {
 	var b bytes.Buffer
