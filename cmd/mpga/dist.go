@@ -42,7 +42,7 @@ that no attempt mends, 130 interrupted. docs/scale-out.md tells when this is wor
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newDistPlanCommand(), newDistPartialCommand(), newDistCombineCommand(), newDistMergeCommand(), newDistCommitCommand(),
-		newDistStatusCommand(), newDistGCCommand())
+		newDistStatusCommand(), newDistGCCommand(), newDistKubernetesCommand())
 	return cmd
 }
 

@@ -22,6 +22,8 @@ const (
 	themeJob       theme = "Job"
 	themeBackfill  theme = "Backfill"
 	themePlan      theme = "Plan"
+	themeTasks     theme = "Tasks"
+	themeCluster   theme = "Cluster"
 	themeInput     theme = "Input"
 	themeOutput    theme = "Output"
 	themeServer    theme = "Server"
@@ -36,7 +38,7 @@ const (
 )
 
 // themes are the headings in the order of the help.
-var themes = []theme{themePlan, themeQuery, themeJob, themeBackfill, themeServer, themeLimits, themeSecurity, themeInput, themeOutput, themeResources, themeDevice, themeInsight,
+var themes = []theme{themePlan, themeTasks, themeCluster, themeQuery, themeJob, themeBackfill, themeServer, themeLimits, themeSecurity, themeInput, themeOutput, themeResources, themeDevice, themeInsight,
 	themeWatching, themeLogging, themeOther}
 
 // themeAnnotation is the annotation of a flag with its theme.
