@@ -110,6 +110,12 @@ test-beam: ## run the tests of the pipeline of Apache Beam, on the runner of its
 	go build -o bin/beam/mpga ./cmd/mpga
 	cd integrations/beam && go vet ./... && MPGA_BINARY=$(CURDIR)/bin/beam/mpga go test -vet=off -count=1 -timeout 10m ./...
 
+# Kubernetes is a library here: its API server's validation, and its Job controller.
+.PHONY: test-kubernetes
+test-kubernetes: ## hold the YAML for Kubernetes against its own code, and run the Jobs as processes; downloads and compiles that code for minutes
+	go build -o bin/kubernetes/mpga ./cmd/mpga
+	cd tests/kubernetes && go vet ./... && MPGA_BINARY=$(CURDIR)/bin/kubernetes/mpga go test -vet=off -count=1 -timeout 10m ./...
+
 .PHONY: lint
 lint: ## gofmt, vet and staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
