@@ -115,9 +115,11 @@ func inOrder(p *planned) func(*corev1.Pod) error {
 			if i == 0 || s.Name != stageOf(pod.Labels[batchv1.JobNameLabel]) {
 				continue
 			}
-			if done, err := p.done(p.stages[i-1].Name); err != nil || done != p.stages[i-1].Tasks {
-				return fmt.Errorf("%s begins when %d of %d tasks before it are done: %w", pod.Name, done, p.stages[i-1].Tasks, err)
+			done, err := p.done(p.stages[i-1].Name)
+			if err == nil && done != p.stages[i-1].Tasks {
+				err = fmt.Errorf("%s begins when %d of %d tasks before it are done", pod.Name, done, p.stages[i-1].Tasks)
 			}
+			return err
 		}
 		return nil
 	}
