@@ -66,7 +66,7 @@ func (f *taskFlags) register(cmd *cobra.Command) {
 
 func (f *taskFlags) registerPlan(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.plan, "plan", "", "the plan: `FILE` or URL, as mpga dist plan has written it")
-	cobra.CheckErr(cmd.MarkFlagRequired("plan"))
+	requireFlags(cmd, "plan")
 }
 
 // readPlan reads the plan that the flags name.
@@ -148,6 +148,18 @@ func printJSON(w io.Writer, value any) error {
 	return err
 }
 
+// requireFlags makes a command line without one of some flags a usage error, which no attempt mends.
+func requireFlags(cmd *cobra.Command, names ...string) {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		for _, name := range names {
+			if !cmd.Flags().Changed(name) {
+				return usagef("%s: --%s is missing (see %s --help)", cmd.Name(), name, cmd.CommandPath())
+			}
+		}
+		return nil
+	}
+}
+
 // numberFlag adds the flag of a task's number.
 func numberFlag(cmd *cobra.Command, to *int, name, usage string) {
 	themed(cmd.Flags(), themePlan, func() { cmd.Flags().IntVar(to, name, 0, usage) })
@@ -178,7 +190,7 @@ second or so to open: a process that has one should have splits that are worth i
 	themed(cmd.Flags(), themePlan, func() {
 		cmd.Flags().StringVar(&splits, "split", "", "the split: `N` counts from 0; or A..B, both counted")
 	})
-	cobra.CheckErr(cmd.MarkFlagRequired("split"))
+	requireFlags(cmd, "plan", "split")
 	return cmd
 }
 
@@ -196,7 +208,7 @@ func newDistCombineCommand() *cobra.Command {
 	}
 	f.register(cmd)
 	numberFlag(cmd, &node, "node", "the node of the tree: `N` counts from 0")
-	cobra.CheckErr(cmd.MarkFlagRequired("node"))
+	requireFlags(cmd, "plan", "node")
 	return cmd
 }
 
@@ -316,16 +328,13 @@ when all tasks of a stage are done: so a stage can wait for the one before it, w
 	return cmd
 }
 
-// waitEvery is how long a stage is waited for between two looks at it.
-const waitEvery = 2 * time.Second
-
 func waitFor(ctx context.Context, t *distributed.Tasks, stage string, timeout time.Duration) error {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%v have passed", timeout))
 		defer cancel()
 	}
-	return t.Wait(ctx, stage, waitEvery)
+	return t.Wait(ctx, stage)
 }
 
 // statusText writes a status for people.

@@ -3,6 +3,7 @@ package distributed
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,20 +105,26 @@ func rangeOf(name string) (of Range, ok bool) {
 	return of, err1 == nil && err2 == nil && of.First >= 0
 }
 
+// A waiting task looks at its stage after waitFirst, and then less often: many may wait.
+const (
+	waitFirst = 2 * time.Second
+	waitMost  = 30 * time.Second
+)
+
 // Wait returns when all tasks of a stage are done, or the context has ended.
-func (t *Tasks) Wait(ctx context.Context, stage string, every time.Duration) error {
-	if t.Plan.tasks(stage) == 0 {
+func (t *Tasks) Wait(ctx context.Context, stage string) error {
+	tasks := t.Plan.tasks(stage)
+	if tasks == 0 {
 		return fmt.Errorf("%w: it has no stage %s", ErrPlan, stage)
 	}
-	for {
-		s, err := t.Status()
-		if err != nil {
-			return err
+	for every := waitFirst; ; every = min(every*3/2, waitMost) {
+		done := make([]bool, tasks)
+		before, err := t.remembered()
+		if err == nil && before == nil && stage != StageCommit {
+			err = t.doneOf(stage, done)
 		}
-		for _, st := range s.Stages {
-			if st.Name == stage && st.Done == st.Tasks {
-				return nil
-			}
+		if err != nil || before != nil || !slices.Contains(done, false) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
