@@ -2,6 +2,8 @@ package distributed
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 
@@ -35,6 +37,24 @@ const (
 	packsWithoutTree = 64
 	bytesWithoutTree = 64 << 10
 )
+
+// ValidateCounts reports fields that are out of their bounds, of those that Count reads.
+func (r *Request) ValidateCounts() error {
+	var errs []error
+	check := func(holds bool, format string, args ...any) {
+		if !holds {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(r.Splits >= 0 && r.Splits <= splitsMax, "%d splits: want 1 to %d", r.Splits, splitsMax)
+	check(r.Slots >= 0, "%d slots: want 1 or more", r.Slots)
+	check(r.SplitBytes >= 0, "splits of %d B: want 1 or more", r.SplitBytes)
+	check(r.Partitions >= 0 && r.Partitions <= partition.FanOutMax && r.Partitions&(r.Partitions-1) == 0,
+		"%d partitions: want a power of two up to %d", r.Partitions, partition.FanOutMax)
+	check(r.Merges >= 0, "%d merges: want 1 or more", r.Merges)
+	check(r.Combines >= -1, "%d nodes: want 1 or more", r.Combines)
+	return errors.Join(errs...)
+}
 
 // Count returns how many tasks a plan has of an input of some bytes and rows in about as many groups, whose
 // states take some bytes each. Rows and groups are negative where they are not known. An input of fewer

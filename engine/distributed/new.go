@@ -16,7 +16,6 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/partition"
 )
 
 // Request is what a plan is made of.
@@ -63,21 +62,13 @@ type Request struct {
 // validate reports fields that are out of their bounds.
 func (r *Request) validate() error {
 	var errs []error
-	check := func(holds bool, format string, args ...any) {
-		if !holds {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
+	if r.Output == "" {
+		errs = append(errs, errors.New("the output has no name"))
 	}
-	check(r.Output != "", "the output has no name")
-	check(r.Work != "", "the work directory has no name")
-	check(r.Splits >= 0 && r.Splits <= splitsMax, "%d splits: want 1 to %d", r.Splits, splitsMax)
-	check(r.Slots >= 0, "%d slots: want 1 or more", r.Slots)
-	check(r.SplitBytes >= 0, "splits of %d B: want 1 or more", r.SplitBytes)
-	check(r.Partitions >= 0 && r.Partitions <= partition.FanOutMax && r.Partitions&(r.Partitions-1) == 0,
-		"%d partitions: want a power of two up to %d", r.Partitions, partition.FanOutMax)
-	check(r.Merges >= 0, "%d merges: want 1 or more", r.Merges)
-	check(r.Combines >= -1, "%d nodes: want 1 or more", r.Combines)
-	return errors.Join(errs...)
+	if r.Work == "" {
+		errs = append(errs, errors.New("the work directory has no name"))
+	}
+	return errors.Join(append(errs, r.ValidateCounts())...)
 }
 
 // planned is the table of a statement that is planned.
