@@ -107,7 +107,7 @@ func (r *scaleReport) print(w io.Writer) error {
 		c.Hosts, c.Threads, c.Threads/c.TaskThreads, si(c.Network), si(c.Store), humanize.Comma(int64(c.Gets)), humanize.Comma(int64(c.Puts)))
 	fmt.Fprintf(&b, "of a prefix, %s of latency; %g%% of the attempts take %g times as long, %g failures of a slot in an hour. Calculated, not measured.\n",
 		lasting(c.Latency), 100*c.Stragglers, c.Slow, c.Failures)
-	r.printTraffic(section(&b, "What crosses the network, and requests"))
+	r.printTraffic(section(&b, "What crosses the network, and requests, with S3's list price for them"))
 	r.printStages(section(&b, "Stages, in simulated time"))
 	r.printLimits(section(&b, "From which rows on something breaks (!: the job fails)"))
 	r.printAlone(section(&b, "One machine in a minute, without mpga dist, by the same rates"))
@@ -145,7 +145,7 @@ func (r *scaleReport) printStages(t *tabwriter.Writer) {
 		}
 		note := fmt.Sprintf("%.0f twins", q.Times.Twins)
 		if q.Times.Lost > 0 {
-			note = fmt.Sprintf("%d of %d lost", q.Times.Lost, q.Times.Runs)
+			note = fmt.Sprintf("%d of %d runs lost", q.Times.Lost, q.Times.Runs)
 		}
 		fmt.Fprintf(t, "%s\tall\t\t\t%s\t\t%s\t%s\t%s\t\t\n", q.Workload.Name, note, lasting(q.Closed), lasting(q.Times.Total.Median), lasting(q.Times.Total.P95))
 	}

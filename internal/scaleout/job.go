@@ -82,7 +82,8 @@ const (
 	blobOpened     = 20e-6 // s of a blob that is merged, which one thread opens for all
 	blobRead       = 80e-6 // s of a blob that is merged, without its states
 	statesSplit    = 5.5e6 // states/s that are scattered again, of a partition whose table does not fit
-	rowsOrdered    = 2.6e6 // rows/s that are sorted out of core
+	pairsSpilled   = 2e6   // values/s that are merged as sorted runs (docs/decisions/10-spilling.md)
+	rowsOrdered    = 2.6e6 // rows/s that are sorted out of core (docs/decisions/16-order.md)
 )
 
 func ceil(x float64) float64 { return math.Ceil(x - 1e-9) }
@@ -230,7 +231,7 @@ func (j *Job) combine() (packs float64) {
 	splits, nodes := float64(j.Counts.Splits), float64(j.Counts.Combines)
 	each := splits / nodes
 	n := Need{
-		CPU: j.states/nodes/w.StatesMerged + j.pairWork(j.pairs/nodes) + each*partitions*blobRead, Threads: min(partitions, w.Groups),
+		CPU: j.states/nodes/w.StatesMerged + j.pairWork(j.pairs/nodes, j.pairs/nodes) + each*partitions*blobRead, Threads: min(partitions, w.Groups),
 		Serial: each*partitions*blobOpened + partitions*blobWritten,
 		In:     each * j.pack, Packs: each * j.pack,
 		Temp: each * j.pack,
@@ -253,12 +254,17 @@ func (j *Job) combine() (packs float64) {
 	return nodes
 }
 
-// pairWork returns the s of a thread that merges values.
-func (j *Job) pairWork(pairs float64) float64 {
-	if pairs == 0 {
+// pairWork returns the s of a thread that merges values, of which a task has some: those that do not fit its
+// part of the memory become sorted runs on its disk.
+func (j *Job) pairWork(values, ofTask float64) float64 {
+	switch w := &j.Workload; {
+	case values == 0:
 		return 0
+	case j.spilled(0, ofTask) > 0:
+		return values / min(w.PairsMerged, pairsSpilled)
+	default:
+		return values / w.PairsMerged
 	}
-	return pairs / j.Workload.PairsMerged
 }
 
 // mergeStage adds the stage that makes rows of packs.
@@ -288,11 +294,11 @@ func (j *Job) mergeStage(packs float64) {
 	stage := Stage{Name: distributed.StageMerge, Tasks: j.Counts.Merges, Need: n}
 	stage.Lead, stage.Asked = j.lead(stage.Tasks, packs, j.manifest(j.pack))
 	even := j.pairs / tasks
-	stage.Need.CPU += j.pairWork(even)
+	stage.Need.CPU += j.pairWork(even, even)
 	stage.Hot = stage.Need
 	if hot := j.pairs * w.hotShare(); hot > even { // one worker merges the values of a group
-		stage.Hot.CPU = n.CPU + j.pairWork((j.pairs-hot)/tasks)
-		stage.Hot.Serial += j.pairWork(hot)
+		stage.Hot.CPU = n.CPU + j.pairWork((j.pairs-hot)/tasks, hot)
+		stage.Hot.Serial += j.pairWork(hot, hot)
 		more := (hot - even) * w.PackedPairBytes
 		stage.Hot.In, stage.Hot.Packs, stage.Hot.Temp = n.In+more, n.Packs+more, n.Temp+more
 	}

@@ -25,7 +25,7 @@ const (
 	slowMost  = 50
 )
 
-// Times are what a simulation of a job has come to.
+// Times are what a simulation of a job has come to: of the runs that are not lost.
 type Times struct {
 	Stages   []StageTimes
 	Total    Range
@@ -56,18 +56,23 @@ func (j *Job) Simulate(runs int, seed uint64) Times {
 	for run := range runs {
 		rng := rand.New(rand.NewPCG(seed, uint64(run)))
 		total, lost := 0.0, false
+		ended := make([]float64, len(j.Stages))
 		for i := range j.Stages {
 			r := j.simulateStage(&j.Stages[i], rng)
-			stages[i] = append(stages[i], r.seconds)
+			ended[i] = r.seconds
 			total += r.seconds
 			lost = lost || r.lost
 			t.Failed += float64(r.failed) / float64(runs)
 			t.Twins += float64(r.twins) / float64(runs)
 			t.Attempts += float64(r.attempts) / float64(runs)
 		}
-		totals = append(totals, total)
 		if lost {
 			t.Lost++
+			continue
+		}
+		totals = append(totals, total)
+		for i, seconds := range ended {
+			stages[i] = append(stages[i], seconds)
 		}
 	}
 	for i := range j.Stages {
@@ -77,7 +82,11 @@ func (j *Job) Simulate(runs int, seed uint64) Times {
 	return t
 }
 
+// rangeOf returns the range of the times of runs; zeros where all runs are lost.
 func rangeOf(seconds []float64) Range {
+	if len(seconds) == 0 {
+		return Range{}
+	}
 	slices.Sort(seconds)
 	return Range{Median: seconds[len(seconds)/2], P95: seconds[min(len(seconds)*95/100, len(seconds)-1)]}
 }
