@@ -50,7 +50,7 @@ assumptions: docs/scale-out.md tells which.
 A flag of the query changes each query that is shown.`,
 		Example: `  mpga bench scale
   mpga bench scale --query q5,rollup --rows 1e11 --hosts 20 --split-bytes 1GiB
-  mpga bench scale --query q5 --groups 1e7 --spread zipf:1.1 --state-bytes 48 --row-bytes 20 --rate 1e7
+  mpga bench scale --query custom --groups 1e7 --spread zipf:1.1 --state-bytes 48 --row-bytes 20 --rate 1e7
   mpga bench scale --query distinct --partitions 256 --merges 256 --format json`,
 		Args: wantArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,7 +73,7 @@ A flag of the query changes each query that is shown.`,
 		flags.Uint64Var(&f.seed, "seed", 1, "the seed `N` of the simulation")
 		flags.StringVar(&f.format, "format", "text", "`WORD` is text or json")
 	})
-	var names []string
+	names := []string{"custom"}
 	for _, w := range scaleout.Standard() {
 		names = append(names, w.Name)
 	}
@@ -83,7 +83,7 @@ A flag of the query changes each query that is shown.`,
 
 func (f *benchScaleFlags) registerQuery(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.queries, "query", []string{"q1", "rollup", "q3", "q5", "q10", "distinct"}, "`LIST` of q1, rollup, q3, q5, q10, distinct, tpch1")
+	flags.StringSliceVar(&f.queries, "query", []string{"q1", "rollup", "q3", "q5", "q10", "distinct"}, "`LIST` of q1, rollup, q3, q5, q10, distinct, tpch1, custom (q5, but for flags)")
 	flags.Float64Var(&f.load.Rows, "rows", 1e12, "`N` rows; ids 3 and 6 have a hundredth as many values")
 	flags.Float64Var(&f.load.Groups, "groups", 0, "`N` groups (default the query's)")
 	flags.StringVar(&f.spread, "spread", "", "groups of a split: `WORD` is uniform (each row is of any), all (each split has all), or zipf:S with an exponent")
@@ -174,12 +174,15 @@ func (f *benchScaleFlags) setCluster() error {
 // workloads returns the queries that are shown, as the flags have them.
 func (f *benchScaleFlags) workloads(isGiven func(flag string) bool) (loads []scaleout.Workload, err error) {
 	all := scaleout.Standard()
+	custom := all[slices.IndexFunc(all, func(w scaleout.Workload) bool { return w.Name == "q5" })]
+	custom.Name, custom.Statement, custom.Source = "custom", "q5, but for flags", "flags; the others as q5's"
+	all = append(all, custom)
 	for _, name := range f.queries {
 		i := slices.IndexFunc(all, func(w scaleout.Workload) bool { return w.Name == name })
 		if i < 0 {
-			return nil, usagef("--query %q: want q1, rollup, q3, q5, q10, distinct or tpch1", name)
+			return nil, usagef("--query %q: want q1, rollup, q3, q5, q10, distinct, tpch1 or custom", name)
 		}
-		if f.load.Rows < 1 || f.load.Rows > 1e18 {
+		if !(f.load.Rows >= 1 && f.load.Rows <= 1e18) {
 			return nil, usagef("--rows %g: want 1 to 1e18", f.load.Rows)
 		}
 		w := all[i].AtRows(math.Round(f.load.Rows))

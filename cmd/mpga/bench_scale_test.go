@@ -66,7 +66,7 @@ func TestBenchScaleJSON(t *testing.T) {
 
 // Would catch flags that are out of their bounds and are calculated with.
 func TestBenchScaleRefused(t *testing.T) {
-	for _, args := range []string{"--query q11", "--rows 0", "--groups 1e13", "--spread most", "--spread zipf", "--spread zipf:-1", "--hosts 0", "--task-threads 17",
+	for _, args := range []string{"--query q11", "--rows 0", "--rows NaN", "--row-bytes Inf", "--store NaN", "--slow Inf", "--groups 1e13", "--spread most", "--spread zipf", "--spread zipf:-1", "--hosts 0", "--task-threads 17",
 		"--runs 0", "--format csv", "--memory 0", "--partitions 3", "--splits -1", "--stragglers 1", "--slow 1", "--rate -1", "--store 0", "--latency -1s"} {
 		out, err := exec.Command("mpga", append([]string{"bench", "scale"}, strings.Fields(args)...)...).CombinedOutput()
 		var exit *exec.ExitError

@@ -46,7 +46,7 @@ func (c *Cluster) Validate() error {
 	check(c.Latency >= 0 && c.Start >= 0, "%g s of latency, %g s to start: want 0 or more", c.Latency, c.Start)
 	check(c.Failures >= 0, "%g failures: want 0 or more", c.Failures)
 	check(c.Stragglers >= 0 && c.Stragglers < 1, "%g of the attempts are slow: want 0 or more, below 1", c.Stragglers)
-	check(c.Slow > slowLeast, "slow attempts take %g times as long: want more than %d", c.Slow, slowLeast)
+	check(c.Slow > slowLeast && c.Slow <= slowMost, "slow attempts take %g times as long: want more than %d, up to %d", c.Slow, slowLeast, slowMost)
 	return errors.Join(errs...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mpga/mpga/engine/distributed"
 )
@@ -109,19 +110,25 @@ func NewJob(w Workload, c Cluster, r distributed.Request) (*Job, error) {
 	return j, nil
 }
 
+// numberMost bounds rows, bytes and rates, so that their products stay numbers.
+const numberMost = 1e18
+
 // validate reports a field that is out of its bounds.
 func (w *Workload) validate() error {
+	positive := func(numbers ...float64) bool {
+		return !slices.ContainsFunc(numbers, func(x float64) bool { return !(x > 0 && x <= numberMost) })
+	}
 	switch {
-	case w.Rows < 1 || w.Rows > 1e18 || w.RowBytes <= 0 || w.FileRow < w.RowBytes:
-		return fmt.Errorf("%g rows of %g B, of %g in the files: want 1 to 1e18 rows, and bytes above 0", w.Rows, w.RowBytes, w.FileRow)
-	case w.Groups < 1 || w.Groups > w.Rows || w.Pairs < 0 || w.Pairs > w.Rows:
+	case !positive(w.Rows, w.RowBytes, w.FileRow) || w.Rows < 1 || w.FileRow < w.RowBytes:
+		return fmt.Errorf("%g rows of %g B, of %g in the files: want 1 to %g rows, and bytes above 0", w.Rows, w.RowBytes, w.FileRow, float64(numberMost))
+	case !(w.Groups >= 1 && w.Groups <= w.Rows && w.Pairs >= 0 && w.Pairs <= w.Rows):
 		return fmt.Errorf("%g groups, %g pairs of %g rows: want 1 or more groups, and no more of either than rows", w.Groups, w.Pairs, w.Rows)
-	case w.StateBytes <= 0 || w.PackedBytes <= 0 || w.ResultBytes <= 0:
+	case !positive(w.StateBytes, w.PackedBytes, w.ResultBytes):
 		return fmt.Errorf("states of %g B, %g in a pack, and rows of %g B: want more than 0", w.StateBytes, w.PackedBytes, w.ResultBytes)
-	case w.RowsInCache <= 0 || w.RowsBeyond <= 0 || w.StatesWritten <= 0 || w.StatesMerged <= 0 || w.RowsMade <= 0 || w.Pairs > 0 && w.PairsMerged <= 0:
+	case !positive(w.RowsInCache, w.RowsBeyond, w.StatesWritten, w.StatesMerged, w.RowsMade) || w.Pairs > 0 && !positive(w.PairsMerged):
 		return fmt.Errorf("rates of %g and %g rows/s, %g and %g states/s, %g groups/s, %g values/s: want more than 0",
 			w.RowsInCache, w.RowsBeyond, w.StatesWritten, w.StatesMerged, w.RowsMade, w.PairsMerged)
-	case w.Skew < 0 || w.Skew > 10:
+	case !(w.Skew >= 0 && w.Skew <= 10):
 		return fmt.Errorf("an exponent of %g: want 0 to 10", w.Skew)
 	}
 	return nil

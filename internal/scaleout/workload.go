@@ -63,7 +63,7 @@ func (w Workload) AtRows(rows float64) Workload {
 		w.Pairs *= rows / w.Rows
 	}
 	w.Rows = rows
-	w.Groups, w.Pairs = min(w.Groups, rows), min(w.Pairs, rows)
+	w.Groups, w.Pairs = max(min(w.Groups, rows), 1), min(w.Pairs, rows)
 	return w
 }
 
