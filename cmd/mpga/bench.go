@@ -28,7 +28,7 @@ type benchKernelsFlags struct {
 func newBenchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure parts of mpga", Args: wantArgs(cobra.NoArgs)}
 	cmd.AddCommand(newBenchKernelsCommand(), newBenchDecodeCommand(), newBenchFilesCommand(), newBenchOutOfCoreCommand(),
-		newBenchPaperCommand(), newBenchServeCommand())
+		newBenchPaperCommand(), newBenchScaleCommand(), newBenchServeCommand())
 	return cmd
 }
 

@@ -1,11 +1,9 @@
 package distributed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 	"path/filepath"
 	"strings"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
-	"github.com/mpga/mpga/partition"
 )
 
 // Request is what a plan is made of.
@@ -62,44 +59,16 @@ type Request struct {
 	Combines int
 }
 
-const (
-	splitBytesDefault  = 128 << 20
-	splitsMax          = 100_000 // 5 digits in names
-	groupsPerPartition = 1 << 14
-
-	// A state that stands for a few rows costs as much on its way as these rows: splits should be large
-	// beside the groups, and yet enough to keep all slots busy while one is slow.
-	rowsPerGroup  = 8
-	splitsPerSlot = 3
-	slotsDefault  = 16
-
-	partitionsDefault  = 64 // as of partial.Options
-	stateBytesPerMerge = 64 << 20
-
-	// Below a tree's node a merge would open that many packs, and read so little of each that the calls
-	// take longer than the bytes.
-	packsWithoutTree = 64
-	bytesWithoutTree = 64 << 10
-)
-
 // validate reports fields that are out of their bounds.
 func (r *Request) validate() error {
 	var errs []error
-	check := func(holds bool, format string, args ...any) {
-		if !holds {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
+	if r.Output == "" {
+		errs = append(errs, errors.New("the output has no name"))
 	}
-	check(r.Output != "", "the output has no name")
-	check(r.Work != "", "the work directory has no name")
-	check(r.Splits >= 0 && r.Splits <= splitsMax, "%d splits: want 1 to %d", r.Splits, splitsMax)
-	check(r.Slots >= 0, "%d slots: want 1 or more", r.Slots)
-	check(r.SplitBytes >= 0, "splits of %d B: want 1 or more", r.SplitBytes)
-	check(r.Partitions >= 0 && r.Partitions <= partition.FanOutMax && r.Partitions&(r.Partitions-1) == 0,
-		"%d partitions: want a power of two up to %d", r.Partitions, partition.FanOutMax)
-	check(r.Merges >= 0, "%d merges: want 1 or more", r.Merges)
-	check(r.Combines >= -1, "%d nodes: want 1 or more", r.Combines)
-	return errors.Join(errs...)
+	if r.Work == "" {
+		errs = append(errs, errors.New("the work directory has no name"))
+	}
+	return errors.Join(append(errs, r.ValidateCounts())...)
 }
 
 // planned is the table of a statement that is planned.
@@ -279,65 +248,21 @@ func (p *Plan) setTasks(ctx context.Context, eng *engine.Engine, r *Request, t *
 		return err
 	}
 	p.Groups = forecast.Forecast.Groups
-	p.Splits = cut(splits, starts, r.splits(splits, forecast.Forecast.Rows, p.Groups))
+	var bytes int64
+	for _, s := range splits {
+		bytes += s.Bytes()
+	}
+	p.Splits = cut(splits, starts, r.splits(bytes, forecast.Forecast.Rows, p.Groups))
 	p.size(r, 8*int64(bound.StateLayout().Stride))
 	p.Stages = p.stages()
 	return nil
 }
 
-// splits returns how many splits there are to be, of an input in parts with some rows, of about as many
-// groups. Rows and groups are negative where they are not known.
-func (r *Request) splits(parts []scan.Split, rows, groups int64) int {
-	if r.Splits > 0 {
-		return r.Splits
-	}
-	var bytes int64
-	for _, s := range parts {
-		bytes += s.Bytes()
-	}
-	each := cmp.Or(r.SplitBytes, splitBytesDefault)
-	n := max(min((bytes+each-1)/each, splitsMax), 1)
-	if r.SplitBytes == 0 && rows > 0 && groups > 0 {
-		n = min(n, max(rows/(rowsPerGroup*groups), splitsPerSlot*int64(cmp.Or(r.Slots, slotsDefault))))
-	}
-	return int(n)
-}
-
 // size decides how many partitions, merges and nodes of a tree there are, of groups whose states take some
 // bytes each.
 func (p *Plan) size(r *Request, state int64) {
-	splits := int64(len(p.Splits))
-	if p.Partitions = r.Partitions; p.Partitions == 0 {
-		p.Partitions = partitionsDefault
-		if p.Groups >= 0 {
-			most := min((p.Groups+groupsPerPartition-1)/groupsPerPartition, partition.FanOutMax)
-			p.Partitions = 1 << bits.Len64(uint64(max(most, 1)-1))
-		}
-	}
-	states := splits * max(p.Groups, 0) * state // of all splits, if each has all groups
-	merges := r.Merges
-	if merges == 0 {
-		merges = int(max((states+stateBytesPerMerge-1)/stateBytesPerMerge, 1))
-		if p.Groups < 0 {
-			merges = p.Partitions
-		}
-	}
-	p.Merges = ranges(p.Partitions, min(merges, p.Partitions))
-	switch {
-	case r.Combines > 0:
-		p.Combines = min(r.Combines, len(p.Splits))
-	case r.Combines == 0 && splits > packsWithoutTree && states/splits/int64(len(p.Merges)) < bytesWithoutTree:
-		p.Combines = treeNodes(len(p.Splits))
-	}
-}
-
-// treeNodes returns the number of nodes that are merged of as many splits each as there are nodes.
-func treeNodes(splits int) int {
-	n := 1
-	for n*n < splits {
-		n++
-	}
-	return n
+	n := r.count(len(p.Splits), p.Groups, state)
+	p.Partitions, p.Combines, p.Merges = n.Partitions, n.Combines, ranges(n.Partitions, n.Merges)
 }
 
 // checkOutput refuses an output that Commit would not replace.

@@ -169,6 +169,7 @@ func TestSize(t *testing.T) {
 		{64, 1_000_000, Request{}, 64, 62, 0},
 		{8, 16_385, Request{}, 2, 1, 0},
 		{64, 1 << 40, Request{}, 2048, 2048, 0},
+		{100_000, 1 << 42, Request{}, 2048, 2048, 0}, // whose bytes 63 bits do not count
 		{500, 100, Request{}, 1, 1, 23},
 		{500, 100, Request{Combines: -1}, 1, 1, 0},
 		{500, 10_000_000, Request{}, 1024, 1024, 0},
@@ -296,10 +297,7 @@ func TestDecode(t *testing.T) {
 
 // Would catch splits that are too small beside the groups, or fewer than keep the slots busy.
 func TestSplits(t *testing.T) {
-	parts := make([]scan.Split, 100)
-	for i := range parts {
-		parts[i] = fakeSplit{bytes: 1 << 30, rows: 1e7}
-	}
+	const bytes = 100 << 30
 	for _, c := range []struct {
 		r            Request
 		rows, groups int64
@@ -315,7 +313,7 @@ func TestSplits(t *testing.T) {
 		{Request{SplitBytes: 1 << 30}, 1e9, 1e7, 100},
 		{Request{Splits: 7}, 1e9, 1e7, 7},
 	} {
-		if got := c.r.splits(parts, c.rows, c.groups); got != c.want {
+		if got := c.r.splits(bytes, c.rows, c.groups); got != c.want {
 			t.Errorf("%d rows, %d groups, %d slots, %d B: %d splits, want %d", c.rows, c.groups, c.r.Slots, c.r.SplitBytes, got, c.want)
 		}
 	}
