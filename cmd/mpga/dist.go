@@ -431,7 +431,7 @@ func (f *planFlags) register(cmd *cobra.Command) {
 		flags.StringVar(&f.work, "work", "", "the work directory: `DIR` or URL, which all tasks can read and write (default the output's name and .work)")
 		flags.IntVar(&f.splits, "splits", 0, "cut the input into `N` splits (default one for each --split-bytes)")
 		flags.StringVar(&f.splitBytes, "split-bytes", "", "cut the input into splits of about `SIZE` (default 128MiB, and more with many groups)")
-		flags.IntVar(&f.slots, "slots", 0, "`N` tasks will run at the same time; with many groups there are three splits for each (default 16)")
+		flags.IntVar(&f.slots, "slots", 0, "`N` tasks will run at the same time: cut the input into three splits for each, of 16 GiB at most")
 		flags.IntVar(&f.partitions, "partitions", 0, "`N` partitions of the keys, a power of two (default by the expected number of groups)")
 		flags.IntVar(&f.merges, "merges", 0, "`N` tasks merge partitions (default by the expected size of the states)")
 		flags.IntVar(&f.combines, "combines", 0, "merge the splits' states to `N` before that; -1 never does (default with many splits of few states)")

@@ -20,8 +20,12 @@ type Counts struct {
 
 const (
 	splitBytesDefault  = 128 << 20
-	splitsMax          = 100_000 // 5 digits in names
+	splitBytesMost     = 16 << 30 // what an attempt may lose; ten minutes of a thread
+	splitsMax          = 100_000  // 5 digits in names
 	groupsPerPartition = 1 << 14
+
+	// A seal has the sizes of all blobs of a stage, and each merge reads it: 64 Mi sizes are half a GiB.
+	blobsMax = 1 << 26
 
 	// A state that stands for a few rows costs as much on its way as these rows: splits should be large
 	// beside the groups, and yet enough to keep all slots busy while one is slow.
@@ -56,46 +60,49 @@ func (r *Request) ValidateCounts() error {
 	return errors.Join(errs...)
 }
 
-// Count returns how many tasks a plan has of an input of some bytes and rows in about as many groups, whose
-// states take some bytes each. Rows and groups are negative where they are not known. An input of fewer
-// parts has fewer splits.
-func (r *Request) Count(bytes, rows, groups, state int64) Counts {
-	return r.count(r.splits(bytes, rows, groups), groups, state)
+// Expected is what is expected of an input and its groups.
+type Expected struct {
+	Bytes  int64 // of the input, that are read
+	Rows   int64 // negative where nothing tells
+	Groups int64 // negative where nothing tells
+	State  int64 // bytes of a group's state, without the values that the state keeps
+	Values bool  // states keep values of rows: distinct counts, medians, lists
 }
 
-// splits returns how many splits there are to be, of an input of some bytes and rows, of about as many
-// groups. Rows and groups are negative where they are not known.
-func (r *Request) splits(bytes, rows, groups int64) int {
+// Count returns how many tasks a plan has. An input of fewer parts has fewer splits.
+func (r *Request) Count(e Expected) Counts { return r.count(r.splits(e), e) }
+
+// splits returns how many splits there are to be.
+func (r *Request) splits(e Expected) int {
 	if r.Splits > 0 {
 		return r.Splits
 	}
 	each := cmp.Or(r.SplitBytes, splitBytesDefault)
-	n := max(min((bytes+each-1)/each, splitsMax), 1)
-	if r.SplitBytes == 0 && rows > 0 && groups > 0 {
-		n = min(n, max(rows/product(rowsPerGroup, groups), splitsPerSlot*int64(cmp.Or(r.Slots, slotsDefault))))
+	n := max(min(ceil(e.Bytes, each), splitsMax), 1)
+	switch {
+	case r.SplitBytes > 0:
+	case r.Slots > 0:
+		n = min(n, max(splitsPerSlot*int64(r.Slots), ceil(e.Bytes, splitBytesMost)))
+	case e.Rows > 0 && e.Groups > 0:
+		n = min(n, max(e.Rows/product(rowsPerGroup, e.Groups), splitsPerSlot*slotsDefault))
 	}
 	return int(n)
 }
 
 // count is Count for a number of splits.
-func (r *Request) count(splits int, groups, state int64) Counts {
+func (r *Request) count(splits int, e Expected) Counts {
 	n := Counts{Splits: splits, Partitions: r.Partitions}
 	if n.Partitions == 0 {
-		n.Partitions = partitionsDefault
-		if groups >= 0 {
-			most := min((groups+groupsPerPartition-1)/groupsPerPartition, partition.FanOutMax)
-			n.Partitions = 1 << bits.Len64(uint64(max(most, 1)-1))
-		}
+		n.Partitions = e.partitions(splits)
 	}
-	each := product(max(groups, 0), state) // of a split that has all groups
+	each := e.ofSplit(splits)
 	if n.Merges = r.Merges; n.Merges == 0 {
 		n.Merges = n.Partitions
-		if groups >= 0 {
-			states := product(int64(splits), each)
-			n.Merges = int(min((max(states, 1)-1)/stateBytesPerMerge+1, int64(n.Partitions)))
+		if e.Groups >= 0 {
+			n.Merges = int(min(ceil(product(int64(splits), each), stateBytesPerMerge), int64(n.Partitions)))
 		}
 	}
-	n.Merges = min(n.Merges, n.Partitions)
+	n.Merges = max(min(n.Merges, n.Partitions), 1)
 	switch {
 	case r.Combines > 0:
 		n.Combines = min(r.Combines, splits)
@@ -103,6 +110,44 @@ func (r *Request) count(splits int, groups, state int64) Counts {
 		n.Combines = treeNodes(splits)
 	}
 	return n
+}
+
+// partitions returns how many partitions there are by default.
+func (e *Expected) partitions(splits int) int {
+	if e.Groups < 0 {
+		return partitionsDefault
+	}
+	n := 1 << bits.Len64(uint64(max(min(ceil(e.Groups, groupsPerPartition), partition.FanOutMax), 1)-1))
+	if e.Values && e.Groups > 1 {
+		n = max(n, partitionsDefault)
+	}
+	for n > partitionsDefault && n*splits > blobsMax {
+		n /= 2
+	}
+	return n
+}
+
+// ofSplit returns about the bytes of the states of one of some splits, as if each had as many groups as it
+// can have.
+func (e *Expected) ofSplit(splits int) int64 {
+	groups := max(e.Groups, 0)
+	if e.Rows < 0 {
+		return product(groups, e.State)
+	}
+	rows := e.Rows / int64(splits)
+	bytes := product(min(groups, rows), e.State)
+	if e.Values && bytes < math.MaxInt64-8*rows {
+		bytes += 8 * rows
+	}
+	return bytes
+}
+
+// ceil returns a divided by b, rounded up, of a that is not negative.
+func ceil(a, b int64) int64 {
+	if a == 0 {
+		return 0
+	}
+	return (a-1)/b + 1
 }
 
 // product returns a times b, which are not negative, or the largest number where they are too large.

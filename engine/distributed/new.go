@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mpga/mpga/engine"
@@ -36,11 +37,12 @@ type Request struct {
 	Work    string       // directory, or URL, in which the plan has a directory of its own
 	Version string       // of the program
 
-	// SplitBytes is about what a split reads. The default is 128 MiB, and more where a split would have
-	// fewer than eight rows for each expected group, as far as there are three splits for each of Slots.
+	// SplitBytes is about what a split reads. The default is 128 MiB; with Slots, as much as leaves three
+	// splits for each, up to 16 GiB; else more where a split would have fewer than eight rows for each
+	// expected group, as far as there are 48 splits.
 	SplitBytes int64
 
-	// Slots is how many tasks will run at the same time. The default is 16.
+	// Slots is how many tasks will run at the same time. The default, 0, is not known.
 	Slots int
 
 	// Splits is how many splits there are, or fewer where the input has fewer parts. The default, 0, is by
@@ -252,17 +254,19 @@ func (p *Plan) setTasks(ctx context.Context, eng *engine.Engine, r *Request, t *
 	for _, s := range splits {
 		bytes += s.Bytes()
 	}
-	p.Splits = cut(splits, starts, r.splits(bytes, forecast.Forecast.Rows, p.Groups))
-	p.size(r, 8*int64(bound.StateLayout().Stride))
+	expected := Expected{
+		Bytes: bytes, Rows: forecast.Forecast.Rows, Groups: p.Groups, State: 8 * int64(bound.StateLayout().Stride),
+		Values: slices.ContainsFunc(bound.Folds, func(f rowdata.Fold) bool { return f.Grows() }),
+	}
+	p.Splits = cut(splits, starts, r.splits(expected))
+	n := r.count(len(p.Splits), expected)
+	if n.Splits*n.Partitions > blobsMax {
+		return fmt.Errorf("%w: %d splits of %d partitions have more than %d blobs: cut the input into fewer splits, or the keys into fewer partitions",
+			ErrPlan, n.Splits, n.Partitions, blobsMax)
+	}
+	p.Partitions, p.Combines, p.Merges = n.Partitions, n.Combines, ranges(n.Partitions, n.Merges)
 	p.Stages = p.stages()
 	return nil
-}
-
-// size decides how many partitions, merges and nodes of a tree there are, of groups whose states take some
-// bytes each.
-func (p *Plan) size(r *Request, state int64) {
-	n := r.count(len(p.Splits), p.Groups, state)
-	p.Partitions, p.Combines, p.Merges = n.Partitions, n.Combines, ranges(n.Partitions, n.Merges)
 }
 
 // checkOutput refuses an output that Commit would not replace.

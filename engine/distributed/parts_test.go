@@ -159,24 +159,32 @@ func TestSpool(t *testing.T) {
 // Would catch sizes that no group count or no flag leads to, and bounds that are passed.
 func TestSize(t *testing.T) {
 	for _, c := range []struct {
-		splits, groups               int64
+		splits, rows, groups         int64
+		values                       bool
 		r                            Request
 		partitions, merges, combines int
 	}{
-		{8, 100, Request{}, 1, 1, 0},
-		{8, -1, Request{}, 64, 64, 0},
-		{8, 1_000_000, Request{}, 64, 8, 0},
-		{64, 1_000_000, Request{}, 64, 62, 0},
-		{8, 16_385, Request{}, 2, 1, 0},
-		{64, 1 << 40, Request{}, 2048, 2048, 0},
-		{100_000, 1 << 42, Request{}, 2048, 2048, 0}, // whose bytes 63 bits do not count
-		{500, 100, Request{}, 1, 1, 23},
-		{500, 100, Request{Combines: -1}, 1, 1, 0},
-		{500, 10_000_000, Request{}, 1024, 1024, 0},
-		{4, 100, Request{Partitions: 16, Merges: 3, Combines: 9}, 16, 3, 4},
+		{8, 1e12, 100, false, Request{}, 1, 1, 0},
+		{8, -1, -1, false, Request{}, 64, 64, 0},
+		{8, 1e12, 1_000_000, false, Request{}, 64, 8, 0},
+		{8, -1, 1_000_000, false, Request{}, 64, 8, 0},
+		{64, 1e12, 1_000_000, false, Request{}, 64, 62, 0},
+		{64, 1e6, 1_000_000, false, Request{}, 64, 1, 0}, // a split has no more groups than rows
+		{8, 1e12, 16_385, false, Request{}, 2, 1, 0},
+		{64, 1e15, 1 << 40, false, Request{}, 2048, 2048, 0},
+		{100_000, 1 << 60, 1 << 42, false, Request{}, 512, 512, 0}, // whose bytes 63 bits do not count, and whose seal has an end
+		{500, 1e12, 100, false, Request{}, 1, 1, 23},
+		{500, 1e12, 100, false, Request{Combines: -1}, 1, 1, 0},
+		{500, 1e12, 10_000_000, false, Request{}, 1024, 1024, 0},
+		{4, 1e12, 100, false, Request{Partitions: 16, Merges: 3, Combines: 9}, 16, 3, 4},
+		{8, 1e6, 100, true, Request{}, 64, 1, 0},
+		{8, 1e9, 100, true, Request{}, 64, 64, 0},
+		{8, 1e9, 1, true, Request{}, 1, 1, 0},
+		{8, 0, 0, false, Request{}, 1, 1, 0},
 	} {
 		p := &Plan{Splits: make([]Split, c.splits), Groups: c.groups}
-		p.size(&c.r, 64)
+		n := c.r.count(int(c.splits), Expected{Rows: c.rows, Groups: c.groups, State: 64, Values: c.values})
+		p.Partitions, p.Combines, p.Merges = n.Partitions, n.Combines, ranges(n.Partitions, n.Merges)
 		if p.Partitions != c.partitions || len(p.Merges) != c.merges || p.Combines != c.combines {
 			t.Errorf("%d splits, %d groups: %d partitions, %d merges, %d nodes; want %d, %d, %d", c.splits, c.groups,
 				p.Partitions, len(p.Merges), p.Combines, c.partitions, c.merges, c.combines)
@@ -307,13 +315,14 @@ func TestSplits(t *testing.T) {
 		{Request{}, -1, -1, 800},
 		{Request{}, 1e9, 1e6, 125},
 		{Request{}, 1e9, 1e7, 48},
-		{Request{Slots: 2}, 1e9, 1e7, 12},
+		{Request{Slots: 2}, 1e9, 1e7, 7},
+		{Request{Slots: 2}, 1e9, 100, 7},
 		{Request{Slots: 100}, 1e9, 1e7, 300},
 		{Request{Slots: 1000}, 1e9, 1e7, 800},
 		{Request{SplitBytes: 1 << 30}, 1e9, 1e7, 100},
 		{Request{Splits: 7}, 1e9, 1e7, 7},
 	} {
-		if got := c.r.splits(bytes, c.rows, c.groups); got != c.want {
+		if got := c.r.splits(Expected{Bytes: bytes, Rows: c.rows, Groups: c.groups}); got != c.want {
 			t.Errorf("%d rows, %d groups, %d slots, %d B: %d splits, want %d", c.rows, c.groups, c.r.Slots, c.r.SplitBytes, got, c.want)
 		}
 	}

@@ -98,7 +98,9 @@ func NewJob(w Workload, c Cluster, r distributed.Request) (*Job, error) {
 		r.Slots = c.slots()
 	}
 	j := &Job{Workload: w, Cluster: c, Request: r}
-	j.Counts = r.Count(count(w.Rows*w.RowBytes), count(w.Rows), count(w.Groups), count(w.StateBytes))
+	j.Counts = r.Count(distributed.Expected{
+		Bytes: count(w.Rows * w.RowBytes), Rows: count(w.Rows), Groups: count(w.Groups), State: count(w.StateBytes), Values: w.Pairs > 0,
+	})
 	j.Files = ceil(w.Rows * w.FileRow / fileBytes)
 	j.Plan = float64(j.Counts.Splits)*planBytesSplit + j.Files*planBytesFile
 	splits := j.partial()
