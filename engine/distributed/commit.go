@@ -68,6 +68,9 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 		return Done{}, err
 	}
 	made, err := t.outputNow()
+	if err == nil && made == nil {
+		err = fmt.Errorf("%s: it was written, and is not there: %w", t.marker(), fs.ErrNotExist)
+	}
 	if err != nil {
 		return Done{}, err
 	}

@@ -241,8 +241,8 @@ func (p *Plan) setOutput(r *Request, q *plan.Query) (err error) {
 	if sink.IsDevice(r.Output) {
 		return fmt.Errorf("%w: the output is a file or a directory that other hosts can read, not %s", ErrPlan, r.Output)
 	}
-	if _, err := sink.FormatOf(r.Output); err != nil && !layout.Directory() {
-		layout.Manifest = true // a name without a known ending is a directory's
+	if _, err := sink.FormatOf(r.Output); err != nil || layout.Directory() {
+		layout.Manifest = true // a name without a known ending is a directory's, and by its manifest a directory is known
 	}
 	if err := sink.Check(r.Output, schema, layout); err != nil {
 		return err
