@@ -104,6 +104,9 @@ func (t *Tasks) remembered() (*committed, error) {
 	case now.Same(before.Output):
 		return &before, nil
 	}
+	if again, err := t.adopted(now); err != nil || again != nil { // a twin has written the same once more
+		return again, err
+	}
 	return nil, fmt.Errorf("%w: %s; remove it to commit this plan again", ErrReplaced, t.Plan.Output.Path)
 }
 
@@ -233,11 +236,9 @@ func (t *Tasks) assemble(ctx context.Context, merges []manifest) error {
 			files = append(files, sink.Made{From: from, File: f})
 		}
 	}
-	opt := t.sinkOptions(ctx)
-	if !opt.Overwrite {
-		if opt.Overwrite, err = t.isRest(); err != nil {
-			return err
-		}
+	opt, err := t.outputOptions(ctx)
+	if err != nil {
+		return err
 	}
 	return sink.Assemble(t.Plan.Output.Path, schema, files, opt)
 }
@@ -250,6 +251,17 @@ func (t *Tasks) finalName(m *manifest, path string, n int) string {
 		folder, file = path[:i+1], path[i+1:]
 	}
 	return fmt.Sprintf("%spart-%05d-%05d-%s%s", folder, m.Task, n, t.Plan.ID, filepath.Ext(file))
+}
+
+// outputOptions returns how Commit writes the output: in place of what another commit of the plan has left,
+// or is writing.
+func (t *Tasks) outputOptions(ctx context.Context) (opt sink.Options, err error) {
+	opt = t.sinkOptions(ctx)
+	opt.Plan = t.Plan.ID
+	if !opt.Overwrite {
+		opt.Overwrite, err = t.isRest()
+	}
+	return opt, err
 }
 
 // isRest says whether all objects at the output's place are what a commit of this plan has left that was
@@ -292,7 +304,12 @@ func (t *Tasks) gather(ctx context.Context, merges []manifest) error {
 			return err
 		}
 	}
-	return writeAll(ctx, t.Plan.Output.Path, schema, t.sinkOptions(ctx), rows)
+	opt, err := t.outputOptions(ctx)
+	if err != nil {
+		rows.Release()
+		return err
+	}
+	return writeAll(ctx, t.Plan.Output.Path, schema, opt, rows)
 }
 
 // rowsOf reads the rows of merges, one after the other.
