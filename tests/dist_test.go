@@ -20,8 +20,9 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// distVersion stands for the version of the program where tasks run in the test's own process.
-const distVersion = "test"
+// distVersion is the version of the program where tasks run in the test's own process, and of the command
+// that buildCommand builds.
+const distVersion = "devel"
 
 // unsynced is the file system of the system without its waits for disks, of which tests of many small
 // files would consist.
