@@ -162,7 +162,7 @@ func (t *Tasks) outputManifest() (*sink.Manifest, error) {
 // same. R2.
 func (t *Tasks) sealedMerges(ctx context.Context, s *seal) ([]manifest, error) {
 	name := "sealed/merge-" + s.hash[:16] + ".json" // what was merged of other packs has another seal
-	made, err := t.readSeal(name)
+	made, err := t.readSeal(StageMerge, name)
 	if err == nil {
 		return made.Attempts, nil
 	}

@@ -78,6 +78,8 @@ func (m *manifest) check(p *Plan, name string) error {
 		return fmt.Errorf("%w: %s is of plan %s", ErrDamaged, name, m.Plan)
 	case m.name()+manifestSuffix != name:
 		return fmt.Errorf("%w: %s says that it is %s", ErrDamaged, name, m.name())
+	case m.Stage == StageMerge && (m.Task < 0 || m.Last < m.Task || m.Last >= p.Partitions):
+		return fmt.Errorf("%w: %s is of partitions %s, of %d", ErrDamaged, name, Range{m.Task, m.Last}, p.Partitions)
 	case m.Stage != StageMerge && len(m.Blobs) != p.Partitions:
 		return fmt.Errorf("%w: %s has %d blobs, of %d partitions", ErrDamaged, name, len(m.Blobs), p.Partitions)
 	}
@@ -143,7 +145,7 @@ const manifestsAtOnce = 16
 // sealed returns which attempts of a stage count. The first that asks decides. R2.
 func (t *Tasks) sealed(ctx context.Context, stage string) (*seal, error) {
 	name := "sealed/" + stage + ".json"
-	s, err := t.readSeal(name)
+	s, err := t.readSeal(stage, name)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
@@ -163,10 +165,10 @@ func (t *Tasks) putSeal(name string, made *seal) (*seal, error) {
 	if err := t.work.putNew(name, text); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	return t.readSeal(name)
+	return t.readSeal(made.Stage, name)
 }
 
-func (t *Tasks) readSeal(name string) (*seal, error) {
+func (t *Tasks) readSeal(stage, name string) (*seal, error) {
 	text, err := t.work.read(name)
 	if err != nil {
 		return nil, err
@@ -177,16 +179,39 @@ func (t *Tasks) readSeal(name string) (*seal, error) {
 	}
 	sum := sha256.Sum256(text)
 	s.hash = hex.EncodeToString(sum[:])
-	if s.Plan != t.Plan.ID || len(s.Attempts) == 0 {
-		return nil, fmt.Errorf("%w: %s is of plan %q", ErrDamaged, t.work.path(name), s.Plan)
-	}
-	for i := range s.Attempts {
-		m := &s.Attempts[i]
-		if err := m.check(t.Plan, m.name()+manifestSuffix); err != nil {
-			return nil, fmt.Errorf("%s: %w", t.work.path(name), err)
-		}
+	if err := s.check(t.Plan, stage); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, t.work.path(name), err)
 	}
 	return s, nil
+}
+
+// check refuses a seal that does not have an attempt of each task of a stage, of which rows would be missing.
+func (s *seal) check(p *Plan, stage string) error {
+	if s.Plan != p.ID || s.Stage != stage {
+		return fmt.Errorf("it is of stage %q of plan %q", s.Stage, s.Plan)
+	}
+	next := 0 // task, or the first partition of a merge
+	for i := range s.Attempts {
+		m := &s.Attempts[i]
+		if err := m.check(p, m.name()+manifestSuffix); err != nil {
+			return err
+		}
+		if m.Stage != stage || m.Task != next {
+			return fmt.Errorf("%s is in the place of %d", m.name(), next)
+		}
+		next++
+		if stage == StageMerge {
+			next = m.Last + 1
+		}
+	}
+	want := p.tasks(stage)
+	if stage == StageMerge {
+		want = p.Partitions
+	}
+	if next != want {
+		return fmt.Errorf("it has %d of %d", next, want)
+	}
+	return nil
 }
 
 // choose takes the first attempt of each task, in order of their names.
