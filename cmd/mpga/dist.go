@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -66,7 +67,19 @@ func (f *taskFlags) register(cmd *cobra.Command) {
 
 func (f *taskFlags) registerPlan(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.plan, "plan", "", "the plan: `FILE` or URL, as mpga dist plan has written it")
-	cobra.CheckErr(cmd.MarkFlagRequired("plan"))
+	wantFlag(cmd, "plan")
+}
+
+// wantFlag makes a command line without a flag a wrong one.
+func wantFlag(cmd *cobra.Command, name string) {
+	cobra.CheckErr(cmd.MarkFlagRequired(name)) // for completion: cobra's own error is no usage error
+	before := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed(name) {
+			return usagef("%s: --%s is missing (see %[1]s --help)", cmd.CommandPath(), name)
+		}
+		return before(cmd, args)
+	}
 }
 
 // readPlan reads the plan that the flags name.
@@ -178,7 +191,7 @@ second or so to open: a process that has one should have splits that are worth i
 	themed(cmd.Flags(), themePlan, func() {
 		cmd.Flags().StringVar(&splits, "split", "", "the split: `N` counts from 0; or A..B, both counted")
 	})
-	cobra.CheckErr(cmd.MarkFlagRequired("split"))
+	wantFlag(cmd, "split")
 	return cmd
 }
 
@@ -196,7 +209,7 @@ func newDistCombineCommand() *cobra.Command {
 	}
 	f.register(cmd)
 	numberFlag(cmd, &node, "node", "the node of the tree: `N` counts from 0")
-	cobra.CheckErr(cmd.MarkFlagRequired("node"))
+	wantFlag(cmd, "node")
 	return cmd
 }
 
@@ -250,7 +263,7 @@ func parseRange(name, text string) (of distributed.Range, err error) {
 	if err == nil {
 		of.Last, err = strconv.Atoi(last)
 	}
-	if err != nil || of.First < 0 || of.Last < of.First {
+	if err != nil || of.First < 0 || of.Last < of.First || of.Last > math.MaxInt32 {
 		return of, usagef("--%s %q: want A..B with A at most B, or one number", name, text)
 	}
 	return of, nil

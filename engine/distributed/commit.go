@@ -65,6 +65,9 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 		if twin, twinErr := t.remembered(); twinErr == nil && twin != nil {
 			return Done{Stage: StageCommit, State: "already", Rows: twin.Rows, BytesWritten: twin.Bytes}, nil
 		}
+		if errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("%w: %w", ErrPlan, err) // the output is another's, and is not to be replaced
+		}
 		return Done{}, err
 	}
 	made, err := t.outputNow()
