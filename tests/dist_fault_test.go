@@ -245,7 +245,7 @@ func TestDistStoreFaults(t *testing.T) {
 						t.Errorf("after %v there is %q, want %q", err, got, want)
 					}
 					if runs++; t.Failed() {
-						t.Fatalf("%s of request %d, which is %s", kind.name, n, f.which.Load())
+						t.Fatalf("%s of request %d, which is %s", kind.name, n, *f.which.Load())
 					}
 				}
 				t.Logf("-seed=%d: %d requests, of which %d were failed by %s, and %d of these failed a task", *seedFlag, requests, runs, kind.name, failed)
