@@ -2,9 +2,12 @@ package distributed
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -32,6 +35,7 @@ type committed struct {
 	Output dataset.Identity `json:"output"` // of a file, or of a directory's manifest
 	Rows   int64            `json:"rows"`
 	Bytes  int64            `json:"bytes"`
+	SHA256 string           `json:"sha256,omitzero"` // of a file whose identity has no tag
 }
 
 // Commit makes the output of what the merges have written. R4.
@@ -81,6 +85,11 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 		bytes = made.Bytes
 	}
 	after := committed{Plan: t.Plan.ID, Output: *made, Rows: rows, Bytes: bytes}
+	if !t.Plan.Output.Directory() && made.ETag == "" {
+		if after.SHA256, err = t.outputSum(); err != nil {
+			return Done{}, err
+		}
+	}
 	if err := t.work.writeJSON(committedName, after); err != nil {
 		return Done{}, err
 	}
@@ -90,27 +99,62 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 // remembered returns what is remembered of the output; nil where the plan is not committed, or its output
 // is gone. An output that is another's is ErrReplaced.
 func (t *Tasks) remembered() (*committed, error) {
-	now, err := t.outputNow()
-	if err != nil {
-		return nil, err
-	}
 	var before committed
-	switch err := t.work.readJSON(committedName, &before); {
-	case errors.Is(err, fs.ErrNotExist):
-		return t.adopted(now)
-	case err != nil:
+	err := t.work.readJSON(committedName, &before)
+	noted := err == nil
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
-	case before.Plan != t.Plan.ID:
+	case noted && before.Plan != t.Plan.ID:
 		return nil, fmt.Errorf("%w: %s is of plan %s", ErrDamaged, t.work.path(committedName), before.Plan)
-	case now == nil:
-		return nil, nil
+	}
+	now, err := t.outputNow() // after the note, which comes after the output
+	switch {
+	case err != nil || now == nil:
+		return nil, err
+	case !noted:
+		return t.adopted(now)
 	case now.Same(before.Output):
 		return &before, nil
 	}
-	if again, err := t.adopted(now); err != nil || again != nil { // a twin has written the same once more
-		return again, err
+	switch same, err := t.isRewritten(&before, now); {
+	case err != nil:
+		return nil, err
+	case !same:
+		return nil, fmt.Errorf("%w: %s; remove it to commit this plan again", ErrReplaced, t.Plan.Output.Path)
 	}
-	return nil, fmt.Errorf("%w: %s; remove it to commit this plan again", ErrReplaced, t.Plan.Output.Path)
+	before.Output = *now
+	return &before, t.work.writeJSON(committedName, before)
+}
+
+// isRewritten says whether an output has what the output had that is remembered: a twin may have written the
+// same once more, and have been ended before it could remember.
+func (t *Tasks) isRewritten(before *committed, now *dataset.Identity) (bool, error) {
+	switch {
+	case t.Plan.Output.Directory():
+		made, err := t.outputManifest()
+		return err == nil && made.Plan == t.Plan.ID, err
+	case now.Bytes != before.Output.Bytes:
+		return false, nil
+	case now.ETag != "":
+		return now.ETag == before.Output.ETag, nil
+	}
+	sum, err := t.outputSum()
+	return err == nil && sum == before.SHA256, err
+}
+
+// outputSum returns the checksum of the output, which is a file.
+func (t *Tasks) outputSum() (sum string, err error) {
+	file, err := t.FS.Open(t.Plan.Output.Path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // adopted returns what a commit has made that was ended before it could remember: a directory whose
