@@ -469,3 +469,79 @@ func TestDistSealsAtOnce(t *testing.T) {
 	}
 	d.done(t, distTask{distributed.StageCommit, 0})
 }
+
+// An output that has changed since the commit is told from one that a twin has written once more, and from
+// none. Would catch a late commit that is killed between the output and its note, after which every task
+// failed; and the output of another run, taken for the plan's.
+func TestDistReplaced(t *testing.T) {
+	eng := openEngine(t, 1)
+	for _, shape := range faultShapes {
+		for _, c := range []struct {
+			name  string
+			after func(t *testing.T, marker string)
+			state string // of a commit; "" where it is refused
+		}{
+			{"as it was", func(t *testing.T, marker string) {}, "already"},
+			{"the same once more", func(t *testing.T, marker string) {
+				later := time.Now().Add(time.Hour)
+				if err := os.Chtimes(marker, later, later); err != nil {
+					t.Fatal(err)
+				}
+			}, "already"},
+			{"another of its size", func(t *testing.T, marker string) {
+				text := readFile(t, marker)
+				if err := os.WriteFile(marker, bytes.ReplaceAll(text, []byte(`"plan": "`), []byte(`"plan":"-`)), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				if filepath.Ext(marker) == ".csv" {
+					text[len(text)-2] ^= 1
+					if err := os.WriteFile(marker, text, 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}, ""},
+			{"another", func(t *testing.T, marker string) {
+				if err := os.WriteFile(marker, []byte("{}\n"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}, ""},
+			{"none", func(t *testing.T, marker string) {
+				if err := os.RemoveAll(marker); err != nil {
+					t.Fatal(err)
+				}
+				if filepath.Ext(marker) != ".csv" {
+					if err := os.RemoveAll(filepath.Dir(marker)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}, "done"},
+		} {
+			t.Run(shape.name+", "+c.name, func(t *testing.T) {
+				dir := t.TempDir()
+				csvFile(t, filepath.Join(dir, "in", "0.csv"), 40, func(row int) string { return fmt.Sprintf("%d,%d,s", row%17, row) })
+				output := filepath.Join(dir, shape.output)
+				j, err := planDist(t.Context(), eng, unsynced{vfs.OS}, dir, faultRequest(shape.query, filepath.Join(dir, "in"), filepath.Join(dir, "work"), output))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := j.doAll(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				marker := output
+				if j.plan.Output.Directory() {
+					marker = filepath.Join(output, "_manifest.json")
+				}
+				c.after(t, marker)
+				for range 2 {
+					done, err := j.do(t.Context(), distTask{distributed.StageCommit, 0})
+					if c.state == "" && !errors.Is(err, distributed.ErrReplaced) || c.state != "" && (err != nil || done.State != c.state) {
+						t.Errorf("%+v, %v; want %q", done, err, c.state)
+					}
+					if c.state == "done" {
+						break
+					}
+				}
+			})
+		}
+	}
+}
