@@ -31,9 +31,12 @@ var distQueriesFlag = flag.Int("distqueries", 100, "how many random statements a
 func TestDistRandomSQL(t *testing.T) {
 	seed, first := *seedFlag, *firstFlag
 	fmt.Printf("again: go test -run '^%s$' -seed=%d -first=%d -distqueries=%d\n", t.Name(), seed, first, *distQueriesFlag)
-	layouts := distTables(t, seed)
+	layouts, queries := distTables(t, seed), *distQueriesFlag
+	if testing.Short() {
+		queries = min(queries, 30)
+	}
 	counts := make(map[string]int)
-	for i := first; i < first+*distQueriesFlag; i++ {
+	for i := first; i < first+queries; i++ {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		g := &distGenerator{sqlGenerator{rng}}
 		c := distCase{rng: rng, layout: layouts[rng.IntN(len(layouts))]}
@@ -47,9 +50,9 @@ func TestDistRandomSQL(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("of %d statements: %v", *distQueriesFlag, counts)
-	if *distQueriesFlag >= 20 && counts["answered"] < *distQueriesFlag/2 {
-		t.Errorf("%d of %d statements were answered: the generator asks for too much", counts["answered"], *distQueriesFlag)
+	t.Logf("of %d statements: %v", queries, counts)
+	if queries >= 20 && counts["answered"] < queries/2 {
+		t.Errorf("%d of %d statements were answered: the generator asks for too much", counts["answered"], queries)
 	}
 }
 
@@ -117,6 +120,15 @@ func distTables(t *testing.T, seed uint64) []distLayout {
 		from, to := 400*i, 400*i+150+rng.IntN(250)
 		part("* REPLACE (strftime(ts, '%d/%m/%Y %H:%M:%S') AS ts, "+replaced.dates+", "+replaced.others+")", from, to, filepath.Join(s.dir, fmt.Sprintf("guess/%d.csv", i)), sink.Options{})
 		part("* REPLACE ("+replaced.others+")", from, to, filepath.Join(s.dir, fmt.Sprintf("guessjson/%d.json", i)), sink.Options{})
+	}
+	for _, c := range []struct {
+		files string
+		want  arrow.Type
+	}{{"guess/*.csv", arrow.DATE32}, {"guess/0.csv", arrow.STRING}} {
+		dt, _ := openFiles(t, dataset.Options{}, filepath.Join(s.dir, c.files)).Schema().FieldsByName("dt")
+		if dt[0].Type.ID() != c.want {
+			t.Fatalf("dt of %s is %s: there is nothing to guess", c.files, dt[0].Type)
+		}
 	}
 	// Options say what the files do not.
 	european := dataset.Options{CSV: csv.Options{

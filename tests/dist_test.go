@@ -13,7 +13,6 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/distributed"
 	"github.com/mpga/mpga/engine/plan"
-	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	mpgasql "github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/recordreader"
@@ -252,6 +251,3 @@ func wantLeft(t *testing.T, work string) {
 		t.Errorf("left in %s: %q", work, left)
 	}
 }
-
-// scanOf says how the files of a test are read.
-func scanOf(fsys vfs.FS) dataset.Options { return dataset.Options{FS: fsys} }
