@@ -3,6 +3,8 @@ package tests
 import (
 	"encoding/base64"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
@@ -137,6 +139,104 @@ func TestDistStoreMixed(t *testing.T) {
 			runStages(t, p.Work+"/plan.json", p)
 			if got := wantProcess(t, "sql", "SELECT * FROM '"+c.output+"' ORDER BY ALL", "--format", "csv"); got != single {
 				t.Errorf("got\n%.500s\nwant\n%.500s", got, single)
+			}
+		})
+	}
+}
+
+// What is not as it was in a store, and a store that refuses or says nothing, end a task with a message that
+// names the object, and with exit code 2 where no attempt mends it. Would catch an object of the same size that
+// is taken for the one that was planned, and a task that waits for ever.
+func TestDistStoreRefused(t *testing.T) {
+	s := newS3Server(t)
+	fsys := newObjects(t, objects.Options{})
+	eng := openEngine(t, 1)
+	const work = "s3://bucket/work/ID/"
+	partial, merge, commit := distTask{distributed.StagePartial, 1}, distTask{distributed.StageMerge, 0}, distTask{distributed.StageCommit, 0}
+	refuse := func(method, part string) func(w http.ResponseWriter, r *http.Request, serve http.Handler) {
+		return func(w http.ResponseWriter, r *http.Request, serve http.Handler) {
+			if r.Method == method && strings.Contains(r.URL.Path, part) {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			serve.ServeHTTP(w, r)
+		}
+	}
+	silent := func(w http.ResponseWriter, r *http.Request, serve http.Handler) {
+		if strings.HasSuffix(r.URL.Path, ".pack") {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+			return
+		}
+		serve.ServeHTTP(w, r)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, pack string) // pack is the key of the pack of split 1
+		fault  func(w http.ResponseWriter, r *http.Request, serve http.Handler)
+		task   distTask
+		code   int
+		want   []string
+	}{
+		{"an input of another tag", func(t *testing.T, pack string) {
+			s.put(t, "in/1.csv", []byte(strings.Replace(string(s.content(t, "in/1.csv")), "s1", "s2", 1)))
+		}, nil, partial, 2, []string{"s3://bucket/in/1.csv", "its tag was", "plan again"}},
+		{"an input of another size", func(t *testing.T, pack string) { s.put(t, "in/1.csv", []byte("k,v,s\n1,1,s\n")) }, nil, partial, 2, []string{"s3://bucket/in/1.csv", "it had"}},
+		{"an input that is gone", func(t *testing.T, pack string) { s.remove(t, "in/1.csv") }, nil, partial, 2, []string{"s3://bucket/in/1.csv", "does not exist"}},
+		{"a pack that is cut off", func(t *testing.T, pack string) { s.put(t, pack, half(s.content(t, pack))) }, nil, merge, 1, []string{work + "partial/00001.", "were written"}},
+		{"a pack that is gone", func(t *testing.T, pack string) { s.remove(t, pack) }, nil, merge, 1, []string{work + "partial/00001.", "a pack is missing"}},
+		{"packs that may not be written", nil, refuse(http.MethodPut, ".pack"), partial, 1, []string{work + "partial/00001.", "403"}},
+		{"packs that may not be read", nil, refuse(http.MethodGet, ".pack"), merge, 1, []string{work + "partial/0000", "403"}},
+		{"a seal that may not be written", nil, refuse(http.MethodPut, "/sealed/"), merge, 1, []string{work + "sealed/partial.json", "403"}},
+		{"rows that may not be written", nil, refuse(http.MethodPut, "/merge/"), merge, 1, []string{work + "merge/00000-00001.", "403"}},
+		{"an output that may not be written", nil, refuse(http.MethodPut, "/out/"), commit, 1, []string{"s3://bucket/out: ", "403"}},
+		{"a note that may not be written", nil, refuse(http.MethodPut, "/committed.json"), commit, 1, []string{work + "committed.json", "403"}},
+		{"packs of which nothing comes", nil, silent, merge, 1, []string{work + "partial/0000", "sent nothing", "--http-timeout"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.faulty(nil)
+			s.clear(t, "")
+			for i := range 2 {
+				s.put(t, fmt.Sprintf("in/%d.csv", i), []byte(fmt.Sprintf("k,v,s\n1,2,s%d\n3,4,t\n", i)))
+			}
+			j, err := planDist(t.Context(), eng, fsys, t.TempDir(), distributed.Request{
+				Statement: "SELECT k, sum(v) AS v, first(s) AS s FROM 's3://bucket/in/*.csv' GROUP BY k", Work: "s3://bucket/work", Output: "s3://bucket/out", Splits: 2, Partitions: 4, Merges: 2,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, task := range j.all() {
+				if task == c.task {
+					break
+				}
+				if _, err := j.do(t.Context(), task); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.change != nil {
+				pack := ""
+				for key := range s.below(t, "work/"+j.plan.ID+"/partial/00001.") {
+					if strings.HasSuffix(key, ".pack") {
+						pack = key
+					}
+				}
+				c.change(t, pack)
+			}
+			s.faulty(c.fault)
+			p := runProcess(t, append(taskArgs(j.plan.Work+"/plan.json", c.task), "--http-timeout", "200ms")...)
+			s.faulty(nil)
+			for _, part := range c.want {
+				if part = strings.ReplaceAll(part, "/ID/", "/"+j.plan.ID+"/"); !strings.Contains(p.stderr, part) {
+					t.Errorf("want %q in the message", part)
+				}
+			}
+			if p.code != c.code || p.stdout != "" || t.Failed() {
+				t.Errorf("want exit code %d: %s", c.code, p)
+			}
+			if c.code == 1 && c.change == nil { // and another attempt mends it
+				if done, err := j.do(t.Context(), c.task); err != nil {
+					t.Errorf("another attempt: %+v, %v", done, err)
+				}
 			}
 		})
 	}

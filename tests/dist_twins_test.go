@@ -160,7 +160,7 @@ func (s *s3Server) remove(t *testing.T, key string) {
 // put writes an object.
 func (s *s3Server) put(t *testing.T, key string, content []byte) {
 	t.Helper()
-	if _, err := s.memory.PutObject(bucketName, key, nil, bytes.NewReader(content), int64(len(content)), nil); err != nil {
+	if _, err := s.memory.PutObject(bucketName, key, make(map[string]string), bytes.NewReader(content), int64(len(content)), nil); err != nil {
 		t.Fatal(err)
 	}
 }
