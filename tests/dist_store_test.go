@@ -149,7 +149,6 @@ func TestDistStoreMixed(t *testing.T) {
 // is taken for the one that was planned, and a task that waits for ever.
 func TestDistStoreRefused(t *testing.T) {
 	s := newS3Server(t)
-	fsys := newObjects(t, objects.Options{})
 	eng := openEngine(t, 1)
 	const work = "s3://bucket/work/ID/"
 	partial, merge, commit := distTask{distributed.StagePartial, 1}, distTask{distributed.StageMerge, 0}, distTask{distributed.StageCommit, 0}
@@ -199,6 +198,7 @@ func TestDistStoreRefused(t *testing.T) {
 			for i := range 2 {
 				s.put(t, fmt.Sprintf("in/%d.csv", i), []byte(fmt.Sprintf("k,v,s\n1,2,s%d\n3,4,t\n", i)))
 			}
+			fsys := newObjects(t, objects.Options{}) // which knows nothing of the objects before these
 			j, err := planDist(t.Context(), eng, fsys, t.TempDir(), distributed.Request{
 				Statement: "SELECT k, sum(v) AS v, first(s) AS s FROM 's3://bucket/in/*.csv' GROUP BY k", Work: "s3://bucket/work", Output: "s3://bucket/out", Splits: 2, Partitions: 4, Merges: 2,
 			})

@@ -183,7 +183,7 @@ func TestDistStoreTwins(t *testing.T) {
 				t.Run(out.name+", "+at+", "+then, func(t *testing.T) {
 					s.faulty(nil)
 					s.clear(t, "work/", out.path)
-					j, err := planDist(t.Context(), eng, fsys, t.TempDir(), distributed.Request{
+					j, err := planDist(t.Context(), eng, newObjects(t, objects.Options{}), t.TempDir(), distributed.Request{
 						Statement: query + out.order, Work: "s3://bucket/work", Output: "s3://bucket/" + out.path, Splits: 2, Partitions: 4, Merges: 2,
 					})
 					if err != nil {
