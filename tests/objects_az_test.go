@@ -61,6 +61,9 @@ func (a *azureStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.blobs[key] += a.blocks[id]
 		}
 		w.WriteHeader(http.StatusCreated)
+	case r.Method == http.MethodPut && there && r.Header.Get("If-None-Match") == "*":
+		w.Header().Set("x-ms-error-code", "BlobAlreadyExists")
+		w.WriteHeader(http.StatusConflict)
 	case r.Method == http.MethodPut:
 		a.blobs[key] = string(body)
 		w.WriteHeader(http.StatusCreated)

@@ -74,6 +74,10 @@ func (g *googleStore) upload(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("%s: %v", r.URL, err), http.StatusBadRequest)
 		return
 	}
+	if _, there := g.objects[name]; there && r.URL.Query().Get("ifGenerationMatch") == "0" {
+		http.Error(w, `{"error": {"code": 412}}`, http.StatusPreconditionFailed)
+		return
+	}
 	g.objects[name] = string(content)
 	_ = json.NewEncoder(w).Encode(g.describe(name))
 }

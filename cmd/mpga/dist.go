@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -66,7 +67,19 @@ func (f *taskFlags) register(cmd *cobra.Command) {
 
 func (f *taskFlags) registerPlan(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.plan, "plan", "", "the plan: `FILE` or URL, as mpga dist plan has written it")
-	requireFlags(cmd, "plan")
+	wantFlag(cmd, "plan")
+}
+
+// wantFlag makes a command line without a flag a wrong one.
+func wantFlag(cmd *cobra.Command, name string) {
+	cobra.CheckErr(cmd.MarkFlagRequired(name)) // for completion: cobra's own error is no usage error
+	before := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed(name) {
+			return usagef("%s: --%s is missing (see %[1]s --help)", cmd.CommandPath(), name)
+		}
+		return before(cmd, args)
+	}
 }
 
 // readPlan reads the plan that the flags name.
@@ -148,18 +161,6 @@ func printJSON(w io.Writer, value any) error {
 	return err
 }
 
-// requireFlags makes a command line without one of some flags a usage error, which no attempt mends.
-func requireFlags(cmd *cobra.Command, names ...string) {
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		for _, name := range names {
-			if !cmd.Flags().Changed(name) {
-				return usagef("%s: --%s is missing (see %s --help)", cmd.Name(), name, cmd.CommandPath())
-			}
-		}
-		return nil
-	}
-}
-
 // numberFlag adds the flag of a task's number.
 func numberFlag(cmd *cobra.Command, to *int, name, usage string) {
 	themed(cmd.Flags(), themePlan, func() { cmd.Flags().IntVar(to, name, 0, usage) })
@@ -190,7 +191,7 @@ second or so to open: a process that has one should have splits that are worth i
 	themed(cmd.Flags(), themePlan, func() {
 		cmd.Flags().StringVar(&splits, "split", "", "the split: `N` counts from 0; or A..B, both counted")
 	})
-	requireFlags(cmd, "plan", "split")
+	wantFlag(cmd, "split")
 	return cmd
 }
 
@@ -208,7 +209,7 @@ func newDistCombineCommand() *cobra.Command {
 	}
 	f.register(cmd)
 	numberFlag(cmd, &node, "node", "the node of the tree: `N` counts from 0")
-	requireFlags(cmd, "plan", "node")
+	wantFlag(cmd, "node")
 	return cmd
 }
 
@@ -262,7 +263,7 @@ func parseRange(name, text string) (of distributed.Range, err error) {
 	if err == nil {
 		of.Last, err = strconv.Atoi(last)
 	}
-	if err != nil || of.First < 0 || of.Last < of.First {
+	if err != nil || of.First < 0 || of.Last < of.First || of.Last > math.MaxInt32 {
 		return of, usagef("--%s %q: want A..B with A at most B, or one number", name, text)
 	}
 	return of, nil

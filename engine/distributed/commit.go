@@ -2,9 +2,12 @@ package distributed
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -17,7 +20,6 @@ import (
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/recordreader"
-	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -32,6 +34,7 @@ type committed struct {
 	Output dataset.Identity `json:"output"` // of a file, or of a directory's manifest
 	Rows   int64            `json:"rows"`
 	Bytes  int64            `json:"bytes"`
+	SHA256 string           `json:"sha256,omitzero"` // of a file whose identity has no tag
 }
 
 // Commit makes the output of what the merges have written. R4.
@@ -65,9 +68,15 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 		if twin, twinErr := t.remembered(); twinErr == nil && twin != nil {
 			return Done{Stage: StageCommit, State: "already", Rows: twin.Rows, BytesWritten: twin.Bytes}, nil
 		}
+		if errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("%w: %w", ErrPlan, err) // the output is another's, and is not to be replaced
+		}
 		return Done{}, err
 	}
 	made, err := t.outputNow()
+	if err == nil && made == nil {
+		err = fmt.Errorf("%s: it was written, and is not there: %w", t.marker(), fs.ErrNotExist)
+	}
 	if err != nil {
 		return Done{}, err
 	}
@@ -75,6 +84,11 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 		bytes = made.Bytes
 	}
 	after := committed{Plan: t.Plan.ID, Output: *made, Rows: rows, Bytes: bytes}
+	if !t.Plan.Output.Directory() && made.ETag == "" {
+		if after.SHA256, err = t.outputSum(); err != nil {
+			return Done{}, err
+		}
+	}
 	if err := t.work.writeJSON(committedName, after); err != nil {
 		return Done{}, err
 	}
@@ -84,24 +98,62 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 // remembered returns what is remembered of the output; nil where the plan is not committed, or its output
 // is gone. An output that is another's is ErrReplaced.
 func (t *Tasks) remembered() (*committed, error) {
-	now, err := t.outputNow()
-	if err != nil {
-		return nil, err
-	}
 	var before committed
-	switch err := t.work.readJSON(committedName, &before); {
-	case errors.Is(err, fs.ErrNotExist):
-		return t.adopted(now)
-	case err != nil:
+	err := t.work.readJSON(committedName, &before)
+	noted := err == nil
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
-	case before.Plan != t.Plan.ID:
+	case noted && before.Plan != t.Plan.ID:
 		return nil, fmt.Errorf("%w: %s is of plan %s", ErrDamaged, t.work.path(committedName), before.Plan)
-	case now == nil:
-		return nil, nil
+	}
+	now, err := t.outputNow() // after the note, which comes after the output
+	switch {
+	case err != nil || now == nil:
+		return nil, err
+	case !noted:
+		return t.adopted(now)
 	case now.Same(before.Output):
 		return &before, nil
 	}
-	return nil, fmt.Errorf("%w: %s; remove it to commit this plan again", ErrReplaced, t.Plan.Output.Path)
+	switch same, err := t.isRewritten(&before, now); {
+	case err != nil:
+		return nil, err
+	case !same:
+		return nil, fmt.Errorf("%w: %s; remove it to commit this plan again", ErrReplaced, t.Plan.Output.Path)
+	}
+	before.Output = *now
+	return &before, t.work.writeJSON(committedName, before)
+}
+
+// isRewritten says whether an output has what the output had that is remembered: a twin may have written the
+// same once more, and have been ended before it could remember.
+func (t *Tasks) isRewritten(before *committed, now *dataset.Identity) (bool, error) {
+	switch {
+	case t.Plan.Output.Directory():
+		made, err := t.outputManifest()
+		return err == nil && made.Plan == t.Plan.ID, err
+	case now.Bytes != before.Output.Bytes:
+		return false, nil
+	case now.ETag != "":
+		return now.ETag == before.Output.ETag, nil
+	}
+	sum, err := t.outputSum()
+	return err == nil && sum == before.SHA256, err
+}
+
+// outputSum returns the checksum of the output, which is a file.
+func (t *Tasks) outputSum() (sum string, err error) {
+	file, err := t.FS.Open(t.Plan.Output.Path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // adopted returns what a commit has made that was ended before it could remember: a directory whose
@@ -156,7 +208,7 @@ func (t *Tasks) outputManifest() (*sink.Manifest, error) {
 // same. R2.
 func (t *Tasks) sealedMerges(ctx context.Context, s *seal) ([]manifest, error) {
 	name := "sealed/merge-" + s.hash[:16] + ".json" // what was merged of other packs has another seal
-	made, err := t.readSeal(name)
+	made, err := t.readSeal(StageMerge, name)
 	if err == nil {
 		return made.Attempts, nil
 	}
@@ -179,22 +231,8 @@ func (t *Tasks) chooseMerges(ctx context.Context, s *seal) ([]manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]manifest, len(names))
-	var group spawn.Group
-	group.SetLimit(manifestsAtOnce)
-	for i, name := range names {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			m, err := t.manifest(StageMerge + "/" + name)
-			if err == nil {
-				all[i] = *m
-			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	all, err := t.manifests(ctx, StageMerge, names)
+	if err != nil {
 		return nil, err
 	}
 	var same []manifest
@@ -230,11 +268,9 @@ func (t *Tasks) assemble(ctx context.Context, merges []manifest) error {
 			files = append(files, sink.Made{From: from, File: f})
 		}
 	}
-	opt := t.sinkOptions(ctx)
-	if !opt.Overwrite {
-		if opt.Overwrite, err = t.isRest(); err != nil {
-			return err
-		}
+	opt, err := t.outputOptions(ctx)
+	if err != nil {
+		return err
 	}
 	return sink.Assemble(t.Plan.Output.Path, schema, files, opt)
 }
@@ -247,6 +283,17 @@ func (t *Tasks) finalName(m *manifest, path string, n int) string {
 		folder, file = path[:i+1], path[i+1:]
 	}
 	return fmt.Sprintf("%spart-%05d-%05d-%s%s", folder, m.Task, n, t.Plan.ID, filepath.Ext(file))
+}
+
+// outputOptions returns how Commit writes the output: in place of what another commit of the plan has left,
+// or is writing.
+func (t *Tasks) outputOptions(ctx context.Context) (opt sink.Options, err error) {
+	opt = t.sinkOptions(ctx)
+	opt.Plan = t.Plan.ID
+	if !opt.Overwrite {
+		opt.Overwrite, err = t.isRest()
+	}
+	return opt, err
 }
 
 // isRest says whether all objects at the output's place are what a commit of this plan has left that was
@@ -289,7 +336,12 @@ func (t *Tasks) gather(ctx context.Context, merges []manifest) error {
 			return err
 		}
 	}
-	return writeAll(ctx, t.Plan.Output.Path, schema, t.sinkOptions(ctx), rows)
+	opt, err := t.outputOptions(ctx)
+	if err != nil {
+		rows.Release()
+		return err
+	}
+	return writeAll(ctx, t.Plan.Output.Path, schema, opt, rows)
 }
 
 // rowsOf reads the rows of merges, one after the other.

@@ -23,8 +23,8 @@
 //
 //   - R1 (attempts): an attempt writes under names that no other attempt has. It counts once its
 //     manifest is there. What it leaves when it is killed is in nobody's way.
-//   - R2 (one of each): the first reader of a stage's packs seals the stage: it writes down one
-//     attempt for each task. All later readers read these attempts and no others, whatever twins and
+//   - R2 (one of each): the first reader of a stage's packs seals the stage, alone where there are many: it
+//     writes down one attempt for each task. All later readers read these attempts and no others, whatever twins and
 //     zombies write afterwards. Where a store knows no conditional writes, two may seal at once; Commit
 //     then finds ranges that were merged of other packs than the rest, and has them merged again.
 //   - R3 (same plan): a plan of another version of the program, an input that is not what it was when

@@ -133,7 +133,7 @@ func (p *Plan) assembled() bool { return p.Output.Directory() && !p.Ordered }
 // sinkOptions returns how the output is written.
 func (t *Tasks) sinkOptions(ctx context.Context) sink.Options {
 	opt := t.Layout
-	opt.Query, opt.Plan = t.Plan.Statement, t.Plan.ID
+	opt.Query = t.Plan.Statement
 	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
 		return t.Engine.Collector(ctx, schema, by, purpose)
 	}

@@ -95,7 +95,7 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 		Tables: r.Tables, Scan: r.Scan, Overflow: r.Overflow, Deterministic: r.Deterministic, OneStep: true,
 		Open: func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error) {
 			if table != nil {
-				return nil, errors.New("a distributed statement reads one table")
+				return nil, fmt.Errorf("%w: a distributed statement reads one table", ErrPlan)
 			}
 			var err error
 			table, err = openTable(ctx, fsys, files, opt)
@@ -146,7 +146,7 @@ func openTable(ctx context.Context, fsys vfs.FS, files []string, opt dataset.Opt
 	t.scan.CSV.Rejects = nil // which rows are left out nobody keeps
 	for _, f := range files {
 		if f == "-" {
-			return nil, errors.New("standard input cannot be read in parts: give files")
+			return nil, fmt.Errorf("%w: standard input cannot be read in parts: give files", ErrPlan)
 		}
 		t.files = append(t.files, absolute(fsys, f))
 	}
@@ -212,11 +212,11 @@ func (p *Plan) setOutput(r *Request, q *plan.Query) (err error) {
 	if sink.IsDevice(r.Output) {
 		return fmt.Errorf("%w: the output is a file or a directory that other hosts can read, not %s", ErrPlan, r.Output)
 	}
-	if _, err := sink.FormatOf(r.Output); err != nil && !layout.Directory() {
-		layout.Manifest = true // a name without a known ending is a directory's
+	if _, err := sink.FormatOf(r.Output); err != nil || layout.Directory() {
+		layout.Manifest = true // a name without a known ending is a directory's, and by its manifest a directory is known
 	}
 	if err := sink.Check(r.Output, schema, layout); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrPlan, err)
 	}
 	settled, err := sink.Settle(r.Output, layout)
 	if err != nil {

@@ -158,6 +158,10 @@ func (t *Tasks) openPacks(ctx context.Context, attempts []manifest, of Range) (*
 		if p.copies, err = t.FS.CreateTemp(t.TempDir); err != nil {
 			return nil, err
 		}
+		// A list tells the sizes of the packs, which the file system asks for one by one else. R6.
+		if _, err := t.work.list(attempts[0].Stage, ""); err != nil {
+			return nil, errors.Join(err, p.close())
+		}
 	}
 	var end int64 // of copies
 	for i := range attempts {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/mpga/mpga/engine"
@@ -127,6 +128,9 @@ func (t *Tasks) open(ctx context.Context, s *Split) (table scan.Source, starts [
 	for _, then := range t.Plan.Files[s.First : s.Last+1] {
 		info, err := t.FS.Stat(then.Path)
 		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%w: %w", ErrPlan, err)
+			}
 			return nil, nil, fmt.Errorf("an input of the plan: %w", err)
 		}
 		if now := dataset.NewIdentity(then.Path, info); !now.Same(then) {

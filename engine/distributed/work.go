@@ -111,18 +111,33 @@ func (w workDir) putNew(name string, content []byte) error {
 	if err := w.fs.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	hidden := vfs.HiddenName(path)
-	if err := vfs.WriteFile(w.fs, hidden, content); err != nil {
-		return err
-	}
-	err := w.fs.Link(hidden, path)
-	if errors.Is(err, errors.ErrUnsupported) { // R2: the last writer wins
-		return errors.Join(w.fs.Rename(hidden, path), w.sync(dir))
-	}
-	if err := errors.Join(err, w.fs.Remove(hidden)); err != nil {
+	if err := w.linkNew(path, content); err != nil {
 		return err
 	}
 	return w.sync(dir)
+}
+
+// linkNew is putNew for a file, in a directory that is there.
+func (w workDir) linkNew(path string, content []byte) error {
+	vfs.RemoveAbandoned(w.fs, path)
+	hidden := vfs.HiddenName(path)
+	file, err := w.fs.Create(hidden, 0o666) // open, and so locked, until it has its name: else others take it for abandoned
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err == nil {
+		err = w.fs.Link(hidden, path)
+	}
+	if errors.Is(err, errors.ErrUnsupported) { // R2: the last writer wins
+		if err = w.fs.Rename(hidden, path); err == nil {
+			return file.Close()
+		}
+	}
+	return errors.Join(err, w.fs.Remove(hidden), file.Close())
 }
 
 // readMax bounds a file that is read whole.

@@ -54,7 +54,8 @@ type Options struct {
 	// Query is the text for the manifest.
 	Query string `json:"-"`
 
-	// Plan is the id of a distributed run's plan, for the manifest. The default is "".
+	// Plan is the id of a distributed run's plan, for the manifest, and for the names of objects, which
+	// several processes may write at the same time. The default is "".
 	Plan string `json:"-"`
 
 	// Overwrite replaces a directory that has the output's name, if all that is in it has the names

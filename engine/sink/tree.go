@@ -33,7 +33,7 @@ type dirTree struct {
 // newTree returns the place for the files of a directory.
 func newTree(path string, opt *Options) (tree, error) {
 	if objects, ok := vfs.ObjectsAt(opt.FS, path); ok {
-		return newObjectTree(objects, opt.FS, path, opt.Overwrite)
+		return newObjectTree(objects, path, opt)
 	}
 	return newDirTree(path, opt)
 }
@@ -257,25 +257,33 @@ func (t *dirTree) abort() error {
 // objectTree is a directory of objects. Each appears when it is complete, under a name that no
 // other run has; the manifest comes last, and then the objects that it replaces are removed. After
 // an error the objects that have appeared are removed.
+//
+// Of a distributed run, several processes may write the output at the same time, which is the same
+// of each. The names are the plan's, so that no row is there twice; and after an error objects stay,
+// which may be those of a process that has succeeded. Another attempt replaces them.
 type objectTree struct {
 	objects vfs.Objects
 	fs      vfs.FS
 	path    string       // URL of the directory, without a slash at its end
-	run     string       // random part of the names of the objects of this run
+	run     string       // part of the names of the objects of this run: random, or the plan's
+	shared  bool         // run is the plan's
 	old     []vfs.Object // objects below path before this run
 
 	mu   sync.Mutex // held while made changes
 	made []string   // URLs of the objects that have appeared
 }
 
-func newObjectTree(objects vfs.Objects, fsys vfs.FS, path string, overwrite bool) (*objectTree, error) {
+func newObjectTree(objects vfs.Objects, path string, opt *Options) (*objectTree, error) {
 	path = strings.TrimRight(path, "/")
-	t := &objectTree{objects: objects, fs: fsys, path: path, run: fmt.Sprintf("-%016x", rand.Uint64())}
+	t := &objectTree{objects: objects, fs: opt.FS, path: path, run: fmt.Sprintf("-%016x", rand.Uint64())}
+	if opt.Plan != "" {
+		t.run, t.shared = "-"+opt.Plan, true
+	}
 	var err error
 	if t.old, err = objects.List(path + "/"); err != nil {
 		return nil, err
 	}
-	if len(t.old) > 0 && !overwrite {
+	if len(t.old) > 0 && !opt.Overwrite {
 		return nil, knob.Errorf("%s: %w (%d objects, as %s): name another prefix, or replace them (%s)",
 			path, fs.ErrExist, len(t.old), t.old[0].Name, knob.Name("sink.Overwrite"))
 	}
@@ -350,7 +358,12 @@ func (t *objectTree) commit() error {
 	return nil
 }
 
-func (t *objectTree) abort() error { return t.remove(t.made) }
+func (t *objectTree) abort() error {
+	if t.shared {
+		return nil
+	}
+	return t.remove(t.made)
+}
 
 // objectsRemovedAtOnce bounds the requests that remove objects at the same time.
 const objectsRemovedAtOnce = 16
