@@ -22,10 +22,10 @@ var fieldless = []knob.Name{
 	"engine.Allocator", "engine.Trace", "engine.MeasureLink",
 	"query.Keys", "query.Aggregates",
 	"sink.FS", "sink.Stdout", "sink.KeepExisting", "sink.Query", "sink.Overwrite", "sink.OpenFilesMax",
-	"sink.Collect", "sink.Delimiter", "sink.NoHeader", "sink.RowsShown", "sink.RowsLast",
+	"sink.Collect", "sink.Plan", "sink.Delimiter", "sink.NoHeader", "sink.RowsShown", "sink.RowsLast",
 	"sink.TableWidth", "sink.Separators", "sink.CellWidth", "sink.Color", "sink.Threads",
 	"sink.Allocator", "sink.Budget", "sink.GroupBytes",
-	"dataset.FS", "dataset.Stdin", "dataset.Spool", "dataset.CSV", "dataset.JSON", "dataset.Budget",
+	"dataset.FS", "dataset.Stdin", "dataset.Spool", "dataset.CSV", "dataset.JSON", "dataset.Known", "dataset.Budget",
 	"dataset.CSV.Names", "dataset.CSV.AllText", "dataset.JSON.Names",
 }
 
