@@ -135,12 +135,13 @@ func checkCalls(t *testing.T, counts *requestCounts, r distributed.Request) {
 // callBounds returns how many requests the stages may make of S splits, N nodes and M merges, one task after
 // the other. The constants of a task are:
 //
-//	LIST  the place of the output, where nothing is yet; its own stage. Who seals: the stage before
+//	LIST  the place of the output, where nothing is yet; its own stage; the packs, for their sizes. Of a merge
+//	      also the place of its rows. Who seals: the stage before
 //	HEAD  the plan, the output, the note of the commit, the seal; of a split also the file, twice
 //	GET   the plan, the seal; of a split also the file, in 3 requests; of a merge what it has written
 //	PUT   a pack or rows, of rows a manifest of their own, and the task's manifest
 //
-// Each pack that a task needs costs a HEAD and a GET. Who seals reads a manifest of each task.
+// Each pack that a task needs costs a GET. Who seals reads a manifest of each task.
 func callBounds(splits, nodes, merges int) map[string]map[string]int {
 	packs := splits
 	bounds := map[string]map[string]int{
@@ -149,9 +150,9 @@ func callBounds(splits, nodes, merges int) map[string]map[string]int {
 	}
 	if nodes > 0 {
 		packs = nodes
-		bounds["combine"] = map[string]int{"LIST": 2*nodes + 1, "HEAD": splits + 4*nodes + 1, "GET": 2*splits + 2*nodes, "PUT": 2 * nodes, "PUT new": 1}
+		bounds["combine"] = map[string]int{"LIST": 3*nodes + 1, "HEAD": 4*nodes + 1, "GET": 2*splits + 2*nodes, "PUT": 2 * nodes, "PUT new": 1}
 	}
-	bounds["merge"] = map[string]int{"LIST": 3*merges + 1, "HEAD": merges*packs + 5*merges + 1, "GET": merges*packs + packs + 3*merges, "PUT": 3 * merges, "PUT new": 1}
+	bounds["merge"] = map[string]int{"LIST": 4*merges + 1, "HEAD": 5*merges + 1, "GET": merges*packs + packs + 3*merges, "PUT": 3 * merges, "PUT new": 1}
 	bounds["commit"] = map[string]int{"LIST": 4, "HEAD": 2*merges + 8, "GET": merges + 4, "PUT": 2, "PUT new": 1, "COPY": merges}
 	return bounds
 }

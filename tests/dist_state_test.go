@@ -13,6 +13,7 @@ import (
 
 	"github.com/mpga/mpga/engine/distributed"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 // Would catch a bit of a pack that is wrong and changes the result, whichever it is. Four bytes of a frame have
@@ -209,4 +210,62 @@ func TestDistLinkless(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of many splits, one of the merges that begin at once seals, and the others wait for it; where it has been
+// killed, they do not wait for ever. Would catch merges that each read all manifests, and a stage that a rest
+// holds up.
+func TestDistSealer(t *testing.T) {
+	eng := openEngine(t, 1)
+	dir := t.TempDir()
+	const splits = 66
+	for f := range splits {
+		csvFile(t, filepath.Join(dir, "in", fmt.Sprintf("%02d.csv", f)), 3, func(row int) string { return fmt.Sprintf("%d,%d,s", (f+row)%5, row) })
+	}
+	r := faultRequest(faultDistQuery, filepath.Join(dir, "in"), filepath.Join(dir, "work"), filepath.Join(dir, "out"))
+	r.Splits, r.Merges, r.Combines = splits, 4, -1
+	fsys := faultfs.New(unsynced{vfs.OS})
+	j, err := planDist(t.Context(), eng, fsys, dir, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range splits {
+		if _, err := j.do(t.Context(), distTask{distributed.StagePartial, n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merge := func() (operations int64) {
+		t.Helper()
+		fsys.FailAt(0)
+		errs := make([]error, len(j.plan.Merges))
+		var group sync.WaitGroup
+		for n := range errs {
+			group.Go(func() { _, errs[n] = j.do(t.Context(), distTask{distributed.StageMerge, n}) })
+		}
+		group.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		operations = fsys.Ops()
+		if err := os.RemoveAll(filepath.Join(j.plan.Work, "merge")); err != nil {
+			t.Fatal(err)
+		}
+		return operations
+	}
+	first, sealed := merge(), merge() // the second finds a seal
+	if most := sealed + 6*splits; first > most {
+		t.Errorf("%d operations to seal and to merge, want %d at most: %d once it is sealed", first, most, sealed)
+	}
+	if err := os.Remove(filepath.Join(j.plan.Work, "sealed", "partial.json")); err != nil { // the sealer was killed
+		t.Fatal(err)
+	}
+	started := time.Now()
+	merge()
+	if took := time.Since(started); took > 20*time.Second {
+		t.Errorf("merges took %s after a sealer that was killed", took)
+	}
+	if err := j.doAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkManifest(t, r.Output)
 }
