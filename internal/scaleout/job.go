@@ -32,7 +32,7 @@ type Stage struct {
 	Name  string
 	Tasks int
 	Need  Need    // of a task
-	Hot   Need    // of the task that has the most frequent key; Need where no task differs
+	Hot   Need    // of the task that has the fullest partition; Need where no task differs
 	Lead  float64 // s in which the first tasks agree which attempts of the stage before count
 	Asked float64 // requests of these tasks that read, until they have agreed
 }
@@ -341,7 +341,8 @@ func (j *Job) mergeStage(packs float64) {
 	even := j.pairs / tasks
 	stage.Need.CPU += j.pairWork(even, even)
 	stage.Hot = stage.Need
-	if hot := j.pairs * w.hotShare(); hot > even { // one worker merges the values of a group
+	share := max(w.hotShare(), fullest(w.Groups, partitions)/w.Groups)
+	if hot := j.pairs * share; hot > even { // one worker merges the values of a partition
 		stage.Hot.CPU = n.CPU + j.pairWork((j.pairs-hot)/tasks, hot)
 		stage.Hot.Serial += j.pairWork(hot, hot)
 		more := (hot - even) * w.PackedPairBytes
@@ -434,13 +435,13 @@ func (j *Job) busy(s *Stage) float64 { return float64(s.Tasks) / j.waves(s) }
 // Parts returns the time of a task of a stage.
 func (j *Job) Parts(s *Stage) Parts { return j.Cluster.task(&s.Need, j.busy(s)) }
 
-// Hot returns the s of the task that has the most frequent key: most of the time it runs alone.
+// Hot returns the s of the task that has the fullest partition: most of the time it runs alone.
 func (j *Job) Hot(s *Stage) float64 {
 	return max(j.Parts(s).Sum(), j.Cluster.task(&s.Hot, 1).Sum())
 }
 
 // Seconds returns the time of a stage without stragglers and failures, where all tasks but the one of the
-// most frequent key are equal. M3.
+// fullest partition are equal. M3.
 func (j *Job) Seconds(s *Stage) float64 {
 	return s.Lead + max(j.waves(s)*j.Parts(s).Sum(), j.Hot(s))
 }

@@ -148,8 +148,8 @@ func memoryLimit(j *Job) (Limit, bool) {
 
 func keyDiskLimit(j *Job) (Limit, bool) {
 	s := j.stage(distributed.StageMerge)
-	return Limit{Name: "disk of that key's task", Value: s.Hot.Temp, Bound: j.Cluster.TempBytes / float64(j.Cluster.slotsOfHost()), Unit: "B", Fails: true,
-		Effect: "one task cannot hold the values of the key"}, j.Workload.Pairs > 0
+	return Limit{Name: "disk of the fullest merge", Value: s.Hot.Temp, Bound: j.Cluster.TempBytes / float64(j.Cluster.slotsOfHost()), Unit: "B", Fails: true,
+		Effect: "one task cannot hold the values of its keys: more partitions and merges, which does not help a single key"}, j.Workload.Pairs > 0
 }
 
 func orderLimit(j *Job) (Limit, bool) {
