@@ -77,7 +77,7 @@ func (r *scaleReport) add(j *scaleout.Job, times scaleout.Times) {
 		case s.Lead > stage.Closed/2:
 			stage.WaitsFor = leads
 		case hot > stage.Task.Sum() && s.Lead+hot >= stage.Closed:
-			stage.WaitsFor = "one key"
+			stage.WaitsFor = "one partition"
 		}
 		q.Closed += stage.Closed
 		q.Stages = append(q.Stages, stage)

@@ -32,9 +32,9 @@ type Stage struct {
 	Name  string
 	Tasks int
 	Need  Need    // of a task
-	Hot   Need    // of the task that has the most frequent key; Need where no task differs
+	Hot   Need    // of the task that has the fullest partition; Need where no task differs
 	Lead  float64 // s in which the first tasks agree which attempts of the stage before count
-	Asked float64 // requests of the tasks that do so
+	Asked float64 // requests of these tasks that read, until they have agreed
 }
 
 // Need is what a task takes.
@@ -146,11 +146,23 @@ func (n *Need) readWhole(bytes float64) {
 	n.RoundTrips += 1 + ceil(pieces/smallAtOnce)
 }
 
-// copyRanges adds that a task copies a range of some bytes of each of some packs.
-func (n *Need) copyRanges(packs, bytes float64) {
+// lists returns how many requests list the attempts of a stage, each of which has an object and a manifest.
+func lists(attempts float64) float64 { return ceil(2 * attempts / namesListed) }
+
+// copyRanges adds that a task copies a range of some bytes of each of some packs, of which a list of their
+// stage has told the sizes.
+func (n *Need) copyRanges(packs, bytes, ofStage float64) {
 	pieces := max(ceil(bytes/pieceBytes), 1)
-	n.Gets += packs * (1 + pieces)
-	n.RoundTrips += packs * (2.0/packsAtOnce + (pieces-1)/requestsAtOnce)
+	n.asks(lists(ofStage))
+	n.Gets += packs * pieces
+	n.RoundTrips += packs * (1.0/packsAtOnce + (pieces-1)/requestsAtOnce)
+}
+
+// openFiles adds that a task asks for the sizes of some objects and reads them.
+func (n *Need) openFiles(files, bytes float64) {
+	n.copyRanges(files, bytes, 0)
+	n.Gets += files
+	n.RoundTrips += files / packsAtOnce
 }
 
 // upload adds that a task writes an object, some at a time.
@@ -223,15 +235,39 @@ func (j *Job) sealed(n *Need, packs float64) {
 	n.readWhole(seal)
 }
 
+// How tasks seal a stage, as package distributed has it.
+const (
+	sealersMin   = 64    // attempts of a stage, up to which each task that finds no seal reads all manifests
+	sealPatience = 30e-3 // s for each attempt, in which the others wait for the one sealer of more
+	sealLook     = 0.1   // s until they look for its seal at first
+	lookGrows    = 1.5   // times as long they wait each time
+)
+
 // lead returns the time in which the first tasks of a stage agree on the attempts of the stage before, and
-// their requests: each lists the attempts and reads all manifests, until one has written the seal.
+// the requests of them that read. Each lists the attempts. Of few attempts each reads all manifests; of more
+// one task does, and the others look for the seal now and then.
 func (j *Job) lead(tasks int, attempts, manifest float64) (seconds, requests float64) {
-	c, busy := &j.Cluster, float64(min(tasks, j.Cluster.slots()))
-	lists := ceil(2 * attempts / namesListed) // which tell the sizes of what they list
-	asked := attempts + lists
-	alone := c.Latency * (attempts/manifestsAtOnce + lists)
-	seconds = max(alone, busy*asked/c.Gets, c.moving(attempts*manifest, busy).Sum()) + attempts*manifest/sealDecoded
-	return seconds, busy * asked
+	c, first := &j.Cluster, float64(min(tasks, j.Cluster.slots()))
+	listed := lists(attempts)
+	reading := func(readers float64) float64 {
+		alone := c.Latency * (attempts/manifestsAtOnce + listed + 1) // the last writes the seal
+		return max(alone, (first*listed+readers*attempts)/c.Gets, c.moving(attempts*manifest, readers).Sum()) + attempts*manifest/sealDecoded
+	}
+	if attempts <= sealersMin || first == 1 {
+		return reading(first), first * (listed + attempts)
+	}
+	sealed := reading(1) + c.Latency // after it has written that it is the sealer
+	requests = first*listed + attempts
+	look := sealLook
+	for ; seconds < sealed && seconds < attempts*sealPatience; look *= lookGrows {
+		seconds += look
+		requests += first - 1
+	}
+	if seconds < sealed { // the patience of the others has ended
+		seconds += reading(first)
+		requests += (first - 1) * attempts
+	}
+	return seconds, requests
 }
 
 // combine adds the stage that merges packs of neighbours.
@@ -247,7 +283,7 @@ func (j *Job) combine() (packs float64) {
 	}
 	j.sealed(&n, splits)
 	n.asks(partialGets)
-	n.copyRanges(each, j.pack)
+	n.copyRanges(each, j.pack, splits)
 	stage := Stage{Name: distributed.StageCombine, Tasks: j.Counts.Combines}
 	stage.Lead, stage.Asked = j.lead(stage.Tasks, splits, j.manifest(j.pack))
 	groups, pairs := w.groupsIn(w.Rows/nodes), w.pairsIn(w.Rows/nodes)
@@ -297,7 +333,7 @@ func (j *Job) mergeStage(packs float64) {
 	}
 	j.sealed(&n, packs)
 	n.asks(mergeGets)
-	n.copyRanges(packs, part)
+	n.copyRanges(packs, part, packs)
 	n.upload(n.Out, 1, 1)
 	n.upload(manifestBytes, 2, 1)
 	stage := Stage{Name: distributed.StageMerge, Tasks: j.Counts.Merges, Need: n}
@@ -305,7 +341,8 @@ func (j *Job) mergeStage(packs float64) {
 	even := j.pairs / tasks
 	stage.Need.CPU += j.pairWork(even, even)
 	stage.Hot = stage.Need
-	if hot := j.pairs * w.hotShare(); hot > even { // one worker merges the values of a group
+	share := max(w.hotShare(), fullest(w.Groups, partitions)/w.Groups)
+	if hot := j.pairs * share; hot > even { // one worker merges the values of a partition
 		stage.Hot.CPU = n.CPU + j.pairWork((j.pairs-hot)/tasks, hot)
 		stage.Hot.Serial += j.pairWork(hot, hot)
 		more := (hot - even) * w.PackedPairBytes
@@ -355,7 +392,7 @@ func (j *Job) commit() {
 	case w.Ordered:
 		n.In, n.Out, n.Temp = n.In+result, result, result
 		n.Serial += j.ordering()
-		n.copyRanges(files, result/files)
+		n.openFiles(files, result/files)
 		n.upload(result, 1, 1)
 	case result/files > copiedMax:
 		n.In, n.Out = n.In+result, result
@@ -398,13 +435,13 @@ func (j *Job) busy(s *Stage) float64 { return float64(s.Tasks) / j.waves(s) }
 // Parts returns the time of a task of a stage.
 func (j *Job) Parts(s *Stage) Parts { return j.Cluster.task(&s.Need, j.busy(s)) }
 
-// Hot returns the s of the task that has the most frequent key: most of the time it runs alone.
+// Hot returns the s of the task that has the fullest partition: most of the time it runs alone.
 func (j *Job) Hot(s *Stage) float64 {
 	return max(j.Parts(s).Sum(), j.Cluster.task(&s.Hot, 1).Sum())
 }
 
 // Seconds returns the time of a stage without stragglers and failures, where all tasks but the one of the
-// most frequent key are equal. M3.
+// fullest partition are equal. M3.
 func (j *Job) Seconds(s *Stage) float64 {
 	return s.Lead + max(j.waves(s)*j.Parts(s).Sum(), j.Hot(s))
 }

@@ -67,8 +67,8 @@ func TestJobByHand(t *testing.T) {
 	near(t, "input", tr.Input, 1e10, 1e-9)
 	near(t, "states written", tr.States, 40*(pack+manifest), 1e-9)
 	near(t, "states read", tr.Moved, 40*pack, 1e-9)
-	// A merge asks for two pieces of 40 packs and their sizes, for plan and seal twice, and for six names.
-	near(t, "GETs of a merge", merge.Need.Gets, 40*2+2*2+mergeGets, 1e-9)
+	// A merge lists 40 packs and asks each for one piece, for plan and seal twice, and for six names.
+	near(t, "GETs of a merge", merge.Need.Gets, 1+40+2*2+6, 1e-9)
 	near(t, "PUTs of a split", partial.Need.Puts, 2, 1e-9)
 }
 
@@ -83,12 +83,44 @@ func TestRequests(t *testing.T) {
 	c.Puts = 5
 	near(t, "PUT limit", c.asking(n, 20).Requests, 40, 1e-9)
 	var ranges Need
-	ranges.copyRanges(80, 3<<20)
-	near(t, "GETs of ranges", ranges.Gets, 80*4, 1e-9)
-	near(t, "waits for ranges", ranges.RoundTrips, 80*(2.0/8+2.0/32), 1e-9)
+	ranges.copyRanges(80, 3<<20, 1200) // 2,400 names are three lists
+	near(t, "GETs of ranges", ranges.Gets, 3+80*3, 1e-9)
+	near(t, "waits for ranges", ranges.RoundTrips, 3+80*(1.0/8+2.0/32), 1e-9)
+	var files Need
+	files.openFiles(80, 3<<20)
+	near(t, "GETs of files", files.Gets, 80*4, 1e-9)
+	near(t, "waits for files", files.RoundTrips, 80*(2.0/8+2.0/32), 1e-9)
 	var object Need
 	object.upload(20<<20, 1, 1)
 	near(t, "PUTs of three parts", object.Puts, 5, 1e-9)
+}
+
+// Would catch first tasks that all read the manifests of many attempts, and waits that are not the program's.
+func TestLead(t *testing.T) {
+	c := StandardCluster() // 400 slots, 0.1 s a request, 5,500 requests a second
+	slow := c
+	slow.Latency = 1
+	const decoded = 1200 * 1000 / sealDecoded
+	for _, l := range []struct {
+		name            string
+		c               Cluster
+		tasks, attempts int
+		seconds, asked  float64
+	}{
+		// A list and 64 manifests, 16 at once, of each of ten tasks; and the seal.
+		{"few attempts", c, 10, 64, 0.1*(1+4+1) + 64*1000/sealDecoded, 10 * 65},
+		// One task has read 1,200 manifests after 8.02 s. Ten looks after 0.1, 0.15, 0.225 s ... end at
+		// 0.1*(1.5^10-1)/0.5 = 11.33 s, nine at 7.49.
+		{"one sealer", c, 2048, 1200, 11.333, 400*3 + 1200 + 399*10},
+		{"one task", c, 1, 1200, 0.1*(3+75+1) + decoded, 3 + 1200},
+		// It takes 80 s, and the others wait for 36: thirteen looks end at 38.72 s. Then all read.
+		{"patience", slow, 2048, 1200, 38.724 + (400*3+400*1200)/5500.0 + decoded, 400*3 + 1200 + 399*13 + 399*1200},
+	} {
+		j := &Job{Cluster: l.c}
+		seconds, asked := j.lead(l.tasks, float64(l.attempts), 1000)
+		near(t, l.name, seconds, l.seconds, 1e-4)
+		near(t, l.name+", requests", asked, l.asked, 1e-9)
+	}
 }
 
 // M3: without stragglers and failures the simulation is the closed form.
@@ -103,15 +135,21 @@ func TestSimulateClosedForm(t *testing.T) {
 			for i := range j.Stages {
 				near(t, w.Name+" "+j.Stages[i].Name, times.Stages[i].Median, j.Seconds(&j.Stages[i]), 1e-9)
 			}
-			if times.Twins != 0 || times.Failed != 0 || times.Lost != 0 {
+			twins := 0.0 // of the fullest partition, which take as long
+			for i := range j.Stages {
+				if s := &j.Stages[i]; speculate && j.Hot(s) > j.Parts(s).Sum() {
+					twins++
+				}
+			}
+			if times.Twins != twins || times.Failed != 0 || times.Lost != 0 {
 				t.Errorf("%s: %+v", w.Name, times)
 			}
 		}
 	}
 }
 
-// Would catch more hosts that make a plan slower, and more groups that make bytes fewer. What all first
-// tasks ask grows with the hosts, and is left out.
+// Would catch more hosts that make a plan slower, and more groups that make bytes fewer. What the first
+// tasks ask until they agree grows with the hosts, and is left out.
 func TestMonotone(t *testing.T) {
 	for _, w := range Standard() {
 		r := distributed.Request{Splits: 3000, Partitions: 512, Merges: 512, Combines: -1}
@@ -185,6 +223,12 @@ func TestHotKey(t *testing.T) {
 	if got := even.Hot(even.stage(distributed.StageMerge)); got != even.Parts(even.stage(distributed.StageMerge)).Sum() {
 		t.Errorf("of equal keys one takes %g s", got)
 	}
+	// Of 100 equal keys in 64 partitions one has five: by Poisson's distribution of 1.5625 a partition, 64 of
+	// them have 1.39 with five or more, and 0.35 with six.
+	w.Groups, w.Spread, w.Skew = 100, All, 0
+	few := newJob(t, w, still(), distributed.Request{Splits: 40, Partitions: 64, Merges: 64, Combines: -1})
+	fullest := few.stage(distributed.StageMerge)
+	near(t, "values of five keys", fullest.Hot.Serial-fullest.Need.Serial, few.pairs*5/100/1e6, 1e-9)
 	merge := skewed.stage(distributed.StageMerge)
 	share := skewed.pairs / harmonic(1000, 1.5)
 	near(t, "values of the key", merge.Hot.Serial-merge.Need.Serial, share/1e6, 1e-9)
@@ -206,11 +250,14 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
-	// A seal of 2,048 sizes of six digits for each of 128 MiB of input: 1 GiB is 74,000 splits.
+	// 2,048 partitions that are asked for have 2^26 blobs with 32,768 splits. Others are fewer by then.
 	q10 := Standard()[4]
-	for _, l := range newJob(t, q10, StandardCluster(), distributed.Request{SplitBytes: 128 << 20}).Limits() {
-		if l.Name == "seal of the splits" {
-			near(t, l.Name, l.Rows, (1<<30)/(manifestBytes+2048*7.0)*(128<<20)/q10.RowBytes, 0.01)
+	for partitions, want := range map[int]float64{2048: 32768 * (128 << 20) / q10.RowBytes, 0: math.Inf(1)} {
+		r := distributed.Request{SplitBytes: 128 << 20, Partitions: partitions}
+		for _, l := range newJob(t, q10, StandardCluster(), r).Limits() {
+			if l.Name == "blobs of the splits" && !(l.Rows == want || math.Abs(l.Rows/want-1) < 0.01) {
+				t.Errorf("%d partitions are refused from %g rows on, want %g", partitions, l.Rows, want)
+			}
 		}
 	}
 }

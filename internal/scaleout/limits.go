@@ -19,7 +19,7 @@ type Limit struct {
 
 // Bounds of stores and of package distributed.
 const (
-	sealMost   = 1 << 30            // bytes of a seal that package distributed reads
+	blobsMost  = 1 << 26            // of all splits, whose sizes a seal has: more are not planned
 	objectMost = 10_000 * partBytes // bytes of an upload to S3
 	rowsLeast  = 1e6                // of the search
 	rowsMost   = 1e18               // of the search
@@ -29,7 +29,7 @@ const (
 // rule tells a limit at the rows of a job; ok is false where the workload has no such limit.
 type rule func(j *Job) (l Limit, ok bool)
 
-var rules = []rule{sealLimit, planLimit, leadLimit, requestsLimit, tempLimit, packLimit, copyLimit, memoryLimit, keyDiskLimit, orderLimit}
+var rules = []rule{blobsLimit, planLimit, leadLimit, requestsLimit, tempLimit, packLimit, copyLimit, memoryLimit, keyDiskLimit, orderLimit}
 
 // Limits lists the limits of a job, with the number of rows from which on each is broken: groups grow
 // with the rows where Workload.Grow says so.
@@ -83,10 +83,10 @@ func (j *Job) stage(name string) *Stage {
 	return nil
 }
 
-func sealLimit(j *Job) (Limit, bool) {
-	seal := float64(j.Counts.Splits) * j.splitManifest
-	return Limit{Name: "seal of the splits", Value: seal, Bound: sealMost, Unit: "B", Fails: true,
-		Effect: "no merge can read sealed/partial.json: fewer splits (--split-bytes) or partitions"}, true
+// blobsLimit holds for partitions that are asked for: others are fewer where there are many splits.
+func blobsLimit(j *Job) (Limit, bool) {
+	return Limit{Name: "blobs of the splits", Value: float64(j.Counts.Splits) * float64(j.Counts.Partitions), Bound: blobsMost, Fails: true,
+		Effect: "mpga dist plan refuses them: fewer splits (--split-bytes) or partitions"}, true
 }
 
 func planLimit(j *Job) (Limit, bool) {
@@ -102,7 +102,7 @@ func leadLimit(j *Job) (Limit, bool) {
 		lead += s.Lead
 		rest += j.Seconds(s) - s.Lead
 	}
-	return Limit{Name: "manifests, read by all first tasks", Value: lead, Bound: max(rest, minute), Unit: "s",
+	return Limit{Name: "manifests, read before a stage", Value: lead, Bound: max(rest, minute), Unit: "s",
 		Effect: "agreeing on attempts takes longer than all the rest"}, true
 }
 
@@ -148,8 +148,8 @@ func memoryLimit(j *Job) (Limit, bool) {
 
 func keyDiskLimit(j *Job) (Limit, bool) {
 	s := j.stage(distributed.StageMerge)
-	return Limit{Name: "disk of that key's task", Value: s.Hot.Temp, Bound: j.Cluster.TempBytes / float64(j.Cluster.slotsOfHost()), Unit: "B", Fails: true,
-		Effect: "one task cannot hold the values of the key"}, j.Workload.Pairs > 0
+	return Limit{Name: "disk of the fullest merge", Value: s.Hot.Temp, Bound: j.Cluster.TempBytes / float64(j.Cluster.slotsOfHost()), Unit: "B", Fails: true,
+		Effect: "one task cannot hold the values of its keys: more partitions and merges, which does not help a single key"}, j.Workload.Pairs > 0
 }
 
 func orderLimit(j *Job) (Limit, bool) {

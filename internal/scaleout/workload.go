@@ -94,6 +94,27 @@ func (w *Workload) hotShare() float64 {
 	return 1 / max(w.Groups, 1)
 }
 
+// fullest returns how many of some groups the fullest of some partitions has: the most that are as likely
+// as not in one of them, by Poisson's distribution. Of many groups each has its share.
+func fullest(groups, partitions float64) float64 {
+	mean := groups / partitions
+	if partitions <= 1 || mean > evenFrom {
+		return mean
+	}
+	term := math.Exp(-mean) // that a partition has n groups
+	above := 1 - term       // that it has more
+	n := 0.0
+	for n < groups && 1-math.Pow(1-above, partitions) > 0.5 {
+		n++
+		term *= mean / n
+		above = max(above-term, 0)
+	}
+	return max(n, 1)
+}
+
+// evenFrom is from how many groups a partition on all are taken to be equal: the fullest has a fifth more.
+const evenFrom = 500
+
 // cacheBytes is up to which size of the table of all groups a row costs about as much as with few groups:
 // on Zen 4 the step lies between 298,000 and 785,000 groups of 32 B (docs/decisions/06-pre-aggregation.md).
 const cacheBytes = 16 << 20

@@ -3,6 +3,7 @@ package scaleout
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -56,6 +57,25 @@ func drawn(n, draws int, exponent float64) float64 {
 		seen[low] = true
 	}
 	return float64(len(seen))
+}
+
+// Would catch partitions that are taken to have equal numbers of few groups.
+func TestFullest(t *testing.T) {
+	near(t, "one partition", fullest(100, 1), 100, 0)
+	near(t, "many groups", fullest(1e10, 2048), 1e10/2048, 1e-9)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, c := range []struct{ groups, partitions int }{{100, 64}, {100, 256}, {2, 64}, {5000, 64}} {
+		var most []int
+		for range 1001 {
+			of := make([]int, c.partitions)
+			for range c.groups {
+				of[rng.IntN(c.partitions)]++
+			}
+			most = append(most, slices.Max(of))
+		}
+		slices.Sort(most)
+		near(t, "drawn", fullest(float64(c.groups), float64(c.partitions)), float64(most[500]), 0.02)
+	}
 }
 
 // Would catch a spread that shows more groups than there are, or than rows.
