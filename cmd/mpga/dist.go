@@ -304,6 +304,9 @@ when all tasks of a stage are done: so a stage can wait for the one before it, w
 				return err
 			}
 			t := distributed.Tasks{Plan: p, FS: filesOf(cmd.Context())}.Open()
+			if format != "text" && format != "json" {
+				return usagef("--format %q: want text or json", format)
+			}
 			if wait != "" {
 				return waitFor(cmd.Context(), t, wait, timeout)
 			}

@@ -19,7 +19,7 @@ import (
 )
 
 // ErrDamaged marks files of a work directory that are not what a task has written.
-var ErrDamaged = errors.New("the work directory is damaged")
+var ErrDamaged = errors.New("the work directory is damaged; the plan begins anew where its directory is removed")
 
 // ErrNotDone marks a stage that another stage needs and that is not done.
 var ErrNotDone = errors.New("an earlier stage is not done")

@@ -190,7 +190,7 @@ func (p *Plan) setInput(ctx context.Context, t *planned) error {
 		return err
 	}
 	for _, f := range p.Files {
-		if strings.Contains(f.Path, "://") && strings.ContainsAny(f.Path, "?@") {
+		if strings.HasPrefix(f.Path, "http") && strings.Contains(f.Path, "://") && strings.ContainsAny(f.Path, "?@") {
 			return fmt.Errorf("%w: %s has parameters or a user, which do not go into a plan", ErrPlan, f.Path)
 		}
 	}

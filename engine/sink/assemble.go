@@ -22,31 +22,32 @@ const filesAdoptedAtOnce = 8
 // Assemble makes a directory of files that other calls of Create have written for parts of the rows,
 // with a manifest of all of them. The directory is there whole, or not at all (S1). Where the file
 // system can, the files take no space of their own, and no bytes of them pass through this program.
-func Assemble(path string, schema *arrow.Schema, files []Made, opt Options) (err error) {
-	defer func() {
-		if err != nil {
-			err = redact.Error(fmt.Errorf("%s: %w", path, err))
-		}
-	}()
+func Assemble(path string, schema *arrow.Schema, files []Made, opt Options) error {
 	opt.Manifest = true
 	if err := settle(path, &opt); err != nil {
-		return err
-	}
-	if len(files) > filesMax {
-		return fmt.Errorf("%d files, more than %d", len(files), filesMax)
+		return redact.Error(err)
 	}
 	t, err := newTree(path, &opt)
 	if err != nil {
-		return err
+		return redact.Error(err)
 	}
-	if err := adoptAll(t, schema, files, &opt); err != nil {
-		return errors.Join(err, t.abort())
+	err = adoptAll(t, schema, files, &opt)
+	if err != nil {
+		err = errors.Join(err, t.abort())
+	} else {
+		err = t.commit()
 	}
-	return t.commit()
+	if err != nil {
+		return redact.Error(fmt.Errorf("%s: %w", path, err))
+	}
+	return nil
 }
 
 // adoptAll makes the files of a tree, and the manifest.
 func adoptAll(t tree, schema *arrow.Schema, files []Made, opt *Options) error {
+	if len(files) > filesMax {
+		return fmt.Errorf("%d files, more than %d", len(files), filesMax)
+	}
 	var group spawn.Group
 	group.SetLimit(filesAdoptedAtOnce)
 	listed := make([]ManifestFile, len(files))
