@@ -27,7 +27,6 @@ type entry struct {
 	name     string // within the directory that was listed
 	bytes    int64
 	modified time.Time
-	dir      bool
 }
 
 func (w workDir) objects() (vfs.Objects, bool) { return vfs.ObjectsAt(w.fs, w.root) }
@@ -190,16 +189,7 @@ func (w workDir) list(dir, prefix string) (found []entry, err error) {
 		if !strings.HasPrefix(e.Name(), prefix) {
 			continue
 		}
-		found = append(found, entry{name: e.Name(), dir: e.IsDir()})
+		found = append(found, entry{name: e.Name()})
 	}
 	return found, err
-}
-
-// exists says whether a file is there.
-func (w workDir) exists(name string) (bool, error) {
-	_, err := w.fs.Stat(w.path(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }
