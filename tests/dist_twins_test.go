@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mpga/mpga/engine/distributed"
 	"github.com/mpga/mpga/engine/objects"
@@ -37,6 +38,16 @@ func (g *gate) wait(r *http.Request) bool {
 	close(g.held)
 	<-g.open
 	return true
+}
+
+// await returns once the gate holds a request. It fails a test whose process ends without one.
+func (g *gate) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-g.held:
+	case <-time.After(time.Minute):
+		t.Fatal("no process has made the request that is to be held")
+	}
 }
 
 // faulty makes a server serve with a function; nil is the server's own.
@@ -80,7 +91,7 @@ func TestDistStoreSeals(t *testing.T) {
 			})
 			first := make(chan *distProcess)
 			go func() { first <- runProcess(t, taskArgs(plan, distTask{distributed.StageMerge, 0})...) }()
-			<-sealing.held
+			sealing.await(t)
 			s.attempt(t, j, partial, func(names []string) bool { return len(names) >= 2 && names[0] != attempts[0] })
 			second := runProcess(t, taskArgs(plan, distTask{distributed.StageMerge, 1})...)
 			close(sealing.open)
@@ -234,7 +245,7 @@ func (c *storeTwins) run(t *testing.T, at, then string) {
 	if err := late.Start(); err != nil {
 		t.Fatal(err)
 	}
-	<-held.held
+	held.await(t)
 	killed := then == "is killed"
 	refuse.Store(killed || then == "is refused") // what a killed one has not sent is not there
 	if killed {

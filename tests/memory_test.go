@@ -43,7 +43,7 @@ var builtCommand = sync.OnceValues(func() (path string, err error) {
 	// as installing makes one: of a file that the linker has just written, the system maps 30 MiB
 	// more into the process, in larger pieces.
 	linked := filepath.Join(dir, "linked")
-	build := exec.Command("go", "build", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", linked, "./cmd/mpga")
+	build := exec.Command("go", "build", "-tags", "grpcnotrace", "-ldflags", "-s -w -X main.version="+distVersion, "-o", linked, "./cmd/mpga")
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)

@@ -178,6 +178,9 @@ second or so to open: a process that has one should have splits that are worth i
 				return err
 			}
 			return f.run(cmd, of.Last-of.First+1, func(ctx context.Context, t *distributed.Tasks, i int) (distributed.Done, error) {
+				if last := len(t.Plan.Splits) - 1; of.Last > last {
+					return distributed.Done{}, usagef("--split %s: the plan's last split is %d", splits, last)
+				}
 				return t.Partial(ctx, of.First+i)
 			})
 		},

@@ -23,11 +23,11 @@ import (
 func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 	started := time.Now()
 	before, err := t.remembered()
-	if err != nil || before != nil {
-		if err != nil {
-			return Done{}, err
-		}
-		return Done{Stage: StageCommit, State: "already", Rows: before.Rows, BytesWritten: before.Bytes}, nil
+	if err != nil {
+		return Done{}, err
+	}
+	if before != nil {
+		return t.committedBefore(before)
 	}
 	s, err := t.sealed(ctx, t.Plan.lastPacks())
 	if err != nil {
@@ -46,9 +46,11 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 		write = t.assemble
 	}
 	if err := write(ctx, merges); err != nil {
-		// A twin may have been faster.
-		if twin, twinErr := t.remembered(); twinErr == nil && twin != nil {
-			return Done{Stage: StageCommit, State: "already", Rows: twin.Rows, BytesWritten: twin.Bytes}, nil
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
+			return Done{}, err
+		}
+		if twin, twinErr := t.remembered(); twinErr == nil && twin != nil { // which was faster
+			return t.committedBefore(twin)
 		}
 		if errors.Is(err, fs.ErrExist) {
 			err = fmt.Errorf("%w: %w", ErrPlan, err) // the output is another's, and is not to be replaced
@@ -185,7 +187,7 @@ func (t *Tasks) isRest() (bool, error) {
 			return false, nil
 		}
 	}
-	return true, nil
+	return len(left) > 0, nil
 }
 
 // gather makes the output of the rows of merges, in the statement's order.

@@ -25,6 +25,8 @@ type committed struct {
 	Rows   int64            `json:"rows"`
 	Bytes  int64            `json:"bytes"`
 	SHA256 string           `json:"sha256,omitzero"` // of a file whose identity has no tag
+
+	unnoted bool // the note is missing, or tells of the output as it was before a twin wrote it once more
 }
 
 // remembered returns what is remembered of the output; nil where the plan is not committed, or its output
@@ -44,7 +46,7 @@ func (t *Tasks) remembered() (*committed, error) {
 	case err != nil || now == nil:
 		return nil, err
 	case !noted:
-		return t.adopted(now)
+		return t.unnoted(now)
 	case now.Same(before.Output):
 		return &before, nil
 	}
@@ -54,8 +56,8 @@ func (t *Tasks) remembered() (*committed, error) {
 	case !same:
 		return nil, fmt.Errorf("%w: %s; remove it to commit this plan again", ErrReplaced, t.Plan.Output.Path)
 	}
-	before.Output = *now
-	return &before, t.work.writeJSON(committedName, before)
+	before.Output, before.unnoted = *now, true
+	return &before, nil
 }
 
 // isRewritten says whether an output has what the output had that is remembered: a twin may have written the
@@ -88,18 +90,37 @@ func (t *Tasks) outputSum() (sum string, err error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// adopted returns what a commit has made that was ended before it could remember: a directory whose
+// committedBefore tells of an output that another commit has made, and finishes what that commit may have
+// left: its note, and objects that the output replaces.
+func (t *Tasks) committedBefore(c *committed) (Done, error) {
+	if c.unnoted {
+		if t.Plan.Output.Directory() {
+			made, err := t.outputManifest()
+			if err == nil {
+				err = sink.RemoveReplaced(t.Plan.Output.Path, made, t.Layout)
+			}
+			if err != nil {
+				return Done{}, err
+			}
+		}
+		if err := t.work.writeJSON(committedName, c); err != nil {
+			return Done{}, err
+		}
+	}
+	return Done{Stage: StageCommit, State: "already", Rows: c.Rows, BytesWritten: c.Bytes}, nil
+}
+
+// unnoted returns what a commit has made that was ended before it could remember: a directory whose
 // manifest names the plan.
-func (t *Tasks) adopted(now *dataset.Identity) (*committed, error) {
-	if now == nil || !t.Plan.Output.Directory() {
+func (t *Tasks) unnoted(now *dataset.Identity) (*committed, error) {
+	if !t.Plan.Output.Directory() {
 		return nil, nil
 	}
 	made, err := t.outputManifest()
 	if err != nil || made.Plan != t.Plan.ID {
 		return nil, err
 	}
-	c := &committed{Plan: t.Plan.ID, Output: *now, Rows: made.Rows, Bytes: made.Bytes}
-	return c, t.work.writeJSON(committedName, c)
+	return &committed{Plan: t.Plan.ID, Output: *now, Rows: made.Rows, Bytes: made.Bytes, unnoted: true}, nil
 }
 
 // marker is the file by which the output is known.

@@ -33,6 +33,6 @@
 //     is committed once: a late twin finds that it is done.
 //   - R5 (order): splits are in input order, and packs are merged in that order, so that first, last,
 //     lists and ties are those of a single run.
-//   - R6 (calls): a task lists its stage once and opens its inputs once, whatever the number of
-//     partitions: of S splits and T merges there are S*T reads of packs at most, and S+C*T with a tree.
+//   - R6 (calls): a task lists its own stage, and the stage that it reads, and opens its inputs once,
+//     whatever the number of partitions: of S splits and T merges there are S*T reads of packs at most, and S+C*T with a tree.
 package distributed

@@ -102,9 +102,14 @@ func (w workDir) walk(dir string) (files []entry, err error) {
 // garbage returns which files of a plan's directory nobody needs.
 func (w workDir) garbage(files []entry, before time.Time) (found []Garbage, err error) {
 	has := make(map[string]bool, len(files))
+	var committed time.Time // what a plan that runs again writes is newer
 	for _, f := range files {
 		has[f.name] = true
+		if f.name == committedName {
+			committed = f.modified
+		}
 	}
+	old := func(f entry) bool { return !f.modified.IsZero() && f.modified.Before(before) }
 	chosen := make(map[string]map[string]bool) // attempts, by stage that is sealed
 	for _, stage := range []string{StagePartial, StageCombine} {
 		if name := "sealed/" + stage + ".json"; has[name] {
@@ -124,13 +129,13 @@ func (w workDir) garbage(files []entry, before time.Time) (found []Garbage, err 
 		why := ""
 		switch {
 		case f.name == planFile || f.name == committedName:
-		case has[committedName]:
+		case has[committedName] && !f.modified.After(committed):
 			why = "the plan is committed"
-		case !has[planFile] && f.modified.Before(before):
+		case !has[planFile] && old(f):
 			why = "no plan is there"
 		case chosen[stage] != nil && attempt != "" && !chosen[stage][attempt]:
 			why = "another attempt is sealed"
-		case attempt != "" && f.modified.Before(before) && !has[manifestOf(stage, rest)]:
+		case attempt != "" && old(f) && !has[manifestOf(stage, rest)]:
 			why = "its attempt has not ended"
 		}
 		if why != "" {

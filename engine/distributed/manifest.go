@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -68,6 +69,8 @@ func (m *manifest) run() string {
 // check refuses a manifest that does not suit its name, or its plan. R3.
 func (m *manifest) check(p *Plan, name string) error {
 	switch {
+	case !planName.MatchString(m.Attempt):
+		return fmt.Errorf("%w: %s has an attempt %q", ErrDamaged, name, m.Attempt)
 	case m.Plan != p.ID:
 		return fmt.Errorf("%w: %s is of plan %s", ErrDamaged, name, m.Plan)
 	case m.name()+manifestSuffix != name:
@@ -76,6 +79,11 @@ func (m *manifest) check(p *Plan, name string) error {
 		return fmt.Errorf("%w: %s is of partitions %s, of %d", ErrDamaged, name, Range{m.Task, m.Last}, p.Partitions)
 	case m.Stage != StageMerge && len(m.Blobs) != p.Partitions:
 		return fmt.Errorf("%w: %s has %d blobs, of %d partitions", ErrDamaged, name, len(m.Blobs), p.Partitions)
+	}
+	for _, f := range m.Files {
+		if !fs.ValidPath(f.Path) || f.Bytes < 0 || f.Rows < 0 {
+			return fmt.Errorf("%w: %s has a file %q of %d B", ErrDamaged, name, f.Path, f.Bytes)
+		}
 	}
 	var sum int64
 	for _, n := range m.Blobs {

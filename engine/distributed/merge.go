@@ -93,6 +93,14 @@ func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *packs, of Range) 
 		return 0, err
 	}
 	defer q.Close()
+	schema, opt := q.Finished(), t.intermediate()
+	if t.Plan.assembled() {
+		if schema, err = t.Plan.result(); err != nil {
+			return 0, err
+		}
+		opt = t.sinkOptions(ctx)
+		opt.Overwrite = false
+	}
 	numbers := make([]int, 0, of.Last-of.First+1)
 	for n := of.First; n <= of.Last; n++ {
 		numbers = append(numbers, n)
@@ -104,14 +112,6 @@ func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *packs, of Range) 
 	rows, err := q.Finish(ctx, result)
 	if err != nil {
 		return 0, err
-	}
-	schema, opt := q.Finished(), t.intermediate()
-	if t.Plan.assembled() {
-		if schema, err = t.Plan.result(); err != nil {
-			return 0, err
-		}
-		opt = t.sinkOptions(ctx)
-		opt.Overwrite = false
 	}
 	made, err := t.writeDir(ctx, m.name(), schema, opt, rows)
 	if err != nil {

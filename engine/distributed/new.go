@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -190,9 +191,12 @@ func (p *Plan) setInput(ctx context.Context, t *planned) error {
 		return err
 	}
 	for _, f := range p.Files {
-		if strings.HasPrefix(f.Path, "http") && strings.Contains(f.Path, "://") && strings.ContainsAny(f.Path, "?@") {
+		if strings.Contains(f.Path, redact.Hidden) {
 			return fmt.Errorf("%w: %s has parameters or a user, which do not go into a plan", ErrPlan, f.Path)
 		}
+	}
+	if redact.Text(p.Statement) != p.Statement {
+		return fmt.Errorf("%w: a URL in the statement has a secret, which does not go into a plan: %s", ErrPlan, redact.Text(p.Statement))
 	}
 	p.Scan = t.scan
 	p.Scan.Known = t.known
@@ -289,7 +293,5 @@ func (p *Plan) Write(fsys vfs.FS) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := workDir{fsys, p.Work}
-	err = w.write(planFile, writerOf(text))
-	return w.path(planFile), err
+	return p.File(), (workDir{fsys, p.Work}).write(planFile, writerOf(text))
 }

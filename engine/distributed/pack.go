@@ -49,15 +49,20 @@ func (s *spool) create(partition int) (io.WriteCloser, error) { return &s.blobs[
 
 func (b *spooled) Write(text []byte) (int, error) {
 	b.bytes += int64(len(text))
-	b.rest = append(b.rest, text...)
-	if len(b.rest) <= b.spool.each {
+	if len(b.rest)+len(text) <= b.spool.each {
+		b.rest = append(b.rest, text...)
 		return len(text), nil
 	}
-	at, err := b.spool.append(b.rest)
-	if err != nil {
-		return 0, err
+	for _, part := range [][]byte{b.rest, text} {
+		if len(part) == 0 {
+			continue
+		}
+		at, err := b.spool.append(part)
+		if err != nil {
+			return 0, err
+		}
+		b.parts = append(b.parts, vfs.Range{Offset: at, Bytes: int64(len(part))})
 	}
-	b.parts = append(b.parts, vfs.Range{Offset: at, Bytes: int64(len(b.rest))})
 	b.rest = b.rest[:0]
 	return len(text), nil
 }
@@ -115,13 +120,14 @@ func (s *spool) close() error {
 
 // packed is a blob in a pack.
 type packed struct {
-	name   string // for errors
+	path   string // of the pack, for errors
+	number int    // of the partition
 	open   func() (io.ReaderAt, io.Closer, error)
 	offset int64
 	bytes  int64
 }
 
-func (b *packed) Name() string { return b.name }
+func (b *packed) Name() string { return fmt.Sprintf("%s, partition %d", b.path, b.number) }
 
 func (b *packed) Open() (partial.BlobReader, error) {
 	from, closer, err := b.open()
@@ -181,7 +187,7 @@ func (t *Tasks) openPacks(ctx context.Context, attempts []manifest, of Range) (*
 			})
 		}
 		for n := of.First; n <= of.Last; n++ {
-			p.sources[i] = append(p.sources[i], &packed{fmt.Sprintf("%s, partition %d", path, n), open, base, m.Blobs[n]})
+			p.sources[i] = append(p.sources[i], &packed{path, n, open, base, m.Blobs[n]})
 			base += m.Blobs[n]
 		}
 		end += bytes

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -223,13 +224,14 @@ func TestCollect(t *testing.T) {
 			check(t, os.Chtimes(work.path(name), then, then))
 		}
 	}
-	const open, done, lost, sealedPlan = "0000000000000001", "0000000000000002", "0000000000000003", "0000000000000004"
+	const open, done, lost, sealedPlan, again = "0000000000000001", "0000000000000002", "0000000000000003", "0000000000000004", "0000000000000005"
 	a, b := "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb"
 	keep := []string{
 		"notes.txt", "other/partial/00000." + a + ".pack",
 		open + "/plan.json", open + "/partial/00000." + a + ".pack", open + "/partial/00000." + a + ".json",
 		open + "/partial/00001." + b + ".pack", // is being written
 		done + "/plan.json", done + "/committed.json",
+		again + "/plan.json", again + "/committed.json", again + "/partial/00000." + b + ".pack", // which is newer
 		lost + "/partial/00000." + b + ".pack", // its plan may be on its way
 		sealedPlan + "/plan.json", sealedPlan + "/partial/00000." + a + ".pack", sealedPlan + "/partial/00000." + a + ".json",
 		sealedPlan + "/merge/00000-00003." + a + ".json", sealedPlan + "/merge/00000-00003." + a + "/part-00000.arrow",
@@ -242,11 +244,13 @@ func TestCollect(t *testing.T) {
 		sealedPlan + "/partial/00000." + b + ".pack", sealedPlan + "/partial/00000." + b + ".json",
 	}
 	for _, name := range keep {
-		write(name, name != open+"/partial/00001."+b+".pack" && name != lost+"/partial/00000."+b+".pack")
+		write(name, !strings.HasSuffix(name, b+".pack"))
 	}
 	for i, name := range drop {
 		write(name, i != 2 && i < 6)
 	}
+	later := time.Now().Add(time.Second)
+	check(t, os.Chtimes(work.path(done+"/committed.json"), later, later))
 	check(t, work.writeJSON(sealedPlan+"/sealed/partial.json", seal{Plan: sealedPlan, Stage: StagePartial, Attempts: []manifest{{Attempt: a}}}))
 	keep = append(keep, sealedPlan+"/sealed/partial.json")
 	for _, dry := range []bool{true, false} {
@@ -276,7 +280,9 @@ func TestCollect(t *testing.T) {
 
 // Would catch plans that are read though they are of another version, cut off, or changed.
 func TestDecode(t *testing.T) {
-	p := &Plan{Format: planFormat, Version: "v1", Statement: "SELECT 1", Splits: []Split{{None: true}}, Partitions: 1}
+	p := &Plan{Format: planFormat, Version: "v1", Statement: "SELECT 1", Splits: []Split{{None: true}}, Partitions: 1, Merges: ranges(1, 1)}
+	p.Scan.Known = &dataset.Known{}
+	p.Stages = p.stages()
 	var err error
 	p.ID, err = p.hash()
 	check(t, err)
@@ -293,6 +299,28 @@ func TestDecode(t *testing.T) {
 		"more": append(slices.Clone(text), "{}"...), "unknown": replaced(`"format"`, `"color": 1, "format"`), "elsewhere": replaced("/work/"+p.ID, "/work/x"),
 	} {
 		if _, err := Decode(damaged, "v1"); !errors.Is(err, ErrPlan) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, change := range map[string]func(p *Plan){
+		"files that are not there": func(p *Plan) { p.Splits[0] = Split{Last: 1} },
+		"no splits":                func(p *Plan) { p.Splits = nil },
+		"no partitions":            func(p *Plan) { p.Partitions = 0 },
+		"more nodes than splits":   func(p *Plan) { p.Combines = 2 },
+		"a merge too far":          func(p *Plan) { p.Merges = []Range{{0, 1}} },
+		"no merges":                func(p *Plan) { p.Merges = nil },
+		"other stages":             func(p *Plan) { p.Stages[0].Tasks = -1 },
+		"no columns":               func(p *Plan) { p.Scan.Known = nil },
+	} {
+		hostile, err := Decode(text, "v1")
+		check(t, err)
+		change(hostile)
+		hostile.ID, err = hostile.hash()
+		check(t, err)
+		hostile.Work = "/work/" + hostile.ID
+		text, err := hostile.Encode()
+		check(t, err)
+		if _, err := Decode(text, "v1"); !errors.Is(err, ErrPlan) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

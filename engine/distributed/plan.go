@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/partition"
 )
 
 // ErrPlan marks a plan that cannot be carried out, however often it is tried: it is damaged or of
@@ -48,8 +50,8 @@ type Plan struct {
 	Ordered    bool        `json:"ordered,omitzero"`  // rows of merges are ordered, or limited, by Commit
 	Columns    []Column    `json:"columns"`           // of the result, for people
 	Result     []byte      `json:"result"`            // schema of the result, as a message of Arrow IPC
-	Output     Output      `json:"output"`            //
-	Stages     []Stage     `json:"stages"`            // what a scheduler runs, one after the other
+	Output     Output      `json:"output"`
+	Stages     []Stage     `json:"stages"` // what a scheduler runs, one after the other
 }
 
 // Split is a part of the input: rows of neighbouring files, of which the first may begin within a file
@@ -177,7 +179,36 @@ func Decode(text []byte, version string) (*Plan, error) {
 	case baseName(p.Work) != p.ID:
 		return nil, fmt.Errorf("%w: its work directory %s is another plan's", ErrPlan, p.Work)
 	}
+	if err := p.validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
 	return p, nil
+}
+
+// validate refuses a plan whose numbers contradict each other, whoever has made it.
+func (p *Plan) validate() error {
+	if p.Scan.Known == nil || len(p.Splits) == 0 || len(p.Splits) > splitsMax {
+		return fmt.Errorf("it has %d splits, and columns: %t", len(p.Splits), p.Scan.Known != nil)
+	}
+	for i, s := range p.Splits {
+		if !s.None && (s.First < 0 || s.First > s.Last || s.Last >= len(p.Files)) {
+			return fmt.Errorf("split %d has the files %d to %d of %d", i, s.First, s.Last, len(p.Files))
+		}
+	}
+	if n := p.Partitions; n < 1 || n > partition.FanOutMax || n&(n-1) != 0 || p.Combines < 0 || p.Combines > len(p.Splits) {
+		return fmt.Errorf("it has %d partitions, and %d nodes for %d splits", n, p.Combines, len(p.Splits))
+	}
+	next := 0
+	for _, r := range p.Merges {
+		if r.First != next || r.Last < r.First || r.Last >= p.Partitions {
+			return fmt.Errorf("a merge of the partitions %s of %d follows partition %d", r, p.Partitions, next-1)
+		}
+		next = r.Last + 1
+	}
+	if next != p.Partitions || !slices.Equal(p.Stages, p.stages()) {
+		return fmt.Errorf("its merges end at partition %d of %d, and its stages are %v", next, p.Partitions, p.Stages)
+	}
+	return nil
 }
 
 // result returns the columns of the result.

@@ -48,10 +48,7 @@ func (t *Tasks) sealed(ctx context.Context, stage string) (*seal, error) {
 		return nil, err
 	}
 	if len(first) > sealersMin {
-		err := t.work.putNew("sealed/"+stage+".sealer", []byte(newAttempt()))
-		if errors.Is(err, fs.ErrExist) {
-			s, err = t.awaitSeal(ctx, stage, name, time.Duration(len(first))*sealPatience)
-		}
+		s, err := t.claimSeal(ctx, stage, name, time.Duration(len(first))*sealPatience)
 		if err != nil || s != nil {
 			return s, err
 		}
@@ -61,6 +58,19 @@ func (t *Tasks) sealed(ctx context.Context, stage string) (*seal, error) {
 		return nil, err
 	}
 	return t.putSeal(name, &seal{Plan: t.Plan.ID, Stage: stage, Attempts: attempts})
+}
+
+// claimSeal returns nil where this task is to seal a stage, and else what another task has sealed.
+func (t *Tasks) claimSeal(ctx context.Context, stage, name string, patience time.Duration) (*seal, error) {
+	claim, own := "sealed/"+stage+".sealer", newAttempt()
+	err := t.work.putNew(claim, []byte(own))
+	if !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if owner, err := t.work.read(claim); err == nil && string(owner) == own { // the answer to the first write was lost
+		return nil, nil
+	}
+	return t.awaitSeal(ctx, stage, name, patience)
 }
 
 // awaitSeal returns a seal once it is there, or nil after a time.

@@ -53,7 +53,7 @@ func (q *Query) Finish(ctx context.Context, groups array.RecordReader) (array.Re
 		return rows, nil
 	}
 	by := q.by
-	by.Limit, by.Offset = by.Limit+by.Offset, 0
+	by.Limit, by.Offset = by.Wanted(), 0
 	sorted, err := q.engine.Sort(ctx, rows, by)
 	rows.Release()
 	return sorted, err

@@ -3,11 +3,13 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Made is a file of an output that lies elsewhere.
@@ -71,4 +73,29 @@ func adoptAll(t tree, schema *arrow.Schema, files []Made, opt *Options) error {
 		return err
 	}
 	return writeManifest(t, newManifest(schema, opt, listed))
+}
+
+// RemoveReplaced finishes a directory of objects that an older directory made room for: of a writer that was
+// ended behind its manifest, objects of the older one may be left, which are in no file of the manifest.
+// Elsewhere there is nothing to do.
+func RemoveReplaced(path string, made *Manifest, opt Options) error {
+	objects, ok := vfs.ObjectsAt(opt.FS, path)
+	if !ok {
+		return nil
+	}
+	path = strings.TrimRight(path, "/")
+	list, err := objects.List(path + "/")
+	if err != nil {
+		return err
+	}
+	t := &objectTree{objects: objects, fs: opt.FS, path: path, made: []string{path + "/" + ManifestName}}
+	for _, f := range made.Files {
+		t.made = append(t.made, path+"/"+f.Path)
+	}
+	for _, o := range list {
+		if ours.MatchString(firstOf(strings.TrimPrefix(o.Name, path+"/"))) {
+			t.old = append(t.old, o)
+		}
+	}
+	return t.commit()
 }

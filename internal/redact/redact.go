@@ -8,6 +8,9 @@ import (
 // hidden stands for a part that is not shown.
 const hidden = "***"
 
+// Hidden stands in the place of what is hidden.
+const Hidden = hidden
+
 // scheme finds where a URL begins. Programs that take a URL for a path leave one slash of two.
 var scheme = regexp.MustCompile(`(?i:https?|s3|gs|az):/+|[A-Za-z][A-Za-z0-9+.-]*://`)
 

@@ -56,11 +56,13 @@ class Result:
     def dataframe(self) -> DataFrame:
         """Return the result as a frame of Spark, which reads s3:// as s3a:// and az:// as abfss://."""
         path = hadoop(self.path)
-        kind = self.plan["output"].get("format") or os.path.splitext(path)[1].lstrip(".") or "parquet"
+        output = self.plan["output"]
+        kind = output.get("format") or os.path.splitext(path)[1].lstrip(".") or "parquet"
         if kind == "parquet":
             return self.spark.read.parquet(path)
         if kind in ("csv", "tsv"):
-            return self.spark.read.csv(path, sep="\t" if kind == "tsv" else ",", header=True, inferSchema=True)
+            separator = chr(output["delimiter"]) if output.get("delimiter") else "\t" if kind == "tsv" else ","
+            return self.spark.read.csv(path, sep=separator, header=not output.get("no_header"), inferSchema=True)
         if kind == "json":
             return self.spark.read.json(path)
         raise ValueError(f"{path}: Spark cannot read the format {kind}")
