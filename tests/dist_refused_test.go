@@ -262,7 +262,7 @@ func TestDistRefused(t *testing.T) {
 			csvFile(t, filepath.Join(d.plan.Output.Path, "part-00000.csv"), 1, func(int) string { return "" })
 		}, commit, 2, []string{"OUT", "file already exists"}},
 
-		{"a split too many", func(t *testing.T, d *refusedDir) {}, partial(2), 2, []string{"task 2 of stage partial, which has 2"}},
+		{"a split too many", func(t *testing.T, d *refusedDir) {}, partial(2), 2, []string{"the plan's last split is 1"}},
 		{"a split below 0", func(t *testing.T, d *refusedDir) {}, partial(-1), 2, []string{"-1"}},
 		{"splits beyond numbers", func(t *testing.T, d *refusedDir) {},
 			[]string{"dist", "partial", "--plan", "PLAN", "--split", "0..9223372036854775807"}, 2, []string{"9223372036854775807"}},

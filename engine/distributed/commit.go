@@ -46,10 +46,8 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 		write = t.assemble
 	}
 	if err := write(ctx, merges); err != nil {
-		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
-			return Done{}, err
-		}
-		if twin, twinErr := t.remembered(); twinErr == nil && twin != nil { // which was faster
+		twin, twinErr := t.remembered()
+		if twinErr == nil && twin != nil && (!twin.unnoted || errors.Is(err, fs.ErrExist)) { // which was faster
 			return t.committedBefore(twin)
 		}
 		if errors.Is(err, fs.ErrExist) {

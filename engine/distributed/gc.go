@@ -129,7 +129,7 @@ func (w workDir) garbage(files []entry, before time.Time) (found []Garbage, err 
 		why := ""
 		switch {
 		case f.name == planFile || f.name == committedName:
-		case has[committedName] && !f.modified.After(committed):
+		case has[committedName] && (!f.modified.After(committed) || old(f)):
 			why = "the plan is committed"
 		case !has[planFile] && old(f):
 			why = "no plan is there"

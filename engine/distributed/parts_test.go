@@ -231,7 +231,7 @@ func TestCollect(t *testing.T) {
 		open + "/plan.json", open + "/partial/00000." + a + ".pack", open + "/partial/00000." + a + ".json",
 		open + "/partial/00001." + b + ".pack", // is being written
 		done + "/plan.json", done + "/committed.json",
-		again + "/plan.json", again + "/committed.json", again + "/partial/00000." + b + ".pack", // which is newer
+		again + "/plan.json", again + "/committed.json", again + "/partial/00000." + b + ".pack", // which is newer, and may be of a plan that runs again
 		lost + "/partial/00000." + b + ".pack", // its plan may be on its way
 		sealedPlan + "/plan.json", sealedPlan + "/partial/00000." + a + ".pack", sealedPlan + "/partial/00000." + a + ".json",
 		sealedPlan + "/merge/00000-00003." + a + ".json", sealedPlan + "/merge/00000-00003." + a + "/part-00000.arrow",
