@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 
@@ -120,28 +121,16 @@ func (f *planFlags) run(cmd *cobra.Command, args []string) (err error) {
 		_, err = cmd.OutOrStdout().Write(text)
 		return err
 	case f.plan != "":
-		if err := writePlan(files, f.plan, text); err != nil {
+		err := vfs.WriteAny(files, f.plan, func(to io.Writer) error {
+			_, err := to.Write(text)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), place)
 	return err
-}
-
-// writePlan writes a plan to a file or an object.
-func writePlan(files vfs.FS, path string, text []byte) error {
-	objects, ok := vfs.ObjectsAt(files, path)
-	if !ok {
-		return vfs.WriteFile(files, path, text)
-	}
-	upload, err := objects.Upload(path)
-	if err != nil {
-		return err
-	}
-	if _, err := upload.Write(text); err != nil {
-		return errors.Join(err, upload.Abort())
-	}
-	return upload.Commit()
 }
 
 // request makes of the flags what a plan is made of.

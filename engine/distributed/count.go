@@ -42,7 +42,7 @@ const (
 	bytesWithoutTree = 64 << 10
 )
 
-// ValidateCounts reports fields that are out of their bounds, of those that Count reads.
+// ValidateCounts reports fields that are out of their bounds, of the fields that Count reads.
 func (r *Request) ValidateCounts() error {
 	var errs []error
 	check := func(holds bool, format string, args ...any) {

@@ -32,7 +32,7 @@
 //   - R4 (whole): the output appears by Commit, whole or not at all, as package sink writes one. A plan
 //     is committed once: a late twin finds that it is done.
 //   - R5 (order): splits are in input order, and packs are merged in that order, so that first, last,
-//     lists and ties are those of a single run.
+//     lists and ties are as in a single run.
 //   - R6 (calls): a task lists its own stage, and the stage that it reads, and opens its inputs once,
 //     whatever the number of partitions: of S splits and T merges there are S*T reads of packs at most, and S+C*T with a tree.
 package distributed

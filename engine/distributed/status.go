@@ -27,7 +27,7 @@ type StageStatus struct {
 const missingMax = 10_000
 
 // Status lists each stage once. It reads no manifest, so that a task counts as done that was done of
-// other attempts than those that are sealed.
+// other attempts than the sealed ones.
 func (t *Tasks) Status() (*Status, error) {
 	s := &Status{ID: t.Plan.ID}
 	before, err := t.remembered()

@@ -55,21 +55,14 @@ func (w workDir) write(name string, fill func(io.Writer) error) error {
 		return b.Flush()
 	}
 	path := w.path(name)
-	if objects, ok := w.objects(); ok {
-		upload, err := objects.Upload(path)
-		if err != nil {
-			return err
-		}
-		if err := buffered(upload); err != nil {
-			return errors.Join(err, upload.Abort())
-		}
-		return upload.Commit()
+	if _, ok := w.objects(); ok {
+		return vfs.WriteAny(w.fs, path, buffered)
 	}
 	dir := filepath.Dir(path)
 	if err := w.fs.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	if err := vfs.WriteFileBy(w.fs, path, 0o666, buffered); err != nil {
+	if err := vfs.WriteAny(w.fs, path, buffered); err != nil {
 		return err
 	}
 	return w.sync(dir)

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"io"
 	"time"
 )
@@ -50,6 +51,22 @@ type Upload interface {
 
 	// Abort leaves nothing behind.
 	Abort() error
+}
+
+// WriteAny writes a file as WriteFileBy does, or an object, whole or not at all.
+func WriteAny(fsys FS, path string, write func(io.Writer) error) error {
+	objects, ok := ObjectsAt(fsys, path)
+	if !ok {
+		return WriteFileBy(fsys, path, 0o666, write)
+	}
+	upload, err := objects.Upload(path)
+	if err != nil {
+		return err
+	}
+	if err := write(upload); err != nil {
+		return errors.Join(err, upload.Abort())
+	}
+	return upload.Commit()
 }
 
 // Announcer is what a File may have besides: a file of a store, which takes long to answer, reads
