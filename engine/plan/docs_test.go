@@ -23,7 +23,8 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write docs/sql.md anew")
+// rewritten says whether -rewrite is given, a flag of datadriven's.
+func rewritten() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
 // docsFile is written of the functions there are, by go test -run TestDocs -rewrite.
 const docsFile = "../../docs/sql.md"
@@ -153,7 +154,7 @@ func row(b *strings.Builder, usage, help, example, result string) {
 }
 
 func TestDocs(t *testing.T) {
-	if *rewrite {
+	if rewritten() {
 		if err := os.WriteFile(docsFile, []byte(docs()), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -202,21 +203,20 @@ func openEngine(t testing.TB) *engine.Engine {
 }
 
 func prepare(eng *engine.Engine, text string, tables map[string]plan.Table) (*plan.Query, error) {
+	return prepareWith(eng, text, plan.Options{Tables: tables})
+}
+
+func prepareWith(eng *engine.Engine, text string, opt plan.Options) (*plan.Query, error) {
 	s, err := sql.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	return plan.Prepare(context.Background(), eng, s, plan.Options{Tables: tables})
+	return plan.Prepare(context.Background(), eng, s, opt)
 }
 
 // explained returns the plan of a statement as text.
 func explained(eng *engine.Engine, text string, tables map[string]plan.Table) (string, error) {
-	q, err := prepare(eng, text, tables)
-	if err != nil {
-		return "", err
-	}
-	defer q.Close()
-	return q.Explain(context.Background())
+	return explainedWith(eng, text, plan.Options{Tables: tables})
 }
 
 // ask returns the rows of a statement as text.
