@@ -33,6 +33,10 @@ help: ## list the targets
 build: ## build bin/mpga
 	go build $(TRIM) -ldflags "-s -w -X main.version=$(VERSION)" -o $(MPGA) ./cmd/mpga
 
+.PHONY: lab
+lab: ## build bin/mpga-lab, which measures mpga and its parts
+	go -C lab build $(TRIM) -ldflags "-s -w" -o $(CURDIR)/bin/mpga-lab ./cmd/mpga-lab
+
 .PHONY: demo
 demo: build ## aggregate a sample of the flights of 2001
 	@export PATH="$(CURDIR)/bin:$$PATH"; \
@@ -48,6 +52,7 @@ demo: build ## aggregate a sample of the flights of 2001
 test: ## run the tests that need no GPU and no long time, a comparison with DuckDB among them
 	go vet ./...
 	go test -vet=off -timeout 30m -short ./kernels ./engine ./...
+	cd lab && go vet ./... && go test -vet=off -timeout 30m -short ./...
 	cd tests && go vet ./... && go test -vet=off -timeout 30m -short ./...
 
 .PHONY: test-long
@@ -84,7 +89,7 @@ test-gpu: ## run the tests that need a GPU, or say why not, for half an hour; GP
 	cd engine && ../bin/engine.test -test.run 'TestCases/random.*/device|TestRandom$$|TestPartialRandom$$|TestDeviceParts$$' -device cuda
 	go test -c -trimpath -ldflags "-s -w" -o bin/plan.test ./engine/plan
 	pids=; for process in 1 2; do bin/plan.test -test.timeout 2h -test.v -test.run TestDeviceSize -device cuda -together 4 $(SIZE) & pids="$$pids $$!"; done; for pid in $$pids; do wait $$pid; done
-	go run ./cmd/mpga devices | grep '^no device' || go run ./cmd/mpga bench outofcore --rows 2e8 --groups 1e3,1e7,2e8 --times 1
+	go run ./cmd/mpga devices | grep '^no device' || (cd lab && go run ./cmd/mpga-lab outofcore --rows 2e8 --groups 1e3,1e7,2e8 --times 1)
 
 # DuckDB 2 exists for Python alone. make test needs none: its oracle is the DuckDB 1.5.5 of the Go
 # driver.

@@ -15,7 +15,9 @@ const module = "github.com/mpga/mpga"
 // imports says which packages of the module each package imports, the leaves apart. Both ways: an
 // import that is not here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
-	"cmd/mpga":                       {"engine", "engine/device", "engine/distributed", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/json", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/kubernetes", "internal/nearest", "internal/order", "internal/pairs", "internal/papers", "internal/papers/measure", "internal/report", "internal/scaleout", "internal/server", "internal/server/flightsql", "internal/server/load", "internal/server/web", "internal/shell", "internal/testknobs", "internal/trace", "internal/vfs", "kernels", "kernels/bench", "kernels/cuda", "kernels/nvml"},
+	"app/cmdflags":                   {"engine", "engine/device"},
+	"app/timed":                      {"engine", "engine/plan", "engine/sql"},
+	"cmd/mpga":                       {"app/cmdflags", "app/timed", "engine", "engine/device", "engine/distributed", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/json", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/kubernetes", "internal/nearest", "internal/order", "internal/report", "internal/server", "internal/server/flightsql", "internal/server/web", "internal/shell", "internal/trace", "internal/vfs", "kernels", "kernels/cuda", "kernels/nvml"},
 	"cpuagg":                         {"internal/rowdata", "partition"},
 	"engine":                         {"cpuagg", "engine/device", "engine/partial", "engine/query", "engine/scan", "internal/aggregator", "internal/budget", "internal/digits", "internal/encode", "internal/finalize", "internal/machine", "internal/mem", "internal/order", "internal/recordreader", "internal/rowdata", "internal/store", "internal/testknobs", "internal/threads", "internal/trace", "internal/vector", "internal/vfs"},
 	"engine/device":                  {"cpuagg", "engine/query", "engine/scan", "internal/aggregator", "internal/digits", "internal/encode", "internal/rowcode", "internal/rowdata", "internal/testknobs", "internal/threads", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
@@ -64,20 +66,17 @@ var imports = map[string][]string{
 	"internal/nearest":               {},
 	"internal/needle":                {},
 	"internal/order":                 {"cpuagg", "engine/query", "internal/mem", "internal/recordreader", "internal/rowdata", "internal/store", "internal/vfs"},
-	"internal/pairs":                 {"engine", "engine/query", "engine/scan", "engine/scan/dataset", "internal/gen"},
-	"internal/papers":                {"partition"},
-	"internal/papers/measure":        {"engine", "engine/device", "engine/query", "engine/sink", "internal/gen", "internal/pairs", "internal/papers", "internal/report", "internal/testknobs", "internal/trace", "kernels", "kernels/bench", "kernels/hostdevice", "partition"},
 	"internal/recordreader":          {},
 	"internal/redact":                {},
 	"internal/regex":                 {},
-	"internal/report":                {"engine", "internal/digits", "internal/papers", "internal/trace", "kernels"},
+	"internal/chart":                 {},
+	"internal/chart/charttest":       {},
+	"internal/report":                {"engine", "internal/chart", "internal/digits", "internal/trace", "kernels"},
 	"internal/rowcode":               {},
 	"internal/rowdata":               {"engine/query"},
-	"internal/scaleout":              {"engine/distributed"},
 	"internal/server":                {"engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/expr", "internal/mem", "internal/recordreader", "internal/trace", "internal/vfs"},
 	"internal/server/flightsql":      {"engine", "engine/query", "engine/sink/adapt", "engine/sql", "internal/recordreader", "internal/server", "internal/trace"},
-	"internal/server/load":           {},
-	"internal/server/web":            {"engine", "engine/query", "engine/sink", "engine/sink/text", "engine/sql", "internal/digits", "internal/report", "internal/server"},
+	"internal/server/web":            {"engine", "engine/query", "engine/sink", "engine/sink/text", "engine/sql", "internal/chart", "internal/digits", "internal/report", "internal/server"},
 	"internal/shell":                 {"engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/complete", "internal/digits", "internal/nearest", "internal/sqlscan", "internal/vfs"},
 	"internal/snappy":                {},
 	"internal/spawn":                 {"internal/redact"},
@@ -92,7 +91,6 @@ var imports = map[string][]string{
 	"internal/vfs/faultfs":           {"internal/vfs"},
 	"internal/wellformed":            {},
 	"kernels":                        {"internal/cubin", "internal/rowcode", "internal/snappy", "partition"},
-	"kernels/bench":                  {"internal/snappy", "kernels", "partition"},
 	"kernels/build":                  {},
 	"kernels/cpurun":                 {},
 	"kernels/cuda":                   {"internal/cubin"},
@@ -107,10 +105,10 @@ var imports = map[string][]string{
 var leaves = []string{"internal/invariants", "internal/knob", "internal/redact", "internal/spawn"}
 
 // testingOnly are imported by tests alone.
-var testingOnly = []string{"engine/scan/internal/opentest", "engine/scan/internal/scantest", "engine/sink/sinktest", "internal/grouptest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
+var testingOnly = []string{"engine/scan/internal/opentest", "engine/scan/internal/scantest", "engine/sink/sinktest", "internal/chart/charttest", "internal/grouptest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
 
 // peers must not become dependencies of the library.
-var peers = []string{"github.com/duckdb/", "github.com/mpga/mpga/tests"}
+var peers = []string{"github.com/duckdb/", "github.com/mpga/mpga/lab", "github.com/mpga/mpga/tests"}
 
 // goPackage is what `go list` tells of a package.
 type goPackage struct {

@@ -69,7 +69,7 @@ var (
 
 	// modulePath is a path in the module that begins with one of its folders; in a command, with ./
 	// in front.
-	modulePath  = regexp.MustCompile(`^(cmd|cpuagg|docs|engine|internal|kernels|partition|stream|tests)(/[\w.-]+)*/?$`)
+	modulePath  = regexp.MustCompile(`^(app|cmd|cpuagg|docs|engine|internal|kernels|lab|partition|stream|tests)(/[\w.-]+)*/?$`)
 	exported    = regexp.MustCompile(`\.[A-Z]\w*$`) // what a package exports, as in engine/objects.FS
 	commandPath = regexp.MustCompile(`(?:^|\s)\./([\w./-]+)`)
 )

@@ -47,19 +47,18 @@ func TestMapSizes(t *testing.T) {
 		}
 		n := bytes.Count(content, []byte("\n"))
 		first, _, _ := strings.Cut(name, "/")
-		switch nested := first == "tests" || first == "integrations" || first == "release"; {
+		isTest := strings.HasSuffix(name, "_test.go")
+		switch {
 		case !strings.HasSuffix(name, ".go"):
 			lines["CUDA"] += n
-		case strings.HasSuffix(name, "_test.go"):
-			lines["all tests"] += n
-			if first == "tests" {
-				lines[first] += n
-			}
-		case first == "tests":
-			lines[first] += n
-		case !nested:
+		case isProduct(name):
 			lines["module"] += n
 			lines[path.Dir(name)] += n
+		case first == "tests" || first == "lab" && !isTest:
+			lines[first] += n
+		}
+		if isTest {
+			lines["all tests"] += n
 		}
 	}
 	check := func(what, written string, n, digits int) string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine/job"
 )
 
@@ -21,7 +22,7 @@ func (f *backfillFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.to, "to", "", "the last `DATE` of --from, which counts; a day counts whole")
 	flags.StringVar(&f.every, "every", string(job.EveryDay), "from one date to the next: `WORD` is hour, day, week or month")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on with the next date when a date has failed")
-	completeWords(cmd, map[string][]string{"every": job.Everies()})
+	cmdflags.Complete(cmd, map[string][]string{"every": job.Everies()})
 }
 
 // dates returns the dates of the flags, nil where they ask for no backfill.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
+	"github.com/mpga/mpga/app/timed"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/plan"
@@ -32,7 +34,7 @@ type compareFlags struct {
 	budgetFlags
 	device  string
 	threads int
-	parts   algorithmFlags // but for its algorithm
+	parts   cmdflags.Algorithm // but for its algorithm
 }
 
 func newCompareCommand() *cobra.Command {
@@ -67,7 +69,7 @@ machine, follow what the CPU and the device took.`,
 	flags.IntVar(&f.times, "times", 3, "`N` runs, of which the median is shown, after one that is not counted")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	f.budgetFlags.register(flags)
-	f.parts.registerParts(cmd)
+	f.parts.RegisterParts(cmd)
 	flags.StringVar(&f.page, "html", "", "write a page with the table and a chart to `FILE`")
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object for each algorithm")
 	return cmd
@@ -77,7 +79,7 @@ machine, follow what the CPU and the device took.`,
 type compared struct {
 	Algorithm string
 	Refused   string `json:",omitempty"`
-	timedQuery
+	timed.Answer
 }
 
 func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error {
@@ -105,7 +107,7 @@ func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error
 	var list []*compared
 	var failed []error
 	for _, algorithm := range f.algorithms {
-		r := &compared{Algorithm: algorithm, timedQuery: timedQuery{Query: query, countsOnly: limited}}
+		r := &compared{Algorithm: algorithm, Answer: timed.Answer{Query: query, CountsOnly: limited}}
 		if err := f.measure(ctx, r, plan.Options{Tables: tables}); err != nil {
 			if ctx.Err() != nil {
 				return err
@@ -114,7 +116,7 @@ func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error
 			continue
 		}
 		if i := slices.IndexFunc(list, (*compared).answers); i >= 0 && r.answers() {
-			if err := r.differs(r.Algorithm, &list[i].timedQuery, list[i].Algorithm); err != nil {
+			if err := r.Differs(r.Algorithm, &list[i].Answer, list[i].Algorithm); err != nil {
 				failed = append(failed, err)
 			}
 		}
@@ -164,7 +166,7 @@ func (r *compared) answers() bool { return r.Refused == "" }
 // compared says what of the answers was compared.
 func (r *compared) compared() string {
 	groups := digits.Counted(r.Groups, "group")
-	if r.countsOnly || r.Groups > digestRowsMax {
+	if !r.IsDigested() {
 		return "all answers have " + groups + "; their values were not compared"
 	}
 	return "all answers are the same: " + groups
@@ -172,7 +174,7 @@ func (r *compared) compared() string {
 
 // measure answers the query by an algorithm, if it can.
 func (f *compareFlags) measure(ctx context.Context, r *compared, opt plan.Options) (err error) {
-	o := engine.Options{Threads: f.threads, Device: f.device, Ablation: f.parts.ablation}
+	o := engine.Options{Threads: f.threads, Device: f.device, Ablation: f.parts.Ablation}
 	switch r.Algorithm {
 	case "cpu":
 		o.Device, o.Ablation = "cpu", engine.Ablation{}
@@ -190,11 +192,11 @@ func (f *compareFlags) measure(ctx context.Context, r *compared, opt plan.Option
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
-	if err = r.measure(ctx, eng, opt, f.times); errors.Is(err, engine.ErrAlgorithm) {
+	if err = r.Measure(ctx, eng, opt, f.times); errors.Is(err, engine.ErrAlgorithm) {
 		r.Refused, err = err.Error(), nil
 	}
 	if s := &r.Stats; err == nil && r.Algorithm == "cpu" && f.device == "cuda" {
-		device.LearnCPU(s.RowsRead, s.Groups, s.Threads, r.times...)
+		device.LearnCPU(s.RowsRead, s.Groups, s.Threads, r.Times...)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
@@ -16,22 +17,9 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 )
 
-// completeWords lets the shell complete flags that take one of a few words.
-func completeWords(cmd *cobra.Command, words map[string][]string) {
-	for flag, list := range words {
-		completeFlag(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
-	}
-}
-
-func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // there is no such flag
-	}
-}
-
 // completeInput lets the shell complete how files are read.
 func completeInput(cmd *cobra.Command) {
-	completeWords(cmd, map[string][]string{
+	cmdflags.Complete(cmd, map[string][]string{
 		"input-format":      append([]string{"auto"}, dataset.FormatNames()...),
 		"header":            {"auto", "yes", "no"},
 		"encoding":          append([]string{"auto"}, csv.EncodingNames()...),
@@ -41,7 +29,7 @@ func completeInput(cmd *cobra.Command) {
 
 // completeLayout lets the shell complete how files are laid out.
 func completeLayout(cmd *cobra.Command) {
-	completeWords(cmd, map[string][]string{
+	cmdflags.Complete(cmd, map[string][]string{
 		"codec":  {"none", "snappy", "zstd", "gzip", "lz4", "brotli"},
 		"layout": {sink.LayoutGPU},
 	})
@@ -54,7 +42,7 @@ func (f *aggFlags) completeColumns(cmd *cobra.Command) {
 		return completeLast(text, f.columns(cmd, files)), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 	for _, flag := range []string{"by", "where", "partition-by"} {
-		completeFlag(cmd, flag, columns)
+		cmdflags.CompleteBy(cmd, flag, columns)
 	}
 	calls := func(cmd *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
 		words := f.columns(cmd, files)
@@ -63,13 +51,13 @@ func (f *aggFlags) completeColumns(cmd *cobra.Command) {
 		}
 		return completeLast(text, words), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	completeFlag(cmd, "agg", calls)
+	cmdflags.CompleteBy(cmd, "agg", calls)
 	groups := func(cmd *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
 		return completeLast(text, f.resultColumns()), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	completeFlag(cmd, "order-by", groups)
-	completeFlag(cmd, "having", groups)
-	completeFlag(cmd, "type", func(cmd *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
+	cmdflags.CompleteBy(cmd, "order-by", groups)
+	cmdflags.CompleteBy(cmd, "having", groups)
+	cmdflags.CompleteBy(cmd, "type", func(cmd *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
 		words := f.columns(cmd, files)
 		for i, word := range words {
 			name, about, _ := strings.Cut(word, "\t")

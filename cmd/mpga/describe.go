@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/digits"
 )
@@ -44,7 +45,7 @@ of the columns of CSV and JSON are those that their first rows show.`,
 	flags.SortFlags = false
 	flags.BoolVar(&f.each, "each", false, "show each file by itself")
 	flags.StringVar(&f.format, "format", "text", "`WORD` is text, or json for programs")
-	completeWords(cmd, map[string][]string{"format": {"text", "json"}})
+	cmdflags.Complete(cmd, map[string][]string{"format": {"text", "json"}})
 	f.input.register(flags)
 	completeInput(cmd)
 	return cmd

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/nvml"
@@ -43,7 +44,7 @@ is that of one direction, before packet headers.`,
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "table", "`WORD` is table or json")
-	completeWords(cmd, map[string][]string{"format": {"table", "json"}})
+	cmdflags.Complete(cmd, map[string][]string{"format": {"table", "json"}})
 	return cmd
 }
 

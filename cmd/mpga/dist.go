@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/distributed"
 )
@@ -57,7 +58,7 @@ func (f *taskFlags) register(cmd *cobra.Command) {
 	themed(flags, themeInsight, func() {
 		flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
 	})
-	completeWords(cmd, map[string][]string{"progress": progressModes})
+	cmdflags.Complete(cmd, map[string][]string{"progress": progressModes})
 }
 
 func (f *taskFlags) registerPlan(cmd *cobra.Command) {

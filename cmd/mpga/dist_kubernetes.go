@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/internal/kubernetes"
 )
 
@@ -74,7 +75,7 @@ func (f *kubernetesFlags) registerCluster(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.nodeSelector, "node-selector", nil, "use nodes with the label `KEY=VALUE`; may be repeated")
 	flags.StringArrayVar(&f.tolerations, "toleration", nil, "use nodes with the taint `KEY[=VALUE][:EFFECT]`, too; may be repeated")
 	flags.StringVar(&f.user, "run-as", "65532:65532", "run mpga as the user `UID[:GID]`, who can write the work directory and the output")
-	completeWords(cmd, map[string][]string{"pull-policy": {"IfNotPresent", "Always", "Never"}})
+	cmdflags.Complete(cmd, map[string][]string{"pull-policy": {"IfNotPresent", "Always", "Never"}})
 }
 
 func (f *kubernetesFlags) run(cmd *cobra.Command, _ []string) error {

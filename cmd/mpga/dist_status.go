@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine/distributed"
 )
 
@@ -54,7 +55,7 @@ when all tasks of a stage are done: so a stage can wait for the one before it, w
 		flags.DurationVar(&timeout, "timeout", 0, "with --wait: fail after `TIME`; 0 waits for ever")
 	})
 	themed(flags, themeOutput, func() { flags.StringVar(&format, "format", "text", "`WORD` is text or json") })
-	completeWords(cmd, map[string][]string{"format": {"text", "json"}, "wait": {distributed.StagePartial, distributed.StageCombine, distributed.StageMerge, distributed.StageCommit}})
+	cmdflags.Complete(cmd, map[string][]string{"format": {"text", "json"}, "wait": {distributed.StagePartial, distributed.StageCombine, distributed.StageMerge, distributed.StageCommit}})
 	return cmd
 }
 

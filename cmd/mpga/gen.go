@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/gen"
 )
@@ -127,7 +128,7 @@ of each key follow the distribution:
 	flags.StringVar(&key, "key", "int64", "`TYPE` is int32, int64, uint32, uint64 or utf8")
 	flags.StringVar(&value, "value", "int64", "`TYPE` is int32, int64, uint32, uint64 or float64")
 	flags.BoolVar(&opt.Sparse, "sparse", false, "spread integer keys over all of their type; they count from 0 when not given")
-	completeWords(cmd, map[string][]string{
+	cmdflags.Complete(cmd, map[string][]string{
 		"dist":  {"uniform", "zipf", "selfsimilar", "heavy"},
 		"key":   {"int32", "int64", "uint32", "uint64", "utf8"},
 		"value": {"int32", "int64", "uint32", "uint64", "float64"},

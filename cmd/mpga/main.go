@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/internal/nearest"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
@@ -97,8 +98,8 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(printUsage)
 	o.register(root.PersistentFlags())
-	completeWords(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}})
-	root.AddCommand(newAggCommand(), newBenchCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),
+	cmdflags.Complete(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}})
+	root.AddCommand(newAggCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),
 		newDistCommand(), newDocsCommand(), newGenCommand(), newSQLCommand(), newServeCommand(), newShellCommand(), newRunCommand(), newVersionCommand())
 	return root
 }

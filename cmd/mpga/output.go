@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
@@ -37,7 +38,7 @@ func (f *outputFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	themed(flags, themeOutput, func() { f.registerOutput(flags) })
 	completeLayout(cmd)
-	completeWords(cmd, map[string][]string{"format": sink.FormatNames()})
+	cmdflags.Complete(cmd, map[string][]string{"format": sink.FormatNames()})
 }
 
 func (f *outputFlags) registerOutput(flags *pflag.FlagSet) {
@@ -51,7 +52,7 @@ func (f *outputFlags) registerOutput(flags *pflag.FlagSet) {
 func (f *outputFlags) registerReports(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	themed(flags, themeInsight, func() { f.registerInsight(flags) })
-	completeWords(cmd, map[string][]string{"progress": progressModes})
+	cmdflags.Complete(cmd, map[string][]string{"progress": progressModes})
 }
 
 func (f *outputFlags) registerInsight(flags *pflag.FlagSet) {

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
@@ -15,9 +16,9 @@ type queryFlags struct {
 	deterministic bool
 	threads       int
 	budgetFlags
-	algorithmFlags
-	device  string
-	explain bool
+	algorithm cmdflags.Algorithm
+	device    string
+	explain   bool
 }
 
 // registerMeaning adds the flags that change an answer.
@@ -25,7 +26,7 @@ func (f *queryFlags) registerMeaning(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
 	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
-	completeWords(cmd, map[string][]string{"overflow": {"error", "widen", "wrap"}})
+	cmdflags.Complete(cmd, map[string][]string{"overflow": {"error", "widen", "wrap"}})
 }
 
 // registerWork adds the flags that change how an answer is found.
@@ -49,13 +50,13 @@ func (f *queryFlags) registerResources(cmd *cobra.Command) {
 func (f *queryFlags) registerDevice(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
-	f.algorithmFlags.register(cmd)
-	completeWords(cmd, map[string][]string{"device": {"auto", "cpu", "cuda", "cuda:0,1", "host:256MiB"}})
+	f.algorithm.Register(cmd)
+	cmdflags.Complete(cmd, map[string][]string{"device": {"auto", "cpu", "cuda", "cuda:0,1", "host:256MiB"}})
 }
 
 // engineOptions returns what the flags say of how an answer is found, but for budgets.
 func (f *queryFlags) engineOptions() engine.Options {
-	return engine.Options{Threads: f.threads, Device: f.device, Algorithm: f.algorithm, Ablation: f.ablation}
+	return engine.Options{Threads: f.threads, Device: f.device, Algorithm: f.algorithm.Name, Ablation: f.algorithm.Ablation}
 }
 
 // planOptions returns what the flags say of a query's meaning.

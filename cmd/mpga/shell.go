@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
@@ -54,7 +55,7 @@ SELECT count(*) FROM sales; Statements are those of mpga sql. Lines that begin w
 	themed(flags, themeOutput, func() { f.registerShown(flags) })
 	themed(flags, themeQuery, func() { f.registerMeaning(cmd) })
 	f.registerResources(cmd)
-	completeWords(cmd, map[string][]string{"progress": progressModes, "format": sink.FormatNames()})
+	cmdflags.Complete(cmd, map[string][]string{"progress": progressModes, "format": sink.FormatNames()})
 	themed(flags, themeInput, func() { f.input.register(flags) })
 	completeInput(cmd)
 	return cmd

@@ -66,7 +66,7 @@ const (
 )
 
 // ratesBefore are the rates of a machine that was not measured yet: the rates of cores of an AMD
-// EPYC, Zen 4, by mpga bench; and beside an H100, 16 cores, driver 580, where a context takes 0.25 s, or 1.2 in some
+// EPYC, Zen 4, by mpga-lab; and beside an H100, 16 cores, driver 580, where a context takes 0.25 s, or 1.2 in some
 // virtual machines.
 var ratesBefore = measured{
 	Fill:  0.3,

@@ -21,7 +21,7 @@ func (w *writer) partitions(sizes, sets []int64) {
 		return
 	}
 	most := max(slices.Max(append(slices.Clone(sizes), sets...)), 1)
-	w.f("<h2>Partitions</h2>\n")
+	w.F("<h2>Partitions</h2>\n")
 	w.histogram("partitions as rows were scattered", sizes, most)
 	w.histogram("sets of partitions after the merge", sets, most)
 }
@@ -30,17 +30,17 @@ func (w *writer) partitions(sizes, sets []int64) {
 // height.
 func (w *writer) histogram(what string, sizes []int64, most int64) {
 	title := counted(len(sizes)) + " " + what
-	w.f("<h3>%s, %d rows at full height</h3>\n", title, most)
-	w.f("<svg viewBox=\"0 0 1000 %[1]d\" role=\"img\"><title>%[2]s</title><line x1=\"0\" x2=\"1000\" y1=\"%[1]d\" y2=\"%[1]d\"/>\n", pictureHeight, title)
+	w.F("<h3>%s, %d rows at full height</h3>\n", title, most)
+	w.F("<svg viewBox=\"0 0 1000 %[1]d\" role=\"img\"><title>%[2]s</title><line x1=\"0\" x2=\"1000\" y1=\"%[1]d\" y2=\"%[1]d\"/>\n", pictureHeight, title)
 	sorted := slices.Sorted(slices.Values(sizes))
 	slices.Reverse(sorted)
 	width := float64(pictureWidth) / float64(max(len(sorted), 1))
 	for i, n := range sorted {
 		height := pictureHeight * float64(n) / float64(most)
-		w.f("<rect class=\"bar\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>%s rows</title></rect>\n",
+		w.F("<rect class=\"bar\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>%s rows</title></rect>\n",
 			float64(i)*width, pictureHeight-height, max(width*0.9, 0.4), height, counted(n))
 	}
-	w.f("</svg>\n")
+	w.F("</svg>\n")
 }
 
 // loads draws the load factor of tables after each of the first feedback rounds.
@@ -48,15 +48,15 @@ func (w *writer) loads(loads []float64, rounds int64) {
 	if len(loads) == 0 {
 		return
 	}
-	w.f("<h2>Load factor by feedback round</h2>\n<h3>the first %d of %d rounds, from 0 to 1</h3>\n", len(loads), rounds)
-	w.f("<svg viewBox=\"0 0 1000 %[1]d\" role=\"img\"><title>Load factor of tables after each feedback load</title><line x1=\"0\" x2=\"1000\" y1=\"0\" y2=\"0\"/><line x1=\"0\" x2=\"1000\" y1=\"%[1]d\" y2=\"%[1]d\"/>\n<polyline class=\"curve\" points=\"", pictureHeight)
+	w.F("<h2>Load factor by feedback round</h2>\n<h3>the first %d of %d rounds, from 0 to 1</h3>\n", len(loads), rounds)
+	w.F("<svg viewBox=\"0 0 1000 %[1]d\" role=\"img\"><title>Load factor of tables after each feedback load</title><line x1=\"0\" x2=\"1000\" y1=\"0\" y2=\"0\"/><line x1=\"0\" x2=\"1000\" y1=\"%[1]d\" y2=\"%[1]d\"/>\n<polyline class=\"curve\" points=\"", pictureHeight)
 	var circles writer
 	for i, load := range loads {
 		x, y := (float64(i)+0.5)*pictureWidth/float64(len(loads)), pictureHeight*(1-load)
-		w.f("%.1f,%.1f ", x, y)
-		circles.f("<circle class=\"bar\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"><title>round %s</title></circle>\n", x, y, fmt.Sprintf("%d: %.3f", i+1, load))
+		w.F("%.1f,%.1f ", x, y)
+		circles.F("<circle class=\"bar\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"><title>round %s</title></circle>\n", x, y, fmt.Sprintf("%d: %.3f", i+1, load))
 	}
-	w.f("\"/>\n")
+	w.F("\"/>\n")
 	_, _ = circles.WriteTo(w)
-	w.f("</svg>\n")
+	w.F("</svg>\n")
 }

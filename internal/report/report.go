@@ -3,16 +3,14 @@
 package report
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"fmt"
-	"html"
 	"io"
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/chart"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/kernels"
@@ -56,15 +54,15 @@ func Policy() string {
 // Write writes the page, with URLs without secrets.
 func (p *Page) Write(to io.Writer) error {
 	w := &writer{}
-	w.begin("What a query did", redact.Text(p.Query))
+	Begin(&w.Writer, "What a query did", redact.Text(p.Query))
 	if p.Error != "" {
-		w.f("<p class=\"error\">%s</p>\n", redact.Text(p.Error))
+		w.F("<p class=\"error\">%s</p>\n", redact.Text(p.Error))
 	}
 	if summary := Summary(&p.Stats, &p.Timeline); summary != "" {
-		w.f("<p class=\"summary\">%s</p>\n", summary)
+		w.F("<p class=\"summary\">%s</p>\n", summary)
 	}
 	if p.Plan != "" {
-		w.f("<h2>Plan</h2>\n<pre>%s</pre>\n", redact.Text(p.Plan))
+		w.F("<h2>Plan</h2>\n<pre>%s</pre>\n", redact.Text(p.Plan))
 	}
 	w.phases(p.Stats.PhaseTimes)
 	w.timelines(&p.Timeline)
@@ -79,30 +77,17 @@ func (p *Page) Write(to io.Writer) error {
 	if len(p.Timeline.Queries) > 0 {
 		w.WriteString("<script>" + inlineScript + "</script>\n")
 	}
-	w.f("</body>\n</html>\n")
+	w.F("</body>\n</html>\n")
 	_, err := w.WriteTo(to)
 	return err
 }
 
-// writer writes HTML. A template of the standard library calls methods by their names, so that a
-// program with a template keeps all exported methods of all its types: 7 MB here.
-type writer struct{ bytes.Buffer }
+// writer writes a page.
+type writer struct{ chart.Writer }
 
-// f writes a format whose arguments are escaped, but for numbers.
-func (w *writer) f(format string, args ...any) {
-	for i, a := range args {
-		switch a.(type) {
-		case int, int64, float64:
-		default:
-			args[i] = html.EscapeString(fmt.Sprint(a))
-		}
-	}
-	fmt.Fprintf(w, format, args...)
-}
-
-// begin writes the page up to the query.
-func (w *writer) begin(title, query string) {
-	w.f(`<!DOCTYPE html>
+// Begin writes a page up to the query.
+func Begin(w *chart.Writer, title, query string) {
+	w.F(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8"/>
@@ -112,7 +97,7 @@ func (w *writer) begin(title, query string) {
 <style>
 `, Policy(), query)
 	w.WriteString(Style)
-	w.f("</style>\n</head>\n<body>\n<h1>%s</h1>\n<pre>%s</pre>\n", title, query)
+	w.F("</style>\n</head>\n<body>\n<h1>%s</h1>\n<pre>%s</pre>\n", title, query)
 }
 
 func (w *writer) phases(times map[engine.Phase]time.Duration) {
@@ -123,18 +108,18 @@ func (w *writer) phases(times map[engine.Phase]time.Duration) {
 	for _, d := range times {
 		longest = max(longest, d)
 	}
-	w.f("<h2>Phases</h2>\n<table>")
+	w.F("<h2>Phases</h2>\n<table>")
 	for _, phase := range []engine.Phase{engine.PhasePlan, engine.PhasePartition, engine.PhaseProcess} {
 		if d, ok := times[phase]; ok {
 			w.bar(string(phase), rounded(d), float64(d)/float64(longest))
 		}
 	}
-	w.f("</table>\n")
+	w.F("</table>\n")
 }
 
 // bar writes a row of a table: a name, a time as text, and a bar of so much of the longest.
 func (w *writer) bar(name, took string, part float64) {
-	w.f(`<tr><td>%s</td><td>%s</td><td><svg viewBox="0 0 500 12" width="500" role="img"><title>%s: %s</title>`+
+	w.F(`<tr><td>%s</td><td>%s</td><td><svg viewBox="0 0 500 12" width="500" role="img"><title>%s: %s</title>`+
 		`<rect class="bar" x="0" y="1" width="%.1f" height="10"/></svg></td></tr>`, name, took, name, took, pictureWidth/2*part)
 }
 
@@ -153,9 +138,9 @@ func (w *writer) facts(title string, facts []Fact) {
 	if len(facts) == 0 {
 		return
 	}
-	w.f("<h2>%s</h2>\n<table>", title)
+	w.F("<h2>%s</h2>\n<table>", title)
 	for _, f := range facts {
-		w.f("<tr><td>%s</td><td>%s</td></tr>\n", f.Name, f.Value)
+		w.F("<tr><td>%s</td><td>%s</td></tr>\n", f.Name, f.Value)
 	}
-	w.f("</table>\n")
+	w.F("</table>\n")
 }

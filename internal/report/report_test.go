@@ -1,64 +1,17 @@
 package report_test
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
+	"github.com/mpga/mpga/internal/chart/charttest"
 	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/kernels"
 )
-
-// parsed is what a page has: elements by name, and all text.
-type parsed struct {
-	elements map[string]int
-	text     string
-}
-
-// parse reads a page, which is HTML that is well-formed XML, too.
-func parse(t *testing.T, p interface{ Write(io.Writer) error }) parsed {
-	t.Helper()
-	var b bytes.Buffer
-	if err := p.Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	out := parsed{elements: map[string]int{}}
-	var text strings.Builder
-	d := xml.NewDecoder(&b)
-	d.Entity = xml.HTMLEntity
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch token := token.(type) {
-		case xml.StartElement:
-			out.elements[token.Name.Local]++
-			for _, a := range token.Attr {
-				if strings.Contains(a.Value, "%!") {
-					t.Errorf("%s of %s: %s", a.Name.Local, token.Name.Local, a.Value)
-				}
-				if v := strings.ToLower(a.Value); a.Name.Local != "xmlns" && (strings.Contains(v, "http:") || strings.Contains(v, "https:")) {
-					t.Errorf("%s of the web: %s", a.Name.Local, a.Value)
-				}
-			}
-		case xml.CharData:
-			text.Write(token)
-		}
-	}
-	out.text = text.String()
-	return out
-}
 
 // Would catch a page that no browser reads, that lacks a picture or a figure, or text that becomes
 // markup.
@@ -85,16 +38,16 @@ func TestPage(t *testing.T) {
 			Device:     &device.Stats{Devices: "H100", Sizes: []int64{5, 0, 17, 3}, Tasks: []int64{17, 8}, Loads: []float64{0.25, 0.5, 0.75}, Rounds: 3},
 		},
 	}
-	got := parse(t, p)
+	got := charttest.Parse(t, p)
 	for _, want := range []string{p.Query, p.Plan, p.Error, "4,896", "NVIDIA <H100>", "2s", "worker 0", "stream 0", "17 rows", "4 partitions as rows were scattered", "2 sets of partitions", "round 3: 0.750", "<scatter>"} {
-		if !strings.Contains(got.text, want) {
+		if !strings.Contains(got.Text, want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if strings.Contains(got.text, "%!") {
-		t.Errorf("a format that does not fit its values: %s", got.text)
+	if strings.Contains(got.Text, "%!") {
+		t.Errorf("a format that does not fit its values: %s", got.Text)
 	}
-	if e := got.elements; e["script"] != 1 || e["link"] != 0 || e["img"] != 0 || e["circle"] != 3 || e["rect"] < 4+2+2+2 || e["rect"] > 3000 {
+	if e := got.Elements; e["script"] != 1 || e["link"] != 0 || e["img"] != 0 || e["circle"] != 3 || e["rect"] < 4+2+2+2 || e["rect"] > 3000 {
 		t.Errorf("elements: %v", e)
 	}
 }
@@ -105,13 +58,13 @@ func TestComparison(t *testing.T) {
 		Query: "SELECT a < b", Columns: []string{"algorithm", "s", "route"}, Rows: [][]string{{"hgb", "0.1", "<device>"}, {"lphga", "0.2", "cpu"}},
 		Seconds: []float64{0.1, 0.2}, Notes: []string{"all & same"},
 	}
-	got := parse(t, c)
+	got := charttest.Parse(t, c)
 	for _, want := range []string{c.Query, "algorithm", "route", "hgb", "0.1 s", "<device>", "lphga", "all & same"} {
-		if !strings.Contains(got.text, want) {
+		if !strings.Contains(got.Text, want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if e := got.elements; e["svg"] != 2 || e["tr"] != 2+1+2 || e["script"] != 0 {
+	if e := got.Elements; e["svg"] != 2 || e["tr"] != 2+1+2 || e["script"] != 0 {
 		t.Errorf("elements: %v", e)
 	}
 }
@@ -125,7 +78,7 @@ func TestEmptyPage(t *testing.T) {
 	if kernels.Possible() == nil {
 		p.Device = nil
 	}
-	if got := parse(t, p); got.elements["svg"] != 0 || got.elements["script"] != 0 || strings.Contains(got.text, "Devices") || !strings.Contains(got.text, "mpga agg") {
+	if got := charttest.Parse(t, p); got.Elements["svg"] != 0 || got.Elements["script"] != 0 || strings.Contains(got.Text, "Devices") || !strings.Contains(got.Text, "mpga agg") {
 		t.Errorf("%+v", got)
 	}
 }

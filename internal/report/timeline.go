@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mpga/mpga/internal/chart"
 	"github.com/mpga/mpga/internal/trace"
 )
 
@@ -14,7 +15,6 @@ const (
 	nameWidth   = 190.0
 	timeWidth   = pictureWidth - nameWidth
 	timeMargin  = 25.0 // for half of the last tick's text
-	colours     = 8    // classes of the page's style
 	timeTickMax = 10
 
 	// A box narrower than boxWidthMin is drawn with its neighbours. Where a query has more than boxesMax
@@ -43,7 +43,7 @@ func (w *writer) timelines(t *trace.Timeline) {
 		w.timeline(title, q, classes)
 	}
 	if t.Dropped > 0 {
-		w.f("<p>%d spans shorter than %s are not shown.</p>\n", t.Dropped, t.Shortest)
+		w.F("<p>%d spans shorter than %s are not shown.</p>\n", t.Dropped, t.Shortest)
 	}
 }
 
@@ -57,10 +57,10 @@ func (w *writer) timeline(title string, q *trace.QueryTimeline, classes map[stri
 	for _, row := range q.Rows {
 		if row.Group != group {
 			group = row.Group
-			names.f("<text y=\"%.0f\" dy=\"13\">%s</text>\n", height, group)
+			names.F("<text y=\"%.0f\" dy=\"13\">%s</text>\n", height, group)
 			height += rowHeight
 		}
-		names.f("<text class=\"dim\" x=\"12\" y=\"%.0f\" dy=\"13\">%s</text>\n", height, row.Name)
+		names.F("<text class=\"dim\" x=\"12\" y=\"%.0f\" dy=\"13\">%s</text>\n", height, row.Name)
 		for _, s := range row.Spans {
 			if _, known := classes[s.Name]; !known {
 				classes[s.Name] = len(classes)
@@ -74,26 +74,26 @@ func (w *writer) timeline(title string, q *trace.QueryTimeline, classes map[stri
 		}
 		height += rowHeight
 	}
-	w.f("<h2>Timeline, %s</h2>\n<p class=\"legend\">", title)
+	w.F("<h2>Timeline, %s</h2>\n<p class=\"legend\">", title)
 	for _, name := range done {
-		w.f(`<span><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="c%d" width="10" height="10"/></svg> %s</span> `,
-			classes[name]%colours, name)
+		w.F(`<span><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="c%d" width="10" height="10"/></svg> %s</span> `,
+			classes[name]%chart.Colours, name)
 	}
-	w.f("</p>\n<div class=\"timeline\" role=\"group\" tabindex=\"0\" data-nanos=\"%d\" "+
+	w.F("</p>\n<div class=\"timeline\" role=\"group\" tabindex=\"0\" data-nanos=\"%d\" "+
 		"aria-label=\"Timeline: plus and minus zoom, arrows move, 0 shows all\">\n", int64(length(q)))
-	w.f("<svg viewBox=\"0 -16 %.0f %.0f\" role=\"img\">\n<title>What was done when</title>\n<g class=\"ticks\">",
+	w.F("<svg viewBox=\"0 -16 %.0f %.0f\" role=\"img\">\n<title>What was done when</title>\n<g class=\"ticks\">",
 		pictureWidth+timeMargin, height+rowHeight)
 	for _, at := range timeTicks(length(q), timeTickMax) {
 		x := nameWidth + timeWidth*float64(at)/float64(length(q))
-		w.f("<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%.0f\"/>"+
+		w.F("<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%.0f\"/>"+
 			"<text class=\"dim\" x=\"%.1f\" y=\"-4\" text-anchor=\"middle\">%s</text>", x, x, height, x, rounded(at))
 	}
-	w.f("</g>\n")
+	w.F("</g>\n")
 	_, _ = names.WriteTo(w)
-	w.f("<svg class=\"spans\" x=\"%.0f\" y=\"0\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "+
+	w.F("<svg class=\"spans\" x=\"%.0f\" y=\"0\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "+
 		"preserveAspectRatio=\"none\">\n", nameWidth, timeWidth, height, timeWidth, height)
 	_, _ = boxes.WriteTo(w)
-	w.f("</svg>\n</svg>\n<p class=\"readout\" aria-hidden=\"true\">" +
+	w.F("</svg>\n</svg>\n<p class=\"readout\" aria-hidden=\"true\">" +
 		"Drag over a part to see it alone; + and - zoom, arrows move, a double click shows all.</p>\n</div>\n")
 }
 
@@ -143,8 +143,8 @@ func (w *writer) box(b *box, q *trace.QueryTimeline, y float64, classes map[stri
 	if b.further > 0 {
 		further = fmt.Sprintf(", with %d more", b.further)
 	}
-	w.f("<rect class=\"c%d\" x=\"%.3f\" y=\"%.0f\" width=\"%.3f\" height=\"%.0f\">"+
+	w.F("<rect class=\"c%d\" x=\"%.3f\" y=\"%.0f\" width=\"%.3f\" height=\"%.0f\">"+
 		"<title>%s: %s, from %s%s</title></rect>\n",
-		classes[b.span.Name]%colours, b.x, y+2, max(b.end-b.x, 0.2), rowHeight-4,
+		classes[b.span.Name]%chart.Colours, b.x, y+2, max(b.end-b.x, 0.2), rowHeight-4,
 		b.span.Name, rounded(b.span.End-b.span.Begin), rounded(b.span.Begin-q.Begin), further)
 }

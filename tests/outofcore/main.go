@@ -2,9 +2,9 @@
 // of a uint32 by a uint32 key, over rows in memory, with the device limited to a quarter of them;
 // then over Parquet files, which both read from the page cache.
 //
-//	go run ./outofcore -mpga ../bin/mpga -rows 1e9 -parquet-rows 3e8 -md outofcore.md -svg outofcore.svg
+//	go run ./outofcore -mpga ../bin/mpga -lab ../bin/mpga-lab -rows 1e9 -parquet-rows 3e8 -md outofcore.md -svg outofcore.svg
 //
-// mpga's part is `mpga bench outofcore`, which checks every answer. DuckDB 2 is a process of Python,
+// mpga's part is `mpga-lab outofcore`, which checks every answer. DuckDB 2 is a process of Python,
 // which times itself. It has a table of its own with as many rows and groups, and sums its result
 // up by a second aggregation, which must give the sum of all values.
 package main
@@ -38,7 +38,8 @@ func main() {
 
 // options are what the command line says.
 type options struct {
-	command, device string
+	command, lab    string // paths of mpga, which generates files, and of mpga-lab
+	device          string
 	python          string
 	markdown, svg   string
 	rows, files     float64 // of tables in memory, and of Parquet files
@@ -56,6 +57,7 @@ func parse(args []string) (*options, error) {
 	set.IntVar(&o.times, "times", 3, "measured runs, of which the median counts, after one that does not")
 	set.IntVar(&o.peer, "duckdb-times", 3, "the same of DuckDB, which takes longer")
 	set.StringVar(&o.command, "mpga", "../bin/mpga", "`path` of the command")
+	set.StringVar(&o.lab, "lab", "../bin/mpga-lab", "`path` of the laboratory's command")
 	set.StringVar(&o.python, "python", "python3", "`interpreter` that has duckdb 2 and pyarrow")
 	set.StringVar(&o.device, "device", "cuda", "mpga's `device`")
 	set.StringVar(&o.markdown, "md", "", "write the table as Markdown to `file`")

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 )
 
-// measured is what `mpga bench outofcore` tells.
+// measured is what `mpga-lab outofcore` tells.
 type measured struct {
 	Groups, Bytes         int64   // bytes of the input's columns
 	Seconds, First, Floor float64 // the median, the run before those that count, and what the link takes
@@ -27,9 +27,9 @@ const resultBytes = 12
 func (m *measured) resident() float64 { return float64(m.Stats.ResidentPeak) / 1e9 }
 func (m *measured) needed() float64   { return float64(m.Bytes+resultBytes*m.Groups) / 1e9 }
 
-// runMpga measures mpga, with arguments, and expects so many groups.
+// runMpga measures mpga by mpga-lab, with arguments, and expects a number of groups.
 func runMpga(ctx context.Context, o *options, groups float64, args ...string) (m measured, err error) {
-	cmd := exec.CommandContext(ctx, o.command, append([]string{"bench", "outofcore", "--json", "--times", fmt.Sprint(o.times)}, args...)...)
+	cmd := exec.CommandContext(ctx, o.lab, append([]string{"outofcore", "--json", "--times", fmt.Sprint(o.times)}, args...)...)
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
 	if err != nil {

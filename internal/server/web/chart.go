@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine/sink/text"
+	"github.com/mpga/mpga/internal/chart"
 	"github.com/mpga/mpga/internal/digits"
-	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/server"
 )
 
@@ -53,7 +53,7 @@ func (s *Service) chart(r *request) error {
 
 // chartOf makes the chart that a request asks for: kind, x, and y once for each series. values are the
 // cells of the rows drawn, x first.
-func (r *request) chartOf(k *server.Kept) (c *report.ResultChart, values [][]any, err error) {
+func (r *request) chartOf(k *server.Kept) (c *chart.Rows, values [][]any, err error) {
 	q := r.URL.Query()
 	columns := append([]string{q.Get("x")}, q["y"]...)
 	if len(columns) < 2 || len(columns) > 1+seriesMax {
@@ -67,12 +67,12 @@ func (r *request) chartOf(k *server.Kept) (c *report.ResultChart, values [][]any
 	}
 	described := columnsOf(k.Schema)
 	x := described[at[0]]
-	c = &report.ResultChart{Kind: report.Kind(q.Get("kind")), X: x.Name, Dates: x.Date}
+	c = &chart.Rows{Kind: chart.Kind(q.Get("kind")), X: x.Name, Dates: x.Date}
 	most := int64(pointsMax)
 	switch c.Kind {
-	case report.Bars:
+	case chart.Bars:
 		most, c.Dates = barsMax, false
-	case report.Lines, report.Scatter:
+	case chart.Lines, chart.Scatter:
 	default:
 		return nil, nil, fmt.Errorf("kind %q: want one of bar, line, scatter", q.Get("kind"))
 	}
@@ -80,9 +80,9 @@ func (r *request) chartOf(k *server.Kept) (c *report.ResultChart, values [][]any
 		if !described[i].Number {
 			return nil, nil, fmt.Errorf("column %s: %s is no number", described[i].Name, described[i].Type)
 		}
-		c.Series = append(c.Series, report.ResultSeries{Name: described[i].Name})
+		c.Columns = append(c.Columns, chart.Column{Name: described[i].Name})
 	}
-	named := c.Kind == report.Bars || !x.Number && !x.Date
+	named := c.Kind == chart.Bars || !x.Number && !x.Date
 	err = k.Page(0, most, func(batch arrow.RecordBatch) error {
 		values = append(values, addRows(c, batch, at, named)...)
 		return nil
@@ -92,7 +92,7 @@ func (r *request) chartOf(k *server.Kept) (c *report.ResultChart, values [][]any
 
 // addRows adds the rows of a batch to a chart, and returns them as cells. named rows have a name in
 // place of a number.
-func addRows(c *report.ResultChart, batch arrow.RecordBatch, at []int, named bool) [][]any {
+func addRows(c *chart.Rows, batch arrow.RecordBatch, at []int, named bool) [][]any {
 	cells := make([][]any, batch.NumRows())
 	for n, i := range at {
 		column := batch.Column(i)
@@ -101,7 +101,7 @@ func addRows(c *report.ResultChart, batch arrow.RecordBatch, at []int, named boo
 			value, valid := appendTo(nil, row)
 			switch {
 			case n > 0:
-				series := &c.Series[n-1]
+				series := &c.Columns[n-1]
 				series.Values = append(series.Values, parsed(value, valid))
 			case named && !valid:
 				c.Names = append(c.Names, "NULL")
