@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"maps"
 	"os"
 	"os/exec"
@@ -200,5 +201,47 @@ func writeHouse(t *testing.T, counts, kept map[string]int) {
 	}
 	if err := os.WriteFile(houseFile, []byte(b.String()), 0o666); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Would catch an error that keeps bytes or values of others, to show them when it is read: by then a mapped file may be
+// gone, and a buffer have other rows. An error makes its text, or copies what it shows, when it is made.
+func TestErrorsOwnTheirText(t *testing.T) {
+	fields, errs := map[string][]string{}, map[string]bool{} // by folder and type
+	for _, name := range sourceFiles(t, "*.go") {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", name), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv != nil && n.Name.Name == "Error" && n.Type.Params.NumFields() == 0 {
+					errs[filepath.Dir(name)+" "+receiver(n).Name] = true
+				}
+			case *ast.TypeSpec:
+				if s, ok := n.Type.(*ast.StructType); ok {
+					for _, f := range s.Fields.List {
+						key := filepath.Dir(name) + " " + n.Name.Name
+						fields[key] = append(fields[key], types.ExprString(f.Type))
+					}
+				}
+			}
+			return true
+		})
+	}
+	if len(errs) < 10 {
+		t.Fatalf("%d types of errors", len(errs))
+	}
+	delete(errs, "internal/spawn PanicError") // whose stack is its own, and whose value tells what has panicked
+	for name := range errs {
+		for _, of := range fields[name] {
+			if slices.Contains([]string{"[]byte", "any", "[]any", "fmt.Stringer", "arrow.Array", "arrow.RecordBatch"}, of) {
+				t.Errorf("%s has a field of type %s", name, of)
+			}
+		}
 	}
 }

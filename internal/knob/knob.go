@@ -27,34 +27,77 @@ type Worder interface {
 	Word(word func(Name) string) string
 }
 
-// knobError is an error that Errorf has made.
+// knobError is an error that Errorf has made. Its text is made at once, but for the words of options: nothing that an
+// argument refers to is read later, when it may have other values, or be gone as a mapped file is.
 type knobError struct {
-	error  // with the words of a program
-	format string
-	args   []any
+	error          // with the words of a program
+	parts []string // of the text, between which the operands stand
+	named []operand
+}
+
+// operand is an argument of Errorf that names options.
+type operand struct {
+	format string // its verb with flags, as in %q
+	name   Name   // where it is an option itself
+	text   string // of an error, with the words of a program
+	within []Worder
 }
 
 // Errorf is fmt.Errorf for an error whose arguments of type Name are options.
 func Errorf(format string, args ...any) error {
-	return &knobError{fmt.Errorf(format, args...), format, args}
+	e := &knobError{error: fmt.Errorf(format, args...)}
+	mark := "\x00" // which the text has not
+	for strings.Contains(e.Error(), mark) {
+		mark += "\x00"
+	}
+	marked := make([]any, len(args))
+	for i, arg := range args {
+		marked[i] = arg
+		switch a := arg.(type) {
+		case Name:
+			marked[i] = &marker{e, mark, operand{name: a}}
+		case error:
+			if within := worders(a, nil); len(within) > 0 {
+				marked[i] = &marker{e, mark, operand{text: a.Error(), within: within}}
+			}
+		}
+	}
+	e.parts = strings.Split(fmt.Errorf(format, marked...).Error(), mark)
+	return e
 }
+
+// marker stands for an operand while a text is formatted: it is written as a mark, and noted in its error.
+type marker struct {
+	in   *knobError
+	mark string
+	operand
+}
+
+// Format implements fmt.Formatter.
+func (m *marker) Format(f fmt.State, verb rune) {
+	m.format = fmt.FormatString(f, verb)
+	m.in.named = append(m.in.named, m.operand)
+	_, _ = f.Write([]byte(m.mark))
+}
+
+// Error implements error, so that a marker may stand for what is wrapped.
+func (m *marker) Error() string { return m.mark }
 
 func (e *knobError) Unwrap() error { return e.error }
 
 // Word implements Worder.
 func (e *knobError) Word(word func(Name) string) string {
-	args := make([]any, len(e.args))
-	for i, arg := range e.args {
-		switch a := arg.(type) {
-		case Name:
-			args[i] = word(a)
-		case error:
-			args[i] = Reword(a, word)
-		default:
-			args[i] = arg
+	var b strings.Builder
+	for i, o := range e.named {
+		b.WriteString(e.parts[i])
+		if o.within == nil {
+			fmt.Fprintf(&b, o.format, word(o.name))
+		} else {
+			fmt.Fprintf(&b, o.format, reworded(o.text, o.within, word))
 		}
 	}
-	return fmt.Errorf(e.format, args...).Error()
+	b.WriteString(e.parts[len(e.named)])
+	return b.String()
 }
 
 // worded is an error with another text.
@@ -72,9 +115,17 @@ func Reword(err error, word func(Name) string) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
+	text := reworded(err.Error(), worders(err, nil), word)
+	if text == err.Error() {
+		return err
+	}
+	return &worded{err, text}
+}
+
+// reworded returns a text that has the texts of errors, with the words of these.
+func reworded(text string, within []Worder, word func(Name) string) string {
 	said := make(map[string]bool)
-	for _, w := range worders(err, nil) {
+	for _, w := range within {
 		worded := w.Word(word)
 		text = strings.ReplaceAll(text, w.Error(), worded)
 		if said[worded] { // of another option that has the same word
@@ -82,10 +133,7 @@ func Reword(err error, word func(Name) string) error {
 		}
 		said[worded] = true
 	}
-	if text == err.Error() {
-		return err
-	}
-	return &worded{err, text}
+	return text
 }
 
 // worders appends the outermost errors of a tree that name options.

@@ -46,3 +46,25 @@ func TestReword(t *testing.T) {
 		t.Error("no error became an error")
 	}
 }
+
+// shown is a text that says what it refers to when it is asked.
+type shown struct{ text *string }
+
+func (s shown) String() string { return *s.text }
+
+// Would catch an error that reads its arguments again when it is worded: they may have changed, or be bytes of a
+// file that is no longer mapped.
+func TestErrorfKeepsNothing(t *testing.T) {
+	field, text := []byte("abc"), "before"
+	inner := fmt.Errorf("within %w", Errorf("%s at %q", Name("a.Dir"), field))
+	err := Errorf("%q, %v, %[3]s and %[3]q: %[4]w, \x00", field, shown{&text}, Name("a.Limit"), inner)
+	copy(field, "xyz")
+	text = "after"
+	want := "\"abc\", before, --limit and \"--limit\": within --dir at \"abc\", \x00"
+	if got := Reword(err, flag).Error(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if want := "\"abc\", before, Limit and \"Limit\": within Dir at \"abc\", \x00"; err.Error() != want {
+		t.Errorf("%q, want %q", err, want)
+	}
+}
