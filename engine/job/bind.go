@@ -45,8 +45,7 @@ func (p *Plan) writers(s *Step, written map[string]int) []*StepPlan {
 
 // readsFrom says whether a pattern of files takes an output, or a part of it.
 func readsFrom(pattern, output string) bool {
-	matches, err := filepath.Match(filepath.Clean(pattern), output)
-	return err == nil && matches || within(pattern, output) || within(output, pattern)
+	return dataset.MatchesFile(filepath.Clean(pattern), output) || within(pattern, output) || within(output, pattern)
 }
 
 // willRead returns what is known of the columns of a step that reads what steps before it write.

@@ -39,7 +39,6 @@ var errNoFiles = fmt.Errorf("%w: this server reads no files that its clients nam
 func (noFiles) Open(string) (vfs.File, error)          { return nil, errNoFiles }
 func (noFiles) Stat(string) (fs.FileInfo, error)       { return nil, errNoFiles }
 func (noFiles) ReadDir(string) ([]fs.DirEntry, error)  { return nil, errNoFiles }
-func (noFiles) Glob(string) ([]string, error)          { return nil, errNoFiles }
 func (noFiles) IsObject(name string) bool              { return strings.Contains(name, "://") }
 func (noFiles) List(string) ([]vfs.Object, error)      { return nil, errNoFiles }
 func (noFiles) Upload(name string) (vfs.Upload, error) { return nil, errReadOnly }
@@ -162,15 +161,6 @@ func (a *Allowed) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	list, err := fs.ReadDir(a.root.FS(), filepath.ToSlash(path))
 	return list, a.told(name, err)
-}
-
-// Glob implements vfs.FS.
-func (a *Allowed) Glob(pattern string) ([]string, error) {
-	below, err := a.below(pattern)
-	if err != nil {
-		return nil, err
-	}
-	return fs.Glob(a.root.FS(), filepath.ToSlash(below))
 }
 
 // IsObject implements vfs.Objects: whatever looks like a URL is no file.

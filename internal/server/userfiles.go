@@ -41,9 +41,6 @@ func (u UserFiles) Stat(name string) (fs.FileInfo, error) { return u.FS.Stat(u.p
 // ReadDir implements vfs.FS.
 func (u UserFiles) ReadDir(name string) ([]fs.DirEntry, error) { return u.FS.ReadDir(u.path(name)) }
 
-// Glob implements vfs.FS.
-func (u UserFiles) Glob(pattern string) ([]string, error) { return u.FS.Glob(u.path(pattern)) }
-
 // IsObject implements vfs.Objects.
 func (u UserFiles) IsObject(name string) bool {
 	_, ok := vfs.ObjectsAt(u.FS, name)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/mpga/mpga/internal/invariants"
@@ -19,7 +18,6 @@ type FS interface {
 	Create(name string, perm fs.FileMode) (File, error) // for writing; an existing file is an error
 	Stat(name string) (fs.FileInfo, error)              // follows links
 	ReadDir(name string) ([]fs.DirEntry, error)         // sorted by name
-	Glob(pattern string) ([]string, error)              // as filepath.Glob
 	MkdirAll(name string, perm fs.FileMode) error       // parents included
 	Rename(from, to string) error                       // replaces to
 	Exchange(a, b string) error                         // swaps two names at once; errors.ErrUnsupported where the system cannot
@@ -111,7 +109,6 @@ func (osFS) OpenDevice(name string) (File, error) {
 
 func (osFS) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error)   { return os.ReadDir(name) }
-func (osFS) Glob(pattern string) ([]string, error)        { return filepath.Glob(pattern) }
 func (osFS) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll(name, perm) }
 func (osFS) Rename(from, to string) error                 { return os.Rename(from, to) }
 func (osFS) Exchange(a, b string) error                   { return exchange(a, b) }

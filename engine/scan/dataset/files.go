@@ -65,24 +65,25 @@ func expand(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) 
 		return []string{pattern}, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
-	case !strings.ContainsAny(pattern, "*?["):
+	case !strings.ContainsAny(pattern, patternMeta):
 		return nil, fmt.Errorf("%s: %w", redact.URL(pattern), syscall.ENOENT)
 	}
-	return expandGlob(ctx, fsys, pattern)
+	p, err := parsePattern(pattern)
+	if err != nil {
+		return nil, err
+	}
+	return p.expand(ctx, fsys)
 }
 
-// expandGlob returns the files that match, and the data files below the directories that match.
-func expandGlob(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) {
-	matches, err := fsys.Glob(pattern)
+// expand returns the files that match, and, unless the pattern has **, the data files below the directories that
+// match. Pipes, sockets and devices are no files.
+func (p *pattern) expand(ctx context.Context, fsys vfs.FS) ([]string, error) {
+	found, err := p.find(ctx, fsys)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", redact.URL(pattern), err)
+		return nil, fmt.Errorf("%s: %w", redact.URL(p.text), err)
 	}
-	showHidden := isHidden(filepath.Base(pattern))
 	var names []string
-	for _, match := range matches {
-		if isHidden(filepath.Base(match)) && !showHidden {
-			continue
-		}
+	for _, match := range found {
 		info, err := fsys.Stat(match)
 		if err != nil {
 			return nil, err
@@ -90,8 +91,10 @@ func expandGlob(ctx context.Context, fsys vfs.FS, pattern string) ([]string, err
 		if match == decode.StdinName { // here it is the name of a file
 			match = "." + string(filepath.Separator) + match
 		}
-		if !info.IsDir() {
+		if info.Mode().IsRegular() {
 			names = append(names, match)
+		}
+		if !info.IsDir() || p.hasAnyFolders() {
 			continue
 		}
 		below, err := walkDir(ctx, fsys, match)
@@ -101,7 +104,7 @@ func expandGlob(ctx context.Context, fsys vfs.FS, pattern string) ([]string, err
 		names = append(names, below...)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no file matches", redact.URL(pattern))
+		return nil, fmt.Errorf("%s: no file matches", redact.URL(p.text))
 	}
 	return names, nil
 }
@@ -126,23 +129,23 @@ func walkDir(ctx context.Context, fsys vfs.FS, dir string) ([]string, error) {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
-		isDir := entry.IsDir()
-		if entry.Type()&fs.ModeSymlink != 0 {
+		mode := entry.Type()
+		if mode&fs.ModeSymlink != 0 {
 			info, err := fsys.Stat(path)
 			if err != nil {
 				return nil, err
 			}
-			if info.IsDir() {
+			if mode = info.Mode().Type(); mode.IsDir() {
 				continue // a link to a directory may lead back up: not followed, as find does
 			}
 		}
-		if isDir {
+		if mode.IsDir() {
 			below, err := walkDir(ctx, fsys, path)
 			if err != nil {
 				return nil, err
 			}
 			names = append(names, below...)
-		} else if format, _ := formatOf(path); format != FormatAuto {
+		} else if format, _ := formatOf(path); format != FormatAuto && mode.IsRegular() {
 			names = append(names, path)
 		}
 	}

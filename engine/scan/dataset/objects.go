@@ -1,45 +1,58 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
-	"path"
+	"io/fs"
 	"strings"
 
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// expandObjects is expand for URLs: an object, a glob, a prefix that stands for a directory.
-func expandObjects(objects vfs.Objects, fsys vfs.FS, pattern string) ([]string, error) {
-	meta := strings.IndexAny(pattern, "*?[")
-	if meta < 0 || isWeb(pattern) {
-		info, err := fsys.Stat(pattern)
-		if err != nil {
+// expandObjects is expand for URLs: an object, a pattern, a prefix that stands for a directory. A name without * may be
+// that of an object, which comes first: keys may have any character.
+func expandObjects(objects vfs.Objects, fsys vfs.FS, name string) ([]string, error) {
+	meta := strings.IndexAny(name, patternMeta)
+	isPattern := meta >= 0 && !isWeb(name)
+	if !isPattern || !strings.Contains(name, "*") {
+		info, err := fsys.Stat(name)
+		switch {
+		case err == nil && !info.IsDir():
+			return []string{name}, nil
+		case err == nil:
+			return objectsBelow(objects, strings.TrimRight(name, "/"))
+		case !isPattern || !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
-		if !info.IsDir() {
-			return []string{pattern}, nil
-		}
-		return objectsBelow(objects, strings.TrimRight(pattern, "/"))
 	}
-	listed, err := objects.List(pattern[:meta])
+	p, err := parsePattern(name)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := objects.List(name[:meta])
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, o := range listed {
-		ok, err := matchesObject(pattern, o.Name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", redact.URL(pattern), err)
-		}
-		if ok {
+		if p.takes(strings.Split(o.Name, "/")) {
 			names = append(names, o.Name)
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no object matches", redact.URL(pattern))
+		return nil, fmt.Errorf("%s: no object matches", redact.URL(name))
 	}
 	return names, nil
+}
+
+// takes says whether the pattern names an object, or, unless it has **, a directory that the object is in.
+func (p *pattern) takes(parts []string) bool {
+	if matches(p.segments, parts) {
+		return true
+	}
+	depth := len(p.segments)
+	return !p.hasAnyFolders() && len(parts) > depth && matches(p.segments, parts[:depth]) && isDataObject(strings.Join(parts[depth:], "/"))
 }
 
 // isWeb says whether a name is the URL of a web server, whose ? begins a query.
@@ -83,19 +96,4 @@ func isDataObject(below string) bool {
 	}
 	format, _ := formatOf(below)
 	return format != FormatAuto
-}
-
-// matchesObject says whether a glob names an object, or a directory that the object is in.
-func matchesObject(pattern, name string) (bool, error) {
-	depth := strings.Count(pattern, "/")
-	parts := strings.Split(name, "/")
-	if len(parts) <= depth {
-		return false, nil
-	}
-	last := parts[depth]
-	ok, err := path.Match(pattern, strings.Join(parts[:depth+1], "/"))
-	if err != nil || !ok || isHidden(last) && !isHidden(path.Base(pattern)) {
-		return false, err
-	}
-	return len(parts) == depth+1 || isDataObject(strings.Join(parts[depth+1:], "/")), nil
 }

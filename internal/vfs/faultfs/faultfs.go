@@ -96,9 +96,8 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) { return call(f, "stat", nam
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return call(f, "readdir", name, f.base.ReadDir)
 }
-func (f *FS) Glob(pattern string) ([]string, error) { return call(f, "glob", pattern, f.base.Glob) }
-func (f *FS) Remove(name string) error              { return f.callError("remove", name, f.base.Remove) }
-func (f *FS) SyncDir(name string) error             { return f.callError("syncdir", name, f.base.SyncDir) }
+func (f *FS) Remove(name string) error  { return f.callError("remove", name, f.base.Remove) }
+func (f *FS) SyncDir(name string) error { return f.callError("syncdir", name, f.base.SyncDir) }
 
 func (f *FS) RemoveAbandoned(name string) error {
 	return f.callError("removeabandoned", name, f.base.RemoveAbandoned)
