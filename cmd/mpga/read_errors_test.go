@@ -303,7 +303,7 @@ func binaryErrors(t *testing.T, dir string) (list []readError) {
 		}
 	}
 	files := map[string]string{
-		write("text.parquet", writeParquet()): "row " + strconv.Itoa(behindSample+1),
+		write("text.parquet", writeParquet()):                                           "row " + strconv.Itoa(behindSample+1),
 		write("text-plain.parquet", writeParquet(parquet.WithDictionaryDefault(false))): "row " + strconv.Itoa(behindSample+1),
 		write("text.arrow", func(file *os.File) error {
 			w, err := ipc.NewFileWriter(file, ipc.WithSchema(schema))

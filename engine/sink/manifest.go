@@ -9,11 +9,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // ManifestName is the name of a directory's manifest. Readers of the directory pass over it, as
 // over all names that begin with an underscore.
-const ManifestName = "_manifest.json"
+const ManifestName = vfs.ManifestName
 
 // Manifest lists the files of a directory and the columns of its rows. It is the last file written.
 // Two runs with equal results write equal manifests.

@@ -29,6 +29,10 @@ type FS interface {
 	CreateTemp(dir string) (TempFile, error)            // gone when it is closed; where the system can, without a name
 }
 
+// ManifestName is the name of the file that lists the files of a directory and the columns of their rows, which
+// engine/sink writes. Readers of a directory pass over names that begin with an underscore.
+const ManifestName = "_manifest.json"
+
 // TempFile is a file for one process. It is safe for concurrent use.
 type TempFile interface {
 	io.ReaderAt

@@ -284,8 +284,8 @@ func (c *File) RowLength(text io.Reader) (length int64) {
 // ValueError implements textfile.Format.
 func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format, field []byte, _ bool) error {
 	if fields.IsText(typ) {
-		return knob.Errorf("column %q: %s is not valid UTF-8; name the encoding of the file (%s latin-1), or read the column as bytes (%s %s=binary)",
-			name, decode.QuoteInvalid(field), knob.Name("dataset.CSV.Encoding"), knob.Name("dataset.CSV.Types"), name)
+		return knob.Errorf("column %q: %s is not valid UTF-8; name the encoding of the file (%s latin-1), or read the column as bytes (%s %s)",
+			name, decode.QuoteInvalid(field), knob.Name("dataset.CSV.Encoding"), knob.Name("dataset.CSV.Types"), fields.Setting(name, "BLOB"))
 	}
 	const shown = 40
 	dots := ""
@@ -296,6 +296,9 @@ func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format
 	if format.Times != nil {
 		written = knob.Errorf("%s (%s, %s)", format, knob.Name("dataset.CSV.DateFormat"), knob.Name("dataset.CSV.TimestampFormat"))
 	}
-	return knob.Errorf("column %q: %q%s is not of type %s%v; set the column's type (%s), or what stands for NULL (%s)",
-		name, field, dots, typ, written, knob.Name("dataset.CSV.Types"), knob.Name("dataset.CSV.NullStrings"))
+	if format.Inferred && fields.HasLeadingZero(field) {
+		written = errors.New(", which would lose its zero")
+	}
+	return knob.Errorf("column %q: %q%s is not of type %s%v; as text: %s %s; or say what stands for NULL (%s)",
+		name, field, dots, fields.TypeName(typ), written, knob.Name("dataset.CSV.Types"), fields.Setting(name, "VARCHAR"), knob.Name("dataset.CSV.NullStrings"))
 }

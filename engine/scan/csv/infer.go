@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -22,12 +23,13 @@ const (
 	maybeFormattedTime                     // by TimestampFormat
 	maybeBool
 	maybeInt
+	maybeHuge
 	maybeDouble
 	maybeDate
 	maybeTimestamp
 	maybeZoned
 
-	bitsOfTypes         = 8
+	bitsOfTypes         = 9
 	allTypes    typeSet = math.MaxUint64
 )
 
@@ -40,11 +42,15 @@ var inferred = []struct {
 	{maybeFormattedTime, microseconds},
 	{maybeBool, arrow.FixedWidthTypes.Boolean},
 	{maybeInt, arrow.PrimitiveTypes.Int64},
+	{maybeHuge, &arrow.Decimal128Type{Precision: hugeDigits}},
 	{maybeDouble, arrow.PrimitiveTypes.Float64},
 	{maybeDate, arrow.FixedWidthTypes.Date32},
 	{maybeTimestamp, microseconds},
 	{maybeZoned, zonedMicroseconds},
 }
+
+// hugeDigits are the digits of a HUGEINT that all its values have room for. Whole numbers of more are text.
+const hugeDigits = 38
 
 var (
 	microseconds      = &arrow.TimestampType{Unit: arrow.Microsecond}
@@ -60,7 +66,7 @@ type inference struct {
 
 // newInference returns what Options say. Their formats are valid.
 func newInference(o *Options) *inference {
-	n := &inference{numbers: fields.Format{Decimal: o.DecimalSeparator, Thousands: o.Thousands}}
+	n := &inference{numbers: fields.Format{Decimal: o.DecimalSeparator, Thousands: o.Thousands, Inferred: true}}
 	n.dates.Times, _ = readerOf(o.DateFormat)
 	n.timestamps.Times, _ = readerOf(o.TimestampFormat)
 	return n
@@ -87,15 +93,12 @@ func (n *inference) plainTypesOf(value []byte) (set typeSet) {
 	if word := fields.Lower(value); word == "true" || word == "false" {
 		return maybeBool
 	}
-	if leadingZero(value) { // a postcode or the like, which would lose digits
+	if fields.HasLeadingZero(value) { // a postcode or the like, which would lose digits
 		return 0
 	}
 	if number, ok := n.numbers.Plain(value, &n.scratch); ok && n.numbers.Grouped(value) {
-		if _, ok := fields.ParseInt(number); ok {
-			return maybeInt | maybeDouble
-		}
-		if _, ok := fields.ParseFloat(number); ok {
-			return maybeDouble
+		if set, ok := numberTypesOf(number); ok {
+			return set
 		}
 	}
 	at, ok := fields.ParseTimestamp(value)
@@ -119,9 +122,33 @@ func inMicros(t fields.Instant) bool {
 	return fits
 }
 
-// leadingZero says whether a value has digits alone, and a 0 before others.
-func leadingZero(value []byte) bool {
-	return len(value) >= 2 && value[0] == '0' && len(bytes.TrimLeft(value, "0123456789")) == 0
+// numberTypesOf returns the types of numbers that keep all digits of a whole number, and that of all others. ok is false
+// where the text is no number.
+func numberTypesOf(number []byte) (set typeSet, ok bool) {
+	f, ok := fields.ParseFloat(number)
+	whole := bytes.TrimLeft(number, "+-")
+	if !ok || len(whole) == 0 || len(bytes.TrimLeft(whole, "0123456789")) > 0 {
+		return maybeDouble, ok
+	}
+	if _, ok := fields.ParseInt(number); ok {
+		set = maybeInt | maybeHuge
+	} else if len(whole) <= hugeDigits {
+		set = maybeHuge
+	}
+	if keepsDigits(f, whole) {
+		set |= maybeDouble
+	}
+	return set, true
+}
+
+// keepsDigits says whether a double has the digits of a whole number without a sign, when it is written again.
+func keepsDigits(f float64, whole []byte) bool {
+	const always = 15 // digits that any double keeps
+	if len(whole) <= always {
+		return true
+	}
+	var text [64]byte
+	return bytes.Equal(strconv.AppendFloat(text[:0], math.Abs(f), 'f', -1, 64), whole)
 }
 
 // columnGuess is what the sample says of a column.
@@ -152,7 +179,7 @@ func (g columnGuess) typ(n *inference) (arrow.DataType, fields.Format) {
 			return zonedMicroseconds, n.timestamps
 		case i.bit == maybeFormattedTime:
 			return i.typ, n.timestamps
-		case i.bit == maybeInt, i.bit == maybeDouble:
+		case i.bit == maybeInt, i.bit == maybeHuge, i.bit == maybeDouble:
 			return i.typ, n.numbers
 		default:
 			return i.typ, fields.Format{}
@@ -178,7 +205,9 @@ func (n *inference) formatOf(typ arrow.DataType) fields.Format {
 	case arrow.TIME32, arrow.TIME64:
 		return fields.Format{}
 	}
-	return n.numbers
+	format := n.numbers
+	format.Inferred = false
+	return format
 }
 
 // sample is the first rows of a text.

@@ -68,9 +68,14 @@ var typesByName = map[string]arrow.DataType{
 	"string": arrow.BinaryTypes.String, "utf8": arrow.BinaryTypes.String,
 	"text": arrow.BinaryTypes.String, "varchar": arrow.BinaryTypes.String,
 	"binary": arrow.BinaryTypes.Binary, "blob": arrow.BinaryTypes.Binary,
-	"date": arrow.FixedWidthTypes.Date32, "time": arrow.FixedWidthTypes.Time64us,
+	"hugeint": &arrow.Decimal128Type{Precision: 38},
+	"date":    arrow.FixedWidthTypes.Date32, "date32": arrow.FixedWidthTypes.Date32, "time": arrow.FixedWidthTypes.Time64us,
 	"timestamp":   &arrow.TimestampType{Unit: arrow.Microsecond},
 	"timestamptz": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+	"large_utf8":  arrow.BinaryTypes.String, "utf8_view": arrow.BinaryTypes.String,
+	"timestamp[s]": &arrow.TimestampType{Unit: arrow.Second}, "timestamp[ms]": &arrow.TimestampType{Unit: arrow.Millisecond},
+	"timestamp[us]": &arrow.TimestampType{Unit: arrow.Microsecond}, "timestamp[ns]": &arrow.TimestampType{Unit: arrow.Nanosecond},
+	"timestamp[us, tz=utc]": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
 }
 
 var decimalType = regexp.MustCompile(`^decimal\( *(\d+) *, *(\d+) *\)$`)
@@ -90,5 +95,5 @@ func ParseType(name string) (arrow.DataType, error) {
 		return &arrow.Decimal128Type{Precision: int32(precision), Scale: int32(scale)}, nil
 	}
 	return nil, fmt.Errorf("unknown type %q: want bool, int8 to int64, uint8 to uint64, float, double, "+
-		"string, binary, date, time, timestamp or decimal(p, s)", name)
+		"hugeint, string, binary, date, time, timestamp or decimal(p, s)", name)
 }

@@ -131,7 +131,7 @@ func TestCSVOptionErrors(t *testing.T) {
 		opt        csv.Options
 		want       []string
 	}{
-		{"a day that there is not", "a\n31.12.2025\n31.11.2025\n", sampled(csv.Options{}), []string{"line 3", `"a"`, `"31.11.2025"`, "%d.%m.%Y", "date32"}},
+		{"a day that there is not", "a\n31.12.2025\n31.11.2025\n", sampled(csv.Options{}), []string{"line 3", `"a"`, `"31.11.2025"`, "%d.%m.%Y", "DATE"}},
 		{"another format", "a\n20251231\n2025-12-31\n", sampled(csv.Options{DateFormat: "%Y%m%d"}), []string{"line 3", `"2025-12-31"`, "%Y%m%d", "(CSV.DateFormat, CSV.TimestampFormat)"}},
 		{"a point", "a;b\n1,5;1\n1.5;1\n", sampled(csv.Options{DecimalSeparator: ','}), []string{"line 3", `"1.5"`, "decimal separator ','"}},
 		{"not UTF-8", "a,b\n1,x\n2,gr\xfcn\n", csv.Options{}, []string{"line 3", `"b"`, "UTF-8", "CSV.Encoding latin-1"}},

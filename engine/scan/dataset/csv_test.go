@@ -72,7 +72,12 @@ func TestCSVDialects(t *testing.T) {
 		{"type set", "a,b\n1,x\n", csv.Options{Types: int32s}, "a int32, b utf8", []string{"1|x"}},
 		{"spaces around numbers", "a,b\n 1 , x\n2, y\n", csv.Options{}, "a int64, b utf8", []string{"1| x", "2| y"}},
 		{"integers and floats", "a\n1\n2.5\n-inf\n", csv.Options{}, "a float64", []string{"1", "2.5", "-Inf"}},
-		{"beyond 64 bits", "a,b\n9223372036854775808,1\n1,1\n", csv.Options{}, "a float64, b int64", []string{"9.223372036854776e+18|1", "1|1"}},
+		{"beyond 64 bits", "a,b\n9223372036854775808,1\n1,1\n", csv.Options{}, "a decimal(38, 0), b int64", []string{"9223372036854775808|1", "1|1"}},
+		{"beyond a double", "a,b\n9007199254740993,12345678901234567890123456789012345678\n1.5,1\n", csv.Options{}, "a utf8, b decimal(38, 0)",
+			[]string{"9007199254740993|12345678901234567890123456789012345678", "1.5|1"}},
+		{"within a double", "a,b\n9007199254740992,10000000000000000000000\n1.5,1.5\n", csv.Options{}, "a float64, b float64",
+			[]string{"9.007199254740992e+15|1e+22", "1.5|1.5"}},
+		{"beyond a hugeint", "a\n123456789012345678901234567890123456789\n1\n", csv.Options{}, "a utf8", []string{"123456789012345678901234567890123456789", "1"}},
 		{"dates and times", "a,b\n2024-01-01,1\n2024-01-01 10:00:00,1\n", csv.Options{}, "a timestamp[us], b int64", []string{"2024-01-01T00:00:00|1", "2024-01-01T10:00:00|1"}},
 		{"no such date", "a,b\n2023-02-29,1\n", csv.Options{}, "a utf8, b int64", []string{"2023-02-29|1"}},
 		{"leading zeros", "zip,n,f\n01234,0,0.5\n12345,10,00.5\n", csv.Options{}, "zip utf8, n int64, f float64", []string{"01234|0|0.5", "12345|10|0.5"}},
@@ -105,7 +110,7 @@ func TestCSVErrors(t *testing.T) {
 		opt        csv.Options
 		want       []string
 	}{
-		{"value", "a,b\n1,x\n2,y\nthree,z\n", csv.Options{SampleRows: 2}, []string{"line 4", `"a"`, `"three"`, "int64", "CSV.Types"}},
+		{"value", "a,b\n1,x\n2,y\nthree,z\n", csv.Options{SampleRows: 2}, []string{"line 4", `"a"`, `"three"`, "BIGINT", "CSV.Types a=VARCHAR"}},
 		{"too few fields", "a,b\n1,2\n3\n", csv.Options{}, []string{"line 3", "1 fields", "2"}},
 		{"too many fields", "a,b\n1,2\n3,4,5\n", csv.Options{}, []string{"line 3", "more than the 2 fields"}},
 		{"open quote", "a,b\n1,2\n3,\"x\n", csv.Options{}, []string{"line 3", "not closed"}},
@@ -113,7 +118,9 @@ func TestCSVErrors(t *testing.T) {
 		{"after a quote", "a,b\n1,\"x\"y\n", csv.Options{}, []string{"line 2", "doubled"}},
 		{"type of no column", "a,b\n1,2\n", csv.Options{Types: map[string]arrow.DataType{"c": arrow.PrimitiveTypes.Int8}}, []string{`"c"`, "a, b"}},
 		{"type that text cannot be", "a,b\n1,2\n", csv.Options{Types: map[string]arrow.DataType{"a": arrow.ListOf(arrow.PrimitiveTypes.Int8)}}, []string{`"a"`, "list"}},
-		{"out of a type's range", "a,b\n300,2\n", csv.Options{Types: map[string]arrow.DataType{"a": arrow.PrimitiveTypes.Uint8}}, []string{"line 2", "300", "uint8"}},
+		{"out of a type's range", "a,b\n300,2\n", csv.Options{Types: map[string]arrow.DataType{"a": arrow.PrimitiveTypes.Uint8}}, []string{"line 2", "300", "UTINYINT"}},
+		{"a code behind the sample", "a,b\n1,x\n2,y\n01,z\n", csv.Options{SampleRows: 2}, []string{"line 4", `"a"`, `"01"`, "BIGINT, which would lose its zero", "CSV.Types a=VARCHAR"}},
+		{"a code among doubles", "a,b\n1.5,x\n2,y\n\"0123\",z\n", csv.Options{SampleRows: 2}, []string{"line 4", `"a"`, `"0123"`, "DOUBLE"}},
 		{"UTF-16", "\xff\xfea\x00,\x00", csv.Options{Encoding: csv.EncodingUTF8}, []string{"UTF-16", "CSV.Encoding"}},
 		{"not text", "a\x00b\nc", csv.Options{}, []string{"not text"}},
 		{"CR alone", "a,b\r1,2\r", csv.Options{}, []string{"lines end in CR alone", "LF"}},
@@ -395,7 +402,7 @@ func TestCSVNotUTF8(t *testing.T) {
 				}
 				continue
 			}
-			for _, want := range []string{path, "3002", `column "s"`, "UTF-8", "s=binary"} {
+			for _, want := range []string{path, "3002", `column "s"`, "UTF-8", "s=BLOB"} {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%s: %v does not say %s", name, err, want)
 				}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
-	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/json"
 )
 
@@ -123,17 +122,4 @@ func (k *Known) folderType(name string) (arrow.DataType, error) {
 		return f[len(f)-1].Type, nil // folders come behind the columns of files
 	}
 	return nil, nil
-}
-
-// typeFolders gives columns of folders the narrowest type that all values have, or the type that they
-// have in the whole table.
-func typeFolders(columns []decode.Folder, known *Known) error {
-	for i := range columns {
-		typ, err := known.folderType(columns[i].Field.Name)
-		if err != nil {
-			return err
-		}
-		convert(&columns[i], typ)
-	}
-	return nil
 }

@@ -55,7 +55,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		}
 	}
 	if !opt.NoHive {
-		if files.hive, err = hiveColumns(names, opt.Known); err != nil {
+		if files.hive, err = hiveColumns(opt.FS, names, opt.Known); err != nil {
 			return files, err
 		}
 	}

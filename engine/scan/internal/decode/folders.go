@@ -9,7 +9,7 @@ import (
 // Folder is a column with one value for all rows of a file: the value of a key=value folder.
 type Folder struct {
 	Field  arrow.Field
-	Values []any // by file: string, int64 or arrow.Date32; nil is NULL
+	Values []any // by file: string, int64, arrow.Date32, or a scalar.Scalar of another type; nil is NULL
 }
 
 // Stats returns the statistics of the column in some files.
@@ -17,7 +17,7 @@ func (f *Folder) Stats(files []int) ColumnStats {
 	stats := ColumnStats{NoNulls: !f.Field.Nullable, Repeats: f.Field.Type.ID() == arrow.STRING}
 	for _, file := range files {
 		b := f.Bounds(file)
-		if b.AllNulls || b.Low.Family == predicate.BytesFamily {
+		if b.AllNulls || b.Low == nil || b.Low.Family == predicate.BytesFamily {
 			continue
 		}
 		n := b.Low.Integer
@@ -41,6 +41,8 @@ func (f *Folder) Bounds(file int) predicate.Bounds {
 		v = predicate.Value{Family: predicate.MomentFamily, Integer: int64(of)}
 	case string:
 		v = predicate.Value{Family: predicate.BytesFamily, Bytes: []byte(of)}
+	default:
+		return predicate.Bounds{NoNulls: true}
 	}
 	return predicate.Bounds{Low: &v, High: &v, Exact: true, NoNulls: true}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
 )
 
 // Plan says where the columns of a split's batches come from.
@@ -20,7 +21,7 @@ type Plan struct {
 type Column struct {
 	From     int  // the column of the part's batches, where not Constant
 	Constant bool // all rows have Value
-	Value    any  // string, int64 or arrow.Date32; nil is NULL
+	Value    any  // string, int64, arrow.Date32, or a scalar.Scalar of another type; nil is NULL
 }
 
 // Deliverer turns batches as formats read them into batches as S1 promises them.
@@ -251,8 +252,15 @@ func (d *Deliverer) constant(column int, rows int64) arrow.Array {
 
 // newConstant builds an array of one value; a string becomes a dictionary of one entry.
 func newConstant(mem memory.Allocator, typ arrow.DataType, value any, rows int) arrow.Array {
-	if value == nil {
+	switch value := value.(type) {
+	case nil:
 		return array.MakeArrayOfNull(mem, typ, rows)
+	case scalar.Scalar:
+		values, err := scalar.MakeArrayFromScalar(value, rows, mem)
+		if err != nil {
+			panic(fmt.Sprintf("a column of %s: %v", typ, err))
+		}
+		return values
 	}
 	buf := NewBuffer(mem, int(FixedBytesOf(typ))*rows)
 	defer buf.Release()

@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -40,7 +41,30 @@ func newConverter(typ arrow.DataType, format *Format) converter {
 	if typ == nil || converters[typ.ID()] == nil {
 		return nil
 	}
-	return converters[typ.ID()](typ, format)
+	c := converters[typ.ID()](typ, format)
+	if format.Inferred {
+		return codes{c}
+	}
+	return c
+}
+
+// codes is a converter to an inferred type of numbers, which takes no digits behind a zero: of a column whose first
+// values are numbers, they are codes, and 01 would be 1.
+type codes struct{ converter }
+
+func (k codes) add(c *Column) int {
+	bad := k.converter.add(c)
+	added := c.fields
+	if bad >= 0 {
+		added = added[:bad]
+	}
+	for i, s := range added {
+		if c.text[s.Start] == '0' && s.length() > 1 && HasLeadingZero(c.Field(i)) &&
+			(s.IsQuoted() || !slices.Contains(c.nulls.strings, string(c.Field(i)))) {
+			return i
+		}
+	}
+	return bad
 }
 
 // converters make the converter to a type, by the type's ID.

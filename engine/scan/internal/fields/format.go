@@ -16,6 +16,7 @@ type Format struct {
 	Decimal   byte               // before a fraction; '.' or 0 where it is plain
 	Thousands byte               // between digits, to be passed over; 0 for none
 	Times     *timeformat.Format // of a date or a timestamp; nil of ISO's
+	Inferred  bool               // the type is of first values: digits behind a zero are a code, and no number
 }
 
 // plainNumbers says whether numbers are as Go and C write them.

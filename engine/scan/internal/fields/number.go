@@ -50,6 +50,19 @@ func parseDigits(b []byte) (n uint64, ok bool) {
 	return n, true
 }
 
+// HasLeadingZero says whether a value has digits alone, and a 0 before others, which a number would lose.
+func HasLeadingZero(value []byte) bool {
+	if len(value) < 2 || value[0] != '0' {
+		return false
+	}
+	for _, c := range value {
+		if c -= '0'; c > 9 {
+			return false
+		}
+	}
+	return true
+}
+
 // ParseInt reads a whole number with an optional sign.
 func ParseInt(b []byte) (int64, bool) {
 	negative := false
