@@ -327,7 +327,10 @@ func (g *grouping) orderBy(list []expr.Order) (at int, err error) {
 	if at := slices.IndexFunc(g.orders, func(o rowOrder) bool { return o.String() == order.String() }); at >= 0 {
 		return at, nil
 	}
-	g.orders = append(g.orders, order)
+	const ordersMax = 64 // each of which is a sort of all rows
+	if g.orders = append(g.orders, order); len(g.orders) > ordersMax {
+		return 0, errorAt(list[0].Expr.At, "not supported: more than %d different ORDER BY in aggregates", ordersMax)
+	}
 	return len(g.orders) - 1, nil
 }
 

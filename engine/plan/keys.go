@@ -32,6 +32,10 @@ func (g *grouping) findKeys() error {
 				parts[i] = append(parts[i], k)
 			}
 		}
+		if len(sets) == 1 && len(parts) == 1 {
+			sets[0] = append(sets[0], parts[0]...)
+			continue
+		}
 		var product [][]int
 		for _, set := range sets {
 			for _, part := range parts {

@@ -285,6 +285,9 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 func (st *statement) resolveItems() error {
 	for _, it := range st.Items {
 		if it.Expr == nil {
+			if columns := len(st.items) + st.rel.inStar; columns > sql.ItemsMax {
+				return errorAt(0, "not supported: a result of %d columns, more than %d", columns, sql.ItemsMax)
+			}
 			for i, f := range st.rel.schema.Fields()[:st.rel.inStar] {
 				st.items = append(st.items, item{st.rel.exprs[i], f.Name})
 			}
@@ -304,8 +307,15 @@ func (st *statement) resolveItems() error {
 		}
 		st.items = append(st.items, item{x, name})
 	}
-	if len(st.items) == 0 {
+	selected := make([]*expr.Expr, len(st.items))
+	for i, it := range st.items {
+		selected[i] = it.expr
+	}
+	switch {
+	case len(st.items) == 0:
 		return errorAt(0, "a statement without columns: there is no table to take * from")
+	case exceeds(nodesMax, selected...):
+		return errorAt(0, "not supported: expressions of more than %d parts, with what their names stand for", nodesMax)
 	}
 	st.nameApart()
 	return nil
@@ -505,10 +515,14 @@ func (q *Query) limit(s *sql.Select) error {
 	return err
 }
 
+// mergedNodesMax bounds the expressions of a derived table that become a part of the statement around it: each name of
+// a column there stands for one of them, and may stand often, at every level.
+const mergedNodesMax = 1 << 14
+
 // asRelation returns the query as a part of the statement around it, or nil if the query must run
 // by itself. P4.
 func (q *Query) asRelation() *relation {
-	if q.grouped || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 {
+	if q.grouped || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 || exceeds(mergedNodesMax, q.post.exprs...) {
 		return nil
 	}
 	return &relation{source: q.base.source, lists: q.base.lists, schema: q.schema, inStar: q.schema.NumFields(), exprs: q.post.exprs, where: q.base.where}

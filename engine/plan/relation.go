@@ -131,7 +131,25 @@ func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind f
 		}
 		return c
 	})
+	if failed == nil && exceeds(nodesMax, x) {
+		failed = errorAt(e.At, "not supported: an expression of more than %d parts, with what its names stand for", nodesMax)
+	}
 	return x, failed
+}
+
+// nodesMax bounds the parts of an expression, and of all that a statement selects. A text has half as many at most, but
+// names stand for expressions, which have names of others.
+const nodesMax = 1 << 18
+
+// exceeds says whether expressions have more nodes than a number.
+func exceeds(nodes int, list ...*expr.Expr) bool {
+	for _, x := range list {
+		x.Walk(func(*expr.Expr) bool {
+			nodes--
+			return nodes >= 0
+		})
+	}
+	return nodes < 0
 }
 
 // both is the conjunction of two conditions. Either may be nil.

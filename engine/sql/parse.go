@@ -97,7 +97,8 @@ type statements struct {
 	depth      int                // of the statement at hand
 }
 
-// queriesMax bounds how deep statements are nested.
+// queriesMax bounds how deep statements are nested, those that WITH has named included: a statement is planned once
+// for each statement around it.
 const queriesMax = 50
 
 // fail ends the reading with an error at a byte of the text.
@@ -142,7 +143,15 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *S
 	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
 	s.From = p.from(stmt.GetFromClause())
+	if s.From != nil && s.From.Query != nil {
+		if s.height = s.From.Query.height + 1; s.height >= queriesMax { // through the names of WITH
+			p.fail(s.From.At, "not supported: statements nested more than %d deep", queriesMax)
+		}
+	}
 	s.Distinct = p.distinct(stmt.GetDistinctClause())
+	p.checkList("SELECT", stmt.GetTargetList())
+	p.checkList("GROUP BY", stmt.GetGroupClause())
+	p.checkList("ORDER BY", stmt.GetSortClause())
 	s.Items = p.items(stmt.GetTargetList())
 	s.Where = p.optional(stmt.GetWhereClause())
 	p.groupBy(s, stmt.GetGroupClause())
@@ -156,6 +165,13 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *S
 	p.qualifiers, p.ctes = qualifiers, ctes
 	p.depth--
 	return s
+}
+
+// checkList refuses a list of too many elements.
+func (p *statements) checkList(clause string, list []*pg.Node) {
+	if len(list) > ItemsMax {
+		p.fail(0, "not supported: %s of %d elements, more than %d", clause, len(list), ItemsMax)
+	}
 }
 
 // with reads the CTEs of a statement. A CTE may use the CTEs before it.
@@ -463,6 +479,9 @@ func (p *statements) groupingSets(set *pg.GroupingSet, at int) [][]*expr.Expr {
 	case pg.GroupingSetKind_GROUPING_SET_EMPTY:
 		return [][]*expr.Expr{{}}
 	case pg.GroupingSetKind_GROUPING_SET_ROLLUP:
+		if len(columns) >= setsMax {
+			p.fail(at, "not supported: ROLLUP of more than %d columns, which are %d sets", setsMax-1, setsMax)
+		}
 		sets = nil
 		for n := len(columns); n >= 0; n-- {
 			sets = append(sets, slices.Concat(columns[:n]...))

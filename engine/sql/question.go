@@ -33,7 +33,7 @@ func (s *script) addOperator(t *pg.ScanToken) error {
 		}
 		signs, err := pg.Scan(part)
 		if err != nil {
-			return scanError(s.text, err)
+			return scanError(s.text, s.code, err)
 		}
 		for _, sign := range signs.GetTokens() {
 			s.add(&pg.ScanToken{Start: at + sign.Start, End: at + sign.End, Token: sign.Token, KeywordKind: sign.KeywordKind})

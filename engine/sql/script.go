@@ -13,12 +13,15 @@ import (
 	"github.com/dustin/go-humanize"
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/pganalyze/pg_query_go/v6/parser"
+
+	"github.com/mpga/mpga/internal/sqlscan"
 )
 
 // script is a statement's text, as it was given and as PostgreSQL's parser gets it: words that
 // DuckDB alone has are rewritten, token by token, and their places remembered. L3.
 type script struct {
 	text   string
+	code   string          // text with blanks in place of block comments, byte for byte
 	tokens []*pg.ScanToken // without comments
 	at     map[int32]int   // index of a token by its first byte in text
 
@@ -67,11 +70,15 @@ func newScript(text, prefix string) (*script, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	scanned, err := pg.Scan(text)
+	code, err := blankComments(text)
 	if err != nil {
-		return nil, scanError(text, err)
+		return nil, err
 	}
-	s := &script{text: text, at: map[int32]int{}, marks: map[int]string{}}
+	scanned, err := pg.Scan(code)
+	if err != nil {
+		return nil, scanError(text, code, err)
+	}
+	s := &script{text: text, code: code, at: map[int32]int{}, marks: map[int]string{}}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
 		case pg.Token_SQL_COMMENT, pg.Token_C_COMMENT:
@@ -118,14 +125,44 @@ func checkText(text string) error {
 	return nil
 }
 
+// operatorMax bounds the signs of an operator, as PostgreSQL does.
+const operatorMax = 63
+
+// blankComments writes blanks in place of the block comments of a text, but for line ends, and refuses operators that
+// are too long: PostgreSQL's scanner takes the square of the bytes of both. L2.
+func blankComments(text string) (string, error) {
+	code := []byte(text)
+	signs, end := 0, 0 // of the operator that is read
+	for _, t := range sqlscan.Scan(text) {
+		if t.Kind != sqlscan.Sign || t.Start != end || !strings.Contains("~!@#^&|`?+-*/%<>=", t.Text(text)) {
+			signs = 0
+		}
+		if signs, end = signs+1, t.End; signs > operatorMax {
+			return "", errorAt(text, t.Start-operatorMax, "operator too long")
+		}
+		if t.Kind != sqlscan.Comment || !strings.HasPrefix(t.Text(text), "/*") {
+			continue
+		}
+		if t.Open {
+			return "", errorAt(text, t.Start, "unterminated /* comment")
+		}
+		for i := t.Start; i < t.End; i++ {
+			if code[i] != '\n' {
+				code[i] = ' '
+			}
+		}
+	}
+	return string(code), nil
+}
+
 // scanError points at what cannot be cut into tokens, such as an open string.
-func scanError(text string, err error) error {
+func scanError(text, code string, err error) error {
 	var parseErr *parser.Error
 	if !errors.As(err, &parseErr) {
 		return errorAt(text, 0, "the SQL parser: %v", err)
 	}
 	message, _, _ := strings.Cut(parseErr.Message, " at or near ")
-	at := byteOfRune(text, parseErr.Cursorpos-1)
+	at := byteOfRune(code, parseErr.Cursorpos-1)
 	return errorAt(text, at, "%s%s", message, offerFile(text, at))
 }
 
@@ -202,7 +239,7 @@ func (s *script) rewrite(prefix string) {
 				inCall = inCall[:len(inCall)-1]
 			}
 		}
-		b.WriteString(s.text[end:t.Start])
+		b.WriteString(s.code[end:t.Start])
 		if s.isQuestion(t) { // whose number must not become a part of the word before
 			b.WriteByte(' ')
 		}
@@ -217,7 +254,7 @@ func (s *script) rewrite(prefix string) {
 		i += taken - 1
 	}
 	s.places = append(s.places, origin{b.Len(), end})
-	b.WriteString(s.text[end:])
+	b.WriteString(s.code[end:])
 	s.parsed = b.String()
 }
 

@@ -2,6 +2,10 @@ package sql
 
 import "github.com/mpga/mpga/internal/expr"
 
+// ItemsMax bounds the elements of a list of a statement, and the columns that they stand for: each takes memory and
+// time before the first row is read. L2.
+const ItemsMax = 1 << 15
+
 // Select is a statement, before its names are looked up. Places are bytes of Text.
 type Select struct {
 	Text     string
@@ -18,6 +22,8 @@ type Select struct {
 	Offset   *expr.Expr
 
 	Parameters int // how many values ? and $1 stand for in the whole text; those of a derived table are its statement's, too
+
+	height int // statements below it, one within the other
 }
 
 // Verb is a word in front of a statement, which makes a table that tells about the statement.
