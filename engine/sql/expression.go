@@ -395,23 +395,18 @@ func (p *statements) aggregateCall(call *pg.FuncCall, name string) *expr.Expr {
 		name = "count_star"
 	case call.GetAggWithinGroup():
 		f, ok := orderedSets[name]
-		by := order[0].GetSortBy()
 		switch {
 		case !ok:
 			p.fail(at, "not supported: %s with WITHIN GROUP", name)
-		case len(order) > 1,
-			by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC, by.GetSortbyDir() == pg.SortByDir_SORTBY_USING,
-			by.GetSortbyNulls() != pg.SortByNulls_SORTBY_NULLS_DEFAULT:
-			p.fail(p.findToken(pg.Token_ORDER, at), "not supported: this order; want one column, ascending")
+		case len(order) > 1:
+			p.fail(p.findToken(pg.Token_ORDER, at), "not supported: this order; want one column")
 		}
-		name, args = f.String(), append([]*pg.Node{by.GetNode()}, args...)
+		name, args = f.String(), append([]*pg.Node{order[0].GetSortBy().GetNode()}, args...)
 	}
 	x := p.call(name, call.GetLocation(), args...)
 	x.Op, x.Distinct = expr.OpAggregate, call.GetAggDistinct()
-	if !call.GetAggWithinGroup() {
-		for _, node := range order {
-			x.OrderBy = append(x.OrderBy, p.order(node))
-		}
+	for _, node := range order {
+		x.OrderBy = append(x.OrderBy, p.order(node))
 	}
 	x.Filter = p.optional(call.GetAggFilter())
 	return x
