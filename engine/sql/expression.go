@@ -189,7 +189,7 @@ func (p *statements) constant(c *pg.A_Const) *expr.Expr {
 	case *pg.A_Const_Fval:
 		number, err := expr.Number(v.Fval.GetFval())
 		if err != nil {
-			p.fail(at, "%s: no number", v.Fval.GetFval())
+			p.fail(at, "%v", err)
 		}
 		x = number
 	case *pg.A_Const_Boolval:
