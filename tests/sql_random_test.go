@@ -311,7 +311,17 @@ func (g *sqlGenerator) aggregates() (items []string) {
 // ordered writes an aggregate of rows in an order, each in one of its own.
 func (g *sqlGenerator) ordered() string {
 	order := g.pick("id", "id DESC", "si, id", "n DESC, id", "ub DESC NULLS FIRST, id", "i NULLS FIRST, id DESC", "s, id")
-	return g.pick("list(id", "string_agg(s, '+'", "first(si", "last(n", "list(si", "string_agg(upper(n)", "list(w") + " ORDER BY " + order + ")" + g.filter()
+	call := g.pick("list(id", "string_agg(s, '+'", "first(si", "last(n", "list(si", "string_agg(upper(n)", "list(w", "any_value(n", "any_value(i",
+		"mode(si", "mode(s", "mode(i % 5", "mode(b", "arg_min(id, ti", "arg_max(s, si % 3", "arg_max(w, b", "quantile", "set")
+	switch call {
+	case "quantile":
+		x := g.pick("si", "p", "dt", "i", "i % 7")
+		return g.pick("quantile_disc(", "quantile_disc(DISTINCT ") + x + ", " + g.pick("0", "0.3", "0.5", "1") + " ORDER BY " + x + g.pick("", " DESC", " DESC NULLS FIRST") + ")" + g.filter()
+	case "set":
+		x := g.pick("si", "s", "i % 5")
+		return g.pick("any_value", "mode") + "(DISTINCT " + x + " ORDER BY " + x + g.pick("", " DESC") + ") FILTER (WHERE " + x + " IS NOT NULL)"
+	}
+	return call + " ORDER BY " + order + ")" + g.filter()
 }
 
 // from writes what a statement reads.

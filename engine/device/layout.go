@@ -317,12 +317,13 @@ func (l *Layout) outputFold(o *rowdata.Output) kernels.Fold {
 		}
 		return out
 	}
-	switch o.Aggregate.Func {
-	case query.Median:
+	switch f := o.Aggregate.Func; {
+	case o.Aggregate.Descending: // a device counts from the least value
+	case f == query.Median:
 		out.Op, out.Fraction = kernels.QuantileCont, 0.5
-	case query.QuantileCont:
+	case f == query.QuantileCont:
 		out.Op, out.Fraction = kernels.QuantileCont, o.Aggregate.Fraction
-	case query.QuantileDisc:
+	case f == query.QuantileDisc:
 		out.Op, out.Fraction = kernels.QuantileDisc, o.Aggregate.Fraction
 	}
 	return out

@@ -59,8 +59,10 @@ and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../te
 - An aggregate may have ` + "`FILTER (WHERE condition)`" + `, and stand in any expression: ` + "`sum(a) / count(*)`" + `.
 - DISTINCT stands in any aggregate, beside any others: ` + "`sum(DISTINCT x), list(DISTINCT y), median(z)`" + `. A list and string_agg have
   distinct values in ascending order; with ` + "`ORDER BY y DESC`" + ` in descending.
-- ORDER BY stands in aggregates: ` + "`string_agg(s, ',' ORDER BY x DESC)`" + `, list, first, last. The rows are sorted for them, on disk
-  where they do not fit, once for each order of a statement.
+- ORDER BY stands in aggregates: ` + "`string_agg(s, ',' ORDER BY x DESC)`" + `, list, first, last, any_value, and mode,
+  arg_min and arg_max, which take the first of equals. The rows are sorted for them, on disk where they do not fit, once for each
+  order of a statement. quantile_cont and quantile_disc count from the greatest value on with ORDER BY their first argument DESC, as
+  WITHIN GROUP has it, and take no other order. Other aggregates have one result in any order.
 - In ROLLUP, CUBE and GROUPING SETS a number or a name of the list behind SELECT is a key of its own beside an expression that
   reads the same, and a constant is a key: ` + "`ROLLUP (x, 'all')`" + ` has the groups of x twice.
 - Grouping sets read the table once. Where one of them has all keys and the aggregates can be put together of parts, the

@@ -270,36 +270,44 @@ func (g *grouping) aggregate(x *expr.Expr) (a query.Aggregate, info callInfo, er
 		}
 		a.Args = append(a.Args, g.argument(arg, !info.distinct && (f == query.Sum || f == query.Avg || f == query.Count)))
 	}
-	if x.Distinct && len(x.OrderBy) > 0 {
-		return a, info, orderSet(&a, x)
+	if len(x.OrderBy) > 0 {
+		err = g.order(&a, &info, x)
 	}
-	if len(x.OrderBy) > 0 && slices.Contains(ofOrder, f) {
-		info.order, err = g.orderBy(x.OrderBy)
-		return a, info, err
-	}
-	return a, info, nil
+	return a, info, err
 }
 
-// orderSet gives an aggregate of distinct values its order, which is the order of the values.
-func orderSet(a *query.Aggregate, x *expr.Expr) error {
+// order gives an aggregate the order that is written in its call. Functions of sets of values, as sum
+// and count, have the same result in any order.
+func (g *grouping) order(a *query.Aggregate, info *callInfo, x *expr.Expr) error {
 	for _, o := range x.OrderBy {
+		if inner := firstAggregate(o.Expr); inner != nil {
+			return errorAt(inner.At, "an aggregate function in ORDER BY within another: %s", inner)
+		}
 		if o.Expr.Op == expr.OpConstant {
 			return ordersNothing(o.Expr)
 		}
-		if indexOf(x.Args, o.Expr) < 0 {
+		if x.Distinct && indexOf(x.Args, o.Expr) < 0 {
 			return errorAt(o.Expr.At, "ORDER BY beside DISTINCT takes an argument of the function, not %s", o.Expr)
 		}
 	}
 	descending := x.OrderBy[0].Descending
-	switch a.Func {
-	case query.List, query.StringAgg:
-		a.Descending = descending
-	case query.First, query.Last:
-		f := query.Min
-		if descending == (a.Func == query.First) {
-			f = query.Max
+	switch f := a.Func; {
+	case f.Param() == query.FractionParam:
+		if o := x.OrderBy[0]; len(x.OrderBy) > 1 || o.Expr.Key() != x.Args[0].Key() {
+			return errorAt(o.Expr.At, "%s is of its values in their own order: ORDER BY takes %s alone, ASC or DESC", x.Name, x.Args[0])
 		}
-		a.Func = f
+		a.Descending = descending
+	case x.Distinct && (f == query.List || f == query.StringAgg):
+		a.Descending = descending
+	case x.Distinct && len(a.Args) == 1 && slices.Contains(ofOrder, f): // the first or the last of the distinct values
+		a.Func, a.Distinct, info.distinct = query.Min, false, false
+		if descending != (f == query.Last) {
+			a.Func = query.Max
+		}
+	case slices.Contains(ofOrder, f):
+		if info.order = g.orderBy(x.OrderBy); info.order >= ordersMax {
+			return errorAt(x.OrderBy[0].Expr.At, "not supported: more than %d different ORDER BY in aggregates", ordersMax)
+		}
 	}
 	return nil
 }
@@ -309,29 +317,23 @@ var ofSets = []query.Func{query.Min, query.Max, query.BoolAnd, query.BoolOr, que
 	query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax}
 
 // ofOrder are the functions whose results depend on the order of rows.
-var ofOrder = []query.Func{query.First, query.Last, query.List, query.StringAgg}
+var ofOrder = []query.Func{query.First, query.Last, query.AnyValue, query.Mode, query.ArgMin, query.ArgMax, query.List, query.StringAgg}
+
+// ordersMax bounds the orders of a statement, each of which is a sort of all rows.
+const ordersMax = 64
 
 // orderBy notes an order in which an aggregate takes the rows, and returns the place of the order
 // in grouping.orders.
-func (g *grouping) orderBy(list []expr.Order) (at int, err error) {
+func (g *grouping) orderBy(list []expr.Order) int {
 	order := rowOrder{by: list}
 	for _, o := range list {
-		if inner := firstAggregate(o.Expr); inner != nil {
-			return 0, errorAt(inner.At, "an aggregate function in ORDER BY within another: %s", inner)
-		}
-		if o.Expr.Op == expr.OpConstant {
-			return 0, ordersNothing(o.Expr)
-		}
 		order.columns = append(order.columns, g.argument(o.Expr, false))
 	}
 	if at := slices.IndexFunc(g.orders, func(o rowOrder) bool { return o.String() == order.String() }); at >= 0 {
-		return at, nil
+		return at
 	}
-	const ordersMax = 64 // each of which is a sort of all rows
-	if g.orders = append(g.orders, order); len(g.orders) > ordersMax {
-		return 0, errorAt(list[0].Expr.At, "not supported: more than %d different ORDER BY in aggregates", ordersMax)
-	}
-	return len(g.orders) - 1, nil
+	g.orders = append(g.orders, order)
+	return len(g.orders) - 1
 }
 
 // parameters moves the constant of a call to the aggregate, and returns the other arguments.

@@ -92,7 +92,7 @@ func takePlaces(a *query.Aggregate, column string) {
 		return
 	}
 	switch a.Func {
-	case query.First:
+	case query.First, query.AnyValue:
 		a.Func, a.Args = query.ArgMin, []string{a.Args[0], column}
 	case query.Last:
 		a.Func, a.Args = query.ArgMax, []string{a.Args[0], column}

@@ -207,7 +207,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 	var names []string
 	found := ""
 	for name, t := range p.opt.Tables {
-		if !t.isIn(f.In) {
+		if !t.IsIn(f.In) {
 			continue
 		}
 		names = append(names, name)
@@ -234,8 +234,8 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 	return relationOf(src), nil
 }
 
-// isIn says whether a table may be qualified by a schema, or by a catalog and a schema.
-func (t *Table) isIn(qualifiers []string) bool {
+// IsIn says whether a table may be qualified by a schema, or by a catalog and a schema.
+func (t *Table) IsIn(qualifiers []string) bool {
 	missing := len(t.In) - len(qualifiers)
 	return missing >= 0 && slices.EqualFunc(qualifiers, t.In[missing:], strings.EqualFold) || len(qualifiers) == 0
 }

@@ -54,12 +54,13 @@ type Aggregate struct {
 	// every row counts.
 	Distinct bool `json:"distinct,omitzero"`
 
-	// Descending gives a list or string_agg of distinct values in descending order. The default is
-	// false.
+	// Descending takes values from the greatest on: a list or string_agg of distinct values, and
+	// quantile_cont and quantile_disc. The default is false: from the least on.
 	Descending bool `json:"descending,omitzero"`
 
-	// By names a column of int64 without NULLs and without negative values: the places by which a
-	// list or string_agg orders its values. The default is "": the places of the rows in the input.
+	// By names a column of int64 without NULLs and without negative values: the places of the rows, by
+	// which a list or string_agg orders its values, and mode, arg_min and arg_max choose among equals.
+	// The default is "": the places of the rows in the input.
 	By string `json:"by,omitzero"`
 }
 
@@ -198,11 +199,11 @@ func (a Aggregate) validate() error {
 	if a.Distinct && a.Func == CountStar {
 		return fmt.Errorf("%s: rows have no distinct values, columns have", a)
 	}
-	if a.Descending && !(a.Distinct && a.ordersSet()) {
-		return fmt.Errorf("%s: a list or string_agg of distinct values alone has an order", a)
+	if a.Descending && !(a.Distinct && a.ordersSet()) && a.Func.Param() != FractionParam {
+		return fmt.Errorf("%s: only quantiles, and a list or string_agg of distinct values, have an order", a)
 	}
-	if a.By != "" && (a.Distinct || !a.ordersSet()) {
-		return fmt.Errorf("%s: a list or string_agg of all values alone takes their places from a column", a)
+	if a.By != "" && (a.Distinct || !a.ordersSet() && !slices.Contains(choosing, a.Func)) {
+		return fmt.Errorf("%s: only list, string_agg, mode, arg_min and arg_max of all rows take places from a column", a)
 	}
 	switch a.Func.Param() {
 	case FractionParam:
@@ -216,6 +217,9 @@ func (a Aggregate) validate() error {
 	}
 	return nil
 }
+
+// choosing are the functions that choose among values or rows that are equal to them by the places of rows.
+var choosing = []Func{Mode, ArgMin, ArgMax}
 
 // ordersSet says whether the order of the values shows in the result.
 func (a Aggregate) ordersSet() bool { return a.Func == List || a.Func == StringAgg }

@@ -26,6 +26,8 @@
 //   - L3 (dialect): the syntax that DuckDB has beside PostgreSQL's (files in quotes behind FROM,
 //     GROUP BY ALL, //, TRY_CAST, INTERVAL 3 DAYS, DESCRIBE and SUMMARIZE in front) is rewritten token
 //     by token before the text is parsed; places in errors are places of the text as it was given.
+//   - L4 (nothing is ignored): a reader of a message of the parser's tree names the fields that it uses,
+//     and a statement with any other field, or with a message that nobody reads, is refused.
 //
 // The parser is C and needs cgo; without it every call returns [ErrNoCgo].
 package sql

@@ -3,11 +3,14 @@
 package sql
 
 import (
+	"slices"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 )
 
 // ParseDrop reads a statement DROP TABLE of one table, which a session has made.
-func ParseDrop(text string) (*Drop, error) {
+func ParseDrop(text string) (read *Drop, err error) {
 	s, err := newScript(text, "")
 	if err != nil {
 		return nil, err
@@ -23,6 +26,20 @@ func ParseDrop(text string) (*Drop, error) {
 	if drop == nil || drop.GetRemoveType() != pg.ObjectType_OBJECT_TABLE || len(drop.GetObjects()) != 1 {
 		return nil, errorAt(text, int(s.tokens[0].Start), "not supported: a statement without a result, but for DROP TABLE of one table")
 	}
-	parts := drop.GetObjects()[0].GetList().GetItems()
-	return &Drop{Table: parts[len(parts)-1].GetString_().GetSval(), IfExists: drop.GetMissingOk()}, nil
+	defer caught(&read, &err)
+	p := &statements{script: s, taken: map[proto.Message]bool{}}
+	p.take(drop, "objects", "remove_type", "missing_ok", "behavior") // nothing depends on a table
+	p.checkTaken(drop)
+	var parts []string
+	for _, part := range drop.GetObjects()[0].GetList().GetItems() {
+		parts = append(parts, part.GetString_().GetSval())
+	}
+	before := pg.Token_TABLE
+	if drop.GetMissingOk() {
+		before = pg.Token_EXISTS
+	}
+	i := slices.IndexFunc(s.tokens, func(t *pg.ScanToken) bool { return t.Token == before })
+	parts = s.spelledParts(int(s.token(i+1).Start), parts)
+	last := len(parts) - 1
+	return &Drop{Table: parts[last], In: parts[:last], IfExists: drop.GetMissingOk()}, nil
 }

@@ -72,22 +72,29 @@ func (p *statements) expr(node *pg.Node) *expr.Expr {
 	case *pg.Node_AExpr:
 		return p.operator(n.AExpr)
 	case *pg.Node_BoolExpr:
+		p.take(n.BoolExpr, "boolop", "args")
 		return p.call(boolNames[n.BoolExpr.GetBoolop()], n.BoolExpr.GetLocation(), n.BoolExpr.GetArgs()...)
 	case *pg.Node_NullTest:
+		p.take(n.NullTest, "nulltesttype", "arg")
 		return p.call(nullNames[n.NullTest.GetNulltesttype()], n.NullTest.GetLocation(), n.NullTest.GetArg())
 	case *pg.Node_BooleanTest:
+		p.take(n.BooleanTest, "booltesttype", "arg")
 		return p.call(truthNames[n.BooleanTest.GetBooltesttype()], n.BooleanTest.GetLocation(), n.BooleanTest.GetArg())
 	case *pg.Node_CaseExpr:
 		return p.caseExpr(n.CaseExpr)
 	case *pg.Node_CoalesceExpr:
+		p.take(n.CoalesceExpr, "args")
 		return p.call("coalesce", n.CoalesceExpr.GetLocation(), n.CoalesceExpr.GetArgs()...)
 	case *pg.Node_MinMaxExpr:
+		p.take(n.MinMaxExpr, "op", "args")
 		return p.call(extremeNames[n.MinMaxExpr.GetOp()], n.MinMaxExpr.GetLocation(), n.MinMaxExpr.GetArgs()...)
 	case *pg.Node_FuncCall:
 		return p.funcCall(n.FuncCall)
 	case *pg.Node_ParamRef:
+		p.take(n.ParamRef, "number")
 		return &expr.Expr{Op: expr.OpParameter, Value: int64(n.ParamRef.GetNumber()), At: p.offset(n.ParamRef.GetLocation())}
 	case *pg.Node_GroupingFunc:
+		p.take(n.GroupingFunc, "args")
 		return p.call("grouping", n.GroupingFunc.GetLocation(), n.GroupingFunc.GetArgs()...)
 	}
 	p.fail(p.offset(locationOf(node)), "not supported: %s", describe(node))
@@ -133,6 +140,7 @@ func (p *statements) column(at int, path []string, qualified bool) *expr.Expr {
 
 // names returns the parts of a name, as they are spelled.
 func (p *statements) names(ref *pg.ColumnRef) []string {
+	p.take(ref, "fields")
 	at := p.offset(ref.GetLocation())
 	names := make([]string, len(ref.GetFields()))
 	for i, field := range ref.GetFields() {
@@ -150,16 +158,19 @@ func (p *statements) field(in *pg.A_Indirection) *expr.Expr {
 	if ref == nil {
 		p.fail(p.offset(locationOf(in.GetArg())), "not supported: a field of an expression; want one of a column")
 	}
+	p.take(in, "arg", "indirection")
 	at := p.offset(ref.GetLocation())
 	path := p.names(ref)
 	qualified := len(path) > 1 && p.isQualifier(path[0])
 	for _, node := range in.GetIndirection() {
 		name := node.GetString_().GetSval()
 		if index := node.GetAIndices(); index != nil {
+			p.take(index, "uidx")
 			key := index.GetUidx().GetAConst()
 			if name = key.GetSval().GetSval(); key.GetSval() == nil {
 				p.fail(at, "not supported: an element of a list; want the name of a field in single quotes")
 			}
+			p.take(key, "sval")
 		} else if node.GetAStar() != nil {
 			p.fail(at, "not supported: * here; name the columns")
 		}
@@ -169,6 +180,7 @@ func (p *statements) field(in *pg.A_Indirection) *expr.Expr {
 }
 
 func (p *statements) constant(c *pg.A_Const) *expr.Expr {
+	p.take(c, "ival", "fval", "boolval", "sval", "bsval", "isnull")
 	at := p.offset(c.GetLocation())
 	var x *expr.Expr
 	switch v := c.GetVal().(type) {
@@ -177,7 +189,7 @@ func (p *statements) constant(c *pg.A_Const) *expr.Expr {
 	case *pg.A_Const_Fval:
 		number, err := expr.Number(v.Fval.GetFval())
 		if err != nil {
-			p.fail(at, "%s: no number", v.Fval.GetFval())
+			p.fail(at, "%v", err)
 		}
 		x = number
 	case *pg.A_Const_Boolval:
@@ -194,6 +206,7 @@ func (p *statements) constant(c *pg.A_Const) *expr.Expr {
 }
 
 func (p *statements) typeCast(c *pg.TypeCast) *expr.Expr {
+	p.take(c, "arg", "type_name")
 	arg := p.expr(c.GetArg())
 	x := &expr.Expr{Op: expr.OpCast, Type: p.typeName(c.GetTypeName()), Args: []*expr.Expr{arg}, At: arg.At}
 	if c.GetLocation() >= 0 {
@@ -207,8 +220,9 @@ func (p *statements) typeCast(c *pg.TypeCast) *expr.Expr {
 // typeName returns a type as it is spelled: float is DuckDB's, of 4 bytes, and not PostgreSQL's.
 func (p *statements) typeName(t *pg.TypeName) expr.Type {
 	at := p.offset(t.GetLocation())
-	if len(t.GetArrayBounds()) > 0 {
-		p.fail(at, "not supported: a type of lists")
+	p.take(t, "names", "typmods")
+	if names := t.GetNames(); len(names) > 2 || len(names) == 2 && names[0].GetString_().GetSval() != "pg_catalog" {
+		p.fail(at, "not supported: a type's name in parts")
 	}
 	name := strings.ToLower(lastName(t.GetNames()))
 	if i, ok := p.at[int32(at)]; ok {
@@ -219,10 +233,11 @@ func (p *statements) typeName(t *pg.TypeName) expr.Type {
 	}
 	var params []int
 	for _, m := range t.GetTypmods() {
-		params = append(params, int(m.GetAConst().GetIval().GetIval()))
-	}
-	if name == "interval" {
-		params = nil
+		n, ok := p.expr(m).Value.(int64)
+		if !ok {
+			p.fail(at, "%s: the parameters of a type are whole numbers", name)
+		}
+		params = append(params, int(n))
 	}
 	typ, err := expr.ParseType(name, params...)
 	if err != nil {
@@ -242,6 +257,10 @@ func lastName(parts []*pg.Node) string { return parts[len(parts)-1].GetString_()
 var operatorNames = map[string]string{"~~": "like", "!~~": "not like", "~~*": "ilike", "!~~*": "not ilike", "!=": "<>"}
 
 func (p *statements) operator(e *pg.A_Expr) *expr.Expr {
+	p.take(e, "kind", "name", "lexpr", "rexpr")
+	if len(e.GetName()) > 1 {
+		p.fail(p.offset(e.GetLocation()), "not supported: an operator's name in parts")
+	}
 	sign := lastName(e.GetName())
 	name, nodes := "", []*pg.Node{e.GetLexpr(), e.GetRexpr()}
 	negated := false
@@ -311,6 +330,7 @@ func (p *statements) like(e *pg.A_Expr, name string) *expr.Expr {
 	plain := strings.TrimPrefix(name, "not ")
 	args := []*pg.Node{e.GetLexpr(), e.GetRexpr()}
 	if call := e.GetRexpr().GetFuncCall(); len(call.GetFuncname()) == 2 && lastName(call.GetFuncname()) == "like_escape" {
+		p.take(call, "funcname", "args", "funcformat")
 		args = append(args[:1], call.GetArgs()...)
 	}
 	return negatedIf(p.call(plain, e.GetLocation(), args...), plain != name)
@@ -318,10 +338,12 @@ func (p *statements) like(e *pg.A_Expr, name string) *expr.Expr {
 
 // caseExpr reads CASE. With an operand, its conditions are comparisons with that.
 func (p *statements) caseExpr(c *pg.CaseExpr) *expr.Expr {
+	p.take(c, "arg", "args", "defresult")
 	operand := p.optional(c.GetArg())
 	x := callAt(p.offset(c.GetLocation()), "case")
 	for _, node := range c.GetArgs() {
 		when := node.GetCaseWhen()
+		p.take(when, "expr", "result")
 		condition := p.expr(when.GetExpr())
 		if operand != nil {
 			condition = callAt(condition.At, "=", operand, condition)
@@ -341,13 +363,12 @@ var syntaxNames = map[string]string{"btrim": "trim", "position": "strpos", "extr
 func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 	at := p.offset(call.GetLocation())
 	name := lastName(call.GetFuncname())
-	if len(call.GetFuncname()) > 1 {
-		if call.GetFuncformat() != pg.CoercionForm_COERCE_SQL_SYNTAX {
-			p.fail(at, "not supported: a function's name in parts")
-		}
-		if known, ok := syntaxNames[name]; ok {
-			name = known
-		}
+	isSyntax := call.GetFuncformat() == pg.CoercionForm_COERCE_SQL_SYNTAX
+	if len(call.GetFuncname()) > 1 && !isSyntax {
+		p.fail(at, "not supported: a function's name in parts")
+	}
+	if known, ok := syntaxNames[name]; ok && isSyntax {
+		name = known
 	}
 	switch {
 	case name == structCall:
@@ -356,18 +377,18 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 		return p.aggregateCall(call, name)
 	case call.GetAggDistinct() || call.GetAggStar() || call.GetAggFilter() != nil || len(call.GetAggOrder()) > 0:
 		p.fail(at, "%s is no aggregate function", name)
-	case call.GetFuncVariadic():
-		p.fail(at, "not supported: VARIADIC")
 	}
-	return p.call(name, call.GetLocation(), formatsOf(name, call.GetArgs())...)
+	p.take(call, "funcname", "args", "funcformat")
+	return p.call(name, call.GetLocation(), p.formatsOf(name, call.GetArgs())...)
 }
 
 // formatsOf returns the arguments of a call, with the elements of a list of formats in its place.
-func formatsOf(name string, args []*pg.Node) []*pg.Node {
+func (p *statements) formatsOf(name string, args []*pg.Node) []*pg.Node {
 	if name != "strptime" && name != "try_strptime" || len(args) != 2 {
 		return args
 	}
 	if list := args[1].GetAArrayExpr(); len(list.GetElements()) > 0 {
+		p.take(list, "elements")
 		return append([]*pg.Node{args[0]}, list.GetElements()...)
 	}
 	return args
@@ -384,34 +405,28 @@ func isAggregate(name string) bool {
 
 // aggregateCall reads a call of an aggregate function. The column of an ordered set comes first.
 func (p *statements) aggregateCall(call *pg.FuncCall, name string) *expr.Expr {
+	p.take(call, "funcname", "args", "agg_order", "agg_filter", "agg_within_group", "agg_star", "agg_distinct")
 	at := p.offset(call.GetLocation())
 	args, order := call.GetArgs(), call.GetAggOrder()
 	switch {
-	case call.GetFuncVariadic():
-		p.fail(at, "not supported: VARIADIC")
 	case call.GetAggStar() && name != "count":
 		p.fail(at, "not supported: %s(*); only count has it", name)
-	case call.GetAggStar() || name == "count" && len(args) == 0:
-		name = "count_star"
 	case call.GetAggWithinGroup():
 		f, ok := orderedSets[name]
-		by := order[0].GetSortBy()
 		switch {
 		case !ok:
 			p.fail(at, "not supported: %s with WITHIN GROUP", name)
-		case len(order) > 1,
-			by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC, by.GetSortbyDir() == pg.SortByDir_SORTBY_USING,
-			by.GetSortbyNulls() != pg.SortByNulls_SORTBY_NULLS_DEFAULT:
-			p.fail(p.findToken(pg.Token_ORDER, at), "not supported: this order; want one column, ascending")
+		case len(order) > 1:
+			p.fail(p.findToken(pg.Token_ORDER, at), "not supported: this order; want one column")
 		}
-		name, args = f.String(), append([]*pg.Node{by.GetNode()}, args...)
+		name, args = f.String(), append([]*pg.Node{order[0].GetSortBy().GetNode()}, args...)
+	case call.GetAggStar() || name == "count" && len(args) == 0:
+		name = "count_star"
 	}
 	x := p.call(name, call.GetLocation(), args...)
 	x.Op, x.Distinct = expr.OpAggregate, call.GetAggDistinct()
-	if !call.GetAggWithinGroup() {
-		for _, node := range order {
-			x.OrderBy = append(x.OrderBy, p.order(node))
-		}
+	for _, node := range order {
+		x.OrderBy = append(x.OrderBy, p.order(node))
 	}
 	x.Filter = p.optional(call.GetAggFilter())
 	return x
@@ -454,6 +469,10 @@ func describe(expr *pg.Node) string {
 		return "CASE"
 	case *pg.Node_AArrayExpr:
 		return "a list here"
+	case *pg.Node_CollateClause:
+		return "COLLATE"
+	case *pg.Node_RowExpr:
+		return "a list in parentheses here"
 	case *pg.Node_SubLink:
 		return "a subquery"
 	case *pg.Node_SqlvalueFunction:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mpga/mpga/internal/expr"
 )
@@ -56,8 +57,10 @@ func parseClause(text, prefix string, alone func(*Select) bool) (read *Select, e
 		return nil, err
 	}
 	defer caught(&read, &err)
-	p := &statements{script: s}
-	if read = p.statement(stmt, nil); !alone(read) {
+	p := &statements{script: s, taken: map[proto.Message]bool{}}
+	read = p.statement(stmt, nil)
+	p.checkTaken(stmt)
+	if !alone(read) {
 		return nil, s.stray()
 	}
 	if s.verb != "" {
@@ -95,6 +98,7 @@ type statements struct {
 	qualifiers []string           // names by which columns may be qualified, of the statement at hand
 	ctes       map[string]*Select // by name, in lower case
 	depth      int                // of the statement at hand
+	taken      map[proto.Message]bool
 }
 
 // queriesMax bounds how deep statements are nested, those that WITH has named included: a statement is planned once
@@ -140,6 +144,8 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *S
 	case len(stmt.GetWindowClause()) > 0:
 		p.unsupportedClause(pg.Token_WINDOW, "WINDOW")
 	}
+	p.take(stmt, "with_clause", "from_clause", "distinct_clause", "target_list", "where_clause", "group_clause", "having_clause",
+		"sort_clause", "limit_count", "limit_offset", "limit_option")
 	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
 	s.From = p.from(stmt.GetFromClause())
@@ -182,6 +188,7 @@ func (p *statements) with(clause *pg.WithClause) {
 	if clause.GetRecursive() {
 		p.unsupportedClause(pg.Token_RECURSIVE, "RECURSIVE")
 	}
+	p.take(clause, "ctes")
 	known := map[string]*Select{}
 	maps.Copy(known, p.ctes)
 	for _, node := range clause.GetCtes() {
@@ -190,6 +197,7 @@ func (p *statements) with(clause *pg.WithClause) {
 		if query == nil || len(cte.GetAliascolnames()) > 0 {
 			p.fail(p.offset(cte.GetLocation()), "not supported: this WITH; want WITH name AS (SELECT ...)")
 		}
+		p.take(cte, "ctename", "ctequery", "ctematerialized") // a CTE is read once, materialized or not
 		known[strings.ToLower(cte.GetCtename())] = p.statement(query, known)
 	}
 	p.ctes = known
@@ -227,13 +235,14 @@ func (p *statements) fromOne(node *pg.Node) *From {
 		f, alias = p.derived(n.RangeSubselect), n.RangeSubselect.GetAlias()
 	case *pg.Node_RangeFunction:
 		f, alias = p.reader(n.RangeFunction), n.RangeFunction.GetAlias()
+	case *pg.Node_RangeTableSample:
+		p.unsupportedClause(pg.Token_TABLESAMPLE, "TABLESAMPLE")
 	default:
 		p.unsupportedClause(pg.Token_FROM, "this FROM")
 	}
 	switch {
-	case len(alias.GetColnames()) > 0:
-		p.fail(f.At, "not supported: names of columns behind a table's")
 	case alias != nil:
+		p.take(alias, "aliasname")
 		f.Alias = alias.GetAliasname()
 		p.qualifiers = []string{f.Alias}
 	case !f.File:
@@ -245,6 +254,7 @@ func (p *statements) fromOne(node *pg.Node) *From {
 
 // table reads a name, or a pattern of files in quotes.
 func (p *statements) table(v *pg.RangeVar) *From {
+	p.take(v, "catalogname", "schemaname", "relname", "alias")
 	at := p.offset(v.GetLocation())
 	if p.marks[at] == markFile {
 		name := p.stringToken(at)
@@ -285,6 +295,7 @@ func (p *statements) derived(r *pg.RangeSubselect) *From {
 	if r.GetLateral() {
 		p.unsupportedClause(pg.Token_LATERAL_P, "LATERAL")
 	}
+	p.take(r, "subquery", "alias")
 	f := &From{Query: p.statement(r.GetSubquery().GetSelectStmt(), p.ctes)}
 	if len(f.Query.Items) > 0 {
 		f.At = f.Query.Items[0].At
@@ -301,7 +312,12 @@ func (p *statements) reader(r *pg.RangeFunction) *From {
 	if call == nil {
 		p.unsupportedClause(pg.Token_FROM, "this FROM")
 	}
+	p.take(r, "functions", "alias")
+	p.take(call, "funcname", "args")
 	at := p.offset(call.GetLocation())
+	if len(call.GetFuncname()) > 1 {
+		p.fail(at, "not supported: a function's name in parts")
+	}
 	f := &From{At: at, File: true, Function: lastName(call.GetFuncname())}
 	switch f.Function {
 	case "read_csv_auto":
@@ -317,9 +333,11 @@ func (p *statements) reader(r *pg.RangeFunction) *From {
 	for i, arg := range call.GetArgs() {
 		name, value := "", arg
 		if named := arg.GetNamedArgExpr(); named != nil {
+			p.take(named, "arg", "name")
 			name, value = named.GetName(), named.GetArg()
-		} else if e := arg.GetAExpr(); e != nil && e.GetLexpr().GetColumnRef() != nil {
-			name, value = e.GetLexpr().GetColumnRef().GetFields()[0].GetString_().GetSval(), e.GetRexpr()
+		} else if e := arg.GetAExpr(); e.GetKind() == pg.A_Expr_Kind_AEXPR_OP && e.GetLexpr().GetColumnRef() != nil && lastName(e.GetName()) == "=" {
+			name, value = p.columnRef(e.GetLexpr().GetColumnRef()).Name, e.GetRexpr()
+			p.take(e, "kind", "name", "lexpr", "rexpr")
 		}
 		o, err := p.option(f.Function, name, value)
 		switch {
@@ -355,17 +373,23 @@ func (p *statements) option(function, name string, value *pg.Node) (o Option, er
 	}
 	var nodes []*pg.Node
 	if list := value.GetAArrayExpr(); list != nil {
+		p.take(list, "elements")
 		o.At, nodes = p.offset(list.GetLocation()), list.GetElements()
-	} else if call := value.GetFuncCall(); call != nil && call.GetFuncname()[0].GetString_().GetSval() == structCall {
+	} else if call := value.GetFuncCall(); call != nil && lastName(call.GetFuncname()) == structCall && len(call.GetFuncname()) == 1 {
+		p.take(call, "funcname", "args")
 		o.At = p.offset(call.GetLocation())
 		args := call.GetArgs()
 		if len(args)%2 != 0 {
 			p.fail(o.At, "%s: want {'name': constant, ...}", function)
 		}
 		for i := 0; i < len(args); i += 2 {
-			key := args[i].GetAConst().GetSval().GetSval()
+			var key string
 			if ref := args[i].GetColumnRef(); ref != nil {
 				key = p.columnRef(ref).Name
+			} else if x := constant(args[i]); x.Type.ID != expr.Text {
+				p.fail(o.At, "%s: want {'name': constant, ...}, not %s for a name", function, x)
+			} else {
+				key, _ = x.Value.(string)
 			}
 			o.Names, nodes = append(o.Names, key), append(nodes, args[i+1])
 		}
@@ -384,10 +408,15 @@ func (p *statements) items(list []*pg.Node) []Item {
 	for i, node := range list {
 		target := node.GetResTarget()
 		it := &items[i]
+		p.take(target, "name", "val")
 		it.At = p.offset(target.GetLocation())
 		if f := target.GetVal().GetColumnRef().GetFields(); len(f) > 0 && f[len(f)-1].GetAStar() != nil {
 			if len(f) > 2 || len(f) == 2 && !p.isQualifier(f[0].GetString_().GetSval()) {
 				p.fail(it.At, "not supported: * behind a name other than the table's; name the columns")
+			}
+			p.take(target.GetVal().GetColumnRef(), "fields")
+			if target.GetName() != "" {
+				p.fail(it.At, "not supported: a name behind *")
 			}
 			continue
 		}
@@ -460,6 +489,7 @@ const setsMax = 64
 
 // groupingSets returns the sets that GROUPING SETS, ROLLUP or CUBE stand for.
 func (p *statements) groupingSets(set *pg.GroupingSet, at int) [][]*expr.Expr {
+	p.take(set, "kind", "content")
 	var columns [][]*expr.Expr // an element may be a list in parentheses
 	var sets [][]*expr.Expr
 	for _, node := range set.GetContent() {
@@ -469,6 +499,7 @@ func (p *statements) groupingSets(set *pg.GroupingSet, at int) [][]*expr.Expr {
 		}
 		list := []*pg.Node{node}
 		if row := node.GetRowExpr(); row != nil {
+			p.take(row, "args")
 			list = row.GetArgs()
 		}
 		group := p.exprs(list)
@@ -476,6 +507,7 @@ func (p *statements) groupingSets(set *pg.GroupingSet, at int) [][]*expr.Expr {
 		sets = append(sets, group)
 	}
 	switch set.GetKind() {
+	case pg.GroupingSetKind_GROUPING_SET_SETS:
 	case pg.GroupingSetKind_GROUPING_SET_EMPTY:
 		return [][]*expr.Expr{{}}
 	case pg.GroupingSetKind_GROUPING_SET_ROLLUP:
@@ -500,6 +532,8 @@ func (p *statements) groupingSets(set *pg.GroupingSet, at int) [][]*expr.Expr {
 			}
 			sets = append(sets, slices.Concat(chosen...))
 		}
+	default:
+		p.fail(at, "not supported: these grouping sets")
 	}
 	if len(sets) > setsMax {
 		p.fail(at, "not supported: %d grouping sets, more than %d", len(sets), setsMax)
@@ -521,10 +555,8 @@ func (p *statements) orderBy(s *Select, clause []*pg.Node) {
 // order reads an element of ORDER BY.
 func (p *statements) order(node *pg.Node) Order {
 	by := node.GetSortBy()
+	p.take(by, "node", "sortby_dir", "sortby_nulls")
 	x := p.expr(by.GetNode())
-	if by.GetSortbyDir() == pg.SortByDir_SORTBY_USING {
-		p.fail(x.At, "not supported: USING in ORDER BY")
-	}
 	return Order{Expr: x, Descending: by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC,
 		NullsFirst: by.GetSortbyNulls() == pg.SortByNulls_SORTBY_NULLS_FIRST}
 }

@@ -120,6 +120,7 @@ func (s *Select) ErrorAt(at int, message string) *Error { return errorAt(s.Text,
 
 // Drop is a statement that drops a table.
 type Drop struct {
-	Table    string // its name, without a schema
-	IfExists bool   // a table that is not there is no error
+	Table    string   // its name, without a schema
+	In       []string // the schema, or the catalog and the schema, that the name is qualified by; else empty
+	IfExists bool     // a table that is not there is no error
 }

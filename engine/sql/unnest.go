@@ -22,12 +22,17 @@ func (p *statements) fromUnnest(f *From, rest []*pg.Node) {
 		}
 		p.fail(at, "not supported: more than one table, but for unnest(list) AS t(name) behind a table")
 	}
+	p.take(r, "functions", "alias")
+	p.take(call, "funcname", "args")
 	list := p.expr(call.GetArgs()[0])
 	f.Unnest = &Unnest{List: list, Name: UnnestCall}
 	if alias := r.GetAlias(); alias != nil {
+		p.take(alias, "aliasname", "colnames")
 		f.Unnest.Name = alias.GetAliasname()
 		p.qualifiers = append(p.qualifiers, f.Unnest.Name)
-		if names := alias.GetColnames(); len(names) > 0 {
+		if names := alias.GetColnames(); len(names) > 1 {
+			p.fail(p.offset(call.GetLocation()), "not supported: %d names of columns behind unnest, which has one", len(names))
+		} else if len(names) == 1 {
 			f.Unnest.Name = names[0].GetString_().GetSval()
 		}
 	}

@@ -101,14 +101,8 @@ const yearMax = 290_000
 
 // parseDate reads a date; a time of day may follow, and is dropped.
 func parseDate(text string) (days int64, ok bool) {
-	days, rest, ok := cutDate(strings.TrimSpace(text))
-	if !ok {
-		return 0, false
-	}
-	if rest != "" {
-		_, ok = parseTimestamp(text)
-	}
-	return days, ok
+	days, _, _, dated, ok := parseMoment(text)
+	return days, ok && dated
 }
 
 // cutDate reads year-month-day at the beginning of a text, and returns the rest; the whole text if
@@ -145,23 +139,36 @@ func cutNumber(text string, digitsMax int) (n int64, rest string, ok bool) {
 	return n, text[i:], i > 0
 }
 
-// parseTimestamp reads a date, behind which a time of day and an offset from UTC may stand.
+// parseTimestamp reads a date, behind which a time of day and an offset from UTC may stand. The offset
+// is dropped: a TIMESTAMP is what the clock shows.
 func parseTimestamp(text string) (micros int64, ok bool) {
+	days, clock, _, dated, ok := parseMoment(text)
+	return days*dayMicros + clock, ok && dated
+}
+
+// parseInstant is parseTimestamp of a moment of UTC, which the offset leads to.
+func parseInstant(text string) (micros int64, ok bool) {
 	days, clock, offset, dated, ok := parseMoment(text)
 	return days*dayMicros + clock - offset, ok && dated
 }
 
 // parseTime reads a time of day. A date before it or alone, and an offset behind it, are dropped.
 func parseTime(text string) (micros int64, ok bool) {
-	_, micros, _, _, ok = parseMoment(text)
+	_, micros, _, dated, ok := parseMoment(text)
+	if dated {
+		micros %= dayMicros // 24:00 is the next day's 00:00
+	}
 	return micros, ok
 }
 
 // parseMoment reads a date, or a time of day up to 24:00, or a date and a time of day. An offset
 // from UTC may stand behind the time of day. dated says whether the text begins with a date.
 func parseMoment(text string) (days, clock, offset int64, dated, ok bool) {
-	days, rest, dated := cutDate(strings.TrimSpace(text))
+	text = strings.TrimSpace(text)
+	days, rest, dated := cutDate(text)
 	switch {
+	case strings.EqualFold(text, "epoch"):
+		return 0, 0, 0, true, true
 	case !dated:
 	case rest == "":
 		return days, 0, 0, true, true
@@ -210,10 +217,11 @@ func cutHours(text string, hourDigits int) (micros int64, rest string, ok bool) 
 	return micros + fraction, after, true
 }
 
-// parseOffset reads an offset from UTC: an empty text, Z, UTC, or hours and minutes: +02, -03:30.
+// parseOffset reads an offset from UTC: an empty text, Z, UTC, GMT, or hours, minutes and seconds: +02,
+// -03:30, +0053:28.
 func parseOffset(text string) (micros int64, ok bool) {
-	switch text {
-	case "", "Z", "z", "UTC":
+	switch strings.ToUpper(text) {
+	case "", "Z", "UTC", "GMT":
 		return 0, true
 	}
 	sign := int64(1)
@@ -224,17 +232,19 @@ func parseOffset(text string) (micros int64, ok bool) {
 	default:
 		return 0, false
 	}
-	hour, rest, ok := cutNumber(text[1:], 2)
-	if !ok {
-		return 0, false
-	}
-	minute := int64(0)
-	if rest = strings.TrimPrefix(rest, ":"); rest != "" {
-		if minute, rest, ok = cutNumber(rest, 2); !ok || rest != "" {
+	rest := text[1:]
+	for i, unit := range []int64{hourMicros, minuteMicros, secondMicros} {
+		number, after, ok := cutNumber(strings.TrimPrefix(rest, ":"), 2)
+		if rest == "" && i > 0 {
+			break
+		}
+		if !ok || i > 0 && number > 59 {
 			return 0, false
 		}
+		micros += number * unit
+		rest = after
 	}
-	return sign * (hour*hourMicros + minute*minuteMicros), hour < 24 && minute < 60
+	return sign * micros, rest == ""
 }
 
 func appendDate(b []byte, days int64) []byte {

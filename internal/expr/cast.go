@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -199,6 +200,11 @@ func setBits[T element](out []T, bits []uint64, value T) {
 func numberCast(n *node, from Type, try bool) kernel {
 	to := n.typ
 	switch {
+	case from.kind() == floatKind && to.ID == Float32:
+		return tried(n, from, try, func(a float64) (float64, bool) {
+			f := float64(float32(a))
+			return f, !math.IsInf(f, 0) || math.IsInf(a, 0)
+		})
 	case to.float():
 		n.fallible = false
 		return floatCast(n, from)
@@ -277,8 +283,6 @@ func floatCast(n *node, from Type) kernel {
 		})
 	case kind == wideKind:
 		return map1e(n, func(a wide) (float64, error) { return toFloat(a, scale), nil })
-	case kind == floatKind && single:
-		return map1(n, func(a float64) float64 { return float64(float32(a)) })
 	case kind == floatKind:
 		return sameValues(n)
 	case single && scale == 0:
@@ -303,8 +307,8 @@ func roundCast(n *node, try bool) kernel {
 			if to.ID == Decimal {
 				return fromFloat(a, to)
 			}
-			v, ok := fromFloat(math.RoundToEven(a), decimalOf(digitsMax, 0))
-			return v, ok && fitsType(v, to) && (a >= 0 || to.ID != Uint64)
+			v, ok := wideOfFloat(math.RoundToEven(a))
+			return v, ok && fitsType(v, to)
 		})
 	case to.ID == Decimal:
 		return tried(n, from, try, func(a float64) (int64, bool) { return asInt64(fromFloat(a, to)) })
@@ -312,7 +316,7 @@ func roundCast(n *node, try bool) kernel {
 	low, high := bounds(to)
 	return tried(n, from, try, func(a float64) (int64, bool) {
 		r := math.RoundToEven(a)
-		if !(a >= float64(low) && r <= float64(high)) || r >= 1<<63 {
+		if !(r >= float64(low) && r <= float64(high)) || r >= 1<<63 {
 			return 0, false
 		}
 		return int64(r), true
@@ -337,8 +341,10 @@ func parseCast(n *node, try bool) kernel {
 		return truths(tried(n, from, try, parseBool))
 	case to.ID == Date:
 		parse = parseDate
-	case to.ID == Timestamp || to.ID == TimestampTZ:
+	case to.ID == Timestamp:
 		parse = parseTimestamp
+	case to.ID == TimestampTZ:
+		parse = parseInstant
 	case to.ID == TimestampNS:
 		parse = func(a string) (int64, bool) {
 			v, ok := parseTimestamp(a)
@@ -365,11 +371,15 @@ func parseExact(text string, to Type) (wide, bool) {
 	if v, err := strconv.ParseInt(trimmed, 10, 64); err == nil {
 		return int128(v), fitsType(int128(v), to)
 	}
-	if len(text) > 2 && text[0] == '0' && to.ID != Huge {
+	text = strings.TrimLeft(text, " \t\n\v\f\r")
+	if len(text) > 2 && text[0] == '0' {
 		if prefix := text[1] | 0x20; prefix == 'x' || prefix == 'b' {
-			v, err := strconv.ParseUint(text, 0, 64)
-			w := decimal128.FromU64(v)
-			return w, err == nil && fitsType(w, to)
+			v, ok := new(big.Int).SetString(text, 0)
+			if !ok || v.BitLen() > 126 {
+				return wide{}, false
+			}
+			w := decimal128.FromBigInt(v)
+			return w, fitsType(w, to)
 		}
 	}
 	v, ok := parseDecimal(text, decimalOf(digitsMax, 0))
@@ -378,8 +388,11 @@ func parseExact(text string, to Type) (wide, bool) {
 
 func parseFloat(text string, bits int) (float64, bool) {
 	trimmed := strings.TrimSpace(text)
-	if strings.HasPrefix(strings.TrimLeft(trimmed, "+-"), "0x") {
+	switch unsigned := strings.TrimLeft(trimmed, "+-"); {
+	case strings.HasPrefix(unsigned, "0x"):
 		return 0, false
+	case len(trimmed) == len("-nan") && strings.EqualFold(unsigned, "nan"):
+		return math.NaN(), true
 	}
 	v, err := strconv.ParseFloat(trimmed, bits)
 	return v, err == nil || errors.Is(err, strconv.ErrRange) // which is an infinity
@@ -439,7 +452,7 @@ func blobTextLen(blob string) int {
 
 // parseBool returns 1 for TRUE and 0 for FALSE.
 func parseBool(text string) (value int64, ok bool) {
-	switch strings.ToLower(strings.TrimSpace(text)) {
+	switch strings.ToLower(text) {
 	case "true", "t", "1", "yes", "y":
 		return 1, true
 	case "false", "f", "0", "no", "n":

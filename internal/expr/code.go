@@ -484,8 +484,8 @@ func (c *coder) cast(n *node) rowcode.Value {
 		return v
 	case !from.numeric() || !to.numeric():
 		return c.refuse(n)
-	case from.float() && to.float():
-		return c.rounded(to, v)
+	case from.ID == Float32 && to.ID == Float64:
+		return v
 	case to.ID == Float64 && from.Scale == 0:
 		return c.Do(rowcode.Double, v)
 	case to.ID == Float64 && from.Precision <= digitsExact:

@@ -125,10 +125,15 @@ func Number(text string) (*Expr, error) {
 		written = len(strings.TrimLeft(whole, "0"))
 	}
 	switch {
+	case written > digitsMax && !pointed && !strings.ContainsAny(plain, "eE"):
+		return nil, fmt.Errorf("an integer of %d digits, more than %d; with an exponent, as in 1.5e40, a number is a DOUBLE", written, digitsMax)
 	case written > digitsMax || strings.ContainsAny(plain, "eE"):
 		f, err := strconv.ParseFloat(plain, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: no number", text)
+		}
 		e.Type, e.Value = typeOf(Float64), f
-		return e, err
+		return e, nil
 	case pointed:
 		e.Type = decimalOf(max(written, 1), len(fraction))
 	default:
@@ -136,7 +141,7 @@ func Number(text string) (*Expr, error) {
 	}
 	v, ok := parseDecimal(plain, e.Type.asDecimal())
 	if !ok {
-		return nil, fmt.Errorf("%s is not a number", text)
+		return nil, fmt.Errorf("%s: no number", text)
 	}
 	e.Value = narrowed(v, e.Type)
 	return e, nil

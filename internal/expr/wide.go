@@ -108,7 +108,16 @@ func fromFloat(f float64, t Type) (wide, bool) {
 	if math.Abs(scaled) < 1<<62 {
 		return int128(int64(scaled)), true
 	}
-	i, _ := big.NewFloat(scaled).Int(nil)
+	return wideOfFloat(scaled)
+}
+
+// wideOfFloat returns a double without fraction as an integer. It returns false for NaN and for doubles
+// beyond 128 bits.
+func wideOfFloat(f float64) (wide, bool) {
+	if !(math.Abs(f) < 1<<127) {
+		return wide{}, false
+	}
+	i, _ := big.NewFloat(f).Int(nil)
 	return decimal128.FromBigInt(i), true
 }
 

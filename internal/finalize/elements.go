@@ -73,15 +73,22 @@ func (s *finalStates) quantileVector() *vector.Vector {
 	return v
 }
 
-// quantileIndex returns the place of the quantile among n elements in order: a fraction d of the
-// way from element low to the next element.
+// quantileIndex returns the place of the quantile among n elements in ascending order: a fraction d
+// of the way from element low to the next element.
 func (s *finalStates) quantileIndex(n int) (low int, d float64) {
 	q := 0.5
 	if s.out.Aggregate.Func == query.QuantileCont {
 		q = s.out.Aggregate.Fraction
 	}
 	at := q * float64(n-1)
-	return int(math.Floor(at)), at - math.Floor(at)
+	low, d = int(math.Floor(at)), at-math.Floor(at)
+	switch {
+	case !s.out.Aggregate.Descending:
+		return low, d
+	case d == 0:
+		return n - 1 - low, 0
+	}
+	return n - 2 - low, 1 - d
 }
 
 // element returns a value of a FoldCollect as a double, or as a time in the result's unit.
@@ -123,9 +130,13 @@ func interpolate(a, b uint64, d float64, times bool) uint64 {
 	return math.Float64bits(low*(1-d) + high*d)
 }
 
-// discIndex returns the index, from 0, of the value that quantile_disc takes of n in order.
-func discIndex(n int, q float64) int {
-	return max(1, n-int(math.Floor(float64(n)-float64(q*float64(n))))) - 1 // rounded twice, as on a device
+// discIndex returns the index, from 0, of the value that quantile_disc takes of n in ascending order.
+func discIndex(n int, q float64, descending bool) int {
+	at := max(1, n-int(math.Floor(float64(n)-float64(q*float64(n))))) - 1 // rounded twice, as on a device
+	if descending {
+		return n - 1 - at
+	}
+	return at
 }
 
 // nth returns element k in order.

@@ -134,7 +134,7 @@ func TestInterpolateDoubles(t *testing.T) {
 func TestDiscIndex(t *testing.T) {
 	for n := 1; n <= 50; n++ {
 		for q := 0; q <= n; q++ { // at the q-th of n steps, the q-th value, and the first at 0
-			if got, want := discIndex(n, float64(q)/float64(n)), max(q, 1)-1; got != want && got != want+1 {
+			if got, want := discIndex(n, float64(q)/float64(n), false), max(q, 1)-1; got != want && got != want+1 {
 				t.Errorf("%d/%d of %d values: index %d, want %d", q, n, n, got, want)
 			}
 		}
@@ -143,8 +143,11 @@ func TestDiscIndex(t *testing.T) {
 		n, want int
 		q       float64
 	}{{4, 0, 0}, {4, 0, 0.25}, {4, 1, 0.26}, {4, 1, 0.5}, {4, 2, 0.51}, {4, 3, 1}, {1, 0, 0}, {1, 0, 1}, {5, 2, 0.5}} {
-		if got := discIndex(c.n, c.q); got != c.want {
+		if got := discIndex(c.n, c.q, false); got != c.want {
 			t.Errorf("%g of %d values: index %d, want %d", c.q, c.n, got, c.want)
+		}
+		if got, want := discIndex(c.n, c.q, true), c.n-1-c.want; got != want {
+			t.Errorf("%g of %d values from the greatest on: index %d, want %d", c.q, c.n, got, want)
 		}
 	}
 }

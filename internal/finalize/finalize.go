@@ -367,7 +367,8 @@ func (s *finalStates) vector() (*vector.Vector, error) {
 	case query.Median, query.QuantileCont:
 		return s.quantiles(), nil
 	case query.QuantileDisc:
-		return s.chosen(func(i, n int) []uint64 { return s.nth(i, discIndex(n, s.out.Aggregate.Fraction)) }), nil
+		a := &s.out.Aggregate
+		return s.chosen(func(i, n int) []uint64 { return s.nth(i, discIndex(n, a.Fraction, a.Descending)) }), nil
 	case query.Mode:
 		return s.chosen(func(i, _ int) []uint64 { return mode(s.fold, s.fold.Elements(s.state(i))) }), nil
 	}

@@ -40,7 +40,7 @@ func (s *finalStates) merged(ctx context.Context, runs *cpuagg.SortedRuns) (arro
 	case query.Median, query.QuantileCont:
 		return s.mergedQuantile(ctx, runs, int(n))
 	case query.QuantileDisc:
-		return s.mergedElement(ctx, runs, discIndex(int(n), s.out.Aggregate.Fraction))
+		return s.mergedElement(ctx, runs, discIndex(int(n), s.out.Aggregate.Fraction, s.out.Aggregate.Descending))
 	}
 	return s.mergedMode(ctx, runs)
 }

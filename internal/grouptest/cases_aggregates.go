@@ -188,7 +188,8 @@ func statisticCases() []Case {
 		list = append(list,
 			statisticCase("statistics: "+name+", with noise", xs, noise(5, 2, len(xs))),
 			statisticCase("statistics: "+name+", with a constant", xs, noise(0.1, 0, len(xs))),
-			statisticCase("statistics: "+name+", with itself", xs, xs))
+			statisticCase("statistics: "+name+", with itself", xs, xs),
+			descendingCase("quantiles from the greatest value on: "+name, xs))
 	}
 	return list
 }
@@ -202,6 +203,17 @@ func statisticCase(name string, xs, ys []float64) Case {
 			query.Aggregate{Func: query.QuantileDisc, Args: []string{"x"}, Fraction: fraction})
 	}
 	return Case{name, schema, batches, q}
+}
+
+// descendingCase asks quantiles from the greatest value on, which no device counts.
+func descendingCase(name string, xs []float64) Case {
+	c := statisticCase(name, xs, xs)
+	c.Query.Aggregates = slices.DeleteFunc(c.Query.Aggregates, func(a query.Aggregate) bool { return a.Func.Param() != query.FractionParam })
+	for i := range c.Query.Aggregates {
+		c.Query.Aggregates[i].Name = fmt.Sprintf("a%d", i)
+		c.Query.Aggregates[i].Descending = true
+	}
+	return c
 }
 
 // noise returns n values around a center, the same at every call.

@@ -47,9 +47,9 @@ func evaluate(a query.Aggregate, q query.Query, types []arrow.DataType, rows int
 		}
 		return sorted[:min(a.Length, len(sorted))], nil
 	case query.Median:
-		return quantile(xs, 0.5, dt), nil
+		return quantile(xs, 0.5, dt, false), nil
 	case query.QuantileCont:
-		return quantile(xs, a.Fraction, dt), nil
+		return quantile(xs, a.Fraction, dt, a.Descending), nil
 	case query.BoolAnd:
 		return !slices.Contains(xs, any(false)), nil
 	case query.BoolOr:
@@ -84,7 +84,11 @@ func discreteIndex(a query.Aggregate, n int) int {
 	case query.Max:
 		return n - 1
 	}
-	return max(1, n-int(math.Floor(float64(n)-a.Fraction*float64(n)))) - 1
+	at := max(1, n-int(math.Floor(float64(n)-a.Fraction*float64(n)))) - 1
+	if a.Descending {
+		return n - 1 - at
+	}
+	return at
 }
 
 // tally counts the occurrences of each distinct value.
@@ -242,8 +246,11 @@ func avg(xs []any, dt arrow.DataType) any {
 const rounding = 1e-14
 
 // quantile interpolates between the two values around position q (n - 1).
-func quantile(xs []any, q float64, dt arrow.DataType) any {
+func quantile(xs []any, q float64, dt arrow.DataType, descending bool) any {
 	sorted := slices.SortedStableFunc(slices.Values(xs), CompareValues)
+	if descending {
+		slices.Reverse(sorted)
+	}
 	position := q * float64(len(sorted)-1)
 	low, high := sorted[int(math.Floor(position))], sorted[int(math.Ceil(position))]
 	d := position - math.Floor(position)
@@ -275,7 +282,7 @@ func quantileTime(low, high int64, d float64, dt arrow.DataType) any {
 	part := exact(delta, 0)
 	part.Mul(part, exact(d, 0))
 	rest, _ := part.Add(part, exact(0.5, 0)).Int(nil)
-	lost := delta.Rsh(delta, 51).Int64() // by doubles, where the distance has more than 53 bits
+	lost := delta.Rsh(delta.Abs(delta), 51).Int64() // by doubles, where the distance has more than 53 bits
 	return Near{lo.Add(lo, rest).Int64(), 1 + lost}
 }
 

@@ -210,7 +210,12 @@ func randomAggregate(rng *rand.Rand, schema *arrow.Schema) (a query.Aggregate, o
 		a.Separator = pick(rng, []string{",", "", "--", "'"})
 	}
 	a.Distinct = a.Func != query.CountStar && rng.IntN(4) == 0
-	a.Descending = a.Distinct && (a.Func == query.List || a.Func == query.StringAgg) && rng.IntN(2) == 0
+	switch a.Func {
+	case query.List, query.StringAgg:
+		a.Descending = a.Distinct && rng.IntN(2) == 0
+	case query.QuantileCont, query.QuantileDisc:
+		a.Descending = !a.Distinct && rng.IntN(4) == 0
+	}
 	return a, Suits(a.Func, types...)
 }
 

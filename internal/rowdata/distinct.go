@@ -21,7 +21,8 @@ func ofElements(f query.Func) bool {
 // distinct adds the set of an aggregate's distinct values, of columns cols in rows sel.
 func (b *binder) distinct(out *Output, cols []int, sel int) {
 	a := out.Aggregate
-	set := Fold{Kind: FoldDistinct, ElementWords: out.Column.Kind.Words(), Descending: a.Descending}
+	set := Fold{Kind: FoldDistinct, ElementWords: out.Column.Kind.Words()}
+	set.Descending = a.Descending && a.Func.Param() != query.FractionParam // quantiles count from the end of the set
 	if len(cols) == 2 {
 		set.ElementWords, set.Words, set.Wide = 2, SetWords, true
 		pair := Arg{Column: cols[1], Other: cols[0], Encoding: Pair, Words: 2}

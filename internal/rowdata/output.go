@@ -63,7 +63,7 @@ func (b *binder) folds(out *Output, cols []int, sel int) {
 	case query.Min, query.Max:
 		switch {
 		case long || wide:
-			out.Fold = b.best(f == query.Max, cols[0], false, -1, sel)
+			out.Fold = b.best(f == query.Max, cols[0], -1, -1, sel)
 		case f == query.Min:
 			b.word(out, FoldMin, Ordered, cols[0], sel)
 		default:
@@ -83,24 +83,20 @@ func (b *binder) folds(out *Output, cols []int, sel int) {
 		// SQL's argument order is (y, x).
 		out.Fold = b.moments(FoldComoments, sel, b.input(cols[1], Double, sel), b.input(cols[0], Double, sel))
 	case query.First, query.AnyValue:
-		out.Fold = b.best(false, -1, false, cols[0], sel)
+		out.Fold = b.best(false, -1, -1, cols[0], sel)
 	case query.Last:
-		out.Fold = b.best(true, -1, false, cols[0], sel)
+		out.Fold = b.best(true, -1, -1, cols[0], sel)
 	case query.ArgMin, query.ArgMax:
-		out.Fold = b.best(f == query.ArgMax, cols[1], true, cols[0], sel)
+		out.Fold = b.best(f == query.ArgMax, cols[1], b.place(cols[2:], sel), cols[0], sel)
 	case query.CountDistinct:
 		out.Fold = b.growing(Fold{Kind: FoldDistinct, ElementWords: col.Kind.Words()}, cols[0], sel)
 	case query.Mode:
-		out.Fold = b.growing(Fold{Kind: FoldHistogram, ElementWords: col.Kind.Words() + HistogramWords}, cols[0], sel, b.position(sel))
+		out.Fold = b.growing(Fold{Kind: FoldHistogram, ElementWords: col.Kind.Words() + HistogramWords}, cols[0], sel, b.place(cols[1:], sel))
 	case query.Median, query.QuantileCont, query.QuantileDisc:
 		out.Fold = b.growing(Fold{Kind: FoldCollect, ElementWords: col.Kind.Words()}, cols[0], sel)
 	case query.StringAgg, query.List:
 		fold := Fold{Kind: FoldCollect, ElementWords: col.Kind.Words() + 1, Words: VectorWords, Long: long, Wide: wide}
-		place := b.position(sel)
-		if len(cols) > 1 {
-			place = b.input(cols[1], Natural, sel)
-		}
-		out.Fold = b.fold(fold, sel, b.input(cols[0], Natural, sel), place)
+		out.Fold = b.fold(fold, sel, b.input(cols[0], Natural, sel), b.place(cols[1:], sel))
 	case query.MinN, query.MaxN:
 		out.Fold = b.growing(Fold{Kind: FoldTop, ElementWords: col.Kind.Words(), Limit: out.Aggregate.Length, Descending: f == query.MaxN}, cols[0], sel)
 	case query.ApproxCountDistinct:
@@ -154,11 +150,20 @@ func (b *binder) moments(kind FoldKind, sel int, inputs ...int) int {
 	return b.fold(f, sel, inputs...)
 }
 
+// place returns the input of the places of rows: the column that Aggregate.By names, which is the
+// only one of columns by, or the position where by is empty.
+func (b *binder) place(by []int, sel int) int {
+	if len(by) == 0 {
+		return b.position(sel)
+	}
+	return b.input(by[0], Natural, sel)
+}
+
 // best adds a FoldBest: the value of column payload (of column order, when payload is -1) in the
 // row that is first by column order (by position, when order is -1); of rows that are equal by
-// order, with tie, the first by position.
-func (b *binder) best(descending bool, order int, tie bool, payload, sel int) int {
-	f := Fold{Kind: FoldBest, Descending: descending, Tie: tie}
+// order, the first by the input tie, unless that is -1.
+func (b *binder) best(descending bool, order, tie, payload, sel int) int {
+	f := Fold{Kind: FoldBest, Descending: descending, Tie: tie >= 0}
 	var inputs []int
 	if order >= 0 {
 		f.Long = b.bound.Columns[order].Kind == Bytes
@@ -168,7 +173,7 @@ func (b *binder) best(descending bool, order int, tie bool, payload, sel int) in
 		inputs = append(inputs, b.position(sel))
 	}
 	if f.Tie {
-		inputs = append(inputs, b.position(sel))
+		inputs = append(inputs, tie)
 	}
 	if payload >= 0 {
 		kind := b.bound.Columns[payload].Kind

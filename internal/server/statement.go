@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,7 +53,14 @@ func (st *Statement) HasResult() bool { return st.drop == nil }
 var errNoResult = fmt.Errorf("%w: the statement has no result", engine.ErrQuery)
 
 // Execute does what a statement without a result says.
-func (st *Statement) Execute() error { return st.session.Drop(st.drop.Table, st.drop.IfExists) }
+func (st *Statement) Execute() error {
+	temporary := plan.Table{In: []string{Catalog, TemporarySchema}}
+	if !temporary.IsIn(st.drop.In) {
+		return fmt.Errorf("%w: a session drops its own tables alone, which are in %s.%s, not in %s", engine.ErrQuery,
+			Catalog, TemporarySchema, strings.Join(st.drop.In, "."))
+	}
+	return st.session.Drop(st.drop.Table, st.drop.IfExists)
+}
 
 // prepared is a planned statement, and what watches the run that it is for.
 type prepared struct {

@@ -77,11 +77,16 @@ func call(a query.Aggregate, types []arrow.DataType) string {
 	case query.MinN, query.MaxN:
 		return fmt.Sprintf("%s(%s%s, %d)", a.Func, distinct, args[0], min(a.Length, lengthMax))
 	case query.QuantileDisc:
-		return fmt.Sprintf("quantile_disc(%s%s, %v::DOUBLE)", distinct, args[0], a.Fraction)
+		order := ""
+		if a.Descending {
+			order = " ORDER BY " + args[0] + " DESC"
+		}
+		return fmt.Sprintf("quantile_disc(%s%s, %v::DOUBLE%s)", distinct, args[0], a.Fraction, order)
 	case query.QuantileCont:
-		return quantileCont(args[0], a.Fraction, types[0], a.Distinct)
+		return quantileCont(args[0], a, types[0])
 	case query.Median:
-		return quantileCont(args[0], 0.5, types[0], a.Distinct)
+		a.Fraction = 0.5
+		return quantileCont(args[0], a, types[0])
 	}
 	if n, ok := grouptest.Statistics[a.Func]; ok {
 		return statistic(a.Func, n, args)
@@ -117,7 +122,7 @@ func notNull(args []string) string {
 
 // quantileCont interpolates doubles; a date answers as a timestamp in microseconds.
 // Values are told apart before they become doubles.
-func quantileCont(arg string, q float64, dt arrow.DataType, distinct bool) string {
+func quantileCont(arg string, a query.Aggregate, dt arrow.DataType) string {
 	unit := ""
 	switch dt.ID() {
 	case arrow.DATE32:
@@ -125,11 +130,15 @@ func quantileCont(arg string, q float64, dt arrow.DataType, distinct bool) strin
 	case arrow.DATE64:
 		unit = " * 1000::DOUBLE"
 	}
-	if distinct {
+	if a.Distinct {
 		return fmt.Sprintf("list_aggregate(list_transform(list(DISTINCT %s)%s, lambda v: v::DOUBLE%s), 'quantile_cont', %v::DOUBLE)",
-			arg, notNull([]string{arg}), unit, q)
+			arg, notNull([]string{arg}), unit, a.Fraction)
 	}
-	return fmt.Sprintf("quantile_cont(%s::DOUBLE%s, %v::DOUBLE)", arg, unit, q)
+	order := ""
+	if a.Descending {
+		order = " ORDER BY " + arg + " DESC"
+	}
+	return fmt.Sprintf("quantile_cont(%s::DOUBLE%s, %v::DOUBLE%s)", arg, unit, a.Fraction, order)
 }
 
 // WithoutDistinctStatistics returns a query without moments of distinct values: DuckDB takes the

@@ -1,0 +1,234 @@
+//go:build cgo
+
+package sql
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// grammar has every form of the grammar that is read.
+var grammar = []string{
+	"SELECT DISTINCT a AS x, t.b, (c).d, e['f'], * FROM t AS u WHERE NOT a = 1 AND (b > 1.5 OR c IS NULL) LIMIT 3 OFFSET 4",
+	"SELECT 'x' || s, -a, a // 2, a % 3, a ^ 2, a & 1, TRY_CAST(a AS INTEGER), a::DECIMAL(10, 2), true, NULL FROM 'x.parquet'",
+	"SELECT CASE a WHEN 1 THEN 'x' ELSE 'y' END, CASE WHEN b THEN 1 END, coalesce(a, b), greatest(a, b), least(a, b), nullif(a, b) FROM t",
+	"SELECT a IN (1, 2), a NOT IN (3), a BETWEEN 1 AND 2, a NOT BETWEEN 1 AND 2, a LIKE 'x%' ESCAPE '$', a NOT LIKE 'y', a ILIKE 'z', a NOT ILIKE 'z' FROM t",
+	"SELECT a IS TRUE, a IS NOT TRUE, a IS FALSE, a IS UNKNOWN, a IS NOT NULL, a IS DISTINCT FROM b, a IS NOT DISTINCT FROM b, a ~ 'x', a !~* 'y' FROM t",
+	"SELECT INTERVAL '3 days', INTERVAL 2 MONTHS, DATE '2020-01-01', TIMESTAMP '2020-01-01 00:00:00', extract(year FROM d), trim(both 'x' FROM s) FROM t",
+	"SELECT substring(s FROM 2 FOR 3), position('a' IN s), strptime(s, ['%Y', '%d']), $1 + $2 FROM t",
+	"SELECT count(*), sum(DISTINCT a) FILTER (WHERE b), string_agg(s, ',' ORDER BY a DESC NULLS FIRST, b), percentile_disc(0.5) WITHIN GROUP (ORDER BY a DESC) FROM t",
+	"SELECT a, b, grouping(a, b) FROM t GROUP BY ROLLUP (a, (b, c)), CUBE (a, d), GROUPING SETS ((a, b), ()) HAVING sum(a) > 1 ORDER BY a DESC NULLS LAST, 2",
+	"SELECT a FROM t GROUP BY ALL ORDER BY ALL DESC",
+	"WITH q AS (SELECT a FROM s.t), r AS MATERIALIZED (SELECT a FROM q) SELECT r.a FROM r",
+	"SELECT s.a FROM (SELECT a FROM c.m.t) s FETCH FIRST 3 ROWS ONLY",
+	"SELECT x, u.e FROM read_csv('x.csv', delim = ';', header := true, columns = {'a': 'INTEGER', b: 'DATE'}, nullstr = ['', 'NA']) AS t, unnest(l) AS u(e)",
+	"SELECT a FROM read_parquet(['x', 'y'])",
+}
+
+// sameFields may change and leave a statement as it is, by the end of their path.
+var sameFields = []struct{ path, why string }{
+	{".column_ref.fields.string.sval", "letters are read from the text (L1)"},
+	{".range_var.relname", "letters are read from the text (L1)"},
+	{".range_var.schemaname", "letters are read from the text (L1)"},
+	{".range_var.catalogname", "letters are read from the text (L1)"},
+	{".type_name.names.string.sval", "letters are read from the text (L1)"},
+	{".a_const.isnull", "beside a value the parser never sets it"},
+	{".limit_option", "LIMIT, FETCH and neither of them"},
+	{".with_clause", "without a CTE"},
+	{".alias", "without a name"},
+	{".func_call.funcname.string.sval", "pg_catalog, in front of the functions of SQL's own syntax"},
+	{".a_expr.name.string.sval", "the sign follows from the kind"},
+	{".a_expr.kind", "the kind follows from the sign"},
+	{".func_call.funcformat", "SQL's own syntax beside a plain call"},
+	{".func_call.agg_star", "count() is count(*)"},
+	{".sort_by.sortby_dir", "ASC is the default, and USING has an operator beside it"},
+	{".sort_by.sortby_nulls", "NULLS LAST is the default"},
+	{".group_clause.a_const.ival.ival", "the parser is given 0 for ALL"},
+	{".ctematerialized", "a CTE is read once"},
+	{".functions.list.items", "behind the call stand definitions of columns, which nobody takes"},
+}
+
+// Would catch a field of the parser's tree that is set and ignored, as an order within a call was: of
+// statements of the whole grammar each field of each message is changed, set or cleared in turn. The
+// statement that is read is then another, or refused.
+func TestNothingIsIgnored(t *testing.T) {
+	for _, text := range grammar {
+		s, err := newScript(text, "")
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		tree, err := s.parse()
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		want, err := readTree(s, tree)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		eachChange(tree.ProtoReflect(), "", func(path, what string) {
+			same := slices.ContainsFunc(sameFields, func(f struct{ path, why string }) bool { return strings.HasSuffix(path, f.path) })
+			if got, err := readTree(s, tree); err == nil && reflect.DeepEqual(got, want) && !same {
+				t.Errorf("%s\n%s %s: the statement is read as before", text, path, what)
+			}
+		})
+		if got, err := readTree(s, tree); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s: changes are left: %v", text, err)
+		}
+	}
+}
+
+// Would catch a clause that the parser accepts, that no Select holds, and that is dropped.
+func TestClausesRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT count(*) FROM t GROUP BY DISTINCT ROLLUP (a, a)": "GROUP BY DISTINCT",
+		"SELECT a FROM ONLY t":                                    "ONLY",
+		"SELECT a FROM t AS u(b)":                                 "names of columns behind a table's",
+		"WITH q(b) AS (SELECT a FROM t) SELECT b FROM q":          "this WITH",
+		"SELECT a FROM t TABLESAMPLE BERNOULLI (10)":              "TABLESAMPLE",
+		"SELECT a FROM t ORDER BY a FETCH FIRST 2 ROWS WITH TIES": "WITH TIES",
+		"SELECT a FROM t FOR UPDATE":                              "FOR",
+		"SELECT a FROM t ORDER BY a USING <":                      "USING in ORDER BY",
+		"SELECT count(*) WITHIN GROUP (ORDER BY a) FROM t":        "count with WITHIN GROUP",
+		"SELECT a COLLATE \"C\" FROM t":                           "COLLATE",
+		"SELECT sum(a) OVER () FROM t":                            "OVER",
+		"SELECT sum(a) FROM t WINDOW w AS ()":                     "WINDOW",
+		"SELECT upper(DISTINCT a) FROM t":                         "no aggregate function",
+		"SELECT upper(a) FILTER (WHERE true) FROM t":              "no aggregate function",
+		"SELECT upper(a ORDER BY a) FROM t":                       "no aggregate function",
+		"SELECT upper(VARIADIC a) FROM t":                         "VARIADIC",
+		"SELECT sum(VARIADIC a) FROM t":                           "VARIADIC",
+		"SELECT main.upper(a) FROM t":                             "name in parts",
+		"SELECT a OPERATOR(pg_catalog.+) 1 FROM t":                "name in parts",
+		"SELECT CAST(a AS x.integer) FROM t":                      "name in parts",
+		"SELECT CAST(a AS SETOF integer) FROM t":                  "SETOF",
+		"SELECT CAST(a AS integer[]) FROM t":                      "a type of lists",
+		"SELECT INTERVAL(3) '1 second'":                           "takes no parameters",
+		"SELECT a FROM s.read_csv('x')":                           "name in parts",
+		"SELECT a FROM read_csv(DISTINCT 'x')":                    "DISTINCT in this call",
+		"SELECT a FROM read_csv('x' ORDER BY 1)":                  "ORDER BY in this call",
+		"SELECT a FROM LATERAL read_csv('x')":                     "LATERAL",
+		"SELECT a FROM read_csv('x') WITH ORDINALITY":             "WITH ORDINALITY",
+		"SELECT a FROM ROWS FROM (read_csv('x'))":                 "ROWS FROM",
+		"SELECT a FROM read_csv('x') AS t(a integer)":             "definitions of columns",
+		"SELECT a FROM t, unnest(l) AS u(a, b)":                   "unnest, which has one",
+		"SELECT a FROM t GROUP BY GROUPING SETS (ROW(a, b))":      "ROW",
+	} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error that says %q", text, err, want)
+		}
+	}
+}
+
+// Would catch a schema in front of a dropped table that is ignored, and a name that is read in another case.
+func TestParseDrop(t *testing.T) {
+	for text, want := range map[string]Drop{
+		"DROP TABLE x":                        {Table: "x", In: []string{}},
+		"drop table if exists Mine":           {Table: "Mine", In: []string{}, IfExists: true},
+		"DROP TABLE c.\"S\".\"My x\" CASCADE": {Table: "My x", In: []string{"c", "S"}},
+	} {
+		if got, err := ParseDrop(text); err != nil || !reflect.DeepEqual(*got, want) {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"DROP VIEW x", "DROP TABLE x, y", "DROP INDEX CONCURRENTLY x"} {
+		if _, err := ParseDrop(text); err == nil {
+			t.Errorf("%s is read", text)
+		}
+	}
+}
+
+// readTree reads a tree, which may be one that no text has.
+func readTree(s *script, tree *pg.SelectStmt) (read *Select, err error) {
+	defer func() {
+		if failed := recover(); failed != nil {
+			err = fmt.Errorf("%v", failed)
+		}
+	}()
+	p := &statements{script: s, taken: map[proto.Message]bool{}}
+	read = p.statement(tree, nil)
+	p.checkTaken(tree)
+	return read, nil
+}
+
+// eachChange changes each field of a message and of the messages within, calls a function, and changes
+// the field back.
+func eachChange(m protoreflect.Message, path string, changed func(path, what string)) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		here := path + "." + string(f.Name())
+		if isPlace(f) {
+			continue
+		}
+		try := func(v protoreflect.Value, how string) {
+			before, had := m.Get(f), m.Has(f)
+			if f.IsList() {
+				before = cloneList(m, f, before.List().Len())
+			}
+			m.Set(f, v)
+			changed(here, how)
+			if m.Clear(f); had {
+				m.Set(f, before)
+			}
+		}
+		switch {
+		case m.Descriptor().Name() == "Node", f.IsMap():
+		case f.IsList():
+			if n := m.Get(f).List().Len(); n > 0 {
+				try(cloneList(m, f, n-1), "without its last element")
+			}
+			if f.Message() != nil && f.FullName() != "pg_query.A_Indirection.indirection" {
+				longer := cloneList(m, f, m.Get(f).List().Len())
+				node := &pg.Node{Node: &pg.Node_String_{String_: &pg.String{Sval: "more"}}}
+				longer.List().Append(protoreflect.ValueOfMessage(node.ProtoReflect()))
+				try(longer, "with a further element")
+			}
+		case f.Message() != nil && m.Has(f) && f.ContainingOneof() == nil:
+			before := m.Get(f)
+			m.Clear(f)
+			changed(here, "cleared")
+			m.Set(f, before)
+		case f.Message() != nil && f.ContainingOneof() == nil:
+			try(m.NewField(f), "set")
+		case f.Kind() == protoreflect.BoolKind && f.ContainingOneof() == nil:
+			try(protoreflect.ValueOfBool(!m.Get(f).Bool()), "the other")
+		case f.Kind() == protoreflect.EnumKind:
+			for v := range f.Enum().Values().Len() {
+				if n := f.Enum().Values().Get(v).Number(); n != 0 && n != m.Get(f).Enum() {
+					try(protoreflect.ValueOfEnum(n), "as "+string(f.Enum().Values().Get(v).Name()))
+				}
+			}
+		case f.Kind() == protoreflect.StringKind:
+			try(protoreflect.ValueOfString("q"+m.Get(f).String()), "with a further letter")
+		case f.Kind() == protoreflect.Int32Kind:
+			try(protoreflect.ValueOfInt32(int32(m.Get(f).Int())+1), "greater")
+		case f.Kind() == protoreflect.Uint32Kind:
+			try(protoreflect.ValueOfUint32(uint32(m.Get(f).Uint())+1), "greater")
+		}
+		switch {
+		case f.Message() == nil || !m.Has(f):
+		case f.IsList():
+			for j := range m.Get(f).List().Len() {
+				eachChange(m.Get(f).List().Get(j).Message(), here, changed)
+			}
+		default:
+			eachChange(m.Get(f).Message(), here, changed)
+		}
+	}
+}
+
+func cloneList(m protoreflect.Message, f protoreflect.FieldDescriptor, n int) protoreflect.Value {
+	list := m.NewField(f)
+	for i := range n {
+		list.List().Append(m.Get(f).List().Get(i))
+	}
+	return list
+}
