@@ -358,7 +358,7 @@ func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query, bin
 	}
 	splits, err := src.Splits(ctx, columns)
 	if err != nil {
-		return nil, nil, fmt.Errorf("splits: %w", err)
+		return nil, nil, err
 	}
 	return bound, splits, nil
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -53,7 +52,7 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	started := time.Now()
 	splits, err := src.Splits(ctx, opt.Columns)
 	if err != nil {
-		return nil, fmt.Errorf("splits: %w", err)
+		return nil, err
 	}
 	ctx, cancel, done, err := e.enterBudgeted(ctx)
 	if err != nil {

@@ -319,7 +319,7 @@ var ofSets = []query.Func{query.Min, query.Max, query.BoolAnd, query.BoolOr, que
 // ofOrder are the functions whose results depend on the order of rows.
 var ofOrder = []query.Func{query.First, query.Last, query.AnyValue, query.Mode, query.ArgMin, query.ArgMax, query.List, query.StringAgg}
 
-// ordersMax bounds the orders of a statement, each of which is a sort of all rows.
+// ordersMax bounds the orders of a statement: for each of them all rows are sorted.
 const ordersMax = 64
 
 // orderBy notes an order in which an aggregate takes the rows, and returns the place of the order

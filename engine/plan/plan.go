@@ -522,7 +522,8 @@ const mergedNodesMax = 1 << 14
 // asRelation returns the query as a part of the statement around it, or nil if the query must run
 // by itself. P4.
 func (q *Query) asRelation() *relation {
-	if q.grouped || q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0 || len(q.subqueries) > 0 || exceeds(mergedNodesMax, q.post.exprs...) {
+	ordered := q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0
+	if q.grouped || ordered || len(q.subqueries) > 0 || exceeds(mergedNodesMax, q.post.exprs...) {
 		return nil
 	}
 	return &relation{source: q.base.source, lists: q.base.lists, schema: q.schema, inStar: q.schema.NumFields(), exprs: q.post.exprs, where: q.base.where}

@@ -101,7 +101,7 @@ type statements struct {
 	taken      map[proto.Message]bool
 }
 
-// queriesMax bounds how deep statements are nested, those that WITH has named included: a statement is planned once
+// queriesMax bounds how deep statements are nested, also through names of WITH: a statement is planned once
 // for each statement around it.
 const queriesMax = 50
 

@@ -284,8 +284,9 @@ func (c *File) RowLength(text io.Reader) (length int64) {
 // ValueError implements textfile.Format.
 func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format, field []byte, _ bool) error {
 	if fields.IsText(typ) {
-		return knob.Errorf("column %q: %s is not valid UTF-8; name the encoding of the file (%s latin-1), or read the column as bytes (%s %s)",
-			name, decode.QuoteInvalid(field), knob.Name("dataset.CSV.Encoding"), knob.Name("dataset.CSV.Types"), fields.Setting(name, "BLOB"))
+		return knob.Errorf("column %q: %s is not valid UTF-8; name the encoding of the file (%s latin-1), "+
+			"or read the column as bytes (%s %s)", name, decode.QuoteInvalid(field),
+			knob.Name("dataset.CSV.Encoding"), knob.Name("dataset.CSV.Types"), fields.Setting(name, "BLOB"))
 	}
 	const shown = 40
 	dots := ""
@@ -300,5 +301,6 @@ func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format
 		written = errors.New(", which would lose its zero")
 	}
 	return knob.Errorf("column %q: %q%s is not of type %s%v; as text: %s %s; or say what stands for NULL (%s)",
-		name, field, dots, fields.TypeName(typ), written, knob.Name("dataset.CSV.Types"), fields.Setting(name, "VARCHAR"), knob.Name("dataset.CSV.NullStrings"))
+		name, field, dots, fields.TypeName(typ), written,
+		knob.Name("dataset.CSV.Types"), fields.Setting(name, "VARCHAR"), knob.Name("dataset.CSV.NullStrings"))
 }

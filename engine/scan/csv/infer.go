@@ -122,8 +122,8 @@ func inMicros(t fields.Instant) bool {
 	return fits
 }
 
-// numberTypesOf returns the types of numbers that keep all digits of a whole number, and that of all others. ok is false
-// where the text is no number.
+// numberTypesOf returns the types that a number can have: of a whole number, the types that keep its digits. ok is
+// false where the text is no number.
 func numberTypesOf(number []byte) (set typeSet, ok bool) {
 	f, ok := fields.ParseFloat(number)
 	whole := bytes.TrimLeft(number, "+-")

@@ -75,9 +75,13 @@ type Options struct {
 	// AllText reads the columns that are not in Types as text.
 	AllText bool `json:"all_text,omitzero"`
 
-	// SampleRows is how many rows of each file are looked at to infer types. The default is 10,000.
+	// SampleRows is how many rows of each file are looked at to infer types. The default is 20,480, as
+	// DuckDB has it.
 	SampleRows int `json:"sample_rows,omitzero"`
 }
+
+// sampleRowsDefault is DuckDB's sample_size.
+const sampleRowsDefault = 20_480
 
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {
@@ -85,7 +89,7 @@ func (o *Options) EnsureDefaults() {
 	if o.NullStrings == nil {
 		o.NullStrings = []string{""}
 	}
-	o.SampleRows = cmp.Or(o.SampleRows, 10_000)
+	o.SampleRows = cmp.Or(o.SampleRows, sampleRowsDefault)
 	o.DecimalSeparator = cmp.Or(o.DecimalSeparator, '.')
 }
 

@@ -69,12 +69,15 @@ var typesByName = map[string]arrow.DataType{
 	"text": arrow.BinaryTypes.String, "varchar": arrow.BinaryTypes.String,
 	"binary": arrow.BinaryTypes.Binary, "blob": arrow.BinaryTypes.Binary,
 	"hugeint": &arrow.Decimal128Type{Precision: 38},
-	"date":    arrow.FixedWidthTypes.Date32, "date32": arrow.FixedWidthTypes.Date32, "time": arrow.FixedWidthTypes.Time64us,
+	"date":    arrow.FixedWidthTypes.Date32, "date32": arrow.FixedWidthTypes.Date32,
+	"time":        arrow.FixedWidthTypes.Time64us,
 	"timestamp":   &arrow.TimestampType{Unit: arrow.Microsecond},
 	"timestamptz": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
 	"large_utf8":  arrow.BinaryTypes.String, "utf8_view": arrow.BinaryTypes.String,
-	"timestamp[s]": &arrow.TimestampType{Unit: arrow.Second}, "timestamp[ms]": &arrow.TimestampType{Unit: arrow.Millisecond},
-	"timestamp[us]": &arrow.TimestampType{Unit: arrow.Microsecond}, "timestamp[ns]": &arrow.TimestampType{Unit: arrow.Nanosecond},
+	"timestamp[s]":          &arrow.TimestampType{Unit: arrow.Second},
+	"timestamp[ms]":         &arrow.TimestampType{Unit: arrow.Millisecond},
+	"timestamp[us]":         &arrow.TimestampType{Unit: arrow.Microsecond},
+	"timestamp[ns]":         &arrow.TimestampType{Unit: arrow.Nanosecond},
 	"timestamp[us, tz=utc]": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
 }
 

@@ -231,7 +231,7 @@ func writtenTypes(fsys vfs.FS, names []string, columns []decode.Folder) map[stri
 	return types
 }
 
-// manifestBytesMax bounds the bytes that are read of a manifest: those of a quarter of a million files.
+// manifestBytesMax bounds the bytes that are read of a manifest: a quarter of a million files have as many.
 const manifestBytesMax = 64 << 20
 
 // aboveFolders returns the part of a path before its first key=value folder, with the slash.

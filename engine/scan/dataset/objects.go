@@ -52,7 +52,8 @@ func (p *pattern) takes(parts []string) bool {
 		return true
 	}
 	depth := len(p.segments)
-	return !p.hasAnyFolders() && len(parts) > depth && matches(p.segments, parts[:depth]) && isDataObject(strings.Join(parts[depth:], "/"))
+	return !p.hasAnyFolders() && len(parts) > depth && matches(p.segments, parts[:depth]) &&
+		isDataObject(strings.Join(parts[depth:], "/"))
 }
 
 // isWeb says whether a name is the URL of a web server, whose ? begins a query.

@@ -17,7 +17,7 @@ var patternTree = []string{
 }
 
 // patternCases say what patterns find in patternTree. DuckDB 2.0.0 finds the same, but for names that begin with a dot
-// or an underscore, which it finds, too, and for a folder that matches, of which it finds nothing.
+// or an underscore, which it finds, too, and for a folder that matches, where it finds nothing.
 var patternCases = map[string]string{
 	"**/*.csv":           "a/!.csv a/-.csv a/1.csv a/10.csv a/2.csv a/B.csv a/[x].csv a/^.csv a/b/3.csv a/b/c/4.csv a/b/c/d/e/f/7.csv a/q?.csv b/x/5.csv c{d}/8.csv",
 	"a/b/**":             "a/b/3.csv a/b/c/4.csv a/b/c/d/e/f/7.csv",

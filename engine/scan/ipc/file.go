@@ -372,7 +372,16 @@ func (r *reader) Close() error {
 // streamMark is the first four bytes of a message of an Arrow stream, since Arrow 0.15.
 const streamMark = 0xFFFFFFFF
 
-// IsStream says whether a file's first bytes are those of an Arrow stream.
+// IsStream says whether a file begins as an Arrow stream does. Before Arrow 0.15 a stream began with the
+// length of its schema, behind which the offset of the flatbuffer's root stands.
 func IsStream(head []byte) bool {
-	return bytes.HasPrefix(head, []byte{0xFF, 0xFF, 0xFF, 0xFF})
+	const lengthMax = 1 << 20
+	if bytes.HasPrefix(head, []byte{0xFF, 0xFF, 0xFF, 0xFF}) {
+		return true
+	}
+	if len(head) < 8 {
+		return false
+	}
+	length, root := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[4:])
+	return length%4 == 0 && length < lengthMax && root >= 4 && root < length
 }

@@ -165,11 +165,26 @@ func (m *messages) Message() (*ipc.Message, error) {
 	return message, err
 }
 
-// read reads the next message, which the caller owns.
+// read reads the next message, which the caller owns. A record batch without rows is passed over: its buffers may be
+// empty, offsets included, as Arrow 0.14 wrote them and arrow-go does not expect.
 func (m *messages) read() (*ipc.Message, error) {
+	for {
+		message, header, err := m.readOne()
+		if err != nil || message.Type() != ipc.MessageRecordBatch {
+			return message, err
+		}
+		if batch, ok := batchOf(rootTable(header)); !ok || batch.GetInt64Slot(batchRowCount, 0) != 0 {
+			return message, nil
+		}
+		message.Release()
+	}
+}
+
+// readOne reads a message, and returns its header, too.
+func (m *messages) readOne() (message *ipc.Message, header []byte, err error) {
 	if m.header == nil {
 		if err := m.readHeader(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if m.body > reserve.LargeBytes {
@@ -178,19 +193,19 @@ func (m *messages) read() (*ipc.Message, error) {
 	body := memory.NewResizableBuffer(m.mem)
 	defer body.Release()
 	body.Resize(int(m.body))
-	header := m.header
+	header = m.header
 	m.header = nil
 	if _, err := io.ReadFull(m.r, body.Bytes()); err != nil {
-		return nil, fmt.Errorf("the data ends within a message body of %d B: %w", m.body, noEOF(err))
+		return nil, nil, fmt.Errorf("the data ends within a message body of %d B: %w", m.body, noEOF(err))
 	}
-	err := decode.Guard(func() (err error) {
+	err = decode.Guard(func() (err error) {
 		m.unpacked, err = checkCompressed(header, body.Bytes())
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return ipc.NewMessage(memory.NewBufferBytes(header), body), nil
+	return ipc.NewMessage(memory.NewBufferBytes(header), body), header, nil
 }
 
 // readHeader reads the header of the next message.

@@ -74,6 +74,10 @@ func openBloom(file io.ReaderAt, chunk *columnChunk) (*bloomFilter, error) {
 		size < bloomBlockBytes || size > bloomBytesMax || size%bloomBlockBytes != 0 {
 		return nil, fmt.Errorf("%w: the header of a Bloom filter of %d B", decode.ErrCorrupt, size)
 	}
+	if said := chunk.bloomBytes; said != 0 && said != int64(r.at)+size {
+		return nil, fmt.Errorf("%w: a Bloom filter of %d B, which the footer says has %d B", decode.ErrCorrupt,
+			int64(r.at)+size, said)
+	}
 	blocks := uint64(size / bloomBlockBytes)
 	return &bloomFilter{file: file, at: offset + int64(r.at), blocks: blocks, asked: bloomHeaderBytes}, nil
 }

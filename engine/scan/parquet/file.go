@@ -28,6 +28,7 @@ type File struct {
 	footer []byte                 // the statistics of groups are slices of it
 	meta   *metadata.FileMetaData // all of the footer but its row groups
 	groups []rowGroup
+	rows   int64 // of all groups
 	flat   *delivery.Flat
 	leaves []int // by column of flat: the index of its Parquet column; -1 where the column is nested
 
@@ -50,6 +51,7 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	if p.footer, err = readFooter(f, p.size, mem); err != nil {
 		return fmt.Errorf("not a readable Parquet file: %w", err)
 	}
+	p.footer = repairSchema(p.footer)
 	if p.meta, p.groups, err = parseFooter(p.footer); errors.Is(err, errElsewhere) {
 		return err
 	} else if err != nil {
@@ -72,6 +74,9 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	}
 	fields := make([]arrow.Field, len(manifest.Fields))
 	for i, f := range manifest.Fields {
+		if t := p.int96Type(&f); t != nil {
+			f.Field.Type = t
+		}
 		fields[i] = *f.Field
 	}
 	p.flat = delivery.Flatten(arrow.NewSchema(fields, nil))
@@ -110,9 +115,10 @@ func (p *File) checkRows() error {
 		}
 		rows += n
 	}
-	if rows != p.meta.NumRows {
+	if rows != p.meta.NumRows && p.meta.NumRows != 0 { // writers have left it at 0
 		return fmt.Errorf("%w: the file has %d rows, its row groups have %d", decode.ErrFooter, p.meta.NumRows, rows)
 	}
+	p.rows = rows
 	return nil
 }
 
@@ -138,7 +144,7 @@ func (p *File) FooterBytes() int64 { return decode.FooterCopies * int64(len(p.fo
 
 func (p *File) Name() string          { return p.path }
 func (p *File) Schema() *arrow.Schema { return p.flat.Schema }
-func (p *File) Span() uint64          { return uint64(p.meta.NumRows) }
+func (p *File) Span() uint64          { return uint64(p.rows) }
 
 // GroupCount implements decode.Grouped.
 func (p *File) GroupCount() int { return len(p.groups) }
@@ -158,7 +164,7 @@ func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err
 		for _, c := range columns {
 			column, err := p.partColumn(group, c)
 			if err != nil {
-				return nil, fmt.Errorf("%s, column %q: %w", part.Name(), p.flat.Schema.Field(c).Name, err)
+				return nil, decode.Located(fmt.Errorf("%s, column %q: %w", part.Name(), p.flat.Schema.Field(c).Name, err))
 			}
 			part.columns = append(part.columns, column)
 			part.numBytes += column.bytes

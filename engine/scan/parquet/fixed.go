@@ -107,6 +107,10 @@ func fixedValuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator
 		if typ.ID() == arrow.FLOAT64 {
 			return newCopied[int64](typ, mem, bytesForm(8))
 		}
+	case parquet.Types.Int96:
+		if t, ok := typ.(*arrow.TimestampType); ok && t.Unit == arrow.Microsecond {
+			return newFixed(typ, mem, bytesForm(int96Bytes), int96Micros)
+		}
 	case parquet.Types.FixedLenByteArray:
 		return bytesValuesOf(fixed, leaf.TypeLength(), mem)
 	}

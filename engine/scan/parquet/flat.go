@@ -184,6 +184,7 @@ func (p *File) decodes(typ arrow.DataType, leaf *schema.Column, chunk *columnChu
 
 // decodes are the encodings of the pages from which values of each physical type can be read.
 var decodes = map[parquet.Type]encodingSet{
+	parquet.Types.Int96:             anyValues,
 	parquet.Types.Boolean:           anyValues | setOf(parquet.Encodings.RLE),
 	parquet.Types.Int32:             anyValues | setOf(parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.ByteStreamSplit),
 	parquet.Types.Int64:             anyValues | setOf(parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.ByteStreamSplit),
@@ -230,6 +231,7 @@ func newFlatColumn(
 	}
 	start := chunk.start()
 	column.pages = newChunkPages(file, start, start+chunk.bytes, chunk.codec, chunk.unpacked, window, mem)
+	column.pages.packed = part.file.packsAll()
 	if views, ok := column.values.(*viewValues); ok {
 		views.pages = column.pages
 	}

@@ -35,6 +35,7 @@ type columnChunk struct {
 	unpacked   int64 // bytes decompressed
 	values     int64 // NULLs included
 	bloom      int64 // offset of the Bloom filter; 0 or less where there is none
+	bloomBytes int64 // of the filter and its header; 0 where the footer does not say
 
 	offsetIndex, columnIndex indexLocation
 
@@ -167,6 +168,7 @@ const (
 	fieldUncompressed, fieldTotalCompressed, fieldDataPage = 6, 7, 9
 	fieldDictionaryPage, fieldStatistics                   = 11, 12
 	fieldEncodingStats, fieldBloomFilter                   = 13, 14
+	fieldBloomFilterBytes                                  = 15
 
 	fieldOldMax, fieldOldMin, fieldNullCount, fieldDistinct = 1, 2, 3, 4 // Statistics
 	fieldMax, fieldMin, fieldMaxExact, fieldMinExact        = 5, 6, 7, 8
@@ -310,6 +312,12 @@ func (r *footerReader) columnMetaData(c *columnChunk) {
 			c.dictionary, c.listed = r.number(typ), true
 		case fieldBloomFilter:
 			c.bloom = r.number(typ)
+		case fieldBloomFilterBytes:
+			if typ <= compactByte || typ > compactInt64 { // earlier writers had another field of this number
+				r.skip(typ, 0)
+				break
+			}
+			c.bloomBytes = r.number(typ)
 		case fieldStatistics:
 			if typ != compactStruct {
 				r.fail(fmt.Errorf("a field of type %d in place of statistics", typ))
@@ -359,10 +367,26 @@ func (r *footerReader) statistics(s *chunkStats) {
 	}
 }
 
+// writtenBy reports whether a program of a version wrote the file.
+func (p *File) writtenBy(program string, major, minor int) bool {
+	w := p.meta.WriterVersion()
+	return w.App == program && w.Version.Major == major && w.Version.Minor == minor
+}
+
+// packsAll reports whether the writer compressed all pages, and said of some that they are not: Arrow before 3.0, of
+// pages of version 2 (ARROW-17100).
+func (p *File) packsAll() bool {
+	w := p.meta.WriterVersion()
+	return w.App == "parquet-cpp" || w.App == "parquet-cpp-arrow" && w.Version.Major < 3
+}
+
 // trusted returns the statistics of a chunk, or nil where there are none or the writer is known to
 // write wrong ones.
 func (p *File) trusted(leaf *schema.Column, chunk *columnChunk) *chunkStats {
 	s := &chunk.stats
+	if s.nulls == 0 && chunk.start() != chunk.dataStart && p.writtenBy("parquet-cpp-arrow", 4, 0) {
+		s.nulls = -1 // ARROW-13024: of columns with a dictionary, NULLs were not counted
+	}
 	if !s.known || leaf.SortOrder() == schema.SortUNKNOWN {
 		return nil
 	}

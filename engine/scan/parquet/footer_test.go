@@ -133,7 +133,7 @@ func sameChunk(t *testing.T, got *columnChunk, want *metadata.ColumnChunkMetaDat
 	}
 	plain := columnChunk{
 		dataStart: want.DataPageOffset(), dictionary: want.DictionaryPageOffset(), listed: want.HasDictionaryPage(),
-		bytes: want.TotalCompressedSize(), unpacked: want.TotalUncompressedSize(), values: want.NumValues(), bloom: want.BloomFilterOffset(),
+		bytes: want.TotalCompressedSize(), unpacked: want.TotalUncompressedSize(), values: want.NumValues(), bloom: want.BloomFilterOffset(), bloomBytes: int64(want.BloomFilterLength()),
 		offsetIndex: location(want.GetOffsetIndexLocation()), columnIndex: location(want.GetColumnIndexLocation()),
 		codec: want.Compression(), encodings: encodings, data: data, paged: len(want.EncodingStats()) > 0,
 	}

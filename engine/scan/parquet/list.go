@@ -57,6 +57,7 @@ func newListColumn(
 	start := chunk.start()
 	l := &listColumn{mem: mem, of: part.file.elements[c.field], most: int(leaf.MaxDefinitionLevel())}
 	l.pages = newChunkPages(file, start, start+chunk.bytes, chunk.codec, chunk.unpacked, window, mem)
+	l.pages.packed = part.file.packsAll()
 	l.flat = &flatColumn{pages: l.pages, values: valuesOf(element, leaf, mem), levelMax: 1, mem: mem, rows: math.MaxInt64}
 	if views, ok := l.flat.values.(*viewValues); ok {
 		views.pages = l.pages

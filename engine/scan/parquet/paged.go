@@ -147,6 +147,7 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 	cut := pageCutter{
 		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, bytesMax: max(chunk.unpacked, pageBytesMin),
 		pagesMax: int(pagedMin + r.part.numRows/pagedRowsMin), encodings: chunk.dataEncodings() | anyValues,
+		packed: r.part.file.packsAll(),
 	}
 	form, _ := pagedForm(r.part.file.flat.Schema.Field(c.field).Type, leaf)
 	cut.width = cmp.Or(form.Width, stringMin)
@@ -187,6 +188,7 @@ type pageCutter struct {
 	encodings encodingSet // of data pages
 	bytesMax  int64       // of a page, decompressed
 	pagesMax  int         // that a tile could take: a damaged chunk may be nothing but headers
+	packed    bool        // pages of version 2 are compressed, whatever their headers say
 	isCut     bool        // a block of several pieces has been seen, which has a cut between the first two
 
 	unpack   []byte // where pages go decompressed; nil where they stay as they are
@@ -255,7 +257,7 @@ func (p *pageCutter) one(h *pageHeader, body []byte, at int64) bool {
 			}
 		}
 	}
-	page.PageBytes, ok = p.bytes(body[values:], at+int64(values), h.bytes-values, h.stored)
+	page.PageBytes, ok = p.bytes(body[values:], at+int64(values), h.bytes-values, h.stored && !p.packed)
 	p.rows += int64(h.values)
 	p.pages.Data = append(p.pages.Data, page)
 	return ok

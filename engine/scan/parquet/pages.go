@@ -57,6 +57,8 @@ type chunkPages struct {
 	passed int64       // bytes that were passed over
 	count  decode.PageCount
 
+	packed bool // pages of version 2 are compressed, whatever their headers say
+
 	mem      *reserve.Allocator
 	bytesMax int64 // of a page, decompressed
 }
@@ -125,7 +127,7 @@ func (p *chunkPages) next() (page, error) {
 		out := page{kind: header.kind, values: header.values, encoding: header.encoding, levelEncoding: header.levels}
 		levels := header.repetition + header.definition
 		out.repetition, out.levels = raw[:header.repetition], raw[header.repetition:levels]
-		if header.stored {
+		if header.stored && !p.packed {
 			out.data = raw[levels:]
 			return out, nil
 		}
@@ -295,6 +297,7 @@ var expansionMax = map[compress.Compression]int64{
 	compress.Codecs.Uncompressed: 1,
 	compress.Codecs.Snappy:       32,
 	compress.Codecs.Lz4Raw:       256,
+	compress.Codecs.Lz4:          256,
 	compress.Codecs.Gzip:         1032,
 	compress.Codecs.Zstd:         1 << 16,
 	compress.Codecs.Brotli:       math.MaxInt32,
@@ -375,6 +378,8 @@ func decompress(codec compress.Compression, out, packed []byte) ([]byte, error) 
 		decoder := zstdDecoders.Get().(*zstd.Decoder)
 		defer zstdDecoders.Put(decoder)
 		return decoder.DecodeAll(packed, out[:0])
+	case compress.Codecs.Lz4:
+		return out, decodeLZ4(out, packed)
 	}
 	library, err := compress.GetCodec(codec)
 	if err != nil {

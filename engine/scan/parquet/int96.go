@@ -1,0 +1,57 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+)
+
+// An INT96 is the nanoseconds of a day, and the number of the day, counted as Julius Scaliger did.
+const (
+	int96Bytes    = 12
+	julianEpoch   = 2_440_588 // the day 1970-01-01
+	microsOfADay  = 86_400_000_000
+	daysInMicros  = math.MaxInt64/microsOfADay - 1
+	nanosOfMicros = 1000
+)
+
+// int96Type returns the type of a column of INT96 that is read here: microseconds, as DuckDB has it, since nanoseconds
+// end in 2262, and writers put years to 9999 there. It is nil of other columns, and of those that pqarrow reads.
+func (p *File) int96Type(f *pqarrow.SchemaField) arrow.DataType {
+	if len(f.Children) > 0 || f.ColIndex < 0 {
+		return nil
+	}
+	leaf := p.meta.Schema.Column(f.ColIndex)
+	written, ok := f.Field.Type.(*arrow.TimestampType)
+	if !ok || leaf.PhysicalType() != parquet.Types.Int96 || !isFlat(leaf) {
+		return nil
+	}
+	t := &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: written.TimeZone}
+	for i := range p.groups {
+		if !p.decodes(t, leaf, &p.groups[i].chunks[f.ColIndex]) {
+			return nil
+		}
+	}
+	return t
+}
+
+// int96Micros converts plain values to microseconds since 1970, earlier ones rounded down.
+func int96Micros(out []int64, plain []byte) {
+	for i := range out {
+		v := plain[int96Bytes*i:]
+		nanos := int64(binary.LittleEndian.Uint64(v))
+		days := int64(int32(binary.LittleEndian.Uint32(v[8:]))) - julianEpoch
+		micros := nanos / nanosOfMicros
+		if nanos < 0 && nanos%nanosOfMicros != 0 {
+			micros--
+		}
+		if days > daysInMicros || days < -daysInMicros || micros > microsOfADay || micros < -microsOfADay {
+			panic(fmt.Errorf("a timestamp of type INT96, day %d and %d ns, which TIMESTAMP has no value for", days, nanos))
+		}
+		out[i] = days*microsOfADay + micros
+	}
+}
