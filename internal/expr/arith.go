@@ -297,7 +297,7 @@ func integerResult(x, y Type) Type {
 	return typeOf(Int64)
 }
 
-// decimalArithmetic binds an operator on decimals. If the exact result may have more digits than 64
+// decimalArithmetic binds an operator on decimals. If the exact product may have more digits than 64
 // bits hold, but no operand has, the result stays in 64 bits, and an overflow is an error.
 func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) {
 	px, sx, py, sy := int(x.Precision), int(x.Scale), int(y.Precision), int(y.Scale)
@@ -313,7 +313,7 @@ func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) {
 		precision = max(px-sx, py-sy) + scale + 1
 	}
 	switch {
-	case precision > digitsInt64 && px <= digitsInt64 && py <= digitsInt64 && scale < digitsInt64:
+	case op.sign == "*" && precision > digitsInt64 && px <= digitsInt64 && py <= digitsInt64 && scale < digitsInt64:
 		precision = digitsInt64
 	case precision > digitsMax:
 		precision = digitsMax
@@ -473,7 +473,12 @@ func negation(b *binder, n *node) {
 	n.typ = t
 	n.literal = n.args[0].literal // -1 is a constant as 1 is
 	if t.ID == Interval {
-		n.isConst, n.value = true, n.args[0].value.(IntervalValue).negated()
+		if !n.args[0].isConst {
+			b.fail(n.at, "not supported: %s, the negative of a choice among intervals", n.text)
+		}
+		if n.isConst = true; !isNull(n.args[0]) {
+			n.value = n.args[0].value.(IntervalValue).negated()
+		}
 		return
 	}
 	b.castArgs(n, t)

@@ -135,18 +135,12 @@ func (b *binder) call(e *Expr, n *node) *node {
 	if len(n.args) < f.argsMin || f.argsMax >= 0 && len(n.args) > f.argsMax {
 		b.fail(e.At, "%s takes %s, not %d", f.Name, f.arguments(), len(n.args))
 	}
-	for _, a := range n.args {
-		if a.typ.ID == Interval && !slices.Contains(ofIntervals, f.Name) {
-			b.fail(a.at, "%s: not for an INTERVAL", n.text)
-		}
-	}
 	n.name = f.Name
-	f.bind(b, n)
+	if !b.callOfIntervals(f, n) {
+		f.bind(b, n)
+	}
 	return b.finish(n)
 }
-
-// ofIntervals are the operators that take intervals.
-var ofIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*"}
 
 // nullOfNull are the operators that are NULL if an operand is the constant NULL. The other operand
 // is not evaluated, as in DuckDB, so it gives no error.

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,11 +111,7 @@ func Constant(value any) *Expr {
 func Number(text string) (*Expr, error) {
 	plain := strings.ReplaceAll(text, "_", "")
 	if v, err := strconv.ParseInt(withoutZeros(plain), 0, 64); err == nil {
-		e := Constant(v)
-		if v == math.MinInt32 { // whose digits are no INTEGER
-			e.Type = typeOf(Int64)
-		}
-		return e, nil
+		return Constant(v), nil
 	}
 	e := &Expr{Op: OpConstant, At: -1}
 	whole, fraction, pointed := strings.Cut(strings.TrimPrefix(plain, "-"), ".")
