@@ -136,10 +136,22 @@ func (b *binder) call(e *Expr, n *node) *node {
 		b.fail(e.At, "%s takes %s, not %d", f.Name, f.arguments(), len(n.args))
 	}
 	n.name = f.Name
-	if !b.callOfIntervals(f, n) {
+	if w, ok := wordArguments[f.Name]; ok && w.at < len(n.args) && isNull(n.args[w.at]) {
+		n.typ, n.isConst = typeOf(w.result), true
+	} else if !b.callOfIntervals(f, n) {
 		f.bind(b, n)
 	}
 	return b.finish(n)
+}
+
+// wordArguments are the arguments of functions that must be constant strings, or NULL, which is the
+// result then.
+var wordArguments = map[string]struct {
+	at     int
+	result TypeID
+}{
+	"date_trunc": {0, Timestamp}, "date_part": {0, Int64}, "date_diff": {0, Int64}, "strftime": {1, Text},
+	"strptime": {1, Timestamp}, "try_strptime": {1, Timestamp}, "like": {2, Bool}, "ilike": {2, Bool},
 }
 
 // nullOfNull are the operators that are NULL if an operand is the constant NULL. The other operand

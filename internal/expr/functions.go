@@ -190,8 +190,8 @@ func numberFunctions() []Function {
 func textFunctions() []Function {
 	return []Function{
 		operator("||", "a || b", "one string after the other; NULL where a or b is", "'a' || 1", "a1", 2, 2, concatenation),
-		function("length", "s", "characters; of a BLOB its bytes", "length('größe')", "5", length, "len", "char_length", "character_length"),
-		function("strlen", "s", "bytes", "strlen('größe')", "7", textToInt(Int64, byteCount), "octet_length"),
+		function("length", "s", "characters; of a BLOB its bytes", "length('größe')", "5", length(characters), "len", "char_length", "character_length"),
+		function("strlen", "s", "bytes", "strlen('größe')", "7", length(byteCount), "octet_length"),
 		function("lower", "s", "in lower case", "lower('Ulm')", "ulm", textToText(lower), "lcase"),
 		function("upper", "s", "in upper case", "upper('Ulm')", "ULM", textToText(upper), "ucase"),
 		function("substr", "s, start [, length]", "characters from one on, counted from 1, or from the end where negative", "substr('group', 2, 3)", "rou", substr, "substring"),

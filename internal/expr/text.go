@@ -446,13 +446,16 @@ func position(b *binder, n *node) {
 }
 
 // length binds length: the characters of a string, the bytes of a BLOB.
-func length(b *binder, n *node) {
-	if n.args[0].typ.ID != Blob {
-		textToInt(Int64, characters)(b, n)
-		return
+// length binds the length of a string in a unit, or of a BLOB in bytes.
+func length(unit func(string) int64) binding {
+	return func(b *binder, n *node) {
+		if n.args[0].typ.ID != Blob {
+			textToInt(Int64, unit)(b, n)
+			return
+		}
+		n.typ = typeOf(Int64)
+		n.eval = map1(n, byteCount)
 	}
-	n.typ = typeOf(Int64)
-	n.eval = map1(n, byteCount)
 }
 
 func character(b *binder, n *node) {
