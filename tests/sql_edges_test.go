@@ -132,7 +132,7 @@ func (a *edgeAsker) try(t *testing.T, expression, from, value string) {
 	t.Errorf("%s\nDuckDB %v, %v\nmpga   %s", text, want, wantErr, ours)
 }
 
-// finish tells what was tried, and of known differences those that are none.
+// finish tells how many statements were tried, and which known differences were not met.
 func (a *edgeAsker) finish(t *testing.T, of string) {
 	t.Logf("%d asked, %d answered", a.asked, a.answered)
 	for i, k := range knownDifferences {

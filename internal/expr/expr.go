@@ -121,7 +121,8 @@ func Number(text string) (*Expr, error) {
 	}
 	switch {
 	case written > digitsMax && !pointed && !strings.ContainsAny(plain, "eE"):
-		return nil, fmt.Errorf("an integer of %d digits, more than %d; with an exponent, as in 1.5e40, a number is a DOUBLE", written, digitsMax)
+		const tooLong = "an integer of %d digits, more than %d; with an exponent, as in 1.5e40, a number is a DOUBLE"
+		return nil, fmt.Errorf(tooLong, written, digitsMax)
 	case written > digitsMax || strings.ContainsAny(plain, "eE"):
 		f, err := strconv.ParseFloat(plain, 64)
 		if err != nil {

@@ -5,8 +5,8 @@ import "slices"
 // This file binds calls of intervals. An interval is a constant, or CASE of constants.
 
 // comparingIntervals are the operators of intervals whose result is none.
-var comparingIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "between", "in", "is distinct from", "is not distinct from",
-	"is null", "is not null"}
+var comparingIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "between", "in",
+	"is distinct from", "is not distinct from", "is null", "is not null"}
 
 // choosingIntervals are the functions whose result is one of their intervals.
 var choosingIntervals = []string{"case", "if", "coalesce", "nullif", "greatest", "least"}
@@ -162,7 +162,9 @@ func (b *binder) chooseInterval(f *Function, n *node) {
 	case places.isConst && isCase:
 		n.isConst, n.value = true, n.args[places.value.(int64)].value
 	case places.isConst:
-		i := slices.IndexFunc(n.args, func(a *node) bool { return !isNull(a) && a.value.(IntervalValue).length() == places.value })
+		i := slices.IndexFunc(n.args, func(a *node) bool {
+			return !isNull(a) && a.value.(IntervalValue).length() == places.value
+		})
 		n.isConst, n.value = true, n.args[i].value
 	}
 	n.name = "case" // the conditions of which other nodes use
