@@ -97,7 +97,7 @@ test-gpu: ## run the tests that need a GPU, or say why not, for half an hour; GP
 test-peers: QUERIES ?= 2000
 test-peers: ## compare random SQL with DuckDB 2 and try the benchmarks beside it, for two minutes; PYTHON=python3, QUERIES=2000
 	cd tests && MPGA_PYTHON=$(PYTHON) go test -vet=off -count=1 ./peer/... ./sqlbench ./bench
-	cd tests && go test -vet=off -count=1 -timeout 3h -run '^(TestSQLRandom|TestSQLNullsOfOneText)$$' -duckdb-python=$(PYTHON) -sqlqueries=$(QUERIES) .
+	cd tests && go test -vet=off -count=1 -timeout 3h -run '^(TestSQLRandom|TestSQLNullsOfOneText|TestSQLEdges.*|TestSQLClauses.*)$$' -duckdb-python=$(PYTHON) -sqlqueries=$(QUERIES) .
 
 # The driver of JDBC, as a program of Java would have it.
 JDBC := bin/clients/flight-sql-jdbc-driver-18.3.0.jar

@@ -86,7 +86,7 @@ func (g *sqlGenerator) number(depth int) string {
 	case 10:
 		return g.pick("year", "month", "day", "dayofweek", "quarter") + "(" + g.date(depth-1) + ")"
 	case 11:
-		return "(i % " + g.pick("3", "7", "ti") + ")"
+		return "(i % " + g.pick("3", "7", "nullif(ti, 0)") + ")"
 	case 12:
 		return "CAST(" + a + " AS DOUBLE)"
 	case 13:

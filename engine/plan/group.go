@@ -294,7 +294,8 @@ func (g *grouping) order(a *query.Aggregate, info *callInfo, x *expr.Expr) error
 	switch f := a.Func; {
 	case f.Param() == query.FractionParam:
 		if o := x.OrderBy[0]; len(x.OrderBy) > 1 || o.Expr.Key() != x.Args[0].Key() {
-			return errorAt(o.Expr.At, "%s is of its values in their own order: ORDER BY takes %s alone, ASC or DESC", x.Name, x.Args[0])
+			const alone = "%s is of its values in their own order: ORDER BY takes %s alone, ASC or DESC"
+			return errorAt(o.Expr.At, alone, x.Name, x.Args[0])
 		}
 		a.Descending = descending
 	case x.Distinct && (f == query.List || f == query.StringAgg):
@@ -317,7 +318,8 @@ var ofSets = []query.Func{query.Min, query.Max, query.BoolAnd, query.BoolOr, que
 	query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax}
 
 // ofOrder are the functions whose results depend on the order of rows.
-var ofOrder = []query.Func{query.First, query.Last, query.AnyValue, query.Mode, query.ArgMin, query.ArgMax, query.List, query.StringAgg}
+var ofOrder = []query.Func{query.First, query.Last, query.AnyValue, query.Mode, query.ArgMin, query.ArgMax, query.List,
+	query.StringAgg}
 
 // ordersMax bounds the orders of a statement: for each of them all rows are sorted.
 const ordersMax = 64

@@ -12,6 +12,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // grammar has every form of the grammar that is read.
@@ -124,6 +126,28 @@ func TestClausesRefused(t *testing.T) {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error that says %q", text, err, want)
 		}
+	}
+}
+
+// Would catch a clause of aggregates that stands in a call of another function and is dropped.
+func TestClausesOfFunctions(t *testing.T) {
+	tried := 0
+	for _, f := range expr.Functions() {
+		for _, name := range append(f.Aliases, f.Name) {
+			if name[0] < 'a' || name[0] > 'z' || strings.Contains(name, " ") || strings.Contains(name, "_") && f.Name == "case" {
+				continue
+			}
+			for _, call := range []string{"%s(DISTINCT a)", "%s(a ORDER BY a)", "%s(a) FILTER (WHERE b)", "%s(a) OVER ()", "%s(a) WITHIN GROUP (ORDER BY a)", "%s(VARIADIC a)", "main.%s(a)"} {
+				text := "SELECT " + fmt.Sprintf(call, name) + " FROM t"
+				if read, err := Parse(text); err == nil {
+					t.Errorf("%s is read as %s", text, shown(read))
+				}
+				tried++
+			}
+		}
+	}
+	if tried < 500 {
+		t.Errorf("%d calls", tried)
 	}
 }
 

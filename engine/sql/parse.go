@@ -144,8 +144,8 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *S
 	case len(stmt.GetWindowClause()) > 0:
 		p.unsupportedClause(pg.Token_WINDOW, "WINDOW")
 	}
-	p.take(stmt, "with_clause", "from_clause", "distinct_clause", "target_list", "where_clause", "group_clause", "having_clause",
-		"sort_clause", "limit_count", "limit_offset", "limit_option")
+	p.take(stmt, "with_clause", "from_clause", "distinct_clause", "target_list", "where_clause", "group_clause",
+		"having_clause", "sort_clause", "limit_count", "limit_offset", "limit_option")
 	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
 	s.From = p.from(stmt.GetFromClause())
@@ -335,7 +335,7 @@ func (p *statements) reader(r *pg.RangeFunction) *From {
 		if named := arg.GetNamedArgExpr(); named != nil {
 			p.take(named, "arg", "name")
 			name, value = named.GetName(), named.GetArg()
-		} else if e := arg.GetAExpr(); e.GetKind() == pg.A_Expr_Kind_AEXPR_OP && e.GetLexpr().GetColumnRef() != nil && lastName(e.GetName()) == "=" {
+		} else if e := arg.GetAExpr(); isEquation(e) && e.GetLexpr().GetColumnRef() != nil {
 			name, value = p.columnRef(e.GetLexpr().GetColumnRef()).Name, e.GetRexpr()
 			p.take(e, "kind", "name", "lexpr", "rexpr")
 		}
@@ -360,6 +360,16 @@ func (p *statements) reader(r *pg.RangeFunction) *From {
 	return f
 }
 
+// isEquation says whether an expression is a = b.
+func isEquation(e *pg.A_Expr) bool {
+	return e.GetKind() == pg.A_Expr_Kind_AEXPR_OP && lastName(e.GetName()) == "="
+}
+
+// isStruct says whether a call is what a struct is parsed as.
+func isStruct(call *pg.FuncCall) bool {
+	return len(call.GetFuncname()) == 1 && lastName(call.GetFuncname()) == structCall
+}
+
 // option reads an argument of read_csv.
 func (p *statements) option(function, name string, value *pg.Node) (o Option, err error) {
 	defer caught(&o, &err)
@@ -375,7 +385,7 @@ func (p *statements) option(function, name string, value *pg.Node) (o Option, er
 	if list := value.GetAArrayExpr(); list != nil {
 		p.take(list, "elements")
 		o.At, nodes = p.offset(list.GetLocation()), list.GetElements()
-	} else if call := value.GetFuncCall(); call != nil && lastName(call.GetFuncname()) == structCall && len(call.GetFuncname()) == 1 {
+	} else if call := value.GetFuncCall(); isStruct(call) {
 		p.take(call, "funcname", "args")
 		o.At = p.offset(call.GetLocation())
 		args := call.GetArgs()

@@ -297,7 +297,7 @@ func integerResult(x, y Type) Type {
 	return typeOf(Int64)
 }
 
-// decimalArithmetic binds an operator on decimals. If the exact result may have more digits than 64
+// decimalArithmetic binds an operator on decimals. If the exact product may have more digits than 64
 // bits hold, but no operand has, the result stays in 64 bits, and an overflow is an error.
 func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) {
 	px, sx, py, sy := int(x.Precision), int(x.Scale), int(y.Precision), int(y.Scale)
@@ -313,7 +313,7 @@ func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) {
 		precision = max(px-sx, py-sy) + scale + 1
 	}
 	switch {
-	case precision > digitsInt64 && px <= digitsInt64 && py <= digitsInt64 && scale < digitsInt64:
+	case op.sign == "*" && precision > digitsInt64 && px <= digitsInt64 && py <= digitsInt64 && scale < digitsInt64:
 		precision = digitsInt64
 	case precision > digitsMax:
 		precision = digitsMax
@@ -376,14 +376,15 @@ func meanOfParts(b *binder, n *node) {
 	})
 }
 
-// quotient binds // of numbers that are not both integers: as /, but NULL where the divisor is 0.
+// quotient binds // of numbers that are not both integers: as /, but an error where the divisor is 0.
 func quotient(b *binder, n *node) {
 	division(b, n)
 	single := n.typ.ID == Float32
+	n.fallible = true
 	n.eval = map2e(n, func(x, y float64) (float64, error) {
 		switch {
 		case y == 0:
-			return 0, errNull
+			return 0, divisionByZero(n)
 		case single:
 			return float64(float32(x / y)), nil
 		}
@@ -391,7 +392,12 @@ func quotient(b *binder, n *node) {
 	})
 }
 
-// remainder binds // and %: of integers and decimals NULL where the divisor is 0.
+// divisionByZero is the error of // and %.
+func divisionByZero(n *node) error {
+	return fmt.Errorf("%s: division by 0; with nullif(divisor, 0) the result is NULL there", n.text)
+}
+
+// remainder binds // and %: of integers and decimals an error where the divisor is 0.
 func remainder(sign string) binding {
 	return func(b *binder, n *node) {
 		x, y := n.operands()
@@ -410,9 +416,10 @@ func remainder(sign string) binding {
 			x, y = x.asDecimal(), y.asDecimal()
 			if !n.typ.float() && max(x.Precision-x.Scale, y.Precision-y.Scale)+max(x.Scale, y.Scale) > digitsMax {
 				n.typ = typeOf(Float64) // no decimal holds both
+				n.fallible = true
 				n.eval = map2e(n, func(x, y float64) (float64, error) {
 					if y == 0 {
-						return 0, errNull
+						return 0, divisionByZero(n)
 					}
 					return math.Mod(x, y), nil
 				})
@@ -422,11 +429,11 @@ func remainder(sign string) binding {
 		switch n.typ.kind() {
 		case wideKind:
 			minusOne := int128(-1)
-			n.fallible = quotients
+			n.fallible = true
 			n.eval = map2e(n, func(a, b wide) (wide, error) {
 				switch {
 				case b.Sign() == 0:
-					return a, errNull
+					return a, divisionByZero(n)
 				case b == minusOne && !quotients:
 					return wide{}, nil
 				case b == minusOne && a == decimal128.New(math.MinInt64, 0):
@@ -440,11 +447,11 @@ func remainder(sign string) binding {
 			})
 		case intKind:
 			low, _ := bounds(n.typ)
-			n.fallible = quotients
+			n.fallible = quotients || !n.args[1].isNonZero()
 			n.eval = map2e(n, func(a, b int64) (int64, error) {
 				switch {
 				case b == 0:
-					return 0, errNull
+					return 0, divisionByZero(n)
 				case b == -1 && !quotients:
 					return 0, nil
 				case b == -1 && a == low && low < 0:
@@ -456,6 +463,11 @@ func remainder(sign string) binding {
 			})
 		}
 	}
+}
+
+// isNonZero says whether a node is a constant integer or decimal other than 0.
+func (n *node) isNonZero() bool {
+	return n.isConst && n.value != nil && n.typ.numeric() && !n.typ.float() && wideOf(n.value).Sign() != 0
 }
 
 // negation binds the sign -.
@@ -473,7 +485,12 @@ func negation(b *binder, n *node) {
 	n.typ = t
 	n.literal = n.args[0].literal // -1 is a constant as 1 is
 	if t.ID == Interval {
-		n.isConst, n.value = true, n.args[0].value.(IntervalValue).negated()
+		if !n.args[0].isConst {
+			b.fail(n.at, "not supported: %s, the negative of a choice among intervals", n.text)
+		}
+		if n.isConst = true; !isNull(n.args[0]) {
+			n.value = n.args[0].value.(IntervalValue).negated()
+		}
 		return
 	}
 	b.castArgs(n, t)

@@ -135,18 +135,24 @@ func (b *binder) call(e *Expr, n *node) *node {
 	if len(n.args) < f.argsMin || f.argsMax >= 0 && len(n.args) > f.argsMax {
 		b.fail(e.At, "%s takes %s, not %d", f.Name, f.arguments(), len(n.args))
 	}
-	for _, a := range n.args {
-		if a.typ.ID == Interval && !slices.Contains(ofIntervals, f.Name) {
-			b.fail(a.at, "%s: not for an INTERVAL", n.text)
-		}
-	}
 	n.name = f.Name
-	f.bind(b, n)
+	if w, ok := wordArguments[f.Name]; ok && w.at < len(n.args) && isNull(n.args[w.at]) {
+		n.typ, n.isConst = typeOf(w.result), true
+	} else if !b.callOfIntervals(f, n) {
+		f.bind(b, n)
+	}
 	return b.finish(n)
 }
 
-// ofIntervals are the operators that take intervals.
-var ofIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*"}
+// wordArguments are the arguments of functions that must be constant strings, or NULL, which is the
+// result then.
+var wordArguments = map[string]struct {
+	at     int
+	result TypeID
+}{
+	"date_trunc": {0, Timestamp}, "date_part": {0, Int64}, "date_diff": {0, Int64}, "strftime": {1, Text},
+	"strptime": {1, Timestamp}, "try_strptime": {1, Timestamp}, "like": {2, Bool}, "ilike": {2, Bool},
+}
 
 // nullOfNull are the operators that are NULL if an operand is the constant NULL. The other operand
 // is not evaluated, as in DuckDB, so it gives no error.

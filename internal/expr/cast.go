@@ -63,14 +63,8 @@ func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 		return n.args[0]
 	}
 	n.typ = t
-	if t.ID == Interval && n.args[0].textConstant() {
-		v, err := parseInterval(n.args[0].value.(string))
-		if err != nil {
-			b.fail(n.at, "%v", err)
-		}
-		c := b.constant(t, v)
-		c.at = n.at
-		return c
+	if t.ID == Interval && (n.args[0].textConstant() || isNull(n.args[0])) {
+		return b.intervalOf(n, try)
 	}
 	if from.ID == Interval || t.ID == Interval || !setCast(n, from, try) {
 		b.fail(n.at, "%s: no cast from %s to %s", n.text, from, t)

@@ -239,6 +239,9 @@ func integerCode(op rowcode.Op) func(c *coder, n *node) rowcode.Value {
 		if n.typ.kind() != intKind || !n.typ.numeric() || n.args[0].typ != n.typ || n.args[1].typ != n.typ {
 			return c.refuse(n)
 		}
+		if (op == rowcode.Quotient || op == rowcode.Rest) && !n.args[1].isNonZero() {
+			return c.refuse(n) // an error of a row that is divided by 0
+		}
 		return c.within(n.typ, op, c.values(n)...)
 	}
 }

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,11 +111,7 @@ func Constant(value any) *Expr {
 func Number(text string) (*Expr, error) {
 	plain := strings.ReplaceAll(text, "_", "")
 	if v, err := strconv.ParseInt(withoutZeros(plain), 0, 64); err == nil {
-		e := Constant(v)
-		if v == math.MinInt32 { // whose digits are no INTEGER
-			e.Type = typeOf(Int64)
-		}
-		return e, nil
+		return Constant(v), nil
 	}
 	e := &Expr{Op: OpConstant, At: -1}
 	whole, fraction, pointed := strings.Cut(strings.TrimPrefix(plain, "-"), ".")
@@ -126,7 +121,8 @@ func Number(text string) (*Expr, error) {
 	}
 	switch {
 	case written > digitsMax && !pointed && !strings.ContainsAny(plain, "eE"):
-		return nil, fmt.Errorf("an integer of %d digits, more than %d; with an exponent, as in 1.5e40, a number is a DOUBLE", written, digitsMax)
+		const tooLong = "an integer of %d digits, more than %d; with an exponent, as in 1.5e40, a number is a DOUBLE"
+		return nil, fmt.Errorf(tooLong, written, digitsMax)
 	case written > digitsMax || strings.ContainsAny(plain, "eE"):
 		f, err := strconv.ParseFloat(plain, 64)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// real binds a function of a double that is defined everywhere.
+// real binds a function of a double, which is NaN where the function is not defined.
 func real(fn func(float64) float64) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Float64)
@@ -17,25 +17,19 @@ func real(fn func(float64) float64) binding {
 	}
 }
 
-// realBut binds a function of a double that is an error for undefined arguments.
-func realBut(fn func(float64) float64, undefined func(float64) bool) binding {
-	return func(b *binder, n *node) {
-		n.typ, n.fallible = typeOf(Float64), true
-		n.eval = map1e(n, func(v float64) (float64, error) {
-			if undefined(v) {
-				return 0, fmt.Errorf("%s: out of range: it is not defined for %s", n.text, formatFloat(v, 64))
-			}
-			return fn(v), nil
-		})
-		b.want(n, Float64)
+// logarithm returns a function that takes numbers below the least normal double, too, for which
+// math.Log on amd64 is wrong.
+func logarithm(fn func(float64) float64) func(float64) float64 {
+	const leastNormal, up = 0x1p-1022, 0x1p60
+	return func(v float64) float64 {
+		if v > 0 && v < leastNormal {
+			return fn(v*up) - fn(up)
+		}
+		return fn(v)
 	}
 }
 
-// The arguments for which functions are not defined.
-func infinite(v float64) bool    { return math.IsInf(v, 0) }
-func beyondOne(v float64) bool   { return v < -1 || v > 1 }
-func negative(v float64) bool    { return v < 0 }
-func notPositive(v float64) bool { return v <= 0 }
+func infinite(v float64) bool { return math.IsInf(v, 0) }
 
 // ofTwo binds a function of two doubles.
 func ofTwo(fn func(x, y float64) float64) binding {
@@ -138,6 +132,10 @@ func rounded(how rounding, keepsIntegers bool) binding {
 // roundTo binds round(x, digits).
 func (b *binder) roundTo(n *node, how rounding) {
 	digits, ok := n.args[1].value.(int64)
+	if isNull(n.args[1]) {
+		n.typ, n.isConst = n.args[0].typ, true
+		return
+	}
 	if !ok {
 		b.fail(n.args[1].at, "%s: the number of digits is an integer constant", n.text)
 	}
@@ -172,7 +170,7 @@ func (b *binder) roundTo(n *node, how rounding) {
 		switch {
 		case isFinite(r):
 			return r
-		case digits < 0:
+		case digits < 0 && isFinite(v):
 			return 0
 		}
 		return v

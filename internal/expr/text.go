@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -104,8 +105,6 @@ func span(s string, from, to int64) string {
 
 // substring is substr(s, start, length): negative, start counts from the end, and length goes left.
 func substring(s string, start, length int64) string {
-	const far = 1 << 40
-	start, length = min(max(start, -far), far), min(max(length, -far), far)
 	if start < 0 {
 		start += characters(s)
 	} else {
@@ -121,25 +120,50 @@ func substr(b *binder, n *node) {
 	n.typ = typeOf(Text)
 	b.want(n, Text, Int64, Int64)
 	if len(n.args) == 3 {
+		n.fallible = true
 		n.eval = map3f(n, func(_ *Evaluator, s string, start, length int64) (string, error) {
+			if isFar(start) || isFar(length) {
+				return "", farError(n, start, length)
+			}
 			return substring(s, start, length), nil
 		})
 		return
 	}
+	n.fallible = true
 	n.eval = map2e(n, func(s string, start int64) (string, error) {
+		if isFar(start) {
+			return "", farError(n, start, 0)
+		}
 		if start < 0 {
 			start = max(characters(s)+start+1, 1)
 		}
-		return substring(s, start, 1<<40), nil
+		return substring(s, start, farMax), nil
 	})
+}
+
+// farMax bounds the places and lengths of parts of strings.
+const farMax = math.MaxUint32
+
+func isFar(place int64) bool { return place > farMax || place < -farMax-1 }
+
+// farError is the error of a place or a length beyond farMax.
+func farError(n *node, start, length int64) error {
+	what, value := "length", length
+	if isFar(start) {
+		what, value = "place", start
+	}
+	return fmt.Errorf("%s: out of range: the %s %d is not within %d", n.text, what, value, int64(farMax))
 }
 
 // side binds left and right: count characters, or, if count is negative, all but as many.
 func side(left bool) binding {
 	return func(b *binder, n *node) {
-		n.typ = typeOf(Text)
+		n.typ, n.fallible = typeOf(Text), left
 		b.want(n, Text, Int64)
 		n.eval = map2e(n, func(s string, count int64) (string, error) {
+			if left && count > farMax {
+				return "", farError(n, 0, count)
+			}
 			total := characters(s)
 			if count < 0 {
 				count = max(total+count, 0)
@@ -422,13 +446,16 @@ func position(b *binder, n *node) {
 }
 
 // length binds length: the characters of a string, the bytes of a BLOB.
-func length(b *binder, n *node) {
-	if n.args[0].typ.ID != Blob {
-		textToInt(Int64, characters)(b, n)
-		return
+// length binds the length of a string in a unit, or of a BLOB in bytes.
+func length(unit func(string) int64) binding {
+	return func(b *binder, n *node) {
+		if n.args[0].typ.ID != Blob {
+			textToInt(Int64, unit)(b, n)
+			return
+		}
+		n.typ = typeOf(Int64)
+		n.eval = map1(n, byteCount)
 	}
-	n.typ = typeOf(Int64)
-	n.eval = map1(n, byteCount)
 }
 
 func character(b *binder, n *node) {

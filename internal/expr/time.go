@@ -90,6 +90,7 @@ func (b *binder) timeArithmetic(sign string, n *node) bool {
 		x, y = y, x
 	}
 	switch {
+	case b.addCases(sign, n):
 	case x.ID == Interval && y.ID == Interval && sign != "*":
 		sum, ok := n.args[0].value.(IntervalValue).plus(n.step(sign))
 		b.interval(n, sum, ok)

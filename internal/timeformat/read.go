@@ -178,16 +178,18 @@ func (v *fields) cutWord(text string, specifier byte) (rest string, err error) {
 		v.offsetSeconds, rest, err = cutOffset(text)
 	case 'Z':
 		rest = strings.TrimLeft(text, spaces)
-		end := strings.IndexAny(rest, spaces)
-		if end < 0 {
-			end = len(rest)
-		}
+		end := len(rest) - len(strings.TrimLeftFunc(rest, isOfZone))
 		if zone := rest[:end]; !strings.EqualFold(zone, "UTC") && !strings.EqualFold(zone, "GMT") {
 			return text, errZone
 		}
 		rest = rest[end:]
 	}
 	return rest, err
+}
+
+// isOfZone says whether a character may stand in the name of a time zone.
+func isOfZone(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_/+-:", r)
 }
 
 // cutName takes one of some names off a text, or the first three letters of one, in any case.
