@@ -58,8 +58,8 @@ type Aggregate struct {
 	// quantile_cont and quantile_disc. The default is false: from the least on.
 	Descending bool `json:"descending,omitzero"`
 
-	// By names a column of int64 without NULLs and without negative values: the places of the rows, by
-	// which a list or string_agg orders its values, and mode, arg_min and arg_max choose among equals.
+	// By names a column of int64 without NULLs and without negative values: the places of the rows. A
+	// list and string_agg order their values by them; mode, arg_min and arg_max choose among equals.
 	// The default is "": the places of the rows in the input.
 	By string `json:"by,omitzero"`
 }

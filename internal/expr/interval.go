@@ -37,8 +37,8 @@ func (b *binder) callOfIntervals(f *Function, n *node) bool {
 // ofIntervals are the operators of arithmetic that take intervals.
 var ofIntervals = []string{"+", "-", "*"}
 
-// length returns the microseconds of an interval, in which a month has 30 days and a day 24 hours, as
-// intervals are compared.
+// length returns the microseconds of an interval as intervals are compared: a month has 30 days, a day 24
+// hours.
 func (v IntervalValue) length() wide {
 	days := int128(v.Months).Mul(int128(30)).Add(int128(v.Days))
 	return days.Mul(int128(dayMicros)).Add(int128(v.Micros))

@@ -17,8 +17,8 @@ func real(fn func(float64) float64) binding {
 	}
 }
 
-// logarithm returns a function that takes numbers below the least normal double, too, for which
-// math.Log on amd64 is wrong.
+// logarithm returns a function that takes numbers below the least normal double, too: math.Log on amd64
+// is wrong there.
 func logarithm(fn func(float64) float64) func(float64) float64 {
 	const leastNormal, up = 0x1p-1022, 0x1p60
 	return func(v float64) float64 {

@@ -12,8 +12,8 @@ const (
 	fieldElementType, fieldChildren, fieldLogicalType = 1, 5, 10
 )
 
-// logicalTypeMax is the last logical type that arrow-go knows. It panics at newer ones, of whose columns the values
-// can be read as their physical type has them.
+// logicalTypeMax is the last logical type that arrow-go knows. It panics at newer ones. The values of
+// their columns can be read as the physical type has them.
 const logicalTypeMax = 18
 
 // schemaElement is where an element of a footer's schema lies, and what may have to be left out of it.
