@@ -197,7 +197,8 @@ func (b *badText) commands(t *testing.T, file string, like readError) (list []re
 	if typ != "" {
 		step["input"] = map[string]any{"types": map[string]string{column: typ}}
 	}
-	text, err := json.Marshal(map[string]any{"name": "job", "steps": []any{step}})
+	jobName := strings.ReplaceAll(filepath.Base(file), ".", "-") // jobs of one name share a lock
+	text, err := json.Marshal(map[string]any{"name": jobName, "steps": []any{step}})
 	if err != nil {
 		t.Fatal(err)
 	}
