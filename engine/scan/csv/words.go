@@ -71,16 +71,9 @@ var typesByName = map[string]arrow.DataType{
 	"string":  arrow.BinaryTypes.String, "utf8": arrow.BinaryTypes.String,
 	"text": arrow.BinaryTypes.String, "varchar": arrow.BinaryTypes.String,
 	"binary": arrow.BinaryTypes.Binary, "blob": arrow.BinaryTypes.Binary,
-	"date": arrow.FixedWidthTypes.Date32, "date32": arrow.FixedWidthTypes.Date32,
-	"time":        arrow.FixedWidthTypes.Time64us,
+	"date": arrow.FixedWidthTypes.Date32, "time": arrow.FixedWidthTypes.Time64us,
 	"timestamp":   &arrow.TimestampType{Unit: arrow.Microsecond},
 	"timestamptz": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
-	"large_utf8":  arrow.BinaryTypes.String, "utf8_view": arrow.BinaryTypes.String,
-	"timestamp[s]":          &arrow.TimestampType{Unit: arrow.Second},
-	"timestamp[ms]":         &arrow.TimestampType{Unit: arrow.Millisecond},
-	"timestamp[us]":         &arrow.TimestampType{Unit: arrow.Microsecond},
-	"timestamp[ns]":         &arrow.TimestampType{Unit: arrow.Nanosecond},
-	"timestamp[us, tz=utc]": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
 }
 
 var decimalType = regexp.MustCompile(`^decimal\( *(\d+) *, *(\d+) *\)$`)

@@ -65,7 +65,7 @@ func (g *columnGuess) join(o *columnGuess) {
 }
 
 // typ returns the type that DuckDB's read_json would give to the column, but that integers beyond 64 bits are HUGEINT,
-// or text, where DuckDB has doubles, which make different ones equal. HUGEINT is a decimal of 38 digits, as in all of mpga.
+// or text, where DuckDB has doubles, which make different ones equal. HUGEINT is a decimal of 38 digits.
 // Nested values, strings beside other values, and no values at all are text.
 func (g *columnGuess) typ() arrow.DataType {
 	formats := allFormats &^ g.others

@@ -16,7 +16,7 @@ type Format struct {
 	Decimal   byte               // before a fraction; '.' or 0 where it is plain
 	Thousands byte               // between digits, to be passed over; 0 for none
 	Times     *timeformat.Format // of a date or a timestamp; nil of ISO's
-	Inferred  bool               // the type is of first values: it must not lose what is written, and no IsCode is a number
+	Inferred  bool               // the type is of first values, and must lose nothing: IsCode is no number
 }
 
 // IsCode says whether a number is written with a plus, or with a zero before other digits, as postcodes and telephone
