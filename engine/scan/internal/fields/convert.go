@@ -248,7 +248,7 @@ func (v *int64s) add(c *Column) int {
 			out[i] = 0
 			continue
 		}
-		if v.exact && c.text[s.Start] <= '0' && mayBeCode(c.text, s.Start) && IsCode(Trim(c.Field(i))) {
+		if v.exact && mayBeCode(c.text, s.Start) && IsCode(Trim(c.Field(i))) {
 			return i
 		}
 		if bytes-1 < 8 {
@@ -281,7 +281,7 @@ func (v *float64s) add(c *Column) int {
 			out[i] = 0
 			continue
 		}
-		if v.exact && c.text[s.Start] <= '0' && mayBeCode(c.text, s.Start) && IsCode(Trim(c.Field(i))) {
+		if v.exact && mayBeCode(c.text, s.Start) && IsCode(Trim(c.Field(i))) {
 			return i
 		}
 		f, ok := fastFloat(c.text, s)

@@ -118,11 +118,12 @@ func (f *Format) readDate(b []byte) (days int32, ok bool) {
 // mayBeCode says whether a field that begins at start may be, trimmed, one that IsCode holds of.
 // Requires: two bytes behind start.
 func mayBeCode(text []byte, start uint32) bool {
+	sign := uint32(0) // without a branch: signs are in no order
 	if text[start] == '-' {
-		start++
+		sign = 1
 	}
-	c := text[start]
-	return c <= ' ' || c == '+' || c == '0' && text[start+1]-'0' <= 9
+	c := text[start+sign]
+	return c-'1' > 8 && (c <= ' ' || c == '+' || c == '0' && text[start+sign+1]-'0' <= 9)
 }
 
 // String says how a column's values are to be written, for errors; "" for the plain way.
