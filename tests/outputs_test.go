@@ -68,8 +68,8 @@ func TestManyFolders(t *testing.T) {
 	if stderr != "" {
 		t.Error(stderr)
 	}
-	if n := filesBelow(t, out); n != folders {
-		t.Errorf("%d files, want %d", n, folders)
+	if n := filesBelow(t, out); n != folders+1 { // and the manifest
+		t.Errorf("%d files, want %d", n, folders+1)
 	}
 	if got, want := sums(t, out), sums(t, data); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -121,6 +121,7 @@ func TestReadErrors(t *testing.T) {
 		list = append(list, bad.errors(t, dir, name)...)
 	}
 	list = append(list, binaryErrors(t, dir)...)
+	list = append(list, stateErrors(t, dir)...)
 	next := make(chan readError)
 	var workers sync.WaitGroup
 	for range 4 {
@@ -197,7 +198,8 @@ func (b *badText) commands(t *testing.T, file string, like readError) (list []re
 	if typ != "" {
 		step["input"] = map[string]any{"types": map[string]string{column: typ}}
 	}
-	text, err := json.Marshal(map[string]any{"name": "job", "steps": []any{step}})
+	jobName := strings.ReplaceAll(filepath.Base(file), ".", "-") // jobs of one name share a lock
+	text, err := json.Marshal(map[string]any{"name": jobName, "steps": []any{step}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,6 +216,7 @@ func (b *badText) commands(t *testing.T, file string, like readError) (list []re
 	add("shell", 1, query+";\n", append([]string{"shell"}, types...)...)
 	add("run", 1, "", "run", "--log-level", "error", job)
 	if b.types == "" {
+		add("dist plan", 1, "", "dist", "plan", query, "--output", out+".dist.csv", "--work", out+".work", "-o", out+".plan.json")
 		add("compare", 1, "", "compare", "--device", "host:64MiB", "--algorithms", "cpu", query)
 	}
 	return list
@@ -262,6 +265,41 @@ func (c *readError) check(t *testing.T) {
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("%s: mpga %q leaves %v, %v", c.name, c.args, left, err)
 	}
+}
+
+// stateErrors are the errors of states that agg --partial has written, one of whose files is cut or has another byte.
+func stateErrors(t *testing.T, dir string) (list []readError) {
+	t.Helper()
+	csv, whole := filepath.Join(dir, "states.csv"), filepath.Join(dir, "whole.state")
+	packed(t, csv, csvOf("12", "13")(100, 50))
+	if text, err := exec.Command("mpga", "agg", "--by", "k", "--agg", "max(v)", "--partial", "-o", whole, csv).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for name, damage := range map[string]func(b []byte) []byte{
+		"cut":  func(b []byte) []byte { return b[:len(b)/2] },
+		"byte": func(b []byte) []byte { b[len(b)/2] ^= 0xFF; return b },
+		"none": func([]byte) []byte { return nil },
+	} {
+		states := filepath.Join(dir, name+".state")
+		if err := os.CopyFS(states, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		files, err := os.ReadDir(states)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(states, files[len(files)/2].Name())
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, damage(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, readError{name: "merge of states, " + name, args: []string{"merge", whole, states, "-o", file + ".csv"},
+			want: []string{filepath.Base(states), filepath.Base(file)}, lines: 1})
+	}
+	return list
 }
 
 // insides are words of the program's own, which no user is to read.

@@ -81,7 +81,7 @@ func TestRoundTrip(t *testing.T) {
 					read = append(read, "--type", typ)
 				}
 			case sink == "folders":
-				write = append(write, "--partition-by", strings.Join(folders, ","), "--manifest")
+				write = append(write, "--partition-by", strings.Join(folders, ","))
 			}
 			run(write...)
 			from := fmt.Sprintf("SELECT %s, n::INTEGER AS n FROM '%s'", list, path)

@@ -238,8 +238,10 @@ func (d *dirContent) end(p *part) error {
 		return err
 	}
 	if d.opt.Manifest {
-		p.file.Bytes = p.out.bytes
 		p.file.SHA256 = hex.EncodeToString(p.out.sum.Sum(nil))
+	}
+	if d.opt.listed() {
+		p.file.Bytes = p.out.bytes
 		d.files = append(d.files, p.file)
 	}
 	return nil
@@ -259,7 +261,7 @@ func (d *dirContent) finish() error {
 	if err := d.writeGathered(); err != nil {
 		return err
 	}
-	if err := d.finisher.wait(); err != nil || !d.opt.Manifest {
+	if err := d.finisher.wait(); err != nil || !d.opt.listed() {
 		return err
 	}
 	return writeManifest(d.tree, newManifest(d.schema, &d.opt, d.files))

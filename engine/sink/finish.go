@@ -42,15 +42,14 @@ type partOutput struct {
 	output
 	name     string // within the directory
 	finisher *finisher
-	sum      hash.Hash // of the bytes, for the manifest; nil without a manifest
-	bytes    int64     // counted where there is a sum
+	sum      hash.Hash // of the bytes, for the manifest; nil without Options.Manifest
+	bytes    int64     // written
 }
 
 func (o *partOutput) Write(b []byte) (int, error) {
 	n, err := o.output.Write(b)
-	if o.sum != nil {
+	if o.bytes += int64(n); o.sum != nil {
 		o.sum.Write(b[:n])
-		o.bytes += int64(n)
 	}
 	return n, err
 }

@@ -42,7 +42,7 @@ type ManifestFile struct {
 	Path   string `json:"path"` // within the directory, with slashes
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"` // in hexadecimal
+	SHA256 string `json:"sha256,omitempty"` // in hexadecimal; "" without Options.Manifest
 }
 
 const manifestVersion = 1

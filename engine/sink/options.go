@@ -41,14 +41,16 @@ type Options struct {
 
 	// PartitionBy writes a directory with a folder key=value for each combination of values of
 	// these columns, which the files in it do not have. Names and values are escaped as in URLs;
-	// NULL is __HIVE_DEFAULT_PARTITION__, and the string of that name is escaped.
+	// NULL is __HIVE_DEFAULT_PARTITION__, and the string of that name is escaped. By _manifest.json the
+	// columns have their types when the directory is read.
 	PartitionBy []string `json:"partition_by,omitzero"`
 
 	// MaxRowsPerFile writes a directory of files of at most so many rows.
 	MaxRowsPerFile int64 `json:"max_rows_per_file,omitzero"`
 
 	// Manifest writes a directory with a file _manifest.json, written last, which lists the other
-	// files with their sizes, rows and checksums, the schema, and Query.
+	// files with their sizes, rows and checksums, the schema, and Query. Of PartitionBy alone there is
+	// the file, too, without checksums.
 	Manifest bool `json:"manifest,omitzero"`
 
 	// Query is the text for the manifest.
@@ -243,6 +245,9 @@ func (o *Options) table() text.TableOptions {
 func (o *Options) Directory() bool {
 	return len(o.PartitionBy) > 0 || o.MaxRowsPerFile > 0 || o.Manifest
 }
+
+// listed reports whether the output is a directory with a manifest.
+func (o *Options) listed() bool { return o.Manifest || len(o.PartitionBy) > 0 }
 
 // delimitersRefused are the characters of fields that are never quoted, and the characters that
 // quoting itself needs.

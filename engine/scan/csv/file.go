@@ -288,7 +288,10 @@ func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format
 			"or read the column as bytes (%s %s)", name, decode.QuoteInvalid(field),
 			knob.Name("dataset.CSV.Encoding"), knob.Name("dataset.CSV.Types"), fields.Setting(name, "BLOB"))
 	}
-	const shown = 40
+	const (
+		shown = fields.HugeDigits + 2
+		types = knob.Name("dataset.CSV.Types")
+	)
 	dots := ""
 	if len(field) > shown {
 		field, dots = field[:shown], "..."
@@ -297,10 +300,14 @@ func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format
 	if format.Times != nil {
 		written = knob.Errorf("%s (%s, %s)", format, knob.Name("dataset.CSV.DateFormat"), knob.Name("dataset.CSV.TimestampFormat"))
 	}
-	if format.Inferred && fields.HasLeadingZero(field) {
-		written = errors.New(", which would lose its zero")
+	loss, as := format.LossOf(typ, field), ""
+	switch digits := fields.WholeDigits(fields.Trim(field)); {
+	case loss != "":
+		as = "; as a number: " + fields.Setting(name, fields.TypeName(typ))
+	case typ.ID() == arrow.INT64 && digits > 0 && digits <= fields.HugeDigits:
+		as = "; as a longer integer: " + fields.Setting(name, "HUGEINT")
 	}
-	return knob.Errorf("column %q: %q%s is not of type %s%v; as text: %s %s; or say what stands for NULL (%s)",
-		name, field, dots, fields.TypeName(typ), written,
-		knob.Name("dataset.CSV.Types"), fields.Setting(name, "VARCHAR"), knob.Name("dataset.CSV.NullStrings"))
+	return knob.Errorf("column %q: %q%s is not of type %s%v%s; as text: %s %s%s; or say what stands for NULL (%s)",
+		name, field, dots, fields.TypeName(typ), written, loss, types, fields.Setting(name, "VARCHAR"), as,
+		knob.Name("dataset.CSV.NullStrings"))
 }

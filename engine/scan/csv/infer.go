@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -23,13 +22,14 @@ const (
 	maybeFormattedTime                     // by TimestampFormat
 	maybeBool
 	maybeInt
-	maybeHuge
+	maybeHuge  // an integer of at most fields.HugeDigits
+	maybeWhole // an integer, which is text where it has more digits
 	maybeDouble
 	maybeDate
 	maybeTimestamp
 	maybeZoned
 
-	bitsOfTypes         = 9
+	bitsOfTypes         = 10
 	allTypes    typeSet = math.MaxUint64
 )
 
@@ -42,15 +42,13 @@ var inferred = []struct {
 	{maybeFormattedTime, microseconds},
 	{maybeBool, arrow.FixedWidthTypes.Boolean},
 	{maybeInt, arrow.PrimitiveTypes.Int64},
-	{maybeHuge, &arrow.Decimal128Type{Precision: hugeDigits}},
+	{maybeHuge, &arrow.Decimal128Type{Precision: fields.HugeDigits}},
+	{maybeWhole, arrow.BinaryTypes.String},
 	{maybeDouble, arrow.PrimitiveTypes.Float64},
 	{maybeDate, arrow.FixedWidthTypes.Date32},
 	{maybeTimestamp, microseconds},
 	{maybeZoned, zonedMicroseconds},
 }
-
-// hugeDigits are the digits of a HUGEINT that all its values have room for. Whole numbers of more are text.
-const hugeDigits = 38
 
 var (
 	microseconds      = &arrow.TimestampType{Unit: arrow.Microsecond}
@@ -93,11 +91,8 @@ func (n *inference) plainTypesOf(value []byte) (set typeSet) {
 	if word := fields.Lower(value); word == "true" || word == "false" {
 		return maybeBool
 	}
-	if fields.HasLeadingZero(value) { // a postcode or the like, which would lose digits
-		return 0
-	}
-	if number, ok := n.numbers.Plain(value, &n.scratch); ok && n.numbers.Grouped(value) {
-		if set, ok := numberTypesOf(number); ok {
+	if number, ok := n.numbers.Plain(value, &n.scratch); ok && n.numbers.Grouped(value) && !fields.IsCode(number) {
+		if set := numberTypesOf(number); set != 0 {
 			return set
 		}
 	}
@@ -122,33 +117,26 @@ func inMicros(t fields.Instant) bool {
 	return fits
 }
 
-// numberTypesOf returns the types that a number can have: of a whole number, the types that keep its digits. ok is
-// false where the text is no number.
-func numberTypesOf(number []byte) (set typeSet, ok bool) {
+// numberTypesOf returns the types of numbers that keep all digits of a whole number, and DOUBLE of all others; none of
+// text. A column of whole numbers is never DOUBLE.
+func numberTypesOf(number []byte) (set typeSet) {
 	f, ok := fields.ParseFloat(number)
-	whole := bytes.TrimLeft(number, "+-")
-	if !ok || len(whole) == 0 || len(bytes.TrimLeft(whole, "0123456789")) > 0 {
-		return maybeDouble, ok
+	digits := fields.WholeDigits(number)
+	switch {
+	case !ok:
+		return 0
+	case digits == 0:
+		return maybeDouble
+	case digits <= fields.HugeDigits:
+		set |= maybeHuge
 	}
 	if _, ok := fields.ParseInt(number); ok {
-		set = maybeInt | maybeHuge
-	} else if len(whole) <= hugeDigits {
-		set = maybeHuge
+		set |= maybeInt
 	}
-	if keepsDigits(f, whole) {
+	if fields.KeepsDigits(f, number) {
 		set |= maybeDouble
 	}
-	return set, true
-}
-
-// keepsDigits says whether a double has the digits of a whole number without a sign, when it is written again.
-func keepsDigits(f float64, whole []byte) bool {
-	const always = 15 // digits that any double keeps
-	if len(whole) <= always {
-		return true
-	}
-	var text [64]byte
-	return bytes.Equal(strconv.AppendFloat(text[:0], math.Abs(f), 'f', -1, 64), whole)
+	return set | maybeWhole
 }
 
 // columnGuess is what the sample says of a column.

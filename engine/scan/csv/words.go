@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan/internal/fields"
 )
 
 // ParseChar reads one ASCII character. "\t" and "tab" are a tab, an empty text is 0.
@@ -65,20 +67,13 @@ var typesByName = map[string]arrow.DataType{
 	"float32": arrow.PrimitiveTypes.Float32, "float": arrow.PrimitiveTypes.Float32,
 	"real":    arrow.PrimitiveTypes.Float32,
 	"float64": arrow.PrimitiveTypes.Float64, "double": arrow.PrimitiveTypes.Float64,
-	"string": arrow.BinaryTypes.String, "utf8": arrow.BinaryTypes.String,
+	"hugeint": &arrow.Decimal128Type{Precision: fields.HugeDigits},
+	"string":  arrow.BinaryTypes.String, "utf8": arrow.BinaryTypes.String,
 	"text": arrow.BinaryTypes.String, "varchar": arrow.BinaryTypes.String,
 	"binary": arrow.BinaryTypes.Binary, "blob": arrow.BinaryTypes.Binary,
-	"hugeint": &arrow.Decimal128Type{Precision: 38},
-	"date":    arrow.FixedWidthTypes.Date32, "date32": arrow.FixedWidthTypes.Date32,
-	"time":        arrow.FixedWidthTypes.Time64us,
+	"date": arrow.FixedWidthTypes.Date32, "time": arrow.FixedWidthTypes.Time64us,
 	"timestamp":   &arrow.TimestampType{Unit: arrow.Microsecond},
 	"timestamptz": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
-	"large_utf8":  arrow.BinaryTypes.String, "utf8_view": arrow.BinaryTypes.String,
-	"timestamp[s]":          &arrow.TimestampType{Unit: arrow.Second},
-	"timestamp[ms]":         &arrow.TimestampType{Unit: arrow.Millisecond},
-	"timestamp[us]":         &arrow.TimestampType{Unit: arrow.Microsecond},
-	"timestamp[ns]":         &arrow.TimestampType{Unit: arrow.Nanosecond},
-	"timestamp[us, tz=utc]": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
 }
 
 var decimalType = regexp.MustCompile(`^decimal\( *(\d+) *, *(\d+) *\)$`)

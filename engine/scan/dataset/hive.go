@@ -1,9 +1,7 @@
 package dataset
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -14,13 +12,12 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
-	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/internal/knob"
-	"github.com/mpga/mpga/internal/vfs"
 )
 
 // hiveNull is the folder value that stands for NULL. The string itself is written with an escape.
@@ -57,8 +54,8 @@ func unescape(s string) string {
 }
 
 // hiveColumns makes columns of the folders of all files, which must agree on the keys. known is of the
-// whole table; nil where the files are the table.
-func hiveColumns(fsys vfs.FS, names []string, known *Known) ([]decode.Folder, error) {
+// whole table; nil where the files are the table. written are the types that their values had when they were written.
+func hiveColumns(names []string, known *Known, written manifestTypes) ([]decode.Folder, error) {
 	var columns []decode.Folder
 	for i, name := range names {
 		pairs := hivePairs(name)
@@ -81,7 +78,7 @@ func hiveColumns(fsys vfs.FS, names []string, known *Known) ([]decode.Folder, er
 			columns[j].Values = append(columns[j].Values, p.value)
 		}
 	}
-	if err := typeFolders(fsys, names, columns, known); err != nil {
+	if err := typeFolders(columns, known, written); err != nil {
 		return nil, err
 	}
 	for j := range columns {
@@ -111,18 +108,22 @@ func hiveKeys(name string) string {
 	return strings.Join(keys, "/")
 }
 
-// convert gives a column the type that is given, where all values have it, or the narrowest of int64, date32 and utf8
-// that all values have. Text that a number would not give back, as 007 or +5, is no number.
-func convert(c *decode.Folder, given arrow.DataType) {
+// convert gives the values of a column the type that is known of the table. Else it is the type that was written, by a
+// manifest, or the narrowest of int64, date32 and utf8, that all values have as they are written: 01, +1 and -0 are no
+// numbers, so that different folders have different values.
+func convert(c *decode.Folder, known, written arrow.DataType) {
 	c.Field.Nullable = slices.Contains(c.Values, nil)
-	types := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Date32, arrow.BinaryTypes.String}
+	types := []arrow.DataType{written, arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Date32}
 	switch {
-	case given != nil:
-		types = []arrow.DataType{given, arrow.BinaryTypes.String}
+	case known != nil:
+		types = []arrow.DataType{known}
 	case !slices.ContainsFunc(c.Values, func(v any) bool { return v != nil }):
-		types = types[2:] // text: no value says what the type is
+		types = types[:1] // no value says what the type is
 	}
-	for _, typ := range types {
+	for _, typ := range append(types, arrow.BinaryTypes.String) {
+		if typ == nil {
+			continue
+		}
 		if values, ok := parseFolders(c.Values, typ); ok {
 			c.Field.Type, c.Values = typ, values
 			return
@@ -130,119 +131,46 @@ func convert(c *decode.Folder, given arrow.DataType) {
 	}
 }
 
-// parseFolders returns the values of a type that texts are; ok is false where one is none.
+// parseFolders returns the values of a type that the texts of folders are; ok is false where one is none.
 func parseFolders(texts []any, typ arrow.DataType) (values []any, ok bool) {
 	values = make([]any, len(texts))
-	for i, v := range texts {
-		if v == nil {
+	for i, text := range texts {
+		if text == nil {
 			continue
 		}
-		text := v.(string)
-		switch typ.ID() {
-		case arrow.STRING:
-			values[i] = text
-		case arrow.INT64:
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil || strconv.FormatInt(n, 10) != text {
-				return nil, false
-			}
-			values[i] = n
-		case arrow.DATE32:
-			day, err := time.Parse(time.DateOnly, text)
-			if err != nil {
-				return nil, false
-			}
-			values[i] = arrow.Date32FromTime(day)
-		default:
-			value, err := parseScalar(text, typ)
-			if err != nil {
-				return nil, false
-			}
-			values[i] = value
+		if values[i], ok = parseFolder(text.(string), typ); !ok {
+			return nil, false
 		}
 	}
 	return values, true
 }
 
-// parseScalar returns a value of a type that --partition-by takes, as the sink writes it into the name of a folder.
-func parseScalar(text string, typ arrow.DataType) (scalar.Scalar, error) {
+// parseFolder returns the value of a type that a text is: a string, an int64, an arrow.Date32, or a scalar.
+func parseFolder(text string, typ arrow.DataType) (value any, ok bool) {
+	switch typ.ID() {
+	case arrow.STRING:
+		return text, true
+	case arrow.INT64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil && strconv.FormatInt(n, 10) == text
+	case arrow.DATE32:
+		day, err := time.Parse(time.DateOnly, text)
+		return arrow.Date32FromTime(day), err == nil
+	case arrow.DECIMAL128:
+		t := typ.(*arrow.Decimal128Type)
+		n, err := decimal128.FromString(text, t.Precision, t.Scale)
+		return scalar.NewDecimal128Scalar(n, typ), err == nil && n.ToString(t.Scale) == text // it was not rounded
+	}
 	b := array.NewBuilder(memory.DefaultAllocator, typ)
 	defer b.Release()
 	if err := b.AppendValueFromString(text); err != nil {
-		return nil, err
+		return nil, false
 	}
-	values := b.NewArray()
-	defer values.Release()
-	return scalar.GetScalar(values, 0)
-}
-
-// typeFolders gives columns of folders the type that they have in the whole table, or had when mpga wrote the folders,
-// which the manifest tells; else the narrowest that all values have.
-func typeFolders(fsys vfs.FS, names []string, columns []decode.Folder, known *Known) error {
-	written := writtenTypes(fsys, names, columns)
-	for i := range columns {
-		typ, err := known.folderType(columns[i].Field.Name)
-		if err != nil {
-			return err
-		}
-		if typ == nil {
-			typ = written[columns[i].Field.Name]
-		}
-		convert(&columns[i], typ)
+	one := b.NewArray()
+	defer one.Release()
+	if (typ.ID() == arrow.BOOL || arrow.IsInteger(typ.ID())) && one.ValueStr(0) != text {
+		return nil, false
 	}
-	return nil
-}
-
-// writtenTypes returns the types of folders' columns by the manifest above the folders; nil where there is none, or one
-// of other columns.
-func writtenTypes(fsys vfs.FS, names []string, columns []decode.Folder) map[string]arrow.DataType {
-	if len(columns) == 0 {
-		return nil
-	}
-	root := aboveFolders(names[0])
-	for _, name := range names {
-		if aboveFolders(name) != root {
-			return nil
-		}
-	}
-	file, err := fsys.Open(root + vfs.ManifestName)
-	if err != nil {
-		return nil
-	}
-	defer file.Close()
-	var manifest struct { // as engine/sink writes it
-		PartitionBy []string `json:"partition_by"`
-		Schema      []struct{ Name, Type string }
-	}
-	if err := json.NewDecoder(io.LimitReader(file, manifestBytesMax)).Decode(&manifest); err != nil {
-		return nil
-	}
-	types := make(map[string]arrow.DataType)
-	for i, key := range manifest.PartitionBy {
-		if i >= len(columns) || columns[i].Field.Name != key {
-			return nil
-		}
-		for _, c := range manifest.Schema {
-			if t, err := csv.ParseType(c.Type); c.Name == key && err == nil {
-				types[key] = t
-			}
-		}
-	}
-	return types
-}
-
-// manifestBytesMax bounds the bytes that are read of a manifest: a quarter of a million files have as many.
-const manifestBytesMax = 64 << 20
-
-// aboveFolders returns the part of a path before its first key=value folder, with the slash.
-func aboveFolders(path string) string {
-	path = withoutQuery(path)
-	end := 0
-	for part := range strings.SplitAfterSeq(filepath.ToSlash(path), "/") {
-		if key, _, ok := strings.Cut(part, "="); ok && key != "" {
-			break
-		}
-		end += len(part)
-	}
-	return path[:min(end, len(path))]
+	s, err := scalar.GetScalar(one, 0)
+	return s, err == nil && s.IsValid()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/json"
 )
 
@@ -122,4 +123,16 @@ func (k *Known) folderType(name string) (arrow.DataType, error) {
 		return f[len(f)-1].Type, nil // folders come behind the columns of files
 	}
 	return nil, nil
+}
+
+// typeFolders gives columns of folders their types: that of the whole table, where Known has it.
+func typeFolders(columns []decode.Folder, known *Known, written manifestTypes) error {
+	for i := range columns {
+		typ, err := known.folderType(columns[i].Field.Name)
+		if err != nil {
+			return err
+		}
+		convert(&columns[i], typ, written[columns[i].Field.Name])
+	}
+	return nil
 }

@@ -48,6 +48,10 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 	if err != nil {
 		return files, err
 	}
+	var written manifestTypes
+	if !opt.NoHive && opt.Known == nil {
+		written = foldersTypes(opt.FS, names)
+	}
 	names, opt.FS = show(opt.FS, names)
 	if opt.Known != nil {
 		if err := opt.Known.apply(opt); err != nil {
@@ -55,7 +59,7 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		}
 	}
 	if !opt.NoHive {
-		if files.hive, err = hiveColumns(opt.FS, names, opt.Known); err != nil {
+		if files.hive, err = hiveColumns(names, opt.Known, written); err != nil {
 			return files, err
 		}
 	}

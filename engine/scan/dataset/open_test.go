@@ -135,6 +135,78 @@ func TestHiveOfNulls(t *testing.T) {
 	}
 }
 
+// Would catch folders that have one value though their names differ, and types of manifests that values do not have, that
+// are another program's, or of which two disagree.
+func TestHiveTypes(t *testing.T) {
+	manifest := func(typ string) string {
+		return `{"version": 1, "other": [{}], "partition_by": ["k"], "schema": [{"name": "k", "type": "` + typ + `"}, {"name": "v", "type": "x"}], "files": [`
+	}
+	for _, c := range []struct {
+		folders  []string
+		manifest string
+		want     string
+		rows     []string
+	}{
+		{[]string{"1", "-2"}, "", "int64", []string{"1", "-2"}},
+		{[]string{"01234", "1234"}, "", "utf8", []string{"01234", "1234"}},
+		{[]string{"+1", "1"}, "", "utf8", []string{"+1", "1"}},
+		{[]string{"-0", "0"}, "", "utf8", []string{"-0", "0"}},
+		{[]string{"-01", "1"}, "", "utf8", []string{"-01", "1"}},
+		{[]string{"1e5", "100000"}, "", "utf8", []string{"1e5", "100000"}},
+		{[]string{"9223372036854775808", "1"}, "", "utf8", []string{"9223372036854775808", "1"}},
+		{[]string{"1", hiveNull}, manifest("utf8"), "utf8", []string{"1", "NULL"}},
+		{[]string{hiveNull}, manifest("decimal(9, 2)"), "decimal(9, 2)", []string{"NULL"}},
+		{[]string{"1.50", "-0.05"}, manifest("decimal(9, 2)"), "decimal(9, 2)", []string{"1.5", "-0.05"}},
+		{[]string{"true", "false"}, manifest("bool"), "bool", []string{"true", "false"}},
+		{[]string{"true", "1"}, manifest("bool"), "utf8", []string{"true", "1"}},
+		{[]string{"1", "300"}, manifest("int8"), "int64", []string{"1", "300"}},
+		{[]string{"1", "01"}, manifest("int8"), "utf8", []string{"1", "01"}},
+		{[]string{"1", "x"}, manifest("int8"), "utf8", []string{"1", "x"}},
+		{[]string{"1"}, manifest("list<item: int8>"), "int64", []string{"1"}},
+		{[]string{"1"}, manifest("decimal(39, 50)"), "int64", []string{"1"}},
+		{[]string{"1"}, manifest("decimal(38, 200)"), "int64", []string{"1"}},
+		{[]string{"1"}, manifest("decimal(9, -2)"), "int64", []string{"1"}},
+		{[]string{"1"}, manifest("timestamp[us, tz=nowhere]"), "int64", []string{"1"}},
+		{[]string{"1.555"}, manifest("decimal(9, 2)"), "utf8", []string{"1.555"}},
+		{[]string{"1234567.00"}, manifest("decimal(5, 2)"), "utf8", []string{"1234567.00"}},
+		{[]string{"1"}, "[1, 2", "int64", []string{"1"}},
+		{[]string{"1"}, `{"schema": 7, "partition_by": ["k"]}`, "int64", []string{"1"}},
+		{[]string{"1"}, "", "int64", []string{"1"}},
+	} {
+		dir := t.TempDir()
+		for i, folder := range c.folders {
+			scantest.WriteFile(t, dir, fmt.Sprintf("k=%s/f%d.csv", folder, i), []byte("v\n1\n"))
+		}
+		if c.manifest != "" {
+			scantest.WriteFile(t, dir, vfs.ManifestName, []byte(c.manifest))
+		}
+		for _, pattern := range []string{dir, filepath.Join(dir, "*", "*.csv"), filepath.Join(dir, "k="+c.folders[0], "f0.csv")} {
+			src := mustOpen(t, Options{}, pattern)
+			rows, err := scantest.ReadAll(src, []int{1}, scan.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(pattern, "f0.csv") {
+				continue // of one folder, whose type may be another
+			}
+			if got, want := scantest.SchemaText(src.Schema()), "v int64, k "+c.want; got != want {
+				t.Errorf("%q by %s: got %s, want %s", c.folders, c.manifest, got, want)
+			}
+			slices.Sort(rows)
+			slices.Sort(c.rows)
+			scantest.SameRows(t, rows, c.rows)
+		}
+	}
+	dir := t.TempDir()
+	for root, typ := range map[string]string{"a": "int8", "b": "int16"} {
+		scantest.WriteFile(t, dir, root+"/k=1/f.csv", []byte("v\n1\n"))
+		scantest.WriteFile(t, dir, root+"/"+vfs.ManifestName, []byte(manifest(typ)))
+	}
+	if got, want := scantest.SchemaText(mustOpen(t, Options{}, dir).Schema()), "v int64, k int64"; got != want {
+		t.Errorf("two manifests: got %s, want %s", got, want)
+	}
+}
+
 // Would catch a link to a directory that is followed round in a circle, or taken for a file.
 func TestLinkedDir(t *testing.T) {
 	dir := t.TempDir()

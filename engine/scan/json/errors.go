@@ -13,7 +13,7 @@ import (
 )
 
 // ValueError implements textfile.Format.
-func (c *File) ValueError(column string, typ arrow.DataType, _ *fields.Format, field []byte, quoted bool) error {
+func (c *File) ValueError(column string, typ arrow.DataType, format *fields.Format, field []byte, quoted bool) error {
 	if fields.IsText(typ) {
 		return knob.Errorf("column %q: %s is not valid UTF-8 (as bytes: %s %s)",
 			column, decode.QuoteInvalid(field), types, fields.Setting(column, "BLOB"))
@@ -26,10 +26,16 @@ func (c *File) ValueError(column string, typ arrow.DataType, _ *fields.Format, f
 	value, as, other := string(field)+dots, "text", "VARCHAR"
 	if quoted {
 		value = strconv.Quote(string(field)) + dots
-	} else if numberOf(field) == hasDouble && typ.ID() == arrow.INT64 && (field[0] == '-' || field[0]-'0' <= 9) {
-		as, other = "a number", "DOUBLE"
+	} else if typ.ID() == arrow.INT64 && (field[0] == '-' || field[0]-'0' <= 9) {
+		switch kinds := numberOf(field); {
+		case kinds&hasDouble != 0:
+			as, other = "a number", "DOUBLE"
+		case kinds&hasHuge != 0:
+			as, other = "a longer integer", "HUGEINT"
+		}
 	}
-	return knob.Errorf("column %q: %s is not a %s (as %s: %s %s)", column, value, fields.TypeName(typ), as, types, fields.Setting(column, other))
+	return knob.Errorf("column %q: %s is not a %s%s (as %s: %s %s)", column, value, fields.TypeName(typ),
+		format.LossOf(typ, field), as, types, fields.Setting(column, other))
 }
 
 // unknownKey is the error of a key that is no column.

@@ -135,17 +135,20 @@ func SetTypes(files []*File, opt *Options, known []Guess) ([]Guess, error) {
 		said[i] = Guess{Name: name, Values: joint[name].values, Others: joint[name].others}
 	}
 	all, columns := make([]arrow.Field, len(names)), make(map[string]int32, len(names))
+	formats := make([]fields.Format, len(names))
 	for i, name := range names {
-		typ, ok := opt.Types[name]
-		if !ok {
+		typ, given := opt.Types[name]
+		if !given {
 			typ = joint[name].typ()
 		}
+		formats[i].Inferred = !given
 		all[i] = arrow.Field{Name: name, Type: typ, Nullable: true}
 		columns[name] = int32(i)
 	}
 	schema := arrow.NewSchema(all, nil)
 	for _, f := range files {
 		f.setColumns(schema, names, columns)
+		f.Formats = formats
 	}
 	return said, nil
 }

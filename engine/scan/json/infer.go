@@ -1,8 +1,6 @@
 package json
 
 import (
-	"strconv"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/fields"
@@ -14,11 +12,13 @@ type valueSet uint8
 const (
 	hasBool valueSet = 1 << iota
 	hasInteger
-	hasHuge // an integer beyond 64 bits with a sign, within 64 bits without
+	hasHuge  // an integer beyond 64 bits, of at most fields.HugeDigits
+	hasWhole // an integer of more digits
+	hasExact // an integer that is no double
 	hasDouble
 	hasString
 	hasNested
-	numbers = hasInteger | hasHuge | hasDouble
+	numbers = hasInteger | hasHuge | hasWhole | hasExact | hasDouble
 )
 
 // formatSet is a set of the types that strings are written in.
@@ -64,9 +64,9 @@ func (g *columnGuess) join(o *columnGuess) {
 	g.others |= o.others
 }
 
-// typ returns the type that DuckDB's read_json would give to the column. HUGEINT is a decimal of 38
-// digits, as in all of mpga. Nested values, values of which some are strings and some are not, and no
-// values at all are text.
+// typ returns the type that DuckDB's read_json would give to the column, but that integers beyond 64 bits are HUGEINT,
+// or text, where DuckDB has doubles, which make different ones equal. HUGEINT is a decimal of 38 digits.
+// Nested values, strings beside other values, and no values at all are text.
 func (g *columnGuess) typ() arrow.DataType {
 	formats := allFormats &^ g.others
 	switch {
@@ -74,10 +74,13 @@ func (g *columnGuess) typ() arrow.DataType {
 		return arrow.FixedWidthTypes.Boolean
 	case g.values != 0 && g.values&^numbers == 0:
 		switch {
+		case g.values&hasDouble == 0 && g.values&hasWhole != 0, g.values&hasDouble != 0 && g.values&hasExact != 0:
+			// as doubles, some may be equal
+			return arrow.BinaryTypes.String
 		case g.values&hasDouble != 0:
 			return arrow.PrimitiveTypes.Float64
 		case g.values&hasHuge != 0:
-			return &arrow.Decimal128Type{Precision: 38}
+			return &arrow.Decimal128Type{Precision: fields.HugeDigits}
 		}
 		return arrow.PrimitiveTypes.Int64
 	case g.values != hasString || formats == 0:
@@ -92,15 +95,22 @@ func (g *columnGuess) typ() arrow.DataType {
 	return &arrow.TimestampType{Unit: arrow.Microsecond}
 }
 
-// numberOf returns the kind of a number.
+// numberOf returns the kinds of a number.
 func numberOf(value []byte) valueSet {
+	digits := fields.WholeDigits(value)
+	if digits == 0 {
+		return hasDouble
+	}
+	set := hasHuge
 	if _, ok := fields.ParseInt(value); ok {
-		return hasInteger
+		set = hasInteger
+	} else if digits > fields.HugeDigits {
+		set = hasWhole
 	}
-	if _, err := strconv.ParseUint(string(value), 10, 64); err == nil {
-		return hasHuge
+	if f, _ := fields.ParseFloat(value); !fields.KeepsDigits(f, value) {
+		set |= hasExact
 	}
-	return hasDouble
+	return set
 }
 
 // formatOf returns the type that a string is written in, or none.

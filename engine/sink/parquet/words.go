@@ -34,11 +34,15 @@ type wordForm struct {
 	words int // of a value
 	bytes int // of a plain value; 0 of strings
 	id    arrow.Type
+	unit  arrow.TimeUnit // of timestamps
 }
 
 // wordFormOf returns the form of a type of the adapted schema in a column of a file.
 func wordFormOf(t arrow.DataType, column *schema.Column) (f wordForm, ok bool) {
 	f = wordForm{words: 1, bytes: 8, id: t.ID()}
+	if t, ok := t.(*arrow.TimestampType); ok {
+		f.unit = t.Unit
+	}
 	switch t.ID() {
 	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.DATE32:
 		f.bytes = 4
@@ -69,6 +73,9 @@ func wordFormOf(t arrow.DataType, column *schema.Column) (f wordForm, ok bool) {
 
 // reads says whether readWords takes an array as it is.
 func (f *wordForm) reads(arr arrow.Array) bool {
+	if t, ok := arr.DataType().(*arrow.TimestampType); ok && t.Unit != f.unit { // seconds, which become milliseconds
+		return false
+	}
 	id := arr.DataType().ID()
 	return id == f.id || f.kind == kindBytes && (id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW)
 }

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
@@ -9,7 +10,7 @@ import (
 // Folder is a column with one value for all rows of a file: the value of a key=value folder.
 type Folder struct {
 	Field  arrow.Field
-	Values []any // by file: string, int64, arrow.Date32, or a scalar.Scalar of another type; nil is NULL
+	Values []any // by file: string, int64, arrow.Date32, or scalar.Scalar of another type; nil is NULL
 }
 
 // Stats returns the statistics of the column in some files.
@@ -17,7 +18,7 @@ func (f *Folder) Stats(files []int) ColumnStats {
 	stats := ColumnStats{NoNulls: !f.Field.Nullable, Repeats: f.Field.Type.ID() == arrow.STRING}
 	for _, file := range files {
 		b := f.Bounds(file)
-		if b.AllNulls || b.Low == nil || b.Low.Family == predicate.BytesFamily {
+		if b.AllNulls || f.Field.Type.ID() != arrow.INT64 && f.Field.Type.ID() != arrow.DATE32 {
 			continue
 		}
 		n := b.Low.Integer
@@ -41,8 +42,11 @@ func (f *Folder) Bounds(file int) predicate.Bounds {
 		v = predicate.Value{Family: predicate.MomentFamily, Integer: int64(of)}
 	case string:
 		v = predicate.Value{Family: predicate.BytesFamily, Bytes: []byte(of)}
-	default:
-		return predicate.Bounds{NoNulls: true}
+	case scalar.Scalar:
+		var ok bool
+		if v, ok = predicate.ValueOf(of); !ok {
+			return predicate.Bounds{NoNulls: true}
+		}
 	}
 	return predicate.Bounds{Low: &v, High: &v, Exact: true, NoNulls: true}
 }

@@ -1,7 +1,6 @@
 package fields
 
 import (
-	"slices"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -41,30 +40,7 @@ func newConverter(typ arrow.DataType, format *Format) converter {
 	if typ == nil || converters[typ.ID()] == nil {
 		return nil
 	}
-	c := converters[typ.ID()](typ, format)
-	if format.Inferred {
-		return codes{c}
-	}
-	return c
-}
-
-// codes is a converter to an inferred type of numbers, which takes no digits behind a zero: of a column whose first
-// values are numbers, they are codes, and 01 would be 1.
-type codes struct{ converter }
-
-func (k codes) add(c *Column) int {
-	bad := k.converter.add(c)
-	added := c.fields
-	if bad >= 0 {
-		added = added[:bad]
-	}
-	for i, s := range added {
-		if c.text[s.Start] == '0' && s.length() > 1 && HasLeadingZero(c.Field(i)) &&
-			(s.IsQuoted() || !slices.Contains(c.nulls.strings, string(c.Field(i)))) {
-			return i
-		}
-	}
-	return bad
+	return converters[typ.ID()](typ, format)
 }
 
 // converters make the converter to a type, by the type's ID.
@@ -109,14 +85,14 @@ func parsed[T arrow.FixedWidthType](parse func(trimmed []byte) (T, bool)) func(a
 
 func newInt64s(typ arrow.DataType, format *Format) converter {
 	if format.plainNumbers() {
-		return &int64s{}
+		return &int64s{exact: format.Inferred}
 	}
 	return parsed(ParseInt)(typ, format)
 }
 
 func newFloat64s(typ arrow.DataType, format *Format) converter {
 	if format.plainNumbers() {
-		return &float64s{}
+		return &float64s{exact: format.Inferred}
 	}
 	return parsed(ParseFloat)(typ, format)
 }
@@ -168,8 +144,9 @@ func parseDecimal(b []byte, precision, scale int32) (n decimal128.Num, ok bool) 
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
 		b = b[1:]
 	}
-	ten := decimal128.FromU64(10)
 	digits, significant, fraction := 0, int32(0), int32(-1)
+	const wordMax = 1e18
+	word, power := uint64(0), uint64(1) // digits that n does not have yet, and ten to the power of their number
 	for _, c := range b {
 		if c == '.' && fraction < 0 {
 			fraction = 0
@@ -188,8 +165,12 @@ func parseDecimal(b []byte, precision, scale int32) (n decimal128.Num, ok bool) 
 		if significant > precision {
 			return n, false
 		}
-		n = n.Mul(ten).Add(decimal128.FromU64(uint64(c)))
+		if word, power = word*10+uint64(c), power*10; power == wordMax {
+			n = n.Mul(decimal128.FromU64(power)).Add(decimal128.FromU64(word))
+			word, power = 0, 1
+		}
 	}
+	n = n.Mul(decimal128.FromU64(power)).Add(decimal128.FromU64(word))
 	fraction = max(fraction, 0)
 	if digits == 0 || fraction > scale || significant+scale-fraction > precision {
 		return n, false
@@ -254,7 +235,10 @@ func (f *fixed[T]) add(c *Column) int {
 }
 
 // int64s is fixed[int64] for whole numbers.
-type int64s struct{ values[int64] }
+type int64s struct {
+	values[int64]
+	exact bool // as Format.Inferred
+}
 
 func (v *int64s) add(c *Column) int {
 	out := v.all[c.rows:][:len(c.fields)]
@@ -263,6 +247,9 @@ func (v *int64s) add(c *Column) int {
 		if c.nulls.of(bytes) && c.isNull(i) {
 			out[i] = 0
 			continue
+		}
+		if v.exact && mayBeCode(c.text, s.Start) && IsCode(Trim(c.Field(i))) {
+			return i
 		}
 		if bytes-1 < 8 {
 			if n, ok := digits8(firstDigits(c.text, s.Start, bytes)); ok {
@@ -282,7 +269,10 @@ func (v *int64s) add(c *Column) int {
 }
 
 // float64s is fixed[float64].
-type float64s struct{ values[float64] }
+type float64s struct {
+	values[float64]
+	exact bool // as Format.Inferred
+}
 
 func (v *float64s) add(c *Column) int {
 	out := v.all[c.rows:][:len(c.fields)]
@@ -291,9 +281,13 @@ func (v *float64s) add(c *Column) int {
 			out[i] = 0
 			continue
 		}
+		if v.exact && mayBeCode(c.text, s.Start) && IsCode(Trim(c.Field(i))) {
+			return i
+		}
 		f, ok := fastFloat(c.text, s)
 		if !ok {
-			if f, ok = ParseFloat(Trim(c.Field(i))); !ok {
+			number := Trim(c.Field(i))
+			if f, ok = ParseFloat(number); !ok || v.exact && !KeepsDigits(f, number) {
 				return i
 			}
 		}

@@ -16,7 +16,22 @@ type Format struct {
 	Decimal   byte               // before a fraction; '.' or 0 where it is plain
 	Thousands byte               // between digits, to be passed over; 0 for none
 	Times     *timeformat.Format // of a date or a timestamp; nil of ISO's
-	Inferred  bool               // the type is of first values: digits behind a zero are a code, and no number
+	Inferred  bool               // the type is of first values, and must lose nothing: IsCode is no number
+}
+
+// IsCode says whether a number is written with a plus, or with a zero before other digits, as postcodes and telephone
+// numbers are. Its value does not tell how it was written: 01234 and 1234 are equal.
+func IsCode(number []byte) bool {
+	if len(number) == 0 {
+		return false
+	}
+	if number[0] == '+' {
+		return true
+	}
+	if number[0] == '-' {
+		number = number[1:]
+	}
+	return len(number) > 1 && number[0] == '0' && number[1]-'0' <= 9
 }
 
 // plainNumbers says whether numbers are as Go and C write them.
@@ -46,12 +61,12 @@ func (f *Format) Plain(b []byte, scratch *[]byte) (number []byte, ok bool) {
 
 // localized returns a parser of numbers that are written by the format.
 func localized[T any](f *Format, parse func([]byte) (T, bool)) func([]byte) (T, bool) {
-	if f.plainNumbers() {
+	if f.plainNumbers() && !f.Inferred {
 		return parse
 	}
 	var scratch []byte
 	return func(b []byte) (value T, ok bool) {
-		if b, ok = f.Plain(b, &scratch); !ok {
+		if b, ok = f.Plain(b, &scratch); !ok || f.Inferred && IsCode(b) {
 			return value, false
 		}
 		return parse(b)
@@ -98,6 +113,17 @@ func (f *Format) readDate(b []byte) (days int32, ok bool) {
 	}
 	t, ok := f.ReadTime(b)
 	return t.days, ok
+}
+
+// mayBeCode says whether a field that begins at start may be, trimmed, one that IsCode holds of.
+// Requires: two bytes behind start.
+func mayBeCode(text []byte, start uint32) bool {
+	sign := uint32(0) // without a branch: signs are in no order
+	if text[start] == '-' {
+		sign = 1
+	}
+	c := text[start+sign]
+	return c-'1' > 8 && (c <= ' ' || c == '+' || c == '0' && text[start+sign+1]-'0' <= 9)
 }
 
 // String says how a column's values are to be written, for errors; "" for the plain way.

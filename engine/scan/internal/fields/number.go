@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -50,19 +51,6 @@ func parseDigits(b []byte) (n uint64, ok bool) {
 	return n, true
 }
 
-// HasLeadingZero says whether a value has digits alone, and a 0 before others, which a number would lose.
-func HasLeadingZero(value []byte) bool {
-	if len(value) < 2 || value[0] != '0' {
-		return false
-	}
-	for _, c := range value {
-		if c -= '0'; c > 9 {
-			return false
-		}
-	}
-	return true
-}
-
 // ParseInt reads a whole number with an optional sign.
 func ParseInt(b []byte) (int64, bool) {
 	negative := false
@@ -75,6 +63,33 @@ func ParseInt(b []byte) (int64, bool) {
 		return -int64(n), ok && n <= -math.MinInt64
 	}
 	return int64(n), ok && n <= math.MaxInt64
+}
+
+// HugeDigits is how many digits an integer has at most that a decimal of 128 bits holds.
+const HugeDigits = 38
+
+// WholeDigits returns how many digits an integer with an optional minus has; 0 for all other text.
+func WholeDigits(b []byte) int {
+	if len(b) > 0 && b[0] == '-' {
+		b = b[1:]
+	}
+	for _, c := range b {
+		if c-'0' > 9 {
+			return 0
+		}
+	}
+	return len(b)
+}
+
+// KeepsDigits says whether a double is the value of a number, if that is whole: exactly, or as doubles are written.
+func KeepsDigits(f float64, number []byte) bool {
+	const always = 15 // digits that any double keeps
+	if WholeDigits(number) <= always {
+		return true
+	}
+	var text [64]byte
+	return bytes.Equal(strconv.AppendFloat(text[:0], f, 'f', -1, 64), number) ||
+		bytes.Equal(strconv.AppendFloat(text[:0], f, 'f', 0, 64), number)
 }
 
 // parseSigned is ParseInt for a narrower type.

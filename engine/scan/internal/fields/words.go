@@ -34,6 +34,24 @@ func TypeName(typ arrow.DataType) string {
 	return typ.String()
 }
 
+// LossOf says what a number of the type would lose of a field, behind the name of the type; "" of a field that it loses
+// nothing of, or that is no number.
+func (f *Format) LossOf(typ arrow.DataType, field []byte) string {
+	number := Trim(field)
+	value, ok := ParseFloat(number)
+	switch {
+	case !f.Inferred || !ok:
+		return ""
+	case IsCode(number) && number[0] == '+':
+		return ", which would lose its plus"
+	case IsCode(number):
+		return ", which would lose its zero"
+	case typ.ID() == arrow.FLOAT64 && !KeepsDigits(value, number):
+		return ", which would lose its digits"
+	}
+	return ""
+}
+
 // Setting is how a column is given a type, as an option takes it: NAME=TYPE.
 func Setting(column, typ string) string {
 	text := column + "=" + typ

@@ -99,6 +99,12 @@ func BigValue(f Family, n *big.Int) Value {
 	return Value{Family: f, Wide: n}
 }
 
+// ValueOf returns the value of a scalar in the units of its type.
+func ValueOf(s scalar.Scalar) (v Value, ok bool) {
+	v, exact, ok := constantOf(s, s.DataType())
+	return v, ok && exact
+}
+
 // constantOf returns a constant in the units of a column: exactly, or, where the column has no such
 // value, the largest value below it.
 func constantOf(s scalar.Scalar, column arrow.DataType) (v Value, exact, ok bool) {
