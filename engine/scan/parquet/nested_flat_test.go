@@ -24,7 +24,7 @@ func deltaOf(t arrow.DataType) parquet.Encoding {
 	case arrow.BINARY, arrow.LARGE_BINARY:
 		return parquet.Encodings.DeltaLengthByteArray
 	case arrow.BOOL:
-		return parquet.Encodings.RLE
+		return parquet.Encodings.Plain // arrow-go's writer of runs loses values between pages; pyarrow reads the same of its files
 	case arrow.FLOAT16, arrow.FLOAT32, arrow.FLOAT64, arrow.FIXED_SIZE_BINARY, arrow.DECIMAL128, arrow.DECIMAL256:
 		return parquet.Encodings.ByteStreamSplit
 	}
@@ -39,6 +39,10 @@ func TestParquetNestedFlat(t *testing.T) {
 		for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
 			rows := []int{0, 1, 63, 500, 900}[rng.IntN(5)]
 			nested, flat := scantest.Nest(rng, flatBatch(t, rng, rows, 1+rng.IntN(60), false, func(i int) bool { return i%7 == 3 }))
+			pageBytes := 1 + rng.IntN(3000)
+			if encoding == "delta" { // arrow-go's writer of differences panics at some pages without values
+				pageBytes += 1000
+			}
 			opts := []parquet.WriterProperty{parquet.WithDataPageVersion(version), parquet.WithDictionaryDefault(encoding == "dictionary"),
 				parquet.WithDataPageSize(int64(1 + rng.IntN(3000))), parquet.WithBatchSize(int64(1 + rng.IntN(300))),
 				parquet.WithCompression([]compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy}[rng.IntN(2)])}
