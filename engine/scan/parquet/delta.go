@@ -47,7 +47,7 @@ func newDeltas(data []byte) (d deltas, rest []byte, err error) {
 		data = data[n:]
 	}
 	block, minis := head[0], head[1]
-	if head[2] == 0 { // some writers say nothing of the blocks of a page of NULLs
+	if block == 0 && minis == 0 && head[2] == 0 { // some writers say nothing of the blocks of a page of NULLs
 		return deltas{}, data, nil
 	}
 	if block == 0 || block > deltaBlockMax || minis == 0 || minis > block || block%(8*minis) != 0 ||
