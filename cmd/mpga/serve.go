@@ -185,6 +185,7 @@ func (f *serveFlags) namedTables(cmd *cobra.Command) (map[string]server.Table, e
 func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Server, secrets secrets) (err error) {
 	flights, err := flightsql.New(flightsql.Options{
 		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls, Report: writeReport, Logger: slog.Default(),
+		ConnectionIdle: f.queryLimit.connectionIdle,
 	})
 	if err != nil {
 		return err
@@ -193,12 +194,20 @@ func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Serv
 		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls, Facts: pageFacts, Devices: pageDevices,
 		Logger: slog.Default(),
 	})
+	connections, err := server.NewConnections(f.queryLimit.connections, f.queryLimit.peerConnections, slog.Default())
+	if err != nil {
+		return usageError{err}
+	}
+	refuseFlight, refuseHTTP := server.RefuseHTTP2, server.RefuseHTTP
+	if secrets.tls != nil { // before the handshake of TLS a text cannot be read
+		refuseFlight, refuseHTTP = nil, nil
+	}
 	listeners, err := openListeners(f.listen)
 	if err != nil {
 		return err
 	}
 	for i, l := range listeners {
-		flights.Serve(l)
+		flights.Serve(connections.Bound(l, refuseFlight))
 		slog.Info("clients are served", "address", shownAddress(f.listen[i], l), "tls", secrets.tls != nil, "tokens", secrets.tokens.Asked())
 	}
 	if f.private {
@@ -209,7 +218,7 @@ func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Serv
 		if err != nil {
 			return errors.Join(fmt.Errorf("--http: %w", err), flights.Stop())
 		}
-		pages.Serve(l)
+		pages.Serve(connections.Bound(l, refuseHTTP))
 		slog.Info("HTTP is served", "url", secrets.scheme()+"://"+l.Addr().String()+"/")
 	}
 	<-ctx.Done()

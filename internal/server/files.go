@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mpga/mpga/internal/vfs"
@@ -118,20 +120,17 @@ func (a *Allowed) Open(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := a.root.Open(path)
-	if err != nil {
-		return nil, a.told(name, err)
-	}
-	return file, nil
+	file, err := vfs.OpenRegular(path, a.root.OpenFile)
+	return file, a.told(name, err)
 }
 
 // told is an error of the directory with the name that the client gave, and without the directory's.
 func (a *Allowed) told(name string, err error) error {
+	if escapes(err) {
+		return a.outside(name)
+	}
 	var of *fs.PathError
 	if errors.As(err, &of) {
-		if of.Err.Error() == "path escapes from parent" {
-			return a.outside(name)
-		}
 		return &fs.PathError{Op: of.Op, Path: name, Err: of.Err}
 	}
 	return err
@@ -160,7 +159,26 @@ func (a *Allowed) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	list, err := fs.ReadDir(a.root.FS(), filepath.ToSlash(path))
-	return list, a.told(name, err)
+	return slices.DeleteFunc(list, func(e fs.DirEntry) bool {
+		return e.Type()&fs.ModeSymlink != 0 && a.leadsOut(filepath.Join(path, e.Name()))
+	}), a.told(name, err)
+}
+
+// leadsOut says whether a name in the directory is a link that leads out of it. A pattern or a folder
+// goes on without such a file; a statement that names it is refused.
+func (a *Allowed) leadsOut(path string) bool {
+	if _, err := a.root.Stat(path); !escapes(err) {
+		return false
+	}
+	slog.Warn("a link that leads out of the directory of --allow-files is left out", "name", path)
+	return true
+}
+
+// escapes says whether an error of a root is that of a link which leads out of it. Package os has no
+// value for it.
+func escapes(err error) bool {
+	var of *fs.PathError
+	return errors.As(err, &of) && of.Err.Error() == "path escapes from parent"
 }
 
 // IsObject implements vfs.Objects: whatever looks like a URL is no file.

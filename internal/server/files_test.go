@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mpga/mpga/internal/vfs"
@@ -50,7 +51,7 @@ func TestAllowedFiles(t *testing.T) {
 	write(outside, "secret.csv")
 	for link, to := range map[string]string{
 		"out.csv": filepath.Join(outside, "secret.csv"), "outside": outside, "in.csv": "a.csv",
-		"up.csv": "../" + filepath.Base(outside) + "/secret.csv",
+		"sub/year=2025/out.csv": filepath.Join(outside, "secret.csv"), "up.csv": "../" + filepath.Base(outside) + "/secret.csv",
 	} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
@@ -70,6 +71,17 @@ func TestAllowedFiles(t *testing.T) {
 		wantRows(t, session, "SELECT count(*) FROM '"+name+"'", want)
 	}
 	wantRows(t, session, "SELECT max(year) FROM 'sub'", "2025")
+	// Links that lead out are left out of patterns and folders.
+	wantRows(t, session, "SELECT count(*) FROM '*.csv'", "4")
+	wantRows(t, session, "SELECT count(*) FROM 'sub'", "2")
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.txt"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"pipe.txt": "pipe", "*.txt": "no file matches"} { // opening it would wait for a writer
+		if _, err := ask(session, "SELECT count(*) FROM '"+name+"'"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	for _, name := range []string{
 		"../" + filepath.Base(outside) + "/secret.csv", outside + "/secret.csv", "out.csv", "up.csv", "outside/secret.csv", "outside/*.csv",
 		"/etc/passwd", "/proc/self/environ", "-", "s3://bucket/x.csv", "https://127.0.0.1:1/x.csv", "../*", dir + "/../" + filepath.Base(outside) + "/*",

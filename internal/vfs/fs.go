@@ -14,7 +14,7 @@ import (
 // FS is the file system as mpga uses it: all reading, writing, renaming and removing goes through
 // an FS, so that tests can fail the n-th call of any kind. Paths are the operating system's.
 type FS interface {
-	Open(name string) (File, error)                     // for reading
+	Open(name string) (File, error)                     // for reading, without waiting: a pipe or a device is an error
 	Create(name string, perm fs.FileMode) (File, error) // for writing; an existing file is an error
 	Stat(name string) (fs.FileInfo, error)              // follows links
 	ReadDir(name string) ([]fs.DirEntry, error)         // sorted by name
@@ -90,7 +90,26 @@ func (f *osFile) Close() error {
 	return f.File.Close()
 }
 
-func (osFS) Open(name string) (File, error) { return opened(os.Open(name)) }
+func (osFS) Open(name string) (File, error) { return OpenRegular(name, os.OpenFile) }
+
+// OpenRegular opens a regular file or a directory for reading, with a function such as os.OpenFile.
+// Whatever else has the name is an error: opening a pipe that nobody writes to would not return.
+func OpenRegular(name string, open func(string, int, fs.FileMode) (*os.File, error)) (File, error) {
+	f, err := open(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return newFile(f), nil
+}
+
+var errNotRegular = errors.New("it is a pipe, a socket or a device, and not a file")
 
 // Create makes a file that is locked until it is closed, by which RemoveAbandoned recognizes it.
 func (osFS) Create(name string, perm fs.FileMode) (File, error) {

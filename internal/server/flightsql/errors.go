@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -55,24 +57,77 @@ func toldAs(err error, unknown codes.Code) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := status.FromError(err); ok {
+	if s, ok := status.FromError(err); ok {
+		if text := shorten(s.Message()); text != s.Message() {
+			return status.Error(s.Code(), text)
+		}
 		return err
 	}
 	err = redact.Error(err)
+	return status.Error(codeOf(err, unknown), shorten(err.Error()))
+}
+
+// codeOf returns the code of an error.
+func codeOf(err error, unknown codes.Code) codes.Code {
 	for _, of := range codesOf {
 		if errors.Is(err, of.err) {
-			return status.Error(of.code, err.Error())
+			return of.code
 		}
 	}
-	var text *sql.Error
-	if errors.As(err, &text) {
-		return status.Error(codes.InvalidArgument, err.Error())
+	if text := (*sql.Error)(nil); errors.As(err, &text) {
+		return codes.InvalidArgument
 	}
-	return status.Error(unknown, err.Error())
+	return unknown
+}
+
+// textBytesMax bounds the text of an error as gRPC sends it: in a header, in which a byte that is not
+// ASCII takes three. A driver that takes 8 KiB of headers, as Java's does, else resets the call, and its
+// user sees neither the text nor the code.
+const textBytesMax = 4 << 10
+
+// shorten returns a text that has at most textBytesMax bytes when it is sent: its beginning, and, where
+// it was longer, its end, which has the cause.
+func shorten(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	sent := 0
+	for i := range len(text) {
+		sent += sentBytes(text[i])
+	}
+	if sent <= textBytesMax {
+		return text
+	}
+	const cut, endBytes = " ... ", textBytesMax / 4
+	head, tail := 0, len(text)
+	for n := 0; ; head++ {
+		if n += sentBytes(text[head]); n > textBytesMax-endBytes-len(cut) {
+			break
+		}
+	}
+	for n := 0; ; tail-- {
+		if n += sentBytes(text[tail-1]); n > endBytes {
+			break
+		}
+	}
+	for !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return text[:head] + cut + text[tail:]
+}
+
+// sentBytes returns how many bytes a byte of an error's text takes in a header.
+func sentBytes(b byte) int {
+	if b >= ' ' && b <= '~' && b != '%' {
+		return 1
+	}
+	return 3
 }
 
 // unary turns the errors and panics of calls into what clients are told.
 func (s *Service) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
+	messageArrived(ctx)
 	err = spawn.Call(func() (err error) {
 		answer, err = handle(ctx, request)
 		return err
@@ -82,7 +137,8 @@ func (s *Service) unary(ctx context.Context, request any, info *grpc.UnaryServer
 
 // stream does the same for calls with streams.
 func (s *Service) stream(of any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	return s.end(info.FullMethod, spawn.Call(func() error { return handle(of, stream) }))
+	defer messageArrived(stream.Context())
+	return s.end(info.FullMethod, spawn.Call(func() error { return handle(of, arrivalStream{stream}) }))
 }
 
 // end logs an error that ends a call, and returns what its client is told. What was wrong with a

@@ -42,6 +42,9 @@ type Options struct {
 	// Report writes a page of HTML about a run. Without it, nobody gets one.
 	Report ReportFunc
 
+	// ConnectionIdle ends a connection that has had no call for so long. The default is half an hour.
+	ConnectionIdle time.Duration
+
 	Logger *slog.Logger // The default discards.
 }
 
@@ -73,6 +76,9 @@ func New(opt Options) (*Service, error) {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
+	if opt.ConnectionIdle == 0 {
+		opt.ConnectionIdle = 30 * time.Minute
+	}
 	s := &Service{opt: opt, health: health.NewServer()}
 	if err := s.registerInfo(); err != nil {
 		return nil, err
@@ -91,7 +97,10 @@ func New(opt Options) (*Service, error) {
 		grpc.InitialConnWindowSize(connectionWindowBytes),
 		grpc.WriteBufferSize(bufferBytes),
 		grpc.ReadBufferSize(bufferBytes),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: silentMax, Timeout: silentMax / 2}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: silentMax, Timeout: silentMax / 2, MaxConnectionIdle: opt.ConnectionIdle,
+		}),
+		grpc.ConnectionTimeout(openingMax),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: silentMin, PermitWithoutStream: true}),
 	}
 	if opt.TLS != nil {
@@ -112,6 +121,8 @@ const (
 
 	headerBytesMax = 64 << 10 // of a call: its token and cookies
 	callsMax       = 1024     // at a time on one connection; further ones wait at the client
+
+	openingMax = 10 * time.Second // for the handshakes of TLS and HTTP/2
 
 	// A client that has been silent for silentMax is asked for a sign of life, and must not send
 	// such signs more often than silentMin.

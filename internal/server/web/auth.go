@@ -66,6 +66,7 @@ var errToken = errors.New("sign in with a token of this server (--token-file)")
 func (s *Service) signIn(w http.ResponseWriter, r *http.Request) {
 	var form struct{ Token string }
 	if err := decode(w, r, &form); err != nil {
+		closeUnread(w, r)
 		tell(w, statusOf(err), fmt.Errorf("want a token as JSON: %w", err))
 		return
 	}
@@ -105,12 +106,14 @@ func (s *Service) answered(handle func(*request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		client, ok := s.client(r)
 		if !ok {
+			closeUnread(w, r)
 			tell(w, http.StatusUnauthorized, errToken)
 			return
 		}
 		req := &request{Request: r, w: w, client: client}
 		req.session, _ = s.opt.Server.Session(cookie(r, sessionCookie), client)
 		if err := spawn.Call(func() error { return handle(req) }); err != nil {
+			closeUnread(w, r)
 			if errors.Is(err, errCutShort) {
 				panic(http.ErrAbortHandler) // so that the client does not take what it has for the whole
 			}

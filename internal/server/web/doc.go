@@ -23,7 +23,7 @@
 // proxy, takes no connection while nothing happens, and ends by itself.
 //
 //   - W1 (whole names only): a client without a name of its token, where tokens are asked, gets the
-//     page without data, signs of life, metrics without names, and nothing else.
+//     page without data and signs of life, and nothing else.
 //   - W2 (same site): a request that changes something comes from the page itself. Cookies are
 //     HttpOnly and SameSite=Strict, Sec-Fetch-Site and Origin are checked, and where the connection
 //     came to a loopback address, so is Host: no other site reaches the server through a browser.
@@ -32,4 +32,6 @@
 //   - W4 (own): a client sees the runs of its name; without tokens, everybody is one client. Results
 //     belong to a session, which is the browser's.
 //   - W5 (bounded): requests, pages of results, charts, texts in lists and samples have limits.
+//   - W6 (in time): a body has a deadline to its end, each write of an answer one for the client to take
+//     it; connections in all and of one peer are bounded (server.Connections).
 package web

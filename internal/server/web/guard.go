@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/server"
@@ -15,18 +14,7 @@ import (
 )
 
 // W5: of the body of a request, which is a statement.
-const (
-	requestBytesMax = 1 << 20
-	requestTime     = 30 * time.Second
-)
-
-// decode decodes the body of a request, which must come in time.
-func decode(w http.ResponseWriter, r *http.Request, into any) error {
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(requestTime)) // of a connection that has none, nothing is lost
-	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
-	return json.NewDecoder(r.Body).Decode(into)
-}
+const requestBytesMax = 1 << 20
 
 // guarded refuses what did not come from the page itself (W2), and sets the headers that have a
 // browser do the same.
@@ -35,17 +23,18 @@ func (s *Service) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		if !hostAllowed(r) {
+			closeUnread(w, r)
 			tell(w, http.StatusMisdirectedRequest, fmt.Errorf("this server listens at a loopback address, and is not %s: "+
 				"use localhost (a proxy in front must send Host: localhost)", r.Host))
 			return
 		}
 		if err := sameOrigin.Check(r); err != nil || strings.HasPrefix(r.URL.Path, "/api/") && crossSite(r) {
+			closeUnread(w, r)
 			tell(w, http.StatusForbidden, errors.New("the request came from another site"))
 			return
 		}
@@ -108,6 +97,8 @@ func statusOf(err error) int {
 	switch {
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge
+	case errors.Is(err, errLate):
+		return http.StatusRequestTimeout
 	case errors.Is(err, errNoSession):
 		return http.StatusConflict
 	case errors.Is(err, spawn.ErrInternal):

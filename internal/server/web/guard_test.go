@@ -21,7 +21,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s without a token: %d", path, status)
 		}
 	}
-	for _, path := range []string{"/api/tables", "/api/functions", "/api/runs", "/api/runs/1", "/api/results/1", "/api/samples", "/api/runs/1/report"} {
+	for _, path := range []string{"/api/tables", "/api/functions", "/api/runs", "/api/runs/1", "/api/results/1", "/api/samples", "/api/runs/1/report", "/metrics"} {
 		if status, text, _ := ann.ask(path, nil); status != http.StatusUnauthorized {
 			t.Errorf("%s without a token: %d %s", path, status, text)
 		}
@@ -34,6 +34,9 @@ func TestTokens(t *testing.T) {
 		t.Errorf("cookie: %q", cookie)
 	}
 	ann.get("/api/session", object{}, nil)
+	if status, _, header := ann.ask("/metrics", nil); status != http.StatusOK || header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("metrics with a token: %d %v", status, header)
+	}
 	id, _ := ann.run("SELECT n FROM t")
 
 	bob := ann.another()

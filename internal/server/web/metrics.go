@@ -7,6 +7,19 @@ import (
 	"strings"
 )
 
+// known refuses a request without a token, where tokens are asked. W1.
+func (s *Service) known(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := s.client(r); !ok {
+			closeUnread(w, r)
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, errToken.Error(), http.StatusUnauthorized)
+			return
+		}
+		next(w, r)
+	}
+}
+
 // metrics writes the server's metrics in Prometheus' text format.
 func (s *Service) metrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

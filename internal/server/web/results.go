@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -173,17 +172,13 @@ func (s *Service) file(r *request) error {
 // errCutShort is the error of an answer of which the client has a part.
 var errCutShort = errors.New("an answer is cut short")
 
-// fileStall ends a file whose client takes nothing for so long: it holds a result.
-const fileStall = 2 * time.Minute
-
-// counting counts what is written, and waits fileStall for the client at most.
+// counting counts what is written.
 type counting struct {
 	w     http.ResponseWriter
 	bytes int64
 }
 
 func (c *counting) Write(p []byte) (int, error) {
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(fileStall)) // HTTP/2 may have none
 	n, err := c.w.Write(p)
 	c.bytes += int64(n)
 	return n, err
