@@ -3,7 +3,6 @@ package text
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -20,7 +19,7 @@ func (w *cellWriter) row(columns []column, row int) tableRow {
 	r := tableRow{cells: make([]string, len(columns))}
 	for i := range columns {
 		cell, valid := w.cell(&columns[i], row)
-		r.cells[i] = cell
+		r.cells[i] = string(cell)
 		if !valid {
 			if r.nulls == nil {
 				r.nulls = make([]bool, len(columns))
@@ -31,10 +30,11 @@ func (w *cellWriter) row(columns []column, row int) tableRow {
 	return r
 }
 
-// cell returns the cell of a value. It returns false for a NULL, which is that word.
-func (w *cellWriter) cell(c *column, row int) (text string, valid bool) {
+// cell returns the cell of a value, valid until the next call. It returns false for a NULL, which is
+// that word.
+func (w *cellWriter) cell(c *column, row int) (text []byte, valid bool) {
 	if c.null != nil && c.null(row) {
-		return "NULL", false
+		return []byte("NULL"), false
 	}
 	w.buf = c.appendSpaced(w.buf[:0], row)
 	if w.separators && (c.form == formNumber || c.form == formFloat) {
@@ -45,30 +45,44 @@ func (w *cellWriter) cell(c *column, row int) (text string, valid bool) {
 
 // text returns a text without the characters that a terminal takes for commands, cut to the width
 // of a cell. X4.
-func (w *cellWriter) text(text []byte) string {
-	var b strings.Builder
-	for len(text) > 0 && b.Len() < cellBytesMax {
+func (w *cellWriter) text(text []byte) []byte {
+	text = printable(text)
+	if w.width == 0 || len(text) <= w.width { // no character has fewer bytes than terminal columns
+		return text
+	}
+	return []byte(widths.Truncate(string(text), w.width, "…"))
+}
+
+// printable returns the text itself where it is printable ASCII, as nearly all texts are, else a copy
+// with escapes for all characters that do not print.
+func printable(text []byte) []byte {
+	plain := 0
+	for plain < len(text) && text[plain] >= ' ' && text[plain] < 0x7f {
+		plain++
+	}
+	if plain == len(text) || plain >= cellBytesMax {
+		return text[:min(plain, cellBytesMax)]
+	}
+	out := append(make([]byte, 0, min(len(text), cellBytesMax)+len(`\u0000`)), text[:plain]...)
+	for text = text[plain:]; len(text) > 0 && len(out) < cellBytesMax; {
 		r, size := utf8.DecodeRune(text)
 		switch {
 		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02X`, text[0])
+			out = fmt.Appendf(out, `\x%02X`, text[0])
 		case r == '\n':
-			b.WriteString(`\n`)
+			out = append(out, `\n`...)
 		case r == '\r':
-			b.WriteString(`\r`)
+			out = append(out, `\r`...)
 		case r == '\t':
-			b.WriteString(`\t`)
+			out = append(out, `\t`...)
 		case !unicode.IsPrint(r):
-			fmt.Fprintf(&b, `\u%04X`, r)
+			out = fmt.Appendf(out, `\u%04X`, r)
 		default:
-			b.WriteRune(r)
+			out = append(out, text[:size]...)
 		}
 		text = text[size:]
 	}
-	if w.width == 0 {
-		return b.String()
-	}
-	return widths.Truncate(b.String(), w.width, "…")
+	return out
 }
 
 // cellBytesMax bounds the text that is looked at for one cell, far above what fits a terminal.

@@ -2,7 +2,6 @@ package text
 
 import (
 	"io"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -11,7 +10,7 @@ import (
 // right.
 type MarkdownEncoder struct {
 	to     io.Writer
-	line   strings.Builder
+	lines  []byte // that are not yet written
 	writer cellWriter
 }
 
@@ -30,15 +29,24 @@ func NewMarkdown(to io.Writer, schema *arrow.Schema, separators bool) (*Markdown
 			rule += "---|"
 		}
 	}
-	e.line.WriteString("|\n" + rule + "\n")
+	e.lines = append(e.lines, "|\n"+rule+"\n"...)
 	return e, nil
 }
 
-// markdownEscapes keeps a cell within its column, and its signs from being read as Markdown.
-var markdownEscapes = strings.NewReplacer(`|`, `\|`, `\`, `\\`, "`", "\\`", `*`, `\*`, `<`, `&lt;`)
-
-func (e *MarkdownEncoder) cell(text string) {
-	e.line.WriteString("| " + markdownEscapes.Replace(text) + " ")
+// cell appends a cell: within its column, and with no sign that is read as Markdown.
+func (e *MarkdownEncoder) cell(text []byte) {
+	out := append(e.lines, "| "...)
+	for _, c := range text {
+		switch c {
+		case '|', '\\', '`', '*':
+			out = append(out, '\\', c)
+		case '<':
+			out = append(out, "&lt;"...)
+		default:
+			out = append(out, c)
+		}
+	}
+	e.lines = append(out, ' ')
 }
 
 func (e *MarkdownEncoder) Write(batch arrow.RecordBatch) error {
@@ -47,25 +55,20 @@ func (e *MarkdownEncoder) Write(batch arrow.RecordBatch) error {
 		for i := range columns {
 			cell, valid := e.writer.cell(&columns[i], row)
 			if !valid {
-				cell = ""
+				cell = nil
 			}
 			e.cell(cell)
 		}
-		e.line.WriteString("|\n")
-		if e.line.Len() >= flushBytes {
-			if err := e.flush(); err != nil {
-				return err
-			}
+		var err error
+		if e.lines, err = flushFull(e.to, append(e.lines, "|\n"...)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (e *MarkdownEncoder) flush() error {
-	_, err := io.WriteString(e.to, e.line.String())
-	e.line.Reset()
+// Close writes the rows that are still held.
+func (e *MarkdownEncoder) Close() error {
+	_, err := e.to.Write(e.lines)
 	return err
 }
-
-// Close writes the rows that are still held.
-func (e *MarkdownEncoder) Close() error { return e.flush() }

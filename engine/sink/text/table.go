@@ -59,8 +59,8 @@ func NewTable(to io.Writer, schema *arrow.Schema, opt TableOptions) (*TableEncod
 	}
 	e := &TableEncoder{to: to, opt: opt, writer: cellWriter{width: opt.CellWidth, separators: opt.Separators}}
 	for _, field := range schema.Fields() {
-		e.head[0].cells = append(e.head[0].cells, e.writer.text([]byte(field.Name)))
-		e.head[1].cells = append(e.head[1].cells, e.writer.text([]byte(typeName(field.Type))))
+		e.head[0].cells = append(e.head[0].cells, string(e.writer.text([]byte(field.Name))))
+		e.head[1].cells = append(e.head[1].cells, string(e.writer.text([]byte(typeName(field.Type)))))
 		e.right = append(e.right, isNumber(field.Type))
 	}
 	e.head[1].nulls = slices.Repeat([]bool{true}, len(e.right)) // types are dimmed as NULLs are

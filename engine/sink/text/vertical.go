@@ -15,8 +15,8 @@ type VerticalEncoder struct {
 	to     io.Writer
 	opt    TableOptions
 	names  []string // of the columns, padded to the same width
-	line   strings.Builder
-	rows   int64 // rows that were given
+	lines  []byte // that are not yet written
+	rows   int64  // rows that were given
 	writer cellWriter
 }
 
@@ -28,7 +28,7 @@ func NewVertical(to io.Writer, schema *arrow.Schema, opt TableOptions) (*Vertica
 	e := &VerticalEncoder{to: to, opt: opt, writer: cellWriter{separators: opt.Separators}}
 	widest := 0
 	for _, f := range schema.Fields() {
-		e.names = append(e.names, e.writer.text([]byte(f.Name)))
+		e.names = append(e.names, string(e.writer.text([]byte(f.Name))))
 		widest = max(widest, widths.StringWidth(e.names[len(e.names)-1]))
 	}
 	for i, name := range e.names {
@@ -44,34 +44,30 @@ func (e *VerticalEncoder) Write(batch arrow.RecordBatch) error {
 		if e.opt.RowsShown >= 0 && e.rows > int64(e.opt.RowsShown) {
 			continue
 		}
-		fmt.Fprintf(&e.line, "── row %d ──\n", e.rows)
+		e.lines = fmt.Appendf(e.lines, "── row %d ──\n", e.rows)
 		for i := range columns {
 			cell, valid := e.writer.cell(&columns[i], row)
+			e.lines = append(append(e.lines, e.names[i]...), " = "...)
 			if e.opt.Color && !valid {
-				cell = "\x1b[2m" + cell + "\x1b[0m"
+				e.lines = append(append(append(e.lines, "\x1b[2m"...), cell...), "\x1b[0m\n"...)
+			} else {
+				e.lines = append(append(e.lines, cell...), '\n')
 			}
-			e.line.WriteString(e.names[i] + " = " + cell + "\n")
 		}
-		if e.line.Len() >= flushBytes {
-			if err := e.flush(); err != nil {
-				return err
-			}
+		var err error
+		if e.lines, err = flushFull(e.to, e.lines); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (e *VerticalEncoder) flush() error {
-	_, err := io.WriteString(e.to, e.line.String())
-	e.line.Reset()
-	return err
-}
-
 // Close writes how many rows there are.
 func (e *VerticalEncoder) Close() error {
 	if more := e.rows - int64(e.opt.RowsShown); e.opt.RowsShown >= 0 && more > 0 {
-		fmt.Fprintf(&e.line, "… %s\n", digits.Counted(more, "more row"))
+		e.lines = fmt.Appendf(e.lines, "… %s\n", digits.Counted(more, "more row"))
 	}
-	fmt.Fprintf(&e.line, "%s\n", digits.Counted(e.rows, "row"))
-	return e.flush()
+	e.lines = fmt.Appendf(e.lines, "%s\n", digits.Counted(e.rows, "row"))
+	_, err := e.to.Write(e.lines)
+	return err
 }
