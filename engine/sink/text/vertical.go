@@ -15,8 +15,8 @@ type VerticalEncoder struct {
 	to     io.Writer
 	opt    TableOptions
 	names  []string // of the columns, padded to the same width
-	lines  []byte // that are not yet written
-	rows   int64  // rows that were given
+	lines  []byte   // that are not yet written
+	rows   int64    // rows that were given
 	writer cellWriter
 }
 
