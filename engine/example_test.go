@@ -163,7 +163,7 @@ func writeRoutes(ctx context.Context, path string) (err error) {
 	}
 	defer result.Release()
 
-	out, err := sink.Create(path, result.Schema(), sink.Options{})
+	out, err := sink.Create(ctx, path, result.Schema(), sink.Options{})
 	if err != nil {
 		return err
 	}

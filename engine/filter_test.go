@@ -89,7 +89,7 @@ func TestFilteredSource(t *testing.T) {
 	filter := everyThird{column: 3, from: 20_500, to: 41_000}
 	all, kept := filterTable(seed, rows, filter)
 	path := filepath.Join(t.TempDir(), "f.parquet")
-	out, err := sink.Create(path, all.Schema(), sink.Options{RowGroupRows: 10_000})
+	out, err := sink.Create(t.Context(), path, all.Schema(), sink.Options{RowGroupRows: 10_000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func writeSpilled(ctx context.Context, eng *engine.Engine, mem memory.Allocator,
 		return err
 	}
 	defer res.Release()
-	w, err := sink.Create(target, res.Schema(), sink.Options{Allocator: mem})
+	w, err := sink.Create(ctx, target, res.Schema(), sink.Options{Allocator: mem})
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func writeAnswer(ctx context.Context, eng *engine.Engine, text string, opt plan.
 		return err
 	}
 	defer rows.Release()
-	w, err := sink.Create(path, rows.Schema(), layout)
+	w, err := sink.Create(ctx, path, rows.Schema(), layout)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func aggregateFile(ctx context.Context, fsys vfs.FS, mem memory.Allocator, in, t
 		return err
 	}
 	defer res.Release()
-	w, err := sink.Create(target, res.Schema(), sink.Options{FS: fsys, Allocator: mem})
+	w, err := sink.Create(ctx, target, res.Schema(), sink.Options{FS: fsys, Allocator: mem})
 	if err != nil {
 		return err
 	}

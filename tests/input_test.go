@@ -214,7 +214,7 @@ func openJSON(t *testing.T, rng *rand.Rand, dir string, schema *arrow.Schema, ba
 
 // writeText writes a text file, and opens it with the types that are given.
 func writeText(t *testing.T, file string, format dataset.Format, schema *arrow.Schema, batches []arrow.RecordBatch) scan.Source {
-	w, err := sink.Create(file, schema, sink.Options{})
+	w, err := sink.Create(t.Context(), file, schema, sink.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

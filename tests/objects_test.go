@@ -143,7 +143,7 @@ var salesQuery = query.Query{
 }
 
 func write(path string, opt sink.Options, batches ...arrow.RecordBatch) error {
-	w, err := sink.Create(path, batches[0].Schema(), opt)
+	w, err := sink.Create(context.Background(), path, batches[0].Schema(), opt)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func TestObjectStore(t *testing.T) {
 		}
 	}
 	before := s.keys(t)
-	w, err := sink.Create("s3://bucket/aborted", schema, sink.Options{FS: fsys, MaxRowsPerFile: 10})
+	w, err := sink.Create(t.Context(), "s3://bucket/aborted", schema, sink.Options{FS: fsys, MaxRowsPerFile: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func writeTable(ctx context.Context, table *gen.Table, paths []string, opt sink.
 		}
 	}()
 	for _, path := range paths {
-		w, err := sink.Create(path, table.Schema(), opt)
+		w, err := sink.Create(ctx, path, table.Schema(), opt)
 		if err != nil {
 			return err
 		}

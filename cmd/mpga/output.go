@@ -154,7 +154,7 @@ func (r *request) write(result statsReader) (err error) {
 	r.sink.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
 		return r.eng.Collector(r.ctx, schema, by, purpose)
 	}
-	out, err := sink.Create(r.output, result.Schema(), r.sink)
+	out, err := sink.Create(r.ctx, r.output, result.Schema(), r.sink)
 	if err != nil {
 		return err
 	}

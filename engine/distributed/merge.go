@@ -161,7 +161,7 @@ func (t *Tasks) writeDir(ctx context.Context, name string, schema *arrow.Schema,
 // in which columns may be NULL alone.
 func writeAll(ctx context.Context, path string, schema *arrow.Schema, opt sink.Options, rows array.RecordReader) (err error) {
 	defer rows.Release()
-	out, err := sink.Create(path, schema, opt)
+	out, err := sink.Create(ctx, path, schema, opt)
 	if err != nil {
 		return err
 	}

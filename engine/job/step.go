@@ -204,7 +204,7 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 	sinkOptions.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
 		return eng.Collector(ctx, schema, by, purpose)
 	}
-	out, err := sink.Create(s.Output.Path, result.Schema(), sinkOptions)
+	out, err := sink.Create(ctx, s.Output.Path, result.Schema(), sinkOptions)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func TestErrorPlaces(t *testing.T) {
 	check(w.Close())
 	check(packed.Close())
 	for _, name := range []string{"t.parquet", "t.arrow"} {
-		out, err := sink.Create(file(name), batch.Schema(), sink.Options{RowGroupRows: 70_001})
+		out, err := sink.Create(t.Context(), file(name), batch.Schema(), sink.Options{RowGroupRows: 70_001})
 		check(err)
 		for from := int64(0); from < rows; from += 50_000 {
 			check(out.Write(batch.NewSlice(from, from+50_000)))

@@ -100,7 +100,7 @@ func (c *counts) byName() map[string]int {
 func (s *sizeTest) makeTable(t *testing.T) {
 	schema, batches := sizeTable(*sizeRows, s.seed)
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	w, err := sink.Create(path, schema, sink.Options{RowGroupRows: 250_000})
+	w, err := sink.Create(t.Context(), path, schema, sink.Options{RowGroupRows: 250_000})
 	if err != nil {
 		t.Fatal(err)
 	}

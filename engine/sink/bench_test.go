@@ -37,7 +37,7 @@ func BenchmarkWrite(b *testing.B) {
 		batch := builder.NewRecordBatch()
 		for _, format := range []Format{Parquet, CSV, JSON} {
 			b.Run(column.name+" as "+string(format), func(b *testing.B) {
-				w, err := Create("-", schema, Options{Format: format, Threads: 1, Stdout: io.Discard})
+				w, err := Create(b.Context(), "-", schema, Options{Format: format, Threads: 1, Stdout: io.Discard})
 				sinktest.Check(b, err)
 				for b.Loop() {
 					sinktest.Check(b, w.Write(batch))

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -17,11 +18,12 @@ import (
 
 // dirContent is an output of several files.
 type dirContent struct {
-	opt       Options       // with defaults filled in
-	schema    *arrow.Schema // of the batches, the columns of PartitionBy included
-	partition *partitioner  // nil without PartitionBy
-	tree      tree          // the files' place
-	finisher  *finisher     // commits the files in the background
+	ctx       context.Context // ends the writing
+	opt       Options         // with defaults filled in
+	schema    *arrow.Schema   // of the batches, the columns of PartitionBy included
+	partition *partitioner    // nil without PartitionBy
+	tree      tree            // the files' place
+	finisher  *finisher       // commits the files in the background
 
 	open   map[string]*part // files that are being written, by folder; at most Options.OpenFilesMax
 	parts  map[string]int   // number of files begun, by folder
@@ -59,8 +61,9 @@ type part struct {
 // have too many values.
 const filesMax = 100_000
 
-func createDir(path string, schema *arrow.Schema, opt Options) (Writer, error) {
-	d := &dirContent{opt: opt, schema: schema, finisher: newFinisher(opt.OpenFilesMax), open: make(map[string]*part), parts: make(map[string]int)}
+func createDir(ctx context.Context, path string, schema *arrow.Schema, opt Options) (Writer, error) {
+	d := &dirContent{ctx: ctx, opt: opt, schema: schema, finisher: newFinisher(opt.OpenFilesMax),
+		open: make(map[string]*part), parts: make(map[string]int)}
 	if len(opt.PartitionBy) > 0 {
 		p, err := newPartitioner(schema, opt.PartitionBy, opt.Allocator)
 		if err != nil {
@@ -72,7 +75,7 @@ func createDir(path string, schema *arrow.Schema, opt Options) (Writer, error) {
 	if d.tree, err = newTree(path, &opt); err != nil {
 		return nil, err
 	}
-	w := &writer{path: path, schema: schema, content: d}
+	w := &writer{ctx: ctx, path: path, schema: schema, content: d}
 	return w, w.start(func() error {
 		if d.partition != nil {
 			return nil
@@ -213,7 +216,7 @@ func (d *dirContent) create(folder string) (*part, error) {
 	if d.opt.Manifest {
 		p.out.sum = sha256.New()
 	}
-	p.writer, err = newFileWriter(name, schema, p.out, &d.opt)
+	p.writer, err = newFileWriter(d.ctx, name, schema, p.out, &d.opt)
 	return p, err
 }
 

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -70,7 +71,7 @@ func cityBatch(t *testing.T, rows int) arrow.RecordBatch {
 }
 
 func writeDir(path string, opt Options, batches ...arrow.RecordBatch) error {
-	w, err := Create(path, batches[0].Schema(), opt)
+	w, err := Create(context.Background(), path, batches[0].Schema(), opt)
 	if err != nil {
 		return err
 	}
@@ -227,16 +228,16 @@ func TestRefusedDirs(t *testing.T) {
 		{"x.arrow", Options{Level: 3, Codec: "zstd"}, "not for arrow"},
 		{"x.csv.gz", Options{Level: 10}, "[1, 9]"},
 	} {
-		_, err := Create(filepath.Join(dir, c.path), schema, c.opt)
+		_, err := Create(t.Context(), filepath.Join(dir, c.path), schema, c.opt)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.path) {
 			t.Errorf("%s %+v: %v, want %q", c.path, c.opt, err, c.want)
 		}
 	}
-	if _, err := Create("-", schema, Options{Manifest: true}); err == nil {
+	if _, err := Create(t.Context(), "-", schema, Options{Manifest: true}); err == nil {
 		t.Error("a directory on the standard output")
 	}
 	floats := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Float64}, {Name: "y", Type: arrow.PrimitiveTypes.Float64}}, nil)
-	if _, err := Create(filepath.Join(dir, "x"), floats, Options{PartitionBy: []string{"x"}}); err == nil || !strings.Contains(err.Error(), "float64") {
+	if _, err := Create(t.Context(), filepath.Join(dir, "x"), floats, Options{PartitionBy: []string{"x"}}); err == nil || !strings.Contains(err.Error(), "float64") {
 		t.Errorf("folders of floats: %v", err)
 	}
 	if got := listDir(t, dir); got != "file home old" {
@@ -319,10 +320,10 @@ func TestAbandonedDirs(t *testing.T) {
 	}
 	sinktest.Check(t, os.WriteFile(filepath.Join(dir, ".x.1123456789abcdef.lock"), nil, 0o666))
 	batch := sinktest.RandomBatch(t, pairSchema, 10, rand.New(rand.NewPCG(1, 2)))
-	first, err := Create(filepath.Join(dir, "x"), pairSchema, Options{Manifest: true})
+	first, err := Create(t.Context(), filepath.Join(dir, "x"), pairSchema, Options{Manifest: true})
 	sinktest.Check(t, err)
 	sinktest.Check(t, first.Write(batch))
-	second, err := Create(filepath.Join(dir, "x"), pairSchema, Options{Manifest: true})
+	second, err := Create(t.Context(), filepath.Join(dir, "x"), pairSchema, Options{Manifest: true})
 	sinktest.Check(t, err)
 	sinktest.Check(t, first.Commit())
 	if err := second.Commit(); !errors.Is(err, fs.ErrExist) {

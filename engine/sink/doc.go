@@ -1,7 +1,7 @@
 // Package sink writes record batches: to Parquet, Arrow IPC, CSV, TSV and JSON files, to
 // directories of such files, and to the terminal as a table.
 //
-//	w, err := sink.Create("out.parquet", schema, sink.Options{})
+//	w, err := sink.Create(ctx, "out.parquet", schema, sink.Options{})
 //	if err != nil {
 //		return err
 //	}

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -68,7 +69,7 @@ func TestFaults(t *testing.T) {
 }
 
 func writeWith(fsys vfs.FS, path string, batch arrow.RecordBatch) error {
-	w, err := Create(path, batch.Schema(), Options{FS: fsys, RowGroupRows: 10_000})
+	w, err := Create(context.Background(), path, batch.Schema(), Options{FS: fsys, RowGroupRows: 10_000})
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func TestAbort(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.csv")
 	sinktest.Check(t, os.WriteFile(path, []byte("before"), 0o666))
-	w, err := Create(path, pairSchema, Options{})
+	w, err := Create(t.Context(), path, pairSchema, Options{})
 	sinktest.Check(t, err)
 	batch := sinktest.RandomBatch(t, pairSchema, 10, rand.New(rand.NewPCG(1, 2)))
 	sinktest.Check(t, w.Write(batch))
@@ -129,12 +130,12 @@ func TestRefusedTargets(t *testing.T) {
 	}
 	for _, c := range cases {
 		path := dir + "/" + c.path
-		_, err := Create(path, pairSchema, c.opt)
+		_, err := Create(t.Context(), path, pairSchema, c.opt)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%s: %v, want %q", c.path, err, c.want)
 		}
 	}
-	if _, err := Create("", pairSchema, Options{}); err == nil {
+	if _, err := Create(t.Context(), "", pairSchema, Options{}); err == nil {
 		t.Error("no name is no error")
 	}
 	if got := listDir(t, dir); got != "old.csv ro.csv sub.csv" {
@@ -146,7 +147,7 @@ func TestRefusedTargets(t *testing.T) {
 func TestKeepExistingAtCommit(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.csv")
-	w, err := Create(path, pairSchema, Options{KeepExisting: true})
+	w, err := Create(t.Context(), path, pairSchema, Options{KeepExisting: true})
 	sinktest.Check(t, err)
 	sinktest.Check(t, os.WriteFile(path, []byte("other"), 0o666))
 	if err := w.Commit(); !errors.Is(err, fs.ErrExist) {
@@ -161,7 +162,7 @@ func TestKeepExistingAtCommit(t *testing.T) {
 func TestLongName(t *testing.T) {
 	name := strings.Repeat("x", 250) + ".csv"
 	dir := t.TempDir()
-	w, err := Create(filepath.Join(dir, name), pairSchema, Options{})
+	w, err := Create(t.Context(), filepath.Join(dir, name), pairSchema, Options{})
 	sinktest.Check(t, err)
 	sinktest.Check(t, w.Commit())
 	if listDir(t, dir) != name {
@@ -187,7 +188,7 @@ func TestRefusedColumns(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, c := range cases {
-		_, err := Create(filepath.Join(dir, "x"), c.schema, Options{Format: c.format})
+		_, err := Create(t.Context(), filepath.Join(dir, "x"), c.schema, Options{Format: c.format})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.format, err, c.want)
 		}
@@ -199,7 +200,7 @@ func TestRefusedColumns(t *testing.T) {
 	strict := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	batch := sinktest.RandomBatch(t, pairSchema, 100, rand.New(rand.NewPCG(1, 2)))
 	for _, schema := range []*arrow.Schema{strict, sinktest.SchemaOf(sinktest.FlatTypes[:2]), sinktest.SchemaOf(sinktest.FlatTypes[:1])} {
-		w, err := Create(filepath.Join(dir, "x"), schema, Options{Format: Parquet})
+		w, err := Create(t.Context(), filepath.Join(dir, "x"), schema, Options{Format: Parquet})
 		sinktest.Check(t, err)
 		first := w.Write(batch)
 		if first == nil || w.Commit() != first || w.Abort() != nil {
@@ -219,9 +220,9 @@ func TestAbandoned(t *testing.T) {
 	for _, name := range []string{".x.csv.0123456789abcdef.tmp", ".x.csv.01234567.tmp", ".y.csv.0123456789abcdef.tmp"} {
 		sinktest.Check(t, os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o666))
 	}
-	first, err := Create(target, pairSchema, Options{})
+	first, err := Create(t.Context(), target, pairSchema, Options{})
 	sinktest.Check(t, err)
-	second, err := Create(target, pairSchema, Options{})
+	second, err := Create(t.Context(), target, pairSchema, Options{})
 	sinktest.Check(t, err)
 	sinktest.Check(t, first.Commit())
 	sinktest.Check(t, second.Commit())

@@ -166,7 +166,7 @@ func TestGatheringEnds(t *testing.T) {
 		return order.NewCollector(context.Background(), schema, by, order.Options{Purpose: purpose}, func() { released++ })
 	}
 	opt := Options{Format: CSV, PartitionBy: []string{"year"}, OpenFilesMax: 1, Collect: collect}
-	w, err := Create(filepath.Join(parent, "out"), cityBatch(t, 1).Schema(), opt)
+	w, err := Create(t.Context(), filepath.Join(parent, "out"), cityBatch(t, 1).Schema(), opt)
 	sinktest.Check(t, err)
 	sinktest.Check(t, w.Write(cityBatch(t, 10)))
 	sinktest.Check(t, w.Abort())
@@ -177,7 +177,7 @@ func TestGatheringEnds(t *testing.T) {
 	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
 		return order.NewCollector(ctx, schema, by, order.Options{Purpose: purpose}, func() { released++ })
 	}
-	w, err = Create(filepath.Join(parent, "out"), cityBatch(t, 1).Schema(), opt)
+	w, err = Create(t.Context(), filepath.Join(parent, "out"), cityBatch(t, 1).Schema(), opt)
 	sinktest.Check(t, err)
 	sinktest.Check(t, w.Write(cityBatch(t, 10)))
 	cancel(io.ErrClosedPipe)

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,13 +34,14 @@ type Writer interface {
 	Abort() error
 }
 
-// Create opens an output for rows of the schema. The path "-" is Options.Stdout, and so are the
+// Create opens an output for rows of the schema. When ctx is done, Write and Commit fail, soon also
+// where a codec takes long, and nothing is left of the output. The path "-" is Options.Stdout, and so are the
 // names that the system has for the standard output. Options.Stdout, a device and a pipe are
 // written to as they are, so that Abort and errors cannot take anything back. Create refuses a path
 // that could not be committed to later: a directory, a missing or read-only directory, a read-only
 // file, a pipe that nobody reads, a column whose type the format cannot hold. With PartitionBy,
 // MaxRowsPerFile or Manifest the path is that of a directory.
-func Create(path string, schema *arrow.Schema, opt Options) (w Writer, err error) {
+func Create(ctx context.Context, path string, schema *arrow.Schema, opt Options) (w Writer, err error) {
 	defer func() {
 		if err != nil {
 			w, err = nil, redact.Error(err)
@@ -55,7 +57,7 @@ func Create(path string, schema *arrow.Schema, opt Options) (w Writer, err error
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if opt.Directory() {
-		return createDir(path, schema, opt)
+		return createDir(ctx, path, schema, opt)
 	}
 	var out output = stdout{opt.Stdout}
 	if path != stdoutPath {
@@ -64,15 +66,17 @@ func Create(path string, schema *arrow.Schema, opt Options) (w Writer, err error
 			return nil, err
 		}
 	}
-	return newFileWriter(path, schema, out, &opt)
+	return newFileWriter(ctx, path, schema, out, &opt)
 }
 
 // newFileWriter starts the encoder of an output, which it takes over.
-func newFileWriter(path string, schema *arrow.Schema, out output, opt *Options) (*writer, error) {
+func newFileWriter(ctx context.Context, path string, schema *arrow.Schema, out output, opt *Options) (*writer, error) {
 	f := &fileContent{out: out, buf: buffers.Get().(*bufio.Writer)}
+	encoding, cancel := context.WithCancel(ctx)
+	f.cancel = cancel
 	f.buf.Reset(out)
-	w := &writer{path: path, schema: schema, content: f}
-	return w, w.start(func() error { return f.open(path, schema, opt) })
+	w := &writer{ctx: ctx, path: path, schema: schema, content: f}
+	return w, w.start(func() error { return f.open(encoding, path, schema, opt) })
 }
 
 // Settle returns the options that Create would write a path with, defaults filled in, or an error
@@ -144,7 +148,7 @@ func Check(path string, schema *arrow.Schema, opt Options) (err error) {
 		schema = parts.schema
 	}
 	return guard(func() error {
-		enc, err := newEncoder(io.Discard, schema, &opt)
+		enc, err := newEncoder(context.Background(), io.Discard, schema, &opt)
 		if err != nil {
 			return err
 		}
@@ -191,8 +195,9 @@ func (stdout) abort() error  { return nil }
 
 // writer writes a file, or a directory of files.
 type writer struct {
-	path    string        // of the output, as the caller wrote it; "-" for the standard output
-	schema  *arrow.Schema // of the batches
+	ctx     context.Context // ends the writing
+	path    string          // of the output, as the caller wrote it; "-" for the standard output
+	schema  *arrow.Schema   // of the batches
 	content content
 	done    bool                    // Commit or Abort has ended the output
 	err     error                   // why the output was removed; nil while it is good
@@ -223,7 +228,10 @@ func (w *writer) Write(batch arrow.RecordBatch) error {
 	if w.done {
 		return fmt.Errorf("%s: written to after its end", redact.URL(w.path))
 	}
-	err := checkBatch(w.schema, batch)
+	err := context.Cause(w.ctx)
+	if err == nil {
+		err = checkBatch(w.schema, batch)
+	}
 	if err == nil {
 		err = guard(func() error { return w.content.write(batch) })
 	}
@@ -236,6 +244,9 @@ func (w *writer) Write(batch arrow.RecordBatch) error {
 func (w *writer) Commit() error {
 	if w.err != nil || w.done {
 		return w.err
+	}
+	if err := context.Cause(w.ctx); err != nil {
+		return w.fail(err)
 	}
 	if err := guard(w.content.finish); err != nil {
 		return w.fail(err)
@@ -269,10 +280,11 @@ func (w *writer) fail(err error) error {
 
 // fileContent drives an encoder through a buffer and perhaps a compressor into an output.
 type fileContent struct {
-	out    output         // takes the bytes of buf
-	buf    *bufio.Writer  // between the encoder, or the packer, and out; nil once the file has ended
-	packer io.WriteCloser // compresses text on its way to buf; nil when text is not compressed
-	enc    encoder        // nil until open has succeeded
+	out    output             // takes the bytes of buf
+	buf    *bufio.Writer      // between the encoder, or the packer, and out; nil once the file has ended
+	packer io.WriteCloser     // compresses text on its way to buf; nil when text is not compressed
+	enc    encoder            // nil until open has succeeded
+	cancel context.CancelFunc // cuts the encoding of what is dropped
 }
 
 // bufferBytes is large enough that a system call costs little beside the copy.
@@ -288,7 +300,7 @@ func (f *fileContent) recycle() {
 	f.buf = nil
 }
 
-func (f *fileContent) open(path string, schema *arrow.Schema, opt *Options) (err error) {
+func (f *fileContent) open(ctx context.Context, path string, schema *arrow.Schema, opt *Options) (err error) {
 	var to io.Writer = f.buf
 	if opt.Format.text() {
 		if f.packer, err = newPacker(compressionOf(path), opt.Level, f.buf); err != nil {
@@ -298,7 +310,7 @@ func (f *fileContent) open(path string, schema *arrow.Schema, opt *Options) (err
 			to = f.packer
 		}
 	}
-	enc, err := newEncoder(to, schema, opt)
+	enc, err := newEncoder(ctx, to, schema, opt)
 	if err == nil {
 		f.enc = enc
 	}
@@ -320,6 +332,7 @@ func (f *fileContent) finish() error {
 }
 
 func (f *fileContent) commit() error {
+	f.cancel()
 	f.recycle()
 	return f.out.commit()
 }
@@ -327,6 +340,7 @@ func (f *fileContent) commit() error {
 // drop takes the output back. The encoder is closed for the memory that it holds; its last bytes,
 // and its error, concern nobody.
 func (f *fileContent) drop() error {
+	f.cancel()
 	f.buf.Reset(io.Discard)
 	if f.enc != nil {
 		_ = guard(f.enc.Close)
@@ -339,10 +353,10 @@ func (f *fileContent) drop() error {
 }
 
 // newEncoder returns an encoder, which may be a nil pointer beside an error.
-func newEncoder(to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
+func newEncoder(ctx context.Context, to io.Writer, schema *arrow.Schema, opt *Options) (encoder, error) {
 	switch opt.Format {
 	case Parquet:
-		return parquet.New(to, schema, opt.parquet())
+		return parquet.New(ctx, to, schema, opt.parquet())
 	case Arrow, ArrowStream:
 		return newIPC(to, schema, opt)
 	case CSV, TSV:

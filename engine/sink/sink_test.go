@@ -26,7 +26,7 @@ import (
 func writeAll(t testing.TB, name string, opt Options, schema *arrow.Schema, batches ...arrow.RecordBatch) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	w, err := Create(path, schema, opt)
+	w, err := Create(t.Context(), path, schema, opt)
 	sinktest.Check(t, err)
 	for _, b := range batches {
 		sinktest.Check(t, w.Write(b))

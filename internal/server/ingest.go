@@ -241,7 +241,7 @@ func (in *intake) write(batch arrow.RecordBatch) (err error) {
 			return err
 		}
 		eng := in.server.opt.Engine
-		in.file, err = sink.Create(in.path, in.table.schema, sink.Options{
+		in.file, err = sink.Create(context.Background(), in.path, in.table.schema, sink.Options{
 			Format: sink.Arrow, FS: in.table.of.fs, Codec: "lz4", Allocator: eng.Allocator(), Budget: eng.Budget(),
 		})
 		if err != nil {

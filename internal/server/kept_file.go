@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -11,9 +12,9 @@ import (
 // whole file.
 //
 // Requires: the caller holds the rows.
-func (k *Kept) Write(to io.Writer, format sink.Format) error {
+func (k *Kept) Write(ctx context.Context, to io.Writer, format sink.Format) error {
 	eng := k.session.server.opt.Engine
-	w, err := sink.Create("-", k.Schema, sink.Options{
+	w, err := sink.Create(ctx, "-", k.Schema, sink.Options{
 		Format: format, Stdout: to, Allocator: eng.Allocator(), Budget: eng.Budget(),
 	})
 	if err != nil {

@@ -90,7 +90,7 @@ func (w *writer) write(ctx context.Context, result array.RecordReader) (err erro
 			}
 		}()
 	}
-	out, err := sink.Create(w.path, result.Schema(), w.opt)
+	out, err := sink.Create(ctx, w.path, result.Schema(), w.opt)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (t table) parquetFile(ctx context.Context, dir string, codec fileKind) (str
 		return "", err
 	}
 	defer set.release()
-	w, err := sink.Create(path, set.schema, sink.Options{Codec: string(codec), RowGroupRows: rowGroupRows})
+	w, err := sink.Create(context.Background(), path, set.schema, sink.Options{Codec: string(codec), RowGroupRows: rowGroupRows})
 	if err != nil {
 		return "", err
 	}

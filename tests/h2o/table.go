@@ -38,7 +38,7 @@ func WriteTable(ctx context.Context, table scan.Source, file string, names ...st
 	if err != nil {
 		return err
 	}
-	w, err := sink.Create(file, arrow.NewSchema(fields, nil), sink.Options{})
+	w, err := sink.Create(context.Background(), file, arrow.NewSchema(fields, nil), sink.Options{})
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,15 @@
 package parquet
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/andybalholm/brotli"
 	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 
 	"github.com/mpga/mpga/internal/snappy"
@@ -32,6 +36,50 @@ type snappyCodec struct{}
 
 func (snappyCodec) EncodeLevel(dst, src []byte, _ int) []byte { return snappy.Encode(dst, src) }
 func (snappyCodec) CompressBound(n int64) int64               { return int64(snappy.Bound(int(n))) }
+
+// brotliCodec compresses at the levels that take long, in pieces that each end a block of Brotli's: the
+// time of a block grows with the square of what it holds, and between pieces ctx is looked at. A page
+// of 256 KiB of row numbers takes 0.4 s at level 11 in pieces, 1.5 s and twice the bytes in one.
+type brotliCodec struct {
+	compress.Codec
+	ctx context.Context
+}
+
+const (
+	brotliPieceBytes = 32 << 10
+	brotliSlowLevel  = 10 // the lowest level that takes a second for a megabyte
+)
+
+// isSlow says whether a page takes so long to compress that a caller who interrupts would wait.
+func (o *Options) isSlow() bool { return o.Codec == "brotli" && o.Level >= brotliSlowLevel }
+
+func newBrotliCodec(ctx context.Context) (pageCodec, error) {
+	library, err := compress.GetCodec(compress.Codecs.Brotli)
+	return brotliCodec{library, ctx}, err
+}
+
+// EncodeLevel returns a page that is cut short when ctx is done.
+func (c brotliCodec) EncodeLevel(dst, src []byte, level int) []byte {
+	if level < brotliSlowLevel {
+		return c.Codec.EncodeLevel(dst, src, level)
+	}
+	out := bytes.NewBuffer(dst[:0])
+	w := brotli.NewWriterLevel(out, level) // no write to a buffer fails
+	for piece := range slices.Chunk(src, brotliPieceBytes) {
+		if c.ctx.Err() != nil {
+			return out.Bytes()
+		}
+		_, _ = w.Write(piece)
+		_ = w.Flush()
+	}
+	_ = w.Close()
+	return out.Bytes()
+}
+
+// CompressBound leaves room for the ends of the pieces.
+func (c brotliCodec) CompressBound(n int64) int64 {
+	return c.Codec.CompressBound(n) + 16*(n/brotliPieceBytes+1)
+}
 
 // statisticsBytesMax is the longest value that statistics hold. A chunk without statistics is read.
 const statisticsBytesMax = 4096
@@ -74,6 +122,9 @@ func (c *wordColumn) appendPage(h pageHeader, raw []byte) error {
 	if len(raw) > math.MaxInt32 {
 		return fmt.Errorf("values of %d B together are more than a page of parquet takes: write arrow", len(raw))
 	}
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
 	start := len(c.out)
 	room := len(raw)
 	if c.codec != nil {
@@ -84,6 +135,9 @@ func (c *wordColumn) appendPage(h pageHeader, raw []byte) error {
 	packed := raw
 	if c.codec != nil {
 		packed = c.codec.EncodeLevel(c.out[body:body:body+room], raw, c.level)
+	}
+	if c.ctx.Err() != nil { // the codec may have been cut short
+		return context.Cause(c.ctx)
 	}
 	c.out = append(c.out[:body], packed...) // where the codec has not put it there already
 	var buf [headerBytesMax]byte

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -16,9 +17,11 @@ import (
 )
 
 // newChunkEncoder returns the encoder of a column of the adapted schema.
-func newChunkEncoder(f arrow.Field, column *schema.Column, a *adapt.Adapter, props *parquet.WriterProperties, page PageSize) (chunkEncoder, error) {
+func newChunkEncoder(ctx context.Context, f arrow.Field, column *schema.Column, a *adapt.Adapter,
+	props *parquet.WriterProperties, page PageSize,
+) (chunkEncoder, error) {
 	if form, ok := wordFormOf(f.Type, column); ok {
-		return newWordColumn(form, f.Type, column, a, props, page)
+		return newWordColumn(ctx, form, f.Type, column, a, props, page)
 	}
 	return &libraryColumn{adapter: a, to: f.Type, nullable: f.Nullable, props: props}, nil
 }
@@ -30,6 +33,7 @@ const blockRowsMax = 1 << 11
 // dictionary is given up where the first values of the chunk tell that it will grow past its limit,
 // or later, when it does: from there on pages are plain. Q3.
 type wordColumn struct {
+	ctx      context.Context // ends the encoding of the file
 	form     wordForm
 	to       arrow.DataType // type of the column in the adapted schema
 	nullable bool           // pages begin with definition levels
@@ -65,10 +69,10 @@ type wordColumn struct {
 	distinct    []uint64    // words of the values whose codes are used
 }
 
-func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *adapt.Adapter, props *parquet.WriterProperties,
-	page PageSize,
+func newWordColumn(ctx context.Context, form wordForm, to arrow.DataType, column *schema.Column, a *adapt.Adapter,
+	props *parquet.WriterProperties, page PageSize,
 ) (*wordColumn, error) {
-	c := &wordColumn{form: form, to: to, nullable: column.MaxDefinitionLevel() > 0, adapter: a,
+	c := &wordColumn{ctx: ctx, form: form, to: to, nullable: column.MaxDefinitionLevel() > 0, adapter: a,
 		level:   props.CompressionLevelFor(column.Path()),
 		entries: int(min(props.MaxRowGroupLength()/4+1, entriesMax)),
 		page:    page,
@@ -78,6 +82,8 @@ func newWordColumn(form wordForm, to arrow.DataType, column *schema.Column, a *a
 	case compress.Codecs.Uncompressed:
 	case compress.Codecs.Snappy:
 		c.codec = snappyCodec{}
+	case compress.Codecs.Brotli:
+		c.codec, err = newBrotliCodec(ctx)
 	default:
 		c.codec, err = compress.GetCodec(codec)
 	}

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"context"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,19 +15,27 @@ import (
 // nestedFile leaves all to the library, which knows how lists and structs become columns. It is
 // several times slower than flatFile.
 type nestedFile struct {
+	ctx           context.Context
 	w             *pqarrow.FileWriter
 	adapter       *adapt.Adapter
 	schema        *arrow.Schema // adapted
 	rowsPerGroup  int64
 	rowsInGroup   int64
 	bytesPerGroup int64
+	partBytes     int64 // of the rows that are encoded between two looks at ctx
 	bytesInGroup  int64 // of rows as they came
 	reserved      rowdata.Reservation
 	groupsStarted bool
 }
 
-func newNestedFile(to io.Writer, schema *arrow.Schema, a *adapt.Adapter, props *parquet.WriterProperties, opt *Options) (Encoder, error) {
-	e := &nestedFile{adapter: a, schema: schema, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: opt.GroupBytes, reserved: rowdata.NewReservation(opt.Budget)}
+func newNestedFile(ctx context.Context, to io.Writer, schema *arrow.Schema, a *adapt.Adapter,
+	props *parquet.WriterProperties, opt *Options,
+) (Encoder, error) {
+	e := &nestedFile{ctx: ctx, adapter: a, schema: schema, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: opt.GroupBytes,
+		partBytes: opt.GroupBytes / partsPerGroup, reserved: rowdata.NewReservation(opt.Budget)}
+	if opt.isSlow() {
+		e.partBytes = min(e.partBytes, 4*brotliPieceBytes)
+	}
 	// The Arrow schema beside Parquet's own keeps what Parquet has no type for: the zones.
 	arrowProps := pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator), pqarrow.WithStoreSchema())
 	var err error
@@ -40,7 +49,10 @@ func (e *nestedFile) Write(batch arrow.RecordBatch) error {
 		if e.groupsStarted && e.rowsInGroup < e.rowsPerGroup {
 			rows -= e.rowsInGroup
 		}
-		part := partOf(batch, row, rows, e.bytesPerGroup/partsPerGroup)
+		if e.ctx.Err() != nil {
+			return context.Cause(e.ctx)
+		}
+		part := partOf(batch, row, rows, e.partBytes)
 		err := e.add(part)
 		row += part.NumRows()
 		part.Release()

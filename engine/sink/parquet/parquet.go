@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -76,18 +77,22 @@ type Encoder interface {
 	Close() error
 }
 
-// New starts a file for rows of a schema.
-func New(to io.Writer, schema *arrow.Schema, opt *Options) (Encoder, error) {
+// New starts a file for rows of a schema. When ctx is done, encoding ends with an error, within a page.
+func New(ctx context.Context, to io.Writer, schema *arrow.Schema, opt *Options) (Encoder, error) {
 	a := &adapt.Adapter{Parquet: true, Allocator: opt.Allocator}
 	adapted, err := a.Schema(schema)
 	if err != nil {
 		return nil, err
 	}
+	pageBytes := opt.Page.Bytes
+	if opt.isSlow() { // the library compresses a page without looking at ctx
+		pageBytes = min(pageBytes, 2*brotliPieceBytes)
+	}
 	options := []parquet.WriterProperty{
 		parquet.WithAllocator(opt.Allocator),
 		parquet.WithCompression(codecs[opt.Codec]),
 		parquet.WithMaxRowGroupLength(opt.RowGroupRows),
-		parquet.WithDataPageSize(int64(opt.Page.Bytes)),
+		parquet.WithDataPageSize(int64(pageBytes)),
 		parquet.WithCreatedBy("mpga"),
 		parquet.WithStoreDecimalAsInteger(true), // which readers need not turn around
 	}
@@ -97,10 +102,10 @@ func New(to io.Writer, schema *arrow.Schema, opt *Options) (Encoder, error) {
 	props := parquet.NewWriterProperties(options...)
 	for _, f := range adapted.Fields() {
 		if _, nested := f.Type.(arrow.NestedType); nested {
-			return newNestedFile(to, adapted, a, props, opt)
+			return newNestedFile(ctx, to, adapted, a, props, opt)
 		}
 	}
-	return newFlatFile(to, adapted, a, props, opt)
+	return newFlatFile(ctx, to, adapted, a, props, opt)
 }
 
 // flatFile writes columns without children, each by a chunkEncoder. The columns of a batch are
@@ -160,7 +165,9 @@ const rowsInParallelMin = 2048
 // rowGroupsMax is the most row groups that the format can number.
 const rowGroupsMax = math.MaxInt16
 
-func newFlatFile(to io.Writer, schema *arrow.Schema, a *adapt.Adapter, props *parquet.WriterProperties, opt *Options) (Encoder, error) {
+func newFlatFile(ctx context.Context, to io.Writer, schema *arrow.Schema, a *adapt.Adapter,
+	props *parquet.WriterProperties, opt *Options,
+) (Encoder, error) {
 	columns, err := pqarrow.ToParquet(schema, props, pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator)))
 	if err != nil {
 		return nil, err
@@ -175,7 +182,7 @@ func newFlatFile(to io.Writer, schema *arrow.Schema, a *adapt.Adapter, props *pa
 		return nil, err
 	}
 	for i, f := range schema.Fields() {
-		column, err := newChunkEncoder(f, columns.Column(i), a, props, opt.Page)
+		column, err := newChunkEncoder(ctx, f, columns.Column(i), a, props, opt.Page)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,8 +13,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/andybalholm/brotli"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -39,7 +43,7 @@ func writeAll(t *testing.T, opt Options, schema *arrow.Schema, batches ...arrow.
 	f, err := os.Create(filepath.Join(t.TempDir(), "x.parquet"))
 	sinktest.Check(t, err)
 	to := bufio.NewWriter(f)
-	enc, err := New(to, schema, withDefaults(opt))
+	enc, err := New(t.Context(), to, schema, withDefaults(opt))
 	sinktest.Check(t, err)
 	for _, b := range batches {
 		sinktest.Check(t, enc.Write(b))
@@ -221,7 +225,7 @@ func TestParquetBadIndex(t *testing.T) {
 	indexes.AppendValues([]int8{0, 1}, nil)
 	bad := array.NewDictionaryArray(typ, indexes.NewArray(), values.NewArray())
 	schema := sinktest.SchemaOf([]arrow.DataType{typ})
-	w, err := New(io.Discard, schema, withDefaults(Options{}))
+	w, err := New(t.Context(), io.Discard, schema, withDefaults(Options{}))
 	sinktest.Check(t, err)
 	err = w.Write(array.NewRecordBatch(schema, []arrow.Array{bad}, 2))
 	if err == nil || !strings.Contains(err.Error(), `column "c00": index 1 into a dictionary of 1 values`) {
@@ -285,7 +289,7 @@ func unpackHybrid(data []byte, n, width int) []uint32 {
 func TestParquetGroupBytes(t *testing.T) {
 	schema := sinktest.SchemaOf([]arrow.DataType{arrow.BinaryTypes.String})
 	var file bytes.Buffer
-	enc, err := New(&file, schema, withDefaults(Options{Codec: "none"}))
+	enc, err := New(t.Context(), &file, schema, withDefaults(Options{Codec: "none"}))
 	sinktest.Check(t, err)
 	enc.(*flatFile).bytesPerGroup = 1 << 20
 	b := array.NewStringBuilder(memory.DefaultAllocator)
@@ -303,5 +307,60 @@ func TestParquetGroupBytes(t *testing.T) {
 	sinktest.CompareTables(t, array.NewTableFromRecords(schema, []arrow.RecordBatch{batch}), table)
 	if groups := table.Column(0).Data().Chunks(); table.NumRows() != 2000 || file.Len() < 30<<20 || enc.(*flatFile).groups < 10 {
 		t.Errorf("%d row groups of %d B, %d chunks", enc.(*flatFile).groups, file.Len(), len(groups))
+	}
+}
+
+// asked is a context that is done once it has been asked a number of times.
+type asked struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *asked) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A page is what it is at every level of Brotli's, and a caller who interrupts waits for a piece of a
+// page and not for the page. Would catch a codec that looks at its context between pages only.
+func TestBrotliPieces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	src := make([]byte, 10*brotliPieceBytes+7)
+	for i := range src {
+		src[i] = byte(rng.IntN(40))
+	}
+	for _, level := range []int{1, brotliSlowLevel, 11} {
+		ctx := &asked{Context: t.Context()}
+		ctx.left.Store(1 << 40)
+		codec, err := newBrotliCodec(ctx)
+		sinktest.Check(t, err)
+		packed := codec.EncodeLevel(make([]byte, 0, codec.CompressBound(int64(len(src)))), src, level)
+		got, err := io.ReadAll(brotli.NewReader(bytes.NewReader(packed)))
+		if err != nil || !bytes.Equal(got, src) || int64(len(packed)) > codec.CompressBound(int64(len(src))) {
+			t.Errorf("level %d: %d B of %d, %v", level, len(got), len(src), err)
+		}
+		ctx.left.Store(3)
+		if cut := codec.EncodeLevel(nil, src, level); level >= brotliSlowLevel && len(cut) > len(packed)/2 {
+			t.Errorf("level %d: after three pieces %d B of %d", level, len(cut), len(packed))
+		}
+	}
+	for _, nested := range []bool{false, true} {
+		batch := columnsOf([]int64{1, 2, 3})
+		if nested {
+			fields := batch.Schema().Fields()
+			values := []arrow.ArrayData{batch.Column(0).Data()}
+			data := array.NewData(arrow.StructOf(fields[0]), 3, []*memory.Buffer{nil}, values, 0, 0)
+			schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.StructOf(fields[0])}}, nil)
+			batch = array.NewRecordBatch(schema, []arrow.Array{array.NewStructData(data)}, 3)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		enc, err := New(ctx, io.Discard, batch.Schema(), withDefaults(Options{Codec: "brotli", Level: 11}))
+		sinktest.Check(t, err)
+		cancel()
+		if err := cmp.Or(enc.Write(batch), enc.Close()); !errors.Is(err, context.Canceled) {
+			t.Errorf("nested %t: %v", nested, err)
+		}
 	}
 }

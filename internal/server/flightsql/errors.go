@@ -80,7 +80,7 @@ func codeOf(err error, unknown codes.Code) codes.Code {
 	return unknown
 }
 
-// textBytesMax bounds the text of an error as gRPC sends it: in a header, in which a byte that is not
+// textBytesMax bounds the text of an error as gRPC sends it: in a header, where a byte that is not
 // ASCII takes three. A driver that takes 8 KiB of headers, as Java's does, else resets the call, and its
 // user sees neither the text nor the code.
 const textBytesMax = 4 << 10

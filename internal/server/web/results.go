@@ -157,7 +157,7 @@ func (s *Service) file(r *request) error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="result-%s.%s"`, r.PathValue("id"), ending))
 	out := &counting{w: r.w}
-	err = errors.Join(k.Write(out, f.format), release())
+	err = errors.Join(k.Write(r.Context(), out, f.format), release())
 	switch {
 	case err == nil:
 		return nil

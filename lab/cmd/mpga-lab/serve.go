@@ -114,7 +114,7 @@ func (f *serveFlags) run(ctx context.Context, w io.Writer) (err error) {
 // writeTable writes a file of rows k and v: v is 0, 1, 2, ..., and k is v modulo the groups.
 func (f *serveFlags) writeTable(path string) error {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "v", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	out, err := sink.Create(path, schema, sink.Options{Format: sink.Parquet, RowGroupRows: 1 << 17})
+	out, err := sink.Create(context.Background(), path, schema, sink.Options{Format: sink.Parquet, RowGroupRows: 1 << 17})
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func askDuckDB(ctx context.Context, in *pairs.Input) (seconds float64, why strin
 
 // writeParquet writes batches to a file.
 func writeParquet(ctx context.Context, file string, batches []arrow.RecordBatch) (err error) {
-	w, err := sink.Create(file, batches[0].Schema(), sink.Options{})
+	w, err := sink.Create(context.Background(), file, batches[0].Schema(), sink.Options{})
 	if err != nil {
 		return err
 	}
