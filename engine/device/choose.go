@@ -40,7 +40,8 @@ func (q *Query) suits() (layout *Layout, err error) {
 const errGroups = errNotOnDevice("its rows are the groups of another step, to which devices are left")
 
 // newLayout returns the layout of the query on a device, or why there is none. Devices number the
-// strings of keys where they decode the input; otherwise they do no more than partition such keys.
+// strings of keys where they decode the input; otherwise they do no more than partition such keys,
+// unless the user asked for an algorithm: then the host numbers the strings.
 func (q *Query) newLayout() (*Layout, error) {
 	switch {
 	case q.Bound.Keys.Words == 0:
@@ -50,7 +51,7 @@ func (q *Query) newLayout() (*Layout, error) {
 	}
 	l, err := newStringLayout(q)
 	if err == nil {
-		if l.setDecoder(q); l.notDecoded == nil {
+		if l.setDecoder(q); l.notDecoded == nil || q.Devices.named() { // the host numbers what devices do not decode
 			return l, nil
 		}
 		err = l.notDecoded

@@ -83,7 +83,7 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	if err != nil {
 		return nil, cmp.Or(c.release(err), err)
 	}
-	if layout.numbered && c.run.Decoding() == nil {
+	if layout.numbered && c.run.Decoding() == nil && !q.Devices.named() {
 		return nil, cmp.Or(c.release(nil), errNoRoom)
 	}
 	c.filler.devices = c

@@ -60,10 +60,13 @@ func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (in
 	}
 	if !f.devices.layout.copyPlain(o.Tile, at, r.Encoder(), from, n) {
 		err = r.Tiles(from, from+n, func(t *rowdata.Tile) error {
-			f.devices.layout.stage(o.Tile, at, t)
+			err := f.devices.layout.stage(o.Tile, at, t)
 			at += t.Rows
-			return nil
+			return err
 		})
+		if err == nil {
+			err = f.devices.query.limitStrings(f.devices.layout)
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -76,9 +79,9 @@ func (f *filler) take(ctx context.Context, r *aggregator.Rows, from, to int) (in
 func (f *filler) reserve(ctx context.Context, th *threads.Thread, want int) (o *openTile, at, n int, err error) {
 	q, l := f.devices.query, f.devices.layout
 	switch isNamed := q.Devices.named(); {
-	case isNamed && (l.numbered || l.isOneGroup()):
+	case isNamed && l.isOneGroup():
 		return nil, 0, want, q.refuse(errNoPages)
-	case l.numbered || l.isOneGroup() || !isNamed && f.devices.run.Decoding() != nil && f.areFew():
+	case !isNamed && l.numbered || l.isOneGroup() || !isNamed && f.devices.run.Decoding() != nil && f.areFew():
 		return nil, 0, want, nil
 	}
 	for {
@@ -96,8 +99,8 @@ func (f *filler) reserve(ctx context.Context, th *threads.Thread, want int) (o *
 	}
 }
 
-// errNoPages: rows that a device did not decode have no numbers for their strings there, or no key.
-var errNoPages = errors.New("rows do not come to the device as pages of a file, where alone it gives strings their numbers")
+// errNoPages: rows that a device did not decode have no key.
+var errNoPages = errors.New("there is one group, and rows do not come to the device as pages of a file")
 
 // reserveOpen reserves a range of the open tile, if there is one.
 func (f *filler) reserveOpen(want int) (o *openTile, at, n int) {

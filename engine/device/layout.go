@@ -364,16 +364,23 @@ func (l *Layout) crossing(rows int64) crossing {
 	}
 }
 
-// stage writes the rows of a tile to a device's tile, from row at on.
-func (l *Layout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
-	n := t.Rows
+// stage writes the rows of a tile to a device's tile, from row at on, and numbers their strings. It returns an error
+// where there are more strings than numbers.
+func (l *Layout) stage(to *stream.Tile, at int, t *rowdata.Tile) error {
+	n, keys := t.Rows, t.Keys
+	if l.strings != nil {
+		var err error
+		if keys, err = l.numberKeys(keys, n); err != nil {
+			return err
+		}
+	}
 	switch {
 	case l.hashed:
-		l.stageHashes(rowdata.View[uint64](to.Keys[8*at:8*(at+n)]), t.Keys)
+		l.stageHashes(rowdata.View[uint64](to.Keys[8*at:8*(at+n)]), keys)
 	case l.shape.KeyBytes == 4:
-		rowdata.Narrow[uint32](to.Keys[4*at:4*(at+n)], t.Keys[:n])
+		rowdata.Narrow[uint32](to.Keys[4*at:4*(at+n)], keys[:n])
 	default:
-		copy(rowdata.View[uint64](to.Keys[l.shape.KeyBytes*at:l.shape.KeyBytes*(at+n)]), t.Keys)
+		copy(rowdata.View[uint64](to.Keys[l.shape.KeyBytes*at:l.shape.KeyBytes*(at+n)]), keys)
 	}
 	for i := range l.columns {
 		c := &l.columns[i]
@@ -386,6 +393,10 @@ func (l *Layout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 			copy(rowdata.View[uint64](out), t.Args[c.arg][:n*c.words])
 		case c.arg < 0:
 			clear(out)
+		case c.numbers != nil:
+			if err := stageStrings(out, c.numbers, t.Args[c.arg], n, t.Valid[c.column]); err != nil {
+				return err
+			}
 		case l.bound.Args[c.arg].Encoding == rowdata.Ordered:
 			kind := l.bound.Columns[c.column].Kind
 			for j, w := range t.Args[c.arg][:n] {
@@ -404,13 +415,14 @@ func (l *Layout) stage(to *stream.Tile, at int, t *rowdata.Tile) {
 			stageBits(to.Valid[i], at, t.Valid[c.column], n)
 		}
 	}
+	return nil
 }
 
 // copyPlain copies n rows of the batch from row from on to a device's tile, from row at on, where
 // all columns of the batch lie in memory as on a device. Where a column does not, copyPlain does
 // nothing and returns false.
 func (l *Layout) copyPlain(to *stream.Tile, at int, e *encode.Encoder, from, n int) bool {
-	if !l.plainKeys() {
+	if !l.plainKeys() || l.strings != nil {
 		return false
 	}
 	key := e.Plain(l.bound.KeyColumns[0], l.shape.KeyBytes, from, n)
@@ -420,7 +432,7 @@ func (l *Layout) copyPlain(to *stream.Tile, at int, e *encode.Encoder, from, n i
 	var columns [kernels.ColumnsMax][]byte
 	for i := range l.columns {
 		c := &l.columns[i]
-		if c.double || c.arg < 0 || c.words > 0 {
+		if c.double || c.arg < 0 || c.words > 0 || c.numbers != nil {
 			return false
 		}
 		if columns[i] = e.Plain(c.column, l.shape.Columns[i].Bytes(), from, n); columns[i] == nil {

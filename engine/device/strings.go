@@ -3,11 +3,15 @@ package device
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/mpga/mpga/internal/encode"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"
@@ -111,12 +115,31 @@ func moveBits(out []uint64, outWords int, outShift uint8, keys []uint64, words i
 // numberedKeys returns n of the CPU's keys as devices pack them; the inverse of stringKeys. known is false
 // for keys with a string that no device has met.
 func (l *Layout) numberedKeys(keys []uint64, n int) (numbered []uint64, known []bool) {
+	known = slices.Repeat([]bool{true}, n)
+	numbered, _ = l.packNumbers(keys, n, func(k int, codes []uint64, strings []rowdata.Bytes2, isNull func(int) bool) error {
+		l.strings[k].Find(codes, strings)
+		for i, code := range codes {
+			known[i] = known[i] && (code != 0 || isNull(i))
+		}
+		return nil
+	})
+	return numbered, known
+}
+
+// numberKeys is numberedKeys for keys whose strings get numbers where they have none.
+func (l *Layout) numberKeys(keys []uint64, n int) ([]uint64, error) {
+	return l.packNumbers(keys, n, func(k int, codes []uint64, strings []rowdata.Bytes2, isNull func(int) bool) error {
+		return numberValid(codes, l.strings[k], strings, func(i int) bool { return !isNull(i) })
+	})
+}
+
+// packNumbers packs n of the CPU's keys as devices do. number writes the numbers of the strings of a key.
+func (l *Layout) packNumbers(
+	keys []uint64, n int, number func(k int, codes []uint64, strings []rowdata.Bytes2, isNull func(int) bool) error,
+) ([]uint64, error) {
 	from, to := l.bound.Keys.Words, l.keys.Words
-	numbered, known = make([]uint64, n*to), make([]bool, n)
+	numbered := make([]uint64, n*to)
 	strings, codes := make([]rowdata.Bytes2, n), make([]uint64, n)
-	for i := range known {
-		known[i] = true
-	}
 	for k := range l.keys.Fields {
 		device, cpu := &l.keys.Fields[k], &l.bound.Keys.Fields[k]
 		if l.strings[k] != nil {
@@ -126,7 +149,10 @@ func (l *Layout) numberedKeys(keys []uint64, n int) (numbered []uint64, known []
 					strings[i] = rowdata.Bytes2{}
 				}
 			}
-			l.strings[k].Find(codes, strings)
+			isNull := func(i int) bool { return cpu.IsNull(keys[i*from : (i+1)*from]) }
+			if err := number(k, codes, strings, isNull); err != nil {
+				return nil, err
+			}
 		}
 		for i := range n {
 			key, out := keys[i*from:(i+1)*from], numbered[i*to:(i+1)*to]
@@ -136,8 +162,6 @@ func (l *Layout) numberedKeys(keys []uint64, n int) (numbered []uint64, known []
 				code = key[cpu.Word] >> cpu.Shift & cpu.Mask()
 			case cpu.IsNull(key):
 				code = 0
-			default:
-				known[i] = known[i] && code != 0
 			}
 			out[device.Word] |= code << device.Shift
 			if device.NullBit >= 0 {
@@ -145,12 +169,63 @@ func (l *Layout) numberedKeys(keys []uint64, n int) (numbered []uint64, known []
 			}
 		}
 	}
-	return numbered, known
+	return numbered, nil
+}
+
+// numberValid writes the numbers of the strings that are valid, and numbers strings that have none.
+func numberValid(codes []uint64, in *encode.Interner, strings []rowdata.Bytes2, isValid func(int) bool) error {
+	some, rows := make([]rowdata.Bytes2, 0, len(strings)), make([]int, 0, len(strings))
+	for i, s := range strings {
+		if isValid(i) {
+			some, rows = append(some, s), append(rows, i)
+		}
+	}
+	numbers := make([]uint64, len(some))
+	if err := in.Numbers(numbers, some, 0); err != nil {
+		return err
+	}
+	for j, i := range rows {
+		codes[i] = numbers[j]
+	}
+	return nil
+}
+
+// stageStrings writes the numbers of n strings, of two words each, to a device's column. valid is nil where no string is
+// NULL; the number of a NULL is anything.
+func stageStrings(out []byte, in *encode.Interner, words []uint64, n int, valid []uint8) error {
+	codes := make([]uint64, n)
+	isValid := func(i int) bool { return valid == nil || valid[i] != 0 }
+	if err := numberValid(codes, in, rowdata.View[rowdata.Bytes2](words)[:n], isValid); err != nil {
+		return err
+	}
+	rowdata.Narrow[uint32](out, codes)
+	return nil
 }
 
 // stringsShare: the strings that have numbers on devices take no more than this part of the memory
 // limit.
 const stringsShare = 16
+
+// limitStrings returns an error where the strings that the host has numbered take more memory than they may.
+func (q *Query) limitStrings(l *Layout) error {
+	if !l.numbered {
+		return nil
+	}
+	in, bytes := slices.Clone(l.strings), int64(0)
+	for i := range l.columns {
+		in = append(in, l.columns[i].numbers)
+	}
+	for i, of := range in {
+		if of != nil && !slices.Contains(in[:i], of) {
+			bytes += of.Bytes()
+		}
+	}
+	if most := q.Devices.memory / stringsShare; bytes > most {
+		return q.refuse(errNotOnDevice(fmt.Sprintf("the strings that differ take more than %s, 1/%d of %s",
+			humanize.IBytes(uint64(most)), stringsShare, knob.Name("engine.MemoryLimit"))))
+	}
+	return nil
+}
 
 // number numbers strings, for devices. It returns false where they cannot be numbered: the CPU is to
 // read them.
