@@ -125,6 +125,10 @@ func (s *storedColumn) plain(v *predicate.Value) (plain [][]byte, ok bool) {
 		}
 		return [][]byte{binary.LittleEndian.AppendUint64(nil, math.Float64bits(v.Float))}, true
 	case parquet.Types.ByteArray, parquet.Types.FixedLenByteArray:
+		if isUUID(s.leaf) {
+			uuid, ok := plainUUID(v.Bytes)
+			return [][]byte{uuid}, ok
+		}
 		width := cmp.Or(s.plainBytes(), len(v.Bytes))
 		return [][]byte{v.Bytes}, s.family == predicate.BytesFamily && len(v.Bytes) == width
 	}

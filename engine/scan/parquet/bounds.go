@@ -111,7 +111,9 @@ func (s *storedColumn) value(raw []byte) *predicate.Value {
 	case parquet.Types.Double:
 		v.Float = math.Float64frombits(binary.LittleEndian.Uint64(raw))
 	default:
-		if s.family == predicate.BytesFamily {
+		if isUUID(s.leaf) {
+			v.Bytes = textOfUUID(raw)
+		} else if s.family == predicate.BytesFamily {
 			v.Bytes = raw
 		} else if v = predicate.BigValue(s.family, wholeNumber(raw)); len(raw) == 0 {
 			return nil

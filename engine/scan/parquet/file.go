@@ -192,12 +192,11 @@ func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error)
 	if start < 0 || size < 0 || start > p.size || size > p.size-min(start, chunk.start()) {
 		return column, fmt.Errorf("%w: %d B at offset %d of a file of %d B", decode.ErrFooter, size, start, p.size)
 	}
-	column = partColumn{
-		field:    c,
-		leaf:     leaf,
-		bytes:    size,
-		rowBytes: max(chunk.unpacked/max(group.rows, 1), delivery.FixedBytesOf(p.flat.Schema.Field(c).Type)),
+	rowBytes := delivery.FixedBytesOf(p.flat.Schema.Field(c).Type)
+	if isUUID(p.meta.Schema.Column(leaf)) {
+		rowBytes = delivery.UUIDTextBytes
 	}
+	column = partColumn{field: c, leaf: leaf, bytes: size, rowBytes: max(chunk.unpacked/max(group.rows, 1), rowBytes)}
 	if isList {
 		if stored := p.meta.Schema.Column(leaf); stored.MaxRepetitionLevel() != 1 || !p.decodes(element, stored, chunk) {
 			return column, fmt.Errorf("lists of %s, which are stored as %s, cannot be read", element, stored.PhysicalType())
@@ -297,7 +296,7 @@ func (p *groupPart) ReadsLate(column int) bool {
 	}
 	typ := p.file.flat.Schema.Field(c.field).Type
 	if arrow.IsBaseBinary(typ.ID()) {
-		return true
+		return p.file.meta.Schema.Column(c.leaf).PhysicalType() == parquet.Types.ByteArray
 	}
 	fixed, ok := typ.(arrow.FixedWidthDataType)
 	encodings := p.file.groups[p.group].chunks[c.leaf].dataEncodings()

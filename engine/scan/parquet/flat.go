@@ -205,6 +205,8 @@ func valuesOf(typ arrow.DataType, leaf *schema.Column, mem memory.Allocator) col
 		return &boolValues{mem: mem}
 	case leaf.PhysicalType() == parquet.Types.ByteArray && arrow.IsBaseBinary(typ.ID()):
 		return newViews(typ, mem)
+	case isUUID(leaf) && typ.ID() == arrow.STRING:
+		return newUUIDs(mem)
 	}
 	return fixedValuesOf(typ, leaf, mem)
 }

@@ -69,7 +69,12 @@ func (d *Deliverer) Deliver(raw arrow.RecordBatch) (arrow.RecordBatch, error) {
 func plain(mem memory.Allocator, a arrow.Array, entries *noNullEntries) (arrow.Array, error) {
 	switch a := a.(type) {
 	case array.ExtensionArray:
-		return plain(mem, a.Storage(), entries)
+		storage, err := storageOf(mem, a)
+		if err != nil {
+			return nil, err
+		}
+		defer storage.Release()
+		return plain(mem, storage, entries)
 	case *array.Dictionary:
 		var inner noNullEntries
 		defer inner.drop()

@@ -8,12 +8,15 @@ import (
 )
 
 // Type is the type whose values a column of the given type brings: a dictionary's value
-// type, an extension's storage type, any other itself. S1.
+// type, an extension's storage type, strings of UUIDs, any other itself. S1.
 func Type(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
 		return Type(t.ValueType)
 	case arrow.ExtensionType:
+		if t.ExtensionName() == uuidName {
+			return arrow.BinaryTypes.String
+		}
 		return Type(t.StorageType())
 	}
 	return t

@@ -143,7 +143,12 @@ func takeField(mem memory.Allocator, a arrow.Array, path []int) (arrow.Array, er
 		}
 	}
 	if ext, ok := a.(array.ExtensionArray); ok {
-		a = ext.Storage()
+		storage, err := storageOf(mem, ext)
+		if err != nil {
+			return nil, err
+		}
+		defer storage.Release()
+		a = storage
 	}
 	if len(masks) == 0 || a.DataType().ID() == arrow.NULL {
 		return array.NewSlice(a, 0, int64(a.Len())), nil // arrays note their NULLs without a lock: not shared
