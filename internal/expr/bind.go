@@ -54,11 +54,12 @@ type binder struct {
 	schema  *arrow.Schema
 	program *Program
 	known   map[string]*node // the nodes that have been bound, by Expr.Key
+	columns map[int]int      // the places in program.columns, by index in schema
 	folder  *Evaluator       // of constants; nil before evaluator is called
 }
 
 func newBinder(schema *arrow.Schema) *binder {
-	return &binder{schema: schema, program: &Program{}, known: map[string]*node{}}
+	return &binder{schema: schema, program: &Program{}, known: map[string]*node{}, columns: map[int]int{}}
 }
 
 // fail ends the binding with an error at a byte of the text.
@@ -272,9 +273,10 @@ func (b *binder) column(e *Expr) *node {
 	if err != nil {
 		b.fail(e.At, "column %q: %v", field.Name, err)
 	}
-	c := slices.IndexFunc(b.program.columns, func(c column) bool { return c.index == index })
-	if c < 0 {
+	c, ok := b.columns[index]
+	if !ok {
 		c = len(b.program.columns)
+		b.columns[index] = c
 		b.program.columns = append(b.program.columns, column{name: field.Name, index: index, typ: typ, arrow: rowdata.ValueType(field.Type)})
 	}
 	return &node{typ: typ, text: e.Name, at: e.At, column: c, single: -1, slot: b.newSlot()}

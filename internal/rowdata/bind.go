@@ -96,7 +96,7 @@ type Output struct {
 // Bind resolves a query against a schema. stats is as long as the schema, or nil.
 // Its errors are ErrQuery.
 func Bind(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
-	return (&binder{schema: schema, stats: stats}).bind(q)
+	return newBinder(schema, stats, false).bind(q)
 }
 
 // BindCoded is Bind for a result that is grouped again. Interned keys are dictionary arrays, and
@@ -137,11 +137,17 @@ func (b *Bound) GroupStats() []ColumnStats {
 	return stats
 }
 
+func newBinder(schema *arrow.Schema, stats []ColumnStats, canonical bool) *binder {
+	return &binder{schema: schema, stats: stats, canonical: canonical, bound: new(Bound),
+		columns: make(map[int]int), args: make(map[Arg]int), inputs: make(map[Input]int),
+		selections: make(map[string]int), alike: make(map[foldLike][]int)}
+}
+
 func (b *binder) bind(q query.Query) (*Bound, error) {
 	if err := q.Validate(); err != nil {
 		return nil, query.Errorf("%v", err)
 	}
-	b.bound = &Bound{Query: q, Partial: b.canonical}
+	b.bound.Query, b.bound.Partial = q, b.canonical
 	var errs []error
 	var fields []arrow.Field
 	for _, k := range q.Keys {
@@ -182,6 +188,19 @@ type binder struct {
 	bound  *Bound
 
 	canonical bool // folds are chosen as if every column had NULLs, whatever stats says
+
+	// Places in the lists of bound, so that thousands of columns are bound in time that grows with their number.
+	columns    map[int]int // by index in schema
+	args       map[Arg]int
+	inputs     map[Input]int
+	selections map[string]int     // by the numbers of their columns, as text
+	alike      map[foldLike][]int // the folds that may be equal
+}
+
+// foldLike is what equal folds have in common: a kind, a selection, and the first input, or -1.
+type foldLike struct {
+	kind             FoldKind
+	selection, input int
 }
 
 // column returns the index in Bound.Columns of a column of the source, which it adds if need be.
@@ -190,7 +209,7 @@ func (b *binder) column(name string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if c := slices.IndexFunc(b.bound.Columns, func(c Column) bool { return c.Index == index }); c >= 0 {
+	if c, ok := b.columns[index]; ok {
 		return c, nil
 	}
 	field := b.schema.Field(index)
@@ -206,6 +225,7 @@ func (b *binder) column(name string) (int, error) {
 		s = b.stats[index]
 	}
 	interned := kind == Bytes && (s.Repeats && s.StringBytes <= internedBytesMax || field.Type.ID() == arrow.DICTIONARY)
+	b.columns[index] = len(b.bound.Columns)
 	b.bound.Columns = append(b.bound.Columns, Column{
 		Index: index, Name: field.Name, Type: ValueType(field.Type), Kind: kind,
 		Nullable: !s.NoNulls,

@@ -12,7 +12,7 @@ import (
 // BindCanonical is Bind with canonical folds: every column is taken to have NULLs. Keys are packed
 // as the statistics allow.
 func BindCanonical(q query.Query, schema *arrow.Schema, stats []ColumnStats) (*Bound, error) {
-	return (&binder{schema: schema, stats: stats, canonical: true}).bind(q)
+	return newBinder(schema, stats, true).bind(q)
 }
 
 // Canonical returns the bound of the same query with canonical keys too. It has the columns of b,

@@ -34,7 +34,8 @@ func (b *binder) distinct(out *Output, cols []int, sel int) {
 	if ofElements(a.Func) {
 		return
 	}
-	scratch := &binder{bound: &Bound{Query: b.bound.Query, Columns: b.bound.Columns}, canonical: b.canonical}
+	scratch := newBinder(b.schema, b.stats, b.canonical)
+	scratch.bound.Query, scratch.bound.Columns = b.bound.Query, b.bound.Columns
 	plain := Output{Aggregate: a, Column: out.Column, Count: -1}
 	plain.Aggregate.Distinct = false
 	scratch.folds(&plain, cols, scratch.selection(cols))

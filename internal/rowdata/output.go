@@ -1,6 +1,7 @@
 package rowdata
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -201,9 +202,18 @@ func (b *binder) growing(f Fold, col, sel int, more ...int) int {
 // fold returns the index of a fold, adding it if no aggregate has needed it yet.
 func (b *binder) fold(f Fold, sel int, inputs ...int) int {
 	f.Selection, f.Inputs = sel, inputs
-	return indexOrAppend(&b.bound.Folds, f, func(g Fold) bool { // DeepEqual alone takes seconds of thousands of aggregates
-		return f.Selection == g.Selection && slices.Equal(f.Inputs, g.Inputs) && reflect.DeepEqual(f, g)
-	})
+	like := foldLike{f.Kind, sel, -1}
+	if len(inputs) > 0 {
+		like.input = inputs[0]
+	}
+	for _, i := range b.alike[like] {
+		if reflect.DeepEqual(f, b.bound.Folds[i]) {
+			return i
+		}
+	}
+	b.bound.Folds = append(b.bound.Folds, f)
+	b.alike[like] = append(b.alike[like], len(b.bound.Folds)-1)
+	return len(b.bound.Folds) - 1
 }
 
 func (b *binder) selection(cols []int) int {
@@ -214,7 +224,7 @@ func (b *binder) selection(cols []int) int {
 		}
 	}
 	slices.Sort(sel)
-	return indexOrAppend(&b.bound.Selections, sel, func(s Selection) bool { return slices.Equal(s, sel) })
+	return indexOrAppend(&b.bound.Selections, sel, b.selections, fmt.Sprint(sel))
 }
 
 // needsCount reports whether a group may have no row of a selection. Every group has a row, but
@@ -242,9 +252,8 @@ func (b *binder) position(sel int) int {
 }
 
 func (b *binder) inputOf(arg Arg, sel int) int {
-	a := indexOrAppend(&b.bound.Args, arg, func(x Arg) bool { return x == arg })
-	in := Input{Arg: a, Selection: sel}
-	return indexOrAppend(&b.bound.Inputs, in, func(x Input) bool { return x == in })
+	in := Input{Arg: indexOrAppend(&b.bound.Args, arg, b.args, arg), Selection: sel}
+	return indexOrAppend(&b.bound.Inputs, in, b.inputs, in)
 }
 
 // nullable reports whether a result can be NULL.
@@ -258,10 +267,13 @@ func (b *binder) nullable(out *Output) bool {
 	return b.needsCount(b.bound.Folds[out.Fold].Selection)
 }
 
-func indexOrAppend[T any](list *[]T, x T, same func(T) bool) int {
-	if i := slices.IndexFunc(*list, same); i >= 0 {
-		return i
+// indexOrAppend returns the place in a list that has a key, after it has appended x where no place has.
+func indexOrAppend[T any, K comparable](list *[]T, x T, places map[K]int, key K) int {
+	i, ok := places[key]
+	if !ok {
+		i = len(*list)
+		places[key] = i
+		*list = append(*list, x)
 	}
-	*list = append(*list, x)
-	return len(*list) - 1
+	return i
 }
