@@ -24,6 +24,8 @@ type grouping struct {
 	sets [][]int      // by grouping set: places in keys; for a plain GROUP BY a single set of all keys
 	set  string       // name of the column with the number of the grouping set; "" for a single set
 
+	places map[string]int // in keys, of the first key of a Key
+
 	// Of several grouping sets: see keyOfSets.
 	elements   map[string]int // place in keys, by the Key of the element of GROUP BY, or "expression " and a Key
 	itemOf     map[int]bool   // items that elements of GROUP BY have named already, by their place
@@ -71,7 +73,8 @@ func (o rowOrder) String() string {
 func (p *planner) group(ctx context.Context, q *Query, st *statement) error {
 	st = st.clone()
 	g := &grouping{
-		st: st, q: q, opt: &p.opt,
+		places: map[string]int{},
+		st:     st, q: q, opt: &p.opt,
 		elements: map[string]int{}, itemOf: map[int]bool{}, references: map[string]int{}, unnamed: map[int]bool{},
 		columns: map[string]string{}, computed: map[string]*expr.Expr{}, shifted: map[string]*expr.Expr{},
 		addedAt: map[string]int{}, names: map[string]bool{},

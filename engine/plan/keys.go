@@ -91,14 +91,18 @@ func notOfGroups(x, element *expr.Expr) error {
 }
 
 func (g *grouping) addKey(x *expr.Expr) int {
-	if i := indexOf(g.keys, x); i >= 0 {
+	if i, ok := g.places[x.Key()]; ok {
 		return i
 	}
 	return g.appendKey(x)
 }
 
 func (g *grouping) appendKey(x *expr.Expr) int {
-	g.st.keys[x.Key()] = true
+	key := x.Key()
+	g.st.keys[key] = true
+	if _, ok := g.places[key]; !ok {
+		g.places[key] = len(g.keys)
+	}
 	g.keys = append(g.keys, x)
 	return len(g.keys) - 1
 }

@@ -455,13 +455,20 @@ func (st *statement) orders() ([]sql.Order, error) {
 func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), having *expr.Expr) error {
 	var names []string
 	var exprs []*expr.Expr
+	places := make(map[string]int) // in exprs, by Key
+	add := func(key, name string, x *expr.Expr) {
+		if _, ok := places[key]; !ok {
+			places[key] = len(exprs)
+		}
+		names, exprs = append(names, name), append(exprs, x)
+	}
 	for _, it := range st.results() {
 		x, err := of(it.expr)
 		if err != nil {
 			return err
 		}
 		q.uses = append(q.uses, it.expr)
-		names, exprs = append(names, it.name), append(exprs, x)
+		add(x.Key(), it.name, x)
 	}
 	orders, err := st.orders()
 	if err != nil {
@@ -473,11 +480,12 @@ func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), h
 			return err
 		}
 		q.uses = append(q.uses, o.Expr)
-		at := indexOf(exprs, x)
-		if at < 0 {
+		key := x.Key()
+		at, ok := places[key]
+		if !ok {
 			at = len(exprs)
-			exprs, names = append(exprs, x), append(names, fmt.Sprintf("order by %d", q.hidden+1))
 			q.hidden++
+			add(key, fmt.Sprintf("order by %d", q.hidden), x)
 		}
 		q.by.Keys = append(q.by.Keys, order.Key{Column: at, Descending: o.Descending, NullsFirst: o.NullsFirst})
 	}
