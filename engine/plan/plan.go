@@ -311,11 +311,12 @@ func (st *statement) resolveItems() error {
 	for i, it := range st.items {
 		selected[i] = it.expr
 	}
+	most := nodesMax + nodesPerColumn*st.rel.schema.NumFields()
 	switch {
 	case len(st.items) == 0:
 		return errorAt(0, "a statement without columns: there is no table to take * from")
-	case exceeds(nodesMax, selected...):
-		return errorAt(0, "not supported: expressions of more than %d parts, with what their names stand for", nodesMax)
+	case exceeds(most, selected...):
+		return errorAt(0, "not supported: expressions of more than %d parts, with what their names stand for", most)
 	}
 	st.nameApart()
 	return nil

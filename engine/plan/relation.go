@@ -141,6 +141,9 @@ func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind f
 // names stand for expressions, which have names of others.
 const nodesMax = 1 << 18
 
+// nodesPerColumn more parts may be selected for each column of the table: SUMMARIZE asks for all of them.
+const nodesPerColumn = 64
+
 // exceeds says whether expressions have more nodes than a number.
 func exceeds(nodes int, list ...*expr.Expr) bool {
 	for _, x := range list {
