@@ -87,6 +87,7 @@ type messages struct {
 	body     int64          // bytes of that body
 	unpacked int64          // bytes that the buffers of the last message take decompressed, if it is compressed
 	ended    error          // of reading: io.EOF, or the error that ends the stream; nil before
+	count    int            // messages whose headers have been read
 }
 
 // Retain implements ipc.MessageReader. The messages have one holder, the reader that they are for.
@@ -203,7 +204,7 @@ func (m *messages) readOne() (message *ipc.Message, header []byte, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("message %d: %w", m.count, err)
 	}
 	return ipc.NewMessage(memory.NewBufferBytes(header), body), header, nil
 }
@@ -214,12 +215,13 @@ func (m *messages) readHeader() error {
 	if err != nil {
 		return err
 	}
+	m.count++
 	bytes, err := checkMessage(header, &m.views)
 	if err == nil && bytes > m.bodyBytesMax {
 		err = fmt.Errorf("%w: a message body of %d B, where %d B are the most", decode.ErrCorrupt, bytes, m.bodyBytesMax)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("message %d: %w", m.count, err)
 	}
 	m.header, m.body = header, bytes
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -66,17 +67,28 @@ func Locate(name string, err error) error {
 // Guard turns a panic of a library that reads corrupt data into an error. S3.
 func Guard(f func() error) error {
 	panicked, err := spawn.Catch(f)
-	if panicked == nil {
-		return err
+	if panicked != nil {
+		return OfPanic(panicked)
 	}
-	return OfPanic(panicked)
+	if of := runtime.Error(nil); errors.As(err, &of) { // a library has caught a panic of its own
+		return contradiction(of)
+	}
+	return err
+}
+
+// contradiction returns the error of data over which a program went beyond their end, or over a rule of its own.
+func contradiction(of runtime.Error) error {
+	if strings.Contains(of.Error(), "out of range") {
+		return fmt.Errorf("%w: a length or a place in them lies beyond their end", ErrCorrupt)
+	}
+	return fmt.Errorf("%w: they contradict themselves", ErrCorrupt)
 }
 
 // OfPanic returns the error of a panic over corrupt data.
 func OfPanic(panicked *spawn.PanicError) error {
 	switch p := panicked.Value.(type) {
 	case runtime.Error:
-		return fmt.Errorf("%w: reading it ended in %q", ErrCorrupt, p.Error())
+		return contradiction(p)
 	case error:
 		return fmt.Errorf("%w: %w", ErrCorrupt, p)
 	default:
