@@ -72,7 +72,7 @@ func (b *builder) add(v *vector) error {
 		truncate(arrow.Int16Traits.CastFromBytes(fixed)[from:to], v.ints)
 	case Int32, Uint32, Date:
 		truncate(arrow.Int32Traits.CastFromBytes(fixed)[from:to], v.ints)
-	case Int64, Time, Timestamp, TimestampNS, TimestampTZ, Duration:
+	case Int64, Time, TimeNS, Timestamp, TimestampNS, TimestampTZ, Duration:
 		copy(arrow.Int64Traits.CastFromBytes(fixed)[from:to], v.ints)
 	case Uint64:
 		out := arrow.Uint64Traits.CastFromBytes(fixed)[from:to]

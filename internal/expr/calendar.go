@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // Units of time.
@@ -101,6 +102,9 @@ const yearMax = 290_000
 
 // parseDate reads a date; a time of day may follow, and is dropped.
 func parseDate(text string) (days int64, ok bool) {
+	if sign := infinityOf(text); sign != 0 {
+		return sign * timeformat.InfiniteDays, true
+	}
 	days, _, _, dated, ok := parseMoment(text)
 	return days, ok && dated
 }
@@ -122,6 +126,9 @@ func cutDate(text string) (days int64, rest string, ok bool) {
 	if negative {
 		year = -year
 	}
+	if later, isBC := strings.CutPrefix(rest, " (BC)"); isBC && year > 0 {
+		year, rest = 1-year, later // there is no year 0
+	}
 	c := civil{year, month, day}
 	if !ok2 || !c.valid() {
 		return 0, text, false
@@ -142,14 +149,35 @@ func cutNumber(text string, digitsMax int) (n int64, rest string, ok bool) {
 // parseTimestamp reads a date, behind which a time of day and an offset from UTC may stand. The offset
 // is dropped: a TIMESTAMP is what the clock shows.
 func parseTimestamp(text string) (micros int64, ok bool) {
+	if sign := infinityOf(text); sign != 0 {
+		return sign * timeformat.InfiniteTime, true
+	}
 	days, clock, _, dated, ok := parseMoment(text)
 	return days*dayMicros + clock, ok && dated
 }
 
+// parseTimestampNS is parseTimestamp in nanoseconds.
+func parseTimestampNS(text string) (nanos int64, ok bool) {
+	v, ok := parseTimestamp(text)
+	if signOf(v, timeformat.InfiniteTime) != 0 {
+		return v, ok
+	}
+	nanos = v*1000 + nanosBelow(text)
+	return nanos, ok && v == v*1000/1000 && (nanos < 0) == (v < 0)
+}
+
 // parseInstant is parseTimestamp of a moment of UTC, which the offset leads to.
 func parseInstant(text string) (micros int64, ok bool) {
+	if sign := infinityOf(text); sign != 0 {
+		return sign * timeformat.InfiniteTime, true
+	}
 	days, clock, offset, dated, ok := parseMoment(text)
 	return days*dayMicros + clock - offset, ok && dated
+}
+
+// infinityOf returns the sign of a text that is an infinity, in any case; 0 of other texts.
+func infinityOf(text string) int64 {
+	return timeformat.ParseInfinity(strings.ToLower(strings.TrimSpace(text)))
 }
 
 // parseTime reads a time of day. A date before it or alone, and an offset behind it, are dropped.
@@ -217,6 +245,21 @@ func cutHours(text string, hourDigits int) (micros int64, rest string, ok bool) 
 	return micros + fraction, after, true
 }
 
+// nanosBelow returns the nanoseconds below a microsecond of a text that parseMoment has read.
+func nanosBelow(text string) (nanos int64) {
+	_, fraction, ok := strings.Cut(text, ".")
+	const from, to = 6, 9 // digits behind the point
+	for i := from; ok && i < to; i++ {
+		nanos *= 10
+		if i < len(fraction) && fraction[i] >= '0' && fraction[i] <= '9' {
+			nanos += int64(fraction[i] - '0')
+		} else {
+			fraction = fraction[:min(i, len(fraction))] // zeros follow
+		}
+	}
+	return nanos
+}
+
 // parseOffset reads an offset from UTC: an empty text, Z, UTC, GMT, or hours, minutes and seconds: +02,
 // -03:30, +0053:28.
 func parseOffset(text string) (micros int64, ok bool) {
@@ -248,6 +291,9 @@ func parseOffset(text string) (micros int64, ok bool) {
 }
 
 func appendDate(b []byte, days int64) []byte {
+	if word := timeformat.Infinity(days, timeformat.InfiniteDays); word != "" {
+		return append(b, word...)
+	}
 	c := civilOf(days)
 	if c.year < 1 { // there is no year 0
 		return append(fmt.Appendf(b, "%04d-%02d-%02d", 1-c.year, c.month, c.day), " (BC)"...)
@@ -273,6 +319,9 @@ func appendClock(b []byte, micros, nanos int64) []byte {
 }
 
 func appendTimestamp(b []byte, v int64, t Type) []byte {
+	if word := timeformat.Infinity(v, timeformat.InfiniteTime); word != "" {
+		return append(b, word...)
+	}
 	nanos := int64(0)
 	if t.ID == TimestampNS {
 		nanos = v - digits.FloorDiv(v, 1000)*1000

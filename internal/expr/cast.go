@@ -22,7 +22,7 @@ func implicit(from, to Type) bool {
 		return true
 	case from.numeric() && (to.numeric() || to.ID == Bool), from.ID == Bool && to.numeric():
 		return true
-	case from.temporal() && to.temporal():
+	case from.temporal() && to.temporal(), from.clock() && to.clock():
 		return true
 	}
 	return from.ID == Interval && to.ID == Duration
@@ -98,7 +98,8 @@ func setCast(n *node, from Type, try bool) bool {
 	n.fallible = !try
 	n.exact = from.numeric() && !from.float() && to.numeric() && !to.float() && always(from, to) ||
 		from.ID == Float32 && to.ID == Float64 || from.ID == Date && to.ID == Timestamp && !try ||
-		from.ID == Timestamp && to.ID == TimestampNS && !try // which may be NULL
+		from.ID == Timestamp && to.ID == TimestampNS && !try || // which may be NULL
+		from.ID == Time && to.ID == TimeNS
 	if from.ID == Null {
 		n.fallible = false
 		n.eval = func(f *frame) (*vector, error) {
@@ -340,12 +341,14 @@ func parseCast(n *node, try bool) kernel {
 	case to.ID == TimestampTZ:
 		parse = parseInstant
 	case to.ID == TimestampNS:
-		parse = func(a string) (int64, bool) {
-			v, ok := parseTimestamp(a)
-			return v * 1000, ok && v == v*1000/1000
-		}
+		parse = parseTimestampNS
 	case to.ID == Time:
 		parse = parseTime
+	case to.ID == TimeNS:
+		parse = func(a string) (int64, bool) {
+			v, ok := parseTime(a)
+			return v*1000 + nanosBelow(a), ok
+		}
 	case to.ID == Duration:
 		parse = func(a string) (int64, bool) {
 			v, err := parseInterval(a)
@@ -537,6 +540,8 @@ func appendValue(b []byte, t Type, value any) []byte {
 			return appendDate(b, v)
 		case Time:
 			return appendClock(b, v, 0)
+		case TimeNS:
+			return appendClock(b, v/1000, v%1000)
 		case Timestamp, TimestampTZ, TimestampNS:
 			return appendTimestamp(b, v, t)
 		case Duration:

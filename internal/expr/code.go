@@ -138,7 +138,7 @@ func (c *coder) column(n *node) rowcode.Value {
 // time returns a column of a unit in the unit of its type.
 func (c *coder) time(n *node, v rowcode.Value, unit arrow.TimeUnit) rowcode.Value {
 	switch {
-	case unit == arrow.Microsecond || n.typ.ID == TimestampNS:
+	case unit == arrow.Microsecond || n.typ.ID == TimestampNS || n.typ.ID == TimeNS:
 		return v
 	case unit == arrow.Nanosecond:
 		return c.refuse(n)
@@ -475,6 +475,7 @@ func (c *coder) cast(n *node) rowcode.Value {
 	case from.ID == Date && (to.ID == Timestamp || to.ID == TimestampTZ) && n.conversion == plainCast:
 		return c.scale(v, dayMicros)
 	case (from.ID == Timestamp || from.ID == TimestampTZ) && to.ID == Date:
+		c.finite(v)
 		return c.floor(v, dayMicros)
 	case (from.ID == Timestamp || from.ID == TimestampTZ) && (to.ID == Timestamp || to.ID == TimestampTZ):
 		return v

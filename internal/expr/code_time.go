@@ -116,6 +116,9 @@ func weekBeginCode(c *coder, days rowcode.Value) rowcode.Value {
 	return c.plus(c.less(days, isoWeekdayCode(c, days, rowcode.None)), 1)
 }
 
+// finite leaves rows to the CPU where a timestamp stands for infinity.
+func (c *coder) finite(v rowcode.Value) { c.scaled = append(c.scaled, c.times(v, 2)) }
+
 // part returns a part of a date or a time.
 func (c *coder) part(n *node) rowcode.Value {
 	p, a := n.part, n.args[0]
@@ -129,12 +132,15 @@ func (c *coder) part(n *node) rowcode.Value {
 	case a.typ.ID == Date && p.time:
 		return c.Do(rowcode.Select, c.Do(rowcode.IsNull, v), c.Null(), c.Int(0))
 	case a.typ.ID == Date:
+		c.scale(v, dayMicros) // no infinity
 		return p.code(c, v, rowcode.None)
 	case a.typ.ID != Timestamp && a.typ.ID != TimestampTZ:
 		return c.refuse(n)
 	case p.time:
+		c.finite(v)
 		return p.code(c, rowcode.None, c.rest(v, dayMicros))
 	}
+	c.finite(v)
 	return p.code(c, c.floor(v, dayMicros), rowcode.None)
 }
 
@@ -152,6 +158,7 @@ func (c *coder) truncation(n *node) rowcode.Value {
 		c.scaled = append(c.scaled, begin)
 		return begin
 	case a.typ.ID != Date:
+		c.finite(v)
 		v = c.floor(v, dayMicros)
 	}
 	return c.scale(u.code(c, v), dayMicros)

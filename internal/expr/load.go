@@ -175,16 +175,11 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 	case *array.Time32:
 		return fillScaled(f, v, a.Time32Values(), int64(a.DataType().(*arrow.Time32Type).Unit.Multiplier())/1000, 1)
 	case *array.Time64:
-		return f.fillUnit(v, unsafeSlice[int64](a.Time64Values()), a.DataType().(*arrow.Time64Type).Unit)
+		return f.fillUnit(v, col.typ, unsafeSlice[int64](a.Time64Values()), a.DataType().(*arrow.Time64Type).Unit)
 	case *array.Timestamp:
-		unit := a.DataType().(*arrow.TimestampType).Unit
-		if col.typ.ID == TimestampNS {
-			copyValues(f, &v.ints, unsafeSlice[int64](a.TimestampValues()))
-			return nil
-		}
-		return f.fillUnit(v, unsafeSlice[int64](a.TimestampValues()), unit)
+		return f.fillUnit(v, col.typ, unsafeSlice[int64](a.TimestampValues()), a.DataType().(*arrow.TimestampType).Unit)
 	case *array.Duration:
-		return f.fillUnit(v, unsafeSlice[int64](a.DurationValues()), a.DataType().(*arrow.DurationType).Unit)
+		return f.fillUnit(v, col.typ, unsafeSlice[int64](a.DurationValues()), a.DataType().(*arrow.DurationType).Unit)
 	default:
 		return f.fillTexts(v, arr)
 	}
@@ -224,9 +219,9 @@ func unsafeSlice[T, V any](values []V) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
 }
 
-// fillUnit writes times of a unit as microseconds, rounded down.
-func (f *frame) fillUnit(v *vector, values []int64, unit arrow.TimeUnit) error {
-	if unit == arrow.Microsecond {
+// fillUnit writes times of a unit as microseconds, rounded down, or as they are where the type has nanoseconds.
+func (f *frame) fillUnit(v *vector, t Type, values []int64, unit arrow.TimeUnit) error {
+	if unit == arrow.Microsecond || t.ID == TimestampNS || t.ID == TimeNS {
 		copyValues(f, &v.ints, values)
 		return nil
 	}

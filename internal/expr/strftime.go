@@ -15,11 +15,12 @@ import (
 type moment struct {
 	civil
 	days, clock int64
+	nanos       int64 // below a microsecond
 }
 
 func momentOf(micros int64) moment {
 	days := digits.FloorDiv(micros, dayMicros)
-	return moment{civilOf(days), days, micros - days*dayMicros}
+	return moment{civil: civilOf(days), days: days, clock: micros - days*dayMicros}
 }
 
 // dayOfYear counts from 1.
@@ -56,7 +57,7 @@ var timeSpecifiers = map[byte]struct {
 	'I': {number: moment.hour12, digits: 2},
 	'M': {number: func(m moment) int64 { return m.clock / minuteMicros % 60 }, digits: 2},
 	'S': {number: func(m moment) int64 { return m.clock / secondMicros % 60 }, digits: 2},
-	'n': {number: func(m moment) int64 { return m.clock % secondMicros * 1000 }, digits: 9},
+	'n': {number: func(m moment) int64 { return m.clock%secondMicros*1000 + m.nanos }, digits: 9},
 	'f': {number: func(m moment) int64 { return m.clock % secondMicros }, digits: 6},
 	'g': {number: func(m moment) int64 { return m.clock % secondMicros / 1000 }, digits: 3},
 	'j': {number: moment.dayOfYear, digits: 3},
@@ -102,13 +103,24 @@ func strftime(b *binder, n *node) {
 	}
 	b.check(n, Timestamp, Text)
 	n.typ, n.args = typeOf(Text), n.args[:1]
-	b.castArgs(n, typeOf(Timestamp))
-	n.eval = map1f(n, func(e *Evaluator, micros int64) (string, error) {
+	unit := int64(1) // of a microsecond
+	if n.args[0].typ.ID == TimestampNS {
+		unit = 1000
+	} else {
+		b.castArgs(n, typeOf(Timestamp))
+	}
+	n.eval = map1f(n, func(e *Evaluator, v int64) (string, error) {
 		b, err := e.room(n, longestTime*len(text))
 		if err != nil {
 			return "", err
 		}
-		return e.keep(appendTime(b, format, momentOf(micros))), nil
+		if word := timeformat.Infinity(v, timeformat.InfiniteTime); word != "" {
+			return word, nil
+		}
+		micros := digits.FloorDiv(v, unit)
+		m := momentOf(micros)
+		m.nanos = v - micros*unit
+		return e.keep(appendTime(b, format, m)), nil
 	})
 }
 
@@ -203,6 +215,6 @@ func nameOf(name func(moment) string) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
 		b.want(n, Timestamp)
-		n.eval = map1e(n, func(micros int64) (string, error) { return name(momentOf(micros)), nil })
+		n.eval = finite(n, typeOf(Timestamp), func(micros int64) string { return name(momentOf(micros)) })
 	}
 }

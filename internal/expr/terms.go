@@ -131,7 +131,7 @@ func (p *Program) rounded(list []Term, n *node, op string, constant *node) []Ter
 	}
 	c := columnUnder(n.args[0])
 	v, ok := constant.value.(int64)
-	if c < 0 || !ok {
+	if c < 0 || !ok || p.columns[c].typ.ID == TimestampNS { // which is rounded to microseconds first
 		return list
 	}
 	var least, end int64 // times whose result is v are from least on and below end
@@ -239,6 +239,8 @@ func scalarOf(t Type, value any) scalar.Scalar {
 		return scalar.NewStringScalar(v)
 	case int64:
 		switch {
+		case t.temporal() && signOf(v, infiniteOf(t)) != 0: // of which other units have other numbers
+			return nil
 		case t.integer():
 			return scalar.NewInt64Scalar(v)
 		case t.ID == Duration: // CastTo knows no durations

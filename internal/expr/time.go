@@ -10,6 +10,7 @@ import (
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/nearest"
 	"github.com/mpga/mpga/internal/rowcode"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // nanos is the unit of a type of points in time, in nanoseconds.
@@ -27,29 +28,97 @@ func (t Type) nanos() int64 {
 func timeCast(n *node, from Type, try bool) kernel {
 	to := n.typ
 	switch {
+	case from.ID == Time && to.ID == TimeNS:
+		return map1(n, func(a int64) int64 { return a * 1000 })
+	case from.ID == TimeNS && to.ID == Time:
+		return map1(n, roundedMicros)
 	case !from.temporal() || !to.temporal() && (to.ID != Time || from.ID == Date):
 		return nil
 	case to.ID == Time:
-		unit := 1000 / from.nanos()
 		return map1(n, func(a int64) int64 {
-			micros := digits.FloorDiv(a, unit)
+			micros := a
+			if from.ID == TimestampNS {
+				micros = roundedMicros(a)
+			}
 			return micros - digits.FloorDiv(micros, dayMicros)*dayMicros
 		})
 	case from.nanos() == to.nanos():
 		return sameValues(n)
 	case from.nanos() < to.nanos():
-		unit := to.nanos() / from.nanos()
+		unit, infinite := to.nanos()/1000, int64(timeformat.InfiniteTime)
 		if to.ID == Date {
-			n.floor = dayMicros
+			n.floor, infinite = dayMicros, timeformat.InfiniteDays
 		}
-		return map1(n, func(a int64) int64 { return digits.FloorDiv(a, unit) })
+		return map1(n, func(a int64) int64 {
+			if sign := signOf(a, timeformat.InfiniteTime); sign != 0 {
+				return sign * infinite
+			}
+			if from.ID == TimestampNS {
+				a = roundedMicros(a)
+			}
+			return digits.FloorDiv(a, unit)
+		})
 	case to.ID == TimestampNS:
 		unit := from.nanos()
 		most := math.MaxInt64 / unit
 		n.fallible = !try
-		return tried(n, from, try, func(a int64) (int64, bool) { return a * unit, a <= most && a >= -most })
+		infinite := infiniteOf(from)
+		return tried(n, from, try, func(a int64) (int64, bool) {
+			if sign := signOf(a, infinite); sign != 0 {
+				return sign * timeformat.InfiniteTime, true
+			}
+			return a * unit, a <= most && a >= -most
+		})
 	}
-	return checked(n, from, try, dayStart)
+	return checked(n, from, try, func(days int64) (int64, bool) {
+		if sign := signOf(days, timeformat.InfiniteDays); sign != 0 {
+			return sign * timeformat.InfiniteTime, true
+		}
+		return dayStart(days)
+	})
+}
+
+// finite makes the kernel of a function of points in time of a type, which has no value of infinity. The node is not
+// fallible for it, as checked.
+func finite[R element](n *node, t Type, fn func(int64) R) kernel {
+	infinite := infiniteOf(t)
+	return map1e(n, func(a int64) (r R, err error) {
+		if signOf(a, infinite) != 0 {
+			return r, fmt.Errorf("%s: %s has no such part", n.text, formatValue(t, a))
+		}
+		return fn(a), nil
+	})
+}
+
+// roundedMicros rounds nanoseconds to microseconds, halves away from zero.
+func roundedMicros(nanos int64) int64 {
+	micros, rest := nanos/1000, nanos%1000
+	switch {
+	case rest >= 500:
+		micros++
+	case rest <= -500:
+		micros--
+	}
+	return micros
+}
+
+// infiniteOf returns the value of a type of points in time that stands for infinity.
+func infiniteOf(t Type) int64 {
+	if t.ID == Date {
+		return timeformat.InfiniteDays
+	}
+	return timeformat.InfiniteTime
+}
+
+// signOf returns 1 or -1 of a value that stands for infinity or for its negative, and 0 of others.
+func signOf(v, infinite int64) int64 {
+	switch v {
+	case infinite:
+		return 1
+	case -infinite:
+		return -1
+	}
+	return 0
 }
 
 // daysMax is how many days before and after 1970-01-01 microseconds can count.
@@ -84,6 +153,11 @@ func checked(n *node, from Type, try bool, fn func(int64) (int64, bool)) kernel 
 // timeArithmetic binds + and - of dates, timestamps, times and intervals, and * of intervals. It
 // returns false for other arguments.
 func (b *binder) timeArithmetic(sign string, n *node) bool {
+	for i, a := range n.args {
+		if a.typ.ID == TimeNS {
+			b.castArg(n, i, typeOf(Time))
+		}
+	}
 	x, y := n.args[0].typ, n.args[1].typ
 	if sign == "+" && (x.ID == Interval || x.ID == Duration || x.integer()) && y.temporal() {
 		n.args[0], n.args[1] = n.args[1], n.args[0]
@@ -178,6 +252,9 @@ func (b *binder) shift(n *node, sign string) {
 	b.castArgs(n, n.typ)
 	n.fallible = true
 	n.eval = map1e(n, func(micros int64) (int64, error) {
+		if signOf(micros, timeformat.InfiniteTime) != 0 {
+			return micros, nil
+		}
 		days := digits.FloorDiv(micros, dayMicros)
 		clock := micros - days*dayMicros
 		if v.Months != 0 {
@@ -282,7 +359,10 @@ func (b *binder) part(n *node, part *datePart) {
 	n.typ, n.span, n.isYear, n.part = typeOf(Int64), part.span, part.names[0] == "year", part
 	switch {
 	case t.ID == Date:
-		n.eval = map1(n, func(a int64) int64 { return part.of(a, 0) })
+		n.eval = finite(n, t, func(a int64) int64 { return part.of(a, 0) })
+		return
+	case t.ID == TimeNS && part.time:
+		n.eval = map1(n, func(a int64) int64 { return part.of(0, a/1000) })
 		return
 	case (t.ID == Time || t.ID == Duration) && part.time:
 		if t.ID == Duration {
@@ -292,7 +372,7 @@ func (b *binder) part(n *node, part *datePart) {
 		return
 	}
 	b.want(n, Timestamp)
-	n.eval = map1(n, func(a int64) int64 {
+	n.eval = finite(n, typeOf(Timestamp), func(a int64) int64 {
 		days := digits.FloorDiv(a, dayMicros)
 		return part.of(days, a-days*dayMicros)
 	})
@@ -301,9 +381,14 @@ func (b *binder) part(n *node, part *datePart) {
 // epoch binds the seconds since 1970, or of a duration, as a double.
 func epoch(b *binder, n *node) {
 	n.typ = typeOf(Float64)
-	n.eval = map1(n, func(a int64) float64 { return float64(a) / secondMicros })
+	seconds := func(a int64) float64 { return float64(a) / secondMicros }
+	n.eval = map1(n, seconds)
+	if n.args[0].typ.ID == TimeNS {
+		b.castArg(n, 0, typeOf(Time))
+	}
 	if t := n.args[0].typ; t.ID != Duration && t.ID != Time {
 		b.want(n, Timestamp)
+		n.eval = finite(n, typeOf(Timestamp), seconds)
 	}
 }
 
@@ -311,7 +396,7 @@ func epoch(b *binder, n *node) {
 func epochIn(unit int64) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Int64)
-		n.eval = map1(n, func(a int64) int64 { return a / unit })
+		n.eval = finite(n, typeOf(Timestamp), func(a int64) int64 { return a / unit })
 		b.want(n, Timestamp)
 	}
 }
@@ -363,7 +448,12 @@ func truncation(b *binder, n *node) {
 	case t.ID == TimestampTZ:
 		n.typ = t
 	case t.ID == Date && unit.day != nil:
-		n.eval = checked(n, t, false, func(a int64) (int64, bool) { return dayStart(unit.day(a)) })
+		n.eval = checked(n, t, false, func(a int64) (int64, bool) {
+			if sign := signOf(a, timeformat.InfiniteDays); sign != 0 {
+				return sign * timeformat.InfiniteTime, true
+			}
+			return dayStart(unit.day(a))
+		})
 		return
 	}
 	b.castArgs(n, n.typ)
@@ -374,7 +464,12 @@ func truncation(b *binder, n *node) {
 	if unit.day != nil {
 		begin = func(a int64) (int64, bool) { return dayStart(unit.day(digits.FloorDiv(a, dayMicros))) }
 	}
-	n.eval = checked(n, n.typ, false, begin)
+	n.eval = checked(n, n.typ, false, func(a int64) (int64, bool) {
+		if signOf(a, timeformat.InfiniteTime) != 0 {
+			return a, true
+		}
+		return begin(a)
+	})
 }
 
 // difference binds date_diff(unit, from, to): the borders of the unit that lie between, or weeks.
@@ -389,8 +484,16 @@ func difference(b *binder, n *node) {
 	}
 	var count func(micros int64) int64
 	days := func(a int64) int64 { return digits.FloorDiv(a, dayMicros) }
+	between := func(of func(from, to int64) (int64, error)) kernel {
+		return map2e(n, func(from, to int64) (int64, error) {
+			if signOf(from, timeformat.InfiniteTime) != 0 || signOf(to, timeformat.InfiniteTime) != 0 {
+				return 0, fmt.Errorf("%s: nothing is counted to infinity", n.text)
+			}
+			return of(from, to)
+		})
+	}
 	if name == "week" { // DuckDB counts whole weeks, and not their borders
-		n.eval = map2e(n, func(from, to int64) (int64, error) { return (days(to) - days(from)) / 7, nil })
+		n.eval = between(func(from, to int64) (int64, error) { return (days(to) - days(from)) / 7, nil })
 		return
 	}
 	switch u, ok := intervalUnits[name]; {
@@ -404,7 +507,7 @@ func difference(b *binder, n *node) {
 		b.fail(n.at, "no unit of time is named %s", name)
 	}
 	n.fallible = true
-	n.eval = map2e(n, func(from, to int64) (int64, error) {
+	n.eval = between(func(from, to int64) (int64, error) {
 		a, b := count(to), count(from)
 		if (a-b > 0) != (a > b) {
 			return 0, fmt.Errorf("%s: overflow: more than %d units lie between", n.text, int64(math.MaxInt64))

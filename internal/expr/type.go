@@ -32,6 +32,7 @@ const (
 	Blob
 	Date        // days
 	Time        // microseconds of a day
+	TimeNS      // nanoseconds of a day
 	Timestamp   // microseconds, without a zone
 	TimestampNS // nanoseconds, without a zone
 	TimestampTZ // microseconds, UTC
@@ -98,6 +99,7 @@ var types = [typeIDEnd]struct {
 	Blob:        {"BLOB", textKind, arrow.BinaryTypes.Binary},
 	Date:        {"DATE", intKind, arrow.FixedWidthTypes.Date32},
 	Time:        {"TIME", intKind, arrow.FixedWidthTypes.Time64us},
+	TimeNS:      {"TIME_NS", intKind, arrow.FixedWidthTypes.Time64ns},
 	Timestamp:   {"TIMESTAMP", intKind, &arrow.TimestampType{Unit: arrow.Microsecond}},
 	TimestampNS: {"TIMESTAMP_NS", intKind, &arrow.TimestampType{Unit: arrow.Nanosecond}},
 	TimestampTZ: {"TIMESTAMP WITH TIME ZONE", intKind, arrow.FixedWidthTypes.Timestamp_us},
@@ -124,7 +126,7 @@ var typesByName = map[string]TypeID{
 	"decimal": Decimal, "numeric": Decimal, "dec": Decimal,
 	"text": Text, "varchar": Text, "string": Text, "char": Text, "bpchar": Text, "utf8": Text,
 	"blob": Blob, "bytea": Blob, "binary": Blob, "varbinary": Blob,
-	"date": Date, "time": Time, "timestamp": Timestamp, "datetime": Timestamp, "timestamp_us": Timestamp,
+	"date": Date, "time": Time, "time_ns": TimeNS, "timestamp": Timestamp, "datetime": Timestamp, "timestamp_us": Timestamp,
 	"timestamp_ns": TimestampNS, "timestamptz": TimestampTZ, "interval": Interval,
 }
 
@@ -175,6 +177,10 @@ func fromArrow(dt arrow.DataType) (Type, error) {
 			return typeOf(TimestampNS), nil
 		}
 		return typeOf(Timestamp), nil
+	case *arrow.Time64Type:
+		if dt.Unit == arrow.Nanosecond {
+			return typeOf(TimeNS), nil
+		}
 	case arrow.DecimalType:
 		if dt.GetPrecision() <= digitsMax && dt.GetScale() >= 0 && dt.GetScale() <= dt.GetPrecision() {
 			return decimalOf(int(dt.GetPrecision()), int(dt.GetScale())), nil
@@ -223,6 +229,9 @@ func (t Type) temporal() bool {
 	return t.ID == Date || t.ID == Timestamp || t.ID == TimestampNS || t.ID == TimestampTZ
 }
 
+// clock says whether values are times of a day.
+func (t Type) clock() bool { return t.ID == Time || t.ID == TimeNS }
+
 // digits is the precision of the decimals that hold every value of an integer type.
 func (t Type) digits() int {
 	return [...]int{Int8: 3, Int16: 5, Int32: 10, Int64: 19, Huge: 38, Uint8: 3, Uint16: 5, Uint32: 10, Uint64: 20}[t.ID]
@@ -248,7 +257,7 @@ func common(a, b Type) (Type, bool) {
 		return a, true
 	case a.numeric() && b.numeric():
 		return commonNumber(a, b), true
-	case a.temporal() && b.temporal():
+	case a.temporal() && b.temporal(), a.clock() && b.clock():
 		return typeOf(max(a.ID, b.ID)), true
 	case a.ID == Bool && b.numeric():
 		return b, true

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // appendFloat appends the shortest digits that read back as f; whole numbers keep a ".0", so that
@@ -96,6 +97,9 @@ const secondsPerDay = 86_400
 
 // appendDate appends the date that many days after 1970-01-01.
 func appendDate(dst []byte, days int64) []byte {
+	if word := timeformat.Infinity(days, timeformat.InfiniteDays); word != "" {
+		return append(dst, word...)
+	}
 	return appendDay(dst, time.Unix(days*secondsPerDay, 0).UTC())
 }
 
@@ -159,6 +163,9 @@ func appendDuration(dst []byte, v int64, unit arrow.TimeUnit) []byte {
 // appendTimestamp appends a moment: as it is without a zone (nil), else in the zone, with its
 // offset.
 func appendTimestamp(dst []byte, v int64, unit arrow.TimeUnit, zone *time.Location) []byte {
+	if word := timeformat.Infinity(v, timeformat.InfiniteTime); word != "" {
+		return append(dst, word...)
+	}
 	per := perSecond(unit)
 	seconds := digits.FloorDiv(v, per)
 	fraction := v - seconds*per

@@ -1,0 +1,31 @@
+package timeformat
+
+import "math"
+
+// The dates and timestamps that stand for infinity, as DuckDB has them: the greatest numbers, and their negatives.
+const (
+	InfiniteDays = math.MaxInt32 // of a DATE
+	InfiniteTime = math.MaxInt64 // of a TIMESTAMP, in microseconds or nanoseconds
+)
+
+// Infinity returns the word for a number that stands for infinity, which is infinite or its negative; "" for others.
+func Infinity(v, infinite int64) string {
+	switch v {
+	case infinite:
+		return "infinity"
+	case -infinite:
+		return "-infinity"
+	}
+	return ""
+}
+
+// ParseInfinity is the inverse of Infinity: it returns 1, -1 or, of other texts, 0.
+func ParseInfinity(text string) int64 {
+	switch text {
+	case "infinity":
+		return 1
+	case "-infinity":
+		return -1
+	}
+	return 0
+}
