@@ -42,11 +42,14 @@ type inputFlags struct {
 	leftOut *csv.Rejects   // nil before options
 }
 
+// quoteAuto is the quote of CSV that its sample says.
+const quoteAuto = "auto"
+
 func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "input-format", "auto", "of the files: `WORD` is auto (by the ending, then by the content) or one of "+
 		strings.Join(dataset.FormatNames(), ", ")+"; arrows is a stream, json has one object per line, or an array")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`CHAR` between the fields of CSV, \\t for a tab; found in the text when not given")
-	flags.StringVar(&f.quote, "quote", `"`, "`CHAR` around fields of CSV that need it; empty when there is none")
+	flags.StringVar(&f.quote, "quote", quoteAuto, "`CHAR` around fields of CSV that need it; empty when there is none; auto is a double quote, or a single one where the sample has it")
 	flags.StringVar(&f.header, "header", "auto", "whether CSV begins with column names: `WORD` is auto, yes or no")
 	flags.StringArrayVar(&f.nulls, "null", nil, "a field of CSV that is `TEXT` is NULL, in place of the empty one; may be repeated")
 	flags.StringVar(&f.dateFormat, "date-format", "", "how dates of CSV are written, as `FORMAT` of strptime, as in %d.%m.%Y; found in the text when not given")
@@ -88,7 +91,8 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 		flag, text string
 		to         *byte
 	}{
-		{"--delimiter", f.delimiter, &opt.CSV.Delimiter}, {"--quote", f.quote, &opt.CSV.Quote}, {"--comment", f.comment, &opt.CSV.Comment},
+		{"--delimiter", f.delimiter, &opt.CSV.Delimiter},
+		{"--quote", strings.TrimPrefix(f.quote, quoteAuto), &opt.CSV.Quote}, {"--comment", f.comment, &opt.CSV.Comment},
 		{"--decimal-separator", f.decimal, &opt.CSV.DecimalSeparator}, {"--thousands", f.thousands, &opt.CSV.Thousands},
 	} {
 		if *c.to, err = csv.ParseChar(c.text); err != nil {

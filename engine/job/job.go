@@ -60,7 +60,7 @@ type Step struct {
 type Input struct {
 	Format           string            `yaml:"format" enum:"auto,parquet,arrow,arrows,csv,tsv,json,ndjson" doc:"Of every file. The default is auto: by the ending, then by the content."`
 	Delimiter        string            `yaml:"delimiter" doc:"Character between the fields of CSV, \\t for a tab. The default is what the text shows."`
-	Quote            *string           `yaml:"quote" doc:"Character around fields of CSV that need it; empty when there is none. The default is a double quote."`
+	Quote            *string           `yaml:"quote" doc:"Character around fields of CSV that need it; empty when there is none. The default is a double quote, or a single one where the sample has it."`
 	Header           string            `yaml:"header" enum:"auto,yes,no" doc:"Whether CSV begins with column names. The default is auto."`
 	Nulls            []string          `yaml:"nulls" doc:"Fields of CSV that are NULL, in place of the empty one."`
 	Types            map[string]string `yaml:"types" doc:"Types of columns of CSV and JSON by name, as in zip: string."`

@@ -22,5 +22,5 @@
 //   - S8 (budget): buffers, fields, columns and the windows of decompressors are reserved before
 //     they are taken.
 //
-// What the package leaves out: lines that end in CR alone, delimiters of more than one character.
+// What the package leaves out: delimiters of more than one character.
 package csv

@@ -3,7 +3,7 @@ package csv
 import (
 	"bufio"
 	"bytes"
-	"errors"
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -28,23 +28,58 @@ type File struct {
 	guesses []columnGuess // by column, from the sample
 	counts  []chunkCounts // by chunk
 	infer   inference     // what is looked for in the sample
+
+	sniffsQuote bool // no option says the quote
+	settled     bool // the encoding, and returns
+	returns     bool // lines end in CR
+	delimiter   byte // that an option says, or the sample
 }
 
 func newFile(opt Options) *File {
-	c := &File{opt: opt, infer: *newInference(&opt)}
+	c := &File{opt: opt, infer: *newInference(&opt), sniffsQuote: opt.Quote == 0 && !opt.NoQuote}
+	c.opt.Quote = cmp.Or(opt.Quote, '"')
 	c.Format, c.Newline, c.Decode = c, true, c.decoded
 	c.Lenient, c.Rejects = opt.IgnoreErrors, opt.Rejects
 	return c
 }
 
-// decoded implements textfile.Decode. At first it settles the encoding.
+// decoded implements textfile.Decode. At first it settles the encoding, and whether lines end in CR.
 func (c *File) decoded(text io.Reader) (io.Reader, bool) {
 	text, encoding := decoded(text, c.opt.Encoding)
 	if encoding == EncodingAuto {
 		encoding = EncodingUTF8
 	}
 	c.opt.Encoding = encoding
-	return text, !encoding.isUTF8()
+	if !c.settled {
+		c.settled = true
+		buffered := bufio.NewReaderSize(text, returnsHeadBytes)
+		head, err := buffered.Peek(returnsHeadBytes)
+		if text = buffered; err != nil { // who reads on gets the error, which some readers return only once
+			text = io.MultiReader(bytes.NewReader(head), failed{err})
+		}
+		c.returns = endsInReturns(&c.opt, head)
+	}
+	if c.returns {
+		text = returnsReader{text}
+	}
+	return text, !encoding.isUTF8() || c.returns
+}
+
+// returnsHeadBytes is the text that is looked at for its ends of lines.
+const returnsHeadBytes = 1 << 16
+
+// returnsReader reads a text whose lines end in CR, with newlines in place of these.
+type returnsReader struct{ io.Reader }
+
+// Read implements io.Reader.
+func (r returnsReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	for i, b := range p[:n] {
+		if b == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // Open looks at the start of a file.
@@ -104,17 +139,11 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 		}
 		start += n + 1
 	}
-	if whole && endsInReturns(&c.opt, buf[start:]) {
-		return false, errors.New("its lines end in CR alone; convert them to LF or CRLF")
-	}
 	sampled := c.opt.sampleBytes(buf[start:])
 	mem.Hold(sampled)
 	defer mem.Drop(sampled)
-	delimiter := c.opt.Delimiter
-	if delimiter == 0 {
-		delimiter = detectDelimiter(&c.opt, buf, start, whole)
-	}
-	c.dialect = newDialect(&c.opt, delimiter)
+	start = c.sniff(buf, start, whole)
+	c.dialect = newDialect(&c.opt, c.delimiter)
 	s, err := takeSample(c.dialect, &c.opt, buf, start, c.opt.SampleRows+1, whole)
 	if err != nil || len(s.rows) == 0 {
 		return false, err
@@ -166,7 +195,7 @@ func checkNames(names []string) error {
 }
 
 // endsInReturns says whether a text without a newline has a CR outside quotes, before its end: the
-// text would be one long row.
+// text would be one long row otherwise.
 func endsInReturns(o *Options, text []byte) bool {
 	if bytes.IndexByte(text, '\n') >= 0 {
 		return false

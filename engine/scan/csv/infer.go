@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -28,8 +29,9 @@ const (
 	maybeDate
 	maybeTimestamp
 	maybeZoned
+	maybeClock // a time of day
 
-	bitsOfTypes         = 10
+	bitsOfTypes         = 11
 	allTypes    typeSet = math.MaxUint64
 )
 
@@ -48,6 +50,7 @@ var inferred = []struct {
 	{maybeDate, arrow.FixedWidthTypes.Date32},
 	{maybeTimestamp, microseconds},
 	{maybeZoned, zonedMicroseconds},
+	{maybeClock, arrow.FixedWidthTypes.Time64us},
 }
 
 var (
@@ -95,6 +98,9 @@ func (n *inference) plainTypesOf(value []byte) (set typeSet) {
 		if set := numberTypesOf(number); set != 0 {
 			return set
 		}
+	}
+	if nanos, rest, ok := fields.ParseTimeOfDay(value); ok && len(rest) == 0 && nanos%1000 == 0 {
+		return maybeClock
 	}
 	at, ok := fields.ParseTimestamp(value)
 	if !ok {
@@ -282,7 +288,10 @@ func detectDelimiter(o *Options, buf []byte, p int, whole bool) byte {
 		if err != nil || len(s.rows) == 0 {
 			continue
 		}
-		width, rows := s.width(o), 0
+		width, rows := s.commonWidth(), 0
+		if o.NullPadding {
+			width = s.width(o)
+		}
 		for _, row := range s.rows {
 			if len(row) == width || o.NullPadding && len(row) > 1 {
 				rows++
@@ -393,7 +402,7 @@ func columnNames(header [][]byte, width int) []string {
 	names := make([]string, width)
 	taken := make(map[string]bool, width)
 	for i := range names {
-		names[i] = fmt.Sprintf("column%d", i)
+		names[i] = fmt.Sprintf("column%0*d", len(strconv.Itoa(width-1)), i)
 		if i < len(header) && len(bytes.TrimSpace(header[i])) > 0 {
 			names[i] = string(bytes.TrimSpace(header[i]))
 		}

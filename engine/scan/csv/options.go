@@ -18,7 +18,7 @@ type Options struct {
 	Delimiter byte `json:"delimiter,omitzero"`
 
 	// Quote encloses a field that holds delimiters, newlines or, doubled, quotes. The default is
-	// '"'.
+	// '"', or '\'' where single quotes enclose a column of the sample, and no double quotes are there.
 	Quote byte `json:"quote,omitzero"`
 
 	// NoQuote takes the quote character as a character like any other.
@@ -30,7 +30,8 @@ type Options struct {
 	// Names are the names of the columns. The default is the names in the file.
 	Names []string `json:"names,omitzero"`
 
-	// SkipLines is how many lines are left out at the start, before the header. The default is 0.
+	// SkipLines is how many lines are left out at the start, before the header. The default is the rows
+	// of fewer fields before a table whose rows all have as many, which are a title.
 	SkipLines int `json:"skip_lines,omitzero"`
 
 	// NullStrings are the unquoted fields that are NULL. The default is the empty field alone.
@@ -59,7 +60,8 @@ type Options struct {
 	Encoding Encoding `json:"encoding,omitzero"`
 
 	// Comment begins a comment, which goes to the end of the line, outside of quotes. A line that
-	// begins with it is left out. The default is none.
+	// begins with it is left out. The default is none, or '#' where lines of the sample that begin with
+	// it have another number of fields than all others.
 	Comment byte `json:"comment,omitzero"`
 
 	// NullPadding fills up rows that have too few fields with NULLs.
@@ -85,7 +87,6 @@ const sampleRowsDefault = 20_480
 
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {
-	o.Quote = cmp.Or(o.Quote, '"')
 	if o.NullStrings == nil {
 		o.NullStrings = []string{""}
 	}
@@ -107,10 +108,11 @@ func (o *Options) Validate() []error {
 			errs = append(errs, knob.Errorf("%s (%q) must be an ASCII character that ends no line", c.name, c.value))
 		}
 	}
-	if !o.NoQuote && o.Delimiter == o.Quote {
-		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote"), o.Quote))
+	quote := cmp.Or(o.Quote, '"')
+	if !o.NoQuote && o.Delimiter == quote {
+		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote"), quote))
 	}
-	if o.Comment != 0 && (o.Comment == o.Delimiter || !o.NoQuote && o.Comment == o.Quote) {
+	if o.Comment != 0 && (o.Comment == o.Delimiter || !o.NoQuote && o.Comment == quote) {
 		errs = append(errs, knob.Errorf("%s (%q) must be neither %s nor %s", knob.Name("dataset.CSV.Comment"), o.Comment,
 			knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote")))
 	}
