@@ -18,7 +18,7 @@ var sqlQueriesFlag = flag.Int("sqlqueries", 150, "how many random statements are
 func TestSQLRandom(t *testing.T) {
 	seed, first, failures := *seedFlag, *firstFlag, 0
 	fmt.Printf("again: go test -run '^%s$' -seed=%d -first=%d -sqlqueries=%d\n", t.Name(), seed, first, *sqlQueriesFlag)
-	s := openPeerSQL(t)
+	s := openSQL(t)
 	s.add(t, "t", mixedTable)
 	// Of row groups that conditions on dt leave out.
 	s.addGroups(t, "u", "SELECT t.* REPLACE (id + 3000 * k AS id) FROM t, range(4) r(k) ORDER BY dt, id", 2048)
