@@ -11,7 +11,10 @@ import (
 	"github.com/mpga/mpga/tests/peer"
 )
 
-var sqlQueriesFlag = flag.Int("sqlqueries", 150, "how many random statements are asked")
+var (
+	sqlQueriesFlag = flag.Int("sqlqueries", 150, "how many random statements are asked")
+	sqlDeviceFlag  = flag.String("sqldevice", "", "the device that mpga answers statements on, as host:64MiB, cuda or auto")
+)
 
 // Random statements of the supported grammar answer as DuckDB's. -seed, -first and -sqlqueries ask
 // others and more; a failure tells how to ask its statement alone.

@@ -202,7 +202,7 @@ func exactText(v *big.Int, scale int) string {
 
 // ours asks mpga.
 func (s *sqlTables) ours(text string) ([][]any, error) {
-	eng, err := engine.Open(engine.Options{Threads: 2})
+	eng, err := engine.Open(engine.Options{Threads: 2, Device: *sqlDeviceFlag})
 	if err != nil {
 		return nil, err
 	}
