@@ -426,8 +426,10 @@ func (g *sqlGenerator) replaced() []string {
 		switch name {
 		case "i":
 			items[i] = g.pick("coalesce(i, ti)", "i + 1", "CASE WHEN b THEN i END") + " AS i"
-		case "s", "n":
-			items[i] = g.text(1) + " AS " + name
+		case "s":
+			items[i] = g.text(1) + " AS s"
+		case "n": // has no NULLs, as first and last of mpga skip these
+			items[i] = "coalesce(" + g.text(1) + ", 'none') AS n"
 		case "b":
 			items[i] = g.condition(1) + " AS b"
 		case "dt":
