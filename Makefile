@@ -91,13 +91,43 @@ test-gpu: ## run the tests that need a GPU, or say why not, for half an hour; GP
 	pids=; for process in 1 2; do bin/plan.test -test.timeout 2h -test.v -test.run TestDeviceSize -device cuda -together 4 $(SIZE) & pids="$$pids $$!"; done; for pid in $$pids; do wait $$pid; done
 	go run ./cmd/mpga devices | grep '^no device' || (cd lab && go run ./cmd/mpga-lab outofcore --rows 2e8 --groups 1e3,1e7,2e8 --times 1)
 
-# DuckDB 2 exists for Python alone. make test needs none: its oracle is the DuckDB 1.5.5 of the Go
-# driver.
+# DuckDB 2.0.0 is the reference, and exists for Python alone. make test needs none: there the DuckDB 1.5.5 of the
+# Go driver answers. A stamp says that the packages are there: pip may end between the folder and its packages.
+bin/duckdb/stamp: tests/peer/requirements.txt
+	$(PYTHON) -m venv bin/duckdb
+	bin/duckdb/bin/python -m pip install --quiet -r tests/peer/requirements.txt
+	touch bin/duckdb/stamp
+
+# The tests that ask DuckDB. Those of random questions have seeds, and ask the same ones each time.
+REFERENCE := ^Test(SQL.*|.*AgainstDuckDB|Sink.*|FoldersAndDuckDB|H2OInParts|Flights|Documented.*)$$
+
+.PHONY: test-reference
+test-reference: bin/duckdb/stamp ## compare SQL, cases and queries with DuckDB 2.0.0, for two minutes; downloads that and pyarrow, 80 MB
+	cd tests && go test -vet=off -count=1 -short -timeout 20m -run '$(REFERENCE)' -duckdb-python=$(CURDIR)/bin/duckdb/bin/python -edges=32 -sqlqueries=400 .
+
 .PHONY: test-peers
 test-peers: QUERIES ?= 2000
 test-peers: ## compare random SQL with DuckDB 2 and try the benchmarks beside it, for two minutes; PYTHON=python3, QUERIES=2000
 	cd tests && MPGA_PYTHON=$(PYTHON) go test -vet=off -count=1 ./peer/... ./sqlbench ./bench
-	cd tests && go test -vet=off -count=1 -timeout 3h -run '^(TestSQLRandom|TestSQLNullsOfOneText|TestSQLEdges.*|TestSQLClauses.*)$$' -duckdb-python=$(PYTHON) -sqlqueries=$(QUERIES) .
+	cd tests && go test -vet=off -count=1 -short -timeout 3h -run '$(REFERENCE)' -duckdb-python=$(PYTHON) -sqlqueries=$(QUERIES) .
+
+# A process asks its share of the statements, and its log in out/random has each that is answered otherwise with both
+# answers and how to ask it alone.
+.PHONY: test-random
+test-random: SEED ?= 1
+test-random: FIRST ?= 0
+test-random: QUERIES ?= 50000
+test-random: PROCESSES ?= 16
+test-random: bin/duckdb/stamp ## ask many random statements beside DuckDB 2.0.0; SEED=1 FIRST=0 QUERIES=50000 PROCESSES=16, RANDOM_FLAGS='-sqldevice host:64MiB'
+	go -C tests test -c -vet=off -o ../bin/random.test .
+	rm -rf out/random && mkdir -p out/random
+	cd tests && share=$$((($(QUERIES) + $(PROCESSES) - 1) / $(PROCESSES))); pids=; failed=0; \
+	for ((i = 0; i < $(PROCESSES); i++)); do \
+		../bin/random.test -test.v -test.timeout 24h -test.run '^TestSQLRandom$$' -seed=$(SEED) -first=$$(($(FIRST) + i * share)) -sqlqueries=$$share \
+			-duckdb-python=$(CURDIR)/bin/duckdb/bin/python $(RANDOM_FLAGS) >../out/random/$$i.log 2>&1 & pids="$$pids $$!"; \
+	done; \
+	for pid in $$pids; do wait $$pid || failed=1; done; \
+	grep -h 'statements have an answer' ../out/random/*.log; grep -h 'again:.*-sqlqueries=1$$' ../out/random/*.log || true; exit $$failed
 
 # The driver of JDBC, as a program of Java would have it.
 JDBC := bin/clients/flight-sql-jdbc-driver-18.3.0.jar

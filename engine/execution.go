@@ -161,7 +161,7 @@ func (q *execution) execute(ctx context.Context) (err error) {
 		q.engine.opt.Logger.Info("query ended", slog.Any("stats", q.stats()), slog.Any("error", err))
 	}()
 	err = spawn.Call(func() error { return q.answer(ctx) })
-	return explainLimit(err, q.cpu.Store().Stored(), q.progress)
+	return q.explainLimit(err)
 }
 
 // answer runs the query, on the CPU again if a device fails.

@@ -3,11 +3,11 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/store"
 )
@@ -46,28 +46,22 @@ func (r *resultRoom) find(bytes int64) error {
 	return nil
 }
 
-// explainLimit adds to an ErrTempLimit which option moves the limit, and which limit would do.
-// stored is how many bytes the query had in files when it was as far as its progress says.
-func explainLimit(err error, stored int64, p *progress) error {
+// explainLimit adds to an ErrTempLimit which option moves the limit, and which limit would do: what the query's files
+// are expected to take beside the files of others.
+func (q *execution) explainLimit(err error) error {
 	if !errors.Is(err, store.ErrTempLimit) {
 		return err
 	}
-	total, read := p.rowsTotal, p.rows.Load()
-	if total <= 0 || read <= 0 {
-		return store.MoreTemp(err)
+	rows, part := q.progress.read()
+	files, temp, scattered := q.cpu.Store(), q.engine.temp, q.progress.scattered()
+	stored := part
+	if part < 1 && scattered > 0 {
+		stored /= min(max(math.Sqrt(float64(rows)/float64(scattered)), 1), absorbedMax)
 	}
-	need := float64(stored) * float64(total) / float64(read) * tempSlack
-	if read == total {
-		need = float64(stored) * mergeSlack
-	}
-	return knob.Errorf("%w; %.0f%% of the rows are read: a %s of about %s would do, on a %s that has it, or a larger %s",
-		err, 100*float64(read)/float64(total), knob.Name("engine.TempLimit"), humanize.IBytes(uint64(need)), knob.Name("engine.TempDir"), knob.Name("engine.MemoryLimit"))
+	return store.NeedTemp(err, part, temp.Need(files, files.Need(stored, files.Unpaged(scattered))))
 }
 
-// tempSlack is how much more the files take than the pages of the first scatter: partitions that
-// are split lie there twice for a while.
-const tempSlack = 1.25
-
-// mergeSlack is how much more the files take at most than when all rows are read: partitions become
-// runs, and runs are merged.
-const mergeSlack = 2
+// absorbedMax is how many times the pages that a query has made of the rows so far it may make of as many rows later.
+// Rows that are in no page are in tables. Either their groups were there before, and later rows are absorbed alike,
+// or the tables were not full before, and later rows are not: the estimate lies between.
+const absorbedMax = 3

@@ -89,6 +89,13 @@ type Rows struct {
 	next atomic.Int64 // split
 	left atomic.Int64 // rows, because of errors
 	sent atomic.Int64 // batches
+	made atomic.Int64 // rows of batches that were sent, or are about to be
+}
+
+// Part returns which part of all rows a number of them is, from 0 to 1, or -1 where that is not known.
+func (r *Rows) Part(rows int64) float64 {
+	_, part := r.progress.read()
+	return part * min(float64(rows)/float64(max(r.made.Load(), 1)), 1)
 }
 
 // run reads all splits by so many workers.
@@ -175,6 +182,7 @@ func (r *Rows) mapBatch(ctx context.Context, t *threads.Thread, m RowMap, from *
 
 // send hands a batch over.
 func (r *Rows) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBatch) error {
+	r.made.Add(batch.NumRows())
 	t.Give()
 	select {
 	case r.batches <- batch:

@@ -105,7 +105,7 @@ func distTables(t *testing.T, seed uint64) []distLayout {
 	parts("json", "*", 4, "%d.json", sink.Options{})
 	parts("mixed", "*", 2, "a%d.parquet", sink.Options{RowGroupRows: 200})
 	parts("mixed", "*", 2, "b%d.arrow", sink.Options{})
-	// Folders give the columns b and ti, of which some are NULL.
+	// Folders give the columns b and ti, NULLs included.
 	hive := "* REPLACE ((ti % 3)::TINYINT AS ti)"
 	parts("hive", hive, 1, "%d", sink.Options{PartitionBy: []string{"b", "ti"}, Format: sink.Parquet})
 	parts("hivecsv", hive, 1, "%d", sink.Options{PartitionBy: []string{"ti"}, Format: sink.CSV})

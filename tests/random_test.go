@@ -9,7 +9,6 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/testknobs"
-	"github.com/mpga/mpga/tests/oracle"
 )
 
 var (
@@ -34,7 +33,7 @@ func TestRandomAgainstDuckDB(t *testing.T) {
 		way := ways[rng.IntN(len(ways))]
 		t.Run(fmt.Sprintf("%d %s", i, way.name), func(t *testing.T) {
 			schema, batches := way.table(rng)
-			q := oracle.WithoutDistinctStatistics(grouptest.RandomQuery(rng, schema))
+			q := db.Answerable(grouptest.RandomQuery(rng, schema))
 			if len(q.Keys)+len(q.Aggregates) == 0 {
 				return
 			}

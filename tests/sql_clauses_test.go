@@ -45,7 +45,7 @@ var refusedByChoice = []string{"is of its values in their own order", "a constan
 // put in the calls of all aggregates. The answer is DuckDB's, which another clause changes, or the
 // statement is refused.
 func TestSQLClausesOfAggregates(t *testing.T) {
-	s := openPeerSQL(t)
+	s := openSQL(t)
 	s.add(t, "t", clauseTable)
 	matters := 0
 	for _, f := range query.Funcs() {
@@ -111,7 +111,7 @@ func (s *sqlTables) checkClause(t *testing.T, text string) [][]any {
 // Would catch a clause of a statement that is read and ignored. Each is put behind the same statement; where
 // it changes DuckDB's answer, it changes mpga's alike, or is refused.
 func TestSQLClausesOfStatements(t *testing.T) {
-	s := openPeerSQL(t)
+	s := openSQL(t)
 	s.add(t, "t", clauseTable)
 	const rows, groups = "SELECT %s g, y, s FROM %s t %s ORDER BY y, s, g %s", "SELECT g, count(*) AS n FROM t GROUP BY %s g %s ORDER BY g %s"
 	for _, text := range []string{

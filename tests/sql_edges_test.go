@@ -47,7 +47,7 @@ var edgeTypes = []edgeType{
 	{"TIMESTAMP", []string{"'0001-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'1970-01-01 00:00:00'", "'2000-02-29 12:34:56.789'", "'2025-01-01 00:00:00.5'", "'9999-12-31 23:59:59.999999'"}},
 	{"TIMESTAMPTZ", []string{"'0001-01-01 00:00:00+00'", "'1969-12-31 23:59:59.999999+00'", "'2000-02-29 12:34:56.789+05:30'", "'2025-07-01 23:59:59-08'"}},
 	{"VARCHAR", []string{"''", "' '", "'a'", "'0'", "'1'", "' 12 '", "'+7'", "'-7'", "'--7'", "'1.5'", "'1.5e3'", "'.5'", "'5.'", "'.'", "'1e'", "'1e5'", "'1e400'", "'1e-400'", "'-0'", "'0x1F'", "'1_000'", "'1,5'", "'0b11'",
-		"'128'", "'127.5'", "'127.4'", "'-128.4'", "'-128.5'", "'32768'", "'2147483648'", "'9223372036854775807'", "'9223372036854775808'", "'18446744073709551616'", "'99999999999999999999999999999999999999'",
+		"'128'", "'127.5'", "'127.4'", "'-128.4'", "'-128.5'", "'-0.4'", "'-0.0'", "'32768'", "'2147483648'", "'9223372036854775807'", "'9223372036854775808'", "'18446744073709551616'", "'99999999999999999999999999999999999999'",
 		"'170141183460469231731687303715884105727'", "'170141183460469231731687303715884105728'", "'0.1234567890123456789'", "'1e308'", "'3.5e38'", "'340282356779733661637539395458142568447'", "'-1e39'",
 		"'nan'", "'NaN'", "'-nan'", "'inf'", "'-inf'", "'Infinity'", "'+inf'", "'true'", "'TRUE'", "'t'", "'f'", "'yes'", "'no'", "'on'", "'y'", "'false '",
 		"'2020-01-01'", "'2020-1-1'", "'2020/01/02'", "'2020-01-01 '", "' 2020-01-01'", "'2020-02-30'", "'2020-13-01'", "'20200101'", "'2020-01-01x'", "'10000-01-01'", "'+12345-01-01'", "'-0044-03-15'", "'12345-01-01'", "'0000-01-01'", "'123456-01-01'", "'5881580-07-10'", "'5881580-07-11'",
@@ -111,9 +111,6 @@ func (a *edgeAsker) try(t *testing.T, expression, from, value string) {
 			return
 		}
 		a.answered++
-		if len(want) == 1 && want[0][0] == "(null)" { // of the type of NULL
-			want[0][0] = nil
-		}
 		if sameCells(want, got, true) == nil {
 			return
 		}
@@ -176,19 +173,17 @@ var knownDifferences = []difference{
 	known("calls", `^SELECT [lr]pad\(.*-9223372036854775808`, ``, "a BIGINT is taken"),
 	known("calls", `ESCAPE 'ö'`, `true|false|<nil>`, "any character may be the escape"),
 	known("calls", `-- NULL$`, `the pattern ends with|an escape is one character|the format|no (unit|part)|no function`, "constants are looked at where an operand is NULL, too"),
-	known("calls", `^SELECT regexp_replace\(`, ``, "a group that the pattern does not have is empty"),
 	known("calls", `^SELECT regexp_extract\(.*, NULL\)`, `the group is a constant`, "the group is a constant"),
 	known("calls", `^SELECT date_(trunc|part|diff)\(`, `no (unit of time|part of a date) is named|not for TIME`, "parts that are no units, era, timezone and julian are refused"),
 	known("calls", `^SELECT date_trunc\(NULL, (c15|CAST\(.* AS TIME\))`, `<nil>`, "NULL of any argument is NULL"),
 	known("calls", `^SELECT epoch_(ms|us|ns)\(`, `not for (BIGINT|TIME)|no function is named`, "epoch_ms of integers and times, and epoch_ns, are not there"),
-	known("calls", `^SELECT epoch_ms\(.*-- '9999-12-31 23:59:59.999999'`, ``, "milliseconds are rounded down"),
 	known("calls", `^SELECT make_timestamp\(.*-- -?9223372036854775807|make_timestamp\(.*-- -?9223372036854775808`, `time`, "the last microseconds are points in time"),
 	known("calls", `[-+] (NULL|2147483647|9223372036854775807) .*-- |[-+] (NULL|2147483647|9223372036854775807)`, `time|not for DATE and|<nil>`, "the last days are days; NULL is of no type"),
 	known("calls", `INTERVAL`, `not supported: .* is an INTERVAL|no cast from INTERVAL`, "an INTERVAL is no result"),
 }
 
 func openEdges(t *testing.T) *edgeAsker {
-	s := openPeerSQL(t)
+	s := openSQL(t)
 	if s.python == nil {
 		t.Skip("needs -duckdb-python")
 	}

@@ -5,7 +5,7 @@ import "testing"
 // Fields of structs are what they are to DuckDB, whatever is NULL around them, and so are the
 // columns that are named as fields are.
 func TestSQLStructs(t *testing.T) {
-	s := openPeerSQL(t)
+	s := openSQL(t)
 	s.addGroups(t, "n", `SELECT r AS id, r % 10 AS "a.x",
 		CASE WHEN r % 7 > 0 THEN {'x': CASE WHEN r % 5 > 0 THEN r % 100 END,
 			'y': CASE WHEN r % 3 > 0 THEN {'city': CASE WHEN r % 11 > 0 THEN 'c' || (r % 13) END, 'day': DATE '2020-01-01' + CAST(r // 1000 AS INTEGER)} END} END AS a,

@@ -11,14 +11,13 @@ import (
 	"github.com/mpga/mpga/tests/peer"
 )
 
-var pythonFlag = flag.String("duckdb-python", "", "a Python whose DuckDB 2 answers the random statements, in place of the linked DuckDB")
+var pythonFlag = flag.String("duckdb-python", "", "a Python whose DuckDB 2 answers, in place of the linked DuckDB")
 
-// openPeerSQL returns tables of mpga and of the DuckDB that -duckdb-python names.
-func openPeerSQL(t testing.TB) *sqlTables {
+// startPeer starts the Python that -duckdb-python names, for the time of the test. It is nil without the flag.
+func startPeer(t testing.TB) *peer.Process {
 	t.Helper()
-	s := openSQL(t)
 	if *pythonFlag == "" {
-		return s
+		return nil
 	}
 	p, err := peer.Start(context.Background(), *pythonFlag, 1) // the test's own context ends before Cleanup
 	if err != nil {
@@ -37,8 +36,7 @@ func openPeerSQL(t testing.TB) *sqlTables {
 	if err := p.Run(peer.DuckDB, duckDBSettings...); err != nil {
 		t.Fatal(err)
 	}
-	s.python = p
-	return s
+	return p
 }
 
 // askPython asks DuckDB of a Python. Cells are as sqlTables.theirs has them.
@@ -54,7 +52,7 @@ func askPython(p *peer.Process, text string) (table [][]any, err error) {
 // statistics of Parquet name the smallest and the largest text alone. DuckDB 2.0.0 does so with this
 // file (SEMANTICS.md), and is right without its optimizer.
 func TestSQLNullsOfOneText(t *testing.T) {
-	s := openPeerSQL(t)
+	s := openSQL(t)
 	file, err := filepath.Abs("testdata/one-text.parquet")
 	if err != nil {
 		t.Fatal(err)

@@ -5,23 +5,35 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan/csv"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/tests/peer"
 )
 
-var sqlQueriesFlag = flag.Int("sqlqueries", 150, "how many random statements are asked")
+var (
+	sqlQueriesFlag = flag.Int("sqlqueries", 150, "how many random statements are asked")
+	sqlDeviceFlag  = flag.String("sqldevice", "", "the device that mpga answers statements on, as host:64MiB, cuda or auto")
+)
 
 // Random statements of the supported grammar answer as DuckDB's. -seed, -first and -sqlqueries ask
 // others and more; a failure tells how to ask its statement alone.
 func TestSQLRandom(t *testing.T) {
 	seed, first, failures := *seedFlag, *firstFlag, 0
 	fmt.Printf("again: go test -run '^%s$' -seed=%d -first=%d -sqlqueries=%d\n", t.Name(), seed, first, *sqlQueriesFlag)
-	s := openPeerSQL(t)
+	s := openSQL(t)
 	s.add(t, "t", mixedTable)
 	// Of row groups that conditions on dt leave out.
 	s.addGroups(t, "u", "SELECT t.* REPLACE (id + 3000 * k AS id) FROM t, range(4) r(k) ORDER BY dt, id", 2048)
+	s.addLayouts(t)
 	answered := 0
 	for i := first; i < first+*sqlQueriesFlag; i++ {
 		g := &sqlGenerator{rand.New(rand.NewPCG(seed, uint64(i)))}
@@ -52,6 +64,39 @@ func TestSQLRandom(t *testing.T) {
 	}
 }
 
+// randomTables are the tables of random statements: mixedTable, four times as many rows in small row groups, and
+// mixedTable in other files, as addLayouts says.
+var randomTables = []string{"t", "t", "u", "folders", "mixed", "texts"}
+
+// addLayouts makes tables of the rows of t that mpga reads from other files than DuckDB does: from folders that give
+// the column ti, from files of Parquet and Arrow together, and from packed CSV.
+func (s *sqlTables) addLayouts(t *testing.T) {
+	t.Helper()
+	folders := filepath.Join(s.dir, "folders")
+	s.exec(t, "COPY (SELECT * REPLACE (ti % 3 AS ti) FROM t) TO '"+folders+"' (FORMAT parquet, PARTITION_BY (ti))")
+	s.add(t, "folders", "SELECT * FROM read_parquet('"+folders+"/*/*.parquet', hive_partitioning = true)")
+	s.tables["folders"] = plan.Table{Files: []string{folders}}
+
+	whole := s.tables["t"]
+	var mixed []string
+	for i, where := range []string{"id < 900", "id BETWEEN 900 AND 2100", "id > 2100"} {
+		file := filepath.Join(s.dir, fmt.Sprintf("mixed%d.%s", i, []string{"parquet", "arrow", "arrows"}[i]))
+		s.copyTo(t, "SELECT * FROM t WHERE "+where+" ORDER BY id", file, sink.Options{RowGroupRows: 200})
+		mixed = append(mixed, file)
+	}
+	s.add(t, "mixed", "FROM t")
+	s.tables["mixed"] = plan.Table{Files: mixed}
+
+	file := filepath.Join(s.dir, "texts.csv.gz")
+	s.copyTo(t, "SELECT * FROM t ORDER BY id", file, sink.Options{})
+	types := map[string]arrow.DataType{}
+	for _, f := range openFiles(t, dataset.Options{}, whole.Files[0]).Schema().Fields() {
+		types[f.Name] = f.Type
+	}
+	s.add(t, "texts", "FROM t")
+	s.tables["texts"] = plan.Table{Files: []string{file}, Scan: &dataset.Options{CSV: csv.Options{Types: types}}}
+}
+
 // sqlGenerator writes statements over mixedTable.
 type sqlGenerator struct{ *rand.Rand }
 
@@ -76,13 +121,13 @@ func (g *sqlGenerator) number(depth int) string {
 	case 5:
 		return "abs(" + a + ")"
 	case 6:
-		return "CASE WHEN " + g.condition(depth-1) + " THEN " + a + " ELSE " + b + " END"
+		return g.choice(depth-1, a, b, g.number(depth-1))
 	case 7:
 		return "coalesce(" + a + ", " + b + ")"
 	case 8:
 		return g.pick("greatest", "least") + "(" + a + ", " + b + ")"
 	case 9:
-		return "length(" + g.text(depth-1) + ")"
+		return g.pick("length(", "strlen(", "unicode(", "strpos(n, ") + g.text(depth-1) + ")"
 	case 10:
 		return g.pick("year", "month", "day", "dayofweek", "quarter") + "(" + g.date(depth-1) + ")"
 	case 11:
@@ -112,12 +157,39 @@ func (g *sqlGenerator) float() string {
 	return "(" + from + ")::" + g.pick("DOUBLE", "DOUBLE", "FLOAT")
 }
 
+// choice writes a CASE of three results of a type: searched, of a value, or within another.
+func (g *sqlGenerator) choice(depth int, a, b, c string) string {
+	inner := "CASE WHEN " + g.condition(depth) + " THEN " + a + " ELSE " + b + " END"
+	switch g.IntN(5) {
+	case 0:
+		return "CASE WHEN " + g.condition(depth) + " THEN " + inner + " WHEN " + g.condition(0) + " THEN " + c + " END"
+	case 1:
+		return "CASE si % 3 WHEN 0 THEN " + a + " WHEN 1 THEN " + c + " ELSE " + inner + " END"
+	case 2:
+		return "CASE WHEN " + g.condition(0) + " THEN " + c + " ELSE " + inner + " END"
+	}
+	return inner
+}
+
 func (g *sqlGenerator) text(depth int) string {
 	if depth == 0 {
-		return g.pick("s", "n", "s", "'a'", "'Ulm'", "''", "NULL::VARCHAR")
+		return g.pick("s", "n", "s", "'a'", "'Ulm'", "''", "NULL::VARCHAR", "'größe'", "'日本 x'", "'😀ab'")
 	}
 	a := g.text(depth - 1)
-	switch g.IntN(11) {
+	count := g.pick("0", "1", "2", "3", "5", "-1", "-2", "ti % 4")
+	switch g.IntN(17) {
+	case 11:
+		return g.pick("left(", "right(") + a + ", " + count + ")"
+	case 12:
+		return g.pick("lpad(", "rpad(") + a + ", " + count + ", " + g.pick("'*'", "'äb'") + ")"
+	case 13:
+		return "reverse(" + a + ")"
+	case 14:
+		return "substr(" + a + ", " + count + g.pick(")", ", 2)", ", "+count+")")
+	case 15:
+		return "regexp_replace(" + a + ", " + g.pick("'[aeiouö]'", "'(.)(.)'", "'^.'") + ", " + g.pick("'_'", "'ö'", `'\0\0'`) + g.pick(")", ", 'g')")
+	case 16:
+		return g.choice(depth-1, a, g.text(depth-1), "'ß'")
 	case 0:
 		return "upper(" + a + ")"
 	case 1:
@@ -314,9 +386,9 @@ func (g *sqlGenerator) ordered() string {
 	call := g.pick("list(id", "string_agg(s, '+'", "first(si", "last(n", "list(si", "string_agg(upper(n)", "list(w", "any_value(n", "any_value(i",
 		"mode(si", "mode(s", "mode(i % 5", "mode(b", "arg_min(id, ti", "arg_max(s, si % 3", "arg_max(w, b", "quantile", "set")
 	switch call {
-	case "quantile":
+	case "quantile": // of 0 with DESC DuckDB 1.5.5 has the least value
 		x := g.pick("si", "p", "dt", "i", "i % 7")
-		return g.pick("quantile_disc(", "quantile_disc(DISTINCT ") + x + ", " + g.pick("0", "0.3", "0.5", "1") + " ORDER BY " + x + g.pick("", " DESC", " DESC NULLS FIRST") + ")" + g.filter()
+		return g.pick("quantile_disc(", "quantile_disc(DISTINCT ") + x + ", " + g.pick("0.02", "0.3", "0.5", "1") + " ORDER BY " + x + g.pick("", " DESC", " DESC NULLS FIRST") + ")" + g.filter()
 	case "set":
 		x := g.pick("si", "s", "i % 5")
 		return g.pick("any_value", "mode") + "(DISTINCT " + x + " ORDER BY " + x + g.pick("", " DESC") + ") FILTER (WHERE " + x + " IS NOT NULL)"
@@ -325,14 +397,48 @@ func (g *sqlGenerator) ordered() string {
 }
 
 // from writes what a statement reads.
-func (g *sqlGenerator) from() string {
-	switch g.IntN(5) {
-	case 0:
-		return "(SELECT * FROM " + g.pick("t", "u") + " WHERE " + g.condition(1) + ")"
-	case 1:
-		return "(SELECT * FROM " + g.pick("t", "u") + " WHERE " + g.condition(1) + " ORDER BY " + g.pick("id", "si, id", "s DESC NULLS FIRST, id") + g.pick(" LIMIT 700", " LIMIT 300 OFFSET 50", "") + ")"
+func (g *sqlGenerator) from() string { return g.table(2) }
+
+// table writes a table, or a statement that has its columns, of tables as deep as that.
+func (g *sqlGenerator) table(depth int) string {
+	if depth == 0 {
+		return g.pick(randomTables...)
 	}
-	return g.pick("t", "t", "u")
+	switch g.IntN(7) {
+	case 0:
+		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.condition(1) + ")"
+	case 1:
+		order, limit := g.pick("id", "si, id", "s DESC NULLS FIRST, id"), g.pick(" LIMIT 700", " LIMIT 300 OFFSET 50", "")
+		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.condition(1) + " ORDER BY " + order + limit + ")"
+	case 2:
+		return "(SELECT " + strings.Join(g.replaced(), ", ") + " FROM " + g.table(depth-1) + g.pick("", " WHERE "+g.condition(1)) + ")"
+	}
+	return g.pick(randomTables...)
+}
+
+// replaced writes the columns of mixedTable, some of which are made of others.
+func (g *sqlGenerator) replaced() []string {
+	items := slices.Clone(columns)
+	for i, name := range items {
+		if g.IntN(4) > 0 {
+			continue
+		}
+		switch name {
+		case "i":
+			items[i] = g.pick("coalesce(i, ti)", "i + 1", "CASE WHEN b THEN i END") + " AS i"
+		case "s":
+			items[i] = g.text(1) + " AS s"
+		case "n": // has no NULLs, as first and last of mpga skip these
+			items[i] = "coalesce(" + g.text(1) + ", 'none') AS n"
+		case "b":
+			items[i] = g.condition(1) + " AS b"
+		case "dt":
+			items[i] = "CAST(" + g.date(1) + " AS DATE) AS dt"
+		case "p":
+			items[i] = "CAST(p / 2 AS DECIMAL(9, 2)) AS p"
+		}
+	}
+	return items
 }
 
 func (g *sqlGenerator) statement() string {
@@ -366,6 +472,9 @@ func (g *sqlGenerator) nested() string {
 	group := ""
 	if strings.Contains(outer, " AS m") {
 		group = " GROUP BY ALL"
+	}
+	if g.IntN(4) == 0 {
+		inner = "SELECT k, max(l) AS l, sum(c) AS c, max(x) AS x FROM (" + inner + ") " + g.pick("", "WHERE c < 50 ") + "GROUP BY k"
 	}
 	if g.IntN(2) == 0 {
 		return "WITH a AS (" + inner + ") " + outer + " FROM a" + where + group

@@ -33,7 +33,7 @@ const docsFile = "../../docs/sql.md"
 const docsIntro = `# SQL
 
 ` + "`mpga sql`" + ` answers a SELECT over one table. The text is parsed by PostgreSQL's own parser; what it means, types
-and NULLs included, is what DuckDB 1.5 says it means. [tests/SEMANTICS.md](../tests/SEMANTICS.md) lists where the two differ.
+and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../tests/SEMANTICS.md) lists where the two differ.
 
     SELECT [DISTINCT] expression [AS name], ... | *
     FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_json('x') | read_parquet(['x', 'y']) | table | (SELECT ...)

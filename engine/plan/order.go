@@ -151,12 +151,15 @@ func (s *sorts) run(ctx context.Context) (array.RecordReader, error) {
 	if s.input != "" {
 		number()
 	}
+	part := rows.Part
 	for i, by := range s.by {
 		sorted, err := s.engine.Sort(ctx, reader, by)
 		reader.Release()
 		if err != nil {
 			return nil, fmt.Errorf("ORDER BY of an aggregate: %w", err)
 		}
+		sorted.Expect(part)
+		part = sorted.Part
 		if reader = sorted; i < len(s.by)-1 {
 			number()
 		}

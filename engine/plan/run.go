@@ -109,6 +109,7 @@ func (q *Query) run(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		sorted.Expect(result.partRead)
 		out = sorted
 	}
 	if q.hidden > 0 {
@@ -116,6 +117,18 @@ func (q *Query) run(ctx context.Context) (*Result, error) {
 	}
 	result.RecordReader = out
 	return result, nil
+}
+
+// partRead returns which part of all rows those are that have been read to be ordered, from 0 to 1, or -1 where that is
+// not known.
+func (r *Result) partRead(rows int64) float64 {
+	switch {
+	case r.groups == nil:
+		return r.reads[0].Part(rows)
+	case r.groups.groupsExpected() > 0:
+		return min(float64(r.groups.rows)/float64(r.groups.groupsExpected()), 1)
+	}
+	return -1
 }
 
 // rowsOf starts to read the rows of the result, before they are ordered and limited.

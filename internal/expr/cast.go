@@ -379,6 +379,9 @@ func parseExact(text string, to Type) (wide, bool) {
 			return w, fitsType(w, to)
 		}
 	}
+	if to.unsigned() && strings.HasPrefix(text, "-") {
+		return wide{}, false // nor does '-0.4' fit, in DuckDB
+	}
 	v, ok := parseDecimal(text, decimalOf(digitsMax, 0))
 	return v, ok && fitsType(v, to)
 }

@@ -239,7 +239,7 @@ func timeFunctions() []Function {
 		function("dayname", "t", "name of the weekday", "dayname(DATE '2020-02-03')", "Monday", nameOf(func(m moment) string { return timeformat.DayNames[weekday(m.days)] })),
 		function("monthname", "t", "name of the month", "monthname(DATE '2020-02-03')", "February", nameOf(func(m moment) string { return timeformat.MonthNames[m.month-1] })),
 		function("epoch", "t", "seconds since 1970, as a double", "epoch(TIMESTAMP '1970-01-01 00:01:00.5')", "60.5", epoch),
-		function("epoch_ms", "t", "whole milliseconds since 1970", "epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000", epochIn(1000)),
+		function("epoch_ms", "t", "nearest milliseconds since 1970", "epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000", epochIn(1000)),
 		function("epoch_us", "t", "microseconds since 1970", "epoch_us(TIMESTAMP '1970-01-01 00:00:01')", "1000000", epochIn(1)),
 		function("to_timestamp", "seconds", "a timestamp with time zone, of seconds since 1970", "to_timestamp(1.5)", "1970-01-01 00:00:01.5+00", toTimestamp(TimestampTZ, secondMicros)),
 		function("make_timestamp", "microseconds", "a timestamp, of microseconds since 1970", "make_timestamp(1000000)", "1970-01-01 00:00:01", toTimestamp(Timestamp, 1)),

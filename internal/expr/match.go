@@ -349,47 +349,50 @@ func regexpReplace(b *binder, n *node) {
 		if made, ok := memo.find(s); ok {
 			return made, nil
 		}
-		with, ok := usable(with, re.Groups(), all)
-		if !ok {
-			return memo.add(s, s), nil
+		if err := checkReplacement(with, re.Groups()); err != nil {
+			return "", err
 		}
 		made, err := replaceMatches(e, n, re, s, with, all)
 		return memo.add(s, made), err
 	})
 }
 
-// usable returns the part of a replacement that RE2 uses, and false where RE2 replaces nothing. It
-// replaces nothing if the replacement names a group that the pattern does not have. If a backslash
-// stands before neither a digit nor a backslash, RE2 uses the replacement up to there when it
-// replaces all matches, and replaces nothing when it replaces the first.
-func usable(with string, groups int, all bool) (string, bool) {
-	bad := -1
-	for i := strings.IndexByte(with, '\\'); i >= 0 && i < len(with); {
-		next := byte(0)
-		if i+1 < len(with) {
-			next = with[i+1]
+// checkReplacement refuses a replacement in which a backslash stands before neither a digit nor a backslash, or
+// names a group that the pattern does not have.
+func checkReplacement(with string, groups int) error {
+	for rest := with; ; {
+		i := strings.IndexByte(rest, '\\')
+		if i < 0 {
+			return nil
 		}
-		if next >= '0' && next <= '9' {
+		if i+1 == len(rest) {
+			return fmt.Errorf("regexp_replace: the replacement %s ends with a backslash, which is written \\\\", shortText(with))
+		}
+		switch next := rest[i+1]; {
+		case next >= '0' && next <= '9':
 			if int(next-'0') > groups {
-				return "", false
+				return fmt.Errorf("regexp_replace: the replacement %s names group %c, the pattern has %d",
+					shortText(with), next, groups)
 			}
-		} else if next != '\\' && bad < 0 {
-			bad = i
+		case next != '\\':
+			return fmt.Errorf("regexp_replace: in the replacement %s a backslash stands before neither a digit nor another, "+
+				"as in \\\\", shortText(with))
 		}
-		following := strings.IndexByte(with[min(i+2, len(with)):], '\\')
-		if following < 0 {
-			break
-		}
-		i += 2 + following
+		rest = rest[i+2:]
 	}
-	if bad < 0 {
-		return with, true
+}
+
+// shortText writes a text in an error as SQL has it, of a long one the first characters.
+func shortText(text string) string {
+	const charactersMax = 40
+	if runes := []rune(text[:min(len(text), 4*charactersMax)]); len(runes) > charactersMax {
+		text = string(runes[:charactersMax]) + "..."
 	}
-	return with[:bad], all
+	return "'" + text + "'"
 }
 
 // eachPart calls a function with the parts of a replacement, whose groups are filled in. Every
-// backslash of the replacement stands before a digit or a backslash; see usable.
+// backslash of the replacement stands before a digit or a backslash; see checkReplacement.
 func eachPart(s, with string, match []int, f func(part string)) {
 	for {
 		i := strings.IndexByte(with, '\\')

@@ -392,11 +392,11 @@ func epoch(b *binder, n *node) {
 	}
 }
 
-// epochIn binds the whole units since 1970, of so many microseconds.
+// epochIn binds the units since 1970, each of unit microseconds, to the nearest one; half a unit goes away from 1970.
 func epochIn(unit int64) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Int64)
-		n.eval = finite(n, typeOf(Timestamp), func(a int64) int64 { return a / unit })
+		n.eval = finite(n, typeOf(Timestamp), func(a int64) int64 { return a/unit + a%unit/((unit+1)/2) })
 		b.want(n, Timestamp)
 	}
 }

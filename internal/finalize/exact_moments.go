@@ -157,7 +157,7 @@ func (p *integers) shape(f query.Func, state []uint64) (v float64, ok bool) {
 	// cancels.
 	d2 := p.deviations(&s, 0, 0, 1)
 	if d2.Sign() == 0 {
-		return math.NaN(), f == query.Skewness
+		return 0, false
 	}
 	s11 := p.product(s1, s1)
 	if f == query.Skewness {

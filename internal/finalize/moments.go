@@ -58,7 +58,7 @@ func shape(f query.Func, state []uint64) (v float64, ok bool) {
 	m := central(state)
 	n, variance := m.n, m.m2/m.n
 	if f == query.Skewness {
-		if n <= 2 {
+		if n <= 2 || m.m2 == 0 {
 			return 0, false
 		}
 		return math.Sqrt(n*(n-1)) / (n - 2) * (m.m3 / n) / math.Pow(variance, 1.5), true

@@ -97,9 +97,9 @@ func exactMoment(f query.Func, y, x lattice) any {
 		yy, xy = y.power(2, y, 0), y.power(1, x, 1)
 	}
 	switch constant := xx.Sign() == 0; {
-	case constant && (f == query.Kurtosis || f == query.RegrIntercept || f == query.RegrR2):
+	case constant && (f == query.Skewness || f == query.Kurtosis || f == query.RegrIntercept || f == query.RegrR2):
 		return nil
-	case constant && (f == query.Skewness || f == query.RegrSlope), f == query.Corr && (constant || yy.Sign() == 0):
+	case constant && f == query.RegrSlope, f == query.Corr && (constant || yy.Sign() == 0):
 		return math.NaN()
 	case yy.Sign() == 0 && f == query.RegrR2:
 		return 1.0

@@ -27,6 +27,7 @@ type Reader struct {
 	done  func() // of New; called once, by end
 	ended bool   // end has been called
 
+	part    func(rows int64) float64            // of Expect; may be nil
 	more    func() ([]arrow.RecordBatch, error) // returns the next rows, or none at the end; nil before the first call
 	merger  *merger                             // nil where no run was written
 	at      int                                 // place in the sorter's entries, where no run was written
@@ -73,6 +74,13 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 	}
 	return r, nil
 }
+
+// Expect tells which part of the input a number of its rows is, from 0 to 1, or a negative number where that is not
+// known: an error says by it how much of the temp directory all rows would take. It is called before Next.
+func (r *Reader) Expect(part func(rows int64) float64) { r.part = part }
+
+// Part returns which part of its rows a number of them is, as Expect wants it.
+func (r *Reader) Part(rows int64) float64 { return float64(rows) / float64(max(r.sort.stats.Rows, 1)) }
 
 // Stats tells what the sort did so far.
 func (r *Reader) Stats() Stats { return r.sort.stats }
@@ -142,7 +150,7 @@ func (r *Reader) start() error {
 	for r.input != nil {
 		batch, err := r.read()
 		if err != nil {
-			return err
+			return store.NeedTemp(err, 0, 0)
 		}
 		if batch == nil {
 			r.dropInput()
@@ -158,10 +166,17 @@ func (r *Reader) start() error {
 
 // failed says what the rows were ordered for, and names the knobs of a limit that was met.
 func (r *Reader) failed(err error) error {
+	err = fmt.Errorf("%s: %w", r.sort.opt.Purpose, err)
 	if errors.Is(err, store.ErrTempLimit) {
-		return fmt.Errorf("%s: %w", r.sort.opt.Purpose, store.MoreTemp(err))
+		part := 0.0
+		if r.input == nil {
+			part = 1
+		} else if r.part != nil {
+			part = r.part(r.sort.stats.Rows)
+		}
+		return store.NeedTemp(err, part, r.sort.need(part))
 	}
-	return fmt.Errorf("%s: %w", r.sort.opt.Purpose, err)
+	return err
 }
 
 func (r *Reader) startSorted() (err error) {

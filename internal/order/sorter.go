@@ -35,6 +35,8 @@ type sorter struct {
 	store *store.Store // of runs; nil before the first run
 	runs  []*run
 	stats Stats
+
+	before int64 // bytes of pages that were written before the rows that are held
 }
 
 // Stats tells what a sort did.
@@ -280,6 +282,7 @@ func (s *sorter) spill(ctx context.Context) error {
 		return err
 	}
 	w := s.newRun()
+	s.before = s.store.Spilled()
 	err := s.eachBatch(ctx, s.rowsOf(s.batchBytes()), w.write)
 	if err != nil {
 		w.drop()
@@ -308,6 +311,20 @@ func (s *sorter) endRun(w *runWriter) (*run, error) {
 	s.stats.Runs++
 	s.stats.SpilledStored = s.store.Stored()
 	return r, err
+}
+
+// need estimates the limit of the temp directory that lets the sort end, when that part of its input has been read;
+// 0 where nothing tells.
+func (s *sorter) need(part float64) int64 {
+	if s.store == nil {
+		return 0
+	}
+	unwritten := s.held - entryBytes*int64(len(s.entries)) - (s.store.Spilled() - s.before)
+	bytes := s.store.Need(part, max(unwritten, 0))
+	if runs := float64(len(s.runs)+1) / max(part, 0.001); part < 1 && runs > float64(s.fanIn()) {
+		bytes *= 2 // runs that are merged lie beside the run that is made of them
+	}
+	return s.opt.Temp.Need(s.store, bytes)
 }
 
 // fanIn is how many runs are merged at a time: each has a batch, a page and a buffer in memory.

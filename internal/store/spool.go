@@ -28,10 +28,12 @@ func (p *spool) Put(page *rowdata.Page) (err error) {
 		p.frames = frameBuffers.Get().(*[]byte)
 		*p.frames = (*p.frames)[:0]
 	}
+	before := len(*p.frames)
 	if *p.frames, err = p.writer.append(*p.frames, page); err != nil {
 		return err
 	}
 	p.store.spilled.Add(page.Bytes())
+	p.store.framed.Add(int64(len(*p.frames) - before))
 	if len(*p.frames) < extentBytes {
 		return nil
 	}

@@ -38,7 +38,10 @@ type Store struct {
 	peak   int64                         // most bytes
 	files  []*tempFile
 
+	put     atomic.Int64 // bytes of pages, in memory or not
+	rows    atomic.Int64 // of these pages, and states
 	spilled atomic.Int64 // bytes of pages written, before compression
+	framed  atomic.Int64 // bytes of these pages, compressed
 	stored  atomic.Int64 // bytes written
 	created atomic.Int64 // files
 
@@ -139,6 +142,8 @@ func (part *storedPartition) add(s *Store, content cpuagg.Content, page *rowdata
 	}
 	part.bytes += bytes
 	s.bytes += bytes
+	s.put.Add(bytes)
+	s.rows.Add(int64(page.Rows))
 }
 
 // lowShare is the part of the budget that must be left when pages come, for owners that do not ask
@@ -230,10 +235,12 @@ func (s *Store) write(file *tempFile, pages []*rowdata.Page, layout *rowdata.Row
 	w := frameWriter{layout: layout, memory: s.memory}
 	out := (*buf)[:0]
 	for i, page := range pages {
+		before := len(out)
 		if out, err = w.append(out, page); err != nil {
 			return e, err
 		}
 		s.spilled.Add(page.Bytes())
+		s.framed.Add(int64(len(out) - before))
 		page.Release()
 		pages[i] = nil
 		if len(out) >= extentBytes || i == len(pages)-1 {
@@ -365,6 +372,43 @@ func (s *Store) Spilled() int64 { return s.spilled.Load() }
 
 // Stored returns how many bytes have been written to disk.
 func (s *Store) Stored() int64 { return s.stored.Load() }
+
+// needSlack is how much more the files may take than the pages so far, as compressed, let expect: early on, rows and
+// groups are in tables that make no pages yet; later, partitions that are split and runs that are merged lie on disk
+// twice for a while.
+const needSlack = 1.75
+
+// Unpaged estimates how many bytes of pages the rows and states are to take that are not among the pages put so far,
+// of the number that there is in all.
+func (s *Store) Unpaged(all int64) int64 {
+	rows := s.rows.Load()
+	return int64(float64(s.put.Load()) / float64(max(rows, 1)) * float64(max(all-rows, 0)))
+}
+
+// Need estimates how many bytes of files the store takes before the end of its query, when it has been given the pages
+// of that part of the input, from 0 to 1; 0 where nothing tells. Rows of pending bytes are still to be made pages.
+// It takes all pages for spilled, compressed as the pages so far.
+func (s *Store) Need(part float64, pending int64) int64 {
+	if part <= 0 {
+		return 0
+	}
+	spilled := s.spilled.Load()
+	ratio := min(float64(s.framed.Load())/float64(max(spilled, 1)), 1)
+	if spilled == 0 {
+		ratio = 1
+	}
+	return int64(float64(max(s.put.Load(), spilled)+pending) / part * ratio * needSlack)
+}
+
+// Kept returns how many bytes the files take now.
+func (s *Store) Kept() (bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		bytes += f.used.Load()
+	}
+	return bytes
+}
 
 // Files returns how many files have been created.
 func (s *Store) Files() int64 { return s.created.Load() }

@@ -17,9 +17,41 @@ import (
 // free.
 var ErrTempLimit = errors.New("the temp directory is full")
 
-// MoreTemp adds to an ErrTempLimit what to do about it.
-func MoreTemp(err error) error {
-	return knob.Errorf("%w; raise %s or %s, or name a larger %s", err, knob.Name("engine.TempLimit"), knob.Name("engine.MemoryLimit"), knob.Name("engine.TempDir"))
+// tempNeed is an ErrTempLimit with what to do about it.
+type tempNeed struct {
+	error         // says so
+	cause error   // does not
+	part  float64 // of the input that was read
+	bytes int64   // that would do
+}
+
+func (n *tempNeed) Unwrap() error { return n.error }
+
+// NeedTemp adds to an ErrTempLimit what to do about it: to raise the limit to about that many bytes, which is what the
+// files were to take in all when that part of the input, from 0 to 1, was read. Where nothing tells how much it is,
+// bytes is 0. Of an error that has an advice already, of a stage that the rows come from, the number is doubled: the
+// rows that it did not come to are the next stage's, whose files lie beside its own.
+func NeedTemp(err error, part float64, bytes int64) error {
+	if !errors.Is(err, ErrTempLimit) {
+		return err
+	}
+	var before *tempNeed
+	if errors.As(err, &before) {
+		if before.bytes == 0 {
+			return err
+		}
+		return newTempNeed(before.cause, before.part, 2*before.bytes)
+	}
+	return newTempNeed(err, part, bytes)
+}
+
+func newTempNeed(cause error, part float64, bytes int64) error {
+	limit, dir, memory := knob.Name("engine.TempLimit"), knob.Name("engine.TempDir"), knob.Name("engine.MemoryLimit")
+	if bytes <= 0 {
+		return &tempNeed{knob.Errorf("%w; raise %s or %s, or name a larger %s", cause, limit, memory, dir), cause, part, 0}
+	}
+	return &tempNeed{knob.Errorf("%w; %.0f%% of the rows are read: a %s of about %s would do, on a %s that has it, or a larger %s",
+		cause, 100*part, limit, humanize.IBytes(uint64(bytes)), dir, memory), cause, part, bytes}
 }
 
 // Temp is the temporary files of an engine, and their budget.
@@ -35,6 +67,15 @@ func NewTemp(fs vfs.FS, dir string, limit int64) *Temp { return &Temp{fs: fs, di
 
 // Used returns how many bytes the files take.
 func (t *Temp) Used() int64 { return t.used.Load() }
+
+// Need returns the limit that lets a store's files take that many bytes beside the files of others, which is larger than
+// the limit that was met; 0 for 0.
+func (t *Temp) Need(s *Store, bytes int64) int64 {
+	if bytes <= 0 {
+		return 0
+	}
+	return max(bytes+t.Used()-s.Kept(), t.limit+t.limit/2)
+}
 
 // Limit returns how many bytes they may take.
 func (t *Temp) Limit() int64 { return t.limit }

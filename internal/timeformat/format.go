@@ -87,13 +87,16 @@ func (f *Format) parse(format string) error {
 }
 
 // has says whether the format has one of some specifiers.
-func (f *Format) has(letters string) bool {
+func (f *Format) has(letters string) bool { return f.count(letters) > 0 }
+
+// count returns how often the format has one of some specifiers.
+func (f *Format) count(letters string) (n int) {
 	for _, p := range f.Parts {
 		if p.Specifier != 0 && strings.IndexByte(letters, p.Specifier) >= 0 {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // Zoned says whether the times name a zone or an offset from UTC.
@@ -112,7 +115,7 @@ func Reader(format string) (*Format, error) {
 	week, yearDay := f.has("UW"), f.has("j")
 	switch {
 	case f.has("dm"): // the day of a month decides, whatever else there is
-	case week && (yearDay || f.has("GV") || f.has("U") && f.has("W")), yearDay && f.has("GV"):
+	case f.count("UWVj") > 1, (week || yearDay) && f.has("G"):
 		return nil, fmt.Errorf("the format %q has the day of the year or its week in two ways", format)
 	case f.has("V") && f.has("yY"):
 		return nil, fmt.Errorf("the format %q has an ISO week (%%V) without its year (%%G)", format)

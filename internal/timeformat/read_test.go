@@ -68,7 +68,7 @@ func TestFormats(t *testing.T) {
 		ok     bool
 	}{
 		{"", false}, {"%", false}, {"%-", false}, {"%d%", false}, {"%q", false}, {"%-Y", false}, {"%t", false}, {"%-%", false},
-		{"%U %W", false}, {"%j %U", false}, {"%Y %V", false}, {"%G %j", false},
+		{"%U %W", false}, {"%U %U %Y", false}, {"%j %j %Y", false}, {"%G %V %V", false}, {"%j %U", false}, {"%Y %V", false}, {"%G %j", false},
 		{"%d %U %W", true}, {"x", true}, {"%c", true}, {"%-j", true}, {"100%%", true},
 	} {
 		if _, err := Reader(c.format); (err == nil) != c.ok {

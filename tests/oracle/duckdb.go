@@ -19,33 +19,37 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/duckdb/duckdb-go/v2"
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/tests/peer"
 )
 
-// DuckDB is a database in memory.
+// DuckDB is a database in memory, of the linked DuckDB or of a Python's.
 type DuckDB struct {
-	db  *sql.DB
-	dir string // of the Parquet files on their way to it
+	db     *sql.DB       // nil where python answers
+	python *peer.Process // nil where db answers
+	dir    string        // of the Parquet files on their way to it
 }
 
-// Open starts a database that uses so many threads. Only with one does every aggregate of DuckDB
-// see the rows in order. The cache of files is off: DuckDB 1.5.5 tells the versions of a file apart
-// by size and time, in seconds, and so took the blocks of one table for another's, which Load had
-// written in the same second.
-func Open(threads int) (*DuckDB, error) {
+// Open starts a database that uses so many threads, of the linked DuckDB where python is nil, which stays the
+// caller's. Only with one does every aggregate of DuckDB see the rows in order. The cache of files is off: DuckDB
+// 1.5.5 tells the versions of a file apart by size and time, in seconds, and so took the blocks of one table for
+// another's, which Load had written in the same second.
+func Open(threads int, python *peer.Process) (*DuckDB, error) {
 	dir, err := os.MkdirTemp("", "mpga-oracle-")
 	if err != nil {
 		return nil, err
 	}
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+	d := &DuckDB{python: python, dir: dir}
+	if python == nil {
+		if d.db, err = sql.Open("duckdb", ""); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		d.db.SetMaxOpenConns(1) // a connection has its own settings and temporary tables
 	}
-	db.SetMaxOpenConns(1) // a connection has its own settings and temporary tables
-	d := &DuckDB{db, dir}
 	if err := d.Exec(fmt.Sprintf("SET threads = %d; SET enable_external_file_cache = false", threads)); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -53,14 +57,76 @@ func Open(threads int) (*DuckDB, error) {
 }
 
 // Close ends the database and removes its files.
-func (d *DuckDB) Close() error { return errors.Join(d.db.Close(), os.RemoveAll(d.dir)) }
+func (d *DuckDB) Close() (err error) {
+	if d.db != nil {
+		err = d.db.Close()
+	}
+	return errors.Join(err, os.RemoveAll(d.dir))
+}
 
 // Exec runs a statement.
-func (d *DuckDB) Exec(statement string) error {
-	if _, err := d.db.Exec(statement); err != nil {
+func (d *DuckDB) Exec(statement string) (err error) {
+	if d.python != nil {
+		err = d.python.Run(peer.DuckDB, statement)
+	} else {
+		_, err = d.db.Exec(statement)
+	}
+	if err != nil {
 		return fmt.Errorf("duckdb: %w, of\n%s", err, statement)
 	}
 	return nil
+}
+
+// rows returns what a query answers, with values as the linked DuckDB's driver has them or as grouptest.Value has
+// them.
+func (d *DuckDB) rows(text string) (table [][]any, err error) {
+	if d.python == nil {
+		return d.linkedRows(text)
+	}
+	_, err = d.python.Ask(peer.Request{Engine: peer.DuckDB, Query: text}, func(r array.RecordReader) error {
+		for r.Next() {
+			b := r.RecordBatch()
+			for i := range int(b.NumRows()) {
+				values := make([]any, b.NumCols())
+				for c := range values {
+					values[c] = grouptest.Value(b.Column(c), i)
+				}
+				table = append(table, values)
+			}
+		}
+		return r.Err()
+	})
+	if err != nil {
+		return nil, duckError(err, text)
+	}
+	return table, nil
+}
+
+func (d *DuckDB) linkedRows(text string) (table [][]any, err error) {
+	rows, err := d.db.Query(text)
+	if err != nil {
+		return nil, duckError(err, text)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		values := make([]any, len(names))
+		pointers := make([]any, len(names))
+		for i := range values {
+			pointers[i] = &values[i]
+		}
+		if err := rows.Scan(pointers...); err != nil {
+			return nil, err
+		}
+		table = append(table, values)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, duckError(err, text)
+	}
+	return table, nil
 }
 
 // Load makes the table t of record batches.
@@ -97,37 +163,26 @@ func (d *DuckDB) Answer(schema *arrow.Schema, q query.Query) (*grouptest.Rows, e
 	if err != nil {
 		return nil, err
 	}
-	rows, err := d.db.Query(text)
+	table, err := d.rows(text)
 	if err != nil {
-		return nil, duckError(err, text)
+		return nil, err
 	}
-	defer rows.Close()
-	answer := &grouptest.Rows{Schema: result, Keys: len(q.Keys)}
-	for rows.Next() {
-		values := make([]any, result.NumFields())
-		pointers := make([]any, len(values))
-		for i := range values {
-			pointers[i] = &values[i]
-		}
-		if err := rows.Scan(pointers...); err != nil {
-			return nil, err
-		}
+	answer := &grouptest.Rows{Schema: result, Keys: len(q.Keys), Cells: table}
+	for _, values := range table {
 		for i, v := range values {
 			if values[i], err = cell(v, result.Field(i).Type, q.Overflow); err != nil {
 				return nil, fmt.Errorf("%s: %w", result.Field(i).Name, err)
 			}
 		}
-		answer.Cells = append(answer.Cells, values)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, duckError(err, text)
 	}
 	return answer, nil
 }
 
 func duckError(err error, text string) error {
-	if strings.Contains(err.Error(), "Overflow in HUGEINT addition") {
-		return fmt.Errorf("%w: %v", grouptest.ErrOverflow, err)
+	for _, words := range []string{"Overflow in HUGEINT addition", "Overflow in SUM of DECIMAL"} {
+		if strings.Contains(err.Error(), words) {
+			return fmt.Errorf("%w: %v", grouptest.ErrOverflow, err)
+		}
 	}
 	return fmt.Errorf("duckdb: %w, of\n%s", err, text)
 }

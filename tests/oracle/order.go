@@ -30,18 +30,13 @@ func (d *DuckDB) Positions(schema *arrow.Schema, by order.By) ([]int64, error) {
 	if by.Offset > 0 {
 		text += fmt.Sprintf(" OFFSET %d", by.Offset)
 	}
-	rows, err := d.db.Query(text)
+	table, err := d.rows(text)
 	if err != nil {
-		return nil, duckError(err, text)
+		return nil, err
 	}
-	defer rows.Close()
-	var positions []int64
-	for rows.Next() {
-		var p int64
-		if err := rows.Scan(&p); err != nil {
-			return nil, err
-		}
-		positions = append(positions, p)
+	positions := make([]int64, len(table))
+	for i, values := range table {
+		positions[i] = values[0].(int64)
 	}
-	return positions, rows.Err()
+	return positions, nil
 }

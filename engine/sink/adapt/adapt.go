@@ -216,7 +216,10 @@ func (a *Adapter) Array(arr arrow.Array, to arrow.DataType) (arrow.Array, error)
 			return decimal128.FromU64(arr.Value(row))
 		}), nil
 	case *array.Null:
-		return array.MakeArrayOfNull(a.Allocator, to, arr.Len()), nil
+		b := array.NewBuilder(a.Allocator, to) // MakeArrayOfNull wants memory of zeros
+		defer b.Release()
+		b.AppendNulls(arr.Len())
+		return b.NewArray(), nil
 	case *array.BinaryView:
 		return filled(array.NewBinaryBuilder(a.Allocator, arrow.BinaryTypes.Binary), arr, arr.Value), nil
 	}

@@ -255,11 +255,28 @@ func (d *Deliverer) constant(column int, rows int64) arrow.Array {
 	return array.NewSlice(d.constants[column], 0, rows)
 }
 
+// clearing is an allocator of memory of zeros. arrow-go takes any allocator's memory for that where it makes an array of
+// NULLs, whose validity bits are then what the memory had before.
+type clearing struct{ memory.Allocator }
+
+func (c clearing) Allocate(size int) []byte {
+	b := c.Allocator.Allocate(size)
+	clear(b)
+	return b
+}
+
+func (c clearing) Reallocate(size int, b []byte) []byte {
+	kept := len(b)
+	b = c.Allocator.Reallocate(size, b)
+	clear(b[min(kept, len(b)):])
+	return b
+}
+
 // newConstant builds an array of one value; a string becomes a dictionary of one entry.
 func newConstant(mem memory.Allocator, typ arrow.DataType, value any, rows int) arrow.Array {
 	switch value := value.(type) {
 	case nil:
-		return array.MakeArrayOfNull(mem, typ, rows)
+		return array.MakeArrayOfNull(clearing{mem}, typ, rows)
 	case scalar.Scalar:
 		values, err := scalar.MakeArrayFromScalar(value, rows, mem)
 		if err != nil {

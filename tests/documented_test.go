@@ -1,0 +1,102 @@
+package tests
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mpga/mpga/tests/peer"
+)
+
+// documentedRow finds the example of a call and its result, which end a row of a table of docs/sql.md.
+var documentedRow = regexp.MustCompile("\\| `([^`]*)` = `[^`]*` \\|$")
+
+// documentedTable has the rows that docs/sql.md names for its aggregates.
+const documentedTable = "SELECT * FROM (VALUES (1, 10, 'a', true), (2, 30, 'b', true), (4, 20, 'b', false), (NULL, 40, NULL, NULL)) v(x, y, s, b)"
+
+// documentedAlone are examples of what DuckDB does not have, or has otherwise, as SEMANTICS.md says.
+var documentedAlone = map[string]bool{
+	"SELECT dow(DATE '2020-02-03')": true, "SELECT doy(DATE '2020-02-03')": true, // parts of dates that are no functions
+	"SELECT last(x) FROM docs": true, "SELECT list(x) FROM docs": true, // of NULLs, too
+}
+
+// Would catch an example of docs/sql.md that DuckDB answers otherwise, which the document says that it does not. That
+// mpga answers as written is another test's.
+func TestDocumentedFunctions(t *testing.T) {
+	s := openSQL(t)
+	s.add(t, "docs", documentedTable)
+	text, err := os.ReadFile("../docs/sql.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, from := 0, ""
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if strings.HasPrefix(line, "## ") {
+			from = ""
+		}
+		if line == "## Aggregates" {
+			from = " FROM docs"
+		}
+		match := documentedRow.FindStringSubmatch(line)
+		if match == nil {
+			continue
+		}
+		s.checkDocumented(t, "SELECT "+strings.ReplaceAll(match[1], `\|`, "|")+from)
+		checked++
+	}
+	if checked < 100 {
+		t.Errorf("%d examples are found in docs/sql.md: its rows have another form", checked)
+	}
+}
+
+// documentedStatement finds the statements of the command's examples.
+var documentedStatement = regexp.MustCompile(`mpga sql (?:-[^ ]+ )*"((?:SELECT|FROM|WITH) [^"]*)"`)
+
+// Would catch an example of a document, over the flights, that DuckDB answers otherwise.
+func TestDocumentedStatements(t *testing.T) {
+	s := openSQL(t)
+	flights, err := filepath.Abs("testdata/flights-2001.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, file := range append(files, "../README.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range documentedStatement.FindAllStringSubmatch(string(text), -1) {
+			statement := strings.ReplaceAll(match[1], "tests/testdata/flights-2001.parquet", flights)
+			if statement != match[1] {
+				s.checkDocumented(t, statement)
+				checked++
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no document has a statement over the flights")
+	}
+}
+
+// checkDocumented holds mpga to DuckDB's answer, which there is.
+func (s *sqlTables) checkDocumented(t *testing.T, statement string) {
+	t.Helper()
+	statement = strings.ReplaceAll(statement, "approx_count_distinct(", "count(DISTINCT ") // whose estimates differ
+	want, err := s.theirs(statement)
+	if err != nil && s.python != nil && !errors.As(err, new(*peer.EngineError)) {
+		t.Fatalf("%s\n%v", statement, err)
+	}
+	if err == nil {
+		err = s.compare(statement, want)
+	}
+	if (err != nil) != documentedAlone[statement] {
+		t.Errorf("%s\n%v", statement, err)
+	}
+}
