@@ -3,6 +3,7 @@ package flightsql
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -132,7 +133,12 @@ const (
 
 // Serve serves a listener in the background.
 func (s *Service) Serve(l net.Listener) {
-	s.serves.Go(func() error { return s.grpc.Serve(l) })
+	s.serves.Go(func() error {
+		if err := s.grpc.Serve(l); !errors.Is(err, grpc.ErrServerStopped) { // before it had begun
+			return err
+		}
+		return nil
+	})
 }
 
 // Drain tells health checks that the service is about to end.
