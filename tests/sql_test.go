@@ -608,6 +608,8 @@ var sqlQueries = []string{
 	"SELECT b, sum(l) FROM t WHERE dt BETWEEN '1980-01-01' AND '1999-12-31' AND s IN ('Ulm', 'aaa') GROUP BY b",
 	"SELECT 'x' AS k, b, count(*), grouping(k) FROM t GROUP BY CUBE (k, b)", "SELECT k || 'y', 'x', count(*) * 2 FROM (SELECT 'x' AS k FROM t) GROUP BY ROLLUP (k)",
 	"SELECT b, sum(0.5), max('x'), arg_max(1, id) FROM t WHERE id < 0 GROUP BY CUBE (b) ORDER BY 2, 3, 4", "SELECT 1 AS one, 2 AS two FROM t WHERE id < 0 GROUP BY ALL",
+	"SELECT k + 1, count(*) FROM (SELECT 1 AS k, id FROM t) WHERE id < 0 GROUP BY ALL", "SELECT *, count(*) FROM (SELECT 1 AS k FROM t WHERE id < 0) GROUP BY ALL",
+	"SELECT 1 AS k, k + 1 AS m, count(*) FROM t WHERE id < 0 GROUP BY ALL",
 	"SELECT id FROM t ORDER BY id LIMIT 1.5", "SELECT id FROM t ORDER BY id LIMIT '3' OFFSET NULL", "SELECT count(*) FROM t GROUP BY 0.5", "SELECT id FROM t ORDER BY 0.5", "SELECT list(id ORDER BY 's') FROM t",
 	"SELECT -id AS i, id FROM t ORDER BY abs(i), id LIMIT 20", "SELECT i AS k, count(*) AS i FROM t GROUP BY k HAVING i > 40", "SELECT i AS k, count(*) AS i FROM t GROUP BY k ORDER BY i + 0, k",
 	"SELECT i % 3 AS i, count(*) FROM t GROUP BY 1 HAVING i > 0", "SELECT d, 1 / d AS x, count(*) FROM t WHERE d = 0 GROUP BY d, x",

@@ -49,8 +49,8 @@ func (g *grouping) findKeys() error {
 	}
 	if g.st.GroupAll || g.st.Distinct {
 		for _, it := range g.st.items {
-			constant := len(it.expr.Columns()) == 0 && !g.st.Distinct // GROUP BY ALL leaves constants out
-			if firstAggregate(it.expr) == nil && !constant {
+			isLeftOut := it.isConst && !g.st.Distinct // GROUP BY ALL leaves constants out
+			if firstAggregate(it.expr) == nil && !isLeftOut {
 				sets[0] = append(sets[0], g.addKey(it.expr))
 			}
 		}

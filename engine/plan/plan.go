@@ -183,8 +183,9 @@ func (st *statement) results() []item {
 
 // item is an element of the result.
 type item struct {
-	expr *expr.Expr // over the source's columns, with aggregates
-	name string     // no two items have the same
+	expr    *expr.Expr // over the source's columns, with aggregates
+	name    string     // no two items have the same
+	isConst bool       // as it is written: no column of the table, also of a derived table, is in it
 }
 
 func (p *planner) plan(ctx context.Context, s *sql.Select) (*Query, error) {
@@ -283,13 +284,14 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 
 // resolveItems looks up the columns of the items, and gives every item a name of its own.
 func (st *statement) resolveItems() error {
+	constants := make(map[string]bool) // names that items have given to constants
 	for _, it := range st.Items {
 		if it.Expr == nil {
 			if columns := len(st.items) + st.rel.inStar; columns > sql.ItemsMax {
 				return errorAt(0, "not supported: a result of %d columns, more than %d", columns, sql.ItemsMax)
 			}
 			for i, f := range st.rel.schema.Fields()[:st.rel.inStar] {
-				st.items = append(st.items, item{st.rel.exprs[i], f.Name})
+				st.items = append(st.items, item{expr: st.rel.exprs[i], name: f.Name})
 			}
 			continue
 		}
@@ -297,6 +299,7 @@ func (st *statement) resolveItems() error {
 		if err != nil {
 			return err
 		}
+		isConst := !slices.ContainsFunc(it.Expr.Columns(), func(name string) bool { return !constants[strings.ToLower(name)] })
 		name := it.Name
 		if name == "" {
 			if name = it.Expr.String(); it.Expr.Path != nil {
@@ -304,8 +307,9 @@ func (st *statement) resolveItems() error {
 			}
 		} else if _, taken := st.aliases[strings.ToLower(name)]; !taken {
 			st.aliases[strings.ToLower(name)] = x
+			constants[strings.ToLower(name)] = isConst && len(st.rel.schema.FieldIndices(name)) == 0
 		}
-		st.items = append(st.items, item{x, name})
+		st.items = append(st.items, item{x, name, isConst})
 	}
 	selected := make([]*expr.Expr, len(st.items))
 	for i, it := range st.items {
