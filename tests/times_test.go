@@ -1,12 +1,6 @@
 package tests
 
-import (
-	"fmt"
-	"path/filepath"
-	"testing"
-
-	"github.com/mpga/mpga/engine/plan"
-)
+import "testing"
 
 // Infinite dates and timestamps are read, shown, compared, grouped, sorted, cast and moved as DuckDB does; nanoseconds
 // keep nine digits with groups and without.
@@ -19,10 +13,7 @@ func TestSQLEndsOfTime(t *testing.T) {
 			t(i, d, ts)`,
 		"nanos": `SELECT i, make_timestamp_ns(i * 123456789) AS ts FROM range(-50, 50) r(i)`,
 	} {
-		file := filepath.Join(s.dir, name+".parquet")
-		s.exec(t, fmt.Sprintf("COPY (%s) TO '%s'", query, file))
-		s.exec(t, fmt.Sprintf("CREATE VIEW %s AS SELECT * FROM read_parquet('%s')", name, file))
-		s.tables[name] = plan.Table{Files: []string{file}}
+		s.add(t, name, query)
 	}
 	for _, query := range []string{
 		"SELECT d::VARCHAR, ts::VARCHAR FROM ends ORDER BY i",

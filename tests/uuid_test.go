@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-
-	"github.com/mpga/mpga/engine/plan"
 )
 
 // UUIDs of Parquet are read, compared, grouped and left out by statistics, Bloom filters and dictionaries as their
@@ -16,8 +14,7 @@ func TestSQLUUIDs(t *testing.T) {
 	s.exec(t, fmt.Sprintf(`COPY (SELECT i, CASE WHEN i %% 11 > 0 THEN md5((i // 7)::VARCHAR)::UUID END AS u,
 		{'v': md5(i::VARCHAR)::UUID, 'n': i} AS s FROM range(20000) r(i) ORDER BY u)
 		TO '%s' (ROW_GROUP_SIZE 4000, STRING_DICTIONARY_PAGE_SIZE_LIMIT 100000)`, file))
-	s.exec(t, fmt.Sprintf("CREATE VIEW uuids AS SELECT * FROM read_parquet('%s')", file))
-	s.tables["uuids"] = plan.Table{Files: []string{file}}
+	s.addFile(t, "uuids", file)
 	rows, err := s.theirs("SELECT md5('2143')::UUID::VARCHAR")
 	if err != nil {
 		t.Fatal(err)
