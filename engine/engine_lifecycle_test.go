@@ -427,7 +427,7 @@ func TestReleaseInMidResult(t *testing.T) {
 	}
 }
 
-// Would catch a decoder's panic that ends the process, or whose error does not say what it was; at
+// Would catch a decoder's panic that ends the process, or whose error quotes the program; at
 // every batch of every split.
 func TestSourcePanics(t *testing.T) {
 	for n := range 6 {
@@ -440,7 +440,7 @@ func TestSourcePanics(t *testing.T) {
 			}
 			return nil, nil
 		}
-		if err := fails(t, eng, src, madeQuery); !errors.Is(err, engine.ErrCorrupt) || !strings.Contains(err.Error(), "index out of range") {
+		if err := fails(t, eng, src, madeQuery); !errors.Is(err, engine.ErrCorrupt) || !strings.Contains(err.Error(), "lies beyond their end") {
 			t.Errorf("batch %d: %v", n, err)
 		}
 	}

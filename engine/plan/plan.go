@@ -299,7 +299,10 @@ func (st *statement) resolveItems() error {
 		if err != nil {
 			return err
 		}
-		isConst := !slices.ContainsFunc(it.Expr.Columns(), func(name string) bool { return !constants[strings.ToLower(name)] })
+		isConst := true
+		for _, column := range it.Expr.Columns() {
+			isConst = isConst && constants[strings.ToLower(column)]
+		}
 		name := it.Name
 		if name == "" {
 			if name = it.Expr.String(); it.Expr.Path != nil {

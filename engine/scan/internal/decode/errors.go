@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"runtime"
 	"strings"
 
@@ -78,6 +79,7 @@ func Guard(f func() error) error {
 
 // contradiction returns the error of data over which a program went beyond their end, or over a rule of its own.
 func contradiction(of runtime.Error) error {
+	slog.Debug("damaged data ended a function", "panic", of)
 	if strings.Contains(of.Error(), "out of range") {
 		return fmt.Errorf("%w: a length or a place in them lies beyond their end", ErrCorrupt)
 	}

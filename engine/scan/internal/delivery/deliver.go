@@ -255,8 +255,8 @@ func (d *Deliverer) constant(column int, rows int64) arrow.Array {
 	return array.NewSlice(d.constants[column], 0, rows)
 }
 
-// clearing is an allocator of memory of zeros. arrow-go takes any allocator's memory for that where it makes an array of
-// NULLs, whose validity bits are then what the memory had before.
+// clearing is an allocator of memory of zeros. arrow-go takes any allocator's memory for that where it makes an
+// array of NULLs, whose validity bits are then what the memory had before.
 type clearing struct{ memory.Allocator }
 
 func (c clearing) Allocate(size int) []byte {
