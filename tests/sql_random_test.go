@@ -388,10 +388,12 @@ func (g *sqlGenerator) ordered() string {
 	switch call {
 	case "quantile": // of 0 with DESC DuckDB 1.5.5 has the least value
 		x := g.pick("si", "p", "dt", "i", "i % 7")
-		return g.pick("quantile_disc(", "quantile_disc(DISTINCT ") + x + ", " + g.pick("0.02", "0.3", "0.5", "1") + " ORDER BY " + x + g.pick("", " DESC", " DESC NULLS FIRST") + ")" + g.filter()
+		call, order := g.pick("quantile_disc(", "quantile_disc(DISTINCT "), g.pick("", " DESC", " DESC NULLS FIRST")
+		return call + x + ", " + g.pick("0.02", "0.3", "0.5", "1") + " ORDER BY " + x + order + ")" + g.filter()
 	case "set":
 		x := g.pick("si", "s", "i % 5")
-		return g.pick("any_value", "mode") + "(DISTINCT " + x + " ORDER BY " + x + g.pick("", " DESC") + ") FILTER (WHERE " + x + " IS NOT NULL)"
+		order := g.pick("", " DESC")
+		return g.pick("any_value", "mode") + "(DISTINCT " + x + " ORDER BY " + x + order + ") FILTER (WHERE " + x + " IS NOT NULL)"
 	}
 	return call + " ORDER BY " + order + ")" + g.filter()
 }
@@ -466,7 +468,8 @@ func (g *sqlGenerator) rows() string {
 
 // nested writes groups of groups.
 func (g *sqlGenerator) nested() string {
-	inner := "SELECT " + g.key() + " AS k, " + g.key() + " AS l, count(*) AS c, sum(" + g.exact() + ") AS x FROM " + g.from() + " GROUP BY " + g.pick("k, l", "ALL", "ROLLUP (k, l)", "CUBE (k, l)")
+	inner := "SELECT " + g.key() + " AS k, " + g.key() + " AS l, count(*) AS c, sum(" + g.exact() + ") AS x FROM " + g.from() +
+		" GROUP BY " + g.pick("k, l", "ALL", "ROLLUP (k, l)", "CUBE (k, l)")
 	outer := g.pick("SELECT count(*), sum(c), min(x), max(x)", "SELECT c % 5 AS m, count(*), sum(x), count(DISTINCT k)", "SELECT c, k IS NULL AS m, max(x)", "SELECT DISTINCT c, k IS NULL")
 	where := g.pick("", "", " WHERE c > 1", " WHERE k IS NOT NULL AND x IS NOT NULL")
 	group := ""

@@ -29,7 +29,8 @@ func TestTempLimitAdvice(t *testing.T) {
 	}
 	tables := map[string]plan.Table{"t": {Source: src}}
 	run := func(text string, limit int64) (stored int64, err error) {
-		eng, err := engine.Open(testknobs.With(engine.Options{Threads: 1, TempDir: t.TempDir(), TempLimit: limit}, testknobs.Engine{MemoryBytes: 4 << 20}))
+		opt := engine.Options{Threads: 1, TempDir: t.TempDir(), TempLimit: limit}
+		eng, err := engine.Open(testknobs.With(opt, testknobs.Engine{MemoryBytes: 4 << 20}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,10 +43,15 @@ func TestTempLimitAdvice(t *testing.T) {
 		return stats.SpilledStored, err
 	}
 	for _, text := range []string{
-		"SELECT key, count(*), sum(value) FROM t GROUP BY key", "SELECT key, list(value), median(value) FROM t GROUP BY key",
-		"SELECT DISTINCT key, value FROM t", "SELECT count(DISTINCT key), count(DISTINCT value) FROM t", "SELECT median(value) FROM t",
-		"SELECT key || 'abcdefghijklmnop' AS k, count(*) FROM t GROUP BY k", "SELECT * FROM t ORDER BY value",
-		"SELECT key, count(*) AS c FROM t GROUP BY key ORDER BY c, key", "SELECT key, list(value ORDER BY value DESC) FROM t GROUP BY key",
+		"SELECT key, count(*), sum(value) FROM t GROUP BY key",
+		"SELECT key, list(value), median(value) FROM t GROUP BY key",
+		"SELECT DISTINCT key, value FROM t",
+		"SELECT count(DISTINCT key), count(DISTINCT value) FROM t",
+		"SELECT median(value) FROM t",
+		"SELECT key || 'abcdefghijklmnop' AS k, count(*) FROM t GROUP BY k",
+		"SELECT * FROM t ORDER BY value",
+		"SELECT key, count(*) AS c FROM t GROUP BY key ORDER BY c, key",
+		"SELECT key, list(value ORDER BY value DESC) FROM t GROUP BY key",
 		"SELECT c, count(*) FROM (SELECT key, count(*) AS c FROM t GROUP BY key) GROUP BY c",
 	} {
 		for _, limit := range []int64{1 << 10, 100 << 10, 1 << 20} {

@@ -240,7 +240,7 @@ func roundInteger(n *node, how rounding, digits int) {
 func floatTest(fn func(float64) bool) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Bool)
-		if t := n.args[0].typ; t.temporal() {
+		if t := n.args[0].typ; t.temporal() && !fn(math.NaN()) { // isnan is not of times
 			isInfinite := fn(math.Inf(1))
 			n.eval = test1(n, func(a int64) bool { return (signOf(a, infiniteOf(t)) != 0) == isInfinite })
 			return

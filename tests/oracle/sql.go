@@ -167,8 +167,12 @@ func statistic(f query.Func, valuesMin int, args []string) string {
 		special = append(special, "NOT isfinite("+arg+"::DOUBLE)")
 	}
 	all := strings.Join(present, " AND ")
+	moment := fmt.Sprintf("%s(%s)", f, strings.Join(tame, ", "))
+	if f == query.Skewness { // of a constant it is NULL; to DuckDB 1.5.5 NaN
+		moment = fmt.Sprintf("CASE WHEN min(%[1]s) < max(%[1]s) THEN %[2]s END", tame[0], moment)
+	}
 	return fmt.Sprintf("CASE WHEN count(*) FILTER (WHERE %s AND (%s)) > 0"+
 		" THEN CASE WHEN count(*) FILTER (WHERE %s) >= %d THEN 'nan'::DOUBLE END"+
-		" ELSE %s(%s) END",
-		all, strings.Join(special, " OR "), all, valuesMin, f, strings.Join(tame, ", "))
+		" ELSE %s END",
+		all, strings.Join(special, " OR "), all, valuesMin, moment)
 }
