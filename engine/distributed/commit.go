@@ -20,7 +20,8 @@ import (
 )
 
 // Commit makes the output of what the merges have written. R4.
-func (t *Tasks) Commit(ctx context.Context) (Done, error) {
+func (t *Tasks) Commit(ctx context.Context) (done Done, err error) {
+	defer func() { err = t.explainDamage(err) }()
 	started := time.Now()
 	before, err := t.remembered()
 	if err != nil {
@@ -35,6 +36,9 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 	}
 	merges, err := t.sealedMerges(ctx, s)
 	if err != nil {
+		return Done{}, err
+	}
+	if err := t.checkRows(ctx, merges); err != nil {
 		return Done{}, err
 	}
 	var rows, bytes int64
@@ -67,7 +71,7 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 	}
 	after := committed{Plan: t.Plan.ID, Output: *made, Rows: rows, Bytes: bytes}
 	if !t.Plan.Output.Directory() && made.ETag == "" {
-		if after.SHA256, err = t.outputSum(); err != nil {
+		if after.SHA256, err = fileSum(t.FS, t.Plan.Output.Path); err != nil {
 			return Done{}, err
 		}
 	}
@@ -270,7 +274,7 @@ func (t *Tasks) rowsOf(ctx context.Context, merges []manifest, schema *arrow.Sch
 func (t *Tasks) splitsOf(ctx context.Context, path string, schema *arrow.Schema) ([]scan.Split, error) {
 	src, err := dataset.Open(ctx, []string{path}, dataset.Options{FS: t.FS, NoHive: true, Format: dataset.FormatArrow, Budget: t.Engine.Budget()})
 	if err != nil {
-		return nil, fmt.Errorf("%w: rows of a merge: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("rows of a merge: %w", err)
 	}
 	columns := make([]int, schema.NumFields())
 	for i := range columns {

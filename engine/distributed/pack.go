@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 
 	"github.com/mpga/mpga/engine/partial"
@@ -213,8 +214,11 @@ func (m *manifest) extent(of Range) (from, bytes int64) {
 // openPack opens a pack, which must have the size that its manifest says.
 func (t *Tasks) openPack(path string, bytes int64) (vfs.File, error) {
 	file, err := t.FS.Open(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: a pack is missing: %w", ErrDamaged, err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	info, err := file.Stat()
 	if err == nil && info.Size() != bytes {

@@ -160,6 +160,7 @@ func changed(then, now dataset.Identity) string {
 
 // pack runs an attempt of a task whose output is a pack, unless the task is done. R1.
 func (t *Tasks) pack(m *manifest, write func(partial.Options) (engine.Stats, error)) (done Done, err error) {
+	defer func() { err = t.explainDamage(err) }()
 	if before, err := t.remembered(); err != nil || before != nil {
 		return Done{Stage: m.Stage, Task: m.Task, State: "already"}, err
 	}
