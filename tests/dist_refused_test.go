@@ -340,6 +340,9 @@ func TestDistPlanRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "there", "_manifest.json"), []byte("{}"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("in", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader("k,v\n1,2\n"))
 	}))
@@ -369,6 +372,12 @@ func TestDistPlanRefused(t *testing.T) {
 		{"the standard output", []string{groups, "--output", "-"}, 2, ""},
 		{"a device", []string{groups, "--output", "/dev/null"}, 2, "/dev/null"},
 		{"an output that is there", []string{groups, "--output", "@DIR/there"}, 2, "--overwrite"},
+		{"a plan in the place of the output", []string{groups, "-o", "@DIR/x.csv", "--output", "@DIR/x.csv"}, 2, "the plan @DIR/x.csv is in the place of the output"},
+		{"a plan in the place of the output, written otherwise", []string{groups, "-o", "@DIR/in/../x.csv", "--output", "@DIR/x.csv"}, 2, "is in the place of the output"},
+		{"a plan behind a link", []string{groups, "-o", "@DIR/link/x.csv", "--output", "@DIR/in/x.csv"}, 2, "is in the place of the output"},
+		{"a plan in the output", []string{groups, "-o", "@DIR/out/plan.json", "--output", "@DIR/out"}, 2, "the plan @DIR/out/plan.json is in the place of"},
+		{"a work directory in the output", []string{groups, "--work", "@DIR/out/work", "--output", "@DIR/out"}, 2, "the work directory @DIR/out/work/"},
+		{"the output as work directory", []string{groups, "--work", "@DIR/out", "--output", "@DIR/out"}, 2, "the work directory @DIR/out/"},
 		{"three partitions", []string{groups, "--partitions", "3"}, 2, "a power of two"},
 		{"too many partitions", []string{groups, "--partitions", "4096"}, 2, "2048"},
 		{"splits below 0", []string{groups, "--splits", "-1"}, 2, "-1 splits"},

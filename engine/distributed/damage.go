@@ -52,43 +52,68 @@ func isBlobDamage(err error) bool {
 }
 
 // checkRows refuses files of merges that are not what was written: of another size, and, of files, of another
-// checksum. A store keeps the checksums of objects itself.
+// checksum. A store keeps the checksums of objects itself, and one list tells all sizes. R6.
 func (t *Tasks) checkRows(ctx context.Context, merges []manifest) error {
-	_, remote := t.work.objects()
-	var group spawn.Group
-	group.SetLimit(manifestsAtOnce)
-	if remote {
-		// A list tells the sizes of the files, which the file system asks for one by one else. R6.
-		if _, err := t.work.list(StageMerge, ""); err != nil {
+	var objects map[string]int64 // sizes, by path; nil of files
+	if _, remote := t.work.objects(); remote {
+		list, err := t.work.list(StageMerge, "")
+		if err != nil {
 			return err
 		}
+		objects = make(map[string]int64, len(list))
+		for _, o := range list {
+			objects[t.work.path(StageMerge+"/"+o.name)] = o.bytes
+		}
 	}
+	var group spawn.Group
+	group.SetLimit(manifestsAtOnce)
 	for i := range merges {
 		for _, f := range merges[i].Files {
 			path := t.work.path(merges[i].name() + "/" + f.Path)
+			if objects != nil {
+				if err := checkObject(path, f, objects); err != nil {
+					return err
+				}
+				continue
+			}
 			group.Go(func() error {
 				if err := ctx.Err(); err != nil {
 					return context.Cause(ctx)
 				}
-				return t.checkFile(path, f, remote)
+				return t.checkFile(path, f)
 			})
 		}
 	}
 	return group.Wait()
 }
 
+// checkObject refuses an object of rows that is not listed with its size.
+func checkObject(path string, want sink.ManifestFile, sizes map[string]int64) error {
+	bytes, ok := sizes[path]
+	if !ok {
+		return fmt.Errorf("%w: rows of a merge are missing: %s", ErrDamaged, path)
+	}
+	return checkSize(path, bytes, want)
+}
+
+// checkSize refuses a file of another size than was written.
+func checkSize(path string, bytes int64, want sink.ManifestFile) error {
+	if bytes != want.Bytes {
+		return fmt.Errorf("%w: %s has %d B, where %d were written", ErrDamaged, path, bytes, want.Bytes)
+	}
+	return nil
+}
+
 // checkFile refuses a file of rows that is not what was written.
-func (t *Tasks) checkFile(path string, want sink.ManifestFile, remote bool) error {
+func (t *Tasks) checkFile(path string, want sink.ManifestFile) error {
 	info, err := t.FS.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: rows of a merge are missing: %w", ErrDamaged, err)
-	case err != nil:
+	if err == nil {
+		err = checkSize(path, info.Size(), want)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: rows of a merge are missing: %w", ErrDamaged, err)
+	}
+	if err != nil || want.SHA256 == "" {
 		return err
-	case info.Size() != want.Bytes:
-		return fmt.Errorf("%w: %s has %d B, where %d were written", ErrDamaged, path, info.Size(), want.Bytes)
-	case remote || want.SHA256 == "":
-		return nil
 	}
 	sum, err := fileSum(t.FS, path)
 	if err == nil && sum != want.SHA256 {
