@@ -142,7 +142,7 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 	if err := p.checkPlaces(fsys, r.Copy); err != nil {
 		return nil, err
 	}
-	return p, p.checkOutput(fsys)
+	return p, p.setReplaced(fsys)
 }
 
 // openTable opens the files of a table, by names that mean the same on other hosts.
@@ -312,15 +312,17 @@ func resolved(fsys vfs.FS, path string) string {
 	}
 }
 
-// checkOutput refuses an output that Commit would not replace.
-func (p *Plan) checkOutput(fsys vfs.FS) error {
+// setReplaced notes the output that Commit replaces, and refuses one that it would not replace.
+func (p *Plan) setReplaced(fsys vfs.FS) error {
 	t := Tasks{Plan: p, FS: fsys}.Open()
 	before, err := t.remembered()
-	if err != nil || before != nil || !p.Output.Directory() || p.Output.Overwrite {
+	if err != nil || before != nil || !p.Output.Directory() {
 		return err
 	}
 	now, err := t.outputNow()
-	if err == nil && now != nil {
+	if err == nil && now != nil && p.Output.Overwrite {
+		p.Replaces = now
+	} else if err == nil && now != nil {
 		err = fmt.Errorf("%w: %s is there: name another directory, or replace it (--overwrite)", ErrPlan, p.Output.Path)
 	}
 	return err
