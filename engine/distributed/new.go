@@ -294,7 +294,7 @@ func (p *Plan) checkPlaces(fsys vfs.FS, copied string) error {
 	return nil
 }
 
-// resolved returns a path with slashes, of which links are followed as far as it exists.
+// resolved returns a path with slashes. It follows links as far as the path exists.
 func resolved(fsys vfs.FS, path string) string {
 	path = absolute(fsys, path)
 	if _, ok := vfs.ObjectsAt(fsys, path); ok {

@@ -22,7 +22,10 @@ type BlobError struct {
 	Err  error
 }
 
+// Error implements error.
 func (e *BlobError) Error() string { return e.Name + ": " + e.Err.Error() }
+
+// Unwrap returns the error without the blob's name.
 func (e *BlobError) Unwrap() error { return e.Err }
 
 // Blob is the partial states of one partition of a source. It may be opened several times, also at
