@@ -25,6 +25,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/trace"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Engine answers queries. It is safe for concurrent use: queries that run at the same time share
@@ -161,6 +162,10 @@ func (e *Engine) Allocator() memory.Allocator { return e.made }
 
 // Budget returns the engine's budget, for memory that is taken for results in other ways.
 func (e *Engine) Budget() rowdata.Budget { return e.memory }
+
+// CreateTemp returns a temporary file beside those of queries, which counts for Options.TempLimit until it is
+// closed; each byte of it is written once. Errors of writes are ErrTempLimit where it has no room.
+func (e *Engine) CreateTemp() (vfs.TempFile, error) { return e.temp.Create() }
 
 // Aggregate starts a query and returns its result, which must be released. Batches arrive as they
 // are ready; errors that appear after the start come from Result.Err. An error that is ErrQuery

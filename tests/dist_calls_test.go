@@ -153,7 +153,7 @@ func callBounds(splits, nodes, merges int) map[string]map[string]int {
 		bounds["combine"] = map[string]int{"LIST": 3*nodes + 1, "HEAD": 4*nodes + 1, "GET": 2*splits + 2*nodes, "PUT": 2 * nodes, "PUT new": 1}
 	}
 	bounds["merge"] = map[string]int{"LIST": 4*merges + 1, "HEAD": 5*merges + 1, "GET": merges*packs + packs + 3*merges, "PUT": 3 * merges, "PUT new": 1}
-	bounds["commit"] = map[string]int{"LIST": 4, "HEAD": 2*merges + 8, "GET": merges + 4, "PUT": 2, "PUT new": 1, "COPY": merges}
+	bounds["commit"] = map[string]int{"LIST": 7, "HEAD": 2*merges + 12, "GET": merges + 4, "PUT": 2, "PUT new": 1, "COPY": merges}
 	return bounds
 }
 

@@ -167,48 +167,48 @@ func TestDistRefused(t *testing.T) {
 		}, partial(1), 2, []string{"IN/1.csv"}},
 
 		{"a pack that is cut off", func(t *testing.T, d *refusedDir) { d.change(t, d.one(t, "partial/00001.*.pack"), half) },
-			merge(0), 1, []string{"WORK/partial/00001.", ".pack", "has", "were written"}},
+			merge(0), 2, []string{"remove WORK, and plan again", "WORK/partial/00001.", ".pack", "has", "were written"}},
 		{"a pack with a bit that is flipped", func(t *testing.T, d *refusedDir) {
 			d.change(t, d.one(t, "partial/00001.*.pack"), func(text []byte) []byte {
 				text[len(text)/8] ^= 4
 				return text
 			})
-		}, merge(0), 1, []string{"WORK/partial/00001.", ".pack, partition 0"}},
+		}, merge(0), 2, []string{"remove WORK, and plan again", "WORK/partial/00001.", ".pack, partition 0"}},
 		{"a pack that is missing", func(t *testing.T, d *refusedDir) { remove(t, d.one(t, "partial/00000.*.pack")) },
-			merge(1), 1, []string{"WORK/partial/00000.", ".pack", "a pack is missing"}},
+			merge(1), 2, []string{"remove WORK, and plan again", "WORK/partial/00000.", ".pack", "a pack is missing"}},
 		{"a pack of another plan", func(t *testing.T, d *refusedDir) {
 			other := newRefusedDir(t.Context(), t, d.eng, d.dir, "ou2")
 			d.change(t, d.one(t, "partial/00001.*.pack"), func(text []byte) []byte { return readFile(t, other.one(t, "partial/00001.*.pack")) })
-		}, merge(0), 1, []string{"WORK/partial/00001.", ".pack, partition"}},
+		}, merge(0), 2, []string{"remove WORK, and plan again", "WORK/partial/00001.", ".pack, partition"}},
 		{"a pack of another split", func(t *testing.T, d *refusedDir) {
 			d.change(t, d.one(t, "partial/00001.*.pack"), func([]byte) []byte { return readFile(t, d.one(t, "partial/00000.*.pack")) })
-		}, merge(0), 1, []string{"WORK/partial/00001.", ".pack, partition"}},
+		}, merge(0), 2, []string{"remove WORK, and plan again", "WORK/partial/00001.", ".pack, partition"}},
 		{"a manifest of another plan", func(t *testing.T, d *refusedDir) {
 			d.change(t, d.one(t, "partial/00001.*.json"), replaced(t, d.plan.ID, "0123456789abcdef"))
-		}, merge(0), 1, []string{"partial/00001.", ".json is of plan 0123456789abcdef"}},
+		}, merge(0), 2, []string{"remove WORK, and plan again", "partial/00001.", ".json is of plan 0123456789abcdef"}},
 		{"a manifest of another task", func(t *testing.T, d *refusedDir) {
 			d.change(t, d.one(t, "partial/00001.*.json"), replaced(t, `"task":1`, `"task":0`))
-		}, merge(0), 1, []string{"partial/00001.", "says that it is partial/00000."}},
+		}, merge(0), 2, []string{"remove WORK, and plan again", "partial/00001.", "says that it is partial/00000."}},
 		{"a manifest that is cut off", func(t *testing.T, d *refusedDir) { d.change(t, d.one(t, "partial/00001.*.json"), half) },
-			merge(0), 1, []string{"WORK/partial/00001.", ".json is damaged"}},
+			merge(0), 2, []string{"remove WORK, and plan again", "WORK/partial/00001.", ".json is damaged"}},
 		{"a manifest of other sizes", func(t *testing.T, d *refusedDir) {
 			d.change(t, d.one(t, "partial/00001.*.json"), replaced(t, `"blobs":[`, `"blobs":[1`))
-		}, merge(0), 1, []string{"partial/00001.", "blobs"}},
+		}, merge(0), 2, []string{"remove WORK, and plan again", "partial/00001.", "blobs"}},
 
 		{"a seal that is cut off", func(t *testing.T, d *refusedDir) {
 			d.done(t, distTask{distributed.StageMerge, 0})
 			d.change(t, d.one(t, "sealed/partial.json"), half)
-		}, merge(1), 1, []string{"WORK/sealed/partial.json"}},
+		}, merge(1), 2, []string{"remove WORK, and plan again", "WORK/sealed/partial.json"}},
 		{"a seal of another plan", func(t *testing.T, d *refusedDir) {
 			d.done(t, distTask{distributed.StageMerge, 0})
 			d.change(t, d.one(t, "sealed/partial.json"), replaced(t, `"plan":"`+d.plan.ID, `"plan":"0123456789abcdef`))
-		}, merge(1), 1, []string{"WORK/sealed/partial.json", "0123456789abcdef"}},
+		}, merge(1), 2, []string{"remove WORK, and plan again", "WORK/sealed/partial.json", "0123456789abcdef"}},
 		{"a seal that lacks an attempt", func(t *testing.T, d *refusedDir) {
 			d.done(t, distTask{distributed.StageMerge, 0})
 			d.change(t, d.one(t, "sealed/partial.json"), func(text []byte) []byte {
 				return append(text[:bytes.Index(text, []byte(`,{"plan"`))], "]}"...)
 			})
-		}, merge(1), 1, []string{"WORK/sealed/partial.json"}},
+		}, merge(1), 2, []string{"remove WORK, and plan again", "WORK/sealed/partial.json"}},
 		{"a seal with an attempt twice", func(t *testing.T, d *refusedDir) {
 			d.done(t, distTask{distributed.StageMerge, 0})
 			d.change(t, d.one(t, "sealed/partial.json"), func(text []byte) []byte {
@@ -216,11 +216,11 @@ func TestDistRefused(t *testing.T) {
 				first += bytes.Index(text[first:], []byte(`{"plan"`))
 				return append(append(append([]byte{}, text[:second+1]...), text[first:second]...), "]}"...)
 			})
-		}, merge(1), 1, []string{"WORK/sealed/partial.json"}},
+		}, merge(1), 2, []string{"remove WORK, and plan again", "WORK/sealed/partial.json"}},
 		{"an empty seal", func(t *testing.T, d *refusedDir) {
 			d.done(t, distTask{distributed.StageMerge, 0})
 			d.change(t, d.one(t, "sealed/partial.json"), func([]byte) []byte { return nil })
-		}, commit, 1, []string{"WORK/sealed/partial.json"}},
+		}, commit, 2, []string{"remove WORK, and plan again", "WORK/sealed/partial.json"}},
 
 		{"merges that overlap", func(t *testing.T, d *refusedDir) {
 			for _, of := range []distributed.Range{{First: 0, Last: 2}, {First: 1, Last: 3}} {
@@ -236,17 +236,27 @@ func TestDistRefused(t *testing.T) {
 			if err := os.Rename(name, strings.Replace(name, "00002-00003", "00002-00009", 1)); err != nil {
 				t.Fatal(err)
 			}
-		}, commit, 1, []string{"merge/00002-00009."}},
+		}, commit, 2, []string{"remove WORK, and plan again", "merge/00002-00009."}},
 		{"a merge of another plan", func(t *testing.T, d *refusedDir) {
 			d.merged(t).change(t, d.one(t, "merge/00002-00003.*.json"), replaced(t, d.plan.ID, "0123456789abcdef"))
-		}, commit, 1, []string{"merge/00002-00003.", "is of plan 0123456789abcdef"}},
+		}, commit, 2, []string{"remove WORK, and plan again", "merge/00002-00003.", "is of plan 0123456789abcdef"}},
 		{"rows of a merge that are gone", func(t *testing.T, d *refusedDir) {
 			d.merged(t)
 			remove(t, d.one(t, "merge/00002-00003.*/part-*"))
-		}, commit, 1, []string{"OUT", "WORK/merge/00002-00003."}},
+		}, commit, 2, []string{"remove WORK, and plan again", "WORK/merge/00002-00003."}},
 		{"rows of a merge that are cut off", func(t *testing.T, d *refusedDir) {
 			d.merged(t).change(t, d.one(t, "merge/00002-00003.*/part-*"), half)
-		}, commit, 1, []string{"OUT", "WORK/merge/00002-00003.", "were written"}},
+		}, commit, 2, []string{"remove WORK, and plan again", "WORK/merge/00002-00003.", "were written"}},
+		{"rows of a merge with a bit that is flipped", func(t *testing.T, d *refusedDir) {
+			d.merged(t).change(t, d.one(t, "merge/00002-00003.*/part-*"), func(text []byte) []byte {
+				text[len(text)/2] ^= 1
+				return text
+			})
+		}, commit, 2, []string{"remove WORK, and plan again", "WORK/merge/00002-00003.", "has the SHA-256"}},
+		{"a note of a commit that is cut off", func(t *testing.T, d *refusedDir) {
+			d.merged(t).done(t, distTask{distributed.StageCommit, 0})
+			d.change(t, filepath.Join(d.plan.Work, "committed.json"), half)
+		}, commit, 2, []string{"remove WORK, and plan again", "WORK/committed.json"}},
 
 		{"a merge before the partials", func(t *testing.T, d *refusedDir) { remove(t, d.one(t, "partial/00001.*.json")) },
 			merge(0), 1, []string{"an earlier stage is not done", "partial: 1 of 2", ": 1"}},
@@ -330,6 +340,9 @@ func TestDistPlanRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "there", "_manifest.json"), []byte("{}"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("in", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader("k,v\n1,2\n"))
 	}))
@@ -359,6 +372,12 @@ func TestDistPlanRefused(t *testing.T) {
 		{"the standard output", []string{groups, "--output", "-"}, 2, ""},
 		{"a device", []string{groups, "--output", "/dev/null"}, 2, "/dev/null"},
 		{"an output that is there", []string{groups, "--output", "@DIR/there"}, 2, "--overwrite"},
+		{"a plan in the place of the output", []string{groups, "-o", "@DIR/x.csv", "--output", "@DIR/x.csv"}, 2, "the plan @DIR/x.csv is in the place of the output"},
+		{"a plan in the place of the output, written otherwise", []string{groups, "-o", "@DIR/in/../x.csv", "--output", "@DIR/x.csv"}, 2, "is in the place of the output"},
+		{"a plan behind a link", []string{groups, "-o", "@DIR/link/x.csv", "--output", "@DIR/in/x.csv"}, 2, "is in the place of the output"},
+		{"a plan in the output", []string{groups, "-o", "@DIR/out/plan.json", "--output", "@DIR/out"}, 2, "the plan @DIR/out/plan.json is in the place of"},
+		{"a work directory in the output", []string{groups, "--work", "@DIR/out/work", "--output", "@DIR/out"}, 2, "the work directory @DIR/out/work/"},
+		{"the output as work directory", []string{groups, "--work", "@DIR/out", "--output", "@DIR/out"}, 2, "the work directory @DIR/out/"},
 		{"three partitions", []string{groups, "--partitions", "3"}, 2, "a power of two"},
 		{"too many partitions", []string{groups, "--partitions", "4096"}, 2, "2048"},
 		{"splits below 0", []string{groups, "--splits", "-1"}, 2, "-1 splits"},

@@ -73,7 +73,7 @@ func planDist(ctx context.Context, eng *engine.Engine, fsys vfs.FS, temp string,
 
 // tasks returns the tasks as a new process has them.
 func (j *distJob) tasks() *distributed.Tasks {
-	t := distributed.Tasks{Plan: j.plan, Engine: j.eng, FS: j.fs, TempDir: j.temp, Layout: j.plan.Output.Options}
+	t := distributed.Tasks{Plan: j.plan, Engine: j.eng, FS: j.fs, Layout: j.plan.Output.Options}
 	t.Layout.FS, t.Layout.Allocator, t.Layout.Budget = j.fs, j.eng.Allocator(), j.eng.Budget()
 	return t.Open()
 }

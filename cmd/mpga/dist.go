@@ -125,7 +125,7 @@ func (f *taskFlags) run(cmd *cobra.Command, tasks int, do func(ctx context.Conte
 	if err := f.budgetFlags.apply(&opt); err != nil {
 		return err
 	}
-	t := distributed.Tasks{Plan: p, FS: filesOf(ctx), TempDir: opt.TempDir, Layout: p.Output.Options}
+	t := distributed.Tasks{Plan: p, FS: filesOf(ctx), Layout: p.Output.Options}
 	t.Layout.FS = t.FS
 	if t.Engine, err = openWithin(opt, &t.Layout); err != nil {
 		return err

@@ -145,7 +145,7 @@ func (f *planFlags) request(cmd *cobra.Command, query string) (r *distributed.Re
 	}
 	r.Layout.FS, r.Scan.FS = filesOf(cmd.Context()), filesOf(cmd.Context())
 	r.Version, r.Splits, r.Partitions, r.Merges, r.Combines = buildVersion(), f.splits, f.partitions, f.merges, f.combines
-	r.Slots = f.slots
+	r.Slots, r.Copy = f.slots, f.plan
 	if r.SplitBytes, err = parseSize("--split-bytes", f.splitBytes); err != nil {
 		return nil, err
 	}

@@ -46,7 +46,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitFailed
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &text) && text.Cause == nil, errors.As(err, &file), errors.Is(err, engine.ErrQuery), errors.Is(err, distributed.ErrPlan), errors.Is(err, distributed.ErrReplaced):
+	case errors.As(err, &usage), errors.As(err, &text) && text.Cause == nil, errors.As(err, &file), errors.Is(err, engine.ErrQuery), errors.Is(err, distributed.ErrPlan), errors.Is(err, distributed.ErrReplaced),
+		errors.Is(err, distributed.ErrDamaged):
 		return exitUsage
 	}
 	return exitFailed

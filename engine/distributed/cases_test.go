@@ -163,7 +163,7 @@ func open(t *testing.T, threads int) *engine.Engine {
 func newTasks(eng *engine.Engine, fsys vfs.FS, dir string, p *Plan) *Tasks {
 	layout := p.Output.Options
 	layout.FS, layout.Allocator, layout.Budget = fsys, eng.Allocator(), eng.Budget()
-	return Tasks{Plan: p, Engine: eng, FS: fsys, TempDir: dir, Layout: layout}.Open()
+	return Tasks{Plan: p, Engine: eng, FS: fsys, Layout: layout}.Open()
 }
 
 // runAll does all tasks of a plan, in a random order within a stage, some of them twice.

@@ -20,7 +20,8 @@ import (
 )
 
 // Commit makes the output of what the merges have written. R4.
-func (t *Tasks) Commit(ctx context.Context) (Done, error) {
+func (t *Tasks) Commit(ctx context.Context) (done Done, err error) {
+	defer func() { err = t.explainDamage(err) }()
 	started := time.Now()
 	before, err := t.remembered()
 	if err != nil {
@@ -29,12 +30,18 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 	if before != nil {
 		return t.committedBefore(before)
 	}
+	if err := t.checkOutput(); err != nil {
+		return Done{}, err
+	}
 	s, err := t.sealed(ctx, t.Plan.lastPacks())
 	if err != nil {
 		return Done{}, err
 	}
 	merges, err := t.sealedMerges(ctx, s)
 	if err != nil {
+		return Done{}, err
+	}
+	if err := t.checkRows(ctx, merges); err != nil {
 		return Done{}, err
 	}
 	var rows, bytes int64
@@ -49,6 +56,9 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 		twin, twinErr := t.remembered()
 		if twinErr == nil && twin != nil && (!twin.unnoted || errors.Is(err, fs.ErrExist)) { // which was faster
 			return t.committedBefore(twin)
+		}
+		if errors.Is(err, ErrReplaced) || errors.Is(err, errOvertaken) {
+			return Done{}, errors.Join(err, t.removeOwn())
 		}
 		if errors.Is(err, fs.ErrExist) {
 			err = fmt.Errorf("%w: %w", ErrPlan, err) // the output is another's, and is not to be replaced
@@ -67,7 +77,7 @@ func (t *Tasks) Commit(ctx context.Context) (Done, error) {
 	}
 	after := committed{Plan: t.Plan.ID, Output: *made, Rows: rows, Bytes: bytes}
 	if !t.Plan.Output.Directory() && made.ETag == "" {
-		if after.SHA256, err = t.outputSum(); err != nil {
+		if after.SHA256, err = fileSum(t.FS, t.Plan.Output.Path); err != nil {
 			return Done{}, err
 		}
 	}
@@ -163,6 +173,7 @@ func (t *Tasks) finalName(m *manifest, path string, n int) string {
 func (t *Tasks) outputOptions(ctx context.Context) (opt sink.Options, err error) {
 	opt = t.sinkOptions(ctx)
 	opt.Plan = t.Plan.ID
+	opt.BeforePublish = t.checkOutput
 	if !opt.Overwrite {
 		opt.Overwrite, err = t.isRest()
 	}
@@ -186,6 +197,40 @@ func (t *Tasks) isRest() (bool, error) {
 		}
 	}
 	return len(left) > 0, nil
+}
+
+// errOvertaken marks a plan whose output another plan has made in the meantime.
+var errOvertaken = fmt.Errorf("%w: its output is not what it was when the plan was made: plan again", ErrPlan)
+
+// checkOutput refuses to publish where the output has become another's: a commit that slept for long does not
+// replace the output of a later plan. A file does not tell whose it is: it is another's where a commit of this
+// plan has noted what it wrote.
+func (t *Tasks) checkOutput() error {
+	before, err := t.remembered()
+	if err != nil || before != nil || !t.Plan.Output.Overwrite || !t.Plan.Output.Directory() {
+		return err
+	}
+	now, err := t.outputNow()
+	if err != nil || now == nil || t.Plan.Replaces != nil && now.Same(*t.Plan.Replaces) {
+		return err
+	}
+	return fmt.Errorf("%w: %s", errOvertaken, t.Plan.Output.Path)
+}
+
+// removeOwn removes the objects that a commit of this plan has put below an output that is another's.
+func (t *Tasks) removeOwn() error {
+	objects, remote := vfs.ObjectsAt(t.FS, t.Plan.Output.Path)
+	if !remote || !t.Plan.Output.Directory() {
+		return nil
+	}
+	list, err := objects.List(strings.TrimRight(t.Plan.Output.Path, "/") + "/")
+	errs := []error{err}
+	for _, o := range list {
+		if strings.Contains(baseName(o.Name), "-"+t.Plan.ID+".") {
+			errs = append(errs, t.FS.Remove(o.Name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // gather makes the output of the rows of merges, in the statement's order.
@@ -270,7 +315,7 @@ func (t *Tasks) rowsOf(ctx context.Context, merges []manifest, schema *arrow.Sch
 func (t *Tasks) splitsOf(ctx context.Context, path string, schema *arrow.Schema) ([]scan.Split, error) {
 	src, err := dataset.Open(ctx, []string{path}, dataset.Options{FS: t.FS, NoHive: true, Format: dataset.FormatArrow, Budget: t.Engine.Budget()})
 	if err != nil {
-		return nil, fmt.Errorf("%w: rows of a merge: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("rows of a merge: %w", err)
 	}
 	columns := make([]int, schema.NumFields())
 	for i := range columns {

@@ -1,12 +1,9 @@
 package distributed
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 
 	"github.com/mpga/mpga/engine/scan/dataset"
@@ -72,22 +69,8 @@ func (t *Tasks) isRewritten(before *committed, now *dataset.Identity) (bool, err
 	case now.ETag != "":
 		return now.ETag == before.Output.ETag, nil
 	}
-	sum, err := t.outputSum()
+	sum, err := fileSum(t.FS, t.Plan.Output.Path)
 	return err == nil && sum == before.SHA256, err
-}
-
-// outputSum returns the checksum of the output, which is a file.
-func (t *Tasks) outputSum() (sum string, err error) {
-	file, err := t.FS.Open(t.Plan.Output.Path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // committedBefore tells of an output that another commit has made, and finishes what that commit may have

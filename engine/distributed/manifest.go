@@ -12,8 +12,9 @@ import (
 	"github.com/mpga/mpga/engine/sink"
 )
 
-// ErrDamaged marks files of a work directory that are not what a task has written.
-var ErrDamaged = errors.New("the work directory is damaged; the plan begins anew where its directory is removed")
+// ErrDamaged marks files of a work directory that are not what a task has written, and that no attempt
+// writes again. The message says which directory to remove.
+var ErrDamaged = errors.New("the work directory is damaged")
 
 // ErrNotDone marks a stage that another stage needs and that is not done.
 var ErrNotDone = errors.New("an earlier stage is not done")

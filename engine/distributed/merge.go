@@ -37,6 +37,7 @@ func (t *Tasks) Merge(ctx context.Context, task int) (Done, error) {
 // MergeRange makes rows of some partitions. The ranges of a plan's merges are not the only ones: Commit
 // takes any that together are all partitions.
 func (t *Tasks) MergeRange(ctx context.Context, of Range) (done Done, err error) {
+	defer func() { err = t.explainDamage(err) }()
 	if of.First < 0 || of.Last < of.First || of.Last >= t.Plan.Partitions {
 		return Done{}, fmt.Errorf("%w: partitions %s of %d", ErrPlan, of, t.Plan.Partitions)
 	}

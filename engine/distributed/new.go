@@ -36,6 +36,7 @@ type Request struct {
 	Output  string       // path or URL
 	Layout  sink.Options // of the output
 	Work    string       // directory, or URL, in which the plan has a directory of its own
+	Copy    string       // file or URL where the caller writes the plan once more; "" and - for none
 	Version string       // of the program
 
 	// SplitBytes is about what a split reads. The default is 128 MiB; with Slots, as much as leaves three
@@ -138,7 +139,10 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 		return nil, err
 	}
 	p.Work = (workDir{fsys, absolute(fsys, r.Work)}).path(p.ID)
-	return p, p.checkOutput(fsys)
+	if err := p.checkPlaces(fsys, r.Copy); err != nil {
+		return nil, err
+	}
+	return p, p.setReplaced(fsys)
 }
 
 // openTable opens the files of a table, by names that mean the same on other hosts.
@@ -273,15 +277,52 @@ func (p *Plan) setTasks(ctx context.Context, eng *engine.Engine, r *Request, t *
 	return nil
 }
 
-// checkOutput refuses an output that Commit would not replace.
-func (p *Plan) checkOutput(fsys vfs.FS) error {
+// checkPlaces refuses an output that has the plan, or its work directory, in its own place or below it: Commit
+// would replace what it works with.
+func (p *Plan) checkPlaces(fsys vfs.FS, copied string) error {
+	out := resolved(fsys, p.Output.Path)
+	for _, place := range []struct{ what, path string }{{"the plan", copied}, {"the work directory", p.Work}} {
+		if place.path == "" || place.path == "-" {
+			continue
+		}
+		at := resolved(fsys, place.path)
+		if at == out || strings.HasPrefix(at, out+"/") {
+			return fmt.Errorf("%w: %s %s is in the place of the output %s, or below it: name another place for one of them",
+				ErrPlan, place.what, place.path, p.Output.Path)
+		}
+	}
+	return nil
+}
+
+// resolved returns a path with slashes. It follows links as far as the path exists.
+func resolved(fsys vfs.FS, path string) string {
+	path = absolute(fsys, path)
+	if _, ok := vfs.ObjectsAt(fsys, path); ok {
+		return path
+	}
+	rest := ""
+	for at := path; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.ToSlash(filepath.Join(real, rest))
+		}
+		if filepath.Dir(at) == at {
+			return filepath.ToSlash(path)
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+// setReplaced notes the output that Commit replaces, and refuses one that it would not replace.
+func (p *Plan) setReplaced(fsys vfs.FS) error {
 	t := Tasks{Plan: p, FS: fsys}.Open()
 	before, err := t.remembered()
-	if err != nil || before != nil || !p.Output.Directory() || p.Output.Overwrite {
+	if err != nil || before != nil || !p.Output.Directory() {
 		return err
 	}
 	now, err := t.outputNow()
-	if err == nil && now != nil {
+	if err == nil && now != nil && p.Output.Overwrite {
+		p.Replaces = now
+	} else if err == nil && now != nil {
 		err = fmt.Errorf("%w: %s is there: name another directory, or replace it (--overwrite)", ErrPlan, p.Output.Path)
 	}
 	return err

@@ -5,19 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
 // spool keeps the blobs of all partitions while they are written side by side, so that they can be put
 // one after the other: in memory while they are small, then in a file.
 type spool struct {
-	fs   vfs.FS
-	dir  string // of the file
-	each int    // bytes of a blob that stay in memory
+	create func() (vfs.TempFile, error) // the file
+	each   int                          // bytes of a blob that stay in memory
 
 	mu    sync.Mutex
 	file  vfs.TempFile // nil until a blob is larger than each
@@ -36,16 +37,16 @@ type spooled struct {
 // spoolBytes is the memory that the blobs of a spool take together, before a file does.
 const spoolBytes = 16 << 20
 
-func newSpool(fsys vfs.FS, dir string, partitions int) *spool {
-	s := &spool{fs: fsys, dir: dir, each: max(spoolBytes/partitions, 4<<10), blobs: make([]spooled, partitions)}
+func newSpool(create func() (vfs.TempFile, error), partitions int) *spool {
+	s := &spool{create: create, each: max(spoolBytes/partitions, 4<<10), blobs: make([]spooled, partitions)}
 	for i := range s.blobs {
 		s.blobs[i].spool = s
 	}
 	return s
 }
 
-// create implements partial.Options.Create.
-func (s *spool) create(partition int) (io.WriteCloser, error) { return &s.blobs[partition], nil }
+// createBlob implements partial.Options.Create.
+func (s *spool) createBlob(partition int) (io.WriteCloser, error) { return &s.blobs[partition], nil }
 
 func (b *spooled) Write(text []byte) (int, error) {
 	b.bytes += int64(len(text))
@@ -74,13 +75,13 @@ func (s *spool) append(text []byte) (at int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file == nil {
-		if s.file, err = s.fs.CreateTemp(s.dir); err != nil {
+		if s.file, err = s.create(); err != nil {
 			return 0, err
 		}
 	}
 	at = s.end
 	if _, err := s.file.WriteAt(text, at); err != nil {
-		return 0, fmt.Errorf("%s: states that do not fit the memory: %w", s.dir, err)
+		return 0, fmt.Errorf("states that do not fit the memory: %w", store.NeedTemp(err, 0, 0))
 	}
 	s.end += int64(len(text))
 	return at, nil
@@ -161,7 +162,7 @@ func (t *Tasks) openPacks(ctx context.Context, attempts []manifest, of Range) (*
 	_, remote := t.work.objects()
 	if remote {
 		var err error
-		if p.copies, err = t.FS.CreateTemp(t.TempDir); err != nil {
+		if p.copies, err = t.Engine.CreateTemp(); err != nil {
 			return nil, err
 		}
 		// A list tells the sizes of the packs, which the file system asks for one by one else. R6.
@@ -213,8 +214,11 @@ func (m *manifest) extent(of Range) (from, bytes int64) {
 // openPack opens a pack, which must have the size that its manifest says.
 func (t *Tasks) openPack(path string, bytes int64) (vfs.File, error) {
 	file, err := t.FS.Open(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: a pack is missing: %w", ErrDamaged, err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	info, err := file.Stat()
 	if err == nil && info.Size() != bytes {
@@ -243,7 +247,7 @@ func (t *Tasks) copyPack(ctx context.Context, path string, bytes int64, of vfs.R
 		a.Announce([]vfs.Range{of})
 	}
 	_, err = io.Copy(io.NewOffsetWriter(to, at), io.NewSectionReader(file, of.Offset, of.Bytes))
-	return err
+	return store.NeedTemp(err, 0, 0)
 }
 
 func (p *packs) close() error {

@@ -131,13 +131,14 @@ func TestCover(t *testing.T) {
 // Would catch blobs whose bytes are mixed up or lost on their way through the file.
 func TestSpool(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := newSpool(vfs.OS, t.TempDir(), 8)
+	dir := t.TempDir()
+	s := newSpool(func() (vfs.TempFile, error) { return vfs.OS.CreateTemp(dir) }, 8)
 	s.each = 100
 	want := make([][]byte, 8)
 	for range 500 {
 		i := rng.IntN(7) // the last is empty
 		text := bytes.Repeat([]byte{byte(rng.IntN(256))}, rng.IntN(200))
-		w, err := s.create(i)
+		w, err := s.createBlob(i)
 		check(t, err)
 		_, err = w.Write(text)
 		check(t, err)

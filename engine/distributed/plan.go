@@ -29,7 +29,7 @@ const planFormat = 1
 type Plan struct {
 	Format  int    `json:"format"`  // 1
 	Version string `json:"version"` // of the program that made it, and that carries it out
-	ID      string `json:"id"`      // 16 hexadecimal digits: a hash of all other fields but Work
+	ID      string `json:"id"`      // 16 hexadecimal digits: a hash of all other fields but Work and Replaces
 	Name    string `json:"name"`    // for people
 	Work    string `json:"work"`    // the directory, or URL, of the plan's blobs; it ends in ID
 
@@ -52,6 +52,10 @@ type Plan struct {
 	Result     []byte      `json:"result"`            // schema of the result, as a message of Arrow IPC
 	Output     Output      `json:"output"`
 	Stages     []Stage     `json:"stages"` // what a scheduler runs, one after the other
+
+	// Replaces is the output as it was when the plan was made: its manifest, of a directory; nil where there was
+	// none. Commit replaces nothing else.
+	Replaces *dataset.Identity `json:"replaces,omitzero"`
 }
 
 // Split is a part of the input: rows of neighbouring files, of which the first may begin within a file
@@ -125,7 +129,7 @@ func (p *Plan) combined(node int) (from, to int) {
 // hash returns the plan's id.
 func (p *Plan) hash() (string, error) {
 	anonymous := *p
-	anonymous.ID, anonymous.Work = "", ""
+	anonymous.ID, anonymous.Work, anonymous.Replaces = "", "", nil
 	text, err := json.Marshal(&anonymous)
 	if err != nil {
 		return "", err

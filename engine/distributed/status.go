@@ -32,7 +32,7 @@ func (t *Tasks) Status() (*Status, error) {
 	s := &Status{ID: t.Plan.ID}
 	before, err := t.remembered()
 	if err != nil {
-		return nil, err
+		return nil, t.explainDamage(err)
 	}
 	s.Committed = before != nil
 	for _, stage := range t.Plan.Stages {
@@ -124,7 +124,7 @@ func (t *Tasks) Wait(ctx context.Context, stage string) error {
 			err = t.doneOf(stage, done)
 		}
 		if err != nil || before != nil || !slices.Contains(done, false) {
-			return err
+			return t.explainDamage(err)
 		}
 		select {
 		case <-ctx.Done():

@@ -20,11 +20,10 @@ import (
 
 // Tasks carries out tasks of a plan in this process.
 type Tasks struct {
-	Plan    *Plan
-	Engine  *engine.Engine
-	FS      vfs.FS       // where input, work directory and output are
-	TempDir string       // for what does not fit the memory, and for copies of objects
-	Layout  sink.Options // Plan.Output's, with what suits this process: FS, Threads, memory
+	Plan   *Plan
+	Engine *engine.Engine // in its directory for temporary files are states that do not fit the memory, and copies of objects
+	FS     vfs.FS         // where input, work directory and output are
+	Layout sink.Options   // Plan.Output's, with what suits this process: FS, Threads, memory
 
 	work workDir
 }
@@ -160,6 +159,7 @@ func changed(then, now dataset.Identity) string {
 
 // pack runs an attempt of a task whose output is a pack, unless the task is done. R1.
 func (t *Tasks) pack(m *manifest, write func(partial.Options) (engine.Stats, error)) (done Done, err error) {
+	defer func() { err = t.explainDamage(err) }()
 	if before, err := t.remembered(); err != nil || before != nil {
 		return Done{Stage: m.Stage, Task: m.Task, State: "already"}, err
 	}
@@ -170,9 +170,9 @@ func (t *Tasks) pack(m *manifest, write func(partial.Options) (engine.Stats, err
 		return earlier.already(m.Task), nil
 	}
 	started := time.Now()
-	blobs := newSpool(t.FS, t.TempDir, t.Plan.Partitions)
+	blobs := newSpool(t.Engine.CreateTemp, t.Plan.Partitions)
 	defer func() { err = errors.Join(err, blobs.close()) }()
-	stats, err := write(partial.Options{Partitions: t.Plan.Partitions, Run: m.run(), Create: blobs.create})
+	stats, err := write(partial.Options{Partitions: t.Plan.Partitions, Run: m.run(), Create: blobs.createBlob})
 	if err != nil {
 		return Done{}, err
 	}

@@ -76,7 +76,7 @@ func distribute(t *testing.T, r distributed.Request) error {
 	if err != nil {
 		return err
 	}
-	tasks := distributed.Tasks{Plan: p, Engine: eng, FS: vfs.OS, TempDir: t.TempDir(), Layout: p.Output.Options}.Open()
+	tasks := distributed.Tasks{Plan: p, Engine: eng, FS: vfs.OS, Layout: p.Output.Options}.Open()
 	for i := range p.Splits {
 		if _, err := tasks.Partial(t.Context(), i); err != nil {
 			return err

@@ -16,6 +16,18 @@ import (
 // source that comes twice, or with a partition missing.
 var ErrMismatch = errors.New("partial states do not fit together")
 
+// BlobError is an error of the bytes of a blob, where an error of what is made of them has none.
+type BlobError struct {
+	Name string // of the blob
+	Err  error
+}
+
+// Error implements error.
+func (e *BlobError) Error() string { return e.Name + ": " + e.Err.Error() }
+
+// Unwrap returns the error without the blob's name.
+func (e *BlobError) Unwrap() error { return e.Err }
+
 // Blob is the partial states of one partition of a source. It may be opened several times, also at
 // once.
 type Blob interface {
@@ -97,7 +109,7 @@ func (p *Pass) openSource(blobs []Blob, opt MergeOptions) (*header, error) {
 			h, err = decodeHeader(text)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", blob.Name(), err)
+			return nil, &BlobError{blob.Name(), err}
 		}
 		if first == nil {
 			first, stored = h, make([]storedBlob, h.Partitions)

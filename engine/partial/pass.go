@@ -3,7 +3,6 @@ package partial
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -135,7 +134,7 @@ func (b *blobPages) source() int { return len(b.pass.sources) - b.left - 1 }
 
 // named returns an error with the name of the blob that was opened last.
 func (b *blobPages) named(err error) error {
-	return fmt.Errorf("%s: %w", b.pass.sources[b.source()][b.partition].blob.Name(), err)
+	return &BlobError{b.pass.sources[b.source()][b.partition].blob.Name(), err}
 }
 
 // open opens the next source's blob.

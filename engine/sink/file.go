@@ -18,6 +18,7 @@ type fileOutput struct {
 	fs           vfs.FS
 	path, temp   string
 	keepExisting bool
+	before       func() error // Options.BeforePublish
 }
 
 // createOutput starts the file or object of an output that is no directory.
@@ -31,7 +32,12 @@ func createOutput(path string, opt *Options) (output, error) {
 		case isDevice:
 			return openDevice(opt.FS, path)
 		}
-		return createFile(opt.FS, path, opt.KeepExisting)
+		f, err := createFile(opt.FS, path, opt.KeepExisting)
+		if err != nil {
+			return nil, err
+		}
+		f.before = opt.BeforePublish
+		return f, nil
 	}
 	if opt.KeepExisting {
 		switch _, err := opt.FS.Stat(path); {
@@ -45,7 +51,7 @@ func createOutput(path string, opt *Options) (output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &objectOutput{Upload: upload}, nil
+	return &objectOutput{Upload: upload, before: opt.BeforePublish}, nil
 }
 
 // createFile starts a file beside its target, and removes files that ended runs have left beside
@@ -129,6 +135,11 @@ func (f *fileOutput) rename() error {
 	if f.keepExisting {
 		if _, err := f.fs.Stat(f.path); err == nil {
 			return fs.ErrExist
+		}
+	}
+	if f.before != nil {
+		if err := f.before(); err != nil {
+			return err
 		}
 	}
 	return opError("rename", f.fs.Rename(f.temp, f.path))

@@ -64,6 +64,10 @@ type Options struct {
 	// of an output (S4). The default is to refuse the directory.
 	Overwrite bool `json:"overwrite,omitzero"`
 
+	// BeforePublish is asked right before the output appears under its name: a file or a directory before it is
+	// renamed, a directory of objects before its manifest. Its error ends the output. The default, nil, agrees.
+	BeforePublish func() error `json:"-"`
+
 	// OpenFilesMax is how many files of a directory are written at the same time. The rows of
 	// further folders are gathered, and written when all rows are there. The default is 64. Of
 	// objects 8 are the most, since an upload holds some 20 MiB; of files an eighth of the number

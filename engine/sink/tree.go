@@ -27,6 +27,7 @@ type dirTree struct {
 	path      string         // where commit puts the directory
 	staged    *vfs.StagedDir // the hidden directory and its lock
 	overwrite bool           // commit may replace a directory at path
+	before    func() error   // Options.BeforePublish
 	atOnce    int            // folders that are synced at the same time
 }
 
@@ -48,7 +49,9 @@ func newDirTree(path string, opt *Options) (*dirTree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
-	return &dirTree{fs: fsys, path: path, staged: staged, overwrite: opt.Overwrite, atOnce: opt.OpenFilesMax}, nil
+	return &dirTree{
+		fs: fsys, path: path, staged: staged, overwrite: opt.Overwrite, before: opt.BeforePublish, atOnce: opt.OpenFilesMax,
+	}, nil
 }
 
 // checkDirTarget refuses a path that a rename would not, or should not, replace. S2.
@@ -203,6 +206,11 @@ func (t *dirTree) syncBelow(folder string, group *spawn.Group) error {
 
 // publish gives the directory its name. A directory that it replaced then has the hidden name.
 func (t *dirTree) publish() (replaced bool, err error) {
+	if t.before != nil {
+		if err := t.before(); err != nil {
+			return false, err
+		}
+	}
 	switch _, err := t.fs.Stat(t.path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, t.rename(t.staged.Path, t.path)
@@ -268,6 +276,7 @@ type objectTree struct {
 	run     string       // part of the names of the objects of this run: random, or the plan's
 	shared  bool         // run is the plan's
 	old     []vfs.Object // objects below path before this run
+	before  func() error // Options.BeforePublish
 
 	mu   sync.Mutex // held while made changes
 	made []string   // URLs of the objects that have appeared
@@ -275,7 +284,9 @@ type objectTree struct {
 
 func newObjectTree(objects vfs.Objects, path string, opt *Options) (*objectTree, error) {
 	path = strings.TrimRight(path, "/")
-	t := &objectTree{objects: objects, fs: opt.FS, path: path, run: fmt.Sprintf("-%016x", rand.Uint64())}
+	t := &objectTree{
+		objects: objects, fs: opt.FS, path: path, run: fmt.Sprintf("-%016x", rand.Uint64()), before: opt.BeforePublish,
+	}
 	if opt.Plan != "" {
 		t.run, t.shared = "-"+opt.Plan, true
 	}
@@ -303,7 +314,11 @@ func (t *objectTree) create(name string) (output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &objectOutput{upload, func() { t.has(url) }}, nil
+	o := &objectOutput{Upload: upload, made: func() { t.has(url) }}
+	if name == ManifestName {
+		o.before = t.before
+	}
+	return o, nil
 }
 
 // has notes an object that has appeared.
@@ -328,10 +343,16 @@ func (t *objectTree) adopt(name, from string) error {
 // objectOutput is an object.
 type objectOutput struct {
 	vfs.Upload
-	made func() // nil where nobody asks
+	before func() error // asked before the object appears; nil where nobody asks
+	made   func()       // nil where nobody asks
 }
 
 func (o *objectOutput) commit() error {
+	if o.before != nil {
+		if err := o.before(); err != nil {
+			return errors.Join(err, o.Abort())
+		}
+	}
 	err := o.Commit()
 	if err == nil && o.made != nil {
 		o.made()

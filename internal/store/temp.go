@@ -100,23 +100,67 @@ func (t *Temp) create() (*tempFile, error) {
 // write appends bytes.
 // Requires: f.mu is held.
 func (f *tempFile) write(b []byte) error {
-	n := int64(len(b))
-	if used := f.temp.used.Add(n); used > f.temp.limit {
-		invariants.Sometimes("store: the limit of the temp directory is reached")
-		f.temp.used.Add(-n)
-		return fmt.Errorf("%w: %s of a limit of %s are in use in %s", ErrTempLimit,
-			humanize.IBytes(uint64(used-n)), humanize.IBytes(uint64(f.temp.limit)), f.temp.dir)
+	if err := f.temp.writeAt(f.file, b, f.end); err != nil {
+		return err
 	}
-	if _, err := f.file.WriteAt(b, f.end); err != nil {
-		f.temp.used.Add(-n)
-		if vfs.IsFull(err) {
-			return fmt.Errorf("%w: %s: %w", ErrTempLimit, f.temp.dir, err)
-		}
-		return fmt.Errorf("temp directory %s: %w", f.temp.dir, err)
-	}
-	f.end += n
-	f.used.Add(n)
+	f.end += int64(len(b))
+	f.used.Add(int64(len(b)))
 	return nil
+}
+
+// writeAt counts bytes and writes them to a file.
+func (t *Temp) writeAt(file vfs.TempFile, b []byte, at int64) error {
+	n := int64(len(b))
+	if used := t.used.Add(n); used > t.limit {
+		invariants.Sometimes("store: the limit of the temp directory is reached")
+		t.used.Add(-n)
+		return fmt.Errorf("%w: %s of a limit of %s are in use in %s", ErrTempLimit,
+			humanize.IBytes(uint64(used-n)), humanize.IBytes(uint64(t.limit)), t.dir)
+	}
+	if _, err := file.WriteAt(b, at); err != nil {
+		t.used.Add(-n)
+		if vfs.IsFull(err) {
+			return fmt.Errorf("%w: %s: %w", ErrTempLimit, t.dir, err)
+		}
+		return fmt.Errorf("temp directory %s: %w", t.dir, err)
+	}
+	return nil
+}
+
+// Create returns a file whose bytes count until it is closed, where each byte is written once. Errors of writes
+// are ErrTempLimit where the files take more than they may, or than is free.
+func (t *Temp) Create() (vfs.TempFile, error) {
+	file, err := t.fs.CreateTemp(t.dir)
+	if err != nil {
+		return nil, fmt.Errorf("temp directory: %w", err)
+	}
+	return &countedFile{TempFile: file, temp: t}, nil
+}
+
+// countedFile is a file of Create.
+type countedFile struct {
+	vfs.TempFile
+	temp *Temp
+	used atomic.Int64 // bytes that the file counts in temp.used
+}
+
+func (f *countedFile) WriteAt(b []byte, at int64) (int, error) {
+	if err := f.temp.writeAt(f.TempFile, b, at); err != nil {
+		return 0, err
+	}
+	f.used.Add(int64(len(b)))
+	return len(b), nil
+}
+
+func (f *countedFile) Discard(offset, n int64) {
+	f.TempFile.Discard(offset, n)
+	f.used.Add(-n)
+	f.temp.used.Add(-n)
+}
+
+func (f *countedFile) Close() error {
+	f.temp.used.Add(-f.used.Swap(0))
+	return f.TempFile.Close()
 }
 
 // discard gives back the space of bytes that nobody will read again.
