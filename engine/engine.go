@@ -163,7 +163,7 @@ func (e *Engine) Allocator() memory.Allocator { return e.made }
 // Budget returns the engine's budget, for memory that is taken for results in other ways.
 func (e *Engine) Budget() rowdata.Budget { return e.memory }
 
-// CreateTemp returns a temporary file beside those of queries, which counts for Options.TempLimit until it is
+// CreateTemp returns a temporary file beside the files of queries, which counts for Options.TempLimit until it is
 // closed; each byte of it is written once. Errors of writes are ErrTempLimit where it has no room.
 func (e *Engine) CreateTemp() (vfs.TempFile, error) { return e.temp.Create() }
 

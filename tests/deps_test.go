@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"engine/sink/adapt":              {"internal/digits"},
 	"engine/sink/parquet":            {"engine/sink/adapt", "internal/rowdata", "internal/snappy", "partition"},
 	"engine/sink/sinktest":           {},
-	"engine/sink/text":               {"internal/digits", "internal/rowdata"},
+	"engine/sink/text":               {"internal/digits", "internal/rowdata", "internal/timeformat"},
 	"engine/sql":                     {"engine/query", "internal/expr", "internal/nearest", "internal/sqlscan"},
 	"internal/aggregator":            {"cpuagg", "engine/partial", "engine/scan", "internal/encode", "internal/mem", "internal/rowdata", "internal/store", "internal/threads", "internal/trace"},
 	"internal/budget":                {"internal/mem", "internal/rowdata"},

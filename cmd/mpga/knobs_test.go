@@ -30,7 +30,7 @@ var flagless = []knob.Name{
 	"dataset.CSV.Names", "dataset.CSV.AllText", "dataset.CSV.Sizes", "dataset.JSON", "dataset.JSON.Names",
 	"sink.FS", "sink.Stdout", "sink.RowsShown", "sink.RowsLast", "sink.TableWidth", "sink.Query", "sink.Color", "sink.KeepExisting", "sink.OpenFilesMax", "sink.GroupBytes",
 	"sink.Delimiter", "sink.NoHeader", "sink.CellWidth", "sink.Allocator", "sink.Budget", "sink.Collect",
-	"partial.Create", "partial.Run", "dataset.Known", "sink.Plan",
+	"partial.Create", "partial.Run", "dataset.Known", "sink.Plan", "sink.BeforePublish",
 }
 
 // optionStructs are the options that the command fills in, by the first part of their names.

@@ -21,7 +21,7 @@ import (
 // Tasks carries out tasks of a plan in this process.
 type Tasks struct {
 	Plan   *Plan
-	Engine *engine.Engine // in its directory for temporary files are states that do not fit the memory, and copies of objects
+	Engine *engine.Engine // its temporary files have states that do not fit the memory, and copies of objects
 	FS     vfs.FS         // where input, work directory and output are
 	Layout sink.Options   // Plan.Output's, with what suits this process: FS, Threads, memory
 

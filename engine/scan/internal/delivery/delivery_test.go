@@ -34,7 +34,7 @@ func (d dirty) Allocate(size int) []byte {
 }
 
 // Would catch rows of a column of NULLs, such as a folder's key or a column that a file does not have, that have values:
-// those that the memory had.
+// the bytes that the memory had.
 func TestNullsInUsedMemory(t *testing.T) {
 	const rows = 1000
 	for _, typ := range []arrow.DataType{
