@@ -241,7 +241,7 @@ func TestObjectStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	read("s3://bucket/gathered")
-	if list, err := fsys.List("s3://bucket/gathered/"); err != nil || len(list) != 12 {
+	if list, err := fsys.List("s3://bucket/gathered/"); err != nil || len(list) != 12+1 { // and the manifest
 		t.Errorf("%d objects of 12 folders, %v", len(list), err)
 	}
 

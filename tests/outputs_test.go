@@ -131,7 +131,7 @@ func TestSignals(t *testing.T) {
 			}
 		}
 		if _, err := os.Stat(out); err == nil {
-			if n := filesBelow(t, out); n != folders || sums(t, out) != want {
+			if n := filesBelow(t, out); n != folders+1 || sums(t, out) != want {
 				t.Errorf("%s: the output has %d files, or other rows", text, n)
 			}
 		} else if code == 0 {
