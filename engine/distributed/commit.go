@@ -214,6 +214,9 @@ func (t *Tasks) checkOutput() error {
 	if err != nil || now == nil || t.Plan.Replaces != nil && now.Same(*t.Plan.Replaces) {
 		return err
 	}
+	if twin, err := t.remembered(); err != nil || twin != nil { // which has published since it was asked for
+		return err
+	}
 	return fmt.Errorf("%w: %s", errOvertaken, t.Plan.Output.Path)
 }
 
