@@ -159,7 +159,7 @@ func parseTimestamp(text string) (micros int64, ok bool) {
 // parseTimestampNS is parseTimestamp in nanoseconds.
 func parseTimestampNS(text string) (nanos int64, ok bool) {
 	v, ok := parseTimestamp(text)
-	if signOf(v, timeformat.InfiniteTime) != 0 {
+	if timeformat.InfinitySign(v, timeformat.InfiniteTime) != 0 {
 		return v, ok
 	}
 	nanos = v*1000 + nanosBelow(text)

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // real binds a function of a double, which is NaN where the function is not defined.
@@ -242,7 +244,7 @@ func floatTest(fn func(float64) bool) binding {
 		n.typ = typeOf(Bool)
 		if t := n.args[0].typ; t.temporal() && !fn(math.NaN()) { // isnan is not of times
 			isInfinite := fn(math.Inf(1))
-			n.eval = test1(n, func(a int64) bool { return (signOf(a, infiniteOf(t)) != 0) == isInfinite })
+			n.eval = test1(n, func(a int64) bool { return (timeformat.InfinitySign(a, infiniteOf(t)) != 0) == isInfinite })
 			return
 		}
 		n.eval = test1(n, fn)

@@ -3,6 +3,8 @@ package expr
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
+
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // Term is a comparison of a column with constants that holds wherever a condition is TRUE.
@@ -239,7 +241,7 @@ func scalarOf(t Type, value any) scalar.Scalar {
 		return scalar.NewStringScalar(v)
 	case int64:
 		switch {
-		case t.temporal() && signOf(v, infiniteOf(t)) != 0: // of which other units have other numbers
+		case t.temporal() && timeformat.InfinitySign(v, infiniteOf(t)) != 0: // of which other units have other numbers
 			return nil
 		case t.integer():
 			return scalar.NewInt64Scalar(v)

@@ -50,7 +50,7 @@ func timeCast(n *node, from Type, try bool) kernel {
 			n.floor, infinite = dayMicros, timeformat.InfiniteDays
 		}
 		return map1(n, func(a int64) int64 {
-			if sign := signOf(a, timeformat.InfiniteTime); sign != 0 {
+			if sign := timeformat.InfinitySign(a, timeformat.InfiniteTime); sign != 0 {
 				return sign * infinite
 			}
 			if from.ID == TimestampNS {
@@ -64,14 +64,14 @@ func timeCast(n *node, from Type, try bool) kernel {
 		n.fallible = !try
 		infinite := infiniteOf(from)
 		return tried(n, from, try, func(a int64) (int64, bool) {
-			if sign := signOf(a, infinite); sign != 0 {
+			if sign := timeformat.InfinitySign(a, infinite); sign != 0 {
 				return sign * timeformat.InfiniteTime, true
 			}
 			return a * unit, a <= most && a >= -most
 		})
 	}
 	return checked(n, from, try, func(days int64) (int64, bool) {
-		if sign := signOf(days, timeformat.InfiniteDays); sign != 0 {
+		if sign := timeformat.InfinitySign(days, timeformat.InfiniteDays); sign != 0 {
 			return sign * timeformat.InfiniteTime, true
 		}
 		return dayStart(days)
@@ -83,7 +83,7 @@ func timeCast(n *node, from Type, try bool) kernel {
 func finite[R element](n *node, t Type, fn func(int64) R) kernel {
 	infinite := infiniteOf(t)
 	return map1e(n, func(a int64) (r R, err error) {
-		if signOf(a, infinite) != 0 {
+		if timeformat.InfinitySign(a, infinite) != 0 {
 			return r, fmt.Errorf("%s: %s has no such part", n.text, formatValue(t, a))
 		}
 		return fn(a), nil
@@ -108,17 +108,6 @@ func infiniteOf(t Type) int64 {
 		return timeformat.InfiniteDays
 	}
 	return timeformat.InfiniteTime
-}
-
-// signOf returns 1 or -1 of a value that stands for infinity or for its negative, and 0 of others.
-func signOf(v, infinite int64) int64 {
-	switch v {
-	case infinite:
-		return 1
-	case -infinite:
-		return -1
-	}
-	return 0
 }
 
 // daysMax is how many days before and after 1970-01-01 microseconds can count.
@@ -252,7 +241,7 @@ func (b *binder) shift(n *node, sign string) {
 	b.castArgs(n, n.typ)
 	n.fallible = true
 	n.eval = map1e(n, func(micros int64) (int64, error) {
-		if signOf(micros, timeformat.InfiniteTime) != 0 {
+		if timeformat.InfinitySign(micros, timeformat.InfiniteTime) != 0 {
 			return micros, nil
 		}
 		days := digits.FloorDiv(micros, dayMicros)
@@ -449,7 +438,7 @@ func truncation(b *binder, n *node) {
 		n.typ = t
 	case t.ID == Date && unit.day != nil:
 		n.eval = checked(n, t, false, func(a int64) (int64, bool) {
-			if sign := signOf(a, timeformat.InfiniteDays); sign != 0 {
+			if sign := timeformat.InfinitySign(a, timeformat.InfiniteDays); sign != 0 {
 				return sign * timeformat.InfiniteTime, true
 			}
 			return dayStart(unit.day(a))
@@ -465,7 +454,7 @@ func truncation(b *binder, n *node) {
 		begin = func(a int64) (int64, bool) { return dayStart(unit.day(digits.FloorDiv(a, dayMicros))) }
 	}
 	n.eval = checked(n, n.typ, false, func(a int64) (int64, bool) {
-		if signOf(a, timeformat.InfiniteTime) != 0 {
+		if timeformat.InfinitySign(a, timeformat.InfiniteTime) != 0 {
 			return a, true
 		}
 		return begin(a)
@@ -486,7 +475,7 @@ func difference(b *binder, n *node) {
 	days := func(a int64) int64 { return digits.FloorDiv(a, dayMicros) }
 	between := func(of func(from, to int64) (int64, error)) kernel {
 		return map2e(n, func(from, to int64) (int64, error) {
-			if signOf(from, timeformat.InfiniteTime) != 0 || signOf(to, timeformat.InfiniteTime) != 0 {
+			if timeformat.InfinitySign(from, timeformat.InfiniteTime) != 0 || timeformat.InfinitySign(to, timeformat.InfiniteTime) != 0 {
 				return 0, fmt.Errorf("%s: nothing is counted to infinity", n.text)
 			}
 			return of(from, to)

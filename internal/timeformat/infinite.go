@@ -8,15 +8,20 @@ const (
 	InfiniteTime = math.MaxInt64 // of a TIMESTAMP, in microseconds or nanoseconds
 )
 
-// Infinity returns the word for a number that stands for infinity, which is infinite or its negative; "" for others.
-func Infinity(v, infinite int64) string {
+// InfinitySign returns 1 of a number that is infinite, -1 of its negative, and 0 of others.
+func InfinitySign(v, infinite int64) int64 {
 	switch v {
 	case infinite:
-		return "infinity"
+		return 1
 	case -infinite:
-		return "-infinity"
+		return -1
 	}
-	return ""
+	return 0
+}
+
+// Infinity returns the word for a number that stands for infinity, which is infinite or its negative; "" for others.
+func Infinity(v, infinite int64) string {
+	return [...]string{"-infinity", "", "infinity"}[1+InfinitySign(v, infinite)]
 }
 
 // ParseInfinity is the inverse of Infinity: it returns 1, -1 or, of other texts, 0.

@@ -61,15 +61,22 @@ type failed struct{ err error }
 // Read implements io.Reader.
 func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
+// peeked returns the first bytes of a text, and the text with these bytes.
+func peeked(text io.Reader, bytesMax int) (head []byte, whole io.Reader) {
+	buffered := bufio.NewReaderSize(text, max(bytesMax, 4<<10))
+	head, err := buffered.Peek(bytesMax)
+	if err != nil { // who reads on gets the error, which some readers return only once
+		return head, io.MultiReader(bytes.NewReader(head), failed{err})
+	}
+	return head, buffered
+}
+
 // decoded returns a text in UTF-8, and its encoding. What the encoding cannot have, half a
 // surrogate pair of UTF-16 for one, becomes U+FFFD, the replacement character.
 func decoded(text io.Reader, e Encoding) (io.Reader, Encoding) {
 	if e == EncodingAuto {
-		buffered := bufio.NewReader(text)
-		head, err := buffered.Peek(2)
-		if text = buffered; err != nil { // who reads on gets the error, which some readers return only once
-			text = io.MultiReader(bytes.NewReader(head), failed{err})
-		}
+		var head []byte
+		head, text = peeked(text, 2)
 		e = e.settle(head)
 	}
 	if e.isUTF8() {

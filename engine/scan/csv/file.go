@@ -32,7 +32,6 @@ type File struct {
 	sniffsQuote bool // no option says the quote
 	settled     bool // the encoding, and returns
 	returns     bool // lines end in CR
-	delimiter   byte // that an option says, or the sample
 }
 
 func newFile(opt Options) *File {
@@ -52,11 +51,8 @@ func (c *File) decoded(text io.Reader) (io.Reader, bool) {
 	c.opt.Encoding = encoding
 	if !c.settled {
 		c.settled = true
-		buffered := bufio.NewReaderSize(text, returnsHeadBytes)
-		head, err := buffered.Peek(returnsHeadBytes)
-		if text = buffered; err != nil { // who reads on gets the error, which some readers return only once
-			text = io.MultiReader(bytes.NewReader(head), failed{err})
-		}
+		var head []byte
+		head, text = peeked(text, returnsHeadBytes)
 		c.returns = endsInReturns(&c.opt, head)
 	}
 	if c.returns {
@@ -142,8 +138,8 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	sampled := c.opt.sampleBytes(buf[start:])
 	mem.Hold(sampled)
 	defer mem.Drop(sampled)
-	start = c.sniff(buf, start, whole)
-	c.dialect = newDialect(&c.opt, c.delimiter)
+	delimiter, start := c.sniff(buf, start, whole)
+	c.dialect = newDialect(&c.opt, delimiter)
 	s, err := takeSample(c.dialect, &c.opt, buf, start, c.opt.SampleRows+1, whole)
 	if err != nil || len(s.rows) == 0 {
 		return false, err

@@ -8,35 +8,34 @@ import (
 // commentMark begins the lines that are taken for comments where no character is given.
 const commentMark = '#'
 
-// sniff settles the quote, the delimiter and the comments of a text that starts at buf[start:], as far as no option says
-// them, and where its table begins: behind lines that are no rows of it, as titles are.
-func (c *File) sniff(buf []byte, start int, whole bool) int {
+// sniff settles the quote and the comments of a text that starts at buf[start:], as far as no option says them. It
+// returns the delimiter, and where the table begins: behind lines that are no rows of the table, as titles are.
+func (c *File) sniff(buf []byte, start int, whole bool) (delimiter byte, begin int) {
 	o := &c.opt
 	if c.sniffsQuote && isSingleQuoted(o, buf, start, whole) {
 		o.Quote = '\''
 	}
-	c.delimiter = o.Delimiter
-	if c.delimiter == 0 {
-		c.delimiter = detectDelimiter(o, buf, start, whole)
+	if delimiter = o.Delimiter; delimiter == 0 {
+		delimiter = detectDelimiter(o, buf, start, whole)
 	}
-	s, err := takeSample(newDialect(o, c.delimiter), o, buf, start, detectRows, whole)
+	s, err := takeSample(newDialect(o, delimiter), o, buf, start, detectRows, whole)
 	if err != nil || len(s.rows) == 0 || o.NullPadding || o.IgnoreErrors {
-		return start
+		return delimiter, start
 	}
 	width := s.commonWidth()
 	if o.Comment == 0 && slices.ContainsFunc(s.rows[1:], func(row [][]byte) bool { return isComment(row, width) }) {
 		commented := *o
 		commented.Comment = commentMark
-		again, err := takeSample(newDialect(&commented, c.delimiter), &commented, buf, start, detectRows, whole)
+		again, err := takeSample(newDialect(&commented, delimiter), &commented, buf, start, detectRows, whole)
 		if err == nil && len(again.rows) > 0 && again.isRegular(width) {
 			o.Comment = commentMark
-			return start
+			return delimiter, start
 		}
 	}
 	if title := s.title(width, c); o.SkipLines == 0 && title > 0 {
-		return s.ends[title-1]
+		return delimiter, s.ends[title-1]
 	}
-	return start
+	return delimiter, start
 }
 
 // isComment says whether a row is a line that begins as a comment does, and no row of a table of a width.
