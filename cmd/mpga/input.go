@@ -29,6 +29,7 @@ type inputFlags struct {
 	rowLimit  string
 	noHive    bool
 	filename  bool
+	trust     string
 
 	dateFormat, timestampFormat string
 	decimal, thousands          string
@@ -44,6 +45,9 @@ type inputFlags struct {
 
 // quoteAuto is the quote of CSV that its sample says.
 const quoteAuto = "auto"
+
+// The words of --trust-statistics.
+const trustOn, trustOff = "on", "off"
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "input-format", "auto", "of the files: `WORD` is auto (by the ending, then by the content) or one of "+
@@ -66,6 +70,8 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.types, "type", nil, "type of a column of CSV or JSON: `COLUMN=TYPE`, as in zip=string; may be repeated")
 	flags.IntVar(&f.sample, "sample-rows", 0, "look at `N` rows of each CSV or JSON file for columns and types (default 20480)")
 	flags.StringVar(&f.rowLimit, "row-limit", "", "most `BYTES` of an object of JSON, up to 256MiB; 64MiB when not given")
+	flags.StringVar(&f.trust, "trust-statistics", trustOn,
+		"believe minima, maxima, counts of NULLs, page indexes and Bloom filters of Parquet: `WORD` is on or off")
 	flags.BoolVar(&f.noHive, "no-hive", false, "take folders named key=value for folders, not for columns")
 }
 
@@ -77,6 +83,8 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 		Stdin:    &interruptibleReader{ctx: cmd.Context(), from: cmd.InOrStdin()},
 		NoHive:   f.noHive,
 		Filename: f.filename,
+
+		DistrustStatistics: f.trust == trustOff,
 		CSV: csv.Options{
 			NullStrings: f.nulls, SampleRows: f.sample, SkipLines: f.skip, DateFormat: f.dateFormat, TimestampFormat: f.timestampFormat,
 			NullPadding: f.nullPadding, IgnoreErrors: f.ignoreErrors || f.rejects != "",
@@ -85,6 +93,9 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 	}
 	if f.format != "auto" {
 		opt.Format = dataset.Format(strings.ToLower(f.format))
+	}
+	if f.trust != trustOn && f.trust != trustOff {
+		return opt, usagef("--trust-statistics %q: want %s or %s", f.trust, trustOn, trustOff)
 	}
 	var err error
 	for _, c := range []struct {

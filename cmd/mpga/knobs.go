@@ -29,6 +29,7 @@ var flagNames = map[knob.Name]string{
 
 	"dataset.Format":               "--input-format",
 	"dataset.NoHive":               "--no-hive",
+	"dataset.DistrustStatistics":   "--trust-statistics",
 	"dataset.CSV.Delimiter":        "--delimiter",
 	"dataset.CSV.Quote":            "--quote",
 	"dataset.CSV.NoQuote":          "--quote",

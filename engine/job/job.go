@@ -77,6 +77,7 @@ type Input struct {
 	SampleRows       int               `yaml:"sample_rows" doc:"Rows of each file of CSV or JSON that are looked at for the columns and their types. The default is 10000 of CSV, 20480 of JSON."`
 	RowLimit         Size              `yaml:"row_limit" doc:"Most bytes of an object of JSON, up to 256MiB. The default is 64MiB."`
 	Filename         bool              `yaml:"filename" doc:"Add a column filename, with the name of the file of each row."`
+	TrustStatistics  string            `yaml:"trust_statistics" enum:"on,off" doc:"Believe Parquet's statistics?"`
 	NoHive           bool              `yaml:"no_hive" doc:"Take folders named key=value for folders, not for columns."`
 }
 
@@ -330,6 +331,7 @@ func (in *Input) options() (dataset.Options, error) {
 		NullStrings: in.Nulls, SampleRows: in.SampleRows, SkipLines: in.Skip, DateFormat: in.DateFormat, TimestampFormat: in.TimestampFormat,
 		NullPadding: in.NullPadding, IgnoreErrors: in.IgnoreErrors || in.Rejects != "",
 	}, JSON: json.Options{SampleRows: in.SampleRows, RowLimit: int(in.RowLimit)}}
+	opt.DistrustStatistics = in.TrustStatistics == "off"
 	if in.Format != "auto" {
 		opt.Format = dataset.Format(in.Format)
 	}

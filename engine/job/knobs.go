@@ -16,6 +16,7 @@ var fieldNames = map[knob.Name]string{
 
 	"dataset.Format":               "input.format",
 	"dataset.NoHive":               "input.no_hive",
+	"dataset.DistrustStatistics":   "input.trust_statistics",
 	"dataset.CSV.Delimiter":        "input.delimiter",
 	"dataset.CSV.Quote":            "input.quote",
 	"dataset.CSV.NoQuote":          "input.quote",

@@ -104,6 +104,11 @@ var readerOptions = []readerOption{
 		opt.NoHive = !truth
 		return err
 	}},
+	{names: []string{"trust_statistics"}, of: ofParquet, set: func(opt *dataset.Options, o sql.Option) error {
+		truth, err := truthOf(o)
+		opt.DistrustStatistics = !truth
+		return err
+	}},
 }
 
 // scanOptions adds the arguments of a reader to the options of the statement.

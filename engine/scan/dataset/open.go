@@ -145,7 +145,7 @@ func openOne(name string, w *watch, opt *Options, samples *textfile.Samples) (de
 		return openStdin(opt, samples)
 	}
 	format, packed := formatOf(name)
-	if cmp.Or(opt.Format, format) == FormatParquet {
+	if cmp.Or(opt.Format, format) == FormatParquet && !opt.DistrustStatistics {
 		if file, ok := footers.find(w, name); ok {
 			return file, nil
 		}
@@ -170,8 +170,8 @@ func openOne(name string, w *watch, opt *Options, samples *textfile.Samples) (de
 	}
 	switch format {
 	case FormatParquet:
-		file, err := parquet.Open(opt.FS, name, samples.Memory)
-		if err == nil {
+		file, err := openParquet(opt.FS, name, opt, samples.Memory)
+		if err == nil && !opt.DistrustStatistics {
 			footers.keep(w, name, file)
 		}
 		return file, err
@@ -271,5 +271,13 @@ func openSpooled(stdin io.Reader, format Format, opt *Options, mem *reserve.Allo
 	if format == FormatArrow {
 		return ipc.OpenFile(fsys, decode.StdinName, mem)
 	}
-	return parquet.Open(fsys, decode.StdinName, mem)
+	return openParquet(fsys, decode.StdinName, opt, mem)
+}
+
+func openParquet(fsys vfs.FS, name string, opt *Options, mem *reserve.Allocator) (*parquet.File, error) {
+	file, err := parquet.Open(fsys, name, mem)
+	if err == nil && opt.DistrustStatistics {
+		file.DistrustStatistics()
+	}
+	return file, err
 }

@@ -62,6 +62,10 @@ type Options struct {
 	// secrets of URLs. Conditions on it leave files out.
 	Filename bool `json:"filename,omitzero"`
 
+	// DistrustStatistics reads Parquet as if its writers had put no statistics, page indexes' bounds
+	// and Bloom filters into it: for files whose writer got these wrong. Filters read more for it.
+	DistrustStatistics bool `json:"distrust_statistics,omitzero"`
+
 	// Spool keeps standard input that is a Parquet or Arrow file, which is read from its end. The
 	// default, nil, refuses such input.
 	Spool *Spool `json:"-"`

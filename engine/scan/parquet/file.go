@@ -47,6 +47,20 @@ func Open(fsys vfs.FS, path string, mem *reserve.Allocator) (*File, error) {
 	})
 }
 
+// DistrustStatistics forgets what a writer says of values that it has written elsewhere: minima, maxima
+// and counts in the footer, bounds in page indexes, and Bloom filters. Filters then test every row, and
+// minima and maxima are read from the values.
+//
+// Requires: nothing has been asked of the file.
+func (p *File) DistrustStatistics() {
+	for _, group := range p.groups {
+		for i := range group.chunks {
+			chunk := &group.chunks[i]
+			chunk.stats, chunk.columnIndex, chunk.bloom = chunkStats{nulls: -1, distinct: -1}, indexLocation{}, 0
+		}
+	}
+}
+
 func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	if p.footer, err = readFooter(f, p.size, mem); err != nil {
 		return fmt.Errorf("not a readable Parquet file: %w", err)
