@@ -19,7 +19,7 @@ func unify(inputs []decode.File, folders []decode.Folder, whole *arrow.Schema) (
 		return slices.ContainsFunc(folders, func(h decode.Folder) bool { return h.Field.Name == f.Name })
 	}
 	name, rest, first := inputs[0].Name(), inputs[1:], inputs[0].Schema()
-	if whole != nil && !repeatsNames(first) {
+	if whole != nil {
 		name, rest, first = "the table", inputs, whole
 	}
 	fields := slices.DeleteFunc(slices.Clone(first.Fields()), isFolder)
@@ -37,19 +37,10 @@ func unify(inputs []decode.File, folders []decode.Folder, whole *arrow.Schema) (
 	return fields, nil
 }
 
-// repeatsNames says whether two columns have one name.
-func repeatsNames(s *arrow.Schema) bool {
-	return slices.ContainsFunc(s.Fields(), func(f arrow.Field) bool { return len(s.FieldIndices(f.Name)) > 1 })
-}
-
 // unifyTwo checks that others are the same columns as fields, and notes in fields what may be NULL.
 func unifyTwo(fields, others []arrow.Field, first, other string) error {
 	byName := make(map[string]arrow.Field, len(others))
 	for _, f := range others {
-		if _, twice := byName[f.Name]; twice {
-			return fmt.Errorf("%s: two columns are named %q; a file with repeated names can only be read alone",
-				other, f.Name)
-		}
 		byName[f.Name] = f
 	}
 	for i, f := range fields {
@@ -77,15 +68,11 @@ func unifyTwo(fields, others []arrow.Field, first, other string) error {
 	return nil
 }
 
-// matchColumns returns the index of each field in an input's schema. Repeated names, which only an
-// input that is read alone may have, are matched in order.
+// matchColumns returns the index of each field in an input's schema.
 func matchColumns(fields []arrow.Field, s *arrow.Schema) []int {
 	columns := make([]int, len(fields))
-	taken := make(map[string]int)
 	for i, f := range fields {
-		at := s.FieldIndices(f.Name)
-		columns[i] = at[taken[f.Name]]
-		taken[f.Name]++
+		columns[i] = s.FieldIndices(f.Name)[0]
 	}
 	return columns
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -141,6 +142,10 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	delimiter, start := c.sniff(buf, start, whole)
 	c.dialect = newDialect(&c.opt, delimiter)
 	s, err := takeSample(c.dialect, &c.opt, buf, start, c.opt.SampleRows+1, whole)
+	if err == nil && len(s.rows) == 0 && whole {
+		c.Start = int64(len(buf)) // it takes the columns of other files
+		return true, nil
+	}
 	if err != nil || len(s.rows) == 0 {
 		return false, err
 	}
@@ -217,6 +222,7 @@ func SetTypes(files []*File, opt *Options, known map[string]Guess) (map[string]G
 	for name, guess := range known {
 		joint[name] = columnGuess{types: guess.Types, seen: guess.Seen}
 	}
+	nameColumnsOfEmpty(files, opt, known)
 	for _, f := range files {
 		for i, name := range f.names {
 			guess, ok := joint[name]
@@ -259,6 +265,27 @@ func SetTypes(files []*File, opt *Options, known map[string]Guess) (map[string]G
 		said[name] = Guess{Types: guess.types, Seen: guess.seen}
 	}
 	return said, nil
+}
+
+// nameColumnsOfEmpty gives files without a row the columns of the others; where there are no others, the names of the
+// options, of the known table, or a column of no values, as DuckDB does.
+func nameColumnsOfEmpty(files []*File, opt *Options, known map[string]Guess) {
+	names := opt.Names
+	if names == nil {
+		names = slices.Sorted(maps.Keys(known))
+	}
+	if i := slices.IndexFunc(files, func(f *File) bool { return f.names != nil }); i >= 0 {
+		names = files[i].names
+	}
+	if len(names) == 0 {
+		names = columnNames(nil, 1)
+	}
+	for _, f := range files {
+		if f.names == nil {
+			f.names = names
+			f.guesses = f.infer.guessColumns(nil, len(names))
+		}
+	}
 }
 
 // Guess is what samples say of a column.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/knob"
@@ -395,28 +396,16 @@ func (c *File) lookFurther(f io.ReaderAt) error {
 	return nil
 }
 
-// columnNames returns the names in a header, and made-up names for columns without one. The second
-// column named x becomes x_1: a header, unlike a schema, is often written without a thought to its
-// names.
+// columnNames returns the names in a header, and made-up names for columns without one.
 func columnNames(header [][]byte, width int) []string {
 	names := make([]string, width)
-	taken := make(map[string]bool, width)
 	for i := range names {
 		names[i] = fmt.Sprintf("column%0*d", len(strconv.Itoa(width-1)), i)
 		if i < len(header) && len(bytes.TrimSpace(header[i])) > 0 {
 			names[i] = string(bytes.TrimSpace(header[i]))
 		}
-		taken[names[i]] = true
 	}
-	last := make(map[string]int) // number of the last column of a name
-	for i, name := range names {
-		n, again := last[name]
-		for again && taken[names[i]] {
-			n++
-			names[i] = fmt.Sprintf("%s_%d", name, n)
-		}
-		last[name], taken[names[i]] = n, true
-	}
+	delivery.NumberRepeated(names)
 	return names
 }
 

@@ -138,7 +138,6 @@ func TestCSVErrors(t *testing.T) {
 		{"a code among doubles", "a,b\n1.5,x\n2,y\n\"0123\",z\n", csv.Options{SampleRows: 2}, []string{"line 4", `"a"`, `"0123"`, "DOUBLE"}},
 		{"UTF-16", "\xff\xfea\x00,\x00", csv.Options{Encoding: csv.EncodingUTF8}, []string{"UTF-16", "CSV.Encoding"}},
 		{"not text", "a\x00b\nc", csv.Options{}, []string{"not text"}},
-		{"only newlines", "\n\n", csv.Options{}, []string{"no row"}},
 		{"delimiter and quote", "a", csv.Options{Delimiter: '"'}, []string{"Delimiter", "Quote"}},
 	}
 	for _, c := range cases {

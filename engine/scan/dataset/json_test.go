@@ -147,9 +147,6 @@ func TestJSONErrors(t *testing.T) {
 		{"lines, then blocks", "{\"a\":1}\n{\"a\":1}\n{\"a\":\n2}\n", one, []string{"line 3", "JSON.SampleRows"}},
 		{"lines, then two on a line", "{\"a\":1}\n{\"a\":1}\n{\"a\":2}{\"a\":3}\n", one, []string{"line 3", "JSON.SampleRows"}},
 		{"UTF-16", "\xff\xfe{\x00}\x00", json.Options{}, []string{"UTF-16"}},
-		{"empty", "", json.Options{}, []string{"no row"}},
-		{"blank", "\n \n", json.Options{}, []string{"no row"}},
-		{"empty array", "[ ]", json.Options{}, []string{"no row"}},
 		{"no keys", "{}\n{}\n", json.Options{}, []string{"no keys"}},
 		{"a NUL", "{\"a\":1}\n\x00{\"a\":2}\n", json.Options{}, []string{"line 2", "a row must be an object"}},
 	}

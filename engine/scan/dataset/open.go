@@ -157,11 +157,11 @@ func openOne(name string, w *watch, opt *Options, samples *textfile.Samples) (de
 	switch {
 	case opt.Format != FormatAuto:
 		format = opt.Format
-	case format == FormatAuto:
+	case format == FormatAuto && len(head) > 0:
 		format, packed = sniff(head)
 	}
 	isJSON := format == FormatJSON || format == FormatNDJSON
-	if len(head) == 0 && !isJSON {
+	if isText := isJSON || format == FormatCSV || format == FormatTSV; len(head) == 0 && !isText {
 		return nil, fmt.Errorf("%s: the file is empty", name)
 	}
 	text := opt.CSV

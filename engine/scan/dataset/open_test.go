@@ -49,7 +49,7 @@ func TestOpenFindsFiles(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
-	scantest.WriteFile(t, dir, "empty.csv", nil)
+	scantest.WriteFile(t, dir, "empty.text", nil)
 	scantest.WriteFile(t, dir, "empty.parquet", nil)
 	scantest.WriteFile(t, dir, "folder/readme.md", []byte("x"))
 	scantest.WriteFile(t, dir, "a.csv", []byte("x,y\n1,2\n"))
@@ -67,7 +67,7 @@ func TestOpenErrors(t *testing.T) {
 		{[]string{"*.none"}, Options{}, []string{"*.none", "no file matches"}},
 		{[]string{"[.csv"}, Options{}, []string{"[.csv"}},
 		{[]string{"folder"}, Options{}, []string{"folder", "no data file"}},
-		{[]string{"empty.csv"}, Options{}, []string{"empty.csv", "empty"}},
+		{[]string{"empty.text"}, Options{}, []string{"empty.text", "empty"}},
 		{[]string{"empty.parquet"}, Options{}, []string{"empty.parquet", "empty"}},
 		{[]string{"a.csv", "b.csv"}, Options{}, []string{"a.csv", "b.csv", `"y"`}},
 		{[]string{"text.parquet"}, Options{}, []string{"text.parquet", "Parquet"}},

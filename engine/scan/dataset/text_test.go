@@ -279,3 +279,46 @@ func TestNotUTF8Folder(t *testing.T) {
 		t.Errorf("without hive folders: %v, %v", rows, err)
 	}
 }
+
+// Texts without a row have none of the columns that others have, and are read beside them in any order; alone they
+// are a table without rows.
+func TestEmptyTexts(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.csv": "k,v\n1,2\n", "empty.csv": "", "blank.csv": "\n\n", "mark.csv": "\ufeff", "empty.csv.gz": "", "header.csv": "v,k\n",
+		"a.json": `{"k":1,"v":2}`, "empty.json": "", "blank.json": "\n \n", "array.json": "[ ]",
+	} {
+		scantest.WriteFile(t, dir, name, pack(t, text, name))
+	}
+	for _, c := range []struct {
+		names, schema string
+		opt           Options
+		rows          int
+	}{
+		{"empty.csv", "column0 utf8", Options{}, 0},
+		{"blank.csv", "column0 utf8", Options{}, 0},
+		{"mark.csv", "column0 utf8", Options{}, 0},
+		{"empty.csv.gz blank.csv", "column0 utf8", Options{}, 0},
+		{"empty.csv", "a utf8, b int64", Options{CSV: csv.Options{Names: []string{"a", "b"},
+			Types: map[string]arrow.DataType{"b": arrow.PrimitiveTypes.Int64}}}, 0},
+		{"a.csv empty.csv blank.csv empty.csv.gz", "k int64, v int64", Options{}, 1},
+		{"empty.csv.gz empty.csv blank.csv a.csv a.csv", "k int64, v int64", Options{}, 2},
+		{"empty.csv header.csv a.csv", "v int64, k int64", Options{}, 1},
+		{"empty.json", "json utf8", Options{}, 0},
+		{"array.json blank.json", "json utf8", Options{}, 0},
+		{"empty.json array.json a.json blank.json", "k int64, v int64", Options{}, 1},
+	} {
+		var paths []string
+		for _, name := range strings.Fields(c.names) {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+		src := mustOpen(t, c.opt, paths...)
+		if got := scantest.SchemaText(src.Schema()); got != c.schema {
+			t.Errorf("%s: columns %s, want %s", c.names, got, c.schema)
+		}
+		rows, err := scantest.ReadAll(src, []int{0}, scan.OpenOptions{})
+		if err != nil || len(rows) != c.rows {
+			t.Errorf("%s: %d rows, %v; want %d", c.names, len(rows), err, c.rows)
+		}
+	}
+}

@@ -70,3 +70,29 @@ func TestNullType(t *testing.T) {
 		}
 	}
 }
+
+// Columns of one name have names of their own, alone and beside other files. Would catch the values of one under the
+// name of another.
+func TestRepeatedNames(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, columns ...string) string {
+		var fields []arrow.Field
+		var arrays []arrow.Array
+		for i, column := range columns {
+			b := array.NewInt64Builder(memory.DefaultAllocator)
+			b.Append(int64(i))
+			fields, arrays = append(fields, arrow.Field{Name: column, Type: arrow.PrimitiveTypes.Int64}), append(arrays, b.NewArray())
+		}
+		batch := array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, 1)
+		return scantest.WriteFile(t, dir, name, scantest.EncodeParquet(t, 1, []arrow.RecordBatch{batch}))
+	}
+	first, second := write("first.parquet", "a", "a_1", "a", "b", "a"), write("second.parquet", "b", "a", "a_3", "a_1", "a_2")
+	src := mustOpen(t, Options{}, first, second)
+	if got, want := scantest.SchemaText(src.Schema()), "a int64, a_1 int64, a_2 int64, b int64, a_3 int64"; got != want {
+		t.Fatalf("columns %s, want %s", got, want)
+	}
+	rows, err := scantest.ReadAll(src, []int{0, 1, 2, 3, 4}, scan.OpenOptions{})
+	if want := []string{"0|1|2|3|4", "1|3|4|0|2"}; err != nil || !slices.Equal(rows, want) {
+		t.Errorf("rows %q, %v; want %q", rows, err, want)
+	}
+}

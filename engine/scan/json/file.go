@@ -128,7 +128,11 @@ func SetTypes(files []*File, opt *Options, known []Guess) ([]Guess, error) {
 	}
 	names, joint := joinSamples(files, opt, known)
 	if len(names) == 0 {
-		return nil, files[0].noColumns()
+		if slices.ContainsFunc(files, func(f *File) bool { return f.sample.rows > 0 }) {
+			return nil, decode.Locate(files[0].Path, errors.New("its objects have no keys, and so there are no columns"))
+		}
+		names = []string{emptyColumn}
+		joint[emptyColumn] = new(columnGuess)
 	}
 	said := make([]Guess, len(names))
 	for i, name := range names {
@@ -189,13 +193,8 @@ func joinSamples(files []*File, opt *Options, known []Guess) (names []string, jo
 	return names, joint
 }
 
-// noColumns is the error of files without keys.
-func (c *File) noColumns() error {
-	if c.sample.rows == 0 {
-		return decode.Locate(c.Path, textfile.ErrNoRow)
-	}
-	return decode.Locate(c.Path, errors.New("its objects have no keys, and so there are no columns"))
-}
+// emptyColumn is the only column of files without rows, as in DuckDB.
+const emptyColumn = "json"
 
 // setColumns sets the columns of the file.
 func (c *File) setColumns(schema *arrow.Schema, names []string, columns map[string]int32) {

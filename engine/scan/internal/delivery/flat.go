@@ -46,7 +46,33 @@ func Flatten(s *arrow.Schema) *Flat {
 			f.column(field.Name, field, []int{i})
 		}
 	}
+	names := make([]string, len(f.fields))
+	for i := range names {
+		names[i] = f.fields[i].Name
+	}
+	NumberRepeated(names)
+	for i := range names {
+		f.fields[i].Name = names[i]
+	}
 	return &Flat{Schema: arrow.NewSchema(f.fields, nil), Paths: f.paths}
+}
+
+// NumberRepeated gives columns that have the name of a column before them names of their own, as DuckDB does:
+// the second x is x_1.
+func NumberRepeated(names []string) {
+	taken := make(map[string]bool, len(names))
+	for _, name := range names {
+		taken[name] = true
+	}
+	last := make(map[string]int, len(names)) // number of the last column of a name
+	for i, name := range names {
+		n, again := last[name]
+		for again && taken[names[i]] {
+			n++
+			names[i] = fmt.Sprintf("%s_%d", name, n)
+		}
+		last[name], taken[names[i]] = n, true
+	}
 }
 
 // hasFields says whether the fields of a type are columns.

@@ -36,7 +36,7 @@ func TestFlatten(t *testing.T) {
 		names = append(names, fmt.Sprintf("%s%v%t", f.Name, flat.Paths[i], f.Nullable))
 	}
 	want := []string{"(a).b[0 0]true", "a.c.b[0 1 0]true", `a.c."x.y"[0 1 1]true`, "a.b[1]false", `"p.q".r[2 0]false`, `"a.c".b[3 0]false`,
-		"none[4]false", "l[5]false", "n[6]false", "n[7]false"}
+		"none[4]false", "l[5]false", "n[6]false", "n_1[7]false"}
 	if got := names[:len(names)-1]; !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
