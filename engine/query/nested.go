@@ -32,11 +32,12 @@ func CheckReadable(column string, dt arrow.DataType) error {
 	if d, ok := dt.(*arrow.DictionaryType); ok {
 		dt = d.ValueType
 	}
-	if !arrow.IsNested(dt.ID()) {
-		return nil
-	}
 	kind, hint := "a nested column", "and cannot be read; the other columns can"
 	switch id := dt.ID(); {
+	case isInterval(id):
+		return Errorf("column %q is an INTERVAL %s", column, hint)
+	case !arrow.IsNested(id):
+		return nil
 	case id == arrow.MAP:
 		kind = "a map"
 	case arrow.IsListLike(id):
@@ -52,6 +53,11 @@ func CheckReadable(column string, dt arrow.DataType) error {
 	return Errorf("column %q is %s, %s, %s", column, kind, name, hint)
 }
 
+// isInterval says whether values of a type are spans of months, days and shares of a day, which have no order.
+func isInterval(id arrow.Type) bool {
+	return id == arrow.INTERVAL_MONTHS || id == arrow.INTERVAL_DAY_TIME || id == arrow.INTERVAL_MONTH_DAY_NANO
+}
+
 // typeNameBytesMax bounds the name of a type in an error: a struct may have a thousand fields.
 const typeNameBytesMax = 200
 
@@ -64,6 +70,7 @@ var scalarNames = map[arrow.Type]string{
 	arrow.STRING: "VARCHAR", arrow.LARGE_STRING: "VARCHAR", arrow.STRING_VIEW: "VARCHAR",
 	arrow.BINARY: "BLOB", arrow.LARGE_BINARY: "BLOB", arrow.BINARY_VIEW: "BLOB", arrow.FIXED_SIZE_BINARY: "BLOB",
 	arrow.DATE32: "DATE", arrow.DATE64: "DATE", arrow.TIME32: "TIME", arrow.TIME64: "TIME", arrow.DURATION: "INTERVAL",
+	arrow.INTERVAL_MONTHS: "INTERVAL", arrow.INTERVAL_DAY_TIME: "INTERVAL", arrow.INTERVAL_MONTH_DAY_NANO: "INTERVAL",
 }
 
 // TypeName returns the name of a type in SQL, of nested types too: STRUCT(b INTEGER, c VARCHAR),

@@ -25,6 +25,8 @@ func TestFieldName(t *testing.T) {
 func TestTypeName(t *testing.T) {
 	of := arrow.StructOf(arrow.Field{Name: "b", Type: arrow.PrimitiveTypes.Int32}, arrow.Field{Name: "c", Type: arrow.BinaryTypes.String})
 	for want, dt := range map[string]arrow.DataType{
+		"INTERVAL": arrow.FixedWidthTypes.MonthInterval,
+
 		"STRUCT(b INTEGER, c VARCHAR)":   of,
 		"STRUCT(b INTEGER, c VARCHAR)[]": arrow.LargeListOf(of),
 		"BIGINT[][]":                     arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int64)),
@@ -34,7 +36,6 @@ func TestTypeName(t *testing.T) {
 		"TIMESTAMP":                      &arrow.TimestampType{Unit: arrow.Second},
 		"TIMESTAMP_NS":                   &arrow.TimestampType{Unit: arrow.Nanosecond},
 		"VARCHAR":                        &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
-		"month_interval":                 arrow.FixedWidthTypes.MonthInterval,
 		"run_end_encoded<run_ends: int32, values: int64>": arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64),
 	} {
 		if got := TypeName(dt); got != want {

@@ -285,7 +285,8 @@ func TestNotUTF8Folder(t *testing.T) {
 func TestEmptyTexts(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"a.csv": "k,v\n1,2\n", "empty.csv": "", "blank.csv": "\n\n", "mark.csv": "\ufeff", "empty.csv.gz": "", "header.csv": "v,k\n",
+		"a.csv": "k,v\n1,2\n", "empty.csv": "", "blank.csv": "\n\n", "mark.csv": "\ufeff", "header.csv": "v,k\n",
+		"empty.csv.gz": "",
 		"a.json": `{"k":1,"v":2}`, "empty.json": "", "blank.json": "\n \n", "array.json": "[ ]",
 	} {
 		scantest.WriteFile(t, dir, name, pack(t, text, name))

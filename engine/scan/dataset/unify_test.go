@@ -81,12 +81,14 @@ func TestRepeatedNames(t *testing.T) {
 		for i, column := range columns {
 			b := array.NewInt64Builder(memory.DefaultAllocator)
 			b.Append(int64(i))
-			fields, arrays = append(fields, arrow.Field{Name: column, Type: arrow.PrimitiveTypes.Int64}), append(arrays, b.NewArray())
+			fields = append(fields, arrow.Field{Name: column, Type: arrow.PrimitiveTypes.Int64})
+			arrays = append(arrays, b.NewArray())
 		}
 		batch := array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, 1)
 		return scantest.WriteFile(t, dir, name, scantest.EncodeParquet(t, 1, []arrow.RecordBatch{batch}))
 	}
-	first, second := write("first.parquet", "a", "a_1", "a", "b", "a"), write("second.parquet", "b", "a", "a_3", "a_1", "a_2")
+	first := write("first.parquet", "a", "a_1", "a", "b", "a")
+	second := write("second.parquet", "b", "a", "a_3", "a_1", "a_2")
 	src := mustOpen(t, Options{}, first, second)
 	if got, want := scantest.SchemaText(src.Schema()), "a int64, a_1 int64, a_2 int64, b int64, a_3 int64"; got != want {
 		t.Fatalf("columns %s, want %s", got, want)

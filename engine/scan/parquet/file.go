@@ -33,6 +33,7 @@ type File struct {
 	leaves []int // by column of flat: the index of its Parquet column; -1 where the column is nested
 
 	elements []listElement // by column of flat
+	variants []leafRange
 
 	all   func() (*metadata.FileMetaData, error) // decodes the whole footer, for pqarrow, once
 	stats func() decode.Stats                    // of all row groups; computes them once
@@ -65,7 +66,7 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	if p.footer, err = readFooter(f, p.size, mem); err != nil {
 		return fmt.Errorf("not a readable Parquet file: %w", err)
 	}
-	p.footer = repairSchema(p.footer)
+	p.footer, p.variants = repairSchema(p.footer)
 	if p.meta, p.groups, err = parseFooter(p.footer); errors.Is(err, errElsewhere) {
 		return err
 	} else if err != nil {
@@ -88,10 +89,7 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	}
 	fields := make([]arrow.Field, len(manifest.Fields))
 	for i, f := range manifest.Fields {
-		if t := p.int96Type(&f); t != nil {
-			f.Field.Type = t
-		}
-		fields[i] = *f.Field
+		fields[i] = p.field(&f)
 	}
 	p.flat = delivery.Flatten(arrow.NewSchema(fields, nil))
 	for _, f := range p.columnsOf(manifest) {

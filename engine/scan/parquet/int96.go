@@ -6,8 +6,6 @@ import (
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 )
 
 // An INT96 is the nanoseconds of a day, and the number of the day, counted as Julius Scaliger did.
@@ -19,22 +17,11 @@ const (
 	nanosOfMicros = 1000
 )
 
-// int96Type returns the type of a column of INT96 that is read here: microseconds, as DuckDB has it, since nanoseconds
-// end in 2262, and writers put years to 9999 there. It is nil of other columns, and of those that pqarrow reads.
-func (p *File) int96Type(f *pqarrow.SchemaField) arrow.DataType {
-	if len(f.Children) > 0 || f.ColIndex < 0 {
-		return nil
-	}
-	leaf := p.meta.Schema.Column(f.ColIndex)
-	written, ok := f.Field.Type.(*arrow.TimestampType)
-	if !ok || leaf.PhysicalType() != parquet.Types.Int96 || !isFlat(leaf) {
-		return nil
-	}
-	t := &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: written.TimeZone}
-	for i := range p.groups {
-		if !p.decodes(t, leaf, &p.groups[i].chunks[f.ColIndex]) {
-			return nil
-		}
+// int96Type returns the type of a column of INT96: microseconds, as DuckDB has it, since nanoseconds end in 2262, and
+// writers put years to 9999 there.
+func int96Type(t arrow.DataType) arrow.DataType {
+	if written, ok := t.(*arrow.TimestampType); ok {
+		return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: written.TimeZone}
 	}
 	return t
 }

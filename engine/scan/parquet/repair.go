@@ -12,22 +12,29 @@ const (
 	fieldElementType, fieldChildren, fieldLogicalType = 1, 5, 10
 )
 
-// logicalTypeMax is the last logical type that arrow-go knows. It panics at newer ones. The values of
-// their columns can be read as the physical type has them.
-const logicalTypeMax = 18
+// logicalTypeMax is the last logical type that arrow-go knows. It panics at newer ones, at the ninth, which is none, and
+// refuses variants whose structs are not as the format has them. Their columns are as the physical types have them.
+const (
+	logicalTypeMax     = 18
+	logicalTypeNone    = 9
+	logicalTypeVariant = 16
+)
 
 // schemaElement is where an element of a footer's schema lies, and what may have to be left out of it.
 type schemaElement struct {
 	from, to               int // bytes of the element
 	childrenFrom, childEnd int // of the value of num_children
 	children               int64
-	isLeaf                 bool
+	isLeaf, isVariant      bool
 	unknownFrom, unknownTo int // of a logical type that is not known
 }
 
+// leafRange is the leaves of a group of the schema.
+type leafRange struct{ from, to int }
+
 // repairSchema returns a footer without what arrow-go refuses a whole file for: logical types that it does not know,
-// and groups without fields, which have no column.
-func repairSchema(raw []byte) []byte {
+// and groups without fields, which have no column; and the groups that were variants.
+func repairSchema(raw []byte) (repaired []byte, variants []leafRange) {
 	r := compactReader{data: raw}
 	for id, typ := r.field(0); typ != compactStop; id, typ = r.field(id) {
 		if id != fieldSchema {
@@ -41,16 +48,16 @@ func repairSchema(raw []byte) []byte {
 			return e.unknownTo > 0 || !e.isLeaf && e.children == 0
 		})
 		if r.err != nil || !needed {
-			return raw
+			return raw, nil
 		}
 		s := schemaRepair{raw: raw, elements: elements}
 		body, next := s.group(0, 0)
 		if next != len(elements) {
-			return raw // it is damaged otherwise
+			return raw, nil // it is damaged otherwise
 		}
-		return slices.Concat(raw[:from], listHeader(s.kept), body, raw[r.at:])
+		return slices.Concat(raw[:from], listHeader(s.kept), body, raw[r.at:]), s.variants
 	}
-	return raw
+	return raw, nil
 }
 
 // schemaElement reads an element of a schema.
@@ -74,7 +81,8 @@ func (r *compactReader) schemaElement() (e schemaElement) {
 		case id == fieldLogicalType && typ == compactStruct:
 			choice, _ := r.field(0)
 			r.at = value
-			if r.skip(typ, 0); choice < 1 || choice > logicalTypeMax || choice == 9 {
+			e.isVariant = choice == logicalTypeVariant
+			if r.skip(typ, 0); choice < 1 || choice > logicalTypeMax || choice == logicalTypeNone || e.isVariant {
 				e.unknownFrom, e.unknownTo = head, r.at
 			}
 		default:
@@ -91,6 +99,8 @@ type schemaRepair struct {
 	raw      []byte
 	elements []schemaElement
 	kept     int // elements
+	leaves   int // of these
+	variants []leafRange
 }
 
 // group returns the bytes of an element and of those below it, nil where it has no column, and the index of the next
@@ -102,6 +112,10 @@ func (s *schemaRepair) group(at, depth int) (body []byte, next int) {
 	}
 	e := &s.elements[at]
 	s.kept++
+	leaves := s.leaves
+	if e.isLeaf {
+		s.leaves++
+	}
 	next = at + 1
 	var below []byte
 	children := int64(0)
@@ -118,6 +132,9 @@ func (s *schemaRepair) group(at, depth int) (body []byte, next int) {
 	if !e.isLeaf && children == 0 && at > 0 {
 		s.kept--
 		return nil, next
+	}
+	if e.isVariant {
+		s.variants = append(s.variants, leafRange{leaves, s.leaves})
 	}
 	from := e.from
 	if children != e.children {

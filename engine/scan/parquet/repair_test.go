@@ -70,12 +70,13 @@ func TestRepairSchema(t *testing.T) {
 		"too many elements":  {footerOf(root(1), a, empty), footerOf(root(1), a, empty)},
 		"no footer":          {[]byte{1, 2, 3}, []byte{1, 2, 3}},
 	} {
-		got := repairSchema(c.footer)
+		got, _ := repairSchema(c.footer)
 		if !bytes.Equal(got, c.want) {
 			t.Errorf("%s: %x, want %x", name, got, c.want)
 		}
 	}
-	meta, err := metadata.NewFileMetaData(repairSchema(footerOf(root(3), a, empty, schemaElementOf("b", true, 0, 99))), nil)
+	repaired, _ := repairSchema(footerOf(root(3), a, empty, schemaElementOf("b", true, 0, 99)))
+	meta, err := metadata.NewFileMetaData(repaired, nil)
 	if err != nil || meta.Schema.NumColumns() != 2 {
 		t.Errorf("%v, %v", meta, err)
 	}
