@@ -77,8 +77,8 @@ read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = 
 all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size, dateformat, timestampformat,
 decimal_separator, thousands, comment, encoding, null_padding, ignore_errors, filename and hive_partitioning; escape is the
 quote character. read_json (or read_ndjson) takes columns, sample_size, maximum_object_size, filename and hive_partitioning,
-read_parquet filename, hive_partitioning and trust_statistics (false for files whose writer got minima, maxima, counts of
-NULLs or Bloom filters wrong). All take a list of files.
+read_parquet filename, hive_partitioning and trust_statistics (false for files whose writer got minima, maxima,
+counts of NULLs or Bloom filters wrong). All take a list of files.
 
 DESCRIBE, SUMMARIZE and EXPLAIN stand in front of a table, a file in quotes, or a SELECT (EXPLAIN: of a SELECT alone):
 

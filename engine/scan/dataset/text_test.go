@@ -287,7 +287,7 @@ func TestEmptyTexts(t *testing.T) {
 	for name, text := range map[string]string{
 		"a.csv": "k,v\n1,2\n", "empty.csv": "", "blank.csv": "\n\n", "mark.csv": "\ufeff", "header.csv": "v,k\n",
 		"empty.csv.gz": "",
-		"a.json": `{"k":1,"v":2}`, "empty.json": "", "blank.json": "\n \n", "array.json": "[ ]",
+		"a.json":       `{"k":1,"v":2}`, "empty.json": "", "blank.json": "\n \n", "array.json": "[ ]",
 	} {
 		scantest.WriteFile(t, dir, name, pack(t, text, name))
 	}

@@ -12,8 +12,8 @@ const (
 	fieldElementType, fieldChildren, fieldLogicalType = 1, 5, 10
 )
 
-// logicalTypeMax is the last logical type that arrow-go knows. It panics at newer ones, at the ninth, which is none, and
-// refuses variants whose structs are not as the format has them. Their columns are as the physical types have them.
+// logicalTypeMax is the last logical type that arrow-go knows. It panics at newer ones and at the ninth, which is none,
+// and refuses variants whose structs are not as the format has them. The physical types say how to read the columns.
 const (
 	logicalTypeMax     = 18
 	logicalTypeNone    = 9
