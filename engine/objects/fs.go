@@ -235,10 +235,13 @@ func problem(op, name string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	scheme, _, _ := split(name)
+	scheme, host, _ := split(name)
 	name, err = redact.URL(name), redact.Error(err)
+	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case missing && schemes[scheme] && (op == listingThem || op == writingIt): // any key may be listed or written
+		return fmt.Errorf("%s://%s: there is no such bucket or container: %w", scheme, host, err)
+	case missing:
 		return fmt.Errorf("%s: %w", name, err)
 	case errors.Is(err, errChanged):
 		return fmt.Errorf("%s: %s: %w", name, op, err)
@@ -326,14 +329,13 @@ func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", redact.URL(prefix), err)
 	}
-	const op = "listing objects"
 	size := 1000
 	if most > 0 {
 		size = most
 	}
 	for token, more := "", true; more && (most == 0 || len(found) < most); more = token != "" {
 		var page []listed
-		err := f.retry(f.ctx, op, prefix, func(ctx context.Context) (int, error) {
+		err := f.retry(f.ctx, listingThem, prefix, func(ctx context.Context) (int, error) {
 			objects, next, err := bucket.list(ctx, key, token, size)
 			if err == nil {
 				page, token = objects, next
@@ -341,7 +343,7 @@ func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 			return 0, err
 		})
 		if err != nil {
-			return nil, problem(op, prefix, err)
+			return nil, problem(listingThem, prefix, err)
 		}
 		for _, o := range page {
 			if strings.HasSuffix(o.key, "/") {

@@ -112,7 +112,8 @@ func (u *upload) Write(b []byte) (n int, err error) {
 	return n, problem(writingIt, u.name, context.Cause(u.ctx))
 }
 
-const writingIt = "writing it"
+// Things that are done to names, as errors have them.
+const writingIt, listingThem = "writing it", "listing objects"
 
 // retry does one thing for the upload, as often as it takes. An error ends the upload.
 func (u *upload) retry(do func(ctx context.Context) error) error {

@@ -161,8 +161,13 @@ func openOne(name string, w *watch, opt *Options, samples *textfile.Samples) (de
 		format, packed = sniff(head)
 	}
 	isJSON := format == FormatJSON || format == FormatNDJSON
-	if isText := isJSON || format == FormatCSV || format == FormatTSV; len(head) == 0 && !isText {
-		return nil, fmt.Errorf("%s: the file is empty", name)
+	if isJSON || format == FormatCSV || format == FormatTSV {
+		packed, err = packing(head, packed)
+	} else if len(head) == 0 {
+		err = errors.New("the file is empty")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	text := opt.CSV
 	if format == FormatTSV && text.Delimiter == 0 {
@@ -222,6 +227,21 @@ func sniff(head []byte) (format Format, packed string) {
 		return FormatJSON, ""
 	}
 	return FormatCSV, ""
+}
+
+// packing returns how a text is compressed: by its first bytes, with which an ending agrees.
+func packing(head []byte, ending string) (packed string, err error) {
+	if len(head) == 0 {
+		return "", nil
+	}
+	switch _, packed = sniff(head); {
+	case ending == "" || packed == ending:
+		return packed, nil
+	case packed == "":
+		return "", fmt.Errorf("the file is not compressed, or damaged: it does not begin as a file of the ending %s does; "+
+			"name it without %s if it is text", ending, ending)
+	}
+	return "", fmt.Errorf("the file is compressed as %s is; name it so", packed)
 }
 
 // looksLikeJSON says whether a text begins with an object, or with an array of objects.

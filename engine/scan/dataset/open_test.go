@@ -56,6 +56,8 @@ func TestOpenErrors(t *testing.T) {
 	scantest.WriteFile(t, dir, "b.csv", []byte("x,z\n1,2\n"))
 	scantest.WriteFile(t, dir, "c.csv", []byte("x,y\n1,2.5,3\n"))
 	scantest.WriteFile(t, dir, "old.feather", []byte("FEA1....FEA1"))
+	scantest.WriteFile(t, dir, "text.csv.gz", []byte("x,y\n1,2\n"))
+	scantest.WriteFile(t, dir, "other.csv.gz", pack(t, "x,y\n1,2\n", ".zst"))
 	scantest.WriteFile(t, dir, "text.parquet", []byte("x,y\n1,2\n3,4\n"))
 	for _, c := range []struct {
 		patterns []string
@@ -70,6 +72,8 @@ func TestOpenErrors(t *testing.T) {
 		{[]string{"empty.text"}, Options{}, []string{"empty.text", "empty"}},
 		{[]string{"empty.parquet"}, Options{}, []string{"empty.parquet", "empty"}},
 		{[]string{"a.csv", "b.csv"}, Options{}, []string{"a.csv", "b.csv", `"y"`}},
+		{[]string{"text.csv.gz"}, Options{}, []string{"text.csv.gz", "not compressed", "without .gz"}},
+		{[]string{"other.csv.gz"}, Options{}, []string{"other.csv.gz", "compressed as .zst is"}},
 		{[]string{"text.parquet"}, Options{}, []string{"text.parquet", "Parquet"}},
 		{[]string{"old.feather"}, Options{}, []string{"old.feather", "Feather version 1"}},
 		{[]string{"a.csv"}, Options{Format: "xml"}, []string{"Format", "xml"}},

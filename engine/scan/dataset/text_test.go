@@ -287,7 +287,8 @@ func TestEmptyTexts(t *testing.T) {
 	for name, text := range map[string]string{
 		"a.csv": "k,v\n1,2\n", "empty.csv": "", "blank.csv": "\n\n", "mark.csv": "\ufeff", "header.csv": "v,k\n",
 		"empty.csv.gz": "",
-		"a.json":       `{"k":1,"v":2}`, "empty.json": "", "blank.json": "\n \n", "array.json": "[ ]",
+		"b.csv":        string(pack(t, "k,v\n3,4\n", ".gz")), "c.csv": string(pack(t, "k,v\n3,4\n", ".zst")),
+		"a.json": `{"k":1,"v":2}`, "empty.json": "", "blank.json": "\n \n", "array.json": "[ ]",
 	} {
 		scantest.WriteFile(t, dir, name, pack(t, text, name))
 	}
@@ -304,6 +305,7 @@ func TestEmptyTexts(t *testing.T) {
 			Types: map[string]arrow.DataType{"b": arrow.PrimitiveTypes.Int64}}}, 0},
 		{"a.csv empty.csv blank.csv empty.csv.gz", "k int64, v int64", Options{}, 1},
 		{"empty.csv.gz empty.csv blank.csv a.csv a.csv", "k int64, v int64", Options{}, 2},
+		{"b.csv empty.csv c.csv", "k int64, v int64", Options{}, 2}, // compressed, without the endings
 		{"empty.csv header.csv a.csv", "v int64, k int64", Options{}, 1},
 		{"empty.json", "json utf8", Options{}, 0},
 		{"array.json blank.json", "json utf8", Options{}, 0},

@@ -37,7 +37,8 @@ func int96Micros(out []int64, plain []byte) {
 			micros--
 		}
 		if days > daysInMicros || days < -daysInMicros || micros > microsOfADay || micros < -microsOfADay {
-			panic(fmt.Errorf("a timestamp of type INT96, day %d and %d ns, which TIMESTAMP has no value for", days, nanos))
+			panic(fmt.Errorf("a timestamp of type INT96 is %d days and %d ns from 1970-01-01, beyond the range of TIMESTAMP; "+
+				"the other columns can be read", days, nanos))
 		}
 		out[i] = days*microsOfADay + micros
 	}
