@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -508,10 +509,7 @@ func (g *Groups) find(keys, hashes []uint64, gids []uint32) {
 // unpack copies one part of each row: words values at an offset.
 func unpack(buf, rows []uint64, stride, offset, words int) []uint64 {
 	n := len(rows) / stride
-	if cap(buf) < n*words {
-		buf = make([]uint64, rowdata.TileRows*words)
-	}
-	buf = buf[:n*words]
+	buf = tileRoom(buf, n, words)
 	if 0 < words && words <= len(unpackFixed) {
 		unpackFixed[words-1](buf, rows, stride, offset)
 		return buf
@@ -548,11 +546,16 @@ func flipSigns(buf, words []uint64) []uint64 {
 }
 
 // tileWords returns room for a word of each of n rows, in buf where that is large enough.
-func tileWords(buf []uint64, n int) []uint64 {
-	if cap(buf) < n {
-		buf = make([]uint64, rowdata.TileRows)
+func tileWords(buf []uint64, n int) []uint64 { return tileRoom(buf, n, 1) }
+
+// tileRoom returns room for words of each of n rows, in buf where that is large enough. Few rows take little room: a
+// query of a thousand aggregates has as many buffers.
+func tileRoom(buf []uint64, n, words int) []uint64 {
+	if cap(buf) < n*words {
+		rows := min(1<<bits.Len(uint(n-1)), rowdata.TileRows)
+		buf = make([]uint64, rows*words)
 	}
-	return buf[:n]
+	return buf[:n*words]
 }
 
 // unpackBits copies one bit of a word of each row.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
@@ -16,6 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -118,7 +120,8 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{engine: eng, opt: opt, parameters: given}
+	p := &planner{engine: eng, opt: opt, parameters: given, held: rowdata.NewReservation(eng.Budget())}
+	defer p.held.Release() // from now on it counts as what the process holds
 	q, err := p.plan(ctx, s)
 	if err != nil {
 		return nil, err
@@ -154,6 +157,8 @@ type planner struct {
 	opt        Options
 	parameters *placeholders
 	subqueries []*Query // derived tables of the statement that is planned now
+
+	held rowdata.Reservation // of what is planned
 }
 
 // statement is a statement, its names looked up, while it is planned.
@@ -234,8 +239,12 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 func (p *planner) over(ctx context.Context, s *sql.Select, rel *relation) (*Query, error) {
 	s = p.parameters.bind(s, rel)
 	st := &statement{Select: s, rel: rel, aliases: map[string]*expr.Expr{}, keys: map[string]bool{}}
-	if err := st.resolveItems(); err != nil {
+	nodes, err := st.resolveItems()
+	if err != nil {
 		return nil, err
+	}
+	if err := p.held.Resize(p.held.Bytes() + int64(nodes)*nodeBytes); err != nil {
+		return nil, fmt.Errorf("a statement of %s parts of expressions: %w", humanize.Comma(int64(nodes)), err)
 	}
 	where, err := st.condition(s.Where, "WHERE")
 	if err != nil {
@@ -282,13 +291,14 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 	return q.planTop(ctx)
 }
 
-// resolveItems looks up the columns of the items, and gives every item a name of its own.
-func (st *statement) resolveItems() error {
+// resolveItems looks up the columns of the items, and gives every item a name of its own. It returns how many
+// parts the items have, with what their names stand for.
+func (st *statement) resolveItems() (nodes int, err error) {
 	constants := make(map[string]bool) // names that items have given to constants
 	for _, it := range st.Items {
 		if it.Expr == nil {
 			if columns := len(st.items) + st.rel.inStar; columns > sql.ItemsMax {
-				return errorAt(0, "not supported: a result of %d columns, more than %d", columns, sql.ItemsMax)
+				return 0, errorAt(0, "not supported: a result of %d columns, more than %d", columns, sql.ItemsMax)
 			}
 			for i, f := range st.rel.schema.Fields()[:st.rel.inStar] {
 				st.items = append(st.items, item{expr: st.rel.exprs[i], name: f.Name})
@@ -297,7 +307,7 @@ func (st *statement) resolveItems() error {
 		}
 		x, err := st.rel.resolve(it.Expr, st.aliases, nil)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		isConst := true
 		for _, column := range it.Expr.Columns() {
@@ -314,19 +324,21 @@ func (st *statement) resolveItems() error {
 		}
 		st.items = append(st.items, item{x, name, isConst})
 	}
-	selected := make([]*expr.Expr, len(st.items))
-	for i, it := range st.items {
-		selected[i] = it.expr
-	}
 	most := nodesMax + nodesPerColumn*st.rel.schema.NumFields()
+	for _, it := range st.items {
+		it.expr.Walk(func(*expr.Expr) bool {
+			nodes++
+			return nodes <= most
+		})
+	}
 	switch {
 	case len(st.items) == 0:
-		return errorAt(0, "a statement without columns: there is no table to take * from")
-	case exceeds(most, selected...):
-		return errorAt(0, "not supported: expressions of more than %d parts, with what their names stand for", most)
+		return 0, errorAt(0, "a statement without columns: there is no table to take * from")
+	case nodes > most:
+		return 0, errorAt(0, "not supported: expressions of more than %d parts, with what their names stand for", most)
 	}
 	st.nameApart()
-	return nil
+	return nodes, nil
 }
 
 // nameApart gives columns of the same name numbers.

@@ -22,6 +22,7 @@ type Encoder struct {
 	keyTables []valueTable // by key
 	argTables []valueTable // by argument
 
+	rows    int          // of a tile, at most
 	tile    rowdata.Tile // the last
 	words   [][]uint64   // of the tile, by column, in the natural encoding; nil before they are asked for
 	bufs    [][]uint64   // memory of the tile's arguments, by argument
@@ -35,6 +36,7 @@ type Encoder struct {
 func NewEncoder(b *rowdata.Bound, interners []*Interner) *Encoder {
 	e := &Encoder{
 		bound:   b,
+		rows:    tileRows(len(b.Columns) + len(b.Args)),
 		columns: make([]columnReader, len(b.Columns)),
 		words:   make([][]uint64, len(b.Columns)),
 		bufs:    make([][]uint64, len(b.Args)),
@@ -51,6 +53,16 @@ func NewEncoder(b *rowdata.Bound, interners []*Interner) *Encoder {
 		e.columns[c].col, e.columns[c].interner = &b.Columns[c], interners[c]
 	}
 	return e
+}
+
+// tileRows returns how many rows to put in a tile, given its buffers: they take 4 MiB at most, unless there are thousands.
+func tileRows(buffers int) int {
+	const wordsMax, least = 1 << 19, 64
+	rows := rowdata.TileRows
+	for rows > least && rows*buffers > wordsMax {
+		rows /= 2
+	}
+	return rows
 }
 
 // SetBatch turns the encoder to a batch, whose columns are Bound.Columns, in their order.
@@ -71,7 +83,7 @@ func (e *Encoder) SetBatch(batch arrow.RecordBatch, position uint64) error {
 // the next call, and shares memory with the batch.
 func (e *Encoder) Encode(from, to int) (*rowdata.Tile, error) {
 	t := &e.tile
-	t.Rows = min(rowdata.TileRows, to-from)
+	t.Rows = min(e.rows, to-from)
 	clear(e.words)
 	for c := range e.columns {
 		var err error

@@ -172,7 +172,8 @@ func (e *Expr) Walk(f func(*Expr) bool) {
 }
 
 // Replace returns the expression in which another expression stands for each part for which f
-// returns one. f is not called for the parts of the other expression.
+// returns one. f is not called for the parts of the other expression. Parts without a replacement
+// are shared with the expression.
 func (e *Expr) Replace(f func(*Expr) *Expr) *Expr {
 	if e == nil {
 		return nil
@@ -180,17 +181,29 @@ func (e *Expr) Replace(f func(*Expr) *Expr) *Expr {
 	if r := f(e); r != nil {
 		return r
 	}
-	c := *e
-	c.Args = make([]*Expr, len(e.Args))
+	c := e
+	changed := func() *Expr { // the copy that takes the replacements
+		if c == e {
+			of := *e
+			of.Args, of.OrderBy = slices.Clone(e.Args), slices.Clone(e.OrderBy)
+			c = &of
+		}
+		return c
+	}
 	for i, a := range e.Args {
-		c.Args[i] = a.Replace(f)
+		if r := a.Replace(f); r != a {
+			changed().Args[i] = r
+		}
 	}
-	c.Filter = e.Filter.Replace(f)
-	c.OrderBy = slices.Clone(e.OrderBy)
-	for i := range c.OrderBy {
-		c.OrderBy[i].Expr = c.OrderBy[i].Expr.Replace(f)
+	if r := e.Filter.Replace(f); r != e.Filter {
+		changed().Filter = r
 	}
-	return &c
+	for i, o := range e.OrderBy {
+		if r := o.Expr.Replace(f); r != o.Expr {
+			changed().OrderBy[i].Expr = r
+		}
+	}
+	return c
 }
 
 // Columns returns the names of the columns that the expression reads, each once.
