@@ -3,15 +3,19 @@ package parquet
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/andybalholm/brotli"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/klauspost/compress/zstd"
 
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/snappy"
 )
 
@@ -30,6 +34,67 @@ type pageCodec interface {
 	EncodeLevel(dst, src []byte, level int) []byte
 	CompressBound(int64) int64
 }
+
+// newCodec returns what compresses the pages of a file, nil where nothing does. It is safe for use by as many goroutines
+// as there are threads.
+func newCodec(ctx context.Context, opt *Options) (pageCodec, error) {
+	switch opt.Codec {
+	case "none":
+		return nil, nil
+	case "snappy":
+		return snappyCodec{}, nil
+	}
+	library, err := compress.GetCodec(codecs[opt.Codec])
+	switch {
+	case err != nil:
+	case opt.Codec == "brotli":
+		return brotliCodec{library, ctx}, nil
+	case opt.Codec == "zstd" && zstd.EncoderLevelFromZstd(opt.Level) == zstd.SpeedBestCompression:
+		return newZstdCodec(library, opt)
+	}
+	return library, err
+}
+
+// zstdCodec compresses by encoders of the highest level, whose tables are large: the library's codec makes them anew
+// after each collection of garbage.
+type zstdCodec struct {
+	compress.Codec
+	encoder *zstd.Encoder
+}
+
+// zstdTablesBytes is what an encoder of the highest level takes.
+const zstdTablesBytes = 36 << 20
+
+// newZstdCodec returns a codec with an encoder for each thread, or as many as the budget has room for, at least one. The
+// tables are reserved until they have been written to: then they count in what the process holds.
+func newZstdCodec(library compress.Codec, opt *Options) (pageCodec, error) {
+	encoders, most := max(opt.Threads, 1), int64(2)
+	for opt.Budget != nil && encoders > 1 && opt.Budget.Room(most*int64(encoders)*zstdTablesBytes) != nil {
+		encoders--
+	}
+	reserved := rowdata.NewReservation(opt.Budget)
+	defer reserved.Release()
+	if err := reserved.Resize(int64(encoders) * zstdTablesBytes); err != nil {
+		return nil, err
+	}
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(encoders), zstd.WithZeroFrames(true),
+		zstd.WithEncoderLevel(zstd.SpeedBestCompression))
+	if err != nil {
+		return nil, err
+	}
+	const noiseBytes = 128 << 10 // whose hashes are in all pages of the tables
+	noise, rng := make([]byte, 0, noiseBytes), rand.NewPCG(1, 1)
+	for len(noise) < noiseBytes {
+		noise = binary.LittleEndian.AppendUint64(noise, rng.Uint64())
+	}
+	for range encoders { // they take turns
+		encoder.EncodeAll(noise, nil)
+	}
+	return zstdCodec{library, encoder}, nil
+}
+
+// EncodeLevel implements pageCodec.
+func (c zstdCodec) EncodeLevel(dst, src []byte, _ int) []byte { return c.encoder.EncodeAll(src, dst) }
 
 // snappyCodec is package snappy as a pageCodec.
 type snappyCodec struct{}
@@ -52,11 +117,6 @@ const (
 
 // isSlow says whether a page takes so long to compress that a caller who interrupts would wait.
 func (o *Options) isSlow() bool { return o.Codec == "brotli" && o.Level >= brotliSlowLevel }
-
-func newBrotliCodec(ctx context.Context) (pageCodec, error) {
-	library, err := compress.GetCodec(compress.Codecs.Brotli)
-	return brotliCodec{library, ctx}, err
-}
 
 // EncodeLevel returns a page that is cut short when ctx is done.
 func (c brotliCodec) EncodeLevel(dst, src []byte, level int) []byte {

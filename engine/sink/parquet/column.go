@@ -9,7 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
@@ -18,12 +17,12 @@ import (
 
 // newChunkEncoder returns the encoder of a column of the adapted schema.
 func newChunkEncoder(ctx context.Context, f arrow.Field, column *schema.Column, a *adapt.Adapter,
-	props *parquet.WriterProperties, page PageSize,
-) (chunkEncoder, error) {
+	props *parquet.WriterProperties, page PageSize, codec pageCodec,
+) chunkEncoder {
 	if form, ok := wordFormOf(f.Type, column); ok {
-		return newWordColumn(ctx, form, f.Type, column, a, props, page)
+		return newWordColumn(ctx, form, f.Type, column, a, props, page, codec)
 	}
-	return &libraryColumn{adapter: a, to: f.Type, nullable: f.Nullable, props: props}, nil
+	return &libraryColumn{adapter: a, to: f.Type, nullable: f.Nullable, props: props}
 }
 
 // blockRowsMax rows are encoded at a time, in the first-level cache.
@@ -70,24 +69,14 @@ type wordColumn struct {
 }
 
 func newWordColumn(ctx context.Context, form wordForm, to arrow.DataType, column *schema.Column, a *adapt.Adapter,
-	props *parquet.WriterProperties, page PageSize,
-) (*wordColumn, error) {
-	c := &wordColumn{ctx: ctx, form: form, to: to, nullable: column.MaxDefinitionLevel() > 0, adapter: a,
+	props *parquet.WriterProperties, page PageSize, codec pageCodec,
+) *wordColumn {
+	return &wordColumn{ctx: ctx, form: form, to: to, nullable: column.MaxDefinitionLevel() > 0, adapter: a,
 		level:   props.CompressionLevelFor(column.Path()),
 		entries: int(min(props.MaxRowGroupLength()/4+1, entriesMax)),
 		page:    page,
+		codec:   codec,
 		plain:   make([]byte, levelBytesMax)}
-	var err error
-	switch codec := props.CompressionFor(column.Path()); codec {
-	case compress.Codecs.Uncompressed:
-	case compress.Codecs.Snappy:
-		c.codec = snappyCodec{}
-	case compress.Codecs.Brotli:
-		c.codec, err = newBrotliCodec(ctx)
-	default:
-		c.codec, err = compress.GetCodec(codec)
-	}
-	return c, err
 }
 
 func (c *wordColumn) begin(chunk *metadata.ColumnChunkMetaDataBuilder, index pageIndex) error {

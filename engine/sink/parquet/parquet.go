@@ -178,15 +178,15 @@ func newFlatFile(ctx context.Context, to io.Writer, schema *arrow.Schema, a *ada
 	}
 	e := &flatFile{to: &countingWriter{Writer: to}, schema: schema, meta: metadata.NewFileMetadataBuilder(columns, props, pairs), index: &metadata.PageIndexBuilder{Schema: columns},
 		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: max(opt.GroupBytes, chunkBytesMin*int64(schema.NumFields())), reserved: rowdata.NewReservation(opt.Budget)}
+	codec, err := newCodec(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
 	if err := e.reserve(0); err != nil {
 		return nil, err
 	}
 	for i, f := range schema.Fields() {
-		column, err := newChunkEncoder(ctx, f, columns.Column(i), a, props, opt.Page)
-		if err != nil {
-			return nil, err
-		}
-		e.columns = append(e.columns, column)
+		e.columns = append(e.columns, newChunkEncoder(ctx, f, columns.Column(i), a, props, opt.Page, codec))
 	}
 	_, err = io.WriteString(e.to, magic)
 	return e, err

@@ -334,7 +334,7 @@ func TestBrotliPieces(t *testing.T) {
 	for _, level := range []int{1, brotliSlowLevel, 11} {
 		ctx := &asked{Context: t.Context()}
 		ctx.left.Store(1 << 40)
-		codec, err := newBrotliCodec(ctx)
+		codec, err := newCodec(ctx, &Options{Codec: "brotli"})
 		sinktest.Check(t, err)
 		packed := codec.EncodeLevel(make([]byte, 0, codec.CompressBound(int64(len(src)))), src, level)
 		got, err := io.ReadAll(brotli.NewReader(bytes.NewReader(packed)))
