@@ -184,8 +184,8 @@ func TestResidentQueries(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
 		name, statement string
-		limit           int64 // MiB
-		output          string
+		limit           int64  // MiB
+		output          string // with flags behind it
 	}{
 		{"function that grows", "SELECT regexp_replace(repeat('a', 1000000), '', repeat('x', 1000), 'g') FROM 'LINES'", 128, "o.csv"},
 		{"function that grows less", "SELECT length(regexp_replace(repeat('a', 1000000), '', repeat(c0, 20), 'g')) FROM 'LINES' WHERE n < 3", 128, "o.csv"},
@@ -212,12 +212,16 @@ func TestResidentQueries(t *testing.T) {
 		{"derived", "SELECT count(*), max(k2) FROM (SELECT k || '!' AS k2, count(*) AS n FROM LONG GROUP BY k HAVING count(*) > 0)", 128, "o.csv"},
 		{"distinct rows", "SELECT DISTINCT k, value FROM LONG", 128, "o.arrow"},
 		{"many columns", "SELECT " + manyColumns(2000) + " FROM 'NUMBERS' WHERE key < 5000", 128, "o.parquet"},
+		{"figures of many columns", "SUMMARIZE SELECT " + manyColumns(1000) + " FROM 'NUMBERS' WHERE key < 5000", 128, "o.csv"},
+		{"many groups of many columns", "SELECT " + manyColumns(300) + ", count(*) FROM 'NUMBERS' WHERE key < 20000 GROUP BY ALL", 128, "o.csv"},
+		{"the hardest zstd", "SELECT *, value % 7 AS a, value + key AS b FROM 'NUMBERS'", 128, "o.parquet --codec zstd --level 22"},
 		{"many columns of text", "SELECT " + manyColumns(2000) + " FROM 'NUMBERS' WHERE key < 5000", 128, "o.csv"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := []string{"--threads", "2", "--limit", "0"}
 			if c.output != "" {
-				args = []string{"--threads", "2", "-o", filepath.Join(dir, c.output)}
+				name, flags, _ := strings.Cut(c.output, " ")
+				args = append([]string{"--threads", "2", "-o", filepath.Join(dir, name)}, strings.Fields(flags)...)
 			}
 			withinRaised(t, c.limit<<20, in.fill(c.statement), args...)
 		})
