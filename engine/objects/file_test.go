@@ -275,12 +275,12 @@ func TestNames(t *testing.T) {
 
 // A missing bucket is named without the key, as what is missing.
 func TestMissingBucket(t *testing.T) {
-	missing := answered(404, errors.New("404 Not Found: NoSuchBucket"))
+	missing := answered(404, errors.New("404: NoSuchBucket"))
 	for _, c := range []struct{ op, name, want string }{
-		{listingThem, "s3://b/some/", "s3://b: there is no such bucket or container: file does not exist (404 Not Found: NoSuchBucket)"},
-		{writingIt, "az://b/k", "az://b: there is no such bucket or container: file does not exist (404 Not Found: NoSuchBucket)"},
-		{"asking for its size", "s3://b/k", "s3://b/k: file does not exist (404 Not Found: NoSuchBucket)"},
-		{"asking for its size", "https://b/k", "https://b/k: file does not exist (404 Not Found: NoSuchBucket)"},
+		{listingThem, "s3://b/some/", "s3://b: there is no such bucket or container: file does not exist (404: NoSuchBucket)"},
+		{writingIt, "az://b/k", "az://b: there is no such bucket or container: file does not exist (404: NoSuchBucket)"},
+		{"asking for its size", "s3://b/k", "s3://b/k: file does not exist (404: NoSuchBucket)"},
+		{"asking for its size", "https://b/k", "https://b/k: file does not exist (404: NoSuchBucket)"},
 	} {
 		if err := problem(c.op, c.name, missing); err.Error() != c.want || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s %s: %v, want %s", c.op, c.name, err, c.want)

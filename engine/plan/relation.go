@@ -144,8 +144,8 @@ const nodesMax = 1 << 18
 // nodesPerColumn more parts may be selected for each column of the table: SUMMARIZE asks for all of them.
 const nodesPerColumn = 64
 
-// nodeBytes is what a part of an expression of a statement takes, about, until the statement runs: as it is written, over
-// the table and over the groups, bound to types.
+// nodeBytes is what a part of an expression of a statement takes, about, until the statement runs: as it is written,
+// over the table and over the groups, bound to types.
 const nodeBytes = 5 << 8
 
 // exceeds says whether expressions have more nodes than a number.

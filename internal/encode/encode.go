@@ -55,7 +55,8 @@ func NewEncoder(b *rowdata.Bound, interners []*Interner) *Encoder {
 	return e
 }
 
-// tileRows returns how many rows to put in a tile, given its buffers: they take 4 MiB at most, unless there are thousands.
+// tileRows returns how many rows to put in a tile, given its buffers: they take 4 MiB at most, unless there are
+// thousands.
 func tileRows(buffers int) int {
 	const wordsMax, least = 1 << 19, 64
 	rows := rowdata.TileRows

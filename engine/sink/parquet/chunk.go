@@ -35,8 +35,8 @@ type pageCodec interface {
 	CompressBound(int64) int64
 }
 
-// newCodec returns what compresses the pages of a file, nil where nothing does. It is safe for use by as many goroutines
-// as there are threads.
+// newCodec returns what compresses the pages of a file, nil where nothing does. Goroutines may use it at the same time,
+// as many as there are threads.
 func newCodec(ctx context.Context, opt *Options) (pageCodec, error) {
 	switch opt.Codec {
 	case "none":
@@ -65,8 +65,8 @@ type zstdCodec struct {
 // zstdTablesBytes is what an encoder of the highest level takes.
 const zstdTablesBytes = 36 << 20
 
-// newZstdCodec returns a codec with an encoder for each thread, or as many as the budget has room for, at least one. The
-// tables are reserved until they have been written to: then they count in what the process holds.
+// newZstdCodec returns a codec with an encoder for each thread, or as many as the budget has room for, at least one.
+// The tables are reserved until they have been written to: then they count in what the process holds.
 func newZstdCodec(library compress.Codec, opt *Options) (pageCodec, error) {
 	encoders, most := max(opt.Threads, 1), int64(2)
 	for opt.Budget != nil && encoders > 1 && opt.Budget.Room(most*int64(encoders)*zstdTablesBytes) != nil {
