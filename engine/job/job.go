@@ -74,7 +74,7 @@ type Input struct {
 	NullPadding      bool              `yaml:"null_padding" doc:"Fill up rows of CSV that have too few fields with NULLs."`
 	IgnoreErrors     bool              `yaml:"ignore_errors" doc:"Leave out rows of CSV with errors, and log how many they are."`
 	Rejects          string            `yaml:"rejects" doc:"CSV file to write the rows to that are left out, with their places and the reasons; it implies ignore_errors."`
-	SampleRows       int               `yaml:"sample_rows" doc:"Rows of each file of CSV or JSON that are looked at for the columns and their types. The default is 10000 of CSV, 20480 of JSON."`
+	SampleRows       int               `yaml:"sample_rows" doc:"Rows of each file of CSV or JSON that are looked at for the columns and their types; -1: all of CSV, and of the first 16 MiB of JSON. The default is 20480."`
 	RowLimit         Size              `yaml:"row_limit" doc:"Most bytes of an object of JSON, up to 256MiB. The default is 64MiB."`
 	Filename         bool              `yaml:"filename" doc:"Add a column filename, with the name of the file of each row."`
 	TrustStatistics  string            `yaml:"trust_statistics" enum:"on,off" doc:"Believe Parquet's statistics?"`

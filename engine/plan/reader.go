@@ -80,8 +80,8 @@ var readerOptions = []readerOption{
 	}},
 	{names: []string{"escape"}, of: ofCSV, set: func(*dataset.Options, sql.Option) error { return nil }}, // see checkEscape
 	{names: []string{"skip"}, of: ofCSV, set: into(numberFrom(0), func(opt *dataset.Options) *int { return &opt.CSV.SkipLines })},
-	{names: []string{"sample_size"}, of: ofCSV, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
-	{names: []string{"sample_size"}, of: ofJSON, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.JSON.SampleRows })},
+	{names: []string{"sample_size"}, of: ofCSV, set: into(sampleOf, func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
+	{names: []string{"sample_size"}, of: ofJSON, set: into(sampleOf, func(opt *dataset.Options) *int { return &opt.JSON.SampleRows })},
 	{names: []string{"auto_detect"}, of: ofCSV | ofJSON, set: only("true")},
 	{names: []string{"compression"}, of: ofCSV | ofJSON, set: only("'auto'")},
 	{names: []string{"dateformat", "date_format"}, of: ofCSV, set: into(textOf, func(opt *dataset.Options) *string { return &opt.CSV.DateFormat })},
@@ -282,6 +282,15 @@ func numberFrom(least int) func(sql.Option) (int, error) {
 		}
 		return 0, wanted(o, fmt.Sprintf("a whole number from %d on", least))
 	}
+}
+
+// sampleOf takes a number of rows, or -1 for all.
+func sampleOf(o sql.Option) (int, error) {
+	rows, err := numberFrom(-1)(o)
+	if err != nil || rows == 0 {
+		return 0, wanted(o, "a number of rows from 1 on, or -1 for all")
+	}
+	return rows, nil
 }
 
 // textsOf takes a string or a list of strings.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -38,6 +39,9 @@ type File struct {
 func newFile(opt Options) *File {
 	c := &File{opt: opt, infer: *newInference(&opt), sniffsQuote: opt.Quote == 0 && !opt.NoQuote}
 	c.opt.Quote = cmp.Or(opt.Quote, '"')
+	if opt.SampleRows == textfile.SampleAll {
+		c.opt.SampleRows = math.MaxInt - 1 // a header is one row more
+	}
 	c.Format, c.Newline, c.Decode = c, true, c.decoded
 	c.Lenient, c.Rejects = opt.IgnoreErrors, opt.Rejects
 	return c
@@ -175,13 +179,39 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 		c.names = names
 	}
 	c.LinesBefore = int64(bytes.Count(buf[:c.Start], newline))
-	if c.opt.IgnoreErrors {
-		rows = slices.DeleteFunc(rows, func(row [][]byte) bool {
-			return len(row) > width || len(row) < width && !c.opt.NullPadding
-		})
+	rows = rows[:min(len(rows), c.opt.SampleRows)]
+	c.guesses = c.infer.guessColumns(c.kept(rows, width), width)
+	if c.opt.SamplesBeyond() && !whole {
+		c.Onward = c.onward(s.ends[len(s.ends)-1], c.opt.SampleRows-len(rows))
 	}
-	c.guesses = c.infer.guessColumns(rows[:min(len(rows), c.opt.SampleRows)], width)
 	return true, nil
+}
+
+// kept returns rows without the ones that are left out for their width.
+func (c *File) kept(rows [][][]byte, width int) [][][]byte {
+	if !c.opt.IgnoreErrors {
+		return rows
+	}
+	return slices.DeleteFunc(rows, func(row [][]byte) bool {
+		return len(row) > width || len(row) < width && !c.opt.NullPadding
+	})
+}
+
+// onward returns a textfile.File.Onward that adds more rows to the guesses, from an offset on. It ends at an error,
+// which reading the rows will find.
+func (c *File) onward(p, rowsMax int) func(buf []byte, whole bool) (next int, more bool) {
+	return func(buf []byte, whole bool) (next int, more bool) {
+		s, err := takeSample(c.dialect, &c.opt, buf, p, rowsMax, whole)
+		if err != nil || len(s.rows) == 0 {
+			next, p = p, 0
+			return next, err == nil
+		}
+		for i, guess := range c.infer.guessColumns(c.kept(s.rows, len(c.names)), len(c.names)) {
+			c.guesses[i].add(guess)
+		}
+		p, rowsMax = 0, rowsMax-len(s.rows)
+		return s.ends[len(s.ends)-1], rowsMax > 0
+	}
 }
 
 // checkNames refuses names of columns that are not UTF-8.

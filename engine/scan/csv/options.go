@@ -77,8 +77,8 @@ type Options struct {
 	// AllText reads the columns that are not in Types as text.
 	AllText bool `json:"all_text,omitzero"`
 
-	// SampleRows is how many rows of each file are looked at to infer types. The default is 20,480, as
-	// DuckDB has it.
+	// SampleRows is how many rows of each file are looked at to infer types; -1 for all. The default is
+	// 20,480, as DuckDB has it, as far as the first MiB of a file has them; more rows are looked for beyond.
 	SampleRows int `json:"sample_rows,omitzero"`
 }
 
@@ -92,6 +92,11 @@ func (o *Options) EnsureDefaults() {
 	}
 	o.SampleRows = cmp.Or(o.SampleRows, sampleRowsDefault)
 	o.DecimalSeparator = cmp.Or(o.DecimalSeparator, '.')
+}
+
+// SamplesBeyond says whether rows are looked at behind the first MiB of a text.
+func (o *Options) SamplesBeyond() bool {
+	return o.SampleRows == textfile.SampleAll || o.SampleRows > sampleRowsDefault
 }
 
 // Validate returns an error for every field that is out of its bounds.
@@ -123,8 +128,9 @@ func (o *Options) Validate() []error {
 	if o.SkipLines < 0 {
 		errs = append(errs, knob.Errorf("%s (%d) must not be negative", knob.Name("dataset.CSV.SkipLines"), o.SkipLines))
 	}
-	if o.SampleRows < 1 {
-		errs = append(errs, knob.Errorf("%s (%d) must be at least 1", knob.Name("dataset.CSV.SampleRows"), o.SampleRows))
+	if o.SampleRows < 1 && o.SampleRows != textfile.SampleAll {
+		errs = append(errs, knob.Errorf("%s (%d) must be at least 1, or -1 for all rows",
+			knob.Name("dataset.CSV.SampleRows"), o.SampleRows))
 	}
 	for name, typ := range o.Types {
 		if !fields.CanBe(typ) {

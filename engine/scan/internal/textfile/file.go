@@ -48,6 +48,11 @@ type File struct {
 	// a stream. The default, nil, takes the text as it is.
 	Decode func(text io.Reader) (decoded io.Reader, other bool)
 
+	// Onward, when set by examine, looks at the text behind the sample of its start: first at the text of
+	// that sample once more, then at the text from next on, whose end is the text's where whole is true.
+	// more is false where enough has been seen.
+	Onward func(buf []byte, whole bool) (next int, more bool)
+
 	Lenient     bool     // rows with errors are left out, by a Splitter that is Lenient
 	Rejects     *Rejects // takes the rows that are left out; nil drops them
 	Index       int      // among the files of Rejects
@@ -86,7 +91,11 @@ func (c *File) Open(
 		}
 		defer unpacked.Close()
 		text, other := c.decoded(unpacked)
-		if _, err := c.look(text, samples, examine); err != nil {
+		looked, err := c.look(text, samples, examine)
+		if err == nil && c.Onward != nil {
+			err = c.lookOnward(text, samples, len(looked))
+		}
+		if err != nil {
 			return err
 		}
 		if packed != "" || other {
