@@ -68,7 +68,8 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.rejects, "rejects", "", "write the rows that --ignore-errors, which this implies, leaves out to `FILE`, as CSV: file, line, byte, column, value, reason, text")
 	flags.BoolVar(&f.filename, "filename", false, "add a column filename, with the name of the file of each row")
 	flags.StringArrayVar(&f.types, "type", nil, "type of a column of CSV or JSON: `COLUMN=TYPE`, as in zip=string; may be repeated")
-	flags.IntVar(&f.sample, "sample-rows", 0, "look at `N` rows of each CSV or JSON file for columns and types; -1 for all (default 20480)")
+	flags.IntVar(&f.sample, "sample-rows", 0,
+		"look at `N` rows of each CSV or JSON file for columns and types; -1 for all (default 20480)")
 	flags.StringVar(&f.rowLimit, "row-limit", "", "most `BYTES` of an object of JSON, up to 256MiB; 64MiB when not given")
 	flags.StringVar(&f.trust, "trust-statistics", trustOn,
 		"believe minima, maxima, counts of NULLs, page indexes and Bloom filters of Parquet: `WORD` is on or off")

@@ -80,8 +80,10 @@ var readerOptions = []readerOption{
 	}},
 	{names: []string{"escape"}, of: ofCSV, set: func(*dataset.Options, sql.Option) error { return nil }}, // see checkEscape
 	{names: []string{"skip"}, of: ofCSV, set: into(numberFrom(0), func(opt *dataset.Options) *int { return &opt.CSV.SkipLines })},
-	{names: []string{"sample_size"}, of: ofCSV, set: into(sampleOf, func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
-	{names: []string{"sample_size"}, of: ofJSON, set: into(sampleOf, func(opt *dataset.Options) *int { return &opt.JSON.SampleRows })},
+	{names: []string{"sample_size"}, of: ofCSV, set: into(sampleOf,
+		func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
+	{names: []string{"sample_size"}, of: ofJSON, set: into(sampleOf,
+		func(opt *dataset.Options) *int { return &opt.JSON.SampleRows })},
 	{names: []string{"auto_detect"}, of: ofCSV | ofJSON, set: only("true")},
 	{names: []string{"compression"}, of: ofCSV | ofJSON, set: only("'auto'")},
 	{names: []string{"dateformat", "date_format"}, of: ofCSV, set: into(textOf, func(opt *dataset.Options) *string { return &opt.CSV.DateFormat })},

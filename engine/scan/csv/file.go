@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"maps"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -87,8 +87,12 @@ func (r returnsReader) Read(p []byte) (int, error) {
 func Open(fsys vfs.FS, path, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := newFile(opt)
 	err := c.File.Open(fsys, path, packed, samples, c.examiner(samples.Memory), c.lookFurther)
+	if err != nil {
+		return nil, err
+	}
+	c.settle()
 	c.counts = make([]chunkCounts, c.Chunks())
-	return c, err
+	return c, nil
 }
 
 // OpenStdin looks at the start of standard input, of which head has been read, and keeps it.
@@ -97,6 +101,7 @@ func OpenStdin(stdin io.Reader, packed string, opt Options, samples *textfile.Sa
 	if err := c.File.OpenStdin(stdin, packed, samples, c.examiner(samples.Memory)); err != nil {
 		return nil, err
 	}
+	c.settle()
 	return c, nil
 }
 
@@ -160,11 +165,11 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	mem.Hold(textfile.KnownColumnBytes * int64(width))
 	header := c.opt.Header == HeaderYes || c.opt.Header == HeaderAuto && s.hasHeader(&c.infer)
 	c.Start = int64(start)
-	rows := s.rows
+	from := 0 // the first row of values
 	if header {
 		c.Start = min(int64(s.ends[0]), int64(len(buf)))
-		c.names = columnNames(rows[0], width)
-		rows = rows[1:]
+		c.names = columnNames(s.rows[0], width)
+		from = 1
 		if err := checkNames(c.names); err != nil {
 			return false, &textfile.Error{At: int(c.Start) - 1, Reason: err}
 		}
@@ -179,38 +184,34 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 		c.names = names
 	}
 	c.LinesBefore = int64(bytes.Count(buf[:c.Start], newline))
-	rows = rows[:min(len(rows), c.opt.SampleRows)]
-	c.guesses = c.infer.guessColumns(c.kept(rows, width), width)
+	s.rows = s.rows[:min(len(s.rows), from+c.opt.SampleRows)]
+	c.guesses = c.infer.guessColumns(s, from, width)
 	if c.opt.SamplesBeyond() && !whole {
-		c.Onward = c.onward(s.ends[len(s.ends)-1], c.opt.SampleRows-len(rows))
+		c.Onward = c.onward(s.ends[len(s.rows)-1], from+c.opt.SampleRows-len(s.rows))
 	}
 	return true, nil
-}
-
-// kept returns rows without the ones that are left out for their width.
-func (c *File) kept(rows [][][]byte, width int) [][][]byte {
-	if !c.opt.IgnoreErrors {
-		return rows
-	}
-	return slices.DeleteFunc(rows, func(row [][]byte) bool {
-		return len(row) > width || len(row) < width && !c.opt.NullPadding
-	})
 }
 
 // onward returns a textfile.File.Onward that adds more rows to the guesses, from an offset on. It ends at an error,
 // which reading the rows will find.
 func (c *File) onward(p, rowsMax int) func(buf []byte, whole bool) (next int, more bool) {
+	lines := 0
 	return func(buf []byte, whole bool) (next int, more bool) {
 		s, err := takeSample(c.dialect, &c.opt, buf, p, rowsMax, whole)
-		if err != nil || len(s.rows) == 0 {
-			next, p = p, 0
-			return next, err == nil
+		if next, p = p, 0; err != nil {
+			return next, false
 		}
-		for i, guess := range c.infer.guessColumns(c.kept(s.rows, len(c.names)), len(c.names)) {
-			c.guesses[i].add(guess)
+		s.lines = lines
+		guesses := c.infer.guessColumns(s, 0, len(c.names))
+		for i := range guesses {
+			c.guesses[i].extend(&guesses[i])
 		}
-		p, rowsMax = 0, rowsMax-len(s.rows)
-		return s.ends[len(s.ends)-1], rowsMax > 0
+		if len(s.rows) > 0 {
+			next = s.ends[len(s.rows)-1]
+		}
+		lines += bytes.Count(buf[:min(next, len(buf))], newline)
+		rowsMax -= len(s.rows)
+		return next, rowsMax > 0
 	}
 }
 
@@ -370,14 +371,8 @@ func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format
 			"or read the column as bytes (%s %s)", name, decode.QuoteInvalid(field),
 			knob.Name("dataset.CSV.Encoding"), knob.Name("dataset.CSV.Types"), fields.Setting(name, "BLOB"))
 	}
-	const (
-		shown = fields.HugeDigits + 2
-		types = knob.Name("dataset.CSV.Types")
-	)
-	dots := ""
-	if len(field) > shown {
-		field, dots = field[:shown], "..."
-	}
+	const types = knob.Name("dataset.CSV.Types")
+	value := quoted(field)
 	written := knob.Errorf("%s", format)
 	if format.Times != nil {
 		written = knob.Errorf("%s (%s, %s)", format, knob.Name("dataset.CSV.DateFormat"), knob.Name("dataset.CSV.TimestampFormat"))
@@ -389,7 +384,16 @@ func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format
 	case typ.ID() == arrow.INT64 && digits > 0 && digits <= fields.HugeDigits:
 		as = "; as a longer integer: " + fields.Setting(name, "HUGEINT")
 	}
-	return knob.Errorf("column %q: %q%s is not of type %s%v%s; as text: %s %s%s; or say what stands for NULL (%s)",
-		name, field, dots, fields.TypeName(typ), written, loss, types, fields.Setting(name, "VARCHAR"), as,
+	return knob.Errorf("column %q: %s is not of type %s%v%s; as text: %s %s%s; or say what stands for NULL (%s)",
+		name, value, fields.TypeName(typ), written, loss, types, fields.Setting(name, "VARCHAR"), as,
 		knob.Name("dataset.CSV.NullStrings"))
+}
+
+// quoted returns a field in quotes, cut where it is longer than all numbers are.
+func quoted(field []byte) string {
+	const shown = fields.HugeDigits + 2
+	if len(field) > shown {
+		return fmt.Sprintf("%q...", field[:shown])
+	}
+	return fmt.Sprintf("%q", field)
 }

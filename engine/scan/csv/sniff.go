@@ -70,7 +70,7 @@ func (s *sample) title(width int, c *File) int {
 	if first <= 0 || width < 2 || c.opt.Header == HeaderNo {
 		return 0
 	}
-	table := sample{rows: s.rows[first:]}
+	table := sample{rows: s.rows[first:], starts: s.starts[first:], text: s.text}
 	longer := func(row [][]byte) bool { return len(row) > width }
 	if !table.isRegular(width) || len(table.rows) < 2 || slices.ContainsFunc(s.rows[:first], longer) {
 		return 0

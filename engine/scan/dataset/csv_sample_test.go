@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
@@ -35,7 +37,8 @@ func TestCSVSampleOfAllRows(t *testing.T) {
 		for _, block := range []int{16, 64, 100, 1 << 10} {
 			for _, name := range []string{"f.csv", "f.csv.gz"} {
 				path := scantest.WriteFile(t, t.TempDir(), name, pack(t, lateText(), name))
-				opt := Options{CSV: csv.Options{SampleRows: c.rows}, NoHive: true, sizes: textfile.Sizes{Block: block, Chunk: 50}}
+				opt := Options{CSV: csv.Options{SampleRows: c.rows}, NoHive: true}
+				opt.sizes = textfile.Sizes{Block: block, Chunk: 50}
 				src := mustOpen(t, opt, path)
 				if got := scantest.SchemaText(src.Schema()); got != c.schema {
 					t.Errorf("%s, %d rows, blocks of %d B: got %s, want %s", name, c.rows, block, got, c.schema)
@@ -51,7 +54,8 @@ func TestCSVSampleOfStdin(t *testing.T) {
 	text := lateText()
 	for _, name := range []string{"f.csv", "f.csv.gz"} {
 		content := pack(t, text, name)
-		opt := Options{Stdin: bytes.NewReader(content), CSV: csv.Options{SampleRows: -1}, sizes: textfile.Sizes{Block: 64}}
+		opt := Options{Stdin: bytes.NewReader(content), CSV: csv.Options{SampleRows: -1}}
+		opt.sizes.Block = 64
 		spool := NewSpool(vfs.OS, t.TempDir())
 		opt.Spool = spool
 		src := mustOpen(t, opt, "-")
@@ -63,7 +67,8 @@ func TestCSVSampleOfStdin(t *testing.T) {
 			t.Error(err)
 		}
 		opt.Stdin, opt.Spool = bytes.NewReader(content), nil
-		if _, err := Open(context.Background(), []string{"-"}, opt); err == nil || !strings.Contains(err.Error(), "CSV.SampleRows") {
+		_, err = Open(context.Background(), []string{"-"}, opt)
+		if err == nil || !strings.Contains(err.Error(), "CSV.SampleRows") {
 			t.Errorf("%s, no spool: got %v", name, err)
 		}
 	}
@@ -80,6 +85,51 @@ func TestCSVSampleErrors(t *testing.T) {
 		_, _, err := readSized(t, text, opt, textfile.Sizes{Block: 32}, scan.OpenOptions{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d rows: got %v, want %s", rows, err, want)
+		}
+	}
+}
+
+// Would catch a column that is text for a few values, and is not said to be, and a wrong line, value or type of such a
+// column; and columns of text that are said to be something else.
+func TestCSVWhyText(t *testing.T) {
+	numbers := strings.Repeat("1,2\n", 70)
+	for _, c := range []struct {
+		name, text string
+		opt        csv.Options
+		want       string // "" for none
+	}{
+		{"one of three", "k,v\n1,2\n2,x\n3,4\n", csv.Options{}, `line 3, has "x": CSV.Types v=BIGINT`},
+		{"the first", "k,v\n1,x\n2,2\n3,4\n", csv.Options{}, `line 2, has "x": CSV.Types v=BIGINT`},
+		{"a row of two lines", "v,s\n1,\"a\nb\"\nx,\"c\nd\"\n2,e\n", csv.Options{}, `line 4, has "x"`},
+		{"behind a title and comments", "by me\nk,v\n#\n1,2\n#\n3,x\n4,5\n", csv.Options{Comment: '#'}, `line 6, has "x"`},
+		{"no header", "1,2\n2,x\n3,4\n", csv.Options{Header: csv.HeaderNo, Names: []string{"k", "v"}}, `line 2, has "x"`},
+		{"a date among numbers", "k,v\n1,2.5\n2,2025-01-01\n3,4\n", csv.Options{}, `line 3, has "2025-01-01": CSV.Types v=DOUBLE`},
+		{"dates", "k,v\n1,2025-01-01\n2,?\n3,2025-01-02\n", csv.Options{}, `line 3, has "?": CSV.Types v=DATE`},
+		{"a leading zero", "k,v\n1,7\n2,007\n3,8\n", csv.Options{}, `line 3, has "007"`},
+		{"behind the first block", "k,v\n" + numbers + "1,x\n" + numbers, csv.Options{SampleRows: -1}, `line 72, has "x"`},
+		{"behind long text", "k,v\n1,x\n" + numbers, csv.Options{SampleRows: -1}, `line 2, has "x"`},
+		{"decimal commas", "k;v\n1;2,5\n2;3\n", csv.Options{}, `has numbers with CSV.DecimalSeparator ,`},
+		{"many decimal commas", "k;v\n" + strings.Repeat("1;2,5\n", 100), csv.Options{}, `CSV.DecimalSeparator ,`},
+		{"thousands", "k;v\n1;2,500\n2;3\n", csv.Options{}, `has numbers with CSV.Thousands ,`},
+		{"decimal commas and points", "k;v\n1;2,5\n2;3.5\n", csv.Options{}, ""},
+		{"text", "k,v\n1,x\n2,y\n3,4\n", csv.Options{}, ""},
+		{"half", "k,v\n1,x\n2,2\n", csv.Options{}, ""},
+		{"numbers", "k,v\n1,2\n2,3\n", csv.Options{}, ""},
+		{"NULL alone", "k,v\n1,\n2,\n", csv.Options{}, ""},
+		{"a type that is given", "k,v\n1,2\n2,x\n3,4\n", csv.Options{Types: map[string]arrow.DataType{"v": arrow.BinaryTypes.String}}, ""},
+		{"all text", "k,v\n1,2\n2,x\n3,4\n", csv.Options{AllText: true}, ""},
+	} {
+		src, _, err := readSized(t, c.text, c.opt, textfile.Sizes{Block: 64}, scan.OpenOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := ""
+		if why := src.(scan.Adviser).WhyText("v"); why != nil {
+			got = why.Error()
+		}
+		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
 }

@@ -37,12 +37,13 @@ const _ = uint(fields.EndMask + 1 - 4*RowLimitMax)
 type File struct {
 	Format  Format
 	Path    string
-	Start   int64           // offset of the first row, in the text unpacked
-	Fields  *arrow.Schema   // set when the samples of all files are known
-	Repeats []bool          // by column: it is read as codes of a dictionary
-	Formats []fields.Format // by column: how its values are written; nil where all are plain
-	Whole   bool            // a reader cannot begin in the middle of the text
-	Newline bool            // the last row needs a newline behind it
+	Start   int64            // offset of the first row, in the text unpacked
+	Fields  *arrow.Schema    // set when the samples of all files are known
+	Texts   map[string]error // by name of a column of text: why it is text, where most of its values are not
+	Repeats []bool           // by column: it is read as codes of a dictionary
+	Formats []fields.Format  // by column: how its values are written; nil where all are plain
+	Whole   bool             // a reader cannot begin in the middle of the text
+	Newline bool             // the last row needs a newline behind it
 
 	// Decode returns a text in UTF-8, and whether it is another than what the file has: then the text is
 	// a stream. The default, nil, takes the text as it is.
@@ -154,6 +155,9 @@ func (c *File) Name() string { return c.Path }
 
 // Schema implements decode.Input.
 func (c *File) Schema() *arrow.Schema { return c.Fields }
+
+// WhyText returns an element of Texts, or nil.
+func (c *File) WhyText(column string) error { return c.Texts[column] }
 
 // Stats implements decode.Input.
 func (c *File) Stats() decode.Stats {
