@@ -183,9 +183,10 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 		}
 		c.names = names
 	}
+	c.dialect.trailing = header && s.endsInDelimiter(width)
 	c.LinesBefore = int64(bytes.Count(buf[:c.Start], newline))
 	s.rows = s.rows[:min(len(s.rows), from+c.opt.SampleRows)]
-	c.guesses = c.infer.guessColumns(s, from, width)
+	c.guesses = c.infer.guessColumns(s, from, c.rowWidth())[:width]
 	if c.opt.SamplesBeyond() && !whole {
 		c.Onward = c.onward(s.ends[len(s.rows)-1], from+c.opt.SampleRows-len(s.rows))
 	}
@@ -202,8 +203,8 @@ func (c *File) onward(p, rowsMax int) func(buf []byte, whole bool) (next int, mo
 			return next, false
 		}
 		s.lines = lines
-		guesses := c.infer.guessColumns(s, 0, len(c.names))
-		for i := range guesses {
+		guesses := c.infer.guessColumns(s, 0, c.rowWidth())
+		for i := range c.guesses {
 			c.guesses[i].extend(&guesses[i])
 		}
 		if len(s.rows) > 0 {
@@ -330,14 +331,22 @@ func (c *File) Delimiter() byte { return c.dialect.delimiter }
 
 // NewSplitter implements textfile.Format.
 func (c *File) NewSplitter(columns []int) textfile.Splitter {
-	return newRowSplitter(c.dialect, len(c.names), columns)
+	return newRowSplitter(c.dialect, c.rowWidth(), columns)
 }
 
 // SplitterBytes implements textfile.Format.
-func (c *File) SplitterBytes(columns int) int64 { return splitterBytes(len(c.names), columns) }
+func (c *File) SplitterBytes(columns int) int64 { return splitterBytes(c.rowWidth(), columns) }
 
 // RowBytes implements textfile.Format: a field takes the byte behind it.
-func (c *File) RowBytes() int { return len(c.names) }
+func (c *File) RowBytes() int { return c.rowWidth() }
+
+// rowWidth returns how many fields a row has.
+func (c *File) rowWidth() int {
+	if c.dialect.trailing {
+		return len(c.names) + 1
+	}
+	return len(c.names)
+}
 
 // Columns implements textfile.Format.
 func (c *File) Columns() fields.Options {

@@ -421,7 +421,7 @@ func (c *File) lookFurther(f io.ReaderAt) error {
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(row [][]byte) bool { return len(row) != len(c.names) })
+	rows = slices.DeleteFunc(rows, func(row [][]byte) bool { return len(row) != c.rowWidth() })
 	for i := range c.guesses {
 		if g := &c.guesses[i]; g.repeats && len(rows) > 0 {
 			g.repeats = repeats(rows, i)

@@ -24,6 +24,7 @@ type dialect struct {
 	comment   byte        // begins a comment; 0 where there are none
 	padded    bool        // fields that a row does not have are NULL
 	lenient   bool        // rows with errors are left out
+	trailing  bool        // a delimiter ends each row, behind which there is nothing
 	special   [256]bool   // delimiter, newline, quote, comment
 	steps     *stateTable // nil where the number of quotes says what is within quotes
 }
@@ -296,6 +297,9 @@ func (s *rowSplitter) Move(to, from int) {
 func (s *rowSplitter) splitBlock(buf []byte, p, limit, maxRows int) (next, rows int) {
 	b := s.blocks
 	rows, q := b.cut(buf, p, s.width)
+	if s.trailing && !b.endEmpty(buf, rows, s.width) {
+		return p, 0
+	}
 	for rows = min(rows, maxRows); rows > 0 && int(b.starts[(rows-1)*s.width]) >= limit; {
 		rows--
 	}
@@ -343,8 +347,8 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 			return start, false, nil
 		case end > endBuffer:
 			return s.broken(buf, start, q, s.quoteError(end))
-		case i == s.width:
-			return s.broken(buf, start, start, fmt.Errorf("more than the %d fields of the rows before", s.width))
+		case i == s.width, s.trailing && i+1 == s.width && end == endRow && field.End != field.Start:
+			return s.broken(buf, start, start, fmt.Errorf("more than the %d fields of the rows before", s.columns()))
 		}
 		if slot := s.slots[i]; slot >= 0 {
 			s.spans[slot][row] = field
@@ -362,6 +366,14 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 		}
 		return p, true, nil
 	}
+}
+
+// columns returns how many fields of a row are values.
+func (s *rowSplitter) columns() int {
+	if s.trailing {
+		return s.width - 1
+	}
+	return s.width
 }
 
 // pad notes that a row has no fields from one on; the row ends at an offset.

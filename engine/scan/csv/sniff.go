@@ -63,6 +63,13 @@ func (s *sample) isRegular(width int) bool {
 	return !slices.ContainsFunc(s.rows, func(row [][]byte) bool { return len(row) != width })
 }
 
+// endsInDelimiter says whether all rows behind the header have a field more than a width, and nothing in it.
+func (s *sample) endsInDelimiter(width int) bool {
+	return len(s.rows) > 1 && !slices.ContainsFunc(s.rows[1:], func(row [][]byte) bool {
+		return len(row) != width+1 || len(row[width]) > 0
+	})
+}
+
 // title returns how many of the first rows, of fewer fields than the table has, are before its header: a title, and not
 // the header of a table whose rows end in a delimiter.
 func (s *sample) title(width int, c *File) int {
@@ -75,8 +82,8 @@ func (s *sample) title(width int, c *File) int {
 	if !table.isRegular(width) || len(table.rows) < 2 || slices.ContainsFunc(s.rows[:first], longer) {
 		return 0
 	}
-	endsInDelimiter := !slices.ContainsFunc(table.rows, func(row [][]byte) bool { return len(row[width-1]) > 0 })
-	if endsInDelimiter || c.opt.Header == HeaderAuto && !table.hasHeader(&c.infer) {
+	emptyEnds := !slices.ContainsFunc(table.rows, func(row [][]byte) bool { return len(row[width-1]) > 0 })
+	if emptyEnds || c.opt.Header == HeaderAuto && !table.hasHeader(&c.infer) {
 		return 0
 	}
 	return first
