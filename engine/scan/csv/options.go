@@ -71,6 +71,10 @@ type Options struct {
 	// a value that is not of the type of its column, of the columns that are read.
 	IgnoreErrors bool `json:"ignore_errors,omitzero"`
 
+	// InferMost, with IgnoreErrors, infers the type that most values of a column have: one value of the sample, or a
+	// tenth of them, may be another's, and their rows have an error.
+	InferMost bool `json:"infer_most,omitzero"`
+
 	// Rejects takes the rows that IgnoreErrors leaves out. The default, nil, drops them.
 	Rejects *Rejects `json:"-"`
 

@@ -108,14 +108,24 @@ func (s typeSet) isText() bool {
 	return s&(1<<bitsOfTypes-1)&^maybeWhole == 0 && f == nil
 }
 
-// settle ends the tallies: it notes why columns are text whose values are something else but for a few.
+// isMost says whether values are most of a tally's: all but one, or nine of ten.
+func (t *tally) isMost(values int) bool {
+	few := t.values - values
+	return few < values && (few <= 1 || 10*few <= t.values)
+}
+
+// settle ends the tallies: it notes why columns are text whose values are something else but for a few, or makes them
+// that, by InferMost.
 func (c *File) settle() {
 	c.Texts = make(map[string]error)
 	for i, name := range c.names {
 		g := &c.guesses[i]
 		_, isGiven := c.opt.Types[name]
 		if g.seen && g.types.isText() && !isGiven && !c.opt.AllText {
-			if why := c.whyText(name, g.tally); why != nil {
+			set, values := g.tally.most()
+			if c.opt.InferMost && c.opt.IgnoreErrors && g.tally.isMost(values) {
+				g.types = set
+			} else if why := c.whyText(name, g.tally); why != nil {
 				c.Texts[name] = why
 			}
 		}

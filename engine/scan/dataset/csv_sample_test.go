@@ -133,3 +133,39 @@ func TestCSVWhyText(t *testing.T) {
 		}
 	}
 }
+
+// Would catch rejects that a text column hides, a column of text that loses rows because some of its values are
+// numbers, and types that follow from the many without the option.
+func TestCSVInferMost(t *testing.T) {
+	numbers := strings.Repeat("1\n", 9)
+	for _, c := range []struct {
+		name, text, schema string
+		rejected           int
+	}{
+		{"one of three", "v\n1\nx\n3\n", "v int64", 1},
+		{"the first", "v\nx\n1\n3\n", "v int64", 1},
+		{"one of two", "v\n1\nx\n", "v utf8", 0},
+		{"a tenth", "v\n" + numbers + numbers + "x\ny\n", "v int64", 2},
+		{"more than a tenth", "v\n" + numbers + numbers + "x\ny\nz\n", "v utf8", 0},
+		{"numbers with fractions", "v\n" + numbers + "1.5\nx\n", "v float64", 1},
+		{"dates, in the order of the only day above 12", "v\n31.12.2025\n1.2.2026\n?\n2.2.2026\n", "v date32", 1},
+		{"a code", "v\n1\n2\n007\n3\n", "v int64", 1},
+	} {
+		for _, most := range []bool{true, false} {
+			opt, want, wantRejected := csv.Options{InferMost: most}, "v utf8", 0
+			if most {
+				want, wantRejected = c.schema, c.rejected
+			}
+			path := scantest.WriteFile(t, t.TempDir(), "f.csv", []byte(c.text))
+			opt.IgnoreErrors, opt.Rejects = true, &csv.Rejects{}
+			src := mustOpen(t, Options{CSV: opt}, path)
+			if got := scantest.SchemaText(src.Schema()); got != want {
+				t.Errorf("%s, most %v: got %s, want %s", c.name, most, got, want)
+			}
+			_, err := scantest.ReadAll(src, []int{0}, scan.OpenOptions{})
+			if n := opt.Rejects.Count(); err != nil || n != int64(wantRejected) {
+				t.Errorf("%s, most %v: %d rows left out, %v, want %d", c.name, most, n, err, wantRejected)
+			}
+		}
+	}
+}
