@@ -34,7 +34,7 @@ type inputFlags struct {
 	dateFormat, timestampFormat string
 	decimal, thousands          string
 	encoding                    string
-	comment                     string
+	comment, escape             string
 	skip                        int
 	nullPadding, ignoreErrors   bool
 	rejects                     string
@@ -62,6 +62,8 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.thousands, "thousands", "", "`CHAR` between the thousands of numbers of CSV, to be passed over")
 	flags.StringVar(&f.encoding, "encoding", "auto", "of CSV: `WORD` is utf-8, utf-16, utf-16le, utf-16be, latin-1, windows-1252 or auto (UTF-16 by its byte order mark, else UTF-8)")
 	flags.StringVar(&f.comment, "comment", "", "`CHAR` that begins a comment in CSV, which goes to the end of the line")
+	flags.StringVar(&f.escape, "escape", "",
+		"`CHAR` before a quote within quotes of CSV; found in the text when not given: the quote or a backslash")
 	flags.IntVar(&f.skip, "skip", 0, "leave out the first `N` lines of each CSV file, before the header")
 	flags.BoolVar(&f.nullPadding, "null-padding", false, "fill up rows of CSV that have too few fields with NULLs")
 	flags.BoolVar(&f.ignoreErrors, "ignore-errors", false, "leave out rows of CSV with errors, and say how many they are")
@@ -106,6 +108,7 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 	}{
 		{"--delimiter", f.delimiter, &opt.CSV.Delimiter},
 		{"--quote", strings.TrimPrefix(f.quote, quoteAuto), &opt.CSV.Quote}, {"--comment", f.comment, &opt.CSV.Comment},
+		{"--escape", f.escape, &opt.CSV.Escape},
 		{"--decimal-separator", f.decimal, &opt.CSV.DecimalSeparator}, {"--thousands", f.thousands, &opt.CSV.Thousands},
 	} {
 		if *c.to, err = csv.ParseChar(c.text); err != nil {

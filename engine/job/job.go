@@ -69,6 +69,7 @@ type Input struct {
 	DecimalSeparator string            `yaml:"decimal_separator" doc:"Before the fraction of numbers of CSV, . or a comma. The default is a point."`
 	Thousands        string            `yaml:"thousands" doc:"Character between the thousands of numbers of CSV. The default is none."`
 	Encoding         string            `yaml:"encoding" enum:"auto,utf-8,utf-16,utf-16le,utf-16be,latin-1,windows-1252" doc:"Of CSV. The default is auto: UTF-16 by its byte order mark, else UTF-8."`
+	Escape           string            `yaml:"escape" doc:"Character before a quote within quotes of CSV. The default is as found: the quote or a backslash."`
 	Comment          string            `yaml:"comment" doc:"Character that begins a comment in CSV, which goes to the end of the line. The default is none."`
 	Skip             int               `yaml:"skip" doc:"Lines to leave out at the beginning of each CSV file, before the header."`
 	NullPadding      bool              `yaml:"null_padding" doc:"Fill up rows of CSV that have too few fields with NULLs."`
@@ -342,6 +343,7 @@ func (in *Input) options() (dataset.Options, error) {
 	}{
 		{".delimiter", in.Delimiter, &opt.CSV.Delimiter}, {".decimal_separator", in.DecimalSeparator, &opt.CSV.DecimalSeparator},
 		{".thousands", in.Thousands, &opt.CSV.Thousands}, {".comment", in.Comment, &opt.CSV.Comment},
+		{".escape", in.Escape, &opt.CSV.Escape},
 	} {
 		*c.to, err = csv.ParseChar(c.text)
 		v.add(c.field, err)

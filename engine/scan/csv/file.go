@@ -350,7 +350,7 @@ func (c *File) rowWidth() int {
 
 // Columns implements textfile.Format.
 func (c *File) Columns() fields.Options {
-	return fields.Options{Unescape: c.dialect.undouble, Nulls: c.opt.NullStrings}
+	return fields.Options{Unescape: c.dialect.unescape, Nulls: c.opt.NullStrings}
 }
 
 // LongRow implements textfile.Format.
@@ -364,6 +364,9 @@ func (c *File) RowLength(text io.Reader) (length int64) {
 		switch {
 		case err != nil:
 			return length
+		case inside && c == d.escape && c != 0:
+			skipped, _ := buffered.Discard(1)
+			length += int64(skipped)
 		case c == d.quote && !d.noQuote:
 			inside = !inside
 		case c == '\n' && !inside && length > 0:

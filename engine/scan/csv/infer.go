@@ -292,7 +292,7 @@ func sampleRow(d *dialect, o *Options, buf []byte, p int) (row [][]byte, next in
 			return nil, p, end
 		}
 		var scratch []byte
-		value := field.Bytes(buf, d.undouble, &scratch)
+		value := field.Bytes(buf, d.unescape, &scratch)
 		if !field.IsQuoted() && slices.Contains(o.NullStrings, string(value)) {
 			value = nil
 		} else if value == nil {

@@ -21,6 +21,10 @@ type Options struct {
 	// '"', or '\'' where single quotes enclose a column of the sample, and no double quotes are there.
 	Quote byte `json:"quote,omitzero"`
 
+	// Escape stands within quotes before a character that is meant itself. The default is '\\' where the sample is a
+	// table of equally long rows with it, and not without, and else the quote: quotes within quotes are doubled.
+	Escape byte `json:"escape,omitzero"`
+
 	// NoQuote takes the quote character as a character like any other.
 	NoQuote bool `json:"no_quote,omitzero"`
 
@@ -111,6 +115,7 @@ func (o *Options) Validate() []error {
 		value byte
 	}{
 		{"dataset.CSV.Delimiter", o.Delimiter}, {"dataset.CSV.Quote", o.Quote}, {"dataset.CSV.Comment", o.Comment},
+		{"dataset.CSV.Escape", o.Escape},
 		{"dataset.CSV.Thousands", o.Thousands},
 	} {
 		if c.value == '\n' || c.value == '\r' || c.value >= 0x80 {

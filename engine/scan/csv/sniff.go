@@ -8,12 +8,19 @@ import (
 // commentMark begins the lines that are taken for comments where no character is given.
 const commentMark = '#'
 
-// sniff settles the quote and the comments of a text that starts at buf[start:], as far as no option says them. It
+// escapeMark is the escape that is looked for where no character is given: MySQL's and Spark's.
+const escapeMark = '\\'
+
+// sniff settles the quote, the escape and the comments of a text that starts at buf[start:], as far as no option says
+// them. It
 // returns the delimiter, and where the table begins: behind lines that are no rows of the table, as titles are.
 func (c *File) sniff(buf []byte, start int, whole bool) (delimiter byte, begin int) {
 	o := &c.opt
 	if c.sniffsQuote && isSingleQuoted(o, buf, start, whole) {
 		o.Quote = '\''
+	}
+	if o.Escape == 0 && isEscaped(o, buf, start, whole) {
+		o.Escape = escapeMark
 	}
 	if delimiter = o.Delimiter; delimiter == 0 {
 		delimiter = detectDelimiter(o, buf, start, whole)
@@ -109,6 +116,24 @@ func isSingleQuoted(o *Options, buf []byte, start int, whole bool) bool {
 		return false
 	}
 	return s.quotesColumn(d, buf, start)
+}
+
+// isEscaped says whether the sample of a text is a table of equally long rows where backslashes are escapes, and is none
+// where they are not.
+func isEscaped(o *Options, buf []byte, start int, whole bool) bool {
+	if o.NoQuote || !bytes.Contains(buf[start:], []byte{escapeMark, o.Quote}) {
+		return false
+	}
+	isTable := func(escape byte) bool {
+		strict := *o
+		strict.Escape, strict.IgnoreErrors = escape, false
+		if strict.Delimiter == 0 {
+			strict.Delimiter = detectDelimiter(&strict, buf, start, whole)
+		}
+		s, err := takeSample(newDialect(&strict, strict.Delimiter), &strict, buf, start, detectRows, whole)
+		return err == nil && len(s.rows) > 0 && (o.NullPadding || s.isRegular(len(s.rows[0])))
+	}
+	return !isTable(o.Quote) && isTable(escapeMark)
 }
 
 // quotesColumn says whether some column has quotes around all of its values behind the first row.
