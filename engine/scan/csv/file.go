@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -315,7 +316,7 @@ func nameColumnsOfEmpty(files []*File, opt *Options, known map[string]Guess) {
 	for _, f := range files {
 		if f.names == nil {
 			f.names = names
-			f.guesses = f.infer.guessColumns(nil, len(names))
+			f.guesses = f.infer.guessColumns(&sample{}, 0, len(names))
 		}
 	}
 }
