@@ -34,7 +34,7 @@ type inputFlags struct {
 	dateFormat, timestampFormat string
 	decimal, thousands          string
 	encoding                    string
-	comment                     string
+	comment, escape             string
 	skip                        int
 	nullPadding, ignoreErrors   bool
 	rejects                     string
@@ -62,13 +62,17 @@ func (f *inputFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.thousands, "thousands", "", "`CHAR` between the thousands of numbers of CSV, to be passed over")
 	flags.StringVar(&f.encoding, "encoding", "auto", "of CSV: `WORD` is utf-8, utf-16, utf-16le, utf-16be, latin-1, windows-1252 or auto (UTF-16 by its byte order mark, else UTF-8)")
 	flags.StringVar(&f.comment, "comment", "", "`CHAR` that begins a comment in CSV, which goes to the end of the line")
+	flags.StringVar(&f.escape, "escape", "",
+		"`CHAR` before a quote within quotes of CSV; found in the text when not given: the quote or a backslash")
 	flags.IntVar(&f.skip, "skip", 0, "leave out the first `N` lines of each CSV file, before the header")
 	flags.BoolVar(&f.nullPadding, "null-padding", false, "fill up rows of CSV that have too few fields with NULLs")
 	flags.BoolVar(&f.ignoreErrors, "ignore-errors", false, "leave out rows of CSV with errors, and say how many they are")
-	flags.StringVar(&f.rejects, "rejects", "", "write the rows that --ignore-errors, which this implies, leaves out to `FILE`, as CSV: file, line, byte, column, value, reason, text")
+	flags.StringVar(&f.rejects, "rejects", "", "write the rows that --ignore-errors, which this implies, leaves out to `FILE`, as CSV: file, line, byte, column, value, reason, text; "+
+		"a column of CSV has the type of nine of ten values of the sample, or of all but one")
 	flags.BoolVar(&f.filename, "filename", false, "add a column filename, with the name of the file of each row")
 	flags.StringArrayVar(&f.types, "type", nil, "type of a column of CSV or JSON: `COLUMN=TYPE`, as in zip=string; may be repeated")
-	flags.IntVar(&f.sample, "sample-rows", 0, "look at `N` rows of each CSV or JSON file for columns and types (default 20480)")
+	flags.IntVar(&f.sample, "sample-rows", 0,
+		"look at `N` rows of each CSV or JSON file for columns and types; -1 for all (default 20480)")
 	flags.StringVar(&f.rowLimit, "row-limit", "", "most `BYTES` of an object of JSON, up to 256MiB; 64MiB when not given")
 	flags.StringVar(&f.trust, "trust-statistics", trustOn,
 		"believe minima, maxima, counts of NULLs, page indexes and Bloom filters of Parquet: `WORD` is on or off")
@@ -87,7 +91,7 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 		DistrustStatistics: f.trust == trustOff,
 		CSV: csv.Options{
 			NullStrings: f.nulls, SampleRows: f.sample, SkipLines: f.skip, DateFormat: f.dateFormat, TimestampFormat: f.timestampFormat,
-			NullPadding: f.nullPadding, IgnoreErrors: f.ignoreErrors || f.rejects != "",
+			NullPadding: f.nullPadding, IgnoreErrors: f.ignoreErrors || f.rejects != "", InferMost: f.rejects != "",
 		},
 		JSON: json.Options{SampleRows: f.sample},
 	}
@@ -104,6 +108,7 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 	}{
 		{"--delimiter", f.delimiter, &opt.CSV.Delimiter},
 		{"--quote", strings.TrimPrefix(f.quote, quoteAuto), &opt.CSV.Quote}, {"--comment", f.comment, &opt.CSV.Comment},
+		{"--escape", f.escape, &opt.CSV.Escape},
 		{"--decimal-separator", f.decimal, &opt.CSV.DecimalSeparator}, {"--thousands", f.thousands, &opt.CSV.Thousands},
 	} {
 		if *c.to, err = csv.ParseChar(c.text); err != nil {

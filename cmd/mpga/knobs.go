@@ -33,6 +33,8 @@ var flagNames = map[knob.Name]string{
 	"dataset.CSV.Delimiter":        "--delimiter",
 	"dataset.CSV.Quote":            "--quote",
 	"dataset.CSV.NoQuote":          "--quote",
+	"dataset.CSV.Escape":           "--escape",
+	"dataset.CSV.InferMost":        "--rejects",
 	"dataset.CSV.Header":           "--header",
 	"dataset.CSV.NullStrings":      "--null",
 	"dataset.CSV.Types":            "--type",

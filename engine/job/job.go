@@ -69,12 +69,13 @@ type Input struct {
 	DecimalSeparator string            `yaml:"decimal_separator" doc:"Before the fraction of numbers of CSV, . or a comma. The default is a point."`
 	Thousands        string            `yaml:"thousands" doc:"Character between the thousands of numbers of CSV. The default is none."`
 	Encoding         string            `yaml:"encoding" enum:"auto,utf-8,utf-16,utf-16le,utf-16be,latin-1,windows-1252" doc:"Of CSV. The default is auto: UTF-16 by its byte order mark, else UTF-8."`
+	Escape           string            `yaml:"escape" doc:"Character before a quote within quotes of CSV. The default is as found: the quote or a backslash."`
 	Comment          string            `yaml:"comment" doc:"Character that begins a comment in CSV, which goes to the end of the line. The default is none."`
 	Skip             int               `yaml:"skip" doc:"Lines to leave out at the beginning of each CSV file, before the header."`
 	NullPadding      bool              `yaml:"null_padding" doc:"Fill up rows of CSV that have too few fields with NULLs."`
 	IgnoreErrors     bool              `yaml:"ignore_errors" doc:"Leave out rows of CSV with errors, and log how many they are."`
-	Rejects          string            `yaml:"rejects" doc:"CSV file to write the rows to that are left out, with their places and the reasons; it implies ignore_errors."`
-	SampleRows       int               `yaml:"sample_rows" doc:"Rows of each file of CSV or JSON that are looked at for the columns and their types. The default is 10000 of CSV, 20480 of JSON."`
+	Rejects          string            `yaml:"rejects" doc:"CSV file to write the rows to that are left out, with their places and the reasons; it implies ignore_errors, and a column has the type of nine of ten values of the sample, or of all but one."`
+	SampleRows       int               `yaml:"sample_rows" doc:"Rows of each file of CSV or JSON that are looked at for the columns and their types; -1: all of CSV, and of the first 16 MiB of JSON. The default is 20480."`
 	RowLimit         Size              `yaml:"row_limit" doc:"Most bytes of an object of JSON, up to 256MiB. The default is 64MiB."`
 	Filename         bool              `yaml:"filename" doc:"Add a column filename, with the name of the file of each row."`
 	TrustStatistics  string            `yaml:"trust_statistics" enum:"on,off" doc:"Believe Parquet's statistics?"`
@@ -329,7 +330,7 @@ func (in *Input) options() (dataset.Options, error) {
 	v := validation{}
 	opt := dataset.Options{NoHive: in.NoHive, Filename: in.Filename, CSV: csv.Options{
 		NullStrings: in.Nulls, SampleRows: in.SampleRows, SkipLines: in.Skip, DateFormat: in.DateFormat, TimestampFormat: in.TimestampFormat,
-		NullPadding: in.NullPadding, IgnoreErrors: in.IgnoreErrors || in.Rejects != "",
+		NullPadding: in.NullPadding, IgnoreErrors: in.IgnoreErrors || in.Rejects != "", InferMost: in.Rejects != "",
 	}, JSON: json.Options{SampleRows: in.SampleRows, RowLimit: int(in.RowLimit)}}
 	opt.DistrustStatistics = in.TrustStatistics == "off"
 	if in.Format != "auto" {
@@ -342,6 +343,7 @@ func (in *Input) options() (dataset.Options, error) {
 	}{
 		{".delimiter", in.Delimiter, &opt.CSV.Delimiter}, {".decimal_separator", in.DecimalSeparator, &opt.CSV.DecimalSeparator},
 		{".thousands", in.Thousands, &opt.CSV.Thousands}, {".comment", in.Comment, &opt.CSV.Comment},
+		{".escape", in.Escape, &opt.CSV.Escape},
 	} {
 		*c.to, err = csv.ParseChar(c.text)
 		v.add(c.field, err)

@@ -20,6 +20,7 @@ var fieldNames = map[knob.Name]string{
 	"dataset.CSV.Delimiter":        "input.delimiter",
 	"dataset.CSV.Quote":            "input.quote",
 	"dataset.CSV.NoQuote":          "input.quote",
+	"dataset.CSV.Escape":           "input.escape",
 	"dataset.CSV.Header":           "input.header",
 	"dataset.CSV.NullStrings":      "input.nulls",
 	"dataset.CSV.Types":            "input.types",

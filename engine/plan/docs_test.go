@@ -74,9 +74,10 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
 - Not supported: joins, window functions, UNION, subqueries within expressions.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
-all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size, dateformat, timestampformat,
-decimal_separator, thousands, comment, encoding, null_padding, ignore_errors, filename and hive_partitioning; escape is the
-quote character. read_json (or read_ndjson) takes columns, sample_size, maximum_object_size, filename and hive_partitioning,
+all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size (-1: all rows), dateformat, timestampformat,
+decimal_separator, thousands, comment, encoding, null_padding, ignore_errors, filename and hive_partitioning; escape, which is
+the quote or a backslash where none is given. read_json (or read_ndjson) takes columns, sample_size, maximum_object_size,
+filename and hive_partitioning,
 read_parquet filename, hive_partitioning and trust_statistics (false for files whose writer got minima, maxima,
 counts of NULLs or Bloom filters wrong). All take a list of files.
 

@@ -404,8 +404,9 @@ func signature(f query.Func) string {
 // bindError points at the key or aggregate that does not suit its column's type.
 func (g *grouping) bindError(asked query.Query, err error) error {
 	alone := func(q query.Query, at int) error {
-		if _, err := rowdata.Bind(q, g.q.source.Schema(), nil); err != nil {
-			return errorAt(at, "%v", err)
+		schema := g.q.source.Schema()
+		if _, err := rowdata.Bind(q, schema, nil); err != nil {
+			return &expr.Error{Message: err.Error(), At: at, Texts: textArguments(q, schema)}
 		}
 		return nil
 	}
@@ -420,6 +421,18 @@ func (g *grouping) bindError(asked query.Query, err error) error {
 		}
 	}
 	return err
+}
+
+// textArguments returns the arguments of aggregates that are text.
+func textArguments(q query.Query, schema *arrow.Schema) (names []string) {
+	for _, a := range q.Aggregates {
+		for _, name := range a.Args {
+			if i, err := query.FindColumn(schema, name); err == nil && arrow.IsBaseBinary(schema.Field(i).Type.ID()) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // groupingCall is the name of the function that tells which keys the grouping set of a row has.

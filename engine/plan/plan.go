@@ -218,7 +218,25 @@ func (p *planner) owning(s *sql.Select, build func() (*Query, error)) (*Query, e
 func located(s *sql.Select, err error) error {
 	var e *expr.Error
 	if errors.As(err, &e) && e.At >= 0 && s.Text != "" {
-		return s.ErrorAt(e.At, e.Message)
+		at := s.ErrorAt(e.At, e.Message)
+		at.Cause = e.Cause
+		return at
+	}
+	return err
+}
+
+// advised adds to an error of columns that are text why the table has them so.
+func advised(err error, table scan.Source) error {
+	var e *expr.Error
+	adviser, ok := table.(scan.Adviser)
+	if !ok || !errors.As(err, &e) {
+		return err
+	}
+	for _, column := range e.Texts {
+		if why := adviser.WhyText(column); why != nil {
+			cause := errors.Join(query.ErrQuery, why)
+			return &expr.Error{Message: fmt.Sprintf("%s; %v", e.Message, why), At: e.At, Cause: cause}
+		}
 	}
 	return err
 }
@@ -232,7 +250,8 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.over(ctx, s, rel)
+	q, err := p.over(ctx, s, rel)
+	return q, advised(err, rel.source)
 }
 
 // over plans a statement over the table behind its FROM.

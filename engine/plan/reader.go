@@ -78,10 +78,13 @@ var readerOptions = []readerOption{
 		}
 		return nil
 	}},
-	{names: []string{"escape"}, of: ofCSV, set: func(*dataset.Options, sql.Option) error { return nil }}, // see checkEscape
+	{names: []string{"escape"}, of: ofCSV, set: into(byteOf,
+		func(opt *dataset.Options) *byte { return &opt.CSV.Escape })},
 	{names: []string{"skip"}, of: ofCSV, set: into(numberFrom(0), func(opt *dataset.Options) *int { return &opt.CSV.SkipLines })},
-	{names: []string{"sample_size"}, of: ofCSV, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
-	{names: []string{"sample_size"}, of: ofJSON, set: into(numberFrom(1), func(opt *dataset.Options) *int { return &opt.JSON.SampleRows })},
+	{names: []string{"sample_size"}, of: ofCSV, set: into(sampleOf,
+		func(opt *dataset.Options) *int { return &opt.CSV.SampleRows })},
+	{names: []string{"sample_size"}, of: ofJSON, set: into(sampleOf,
+		func(opt *dataset.Options) *int { return &opt.JSON.SampleRows })},
 	{names: []string{"auto_detect"}, of: ofCSV | ofJSON, set: only("true")},
 	{names: []string{"compression"}, of: ofCSV | ofJSON, set: only("'auto'")},
 	{names: []string{"dateformat", "date_format"}, of: ofCSV, set: into(textOf, func(opt *dataset.Options) *string { return &opt.CSV.DateFormat })},
@@ -127,11 +130,6 @@ func (p *planner) scanOptions(s *sql.Select, f *sql.From) (dataset.Options, erro
 			return opt, s.ErrorAt(o.At, f.Function+": "+err.Error())
 		}
 	}
-	for _, o := range f.Options {
-		if err := checkEscape(&opt, o); err != nil {
-			return opt, s.ErrorAt(o.At, f.Function+": "+err.Error())
-		}
-	}
 	return opt, nil
 }
 
@@ -151,23 +149,6 @@ func setReaderOption(opt *dataset.Options, function string, o sql.Option) error 
 		}
 	}
 	return errors.New("there is no option " + o.Name + nearest.Offer(o.Name, known) + "; there is " + strings.Join(known, ", "))
-}
-
-// checkEscape refuses an escape character other than the quote, which may be given behind it: a
-// quote within quotes is written twice.
-func checkEscape(opt *dataset.Options, o sql.Option) error {
-	if o.Name != "escape" {
-		return nil
-	}
-	quote := opt.CSV.Quote
-	if quote == 0 {
-		quote = '"'
-	}
-	text, err := character(o)
-	if err == nil && text != "" && text[0] != quote {
-		err = wanted(o, fmt.Sprintf("the quote character, %c: one within quotes is written twice", quote))
-	}
-	return err
 }
 
 // setTypes takes {'name': 'TYPE', ...}.
@@ -282,6 +263,15 @@ func numberFrom(least int) func(sql.Option) (int, error) {
 		}
 		return 0, wanted(o, fmt.Sprintf("a whole number from %d on", least))
 	}
+}
+
+// sampleOf takes a number of rows, or -1 for all.
+func sampleOf(o sql.Option) (int, error) {
+	rows, err := numberFrom(-1)(o)
+	if err != nil || rows == 0 {
+		return 0, wanted(o, "a number of rows from 1 on, or -1 for all")
+	}
+	return rows, nil
 }
 
 // textsOf takes a string or a list of strings.

@@ -26,6 +26,13 @@ type Source interface {
 	Splits(ctx context.Context, columns []int) ([]Split, error)
 }
 
+// Adviser is a Source that knows why some of its columns are text.
+type Adviser interface {
+	// WhyText returns why a column is text whose values are something else but for a few, and which options read them
+	// as that; nil of another column.
+	WhyText(column string) error
+}
+
 // Expecter is a Source that learns how many rows it has while it is read.
 type Expecter interface {
 	// RowsExpected returns about how many rows there are in all, or 0 as long as nothing tells. It is

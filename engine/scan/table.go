@@ -68,6 +68,16 @@ func NewTable(inputs []decode.File, folders []decode.Folder, whole *arrow.Schema
 // Schema implements Source.
 func (t *table) Schema() *arrow.Schema { return t.fields }
 
+// WhyText implements Adviser.
+func (t *table) WhyText(column string) error {
+	for _, f := range t.files {
+		if a, ok := f.Input.(Adviser); ok && a.WhyText(column) != nil {
+			return a.WhyText(column)
+		}
+	}
+	return nil
+}
+
 // Stats implements Source.
 func (t *table) Stats() Stats { return t.stats() }
 

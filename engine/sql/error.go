@@ -19,7 +19,7 @@ type Error struct {
 	Message string
 	Text    string // as it was given
 	Offset  int    // of the place in Text, in bytes, from 0 to len(Text)
-	Cause   error  // error of an operation at the place, such as opening a file; nil where the text is wrong
+	Cause   error  // error of an operation at the place, such as opening a file; nil where the text alone is wrong
 }
 
 // Unwrap returns the cause.

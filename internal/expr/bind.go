@@ -79,10 +79,16 @@ func (b *binder) caught(p **Program, err *error) {
 // mismatch fails with the types of arguments that a function does not take.
 func (b *binder) mismatch(n *node) {
 	types := make([]string, len(n.args))
+	var texts []string
 	for i, a := range n.args {
 		types[i] = a.typ.String()
+		if a.column >= 0 && a.typ.ID == Text {
+			texts = append(texts, b.program.columns[a.column].name)
+		}
 	}
-	b.fail(n.at, "%s: not for %s; cast one of them", n.text, strings.Join(types, " and "))
+	err := errorAt(n.at, "%s: not for %s; cast one of them", n.text, strings.Join(types, " and "))
+	err.Texts = texts
+	panic(err)
 }
 
 func (b *binder) bind(e *Expr, depth int) *node {

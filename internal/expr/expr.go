@@ -68,7 +68,13 @@ type IntervalValue struct{ Months, Days, Micros int64 }
 type Error struct {
 	Message string
 	At      int // first byte of the place in the text, or -1
+
+	Texts []string // the columns that do not suit because they are text
+	Cause error    // has the part of Message that names options; nil where none is named
 }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
 
 func (e *Error) Error() string { return e.Message }
 

@@ -126,6 +126,17 @@ func (b *blockSplitter) separate(buf []byte, p, n int) (newlines int, q quoting,
 	return newlines, quotesAround, true
 }
 
+// endEmpty says whether the last field of each of the rows that were cut last is empty.
+func (b *blockSplitter) endEmpty(buf []byte, rows, width int) bool {
+	for i := width; i <= rows*width; i += width {
+		from, to := b.starts[i-1], b.starts[i]-1
+		if from != to && (to-from > 1 || buf[from] != '\r') {
+			return false
+		}
+	}
+	return true
+}
+
 // fields writes the fields of one column, for the rows that were cut last.
 func (b *blockSplitter) fields(out []span, buf []byte, column, width int, q quoting) {
 	i := column

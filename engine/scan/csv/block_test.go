@@ -27,7 +27,7 @@ func cutAll(s *rowSplitter, split func(buf []byte, p, limit, maxRows int) (int, 
 		for row := range rows {
 			for _, column := range s.spans {
 				var scratch []byte
-				field := string(column[row].Bytes(buf, s.undouble, &scratch))
+				field := string(column[row].Bytes(buf, s.unescape, &scratch))
 				if column[row].IsQuoted() {
 					field = string(s.quote) + field
 				}
@@ -38,9 +38,10 @@ func cutAll(s *rowSplitter, split func(buf []byte, p, limit, maxRows int) (int, 
 }
 
 // sameCuts cuts a text by blocks and row by row, which must agree on fields, places and errors.
-func sameCuts(t *testing.T, text string, width int, columns []int, noQuote bool, limit, maxRows int) {
+func sameCuts(t *testing.T, text string, width int, columns []int, o Options, limit, maxRows int) {
 	t.Helper()
-	d := newDialect(&Options{Quote: '"', NoQuote: noQuote}, ',')
+	o.Quote = '"'
+	d := newDialect(&o, ',')
 	buf := append(make([]byte, 0, len(text)+fields.Slack), text...)
 	byBlock, byRow := newRowSplitter(d, width, columns), newRowSplitter(d, width, columns)
 	got, gotAt, gotErr := cutAll(byBlock, byBlock.Split, buf, limit, maxRows)
@@ -64,7 +65,8 @@ func sameCuts(t *testing.T, text string, width int, columns []int, noQuote bool,
 func TestBlocksAgainstRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	fields := []string{"", "a", "12", "1.50", "a longer text than a word", `"q"`, `""`, `"a,b"`, "\"two\nlines\"", `"say ""x"""`, `""""`, `"` + strings.Repeat("long,\n", 40) + `"`}
-	faults := []string{`a"b`, `"a"b`, `"open`, "\n", "\r\n", "a\r", ",", "\"a\"\r", `"a""b"c"`, `" "x`}
+	faults := []string{`a"b`, `"a"b`, `"open`, "\n", "\r\n", "a\r", ",", "\"a\"\r", `"a""b"c"`, `" "x`, `"a\"b"`, `"\\"`, `a\`}
+	dialects := []Options{{}, {}, {NoQuote: true}, {Escape: '\\'}}
 	for range 3000 {
 		width := 1 + rng.IntN(4)
 		kinds := []int{5, len(fields)}[rng.IntN(2)]
@@ -95,7 +97,7 @@ func TestBlocksAgainstRows(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			limit = rng.IntN(n + 1)
 		}
-		sameCuts(t, text.String()[:cut], width, columns, rng.IntN(4) == 0, limit, 1+rng.IntN(300))
+		sameCuts(t, text.String()[:cut], width, columns, dialects[rng.IntN(len(dialects))], limit, 1+rng.IntN(300))
 	}
 }
 
@@ -108,6 +110,6 @@ func FuzzBlocks(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, times, width uint8, noQuote bool) {
 		long := strings.Repeat(text, int(times))
 		w := int(width)%5 + 1
-		sameCuts(t, long, w, []int{0, w - 1}[:min(w, 2)], noQuote, len(long), 1000)
+		sameCuts(t, long, w, []int{0, w - 1}[:min(w, 2)], Options{NoQuote: noQuote}, len(long), 1000)
 	})
 }

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -38,6 +40,9 @@ type File struct {
 func newFile(opt Options) *File {
 	c := &File{opt: opt, infer: *newInference(&opt), sniffsQuote: opt.Quote == 0 && !opt.NoQuote}
 	c.opt.Quote = cmp.Or(opt.Quote, '"')
+	if opt.SampleRows == textfile.SampleAll {
+		c.opt.SampleRows = math.MaxInt - 1 // a header is one row more
+	}
 	c.Format, c.Newline, c.Decode = c, true, c.decoded
 	c.Lenient, c.Rejects = opt.IgnoreErrors, opt.Rejects
 	return c
@@ -83,8 +88,12 @@ func (r returnsReader) Read(p []byte) (int, error) {
 func Open(fsys vfs.FS, path, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := newFile(opt)
 	err := c.File.Open(fsys, path, packed, samples, c.examiner(samples.Memory), c.lookFurther)
+	if err != nil {
+		return nil, err
+	}
+	c.settle()
 	c.counts = make([]chunkCounts, c.Chunks())
-	return c, err
+	return c, nil
 }
 
 // OpenStdin looks at the start of standard input, of which head has been read, and keeps it.
@@ -93,6 +102,7 @@ func OpenStdin(stdin io.Reader, packed string, opt Options, samples *textfile.Sa
 	if err := c.File.OpenStdin(stdin, packed, samples, c.examiner(samples.Memory)); err != nil {
 		return nil, err
 	}
+	c.settle()
 	return c, nil
 }
 
@@ -156,11 +166,11 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	mem.Hold(textfile.KnownColumnBytes * int64(width))
 	header := c.opt.Header == HeaderYes || c.opt.Header == HeaderAuto && s.hasHeader(&c.infer)
 	c.Start = int64(start)
-	rows := s.rows
+	from := 0 // the first row of values
 	if header {
 		c.Start = min(int64(s.ends[0]), int64(len(buf)))
-		c.names = columnNames(rows[0], width)
-		rows = rows[1:]
+		c.names = columnNames(s.rows[0], width)
+		from = 1
 		if err := checkNames(c.names); err != nil {
 			return false, &textfile.Error{At: int(c.Start) - 1, Reason: err}
 		}
@@ -174,14 +184,37 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 		}
 		c.names = names
 	}
+	c.dialect.trailing = header && s.endsInDelimiter(width)
 	c.LinesBefore = int64(bytes.Count(buf[:c.Start], newline))
-	if c.opt.IgnoreErrors {
-		rows = slices.DeleteFunc(rows, func(row [][]byte) bool {
-			return len(row) > width || len(row) < width && !c.opt.NullPadding
-		})
+	s.rows = s.rows[:min(len(s.rows), from+c.opt.SampleRows)]
+	c.guesses = c.infer.guessColumns(s, from, c.rowWidth())[:width]
+	if c.opt.SamplesBeyond() && !whole {
+		c.Onward = c.onward(s.ends[len(s.rows)-1], from+c.opt.SampleRows-len(s.rows))
 	}
-	c.guesses = c.infer.guessColumns(rows[:min(len(rows), c.opt.SampleRows)], width)
 	return true, nil
+}
+
+// onward returns a textfile.File.Onward that adds more rows to the guesses, from an offset on. It ends at an error,
+// which reading the rows will find.
+func (c *File) onward(p, rowsMax int) func(buf []byte, whole bool) (next int, more bool) {
+	lines := 0
+	return func(buf []byte, whole bool) (next int, more bool) {
+		s, err := takeSample(c.dialect, &c.opt, buf, p, rowsMax, whole)
+		if next, p = p, 0; err != nil {
+			return next, false
+		}
+		s.lines = lines
+		guesses := c.infer.guessColumns(s, 0, c.rowWidth())
+		for i := range c.guesses {
+			c.guesses[i].extend(&guesses[i])
+		}
+		if len(s.rows) > 0 {
+			next = s.ends[len(s.rows)-1]
+		}
+		lines += bytes.Count(buf[:min(next, len(buf))], newline)
+		rowsMax -= len(s.rows)
+		return next, rowsMax > 0
+	}
 }
 
 // checkNames refuses names of columns that are not UTF-8.
@@ -283,7 +316,7 @@ func nameColumnsOfEmpty(files []*File, opt *Options, known map[string]Guess) {
 	for _, f := range files {
 		if f.names == nil {
 			f.names = names
-			f.guesses = f.infer.guessColumns(nil, len(names))
+			f.guesses = f.infer.guessColumns(&sample{}, 0, len(names))
 		}
 	}
 }
@@ -299,18 +332,26 @@ func (c *File) Delimiter() byte { return c.dialect.delimiter }
 
 // NewSplitter implements textfile.Format.
 func (c *File) NewSplitter(columns []int) textfile.Splitter {
-	return newRowSplitter(c.dialect, len(c.names), columns)
+	return newRowSplitter(c.dialect, c.rowWidth(), columns)
 }
 
 // SplitterBytes implements textfile.Format.
-func (c *File) SplitterBytes(columns int) int64 { return splitterBytes(len(c.names), columns) }
+func (c *File) SplitterBytes(columns int) int64 { return splitterBytes(c.rowWidth(), columns) }
 
 // RowBytes implements textfile.Format: a field takes the byte behind it.
-func (c *File) RowBytes() int { return len(c.names) }
+func (c *File) RowBytes() int { return c.rowWidth() }
+
+// rowWidth returns how many fields a row has.
+func (c *File) rowWidth() int {
+	if c.dialect.trailing {
+		return len(c.names) + 1
+	}
+	return len(c.names)
+}
 
 // Columns implements textfile.Format.
 func (c *File) Columns() fields.Options {
-	return fields.Options{Unescape: c.dialect.undouble, Nulls: c.opt.NullStrings}
+	return fields.Options{Unescape: c.dialect.unescape, Nulls: c.opt.NullStrings}
 }
 
 // LongRow implements textfile.Format.
@@ -324,6 +365,9 @@ func (c *File) RowLength(text io.Reader) (length int64) {
 		switch {
 		case err != nil:
 			return length
+		case inside && c == d.escape && c != 0:
+			skipped, _ := buffered.Discard(1)
+			length += int64(skipped)
 		case c == d.quote && !d.noQuote:
 			inside = !inside
 		case c == '\n' && !inside && length > 0:
@@ -340,14 +384,8 @@ func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format
 			"or read the column as bytes (%s %s)", name, decode.QuoteInvalid(field),
 			knob.Name("dataset.CSV.Encoding"), knob.Name("dataset.CSV.Types"), fields.Setting(name, "BLOB"))
 	}
-	const (
-		shown = fields.HugeDigits + 2
-		types = knob.Name("dataset.CSV.Types")
-	)
-	dots := ""
-	if len(field) > shown {
-		field, dots = field[:shown], "..."
-	}
+	const types = knob.Name("dataset.CSV.Types")
+	value := quoted(field)
 	written := knob.Errorf("%s", format)
 	if format.Times != nil {
 		written = knob.Errorf("%s (%s, %s)", format, knob.Name("dataset.CSV.DateFormat"), knob.Name("dataset.CSV.TimestampFormat"))
@@ -359,7 +397,16 @@ func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format
 	case typ.ID() == arrow.INT64 && digits > 0 && digits <= fields.HugeDigits:
 		as = "; as a longer integer: " + fields.Setting(name, "HUGEINT")
 	}
-	return knob.Errorf("column %q: %q%s is not of type %s%v%s; as text: %s %s%s; or say what stands for NULL (%s)",
-		name, field, dots, fields.TypeName(typ), written, loss, types, fields.Setting(name, "VARCHAR"), as,
+	return knob.Errorf("column %q: %s is not of type %s%v%s; as text: %s %s%s; or say what stands for NULL (%s)",
+		name, value, fields.TypeName(typ), written, loss, types, fields.Setting(name, "VARCHAR"), as,
 		knob.Name("dataset.CSV.NullStrings"))
+}
+
+// quoted returns a field in quotes, cut where it is longer than all numbers are.
+func quoted(field []byte) string {
+	const shown = fields.HugeDigits + 2
+	if len(field) > shown {
+		return fmt.Sprintf("%q...", field[:shown])
+	}
+	return fmt.Sprintf("%q", field)
 }

@@ -63,12 +63,16 @@ var (
 type inference struct {
 	numbers           fields.Format
 	dates, timestamps fields.Format // whose times are nil where no format is given
+	lenient, padded   bool          // as Options have them
 	scratch           []byte
 }
 
 // newInference returns what Options say. Their formats are valid.
 func newInference(o *Options) *inference {
-	n := &inference{numbers: fields.Format{Decimal: o.DecimalSeparator, Thousands: o.Thousands, Inferred: true}}
+	n := &inference{
+		numbers: fields.Format{Decimal: o.DecimalSeparator, Thousands: o.Thousands, Inferred: true},
+		lenient: o.IgnoreErrors, padded: o.NullPadding,
+	}
 	n.dates.Times, _ = readerOf(o.DateFormat)
 	n.timestamps.Times, _ = readerOf(o.TimestampFormat)
 	return n
@@ -151,12 +155,34 @@ type columnGuess struct {
 	types   typeSet // that all values of the sample can have
 	seen    bool    // the sample has a value that is not NULL
 	repeats bool    // the sample has few distinct values; of one file, not joint with other files
+	tally   *tally  // of one file, until File.settle
 }
 
 func (g *columnGuess) add(o columnGuess) {
 	if o.seen {
 		g.types &= o.types
 		g.seen = true
+	}
+}
+
+// extend adds what the rows behind say, of the same file.
+func (g *columnGuess) extend(o *columnGuess) {
+	g.add(*o)
+	g.tally.extend(o.tally)
+}
+
+// see takes a value, which is not NULL, of a row of a sample.
+func (g *columnGuess) see(n *inference, value []byte, s *sample, row int) {
+	g.seen = true
+	if g.types == 0 && g.tally.isHopeless() {
+		return
+	}
+	types := n.typesOf(value)
+	g.tally.add(n, types, value)
+	if was := g.types; g.types&types != was {
+		if g.types &= types; g.types.isText() && !was.isText() {
+			g.tally.spoiler = spoiler{string(value), s.lineOf(row), types}
+		}
 	}
 }
 
@@ -207,8 +233,16 @@ func (n *inference) formatOf(typ arrow.DataType) fields.Format {
 
 // sample is the first rows of a text.
 type sample struct {
-	rows [][][]byte // by row, then column; nil is NULL
-	ends []int      // by row: the offset behind the row
+	rows   [][][]byte // by row, then column; nil is NULL
+	ends   []int      // by row: the offset behind the row
+	starts []int      // by row: its offset
+	text   []byte     // that the offsets are of
+	lines  int        // before the text
+}
+
+// lineOf returns the line in which a row begins, from 1.
+func (s *sample) lineOf(row int) int {
+	return s.lines + 1 + bytes.Count(s.text[:s.starts[row]], newline)
 }
 
 var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?", textfile.RowLimitDefault>>20)
@@ -219,7 +253,7 @@ func takeSample(d *dialect, o *Options, buf []byte, p, rowsMax int, whole bool) 
 	if whole && len(buf) > 0 && buf[len(buf)-1] != '\n' {
 		buf = append(slices.Clip(buf), '\n')
 	}
-	s := &sample{}
+	s := &sample{text: buf}
 	for p < len(buf) && len(s.rows) < rowsMax {
 		if n := max(blankLine(buf, p), d.commentLine(buf, p)); n > 0 {
 			p += n
@@ -244,7 +278,7 @@ func takeSample(d *dialect, o *Options, buf []byte, p, rowsMax int, whole bool) 
 			return nil, &textfile.Error{At: next, Reason: d.quoteError(end)}
 		}
 		s.rows = append(s.rows, row)
-		s.ends = append(s.ends, next)
+		s.starts, s.ends = append(s.starts, p), append(s.ends, next)
 		p = next
 	}
 	return s, nil
@@ -258,7 +292,7 @@ func sampleRow(d *dialect, o *Options, buf []byte, p int) (row [][]byte, next in
 			return nil, p, end
 		}
 		var scratch []byte
-		value := field.Bytes(buf, d.undouble, &scratch)
+		value := field.Bytes(buf, d.unescape, &scratch)
 		if !field.IsQuoted() && slices.Contains(o.NullStrings, string(value)) {
 			value = nil
 		} else if value == nil {
@@ -323,7 +357,7 @@ func (s *sample) width(o *Options) int {
 func (s *sample) hasHeader(n *inference) bool {
 	first := s.rows[0]
 	onlyText := true
-	for i, guess := range n.guessColumns(s.rows[1:], len(first)) {
+	for i, guess := range n.guessColumns(s, 1, len(first)) {
 		var set typeSet
 		if first[i] != nil {
 			set = n.typesOf(first[i])
@@ -337,25 +371,25 @@ func (s *sample) hasHeader(n *inference) bool {
 	return onlyText
 }
 
-// guessColumns infers types. The reader will refuse rows of another width.
-func (n *inference) guessColumns(rows [][][]byte, width int) []columnGuess {
+// guessColumns infers types from the rows of a sample from one on. The reader will refuse rows of another width, or
+// leave them out.
+func (n *inference) guessColumns(s *sample, from, width int) []columnGuess {
 	guesses := make([]columnGuess, width)
 	for i := range guesses {
-		guesses[i].types = allTypes
+		guesses[i].types, guesses[i].tally = allTypes, &tally{}
 	}
-	for _, row := range rows {
+	for r, row := range s.rows[from:] {
+		if n.lenient && (len(row) > width || len(row) < width && !n.padded) {
+			continue
+		}
 		for i, value := range row[:min(width, len(row))] {
-			if value == nil {
-				continue
-			}
-			guesses[i].seen = true
-			if guesses[i].types != 0 {
-				guesses[i].types &= n.typesOf(value)
+			if value != nil {
+				guesses[i].see(n, value, s, from+r)
 			}
 		}
 	}
 	for i := range guesses {
-		guesses[i].repeats = repeats(rows, i)
+		guesses[i].repeats = repeats(s.rows[from:], i)
 	}
 	return guesses
 }
@@ -387,7 +421,7 @@ func (c *File) lookFurther(f io.ReaderAt) error {
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(row [][]byte) bool { return len(row) != len(c.names) })
+	rows = slices.DeleteFunc(rows, func(row [][]byte) bool { return len(row) != c.rowWidth() })
 	for i := range c.guesses {
 		if g := &c.guesses[i]; g.repeats && len(rows) > 0 {
 			g.repeats = repeats(rows, i)

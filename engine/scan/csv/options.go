@@ -21,6 +21,10 @@ type Options struct {
 	// '"', or '\'' where single quotes enclose a column of the sample, and no double quotes are there.
 	Quote byte `json:"quote,omitzero"`
 
+	// Escape stands within quotes before a character that is meant itself. The default is '\\' where the sample is a
+	// table of equally long rows with it, and not without, and else the quote: quotes within quotes are doubled.
+	Escape byte `json:"escape,omitzero"`
+
 	// NoQuote takes the quote character as a character like any other.
 	NoQuote bool `json:"no_quote,omitzero"`
 
@@ -71,14 +75,18 @@ type Options struct {
 	// a value that is not of the type of its column, of the columns that are read.
 	IgnoreErrors bool `json:"ignore_errors,omitzero"`
 
+	// InferMost, with IgnoreErrors, infers the type that most values of a column have: one value of the sample, or a
+	// tenth of them, may be another's, and their rows have an error.
+	InferMost bool `json:"infer_most,omitzero"`
+
 	// Rejects takes the rows that IgnoreErrors leaves out. The default, nil, drops them.
 	Rejects *Rejects `json:"-"`
 
 	// AllText reads the columns that are not in Types as text.
 	AllText bool `json:"all_text,omitzero"`
 
-	// SampleRows is how many rows of each file are looked at to infer types. The default is 20,480, as
-	// DuckDB has it.
+	// SampleRows is how many rows of each file are looked at to infer types; -1 for all. The default is
+	// 20,480, as DuckDB has it, as far as the first MiB of a file has them; more rows are looked for beyond.
 	SampleRows int `json:"sample_rows,omitzero"`
 }
 
@@ -94,6 +102,11 @@ func (o *Options) EnsureDefaults() {
 	o.DecimalSeparator = cmp.Or(o.DecimalSeparator, '.')
 }
 
+// SamplesBeyond says whether rows are looked at behind the first MiB of a text.
+func (o *Options) SamplesBeyond() bool {
+	return o.SampleRows == textfile.SampleAll || o.SampleRows > sampleRowsDefault
+}
+
 // Validate returns an error for every field that is out of its bounds.
 func (o *Options) Validate() []error {
 	var errs []error
@@ -102,6 +115,7 @@ func (o *Options) Validate() []error {
 		value byte
 	}{
 		{"dataset.CSV.Delimiter", o.Delimiter}, {"dataset.CSV.Quote", o.Quote}, {"dataset.CSV.Comment", o.Comment},
+		{"dataset.CSV.Escape", o.Escape},
 		{"dataset.CSV.Thousands", o.Thousands},
 	} {
 		if c.value == '\n' || c.value == '\r' || c.value >= 0x80 {
@@ -123,8 +137,9 @@ func (o *Options) Validate() []error {
 	if o.SkipLines < 0 {
 		errs = append(errs, knob.Errorf("%s (%d) must not be negative", knob.Name("dataset.CSV.SkipLines"), o.SkipLines))
 	}
-	if o.SampleRows < 1 {
-		errs = append(errs, knob.Errorf("%s (%d) must be at least 1", knob.Name("dataset.CSV.SampleRows"), o.SampleRows))
+	if o.SampleRows < 1 && o.SampleRows != textfile.SampleAll {
+		errs = append(errs, knob.Errorf("%s (%d) must be at least 1, or -1 for all rows",
+			knob.Name("dataset.CSV.SampleRows"), o.SampleRows))
 	}
 	for name, typ := range o.Types {
 		if !fields.CanBe(typ) {

@@ -15,15 +15,17 @@ import (
 // dialect is how text is cut into rows and fields: RFC 4180 with any delimiter and quote, and lines
 // that end in LF or CRLF. A quote opens a field only at the field's start. A quote within an
 // unquoted field is refused: then a newline is within quotes if and only if an odd number of quotes
-// precedes the newline, so that a file can be read from its middle. Where there are comments, or
+// precedes the newline, so that a file can be read from its middle. Where there are comments or escapes, or
 // rows with errors are left out, steps tells instead.
 type dialect struct {
 	delimiter byte
 	quote     byte
 	noQuote   bool
+	escape    byte        // within quotes, before a character that stands for itself; 0 where quotes are doubled
 	comment   byte        // begins a comment; 0 where there are none
 	padded    bool        // fields that a row does not have are NULL
 	lenient   bool        // rows with errors are left out
+	trailing  bool        // a delimiter ends each row, behind which there is nothing
 	special   [256]bool   // delimiter, newline, quote, comment
 	steps     *stateTable // nil where the number of quotes says what is within quotes
 }
@@ -39,7 +41,10 @@ func newDialect(o *Options, delimiter byte) *dialect {
 	if o.Comment != 0 {
 		d.special[o.Comment] = true
 	}
-	if o.Comment != 0 || o.IgnoreErrors {
+	if !o.NoQuote && o.Escape != o.Quote {
+		d.escape = o.Escape
+	}
+	if o.Comment != 0 || o.IgnoreErrors || d.escape != 0 {
 		d.steps = newStateTable(d)
 	}
 	return d
@@ -48,9 +53,16 @@ func newDialect(o *Options, delimiter byte) *dialect {
 // span is a field of a row; its escapes are doubled quotes.
 type span = fields.Span
 
-// undouble is the fields.Unescape of the dialect.
-func (d *dialect) undouble(dst, field []byte) []byte {
+// unescape is the fields.Unescape of the dialect.
+func (d *dialect) unescape(dst, field []byte) []byte {
 	for i := 0; i < len(field); i++ {
+		if d.escape != 0 {
+			if field[i] == d.escape {
+				i++ // not the last: an escape has a character behind it
+			}
+			dst = append(dst, field[i])
+			continue
+		}
 		dst = append(dst, field[i])
 		if field[i] == d.quote {
 			i++
@@ -117,20 +129,35 @@ func lineEnd(buf []byte, p int) int {
 	return p + i + 1
 }
 
-func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd) {
-	flags := uint32(fields.Quoted)
-	q := p + 1
-	for {
+// closing returns the place of the quote that closes the quotes opened before buf[q], or -1 where the buffer ends
+// before the byte behind that quote; and the flags of the field.
+func (d *dialect) closing(buf []byte, q int) (at int, flags uint32) {
+	flags = fields.Quoted
+	for q < len(buf) {
 		i := bytes.IndexByte(buf[q:], d.quote)
-		if i < 0 || q+i+1 >= len(buf) {
-			return span{}, p, endBuffer
+		if d.escape != 0 {
+			if e := bytes.IndexByte(buf[q:][:max(i, 0)], d.escape); e >= 0 {
+				flags |= fields.Escaped
+				q += e + 2
+				continue
+			}
 		}
-		q += i
-		if buf[q+1] != d.quote {
-			break
+		if i < 0 || q+i+1 >= len(buf) {
+			return -1, flags
+		}
+		if q += i; d.escape != 0 || buf[q+1] != d.quote {
+			return q, flags
 		}
 		flags |= fields.Escaped
 		q += 2
+	}
+	return -1, flags
+}
+
+func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd) {
+	q, flags := d.closing(buf, p+1)
+	if q < 0 {
+		return span{}, p, endBuffer
 	}
 	s = span{Start: uint32(p + 1), End: uint32(q) | flags}
 	q++
@@ -240,7 +267,7 @@ func (s *rowSplitter) Split(buf []byte, p, limit, maxRows int) (next, rows int, 
 	case p >= len(buf):
 		return p, 0, nil
 	}
-	if s.comment == 0 || bytes.IndexByte(buf[p:min(len(buf), p+blockTextBytes)], s.comment) < 0 {
+	if block := buf[p:min(len(buf), p+blockTextBytes)]; !s.has(block, s.comment) && !s.has(block, s.escape) {
 		if next, rows = s.splitBlock(buf, p, limit, maxRows); rows > 0 {
 			return next, rows, nil
 		}
@@ -296,6 +323,12 @@ func (s *rowSplitter) Move(to, from int) {
 func (s *rowSplitter) splitBlock(buf []byte, p, limit, maxRows int) (next, rows int) {
 	b := s.blocks
 	rows, q := b.cut(buf, p, s.width)
+	if s.escape != 0 && q == quotesDoubled {
+		return p, 0
+	}
+	if s.trailing && !b.endEmpty(buf, rows, s.width) {
+		return p, 0
+	}
 	for rows = min(rows, maxRows); rows > 0 && int(b.starts[(rows-1)*s.width]) >= limit; {
 		rows--
 	}
@@ -343,8 +376,8 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 			return start, false, nil
 		case end > endBuffer:
 			return s.broken(buf, start, q, s.quoteError(end))
-		case i == s.width:
-			return s.broken(buf, start, start, fmt.Errorf("more than the %d fields of the rows before", s.width))
+		case i == s.width, s.trailing && i+1 == s.width && end == endRow && field.End != field.Start:
+			return s.broken(buf, start, start, fmt.Errorf("more than the %d fields of the rows before", s.columns()))
 		}
 		if slot := s.slots[i]; slot >= 0 {
 			s.spans[slot][row] = field
@@ -362,6 +395,19 @@ func (s *rowSplitter) row(buf []byte, p, row int) (next int, whole bool, err err
 		}
 		return p, true, nil
 	}
+}
+
+// has says whether a text has a mark; 0 is none.
+func (s *rowSplitter) has(text []byte, mark byte) bool {
+	return mark != 0 && bytes.IndexByte(text, mark) >= 0
+}
+
+// columns returns how many fields of a row are values.
+func (s *rowSplitter) columns() int {
+	if s.trailing {
+		return s.width - 1
+	}
+	return s.width
 }
 
 // pad notes that a row has no fields from one on; the row ends at an offset.

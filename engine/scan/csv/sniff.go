@@ -8,12 +8,19 @@ import (
 // commentMark begins the lines that are taken for comments where no character is given.
 const commentMark = '#'
 
-// sniff settles the quote and the comments of a text that starts at buf[start:], as far as no option says them. It
+// escapeMark is the escape that is looked for where no character is given: MySQL's and Spark's.
+const escapeMark = '\\'
+
+// sniff settles the quote, the escape and the comments of a text that starts at buf[start:], as far as no option says
+// them. It
 // returns the delimiter, and where the table begins: behind lines that are no rows of the table, as titles are.
 func (c *File) sniff(buf []byte, start int, whole bool) (delimiter byte, begin int) {
 	o := &c.opt
 	if c.sniffsQuote && isSingleQuoted(o, buf, start, whole) {
 		o.Quote = '\''
+	}
+	if o.Escape == 0 && isEscaped(o, buf, start, whole) {
+		o.Escape = escapeMark
 	}
 	if delimiter = o.Delimiter; delimiter == 0 {
 		delimiter = detectDelimiter(o, buf, start, whole)
@@ -63,6 +70,13 @@ func (s *sample) isRegular(width int) bool {
 	return !slices.ContainsFunc(s.rows, func(row [][]byte) bool { return len(row) != width })
 }
 
+// endsInDelimiter says whether all rows behind the header have a field more than a width, and nothing in it.
+func (s *sample) endsInDelimiter(width int) bool {
+	return len(s.rows) > 1 && !slices.ContainsFunc(s.rows[1:], func(row [][]byte) bool {
+		return len(row) != width+1 || len(row[width]) > 0
+	})
+}
+
 // title returns how many of the first rows, of fewer fields than the table has, are before its header: a title, and not
 // the header of a table whose rows end in a delimiter.
 func (s *sample) title(width int, c *File) int {
@@ -70,13 +84,13 @@ func (s *sample) title(width int, c *File) int {
 	if first <= 0 || width < 2 || c.opt.Header == HeaderNo {
 		return 0
 	}
-	table := sample{rows: s.rows[first:]}
+	table := sample{rows: s.rows[first:], starts: s.starts[first:], text: s.text}
 	longer := func(row [][]byte) bool { return len(row) > width }
 	if !table.isRegular(width) || len(table.rows) < 2 || slices.ContainsFunc(s.rows[:first], longer) {
 		return 0
 	}
-	endsInDelimiter := !slices.ContainsFunc(table.rows, func(row [][]byte) bool { return len(row[width-1]) > 0 })
-	if endsInDelimiter || c.opt.Header == HeaderAuto && !table.hasHeader(&c.infer) {
+	emptyEnds := !slices.ContainsFunc(table.rows, func(row [][]byte) bool { return len(row[width-1]) > 0 })
+	if emptyEnds || c.opt.Header == HeaderAuto && !table.hasHeader(&c.infer) {
 		return 0
 	}
 	return first
@@ -102,6 +116,24 @@ func isSingleQuoted(o *Options, buf []byte, start int, whole bool) bool {
 		return false
 	}
 	return s.quotesColumn(d, buf, start)
+}
+
+// isEscaped says whether the sample of a text is a table of equally long rows where backslashes are escapes, and is none
+// where they are not.
+func isEscaped(o *Options, buf []byte, start int, whole bool) bool {
+	if o.NoQuote || !bytes.Contains(buf[start:], []byte{escapeMark, o.Quote}) {
+		return false
+	}
+	isTable := func(escape byte) bool {
+		strict := *o
+		strict.Escape, strict.IgnoreErrors = escape, false
+		if strict.Delimiter == 0 {
+			strict.Delimiter = detectDelimiter(&strict, buf, start, whole)
+		}
+		s, err := takeSample(newDialect(&strict, strict.Delimiter), &strict, buf, start, detectRows, whole)
+		return err == nil && len(s.rows) > 0 && (o.NullPadding || s.isRegular(len(s.rows[0])))
+	}
+	return !isTable(o.Quote) && isTable(escapeMark)
 }
 
 // quotesColumn says whether some column has quotes around all of its values behind the first row.

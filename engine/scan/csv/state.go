@@ -10,6 +10,7 @@ const (
 	inField                      // within a field without quotes
 	inQuotes                     // within quotes
 	afterQuote                   // behind a quote that closes quotes, or is the first of two
+	afterEscape                  // behind an escape within quotes
 	afterReturn                  // behind such a quote and CR
 	inRest                       // within what is left out of a line: a comment, or all behind an error
 	textStates  = iota
@@ -24,7 +25,9 @@ type stateTable [textStates][256]textState
 //	atField           quote -> inQuotes
 //	inField           quote -> inRest
 //	inQuotes          quote -> afterQuote             others -> inQuotes
-//	afterQuote        quote -> inQuotes    delimiter, newline -> atField   CR -> afterReturn
+//	inQuotes          escape -> afterEscape           afterEscape: all -> inQuotes
+//	afterQuote        quote -> inQuotes, unless there are escapes: inRest
+//	afterQuote        delimiter, newline -> atField   CR -> afterReturn
 //	others            newline -> atField   others -> inRest
 func newStateTable(d *dialect) *stateTable {
 	t := &stateTable{}
@@ -33,6 +36,7 @@ func newStateTable(d *dialect) *stateTable {
 			t[s][c] = inRest
 		}
 		t[atField][c], t[inField][c], t[inQuotes][c] = inField, inField, inQuotes
+		t[afterEscape][c] = inQuotes
 	}
 	if d.comment != 0 {
 		t[atField][d.comment], t[inField][d.comment] = inRest, inRest
@@ -41,12 +45,15 @@ func newStateTable(d *dialect) *stateTable {
 		t[atField][d.quote], t[inField][d.quote] = inQuotes, inRest
 		t[inQuotes][d.quote], t[afterQuote][d.quote] = afterQuote, inQuotes
 	}
+	if d.escape != 0 {
+		t[inQuotes][d.escape], t[afterQuote][d.quote] = afterEscape, inRest
+	}
 	t[afterQuote]['\r'] = afterReturn
 	for _, s := range []textState{atField, inField, afterQuote} {
 		t[s][d.delimiter] = atField
 	}
 	for s := range t {
-		if textState(s) != inQuotes {
+		if textState(s) != inQuotes && textState(s) != afterEscape {
 			t[s]['\n'] = atField
 		}
 	}
@@ -64,14 +71,20 @@ func (t *stateTable) walk(s textState, text []byte) textState {
 	return s
 }
 
-// leap is walk in steps from mark to mark, which are quotes and characters that begin comments.
-// Where there is none, a newline ends all states but inQuotes, and the bytes before it do not
-// matter.
+// leap is walk in steps from mark to mark, which are quotes, escapes and characters that begin
+// comments. Where there is none, a newline ends all states but inQuotes, and the bytes before it do
+// not matter.
 func (d *dialect) leap(s textState, text []byte) textState {
 	quotes, comments := markFinder{mark: d.quote, none: d.noQuote}, markFinder{mark: d.comment, none: d.comment == 0}
+	escapes := markFinder{mark: d.escape, none: d.escape == 0}
 	for at := 0; ; at++ {
 		next := quotes.from(text, at)
-		if s != inQuotes {
+		switch s {
+		case afterEscape:
+			next = at
+		case inQuotes:
+			next = min(next, escapes.from(text, at))
+		default:
 			next = min(next, comments.from(text, at))
 			part := text[at:next]
 			if last := bytes.LastIndexByte(part, '\n'); last >= 0 {

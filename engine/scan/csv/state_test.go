@@ -8,13 +8,16 @@ import (
 // Would catch a leap over a byte that changes the state, which a walk over all bytes sees.
 func TestLeap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, opt := range []Options{{Comment: '#'}, {IgnoreErrors: true}, {Comment: '#', NoQuote: true}, {IgnoreErrors: true, NoQuote: true}} {
+	for _, opt := range []Options{
+		{Comment: '#'}, {IgnoreErrors: true}, {Comment: '#', NoQuote: true}, {IgnoreErrors: true, NoQuote: true},
+		{Quote: '"', Escape: '\\'}, {Quote: '"', Escape: '\\', Comment: '#', IgnoreErrors: true},
+	} {
 		opt.EnsureDefaults()
 		d := newDialect(&opt, ',')
 		for range 3000 {
 			text := make([]byte, rng.IntN(60))
 			for i := range text {
-				text[i] = "ab,,\"\"\n\r#x"[rng.IntN(10)]
+				text[i] = "ab,,\"\"\n\r#\\"[rng.IntN(10)]
 			}
 			for s := range textState(textStates) {
 				if got, want := d.leap(s, text), d.steps.walk(s, text); got != want {

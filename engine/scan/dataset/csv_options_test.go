@@ -249,10 +249,13 @@ func TestCSVRejectsBatches(t *testing.T) {
 }
 
 // randomLines returns lines with all that may go wrong.
-func randomLines(rng *rand.Rand, comments bool) string {
+func randomLines(rng *rand.Rand, comments, escapes bool) string {
 	parts := []string{"1", "22", "x", ",", ",", ",", "\"", "\"\"", "\n", "\n", "\r\n", "\"a\nb\"", " ", "3,4\n", "5,6\n"}
 	if comments {
 		parts = append(parts, "#", "#\"", "#,\n")
+	}
+	if escapes {
+		parts = append(parts, "\\", "\\\"", "\"\\\"\\\n\"")
 	}
 	b := &strings.Builder{}
 	b.WriteString("a,b\n1,2\n")
@@ -271,7 +274,10 @@ func TestCSVRejectsRandom(t *testing.T) {
 		if i%2 == 0 {
 			opt.Comment = '#'
 		}
-		text := randomLines(rng, i%2 == 0)
+		if i%5 < 2 {
+			opt.Escape = '\\'
+		}
+		text := randomLines(rng, i%2 == 0, i%5 < 2)
 		wantRows, wantRejects := readLeniently(t, text, opt, textfile.Sizes{}, scan.OpenOptions{})
 		for _, chunk := range []int64{2, 5, 11} {
 			rows, rejects := readLeniently(t, text, opt, textfile.Sizes{Chunk: chunk}, scan.OpenOptions{BatchRows: 1 + rng.IntN(3)})

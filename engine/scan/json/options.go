@@ -21,7 +21,7 @@ type Options struct {
 	Types map[string]arrow.DataType `json:"-"`
 
 	// SampleRows is how many rows of each file are looked at for the columns and their types, as far as
-	// they are in its first 16 MiB. The default is 20,480.
+	// they are in its first 16 MiB; -1 for all of these. The default is 20,480.
 	SampleRows int `json:"sample_rows,omitzero"`
 
 	// RowLimit is how many bytes of text an object may take. The default is 64 MiB; 256 MiB are the
@@ -41,8 +41,9 @@ const sampleRowsDefault = 20_480
 // Validate returns an error for every field that is out of its bounds.
 func (o *Options) Validate() []error {
 	var errs []error
-	if o.SampleRows < 1 {
-		errs = append(errs, knob.Errorf("%s (%d) must be at least 1", knob.Name("dataset.JSON.SampleRows"), o.SampleRows))
+	if o.SampleRows < 1 && o.SampleRows != textfile.SampleAll {
+		errs = append(errs, knob.Errorf("%s (%d) must be at least 1, or -1 for all rows",
+			knob.Name("dataset.JSON.SampleRows"), o.SampleRows))
 	}
 	if o.RowLimit < 1 || o.RowLimit > textfile.RowLimitMax {
 		errs = append(errs, knob.Errorf("%s (%d) must be in [1, %d]", knob.Name("dataset.JSON.RowLimit"), o.RowLimit, textfile.RowLimitMax))

@@ -36,8 +36,12 @@ type sample struct {
 
 // newSample returns a sample of the file without rows.
 func (c *File) newSample(mem *reserve.Allocator) *sample {
+	rowsMax := c.opt.SampleRows
+	if rowsMax == textfile.SampleAll {
+		rowsMax = math.MaxInt
+	}
 	return &sample{
-		rowsMax: c.opt.SampleRows, bytesMax: min(sampleBytesMax, c.RowLimit), memory: mem, columns: make(map[string]int32),
+		rowsMax: rowsMax, bytesMax: min(sampleBytesMax, c.RowLimit), memory: mem, columns: make(map[string]int32),
 	}
 }
 

@@ -367,7 +367,7 @@ type Instant struct {
 }
 
 // ParseTimestamp reads a date, or a date and a time of day between which there is a space or a T,
-// with an optional Z or +HH:MM.
+// with an optional zone, as parseZone reads it.
 func ParseTimestamp(b []byte) (t Instant, ok bool) {
 	if len(b) < 10 {
 		return t, false
@@ -383,20 +383,34 @@ func ParseTimestamp(b []byte) (t Instant, ok bool) {
 		return t, ok
 	}
 	t.Zoned = true
+	offset, ok := parseZone(zone)
+	t.nanos -= offset
+	return t, ok
+}
+
+// parseZone reads Z, +HH:MM, +HHMM or +HH, as the nanoseconds that the zone is ahead of UTC.
+func parseZone(zone []byte) (ahead int64, ok bool) {
 	if len(zone) == 1 && zone[0] == 'Z' {
-		return t, true
+		return 0, true
 	}
-	if len(zone) != 6 || zone[0] != '+' && zone[0] != '-' || zone[3] != ':' {
-		return t, false
+	if len(zone) < 3 || zone[0] != '+' && zone[0] != '-' {
+		return 0, false
 	}
 	hours, ok1 := twoDigits(zone[1:3])
-	minutes, ok2 := twoDigits(zone[4:])
-	offset := int64(hours*60+minutes) * int64(time.Minute)
-	if zone[0] == '-' {
-		offset = -offset
+	minutes, ok2 := uint64(0), true
+	switch rest := zone[3:]; {
+	case len(rest) == 2:
+		minutes, ok2 = twoDigits(rest)
+	case len(rest) == 3 && rest[0] == ':':
+		minutes, ok2 = twoDigits(rest[1:])
+	case len(rest) > 0:
+		return 0, false
 	}
-	t.nanos -= offset
-	return t, ok1 && ok2 && hours <= 23 && minutes <= 59
+	ahead = int64(hours*60+minutes) * int64(time.Minute)
+	if zone[0] == '-' {
+		ahead = -ahead
+	}
+	return ahead, ok1 && ok2 && hours <= 23 && minutes <= 59
 }
 
 const nanosPerDay = 24 * int64(time.Hour)

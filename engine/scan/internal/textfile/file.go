@@ -37,16 +37,22 @@ const _ = uint(fields.EndMask + 1 - 4*RowLimitMax)
 type File struct {
 	Format  Format
 	Path    string
-	Start   int64           // offset of the first row, in the text unpacked
-	Fields  *arrow.Schema   // set when the samples of all files are known
-	Repeats []bool          // by column: it is read as codes of a dictionary
-	Formats []fields.Format // by column: how its values are written; nil where all are plain
-	Whole   bool            // a reader cannot begin in the middle of the text
-	Newline bool            // the last row needs a newline behind it
+	Start   int64            // offset of the first row, in the text unpacked
+	Fields  *arrow.Schema    // set when the samples of all files are known
+	Texts   map[string]error // by name of a column of text: why it is text, where most of its values are not
+	Repeats []bool           // by column: it is read as codes of a dictionary
+	Formats []fields.Format  // by column: how its values are written; nil where all are plain
+	Whole   bool             // a reader cannot begin in the middle of the text
+	Newline bool             // the last row needs a newline behind it
 
 	// Decode returns a text in UTF-8, and whether it is another than what the file has: then the text is
 	// a stream. The default, nil, takes the text as it is.
 	Decode func(text io.Reader) (decoded io.Reader, other bool)
+
+	// Onward, when set by examine, looks at the text behind the sample of its start: first at the text of
+	// that sample once more, then at the text from next on, whose end is the text's where whole is true.
+	// more is false where enough has been seen.
+	Onward func(buf []byte, whole bool) (next int, more bool)
 
 	Lenient     bool     // rows with errors are left out, by a Splitter that is Lenient
 	Rejects     *Rejects // takes the rows that are left out; nil drops them
@@ -86,7 +92,11 @@ func (c *File) Open(
 		}
 		defer unpacked.Close()
 		text, other := c.decoded(unpacked)
-		if _, err := c.look(text, samples, examine); err != nil {
+		looked, err := c.look(text, samples, examine)
+		if err == nil && c.Onward != nil {
+			err = c.lookOnward(text, samples, len(looked))
+		}
+		if err != nil {
 			return err
 		}
 		if packed != "" || other {
@@ -145,6 +155,9 @@ func (c *File) Name() string { return c.Path }
 
 // Schema implements decode.Input.
 func (c *File) Schema() *arrow.Schema { return c.Fields }
+
+// WhyText returns an element of Texts, or nil.
+func (c *File) WhyText(column string) error { return c.Texts[column] }
 
 // Stats implements decode.Input.
 func (c *File) Stats() decode.Stats {

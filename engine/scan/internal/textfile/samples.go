@@ -49,6 +49,9 @@ func (s *Samples) grow(n, size int) {
 	s.buf = grown
 }
 
+// SampleAll, as the number of rows of a sample, stands for all rows.
+const SampleAll = -1
+
 // Examine looks at the beginning of a text, which has room for fields.Slack more bytes behind it; whole
 // says that it is all of it. enough is false where more is needed.
 type Examine func(buf []byte, whole bool) (enough bool, err error)
@@ -75,6 +78,25 @@ func (c *File) look(text io.Reader, samples *Samples, examine Examine) ([]byte, 
 		if size > c.RowLimit {
 			return nil, c.Format.LongRow()
 		}
+	}
+}
+
+// lookOnward reads a text behind its first n bytes, which are in the buffer of samples, for Onward. A row above
+// the limit ends it: reading the row says so, with its place.
+func (c *File) lookOnward(text io.Reader, samples *Samples, n int) error {
+	for whole := false; ; {
+		next, more := c.Onward(samples.buf[:n], whole)
+		if !more || whole || n-next > c.RowLimit {
+			return nil
+		}
+		n = copy(samples.buf, samples.buf[next:n])
+		size := max(c.sizes.Block, 2*n)
+		samples.grow(n, size)
+		m, ended, err := readText(text, samples.buf[n:size])
+		if err != nil {
+			return err
+		}
+		n, whole = n+m, ended
 	}
 }
 
