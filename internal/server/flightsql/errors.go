@@ -36,6 +36,8 @@ var codesOf = []struct {
 	{context.Canceled, codes.Canceled},
 	{context.DeadlineExceeded, codes.DeadlineExceeded},
 	{engine.ErrQuery, codes.InvalidArgument},
+	{engine.ErrValue, codes.InvalidArgument},
+	{engine.ErrOverflow, codes.InvalidArgument},
 	{engine.ErrMemoryLimit, codes.ResourceExhausted},
 	{engine.ErrTempLimit, codes.ResourceExhausted},
 }
