@@ -36,14 +36,14 @@ func clientOf(ctx context.Context) string {
 // strangers take no memory.
 func (s *Service) identify(ctx context.Context, call *tap.Info) (context.Context, error) {
 	if call.FullMethodName == handshakeMethod || strings.HasPrefix(call.FullMethodName, healthMethods) {
-		return awaitMessage(ctx, call.FullMethodName), nil
+		return s.awaitMessage(ctx, call.FullMethodName), nil
 	}
 	name, _, err := s.client(ctx)
 	if err != nil {
 		s.opt.Logger.Debug("a call of a client that is not known", "method", call.FullMethodName, "error", err)
 		return nil, err
 	}
-	return context.WithValue(awaitMessage(ctx, call.FullMethodName), clientKey{}, name), nil
+	return context.WithValue(s.awaitMessage(ctx, call.FullMethodName), clientKey{}, name), nil
 }
 
 // client returns who a call's client is, the name of its token or the name in its certificate, and

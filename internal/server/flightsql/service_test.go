@@ -41,6 +41,8 @@ type hostOptions struct {
 	rows   int // of t; 0 for 1,000,000
 	limits server.Limits
 	tokens string // lines of a name and a token
+
+	arrival, idle time.Duration // as in Options
 }
 
 // newHost starts a host, which ends with the test.
@@ -66,7 +68,7 @@ func newHost(t testing.TB, opt hostOptions) *host {
 			t.Fatal(err)
 		}
 	}
-	service, err := New(Options{Server: core, Version: "test", Logger: logger, Tokens: tokens})
+	service, err := New(Options{Server: core, Version: "test", Logger: logger, Tokens: tokens, ArrivalTime: opt.arrival, ConnectionIdle: opt.idle})
 	if err != nil {
 		t.Fatal(err)
 	}
