@@ -367,7 +367,8 @@ func checkReplacement(with string, groups int) error {
 			return nil
 		}
 		if i+1 == len(rest) {
-			return query.Valuef("regexp_replace: the replacement %s ends with a backslash, which is written \\\\", shortText(with))
+			return query.Valuef("regexp_replace: the replacement %s ends with a backslash, which is written \\\\",
+				shortText(with))
 		}
 		switch next := rest[i+1]; {
 		case next >= '0' && next <= '9':

@@ -68,7 +68,9 @@ func newHost(t testing.TB, opt hostOptions) *host {
 			t.Fatal(err)
 		}
 	}
-	service, err := New(Options{Server: core, Version: "test", Logger: logger, Tokens: tokens, ArrivalTime: opt.arrival, ConnectionIdle: opt.idle})
+	service, err := New(Options{
+		Server: core, Version: "test", Logger: logger, Tokens: tokens, ArrivalTime: opt.arrival, ConnectionIdle: opt.idle,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,8 +232,8 @@ func wantCode(t testing.TB, what string, err error, want ...codes.Code) {
 	t.Errorf("%s: got %v, want one of %v", what, err, want)
 }
 
-// Would catch a value that a statement or its data made bad, told as an unknown fault of the server: a driver takes that
-// as a reason to try again.
+// Would catch a value that a statement or its data made bad, told as an unknown fault of the server: a driver takes
+// that as a reason to try again.
 func TestValueErrors(t *testing.T) {
 	h := newHost(t, hostOptions{rows: 100})
 	c, ctx := h.dial(t), t.Context()
@@ -244,7 +246,8 @@ func TestValueErrors(t *testing.T) {
 		"extract(month FROM CAST('infinity' AS TIMESTAMP) + INTERVAL 1 DAY * 0)",
 	} {
 		for _, statement := range []string{
-			"SELECT " + text + " FROM t", "SELECT max(n) FROM t GROUP BY " + text, "SELECT n FROM t WHERE " + text + " IS NOT NULL",
+			"SELECT " + text + " FROM t", "SELECT max(n) FROM t GROUP BY " + text,
+			"SELECT n FROM t WHERE " + text + " IS NOT NULL",
 		} {
 			if got, err := ask(ctx, c, statement); err != nil {
 				wantCode(t, statement, err, codes.InvalidArgument)
@@ -253,7 +256,9 @@ func TestValueErrors(t *testing.T) {
 			}
 		}
 	}
-	for _, statement := range []string{"SELECT make_date(2147483647, 12, 31)", "SELECT sum(n + 9223372036854775700 - 0) FROM t"} {
+	for _, statement := range []string{
+		"SELECT make_date(2147483647, 12, 31)", "SELECT sum(n + 9223372036854775700 - 0) FROM t",
+	} {
 		_, err := ask(ctx, c, statement)
 		wantCode(t, statement, err, codes.InvalidArgument)
 	}

@@ -69,7 +69,8 @@ func TestStoppedBody(t *testing.T) {
 				}
 				text, err := io.ReadAll(response.Body)
 				_ = response.Body.Close()
-				late := response.StatusCode == http.StatusRequestTimeout && strings.Contains(string(text), "did not end within 200ms")
+				late := response.StatusCode == http.StatusRequestTimeout &&
+					strings.Contains(string(text), "did not end within 200ms")
 				if err != nil || !late {
 					t.Errorf("%s: %d, %s, %v", what, response.StatusCode, text, err)
 				}
