@@ -18,6 +18,10 @@ var (
 	// function does not take.
 	ErrQuery = query.ErrQuery
 
+	// ErrValue marks a value for which an expression has no result, whether the statement has it or the data: a day
+	// that there is not, a text that is no number, a division by 0.
+	ErrValue = query.ErrValue
+
 	// ErrOverflow marks a sum that passes its type; Query.Overflow says what to do instead.
 	ErrOverflow = finalize.ErrOverflow
 

@@ -28,8 +28,8 @@ var passing = []error{
 func mayPass(err error) bool {
 	var text *sql.Error
 	switch {
-	case err == nil, errors.Is(err, engine.ErrQuery), errors.Is(err, engine.ErrOverflow), errors.Is(err, engine.ErrCorrupt),
-		errors.Is(err, engine.ErrClosed), errors.Is(err, ErrLocked), errors.As(err, &text):
+	case err == nil, errors.Is(err, engine.ErrQuery), errors.Is(err, engine.ErrValue), errors.Is(err, engine.ErrOverflow),
+		errors.Is(err, engine.ErrCorrupt), errors.Is(err, engine.ErrClosed), errors.Is(err, ErrLocked), errors.As(err, &text):
 		return false
 	}
 	var transient interface{ Transient() bool }

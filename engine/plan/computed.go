@@ -21,11 +21,13 @@ type computed struct {
 }
 
 // withColumns adds columns of the given names to a source. The names are none of the source's.
-func withColumns(src scan.Source, names []string, exprs []*expr.Expr, sums []bool) (scan.Source, error) {
+func withColumns(ctx context.Context, src scan.Source, names []string, exprs []*expr.Expr, sums []bool) (
+	scan.Source, error,
+) {
 	if len(exprs) == 0 {
 		return src, nil
 	}
-	p, err := bindCompact(src.Schema(), exprs, sums)
+	p, err := bindCompact(ctx, src.Schema(), exprs, sums)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +44,8 @@ func withColumns(src scan.Source, names []string, exprs []*expr.Expr, sums []boo
 
 // bindCompact binds expressions to columns. The expressions of which sums is true may have narrower
 // types.
-func bindCompact(schema *arrow.Schema, exprs []*expr.Expr, sums []bool) (*expr.Program, error) {
-	p, err := expr.Bind(schema, exprs...)
+func bindCompact(ctx context.Context, schema *arrow.Schema, exprs []*expr.Expr, sums []bool) (*expr.Program, error) {
+	p, err := expr.Bind(ctx, schema, exprs...)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func (c *computed) Splits(ctx context.Context, columns []int) (splits []scan.Spl
 	if len(exprs) == 0 {
 		return c.Source.Splits(ctx, columns)
 	}
-	if plan.program, err = bindCompact(c.Source.Schema(), exprs, sums); err != nil {
+	if plan.program, err = bindCompact(ctx, c.Source.Schema(), exprs, sums); err != nil {
 		return nil, err
 	}
 	for _, column := range plan.program.Columns() {

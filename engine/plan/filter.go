@@ -134,11 +134,11 @@ func (c *condition) divide(late []int) *division {
 	if parts[0] == nil || parts[1] == nil && c.order == nil {
 		return d
 	}
-	first, err := newCondition(c.schema, parts[0])
+	first, err := newCondition(context.Background(), c.schema, parts[0])
 	if err != nil {
 		return d
 	}
-	rest, err := newCondition(c.schema, parts[1])
+	rest, err := newCondition(context.Background(), c.schema, parts[1])
 	if err != nil {
 		return d
 	}
@@ -149,7 +149,7 @@ func (c *condition) divide(late []int) *division {
 
 // needs says whether a part of the condition needs one of some columns.
 func (c *condition) needs(part *expr.Expr, columns []int) bool {
-	p, err := expr.BindCondition(c.schema, part)
+	p, err := expr.BindCondition(context.Background(), c.schema, part)
 	return err != nil || slices.ContainsFunc(p.Columns(), func(c int) bool { return slices.Contains(columns, c) })
 }
 
@@ -277,17 +277,17 @@ var termOps = map[string]scan.Op{
 }
 
 // newCondition binds WHERE of a source; nil for all rows.
-func newCondition(schema *arrow.Schema, where *expr.Expr) (c *condition, err error) {
+func newCondition(ctx context.Context, schema *arrow.Schema, where *expr.Expr) (c *condition, err error) {
 	c = &condition{where: where, schema: schema, mem: memory.DefaultAllocator}
 	if where != nil {
-		c.program, err = expr.BindCondition(schema, where)
+		c.program, err = expr.BindCondition(ctx, schema, where)
 	}
 	return c, err
 }
 
 // filtered returns the rows of a source for which where is TRUE. The caller releases the condition.
 func filtered(ctx context.Context, src scan.Source, where *expr.Expr) (scan.Filtered, *condition, error) {
-	c, err := newCondition(src.Schema(), where)
+	c, err := newCondition(ctx, src.Schema(), where)
 	if err != nil {
 		return nil, nil, err
 	}

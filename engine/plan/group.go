@@ -89,13 +89,13 @@ func (p *planner) group(ctx context.Context, q *Query, st *statement) error {
 	if err != nil {
 		return err
 	}
-	asked, err := g.query(having)
+	asked, err := g.query(ctx, having)
 	if err != nil {
 		return err
 	}
 	q.uses = append(slices.Clone(g.keys), having)
 	asked.Overflow, asked.Deterministic = p.opt.Overflow, p.opt.Deterministic
-	if q.source, err = withColumns(q.source, g.addedNames, g.added, g.sums); err != nil {
+	if q.source, err = withColumns(ctx, q.source, g.addedNames, g.added, g.sums); err != nil {
 		return err
 	}
 	q.read = q.source
@@ -107,7 +107,7 @@ func (p *planner) group(ctx context.Context, q *Query, st *statement) error {
 			return err
 		}
 	}
-	return q.finish(st, g.of, having)
+	return q.finish(ctx, st, g.of, having)
 }
 
 // dropDependent leaves out keys that follow from other keys: constants, and expressions over
@@ -143,7 +143,7 @@ func (g *grouping) dropDependent() {
 }
 
 // query makes the aggregation by all keys, and notes which column holds which key or aggregate.
-func (g *grouping) query(having *expr.Expr) (query.Query, error) {
+func (g *grouping) query(ctx context.Context, having *expr.Expr) (query.Query, error) {
 	var q query.Query
 	taken := map[string]bool{}
 	named := func(x *expr.Expr) string {
@@ -181,7 +181,7 @@ func (g *grouping) query(having *expr.Expr) (query.Query, error) {
 		all = append(all, having)
 	}
 	for _, x := range all {
-		var failed error
+		failed := ended(ctx)
 		var add func(x *expr.Expr) bool
 		add = func(x *expr.Expr) bool {
 			if x.Op != expr.OpAggregate || failed != nil {
@@ -191,12 +191,12 @@ func (g *grouping) query(having *expr.Expr) (query.Query, error) {
 			if g.columns[key] != "" || g.shifted[key] != nil {
 				return false
 			}
-			if made := g.shift(x); made != nil {
+			if made := g.shift(ctx, x); made != nil {
 				g.shifted[key] = made
 				made.Walk(add)
 				return false
 			}
-			a, info, err := g.aggregate(x)
+			a, info, err := g.aggregate(ctx, x)
 			if err != nil {
 				failed = err
 				return false
@@ -233,7 +233,7 @@ func (g *grouping) argument(x *expr.Expr, sum bool) string {
 }
 
 // aggregate turns a call into what the engine computes.
-func (g *grouping) aggregate(x *expr.Expr) (a query.Aggregate, info callInfo, err error) {
+func (g *grouping) aggregate(ctx context.Context, x *expr.Expr) (a query.Aggregate, info callInfo, err error) {
 	info.order = -1
 	for _, arg := range x.Args {
 		if inner := firstAggregate(arg); inner != nil {
@@ -263,7 +263,7 @@ func (g *grouping) aggregate(x *expr.Expr) (a query.Aggregate, info callInfo, er
 		x = &expr.Expr{Op: expr.OpAggregate, Name: "count", Args: []*expr.Expr{expr.Constant(true)}, Filter: x.Filter, At: x.At}
 	}
 	a.Func = f
-	args, err := parameters(&a, x)
+	args, err := parameters(ctx, &a, x)
 	if err != nil {
 		return a, info, err
 	}
@@ -342,7 +342,7 @@ func (g *grouping) orderBy(list []expr.Order) int {
 }
 
 // parameters moves the constant of a call to the aggregate, and returns the other arguments.
-func parameters(a *query.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
+func parameters(ctx context.Context, a *query.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
 	n, most := a.Func.Args(), a.Func.Args()
 	if a.Func.Param() != query.NoParam {
 		most++
@@ -358,7 +358,7 @@ func parameters(a *query.Aggregate, x *expr.Expr) ([]*expr.Expr, error) {
 	if len(x.Args) == n {
 		return x.Args, nil
 	}
-	p, err := expr.Bind(arrow.NewSchema(nil, nil), x.Args[n])
+	p, err := expr.Bind(ctx, arrow.NewSchema(nil, nil), x.Args[n])
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 // stay in the last order. Of each order before it, a column keeps the places of the rows in that
 // order, and the aggregates with that order go by the column. The order of the input has such a
 // column, too, where an aggregate goes by it.
-func (g *grouping) sortRows(asked query.Query) (query.Query, error) {
+func (g *grouping) sortRows(ctx context.Context, asked query.Query) (query.Query, error) {
 	s := &sorts{engine: g.q.engine, source: g.q.source}
 	asked.Aggregates = slices.Clone(asked.Aggregates)
 	ofInput := func(i int) bool {
@@ -47,7 +47,7 @@ func (g *grouping) sortRows(asked query.Query) (query.Query, error) {
 		}
 		s.by = append(s.by, by)
 	}
-	if err := s.bind(names); err != nil {
+	if err := s.bind(ctx, names); err != nil {
 		return asked, err
 	}
 	for i := range asked.Aggregates {
@@ -113,12 +113,12 @@ type sorts struct {
 }
 
 // bind makes the projection and the schema.
-func (s *sorts) bind(names []string) (err error) {
+func (s *sorts) bind(ctx context.Context, names []string) (err error) {
 	exprs := make([]*expr.Expr, len(names))
 	for i, name := range names {
 		exprs[i] = expr.Column(name)
 	}
-	if s.post, err = newProjection(s.source.Schema(), names, exprs, nil, true); err != nil {
+	if s.post, err = newProjection(ctx, s.source.Schema(), names, exprs, nil, true); err != nil {
 		return err
 	}
 	fields := slices.Clone(s.post.schema.Fields())

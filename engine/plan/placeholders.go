@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -114,13 +115,13 @@ func (p *Parameter) expr() (*expr.Expr, error) {
 
 // bind returns the statement with values in place of its parameters, and notes the types that
 // parameters without values have by their places.
-func (p *placeholders) bind(s *sql.Select, rel *relation) *sql.Select {
+func (p *placeholders) bind(ctx context.Context, s *sql.Select, rel *relation) *sql.Select {
 	if len(p.types) == 0 {
 		return s
 	}
 	if p.values == nil {
 		s.Replace(func(x *expr.Expr) *expr.Expr {
-			p.expect(x, rel)
+			p.expect(ctx, x, rel)
 			return nil
 		})
 		p.count(s.Limit)
@@ -168,7 +169,7 @@ func (p *placeholders) count(x *expr.Expr) {
 
 // expect notes the type of parameters that are arguments of an expression: the type that a cast
 // leads to, or the type of another argument.
-func (p *placeholders) expect(x *expr.Expr, rel *relation) {
+func (p *placeholders) expect(ctx context.Context, x *expr.Expr, rel *relation) {
 	if x.Op != expr.OpCall && x.Op != expr.OpCast && x.Op != expr.OpTryCast {
 		return
 	}
@@ -177,7 +178,7 @@ func (p *placeholders) expect(x *expr.Expr, rel *relation) {
 		by = x.Type.Arrow()
 	}
 	for i := 0; i < len(x.Args) && by == nil; i++ {
-		by = rel.typeOf(x.Args[i])
+		by = rel.typeOf(ctx, x.Args[i])
 	}
 	for _, a := range x.Args {
 		if a.Op == expr.OpParameter && by != nil {
@@ -188,7 +189,7 @@ func (p *placeholders) expect(x *expr.Expr, rel *relation) {
 
 // typeOf returns the type of an expression over the columns of the relation, or nil where it has none
 // before its parameters have values.
-func (r *relation) typeOf(x *expr.Expr) arrow.DataType {
+func (r *relation) typeOf(ctx context.Context, x *expr.Expr) arrow.DataType {
 	if x.Op == expr.OpParameter || x.Op == expr.OpAggregate {
 		return nil
 	}
@@ -196,7 +197,7 @@ func (r *relation) typeOf(x *expr.Expr) arrow.DataType {
 	if err != nil {
 		return nil
 	}
-	program, err := expr.Bind(r.source.Schema(), x)
+	program, err := expr.Bind(ctx, r.source.Schema(), x)
 	if err != nil {
 		return nil
 	}

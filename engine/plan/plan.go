@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,11 +128,20 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		return nil, err
 	}
 	q.parameters = given
-	if err := p.narrow(ctx, q); err != nil {
+	err = p.narrow(ctx, q)
+	if err = cmp.Or(err, ended(ctx)); err != nil { // what could not be bound for it may have been left out
 		q.Close()
 		return nil, err
 	}
 	return q, nil
+}
+
+// ended returns why a context has ended, or nil.
+func ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
 }
 
 // Schema returns the columns of the result.
@@ -256,9 +266,9 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 
 // over plans a statement over the table behind its FROM.
 func (p *planner) over(ctx context.Context, s *sql.Select, rel *relation) (*Query, error) {
-	s = p.parameters.bind(s, rel)
+	s = p.parameters.bind(ctx, s, rel)
 	st := &statement{Select: s, rel: rel, aliases: map[string]*expr.Expr{}, keys: map[string]bool{}}
-	nodes, err := st.resolveItems()
+	nodes, err := st.resolveItems(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -299,12 +309,12 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 		err = p.group(ctx, q, q.st)
 	} else {
 		q.read, q.rows = q.source, q.source.Schema()
-		err = q.finish(q.st, func(e *expr.Expr) (*expr.Expr, error) { return e, nil }, nil)
+		err = q.finish(ctx, q.st, func(e *expr.Expr) (*expr.Expr, error) { return e, nil }, nil)
 	}
 	if err != nil {
 		return err
 	}
-	if err := q.limit(q.text); err != nil {
+	if err := q.limit(ctx, q.text); err != nil {
 		return err
 	}
 	return q.planTop(ctx)
@@ -312,9 +322,12 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 
 // resolveItems looks up the columns of the items, and gives every item a name of its own. It returns how many
 // parts the items have, with what their names stand for.
-func (st *statement) resolveItems() (nodes int, err error) {
+func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 	constants := make(map[string]bool) // names that items have given to constants
 	for _, it := range st.Items {
+		if err := ended(ctx); err != nil {
+			return 0, err
+		}
 		if it.Expr == nil {
 			if columns := len(st.items) + st.rel.inStar; columns > sql.ItemsMax {
 				return 0, errorAt(0, "not supported: a result of %d columns, more than %d", columns, sql.ItemsMax)
@@ -491,7 +504,9 @@ func (st *statement) orders() ([]sql.Order, error) {
 
 // finish plans what comes after rows or groups: HAVING, the items, the order. of turns an
 // expression over the columns of the source into an expression over the columns of q.rows.
-func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), having *expr.Expr) error {
+func (q *Query) finish(
+	ctx context.Context, st *statement, of func(*expr.Expr) (*expr.Expr, error), having *expr.Expr,
+) error {
 	var names []string
 	var exprs []*expr.Expr
 	places := make(map[string]int) // in exprs, by Key
@@ -503,7 +518,7 @@ func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), h
 	}
 	for _, it := range st.results() {
 		x, err := of(it.expr)
-		if err != nil {
+		if err = cmp.Or(err, ended(ctx)); err != nil {
 			return err
 		}
 		q.uses = append(q.uses, it.expr)
@@ -528,7 +543,7 @@ func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), h
 		}
 		q.by.Keys = append(q.by.Keys, order.Key{Column: at, Descending: o.Descending, NullsFirst: o.NullsFirst})
 	}
-	if q.post, err = newProjection(q.rows, names, exprs, having, !q.grouped); err != nil {
+	if q.post, err = newProjection(ctx, q.rows, names, exprs, having, !q.grouped); err != nil {
 		return err
 	}
 	fields := q.post.schema.Fields()
@@ -537,10 +552,10 @@ func (q *Query) finish(st *statement, of func(*expr.Expr) (*expr.Expr, error), h
 }
 
 // limit reads LIMIT and OFFSET.
-func (q *Query) limit(s *sql.Select) error {
+func (q *Query) limit(ctx context.Context, s *sql.Select) error {
 	count := func(e *expr.Expr, clause string) (int64, error) {
 		number := &expr.Expr{Op: expr.OpTryCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{e}, At: e.At}
-		if p, err := expr.Bind(arrow.NewSchema(nil, nil), number); err == nil {
+		if p, err := expr.Bind(ctx, arrow.NewSchema(nil, nil), number); err == nil {
 			value, _ := p.Constant(0)
 			if n, ok := value.(int64); ok && n >= 0 {
 				return n, nil

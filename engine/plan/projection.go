@@ -25,13 +25,13 @@ type projection struct {
 
 // newProjection binds expressions to the columns of rows. having may be nil. ofFiles says that rows
 // may hold dictionaries and views, whose values are written out.
-func newProjection(rows *arrow.Schema, names []string, exprs []*expr.Expr, having *expr.Expr, ofFiles bool) (
-	*projection, error,
-) {
+func newProjection(ctx context.Context, rows *arrow.Schema, names []string, exprs []*expr.Expr, having *expr.Expr,
+	ofFiles bool,
+) (*projection, error) {
 	p := &projection{exprs: exprs, computePlan: &computePlan{}}
 	var err error
 	if having != nil {
-		if p.having, err = expr.BindCondition(rows, having); err != nil {
+		if p.having, err = expr.BindCondition(ctx, rows, having); err != nil {
 			return nil, err
 		}
 		p.columns = p.having.Columns()
@@ -52,7 +52,7 @@ func newProjection(rows *arrow.Schema, names []string, exprs []*expr.Expr, havin
 		p.from = append(p.from, at)
 		fields[i].Type, fields[i].Nullable = valueType(rows.Field(at).Type), rows.Field(at).Nullable
 	}
-	if p.program, err = expr.Bind(rows, made...); err != nil {
+	if p.program, err = expr.Bind(ctx, rows, made...); err != nil {
 		return nil, err
 	}
 	p.program.Plain()

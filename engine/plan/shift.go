@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"
@@ -15,7 +16,7 @@ const shiftMax = 1 << 20
 // shift returns sum(c + n), of a column and a constant, as sum(c) + n * count(c): nothing is
 // computed for a row, and several such sums share sum(c). It returns nil for other aggregates, and
 // where c + n could pass its type's bounds, which is an error.
-func (g *grouping) shift(x *expr.Expr) *expr.Expr {
+func (g *grouping) shift(ctx context.Context, x *expr.Expr) *expr.Expr {
 	if g.opt.OneStep || g.opt.Overflow != query.OverflowError || x.Name != query.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
 		return nil
 	}
@@ -34,7 +35,7 @@ func (g *grouping) shift(x *expr.Expr) *expr.Expr {
 	if sum.Name == "-" {
 		n = -n
 	}
-	if !g.shifts(column, sum, n) {
+	if !g.shifts(ctx, column, sum, n) {
 		return nil
 	}
 	of := func(name string) *expr.Expr {
@@ -45,7 +46,7 @@ func (g *grouping) shift(x *expr.Expr) *expr.Expr {
 
 // shifts says whether sum, which adds n to a column of integers, fits its own type for every value
 // of the column.
-func (g *grouping) shifts(column, sum *expr.Expr, n int64) bool {
+func (g *grouping) shifts(ctx context.Context, column, sum *expr.Expr, n int64) bool {
 	schema := g.q.source.Schema()
 	at := schema.FieldIndices(column.Name)
 	if len(at) != 1 {
@@ -62,7 +63,7 @@ func (g *grouping) shifts(column, sum *expr.Expr, n int64) bool {
 	if s.HasRange {
 		low, high = max(low, s.Min), min(high, s.Max)
 	}
-	p, err := expr.Bind(schema, sum)
+	p, err := expr.Bind(ctx, schema, sum)
 	if err != nil {
 		return false
 	}

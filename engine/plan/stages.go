@@ -44,7 +44,7 @@ func (g *grouping) arrange(ctx context.Context, asked query.Query) error {
 	}
 	if len(g.orders) > 0 {
 		var err error
-		if asked, err = g.sortRows(asked); err != nil {
+		if asked, err = g.sortRows(ctx, asked); err != nil {
 			return err
 		}
 	}

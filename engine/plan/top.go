@@ -55,11 +55,11 @@ func (q *Query) planTop(ctx context.Context) (err error) {
 	t := &topRows{engine: q.engine, source: q.source, test: q.where, by: q.by, result: q.post.schema}
 	t.by.Keys = slices.Clone(q.by.Keys)
 	if t.test == nil {
-		if t.test, err = newCondition(q.source.Schema(), nil); err != nil {
+		if t.test, err = newCondition(ctx, q.source.Schema(), nil); err != nil {
 			return err
 		}
 	}
-	if err := t.orderedBy(q); err != nil {
+	if err := t.orderedBy(ctx, q); err != nil {
 		return err
 	}
 	if q.filter == nil {
@@ -67,7 +67,7 @@ func (q *Query) planTop(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := t.divide(q); err != nil {
+	if err := t.divide(ctx, q); err != nil {
 		return err
 	}
 	q.top = t
@@ -75,7 +75,7 @@ func (q *Query) planTop(ctx context.Context) (err error) {
 }
 
 // orderedBy adds the order to the test of rows.
-func (t *topRows) orderedBy(q *Query) (err error) {
+func (t *topRows) orderedBy(ctx context.Context, q *Query) (err error) {
 	o := &topOrder{}
 	var made []*expr.Expr
 	for _, k := range q.by.Keys {
@@ -91,13 +91,13 @@ func (t *topRows) orderedBy(q *Query) (err error) {
 		}
 		o.columns = append(o.columns, at)
 	}
-	o.exprs, err = expr.Bind(q.source.Schema(), made...)
+	o.exprs, err = expr.Bind(ctx, q.source.Schema(), made...)
 	t.test.order = o
 	return err
 }
 
 // divide says which columns of the result are made while all rows are read.
-func (t *topRows) divide(q *Query) (err error) {
+func (t *topRows) divide(ctx context.Context, q *Query) (err error) {
 	schema := t.source.Schema()
 	position := "position"
 	for len(schema.FieldIndices(position)) > 0 {
@@ -110,7 +110,7 @@ func (t *topRows) divide(q *Query) (err error) {
 	var names, lateNames []string
 	var head, late []*expr.Expr
 	for i, x := range q.post.exprs {
-		read, err := expr.Bind(schema, x)
+		read, err := expr.Bind(ctx, schema, x)
 		if err != nil {
 			return err
 		}
@@ -128,16 +128,17 @@ func (t *topRows) divide(q *Query) (err error) {
 		t.by.Keys[i].Column = t.from[t.by.Keys[i].Column]
 	}
 	if len(late) == 0 {
-		t.head, err = newProjection(schema, names, head, nil, true)
+		t.head, err = newProjection(ctx, schema, names, head, nil, true)
 		return err
 	}
 	t.source = positioned
 	at := expr.Column(position)
-	if t.head, err = newProjection(positioned.Schema(), append(names, position), append(head, at), nil, true); err != nil {
+	names, head = append(names, position), append(head, at)
+	if t.head, err = newProjection(ctx, positioned.Schema(), names, head, nil, true); err != nil {
 		return err
 	}
 	t.lateFrom = q.base.source
-	t.late, err = newProjection(positioned.Schema(), append(lateNames, position), append(late, at), nil, true)
+	t.late, err = newProjection(ctx, positioned.Schema(), append(lateNames, position), append(late, at), nil, true)
 	return err
 }
 

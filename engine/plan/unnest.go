@@ -153,14 +153,14 @@ func (r *relation) pruneLists(ctx context.Context) error {
 	}
 	var where *expr.Expr
 	for _, x := range conjuncts(nil, r.where) {
-		if _, err := expr.BindCondition(r.lists.source.Schema(), x); err == nil {
+		if _, err := expr.BindCondition(ctx, r.lists.source.Schema(), x); err == nil {
 			where = both(where, x)
 		}
 	}
 	if where == nil {
 		return nil
 	}
-	program, err := expr.BindCondition(r.lists.source.Schema(), where)
+	program, err := expr.BindCondition(ctx, r.lists.source.Schema(), where)
 	if err != nil {
 		return err
 	}

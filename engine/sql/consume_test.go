@@ -3,6 +3,7 @@
 package sql
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -66,22 +67,22 @@ func TestNothingIsIgnored(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		tree, err := s.parse()
+		tree, err := s.parse(t.Context())
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		want, err := readTree(s, tree)
+		want, err := readTree(t.Context(), s, tree)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
 		eachChange(tree.ProtoReflect(), "", func(path, what string) {
 			same := slices.ContainsFunc(sameFields, func(f struct{ path, why string }) bool { return strings.HasSuffix(path, f.path) })
-			if got, err := readTree(s, tree); err == nil && reflect.DeepEqual(got, want) && !same {
+			if got, err := readTree(t.Context(), s, tree); err == nil && reflect.DeepEqual(got, want) && !same {
 				t.Errorf("%s\n%s %s: the statement is read as before", text, path, what)
 			}
 		})
-		if got, err := readTree(s, tree); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := readTree(t.Context(), s, tree); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%s: changes are left: %v", text, err)
 		}
 	}
@@ -170,13 +171,13 @@ func TestParseDrop(t *testing.T) {
 }
 
 // readTree reads a tree, which may be one that no text has.
-func readTree(s *script, tree *pg.SelectStmt) (read *Select, err error) {
+func readTree(ctx context.Context, s *script, tree *pg.SelectStmt) (read *Select, err error) {
 	defer func() {
 		if failed := recover(); failed != nil {
 			err = fmt.Errorf("%v", failed)
 		}
 	}()
-	p := &statements{script: s, taken: map[proto.Message]bool{}}
+	p := &statements{ctx: ctx, script: s, taken: map[proto.Message]bool{}}
 	read = p.statement(tree, nil)
 	p.checkTaken(tree)
 	return read, nil

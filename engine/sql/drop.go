@@ -3,6 +3,7 @@
 package sql
 
 import (
+	"context"
 	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -27,7 +28,7 @@ func ParseDrop(text string) (read *Drop, err error) {
 		return nil, errorAt(text, int(s.tokens[0].Start), "not supported: a statement without a result, but for DROP TABLE of one table")
 	}
 	defer caught(&read, &err)
-	p := &statements{script: s, taken: map[proto.Message]bool{}}
+	p := &statements{ctx: context.Background(), script: s, taken: map[proto.Message]bool{}}
 	p.take(drop, "objects", "remove_type", "missing_ok", "behavior") // nothing depends on a table
 	p.checkTaken(drop)
 	var parts []string

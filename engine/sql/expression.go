@@ -60,6 +60,7 @@ var truthNames = map[pg.BoolTestType]string{
 var extremeNames = map[pg.MinMaxOp]string{pg.MinMaxOp_IS_GREATEST: "greatest", pg.MinMaxOp_IS_LEAST: "least"}
 
 func (p *statements) expr(node *pg.Node) *expr.Expr {
+	p.look()
 	switch n := node.GetNode().(type) {
 	case *pg.Node_ColumnRef:
 		return p.columnRef(n.ColumnRef)

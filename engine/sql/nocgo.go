@@ -2,8 +2,13 @@
 
 package sql
 
+import "context"
+
 // Parse needs cgo: it returns ErrNoCgo.
 func Parse(string) (*Select, error) { return nil, ErrNoCgo }
+
+// ParseContext needs cgo: it returns ErrNoCgo.
+func ParseContext(context.Context, string) (*Select, error) { return nil, ErrNoCgo }
 
 // ParseItems needs cgo: it returns ErrNoCgo.
 func ParseItems(string) (*Select, error) { return nil, ErrNoCgo }

@@ -3,6 +3,7 @@
 package sql
 
 import (
+	"context"
 	"maps"
 	"path"
 	"slices"
@@ -16,26 +17,29 @@ import (
 
 // Parse reads a statement. Names are not looked up. A statement behind a Verb comes back as SELECT *
 // of what the verb tells. Errors are of type *Error.
-func Parse(text string) (*Select, error) {
-	return parseClause(text, "", func(*Select) bool { return true })
+func Parse(text string) (*Select, error) { return ParseContext(context.Background(), text) }
+
+// ParseContext is Parse unless the context ends before.
+func ParseContext(ctx context.Context, text string) (*Select, error) {
+	return parseClause(ctx, text, "", func(*Select) bool { return true })
 }
 
 // ParseItems reads a list of expressions, each with an alias or none, as it stands behind SELECT:
 // `a + 1 as b, count(*)`. The Select has nothing but items.
 func ParseItems(text string) (*Select, error) {
-	return parseClause(text, "SELECT ", func(s *Select) bool {
+	return parseClause(context.Background(), text, "SELECT ", func(s *Select) bool {
 		return !s.Distinct && s.From == nil && s.Where == nil && s.endsAtWhere()
 	})
 }
 
 // parseCondition reads a condition, as it stands behind WHERE or HAVING.
 func parseCondition(text string) (*Select, error) {
-	return parseClause(text, "SELECT 1 WHERE ", (*Select).endsAtWhere)
+	return parseClause(context.Background(), text, "SELECT 1 WHERE ", (*Select).endsAtWhere)
 }
 
 // parseOrder reads what stands behind ORDER BY.
 func parseOrder(text string) (*Select, error) {
-	return parseClause(text, "SELECT 1 ORDER BY ", (*Select).endsAtOrder)
+	return parseClause(context.Background(), text, "SELECT 1 ORDER BY ", (*Select).endsAtOrder)
 }
 
 // endsAtWhere says whether a statement has no clause behind WHERE.
@@ -47,17 +51,17 @@ func (s *Select) endsAtWhere() bool {
 func (s *Select) endsAtOrder() bool { return s.Limit == nil && s.Offset == nil }
 
 // parseClause reads a text behind a prefix. alone returns false if the text has a clause too many.
-func parseClause(text, prefix string, alone func(*Select) bool) (read *Select, err error) {
+func parseClause(ctx context.Context, text, prefix string, alone func(*Select) bool) (read *Select, err error) {
 	s, err := newScript(text, prefix)
 	if err != nil {
 		return nil, err
 	}
-	stmt, err := s.parse()
+	stmt, err := s.parse(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer caught(&read, &err)
-	p := &statements{script: s, taken: map[proto.Message]bool{}}
+	p := &statements{ctx: ctx, script: s, taken: map[proto.Message]bool{}}
 	read = p.statement(stmt, nil)
 	p.checkTaken(stmt)
 	if !alone(read) {
@@ -95,6 +99,8 @@ func (s *script) stray() error {
 // *Error, and caught makes that the error of a statement.
 type statements struct {
 	*script
+	ctx        context.Context
+	nodes      int                // of expressions, that have been read
 	qualifiers []string           // names by which columns may be qualified, of the statement at hand
 	ctes       map[string]*Select // by name, in lower case
 	depth      int                // of the statement at hand
@@ -116,9 +122,25 @@ func caught[T any](read *T, err *error) {
 	case nil:
 	case *Error:
 		*read, *err = *new(T), failed
+	case interrupted:
+		*read, *err = *new(T), failed.error
 	default:
 		panic(failed)
 	}
+}
+
+// interrupted is what look panics with.
+type interrupted struct{ error }
+
+// nodesPerLook is after how many nodes of expressions the context is looked at.
+const nodesPerLook = 256
+
+// look ends the reading where the context has ended.
+func (p *statements) look() {
+	if p.nodes%nodesPerLook == 0 && p.ctx.Err() != nil {
+		panic(interrupted{context.Cause(p.ctx)})
+	}
+	p.nodes++
 }
 
 // unsupportedClause fails at the first of a word's tokens.

@@ -3,6 +3,7 @@
 package sql
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -365,7 +366,10 @@ func (s *script) offset(parsed int32) int {
 }
 
 // parse returns the only statement of the text.
-func (s *script) parse() (*pg.SelectStmt, error) {
+func (s *script) parse(ctx context.Context) (*pg.SelectStmt, error) {
+	if ctx.Err() != nil { // the parser itself does not look
+		return nil, context.Cause(ctx)
+	}
 	tree, err := pg.Parse(s.parsed)
 	if err != nil {
 		return nil, s.syntaxError(err)

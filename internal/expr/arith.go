@@ -1,13 +1,13 @@
 package expr
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
 )
 
@@ -158,7 +158,7 @@ func (v *vector) wide(i int, k kind) wide {
 
 func overflow(n *node, sign string, a, b wide) error {
 	scale := func(i int) int { return int(n.args[i].typ.Scale) }
-	return fmt.Errorf("%s: overflow: %s %s %s does not fit %s; cast an operand to a wider type",
+	return query.Valuef("%s: overflow: %s %s %s does not fit %s; cast an operand to a wider type",
 		n.text, a.ToString(int32(scale(0))), sign, b.ToString(int32(scale(1))), n.typ)
 }
 
@@ -394,7 +394,7 @@ func quotient(b *binder, n *node) {
 
 // divisionByZero is the error of // and %.
 func divisionByZero(n *node) error {
-	return fmt.Errorf("%s: division by 0; with nullif(divisor, 0) the result is NULL there", n.text)
+	return query.Valuef("%s: division by 0; with nullif(divisor, 0) the result is NULL there", n.text)
 }
 
 // remainder binds // and %: of integers and decimals an error where the divisor is 0.
@@ -437,7 +437,7 @@ func remainder(sign string) binding {
 				case b == minusOne && !quotients:
 					return wide{}, nil
 				case b == minusOne && a == decimal128.New(math.MinInt64, 0):
-					return a, fmt.Errorf("%s: overflow: %s // -1 does not fit %s", n.text, a.ToString(0), n.typ)
+					return a, query.Valuef("%s: overflow: %s // -1 does not fit %s", n.text, a.ToString(0), n.typ)
 				}
 				q, r := a.Div(b)
 				if quotients {
@@ -455,7 +455,7 @@ func remainder(sign string) binding {
 				case b == -1 && !quotients:
 					return 0, nil
 				case b == -1 && a == low && low < 0:
-					return 0, fmt.Errorf("%s: overflow: %d // -1 does not fit %s", n.text, a, n.typ)
+					return 0, query.Valuef("%s: overflow: %d // -1 does not fit %s", n.text, a, n.typ)
 				case quotients:
 					return a / b, nil
 				}
@@ -503,14 +503,14 @@ func negation(b *binder, n *node) {
 			if r := a.Negate(); wideFits(r, t) && (a.Sign() == 0 || r.Sign() == -a.Sign()) {
 				return r, nil
 			}
-			return a, fmt.Errorf("%s: overflow: the negative of %s does not fit %s", n.text, a.ToString(0), t)
+			return a, query.Valuef("%s: overflow: the negative of %s does not fit %s", n.text, a.ToString(0), t)
 		})
 	default:
 		low, _ := bounds(t)
 		n.fallible = true
 		n.eval = map1e(n, func(a int64) (int64, error) {
 			if a == low && t.ID != Decimal {
-				return 0, fmt.Errorf("%s: overflow: the negative of %d does not fit %s", n.text, a, t)
+				return 0, query.Valuef("%s: overflow: the negative of %d does not fit %s", n.text, a, t)
 			}
 			return -a, nil
 		})
@@ -536,7 +536,7 @@ func absolute(b *binder, n *node) {
 		n.eval = map1e(n, func(a wide) (wide, error) {
 			r := a.Abs()
 			if r.Sign() < 0 {
-				return a, fmt.Errorf("%s: overflow: the absolute value of %s does not fit %s", n.text, a.ToString(0), t)
+				return a, query.Valuef("%s: overflow: the absolute value of %s does not fit %s", n.text, a.ToString(0), t)
 			}
 			return r, nil
 		})
@@ -545,7 +545,7 @@ func absolute(b *binder, n *node) {
 		n.fallible = true
 		n.eval = map1e(n, func(a int64) (int64, error) {
 			if a == low && t.signed() {
-				return 0, fmt.Errorf("%s: overflow: the absolute value of %d does not fit %s", n.text, a, t)
+				return 0, query.Valuef("%s: overflow: the absolute value of %d does not fit %s", n.text, a, t)
 			}
 			return max(a, -a), nil
 		})
@@ -569,7 +569,7 @@ func bitwise(sign string) binding {
 		_, high := bounds(n.typ)
 		width := n.typ.Arrow().(arrow.FixedWidthDataType).BitWidth()
 		overflow := func(a, b any) error {
-			return fmt.Errorf("%s: overflow: %d << %d does not fit %s", n.text, a, b, n.typ)
+			return query.Valuef("%s: overflow: %d << %d does not fit %s", n.text, a, b, n.typ)
 		}
 		n.eval = map2e(n, bitOperator(sign, high, width, overflow))
 		if n.typ.ID == Uint64 {

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -12,9 +13,9 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Bind resolves expressions against a schema. Errors are of type *Error.
-func Bind(schema *arrow.Schema, exprs ...*Expr) (p *Program, err error) {
-	b := newBinder(schema)
+// Bind resolves expressions against a schema, unless the context ends before. Other errors are of type *Error.
+func Bind(ctx context.Context, schema *arrow.Schema, exprs ...*Expr) (p *Program, err error) {
+	b := newBinder(ctx, schema)
 	defer b.caught(&p, &err)
 	for _, e := range exprs {
 		n := b.bind(e, 0)
@@ -28,8 +29,8 @@ func Bind(schema *arrow.Schema, exprs ...*Expr) (p *Program, err error) {
 }
 
 // BindCondition is Bind for one expression that must be a condition.
-func BindCondition(schema *arrow.Schema, e *Expr) (p *Program, err error) {
-	b := newBinder(schema)
+func BindCondition(ctx context.Context, schema *arrow.Schema, e *Expr) (p *Program, err error) {
+	b := newBinder(ctx, schema)
 	defer b.caught(&p, &err)
 	n := b.bind(e, 0)
 	if n.typ.ID != Bool && n.typ.ID != Null && !n.typ.numeric() && !n.textConstant() {
@@ -51,6 +52,8 @@ type binding func(b *binder, n *node)
 // binder binds the expressions of a program. Its methods and bindings end at the first error: fail
 // panics with an *Error, and caught makes that the error of Bind.
 type binder struct {
+	ctx     context.Context
+	nodes   int // of expressions, that bind was called for
 	schema  *arrow.Schema
 	program *Program
 	known   map[string]*node // the nodes that have been bound, by Expr.Key
@@ -58,8 +61,8 @@ type binder struct {
 	folder  *Evaluator       // of constants; nil before evaluator is called
 }
 
-func newBinder(schema *arrow.Schema) *binder {
-	return &binder{schema: schema, program: &Program{}, known: map[string]*node{}, columns: map[int]int{}}
+func newBinder(ctx context.Context, schema *arrow.Schema) *binder {
+	return &binder{ctx: ctx, schema: schema, program: &Program{}, known: map[string]*node{}, columns: map[int]int{}}
 }
 
 // fail ends the binding with an error at a byte of the text.
@@ -71,6 +74,8 @@ func (b *binder) caught(p **Program, err *error) {
 	case nil:
 	case *Error:
 		*p, *err = nil, failed
+	case interrupted:
+		*p, *err = nil, failed.error
 	default:
 		panic(failed)
 	}
@@ -91,7 +96,17 @@ func (b *binder) mismatch(n *node) {
 	panic(err)
 }
 
+// interrupted is what bind panics with when the context has ended.
+type interrupted struct{ error }
+
+// nodesPerLook is after how many nodes the context is looked at.
+const nodesPerLook = 256
+
 func (b *binder) bind(e *Expr, depth int) *node {
+	if b.nodes%nodesPerLook == 0 && b.ctx.Err() != nil {
+		panic(interrupted{context.Cause(b.ctx)})
+	}
+	b.nodes++
 	if depth > depthMax {
 		b.fail(e.At, "not supported: an expression nested more than %d deep", depthMax)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
 )
 
@@ -86,6 +87,9 @@ func (e *castError) Error() string {
 	}
 	return fmt.Sprintf("%s: %q does not fit %s; TRY_CAST gives NULL in its place", e.n.text, value, e.n.typ)
 }
+
+// Is makes the error a query.ErrValue.
+func (e *castError) Is(target error) bool { return target == query.ErrValue }
 
 // setCast gives a node, whose argument is of the type from, the kernel of a cast to the node's
 // type. It returns false if there is no cast; then the functions that make kernels return nil.

@@ -26,7 +26,7 @@ func TestErrorOutlivesBatch(t *testing.T) {
 		buffers := []*memory.Buffer{nil, memory.NewBufferBytes(offsets), memory.NewBufferBytes(data)}
 		column := array.NewStringData(array.NewData(arrow.BinaryTypes.String, 1, buffers, nil, 0, 0))
 		schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
-		p, err := Bind(schema, c.expr)
+		p, err := Bind(t.Context(), schema, c.expr)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -134,9 +134,9 @@ func TestCode(t *testing.T) {
 		}
 		bind := func() (*Program, error) {
 			if isCondition {
-				return BindCondition(schema, e)
+				return BindCondition(t.Context(), schema, e)
 			}
-			return Bind(schema, e)
+			return Bind(t.Context(), schema, e)
 		}
 		p, err := bind()
 		if err != nil {
@@ -231,7 +231,7 @@ func compareCells(t *testing.T, name string, cells []rowcode.Cell, want arrow.Ar
 func TestCodeOfTimes(t *testing.T) {
 	for _, unit := range []arrow.TimeUnit{arrow.Second, arrow.Millisecond, arrow.Microsecond, arrow.Nanosecond} {
 		field := arrow.Field{Name: "t", Type: &arrow.TimestampType{Unit: unit}, Nullable: true}
-		p, err := Bind(arrow.NewSchema([]arrow.Field{field}, nil), Column("t"))
+		p, err := Bind(t.Context(), arrow.NewSchema([]arrow.Field{field}, nil), Column("t"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -13,9 +14,9 @@ import (
 )
 
 // folded returns the text of an expression of constants, or its error.
-func folded(e *Expr) (string, error) {
+func folded(ctx context.Context, e *Expr) (string, error) {
 	p, err := func() (p *Program, err error) { // Bind takes no intervals
-		b := newBinder(arrow.NewSchema(nil, nil))
+		b := newBinder(ctx, arrow.NewSchema(nil, nil))
 		defer b.caught(&p, &err)
 		b.program.nodes = []*node{b.bind(e, 0)}
 		return b.program, nil
@@ -49,7 +50,7 @@ func TestNumber(t *testing.T) {
 		"7": "7", "0": "0", "007": "7", "0777777777777": "777777777777", "089": "89", "0x1F": "31", "0x1E": "30", "0o17": "15", "0b101": "5",
 		"1_000": "1000", "00.50": "0.50", "9223372036854775808": "9223372036854775808", "1e3": "1000.0",
 	} {
-		if got, err := folded(parsed(t, text)); err != nil || got != want {
+		if got, err := folded(t.Context(), parsed(t, text)); err != nil || got != want {
 			t.Errorf("%s is %s, %v, want %s", text, got, err, want)
 		}
 	}
@@ -72,11 +73,11 @@ func TestNegativeNumber(t *testing.T) {
 		if positive.Type != negative.Type {
 			t.Errorf("%s is a %s, -%s a %s", text, positive.Type, text, negative.Type)
 		}
-		want, err := folded(Call("-", positive))
+		want, err := folded(t.Context(), Call("-", positive))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := folded(negative); err != nil || got != want {
+		if got, err := folded(t.Context(), negative); err != nil || got != want {
 			t.Errorf("-%s is %s, %v, want %s", text, got, err, want)
 		}
 	}
@@ -101,7 +102,7 @@ func TestNumberKinds(t *testing.T) {
 		{cast(cast(Constant(int64(-8)), decimalOf(38, 5)), typeOf(Int32)), "-8"}, {cast(parsed(t, "1.5"), typeOf(Int8)), "2"},
 		{cast(cast(large, decimalOf(38, 5)), typeOf(Int64)), "does not fit BIGINT"}, {try(cast(large, typeOf(Uint64)), typeOf(Int64)), "NULL"},
 	} {
-		got, err := folded(c.expr)
+		got, err := folded(t.Context(), c.expr)
 		if err != nil {
 			got = err.Error()
 		}
@@ -116,12 +117,12 @@ func TestNumberKinds(t *testing.T) {
 func TestNullOperand(t *testing.T) {
 	tiny := &Expr{Op: OpCast, Type: typeOf(Int8), Args: []*Expr{Constant(int64(100))}, At: -1}
 	over := Call("*", tiny, tiny)
-	if v, err := folded(over); err == nil {
+	if v, err := folded(t.Context(), over); err == nil {
 		t.Fatalf("%s is %s", over, v)
 	}
 	for _, op := range []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "//"} {
 		for _, e := range []*Expr{Call(op, over, Constant(nil)), Call(op, Constant(nil), over)} {
-			if got, err := folded(e); err != nil || got != "NULL" {
+			if got, err := folded(t.Context(), e); err != nil || got != "NULL" {
 				t.Errorf("%s is %s, %v", e, got, err)
 			}
 		}
@@ -132,7 +133,7 @@ func TestNullOperand(t *testing.T) {
 func TestTriedStats(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "u", Type: arrow.PrimitiveTypes.Uint64}, {Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond}}}, nil)
 	for column, typ := range map[string]TypeID{"u": Int64, "t": TimestampNS} {
-		p, err := Bind(schema, &Expr{Op: OpTryCast, Type: typeOf(typ), Args: []*Expr{Column(column)}, At: -1})
+		p, err := Bind(t.Context(), schema, &Expr{Op: OpTryCast, Type: typeOf(typ), Args: []*Expr{Column(column)}, At: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,7 @@ func TestTriedStats(t *testing.T) {
 
 // Would catch an interval that is taken for a column, of which there is none.
 func TestIntervalResult(t *testing.T) {
-	_, err := Bind(arrow.NewSchema(nil, nil), Call("-", Constant(IntervalValue{Months: 1})))
+	_, err := Bind(t.Context(), arrow.NewSchema(nil, nil), Call("-", Constant(IntervalValue{Months: 1})))
 	if err == nil || !strings.Contains(err.Error(), "INTERVAL") {
 		t.Errorf("an interval as a result: %v", err)
 	}
@@ -181,7 +182,7 @@ func TestMadeTexts(t *testing.T) {
 		{Call("replace", long, Constant("a"), Constant("bb")), "longer than 64 MiB"},
 		{Call("length", Call("replace", call("repeat", "a", foldedBytes/2), Constant("a"), Constant("b"))), fmt.Sprint(foldedBytes / 2)},
 	} {
-		got, err := folded(c.expr)
+		got, err := folded(t.Context(), c.expr)
 		if err != nil {
 			got = err.Error()
 		}
@@ -194,7 +195,7 @@ func TestMadeTexts(t *testing.T) {
 // Would catch constants that are folded in the vectors of a whole batch: a query may have a hundred,
 // and 16 KiB for each took longer than small tables.
 func TestFoldedRow(t *testing.T) {
-	b := newBinder(arrow.NewSchema(nil, nil))
+	b := newBinder(t.Context(), arrow.NewSchema(nil, nil))
 	n := b.bind(Call("+", Constant(int64(7)), Call("length", Call("||", Constant("a"), Constant("b")))), 0)
 	if n.value != int64(9) {
 		t.Fatalf("%s is %v", n.text, n.value)
@@ -236,7 +237,7 @@ func TestIntervalBounds(t *testing.T) {
 		{text("1e9 years"), "not an interval"},
 		{text("nan days"), "not an interval"},
 	} {
-		got, err := folded(c.expr)
+		got, err := folded(t.Context(), c.expr)
 		if err != nil {
 			got = err.Error()
 		}
@@ -252,7 +253,7 @@ func TestFullMatch(t *testing.T) {
 		{"a", "a", "m", "true"}, {"a\nb", "a", "m", "false"}, {"a\nb", "a.b", "s", "true"}, {"ab", "a|ab", "c", "true"}, {"xa", "a", "c", "false"},
 	} {
 		e := Call("regexp_full_match", Constant(c.s), Constant(c.pattern), Constant(c.options))
-		if got, err := folded(e); err != nil || got != c.want {
+		if got, err := folded(t.Context(), e); err != nil || got != c.want {
 			t.Errorf("%s is %s, %v, want %s", e, got, err, c.want)
 		}
 	}
@@ -272,7 +273,7 @@ func TestLongList(t *testing.T) {
 		e := list(n)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := Bind(schema, e); err != nil {
+		if _, err := Bind(t.Context(), schema, e); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
@@ -295,7 +296,7 @@ func TestLikeTerms(t *testing.T) {
 		{Call("like", Column("s"), Constant("a!%b%"), Constant("!")), "[]"}, // matches a%b
 		{Call("ilike", Column("s"), Constant("ab%")), "[]"},
 	} {
-		p, err := BindCondition(schema, c.expr)
+		p, err := BindCondition(t.Context(), schema, c.expr)
 		if err != nil {
 			t.Fatal(err)
 		}

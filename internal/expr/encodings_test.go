@@ -129,7 +129,8 @@ func TestEncodings(t *testing.T) {
 		var want [][]string
 		for _, form := range []string{"plain", "sliced", "large", "views", "dictionary"} {
 			batch := encodedRows(t, form, rows)
-			p, err := Bind(arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil), encodedExprs()...)
+			columns := []arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}
+			p, err := Bind(t.Context(), arrow.NewSchema(columns, nil), encodedExprs()...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +170,7 @@ func TestEncodings(t *testing.T) {
 // Would catch buffers and constants of a short batch that a longer batch then reads.
 func TestGrowingBatches(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	p, err := Bind(schema, encodedExprs()...)
+	p, err := Bind(t.Context(), schema, encodedExprs()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,8 @@ func TestSelect(t *testing.T) {
 		const rows = vectorRows + 77
 		batch := encodedRows(t, form, rows)
 		schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
-		p, err := BindCondition(schema, Call("and", Call("=", Column("s"), Constant("Word 1")), Call(">", Column("n"), Constant(int64(2)))))
+		where := Call("and", Call("=", Column("s"), Constant("Word 1")), Call(">", Column("n"), Constant(int64(2))))
+		p, err := BindCondition(t.Context(), schema, where)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +244,7 @@ func TestStats(t *testing.T) {
 		{Call("-", Column("n"), Column("n")), true, -30, 30}, {Call("%", Column("n"), Constant(int64(7))), true, -6, 6},
 		{Call("month", Column("d")), true, 1, 12}, {Call("abs", Column("n")), false, 0, 0},
 	} {
-		p, err := Bind(schema, c.e)
+		p, err := Bind(t.Context(), schema, c.e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/rowdata"
 )
@@ -235,7 +236,7 @@ func fillScaled[T ~int32 | ~int64](f *frame, v *vector, values []T, factor, divi
 	for i := range v.ints {
 		x := int64(values[f.row(i)])
 		if (x > most || x < least) && !v.isNull(i) {
-			return fmt.Errorf("overflow: the time %d, in units of %d us, does not fit TIMESTAMP", x, factor)
+			return query.Valuef("overflow: the time %d, in units of %d us, does not fit TIMESTAMP", x, factor)
 		}
 		v.ints[i] = digits.FloorDiv(x*factor, divisor)
 	}

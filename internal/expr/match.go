@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/needle"
 	"github.com/mpga/mpga/internal/regex"
 )
@@ -31,7 +32,7 @@ func parseLike(pattern, escape string) (*likePattern, error) {
 		switch {
 		case escape != "" && c == escape:
 			if pattern == "" {
-				return nil, fmt.Errorf("the pattern ends with its escape character %s", escape)
+				return nil, query.Valuef("the pattern ends with its escape character %s", escape)
 			}
 			_, size := utf8.DecodeRuneInString(pattern)
 			part.WriteString(pattern[:size])
@@ -279,7 +280,7 @@ func (e *Evaluator) findRegexp(pattern, flags string) (*regex.Regexp, error) {
 			prefix += string(c)
 		case 'c', 'g':
 		default:
-			return nil, fmt.Errorf("the option %q of a regular expression is none of c, g, i, m, s", string(c))
+			return nil, query.Valuef("the option %q of a regular expression is none of c, g, i, m, s", string(c))
 		}
 	}
 	if prefix != "" {
@@ -291,7 +292,7 @@ func (e *Evaluator) findRegexp(pattern, flags string) (*regex.Regexp, error) {
 	pattern = strings.Clone(pattern) // a column's pattern lies in the batch, which goes before the cache and the error
 	re, err := regex.Compile(pattern)
 	if err != nil {
-		return nil, err
+		return nil, query.Valuef("%w", err)
 	}
 	if len(e.regexps) >= regexpsMax || len(pattern) > regexpBytesMax {
 		clear(e.regexps)
@@ -366,16 +367,17 @@ func checkReplacement(with string, groups int) error {
 			return nil
 		}
 		if i+1 == len(rest) {
-			return fmt.Errorf("regexp_replace: the replacement %s ends with a backslash, which is written \\\\", shortText(with))
+			return query.Valuef("regexp_replace: the replacement %s ends with a backslash, which is written \\\\",
+				shortText(with))
 		}
 		switch next := rest[i+1]; {
 		case next >= '0' && next <= '9':
 			if int(next-'0') > groups {
-				return fmt.Errorf("regexp_replace: the replacement %s names group %c, the pattern has %d",
+				return query.Valuef("regexp_replace: the replacement %s names group %c, the pattern has %d",
 					shortText(with), next, groups)
 			}
 		case next != '\\':
-			return fmt.Errorf("regexp_replace: in the replacement %s a backslash stands before neither a digit nor another, "+
+			return query.Valuef("regexp_replace: in the replacement %s a backslash stands before neither a digit nor another, "+
 				"as in \\\\", shortText(with))
 		}
 		rest = rest[i+2:]

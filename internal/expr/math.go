@@ -1,12 +1,12 @@
 package expr
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/timeformat"
 )
 
@@ -199,7 +199,7 @@ func roundDecimal(n *node, how rounding, digits int) {
 		q = how.decimal(q, r, decimal128.GetHalfScaleMultiplier(cut))
 		q, ok := scaleUp(q, restore)
 		if !ok || !fits(q, int(to.Precision)) {
-			return q, fmt.Errorf("%s: overflow: %s rounded does not fit %s", n.text, v.ToString(int32(from.Scale)), to)
+			return q, query.Valuef("%s: overflow: %s rounded does not fit %s", n.text, v.ToString(int32(from.Scale)), to)
 		}
 		return q, nil
 	}
@@ -232,7 +232,7 @@ func roundInteger(n *node, how rounding, digits int) {
 		q, r := int128(v).Div(unit)
 		q = how.decimal(q, r, half).Mul(unit)
 		if q.Less(int128(low)) || q.Greater(int128(high)) {
-			return 0, fmt.Errorf("%s: overflow: %d rounded does not fit %s", n.text, v, n.typ)
+			return 0, query.Valuef("%s: overflow: %d rounded does not fit %s", n.text, v, n.typ)
 		}
 		return int64(q.LowBits()), nil
 	})

@@ -127,7 +127,7 @@ func TestRandom(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		schema, plain, encoded := randomRows(rng, rows)
 		e := randomExpr(rng, 1+rng.IntN(3))
-		p, err := Bind(schema, e)
+		p, err := Bind(t.Context(), schema, e)
 		if err != nil {
 			continue
 		}
@@ -256,8 +256,8 @@ func (term Term) condition(schema *arrow.Schema) *Expr {
 }
 
 // selected returns the rows for which a condition is TRUE; false where it cannot be evaluated.
-func selected(schema *arrow.Schema, batch arrow.RecordBatch, e *Expr) ([]string, bool, error) {
-	p, err := BindCondition(schema, e)
+func selected(ctx context.Context, schema *arrow.Schema, batch arrow.RecordBatch, e *Expr) ([]string, bool, error) {
+	p, err := BindCondition(ctx, schema, e)
 	if err != nil {
 		return nil, false, err
 	}
@@ -274,16 +274,16 @@ func TestRandomTerms(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		schema, plain, _ := randomRows(rng, rows)
 		e := randomCondition(rng, rng.IntN(3))
-		is, ok, _ := selected(schema, plain, e)
+		is, ok, _ := selected(t.Context(), schema, plain, e)
 		if !ok {
 			continue
 		}
-		p, err := BindCondition(schema, e)
+		p, err := BindCondition(t.Context(), schema, e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		check := func(follows *Expr) {
-			held, ok, err := selected(schema, plain, follows)
+			held, ok, err := selected(t.Context(), schema, plain, follows)
 			if !ok {
 				t.Errorf("seed %d: %s of %s: %v", seed, follows, e, err)
 				return

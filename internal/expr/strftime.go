@@ -2,11 +2,11 @@ package expr
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/timeformat"
 )
@@ -190,7 +190,7 @@ func (t *timeTexts) mustRead(text string, unit int64) (int64, error) {
 			err = errOutOfRange
 		}
 		if i == 0 || errors.Is(err, timeformat.ErrNoDay) {
-			failed = fmt.Errorf("%q is not of the format %q: %w", text, format.Text, err)
+			failed = query.Valuef("%q is not of the format %q: %w", text, format.Text, err)
 		}
 		if errors.Is(err, timeformat.ErrNoDay) {
 			break

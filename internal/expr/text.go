@@ -1,12 +1,12 @@
 package expr
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/needle"
 )
 
@@ -152,7 +152,7 @@ func farError(n *node, start, length int64) error {
 	if isFar(start) {
 		what, value = "place", start
 	}
-	return fmt.Errorf("%s: out of range: the %s %d is not within %d", n.text, what, value, int64(farMax))
+	return query.Valuef("%s: out of range: the %s %d is not within %d", n.text, what, value, int64(farMax))
 }
 
 // side binds left and right: count characters, or, if count is negative, all but as many.
@@ -203,7 +203,7 @@ const textBytesMax = 64 << 20
 
 // tooLong is the error of a string that would pass textBytesMax.
 func tooLong(n *node) error {
-	return fmt.Errorf("%s: the result would be longer than %d MiB", n.text, textBytesMax>>20)
+	return query.Valuef("%s: the result would be longer than %d MiB", n.text, textBytesMax>>20)
 }
 
 // padding binds lpad and rpad.
@@ -217,7 +217,7 @@ func padding(left bool) binding {
 			case length <= count:
 				return span(s, 0, length), nil
 			case fill == "":
-				return "", fmt.Errorf("%s: cannot fill %d characters up to %d with an empty string",
+				return "", query.Valuef("%s: cannot fill %d characters up to %d with an empty string",
 					n.text, count, length)
 			case length > int64(textBytesMax/len(fill)):
 				return "", tooLong(n)
@@ -463,7 +463,7 @@ func character(b *binder, n *node) {
 	b.want(n, Int64)
 	n.eval = map1f(n, func(e *Evaluator, code int64) (string, error) {
 		if code < 0 || code > unicode.MaxRune || !utf8.ValidRune(rune(code)) {
-			return "", fmt.Errorf("%s: %d is not a character", n.text, code)
+			return "", query.Valuef("%s: %d is not a character", n.text, code)
 		}
 		b, err := e.room(n, utf8.UTFMax)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -80,7 +81,7 @@ func (e *Evaluator) claim(n *node, size int) error {
 		}
 		return errManyTexts
 	case need > e.text.row:
-		return fmt.Errorf("%s: the strings of one row take more than %s", n.text, humanize.IBytes(uint64(e.text.row)))
+		return query.Valuef("%s: the strings of one row take more than %s", n.text, humanize.IBytes(uint64(e.text.row)))
 	}
 	copies := int64(ownCopies)
 	if need > e.text.most+e.text.most/4 {

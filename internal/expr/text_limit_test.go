@@ -60,7 +60,7 @@ func TestLongTexts(t *testing.T) {
 		{"concat", Call("concat", times("s", 1<<12), Column("d")), func(int) int { return 1<<14 + 2 }},
 		{"replaced", Call("replace", Call("lpad", Column("s"), Constant(int64(1<<13)), Constant("x")), Constant("x"), Constant("yy")), func(int) int { return 2<<13 - 4 }},
 	} {
-		p, err := Bind(batch.Schema(), c.expr)
+		p, err := Bind(t.Context(), batch.Schema(), c.expr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,8 @@ func TestLongTexts(t *testing.T) {
 		e.Release()
 
 		odd := Call("=", Call("%", Column("n"), Constant(int64(3))), Constant(int64(1)))
-		p, err = BindCondition(batch.Schema(), Call("and", odd, Call(">=", Call("length", c.expr), Constant(int64(0)))))
+		where := Call("and", odd, Call(">=", Call("length", c.expr), Constant(int64(0))))
+		p, err = BindCondition(t.Context(), batch.Schema(), where)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +126,7 @@ func TestLongTexts(t *testing.T) {
 // Would catch strings of one row that pass the limit, and an error that does not say what to do.
 func TestTextLimit(t *testing.T) {
 	batch := textsBatch(10)
-	p, err := Bind(batch.Schema(), Call("repeat", Column("s"), Constant(int64(1<<20))))
+	p, err := Bind(t.Context(), batch.Schema(), Call("repeat", Column("s"), Constant(int64(1<<20))))
 	if err != nil {
 		t.Fatal(err)
 	}

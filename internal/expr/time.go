@@ -1,12 +1,12 @@
 package expr
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/nearest"
 	"github.com/mpga/mpga/internal/rowcode"
@@ -84,7 +84,7 @@ func finite[R element](n *node, t Type, fn func(int64) R) kernel {
 	infinite := infiniteOf(t)
 	return map1e(n, func(a int64) (r R, err error) {
 		if timeformat.InfinitySign(a, infinite) != 0 {
-			return r, fmt.Errorf("%s: %s has no such part", n.text, formatValue(t, a))
+			return r, query.Valuef("%s: %s has no such part", n.text, formatValue(t, a))
 		}
 		return fn(a), nil
 	})
@@ -132,7 +132,7 @@ func checked(n *node, from Type, try bool, fn func(int64) (int64, bool)) kernel 
 				_ = out.setNull(f, i, errNull, a.null)
 			default:
 				value := formatValue(from, x[i])
-				return fmt.Errorf("%s: overflow: the result for %s does not fit %s", n.text, value, n.typ)
+				return query.Valuef("%s: overflow: the result for %s does not fit %s", n.text, value, n.typ)
 			}
 		}
 		return nil
@@ -253,7 +253,7 @@ func (b *binder) shift(n *node, sign string) {
 		if r := days*dayMicros + clock; days < daysMax-1 && days > -daysMax+1 && (v.Micros > 0) == (r+v.Micros > r) {
 			return r + v.Micros, nil
 		}
-		return 0, fmt.Errorf("%s: overflow: the result does not fit %s", n.text, n.typ)
+		return 0, query.Valuef("%s: overflow: the result does not fit %s", n.text, n.typ)
 	})
 }
 
@@ -476,7 +476,7 @@ func difference(b *binder, n *node) {
 	between := func(of func(from, to int64) (int64, error)) kernel {
 		return map2e(n, func(from, to int64) (int64, error) {
 			if timeformat.InfinitySign(from, timeformat.InfiniteTime) != 0 || timeformat.InfinitySign(to, timeformat.InfiniteTime) != 0 {
-				return 0, fmt.Errorf("%s: nothing is counted to infinity", n.text)
+				return 0, query.Valuef("%s: nothing is counted to infinity", n.text)
 			}
 			return of(from, to)
 		})
@@ -499,7 +499,7 @@ func difference(b *binder, n *node) {
 	n.eval = between(func(from, to int64) (int64, error) {
 		a, b := count(to), count(from)
 		if (a-b > 0) != (a > b) {
-			return 0, fmt.Errorf("%s: overflow: more than %d units lie between", n.text, int64(math.MaxInt64))
+			return 0, query.Valuef("%s: overflow: more than %d units lie between", n.text, int64(math.MaxInt64))
 		}
 		return a - b, nil
 	})
@@ -528,7 +528,7 @@ func makeDate(b *binder, n *node) {
 	n.eval = map3f(n, func(_ *Evaluator, year, month, day int64) (int64, error) {
 		c := civil{year, month, day}
 		if !c.valid() {
-			return 0, fmt.Errorf("%s: there is no day %d-%d-%d", n.text, year, month, day)
+			return 0, query.Valuef("%s: there is no day %d-%d-%d", n.text, year, month, day)
 		}
 		return c.days(), nil
 	})
@@ -542,7 +542,7 @@ func toTimestamp(id TypeID, unit int64) binding {
 			b.mismatch(n)
 		}
 		n.typ, n.fallible = typeOf(id), true
-		beyond := func(a any) error { return fmt.Errorf("%s: overflow: %v does not fit %s", n.text, a, n.typ) }
+		beyond := func(a any) error { return query.Valuef("%s: overflow: %v does not fit %s", n.text, a, n.typ) }
 		if t.integer() {
 			b.castArgs(n, typeOf(Int64))
 			n.eval = map1e(n, func(a int64) (int64, error) {

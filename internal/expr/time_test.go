@@ -59,7 +59,7 @@ func TestTimeEnds(t *testing.T) {
 			buffers := []*memory.Buffer{memory.NewBufferBytes([]byte{valid}), memory.NewBufferBytes(data)}
 			column := array.MakeFromData(array.NewData(c.typ, 1, buffers, nil, nulls, 0))
 			schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: c.typ, Nullable: true}}, nil)
-			p, err := Bind(schema, c.expr)
+			p, err := Bind(t.Context(), schema, c.expr)
 			if err == nil {
 				e := p.NewEvaluator(memory.DefaultAllocator)
 				var made []arrow.Array

@@ -15,7 +15,8 @@
 //     and the files of Options.Files, and nothing else: neither files nor URLs nor the standard
 //     input, nor statements and tables of another session.
 //   - R2 (bounded): as many statements run at once as Limits.Queries says, and each client's and the
-//     waiting ones are limited, too. The engine's memory limit and its devices are shared.
+//     waiting ones are limited, too. A long text is read and planned within a place, and every text within
+//     the limit of time of a run. The engine's memory limit and its devices are shared.
 //   - R3 (fair): a place goes to the client that has the fewest, and among these to the one that has
 //     waited longest since it had a place last. A client that takes no rows holds no place.
 //   - R4 (once more): a statement may be run any number of times, so that a client whose connection

@@ -66,7 +66,7 @@ func (h *history) end(r *Run) (s Status) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.totals.add(&s)
-	delete(h.running, r.ID)
+	h.stop(r)
 	h.ended = append(h.ended, r)
 	if n := len(h.ended); n > recordsKept {
 		h.ended[n-1-recordsKept].dropRecord()
@@ -74,10 +74,23 @@ func (h *history) end(r *Run) (s Status) {
 	if len(h.ended) > runsKept {
 		h.ended = slices.Delete(h.ended, 0, len(h.ended)-runsKept)
 	}
+	return s
+}
+
+// forget drops a run, which counts for nothing.
+func (h *history) forget(r *Run) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stop(r)
+}
+
+// stop notes that a run does not run any more.
+// Requires: h.mu is held.
+func (h *history) stop(r *Run) {
+	delete(h.running, r.ID)
 	if len(h.running) == 0 {
 		close(h.idle)
 	}
-	return s
 }
 
 // dropRecord drops what was recorded.

@@ -37,11 +37,8 @@ func sessionOf(t *testing.T, opt Options) (session *Session, answer func(text st
 	}
 	return session, func(text string, m Meaning) (out string, err error) {
 		ctx := context.Background()
-		parsed, err := sql.Parse(text)
-		if err != nil {
-			return "", err
-		}
-		st, err := session.PrepareParsed(ctx, parsed, m)
+		parse := func(ctx context.Context) (*sql.Select, error) { return sql.ParseContext(ctx, text) }
+		st, err := session.PrepareParsed(ctx, text, parse, m)
 		if err != nil {
 			return "", err
 		}

@@ -68,6 +68,8 @@ type Run struct {
 	limit  *time.Timer // nil without a limit of the time
 	detach func() bool // ends the watch of the session's end
 
+	prepares bool // the run reads and plans its statement alone, and is forgotten where that ends well
+
 	schema  *arrow.Schema      // of all results; nil before the first is planned
 	values  [][]plan.Parameter // of the results that are still to be read, after the current
 	current *plan.Result       // nil before the first and after the last
@@ -90,16 +92,10 @@ const yieldAfter = 500 * time.Millisecond
 
 // newRun begins a run, which waits for a place.
 func newRun(ctx context.Context, st *Statement) (*Run, error) {
-	s := st.session.server
-	r := &Run{
-		Statement: st, Began: time.Now(), server: s, state: Waiting, values: st.bound(),
+	r := &Run{Statement: st, values: st.bound()}
+	if err := r.register(ctx); err != nil {
+		return nil, err
 	}
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	if !s.history.begin(r, s.Draining) {
-		r.cancel(nil)
-		return nil, errDraining
-	}
-	r.detach = context.AfterFunc(st.session.ctx, func() { r.cancel(context.Cause(st.session.ctx)) })
 	st.mu.Lock()
 	st.runs = append(st.runs, r)
 	st.last = r
@@ -107,11 +103,23 @@ func newRun(ctx context.Context, st *Statement) (*Run, error) {
 	return r, nil
 }
 
-// Start waits for a place, and begins the statement. It is called once, before Next.
-func (r *Run) Start() error {
-	st := r.Statement
-	if st.needsPlace() {
-		leave, err := r.server.queue.enter(r.ctx, st.session.queueName())
+// register makes the run one of the server's, which has an ID and ends with the session.
+func (r *Run) register(ctx context.Context) error {
+	session := r.Statement.session
+	r.server, r.Began, r.state = session.server, time.Now(), Waiting
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	if !r.server.history.begin(r, r.server.Draining) {
+		r.cancel(nil)
+		return errDraining
+	}
+	r.detach = context.AfterFunc(session.ctx, func() { r.cancel(context.Cause(session.ctx)) })
+	return nil
+}
+
+// enter waits for a place where the run needs one. The time of the run counts from then on.
+func (r *Run) enter(needsPlace bool) error {
+	if needsPlace {
+		leave, err := r.server.queue.enter(r.ctx, r.Statement.session.queueName())
 		if err != nil {
 			return r.fail(err)
 		}
@@ -124,6 +132,14 @@ func (r *Run) Start() error {
 		r.limit = time.AfterFunc(most, func() {
 			r.cancel(fmt.Errorf("%w: the statement has run for %s, the longest that one may (QueryTime)", ErrTime, most))
 		})
+	}
+	return nil
+}
+
+// Start waits for a place, and begins the statement. It is called once, before Next.
+func (r *Run) Start() error {
+	if err := r.enter(r.Statement.needsPlace()); err != nil {
+		return err
 	}
 	r.yield = time.AfterFunc(time.Hour, func() {
 		_ = spawn.Call(func() error { // giveUp has no error
@@ -351,6 +367,10 @@ func (r *Run) end() {
 		r.state = Failed
 	}
 	r.mu.Unlock()
+	if r.prepares && r.state == Done {
+		r.server.history.forget(r)
+		return
+	}
 	s := r.server.history.end(r)
 	attributes := []any{
 		"id", s.ID, "client", s.Client, "state", s.State, "rows", s.Rows, "waited", s.Waited.Round(time.Microsecond),

@@ -335,11 +335,12 @@ func TestRunYields(t *testing.T) {
 
 // A statement that runs for too long is ended.
 func TestQueryTime(t *testing.T) {
-	s, _ := open(t, func(o *Options) { o.Limits.QueryTime = time.Millisecond })
+	s, _ := open(t, nil)
 	st, err := newTestSession(t, s, "").Prepare(context.Background(), "SELECT n FROM t")
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.opt.Limits.QueryTime = time.Millisecond // also bounds how long a statement is prepared
 	r, err := st.Run(context.Background())
 	if err == nil {
 		r.Next()

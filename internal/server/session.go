@@ -76,6 +76,13 @@ func (s *Session) Hold() (release func()) {
 	})
 }
 
+// ended says whether the session has ended.
+func (s *Session) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // Held says whether a connection or a call uses the session.
 func (s *Session) Held() bool {
 	s.mu.Lock()
@@ -127,27 +134,41 @@ func (s *Session) Close() error {
 
 // Prepare reads a statement and looks up the names in it. Errors that point at the text are of type
 // *sql.Error.
-func (s *Session) Prepare(ctx context.Context, text string) (*Statement, error) {
-	parsed, err := sql.Parse(text)
-	if err == nil {
-		return s.PrepareParsed(ctx, parsed, Meaning{})
-	}
-	drop, dropErr := sql.ParseDrop(text)
-	switch {
-	case dropErr != nil:
-		return nil, err
-	case s.server.Draining():
-		return nil, errDraining
-	}
-	st := &Statement{Handle: rand.Text(), Text: text, session: s, drop: drop, schema: arrow.NewSchema(nil, nil)}
-	return st, s.keep(st)
+func (s *Session) Prepare(ctx context.Context, text string) (st *Statement, err error) {
+	err = s.prepares(ctx, text, func(ctx context.Context) error {
+		parsed, err := sql.ParseContext(ctx, text)
+		if err == nil {
+			st, err = s.planned(ctx, parsed, Meaning{})
+			return err
+		}
+		drop, dropErr := sql.ParseDrop(text)
+		if dropErr != nil {
+			return err
+		}
+		st = &Statement{Handle: rand.Text(), Text: text, session: s, drop: drop, schema: arrow.NewSchema(nil, nil)}
+		return s.keep(st)
+	})
+	return st, err
 }
 
-// PrepareParsed looks up the names in a statement, some of which mean what the client says.
-func (s *Session) PrepareParsed(ctx context.Context, parsed *sql.Select, meaning Meaning) (*Statement, error) {
-	if s.server.Draining() {
-		return nil, errDraining
-	}
+// PrepareParsed looks up the names in a statement, which parse reads of a text, and some of which mean what the client
+// says.
+func (s *Session) PrepareParsed(
+	ctx context.Context, text string, parse func(context.Context) (*sql.Select, error), meaning Meaning,
+) (st *Statement, err error) {
+	err = s.prepares(ctx, text, func(ctx context.Context) error {
+		parsed, err := parse(ctx)
+		if err != nil {
+			return err
+		}
+		st, err = s.planned(ctx, parsed, meaning)
+		return err
+	})
+	return st, err
+}
+
+// planned plans a statement, and keeps it.
+func (s *Session) planned(ctx context.Context, parsed *sql.Select, meaning Meaning) (*Statement, error) {
 	st := newStatement(s, parsed)
 	st.meaning = meaning
 	p, err := st.prepare(ctx, nil)

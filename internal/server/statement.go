@@ -153,6 +153,11 @@ func (st *Statement) Bind(ctx context.Context, values [][]plan.Parameter) error 
 	if len(values) == 0 {
 		return fmt.Errorf("%w: values of parameters: there is no row of values", engine.ErrQuery)
 	}
+	return st.session.prepares(ctx, st.Text, func(ctx context.Context) error { return st.bind(ctx, values) })
+}
+
+// bind does what Bind says.
+func (st *Statement) bind(ctx context.Context, values [][]plan.Parameter) error {
 	p, err := st.prepare(ctx, values[0])
 	if err != nil {
 		return err
@@ -228,10 +233,14 @@ func (st *Statement) Explain(ctx context.Context) (text string, err error) {
 	if all := st.bound(); len(all) > 0 {
 		values = all[0]
 	}
-	p, err := st.prepare(ctx, values)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	return p.query.Explain(ctx)
+	err = st.session.prepares(ctx, st.Text, func(ctx context.Context) (err error) {
+		p, err := st.prepare(ctx, values)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, p.close()) }()
+		text, err = p.query.Explain(ctx)
+		return err
+	})
+	return text, err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
@@ -97,7 +98,7 @@ func (f *service) DoAction(action *flight.Action, stream flight.FlightService_Do
 func act(ctx context.Context, session *server.Session, name string, body []byte, report ReportFunc) ([]byte, error) {
 	switch name {
 	case "Tables":
-		parsed, err := sql.Parse(string(body))
+		parsed, err := session.Parse(ctx, string(body))
 		if err != nil {
 			return nil, err
 		}
@@ -149,15 +150,11 @@ func tablesOf(s *sql.Select) []string {
 
 // prepare prepares the statement.
 func (p *preparation) prepare(ctx context.Context, session *server.Session) ([]byte, error) {
-	parsed, err := p.parse()
-	if err != nil {
-		return nil, err
-	}
 	meaning := server.Meaning{Names: make(map[string]server.Named, len(p.Tables)), Dir: p.Dir, Record: p.Record}
 	for name, of := range p.Tables {
 		meaning.Names[name] = server.Named(of)
 	}
-	st, err := session.PrepareParsed(ctx, parsed, meaning)
+	st, err := session.PrepareParsed(ctx, p.text(), p.parse, meaning)
 	if err != nil {
 		return nil, err
 	}
@@ -170,11 +167,21 @@ func (p *preparation) prepare(ctx context.Context, session *server.Session) ([]b
 	})
 }
 
-// parse reads the text of the statement, or puts it together.
-func (p *preparation) parse() (*sql.Select, error) {
+// text returns the text of the statement, or of its clauses.
+func (p *preparation) text() string {
 	c := p.Clauses
 	if c == nil {
-		return sql.Parse(p.SQL)
+		return p.SQL
+	}
+	parts := slices.Concat(c.By, c.Agg, []string{c.Where, c.Having, c.OrderBy})
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
+}
+
+// parse reads the text of the statement, or puts it together.
+func (p *preparation) parse(ctx context.Context) (*sql.Select, error) {
+	c := p.Clauses
+	if c == nil {
+		return sql.ParseContext(ctx, p.SQL)
 	}
 	parsed, err := sql.Compose(clausesTable, sql.Clauses{
 		By: c.By, Agg: c.Agg, Where: c.Where, Having: c.Having, OrderBy: c.OrderBy, Limit: c.Limit,

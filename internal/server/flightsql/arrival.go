@@ -7,21 +7,19 @@ import (
 	"google.golang.org/grpc"
 )
 
-// arrivalTime is how long the message of a call may take, to its last byte. The rows of DoPut, which a
-// client may have to compute first, have the server's stall timeout.
-const arrivalTime = 30 * time.Second
-
+// putMethod is the call of which a client may have to compute the rows first: they have the server's stall
+// timeout, in place of Options.ArrivalTime.
 const putMethod = "/arrow.flight.protocol.FlightService/DoPut"
 
 type arrivalKey struct{}
 
 // awaitMessage returns a context that ends unless messageArrived is called in time.
-func awaitMessage(ctx context.Context, method string) context.Context {
+func (s *Service) awaitMessage(ctx context.Context, method string) context.Context {
 	if method == putMethod {
 		return ctx
 	}
 	ctx, cancel := context.WithCancel(ctx) // which the end of the call releases
-	return context.WithValue(ctx, arrivalKey{}, time.AfterFunc(arrivalTime, cancel))
+	return context.WithValue(ctx, arrivalKey{}, time.AfterFunc(s.opt.ArrivalTime, cancel))
 }
 
 // messageArrived says that the message of a call has come.

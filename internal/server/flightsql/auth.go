@@ -3,6 +3,7 @@ package flightsql
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
@@ -16,12 +17,11 @@ import (
 	"github.com/mpga/mpga/internal/server"
 )
 
-// Methods that clients may call whom the server does not know: a client introduces itself by the
-// first, and the others tell whether the server is alive.
-const (
-	handshakeMethod = "/arrow.flight.protocol.FlightService/Handshake"
-	healthMethods   = "/grpc.health.v1.Health/"
-)
+// openMethods are what clients may call whom the server does not know: they introduce themselves by the first, and
+// the others tell whether the server is alive. Health's Watch is none of them: it holds its connection.
+var openMethods = []string{
+	"/arrow.flight.protocol.FlightService/Handshake", "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/List",
+}
 
 type clientKey struct{}
 
@@ -35,15 +35,15 @@ func clientOf(ctx context.Context) string {
 // that the server does not know. It sees the headers of a call before a byte of its message is read:
 // strangers take no memory.
 func (s *Service) identify(ctx context.Context, call *tap.Info) (context.Context, error) {
-	if call.FullMethodName == handshakeMethod || strings.HasPrefix(call.FullMethodName, healthMethods) {
-		return awaitMessage(ctx, call.FullMethodName), nil
+	if slices.Contains(openMethods, call.FullMethodName) {
+		return s.awaitMessage(ctx, call.FullMethodName), nil
 	}
 	name, _, err := s.client(ctx)
 	if err != nil {
 		s.opt.Logger.Debug("a call of a client that is not known", "method", call.FullMethodName, "error", err)
 		return nil, err
 	}
-	return context.WithValue(awaitMessage(ctx, call.FullMethodName), clientKey{}, name), nil
+	return context.WithValue(s.awaitMessage(ctx, call.FullMethodName), clientKey{}, name), nil
 }
 
 // client returns who a call's client is, the name of its token or the name in its certificate, and

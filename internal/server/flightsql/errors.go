@@ -36,6 +36,8 @@ var codesOf = []struct {
 	{context.Canceled, codes.Canceled},
 	{context.DeadlineExceeded, codes.DeadlineExceeded},
 	{engine.ErrQuery, codes.InvalidArgument},
+	{engine.ErrValue, codes.InvalidArgument},
+	{engine.ErrOverflow, codes.InvalidArgument},
 	{engine.ErrMemoryLimit, codes.ResourceExhausted},
 	{engine.ErrTempLimit, codes.ResourceExhausted},
 }
@@ -138,6 +140,11 @@ func (s *Service) unary(ctx context.Context, request any, info *grpc.UnaryServer
 // stream does the same for calls with streams.
 func (s *Service) stream(of any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	defer messageArrived(stream.Context())
+	if info.FullMethod == watchMethod {
+		watch, cancel := s.watchStream(stream)
+		defer cancel()
+		stream = watch
+	}
 	return s.end(info.FullMethod, spawn.Call(func() error { return handle(of, arrivalStream{stream}) }))
 }
 

@@ -46,6 +46,9 @@ type Options struct {
 	// ConnectionIdle ends a connection that has had no call for so long. The default is half an hour.
 	ConnectionIdle time.Duration
 
+	// ArrivalTime is how long the message of a call may take, to its last byte. The default is 30 seconds.
+	ArrivalTime time.Duration
+
 	Logger *slog.Logger // The default discards.
 }
 
@@ -79,6 +82,9 @@ func New(opt Options) (*Service, error) {
 	}
 	if opt.ConnectionIdle == 0 {
 		opt.ConnectionIdle = 30 * time.Minute
+	}
+	if opt.ArrivalTime == 0 {
+		opt.ArrivalTime = 30 * time.Second
 	}
 	s := &Service{opt: opt, health: health.NewServer()}
 	if err := s.registerInfo(); err != nil {

@@ -41,6 +41,8 @@ type hostOptions struct {
 	rows   int // of t; 0 for 1,000,000
 	limits server.Limits
 	tokens string // lines of a name and a token
+
+	arrival, idle time.Duration // as in Options
 }
 
 // newHost starts a host, which ends with the test.
@@ -66,7 +68,9 @@ func newHost(t testing.TB, opt hostOptions) *host {
 			t.Fatal(err)
 		}
 	}
-	service, err := New(Options{Server: core, Version: "test", Logger: logger, Tokens: tokens})
+	service, err := New(Options{
+		Server: core, Version: "test", Logger: logger, Tokens: tokens, ArrivalTime: opt.arrival, ConnectionIdle: opt.idle,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,4 +230,37 @@ func wantCode(t testing.TB, what string, err error, want ...codes.Code) {
 		}
 	}
 	t.Errorf("%s: got %v, want one of %v", what, err, want)
+}
+
+// Would catch a value that a statement or its data made bad, told as an unknown fault of the server: a driver takes
+// that as a reason to try again.
+func TestValueErrors(t *testing.T) {
+	h := newHost(t, hostOptions{rows: 100})
+	c, ctx := h.dial(t), t.Context()
+	for _, text := range []string{
+		"make_date(2147483647, 12, 31)", "make_date(2001, 2, n)", "CAST(s AS INTEGER)", "CAST(n * 1000 AS TINYINT)",
+		"CAST('x' || n AS DATE)", "strptime(s, '%Y-%m-%d')", "strptime('2001-02-30', '%Y-%m-%d')", "n * 9223372036854775807",
+		"abs(-9223372036854775808 + n)", "chr(n - 100)", "repeat(s, 1000000000)", "lpad(s, 1000000000, '')",
+		"regexp_matches(s, '(' || n)", "regexp_replace(s, 't', '\\' || '9')", "s LIKE 'x\\' ESCAPE '\\'",
+		"DATE '1000000-01-01' + CAST(n * 21000000 AS INTEGER)", "round(CAST(n + 9.99 AS DECIMAL(2, 1)))", "1 << (n + 63)",
+		"extract(month FROM CAST('infinity' AS TIMESTAMP) + INTERVAL 1 DAY * 0)",
+	} {
+		for _, statement := range []string{
+			"SELECT " + text + " FROM t", "SELECT max(n) FROM t GROUP BY " + text,
+			"SELECT n FROM t WHERE " + text + " IS NOT NULL",
+		} {
+			if got, err := ask(ctx, c, statement); err != nil {
+				wantCode(t, statement, err, codes.InvalidArgument)
+			} else {
+				t.Errorf("%s: no error but %.60q", statement, got)
+			}
+		}
+	}
+	for _, statement := range []string{
+		"SELECT make_date(2147483647, 12, 31)", "SELECT sum(n + 9223372036854775700 - 0) FROM t",
+	} {
+		_, err := ask(ctx, c, statement)
+		wantCode(t, statement, err, codes.InvalidArgument)
+	}
+	h.rests(t)
 }

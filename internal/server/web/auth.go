@@ -65,7 +65,7 @@ var errToken = errors.New("sign in with a token of this server (--token-file)")
 // signIn takes a token.
 func (s *Service) signIn(w http.ResponseWriter, r *http.Request) {
 	var form struct{ Token string }
-	if err := decode(w, r, &form); err != nil {
+	if err := s.decode(w, r, &form); err != nil {
 		closeUnread(w, r)
 		tell(w, statusOf(err), fmt.Errorf("want a token as JSON: %w", err))
 		return

@@ -10,31 +10,28 @@ import (
 	"time"
 )
 
-// W6: how long the server waits for one client.
-const (
-	requestTime = 30 * time.Second // for the body of a request, to its last byte
-	answerStall = 2 * time.Minute  // for a client to take what is written of an answer
-)
-
-// bounded gives the body of a request, and each write of its answer, a deadline.
-func bounded(next http.Handler) http.Handler {
+// bounded gives the body of a request, and each write of its answer, a deadline. W6.
+func (s *Service) bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		if r.ContentLength != 0 { // the deadline holds, too, while net/http reads what the handler has not
-			_ = c.SetReadDeadline(time.Now().Add(requestTime)) // a connection of tests may have none
+			_ = c.SetReadDeadline(time.Now().Add(s.opt.RequestTime)) // a connection of tests may have none
 		}
 		if r.ProtoMajor == 1 { // of what the connection's last answer had, nothing is left
-			_ = c.SetWriteDeadline(time.Now().Add(answerStall))
+			_ = c.SetWriteDeadline(time.Now().Add(s.opt.AnswerStall))
 		}
-		next.ServeHTTP(&boundedWriter{w}, r)
+		next.ServeHTTP(&boundedWriter{w, s.opt.AnswerStall}, r)
 	})
 }
 
-// boundedWriter gives the client answerStall to take each write.
-type boundedWriter struct{ http.ResponseWriter }
+// boundedWriter gives the client some time to take each write.
+type boundedWriter struct {
+	http.ResponseWriter
+	stall time.Duration
+}
 
 func (b *boundedWriter) Write(p []byte) (int, error) {
-	_ = http.NewResponseController(b.ResponseWriter).SetWriteDeadline(time.Now().Add(answerStall))
+	_ = http.NewResponseController(b.ResponseWriter).SetWriteDeadline(time.Now().Add(b.stall))
 	return b.ResponseWriter.Write(p)
 }
 
@@ -42,13 +39,13 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 func (b *boundedWriter) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 // errLate is the error of a request whose body stops.
-var errLate = fmt.Errorf("the body of the request did not end within %s", requestTime)
+var errLate = errors.New("the body of the request did not end")
 
-// decode decodes the body of a request, which is one value of JSON.
-func decode(w http.ResponseWriter, r *http.Request, into any) error {
+// decode decodes the body of a request, which is one value of JSON and has until a deadline that bounded has set.
+func (s *Service) decode(w http.ResponseWriter, r *http.Request, into any) error {
 	text, err := io.ReadAll(r.Body)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return errLate
+		return fmt.Errorf("%w within %s", errLate, s.opt.RequestTime)
 	}
 	if err != nil {
 		return err

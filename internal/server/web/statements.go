@@ -14,9 +14,9 @@ import (
 )
 
 // text returns the statement that a request has.
-func (r *request) text() (string, error) {
+func (s *Service) text(r *request) (string, error) {
 	var form struct{ Text string }
-	if err := decode(r.w, r.Request, &form); err != nil {
+	if err := s.decode(r.w, r.Request, &form); err != nil {
 		return "", fmt.Errorf("want a statement as JSON of at most %d bytes: %w", requestBytesMax, err)
 	}
 	return form.Text, nil
@@ -24,8 +24,8 @@ func (r *request) text() (string, error) {
 
 // prepare prepares the statement of a request. Where the text is wrong, it answers, and the statement
 // is nil.
-func (r *request) prepare(session *server.Session) (*server.Statement, error) {
-	text, err := r.text()
+func (s *Service) prepare(r *request, session *server.Session) (*server.Statement, error) {
+	text, err := s.text(r)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (s *Service) start(r *request) error {
 	if err != nil {
 		return err
 	}
-	st, err := r.prepare(session)
+	st, err := s.prepare(r, session)
 	if st == nil {
 		release()
 		return err
@@ -90,7 +90,7 @@ func (s *Service) explain(r *request) error {
 		return err
 	}
 	defer release()
-	st, err := r.prepare(session)
+	st, err := s.prepare(r, session)
 	if st == nil {
 		return err
 	}

@@ -33,6 +33,13 @@ type Options struct {
 	// Devices tells of the GPUs now. The default, nil, is of a machine without any.
 	Devices func() ([]Device, error)
 
+	// RequestTime is how long the body of a request may take, to its last byte. The default is 30 seconds.
+	RequestTime time.Duration
+
+	// AnswerStall is how long a client may take for each part that is written of an answer. The default is 2
+	// minutes.
+	AnswerStall time.Duration
+
 	Logger *slog.Logger // The default discards.
 }
 
@@ -52,6 +59,12 @@ func New(opt Options) *Service {
 	}
 	if opt.Facts == nil {
 		opt.Facts = func(engine.Stats) (facts, devices []report.Fact) { return nil, nil }
+	}
+	if opt.RequestTime == 0 {
+		opt.RequestTime = 30 * time.Second
+	}
+	if opt.AnswerStall == 0 {
+		opt.AnswerStall = 2 * time.Minute
 	}
 	s := &Service{opt: opt, samples: newSamples(opt.Server, opt.Devices)}
 	s.http = &http.Server{
@@ -75,7 +88,7 @@ func (s *Service) Handler() http.Handler {
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /metrics", s.known(s.metrics))
 	mux.Handle("/", s.guarded(s.pages()))
-	return bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		mux.ServeHTTP(w, r)
 	}))

@@ -36,6 +36,15 @@ const evil = `<script>alert("x")</script>`
 // newSite starts a server with the tables t, of 250 rows, and evil.
 func newSite(t *testing.T, tokens string, change func(*web.Options)) *site {
 	t.Helper()
+	listener := httptest.NewServer(newService(t, tokens, change).Handler())
+	t.Cleanup(listener.Close)
+	s := &site{t: t, url: listener.URL}
+	return s.another()
+}
+
+// newService returns a service, which ends with the test, of the tables that newSite has.
+func newService(t *testing.T, tokens string, change func(*web.Options)) *web.Service {
+	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -70,17 +79,14 @@ func newSite(t *testing.T, tokens string, change func(*web.Options)) *site {
 		change(&options)
 	}
 	service := web.New(options)
-	listener := httptest.NewServer(service.Handler())
 	t.Cleanup(func() {
-		listener.Close()
 		for _, err := range []error{service.Stop(t.Context()), core.Close(), eng.Close()} {
 			if err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	s := &site{t: t, url: listener.URL}
-	return s.another()
+	return service
 }
 
 // another returns another client of the same server.
