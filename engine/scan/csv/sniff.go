@@ -12,8 +12,7 @@ const commentMark = '#'
 const escapeMark = '\\'
 
 // sniff settles the quote, the escape and the comments of a text that starts at buf[start:], as far as no option says
-// them. It
-// returns the delimiter, and where the table begins: behind lines that are no rows of the table, as titles are.
+// them. It returns the delimiter, and where the table begins: behind lines that are no rows of the table, as titles are.
 func (c *File) sniff(buf []byte, start int, whole bool) (delimiter byte, begin int) {
 	o := &c.opt
 	if c.sniffsQuote && isSingleQuoted(o, buf, start, whole) {
