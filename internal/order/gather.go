@@ -36,6 +36,10 @@ func (g *gathering) array() (arrow.Array, error) {
 		return gatherText[int32](g)
 	case *arrow.LargeStringType, *arrow.LargeBinaryType:
 		return gatherText[int64](g)
+	case *arrow.ListType:
+		if elements, few := g.fewElements(); few {
+			return g.lists(elements)
+		}
 	case *arrow.DictionaryType, arrow.ExtensionType:
 	case arrow.FixedWidthDataType:
 		switch width := dt.BitWidth(); width {
@@ -54,6 +58,55 @@ func (g *gathering) array() (arrow.Array, error) {
 		}
 	}
 	return g.slices()
+}
+
+// elementsPerList is how many elements lists have on average, at most, that are gathered one by one: longer lists are
+// copied as slices.
+const elementsPerList = 8
+
+// fewElements counts the elements of the lists that entries name, and says whether the lists are short.
+func (g *gathering) fewElements() (elements int, few bool) {
+	for _, e := range g.at {
+		if list := g.from[e.batch].(*array.List); list.IsValid(int(e.row)) {
+			from, to := list.ValueOffsets(int(e.row))
+			elements += int(to - from)
+		}
+	}
+	return elements, elements <= elementsPerList*len(g.at)
+}
+
+// lists gathers lists that have a number of elements.
+func (g *gathering) lists(elements int) (arrow.Array, error) {
+	values := gathering{mem: g.mem, from: make([]arrow.Array, len(g.from)), at: make([]entry, 0, elements)}
+	for i, a := range g.from {
+		values.from[i] = a.(*array.List).ListValues()
+	}
+	ends := newBuffer(g.mem, arrow.Int32Traits.BytesRequired(len(g.at)+1))
+	defer ends.Release()
+	offsets := arrow.Int32Traits.CastFromBytes(ends.Bytes())
+	offsets[0] = 0
+	for i, e := range g.at {
+		if list := g.from[e.batch].(*array.List); list.IsValid(int(e.row)) {
+			from, to := list.ValueOffsets(int(e.row))
+			for row := from; row < to; row++ {
+				values.at = append(values.at, entry{batch: e.batch, row: uint32(row)})
+			}
+		}
+		offsets[i+1] = int32(len(values.at))
+	}
+	of, err := values.array()
+	if err != nil {
+		return nil, err
+	}
+	defer of.Release()
+	valid, nulls := g.valid()
+	if valid != nil {
+		defer valid.Release()
+	}
+	buffers := []*memory.Buffer{valid, ends}
+	data := array.NewData(g.from[0].DataType(), len(g.at), buffers, []arrow.ArrayData{of.Data()}, nulls, 0)
+	defer data.Release()
+	return array.NewListData(data), nil
 }
 
 // slices gathers values of any type, runs of neighbours at a time.

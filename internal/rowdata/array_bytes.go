@@ -1,6 +1,9 @@
 package rowdata
 
-import "github.com/apache/arrow-go/v18/arrow"
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
 
 // ArrayBytes returns about how much memory an array holds. Of a slice of a larger array it counts
 // the slice alone, where the type says how much memory a value takes.
@@ -13,6 +16,13 @@ func ArrayBytes(a arrow.Array) int64 {
 	}
 	if fixed, ok := dt.(arrow.FixedWidthDataType); ok && dt.ID() != arrow.DICTIONARY {
 		return validity + int64(fixed.BitWidth())*int64(a.Len())/8
+	}
+	if list, ok := a.(*array.List); ok && a.Len() > 0 {
+		from, _ := list.ValueOffsets(0)
+		_, to := list.ValueOffsets(a.Len() - 1)
+		elements := array.NewSlice(list.ListValues(), from, to)
+		defer elements.Release()
+		return validity + int64(arrow.Int32Traits.BytesRequired(a.Len()+1)) + ArrayBytes(elements)
 	}
 	return bufferBytes(a.Data())
 }
