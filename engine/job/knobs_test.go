@@ -26,7 +26,7 @@ var fieldless = []knob.Name{
 	"sink.TableWidth", "sink.Separators", "sink.CellWidth", "sink.Color", "sink.Threads",
 	"sink.Allocator", "sink.Budget", "sink.GroupBytes",
 	"dataset.FS", "dataset.Stdin", "dataset.Spool", "dataset.CSV", "dataset.JSON", "dataset.Known", "dataset.Budget",
-	"dataset.CSV.Names", "dataset.CSV.AllText", "dataset.JSON.Names",
+	"dataset.CSV.Names", "dataset.CSV.AllText", "dataset.CSV.InferMost", "dataset.JSON.Names",
 }
 
 // Would catch an option whose errors name no field of a step, and a field of an option that is gone.
