@@ -248,7 +248,7 @@ func TestObjectStore(t *testing.T) {
 	for _, c := range []struct{ pattern, want string }{
 		{"s3://bucket/nothing.parquet", "s3://bucket/nothing.parquet: file does not exist"},
 		{"s3://bucket/nothing/*.parquet", "no object matches"},
-		{"s3://nobucket/x.parquet", "s3://nobucket/x.parquet"},
+		{"s3://nobucket/x.parquet", "s3://nobucket: there is no such bucket"},
 	} {
 		if _, err := answerFrom(t.Context(), t, fsys, c.pattern); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.pattern, err, c.want)
