@@ -212,8 +212,8 @@ func TestResidentQueries(t *testing.T) {
 		{"derived", "SELECT count(*), max(k2) FROM (SELECT k || '!' AS k2, count(*) AS n FROM LONG GROUP BY k HAVING count(*) > 0)", 128, "o.csv"},
 		{"distinct rows", "SELECT DISTINCT k, value FROM LONG", 128, "o.arrow"},
 		{"many columns", "SELECT " + manyColumns(2000) + " FROM 'NUMBERS' WHERE key < 5000", 128, "o.parquet"},
-		{"figures of many columns", "SUMMARIZE SELECT " + manyColumns(300) + " FROM 'LINES'", 128, "o.csv"},
-		{"groups of many columns", "SELECT " + manyColumns(300) + ", count(*) FROM 'LINES' GROUP BY ALL", 128, "o.csv"},
+		{"figures of many columns", "SUMMARIZE SELECT " + manyColumns(300) + " FROM (SELECT n AS key FROM 'LINES')", 128, "o.csv"},
+		{"groups of many columns", "SELECT " + manyColumns(300) + ", count(*) FROM (SELECT n AS key FROM 'LINES') GROUP BY ALL", 128, "o.csv"},
 		{"the hardest zstd", "SELECT *, value % 7, value + key FROM 'NUMBERS'", 128, "o.parquet --codec zstd --level 22"},
 		{"many columns of text", "SELECT " + manyColumns(2000) + " FROM 'NUMBERS' WHERE key < 5000", 128, "o.csv"},
 	} {
