@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// randomName returns a name of one to three characters, some of which have a meaning in patterns.
+// randomName returns a name of one to three characters, among them characters with a meaning in patterns.
 func randomName(rng *rand.Rand) string {
 	const letters = "aab1-!^x"
 	name := make([]byte, 1+rng.IntN(3))

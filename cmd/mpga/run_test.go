@@ -356,12 +356,7 @@ func TestQueryMetricsEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+		return string(bodyOf(t, response))
 	}
 	if text := get(); !strings.Contains(text, "mpga_run_start_timestamp_seconds{command=\"agg\"} ") {
 		t.Errorf("before there is input: %q", text)
@@ -383,4 +378,15 @@ func TestMetricsText(t *testing.T) {
 	if got := string(m.text()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+}
+
+// bodyOf reads the body of a response, and closes it.
+func bodyOf(t *testing.T, response *http.Response) []byte {
+	t.Helper()
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

@@ -105,11 +105,7 @@ func (s *startedServer) ask(t *testing.T, path string, body, into any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := bodyOf(t, response)
 	if into != nil {
 		if err := json.Unmarshal(text, into); err != nil {
 			t.Fatalf("%s: %v in %s", path, err, text)

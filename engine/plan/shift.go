@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/query"

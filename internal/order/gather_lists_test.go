@@ -34,7 +34,7 @@ func randomLists(rng *rand.Rand, rows int) arrow.Array {
 	return array.NewSlice(all, 1, int64(rows)+1)
 }
 
-// Lists that are gathered by their elements are those of slices put together. Would catch an offset of an array that
+// Lists that are gathered by their elements are the lists that slices make. Would catch an offset of an array that
 // is left out, and a NULL that becomes an empty list.
 func TestGatherLists(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)

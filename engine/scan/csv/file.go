@@ -188,6 +188,9 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	c.LinesBefore = int64(bytes.Count(buf[:c.Start], newline))
 	s.rows = s.rows[:min(len(s.rows), from+c.opt.SampleRows)]
 	c.guesses = c.infer.guessColumns(s, from, c.rowWidth())[:width]
+	for i := range c.guesses {
+		c.guesses[i].repeats = repeats(s.rows[from:], i)
+	}
 	if c.opt.SamplesBeyond() && !whole {
 		c.Onward = c.onward(s.ends[len(s.rows)-1], from+c.opt.SampleRows-len(s.rows))
 	}

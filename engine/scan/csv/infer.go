@@ -374,9 +374,9 @@ func (s *sample) hasHeader(n *inference) bool {
 // guessColumns infers types from the rows of a sample from one on. The reader will refuse rows of another width, or
 // leave them out.
 func (n *inference) guessColumns(s *sample, from, width int) []columnGuess {
-	guesses := make([]columnGuess, width)
+	guesses, tallies := make([]columnGuess, width), make([]tally, width)
 	for i := range guesses {
-		guesses[i].types, guesses[i].tally = allTypes, &tally{}
+		guesses[i].types, guesses[i].tally = allTypes, &tallies[i]
 	}
 	for r, row := range s.rows[from:] {
 		if n.lenient && (len(row) > width || len(row) < width && !n.padded) {
@@ -387,9 +387,6 @@ func (n *inference) guessColumns(s *sample, from, width int) []columnGuess {
 				guesses[i].see(n, value, s, from+r)
 			}
 		}
-	}
-	for i := range guesses {
-		guesses[i].repeats = repeats(s.rows[from:], i)
 	}
 	return guesses
 }

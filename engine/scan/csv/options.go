@@ -2,10 +2,12 @@ package csv
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/knob"
@@ -31,7 +33,7 @@ type Options struct {
 	// Header says whether the first row holds the names of the columns. The default is HeaderAuto.
 	Header Header `json:"header,omitzero"`
 
-	// Names are the names of the columns. The default is the names in the file.
+	// Names are the names of the columns, numbered where they are repeated. The default is the names in the file.
 	Names []string `json:"names,omitzero"`
 
 	// SkipLines is how many lines are left out at the start, before the header. The default is the rows
@@ -100,6 +102,10 @@ func (o *Options) EnsureDefaults() {
 	}
 	o.SampleRows = cmp.Or(o.SampleRows, sampleRowsDefault)
 	o.DecimalSeparator = cmp.Or(o.DecimalSeparator, '.')
+	if o.Names != nil {
+		o.Names = slices.Clone(o.Names)
+		delivery.NumberRepeated(o.Names)
+	}
 }
 
 // SamplesBeyond says whether rows are looked at behind the first MiB of a text.

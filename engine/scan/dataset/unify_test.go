@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
 )
 
@@ -96,5 +97,18 @@ func TestRepeatedNames(t *testing.T) {
 	rows, err := scantest.ReadAll(src, []int{0, 1, 2, 3, 4}, scan.OpenOptions{})
 	if want := []string{"0|1|2|3|4", "1|3|4|0|2"}; err != nil || !slices.Equal(rows, want) {
 		t.Errorf("rows %q, %v; want %q", rows, err, want)
+	}
+}
+
+// Names that options repeat are numbered as names of files are. Would catch a column that is read twice in place of two.
+func TestRepeatedNamesOfOptions(t *testing.T) {
+	path := scantest.WriteFile(t, t.TempDir(), "n.csv", []byte("1,2,3\n"))
+	src := mustOpen(t, Options{CSV: csv.Options{Header: csv.HeaderNo, Names: []string{"a", "b", "a"}}}, path)
+	rows, err := scantest.ReadAll(src, []int{0, 1, 2}, scan.OpenOptions{})
+	if got, want := scantest.SchemaText(src.Schema()), "a int64, b int64, a_1 int64"; got != want || err != nil {
+		t.Errorf("columns %s, want %s; %v", got, want, err)
+	}
+	if want := []string{"1|2|3"}; !slices.Equal(rows, want) {
+		t.Errorf("rows %q, want %q", rows, want)
 	}
 }

@@ -68,8 +68,9 @@ const zstdTablesBytes = 36 << 20
 // newZstdCodec returns a codec with an encoder for each thread, or as many as the budget has room for, at least one.
 // The tables are reserved until they have been written to: then they count in what the process holds.
 func newZstdCodec(library compress.Codec, opt *Options) (pageCodec, error) {
-	encoders, most := max(opt.Threads, 1), int64(2)
-	for opt.Budget != nil && encoders > 1 && opt.Budget.Room(most*int64(encoders)*zstdTablesBytes) != nil {
+	const room = 2 * zstdTablesBytes // an encoder more is made where as much is left for rows
+	encoders := max(opt.Threads, 1)
+	for opt.Budget != nil && encoders > 1 && opt.Budget.Room(int64(encoders)*room) != nil {
 		encoders--
 	}
 	reserved := rowdata.NewReservation(opt.Budget)
