@@ -152,6 +152,14 @@ func (b *browser) tabTo(id string, modifiers ...chromedp.KeyOption) {
 	b.t.Fatalf("no Tab leads to %s", id)
 }
 
+// run opens the list of runs, waits for a text in it, and returns the ID of one run: 0 is the latest, -1 the first.
+func (b *browser) run(text string, at int) string {
+	b.t.Helper()
+	eval[string](b, "location.hash = '#runs'")
+	b.wait("#runs", text)
+	return strings.TrimPrefix(eval[string](b, fmt.Sprintf("[...document.querySelectorAll('#runs a[data-focus]')].at(%d).dataset.focus", at)), "run ")
+}
+
 // picture takes pictures of the page, light, dark and narrow, where somebody wants to look at them.
 func (b *browser) picture(name string) {
 	b.t.Helper()
@@ -309,10 +317,9 @@ func TestPageCancels(t *testing.T) {
 	b.tabTo("cancel")
 	b.keys(kb.Enter)
 	b.wait("#status", "Cancelled after")
-	eval[string](b, "location.hash = '#runs'")
-	b.wait("#runs", "cancelled")
+	run := b.run("cancelled", 0)
 	b.picture("runs")
-	b.tabTo("run 1")
+	b.tabTo("run " + run)
 	b.keys(kb.Enter)
 	b.wait("#view-run", "cancelled after")
 	b.wait("#view-run", "worker 0")
@@ -348,10 +355,11 @@ func TestPageEscapes(t *testing.T) {
 	b.statement("select " + name + " + 1 from " + table)
 	b.keys(kb.Enter, control)
 	b.wait("#place", "Line 1")
-	eval[string](b, "location.hash = '#run/1'")
+	run := b.run(evil, -1)
+	eval[string](b, "location.hash = '#run/"+run+"'")
 	b.wait("#view-run", evil)
 	b.sound()
-	b.open(url + "api/runs/1/report")
+	b.open(url + "api/runs/" + run + "/report")
 	b.wait("body", evil)
 	b.sound()
 	b.statementReport(url)
@@ -364,7 +372,7 @@ func (b *browser) statementReport(url string) {
 	b.statement("select count(*) from flights")
 	b.keys(kb.Enter, control)
 	b.wait("#status", "1 row in")
-	b.open(url + "api/runs/2/report")
+	b.open(url + "api/runs/" + b.run("flights", 0) + "/report")
 	b.wait("body", "worker 0")
 	box := eval[[]float64](b, "(() => { const r = document.querySelector('.timeline > svg').getBoundingClientRect(); return [r.left, r.top, r.width, r.height] })()")
 	y := box[1] + box[3]/2
