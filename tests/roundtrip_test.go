@@ -19,6 +19,7 @@ import (
 	"github.com/mpga/mpga/engine/sink/sinktest"
 	"github.com/mpga/mpga/engine/sink/text"
 	mpgasql "github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // namedFormats are the formats that are written and read.
@@ -164,6 +165,32 @@ func comeBack(t *testing.T, what string, batch arrow.RecordBatch, opt sink.Optio
 	}
 	if got := written(t, what, batch, "'%s'", opt); got != nil && !arrow.TypeEqual(got, typ) {
 		t.Errorf("%s: read as %s, want %s", what, got, typ)
+	}
+}
+
+// Would catch infinite dates and moments, and those of far years, that come back as others.
+func TestFarTimesComeBack(t *testing.T) {
+	days := []arrow.Date32{timeformat.InfiniteDays, -timeformat.InfiniteDays, -719163, -735514, 2932897, 3786795, 40000000, 0}
+	dates := array.NewDate32Builder(memory.DefaultAllocator)
+	dates.AppendNull()
+	dates.AppendValues(days, nil)
+	moments := array.NewTimestampBuilder(memory.DefaultAllocator, &arrow.TimestampType{Unit: arrow.Microsecond})
+	moments.AppendNull()
+	moments.AppendValues([]arrow.Timestamp{timeformat.InfiniteTime, -timeformat.InfiniteTime}, nil)
+	for _, day := range days[2:] {
+		moments.Append(arrow.Timestamp(day)*86_400_000_000 + 12_345)
+	}
+	for _, batch := range []arrow.RecordBatch{numbered(dates.NewArray()), numbered(moments.NewArray())} {
+		typ := batch.Column(1).DataType()
+		for _, format := range namedFormats {
+			what := fmt.Sprintf("%s as %s", typ, format)
+			if got := written(t, what, batch, "'%s'", sink.Options{Format: format}); got != nil && !arrow.TypeEqual(got, typ) {
+				t.Errorf("%s: read as %s", what, got)
+			}
+			if format != sink.TSV {
+				comeBack(t, what+" folders", batch, sink.Options{Format: format, PartitionBy: []string{"v"}})
+			}
+		}
 	}
 }
 

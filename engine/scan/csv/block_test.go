@@ -65,7 +65,7 @@ func sameCuts(t *testing.T, text string, width int, columns []int, o Options, li
 func TestBlocksAgainstRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	fields := []string{"", "a", "12", "1.50", "a longer text than a word", `"q"`, `""`, `"a,b"`, "\"two\nlines\"", `"say ""x"""`, `""""`, `"` + strings.Repeat("long,\n", 40) + `"`}
-	faults := []string{`a"b`, `"a"b`, `"open`, "\n", "\r\n", "a\r", ",", "\"a\"\r", `"a""b"c"`, `" "x`, `"a\"b"`, `"\\"`, `a\`}
+	faults := []string{`a"b`, `"a"b`, `"open`, "\n", "\r\n", "a\r", ",", "\"a\"\r", `"a""b"c"`, `" "x`, `  "a"`, ` "x,""y""" `, `"a" "b"`, "\"a\" \r", ` a"b`, `"a\"b"`, `"\\"`, `a\`}
 	dialects := []Options{{}, {}, {NoQuote: true}, {Escape: '\\'}}
 	for range 3000 {
 		width := 1 + rng.IntN(4)

@@ -129,13 +129,24 @@ func (o *Options) sampleBytes(sample []byte) int64 {
 	return field * int64(most+min(lines, o.SampleRows)+1)
 }
 
+// isBinary says whether what a file begins with is no text with some NUL bytes in its values: the first line has one, or
+// they are many, as in UTF-16.
+func isBinary(head []byte) bool {
+	head = head[:min(len(head), 4096)]
+	line := head
+	if end := bytes.IndexByte(head, '\n'); end >= 0 {
+		line = head[:end]
+	}
+	return bytes.IndexByte(line, 0) >= 0 || bytes.Count(head, []byte{0}) > len(head)/8
+}
+
 // examine looks at a sample. enough is false where the sample has no whole row.
 func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough bool, err error) {
 	start, err := textStart(buf)
 	if err != nil {
 		return false, err
 	}
-	if bytes.IndexByte(buf[:min(len(buf), 4096)], 0) >= 0 {
+	if isBinary(buf[start:]) {
 		return false, knob.Errorf("not text: there are NUL bytes; name its format if it has one of ours (%s), or its encoding (%s utf-16le)",
 			knob.Name("dataset.Format"), knob.Name("dataset.CSV.Encoding"))
 	}

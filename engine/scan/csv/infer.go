@@ -101,6 +101,9 @@ func (n *inference) plainTypesOf(value []byte) (set typeSet) {
 	}
 	if number, ok := n.numbers.Plain(value, &n.scratch); ok && n.numbers.Grouped(value) && !fields.IsCode(number) {
 		if set := numberTypesOf(number); set != 0 {
+			if at, _ := fields.ParseTimestamp(value); at.IsInfinite() {
+				set |= maybeDate | maybeTimestamp | maybeZoned
+			}
 			return set
 		}
 	}
@@ -116,10 +119,10 @@ func (n *inference) plainTypesOf(value []byte) (set typeSet) {
 		return 0
 	case at.Zoned:
 		return maybeZoned
-	case len(value) == len("2006-01-02"):
+	case at.IsDay:
 		return maybeDate | maybeTimestamp | shapesOf(value)
 	}
-	return maybeTimestamp
+	return maybeTimestamp | maybeZoned | shapesOf(value) // beside zoned ones it is a moment of UTC
 }
 
 // inMicros says whether an instant can be counted in microseconds.

@@ -13,8 +13,8 @@ import (
 )
 
 // dialect is how text is cut into rows and fields: RFC 4180 with any delimiter and quote, and lines
-// that end in LF or CRLF. A quote opens a field only at the field's start. A quote within an
-// unquoted field is refused: then a newline is within quotes if and only if an odd number of quotes
+// that end in LF or CRLF. A quote opens a field only at the field's start or behind spaces there, and spaces
+// may follow the closing quote. A quote within an unquoted field is refused: then a newline is within quotes if and only if an odd number of quotes
 // precedes the newline, so that a file can be read from its middle. Where there are comments or escapes, or
 // rows with errors are left out, steps tells instead.
 type dialect struct {
@@ -84,10 +84,12 @@ const (
 
 // field reads the field at buf[p:], and returns where the next one starts.
 func (d *dialect) field(buf []byte, p int) (s span, next int, end fieldEnd) {
-	if p < len(buf) && buf[p] == d.quote && !d.noQuote {
-		return d.quotedField(buf, p)
-	}
 	q := p
+	if !d.noQuote {
+		if q = d.skipSpaces(buf, p); q < len(buf) && buf[q] == d.quote {
+			return d.quotedField(buf, p, q)
+		}
+	}
 	for q < len(buf) && !d.special[buf[q]] {
 		q++
 	}
@@ -154,13 +156,24 @@ func (d *dialect) closing(buf []byte, q int) (at int, flags uint32) {
 	return -1, flags
 }
 
-func (d *dialect) quotedField(buf []byte, p int) (s span, next int, end fieldEnd) {
-	q, flags := d.closing(buf, p+1)
+// skipSpaces returns the place of the first byte at or behind buf[p] that is no space, or is a delimiter.
+func (d *dialect) skipSpaces(buf []byte, p int) int {
+	for p < len(buf) && buf[p] == ' ' && !d.special[' '] {
+		p++
+	}
+	return p
+}
+
+// quotedField reads the field at buf[p:] whose quotes are opened at buf[open].
+func (d *dialect) quotedField(buf []byte, p, open int) (s span, next int, end fieldEnd) {
+	q, flags := d.closing(buf, open+1)
 	if q < 0 {
 		return span{}, p, endBuffer
 	}
-	s = span{Start: uint32(p + 1), End: uint32(q) | flags}
-	q++
+	s = span{Start: uint32(open + 1), End: uint32(q) | flags}
+	if q = d.skipSpaces(buf, q+1); q == len(buf) {
+		return span{}, p, endBuffer
+	}
 	switch c := buf[q]; {
 	case c == d.delimiter:
 		return s, q + 1, endField

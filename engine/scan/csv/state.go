@@ -11,6 +11,7 @@ const (
 	inQuotes                     // within quotes
 	afterQuote                   // behind a quote that closes quotes, or is the first of two
 	afterEscape                  // behind an escape within quotes
+	afterSpace                   // behind such a quote and spaces
 	afterReturn                  // behind such a quote and CR
 	inRest                       // within what is left out of a line: a comment, or all behind an error
 	textStates  = iota
@@ -22,12 +23,13 @@ type stateTable [textStates][256]textState
 // newStateTable returns the states of a dialect.
 //
 //	atField, inField  delimiter, newline -> atField   comment -> inRest   others -> inField
-//	atField           quote -> inQuotes
+//	atField           quote -> inQuotes               space -> atField
 //	inField           quote -> inRest
 //	inQuotes          quote -> afterQuote             others -> inQuotes
 //	inQuotes          escape -> afterEscape           afterEscape: all -> inQuotes
 //	afterQuote        quote -> inQuotes, unless there are escapes: inRest
-//	afterQuote        delimiter, newline -> atField   CR -> afterReturn
+//	afterQuote        delimiter, newline -> atField   CR -> afterReturn   space -> afterSpace
+//	afterSpace        as afterQuote, but quote -> inRest
 //	others            newline -> atField   others -> inRest
 func newStateTable(d *dialect) *stateTable {
 	t := &stateTable{}
@@ -48,8 +50,13 @@ func newStateTable(d *dialect) *stateTable {
 	if d.escape != 0 {
 		t[inQuotes][d.escape], t[afterQuote][d.quote] = afterEscape, inRest
 	}
-	t[afterQuote]['\r'] = afterReturn
-	for _, s := range []textState{atField, inField, afterQuote} {
+	for _, s := range []textState{afterQuote, afterSpace} {
+		t[s]['\r'], t[s][' '] = afterReturn, afterSpace
+	}
+	if t[atField][' '] == inField {
+		t[atField][' '] = atField
+	}
+	for _, s := range []textState{atField, inField, afterQuote, afterSpace} {
 		t[s][d.delimiter] = atField
 	}
 	for s := range t {

@@ -17,7 +17,7 @@ func TestLeap(t *testing.T) {
 		for range 3000 {
 			text := make([]byte, rng.IntN(60))
 			for i := range text {
-				text[i] = "ab,,\"\"\n\r#\\"[rng.IntN(10)]
+				text[i] = "ab,,\"\"\n\r#\\ "[rng.IntN(11)]
 			}
 			for s := range textState(textStates) {
 				if got, want := d.leap(s, text), d.steps.walk(s, text); got != want {

@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/internal/knob"
 )
 
@@ -154,8 +155,13 @@ func parseFolder(text string, typ arrow.DataType) (value any, ok bool) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		return n, err == nil && strconv.FormatInt(n, 10) == text
 	case arrow.DATE32:
-		day, err := time.Parse(time.DateOnly, text)
-		return arrow.Date32FromTime(day), err == nil
+		day, ok := fields.ParseDate([]byte(text))
+		return arrow.Date32(day), ok && (len(text) >= len(time.DateOnly) || text == strings.ToLower(text)) // as it is written
+	case arrow.TIMESTAMP:
+		t := typ.(*arrow.TimestampType)
+		at, ok := fields.ParseTimestamp([]byte(text))
+		n, whole := at.In(int64(t.Unit.Multiplier()))
+		return scalar.NewTimestampScalar(arrow.Timestamp(n), typ), ok && whole && (!at.Zoned || t.TimeZone != "")
 	case arrow.DECIMAL128:
 		t := typ.(*arrow.Decimal128Type)
 		n, err := decimal128.FromString(text, t.Precision, t.Scale)

@@ -85,11 +85,11 @@ func (g *columnGuess) typ() arrow.DataType {
 		return arrow.PrimitiveTypes.Int64
 	case g.values != hasString || formats == 0:
 		return arrow.BinaryTypes.String
-	case formats == isDate:
+	case formats&isDate != 0:
 		return arrow.FixedWidthTypes.Date32
-	case formats == isTime:
+	case formats&isTime != 0:
 		return arrow.FixedWidthTypes.Time64us
-	case formats == isZoned:
+	case formats&isZoned != 0:
 		return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
 	}
 	return &arrow.TimestampType{Unit: arrow.Microsecond}
@@ -113,7 +113,7 @@ func numberOf(value []byte) valueSet {
 	return set
 }
 
-// formatOf returns the type that a string is written in, or none.
+// formatOf returns the types that a string is written in; none of others.
 func formatOf(value []byte) formatSet {
 	const micro = 1000 // nanoseconds
 	if nanos, rest, ok := fields.ParseTimeOfDay(value); ok {
@@ -127,7 +127,9 @@ func formatOf(value []byte) formatSet {
 		return 0
 	}
 	switch {
-	case len(value) == len("2006-01-02"):
+	case at.IsInfinite():
+		return isDate | isTimestamp | isZoned
+	case at.IsDay:
 		return isDate
 	case at.Zoned:
 		return isZoned

@@ -109,7 +109,7 @@ func appendRandom(t testing.TB, b array.Builder, r *rand.Rand) {
 		b.AppendNull()
 		return
 	}
-	// 2600 BC to 6500 AD, so that every unit holds it, or the years that nanoseconds hold.
+	// 1684 to 2255, which every unit holds.
 	seconds := randomInt(r, -9e9, 9e9)
 	switch b := b.(type) {
 	case *array.Int8Builder:

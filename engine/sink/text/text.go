@@ -103,17 +103,22 @@ func appendDate(dst []byte, days int64) []byte {
 	return appendDay(dst, time.Unix(days*secondsPerDay, 0).UTC())
 }
 
+// appendDay appends the day of a moment. There is no year 0: the year before 1 is 0001 (BC), as DuckDB writes it.
 func appendDay(dst []byte, t time.Time) []byte {
 	year, month, day := t.Date()
-	if year < 0 {
-		dst = append(dst, '-')
-		year = -year
+	isBC := year < 1
+	if isBC {
+		year = 1 - year
 	}
 	dst = digits.AppendPadded(dst, uint64(year), 4)
 	dst = append(dst, '-')
 	dst = digits.AppendPadded(dst, uint64(month), 2)
 	dst = append(dst, '-')
-	return digits.AppendPadded(dst, uint64(day), 2)
+	dst = digits.AppendPadded(dst, uint64(day), 2)
+	if isBC {
+		dst = append(dst, " (BC)"...)
+	}
+	return dst
 }
 
 // appendClock appends a time of day, or hours beyond it, and its fraction without trailing zeros.

@@ -134,7 +134,7 @@ func TestScalarText(t *testing.T) {
 		{string(appendFloat(nil, math.Inf(-1), 64)), "-Infinity"},
 		{string(appendDate(nil, 0)), "1970-01-01"},
 		{string(appendDate(nil, -1)), "1969-12-31"},
-		{string(appendDate(nil, -719529)), "-0001-12-31"},
+		{string(appendDate(nil, -719529)), "0002-12-31 (BC)"},
 		{string(appendDate(nil, 3_000_000)), "10183-09-21"},
 		{string(appendTime(nil, 86399, arrow.Second)), "23:59:59"},
 		{string(appendTime(nil, 1, arrow.Nanosecond)), "00:00:00.000000001"},

@@ -103,7 +103,8 @@ func (f *Format) ReadTime(b []byte) (t Instant, ok bool) {
 		return t, false
 	}
 	days := m.Days + digits.FloorDiv(m.Nanos, nanosPerDay)
-	return Instant{int32(days), m.Nanos - digits.FloorDiv(m.Nanos, nanosPerDay)*nanosPerDay, f.Times.Zoned()}, true
+	nanos := m.Nanos - digits.FloorDiv(m.Nanos, nanosPerDay)*nanosPerDay
+	return Instant{days: int32(days), nanos: nanos, Zoned: f.Times.Zoned()}, true
 }
 
 // readDate is ReadTime for a date, behind which no time of day stands.
