@@ -170,7 +170,9 @@ func comeBack(t *testing.T, what string, batch arrow.RecordBatch, opt sink.Optio
 
 // Would catch infinite dates and moments, and those of far years, that come back as others.
 func TestFarTimesComeBack(t *testing.T) {
-	days := []arrow.Date32{timeformat.InfiniteDays, -timeformat.InfiniteDays, -719163, -735514, 2932897, 3786795, 40000000, 0}
+	days := []arrow.Date32{
+		timeformat.InfiniteDays, -timeformat.InfiniteDays, -719163, -735514, 2932897, 3786795, 40000000, 0,
+	}
 	dates := array.NewDate32Builder(memory.DefaultAllocator)
 	dates.AppendNull()
 	dates.AppendValues(days, nil)

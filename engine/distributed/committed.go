@@ -106,9 +106,14 @@ func (t *Tasks) unnoted(now *dataset.Identity) (*committed, error) {
 	return &committed{Plan: t.Plan.ID, Output: *now, Rows: made.Rows, Bytes: made.Bytes, unnoted: true}, nil
 }
 
+// output is the directory of the output.
+func (t *Tasks) output() workDir {
+	return workDir{fs: t.FS, root: t.Plan.Output.Path, budget: t.work.budget}
+}
+
 // marker is the file by which the output is known.
 func (t *Tasks) marker() string {
-	out := workDir{t.FS, t.Plan.Output.Path}
+	out := t.output()
 	if t.Plan.Output.Directory() {
 		return out.path(sink.ManifestName)
 	}
@@ -129,13 +134,15 @@ func (t *Tasks) outputNow() (*dataset.Identity, error) {
 }
 
 func (t *Tasks) outputManifest() (*sink.Manifest, error) {
-	text, err := (workDir{t.FS, t.Plan.Output.Path}).read(sink.ManifestName)
+	m := new(sink.Manifest)
+	err := t.output().read(sink.ManifestName, func(text []byte) error {
+		if err := json.Unmarshal(text, m); err != nil {
+			return fmt.Errorf("%s: %w", t.marker(), err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	m := new(sink.Manifest)
-	if err := json.Unmarshal(text, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.marker(), err)
 	}
 	return m, nil
 }

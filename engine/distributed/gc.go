@@ -30,7 +30,7 @@ type Garbage struct {
 // are; and what is older than a duration and belongs to no plan, or is of an attempt that has not ended.
 // It touches nothing that it does not know by its name.
 func Collect(fsys vfs.FS, work string, older time.Duration, dry bool) (found []Garbage, err error) {
-	w := workDir{fsys, strings.TrimRight(work, "/")}
+	w := workDir{fs: fsys, root: strings.TrimRight(work, "/")}
 	files, err := w.walk("")
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func Collect(fsys vfs.FS, work string, older time.Duration, dry bool) (found []G
 	}
 	before := time.Now().Add(-older)
 	for id, files := range plans {
-		p := workDir{fsys, w.path(id)}
+		p := workDir{fs: fsys, root: w.path(id)}
 		garbage, err := p.garbage(files, before)
 		if err != nil {
 			return nil, err

@@ -138,7 +138,7 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 	if p.ID, err = p.hash(); err != nil {
 		return nil, err
 	}
-	p.Work = (workDir{fsys, absolute(fsys, r.Work)}).path(p.ID)
+	p.Work = (workDir{fs: fsys, root: absolute(fsys, r.Work)}).path(p.ID)
 	if err := p.checkPlaces(fsys, r.Copy); err != nil {
 		return nil, err
 	}
@@ -334,5 +334,5 @@ func (p *Plan) Write(fsys vfs.FS) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return p.File(), (workDir{fsys, p.Work}).write(planFile, writerOf(text))
+	return p.File(), (workDir{fs: fsys, root: p.Work}).write(planFile, writerOf(text))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/invariants"
@@ -217,7 +218,7 @@ func TestSize(t *testing.T) {
 
 // Would catch the removal of what a plan needs, or of a file that is nobody's.
 func TestCollect(t *testing.T) {
-	work := workDir{vfs.OS, t.TempDir()}
+	work := workDir{fs: vfs.OS, root: t.TempDir()}
 	write := func(name string, old bool) {
 		check(t, work.write(name, writerOf([]byte("{}"))))
 		if old {
@@ -353,6 +354,46 @@ func TestSplits(t *testing.T) {
 	} {
 		if got := c.r.splits(Expected{Bytes: bytes, Rows: c.rows, Groups: c.groups}); got != c.want {
 			t.Errorf("%d rows, %d groups, %d slots, %d B: %d splits, want %d", c.rows, c.groups, c.r.Slots, c.r.SplitBytes, got, c.want)
+		}
+	}
+}
+
+// narrow is a budget of a number of bytes.
+type narrow struct{ left int64 }
+
+func (n *narrow) Reserve(bytes int64) error {
+	if err := n.Room(bytes); err != nil {
+		return err
+	}
+	n.left -= bytes
+	return nil
+}
+
+func (n *narrow) Unreserve(bytes int64) { n.left += bytes }
+
+func (n *narrow) Room(bytes int64) error {
+	if bytes > n.left {
+		return engine.ErrMemoryLimit
+	}
+	return nil
+}
+
+// Would catch a seal that is read beyond the limit of memory, and memory that is not given back.
+func TestSealWithinMemory(t *testing.T) {
+	budget := &narrow{left: 1 << 20}
+	p := &Plan{ID: "0000000000000001", Work: t.TempDir(), Partitions: 1}
+	tasks := Tasks{Plan: p, FS: vfs.OS}.Open()
+	tasks.work.budget = budget
+	for _, c := range []struct {
+		bytes int
+		want  error
+	}{{1000, ErrDamaged}, {1 << 19, engine.ErrMemoryLimit}} {
+		check(t, tasks.work.write("sealed/partial.json", writerOf(bytes.Repeat([]byte(" "), c.bytes))))
+		if _, err := tasks.readSeal(StagePartial, "sealed/partial.json"); !errors.Is(err, c.want) {
+			t.Errorf("a seal of %d bytes: %v, want %v", c.bytes, err, c.want)
+		}
+		if budget.left != 1<<20 {
+			t.Errorf("%d bytes are left reserved", 1<<20-budget.left)
 		}
 	}
 }

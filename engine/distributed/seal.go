@@ -67,7 +67,12 @@ func (t *Tasks) claimSeal(ctx context.Context, stage, name string, patience time
 	if !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	if owner, err := t.work.read(claim); err == nil && string(owner) == own { // the answer to the first write was lost
+	isOwn := false
+	err = t.work.read(claim, func(owner []byte) error {
+		isOwn = string(owner) == own
+		return nil
+	})
+	if err == nil && isOwn { // the answer to the first write was lost
 		return nil, nil
 	}
 	return t.awaitSeal(ctx, stage, name, patience)
@@ -140,18 +145,21 @@ func (t *Tasks) putSeal(name string, made *seal) (*seal, error) {
 }
 
 func (t *Tasks) readSeal(stage, name string) (*seal, error) {
-	text, err := t.work.read(name)
+	s := new(seal)
+	err := t.work.read(name, func(text []byte) error {
+		sum := sha256.Sum256(text)
+		s.hash = hex.EncodeToString(sum[:])
+		err := json.Unmarshal(text, s)
+		if err == nil {
+			err = s.check(t.Plan, stage)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrDamaged, t.work.path(name), err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	s := new(seal)
-	if err := json.Unmarshal(text, s); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, t.work.path(name), err)
-	}
-	sum := sha256.Sum256(text)
-	s.hash = hex.EncodeToString(sum[:])
-	if err := s.check(t.Plan, stage); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, t.work.path(name), err)
 	}
 	return s, nil
 }

@@ -30,7 +30,10 @@ type Tasks struct {
 
 // Open returns the tasks of a plan. Fields of t are set.
 func (t Tasks) Open() *Tasks {
-	t.work = workDir{t.FS, t.Plan.Work}
+	t.work = workDir{fs: t.FS, root: t.Plan.Work}
+	if t.Engine != nil {
+		t.work.budget = t.Engine.Budget()
+	}
 	return &t
 }
 

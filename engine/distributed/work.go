@@ -12,14 +12,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
 // workDir is a directory of a file system, or the objects whose URLs begin with a prefix. Names in it
 // have slashes.
 type workDir struct {
-	fs   vfs.FS
-	root string // without a slash at its end
+	fs     vfs.FS
+	root   string         // without a slash at its end
+	budget rowdata.Budget // of what is read; nil without a limit
 }
 
 // entry is a file in a workDir.
@@ -135,32 +139,46 @@ func (w workDir) linkNew(path string, content []byte) error {
 // readMax bounds a file that is read whole.
 const readMax = 1 << 30
 
-// read returns a small file.
-func (w workDir) read(name string) (text []byte, err error) {
+// parsedBytes is what a byte of a file takes, about, while the file is parsed: itself, and the values that it becomes.
+const parsedBytes = 3
+
+// read gives a function the text of a file. While the function parses it, the memory of that is reserved; afterwards
+// the values count as what the process holds.
+func (w workDir) read(name string, parse func(text []byte) error) (err error) {
 	file, err := w.fs.Open(w.path(name))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	text, err = io.ReadAll(io.LimitReader(file, readMax+1))
-	if err == nil && len(text) > readMax {
-		err = fmt.Errorf("%s is larger than %d B", w.path(name), readMax)
+	info, err := file.Stat()
+	if err != nil {
+		return err
 	}
-	return text, err
+	if info.Size() > readMax {
+		return fmt.Errorf("%s is larger than %d B", w.path(name), readMax)
+	}
+	held := rowdata.NewReservation(w.budget)
+	defer held.Release()
+	if err := held.Resize(parsedBytes * info.Size()); err != nil {
+		return fmt.Errorf("%s of %s: %w", w.path(name), humanize.IBytes(uint64(info.Size())), err)
+	}
+	text := make([]byte, info.Size())
+	if _, err := io.ReadFull(file, text); err != nil {
+		return err
+	}
+	return parse(text)
 }
 
 // readJSON reads a value, which must be all of the file.
 func (w workDir) readJSON(name string, value any) error {
-	text, err := w.read(name)
-	if err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(value); err != nil {
-		return fmt.Errorf("%w: %s is damaged: %w", ErrDamaged, w.path(name), err)
-	}
-	return nil
+	return w.read(name, func(text []byte) error {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(value); err != nil {
+			return fmt.Errorf("%w: %s is damaged: %w", ErrDamaged, w.path(name), err)
+		}
+		return nil
+	})
 }
 
 // list returns the entries of a directory whose names begin with a prefix, sorted by name: of objects

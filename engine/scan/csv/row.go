@@ -13,10 +13,11 @@ import (
 )
 
 // dialect is how text is cut into rows and fields: RFC 4180 with any delimiter and quote, and lines
-// that end in LF or CRLF. A quote opens a field only at the field's start or behind spaces there, and spaces
-// may follow the closing quote. A quote within an unquoted field is refused: then a newline is within quotes if and only if an odd number of quotes
-// precedes the newline, so that a file can be read from its middle. Where there are comments or escapes, or
-// rows with errors are left out, steps tells instead.
+// that end in LF or CRLF. A quote opens a field only at the field's start or behind spaces there, and
+// spaces may follow the closing quote. A quote within an unquoted field is refused: then a newline is
+// within quotes if and only if an odd number of quotes precedes the newline, so that a file can be read
+// from its middle. Where there are comments or escapes, or rows with errors are left out, steps tells
+// instead.
 type dialect struct {
 	delimiter byte
 	quote     byte
