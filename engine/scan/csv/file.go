@@ -129,8 +129,8 @@ func (o *Options) sampleBytes(sample []byte) int64 {
 	return field * int64(most+min(lines, o.SampleRows)+1)
 }
 
-// isBinary says whether what a file begins with is no text with some NUL bytes in its values: the first line has one, or
-// they are many, as in UTF-16.
+// isBinary says whether what a file begins with is no text with some NUL bytes in its values: the first line has
+// one, or they are many, as in UTF-16.
 func isBinary(head []byte) bool {
 	head = head[:min(len(head), 4096)]
 	line := head
