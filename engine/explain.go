@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -32,61 +31,11 @@ type Plan struct {
 	Bound    *rowdata.Bound
 }
 
-// String returns the plan as lines of text, the last step first.
+// String draws the plan, the last step first.
 func (p *Plan) String() string {
-	var b strings.Builder
-	line := func(depth int, format string, args ...any) {
-		fmt.Fprintf(&b, "%s%s\n", strings.Repeat("  ", depth), fmt.Sprintf(format, args...))
-	}
-	bound := p.Bound
-	line(0, "result: %s", strings.Join(resultNames(bound), ", "))
-	line(1, "budget: %s of resident memory, then %s in %s", humanize.IBytes(uint64(p.MemoryLimit)), humanize.IBytes(uint64(p.TempLimit)), p.TempDir)
-	line(1, "memory: %s", describeMemory(&p.Forecast))
-	if p.Device != nil {
-		line(1, "device: %s", p.Device)
-		if p.Device.Algorithm != "" {
-			line(2, "algorithm %s", p.Device.Algorithm)
-		}
-		if d := p.Device; d.Devices != "" && d.NotDecoded == "" {
-			rest := "; the CPU, where no tile is free"
-			if d.Patient {
-				rest = ""
-			}
-			line(2, "decode: the device, the pages of all columns%s", rest)
-		} else if d.Devices != "" {
-			line(2, "decode: the CPU, since %s", d.NotDecoded)
-		}
-	}
-	line(1, "process: merge greedily%s, one table per task, route %s, %d threads", describeTasks(&p.Forecast), p.Route, p.Threads)
-	if f := &p.Forecast; f.Radix > 0 {
-		line(2, "partition: %s", describePartitions(f))
-	}
-	line(2, "groups: %s", describeGroups(&p.Forecast))
-	line(2, "aggregate: %s", describeTable(p))
-	for k, c := range bound.KeyColumns {
-		line(3, "key %s: %s", bound.Columns[c].Name, describeField(&bound.Keys.Fields[k]))
-	}
-	for i := range bound.Outputs {
-		out := &bound.Outputs[i]
-		line(3, "%s: %s -> %s", out.Aggregate.ResultName(), describeFolds(bound, out), out.Type)
-	}
-	line(3, "scan: %s, %s, %s", digits.Counted(int64(p.Splits), "split"), rowsOrUnknown(p.RowsTotal), bytesOrUnknown(p.BytesTotal))
-	if p.Pruning != nil {
-		line(4, "filter: %s", p.Pruning)
-	}
-	for i := range bound.Columns {
-		c := &bound.Columns[i]
-		line(4, "%s %s%s", c.Name, c.Type, describeStats(c))
-	}
-	return b.String()
-}
-
-func resultNames(b *rowdata.Bound) []string {
-	names := make([]string, b.Schema.NumFields())
-	for i, f := range b.Schema.Fields() {
-		names[i] = f.Name
-	}
-	return names
+	o := p.Operators()
+	o.Properties = append(o.Properties, budgetProperty(p.MemoryLimit, p.TempLimit, p.TempDir))
+	return o.String()
 }
 
 func describeTable(p *Plan) string {

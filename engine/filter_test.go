@@ -125,7 +125,7 @@ func TestFilteredSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := plan.String(); plan.Splits != 3 || !strings.Contains(text, "filter: 30,000 of 60,000 rows to read, leaves out 3 row groups by statistics") {
+		if text := plan.String(); plan.Splits != 3 || !strings.Contains(text, "30,000 of 60,000 rows to read, leaves out 3 row groups by statistics") {
 			t.Errorf("%d splits\n%s", plan.Splits, text)
 		}
 		got, err := answer(eng, filtered, q)

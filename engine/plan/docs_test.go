@@ -86,7 +86,7 @@ DESCRIBE, SUMMARIZE and EXPLAIN stand in front of a table, a file in quotes, or 
     DESCRIBE 'flights.parquet'            the columns of a result: column_name, column_type, null, key, default, extra
     SUMMARIZE 'flights.parquet'           their values: column_name, column_type, min, max, approx_unique, avg, std, q25, q50, q75,
     SUMMARIZE SELECT ... | FROM t ...     count (of rows) and null_percentage, by one reading of the rows
-    EXPLAIN SELECT ...                    the plan, as ` + "`--explain`" + ` has it
+    EXPLAIN SELECT ...                    the plan: a tree of operators, the last one first, as ` + "`--explain`" + ` draws it
 
 The columns are DuckDB's, and so is what they say, but q25, q50 and q75 are exact (quantile_cont, as the type of the column), where
 DuckDB approximates them, and approx_unique is exact up to 1,024 values. Of nested columns the rows are counted alone. They are results like others: ` + "`-o`" + `, ` + "`--format`" + ` and jobs take

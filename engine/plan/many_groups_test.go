@@ -24,7 +24,7 @@ func TestDistinctOnDevice(t *testing.T) {
 	const text = "SELECT a, count(DISTINCT b) AS n FROM t GROUP BY a ORDER BY a"
 	tables := map[string]plan.Table{"t": {Source: keyedTable(20_000)}}
 	var answers [][][]string
-	for device, want := range map[string]string{"cpu": "groups to be merged", "host:64MiB": "device: host"} {
+	for device, want := range map[string]string{"cpu": "merged: by the aggregation above", "host:64MiB": "device: host"} {
 		eng, err := engine.Open(engine.Options{Device: device, Threads: 2})
 		if err != nil {
 			t.Fatal(err)

@@ -275,7 +275,7 @@ func TestUnnest(t *testing.T) {
 		}
 	}
 	text, err := explained(eng, "SELECT tag, count(*) FROM f, unnest(tags) AS t(tag) WHERE id >= 4000 AND tag = 't1' GROUP BY tag", tables)
-	if err != nil || !strings.Contains(text, "scan: 2 splits") {
+	if err != nil || !strings.Contains(text, "scan: f: 2 splits") {
 		t.Errorf("2 of 10 row groups are needed: %v\n%s", err, text)
 	}
 	for text, want := range map[string]string{

@@ -31,7 +31,7 @@ func (q *Query) Grouping() (scan.Source, query.Query, error) {
 	case q.sets != nil:
 		return nil, none, errors.New("several grouping sets (ROLLUP, CUBE, GROUPING SETS) take more than one aggregation")
 	case len(q.stages) > 0:
-		return nil, none, fmt.Errorf("the statement takes a step before its groups, which needs all rows: %s", q.stages[0].what)
+		return nil, none, fmt.Errorf("the statement takes a step before its groups, which needs all rows: %s of %s", q.stages[0].operator, q.stages[0].of)
 	}
 	return q.source, q.query, nil
 }

@@ -588,7 +588,10 @@ func (q *Query) asRelation() *relation {
 	if q.grouped || ordered || len(q.subqueries) > 0 || exceeds(mergedNodesMax, q.post.exprs...) {
 		return nil
 	}
-	return &relation{source: q.base.source, lists: q.base.lists, schema: q.schema, inStar: q.schema.NumFields(), exprs: q.post.exprs, where: q.base.where}
+	return &relation{
+		source: q.base.source, name: q.base.name, lists: q.base.lists,
+		schema: q.schema, inStar: q.schema.NumFields(), exprs: q.post.exprs, where: q.base.where,
+	}
 }
 
 // distinct plans DISTINCT over groups: groups of the groups.

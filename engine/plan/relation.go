@@ -21,6 +21,7 @@ import (
 // relation is a table behind FROM: columns that are expressions over the columns of a source.
 type relation struct {
 	source scan.Source
+	name   string        // of a table, or the patterns of files; "" of what a statement makes
 	schema *arrow.Schema // of the columns that can be named
 	exprs  []*expr.Expr  // over the source's columns, by column
 	where  *expr.Expr    // over the source's columns; nil for all rows
@@ -41,6 +42,12 @@ func relationOf(src scan.Source) *relation {
 		}
 	}
 	r.schema, r.inStar = arrow.NewSchema(fields, nil), len(fields)
+	return r
+}
+
+// named names the relation, and returns it.
+func (r *relation) named(name string) *relation {
+	r.name = name
 	return r
 }
 
@@ -204,7 +211,7 @@ func (p *planner) fromTable(ctx context.Context, s *sql.Select) (*relation, erro
 			at.Cause = err
 			return nil, at
 		}
-		return relationOf(src), nil
+		return relationOf(src).named(strings.Join(f.Files, ", ")), nil
 	}
 	return p.table(ctx, s, f)
 }
@@ -227,7 +234,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 	}
 	t := p.opt.Tables[found]
 	if t.Source != nil {
-		return relationOf(t.Source), nil
+		return relationOf(t.Source).named(found), nil
 	}
 	opt := p.opt.Scan
 	if t.Scan != nil {
@@ -238,7 +245,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}
-	return relationOf(src), nil
+	return relationOf(src).named(found), nil
 }
 
 // IsIn says whether a table may be qualified by a schema, or by a catalog and a schema.
@@ -255,7 +262,7 @@ func (p *planner) namedFile(ctx context.Context, s *sql.Select, f *sql.From, off
 		src, err := p.opt.Open(ctx, []string{name}, p.opt.Scan)
 		switch {
 		case err == nil:
-			return relationOf(src), nil
+			return relationOf(src).named(name), nil
 		case !errors.Is(err, fs.ErrNotExist):
 			at := s.ErrorAt(f.At, err.Error())
 			at.Cause = err

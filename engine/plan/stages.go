@@ -17,9 +17,9 @@ import (
 
 // stage is what happens to rows between the columns that are computed and the last aggregation.
 type stage struct {
-	what   string
-	source scan.Source  // of query
-	query  *query.Query // nil for a stage that does not aggregate
+	operator, of string       // of the stage's engine.Operator; of an aggregation, of is a property
+	source       scan.Source  // of query
+	query        *query.Query // nil for a stage that does not aggregate
 }
 
 // arrange decides in how many steps the groups are made, and binds the last step. The rows are read
@@ -40,7 +40,7 @@ func (g *grouping) arrange(ctx context.Context, asked query.Query) error {
 		return err
 	}
 	if src := g.extremes(asked); src != nil {
-		g.q.then(stage{what: "least and greatest values, of statistics"}, src)
+		g.q.then(stage{operator: "statistics", of: "least and greatest values"}, src)
 	}
 	if len(g.orders) > 0 {
 		var err error
@@ -191,7 +191,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 	if groups.schema = bound.Schema; distinct != nil {
 		groups.columns, groups.readers = bound.GroupStats(), q.engine.Threads()
 	}
-	q.then(stage{"groups to be merged", src, &first}, groups)
+	q.then(stage{of: "merged: by the aggregation above", source: src, query: &first}, groups)
 	return merge, true, nil
 }
 
@@ -321,7 +321,7 @@ func (g *grouping) expand(asked query.Query, answered int) query.Query {
 	asked.Keys = append(asked.Keys, query.Key{Column: g.set, Name: g.set})
 	x.describe()
 	g.q.sets, g.q.answered = x.sets, answered
-	g.q.then(stage{what: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
+	g.q.then(stage{operator: "expand", of: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
 	return asked
 }
 

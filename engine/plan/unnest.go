@@ -129,7 +129,7 @@ func (r *relation) unnest(u *sql.Unnest) (*relation, error) {
 	}
 	element := source.Schema().Field(source.Schema().NumFields() - 1)
 	element.Name = u.Name
-	with := &relation{source: source, lists: of, where: r.where, inStar: r.inStar}
+	with := &relation{source: source, name: r.name, lists: of, where: r.where, inStar: r.inStar}
 	with.schema = arrow.NewSchema(append(slices.Clone(r.schema.Fields()), element), nil)
 	with.exprs = append(slices.Clone(r.exprs), expr.Column(of.name))
 	if !u.InRow {

@@ -130,7 +130,7 @@ func TestVerbs(t *testing.T) {
 	s.run(t)
 	for _, want := range []string{
 		`{"column_name":"n","column_type":"BIGINT","null":"YES","key":null,"default":null,"extra":null}`,
-		`"min":"1","max":"2000","approx_unique":3,`, "result: count(*)\n",
+		`"min":"1","max":"2000","approx_unique":3,`, "aggregate: count(*)\n",
 	} {
 		if !strings.Contains(s.out.String(), want) {
 			t.Errorf("%s is not in\n%s", want, &s.out)

@@ -333,7 +333,7 @@ func TestRuns(t *testing.T) {
 			t.Errorf("%s: %d, no %q in %.300s", path, code, want, text)
 		}
 	}
-	if code, text, _ := s.ask("/api/explain", object{"text": "SELECT n FROM t"}); code != http.StatusOK || !strings.Contains(text, "select: n int64") {
+	if code, text, _ := s.ask("/api/explain", object{"text": "SELECT n FROM t"}); code != http.StatusOK || !strings.Contains(text, "project: n int64") {
 		t.Errorf("explain: %d %s", code, text)
 	}
 	if code, _, _ := s.ask(fmt.Sprint("/api/runs/", id, "/cancel"), object{}); code != http.StatusOK {

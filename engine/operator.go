@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/digits"
+)
+
+// Operator is a step of a plan as people see it: EXPLAIN draws the tree of operators, the last step first.
+type Operator struct {
+	Name       string      // "aggregate"
+	Of         string      // what the operator makes, keeps or reads; on the line of its name
+	Properties []string    // how the operator works, and what is expected; a line each
+	Inputs     []*Operator // which come before
+}
+
+// Property adds a property.
+func (o *Operator) Property(format string, args ...any) {
+	o.Properties = append(o.Properties, fmt.Sprintf(format, args...))
+}
+
+// String draws the tree: a line for each operator and each property.
+//
+//	order: n desc limit 3
+//	└─ aggregate: count(*) by region
+//	   │ groups: 4
+//	   └─ scan: 4 splits, 40,000 rows, 10 KiB
+func (o *Operator) String() string {
+	var b strings.Builder
+	o.draw(&b, "", "")
+	return b.String()
+}
+
+// draw writes the operator behind first, and everything below it behind rest.
+func (o *Operator) draw(b *strings.Builder, first, rest string) {
+	fmt.Fprintf(b, "%s%s", first, o.Name)
+	if o.Of != "" {
+		fmt.Fprintf(b, ": %s", o.Of)
+	}
+	b.WriteByte('\n')
+	bar := "  "
+	if len(o.Inputs) > 0 {
+		bar = "│ "
+	}
+	for _, p := range o.Properties {
+		fmt.Fprintf(b, "%s%s%s\n", rest, bar, p)
+	}
+	for i, in := range o.Inputs {
+		if i == len(o.Inputs)-1 {
+			in.draw(b, rest+"└─ ", rest+"   ")
+		} else {
+			in.draw(b, rest+"├─ ", rest+"│  ")
+		}
+	}
+}
+
+// ScanOperator is the reading of a source, as far as the source is known before it is read.
+func ScanOperator(src scan.Source) *Operator {
+	stats := src.Stats()
+	return &Operator{Name: "scan", Of: fmt.Sprintf("%s, %s", rowsOrUnknown(stats.Rows), bytesOrUnknown(stats.Bytes))}
+}
+
+// BudgetProperty says what the plans of the engine may take.
+func (e *Engine) BudgetProperty() string {
+	return budgetProperty(e.opt.MemoryLimit, e.opt.TempLimit, e.opt.TempDir)
+}
+
+func budgetProperty(memory, temp int64, dir string) string {
+	return fmt.Sprintf("budget: %s of resident memory, then %s in %s", humanize.IBytes(uint64(memory)), humanize.IBytes(uint64(temp)), dir)
+}
+
+// Operators returns the tree of the plan: the aggregation over the scan of its source.
+func (p *Plan) Operators() *Operator {
+	bound := p.Bound
+	keys := make([]string, len(bound.KeyColumns))
+	for k := range keys {
+		keys[k] = bound.Schema.Field(k).Name
+	}
+	values := make([]string, len(bound.Outputs))
+	for i := range bound.Outputs {
+		values[i] = bound.Outputs[i].Aggregate.ResultName()
+	}
+	o := &Operator{Name: "aggregate", Of: strings.Join(values, ", ")}
+	if len(keys) > 0 {
+		o.Of = strings.TrimSpace(o.Of + " by " + strings.Join(keys, ", "))
+	}
+	o.Property("groups: %s", describeGroups(&p.Forecast))
+	o.Property("table: %s", describeTable(p))
+	for k, c := range bound.KeyColumns {
+		o.Property("key %s: %s", bound.Columns[c].Name, describeField(&bound.Keys.Fields[k]))
+	}
+	for i := range bound.Outputs {
+		out := &bound.Outputs[i]
+		o.Property("%s: %s -> %s", out.Aggregate.ResultName(), describeFolds(bound, out), out.Type)
+	}
+	for i := range bound.Columns {
+		c := &bound.Columns[i]
+		o.Property("input %s: %s%s", c.Name, c.Type, describeStats(c))
+	}
+	o.Property("process: route %s, %d threads; merge greedily%s, one table per task", p.Route, p.Threads, describeTasks(&p.Forecast))
+	if f := &p.Forecast; f.Radix > 0 {
+		o.Property("partition: %s", describePartitions(f))
+	}
+	if p.Device != nil {
+		p.describeDevice(o)
+	}
+	o.Property("memory: %s", describeMemory(&p.Forecast))
+	read := &Operator{Name: "scan"}
+	read.Of = fmt.Sprintf("%s, %s, %s", digits.Counted(int64(p.Splits), "split"), rowsOrUnknown(p.RowsTotal), bytesOrUnknown(p.BytesTotal))
+	if p.Pruning != nil {
+		read.Property("%s", p.Pruning)
+	}
+	o.Inputs = []*Operator{read}
+	return o
+}
+
+// describeDevice adds what devices do.
+func (p *Plan) describeDevice(o *Operator) {
+	d := p.Device
+	o.Property("device: %s", d)
+	if d.Algorithm != "" {
+		o.Property("algorithm: %s", d.Algorithm)
+	}
+	switch {
+	case d.Devices == "":
+	case d.NotDecoded != "":
+		o.Property("decode: the CPU, since %s", d.NotDecoded)
+	case d.Patient:
+		o.Property("decode: the device, the pages of all columns")
+	default:
+		o.Property("decode: the device, the pages of all columns; the CPU, where no tile is free")
+	}
+}
