@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -70,7 +72,8 @@ func (e *Engine) BudgetProperty() string {
 }
 
 func budgetProperty(memory, temp int64, dir string) string {
-	return fmt.Sprintf("budget: %s of resident memory, then %s in %s", humanize.IBytes(uint64(memory)), humanize.IBytes(uint64(temp)), dir)
+	const format = "budget: %s of resident memory, then %s in %s"
+	return fmt.Sprintf(format, humanize.IBytes(uint64(memory)), humanize.IBytes(uint64(temp)), dir)
 }
 
 // Operators returns the tree of the plan: the aggregation over the scan of its source.
@@ -101,7 +104,8 @@ func (p *Plan) Operators() *Operator {
 		c := &bound.Columns[i]
 		o.Property("input %s: %s%s", c.Name, c.Type, describeStats(c))
 	}
-	o.Property("process: route %s, %d threads; merge greedily%s, one table per task", p.Route, p.Threads, describeTasks(&p.Forecast))
+	tasks := describeTasks(&p.Forecast)
+	o.Property("process: route %s, %d threads; merge greedily%s, one table per task", p.Route, p.Threads, tasks)
 	if f := &p.Forecast; f.Radix > 0 {
 		o.Property("partition: %s", describePartitions(f))
 	}
@@ -109,8 +113,8 @@ func (p *Plan) Operators() *Operator {
 		p.describeDevice(o)
 	}
 	o.Property("memory: %s", describeMemory(&p.Forecast))
-	read := &Operator{Name: "scan"}
-	read.Of = fmt.Sprintf("%s, %s, %s", digits.Counted(int64(p.Splits), "split"), rowsOrUnknown(p.RowsTotal), bytesOrUnknown(p.BytesTotal))
+	size := fmt.Sprintf("%s, %s", rowsOrUnknown(p.RowsTotal), bytesOrUnknown(p.BytesTotal))
+	read := &Operator{Name: "scan", Of: digits.Counted(int64(p.Splits), "split") + ", " + size}
 	if p.Pruning != nil {
 		read.Property("%s", p.Pruning)
 	}
@@ -134,4 +138,43 @@ func (p *Plan) describeDevice(o *Operator) {
 	default:
 		o.Property("decode: the device, the pages of all columns; the CPU, where no tile is free")
 	}
+}
+
+// Ran adds what the aggregation of the operator did. The time includes that of its inputs.
+func (o *Operator) Ran(s *Stats) {
+	rows, groups := digits.Counted(s.RowsRead, "row"), digits.Counted(s.Groups, "group")
+	o.Property("ran: %s to %s in %s, route %s", rows, groups, rounded(s.Elapsed), s.Route)
+	if s.Device != nil && s.Device.Reason != "" && !slices.Contains(o.Properties, "device: none, "+s.Device.Reason) {
+		o.Property("ran, device: %s", s.Device.Reason)
+	}
+	if s.SpilledBytes > 0 {
+		stored, files := humanize.IBytes(uint64(s.SpilledStored)), digits.Counted(s.SpillFiles, "file")
+		o.Property("ran, spilled: %s, as %s in %s", humanize.IBytes(uint64(s.SpilledBytes)), stored, files)
+	}
+}
+
+// RanScan says what the scan of the operator did, in place of what was expected of it. The rows of a scan below a
+// filter are not counted: those that the filter keeps are.
+func (o *Operator) RanScan(s *Stats) {
+	rows := digits.Counted(s.RowsRead, "row") + ", "
+	if s.Filter != nil {
+		rows = ""
+	}
+	o.Properties = nil
+	o.Property("ran: %s%s of %s", rows, humanize.IBytes(uint64(s.BytesRead)), digits.Counted(int64(s.Splits), "split"))
+	if s.RowsRejected > 0 {
+		o.Property("ran, left out for errors: %s", digits.Counted(s.RowsRejected, "row"))
+	}
+	if s.Filter != nil {
+		o.Property("ran: %s", s.Filter)
+	}
+}
+
+// rounded returns a time in four digits or fewer.
+func rounded(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 10_000 {
+		unit *= 10
+	}
+	return d.Round(unit)
 }

@@ -25,7 +25,7 @@ var imports = map[string][]string{
 	"engine/job":                     {"engine", "engine/distributed", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/json", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
 	"engine/objects":                 {"internal/vfs"},
 	"engine/partial":                 {"cpuagg", "engine/query", "engine/scan", "internal/encode", "internal/finalize", "internal/rowdata", "internal/store", "internal/vfs", "partition"},
-	"engine/plan":                    {"engine", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sql", "internal/expr", "internal/nearest", "internal/order", "internal/recordreader", "internal/rowcode", "internal/rowdata", "internal/vector"},
+	"engine/plan":                    {"engine", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sql", "internal/digits", "internal/expr", "internal/nearest", "internal/order", "internal/recordreader", "internal/rowcode", "internal/rowdata", "internal/vector"},
 	"engine/query":                   {"internal/nearest"},
 	"engine/scan":                    {"engine/query", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/recordreader", "internal/rowcode"},
 	"engine/scan/csv":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/fields", "engine/scan/internal/reserve", "engine/scan/internal/textfile", "internal/timeformat", "internal/vfs"},

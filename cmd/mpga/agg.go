@@ -152,7 +152,11 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 		if f.partial {
 			return f.runPartial(r, statement, planOptions)
 		}
-		return r.run(statement, planOptions, f.explain)
+		var tell planText
+		if f.explain {
+			tell = (*plan.Query).Explain
+		}
+		return r.run(statement, planOptions, tell)
 	})
 }
 
@@ -207,7 +211,7 @@ func (f *aggFlags) runPartial(r *request, statement *sql.Select, opt plan.Option
 		return usagef("--partial: %w", err)
 	}
 	if f.explain {
-		return r.printPlan(q)
+		return r.print(q, (*plan.Query).Explain)
 	}
 	return r.writePartial(func(opt partial.Options) (engine.Stats, error) {
 		opt.Partitions = f.partitions

@@ -184,9 +184,9 @@ func (r *request) commit(out interface{ Commit() error }, stats engine.Stats) er
 	return writeStats(r.stats, r.cmd.ErrOrStderr(), stats)
 }
 
-// printPlan prints the plan of a query.
-func (r *request) printPlan(query *plan.Query) error {
-	text, err := query.Explain(r.ctx)
+// print prints what tell says of a query.
+func (r *request) print(query *plan.Query, tell planText) error {
+	text, err := tell(query, r.ctx)
 	if err != nil {
 		return err
 	}

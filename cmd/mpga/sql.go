@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -116,12 +117,9 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if planOptions.Tables, err = tableOptions(f.tables); err != nil {
 		return err
 	}
-	explain := f.explain
-	if about := statement.Explained(); about != nil {
-		statement, explain = about, true
-	}
-	if explain {
-		f.input.rejects = "" // no row is read: the file of another run stays
+	statement, tell, err := f.explained(cmd, statement)
+	if err != nil {
+		return err
 	}
 	if planOptions.Scan, err = f.input.options(cmd); err != nil {
 		return err
@@ -132,19 +130,45 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	sinkOptions.Query = strings.TrimSpace(text)
 	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) error {
-		return r.run(statement, planOptions, explain)
+		return r.run(statement, planOptions, tell)
 	})
 }
 
-// run plans a statement and writes its result, or its plan.
-func (r *request) run(statement *sql.Select, opt plan.Options, explain bool) error {
+// explained returns the statement that is planned, and what is printed of it in place of its result: nil where the
+// statement is asked for its rows.
+func (f *sqlFlags) explained(cmd *cobra.Command, statement *sql.Select) (*sql.Select, planText, error) {
+	about, verb := statement.Explained()
+	if about != nil && !f.explain {
+		for _, name := range []string{"output", "format", "stats", "report", "trace"} {
+			if cmd.Flags().Changed(name) {
+				return nil, nil, usagef("--%s is for results and runs: %s prints a plan", name, verb)
+			}
+		}
+	}
+	switch {
+	case verb == sql.ExplainAnalyze && !f.explain:
+		return about, (*plan.Query).Analyze, nil
+	case about != nil:
+		statement = about
+	case !f.explain:
+		return statement, nil, nil
+	}
+	f.input.rejects = "" // no row is read: the file of another run stays
+	return statement, (*plan.Query).Explain, nil
+}
+
+// planText tells about a query in place of its result.
+type planText func(*plan.Query, context.Context) (string, error)
+
+// run plans a statement and writes its result, or the text that tells about it; tell may be nil.
+func (r *request) run(statement *sql.Select, opt plan.Options, tell planText) error {
 	query, err := plan.Prepare(r.ctx, r.eng, statement, opt)
 	if err != nil {
 		return err
 	}
 	defer query.Close()
-	if explain {
-		return r.printPlan(query)
+	if tell != nil {
+		return r.print(query, tell)
 	}
 	if r.pictures.report != "" {
 		if text, err := query.Explain(r.ctx); err == nil { // else the query tells why not

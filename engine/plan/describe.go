@@ -10,6 +10,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/redact"
 )
 
 // told opens what DESCRIBE or EXPLAIN tells about a statement, which does not run, as a table.
@@ -34,6 +35,28 @@ func (p *planner) told(ctx context.Context, f *sql.From) (*relation, error) {
 		return nil, err
 	}
 	return tableOf(explainSchema, [][]string{{"physical_plan"}, {text}}), nil
+}
+
+// analyzed opens what EXPLAIN ANALYZE tells about a statement, which runs when the table is read.
+func (p *planner) analyzed(ctx context.Context, f *sql.From) (*relation, error) {
+	about, err := p.plan(ctx, f.Query)
+	if err != nil {
+		return nil, err
+	}
+	p.subqueries = append(p.subqueries, about)
+	if err := p.narrow(ctx, about); err != nil {
+		return nil, err
+	}
+	run := func(ctx context.Context) (array.RecordReader, error) {
+		var text string
+		var err error
+		if text, about.ran, err = about.analyze(ctx); err != nil {
+			return nil, err
+		}
+		batch := textBatch(explainSchema, [][]string{{"analyzed_plan"}, {redact.Text(text)}})
+		return array.NewRecordReader(explainSchema, []arrow.RecordBatch{batch})
+	}
+	return relationOf(&streamed{name: "analyzed plan", schema: explainSchema, run: run}), nil
 }
 
 // about opens what DESCRIBE or SUMMARIZE is about: the result of a statement, or a whole table, whose
@@ -74,8 +97,13 @@ func describeRows(of *arrow.Schema) [][]string {
 	return columns
 }
 
-// tableOf is the relation of columns of strings. Columns that are not given are NULL.
+// tableOf is the relation of columns of strings.
 func tableOf(schema *arrow.Schema, columns [][]string) *relation {
+	return relationOf(scan.Batches(schema, []arrow.RecordBatch{textBatch(schema, columns)}))
+}
+
+// textBatch returns columns of strings. Columns that are not given are NULL.
+func textBatch(schema *arrow.Schema, columns [][]string) arrow.RecordBatch {
 	rows := len(columns[0])
 	arrays := make([]arrow.Array, schema.NumFields())
 	for i := range arrays {
@@ -86,8 +114,7 @@ func tableOf(schema *arrow.Schema, columns [][]string) *relation {
 		arrays[i] = stringsOf(columns[i])
 	}
 	defer releaseAll(arrays)
-	batch := array.NewRecordBatch(schema, arrays, int64(rows))
-	return relationOf(scan.Batches(schema, []arrow.RecordBatch{batch}))
+	return array.NewRecordBatch(schema, arrays, int64(rows))
 }
 
 func stringsOf(values []string) arrow.Array {

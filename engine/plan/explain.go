@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -17,7 +21,7 @@ import (
 // URLs are shown without their secrets.
 func (q *Query) Explain(ctx context.Context) (text string, err error) {
 	err = spawn.Call(func() (err error) {
-		root, err := q.operators(ctx)
+		root, err := q.operators(ctx, nil)
 		if err == nil {
 			root.Property("%s", q.engine.BudgetProperty())
 			text = root.String()
@@ -27,11 +31,46 @@ func (q *Query) Explain(ctx context.Context) (text string, err error) {
 	return redact.Text(text), spawn.InQuery(redact.Error(err), q.text.Text)
 }
 
-// operators returns the tree of the plan.
-func (q *Query) operators(ctx context.Context) (*engine.Operator, error) {
-	t := &tree{}
+// Analyze runs the query to its end without keeping its rows, and returns the plan with what each operator did.
+func (q *Query) Analyze(ctx context.Context) (text string, err error) {
+	text, _, err = q.analyze(ctx)
+	return redact.Text(text), spawn.InQuery(redact.Error(err), q.text.Text)
+}
+
+func (q *Query) analyze(ctx context.Context) (text string, ran *Result, err error) {
+	started := time.Now()
+	if ran, err = q.Run(ctx); err != nil {
+		return "", nil, err
+	}
+	defer ran.Release()
+	rows := int64(0)
+	for ran.Next() {
+		rows += ran.RecordBatch().NumRows()
+	}
+	if err := ran.Err(); err != nil {
+		return "", nil, err
+	}
+	took := time.Since(started)
+	err = spawn.Call(func() error {
+		root, err := q.operators(ctx, ran)
+		if err != nil {
+			return err
+		}
+		root.Property("%s", q.engine.BudgetProperty())
+		all := &engine.Operator{Name: "result", Of: digits.Counted(rows, "row"), Inputs: []*engine.Operator{root}}
+		resident := humanize.IBytes(uint64(q.engine.ResidentPeak()))
+		all.Property("ran: in %s; %s of the process were resident at most", took.Round(time.Microsecond), resident)
+		text = all.String()
+		return nil
+	})
+	return text, ran, err
+}
+
+// operators returns the tree of the plan, with what its operators did where the query ran.
+func (q *Query) operators(ctx context.Context, ran *Result) (*engine.Operator, error) {
+	t := &tree{ran: ran}
 	if src, grouping, err := q.Aggregation(); err == nil && q.isAggregation() {
-		if err := t.addAggregation(ctx, q.engine, src, grouping); err != nil {
+		if err := t.addAggregation(ctx, q.engine, src, grouping, ran.lastStats()); err != nil {
 			return nil, err
 		}
 		return t.root, q.addInput(ctx, t)
@@ -41,23 +80,27 @@ func (q *Query) operators(ctx context.Context) (*engine.Operator, error) {
 		if names := q.top.lateNames(); len(names) > 0 {
 			t.last.Property("read late, of the rows above: %s", strings.Join(names, ", "))
 		}
+		if s := ran.sortStats(); s.Runs > 0 {
+			stored := humanize.IBytes(uint64(s.SpilledStored))
+			t.last.Property("ran, spilled: %s in %s", stored, digits.Counted(int64(s.Runs), "run"))
+		}
 	}
 	t.add("project", strings.Join(q.describeItems(), ", "))
 	if q.text.Having != nil {
 		t.add("filter", q.text.Having.String())
 	}
 	if q.grouped {
-		if err := t.addAggregation(ctx, q.engine, q.source, q.query); err != nil {
+		if err := t.addAggregation(ctx, q.engine, q.source, q.query, ran.lastStats()); err != nil {
 			return nil, err
 		}
 	}
 	for _, s := range slices.Backward(q.stages) {
 		if s.query == nil {
 			t.add(s.operator, s.of)
-			t.scan = nil // the aggregation reads what the stage makes
+			t.scan, t.scanned = nil, nil // the aggregation reads what the stage makes
 			continue
 		}
-		if err := t.addAggregation(ctx, q.engine, s.source, *s.query); err != nil {
+		if err := t.addAggregation(ctx, q.engine, s.source, *s.query, ran.firstStats()); err != nil {
 			return nil, err
 		}
 		t.last.Property("%s", s.of)
@@ -82,12 +125,19 @@ func (q *Query) addInput(ctx context.Context, t *tree) error {
 	}
 	if q.filter != nil {
 		t.add("filter", q.base.where.String())
+		if s := t.scanStats(); s != nil {
+			t.last.Property("ran: %s kept", digits.Counted(s.RowsRead, "row"))
+		}
 	}
 	if l := q.base.lists; l != nil {
 		t.add("unnest", l.source.Schema().Field(l.list).Name)
 	}
 	for _, s := range q.subqueries {
-		inner, err := s.operators(ctx)
+		var innerRan *Result
+		if t.ran != nil {
+			innerRan = s.ran
+		}
+		inner, err := s.operators(ctx, innerRan)
 		if err != nil {
 			return err
 		}
@@ -108,6 +158,9 @@ func (q *Query) addInput(ctx context.Context, t *tree) error {
 			read.Property("%s", &p)
 		}
 	}
+	if s := t.scanStats(); s != nil {
+		read.RanScan(s)
+	}
 	if q.base.name != "" {
 		read.Of = q.base.name + ": " + read.Of
 	}
@@ -119,6 +172,17 @@ func (q *Query) addInput(ctx context.Context, t *tree) error {
 type tree struct {
 	root, last *engine.Operator
 	scan       *engine.Operator // of the source of the aggregation that was added last; nil before
+	scanned    *engine.Stats    // of that aggregation; nil where it did not run
+	ran        *Result          // of the query; nil where it did not run
+}
+
+// scanStats is what the reading of the query's table did; nil where it did not run.
+func (t *tree) scanStats() *engine.Stats {
+	if t.scanned == nil && t.ran != nil && len(t.ran.reads) > 0 {
+		s := t.ran.Stats()
+		return &s
+	}
+	return t.scanned
 }
 
 // put adds an operator, with what is below it.
@@ -133,14 +197,19 @@ func (t *tree) put(o *engine.Operator) {
 
 func (t *tree) add(name, of string) { t.put(&engine.Operator{Name: name, Of: of}) }
 
-// addAggregation adds an aggregation, without its source.
-func (t *tree) addAggregation(ctx context.Context, eng *engine.Engine, src scan.Source, grouping query.Query) error {
+// addAggregation adds an aggregation, without its source, and what it did where ran is not nil.
+func (t *tree) addAggregation(
+	ctx context.Context, eng *engine.Engine, src scan.Source, grouping query.Query, ran *engine.Stats,
+) error {
 	plan, err := eng.Explain(ctx, src, grouping)
 	if err != nil {
 		return err
 	}
 	o := plan.Operators()
-	t.scan, o.Inputs = o.Inputs[0], nil
+	t.scan, t.scanned, o.Inputs = o.Inputs[0], ran, nil
+	if ran != nil {
+		o.Ran(ran)
+	}
 	t.put(o)
 	return nil
 }

@@ -29,7 +29,7 @@ import (
 // Would catch a statement that is planned in another way than before. testdata/plans has statements by
 // the rewrite that they are of; what changed on purpose is renewed with -rewrite, and read as a diff.
 //
-//	explain [device=host:64MiB] [option=one-step]
+//	explain|analyze [device=host:64MiB] [option=one-step]
 //	SELECT ...
 //	----
 //	the plan, or the error
@@ -70,26 +70,41 @@ func TestPlans(t *testing.T) {
 					d.Fatalf(t, "%s is not an argument", arg)
 				}
 			}
-			text, err := explainedWith(open(device), d.Input, opt)
+			tell := (*plan.Query).Explain
+			if d.Cmd == "analyze" {
+				tell = (*plan.Query).Analyze
+			}
+			text, err := toldWith(open(device), d.Input, opt, tell)
 			if err != nil {
 				return fmt.Sprintf("error: %v\n", err)
 			}
+			text = aTime.ReplaceAllString(text, "TIME")
 			return ofAnyMachine.ReplaceAllString(text, "")
 		})
 	})
 }
 
-// ofAnyMachine finds what plans say of the machine that they are made on.
-var ofAnyMachine = regexp.MustCompile(`; the cache asks for [^\n]*`)
+// ofAnyMachine finds what plans say of the machine that they are made on, and aTime how long operators took.
+var (
+	ofAnyMachine = regexp.MustCompile(`; the cache asks for [^\n]*|; [^\n]* of the process were resident at most`)
+	aTime        = regexp.MustCompile(`\d+(\.\d+)?(ns|µs|ms|s)\b`)
+)
 
 // explainedWith returns the plan of a statement as text.
 func explainedWith(eng *engine.Engine, text string, opt plan.Options) (string, error) {
+	return toldWith(eng, text, opt, (*plan.Query).Explain)
+}
+
+// toldWith returns what tell says of a statement.
+func toldWith(
+	eng *engine.Engine, text string, opt plan.Options, tell func(*plan.Query, context.Context) (string, error),
+) (string, error) {
 	q, err := prepareWith(eng, text, opt)
 	if err != nil {
 		return "", err
 	}
 	defer q.Close()
-	return q.Explain(context.Background())
+	return tell(q, context.Background())
 }
 
 // planRows is the number of rows of the table sales.

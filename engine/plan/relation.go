@@ -196,6 +196,8 @@ func (p *planner) fromTable(ctx context.Context, s *sql.Select) (*relation, erro
 		return &relation{source: oneRow(), schema: arrow.NewSchema(nil, nil)}, nil
 	case f.Verb == sql.Summarize:
 		return p.summary(ctx, f.Query)
+	case f.Verb == sql.ExplainAnalyze:
+		return p.analyzed(ctx, f)
 	case f.Verb != "":
 		return p.told(ctx, f)
 	case f.Query != nil:

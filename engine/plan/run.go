@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -26,6 +27,7 @@ type Result struct {
 	query  *Query         // whose result it is
 	groups *groupReader   // nil for a statement without groups
 	reads  []*engine.Rows // of a statement without groups: what has been begun, in order
+	sort   *order.Reader  // of the rows, where all of them are ordered or limited; nil of others
 	text   string         // of the statement; "" where the statement was made without a text
 	err    error          // of a panic in Next
 	ended  bool           // Next has returned false
@@ -73,6 +75,31 @@ func (r *Result) Stats() engine.Stats {
 	return stats
 }
 
+// lastStats is what the last aggregation did; nil of a nil Result and where it has not ended.
+func (r *Result) lastStats() *engine.Stats {
+	if r == nil || r.groups == nil || r.groups.current != nil {
+		return nil
+	}
+	return &r.groups.last
+}
+
+// firstStats is what the aggregation did whose groups the last one merges; nil where it did not run.
+func (r *Result) firstStats() *engine.Stats {
+	if r == nil || r.query.first == nil {
+		return nil
+	}
+	s := r.query.first.Stats()
+	return &s
+}
+
+// sortStats is what the order of the result did.
+func (r *Result) sortStats() (s order.Stats) {
+	if r != nil && r.sort != nil {
+		s = r.sort.Stats()
+	}
+	return s
+}
+
 // noteReading notes in a statement's statistics who has decoded and aggregated its input: what the step has done that
 // has read it.
 func noteReading(of *engine.Stats, by engine.Stats) {
@@ -110,7 +137,7 @@ func (q *Query) run(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 		sorted.Expect(result.partRead)
-		out = sorted
+		result.sort, out = sorted, sorted
 	}
 	if q.hidden > 0 {
 		out = firstColumns(out, q.schema)
@@ -259,7 +286,8 @@ type groupReader struct {
 	ahead   chan nextBatch           // of current, whose Next is called while finest is read; else nil
 	rows    int64                    // returned
 	passed  int64                    // rows of finest
-	stats   engine.Stats             // of the query, once current has ended
+	last    engine.Stats             // of the last aggregation, once current has ended
+	stats   engine.Stats             // of the query then
 }
 
 func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
@@ -355,7 +383,8 @@ func (r *groupReader) groupsExpected() int64 {
 // endCurrent ends the last aggregation.
 func (r *groupReader) endCurrent() {
 	r.current.Release()
-	r.stats = r.current.Stats()
+	r.last = r.current.Stats()
+	r.stats = r.last
 	r.current = nil
 	r.stats.Groups += r.passed
 	if n := int64(len(r.query.sets)); n > 0 {

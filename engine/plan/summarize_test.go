@@ -84,6 +84,12 @@ func TestDescribe(t *testing.T) {
 		rows[0][0] != "physical_plan" || !strings.Contains(rows[0][1], "count(*)") {
 		t.Errorf("EXPLAIN: %v, %v", rows, err)
 	}
+	for range 2 { // the second run finds the sources as the first did
+		rows, err := ask(eng, "EXPLAIN ANALYZE SELECT a, count(*) FROM t GROUP BY a", tables)
+		if err != nil || len(rows) != 1 || rows[0][0] != "analyzed_plan" || !strings.Contains(rows[0][1], "ran: ") {
+			t.Errorf("EXPLAIN ANALYZE: %v, %v", rows, err)
+		}
+	}
 	_, err := ask(eng, "DESCRIBE SELECT nothing FROM t", tables)
 	if want := "column \"nothing\" does not exist"; err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "                    ^") {
 		t.Errorf("got %v, want %s at its place", err, want)

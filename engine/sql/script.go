@@ -33,8 +33,9 @@ type script struct {
 	places []origin       // places of parsed in text, in order
 	marks  map[int]string // mark of a rewritten word, by the offset of its first byte in text
 
-	verb Verb // in front of the statement; "" of a SELECT alone
-	of   int  // index of the token behind verb from which on the text is a table, as behind FROM; 0 of other texts
+	verb      Verb // in front of the statement; "" of a SELECT alone
+	verbWords int  // of verb
+	of        int  // index of the token behind verb from which on the text is a table, as behind FROM; 0 of other texts
 }
 
 // origin says which byte of the text a byte of the parsed text comes from. The bytes up to the next

@@ -34,6 +34,8 @@ const (
 	Describe  Verb = "DESCRIBE"  // a row for each column: its name and its type
 	Summarize Verb = "SUMMARIZE" // a row for each column: its values in short
 	Explain   Verb = "EXPLAIN"   // the plan
+
+	ExplainAnalyze Verb = "EXPLAIN ANALYZE" // the plan, and what its operators did
 )
 
 // Item is an element of the list behind SELECT.
@@ -107,12 +109,12 @@ type GroupElement struct {
 // Order is an element of ORDER BY.
 type Order = expr.Order
 
-// Explained returns the statement behind EXPLAIN, or nil if the statement does not begin so.
-func (s *Select) Explained() *Select {
-	if s.From == nil || s.From.Verb != Explain {
-		return nil
+// Explained returns the statement behind EXPLAIN or EXPLAIN ANALYZE, and which of them it is; nil of other statements.
+func (s *Select) Explained() (about *Select, verb Verb) {
+	if s.From == nil || s.From.Verb != Explain && s.From.Verb != ExplainAnalyze {
+		return nil, ""
 	}
-	return s.From.Query
+	return s.From.Query, s.From.Verb
 }
 
 // ErrorAt returns an error that points at a byte of the statement's text.

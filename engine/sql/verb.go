@@ -17,13 +17,16 @@ func (s *script) readVerb() error {
 	if verb == "" {
 		return nil
 	}
-	s.verb = verb
-	next := s.token(1)
+	s.verb, s.verbWords = verb, 1
+	if verb == Explain && s.isWord(1, "analyze") {
+		s.verb, s.verbWords = ExplainAnalyze, 2
+	}
+	next := s.token(s.verbWords)
 	switch {
 	case startsStatement(next.Token):
 		return nil
 	case verb == Explain:
-		return errorAt(s.text, int(next.Start), "not supported: EXPLAIN of this; want a SELECT")
+		return errorAt(s.text, int(next.Start), "not supported: %s of this; want a SELECT", s.verb)
 	case next.Token == 0 || next.Token == pg.Token_ASCII_59:
 		return errorAt(s.text, int(next.Start), "%s of what? want a table, a file in single quotes, or a SELECT", verb)
 	case next.Token == pg.Token_TABLE:
@@ -48,5 +51,5 @@ func (s *script) withoutVerb() (text string, taken int) {
 	case s.token(1).Token == pg.Token_FROM:
 		return "SELECT * ", 1
 	}
-	return " ", 1
+	return " ", s.verbWords
 }

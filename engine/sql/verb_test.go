@@ -23,6 +23,7 @@ func TestVerbs(t *testing.T) {
 		{"describe (select 1 as a)", Describe, "select 1 as a"},
 		{"summarize with q as (select a from t) select a from q", Summarize, "select a from (select a from t)"},
 		{"explain select a from 'x.csv'", Explain, "select a from file x.csv"},
+		{"explain  /* */ Analyze select a from 'x.csv'", ExplainAnalyze, "select a from file x.csv"},
 	} {
 		got, err := Parse(c.text)
 		if err != nil {
@@ -32,8 +33,8 @@ func TestVerbs(t *testing.T) {
 		if got.From.Verb != c.verb || shown(got.From.Query) != c.want {
 			t.Errorf("%s: got %s of\n%s\nwant %s of\n%s", c.text, got.From.Verb, shown(got.From.Query), c.verb, c.want)
 		}
-		if (got.Explained() != nil) != (c.verb == Explain) {
-			t.Errorf("%s: Explained is %v", c.text, got.Explained())
+		if about, verb := got.Explained(); (about != nil) != (verb != "") || verb != "" && verb != c.verb {
+			t.Errorf("%s: Explained is %v, %s", c.text, about, verb)
 		}
 	}
 	if s, err := Parse("select describe, summarize from explain_t"); err != nil || s.From.Verb != "" {
@@ -48,7 +49,8 @@ func TestVerbErrors(t *testing.T) {
 		{"summarize ;", ";"},
 		{"explain t", "t"},
 		{"explain describe t", "describe t"},
-		{"explain analyze select 1", "analyze select 1"},
+		{"explain analyze t", "t"},
+		{"explain analyze analyze select 1", "analyze select 1"},
 		{"describe t join u on x", "join u on x"},
 		{"summarize t where where", "where"},
 		{"describe 'a.csv' 'b.csv'", "'b.csv'"},

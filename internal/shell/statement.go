@@ -67,8 +67,11 @@ func (s *Shell) answer(ctx context.Context, text string) error {
 		return err
 	}
 	planOptions := s.catalog.options()
-	if about := statement.Explained(); about != nil {
-		return s.explain(ctx, about, planOptions)
+	switch about, verb := statement.Explained(); verb {
+	case sql.Explain:
+		return s.explain(ctx, about, planOptions, (*plan.Query).Explain)
+	case sql.ExplainAnalyze:
+		return s.explain(ctx, about, planOptions, (*plan.Query).Analyze)
 	}
 	w := s.newWriter()
 	defer w.progress()
@@ -91,13 +94,16 @@ func (s *Shell) answer(ctx context.Context, text string) error {
 	return nil
 }
 
-func (s *Shell) explain(ctx context.Context, about *sql.Select, opt plan.Options) error {
+// explain writes what tell says of a statement.
+func (s *Shell) explain(
+	ctx context.Context, about *sql.Select, opt plan.Options, tell func(*plan.Query, context.Context) (string, error),
+) error {
 	query, err := plan.Prepare(ctx, s.opt.Engine, about, opt)
 	if err != nil {
 		return err
 	}
 	defer query.Close()
-	text, err := query.Explain(ctx)
+	text, err := tell(query, ctx)
 	if err != nil {
 		return err
 	}
