@@ -30,6 +30,8 @@ type sqlTables struct {
 	tables map[string]plan.Table
 	dir    string
 	python *peer.Process // answers in place of db; nil without -duckdb-python
+
+	without []plan.Rule // that mpga plans without
 }
 
 // openSQL returns tables of mpga and of the DuckDB that answers: the one that -duckdb-python names, or the linked one.
@@ -212,7 +214,7 @@ func (s *sqlTables) ours(text string) ([][]any, error) {
 		return nil, err
 	}
 	ctx := context.Background()
-	query, err := plan.Prepare(ctx, eng, statement, plan.Options{Tables: s.tables})
+	query, err := plan.Prepare(ctx, eng, statement, plan.Options{Tables: s.tables, Without: s.without})
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,10 @@
 //   - P5 (first rows): where rows are ordered and few are wanted, rows that cannot be among them are
 //     left out where they are read, and columns that only the result needs are read of its rows.
 //
+//   - P6 (rules): what is planned otherwise than it is written follows from a Rule. A statement has
+//     the same answer without any of them, which random statements ask; EXPLAIN names the rules that
+//     it used.
+//
 // Statements without groups are read by all threads too, in no order.
 //
 // What DESCRIBE, SUMMARIZE and EXPLAIN tell is a table behind FROM (describe.go, summarize.go): their

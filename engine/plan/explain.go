@@ -23,12 +23,20 @@ func (q *Query) Explain(ctx context.Context) (text string, err error) {
 	err = spawn.Call(func() (err error) {
 		root, err := q.operators(ctx, nil)
 		if err == nil {
-			root.Property("%s", q.engine.BudgetProperty())
+			q.describeStatement(root)
 			text = root.String()
 		}
 		return err
 	})
 	return redact.Text(text), spawn.InQuery(redact.Error(err), q.text.Text)
+}
+
+// describeStatement adds to the last operator what is of the whole statement.
+func (q *Query) describeStatement(root *engine.Operator) {
+	if used := q.rules.String(); used != "" {
+		root.Property("rules: %s", used)
+	}
+	root.Property("%s", q.engine.BudgetProperty())
 }
 
 // Analyze runs the query to its end without keeping its rows, and returns the plan with what each operator did.
@@ -56,7 +64,7 @@ func (q *Query) analyze(ctx context.Context) (text string, ran *Result, err erro
 		if err != nil {
 			return err
 		}
-		root.Property("%s", q.engine.BudgetProperty())
+		q.describeStatement(root)
 		all := &engine.Operator{Name: "result", Of: digits.Counted(rows, "row"), Inputs: []*engine.Operator{root}}
 		resident := humanize.IBytes(uint64(q.engine.ResidentPeak()))
 		all.Property("ran: in %s; %s of the process were resident at most", took.Round(time.Microsecond), resident)

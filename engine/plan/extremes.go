@@ -15,7 +15,7 @@ import (
 // of columns. It returns nil where the statement asks for anything but such values of the whole
 // source, or where the statistics do not tell them.
 func (g *grouping) extremes(asked query.Query) scan.Source {
-	if g.opt.OneStep || len(asked.Keys) > 0 || len(g.sets) > 1 || len(g.added) > 0 || g.q.filter != nil || len(asked.Aggregates) == 0 {
+	if !g.q.rules.allows(Extremes) || len(asked.Keys) > 0 || len(g.sets) > 1 || len(g.added) > 0 || g.q.filter != nil || len(asked.Aggregates) == 0 {
 		return nil
 	}
 	schema, stats := g.q.source.Schema(), g.q.source.Stats()
@@ -41,6 +41,7 @@ func (g *grouping) extremes(asked query.Query) scan.Source {
 			fields, columns = append(fields, field), append(columns, column)
 		}
 	}
+	g.q.rules.note(Extremes, true)
 	made := arrow.NewSchema(fields, nil)
 	return scan.Batches(made, []arrow.RecordBatch{array.NewRecordBatch(made, columns, 2)})
 }

@@ -136,6 +136,7 @@ func (g *grouping) dropDependent() {
 	if len(kept) == 0 && len(g.keys) > 0 {
 		kept = g.keys[:1] // an empty table has no group, not even where all keys are constants
 	}
+	g.q.rules.note(DependentKeys, len(kept) < len(g.keys))
 	g.keys, g.sets[0] = kept, nil
 	for i := range kept {
 		g.sets[0] = append(g.sets[0], i)

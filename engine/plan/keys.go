@@ -56,7 +56,7 @@ func (g *grouping) findKeys() error {
 		}
 	}
 	g.sets = sets
-	if len(sets) == 1 {
+	if len(sets) == 1 && g.q.rules.allows(DependentKeys) {
 		g.dropDependent()
 	}
 	return nil

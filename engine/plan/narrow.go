@@ -26,7 +26,15 @@ func (p *planner) narrow(ctx context.Context, q *Query) error {
 	if !slices.Contains(unused, false) {
 		unused[inner.st.cheapest()] = false // rows are counted by some column
 	}
-	where := inner.pushed(q.base.where, src.schema)
+	if !p.rules.allows(PruneColumns) {
+		clear(unused)
+	}
+	var where *expr.Expr
+	if p.rules.allows(PushFilters) {
+		where = inner.pushed(q.base.where, src.schema)
+	}
+	p.rules.note(PushFilters, where != nil)
+	p.rules.note(PruneColumns, slices.Contains(unused, true))
 	if where != nil || slices.Contains(unused, true) {
 		if err := p.again(ctx, inner, unused, where); err != nil {
 			return located(inner.text, err)
@@ -74,7 +82,7 @@ func (p *planner) again(ctx context.Context, q *Query, unused []bool, where *exp
 	st, base := *q.st, *q.base
 	st.unused = unused
 	base.where = both(base.where, where)
-	*q = Query{engine: q.engine, text: q.text, st: &st, base: &base, filter: q.filter, where: q.where, subqueries: q.subqueries}
+	*q = Query{engine: q.engine, rules: q.rules, text: q.text, st: &st, base: &base, filter: q.filter, where: q.where, subqueries: q.subqueries}
 	if where != nil {
 		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
 			return err

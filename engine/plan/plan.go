@@ -48,6 +48,10 @@ type Options struct {
 	// OneStep keeps a statement one aggregation, for Query.Aggregation, where two would be faster:
 	// count(DISTINCT x) is then a set for each group. The default is false.
 	OneStep bool
+
+	// Without are rules that are not used. A statement has the same answer without them, and may take
+	// longer. The default is none.
+	Without []Rule
 }
 
 // Table is what a name stands for: a source, or the files of some patterns.
@@ -62,6 +66,7 @@ type Table struct {
 // unless a source can be read only once. It must be closed.
 type Query struct {
 	engine *engine.Engine
+	rules  *rewrites    // of the statement that Prepare was given
 	text   *sql.Select  // the statement as it was given
 	st     *statement   // text, its names looked up
 	uses   []*expr.Expr // all expressions of the statement over the columns of base, but for the condition
@@ -121,7 +126,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{engine: eng, opt: opt, parameters: given, held: rowdata.NewReservation(eng.Budget())}
+	p := &planner{engine: eng, opt: opt, rules: newRewrites(&opt), parameters: given, held: rowdata.NewReservation(eng.Budget())}
 	defer p.held.Release() // from now on it counts as what the process holds
 	q, err := p.plan(ctx, s)
 	if err != nil {
@@ -165,6 +170,7 @@ func (q *Query) Close() {
 type planner struct {
 	engine     *engine.Engine
 	opt        Options
+	rules      *rewrites
 	parameters *placeholders
 	subqueries []*Query // derived tables of the statement that is planned now
 
@@ -281,10 +287,12 @@ func (p *planner) over(ctx context.Context, s *sql.Select, rel *relation) (*Quer
 	}
 	base := *rel
 	base.where = both(rel.where, where)
-	q := &Query{engine: p.engine, text: s, st: st, base: &base}
+	q := &Query{engine: p.engine, rules: p.rules, text: s, st: st, base: &base}
 	if base.where != nil {
-		if err := base.pruneLists(ctx); err != nil {
-			return nil, err
+		if p.rules.allows(FilterLists) {
+			if err := base.pruneLists(ctx, p.rules); err != nil {
+				return nil, err
+			}
 		}
 		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
 			return nil, err
@@ -317,7 +325,12 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 	if err := q.limit(ctx, q.text); err != nil {
 		return err
 	}
-	return q.planTop(ctx)
+	if err := q.planTop(ctx); err != nil {
+		return err
+	}
+	_, few := q.most()
+	q.rules.note(LargestCounts, few)
+	return nil
 }
 
 // resolveItems looks up the columns of the items, and gives every item a name of its own. It returns how many
@@ -585,9 +598,10 @@ const mergedNodesMax = 1 << 14
 // by itself. P4.
 func (q *Query) asRelation() *relation {
 	ordered := q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0
-	if q.grouped || ordered || len(q.subqueries) > 0 || exceeds(mergedNodesMax, q.post.exprs...) {
+	if q.grouped || ordered || len(q.subqueries) > 0 || exceeds(mergedNodesMax, q.post.exprs...) || !q.rules.allows(MergeDerived) {
 		return nil
 	}
+	q.rules.note(MergeDerived, true)
 	return &relation{
 		source: q.base.source, name: q.base.name, lists: q.base.lists,
 		schema: q.schema, inStar: q.schema.NumFields(), exprs: q.post.exprs, where: q.base.where,

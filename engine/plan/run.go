@@ -326,7 +326,7 @@ const mostGroups = 256
 // values of an aggregate, which is a count.
 func (q *Query) most() (of engine.Most, ok bool) {
 	by := &q.by
-	if len(by.Keys) == 0 || !by.Limited || by.Limit+by.Offset < 1 || max(by.Limit, by.Offset) > mostGroups ||
+	if !q.grouped || !q.rules.allows(LargestCounts) || len(by.Keys) == 0 || !by.Limited || by.Limit+by.Offset < 1 || max(by.Limit, by.Offset) > mostGroups ||
 		q.post.having != nil || len(q.sets) > 0 || !by.Keys[0].Descending {
 		return engine.Most{}, false
 	}

@@ -18,7 +18,7 @@ const shiftMax = 1 << 20
 // computed for a row, and several such sums share sum(c). It returns nil for other aggregates, and
 // where c + n could pass its type's bounds, which is an error.
 func (g *grouping) shift(ctx context.Context, x *expr.Expr) *expr.Expr {
-	if g.opt.OneStep || g.opt.Overflow != query.OverflowError || x.Name != query.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
+	if !g.q.rules.allows(ShiftedSums) || g.opt.Overflow != query.OverflowError || x.Name != query.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
 		return nil
 	}
 	sum := x.Args[0]
@@ -42,6 +42,7 @@ func (g *grouping) shift(ctx context.Context, x *expr.Expr) *expr.Expr {
 	of := func(name string) *expr.Expr {
 		return &expr.Expr{Op: expr.OpAggregate, Name: name, Args: []*expr.Expr{column}, At: x.At}
 	}
+	g.q.rules.note(ShiftedSums, true)
 	return expr.Call("+", of(query.Sum.String()), expr.Call("*", expr.Constant(n), of(query.Count.String())))
 }
 

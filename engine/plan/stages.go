@@ -50,7 +50,7 @@ func (g *grouping) arrange(ctx context.Context, asked query.Query) error {
 	}
 	if len(g.sets) > 1 {
 		finest := -1
-		if merged, set, ok := g.splitSets(asked); ok {
+		if merged, set, ok := g.splitSets(asked); g.q.rules.note(FinestFirst, ok) {
 			asked, finest = merged, set
 		}
 		asked = g.expand(asked, finest)
@@ -60,7 +60,7 @@ func (g *grouping) arrange(ctx context.Context, asked query.Query) error {
 		if err != nil {
 			return err
 		}
-		if ok {
+		if g.q.rules.note(DistinctGroups, ok) {
 			asked = merge
 		}
 	}
@@ -230,7 +230,7 @@ func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, 
 		}
 		return true
 	})
-	if finest < 0 || g.distinct != nil || asked.Deterministic || len(asked.Keys) == 0 {
+	if finest < 0 || !g.q.rules.allows(FinestFirst) || g.distinct != nil || asked.Deterministic || len(asked.Keys) == 0 {
 		return asked, -1, false
 	}
 	merge, ok, err := g.split(asked, nil)
@@ -253,7 +253,7 @@ func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, 
 // groupFirst decides whether groups of the keys and of distinct values come first. Devices count the values of
 // each group in less time than they group twice.
 func (g *grouping) groupFirst(ctx context.Context, asked query.Query) error {
-	if g.opt.OneStep {
+	if !g.q.rules.allows(DistinctGroups) {
 		return nil
 	}
 	if g.distinct = g.groupedFirst(asked); g.distinct == nil || len(g.orders) > 0 || len(g.sets) > 1 {

@@ -49,7 +49,7 @@ func (q *Query) planTop(ctx context.Context) (err error) {
 	if q.top = nil; q.where != nil {
 		q.where.order = nil
 	}
-	if q.grouped || len(q.by.Keys) == 0 || q.by.Wanted() > topRowsMost || q.post.program.Fallible() {
+	if !q.rules.allows(FirstRows) || q.grouped || len(q.by.Keys) == 0 || q.by.Wanted() > topRowsMost || q.post.program.Fallible() {
 		return nil
 	}
 	t := &topRows{engine: q.engine, source: q.source, test: q.where, by: q.by, result: q.post.schema}
@@ -71,6 +71,8 @@ func (q *Query) planTop(ctx context.Context) (err error) {
 		return err
 	}
 	q.top = t
+	q.rules.note(FirstRows, true)
+	q.rules.note(LateColumns, t.late != nil)
 	return nil
 }
 
@@ -105,7 +107,7 @@ func (t *topRows) divide(ctx context.Context, q *Query) (err error) {
 	}
 	rows := q.base.source.Stats().Rows
 	positioned, finds := scan.WithPositions(t.source, position)
-	finds = finds && rows/lateShare >= q.by.Wanted()
+	finds = finds && rows/lateShare >= q.by.Wanted() && q.rules.allows(LateColumns)
 	tested := t.test.Columns()
 	var names, lateNames []string
 	var head, late []*expr.Expr

@@ -147,7 +147,7 @@ type lists struct {
 
 // pruneLists leaves out files, row groups and pages of lists by what the condition says of the
 // columns beside the elements. The rows that are left are still to be tested.
-func (r *relation) pruneLists(ctx context.Context) error {
+func (r *relation) pruneLists(ctx context.Context, rules *rewrites) error {
 	if r.lists == nil {
 		return nil
 	}
@@ -168,6 +168,7 @@ func (r *relation) pruneLists(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	rules.note(FilterLists, true)
 	r.source, err = scan.Unnest(pruned, r.lists.list, r.lists.name)
 	return err
 }
