@@ -13,8 +13,8 @@ import (
 	"github.com/mpga/mpga/internal/redact"
 )
 
-// told opens what DESCRIBE or EXPLAIN tells about a statement, which does not run, as a table.
-func (p *planner) told(ctx context.Context, f *sql.From) (*relation, error) {
+// openVerb opens what DESCRIBE or EXPLAIN tells about a statement, which does not run, as a table.
+func (p *planner) openVerb(ctx context.Context, f *sql.From) (*relation, error) {
 	if f.Verb == sql.Describe {
 		rel, err := p.about(ctx, f.Query)
 		if err != nil {

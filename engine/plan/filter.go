@@ -128,7 +128,7 @@ func (c *condition) divide(late []int) *division {
 		if c.needs(x, late) {
 			part = &parts[1]
 		}
-		*part = both(*part, x)
+		*part = conjunction(*part, x)
 	}
 	d := &division{order: c.order, late: slices.Clone(late)}
 	if parts[0] == nil || parts[1] == nil && c.order == nil {

@@ -38,7 +38,7 @@ type grouping struct {
 	computed map[string]*expr.Expr // over columns of the groups: aggregates without a column of their own, by name
 	shifted  map[string]*expr.Expr // over other aggregates: what stands for a sum, by the sum's Key
 
-	distinct []string   // columns of whose distinct values aggregates are made, if groups of them come first; else nil
+	distinct []string   // arguments of DISTINCT aggregates, if the plan first groups by keys and these columns; else nil
 	orders   []rowOrder // in which aggregates with ORDER BY take the rows
 
 	// The source must have further columns, which are computed of its own.
@@ -103,11 +103,11 @@ func (p *planner) group(ctx context.Context, q *Query, st *statement) error {
 		return err
 	}
 	if having != nil {
-		if having, err = g.of(having); err != nil {
+		if having, err = g.overGroups(having); err != nil {
 			return err
 		}
 	}
-	return q.finish(ctx, st, g.of, having)
+	return q.finish(ctx, st, g.overGroups, having)
 }
 
 // dropDependent leaves out keys that follow from other keys: constants, and expressions over
@@ -404,7 +404,7 @@ func signature(f query.Func) string {
 
 // bindError points at the key or aggregate that does not suit its column's type.
 func (g *grouping) bindError(asked query.Query, err error) error {
-	alone := func(q query.Query, at int) error {
+	bindOne := func(q query.Query, at int) error {
 		schema := g.q.source.Schema()
 		if _, err := rowdata.Bind(q, schema, nil); err != nil {
 			return &expr.Error{Message: err.Error(), At: at, Texts: textArguments(q, schema)}
@@ -412,12 +412,12 @@ func (g *grouping) bindError(asked query.Query, err error) error {
 		return nil
 	}
 	for i := range min(len(g.keys), len(asked.Keys)) {
-		if err := alone(query.Query{Keys: asked.Keys[i : i+1]}, g.keys[i].At); err != nil {
+		if err := bindOne(query.Query{Keys: asked.Keys[i : i+1]}, g.keys[i].At); err != nil {
 			return err
 		}
 	}
 	for i := range min(len(g.calls), len(asked.Aggregates)) {
-		if err := alone(query.Query{Aggregates: asked.Aggregates[i : i+1]}, g.calls[i].At); err != nil {
+		if err := bindOne(query.Query{Aggregates: asked.Aggregates[i : i+1]}, g.calls[i].At); err != nil {
 			return err
 		}
 	}
@@ -439,9 +439,9 @@ func textArguments(q query.Query, schema *arrow.Schema) (names []string) {
 // groupingCall is the name of the function that tells which keys the grouping set of a row has.
 const groupingCall = "grouping"
 
-// of turns an expression over the source's columns into an expression over the columns of the
+// overGroups turns an expression over the source's columns into an expression over the columns of the
 // groups.
-func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
+func (g *grouping) overGroups(e *expr.Expr) (*expr.Expr, error) {
 	var failed error
 	x := e.Replace(func(x *expr.Expr) *expr.Expr {
 		if failed != nil {
@@ -452,7 +452,7 @@ func (g *grouping) of(e *expr.Expr) (*expr.Expr, error) {
 			return x
 		}
 		if made := g.shifted[x.Key()]; made != nil {
-			made, failed = g.of(made)
+			made, failed = g.overGroups(made)
 			return made
 		}
 		if name := g.columns[x.Key()]; name != "" && (x.Op != expr.OpConstant || len(g.sets) > 1) {

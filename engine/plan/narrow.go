@@ -36,7 +36,7 @@ func (p *planner) narrow(ctx context.Context, q *Query) error {
 	p.rules.note(PushFilters, where != nil)
 	p.rules.note(PruneColumns, slices.Contains(unused, true))
 	if where != nil || slices.Contains(unused, true) {
-		if err := p.again(ctx, inner, unused, where); err != nil {
+		if err := p.replan(ctx, inner, unused, where); err != nil {
 			return located(inner.text, err)
 		}
 		src.made = make([]int, len(unused))
@@ -76,12 +76,12 @@ func (st *statement) cheapest() int {
 	return max(0, slices.IndexFunc(st.items, func(it item) bool { return firstAggregate(it.expr) == nil }))
 }
 
-// again plans a query without its unused items, and only for rows for which where, too, is TRUE;
+// replan plans a query without its unused items, and only for rows for which where, too, is TRUE;
 // where may be nil.
-func (p *planner) again(ctx context.Context, q *Query, unused []bool, where *expr.Expr) (err error) {
+func (p *planner) replan(ctx context.Context, q *Query, unused []bool, where *expr.Expr) (err error) {
 	st, base := *q.st, *q.base
 	st.unused = unused
-	base.where = both(base.where, where)
+	base.where = conjunction(base.where, where)
 	*q = Query{engine: q.engine, rules: q.rules, text: q.text, st: &st, base: &base, filter: q.filter, where: q.where, subqueries: q.subqueries}
 	if where != nil {
 		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
@@ -103,7 +103,7 @@ func (q *Query) pushed(where *expr.Expr, of *arrow.Schema) *expr.Expr {
 	if where.Op == expr.OpCall && where.Name == "and" {
 		var all *expr.Expr
 		for _, part := range where.Args {
-			all = both(all, q.pushed(part, of))
+			all = conjunction(all, q.pushed(part, of))
 		}
 		return all
 	}

@@ -62,7 +62,7 @@ func (g *grouping) sortRows(ctx context.Context, asked query.Query) (query.Query
 	for i := range texts {
 		texts[i] = g.orders[i].String()
 	}
-	g.q.then(stage{operator: "order", of: strings.Join(texts, ", then of ")}, &streamed{name: "rows in order", schema: s.schema, run: s.run})
+	g.q.addStage(stage{operator: "order", of: strings.Join(texts, ", then of ")}, &streamed{name: "rows in order", schema: s.schema, run: s.run})
 	return asked, nil
 }
 

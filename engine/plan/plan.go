@@ -266,12 +266,12 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := p.over(ctx, s, rel)
+	q, err := p.planOver(ctx, s, rel)
 	return q, advised(err, rel.source)
 }
 
-// over plans a statement over the table behind its FROM.
-func (p *planner) over(ctx context.Context, s *sql.Select, rel *relation) (*Query, error) {
+// planOver plans a statement over the table behind its FROM.
+func (p *planner) planOver(ctx context.Context, s *sql.Select, rel *relation) (*Query, error) {
 	s = p.parameters.bind(ctx, s, rel)
 	st := &statement{Select: s, rel: rel, aliases: map[string]*expr.Expr{}, keys: map[string]bool{}}
 	nodes, err := st.resolveItems(ctx)
@@ -286,7 +286,7 @@ func (p *planner) over(ctx context.Context, s *sql.Select, rel *relation) (*Quer
 		return nil, err
 	}
 	base := *rel
-	base.where = both(rel.where, where)
+	base.where = conjunction(rel.where, where)
 	q := &Query{engine: p.engine, rules: p.rules, text: s, st: st, base: &base}
 	if base.where != nil {
 		if p.rules.allows(FilterLists) {
@@ -328,7 +328,7 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 	if err := q.planTop(ctx); err != nil {
 		return err
 	}
-	_, few := q.most()
+	_, few := q.largestCounts()
 	q.rules.note(LargestCounts, few)
 	return nil
 }

@@ -26,7 +26,7 @@ type relation struct {
 	exprs  []*expr.Expr  // over the source's columns, by column
 	where  *expr.Expr    // over the source's columns; nil for all rows
 
-	lists  *lists // of whose elements source has rows, the elements as its last column; nil of others
+	lists  *lists // for unnest: the list whose elements are the last column of source; else nil
 	inStar int    // how many of the columns * has: all but the elements of a list behind SELECT
 }
 
@@ -166,8 +166,8 @@ func exceeds(nodes int, list ...*expr.Expr) bool {
 	return nodes < 0
 }
 
-// both is the conjunction of two conditions. Either may be nil.
-func both(a, b *expr.Expr) *expr.Expr {
+// conjunction is the AND of two conditions. Either may be nil.
+func conjunction(a, b *expr.Expr) *expr.Expr {
 	switch {
 	case a == nil:
 		return b
@@ -199,7 +199,7 @@ func (p *planner) fromTable(ctx context.Context, s *sql.Select) (*relation, erro
 	case f.Verb == sql.ExplainAnalyze:
 		return p.analyzed(ctx, f)
 	case f.Verb != "":
-		return p.told(ctx, f)
+		return p.openVerb(ctx, f)
 	case f.Query != nil:
 		return p.derived(ctx, f.Query)
 	case f.File:

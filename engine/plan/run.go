@@ -100,8 +100,7 @@ func (r *Result) sortStats() (s order.Stats) {
 	return s
 }
 
-// noteReading notes in a statement's statistics who has decoded and aggregated its input: what the step has done that
-// has read it.
+// noteReading copies route, device and page counts of the step that read a statement's input.
 func noteReading(of *engine.Stats, by engine.Stats) {
 	if by.Route != "" { // else it has not ended
 		of.Route, of.Device, of.Pages = by.Route, by.Device, by.Pages
@@ -191,7 +190,7 @@ const manyGroups = 1 << 18
 func (q *Query) projectGroups(ctx context.Context, groups *groupReader) array.RecordReader {
 	of := newProjector(q.post, q.engine.Allocator())
 	one := projected(ctx, groups, of)
-	if _, few := q.most(); few || q.engine.Threads() == 1 || groups.finest != nil || !q.post.computes() {
+	if _, few := q.largestCounts(); few || q.engine.Threads() == 1 || groups.finest != nil || !q.post.computes() {
 		return one
 	}
 	var from array.RecordReader // one, or all threads' reader; nil before the first batch
@@ -313,7 +312,7 @@ func newGroupReader(ctx context.Context, q *Query) (*groupReader, error) {
 // lastGroups starts the last aggregation. Where the result is the groups with the largest counts,
 // the engine may leave out the others.
 func (q *Query) lastGroups(ctx context.Context) (*engine.Result, error) {
-	if most, ok := q.most(); ok {
+	if most, ok := q.largestCounts(); ok {
 		return q.engine.AggregateMost(ctx, q.source, q.query, most)
 	}
 	return q.engine.Aggregate(ctx, q.source, q.query)
@@ -322,9 +321,9 @@ func (q *Query) lastGroups(ctx context.Context) (*engine.Result, error) {
 // mostGroups bounds the groups that the engine chooses by their counts.
 const mostGroups = 256
 
-// most returns which groups the result is made of, where these are the groups that have the largest
+// largestCounts returns which groups the result is made of, where these are the groups that have the largest
 // values of an aggregate, which is a count.
-func (q *Query) most() (of engine.Most, ok bool) {
+func (q *Query) largestCounts() (of engine.Most, ok bool) {
 	by := &q.by
 	if !q.grouped || !q.rules.allows(LargestCounts) || len(by.Keys) == 0 || !by.Limited || by.Limit+by.Offset < 1 || max(by.Limit, by.Offset) > mostGroups ||
 		q.post.having != nil || len(q.sets) > 0 || !by.Keys[0].Descending {

@@ -39,11 +39,11 @@ func (g *grouping) shift(ctx context.Context, x *expr.Expr) *expr.Expr {
 	if !g.shifts(ctx, column, sum, n) {
 		return nil
 	}
-	of := func(name string) *expr.Expr {
+	aggregate := func(name string) *expr.Expr {
 		return &expr.Expr{Op: expr.OpAggregate, Name: name, Args: []*expr.Expr{column}, At: x.At}
 	}
 	g.q.rules.note(ShiftedSums, true)
-	return expr.Call("+", of(query.Sum.String()), expr.Call("*", expr.Constant(n), of(query.Count.String())))
+	return expr.Call("+", aggregate(query.Sum.String()), expr.Call("*", expr.Constant(n), aggregate(query.Count.String())))
 }
 
 // shifts says whether sum, which adds n to a column of integers, fits its own type for every value

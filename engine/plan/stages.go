@@ -40,7 +40,7 @@ func (g *grouping) arrange(ctx context.Context, asked query.Query) error {
 		return err
 	}
 	if src := g.extremes(asked); src != nil {
-		g.q.then(stage{operator: "statistics", of: "least and greatest values"}, src)
+		g.q.addStage(stage{operator: "statistics", of: "least and greatest values"}, src)
 	}
 	if len(g.orders) > 0 {
 		var err error
@@ -95,8 +95,8 @@ func (q *Query) admitNothing() error {
 	return nil
 }
 
-// then adds a stage. src, its result, is what the next step reads.
-func (q *Query) then(s stage, src scan.Source) {
+// addStage adds a stage. src, its result, is what the next step reads.
+func (q *Query) addStage(s stage, src scan.Source) {
 	q.stages = append(q.stages, s)
 	q.source = src
 }
@@ -191,7 +191,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 	if groups.schema = bound.Schema; distinct != nil {
 		groups.columns, groups.readers = bound.GroupStats(), q.engine.Threads()
 	}
-	q.then(stage{of: "merged: by the aggregation above", source: src, query: &first}, groups)
+	q.addStage(stage{of: "merged: by the aggregation above", source: src, query: &first}, groups)
 	return merge, true, nil
 }
 
@@ -321,7 +321,7 @@ func (g *grouping) expand(asked query.Query, answered int) query.Query {
 	asked.Keys = append(asked.Keys, query.Key{Column: g.set, Name: g.set})
 	x.describe()
 	g.q.sets, g.q.answered = x.sets, answered
-	g.q.then(stage{operator: "expand", of: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
+	g.q.addStage(stage{operator: "expand", of: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
 	return asked
 }
 

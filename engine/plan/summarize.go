@@ -48,7 +48,7 @@ func (p *planner) summary(ctx context.Context, about *sql.Select) (*relation, er
 				figures.Items = append(figures.Items, sql.Item{Expr: x})
 			}
 		}
-		return p.over(ctx, figures, rel)
+		return p.planOver(ctx, figures, rel)
 	})
 	if err != nil {
 		return nil, err

@@ -154,7 +154,7 @@ func (r *relation) pruneLists(ctx context.Context, rules *rewrites) error {
 	var where *expr.Expr
 	for _, x := range conjuncts(nil, r.where) {
 		if _, err := expr.BindCondition(ctx, r.lists.source.Schema(), x); err == nil {
-			where = both(where, x)
+			where = conjunction(where, x)
 		}
 	}
 	if where == nil {
