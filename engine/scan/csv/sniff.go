@@ -12,41 +12,97 @@ const commentMark = '#'
 const escapeMark = '\\'
 
 // sniff settles the quote, the escape and the comments of a text that starts at buf[start:], as far as no option says
-// them. It returns the delimiter, and where the table begins: behind lines that are no rows of the table, as titles are.
+// them: the first dialect in which the text is a table, or else the options'. It returns the delimiter, and where the
+// table begins: behind lines that are no rows of the table, as titles are.
 func (c *File) sniff(buf []byte, start int, whole bool) (delimiter byte, begin int) {
-	o := &c.opt
-	if c.sniffsQuote && isSingleQuoted(o, buf, start, whole) {
-		o.Quote = '\''
-	}
-	if o.Escape == 0 && isEscaped(o, buf, start, whole) {
-		o.Escape = escapeMark
-	}
-	if delimiter = o.Delimiter; delimiter == 0 {
-		delimiter = detectDelimiter(o, buf, start, whole)
-	}
-	s, err := takeSample(newDialect(o, delimiter), o, buf, start, detectRows, whole)
-	if err != nil || len(s.rows) == 0 || o.NullPadding || o.IgnoreErrors {
+	for _, o := range c.dialects(buf[start:]) {
+		strict := o
+		strict.IgnoreErrors = false
+		delimiter := o.Delimiter
+		if delimiter == 0 {
+			delimiter = detectDelimiter(&strict, buf, start, whole)
+		}
+		d := newDialect(&strict, delimiter)
+		s, err := takeSample(d, &strict, buf, start, detectRows, whole)
+		if err != nil || len(s.rows) == 0 {
+			continue
+		}
+		first, ok := s.table(c, &o)
+		if !ok || o.Quote == '\'' && c.sniffsQuote && !s.quotesColumn(d, first) {
+			continue
+		}
+		if c.opt = o; first > 0 {
+			start = s.ends[first-1]
+		}
 		return delimiter, start
 	}
-	width := s.commonWidth()
-	if o.Comment == 0 && slices.ContainsFunc(s.rows[1:], func(row [][]byte) bool { return isComment(row, width) }) {
-		commented := *o
-		commented.Comment = commentMark
-		again, err := takeSample(newDialect(&commented, delimiter), &commented, buf, start, detectRows, whole)
-		if err == nil && len(again.rows) > 0 && again.isRegular(width) {
-			o.Comment = commentMark
-			return delimiter, start
-		}
-	}
-	if title := s.title(width, c); o.SkipLines == 0 && title > 0 {
-		return delimiter, s.ends[title-1]
+	if delimiter = c.opt.Delimiter; delimiter == 0 {
+		delimiter = detectDelimiter(&c.opt, buf, start, whole)
 	}
 	return delimiter, start
 }
 
-// isComment says whether a row is a line that begins as a comment does, and no row of a table of a width.
-func isComment(row [][]byte, width int) bool {
-	return len(row) != width && len(row[0]) > 0 && row[0][0] == commentMark
+// dialects returns the options, and what they may be in place of what they leave open, as far as marks in the text allow
+// it: the likeliest first.
+func (c *File) dialects(text []byte) (list []Options) {
+	quotes, comments := []byte{c.opt.Quote}, []byte{c.opt.Comment}
+	head := text[:min(len(text), 1<<12)]
+	if c.sniffsQuote && bytes.IndexByte(head, '\'') >= 0 && bytes.IndexByte(head, '"') < 0 {
+		quotes = []byte{'\'', '"'}
+	}
+	if c.opt.Comment == 0 && (bytes.HasPrefix(text, []byte{commentMark}) || bytes.Contains(text, []byte{'\n', commentMark})) {
+		comments = []byte{0, commentMark}
+	}
+	for _, quote := range quotes {
+		escapes := []byte{c.opt.Escape}
+		if c.opt.Escape == 0 && !c.opt.NoQuote && bytes.Contains(text, []byte{escapeMark, quote}) {
+			escapes = []byte{quote, escapeMark}
+		}
+		for _, escape := range escapes {
+			for _, comment := range comments {
+				o := c.opt
+				o.Quote, o.Escape, o.Comment = quote, escape, comment
+				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
+
+// table returns the first row of the table that a sample is: rows of equally many fields, behind a title of fewer.
+// ok is false for other samples.
+func (s *sample) table(c *File, o *Options) (first int, ok bool) {
+	if o.NullPadding {
+		return 0, true
+	}
+	width := s.commonWidth()
+	first = slices.IndexFunc(s.rows, func(row [][]byte) bool { return len(row) == width })
+	if first > 0 && len(s.rows[first-1]) == width-1 && s.from(first-1).endsInDelimiter(width-1) {
+		return first - 1, s.isTitle(first-1, c, o) // a header without the delimiter that ends the rows
+	}
+	return first, s.from(first).isRegular(width) && s.isTitle(first, c, o)
+}
+
+// from returns the sample from a row on.
+func (s *sample) from(row int) *sample {
+	return &sample{rows: s.rows[row:], starts: s.starts[row:], ends: s.ends[row:], text: s.text}
+}
+
+// isTitle says whether the rows before a row may be the title of a table whose header the row is.
+func (s *sample) isTitle(rows int, c *File, o *Options) bool {
+	if rows == 0 {
+		return true
+	}
+	table := s.from(rows)
+	width := len(table.rows[0])
+	isLong := func(row [][]byte) bool { return len(row) >= width }
+	if width < 2 || len(table.rows) < 2 || o.Header == HeaderNo || o.SkipLines > 0 {
+		return false
+	}
+	if slices.ContainsFunc(s.rows[:rows], isLong) {
+		return false
+	}
+	return o.Header == HeaderYes || table.hasHeader(&c.infer)
 }
 
 // commonWidth returns how many fields the most rows have; of several numbers, that of the first row.
@@ -76,78 +132,15 @@ func (s *sample) endsInDelimiter(width int) bool {
 	})
 }
 
-// title returns how many of the first rows, of fewer fields than the table has, are before its header: a title, and not
-// the header of a table whose rows end in a delimiter.
-func (s *sample) title(width int, c *File) int {
-	first := slices.IndexFunc(s.rows, func(row [][]byte) bool { return len(row) == width })
-	if first <= 0 || width < 2 || c.opt.Header == HeaderNo {
-		return 0
-	}
-	table := sample{rows: s.rows[first:], starts: s.starts[first:], text: s.text}
-	longer := func(row [][]byte) bool { return len(row) > width }
-	if !table.isRegular(width) || len(table.rows) < 2 || slices.ContainsFunc(s.rows[:first], longer) {
-		return 0
-	}
-	emptyEnds := !slices.ContainsFunc(table.rows, func(row [][]byte) bool { return len(row[width-1]) > 0 })
-	if emptyEnds || c.opt.Header == HeaderAuto && !table.hasHeader(&c.infer) {
-		return 0
-	}
-	return first
-}
-
-// isSingleQuoted says whether single quotes enclose the values of a column of a text, all of them, and no double quote
-// encloses a value.
-func isSingleQuoted(o *Options, buf []byte, start int, whole bool) bool {
-	head := buf[start:min(len(buf), start+1<<12)]
-	if bytes.IndexByte(head, '\'') < 0 || bytes.IndexByte(head, '"') >= 0 {
+// quotesColumn says whether some column has quotes around all of its values behind a row, the header.
+func (s *sample) quotesColumn(d *dialect, header int) bool {
+	if header+1 == len(s.rows) {
 		return false
 	}
-	single := *o
-	single.Quote = '\''
-	delimiter := o.Delimiter
-	if delimiter == 0 {
-		delimiter = detectDelimiter(&single, buf, start, whole)
-	}
-	d := newDialect(&single, delimiter)
-	d.lenient = false
-	s, err := takeSample(d, &single, buf, start, detectRows, whole)
-	if err != nil || len(s.rows) < 2 || !s.isRegular(len(s.rows[0])) {
-		return false
-	}
-	return s.quotesColumn(d, buf, start)
-}
-
-// isEscaped says whether the sample of a text is a table of equally long rows where backslashes are escapes, and is none
-// where they are not.
-func isEscaped(o *Options, buf []byte, start int, whole bool) bool {
-	if o.NoQuote || !bytes.Contains(buf[start:], []byte{escapeMark, o.Quote}) {
-		return false
-	}
-	isTable := func(escape byte) bool {
-		strict := *o
-		strict.Escape, strict.IgnoreErrors = escape, false
-		if strict.Delimiter == 0 {
-			strict.Delimiter = detectDelimiter(&strict, buf, start, whole)
-		}
-		s, err := takeSample(newDialect(&strict, strict.Delimiter), &strict, buf, start, detectRows, whole)
-		return err == nil && len(s.rows) > 0 && (o.NullPadding || s.isRegular(len(s.rows[0])))
-	}
-	return !isTable(o.Quote) && isTable(escapeMark)
-}
-
-// quotesColumn says whether some column has quotes around all of its values behind the first row.
-func (s *sample) quotesColumn(d *dialect, buf []byte, start int) bool {
-	quoted := slices.Repeat([]bool{true}, len(s.rows[0]))
-	p := s.ends[0]
-	for range s.rows[1:] {
+	quoted := slices.Repeat([]bool{true}, len(s.rows[header]))
+	for _, p := range s.starts[header+1:] {
 		for i := range quoted {
-			for i == 0 && p < len(buf) && blankLine(buf, p) > 0 {
-				p += blankLine(buf, p)
-			}
-			field, next, end := d.field(buf, p)
-			if end > endRow {
-				return slices.Contains(quoted, true) // the last row has no newline
-			}
+			field, next, _ := d.field(s.text, p)
 			quoted[i] = quoted[i] && field.IsQuoted()
 			p = next
 		}
