@@ -33,15 +33,25 @@ func (t *tally) isHopeless() bool {
 }
 
 // otherFormats is how many formats of numbers are looked for beside the format that Options give.
-const otherFormats = 2
+const otherFormats = 3
 
-// others are these formats, with the options that give them.
-var others = [otherFormats]struct {
-	format fields.Format
-	knob   knob.Name
-}{
-	{fields.Format{Decimal: '.', Thousands: ',', Inferred: true}, "dataset.CSV.Thousands"},
-	{fields.Format{Decimal: ',', Inferred: true}, "dataset.CSV.DecimalSeparator"},
+// others are these formats.
+var others = [otherFormats]fields.Format{
+	{Decimal: '.', Thousands: ',', Inferred: true},
+	{Decimal: ',', Inferred: true},
+	{Decimal: ',', Thousands: '.', Inferred: true},
+}
+
+// otherSettings returns the options that give a format of others.
+func otherSettings(format *fields.Format) error {
+	const decimal, thousands = knob.Name("dataset.CSV.DecimalSeparator"), knob.Name("dataset.CSV.Thousands")
+	switch {
+	case format.Decimal == '.':
+		return knob.Errorf("%s %c", thousands, format.Thousands)
+	case format.Thousands == 0:
+		return knob.Errorf("%s %c", decimal, format.Decimal)
+	}
+	return knob.Errorf("%s %c and %s %c", decimal, format.Decimal, thousands, format.Thousands)
 }
 
 // add counts a value of some types.
@@ -56,8 +66,8 @@ func (t *tally) add(n *inference, types typeSet, value []byte) {
 	}
 	value = fields.Trim(value)
 	for i, o := range others {
-		number, ok := o.format.Plain(value, &n.scratch)
-		if ok && o.format.Grouped(value) && !fields.IsCode(number) && numberTypesOf(number) != 0 {
+		number, ok := o.Plain(value, &n.scratch)
+		if ok && o.Grouped(value) && !fields.IsCode(number) && numberTypesOf(number) != 0 {
 			t.others[i]++
 		}
 	}
@@ -136,7 +146,7 @@ func (c *File) settle() {
 // whyText returns why a column is text, and how its values are read as something else; nil where they are text.
 func (c *File) whyText(name string, t *tally) error {
 	if i := t.otherFormat(); i >= 0 && c.opt.DecimalSeparator == '.' && c.opt.Thousands == 0 {
-		return knob.Errorf("column %q has numbers with %s ,", name, others[i].knob)
+		return knob.Errorf("column %q has numbers with %w", name, otherSettings(&others[i]))
 	}
 	set, values := t.most()
 	typ, _ := columnGuess{types: set, seen: true}.typ(&c.infer)

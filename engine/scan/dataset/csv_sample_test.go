@@ -109,6 +109,7 @@ func TestCSVWhyText(t *testing.T) {
 		{"behind the first block", "k,v\n" + numbers + "1,x\n" + numbers, csv.Options{SampleRows: -1}, `line 72, has "x"`},
 		{"behind long text", "k,v\n1,x\n" + numbers, csv.Options{SampleRows: -1}, `line 2, has "x"`},
 		{"decimal commas", "k;v\n1;2,5\n2;3\n", csv.Options{}, `has numbers with CSV.DecimalSeparator ,`},
+		{"decimal commas and thousands", "k;v\n1;1.234,50\n2;3\n", csv.Options{}, `has numbers with CSV.DecimalSeparator , and CSV.Thousands .`},
 		{"many decimal commas", "k;v\n" + strings.Repeat("1;2,5\n", 100), csv.Options{}, `CSV.DecimalSeparator ,`},
 		{"thousands", "k;v\n1;2,500\n2;3\n", csv.Options{}, `has numbers with CSV.Thousands ,`},
 		{"decimal commas and points", "k;v\n1;2,5\n2;3.5\n", csv.Options{}, ""},
