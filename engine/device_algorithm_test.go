@@ -244,7 +244,7 @@ func TestAlgorithmNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	const method = "tiles aggregated by SP-EGA, their groups partitioned and aggregated by SP-EGA, partitions sized by Theorem 1, partitions not merged, load factors 0.3 to 0.8"
-	if got := plan.String(); !strings.Contains(got, "algorithm mp-ega: "+method) {
+	if got := plan.String(); !strings.Contains(got, "algorithm: mp-ega: "+method) {
 		t.Error(got)
 	}
 	if d := stats.Device; d.Algorithm != "mp-ega" || d.Method != method || !slices.Equal(d.Routes, []string{"partitions of the groups of tiles"}) {

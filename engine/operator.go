@@ -140,10 +140,14 @@ func (p *Plan) describeDevice(o *Operator) {
 	}
 }
 
-// Ran adds what the aggregation of the operator did. The time includes that of its inputs.
-func (o *Operator) Ran(s *Stats) {
-	rows, groups := digits.Counted(s.RowsRead, "row"), digits.Counted(s.Groups, "group")
-	o.Property("ran: %s to %s in %s, route %s", rows, groups, rounded(s.Elapsed), s.Route)
+// Ran adds what the aggregation of the operator did. The time includes that of its inputs. whole is false where no more
+// groups were wanted before all had been made.
+func (o *Operator) Ran(s *Stats, whole bool) {
+	groups := digits.Counted(s.Groups, "group")
+	if !whole {
+		groups = "the groups that were wanted"
+	}
+	o.Property("ran: %s to %s in %s, route %s", digits.Counted(s.RowsRead, "row"), groups, rounded(s.Elapsed), s.Route)
 	if s.Device != nil && s.Device.Reason != "" && !slices.Contains(o.Properties, "device: none, "+s.Device.Reason) {
 		o.Property("ran, device: %s", s.Device.Reason)
 	}
@@ -153,12 +157,12 @@ func (o *Operator) Ran(s *Stats) {
 	}
 }
 
-// RanScan says what the scan of the operator did, in place of what was expected of it. The rows of a scan below a
-// filter are not counted: those that the filter keeps are.
-func (o *Operator) RanScan(s *Stats) {
-	rows := digits.Counted(s.RowsRead, "row") + ", "
-	if s.Filter != nil {
-		rows = ""
+// RanScan says what the scan of the operator did, in place of what was expected of it. counted is false where RowsRead
+// counts the rows that an operator above the scan made of its rows.
+func (o *Operator) RanScan(s *Stats, counted bool) {
+	rows := ""
+	if counted {
+		rows = digits.Counted(s.RowsRead, "row") + ", "
 	}
 	o.Properties = nil
 	o.Property("ran: %s%s of %s", rows, humanize.IBytes(uint64(s.BytesRead)), digits.Counted(int64(s.Splits), "split"))

@@ -135,9 +135,7 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 		return err
 	}
 	sinkOptions.Query = commandLine(cmd, files)
-	if f.explain {
-		f.input.rejects = "" // no row is read: the file of another run stays
-	}
+	f.input.dry = f.explain
 	scanOptions, err := f.input.options(cmd)
 	if err != nil {
 		return err

@@ -56,6 +56,11 @@ func themed(flags *pflag.FlagSet, t theme, register func()) {
 	})
 }
 
+// isThemed says whether a flag has a theme.
+func isThemed(f *pflag.Flag, t theme) bool {
+	return slices.Equal(f.Annotations[themeAnnotation], []string{string(t)})
+}
+
 func setTheme(f *pflag.Flag, t theme) {
 	if f.Annotations == nil {
 		f.Annotations = make(map[string][]string)

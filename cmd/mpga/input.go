@@ -38,6 +38,7 @@ type inputFlags struct {
 	skip                        int
 	nullPadding, ignoreErrors   bool
 	rejects                     string
+	dry                         bool // no row is read: the file of rejects stays that of another run
 
 	spool   *dataset.Spool // of standard input; nil before options
 	leftOut *csv.Rejects   // nil before options
@@ -136,6 +137,9 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 	opt.EnsureDefaults()
 	if err := opt.Validate(); err != nil {
 		return opt, usageError{err}
+	}
+	if f.dry {
+		f.rejects = ""
 	}
 	f.open(cmd, &opt)
 	return opt, nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sql"
@@ -139,10 +141,8 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 func (f *sqlFlags) explained(cmd *cobra.Command, statement *sql.Select) (*sql.Select, planText, error) {
 	about, verb := statement.Explained()
 	if about != nil && !f.explain {
-		for _, name := range []string{"output", "format", "stats", "report", "trace"} {
-			if cmd.Flags().Changed(name) {
-				return nil, nil, usagef("--%s is for results and runs: %s prints a plan", name, verb)
-			}
+		if name := forResults(cmd.Flags()); name != "" {
+			return nil, nil, usagef("--%s is for results and runs: %s prints a plan", name, verb)
 		}
 	}
 	switch {
@@ -153,8 +153,18 @@ func (f *sqlFlags) explained(cmd *cobra.Command, statement *sql.Select) (*sql.Se
 	case !f.explain:
 		return statement, nil, nil
 	}
-	f.input.rejects = "" // no row is read: the file of another run stays
+	f.input.dry = true
 	return statement, (*plan.Query).Explain, nil
+}
+
+// forResults returns a flag that is given, and says how a result is written or what a run is asked for; "" without one.
+func forResults(flags *pflag.FlagSet) (name string) {
+	flags.Visit(func(f *pflag.Flag) {
+		if isThemed(f, themeOutput) || slices.Contains([]string{"stats", "report", "trace"}, f.Name) {
+			name = f.Name
+		}
+	})
+	return name
 }
 
 // planText tells about a query in place of its result.

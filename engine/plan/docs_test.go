@@ -87,7 +87,7 @@ DESCRIBE, SUMMARIZE and EXPLAIN stand in front of a table, a file in quotes, or 
     SUMMARIZE 'flights.parquet'           their values: column_name, column_type, min, max, approx_unique, avg, std, q25, q50, q75,
     SUMMARIZE SELECT ... | FROM t ...     count (of rows) and null_percentage, by one reading of the rows
     EXPLAIN SELECT ...                    the plan: a tree of operators, the last one first, as ` + "`--explain`" + ` draws it
-    EXPLAIN ANALYZE SELECT ...            the same, when the SELECT has run: rows, time, bytes, what was spilled, by operator
+    EXPLAIN ANALYZE SELECT ...            the same, when the SELECT has run, with rows, time, bytes and spills
 
 The columns are DuckDB's, and so is what they say, but q25, q50 and q75 are exact (quantile_cont, as the type of the column), where
 DuckDB approximates them, and approx_unique is exact up to 1,024 values. Of nested columns the rows are counted alone. They are results like others: ` + "`-o`" + `, ` + "`--format`" + ` and jobs take

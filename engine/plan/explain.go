@@ -64,10 +64,10 @@ func (q *Query) analyze(ctx context.Context) (text string, ran *Result, err erro
 		if err != nil {
 			return err
 		}
-		q.describeStatement(root)
 		all := &engine.Operator{Name: "result", Of: digits.Counted(rows, "row"), Inputs: []*engine.Operator{root}}
 		resident := humanize.IBytes(uint64(q.engine.ResidentPeak()))
 		all.Property("ran: in %s; %s of the process were resident at most", took.Round(time.Microsecond), resident)
+		q.describeStatement(all)
 		text = all.String()
 		return nil
 	})
@@ -104,8 +104,7 @@ func (q *Query) operators(ctx context.Context, ran *Result) (*engine.Operator, e
 	}
 	for _, s := range slices.Backward(q.stages) {
 		if s.query == nil {
-			t.add(s.operator, s.of)
-			t.scan, t.scanned = nil, nil // the aggregation reads what the stage makes
+			t.addStage(s, q)
 			continue
 		}
 		if err := t.addAggregation(ctx, q.engine, s.source, *s.query, ran.firstStats()); err != nil {
@@ -139,6 +138,9 @@ func (q *Query) addInput(ctx context.Context, t *tree) error {
 	}
 	if l := q.base.lists; l != nil {
 		t.add("unnest", l.source.Schema().Field(l.list).Name)
+		if s := t.scanStats(); s != nil && q.filter == nil {
+			t.last.Property("ran: %s made", digits.Counted(s.RowsRead, "row"))
+		}
 	}
 	for _, s := range q.subqueries {
 		var innerRan *Result
@@ -167,7 +169,7 @@ func (q *Query) addInput(ctx context.Context, t *tree) error {
 		}
 	}
 	if s := t.scanStats(); s != nil {
-		read.RanScan(s)
+		read.RanScan(s, q.filter == nil && q.base.lists == nil)
 	}
 	if q.base.name != "" {
 		read.Of = q.base.name + ": " + read.Of
@@ -205,6 +207,24 @@ func (t *tree) put(o *engine.Operator) {
 
 func (t *tree) add(name, of string) { t.put(&engine.Operator{Name: name, Of: of}) }
 
+// addStage adds a stage that does not aggregate, between an aggregation and what it reads.
+func (t *tree) addStage(s stage, q *Query) {
+	t.add(s.operator, s.of)
+	if s.operator != expandStage {
+		t.scan, t.scanned = nil, nil // the aggregation reads what the stage makes
+		return
+	}
+	t.scan = nil
+	if t.scanned != nil {
+		scanned := *t.scanned
+		scanned.RowsRead /= int64(len(q.sets)) // each row was read once
+		t.scanned = &scanned
+	}
+	if t.ran != nil && t.ran.groups.passed > 0 {
+		t.last.Property("ran: %s are the answer for the set of all keys", digits.Counted(t.ran.groups.passed, "group"))
+	}
+}
+
 // addAggregation adds an aggregation, without its source, and what it did where ran is not nil.
 func (t *tree) addAggregation(
 	ctx context.Context, eng *engine.Engine, src scan.Source, grouping query.Query, ran *engine.Stats,
@@ -216,7 +236,7 @@ func (t *tree) addAggregation(
 	o := plan.Operators()
 	t.scan, t.scanned, o.Inputs = o.Inputs[0], ran, nil
 	if ran != nil {
-		o.Ran(ran)
+		o.Ran(ran, t.ran.groups.ended)
 	}
 	t.put(o)
 	return nil

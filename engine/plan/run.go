@@ -285,6 +285,7 @@ type groupReader struct {
 	ahead   chan nextBatch           // of current, whose Next is called while finest is read; else nil
 	rows    int64                    // returned
 	passed  int64                    // rows of finest
+	ended   bool                     // all groups of current have been returned
 	last    engine.Stats             // of the last aggregation, once current has ended
 	stats   engine.Stats             // of the query then
 }
@@ -408,6 +409,7 @@ func (r *groupReader) next() (arrow.RecordBatch, error) {
 		r.rows += batch.NumRows()
 		return batch, nil
 	}
+	r.ended = err == nil
 	r.endCurrent()
 	if err == nil && r.rows == 0 {
 		return r.query.groupsOfNothing(r.ctx)

@@ -22,6 +22,9 @@ type stage struct {
 	query        *query.Query // nil for a stage that does not aggregate
 }
 
+// expandStage is the operator of the stage that makes a row for each grouping set.
+const expandStage = "expand"
+
 // arrange decides in how many steps the groups are made, and binds the last step. The rows are read
 // once.
 //
@@ -321,7 +324,7 @@ func (g *grouping) expand(asked query.Query, answered int) query.Query {
 	asked.Keys = append(asked.Keys, query.Key{Column: g.set, Name: g.set})
 	x.describe()
 	g.q.sets, g.q.answered = x.sets, answered
-	g.q.addStage(stage{operator: "expand", of: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
+	g.q.addStage(stage{operator: expandStage, of: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
 	return asked
 }
 

@@ -97,8 +97,13 @@ func addMonths(days, months int64) int64 {
 	return c.days()
 }
 
-// yearMax bounds the years that are read, so that microseconds fit 64 bits.
-const yearMax = 290_000
+// yearMax bounds the years of dates, so that days fit 32 bits.
+const yearMax = 5_877_000
+
+// dayAndClock returns the microseconds of a day and of a time of day; ok is false where they pass 64 bits.
+func dayAndClock(days, clock int64) (micros int64, ok bool) {
+	return days*dayMicros + clock, days > -daysMax && days < daysMax
+}
 
 // parseDate reads a date; a time of day may follow, and is dropped.
 func parseDate(text string) (days int64, ok bool) {
@@ -113,7 +118,7 @@ func parseDate(text string) (days int64, ok bool) {
 // it is no date.
 func cutDate(text string) (days int64, rest string, ok bool) {
 	negative := strings.HasPrefix(text, "-")
-	year, rest, ok := cutNumber(strings.TrimPrefix(text, "-"), 6)
+	year, rest, ok := cutNumber(strings.TrimPrefix(text, "-"), 7)
 	if !ok || rest == "" || rest[0] != '-' && rest[0] != '/' {
 		return 0, text, false
 	}
@@ -153,7 +158,8 @@ func parseTimestamp(text string) (micros int64, ok bool) {
 		return sign * timeformat.InfiniteTime, true
 	}
 	days, clock, _, dated, ok := parseMoment(text)
-	return days*dayMicros + clock, ok && dated
+	micros, fits := dayAndClock(days, clock)
+	return micros, ok && dated && fits
 }
 
 // parseTimestampNS is parseTimestamp in nanoseconds.
@@ -172,7 +178,8 @@ func parseInstant(text string) (micros int64, ok bool) {
 		return sign * timeformat.InfiniteTime, true
 	}
 	days, clock, offset, dated, ok := parseMoment(text)
-	return days*dayMicros + clock - offset, ok && dated
+	micros, fits := dayAndClock(days, clock-offset)
+	return micros, ok && dated && fits
 }
 
 // infinityOf returns the sign of a text that is an infinity, in any case; 0 of other texts.

@@ -146,16 +146,16 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 	if err != nil {
 		return false, err
 	}
-	if isBinary(buf[start:]) {
-		return false, knob.Errorf("not text: there are NUL bytes; name its format if it has one of ours (%s), or its encoding (%s utf-16le)",
-			knob.Name("dataset.Format"), knob.Name("dataset.CSV.Encoding"))
-	}
 	for range c.opt.SkipLines {
 		n := bytes.IndexByte(buf[start:], '\n')
 		if n < 0 {
 			return false, nil
 		}
 		start += n + 1
+	}
+	if isBinary(buf[start:]) {
+		return false, knob.Errorf("not text: there are NUL bytes; name its format if it has one of ours (%s), or its encoding (%s utf-16le)",
+			knob.Name("dataset.Format"), knob.Name("dataset.CSV.Encoding"))
 	}
 	sampled := c.opt.sampleBytes(buf[start:])
 	mem.Hold(sampled)

@@ -115,6 +115,8 @@ func (n *inference) plainTypesOf(value []byte) (set typeSet) {
 		return shapesOf(value)
 	}
 	switch {
+	case !inMicros(at) && at.IsDay: // a DATE goes further than a TIMESTAMP
+		return maybeDate
 	case !inMicros(at):
 		return 0
 	case at.Zoned:

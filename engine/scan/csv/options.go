@@ -136,6 +136,10 @@ func (o *Options) Validate() []error {
 		errs = append(errs, knob.Errorf("%s (%q) must be neither %s nor %s", knob.Name("dataset.CSV.Comment"), o.Comment,
 			knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote")))
 	}
+	if o.Escape != 0 && !o.NoQuote && (o.Escape == o.Delimiter || o.Escape == o.Comment) {
+		errs = append(errs, knob.Errorf("%s (%q) must be neither %s nor %s", knob.Name("dataset.CSV.Escape"), o.Escape,
+			knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Comment")))
+	}
 	errs = append(errs, o.validateValues()...)
 	if o.Header > HeaderNo {
 		errs = append(errs, knob.Errorf("%s (%d) must be at most %d", knob.Name("dataset.CSV.Header"), o.Header, HeaderNo))

@@ -23,7 +23,7 @@ type stateTable [textStates][256]textState
 // newStateTable returns the states of a dialect.
 //
 //	atField, inField  delimiter, newline -> atField   comment -> inRest   others -> inField
-//	atField           quote -> inQuotes               space -> atField
+//	atField           quote -> inQuotes               space, unless it is one of these -> atField
 //	inField           quote -> inRest
 //	inQuotes          quote -> afterQuote             others -> inQuotes
 //	inQuotes          escape -> afterEscape           afterEscape: all -> inQuotes
@@ -50,11 +50,9 @@ func newStateTable(d *dialect) *stateTable {
 	if d.escape != 0 {
 		t[inQuotes][d.escape], t[afterQuote][d.quote] = afterEscape, inRest
 	}
-	for _, s := range []textState{afterQuote, afterSpace} {
-		t[s]['\r'], t[s][' '] = afterReturn, afterSpace
-	}
-	if t[atField][' '] == inField {
-		t[atField][' '] = atField
+	t[afterQuote]['\r'], t[afterSpace]['\r'] = afterReturn, afterReturn
+	if !d.special[' '] {
+		t[atField][' '], t[afterQuote][' '], t[afterSpace][' '] = atField, afterSpace, afterSpace
 	}
 	for _, s := range []textState{atField, inField, afterQuote, afterSpace} {
 		t[s][d.delimiter] = atField

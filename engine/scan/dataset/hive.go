@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -156,7 +155,7 @@ func parseFolder(text string, typ arrow.DataType) (value any, ok bool) {
 		return n, err == nil && strconv.FormatInt(n, 10) == text
 	case arrow.DATE32:
 		day, ok := fields.ParseDate([]byte(text))
-		return arrow.Date32(day), ok && (len(text) >= len(time.DateOnly) || text == strings.ToLower(text)) // as it is written
+		return arrow.Date32(day), ok
 	case arrow.TIMESTAMP:
 		t := typ.(*arrow.TimestampType)
 		at, ok := fields.ParseTimestamp([]byte(text))

@@ -123,7 +123,7 @@ func formatOf(value []byte) formatSet {
 		return 0
 	}
 	at, ok := fields.ParseTimestamp(value)
-	if _, fits := at.In(micro); !ok || !fits {
+	if _, fits := at.In(micro); !ok || !fits && !at.IsDay {
 		return 0
 	}
 	switch {
