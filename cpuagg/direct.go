@@ -264,7 +264,7 @@ type spread struct {
 	low, high int64  // least and greatest key less origin
 }
 
-// add looks at keys of so many words.
+// add looks at keys of width words each.
 func (s *spread) add(keys []uint64, width int) {
 	for ; len(keys) > 0; keys = keys[width:] {
 		if isNull(keys[:width]) {

@@ -54,8 +54,8 @@ func (s *states) addNarrow(fold int, gids []uint32, x []uint64) bool {
 	return true
 }
 
-// add accumulates rows of so many groups. It returns false, and has done nothing, where the values
-// are too wide.
+// add accumulates rows whose group numbers are below groups. It returns false, and has done nothing,
+// where the values are too wide.
 func (n *narrowSums) add(groups int, gids []uint32, x []uint64) bool {
 	sums := n.sums[:groups]
 	x = x[:len(gids)]

@@ -15,8 +15,8 @@ var (
 //go:noescape
 func addVectors(sums *uint64, gids *uint32, x *uint64, n int) (magnitude uint64)
 
-// addFew is addVectors for so many groups, at most fewGroups. It takes a third of addVectors' time
-// with 4 groups, half with 1 or 8 (BenchmarkNarrow, AMD EPYC, Zen 4).
+// addFew is addVectors where groups is at most fewGroups. It takes a third of addVectors' time with
+// 4 groups, half with 1 or 8 (BenchmarkNarrow, AMD EPYC, Zen 4).
 //
 //go:noescape
 func addFew(sums *[fewGroups]uint64, gids *uint32, x *uint64, n, groups int) (magnitude uint64)

@@ -301,8 +301,8 @@ func (w *Worker) check(task Task, g *Groups) {
 const windowShare = 32
 
 // groupsExpected is how many groups a table has room for at first, in a task that may have as many
-// and is not estimated to have more: enough to save most growing, not so many that a few heavy
-// groups spread over a large table.
+// and is not estimated to have more: enough to save most growing, but too few for a few heavy groups
+// to spread over a large table.
 const groupsExpected = rowdata.TileRows * 4
 
 // slotBytes is how many bytes of slots a group takes at most, at a load factor of a quarter.

@@ -18,7 +18,8 @@ func NewRefold(f *rowdata.Fold, n int) *Refold {
 	return r
 }
 
-// Add folds so many values into the state of a group: the inputs of the fold, in their encodings.
+// Add folds values into the state of a group. values is their number; inputs are the inputs of the
+// fold, in their encodings.
 func (r *Refold) Add(group, values int, inputs [3][]uint64) {
 	r.gids = rowdata.Grow(r.gids, values)
 	for i := range r.gids {

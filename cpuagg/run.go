@@ -329,7 +329,7 @@ func (r *Run) limitRadix(radix partition.Radix) partition.Radix {
 // every input that partitioning matters for.
 const rowsUnknown = 1 << 30
 
-// totalRows returns about how many rows there are, of which a sample has been seen.
+// totalRows returns about how many rows there are. s is the sample that has been seen.
 func (r *Run) totalRows(s sample) int64 {
 	total := int64(0)
 	if r.opt.TotalRows != nil {

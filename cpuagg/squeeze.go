@@ -10,7 +10,7 @@ import (
 
 // squeeze brings the fields of keys of one word together: a field keeps the low bits that the
 // values seen so far need, next to the bits of the field below it. Interned strings have 32 bits in
-// a key, of which a hundred strings need seven; two such columns then give a number below 2^14,
+// a key, but a hundred strings need only seven; two such columns then give a number below 2^14,
 // which a direct finds.
 type squeeze struct {
 	fields  []squeezed // by rising shift

@@ -136,7 +136,7 @@ func (w *Worker) find(t *rowdata.Tile, hashes []uint64, gids []uint32) error {
 	case w.canMove(t):
 		invariants.Sometimes("cpuagg: a table moves to keys that lie elsewhere")
 		w.moved = true
-		w.modeRows -= int64(t.Rows) // of whose groups the table has none
+		w.modeRows -= int64(t.Rows) // the table has none of t's groups
 		if err := w.scatterTable(); err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (w *Worker) checkKeys(keys []uint64) {
 }
 
 // AddGroups takes groups that a device has aggregated, at most rowdata.TileRows: their packed keys,
-// and their states by fold, of which strings are copied. It keeps none of these slices.
+// and their states by fold. It copies strings of states, and keeps none of these slices.
 func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 	w.modeRows += int64(n)
 	gids, keys := w.gids[:n], keys[:n*w.table.layout.Words]

@@ -19,7 +19,7 @@ type batchStream struct {
 	over    bool  // the reader has seen the end, or has no holder any more
 }
 
-// init makes a stream with one holder, of which so many batches may wait.
+// init makes a stream with one holder. Up to waiting batches may wait in it.
 func (s *batchStream) init(schema *arrow.Schema, waiting int) {
 	s.batches = make(chan arrow.RecordBatch, waiting)
 	s.Init(schema, s.next, s.free)

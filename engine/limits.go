@@ -29,8 +29,8 @@ type resultRoom struct {
 	largest atomic.Int64 // bytes of the largest result so far
 }
 
-// find returns an ErrMemoryLimit where a result of so many bytes does not fit the memory until it
-// is in a file, once pages that wait have gone to disk.
+// find returns an ErrMemoryLimit where a result, whose size is bytes, does not fit the memory until
+// it is in a file, once pages that wait have gone to disk.
 func (r *resultRoom) find(bytes int64) error {
 	if bytes <= roomBytesMin {
 		return nil

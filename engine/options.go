@@ -65,7 +65,7 @@ type Options struct {
 
 	// Progress, when set, is called while a query runs, about ten times a second and once when it
 	// has succeeded. A query's calls come one at a time, from a goroutine of their own;
-	// the calls of several queries, of which one statement may have some, may overlap.
+	// the calls of several queries may overlap, and one statement may have several queries.
 	Progress func(Progress)
 
 	// Logger takes what is worth knowing later: routes taken, queries ended. The default discards.

@@ -16,7 +16,7 @@ type progress struct {
 	bytesTotal int64 // -1 when it is not known
 
 	rows      atomic.Int64 // read
-	delivered atomic.Int64 // rows of batches that readers have returned, of which some are not taken yet
+	delivered atomic.Int64 // rows of batches that readers have returned; some are not taken yet
 	bytes     atomic.Int64 // read
 	groups    atomic.Int64 // emitted
 	emitted   atomic.Int64 // of groups, before the input was begun anew

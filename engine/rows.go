@@ -15,7 +15,7 @@ import (
 	"github.com/mpga/mpga/internal/threads"
 )
 
-// RowMap makes the batches of Rows of those of a source. One goroutine at a time uses it.
+// RowMap makes the batches of Rows from the batches of a source. One goroutine at a time uses it.
 type RowMap interface {
 	// Begin turns to a batch, which stays the caller's and is valid until the next call of Begin.
 	Begin(ctx context.Context, batch arrow.RecordBatch) error
@@ -98,7 +98,7 @@ func (r *Rows) Part(rows int64) float64 {
 	return part * min(float64(rows)/float64(max(r.made.Load(), 1)), 1)
 }
 
-// run reads all splits by so many workers.
+// run reads all splits with the given number of workers.
 func (r *Rows) run(ctx context.Context, workers int) error {
 	return threads.Parallel(ctx, r.engine.threads, workers, nil, func(ctx context.Context, _ int, t *threads.Thread) error {
 		m := r.opt.NewMap()
@@ -115,7 +115,7 @@ func (r *Rows) run(ctx context.Context, workers int) error {
 	})
 }
 
-// done describes what so many workers have done.
+// done describes what the workers, whose number is workers, have done.
 func (r *Rows) done(workers int) Stats {
 	s := Stats{
 		Route:         "cpu",

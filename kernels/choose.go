@@ -62,7 +62,7 @@ const (
 	radixBitsMin     = 5
 )
 
-// WithDefaults fills the parameters that are zero, for so many rows.
+// WithDefaults fills the parameters that are zero, for an input of `rows` rows.
 func (p Plan) WithDefaults(shape *Shape, rows int64, device Properties) Plan {
 	if p.Groups == 0 {
 		p.Groups = rows

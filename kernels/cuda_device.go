@@ -96,7 +96,7 @@ type cudaBuffer struct {
 	device *cudaDevice // nil once the memory is freed
 	at     C.mpga_address
 	bytes  int64
-	room   int64 // bytes of the driver's, of which these are the first
+	room   int64 // bytes of the driver's allocation; these are its first
 	closed invariants.CloseChecker
 }
 

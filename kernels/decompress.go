@@ -26,7 +26,7 @@ const BlockBytes = int64(unsafe.Sizeof(Block{}))
 // ChunkSize is how many bytes a chunk has, decompressed, but for the last of a block.
 const ChunkSize = snappy.PieceSize
 
-// BlockChunks returns how many chunks a block of so many bytes, decompressed, has.
+// BlockChunks returns how many chunks a block has whose size is size bytes when it is decompressed.
 func BlockChunks(size int64) int64 { return max(ceilDiv(size, ChunkSize), 1) }
 
 // AppendListed appends a block or a page as it lies in device memory.

@@ -80,7 +80,7 @@ type Span struct {
 	Offset int64 // bytes
 }
 
-// At returns the part that begins so many bytes further on.
+// At returns the part that begins offset bytes further on.
 func (s Span) At(offset int64) Span { return Span{s.Buffer, s.Offset + offset} }
 
 // Copy is one transfer between host and device, of len(Host) bytes. Host lies in a Pinned

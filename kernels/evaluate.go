@@ -8,7 +8,7 @@ import (
 
 // Evaluation is what Evaluate takes: the Rows of inputs, and where their outputs go, by Code's numbers, at
 // most InputsMax and OutputsMax. Head gets an EvaluationHead. Outputs have room for Rows; if rows may not
-// pass, those that do come first, in any order. A NULL gets the value 0.
+// pass, rows that pass come first, in any order. A NULL gets the value 0.
 type Evaluation struct {
 	Code    *rowcode.Code
 	Rows    int64

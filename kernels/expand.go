@@ -33,7 +33,7 @@ type Expansion struct {
 // ExpansionBytes is the size of an Expansion in device memory.
 const ExpansionBytes = int64(unsafe.Sizeof(Expansion{}))
 
-// ExpandedHead is the bytes before expanded values, of which the first four are how many there are.
+// ExpandedHead is the bytes before expanded values. The first four tell how many values there are.
 const ExpandedHead = 16
 
 // ExpandedDamaged is the number of values of a page that is damaged.

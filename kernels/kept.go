@@ -18,7 +18,7 @@ type keptMemory struct {
 	wasted int64
 }
 
-// keptBlock is memory of so many bytes at an address.
+// keptBlock is the memory from address at on.
 type keptBlock struct {
 	at    uint64
 	bytes int64

@@ -38,9 +38,9 @@ func (s *Shape) Packs() bool {
 	return f.Other < 0 && (f.Op == Count || f.Op == Sum64 && s.Columns[f.Column].Bytes() == 4)
 }
 
-// PackedSlotsMin returns the least slots of a packed table that takes so many rows in all, at most
-// 2^32. Of 2^s slots, sums have s + 24 bits, and carries are of 2^(s+22) at least (packed.cuh): 2^r
-// rows, of less than 2^32 each, have no more than 2^(r+10-s), which is 2^s / slotsPerCarry or
+// PackedSlotsMin returns the least slots of a packed table that takes `rows` rows in all, at most
+// 2^32. With 2^s slots, sums have s + 24 bits, and a carry is at least 2^(s+22) (packed.cuh): 2^r
+// rows with values below 2^32 have no more than 2^(r+10-s) carries, which is 2^s / slotsPerCarry or
 // fewer.
 func PackedSlotsMin(rows int64) int64 {
 	r := bits.Len64(uint64(max(rows, 1) - 1))
@@ -64,8 +64,8 @@ func NewPackedLayout(slots int64) PackedLayout {
 	}
 }
 
-// PackedSlotsIn returns the most slots of a packed table whose memory is of so many bytes; 0, if
-// none is.
+// PackedSlotsIn returns the most slots that a packed table has in a memory of `bytes` bytes; 0, if no
+// packed table fits.
 func PackedSlotsIn(bytes int64) int64 {
 	// A bucket takes carryBytes / 16 beside its slots.
 	n := (bytes - packedHeaderBytes - 2*carryBytes) / (8*bucketSlots + carryBytes*bucketSlots/slotsPerCarry) * bucketSlots

@@ -18,7 +18,8 @@ type privateLayout struct {
 	slots, blocks int64
 }
 
-// A thread has at least so many slots and rows. Such tables are good for up to 6 groups.
+// A thread has at least privateSlotsMin slots, and, unless there is one block, privateRowsMin rows.
+// Such tables are good for up to 6 groups.
 const (
 	privateSlotsMin, privateSlotsMax = 4, 64
 	privateRowsMin                   = 64

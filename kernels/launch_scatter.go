@@ -46,8 +46,7 @@ func (o *operation) countPartitions(shape *Shape, radixBits, firstBits int, pair
 	threads := scatterThreads(device, max(radixBits-firstBits, firstBits), pairs)
 	o.param.tileRows = uint32(threads * scatterRowsPerThread)
 	o.fill(o.param.cursors, 8<<radixBits, 0)
-	// As many blocks as have room for their counts, of which there are more to add up the more
-	// there are.
+	// As many blocks as have room for their counts: more blocks have more counts to add up.
 	blocks := min(4, max(1, (device.SharedBytesMax+1024)/(4<<radixBits+1024)))
 	o.run("partition_index"+keySuffix(shape), o.share(o.sms*blocks), min(1024, 4*launchThreads/blocks), 4<<radixBits)
 	o.run("partition_offsets", int(ceilDiv(1<<radixBits, offsetsThreads)), offsetsThreads, 0)

@@ -74,7 +74,7 @@ type sortedLayout struct {
 	plan, digits, segments, zeros int64 // zeros: bytes from plan on that begin as 0
 }
 
-// layoutSorted divides scratch for a sort that moves so many bytes with each key.
+// layoutSorted divides scratch for a sort of count rows that moves moved bytes with each key.
 func layoutSorted(shape *Shape, count, moved int64) sortedLayout {
 	var l sortedLayout
 	width := min(shape.KeyBytes, 8)
@@ -175,8 +175,8 @@ func (q operators) aggregateSortedColumns(shape *Shape, rows *Rows, into *Groups
 	return q.aggregateSorted(shape, columnRuns(shape, &valid), movedBytes(shape), rows, into, scratch)
 }
 
-// aggregateSorted is Aggregate by orders of the rows, with so many bytes to move a row. Groups come in order of their
-// keys' words, the first word first, each unsigned.
+// aggregateSorted is Aggregate by orders of the rows. moved is how many bytes a sort moves with each key. Groups come
+// in order of their keys' words, the first word first, each unsigned.
 func (q operators) aggregateSorted(
 	shape *Shape, runs []sortRun, moved int64, rows *Rows, into *Groups, scratch Span,
 ) error {
@@ -258,7 +258,8 @@ func (o *operation) sort(p *sortLaunch, shape *Shape, run *sortRun) {
 	}
 }
 
-// sortBy sorts by words of so many bytes each, by so many of their bytes, the lowest first.
+// sortBy sorts by words of width bytes each, by the lowest bytes of a word: one a pass, the lowest
+// first.
 func (o *operation) sortBy(p *sortLaunch, source uint32, width, passes int) {
 	p.source, p.passes = source, uint32(passes)
 	tiles, moved := int(ceilDiv(int64(p.count), sortTile)), rowNumberBytes

@@ -5,8 +5,8 @@ import "errors"
 // linkRepeats is how often LinkSpeed copies: the fastest counts.
 const linkRepeats = 4
 
-// LinkSpeed measures how many bytes a second a copy of so many bytes from pinned memory to a device
-// moves. 16 MiB show what the link does; the device and the host must have room for them.
+// LinkSpeed measures how many bytes a second a copy of `bytes` bytes from pinned memory to a device
+// moves. 16 MiB show what the link does; the device and the host must have room for the bytes.
 func LinkSpeed(device Device, bytes int64) (bytesPerSecond float64, err error) {
 	host, err := device.AllocPinned(bytes)
 	if err != nil {

@@ -89,7 +89,7 @@ type Exponents struct {
 	Finite    bool
 }
 
-// ExponentsBytes is the size of Exponents in device memory, where zeros are those of no value.
+// ExponentsBytes is the size of Exponents in device memory, where zeros stand for no value.
 const ExponentsBytes = 16
 
 // ExponentsOf reads exponents that were copied to the host.
@@ -139,7 +139,7 @@ type Groups struct {
 
 // GroupsStatus is what an operator leaves beside its groups; 64 bytes.
 type GroupsStatus struct {
-	Groups   uint64 // found; beyond Capacity, only so many were written
+	Groups   uint64 // found; where they are more than Capacity, only Capacity groups were written
 	Rows     uint64 // aggregated
 	Overflow uint64 // rows that no slot took: not in the groups, to be aggregated again elsewhere
 	Probes   uint64 // slots looked at, when they are counted
@@ -200,8 +200,8 @@ const (
 	KernelLinear
 	// KernelSorted: radix sort of row numbers by key, then a segmented reduction: groups in order of keys.
 	KernelSorted
-	// KernelNumbered: as KernelScattered, but keys are scattered with row numbers, by which columns are read (Wu et
-	// al., section 4.3, GFUR).
+	// KernelNumbered: as KernelScattered, but keys are scattered with row numbers, and columns are read by these (Wu
+	// et al., section 4.3, GFUR).
 	KernelNumbered
 	// KernelSortedColumns: as KernelSorted, but columns are sorted with the keys, one after the other, instead of
 	// row numbers (there, section 4.1.3, GFTR). Keys have one word. Columns of 16 bytes, columns with NULLs and folds
@@ -312,7 +312,7 @@ type Operators interface {
 	// merge by maximum with the registers of the CPU.
 	Sample(shape *Shape, rows *Rows, registers Span) error
 
-	// Exponents widens the exponents of the column of each SumExact, ExponentsBytes each, by those of rows.
+	// Exponents widens the exponents of the column of each SumExact, ExponentsBytes each, by the exponents of rows.
 	Exponents(shape *Shape, rows *Rows, exponents Span) error
 
 	// Aggregate groups rows. Status.Overflow is not 0 when the plan had too few slots, or the
@@ -342,8 +342,8 @@ type Operators interface {
 	ExpandPages(e *Expansions) error
 	// NumberStrings gives the strings of pages their numbers, and lists the strings that have none.
 	NumberStrings(s *Strings) error
-	// AddStrings takes the numbers of so many listed strings, gives them to all strings that are equal,
-	// and adds the strings to Known while there is room.
+	// AddStrings takes the numbers of the first `missing` listed strings, gives them to all strings
+	// that are equal, and adds the strings to Known while there is room.
 	AddStrings(s *Strings, missing int64) error
 	// DecodePages decodes pages of some columns, at most OutputsMax, each to its values, and to 1 in its bitmap for values that are not
 	// NULL. A NULL gets the value 0.

@@ -71,7 +71,7 @@ func (f PageForm) Width(width int) int {
 	return width
 }
 
-// suits reports whether pages of values of so many bytes have the form.
+// suits reports whether the form is one for values of width bytes.
 func (f PageForm) suits(width int) bool {
 	switch f {
 	case FormWhole:
@@ -87,7 +87,7 @@ func (f PageForm) suits(width int) bool {
 // stepRows is how many rows of a page are decoded by themselves: params_pages.h.
 const stepRows = 1024
 
-// PageSteps returns how many steps a page of so many rows takes.
+// PageSteps returns how many steps a page of `rows` rows takes.
 func PageSteps(rows int64) int64 { return ceilDiv(rows, stepRows) }
 
 // PageBytes is the size of a Page in device memory.

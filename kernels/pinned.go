@@ -209,7 +209,7 @@ func (p *pinnedPool) pin(class, size int64) (*pinned, error) {
 	return first, nil
 }
 
-// reserve counts size against the limit, for which it gives free blocks back to the system.
+// reserve counts size against the limit. Where there is no room it gives free blocks back to the system.
 func (p *pinnedPool) reserve(size int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

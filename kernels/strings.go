@@ -63,8 +63,8 @@ type Strings struct {
 
 	// Words gets 4 bytes for each string of the columns Matched, rowcode.Word of Patterns, with the bits that are
 	// asked for there alone; 0 where a page ends before the string. Refused gets 4 bytes: 0, or another where one
-	// of these strings is not UTF-8 and is to be, or is searched for parts and has more than PatternSteps bytes by those
-	// of the parts.
+	// of these strings is not UTF-8 and is to be, or is searched for parts and its bytes times the bytes of the parts
+	// are more than PatternSteps.
 	Patterns []rowcode.Pattern
 	Matched  []MatchedColumn
 	Words    Span
@@ -119,8 +119,8 @@ func (t *StringTable) ResetBytes() int64 {
 // MemoryBytes returns the bytes of the table's memory.
 func (t *StringTable) MemoryBytes() int64 { return t.ResetBytes() + t.Bytes }
 
-// NewStringTable returns a table that takes no more than so many bytes, without its memory: 0 Slots
-// where these are too few.
+// NewStringTable returns a table that takes no more than `bytes` bytes, without its memory. It has 0
+// Slots where the bytes are too few.
 func NewStringTable(bytes int64) StringTable {
 	const perSlot = 8 + 24 // half of the slots have a string, with its bytes
 	slots := (bytes - stringTableHeader) / perSlot &^ 1

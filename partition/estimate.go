@@ -2,8 +2,8 @@ package partition
 
 import "math"
 
-// EstimateGroups estimates the groups of totalRows rows from a sample of sampleRows of them, which
-// has sampleGroups groups, of which singletons have one row in the sample.
+// EstimateGroups estimates the groups of totalRows rows from a sample of sampleRows of them. The
+// sample has sampleGroups groups; singletons of these have one row in the sample.
 //
 // The estimate is GEE, the Guaranteed-Error Estimator of Charikar, Chaudhuri, Motwani and
 // Narasayya (PODS 2000): a group seen twice is taken for frequent and counts once, a singleton

@@ -27,9 +27,9 @@ func (f Feedback) SlotsFor(loadRows int64) int64 {
 	return int64(float64(loadRows)/(f.LFMax-f.LFMin)) + 1
 }
 
-// Next returns the rows of the next load, at most loadMax of the rows that are left, for a table
-// that has so many groups. The result is 0 only where the table is full or no row is left: a caller
-// that loads what Next says comes to an end (P4).
+// Next returns the rows of the next load, at most loadMax of the left rows, for a table that has
+// `groups` groups. The result is 0 only where the table is full or no row is left: a caller that
+// loads what Next says comes to an end (P4).
 //
 // Requires: loadMax is at least 1.
 func (f Feedback) Next(groups, left, loadMax int64) int64 {
@@ -50,8 +50,8 @@ const (
 	TableFull            // the table is to take no new groups
 )
 
-// Admit says whether a table of so many known groups takes a load of rows, while loading rows are
-// under way. Each row is expected to add growth groups.
+// Admit says whether a table of `groups` known groups takes a load of `rows` rows, while loading
+// further rows are under way. Each row is expected to add growth groups.
 func (f Feedback) Admit(groups int64, growth float64, loading, rows int64) Admission {
 	switch {
 	case float64(groups)+growth*float64(loading+rows) <= f.GroupsMax():
@@ -71,7 +71,7 @@ const residentPart = 0.97
 func (f Feedback) PlannedGroups() float64 { return residentPart * f.LFMax * float64(f.Slots) }
 
 // Resident returns how many of the partitions the table has room for, where all partitions together
-// have so many groups.
+// have `groups` groups.
 //
 // Requires: groups is above 0.
 func (f Feedback) Resident(groups int64, partitions int) int {

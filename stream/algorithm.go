@@ -115,8 +115,8 @@ func (a Algorithm) Takes(shape *kernels.Shape, isRanked bool) error {
 	return err
 }
 
-// plan returns the algorithm's plan for rows of so many groups. The table of LPHGA is for as many groups as rows,
-// unless a load factor is asked for.
+// plan returns the algorithm's plan for `rows` rows of `groups` groups. The table of LPHGA is for as many groups as
+// rows, unless a load factor is asked for.
 func (a Algorithm) plan(rows, groups int64, loadFactor float64) kernels.Plan {
 	plan := kernels.Plan{Kernel: algorithms[a].kernel, Groups: max(groups, 1), Reason: a.Describe()}
 	switch {

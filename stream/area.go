@@ -29,7 +29,7 @@ func (d *device) areaLayout(rows int64) areaLayout {
 
 func (l *areaLayout) bytes() int64 { return l.rows.bytes + l.groups.bytes + align(l.scratch) }
 
-// areaRows returns the most rows of an area of so many bytes.
+// areaRows returns the most rows of an area of `bytes` bytes.
 func (d *device) areaRows(bytes int64) int64 {
 	const step = areaStep
 	s := d.run.waiting.Shape
@@ -59,7 +59,7 @@ type area struct {
 // areaStep is what the rows of an area are a multiple of.
 const areaStep = 32
 
-// newArea returns an area of so many bytes, or of so many rows.
+// newArea returns an area of `rows` rows, or of as many as `bytes` bytes have room for.
 func (d *device) newArea(number int, bytes, rows int64) (*area, error) {
 	rows = min(d.areaRows(bytes), ceilDiv(rows, areaStep)*areaStep)
 	a := &area{layout: d.areaLayout(rows), markedStream: markedStream{device: d, number: len(d.tiles) + number}}

@@ -25,12 +25,12 @@ type Decoding struct {
 	// goroutines at once. Required where Code filters.
 	Filtered func(t *Tile, kept int64)
 
-	// GroupRows is how many rows an encoded tile is to have room for, if there is memory for it: those
-	// of the largest row group.
+	// GroupRows is how many rows an encoded tile is to have room for, if there is memory for it: the
+	// rows of the largest row group.
 	GroupRows int64
 
-	// GroupBytes is how many bytes of pages it is to have room for, decompressed: those of a large row
-	// group.
+	// GroupBytes is how many bytes of decompressed pages it is to have room for: the pages of a large
+	// row group.
 	GroupBytes int64
 
 	// Number gives numbers to strings that a device has not met before: equal strings of a column always
@@ -208,9 +208,10 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 	return l
 }
 
-// statusBytes returns the bytes of the statuses of so many blocks and pages. The statuses of blocks, of
-// the pages of each column and of keys begin at multiples of statusAlignment, and so does what is behind
-// them: whether a string is refused, how many rows Code has left, and how many strings have no number.
+// statusBytes returns the bytes of the statuses. items is how many blocks and pages there are. The
+// statuses of blocks, of the pages of each column and of keys begin at multiples of statusAlignment,
+// and so does what is behind them: whether a string is refused, how many rows Code has left, and how
+// many strings have no number.
 func (l *encodedLayout) statusBytes(items int64) int64 {
 	return alignStatus(4*(items+1)+statusAlignment*int64(len(l.of.Columns)+3)) + kernels.EvaluationHeadBytes + kernels.MissingHeadBytes
 }
@@ -250,8 +251,9 @@ func (r *Run) HasRoom(rows, bytes, plain int64) bool {
 	})
 }
 
-// Reserve returns memory for the pages of so many rows, of so many bytes, whose blocks have about plain
-// bytes, decompressed, and where it is; nil where the tile has no room. Add or Drop follows.
+// Reserve returns `bytes` bytes of memory for the pages of `rows` rows, and where the memory is; nil
+// where the tile has no room. The pages' blocks have about plain bytes, decompressed. Add or Drop
+// follows.
 func (e *Encoded) Reserve(rows, bytes, plain int64) (at int64, memory []byte) {
 	at = (e.used + 15) &^ 15
 	if l := e.layout; bytes > int64(len(e.packed))-at || rows > l.rows-e.claims || plain > l.plainBytes-e.claim || e.items >= l.itemsMax {
@@ -703,8 +705,8 @@ func (r *Run) layOutDevices() error {
 	return nil
 }
 
-// DecodeBytes returns how many bytes of a device's memory are enough for encoded tiles of so many rows in
-// all.
+// DecodeBytes returns how many bytes of a device's memory are enough for the encoded tiles of an
+// input of `rows` rows.
 func DecodeBytes(of *Decoding, rows int64) int64 {
 	const tileMax = 1 << 28 // rows; none of more has room, and a damaged file may have any number
 	streams := int64(streamsDecode[0])

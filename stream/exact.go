@@ -79,7 +79,8 @@ func (r *Run) chooseUnits(t *Tile) error {
 	return nil
 }
 
-// fitsUnit reports whether sums of so many rows, of so many bits, have room for values in units.
+// fitsUnit reports whether sums whose lowest bit is bit unit, from 2^-1074, have room for values with
+// such exponents. rows is the bit length of the number of rows.
 func fitsUnit(e kernels.Exponents, unit, rows int) bool {
 	return e.Finite && (e.High < 0 || e.Low >= unit && e.High+1+rows <= unit+exactBits)
 }

@@ -124,7 +124,8 @@ func (r *Run) groupsPerTileRow() float64 {
 	return r.firstRatio
 }
 
-// aggregateTo enqueues an aggregation of the tile to so many groups.
+// aggregateTo enqueues an aggregation of the tile to groups. expected is how many groups the tile is
+// expected to have.
 func (t *Tile) aggregateTo(groups *kernels.Groups, expected int64) error {
 	d, rows := t.device, t.rows()
 	shape := &d.run.opt.Shape
@@ -180,14 +181,14 @@ func copiedBytes(copies []kernels.Copy) (bytes int64) {
 	return bytes
 }
 
-// enterTable: a table of so many slots, or of as many as a tile needs, if they fit; and room for
-// the rows that the table refuses.
+// enterTable: a table of `slots` slots, or of as many as a tile needs if these are more, if they fit;
+// and room for the rows that the table refuses.
 func (d *device) enterTable(slots int64, s *guardedStream) error {
 	least := d.run.opt.feedback(0).SlotsFor(d.layout.capacity)
 	return errors.Join(d.newTable(max(slots, least), s), d.enterTiles(d.layout.bytes, scatterBytes(radixBitsMax)+statusBytes))
 }
 
-// enterTiles gets the buffers of each tile, of so many bytes.
+// enterTiles gets the buffers of each tile: output bytes and scratch bytes.
 func (d *device) enterTiles(output, scratch int64) error {
 	for _, t := range d.tiles {
 		if err := d.alloc(&t.output, output); err != nil {

@@ -133,13 +133,13 @@ func newGroupLayout(shape *kernels.Shape, capacity int64) groupLayout {
 	return l
 }
 
-// slotsIn returns the slots of a table that is not packed, in so many bytes.
+// slotsIn returns how many slots a table that is not packed has in `bytes` bytes.
 func slotsIn(shape *kernels.Shape, bytes int64) int64 {
 	empty := shape.TableBytes(0)
 	return max((bytes-empty)/(shape.TableBytes(1)-empty), 0)
 }
 
-// groupsIn returns how many groups so many bytes have room for; none, where the result is negative.
+// groupsIn returns how many groups `bytes` bytes have room for; none, where the result is negative.
 func groupsIn(shape *kernels.Shape, bytes int64) int64 {
 	return (bytes - newGroupLayout(shape, 0).bytes - int64(len(shape.Folds)+1)*columnAlignment) / groupBytes(shape)
 }

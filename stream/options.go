@@ -21,9 +21,8 @@ type Options struct {
 	Shape    kernels.Shape
 	Nullable []bool
 
-	// Ranked are columns of Shape, of type Uint32, whose values become ranks when all rows have come: the entries of
-	// what Ranks returns that the values are the indexes of. These are the numbers below the length, in another order,
-	// of which the first is 0.
+	// Ranked are columns of Shape, of type Uint32, whose values become ranks when all rows have come: value v becomes
+	// entry v of what Ranks returns. The entries are the numbers below the length, in another order; the first is 0.
 	Ranked []int
 	Ranks  func(ctx context.Context, column int) ([]uint32, error)
 
@@ -84,7 +83,7 @@ type Options struct {
 	Trace func(device, stream int, lane Lane, name string, begin, end time.Time)
 }
 
-// feedback returns how a table of so many slots is loaded.
+// feedback returns how a table of `slots` slots is loaded.
 func (o *Options) feedback(slots int64) partition.Feedback {
 	return partition.Feedback{Slots: slots, LFMin: o.LFMin, LFMax: o.LFMax}
 }
@@ -92,7 +91,7 @@ func (o *Options) feedback(slots int64) partition.Feedback {
 // Parts takes the rows of RoutePartition.
 type Parts struct {
 	// Radix returns how many of the highest bits of a hash, radixBitsMax at most, name a partition,
-	// for so many groups.
+	// for an input of `groups` groups.
 	Radix func(groups int64) int
 
 	// Take takes the rows of a tile: partition p has the rows from offsets[p] to offsets[p+1]. It

@@ -177,8 +177,8 @@ func (r *Run) processPartitions(emit func(context.Context, *Groups) error) (err 
 	return group.Wait()
 }
 
-// merge returns sets of partitions, each of at most so many rows, but for partitions that have more: of neighbours,
-// which are fewer copies, where these are no more sets.
+// merge joins partitions to sets of at most limit rows; a partition of more rows is a set by itself. Sets of
+// neighbours, which need fewer copies, are taken unless they are more than the other sets.
 func (r *Run) merge(sizes []int64, limit int64) (sets [][]int) {
 	if !r.opt.NoMerge {
 		sets = partition.Merge(sizes, limit)
@@ -214,7 +214,8 @@ func (r *Run) areasFor(sizes []int64) (number int, rows int64) {
 	return areas, max(ceilDiv(total, int64(2*areas*len(r.devices))), slices.Max(sizes), setRowsMin)
 }
 
-// newAreas shares the free memory of a device among its areas, of so many rows at most.
+// newAreas shares the free memory of a device among `number` areas, each of at most `rows` rows,
+// rounded up to areaStep.
 func (d *device) newAreas(number int, rows int64) (list []*area, err error) {
 	d.mu.Lock()
 	err = d.dropTiles()

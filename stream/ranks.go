@@ -9,9 +9,9 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// Strings have numbers in the order in which they came, of which none is the least. Where the least or greatest string
-// of a group is wanted, the column's numbers become ranks once all strings are known, when the rows of a set of
-// partitions have been loaded.
+// Strings have numbers in the order in which they came: numbers do not compare as the strings do. Where the least or
+// greatest string of a group is wanted, the column's numbers become ranks once all strings are known, when the rows of
+// a set of partitions have been loaded.
 
 // ranking is a column of Shape whose values become ranks.
 type ranking struct {

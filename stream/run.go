@@ -24,7 +24,7 @@ const (
 	// RouteTable: one table takes all rows; P = 1.
 	RouteTable
 	// RouteHybrid: one table takes rows until it is full, and from then on the rows of keys that it
-	// has. Other rows are scattered to partitions, as in a hybrid hash join, in which some
+	// has. Other rows are scattered to partitions, as in a hybrid hash join, where some
 	// partitions stay in memory and the others wait (DeWitt et al., SIGMOD 1984). Where a full
 	// table is foreseen, it gets the partitions that it has room for, and is not asked for others.
 	RouteHybrid
@@ -67,7 +67,7 @@ type Run struct {
 	sized      bool             // the partitions have been chosen
 	radix      int              // how many of the highest bits of a hash name a partition; 0 before rows are scattered, or of one partition
 	firstRatio float64          // groups for each row of the first tile; 1 where it was not sampled
-	resident   int              // the table of RouteHybrid takes rows of the first so many partitions; 0: of all
+	resident   int              // RouteHybrid: the table takes partitions [0, resident); 0 means all
 	blocks     []*block         // partitions that wait
 	held       *Groups          // of the table of RouteHybrid, while partitions are aggregated; nil otherwise
 	reduces    float64          // the most groups a row that an aggregated set had; 0 before the first
@@ -87,7 +87,7 @@ type rowShape struct {
 // bytes returns the bytes of a row; each of its bits counts as a byte.
 func (s *rowShape) bytes() int64 { return rowBytes(s.Shape, s.nullable) }
 
-// layout returns the layout of so many rows.
+// layout returns the layout of `rows` rows.
 func (s *rowShape) layout(rows int64) layout { return newLayout(s.Shape, s.nullable, rows) }
 
 // newRun returns a run that has no devices.
@@ -257,7 +257,7 @@ func (r *Run) choose(t *Tile) error {
 	return nil
 }
 
-// routeFor returns the route of so many groups.
+// routeFor returns the route for an input of `groups` groups.
 func (d *device) routeFor(groups int64) Route {
 	rows := d.layout.capacity
 	switch {
@@ -481,7 +481,8 @@ func (r *Run) takeWaiting(t *Tile) error {
 	return r.takeStates(&Groups{Shape: &r.opt.Shape, Count: t.Rows, Keys: t.Keys, States: t.Columns})
 }
 
-// waitingOf returns how many of so many rows wait in partitions: all of them, or the groups of their tiles.
+// waitingOf returns how many rows wait in partitions where the input has `rows` rows: all of them, or, of MPEGA, the
+// groups of their tiles.
 // Requires: r.mu is held.
 func (r *Run) waitingOf(rows int64) int64 {
 	if r.opt.Algorithm != MPEGA {

@@ -127,7 +127,7 @@ func (t *Tile) missing() kernels.Missing {
 }
 
 // giveNumbers gives numbers to the strings that have none. Tiles do so one after the other: most of their
-// strings are the same, and those that a tile before has added have numbers when its turn comes.
+// strings are the same, and strings that an earlier tile has added have numbers when its turn comes.
 func (t *Tile) giveNumbers() (ok bool, err error) {
 	d := t.device
 	d.numbering.Lock()

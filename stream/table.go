@@ -43,8 +43,9 @@ func (d *device) tableMax() kernels.Table {
 	return kernels.Table{Slots: slotsIn(&d.run.opt.Shape, bytes)}
 }
 
-// tableFor returns a table of so many slots, or of as many as there is room for: packed, if it has
-// no fewer slots than a packed table must have.
+// tableFor returns a table of `slots` slots, or of as many as there is room for. It is packed where it
+// can be and either `slots` reaches packedMin, or a table that is not packed has no room for `slots`:
+// a packed table has at least packedMin slots.
 func (d *device) tableFor(slots int64) kernels.Table {
 	most, unpacked := d.tableMax(), slotsIn(&d.run.opt.Shape, d.limit/8*tableShare)
 	least, _ := d.packedMin()
@@ -65,7 +66,7 @@ func (d *device) tableHolds() float64 {
 	return feedback.GroupsMin()
 }
 
-// newTable makes the device's table, of so many slots if they fit.
+// newTable makes the device's table, of `slots` slots if they fit.
 func (d *device) newTable(slots int64, s *guardedStream) (err error) {
 	shape := &d.run.opt.Shape
 	tab := &table{Table: d.tableFor(slots), growth: 1}

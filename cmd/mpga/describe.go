@@ -108,7 +108,7 @@ func describeFiles(ctx context.Context, infos []dataset.FileInfo) (string, error
 // describedColumn is a column of a table of columns.
 type describedColumn struct {
 	dataset.ColumnInfo
-	from string // what it is of, where that is not every file
+	from string // "path" of a folder's key or a file's name, or how many files have it; "" where all files have it
 }
 
 // extent says how much a file holds.

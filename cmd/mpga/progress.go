@@ -19,7 +19,7 @@ import (
 	"github.com/mpga/mpga/internal/digits"
 )
 
-// progress shows how far a query is. Calls of update come one at a time, but for those of oneProgress;
+// progress shows how far a query is. Calls of update come one at a time, except to oneProgress;
 // close may come at any time and twice; updates after it are not shown.
 type progress interface {
 	update(engine.Progress)

@@ -70,8 +70,8 @@ func startTraces(ctx context.Context, path string) (*traces, error) {
 	return t, nil
 }
 
-// traceLog takes what the library has to say of its environment. It would print the variables, of
-// which OTEL_EXPORTER_OTLP_HEADERS has credentials.
+// traceLog takes what the library has to say of its environment. The library would print the
+// variables, and OTEL_EXPORTER_OTLP_HEADERS has credentials.
 type traceLog struct{}
 
 func (traceLog) Init(logr.RuntimeInfo)            {}

@@ -294,8 +294,8 @@ func (a *Aggregator) Foretell(ctx context.Context, input Size) (*Forecast, error
 	return f, nil
 }
 
-// Learn lets the rates of the machine follow what the query took, in its first phase and in both,
-// to so many groups.
+// Learn lets the rates of the machine follow the query: first is how long its first phase took, both
+// how long both phases took, for `rows` rows of `groups` groups.
 func (a *Aggregator) Learn(rows, groups int64, first, both time.Duration) {
 	if !a.late {
 		a.query.Devices.learn(&a.stats, rows, groups, a.query.Workers, first, both)

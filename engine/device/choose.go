@@ -225,8 +225,8 @@ func (q *Query) open(ctx context.Context, layout *Layout, size Size) (c *coproce
 	return c, rates, err
 }
 
-// stringsRatio is how many rows a string must have on average for devices to number the strings of the only key: each
-// string that is new crosses the link, and is numbered by the host, which takes it as long as to aggregate so many rows.
+// stringsRatio is how many rows a string must have on average for devices to number the strings of the only key.
+// Each new string crosses the link, and the host numbers it, in the time in which it aggregates stringsRatio rows.
 const stringsRatio = 20
 
 // stringsAreFew returns why devices are not to number the strings of a key, of an input that is expected to have such a

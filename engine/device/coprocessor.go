@@ -318,8 +318,8 @@ func (c *coprocessor) emit(ctx context.Context, g *stream.Groups, chunks chan<- 
 	return nil
 }
 
-// put says that so many users of a set need its memory no more. Where a device fails to take the
-// memory back, the answer, of which these groups may be a part by now, stays right.
+// put says that users of a set, as many as users says, need its memory no more. Where a device fails
+// to take the memory back, the answer stays right: these groups may be a part of it by now.
 func (c *coprocessor) put(set *groupSet, users int64) {
 	if set.users.Add(-users) > 0 {
 		return

@@ -290,8 +290,8 @@ func (d *decoder) plan(q *Query, l *Layout) error {
 	return d.planStrings(q, l, unpacked, rows)
 }
 
-// planStrings says how many bytes strings take, of which pages have so many bytes, decompressed, for so
-// many rows, and finds what numbers them.
+// planStrings finds the interner of each column of strings, and sets its StringBytes to
+// unpacked[i] / rows: the bytes of the column's decompressed pages, a row.
 func (d *decoder) planStrings(q *Query, l *Layout, unpacked []int64, rows int64) error {
 	for k, column := range l.bound.KeyColumns {
 		of := d.of.Keys[k].Column
@@ -371,7 +371,7 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 	return d, nil
 }
 
-// feedersShare: at first, so many of the readers may wait for a tile.
+// feedersShare: at first, one in feedersShare of the readers may wait for a tile.
 const feedersShare = 4
 
 // TakeSplit takes all rows of a split as they lie in its file. It returns false, and has taken none,
@@ -400,8 +400,9 @@ func (a *Aggregator) Refused() ([]scan.Split, error) {
 	return c.decoder.await()
 }
 
-// missedMax splits in a row are read in vain, or so many tiles, most of all, are refused, before devices decode
-// no more: all may have what devices cannot decode, which only their pages tell.
+// missedMax bounds what is read in vain: devices decode no more after missedMax splits in a row, or
+// after missedMax refused tiles that are more than half of all tiles. What devices cannot decode may
+// be in every split, and only the pages tell.
 const missedMax = 8
 
 func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split) (taken bool, err error) {
@@ -526,8 +527,8 @@ var expandedEncodings = map[scan.PageEncoding]kernels.PageEncoding{
 // lengthBytes are the bytes before a plain string, which say how many it has.
 const lengthBytes = 4
 
-// encodedPages returns the pages of a column, whose values have so many bytes, as package stream has them: 0
-// of strings. The memory of the column begins at a place in a tile.
+// encodedPages returns the pages of a column as package stream has them. width is how many bytes a
+// value has, 0 for strings. at is where the memory of the column begins in a tile.
 func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) {
 	strings := width == 0
 	place := func(b scan.PageBytes) (from uint64, unpacked bool) {
@@ -654,8 +655,8 @@ func (d *decoder) reserveOpen(room encodedRoom) (o *openEncoded, at int64, memor
 	return d.open, at, memory
 }
 
-// reserveNext opens a tile, for which it may wait, and submits the tile that was open. Requires: filler.next
-// is held.
+// reserveNext opens a tile, and submits the tile that was open. With wait it may wait for a tile.
+// Requires: filler.next is held.
 func (d *decoder) reserveNext(ctx context.Context, room encodedRoom, wait bool) (o *openEncoded, at int64, memory []byte, err error) {
 	f, run := &d.devices.filler, d.devices.run
 	if o, at, memory = d.reserveOpen(room); o != nil {
@@ -771,7 +772,7 @@ func (d *decoder) refuse(_ context.Context, t *stream.Tile) error {
 	return nil
 }
 
-// filtered counts the rows of a tile, of which so many have passed a filter.
+// filtered counts the rows of a tile. kept is how many of them have passed a filter.
 func (d *decoder) filtered(t *stream.Tile, kept int64) {
 	f := &d.devices.filler
 	f.mu.Lock()

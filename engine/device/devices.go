@@ -94,7 +94,7 @@ type Devices struct {
 	opening chan struct{} // closed when they are open, or there is a reason; nil while nobody opens them
 	began   time.Time     // when drivers were asked to open devices; zero while nobody opens devices
 	closed  bool          // by Close: what opens later is closed
-	closing chan struct{} // closed when those that are of no use are closed; nil when there never were any
+	closing chan struct{} // closed once every set of devices that is of no use is closed; nil before the first
 
 	rates *rates // nil of the CPU alone
 

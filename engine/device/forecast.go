@@ -13,7 +13,7 @@ type Forecast struct {
 	Algorithm  string // that was asked for, and what it does; "" where none was
 	Devices    string // names; "" when the CPU works alone
 	Reason     string // why it does; or of the route and its kernel
-	Rates      string // of the machine, by which devices that were not asked for were chosen
+	Rates      string // of the machine: they chose devices that were not asked for
 	Route      string // "aggregate each tile", "one table" or "partitions"; "" when the first tile will tell
 	TileRows   int
 	Partitions int    // 0 where rows would not be scattered

@@ -29,7 +29,7 @@ type Layout struct {
 
 	keys *rowdata.KeyLayout // of packed keys on the device
 
-	// The device's folds are those of the query, in its order, and behind them quantiles whose fold has another
+	// The device's folds are the query's folds, in its order, and behind them quantiles whose fold has another
 	// quantile. quantiles are the devices' folds by output of the query; -1 of outputs that are no quantiles.
 	quantiles []int
 
@@ -352,7 +352,7 @@ func (l *Layout) rowBytes() int64 {
 	return n
 }
 
-// crossing returns how a row crosses the link, of so many that pass a filter.
+// crossing returns how a row that passes the filter crosses the link. rows is how many rows pass.
 func (l *Layout) crossing(rows int64) crossing {
 	switch d := l.decoder; {
 	case l.notDecoded != nil:
@@ -516,8 +516,8 @@ func (l *Layout) unstage(t *rowdata.Tile, from *stream.Tile, at int) *rowdata.Ti
 	return t
 }
 
-// words returns n values of so many bytes each as words. Values of 4 bytes are extended as their
-// type says.
+// words returns values at to at+n-1 of b, of width bytes each, as words. Values of 4 bytes are
+// extended as their type says.
 func (l *Layout) words(buf []uint64, b []byte, width, at, n int, t kernels.ColumnType) []uint64 {
 	b = b[width*at : width*(at+n)]
 	buf = rowdata.Grow(buf, max(len(b)/8, n))

@@ -34,8 +34,8 @@ type waiter struct {
 	granted chan bool // false: the devices are of no use any more
 }
 
-// lease waits for so many bytes of each device, or for all bytes of a device that has fewer, for as
-// long as patience says. The lease must be ended.
+// lease waits until `bytes` bytes of each device are free, or all bytes of a device that has fewer. It
+// waits no longer than patience. The lease must be ended.
 func (d *Devices) lease(ctx context.Context, bytes int64, patience time.Duration) (*lease, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

@@ -18,8 +18,7 @@ import (
 )
 
 // newPartLayout returns the layout of a query that a device does not aggregate, for the reason why.
-// The device partitions the rows as the CPU would, for which it has to know no more of a value than
-// its width.
+// The device partitions the rows as the CPU would. It has to know no more of a value than its width.
 func newPartLayout(b *rowdata.Bound, why error) (*Layout, error) {
 	l := &Layout{bound: b, keys: &b.Keys, args: make([]int, len(b.Args)), parts: why}
 	l.shape.KeyBytes = b.Keys.Bytes()

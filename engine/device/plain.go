@@ -58,8 +58,8 @@ func (l *Layout) plainKeys() bool {
 		f.Base == 0 && f.Shift == 0 && f.Span == math.MaxUint64>>(64-bits)
 }
 
-// plainFold reports whether the states of an aggregate's fold are its results, of so many rows at
-// most.
+// plainFold reports whether the states of an aggregate's fold are its results. rows is how many rows
+// the input has at most, below 0 where that is not known.
 func (l *Layout) plainFold(o *rowdata.Output, rows int64) bool {
 	op := l.shape.Folds[o.Fold].Op
 	switch o.Type.ID() {

@@ -82,7 +82,7 @@ func (q *Query) rank(ctx context.Context, l *Layout, column int) ([]uint32, erro
 	return ranks, nil
 }
 
-// numberedString is a string that is sorted. head is some of its bytes, by which it compares as strings do.
+// numberedString is a string that is sorted. head is some of its bytes: heads compare as strings do.
 type numberedString struct {
 	head   uint64
 	number uint32

@@ -24,7 +24,7 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// rates are the measured speeds of the machine, by which CPU or device is chosen. They are measured
+// rates are the measured speeds of the machine: CPU or device is chosen by them. They are measured
 // when a device is first used, follow what queries take, and are kept between processes, in a file
 // for each kind of machine, since machines share home directories.
 //
@@ -235,7 +235,7 @@ func (r *rates) sawCPU(rows, groups int64, threads int, elapsed time.Duration) {
 }
 
 // LearnCPU lets the rates that are kept of this machine follow queries that the CPU alone answered, where a device has
-// been seen: of so many rows, groups and threads, in such times.
+// been seen. Each query had these rows, groups and threads; times is how long each took.
 func LearnCPU(rows, groups int64, threads int, times ...time.Duration) {
 	r := newRates(ratesFile(), slog.New(slog.DiscardHandler))
 	for _, took := range times {
@@ -244,7 +244,7 @@ func LearnCPU(rows, groups int64, threads int, times ...time.Duration) {
 	r.save()
 }
 
-// sawDevice notes how long a query took to bring so many bytes to a device: of rows, or of pages.
+// sawDevice notes how long a query took to bring bytes to a device: bytes of pages, or else of rows.
 func (r *rates) sawDevice(uuid string, bytes int64, pages bool, threads int, filling, copying time.Duration) {
 	if bytes < rateRowsMin {
 		return
@@ -315,7 +315,7 @@ type comparison struct {
 // crossing is how a row crosses the link to a device.
 type crossing struct {
 	bytes float64
-	pages bool // the device decodes pages, of so many bytes a row
+	pages bool // the device decodes pages: bytes is what a row takes in them
 }
 
 // compare compares the CPU with devices, for a part of the CPU's work. Requires: there are rows.
@@ -340,7 +340,7 @@ func (r *rates) compare(rows int64, row crossing, groups int64, threads int, lin
 // by a tenth is left to the CPU.
 func (c *comparison) deviceWins() bool { return c.device*1.1 < c.cpu }
 
-// saves returns how much less time devices are expected to take for so many rows.
+// saves returns how much less time than the CPU devices are expected to take for `rows` rows.
 func (c *comparison) saves(rows int64) time.Duration {
 	return time.Duration((c.cpu - c.device) * float64(rows))
 }

@@ -12,7 +12,7 @@ type Stats struct {
 	Algorithm  string           `json:"algorithm,omitempty"`       // that was asked for
 	Method     string           `json:"method,omitempty"`          // what it does, and by which parameters
 	Reason     string           `json:"reason,omitempty"`          // why the CPU did it, from the start or from a failure on
-	Rates      string           `json:"rates,omitempty"`           // of the machine, by which devices that were not asked for were chosen
+	Rates      string           `json:"rates,omitempty"`           // of the machine: they chose devices that were not asked for
 	ChangedAt  float64          `json:"changed_at,omitempty"`      // which part of the input the CPU had read when devices began, since it took longer than was expected; else 0
 	Finisher   string           `json:"finished_on_cpu,omitempty"` // why the CPU aggregates what devices have partitioned
 	Routes     []string         `json:"routes,omitempty"`          // in order: "aggregate each tile", "one table", "partitions"
@@ -104,8 +104,8 @@ func (c *coprocessor) report(d *Stats) {
 	d.KeptBytes, d.HostBytes, d.MemoryPeak = counters.KeptBytes, counters.HostBytes, counters.DevicePeak
 }
 
-// learn lets the rates of the machine follow a query of so many rows, groups and workers. first is
-// how long its first phase took, both how long both phases took.
+// learn lets the rates of the machine follow a query. rows, groups and workers are the query's
+// numbers; first is how long its first phase took, both how long both phases took.
 func (d *Devices) learn(s *Stats, rows, groups int64, workers int, first, both time.Duration) {
 	switch {
 	case d.rates == nil || d.named():

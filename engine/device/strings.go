@@ -91,8 +91,8 @@ func (l *Layout) stringKeys(buf, keys []uint64, n int) []uint64 {
 	return buf
 }
 
-// writeStrings writes strings in place of the numbers that a field of keys has. Keys are so many words
-// apart.
+// writeStrings writes strings to out in place of the numbers that a field of keys has. A key takes
+// `words` words of keys, and outWords words of out.
 func writeStrings(out []uint64, outWords int, keys []uint64, words int, f *rowdata.KeyField, strings *encode.Strings) {
 	shift, mask, null := f.Shift&63, f.Mask(), rowdata.NullBytes()
 	for at, to := 0, 0; at < len(keys); at, to = at+words, to+outWords {
@@ -104,7 +104,8 @@ func writeStrings(out []uint64, outWords int, keys []uint64, words int, f *rowda
 	}
 }
 
-// moveBits adds some bits of a word of keys to a word of others. Keys are so many words apart.
+// moveBits adds some bits of a word of each key to a word of the same key in out. A key takes words
+// words of keys, and outWords words of out.
 func moveBits(out []uint64, outWords int, outShift uint8, keys []uint64, words int, shift uint8, mask uint64) {
 	outShift, shift = outShift&63, shift&63
 	for at, to := 0, 0; at < len(keys); at, to = at+words, to+outWords {
@@ -265,8 +266,9 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 	return true, nil
 }
 
-// areFew reports whether so many strings of all columns, some of them new in a tile, are as few as a sample of the input
-// makes them. The sample is made while devices work; all strings together may be stringsMany before it is waited for.
+// areFew reports whether a sample of the input says that the columns have few strings. strings counts the strings of
+// all columns, ofTile the strings that a tile brings. The sample is made while devices work; it is waited for where
+// strings is at least stringsMany, and until it is there strings are few.
 func (d *decoder) areFew(ctx context.Context, strings, ofTile int64) bool {
 	if ofTile >= sampleMin || strings >= stringsMany {
 		d.sampling.Do(func() { d.sample(ctx) })
@@ -347,8 +349,8 @@ const (
 	beyondForecast = 2       // half as many strings may come beside the expected strings
 )
 
-// Where most of so many strings that devices have listed had numbers already, so many times, devices
-// decode no more.
+// Devices decode no more once againMax tiles have each listed at least againMin strings that mostly
+// had numbers already.
 const (
 	againMin = 1 << 16
 	againMax = 16

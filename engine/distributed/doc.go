@@ -19,7 +19,7 @@
 //	committed.json
 //
 // A plan's id is a hash of all that the plan says. So planning the same statement over the same files
-// again gives the same work directory, in which a run goes on where an earlier run ended.
+// again gives the same work directory, and a run there goes on where an earlier run ended.
 //
 //   - R1 (attempts): an attempt writes under names that no other attempt has. It counts once its
 //     manifest is there. What it leaves when it is killed is in nobody's way.

@@ -35,7 +35,7 @@ type Request struct {
 
 	Output  string       // path or URL
 	Layout  sink.Options // of the output
-	Work    string       // directory, or URL, in which the plan has a directory of its own
+	Work    string       // directory, or URL, where the plan has a directory of its own
 	Copy    string       // file or URL where the caller writes the plan once more; "" and - for none
 	Version string       // of the program
 

@@ -58,8 +58,8 @@ type Plan struct {
 	Replaces *dataset.Identity `json:"replaces,omitzero"`
 }
 
-// Split is a part of the input: rows of neighbouring files, of which the first may begin within a file
-// and the last may end within a file.
+// Split is a part of the input: rows of neighbouring files. It may begin within its first file, and
+// end within its last.
 type Split struct {
 	First int    `json:"first"`         // index of a file
 	From  uint64 `json:"from,omitzero"` // position in that file of the first row

@@ -164,7 +164,7 @@ func (t *Tasks) readSeal(stage, name string) (*seal, error) {
 	return s, nil
 }
 
-// check refuses a seal that does not have an attempt of each task of a stage, of which rows would be missing.
+// check refuses a seal that does not have an attempt of each task of a stage: rows would be missing.
 func (s *seal) check(p *Plan, stage string) error {
 	if s.Plan != p.ID || s.Stage != stage {
 		return fmt.Errorf("it is of stage %q of plan %q", s.Stage, s.Plan)

@@ -79,7 +79,7 @@ func (t *Tasks) prepare(ctx context.Context, source scan.Source) (*plan.Query, e
 	return plan.Prepare(ctx, t.Engine, statement, opt)
 }
 
-// shape plans the statement over the columns of the input, of which no file is opened.
+// shape plans the statement over the columns of the input. It opens no file of the input.
 func (t *Tasks) shape(ctx context.Context) (*plan.Query, error) {
 	columns, err := t.Plan.Scan.Known.Columns()
 	if err != nil {

@@ -144,7 +144,7 @@ func typeOfText(t arrow.DataType) arrow.DataType {
 // others are types that text may turn out to have, in place of the likeliest.
 var others = []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, &arrow.TimestampType{Unit: arrow.Microsecond}}
 
-// withTypes returns the columns with a type for those that are guessed.
+// withTypes returns the columns; the guessed columns get the type t.
 func (c *columnsRead) withTypes(t arrow.DataType) *arrow.Schema {
 	fields := c.schema.Fields()
 	for _, i := range c.guessed {

@@ -10,8 +10,8 @@ import (
 )
 
 // Distributed returns what a plan of a step is made of, but for where it works and how it is cut. The
-// name may be left out where the job has one step. Input, query and output are the step's; its limits and
-// retries are those of the program that runs the tasks.
+// name may be left out where the job has one step. Input, query and output are the step's; limits and
+// retries come from the program that runs the tasks.
 func (j *Job) Distributed(step string) (r distributed.Request, err error) {
 	j.EnsureDefaults()
 	if err := j.Validate(); err != nil {

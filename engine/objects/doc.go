@@ -10,7 +10,7 @@
 //     leaves nothing behind.
 //   - B2 (patience): a request that fails, stalls or ends early is repeated from the byte it had
 //     reached, after a pause that doubles, or that the server asks for: up to Options.Attempts
-//     times in a row without bytes, of which Options.Silences may end since nothing came for
+//     times in a row without bytes. Of these, Options.Silences may end since nothing came for
 //     Options.Timeout, and Options.Refusals since a server that has never answered cannot be
 //     reached. An answer such as "not found" is final. There is one policy: the requests of
 //     stores, and of Amazon's library for credentials, make one attempt. The libraries of Google

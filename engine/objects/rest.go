@@ -93,7 +93,7 @@ func rangeOf(offset int64, n int, encoding string) map[string]string {
 	return map[string]string{"Range": fmt.Sprintf("bytes=%d-%d", offset, offset+int64(n)-1), "Accept-Encoding": encoding}
 }
 
-// sizeOf returns the size of the whole object, of which an answer may be a part; -1 where the
+// sizeOf returns the size of the whole object, also where the answer is a part of it; -1 where the
 // answer does not tell.
 func sizeOf(r *http.Response) int64 {
 	if r.StatusCode != http.StatusPartialContent {

@@ -64,7 +64,7 @@ type patience struct {
 	backoff.ExponentialBackOff
 	opt     *Options
 	failed  int // attempts in a row that brought too little
-	silent  int // attempts in a row, among the failed, in which the server sent nothing
+	silent  int // attempts in a row, among the failed, where the server sent nothing
 	refused int // attempts in a row, among the failed, at a server that has never answered
 }
 

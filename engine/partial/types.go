@@ -56,7 +56,7 @@ func newColumnType(dt arrow.DataType) (columnType, error) {
 	return t, nil
 }
 
-// fixedSizeMax bounds the width of fixed-size binary values, for which a reader takes memory.
+// fixedSizeMax bounds the width of fixed-size binary values: a reader takes memory for them.
 const fixedSizeMax = 1 << 30
 
 // decimalTypes are the types of decimals, by name, with their most digits.

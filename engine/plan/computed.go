@@ -17,7 +17,7 @@ import (
 type computed struct {
 	wider
 	exprs []*expr.Expr
-	sums  []bool // by expression: only sums, means and counts are made of it, for which any width of its type will do
+	sums  []bool // by expression: only sums, means and counts are made of it, so any width of its type will do
 }
 
 // withColumns adds columns of the given names to a source. The names are none of the source's.

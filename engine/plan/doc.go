@@ -43,8 +43,8 @@
 //
 //   - P4 (derived tables): a statement behind FROM without groups, an order or a limit is put into
 //     the statement around it. Any other statement behind FROM is a source of one split, which runs
-//     the statement when it is opened and hands the batches on: no rows are held but those that the
-//     engine's budget counts. The names in columns that nobody asks for are looked up, so that
+//     the statement when it is opened and hands the batches on: all rows that are held are counted by
+//     the engine's budget. The names in columns that nobody asks for are looked up, so that
 //     errors in these columns are told, but the columns are not computed. What WHERE around the
 //     statement says of its keys is asked of the statement's rows.
 //

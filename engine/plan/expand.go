@@ -44,8 +44,8 @@ func (x *expanded) Stats() scan.Stats {
 	return s
 }
 
-// times returns how many rows are made of rows of the source, of which -1 means that nobody has
-// counted them.
+// times returns how many rows are made of `rows` rows of the source; -1 means that nobody has counted
+// the source's rows.
 func (x *expanded) times(rows int64) int64 {
 	if rows > 0 {
 		rows *= int64(len(x.made))

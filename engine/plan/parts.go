@@ -38,8 +38,8 @@ func (q *Query) Grouping() (scan.Source, query.Query, error) {
 
 // Finish returns the rows that the statement makes of some of its groups: HAVING, and the columns of the
 // result, and hidden columns behind them that the order of the result needs. Of a statement with a limit
-// there are no more rows than the result may have. It takes over the groups, whose columns are those of
-// Grouping's result.
+// there are no more rows than the result may have. It takes over the groups, which have the
+// columns of Grouping's result.
 func (q *Query) Finish(ctx context.Context, groups array.RecordReader) (array.RecordReader, error) {
 	same := recordreader.New(q.rows, func() (arrow.RecordBatch, error) {
 		batch, err := recordreader.Next(groups)

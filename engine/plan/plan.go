@@ -59,7 +59,7 @@ type Table struct {
 	Source scan.Source      // nil for files
 	Files  []string         // patterns
 	Scan   *dataset.Options // how the files are read; nil for Options.Scan
-	In     []string         // the catalog and the schema of the table, by which its name may be qualified; may be nil
+	In     []string         // the catalog and the schema of the table, which may qualify its name; may be nil
 }
 
 // Query is a statement whose tables are open. It can be run any number of times, one run at a time,
@@ -90,7 +90,7 @@ type Query struct {
 	rows *arrow.Schema // input of post: the columns of source, or of the groups
 	post *projection   // makes the columns of the result, and hidden columns behind them
 
-	hidden int           // number of columns behind those of the result that only ORDER BY needs
+	hidden int           // number of columns behind the result's columns that only ORDER BY needs
 	by     order.By      // the order and the limit of the result
 	top    *topRows      // how the first rows in that order are found; nil where all rows are ordered
 	schema *arrow.Schema // of the result

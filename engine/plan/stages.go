@@ -222,8 +222,8 @@ func (g *grouping) narrow(column string) bool {
 
 // splitSets makes groups of all keys first, where a grouping set has all keys and the aggregates
 // merge. Rows become few before they are multiplied, and the groups are the answer for the set with
-// all keys. finest is the index of this set, or -1 where the columns of the groups have other types
-// than those of the merged groups.
+// all keys. finest is the index of this set, or -1 where the groups' columns have other types than the
+// merged groups' columns.
 func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, ok bool) {
 	finest = slices.IndexFunc(g.sets, func(set []int) bool {
 		for k := range g.keys {

@@ -157,7 +157,7 @@ func (t *topRows) lateNames() (names []string) {
 	return names
 }
 
-// run reads the rows and returns those of the result, which is told what is read.
+// run reads the rows and returns the rows of the result. result is told what is read.
 func (t *topRows) run(ctx context.Context, result *Result) (array.RecordReader, error) {
 	by := t.by
 	by.Bound = order.NewBound(by.Keys)

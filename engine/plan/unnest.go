@@ -138,7 +138,7 @@ func (r *relation) unnest(u *sql.Unnest) (*relation, error) {
 	return with, nil
 }
 
-// lists is a source with lists, of whose elements the source of a relation has rows.
+// lists is a source with lists: the source of a relation has a row for each element of a list.
 type lists struct {
 	source scan.Source
 	list   int    // column of source

@@ -9,7 +9,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 )
 
-// wider is a source with further columns behind those of another.
+// wider is a source with further columns behind the columns of another source.
 type wider struct {
 	scan.Source
 	schema *arrow.Schema      // of all columns

@@ -46,7 +46,7 @@ func makeDictionaries(a arrow.Array) {
 	}
 }
 
-// mustTable is NewTable for a single input without folders, for which NewTable has no error.
+// mustTable is NewTable for a single input without folders, where NewTable has no error.
 func mustTable(in decode.Input) Source {
 	t, err := NewTable([]decode.File{{Input: in}}, nil, nil)
 	if err != nil {

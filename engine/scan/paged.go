@@ -22,13 +22,13 @@ type Paged struct {
 	Rows    int64 // of the pages
 	Columns []PagedColumn
 
-	// Program makes the columns of the split, and leaves out rows. Its inputs are Columns, of which an
-	// integer has a word as Arrow's, a float the bits of a double, and a string any word. It is nil where
-	// Columns are the split's.
+	// Program makes the columns of the split, and leaves out rows. Its inputs are Columns:
+	// an integer has a word as Arrow's, a float the bits of a double, and a string any word. It is nil
+	// where Columns are the split's.
 	Program *rowcode.Program
 
-	// Filtered counts rows of which Program's condition was asked, and rows that passed. Any goroutine calls
-	// Filtered; nil where all rows pass. Asked is how many of Rows are to be counted: all but the rows
+	// Filtered counts rows that Program's condition was asked about, and rows that passed. Any goroutine
+	// calls Filtered; nil where all rows pass. Asked is how many of Rows are to be counted: all but the rows
 	// that the page index leaves out, which pass no condition.
 	Filtered func(asked, kept int64)
 	Asked    int64
@@ -68,8 +68,8 @@ const (
 type CodedFilter interface {
 	RowFilter
 
-	// Code adds the condition to a program, of which columns are the columns of Columns; or tells what has
-	// no instructions. Where a row gives an error by Select, the condition is an error or NULL.
+	// Code adds the condition to a program; or tells what has no instructions. columns are the program's
+	// values of Columns. Where a row gives an error by Select, the condition is an error or NULL.
 	Code(b *rowcode.Builder, columns []rowcode.Value) (rowcode.Value, error)
 }
 

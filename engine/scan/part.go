@@ -54,8 +54,8 @@ func (p *part) Splits(ctx context.Context, columns []int) ([]Split, error) {
 	return splits, nil
 }
 
-// Shape returns a source without rows, of which nothing is known but its columns: a statement can be
-// planned over it, and no file is opened.
+// Shape returns a source without rows. Only its columns are known: a statement can be planned over
+// it, and no file is opened.
 func Shape(schema *arrow.Schema) Source { return shape{schema} }
 
 type shape struct{ schema *arrow.Schema }

@@ -17,7 +17,7 @@ import (
 var PositionType arrow.DataType = arrow.PrimitiveTypes.Uint64
 
 // WithPositions returns a source with a column more, the last, of a name that none of the others
-// has: the positions of the rows, by which At finds them again (see Split.Position). It returns
+// has: the positions of the rows. At finds the rows again by their positions (see Split.Position). It returns
 // false where rows can only be found by reading all rows before them: in other sources than tables
 // of Parquet files and Filter's of such tables.
 func WithPositions(src Source, name string) (Source, bool) {

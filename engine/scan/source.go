@@ -49,7 +49,7 @@ type Split interface {
 	// other than bool's may come as dictionary<int32, that type>, in some batches and not in
 	// others; no entry of such a dictionary is NULL. Batches that share a dictionary share its
 	// array data. A utf8 or large_utf8 column may also come as string_view, and binary or
-	// large_binary as binary_view, in which the bytes behind short values are 0. NarrowDecimals
+	// large_binary as binary_view; in views the bytes behind short values are 0. NarrowDecimals
 	// lets some decimals come as others.
 	Open(ctx context.Context, opt OpenOptions) (array.RecordReader, error)
 

@@ -45,7 +45,7 @@ type Options struct {
 	// columns have their types when the directory is read.
 	PartitionBy []string `json:"partition_by,omitzero"`
 
-	// MaxRowsPerFile writes a directory of files of at most so many rows.
+	// MaxRowsPerFile writes a directory of files of at most MaxRowsPerFile rows.
 	MaxRowsPerFile int64 `json:"max_rows_per_file,omitzero"`
 
 	// Manifest writes a directory with a file _manifest.json, written last, which lists the other

@@ -267,8 +267,8 @@ func (t *dirTree) abort() error {
 // an error the objects that have appeared are removed.
 //
 // Of a distributed run, several processes may write the output at the same time, which is the same
-// of each. The names are the plan's, so that no row is there twice; and after an error objects stay,
-// which may be those of a process that has succeeded. Another attempt replaces them.
+// of each. The names are the plan's, so that no row is there twice. After an error objects stay: a
+// process that has succeeded may have written them. Another attempt replaces them.
 type objectTree struct {
 	objects vfs.Objects
 	fs      vfs.FS

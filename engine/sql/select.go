@@ -21,7 +21,7 @@ type Select struct {
 	Limit    *expr.Expr
 	Offset   *expr.Expr
 
-	Parameters int // how many values ? and $1 stand for in the whole text; those of a derived table are its statement's, too
+	Parameters int // how many values ? and $1 stand for in the whole text, derived tables included
 
 	height int // statements below it, one within the other
 }
@@ -55,10 +55,10 @@ type From struct {
 	Alias string   // or ""
 	Verb  Verb     // what is read is what the verb tells about Query; "" where it is the result of Query
 
-	// Unnest is the list whose elements are a further column, behind those of the table; nil of others.
+	// Unnest is the list whose elements are a further column, behind the table's columns; nil without a list.
 	Unnest *Unnest
 
-	Function string   // read_csv, read_json or read_parquet, by which files are read; "" if the files are no call
+	Function string   // read_csv, read_json or read_parquet, which reads the files; "" if the files are no call
 	Files    []string // the patterns of files; nil of a table
 	Options  []Option // of Function
 }

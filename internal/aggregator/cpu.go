@@ -30,7 +30,7 @@ type CPU struct {
 	workers []*cpuagg.Worker // by worker of the query; nil before Begin
 	adopted bool             // partial states, in place of rows
 
-	counters  atomic.Pointer[cpuagg.Counters] // of run, for those who watch
+	counters  atomic.Pointer[cpuagg.Counters] // of run, for whoever watches
 	unreclaim func()                          // ends what Begin has registered; nil before it
 	planned   int                             // partitions of the first scatter
 	merged    int                             // tasks that they were merged to

@@ -46,7 +46,7 @@ func (a *Bounded) Reallocate(size int, b []byte) []byte {
 	return a.reserved(size, len(b), func() []byte { return a.of.Reallocate(size, b) })
 }
 
-// reserved allocates a buffer within the budget, of which some bytes have been written.
+// reserved allocates a buffer of size bytes within the budget. written bytes of it have been written.
 func (a *Bounded) reserved(size, written int, allocate func() []byte) []byte {
 	bytes := int64(size)
 	if _, own := a.of.(*Pool); own {

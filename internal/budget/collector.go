@@ -188,8 +188,7 @@ func (c *collector) setPercent() {
 	}
 }
 
-// set changes the runtime's limit to about so many bytes, unless the program has set a stricter
-// one.
+// set changes the runtime's limit to about want bytes, unless the program has set a stricter one.
 func (c *collector) set(want int64) {
 	if c.before < c.limit/collectorShare {
 		return

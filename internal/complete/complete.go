@@ -54,7 +54,7 @@ type Catalog interface {
 	// Columns lists the columns of a source, none if it cannot be read.
 	Columns(ctx context.Context, of Source) []Field
 
-	// Files lists files and folders whose names begin with a prefix; those of folders end in a slash.
+	// Files lists files and folders whose names begin with a prefix; names of folders end in a slash.
 	Files(ctx context.Context, prefix string) []string
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/mpga/mpga/internal/sqlscan"
 )
 
-// tables offers the catalog's tables and those that WITH names.
+// tables offers the catalog's tables and the tables that WITH names.
 func (p *place) tables(catalog Catalog) []Candidate {
 	var list []Candidate
 	for _, name := range append(catalog.Tables(), p.withNames()...) {

@@ -124,7 +124,7 @@ func RoundLead(lead uint64, exponent int, more bool) float64 {
 	return rounded(lead, exponent, more, doubleBits, doubleLeast)
 }
 
-// rounded is RoundLead for a mantissa of so many bits; least is doubleLeast or singleLeast.
+// rounded is RoundLead for a mantissa of mantissa bits; least is doubleLeast or singleLeast.
 func rounded(lead uint64, exponent int, more bool, mantissa, least int) float64 {
 	keep := min(mantissa, exponent+63+least) // a subnormal has fewer bits
 	if keep < 0 {

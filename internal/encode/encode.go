@@ -113,8 +113,8 @@ func (e *Encoder) natural(c, from int) (words []uint64, err error) {
 	return e.words[c], err
 }
 
-// Plain returns the bytes of n values of a column of Bound.Columns from a row on, if the batch has
-// them without NULLs and in so many bytes each; or nil.
+// Plain returns the bytes of n values of a column of Bound.Columns from row from on, if the batch has
+// them without NULLs and in width bytes each; or nil.
 func (e *Encoder) Plain(column, width, from, n int) []byte {
 	return e.columns[column].plain(width, from, n)
 }
@@ -406,7 +406,7 @@ func packPairs(keys []uint64, width int, f *rowdata.KeyField, words []uint64, va
 	}
 }
 
-// arg returns an argument of n rows, of which the first is row from of the batch.
+// arg returns an argument of the n rows of the batch from row from on.
 func (e *Encoder) arg(a, from, n int) ([]uint64, error) {
 	arg := &e.bound.Args[a]
 	if arg.Encoding == rowdata.Position {

@@ -87,7 +87,8 @@ func NewInterners(b *rowdata.Bound) []*Interner {
 	return list
 }
 
-// Numbers writes the numbers of strings, of which it keeps no memory. About so many more are to come.
+// Numbers writes the numbers of strings. It keeps no memory of strings. About `more` further strings
+// are to come.
 func (in *Interner) Numbers(numbers []uint64, strings []rowdata.Bytes2, more int) error {
 	return in.intern(numbers, rowdata.View[uint64](strings), more, new(internBatch))
 }
@@ -328,8 +329,8 @@ func (in *Interner) take(shard *internShard) error {
 }
 
 // reserve makes room for n strings at a load factor of at most 1/2, and, if the slots must be new,
-// for so many more, as far as these are not far more than there are: a filter may leave few rows of
-// a large dictionary. It reports whether the slots are new.
+// for `more` further strings, but for no more than internGrowthMax times the strings there are then:
+// a filter may leave few rows of a large dictionary. It reports whether the slots are new.
 // Requires: shard.mu is held.
 func (shard *internShard) reserve(n, more int) bool {
 	old := shard.slots

@@ -583,8 +583,7 @@ func bitwise(sign string) binding {
 	}
 }
 
-// bitOperator returns an operator of bitwise on values of so many bits, up to high; << may
-// overflow.
+// bitOperator returns an operator of bitwise on values of width bits, up to high; << may overflow.
 func bitOperator[T int64 | uint64](sign string, high T, width int, overflow func(a, b any) error) func(a, b T) (T, error) {
 	switch sign {
 	case "&":

@@ -25,7 +25,7 @@ type builder struct {
 	mem    memory.Allocator // of the buffers
 }
 
-// newBuilder returns a builder of an array of at most so many rows.
+// newBuilder returns a builder of an array of at most `rows` rows.
 func newBuilder(t Type, narrow bool, rows int, mem memory.Allocator) *builder {
 	b := &builder{typ: t, narrow: narrow, rows: rows, mem: mem}
 	b.fixed = memory.NewResizableBuffer(mem)

@@ -11,16 +11,16 @@ import (
 	"github.com/mpga/mpga/internal/rowcode"
 )
 
-// Code adds the expressions to a program of instructions, of which columns are the columns that Columns
-// tells of, and returns their values. Its error says what has no instructions.
+// Code adds the expressions to a program of instructions, and returns their values. columns are the
+// program's values of the columns that Columns tells of. Its error says what has no instructions.
 //
-// An integer has a word as Arrow's, a double its bits, a FLOAT those of the same double, a BOOLEAN 0 or 1.
-// Strings are any words, of which nothing counts but whether they are NULL.
+// An integer has a word as Arrow's, a double its bits, a FLOAT the bits of the same double, a BOOLEAN 0 or
+// 1. Strings are any words: only whether they are NULL counts.
 func (p *Program) Code(b *rowcode.Builder, columns []rowcode.Value) (values []rowcode.Value, err error) {
 	return p.code(b, columns, (*coder).value)
 }
 
-// ConditionCode is Code for a program of a condition, of which only TRUE is of interest.
+// ConditionCode is Code for a program of a condition, where only TRUE is of interest.
 func (p *Program) ConditionCode(b *rowcode.Builder, columns []rowcode.Value) (rowcode.Value, error) {
 	values, err := p.code(b, columns, (*coder).trues)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *coder) time(n *node, v rowcode.Value, unit arrow.TimeUnit) rowcode.Valu
 	return c.scale(v, int64(unit.Multiplier())/1000)
 }
 
-// scale returns a time in a unit of which so many are one of its own.
+// scale converts a time to a unit that is `by` times finer.
 func (c *coder) scale(v rowcode.Value, by int64) rowcode.Value {
 	v = c.times(v, by)
 	if !slices.Contains(c.scaled, v) {
@@ -332,7 +332,7 @@ func (c *coder) match(n *node, p rowcode.Pattern) rowcode.Value {
 	return v
 }
 
-// like returns whether a column of strings is as a constant pattern, in which % alone stands for others.
+// like returns whether a column of strings is as a constant pattern, where % alone stands for others.
 func (c *coder) like(n *node) rowcode.Value {
 	p := n.pattern
 	if p == nil || p.wildcard || n.args[0].typ.ID != Text ||

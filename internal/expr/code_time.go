@@ -2,10 +2,10 @@ package expr
 
 import "github.com/mpga/mpga/internal/rowcode"
 
-// This file has the instructions of parts of dates and of date_trunc: those of calendar.go, in integers that are not
-// negative, since a quotient of instructions rounds towards 0.
+// This file has the instructions of parts of dates and of date_trunc: the arithmetic of calendar.go, in integers that
+// are not negative, since a quotient of instructions rounds towards 0.
 
-// codeEras are so many that a day of 32 bits, and as many eras more, is not before the first March of a year 0.
+// codeEras is how many eras are added to a day so that no day of 32 bits is before March 1 of the year 0.
 const codeEras = 15_000
 
 // quotient divides a value that is not negative by a constant, or rounds the quotient of another towards 0.
@@ -90,7 +90,8 @@ func dayOfYearCode(c *coder, days, _ rowcode.Value) rowcode.Value {
 	return c.plus(c.less(days, yearBeginCode(c, days)), 1)
 }
 
-// clockCode counts units of so many microseconds, of which so many make a larger unit.
+// clockCode counts the units of unit microseconds since the begin of a larger unit, which has `of` of
+// them.
 func clockCode(unit, of int64) func(c *coder, days, clock rowcode.Value) rowcode.Value {
 	return func(c *coder, _, clock rowcode.Value) rowcode.Value {
 		return c.any(rowcode.Rest, c.quotient(clock, unit), c.Int(of))

@@ -86,7 +86,7 @@ func emptyBetween[O int32 | int64](out []uint64, offsets []O) {
 	bitsWhere(out, len(ends), func(i int) bool { return offsets[i] == ends[i] })
 }
 
-// bitsWhere sets the bits of the rows, of n, for which a condition holds.
+// bitsWhere sets the bits of n rows: 1 where a condition holds.
 func bitsWhere(out []uint64, n int, is func(i int) bool) {
 	for w := range out {
 		var m uint64
@@ -199,7 +199,7 @@ func orderFloat(v float64) int64 {
 	return w ^ int64(uint64(w>>63)>>1)
 }
 
-// distinctness binds IS DISTINCT FROM and IS NOT DISTINCT FROM, for which NULL is a value.
+// distinctness binds IS DISTINCT FROM and IS NOT DISTINCT FROM, where NULL is a value.
 func distinctness(distinct bool) binding {
 	return func(b *binder, n *node) {
 		k := b.unify(n).kind()

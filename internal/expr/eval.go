@@ -303,7 +303,7 @@ func (e *Evaluator) entriesOf(d *array.Dictionary, c int) (*entries, error) {
 }
 
 // entriesOfNode returns the values that a node of a single column has for the entries of a
-// dictionary, of which rows more rows are to be looked up. It returns nil while a dictionary that
+// dictionary. rows more rows are to be looked up in it. It returns nil while a dictionary that
 // has more entries than the batch has rows has more entries than rows were asked for: evaluating
 // these by themselves costs at most as much again. It also returns nil if an entry gives an error:
 // maybe no row has that entry.

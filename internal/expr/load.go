@@ -262,7 +262,7 @@ func (f *frame) fillTexts(v *vector, arr arrow.Array) error {
 	return nil
 }
 
-// fillViews is fillTexts for views, of which a short one has its string in itself.
+// fillViews is fillTexts for views. A short view has its string in itself.
 func (f *frame) fillViews(out []string, arr arrow.Array) {
 	views := viewsOf(arr)
 	buffers := arr.Data().Buffers()[2:]
@@ -326,7 +326,7 @@ type entries struct {
 	err    error           // of some entry, which maybe no row has
 }
 
-// has says whether the entries' values, or the error of one, are those of a dictionary.
+// has says whether the entries' values, or the error of one, were made of the dictionary dict.
 func (e *entries) has(dict arrow.Array) bool { return e != nil && e.made && e.of == dict.Data() }
 
 func (e *entries) release() {

@@ -301,7 +301,8 @@ func (e *Evaluator) findRegexp(pattern, flags string) (*regex.Regexp, error) {
 	return re, nil
 }
 
-// pattern takes the options behind so many arguments, checks a constant pattern, and wants strings.
+// pattern takes the options behind the first `args` arguments, checks a constant pattern, and wants
+// strings.
 func (b *binder) pattern(n *node, args int) (flags string) {
 	if len(n.args) > args {
 		flags = b.word(n, args)

@@ -62,7 +62,8 @@ func (m *memo) add(s, made string) string {
 	return kept
 }
 
-// memos lends memos to the evaluators of a program, which go on with those that others gave back.
+// memos lends memos to the evaluators of a program: an evaluator goes on with memos that another gave
+// back.
 type memos struct {
 	mu   sync.Mutex
 	free [][]*memo // by slot

@@ -162,7 +162,7 @@ func (t *timeTexts) typ() Type {
 	return typeOf(Timestamp)
 }
 
-// read returns the time of a text in units of so many nanoseconds.
+// read returns the time of a text in units of unit nanoseconds.
 func (t *timeTexts) read(text string, unit int64) (int64, error) {
 	if !t.try {
 		return t.mustRead(text, unit)
@@ -201,8 +201,8 @@ func (t *timeTexts) mustRead(text string, unit int64) (int64, error) {
 
 var errOutOfRange = errors.New("the time is out of range")
 
-// instantOf returns a point in time in units of so many nanoseconds, and false where 64 bits do not
-// hold it.
+// instantOf returns a point in time in units of unit nanoseconds, and false where 64 bits do not hold
+// it.
 func instantOf(at timeformat.Moment, unit int64) (int64, bool) {
 	const dayNanos = dayMicros * 1000
 	days := at.Days + digits.FloorDiv(at.Nanos, dayNanos)

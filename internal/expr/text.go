@@ -28,7 +28,7 @@ func textToInt(id TypeID, fn func(string) int64) binding {
 	}
 }
 
-// textTest binds a condition on two strings. parts are those of the pattern that a constant second string makes.
+// textTest binds a condition on two strings. parts are the parts of the pattern that a constant second string makes.
 func textTest(fn func(s, t string) bool, parts func(t string) []string) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Bool)

@@ -68,8 +68,8 @@ func textLimitOf(share int64, budget rowdata.Budget) textLimit {
 // the strings of a single row take beyond a part of the share is reserved of the budget.
 func (e *Evaluator) Limit(share int64, budget rowdata.Budget) { e.text = textLimitOf(share, budget) }
 
-// claim makes sure that strings of so many further bytes may be made, and returns an error if that
-// is more than the rows at hand may take.
+// claim makes sure that strings of size further bytes may be made, and returns an error if that is
+// more than the rows at hand may take.
 func (e *Evaluator) claim(n *node, size int) error {
 	need := e.made + size
 	switch {

@@ -123,8 +123,8 @@ func (p *pool[T]) get(n int) []T {
 	return (*item)[:n]
 }
 
-// roomFor returns the least power of two that is not below n, which is at least 1. A buffer of so
-// many values suits most of the later vectors, and the only row of a folded constant takes no more.
+// roomFor returns the least power of two that is not below n, which is at least 1. A buffer of that
+// size suits most of the later vectors, and the only row of a folded constant takes no more.
 func roomFor(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 func (a *arena) reset() {
@@ -183,7 +183,7 @@ func (a *arena) vector(k kind, n int) *vector {
 const textBlockBytes = 1 << 10
 
 // room returns an empty slice of the evaluator's arena with room for size bytes, to be handed to
-// keep, or an error if strings of so many more bytes may not be made.
+// keep, or an error if strings of size more bytes may not be made.
 func (e *Evaluator) room(n *node, size int) ([]byte, error) {
 	if e.made+size > e.text.full {
 		if err := e.claim(n, size); err != nil {

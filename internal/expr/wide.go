@@ -50,7 +50,7 @@ func mulWide(a, b wide) (wide, bool) {
 	return p, true
 }
 
-// fits says whether an integer has at most so many digits.
+// fits says whether an integer has at most `digits` decimal digits.
 func fits(v wide, digits int) bool { return v.FitsInPrecision(int32(digits)) }
 
 // pow10 returns a power of ten that fits int64.
@@ -70,7 +70,7 @@ func scaleDown(v wide, digits int) wide {
 	return roundHalf.decimal(q, r, decimal128.GetHalfScaleMultiplier(digits))
 }
 
-// rescale turns the digits of a decimal into those of another scale, halves away from zero.
+// rescale turns the digits of a decimal into its digits at another scale, halves away from zero.
 func rescale(v wide, from, to int) (wide, bool) {
 	if to >= from {
 		return scaleUp(v, to-from)

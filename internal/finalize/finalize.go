@@ -37,7 +37,7 @@ type Finalizer struct {
 	Allocator memory.Allocator   // of the batches
 	Interners []*encode.Interner // by column of Bound, of the columns that are interned keys
 
-	// Room returns an error where a result has no room for so many bytes.
+	// Room returns an error where a result has no room for `bytes` bytes.
 	Room func(bytes int64) error
 
 	keyWords sync.Pool // *[]uint64

@@ -11,7 +11,7 @@ type moments struct {
 	n, m2, m3, m4 float64
 }
 
-// central turns the sums of powers of x - K into those of x - mean. All values equal give exactly
+// central turns the sums of powers of x - K into sums of powers of x - mean. All values equal give exactly
 // 0; a value that is not finite gives NaN.
 func central(state []uint64) moments {
 	f := math.Float64frombits

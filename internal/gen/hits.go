@@ -83,7 +83,7 @@ func text(name string, of func(g *hits, dst []byte, row uint64) []byte) hitsColu
 	return hitsColumn{name: name, typ: arrow.BinaryTypes.String, text: of}
 }
 
-// few is a column of numbers from 0 up to n, n apart, of which a part is 0.
+// few is a column of numbers from 0 to n-1. The share zeros of the rows has 0 besides.
 func few(name string, typ arrow.DataType, n uint64, zeros float64) hitsColumn {
 	stream := nameStream(name)
 	return number(name, typ, func(g *hits, row uint64) int64 {
@@ -94,7 +94,7 @@ func few(name string, typ arrow.DataType, n uint64, zeros float64) hitsColumn {
 	})
 }
 
-// words is a column of short texts, n different ones, of which a part is empty.
+// words is a column of short texts, n different ones. The share empty of the rows has "".
 func words(name string, n uint64, empty float64) hitsColumn {
 	stream := nameStream(name)
 	return text(name, func(g *hits, dst []byte, row uint64) []byte {
@@ -129,7 +129,7 @@ func (g *hits) second(row uint64) int64 {
 	return (july2013+int64(g.draw(row, drawDay)%31))*daySecs + int64(g.draw(row, drawSecond)%daySecs)
 }
 
-// moment is a column of times, up to so many seconds after the row happened.
+// moment is a column of times: when the row happened, or less than late seconds later.
 func moment(name string, late uint64) hitsColumn {
 	stream := nameStream(name)
 	return number(name, &arrow.TimestampType{Unit: arrow.Microsecond}, func(g *hits, row uint64) int64 {
@@ -196,7 +196,7 @@ func (g *hits) appendReferer(dst []byte, row uint64) []byte {
 // syllables are of letters of two bytes.
 var syllables = [...]string{"ка", "ро", "ви", "ста", "не", "по", "ли", "то", "ра", "ко", "ми", "да", "се", "го", "во", "ни", "те", "ла", "пе", "жу", "бы", "щи", "фо", "эк", "юр", "ямб"}
 
-// appendWords appends about so many syllables, in words.
+// appendWords appends count syllables, in words.
 func appendWords(dst []byte, d uint64, count int) []byte {
 	for i := range count {
 		if i > 0 && (d>>40)%3 == 0 {
@@ -270,7 +270,7 @@ func counter(name string, typ arrow.DataType) hitsColumn {
 	})
 }
 
-// region is the column of regions, of which few have most rows.
+// region is the column of regions. Few regions have most rows.
 func region(name string, typ arrow.DataType) hitsColumn {
 	stream := nameStream(name)
 	return number(name, typ, func(g *hits, row uint64) int64 { return int64(g.skewed(row, stream, 5000, 3)) })

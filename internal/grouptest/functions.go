@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// evaluate computes an aggregate of the query q for a group of so many rows. xs and ys are the
-// first and the second arguments of the aggregate in the rows where none is NULL, in input order.
+// evaluate computes an aggregate of the query q for a group of `rows` rows. xs and ys are the first
+// and the second arguments of the aggregate in the rows where none is NULL, in input order.
 func evaluate(a query.Aggregate, q query.Query, types []arrow.DataType, rows int, xs, ys []any) (any, error) {
 	switch a.Func {
 	case query.CountStar:
@@ -290,7 +290,7 @@ func quantileTime(low, high int64, d float64, dt arrow.DataType) any {
 // without a rounding that a double would show.
 const exactBits = 512
 
-// exact returns a number, of which scale digits follow the decimal point.
+// exact returns a number. scale digits of it follow the decimal point.
 func exact(x any, scale int32) *big.Float {
 	f := new(big.Float).SetPrec(exactBits)
 	switch x := x.(type) {

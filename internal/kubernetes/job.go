@@ -96,8 +96,8 @@ func (r *renderer) nodes(gpus bool) written {
 	return written(b.String())
 }
 
-// wait writes the init container that ends when the stage before is done. Its resources are those of the
-// task, which it does not run beside: a pod asks for the larger of both.
+// wait writes the init container that ends when the stage before is done. It has the task's
+// resources. The two do not run at the same time: a pod asks for the larger of both.
 func (r *renderer) wait(before string) written {
 	args := []written{"dist", "status", quotedArg("--plan=" + r.plan.File()), quotedArg("--wait=" + before)}
 	return fill(`initContainers:

@@ -9,8 +9,8 @@ import (
 	"github.com/mpga/mpga/internal/mem"
 )
 
-// Memory returns how many bytes the control group may use, the machine has, or a limit of
-// address space leaves, which counts as at least so many.
+// Memory returns the least of three numbers of bytes: what the control group may use, what the
+// machine has, and half of what a limit of address space leaves, which counts as at least `least`.
 func Memory(least int64) int64 {
 	return min(limitOf(memlimit.FromSystem), limitOf(memlimit.FromCgroup), max(mem.AddressSpaceLeft()/addressShare, least))
 }

@@ -193,7 +193,7 @@ func (c *class) take(m *Memory, bitsOf int) unsafe.Pointer {
 	return c.takeShared(m, bitsOf)
 }
 
-// lend moves up to so many warm blocks to a list.
+// lend moves up to `most` warm blocks of the class to a list.
 // Requires: n.mu is held.
 func (c *class) lend(n *nearby, most int) {
 	c.mu.Lock()
@@ -221,7 +221,7 @@ func (c *class) put(m *Memory, bitsOf int, p unsafe.Pointer) {
 	}
 }
 
-// takeBack moves warm blocks of a list, but so many, to the blocks of all.
+// takeBack moves all but `but` warm blocks of a list to the blocks of the class.
 // Requires: n.mu is held.
 func (c *class) takeBack(n *nearby, but int) {
 	c.mu.Lock()

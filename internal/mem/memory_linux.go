@@ -84,7 +84,7 @@ func statmBytes(field int) int64 {
 }
 
 // ReleaseProgram takes the code and the constants of the program out of the resident set. They stay
-// in the page cache, from which the system maps pages again as they are used.
+// in the page cache, and the system maps pages again as they are used.
 func ReleaseProgram() {
 	name, err := os.Readlink("/proc/self/exe")
 	if err != nil {

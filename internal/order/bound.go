@@ -7,8 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Bound is what a sort with a limit knows of its rows so far, for those who make the rows: of a row
-// that the sort would turn away nothing but the keys need be made. It is safe for concurrent use.
+// Bound is what a sort with a limit knows of its rows so far. Whoever makes the rows asks it: of a
+// row that the sort would turn away, only the keys need be made. It is safe for concurrent use.
 type Bound struct {
 	keys []Key
 	last atomic.Pointer[bound]
@@ -29,7 +29,7 @@ type Sieve struct {
 // NewSieve returns a sieve.
 func (b *Bound) NewSieve() *Sieve { return &Sieve{b, sieve{keys: b.keys}} }
 
-// Select looks at so many rows from a row on whose bits are set, lowest first, and clears the bits
+// Select looks at the rows in [from, from+rows) whose bits are set, lowest first, and clears the bits
 // of rows that the sort would turn away. It returns how many it has cleared. keys are the rows'
 // values in the columns of the order, which may be dictionaries and views.
 // Requires: the bound is known.

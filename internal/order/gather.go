@@ -131,7 +131,7 @@ func (g *gathering) slices() (arrow.Array, error) {
 	return array.Concatenate(parts, g.mem)
 }
 
-// fixed gathers values of so many bits each by a function that writes them to out.
+// fixed gathers values of `bits` bits each by a function that writes them to out.
 func (g *gathering) fixed(bits int, fill func(g *gathering, out []byte)) arrow.Array {
 	values := newBuffer(g.mem, (bits*len(g.at)+7)/8)
 	fill(g, values.Bytes())

@@ -42,8 +42,8 @@ type Options struct {
 	// Allocator takes the memory of batches. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
 
-	// RunAllocator takes the memory of batches of runs, of which no more are read at a time than
-	// Bytes has room for. It must not fail: to the library that reads the batches, a failure is a
+	// RunAllocator takes the memory of batches of runs. No more runs are read at a time than Bytes has
+	// room for. It must not fail: to the library that reads the batches, a failure is a
 	// corrupt run. The default is Allocator.
 	RunAllocator memory.Allocator
 

@@ -14,6 +14,5 @@
 //   - R2 (once is enough): redacting a redacted text changes nothing.
 //   - R3 (all else stays): a text without URLs, and the rest of one with URLs, stays as it is.
 //
-// All values of parameters are hidden, not only those that are known to be secrets: each store has
-// names of its own.
+// All values of parameters are hidden, not only known secrets: each store has names of its own.
 package redact

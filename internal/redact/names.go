@@ -6,7 +6,7 @@ import "fmt"
 // hidden parts alone are numbered, as in https://host/x?id=*** and https://host/x?id=***#2.
 func Names(names []string) []string {
 	shown := make([]string, len(names))
-	numbers := make(map[string]int) // of a name, among those that look the same
+	numbers := make(map[string]int) // of a name, among names that look the same
 	alike := make(map[string]int)   // how many different names look so
 	for i, name := range names {
 		shown[i] = URL(name)

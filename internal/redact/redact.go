@@ -154,7 +154,7 @@ func parameters(query string, inKey bool) string {
 	return b.String()
 }
 
-// shownFragment hides a fragment, in which some services have tokens. A short number is none: Names
+// shownFragment hides a fragment: some services have tokens there. A short number is no token: Names
 // puts it there.
 func shownFragment(fragment string, inKey bool) string {
 	const numberBytesMax = 4

@@ -60,7 +60,7 @@ func (re *Regexp) First(s string) []int {
 }
 
 // Each calls a function with each match of a string, as First returns it, until the function returns
-// an error. It returns false where only the library can find the matches behind those that the
+// an error. It returns false where only the library can find the matches behind the last that the
 // function was called with.
 func (re *Regexp) Each(s string, f func(match []int) error) (ok bool, err error) {
 	re.machine.begin(s)

@@ -67,7 +67,7 @@ func spillAdvice(s *engine.Stats) []string {
 }
 
 // limitWithout returns a limit of the process with which a query spills nothing: as much more as lets
-// the pages that were spilled stay beside those that were not. A part of a limit only is for pages.
+// the spilled pages stay beside the other pages. Only a part of a limit is for pages.
 func limitWithout(s *engine.Stats) int64 {
 	part := 1.0
 	if s.MemoryLimit > 0 {

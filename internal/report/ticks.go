@@ -17,7 +17,7 @@ func timeTicks(length time.Duration, most int) (list []time.Duration) {
 	return list
 }
 
-// timeStep returns the least round time that a length has at most so many times.
+// timeStep returns the least round time that fits at most `most` times in a length.
 func timeStep(length, most time.Duration) time.Duration {
 	for unit := time.Duration(1); unit < timeSteps[0]; unit *= 10 {
 		for _, step := range []time.Duration{unit, 2 * unit, 5 * unit} {

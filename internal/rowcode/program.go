@@ -44,7 +44,7 @@ const (
 
 	// Logic of three values. B counts where A is not FALSE (And), is TRUE (Then), is not TRUE (Or).
 	And
-	Then // And, of which only TRUE is of interest
+	Then // And, where only TRUE is of interest
 	Or
 	Not
 	IsNull // never NULL

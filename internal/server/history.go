@@ -60,7 +60,7 @@ func (h *history) begin(r *Run, draining func() bool) bool {
 	return true
 }
 
-// end moves a run to those that have ended, and returns what it did.
+// end moves a run to the runs that have ended, and returns what it did.
 func (h *history) end(r *Run) (s Status) {
 	s = r.Status()
 	h.mu.Lock()

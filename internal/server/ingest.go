@@ -176,7 +176,7 @@ func (in *intake) read(ctx context.Context, stream io.Reader) error {
 	return in.finish()
 }
 
-// setSchema takes the columns of the stream, which must be those of the table that it continues.
+// setSchema takes the columns of the stream. A table that the stream continues must have the same.
 func (in *intake) setSchema(schema *arrow.Schema) error {
 	if in.table.schema == nil {
 		in.table.schema = schema
@@ -221,7 +221,7 @@ func (in *intake) add(batch arrow.RecordBatch) error {
 	if t.of.memory.Add(size) <= in.server.opt.Limits.TemporaryBytes {
 		return nil
 	}
-	for len(t.batches) > 0 { // one by one: abort releases those that are left
+	for len(t.batches) > 0 { // one by one: abort releases the batches that are left
 		b := t.batches[0]
 		if err := in.write(b); err != nil {
 			return err

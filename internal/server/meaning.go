@@ -30,7 +30,7 @@ type Named struct {
 	Files []string // patterns
 }
 
-// apply adds the named tables to those of a session, in place of tables whose names are the same but
+// apply adds the named tables to a session's tables, in place of tables whose names are the same but
 // for case. R1: files are read as files that the statement itself names.
 func (m *Meaning) apply(tables map[string]plan.Table, scan dataset.Options) error {
 	named := make(map[string]plan.Table, len(m.Names))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// queue gives places to statements, of which so many run at once as the limits say. R2, R3.
+// queue gives places to statements: as many run at once as the limits say. R2, R3.
 type queue struct {
 	limits *Limits
 

@@ -53,8 +53,8 @@ func (w *watch) observer() engine.Observer {
 	return engine.Observer{Progress: func(p engine.Progress) { w.progress.Store(&p) }, Trace: w.recorder}
 }
 
-// Run is a run of a statement: a reader of the batches of its result, of which one goroutine at a
-// time calls Next, RecordBatch and Release. The other methods may be called at any time.
+// Run is a run of a statement: a reader of the batches of its result. One goroutine at a time calls
+// Next, RecordBatch and Release. The other methods may be called at any time.
 type Run struct {
 	ID        int64 // counted from 1 by the server
 	Statement *Statement

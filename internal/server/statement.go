@@ -148,7 +148,7 @@ func (st *Statement) takeReady() *prepared {
 }
 
 // Bind gives the parameters values: the statement runs once for each list of values, in their order.
-// The columns of the result are those that the first values give.
+// The first values decide the columns of the result.
 func (st *Statement) Bind(ctx context.Context, values [][]plan.Parameter) error {
 	if len(values) == 0 {
 		return fmt.Errorf("%w: values of parameters: there is no row of values", engine.ErrQuery)

@@ -37,7 +37,7 @@ func newCatalog(opt *Options) *catalog {
 	return c
 }
 
-// options are those of the next statement.
+// options are the options of the next statement.
 func (c *catalog) options() plan.Options { return c.plan }
 
 // forget drops the columns that were looked up: files change.
@@ -46,7 +46,7 @@ func (c *catalog) forget() { c.known = map[complete.Source][]complete.Field{} }
 // add makes files a table, in place of a table that had the name.
 func (c *catalog) add(name string, files []string) { c.plan.Tables[name] = plan.Table{Files: files} }
 
-// TableName is the name that a file gets as a table: that of the file or folder without its endings.
+// TableName is the name that a file gets as a table: the file's or folder's name without its endings.
 func TableName(file string) string {
 	name, _, _ := strings.Cut(path.Base(filepath.ToSlash(file)), ".")
 	return name

@@ -74,7 +74,7 @@ func (s *Shell) command(ctx context.Context, line string) error {
 	return fmt.Errorf("no command is named %s%s", words[0], offer)
 }
 
-// fields cuts a command into words, of which quotes may hold spaces.
+// fields cuts a command into words. A word in quotes may hold spaces.
 func fields(line string) ([]string, error) {
 	var words []string
 	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {

@@ -62,8 +62,8 @@ func (h *history) load() ([]string, error) {
 // historyBytesMax bounds the file that is read.
 const historyBytesMax = 16 << 20
 
-// save adds the lines of this session to those of the file, which another session may have changed,
-// for the eyes of the user alone.
+// save adds the lines of this session to the file, which another session may have changed. Only the
+// user may read the file.
 func (h *history) save() error {
 	if h.path == "" || len(h.made) == 0 {
 		return nil

@@ -20,7 +20,7 @@ type Options struct {
 	In     Lines
 	Out    io.Writer // results, and answers of commands
 
-	// Plan says what statements mean. Its tables are those that the shell begins with.
+	// Plan says what statements mean. The shell begins with its tables.
 	Plan plan.Options
 
 	// Sink says how results are written, Format and RowsShown among the rest.

@@ -53,8 +53,8 @@ func (s *Shell) screen() (columns, lines int) {
 	return s.opt.Screen()
 }
 
-// A table has so many lines beside its rows, the next prompt among them, and shows no more rows than
-// rowsMost, and no fewer than rowsLeast, unless the user asks for another number.
+// A table has tableLines lines beside its rows, the next prompt among them, and shows no more rows
+// than rowsMost, and no fewer than rowsLeast, unless the user asks for another number.
 const (
 	tableLines = 9
 	rowsMost   = 40

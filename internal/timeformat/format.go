@@ -21,7 +21,7 @@ type Part struct {
 	Bare      bool // %-d: a number without zeros before it
 }
 
-// specifiers are the letters that may follow %, and bareSpecifiers those that may follow %-.
+// specifiers are the letters that may follow %, and bareSpecifiers the letters that may follow %-.
 const (
 	specifiers     = "aAwudhbBmyYGHIpMSnfgzZjUWV"
 	bareSpecifiers = "dmyHIMSj"

@@ -111,7 +111,7 @@ func OpenRegular(name string, open func(string, int, fs.FileMode) (*os.File, err
 
 var errNotRegular = errors.New("it is a pipe, a socket or a device, and not a file")
 
-// Create makes a file that is locked until it is closed, by which RemoveAbandoned recognizes it.
+// Create makes a file that is locked until it is closed. RemoveAbandoned recognizes it by the lock.
 func (osFS) Create(name string, perm fs.FileMode) (File, error) {
 	for {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, perm)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Objects is implemented by file systems some of whose names are URLs of objects in a store.
+// Objects is implemented by file systems where some names are URLs of objects in a store.
 // Objects have no directories and are not renamed: an object appears under its name when it is
 // complete.
 type Objects interface {

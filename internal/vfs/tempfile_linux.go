@@ -64,7 +64,7 @@ func removeAbandoned(name string) error {
 	return os.Remove(name)
 }
 
-// isShared says whether a file may be on a file system of a network, of which each machine may have
+// isShared says whether a file may be on a file system of a network, where each machine may have
 // locks of its own.
 func isShared(f *os.File) bool {
 	var s unix.Statfs_t

@@ -8,7 +8,7 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// Case is an input: rows of a shape, whose keys come from so many groups with some distribution.
+// Case is an input: Rows rows of a shape, whose keys come from Groups groups with some distribution.
 // Equal cases make equal rows.
 type Case struct {
 	Name         string
@@ -144,7 +144,7 @@ func foldShapes() map[string]kernels.Shape {
 	return shapes
 }
 
-// Cases returns the case list, with inputs of about so many rows.
+// Cases returns the case list. rows is how many rows the large inputs have.
 func Cases(rows int) []Case {
 	var cases []Case
 	add := func(c Case, name string, args ...any) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Decompress holds DecompressSnappy to blocks of random elements of every form, as they are and with
-// bytes changed, and to blocks that are not in their memory. Most have up to so many bytes.
+// bytes changed, and to blocks that are not in their memory. Most have up to bytesMax bytes.
 func Decompress(t *testing.T, device kernels.Device, blocks, bytesMax int) {
 	r := newRig(t, device)
 	defer r.close()
@@ -189,7 +189,8 @@ func appendLiteral(rng *rand.Rand, elements []byte, n int) []byte {
 	return append(elements, number[:extra]...)
 }
 
-// appendCopy appends a copy of n bytes from so many bytes before, in the form of a kind.
+// appendCopy appends a copy of the n bytes that begin offset bytes before the end, in the form of a
+// kind.
 func appendCopy(elements, plain []byte, kind byte, offset, n int) (longer, more []byte) {
 	number := binary.LittleEndian.AppendUint32(nil, uint32(offset))
 	switch kind {

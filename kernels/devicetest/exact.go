@@ -12,8 +12,8 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// Exact holds exact sums of doubles, and the exponents of columns, to integers of any size: so many random cases, with
-// plans of the named kernels and by tables, of which each has up to so many rows.
+// Exact holds exact sums of doubles, and the exponents of columns, to integers of any size. It tries
+// `cases` random cases, each of up to rowsMax rows, with plans of the named kernels and by tables.
 func Exact(t *testing.T, device kernels.Device, cases, rowsMax int, plans ...kernels.Plan) {
 	for seed := range uint64(cases) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -35,7 +35,7 @@ func Exact(t *testing.T, device kernels.Device, cases, rowsMax int, plans ...ker
 			r := newRig(t, device)
 			defer r.close()
 			r.exponents(&c, r.putRows(data), data)
-			for _, column := range []int{0, 2} { // values of whose sums the words have room for
+			for _, column := range []int{0, 2} { // the words have room for sums of these values
 				for i := range c.Rows {
 					x := math.Ldexp(float64(rng.Int64()>>(10+rng.IntN(53))), unit-1074+rng.IntN(45))
 					binary.LittleEndian.PutUint64(data.Columns[column][8*i:], math.Float64bits(x))
@@ -50,7 +50,7 @@ func Exact(t *testing.T, device kernels.Device, cases, rowsMax int, plans ...ker
 	}
 }
 
-// exponents compares the exponents of rows, and of their halves, with those of the values.
+// exponents compares the exponents of rows, and of their halves, with the exponents of the values.
 func (r *Rig) exponents(c *Case, rows *kernels.Rows, data *Data) {
 	r.t.Helper()
 	at := r.alloc(2 * kernels.ExponentsBytes)
@@ -81,7 +81,7 @@ func (r *Rig) exponents(c *Case, rows *kernels.Rows, data *Data) {
 	}
 }
 
-// exactInt returns a double in units of 2^(unit-1074), of which it is a multiple.
+// exactInt returns a double in units of 2^(unit-1074). Requires: the double is a multiple of that.
 func exactInt(x float64, unit int) *big.Int {
 	v, _ := new(big.Float).SetMantExp(big.NewFloat(x), 1074-unit).Int(nil)
 	return v

@@ -194,7 +194,7 @@ func appendCodes(rng *rand.Rand, values int, entries uint32) []byte {
 	return appendRuns(rng, out, codes, width)
 }
 
-// appendRuns appends values of so many bits in random runs of Parquet's hybrid encoding.
+// appendRuns appends values of width bits in random runs of Parquet's hybrid encoding.
 func appendRuns(rng *rand.Rand, out []byte, values []uint32, width int) []byte {
 	for len(values) > 0 {
 		equal := 1
@@ -443,7 +443,7 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 	return kernels.PageDone, rows
 }
 
-// runsStandFor reads n values of so many bits, bit by bit.
+// runsStandFor reads n values of width bits, bit by bit.
 func runsStandFor(data []byte, n, width int) (values []uint32, ok bool) {
 	for len(values) < n {
 		head, bytes := binary.Uvarint(data)

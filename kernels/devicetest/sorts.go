@@ -7,8 +7,8 @@ import (
 	"github.com/mpga/mpga/kernels"
 )
 
-// Sorts holds folds that need the values of a group in order, beside others, to the oracle: random shapes over
-// random rows, as many as asked for, of which each has up to so many rows.
+// Sorts holds folds that need the values of a group in order, beside others, to the oracle. It tries
+// count cases: random shapes over random rows, each of up to `rows` rows.
 func Sorts(t *testing.T, device kernels.Device, count, rows int) {
 	for seed := range uint64(count) {
 		rng := rand.New(rand.NewPCG(seed, 0x736f7274))

@@ -250,7 +250,7 @@ func randomStrings(rng *rand.Rand, count int, levels kernels.PageLevels) (conten
 	return content, list
 }
 
-// wholeStrings returns how many of so many strings a page has that ends early.
+// wholeStrings returns how many of its first `most` strings a page has that ends early.
 func wholeStrings(content []byte, p *kernels.StringPage, most int) (n int) {
 	if p.Levels == kernels.LevelsPrefixed {
 		if len(content) < 4 || int(binary.LittleEndian.Uint32(content)) > len(content)-4 {

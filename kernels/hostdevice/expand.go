@@ -103,8 +103,8 @@ const (
 	deltaMinisMax = 32
 )
 
-// readDeltas reads Parquet's DELTA_BINARY_PACKED, of so many values at most. rest is behind the last
-// miniblock.
+// readDeltas reads Parquet's DELTA_BINARY_PACKED. More than `most` values are an error. rest is what
+// follows the last miniblock.
 func readDeltas(data []byte, most uint32) (values []uint64, rest []byte, ok bool) {
 	varint := func() (v uint64) {
 		v, n := binary.Uvarint(data)

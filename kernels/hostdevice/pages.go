@@ -263,7 +263,7 @@ type packedRun struct {
 	packed   []byte // else
 }
 
-// at returns value i, of so many bits.
+// at returns value i; a value has width bits.
 func (r *packedRun) at(i, width int) uint32 {
 	if r.repeated {
 		return r.value

@@ -195,8 +195,8 @@ func (c *stringsCall) addKnown(of columnString, number uint32) {
 	}
 }
 
-// stringsOf returns the strings of a page, up to one that goes beyond the page; of all pages there
-// are so many at most.
+// stringsOf returns the strings of a page, up to the first that goes beyond the page. all is the most
+// strings that all pages together have.
 func stringsOf(p *kernels.StringPage, memory []byte, all uint64) (strings [][]byte) {
 	if !isWithin(p.From, p.Bytes, memory) || uint64(p.First)+uint64(p.Most) > all {
 		return nil

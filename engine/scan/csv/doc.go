@@ -14,7 +14,7 @@
 // standard input, are one split. Strings that repeat in samples of a file come as codes of a
 // dictionary; samples that mislead cost time, not correctness.
 //
-// The numbers are those of package scan:
+// The numbers are package scan's:
 //
 //   - S2 (positions): a row's position lies between the offsets of its chunk's first and last byte.
 //   - S3 (no panic): text that is no table is an error that names the file, the line and, where an

@@ -96,7 +96,7 @@ func Open(fsys vfs.FS, path, packed string, opt Options, samples *textfile.Sampl
 	return c, nil
 }
 
-// OpenStdin looks at the start of standard input, of which head has been read, and keeps it.
+// OpenStdin looks at the start of standard input, and keeps it.
 func OpenStdin(stdin io.Reader, packed string, opt Options, samples *textfile.Samples) (*File, error) {
 	c := newFile(opt)
 	if err := c.File.OpenStdin(stdin, packed, samples, c.examiner(samples.Memory)); err != nil {

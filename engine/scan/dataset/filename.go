@@ -13,7 +13,7 @@ import (
 const FilenameColumn = "filename"
 
 // addFilenames adds the column of the files' names, which is one of the columns of folders: it has
-// one value for all rows of a file, by which files are left out.
+// one value for all rows of a file, and conditions on it leave files out.
 func (f *openFiles) addFilenames() error {
 	column := decode.Folder{Field: arrow.Field{Name: FilenameColumn, Type: arrow.BinaryTypes.String}}
 	for _, folder := range f.hive {

@@ -72,8 +72,8 @@ type guesses struct {
 	json []json.Guess
 }
 
-// table makes the table of the files. By Options.Known it has the columns of the whole table, of which
-// the files are a part.
+// table makes the table of the files. By Options.Known it has the columns of the whole table: the
+// files are a part of that table.
 func (f *openFiles) table(opt *Options) (scan.Source, error) {
 	if opt.Known == nil {
 		return scan.NewTable(f.inputs, f.hive, nil)

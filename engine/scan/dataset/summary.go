@@ -33,7 +33,7 @@ type SummaryColumn struct {
 	valued bool // a file that was merged has values in the column
 }
 
-// Difference is how the columns of a file differ from those of the others.
+// Difference is how the columns of a file differ from the columns of the other files.
 type Difference struct {
 	Path   string
 	Column string

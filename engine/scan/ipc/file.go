@@ -283,8 +283,8 @@ type reader struct {
 	reported int64
 }
 
-// newReader reads the schema of a stream, of which columns of flat are read. bodyBytesMax bounds a
-// message. The reader closes the source; where this function fails the caller does.
+// newReader reads the schema of a stream. columns are the columns of flat that are to be read.
+// bodyBytesMax bounds a message. The reader closes the source; where this function fails the caller does.
 func newReader(
 	from io.Reader, source io.Closer, flat *delivery.Flat, columns []int, bodyBytesMax int64, opt decode.Options,
 ) (*reader, error) {

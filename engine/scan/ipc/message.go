@@ -293,7 +293,7 @@ func vector(t flatbuffers.Table, slot flatbuffers.VOffsetT, elementBytes int) (s
 }
 
 // checkMessage checks the lengths in a message header and returns the length of the body. A schema
-// sets views, by which batches are checked; views is nil where only the header is looked at.
+// sets views, and batches are checked against views; views is nil where only the header is looked at.
 func checkMessage(header []byte, views *viewCounts) (bodyBytes int64, err error) {
 	err = decode.Guard(func() error {
 		message := rootTable(header)
@@ -337,7 +337,7 @@ func checkSchema(schema flatbuffers.Table) (viewCounts, error) {
 	if _, _, err := vector(schema, schemaMetadata, 4); err != nil {
 		return views, err
 	}
-	// A header of so many bytes has fewer fields; offsets that share tables could count more.
+	// A schema has fewer fields than bytes; offsets that share tables could count more.
 	budget := len(schema.Bytes)
 	return views, checkFields(schema, schemaFields, &views, &views.batch, &budget)
 }

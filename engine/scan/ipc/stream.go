@@ -15,8 +15,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// Stream is an Arrow IPC stream: a file, which can be read again, or standard input, of which
-// the first bytes have been read.
+// Stream is an Arrow IPC stream: a file, which can be read again, or standard input, whose first
+// bytes have been read.
 type Stream struct {
 	path string
 	fsys vfs.FS // nil for standard input

@@ -12,7 +12,7 @@
 // wherever it is met. A text whose rows are not lines (an array on one line, objects over several
 // lines) is one split.
 //
-// The numbers are those of package scan:
+// The numbers are package scan's:
 //
 //   - S2 (positions): a row's position lies between the offsets of its chunk's first and last byte.
 //   - S3 (no panic): text that is not JSON, or not objects, is an error that names the file, the line

@@ -5,7 +5,7 @@ import "encoding/binary"
 // writtenKey is a key as it is most likely written: in quotes, with the colon. Its first 8 bytes are
 // compared as a word.
 type writtenKey struct {
-	word, mask uint64 // the first bytes, and all bits of those that there are
+	word, mask uint64 // the first 8 bytes, 0 behind the end; and all bits of the bytes before the end
 	rest       string // the bytes behind the first 8
 	bytes      int    // of all
 }
@@ -18,8 +18,8 @@ func newWrittenKey(text string) writtenKey {
 	}
 }
 
-// keyOf returns the key of a name that no sample has. A name that is written with escapes, of which there
-// are several, is never guessed.
+// keyOf returns the key of a name that no sample has. A name that is written with escapes is
+// never guessed: it can be written in several ways.
 func keyOf(name string) writtenKey {
 	for _, c := range []byte(name) {
 		if c < ' ' || c == '"' || c == '\\' {

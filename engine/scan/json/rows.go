@@ -22,7 +22,7 @@ var (
 type rows struct {
 	array  bool
 	behind bool // of a row: a comma must follow in an array, where else it may
-	limit  int  // of the buffer, from which on a line belongs to the next chunk
+	limit  int  // of the buffer: a line that begins there or later belongs to the next chunk
 }
 
 // next returns where the next row begins behind p; or failed where the buffer ends before that is

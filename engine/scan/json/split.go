@@ -52,7 +52,7 @@ func newSplitter(file *File, columns []int) *splitter {
 	return s
 }
 
-// splitterBytes returns the memory of a splitter of a file of some columns, of which some are wanted.
+// splitterBytes returns the memory of a splitter of a file with `columns` columns, of them `wanted` wanted.
 func splitterBytes(columns, wanted int) int64 {
 	const span, slice, column, seen = 8, 24, 8, 4
 	return column*int64(columns+1) + (slice+seen+span*int64(blockRows(wanted)))*int64(wanted)

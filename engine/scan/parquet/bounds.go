@@ -19,7 +19,7 @@ type storedColumn struct {
 	typ      arrow.DataType // that is delivered
 	family   predicate.Family
 	days     bool // dates are stored as days, and delivered as milliseconds
-	compared bool // stored values can be compared with those of filters
+	compared bool // stored values can be compared with the values of filters
 }
 
 // storedColumn returns how a column is stored; of a nested column, that it cannot be compared.

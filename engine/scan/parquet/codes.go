@@ -74,7 +74,7 @@ func codesOf(data []byte) (codes runs, err error) {
 	return newRuns(data[1:], width), nil
 }
 
-// dictionary keeps the entries in their order, also those that repeat.
+// dictionary keeps the entries in their order, also entries that repeat.
 func (v *codesValues) dictionary(entries int, data []byte) (err error) {
 	if entries > len(data) {
 		return fmt.Errorf("a dictionary page of %d B with %d entries", len(data), entries)

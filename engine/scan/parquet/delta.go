@@ -66,8 +66,8 @@ func newDeltas(data []byte) (d deltas, rest []byte, err error) {
 
 func unzigzag(v uint64) uint64 { return v>>1 ^ -(v & 1) }
 
-// advance turns to the next miniblock, of which so many values are needed. Some writers cut off the
-// values of the last miniblock that nobody needs.
+// advance turns to the next miniblock. needed is how many of its values are needed: some writers cut
+// off the values of the last miniblock that nobody needs.
 func (d *deltas) advance(needed int) error {
 	if len(d.widths) == 0 {
 		least, n := binary.Uvarint(d.data)

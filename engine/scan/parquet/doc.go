@@ -20,7 +20,7 @@
 // the others, the stretches of rows that the filter has kept (filter.go): pages between them are
 // passed over, by their offset index or header by header (skip.go).
 //
-// The numbers are those of package scan:
+// The numbers are package scan's:
 //
 //   - S2 (positions): a file is refused where the rows of its row groups do not add up.
 //   - S3 (no panic): every length, code and offset of a file is checked before it is used. Columns

@@ -116,8 +116,8 @@ func (p *File) columnsOf(m *pqarrow.SchemaManifest) []pqarrow.SchemaField {
 	return columns
 }
 
-// checkRows checks that the rows of the row groups add up to those of the file: positions rely on
-// it. S2.
+// checkRows checks that the rows of the row groups add up to the file's rows: positions rely on it.
+// S2.
 func (p *File) checkRows() error {
 	var rows int64
 	for i := range p.groups {

@@ -23,8 +23,8 @@ func (p *groupPart) SetFilter(f *decode.GroupFilter) {
 }
 
 // filteredGroup reads the needed rows of a row group, one step of rows after the other: first the
-// columns that the filter tests; then, of the wanted columns, stretches of the step, in which the
-// rows that pass have no long gap between them.
+// columns that the filter tests; then, of the wanted columns, stretches of the step. The rows of a
+// stretch that pass have no long gap between them.
 type filteredGroup struct {
 	*groupReader
 	filter     *decode.GroupFilter

@@ -59,9 +59,9 @@ type columnValues interface {
 	// wanted; nil: all rows are wanted.
 	begin(rows int, wanted *rowset.Set)
 
-	// read decodes the next values of the page to those of the rows from a row on whose validity
-	// bits are set; to all rows, if there are as many as values. A NULL row gets any legal value. The
-	// row of a decode.TextError is counted from the batch's first.
+	// read decodes the page's next values to the rows in [from, from+rows) whose validity bits are
+	// set; to all these rows, if there are as many as values. A NULL row gets any legal value. The row
+	// of a decode.TextError is counted from the batch's first.
 	read(from, rows, values int, validity []byte) error
 
 	// finish returns the array of the batch, which the caller owns.

@@ -105,7 +105,7 @@ func (c *columnChunk) start() int64 {
 }
 
 // dataEncodings returns the encodings of a chunk's data pages; where the footer lists the encodings
-// of pages and levels together, all but those of levels alone.
+// of pages and levels together, all but the encodings of levels alone.
 func (c *columnChunk) dataEncodings() encodingSet {
 	if c.paged {
 		return c.data

@@ -105,7 +105,7 @@ func readPageBounds(
 	return of, asked, err
 }
 
-// pageRows returns how many rows page i has, in a row group of so many rows.
+// pageRows returns how many rows page i has. rows is how many rows the row group has.
 func pageRows(pages []pageLocation, i int, rows int64) int64 {
 	if i+1 < len(pages) {
 		rows = pages[i+1].row

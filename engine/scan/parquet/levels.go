@@ -119,7 +119,7 @@ func (l *levels) packedWord(n int) (word uint64, largest uint32) {
 }
 
 // pairedWord is packedWord of levels of two bits, which begin within a byte of the packed levels and
-// have 16 bytes behind it: those of structs of one level or two.
+// have 16 bytes behind it. Structs of one level or two have such levels.
 func (l *levels) pairedWord(at, n int) (word uint64, largest uint32) {
 	shift := l.at % 4 * 2
 	low := binary.LittleEndian.Uint64(l.packed[at:]) >> shift

@@ -75,7 +75,7 @@ var pageEncodings = map[parquet.Encoding]decode.PageEncoding{
 	parquet.Encodings.ByteStreamSplit: decode.ByteStreamSplit,
 }
 
-// expandedEncodings are those whose pages become plain.
+// expandedEncodings are the encodings whose pages become plain.
 var expandedEncodings = setOf(
 	parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.ByteStreamSplit,
 )

@@ -26,12 +26,12 @@ type page struct {
 	values   int // NULLs included
 	encoding parquet.Encoding
 
-	// levels are the definition levels of a page of version 2; those of version 1 lead data, in
-	// the encoding levelEncoding.
+	// levels are the definition levels of a page of version 2. In a page of version 1 the levels
+	// lead data, in the encoding levelEncoding.
 	levels        []byte
 	levelEncoding parquet.Encoding
 
-	repetition []byte // the repetition levels of a page of version 2; those of version 1 lead data
+	repetition []byte // the repetition levels of a page of version 2; in version 1 they lead data
 
 	data []byte
 }
@@ -75,8 +75,8 @@ const (
 	windowBytesLeast = 2 << 10
 )
 
-// windowBytes returns how many bytes of a column to read at once for batches of so many rows, in
-// which the column has so many bytes.
+// windowBytes returns how many bytes of a column to read at once for batches of batchRows rows.
+// batchBytes is the column's share of a batch's bytes.
 func windowBytes(batchRows, batchBytes int64) int {
 	wanted := max(windowBytesMin, min(windowBytesMax, 8*batchRows))
 	return int(max(windowBytesLeast, min(wanted, batchBytes)))

@@ -23,8 +23,8 @@ import (
 )
 
 // groupReader reads the columns of one row group side by side. What pqarrow reads, it reads column
-// by column: its own record reader starts goroutines for columns read in parallel, in which a
-// corrupt page could panic out of our reach. S3.
+// by column: its own record reader starts goroutines for columns read in parallel, where a corrupt
+// page could panic out of our reach. S3.
 type groupReader struct {
 	part      *groupPart
 	file      vfs.File

@@ -178,7 +178,7 @@ func (r *runs) bits(bitmap []byte, from, n int) (ones int, err error) {
 const bitsAtOnce = 56
 
 // bitsWord returns the next n bits of the current run, if n is small: scattered NULLs make runs of
-// a few bits, for which calls into bitutil take three times as long.
+// a few bits, where calls into bitutil take three times as long.
 func (r *runs) bitsWord(n int) (word uint64, ok bool) {
 	mask := uint64(1)<<n - 1
 	if r.repeated {
@@ -259,7 +259,7 @@ type packedGroup interface {
 }
 
 // unpackFixed is the element of groupUnpackers for one width. The compiler makes a copy of
-// unpackFixed for each array, in which the width is a constant, and so are all shifts and offsets:
+// unpackFixed for each array. There the width is a constant, and so are all shifts and offsets:
 // 0.45 ns a value where a width in a variable takes 1.35 ns (BenchmarkUnpack, AMD EPYC).
 func unpackFixed[G packedGroup](out []uint32, packed []byte) (n int, largest uint32) {
 	var group G

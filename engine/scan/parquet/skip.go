@@ -22,8 +22,8 @@ const (
 	passAheadMax = 8 << 10
 )
 
-// pass passes over the data pages that come next and have at most so many rows together. It returns
-// the number of these rows, or io.EOF where there is no page left.
+// pass passes over the next data pages while they have at most `rows` rows together. It returns how
+// many rows these pages have, or io.EOF where there is no page left.
 func (p *chunkPages) pass(rows int) (passed int, err error) {
 	defer func(ahead int) { p.ahead = ahead }(p.ahead)
 	p.ahead = passAheadMin
@@ -119,7 +119,7 @@ func (c *flatColumn) settle() error {
 // discardRows is how many rows are decoded at once to get to later ones of their page.
 const discardRows = 1 << 16
 
-// passPages passes over pages all of whose rows are skipped, and begins the page behind them.
+// passPages passes over pages whose rows are all skipped, and begins the page behind them.
 // Requires: no row of the current page is left.
 func (c *flatColumn) passPages() error {
 	if err := c.jump(); err != nil {

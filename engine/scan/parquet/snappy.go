@@ -7,8 +7,8 @@ import (
 )
 
 // snappyElement parses the head of the element that packed begins with: a literal of n bytes behind
-// the head, or, where offset is not 0, a copy of the n bytes from so many bytes before in the
-// output.
+// the head, or, where offset is not 0, a copy of the n bytes that begin offset bytes before the end
+// of the output.
 func snappyElement(packed []byte) (head, n, offset int, err error) {
 	if len(packed) == 0 {
 		return 0, 0, 0, errSnappyEnd

@@ -82,7 +82,7 @@ func stringEntries[O int32 | int64](
 const stringsGuessMax = 1 << 20
 
 // guessBytes returns how many bytes of strings to make room for in a batch of allRows, given that
-// the first rows need so many.
+// the first `rows` of them need `needed` bytes.
 func guessBytes(needed, rows, allRows int) int {
 	if rows >= allRows {
 		return needed

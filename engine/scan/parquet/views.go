@@ -196,7 +196,7 @@ func (v *viewValues) find(spans []stringSpan) (source []byte, of *origin, err er
 	return v.dict.buf, &v.ofDict, nil
 }
 
-// checkCodes looks for codes of entries that are not UTF-8 among those of the next values.
+// checkCodes looks for codes of entries that are not UTF-8 among the codes of the next values.
 func (v *viewValues) checkCodes(from, values int, validity []byte) error {
 	if !dictionaryEncoding(v.encoding) {
 		return nil

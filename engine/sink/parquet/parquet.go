@@ -59,9 +59,9 @@ type PageSize struct {
 // PageRowsMax is the most rows of a page.
 const PageRowsMax = 1 << 15
 
-// Pages of these sizes suit a reader. Those of PageSizeDefault are small enough that a reader that wants few rows
-// decodes little else, and large enough that their headers cost nothing. Those of PageSizeGPU are more at once: a GPU
-// decodes a page by a warp, some thousand at a time.
+// Pages of these sizes suit a reader. With PageSizeDefault, pages are small enough that a reader that wants few rows
+// decodes little else, and large enough that their headers cost nothing. With PageSizeGPU, there are more pages to
+// decode at once: a GPU decodes a page by a warp, some thousand pages at a time.
 var (
 	PageSizeDefault = PageSize{PageRowsMax, 1 << 20}
 	PageSizeGPU     = PageSize{1 << 13, 128 << 10}
@@ -240,8 +240,8 @@ func (e *flatFile) Write(batch arrow.RecordBatch) error {
 // partsPerGroup is the least number of parts that the rows of a group of long strings are added in.
 const partsPerGroup = 8
 
-// partOf returns the next rows of a batch, which the caller owns: at most so many, and of about so
-// many bytes.
+// partOf returns the rows of a batch from row from on: at most `rows` rows, and at most about bytes
+// bytes. The caller owns the result.
 func partOf(batch arrow.RecordBatch, from, rows, bytes int64) arrow.RecordBatch {
 	rows = min(rows, batch.NumRows()-from)
 	part := batch.NewSlice(from, from+rows)

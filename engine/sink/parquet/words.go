@@ -80,8 +80,8 @@ func (f *wordForm) reads(arr arrow.Array) bool {
 	return id == f.id || f.kind == kindBytes && (id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW)
 }
 
-// readWords writes the words of an array's values, of so many words each, from a row on to words, all of
-// which it fills. The words of a NULL are arbitrary, but refer to nothing that is not the array's.
+// readWords fills words with the values of an array from row from on; a value takes each words. The
+// words of a NULL are arbitrary, but refer to nothing that is not the array's.
 func readWords(words []uint64, each int, arr arrow.Array, from int) {
 	switch arr.DataType().ID() {
 	case arrow.INT8:

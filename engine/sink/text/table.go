@@ -26,7 +26,7 @@ type TableEncoder struct {
 	last   []tableRow      // the last rows, opt.Tail at most, of those behind the first rows
 	bytes  int             // memory of waits, about
 	width  []int           // terminal columns of each column; nil before the head is drawn
-	shown  []int           // columns that are drawn, in order; elided stands for those that are left out
+	shown  []int           // columns that are drawn, in order; elided stands for columns left out
 	drawn  int64           // rows that were drawn
 	line   strings.Builder // drawn lines that are not yet written
 	rows   int64           // rows that were given

@@ -77,7 +77,7 @@ type progress struct {
 	LeftSeconds float64      `json:"left_seconds"`
 }
 
-// DoAction answers the actions of mpga, and hands those of Flight SQL on.
+// DoAction answers the actions of mpga, and hands the actions of Flight SQL on.
 func (f *service) DoAction(action *flight.Action, stream flight.FlightService_DoActionServer) error {
 	name, ok := strings.CutPrefix(action.GetType(), actionPrefix)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// service is the calls of Flight, of which the library hands those of Flight SQL to a Service, but
-// for the calls that carry rows.
+// service is the calls of Flight. The library hands the calls of Flight SQL to a Service, but for the
+// calls that carry rows.
 type service struct {
 	flight.FlightServer
 	of *Service

@@ -93,7 +93,7 @@ func (s *Service) rows(r *request) (err error) {
 	return nil
 }
 
-// cellBytes returns how many bytes a cell may have, of a page of so many cells.
+// cellBytes returns how many bytes a cell may have in a page of `cells` cells.
 func cellBytes(cells int64) int {
 	return int(min(max(pageBytesMax/max(cells, 1), cellBytesMin), cellBytesMax))
 }

@@ -46,7 +46,7 @@ func (s *Service) prepare(r *request, session *server.Session) (*server.Statemen
 	return st, nil
 }
 
-// unitsBefore returns how many UTF-16 units, in which browsers count, are before a place in a text.
+// unitsBefore returns how many UTF-16 units are before a place in a text: browsers count in these.
 func unitsBefore(text string, offset int) int {
 	return len(utf16.Encode([]rune(text[:min(offset, len(text))])))
 }

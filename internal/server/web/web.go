@@ -27,7 +27,8 @@ type Options struct {
 	// TLS encrypts connections. The default, nil, does not.
 	TLS *tls.Config
 
-	// Facts words statistics for the page of a run, apart from those of devices. The default is none.
+	// Facts words statistics for the page of a run: facts, and apart from them devices, the facts of
+	// devices. The default is none.
 	Facts func(engine.Stats) (facts, devices []report.Fact)
 
 	// Devices tells of the GPUs now. The default, nil, is of a machine without any.

@@ -13,7 +13,7 @@ type PruneReason uint8
 
 // The reasons of package scan.
 const (
-	_ PruneReason = iota // folders, of which decoders do not know
+	_ PruneReason = iota // folders; decoders do not know of them
 	PrunedByStatistics
 	PrunedByBloomFilter
 	PrunedByDictionary

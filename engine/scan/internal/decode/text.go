@@ -11,7 +11,7 @@ type TextError struct {
 	Value string
 }
 
-// NewTextError returns the error of a value, of which it keeps a copy.
+// NewTextError returns the error of a value. It keeps a copy of the value.
 func NewTextError(row int64, value []byte) *TextError {
 	return &TextError{Row: row, Value: QuoteInvalid(value)}
 }

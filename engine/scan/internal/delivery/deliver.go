@@ -243,7 +243,7 @@ func clearNullEntries(validity []byte, codes []int32, values arrow.Array) (nulls
 	return nulls
 }
 
-// constant returns the value of a constant column, repeated for so many rows.
+// constant returns the value of a constant column, once for each of `rows` rows.
 func (d *Deliverer) constant(column int, rows int64) arrow.Array {
 	if c := d.constants[column]; c == nil || int64(c.Len()) < rows {
 		if c != nil {

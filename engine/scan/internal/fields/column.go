@@ -76,7 +76,7 @@ func slotsOf(many bool) int {
 // CanBe says whether text can be read as a type.
 func CanBe(typ arrow.DataType) bool { return newConverter(typ, &Format{}) != nil }
 
-// Begin makes room for a batch of so many rows, out of so many bytes of text, at most.
+// Begin makes room for a batch of at most `rows` rows, out of at most `bytes` bytes of text.
 func (c *Column) Begin(rows, bytes int) {
 	c.room, c.bytes = rows, bytes
 	c.to.begin(c)

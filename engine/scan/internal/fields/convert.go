@@ -26,8 +26,8 @@ type converter interface {
 	// finish returns the array of the values.
 	finish(c *Column) arrow.Array
 
-	// rewind takes back the values from the column's row on, of which the column's fields are the
-	// first.
+	// rewind takes back the values from the column's row on: the column's fields are the first of
+	// these values.
 	rewind(c *Column)
 
 	// drop gives the buffers back without making an array.

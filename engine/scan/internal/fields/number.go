@@ -502,7 +502,7 @@ func (t Instant) IsInfinite() bool {
 	return timeformat.InfinitySign(int64(t.days), timeformat.InfiniteDays) != 0
 }
 
-// In counts the Instant in units of so many nanoseconds; ok is false where the Instant lies between
+// In counts the Instant in units of unit nanoseconds. It returns false where the Instant lies between
 // two units, or its count beyond 64 bits. Infinity is timeformat.InfiniteTime in all units.
 func (t Instant) In(unit int64) (int64, bool) {
 	if sign := timeformat.InfinitySign(int64(t.days), timeformat.InfiniteDays); sign != 0 {

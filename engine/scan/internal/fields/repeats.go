@@ -12,7 +12,8 @@ const (
 // Distinct counts the distinct values of a sample, as far as it takes to tell whether they repeat.
 type Distinct struct{ values map[string]struct{} }
 
-// Add counts a value. It returns false where so many rows surely do not repeat.
+// Add counts a value of a sample that has `rows` rows. It returns false once the values surely do not
+// repeat.
 func (d *Distinct) Add(value []byte, rows int) bool {
 	if d.values == nil {
 		d.values = make(map[string]struct{})

@@ -26,7 +26,7 @@ const (
 type Term struct {
 	Column int
 	Is     Relation
-	Values []Value // sorted: any number, of which the column equals one, of Equal; none of IsNull and NotNull; else one
+	Values []Value // sorted: of Equal any number, and the column equals one; none of IsNull and NotNull; else one
 }
 
 // Conjunction is what a predicate says of single columns: all terms, and of each list of

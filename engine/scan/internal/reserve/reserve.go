@@ -230,8 +230,8 @@ func (r *Allocator) Ask(bytes int64) error {
 	return err
 }
 
-// Fits says whether the budget has so many bytes left. A budget that says what is left makes no room
-// for the answer.
+// Fits says whether the budget has bytes left, and Margin bytes more. A budget that says what is left
+// makes no room for the answer.
 func (r *Allocator) Fits(bytes int64) bool {
 	bytes += r.Margin()
 	switch b := r.budget.(type) {

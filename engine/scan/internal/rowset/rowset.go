@@ -97,9 +97,9 @@ func (s *Set) Add(from, to int) {
 	}
 }
 
-// Stretch returns the first stretch of rows of the set from row at on, in which no gap is longer
-// than so many rows: it begins with row from and ends before row to. from == to where the set has
-// no row from row at on.
+// Stretch returns the first stretch of rows of the set from row at on: rows from to to-1. gap or more
+// rows in turn that are not in the set end the stretch; gap is at least 64. from == to where the set
+// has no row from row at on.
 func (s *Set) Stretch(at, gap int) (from, to int) {
 	from = s.next(at, 0)
 	if from == s.Rows {
@@ -169,8 +169,8 @@ func Pick[T any](s *Set, row int, out []T, plain []byte) {
 	}
 }
 
-// takeBits writes the bits of the set's rows, of which the first row's is at from, and returns how
-// many are 1. out has room for the set's rows.
+// takeBits writes the bits of the set's rows to out, and returns how many are 1. from is where the
+// bit of row 0 is in packed. out has room for the set's rows.
 func (s *Set) takeBits(out, packed []byte, from int) (ones int) {
 	clear(out)
 	n := 0
@@ -223,8 +223,8 @@ func orBits(out []byte, at int, word uint64) {
 	}
 }
 
-// List writes the rows of the set to a list, without so many first ones, as many as the list has
-// room for.
+// List fills a list with rows of the set, after the first without rows. The list may be longer than
+// the rows that are left.
 func (s *Set) List(without int, to []int) {
 	n := 0
 	s.eachRun(func(from, end int) {

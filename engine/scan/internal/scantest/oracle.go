@@ -266,7 +266,7 @@ func ordinalText(n int) string {
 	return text
 }
 
-// ordinalsMax is how far ordinals go from 0: all types have so many values.
+// ordinalsMax is how far ordinals go from 0, up and down: the narrowest integers have values for them.
 const ordinalsMax = 90
 
 // RandomTable returns rows whose values wander, so that rows near each other have similar values.
@@ -360,7 +360,7 @@ func RandomWriter(rng *rand.Rand, columns int) []parquet.WriterProperty {
 	return RandomWriterOf(rng, paths)
 }
 
-// RandomWriterOf returns how a file is written, of which some columns have paths.
+// RandomWriterOf returns how a file is written. paths are the paths of some of its columns.
 func RandomWriterOf(rng *rand.Rand, paths []string) []parquet.WriterProperty {
 	codecs := []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Zstd}
 	opts := []parquet.WriterProperty{

@@ -14,7 +14,7 @@ type Format interface {
 	// NewSplitter returns what cuts rows into the fields of the wanted columns.
 	NewSplitter(columns []int) Splitter
 
-	// SplitterBytes returns the memory of a splitter for so many wanted columns.
+	// SplitterBytes returns the memory of a splitter; columns is how many columns are wanted.
 	SplitterBytes(columns int) int64
 
 	// RowBytes returns how many bytes a row takes at least.

@@ -226,8 +226,8 @@ func (r *reader) add(rows, n int) (kept int, err error) {
 	return n, nil
 }
 
-// valueError is the error of a field, of those that were split last, that is no value of its
-// column.
+// valueError is the error of a field that is no value of its column. The field is one of the fields
+// that were split last.
 func (r *reader) valueError(column, row int) error {
 	c, field, s := r.made[column], r.file.Fields.Field(r.columns[column]), r.splitter.Fields(column)[row]
 	reason := r.file.Format.ValueError(field.Name, field.Type, c.Format(), c.Field(row), s.IsQuoted())
@@ -416,7 +416,7 @@ func (r *reader) PlaceOf(row int64) string {
 	skipped := r.skipped
 	for {
 		most := int(row)
-		if len(skipped) > 0 { // row by row, so as to find those that are left out
+		if len(skipped) > 0 { // row by row, so as to find rows that are left out
 			most = 1
 			if at = splitter.RowStart(r.buf, at); r.base+int64(at) == skipped[0] {
 				at, skipped = max(splitter.(Lenient).RowEnd(r.buf, at), at+1), skipped[1:]

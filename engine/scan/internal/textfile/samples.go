@@ -37,7 +37,7 @@ func (s *Samples) sizes() Sizes {
 	return sizes
 }
 
-// grow makes room for a sample of some bytes, of which n have been read.
+// grow makes room for a sample of size bytes. n bytes have been read, and are kept.
 func (s *Samples) grow(n, size int) {
 	if cap(s.buf) >= size+fields.Slack {
 		s.buf = s.buf[:size]
