@@ -151,11 +151,7 @@ func (t *Tasks) assemble(ctx context.Context, merges []manifest) error {
 			files = append(files, sink.Made{From: from, File: f})
 		}
 	}
-	opt, err := t.outputOptions(ctx)
-	if err != nil {
-		return err
-	}
-	return sink.Assemble(t.Plan.Output.Path, schema, files, opt)
+	return sink.Assemble(t.Plan.Output.Path, schema, files, t.outputOptions(ctx))
 }
 
 // finalName returns the name in the output of the n-th file of a merge: the folders of columns, and a name
@@ -168,35 +164,12 @@ func (t *Tasks) finalName(m *manifest, path string, n int) string {
 	return fmt.Sprintf("%spart-%05d-%05d-%s%s", folder, m.Task, n, t.Plan.ID, filepath.Ext(file))
 }
 
-// outputOptions returns how Commit writes the output: in place of what another commit of the plan has left,
-// or is writing.
-func (t *Tasks) outputOptions(ctx context.Context) (opt sink.Options, err error) {
-	opt = t.sinkOptions(ctx)
+// outputOptions returns how Commit writes the output.
+func (t *Tasks) outputOptions(ctx context.Context) sink.Options {
+	opt := t.sinkOptions(ctx)
 	opt.Plan = t.Plan.ID
 	opt.BeforePublish = t.checkOutput
-	if !opt.Overwrite {
-		opt.Overwrite, err = t.isRest()
-	}
-	return opt, err
-}
-
-// isRest says whether all objects at the output's place are what a commit of this plan has left that was
-// ended.
-func (t *Tasks) isRest() (bool, error) {
-	objects, remote := vfs.ObjectsAt(t.FS, t.Plan.Output.Path)
-	if !remote {
-		return false, nil
-	}
-	left, err := objects.List(strings.TrimRight(t.Plan.Output.Path, "/") + "/")
-	if err != nil {
-		return false, err
-	}
-	for _, o := range left {
-		if !strings.Contains(baseName(o.Name), "-"+t.Plan.ID+".") {
-			return false, nil
-		}
-	}
-	return len(left) > 0, nil
+	return opt
 }
 
 // errOvertaken marks a plan whose output another plan has made in the meantime.
@@ -257,12 +230,7 @@ func (t *Tasks) gather(ctx context.Context, merges []manifest) error {
 			return err
 		}
 	}
-	opt, err := t.outputOptions(ctx)
-	if err != nil {
-		rows.Release()
-		return err
-	}
-	return writeAll(ctx, t.Plan.Output.Path, schema, opt, rows)
+	return writeAll(ctx, t.Plan.Output.Path, schema, t.outputOptions(ctx), rows)
 }
 
 // rowsOf reads the rows of merges, one after the other.

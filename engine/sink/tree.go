@@ -9,6 +9,7 @@ import (
 	slashpath "path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -294,7 +295,7 @@ func newObjectTree(objects vfs.Objects, path string, opt *Options) (*objectTree,
 	if t.old, err = objects.List(path + "/"); err != nil {
 		return nil, err
 	}
-	if len(t.old) > 0 && !opt.Overwrite {
+	if len(t.old) > 0 && !opt.Overwrite && !t.isRest() {
 		return nil, knob.Errorf("%s: %w (%d objects, as %s): name another prefix, or replace them (%s)",
 			path, fs.ErrExist, len(t.old), t.old[0].Name, knob.Name("sink.Overwrite"))
 	}
@@ -304,6 +305,14 @@ func newObjectTree(objects vfs.Objects, path string, opt *Options) (*objectTree,
 		}
 	}
 	return t, nil
+}
+
+// isRest says whether all objects below the path before this run are those of a run of the same plan, which has not
+// ended, or was ended before it was complete.
+func (t *objectTree) isRest() bool {
+	return t.shared && !slices.ContainsFunc(t.old, func(o vfs.Object) bool {
+		return !strings.Contains(o.Name[strings.LastIndexByte(o.Name, '/')+1:], t.run+".")
+	})
 }
 
 func (t *objectTree) suffix() string { return t.run }
