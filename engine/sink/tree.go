@@ -307,8 +307,8 @@ func newObjectTree(objects vfs.Objects, path string, opt *Options) (*objectTree,
 	return t, nil
 }
 
-// isRest says whether all objects below the path before this run are those of a run of the same plan, which has not
-// ended, or was ended before it was complete.
+// isRest says whether a run of the same plan, which has not ended, or was ended before it was complete, made all
+// objects that were below the path before this run.
 func (t *objectTree) isRest() bool {
 	return t.shared && !slices.ContainsFunc(t.old, func(o vfs.Object) bool {
 		return !strings.Contains(o.Name[strings.LastIndexByte(o.Name, '/')+1:], t.run+".")
