@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -140,15 +139,15 @@ func (p *Plan) describeDevice(o *Operator) {
 	}
 }
 
-// Ran adds what the aggregation of the operator did. The time includes that of its inputs. whole is false where no more
-// groups were wanted before all had been made.
-func (o *Operator) Ran(s *Stats, whole bool) {
+// Ran adds to the operator of the plan's aggregation what the aggregation did. The time includes the time of
+// the inputs. whole is false where no more groups were wanted before all had been made.
+func (p *Plan) Ran(o *Operator, s *Stats, whole bool) {
 	groups := digits.Counted(s.Groups, "group")
 	if !whole {
 		groups = "the groups that were wanted"
 	}
 	o.Property("ran: %s to %s in %s, route %s", digits.Counted(s.RowsRead, "row"), groups, rounded(s.Elapsed), s.Route)
-	if s.Device != nil && s.Device.Reason != "" && !slices.Contains(o.Properties, "device: none, "+s.Device.Reason) {
+	if s.Device != nil && s.Device.Reason != "" && (p.Device == nil || p.Device.Reason != s.Device.Reason) {
 		o.Property("ran, device: %s", s.Device.Reason)
 	}
 	if s.SpilledBytes > 0 {

@@ -168,7 +168,7 @@ func comeBack(t *testing.T, what string, batch arrow.RecordBatch, opt sink.Optio
 	}
 }
 
-// Would catch infinite dates and moments, and those of far years, that come back as others.
+// Would catch infinite dates and moments, and dates of far years, that come back as other values.
 func TestFarTimesComeBack(t *testing.T) {
 	days := []arrow.Date32{
 		timeformat.InfiniteDays, -timeformat.InfiniteDays, -719163, -735514, 2932897, 3786795, 40000000, 0,

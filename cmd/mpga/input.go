@@ -38,7 +38,7 @@ type inputFlags struct {
 	skip                        int
 	nullPadding, ignoreErrors   bool
 	rejects                     string
-	dry                         bool // no row is read: the file of rejects stays that of another run
+	dry                         bool // no row is read, and the file of rejects is not written
 
 	spool   *dataset.Spool // of standard input; nil before options
 	leftOut *csv.Rejects   // nil before options

@@ -10,7 +10,6 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
-	"github.com/mpga/mpga/internal/redact"
 )
 
 // openVerb opens what DESCRIBE or EXPLAIN tells about a statement, which does not run, as a table.
@@ -53,7 +52,7 @@ func (p *planner) analyzed(ctx context.Context, f *sql.From) (*relation, error) 
 		if text, about.ran, err = about.analyze(ctx); err != nil {
 			return nil, err
 		}
-		batch := textBatch(explainSchema, [][]string{{"analyzed_plan"}, {redact.Text(text)}})
+		batch := textBatch(explainSchema, [][]string{{"analyzed_plan"}, {text}})
 		return array.NewRecordReader(explainSchema, []arrow.RecordBatch{batch})
 	}
 	return relationOf(&streamed{name: "analyzed plan", schema: explainSchema, run: run}), nil

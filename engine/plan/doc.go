@@ -51,9 +51,9 @@
 //   - P5 (first rows): where rows are ordered and few are wanted, rows that cannot be among them are
 //     left out where they are read, and columns that only the result needs are read of its rows.
 //
-//   - P6 (rules): what is planned otherwise than it is written follows from a Rule. A statement has
-//     the same answer without any of them, which random statements ask; EXPLAIN names the rules that
-//     it used.
+//   - P6 (rules): where a plan departs from the statement's text, a Rule says so. A statement has the
+//     same answer without any of the rules, as tests with random statements check; EXPLAIN names the
+//     rules that were used.
 //
 // Statements without groups are read by all threads too, in no order.
 //

@@ -42,9 +42,10 @@ func (q *Query) describeStatement(root *engine.Operator) {
 // Analyze runs the query to its end without keeping its rows, and returns the plan with what each operator did.
 func (q *Query) Analyze(ctx context.Context) (text string, err error) {
 	text, _, err = q.analyze(ctx)
-	return redact.Text(text), spawn.InQuery(redact.Error(err), q.text.Text)
+	return text, spawn.InQuery(redact.Error(err), q.text.Text)
 }
 
+// analyze is Analyze that returns the result, too, which has been read and released.
 func (q *Query) analyze(ctx context.Context) (text string, ran *Result, err error) {
 	started := time.Now()
 	if ran, err = q.Run(ctx); err != nil {
@@ -68,7 +69,7 @@ func (q *Query) analyze(ctx context.Context) (text string, ran *Result, err erro
 		resident := humanize.IBytes(uint64(q.engine.ResidentPeak()))
 		all.Property("ran: in %s; %s of the process were resident at most", took.Round(time.Microsecond), resident)
 		q.describeStatement(all)
-		text = all.String()
+		text = redact.Text(all.String())
 		return nil
 	})
 	return text, ran, err
@@ -110,7 +111,7 @@ func (q *Query) operators(ctx context.Context, ran *Result) (*engine.Operator, e
 		if err := t.addAggregation(ctx, q.engine, s.source, *s.query, ran.firstStats()); err != nil {
 			return nil, err
 		}
-		t.last.Property("%s", s.of)
+		t.last.Property("merged: by the aggregation above")
 	}
 	return t.root, q.addInput(ctx, t)
 }
@@ -236,7 +237,7 @@ func (t *tree) addAggregation(
 	o := plan.Operators()
 	t.scan, t.scanned, o.Inputs = o.Inputs[0], ran, nil
 	if ran != nil {
-		o.Ran(ran, t.ran.groups.ended)
+		plan.Ran(o, ran, t.ran.groups.ended)
 	}
 	t.put(o)
 	return nil

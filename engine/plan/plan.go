@@ -289,10 +289,8 @@ func (p *planner) planOver(ctx context.Context, s *sql.Select, rel *relation) (*
 	base.where = conjunction(rel.where, where)
 	q := &Query{engine: p.engine, rules: p.rules, text: s, st: st, base: &base}
 	if base.where != nil {
-		if p.rules.allows(FilterLists) {
-			if err := base.pruneLists(ctx, p.rules); err != nil {
-				return nil, err
-			}
+		if err := base.pruneLists(ctx, p.rules); err != nil {
+			return nil, err
 		}
 		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
 			return nil, err

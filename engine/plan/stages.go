@@ -17,7 +17,7 @@ import (
 
 // stage is what happens to rows between the columns that are computed and the last aggregation.
 type stage struct {
-	operator, of string       // of the stage's engine.Operator; of an aggregation, of is a property
+	operator, of string       // of the stage's engine.Operator; "" of an aggregation
 	source       scan.Source  // of query
 	query        *query.Query // nil for a stage that does not aggregate
 }
@@ -194,7 +194,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 	if groups.schema = bound.Schema; distinct != nil {
 		groups.columns, groups.readers = bound.GroupStats(), q.engine.Threads()
 	}
-	q.addStage(stage{of: "merged: by the aggregation above", source: src, query: &first}, groups)
+	q.addStage(stage{source: src, query: &first}, groups)
 	return merge, true, nil
 }
 

@@ -148,7 +148,7 @@ type lists struct {
 // pruneLists leaves out files, row groups and pages of lists by what the condition says of the
 // columns beside the elements. The rows that are left are still to be tested.
 func (r *relation) pruneLists(ctx context.Context, rules *rewrites) error {
-	if r.lists == nil {
+	if r.lists == nil || !rules.allows(FilterLists) {
 		return nil
 	}
 	var where *expr.Expr

@@ -55,9 +55,9 @@ func (c civil) days() int64 {
 	return era*daysPerEra + y*365 + y/4 - y/100 + (153*month+2)/5 + c.day - 1 - eraEpoch
 }
 
-// valid says whether there is such a day, in a year up to yearMax.
+// valid says whether there is such a day, in a year up to timeformat.YearMax.
 func (c civil) valid() bool {
-	return c.year >= -yearMax && c.year <= yearMax && c.month >= 1 && c.month <= 12 &&
+	return c.year >= -timeformat.YearMax && c.year <= timeformat.YearMax && c.month >= 1 && c.month <= 12 &&
 		c.day >= 1 && c.day <= daysInMonth(c.year, c.month)
 }
 
@@ -96,9 +96,6 @@ func addMonths(days, months int64) int64 {
 	c.day = min(c.day, daysInMonth(c.year, c.month))
 	return c.days()
 }
-
-// yearMax bounds the years of dates, so that days fit 32 bits.
-const yearMax = 5_877_000
 
 // dayAndClock returns the microseconds of a day and of a time of day; ok is false where they pass 64 bits.
 func dayAndClock(days, clock int64) (micros int64, ok bool) {
@@ -184,7 +181,7 @@ func parseInstant(text string) (micros int64, ok bool) {
 
 // infinityOf returns the sign of a text that is an infinity, in any case; 0 of other texts.
 func infinityOf(text string) int64 {
-	return timeformat.ParseInfinity(strings.ToLower(strings.TrimSpace(text)))
+	return timeformat.ParseInfinity(strings.TrimSpace(text))
 }
 
 // parseTime reads a time of day. A date before it or alone, and an offset behind it, are dropped.

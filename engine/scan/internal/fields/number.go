@@ -295,7 +295,7 @@ func twoDigits(b []byte) (n uint64, ok bool) {
 // EPYC, Zen 4). Infinity and -infinity, in any case, are timeformat.InfiniteDays and its negative.
 func ParseDate(b []byte) (days int32, ok bool) {
 	if len(b) < dateBytes {
-		sign := infinityOf(b)
+		sign := timeformat.ParseInfinity(string(b))
 		return int32(sign * timeformat.InfiniteDays), sign != 0
 	}
 	if len(b) > dateBytes {
@@ -307,14 +307,6 @@ func ParseDate(b []byte) (days int32, ok bool) {
 		return 0, false
 	}
 	return dayOf(int64(100*century+year), b[4:])
-}
-
-// infinityOf returns the sign of a word that is an infinity, or 0.
-func infinityOf(b []byte) int64 {
-	if len(b) < len("infinity") {
-		return 0
-	}
-	return timeformat.ParseInfinity(string(bytes.ToLower(b)))
 }
 
 const (
@@ -355,8 +347,7 @@ func parseLongDate(b []byte) (days int32, ok bool) {
 		}
 		year = 1 - year // there is no year 0
 	}
-	const yearMax = 5_877_000 // days fit 32 bits
-	if year > yearMax || year < -yearMax {
+	if year > timeformat.YearMax || year < -timeformat.YearMax {
 		return 0, false
 	}
 	return dayOf(year, b[yearDigits:])
