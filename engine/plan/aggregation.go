@@ -14,21 +14,21 @@ import (
 // an order nor a limit.
 func (q *Query) Aggregation() (scan.Source, query.Query, error) {
 	switch {
-	case !q.grouped || q.sets != nil:
+	case q.groups == nil || q.groups.sets != nil:
 		return nil, query.Query{}, errors.New("this is not one aggregation")
 	case q.post.having != nil:
 		return nil, query.Query{}, errors.New("HAVING comes after an aggregation")
-	case len(q.by.Keys) > 0 || q.by.Limited || q.by.Offset > 0:
+	case q.Ordered():
 		return nil, query.Query{}, errors.New("an order or a limit comes after an aggregation")
 	}
-	grouping := q.query
+	grouping := q.groups.of.query
 	grouping.Keys, grouping.Aggregates = slices.Clone(grouping.Keys), slices.Clone(grouping.Aggregates)
 	keys := len(grouping.Keys)
 	if len(q.post.exprs) != keys+len(grouping.Aggregates) {
 		return nil, query.Query{}, errors.New("the columns are not the keys and then the aggregates, each once")
 	}
 	for i, x := range q.post.exprs {
-		name := q.schema.Field(i).Name
+		name := q.resultSchema.Field(i).Name
 		if x.Op != expr.OpColumn || x.Name != q.rows.Field(i).Name {
 			return nil, query.Query{}, errors.New(name + " is computed after the aggregation, or stands before a key")
 		}
@@ -38,5 +38,5 @@ func (q *Query) Aggregation() (scan.Source, query.Query, error) {
 			grouping.Aggregates[i-keys].Name = name
 		}
 	}
-	return q.source, grouping, nil
+	return q.in.rows(newRun(q.engine)), grouping, nil
 }

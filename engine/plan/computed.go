@@ -20,13 +20,14 @@ type computed struct {
 	sums  []bool // by expression: only sums, means and counts are made of it, so any width of its type will do
 }
 
-// withColumns adds columns of the given names to a source. The names are none of the source's.
-func withColumns(ctx context.Context, src scan.Source, names []string, exprs []*expr.Expr, sums []bool) (
-	scan.Source, error,
+// withColumns adds columns of the given names to the rows of a node, which has none of the names.
+func withColumns(ctx context.Context, in sourceNode, names []string, exprs []*expr.Expr, sums []bool) (
+	sourceNode, error,
 ) {
 	if len(exprs) == 0 {
-		return src, nil
+		return in, nil
 	}
+	src := in.rows(nil)
 	p, err := bindCompact(ctx, src.Schema(), exprs, sums)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func withColumns(ctx context.Context, src scan.Source, names []string, exprs []*
 		c.stats = append(c.stats, p.Stats(i, known))
 	}
 	c.schema = arrow.NewSchema(fields, nil)
-	return c, nil
+	return &computeNode{in, c}, nil
 }
 
 // bindCompact binds expressions to columns. The expressions of which sums is true may have narrower

@@ -46,16 +46,23 @@ func (p *planner) analyzed(ctx context.Context, f *sql.From) (*relation, error) 
 	if err := p.narrow(ctx, about); err != nil {
 		return nil, err
 	}
-	run := func(ctx context.Context) (array.RecordReader, error) {
-		var text string
-		var err error
-		if text, about.ran, err = about.analyze(ctx); err != nil {
-			return nil, err
-		}
-		batch := textBatch(explainSchema, [][]string{{"analyzed_plan"}, {text}})
-		return array.NewRecordReader(explainSchema, []arrow.RecordBatch{batch})
+	return relationOf(newStream(&analyzeNode{about}, "analyzed plan")), nil
+}
+
+// analyzeNode has what EXPLAIN ANALYZE tells about a statement, which it runs.
+type analyzeNode struct{ about *Query }
+
+func (n *analyzeNode) input() node           { return n.about }
+func (n *analyzeNode) schema() *arrow.Schema { return explainSchema }
+
+// read implements readerNode.
+func (n *analyzeNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
+	text, err := n.about.analyze(ctx, r)
+	if err != nil {
+		return nil, err
 	}
-	return relationOf(&streamed{name: "analyzed plan", schema: explainSchema, run: run}), nil
+	batch := textBatch(explainSchema, [][]string{{"analyzed_plan"}, {text}})
+	return array.NewRecordReader(explainSchema, []arrow.RecordBatch{batch})
 }
 
 // about opens what DESCRIBE or SUMMARIZE is about: the result of a statement, or a whole table, whose
@@ -98,7 +105,7 @@ func describeRows(of *arrow.Schema) [][]string {
 
 // tableOf is the relation of columns of strings.
 func tableOf(schema *arrow.Schema, columns [][]string) *relation {
-	return relationOf(scan.Batches(schema, []arrow.RecordBatch{textBatch(schema, columns)}))
+	return tableRelation(scan.Batches(schema, []arrow.RecordBatch{textBatch(schema, columns)}), "")
 }
 
 // textBatch returns columns of strings. Columns that are not given are NULL.

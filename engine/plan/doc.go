@@ -21,11 +21,11 @@
 //
 // Between the statement and the result:
 //
-//	sql.Select --Prepare--> Query:  FROM -> source -> WHERE -> computed columns      scan.Filter, computed
-//	                                  -> rows in order, or once for each set         streamed, expanded
-//	                                  -> groups to be merged -> groups               engine.Aggregate
-//	                                  -> HAVING, expressions over groups             projection
-//	                                  -> ORDER BY, LIMIT                             engine.Sort
+//	sql.Select --Prepare--> Query:  FROM -> source -> WHERE -> computed columns      tableNode, filterNode, computeNode
+//	                                  -> rows in order, or once for each set         sortsNode, expandNode
+//	                                  -> groups to be merged -> groups               aggregateNode, groupsNode
+//	                                  -> HAVING, expressions over groups             projectNode
+//	                                  -> ORDER BY, LIMIT                             sortNode
 //	Query --Run--> Result: a stream of Arrow record batches
 //
 // Invariants:
@@ -54,6 +54,9 @@
 //   - P6 (rules): where a plan departs from the statement's text, a Rule says so. A statement has the
 //     same answer without any of the rules, as tests with random statements check; EXPLAIN names the
 //     rules that were used.
+//
+//   - P7 (runs): a plan keeps nothing of its runs, and several may go on at once. What the nodes
+//     of a plan have begun for a run is in its run, and is given back by the release of the Result.
 //
 // Statements without groups are read by all threads too, in no order.
 //

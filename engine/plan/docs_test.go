@@ -246,7 +246,11 @@ func askOf(eng *engine.Engine, s *sql.Select, opt plan.Options) ([][]string, err
 		return nil, err
 	}
 	defer r.Release()
-	var rows [][]string
+	return rowsOf(r)
+}
+
+// rowsOf returns the rows of a result as texts.
+func rowsOf(r *plan.Result) (rows [][]string, err error) {
 	for r.Next() {
 		b := r.RecordBatch()
 		for i := range int(b.NumRows()) {

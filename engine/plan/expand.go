@@ -12,6 +12,24 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
+// expandNode makes a row for each grouping set of each row.
+type expandNode struct {
+	in        sourceNode
+	described *expanded // of no run
+}
+
+func (n *expandNode) input() node { return n.in }
+
+// rows implements sourceNode.
+func (n *expandNode) rows(r *run) scan.Source {
+	if r == nil {
+		return n.described
+	}
+	of := *n.described
+	of.Source = n.in.rows(r)
+	return &of
+}
+
 // expanded is a source that has each row once for every grouping set, except sets whose groups
 // other aggregations make. Behind the columns of the row it has the keys, which are NULL in rows of
 // a set without them, and the number of the set.

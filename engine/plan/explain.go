@@ -3,15 +3,12 @@ package plan
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
@@ -41,15 +38,18 @@ func (q *Query) describeStatement(root *engine.Operator) {
 
 // Analyze runs the query to its end without keeping its rows, and returns the plan with what each operator did.
 func (q *Query) Analyze(ctx context.Context) (text string, err error) {
-	text, _, err = q.analyze(ctx)
+	r := newRun(q.engine)
+	defer r.releaseTests()
+	text, err = q.analyze(ctx, r)
 	return text, spawn.InQuery(redact.Error(err), q.text.Text)
 }
 
-// analyze is Analyze that returns the result, too, which has been read and released.
-func (q *Query) analyze(ctx context.Context) (text string, ran *Result, err error) {
+// analyze is Analyze as a part of a run.
+func (q *Query) analyze(ctx context.Context, r *run) (text string, err error) {
 	started := time.Now()
-	if ran, err = q.Run(ctx); err != nil {
-		return "", nil, err
+	ran, err := q.start(ctx, r)
+	if err != nil {
+		return "", err
 	}
 	defer ran.Release()
 	rows := int64(0)
@@ -57,11 +57,11 @@ func (q *Query) analyze(ctx context.Context) (text string, ran *Result, err erro
 		rows += ran.RecordBatch().NumRows()
 	}
 	if err := ran.Err(); err != nil {
-		return "", nil, err
+		return "", err
 	}
 	took := time.Since(started)
 	err = spawn.Call(func() error {
-		root, err := q.operators(ctx, ran)
+		root, err := q.operators(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -72,24 +72,30 @@ func (q *Query) analyze(ctx context.Context) (text string, ran *Result, err erro
 		text = redact.Text(all.String())
 		return nil
 	})
-	return text, ran, err
+	return text, err
 }
 
-// operators returns the tree of the plan, with what its operators did where the query ran.
-func (q *Query) operators(ctx context.Context, ran *Result) (*engine.Operator, error) {
-	t := &tree{ran: ran}
-	if src, grouping, err := q.Aggregation(); err == nil && q.isAggregation() {
-		if err := t.addAggregation(ctx, q.engine, src, grouping, ran.lastStats()); err != nil {
+// operators returns the tree of the plan, with what its operators did where r is not nil.
+func (q *Query) operators(ctx context.Context, r *run) (*engine.Operator, error) {
+	t := &tree{engine: q.engine, run: r}
+	if q.groups != nil && r.of(q.groups).groups != nil {
+		t.whole = r.of(q.groups).groups.ended
+	}
+	if _, grouping, err := q.Aggregation(); err == nil && q.isAggregation() {
+		of := *q.groups.of
+		of.query = grouping // with the names of the result
+		if err := t.addAggregation(ctx, &of, t.lastStats(q.groups)); err != nil {
 			return nil, err
 		}
-		return t.root, q.addInput(ctx, t)
+		return t.root, t.addRest(ctx, q, of.in)
 	}
 	if text := q.describeOrder(); text != "" {
 		t.add(q.orderName(), text)
-		if names := q.top.lateNames(); len(names) > 0 {
-			t.last.Property("read late, of the rows above: %s", strings.Join(names, ", "))
+		if top, ok := q.root.(*topNode); ok && top.late != nil {
+			t.last.Property("read late, of the rows above: %s", strings.Join(top.lateNames(), ", "))
 		}
-		if s := ran.sortStats(); s.Runs > 0 {
+		if sorted := r.of(q.root).sorted; sorted != nil && sorted.Stats().Runs > 0 {
+			s := sorted.Stats()
 			stored := humanize.IBytes(uint64(s.SpilledStored))
 			t.last.Property("ran, spilled: %s in %s", stored, digits.Counted(int64(s.Runs), "run"))
 		}
@@ -98,102 +104,127 @@ func (q *Query) operators(ctx context.Context, ran *Result) (*engine.Operator, e
 	if q.text.Having != nil {
 		t.add("filter", q.text.Having.String())
 	}
-	if q.grouped {
-		if err := t.addAggregation(ctx, q.engine, q.source, q.query, ran.lastStats()); err != nil {
-			return nil, err
-		}
+	if q.groups == nil {
+		return t.root, t.addRest(ctx, q, q.in)
 	}
-	for _, s := range slices.Backward(q.stages) {
-		if s.query == nil {
-			t.addStage(s, q)
-			continue
-		}
-		if err := t.addAggregation(ctx, q.engine, s.source, *s.query, ran.firstStats()); err != nil {
-			return nil, err
-		}
-		t.last.Property("merged: by the aggregation above")
+	if err := t.addAggregation(ctx, q.groups.of, t.lastStats(q.groups)); err != nil {
+		return nil, err
 	}
-	return t.root, q.addInput(ctx, t)
+	return t.root, t.addRest(ctx, q, q.in)
 }
 
 // isAggregation says whether the statement is one aggregation of the columns of a table, and nothing else.
 func (q *Query) isAggregation() bool {
-	_, isComputed := q.read.(*computed)
-	return q.filter == nil && !isComputed && len(q.stages) == 0 && len(q.subqueries) == 0 && q.base.lists == nil
-}
-
-// addInput adds how the rows of the statement are read.
-func (q *Query) addInput(ctx context.Context, t *tree) error {
-	if c, ok := q.read.(*computed); ok {
-		names := make([]string, len(c.exprs))
-		for i, x := range c.exprs {
-			names[i] = x.String()
-		}
-		t.add("compute", strings.Join(names, ", "))
-	}
-	if q.filter != nil {
-		t.add("filter", q.base.where.String())
-		if s := t.scanStats(); s != nil {
-			t.last.Property("ran: %s kept", digits.Counted(s.RowsRead, "row"))
-		}
-	}
-	if l := q.base.lists; l != nil {
-		t.add("unnest", l.source.Schema().Field(l.list).Name)
-		if s := t.scanStats(); s != nil && q.filter == nil {
-			t.last.Property("ran: %s made", digits.Counted(s.RowsRead, "row"))
-		}
-	}
-	for _, s := range q.subqueries {
-		var innerRan *Result
-		if t.ran != nil {
-			innerRan = s.ran
-		}
-		inner, err := s.operators(ctx, innerRan)
-		if err != nil {
-			return err
-		}
-		t.put(inner)
-	}
-	switch {
-	case len(q.subqueries) > 0:
-		return nil
-	case q.text.From == nil:
-		t.add("values", "1 row")
-		return nil
-	}
-	read := t.scan // of the first aggregation
-	if read == nil {
-		read = engine.ScanOperator(q.base.source)
-		if q.filter != nil {
-			p := q.filter.Pruning()
-			read.Property("%s", &p)
-		}
-	}
-	if s := t.scanStats(); s != nil {
-		read.RanScan(s, q.filter == nil && q.base.lists == nil)
-	}
-	if q.base.name != "" {
-		read.Of = q.base.name + ": " + read.Of
-	}
-	t.put(read)
-	return nil
+	_, isTable := q.in.(*tableNode)
+	return isTable
 }
 
 // tree is operators, each the input of the one before.
 type tree struct {
+	engine     *engine.Engine
+	run        *run // nil of a plan that did not run
+	whole      bool // all groups of the statement have been read
 	root, last *engine.Operator
 	scan       *engine.Operator // of the source of the aggregation that was added last; nil before
 	scanned    *engine.Stats    // of that aggregation; nil where it did not run
-	ran        *Result          // of the query; nil where it did not run
 }
 
-// scanStats is what the reading of the query's table did; nil where it did not run.
-func (t *tree) scanStats() *engine.Stats {
-	if t.scanned == nil && t.ran != nil && len(t.ran.reads) > 0 {
-		s := t.ran.Stats()
+// lastStats is what the last aggregation did; nil where it did not run, or has not ended.
+func (t *tree) lastStats(n *groupsNode) *engine.Stats {
+	if g := t.run.of(n).groups; g != nil && g.current == nil {
+		return &g.last
+	}
+	return nil
+}
+
+// addRest adds a node of a query, and the nodes that it reads.
+func (t *tree) addRest(ctx context.Context, q *Query, n node) error {
+	for ; n != nil; n = n.input() {
+		switch n := n.(type) {
+		case *expandNode:
+			t.addExpand(n, q.groups)
+		case *statisticsNode:
+			t.addOther("statistics", "least and greatest values")
+		case *sortsNode:
+			t.addOther("order", n.describe())
+		case *aggregateNode:
+			var ran *engine.Stats
+			if result := t.run.of(n).aggregation.Load(); result != nil {
+				s := result.Stats()
+				ran = &s
+			}
+			if err := t.addAggregation(ctx, n, ran); err != nil {
+				return err
+			}
+			t.last.Property("merged: by the aggregation above")
+		case *computeNode:
+			names := make([]string, len(n.described.exprs))
+			for i, x := range n.described.exprs {
+				names[i] = x.String()
+			}
+			t.add("compute", strings.Join(names, ", "))
+		case *filterNode:
+			t.add("filter", q.base.where.String())
+			if s := t.scanStats(q); s != nil {
+				t.last.Property("ran: %s kept", digits.Counted(s.RowsRead, "row"))
+			}
+		case *unnestNode:
+			t.add("unnest", n.in.rows(nil).Schema().Field(n.list).Name)
+			if s := t.scanStats(q); s != nil && q.where == nil {
+				t.last.Property("ran: %s made", digits.Counted(s.RowsRead, "row"))
+			}
+		case *tableNode:
+			t.addScan(q, n)
+		case *Query:
+			inner, err := n.operators(ctx, t.run.onlyWith(n))
+			if err == nil {
+				t.put(inner)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyWith returns the run, or nil where it has not begun a node.
+func (r *run) onlyWith(n node) *run {
+	if r == nil || r.of(n).statement == nil {
+		return nil
+	}
+	return r
+}
+
+// scanStats is what the reading of a query's table did; nil where it did not run.
+func (t *tree) scanStats(q *Query) *engine.Stats {
+	if t.scanned == nil && q.reads != nil && len(t.run.of(q.reads).reads) > 0 {
+		s := t.run.ran(q).Stats()
 		return &s
 	}
 	return t.scanned
+}
+
+// addScan adds the reading of a query's table.
+func (t *tree) addScan(q *Query, n *tableNode) {
+	if q.text.From == nil {
+		t.add("values", "1 row")
+		return
+	}
+	read := t.scan // of the first aggregation
+	if read == nil {
+		read = engine.ScanOperator(n.source)
+		if q.where != nil {
+			p := q.where.described.Pruning()
+			read.Property("%s", &p)
+		}
+	}
+	if s := t.scanStats(q); s != nil {
+		_, isUnnested := q.base.node.(*unnestNode)
+		read.RanScan(s, q.where == nil && !isUnnested)
+	}
+	if n.name != "" {
+		read.Of = n.name + ": " + read.Of
+	}
+	t.put(read)
 }
 
 // put adds an operator, with what is below it.
@@ -208,36 +239,37 @@ func (t *tree) put(o *engine.Operator) {
 
 func (t *tree) add(name, of string) { t.put(&engine.Operator{Name: name, Of: of}) }
 
-// addStage adds a stage that does not aggregate, between an aggregation and what it reads.
-func (t *tree) addStage(s stage, q *Query) {
-	t.add(s.operator, s.of)
-	if s.operator != expandStage {
-		t.scan, t.scanned = nil, nil // the aggregation reads what the stage makes
-		return
-	}
+// addOther adds an operator whose rows are others than its input's: an aggregation above it has not
+// read the table.
+func (t *tree) addOther(name, of string) {
+	t.add(name, of)
+	t.scan, t.scanned = nil, nil
+}
+
+// addExpand adds the rows of grouping sets.
+func (t *tree) addExpand(n *expandNode, groups *groupsNode) {
+	t.add("expand", fmt.Sprintf("%d grouping sets", len(groups.sets)))
 	t.scan = nil
 	if t.scanned != nil {
 		scanned := *t.scanned
-		scanned.RowsRead /= int64(len(q.sets)) // each row was read once
+		scanned.RowsRead /= int64(len(groups.sets)) // each row was read once
 		t.scanned = &scanned
 	}
-	if t.ran != nil && t.ran.groups.passed > 0 {
-		t.last.Property("ran: %s are the answer for the set of all keys", digits.Counted(t.ran.groups.passed, "group"))
+	if g := t.run.of(groups).groups; g != nil && g.passed > 0 {
+		t.last.Property("ran: %s are the answer for the set of all keys", digits.Counted(g.passed, "group"))
 	}
 }
 
 // addAggregation adds an aggregation, without its source, and what it did where ran is not nil.
-func (t *tree) addAggregation(
-	ctx context.Context, eng *engine.Engine, src scan.Source, grouping query.Query, ran *engine.Stats,
-) error {
-	plan, err := eng.Explain(ctx, src, grouping)
+func (t *tree) addAggregation(ctx context.Context, n *aggregateNode, ran *engine.Stats) error {
+	plan, err := t.engine.Explain(ctx, n.in.rows(nil), n.query)
 	if err != nil {
 		return err
 	}
 	o := plan.Operators()
 	t.scan, t.scanned, o.Inputs = o.Inputs[0], ran, nil
 	if ran != nil {
-		plan.Ran(o, ran, t.ran.groups.ended)
+		plan.Ran(o, ran, t.whole)
 	}
 	t.put(o)
 	return nil
@@ -245,13 +277,13 @@ func (t *tree) addAggregation(
 
 // describeItems returns the columns of the result: what they are made of, names and types.
 func (q *Query) describeItems() []string {
-	items := make([]string, q.schema.NumFields())
+	items := make([]string, q.resultSchema.NumFields())
 	for i := range items {
-		items[i] = q.schema.Field(i).Name
+		items[i] = q.resultSchema.Field(i).Name
 		if text := q.post.exprs[i].String(); text != items[i] {
 			items[i] = text + " as " + items[i]
 		}
-		items[i] += " " + q.schema.Field(i).Type.String()
+		items[i] += " " + q.resultSchema.Field(i).Type.String()
 	}
 	return items
 }
@@ -261,7 +293,7 @@ func (q *Query) orderName() string {
 	switch {
 	case len(q.by.Keys) == 0:
 		return "first rows"
-	case q.top != nil || q.by.Limited:
+	case q.by.Limited:
 		return "first rows in order"
 	}
 	return "order"

@@ -15,10 +15,11 @@ import (
 // of columns. It returns nil where the statement asks for anything but such values of the whole
 // source, or where the statistics do not tell them.
 func (g *grouping) extremes(asked query.Query) scan.Source {
-	if !g.q.rules.allows(Extremes) || len(asked.Keys) > 0 || len(g.sets) > 1 || len(g.added) > 0 || g.q.filter != nil || len(asked.Aggregates) == 0 {
+	if !g.q.rules.allows(Extremes) || len(asked.Keys) > 0 || len(g.sets) > 1 || len(g.added) > 0 ||
+		g.q.where != nil || len(asked.Aggregates) == 0 {
 		return nil
 	}
-	schema, stats := g.q.source.Schema(), g.q.source.Stats()
+	schema, stats := g.q.source().Schema(), g.q.source().Stats()
 	var fields []arrow.Field
 	var columns []arrow.Array
 	defer func() { releaseAll(columns) }()

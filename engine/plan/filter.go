@@ -24,8 +24,7 @@ type condition struct {
 	program *expr.Program    // of where
 	schema  *arrow.Schema    // of the source
 	order   *topOrder        // nil where nobody asks for an order
-	mem     memory.Allocator // of new evaluators; the engine's, once the query runs
-	whole   *condition       // that this is a part of; nil for none
+	mem     memory.Allocator // of new evaluators
 
 	mu      sync.Mutex
 	free    []*conditionTest // that no reader uses now; they hold on to dictionaries until release
@@ -39,7 +38,6 @@ var (
 
 // division is a condition in two parts.
 type division struct {
-	order       *topOrder  // of the condition
 	late        []int      // columns that first does not need
 	first, rest *condition // nil where there are no two parts
 }
@@ -48,7 +46,7 @@ type division struct {
 type topOrder struct {
 	columns []int         // by key: the column that it is, or -1-i for expression i of exprs
 	exprs   *expr.Program // the keys that are not columns
-	bound   *order.Bound  // of the sort; set before rows are read
+	bound   *order.Bound  // of the sort; nil before a run
 }
 
 // read returns the columns that the keys need.
@@ -110,7 +108,7 @@ func (c *condition) Divide(late []int) (first, rest scan.RowFilter, ok bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	same := func(d *division) bool { return d.order == c.order && slices.Equal(d.late, late) }
+	same := func(d *division) bool { return slices.Equal(d.late, late) }
 	at := slices.IndexFunc(c.divided, same)
 	if at < 0 {
 		at = len(c.divided)
@@ -130,19 +128,19 @@ func (c *condition) divide(late []int) *division {
 		}
 		*part = conjunction(*part, x)
 	}
-	d := &division{order: c.order, late: slices.Clone(late)}
+	d := &division{late: slices.Clone(late)}
 	if parts[0] == nil || parts[1] == nil && c.order == nil {
 		return d
 	}
-	first, err := newCondition(context.Background(), c.schema, parts[0])
+	first, err := newCondition(context.Background(), c.schema, parts[0], c.mem)
 	if err != nil {
 		return d
 	}
-	rest, err := newCondition(context.Background(), c.schema, parts[1])
+	rest, err := newCondition(context.Background(), c.schema, parts[1], c.mem)
 	if err != nil {
 		return d
 	}
-	first.whole, rest.whole, rest.order = c, c, c.order
+	rest.order = c.order
 	d.first, d.rest = first, rest
 	return d
 }
@@ -164,6 +162,17 @@ func conjuncts(list []*expr.Expr, of *expr.Expr) []*expr.Expr {
 	return list
 }
 
+// within returns the condition for a run whose sort tells the bound.
+func (c *condition) within(bound *order.Bound, r *run) *condition {
+	by := *c.order
+	by.bound = bound
+	of := &condition{where: c.where, program: c.program, schema: c.schema, order: &by, mem: c.mem}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tests = append(r.tests, of)
+	return of
+}
+
 func (c *condition) take() *conditionTest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,9 +187,6 @@ func (c *condition) take() *conditionTest {
 
 func (c *condition) newTest() *conditionTest {
 	t, columns, mem := &conditionTest{}, c.Columns(), c.mem
-	if c.whole != nil {
-		mem = c.whole.mem
-	}
 	if c.program != nil {
 		t.where, t.ofWhere = c.program.NewEvaluator(mem), columnIndexes(columns, c.program.Columns())
 	}
@@ -276,25 +282,31 @@ var termOps = map[string]scan.Op{
 	"in": scan.OpIn, "is null": scan.OpIsNull, "is not null": scan.OpIsNotNull,
 }
 
-// newCondition binds WHERE of a source; nil for all rows.
-func newCondition(ctx context.Context, schema *arrow.Schema, where *expr.Expr) (c *condition, err error) {
-	c = &condition{where: where, schema: schema, mem: memory.DefaultAllocator}
+// newCondition binds WHERE of a source; nil for all rows. Evaluators take memory from mem.
+func newCondition(
+	ctx context.Context, schema *arrow.Schema, where *expr.Expr, mem memory.Allocator,
+) (c *condition, err error) {
+	c = &condition{where: where, schema: schema, mem: mem}
 	if where != nil {
 		c.program, err = expr.BindCondition(ctx, schema, where)
 	}
 	return c, err
 }
 
-// filtered returns the rows of a source for which where is TRUE. The caller releases the condition.
-func filtered(ctx context.Context, src scan.Source, where *expr.Expr) (scan.Filtered, *condition, error) {
-	c, err := newCondition(ctx, src.Schema(), where)
+// filtered returns the rows of a node for which where is TRUE. The caller releases the condition.
+func (p *planner) filtered(ctx context.Context, in sourceNode, where *expr.Expr) (*filterNode, error) {
+	src := in.rows(nil)
+	c, err := newCondition(ctx, src.Schema(), where, p.engine.Allocator())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	p := predicateOf(c.program)
-	p.Rows = c
-	f, err := scan.Filter(ctx, src, p)
-	return f, c, err
+	predicate := predicateOf(c.program)
+	predicate.Rows = c
+	f, err := scan.Filter(ctx, src, predicate)
+	if err != nil {
+		return nil, err
+	}
+	return &filterNode{in, c, f}, nil
 }
 
 // predicateOf returns what a condition says of single columns.

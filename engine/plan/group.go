@@ -38,8 +38,9 @@ type grouping struct {
 	computed map[string]*expr.Expr // over columns of the groups: aggregates without a column of their own, by name
 	shifted  map[string]*expr.Expr // over other aggregates: what stands for a sum, by the sum's Key
 
-	distinct []string   // arguments of DISTINCT aggregates, if the plan first groups by keys and these columns; else nil
-	orders   []rowOrder // in which aggregates with ORDER BY take the rows
+	first    *aggregateNode // whose groups the last aggregation merges; nil where it reads rows
+	distinct []string       // arguments of DISTINCT aggregates, if the plan first groups by keys and these columns; else nil
+	orders   []rowOrder     // in which aggregates with ORDER BY take the rows
 
 	// The source must have further columns, which are computed of its own.
 	added      []*expr.Expr    // the further columns
@@ -79,7 +80,7 @@ func (p *planner) group(ctx context.Context, q *Query, st *statement) error {
 		columns: map[string]string{}, computed: map[string]*expr.Expr{}, shifted: map[string]*expr.Expr{},
 		addedAt: map[string]int{}, names: map[string]bool{},
 	}
-	for _, f := range q.source.Schema().Fields() {
+	for _, f := range q.source().Schema().Fields() {
 		g.names[f.Name] = true
 	}
 	if err := g.findKeys(); err != nil {
@@ -95,10 +96,9 @@ func (p *planner) group(ctx context.Context, q *Query, st *statement) error {
 	}
 	q.uses = append(slices.Clone(g.keys), having)
 	asked.Overflow, asked.Deterministic = p.opt.Overflow, p.opt.Deterministic
-	if q.source, err = withColumns(ctx, q.source, g.addedNames, g.added, g.sums); err != nil {
+	if q.in, err = withColumns(ctx, q.in, g.addedNames, g.added, g.sums); err != nil {
 		return err
 	}
-	q.read = q.source
 	if err := g.arrange(ctx, asked); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (g *grouping) dropDependent() {
 		if k.Op != expr.OpColumn {
 			continue
 		}
-		if f, ok := g.q.source.Schema().FieldsByName(k.Name); ok && !arrow.IsFloating(valueType(f[0].Type).ID()) {
+		if f, ok := g.q.source().Schema().FieldsByName(k.Name); ok && !arrow.IsFloating(valueType(f[0].Type).ID()) {
 			columns[k.Name] = true
 		}
 	}
@@ -405,7 +405,7 @@ func signature(f query.Func) string {
 // bindError points at the key or aggregate that does not suit its column's type.
 func (g *grouping) bindError(asked query.Query, err error) error {
 	bindOne := func(q query.Query, at int) error {
-		schema := g.q.source.Schema()
+		schema := g.q.source().Schema()
 		if _, err := rowdata.Bind(q, schema, nil); err != nil {
 			return &expr.Error{Message: err.Error(), At: at, Texts: textArguments(q, schema)}
 		}

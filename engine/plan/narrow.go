@@ -14,11 +14,15 @@ import (
 // asks for, and without rows that the condition of the statement around them leaves out. They have
 // been planned whole before, so that errors in such columns are told.
 func (p *planner) narrow(ctx context.Context, q *Query) error {
-	src, ok := q.base.source.(*streamed)
-	if !ok || src.query == nil {
+	of, ok := q.base.node.(*streamNode)
+	if !ok {
 		return nil
 	}
-	inner := src.query
+	inner, ok := of.in.(*Query)
+	if !ok {
+		return nil
+	}
+	src := of.described
 	unused, err := q.unused(src.schema)
 	if err != nil {
 		return err
@@ -82,9 +86,11 @@ func (p *planner) replan(ctx context.Context, q *Query, unused []bool, where *ex
 	st, base := *q.st, *q.base
 	st.unused = unused
 	base.where = conjunction(base.where, where)
-	*q = Query{engine: q.engine, rules: q.rules, text: q.text, st: &st, base: &base, filter: q.filter, where: q.where, subqueries: q.subqueries}
+	*q = Query{
+		engine: q.engine, rules: q.rules, text: q.text, st: &st, base: &base, where: q.where, subqueries: q.subqueries,
+	}
 	if where != nil {
-		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
+		if q.where, err = p.filtered(ctx, base.node, base.where); err != nil {
 			return err
 		}
 	}
@@ -96,8 +102,8 @@ func (p *planner) replan(ctx context.Context, q *Query, unused []bool, where *ex
 // all rows of a group share. It returns nil where there is no such part. The condition still has to
 // be asked of the result.
 func (q *Query) pushed(where *expr.Expr, of *arrow.Schema) *expr.Expr {
-	oneGroup := q.grouped && len(q.query.Keys) == 0 // even where no row is read
-	if where == nil || oneGroup || q.sets != nil || q.by.Limited || q.by.Offset > 0 {
+	oneGroup := q.groups != nil && len(q.groups.of.query.Keys) == 0 // even where no row is read
+	if where == nil || oneGroup || q.groups != nil && q.groups.sets != nil || q.by.Limited || q.by.Offset > 0 {
 		return nil
 	}
 	if where.Op == expr.OpCall && where.Name == "and" {

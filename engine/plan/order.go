@@ -10,9 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
@@ -23,15 +21,15 @@ import (
 // order, and the aggregates with that order go by the column. The order of the input has such a
 // column, too, where an aggregate goes by it.
 func (g *grouping) sortRows(ctx context.Context, asked query.Query) (query.Query, error) {
-	s := &sorts{engine: g.q.engine, source: g.q.source}
+	s := &sortsNode{in: g.q.in, orders: g.orders}
 	asked.Aggregates = slices.Clone(asked.Aggregates)
 	ofInput := func(i int) bool {
 		return g.infos[i].order < 0 && !asked.Aggregates[i].Distinct && slices.Contains(ofOrder, asked.Aggregates[i].Func)
 	}
 	for i := range asked.Aggregates {
-		if ofInput(i) && s.input == "" {
-			s.input = g.unique("place in the input")
-			s.places = append(s.places, s.input)
+		if ofInput(i) && s.inputPlaces == "" {
+			s.inputPlaces = g.unique("place in the input")
+			s.places = append(s.places, s.inputPlaces)
 		}
 	}
 	places := make([]string, len(g.orders)) // names of columns, by order; "" for the last order
@@ -53,16 +51,12 @@ func (g *grouping) sortRows(ctx context.Context, asked query.Query) (query.Query
 	for i := range asked.Aggregates {
 		switch {
 		case ofInput(i):
-			takePlaces(&asked.Aggregates[i], s.input)
+			takePlaces(&asked.Aggregates[i], s.inputPlaces)
 		case g.infos[i].order >= 0:
 			takePlaces(&asked.Aggregates[i], places[g.infos[i].order])
 		}
 	}
-	texts := make([]string, len(g.orders))
-	for i := range texts {
-		texts[i] = g.orders[i].String()
-	}
-	g.q.addStage(stage{operator: "order", of: strings.Join(texts, ", then of ")}, &streamed{name: "rows in order", schema: s.schema, run: s.run})
+	g.q.in = newStream(s, "rows in order")
 	return asked, nil
 }
 
@@ -101,31 +95,43 @@ func takePlaces(a *query.Aggregate, column string) {
 	}
 }
 
-// sorts are sorts of the rows of a source. Each sort reads the result of the sort before it.
-type sorts struct {
-	engine *engine.Engine
-	source scan.Source
-	post   *projection   // to the columns that are read
-	by     []order.By    // by sort
-	input  string        // name of the column of places in the input; "" where there is no such column
-	places []string      // names of all columns of places, in the order in which they are made
-	schema *arrow.Schema // of the result: the columns of post, then places
+// sortsNode sorts rows, as often as there are orders. Each sort reads the result of the sort before it.
+type sortsNode struct {
+	in          sourceNode
+	orders      []rowOrder
+	post        *projection   // to the columns that are read
+	by          []order.By    // by order
+	inputPlaces string        // name of the column of places in the input; "" where there is no such column
+	places      []string      // names of all columns of places, in the order in which they are made
+	made        *arrow.Schema // the columns of post, then places
+}
+
+func (s *sortsNode) input() node           { return s.in }
+func (s *sortsNode) schema() *arrow.Schema { return s.made }
+
+// describe names the orders.
+func (s *sortsNode) describe() string {
+	texts := make([]string, len(s.orders))
+	for i := range texts {
+		texts[i] = s.orders[i].String()
+	}
+	return strings.Join(texts, ", then of ")
 }
 
 // bind makes the projection and the schema.
-func (s *sorts) bind(ctx context.Context, names []string) (err error) {
+func (s *sortsNode) bind(ctx context.Context, names []string) (err error) {
 	exprs := make([]*expr.Expr, len(names))
 	for i, name := range names {
 		exprs[i] = expr.Column(name)
 	}
-	if s.post, err = newProjection(ctx, s.source.Schema(), names, exprs, nil, true); err != nil {
+	if s.post, err = newProjection(ctx, s.in.rows(nil).Schema(), names, exprs, nil, true); err != nil {
 		return err
 	}
 	fields := slices.Clone(s.post.schema.Fields())
 	for _, name := range s.places {
 		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64})
 	}
-	s.schema = arrow.NewSchema(fields, nil)
+	s.made = arrow.NewSchema(fields, nil)
 	for _, by := range s.by {
 		if err := by.Validate(s.post.schema); err != nil {
 			return err
@@ -134,11 +140,11 @@ func (s *sorts) bind(ctx context.Context, names []string) (err error) {
 	return nil
 }
 
-// run starts the sorts.
-func (s *sorts) run(ctx context.Context) (array.RecordReader, error) {
-	opt := rowsOptions(s.post, s.engine)
-	opt.InOrder = s.input != ""
-	rows, err := s.engine.Rows(ctx, s.source, opt)
+// read implements readerNode.
+func (s *sortsNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
+	opt := rowsOptions(s.post, r.engine)
+	opt.InOrder = s.inputPlaces != ""
+	rows, err := r.engine.Rows(ctx, s.in.rows(r), opt)
 	if err != nil {
 		return nil, err
 	}
@@ -146,14 +152,14 @@ func (s *sorts) run(ctx context.Context) (array.RecordReader, error) {
 	made := len(s.post.schema.Fields())
 	number := func() {
 		made++
-		reader = numbered(reader, arrow.NewSchema(s.schema.Fields()[:made], nil))
+		reader = numbered(reader, arrow.NewSchema(s.made.Fields()[:made], nil))
 	}
-	if s.input != "" {
+	if s.inputPlaces != "" {
 		number()
 	}
 	part := rows.Part
 	for i, by := range s.by {
-		sorted, err := s.engine.Sort(ctx, reader, by)
+		sorted, err := r.engine.Sort(ctx, reader, by)
 		reader.Release()
 		if err != nil {
 			return nil, fmt.Errorf("ORDER BY of an aggregate: %w", err)

@@ -24,16 +24,19 @@ import (
 func (q *Query) Grouping() (scan.Source, query.Query, error) {
 	var none query.Query
 	switch {
-	case len(q.subqueries) > 0:
+	case q.below() != nil:
 		return nil, none, errors.New("a table derived of groups, or of rows in order, is made before the statement; write its result to a file first")
-	case !q.grouped:
+	case q.groups == nil:
 		return nil, none, errors.New("the statement makes no groups: it has neither GROUP BY nor an aggregate")
-	case q.sets != nil:
+	case q.groups.sets != nil:
 		return nil, none, errors.New("several grouping sets (ROLLUP, CUBE, GROUPING SETS) take more than one aggregation")
-	case len(q.stages) > 0:
-		return nil, none, fmt.Errorf("the statement takes a step before its groups, which needs all rows: %s of %s", q.stages[0].operator, q.stages[0].of)
 	}
-	return q.source, q.query, nil
+	for n := node(q.in); n != nil; n = n.input() {
+		if rows, ok := n.(*sortsNode); ok {
+			return nil, none, fmt.Errorf("the statement takes a step before its groups, which needs all rows: order of %s", rows.describe())
+		}
+	}
+	return q.in.rows(newRun(q.engine)), q.groups.of.query, nil
 }
 
 // Finish returns the rows that the statement makes of some of its groups: HAVING, and the columns of the
@@ -76,7 +79,7 @@ func (q *Query) InOrder(ctx context.Context, rows array.RecordReader) (array.Rec
 		rows = sorted
 	}
 	if q.hidden > 0 {
-		rows = firstColumns(rows, q.schema)
+		rows = firstColumns(rows, q.resultSchema)
 	}
 	return rows, nil
 }

@@ -197,7 +197,7 @@ func (r *relation) typeOf(ctx context.Context, x *expr.Expr) arrow.DataType {
 	if err != nil {
 		return nil
 	}
-	program, err := expr.Bind(ctx, r.source.Schema(), x)
+	program, err := expr.Bind(ctx, r.source().Schema(), x)
 	if err != nil {
 		return nil
 	}

@@ -62,8 +62,8 @@ type Table struct {
 	In     []string         // the catalog and the schema of the table, which may qualify its name; may be nil
 }
 
-// Query is a statement whose tables are open. It can be run any number of times, one run at a time,
-// unless a source can be read only once. It must be closed.
+// Query is a statement whose tables are open: its plan. It can be run any number of times, at once,
+// too, unless a source can be read only once. It must be closed.
 type Query struct {
 	engine *engine.Engine
 	rules  *rewrites    // of the statement that Prepare was given
@@ -71,31 +71,21 @@ type Query struct {
 	st     *statement   // text, its names looked up
 	uses   []*expr.Expr // all expressions of the statement over the columns of base, but for the condition
 
-	base   *relation     // the table behind FROM
-	filter scan.Filtered // base's source with the condition of WHERE; nil where all rows are read
-	where  *condition    // of filter; nil where all rows are read
-	read   scan.Source   // base's source or filter, with computed columns: the input of the first stage
-	stages []stage       // between read and source; empty where source is read
-	source scan.Source   // of the rows that are projected, or of the last aggregation
+	base   *relation   // the table behind FROM
+	where  *filterNode // of base with WHERE; nil where all rows are read
+	in     sourceNode  // the rows that are projected, or that the last aggregation reads
+	groups *groupsNode // of in; nil of a statement without groups
+	reads  readerNode  // makes the columns of the result of in; nil of a statement with groups
+	root   readerNode  // the rows of the result, with hidden columns
 
-	grouped bool           // the statement has groups
-	query   query.Query    // the last aggregation, over source; zero without groups
-	first   *engine.Result // of the aggregation among the stages, once it has run; nil without such a stage
-	ran     *Result        // the last that Run has returned for a statement around it; nil where there is none
-	sets    [][]bool       // for each grouping set and key: the set has the key; nil for a single set
-
-	answered int                    // index of the grouping set whose groups the first aggregation makes, or -1
-	finest   chan arrow.RecordBatch // groups of the set answered, while the query runs; nil where answered is -1
-
-	rows *arrow.Schema // input of post: the columns of source, or of the groups
+	rows *arrow.Schema // input of post: the columns of in, or of the groups
 	post *projection   // makes the columns of the result, and hidden columns behind them
 
-	hidden int           // number of columns behind the result's columns that only ORDER BY needs
-	by     order.By      // the order and the limit of the result
-	top    *topRows      // how the first rows in that order are found; nil where all rows are ordered
-	schema *arrow.Schema // of the result
+	hidden       int           // number of columns behind the result's columns that only ORDER BY needs
+	by           order.By      // the order and the limit of the result
+	resultSchema *arrow.Schema // without hidden columns
 
-	subqueries []*Query // derived tables whose results the query reads
+	subqueries []*Query // derived tables, to be closed
 	parameters *placeholders
 }
 
@@ -150,16 +140,26 @@ func ended(ctx context.Context) error {
 }
 
 // Schema returns the columns of the result.
-func (q *Query) Schema() *arrow.Schema { return q.schema }
+func (q *Query) Schema() *arrow.Schema { return q.resultSchema }
+
+// source returns the rows that are projected, or that the last aggregation reads, to plan by.
+func (q *Query) source() scan.Source { return q.in.rows(nil) }
+
+// below returns the statement behind FROM whose rows the query reads; nil where it reads a table.
+func (q *Query) below() *Query {
+	for n := node(q.base.node); n != nil; n = n.input() {
+		if inner, ok := n.(*Query); ok {
+			return inner
+		}
+	}
+	return nil
+}
 
 // Close gives back what the conditions of the query and of its derived tables hold.
 // Requires: no result is read any more.
 func (q *Query) Close() {
 	if q.where != nil {
-		q.where.release()
-	}
-	if q.top != nil {
-		q.top.test.release()
+		q.where.condition.release()
 	}
 	for _, s := range q.subqueries {
 		s.Close()
@@ -267,7 +267,7 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 		return nil, err
 	}
 	q, err := p.planOver(ctx, s, rel)
-	return q, advised(err, rel.source)
+	return q, advised(err, rel.source())
 }
 
 // planOver plans a statement over the table behind its FROM.
@@ -292,7 +292,7 @@ func (p *planner) planOver(ctx context.Context, s *sql.Select, rel *relation) (*
 		if err := base.pruneLists(ctx, p.rules); err != nil {
 			return nil, err
 		}
-		if q.filter, q.where, err = filtered(ctx, base.source, base.where); err != nil {
+		if q.where, err = p.filtered(ctx, base.node, base.where); err != nil {
 			return nil, err
 		}
 	}
@@ -307,14 +307,14 @@ func (p *planner) planOver(ctx context.Context, s *sql.Select, rel *relation) (*
 
 // complete plans the steps between the rows that are read and the result.
 func (p *planner) complete(ctx context.Context, q *Query) (err error) {
-	q.source, q.answered = q.base.source, -1
-	if q.filter != nil {
-		q.source = q.filter
+	q.in = q.base.node
+	if q.where != nil {
+		q.in = q.where
 	}
 	if q.st.groups || q.st.Distinct {
 		err = p.group(ctx, q, q.st)
 	} else {
-		q.read, q.rows = q.source, q.source.Schema()
+		q.rows = q.source().Schema()
 		err = q.finish(ctx, q.st, func(e *expr.Expr) (*expr.Expr, error) { return e, nil }, nil)
 	}
 	if err != nil {
@@ -323,12 +323,49 @@ func (p *planner) complete(ctx context.Context, q *Query) (err error) {
 	if err := q.limit(ctx, q.text); err != nil {
 		return err
 	}
-	if err := q.planTop(ctx); err != nil {
+	return q.planRoot(ctx)
+}
+
+// planRoot plans how the rows of the result are made, and their order.
+func (q *Query) planRoot(ctx context.Context) error {
+	top, err := q.planTop(ctx)
+	switch {
+	case err != nil:
 		return err
+	case top != nil:
+		q.reads, q.root = top, top
+		return nil
+	case q.groups != nil:
+		q.groups.of.most = q.largestCounts()
+		q.rules.note(LargestCounts, q.groups.of.most != nil)
+		q.root = &projectNode{q.groups, q.post}
+	default:
+		inOrder := len(q.by.Keys) == 0 && q.Ordered() // the first rows are the first of the input
+		q.reads = &rowsNode{in: q.in, post: q.post, inOrder: inOrder}
+		q.root = q.reads
 	}
-	_, few := q.largestCounts()
-	q.rules.note(LargestCounts, few)
+	if q.Ordered() {
+		q.root = &sortNode{q.root, q.by}
+	}
 	return nil
+}
+
+// mostGroups bounds the groups that the engine chooses by their counts.
+const mostGroups = 256
+
+// largestCounts returns which groups the result is made of, where these are the groups that have the
+// largest values of an aggregate, which is a count; else nil.
+func (q *Query) largestCounts() *engine.Most {
+	by, of := &q.by, &q.groups.of.query
+	if !q.rules.allows(LargestCounts) || len(by.Keys) == 0 || !by.Limited || by.Limit+by.Offset < 1 ||
+		max(by.Limit, by.Offset) > mostGroups || q.post.having != nil || len(q.groups.sets) > 0 || !by.Keys[0].Descending {
+		return nil
+	}
+	count := q.post.from[by.Keys[0].Column] - len(of.Keys)
+	if count < 0 || of.Aggregates[count].Func != query.CountStar && of.Aggregates[count].Func != query.Count {
+		return nil
+	}
+	return &engine.Most{N: int(by.Limit + by.Offset), Count: count, Ties: len(by.Keys) > 1}
 }
 
 // resolveItems looks up the columns of the items, and gives every item a name of its own. It returns how many
@@ -554,11 +591,11 @@ func (q *Query) finish(
 		}
 		q.by.Keys = append(q.by.Keys, order.Key{Column: at, Descending: o.Descending, NullsFirst: o.NullsFirst})
 	}
-	if q.post, err = newProjection(ctx, q.rows, names, exprs, having, !q.grouped); err != nil {
+	if q.post, err = newProjection(ctx, q.rows, names, exprs, having, q.groups == nil); err != nil {
 		return err
 	}
 	fields := q.post.schema.Fields()
-	q.schema = arrow.NewSchema(fields[:len(fields)-q.hidden], nil)
+	q.resultSchema = arrow.NewSchema(fields[:len(fields)-q.hidden], nil)
 	return nil
 }
 
@@ -595,14 +632,14 @@ const mergedNodesMax = 1 << 14
 // asRelation returns the query as a part of the statement around it, or nil if the query must run
 // by itself. P4.
 func (q *Query) asRelation() *relation {
-	ordered := q.by.Limited || q.by.Offset > 0 || len(q.by.Keys) > 0
-	if q.grouped || ordered || len(q.subqueries) > 0 || exceeds(mergedNodesMax, q.post.exprs...) || !q.rules.allows(MergeDerived) {
+	if q.groups != nil || q.Ordered() || len(q.subqueries) > 0 || exceeds(mergedNodesMax, q.post.exprs...) ||
+		!q.rules.allows(MergeDerived) {
 		return nil
 	}
 	q.rules.note(MergeDerived, true)
 	return &relation{
-		source: q.base.source, name: q.base.name, lists: q.base.lists,
-		schema: q.schema, inStar: q.schema.NumFields(), exprs: q.post.exprs, where: q.base.where,
+		node: q.base.node, schema: q.resultSchema, inStar: q.resultSchema.NumFields(),
+		exprs: q.post.exprs, where: q.base.where,
 	}
 }
 

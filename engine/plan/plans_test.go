@@ -34,10 +34,6 @@ import (
 //	----
 //	the plan, or the error
 func TestPlans(t *testing.T) {
-	dir, err := filepath.Abs("testdata/plans")
-	if err != nil {
-		t.Fatal(err)
-	}
 	tables := writePlanTables(t)
 	engines := map[string]*engine.Engine{}
 	open := func(device string) *engine.Engine {
@@ -57,7 +53,7 @@ func TestPlans(t *testing.T) {
 		}
 		return engines[device]
 	}
-	datadriven.Walk(t, dir, func(t *testing.T, path string) {
+	datadriven.Walk(t, planFiles, func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			device, opt := "cpu", plan.Options{Tables: tables}
 			for _, arg := range d.CmdArgs {
@@ -83,6 +79,9 @@ func TestPlans(t *testing.T) {
 		})
 	})
 }
+
+// planFiles is the folder of the statements and their plans: tests change to folders of their own.
+var planFiles, _ = filepath.Abs("testdata/plans")
 
 // ofAnyMachine finds what plans say of the machine that they are made on, and aTime how long operators took.
 var (

@@ -101,7 +101,7 @@ func TestPruning(t *testing.T) {
 		if r.Err() != nil {
 			t.Fatal(r.Err())
 		}
-		pruned := q.filter.Pruning()
+		pruned := q.where.described.Pruning()
 		left := pruned.RowGroups
 		for _, by := range pruned.By {
 			left -= by.RowGroups

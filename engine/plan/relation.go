@@ -20,21 +20,21 @@ import (
 
 // relation is a table behind FROM: columns that are expressions over the columns of a source.
 type relation struct {
-	source scan.Source
-	name   string        // of a table, or the patterns of files; "" of what a statement makes
+	node   sourceNode
 	schema *arrow.Schema // of the columns that can be named
-	exprs  []*expr.Expr  // over the source's columns, by column
-	where  *expr.Expr    // over the source's columns; nil for all rows
-
-	lists  *lists // for unnest: the list whose elements are the last column of source; else nil
-	inStar int    // how many of the columns * has: all but the elements of a list behind SELECT
+	exprs  []*expr.Expr  // over the node's columns, by column
+	where  *expr.Expr    // over the node's columns; nil for all rows
+	inStar int           // how many of the columns * has: all but the elements of a list behind SELECT
 }
 
-// relationOf is the relation of all columns of a source. A column without a name is named by its
+// source returns the rows of the relation's node, to plan by.
+func (r *relation) source() scan.Source { return r.node.rows(nil) }
+
+// relationOf is the relation of all columns of a node. A column without a name is named by its
 // place: C0 is the first.
-func relationOf(src scan.Source) *relation {
-	r := &relation{source: src}
-	fields := slices.Clone(src.Schema().Fields())
+func relationOf(n sourceNode) *relation {
+	r := &relation{node: n}
+	fields := slices.Clone(r.source().Schema().Fields())
 	for i := range fields {
 		r.exprs = append(r.exprs, expr.Column(fields[i].Name))
 		if fields[i].Name == "" {
@@ -45,10 +45,9 @@ func relationOf(src scan.Source) *relation {
 	return r
 }
 
-// named names the relation, and returns it.
-func (r *relation) named(name string) *relation {
-	r.name = name
-	return r
+// tableRelation is the relation of all columns of a table.
+func tableRelation(source scan.Source, name string) *relation {
+	return relationOf(&tableNode{source, name})
 }
 
 // find returns the index of a named column. A name in parts is a field of a struct before it is a
@@ -193,7 +192,7 @@ func (p *planner) fromTable(ctx context.Context, s *sql.Select) (*relation, erro
 	f := s.From
 	switch {
 	case f == nil:
-		return &relation{source: oneRow(), schema: arrow.NewSchema(nil, nil)}, nil
+		return &relation{node: &tableNode{source: oneRow()}, schema: arrow.NewSchema(nil, nil)}, nil
 	case f.Verb == sql.Summarize:
 		return p.summary(ctx, f.Query)
 	case f.Verb == sql.ExplainAnalyze:
@@ -213,7 +212,7 @@ func (p *planner) fromTable(ctx context.Context, s *sql.Select) (*relation, erro
 			at.Cause = err
 			return nil, at
 		}
-		return relationOf(src).named(strings.Join(f.Files, ", ")), nil
+		return tableRelation(src, strings.Join(f.Files, ", ")), nil
 	}
 	return p.table(ctx, s, f)
 }
@@ -236,7 +235,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 	}
 	t := p.opt.Tables[found]
 	if t.Source != nil {
-		return relationOf(t.Source).named(found), nil
+		return tableRelation(t.Source, found), nil
 	}
 	opt := p.opt.Scan
 	if t.Scan != nil {
@@ -247,7 +246,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relat
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}
-	return relationOf(src).named(found), nil
+	return tableRelation(src, found), nil
 }
 
 // IsIn says whether a table may be qualified by a schema, or by a catalog and a schema.
@@ -264,7 +263,7 @@ func (p *planner) namedFile(ctx context.Context, s *sql.Select, f *sql.From, off
 		src, err := p.opt.Open(ctx, []string{name}, p.opt.Scan)
 		switch {
 		case err == nil:
-			return relationOf(src).named(name), nil
+			return tableRelation(src, name), nil
 		case !errors.Is(err, fs.ErrNotExist):
 			at := s.ErrorAt(f.At, err.Error())
 			at.Cause = err
@@ -289,5 +288,7 @@ func (p *planner) derived(ctx context.Context, s *sql.Select) (*relation, error)
 		return r, nil
 	}
 	p.subqueries = append(p.subqueries, inner)
-	return relationOf(subquery(inner)), nil
+	of := newStream(inner, "derived table")
+	of.described.grouped = inner.groups != nil || inner.source().Stats().Groups
+	return relationOf(of), nil
 }

@@ -49,13 +49,13 @@ func (g *grouping) shift(ctx context.Context, x *expr.Expr) *expr.Expr {
 // shifts says whether sum, which adds n to a column of integers, fits its own type for every value
 // of the column.
 func (g *grouping) shifts(ctx context.Context, column, sum *expr.Expr, n int64) bool {
-	schema := g.q.source.Schema()
+	schema := g.q.source().Schema()
 	at := schema.FieldIndices(column.Name)
 	if len(at) != 1 {
 		return false
 	}
 	var s rowdata.ColumnStats
-	if known := g.q.source.Stats().Columns; known != nil {
+	if known := g.q.source().Stats().Columns; known != nil {
 		s = known[at[0]]
 	}
 	low, high, ok := integerRange(valueType(schema.Field(at[0]).Type))

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
@@ -14,16 +13,6 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/rowdata"
 )
-
-// stage is what happens to rows between the columns that are computed and the last aggregation.
-type stage struct {
-	operator, of string       // of the stage's engine.Operator; "" of an aggregation
-	source       scan.Source  // of query
-	query        *query.Query // nil for a stage that does not aggregate
-}
-
-// expandStage is the operator of the stage that makes a row for each grouping set.
-const expandStage = "expand"
 
 // arrange decides in how many steps the groups are made, and binds the last step. The rows are read
 // once.
@@ -36,14 +25,14 @@ func (g *grouping) arrange(ctx context.Context, asked query.Query) error {
 	if len(asked.Keys) == 0 && len(asked.Aggregates) == 0 {
 		asked.Aggregates, g.infos = []query.Aggregate{{Func: query.CountStar, Name: "count(*)"}}, []callInfo{{}}
 	}
-	if _, err := rowdata.Bind(asked, g.q.source.Schema(), g.q.source.Stats().Columns); err != nil {
+	if _, err := rowdata.Bind(asked, g.q.source().Schema(), g.q.source().Stats().Columns); err != nil {
 		return g.bindError(asked, err)
 	}
 	if err := g.groupFirst(ctx, asked); err != nil {
 		return err
 	}
 	if src := g.extremes(asked); src != nil {
-		g.q.addStage(stage{operator: "statistics", of: "least and greatest values"}, src)
+		g.q.in = &statisticsNode{g.q.in, src}
 	}
 	if len(g.orders) > 0 {
 		var err error
@@ -51,12 +40,13 @@ func (g *grouping) arrange(ctx context.Context, asked query.Query) error {
 			return err
 		}
 	}
+	var sets [][]bool
+	finest := -1
 	if len(g.sets) > 1 {
-		finest := -1
 		if merged, set, ok := g.splitSets(asked); g.q.rules.note(FinestFirst, ok) {
 			asked, finest = merged, set
 		}
-		asked = g.expand(asked, finest)
+		asked, sets = g.expand(asked, finest)
 	}
 	if g.distinct != nil {
 		merge, ok, err := g.split(asked, g.distinct)
@@ -67,25 +57,36 @@ func (g *grouping) arrange(ctx context.Context, asked query.Query) error {
 			asked = merge
 		}
 	}
-	bound, err := rowdata.Bind(asked, g.q.source.Schema(), g.q.source.Stats().Columns)
+	bound, err := rowdata.Bind(asked, g.q.source().Schema(), g.q.source().Stats().Columns)
 	if err != nil {
 		return g.bindError(asked, err)
 	}
-	g.q.grouped, g.q.query, g.q.rows = true, asked, bound.Schema
+	g.q.rows = bound.Schema
+	last := &aggregateNode{in: g.q.in, query: asked, made: bound.Schema}
+	g.q.groups = &groupsNode{of: last, first: g.first, sets: sets, answered: finest, made: g.q.rows}
 	if slices.ContainsFunc(g.sets, func(set []int) bool { return len(set) == 0 }) {
 		return g.q.admitNothing()
 	}
 	return nil
 }
 
+// statisticsNode has the bounds of columns in place of the rows of its input, which are not read.
+type statisticsNode struct {
+	in   sourceNode
+	made scan.Source
+}
+
+func (n *statisticsNode) input() node           { return n.in }
+func (n *statisticsNode) rows(*run) scan.Source { return n.made }
+
 // admitNothing lets the aggregates that are NULL for no rows be NULL: a grouping set without keys
 // has a group of no rows.
 func (q *Query) admitNothing() error {
-	grouping := q.query
+	grouping := q.groups.of.query
 	if grouping.Keys = nil; len(grouping.Aggregates) == 0 {
 		return nil
 	}
-	bound, err := rowdata.Bind(grouping, q.source.Schema(), q.source.Stats().Columns)
+	bound, err := rowdata.Bind(grouping, q.source().Schema(), q.source().Stats().Columns)
 	if err != nil {
 		return err
 	}
@@ -95,13 +96,8 @@ func (q *Query) admitNothing() error {
 		fields[keys+i].Nullable = fields[keys+i].Nullable || f.Nullable
 	}
 	q.rows = arrow.NewSchema(fields, nil)
+	q.groups.made = q.rows
 	return nil
-}
-
-// addStage adds a stage. src, its result, is what the next step reads.
-func (q *Query) addStage(s stage, src scan.Source) {
-	q.stages = append(q.stages, s)
-	q.source = src
 }
 
 // split adds a first aggregation, by the keys of an aggregation and by the columns in distinct, and
@@ -163,38 +159,26 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 			return asked, false, nil
 		}
 	}
-	groups := &streamed{name: "groups", grouped: true}
 	for name, x := range computed {
 		g.computed[name] = x
 	}
-	q, src := g.q, g.q.source
-	var bound *rowdata.Bound
-	if distinct == nil { // some of the groups are results, too
-		bound, err = rowdata.Bind(first, src.Schema(), src.Stats().Columns)
-		groups.run = func(ctx context.Context) (array.RecordReader, error) {
-			var err error
-			q.first, err = q.engine.Aggregate(ctx, src, first)
-			if groups.running.Store(q.first); err != nil || q.finest == nil {
-				return q.first, err
-			}
-			return tee(ctx, q.first, q.finest), nil
-		}
-	} else {
-		bound, err = rowdata.BindCoded(first, src.Schema(), src.Stats().Columns, counted)
-		groups.run = func(ctx context.Context) (array.RecordReader, error) {
-			var err error
-			q.first, err = q.engine.AggregateCoded(ctx, src, first, counted)
-			groups.running.Store(q.first)
-			return q.first, err
+	bind := rowdata.Bind
+	if distinct != nil {
+		bind = func(q query.Query, schema *arrow.Schema, stats []rowdata.ColumnStats) (*rowdata.Bound, error) {
+			return rowdata.BindCoded(q, schema, stats, counted)
 		}
 	}
+	bound, err := bind(first, g.q.source().Schema(), g.q.source().Stats().Columns)
 	if err != nil {
 		return asked, false, err
 	}
-	if groups.schema = bound.Schema; distinct != nil {
-		groups.columns, groups.readers = bound.GroupStats(), q.engine.Threads()
+	g.first = &aggregateNode{in: g.q.in, query: first, made: bound.Schema, coded: distinct != nil, counted: counted}
+	groups := newStream(g.first, "groups")
+	groups.described.grouped = true
+	if distinct != nil {
+		groups.described.columns, groups.described.readers = bound.GroupStats(), g.q.engine.Threads()
 	}
-	q.addStage(stage{source: src, query: &first}, groups)
+	g.q.in = groups
 	return merge, true, nil
 }
 
@@ -206,11 +190,11 @@ var merging = []query.Func{query.Sum, query.Min, query.Max, query.BoolAnd, query
 // computed of a sum.
 func (g *grouping) narrow(column string) bool {
 	const digitsMax = 18
-	at := g.q.source.Schema().FieldIndices(column)
+	at := g.q.source().Schema().FieldIndices(column)
 	if len(at) != 1 {
 		return false
 	}
-	switch dt := valueType(g.q.source.Schema().Field(at[0]).Type).(type) {
+	switch dt := valueType(g.q.source().Schema().Field(at[0]).Type).(type) {
 	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type,
 		*arrow.Float32Type, *arrow.Float64Type:
 		return true
@@ -240,7 +224,7 @@ func (g *grouping) splitSets(asked query.Query) (merge query.Query, finest int, 
 	if !ok || err != nil {
 		return asked, -1, false
 	}
-	groups := g.q.source.Schema()
+	groups := g.q.source().Schema()
 	bound, err := rowdata.Bind(merge, groups, nil)
 	if err != nil {
 		return asked, -1, false
@@ -262,7 +246,7 @@ func (g *grouping) groupFirst(ctx context.Context, asked query.Query) error {
 	if g.distinct = g.groupedFirst(asked); g.distinct == nil || len(g.orders) > 0 || len(g.sets) > 1 {
 		return nil
 	}
-	alone, err := g.q.engine.OnDevices(ctx, g.q.source, asked)
+	alone, err := g.q.engine.OnDevices(ctx, g.q.source(), asked)
 	if alone {
 		g.distinct = nil
 	}
@@ -299,8 +283,8 @@ func (g *grouping) groupedFirst(q query.Query) (distinct []string) {
 
 // expand makes a row for each grouping set of each row, except for the set answered; -1 makes rows
 // for all sets.
-func (g *grouping) expand(asked query.Query, answered int) query.Query {
-	x := &expanded{wider: wider{Source: g.q.source}}
+func (g *grouping) expand(asked query.Query, answered int) (query.Query, [][]bool) {
+	x := &expanded{wider: wider{Source: g.q.source()}}
 	asked.Keys = slices.Clone(asked.Keys)
 	for i := range asked.Keys {
 		k := &asked.Keys[i]
@@ -323,9 +307,8 @@ func (g *grouping) expand(asked query.Query, answered int) query.Query {
 	x.names = append(x.names, g.set)
 	asked.Keys = append(asked.Keys, query.Key{Column: g.set, Name: g.set})
 	x.describe()
-	g.q.sets, g.q.answered = x.sets, answered
-	g.q.addStage(stage{operator: expandStage, of: fmt.Sprintf("%d grouping sets", len(x.sets))}, x)
-	return asked
+	g.q.in = &expandNode{g.q.in, x}
+	return asked, x.sets
 }
 
 // rowsOptions are the options for reading the columns of a projection.

@@ -57,14 +57,27 @@ func (p *planner) summary(ctx context.Context, about *sql.Select) (*relation, er
 	if err := p.narrow(ctx, made); err != nil {
 		return nil, err
 	}
-	run := func(ctx context.Context) (array.RecordReader, error) {
-		var err error
-		if made.ran, err = made.Run(ctx); err != nil {
-			return nil, err
-		}
-		return transposed(made.ran, of), nil
+	rows := newStream(&summaryNode{made, of}, "summary")
+	rows.described.grouped = true
+	return relationOf(rows), nil
+}
+
+// summaryNode has a row for each column of what SUMMARIZE is about.
+type summaryNode struct {
+	figures *Query
+	of      *arrow.Schema // the columns
+}
+
+func (n *summaryNode) input() node           { return n.figures }
+func (n *summaryNode) schema() *arrow.Schema { return summarySchema }
+
+// read implements readerNode.
+func (n *summaryNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
+	figures, err := n.figures.read(ctx, r)
+	if err != nil {
+		return nil, err
 	}
-	return relationOf(&streamed{name: "summary", schema: summarySchema, grouped: true, run: run}), nil
+	return transposed(figures, n.of), nil
 }
 
 // transposed takes over the reader of the figures, which has one row, and returns a row for each

@@ -9,30 +9,32 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// topRows is how a statement without groups finds the first rows in an order. Rows are read with
+// topNode has the first rows of a statement without groups in an order. Rows are read with
 // the columns of WHERE and of the order. A row that comes behind as many rows as are wanted is left
 // out where it is read, as a row that fails WHERE is; the sort tells which rows those are. The other
 // columns are read in the end, of the rows of the result, by their positions; where a source does
 // not find rows by positions, of the rows that are not left out.
-type topRows struct {
-	engine *engine.Engine
-	source scan.Source // filtered by test
-	test   *condition  // WHERE and the bound of the order
-	by     order.By    // of the statement, over the columns of head
+type topNode struct {
+	in     sourceNode    // the rows, without a condition
+	test   *condition    // WHERE and the bound of the order
+	tested scan.Filtered // in filtered by test; of no run
+	by     order.By      // of the statement, over the columns of head
 
 	head     *projection // what is made while all rows are read; where late is not nil, the positions behind it
 	late     *projection // what is made of the rows of the result; nil where nothing is
-	lateFrom scan.Source // that late reads, at positions
+	position string      // name of the column of positions; "" where late is nil
 	result   *arrow.Schema
 	from     []int // by column of the result: the column of head, or -1-i for column i of late
 }
+
+func (t *topNode) input() node           { return t.in }
+func (t *topNode) schema() *arrow.Schema { return t.result }
 
 const (
 	// topRowsMost bounds the rows that are read by their positions, which stay in memory.
@@ -43,41 +45,39 @@ const (
 	lateShare = 16
 )
 
-// planTop plans the first rows of a statement, where there is an order and a small limit.
-// Expressions that may give an error are evaluated for all rows, so they are left to the other way.
-func (q *Query) planTop(ctx context.Context) (err error) {
-	if q.top = nil; q.where != nil {
-		q.where.order = nil
+// planTop plans the first rows of a statement, where there is an order and a small limit; else it
+// returns nil. Expressions that may give an error are evaluated for all rows, so they are left to the
+// other way.
+func (q *Query) planTop(ctx context.Context) (*topNode, error) {
+	if !q.rules.allows(FirstRows) || q.groups != nil || len(q.by.Keys) == 0 || q.by.Wanted() > topRowsMost ||
+		q.post.program.Fallible() {
+		return nil, nil
 	}
-	if !q.rules.allows(FirstRows) || q.grouped || len(q.by.Keys) == 0 || q.by.Wanted() > topRowsMost || q.post.program.Fallible() {
-		return nil
-	}
-	t := &topRows{engine: q.engine, source: q.source, test: q.where, by: q.by, result: q.post.schema}
+	t := &topNode{in: q.base.node, by: q.by, result: q.post.schema}
 	t.by.Keys = slices.Clone(q.by.Keys)
-	if t.test == nil {
-		if t.test, err = newCondition(ctx, q.source.Schema(), nil); err != nil {
-			return err
-		}
+	src := t.in.rows(nil)
+	var err error
+	if t.test, err = newCondition(ctx, src.Schema(), q.base.where, q.engine.Allocator()); err != nil {
+		return nil, err
 	}
 	if err := t.orderedBy(ctx, q); err != nil {
-		return err
+		return nil, err
 	}
-	if q.filter == nil {
-		if t.source, err = scan.Filter(ctx, q.source, scan.Predicate{Rows: t.test}); err != nil {
-			return err
-		}
+	if q.where != nil {
+		t.tested = scan.Refilter(q.where.described, src, t.test)
+	} else if t.tested, err = scan.Filter(ctx, src, scan.Predicate{Rows: t.test}); err != nil {
+		return nil, err
 	}
 	if err := t.divide(ctx, q); err != nil {
-		return err
+		return nil, err
 	}
-	q.top = t
 	q.rules.note(FirstRows, true)
 	q.rules.note(LateColumns, t.late != nil)
-	return nil
+	return t, nil
 }
 
 // orderedBy adds the order to the test of rows.
-func (t *topRows) orderedBy(ctx context.Context, q *Query) (err error) {
+func (t *topNode) orderedBy(ctx context.Context, q *Query) (err error) {
 	o := &topOrder{}
 	var made []*expr.Expr
 	for _, k := range q.by.Keys {
@@ -87,26 +87,26 @@ func (t *topRows) orderedBy(ctx context.Context, q *Query) (err error) {
 			made = append(made, x)
 			continue
 		}
-		at, err := expr.FindColumn(q.source.Schema(), x)
+		at, err := expr.FindColumn(q.source().Schema(), x)
 		if err != nil {
 			return err
 		}
 		o.columns = append(o.columns, at)
 	}
-	o.exprs, err = expr.Bind(ctx, q.source.Schema(), made...)
+	o.exprs, err = expr.Bind(ctx, q.source().Schema(), made...)
 	t.test.order = o
 	return err
 }
 
 // divide says which columns of the result are made while all rows are read.
-func (t *topRows) divide(ctx context.Context, q *Query) (err error) {
-	schema := t.source.Schema()
+func (t *topNode) divide(ctx context.Context, q *Query) (err error) {
+	schema := t.tested.Schema()
 	position := "position"
 	for len(schema.FieldIndices(position)) > 0 {
 		position += " "
 	}
-	rows := q.base.source.Stats().Rows
-	positioned, finds := scan.WithPositions(t.source, position)
+	rows := t.in.rows(nil).Stats().Rows
+	positioned, finds := scan.WithPositions(t.tested, position)
 	finds = finds && rows/lateShare >= q.by.Wanted() && q.rules.allows(LateColumns)
 	tested := t.test.Columns()
 	var names, lateNames []string
@@ -133,19 +133,18 @@ func (t *topRows) divide(ctx context.Context, q *Query) (err error) {
 		t.head, err = newProjection(ctx, schema, names, head, nil, true)
 		return err
 	}
-	t.source = positioned
+	t.position = position
 	at := expr.Column(position)
 	names, head = append(names, position), append(head, at)
 	if t.head, err = newProjection(ctx, positioned.Schema(), names, head, nil, true); err != nil {
 		return err
 	}
-	t.lateFrom = q.base.source
 	t.late, err = newProjection(ctx, positioned.Schema(), append(lateNames, position), append(late, at), nil, true)
 	return err
 }
 
 // lateNames returns the names of the columns that are read of the rows of the result alone.
-func (t *topRows) lateNames() (names []string) {
+func (t *topNode) lateNames() (names []string) {
 	if t == nil {
 		return nil
 	}
@@ -157,33 +156,36 @@ func (t *topRows) lateNames() (names []string) {
 	return names
 }
 
-// run reads the rows and returns the rows of the result. result is told what is read.
-func (t *topRows) run(ctx context.Context, result *Result) (array.RecordReader, error) {
+// read implements readerNode.
+func (t *topNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
 	by := t.by
 	by.Bound = order.NewBound(by.Keys)
-	t.test.release() // what asks the bound of another run
-	t.test.order.bound = by.Bound
-	rows, err := t.engine.Rows(ctx, t.source, rowsOptions(t.head, t.engine))
+	var src scan.Source = scan.Refilter(t.tested, t.in.rows(r), t.test.within(by.Bound, r))
+	if t.late != nil {
+		src, _ = scan.WithPositions(src, t.position)
+	}
+	rows, err := r.engine.Rows(ctx, src, rowsOptions(t.head, r.engine))
 	if err != nil {
 		return nil, err
 	}
-	result.reads = append(result.reads, rows)
+	w := r.of(t)
+	w.reads = append(w.reads, rows)
 	defer rows.Release()
-	sorted, err := t.engine.Sort(ctx, rows, by)
+	sorted, err := r.engine.Sort(ctx, rows, by)
 	if err != nil || t.late == nil {
 		return sorted, err
 	}
-	return newLateReader(ctx, t, sorted, result), nil
+	return newLateReader(ctx, t, r, sorted), nil
 }
 
 // lateReader reads the columns of the result's rows that were not needed to find them.
 type lateReader struct {
 	recordreader.Base
-	ctx    context.Context
-	plan   *topRows
-	result *Result            // of the query
-	rows   array.RecordReader // owned: the rows of the result, in order; nil once they are read
-	late   array.RecordReader // owned: the late columns of the same rows, in the same order; nil before rows is read
+	ctx  context.Context
+	plan *topNode
+	run  *run
+	rows array.RecordReader // owned: the rows of the result, in order; nil once they are read
+	late array.RecordReader // owned: the late columns of the same rows, in the same order; nil before rows is read
 
 	heads []arrow.RecordBatch // owned: of rows; what has not been joined begins in the first
 	begin int64               // row of the first of heads
@@ -191,8 +193,8 @@ type lateReader struct {
 	from  int64               // row of tail
 }
 
-func newLateReader(ctx context.Context, plan *topRows, rows array.RecordReader, result *Result) *lateReader {
-	r := &lateReader{ctx: ctx, plan: plan, result: result, rows: rows}
+func newLateReader(ctx context.Context, plan *topNode, of *run, rows array.RecordReader) *lateReader {
+	r := &lateReader{ctx: ctx, plan: plan, run: of, rows: rows}
 	r.Init(plan.result, r.next, r.close)
 	return r
 }
@@ -251,28 +253,28 @@ func (r *lateReader) find() error {
 		return nil
 	}
 	var err error
-	r.late, err = r.plan.readAt(r.ctx, positions, r.result)
+	r.late, err = r.plan.readAt(r.ctx, positions, r.run)
 	return err
 }
 
 // readAt returns the late columns of the rows of some positions, in the order of the list, and the
 // rows' places in the list.
-func (t *topRows) readAt(ctx context.Context, positions []uint64, result *Result) (array.RecordReader, error) {
+func (t *topNode) readAt(ctx context.Context, positions []uint64, r *run) (array.RecordReader, error) {
 	places := make(map[uint64]int64, len(positions))
 	for i, p := range positions {
 		places[p] = int64(i)
 	}
 	slices.Sort(positions)
-	name := t.late.schema.Field(t.late.schema.NumFields() - 1).Name
-	src, _ := scan.WithPositions(scan.At(t.lateFrom, positions), name)
-	rows, err := t.engine.Rows(ctx, src, rowsOptions(t.late, t.engine))
+	src, _ := scan.WithPositions(scan.At(t.in.rows(r), positions), t.position)
+	rows, err := r.engine.Rows(ctx, src, rowsOptions(t.late, r.engine))
 	if err != nil {
 		return nil, err
 	}
-	result.reads = append(result.reads, rows)
+	w := r.of(t)
+	w.reads = append(w.reads, rows)
 	numbered := replaceLast(rows, places)
 	defer numbered.Release()
-	return t.engine.Sort(ctx, numbered, order.By{Keys: []order.Key{{Column: t.late.schema.NumFields() - 1}}})
+	return r.engine.Sort(ctx, numbered, order.By{Keys: []order.Key{{Column: t.late.schema.NumFields() - 1}}})
 }
 
 // replaceLast takes over a reader whose last column are positions, and returns it with the places

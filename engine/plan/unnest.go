@@ -114,61 +114,84 @@ func (r *relation) unnest(u *sql.Unnest) (*relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := expr.FindColumn(r.source.Schema(), r.exprs[at])
+	source := r.source()
+	list, err := expr.FindColumn(source.Schema(), r.exprs[at])
 	if err != nil {
 		return nil, err
 	}
-	of := &lists{source: r.source, list: list, name: u.Name}
-	taken := func(f arrow.Field) bool { return strings.EqualFold(f.Name, of.name) }
-	for slices.ContainsFunc(r.source.Schema().Fields(), taken) {
-		of.name += "'"
+	n := &unnestNode{in: r.node, list: list, name: u.Name}
+	taken := func(f arrow.Field) bool { return strings.EqualFold(f.Name, n.name) }
+	for slices.ContainsFunc(source.Schema().Fields(), taken) {
+		n.name += "'"
 	}
-	source, err := scan.Unnest(r.source, list, of.name)
-	if err != nil {
+	if n.described, err = scan.Unnest(source, list, n.name); err != nil {
 		return nil, errorAt(u.List.At, "unnest: %v", err)
 	}
-	element := source.Schema().Field(source.Schema().NumFields() - 1)
+	element := n.described.Schema().Field(n.described.Schema().NumFields() - 1)
 	element.Name = u.Name
-	with := &relation{source: source, name: r.name, lists: of, where: r.where, inStar: r.inStar}
+	with := &relation{node: n, where: r.where, inStar: r.inStar}
 	with.schema = arrow.NewSchema(append(slices.Clone(r.schema.Fields()), element), nil)
-	with.exprs = append(slices.Clone(r.exprs), expr.Column(of.name))
+	with.exprs = append(slices.Clone(r.exprs), expr.Column(n.name))
 	if !u.InRow {
 		with.inStar++
 	}
 	return with, nil
 }
 
-// lists is a source with lists: the source of a relation has a row for each element of a list.
-type lists struct {
-	source scan.Source
-	list   int    // column of source
-	name   string // of the elements' column, which no column of source has in any case
+// unnestNode has a row for each element of a list of its input.
+type unnestNode struct {
+	in        sourceNode
+	list      int           // column of in
+	name      string        // of the elements' column, which no column of in has in any case
+	pruned    scan.Filtered // in without what a condition leaves out unread; nil where that is nothing
+	described scan.Source   // of no run
+}
+
+func (n *unnestNode) input() node { return n.in }
+
+// rows implements sourceNode.
+func (n *unnestNode) rows(r *run) scan.Source {
+	if r == nil {
+		return n.described
+	}
+	source := n.in.rows(r)
+	if n.pruned != nil {
+		source = scan.Refilter(n.pruned, source, nil)
+	}
+	made, err := scan.Unnest(source, n.list, n.name)
+	if err != nil {
+		panic(err) // described is made of the same columns
+	}
+	return made
 }
 
 // pruneLists leaves out files, row groups and pages of lists by what the condition says of the
 // columns beside the elements. The rows that are left are still to be tested.
 func (r *relation) pruneLists(ctx context.Context, rules *rewrites) error {
-	if r.lists == nil || !rules.allows(FilterLists) {
+	n, ok := r.node.(*unnestNode)
+	if !ok || !rules.allows(FilterLists) {
 		return nil
 	}
+	lists := n.in.rows(nil)
 	var where *expr.Expr
 	for _, x := range conjuncts(nil, r.where) {
-		if _, err := expr.BindCondition(ctx, r.lists.source.Schema(), x); err == nil {
+		if _, err := expr.BindCondition(ctx, lists.Schema(), x); err == nil {
 			where = conjunction(where, x)
 		}
 	}
 	if where == nil {
 		return nil
 	}
-	program, err := expr.BindCondition(ctx, r.lists.source.Schema(), where)
+	program, err := expr.BindCondition(ctx, lists.Schema(), where)
 	if err != nil {
 		return err
 	}
-	pruned, err := scan.Filter(ctx, r.lists.source, predicateOf(program))
-	if err != nil {
+	of := *n
+	if of.pruned, err = scan.Filter(ctx, lists, predicateOf(program)); err != nil {
 		return err
 	}
 	rules.note(FilterLists, true)
-	r.source, err = scan.Unnest(pruned, r.lists.list, r.lists.name)
+	of.described, err = scan.Unnest(of.pruned, n.list, n.name)
+	r.node = &of
 	return err
 }

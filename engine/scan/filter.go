@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -32,11 +33,31 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 	return newFilteredTable(ctx, t, test)
 }
 
+// Refilter returns f for another reading, with counts of its own: nothing is pruned again, and rows,
+// which may be nil, takes the place of f's RowFilter. src is the source that f filters; of a source that
+// is no table of files it may be another one with the same columns.
+func Refilter(f Filtered, src Source, rows RowFilter) Filtered {
+	switch f := f.(type) {
+	case *filteredTable:
+		again := *f
+		again.test = f.test.asking(rows)
+		return &again
+	case *filteredSource:
+		return &filteredSource{Source: src, test: f.test.asking(rows), pruning: f.pruning}
+	}
+	panic(fmt.Sprintf("scan: %T is no result of Filter", f))
+}
+
 // condition is a predicate of a source, its terms in the units of the source's columns.
 type condition struct {
 	schema *arrow.Schema // of the source
 	terms  *predicate.Conjunction
 	rows   *decode.RowTest // runs the RowFilter, and counts rows
+}
+
+// asking returns the condition with another RowFilter, and without counts.
+func (t *condition) asking(rows RowFilter) *condition {
+	return &condition{schema: t.schema, terms: t.terms, rows: &decode.RowTest{Filter: rows}}
 }
 
 // fill adds the rows and bytes that have been counted.

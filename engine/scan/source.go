@@ -12,7 +12,7 @@ import (
 )
 
 // Source is a table that can be read in parallel, by splits. Unless its documentation says
-// otherwise, a source may be scanned any number of times, by one query at a time.
+// otherwise, a source may be scanned any number of times, by several queries at once.
 type Source interface {
 	// Schema returns the columns of every record batch, in order. Names may repeat in the schema,
 	// but a query cannot name a repeated column.

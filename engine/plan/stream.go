@@ -22,34 +22,42 @@ func oneRow() scan.Source {
 	return scan.Batches(schema, []arrow.RecordBatch{array.NewRecordBatch(schema, []arrow.Array{column}, 1)})
 }
 
-// streamed is the result of a query as a source, which runs the query when the first split is
-// opened, and hands the batches on as they come: each to one split. P4.
+// streamNode has the rows of a reader as a source: of a derived table, of groups, of rows in order. P4.
+type streamNode struct {
+	in        readerNode
+	described *streamed // of no run, which cannot be read
+}
+
+// newStream returns the node, and names the reader in errors and traces.
+func newStream(in readerNode, name string) *streamNode {
+	return &streamNode{in, &streamed{name: name, schema: in.schema()}}
+}
+
+func (n *streamNode) input() node { return n.in }
+
+// rows implements sourceNode.
+func (n *streamNode) rows(r *run) scan.Source {
+	if r == nil {
+		return n.described
+	}
+	of := *n.described
+	of.run = func(ctx context.Context) (array.RecordReader, error) { return n.in.read(ctx, r) }
+	of.running = &r.of(n.in).aggregation
+	return &of
+}
+
+// streamed is the source of a stream: it begins to make the rows when the first split is opened, and
+// hands the batches on as they come, each to one split.
 type streamed struct {
 	name    string
 	schema  *arrow.Schema
 	columns []scan.ColumnStats // as long as the schema, or nil
 	readers int                // splits; 0 is one, which keeps the order of the batches
+	grouped bool               // the rows are groups
+	made    []int              // by column: its place in the reader's rows, or -1 where it is not made; nil for all as they are
+
 	run     func(context.Context) (array.RecordReader, error)
-
-	running atomic.Pointer[engine.Result] // whose batches are handed on; nil where that is not known
-
-	grouped bool // the query groups
-
-	query *Query // of a derived table; else nil
-	made  []int  // by column: its place in the query's result, or -1 where nobody asks for it; nil where all are made
-}
-
-// subquery is the source of a statement's result.
-func subquery(q *Query) *streamed {
-	run := func(ctx context.Context) (array.RecordReader, error) {
-		var err error
-		if q.ran, err = q.Run(ctx); err != nil {
-			return nil, err
-		}
-		return q.ran, nil
-	}
-	grouped := q.grouped || q.source.Stats().Groups
-	return &streamed{name: "derived table", query: q, grouped: grouped, schema: q.Schema(), run: run}
+	running *atomic.Pointer[engine.Result] // the aggregation whose groups are the rows, once it runs; nil of other rows
 }
 
 // Schema implements scan.Source.
@@ -63,10 +71,10 @@ func (s *streamed) Stats() scan.Stats {
 
 // RowsExpected implements scan.Expecter.
 func (s *streamed) RowsExpected() int64 {
-	if r := s.running.Load(); r != nil {
-		return r.RowsExpected()
+	if s.running == nil || s.running.Load() == nil {
+		return 0
 	}
-	return 0
+	return s.running.Load().RowsExpected()
 }
 
 // Splits implements scan.Source.

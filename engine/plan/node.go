@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/order"
+)
+
+// node is a step of a plan: what becomes of the rows of its input. A plan is a chain of nodes from
+// the result to a table. Nodes keep nothing of a run, so that a plan runs any number of times, at
+// once, too. P7.
+type node interface {
+	// input returns the node whose rows this node takes; nil of a table.
+	input() node
+}
+
+// sourceNode is a node whose rows are read by all threads of the engine, split by split.
+type sourceNode interface {
+	node
+
+	// rows returns the rows of a run. Without a run, nil, they are not read: only their columns and
+	// statistics are asked for, while a statement is planned.
+	rows(r *run) scan.Source
+}
+
+// readerNode is a node whose rows are read by one goroutine, in their order.
+type readerNode interface {
+	node
+
+	// schema returns the columns of the rows.
+	schema() *arrow.Schema
+
+	// read starts to make the rows of a run.
+	read(ctx context.Context, r *run) (array.RecordReader, error)
+}
+
+// tableNode is a table: files, or batches.
+type tableNode struct {
+	source scan.Source
+	name   string // of the table, or the patterns of its files; "" of what a statement makes
+}
+
+func (n *tableNode) input() node           { return nil }
+func (n *tableNode) rows(*run) scan.Source { return n.source }
+
+// filterNode leaves the rows for which a condition is TRUE.
+type filterNode struct {
+	in        sourceNode
+	condition *condition
+	described scan.Filtered // of no run
+}
+
+func (n *filterNode) input() node { return n.in }
+
+// rows implements sourceNode.
+func (n *filterNode) rows(r *run) scan.Source {
+	if r == nil {
+		return n.described
+	}
+	return scan.Refilter(n.described, n.in.rows(r), n.condition)
+}
+
+// computeNode adds columns that are computed of the others.
+type computeNode struct {
+	in        sourceNode
+	described *computed // of no run
+}
+
+func (n *computeNode) input() node { return n.in }
+
+// rows implements sourceNode.
+func (n *computeNode) rows(r *run) scan.Source {
+	if r == nil {
+		return n.described
+	}
+	of := *n.described
+	of.Source = n.in.rows(r)
+	return &of
+}
+
+// run is a run of a statement: what the nodes of its plan have begun, for statistics, and for nodes
+// that look at others. It is safe for concurrent use.
+type run struct {
+	engine *engine.Engine
+
+	mu    sync.Mutex
+	begun map[node]*work
+	tests []*condition // of this run alone
+}
+
+func newRun(eng *engine.Engine) *run { return &run{engine: eng, begun: make(map[node]*work)} }
+
+// work is what a node has begun in a run.
+type work struct {
+	aggregation atomic.Pointer[engine.Result]
+	finest      chan arrow.RecordBatch // takes the groups of an aggregation that are rows of the result, too; nil where none are
+	groups      *groupReader           // of a groupsNode
+	reads       []*engine.Rows         // in the order in which they were begun
+	sorted      *order.Reader          // of a sortNode
+	statement   *Result                // of a Query
+}
+
+// of returns what a node has begun. Of no run it is nothing.
+func (r *run) of(n node) *work {
+	if r == nil {
+		return new(work)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.begun[n]
+	if w == nil {
+		w = new(work)
+		r.begun[n] = w
+	}
+	return w
+}
+
+// releaseTests gives back what conditions of the run hold.
+// Requires: no reader of the run is at work any more.
+func (r *run) releaseTests() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.tests {
+		c.release()
+	}
+	r.tests = nil
+}
