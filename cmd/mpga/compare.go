@@ -141,7 +141,7 @@ func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error
 
 // isLimited reports whether a statement, or one that it reads from, has a LIMIT or an OFFSET.
 func isLimited(s *sql.Select) bool {
-	return s.Limit != nil || s.Offset != nil || s.From != nil && s.From.Query != nil && isLimited(s.From.Query)
+	return s.Limit != nil || s.Offset != nil || s.Below() != nil && isLimited(s.Below())
 }
 
 // comparedNames are the names that --algorithms takes.

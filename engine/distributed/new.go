@@ -123,9 +123,7 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 		Format: planFormat, Version: r.Version, Name: r.Name, Statement: r.Statement,
 		Overflow: r.Overflow, Deterministic: r.Deterministic, Query: grouping, Ordered: q.Ordered(),
 	}
-	if statement.From != nil && !statement.From.File {
-		p.Table = namedTable(statement, r.Tables)
-	}
+	p.Table = namedTable(statement, r.Tables)
 	if err := p.setInput(ctx, table); err != nil {
 		return nil, err
 	}
@@ -174,14 +172,12 @@ func absolute(fsys vfs.FS, path string) string {
 
 // namedTable returns the name of the table behind FROM, at any depth.
 func namedTable(s *sql.Select, tables map[string]plan.Table) string {
-	for s.From != nil && s.From.Query != nil {
-		s = s.From.Query
-	}
-	if s.From == nil || s.From.File {
+	of, ok := s.Leaf().(*sql.Table)
+	if !ok {
 		return ""
 	}
 	for name := range tables {
-		if strings.EqualFold(name, s.From.Name) {
+		if strings.EqualFold(name, of.Name) {
 			return name
 		}
 	}

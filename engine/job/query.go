@@ -141,13 +141,11 @@ func (s *Step) clauseAt(offset int) (field string, within int) {
 // checkFrom refuses a statement that reads anything but its step's input: a job could not tell
 // whether that has changed.
 func checkFrom(s *sql.Select) error {
-	for s.From != nil && s.From.Query != nil {
-		s = s.From.Query
+	of := s.Leaf()
+	if table, ok := of.(*sql.Table); of == nil || ok && table.Name == inputTable {
+		return nil
 	}
-	if s.From != nil && (s.From.File || s.From.Name != inputTable) {
-		return s.ErrorAt(s.From.At, "a step reads the files of its from field: write FROM "+inputTable)
-	}
-	return nil
+	return s.ErrorAt(of.Place(), "a step reads the files of its from field: write FROM "+inputTable)
 }
 
 // prepare plans the query over a source. The caller closes it.

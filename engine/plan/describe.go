@@ -12,16 +12,26 @@ import (
 	"github.com/mpga/mpga/engine/sql"
 )
 
-// openVerb opens what DESCRIBE or EXPLAIN tells about a statement, which does not run, as a table.
-func (p *planner) openVerb(ctx context.Context, f *sql.From) (*relation, error) {
-	if f.Verb == sql.Describe {
-		rel, err := p.about(ctx, f.Query)
+// about opens what a verb tells about a statement as a table.
+func (p *planner) about(ctx context.Context, f *sql.About) (*relation, error) {
+	switch f.Verb {
+	case sql.Describe:
+		rel, err := p.subject(ctx, f.Query)
 		if err != nil {
 			return nil, err
 		}
 		return tableOf(describeSchema, describeRows(rel.schema)), nil
+	case sql.Summarize:
+		return p.summary(ctx, f.Query)
+	case sql.ExplainAnalyze:
+		return p.analyzed(ctx, f.Query)
 	}
-	about, err := p.plan(ctx, f.Query)
+	return p.explained(ctx, f.Query)
+}
+
+// explained opens what EXPLAIN tells about a statement, which does not run, as a table.
+func (p *planner) explained(ctx context.Context, s *sql.Select) (*relation, error) {
+	about, err := p.plan(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +47,8 @@ func (p *planner) openVerb(ctx context.Context, f *sql.From) (*relation, error) 
 }
 
 // analyzed opens what EXPLAIN ANALYZE tells about a statement, which runs when the table is read.
-func (p *planner) analyzed(ctx context.Context, f *sql.From) (*relation, error) {
-	about, err := p.plan(ctx, f.Query)
+func (p *planner) analyzed(ctx context.Context, s *sql.Select) (*relation, error) {
+	about, err := p.plan(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -65,13 +75,13 @@ func (n *analyzeNode) read(ctx context.Context, r *run) (array.RecordReader, err
 	return array.NewRecordReader(explainSchema, []arrow.RecordBatch{batch})
 }
 
-// about opens what DESCRIBE or SUMMARIZE is about: the result of a statement, or a whole table, whose
+// subject opens what DESCRIBE or SUMMARIZE is about: the result of a statement, or a whole table, whose
 // columns may have types that no expression takes.
-func (p *planner) about(ctx context.Context, s *sql.Select) (*relation, error) {
+func (p *planner) subject(ctx context.Context, s *sql.Select) (*relation, error) {
 	parts := s.Distinct || s.Where != nil || s.GroupBy != nil || s.GroupAll || s.Having != nil ||
 		s.OrderBy != nil || s.OrderAll != nil || s.Limit != nil || s.Offset != nil
 	if len(s.Items) == 1 && s.Items[0].Expr == nil && s.From != nil && !parts {
-		rel, err := p.from(ctx, s)
+		rel, err := p.from(ctx, s, s.From)
 		return rel, located(s, err)
 	}
 	return p.derived(ctx, s)

@@ -43,11 +43,11 @@ type grouping struct {
 	orders   []rowOrder     // in which aggregates with ORDER BY take the rows
 
 	// The source must have further columns, which are computed of its own.
-	added      []*expr.Expr    // the further columns
-	addedNames []string        // by place in added
-	addedAt    map[string]int  // place in added, by Key
-	sums       []bool          // by place in added: only sums, means and counts are made of the column
-	names      map[string]bool // of all columns of the source
+	added      []*expr.Expr   // the further columns
+	addedNames []string       // by place in added
+	addedAt    map[string]int // place in added, by Key
+	sums       []bool         // by place in added: only sums, means and counts are made of the column
+	names      names          // of all columns of the source
 }
 
 // callInfo says which parts of a call the engine does not compute.
@@ -78,10 +78,7 @@ func (p *planner) group(ctx context.Context, q *Query, st *statement) error {
 		st:     st, q: q, opt: &p.opt,
 		elements: map[string]int{}, itemOf: map[int]bool{}, references: map[string]int{}, unnamed: map[int]bool{},
 		columns: map[string]string{}, computed: map[string]*expr.Expr{}, shifted: map[string]*expr.Expr{},
-		addedAt: map[string]int{}, names: map[string]bool{},
-	}
-	for _, f := range q.source().Schema().Fields() {
-		g.names[f.Name] = true
+		addedAt: map[string]int{}, names: namesOf(q.source().Schema()),
 	}
 	if err := g.findKeys(); err != nil {
 		return err
@@ -146,14 +143,9 @@ func (g *grouping) dropDependent() {
 // query makes the aggregation by all keys, and notes which column holds which key or aggregate.
 func (g *grouping) query(ctx context.Context, having *expr.Expr) (query.Query, error) {
 	var q query.Query
-	taken := map[string]bool{}
-	named := func(x *expr.Expr) string {
-		name := cmp.Or(x.String(), "column") // a column's name may be empty, or read as another expression does
-		for taken[name] {
-			name += " "
-		}
-		taken[name] = true
-		return name
+	made := names{}
+	named := func(x *expr.Expr) string { // a column's name may be empty, or read as another expression does
+		return made.unique(cmp.Or(x.String(), "column"))
 	}
 	for i, k := range g.keys {
 		name := named(k)
@@ -227,7 +219,7 @@ func (g *grouping) argument(x *expr.Expr, sum bool) string {
 		g.sums[i] = g.sums[i] && sum
 		return g.addedNames[i]
 	}
-	name := g.unique(x.String())
+	name := g.names.unique(x.String())
 	g.addedAt[key] = len(g.added)
 	g.added, g.addedNames, g.sums = append(g.added, x), append(g.addedNames, name), append(g.sums, sum)
 	return name

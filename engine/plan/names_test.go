@@ -5,6 +5,7 @@ package plan_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -105,6 +106,41 @@ func TestNamesOfColumns(t *testing.T) {
 		{"SELECT b, max(y) AS y FROM docs GROUP BY b HAVING y > 25 ORDER BY -y", "[[NULL 40] [true 30]]"},
 		{"SELECT y // 20 AS y, count(*) FROM docs GROUP BY y // 20 HAVING y > 0 ORDER BY y * -1", "[[2 1] [1 2]]"},
 	} {
+		answers(t, eng, tables, c.text, c.want)
+	}
+}
+
+// Would catch a column of one table that is found by the name of another, and a * of one table that has the
+// columns of both: DuckDB 2.0.0 answers so.
+func TestScopes(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64)},
+	}, nil)
+	rows, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(`[{"id": 1, "l": [10, 20]}, {"id": 2, "l": [30]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]plan.Table{"lists": {Source: scan.Batches(schema, []arrow.RecordBatch{rows}), In: []string{"memory", "main"}}}
+	eng := openEngine(t)
+	for _, c := range []struct{ text, want string }{
+		{"SELECT t.id, u.id FROM lists t, unnest(l) u(id) ORDER BY 2", "[[1 10] [1 20] [2 30]]"},
+		{"SELECT u.*, t.id FROM lists t, unnest(t.l) u(id) ORDER BY u.id", "[[10 1] [20 1] [30 2]]"},
+		{"SELECT t.id, sum(u.id) FROM lists t, unnest(l) u(id) WHERE u.id > 10 GROUP BY t.id ORDER BY t.id", "[[1 20] [2 30]]"},
+		{"SELECT lists.id FROM lists ORDER BY lists.id LIMIT 1", "[[1]]"},
+		{"SELECT main.lists.id FROM main.lists ORDER BY id LIMIT 1", "[[1]]"},
+		{"SELECT memory.main.LISTS.id FROM memory.main.lists ORDER BY id LIMIT 1", "[[1]]"},
+		{"WITH c AS (SELECT id AS k FROM lists) SELECT c.k, d.k FROM (SELECT c.* FROM c) d ORDER BY d.k", ""},
+		{"WITH c AS (SELECT id AS k FROM lists) SELECT d.* FROM (SELECT c.* FROM c) d ORDER BY d.k", "[[1] [2]]"},
+		{"SELECT -id AS z FROM lists t ORDER BY t.z", ""},
+		{"SELECT u.* FROM lists t", ""},
+		{"SELECT id FROM lists t, unnest(l) u(id)", ""},
+	} {
+		if _, err := ask(eng, c.text, tables); c.want == "" {
+			if err == nil {
+				t.Errorf("%s: no error", c.text)
+			}
+			continue
+		}
 		answers(t, eng, tables, c.text, c.want)
 	}
 }

@@ -208,7 +208,7 @@ func TestFieldNames(t *testing.T) {
 			t.Errorf("%s: the columns are %v, want %s", text, got, want)
 		}
 	}
-	names("SELECT a.x, sum(a.inner.weight), (a).inner.city AS town, t.a.x + 1 FROM t GROUP BY ALL", "[x sum(a.inner.weight) town (a.x + 1)]")
+	names("SELECT a.x, sum(a.inner.weight), (a).inner.city AS town, t.a.x + 1 FROM t GROUP BY ALL", "[x sum(a.inner.weight) town (t.a.x + 1)]")
 	if got, err := ask(eng, "SELECT count(*) FROM t", tables); err != nil || fmt.Sprint(got) != "[[50]]" {
 		t.Errorf("count(*): %v, %v", got, err)
 	}

@@ -28,13 +28,13 @@ func (g *grouping) sortRows(ctx context.Context, asked query.Query) (query.Query
 	}
 	for i := range asked.Aggregates {
 		if ofInput(i) && s.inputPlaces == "" {
-			s.inputPlaces = g.unique("place in the input")
+			s.inputPlaces = g.names.unique("place in the input")
 			s.places = append(s.places, s.inputPlaces)
 		}
 	}
 	places := make([]string, len(g.orders)) // names of columns, by order; "" for the last order
 	for i := range len(g.orders) - 1 {
-		places[i] = g.unique("place in order of " + g.orders[i].String())
+		places[i] = g.names.unique("place in order of " + g.orders[i].String())
 		s.places = append(s.places, places[i])
 	}
 	names := g.columnsRead(asked)

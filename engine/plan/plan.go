@@ -262,7 +262,7 @@ func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	rel, err := p.from(ctx, s)
+	rel, err := p.from(ctx, s, s.From)
 	if err != nil {
 		return nil, err
 	}
@@ -377,11 +377,15 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 			return 0, err
 		}
 		if it.Expr == nil {
-			if columns := len(st.items) + st.rel.inStar; columns > sql.ItemsMax {
+			from, to, err := st.rel.star(it)
+			if err != nil {
+				return 0, err
+			}
+			if columns := len(st.items) + to - from; columns > sql.ItemsMax {
 				return 0, errorAt(0, "not supported: a result of %d columns, more than %d", columns, sql.ItemsMax)
 			}
-			for i, f := range st.rel.schema.Fields()[:st.rel.inStar] {
-				st.items = append(st.items, item{expr: st.rel.exprs[i], name: f.Name})
+			for i := from; i < to; i++ {
+				st.items = append(st.items, item{expr: st.rel.exprs[i], name: st.rel.schema.Field(i).Name})
 			}
 			continue
 		}
@@ -648,7 +652,7 @@ func (p *planner) distinct(ctx context.Context, st *statement) (*Query, error) {
 	inner := *st.Select
 	inner.Distinct, inner.OrderBy, inner.OrderAll, inner.Limit, inner.Offset = false, nil, nil, nil, nil
 	outer := &sql.Select{
-		Text: st.Text, From: &sql.From{Query: &inner}, GroupAll: true, OrderAll: st.OrderAll, Limit: st.Limit, Offset: st.Offset,
+		Text: st.Text, From: &sql.Derived{Query: &inner}, GroupAll: true, OrderAll: st.OrderAll, Limit: st.Limit, Offset: st.Offset,
 	}
 	for _, it := range st.items {
 		outer.Items = append(outer.Items, sql.Item{Expr: expr.Column(it.name), Name: it.name})

@@ -115,7 +115,7 @@ var readerOptions = []readerOption{
 }
 
 // scanOptions adds the arguments of a reader to the options of the statement.
-func (p *planner) scanOptions(s *sql.Select, f *sql.From) (dataset.Options, error) {
+func (p *planner) scanOptions(s *sql.Select, f *sql.Files) (dataset.Options, error) {
 	opt := p.opt.Scan
 	switch f.Function {
 	case "read_csv":

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -25,6 +27,34 @@ type relation struct {
 	exprs  []*expr.Expr  // over the node's columns, by column
 	where  *expr.Expr    // over the node's columns; nil for all rows
 	inStar int           // how many of the columns * has: all but the elements of a list behind SELECT
+	tables []scopeTable  // whose names may stand before the names of columns
+}
+
+// scopeTable is the columns of one of the tables behind FROM.
+type scopeTable struct {
+	names    [][]string // of the table: its alias, or its name, perhaps behind a schema
+	from, to int        // columns of the relation
+}
+
+// qualify names the table of the columns from column from on. A name that is empty is none.
+func (r *relation) qualify(from int, names ...[]string) {
+	names = slices.DeleteFunc(names, func(name []string) bool { return name[0] == "" })
+	r.tables = append(r.tables, scopeTable{names, from, len(r.exprs)})
+}
+
+// star returns the columns that * stands for, behind a table's name or alone.
+func (r *relation) star(it sql.Item) (from, to int, err error) {
+	if it.Of == nil {
+		return 0, r.inStar, nil
+	}
+	for _, t := range r.tables {
+		for _, name := range t.names {
+			if slices.EqualFunc(name, it.Of, strings.EqualFold) {
+				return t.from, min(t.to, r.inStar), nil
+			}
+		}
+	}
+	return 0, 0, errorAt(it.At, "not supported: * behind a name other than the table's; name the columns")
 }
 
 // source returns the rows of the relation's node, to plan by.
@@ -52,27 +82,49 @@ func tableRelation(source scan.Source, name string) *relation {
 
 // find returns the index of a named column. A name in parts is a field of a struct before it is a
 // column with points in its name, which stands in double quotes where both are there; and a column
-// of the table before a field of a struct that is named as the table.
+// of a table before a field of a struct that is named as the table.
 func (r *relation) find(e *expr.Expr) (int, error) {
 	if e.Path == nil {
 		return expr.FindColumn(r.schema, e)
 	}
-	paths := [][]string{e.Path}
-	if e.Qualified {
-		paths = [][]string{e.Path[1:], e.Path}
-	}
-	for _, path := range paths {
-		if len(path) > 1 {
-			if i, err := query.FindColumn(r.schema, query.HiddenFieldName(path...)); err == nil {
-				return i, nil
-			}
+	missing := e.Path // the part of the path that errors name
+	for _, t := range r.tables {
+		taken := t.qualifier(e)
+		if taken == 0 {
+			continue
 		}
-		if i, err := query.FindColumn(r.schema, columnName(path)); err == nil {
-			return i, nil
+		missing = e.Path[taken:]
+		if i, ok := findPath(r.schema.Fields()[t.from:t.to], missing); ok {
+			return t.from + i, nil
 		}
 	}
-	_, err := query.FindColumn(r.schema, columnName(paths[0]))
+	if i, ok := findPath(r.schema.Fields(), e.Path); ok {
+		return i, nil
+	}
+	_, err := query.FindColumn(r.schema, columnName(missing))
 	return 0, errorAt(e.At, "%v", err)
+}
+
+// qualifier returns how many parts in front of a column's name are the name of the table, at most.
+func (t *scopeTable) qualifier(e *expr.Expr) (parts int) {
+	for _, name := range t.names {
+		if e.Qualified && len(name) < len(e.Path) && slices.EqualFunc(name, e.Path[:len(name)], strings.EqualFold) {
+			parts = max(parts, len(name))
+		}
+	}
+	return parts
+}
+
+// findPath returns which of some columns a name in parts is.
+func findPath(fields []arrow.Field, path []string) (int, bool) {
+	schema := arrow.NewSchema(fields, nil)
+	if len(path) > 1 {
+		if i, err := query.FindColumn(schema, query.HiddenFieldName(path...)); err == nil {
+			return i, true
+		}
+	}
+	i, err := query.FindColumn(schema, columnName(path))
+	return i, err == nil
 }
 
 func columnName(path []string) string {
@@ -82,10 +134,8 @@ func columnName(path []string) string {
 	return query.FieldName(path...)
 }
 
-// mayBeAlias says whether a column may be the name of an item.
-func mayBeAlias(e *expr.Expr) bool {
-	return e.Op == expr.OpColumn && (e.Path == nil || e.Qualified && len(e.Path) == 2)
-}
+// mayBeAlias says whether a column may be the name of an item, which no table qualifies.
+func mayBeAlias(e *expr.Expr) bool { return e.Op == expr.OpColumn && e.Path == nil }
 
 // column returns the expression over the source's columns that a named column stands for.
 func (r *relation) column(e *expr.Expr) (*expr.Expr, error) {
@@ -178,47 +228,71 @@ func conjunction(a, b *expr.Expr) *expr.Expr {
 	return x
 }
 
-// from opens what a statement reads.
-func (p *planner) from(ctx context.Context, s *sql.Select) (*relation, error) {
-	rel, err := p.fromTable(ctx, s)
-	if err != nil || s.From == nil || s.From.Unnest == nil {
-		return rel, err
-	}
-	return rel.unnest(s.From.Unnest)
-}
-
-// fromTable opens the table that a statement reads.
-func (p *planner) fromTable(ctx context.Context, s *sql.Select) (*relation, error) {
-	f := s.From
-	switch {
-	case f == nil:
-		return &relation{node: &tableNode{source: oneRow()}, schema: arrow.NewSchema(nil, nil)}, nil
-	case f.Verb == sql.Summarize:
-		return p.summary(ctx, f.Query)
-	case f.Verb == sql.ExplainAnalyze:
-		return p.analyzed(ctx, f)
-	case f.Verb != "":
-		return p.openVerb(ctx, f)
-	case f.Query != nil:
-		return p.derived(ctx, f.Query)
-	case f.File:
-		opt, err := p.scanOptions(s, f)
-		if err != nil {
+// from opens what stands behind a statement's FROM.
+func (p *planner) from(ctx context.Context, s *sql.Select, from sql.From) (rel *relation, err error) {
+	switch f := from.(type) {
+	case *sql.Unnest:
+		if rel, err = p.from(ctx, s, f.Input); err != nil {
 			return nil, err
 		}
-		src, err := p.opt.Open(ctx, f.Files, opt)
-		if err != nil {
-			at := s.ErrorAt(f.At, err.Error())
-			at.Cause = err
-			return nil, at
+		return rel.unnest(f)
+	case *sql.About:
+		return p.about(ctx, f)
+	case *sql.Derived:
+		if rel, err = p.derived(ctx, f.Query); err != nil {
+			return nil, err
 		}
-		return tableRelation(src, strings.Join(f.Files, ", ")), nil
+		rel.qualify(0, []string{f.Alias})
+		return rel, nil
+	case *sql.Files:
+		if rel, err = p.files(ctx, s, f); err != nil {
+			return nil, err
+		}
+		rel.qualify(0, []string{cmp.Or(f.Alias, f.Function, stem(f.Patterns[0]))})
+		return rel, nil
+	case *sql.Table:
+		if rel, err = p.table(ctx, s, f); err != nil {
+			return nil, err
+		}
+		rel.qualify(0, tableNames(f)...)
+		return rel, nil
 	}
-	return p.table(ctx, s, f)
+	return &relation{node: &tableNode{source: oneRow()}, schema: arrow.NewSchema(nil, nil)}, nil
+}
+
+// tableNames returns the names by which the columns of a table are qualified. The name may be a file's.
+func tableNames(f *sql.Table) [][]string {
+	if f.Alias != "" {
+		return [][]string{{f.Alias}}
+	}
+	whole := strings.Join(append(slices.Clone(f.In), f.Name), ".")
+	names := [][]string{{f.Name}, {whole}, {stem(whole)}}
+	for i := range f.In {
+		names = append(names, append(slices.Clone(f.In[i:]), f.Name))
+	}
+	return names
+}
+
+// stem returns the name of a file without its folders and its ending.
+func stem(file string) string { return strings.TrimSuffix(path.Base(file), path.Ext(file)) }
+
+// files opens the files of patterns.
+func (p *planner) files(ctx context.Context, s *sql.Select, f *sql.Files) (*relation, error) {
+	opt, err := p.scanOptions(s, f)
+	if err != nil {
+		return nil, err
+	}
+	src, err := p.opt.Open(ctx, f.Patterns, opt)
+	if err != nil {
+		at := s.ErrorAt(f.At, err.Error())
+		at.Cause = err
+		return nil, at
+	}
+	return tableRelation(src, strings.Join(f.Patterns, ", ")), nil
 }
 
 // table opens the table of a name, or else a table whose name differs in case alone.
-func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.From) (*relation, error) {
+func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.Table) (*relation, error) {
 	var names []string
 	found := ""
 	for name, t := range p.opt.Tables {
@@ -257,7 +331,7 @@ func (t *Table) IsIn(qualifiers []string) bool {
 
 // namedFile opens a file whose name stands in no single quotes: FROM flights.parquet. offer has the
 // names of tables that may be meant instead.
-func (p *planner) namedFile(ctx context.Context, s *sql.Select, f *sql.From, offer string) (*relation, error) {
+func (p *planner) namedFile(ctx context.Context, s *sql.Select, f *sql.Table, offer string) (*relation, error) {
 	name := strings.Join(append(f.In, f.Name), ".")
 	if dataset.IsDataFile(name) {
 		src, err := p.opt.Open(ctx, []string{name}, p.opt.Scan)

@@ -114,7 +114,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 	apart := map[string]string{} // by column in distinct: its name in the groups
 	var counted []string         // names in apart, while no aggregate looks at values
 	for i, column := range distinct {
-		apart[column] = g.unique(fmt.Sprintf("distinct %d", i+1))
+		apart[column] = g.names.unique(fmt.Sprintf("distinct %d", i+1))
 		counted = append(counted, apart[column])
 		first.Keys = append(first.Keys, query.Key{Column: column, Name: apart[column]})
 	}
@@ -149,7 +149,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 			add(name, a, query.Sum)
 			computed[name] = count(name)
 		case f == query.Avg && g.narrow(a.Args[0]):
-			sum, n := g.unique("sum of "+name), g.unique("count of "+name)
+			sum, n := g.names.unique("sum of "+name), g.names.unique("count of "+name)
 			add(sum, query.Aggregate{Func: query.Sum, Args: a.Args}, query.Sum)
 			add(n, query.Aggregate{Func: query.Count, Args: a.Args}, query.Sum)
 			computed[name] = expr.Call(expr.MeanOfParts, expr.Column(sum), expr.Column(n))
@@ -290,7 +290,7 @@ func (g *grouping) expand(asked query.Query, answered int) (query.Query, [][]boo
 		k := &asked.Keys[i]
 		k.Name = k.ResultName()
 		x.keys = append(x.keys, x.Source.Schema().FieldIndices(k.Column)[0])
-		k.Column = g.unique("key " + k.Name)
+		k.Column = g.names.unique("key " + k.Name)
 		x.names = append(x.names, k.Column)
 	}
 	for i, set := range g.sets {
@@ -303,7 +303,7 @@ func (g *grouping) expand(asked query.Query, answered int) (query.Query, [][]boo
 			x.made = append(x.made, i)
 		}
 	}
-	g.set = g.unique("grouping set")
+	g.set = g.names.unique("grouping set")
 	x.names = append(x.names, g.set)
 	asked.Keys = append(asked.Keys, query.Key{Column: g.set, Name: g.set})
 	x.describe()
@@ -320,13 +320,4 @@ func rowsOptions(p *projection, eng *engine.Engine) engine.RowsOptions {
 		Schema:  p.schema,
 		NewMap:  func() engine.RowMap { return newProjector(p, eng.Allocator()) },
 	}
-}
-
-// unique returns a name that no column has: the given name, longer where a column has it.
-func (g *grouping) unique(name string) string {
-	for g.names[name] {
-		name += " "
-	}
-	g.names[name] = true
-	return name
 }

@@ -37,7 +37,7 @@ const figuresFrom = 2
 func (p *planner) summary(ctx context.Context, about *sql.Select) (*relation, error) {
 	var of *arrow.Schema
 	made, err := p.owning(about, func() (*Query, error) {
-		rel, err := p.about(ctx, about)
+		rel, err := p.subject(ctx, about)
 		if err != nil {
 			return nil, err
 		}

@@ -101,10 +101,7 @@ func (t *topNode) orderedBy(ctx context.Context, q *Query) (err error) {
 // divide says which columns of the result are made while all rows are read.
 func (t *topNode) divide(ctx context.Context, q *Query) (err error) {
 	schema := t.tested.Schema()
-	position := "position"
-	for len(schema.FieldIndices(position)) > 0 {
-		position += " "
-	}
+	position := namesOf(schema).unique("position")
 	rows := t.in.rows(nil).Stats().Rows
 	positioned, finds := scan.WithPositions(t.tested, position)
 	finds = finds && rows/lateShare >= q.by.Wanted() && q.rules.allows(LateColumns)

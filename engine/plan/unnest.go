@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -74,19 +73,19 @@ func (m *unnesting) replace(e *expr.Expr) *expr.Expr {
 
 // call returns the column that stands for a call of unnest.
 func (m *unnesting) call(x *expr.Expr) (*expr.Expr, error) {
-	switch from := m.s.From; {
-	case from == nil:
+	of, behindFrom := m.s.From.(*sql.Unnest)
+	switch {
+	case m.s.From == nil:
 		return nil, errorAt(x.At, "unnest: there is no table to take a list from")
 	case len(x.Args) != 1:
 		return nil, errorAt(x.At, "unnest takes one list")
-	case from.Unnest == nil:
-		with := *from
-		with.Unnest = &sql.Unnest{List: x.Args[0], Name: x.String(), InRow: true}
-		m.s.From = &with
-	case !from.Unnest.InRow || from.Unnest.Name != x.String():
+	case !behindFrom:
+		of = &sql.Unnest{Input: m.s.From, List: x.Args[0], Name: x.String(), InRow: true}
+		m.s.From = of
+	case !of.InRow || of.Name != x.String():
 		return nil, errorAt(x.At, "not supported: a second list for unnest")
 	}
-	column := expr.Column(m.s.From.Unnest.Name)
+	column := expr.Column(of.Name)
 	column.At = x.At
 	return column, nil
 }
@@ -119,19 +118,16 @@ func (r *relation) unnest(u *sql.Unnest) (*relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &unnestNode{in: r.node, list: list, name: u.Name}
-	taken := func(f arrow.Field) bool { return strings.EqualFold(f.Name, n.name) }
-	for slices.ContainsFunc(source.Schema().Fields(), taken) {
-		n.name += "'"
-	}
+	n := &unnestNode{in: r.node, list: list, name: namesOf(source.Schema()).unique(u.Name)}
 	if n.described, err = scan.Unnest(source, list, n.name); err != nil {
 		return nil, errorAt(u.List.At, "unnest: %v", err)
 	}
 	element := n.described.Schema().Field(n.described.Schema().NumFields() - 1)
 	element.Name = u.Name
-	with := &relation{node: n, where: r.where, inStar: r.inStar}
+	with := &relation{node: n, where: r.where, inStar: r.inStar, tables: slices.Clone(r.tables)}
 	with.schema = arrow.NewSchema(append(slices.Clone(r.schema.Fields()), element), nil)
 	with.exprs = append(slices.Clone(r.exprs), expr.Column(n.name))
+	with.qualify(len(r.exprs), []string{u.Alias})
 	if !u.InRow {
 		with.inStar++
 	}

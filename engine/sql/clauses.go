@@ -31,7 +31,7 @@ func (e *ClauseError) Unwrap() error { return e.Err }
 // Compose makes a statement of clauses: SELECT by, agg FROM table WHERE ... GROUP BY by. Its text
 // is the texts of the clauses, each on lines of its own. Errors are of type *ClauseError.
 func Compose(table string, c Clauses) (*Select, error) {
-	m := &composer{s: &Select{From: &From{Name: table}}}
+	m := &composer{s: &Select{From: &Table{Name: table}}}
 	for i, text := range c.By {
 		m.parse("by", i, text, ParseItems, func(s *Select) {
 			m.s.Items = append(m.s.Items, s.Items...)

@@ -3,7 +3,6 @@
 package sql
 
 import (
-	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -117,24 +116,16 @@ func locationOf(node *pg.Node) int32 {
 	return 0
 }
 
-// isQualifier says whether a name is the table's.
-func (p *statements) isQualifier(name string) bool {
-	return slices.ContainsFunc(p.qualifiers, func(q string) bool { return strings.EqualFold(q, name) })
-}
-
 func (p *statements) columnRef(ref *pg.ColumnRef) *expr.Expr {
 	names := p.names(ref)
-	return p.column(p.offset(ref.GetLocation()), names, len(names) > 1 && p.isQualifier(names[0]))
+	return p.column(p.offset(ref.GetLocation()), names, len(names) > 1)
 }
 
-// column returns the column that a name in parts leads to.
+// column returns the column that a name in parts leads to, which may begin with a table's name.
 func (p *statements) column(at int, path []string, qualified bool) *expr.Expr {
 	x := &expr.Expr{Op: expr.OpColumn, Name: strings.Join(path, "."), At: at}
 	if len(path) > 1 {
 		x.Path, x.Qualified = path, qualified
-	}
-	if qualified {
-		x.Name = strings.Join(path[1:], ".")
 	}
 	return x
 }
@@ -162,7 +153,7 @@ func (p *statements) field(in *pg.A_Indirection) *expr.Expr {
 	p.take(in, "arg", "indirection")
 	at := p.offset(ref.GetLocation())
 	path := p.names(ref)
-	qualified := len(path) > 1 && p.isQualifier(path[0])
+	qualified := len(path) > 1
 	for _, node := range in.GetIndirection() {
 		name := node.GetString_().GetSval()
 		if index := node.GetAIndices(); index != nil {

@@ -3,9 +3,9 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -68,7 +68,7 @@ func parseClause(ctx context.Context, text, prefix string, alone func(*Select) b
 		return nil, s.stray()
 	}
 	if s.verb != "" {
-		read = &Select{Text: text, Items: []Item{{}}, From: &From{Verb: s.verb, Query: read}}
+		read = &Select{Text: text, Items: []Item{{}}, From: &About{Verb: s.verb, Query: read}}
 	}
 	read.Parameters = max(s.asked, s.numbered)
 	return read, nil
@@ -99,12 +99,11 @@ func (s *script) stray() error {
 // *Error, and caught makes that the error of a statement.
 type statements struct {
 	*script
-	ctx        context.Context
-	nodes      int                // of expressions, that have been read
-	qualifiers []string           // names by which columns may be qualified, of the statement at hand
-	ctes       map[string]*Select // by name, in lower case
-	depth      int                // of the statement at hand
-	taken      map[proto.Message]bool
+	ctx   context.Context
+	nodes int                // of expressions, that have been read
+	ctes  map[string]*Select // by name, in lower case
+	depth int                // of the statement at hand
+	taken map[proto.Message]bool
 }
 
 // queriesMax bounds how deep statements are nested, also through names of WITH: a statement is planned once
@@ -152,7 +151,7 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *S
 	if p.depth++; p.depth > queriesMax {
 		p.fail(0, "not supported: statements nested more than %d deep", queriesMax)
 	}
-	qualifiers, ctes := p.qualifiers, p.ctes
+	ctes := p.ctes
 	p.ctes = outer
 	switch {
 	case stmt.GetOp() != pg.SetOperation_SETOP_NONE && stmt.GetOp() != pg.SetOperation_SET_OPERATION_UNDEFINED:
@@ -171,9 +170,9 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *S
 	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
 	s.From = p.from(stmt.GetFromClause())
-	if s.From != nil && s.From.Query != nil {
-		if s.height = s.From.Query.height + 1; s.height >= queriesMax { // through the names of WITH
-			p.fail(s.From.At, "not supported: statements nested more than %d deep", queriesMax)
+	if below := s.Below(); below != nil {
+		if s.height = below.height + 1; s.height >= queriesMax { // through the names of WITH
+			p.fail(s.From.Place(), "not supported: statements nested more than %d deep", queriesMax)
 		}
 	}
 	s.Distinct = p.distinct(stmt.GetDistinctClause())
@@ -190,7 +189,7 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *S
 	}
 	s.Limit = p.optional(stmt.GetLimitCount())
 	s.Offset = p.optional(stmt.GetLimitOffset())
-	p.qualifiers, p.ctes = qualifiers, ctes
+	p.ctes = ctes
 	p.depth--
 	return s
 }
@@ -234,48 +233,43 @@ func (p *statements) distinct(clause []*pg.Node) bool {
 	return len(clause) > 0
 }
 
-func (p *statements) from(clause []*pg.Node) *From {
-	p.qualifiers = nil
+func (p *statements) from(clause []*pg.Node) From {
 	if len(clause) == 0 {
 		return nil
 	}
 	f := p.fromOne(clause[0])
 	if len(clause) > 1 {
-		p.fromUnnest(f, clause[1:])
+		return p.fromUnnest(f, clause[1:])
 	}
 	return f
 }
 
 // fromOne reads a table, a derived table or a reader of files.
-func (p *statements) fromOne(node *pg.Node) *From {
-	var f *From
-	var alias *pg.Alias
+func (p *statements) fromOne(node *pg.Node) From {
 	switch n := node.GetNode().(type) {
 	case *pg.Node_RangeVar:
-		f, alias = p.table(n.RangeVar), n.RangeVar.GetAlias()
+		return p.table(n.RangeVar, p.tableAlias(n.RangeVar.GetAlias()))
 	case *pg.Node_RangeSubselect:
-		f, alias = p.derived(n.RangeSubselect), n.RangeSubselect.GetAlias()
+		return p.derived(n.RangeSubselect, p.tableAlias(n.RangeSubselect.GetAlias()))
 	case *pg.Node_RangeFunction:
-		f, alias = p.reader(n.RangeFunction), n.RangeFunction.GetAlias()
+		return p.reader(n.RangeFunction, p.tableAlias(n.RangeFunction.GetAlias()))
 	case *pg.Node_RangeTableSample:
 		p.unsupportedClause(pg.Token_TABLESAMPLE, "TABLESAMPLE")
-	default:
-		p.unsupportedClause(pg.Token_FROM, "this FROM")
 	}
-	switch {
-	case alias != nil:
-		p.take(alias, "aliasname")
-		f.Alias = alias.GetAliasname()
-		p.qualifiers = []string{f.Alias}
-	case !f.File:
-		whole := strings.Join(append(f.In, f.Name), ".")
-		p.qualifiers = []string{f.Name, whole, stem(whole)} // the name may be a file's
+	p.unsupportedClause(pg.Token_FROM, "this FROM")
+	return nil
+}
+
+// tableAlias returns the name that a table is given, or "".
+func (p *statements) tableAlias(a *pg.Alias) string {
+	if a != nil {
+		p.take(a, "aliasname")
 	}
-	return f
+	return a.GetAliasname()
 }
 
 // table reads a name, or a pattern of files in quotes.
-func (p *statements) table(v *pg.RangeVar) *From {
+func (p *statements) table(v *pg.RangeVar, alias string) From {
 	p.take(v, "catalogname", "schemaname", "relname", "alias")
 	at := p.offset(v.GetLocation())
 	if p.marks[at] == markFile {
@@ -283,11 +277,14 @@ func (p *statements) table(v *pg.RangeVar) *From {
 		if name == "" {
 			p.fail(at, "want the name of a file in quotes")
 		}
-		return &From{At: at, Name: name, File: true, Files: []string{name}}
+		return &Files{At: at, Patterns: []string{name}, Alias: alias}
 	}
 	if v.GetSchemaname() == "" {
 		name := p.spelled(at, v.GetRelname())
-		return &From{At: at, Name: name, Query: p.ctes[strings.ToLower(name)]}
+		if cte := p.ctes[strings.ToLower(name)]; cte != nil {
+			return &Derived{At: at, Query: cte, Alias: cmp.Or(alias, name)}
+		}
+		return &Table{At: at, Name: name, Alias: alias}
 	}
 	parts := []string{v.GetSchemaname(), v.GetRelname()}
 	if catalog := v.GetCatalogname(); catalog != "" {
@@ -295,13 +292,7 @@ func (p *statements) table(v *pg.RangeVar) *From {
 	}
 	parts = p.spelledParts(at, parts)
 	last := len(parts) - 1
-	return &From{At: at, Name: parts[last], In: parts[:last]}
-}
-
-// stem returns the name of a file without its folders and its ending.
-func stem(name string) string {
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	return strings.TrimSuffix(name, path.Ext(name))
+	return &Table{At: at, Name: parts[last], In: parts[:last], Alias: alias}
 }
 
 // stringToken returns the string that begins at a place, or "".
@@ -313,12 +304,12 @@ func (p *statements) stringToken(at int) string {
 	return strings.ReplaceAll(strings.TrimSuffix(written, "'"), "''", "'")
 }
 
-func (p *statements) derived(r *pg.RangeSubselect) *From {
+func (p *statements) derived(r *pg.RangeSubselect, alias string) From {
 	if r.GetLateral() {
 		p.unsupportedClause(pg.Token_LATERAL_P, "LATERAL")
 	}
 	p.take(r, "subquery", "alias")
-	f := &From{Query: p.statement(r.GetSubquery().GetSelectStmt(), p.ctes)}
+	f := &Derived{Query: p.statement(r.GetSubquery().GetSelectStmt(), p.ctes), Alias: alias}
 	if len(f.Query.Items) > 0 {
 		f.At = f.Query.Items[0].At
 	}
@@ -326,7 +317,7 @@ func (p *statements) derived(r *pg.RangeSubselect) *From {
 }
 
 // reader reads a call of read_csv, read_json or read_parquet.
-func (p *statements) reader(r *pg.RangeFunction) *From {
+func (p *statements) reader(r *pg.RangeFunction, alias string) From {
 	var call *pg.FuncCall
 	if list := r.GetFunctions(); len(list) == 1 && len(list[0].GetList().GetItems()) > 0 {
 		call = list[0].GetList().GetItems()[0].GetFuncCall()
@@ -340,7 +331,7 @@ func (p *statements) reader(r *pg.RangeFunction) *From {
 	if len(call.GetFuncname()) > 1 {
 		p.fail(at, "not supported: a function's name in parts")
 	}
-	f := &From{At: at, File: true, Function: lastName(call.GetFuncname())}
+	f := &Files{At: at, Function: lastName(call.GetFuncname()), Alias: alias}
 	switch f.Function {
 	case "read_csv_auto":
 		f.Function = "read_csv"
@@ -364,10 +355,9 @@ func (p *statements) reader(r *pg.RangeFunction) *From {
 		o, err := p.option(f.Function, name, value)
 		switch {
 		case i == 0 && name == "":
-			if f.Files = o.Texts(); err != nil || len(f.Files) == 0 {
+			if f.Patterns = o.Texts(); err != nil || len(f.Patterns) == 0 {
 				p.fail(at, "%s: the first argument is a file's name in quotes, or a list of them", f.Function)
 			}
-			f.Name = f.Files[0]
 		case err != nil:
 			panic(err)
 		case name == "":
@@ -376,7 +366,7 @@ func (p *statements) reader(r *pg.RangeFunction) *From {
 			f.Options = append(f.Options, o)
 		}
 	}
-	if f.Name == "" {
+	if len(f.Patterns) == 0 || f.Patterns[0] == "" {
 		p.fail(at, "%s: the first argument is a file's name in quotes", f.Function)
 	}
 	return f
@@ -443,8 +433,8 @@ func (p *statements) items(list []*pg.Node) []Item {
 		p.take(target, "name", "val")
 		it.At = p.offset(target.GetLocation())
 		if f := target.GetVal().GetColumnRef().GetFields(); len(f) > 0 && f[len(f)-1].GetAStar() != nil {
-			if len(f) > 2 || len(f) == 2 && !p.isQualifier(f[0].GetString_().GetSval()) {
-				p.fail(it.At, "not supported: * behind a name other than the table's; name the columns")
+			for _, part := range f[:len(f)-1] {
+				it.Of = append(it.Of, part.GetString_().GetSval())
 			}
 			p.take(target.GetVal().GetColumnRef(), "fields")
 			if target.GetName() != "" {

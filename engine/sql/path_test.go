@@ -9,7 +9,7 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-// A name in parts keeps its parts and their spelling; the table's name may be among them, and not
+// A name in parts keeps its parts and their spelling; a table's name may be the first, and is not
 // where parentheses or brackets say that the first part is a column.
 func TestPaths(t *testing.T) {
 	for _, c := range []struct {
@@ -18,16 +18,16 @@ func TestPaths(t *testing.T) {
 		qualified bool
 		name      string
 	}{
-		{"select a.b from t", []string{"a", "b"}, false, "a.b"},
-		{"select A . \"x.y\" . b from t", []string{"A", "x.y", "b"}, false, "A.x.y.b"},
-		{"select t.a.b from t", []string{"t", "a", "b"}, true, "a.b"},
-		{"select T.a from t", []string{"T", "a"}, true, "a"},
+		{"select a.b from t", []string{"a", "b"}, true, "a.b"},
+		{"select A . \"x.y\" . b from t", []string{"A", "x.y", "b"}, true, "A.x.y.b"},
+		{"select t.a.b from t", []string{"t", "a", "b"}, true, "t.a.b"},
+		{"select T.a from t", []string{"T", "a"}, true, "T.a"},
 		{"select (t).a from t", []string{"t", "a"}, false, "t.a"},
-		{"select (t.a).b from t", []string{"t", "a", "b"}, true, "a.b"},
+		{"select (t.a).b from t", []string{"t", "a", "b"}, true, "t.a.b"},
 		{"select a['B''c'].d from t", []string{"a", "B'c", "d"}, false, "a.B'c.d"},
 		{"select \"a.b\" from t", nil, false, "a.b"},
-		{"select a.value from 'x.parquet'", []string{"a", "value"}, false, "a.value"},
-		{"select /* here */ a /* and */ . b from t", []string{"a", "b"}, false, "a.b"},
+		{"select a.value from 'x.parquet'", []string{"a", "value"}, true, "a.value"},
+		{"select /* here */ a /* and */ . b from t", []string{"a", "b"}, true, "a.b"},
 	} {
 		s, err := Parse(c.text)
 		if err != nil {
@@ -51,12 +51,15 @@ func TestUnnest(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if u := s.From.Unnest; u == nil || u.Name != name || u.InRow || u.List.Name != "a.b" {
+		if u, ok := s.From.(*Unnest); !ok || u.Name != name || u.InRow || u.List.Name != "a.b" {
 			t.Errorf("%s: got %+v", text, u)
 		}
 	}
 	s, err := Parse("select u.e, t.a from t, unnest(t.l) u(e)")
-	if err != nil || s.Items[0].Expr.Name != "e" || s.Items[1].Expr.Name != "a" || s.From.Unnest.List.Name != "l" {
-		t.Errorf("names behind both tables' names: %v, %v", s, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u := s.From.(*Unnest); s.Items[0].Expr.Name != "u.e" || u.Alias != "u" || u.List.Name != "t.l" {
+		t.Errorf("names behind both tables' names: %v", s)
 	}
 }

@@ -11,7 +11,7 @@ type Select struct {
 	Text     string
 	Distinct bool
 	Items    []Item
-	From     *From // nil of a statement without FROM, which has a single row
+	From     From // nil of a statement without FROM, which has a single row
 	Where    *expr.Expr
 	GroupBy  []GroupElement
 	GroupAll bool // GROUP BY ALL: by every item without an aggregate
@@ -41,36 +41,105 @@ const (
 // Item is an element of the list behind SELECT.
 type Item struct {
 	Expr *expr.Expr // nil of *
+	Of   []string   // of *: the name of the table whose columns are meant; nil for all tables
 	Name string     // the alias, or ""
 	At   int
 }
 
-// From is a table or files that a statement reads.
-type From struct {
+// From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About and *Unnest.
+type From interface {
+	// Place returns the byte of the statement's text that errors point at.
+	Place() int
+}
+
+// Table is a table that is named.
+type Table struct {
 	At    int
-	Name  string   // of a table, or the first pattern of files
-	In    []string // the schema, or the catalog and the schema, that a table's name is qualified by; else empty
-	File  bool     // files, not a table
-	Query *Select  // the statement of a derived table or of a CTE; nil of other tables and of files
+	Name  string
+	In    []string // the schema, or the catalog and the schema, that the name is qualified by; else empty
 	Alias string   // or ""
-	Verb  Verb     // what is read is what the verb tells about Query; "" where it is the result of Query
+}
 
-	// Unnest is the list whose elements are a further column, behind the table's columns; nil without a list.
-	Unnest *Unnest
-
-	Function string   // read_csv, read_json or read_parquet, which reads the files; "" if the files are no call
-	Files    []string // the patterns of files; nil of a table
+// Files are files, by their patterns.
+type Files struct {
+	At       int
+	Patterns []string
+	Function string   // read_csv, read_json or read_parquet; "" where the pattern stands alone
 	Options  []Option // of Function
+	Alias    string   // or ""
+}
+
+// Derived is a statement behind FROM, or the statement of a name of WITH.
+type Derived struct {
+	At    int
+	Query *Select
+	Alias string // or the name in WITH, or ""
+}
+
+// About is what a verb tells about a statement.
+type About struct {
+	At    int
+	Verb  Verb
+	Query *Select
 }
 
 // UnnestCall is the function that makes rows of a list.
 const UnnestCall = "unnest"
 
-// Unnest is a call of unnest: a row of the table for every element of a list.
+// Unnest has a row of its input for every element of a list, which is a further column, the last.
 type Unnest struct {
-	List  *expr.Expr // a column of the table
+	Input From
+	List  *expr.Expr // a column of Input
 	Name  string     // of the column of the elements
+	Alias string     // of the table of this column, or ""
 	InRow bool       // the call stands behind SELECT: * does not have the elements
+}
+
+// Place implements From.
+func (t *Table) Place() int { return t.At }
+
+// Place implements From.
+func (f *Files) Place() int { return f.At }
+
+// Place implements From.
+func (d *Derived) Place() int { return d.At }
+
+// Place implements From.
+func (a *About) Place() int { return a.At }
+
+// Place implements From.
+func (u *Unnest) Place() int { return u.Input.Place() }
+
+// Below returns the statement behind FROM; nil where none stands there.
+func (s *Select) Below() *Select {
+	f := s.From
+	for {
+		switch of := f.(type) {
+		case *Derived:
+			return of.Query
+		case *About:
+			return of.Query
+		case *Unnest:
+			f = of.Input
+		default:
+			return nil
+		}
+	}
+}
+
+// Leaf returns the table or the files behind FROM, at any depth; nil where there are none.
+func (s *Select) Leaf() From {
+	for s.Below() != nil {
+		s = s.Below()
+	}
+	f := s.From
+	for {
+		u, ok := f.(*Unnest)
+		if !ok {
+			return f
+		}
+		f = u.Input
+	}
 }
 
 // Option is a named argument of read_csv, read_json or read_parquet: a constant, or a list or struct of constants.
@@ -111,10 +180,11 @@ type Order = expr.Order
 
 // Explained returns the statement behind EXPLAIN or EXPLAIN ANALYZE, and which of them it is; nil of other statements.
 func (s *Select) Explained() (about *Select, verb Verb) {
-	if s.From == nil || s.From.Verb != Explain && s.From.Verb != ExplainAnalyze {
+	of, ok := s.From.(*About)
+	if !ok || of.Verb != Explain && of.Verb != ExplainAnalyze {
 		return nil, ""
 	}
-	return s.From.Query, s.From.Verb
+	return of.Query, of.Verb
 }
 
 // ErrorAt returns an error that points at a byte of the statement's text.

@@ -7,7 +7,7 @@ import (
 )
 
 // fromUnnest reads what stands behind the table: unnest(list) AS t(name).
-func (p *statements) fromUnnest(f *From, rest []*pg.Node) {
+func (p *statements) fromUnnest(f From, rest []*pg.Node) From {
 	r := rest[0].GetRangeFunction()
 	var call *pg.FuncCall
 	if list := r.GetFunctions(); len(list) == 1 {
@@ -24,16 +24,15 @@ func (p *statements) fromUnnest(f *From, rest []*pg.Node) {
 	}
 	p.take(r, "functions", "alias")
 	p.take(call, "funcname", "args")
-	list := p.expr(call.GetArgs()[0])
-	f.Unnest = &Unnest{List: list, Name: UnnestCall}
+	u := &Unnest{Input: f, List: p.expr(call.GetArgs()[0]), Name: UnnestCall}
 	if alias := r.GetAlias(); alias != nil {
 		p.take(alias, "aliasname", "colnames")
-		f.Unnest.Name = alias.GetAliasname()
-		p.qualifiers = append(p.qualifiers, f.Unnest.Name)
+		u.Alias, u.Name = alias.GetAliasname(), alias.GetAliasname()
 		if names := alias.GetColnames(); len(names) > 1 {
 			p.fail(p.offset(call.GetLocation()), "not supported: %d names of columns behind unnest, which has one", len(names))
 		} else if len(names) == 1 {
-			f.Unnest.Name = names[0].GetString_().GetSval()
+			u.Name = names[0].GetString_().GetSval()
 		}
 	}
+	return u
 }

@@ -21,7 +21,7 @@ func TestVerbs(t *testing.T) {
 		{"summarize read_csv('x.csv', delim = ';')", Summarize, "select * from read_csv(x.csv) delim=';'"},
 		{"summarize /* all */ 'x.csv'", Summarize, "select * from file x.csv"},
 		{"describe (select 1 as a)", Describe, "select 1 as a"},
-		{"summarize with q as (select a from t) select a from q", Summarize, "select a from (select a from t)"},
+		{"summarize with q as (select a from t) select a from q", Summarize, "select a from (select a from t) as q"},
 		{"explain select a from 'x.csv'", Explain, "select a from file x.csv"},
 		{"explain  /* */ Analyze select a from 'x.csv'", ExplainAnalyze, "select a from file x.csv"},
 	} {
@@ -30,14 +30,15 @@ func TestVerbs(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		if got.From.Verb != c.verb || shown(got.From.Query) != c.want {
-			t.Errorf("%s: got %s of\n%s\nwant %s of\n%s", c.text, got.From.Verb, shown(got.From.Query), c.verb, c.want)
+		about := got.From.(*About)
+		if about.Verb != c.verb || shown(about.Query) != c.want {
+			t.Errorf("%s: got %s of\n%s\nwant %s of\n%s", c.text, about.Verb, shown(about.Query), c.verb, c.want)
 		}
 		if about, verb := got.Explained(); (about != nil) != (verb != "") || verb != "" && verb != c.verb {
 			t.Errorf("%s: Explained is %v, %s", c.text, about, verb)
 		}
 	}
-	if s, err := Parse("select describe, summarize from explain_t"); err != nil || s.From.Verb != "" {
+	if s, err := Parse("select describe, summarize from explain_t"); err != nil || s.Leaf() != s.From {
 		t.Errorf("columns named as verbs are: %v, %v", s, err)
 	}
 }

@@ -35,7 +35,7 @@ type Expr struct {
 	// up: a column and the fields of structs that lead to a value, as a, b of a.b. nil of other
 	// columns and forms. Name is the name for people then.
 	Path      []string
-	Qualified bool // Path may as well begin with the table's name, which comes first
+	Qualified bool // Path may as well begin with the name of a table, which comes first
 
 	Distinct bool    // of an aggregate
 	Filter   *Expr   // of an aggregate; nil for all rows

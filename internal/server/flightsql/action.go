@@ -134,18 +134,10 @@ func act(ctx context.Context, session *server.Session, name string, body []byte,
 
 // tablesOf returns the names of the tables, not qualified by a schema, that a statement reads.
 func tablesOf(s *sql.Select) []string {
-	names := []string{}
-	for f := s.From; f != nil; {
-		if f.Query != nil {
-			f = f.Query.From
-			continue
-		}
-		if !f.File && len(f.In) == 0 {
-			names = append(names, f.Name)
-		}
-		return names
+	if table, ok := s.Leaf().(*sql.Table); ok && len(table.In) == 0 {
+		return []string{table.Name}
 	}
-	return names
+	return []string{}
 }
 
 // prepare prepares the statement.
