@@ -14,8 +14,8 @@ export GOFLAGS += -tags=$(TAGS)
 TAGS := grpcnotrace
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-RACE        := ./engine ./engine/scan/... ./cpuagg ./engine/sink/... ./kernels/hostdevice ./stream ./internal/store ./internal/mem ./internal/vfs/... ./internal/trace
-LONG        := ./kernels ./engine/... ./cmd/mpga ./cpuagg ./internal/gen ./kernels/devicetest ./stream
+RACE        := ./engine ./engine/internal/aggregator ./engine/scan/... ./cpuagg ./engine/sink/... ./kernels/hostdevice ./stream ./internal/store ./internal/mem ./internal/vfs/... ./internal/trace
+LONG        := ./kernels ./engine/... ./cmd/mpga ./cpuagg ./app/gen ./kernels/devicetest ./stream
 FLIGHTS     := tests/testdata/flights-2001.parquet
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null)
 MPGA        := bin/mpga
@@ -64,8 +64,8 @@ test-long: ## run the long tests, too: the whole of what make test runs in part
 # standard library, too, and all packages would be compiled once more.
 .PHONY: test-portable
 test-portable: ## run the tests of what has assembly without it
-	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short ./partition ./cpuagg ./internal/needle ./internal/wellformed ./engine/scan/...
-	go test -vet=off -timeout 30m -tags portable,$(TAGS) -run 'LookUp|Pack' ./internal/encode
+	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short ./partition ./cpuagg ./internal/needle ./internal/wellformed ./engine/internal/aggregator ./engine/scan/...
+	go test -vet=off -timeout 30m -tags portable,$(TAGS) -run 'LookUp|Pack' ./engine/internal/encode
 
 .PHONY: test-nocgo
 test-nocgo: ## build without cgo, which leaves out SQL, and without the object stores

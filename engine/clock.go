@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mpga/mpga/internal/aggregator"
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/internal/trace"
 )
 

@@ -13,9 +13,9 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/device"
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/knob"

@@ -4,10 +4,10 @@ import (
 	"errors"
 
 	"github.com/mpga/mpga/engine/device"
+	"github.com/mpga/mpga/engine/internal/finalize"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/budget"
-	"github.com/mpga/mpga/internal/finalize"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"

@@ -12,8 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/aggregator"
 )
 
 // rowsOf makes a batch of one column in memory that is checked.

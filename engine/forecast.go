@@ -6,8 +6,8 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/device"
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/internal/aggregator"
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/internal/vector"
 )

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"

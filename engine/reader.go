@@ -6,8 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/device"
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"

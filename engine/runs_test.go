@@ -13,11 +13,11 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/testknobs"

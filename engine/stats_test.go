@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/testknobs"
 )
 

@@ -11,9 +11,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"go.uber.org/goleak"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/vfs"
 )

@@ -9,10 +9,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/testknobs"
 )
 

@@ -15,16 +15,29 @@ const module = "github.com/mpga/mpga"
 // imports says which packages of the module each package imports, the leaves apart. Both ways: an
 // import that is not here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
+	"app/chart":                      {},
+	"app/chart/charttest":            {},
 	"app/cmdflags":                   {"engine", "engine/device"},
+	"app/complete":                   {"engine/query", "internal/expr", "internal/sqlscan"},
+	"app/gen":                        {"engine/scan", "internal/digits", "internal/recordreader"},
+	"app/kubernetes":                 {"engine/distributed"},
+	"app/report":                     {"app/chart", "engine", "internal/digits", "internal/trace", "kernels"},
+	"app/server":                     {"engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/expr", "internal/mem", "internal/recordreader", "internal/trace", "internal/vfs"},
+	"app/server/flightsql":           {"app/server", "engine", "engine/query", "engine/sink/adapt", "engine/sql", "internal/recordreader", "internal/trace"},
+	"app/server/web":                 {"app/chart", "app/report", "app/server", "engine", "engine/query", "engine/sink", "engine/sink/text", "engine/sql", "internal/digits"},
+	"app/shell":                      {"app/complete", "engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/digits", "internal/nearest", "internal/sqlscan", "internal/vfs"},
 	"app/timed":                      {"engine", "engine/plan", "engine/sql"},
-	"cmd/mpga":                       {"app/cmdflags", "app/timed", "engine", "engine/device", "engine/distributed", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/json", "engine/sink", "engine/sql", "internal/digits", "internal/gen", "internal/kubernetes", "internal/nearest", "internal/order", "internal/report", "internal/server", "internal/server/flightsql", "internal/server/web", "internal/shell", "internal/trace", "internal/vfs", "kernels", "kernels/cuda", "kernels/nvml"},
+	"cmd/mpga":                       {"app/cmdflags", "app/gen", "app/kubernetes", "app/report", "app/server", "app/server/flightsql", "app/server/web", "app/shell", "app/timed", "engine", "engine/device", "engine/distributed", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/json", "engine/sink", "engine/sql", "internal/digits", "internal/nearest", "internal/order", "internal/trace", "internal/vfs", "kernels", "kernels/cuda", "kernels/nvml"},
 	"cpuagg":                         {"internal/rowdata", "partition"},
-	"engine":                         {"cpuagg", "engine/device", "engine/partial", "engine/query", "engine/scan", "internal/aggregator", "internal/budget", "internal/digits", "internal/encode", "internal/finalize", "internal/machine", "internal/mem", "internal/order", "internal/recordreader", "internal/rowdata", "internal/store", "internal/testknobs", "internal/threads", "internal/trace", "internal/vector", "internal/vfs"},
-	"engine/device":                  {"cpuagg", "engine/query", "engine/scan", "internal/aggregator", "internal/digits", "internal/encode", "internal/rowcode", "internal/rowdata", "internal/testknobs", "internal/threads", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
+	"engine":                         {"cpuagg", "engine/device", "engine/internal/aggregator", "engine/internal/encode", "engine/internal/finalize", "engine/partial", "engine/query", "engine/scan", "internal/budget", "internal/digits", "internal/machine", "internal/mem", "internal/order", "internal/recordreader", "internal/rowdata", "internal/store", "internal/testknobs", "internal/threads", "internal/trace", "internal/vector", "internal/vfs"},
+	"engine/device":                  {"cpuagg", "engine/internal/aggregator", "engine/internal/encode", "engine/query", "engine/scan", "internal/digits", "internal/rowcode", "internal/rowdata", "internal/testknobs", "internal/threads", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
 	"engine/distributed":             {"engine", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/order", "internal/recordreader", "internal/rowdata", "internal/store", "internal/vfs", "partition"},
+	"engine/internal/aggregator":     {"cpuagg", "engine/internal/encode", "engine/partial", "engine/scan", "internal/mem", "internal/rowdata", "internal/store", "internal/threads", "internal/trace"},
+	"engine/internal/encode":         {"engine/scan", "internal/digits", "internal/rowdata", "partition"},
+	"engine/internal/finalize":       {"cpuagg", "engine/internal/encode", "engine/query", "engine/scan", "internal/digits", "internal/rowdata", "internal/vector", "partition"},
 	"engine/job":                     {"engine", "engine/distributed", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/json", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
 	"engine/objects":                 {"internal/vfs"},
-	"engine/partial":                 {"cpuagg", "engine/query", "engine/scan", "internal/encode", "internal/finalize", "internal/rowdata", "internal/store", "internal/vfs", "partition"},
+	"engine/partial":                 {"cpuagg", "engine/internal/encode", "engine/internal/finalize", "engine/query", "engine/scan", "internal/rowdata", "internal/store", "internal/vfs", "partition"},
 	"engine/plan":                    {"engine", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sql", "internal/digits", "internal/expr", "internal/nearest", "internal/order", "internal/recordreader", "internal/rowcode", "internal/rowdata", "internal/vector"},
 	"engine/query":                   {"internal/nearest"},
 	"engine/scan":                    {"engine/query", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/recordreader", "internal/rowcode"},
@@ -48,19 +61,13 @@ var imports = map[string][]string{
 	"engine/sink/sinktest":           {},
 	"engine/sink/text":               {"internal/digits", "internal/rowdata", "internal/timeformat"},
 	"engine/sql":                     {"engine/query", "internal/expr", "internal/nearest", "internal/sqlscan"},
-	"internal/aggregator":            {"cpuagg", "engine/partial", "engine/scan", "internal/encode", "internal/mem", "internal/rowdata", "internal/store", "internal/threads", "internal/trace"},
 	"internal/budget":                {"internal/mem", "internal/rowdata"},
-	"internal/complete":              {"engine/query", "internal/expr", "internal/sqlscan"},
 	"internal/cubin":                 {},
 	"internal/digits":                {},
-	"internal/encode":                {"engine/scan", "internal/digits", "internal/rowdata", "partition"},
 	"internal/expr":                  {"engine/query", "internal/digits", "internal/nearest", "internal/needle", "internal/regex", "internal/rowcode", "internal/rowdata", "internal/timeformat"},
-	"internal/finalize":              {"cpuagg", "engine/query", "engine/scan", "internal/digits", "internal/encode", "internal/rowdata", "internal/vector", "partition"},
-	"internal/gen":                   {"engine/scan", "internal/digits", "internal/recordreader"},
 	"internal/grouptest":             {"engine/query", "internal/rowdata"},
 	"internal/invariants":            {},
 	"internal/knob":                  {},
-	"internal/kubernetes":            {"engine/distributed"},
 	"internal/machine":               {"internal/mem"},
 	"internal/mem":                   {"internal/rowdata"},
 	"internal/nearest":               {},
@@ -69,15 +76,8 @@ var imports = map[string][]string{
 	"internal/recordreader":          {},
 	"internal/redact":                {},
 	"internal/regex":                 {},
-	"internal/chart":                 {},
-	"internal/chart/charttest":       {},
-	"internal/report":                {"engine", "internal/chart", "internal/digits", "internal/trace", "kernels"},
 	"internal/rowcode":               {},
 	"internal/rowdata":               {"engine/query"},
-	"internal/server":                {"engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/expr", "internal/mem", "internal/recordreader", "internal/trace", "internal/vfs"},
-	"internal/server/flightsql":      {"engine", "engine/query", "engine/sink/adapt", "engine/sql", "internal/recordreader", "internal/server", "internal/trace"},
-	"internal/server/web":            {"engine", "engine/query", "engine/sink", "engine/sink/text", "engine/sql", "internal/chart", "internal/digits", "internal/report", "internal/server"},
-	"internal/shell":                 {"engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/complete", "internal/digits", "internal/nearest", "internal/sqlscan", "internal/vfs"},
 	"internal/snappy":                {},
 	"internal/spawn":                 {"internal/redact"},
 	"internal/sqlscan":               {},
@@ -105,7 +105,19 @@ var imports = map[string][]string{
 var leaves = []string{"internal/invariants", "internal/knob", "internal/redact", "internal/spawn"}
 
 // testingOnly are imported by tests alone.
-var testingOnly = []string{"engine/scan/internal/opentest", "engine/scan/internal/scantest", "engine/sink/sinktest", "internal/chart/charttest", "internal/grouptest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
+var testingOnly = []string{"engine/scan/internal/opentest", "engine/scan/internal/scantest", "engine/sink/sinktest", "app/chart/charttest", "internal/grouptest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
+
+// outside has packages that are not of internal/, and which packages of internal/ may import them, with the reason.
+var outside = map[string][]string{
+	// The words of a caller: Query, Key, Aggregate, Func. It is a leaf, which imports nothing of the engine.
+	"engine/query": {"internal/expr", "internal/grouptest", "internal/order", "internal/rowdata"},
+	// cpuagg states the Store and the Spool that it needs, store implements them, and order keeps its runs in one.
+	"cpuagg": {"internal/order", "internal/store"},
+	// Arithmetic on hashes and sizes: a leaf, too.
+	"partition": {"internal/store"},
+	// The knob Device.Fail is asked at each hostdevice.Call of a GPU's double. A test of the engine sets it.
+	"kernels/hostdevice": {"internal/testknobs"},
+}
 
 // peers must not become dependencies of the library.
 var peers = []string{"github.com/duckdb/", "github.com/mpga/mpga/lab", "github.com/mpga/mpga/tests"}
@@ -140,6 +152,38 @@ func TestDeps(t *testing.T) {
 	for name := range imports {
 		if !seen[name] {
 			t.Errorf("%s is in imports and does not exist", name)
+		}
+	}
+}
+
+// Would catch an arrow that runs up: from internal/ to what is built of it, or to app/ from what app/ stands on.
+// TestDeps has compared imports with the files.
+func TestDepsPointDown(t *testing.T) {
+	in := func(name string, folders ...string) bool {
+		return slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
+	}
+	for name, listed := range imports {
+		for _, imported := range listed {
+			if in(name, "internal") && !in(imported, "internal") && !slices.Contains(outside[imported], name) {
+				t.Errorf("%s must not import %s, which is outside internal/", name, imported)
+			}
+			if in(imported, "app", "cmd") && !in(name, "app", "cmd") {
+				t.Errorf("%s must not import %s, which stands on it", name, imported)
+			}
+		}
+	}
+	for imported, names := range outside {
+		for _, name := range names {
+			if !slices.Contains(imports[name], imported) {
+				t.Errorf("%s may import %s and does not: take the entry out of outside", name, imported)
+			}
+		}
+	}
+	for _, leaf := range []string{"engine/query", "partition"} {
+		for _, imported := range imports[leaf] {
+			if !in(imported, "internal") {
+				t.Errorf("%s must be a leaf, and imports %s", leaf, imported)
+			}
 		}
 	}
 }

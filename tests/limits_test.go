@@ -14,10 +14,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/testknobs"
 )

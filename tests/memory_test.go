@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/vfs"

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/tests/h2o"
 	"github.com/mpga/mpga/tests/hits"
 )

@@ -18,8 +18,8 @@ type Algorithm struct {
 
 // Register adds all flags to a command.
 func (f *Algorithm) Register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.Name, "algorithm", "auto", "have a system of the papers do the query, all of it, on a device: "+
-		"`NAME` is "+strings.Join(engine.Algorithms(), ", "))
+	cmd.Flags().StringVar(&f.Name, "algorithm", "auto", "have a system of the papers do the query, "+
+		"all of it, on a device: `NAME` is "+strings.Join(engine.Algorithms(), ", "))
 	Complete(cmd, map[string][]string{"algorithm": engine.Algorithms()})
 	f.RegisterParts(cmd)
 }
@@ -27,16 +27,20 @@ func (f *Algorithm) Register(cmd *cobra.Command) {
 // RegisterParts adds the flags that change parts of what an algorithm does.
 func (f *Algorithm) RegisterParts(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Ablation.Bound, "bound", "", "size a device's partitions by `WORD`: theorem (Theorem 1; the default of "+
-		"mp-ega) or tail (of the binomial distribution)")
-	flags.StringVar(&f.Ablation.Oversized, "oversized", "", "partitions larger than a device's memory: `WORD` is feedback "+
-		"(load by load), split (partition again) or cpu")
-	flags.BoolVar(&f.Ablation.NoMerge, "no-merge", false, "do not merge a device's small partitions")
-	flags.Float64Var(&f.Ablation.LFMin, "lf-min", 0, "load a device's tables while their load `FACTOR` is below this (default 0.6)")
-	flags.Float64Var(&f.Ablation.LFMax, "lf-max", 0, "load a device's tables up to this load `FACTOR` (default 0.8)")
-	flags.Float64Var(&f.Ablation.LoadFactor, "load-factor", 0, "fill the tables of sp-ega, mp-ega, lphga and global to this "+
-		"`FACTOR` by the groups expected (default 1, or 0.5)")
-	flags.IntVar(&f.Ablation.Streams, "streams", 0, "`N` tiles of a device in flight (default 4, or 12 where the device decodes)")
+	a := &f.Ablation
+	flags.StringVar(&a.Bound, "bound", "", "size a device's partitions by `WORD`: theorem "+
+		"(Theorem 1; the default of mp-ega) or tail (of the binomial distribution)")
+	flags.StringVar(&a.Oversized, "oversized", "", "partitions larger than a device's memory: "+
+		"`WORD` is feedback (load by load), split (partition again) or cpu")
+	flags.BoolVar(&a.NoMerge, "no-merge", false, "do not merge a device's small partitions")
+	flags.Float64Var(&a.LFMin, "lf-min", 0,
+		"load a device's tables while their load `FACTOR` is below this (default 0.6)")
+	flags.Float64Var(&a.LFMax, "lf-max", 0,
+		"load a device's tables up to this load `FACTOR` (default 0.8)")
+	flags.Float64Var(&a.LoadFactor, "load-factor", 0, "fill the tables of sp-ega, mp-ega, lphga and "+
+		"global to this `FACTOR` by the groups expected (default 1, or 0.5)")
+	flags.IntVar(&a.Streams, "streams", 0,
+		"`N` tiles of a device in flight (default 4, or 12 where the device decodes)")
 	Complete(cmd, map[string][]string{"bound": device.Bounds(), "oversized": device.Oversizeds()})
 }
 

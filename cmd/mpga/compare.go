@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/app/cmdflags"
+	"github.com/mpga/mpga/app/report"
 	"github.com/mpga/mpga/app/timed"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/digits"
-	"github.com/mpga/mpga/internal/report"
 )
 
 // compareFlags are the flags of mpga compare.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/app/cmdflags"
-	"github.com/mpga/mpga/internal/kubernetes"
+	"github.com/mpga/mpga/app/kubernetes"
 )
 
 // kubernetesFlags are the flags of mpga dist kubernetes.

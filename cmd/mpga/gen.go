@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/app/cmdflags"
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/internal/gen"
 )
 
 // genFlags are the flags that all data sets share.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/vfs"
 )

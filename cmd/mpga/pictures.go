@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mpga/mpga/app/report"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/internal/knob"
-	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/internal/vfs"
 )

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mpga/mpga/app/server"
+	"github.com/mpga/mpga/app/server/flightsql"
+	"github.com/mpga/mpga/app/server/web"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
 	"github.com/mpga/mpga/engine/plan"
-	"github.com/mpga/mpga/internal/server"
-	"github.com/mpga/mpga/internal/server/flightsql"
-	"github.com/mpga/mpga/internal/server/web"
 	"github.com/mpga/mpga/internal/spawn"
 )
 

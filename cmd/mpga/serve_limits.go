@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mpga/mpga/internal/server"
+	"github.com/mpga/mpga/app/server"
 )
 
 // serverLimitFlags bound what clients of a server may have at a time.

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"github.com/mpga/mpga/app/report"
+	"github.com/mpga/mpga/app/server/web"
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/internal/report"
-	"github.com/mpga/mpga/internal/server/web"
 	"github.com/mpga/mpga/kernels/nvml"
 )
 

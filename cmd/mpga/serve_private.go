@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mpga/mpga/internal/report"
-	"github.com/mpga/mpga/internal/server"
+	"github.com/mpga/mpga/app/report"
+	"github.com/mpga/mpga/app/server"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/trace"
 )

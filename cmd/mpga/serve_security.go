@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mpga/mpga/internal/server"
+	"github.com/mpga/mpga/app/server"
 )
 
 // securityFlags say whom a server trusts.

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/app/cmdflags"
+	"github.com/mpga/mpga/app/shell"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/redact"
-	"github.com/mpga/mpga/internal/shell"
 )
 
 // shellFlags are the flags of mpga shell.

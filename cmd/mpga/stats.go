@@ -10,10 +10,10 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/app/report"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/digits"
-	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/vfs"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/app/report"
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/internal/digits"
-	"github.com/mpga/mpga/internal/report"
 )
 
 // deviceFacts words what devices did, or why they did nothing.

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mpga/mpga/internal/aggregator"
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/internal/aggregator"
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"
 )

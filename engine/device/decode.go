@@ -12,9 +12,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/internal/aggregator"
+	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/aggregator"
-	"github.com/mpga/mpga/internal/encode"
 	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/threads"

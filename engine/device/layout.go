@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/internal/encode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/aggregator"
 	"github.com/mpga/mpga/stream"
 )
 

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/mpga/mpga/internal/encode"
+	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/threads"
 )

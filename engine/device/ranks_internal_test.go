@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mpga/mpga/internal/encode"
+	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mpga/mpga/internal/encode"
+	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"

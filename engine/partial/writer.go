@@ -10,8 +10,8 @@ import (
 	"reflect"
 
 	"github.com/mpga/mpga/cpuagg"
-	"github.com/mpga/mpga/internal/encode"
-	"github.com/mpga/mpga/internal/finalize"
+	"github.com/mpga/mpga/engine/internal/encode"
+	"github.com/mpga/mpga/engine/internal/finalize"
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"

@@ -10,10 +10,10 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sql"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/testknobs"
 )
 

@@ -1,7 +1,7 @@
 // Package pairs times engines with the question that most benchmarks ask, SELECT key, sum(value)
 // GROUP BY key, over rows in memory as record batches or over files.
 //
-//	internal/gen -> Load -+
+//	     app/gen -> Load -+
 //	                      +-> Input -> Time -> seconds of each answer
 //	       files -> Open -+
 //

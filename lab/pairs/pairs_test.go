@@ -8,9 +8,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/internal/gen"
 )
 
 func load(t *testing.T) (*Input, *engine.Engine) {

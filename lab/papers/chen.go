@@ -1,6 +1,6 @@
 package papers
 
-import "github.com/mpga/mpga/internal/chart"
+import "github.com/mpga/mpga/app/chart"
 
 var chenFigures = []*Figure{
 	{Paper: "001", Name: "figure3", Section: "5, figure 3", Title: "Size of the table",

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mpga/mpga/internal/chart"
+	"github.com/mpga/mpga/app/chart"
 )
 
 // Names of systems that claims and measurements share.

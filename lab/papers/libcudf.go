@@ -1,6 +1,6 @@
 package papers
 
-import "github.com/mpga/mpga/internal/chart"
+import "github.com/mpga/mpga/app/chart"
 
 import "fmt"
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mpga/mpga/internal/chart"
+	"github.com/mpga/mpga/app/chart"
 )
 
 // Would catch a figure that a name does not find, two figures of one name, or an entry that says nothing.

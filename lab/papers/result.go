@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mpga/mpga/internal/chart"
+	"github.com/mpga/mpga/app/chart"
 )
 
 // Machine is where a report was measured.

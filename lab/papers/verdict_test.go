@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mpga/mpga/internal/chart"
+	"github.com/mpga/mpga/app/chart"
 )
 
 // twoSystems is a result of one panel with two systems.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mpga/mpga/internal/chart"
+	"github.com/mpga/mpga/app/chart"
 )
 
 // Table2 is the least number of payload columns for which codes pay, by key bytes and by the largest

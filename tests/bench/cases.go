@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/tests/h2o"
 )
 

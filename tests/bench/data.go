@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/gen"
 )
 
 // table is a table of a key and of values v1, v2, ..., all int64 in [0, 1000). Every key occurs.

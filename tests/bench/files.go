@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/tests/h2o"
 )
 

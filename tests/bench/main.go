@@ -25,7 +25,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/tests/peer"
 )
 

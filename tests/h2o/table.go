@@ -7,9 +7,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/internal/gen"
 )
 
 // Write generates a table by its name, such as G1_1e6_1e2_0_0, as a Parquet file.

@@ -10,7 +10,7 @@ import (
 )
 
 // golden is where the files are that mpga's own tests compare with what it writes.
-const golden = "../../internal/kubernetes/testdata"
+const golden = "../../app/kubernetes/testdata"
 
 // validate reads objects and has them admitted.
 func validate(text []byte) (stored []runtime.Object, err error) {

@@ -27,7 +27,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/tests/peer"
 )
 

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mpga/mpga/internal/gen"
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/tests/h2o"
 	"github.com/mpga/mpga/tests/hits"
 	"github.com/mpga/mpga/tests/peer"

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/app/cmdflags"
+	"github.com/mpga/mpga/app/gen"
+	"github.com/mpga/mpga/app/report"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/internal/gen"
-	"github.com/mpga/mpga/internal/report"
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/internal/vfs"

@@ -18,10 +18,10 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/mpga/mpga/app/server"
+	"github.com/mpga/mpga/app/server/flightsql"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/internal/server"
-	"github.com/mpga/mpga/internal/server/flightsql"
 	"github.com/mpga/mpga/lab/load"
 )
 

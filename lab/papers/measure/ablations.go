@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mpga/mpga/app/chart"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
-	"github.com/mpga/mpga/internal/chart"
 	"github.com/mpga/mpga/lab/pairs"
 	"github.com/mpga/mpga/lab/papers"
 )

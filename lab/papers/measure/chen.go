@@ -6,9 +6,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/chart"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/internal/chart"
 	"github.com/mpga/mpga/lab/pairs"
 	"github.com/mpga/mpga/lab/papers"
 )

@@ -7,7 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/mpga/mpga/internal/chart"
+	"github.com/mpga/mpga/app/chart"
 	"github.com/mpga/mpga/lab/papers"
 	"github.com/mpga/mpga/partition"
 )

@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/mpga/mpga/app/chart"
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/internal/chart"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/lab/papers"
 )

@@ -10,9 +10,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/app/gen"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/device"
-	"github.com/mpga/mpga/internal/gen"
 	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/lab/pairs"

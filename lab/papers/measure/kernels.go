@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mpga/mpga/internal/chart"
+	"github.com/mpga/mpga/app/chart"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/lab/bench"
 	"github.com/mpga/mpga/lab/papers"

@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/mpga/mpga/internal/chart"
+	"github.com/mpga/mpga/app/chart"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
 	"github.com/mpga/mpga/lab/bench"

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mpga/mpga/internal/chart"
+	"github.com/mpga/mpga/app/chart"
 	"github.com/mpga/mpga/lab/papers"
 )
 

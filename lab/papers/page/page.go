@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mpga/mpga/internal/chart"
-	"github.com/mpga/mpga/internal/report"
+	"github.com/mpga/mpga/app/chart"
+	"github.com/mpga/mpga/app/report"
 	"github.com/mpga/mpga/lab/papers"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mpga/mpga/internal/chart"
-	"github.com/mpga/mpga/internal/chart/charttest"
+	"github.com/mpga/mpga/app/chart"
+	"github.com/mpga/mpga/app/chart/charttest"
 	"github.com/mpga/mpga/lab/papers"
 	"github.com/mpga/mpga/lab/papers/page"
 )

@@ -1,0 +1,121 @@
+package shell
+
+import (
+	"context"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mpga/mpga/app/complete"
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// catalog has the tables of a shell, and looks up columns and files for completion.
+type catalog struct {
+	engine *engine.Engine
+	plan   plan.Options
+	known  map[complete.Source][]complete.Field // since the last line: a key pressed again is quick
+}
+
+func newCatalog(opt *Options) *catalog {
+	c := &catalog{engine: opt.Engine, plan: opt.Plan}
+	c.plan.Tables = maps.Clone(opt.Plan.Tables)
+	if c.plan.Tables == nil {
+		c.plan.Tables = map[string]plan.Table{}
+	}
+	if c.plan.Scan.FS == nil {
+		c.plan.Scan.FS = vfs.OS
+	}
+	c.forget()
+	return c
+}
+
+// options are the options of the next statement.
+func (c *catalog) options() plan.Options { return c.plan }
+
+// forget drops the columns that were looked up: files change.
+func (c *catalog) forget() { c.known = map[complete.Source][]complete.Field{} }
+
+// add makes files a table, in place of a table that had the name.
+func (c *catalog) add(name string, files []string) { c.plan.Tables[name] = plan.Table{Files: files} }
+
+// TableName is the name that a file gets as a table: the file's or folder's name without its endings.
+func TableName(file string) string {
+	name, _, _ := strings.Cut(path.Base(filepath.ToSlash(file)), ".")
+	return name
+}
+
+// Tables implements complete.Catalog.
+func (c *catalog) Tables() []string { return slices.Sorted(maps.Keys(c.plan.Tables)) }
+
+// lookupMax bounds how long a key waits for the columns of a file.
+const lookupMax = 2 * time.Second
+
+// Columns implements complete.Catalog.
+func (c *catalog) Columns(ctx context.Context, of complete.Source) []complete.Field {
+	if fields, ok := c.known[of]; ok {
+		return fields
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupMax)
+	defer cancel()
+	fields := c.columns(ctx, of)
+	c.known[of] = fields
+	return fields
+}
+
+func (c *catalog) columns(ctx context.Context, of complete.Source) []complete.Field {
+	name := complete.Quote(of.Name)
+	if of.File {
+		name = "'" + strings.ReplaceAll(of.Name, "'", "''") + "'"
+	}
+	statement, err := sql.Parse("SELECT * FROM " + name)
+	if err != nil {
+		return nil
+	}
+	prepared, err := plan.Prepare(ctx, c.engine, statement, c.plan)
+	if err != nil {
+		return nil
+	}
+	defer prepared.Close()
+	var fields []complete.Field
+	for _, f := range prepared.Schema().Fields() {
+		fields = append(fields, complete.Field{Name: f.Name, Type: query.TypeName(f.Type)})
+	}
+	return fields
+}
+
+// Files implements complete.Catalog. Objects are not listed: a key should not wait for a network.
+func (c *catalog) Files(_ context.Context, prefix string) []string {
+	if _, ok := vfs.ObjectsAt(c.plan.Scan.FS, prefix); ok {
+		return nil
+	}
+	dir, base := filepath.Split(prefix)
+	from := dir
+	if from == "" {
+		from = "."
+	}
+	entries, err := c.plan.Scan.FS.ReadDir(from)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, entry := range entries {
+		name := entry.Name()
+		if !strings.HasPrefix(name, base) || strings.HasPrefix(name, ".") && base == "" {
+			continue
+		}
+		info, err := c.plan.Scan.FS.Stat(filepath.Join(from, name)) // follows links
+		if err == nil && info.IsDir() {
+			name += "/"
+		}
+		names = append(names, dir+name)
+	}
+	return names
+}
