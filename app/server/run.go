@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -186,21 +185,14 @@ func (r *Run) next() error {
 	if len(r.values) > 0 {
 		values, r.values = r.values[0], r.values[1:]
 	}
-	p := r.Statement.takeReady()
-	if p == nil || !slices.Equal(p.values, values) || time.Since(p.at) > freshMax {
-		if p != nil {
-			if err := p.close(); err != nil {
-				return err
-			}
-		}
-		var err error
-		if p, err = r.Statement.prepare(r.ctx, values); err != nil {
-			return err
-		}
+	p, err := r.Statement.prepareRun(r.ctx, values)
+	if err != nil {
+		return err
 	}
 	r.planned = p
+	watch := newWatch(r.server.opt.Record || r.Statement.meaning.Record)
 	r.mu.Lock()
-	r.watch = p.watch
+	r.watch = watch
 	r.mu.Unlock()
 	if r.schema == nil {
 		r.schema = p.query.Schema()
@@ -209,7 +201,7 @@ func (r *Run) next() error {
 		return fmt.Errorf("%w: other values of the parameters give other columns: %s; the values before gave %s",
 			engine.ErrQuery, columnsText(p.query.Schema()), columnsText(r.schema))
 	}
-	result, err := p.query.Run(r.ctx)
+	result, err := p.query.Observed(watch.observer()).Run(r.ctx)
 	if err != nil {
 		return err
 	}
@@ -277,7 +269,7 @@ func (r *Run) closePlanned() error {
 	if p == nil {
 		return nil
 	}
-	return p.close()
+	return p.release()
 }
 
 // stop ends the run well, though not all rows have been read.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -166,6 +167,44 @@ func TestStatements(t *testing.T) {
 	}
 	if _, err := session.Statement(st.Handle); !errors.Is(err, ErrUnknown) {
 		t.Errorf("the oldest of too many statements: %v", err)
+	}
+}
+
+// Would catch runs of a statement at once of which each plans it, and a plan that is closed while a run
+// uses it, or kept once no run does.
+func TestRunsShareAPlan(t *testing.T) {
+	s, _ := open(t, func(o *Options) { o.Limits.ClientWaiting = 100 })
+	session := newTestSession(t, s, "")
+	st, err := session.Prepare(context.Background(), "SELECT k, sum(n) FROM t GROUP BY k ORDER BY k LIMIT 2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := run(st)
+	if err != nil || st.ready != nil {
+		t.Fatalf("alone: %q, %v; a plan is kept: %t", want, err, st.ready != nil)
+	}
+	first, err := st.prepareRun(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 32 {
+		all.Go(func() {
+			if got, err := run(st); err != nil || got != want {
+				t.Errorf("at once: %q, %v; alone %q", got, err, want)
+			}
+		})
+	}
+	second, err := st.prepareRun(t.Context(), nil)
+	if err != nil || second != first && time.Since(first.at) < freshMax {
+		t.Errorf("another plan for another run, error %v", err)
+	}
+	all.Wait()
+	if err := errors.Join(first.release(), second.release()); err != nil {
+		t.Error(err)
+	}
+	if n := first.holders.Load(); n != 0 {
+		t.Errorf("%d runs hold the plan in the end", n)
 	}
 }
 

@@ -176,7 +176,7 @@ func (s *Session) planned(ctx context.Context, parsed *sql.Select, meaning Meani
 		return nil, err
 	}
 	st.schema, st.Parameters = p.query.Schema(), p.query.Parameters()
-	st.ready = p
+	st.ready, st.held = p, true
 	if len(st.Parameters) > 0 { // which have no values yet
 		if err := st.forget(); err != nil {
 			return nil, err

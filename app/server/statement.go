@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -33,7 +35,8 @@ type Statement struct {
 	mu     sync.Mutex
 	schema *arrow.Schema      // of the result, with the values of the parameters as far as they have some
 	values [][]plan.Parameter // a run for each; empty of a statement without parameters
-	ready  *prepared          // for the next run; nil where a run prepares it itself
+	ready  *prepared          // for runs that begin while it is fresh; nil where a run prepares it itself
+	held   bool               // the statement holds ready, until its first run takes it over
 	runs   []*Run             // that have not ended
 	last   *Run               // begun, it may have ended; nil before the first
 	gone   bool               // the session has forgotten the statement
@@ -62,13 +65,40 @@ func (st *Statement) Execute() error {
 	return st.session.Drop(st.drop.Table, st.drop.IfExists)
 }
 
-// prepared is a planned statement, and what watches the run that it is for.
+// prepared is a planned statement, which runs share.
 type prepared struct {
-	query  *plan.Query
-	values []plan.Parameter // of its parameters; nil without any
-	watch  *watch
-	tables []*temporary // that the query may read, held
-	at     time.Time    // when the tables were looked at
+	of      *Statement
+	query   *plan.Query
+	values  []plan.Parameter // of its parameters; nil without any
+	tables  []*temporary     // that the query may read, held
+	at      time.Time        // when the tables were looked at
+	holders atomic.Int32
+}
+
+// retain holds the query for a run, unless it has been closed.
+func (p *prepared) retain() bool {
+	for {
+		n := p.holders.Load()
+		if n == 0 {
+			return false
+		}
+		if p.holders.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// release lets go of the query, and closes it where nobody else holds it.
+func (p *prepared) release() error {
+	if p.holders.Add(-1) > 0 {
+		return nil
+	}
+	p.of.mu.Lock()
+	if p.of.ready == p {
+		p.of.ready = nil
+	}
+	p.of.mu.Unlock()
+	return p.close()
 }
 
 // freshMax is how long what a statement found when it was prepared counts: then a run looks at the tables
@@ -87,13 +117,14 @@ func (p *prepared) close() error {
 	return errors.Join(errs...)
 }
 
-// prepare plans the statement.
+// prepare plans the statement. The caller releases what it returns.
 func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*prepared, error) {
 	if !st.HasResult() {
 		return nil, errNoResult
 	}
 	server := st.session.server
-	p := &prepared{watch: newWatch(server.opt.Record || st.meaning.Record), at: time.Now(), values: values}
+	p := &prepared{of: st, at: time.Now(), values: values}
+	p.holders.Store(1)
 	tables, held := st.session.planTables()
 	p.tables = held
 	for name, t := range st.over {
@@ -115,7 +146,7 @@ func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*pre
 		Parameters:    values,
 	}
 	var err error
-	p.query, err = plan.Prepare(ctx, server.opt.Engine.Observed(p.watch.observer()), st.parsed, opt)
+	p.query, err = plan.Prepare(ctx, server.opt.Engine, st.parsed, opt)
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -131,19 +162,48 @@ func (st *Statement) end() error {
 }
 
 // forget drops what a run would find prepared.
-func (st *Statement) forget() error {
-	if p := st.takeReady(); p != nil {
-		return p.close()
+func (st *Statement) forget() error { return st.setReady(nil, false) }
+
+// setReady notes what runs may find prepared, and lets go of what they would have found before. held says
+// that the statement holds p; a statement that is gone lets go of it at once.
+func (st *Statement) setReady(p *prepared, held bool) error {
+	st.mu.Lock()
+	old, oldHeld := st.ready, st.held
+	if st.ready, st.held = p, held; st.gone && p != nil {
+		st.ready, st.held, old, oldHeld = nil, false, p, held
+	}
+	st.mu.Unlock()
+	if oldHeld {
+		return old.release()
 	}
 	return nil
 }
 
-// takeReady returns what is prepared for a run, which is the caller's then, or nil.
-func (st *Statement) takeReady() *prepared {
+// prepareRun returns a plan for a run, which releases it: the plan of another run that goes on, where
+// that is fresh and has the same values, or its own.
+func (st *Statement) prepareRun(ctx context.Context, values []plan.Parameter) (*prepared, error) {
+	if p := st.shareReady(values); p != nil {
+		return p, nil
+	}
+	if err := st.forget(); err != nil {
+		return nil, err
+	}
+	p, err := st.prepare(ctx, values)
+	if err != nil {
+		return nil, err
+	}
+	return p, st.setReady(p, false)
+}
+
+// shareReady returns what is prepared, held for the caller, or nil where nothing is that serves.
+func (st *Statement) shareReady(values []plan.Parameter) *prepared {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	p := st.ready
-	st.ready = nil
+	if p == nil || !slices.Equal(p.values, values) || time.Since(p.at) > freshMax || !st.held && !p.retain() {
+		return nil
+	}
+	st.held = false // the run has taken it over
 	return p
 }
 
@@ -163,18 +223,15 @@ func (st *Statement) bind(ctx context.Context, values [][]plan.Parameter) error 
 		return err
 	}
 	st.mu.Lock()
-	old := st.ready
-	if st.gone {
-		old = p
-		err = fmt.Errorf("%w: the statement has been closed", ErrUnknown)
-	} else {
-		st.values, st.schema, st.ready = values, p.query.Schema(), p
+	gone := st.gone
+	if !gone {
+		st.values, st.schema = values, p.query.Schema()
 	}
 	st.mu.Unlock()
-	if old != nil {
-		err = errors.Join(err, old.close())
+	if gone {
+		return errors.Join(fmt.Errorf("%w: the statement has been closed", ErrUnknown), p.release())
 	}
-	return err
+	return st.setReady(p, true)
 }
 
 // bound returns the values of the parameters.
@@ -238,7 +295,7 @@ func (st *Statement) Explain(ctx context.Context) (text string, err error) {
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, p.close()) }()
+		defer func() { err = errors.Join(err, p.release()) }()
 		text, err = p.query.Explain(ctx)
 		return err
 	})

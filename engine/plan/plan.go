@@ -145,6 +145,14 @@ func (q *Query) Schema() *arrow.Schema { return q.resultSchema }
 // source returns the rows that are projected, or that the last aggregation reads, to plan by.
 func (q *Query) source() scan.Source { return q.in.rows(nil) }
 
+// Observed returns the query for runs that others watch: all else is the query's own. It is not closed by
+// itself.
+func (q *Query) Observed(by engine.Observer) *Query {
+	of := *q
+	of.engine = q.engine.Observed(by)
+	return &of
+}
+
 // below returns the statement behind FROM whose rows the query reads; nil where it reads a table.
 func (q *Query) below() *Query {
 	for n := node(q.base.node); n != nil; n = n.input() {
