@@ -11,20 +11,21 @@ import (
 
 	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine/query"
-	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/scan/options"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 )
 
 // completeInput lets the shell complete how files are read.
 func completeInput(cmd *cobra.Command) {
-	cmdflags.Complete(cmd, map[string][]string{
-		"input-format":      append([]string{"auto"}, dataset.FormatNames()...),
-		"header":            {"auto", "yes", "no"},
-		"encoding":          append([]string{"auto"}, csv.EncodingNames()...),
-		"decimal-separator": {".", ","},
-	})
+	words := map[string][]string{"decimal-separator": {".", ","}}
+	for _, o := range options.All() {
+		if list := o.Words(); o.Flag != "" && len(list) > 0 {
+			words[o.Flag] = list
+		}
+	}
+	cmdflags.Complete(cmd, words)
 }
 
 // completeLayout lets the shell complete how files are laid out.

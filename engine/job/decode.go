@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/mpga/mpga/engine/scan/options"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/nearest"
 )
@@ -125,7 +126,7 @@ func (d *decoder) mapping(field string, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
 		for _, f := range fields {
 			if f.short && n.Kind == yaml.ScalarNode {
-				d.value(join(field, f.name), n, v.Field(f.index))
+				f.fill(d, join(field, f.name), n, v)
 				return
 			}
 		}
@@ -145,8 +146,8 @@ func (d *decoder) mapping(field string, n *yaml.Node, v reflect.Value) {
 			d.add(field, key, unknown("field", key.Value, namesOf(fields)))
 			continue
 		}
-		d.value(join(field, key.Value), value, v.Field(fields[at].index))
-		if words := fields[at].words; words != nil && value.Kind == yaml.ScalarNode && value.Tag != "!!null" && !slices.Contains(words, value.Value) {
+		fields[at].fill(d, join(field, key.Value), value, v)
+		if words := fields[at].words; len(words) > 0 && value.Kind == yaml.ScalarNode && !isNull(value) && !slices.Contains(words, value.Value) {
 			d.add(join(field, key.Value), value, unknown("word", value.Value, words))
 		}
 	}
@@ -159,14 +160,11 @@ func (d *decoder) mapping(field string, n *yaml.Node, v reflect.Value) {
 
 // value fills one field.
 func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+	if isNull(n) {
 		d.note(field, n)
 		return // as if the field were not there
 	}
 	switch {
-	case v.Kind() == reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		d.value(field, n, v.Elem())
 	case v.Addr().Type().Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		if text, ok := d.scalar(field, n); ok {
 			if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
@@ -267,19 +265,47 @@ func (d *decoder) note(field string, n *yaml.Node) {
 // variables were replaced.
 const expandedMark = "expanded"
 
-// fieldInfo is what the tags of a struct's field say.
+// isNull says whether a value is nothing.
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// fieldInfo is what the tags of a struct's field say, or package options of a field of Input.
 type fieldInfo struct {
 	index           int
+	option          *options.Option // of Input; nil of other structs
 	name            string
 	required, short bool
 	doc             string
-	words           []string // the words that the value may be; nil where it may be any text
+	words           []string // the words that the value may be; empty where it may be any text
 	typ             reflect.Type
+}
+
+// fill fills the field of a struct.
+func (f *fieldInfo) fill(d *decoder, field string, n *yaml.Node, v reflect.Value) {
+	if f.option == nil {
+		d.value(field, n, v.Field(f.index))
+		return
+	}
+	value := reflect.New(f.typ).Elem()
+	if d.value(field, n, value); !isNull(n) {
+		v.Addr().Interface().(*Input).set(f.option, value.Interface())
+	}
+}
+
+// kindTypes are the types of what a file has for an option, but for texts.
+var kindTypes = map[options.Kind]reflect.Type{
+	options.Truth: reflect.TypeFor[bool](), options.Number: reflect.TypeFor[int](), options.Rows: reflect.TypeFor[int](),
+	options.Size: reflect.TypeFor[Size](), options.Texts: reflect.TypeFor[[]string](), options.Types: reflect.TypeFor[map[string]string](),
 }
 
 // fieldsOf returns the fields that a file may have.
 func fieldsOf(t reflect.Type) []fieldInfo {
 	var fields []fieldInfo
+	for _, o := range options.All() {
+		if name := o.YAML(); name != "" && t == reflect.TypeFor[Input]() {
+			typ := cmp.Or(kindTypes[o.Kind], reflect.TypeFor[string]())
+			fields = append(fields, fieldInfo{option: o, name: name, doc: o.YAMLDoc(), words: o.Words(), typ: typ})
+		}
+	}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := strings.Split(f.Tag.Get("yaml"), ",")

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,7 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
-	"github.com/mpga/mpga/engine/scan/json"
+	"github.com/mpga/mpga/engine/scan/options"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 )
@@ -56,30 +57,13 @@ type Step struct {
 	Retry         Retry    `yaml:"retry" doc:"How often the step is tried, in place of the job's."`
 }
 
-// Input says how the files of a step are read.
+// Input says how the files of a step are read. A job's file sets Options by the fields that package
+// options lists.
 type Input struct {
-	Format           string            `yaml:"format" enum:"auto,parquet,arrow,arrows,csv,tsv,json,ndjson" doc:"Of every file. The default is auto: by the ending, then by the content."`
-	Delimiter        string            `yaml:"delimiter" doc:"Character between the fields of CSV, \\t for a tab. The default is what the text shows."`
-	Quote            *string           `yaml:"quote" doc:"Character around fields of CSV that need it; empty when there is none. The default is a double quote, or a single one where the sample has it."`
-	Header           string            `yaml:"header" enum:"auto,yes,no" doc:"Whether CSV begins with column names. The default is auto."`
-	Nulls            []string          `yaml:"nulls" doc:"Fields of CSV that are NULL, in place of the empty one."`
-	Types            map[string]string `yaml:"types" doc:"Types of columns of CSV and JSON by name, as in zip: string."`
-	DateFormat       string            `yaml:"date_format" doc:"How dates of CSV are written, as strptime has it: '%d.%m.%Y'. The default is 2025-12-31, and what the first rows show."`
-	TimestampFormat  string            `yaml:"timestamp_format" doc:"How timestamps of CSV are written, as strptime has it."`
-	DecimalSeparator string            `yaml:"decimal_separator" doc:"Before the fraction of numbers of CSV, . or a comma. The default is a point."`
-	Thousands        string            `yaml:"thousands" doc:"Character between the thousands of numbers of CSV. The default is none."`
-	Encoding         string            `yaml:"encoding" enum:"auto,utf-8,utf-16,utf-16le,utf-16be,latin-1,windows-1252" doc:"Of CSV. The default is auto: UTF-16 by its byte order mark, else UTF-8."`
-	Escape           string            `yaml:"escape" doc:"Character before a quote within quotes of CSV. The default is as found: the quote or a backslash."`
-	Comment          string            `yaml:"comment" doc:"Character that begins a comment in CSV, which goes to the end of the line. The default is none."`
-	Skip             int               `yaml:"skip" doc:"Lines to leave out at the beginning of each CSV file, before the header."`
-	NullPadding      bool              `yaml:"null_padding" doc:"Fill up rows of CSV that have too few fields with NULLs."`
-	IgnoreErrors     bool              `yaml:"ignore_errors" doc:"Leave out rows of CSV with errors, and log how many they are."`
-	Rejects          string            `yaml:"rejects" doc:"CSV file to write the rows to that are left out, with their places and the reasons; it implies ignore_errors, and a column has the type of nine of ten values of the sample, or of all but one."`
-	SampleRows       int               `yaml:"sample_rows" doc:"Rows of each file of CSV or JSON that are looked at for the columns and their types; -1: all of CSV, and of the first 16 MiB of JSON. The default is 20480."`
-	RowLimit         Size              `yaml:"row_limit" doc:"Most bytes of an object of JSON, up to 256MiB. The default is 64MiB."`
-	Filename         bool              `yaml:"filename" doc:"Add a column filename, with the name of the file of each row."`
-	TrustStatistics  string            `yaml:"trust_statistics" enum:"on,off" doc:"Believe Parquet's statistics?"`
-	NoHive           bool              `yaml:"no_hive" doc:"Take folders named key=value for folders, not for columns."`
+	dataset.Options
+	Rejects string // CSV file to write rows with errors to, which are left out for it; "": no file
+
+	wrong validation // of values that a file has; the fields of its errors begin with a dot
 }
 
 // Output says where the result of a step goes.
@@ -327,43 +311,9 @@ func (v *validation) retry(at string, r Retry) {
 
 // options returns how files are read. The fields of its errors begin with a dot.
 func (in *Input) options() (dataset.Options, error) {
-	v := validation{}
-	opt := dataset.Options{NoHive: in.NoHive, Filename: in.Filename, CSV: csv.Options{
-		NullStrings: in.Nulls, SampleRows: in.SampleRows, SkipLines: in.Skip, DateFormat: in.DateFormat, TimestampFormat: in.TimestampFormat,
-		NullPadding: in.NullPadding, IgnoreErrors: in.IgnoreErrors || in.Rejects != "", InferMost: in.Rejects != "",
-	}, JSON: json.Options{SampleRows: in.SampleRows, RowLimit: int(in.RowLimit)}}
-	opt.DistrustStatistics = in.TrustStatistics == "off"
-	if in.Format != "auto" {
-		opt.Format = dataset.Format(in.Format)
-	}
-	var err error
-	for _, c := range []struct {
-		field, text string
-		to          *byte
-	}{
-		{".delimiter", in.Delimiter, &opt.CSV.Delimiter}, {".decimal_separator", in.DecimalSeparator, &opt.CSV.DecimalSeparator},
-		{".thousands", in.Thousands, &opt.CSV.Thousands}, {".comment", in.Comment, &opt.CSV.Comment},
-		{".escape", in.Escape, &opt.CSV.Escape},
-	} {
-		*c.to, err = csv.ParseChar(c.text)
-		v.add(c.field, err)
-	}
-	opt.CSV.Encoding, err = csv.ParseEncoding(in.Encoding)
-	v.add(".encoding", err)
-	if in.Quote != nil {
-		opt.CSV.Quote, err = csv.ParseChar(*in.Quote)
-		opt.CSV.NoQuote = *in.Quote == ""
-		v.add(".quote", err)
-	}
-	opt.CSV.Header, err = csv.ParseHeader(in.Header)
-	v.add(".header", err)
-	for column, text := range in.Types {
-		t, err := csv.ParseType(text)
-		v.add(".types."+column, err)
-		if opt.CSV.Types == nil {
-			opt.CSV.Types = make(map[string]arrow.DataType)
-		}
-		opt.CSV.Types[column] = t
+	v, opt := validation{errs: slices.Clone(in.wrong.errs)}, in.Options
+	if in.Rejects != "" {
+		opt.CSV.IgnoreErrors, opt.CSV.InferMost = true, true
 	}
 	if isURL(in.Rejects) {
 		v.add(".rejects", fmt.Errorf("%s: want a file of the system", in.Rejects))
@@ -373,6 +323,28 @@ func (in *Input) options() (dataset.Options, error) {
 		v.add("", opt.Validate())
 	}
 	return opt, v.err()
+}
+
+// set gives an option the value that a file has. What it does not take is for Validate to tell, with
+// all else that is wrong.
+func (in *Input) set(o *options.Option, value any) {
+	switch v := value.(type) {
+	case Size:
+		value = int(v)
+	case map[string]string:
+		types := make(map[string]arrow.DataType, len(v))
+		for column, text := range v {
+			var err error
+			types[column], err = csv.ParseType(text)
+			in.wrong.add(".types."+column, err)
+		}
+		value = options.Columns{Types: types}
+	}
+	if o.Kind == options.File {
+		in.Rejects = value.(string)
+		return
+	}
+	in.wrong.add("."+o.YAML(), o.Set(&in.Options, dataset.FormatAuto, value))
 }
 
 // sinkOptions returns how the step writes, in place of what an earlier run has written. The fields

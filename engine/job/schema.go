@@ -29,7 +29,7 @@ func structSchema(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	for _, f := range fieldsOf(t) {
 		property := typeSchema(f.typ)
-		if f.words != nil {
+		if len(f.words) > 0 {
 			property = object{"anyOf": []object{{"enum": f.words}, variable()}}
 		}
 		property["description"] = f.doc
@@ -53,8 +53,6 @@ func typeSchema(t reflect.Type) object {
 		return object{"type": "string", "examples": []string{"90s", "1h30m"}}
 	}
 	switch t.Kind() {
-	case reflect.Pointer:
-		return typeSchema(t.Elem())
 	case reflect.Struct:
 		s := structSchema(t)
 		for _, f := range fieldsOf(t) {

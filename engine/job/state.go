@@ -48,8 +48,9 @@ func (s *Step) fingerprint() (string, error) {
 		Deterministic bool
 		From          []string
 		Input         Input
+		Types         string // of Input, whose JSON is without them
 		Output        Output
-	}{s.SQL, s.clauses(), s.Limit, s.Overflow, s.Deterministic, s.From, s.Input, s.Output})
+	}{s.SQL, s.clauses(), s.Limit, s.Overflow, s.Deterministic, s.From, s.Input, fmt.Sprint(s.Input.CSV.Types), s.Output})
 	if err != nil {
 		return "", err
 	}
