@@ -21,6 +21,7 @@ import (
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/machine"
 	"github.com/mpga/mpga/internal/mem"
+	ordering "github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
@@ -35,6 +36,7 @@ type Engine struct {
 	threads *semaphore.Weighted // E1
 	memory  *mem.Memory
 	temp    *store.Temp
+	sorts   *ordering.Share
 	budget  *budget.Budget
 	decoded memory.Allocator // of decoded columns
 	results memory.Allocator // of result batches
@@ -56,6 +58,7 @@ func Open(opt Options) (*Engine, error) {
 		memory:  mem.NewMemory(opt.MemoryLimit),
 		temp:    store.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
 	}
+	e.sorts = ordering.NewShare(opt.MemoryLimit / sortsShare)
 	var err error
 	e.devices, err = device.New(device.Options{
 		Device:      opt.Device,

@@ -193,6 +193,10 @@ func (r *Rows) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBa
 	return t.Take(ctx)
 }
 
+// sortsShare is the part of the memory limit that all sorts that go on at a time may hold of rows
+// before they go to disk, and sortShare the part of a single one.
+const sortsShare = 4
+
 // sortShare is the part of the memory limit that a sort may hold of rows before they go to disk.
 // The query whose result it sorts runs at the same time.
 const sortShare = 8
@@ -245,6 +249,7 @@ func (e *Engine) Collector(ctx context.Context, schema *arrow.Schema, by orderin
 func (e *Engine) sortOptions() ordering.Options {
 	return ordering.Options{
 		Bytes:     max(e.memory.Limit()/sortShare, sortBytesMin),
+		Share:     e.sorts,
 		Memory:    e.memory,
 		Temp:      e.temp,
 		Threads:   e.opt.Threads,

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/semaphore"
@@ -21,6 +22,10 @@ type Options struct {
 	// Bytes is how many bytes of rows and keys a sort holds before it writes them to disk, 1 MiB at
 	// least. The default is 256 MiB.
 	Bytes int64
+
+	// Share is the memory of several sorts: where a sort's part of it is less than Bytes, the sort
+	// holds no more than this part. The default, nil, is of this sort alone.
+	Share *Share
 
 	// Memory is the memory of pages on their way to and from the disk. The default is a Memory of
 	// Bytes for each sort.
@@ -56,6 +61,35 @@ const (
 	bytesMin         = 1 << 20
 	batchRowsDefault = 1 << 15
 )
+
+// Share is memory for the rows of the sorts that go on at a time. Each has an equal part, which gets
+// smaller as others begin: a sort that holds more writes its rows to disk when it takes the next ones.
+// It is safe for concurrent use.
+type Share struct {
+	bytes int64
+	sorts atomic.Int64
+}
+
+// NewShare returns a share of some bytes.
+func NewShare(bytes int64) *Share { return &Share{bytes: bytes} }
+
+// part returns how many bytes a sort may hold.
+func (s *Share) part() int64 {
+	if s == nil {
+		return math.MaxInt64
+	}
+	return max(s.bytes/max(s.sorts.Load(), 1), bytesMin)
+}
+
+// begin and end count a sort.
+func (s *Share) begin() { s.add(1) }
+func (s *Share) end()   { s.add(-1) }
+
+func (s *Share) add(sorts int64) {
+	if s != nil {
+		s.sorts.Add(sorts)
+	}
+}
 
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {

@@ -390,3 +390,46 @@ func TestInputEndsEarly(t *testing.T) {
 		}
 	}
 }
+
+// Would catch a sort that keeps all of its memory while others begin, so that the last of many sorts has
+// none: each holds an equal part of what they share, and has all of it again once it is alone.
+func TestShare(t *testing.T) {
+	const rows = 400_000 // 23 MB with their keys
+	share := NewShare(32 << 20)
+	schema, batches := intBatches(rows, 10_000, func(i int) int64 { return int64(i * 7919 % rows) })
+	by := By{Keys: []Key{{Column: 0}}}
+	sorted := func(others int) Stats {
+		t.Helper()
+		ended := make([]func(), others)
+		for i := range ended {
+			c, err := NewCollector(t.Context(), schema, by, Options{Share: share}, nil)
+			check(t, err)
+			ended[i] = c.Release
+		}
+		r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 64 << 20, Share: share})
+		got, err := read(r)
+		check(t, err)
+		r.Release()
+		for i, row := range got {
+			if row[0] != int64(i) {
+				t.Fatalf("row %d is %v", i, row)
+			}
+		}
+		if len(got) != rows {
+			t.Fatalf("%d rows, want %d", len(got), rows)
+		}
+		for _, end := range ended {
+			end()
+		}
+		return r.Stats()
+	}
+	if s := sorted(0); s.Runs != 0 {
+		t.Errorf("alone: %d runs", s.Runs)
+	}
+	if s := sorted(3); s.Runs < 2 {
+		t.Errorf("beside three sorts: %d runs, want two at least", s.Runs)
+	}
+	if s := sorted(0); s.Runs != 0 {
+		t.Errorf("alone again: %d runs", s.Runs)
+	}
+}

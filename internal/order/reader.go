@@ -58,7 +58,12 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 	if done == nil {
 		done = func() {}
 	}
-	r := &Reader{ctx: ctx, by: by, done: done, skip: by.Offset, left: math.MaxInt64}
+	opt.Share.begin()
+	end := func() {
+		opt.Share.end()
+		done()
+	}
+	r := &Reader{ctx: ctx, by: by, done: end, skip: by.Offset, left: math.MaxInt64}
 	r.Init(schema, r.next, func() { _ = r.end() }) // after the last Release nobody asks for the error
 	if by.Limited {
 		r.left = by.Limit

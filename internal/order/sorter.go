@@ -91,7 +91,7 @@ func (s *sorter) addPart(ctx context.Context, batch arrow.RecordBatch) error {
 			return err
 		}
 	}
-	if s.held > s.opt.Bytes {
+	if s.held > min(s.opt.Bytes, s.opt.Share.part()) {
 		return s.spill(ctx)
 	}
 	return nil
