@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ import (
 // Would catch a statement that is planned in another way than before. testdata/plans has statements by
 // the rewrite that they are of; what changed on purpose is renewed with -rewrite, and read as a diff.
 //
-//	explain|analyze [device=host:64MiB] [option=one-step]
+//	explain|analyze [device=host:64MiB] [option=one-step] [without=shifted_sums]
 //	SELECT ...
 //	----
 //	the plan, or the error
@@ -60,6 +61,8 @@ func TestPlans(t *testing.T) {
 				switch {
 				case arg.Key == "device" && len(arg.Vals) == 1:
 					device = arg.Vals[0]
+				case arg.Key == "without" && len(arg.Vals) == 1:
+					opt.Without = []plan.Rule{plan.Rule(strings.ReplaceAll(arg.Vals[0], "_", " "))}
 				case arg.String() == "option=one-step":
 					opt.OneStep = true
 				default:
@@ -78,6 +81,31 @@ func TestPlans(t *testing.T) {
 			return ofAnyMachine.ReplaceAllString(text, "")
 		})
 	})
+}
+
+// Would catch a rule that no plan shows, one that is switched off and used, and one that EXPLAIN does not
+// name: testdata/plans/rules has a statement for each rule, with it and without.
+func TestRulesShown(t *testing.T) {
+	for _, rule := range plan.Rules {
+		var plans []string
+		path := filepath.Join(planFiles, "rules", strings.ReplaceAll(string(rule), " ", "_"))
+		datadriven.RunTest(t, path, func(_ *testing.T, d *datadriven.TestData) string {
+			plans = append(plans, d.Expected)
+			return d.Expected
+		})
+		if len(plans) != 2 || plans[0] == plans[1] {
+			t.Errorf("%s: the plans with the rule and without are %q", rule, plans)
+			continue
+		}
+		used := func(text string) bool {
+			_, rest, _ := strings.Cut(text, "rules: ")
+			line, _, _ := strings.Cut(rest, "\n")
+			return slices.Contains(strings.Split(line, ", "), string(rule))
+		}
+		if !used(plans[0]) || used(plans[1]) {
+			t.Errorf("%s: used with it: %t, without: %t", rule, used(plans[0]), used(plans[1]))
+		}
+	}
 }
 
 // planFiles is the folder of the statements and their plans: tests change to folders of their own.
