@@ -147,6 +147,7 @@ func (t *tree) addRest(ctx context.Context, q *Query, n node) error {
 			t.addOther("statistics", "least and greatest values")
 		case *sortsNode:
 			t.addOther("order", n.describe())
+			t.scanned = t.readBy(n)
 		case *aggregateNode:
 			var ran *engine.Stats
 			if result := t.run.of(n).aggregation.Load(); result != nil {
@@ -196,11 +197,21 @@ func (r *run) onlyWith(n node) *run {
 
 // scanStats is what the reading of a query's table did; nil where it did not run.
 func (t *tree) scanStats(q *Query) *engine.Stats {
-	if t.scanned == nil && q.reads != nil && len(t.run.of(q.reads).reads) > 0 {
+	if t.scanned == nil && q.reads != nil && t.readBy(q.reads) != nil {
 		s := t.run.ran(q).Stats()
 		return &s
 	}
 	return t.scanned
+}
+
+// readBy is what a node has read of its input first; nil where it did not run.
+func (t *tree) readBy(n node) *engine.Stats {
+	reads := t.run.of(n).reads
+	if len(reads) == 0 {
+		return nil
+	}
+	s := reads[0].Stats()
+	return &s
 }
 
 // addScan adds the reading of a query's table.

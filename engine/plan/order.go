@@ -148,6 +148,8 @@ func (s *sortsNode) read(ctx context.Context, r *run) (array.RecordReader, error
 	if err != nil {
 		return nil, err
 	}
+	w := r.of(s)
+	w.reads = append(w.reads, rows)
 	var reader array.RecordReader = rows
 	made := len(s.post.schema.Fields())
 	number := func() {
