@@ -36,7 +36,8 @@ type Statement struct {
 	schema *arrow.Schema      // of the result, with the values of the parameters as far as they have some
 	values [][]plan.Parameter // a run for each; empty of a statement without parameters
 	ready  *prepared          // for runs that begin while it is fresh; nil where a run prepares it itself
-	held   bool               // the statement holds ready, until its first run takes it over
+	held   bool               // the statement is a holder of ready, until its first run takes it over
+	drops  int                // how often plans have been dropped, also plans that are being made
 	runs   []*Run             // that have not ended
 	last   *Run               // begun, it may have ended; nil before the first
 	gone   bool               // the session has forgotten the statement
@@ -161,22 +162,44 @@ func (st *Statement) end() error {
 	return st.forget()
 }
 
-// forget drops what a run would find prepared.
-func (st *Statement) forget() error { return st.setReady(nil, false) }
+// forget drops what a run would find prepared, and what is being prepared now.
+func (st *Statement) forget() error {
+	st.mu.Lock()
+	st.drops++
+	st.mu.Unlock()
+	return st.setReady(nil, false)
+}
 
 // setReady notes what runs may find prepared, and lets go of what they would have found before. held says
 // that the statement holds p; a statement that is gone lets go of it at once.
 func (st *Statement) setReady(p *prepared, held bool) error {
+	var left []*prepared
 	st.mu.Lock()
-	old, oldHeld := st.ready, st.held
-	if st.ready, st.held = p, held; st.gone && p != nil {
-		st.ready, st.held, old, oldHeld = nil, false, p, held
+	if st.held {
+		left = append(left, st.ready)
 	}
+	if st.gone && held {
+		left = append(left, p)
+	}
+	if st.gone {
+		p, held = nil, false
+	}
+	st.ready, st.held = p, held
 	st.mu.Unlock()
-	if oldHeld {
-		return old.release()
+	var errs []error
+	for _, p := range left {
+		errs = append(errs, p.release())
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// share lets other runs find a plan, unless plans have been dropped since st.drops was before.
+func (st *Statement) share(p *prepared, before int) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !st.gone && st.drops == before && st.ready == nil {
+		st.ready = p
+	}
 }
 
 // prepareRun returns a plan for a run, which releases it: the plan of another run that goes on, where
@@ -185,14 +208,18 @@ func (st *Statement) prepareRun(ctx context.Context, values []plan.Parameter) (*
 	if p := st.shareReady(values); p != nil {
 		return p, nil
 	}
-	if err := st.forget(); err != nil {
+	if err := st.setReady(nil, false); err != nil {
 		return nil, err
 	}
+	st.mu.Lock()
+	before := st.drops
+	st.mu.Unlock()
 	p, err := st.prepare(ctx, values)
 	if err != nil {
 		return nil, err
 	}
-	return p, st.setReady(p, false)
+	st.share(p, before)
+	return p, nil
 }
 
 // shareReady returns what is prepared, held for the caller, or nil where nothing is that serves.

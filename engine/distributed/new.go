@@ -176,6 +176,9 @@ func namedTable(s *sql.Select, tables map[string]plan.Table) string {
 	if !ok {
 		return ""
 	}
+	if _, ok := tables[of.Name]; ok {
+		return of.Name
+	}
 	for name := range tables {
 		if strings.EqualFold(name, of.Name) {
 			return name

@@ -82,6 +82,9 @@ func (p *planner) subject(ctx context.Context, s *sql.Select) (*relation, error)
 		s.OrderBy != nil || s.OrderAll != nil || s.Limit != nil || s.Offset != nil
 	if len(s.Items) == 1 && s.Items[0].Expr == nil && s.From != nil && !parts {
 		rel, err := p.from(ctx, s, s.From)
+		if err == nil {
+			rel, err = rel.only(s.Items[0])
+		}
 		return rel, located(s, err)
 	}
 	return p.derived(ctx, s)

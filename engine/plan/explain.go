@@ -51,12 +51,13 @@ func (q *Query) analyze(ctx context.Context, r *run) (text string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer ran.Release()
 	rows := int64(0)
 	for ran.Next() {
 		rows += ran.RecordBatch().NumRows()
 	}
-	if err := ran.Err(); err != nil {
+	err = ran.Err()
+	ran.Release() // what a limit has left to do ends before it is told
+	if err != nil {
 		return "", err
 	}
 	took := time.Since(started)

@@ -48,6 +48,7 @@ type grouping struct {
 	addedAt    map[string]int // place in added, by Key
 	sums       []bool         // by place in added: only sums, means and counts are made of the column
 	names      names          // of all columns of the source
+	made       names          // of all columns of the groups
 }
 
 // callInfo says which parts of a call the engine does not compute.
@@ -78,7 +79,7 @@ func (p *planner) group(ctx context.Context, q *Query, st *statement) error {
 		st:     st, q: q, opt: &p.opt,
 		elements: map[string]int{}, itemOf: map[int]bool{}, references: map[string]int{}, unnamed: map[int]bool{},
 		columns: map[string]string{}, computed: map[string]*expr.Expr{}, shifted: map[string]*expr.Expr{},
-		addedAt: map[string]int{}, names: namesOf(q.source().Schema()),
+		addedAt: map[string]int{}, names: namesOf(q.source().Schema()), made: names{},
 	}
 	if err := g.findKeys(); err != nil {
 		return err
@@ -143,9 +144,8 @@ func (g *grouping) dropDependent() {
 // query makes the aggregation by all keys, and notes which column holds which key or aggregate.
 func (g *grouping) query(ctx context.Context, having *expr.Expr) (query.Query, error) {
 	var q query.Query
-	made := names{}
 	named := func(x *expr.Expr) string { // a column's name may be empty, or read as another expression does
-		return made.unique(cmp.Or(x.String(), "column"))
+		return g.made.unique(cmp.Or(x.String(), "column"))
 	}
 	for i, k := range g.keys {
 		name := named(k)
@@ -223,6 +223,16 @@ func (g *grouping) argument(x *expr.Expr, sum bool) string {
 	g.addedAt[key] = len(g.added)
 	g.added, g.addedNames, g.sums = append(g.added, x), append(g.addedNames, name), append(g.sums, sum)
 	return name
+}
+
+// beside returns a name that neither a column of the source nor one of the groups has.
+func (g *grouping) beside(name string) string {
+	own := g.names.unique(name)
+	for g.made[strings.ToLower(own)] {
+		own = g.names.unique(name)
+	}
+	g.made[strings.ToLower(own)] = true
+	return own
 }
 
 // aggregate turns a call into what the engine computes.

@@ -20,6 +20,23 @@ func namesOf(schema *arrow.Schema) names {
 	return taken
 }
 
+// apart gives columns of the same name numbers, as DuckDB does: a, a_1, a_2.
+func apart(list []string) []string {
+	taken := map[string]bool{}
+	numbers := map[string]int{} // of the last column of a name
+	made := make([]string, len(list))
+	for i, own := range list {
+		name := own
+		for taken[name] {
+			numbers[own]++
+			name = fmt.Sprintf("%s_%d", own, numbers[own])
+		}
+		taken[name] = true
+		made[i] = name
+	}
+	return made
+}
+
 // unique takes a name for a column, with a number behind it where another column has the name.
 func (n names) unique(name string) string {
 	own := name

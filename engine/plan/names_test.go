@@ -131,6 +131,13 @@ func TestScopes(t *testing.T) {
 		{"SELECT memory.main.LISTS.id FROM memory.main.lists ORDER BY id LIMIT 1", "[[1]]"},
 		{"WITH c AS (SELECT id AS k FROM lists) SELECT c.k, d.k FROM (SELECT c.* FROM c) d ORDER BY d.k", ""},
 		{"WITH c AS (SELECT id AS k FROM lists) SELECT d.* FROM (SELECT c.* FROM c) d ORDER BY d.k", "[[1] [2]]"},
+		{"DESCRIBE SELECT u.* FROM lists t, unnest(l) u(e)", "[[e BIGINT YES NULL NULL NULL]]"},
+		{"DESCRIBE SELECT * FROM lists t, unnest(l) u(id)", "[[id BIGINT YES NULL NULL NULL] [l BIGINT[] YES NULL NULL NULL] [id_1 BIGINT YES NULL NULL NULL]]"},
+		{"SUMMARIZE SELECT u.* FROM lists t, unnest(l) u(id)", "[[id BIGINT 10 30 3 20.0 10.0 15 20 25 3 0]]"},
+		{"SELECT d.one AS uno FROM (SELECT 1 AS one, id FROM lists) d GROUP BY ALL", "[[1]]"},
+		{"SELECT 1 AS one FROM lists GROUP BY ALL", "[[1] [1]]"},
+		{"DESCRIBE SELECT nope.* FROM lists", ""},
+		{"SELECT e FROM (SELECT abs(id) AS l FROM lists) d, unnest(l) AS u(e)", ""},
 		{"SELECT -id AS z FROM lists t ORDER BY t.z", ""},
 		{"SELECT u.* FROM lists t", ""},
 		{"SELECT id FROM lists t, unnest(l) u(id)", ""},
@@ -141,6 +148,35 @@ func TestScopes(t *testing.T) {
 			}
 			continue
 		}
+		answers(t, eng, tables, c.text, c.want)
+	}
+}
+
+// Would catch a name that the planner gives a column of its own, and that a column has: each statement has the
+// answer that it has over columns of other names.
+func TestNamesOfHelpers(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "Distinct 1", Type: arrow.PrimitiveTypes.Int64}, {Name: "distinct 1", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "x", Type: arrow.PrimitiveTypes.Int64}, {Name: "grouping set", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "unnest(l)", Type: arrow.PrimitiveTypes.Int64}, {Name: "position", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64)}, {Name: "(x + 1)", Type: arrow.PrimitiveTypes.Int64},
+	}, nil)
+	rows, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(`[
+		{"Distinct 1": 1, "distinct 1": 2, "x": 3, "grouping set": 4, "unnest(l)": 5, "position": 6, "l": [7, 8], "(x + 1)": 9},
+		{"Distinct 1": 1, "distinct 1": 2, "x": 30, "grouping set": 4, "unnest(l)": 5, "position": 6, "l": [9], "(x + 1)": 9}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]plan.Table{"t": {Source: scan.Batches(schema, []arrow.RecordBatch{rows})}}
+	eng := openEngine(t)
+	for _, c := range []struct{ text, want string }{
+		{`SELECT "Distinct 1", "distinct 1", count(DISTINCT x), sum(DISTINCT x) FROM t GROUP BY ALL`, "[[1 2 2 33]]"},
+		{`SELECT "grouping set", "x", count(*) FROM t GROUP BY ROLLUP ("grouping set", x) ORDER BY ALL`, "[[4 3 1] [4 30 1] [4 NULL 2] [NULL NULL 2]]"},
+		{`SELECT unnest(l), "unnest(l)" FROM t ORDER BY 1`, "[[7 5] [8 5] [9 5]]"},
+		{`SELECT unnest(l) AS e, count(*) FROM t GROUP BY e ORDER BY e`, "[[7 1] [8 1] [9 1]]"},
+		{`SELECT x, position FROM t ORDER BY x DESC LIMIT 1`, "[[30 6]]"},
+		{`SELECT max(x + 1), max("(x + 1)") FROM t GROUP BY x + 1, "(x + 1)" ORDER BY 1`, "[[4 9] [31 9]]"},
+	} {
 		answers(t, eng, tables, c.text, c.want)
 	}
 }

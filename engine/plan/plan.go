@@ -429,24 +429,14 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 	case nodes > most:
 		return 0, errorAt(0, "not supported: expressions of more than %d parts, with what their names stand for", most)
 	}
-	st.nameApart()
-	return nodes, nil
-}
-
-// nameApart gives columns of the same name numbers.
-func (st *statement) nameApart() {
-	taken := map[string]bool{}
-	numbers := map[string]int{} // the last of a name's columns
-	for i := range st.items {
-		own := st.items[i].name
-		name := own
-		for taken[name] {
-			numbers[own]++
-			name = fmt.Sprintf("%s_%d", own, numbers[own])
-		}
-		taken[name] = true
+	written := make([]string, len(st.items))
+	for i, it := range st.items {
+		written[i] = it.name
+	}
+	for i, name := range apart(written) {
 		st.items[i].name = name
 	}
+	return nodes, nil
 }
 
 // condition looks up the names of WHERE or HAVING. Only HAVING may have aggregates.
@@ -496,7 +486,7 @@ func (st *statement) grouped() (bool, error) {
 		return true, nil
 	}
 	for _, it := range st.items {
-		if firstAggregate(it.expr) != nil || st.GroupAll && len(it.expr.Columns()) > 0 { // ALL leaves constants out
+		if firstAggregate(it.expr) != nil || st.GroupAll && !it.isConst { // ALL leaves constants out
 			return true, nil
 		}
 	}

@@ -65,10 +65,11 @@ func (r *relation) source() scan.Source { return r.node.rows(nil) }
 func relationOf(n sourceNode) *relation {
 	r := &relation{node: n}
 	fields := slices.Clone(r.source().Schema().Fields())
+	taken := namesOf(r.source().Schema())
 	for i := range fields {
 		r.exprs = append(r.exprs, expr.Column(fields[i].Name))
 		if fields[i].Name == "" {
-			fields[i].Name = fmt.Sprintf("C%d", i)
+			fields[i].Name = taken.unique(fmt.Sprintf("C%d", i))
 		}
 	}
 	r.schema, r.inStar = arrow.NewSchema(fields, nil), len(fields)
@@ -84,18 +85,20 @@ func tableRelation(source scan.Source, name string) *relation {
 // column with points in its name, which stands in double quotes where both are there; and a column
 // of a table before a field of a struct that is named as the table.
 func (r *relation) find(e *expr.Expr) (int, error) {
-	if e.Path == nil {
-		return expr.FindColumn(r.schema, e)
+	if e.Path == nil { // the elements of a list behind SELECT are found by the name of their table alone
+		schema := r.schema
+		if n := schema.NumFields(); r.inStar < n {
+			schema = arrow.NewSchema(schema.Fields()[:r.inStar], nil)
+		}
+		return expr.FindColumn(schema, e)
 	}
 	missing := e.Path // the part of the path that errors name
 	for _, t := range r.tables {
-		taken := t.qualifier(e)
-		if taken == 0 {
-			continue
-		}
-		missing = e.Path[taken:]
-		if i, ok := findPath(r.schema.Fields()[t.from:t.to], missing); ok {
-			return t.from + i, nil
+		for _, taken := range t.qualifiers(e) {
+			missing = e.Path[taken:]
+			if i, ok := findPath(r.schema.Fields()[t.from:t.to], missing); ok {
+				return t.from + i, nil
+			}
 		}
 	}
 	if i, ok := findPath(r.schema.Fields(), e.Path); ok {
@@ -105,13 +108,34 @@ func (r *relation) find(e *expr.Expr) (int, error) {
 	return 0, errorAt(e.At, "%v", err)
 }
 
-// qualifier returns how many parts in front of a column's name are the name of the table, at most.
-func (t *scopeTable) qualifier(e *expr.Expr) (parts int) {
+// only returns the relation of the columns that * stands for, their names apart.
+func (r *relation) only(star sql.Item) (*relation, error) {
+	from, to, err := r.star(star)
+	if err != nil {
+		return nil, err
+	}
+	fields := slices.Clone(r.schema.Fields()[from:to])
+	written := make([]string, len(fields))
+	for i := range fields {
+		written[i] = fields[i].Name
+	}
+	for i, name := range apart(written) {
+		fields[i].Name = name
+	}
+	return &relation{
+		node: r.node, where: r.where, schema: arrow.NewSchema(fields, nil), exprs: r.exprs[from:to], inStar: to - from,
+	}, nil
+}
+
+// qualifiers returns how many parts in front of a column's name may be the name of the table, most first.
+func (t *scopeTable) qualifiers(e *expr.Expr) (parts []int) {
 	for _, name := range t.names {
 		if e.Qualified && len(name) < len(e.Path) && slices.EqualFunc(name, e.Path[:len(name)], strings.EqualFold) {
-			parts = max(parts, len(name))
+			placeIn(&parts, len(name))
 		}
 	}
+	slices.Sort(parts)
+	slices.Reverse(parts)
 	return parts
 }
 
@@ -266,7 +290,10 @@ func tableNames(f *sql.Table) [][]string {
 		return [][]string{{f.Alias}}
 	}
 	whole := strings.Join(append(slices.Clone(f.In), f.Name), ".")
-	names := [][]string{{f.Name}, {whole}, {stem(whole)}}
+	names := [][]string{{f.Name}, {whole}}
+	if dataset.IsDataFile(whole) {
+		names = append(names, []string{stem(whole)})
+	}
 	for i := range f.In {
 		names = append(names, append(slices.Clone(f.In[i:]), f.Name))
 	}

@@ -114,7 +114,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 	apart := map[string]string{} // by column in distinct: its name in the groups
 	var counted []string         // names in apart, while no aggregate looks at values
 	for i, column := range distinct {
-		apart[column] = g.names.unique(fmt.Sprintf("distinct %d", i+1))
+		apart[column] = g.beside(fmt.Sprintf("distinct %d", i+1))
 		counted = append(counted, apart[column])
 		first.Keys = append(first.Keys, query.Key{Column: column, Name: apart[column]})
 	}
@@ -149,7 +149,7 @@ func (g *grouping) split(asked query.Query, distinct []string) (merge query.Quer
 			add(name, a, query.Sum)
 			computed[name] = count(name)
 		case f == query.Avg && g.narrow(a.Args[0]):
-			sum, n := g.names.unique("sum of "+name), g.names.unique("count of "+name)
+			sum, n := g.beside("sum of "+name), g.beside("count of "+name)
 			add(sum, query.Aggregate{Func: query.Sum, Args: a.Args}, query.Sum)
 			add(n, query.Aggregate{Func: query.Count, Args: a.Args}, query.Sum)
 			computed[name] = expr.Call(expr.MeanOfParts, expr.Column(sum), expr.Column(n))
@@ -303,7 +303,7 @@ func (g *grouping) expand(asked query.Query, answered int) (query.Query, [][]boo
 			x.made = append(x.made, i)
 		}
 	}
-	g.set = g.names.unique("grouping set")
+	g.set = g.beside("grouping set")
 	x.names = append(x.names, g.set)
 	asked.Keys = append(asked.Keys, query.Key{Column: g.set, Name: g.set})
 	x.describe()

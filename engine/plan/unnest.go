@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
@@ -80,15 +81,18 @@ func (m *unnesting) call(x *expr.Expr) (*expr.Expr, error) {
 	case len(x.Args) != 1:
 		return nil, errorAt(x.At, "unnest takes one list")
 	case !behindFrom:
-		of = &sql.Unnest{Input: m.s.From, List: x.Args[0], Name: x.String(), InRow: true}
+		of = &sql.Unnest{Input: m.s.From, List: x.Args[0], Name: x.String(), Alias: rowElements, InRow: true}
 		m.s.From = of
 	case !of.InRow || of.Name != x.String():
 		return nil, errorAt(x.At, "not supported: a second list for unnest")
 	}
 	column := expr.Column(of.Name)
-	column.At = x.At
+	column.At, column.Path, column.Qualified = x.At, []string{rowElements, of.Name}, true
 	return column, nil
 }
+
+// rowElements is the name of the table of the elements of unnest behind SELECT. No table has such a name.
+const rowElements = "\x00elements"
 
 func isUnnest(e *expr.Expr) bool { return e.Op == expr.OpCall && e.Name == sql.UnnestCall }
 
@@ -112,6 +116,11 @@ func (r *relation) unnest(u *sql.Unnest) (*relation, error) {
 	at, err := r.find(u.List)
 	if err != nil {
 		return nil, err
+	}
+	if r.exprs[at].Op != expr.OpColumn { // of a derived table
+		field := r.schema.Field(at)
+		return nil, errorAt(u.List.At, "unnest: column %q is of type %s; only a list of values that are not nested has elements to read",
+			field.Name, query.TypeName(field.Type))
 	}
 	source := r.source()
 	list, err := expr.FindColumn(source.Schema(), r.exprs[at])
