@@ -115,7 +115,8 @@ func statementOf(q query.Query) (text string, ok bool) {
 	return text, len(items) > 0
 }
 
-// writeInput writes batches as files of Arrow IPC, whose batches are splits.
+// writeInput writes batches as files of Arrow IPC. A file is a split: its batches are small, and read together.
+// TestCutsWithinFiles has splits within a file.
 func writeInput(t *testing.T, rng *rand.Rand, dir string, schema *arrow.Schema, batches []arrow.RecordBatch) {
 	t.Helper()
 	n := 1 + rng.IntN(3)
@@ -206,12 +207,12 @@ func checkCase(t *testing.T, rng *rand.Rand, schema *arrow.Schema, batches []arr
 	want, wantErr := atOnce(t, eng, statement, plan.Options{Tables: tables, Overflow: q.Overflow, Deterministic: true}, len(q.Keys))
 	r := Request{
 		Statement: statement, Tables: tables, Overflow: q.Overflow, Deterministic: true, Version: "test",
-		Output: out, Layout: sink.Options{Format: sink.Arrow, Manifest: true}, Work: filepath.Join(dir, "work"),
+		Output: out, Layout: sink.Options{Format: sink.Arrow, Manifest: true, FS: quick}, Work: filepath.Join(dir, "work"),
 		Splits: 1 + rng.IntN(6), Partitions: 1 << rng.IntN(7), Merges: 1 + rng.IntN(4), Combines: rng.IntN(4) - 1,
 	}
-	p, err := New(t.Context(), eng, vfs.OS, r)
+	p, err := New(t.Context(), eng, quick, r)
 	if err == nil {
-		err = runAll(t, rng, newTasks(eng, vfs.OS, dir, p))
+		err = runAll(t, rng, newTasks(eng, quick, dir, p))
 	}
 	if (err != nil) != (wantErr != nil) {
 		t.Fatalf("%s: in parts: %v; at once: %v", statement, err, wantErr)

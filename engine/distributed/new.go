@@ -170,21 +170,23 @@ func absolute(fsys vfs.FS, path string) string {
 	return path
 }
 
-// namedTable returns the name of the table behind FROM, at any depth.
+// namedTable returns the name of the table behind FROM, at any depth: as it is written there, or else one
+// that differs in case alone.
 func namedTable(s *sql.Select, tables map[string]plan.Table) string {
 	of, ok := s.Leaf().(*sql.Table)
 	if !ok {
 		return ""
 	}
-	if _, ok := tables[of.Name]; ok {
-		return of.Name
-	}
+	found := ""
 	for name := range tables {
-		if strings.EqualFold(name, of.Name) {
+		if name == of.Name {
 			return name
 		}
+		if strings.EqualFold(name, of.Name) && (found == "" || name < found) {
+			found = name
+		}
 	}
-	return ""
+	return found
 }
 
 // setInput notes which files are read, and how.

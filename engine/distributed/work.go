@@ -174,7 +174,13 @@ func (w workDir) readJSON(name string, value any) error {
 	return w.read(name, func(text []byte) error {
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
-		if err := d.Decode(value); err != nil {
+		err := d.Decode(value)
+		if err == nil {
+			if _, more := d.Token(); !errors.Is(more, io.EOF) {
+				err = errors.New("something follows it")
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("%w: %s is damaged: %w", ErrDamaged, w.path(name), err)
 		}
 		return nil

@@ -327,7 +327,7 @@ func (p *planner) table(ctx context.Context, s *sql.Select, f *sql.Table) (*rela
 			continue
 		}
 		names = append(names, name)
-		if name == f.Name || found == "" && strings.EqualFold(name, f.Name) {
+		if name == f.Name || found != f.Name && strings.EqualFold(name, f.Name) && (found == "" || name < found) {
 			found = name
 		}
 	}
