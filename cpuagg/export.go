@@ -18,7 +18,8 @@ type Exporter struct {
 
 // NewExporter returns an exporter for one worker. put takes pages over, and is called by all
 // workers at once.
-func (r *Run) NewExporter(b *rowdata.Bound, radix partition.Radix, put func(partition int, page *rowdata.Page) error) *Exporter {
+func (r *Run) NewExporter(b *rowdata.Bound, radix partition.Radix,
+	put func(partition int, page *rowdata.Page) error) *Exporter {
 	e := &Exporter{bound: b, layout: b.StateLayout(), heapBytes: r.opt.WorkerBytes / openPagesShare}
 	p := &pass{radix: radix, pageBytes: r.pageBytes(radix), parts: exported(put)}
 	e.scatterer = newScatterer(r.opt.Memory, States, &e.layout, p)

@@ -44,7 +44,8 @@ type sampled struct {
 
 // NewSampler returns a sampler that has seen no row.
 func (r *Run) NewSampler() *Sampler {
-	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, rowdata.TileRows), near: newNearness(&r.bound.Keys, r.windowMax)}
+	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, rowdata.TileRows),
+		near: newNearness(&r.bound.Keys, r.windowMax)}
 }
 
 // NextPart says that the rows to come are not neighbours of those before.

@@ -183,7 +183,8 @@ func (s *states) accumulateGrowing(f *rowdata.Fold, states []uint64, gids []uint
 
 // accumulateDistinct adds elements, each as wide as E, to sets. Most elements are in their set
 // already, and are found without intern.
-func accumulateDistinct[E uint64 | [2]uint64](s *states, f *rowdata.Fold, states []uint64, gids []uint32, words []uint64) {
+func accumulateDistinct[E uint64 | [2]uint64](s *states, f *rowdata.Fold, states []uint64,
+	gids []uint32, words []uint64) {
 	keys := rowdata.View[E](words)
 	kw := f.OrderWords()
 	for i, g := range gids {

@@ -83,6 +83,7 @@ const elementWordsMax = 2 + rowdata.HistogramWords
 func sortAs[A any](o *order, elements []uint64) {
 	words := int(unsafe.Sizeof(*new(A)) / 8)
 	slices.SortFunc(rowdata.View[A](elements), func(a, b A) int {
-		return o.compare(unsafe.Slice((*uint64)(unsafe.Pointer(&a)), words), unsafe.Slice((*uint64)(unsafe.Pointer(&b)), words))
+		return o.compare(unsafe.Slice((*uint64)(unsafe.Pointer(&a)), words),
+			unsafe.Slice((*uint64)(unsafe.Pointer(&b)), words))
 	})
 }

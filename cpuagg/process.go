@@ -183,28 +183,7 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 	if task.tables != nil {
 		return w.run.mergeTables(task.tables), nil, nil
 	}
-	m := w.run.opt.Memory
-	g := &Groups{
-		run:      w.run,
-		table:    newTable(m, &w.run.bound.Keys, task.pass.tableSeed(), false),
-		states:   newStates(m, w.run.bound),
-		ranged:   task.pass.ranged(),
-		bytesMax: w.share(),
-		runs:     make(map[stateID]*SortedRuns),
-	}
-	g.closed.Open("groups of a task")
-	expected := min(task.rows/2, groupsExpected)
-	switch {
-	case g.ranged:
-		expected = 0 // slots are not needed where the keys lie close together
-		if first, keys := task.pass.rangeOf(task.partitions[0]); !task.heavy && keys < uint64(w.share()/windowShare) {
-			g.table.openWindow(first, keys)
-		}
-	case task.distinct:
-		expected = task.rows
-	}
-	g.table.reserve(int(min(expected, w.share()/(4*slotBytes))))
-	w.takeRuns(task, g)
+	g := w.newGroups(task)
 	var split *splitter // which has released g
 	done := false
 	defer func() { // also after a panic about states that make no sense
@@ -246,11 +225,7 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 			}
 			w.merge(g, content, page, from)
 		}
-		if g.table.lent {
-			invariants.Sometimes("cpuagg: groups keep a page for its strings")
-			g.table.pages = append(g.table.pages, page)
-			kept = true
-		}
+		kept = g.table.keep(page)
 		return nil
 	})
 	if err == nil && split == nil {
@@ -271,11 +246,49 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 	return g, nil, nil
 }
 
+// newGroups returns the groups of a task before its first row, with a table for as many as are
+// expected, and with the sorted runs that the task brings.
+func (w *Worker) newGroups(task Task) *Groups {
+	m := w.run.opt.Memory
+	g := &Groups{
+		run:      w.run,
+		table:    newTable(m, &w.run.bound.Keys, task.pass.tableSeed(), false),
+		states:   newStates(m, w.run.bound),
+		ranged:   task.pass.ranged(),
+		bytesMax: w.share(),
+		runs:     make(map[stateID]*SortedRuns),
+	}
+	g.closed.Open("groups of a task")
+	expected := min(task.rows/2, groupsExpected)
+	switch {
+	case g.ranged:
+		expected = 0 // slots are not needed where the keys lie close together
+		if first, keys := task.pass.rangeOf(task.partitions[0]); !task.heavy && keys < uint64(w.share()/windowShare) {
+			g.table.openWindow(first, keys)
+		}
+	case task.distinct:
+		expected = task.rows
+	}
+	g.table.reserve(int(min(expected, w.share()/(4*slotBytes))))
+	w.takeRuns(task, g)
+	return g
+}
+
+// keep keeps a page where keys of the table have lent strings of it, and reports whether it does.
+func (t *table) keep(page *rowdata.Page) bool {
+	if t.lent {
+		invariants.Sometimes("cpuagg: groups keep a page for its strings")
+		t.pages = append(t.pages, page)
+	}
+	return t.lent
+}
+
 // lends reports whether the strings of new keys stay in the next page, which the groups then keep:
 // where its rows have no other strings, and so far every other row was a new group.
 func (w *Worker) lends(g *Groups, content Content) bool {
 	keys := g.table.layout
-	return content == Rows && len(keys.Longs) > 0 && w.run.rowLayout.Strings() == len(keys.Longs) && 2*int64(g.table.groups) >= g.rows
+	return content == Rows && len(keys.Longs) > 0 && w.run.rowLayout.Strings() == len(keys.Longs) &&
+		2*int64(g.table.groups) >= g.rows
 }
 
 // check panics unless the groups of a task have all its rows (A1), no key twice (W1), and no key of
@@ -289,7 +302,8 @@ func (w *Worker) check(task Task, g *Groups) {
 		var hash [1]uint64
 		task.pass.hash(layout, key, hash[:])
 		p := task.pass.radix.Of(hash[0])
-		invariants.Checkf(slices.Contains(task.partitions, p), "A2: a key of partition %d in a task of %v", p, task.partitions)
+		invariants.Checkf(slices.Contains(task.partitions, p),
+			"A2: a key of partition %d in a task of %v", p, task.partitions)
 		twice := slices.ContainsFunc(seen[hash[0]], func(other int) bool { return layout.Equal(key, g.table.key(other)) })
 		invariants.Checkf(!twice, "W1: two of %d groups have the key %x", g.Len, key)
 		seen[hash[0]] = append(seen[hash[0]], group)

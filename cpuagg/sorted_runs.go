@@ -77,7 +77,8 @@ func (r *SortedRuns) add(w *Worker, elements []uint64) error {
 func (r *SortedRuns) write(w *Worker, fill func(*runWriter) error) error {
 	w.run.counters.Runs.Add(1)
 	layout := r.order.fold.ElementLayout()
-	run := &runWriter{sortedRun: sortedRun{Spool: w.run.store.NewSpool(&layout)}, fold: r.order.fold, memory: w.run.opt.Memory}
+	run := &runWriter{sortedRun: sortedRun{Spool: w.run.store.NewSpool(&layout)}, fold: r.order.fold,
+		memory: w.run.opt.Memory}
 	err := fill(run)
 	if err == nil {
 		err = run.end()

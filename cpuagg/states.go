@@ -118,14 +118,7 @@ func (s *states) accumulateFold(f *rowdata.Fold, state []uint64, gids []uint32, 
 			state[g]++
 		}
 	case rowdata.FoldSumInt:
-		sums := rowdata.View[[2]uint64](state)
-		x = x[:len(gids)]
-		for i, g := range gids {
-			p := &sums[g]
-			low, carry := bits.Add64(p[0], x[i], 0)
-			high, _ := bits.Add64(p[1], uint64(int64(x[i])>>63), carry)
-			p[0], p[1] = low, high
-		}
+		accumulateSumInt(rowdata.View[[2]uint64](state), gids, x)
 	case rowdata.FoldSumUint:
 		sums := rowdata.View[[2]uint64](state)
 		x = x[:len(gids)]
@@ -177,6 +170,17 @@ func (s *states) accumulateFold(f *rowdata.Fold, state []uint64, gids []uint32, 
 		s.accumulateBest(f, state, gids, in)
 	default:
 		s.accumulateGrowing(f, state, gids, in)
+	}
+}
+
+// accumulateSumInt adds signed integers to sums of 128 bits, low word first.
+func accumulateSumInt(sums [][2]uint64, gids []uint32, x []uint64) {
+	x = x[:len(gids)]
+	for i, g := range gids {
+		p := &sums[g]
+		low, carry := bits.Add64(p[0], x[i], 0)
+		high, _ := bits.Add64(p[1], uint64(int64(x[i])>>63), carry)
+		p[0], p[1] = low, high
 	}
 }
 

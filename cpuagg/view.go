@@ -75,10 +75,12 @@ func (v *view) check(t *rowdata.Tile) {
 			if !slices.ContainsFunc(sel, func(c int) bool { return t.Valid[c] != nil && t.Valid[c][row] == 0 }) {
 				selected++
 			} else {
-				invariants.Checkf(len(v.gids[s]) < t.Rows && !slices.Contains(v.rows[s], uint32(row)), "A4: selection %d has row %d, a NULL", s, row)
+				invariants.Checkf(len(v.gids[s]) < t.Rows && !slices.Contains(v.rows[s], uint32(row)),
+					"A4: selection %d has row %d, a NULL", s, row)
 			}
 		}
-		invariants.Checkf(len(v.gids[s]) == selected, "A4: selection %d has %d rows, %d have no NULL", s, len(v.gids[s]), selected)
+		invariants.Checkf(len(v.gids[s]) == selected, "A4: selection %d has %d rows, %d have no NULL", s,
+			len(v.gids[s]), selected)
 	}
 }
 

@@ -76,7 +76,9 @@ func Open(opt Options) (*Engine, error) {
 	if err := e.devices.Check(context.Background()); err != nil {
 		err = errors.Join(err, e.devices.Close(ErrClosed))
 		if opt.Device == "auto" {
-			return nil, knob.Errorf("%s (%q) needs a device, and there is none: %w; %s \"host:4GiB\" tries it on the CPU", knob.Name("engine.Algorithm"), opt.Algorithm, err, knob.Name("engine.Device"))
+			return nil, knob.Errorf(
+				"%s (%q) needs a device, and there is none: %w; %s \"host:4GiB\" tries it on the CPU",
+				knob.Name("engine.Algorithm"), opt.Algorithm, err, knob.Name("engine.Device"))
 		}
 		return nil, knob.Errorf("%s (%q): %w", knob.Name("engine.Device"), opt.Device, err)
 	}
@@ -294,7 +296,9 @@ func (e *Engine) OnDevices(ctx context.Context, src scan.Source, q query.Query) 
 	// Where devices number the strings of an argument, there are to be few of them, as of a key.
 	for _, a := range q.Aggregates {
 		for _, arg := range a.Args {
-			i := slices.IndexFunc(plan.Bound.Columns, func(c rowdata.Column) bool { return c.Name == arg && c.Kind == rowdata.Bytes })
+			i := slices.IndexFunc(plan.Bound.Columns, func(c rowdata.Column) bool {
+				return c.Name == arg && c.Kind == rowdata.Bytes
+			})
 			if i < 0 || a.Func == query.Count {
 				continue
 			}
@@ -325,7 +329,8 @@ func (e *Engine) stream(ctx context.Context, run *execution, most *most) (*Resul
 
 // enterBudgeted is enter for work that is no query: until done is called, the process is kept
 // within its limit.
-func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, done func(), err error) {
+func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context,
+	cancel context.CancelCauseFunc, done func(), err error) {
 	ctx, cancel, leave, err := e.life.enter(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -351,7 +356,8 @@ func (e *Engine) plan(ctx context.Context, src scan.Source, q query.Query) (*row
 // binder is rowdata.Bind or rowdata.BindCanonical.
 type binder func(query.Query, *arrow.Schema, []rowdata.ColumnStats) (*rowdata.Bound, error)
 
-func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query, bind binder) (*rowdata.Bound, []scan.Split, error) {
+func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query,
+	bind binder) (*rowdata.Bound, []scan.Split, error) {
 	if e.life.isClosed() {
 		return nil, nil, ErrClosed
 	}

@@ -79,7 +79,8 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 }
 
 // newAggregation returns the execution of a query over a source.
-func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []scan.Split, started time.Time) *execution {
+func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []scan.Split,
+	started time.Time) *execution {
 	q := newQuery(e, b, source.Stats(), splits, started)
 	q.source = source
 	if !e.devices.CPU() {
@@ -129,7 +130,8 @@ func (q *execution) setOutput(out output) {
 
 // forecast looks at a sample and says what the query will do.
 func (q *execution) forecast(ctx context.Context) (Forecast, error) {
-	f := forecaster{engine: q.engine, query: q.shared, splits: q.feed.splits, bytes: q.progress.bytesTotal, sampler: q.cpu.Run().NewSampler()}
+	f := forecaster{engine: q.engine, query: q.shared, splits: q.feed.splits,
+		bytes: q.progress.bytesTotal, sampler: q.cpu.Run().NewSampler()}
 	return f.forecast(ctx)
 }
 
@@ -188,7 +190,9 @@ func (q *execution) answer(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case q.shared.Once:
-			return knob.Errorf("%w; the input can be read once only, so that the CPU cannot go on: %s=cpu does without devices", err, knob.Name("engine.Device"))
+			return knob.Errorf(
+				"%w; the input can be read once only, so that the CPU cannot go on: %s=cpu does without devices", err,
+				knob.Name("engine.Device"))
 		}
 		q.engine.opt.Logger.Warn("a device failed; the CPU goes on", slog.Any("error", err))
 		q.feed = newFeed(q.feed.splits)

@@ -51,7 +51,9 @@ func describeTable(p *Plan) string {
 	if n := p.Forecast.Window; n > 0 {
 		window = fmt.Sprintf(", groups found by distance among %s keys", humanize.Comma(n))
 	}
-	return fmt.Sprintf("hash table, packed key %d B, state %d B%s; scatter by hash when it outgrows the cache", b.Keys.Bytes(), 8*state, window)
+	return fmt.Sprintf(
+		"hash table, packed key %d B, state %d B%s; scatter by hash when it outgrows the cache",
+		b.Keys.Bytes(), 8*state, window)
 }
 
 // describeGroups says how many groups are expected, their bounds, and what it goes by.
@@ -85,7 +87,8 @@ func describePartitions(f *Forecast) string {
 	case cpuagg.RouteHash:
 		what = fmt.Sprintf("about %s of the workers' tables", digits.Counted(f.StatesScattered, "group"))
 	}
-	return fmt.Sprintf("%s, by hash to %s; the cache asks for %s (Theorem 1 %s, binomial tail %s)", what, digits.Counted(int64(f.Radix.FanOut()), "partition"),
+	return fmt.Sprintf("%s, by hash to %s; the cache asks for %s (Theorem 1 %s, binomial tail %s)",
+		what, digits.Counted(int64(f.Radix.FanOut()), "partition"),
 		humanize.Comma(f.Sizing.Partitions), humanize.Comma(f.Sizing.Theorem), humanize.Comma(f.Sizing.Tail))
 }
 

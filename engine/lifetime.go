@@ -38,7 +38,8 @@ func (l *lifetime) isClosed() bool { return l.ctx.Err() != nil }
 
 // enter returns the context of a query, which ends with the engine. The caller calls done when the
 // query has given everything back.
-func (l *lifetime) enter(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, done func(), err error) {
+func (l *lifetime) enter(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc,
+	done func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

@@ -40,7 +40,8 @@ func (r *resultRoom) find(bytes int64) error {
 		copies = roomCopies
 	}
 	if err := r.memory.Room(copies * bytes); err != nil {
-		return fmt.Errorf("a result of %s, %d times as much until it is in a file: %w", humanize.IBytes(uint64(bytes)), roomCopies, err)
+		return fmt.Errorf("a result of %s, %d times as much until it is in a file: %w",
+			humanize.IBytes(uint64(bytes)), roomCopies, err)
 	}
 	r.largest.Store(max(bytes, r.largest.Load()))
 	return nil

@@ -147,13 +147,16 @@ func (o *Options) Validate() error {
 		errs = append(errs, err)
 	}
 	if fields := o.Ablation.Changed(); o.Device == "cpu" && len(fields) > 0 {
-		errs = append(errs, knob.Errorf("%s changes what devices do, and %s is \"cpu\"", fields[0], knob.Name("engine.Device")))
+		errs = append(errs, knob.Errorf("%s changes what devices do, and %s is \"cpu\"", fields[0],
+			knob.Name("engine.Device")))
 	}
 	if o.DeviceMemoryLimit < 0 {
-		errs = append(errs, knob.Errorf("%s (%d B) must not be negative", knob.Name("engine.DeviceMemoryLimit"), o.DeviceMemoryLimit))
+		errs = append(errs, knob.Errorf("%s (%d B) must not be negative",
+			knob.Name("engine.DeviceMemoryLimit"), o.DeviceMemoryLimit))
 	}
 	if o.MemoryLimit < memoryLimitMin {
-		errs = append(errs, knob.Errorf("%s (%d B) must be at least %s", knob.Name("engine.MemoryLimit"), o.MemoryLimit, humanize.IBytes(memoryLimitMin)))
+		errs = append(errs, knob.Errorf("%s (%d B) must be at least %s", knob.Name("engine.MemoryLimit"),
+			o.MemoryLimit, humanize.IBytes(memoryLimitMin)))
 	}
 	if o.TempLimit < 0 {
 		errs = append(errs, knob.Errorf("%s (%d B) must not be negative", knob.Name("engine.TempLimit"), o.TempLimit))

@@ -21,7 +21,8 @@ import (
 // gives of all sources together.
 //
 // After an error the blobs are not complete, and Merge refuses them.
-func (e *Engine) Partial(ctx context.Context, src scan.Source, q query.Query, opt partial.Options) (stats Stats, err error) {
+func (e *Engine) Partial(ctx context.Context, src scan.Source, q query.Query,
+	opt partial.Options) (stats Stats, err error) {
 	err = spawn.Call(func() (err error) {
 		stats, err = e.partial(ctx, src, q, opt)
 		return err
@@ -98,7 +99,8 @@ func (w stateWriter) Write(ctx context.Context, _ *threads.Thread, g *cpuagg.Gro
 //
 // What does not fit together is ErrPartials, what is damaged store.ErrCorrupt, and what another
 // version has written store.ErrVersion.
-func (e *Engine) Merge(ctx context.Context, sources [][]partial.Blob, opt partial.MergeOptions) (result *Result, err error) {
+func (e *Engine) Merge(ctx context.Context, sources [][]partial.Blob,
+	opt partial.MergeOptions) (result *Result, err error) {
 	err = spawn.Call(func() error {
 		run, err := e.newMerge(ctx, sources, opt)
 		if err == nil {
@@ -113,7 +115,8 @@ func (e *Engine) Merge(ctx context.Context, sources [][]partial.Blob, opt partia
 // merges gives the answer that one merge gives, or one query of the whole input. The sources' runs
 // are noted, so that none of them counts twice further up. Options are as for Partial, but that
 // Partitions is by default what the sources have.
-func (e *Engine) MergePartial(ctx context.Context, sources [][]partial.Blob, opt partial.Options) (stats Stats, err error) {
+func (e *Engine) MergePartial(ctx context.Context, sources [][]partial.Blob,
+	opt partial.Options) (stats Stats, err error) {
 	err = spawn.Call(func() (err error) {
 		stats, err = e.mergePartial(ctx, sources, opt)
 		return err

@@ -62,7 +62,8 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	if opt.InOrder {
 		workers = 1
 	}
-	r := &Rows{engine: e, source: src, opt: opt, splits: splits, progress: newProgress(e.opt.Progress, src.Stats(), splits, started)}
+	r := &Rows{engine: e, source: src, opt: opt, splits: splits,
+		progress: newProgress(e.opt.Progress, src.Stats(), splits, started)}
 	r.init(opt.Schema, workers)
 	r.cancel = cancel
 	spawn.Go(func() (err error) {
@@ -100,19 +101,20 @@ func (r *Rows) Part(rows int64) float64 {
 
 // run reads all splits with the given number of workers.
 func (r *Rows) run(ctx context.Context, workers int) error {
-	return threads.Parallel(ctx, r.engine.threads, workers, nil, func(ctx context.Context, _ int, t *threads.Thread) error {
-		m := r.opt.NewMap()
-		defer m.Release()
-		for {
-			i := r.next.Add(1) - 1
-			if i >= int64(len(r.splits)) {
-				return nil
+	return threads.Parallel(ctx, r.engine.threads, workers, nil,
+		func(ctx context.Context, _ int, t *threads.Thread) error {
+			m := r.opt.NewMap()
+			defer m.Release()
+			for {
+				i := r.next.Add(1) - 1
+				if i >= int64(len(r.splits)) {
+					return nil
+				}
+				if err := r.readSplit(ctx, t, m, r.splits[i]); err != nil {
+					return err
+				}
 			}
-			if err := r.readSplit(ctx, t, m, r.splits[i]); err != nil {
-				return err
-			}
-		}
-	})
+		})
 }
 
 // done describes what the workers, whose number is workers, have done.
@@ -157,7 +159,8 @@ func (r *Rows) readSplit(ctx context.Context, t *threads.Thread, m RowMap, split
 }
 
 // mapBatch sends what is made of the current batch of a split.
-func (r *Rows) mapBatch(ctx context.Context, t *threads.Thread, m RowMap, from *splitReader, batch arrow.RecordBatch) error {
+func (r *Rows) mapBatch(ctx context.Context, t *threads.Thread, m RowMap, from *splitReader,
+	batch arrow.RecordBatch) error {
 	err := scan.UseBatch(batch, func() error { return m.Begin(ctx, batch) })
 	if err != nil {
 		return scan.Placed(from.RecordReader, from.split.Name(), err)
@@ -226,7 +229,8 @@ func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering
 
 // Collector is Sort for rows that the caller adds. purpose is what errors say that the rows are
 // ordered for. A collector that is not released holds Close up.
-func (e *Engine) Collector(ctx context.Context, schema *arrow.Schema, by ordering.By, purpose string) (*ordering.Collector, error) {
+func (e *Engine) Collector(ctx context.Context, schema *arrow.Schema, by ordering.By,
+	purpose string) (*ordering.Collector, error) {
 	ctx, _, done, err := e.enterBudgeted(ctx)
 	if err != nil {
 		return nil, err

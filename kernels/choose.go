@@ -30,7 +30,8 @@ func Choose(shape *Shape, e Estimate, device Properties) Plan {
 		plan.Reason = fmt.Sprintf("about %d groups, and a block's shared memory has room for %d", groups, sharedMax)
 	case groups <= sharedMax*int64(sharesFor(shape, p, groups, device)):
 		plan.Kernel = KernelShared
-		plan.Reason = fmt.Sprintf("about %d groups, and a block's shared memory has room for %d: shares of the keys for %d blocks each",
+		plan.Reason = fmt.Sprintf(
+			"about %d groups, and a block's shared memory has room for %d: shares of the keys for %d blocks each",
 			groups, sharedMax, sharesFor(shape, p, groups, device))
 	default:
 		plan.Kernel = KernelScattered

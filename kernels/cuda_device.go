@@ -257,7 +257,8 @@ func (d *cudaDevice) loadKernel(name string) (*kernel, error) {
 	if !ok {
 		err := d.withoutKept(func() error {
 			status := C.mpga_module_load(d.driver.table, d.context, unsafe.Pointer(&image[0]), &module)
-			return d.driver.check(status, "%d B with %s, compute capability %d", len(image), name, d.properties.ComputeCapability)
+			return d.driver.check(status, "%d B with %s, compute capability %d", len(image), name,
+				d.properties.ComputeCapability)
 		})
 		if err != nil {
 			return nil, err

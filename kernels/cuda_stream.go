@@ -72,7 +72,8 @@ const argAlign = 16
 
 func (s *cudaStream) fill(at uint64, bytes int64, value byte) {
 	if bytes > 0 {
-		s.ops = append(s.ops, C.mpga_op{kind: C.mpga_op_fill, to: C.uint64_t(at), bytes: C.uint64_t(bytes), value: C.uint8_t(value)})
+		s.ops = append(s.ops, C.mpga_op{kind: C.mpga_op_fill, to: C.uint64_t(at),
+			bytes: C.uint64_t(bytes), value: C.uint8_t(value)})
 	}
 }
 
@@ -101,7 +102,8 @@ func (s *cudaStream) submit(format string, operands ...any) error {
 	at := int(status.index)
 	what := ""
 	if name := s.kernels[at]; name != "" {
-		what = fmt.Sprintf(", %s of %d blocks of %d threads with %d B", name, s.ops[at].grid, s.ops[at].block, s.ops[at].shared_bytes)
+		what = fmt.Sprintf(", %s of %d blocks of %d threads with %d B", name, s.ops[at].grid,
+			s.ops[at].block, s.ops[at].shared_bytes)
 	}
 	return s.check(status, "%s, operation %d of %d%s", fmt.Sprintf(format, operands...), at+1, len(s.ops), what)
 }
@@ -238,7 +240,8 @@ func (d *cudaDevice) spareEvent() (event unsafe.Pointer) {
 // closeEvents gives the driver its events back.
 func (d *cudaDevice) closeEvents() (err error) {
 	for event := d.spareEvent(); event != nil; event = d.spareEvent() {
-		err = errors.Join(err, d.driver.check(C.mpga_event_destroy(d.driver.table, d.context, event), "event of device %d", d.ordinal))
+		err = errors.Join(err, d.driver.check(C.mpga_event_destroy(d.driver.table, d.context, event),
+			"event of device %d", d.ordinal))
 	}
 	return err
 }

@@ -54,7 +54,8 @@ func loadDriver(path string) (*driver, error) {
 	err := d.check(status, "")
 	switch {
 	case d.version != 0 && d.version < versionMin:
-		err = fmt.Errorf("%w: the NVIDIA driver is of CUDA %s; it must be of 12.0 or newer (driver 525)", ErrNoDevice, versionText(d.version))
+		err = fmt.Errorf("%w: the NVIDIA driver is of CUDA %s; it must be of 12.0 or newer (driver 525)",
+			ErrNoDevice, versionText(d.version))
 	case err != nil:
 		err = fmt.Errorf("%w: %w", ErrNoDevice, err)
 	case d.devices == 0:
@@ -119,7 +120,8 @@ const capabilityMin = 75
 func stateOf(capability, mode int) string {
 	switch {
 	case capability < capabilityMin:
-		return fmt.Sprintf("compute capability %d.%d is below %d.%d", capability/10, capability%10, capabilityMin/10, capabilityMin%10)
+		return fmt.Sprintf("compute capability %d.%d is below %d.%d", capability/10, capability%10,
+			capabilityMin/10, capabilityMin%10)
 	case mode == modeProhibited:
 		return "compute mode is prohibited"
 	}

@@ -26,7 +26,9 @@ const ptxCapability = 75
 var errNoKernel = errors.New("this build has no such kernel")
 
 // errNoCode says that the program has no machine code at all.
-var errNoCode = fmt.Errorf(`%w: this program was built without GPU code (import _ "github.com/mpga/mpga/kernels/cuda")`, ErrNoDevice)
+var errNoCode = fmt.Errorf(
+	`%w: this program was built without GPU code (import _ "github.com/mpga/mpga/kernels/cuda")`,
+	ErrNoDevice)
 
 // images are the parts of the embedded archives that have been read. An archive is for one target.
 var images = struct {

@@ -37,7 +37,8 @@ func (k *keptMemory) take(n int64) (b keptBlock, ok bool) {
 	defer k.mu.Unlock()
 	best := -1
 	for i, b := range k.blocks {
-		if b.bytes >= n && b.bytes <= n+min(n/keptWaste, k.wasteLimit-k.wasted) && (best < 0 || b.bytes < k.blocks[best].bytes) {
+		if b.bytes >= n && b.bytes <= n+min(n/keptWaste, k.wasteLimit-k.wasted) &&
+			(best < 0 || b.bytes < k.blocks[best].bytes) {
 			best = i
 		}
 	}

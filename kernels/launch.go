@@ -114,8 +114,9 @@ type looks struct {
 }
 
 // lookBlocks is how many blocks a multiprocessor has at work where the table is in the device's cache. Where it is in
-// memory, there is one: more looks at a time slow each other down. 1e8 rows of 4.3e7 groups take SP-EGA 14.5 ms, with two
-// blocks 16.2, and 15.0 with a block for every second multiprocessor (H100).
+// memory, there is one: more looks at a time slow each other down. 1e8 rows of 4.3e7 groups take
+// SP-EGA 14.5 ms, with two blocks 16.2, and 15.0 with a block for every second multiprocessor
+// (H100).
 const lookBlocks = 4
 
 // looksFor returns how n rows look for slots of the table that is set. Where it has few slots, each block has a sum for
@@ -182,7 +183,9 @@ func (q operators) Sample(shape *Shape, rows *Rows, registers Span) error {
 	o := q.begin(shape)
 	o.param.rows = o.rows(shape, rows)
 	o.param.registers = o.address(registers, partition.SketchRegisters)
-	o.run("sample"+keySuffix(shape), int(max(1, min(ceilDiv(rows.Count, 16*launchThreads), int64(o.sms)*4))), launchThreads, partition.SketchRegisters)
+	o.run("sample"+keySuffix(shape),
+		int(max(1, min(ceilDiv(rows.Count, 16*launchThreads), int64(o.sms)*4))), launchThreads,
+		partition.SketchRegisters)
 	return o.end("sample of %d rows", rows.Count)
 }
 
@@ -232,7 +235,8 @@ func (q operators) Insert(shape *Shape, rows *Rows, table Table, overflow *Rows,
 	return o.end("insertion of %d rows into %d slots", rows.Count, table.Slots)
 }
 
-func (q operators) InsertGroups(shape *Shape, in *Groups, count int64, table Table, overflow *Groups, status Span) error {
+func (q operators) InsertGroups(shape *Shape, in *Groups, count int64, table Table,
+	overflow *Groups, status Span) error {
 	o := q.begin(shape)
 	o.param.rows.count = uint64(count)
 	o.param.in = o.groups(shape, in)

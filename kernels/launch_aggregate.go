@@ -202,7 +202,8 @@ func (o *operation) aggregateShared(shape *Shape, plan Plan, device Properties, 
 	o.useBlockTable(l.table)
 	o.param.far = at + uint64(l.far)
 	o.resetTable()
-	o.run("aggregate_shared"+keySuffix(shape)+"_"+p.name, o.share(o.sms*l.blocks), blockThreads(shape, p, device, l.blocks), l.table.sharedBytes)
+	o.run("aggregate_shared"+keySuffix(shape)+"_"+p.name, o.share(o.sms*l.blocks),
+		blockThreads(shape, p, device, l.blocks), l.table.sharedBytes)
 	o.compactTable()
 }
 
@@ -389,7 +390,8 @@ const claimGroupsMean = 3200
 // have few rows, and tables are emptied and read as often as they are searched. Two blocks, or
 // three where rows claim slots, when their part of the shared memory has room enough: buckets of
 // two keys of 8 bytes want more room than buckets of four keys of 4 bytes.
-func partitionTable(shape *Shape, plan Plan, rows int64, p program, device Properties) (blocks, threads int, t blockTable) {
+func partitionTable(shape *Shape, plan Plan, rows int64, p program,
+	device Properties) (blocks, threads int, t blockTable) {
 	groups, slots := plan.Groups>>plan.RadixBits, int64(4)
 	if rows < 4*plan.Groups {
 		slots = 2

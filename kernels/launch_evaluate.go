@@ -31,7 +31,8 @@ func (q operators) Evaluate(e *Evaluation) error {
 	c := e.Code
 	if len(e.Inputs) > InputsMax || len(e.Outputs) > OutputsMax || c.Outputs != len(e.Outputs) ||
 		len(c.Instructions) > rowcode.InstructionsMax || c.Registers > rowcode.RegistersMax {
-		return fmt.Errorf("%d instructions for %d inputs and %d outputs cannot be run", len(c.Instructions), len(e.Inputs), len(e.Outputs))
+		return fmt.Errorf("%d instructions for %d inputs and %d outputs cannot be run",
+			len(c.Instructions), len(e.Inputs), len(e.Outputs))
 	}
 	o := &operation{queue: q.queue, sms: q.queue.deviceProperties().Multiprocessors}
 	param := &evaluateLaunch{
@@ -59,5 +60,6 @@ func (q operators) Evaluate(e *Evaluation) error {
 }
 
 func (o *operation) evaluateColumn(c *Column, rows int64) evaluateColumn {
-	return evaluateColumn{o.address(c.Values, rows*int64(c.Type.Bytes())), o.address(c.Valid, ceilDiv(rows, 32)*4), uint64(c.Type)}
+	return evaluateColumn{o.address(c.Values, rows*int64(c.Type.Bytes())),
+		o.address(c.Valid, ceilDiv(rows, 32)*4), uint64(c.Type)}
 }

@@ -44,7 +44,8 @@ func (l *columnsLaunch) add(column *pagesLaunch, blocks int, warps int64) int {
 }
 
 // pageKernels are the kernels that decode values, by the bytes of a value in pages and in the column.
-var pageKernels = [...]string{"page_values_4_4", "page_values_4_8", "page_values_8_4", "page_values_8_8", "page_values_big"}
+var pageKernels = [...]string{"page_values_4_4", "page_values_4_8", "page_values_8_4",
+	"page_values_8_8", "page_values_big"}
 
 // kernel returns the place in pageKernels of the kernel that decodes the column.
 func (p *Pages) kernel() int {

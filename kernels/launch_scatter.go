@@ -17,7 +17,8 @@ const (
 // ScatterScratch returns the bytes of scratch that Scatter needs.
 func ScatterScratch(radixBits int) int64 { return 8 << radixBits }
 
-func (q operators) Scatter(shape *Shape, rows *Rows, seed uint64, radixBits int, into *Rows, offsets, scratch Span) error {
+func (q operators) Scatter(shape *Shape, rows *Rows, seed uint64, radixBits int, into *Rows,
+	offsets, scratch Span) error {
 	if radixBits < 0 || radixBits > digitBitsMax {
 		return fmt.Errorf("%d radix bits must be in [0, %d]", radixBits, digitBitsMax)
 	}

@@ -25,7 +25,9 @@ func LinkSpeed(device Device, bytes int64) (bytesPerSecond float64, err error) {
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	var least int64
 	for range linkRepeats {
-		nanos, err := Time(stream, func() error { return stream.Copy(Copy{Device: Span{Buffer: buffer}, Host: host.Bytes()}) })
+		nanos, err := Time(stream, func() error {
+			return stream.Copy(Copy{Device: Span{Buffer: buffer}, Host: host.Bytes()})
+		})
 		if err != nil {
 			return 0, err
 		}

@@ -35,15 +35,15 @@ const (
 	// Min, Max: 1 word, of the column's type (sign- or zero-extended); NaN is the greatest, -0 is
 	// 0. A state without values is the identity: the greatest, or the least, of the type.
 	Min
-	Max
+	Max // see Min
 	// BitAnd, BitOr, BitXor: 1 word.
 	BitAnd
-	BitOr
-	BitXor
+	BitOr  // see BitAnd
+	BitXor // see BitAnd
 	// Moments2, Moments4, Comoments: 4, 6 and 8 words, as rowdata.FoldMoments2 and its like.
 	Moments2
-	Moments4
-	Comoments
+	Moments4  // see Moments2
+	Comoments // see Moments2
 	// SumExact: 2 words, low word first: the sum of doubles in two's complement, in units of 2^(Unit-1074). It
 	// is exact, and the same in every order, where Exponents of all values lie within the words.
 	SumExact
@@ -51,7 +51,7 @@ const (
 	// least, or greatest, as words in unsigned order, NaN last, the best first. Words of MinN are inverted, so that
 	// the greatest word is the best of both. Words that have no value are 0.
 	MinN
-	MaxN
+	MaxN // see MinN
 	// CountDistinct: 1 word, how many different values there are. All NaNs are one value, and so are
 	// 0 and -0.
 	CountDistinct
@@ -60,7 +60,7 @@ const (
 	// and the next one, if there is one; QuantileDisc has value n - floor(n - Fraction*n) - 1, or the
 	// first, twice.
 	QuantileCont
-	QuantileDisc
+	QuantileDisc // see QuantileCont
 )
 
 // Sorts reports whether a fold needs the values of a group in order. Only KernelSorted has them; no
@@ -218,7 +218,8 @@ const (
 )
 
 var kernelNames = [...]string{
-	KernelShared: "shared", KernelScattered: "scattered", KernelTwoPhase: "two-phase", KernelLinear: "linear", KernelSorted: "sorted",
+	KernelShared: "shared", KernelScattered: "scattered", KernelTwoPhase: "two-phase",
+	KernelLinear: "linear", KernelSorted: "sorted",
 	KernelNumbered: "numbered", KernelSortedColumns: "sorted columns", KernelSortedCodes: "sorted codes",
 	KernelThreadPrivate: "thread-private", KernelBlockPrivate: "block-private",
 }
@@ -345,8 +346,8 @@ type Operators interface {
 	// AddStrings takes the numbers of the first `missing` listed strings, gives them to all strings
 	// that are equal, and adds the strings to Known while there is room.
 	AddStrings(s *Strings, missing int64) error
-	// DecodePages decodes pages of some columns, at most OutputsMax, each to its values, and to 1 in its bitmap for values that are not
-	// NULL. A NULL gets the value 0.
+	// DecodePages decodes pages of some columns, at most OutputsMax, each to its values, and to 1 in
+	// its bitmap for values that are not NULL. A NULL gets the value 0.
 	DecodePages(columns []*Pages) error
 	// Evaluate computes columns of rows from others, and leaves out rows that do not pass.
 	Evaluate(e *Evaluation) error

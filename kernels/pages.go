@@ -123,9 +123,10 @@ func (s PageStatus) String() string { return statusText(pageStatuses[:], uint32(
 
 // Pages are what DecodePages takes of a column. Memory has MemoryBytes, and PagesPad bytes behind them that may
 // be read. List is Count times PageBytes, whose rows do not overlap; Status gets Count times a
-// PageStatus. Pages have values of Width bytes, 4 or 8 unless Form says otherwise; Values are Rows of Form.Width(Width) bytes. Valid
-// is a bitmap of Rows, all bits 0 before or as the same pages have left the bitmap; without a buffer, no row is to be NULL. Where values are
-// Numbers, none is to be 0 in a row that is not NULL. Scratch is of ScratchBytes.
+// PageStatus. Pages have values of Width bytes, 4 or 8 unless Form says otherwise; Values are Rows
+// of Form.Width(Width) bytes. Valid is a bitmap of Rows, all bits 0 before or as the same pages
+// have left the bitmap; without a buffer, no row is to be NULL. Where values are Numbers, none is
+// to be 0 in a row that is not NULL. Scratch is of ScratchBytes.
 type Pages struct {
 	Memory      Span
 	MemoryBytes int64

@@ -68,7 +68,8 @@ type pinned struct {
 }
 
 func newPinnedPool(limit int64, register, unregister func(unsafe.Pointer, int64) error) *pinnedPool {
-	return &pinnedPool{limit: limit, register: register, unregister: unregister, free: map[int64][]*pinned{}, sizes: map[int64]*sizeClass{}}
+	return &pinnedPool{limit: limit, register: register, unregister: unregister,
+		free: map[int64][]*pinned{}, sizes: map[int64]*sizeClass{}}
 }
 
 // pinnedClass returns the bytes of the smallest block that holds n: there are four classes to a
@@ -307,7 +308,8 @@ func (b *pinned) Free() error {
 
 // mapHuge maps size bytes of memory that begin at a huge page, and touches all of them.
 func mapHuge(size int64) ([]byte, error) {
-	at, err := unix.MmapPtr(-1, 0, nil, uintptr(size+hugePageBytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	at, err := unix.MmapPtr(-1, 0, nil, uintptr(size+hugePageBytes), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, fmt.Errorf("mmap of %d B: %w", size, err)
 	}

@@ -21,13 +21,15 @@ type account struct {
 
 // checkStatus panics unless an operator has accounted for all its rows (K4).
 func checkStatus(s kernels.GroupsStatus, rows int64) {
-	invariants.Checkf(s.Rows+s.Overflow == uint64(rows), "K4: of %d rows %d were aggregated and %d refused", rows, s.Rows, s.Overflow)
+	invariants.Checkf(s.Rows+s.Overflow == uint64(rows),
+		"K4: of %d rows %d were aggregated and %d refused", rows, s.Rows, s.Overflow)
 }
 
 // checkFailure panics where an error of a device is not ErrDevice (M3).
 func checkFailure(err error) {
 	for _, of := range []error{kernels.ErrOutOfMemory, kernels.ErrPinnedLimit, kernels.ErrDeviceLost, ErrTimeout} {
-		invariants.Checkf(!errors.Is(err, of) || errors.Is(err, ErrDevice) || errors.Is(err, spawn.ErrInternal), "M3: %v is not ErrDevice", err)
+		invariants.Checkf(!errors.Is(err, of) || errors.Is(err, ErrDevice) ||
+			errors.Is(err, spawn.ErrInternal), "M3: %v is not ErrDevice", err)
 	}
 }
 
@@ -50,7 +52,8 @@ func (a *account) endInput(r *Run) {
 	c := r.Counters()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	invariants.Checkf(c.Rows == a.rows+waiting+c.RowsOut, "M1: of %d rows %d are in groups, %d in partitions, %d the CPU's",
+	invariants.Checkf(c.Rows == a.rows+waiting+c.RowsOut,
+		"M1: of %d rows %d are in groups, %d in partitions, %d the CPU's",
 		c.Rows, a.rows, waiting, c.RowsOut)
 	a.ended = true
 }
@@ -75,7 +78,8 @@ func (a *account) note(keys []byte, n, keyBytes int, emitted bool) {
 }
 
 // checked returns emit, which first notes the keys of the groups.
-func (a *account) checked(keyBytes int, emit func(context.Context, *Groups) error) func(context.Context, *Groups) error {
+func (a *account) checked(keyBytes int,
+	emit func(context.Context, *Groups) error) func(context.Context, *Groups) error {
 	return func(ctx context.Context, g *Groups) error {
 		a.note(g.Keys, g.Count, keyBytes, true)
 		return emit(ctx, g)

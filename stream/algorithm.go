@@ -55,8 +55,9 @@ var algorithms = [...]struct {
 	kernel kernels.Kernel
 	what   string
 }{
-	Auto:          {name: "auto", what: "whatever is expected to be fastest"},
-	MPEGA:         {"mp-ega", kernels.KernelTwoPhase, "tiles aggregated by SP-EGA, their groups partitioned and aggregated by SP-EGA"},
+	Auto: {name: "auto", what: "whatever is expected to be fastest"},
+	MPEGA: {"mp-ega", kernels.KernelTwoPhase,
+		"tiles aggregated by SP-EGA, their groups partitioned and aggregated by SP-EGA"},
 	SPEGA:         {"sp-ega", kernels.KernelTwoPhase, "SP-EGA, a table hashed into in two phases"},
 	LPHGA:         {"lphga", kernels.KernelLinear, "one table, probed linearly"},
 	HGB:           {"hgb", kernels.KernelShared, "a table for each block in shared memory"},
@@ -66,8 +67,9 @@ var algorithms = [...]struct {
 	SGBUR:         {"sgb-ur", kernels.KernelSorted, "row numbers sorted by key"},
 	SGBDE:         {"sgb-de", kernels.KernelSortedCodes, "columns sorted with codes for the keys"},
 	ThreadPrivate: {"thread-private", kernels.KernelThreadPrivate, "a table for each thread in device memory"},
-	BlockPrivate:  {"block-private", kernels.KernelBlockPrivate, "a table for each block in shared memory, with one state a group"},
-	Global:        {"global", kernels.KernelLinear, "a table in device memory, half full"},
+	BlockPrivate: {"block-private", kernels.KernelBlockPrivate,
+		"a table for each block in shared memory, with one state a group"},
+	Global: {"global", kernels.KernelLinear, "a table in device memory, half full"},
 }
 
 // String returns the algorithm's name.
@@ -109,7 +111,9 @@ func (a Algorithm) Takes(shape *kernels.Shape, isRanked bool) error {
 		}
 		return nil
 	case isRanked:
-		return fmt.Errorf("%s aggregates tiles before the order of the strings is known, which min and max of strings need", a)
+		return fmt.Errorf(
+			"%s aggregates tiles before the order of the strings is known, which min and max of strings need",
+			a)
 	}
 	_, err := mergedShape(shape)
 	return err
@@ -135,7 +139,8 @@ func (a Algorithm) hasTable() bool {
 
 // mergeOps are the folds by which states of folds are merged, over columns that have these states.
 var mergeOps = map[kernels.FoldOp]kernels.FoldOp{
-	kernels.Count: kernels.Sum64, kernels.Sum64: kernels.Sum64, kernels.Sum128: kernels.Sum128, kernels.SumExact: kernels.Sum128,
+	kernels.Count: kernels.Sum64, kernels.Sum64: kernels.Sum64, kernels.Sum128: kernels.Sum128,
+	kernels.SumExact: kernels.Sum128,
 	kernels.SumFloat: kernels.SumFloat, kernels.Min: kernels.Min, kernels.Max: kernels.Max,
 	kernels.BitAnd: kernels.BitAnd, kernels.BitOr: kernels.BitOr, kernels.BitXor: kernels.BitXor,
 }
@@ -147,7 +152,10 @@ func mergedShape(shape *kernels.Shape) (merged kernels.Shape, err error) {
 	for i, f := range shape.Folds {
 		op, ok := mergeOps[f.Op]
 		if !ok {
-			return merged, fmt.Errorf("%s partitions the groups of tiles as rows, which states of several values are not: it has counts, sums, min, max and bits", MPEGA)
+			return merged, fmt.Errorf(
+				"%s partitions the groups of tiles as rows, which states of several values are not: it has "+
+					"counts, sums, min, max and bits",
+				MPEGA)
 		}
 		column := kernels.Uint64
 		switch {
@@ -162,7 +170,8 @@ func mergedShape(shape *kernels.Shape) (merged kernels.Shape, err error) {
 		merged.Folds = append(merged.Folds, kernels.Fold{Op: op, Column: i, Other: -1})
 	}
 	if len(merged.Columns) > kernels.ColumnsMax {
-		return merged, fmt.Errorf("%s makes a column of each of %d folds, more than the %d that a kernel takes", MPEGA, len(merged.Columns), kernels.ColumnsMax)
+		return merged, fmt.Errorf("%s makes a column of each of %d folds, more than the %d that a kernel takes", MPEGA,
+			len(merged.Columns), kernels.ColumnsMax)
 	}
 	return merged, nil
 }
@@ -263,12 +272,20 @@ func (a *Ablation) Validate() error {
 			errs = append(errs, knob.Errorf(format, args...))
 		}
 	}
-	check(a.Bound == "" || slices.Contains(Bounds, a.Bound), "%s (%q) must be one of %s", knob.Name("engine.Ablation.Bound"), a.Bound, strings.Join(Bounds, ", "))
-	check(a.Oversized == "" || slices.Contains(Oversizeds, a.Oversized), "%s (%q) must be one of %s", knob.Name("engine.Ablation.Oversized"), a.Oversized, strings.Join(Oversizeds, ", "))
+	check(a.Bound == "" || slices.Contains(Bounds, a.Bound),
+		"%s (%q) must be one of %s", knob.Name("engine.Ablation.Bound"), a.Bound,
+		strings.Join(Bounds, ", "))
+	check(a.Oversized == "" || slices.Contains(Oversizeds, a.Oversized),
+		"%s (%q) must be one of %s", knob.Name("engine.Ablation.Oversized"), a.Oversized,
+		strings.Join(Oversizeds, ", "))
 	low, high := a.loadFactors()
-	check(low > 0 && low < high && high <= 1, "%s (%g) and %s (%g) must be in (0, 1], the first below the second", knob.Name("engine.Ablation.LFMin"), low, knob.Name("engine.Ablation.LFMax"), high)
-	check(a.LoadFactor >= 0 && a.LoadFactor <= 1, "%s (%g) must be in (0, 1]", knob.Name("engine.Ablation.LoadFactor"), a.LoadFactor)
-	check(a.Streams >= 0 && a.Streams <= streamsMax, "%s (%d) must be in [1, %d]", knob.Name("engine.Ablation.Streams"), a.Streams, streamsMax)
+	check(low > 0 && low < high && high <= 1,
+		"%s (%g) and %s (%g) must be in (0, 1], the first below the second",
+		knob.Name("engine.Ablation.LFMin"), low, knob.Name("engine.Ablation.LFMax"), high)
+	check(a.LoadFactor >= 0 && a.LoadFactor <= 1,
+		"%s (%g) must be in (0, 1]", knob.Name("engine.Ablation.LoadFactor"), a.LoadFactor)
+	check(a.Streams >= 0 && a.Streams <= streamsMax,
+		"%s (%d) must be in [1, %d]", knob.Name("engine.Ablation.Streams"), a.Streams, streamsMax)
 	return errors.Join(errs...)
 }
 
@@ -279,8 +296,10 @@ func (a *Ablation) Changed() []knob.Name {
 		name knob.Name
 		set  bool
 	}{
-		{"engine.Ablation.Bound", a.Bound != ""}, {"engine.Ablation.Oversized", a.Oversized != ""}, {"engine.Ablation.NoMerge", a.NoMerge},
-		{"engine.Ablation.LFMin", a.LFMin != 0}, {"engine.Ablation.LFMax", a.LFMax != 0}, {"engine.Ablation.LoadFactor", a.LoadFactor != 0}, {"engine.Ablation.Streams", a.Streams != 0},
+		{"engine.Ablation.Bound", a.Bound != ""}, {"engine.Ablation.Oversized", a.Oversized != ""},
+		{"engine.Ablation.NoMerge", a.NoMerge},
+		{"engine.Ablation.LFMin", a.LFMin != 0}, {"engine.Ablation.LFMax", a.LFMax != 0},
+		{"engine.Ablation.LoadFactor", a.LoadFactor != 0}, {"engine.Ablation.Streams", a.Streams != 0},
 	} {
 		if f.set {
 			set = append(set, f.name)

@@ -21,9 +21,10 @@ type areaLayout struct {
 func (d *device) areaLayout(rows int64) areaLayout {
 	s := &d.run.waiting
 	return areaLayout{
-		rows:    s.layout(rows),
-		groups:  newGroupLayout(s.Shape, rows),
-		scratch: max(d.planFor(s.Shape, rows, rows).AggregateScratch(s.Shape, rows, d.props), s.TableBytes(1)+align(statusBytes), scatterBytes(splitBitsMax)),
+		rows:   s.layout(rows),
+		groups: newGroupLayout(s.Shape, rows),
+		scratch: max(d.planFor(s.Shape, rows, rows).AggregateScratch(s.Shape, rows, d.props),
+			s.TableBytes(1)+align(statusBytes), scatterBytes(splitBitsMax)),
 	}
 }
 
@@ -317,12 +318,27 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 			}
 		}
 	}
+	out, err := a.compact(tab, groups)
+	if err != nil {
+		return nil, err
+	}
+	if rows == 0 && refused == 0 {
+		return out, nil
+	}
+	invariants.Sometimes("stream: a set does not fit the table that it is loaded into")
+	return nil, errors.Join(r.giveStates(out), r.takePieces(in, rows))
+}
+
+// compact copies the groups of a table that has been fed to the host.
+func (a *area) compact(tab kernels.Table, groups int64) (*Groups, error) {
+	d := a.device
 	d.mu.Lock()
 	out, err := a.copyOut(groups, func() error {
 		return firstError(
 			func() error { return errors.Join(a.mark(0), a.mark(1)) },
 			func() error {
-				return a.stream.Compact(shape, tab, 0, tab.Slots, a.layout.groups.groups(a.groupsAt()))
+				return a.stream.Compact(d.run.waiting.Shape, tab, 0, tab.Slots,
+					a.layout.groups.groups(a.groupsAt()))
 			},
 			func() error { return a.mark(2) },
 		)
@@ -332,11 +348,7 @@ func (a *area) feed(in *pieces, rows int64) (*Groups, error) {
 		return nil, err
 	}
 	_ = a.note("compact")
-	if rows == 0 && refused == 0 {
-		return out, nil
-	}
-	invariants.Sometimes("stream: a set does not fit the table that it is loaded into")
-	return nil, errors.Join(r.giveStates(out), r.takePieces(in, rows))
+	return out, nil
 }
 
 // takeOverflow gives the rows that a table has refused to the CPU.

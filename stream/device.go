@@ -71,7 +71,8 @@ const (
 
 // newDevice returns a device that has nothing yet.
 func newDevice(r *Run, number int, dev kernels.Device) *device {
-	d := &device{run: r, number: number, guard: &guard{device: dev, number: number, timeout: r.opt.Timeout}, props: dev.Properties()}
+	d := &device{run: r, number: number, guard: &guard{device: dev, number: number,
+		timeout: r.opt.Timeout}, props: dev.Properties()}
 	d.idle.L = &d.mu
 	return d
 }

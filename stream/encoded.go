@@ -213,7 +213,8 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 // and so does what is behind them: whether a string is refused, how many rows Code has left, and how
 // many strings have no number.
 func (l *encodedLayout) statusBytes(items int64) int64 {
-	return alignStatus(4*(items+1)+statusAlignment*int64(len(l.of.Columns)+3)) + kernels.EvaluationHeadBytes + kernels.MissingHeadBytes
+	return alignStatus(4*(items+1)+statusAlignment*int64(len(l.of.Columns)+3)) +
+		kernels.EvaluationHeadBytes + kernels.MissingHeadBytes
 }
 
 // headAt is where the head of Code is among the statuses.
@@ -256,7 +257,8 @@ func (r *Run) HasRoom(rows, bytes, plain int64) bool {
 // follows.
 func (e *Encoded) Reserve(rows, bytes, plain int64) (at int64, memory []byte) {
 	at = (e.used + 15) &^ 15
-	if l := e.layout; bytes > int64(len(e.packed))-at || rows > l.rows-e.claims || plain > l.plainBytes-e.claim || e.items >= l.itemsMax {
+	if l := e.layout; bytes > int64(len(e.packed))-at || rows > l.rows-e.claims ||
+		plain > l.plainBytes-e.claim || e.items >= l.itemsMax {
 		return 0, nil
 	}
 	e.claims += rows
@@ -327,7 +329,8 @@ func (e *Encoded) Add(rows int64, columns []EncodedPages) bool {
 			strings += int64(s.Most)
 		}
 	}
-	if rows > l.rows-e.rows || plain > l.plainBytes-e.plain || items > l.itemsMax-e.items || strings > l.strings-e.strings {
+	if rows > l.rows-e.rows || plain > l.plainBytes-e.plain || items > l.itemsMax-e.items ||
+		strings > l.strings-e.strings {
 		return false
 	}
 	var plainAt, stringsAt int64 // of the column, or of the column before, whose pages it has
@@ -566,21 +569,7 @@ func (t *Tile) decode(again bool) error {
 	}
 	var steps []func() error
 	if !again {
-		if from, to := l.bitmaps[0], l.bitmaps[1]; from < to {
-			steps = append(steps, func() error { return t.stream.Fill(at.At(from), to-from, 0) })
-		}
-		if from, to := d.layout.bitmaps, d.layout.bytes; from < to && l.of.Code == nil {
-			steps = append(steps, func() error { return t.stream.Fill(kernels.Span{Buffer: t.input, Offset: from}, to-from, 0) })
-		}
-		steps = append(steps,
-			func() error { return t.stream.Fill(at.At(l.status), l.statusBytes(e.items), 0xFF) },
-			func() error { return t.stream.DecompressSnappy(blocks) },
-			func() error { return t.stream.ExpandPages(expansions) },
-		)
-		if l.strings > 0 {
-			t.stringsSeen = d.stringsAdded.Load()
-			steps = append(steps, func() error { return t.stream.NumberStrings(t.strings()) })
-		}
+		steps = t.unpack(blocks, expansions)
 	}
 	next := func(count, bytes int64) {
 		listed = listed.At(count * bytes)
@@ -593,7 +582,8 @@ func (t *Tile) decode(again bool) error {
 	for i, c := range l.of.Columns {
 		pages := &kernels.Pages{
 			Memory: at, MemoryBytes: l.plain + l.plainBytes, List: listed, Count: int64(len(e.pages[i])), Steps: e.steps[i],
-			Width: c.Width, Form: c.Form, Numbers: c.Strings, Values: columns[i].Values, Valid: columns[i].Valid, Rows: rows, Status: status, Scratch: scratch,
+			Width: c.Width, Form: c.Form, Numbers: c.Strings, Values: columns[i].Values,
+			Valid: columns[i].Valid, Rows: rows, Status: status, Scratch: scratch,
 		}
 		next(pages.Count, kernels.PageBytes)
 		scratch = scratch.At(pages.ScratchBytes())
@@ -622,6 +612,31 @@ func (t *Tile) decode(again bool) error {
 		steps = append(steps, func() error { return t.stream.Evaluate(code) })
 	}
 	return firstError(append(steps, func() error { return t.stream.PackKeys(keys) })...)
+}
+
+// unpack returns the steps before pages are decoded: bitmaps are cleared, statuses are set, blocks
+// decompressed, values expanded, and strings numbered.
+func (t *Tile) unpack(blocks *kernels.Blocks,
+	expansions *kernels.Expansions) (steps []func() error) {
+	d, e, l := t.device, t.Encoded, t.device.encoded
+	at := kernels.Span{Buffer: t.encoded}
+	if from, to := l.bitmaps[0], l.bitmaps[1]; from < to {
+		steps = append(steps, func() error { return t.stream.Fill(at.At(from), to-from, 0) })
+	}
+	if from, to := d.layout.bitmaps, d.layout.bytes; from < to && l.of.Code == nil {
+		input := kernels.Span{Buffer: t.input, Offset: from}
+		steps = append(steps, func() error { return t.stream.Fill(input, to-from, 0) })
+	}
+	steps = append(steps,
+		func() error { return t.stream.Fill(at.At(l.status), l.statusBytes(e.items), 0xFF) },
+		func() error { return t.stream.DecompressSnappy(blocks) },
+		func() error { return t.stream.ExpandPages(expansions) },
+	)
+	if l.strings > 0 {
+		t.stringsSeen = d.stringsAdded.Load()
+		steps = append(steps, func() error { return t.stream.NumberStrings(t.strings()) })
+	}
+	return steps
 }
 
 // evaluation is what makes the rows of a tile, and the values of keys, of decoded columns.

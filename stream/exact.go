@@ -91,7 +91,9 @@ func (r *Run) checkUnits() error {
 		return nil
 	}
 	rows := bits.Len64(uint64(r.Counters().Rows))
-	folds := slices.DeleteFunc(slices.Clone(r.opt.Shape.Folds), func(f kernels.Fold) bool { return f.Op != kernels.SumExact })
+	folds := slices.DeleteFunc(slices.Clone(r.opt.Shape.Folds), func(f kernels.Fold) bool {
+		return f.Op != kernels.SumExact
+	})
 	for _, d := range r.devices {
 		for _, t := range d.tiles {
 			if t.exponents == nil { // the input has ended before

@@ -26,14 +26,16 @@ func Foretell(opt Options) (Forecast, error) {
 	}
 	r.estimate, r.firstRatio = max(opt.Groups, 1), 1
 	if parts := opt.Parts; parts != nil {
-		return Forecast{Route: RoutePartition, TileRows: int(d.layout.capacity), Partitions: 1 << parts.Radix(r.estimate)}, nil
+		return Forecast{Route: RoutePartition, TileRows: int(d.layout.capacity),
+			Partitions: 1 << parts.Radix(r.estimate)}, nil
 	}
 	f := Forecast{Route: d.routeFor(r.estimate), TileRows: int(d.layout.capacity)}
 	switch f.Route {
 	case RouteAggregate:
 		f.Reason = d.planFor(&r.opt.Shape, d.layout.capacity, r.estimate).Reason
 	case RouteTable:
-		f.Reason = fmt.Sprintf("about %s groups, and a table of up to %s slots fits", humanize.Comma(r.estimate), humanize.Comma(d.tableMax().Slots))
+		f.Reason = fmt.Sprintf("about %s groups, and a table of up to %s slots fits",
+			humanize.Comma(r.estimate), humanize.Comma(d.tableMax().Slots))
 	case RouteHybrid, RouteScatter, RouteGroups:
 		r.size(d)
 		f.Partitions = 1 << r.radix
@@ -49,7 +51,9 @@ func Foretell(opt Options) (Forecast, error) {
 			break
 		}
 		rows := max(opt.Rows, int64(1)<<r.radix) >> r.radix
-		f.Reason = fmt.Sprintf("about %s groups, and a table of no more than %s slots fits; of a partition, %s", humanize.Comma(r.estimate),
+		f.Reason = fmt.Sprintf(
+			"about %s groups, and a table of no more than %s slots fits; of a partition, %s",
+			humanize.Comma(r.estimate),
 			humanize.Comma(d.tableMax().Slots), d.planFor(&r.opt.Shape, rows, max(r.estimate>>r.radix, 1)).Reason)
 	}
 	return f, nil

@@ -129,7 +129,8 @@ func (r *Run) groupsPerTileRow() float64 {
 func (t *Tile) aggregateTo(groups *kernels.Groups, expected int64) error {
 	d, rows := t.device, t.rows()
 	shape := &d.run.opt.Shape
-	return t.stream.Aggregate(shape, d.planFor(shape, rows.Count, expected), &rows, groups, kernels.Span{Buffer: t.scratch})
+	return t.stream.Aggregate(shape, d.planFor(shape, rows.Count, expected), &rows, groups,
+		kernels.Span{Buffer: t.scratch})
 }
 
 // scatterGroups scatters the groups of a tile that was aggregated. A tile with more groups than were expected is
@@ -147,11 +148,13 @@ func (t *Tile) scatterGroups(l *groupLayout, groups *kernels.Groups) error {
 			return err
 		}
 		if s = t.status(); s.Overflow > 0 {
-			return errorf("device %d: %d of %d rows of a tile found no slot, though each could have one", d.number, s.Overflow, t.Rows)
+			return errorf("device %d: %d of %d rows of a tile found no slot, though each could have one",
+				d.number, s.Overflow, t.Rows)
 		}
 	}
 	d.run.countProbes(s)
-	rows := kernels.Rows{Count: int64(s.Groups), Keys: groups.Keys, Columns: groups.States, Valid: make([]kernels.Span, len(groups.States))}
+	rows := kernels.Rows{Count: int64(s.Groups), Keys: groups.Keys, Columns: groups.States,
+		Valid: make([]kernels.Span, len(groups.States))}
 	d.mu.Lock()
 	end, err := t.scatter(noCopy, &rows, kernels.Span{Buffer: t.output, Offset: l.bytes})
 	d.mu.Unlock()
@@ -185,7 +188,8 @@ func copiedBytes(copies []kernels.Copy) (bytes int64) {
 // and room for the rows that the table refuses.
 func (d *device) enterTable(slots int64, s *guardedStream) error {
 	least := d.run.opt.feedback(0).SlotsFor(d.layout.capacity)
-	return errors.Join(d.newTable(max(slots, least), s), d.enterTiles(d.layout.bytes, scatterBytes(radixBitsMax)+statusBytes))
+	return errors.Join(d.newTable(max(slots, least), s),
+		d.enterTiles(d.layout.bytes, scatterBytes(radixBitsMax)+statusBytes))
 }
 
 // enterTiles gets the buffers of each tile: output bytes and scratch bytes.
@@ -320,7 +324,8 @@ func (t *Tile) split(partitions int, loading int64) error {
 // groupsOut does work of a stream that leaves n groups at a place, copies the groups out, does the
 // work after the copies, and waits. Requires: the device's lock is held, which it lets go while it
 // waits.
-func (d *device) groupsOut(l *groupLayout, from kernels.Span, n int64, s *guardedStream, work, after func() error) (*Groups, error) {
+func (d *device) groupsOut(l *groupLayout, from kernels.Span, n int64, s *guardedStream,
+	work, after func() error) (*Groups, error) {
 	g := d.newGroups(n)
 	copies := l.copies(from, 0, g, 0, n, true)
 	d.bytesOut.Add(copiedBytes(copies))

@@ -387,11 +387,13 @@ func (s *guardedStream) Exponents(shape *kernels.Shape, rows *kernels.Rows, expo
 	return s.do(func() error { return s.of.Exponents(shape, rows, exponents) })
 }
 
-func (s *guardedStream) Aggregate(shape *kernels.Shape, plan kernels.Plan, rows *kernels.Rows, into *kernels.Groups, scratch kernels.Span) error {
+func (s *guardedStream) Aggregate(shape *kernels.Shape, plan kernels.Plan, rows *kernels.Rows,
+	into *kernels.Groups, scratch kernels.Span) error {
 	return s.do(func() error { return s.of.Aggregate(shape, plan, rows, into, scratch) })
 }
 
-func (s *guardedStream) Scatter(shape *kernels.Shape, rows *kernels.Rows, seed uint64, radixBits int, into *kernels.Rows, offsets, scratch kernels.Span) error {
+func (s *guardedStream) Scatter(shape *kernels.Shape, rows *kernels.Rows, seed uint64,
+	radixBits int, into *kernels.Rows, offsets, scratch kernels.Span) error {
 	return s.do(func() error { return s.of.Scatter(shape, rows, seed, radixBits, into, offsets, scratch) })
 }
 
@@ -399,11 +401,13 @@ func (s *guardedStream) ResetTable(shape *kernels.Shape, table kernels.Table) er
 	return s.do(func() error { return s.of.ResetTable(shape, table) })
 }
 
-func (s *guardedStream) Insert(shape *kernels.Shape, rows *kernels.Rows, table kernels.Table, overflow *kernels.Rows, status kernels.Span) error {
+func (s *guardedStream) Insert(shape *kernels.Shape, rows *kernels.Rows, table kernels.Table,
+	overflow *kernels.Rows, status kernels.Span) error {
 	return s.do(func() error { return s.of.Insert(shape, rows, table, overflow, status) })
 }
 
-func (s *guardedStream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count int64, table kernels.Table, overflow *kernels.Groups, status kernels.Span) error {
+func (s *guardedStream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count int64,
+	table kernels.Table, overflow *kernels.Groups, status kernels.Span) error {
 	return s.do(func() error { return s.of.InsertGroups(shape, in, count, table, overflow, status) })
 }
 
@@ -439,6 +443,7 @@ func (s *guardedStream) Recode(c *kernels.Codes) error {
 	return s.do(func() error { return s.of.Recode(c) })
 }
 
-func (s *guardedStream) Compact(shape *kernels.Shape, table kernels.Table, first, end int64, into *kernels.Groups) error {
+func (s *guardedStream) Compact(shape *kernels.Shape, table kernels.Table, first, end int64,
+	into *kernels.Groups) error {
 	return s.do(func() error { return s.of.Compact(shape, table, first, end, into) })
 }

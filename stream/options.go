@@ -149,7 +149,8 @@ func (o *Options) Validate() error {
 		check(len(o.Shape.Folds) == 0, "Shape has folds (%d), which are not Parts' work", len(o.Shape.Folds))
 	}
 	if int(o.Algorithm) >= len(algorithms) {
-		return errors.Join(append(errs, fmt.Errorf("Algorithm (%d) must be below %d", uint8(o.Algorithm), len(algorithms)))...)
+		return errors.Join(append(errs, fmt.Errorf("Algorithm (%d) must be below %d", uint8(o.Algorithm),
+			len(algorithms)))...)
 	}
 	errs = append(errs, o.Ablation.Validate(), o.Algorithm.Takes(&o.Shape, len(o.Ranked) > 0))
 	check(o.Algorithm == Auto || o.Parts == nil, "Parts cannot be set with Algorithm (%s)", o.Algorithm)

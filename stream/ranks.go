@@ -53,7 +53,8 @@ func (d *device) openRanks(ranks []uint32) error {
 	}
 	d.ranks = append(d.ranks, to)
 	s := d.tiles[0].stream
-	in := kernels.Copy{Device: kernels.Span{Buffer: to}, Host: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(ranks))), 4*len(ranks))}
+	in := kernels.Copy{Device: kernels.Span{Buffer: to},
+		Host: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(ranks))), 4*len(ranks))}
 	d.bytesIn.Add(int64(len(in.Host)))
 	return errors.Join(s.Copy(in), d.finish(s))
 }

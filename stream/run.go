@@ -40,7 +40,8 @@ const (
 )
 
 var routeNames = [...]string{
-	RouteAggregate: "aggregate each tile", RouteTable: "one table", RouteHybrid: "one table and partitions", RouteScatter: "partitions",
+	RouteAggregate: "aggregate each tile", RouteTable: "one table",
+	RouteHybrid: "one table and partitions", RouteScatter: "partitions",
 	RouteGroups: "partitions of the groups of tiles", RoutePartition: "partitions for the CPU",
 }
 
@@ -60,17 +61,19 @@ type Run struct {
 	decoding sync.WaitGroup // encoded tiles that are not decoded
 	decide   sync.Once      // chooses the first route
 
-	mu         sync.Mutex // guards the fields below, until the input has ended
-	route      Route
-	estimate   int64            // groups of all rows; 0 before the first tile
-	sizing     partition.Sizing // by which radix was chosen; zero where it was fixed
-	sized      bool             // the partitions have been chosen
-	radix      int              // how many of the highest bits of a hash name a partition; 0 before rows are scattered, or of one partition
-	firstRatio float64          // groups for each row of the first tile; 1 where it was not sampled
-	resident   int              // RouteHybrid: the table takes partitions [0, resident); 0 means all
-	blocks     []*block         // partitions that wait
-	held       *Groups          // of the table of RouteHybrid, while partitions are aggregated; nil otherwise
-	reduces    float64          // the most groups a row that an aggregated set had; 0 before the first
+	mu       sync.Mutex // guards the fields below, until the input has ended
+	route    Route
+	estimate int64            // groups of all rows; 0 before the first tile
+	sizing   partition.Sizing // by which radix was chosen; zero where it was fixed
+	sized    bool             // the partitions have been chosen
+	// how many of the highest bits of a hash name a partition; 0 before rows are scattered, or of one
+	// partition
+	radix      int
+	firstRatio float64  // groups for each row of the first tile; 1 where it was not sampled
+	resident   int      // RouteHybrid: the table takes partitions [0, resident); 0 means all
+	blocks     []*block // partitions that wait
+	held       *Groups  // of the table of RouteHybrid, while partitions are aggregated; nil otherwise
+	reduces    float64  // the most groups a row that an aggregated set had; 0 before the first
 	counters   Counters
 	rankings   []*ranking // of columns whose values become ranks, once all rows have come
 
@@ -287,7 +290,8 @@ func (d *device) hybridPays(groups int64) bool {
 	t := d.tableMax()
 	holds, group := o.feedback(t.Slots).GroupsMax(), float64(t.Bytes(&o.Shape))/o.feedback(max(t.Slots, 1)).GroupsMax()
 	row := float64(d.run.waiting.bytes())
-	return len(o.Devices) == 1 && holds > hybridShareMin*float64(groups) && float64(d.run.totalRows())*row > float64(groups)*group
+	return len(o.Devices) == 1 && holds > hybridShareMin*float64(groups) &&
+		float64(d.run.totalRows())*row > float64(groups)*group
 }
 
 // leaveRoute goes on from a route that has turned out to be for fewer groups, unless another tile

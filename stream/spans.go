@@ -20,7 +20,9 @@ const (
 const lanes = int(LaneCopyOut) + 1
 
 // routeWork names what kernels do with a tile.
-var routeWork = [...]string{RouteAggregate: "aggregate", RouteTable: "insert", RouteHybrid: "insert", RouteScatter: "scatter", RouteGroups: "aggregate", RoutePartition: "scatter"}
+var routeWork = [...]string{RouteAggregate: "aggregate", RouteTable: "insert",
+	RouteHybrid: "insert", RouteScatter: "scatter", RouteGroups: "aggregate",
+	RoutePartition: "scatter"}
 
 // markedStream is a stream of a device, whose work is copied in, done and copied out between marks.
 type markedStream struct {

@@ -21,7 +21,8 @@ const areaHeadBytes = (8<<splitBitsMax + 8 + columnAlignment - 1) / columnAlignm
 // the set has more rows than the area takes, and more groups than a table in it, or folds that sort.
 // A part that is still too large is fed to a table; when that is full, or folds sort, all of the set
 // is the CPU's.
-func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emit func(context.Context, *Groups) error) (err error) {
+func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64,
+	emit func(context.Context, *Groups) error) (err error) {
 	d := a.device
 	r := d.run
 	radix := min(bits.Len64(uint64(rows/a.layout.rows.capacity))+1, splitBitsMax)
@@ -81,10 +82,17 @@ func (a *area) split(ctx context.Context, set []int, in *pieces, rows int64, emi
 	if onCPU {
 		r.countOnCPU()
 	}
-	all := len(parts)
-	for len(parts) > 0 {
-		g := parts[0]
-		parts = parts[1:]
+	return r.passParts(ctx, &parts, onCPU, emit)
+}
+
+// passParts emits the groups of the parts of a set, or gives them to the CPU where it has a part of
+// the set. It removes groups from parts as it passes them on, also the ones that give an error.
+func (r *Run) passParts(ctx context.Context, parts *[]*Groups, onCPU bool,
+	emit func(context.Context, *Groups) error) (err error) {
+	all := len(*parts)
+	for len(*parts) > 0 {
+		g := (*parts)[0]
+		*parts = (*parts)[1:]
 		if onCPU {
 			err = r.giveStates(g)
 		} else {
@@ -113,11 +121,13 @@ func (a *area) scatterAgain(in *pieces, n int64, half *layout, radix int) (*bloc
 	loaded, into := half.rows(a.memory, 0, n), half.rows(a.memory, half.bytes, n)
 	offsets := a.scratchAt()
 	host := a.host[:8<<radix+8]
-	copies := append(b.copiesOut(kernels.Span{Buffer: a.memory, Offset: half.bytes}, half, 0), kernels.Copy{Device: offsets, Host: host, Out: true})
+	copies := append(b.copiesOut(kernels.Span{Buffer: a.memory, Offset: half.bytes}, half, 0),
+		kernels.Copy{Device: offsets, Host: host, Out: true})
 	err = firstError(
 		func() error { return a.load(in, n, half) },
 		func() error {
-			return a.stream.Scatter(d.run.waiting.Shape, &loaded, partition.Seed(1)^o.Seed, radix, &into, offsets, offsets.At(offsetsBytes(radix)))
+			return a.stream.Scatter(d.run.waiting.Shape, &loaded, partition.Seed(1)^o.Seed, radix, &into,
+				offsets, offsets.At(offsetsBytes(radix)))
 		},
 		func() error { return a.mark(2) },
 		func() error { return a.stream.CopyBatch(copies) },

@@ -147,7 +147,8 @@ func (t *Tile) giveNumbers() (ok bool, err error) {
 	switch {
 	case head.Count == 0:
 		return true, nil
-	case int64(head.Count) > s.Strings || int64(head.Bytes) > l.textBytes || listBytes+int64(head.Bytes) > int64(len(host)):
+	case int64(head.Count) > s.Strings || int64(head.Bytes) > l.textBytes ||
+		listBytes+int64(head.Bytes) > int64(len(host)):
 		return false, nil // strings whose pages are not as the tile has room for
 	}
 	invariants.Sometimes("stream: strings are new to a device")

@@ -230,7 +230,8 @@ func (o *tableOut) slots(first, end int64) error {
 	s := t.status()
 	n := int64(s.Groups)
 	if s.Overflow > 0 || o.done+n > d.table.groups {
-		return fmt.Errorf("table of %d groups: %d of them and %d more in slots %d to %d, %d without room", d.table.groups, o.done, n, first, end, s.Overflow)
+		return fmt.Errorf("table of %d groups: %d of them and %d more in slots %d to %d, %d without room",
+			d.table.groups, o.done, n, first, end, s.Overflow)
 	}
 	if o.all != nil {
 		err := o.copyOut(0, o.all, o.done, n)

@@ -51,7 +51,8 @@ Aggregates:
   mpga agg --agg 'quantile_cont(delay, 0.9), count(distinct origin)' --stats tests/testdata/flights-2001.parquet
   mpga agg --by origin --agg 'sum(distance)' --format csv tests/testdata/flights-2001.parquet | sort
   printf 'city,n\nUlm,1\nUlm,2\n' | mpga agg --by city --agg 'sum(n)' -`,
-		SuggestFor:        []string{"aggregate", "aggregation", "group", "groupby", "group-by", "count", "summarize", "summarise"},
+		SuggestFor: []string{"aggregate", "aggregation", "group", "groupby", "group-by", "count",
+			"summarize", "summarise"},
 		Args:              wantSome(inputFiles),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		RunE:              f.run,
@@ -60,7 +61,8 @@ Aggregates:
 	flags.SortFlags = false
 	themed(flags, themeQuery, func() { f.registerQuery(cmd) })
 	f.outputFlags.register(cmd)
-	flags.Lookup("limit").Usage = "only the first `N` groups, in the order asked for; without, a table shows 20 and 0 shows all"
+	flags.Lookup("limit").Usage =
+		"only the first `N` groups, in the order asked for; without, a table shows 20 and 0 shows all"
 	setTheme(flags.Lookup("limit"), themeQuery)
 	themed(flags, themeOutput, func() { f.partialFlags.register(flags) })
 	f.registerWork(cmd)
@@ -76,7 +78,8 @@ func (f *aggFlags) registerQuery(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.by, "by", nil, "`COLUMNS` to group by: 'origin, destination as dest'; may be repeated")
 	flags.StringArrayVar(&f.agg, "agg", nil, "aggregate `CALLS`: 'sum(delay) as total, count(*)'; may be repeated")
-	flags.StringVar(&f.where, "where", "", "only rows for which `CONDITION` is true: 'delay > 60 and origin <> destination'")
+	flags.StringVar(&f.where, "where", "",
+		"only rows for which `CONDITION` is true: 'delay > 60 and origin <> destination'")
 	flags.StringVar(&f.having, "having", "", "only groups for which `CONDITION` is true: 'count(*) > 100'")
 	flags.StringVar(&f.orderBy, "order-by", "", "order the groups by `LIST`: 'total desc, origin nulls first'")
 	f.registerMeaning(cmd)

@@ -20,7 +20,8 @@ func (f *backfillFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "run once for each date from `DATE` on, to that of --to")
 	flags.StringVar(&f.to, "to", "", "the last `DATE` of --from, which counts; a day counts whole")
-	flags.StringVar(&f.every, "every", string(job.EveryDay), "from one date to the next: `WORD` is hour, day, week or month")
+	flags.StringVar(&f.every, "every", string(job.EveryDay),
+		"from one date to the next: `WORD` is hour, day, week or month")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on with the next date when a date has failed")
 	cmdflags.Complete(cmd, map[string][]string{"every": job.Everies()})
 }
@@ -56,7 +57,8 @@ func (f *backfillFlags) dates(single bool) ([]time.Time, error) {
 }
 
 // backfill runs a job for several dates, and prints what became of them; in a dry run, what would.
-func (f *runFlags) backfill(cmd *cobra.Command, file string, parse job.ParseOptions, dates []time.Time, options job.Options) error {
+func (f *runFlags) backfill(cmd *cobra.Command, file string, parse job.ParseOptions,
+	dates []time.Time, options job.Options) error {
 	ctx := cmd.Context()
 	backfill, err := job.LoadBackfill(file, parse, dates)
 	if err != nil {

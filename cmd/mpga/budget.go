@@ -21,10 +21,15 @@ type budgetFlags struct {
 }
 
 func (f *budgetFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.memoryLimit, "memory-limit", "", "stay below `SIZE` of resident memory, 128MiB or more; what does not fit goes to --temp-dir (default 80% of the machine or control group)")
-	flags.StringVar(&f.tempDir, "temp-dir", "", "spill to files in `DIR` (default the system's directory for temporary files)")
-	flags.StringVar(&f.tempLimit, "temp-limit", "", "spill at most `SIZE` at a time (default 90% of what is free in --temp-dir)")
-	flags.StringVar(&f.deviceLimit, "device-memory-limit", "", "use at most `SIZE` of each GPU's memory (default what is free, less a reserve)")
+	flags.StringVar(&f.memoryLimit, "memory-limit", "",
+		"stay below `SIZE` of resident memory, 128MiB or more; what does not fit goes to --temp-dir "+
+			"(default 80% of the machine or control group)")
+	flags.StringVar(&f.tempDir, "temp-dir", "",
+		"spill to files in `DIR` (default the system's directory for temporary files)")
+	flags.StringVar(&f.tempLimit, "temp-limit", "",
+		"spill at most `SIZE` at a time (default 90% of what is free in --temp-dir)")
+	flags.StringVar(&f.deviceLimit, "device-memory-limit", "",
+		"use at most `SIZE` of each GPU's memory (default what is free, less a reserve)")
 }
 
 // apply completes the options with the budgets that were given and with defaults, and checks them.

@@ -63,9 +63,12 @@ machine, follow what the CPU and the device took.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
-	flags.StringSliceVar(&f.algorithms, "algorithms", nil, "`LIST` of cpu, device, auto and names of algorithms (default all)")
-	flags.StringVar(&f.device, "device", "cuda", "what algorithms run on: cuda, cuda:0,1 for several GPUs, or host:4GiB for a GPU's double")
+	flags.StringArrayVarP(&f.tables, "table", "t", nil,
+		"let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+	flags.StringSliceVar(&f.algorithms, "algorithms", nil,
+		"`LIST` of cpu, device, auto and names of algorithms (default all)")
+	flags.StringVar(&f.device, "device", "cuda",
+		"what algorithms run on: cuda, cuda:0,1 for several GPUs, or host:4GiB for a GPU's double")
 	flags.IntVar(&f.times, "times", 3, "`N` runs, of which the median is shown, after one that is not counted")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	f.budgetFlags.register(flags)
@@ -203,7 +206,8 @@ func (f *compareFlags) measure(ctx context.Context, r *compared, opt plan.Option
 
 // newComparison words the results, the fastest first.
 func newComparison(query string, list []*compared) *report.Comparison {
-	c := &report.Comparison{Query: query, Columns: []string{"algorithm", "s", "of the best", "first", "to it", "back", "kernels", "hidden", "probes", "partitions", "fullest", "route"}}
+	c := &report.Comparison{Query: query, Columns: []string{"algorithm", "s", "of the best", "first",
+		"to it", "back", "kernels", "hidden", "probes", "partitions", "fullest", "route"}}
 	sorted := slices.DeleteFunc(slices.Clone(list), func(r *compared) bool { return !r.answers() })
 	slices.SortStableFunc(sorted, func(a, b *compared) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	for _, r := range sorted {
@@ -212,7 +216,8 @@ func newComparison(query string, list []*compared) *report.Comparison {
 		c.Rows = append(c.Rows, append(row, deviceColumns(&r.Stats)...))
 		c.Seconds = append(c.Seconds, r.Seconds)
 		if r.Algorithm == "auto" {
-			c.Notes = append(c.Notes, fmt.Sprintf("auto took %s, %.2f times the time of %s", describeRoute(&r.Stats), ratio, sorted[0].Algorithm))
+			c.Notes = append(c.Notes, fmt.Sprintf("auto took %s, %.2f times the time of %s",
+				describeRoute(&r.Stats), ratio, sorted[0].Algorithm))
 		}
 	}
 	for _, r := range list {
@@ -243,7 +248,8 @@ func deviceColumns(s *engine.Stats) []string {
 		fullest = slices.Max(d.Loads)
 	}
 	return []string{
-		byteSize(d.BytesIn), byteSize(d.BytesOut), roundTime(d.Kernel), fmt.Sprintf("%.0f%%", 100*d.Overlap), optional(d.Probes > 0, "%.2f", d.Probes),
+		byteSize(d.BytesIn), byteSize(d.BytesOut), roundTime(d.Kernel),
+		fmt.Sprintf("%.0f%%", 100*d.Overlap), optional(d.Probes > 0, "%.2f", d.Probes),
 		optional(d.Partitions > 0, "%d in %d", d.Partitions, d.Merged), optional(fullest > 0, "%.2f", fullest), s.Route,
 	}
 }

@@ -58,14 +58,15 @@ func (f *aggFlags) completeColumns(cmd *cobra.Command) {
 	}
 	cmdflags.CompleteBy(cmd, "order-by", groups)
 	cmdflags.CompleteBy(cmd, "having", groups)
-	cmdflags.CompleteBy(cmd, "type", func(cmd *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
-		words := f.columns(cmd, files)
-		for i, word := range words {
-			name, about, _ := strings.Cut(word, "\t")
-			words[i] = name + "=\t" + about
-		}
-		return completeLast(text, words), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	})
+	cmdflags.CompleteBy(cmd, "type",
+		func(cmd *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
+			words := f.columns(cmd, files)
+			for i, word := range words {
+				name, about, _ := strings.Cut(word, "\t")
+				words[i] = name + "=\t" + about
+			}
+			return completeLast(text, words), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		})
 }
 
 // completeTimeMax bounds how long a shell waits for the columns of files.
@@ -74,7 +75,9 @@ const completeTimeMax = 2 * time.Second
 // columns returns the columns of files of this machine with their types, as a shell takes words with
 // descriptions; nothing of files that cannot be read.
 func (f *aggFlags) columns(cmd *cobra.Command, files []string) []string {
-	if len(files) == 0 || slices.ContainsFunc(files, func(name string) bool { return name == "-" || strings.Contains(name, "://") }) {
+	if len(files) == 0 || slices.ContainsFunc(files, func(name string) bool {
+		return name == "-" || strings.Contains(name, "://")
+	}) {
 		return nil
 	}
 	opt, err := f.input.options(cmd)

@@ -140,8 +140,10 @@ func describeCells(c describedColumn) []string {
 	}
 	return []string{
 		plainText(c.Name), c.TypeText(),
-		optional(known(c.Nulls), humanize.Comma), optional(known(c.CompressedBytes), byteSize), optional(known(c.UncompressedBytes), byteSize),
-		strings.ToLower(strings.Join(c.Codecs, ", ")), strings.ToLower(strings.Join(c.Encodings, ", ")), string(c.OnDevice), bounds, c.from,
+		optional(known(c.Nulls), humanize.Comma), optional(known(c.CompressedBytes), byteSize),
+		optional(known(c.UncompressedBytes), byteSize),
+		strings.ToLower(strings.Join(c.Codecs, ", ")), strings.ToLower(strings.Join(c.Encodings, ", ")),
+		string(c.OnDevice), bounds, c.from,
 	}
 }
 

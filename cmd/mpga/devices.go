@@ -127,7 +127,8 @@ func reportDevices(infos []kernels.Info, err error, managed []nvml.Device, nvmlE
 		if seen[i] {
 			continue
 		}
-		d := deviceReport{Name: m.Name, UUID: m.UUID, MemoryBytes: m.MemoryBytes, PCIBus: m.PCIBus, State: "the CUDA driver does not see it"}
+		d := deviceReport{Name: m.Name, UUID: m.UUID, MemoryBytes: m.MemoryBytes, PCIBus: m.PCIBus,
+			State: "the CUDA driver does not see it"}
 		d.add(&m)
 		if m.MIG == "on" {
 			d.State += ": MIG is on, and has no instance that this process may use"
@@ -220,7 +221,9 @@ func (d *deviceReport) table() string {
 	}
 	line("state", state)
 	line("uuid", d.UUID)
-	line("memory", byteSize(d.MemoryBytes), optional(d.MemoryFreeBytes, func(n int64) string { return byteSize(n) + " free" }))
+	line("memory", byteSize(d.MemoryBytes), optional(d.MemoryFreeBytes, func(n int64) string {
+		return byteSize(n) + " free"
+	}))
 	line("driver", d.Driver, prefixed("CUDA ", d.CUDA))
 	if d.ComputeCapability != "" {
 		line("compute", "capability "+d.ComputeCapability, digits.Counted(int64(d.Multiprocessors), "multiprocessor"))

@@ -38,7 +38,8 @@ that no attempt mends, 130 interrupted. docs/scale-out.md tells when this is wor
 		Args: wantCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDistPlanCommand(), newDistPartialCommand(), newDistCombineCommand(), newDistMergeCommand(), newDistCommitCommand(),
+	cmd.AddCommand(newDistPlanCommand(), newDistPartialCommand(), newDistCombineCommand(),
+		newDistMergeCommand(), newDistCommitCommand(),
 		newDistStatusCommand(), newDistGCCommand(), newDistKubernetesCommand())
 	return cmd
 }
@@ -56,7 +57,8 @@ func (f *taskFlags) register(cmd *cobra.Command) {
 	themed(flags, themePlan, func() { f.registerPlan(cmd) })
 	f.registerResources(cmd)
 	themed(flags, themeInsight, func() {
-		flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
+		flags.StringVar(&f.progress, "progress", "auto",
+			"progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
 	})
 	cmdflags.Complete(cmd, map[string][]string{"progress": progressModes})
 }
@@ -97,12 +99,17 @@ func (f *taskFlags) readPlan(ctx context.Context) (p *distributed.Plan, err erro
 }
 
 // one does a task, and prints what it has done.
-func (f *taskFlags) one(cmd *cobra.Command, do func(context.Context, *distributed.Tasks) (distributed.Done, error)) error {
-	return f.run(cmd, 1, func(ctx context.Context, t *distributed.Tasks, _ int) (distributed.Done, error) { return do(ctx, t) })
+func (f *taskFlags) one(cmd *cobra.Command,
+	do func(context.Context, *distributed.Tasks) (distributed.Done, error)) error {
+	return f.run(cmd, 1,
+		func(ctx context.Context, t *distributed.Tasks, _ int) (distributed.Done, error) {
+			return do(ctx, t)
+		})
 }
 
 // run does tasks one after the other, and prints what each has done.
-func (f *taskFlags) run(cmd *cobra.Command, tasks int, do func(ctx context.Context, t *distributed.Tasks, i int) (distributed.Done, error)) (err error) {
+func (f *taskFlags) run(cmd *cobra.Command, tasks int,
+	do func(ctx context.Context, t *distributed.Tasks, i int) (distributed.Done, error)) (err error) {
 	ctx := cmd.Context()
 	p, err := f.readPlan(ctx)
 	if err != nil {
@@ -178,12 +185,13 @@ second or so to open: a process that has one should have splits that are worth i
 			if err != nil {
 				return err
 			}
-			return f.run(cmd, of.Last-of.First+1, func(ctx context.Context, t *distributed.Tasks, i int) (distributed.Done, error) {
-				if last := len(t.Plan.Splits) - 1; of.Last > last {
-					return distributed.Done{}, usagef("--split %s: the plan's last split is %d", splits, last)
-				}
-				return t.Partial(ctx, of.First+i)
-			})
+			return f.run(cmd, of.Last-of.First+1,
+				func(ctx context.Context, t *distributed.Tasks, i int) (distributed.Done, error) {
+					if last := len(t.Plan.Splits) - 1; of.Last > last {
+						return distributed.Done{}, usagef("--split %s: the plan's last split is %d", splits, last)
+					}
+					return t.Partial(ctx, of.First+i)
+				})
 		},
 	}
 	f.register(cmd)
@@ -203,7 +211,9 @@ func newDistCombineCommand() *cobra.Command {
 		Example: `  mpga dist combine --plan s3://bucket/work/0123456789abcdef/plan.json --node 3`,
 		Args:    wantArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.one(cmd, func(ctx context.Context, t *distributed.Tasks) (distributed.Done, error) { return t.Combine(ctx, node) })
+			return f.one(cmd, func(ctx context.Context, t *distributed.Tasks) (distributed.Done, error) {
+				return t.Combine(ctx, node)
+			})
 		},
 	}
 	f.register(cmd)

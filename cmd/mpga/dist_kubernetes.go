@@ -47,18 +47,23 @@ func (f *kubernetesFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	themed(flags, themePlan, func() { f.registerPlan(cmd) })
 	themed(flags, themeTasks, func() {
-		flags.IntVar(&f.opt.Parallelism, "parallelism", 10, "run `N` pods of the first stage at a time; of later stages a quarter, as their pods wait, but all with --suspend")
+		flags.IntVar(&f.opt.Parallelism, "parallelism", 10,
+			"run `N` pods of the first stage at a time; of later stages a quarter, as their pods wait, but all with --suspend")
 		flags.IntVar(&f.opt.Retries, "retries", 3, "try a task again `N` times, after exit codes other than 0 and 2")
-		flags.IntVar(&f.opt.MaxFailed, "max-failed", 0, "let `N` tasks of a stage run out of attempts before the other tasks are ended, too")
-		flags.DurationVar(&f.opt.Deadline, "deadline", 24*time.Hour, "end every Job after `TIME`, waiting included; 0 never does")
-		flags.DurationVar(&f.opt.TTL, "ttl", 24*time.Hour, "delete a Job that has ended, and its logs, after `TIME`; 0 never does")
+		flags.IntVar(&f.opt.MaxFailed, "max-failed", 0,
+			"let `N` tasks of a stage run out of attempts before the other tasks are ended, too")
+		flags.DurationVar(&f.opt.Deadline, "deadline", 24*time.Hour,
+			"end every Job after `TIME`, waiting included; 0 never does")
+		flags.DurationVar(&f.opt.TTL, "ttl", 24*time.Hour,
+			"delete a Job that has ended, and its logs, after `TIME`; 0 never does")
 		flags.BoolVar(&f.opt.Suspend, "suspend", false, "suspend later stages until they are resumed, so that no pod waits")
 	})
 	themed(flags, themeCluster, func() { f.registerCluster(cmd) })
 	themed(flags, themeResources, func() {
 		flags.StringVar(&f.opt.CPU, "cpu", "2", "give a pod `N` processors, such as 4 or 500m")
 		flags.StringVar(&f.memory, "memory", "4GiB", "give a pod `SIZE` of memory, of which mpga uses 80%")
-		flags.StringVar(&f.temp, "temp-size", "20GiB", "give a pod `SIZE` of the node's disk, for what does not fit the memory")
+		flags.StringVar(&f.temp, "temp-size", "20GiB",
+			"give a pod `SIZE` of the node's disk, for what does not fit the memory")
 		flags.IntVar(&f.opt.GPUs, "gpus", 0, "give a pod of the first stage `N` GPUs of NVIDIA")
 	})
 }
@@ -67,14 +72,20 @@ func (f *kubernetesFlags) register(cmd *cobra.Command) {
 func (f *kubernetesFlags) registerCluster(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.opt.Image, "image", "", "run the image `NAME`, which has this version of mpga in its PATH")
-	flags.StringVar(&f.opt.PullPolicy, "pull-policy", "IfNotPresent", "pull the image: `WORD` is IfNotPresent, Always or Never")
+	flags.StringVar(&f.opt.PullPolicy, "pull-policy", "IfNotPresent",
+		"pull the image: `WORD` is IfNotPresent, Always or Never")
 	flags.StringVarP(&f.opt.Namespace, "namespace", "n", "", "put the Jobs into the namespace `NAME` (default kubectl's)")
-	flags.StringVar(&f.opt.ServiceAccount, "service-account", "", "run pods as the account `NAME`, which exists (default one that is written, too)")
-	flags.StringArrayVar(&f.envFrom, "env-from", nil, "set variables from `KIND/NAME`: secret/NAME or configmap/NAME; may be repeated")
-	flags.StringArrayVar(&f.volumes, "volume", nil, "mount a claim: `CLAIM:/path`, or CLAIM:/path:ro to read only; may be repeated")
+	flags.StringVar(&f.opt.ServiceAccount, "service-account", "",
+		"run pods as the account `NAME`, which exists (default one that is written, too)")
+	flags.StringArrayVar(&f.envFrom, "env-from", nil,
+		"set variables from `KIND/NAME`: secret/NAME or configmap/NAME; may be repeated")
+	flags.StringArrayVar(&f.volumes, "volume", nil,
+		"mount a claim: `CLAIM:/path`, or CLAIM:/path:ro to read only; may be repeated")
 	flags.StringArrayVar(&f.nodeSelector, "node-selector", nil, "use nodes with the label `KEY=VALUE`; may be repeated")
-	flags.StringArrayVar(&f.tolerations, "toleration", nil, "use nodes with the taint `KEY[=VALUE][:EFFECT]`, too; may be repeated")
-	flags.StringVar(&f.user, "run-as", "65532:65532", "run mpga as the user `UID[:GID]`, who can write the work directory and the output")
+	flags.StringArrayVar(&f.tolerations, "toleration", nil,
+		"use nodes with the taint `KEY[=VALUE][:EFFECT]`, too; may be repeated")
+	flags.StringVar(&f.user, "run-as", "65532:65532",
+		"run mpga as the user `UID[:GID]`, who can write the work directory and the output")
 	cmdflags.Complete(cmd, map[string][]string{"pull-policy": {"IfNotPresent", "Always", "Never"}})
 }
 

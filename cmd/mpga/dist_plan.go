@@ -38,27 +38,38 @@ func (f *planFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	themed(flags, themePlan, func() {
-		flags.StringVarP(&f.plan, "output-plan", "o", "", "write the plan to `FILE`; - is the standard output. It is in the work directory, too")
-		flags.StringVar(&f.work, "work", "", "the work directory: `DIR` or URL, which all tasks can read and write (default the output's name and .work)")
+		flags.StringVarP(&f.plan, "output-plan", "o", "",
+			"write the plan to `FILE`; - is the standard output. It is in the work directory, too")
+		flags.StringVar(&f.work, "work", "",
+			"the work directory: `DIR` or URL, which all tasks can read and write (default the output's name and .work)")
 		flags.IntVar(&f.splits, "splits", 0, "cut the input into `N` splits (default one for each --split-bytes)")
-		flags.StringVar(&f.splitBytes, "split-bytes", "", "cut the input into splits of about `SIZE` (default 128MiB, and more with many groups)")
-		flags.IntVar(&f.slots, "slots", 0, "`N` tasks will run at the same time: cut the input into three splits for each, of 16 GiB at most")
-		flags.IntVar(&f.partitions, "partitions", 0, "`N` partitions of the keys, a power of two (default by the expected number of groups)")
+		flags.StringVar(&f.splitBytes, "split-bytes", "",
+			"cut the input into splits of about `SIZE` (default 128MiB, and more with many groups)")
+		flags.IntVar(&f.slots, "slots", 0,
+			"`N` tasks will run at the same time: cut the input into three splits for each, of 16 GiB at most")
+		flags.IntVar(&f.partitions, "partitions", 0,
+			"`N` partitions of the keys, a power of two (default by the expected number of groups)")
 		flags.IntVar(&f.merges, "merges", 0, "`N` tasks merge partitions (default by the expected size of the states)")
-		flags.IntVar(&f.combines, "combines", 0, "merge the splits' states to `N` before that; -1 never does (default with many splits of few states)")
+		flags.IntVar(&f.combines, "combines", 0,
+			"merge the splits' states to `N` before that; -1 never does (default with many splits of few states)")
 	})
 	themed(flags, themeQuery, func() {
-		flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+		flags.StringArrayVarP(&f.tables, "table", "t", nil,
+			"let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
 		f.registerMeaning(cmd)
 	})
 	themed(flags, themeJob, func() {
 		flags.StringVar(&f.step, "step", "", "of a job: the step `NAME` (default the only one)")
-		flags.StringArrayVar(&f.set, "set", nil, "of a job: give a variable of the file a value: `NAME=VALUE`; may be repeated")
+		flags.StringArrayVar(&f.set, "set", nil,
+			"of a job: give a variable of the file a value: `NAME=VALUE`; may be repeated")
 		flags.StringVar(&f.date, "date", "", "of a job: plan for a `DATE`, as mpga run --date does")
 	})
 	themed(flags, themeOutput, func() {
-		flags.StringVar(&f.output, "output", "", "the output of the plan: a file, a directory or a URL; one without a known ending is a directory of Parquet files with a manifest")
-		flags.StringVar(&f.format, "format", "", "of the result: `WORD` is csv, tsv, json, parquet, arrow or arrows; by the ending of the output when not given")
+		flags.StringVar(&f.output, "output", "",
+			"the output of the plan: a file, a directory or a URL; one without a known ending is a "+
+				"directory of Parquet files with a manifest")
+		flags.StringVar(&f.format, "format", "",
+			"of the result: `WORD` is csv, tsv, json, parquet, arrow or arrows; by the ending of the output when not given")
 		f.layoutFlags.register(flags)
 	})
 	completeLayout(cmd)
@@ -174,7 +185,8 @@ func (f *planFlags) ofQuery(cmd *cobra.Command, query string) (*distributed.Requ
 	if err != nil {
 		return nil, err
 	}
-	r := &distributed.Request{Name: "query", Statement: strings.TrimSpace(query), Overflow: meaning.Overflow, Deterministic: meaning.Deterministic, Output: f.output}
+	r := &distributed.Request{Name: "query", Statement: strings.TrimSpace(query),
+		Overflow: meaning.Overflow, Deterministic: meaning.Deterministic, Output: f.output}
 	if r.Tables, err = tableOptions(f.tables); err != nil {
 		return nil, err
 	}
@@ -193,8 +205,10 @@ func (f *planFlags) ofQuery(cmd *cobra.Command, query string) (*distributed.Requ
 }
 
 // jobFlagsOnly are the flags of mpga dist plan that go with a job's file.
-var jobFlagsOnly = map[string]bool{"output-plan": true, "output": true, "work": true, "splits": true, "split-bytes": true, "partitions": true, "merges": true,
-	"combines": true, "slots": true, "step": true, "set": true, "date": true, "threads": true, "memory-limit": true, "temp-dir": true, "temp-limit": true}
+var jobFlagsOnly = map[string]bool{"output-plan": true, "output": true, "work": true,
+	"splits": true, "split-bytes": true, "partitions": true, "merges": true,
+	"combines": true, "slots": true, "step": true, "set": true, "date": true, "threads": true,
+	"memory-limit": true, "temp-dir": true, "temp-limit": true}
 
 // ofJob is request for a step of a job.
 func (f *planFlags) ofJob(cmd *cobra.Command, path string) (*distributed.Request, error) {

@@ -55,7 +55,9 @@ when all tasks of a stage are done: so a stage can wait for the one before it, w
 		flags.DurationVar(&timeout, "timeout", 0, "with --wait: fail after `TIME`; 0 waits for ever")
 	})
 	themed(flags, themeOutput, func() { flags.StringVar(&format, "format", "text", "`WORD` is text or json") })
-	cmdflags.Complete(cmd, map[string][]string{"format": {"text", "json"}, "wait": {distributed.StagePartial, distributed.StageCombine, distributed.StageMerge, distributed.StageCommit}})
+	cmdflags.Complete(cmd, map[string][]string{"format": {"text", "json"},
+		"wait": {distributed.StagePartial, distributed.StageCombine, distributed.StageMerge,
+			distributed.StageCommit}})
 	return cmd
 }
 
@@ -114,7 +116,8 @@ The note that a plan is committed stays.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVar(&older, "older-than", 24*time.Hour, "what may still be written is removed once it is older than `TIME`")
+	flags.DurationVar(&older, "older-than", 24*time.Hour,
+		"what may still be written is removed once it is older than `TIME`")
 	flags.BoolVar(&dry, "dry-run", false, "list what would be removed, and remove nothing")
 	return cmd
 }

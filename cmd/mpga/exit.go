@@ -46,7 +46,9 @@ func exitCode(ctx context.Context, err error) int {
 		return exitFailed
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &text) && text.Cause == nil, errors.As(err, &file), errors.Is(err, engine.ErrQuery), errors.Is(err, distributed.ErrPlan), errors.Is(err, distributed.ErrReplaced),
+	case errors.As(err, &usage), errors.As(err, &text) && text.Cause == nil, errors.As(err, &file),
+		errors.Is(err, engine.ErrQuery), errors.Is(err, distributed.ErrPlan),
+		errors.Is(err, distributed.ErrReplaced),
 		errors.Is(err, distributed.ErrDamaged):
 		return exitUsage
 	}
@@ -102,7 +104,8 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // valueWords say what values the types of flags have.
 var valueWords = map[string]string{
-	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number", "bool": "true or false",
+	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more",
+	"float64": "a number", "bool": "true or false",
 	"duration": "a time such as 90s or 5m", "intSlice": "whole numbers, as in 0,3",
 }
 

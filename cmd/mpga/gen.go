@@ -46,8 +46,11 @@ The same arguments give the same rows, whatever the number of threads or files. 
 	}
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&f.output, "output", "o", "-", "write to `FILE`, whole or not at all; - is the standard output")
-	flags.StringVar(&f.format, "format", "", "`WORD` is table, vertical, markdown, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
-	flags.StringVar(&f.codec, "codec", "", "compression within parquet (`WORD` is snappy, zstd, gzip, lz4, brotli or none) and arrow (none, lz4 or zstd)")
+	flags.StringVar(&f.format, "format", "",
+		"`WORD` is table, vertical, markdown, csv, tsv, json, parquet, arrow or arrows (a stream); by "+
+			"the ending of FILE when not given")
+	flags.StringVar(&f.codec, "codec", "",
+		"compression within parquet (`WORD` is snappy, zstd, gzip, lz4, brotli or none) and arrow (none, lz4 or zstd)")
 	flags.IntVar(&f.files, "files", 1, "cut the rows into `N` files: x.parquet becomes x-0001.parquet and so on")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	flags.Uint64Var(&f.seed, "seed", 1, "other `SEED`s give other rows")
@@ -127,7 +130,8 @@ of each key follow the distribution:
 	flags.Float64Var(&opt.Heavy, "heavy", 0.5, "`SHARE` of the first key in --dist heavy, from 0 to 1")
 	flags.StringVar(&key, "key", "int64", "`TYPE` is int32, int64, uint32, uint64 or utf8")
 	flags.StringVar(&value, "value", "int64", "`TYPE` is int32, int64, uint32, uint64 or float64")
-	flags.BoolVar(&opt.Sparse, "sparse", false, "spread integer keys over all of their type; they count from 0 when not given")
+	flags.BoolVar(&opt.Sparse, "sparse", false,
+		"spread integer keys over all of their type; they count from 0 when not given")
 	cmdflags.Complete(cmd, map[string][]string{
 		"dist":  {"uniform", "zipf", "selfsimilar", "heavy"},
 		"key":   {"int32", "int64", "uint32", "uint64", "utf8"},

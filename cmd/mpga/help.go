@@ -38,7 +38,9 @@ const (
 )
 
 // themes are the headings in the order of the help.
-var themes = []theme{themePlan, themeTasks, themeCluster, themeQuery, themeJob, themeBackfill, themeServer, themeLimits, themeSecurity, themeInput, themeOutput, themeResources, themeDevice, themeInsight,
+var themes = []theme{themePlan, themeTasks, themeCluster, themeQuery, themeJob, themeBackfill,
+	themeServer, themeLimits, themeSecurity, themeInput, themeOutput, themeResources, themeDevice,
+	themeInsight,
 	themeWatching, themeLogging, themeOther}
 
 // themeAnnotation is the annotation of a flag with its theme.
@@ -124,7 +126,8 @@ func printUsage(c *cobra.Command) error {
 		b.WriteString("\n" + text)
 	}
 	if c.HasAvailableInheritedFlags() {
-		fmt.Fprintf(&b, "\nFlags of all commands, which %s --help describes:\n  -h, --help, %s\n", c.Root().Name(), strings.Join(flagNamesOf(c.InheritedFlags()), ", "))
+		fmt.Fprintf(&b, "\nFlags of all commands, which %s --help describes:\n  -h, --help, %s\n",
+			c.Root().Name(), strings.Join(flagNamesOf(c.InheritedFlags()), ", "))
 	}
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\n%s [command] --help tells more of a command.\n", c.CommandPath())
@@ -142,7 +145,9 @@ func flagNamesOf(flags *pflag.FlagSet) []string {
 		}
 		names = append(names, "--"+f.Name)
 	})
-	slices.SortStableFunc(names, func(a, b string) int { return strings.Compare(strings.TrimLeft(a, "-"), strings.TrimLeft(b, "-")) })
+	slices.SortStableFunc(names, func(a, b string) int {
+		return strings.Compare(strings.TrimLeft(a, "-"), strings.TrimLeft(b, "-"))
+	})
 	return names
 }
 
@@ -162,7 +167,8 @@ func writeMarkdown(c *cobra.Command, dir string) error {
 	}
 	text := page.String()
 	if flags := c.NonInheritedFlags(); flags.HasAvailableFlags() {
-		text = strings.Replace(text, "```\n"+flags.FlagUsages()+"```", "```\n"+strings.TrimPrefix(flagsText(flags), "Flags:\n")+"```", 1)
+		text = strings.Replace(text, "```\n"+flags.FlagUsages()+"```",
+			"```\n"+strings.TrimPrefix(flagsText(flags), "Flags:\n")+"```", 1)
 	}
 	return os.WriteFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "_")+".md"), []byte(text), 0o666)
 }

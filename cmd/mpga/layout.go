@@ -22,19 +22,28 @@ type layoutFlags struct {
 }
 
 func (f *layoutFlags) register(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.partitionBy, "partition-by", nil, "write a directory with a folder column=value for each value of `COLUMNS`, which the files in it do not have")
+	flags.StringSliceVar(&f.partitionBy, "partition-by", nil,
+		"write a directory with a folder column=value for each value of `COLUMNS`, which the files in it do not have")
 	flags.Int64Var(&f.maxRowsPerFile, "max-rows-per-file", 0, "write a directory of files of at most `N` rows")
-	flags.BoolVar(&f.manifest, "manifest", false, "write a directory with a file "+sink.ManifestName+", written last: names, sizes, rows and SHA-256 of the files, schema and query")
+	flags.BoolVar(&f.manifest, "manifest", false,
+		"write a directory with a file "+sink.ManifestName+
+			", written last: names, sizes, rows and SHA-256 of the files, schema and query")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the directory if it is there")
-	flags.Int64Var(&f.rowGroupRows, "row-group-rows", 0, "of Parquet: `N` rows in a row group (default 262144; fewer with --partition-by and little memory)")
-	flags.StringVar(&f.layout, "layout", "", "of Parquet: for whom files are laid out: `WORD` is gpu, of smaller pages and larger row groups (default any reader)")
-	flags.StringVar(&f.codec, "codec", "", "compress with `WORD`: none, snappy (the default), zstd, gzip, lz4 or brotli for parquet; none (the default), lz4 or zstd for arrow")
-	flags.IntVar(&f.level, "level", 0, "how hard the codec works: `N` is 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli")
+	flags.Int64Var(&f.rowGroupRows, "row-group-rows", 0,
+		"of Parquet: `N` rows in a row group (default 262144; fewer with --partition-by and little memory)")
+	flags.StringVar(&f.layout, "layout", "",
+		"of Parquet: for whom files are laid out: `WORD` is gpu, of smaller pages and larger row groups (default any reader)")
+	flags.StringVar(&f.codec, "codec", "",
+		"compress with `WORD`: none, snappy (the default), zstd, gzip, lz4 or brotli for parquet; none "+
+			"(the default), lz4 or zstd for arrow")
+	flags.IntVar(&f.level, "level", 0,
+		"how hard the codec works: `N` is 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli")
 }
 
 // apply completes the options of an output, and checks them where they need no columns.
 func (f *layoutFlags) apply(cmd *cobra.Command, output string, opt *sink.Options) error {
-	opt.PartitionBy, opt.MaxRowsPerFile, opt.Manifest, opt.Overwrite = f.partitionBy, f.maxRowsPerFile, f.manifest, f.overwrite
+	opt.PartitionBy, opt.MaxRowsPerFile, opt.Manifest, opt.Overwrite = f.partitionBy, f.maxRowsPerFile,
+		f.manifest, f.overwrite
 	opt.RowGroupRows, opt.Codec, opt.Level, opt.Layout = f.rowGroupRows, f.codec, f.level, f.layout
 	directory := len(f.partitionBy) > 0 || f.maxRowsPerFile > 0 || f.manifest
 	switch {
@@ -47,7 +56,9 @@ func (f *layoutFlags) apply(cmd *cobra.Command, output string, opt *sink.Options
 	case directory && sink.IsStdout(output):
 		return usagef("--partition-by, --max-rows-per-file and --manifest write a directory: name it with -o")
 	case f.overwrite && !directory:
-		return usagef("--overwrite is for a directory, which --partition-by, --max-rows-per-file and --manifest write; a file is replaced anyway")
+		return usagef(
+			"--overwrite is for a directory, which --partition-by, --max-rows-per-file and --manifest " +
+				"write; a file is replaced anyway")
 	}
 	return nil
 }

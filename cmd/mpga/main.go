@@ -98,9 +98,11 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(printUsage)
 	o.register(root.PersistentFlags())
-	cmdflags.Complete(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}})
+	cmdflags.Complete(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"},
+		"log-format": {"text", "json"}})
 	root.AddCommand(newAggCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),
-		newDistCommand(), newDocsCommand(), newGenCommand(), newSQLCommand(), newServeCommand(), newShellCommand(), newRunCommand(), newVersionCommand())
+		newDistCommand(), newDocsCommand(), newGenCommand(), newSQLCommand(), newServeCommand(),
+		newShellCommand(), newRunCommand(), newVersionCommand())
 	return root
 }
 

@@ -23,7 +23,8 @@ const partitionsFlag = "partitions"
 
 func (f *partialFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.partial, "partial", false, "write partial states to a directory, named by -o, for mpga merge")
-	flags.IntVar(&f.partitions, partitionsFlag, 64, "of partial states: `N` files, a power of two, the same for all that are merged")
+	flags.IntVar(&f.partitions, partitionsFlag, 64,
+		"of partial states: `N` files, a power of two, the same for all that are merged")
 }
 
 // check reports flags that contradict each other.

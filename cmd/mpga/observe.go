@@ -46,17 +46,22 @@ type observer struct {
 
 func (o *observer) register(flags *pflag.FlagSet) {
 	themed(flags, themeLogging, func() {
-		flags.StringVar(&o.logLevel, "log-level", "warn", "log to stderr from `LEVEL` on: debug, info, warn or error; mpga run begins at info")
+		flags.StringVar(&o.logLevel, "log-level", "warn",
+			"log to stderr from `LEVEL` on: debug, info, warn or error; mpga run begins at info")
 		flags.CountVarP(&o.verbose, "verbose", "v", "log more: -v is --log-level info, -vv is debug")
 		flags.StringVar(&o.logFormat, "log-format", "text", "of the log: `WORD` is text or json")
 	})
 	themed(flags, themeWatching, func() {
-		flags.StringVar(&o.otlpFile, "otlp-file", "", "write an OpenTelemetry trace to `FILE`, as OTLP's JSON; OTEL_EXPORTER_OTLP_ENDPOINT sends it to a collector")
-		flags.StringVar(&o.metricsFile, "metrics-file", "", "write metrics to `FILE` at the end, for node_exporter's textfile collector")
-		flags.StringVar(&o.metricsListen, "metrics-listen", "", "serve metrics at http://`ADDRESS`/metrics while the command runs, as in localhost:9464")
+		flags.StringVar(&o.otlpFile, "otlp-file", "",
+			"write an OpenTelemetry trace to `FILE`, as OTLP's JSON; OTEL_EXPORTER_OTLP_ENDPOINT sends it to a collector")
+		flags.StringVar(&o.metricsFile, "metrics-file", "",
+			"write metrics to `FILE` at the end, for node_exporter's textfile collector")
+		flags.StringVar(&o.metricsListen, "metrics-listen", "",
+			"serve metrics at http://`ADDRESS`/metrics while the command runs, as in localhost:9464")
 	})
 	themed(flags, themeInput, func() {
-		flags.DurationVar(&o.httpTimeout, "http-timeout", 30*time.Second, "give a request up when a server has sent nothing for a `TIME` as 90s or 5m; it is tried once more")
+		flags.DurationVar(&o.httpTimeout, "http-timeout", 30*time.Second,
+			"give a request up when a server has sent nothing for a `TIME` as 90s or 5m; it is tried once more")
 	})
 }
 
@@ -102,7 +107,8 @@ func (o *observer) start(cmd *cobra.Command) error {
 	}
 	ctx := context.WithValue(cmd.Context(), observerKey{}, o)
 	var err error
-	if o.files, err = objects.New(ctx, vfs.OS, objects.Options{Timeout: o.httpTimeout, Logger: slog.Default()}); err != nil {
+	if o.files, err = objects.New(ctx, vfs.OS,
+		objects.Options{Timeout: o.httpTimeout, Logger: slog.Default()}); err != nil {
 		return err
 	}
 	if o.traces, err = startTraces(ctx, o.otlpFile); err != nil {
@@ -177,7 +183,8 @@ func (o *observer) backfill(report *job.BackfillReport) {
 		return
 	}
 	for _, outcome := range []job.Outcome{job.Done, job.Skipped, job.Failed} {
-		o.metrics.set("mpga_backfill_dates", float64(report.Count(outcome)), "command", o.command, "job", o.jobName, "outcome", string(outcome))
+		o.metrics.set("mpga_backfill_dates", float64(report.Count(outcome)), "command", o.command,
+			"job", o.jobName, "outcome", string(outcome))
 	}
 }
 

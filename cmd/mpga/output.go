@@ -42,8 +42,11 @@ func (f *outputFlags) register(cmd *cobra.Command) {
 }
 
 func (f *outputFlags) registerOutput(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.output, "output", "o", "-", "write the result to `FILE`, whole or not at all; - is the standard output")
-	flags.StringVar(&f.format, "format", "", "of the result: `WORD` is table, vertical (a line a field), markdown, csv, tsv, json, parquet, arrow or arrows (a stream); by the ending of FILE when not given")
+	flags.StringVarP(&f.output, "output", "o", "-",
+		"write the result to `FILE`, whole or not at all; - is the standard output")
+	flags.StringVar(&f.format, "format", "",
+		"of the result: `WORD` is table, vertical (a line a field), markdown, csv, tsv, json, parquet, "+
+			"arrow or arrows (a stream); by the ending of FILE when not given")
 	flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
 	flags.BoolVar(&f.separators, "separators", false, "separate thousands, 1,234.5, in table, vertical and markdown")
 	f.layoutFlags.register(flags)
@@ -59,12 +62,14 @@ func (f *outputFlags) registerInsight(flags *pflag.FlagSet) {
 	flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
 	flags.Lookup("stats").NoOptDefVal = statsToStderr
 	f.pictures.register(flags)
-	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
+	flags.StringVar(&f.progress, "progress", "auto",
+		"progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
 }
 
 // options says how the result is written; partial states are no result.
 func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, error) {
-	opt := sink.Options{Format: sink.Table, FS: filesOf(cmd.Context()), Stdout: cmd.OutOrStdout(), RowsShown: f.limit, Separators: f.separators}
+	opt := sink.Options{Format: sink.Table, FS: filesOf(cmd.Context()), Stdout: cmd.OutOrStdout(),
+		RowsShown: f.limit, Separators: f.separators}
 	if err := f.layoutFlags.apply(cmd, f.output, &opt); err != nil {
 		return opt, err
 	}
@@ -85,7 +90,8 @@ func (f *outputFlags) options(cmd *cobra.Command, partial bool) (sink.Options, e
 		return opt, usagef("--limit %d: want the number of rows to show, or 0 for all", f.limit)
 	case f.separators && !slices.Contains(peopleFormats, opt.Format):
 		return opt, usagef("--separators is for table, vertical and markdown: %s is read by programs", opt.Format)
-	case cmd.Flags().Changed("limit") && opt.Format != sink.Table && opt.Format != sink.Vertical && cmd.Name() != "agg": // whose limit is the query's
+	case cmd.Flags().Changed("limit") && opt.Format != sink.Table && opt.Format != sink.Vertical && cmd.Name() != "agg":
+		// whose limit is the query's
 		return opt, usagef("--limit is for tables: %s gets all rows", opt.Format)
 	case f.limit == 0:
 		opt.RowsShown = -1
@@ -108,7 +114,8 @@ type request struct {
 
 // answer opens an engine within the budgets of the flags, and has ask answer a query with it. The
 // engine's log, progress and events go where the flags of the command say.
-func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *budgetFlags, result sink.Options, ask func(*request) error) (err error) {
+func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *budgetFlags,
+	result sink.Options, ask func(*request) error) (err error) {
 	if err := checkStats(f.stats); err != nil {
 		return err
 	}

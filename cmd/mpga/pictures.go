@@ -23,8 +23,10 @@ type pictureFlags struct {
 }
 
 func (f *pictureFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.trace, "trace", "", "write to `FILE` when workers, devices and disks did what: Chrome's trace events, which ui.perfetto.dev shows")
-	flags.StringVar(&f.report, "report", "", "write to `FILE` a page of HTML with the plan, the timeline and the statistics")
+	flags.StringVar(&f.trace, "trace", "",
+		"write to `FILE` when workers, devices and disks did what: Chrome's trace events, which ui.perfetto.dev shows")
+	flags.StringVar(&f.report, "report", "",
+		"write to `FILE` a page of HTML with the plan, the timeline and the statistics")
 }
 
 // begin has an engine record the events of a query that the pictures show.

@@ -178,7 +178,8 @@ type progressJSON struct {
 func jsonLine(p engine.Progress) string {
 	line := progressJSON{Phase: p.Phase, Fraction: known(p.Fraction), RowsRead: p.RowsRead, RowsTotal: known(p.RowsTotal),
 		BytesRead: p.BytesRead, BytesTotal: known(p.BytesTotal), Groups: p.Groups,
-		ElapsedSeconds: p.Elapsed.Seconds(), PhaseLeft: known(p.PhaseLeft.Seconds()), LeftSeconds: known(p.Left.Seconds()), Done: p.Done}
+		ElapsedSeconds: p.Elapsed.Seconds(), PhaseLeft: known(p.PhaseLeft.Seconds()),
+		LeftSeconds: known(p.Left.Seconds()), Done: p.Done}
 	if seconds := p.Reading.Seconds(); seconds > 0 {
 		line.RowsPerSecond = float64(p.RowsRead) / seconds
 	}

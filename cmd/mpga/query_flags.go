@@ -24,8 +24,10 @@ type queryFlags struct {
 // registerMeaning adds the flags that change an answer.
 func (f *queryFlags) registerMeaning(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.overflow, "overflow", "error", "integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
-	flags.BoolVar(&f.deterministic, "deterministic", false, "the same bits on every run: sums, means and variances of floats are exact, rounded once")
+	flags.StringVar(&f.overflow, "overflow", "error",
+		"integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
+	flags.BoolVar(&f.deterministic, "deterministic", false,
+		"the same bits on every run: sums, means and variances of floats are exact, rounded once")
 	cmdflags.Complete(cmd, map[string][]string{"overflow": {"error", "widen", "wrap"}})
 }
 
@@ -49,14 +51,16 @@ func (f *queryFlags) registerResources(cmd *cobra.Command) {
 // registerDevice adds the flags of devices.
 func (f *queryFlags) registerDevice(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.device, "device", "auto", "what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
+	flags.StringVar(&f.device, "device", "auto",
+		"what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
 	f.algorithm.Register(cmd)
 	cmdflags.Complete(cmd, map[string][]string{"device": {"auto", "cpu", "cuda", "cuda:0,1", "host:256MiB"}})
 }
 
 // engineOptions returns what the flags say of how an answer is found, but for budgets.
 func (f *queryFlags) engineOptions() engine.Options {
-	return engine.Options{Threads: f.threads, Device: f.device, Algorithm: f.algorithm.Name, Ablation: f.algorithm.Ablation}
+	return engine.Options{Threads: f.threads, Device: f.device, Algorithm: f.algorithm.Name,
+		Ablation: f.algorithm.Ablation}
 }
 
 // planOptions returns what the flags say of a query's meaning.

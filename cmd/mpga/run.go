@@ -66,8 +66,10 @@ docs/jobs.md tells what a file may have; --schema prints it for editors.`,
 
 func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.set, "set", nil, "give a variable of the file a value: `NAME=VALUE`; may be repeated")
-	flags.StringVar(&f.date, "date", "", "run for a `DATE`, as in 2024-02-29 or 2024-02-29T06:00:00+01:00, which ${date} tells (default now, in UTC)")
-	flags.StringVar(&f.state, "state", "", "keep the lock and what earlier runs did in `DIR`, in place of the file's state:")
+	flags.StringVar(&f.date, "date", "",
+		"run for a `DATE`, as in 2024-02-29 or 2024-02-29T06:00:00+01:00, which ${date} tells (default now, in UTC)")
+	flags.StringVar(&f.state, "state", "",
+		"keep the lock and what earlier runs did in `DIR`, in place of the file's state:")
 	flags.BoolVar(&f.force, "force", false, "run every step, also where nothing has changed")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "check the file, print what each step would do, and run nothing")
 	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of job files, for editors")

@@ -69,13 +69,23 @@ below --allow-files. A program starts a server of its own with --private. docs/s
 
 // registerServer adds the flags that say whom the server answers, and of what.
 func (f *serveFlags) registerServer(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.listen, "listen", nil, "take clients at an `ADDRESS`, as in localhost:8815 (the default) or unix:/run/mpga.sock; may be repeated")
-	flags.StringVar(&f.http, "http", "", "serve a page with an editor, results, charts and what runs at http://`ADDRESS`/, as in localhost:8080, and /healthz, /readyz, /metrics")
-	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let clients read a file, a folder or a pattern by a name: `NAME=PATH`; may be repeated, also for one name")
-	flags.StringVar(&f.catalog, "catalog", "", "let clients read the tables that `FILE` names, with how their files are read (docs/serve.md)")
-	flags.StringVar(&f.allowFiles, "allow-files", "", "let clients name files below `DIR`, or objects below a URL, behind FROM")
-	flags.BoolVar(&f.private, "private", false, "serve the process that started this: at a socket in a folder of the user's own, whose address is written to the standard output, until the standard input ends; clients may name every file that the user may read")
-	flags.DurationVar(&f.drainTime, "drain-timeout", 30*time.Second, "when interrupted, let queries that run go on for a `TIME`")
+	flags.StringArrayVar(&f.listen, "listen", nil,
+		"take clients at an `ADDRESS`, as in localhost:8815 (the default) or unix:/run/mpga.sock; may be repeated")
+	flags.StringVar(&f.http, "http", "",
+		"serve a page with an editor, results, charts and what runs at http://`ADDRESS`/, as in "+
+			"localhost:8080, and /healthz, /readyz, /metrics")
+	flags.StringArrayVarP(&f.tables, "table", "t", nil,
+		"let clients read a file, a folder or a pattern by a name: `NAME=PATH`; may be repeated, also for one name")
+	flags.StringVar(&f.catalog, "catalog", "",
+		"let clients read the tables that `FILE` names, with how their files are read (docs/serve.md)")
+	flags.StringVar(&f.allowFiles, "allow-files", "",
+		"let clients name files below `DIR`, or objects below a URL, behind FROM")
+	flags.BoolVar(&f.private, "private", false,
+		"serve the process that started this: at a socket in a folder of the user's own, whose address "+
+			"is written to the standard output, until the standard input ends; clients may name every "+
+			"file that the user may read")
+	flags.DurationVar(&f.drainTime, "drain-timeout", 30*time.Second,
+		"when interrupted, let queries that run go on for a `TIME`")
 }
 
 func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
@@ -184,15 +194,17 @@ func (f *serveFlags) namedTables(cmd *cobra.Command) (map[string]server.Table, e
 // serve serves until the context is done, and then lets queries that run go on for a while.
 func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Server, secrets secrets) (err error) {
 	flights, err := flightsql.New(flightsql.Options{
-		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls, Report: writeReport, Logger: slog.Default(),
+		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls,
+		Report: writeReport, Logger: slog.Default(),
 		ConnectionIdle: f.queryLimit.connectionIdle,
 	})
 	if err != nil {
 		return err
 	}
 	pages := web.New(web.Options{
-		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls, Facts: pageFacts, Devices: pageDevices,
-		Logger: slog.Default(),
+		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls, Facts: pageFacts,
+		Devices: pageDevices,
+		Logger:  slog.Default(),
 	})
 	connections, err := server.NewConnections(f.queryLimit.connections, f.queryLimit.peerConnections, slog.Default())
 	if err != nil {
@@ -208,7 +220,8 @@ func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Serv
 	}
 	for i, l := range listeners {
 		flights.Serve(connections.Bound(l, refuseFlight))
-		slog.Info("clients are served", "address", shownAddress(f.listen[i], l), "tls", secrets.tls != nil, "tokens", secrets.tokens.Asked())
+		slog.Info("clients are served", "address", shownAddress(f.listen[i], l),
+			"tls", secrets.tls != nil, "tokens", secrets.tokens.Asked())
 	}
 	if f.private {
 		fmt.Fprintln(out, f.listen[0])

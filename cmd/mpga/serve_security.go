@@ -26,8 +26,10 @@ type securityFlags struct {
 func (f *securityFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cert, "tls-cert", "", "encrypt connections with the certificate in `FILE`, as PEM, and --tls-key")
 	flags.StringVar(&f.key, "tls-key", "", "key of --tls-cert in `FILE`, as PEM")
-	flags.StringVar(&f.clientCA, "tls-client-ca", "", "take only clients whose certificate an authority in `FILE`, as PEM, has signed")
-	flags.StringVar(&f.tokens, "token-file", "", "take only clients with a bearer token of `FILE`, whose lines are a name and a token")
+	flags.StringVar(&f.clientCA, "tls-client-ca", "",
+		"take only clients whose certificate an authority in `FILE`, as PEM, has signed")
+	flags.StringVar(&f.tokens, "token-file", "",
+		"take only clients with a bearer token of `FILE`, whose lines are a name and a token")
 }
 
 // secrets are what the files of the flags hold.

@@ -63,15 +63,18 @@ SELECT count(*) FROM sales; Statements are those of mpga sql. Lines that begin w
 
 // registerTables adds the flags that name tables.
 func (f *shellFlags) registerTables(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+	flags.StringArrayVarP(&f.tables, "table", "t", nil,
+		"let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
 }
 
 // registerShown adds the flags that say how results are shown.
 func (f *shellFlags) registerShown(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "format", "table", "of results: `WORD` as mpga sql has it; .mode changes it")
-	flags.IntVar(&f.limit, "limit", 0, "show `N` rows of a table (default what the screen has room for, 40 at most); .maxrows changes it")
+	flags.IntVar(&f.limit, "limit", 0,
+		"show `N` rows of a table (default what the screen has room for, 40 at most); .maxrows changes it")
 	flags.BoolVar(&f.separators, "separators", false, "separate thousands, 1,234.5, in table, vertical and markdown")
-	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
+	flags.StringVar(&f.progress, "progress", "auto",
+		"progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
 }
 
 // options returns the options of a shell, but for its engine, its lines and its terminal.

@@ -47,7 +47,8 @@ operators and types are those of docs/sql.md; what they answer is what DuckDB an
 	flags.SortFlags = false
 	themed(flags, themeQuery, func() {
 		flags.StringVarP(&f.file, "file", "f", "", "read the query from `FILE`")
-		flags.StringArrayVarP(&f.tables, "table", "t", nil, "let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+		flags.StringArrayVarP(&f.tables, "table", "t", nil,
+			"let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
 		f.registerMeaning(cmd)
 	})
 	f.outputFlags.register(cmd)

@@ -29,7 +29,8 @@ __attribute__((constructor)) static void before_go(void) {
 	}
 	mallopt(M_ARENA_MAX, 1); // of 64 MiB of address space each
 	if (limit.rlim_cur < kAddressSpaceMin) {
-		dprintf(2, "mpga: the limit of address space (ulimit -v) is %llu KiB, and the program needs %llu KiB to start; raise it\n",
+		dprintf(2, "mpga: the limit of address space (ulimit -v) is %llu KiB, and the program needs "
+			"%llu KiB to start; raise it\n",
 			(unsigned long long)limit.rlim_cur >> 10, kAddressSpaceMin >> 10);
 		_exit(1);
 	}

@@ -79,7 +79,8 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 		}
 	}
 	row("route", "%s, %s", s.Route, digits.Counted(int64(s.Threads), "thread"))
-	row("read", "%s, %s in %s", digits.Counted(s.RowsRead, "row"), byteSize(max(s.BytesRead, 0)), digits.Counted(int64(s.Splits), "split"))
+	row("read", "%s, %s in %s", digits.Counted(s.RowsRead, "row"), byteSize(max(s.BytesRead, 0)),
+		digits.Counted(int64(s.Splits), "split"))
 	count("rows left out", s.RowsRejected)
 	if f := s.Filter; f != nil {
 		row("filter", "%s", f)
@@ -115,7 +116,8 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 		row("sorted runs", "%s of groups that are larger than the memory", humanize.Comma(s.SortedRuns))
 	}
 	if s.SpilledBytes > 0 {
-		row("spilled", "%s, to %s in %s", byteSize(s.SpilledBytes), byteSize(s.SpilledStored), digits.Counted(s.SpillFiles, "file"))
+		row("spilled", "%s, to %s in %s", byteSize(s.SpilledBytes), byteSize(s.SpilledStored),
+			digits.Counted(s.SpillFiles, "file"))
 	}
 	facts = append(facts, devices...)
 	row("memory", "%s of pages and tables at most", byteSize(s.MemoryPeak))
@@ -153,10 +155,12 @@ func pagesDecoded(s engine.Stats) string {
 		bytes, list := int64(0), []string(nil)
 		for _, p := range side.pages {
 			bytes += p.Decompressed
-			list = append(list, fmt.Sprintf("%s of %s, %s to %s", digits.Counted(p.Pages, "page"), p.Codec, byteSize(p.Bytes), byteSize(p.Decompressed)))
+			list = append(list, fmt.Sprintf("%s of %s, %s to %s", digits.Counted(p.Pages, "page"), p.Codec,
+				byteSize(p.Bytes), byteSize(p.Decompressed)))
 		}
 		if len(list) > 0 {
-			texts = append(texts, fmt.Sprintf("%.0f%% on the %s (%s)", 100*float64(bytes)/float64(max(total, 1)), side.name, strings.Join(list, "; ")))
+			texts = append(texts, fmt.Sprintf("%.0f%% on the %s (%s)",
+				100*float64(bytes)/float64(max(total, 1)), side.name, strings.Join(list, "; ")))
 		}
 	}
 	return strings.Join(texts, ", ")

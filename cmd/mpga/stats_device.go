@@ -13,13 +13,12 @@ import (
 )
 
 // deviceFacts words what devices did, or why they did nothing.
-func deviceFacts(d *device.Stats) (facts []report.Fact) {
+func deviceFacts(d *device.Stats) []report.Fact {
 	if d == nil {
 		return nil
 	}
-	row := func(name, format string, args ...any) {
-		facts = append(facts, report.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
-	}
+	var facts factList
+	row := facts.add
 	if d.Devices != "" {
 		row("device", "%s", d.Devices)
 	}
@@ -42,18 +41,9 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 		return facts
 	}
 	row("device route", "%s, about %s groups expected", strings.Join(d.Routes, ", then "), humanize.Comma(d.Estimate))
-	row("tiles", "%s, %s of at most %s", humanize.Comma(d.Tiles), digits.Counted(d.Rows, "row"), humanize.Comma(int64(d.TileRows)))
-	if d.Decoded+d.Refused > 0 {
-		refused := ""
-		if d.Refused > 0 {
-			refused = fmt.Sprintf("; %s refused, which the CPU decoded", digits.Counted(d.Refused, "row"))
-		}
-		kept := ""
-		if d.Kept < d.Decoded {
-			kept = fmt.Sprintf(", of which %s passed there", humanize.Comma(d.Kept))
-		}
-		row("decoded on the device", "%s%s, %s of pages%s", digits.Counted(d.Decoded, "row"), kept, byteSize(d.BytesPages), refused)
-	}
+	row("tiles", "%s, %s of at most %s", humanize.Comma(d.Tiles), digits.Counted(d.Rows, "row"),
+		humanize.Comma(int64(d.TileRows)))
+	facts.addDecoded(d)
 	if d.NewStrings > 0 {
 		row("strings", "%s new to a device, to which the CPU gave numbers", humanize.Comma(d.NewStrings))
 	}
@@ -62,7 +52,9 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 		link = fmt.Sprintf("; in at %.0f%% of the link's %s", 100*d.LinkShare, byteRate(d.LinkSpeed))
 	}
 	row("over the link", "%s in, %s out%s", byteSize(d.BytesIn), byteSize(d.BytesOut), link)
-	row("device time", "copies in %s, kernels %s, copies out %s; %s in all, %.0f%% of what could be hidden is", roundTime(d.CopyIn), roundTime(d.Kernel),
+	row("device time",
+		"copies in %s, kernels %s, copies out %s; %s in all, %.0f%% of what could be hidden is",
+		roundTime(d.CopyIn), roundTime(d.Kernel),
 		roundTime(d.CopyOut), roundTime(d.Busy), 100*d.Overlap)
 	if d.GroupsBack > 0 {
 		row("groups to the CPU", "%s, %.3g rows each", humanize.Comma(d.GroupsBack), d.Reduction)
@@ -70,23 +62,10 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 	if d.RowsBack > 0 {
 		row("rows to the CPU", "%s", humanize.Comma(d.RowsBack))
 	}
-	switch {
-	case d.Partitions > 0 && d.Finisher != "":
-		row("device partitions", "%d", d.Partitions)
-	case d.Partitions > 0:
-		asked := ""
-		if d.Theorem > 0 {
-			asked = fmt.Sprintf(" (Theorem 1 asks for %s, the binomial tail for %s)", humanize.Comma(d.Theorem), humanize.Comma(d.Tail))
-		}
-		resident := ""
-		if d.Resident > 0 {
-			resident = fmt.Sprintf("%d of them in one table, the others ", d.Resident)
-		}
-		row("device partitions", "%d%s, %smerged into %d", d.Partitions, asked, resident, d.Merged)
-		row("partitions done", "%s on the device; %s split there, %s finished by the CPU", humanize.Comma(d.Emitted), digits.Counted(d.Split, "set"), digits.Counted(d.OnCPU, "set"))
-	}
+	facts.addPartitions(d)
 	if d.Rounds > 0 && len(d.Loads) > 0 {
-		row("feedback", "%s; load factor %.2f at first, %.2f at last, %.2f at most", digits.Counted(d.Rounds, "round"), d.Loads[0], d.Loads[len(d.Loads)-1], slices.Max(d.Loads))
+		row("feedback", "%s; load factor %.2f at first, %.2f at last, %.2f at most",
+			digits.Counted(d.Rounds, "round"), d.Loads[0], d.Loads[len(d.Loads)-1], slices.Max(d.Loads))
 	}
 	if d.Probes > 0 {
 		row("probes", "%.2f a row", d.Probes)
@@ -96,6 +75,52 @@ func deviceFacts(d *device.Stats) (facts []report.Fact) {
 		row("partitioned rows", "%s on the device, %s in pinned memory", byteSize(d.KeptBytes), byteSize(d.HostBytes))
 	}
 	return facts
+}
+
+// factList is facts in the order in which they are shown.
+type factList []report.Fact
+
+func (l *factList) add(name, format string, args ...any) {
+	*l = append(*l, report.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
+}
+
+// addDecoded adds how many rows devices decoded; nothing where they were given none to decode.
+func (l *factList) addDecoded(d *device.Stats) {
+	if d.Decoded+d.Refused == 0 {
+		return
+	}
+	refused := ""
+	if d.Refused > 0 {
+		refused = fmt.Sprintf("; %s refused, which the CPU decoded", digits.Counted(d.Refused, "row"))
+	}
+	kept := ""
+	if d.Kept < d.Decoded {
+		kept = fmt.Sprintf(", of which %s passed there", humanize.Comma(d.Kept))
+	}
+	l.add("decoded on the device", "%s%s, %s of pages%s", digits.Counted(d.Decoded, "row"), kept,
+		byteSize(d.BytesPages), refused)
+}
+
+// addPartitions adds into how many partitions devices scattered rows, and who aggregated them;
+// nothing where rows were not scattered.
+func (l *factList) addPartitions(d *device.Stats) {
+	switch {
+	case d.Partitions > 0 && d.Finisher != "":
+		l.add("device partitions", "%d", d.Partitions)
+	case d.Partitions > 0:
+		asked := ""
+		if d.Theorem > 0 {
+			asked = fmt.Sprintf(" (Theorem 1 asks for %s, the binomial tail for %s)",
+				humanize.Comma(d.Theorem), humanize.Comma(d.Tail))
+		}
+		resident := ""
+		if d.Resident > 0 {
+			resident = fmt.Sprintf("%d of them in one table, the others ", d.Resident)
+		}
+		l.add("device partitions", "%d%s, %smerged into %d", d.Partitions, asked, resident, d.Merged)
+		l.add("partitions done", "%s on the device; %s split there, %s finished by the CPU",
+			humanize.Comma(d.Emitted), digits.Counted(d.Split, "set"), digits.Counted(d.OnCPU, "set"))
+	}
 }
 
 // byteRate is bytes per second.

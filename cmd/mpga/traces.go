@@ -61,7 +61,8 @@ func startTraces(ctx context.Context, path string) (*traces, error) {
 		return nil, nil
 	}
 	about, err := resource.New(ctx,
-		resource.WithAttributes(attribute.String("service.name", "mpga"), attribute.String("service.version", buildVersion())),
+		resource.WithAttributes(attribute.String("service.name", "mpga"),
+			attribute.String("service.version", buildVersion())),
 		resource.WithHost(), resource.WithProcessPID(), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		return nil, usagef("OTEL_RESOURCE_ATTRIBUTES: %w", err)

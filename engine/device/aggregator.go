@@ -22,9 +22,10 @@ import (
 //	   \--devices may be of use----> opening --open----^
 //	    \--no device suits the query-----------\-not opened, or not worth it-> CPU --it takes long: changeover--> devices and CPU
 type Aggregator struct {
-	query   *Query
-	stats   Stats
-	opening *opening                    // devices that open while readers read; nil where none were to be opened since Begin
+	query *Query
+	stats Stats
+	// devices that open while readers read; nil where none were to be opened since Begin
+	opening *opening
 	devices atomic.Pointer[coprocessor] // nil when the CPU aggregates
 	change  *changeover                 // nil where the CPU aggregates whatever happens, or devices do
 	failed  bool                        // the devices, before the last Begin

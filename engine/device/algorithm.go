@@ -14,8 +14,10 @@ type Ablation = stream.Ablation
 // Algorithms returns the names of the algorithms that may be asked for. The first, auto, asks for none.
 func Algorithms() []string { return stream.Algorithms() }
 
-// Bounds and Oversizeds list the values of Ablation's fields of these names.
-func Bounds() []string     { return stream.Bounds }
+// Bounds lists the values of Ablation.Bound.
+func Bounds() []string { return stream.Bounds }
+
+// Oversizeds lists the values of Ablation.Oversized.
 func Oversizeds() []string { return stream.Oversizeds }
 
 // ValidAlgorithm returns what is wrong with the name of an algorithm beside the name of a device; nil where nothing is.
@@ -51,7 +53,8 @@ func (q *Query) insists(err error) bool {
 	return q.Devices.named() && len(q.Splits) > 0 && err != errGroups
 }
 
-// refuse says why the algorithm that was asked for does not do a query: since it has no way to, or since a device fails.
+// refuse says why the algorithm that was asked for does not do a query: since it has no way to, or
+// since a device fails.
 func (q *Query) refuse(why error) error {
 	var lacks errNotOnDevice
 	if errors.As(why, &lacks) || errors.Is(why, errNoRoom) || errors.Is(why, errNoPages) {
@@ -71,7 +74,8 @@ func (q *Query) lacks(layout *Layout) error {
 	return nil
 }
 
-// method returns the algorithm that was asked for, and what it does; nothing where neither it nor its parts were chosen.
+// method returns the algorithm that was asked for, and what it does; nothing where neither it nor
+// its parts were chosen.
 func (q *Query) method() (algorithm, method string) {
 	d := q.Devices
 	if !d.named() && d.ablation == (stream.Ablation{}) {

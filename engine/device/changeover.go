@@ -38,7 +38,8 @@ func (a *Aggregator) newChangeover(ctx context.Context, layout *Layout) *changeo
 	if layout == nil || layout.parts != nil || layout.shape.Sorts() || a.query.Devices.asked() || a.query.Once {
 		return nil
 	}
-	c := &changeover{aggregator: a, ctx: ctx, layout: layout, began: time.Now(), lent: make([]atomic.Bool, a.query.Workers)}
+	c := &changeover{aggregator: a, ctx: ctx, layout: layout, began: time.Now(),
+		lent: make([]atomic.Bool, a.query.Workers)}
 	c.next.Store(int64(lookEvery))
 	return c
 }
@@ -113,12 +114,13 @@ func (c *changeover) open() *opening {
 // lookEvery is after which times a query is looked at.
 const lookEvery = 250 * time.Millisecond
 
-// changeSaves is what a query is to gain by devices that open in its middle. Beside readers that have all processors, they
-// take a second to open (H100, 16 cores): queries that had 0.9 s left ended before, 0.3 s later than by the CPU alone.
+// changeSaves is what a query is to gain by devices that open in its middle. Beside readers that
+// have all processors, they take a second to open (H100, 16 cores): queries that had 0.9 s left
+// ended before, 0.3 s later than by the CPU alone.
 const changeSaves = 2 * time.Second
 
-// pays reports whether devices would save so much, and a good part of what is left, if the CPU went on at the speed that
-// it has had so far.
+// pays reports whether devices would save so much, and a good part of what is left, if the CPU went
+// on at the speed that it has had so far.
 func (c *changeover) pays(elapsed time.Duration) bool {
 	q := c.aggregator.query
 	rows, part := q.Read()

@@ -27,7 +27,9 @@ func (q *Query) suits() (layout *Layout, err error) {
 		err = q.lacks(layout)
 	}
 	if err == nil && layout.parts != nil && q.CPU.Run().Dense() {
-		err = errNotOnDevice(fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use", layout.parts))
+		err = errNotOnDevice(
+			fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use",
+				layout.parts))
 	}
 	if err == nil && !q.Devices.asked() {
 		err = q.mayBeWorth()
@@ -59,8 +61,8 @@ func (q *Query) newLayout() (*Layout, error) {
 	return q.newOtherLayout(err)
 }
 
-// newOneGroupLayout returns the layout of a query without keys. Its rows have one key on a device. A device that does not
-// decode them is no faster than the CPU, to which they are near.
+// newOneGroupLayout returns the layout of a query without keys. Its rows have one key on a device.
+// A device that does not decode them is no faster than the CPU, to which they are near.
 func (q *Query) newOneGroupLayout() (*Layout, error) {
 	l, err := newFoldLayout(q.Bound, &q.Bound.Keys, q.Rows, nil)
 	if err != nil || l.shape.Sorts() {
@@ -187,7 +189,9 @@ func (q *Query) worth(ctx context.Context, layout *Layout, size Size) (rates str
 		return "", err
 	}
 	defer func() { devices.put(set, err) }()
-	link, err := q.Devices.rates.link(set.list[0].Properties().UUID, func() (float64, error) { return devices.linkSpeed(set) })
+	link, err := q.Devices.rates.link(set.list[0].Properties().UUID, func() (float64, error) {
+		return devices.linkSpeed(set)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -232,7 +236,8 @@ const stringsRatio = 20
 // stringsAreFew returns why devices are not to number the strings of a key, of an input that is expected to have such a
 // size. Where there are other keys, groups say nothing of strings.
 func (q *Query) stringsAreFew(layout *Layout, size Size) error {
-	if layout.strings == nil || q.Devices.named() || len(layout.bound.KeyColumns) > 1 || size.Rows < autoRowsMin || size.High*stringsRatio <= size.Rows {
+	if layout.strings == nil || q.Devices.named() || len(layout.bound.KeyColumns) > 1 ||
+		size.Rows < autoRowsMin || size.High*stringsRatio <= size.Rows {
 		return nil
 	}
 	return errNotOnDevice(fmt.Sprintf("up to %s strings in %s rows differ, too many to be numbered",

@@ -352,7 +352,8 @@ func (c *coprocessor) write(ctx context.Context, th *threads.Thread, chunks <-ch
 }
 
 // take takes a thread, and a chunk to the output or to a worker of the CPU.
-func (c *coprocessor) take(ctx context.Context, th *threads.Thread, out aggregator.Writer, buf *groupBuffers, chunk groupChunk) error {
+func (c *coprocessor) take(ctx context.Context, th *threads.Thread, out aggregator.Writer,
+	buf *groupBuffers, chunk groupChunk) error {
 	defer c.put(chunk.set, 1)
 	spawn.Step()
 	if err := th.Take(ctx); err != nil {
@@ -367,7 +368,8 @@ func (c *coprocessor) take(ctx context.Context, th *threads.Thread, out aggregat
 	return nil
 }
 
-func (c *coprocessor) writeChunk(ctx context.Context, th *threads.Thread, out aggregator.Writer, buf *groupBuffers, chunk groupChunk) error {
+func (c *coprocessor) writeChunk(ctx context.Context, th *threads.Thread, out aggregator.Writer,
+	buf *groupBuffers, chunk groupChunk) error {
 	var err error
 	switch {
 	case chunk.set.merge:

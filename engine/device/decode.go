@@ -350,7 +350,8 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 		return nil, err
 	}
 	d := &decoder{
-		of: of, program: paged.Program, count: paged.Filtered, columns: columns, wanted: make([]*stream.EncodedColumn, len(columns)),
+		of: of, program: paged.Program, count: paged.Filtered, columns: columns,
+		wanted:  make([]*stream.EncodedColumn, len(columns)),
 		sampled: make(chan struct{}),
 		strings: make([]stringsColumn, len(of.Columns)), sent: map[*stream.Tile]sentTile{},
 	}
@@ -470,7 +471,8 @@ func alignMemory(n int64) int64 { return (n + memoryAlignment - 1) &^ (memoryAli
 
 // read reads the pages of all columns to memory that begins at a place in a tile, and counts them. ok is false where
 // the split is to be read as batches.
-func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []byte, into []stream.EncodedPages) (counts []scan.PageCount, ok bool, err error) {
+func (d *decoder) read(ctx context.Context, p *scan.Paged, at int64, memory []byte,
+	into []stream.EncodedPages) (counts []scan.PageCount, ok bool, err error) {
 	reader, err := p.Open()
 	if err != nil {
 		return nil, false, nil //nolint:nilerr // reading it as batches tells the error
@@ -529,48 +531,16 @@ const lengthBytes = 4
 
 // encodedPages returns the pages of a column as package stream has them. width is how many bytes a
 // value has, 0 for strings. at is where the memory of the column begins in a tile.
-func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) {
+func encodedPages(p *scan.Pages, at int64, width int) stream.EncodedPages {
 	strings := width == 0
-	place := func(b scan.PageBytes) (from uint64, unpacked bool) {
-		if !b.Snappy {
-			return uint64(at + b.At), false
-		}
-		from = uint64(out.Plain)
-		out.Blocks = append(out.Blocks, kernels.Block{
-			From: uint64(at + b.At), To: from, Bytes: uint32(b.Bytes), Size: uint32(b.Size),
-		})
-		out.Plain += alignMemory(int64(b.Size))
-		return from, true
-	}
-	first := uint32(0) // of the strings of the next page that has some
-	addStrings := func(page kernels.StringPage, unpacked bool) {
-		page.First = first
-		first += page.Most
-		out.Strings = append(out.Strings, stream.EncodedStrings{StringPage: page, Unpacked: unpacked})
-	}
-	// expand has values become plain behind the pages that are decompressed, and returns where. The page learns
-	// where their head is.
-	expand := func(page *stream.EncodedPage, encoding kernels.PageEncoding, room int) (to uint64) {
-		to = uint64(out.Plain)
-		page.Head, page.Expanded = uint32(to/kernels.ExpandedHead), true
-		of := kernels.Expansion{
-			From: page.From, To: to, Bytes: page.Bytes, Room: uint32(room), Most: page.Rows,
-			Levels: page.Levels, Encoding: encoding,
-		}
-		if !strings {
-			of.Width = uint32(width)
-		}
-		out.Expansions = append(out.Expansions, stream.EncodedExpansion{Expansion: of, Unpacked: page.Unpacked})
-		out.Plain += alignMemory(kernels.ExpandedHead + int64(room))
-		return to + kernels.ExpandedHead
-	}
+	out := pageLists{at: at, width: width}
 	var dictionary kernels.Page
 	unpackedDictionary := false
 	if p.Entries > 0 {
 		dictionary.Entries = uint32(p.Entries)
-		if dictionary.Dictionary, unpackedDictionary = place(p.Dictionary); strings {
+		if dictionary.Dictionary, unpackedDictionary = out.place(p.Dictionary); strings {
 			page := kernels.StringPage{From: dictionary.Dictionary, Bytes: uint32(p.Dictionary.Size), Most: dictionary.Entries}
-			addStrings(page, unpackedDictionary)
+			out.addStrings(page, unpackedDictionary)
 		}
 	}
 	row := 0
@@ -579,7 +549,7 @@ func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) 
 		if page.Encoding == scan.Coded {
 			e.Page, e.UnpackedDictionary = dictionary, unpackedDictionary
 		}
-		e.From, e.Unpacked = place(page.PageBytes)
+		e.From, e.Unpacked = out.place(page.PageBytes)
 		e.Bytes, e.To, e.Rows = uint32(page.Size), uint64(row), uint32(page.Rows)
 		row += page.Rows
 		e.Levels = kernels.PageLevels(page.Levels)
@@ -587,7 +557,7 @@ func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) 
 		switch encoding := page.Encoding; {
 		case encoding == scan.Coded && p.Entries == 0: // all rows are NULL, or it is damaged
 			if e.Apart, e.Strings = kernels.ApartNowhere, len(out.Strings); strings {
-				addStrings(kernels.StringPage{}, false)
+				out.addStrings(kernels.StringPage{}, false)
 			}
 		case encoding == scan.Coded:
 		case strings:
@@ -595,27 +565,73 @@ func encodedPages(p *scan.Pages, at int64, width int) (out stream.EncodedPages) 
 			of, unpacked := kernels.StringPage{From: e.From, Bytes: e.Bytes, Most: e.Rows, Levels: e.Levels}, e.Unpacked
 			if encoding == scan.DeltaLengthByteArray {
 				room := page.Size + lengthBytes*page.Rows
-				of.From, unpacked = expand(&e, kernels.DeltaLengthByteArray, room), true
+				of.From, unpacked = out.expand(&e, kernels.DeltaLengthByteArray, room), true
 				of.Bytes, of.Levels = uint32(room), kernels.LevelsNone
 			}
-			addStrings(of, unpacked)
+			out.addStrings(of, unpacked)
 		case encoding != scan.Plain:
 			e.Apart, e.Entries = kernels.ApartPlain, e.Rows
-			e.Dictionary, e.UnpackedDictionary = expand(&e, expandedEncodings[encoding], width*page.Rows), true
+			e.Dictionary, e.UnpackedDictionary = out.expand(&e, expandedEncodings[encoding], width*page.Rows), true
 		}
 		out.Pages = append(out.Pages, e)
 	}
-	return out
+	return out.EncodedPages
+}
+
+// pageLists are the lists that encodedPages makes of the pages of a column.
+type pageLists struct {
+	stream.EncodedPages
+	at    int64  // where the memory of the column begins in a tile
+	width int    // bytes of a value; 0 for strings
+	first uint32 // number of the first string of the next page that has strings
+}
+
+// place returns where the bytes of a page are in a tile, or, once they are decompressed, among the
+// bytes that have been: then it lists them to be decompressed.
+func (l *pageLists) place(b scan.PageBytes) (from uint64, unpacked bool) {
+	if !b.Snappy {
+		return uint64(l.at + b.At), false
+	}
+	from = uint64(l.Plain)
+	l.Blocks = append(l.Blocks, kernels.Block{
+		From: uint64(l.at + b.At), To: from, Bytes: uint32(b.Bytes), Size: uint32(b.Size),
+	})
+	l.Plain += alignMemory(int64(b.Size))
+	return from, true
+}
+
+// addStrings lists a page of strings, whose strings are numbered behind the ones of pages before.
+func (l *pageLists) addStrings(page kernels.StringPage, unpacked bool) {
+	page.First = l.first
+	l.first += page.Most
+	l.Strings = append(l.Strings, stream.EncodedStrings{StringPage: page, Unpacked: unpacked})
+}
+
+// expand has values become plain behind the pages that are decompressed, and returns where. The
+// page learns where their head is.
+func (l *pageLists) expand(page *stream.EncodedPage, encoding kernels.PageEncoding,
+	room int) (to uint64) {
+	to = uint64(l.Plain)
+	page.Head, page.Expanded = uint32(to/kernels.ExpandedHead), true
+	of := kernels.Expansion{
+		From: page.From, To: to, Bytes: page.Bytes, Room: uint32(room), Most: page.Rows,
+		Levels: page.Levels, Encoding: encoding, Width: uint32(l.width),
+	}
+	l.Expansions = append(l.Expansions, stream.EncodedExpansion{Expansion: of, Unpacked: page.Unpacked})
+	l.Plain += alignMemory(kernels.ExpandedHead + int64(room))
+	return to + kernels.ExpandedHead
 }
 
 // reserve returns memory of the open tile, or of another, for a split; nil where all tiles are
 // under way and the CPU is to take the rows, or a tile has no room for the rows.
-func (d *decoder) reserve(ctx context.Context, th *threads.Thread, room encodedRoom) (o *openEncoded, at int64, memory []byte, err error) {
+func (d *decoder) reserve(ctx context.Context, th *threads.Thread,
+	room encodedRoom) (o *openEncoded, at int64, memory []byte, err error) {
 	if o, at, memory = d.reserveOpen(room); o != nil {
 		return o, at, memory, nil
 	}
 	f := &d.devices.filler
-	wait := d.devices.query.Devices.named() || d.feeding.Load() <= d.feeders.Load() || d.devices.layout.numbered && !f.cpuHelps()
+	wait := d.devices.query.Devices.named() || d.feeding.Load() <= d.feeders.Load() ||
+		d.devices.layout.numbered && !f.cpuHelps()
 	if !wait && !f.next.TryLock() { // another reader waits already
 		return nil, 0, nil, nil
 	}
@@ -657,7 +673,8 @@ func (d *decoder) reserveOpen(room encodedRoom) (o *openEncoded, at int64, memor
 
 // reserveNext opens a tile, and submits the tile that was open. With wait it may wait for a tile.
 // Requires: filler.next is held.
-func (d *decoder) reserveNext(ctx context.Context, room encodedRoom, wait bool) (o *openEncoded, at int64, memory []byte, err error) {
+func (d *decoder) reserveNext(ctx context.Context, room encodedRoom,
+	wait bool) (o *openEncoded, at int64, memory []byte, err error) {
 	f, run := &d.devices.filler, d.devices.run
 	if o, at, memory = d.reserveOpen(room); o != nil {
 		return o, at, memory, nil

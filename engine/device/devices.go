@@ -141,7 +141,8 @@ func (d *Devices) measureLink(list []kernels.Device) float64 {
 // has the set.
 func (d *Devices) linkSpeed(s *deviceSet) (float64, error) {
 	d.retain(s)
-	speed, late, err := kernels.Await(d.wait(), func() (float64, error) { return kernels.LinkSpeed(s.list[0], linkBytes) }, nil)
+	speed, late, err := kernels.Await(d.wait(),
+		func() (float64, error) { return kernels.LinkSpeed(s.list[0], linkBytes) }, nil)
 	if late == nil {
 		d.put(s, nil)
 		return speed, err

@@ -51,7 +51,9 @@ func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 	if layout.notDecoded != nil {
 		notDecoded = layout.notDecoded.Error()
 	}
-	f := &Forecast{NotDecoded: notDecoded, Patient: q.Devices.named(), Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell", Rates: rates}
+	f := &Forecast{NotDecoded: notDecoded, Patient: q.Devices.named(),
+		Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell",
+		Rates: rates}
 	if algorithm, method := q.method(); algorithm != "" {
 		f.Algorithm = algorithm + ": " + method
 	}
@@ -62,7 +64,8 @@ func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 		}
 		var foretold stream.Forecast
 		if foretold, err = stream.Foretell(opt); err == nil {
-			f.Route, f.Reason, f.TileRows, f.Partitions = foretold.Route.String(), foretold.Reason, foretold.TileRows, foretold.Partitions
+			f.Route, f.Reason, f.TileRows, f.Partitions = foretold.Route.String(), foretold.Reason,
+				foretold.TileRows, foretold.Partitions
 			f.Alone = foretold.SortRows == 0 || foretold.SortRows >= sortRoom*input.Rows/max(input.Groups, 1)
 			if layout.parts != nil {
 				f.Alone, f.Reason = false, layout.parts.Error()
@@ -92,5 +95,6 @@ func (f *Forecast) String() string {
 	case f.Route == stream.RouteAggregate.String():
 		to = "groups, each by itself"
 	}
-	return fmt.Sprintf("%s, tiles of %s to %s: %s", f.Devices, digits.Counted(int64(f.TileRows), "row"), to, f.Reason) + chosen
+	return fmt.Sprintf("%s, tiles of %s to %s: %s", f.Devices,
+		digits.Counted(int64(f.TileRows), "row"), to, f.Reason) + chosen
 }

@@ -140,7 +140,9 @@ func (l *Layout) columnOf(a int) int {
 		return -1
 	}
 	double := arg.Encoding == rowdata.Double
-	i := slices.IndexFunc(l.columns, func(c layoutColumn) bool { return c.column == arg.Column && c.double == double && c.words == 0 })
+	i := slices.IndexFunc(l.columns, func(c layoutColumn) bool {
+		return c.column == arg.Column && c.double == double && c.words == 0
+	})
 	if i < 0 {
 		l.columns = append(l.columns, layoutColumn{column: arg.Column, arg: a, double: double})
 		return len(l.columns) - 1
@@ -300,7 +302,8 @@ func (l *Layout) topFold(f *rowdata.Fold) (kernels.Fold, error) {
 	case out.Column < 0 || f.ElementWords != 1 && !isNumbered:
 		return out, errNotOnDevice(fmt.Sprintf("a device has no fold for %s of such a type", f.Kind))
 	case f.Limit > kernels.LimitMax:
-		return out, errNotOnDevice(fmt.Sprintf("%d values of a group are more than the %d that a device keeps", f.Limit, kernels.LimitMax))
+		return out, errNotOnDevice(fmt.Sprintf("%d values of a group are more than the %d that a device keeps",
+			f.Limit, kernels.LimitMax))
 	}
 	l.columns[out.Column].ranked = l.columns[out.Column].ranked || isNumbered
 	return out, nil
@@ -552,7 +555,8 @@ func (l *Layout) groups(buf *groupBuffers, g *stream.Groups, from, to int) *cpua
 	buf.keys = l.words(buf.keys, g.Keys, l.shape.KeyBytes, from, n, kernels.Uint32)
 	if buf.states == nil {
 		folds := len(l.bound.Folds)
-		buf.states, buf.elements, buf.quantiles = make([][]uint64, folds), make([][]uint64, folds), make([][]uint64, len(l.quantiles))
+		buf.states, buf.elements, buf.quantiles = make([][]uint64, folds), make([][]uint64, folds),
+			make([][]uint64, len(l.quantiles))
 	}
 	words := func(fold int) []uint64 {
 		words := l.shape.Folds[fold].Words()

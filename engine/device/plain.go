@@ -54,7 +54,8 @@ func (l *Layout) plainKeys() bool {
 	f := &keys.Fields[0]
 	fixed, ok := l.bound.Columns[l.bound.KeyColumns[0]].Type.(arrow.FixedWidthDataType)
 	bits := 8 * l.shape.KeyBytes
-	return ok && fixed.BitWidth() == bits && !f.Interned && !f.Nullable && (f.Kind == rowdata.Int64 || f.Kind == rowdata.Uint64) &&
+	return ok && fixed.BitWidth() == bits && !f.Interned && !f.Nullable &&
+		(f.Kind == rowdata.Int64 || f.Kind == rowdata.Uint64) &&
 		f.Base == 0 && f.Shift == 0 && f.Span == math.MaxUint64>>(64-bits)
 }
 

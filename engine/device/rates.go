@@ -331,7 +331,8 @@ func (r *rates) compare(rows int64, row crossing, groups int64, threads int, lin
 	copying := row.bytes / link * 1e9
 	starting := float64(deviceStart) / float64(rows)
 	c.device = max(filling, copying) + starting
-	c.reason = fmt.Sprintf("about %s groups: %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g, starting %.2g)",
+	c.reason = fmt.Sprintf(
+		"about %s groups: %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g, starting %.2g)",
 		humanize.Comma(groups), c.cpu, c.device, copying, filling, starting)
 	return c
 }

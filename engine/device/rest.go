@@ -29,7 +29,8 @@ func (c *coprocessor) rest() *rest {
 	if !slices.Contains(c.done, true) {
 		return nil
 	}
-	r := &rest{bound: c.query.Bound, layout: c.layout, radix: partition.Radix(c.run.RadixBits()), emitted: c.done, states: make([][]uint64, len(c.query.Bound.Folds))}
+	r := &rest{bound: c.query.Bound, layout: c.layout, radix: partition.Radix(c.run.RadixBits()),
+		emitted: c.done, states: make([][]uint64, len(c.query.Bound.Folds))}
 	if held := c.run.Held(); held != nil {
 		r.hold(held)
 	}

@@ -117,13 +117,14 @@ func moveBits(out []uint64, outWords int, outShift uint8, keys []uint64, words i
 // for keys with a string that no device has met.
 func (l *Layout) numberedKeys(keys []uint64, n int) (numbered []uint64, known []bool) {
 	known = slices.Repeat([]bool{true}, n)
-	numbered, _ = l.packNumbers(keys, n, func(k int, codes []uint64, strings []rowdata.Bytes2, isNull func(int) bool) error {
-		l.strings[k].Find(codes, strings)
-		for i, code := range codes {
-			known[i] = known[i] && (code != 0 || isNull(i))
-		}
-		return nil
-	})
+	numbered, _ = l.packNumbers(keys, n,
+		func(k int, codes []uint64, strings []rowdata.Bytes2, isNull func(int) bool) error {
+			l.strings[k].Find(codes, strings)
+			for i, code := range codes {
+				known[i] = known[i] && (code != 0 || isNull(i))
+			}
+			return nil
+		})
 	return numbered, known
 }
 
@@ -191,8 +192,8 @@ func numberValid(codes []uint64, in *encode.Interner, strings []rowdata.Bytes2, 
 	return nil
 }
 
-// stageStrings writes the numbers of n strings, of two words each, to a device's column. valid is nil where no string is
-// NULL; the number of a NULL is anything.
+// stageStrings writes the numbers of n strings, of two words each, to a device's column. valid is
+// nil where no string is NULL; the number of a NULL is anything.
 func stageStrings(out []byte, in *encode.Interner, words []uint64, n int, valid []uint8) error {
 	codes := make([]uint64, n)
 	isValid := func(i int) bool { return valid == nil || valid[i] != 0 }

@@ -84,7 +84,8 @@ func (t *Tasks) Commit(ctx context.Context) (done Done, err error) {
 	if err := t.work.writeJSON(committedName, after); err != nil {
 		return Done{}, err
 	}
-	return Done{Stage: StageCommit, State: "done", Rows: rows, Groups: rows, BytesWritten: bytes, Seconds: time.Since(started).Seconds()}, nil
+	return Done{Stage: StageCommit, State: "done", Rows: rows, Groups: rows, BytesWritten: bytes,
+		Seconds: time.Since(started).Seconds()}, nil
 }
 
 // sealedMerges returns the merges that the output is made of: of several commits at once, all take the
@@ -127,11 +128,16 @@ func (t *Tasks) chooseMerges(ctx context.Context, s *seal) ([]manifest, error) {
 	chosen, missing := cover(same, t.Plan.Partitions)
 	switch {
 	case len(missing) > 0 && len(same) < len(all):
-		return nil, fmt.Errorf("%w: merge: partitions %s were merged of other attempts than those that are sealed: merge them again", ErrNotDone, listed(missing))
+		return nil, fmt.Errorf(
+			"%w: merge: partitions %s were merged of other attempts than those that are sealed: merge them again",
+			ErrNotDone, listed(missing))
 	case len(missing) > 0:
-		return nil, fmt.Errorf("%w: merge: %d of %d partitions are not merged: %s", ErrNotDone, len(missing), t.Plan.Partitions, listed(missing))
+		return nil, fmt.Errorf("%w: merge: %d of %d partitions are not merged: %s", ErrNotDone,
+			len(missing), t.Plan.Partitions, listed(missing))
 	case chosen == nil:
-		return nil, fmt.Errorf("%w: merge: the ranges that are merged overlap, and no choice of them is all partitions", ErrNotDone)
+		return nil, fmt.Errorf(
+			"%w: merge: the ranges that are merged overlap, and no choice of them is all partitions",
+			ErrNotDone)
 	}
 	return chosen, nil
 }
@@ -264,7 +270,8 @@ func (t *Tasks) rowsOf(ctx context.Context, merges []manifest, schema *arrow.Sch
 			switch {
 			case len(splits) > 0:
 				var err error
-				if from, err = splits[0].Open(ctx, scan.OpenOptions{Allocator: t.Engine.Allocator(), Budget: t.Engine.Budget()}); err != nil {
+				if from, err = splits[0].Open(ctx, scan.OpenOptions{Allocator: t.Engine.Allocator(),
+					Budget: t.Engine.Budget()}); err != nil {
 					return nil, err
 				}
 				splits = splits[1:]
@@ -284,7 +291,8 @@ func (t *Tasks) rowsOf(ctx context.Context, merges []manifest, schema *arrow.Sch
 
 // splitsOf returns the splits of a file of rows, which has the columns of a schema.
 func (t *Tasks) splitsOf(ctx context.Context, path string, schema *arrow.Schema) ([]scan.Split, error) {
-	src, err := dataset.Open(ctx, []string{path}, dataset.Options{FS: t.FS, NoHive: true, Format: dataset.FormatArrow, Budget: t.Engine.Budget()})
+	src, err := dataset.Open(ctx, []string{path},
+		dataset.Options{FS: t.FS, NoHive: true, Format: dataset.FormatArrow, Budget: t.Engine.Budget()})
 	if err != nil {
 		return nil, fmt.Errorf("rows of a merge: %w", err)
 	}

@@ -34,5 +34,6 @@
 //   - R5 (order): splits are in input order, and packs are merged in that order, so that first, last,
 //     lists and ties are as in a single run.
 //   - R6 (calls): a task lists its own stage, and the stage that it reads, and opens its inputs once,
-//     whatever the number of partitions: of S splits and T merges there are S*T reads of packs at most, and S+C*T with a tree.
+//     whatever the number of partitions: S splits and T merges read packs S*T times at most, and S+C*T
+//     times with a tree of C combines.
 package distributed

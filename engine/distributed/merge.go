@@ -55,7 +55,8 @@ func (t *Tasks) MergeRange(ctx context.Context, of Range) (done Done, err error)
 	if earlier != nil {
 		return earlier.already(of.First), nil
 	}
-	m := &manifest{Plan: t.Plan.ID, Stage: StageMerge, Task: of.First, Last: of.Last, Attempt: newAttempt(), Sealed: s.hash}
+	m := &manifest{Plan: t.Plan.ID, Stage: StageMerge, Task: of.First, Last: of.Last,
+		Attempt: newAttempt(), Sealed: s.hash}
 	started := time.Now()
 	p, err := t.openPacks(ctx, s.Attempts, of)
 	if err != nil {
@@ -70,7 +71,8 @@ func (t *Tasks) MergeRange(ctx context.Context, of Range) (done Done, err error)
 	if err := t.work.writeJSON(m.name()+manifestSuffix, m); err != nil {
 		return Done{}, err
 	}
-	return Done{Stage: StageMerge, Task: of.First, State: "done", Rows: m.Rows, Groups: m.Groups, BytesRead: read, BytesWritten: m.Bytes, Seconds: m.Seconds}, nil
+	return Done{Stage: StageMerge, Task: of.First, State: "done", Rows: m.Rows, Groups: m.Groups,
+		BytesRead: read, BytesWritten: m.Bytes, Seconds: m.Seconds}, nil
 }
 
 // merged returns the manifest of an attempt that has merged a range of what is sealed; nil where there is
@@ -125,7 +127,8 @@ func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *packs, of Range) 
 
 // intermediate is how rows are kept that Commit puts in order.
 func (t *Tasks) intermediate() sink.Options {
-	return sink.Options{Format: sink.Arrow, Codec: "lz4", Manifest: true, FS: t.FS, Allocator: t.Layout.Allocator, Budget: t.Layout.Budget}
+	return sink.Options{Format: sink.Arrow, Codec: "lz4", Manifest: true, FS: t.FS,
+		Allocator: t.Layout.Allocator, Budget: t.Layout.Budget}
 }
 
 // assembled says whether the output is made of the files of merges, as they are.
@@ -143,7 +146,8 @@ func (t *Tasks) sinkOptions(ctx context.Context) sink.Options {
 
 // writeDir writes rows, which it takes over, to a directory of the work directory, and returns its
 // manifest.
-func (t *Tasks) writeDir(ctx context.Context, name string, schema *arrow.Schema, opt sink.Options, rows array.RecordReader) (*sink.Manifest, error) {
+func (t *Tasks) writeDir(ctx context.Context, name string, schema *arrow.Schema, opt sink.Options,
+	rows array.RecordReader) (*sink.Manifest, error) {
 	path := t.work.path(name)
 	if _, remote := t.work.objects(); !remote {
 		if err := t.FS.MkdirAll(t.work.path(StageMerge), 0o777); err != nil {
@@ -160,7 +164,8 @@ func (t *Tasks) writeDir(ctx context.Context, name string, schema *arrow.Schema,
 
 // writeAll writes rows, which it takes over, to an output, as rows of a schema that differs from theirs
 // in which columns may be NULL alone.
-func writeAll(ctx context.Context, path string, schema *arrow.Schema, opt sink.Options, rows array.RecordReader) (err error) {
+func writeAll(ctx context.Context, path string, schema *arrow.Schema, opt sink.Options,
+	rows array.RecordReader) (err error) {
 	defer rows.Release()
 	out, err := sink.Create(ctx, path, schema, opt)
 	if err != nil {

@@ -201,7 +201,8 @@ func (p *Plan) setInput(ctx context.Context, t *planned) error {
 		}
 	}
 	if redact.Text(p.Statement) != p.Statement {
-		return fmt.Errorf("%w: a URL in the statement has a secret, which does not go into a plan: %s", ErrPlan, redact.Text(p.Statement))
+		return fmt.Errorf("%w: a URL in the statement has a secret, which does not go into a plan: %s",
+			ErrPlan, redact.Text(p.Statement))
 	}
 	p.Scan = t.scan
 	p.Scan.Known = t.known
@@ -270,7 +271,9 @@ func (p *Plan) setTasks(ctx context.Context, eng *engine.Engine, r *Request, t *
 	p.Splits = cut(splits, starts, r.splits(expected))
 	n := r.count(len(p.Splits), expected)
 	if n.Splits*n.Partitions > blobsMax {
-		return fmt.Errorf("%w: %d splits of %d partitions have more than %d blobs: cut the input into fewer splits, or the keys into fewer partitions",
+		return fmt.Errorf(
+			"%w: %d splits of %d partitions have more than %d blobs: cut the input into fewer splits, or "+
+				"the keys into fewer partitions",
 			ErrPlan, n.Splits, n.Partitions, blobsMax)
 	}
 	p.Partitions, p.Combines, p.Merges = n.Partitions, n.Combines, ranges(n.Partitions, n.Merges)

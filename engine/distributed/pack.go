@@ -231,7 +231,8 @@ func (t *Tasks) openPack(path string, bytes int64) (vfs.File, error) {
 }
 
 // copyPack copies a range of an object to a place in a file.
-func (t *Tasks) copyPack(ctx context.Context, path string, bytes int64, of vfs.Range, to io.WriterAt, at int64) (err error) {
+func (t *Tasks) copyPack(ctx context.Context, path string, bytes int64, of vfs.Range,
+	to io.WriterAt, at int64) (err error) {
 	if of.Bytes == 0 {
 		return nil
 	}

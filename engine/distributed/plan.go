@@ -76,6 +76,7 @@ type Range struct {
 	Last  int `json:"last"`
 }
 
+// String returns the range as First..Last.
 func (r Range) String() string { return fmt.Sprintf("%d..%d", r.First, r.Last) }
 
 // Column is a column of the result.
@@ -162,7 +163,8 @@ func Decode(text []byte, version string) (*Plan, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: it is not JSON, or cut off: %w", ErrPlan, err)
 	case head.Format != planFormat || head.Version != version:
-		return nil, fmt.Errorf("%w: mpga %s made it, with format %d; this is mpga %s, with format %d: plan again, or run mpga %[2]s everywhere",
+		return nil, fmt.Errorf(
+			"%w: mpga %s made it, with format %d; this is mpga %s, with format %d: plan again, or run mpga %[2]s everywhere",
 			ErrPlan, head.Version, head.Format, version, planFormat)
 	}
 	p := new(Plan)
@@ -179,7 +181,8 @@ func Decode(text []byte, version string) (*Plan, error) {
 	case err != nil:
 		return nil, err
 	case id != p.ID:
-		return nil, fmt.Errorf("%w: it was changed after it was made: its id is %q, and the id of what it says %s", ErrPlan, p.ID, id)
+		return nil, fmt.Errorf("%w: it was changed after it was made: its id is %q, and the id of what it says %s",
+			ErrPlan, p.ID, id)
 	case baseName(p.Work) != p.ID:
 		return nil, fmt.Errorf("%w: its work directory %s is another plan's", ErrPlan, p.Work)
 	}
@@ -199,7 +202,8 @@ func (p *Plan) validate() error {
 			return fmt.Errorf("split %d has the files %d to %d of %d", i, s.First, s.Last, len(p.Files))
 		}
 	}
-	if n := p.Partitions; n < 1 || n > partition.FanOutMax || n&(n-1) != 0 || p.Combines < 0 || p.Combines > len(p.Splits) {
+	if n := p.Partitions; n < 1 || n > partition.FanOutMax || n&(n-1) != 0 || p.Combines < 0 ||
+		p.Combines > len(p.Splits) {
 		return fmt.Errorf("it has %d partitions, and %d nodes for %d splits", n, p.Combines, len(p.Splits))
 	}
 	next := 0

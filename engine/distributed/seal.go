@@ -107,7 +107,8 @@ func (t *Tasks) firstAttempts(stage string) ([]string, error) {
 		}
 	}
 	if missing := missingOf(first); len(missing) > 0 {
-		return nil, fmt.Errorf("%w: %s: %d of %d tasks are not: %s", ErrNotDone, stage, len(missing), len(first), listed(missing))
+		return nil, fmt.Errorf("%w: %s: %d of %d tasks are not: %s", ErrNotDone, stage, len(missing),
+			len(first), listed(missing))
 	}
 	return first, nil
 }

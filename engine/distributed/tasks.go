@@ -51,7 +51,8 @@ type Done struct {
 
 // already tells of a task that an earlier attempt has done.
 func (m *manifest) already(task int) Done {
-	return Done{Stage: m.Stage, Task: task, State: "already", Rows: m.Rows, Groups: m.Groups, BytesWritten: m.Bytes, Seconds: m.Seconds}
+	return Done{Stage: m.Stage, Task: task, State: "already", Rows: m.Rows, Groups: m.Groups,
+		BytesWritten: m.Bytes, Seconds: m.Seconds}
 }
 
 // checkTask refuses the number of a task that a stage does not have.
@@ -136,7 +137,8 @@ func (t *Tasks) open(ctx context.Context, s *Split) (table scan.Source, starts [
 			return nil, nil, fmt.Errorf("an input of the plan: %w", err)
 		}
 		if now := dataset.NewIdentity(then.Path, info); !now.Same(then) {
-			return nil, nil, fmt.Errorf("%w: %s is not what it was when the plan was made (%s): plan again", ErrPlan, then.Path, changed(then, now))
+			return nil, nil, fmt.Errorf("%w: %s is not what it was when the plan was made (%s): plan again",
+				ErrPlan, then.Path, changed(then, now))
 		}
 		names = append(names, then.Path)
 	}
@@ -157,7 +159,8 @@ func changed(then, now dataset.Identity) string {
 	case then.ETag != now.ETag:
 		return fmt.Sprintf("its tag was %s, and is %s", then.ETag, now.ETag)
 	}
-	return fmt.Sprintf("it was changed at %s, and again at %s", then.Modified.Format(time.RFC3339Nano), now.Modified.Format(time.RFC3339Nano))
+	return fmt.Sprintf("it was changed at %s, and again at %s", then.Modified.Format(time.RFC3339Nano),
+		now.Modified.Format(time.RFC3339Nano))
 }
 
 // pack runs an attempt of a task whose output is a pack, unless the task is done. R1.
@@ -187,7 +190,8 @@ func (t *Tasks) pack(m *manifest, write func(partial.Options) (engine.Stats, err
 	if err := t.work.writeJSON(m.name()+manifestSuffix, m); err != nil {
 		return Done{}, err
 	}
-	return Done{Stage: m.Stage, Task: m.Task, State: "done", Rows: m.Rows, Groups: m.Groups, BytesRead: stats.BytesRead, BytesWritten: m.Bytes, Seconds: m.Seconds}, nil
+	return Done{Stage: m.Stage, Task: m.Task, State: "done", Rows: m.Rows, Groups: m.Groups,
+		BytesRead: stats.BytesRead, BytesWritten: m.Bytes, Seconds: m.Seconds}, nil
 }
 
 // Combine merges the packs of neighbouring splits to one pack, for plans with a tree.

@@ -117,7 +117,8 @@ func (w workDir) putNew(name string, content []byte) error {
 func (w workDir) linkNew(path string, content []byte) error {
 	vfs.RemoveAbandoned(w.fs, path)
 	hidden := vfs.HiddenName(path)
-	file, err := w.fs.Create(hidden, 0o666) // open, and so locked, until it has its name: else others take it for abandoned
+	// open, and so locked, until it has its name: else others take it for abandoned
+	file, err := w.fs.Create(hidden, 0o666)
 	if err != nil {
 		return err
 	}

@@ -58,15 +58,18 @@ func (b Backfill) checkOutputs() error {
 			if err != nil {
 				return err
 			}
-			for _, file := range []struct{ field, path string }{{"output.path", s.Output.Path}, {"input.rejects", s.Input.Rejects}} {
+			for _, file := range []struct{ field, path string }{{"output.path", s.Output.Path},
+				{"input.rejects", s.Input.Rejects}} {
 				if file.path == "" {
 					continue
 				}
 				path := filepath.Clean(file.path)
 				first, taken := writers[path]
 				if taken && first.fingerprint != fingerprint {
-					e := &Error{Field: fmt.Sprintf("steps[%d].%s", i, file.field), Err: fmt.Errorf("%s is written for %s and for %s: a backfill needs the date in the path, as ${date}",
-						file.path, dateText(first.date), dateText(d.Date))}
+					e := &Error{Field: fmt.Sprintf("steps[%d].%s", i, file.field),
+						Err: fmt.Errorf(
+							"%s is written for %s and for %s: a backfill needs the date in the path, as ${date}",
+							file.path, dateText(first.date), dateText(d.Date))}
 					d.source.locate(e, -1)
 					return Errors{e}
 				}
@@ -104,7 +107,8 @@ func (r *BackfillReport) Count(o Outcome) (n int) {
 // String returns a line with counts, and a line for each date that failed. URLs have no secrets.
 func (r *BackfillReport) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d done, %d skipped, %d failed", counted(len(r.Dates)+r.Left, "date"), r.Count(Done), r.Count(Skipped), r.Count(Failed))
+	fmt.Fprintf(&b, "%s: %d done, %d skipped, %d failed", counted(len(r.Dates)+r.Left, "date"),
+		r.Count(Done), r.Count(Skipped), r.Count(Failed))
 	if r.Left > 0 {
 		fmt.Fprintf(&b, ", %d not begun", r.Left)
 	}
@@ -127,7 +131,9 @@ func (b Backfill) Run(ctx context.Context, opt Options, keepGoing bool) (report 
 	if len(b) == 0 {
 		return report, nil
 	}
-	ctx, span := opt.Tracer.Start(ctx, "backfill "+b[0].Name, trace.WithAttributes(attribute.String("mpga.job", b[0].Name), attribute.Int("mpga.dates", len(b))))
+	ctx, span := opt.Tracer.Start(ctx, "backfill "+b[0].Name,
+		trace.WithAttributes(attribute.String("mpga.job", b[0].Name),
+			attribute.Int("mpga.dates", len(b))))
 	defer func() { endSpan(span, err) }()
 	var lock *os.File
 	state := "" // whose lock is held

@@ -142,7 +142,8 @@ func typeOfText(t arrow.DataType) arrow.DataType {
 }
 
 // others are types that text may turn out to have, in place of the likeliest.
-var others = []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, &arrow.TimestampType{Unit: arrow.Microsecond}}
+var others = []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64,
+	&arrow.TimestampType{Unit: arrow.Microsecond}}
 
 // withTypes returns the columns; the guessed columns get the type t.
 func (c *columnsRead) withTypes(t arrow.DataType) *arrow.Schema {
@@ -186,7 +187,8 @@ func (sp *StepPlan) bind(ctx context.Context, q *stepQuery, in columnsRead, out 
 }
 
 // bindTo returns the columns of the output for an input of a schema.
-func (sp *StepPlan) bindTo(ctx context.Context, q *stepQuery, eng *engine.Engine, input *arrow.Schema, out sink.Options) (*arrow.Schema, error) {
+func (sp *StepPlan) bindTo(ctx context.Context, q *stepQuery, eng *engine.Engine,
+	input *arrow.Schema, out sink.Options) (*arrow.Schema, error) {
 	columns, err := q.bind(ctx, eng, input)
 	if err == nil {
 		err = sink.Check(sp.Step.Output.Path, columns, out)

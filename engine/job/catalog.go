@@ -72,7 +72,8 @@ func (c *Catalog) validate() error {
 			v.add(at+".files", errors.New("name the files to read"))
 		}
 		if t.Input.Rejects != "" {
-			v.add(at+".input.rejects", errors.New("not supported: a table that is read by many has no file of its rows with errors"))
+			v.add(at+".input.rejects",
+				errors.New("not supported: a table that is read by many has no file of its rows with errors"))
 		}
 		var err error
 		t.Scan, err = t.Input.options()

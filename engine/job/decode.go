@@ -147,7 +147,8 @@ func (d *decoder) mapping(field string, n *yaml.Node, v reflect.Value) {
 			continue
 		}
 		fields[at].fill(d, join(field, key.Value), value, v)
-		if words := fields[at].words; len(words) > 0 && value.Kind == yaml.ScalarNode && !isNull(value) && !slices.Contains(words, value.Value) {
+		if words := fields[at].words; len(words) > 0 && value.Kind == yaml.ScalarNode && !isNull(value) &&
+			!slices.Contains(words, value.Value) {
 			d.add(join(field, key.Value), value, unknown("word", value.Value, words))
 		}
 	}
@@ -294,7 +295,8 @@ func (f *fieldInfo) fill(d *decoder, field string, n *yaml.Node, v reflect.Value
 // kindTypes are the types of what a file has for an option, but for texts.
 var kindTypes = map[options.Kind]reflect.Type{
 	options.Truth: reflect.TypeFor[bool](), options.Number: reflect.TypeFor[int](), options.Rows: reflect.TypeFor[int](),
-	options.Size: reflect.TypeFor[Size](), options.Texts: reflect.TypeFor[[]string](), options.Types: reflect.TypeFor[map[string]string](),
+	options.Size: reflect.TypeFor[Size](), options.Texts: reflect.TypeFor[[]string](),
+	options.Types: reflect.TypeFor[map[string]string](),
 }
 
 // fieldsOf returns the fields that a file may have.

@@ -25,12 +25,14 @@ func (j *Job) Distributed(step string) (r distributed.Request, err error) {
 	if err != nil {
 		return r, j.stepError(at, err)
 	}
-	r = distributed.Request{Name: j.Name + "." + s.Name, Statement: q.text, Overflow: q.overflow, Deterministic: q.deterministic, Output: s.Output.Path}
+	r = distributed.Request{Name: j.Name + "." + s.Name, Statement: q.text, Overflow: q.overflow,
+		Deterministic: q.deterministic, Output: s.Output.Path}
 	if r.Scan, err = s.Input.options(); err != nil {
 		return r, j.stepError(at, err)
 	}
 	if s.Input.Rejects != "" {
-		return r, j.stepError(at, errors.New("rejects are not kept by a distributed step; ignore_errors leaves such rows out"))
+		return r, j.stepError(at,
+			errors.New("rejects are not kept by a distributed step; ignore_errors leaves such rows out"))
 	}
 	if r.Layout, err = s.sinkOptions(); err != nil {
 		return r, j.stepError(at, err)
@@ -49,7 +51,8 @@ func (j *Job) stepNamed(name string) (*Step, int, error) {
 		names[i] = j.Steps[i].Name
 	}
 	if name == "" {
-		return nil, 0, fmt.Errorf("job %s has %d steps, of which a plan takes one: %s", j.Name, len(names), strings.Join(names, ", "))
+		return nil, 0, fmt.Errorf("job %s has %d steps, of which a plan takes one: %s", j.Name,
+			len(names), strings.Join(names, ", "))
 	}
 	return nil, 0, fmt.Errorf("job %s has no step %s; it has %s", j.Name, name, strings.Join(names, ", "))
 }

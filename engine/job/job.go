@@ -257,7 +257,8 @@ func (v *validation) step(at string, s *Step) {
 	}
 	for i, from := range s.From {
 		if from == "" || from == "-" {
-			v.add(fmt.Sprintf("%s.from[%d]", at, i), fmt.Errorf("%q: a job reads files, which a second attempt can read again", from))
+			v.add(fmt.Sprintf("%s.from[%d]", at, i),
+				fmt.Errorf("%q: a job reads files, which a second attempt can read again", from))
 		}
 	}
 	_, err := s.query()

@@ -63,5 +63,6 @@ func lockedError(path string, file *os.File) error {
 	if json.Unmarshal(text[:n], &h) != nil {
 		return fmt.Errorf("%w: another process holds %s", ErrLocked, path)
 	}
-	return fmt.Errorf("%w: process %d on %s holds %s since %s", ErrLocked, h.PID, h.Host, path, h.Started.Format(time.RFC3339))
+	return fmt.Errorf("%w: process %d on %s holds %s since %s", ErrLocked, h.PID, h.Host, path,
+		h.Started.Format(time.RFC3339))
 }

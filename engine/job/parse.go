@@ -163,7 +163,8 @@ func (d *decoder) document(text []byte) (*yaml.Node, *Error) {
 	case err != nil:
 		return nil, d.syntaxError(err)
 	}
-	return nil, &Error{File: d.file, Line: second.Line, Column: second.Column, Err: errors.New("a second document: a file has one job")}
+	return nil, &Error{File: d.file, Line: second.Line, Column: second.Column,
+		Err: errors.New("a second document: a file has one job")}
 }
 
 // syntaxError is what the YAML reader says, with its place.

@@ -18,7 +18,8 @@ import (
 // systems and connections.
 var passing = []error{
 	syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EAGAIN, syscall.EBUSY, syscall.EINTR,
-	syscall.ECONNRESET, syscall.ECONNREFUSED, syscall.ECONNABORTED, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ENETRESET,
+	syscall.ECONNRESET, syscall.ECONNREFUSED, syscall.ECONNABORTED, syscall.ENETUNREACH,
+	syscall.ENETDOWN, syscall.ENETRESET,
 	syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENOTCONN, syscall.EPIPE, syscall.ENFILE, syscall.EMFILE,
 }
 
@@ -59,7 +60,8 @@ func mayPass(err error) bool {
 // keeps jobs that failed together from trying again together.
 func (r Retry) pauses() *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{ // between two thirds and four thirds of three quarters
-		InitialInterval: time.Duration(r.Wait) * 3 / 4, MaxInterval: time.Duration(r.WaitMax) * 3 / 4, Multiplier: 2, RandomizationFactor: 1. / 3,
+		InitialInterval: time.Duration(r.Wait) * 3 / 4, MaxInterval: time.Duration(r.WaitMax) * 3 / 4,
+		Multiplier: 2, RandomizationFactor: 1. / 3,
 	}
 }
 

@@ -142,7 +142,8 @@ func (j *Job) runLocked(ctx context.Context, opt Options) (report Report, err er
 			skipped++
 		}
 	}
-	opt.Logger.Info("job done", "job", j.Name, "steps", len(j.Steps), "skipped", skipped, "elapsed_seconds", time.Since(report.Started).Seconds())
+	opt.Logger.Info("job done", "job", j.Name, "steps", len(j.Steps), "skipped", skipped,
+		"elapsed_seconds", time.Since(report.Started).Seconds())
 	return report, nil
 }
 

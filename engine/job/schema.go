@@ -68,7 +68,8 @@ func typeSchema(t reflect.Type) object {
 		}
 		return object{"anyOf": []object{item, {"type": "array", "items": item}}}
 	case reflect.Map:
-		return object{"type": "object", "additionalProperties": object{"type": []string{"string", "number", "boolean", "null"}}}
+		return object{"type": "object",
+			"additionalProperties": object{"type": []string{"string", "number", "boolean", "null"}}}
 	case reflect.Bool:
 		return object{"anyOf": []object{{"type": "boolean"}, variable()}}
 	case reflect.Int, reflect.Int64:

@@ -36,7 +36,8 @@ func (r *stepRun) run(ctx context.Context) StepReport {
 	s := r.step
 	r.report = StepReport{Step: s.Name, Outcome: Done, Started: time.Now()}
 	ctx, span := r.Tracer.Start(ctx, "step "+s.Name, trace.WithAttributes(
-		attribute.String("mpga.job", r.job.Name), attribute.String("mpga.step", s.Name), attribute.String("mpga.output", redact.URL(s.Output.Path))))
+		attribute.String("mpga.job", r.job.Name), attribute.String("mpga.step", s.Name),
+		attribute.String("mpga.output", redact.URL(s.Output.Path))))
 	if limit := time.Duration(s.Limits.Time); limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than limits.time (%v)", limit))
@@ -51,7 +52,8 @@ func (r *stepRun) run(ctx context.Context) StepReport {
 	}
 	r.report.Elapsed = time.Since(r.report.Started)
 	r.logEnd()
-	span.SetAttributes(attribute.String("mpga.outcome", string(r.report.Outcome)), attribute.Int("mpga.attempts", r.report.Attempts))
+	span.SetAttributes(attribute.String("mpga.outcome", string(r.report.Outcome)),
+		attribute.Int("mpga.attempts", r.report.Attempts))
 	span.SetAttributes(StatsAttributes(r.report.Stats)...)
 	endSpan(span, err)
 	return r.report
@@ -63,7 +65,8 @@ func (r *stepRun) logEnd() {
 	case Skipped:
 		r.log.Info("step skipped", "reason", r.report.Reason)
 	case Done:
-		r.log.Info("step done", "rows_read", stats.RowsRead, "bytes_read", stats.BytesRead, "spilled_bytes", stats.SpilledBytes,
+		r.log.Info("step done", "rows_read", stats.RowsRead, "bytes_read", stats.BytesRead,
+			"spilled_bytes", stats.SpilledBytes,
 			"output", redact.URL(r.step.Output.Path), "rows", r.report.Rows, "output_bytes", r.report.Bytes,
 			"attempts", r.report.Attempts, "elapsed_seconds", r.report.Elapsed.Seconds())
 	}
@@ -130,7 +133,8 @@ func (r *stepRun) attempt(ctx context.Context) error {
 }
 
 // inspect lists a step's inputs, and says whether the step need not run, and why.
-func (j *Job) inspect(ctx context.Context, s *Step, scanOptions dataset.Options, opt *Options) (now *stepState, skip bool, reason string, err error) {
+func (j *Job) inspect(ctx context.Context, s *Step, scanOptions dataset.Options,
+	opt *Options) (now *stepState, skip bool, reason string, err error) {
 	now = &stepState{Format: stateFormat, Step: s.Name, Version: opt.Version}
 	if now.Fingerprint, err = s.fingerprint(); err != nil {
 		return nil, false, "", err
@@ -260,7 +264,8 @@ func (r *stepRun) progress() func(engine.Progress) {
 	}
 	return func(p engine.Progress) {
 		if isDue(&p) {
-			r.log.Info("step running", "phase", p.Phase, "fraction", p.Fraction, "rows_read", p.RowsRead, "elapsed_seconds", p.Elapsed.Seconds())
+			r.log.Info("step running", "phase", p.Phase, "fraction", p.Fraction, "rows_read", p.RowsRead,
+				"elapsed_seconds", p.Elapsed.Seconds())
 		}
 		if r.Progress != nil {
 			r.Progress(r.step.Name, p)

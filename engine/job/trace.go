@@ -22,7 +22,8 @@ func TracePhases(ctx context.Context, tracer trace.Tracer, started time.Time, st
 		}
 		_, span := tracer.Start(ctx, "phase "+string(phase), trace.WithTimestamp(started))
 		if phase == engine.PhasePartition {
-			span.SetAttributes(attribute.Int64("mpga.rows_read", stats.RowsRead), attribute.Int64("mpga.bytes_read", stats.BytesRead),
+			span.SetAttributes(attribute.Int64("mpga.rows_read", stats.RowsRead),
+				attribute.Int64("mpga.bytes_read", stats.BytesRead),
 				attribute.Int64("mpga.rows_scattered", stats.RowsScattered))
 		}
 		if phase == engine.PhaseProcess {

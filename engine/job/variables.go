@@ -43,7 +43,8 @@ var (
 
 // newVariables collects the variables, and notes their errors.
 func newVariables(d *decoder, root *yaml.Node, opt *ParseOptions) *variables {
-	v := &variables{decoder: d, opt: opt, values: make(map[string]*yaml.Node), outputs: make(map[string]*yaml.Node), failed: make(map[*yaml.Node]*Error)}
+	v := &variables{decoder: d, opt: opt, values: make(map[string]*yaml.Node),
+		outputs: make(map[string]*yaml.Node), failed: make(map[*yaml.Node]*Error)}
 	if list := fieldNode(root, "variables"); list != nil && list.Kind == yaml.MappingNode {
 		for i := 0; i < len(list.Content); i += 2 {
 			v.declare(list.Content[i], list.Content[i+1])
@@ -52,12 +53,14 @@ func newVariables(d *decoder, root *yaml.Node, opt *ParseOptions) *variables {
 	v.known = slices.Sorted(maps.Keys(v.values))
 	for _, name := range slices.Sorted(maps.Keys(opt.Set)) {
 		if _, ok := v.values[name]; !ok {
-			d.errs = append(d.errs, &Error{File: d.file, Err: fmt.Errorf("--set %s: %w", name, unknown("variable", name, v.known))})
+			d.errs = append(d.errs, &Error{File: d.file,
+				Err: fmt.Errorf("--set %s: %w", name, unknown("variable", name, v.known))})
 			continue
 		}
 		at := v.values[name]
-		v.values[name] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Line: at.Line, Column: at.Column, Anchor: literalMark,
-			Value: opt.Set[name]}
+		v.values[name] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Line: at.Line, Column: at.Column,
+			Anchor: literalMark,
+			Value:  opt.Set[name]}
 	}
 	v.environment(fieldNode(root, "environment"))
 	v.known = append(v.known, slices.Sorted(maps.Keys(dates))...)

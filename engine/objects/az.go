@@ -147,7 +147,8 @@ func (c *azContainer) stat(ctx context.Context, key string) (version, error) {
 }
 
 func (c *azContainer) open(ctx context.Context, key string, offset int64, n int) (io.ReadCloser, int64, error) {
-	answer, err := c.client.NewBlobClient(key).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(n)}})
+	answer, err := c.client.NewBlobClient(key).DownloadStream(ctx,
+		&blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(n)}})
 	if err != nil {
 		return nil, 0, azureError(err)
 	}
@@ -169,7 +170,9 @@ func (c *azContainer) list(ctx context.Context, prefix, token string, most int) 
 	var page []listed
 	for _, o := range answer.Segment.BlobItems {
 		if o.Name != nil && o.Properties != nil {
-			page = append(page, listed{*o.Name, azureVersion(o.Properties.ContentLength, o.Properties.ContentMD5, o.Properties.LastModified)})
+			page = append(page,
+				listed{*o.Name, azureVersion(o.Properties.ContentLength, o.Properties.ContentMD5,
+					o.Properties.LastModified)})
 		}
 	}
 	return page, valueOr(answer.NextMarker, ""), nil
@@ -199,13 +202,17 @@ func (*azParts) atOnce() int { return partsAtOnce }
 var azureHeaders = &blob.HTTPHeaders{BlobContentType: to.Ptr(contentType)}
 
 func (p *azParts) put(ctx context.Context, whole []byte) error {
-	_, err := p.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(whole)), &blockblob.UploadOptions{HTTPHeaders: azureHeaders})
+	_, err := p.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(whole)),
+		&blockblob.UploadOptions{HTTPHeaders: azureHeaders})
 	return azureError(err)
 }
 
 func (p *azParts) putNew(ctx context.Context, whole []byte) error {
-	nothing := &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}}
-	_, err := p.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(whole)), &blockblob.UploadOptions{HTTPHeaders: azureHeaders, AccessConditions: nothing})
+	nothing := &blob.AccessConditions{
+		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)},
+	}
+	_, err := p.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(whole)),
+		&blockblob.UploadOptions{HTTPHeaders: azureHeaders, AccessConditions: nothing})
 	if bloberror.HasCode(err, bloberror.BlobAlreadyExists) {
 		return finalError{fmt.Errorf("%w (%w)", fs.ErrExist, err)}
 	}

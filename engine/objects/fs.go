@@ -87,7 +87,8 @@ func New(ctx context.Context, base vfs.FS, opt Options) (*FS, error) {
 	})
 	f.base = newTransport(&f.opt)
 	f.stores = rest{pauseMax: opt.Timeout,
-		client: &http.Client{Transport: &transport{fs: f, base: f.base, limit: answerBytesMax}, CheckRedirect: followRedirect}}
+		client: &http.Client{Transport: &transport{fs: f, base: f.base, limit: answerBytesMax},
+			CheckRedirect: followRedirect}}
 	f.web = rest{pauseMax: opt.Timeout, client: f.webClient()}
 	return f, nil
 }
@@ -155,6 +156,7 @@ func split(name string) (scheme, host, key string) {
 	return scheme, host, key
 }
 
+// IsObject reports whether a name is a URL of a scheme that the FS knows; other names are files.
 func (f *FS) IsObject(name string) bool {
 	scheme, _, ok := strings.Cut(name, "://")
 	_, known := schemes[scheme]
@@ -221,7 +223,8 @@ func (f *FS) bucket(scheme, host string) (bucket, error) {
 func hint(scheme string) string {
 	switch scheme {
 	case "s3":
-		return "credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or the machine's role; AWS_REGION; AWS_ENDPOINT_URL for a server that is not Amazon's"
+		return "credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or the machine's " +
+			"role; AWS_REGION; AWS_ENDPOINT_URL for a server that is not Amazon's"
 	case "gs":
 		return "credentials: GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login, or the machine's account"
 	case "az":
@@ -302,6 +305,7 @@ func (f *FS) version(name string) (v version, err error) {
 	return v, nil
 }
 
+// Open opens an object for reading, or a file. It asks for an object's size unless it is known.
 func (f *FS) Open(name string) (vfs.File, error) {
 	if !f.IsObject(name) {
 		return f.FS.Open(name)
@@ -317,6 +321,7 @@ func (f *FS) Open(name string) (vfs.File, error) {
 	return newFile(f, name, s, v), nil
 }
 
+// List returns the objects whose names begin with a prefix, a URL, sorted by name.
 func (f *FS) List(prefix string) ([]vfs.Object, error) { return f.list(prefix, 0) }
 
 // list returns the objects below a prefix; most of them at most, unless most is 0.
@@ -358,6 +363,7 @@ func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 	return found, nil
 }
 
+// Remove deletes an object, or a file. An object of a server that is read only is an error.
 func (f *FS) Remove(name string) error {
 	if !f.IsObject(name) {
 		return f.FS.Remove(name)

@@ -149,11 +149,13 @@ func (*gsParts) atOnce() int { return 1 }
 
 // address returns where an upload of a kind begins.
 func (p *gsParts) address(kind string) string {
-	return p.bucket.server + "/upload/storage/v1/b/" + url.PathEscape(p.bucket.name) + "/o?" + url.Values{"uploadType": {kind}, "name": {p.key}}.Encode()
+	return p.bucket.server + "/upload/storage/v1/b/" + url.PathEscape(p.bucket.name) + "/o?" +
+		url.Values{"uploadType": {kind}, "name": {p.key}}.Encode()
 }
 
 func (p *gsParts) put(ctx context.Context, whole []byte) error {
-	_, _, err := p.bucket.call(ctx, http.MethodPost, p.address("media"), map[string]string{"Content-Type": contentType}, whole)
+	_, _, err := p.bucket.call(ctx, http.MethodPost, p.address("media"),
+		map[string]string{"Content-Type": contentType}, whole)
 	return err
 }
 

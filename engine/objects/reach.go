@@ -48,7 +48,8 @@ func (f *FS) noted(host string, err error) error {
 func reachHint(scheme string) string {
 	switch scheme {
 	case "s3":
-		return "AWS_ENDPOINT_URL, or endpoint_url in AWS_CONFIG_FILE, names a server that is not Amazon's; AWS_REGION is part of Amazon's"
+		return "AWS_ENDPOINT_URL, or endpoint_url in AWS_CONFIG_FILE, names a server that is not " +
+			"Amazon's; AWS_REGION is part of Amazon's"
 	case "gs":
 		return "STORAGE_EMULATOR_HOST names a server that is not Google's; a proxy is taken from HTTPS_PROXY"
 	case "az":

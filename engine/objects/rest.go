@@ -28,7 +28,8 @@ type rest struct {
 }
 
 // do makes a request. Its answer has a status from 200 to 299; all others are errors.
-func (s *rest) do(ctx context.Context, method, address string, header map[string]string, body []byte) (*http.Response, error) {
+func (s *rest) do(ctx context.Context, method, address string, header map[string]string,
+	body []byte) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, finalError{err}
@@ -60,7 +61,8 @@ func (s *rest) do(ctx context.Context, method, address string, header map[string
 }
 
 // call makes a request and returns the body of its answer.
-func (s *rest) call(ctx context.Context, method, address string, header map[string]string, body []byte) ([]byte, http.Header, error) {
+func (s *rest) call(ctx context.Context, method, address string, header map[string]string,
+	body []byte) ([]byte, http.Header, error) {
 	answer, err := s.do(ctx, method, address, header, body)
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +79,8 @@ func (s *rest) delete(ctx context.Context, address string) error {
 
 // open asks for n bytes of an object from an offset on, packed as an encoding says. It returns them
 // with the size of the whole object.
-func (s *rest) open(ctx context.Context, address string, offset int64, n int, encoding string) (io.ReadCloser, int64, error) {
+func (s *rest) open(ctx context.Context, address string, offset int64, n int,
+	encoding string) (io.ReadCloser, int64, error) {
 	answer, err := s.do(ctx, http.MethodGet, address, rangeOf(offset, n, encoding), nil)
 	if err != nil {
 		return nil, 0, err

@@ -70,7 +70,8 @@ type patience struct {
 
 func newPatience(opt *Options) *patience {
 	return &patience{opt: opt, ExponentialBackOff: backoff.ExponentialBackOff{
-		InitialInterval: opt.Pause, Multiplier: pauseGrowth, MaxInterval: pauseGrowthMax * opt.Pause, RandomizationFactor: 0.5,
+		InitialInterval: opt.Pause, Multiplier: pauseGrowth, MaxInterval: pauseGrowthMax * opt.Pause,
+		RandomizationFactor: 0.5,
 	}}
 }
 
@@ -117,7 +118,8 @@ func (f *FS) retry(ctx context.Context, op, name string, do func(ctx context.Con
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(p), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
-		f.again(ctx, serverOf(name), p.failed, slog.String("for", what), slog.String("error", err.Error()), slog.Duration("wait", wait))
+		f.again(ctx, serverOf(name), p.failed, slog.String("for", what),
+			slog.String("error", err.Error()), slog.Duration("wait", wait))
 	}))
 	answer := finalError{}
 	switch {
@@ -146,7 +148,8 @@ func (f *FS) again(ctx context.Context, server string, failed int, about ...slog
 const warnFailures = 2
 
 // attempt calls a function once, under a watch. The text of its error has no secrets.
-func (f *FS) attempt(ctx context.Context, what, name string, do func(ctx context.Context) (bytes int, err error)) (int, error) {
+func (f *FS) attempt(ctx context.Context, what, name string,
+	do func(ctx context.Context) (bytes int, err error)) (int, error) {
 	under, w := f.watch(ctx, what)
 	defer w.end()
 	w.asked(serverOf(name))
@@ -180,5 +183,6 @@ func retryAfter(err error, header http.Header, most time.Duration) error {
 	if wrong != nil || seconds < 1 {
 		return err
 	}
-	return retryAfterError{err, &backoff.RetryAfterError{Duration: min(time.Duration(min(seconds, 1<<20))*time.Second, most)}}
+	return retryAfterError{err,
+		&backoff.RetryAfterError{Duration: min(time.Duration(min(seconds, 1<<20))*time.Second, most)}}
 }

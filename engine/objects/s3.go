@@ -122,7 +122,8 @@ type (
 )
 
 // amazonSetting returns a setting of the first source that has it, zero where none has.
-func amazonSetting[S, T any](ctx context.Context, settings aws.Config, get func(S, context.Context) (T, bool, error)) (none T) {
+func amazonSetting[S, T any](ctx context.Context, settings aws.Config,
+	get func(S, context.Context) (T, bool, error)) (none T) {
 	for _, from := range settings.ConfigSources {
 		source, has := from.(S)
 		if !has {
@@ -265,7 +266,8 @@ func (p *s3Parts) send(ctx context.Context, address string, body []byte) (tag st
 }
 
 // sendIf is send under a condition, as fields of the request's head.
-func (p *s3Parts) sendIf(ctx context.Context, address string, body []byte, condition map[string]string) (tag string, err error) {
+func (p *s3Parts) sendIf(ctx context.Context, address string, body []byte,
+	condition map[string]string) (tag string, err error) {
 	sum := md5.Sum(body)
 	header := map[string]string{"Content-Type": contentType, "Content-MD5": base64.StdEncoding.EncodeToString(sum[:])}
 	maps.Copy(header, condition)
@@ -290,7 +292,8 @@ func (p *s3Parts) putNew(ctx context.Context, whole []byte) error {
 }
 
 func (p *s3Parts) begin(ctx context.Context) error {
-	text, _, err := p.bucket.call(ctx, http.MethodPost, p.address+"?uploads=", map[string]string{"Content-Type": contentType}, nil)
+	text, _, err := p.bucket.call(ctx, http.MethodPost, p.address+"?uploads=",
+		map[string]string{"Content-Type": contentType}, nil)
 	if err != nil {
 		return err
 	}
@@ -338,7 +341,8 @@ func (p *s3Parts) commit(ctx context.Context, number int, last []byte) error {
 	if err != nil {
 		return err
 	}
-	answer, _, err := p.bucket.call(ctx, http.MethodPost, p.address+"?"+p.query(), map[string]string{"Content-Type": "application/xml"}, body)
+	answer, _, err := p.bucket.call(ctx, http.MethodPost, p.address+"?"+p.query(),
+		map[string]string{"Content-Type": "application/xml"}, body)
 	if err != nil {
 		return err
 	}

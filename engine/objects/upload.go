@@ -18,6 +18,7 @@ const partBytes = 8 << 20
 // partsAtOnce is how many parts of an upload are on their way, while another one is filled.
 const partsAtOnce = 2
 
+// Upload begins an object, which appears as a whole once the upload is finished.
 func (f *FS) Upload(name string) (vfs.Upload, error) {
 	object, err := f.writable(name)
 	if err != nil {
@@ -77,7 +78,8 @@ func (f *FS) writable(name string) (*bucketObject, error) {
 	}
 	object, ok := s.(*bucketObject)
 	if !ok {
-		return nil, fmt.Errorf("%s: %w: https is read only; write to s3://, gs:// or az://", redact.URL(name), errors.ErrUnsupported)
+		return nil, fmt.Errorf("%s: %w: https is read only; write to s3://, gs:// or az://",
+			redact.URL(name), errors.ErrUnsupported)
 	}
 	return object, nil
 }
@@ -180,7 +182,8 @@ func (u *upload) Abort() error {
 	const op = "dropping what was written of it"
 	err := u.fs.retry(u.fs.lasting(), op, u.name, func(ctx context.Context) (int, error) { return 0, u.parts.abort(ctx) })
 	if err != nil {
-		u.fs.opt.Logger.Debug("parts of an object may be left", slog.String("object", redact.URL(u.name)), slog.String("error", err.Error()))
+		u.fs.opt.Logger.Debug("parts of an object may be left", slog.String("object", redact.URL(u.name)),
+			slog.String("error", err.Error()))
 	}
 	return nil
 }

@@ -58,7 +58,8 @@ func (e silenceError) Word(word func(knob.Name) string) string {
 	if e.host != "" {
 		from = e.host
 	}
-	return fmt.Sprintf("%s sent nothing for %s, or less than %d B (%s)", from, e.limit, moveBytes, word(knob.Name("objects.Timeout")))
+	return fmt.Sprintf("%s sent nothing for %s, or less than %d B (%s)", from, e.limit, moveBytes,
+		word(knob.Name("objects.Timeout")))
 }
 
 // Timeout says what kind of error it is, as net.Error does.

@@ -105,7 +105,8 @@ func (o *webObject) readRange(ctx context.Context, b []byte, off int64, v versio
 	if r.StatusCode == http.StatusOK && (off > 0 || int64(len(b)) < v.size) {
 		return 0, errNoRange
 	}
-	if sent := r.Header.Get("Content-Range"); r.StatusCode == http.StatusPartialContent && !strings.HasPrefix(sent, fmt.Sprintf("bytes %d-", off)) {
+	if sent := r.Header.Get("Content-Range"); r.StatusCode == http.StatusPartialContent &&
+		!strings.HasPrefix(sent, fmt.Sprintf("bytes %d-", off)) {
 		return 0, finalError{fmt.Errorf("the server was asked for bytes from %d on, and sent the range %q", off, sent)}
 	}
 	return io.ReadFull(r.Body, b)

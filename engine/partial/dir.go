@@ -124,7 +124,8 @@ func OpenDir(fsys vfs.FS, path string) ([]Blob, error) {
 		}
 	}
 	if len(blobs) == 0 {
-		return nil, fmt.Errorf("%s: %w: the directory holds none (%s*%s), as mpga agg --partial writes them", path, ErrMismatch, partialPrefix, partialSuffix)
+		return nil, fmt.Errorf("%s: %w: the directory holds none (%s*%s), as mpga agg --partial writes them", path,
+			ErrMismatch, partialPrefix, partialSuffix)
 	}
 	return blobs, nil
 }

@@ -127,7 +127,8 @@ func decodeHeader(text []byte) (*header, error) {
 	}
 	switch {
 	case h.Hash != hashVersion:
-		return nil, fmt.Errorf("header: %w: partitions of hash version %d, this program has %d", store.ErrVersion, h.Hash, hashVersion)
+		return nil, fmt.Errorf("header: %w: partitions of hash version %d, this program has %d",
+			store.ErrVersion, h.Hash, hashVersion)
 	case h.Partitions < 1 || h.Partitions > partition.FanOutMax || h.Partitions&(h.Partitions-1) != 0 ||
 		h.Partition < 0 || h.Partition >= h.Partitions || h.Rows < 0:
 		return nil, fmt.Errorf("header: partition %d of %d, %d rows: %w", h.Partition, h.Partitions, h.Rows, scan.ErrCorrupt)

@@ -73,7 +73,8 @@ func Open(ctx context.Context, sources [][]Blob, opt MergeOptions) (*Pass, error
 			return nil, err
 		}
 		if opt.Runs != nil && head.Run != opt.Runs[s] {
-			return nil, fmt.Errorf("%w: %s is of the run %s, where %s is asked for", ErrMismatch, blobs[0].Name(), head.Run, opt.Runs[s])
+			return nil, fmt.Errorf("%w: %s is of the run %s, where %s is asked for", ErrMismatch,
+				blobs[0].Name(), head.Run, opt.Runs[s])
 		}
 		if s > 0 {
 			if what := p.headers[0].differs(head); what != "" {
@@ -82,7 +83,8 @@ func Open(ctx context.Context, sources [][]Blob, opt MergeOptions) (*Pass, error
 		}
 		for _, run := range append([]string{head.Run}, head.Merged...) {
 			if other, twice := runs[run]; twice {
-				return nil, fmt.Errorf("%w: %s and %s are of the same run, whose rows would count twice", ErrMismatch, other, blobs[0].Name())
+				return nil, fmt.Errorf("%w: %s and %s are of the same run, whose rows would count twice",
+					ErrMismatch, other, blobs[0].Name())
 			}
 			runs[run] = blobs[0].Name()
 			p.runs = append(p.runs, run)
@@ -121,7 +123,8 @@ func (p *Pass) openSource(blobs []Blob, opt MergeOptions) (*header, error) {
 		case what != "" || h.Run != first.Run:
 			return nil, fmt.Errorf("%w: %s and %s are not of the same run", ErrMismatch, blobs[0].Name(), blob.Name())
 		case stored[h.Partition].blob != nil:
-			return nil, fmt.Errorf("%w: %s and %s are both partition %d", ErrMismatch, stored[h.Partition].blob.Name(), blob.Name(), h.Partition)
+			return nil, fmt.Errorf("%w: %s and %s are both partition %d", ErrMismatch,
+				stored[h.Partition].blob.Name(), blob.Name(), h.Partition)
 		}
 		stored[h.Partition] = storedBlob{blob, text}
 		if h.Partition < len(p.sizes) && p.wanted[h.Partition] {
@@ -132,7 +135,8 @@ func (p *Pass) openSource(blobs []Blob, opt MergeOptions) (*header, error) {
 	}
 	for i := range stored {
 		if stored[i].blob == nil && i < len(p.wanted) && p.wanted[i] {
-			return nil, fmt.Errorf("%w: partition %d of %d is missing beside %s", ErrMismatch, i, first.Partitions, blobs[0].Name())
+			return nil, fmt.Errorf("%w: partition %d of %d is missing beside %s", ErrMismatch, i,
+				first.Partitions, blobs[0].Name())
 		}
 	}
 	p.sources = append(p.sources, stored)

@@ -79,7 +79,8 @@ func (t columnType) dataType() (arrow.DataType, error) {
 	if t.Name == "fixed_size_binary" && t.Width >= 0 && t.Width <= fixedSizeMax {
 		return &arrow.FixedSizeBinaryType{ByteWidth: t.Width}, nil
 	}
-	unit, ok := map[string]arrow.TimeUnit{"s": arrow.Second, "ms": arrow.Millisecond, "us": arrow.Microsecond, "ns": arrow.Nanosecond}[t.Unit]
+	unit, ok := map[string]arrow.TimeUnit{"s": arrow.Second, "ms": arrow.Millisecond,
+		"us": arrow.Microsecond, "ns": arrow.Nanosecond}[t.Unit]
 	if ok {
 		switch t.Name {
 		case "timestamp":

@@ -46,7 +46,8 @@ func (o *Options) EnsureDefaults() {
 func (o *Options) Validate() error {
 	var errs []error
 	if n := o.Partitions; n < 1 || n > partition.FanOutMax || n&(n-1) != 0 {
-		errs = append(errs, knob.Errorf("%s (%d) must be a power of two in [1, %d]", knob.Name("partial.Partitions"), n, partition.FanOutMax))
+		errs = append(errs, knob.Errorf("%s (%d) must be a power of two in [1, %d]",
+			knob.Name("partial.Partitions"), n, partition.FanOutMax))
 	}
 	if o.Create == nil {
 		errs = append(errs, errors.New("Create must be set"))

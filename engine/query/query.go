@@ -167,7 +167,8 @@ func (q *Query) Validate() error {
 		errs = append(errs, errors.New("the query has neither keys nor aggregates"))
 	}
 	if int(q.Overflow) >= len(overflowNames) {
-		errs = append(errs, knob.Errorf("%s (%d) must be at most %d", knob.Name("query.Overflow"), q.Overflow, len(overflowNames)-1))
+		errs = append(errs, knob.Errorf("%s (%d) must be at most %d", knob.Name("query.Overflow"),
+			q.Overflow, len(overflowNames)-1))
 	}
 	names := make(map[string]bool)
 	unique := func(name string) {
@@ -235,7 +236,8 @@ func (a Aggregate) Plain() Aggregate {
 		a.Func = CountDistinct
 	case Mode: // where each value is there once: the first value
 		a.Func = First
-	case CountDistinct, ApproxCountDistinct, Min, Max, BoolAnd, BoolOr, BitAnd, BitOr, First, Last, AnyValue, ArgMin, ArgMax:
+	case CountDistinct, ApproxCountDistinct, Min, Max, BoolAnd, BoolOr, BitAnd, BitOr, First, Last,
+		AnyValue, ArgMin, ArgMax:
 	default:
 		return a
 	}

@@ -39,7 +39,8 @@ func (s *filteredSplit) Open(ctx context.Context, opt OpenOptions) (array.Record
 	if err != nil {
 		return nil, err
 	}
-	r := &filteredReader{ctx: ctx, split: s, from: from, mem: opt.Allocator, selection: decode.Selection{Test: s.test.For(opt.Sample)}}
+	r := &filteredReader{ctx: ctx, split: s, from: from, mem: opt.Allocator,
+		selection: decode.Selection{Test: s.test.For(opt.Sample)}}
 	r.Init(s.schema, r.next, from.Release)
 	return r, nil
 }

@@ -162,6 +162,7 @@ var ops = [...]struct {
 	OpIsNotNull:      {"IS NOT NULL", predicate.NotNull},
 }
 
+// String returns the operator as SQL writes it.
 func (o Op) String() string {
 	if int(o) < len(ops) {
 		return ops[o].name

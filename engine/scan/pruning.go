@@ -148,4 +148,5 @@ var _ = [1]struct{}{}[int(PrunedByPageIndex)-int(decode.PrunedByPageIndex)]
 
 var reasonNames = [PruneReasons]string{"folders", "statistics", "Bloom filters", "dictionaries", "page indexes"}
 
+// String returns what plans and statistics call the reason.
 func (r PruneReason) String() string { return reasonNames[r] }

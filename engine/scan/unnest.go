@@ -121,7 +121,8 @@ func (s *unnestedSplit) Open(ctx context.Context, opt OpenOptions) (array.Record
 	if err != nil {
 		return nil, err
 	}
-	r := &unnestedReader{ctx: ctx, split: s, from: from, opt: opt, deliverer: delivery.NewDeliverer(s.plan.element, opt.Allocator)}
+	r := &unnestedReader{ctx: ctx, split: s, from: from, opt: opt,
+		deliverer: delivery.NewDeliverer(s.plan.element, opt.Allocator)}
 	r.Init(s.plan.schema, r.next, func() {
 		r.deliverer.Close()
 		from.Release()

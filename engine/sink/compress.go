@@ -54,7 +54,8 @@ func checkLevel(format Format, codec, ending string, level int) error {
 	}
 	highest, ok := levelsMax[codec]
 	if ok && format != Parquet && !format.text() {
-		return knob.Errorf("%s (%d) is for parquet and for text that is compressed, not for %s", knob.Name("sink.Level"), level, format)
+		return knob.Errorf("%s (%d) is for parquet and for text that is compressed, not for %s",
+			knob.Name("sink.Level"), level, format)
 	}
 	if !ok {
 		return knob.Errorf("%s (%d) is for the codecs zstd, gzip and brotli", knob.Name("sink.Level"), level)

@@ -23,7 +23,8 @@ func IsStdout(path string) bool {
 // IsDevice reports whether a path names the standard output, or lies in a folder of devices.
 func IsDevice(path string) bool {
 	path = filepath.Clean(path)
-	return IsStdout(path) || isDescriptor(path) || strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
+	return IsStdout(path) || isDescriptor(path) ||
+		strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
 // isDescriptor says whether a path is a link to what the process has open, which may be a file. To

@@ -179,7 +179,8 @@ func (d *dirContent) writePart(folder string, batch arrow.RecordBatch) error {
 // begin starts a file.
 func (d *dirContent) begin(folder string) (*part, error) {
 	if d.begun == filesMax {
-		return nil, knob.Errorf("more than %d files: partition by columns of fewer values (%s) or raise the rows of a file (%s)",
+		return nil, knob.Errorf(
+			"more than %d files: partition by columns of fewer values (%s) or raise the rows of a file (%s)",
 			filesMax, knob.Name("sink.PartitionBy"), knob.Name("sink.MaxRowsPerFile"))
 	}
 	if err := d.finisher.begin(); err != nil {
@@ -212,7 +213,8 @@ func (d *dirContent) create(folder string) (*part, error) {
 	if d.partition != nil {
 		schema = d.partition.schema
 	}
-	p := &part{folder: folder, file: ManifestFile{Path: name}, out: &partOutput{output: out, name: name, finisher: d.finisher}}
+	p := &part{folder: folder, file: ManifestFile{Path: name},
+		out: &partOutput{output: out, name: name, finisher: d.finisher}}
 	if d.opt.Manifest {
 		p.out.sum = sha256.New()
 	}
@@ -339,6 +341,7 @@ func (d *dirContent) drop() error {
 func (d *dirContent) checkEnded() {
 	if invariants.Enabled {
 		files, slots := len(d.open), len(d.finisher.slots)
-		invariants.Checkf(files == 0 && slots == 0, "S1: the output ends with %d open files, and %d slots that are taken", files, slots)
+		invariants.Checkf(files == 0 && slots == 0,
+			"S1: the output ends with %d open files, and %d slots that are taken", files, slots)
 	}
 }

@@ -58,7 +58,8 @@ func (g *gathering) numberOf(folder string) (int32, error) {
 		return number, nil
 	}
 	if len(g.names) == filesMax {
-		return 0, knob.Errorf("%s: more than %d folders: partition by columns of fewer values", knob.Name("sink.PartitionBy"), filesMax)
+		return 0, knob.Errorf("%s: more than %d folders: partition by columns of fewer values",
+			knob.Name("sink.PartitionBy"), filesMax)
 	}
 	number = int32(len(g.names))
 	g.numbers[folder] = number

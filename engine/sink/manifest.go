@@ -48,7 +48,8 @@ type ManifestFile struct {
 const manifestVersion = 1
 
 func newManifest(schema *arrow.Schema, opt *Options, files []ManifestFile) *Manifest {
-	m := &Manifest{Version: manifestVersion, Query: redact.Text(opt.Query), Plan: opt.Plan, Format: opt.Format, PartitionBy: opt.PartitionBy, Files: []ManifestFile{}}
+	m := &Manifest{Version: manifestVersion, Query: redact.Text(opt.Query), Plan: opt.Plan,
+		Format: opt.Format, PartitionBy: opt.PartitionBy, Files: []ManifestFile{}}
 	for _, f := range schema.Fields() {
 		m.Schema = append(m.Schema, ManifestColumn{f.Name, f.Type.String(), f.Nullable})
 	}

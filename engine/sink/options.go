@@ -209,11 +209,15 @@ func (o *Options) Validate() error {
 			errs = append(errs, knob.Errorf(format, args...))
 		}
 	}
-	check(o.Format == "" || slices.Contains(formats, o.Format), "%s (%q) must be one of %s", knob.Name("sink.Format"), o.Format, formatList())
+	check(o.Format == "" || slices.Contains(formats, o.Format),
+		"%s (%q) must be one of %s", knob.Name("sink.Format"), o.Format, formatList())
 	errs = append(errs, checkCodec(o.Format, o.Codec))
-	check(o.RowGroupRows >= 1 && o.RowGroupRows <= rowGroupRowsMax, "%s (%d) must be in [1, %d]", knob.Name("sink.RowGroupRows"), o.RowGroupRows, rowGroupRowsMax)
-	check(o.Layout == "" || o.Layout == LayoutGPU, "%s (%q) must be empty or %s", knob.Name("sink.Layout"), o.Layout, LayoutGPU)
-	check(o.Layout == "" || o.Format == "" || o.Format == Parquet, "%s (%s) is of parquet, not of %s", knob.Name("sink.Layout"), o.Layout, o.Format)
+	check(o.RowGroupRows >= 1 && o.RowGroupRows <= rowGroupRowsMax,
+		"%s (%d) must be in [1, %d]", knob.Name("sink.RowGroupRows"), o.RowGroupRows, rowGroupRowsMax)
+	check(o.Layout == "" || o.Layout == LayoutGPU,
+		"%s (%q) must be empty or %s", knob.Name("sink.Layout"), o.Layout, LayoutGPU)
+	check(o.Layout == "" || o.Format == "" || o.Format == Parquet,
+		"%s (%s) is of parquet, not of %s", knob.Name("sink.Layout"), o.Layout, o.Format)
 	check(o.Threads >= 1, "%s (%d) must be at least 1", knob.Name("sink.Threads"), o.Threads)
 	check(o.MaxRowsPerFile >= 0, "%s (%d) must not be negative", knob.Name("sink.MaxRowsPerFile"), o.MaxRowsPerFile)
 	check(o.OpenFilesMax >= 1, "OpenFilesMax (%d) must be at least 1", o.OpenFilesMax)
@@ -221,7 +225,8 @@ func (o *Options) Validate() error {
 	check(o.Delimiter < 0x80 && strings.IndexByte(delimitersRefused, o.Delimiter) < 0,
 		"Delimiter (%q) must be an ASCII character that no number or date has", o.Delimiter)
 	check(o.RowsShown >= -1, "RowsShown (%d) must be -1 or more", o.RowsShown)
-	check(o.RowsLast >= 0 && (o.RowsLast == 0 || o.RowsLast <= o.RowsShown), "RowsLast (%d) must be in [0, RowsShown (%d)]", o.RowsLast, o.RowsShown)
+	check(o.RowsLast >= 0 && (o.RowsLast == 0 || o.RowsLast <= o.RowsShown),
+		"RowsLast (%d) must be in [0, RowsShown (%d)]", o.RowsLast, o.RowsShown)
 	check(o.TableWidth >= 0, "TableWidth (%d) must not be negative", o.TableWidth)
 	check(!o.Separators || o.Format == "" || o.Format.forPeople() || o.Format == Markdown,
 		"%s is of formats for people (table, vertical, markdown), not of %s", knob.Name("sink.Separators"), o.Format)
@@ -235,7 +240,8 @@ func (o *Options) parquet() *parquet.Options {
 	if o.Layout == LayoutGPU {
 		page = parquet.PageSizeGPU
 	}
-	return &parquet.Options{Codec: o.Codec, Level: o.Level, RowGroupRows: o.RowGroupRows, GroupBytes: o.GroupBytes, Page: page,
+	return &parquet.Options{Codec: o.Codec, Level: o.Level, RowGroupRows: o.RowGroupRows,
+		GroupBytes: o.GroupBytes, Page: page,
 		Threads: o.Threads, Allocator: o.Allocator, Budget: o.Budget}
 }
 
@@ -312,10 +318,14 @@ func FormatOf(path string) (Format, error) {
 	case !ok && IsDevice(path):
 		return Table, nil
 	case !ok:
-		return "", knob.Errorf("%s: the ending names no format: end it in .parquet, .arrow, .arrows, .csv, .tsv, .json or .md, or name the format (%s)",
+		return "", knob.Errorf(
+			"%s: the ending names no format: end it in .parquet, .arrow, .arrows, .csv, .tsv, .json or "+
+				".md, or name the format (%s)",
 			path, knob.Name("sink.Format"))
 	case plain != name && !format.text():
-		return "", fmt.Errorf("%s: only csv, tsv, json and markdown are compressed by their ending; %s has codecs of its own", path, format)
+		return "", fmt.Errorf(
+			"%s: only csv, tsv, json and markdown are compressed by their ending; %s has codecs of its own",
+			path, format)
 	}
 	return format, nil
 }
@@ -342,5 +352,6 @@ func checkCodec(format Format, codec string) error {
 	if known == nil {
 		return knob.Errorf("%s (%q) is for parquet and arrow, not for %s", knob.Name("sink.Codec"), codec, format)
 	}
-	return knob.Errorf("%s (%q) of %s must be one of %s", knob.Name("sink.Codec"), codec, format, strings.Join(known, ", "))
+	return knob.Errorf("%s (%q) of %s must be one of %s", knob.Name("sink.Codec"), codec, format,
+		strings.Join(known, ", "))
 }

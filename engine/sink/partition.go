@@ -48,10 +48,14 @@ func newPartitioner(schema *arrow.Schema, by []string, mem memory.Allocator) (*p
 			return nil, knob.Errorf("%s: the column %q is named twice", knob.Name("sink.PartitionBy"), name)
 		}
 		if t := schema.Field(found[0]).Type; !namesFolders(t) {
-			return nil, knob.Errorf("%s: column %q: values of type %s name no folders: want integers, decimals, strings, truth values, dates or timestamps", knob.Name("sink.PartitionBy"), name, t)
+			return nil, knob.Errorf(
+				"%s: column %q: values of type %s name no folders: want integers, decimals, strings, truth "+
+					"values, dates or timestamps",
+				knob.Name("sink.PartitionBy"), name, t)
 		}
 		if name == "" {
-			return nil, knob.Errorf("%s: a column without a name names no folders: give it an alias", knob.Name("sink.PartitionBy"))
+			return nil, knob.Errorf("%s: a column without a name names no folders: give it an alias",
+				knob.Name("sink.PartitionBy"))
 		}
 		p.columns = append(p.columns, found[0])
 		p.prefix = append(p.prefix, string(appendShown(nil, name))+"=")
@@ -73,7 +77,8 @@ func newPartitioner(schema *arrow.Schema, by []string, mem memory.Allocator) (*p
 
 func namesFolders(t arrow.DataType) bool {
 	switch t.ID() {
-	case arrow.BOOL, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256, arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP,
+	case arrow.BOOL, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256,
+		arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP,
 		arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
 		return true
 	}
@@ -103,12 +108,14 @@ func (p *partitioner) split(batch arrow.RecordBatch) error {
 			if value, valid = appendText(value[:0], row); !valid {
 				folder = append(folder, hiveNull...)
 			} else if !utf8.Valid(value) {
-				return knob.Errorf("%s: column %q: %q is not UTF-8, which a folder's name must be", knob.Name("sink.PartitionBy"), batch.ColumnName(p.columns[i]), value)
+				return knob.Errorf("%s: column %q: %q is not UTF-8, which a folder's name must be",
+					knob.Name("sink.PartitionBy"), batch.ColumnName(p.columns[i]), value)
 			} else {
 				folder = appendValue(folder, value)
 			}
 			if n := len(folder) - start; n > folderBytesMax {
-				return knob.Errorf("%s: column %q: a folder's name of %d B, where %d are the most", knob.Name("sink.PartitionBy"), batch.ColumnName(p.columns[i]), n, folderBytesMax)
+				return knob.Errorf("%s: column %q: a folder's name of %d B, where %d are the most",
+					knob.Name("sink.PartitionBy"), batch.ColumnName(p.columns[i]), n, folderBytesMax)
 			}
 		}
 		if number < 0 || !bytes.Equal(folder, last) {

@@ -68,7 +68,8 @@ func checkDirTarget(fsys vfs.FS, path string, overwrite bool) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s: %w, and is a file: the output is a directory", path, fs.ErrExist)
 	case !overwrite:
-		return knob.Errorf("%s: %w: name another directory, or replace it (%s)", path, fs.ErrExist, knob.Name("sink.Overwrite"))
+		return knob.Errorf("%s: %w: name another directory, or replace it (%s)", path, fs.ErrExist,
+			knob.Name("sink.Overwrite"))
 	}
 	return checkReplaced(fsys, path)
 }

@@ -24,8 +24,10 @@ type ClauseError struct {
 	Err    error
 }
 
+// Error names the clause before the error.
 func (e *ClauseError) Error() string { return e.Clause + ": " + e.Err.Error() }
 
+// Unwrap returns the error without the clause.
 func (e *ClauseError) Unwrap() error { return e.Err }
 
 // Compose makes a statement of clauses: SELECT by, agg FROM table WHERE ... GROUP BY by. Its text

@@ -106,7 +106,9 @@ func (b *Budget) relieve() {
 // refuse returns the error of a reservation that does not fit.
 func (b *Budget) refuse(asked, left int64) error {
 	return knob.Errorf("%w of %s: %s are needed at once, and %s are left; raise %s to about %s",
-		ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(asked)), humanize.IBytes(uint64(left)), knob.Name("engine.MemoryLimit"), humanize.IBytes(uint64(b.enough(asked-left))))
+		ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(asked)),
+		humanize.IBytes(uint64(left)), knob.Name("engine.MemoryLimit"),
+		humanize.IBytes(uint64(b.enough(asked-left))))
 }
 
 // enough returns a limit with room for the missing bytes: other owners take a part of a larger
@@ -121,7 +123,8 @@ func (b *Budget) look() error {
 	var left, others int64
 	b.memory.Measure(func() int64 {
 		left, others = b.measure()
-		if now, last := time.Now().UnixNano(), b.freed.Load(); left < b.limit/releaseBelow && now-last >= int64(releaseEvery) && b.freed.CompareAndSwap(last, now) {
+		if now, last := time.Now().UnixNano(), b.freed.Load(); left < b.limit/releaseBelow &&
+			now-last >= int64(releaseEvery) && b.freed.CompareAndSwap(last, now) {
 			before := mem.ResidentBytes()
 			mem.ReleaseProgram()
 			b.base.Add(min(mem.ResidentBytes()-before, 0))
@@ -133,8 +136,10 @@ func (b *Budget) look() error {
 	})
 	if left < memoryBytesMin {
 		need := (others + memoryBytesMin) / (budgetMargin - 1) * budgetMargin
-		return knob.Errorf("%w of %s: the process holds %s beside the query's pages and tables, and these need %s; raise %s to %s",
-			ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(others)), humanize.IBytes(memoryBytesMin), knob.Name("engine.MemoryLimit"), humanize.IBytes(uint64(need)))
+		return knob.Errorf(
+			"%w of %s: the process holds %s beside the query's pages and tables, and these need %s; raise %s to %s",
+			ErrMemoryLimit, humanize.IBytes(uint64(b.limit)), humanize.IBytes(uint64(others)),
+			humanize.IBytes(memoryBytesMin), knob.Name("engine.MemoryLimit"), humanize.IBytes(uint64(need)))
 	}
 	return nil
 }

@@ -584,7 +584,8 @@ func bitwise(sign string) binding {
 }
 
 // bitOperator returns an operator of bitwise on values of width bits, up to high; << may overflow.
-func bitOperator[T int64 | uint64](sign string, high T, width int, overflow func(a, b any) error) func(a, b T) (T, error) {
+func bitOperator[T int64 | uint64](sign string, high T, width int,
+	overflow func(a, b any) error) func(a, b T) (T, error) {
 	switch sign {
 	case "&":
 		return func(a, b T) (T, error) { return a & b, nil }

@@ -298,7 +298,8 @@ func (b *binder) column(e *Expr) *node {
 	if !ok {
 		c = len(b.program.columns)
 		b.columns[index] = c
-		b.program.columns = append(b.program.columns, column{name: field.Name, index: index, typ: typ, arrow: rowdata.ValueType(field.Type)})
+		b.program.columns = append(b.program.columns,
+			column{name: field.Name, index: index, typ: typ, arrow: rowdata.ValueType(field.Type)})
 	}
 	return &node{typ: typ, text: e.Name, at: e.At, column: c, single: -1, slot: b.newSlot()}
 }

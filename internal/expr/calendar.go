@@ -361,7 +361,8 @@ func appendDuration(b []byte, micros int64) []byte {
 
 // intervalUnits are the words for units in an interval, as months, days and microseconds.
 var intervalUnits = map[string]IntervalValue{
-	"year": {Months: 12}, "yr": {Months: 12}, "y": {Months: 12}, "month": {Months: 1}, "mon": {Months: 1}, "quarter": {Months: 3},
+	"year": {Months: 12}, "yr": {Months: 12}, "y": {Months: 12}, "month": {Months: 1},
+	"mon": {Months: 1}, "quarter": {Months: 3},
 	"decade": {Months: 120}, "century": {Months: 1200}, "centurie": {Months: 1200}, "millennium": {Months: 12_000},
 	"week": {Days: 7}, "w": {Days: 7}, "day": {Days: 1}, "d": {Days: 1},
 	"hour": {Micros: hourMicros}, "hr": {Micros: hourMicros}, "h": {Micros: hourMicros},

@@ -29,7 +29,8 @@ func (p *Program) ConditionCode(b *rowcode.Builder, columns []rowcode.Value) (ro
 	return values[0], nil
 }
 
-func (p *Program) code(b *rowcode.Builder, columns []rowcode.Value, of func(*coder, *node) rowcode.Value) ([]rowcode.Value, error) {
+func (p *Program) code(b *rowcode.Builder, columns []rowcode.Value,
+	of func(*coder, *node) rowcode.Value) ([]rowcode.Value, error) {
 	c := &coder{Builder: b, program: p, columns: columns}
 	values := make([]rowcode.Value, len(p.nodes))
 	for i, n := range p.nodes {
@@ -342,7 +343,8 @@ func (c *coder) like(n *node) rowcode.Value {
 	if len(p.parts) == 1 {
 		return c.match(n.args[0], rowcode.Pattern{Kind: rowcode.IsEqual, Text: p.parts[0]})
 	}
-	return c.match(n.args[0], rowcode.Pattern{Kind: rowcode.IsLike, Text: strings.Join(p.parts, string([]byte{rowcode.PartEnd}))})
+	return c.match(n.args[0], rowcode.Pattern{Kind: rowcode.IsLike,
+		Text: strings.Join(p.parts, string([]byte{rowcode.PartEnd}))})
 }
 
 func (c *coder) isNull(n *node) rowcode.Value {

@@ -41,9 +41,12 @@ func (c *coder) floor(v rowcode.Value, by int64) rowcode.Value {
 func (c *coder) civil(days rowcode.Value) (year, month, day rowcode.Value) {
 	z := c.plus(days, eraEpoch+codeEras*daysPerEra)
 	ofEra := c.any(rowcode.Rest, z, c.Int(daysPerEra))
-	leaps := c.less(c.sum(c.less(ofEra, c.quotient(ofEra, 1460)), c.quotient(ofEra, 36_524)), c.quotient(ofEra, daysPerEra-1))
+	leaps := c.less(c.sum(c.less(ofEra, c.quotient(ofEra, 1460)), c.quotient(ofEra, 36_524)),
+		c.quotient(ofEra, daysPerEra-1))
 	yearOfEra := c.quotient(leaps, 365)
-	march := c.sum(yearOfEra, c.plus(c.times(c.quotient(z, daysPerEra), yearsPerEra), -codeEras*yearsPerEra)) // of a year from March on
+	// of a year from March on
+	march := c.sum(yearOfEra, c.plus(c.times(c.quotient(z, daysPerEra), yearsPerEra),
+		-codeEras*yearsPerEra))
 	before := c.less(c.sum(c.times(yearOfEra, 365), c.quotient(yearOfEra, 4)), c.quotient(yearOfEra, 100))
 	ofYear := c.less(ofEra, before)
 	m := c.quotient(c.plus(c.times(ofYear, 5), 2), 153) // 0 is March

@@ -405,7 +405,8 @@ func (e *entries) set(values vector) {
 	}
 }
 
-func (e *Evaluator) collect(b *collector, k kind, arr arrow.Array, from, n int, eval func(*frame, arrow.Array) (*vector, error)) error {
+func (e *Evaluator) collect(b *collector, k kind, arr arrow.Array, from, n int,
+	eval func(*frame, arrow.Array) (*vector, error)) error {
 	f := e.frameOf(from, n, nil)
 	defer e.done(f)
 	v, err := eval(f, arr)
@@ -628,7 +629,8 @@ func putBits(out []byte, words []uint64, n int) {
 // Eval returns the values of the expressions for the rows of a batch from a row on, and the number
 // of these rows: not all if the strings take much memory. The batch has the program's columns.
 // Strings are dictionaries if an expression's only column is, unless the program is plain.
-func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int) (arrays []arrow.Array, rows int, err error) {
+func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch,
+	from int) (arrays []arrow.Array, rows int, err error) {
 	if err := e.begin(batch); err != nil {
 		return nil, 0, err
 	}
@@ -659,7 +661,8 @@ func (e *Evaluator) Eval(ctx context.Context, batch arrow.RecordBatch, from int)
 }
 
 // evalAll makes an array or a builder for each expression, and returns the rows of the builders.
-func (e *Evaluator) evalAll(ctx context.Context, from, rows int, arrays []arrow.Array, builders []*builder) (done int, err error) {
+func (e *Evaluator) evalAll(ctx context.Context, from, rows int, arrays []arrow.Array,
+	builders []*builder) (done int, err error) {
 	width := 0 // of the values that are built
 	for i, n := range e.program.nodes {
 		if arrays[i], err = e.whole(n); err != nil {

@@ -18,7 +18,9 @@ const (
 	OpCast                // Args[0] to Type
 	OpTryCast             // Args[0] to Type, or NULL where that fails
 	OpAggregate           // aggregate function Name of Args; taken out before an expression is bound
-	OpParameter           // the parameter whose number, from 1, is Value; replaced by its value before an expression is bound
+	// the parameter whose number, from 1, is Value; replaced by its value before an expression is
+	// bound
+	OpParameter
 )
 
 // Expr is an expression before it meets a schema. Operators are calls of their sign; CASE is a call
@@ -76,6 +78,7 @@ type Error struct {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
 func errorAt(at int, format string, args ...any) *Error {

@@ -139,8 +139,8 @@ func choices() []Function {
 		function("if", "c, a, b", "CASE WHEN c THEN a ELSE b END", "if(1 < 2, 'yes', 'no')", "yes", caseOf),
 		function("coalesce", "a, ...", "the first that is not NULL", "coalesce(NULL, 2, 3)", "2", coalesce, "ifnull"),
 		function("nullif", "a, b", "NULL where a = b, else a", "nullif(0, 0)", "NULL", nullIf),
-		function("greatest", "a, ...", "the greatest of those that are not NULL", "greatest(1, NULL, 3)", "3", extreme(">")),
-		function("least", "a, ...", "the least of those that are not NULL", "least('b', 'a')", "a", extreme("<")),
+		function("greatest", "a, ...", "the greatest value that is not NULL", "greatest(1, NULL, 3)", "3", extreme(">")),
+		function("least", "a, ...", "the least value that is not NULL", "least('b', 'a')", "a", extreme("<")),
 		function("hash", "a, ...", "64 bits of the values, the same on every run and machine", "hash('a') = hash('a')", "true", hashOf),
 	}
 }

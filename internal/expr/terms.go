@@ -147,7 +147,8 @@ func (p *Program) rounded(list []Term, n *node, op string, constant *node) []Ter
 		least, end = civil{v, 1, 1}.days()*dayMicros, civil{v + 1, 1, 1}.days()*dayMicros
 	case constant.typ.ID == Date && v < yearDays && v > -yearDays:
 		least, end = v*dayMicros, v*dayMicros+n.floor
-	case (constant.typ.ID == Timestamp || constant.typ.ID == TimestampTZ) && v < yearDays*dayMicros && v > -yearDays*dayMicros:
+	case (constant.typ.ID == Timestamp || constant.typ.ID == TimestampTZ) && v < yearDays*dayMicros &&
+		v > -yearDays*dayMicros:
 		t = constant.typ
 		least, end = v, v+n.floor
 	default:

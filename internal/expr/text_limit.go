@@ -60,7 +60,8 @@ type textLimit struct {
 func textLimitOf(share int64, budget rowdata.Budget) textLimit {
 	frame := int(min(textFrameBytes, max(share/textShare, textShareMin)))
 	return textLimit{
-		frame: frame, row: textRowBytes, array: min(textArrayBytes, 2*frame), full: frame, reserved: rowdata.NewReservation(budget),
+		frame: frame, row: textRowBytes, array: min(textArrayBytes, 2*frame), full: frame,
+		reserved: rowdata.NewReservation(budget),
 	}
 }
 

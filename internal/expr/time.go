@@ -432,7 +432,8 @@ func truncation(b *binder, n *node) {
 	n.args = n.args[1:]
 	t := n.args[0].typ
 	b.check(n, Timestamp)
-	n.typ, n.floor, n.unit = typeOf(Timestamp), max(unit.days*dayMicros, unit.clock), &unit // the longest that the unit may be
+	// the longest that the unit may be
+	n.typ, n.floor, n.unit = typeOf(Timestamp), max(unit.days*dayMicros, unit.clock), &unit
 	switch {
 	case t.ID == TimestampTZ:
 		n.typ = t
@@ -475,7 +476,8 @@ func difference(b *binder, n *node) {
 	days := func(a int64) int64 { return digits.FloorDiv(a, dayMicros) }
 	between := func(of func(from, to int64) (int64, error)) kernel {
 		return map2e(n, func(from, to int64) (int64, error) {
-			if timeformat.InfinitySign(from, timeformat.InfiniteTime) != 0 || timeformat.InfinitySign(to, timeformat.InfiniteTime) != 0 {
+			if timeformat.InfinitySign(from, timeformat.InfiniteTime) != 0 ||
+				timeformat.InfinitySign(to, timeformat.InfiniteTime) != 0 {
 				return 0, query.Valuef("%s: nothing is counted to infinity", n.text)
 			}
 			return of(from, to)

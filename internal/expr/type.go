@@ -126,7 +126,8 @@ var typesByName = map[string]TypeID{
 	"decimal": Decimal, "numeric": Decimal, "dec": Decimal,
 	"text": Text, "varchar": Text, "string": Text, "char": Text, "bpchar": Text, "utf8": Text,
 	"blob": Blob, "bytea": Blob, "binary": Blob, "varbinary": Blob,
-	"date": Date, "time": Time, "time_ns": TimeNS, "timestamp": Timestamp, "datetime": Timestamp, "timestamp_us": Timestamp,
+	"date": Date, "time": Time, "time_ns": TimeNS, "timestamp": Timestamp, "datetime": Timestamp,
+	"timestamp_us": Timestamp,
 	"timestamp_ns": TimestampNS, "timestamptz": TimestampTZ, "interval": Interval,
 }
 

@@ -85,14 +85,16 @@ func appendCell(b array.Builder, cell any) {
 		taken = appendTo(b, v)
 	case int64:
 		taken = appendTo(b, v) || appendTo(b, int32(v)) || appendTo(b, int16(v)) || appendTo(b, int8(v)) ||
-			appendTo(b, arrow.Date32(v)) || appendTo(b, arrow.Date64(v)) || appendTo(b, arrow.Time32(v)) || appendTo(b, arrow.Time64(v)) ||
+			appendTo(b, arrow.Date32(v)) || appendTo(b, arrow.Date64(v)) || appendTo(b, arrow.Time32(v)) ||
+			appendTo(b, arrow.Time64(v)) ||
 			appendTo(b, arrow.Timestamp(v)) || appendTo(b, arrow.Duration(v))
 	case uint64:
 		taken = appendTo(b, v) || appendTo(b, uint32(v)) || appendTo(b, uint16(v)) || appendTo(b, uint8(v))
 	case float64:
 		taken = appendTo(b, v) || appendTo(b, float32(v)) || appendTo(b, float16.FromBits(rowdata.ToHalf(float32(v))))
 	case *big.Int:
-		taken = appendTo(b, decimal.Decimal32(v.Int64())) || appendTo(b, decimal.Decimal64(v.Int64())) || appendTo(b, decimal128.FromBigInt(v)) ||
+		taken = appendTo(b, decimal.Decimal32(v.Int64())) || appendTo(b, decimal.Decimal64(v.Int64())) ||
+			appendTo(b, decimal128.FromBigInt(v)) ||
 			appendTo(b, decimal256.FromBigInt(v))
 	case string:
 		taken = appendTo(b, v) || appendTo(b, []byte(v))

@@ -153,9 +153,11 @@ func shapeCases() []Case {
 	distinct.Query.Aggregates = nil
 	names := shape("names", 100, modulo(7), v, f)
 	names.Query.Keys[0].Name = "the key"
-	names.Query.Aggregates = []query.Aggregate{{Func: query.Sum, Args: []string{"v"}, Name: "k"}, {Func: query.Sum, Args: []string{"v"}}}
+	names.Query.Aggregates = []query.Aggregate{{Func: query.Sum, Args: []string{"v"}, Name: "k"},
+		{Func: query.Sum, Args: []string{"v"}}}
 	keyAsValue := shape("key is also a value", 1000, some(4, modulo(7)), v, f)
-	keyAsValue.Query.Aggregates = []query.Aggregate{call(query.Sum, "k"), call(query.Count, "k"), call(query.Max, "k"), call(query.List, "k")}
+	keyAsValue.Query.Aggregates = []query.Aggregate{call(query.Sum, "k"), call(query.Count, "k"),
+		call(query.Max, "k"), call(query.List, "k")}
 	noBatches := shape("no batches", 0, null, null, null)
 	noBatches.Batches = func() []arrow.RecordBatch { return nil }
 	return append(list, noValues, distinct, names, keyAsValue, noBatches)
@@ -171,7 +173,8 @@ func keyCases() []Case {
 	for n := 2; n <= 6; n++ {
 		list = append(list, compositeCase(fmt.Sprintf("%d key columns", n), Types(), n))
 	}
-	small := []arrow.DataType{arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Uint16, arrow.FixedWidthTypes.Date32}
+	small := []arrow.DataType{arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8,
+		arrow.PrimitiveTypes.Uint16, arrow.FixedWidthTypes.Date32}
 	wide := []arrow.DataType{str, i64, &arrow.Decimal128Type{Precision: 38}, f64}
 	return append(list, compositeCase("4 small key columns", small, 4), compositeCase("20 key columns", Types(), 20),
 		compositeCase("4 wide key columns", wide, 4), fullRangeCase())
@@ -193,8 +196,10 @@ func keyCase(dt arrow.DataType) Case {
 // value.
 func twiceCase(c Case) Case {
 	c.Name += ", three times"
-	c.Query.Keys = []query.Key{{Column: "k"}, {Column: "k", Name: "again"}, {Column: "v"}, {Column: "k", Name: "once more"}}
-	c.Query.Aggregates = []query.Aggregate{call(query.CountStar), call(query.Count, "k"), call(query.CountDistinct, "k"), call(query.First, "k"), call(query.Sum, "v")}
+	c.Query.Keys = []query.Key{{Column: "k"}, {Column: "k", Name: "again"}, {Column: "v"},
+		{Column: "k", Name: "once more"}}
+	c.Query.Aggregates = []query.Aggregate{call(query.CountStar), call(query.Count, "k"),
+		call(query.CountDistinct, "k"), call(query.First, "k"), call(query.Sum, "v")}
 	return c
 }
 

@@ -18,7 +18,8 @@ import (
 func aggregateCases() []Case {
 	var list []Case
 	for _, dt := range append(Types(), DictionaryTypes()...) {
-		list = append(list, aggregateCase(dt, "aggregates of type ", Edges(dt)), aggregateCase(dt, "aggregates of tame values of type ", tame(dt)))
+		list = append(list, aggregateCase(dt, "aggregates of type ", Edges(dt)),
+			aggregateCase(dt, "aggregates of tame values of type ", tame(dt)))
 		list = append(list, distinctCase(aggregateCase(dt, "aggregates of distinct values of type ", tame(dt))))
 	}
 	return list
@@ -85,7 +86,8 @@ func aggregateCase(dt arrow.DataType, name string, values []any) Case {
 		add(101, values[i%len(values)])
 	}
 	schema, batches := table([]arrow.Field{field("k", i64), field("x", dt), field("y", f64)}, k, x, other)
-	return Case{name + dt.String(), schema, batches, query.Query{Keys: keys("k"), Aggregates: calls(dt, f64), Overflow: query.OverflowWiden}}
+	return Case{name + dt.String(), schema, batches,
+		query.Query{Keys: keys("k"), Aggregates: calls(dt, f64), Overflow: query.OverflowWiden}}
 }
 
 // calls asks every function that suits them of a column x, and of columns x and y.
@@ -147,13 +149,16 @@ func sumCases() []Case {
 	add("decimal passes by one", wide, query.OverflowError, nines, big.NewInt(1))
 	add("decimal passes by one, wrap", wide, query.OverflowWrap, nines, big.NewInt(1))
 	add("decimal passes 128 bits", wide, query.OverflowError, nines, nines, nines, nines, nines)
-	add("decimal passes and comes back", wide, query.OverflowError, nines, nines, nines, new(big.Int).Neg(nines), new(big.Int).Neg(nines), half)
+	add("decimal passes and comes back", wide, query.OverflowError, nines, nines, nines,
+		new(big.Int).Neg(nines), new(big.Int).Neg(nines), half)
 	narrow := &arrow.Decimal32Type{Precision: 9, Scale: 2}
-	add("decimal32 passes 32 bits", narrow, query.OverflowError, big.NewInt(999_999_999), big.NewInt(999_999_999), big.NewInt(999_999_999))
+	add("decimal32 passes 32 bits", narrow, query.OverflowError, big.NewInt(999_999_999),
+		big.NewInt(999_999_999), big.NewInt(999_999_999))
 	middle := &arrow.Decimal64Type{Precision: 18, Scale: 18}
 	largest18 := big.NewInt(999_999_999_999_999_999)
 	add("decimal64 passes 64 bits", middle, query.OverflowError, cells(30, func(int) any { return largest18 })...)
-	add("negative scale", &arrow.Decimal128Type{Precision: 10, Scale: -2}, query.OverflowError, big.NewInt(12), big.NewInt(-1))
+	add("negative scale", &arrow.Decimal128Type{Precision: 10, Scale: -2}, query.OverflowError,
+		big.NewInt(12), big.NewInt(-1))
 	return list
 }
 
@@ -199,7 +204,8 @@ func statisticCase(name string, xs, ys []float64) Case {
 		cells(len(xs), func(int) any { return int64(7) }), floats(xs...), floats(ys...))
 	q := query.Query{Keys: keys("k"), Aggregates: calls(f64, f64)}
 	for _, fraction := range []float64{0, 0.25, 0.29, 0.5, 0.57, 1} {
-		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.QuantileCont, Args: []string{"x"}, Fraction: fraction},
+		q.Aggregates = append(q.Aggregates, query.Aggregate{Func: query.QuantileCont, Args: []string{"x"},
+			Fraction: fraction},
 			query.Aggregate{Func: query.QuantileDisc, Args: []string{"x"}, Fraction: fraction})
 	}
 	return Case{name, schema, batches, q}
@@ -208,7 +214,9 @@ func statisticCase(name string, xs, ys []float64) Case {
 // descendingCase asks quantiles from the greatest value on, which no device counts.
 func descendingCase(name string, xs []float64) Case {
 	c := statisticCase(name, xs, xs)
-	c.Query.Aggregates = slices.DeleteFunc(c.Query.Aggregates, func(a query.Aggregate) bool { return a.Func.Param() != query.FractionParam })
+	c.Query.Aggregates = slices.DeleteFunc(c.Query.Aggregates, func(a query.Aggregate) bool {
+		return a.Func.Param() != query.FractionParam
+	})
 	for i := range c.Query.Aggregates {
 		c.Query.Aggregates[i].Name = fmt.Sprintf("a%d", i)
 		c.Query.Aggregates[i].Descending = true
@@ -238,7 +246,8 @@ func textCases() []Case {
 		{Func: query.StringAgg, Args: []string{"s"}, Separator: "' or '"},
 		{Func: query.MinN, Args: []string{"s"}, Length: 1}, {Func: query.MaxN, Args: []string{"s"}, Length: query.MaxLength},
 		call(query.List, "s"), call(query.Mode, "s"), call(query.CountDistinct, "s"), call(query.ApproxCountDistinct, "s"),
-		call(query.ArgMin, "s", "d"), call(query.ArgMax, "s", "d"), call(query.ArgMin, "d", "s"), call(query.ArgMax, "d", "s"),
+		call(query.ArgMin, "s", "d"), call(query.ArgMax, "s", "d"), call(query.ArgMin, "d", "s"),
+		call(query.ArgMax, "d", "s"),
 	}
 	byKey := Case{"strings by key", schema, batches, query.Query{Keys: keys("k"), Aggregates: aggregates}}
 	alone := Case{"strings without keys", schema, batches, query.Query{Aggregates: aggregates}}
@@ -254,5 +263,6 @@ func longKeys() Case {
 		cells(n, func(i int) any { return fmt.Sprintf("%s%d", prefix, i*i%2003) }),
 		cells(n, func(i int) any { return fmt.Sprintf("%s%d", prefix, i) }))
 	return Case{"strings with a long common prefix", schema, batches, query.Query{Keys: keys("k"),
-		Aggregates: []query.Aggregate{call(query.CountStar), call(query.Min, "v"), call(query.Max, "v"), call(query.First, "v"), call(query.Last, "v"), call(query.CountDistinct, "v")}}}
+		Aggregates: []query.Aggregate{call(query.CountStar), call(query.Min, "v"), call(query.Max, "v"),
+			call(query.First, "v"), call(query.Last, "v"), call(query.CountDistinct, "v")}}}
 }

@@ -30,9 +30,12 @@ func dictionaryCases() []Case {
 		return Batch(schema, DictionaryArray(dt, index(1), dictionary), DictionaryArray(dt, index(7), dictionary),
 			Array(i64, cells(n, func(i int) any { return first + int64(i) })))
 	}
-	aggregates := []query.Aggregate{call(query.CountStar), call(query.Sum, "v"), call(query.Count, "d"), call(query.CountDistinct, "d"),
-		call(query.ApproxCountDistinct, "d"), call(query.Min, "d"), call(query.Max, "d"), call(query.First, "d"), call(query.Last, "d"), call(query.Mode, "d"),
-		call(query.ArgMax, "v", "d"), call(query.ArgMin, "d", "v"), call(query.List, "d"), call(query.StringAgg, "d"), call(query.MinN, "d")}
+	aggregates := []query.Aggregate{call(query.CountStar), call(query.Sum, "v"),
+		call(query.Count, "d"), call(query.CountDistinct, "d"),
+		call(query.ApproxCountDistinct, "d"), call(query.Min, "d"), call(query.Max, "d"),
+		call(query.First, "d"), call(query.Last, "d"), call(query.Mode, "d"),
+		call(query.ArgMax, "v", "d"), call(query.ArgMin, "d", "v"), call(query.List, "d"),
+		call(query.StringAgg, "d"), call(query.MinN, "d")}
 	q := query.Query{Keys: keys("k"), Aggregates: aggregates}
 	variants := map[string][][]any{
 		"the same in every batch":    {{"a", "b", "c"}, {"a", "b", "c"}},
@@ -46,7 +49,8 @@ func dictionaryCases() []Case {
 		"many batches of two values": nil,
 	}
 	for i := range 50 {
-		variants["many batches of two values"] = append(variants["many batches of two values"], []any{fmt.Sprint(i), fmt.Sprint(i + 1)})
+		variants["many batches of two values"] = append(variants["many batches of two values"],
+			[]any{fmt.Sprint(i), fmt.Sprint(i + 1)})
 	}
 	var list []Case
 	for _, name := range slices.Sorted(maps.Keys(variants)) {
@@ -71,7 +75,8 @@ func dictionaryCases() []Case {
 	}
 	allNull := Case{"dictionaries: only NULL indexes, no values", schema, func() []arrow.RecordBatch {
 		nulls := cells(10, func(int) any { return nil })
-		return []arrow.RecordBatch{Batch(schema, DictionaryArray(dt, nulls, nil), DictionaryArray(dt, nulls, nil), Array(i64, nulls))}
+		return []arrow.RecordBatch{Batch(schema, DictionaryArray(dt, nulls, nil),
+			DictionaryArray(dt, nulls, nil), Array(i64, nulls))}
 	}, q}
 	return append(list, sliced, allNull)
 }
@@ -80,14 +85,16 @@ func dictionaryCases() []Case {
 func batchCases() []Case {
 	const n = 3000
 	schema, whole := table(
-		[]arrow.Field{field("k", i64), field("s", str), field("b", arrow.FixedWidthTypes.Boolean), field("v", i64), field("f", f64)},
+		[]arrow.Field{field("k", i64), field("s", str), field("b", arrow.FixedWidthTypes.Boolean),
+			field("v", i64), field("f", f64)},
 		cells(n, func(i int) any { return int64(i % 13) }),
 		cells(n, func(i int) any { return []any{"", "short", nil, "longer than twelve bytes"}[i%4] }),
 		cells(n, func(i int) any { return []any{true, nil, false, true, true}[i%5] }),
 		cells(n, func(i int) any { return int64(i) }),
 		cells(n, func(i int) any { return []any{float64(i), nil, 0.5}[i%3] }))
 	q := query.Query{Keys: keys("s", "b"), Aggregates: append(usual(), call(query.Last, "v"), call(query.List, "k"),
-		call(query.BoolAnd, "b"), call(query.CountDistinct, "s"), call(query.Median, "f"), call(query.Mode, "k"), call(query.ArgMin, "s", "k"))}
+		call(query.BoolAnd, "b"), call(query.CountDistinct, "s"), call(query.Median, "f"),
+		call(query.Mode, "k"), call(query.ArgMin, "s", "k"))}
 	by := func(size int64) func() []arrow.RecordBatch {
 		return func() []arrow.RecordBatch {
 			b := whole()[0]
@@ -119,7 +126,8 @@ func randomCases() []Case {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		rows := []int{10, 300, 3000, 20_000}[seed%4]
 		schema, batches := RandomTable(rng, rows)
-		list = append(list, Case{fmt.Sprintf("random %d", seed), schema, func() []arrow.RecordBatch { return batches }, RandomQuery(rng, schema)})
+		list = append(list, Case{fmt.Sprintf("random %d", seed), schema,
+			func() []arrow.RecordBatch { return batches }, RandomQuery(rng, schema)})
 	}
 	return list
 }

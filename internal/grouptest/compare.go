@@ -38,7 +38,8 @@ func Equal(want, got *Rows) error {
 		}
 		for i := want.Keys; i < len(row); i++ {
 			if !equalCells(row[i], other[i]) {
-				diffs = append(diffs, fmt.Sprintf("group %s: %s is %s, want %s", key, want.Schema.Field(i).Name, show(other[i]), show(row[i])))
+				diffs = append(diffs, fmt.Sprintf("group %s: %s is %s, want %s", key, want.Schema.Field(i).Name,
+					show(other[i]), show(row[i])))
 			}
 		}
 	}

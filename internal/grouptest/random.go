@@ -170,7 +170,8 @@ func randomString(rng *rand.Rand, id uint64, wild bool) string {
 func RandomQuery(rng *rand.Rand, schema *arrow.Schema) query.Query {
 	keys := pick(rng, []int{0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 6})
 	order := rng.Perm(schema.NumFields())
-	q := query.Query{Overflow: pick(rng, []query.Overflow{query.OverflowError, query.OverflowWiden, query.OverflowWiden, query.OverflowWrap})}
+	q := query.Query{Overflow: pick(rng, []query.Overflow{query.OverflowError, query.OverflowWiden,
+		query.OverflowWiden, query.OverflowWrap})}
 	for _, c := range order[:min(keys, len(order))] {
 		q.Keys = append(q.Keys, query.Key{Column: schema.Field(c).Name})
 	}

@@ -72,7 +72,8 @@ func ResultSchema(schema *arrow.Schema, q query.Query) (*arrow.Schema, error) {
 		if !Suits(a.Func, types...) {
 			return nil, fmt.Errorf("%s does not take %v", a, types)
 		}
-		fields = append(fields, arrow.Field{Name: a.ResultName(), Type: resultType(a.Func, types, q.Overflow), Nullable: true})
+		fields = append(fields, arrow.Field{Name: a.ResultName(),
+			Type: resultType(a.Func, types, q.Overflow), Nullable: true})
 	}
 	return arrow.NewSchema(fields, nil), nil
 }

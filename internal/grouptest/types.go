@@ -17,12 +17,14 @@ func Types() []arrow.DataType {
 		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
 		arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
 		arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64,
-		arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Time64ns,
+		arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us,
+		arrow.FixedWidthTypes.Time64ns,
 		&arrow.TimestampType{Unit: arrow.Second}, &arrow.TimestampType{Unit: arrow.Millisecond},
 		&arrow.TimestampType{Unit: arrow.Microsecond}, &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"},
 		arrow.FixedWidthTypes.Duration_s, arrow.FixedWidthTypes.Duration_ns,
 		&arrow.Decimal32Type{Precision: 9, Scale: 2}, &arrow.Decimal64Type{Precision: 18, Scale: 4},
-		&arrow.Decimal128Type{Precision: 5, Scale: 2}, &arrow.Decimal128Type{Precision: 18}, &arrow.Decimal128Type{Precision: 19, Scale: 3},
+		&arrow.Decimal128Type{Precision: 5, Scale: 2}, &arrow.Decimal128Type{Precision: 18},
+		&arrow.Decimal128Type{Precision: 19, Scale: 3},
 		&arrow.Decimal128Type{Precision: 38, Scale: 10},
 		arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView,
 		arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.BinaryView,
@@ -54,16 +56,19 @@ func Edges(dt arrow.DataType) []any {
 	case *arrow.Float16Type:
 		return floats(math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0, 1, -1, 65504, -65504, 1.0/(1<<14))
 	case *arrow.Float32Type:
-		return floats(math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0, 1, -1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32)
+		return floats(math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0, 1, -1,
+			math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32)
 	case *arrow.Float64Type:
-		return floats(math.NaN(), math.Float64frombits(0xfff8_0000_0000_0123), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0,
+		return floats(math.NaN(), math.Float64frombits(0xfff8_0000_0000_0123), math.Inf(1), math.Inf(-1),
+			math.Copysign(0, -1), 0,
 			1, -1, math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, 1e9+0.25)
 	case arrow.DecimalType:
 		largest := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(dt.GetPrecision())), nil)
 		largest.Sub(largest, big.NewInt(1))
 		return []any{big.NewInt(0), big.NewInt(1), big.NewInt(-1), big.NewInt(-314), largest, new(big.Int).Neg(largest)}
 	case *arrow.FixedSizeBinaryType:
-		return []any{strings.Repeat("\x00", dt.ByteWidth), strings.Repeat("\xff", dt.ByteWidth), strings.Repeat("a", dt.ByteWidth),
+		return []any{strings.Repeat("\x00", dt.ByteWidth), strings.Repeat("\xff", dt.ByteWidth),
+			strings.Repeat("a", dt.ByteWidth),
 			strings.Repeat("a", dt.ByteWidth-1) + "b", "\x01" + strings.Repeat("a", dt.ByteWidth-1)}
 	}
 	if low, high, ok := intRange(dt); ok {
@@ -97,7 +102,8 @@ func edgeBytes(dt arrow.DataType) []any {
 		cells = append(cells, letters[:n])
 	}
 	prefix := strings.Repeat("prefix", 50)
-	cells = append(cells, "\x00", "\x00\x00", "a\x00", "abcdefghijkl\x00", "abcdefghijk\x00", "abcdefghijklX", "abcdefghijkX",
+	cells = append(cells, "\x00", "\x00\x00", "a\x00", "abcdefghijkl\x00", "abcdefghijk\x00",
+		"abcdefghijklX", "abcdefghijkX",
 		prefix, prefix+"a", prefix+"b", prefix[:299]+"y", "é", "日本語のテキスト", "NULL", "\"quoted\", with 'both'", "line\nbreak")
 	if id := dt.ID(); id == arrow.BINARY || id == arrow.LARGE_BINARY || id == arrow.BINARY_VIEW {
 		cells = append(cells, "\xff", "\xff\xfe\x00", strings.Repeat("\xff", 20))

@@ -173,7 +173,8 @@ func (m *Memory) checkTaken(block []uint64) {
 // checkFreed panics unless a block is in use, of this size (T1).
 func (m *Memory) checkFreed(block []uint64) {
 	words, used := m.blocks.LoadAndDelete(unsafe.SliceData(block))
-	invariants.Checkf(used && words == len(block), "T1: %d B are given back, of a block in use of %v words", 8*len(block), words)
+	invariants.Checkf(used && words == len(block),
+		"T1: %d B are given back, of a block in use of %v words", 8*len(block), words)
 }
 
 // take returns a free block, a warm one if there is one.

@@ -60,8 +60,10 @@ func (b By) Validate(schema *arrow.Schema) error {
 // Sortable says whether a column of a type can be a Key.
 func Sortable(dt arrow.DataType) bool {
 	switch id := dt.ID(); id {
-	case arrow.NULL, arrow.BOOL, arrow.FLOAT16, arrow.FLOAT32, arrow.FLOAT64, arrow.DATE32, arrow.DATE64, arrow.TIME32, arrow.TIME64,
-		arrow.TIMESTAMP, arrow.DURATION, arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.STRING_VIEW, arrow.BINARY_VIEW,
+	case arrow.NULL, arrow.BOOL, arrow.FLOAT16, arrow.FLOAT32, arrow.FLOAT64, arrow.DATE32,
+		arrow.DATE64, arrow.TIME32, arrow.TIME64,
+		arrow.TIMESTAMP, arrow.DURATION, arrow.STRING, arrow.BINARY, arrow.LARGE_STRING,
+		arrow.LARGE_BINARY, arrow.STRING_VIEW, arrow.BINARY_VIEW,
 		arrow.FIXED_SIZE_BINARY, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256:
 		return true
 	default:

@@ -66,7 +66,8 @@ func Assemble(p *Program) (*Code, error) {
 	}
 	switch {
 	case len(p.Patterns) > PatternsMax || text > PatternTextMax:
-		return nil, fmt.Errorf("its strings are compared with %d others of %d B, more than %d of %d B", len(p.Patterns), text, PatternsMax, PatternTextMax)
+		return nil, fmt.Errorf("its strings are compared with %d others of %d B, more than %d of %d B",
+			len(p.Patterns), text, PatternsMax, PatternTextMax)
 	case len(c.Instructions) > InstructionsMax:
 		return nil, fmt.Errorf("its expressions take %d instructions, more than %d", len(c.Instructions), InstructionsMax)
 	case c.Registers > RegistersMax:

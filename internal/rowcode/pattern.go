@@ -15,7 +15,9 @@ const (
 	IsEqual  PatternKind = iota // the string is the text
 	IsBefore                    // it comes before the text, byte by byte
 	IsUpTo                      // it is the text, or comes before
-	IsLike                      // it has the parts of the text, two or more, one after the other: the first begins it, the last ends it
+	// it has the parts of the text, two or more, one after the other: the first begins it, the last
+	// ends it
+	IsLike
 )
 
 // PartEnd ends each part of a text but the last, of IsLike. No UTF-8 has the byte.

@@ -90,7 +90,8 @@ type Output struct {
 	Type      arrow.DataType // of the result
 	Fold      int            // index into Bound.Folds
 	Count     int            // index of the fold that counts the aggregate's rows; -1 where Fold's state has the count
-	Of        *SetFold       // where Fold is a set: what is folded over its elements; nil where the elements are the result
+	// where Fold is a set: what is folded over its elements; nil where the elements are the result
+	Of *SetFold
 }
 
 // Bind resolves a query against a schema. stats is as long as the schema, or nil.

@@ -114,12 +114,14 @@ type Encoding uint8
 // The encodings. Each takes one word, but for Pair, and for Natural and Ordered of kinds of two
 // words.
 const (
-	Natural  Encoding = iota // the words of the kind
-	Ordered                  // of Int64, Uint64, Float64: a word in unsigned order, -0 as 0, all NaNs the same and last; of Int128: two such words
-	Double                   // the bits of the value as a float64, decimals scaled
-	Hashed                   // a 64-bit hash; equal values have equal hashes
-	Position                 // the row's place in the input, which follows from no column
-	Pair                     // two words: the values of two columns as doubles, each in unsigned order
+	Natural Encoding = iota // the words of the kind
+	// of Int64, Uint64, Float64: a word in unsigned order, -0 as 0, all NaNs the same and last; of
+	// Int128: two such words
+	Ordered
+	Double   // the bits of the value as a float64, decimals scaled
+	Hashed   // a 64-bit hash; equal values have equal hashes
+	Position // the row's place in the input, which follows from no column
+	Pair     // two words: the values of two columns as doubles, each in unsigned order
 )
 
 // Arg is one column in one encoding.

@@ -22,7 +22,8 @@ func (b *binder) output(a query.Aggregate) (Output, error) {
 		}
 		cols[i] = c
 		if want := argClass(a.Func); classOf(b.bound.Columns[c].Type)&want == 0 {
-			return out, query.Errorf("column %q has type %s; %s takes %s", name, b.bound.Columns[c].Type, a.Func, describeClass(want))
+			return out, query.Errorf("column %q has type %s; %s takes %s", name, b.bound.Columns[c].Type,
+				a.Func, describeClass(want))
 		}
 	}
 	if len(cols) > 0 {
@@ -92,14 +93,16 @@ func (b *binder) folds(out *Output, cols []int, sel int) {
 	case query.CountDistinct:
 		out.Fold = b.growing(Fold{Kind: FoldDistinct, ElementWords: col.Kind.Words()}, cols[0], sel)
 	case query.Mode:
-		out.Fold = b.growing(Fold{Kind: FoldHistogram, ElementWords: col.Kind.Words() + HistogramWords}, cols[0], sel, b.place(cols[1:], sel))
+		out.Fold = b.growing(Fold{Kind: FoldHistogram, ElementWords: col.Kind.Words() + HistogramWords},
+			cols[0], sel, b.place(cols[1:], sel))
 	case query.Median, query.QuantileCont, query.QuantileDisc:
 		out.Fold = b.growing(Fold{Kind: FoldCollect, ElementWords: col.Kind.Words()}, cols[0], sel)
 	case query.StringAgg, query.List:
 		fold := Fold{Kind: FoldCollect, ElementWords: col.Kind.Words() + 1, Words: VectorWords, Long: long, Wide: wide}
 		out.Fold = b.fold(fold, sel, b.input(cols[0], Natural, sel), b.place(cols[1:], sel))
 	case query.MinN, query.MaxN:
-		out.Fold = b.growing(Fold{Kind: FoldTop, ElementWords: col.Kind.Words(), Limit: out.Aggregate.Length, Descending: f == query.MaxN}, cols[0], sel)
+		out.Fold = b.growing(Fold{Kind: FoldTop, ElementWords: col.Kind.Words(),
+			Limit: out.Aggregate.Length, Descending: f == query.MaxN}, cols[0], sel)
 	case query.ApproxCountDistinct:
 		out.Fold = b.fold(Fold{Kind: FoldSketch, Words: SetWords, ElementWords: 1}, sel, b.input(cols[0], Hashed, sel))
 	}
@@ -261,7 +264,8 @@ func (b *binder) nullable(out *Output) bool {
 	switch out.Aggregate.Func {
 	case query.CountStar, query.Count, query.CountDistinct, query.ApproxCountDistinct:
 		return false
-	case query.VarSamp, query.StddevSamp, query.Corr, query.CovarSamp, query.RegrSlope, query.RegrIntercept, query.RegrR2, query.Skewness, query.Kurtosis:
+	case query.VarSamp, query.StddevSamp, query.Corr, query.CovarSamp, query.RegrSlope,
+		query.RegrIntercept, query.RegrR2, query.Skewness, query.Kurtosis:
 		return true // also for too few values
 	}
 	return b.needsCount(b.bound.Folds[out.Fold].Selection)

@@ -167,9 +167,11 @@ func (r *BlobReader) readTrailer() error {
 	case binary.LittleEndian.Uint32(b[:]) != trailerMagic:
 		return fmt.Errorf("byte %d: no trailer ends the file, it is cut off: %w", r.end, ErrCorrupt)
 	case sum != binary.LittleEndian.Uint32(b[32:]):
-		return fmt.Errorf("byte %d: the trailer's checksum is %08x, written was %08x: %w", r.end, sum, binary.LittleEndian.Uint32(b[32:]), ErrCorrupt)
+		return fmt.Errorf("byte %d: the trailer's checksum is %08x, written was %08x: %w", r.end, sum,
+			binary.LittleEndian.Uint32(b[32:]), ErrCorrupt)
 	case binary.LittleEndian.Uint64(b[24:]) != uint64(r.end) || r.rows > blobRowsMax:
-		return fmt.Errorf("byte %d: a trailer of %d B and %d groups: %w", r.end, binary.LittleEndian.Uint64(b[24:]), r.rows, ErrCorrupt)
+		return fmt.Errorf("byte %d: a trailer of %d B and %d groups: %w", r.end,
+			binary.LittleEndian.Uint64(b[24:]), r.rows, ErrCorrupt)
 	}
 	return nil
 }

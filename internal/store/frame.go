@@ -169,7 +169,8 @@ func (r *frameReader) next() (*rowdata.Page, error) {
 		}
 		return nil, err
 	}
-	if sum := crc32.Update(crc32.Checksum(h[:32], castagnoli), castagnoli, r.stored); sum != binary.LittleEndian.Uint32(h[32:]) {
+	if sum := crc32.Update(crc32.Checksum(h[:32], castagnoli), castagnoli,
+		r.stored); sum != binary.LittleEndian.Uint32(h[32:]) {
 		return nil, fmt.Errorf("checksum %08x, written %08x: %w", sum, binary.LittleEndian.Uint32(h[32:]), ErrCorrupt)
 	}
 	return r.decode(h[5], int(rows), int(words))

@@ -224,7 +224,8 @@ func (s *Store) evict(to *storedPartition, pages [2][]*rowdata.Page) error {
 
 // write appends pages to a file, as one extent, and releases them. buf is for their frames.
 // Requires: file.mu is held.
-func (s *Store) write(file *tempFile, pages []*rowdata.Page, layout *rowdata.RowLayout, buf *[]byte) (e extent, err error) {
+func (s *Store) write(file *tempFile, pages []*rowdata.Page, layout *rowdata.RowLayout,
+	buf *[]byte) (e extent, err error) {
 	e = extent{file: file, offset: file.end}
 	defer func() {
 		if e.n = file.end - e.offset; err != nil {

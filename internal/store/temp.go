@@ -50,7 +50,8 @@ func newTempNeed(cause error, part float64, bytes int64) error {
 	if bytes <= 0 {
 		return &tempNeed{knob.Errorf("%w; raise %s or %s, or name a larger %s", cause, limit, memory, dir), cause, part, 0}
 	}
-	return &tempNeed{knob.Errorf("%w; %.0f%% of the rows are read: a %s of about %s would do, on a %s that has it, or a larger %s",
+	return &tempNeed{knob.Errorf(
+		"%w; %.0f%% of the rows are read: a %s of about %s would do, on a %s that has it, or a larger %s",
 		cause, 100*part, limit, humanize.IBytes(uint64(bytes)), dir, memory), cause, part, bytes}
 }
 
@@ -68,8 +69,8 @@ func NewTemp(fs vfs.FS, dir string, limit int64) *Temp { return &Temp{fs: fs, di
 // Used returns how many bytes the files take.
 func (t *Temp) Used() int64 { return t.used.Load() }
 
-// Need returns the limit that lets a store's files take that many bytes beside the files of others, which is larger than
-// the limit that was met; 0 for 0.
+// Need returns the limit that lets a store's files take that many bytes beside the files of others,
+// which is larger than the limit that was met; 0 for 0.
 func (t *Temp) Need(s *Store, bytes int64) int64 {
 	if bytes <= 0 {
 		return 0

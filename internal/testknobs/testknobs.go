@@ -35,14 +35,17 @@ type Device struct {
 	NoDecode                     bool  // files are decoded by the CPU alone
 	PinnedBytes                  int64 // of each device; 0 is a share of the memory limit
 	Timeout                      time.Duration
-	Patience                     time.Duration               // how long a query waits for others
-	Opens                        time.Duration               // how long a device of the host takes to open, for the first query
-	Count                        int                         // of devices of the host; 0 is one
-	Fail                         func(hostdevice.Call) error // faults of a device of the host
-	BytesPerSecond               float64                     // of copies to and from a device of the host, each way; 0 is the machine's
-	AutoHostBytes                int64                       // of a device of the host in place of GPUs, where the device is auto
-	CPUSlower                    float64                     // than its usual rates
-	ChangeAfter                  int64                       // pieces that the CPU takes before devices open in the middle of a query, whatever it takes; a reader waits for them
+	Patience                     time.Duration // how long a query waits for others
+	// how long a device of the host takes to open, for the first query
+	Opens          time.Duration
+	Count          int                         // of devices of the host; 0 is one
+	Fail           func(hostdevice.Call) error // faults of a device of the host
+	BytesPerSecond float64                     // of copies to and from a device of the host, each way; 0 is the machine's
+	AutoHostBytes  int64                       // of a device of the host in place of GPUs, where the device is auto
+	CPUSlower      float64                     // than its usual rates
+	// pieces that the CPU takes before devices open in the middle of a query, whatever it takes; a
+	// reader waits for them
+	ChangeAfter int64
 }
 
 // set is what Register was given.

@@ -95,7 +95,8 @@ func (t *Thread) WillDo(work string) { t.work = work }
 
 // Parallel runs a function on n goroutines, each of which holds a thread. row, where it is not nil,
 // returns the row of a worker in a trace.
-func Parallel(ctx context.Context, of *semaphore.Weighted, n int, row func(i int) *trace.Row, f func(ctx context.Context, i int, t *Thread) error) error {
+func Parallel(ctx context.Context, of *semaphore.Weighted, n int, row func(i int) *trace.Row,
+	f func(ctx context.Context, i int, t *Thread) error) error {
 	group, groupCtx := spawn.WithContext(ctx)
 	for i := range n {
 		group.Go(func() error {

@@ -23,7 +23,9 @@ func rowName(group string, i int) string {
 func (r *Recorder) WriteJSON(w io.Writer) error {
 	t := r.Timeline()
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, `{"displayTimeUnit":"ms","otherData":{"spans_dropped":%d,"spans_shorter_than_nanos":%d},"traceEvents":[`, t.Dropped, t.Shortest.Nanoseconds())
+	fmt.Fprintf(out,
+		`{"displayTimeUnit":"ms","otherData":{"spans_dropped":%d,"spans_shorter_than_nanos":%d},"traceEvents":[`,
+		t.Dropped, t.Shortest.Nanoseconds())
 	c := chromeWriter{out: out}
 	for i, q := range t.Queries {
 		before := ""
@@ -51,12 +53,16 @@ func (c *chromeWriter) query(before string, q *QueryTimeline) {
 			group = row.Group
 			c.pid++
 			c.metadata("process_name", before+group)
-			c.event(`{"ph":"M","name":"process_sort_index","pid":%d,"tid":%d,"ts":0,"args":{"sort_index":%d}}`, c.pid, c.tid, c.pid)
+			c.event(
+				`{"ph":"M","name":"process_sort_index","pid":%d,"tid":%d,"ts":0,"args":{"sort_index":%d}}`,
+				c.pid, c.tid, c.pid)
 		}
 		c.metadata("thread_name", row.Name)
-		c.event(`{"ph":"M","name":"thread_sort_index","pid":%d,"tid":%d,"ts":0,"args":{"sort_index":%d}}`, c.pid, c.tid, c.tid)
+		c.event(`{"ph":"M","name":"thread_sort_index","pid":%d,"tid":%d,"ts":0,"args":{"sort_index":%d}}`,
+			c.pid, c.tid, c.tid)
 		for _, s := range row.Spans {
-			c.event(`{"ph":"X","name":%s,"pid":%d,"tid":%d,"ts":%s,"dur":%s}`, quote(s.Name), c.pid, c.tid, micros(s.Begin), micros(s.End-s.Begin))
+			c.event(`{"ph":"X","name":%s,"pid":%d,"tid":%d,"ts":%s,"dur":%s}`, quote(s.Name), c.pid, c.tid,
+				micros(s.Begin), micros(s.End-s.Begin))
 		}
 	}
 }

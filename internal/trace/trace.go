@@ -273,10 +273,12 @@ func (q *Query) timeline(end time.Duration) QueryTimeline {
 func (r *RowTimeline) check(q *QueryTimeline) {
 	before := q.Begin
 	for _, s := range r.Spans {
-		invariants.Checkf(before <= s.Begin && s.Begin < s.End, "T3: in %s, a span of %v to %v begins before %v", r.Name, s.Begin, s.End, before)
+		invariants.Checkf(before <= s.Begin && s.Begin < s.End,
+			"T3: in %s, a span of %v to %v begins before %v", r.Name, s.Begin, s.End, before)
 		before = s.End
 	}
-	invariants.Checkf(len(r.Spans) == 0 || before <= q.End, "T4: in %s, a span ends at %v, and its query at %v", r.Name, before, q.End)
+	invariants.Checkf(len(r.Spans) == 0 || before <= q.End,
+		"T4: in %s, a span ends at %v, and its query at %v", r.Name, before, q.End)
 }
 
 // inTurn returns spans in the order of their ends, each cut to the part after the span before it

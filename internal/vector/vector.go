@@ -140,7 +140,8 @@ func AppendBytes(b array.Builder, value []byte) {
 }
 
 // offsetArray makes an array of values with total bytes, whose offsets are of type T.
-func offsetArray[T int32 | int64](v *Vector, mem memory.Allocator, dt arrow.DataType, values []rowdata.Bytes2, total int) arrow.Array {
+func offsetArray[T int32 | int64](v *Vector, mem memory.Allocator, dt arrow.DataType,
+	values []rowdata.Bytes2, total int) arrow.Array {
 	var t T
 	offsets := NewBuffer(mem, (len(values)+1)*int(unsafe.Sizeof(t)))
 	data := NewBuffer(mem, total)

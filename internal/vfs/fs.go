@@ -20,13 +20,17 @@ type FS interface {
 	ReadDir(name string) ([]fs.DirEntry, error)         // sorted by name
 	MkdirAll(name string, perm fs.FileMode) error       // parents included
 	Rename(from, to string) error                       // replaces to
-	Exchange(a, b string) error                         // swaps two names at once; errors.ErrUnsupported where the system cannot
-	Link(from, to string) error                         // another name of a file; an existing one is an error; errors.ErrUnsupported where the system cannot
-	Remove(name string) error                           // one file or empty directory
-	SyncDir(name string) error                          // makes renames in it durable
-	OpenDevice(name string) (File, error)               // a device, pipe or terminal, for writing; a pipe that nobody reads is an error
-	RemoveAbandoned(name string) error                  // a created file whose process is gone; others stay, without an error
-	CreateTemp(dir string) (TempFile, error)            // gone when it is closed; where the system can, without a name
+	// swaps two names at once; errors.ErrUnsupported where the system cannot
+	Exchange(a, b string) error
+	// another name of a file; an existing one is an error; errors.ErrUnsupported where the system
+	// cannot
+	Link(from, to string) error
+	Remove(name string) error  // one file or empty directory
+	SyncDir(name string) error // makes renames in it durable
+	// a device, pipe or terminal, for writing; a pipe that nobody reads is an error
+	OpenDevice(name string) (File, error)
+	RemoveAbandoned(name string) error       // a created file whose process is gone; others stay, without an error
+	CreateTemp(dir string) (TempFile, error) // gone when it is closed; where the system can, without a name
 }
 
 // ManifestName is the name of the file that lists the files of a directory and the columns of their rows, which

@@ -58,7 +58,8 @@ func removeAbandoned(name string) error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || isShared(f) && time.Since(info.ModTime()) < abandonedAfter {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() ||
+		isShared(f) && time.Since(info.ModTime()) < abandonedAfter {
 		return err
 	}
 	return os.Remove(name)
@@ -73,7 +74,8 @@ func isShared(f *os.File) bool {
 	}
 	switch s.Type {
 	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
-		unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC, unix.OCFS2_SUPER_MAGIC, lustreMagic, gpfsMagic:
+		unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC,
+		unix.OCFS2_SUPER_MAGIC, lustreMagic, gpfsMagic:
 		return true
 	}
 	return false

@@ -30,6 +30,7 @@ func exchange(a, b string) error {
 	return &os.LinkError{Op: "exchange", Old: a, New: b, Err: errors.ErrUnsupported}
 }
 
+// IsFull reports whether an error says that a disk is full, which is known on Linux only.
 func IsFull(error) bool { return false }
 
 // FreeBytes returns how many bytes a file may take on the file system of a directory.

@@ -31,7 +31,8 @@ var compilerFlags = []string{
 
 var (
 	kernelPattern = regexp.MustCompile(`\[\[gnu::used\]\]\s+void\s+(\w+)\s*\(`)
-	sharedPattern = regexp.MustCompile(`extern\s+thread_local\s+(?:alignas\(\d+\)\s+)?([\w:]+(?:\s+[\w:]+)*)\s+(\w+)\s*\[\s*\]`)
+	sharedPattern = regexp.MustCompile(
+		`extern\s+thread_local\s+(?:alignas\(\d+\)\s+)?([\w:]+(?:\s+[\w:]+)*)\s+(\w+)\s*\[\s*\]`)
 )
 
 var built struct {
@@ -114,17 +115,23 @@ func sourceDir() (string, error) {
 // unit returns a file of kernels as one preprocessed text, with what registers its kernels and
 // defines its dynamic shared memory.
 func unit(compiler, source, file string) (string, error) {
-	text, err := output(exec.Command(compiler, "-std=c++17", "-E", "-x", "c++", "-include", filepath.Join(source, "cuda.h"), file))
+	text, err := output(exec.Command(compiler, "-std=c++17", "-E", "-x", "c++",
+		"-include", filepath.Join(source, "cuda.h"), file))
 	if err != nil {
 		return "", err
 	}
 	var tail []string
 	for _, found := range kernelPattern.FindAllSubmatch(text, -1) {
-		tail = append(tail, fmt.Sprintf("static cpurun::Kernel cpurun_%[1]s(\"%[1]s\", cpurun::Entry<&%[1]s>{});\n", found[1]))
+		tail = append(tail,
+			fmt.Sprintf("static cpurun::Kernel cpurun_%[1]s(\"%[1]s\", cpurun::Entry<&%[1]s>{});\n",
+				found[1]))
 	}
 	for _, found := range sharedPattern.FindAllSubmatch(text, -1) {
-		tail = append(tail, fmt.Sprintf("alignas(1024) __attribute__((weak)) thread_local %[1]s %[2]s[%[3]d / sizeof(%[1]s)];\n"+
-			"static cpurun::SharedMemory cpurun_%[2]s([] { return (void*)%[2]s; }, sizeof(%[2]s));\n", found[1], found[2], sharedBytesMax))
+		tail = append(tail,
+			fmt.Sprintf(
+				"alignas(1024) __attribute__((weak)) thread_local %[1]s %[2]s[%[3]d / sizeof(%[1]s)];\n"+
+					"static cpurun::SharedMemory cpurun_%[2]s([] { return (void*)%[2]s; }, sizeof(%[2]s));\n",
+				found[1], found[2], sharedBytesMax))
 	}
 	slices.Sort(tail)
 	for _, line := range slices.Compact(tail) {
@@ -145,7 +152,8 @@ func compile(compiler, version, source string, units []string, program string) e
 	}
 	defer os.RemoveAll(dir)
 
-	executor, err := output(exec.Command(compiler, append(slices.Clone(compilerFlags), "-E", filepath.Join(source, "executor.cc"))...))
+	executor, err := output(exec.Command(compiler,
+		append(slices.Clone(compilerFlags), "-E", filepath.Join(source, "executor.cc"))...))
 	if err != nil {
 		return err
 	}
@@ -171,7 +179,8 @@ func compile(compiler, version, source string, units []string, program string) e
 		return err
 	}
 	linked := filepath.Join(dir, "program")
-	if _, err := output(exec.Command(compiler, slices.Concat(compilerFlags, []string{"-o", linked}, objects)...)); err != nil {
+	if _, err := output(exec.Command(compiler,
+		slices.Concat(compilerFlags, []string{"-o", linked}, objects)...)); err != nil {
 		return err
 	}
 	return os.Rename(linked, program)
@@ -183,7 +192,8 @@ func compileUnit(compiler, text, own, object string) error {
 	if err := os.WriteFile(own+".ii", []byte(text), 0o644); err != nil {
 		return err
 	}
-	if _, err := output(exec.Command(compiler, append(slices.Clone(compilerFlags), "-c", "-o", own+".o", own+".ii")...)); err != nil {
+	if _, err := output(exec.Command(compiler,
+		append(slices.Clone(compilerFlags), "-c", "-o", own+".o", own+".ii")...)); err != nil {
 		return err
 	}
 	return os.Rename(own+".o", object)

@@ -44,7 +44,8 @@ const (
 // of blocks run side by side.
 func Start(program string, seed uint64, residentBlocks int) (*Machine, error) {
 	m := &Machine{process: exec.Command(program)}
-	m.process.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1",
+	m.process.Env = append(os.Environ(),
+		"ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1",
 		"UBSAN_OPTIONS=print_stacktrace=1")
 	m.process.Stderr = &m.said
 	in, err := m.process.StdinPipe()

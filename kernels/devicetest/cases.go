@@ -42,6 +42,7 @@ const (
 	Sorted           // uniform; rows come by group
 )
 
+// String returns the kind, and the skew where the kind has one.
 func (d Distribution) String() string {
 	switch d.Kind {
 	case Zipf:
@@ -83,7 +84,8 @@ func mixedShape(keyBytes int) kernels.Shape {
 // wideShape is as wide as a launch may be.
 func wideShape() kernels.Shape {
 	s := kernels.Shape{KeyBytes: kernels.KeyBytesMax}
-	types := []kernels.ColumnType{kernels.Int32, kernels.Uint32, kernels.Int64, kernels.Uint64, kernels.Float64, kernels.Int128}
+	types := []kernels.ColumnType{kernels.Int32, kernels.Uint32, kernels.Int64, kernels.Uint64,
+		kernels.Float64, kernels.Int128}
 	for i := range kernels.ColumnsMax {
 		s.Columns = append(s.Columns, types[i%len(types)])
 	}
@@ -108,7 +110,8 @@ func foldShapes() map[string]kernels.Shape {
 	shapes := map[string]kernels.Shape{}
 	add := func(name string, op kernels.FoldOp, types []kernels.ColumnType) {
 		for _, t := range types {
-			shape := kernels.Shape{KeyBytes: 8, Columns: []kernels.ColumnType{t}, Folds: []kernels.Fold{{Op: op, Column: 0, Other: -1}}}
+			shape := kernels.Shape{KeyBytes: 8, Columns: []kernels.ColumnType{t},
+				Folds: []kernels.Fold{{Op: op, Column: 0, Other: -1}}}
 			if op == kernels.Comoments {
 				shape.Columns = append(shape.Columns, kernels.Float64)
 				shape.Folds[0].Other = 1
@@ -166,7 +169,8 @@ func Cases(rows int) []Case {
 			add(Case{Shape: mixedShape(keyBytes), Rows: n, Groups: groups, Nulls: 0.1}, "key %d, groups %d", keyBytes, groups)
 		}
 	}
-	for _, n := range []int{1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097} {
+	for _, n := range []int{1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047,
+		2048, 2049, 4095, 4096, 4097} {
 		add(Case{Shape: mixedShape(8), Rows: n, Groups: 1 + n/3, Nulls: 0.5}, "rows %d", n)
 	}
 	distributions := []Distribution{
@@ -189,7 +193,8 @@ func Cases(rows int) []Case {
 	for _, t := range []kernels.ColumnType{kernels.Int32, kernels.Uint32} {
 		shape := sumShape(4)
 		shape.Columns[0] = t
-		add(Case{Shape: shape, Rows: rows, Groups: rows / 4, Nulls: 0.05, Extreme: true, Distribution: Distribution{Heavy, 0.5}}, "sum of column type %d, extreme, heavy", t)
+		add(Case{Shape: shape, Rows: rows, Groups: rows / 4, Nulls: 0.05, Extreme: true,
+			Distribution: Distribution{Heavy, 0.5}}, "sum of column type %d, extreme, heavy", t)
 	}
 	add(Case{Shape: shapes["count of rows"], Rows: rows, Groups: rows / 2}, "count of rows, many groups")
 	add(Case{Shape: wideShape(), Rows: rows / 8, Groups: 100, Nulls: 0.2}, "widest shape")

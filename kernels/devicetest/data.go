@@ -131,9 +131,11 @@ func appendKey(keys []byte, group, keyBytes int) []byte {
 	return keys
 }
 
-var extremeInts = []uint64{0, math.MaxUint64, 1 << 63, math.MaxInt64, 1, math.MaxUint32, 1 << 31, math.MaxInt32, 1 << 32}
+var extremeInts = []uint64{0, math.MaxUint64, 1 << 63, math.MaxInt64, 1, math.MaxUint32, 1 << 31,
+	math.MaxInt32, 1 << 32}
 
-var extremeFloats = []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1e100, -1e100, math.SmallestNonzeroFloat64}
+var extremeFloats = []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1e100,
+	-1e100, math.SmallestNonzeroFloat64}
 
 func appendValue(column []byte, t kernels.ColumnType, rng *rand.Rand, extreme bool) []byte {
 	if extreme && rng.IntN(4) == 0 {

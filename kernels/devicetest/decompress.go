@@ -112,7 +112,8 @@ func (d *decompression) run(r *Rig) {
 	for i, block := range d.blocks {
 		status := kernels.BlockStatus(binary.LittleEndian.Uint32(statuses[4*i:]))
 		want, plain := kernels.BlockOutside, []byte(nil)
-		if block.FirstChunk < uint32(d.chunks) && block.From+uint64(block.Bytes) <= uint64(len(d.packed)) && block.From < 1<<62 &&
+		if block.FirstChunk < uint32(d.chunks) && block.From+
+			uint64(block.Bytes) <= uint64(len(d.packed)) && block.From < 1<<62 &&
 			block.To+uint64(block.Size) <= uint64(d.plainBytes) && block.To < 1<<62 {
 			want, plain = elementsStandFor(d.packed[block.From:][:block.Bytes], int(block.Size))
 		}

@@ -29,7 +29,8 @@ func Device(t *testing.T, device kernels.Device, limitBytes int64) {
 
 func properties(t *testing.T, device kernels.Device) {
 	p := device.Properties()
-	if p.Name == "" || p.UUID == "" || p.MemoryBytes <= 0 || p.Multiprocessors < 1 || p.SharedBytesMax < 48<<10 || p.CopyEngines < 1 {
+	if p.Name == "" || p.UUID == "" || p.MemoryBytes <= 0 || p.Multiprocessors < 1 ||
+		p.SharedBytesMax < 48<<10 || p.CopyEngines < 1 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -224,25 +225,27 @@ func manyCopiesOn(device kernels.Device, rng *rand.Rand, pieces, bytesMax int) e
 	for i := 1; i < pieces; i++ {
 		starts[i] = starts[i-1] + sizes[i-1]
 	}
-	return thereAndBack(device, int64(total), 2*int64(total), func(s kernels.Stream, b kernels.Buffer, pinned []byte) (in, out []byte, err error) {
-		in, out = pinned[:total], pinned[total:]
-		for i := 0; i+8 <= total; i += 8 {
-			binary.LittleEndian.PutUint64(in[i:], rng.Uint64())
-		}
-		clear(out)
-		var to, from []kernels.Copy
-		for _, i := range rng.Perm(pieces) {
-			at := kernels.Span{Buffer: b, Offset: int64(total - starts[i] - sizes[i])} // the pieces in reverse
-			to = append(to, kernels.Copy{Device: at, Host: in[starts[i]:][:sizes[i]]})
-			from = append(from, kernels.Copy{Device: at, Host: out[starts[i]:][:sizes[i]], Out: true})
-		}
-		return in, out, errors.Join(s.CopyBatch(to), s.CopyBatch(from))
-	})
+	return thereAndBack(device, int64(total), 2*int64(total),
+		func(s kernels.Stream, b kernels.Buffer, pinned []byte) (in, out []byte, err error) {
+			in, out = pinned[:total], pinned[total:]
+			for i := 0; i+8 <= total; i += 8 {
+				binary.LittleEndian.PutUint64(in[i:], rng.Uint64())
+			}
+			clear(out)
+			var to, from []kernels.Copy
+			for _, i := range rng.Perm(pieces) {
+				at := kernels.Span{Buffer: b, Offset: int64(total - starts[i] - sizes[i])} // the pieces in reverse
+				to = append(to, kernels.Copy{Device: at, Host: in[starts[i]:][:sizes[i]]})
+				from = append(from, kernels.Copy{Device: at, Host: out[starts[i]:][:sizes[i]], Out: true})
+			}
+			return in, out, errors.Join(s.CopyBatch(to), s.CopyBatch(from))
+		})
 }
 
 // thereAndBack calls a function that copies memory to a device and back, with device memory and
 // pinned memory, and compares what went in with what comes out.
-func thereAndBack(device kernels.Device, deviceBytes, pinnedBytes int64, copies func(kernels.Stream, kernels.Buffer, []byte) (in, out []byte, err error)) (err error) {
+func thereAndBack(device kernels.Device, deviceBytes, pinnedBytes int64,
+	copies func(kernels.Stream, kernels.Buffer, []byte) (in, out []byte, err error)) (err error) {
 	s, err := device.NewStream()
 	if err != nil {
 		return err
@@ -372,10 +375,12 @@ func goroutines(t *testing.T, device kernels.Device) {
 }
 
 func roundTrip(device kernels.Device, n int, seed uint64) error {
-	return thereAndBack(device, int64(n), int64(n), func(s kernels.Stream, b kernels.Buffer, pinned []byte) (in, out []byte, err error) {
-		in, out = random(n, seed), make([]byte, n)
-		copy(pinned, in)
-		at := kernels.Span{Buffer: b}
-		return in, out, errors.Join(s.Copy(kernels.Copy{Device: at, Host: pinned}), s.Copy(kernels.Copy{Device: at, Host: out, Out: true}))
-	})
+	return thereAndBack(device, int64(n), int64(n),
+		func(s kernels.Stream, b kernels.Buffer, pinned []byte) (in, out []byte, err error) {
+			in, out = random(n, seed), make([]byte, n)
+			copy(pinned, in)
+			at := kernels.Span{Buffer: b}
+			return in, out, errors.Join(s.Copy(kernels.Copy{Device: at, Host: pinned}),
+				s.Copy(kernels.Copy{Device: at, Host: out, Out: true}))
+		})
 }

@@ -29,7 +29,8 @@ func Evaluate(t *testing.T, device kernels.Device, cases, rowsMax int) {
 		e.rig.close()
 	}
 	if cases >= 50 && (len(reached) != int(rowcode.Store)+1 || wrongs == 0 || wrongs == cases) {
-		t.Errorf("%d programs of %d operators, %d with errors: want all operators, and some errors", cases, len(reached), wrongs)
+		t.Errorf("%d programs of %d operators, %d with errors: want all operators, and some errors",
+			cases, len(reached), wrongs)
 	}
 }
 
@@ -105,7 +106,8 @@ func (e *evaluateCase) addInputs() {
 		var values []byte
 		valid := make([]byte, (e.rows+31)/32*4)
 		for row := range e.rows {
-			c := rowcode.Cell{Null: nullable && e.rng.IntN(4) == 0, Word: intEdges[e.rng.IntN(len(intEdges))] >> (e.rng.IntN(2) * 40)}
+			c := rowcode.Cell{Null: nullable && e.rng.IntN(4) == 0,
+				Word: intEdges[e.rng.IntN(len(intEdges))] >> (e.rng.IntN(2) * 40)}
 			switch in.typ {
 			case kernels.Int32:
 				c.Word = int64(int32(c.Word))
@@ -132,7 +134,9 @@ func (e *evaluateCase) addInputs() {
 			e.ints = append(e.ints, v)
 		}
 		if in.typ == kernels.Uint32 { // as words of strings are
-			e.ints = append(e.ints, e.Node(rowcode.Node{Op: rowcode.Match, A: rowcode.Value(i), Low: int64(e.rng.IntN(rowcode.PatternsMax + 1))}))
+			e.ints = append(e.ints,
+				e.Node(rowcode.Node{Op: rowcode.Match, A: rowcode.Value(i),
+					Low: int64(e.rng.IntN(rowcode.PatternsMax + 1))}))
 		}
 	}
 }
@@ -178,7 +182,8 @@ func (e *evaluateCase) addNodes() (filter rowcode.Value) {
 func (e *evaluateCase) chooseOutputs() (outputs []rowcode.Value, types []kernels.ColumnType) {
 	for range e.rng.IntN(6) {
 		outputs = append(outputs, e.ints[e.rng.IntN(len(e.ints))])
-		types = append(types, []kernels.ColumnType{kernels.Int32, kernels.Uint32, kernels.Int64, kernels.Uint64}[e.rng.IntN(4)])
+		types = append(types, []kernels.ColumnType{kernels.Int32, kernels.Uint32, kernels.Int64,
+			kernels.Uint64}[e.rng.IntN(4)])
 	}
 	for range 1 + e.rng.IntN(3) {
 		outputs = append(outputs, e.doubles[e.rng.IntN(len(e.doubles))])

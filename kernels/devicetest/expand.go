@@ -170,12 +170,14 @@ func (e *expanding) run(r *Rig) {
 	}
 	all := uint64(len(memory))
 	for _, outside := range []kernels.Expansion{
-		{From: all, Bytes: 1, Room: 8}, {From: ^uint64(0), Bytes: 1, Room: 8}, {To: all &^ 15, Room: 16}, {To: ^uint64(15), Room: 16}, {To: 1}, {Width: 9},
+		{From: all, Bytes: 1, Room: 8}, {From: ^uint64(0), Bytes: 1, Room: 8}, {To: all &^ 15, Room: 16},
+		{To: ^uint64(15), Room: 16}, {To: 1}, {Width: 9},
 	} {
 		list = kernels.AppendListed(list, outside)
 	}
 	at := r.put(append(bytes.Clone(memory), make([]byte, kernels.PagesPad)...))
-	r.must(r.stream.ExpandPages(&kernels.Expansions{Memory: at, MemoryBytes: int64(len(memory)), List: r.put(list), Count: int64(len(list)) / kernels.ExpansionBytes}))
+	r.must(r.stream.ExpandPages(&kernels.Expansions{Memory: at, MemoryBytes: int64(len(memory)),
+		List: r.put(list), Count: int64(len(list)) / kernels.ExpansionBytes}))
 	got := r.get(at, int64(len(memory)))
 	for i, p := range e.pages {
 		values, plain, ok := expansionStandsFor(&p, memory)

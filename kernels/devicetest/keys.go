@@ -68,13 +68,15 @@ func testKeys(t *testing.T, device kernels.Device, rng *rand.Rand, rows int) {
 	}
 	if got := r.get(k.Keys, int64(len(want))); !wantOutside && !bytes.Equal(got, want) {
 		at := firstDifference(got, want)
-		t.Errorf("%d rows, keys of %d B in %d parts: byte %d is %#x, want %#x", rows, k.KeyBytes, len(k.Parts), at, got[at], want[at])
+		t.Errorf("%d rows, keys of %d B in %d parts: byte %d is %#x, want %#x", rows, k.KeyBytes,
+			len(k.Parts), at, got[at], want[at])
 	}
 }
 
 // addPart draws the values of a part, and adds them to the keys that are wanted. It returns whether a
 // value is outside of the part's range.
-func addPart(r *Rig, rng *rand.Rand, k *kernels.KeyParts, part kernels.KeyPart, nullable, strays bool, want []byte) (outside bool) {
+func addPart(r *Rig, rng *rand.Rand, k *kernels.KeyParts, part kernels.KeyPart,
+	nullable, strays bool, want []byte) (outside bool) {
 	rows, width := int(k.Rows), part.Type.Bytes()
 	var values []byte
 	valid := make([]byte, (rows+31)/32*4)

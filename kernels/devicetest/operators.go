@@ -86,7 +86,8 @@ func (r *Rig) merge(c *Case, plan kernels.Plan, rows *kernels.Rows, want *Answer
 		r.must(r.stream.Aggregate(&c.Shape, plan, p, part, r.scratch(plan, &c.Shape, p.Count)))
 		s := r.status(part.Status)
 		if s.Overflow != 0 || s.Groups > uint64(part.Capacity) {
-			r.t.Errorf("%s: %d rows of a half found no slot; %d groups, capacity %d", planName(plan), s.Overflow, s.Groups, part.Capacity)
+			r.t.Errorf("%s: %d rows of a half found no slot; %d groups, capacity %d", planName(plan),
+				s.Overflow, s.Groups, part.Capacity)
 			return
 		}
 		r.must(r.stream.InsertGroups(&c.Shape, part, int64(s.Groups), table, over, status))
@@ -107,7 +108,8 @@ func slice(shape *kernels.Shape, rows *kernels.Rows, begin, end int64) *kernels.
 	out := &kernels.Rows{Count: end - begin, Keys: rows.Keys.At(begin * int64(shape.KeyBytes))}
 	for i, t := range shape.Columns {
 		out.Columns = append(out.Columns, rows.Columns[i].At(begin*int64(t.Bytes())))
-		out.Valid = append(out.Valid, rows.Valid[i].At(begin/8)) // also of no bitmap: without a buffer, the offset says nothing
+		// also of no bitmap: without a buffer, the offset says nothing
+		out.Valid = append(out.Valid, rows.Valid[i].At(begin/8))
 	}
 	return out
 }
@@ -302,7 +304,8 @@ func (r *Rig) insertGroups(c *Case, rows *kernels.Rows, table kernels.Table, all
 	r.must(r.stream.ResetTable(&c.Shape, table))
 	r.must(r.stream.InsertGroups(&c.Shape, in, count, table, over, status))
 	if s := r.status(status); s.Groups != uint64(count) || s.Rows != uint64(count) || s.Overflow != 0 {
-		r.t.Errorf("table of %d slots, packed %v: %d groups inserted, %d there, %d refused, want %d", table.Slots, table.Packed, s.Rows, s.Groups, s.Overflow, count)
+		r.t.Errorf("table of %d slots, packed %v: %d groups inserted, %d there, %d refused, want %d",
+			table.Slots, table.Packed, s.Rows, s.Groups, s.Overflow, count)
 		return
 	}
 	if got := r.compacted(c, table); got != nil {
@@ -323,7 +326,8 @@ func (r *Rig) insertGroups(c *Case, rows *kernels.Rows, table kernels.Table, all
 	}
 	got.append(r.getGroups(&c.Shape, over, int64(s.Overflow)))
 	if err := want.Check(got); err != nil {
-		r.t.Errorf("groups in a table of %d slots, packed %v, and %d that it refused: %v", few.Slots, few.Packed, s.Overflow, err)
+		r.t.Errorf("groups in a table of %d slots, packed %v, and %d that it refused: %v", few.Slots,
+			few.Packed, s.Overflow, err)
 	}
 }
 
@@ -338,7 +342,8 @@ func (r *Rig) compacted(c *Case, table kernels.Table) *Groups {
 		r.must(r.stream.Compact(&c.Shape, table, part[0], part[1], into))
 		s := r.status(into.Status)
 		if s.Groups > uint64(into.Capacity) || s.Overflow != 0 {
-			r.t.Errorf("table of %d slots, packed %v: %d groups, %d of them without room", table.Slots, table.Packed, s.Groups, s.Overflow)
+			r.t.Errorf("table of %d slots, packed %v: %d groups, %d of them without room", table.Slots,
+				table.Packed, s.Groups, s.Overflow)
 			return nil
 		}
 		all.append(r.getGroups(&c.Shape, into, int64(s.Groups)))

@@ -74,7 +74,8 @@ func (a *Answer) values(fold kernels.Fold, column int, rows []int32) []value {
 	var out []value
 	for _, row := range rows {
 		i := int(row)
-		if fold.Column >= 0 && !isSet(a.data.Valid[fold.Column], i) || fold.Other >= 0 && !isSet(a.data.Valid[fold.Other], i) {
+		if fold.Column >= 0 && !isSet(a.data.Valid[fold.Column], i) ||
+			fold.Other >= 0 && !isSet(a.data.Valid[fold.Other], i) {
 			continue
 		}
 		if column < 0 {
@@ -427,7 +428,8 @@ func checkComoments(x, y []value, got []uint64) error {
 	if !finite {
 		return checkNotFinite(got[3:])
 	}
-	for j, s := range [5]float64{spread(x, 1), spread(y, 1), spread(x, 2), spread(y, 2), math.Sqrt(spread(x, 2) * spread(y, 2))} {
+	for j, s := range [5]float64{spread(x, 1), spread(y, 1), spread(x, 2), spread(y, 2),
+		math.Sqrt(spread(x, 2) * spread(y, 2))} {
 		sums[j].scale += s
 	}
 	return checkSums("co-moment", 0, sums, got[3:])

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/mpga/mpga/kernels"
@@ -168,7 +169,8 @@ func (d *decoding) addOutside() {
 	for _, p := range []kernels.Page{
 		{From: memory, Bytes: 1}, {From: ^uint64(0), Bytes: 1}, {To: rows, Rows: 1}, {To: ^uint64(0), Rows: 1},
 		{Dictionary: memory, Entries: 1}, {Dictionary: ^uint64(0), Entries: 1}, {Entries: ^uint32(0)},
-		{Head: uint32(memory/kernels.ExpandedHead) + 1, Apart: kernels.ApartPlain}, {Head: ^uint32(0), Apart: kernels.ApartPlain},
+		{Head: uint32(memory/kernels.ExpandedHead) + 1, Apart: kernels.ApartPlain},
+		{Head: ^uint32(0), Apart: kernels.ApartPlain},
 		{FirstStep: uint32(d.steps), Rows: 1}, {FirstStep: ^uint32(0)},
 	} {
 		d.addPage(p)
@@ -245,7 +247,8 @@ func (d *decoding) run(r *Rig, withValid bool) {
 	p := &kernels.Pages{
 		Memory: r.put(memory), MemoryBytes: int64(len(d.memory)),
 		List: r.put(d.list), Count: int64(len(d.pages)), Steps: d.steps, Status: r.alloc(4 * int64(len(d.pages))),
-		Width: d.width, Form: d.form, Numbers: d.numbers, Values: r.alloc(d.rows * int64(d.form.Width(d.width))), Rows: d.rows,
+		Width: d.width, Form: d.form, Numbers: d.numbers,
+		Values: r.alloc(d.rows * int64(d.form.Width(d.width))), Rows: d.rows,
 	}
 	p.Scratch = r.alloc(p.ScratchBytes())
 	bitmap := make([]byte, (d.rows+31)/32*4)
@@ -340,37 +343,15 @@ func (d *decoding) formed(value []byte) []byte {
 
 // pageStandsFor is what is to come of a page: the value of each row, nil for NULL.
 func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageStatus, [][]byte) {
-	within := func(from, n, all uint64) bool { return from <= all && n <= all-from }
 	if !within(p.From, uint64(p.Bytes), uint64(len(d.memory))) || !within(p.To, uint64(p.Rows), uint64(d.rows)) ||
 		!within(p.Dictionary, uint64(p.Entries)*uint64(d.width), uint64(len(d.memory))) ||
 		p.Head > 0 && !within(uint64(p.Head)*kernels.ExpandedHead, kernels.ExpandedHead, uint64(len(d.memory))) ||
 		!within(uint64(p.FirstStep), (uint64(p.Rows)+1023)/1024, uint64(d.steps)) {
 		return kernels.PageOutside, nil
 	}
-	data := d.memory[p.From : p.From+uint64(p.Bytes)]
-	var levelData []byte
-	switch p.Levels {
-	case kernels.LevelsPrefixed:
-		if len(data) < 4 || int64(binary.LittleEndian.Uint32(data)) > int64(len(data)-4) {
-			return kernels.PageLevelsBad, nil
-		}
-		end := 4 + int64(binary.LittleEndian.Uint32(data))
-		levelData, data = data[4:end], data[end:]
-	case kernels.LevelsSized:
-		if !within(p.LevelsFrom, uint64(p.LevelBytes), uint64(len(d.memory))) {
-			return kernels.PageLevelsBad, nil
-		}
-		levelData = d.memory[p.LevelsFrom:][:p.LevelBytes]
-	}
-	levels := make([]uint32, p.Rows)
-	for i := range levels {
-		levels[i] = 1
-	}
-	if p.Levels != kernels.LevelsNone {
-		var ok bool
-		if levels, ok = runsStandFor(levelData, int(p.Rows), 1); !ok {
-			return kernels.PageLevelsBad, nil
-		}
+	levels, data, ok := d.levelsStandFor(p)
+	if !ok {
+		return kernels.PageLevelsBad, nil
 	}
 	values := 0
 	for _, level := range levels {
@@ -382,48 +363,9 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 	if values < int(p.Rows) && !withValid {
 		return kernels.PageNull, nil
 	}
-	entries := data
-	codes := make([]uint32, values)
-	for i := range codes {
-		codes[i] = uint32(i)
-	}
-	if p.Apart == kernels.ApartPlain {
-		if values > int(p.Entries) {
-			return kernels.PageEnds, nil
-		}
-		if p.Head > 0 {
-			expanded := binary.LittleEndian.Uint32(d.memory[kernels.ExpandedHead*int(p.Head):])
-			if expanded == kernels.ExpandedDamaged || values > int(expanded) {
-				return kernels.PageEnds, nil
-			}
-		}
-		entries = d.memory[p.Dictionary:]
-	} else if p.Apart == kernels.ApartNone && p.Entries == 0 {
-		if values*d.width > len(data) {
-			return kernels.PageEnds, nil
-		}
-	} else if entries = d.memory[p.Dictionary:]; values > 0 || len(data) > 0 {
-		if len(data) == 0 {
-			return kernels.PageEnds, nil
-		}
-		if data[0] > 32 {
-			return kernels.PageWidth, nil
-		}
-		if values > 0 && p.Entries == 0 {
-			return kernels.PageEnds, nil
-		}
-		clear(codes)
-		if data[0] > 0 {
-			var ok bool
-			if codes, ok = runsStandFor(data[1:], values, int(data[0])); !ok {
-				return kernels.PageEnds, nil
-			}
-		}
-		for _, code := range codes {
-			if code >= p.Entries {
-				return kernels.PageCode, nil
-			}
-		}
+	entries, codes, status := d.codesStandFor(p, data, values)
+	if status != kernels.PageDone {
+		return status, nil
 	}
 	if d.numbers && p.Apart == kernels.ApartNone && p.Entries > 0 && p.Rows > 0 {
 		if last := d.memory[p.Dictionary+4*uint64(p.Entries-1):]; binary.LittleEndian.Uint32(last) == 0 {
@@ -441,6 +383,82 @@ func (d *decoding) pageStandsFor(p *kernels.Page, withValid bool) (kernels.PageS
 		}
 	}
 	return kernels.PageDone, rows
+}
+
+func within(from, n, all uint64) bool { return from <= all && n <= all-from }
+
+// levelsStandFor is the level of each row of a page, and its data behind the levels.
+func (d *decoding) levelsStandFor(p *kernels.Page) (levels []uint32, data []byte, ok bool) {
+	data = d.memory[p.From : p.From+uint64(p.Bytes)]
+	var levelData []byte
+	switch p.Levels {
+	case kernels.LevelsPrefixed:
+		if len(data) < 4 || int64(binary.LittleEndian.Uint32(data)) > int64(len(data)-4) {
+			return nil, nil, false
+		}
+		end := 4 + int64(binary.LittleEndian.Uint32(data))
+		levelData, data = data[4:end], data[end:]
+	case kernels.LevelsSized:
+		if !within(p.LevelsFrom, uint64(p.LevelBytes), uint64(len(d.memory))) {
+			return nil, nil, false
+		}
+		levelData = d.memory[p.LevelsFrom:][:p.LevelBytes]
+	}
+	if p.Levels != kernels.LevelsNone {
+		levels, ok = runsStandFor(levelData, int(p.Rows), 1)
+		return levels, data, ok
+	}
+	return slices.Repeat([]uint32{1}, int(p.Rows)), data, true
+}
+
+// codesStandFor is which of the entries each value of a page is. Plain values are entries
+// themselves, each once.
+func (d *decoding) codesStandFor(p *kernels.Page, data []byte,
+	values int) (entries []byte, codes []uint32, status kernels.PageStatus) {
+	entries = data
+	codes = make([]uint32, values)
+	for i := range codes {
+		codes[i] = uint32(i)
+	}
+	if p.Apart == kernels.ApartPlain {
+		if values > int(p.Entries) {
+			return nil, nil, kernels.PageEnds
+		}
+		if p.Head > 0 {
+			expanded := binary.LittleEndian.Uint32(d.memory[kernels.ExpandedHead*int(p.Head):])
+			if expanded == kernels.ExpandedDamaged || values > int(expanded) {
+				return nil, nil, kernels.PageEnds
+			}
+		}
+		entries = d.memory[p.Dictionary:]
+	} else if p.Apart == kernels.ApartNone && p.Entries == 0 {
+		if values*d.width > len(data) {
+			return nil, nil, kernels.PageEnds
+		}
+	} else if entries = d.memory[p.Dictionary:]; values > 0 || len(data) > 0 {
+		if len(data) == 0 {
+			return nil, nil, kernels.PageEnds
+		}
+		if data[0] > 32 {
+			return nil, nil, kernels.PageWidth
+		}
+		if values > 0 && p.Entries == 0 {
+			return nil, nil, kernels.PageEnds
+		}
+		clear(codes)
+		if data[0] > 0 {
+			var ok bool
+			if codes, ok = runsStandFor(data[1:], values, int(data[0])); !ok {
+				return nil, nil, kernels.PageEnds
+			}
+		}
+		for _, code := range codes {
+			if code >= p.Entries {
+				return nil, nil, kernels.PageCode
+			}
+		}
+	}
+	return entries, codes, kernels.PageDone
 }
 
 // runsStandFor reads n values of width bits, bit by bit.

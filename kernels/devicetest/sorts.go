@@ -44,7 +44,8 @@ func sortsCase(rng *rand.Rand, rows int) Case {
 	for range 1 + rng.IntN(3) {
 		shape.Columns = append(shape.Columns, types[rng.IntN(len(types))])
 	}
-	ops := []kernels.FoldOp{kernels.CountDistinct, kernels.QuantileCont, kernels.QuantileDisc, kernels.Count, kernels.Sum128, kernels.Max, kernels.Moments2}
+	ops := []kernels.FoldOp{kernels.CountDistinct, kernels.QuantileCont, kernels.QuantileDisc,
+		kernels.Count, kernels.Sum128, kernels.Max, kernels.Moments2}
 	fractions := []float64{0, 0.5, 1, rng.Float64(), 1e-9, 0.99}
 	add := func(op kernels.FoldOp) {
 		f := kernels.Fold{Op: op, Column: rng.IntN(len(shape.Columns)), Other: -1}

@@ -21,7 +21,8 @@ func Strings(t *testing.T, device kernels.Device, calls, stringsMax int) {
 	for _, tableBytes := range []int64{0, 1 << 10, 1 << 22} {
 		r := newRig(t, device)
 		rng := rand.New(rand.NewPCG(19, uint64(calls)+uint64(tableBytes)))
-		n := numbering{r: r, known: kernels.NewStringTable(tableBytes), numbers: map[string]uint32{}, roomy: tableBytes == 1<<22}
+		n := numbering{r: r, known: kernels.NewStringTable(tableBytes), numbers: map[string]uint32{},
+			roomy: tableBytes == 1<<22}
 		if n.known.Slots > 0 {
 			n.known.Memory = r.alloc(n.known.MemoryBytes())
 			r.must(r.stream.Fill(n.known.Memory, n.known.ResetBytes(), 0))
@@ -47,7 +48,8 @@ func (n *numbering) call(rng *rand.Rand, stringsMax int) {
 	var memory, list []byte
 	var want []string // "" is no string, else its column and itself
 	for range 1 + rng.IntN(6) {
-		page := kernels.StringPage{From: uint64(len(memory)), First: uint32(len(want)), Column: uint32(rng.IntN(3)), Levels: kernels.PageLevels(rng.IntN(3))}
+		page := kernels.StringPage{From: uint64(len(memory)), First: uint32(len(want)),
+			Column: uint32(rng.IntN(3)), Levels: kernels.PageLevels(rng.IntN(3))}
 		content, of := randomStrings(rng, rng.IntN(stringsMax+1), page.Levels)
 		page.Most = uint32(len(of) + rng.IntN(3) - min(rng.IntN(3), len(of)))
 		of = of[:min(len(of), int(page.Most))]
@@ -65,14 +67,16 @@ func (n *numbering) call(rng *rand.Rand, stringsMax int) {
 	}
 	bytesOfMemory, all := uint64(len(memory)), uint32(len(want))
 	for _, outside := range []kernels.StringPage{
-		{From: bytesOfMemory, Bytes: 1, Most: 1}, {From: ^uint64(0), Bytes: 8, Most: 1}, {First: all, Most: 1}, {First: ^uint32(0), Most: 1},
+		{From: bytesOfMemory, Bytes: 1, Most: 1}, {From: ^uint64(0), Bytes: 8, Most: 1},
+		{First: all, Most: 1}, {First: ^uint32(0), Most: 1},
 	} {
 		list = kernels.AppendListed(list, outside)
 	}
 	s := &kernels.Strings{
 		Memory: r.put(append(memory, make([]byte, kernels.PagesPad)...)), MemoryBytes: int64(len(memory)),
 		Pages: r.put(list), Count: int64(len(list)) / kernels.StringPageBytes, Strings: int64(len(want)), Known: n.known,
-		Numbers: r.alloc(4 * int64(len(want))), Head: r.alloc(kernels.MissingHeadBytes), List: r.alloc(kernels.MissingBytes * int64(len(want))),
+		Numbers: r.alloc(4 * int64(len(want))), Head: r.alloc(kernels.MissingHeadBytes),
+		List:      r.alloc(kernels.MissingBytes * int64(len(want))),
 		TextBytes: int64(len(memory)) * int64(rng.IntN(5)) / 4,
 	}
 	s.Text, s.Scratch = r.alloc(s.TextBytes), r.alloc(s.ScratchBytes())
@@ -123,7 +127,8 @@ func (n *numbering) matched(rng *rand.Rand, s *kernels.Strings, want []string) {
 	for column := range uint32(3) {
 		if rng.IntN(3) > 0 {
 			s.Matched = append(s.Matched, kernels.MatchedColumn{
-				Column: column, Patterns: rng.Uint32() & (1<<len(s.Patterns) - 1), Numbered: rng.IntN(2) == 0, Text: rng.IntN(2) == 0,
+				Column: column, Patterns: rng.Uint32() & (1<<len(s.Patterns) - 1), Numbered: rng.IntN(2) == 0,
+				Text: rng.IntN(2) == 0,
 			})
 		}
 	}
@@ -192,7 +197,8 @@ func (n *numbering) listed(s *kernels.Strings, want []string) (given []byte, mis
 	expected, bytesOf := map[string]bool{}, 0
 	for i, of := range want {
 		got := binary.LittleEndian.Uint32(numbers[4*i:])
-		if got != 0 && got != n.numbers[of] || got == 0 && of != "" && n.roomy && len(of)-2 <= kernels.KnownStringMax && n.numbers[of] != 0 {
+		if got != 0 && got != n.numbers[of] || got == 0 && of != "" && n.roomy &&
+			len(of)-2 <= kernels.KnownStringMax && n.numbers[of] != 0 {
 			r.t.Errorf("string %d, %.60q: number %d before any was given, and %d is known", i, of, got, n.numbers[of])
 		}
 		if got == 0 && of != "" && !expected[of] {
@@ -236,7 +242,8 @@ func randomStrings(rng *rand.Rand, count int, levels kernels.PageLevels) (conten
 		s := fmt.Sprintf("%0*d", length, rng.IntN(distinct))
 		switch {
 		case kind == 1 && rng.IntN(200) == 0:
-			s += []string{"é", "\xff", "\xed\xa0\x80", "\U0010FFFF", "\xf4\x90\x80\x80", "\xc0\x80", "\xe0\x9f\xbf", "x\xfe", "\xe2\x82"}[rng.IntN(9)]
+			s += []string{"é", "\xff", "\xed\xa0\x80", "\U0010FFFF", "\xf4\x90\x80\x80", "\xc0\x80",
+				"\xe0\x9f\xbf", "x\xfe", "\xe2\x82"}[rng.IntN(9)]
 		case kind == 1:
 			s = s[rng.IntN(len(s)):]
 		case kind == 2 && rng.IntN(3) == 0:

@@ -89,7 +89,8 @@ func aggregate(shape *kernels.Shape, plan kernels.Plan, in *rows, out *groups) {
 			}
 		}
 	}
-	*out.status = kernels.GroupsStatus{Groups: uint64(len(keys) / k), Rows: uint64(in.count - overflow), Overflow: uint64(overflow)}
+	*out.status = kernels.GroupsStatus{Groups: uint64(len(keys) / k),
+		Rows: uint64(in.count - overflow), Overflow: uint64(overflow)}
 }
 
 // compareKeys orders keys as unsigned integers, word by word.

@@ -98,7 +98,8 @@ func (m *memory) free() error {
 		return d.breach("%s of %d B is freed twice", m.arena.name, len(m.data))
 	case len(m.uses) > 0 && !lost:
 		use := m.uses[0]
-		return d.breach("%s of %d B is freed while %v owns it: nothing has waited for %s %d", m.arena.name, len(m.data), use.stream, use.work, use.number)
+		return d.breach("%s of %d B is freed while %v owns it: nothing has waited for %s %d",
+			m.arena.name, len(m.data), use.stream, use.work, use.number)
 	}
 	return err
 }

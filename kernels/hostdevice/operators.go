@@ -44,7 +44,8 @@ func (o *operation) view(at kernels.Span, bytes int64, write bool) []byte {
 		return nil // enqueue says so
 	}
 	if from%spanAlignment != 0 && o.err == nil {
-		o.err = fmt.Errorf("%s: a span begins at byte %d of its buffer, which is no multiple of %d", o.name, from, spanAlignment)
+		o.err = fmt.Errorf("%s: a span begins at byte %d of its buffer, which is no multiple of %d",
+			o.name, from, spanAlignment)
 	}
 	return m.data[from : from+bytes]
 }
@@ -83,7 +84,8 @@ type rows struct {
 func (o *operation) rows(r *kernels.Rows, write bool) rows {
 	out := rows{count: int(r.Count), keys: o.view(r.Keys, r.Count*int64(o.shape.KeyBytes), write)}
 	if len(r.Columns) != len(o.shape.Columns) || len(r.Valid) > len(r.Columns) {
-		o.err = fmt.Errorf("%s: rows of %d columns and %d bitmaps, shape of %d columns", o.name, len(r.Columns), len(r.Valid), len(o.shape.Columns))
+		o.err = fmt.Errorf("%s: rows of %d columns and %d bitmaps, shape of %d columns", o.name,
+			len(r.Columns), len(r.Valid), len(o.shape.Columns))
 		return out
 	}
 	out.valid = make([][]uint32, len(r.Columns))
@@ -228,7 +230,8 @@ func (e *exponents32) add(w uint64) {
 	}
 }
 
-func (s *stream) Aggregate(shape *kernels.Shape, plan kernels.Plan, r *kernels.Rows, into *kernels.Groups, scratch kernels.Span) error {
+func (s *stream) Aggregate(shape *kernels.Shape, plan kernels.Plan, r *kernels.Rows,
+	into *kernels.Groups, scratch kernels.Span) error {
 	o := s.operation("Aggregate", shape)
 	o.scratch(scratch, plan.AggregateScratch(shape, r.Count, s.device.Properties()))
 	in, out := o.rows(r, false), o.groups(into)
@@ -238,7 +241,8 @@ func (s *stream) Aggregate(shape *kernels.Shape, plan kernels.Plan, r *kernels.R
 	return o.enqueue(func() { aggregate(&o.shape, plan, &in, &out) })
 }
 
-func (s *stream) Scatter(shape *kernels.Shape, r *kernels.Rows, seed uint64, radixBits int, into *kernels.Rows, offsets, scratch kernels.Span) error {
+func (s *stream) Scatter(shape *kernels.Shape, r *kernels.Rows, seed uint64, radixBits int,
+	into *kernels.Rows, offsets, scratch kernels.Span) error {
 	o := s.operation("Scatter", shape)
 	o.scratch(scratch, kernels.ScatterScratch(radixBits))
 	in, out := o.rows(r, false), o.rows(into, true)
@@ -276,7 +280,8 @@ func (s *stream) ResetTable(shape *kernels.Shape, t kernels.Table) error {
 	return o.enqueue(func() { table.reset() })
 }
 
-func (s *stream) Insert(shape *kernels.Shape, r *kernels.Rows, t kernels.Table, overflow *kernels.Rows, status kernels.Span) error {
+func (s *stream) Insert(shape *kernels.Shape, r *kernels.Rows, t kernels.Table,
+	overflow *kernels.Rows, status kernels.Span) error {
 	o := s.operation("Insert", shape)
 	in, out, table, at := o.rows(r, false), o.rows(overflow, true), o.table(t), o.status(status)
 	if out.count < in.count {
@@ -288,10 +293,12 @@ func (s *stream) Insert(shape *kernels.Shape, r *kernels.Rows, t kernels.Table, 
 	})
 }
 
-func (s *stream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count int64, t kernels.Table, overflow *kernels.Groups, status kernels.Span) error {
+func (s *stream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count int64,
+	t kernels.Table, overflow *kernels.Groups, status kernels.Span) error {
 	o := s.operation("InsertGroups", shape)
 	if count > in.Capacity || overflow.Capacity < count {
-		o.err = fmt.Errorf("InsertGroups: %d groups of a capacity of %d, with room for an overflow of %d", count, in.Capacity, overflow.Capacity)
+		o.err = fmt.Errorf("InsertGroups: %d groups of a capacity of %d, with room for an overflow of %d",
+			count, in.Capacity, overflow.Capacity)
 		return o.enqueue(nil)
 	}
 	keys, from := o.view(in.Keys, count*int64(shape.KeyBytes), false), o.states(in, count, false)
@@ -303,7 +310,8 @@ func (s *stream) InsertGroups(shape *kernels.Shape, in *kernels.Groups, count in
 	table, at := o.table(t), o.status(status)
 	return o.enqueue(func() {
 		insert(table, o.shape.KeyBytes, keys, int(count), at,
-			func(slot, group int) { table.addGroup(slot, from, group) }, func(to, group int) { refused.put(to, &o.shape, keys, from, group) })
+			func(slot, group int) { table.addGroup(slot, from, group) },
+			func(to, group int) { refused.put(to, &o.shape, keys, from, group) })
 	})
 }
 
@@ -332,7 +340,8 @@ type slotTable interface {
 
 // insert finds a slot for each of the keys of rows or groups, and adds the row or group to it.
 // Where there is no slot, the row or group is refused, to a place in the overflow.
-func insert(t slotTable, keyBytes int, keys []byte, count int, status *kernels.GroupsStatus, add func(slot, i int), refuse func(to, i int)) {
+func insert(t slotTable, keyBytes int, keys []byte, count int, status *kernels.GroupsStatus,
+	add func(slot, i int), refuse func(to, i int)) {
 	var s kernels.GroupsStatus
 	for i, hash := range hashes(keys, keyBytes, count, 0) {
 		slot := t.find(keys[i*keyBytes:(i+1)*keyBytes], hash)

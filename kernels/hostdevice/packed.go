@@ -29,7 +29,8 @@ const (
 )
 
 func (o *operation) packedTable(t kernels.Table) *packedTable {
-	out := &packedTable{PackedLayout: kernels.NewPackedLayout(t.Slots), shape: o.shape, asked: int(t.Slots), sealed: t.Sealed}
+	out := &packedTable{PackedLayout: kernels.NewPackedLayout(t.Slots), shape: o.shape,
+		asked: int(t.Slots), sealed: t.Sealed}
 	words := o.words(t.Memory, out.Bytes()/8, true)
 	if words == nil {
 		return out

@@ -57,21 +57,7 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 		uint64(p.FirstStep)+uint64(kernels.PageSteps(int64(p.Rows))) > steps {
 		return kernels.PageOutside
 	}
-	data := memory[p.From:][:p.Bytes]
-	var levels []byte
-	ok := true
-	switch p.Levels {
-	case kernels.LevelsPrefixed:
-		levels, data, ok = splitLevels(data)
-	case kernels.LevelsSized:
-		if ok = isWithin(p.LevelsFrom, p.LevelBytes, memory); ok {
-			levels = memory[p.LevelsFrom:][:p.LevelBytes]
-		}
-	}
-	if !ok {
-		return kernels.PageLevelsBad
-	}
-	valid, ok := readLevels(levels, int(p.Rows), p.Levels)
+	valid, data, ok := validOf(p, memory)
 	if !ok {
 		return kernels.PageLevelsBad
 	}
@@ -111,9 +97,36 @@ func (c *pagesColumn) decode(p *kernels.Page, memory []byte, steps uint64) kerne
 	case uint64(values)*c.width > uint64(len(data)):
 		return kernels.PageEnds
 	}
+	return c.write(p.To, valid, codes, plain)
+}
+
+// validOf returns for each row of a page 1 where it has a value, else 0, and the data of the page
+// behind the levels.
+func validOf(p *kernels.Page, memory []byte) (valid, data []byte, ok bool) {
+	data = memory[p.From:][:p.Bytes]
+	var levels []byte
+	switch p.Levels {
+	case kernels.LevelsPrefixed:
+		if levels, data, ok = splitLevels(data); !ok {
+			return nil, nil, false
+		}
+	case kernels.LevelsSized:
+		if !isWithin(p.LevelsFrom, p.LevelBytes, memory) {
+			return nil, nil, false
+		}
+		levels = memory[p.LevelsFrom:][:p.LevelBytes]
+	}
+	valid, ok = readLevels(levels, int(p.Rows), p.Levels)
+	return valid, data, ok
+}
+
+// write writes the values of a page's rows to the column from row first on. plain has the values,
+// which codes number; where codes are nil, they come one after the other.
+func (c *pagesColumn) write(first uint64, valid []byte, codes []uint32,
+	plain []byte) kernels.PageStatus {
 	n, status := 0, kernels.PageDone
 	for i, v := range valid {
-		row := p.To + uint64(i)
+		row := first + uint64(i)
 		width := uint64(c.form.Width(int(c.width)))
 		out := c.values[row*width:][:width]
 		if v == 0 {

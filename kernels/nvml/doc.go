@@ -45,7 +45,8 @@ type Link struct {
 
 // bytesPerLane is what a lane carries in a direction, by generation, less the line code: 8b/10b,
 // then 128b/130b, and flits from generation 6 on.
-var bytesPerLane = [...]float64{0, 2.5e9 / 10, 5e9 / 10, 8e9 / 8 * 128 / 130, 16e9 / 8 * 128 / 130, 32e9 / 8 * 128 / 130, 64e9 / 8 * 242 / 256}
+var bytesPerLane = [...]float64{0, 2.5e9 / 10, 5e9 / 10, 8e9 / 8 * 128 / 130, 16e9 / 8 * 128 / 130,
+	32e9 / 8 * 128 / 130, 64e9 / 8 * 242 / 256}
 
 // Bandwidth returns the bytes a second that a link of a generation and width carries in each
 // direction; 0, if it is not known.

@@ -10,7 +10,8 @@ import (
 
 // ReadChunk implements textfile.Format. The rows of a chunk are the rows that start behind a newline
 // in the chunk, and in the first chunk the first row.
-func (c *File) ReadChunk(ctx context.Context, f io.ReaderAt, chunk int, buf []byte) (first int, lines int64, err error) {
+func (c *File) ReadChunk(ctx context.Context, f io.ReaderAt, chunk int,
+	buf []byte) (first int, lines int64, err error) {
 	if err := c.readChunk(f, chunk, buf); err != nil || chunk == 0 {
 		return 0, c.LinesBefore, err
 	}

@@ -154,7 +154,8 @@ func (c *File) examine(buf []byte, whole bool, mem *reserve.Allocator) (enough b
 		start += n + 1
 	}
 	if isBinary(buf[start:]) {
-		return false, knob.Errorf("not text: there are NUL bytes; name its format if it has one of ours (%s), or its encoding (%s utf-16le)",
+		return false, knob.Errorf(
+			"not text: there are NUL bytes; name its format if it has one of ours (%s), or its encoding (%s utf-16le)",
 			knob.Name("dataset.Format"), knob.Name("dataset.CSV.Encoding"))
 	}
 	sampled := c.opt.sampleBytes(buf[start:])
@@ -402,7 +403,8 @@ func (c *File) ValueError(name string, typ arrow.DataType, format *fields.Format
 	value := quoted(field)
 	written := knob.Errorf("%s", format)
 	if format.Times != nil {
-		written = knob.Errorf("%s (%s, %s)", format, knob.Name("dataset.CSV.DateFormat"), knob.Name("dataset.CSV.TimestampFormat"))
+		written = knob.Errorf("%s (%s, %s)", format, knob.Name("dataset.CSV.DateFormat"),
+			knob.Name("dataset.CSV.TimestampFormat"))
 	}
 	loss, as := format.LossOf(typ, field), ""
 	switch digits := fields.WholeDigits(fields.Trim(field)); {

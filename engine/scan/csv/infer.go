@@ -250,7 +250,8 @@ func (s *sample) lineOf(row int) int {
 	return s.lines + 1 + bytes.Count(s.text[:s.starts[row]], newline)
 }
 
-var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?", textfile.RowLimitDefault>>20)
+var errLongRow = fmt.Errorf("a row is longer than %d MiB; is a quote left open, or is it no text?",
+	textfile.RowLimitDefault>>20)
 
 // takeSample cuts the first rows of a text that starts at buf[p:]. whole says that the text ends
 // where buf does.

@@ -130,7 +130,8 @@ func (o *Options) Validate() []error {
 	}
 	quote := cmp.Or(o.Quote, '"')
 	if !o.NoQuote && o.Delimiter == quote {
-		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote"), quote))
+		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Delimiter"),
+			knob.Name("dataset.CSV.Quote"), quote))
 	}
 	if o.Comment != 0 && (o.Comment == o.Delimiter || !o.NoQuote && o.Comment == quote) {
 		errs = append(errs, knob.Errorf("%s (%q) must be neither %s nor %s", knob.Name("dataset.CSV.Comment"), o.Comment,
@@ -153,7 +154,8 @@ func (o *Options) Validate() []error {
 	}
 	for name, typ := range o.Types {
 		if !fields.CanBe(typ) {
-			errs = append(errs, knob.Errorf("%s: column %q: text cannot be read as %s", knob.Name("dataset.CSV.Types"), name, typ))
+			errs = append(errs, knob.Errorf("%s: column %q: text cannot be read as %s",
+				knob.Name("dataset.CSV.Types"), name, typ))
 		}
 	}
 	return errs
@@ -162,16 +164,19 @@ func (o *Options) Validate() []error {
 // validateValues is Validate for what says how values are read.
 func (o *Options) validateValues() (errs []error) {
 	if o.DecimalSeparator != '.' && o.DecimalSeparator != ',' {
-		errs = append(errs, knob.Errorf("%s (%q) must be . or ,", knob.Name("dataset.CSV.DecimalSeparator"), o.DecimalSeparator))
+		errs = append(errs, knob.Errorf("%s (%q) must be . or ,",
+			knob.Name("dataset.CSV.DecimalSeparator"), o.DecimalSeparator))
 	}
 	switch c := o.Thousands; {
 	case c == o.DecimalSeparator:
-		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Thousands"), knob.Name("dataset.CSV.DecimalSeparator"), c))
+		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Thousands"),
+			knob.Name("dataset.CSV.DecimalSeparator"), c))
 	case c >= '0' && c <= '9', c == '+', c == '-':
 		errs = append(errs, knob.Errorf("%s (%q) must not be part of a number", knob.Name("dataset.CSV.Thousands"), c))
 	}
 	if _, known := encodings[o.Encoding]; !known {
-		errs = append(errs, knob.Errorf("%s (%q) must be one of %s", knob.Name("dataset.CSV.Encoding"), o.Encoding, strings.Join(encodingNames, ", ")))
+		errs = append(errs, knob.Errorf("%s (%q) must be one of %s", knob.Name("dataset.CSV.Encoding"),
+			o.Encoding, strings.Join(encodingNames, ", ")))
 	}
 	for _, f := range []struct {
 		name   knob.Name

@@ -42,15 +42,16 @@ func (c *File) sniff(buf []byte, start int, whole bool) (delimiter byte, begin i
 	return delimiter, start
 }
 
-// dialects returns the options, and what they may be in place of what they leave open, as far as marks in the text allow
-// it: the likeliest first.
+// dialects returns the options, and what they may be in place of what they leave open, as far as
+// marks in the text allow it: the likeliest first.
 func (c *File) dialects(text []byte) (list []Options) {
 	quotes, comments := []byte{c.opt.Quote}, []byte{c.opt.Comment}
 	head := text[:min(len(text), 1<<12)]
 	if c.sniffsQuote && bytes.IndexByte(head, '\'') >= 0 && bytes.IndexByte(head, '"') < 0 {
 		quotes = []byte{'\'', '"'}
 	}
-	if c.opt.Comment == 0 && (bytes.HasPrefix(text, []byte{commentMark}) || bytes.Contains(text, []byte{'\n', commentMark})) {
+	if c.opt.Comment == 0 && (bytes.HasPrefix(text, []byte{commentMark}) ||
+		bytes.Contains(text, []byte{'\n', commentMark})) {
 		comments = []byte{0, commentMark}
 	}
 	for _, quote := range quotes {

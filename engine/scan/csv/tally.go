@@ -154,7 +154,8 @@ func (c *File) whyText(name string, t *tally) error {
 		return nil
 	}
 	word := fields.TypeName(typ)
-	return knob.Errorf("column %q is text because %s, line %d, has %s: %s %s makes it %s, and %s leaves out rows of such values",
+	return knob.Errorf(
+		"column %q is text because %s, line %d, has %s: %s %s makes it %s, and %s leaves out rows of such values",
 		name, c.Path, t.spoiler.line, quoted([]byte(t.spoiler.value)), knob.Name("dataset.CSV.Types"),
 		fields.Setting(name, word), word, knob.Name("dataset.CSV.IgnoreErrors"))
 }

@@ -23,7 +23,8 @@ func (f *openFiles) addFilenames() error {
 	}
 	for _, in := range f.inputs {
 		if !utf8.ValidString(in.Name()) {
-			return knob.Errorf("%q: the name is not valid UTF-8, and is to be the value of a column (%s)", in.Name(), knob.Name("dataset.Filename"))
+			return knob.Errorf("%q: the name is not valid UTF-8, and is to be the value of a column (%s)",
+				in.Name(), knob.Name("dataset.Filename"))
 		}
 		if in.Schema().HasField(FilenameColumn) {
 			return filenameTaken(in.Name(), "the file has a column")

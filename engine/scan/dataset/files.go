@@ -111,7 +111,9 @@ func (p *pattern) expand(ctx context.Context, fsys vfs.FS) ([]string, error) {
 
 func noDataFile(dir string) error {
 	return fmt.Errorf("%s: the directory holds no data file (.parquet, .pq, .arrow, .ipc, .feather, "+
-		".arrows, .csv, .tsv, .json, .ndjson, .jsonl, and these texts with .gz, .zst or .bz2); name files of other endings by a glob", redact.URL(dir))
+		".arrows, .csv, .tsv, .json, .ndjson, .jsonl, and these texts with .gz, .zst or .bz2); name "+
+		"files of other endings by a glob",
+		redact.URL(dir))
 }
 
 // walkDir returns the data files below a directory, sorted by path.

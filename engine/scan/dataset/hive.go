@@ -93,7 +93,8 @@ func hiveColumns(names []string, known *Known, written manifestTypes) ([]decode.
 
 func hiveError(first, other string) error {
 	return knob.Errorf("%s and %s: their key=value folders differ (%s and %s); "+
-		"read them apart, or without hive folders (%s)", first, other, hiveKeys(first), hiveKeys(other), knob.Name("dataset.NoHive"))
+		"read them apart, or without hive folders (%s)", first, other, hiveKeys(first), hiveKeys(other),
+		knob.Name("dataset.NoHive"))
 }
 
 func hiveKeys(name string) string {

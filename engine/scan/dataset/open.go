@@ -288,8 +288,10 @@ func openStdin(opt *Options, samples *textfile.Samples) (decode.Input, error) {
 // openSampled reads standard input to its end, for a sample of all rows, and opens it as a file of CSV.
 func openSampled(stdin io.Reader, packed string, opt *Options, samples *textfile.Samples) (decode.Input, error) {
 	if opt.Spool == nil {
-		return nil, knob.Errorf("standard input: a sample of all rows (%s) is read before the rows are, and nothing keeps it "+
-			"(%s); give it as a file, or name a number of rows", knob.Name("dataset.CSV.SampleRows"), knob.Name("dataset.Spool"))
+		return nil, knob.Errorf(
+			"standard input: a sample of all rows (%s) is read before the rows are, and nothing keeps it "+
+				"(%s); give it as a file, or name a number of rows", knob.Name("dataset.CSV.SampleRows"),
+			knob.Name("dataset.Spool"))
 	}
 	if err := opt.Spool.fill(stdin, opt.Budget); err != nil {
 		return nil, fmt.Errorf("standard input: %w", err)

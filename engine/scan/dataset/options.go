@@ -109,7 +109,8 @@ func (o *Options) EnsureDefaults() {
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Format != FormatAuto && !slices.Contains(formats, o.Format) {
-		errs = append(errs, knob.Errorf("%s (%q) must be one of %s", knob.Name("dataset.Format"), o.Format, strings.Join(FormatNames(), ", ")))
+		errs = append(errs, knob.Errorf("%s (%q) must be one of %s", knob.Name("dataset.Format"),
+			o.Format, strings.Join(FormatNames(), ", ")))
 	}
 	errs = append(errs, o.CSV.Validate()...)
 	return errors.Join(append(errs, o.JSON.Validate()...)...)

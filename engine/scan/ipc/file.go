@@ -44,6 +44,7 @@ type block struct {
 }
 
 const (
+	// Magic is the first and the last bytes of a file.
 	Magic = "ARROW1"
 	// arrowStreamStart is where the first message is: after the magic, padded to 8 B.
 	arrowStreamStart = 8
@@ -193,11 +194,19 @@ func (a *File) readRows(f io.ReaderAt, b *block) error {
 // BatchCount returns how many record batches the file has.
 func (a *File) BatchCount() int { return len(a.batches) }
 
-func (a *File) Name() string          { return a.path }
-func (a *File) Schema() *arrow.Schema { return a.flat.Schema }
-func (a *File) Stats() decode.Stats   { return decode.Stats{Rows: a.numRows, Bytes: a.size} }
-func (a *File) Span() uint64          { return uint64(a.numRows) }
+// Name returns the path that the file was opened by.
+func (a *File) Name() string { return a.path }
 
+// Schema returns the columns of the file, structs flattened.
+func (a *File) Schema() *arrow.Schema { return a.flat.Schema }
+
+// Stats returns how many rows and bytes the file has.
+func (a *File) Stats() decode.Stats { return decode.Stats{Rows: a.numRows, Bytes: a.size} }
+
+// Span returns how many positions the rows take: one each.
+func (a *File) Span() uint64 { return uint64(a.numRows) }
+
+// Parts returns parts of consecutive batches, each of about arrowPartBytes, that read columns.
 func (a *File) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
 	var parts []decode.Part
 	var last *part

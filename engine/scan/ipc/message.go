@@ -280,7 +280,8 @@ func child(t flatbuffers.Table, slot flatbuffers.VOffsetT) (c flatbuffers.Table,
 }
 
 // vector returns where the vector in a slot starts and its length, of elements that fit the buffer.
-func vector(t flatbuffers.Table, slot flatbuffers.VOffsetT, elementBytes int) (start flatbuffers.UOffsetT, n int, err error) {
+func vector(t flatbuffers.Table, slot flatbuffers.VOffsetT,
+	elementBytes int) (start flatbuffers.UOffsetT, n int, err error) {
 	at := flatbuffers.UOffsetT(t.Offset(slot))
 	if at == 0 {
 		return 0, 0, nil

@@ -59,13 +59,21 @@ func (s *Stream) bodyMax() int64 {
 	return s.size
 }
 
-func (s *Stream) Name() string          { return s.path }
+// Name returns the path that the stream was opened by.
+func (s *Stream) Name() string { return s.path }
+
+// Schema returns the columns of the stream, structs flattened.
 func (s *Stream) Schema() *arrow.Schema { return s.flat.Schema }
+
+// Stats returns the stream's bytes, -1 when they are not known, and -1 for its rows.
 func (s *Stream) Stats() decode.Stats {
 	return decode.Stats{Rows: -1, Bytes: s.size, Once: s.stdin != nil}
 }
+
+// Span returns decode.PositionsUnknown: nobody has counted the rows.
 func (s *Stream) Span() uint64 { return decode.PositionsUnknown }
 
+// Parts returns the one part that a stream has, which reads columns.
 func (s *Stream) Parts(_ context.Context, columns []int) ([]decode.Part, error) {
 	open := func(opt decode.Options) (decode.RowReader, error) { return s.open(columns, opt) }
 	return []decode.Part{&decode.StreamPart{Path: s.path, Size: s.size, OpenAt: open}}, nil

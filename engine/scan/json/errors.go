@@ -40,7 +40,8 @@ func (c *File) ValueError(column string, typ arrow.DataType, format *fields.Form
 
 // unknownKey is the error of a key that is no column.
 func unknownKey(name string) error {
-	return knob.Errorf("key %q is in none of the rows that were looked at first: look at more (%s), or give its type (%s %s)",
+	return knob.Errorf(
+		"key %q is in none of the rows that were looked at first: look at more (%s), or give its type (%s %s)",
 		name, knob.Name("dataset.JSON.SampleRows"), types, fields.Setting(name, "VARCHAR"))
 }
 

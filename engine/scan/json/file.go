@@ -243,6 +243,7 @@ func (c *File) ReadChunk(_ context.Context, f io.ReaderAt, chunk int, buf []byte
 
 // LongRow implements textfile.Format.
 func (c *File) LongRow() error {
-	return knob.Errorf("an object is longer than %d bytes; is a brace or a quote left open? The limit can be up to %d (%s)",
+	return knob.Errorf(
+		"an object is longer than %d bytes; is a brace or a quote left open? The limit can be up to %d (%s)",
 		c.RowLimit, textfile.RowLimitMax, knob.Name("dataset.JSON.RowLimit"))
 }

@@ -46,7 +46,8 @@ func (o *Options) Validate() []error {
 			knob.Name("dataset.JSON.SampleRows"), o.SampleRows))
 	}
 	if o.RowLimit < 1 || o.RowLimit > textfile.RowLimitMax {
-		errs = append(errs, knob.Errorf("%s (%d) must be in [1, %d]", knob.Name("dataset.JSON.RowLimit"), o.RowLimit, textfile.RowLimitMax))
+		errs = append(errs, knob.Errorf("%s (%d) must be in [1, %d]", knob.Name("dataset.JSON.RowLimit"),
+			o.RowLimit, textfile.RowLimitMax))
 	}
 	for i, name := range o.Names {
 		if slices.Contains(o.Names[:i], name) {
@@ -55,7 +56,8 @@ func (o *Options) Validate() []error {
 	}
 	for name, typ := range o.Types {
 		if !fields.CanBe(typ) {
-			errs = append(errs, knob.Errorf("%s: column %q: JSON cannot be read as %s", knob.Name("dataset.JSON.Types"), name, typ))
+			errs = append(errs, knob.Errorf("%s: column %q: JSON cannot be read as %s",
+				knob.Name("dataset.JSON.Types"), name, typ))
 		}
 	}
 	return errs

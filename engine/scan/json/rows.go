@@ -8,7 +8,9 @@ import (
 )
 
 var (
-	errRow         = knob.Errorf(`a row must be an object, {"key": value, ...}; is it another format (%s)?`, knob.Name("dataset.Format"))
+	errRow = knob.Errorf(
+		`a row must be an object, {"key": value, ...}; is it another format (%s)?`,
+		knob.Name("dataset.Format"))
 	errComma       = errors.New("a comma between rows, where none belongs")
 	errNoComma     = errors.New("no comma between two objects of an array")
 	errBehindArray = errors.New("something behind the array of rows; a file holds one array, or objects without one")

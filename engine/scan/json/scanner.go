@@ -59,23 +59,28 @@ const (
 )
 
 var (
-	errControl     = errors.New(`a control character within a string, where JSON has \n, \t and the like; is a quote left open?`)
-	errEscape      = errors.New(`an escape that JSON does not have: \", \\, \/, \b, \f, \n, \r, \t and \u with four hexadecimal digits are all`)
-	errSurrogate   = errors.New(`half of a surrogate pair: \ud800 to \udbff and \udc00 to \udfff stand for a character only together`)
-	errLeadingZero = errors.New("a number with a leading zero, which JSON does not have; is it a code that belongs in quotes?")
-	errNumber      = errors.New("a number without a digit where there must be one")
-	errValue       = errors.New("not a value: want a string, a number, true, false, null, an object or an array")
-	errKey         = errors.New("not a key: want a string in double quotes")
-	errColon       = errors.New("no colon behind a key")
-	errMember      = errors.New("neither a comma nor the closing brace behind a value of an object")
-	errElement     = errors.New("neither a comma nor the closing bracket behind a value of an array")
-	errManyLines   = layoutError("a row that goes on behind its line, where the first rows of the text are lines")
-	errNested      = fmt.Errorf("objects and arrays within each other, more than %d deep", nestingMax)
+	errControl = errors.New(
+		`a control character within a string, where JSON has \n, \t and the like; is a quote left open?`)
+	errEscape = errors.New(
+		`an escape that JSON does not have: \", \\, \/, \b, \f, \n, \r, \t and \u with four hexadecimal digits are all`)
+	errSurrogate = errors.New(
+		`half of a surrogate pair: \ud800 to \udbff and \udc00 to \udfff stand for a character only together`)
+	errLeadingZero = errors.New(
+		"a number with a leading zero, which JSON does not have; is it a code that belongs in quotes?")
+	errNumber    = errors.New("a number without a digit where there must be one")
+	errValue     = errors.New("not a value: want a string, a number, true, false, null, an object or an array")
+	errKey       = errors.New("not a key: want a string in double quotes")
+	errColon     = errors.New("no colon behind a key")
+	errMember    = errors.New("neither a comma nor the closing brace behind a value of an object")
+	errElement   = errors.New("neither a comma nor the closing bracket behind a value of an array")
+	errManyLines = layoutError("a row that goes on behind its line, where the first rows of the text are lines")
+	errNested    = fmt.Errorf("objects and arrays within each other, more than %d deep", nestingMax)
 )
 
 // layoutError is an error about rows that are not lines.
 func layoutError(what string) error {
-	return knob.Errorf("%s; look at more rows (%s), or write each row on a line of its own", what, knob.Name("dataset.JSON.SampleRows"))
+	return knob.Errorf("%s; look at more rows (%s), or write each row on a line of its own", what,
+		knob.Name("dataset.JSON.SampleRows"))
 }
 
 // nestingMax bounds how deep objects and arrays may be within each other.

@@ -1,7 +1,8 @@
 // Package parquet decodes Parquet: footers, column chunks, pages and what filters can learn without
 // reading rows. A split is a row group.
 //
-// Columns and the fields of structs, at any depth, are read by the package's own decoders, one flatColumn per column chunk:
+// Columns and the fields of structs, at any depth, are read by the package's own decoders, one
+// flatColumn per column chunk:
 //
 //	ReadAt -> window -> page -> decompressed -> levels, codes or values -> buffers of the batch
 //	          pages.go, skip.go snappy.go        rle.go   fixed.go, views.go, delta.go, bool.go

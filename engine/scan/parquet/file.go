@@ -154,9 +154,14 @@ func checkStoredSchema(meta metadata.KeyValueMetadata) error {
 // FooterBytes is what the footer takes in memory, encoded and decoded.
 func (p *File) FooterBytes() int64 { return decode.FooterCopies * int64(len(p.footer)) }
 
-func (p *File) Name() string          { return p.path }
+// Name returns the path that the file was opened by.
+func (p *File) Name() string { return p.path }
+
+// Schema returns the columns of the file, structs flattened.
 func (p *File) Schema() *arrow.Schema { return p.flat.Schema }
-func (p *File) Span() uint64          { return uint64(p.rows) }
+
+// Span returns how many positions the rows take: one each.
+func (p *File) Span() uint64 { return uint64(p.rows) }
 
 // GroupCount implements decode.Grouped.
 func (p *File) GroupCount() int { return len(p.groups) }
@@ -164,6 +169,7 @@ func (p *File) GroupCount() int { return len(p.groups) }
 // GroupRows implements decode.Grouped.
 func (p *File) GroupRows(group int) int64 { return p.groups[group].rows }
 
+// Parts returns a part that reads columns for each row group that has rows.
 func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err error) {
 	var first uint64
 	for i := range p.groups {

@@ -184,14 +184,18 @@ func (p *File) decodes(typ arrow.DataType, leaf *schema.Column, chunk *columnChu
 
 // decodes are the encodings of the pages from which values of each physical type can be read.
 var decodes = map[parquet.Type]encodingSet{
-	parquet.Types.Int96:             anyValues,
-	parquet.Types.Boolean:           anyValues | setOf(parquet.Encodings.RLE),
-	parquet.Types.Int32:             anyValues | setOf(parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.ByteStreamSplit),
-	parquet.Types.Int64:             anyValues | setOf(parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.ByteStreamSplit),
-	parquet.Types.Float:             anyValues | setOf(parquet.Encodings.ByteStreamSplit),
-	parquet.Types.Double:            anyValues | setOf(parquet.Encodings.ByteStreamSplit),
-	parquet.Types.ByteArray:         anyValues | setOf(parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray),
-	parquet.Types.FixedLenByteArray: anyValues | setOf(parquet.Encodings.DeltaByteArray, parquet.Encodings.ByteStreamSplit),
+	parquet.Types.Int96:   anyValues,
+	parquet.Types.Boolean: anyValues | setOf(parquet.Encodings.RLE),
+	parquet.Types.Int32: anyValues | setOf(parquet.Encodings.DeltaBinaryPacked,
+		parquet.Encodings.ByteStreamSplit),
+	parquet.Types.Int64: anyValues | setOf(parquet.Encodings.DeltaBinaryPacked,
+		parquet.Encodings.ByteStreamSplit),
+	parquet.Types.Float:  anyValues | setOf(parquet.Encodings.ByteStreamSplit),
+	parquet.Types.Double: anyValues | setOf(parquet.Encodings.ByteStreamSplit),
+	parquet.Types.ByteArray: anyValues | setOf(parquet.Encodings.DeltaLengthByteArray,
+		parquet.Encodings.DeltaByteArray),
+	parquet.Types.FixedLenByteArray: anyValues | setOf(parquet.Encodings.DeltaByteArray,
+		parquet.Encodings.ByteStreamSplit),
 }
 
 // anyValues are the encodings that values of all types may have.

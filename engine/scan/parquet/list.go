@@ -121,7 +121,8 @@ func (c *listColumn) take(rows int) (arrow.Array, error) {
 		return nil, err
 	}
 	defer values.Release()
-	data := array.NewData(arrow.ListOf(values.DataType()), rows, []*memory.Buffer{nil, ends}, []arrow.ArrayData{values.Data()}, 0, 0)
+	data := array.NewData(arrow.ListOf(values.DataType()), rows, []*memory.Buffer{nil, ends},
+		[]arrow.ArrayData{values.Data()}, 0, 0)
 	defer data.Release()
 	return array.NewListData(data), nil
 }

@@ -70,9 +70,11 @@ func (p *File) pagedColumn(field int, chunk *columnChunk) (c decode.PagedColumn,
 
 // pageEncodings are the encodings of pages that devices decode.
 var pageEncodings = map[parquet.Encoding]decode.PageEncoding{
-	parquet.Encodings.Plain: decode.Plain, parquet.Encodings.RLEDict: decode.Coded, parquet.Encodings.PlainDict: decode.Coded,
-	parquet.Encodings.DeltaBinaryPacked: decode.DeltaBinaryPacked, parquet.Encodings.DeltaLengthByteArray: decode.DeltaLengthByteArray,
-	parquet.Encodings.ByteStreamSplit: decode.ByteStreamSplit,
+	parquet.Encodings.Plain: decode.Plain, parquet.Encodings.RLEDict: decode.Coded,
+	parquet.Encodings.PlainDict:            decode.Coded,
+	parquet.Encodings.DeltaBinaryPacked:    decode.DeltaBinaryPacked,
+	parquet.Encodings.DeltaLengthByteArray: decode.DeltaLengthByteArray,
+	parquet.Encodings.ByteStreamSplit:      decode.ByteStreamSplit,
 }
 
 // expandedEncodings are the encodings whose pages become plain.

@@ -91,7 +91,8 @@ func newChunkPages(
 	file io.ReaderAt, start, end int64, codec compress.Compression, chunkBytes int64, ahead int, mem *reserve.Allocator,
 ) *chunkPages {
 	return &chunkPages{
-		file: file, at: start, end: end, codec: codec, ahead: ahead, bytesMax: max(chunkBytes, pageBytesMin), count: decode.PageCount{Codec: codec.String()},
+		file: file, at: start, end: end, codec: codec, ahead: ahead,
+		bytesMax: max(chunkBytes, pageBytesMin), count: decode.PageCount{Codec: codec.String()},
 		mem: mem, window: scratch{mem: mem}, page: scratch{mem: mem},
 	}
 }

@@ -77,7 +77,8 @@ var viewMasks = func() (masks [viewInlineMax + 1][2]uint64) {
 func newViews(typ arrow.DataType, mem memory.Allocator) columnValues {
 	own := scratch{mem: mem}
 	return &viewValues{
-		typ: delivery.ViewType(typ), text: isText(typ), mem: mem, dict: own, kept: own, deltas: deltaStrings{whole: own}, data: -1,
+		typ: delivery.ViewType(typ), text: isText(typ), mem: mem, dict: own, kept: own,
+		deltas: deltaStrings{whole: own}, data: -1,
 	}
 }
 

@@ -303,7 +303,8 @@ func filled[V any](b interface {
 	return b.NewArray()
 }
 
-func widened[V ~int32 | ~int64](mem memory.Allocator, to arrow.DataType, arr arrow.Array, value func(row int) V) arrow.Array {
+func widened[V ~int32 | ~int64](mem memory.Allocator, to arrow.DataType, arr arrow.Array,
+	value func(row int) V) arrow.Array {
 	return filled(array.NewDecimal128Builder(mem, to.(*arrow.Decimal128Type)), arr, func(row int) decimal128.Num {
 		return decimal128.FromI64(int64(value(row)))
 	})

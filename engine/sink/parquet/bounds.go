@@ -181,7 +181,8 @@ func (b *bounds) values(form *wordForm) (low, high []byte, ok bool) {
 			return binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(x))),
 				binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(y))), true
 		}
-		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)), binary.LittleEndian.AppendUint64(nil, math.Float64bits(y)), true
+		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)),
+			binary.LittleEndian.AppendUint64(nil, math.Float64bits(y)), true
 	}
 	return form.plain(nil, b.low.words[:form.words]), form.plain(nil, b.high.words[:form.words]), true
 }

@@ -205,7 +205,8 @@ func (c *wordColumn) appendPage(h pageHeader, raw []byte) error {
 	h.raw, h.packed = len(raw), len(packed)
 	header := h.append(buf[:0])
 	copy(c.out[body-len(header):body], header)
-	c.pages = append(c.pages, page{from: body - len(header), to: len(c.out), raw: len(header) + len(raw), coded: h.encoding == parquet.Encodings.RLEDict})
+	c.pages = append(c.pages, page{from: body - len(header), to: len(c.out),
+		raw: len(header) + len(raw), coded: h.encoding == parquet.Encodings.RLEDict})
 	return nil
 }
 
@@ -222,7 +223,8 @@ func (c *wordColumn) finish(to *countingWriter) error {
 		return err
 	}
 	info := metadata.ChunkMetaInfo{NumValues: c.values, IndexPageOffset: -1}
-	stats := metadata.EncodingStats{DictEncodingStats: map[parquet.Encoding]int32{}, DataEncodingStats: map[parquet.Encoding]int32{}}
+	stats := metadata.EncodingStats{DictEncodingStats: map[parquet.Encoding]int32{},
+		DataEncodingStats: map[parquet.Encoding]int32{}}
 	write := func(p page) error {
 		info.UncompressedSize += int64(p.raw)
 		info.CompressedSize += int64(p.to - p.from)
@@ -233,7 +235,8 @@ func (c *wordColumn) finish(to *countingWriter) error {
 	hasDictionary := c.codedPages > 0
 	if hasDictionary {
 		values := c.form.plain(c.plain[:levelBytesMax], c.dict.words)[levelBytesMax:]
-		if err := c.appendPage(pageHeader{values: c.dict.len(), dictionary: true, encoding: parquet.Encodings.Plain}, values); err != nil {
+		if err := c.appendPage(pageHeader{values: c.dict.len(), dictionary: true,
+			encoding: parquet.Encodings.Plain}, values); err != nil {
 			return err
 		}
 		info.DictPageOffset = to.bytes

@@ -130,7 +130,8 @@ func (d *dictionary) codeOf(v [2]uint64) (code uint32, ok bool) {
 	slot := int(d.hash(v)) & mask
 	for d.slots[slot] != 0 {
 		code := d.slots[slot] - 1
-		if have := [2]uint64(d.words[2*code:]); have == v || d.kind == kindBytes && (*rowdata.Bytes2)(&have).Equal((*rowdata.Bytes2)(&v)) {
+		if have := [2]uint64(d.words[2*code:]); have == v ||
+			d.kind == kindBytes && (*rowdata.Bytes2)(&have).Equal((*rowdata.Bytes2)(&v)) {
 			return code, true
 		}
 		slot = (slot + 1) & mask

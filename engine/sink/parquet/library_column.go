@@ -53,7 +53,8 @@ func (c *libraryColumn) add(arr arrow.Array) error {
 			}
 		}
 	}
-	return pqarrow.WriteArrowToColumn(pqarrow.NewArrowWriteContext(context.Background(), nil), c.writer, adapted, c.levels, nil, c.nullable)
+	return pqarrow.WriteArrowToColumn(pqarrow.NewArrowWriteContext(context.Background(), nil),
+		c.writer, adapted, c.levels, nil, c.nullable)
 }
 
 func (c *libraryColumn) finish(to *countingWriter) error {

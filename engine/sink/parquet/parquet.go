@@ -168,7 +168,8 @@ const rowGroupsMax = math.MaxInt16
 func newFlatFile(ctx context.Context, to io.Writer, schema *arrow.Schema, a *adapt.Adapter,
 	props *parquet.WriterProperties, opt *Options,
 ) (Encoder, error) {
-	columns, err := pqarrow.ToParquet(schema, props, pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator)))
+	columns, err := pqarrow.ToParquet(schema, props,
+		pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(opt.Allocator)))
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +177,12 @@ func newFlatFile(ctx context.Context, to io.Writer, schema *arrow.Schema, a *ada
 	if err != nil {
 		return nil, err
 	}
-	e := &flatFile{to: &countingWriter{Writer: to}, schema: schema, meta: metadata.NewFileMetadataBuilder(columns, props, pairs), index: &metadata.PageIndexBuilder{Schema: columns},
-		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows, bytesPerGroup: max(opt.GroupBytes, chunkBytesMin*int64(schema.NumFields())), reserved: rowdata.NewReservation(opt.Budget)}
+	e := &flatFile{to: &countingWriter{Writer: to}, schema: schema,
+		meta:    metadata.NewFileMetadataBuilder(columns, props, pairs),
+		index:   &metadata.PageIndexBuilder{Schema: columns},
+		threads: opt.Threads, rowsPerGroup: opt.RowGroupRows,
+		bytesPerGroup: max(opt.GroupBytes, chunkBytesMin*int64(schema.NumFields())),
+		reserved:      rowdata.NewReservation(opt.Budget)}
 	codec, err := newCodec(ctx, opt)
 	if err != nil {
 		return nil, err
@@ -312,7 +317,8 @@ func (e *flatFile) reserve(more int64) error {
 
 func (e *flatFile) begin() error {
 	if e.groups == rowGroupsMax {
-		return knob.Errorf("parquet has no more than %d row groups: give them more than %d rows (%s)", rowGroupsMax, e.rowsPerGroup, knob.Name("sink.RowGroupRows"))
+		return knob.Errorf("parquet has no more than %d row groups: give them more than %d rows (%s)",
+			rowGroupsMax, e.rowsPerGroup, knob.Name("sink.RowGroupRows"))
 	}
 	e.group = e.meta.AppendRowGroup()
 	if err := e.index.AppendRowGroup(); err != nil {

@@ -115,7 +115,10 @@ func readWords(words []uint64, each int, arr arrow.Array, from int) {
 	case *array.LargeBinary:
 		readStrings(words, arr.ValueBytes(), arr.ValueOffsets(), from)
 	case *array.StringView:
-		readViews(words, arr, from, func(i int) []byte { v := arr.Value(i); return unsafe.Slice(unsafe.StringData(v), len(v)) })
+		readViews(words, arr, from, func(i int) []byte {
+			v := arr.Value(i)
+			return unsafe.Slice(unsafe.StringData(v), len(v))
+		})
 	case *array.BinaryView:
 		readViews(words, arr, from, arr.Value)
 	}

@@ -28,11 +28,14 @@ var FlatTypes = []arrow.DataType{
 	arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.BinaryView,
 	&arrow.FixedSizeBinaryType{ByteWidth: 3},
 	arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64,
-	arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Time64ns,
+	arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us,
+	arrow.FixedWidthTypes.Time64ns,
 	&arrow.TimestampType{Unit: arrow.Second}, &arrow.TimestampType{Unit: arrow.Second, TimeZone: "UTC"},
 	&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "+05:30"},
-	&arrow.TimestampType{Unit: arrow.Microsecond}, &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "America/New_York"},
-	arrow.FixedWidthTypes.Duration_s, arrow.FixedWidthTypes.Duration_ms, arrow.FixedWidthTypes.Duration_us, arrow.FixedWidthTypes.Duration_ns,
+	&arrow.TimestampType{Unit: arrow.Microsecond},
+	&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "America/New_York"},
+	arrow.FixedWidthTypes.Duration_s, arrow.FixedWidthTypes.Duration_ms,
+	arrow.FixedWidthTypes.Duration_us, arrow.FixedWidthTypes.Duration_ns,
 	&arrow.Decimal32Type{Precision: 7, Scale: 2}, &arrow.Decimal64Type{Precision: 18, Scale: 0},
 	&arrow.Decimal128Type{Precision: 38, Scale: 6}, &arrow.Decimal128Type{Precision: 12, Scale: 2},
 	&arrow.Decimal256Type{Precision: 60, Scale: 10},
@@ -41,7 +44,8 @@ var FlatTypes = []arrow.DataType{
 // AllTypes are FlatTypes, dictionaries of some, lists of all, and a struct.
 func AllTypes() []arrow.DataType {
 	types := append([]arrow.DataType{}, FlatTypes...)
-	for _, v := range []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Date32, &arrow.Decimal64Type{Precision: 9, Scale: 3}} {
+	for _, v := range []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64,
+		arrow.FixedWidthTypes.Date32, &arrow.Decimal64Type{Precision: 9, Scale: 3}} {
 		types = append(types, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: v})
 	}
 	for _, v := range FlatTypes {
@@ -89,7 +93,8 @@ func randomInt(r *rand.Rand, low, high int64) int64 {
 }
 
 func randomFloat(r *rand.Rand) float64 {
-	edge := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e300, 1e-300, 1e21, 1e20, 123456789, 0.1, 1e-6, 5e-324}
+	edge := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e300, 1e-300,
+		1e21, 1e20, 123456789, 0.1, 1e-6, 5e-324}
 	if i := r.IntN(2 * len(edge)); i < len(edge) {
 		return edge[i]
 	}
@@ -97,7 +102,8 @@ func randomFloat(r *rand.Rand) float64 {
 }
 
 func randomString(r *rand.Rand) string {
-	edge := []string{"", " ", "a,b", "say \"hi\"", "line\nbreak", "cr\rlf\n", "\"", "NULL", "ünïcödé", "日本語", "😀", "tab\there", "\\", "\x1b[31mred", "'"}
+	edge := []string{"", " ", "a,b", "say \"hi\"", "line\nbreak", "cr\rlf\n", "\"", "NULL", "ünïcödé",
+		"日本語", "😀", "tab\there", "\\", "\x1b[31mred", "'"}
 	if i := r.IntN(2 * len(edge)); i < len(edge) {
 		return edge[i]
 	}

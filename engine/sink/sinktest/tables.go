@@ -27,14 +27,17 @@ func CompareTables(t *testing.T, want, got arrow.Table) {
 		g, err := array.Concatenate(got.Column(i).Data().Chunks(), memory.DefaultAllocator)
 		Check(t, err)
 		for row := range w.Len() {
-			if strings.TrimSuffix(w.ValueStr(row), ".000") != strings.TrimSuffix(g.ValueStr(row), ".000") { // seconds of the day, read as ms
-				t.Errorf("column %d (%s, read as %s), row %d: %s, want %s", i, w.DataType(), g.DataType(), row, g.ValueStr(row), w.ValueStr(row))
+			// seconds of the day, read as ms
+			if strings.TrimSuffix(w.ValueStr(row), ".000") != strings.TrimSuffix(g.ValueStr(row), ".000") {
+				t.Errorf("column %d (%s, read as %s), row %d: %s, want %s", i, w.DataType(), g.DataType(), row,
+					g.ValueStr(row), w.ValueStr(row))
 				break
 			}
 		}
 	}
 }
 
+// ReadTable reads a Parquet file by arrow-go, and fails the test where it cannot.
 func ReadTable(t *testing.T, path string) arrow.Table {
 	t.Helper()
 	f, err := file.OpenParquetFile(path, false)

@@ -40,6 +40,7 @@ func NewCSV(to io.Writer, schema *arrow.Schema, delimiter byte, header bool) (*C
 	return e, nil
 }
 
+// Write appends a line for each row of the batch.
 func (e *CSVEncoder) Write(batch arrow.RecordBatch) error {
 	columns, out := newColumns(batch), e.text
 	var err error

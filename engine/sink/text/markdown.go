@@ -49,6 +49,7 @@ func (e *MarkdownEncoder) cell(text []byte) {
 	e.lines = append(out, ' ')
 }
 
+// Write appends a row of the table for each row of the batch.
 func (e *MarkdownEncoder) Write(batch arrow.RecordBatch) error {
 	columns := newColumns(batch)
 	for row := range int(batch.NumRows()) {

@@ -67,6 +67,7 @@ func NewTable(to io.Writer, schema *arrow.Schema, opt TableOptions) (*TableEncod
 	return e, nil
 }
 
+// Write counts the rows of the batch, and takes the first and the last ones that are to be shown.
 func (e *TableEncoder) Write(batch arrow.RecordBatch) error {
 	e.rows += batch.NumRows()
 	rows := int(batch.NumRows())

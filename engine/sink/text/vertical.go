@@ -37,6 +37,7 @@ func NewVertical(to io.Writer, schema *arrow.Schema, opt TableOptions) (*Vertica
 	return e, nil
 }
 
+// Write counts the rows of the batch, and appends a line for each field of the first RowsShown.
 func (e *VerticalEncoder) Write(batch arrow.RecordBatch) error {
 	columns := newColumns(batch)
 	for row := range int(batch.NumRows()) {

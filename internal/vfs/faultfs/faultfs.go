@@ -92,38 +92,54 @@ func (f *FS) callError(op, name string, do func(name string) error) error {
 	return do(name)
 }
 
+// Stat implements vfs.FS; it is an operation that may be the one to fail.
 func (f *FS) Stat(name string) (fs.FileInfo, error) { return call(f, "stat", name, f.base.Stat) }
+
+// ReadDir implements vfs.FS; it is an operation that may be the one to fail.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return call(f, "readdir", name, f.base.ReadDir)
 }
-func (f *FS) Remove(name string) error  { return f.callError("remove", name, f.base.Remove) }
+
+// Remove implements vfs.FS; it is an operation that may be the one to fail.
+func (f *FS) Remove(name string) error { return f.callError("remove", name, f.base.Remove) }
+
+// SyncDir implements vfs.FS; it is an operation that may be the one to fail.
 func (f *FS) SyncDir(name string) error { return f.callError("syncdir", name, f.base.SyncDir) }
 
+// RemoveAbandoned implements vfs.FS; it is an operation that may be the one to fail.
 func (f *FS) RemoveAbandoned(name string) error {
 	return f.callError("removeabandoned", name, f.base.RemoveAbandoned)
 }
 
+// MkdirAll implements vfs.FS; it is an operation that may be the one to fail.
 func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
 	return f.callError("mkdir", name, func(name string) error { return f.base.MkdirAll(name, perm) })
 }
 
+// Rename implements vfs.FS; it is an operation that may be the one to fail.
 func (f *FS) Rename(from, to string) error {
 	return f.callError("rename", from, func(from string) error { return f.base.Rename(from, to) })
 }
 
+// Link implements vfs.FS; it is an operation that may be the one to fail.
 func (f *FS) Link(from, to string) error {
 	return f.callError("link", from, func(from string) error { return f.base.Link(from, to) })
 }
 
+// Exchange implements vfs.FS; it is an operation that may be the one to fail.
 func (f *FS) Exchange(a, b string) error {
 	return f.callError("exchange", a, func(a string) error { return f.base.Exchange(a, b) })
 }
 
+// Open implements vfs.FS. The file counts as open until it is closed, and its operations may fail.
 func (f *FS) Open(name string) (vfs.File, error) { return f.openWith("open", name, f.base.Open) }
+
+// OpenDevice implements vfs.FS; the device is as a file of Open.
 func (f *FS) OpenDevice(name string) (vfs.File, error) {
 	return f.openWith("open", name, f.base.OpenDevice)
 }
 
+// Create implements vfs.FS; the file is as one of Open.
 func (f *FS) Create(name string, perm fs.FileMode) (vfs.File, error) {
 	return f.openWith("create", name, func(name string) (vfs.File, error) { return f.base.Create(name, perm) })
 }
@@ -137,6 +153,7 @@ func (f *FS) openWith(op, name string, open func(string) (vfs.File, error)) (vfs
 	return &faultFile{File: file, handle: handle{fs: f, name: name}}, nil
 }
 
+// CreateTemp implements vfs.FS; the file is as one of Open, and errors call it temporary file.
 func (f *FS) CreateTemp(dir string) (vfs.TempFile, error) {
 	file, err := call(f, "createtemp", dir, f.base.CreateTemp)
 	if err != nil {

@@ -115,16 +115,22 @@ type StreamPart struct {
 	OpenAt func(Options) (RowReader, error)
 }
 
+// Offset implements Part: a stream is one part, so it begins at position 0 of its input.
 func (p *StreamPart) Offset() uint64 { return 0 }
 
+// Rows implements Part. It returns -1: nobody knows how many rows a stream has.
 func (p *StreamPart) Rows() int64 { return -1 }
 
+// Bytes implements Part. It returns Size, or 0 when that is not known.
 func (p *StreamPart) Bytes() int64 { return max(p.Size, 0) }
 
+// Name implements Part. It returns Path.
 func (p *StreamPart) Name() string { return p.Path }
 
+// RowName implements RowNamer: the path, and the row counted from 1.
 func (p *StreamPart) RowName(row int64) string { return RowOf(p.Path, row) }
 
+// Open implements Part by OpenAt.
 func (p *StreamPart) Open(_ context.Context, opt Options) (RowReader, error) {
 	return p.OpenAt(opt)
 }
@@ -132,6 +138,7 @@ func (p *StreamPart) Open(_ context.Context, opt Options) (RowReader, error) {
 // RowCounter is the RowReader of no columns: it says how many rows there are.
 type RowCounter struct{ Left int64 } // rows
 
+// Next returns a batch without columns of at most 2^31-1 rows, or io.EOF when no rows are left.
 func (r *RowCounter) Next(context.Context) (arrow.RecordBatch, error) {
 	if r.Left == 0 {
 		return nil, io.EOF
@@ -141,6 +148,7 @@ func (r *RowCounter) Next(context.Context) (arrow.RecordBatch, error) {
 	return delivery.EmptyBatch(n), nil
 }
 
+// Close does nothing: a RowCounter holds nothing.
 func (r *RowCounter) Close() error { return nil }
 
 // CountingReader counts the bytes that are read.
@@ -149,6 +157,7 @@ type CountingReader struct {
 	N int64 // bytes
 }
 
+// Read implements io.Reader, and adds the bytes that it has read to N.
 func (c *CountingReader) Read(p []byte) (int, error) {
 	n, err := c.R.Read(p)
 	c.N += int64(n)

@@ -107,4 +107,5 @@ func BatchRow(err error) (row int, ok bool) {
 	return of.BatchRow(), true
 }
 
+// RowOf names a row of a file for an error. row counts from 0, and the name from 1.
 func RowOf(path string, row int64) string { return fmt.Sprintf("%s, row %d", path, row+1) }

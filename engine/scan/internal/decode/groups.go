@@ -96,6 +96,7 @@ func Intersect(a, b []RowRange) (both []RowRange) {
 	return both
 }
 
+// CountRows returns how many rows ranges have together.
 func CountRows(ranges []RowRange) (rows int64) {
 	for _, r := range ranges {
 		rows += r.To - r.From

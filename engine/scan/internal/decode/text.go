@@ -16,6 +16,7 @@ func NewTextError(row int64, value []byte) *TextError {
 	return &TextError{Row: row, Value: QuoteInvalid(value)}
 }
 
+// Error shows the value, and says what other bytes need; it does not name the row.
 func (e *TextError) Error() string {
 	return fmt.Sprintf("%s is not valid UTF-8, as strings must be; other bytes need a column of type binary", e.Value)
 }

@@ -23,6 +23,7 @@ func NewBuffer(mem memory.Allocator, size int) *memory.Buffer {
 	return b
 }
 
+// SizeOf returns how many bytes a value of type T takes.
 func SizeOf[T any]() int {
 	var zero T
 	return int(unsafe.Sizeof(zero))
@@ -71,6 +72,7 @@ func Narrow[Out, In integer](out []Out, in []In) {
 	}
 }
 
+// Fill sets all elements of out to v.
 func Fill[T any](out []T, v T) {
 	for i := range out {
 		out[i] = v
@@ -104,6 +106,7 @@ func FixedBytesOf(t arrow.DataType) int64 {
 // CodeBytes is the size of a code of a dictionary, and viewBytes the size of a view.
 const CodeBytes, viewBytes = 4, 16
 
+// ReleaseArrays releases the arrays that are not nil, and sets them to nil.
 func ReleaseArrays(arrays []arrow.Array) {
 	for i, a := range arrays {
 		if a != nil {

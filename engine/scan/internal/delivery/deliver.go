@@ -32,6 +32,7 @@ type Deliverer struct {
 	entries   []noNullEntries // by column of the plan
 }
 
+// NewDeliverer returns a deliverer of a plan, whose constants take memory of mem. Close it.
 func NewDeliverer(p *Plan, mem memory.Allocator) *Deliverer {
 	n := len(p.Columns)
 	return &Deliverer{plan: p, mem: mem, constants: make([]arrow.Array, n), entries: make([]noNullEntries, n)}

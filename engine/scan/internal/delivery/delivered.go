@@ -44,7 +44,8 @@ func CheckTypes(s *arrow.Schema) error {
 }
 
 // DecimalDigits is how many digits a decimal of each width surely holds.
-var DecimalDigits = map[arrow.Type]int32{arrow.DECIMAL32: 9, arrow.DECIMAL64: 18, arrow.DECIMAL128: 38, arrow.DECIMAL256: 76}
+var DecimalDigits = map[arrow.Type]int32{arrow.DECIMAL32: 9, arrow.DECIMAL64: 18,
+	arrow.DECIMAL128: 38, arrow.DECIMAL256: 76}
 
 // ViewType is the type of views of a type's values.
 func ViewType(typ arrow.DataType) arrow.DataType {
@@ -59,6 +60,7 @@ func MayHaveCodes(id arrow.Type) bool {
 	return arrow.IsBaseBinary(id) || MayHaveNumberCodes(id)
 }
 
+// MayHaveNumberCodes says whether values of a type, of a fixed width in bytes, may come as codes.
 func MayHaveNumberCodes(id arrow.Type) bool {
 	return arrow.IsPrimitive(id) && id != arrow.BOOL || arrow.IsDecimal(id) || id == arrow.FIXED_SIZE_BINARY
 }

@@ -54,7 +54,8 @@ func Repeat(mem memory.Allocator, a arrow.Array, rows []int32) (arrow.Array, err
 	case *array.Dictionary:
 		codes := repeatFixed(mem, buffers[1], from.Offset(), CodeBytes, rows)
 		defer codes.Release()
-		data := array.NewDataWithDictionary(typ, len(rows), []*memory.Buffer{validity, codes}, nulls, 0, from.Dictionary().(*array.Data))
+		data := array.NewDataWithDictionary(typ, len(rows), []*memory.Buffer{validity, codes}, nulls, 0,
+			from.Dictionary().(*array.Data))
 		defer data.Release()
 		return array.NewDictionaryData(data), nil
 	}
@@ -111,7 +112,8 @@ func repeatValues[T any](out, in []T, rows []int32) {
 
 // repeatStrings returns views of strings, which lie behind each other in text.
 func repeatStrings[O int32 | int64](
-	mem memory.Allocator, typ arrow.DataType, text *memory.Buffer, offsets []O, rows []int32, nulls int, validity *memory.Buffer,
+	mem memory.Allocator, typ arrow.DataType, text *memory.Buffer, offsets []O, rows []int32,
+	nulls int, validity *memory.Buffer,
 ) (arrow.Array, error) {
 	views := NewBuffer(mem, viewBytes*len(rows))
 	defer views.Release()

@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// UUIDBytes is what a UUID takes in a file, UUIDTextBytes what it takes as a text.
-	UUIDBytes     = 16
-	UUIDTextBytes = 36
+	UUIDBytes     = 16 // of a UUID in a file
+	UUIDTextBytes = 36 // of a UUID as a text
 
 	uuidName = "arrow.uuid" // of the extension type
 )

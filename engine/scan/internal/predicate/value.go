@@ -15,15 +15,15 @@ import (
 type Family uint8
 
 const (
-	noFamily     Family = iota
-	NumberFamily        // integers and decimals
-	FloatFamily
-	BytesFamily
-	MomentFamily  // dates and timestamps without a zone
-	InstantFamily // timestamps with a zone
-	TimeFamily    // times of day
-	DurationFamily
-	BoolFamily
+	noFamily       Family = iota
+	NumberFamily          // integers and decimals
+	FloatFamily           // floats and doubles
+	BytesFamily           // strings and bytes, which compare byte by byte
+	MomentFamily          // dates and timestamps without a zone
+	InstantFamily         // timestamps with a zone
+	TimeFamily            // times of day
+	DurationFamily        // lengths of time
+	BoolFamily            // truth values
 )
 
 // FamilyOf returns the family of a type, and the unit of its integers: 10^-scale, or nanoseconds.
@@ -89,6 +89,7 @@ func (v *Value) big() *big.Int {
 	return big.NewInt(v.Integer)
 }
 
+// IsNaN reports whether the value is a floating-point NaN.
 func (v *Value) IsNaN() bool { return v.Family == FloatFamily && math.IsNaN(v.Float) }
 
 // BigValue takes n over.

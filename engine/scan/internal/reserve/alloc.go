@@ -23,6 +23,7 @@ type checkedAllocator struct{ memory.Allocator }
 // ForLibrary returns the allocator for arrow-go's readers that takes memory of another.
 func ForLibrary(of memory.Allocator) memory.Allocator { return checkedAllocator{of} }
 
+// GoHeap takes memory of the Go heap, which no budget counts.
 var GoHeap = memory.NewGoAllocator()
 
 func (r checkedAllocator) Allocate(size int) []byte {

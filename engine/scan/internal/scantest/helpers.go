@@ -67,8 +67,11 @@ func ReadAll(src scan.Source, columns []int, opt scan.OpenOptions) (rows []strin
 // RowsReadMax bounds how many rows tests read: corrupt input may have any number without bytes.
 const RowsReadMax = 1 << 20
 
+// ErrManyRows is ReadSplit's error for a split of more than RowsReadMax rows.
 var ErrManyRows = errors.New("more rows than a test reads: columns of type null take no bytes")
 
+// ReadSplit appends the rows of a split to rows, as RowText, and returns how many they are. Batches
+// that are empty, too long or not of the schema's types are errors.
 func ReadSplit(s scan.Split, opt scan.OpenOptions, rows *[]string) (n int64, err error) {
 	r, err := s.Open(context.Background(), opt)
 	if err != nil {
@@ -110,6 +113,7 @@ func checkType(got, want arrow.DataType) error {
 	return nil
 }
 
+// RowText returns row i of a batch: its values as ValueText, with | between them.
 func RowText(b arrow.RecordBatch, i int) string {
 	fields := make([]string, b.NumCols())
 	for c, column := range b.Columns() {
@@ -118,6 +122,8 @@ func RowText(b arrow.RecordBatch, i int) string {
 	return strings.Join(fields, "|")
 }
 
+// ValueText returns value i of an array: NULL, or the array's own text of the value that a code or
+// an extension stands for.
 func ValueText(a arrow.Array, i int) string {
 	if a.IsNull(i) {
 		return "NULL"
@@ -141,6 +147,7 @@ func BatchRowsText(batches ...arrow.RecordBatch) (rows []string) {
 	return rows
 }
 
+// SameRows fails the test unless got is want; it shows the first row that differs.
 func SameRows(t *testing.T, got, want []string) {
 	t.Helper()
 	if slices.Equal(got, want) {
@@ -234,7 +241,8 @@ func TypesBatch(t testing.TB, rows int, types ...arrow.DataType) arrow.RecordBat
 func EncodeParquet(t testing.TB, groupRows int64, batches []arrow.RecordBatch, opts ...parquet.WriterProperty) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	opts = append([]parquet.WriterProperty{parquet.WithMaxRowGroupLength(groupRows), parquet.WithVersion(parquet.V2_LATEST)}, opts...)
+	opts = append([]parquet.WriterProperty{parquet.WithMaxRowGroupLength(groupRows),
+		parquet.WithVersion(parquet.V2_LATEST)}, opts...)
 	w, err := pqarrow.NewFileWriter(batches[0].Schema(), &buf, parquet.NewWriterProperties(opts...),
 		pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
 	if err != nil {
@@ -295,17 +303,20 @@ func ToDictionary(t testing.TB, a arrow.Array, codes arrow.DataType) arrow.Array
 	if err != nil {
 		t.Fatal(err)
 	}
-	return array.NewDictionaryArray(&arrow.DictionaryType{IndexType: codes, ValueType: a.DataType()}, indices, d.Dictionary())
+	return array.NewDictionaryArray(&arrow.DictionaryType{IndexType: codes, ValueType: a.DataType()},
+		indices, d.Dictionary())
 }
 
 var seedFlag = flag.Uint64("seed", 0, "seed of random tests; 0 takes the time")
 
+// NewRand returns random numbers by -seed, or by the time, and prints the command that repeats them.
 func NewRand(t testing.TB) *rand.Rand {
 	seed := *seedFlag
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	fmt.Printf("again: go test -run '^%s$' -seed=%d\n", t.Name(), seed) // at once: a panic of another goroutine drops what a test has logged
+	// at once: a panic of another goroutine drops what a test has logged
+	fmt.Printf("again: go test -run '^%s$' -seed=%d\n", t.Name(), seed)
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
@@ -379,8 +390,10 @@ func SortedTable(rows int) arrow.RecordBatch {
 // OneOf keeps the rows whose value in column 0, a 64-bit integer, is in the list.
 type OneOf []int64
 
+// Columns implements scan.RowFilter: column 0.
 func (OneOf) Columns() []int { return []int{0} }
 
+// Select implements scan.RowFilter.
 func (list OneOf) Select(_ context.Context, batch arrow.RecordBatch, selected []byte) (rows int, err error) {
 	for i, v := range batch.Column(0).(*array.Int64).Int64Values() {
 		if slices.Contains(list, v) {
@@ -444,6 +457,7 @@ func (b *TightBudget) Room(bytes int64) error {
 	return b.ask(bytes)
 }
 
+// ErrTight is the error of a TightBudget that refuses bytes.
 var ErrTight = errors.New("no room")
 
 // TextArray returns values of a type, written as text.
@@ -490,6 +504,7 @@ func BenchScan(b *testing.B, src scan.Source, columns []int, bytes int64) {
 	b.ReportMetric(float64(rows)/b.Elapsed().Seconds()/1e6, "Mrows/s")
 }
 
+// SchemaText returns the names and types of a schema's fields, with commas between them.
 func SchemaText(s *arrow.Schema) string {
 	var fields []string
 	for _, f := range s.Fields() {

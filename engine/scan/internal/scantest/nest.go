@@ -45,7 +45,8 @@ func (n *nester) structs(
 				// pqarrow misplaces such values where the structs have NULLs and the column has none.
 				field.Nullable, column = true, Masked(column, outside)
 			}
-			n.fields = append(n.fields, arrow.Field{Name: prefix + field.Name, Type: field.Type, Nullable: nullable || field.Nullable})
+			n.fields = append(n.fields, arrow.Field{Name: prefix + field.Name, Type: field.Type,
+				Nullable: nullable || field.Nullable})
 			n.columns = append(n.columns, Masked(column, outside))
 			outer, arrays = append(outer, field), append(arrays, column)
 			fields, columns = fields[1:], columns[1:]
@@ -65,7 +66,8 @@ func (n *nester) structs(
 		for i, v := range values {
 			children[i] = v.Data()
 		}
-		data := array.NewData(of, n.rows, []*memory.Buffer{memory.NewBufferBytes(bitmap)}, children, array.UnknownNullCount, 0)
+		data := array.NewData(of, n.rows, []*memory.Buffer{memory.NewBufferBytes(bitmap)}, children,
+			array.UnknownNullCount, 0)
 		outer = append(outer, arrow.Field{Name: name, Type: of, Nullable: optional})
 		arrays = append(arrays, array.NewStructData(data))
 		fields, columns = fields[take:], columns[take:]

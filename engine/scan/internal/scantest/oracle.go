@@ -133,6 +133,7 @@ type TestFilter struct {
 	Tested []int
 }
 
+// NewTestFilter returns the filter of rows that satisfy all terms. Tested lists each column once.
 func NewTestFilter(terms []TestTerm) *TestFilter {
 	f := &TestFilter{terms: terms}
 	for _, t := range terms {
@@ -148,6 +149,7 @@ var _ scan.DivisibleFilter = (*TestFilter)(nil)
 // Columns implements scan.RowFilter.
 func (f *TestFilter) Columns() []int { return f.Tested }
 
+// Select implements scan.RowFilter.
 func (f *TestFilter) Select(_ context.Context, batch arrow.RecordBatch, selected []byte) (rows int, err error) {
 	for i := range int(batch.NumRows()) {
 		all := true
@@ -187,6 +189,7 @@ func (f *TestFilter) Predicate(exact bool) scan.Predicate {
 	return p
 }
 
+// String returns the terms, joined by AND; a column is # and its number.
 func (f *TestFilter) String() string {
 	var parts []string
 	for _, t := range f.terms {
@@ -335,16 +338,21 @@ func relative(t arrow.DataType, rng *rand.Rand) arrow.DataType {
 	of := []arrow.DataType{t}
 	switch f, _, _ := predicate.FamilyOf(t); f {
 	case predicate.NumberFamily:
-		of = []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
-			&arrow.Decimal128Type{Precision: 10, Scale: 1}, &arrow.Decimal128Type{Precision: 38, Scale: 12}, &arrow.Decimal256Type{Precision: 60, Scale: 2}}
+		of = []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int16,
+			arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
+			&arrow.Decimal128Type{Precision: 10, Scale: 1}, &arrow.Decimal128Type{Precision: 38, Scale: 12},
+			&arrow.Decimal256Type{Precision: 60, Scale: 2}}
 	case predicate.FloatFamily:
 		of = []arrow.DataType{arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64}
 	case predicate.BytesFamily:
-		of = []arrow.DataType{arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeString, &arrow.FixedSizeBinaryType{ByteWidth: 3}}
+		of = []arrow.DataType{arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeString,
+			&arrow.FixedSizeBinaryType{ByteWidth: 3}}
 	case predicate.MomentFamily:
-		of = []arrow.DataType{arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64, &arrow.TimestampType{Unit: arrow.Nanosecond}, &arrow.TimestampType{Unit: arrow.Second}}
+		of = []arrow.DataType{arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64,
+			&arrow.TimestampType{Unit: arrow.Nanosecond}, &arrow.TimestampType{Unit: arrow.Second}}
 	case predicate.InstantFamily:
-		of = []arrow.DataType{&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}, &arrow.TimestampType{Unit: arrow.Second, TimeZone: "Asia/Tokyo"}}
+		of = []arrow.DataType{&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"},
+			&arrow.TimestampType{Unit: arrow.Second, TimeZone: "Asia/Tokyo"}}
 	case predicate.TimeFamily:
 		of = []arrow.DataType{arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time64ns, arrow.FixedWidthTypes.Time64us}
 	}
@@ -376,7 +384,8 @@ func RandomWriterOf(rng *rand.Rand, paths []string) []parquet.WriterProperty {
 	for _, name := range paths {
 		opts = append(opts, parquet.WithDictionaryFor(name, rng.IntN(3) > 0))
 		if rng.IntN(2) == 0 {
-			opts = append(opts, parquet.WithBloomFilterEnabledFor(name, true), parquet.WithBloomFilterNDVFor(name, int64(20+rng.IntN(300))))
+			opts = append(opts, parquet.WithBloomFilterEnabledFor(name, true),
+				parquet.WithBloomFilterNDVFor(name, int64(20+rng.IntN(300))))
 		}
 	}
 	return opts

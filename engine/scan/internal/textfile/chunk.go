@@ -26,7 +26,8 @@ func (c *File) ChunkRange(i int) (from, to int64) { return c.chunks[i].from, c.c
 func (c *File) ReadRange(f io.ReaderAt, from int64, buf []byte) error {
 	n, err := f.ReadAt(buf, from)
 	if n < len(buf) && errors.Is(err, io.EOF) {
-		return fmt.Errorf("the file changed while it was read: it had %d B and ends before offset %d", c.size, from+int64(n)+1)
+		return fmt.Errorf("the file changed while it was read: it had %d B and ends before offset %d",
+			c.size, from+int64(n)+1)
 	}
 	if n < len(buf) {
 		return err

@@ -161,7 +161,8 @@ func (c *File) WhyText(column string) error { return c.Texts[column] }
 
 // Stats implements decode.Input.
 func (c *File) Stats() decode.Stats {
-	s := decode.Stats{Rows: -1, Bytes: c.size, Columns: make([]decode.ColumnStats, c.Fields.NumFields()), Once: c.fsys == nil}
+	s := decode.Stats{Rows: -1, Bytes: c.size,
+		Columns: make([]decode.ColumnStats, c.Fields.NumFields()), Once: c.fsys == nil}
 	for i := range s.Columns {
 		s.Columns[i].Repeats = c.Repeats[i]
 	}
