@@ -1,9 +1,9 @@
 // Package pairs times engines with the question that most benchmarks ask, SELECT key, sum(value)
 // GROUP BY key, over rows in memory as record batches or over files.
 //
-//	     app/gen -> Load -+
-//	                      +-> Input -> Time -> seconds of each answer
-//	       files -> Open -+
+//	app/gen -> Load -+
+//	                 +-> Input -> Time -> seconds of each answer
+//	  files -> Open -+
 //
 // Every answer is checked, and a wrong one is an error:
 //
