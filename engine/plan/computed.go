@@ -89,7 +89,7 @@ func (c *computed) Splits(ctx context.Context, columns []int) (splits []scan.Spl
 type computePlan struct {
 	program *expr.Program
 	inputs  []int         // by column that the program takes: which column of the batch that is read it is
-	from    []int         // by column of the result: which column of the batch that is read, or -1-i for expression i of the program
+	from    []int         // by column of the result: the column of the batch that is read, or -1-i for expression i
 	schema  *arrow.Schema // of the result
 }
 

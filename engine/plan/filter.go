@@ -278,7 +278,8 @@ func (c *condition) release() {
 }
 
 var termOps = map[string]scan.Op{
-	"=": scan.OpEqual, "<>": scan.OpNotEqual, "<": scan.OpLess, "<=": scan.OpLessOrEqual, ">": scan.OpGreater, ">=": scan.OpGreaterOrEqual,
+	"=": scan.OpEqual, "<>": scan.OpNotEqual, "<": scan.OpLess, "<=": scan.OpLessOrEqual, ">": scan.OpGreater,
+	">=": scan.OpGreaterOrEqual,
 	"in": scan.OpIn, "is null": scan.OpIsNull, "is not null": scan.OpIsNotNull,
 }
 

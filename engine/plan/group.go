@@ -39,7 +39,7 @@ type grouping struct {
 	shifted  map[string]*expr.Expr // over other aggregates: what stands for a sum, by the sum's Key
 
 	first    *aggregateNode // whose groups the last aggregation merges; nil where it reads rows
-	distinct []string       // arguments of DISTINCT aggregates, if the plan first groups by keys and these columns; else nil
+	distinct []string       // arguments of DISTINCT aggregates, if the plan groups by keys and these columns first; else nil
 	orders   []rowOrder     // in which aggregates with ORDER BY take the rows
 
 	// The source must have further columns, which are computed of its own.
@@ -263,7 +263,8 @@ func (g *grouping) aggregate(ctx context.Context, x *expr.Expr) (a query.Aggrega
 	}
 	if f == query.CountStar && x.Filter != nil {
 		f = query.Count
-		x = &expr.Expr{Op: expr.OpAggregate, Name: "count", Args: []*expr.Expr{expr.Constant(true)}, Filter: x.Filter, At: x.At}
+		args := []*expr.Expr{expr.Constant(true)}
+		x = &expr.Expr{Op: expr.OpAggregate, Name: "count", Args: args, Filter: x.Filter, At: x.At}
 	}
 	a.Func = f
 	args, err := parameters(ctx, &a, x)

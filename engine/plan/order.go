@@ -41,7 +41,9 @@ func (g *grouping) sortRows(ctx context.Context, asked query.Query) (query.Query
 	for _, o := range g.orders {
 		var by order.By
 		for i, name := range o.columns {
-			by.Keys = append(by.Keys, order.Key{Column: slices.Index(names, name), Descending: o.by[i].Descending, NullsFirst: o.by[i].NullsFirst})
+			by.Keys = append(by.Keys, order.Key{
+				Column: slices.Index(names, name), Descending: o.by[i].Descending, NullsFirst: o.by[i].NullsFirst,
+			})
 		}
 		s.by = append(s.by, by)
 	}

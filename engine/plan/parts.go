@@ -25,7 +25,9 @@ func (q *Query) Grouping() (scan.Source, query.Query, error) {
 	var none query.Query
 	switch {
 	case q.below() != nil:
-		return nil, none, errors.New("a table derived of groups, or of rows in order, is made before the statement; write its result to a file first")
+		const how = "a table derived of groups, or of rows in order, is made before the statement; " +
+			"write its result to a file first"
+		return nil, none, errors.New(how)
 	case q.groups == nil:
 		return nil, none, errors.New("the statement makes no groups: it has neither GROUP BY nor an aggregate")
 	case q.groups.sets != nil:
@@ -33,7 +35,8 @@ func (q *Query) Grouping() (scan.Source, query.Query, error) {
 	}
 	for n := node(q.in); n != nil; n = n.input() {
 		if rows, ok := n.(*sortsNode); ok {
-			return nil, none, fmt.Errorf("the statement takes a step before its groups, which needs all rows: order of %s", rows.describe())
+			const why = "the statement takes a step before its groups, which needs all rows: order of %s"
+			return nil, none, fmt.Errorf(why, rows.describe())
 		}
 	}
 	return q.in.rows(newRun(q.engine)), q.groups.of.query, nil

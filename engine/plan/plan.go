@@ -116,7 +116,8 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{engine: eng, opt: opt, rules: newRewrites(&opt), parameters: given, held: rowdata.NewReservation(eng.Budget())}
+	p := &planner{engine: eng, opt: opt, rules: newRewrites(&opt), parameters: given}
+	p.held = rowdata.NewReservation(eng.Budget())
 	defer p.held.Release() // from now on it counts as what the process holds
 	q, err := p.plan(ctx, s)
 	if err != nil {
@@ -650,7 +651,8 @@ func (p *planner) distinct(ctx context.Context, st *statement) (*Query, error) {
 	inner := *st.Select
 	inner.Distinct, inner.OrderBy, inner.OrderAll, inner.Limit, inner.Offset = false, nil, nil, nil, nil
 	outer := &sql.Select{
-		Text: st.Text, From: &sql.Derived{Query: &inner}, GroupAll: true, OrderAll: st.OrderAll, Limit: st.Limit, Offset: st.Offset,
+		Text: st.Text, From: &sql.Derived{Query: &inner}, GroupAll: true,
+		OrderAll: st.OrderAll, Limit: st.Limit, Offset: st.Offset,
 	}
 	for _, it := range st.items {
 		outer.Items = append(outer.Items, sql.Item{Expr: expr.Column(it.name), Name: it.name})

@@ -217,8 +217,8 @@ func (r *relation) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind f
 	return x, failed
 }
 
-// nodesMax bounds the parts of an expression, and of all expressions that a statement selects. A text has half as many at most, but
-// names stand for expressions, which have names of others.
+// nodesMax bounds the parts of an expression, and of all expressions that a statement selects. A text has
+// half as many at most, but names stand for expressions, which have names of others.
 const nodesMax = 1 << 18
 
 // nodesPerColumn more parts may be selected for each column of the table: SUMMARIZE asks for all of them.

@@ -18,7 +18,8 @@ const shiftMax = 1 << 20
 // computed for a row, and several such sums share sum(c). It returns nil for other aggregates, and
 // where c + n could pass its type's bounds, which is an error.
 func (g *grouping) shift(ctx context.Context, x *expr.Expr) *expr.Expr {
-	if !g.q.rules.allows(ShiftedSums) || g.opt.Overflow != query.OverflowError || x.Name != query.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
+	if !g.q.rules.allows(ShiftedSums) || g.opt.Overflow != query.OverflowError ||
+		x.Name != query.Sum.String() || x.Distinct || x.Filter != nil || len(x.Args) != 1 {
 		return nil
 	}
 	sum := x.Args[0]
@@ -30,7 +31,8 @@ func (g *grouping) shift(ctx context.Context, x *expr.Expr) *expr.Expr {
 		column, constant = constant, column
 	}
 	n, ok := constant.Value.(int64)
-	if column.Op != expr.OpColumn || constant.Op != expr.OpConstant || !ok || constant.Type.ID == expr.Decimal || n < -shiftMax || n > shiftMax {
+	if column.Op != expr.OpColumn || constant.Op != expr.OpConstant || !ok || constant.Type.ID == expr.Decimal ||
+		n < -shiftMax || n > shiftMax {
 		return nil
 	}
 	if sum.Name == "-" {

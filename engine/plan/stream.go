@@ -54,7 +54,7 @@ type streamed struct {
 	columns []scan.ColumnStats // as long as the schema, or nil
 	readers int                // splits; 0 is one, which keeps the order of the batches
 	grouped bool               // the rows are groups
-	made    []int              // by column: its place in the reader's rows, or -1 where it is not made; nil for all as they are
+	made    []int              // by column: its place in the reader's rows, or -1 where it is not made; nil for all
 
 	run     func(context.Context) (array.RecordReader, error)
 	running *atomic.Pointer[engine.Result] // the aggregation whose groups are the rows, once it runs; nil of other rows

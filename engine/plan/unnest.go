@@ -58,7 +58,8 @@ func (m *unnesting) replace(e *expr.Expr) *expr.Expr {
 		case m.err != nil:
 			return x
 		case x.Op == expr.OpAggregate && firstUnnest(x) != nil:
-			m.err = errorAt(x.At, "not supported: unnest within %s; want FROM ..., unnest(list) AS t(name), and %s(name)", x.Name, x.Name)
+			const instead = "not supported: unnest within %s; want FROM ..., unnest(list) AS t(name), and %s(name)"
+			m.err = errorAt(x.At, instead, x.Name, x.Name)
 			return x
 		case !isUnnest(x):
 			return nil
@@ -119,8 +120,8 @@ func (r *relation) unnest(u *sql.Unnest) (*relation, error) {
 	}
 	if r.exprs[at].Op != expr.OpColumn { // of a derived table
 		field := r.schema.Field(at)
-		return nil, errorAt(u.List.At, "unnest: column %q is of type %s; only a list of values that are not nested has elements to read",
-			field.Name, query.TypeName(field.Type))
+		const why = "unnest: column %q is of type %s; only a list of values that are not nested has elements to read"
+		return nil, errorAt(u.List.At, why, field.Name, query.TypeName(field.Type))
 	}
 	source := r.source()
 	list, err := expr.FindColumn(source.Schema(), r.exprs[at])

@@ -13,7 +13,8 @@ func (p *statements) fromUnnest(f From, rest []*pg.Node) From {
 	if list := r.GetFunctions(); len(list) == 1 {
 		call = list[0].GetList().GetItems()[0].GetFuncCall()
 	}
-	if len(rest) > 1 || call == nil || lastName(call.GetFuncname()) != UnnestCall || r.GetOrdinality() || len(call.GetArgs()) != 1 {
+	if len(rest) > 1 || call == nil || lastName(call.GetFuncname()) != UnnestCall || r.GetOrdinality() ||
+		len(call.GetArgs()) != 1 {
 		at := 0
 		if v := rest[len(rest)-1].GetRangeVar(); v != nil {
 			at = p.offset(v.GetLocation())
