@@ -197,6 +197,7 @@ func sumInts(xs []any) *big.Int {
 func sumFloats(xs []any) any {
 	special := 0.0 // the sum of the values that are NaN or infinite
 	total, size := exact(0.0, 0), exact(0.0, 0)
+	ofSign := [2]*big.Float{exact(0.0, 0), exact(0.0, 0)} // sums of the values from 0 on, and of the others
 	for _, x := range xs {
 		if v := x.(float64); !finite(v) {
 			special += v
@@ -204,14 +205,19 @@ func sumFloats(xs []any) any {
 		}
 		f := exact(x, 0)
 		total.Add(total, f)
+		sign := ofSign[boolRank(f.Sign() < 0)]
+		sign.Add(sign, f)
 		size.Add(size, f.Abs(f))
 	}
 	t, _ := total.Float64()
 	s, _ := size.Float64()
+	above, _ := ofSign[0].Float64()
+	below, _ := ofSign[1].Float64()
+	bothPass := math.IsInf(above, 0) && math.IsInf(below, 0)
 	switch {
 	case math.IsNaN(special):
 		return special
-	case math.IsInf(s, 0) && (special != 0 || !math.IsInf(t, 0)):
+	case math.IsInf(s, 0) && (special != 0 || !math.IsInf(t, 0) || bothPass):
 		return Unspecified{} // some orders pass the range, or meet infinities of both signs
 	case special != 0:
 		return special

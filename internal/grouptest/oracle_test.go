@@ -159,3 +159,23 @@ func TestRandomIsReproducible(t *testing.T) {
 		t.Error("two tables of one seed differ")
 	}
 }
+
+// Would catch a sum of doubles that the oracle wants to be an infinity though in another order it is NaN.
+func TestSumsPastTheRange(t *testing.T) {
+	most := math.MaxFloat64
+	for _, c := range []struct {
+		values []any
+		want   any
+	}{
+		{[]any{most, most}, math.Inf(1)},
+		{[]any{-most, -most, 1.0}, math.Inf(-1)},
+		{[]any{most, most, -most}, Unspecified{}},
+		{[]any{most, most, most, most, -most, -most}, Unspecified{}},
+		{[]any{math.Inf(1), most, most}, Unspecified{}},
+		{[]any{math.Inf(1), 1.0}, math.Inf(1)},
+	} {
+		if got := sumFloats(c.values); got != c.want {
+			t.Errorf("%v: %v, want %v", c.values, got, c.want)
+		}
+	}
+}
