@@ -210,7 +210,7 @@ func (p *statements) with(clause *pg.WithClause) {
 		p.unsupportedClause(pg.Token_RECURSIVE, "RECURSIVE")
 	}
 	p.take(clause, "ctes")
-	known := map[string]*Select{}
+	known, own := map[string]*Select{}, map[string]bool{}
 	maps.Copy(known, p.ctes)
 	for _, node := range clause.GetCtes() {
 		cte := node.GetCommonTableExpr()
@@ -219,7 +219,11 @@ func (p *statements) with(clause *pg.WithClause) {
 			p.fail(p.offset(cte.GetLocation()), "not supported: this WITH; want WITH name AS (SELECT ...)")
 		}
 		p.take(cte, "ctename", "ctequery", "ctematerialized") // a CTE is read once, materialized or not
-		known[strings.ToLower(cte.GetCtename())] = p.statement(query, known)
+		name := strings.ToLower(cte.GetCtename())
+		if own[name] {
+			p.fail(p.offset(cte.GetLocation()), "WITH has two statements of the name %s", cte.GetCtename())
+		}
+		own[name], known[name] = true, p.statement(query, known)
 	}
 	p.ctes = known
 }
