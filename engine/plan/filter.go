@@ -162,11 +162,16 @@ func conjuncts(list []*expr.Expr, of *expr.Expr) []*expr.Expr {
 	return list
 }
 
+// ordered returns the condition with an order.
+func (c *condition) ordered(by *topOrder) *condition {
+	return &condition{where: c.where, program: c.program, schema: c.schema, order: by, mem: c.mem}
+}
+
 // within returns the condition for a run whose sort tells the bound.
 func (c *condition) within(bound *order.Bound, r *run) *condition {
 	by := *c.order
 	by.bound = bound
-	of := &condition{where: c.where, program: c.program, schema: c.schema, order: &by, mem: c.mem}
+	of := c.ordered(&by)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tests = append(r.tests, of)

@@ -39,7 +39,7 @@ type grouping struct {
 	shifted  map[string]*expr.Expr // over other aggregates: what stands for a sum, by the sum's Key
 
 	first    *aggregateNode // whose groups the last aggregation merges; nil where it reads rows
-	distinct []string       // arguments of DISTINCT aggregates, if the plan groups by keys and these columns first; else nil
+	distinct []string       // arguments of DISTINCT aggregates, where groups by keys and these come first; else nil
 	orders   []rowOrder     // in which aggregates with ORDER BY take the rows
 
 	// The source must have further columns, which are computed of its own.

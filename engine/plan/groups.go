@@ -65,7 +65,7 @@ type groupsNode struct {
 	first    *aggregateNode // whose groups of merges; nil where of reads rows
 	sets     [][]bool       // for each grouping set and key: the set has the key; nil for a single set
 	answered int            // index of the grouping set whose groups first makes, or -1
-	made     *arrow.Schema
+	made     *arrow.Schema  // as of's, but NULL may stand where a set without keys has a group of no rows
 }
 
 func (n *groupsNode) input() node           { return n.of }

@@ -116,11 +116,13 @@ func TestScopes(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64)},
 	}, nil)
-	rows, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(`[{"id": 1, "l": [10, 20]}, {"id": 2, "l": [30]}]`))
+	text := strings.NewReader(`[{"id": 1, "l": [10, 20]}, {"id": 2, "l": [30]}]`)
+	rows, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := map[string]plan.Table{"lists": {Source: scan.Batches(schema, []arrow.RecordBatch{rows}), In: []string{"memory", "main"}}}
+	source := scan.Batches(schema, []arrow.RecordBatch{rows})
+	tables := map[string]plan.Table{"lists": {Source: source, In: []string{"memory", "main"}}}
 	eng := openEngine(t)
 	for _, c := range []struct{ text, want string }{
 		{"SELECT t.id, u.id FROM lists t, unnest(l) u(id) ORDER BY 2", "[[1 10] [1 20] [2 30]]"},

@@ -641,7 +641,7 @@ func (q *Query) asRelation() *relation {
 	}
 	q.rules.note(MergeDerived, true)
 	return &relation{
-		node: q.base.node, schema: q.resultSchema, inStar: q.resultSchema.NumFields(),
+		node: q.base.node, schema: q.resultSchema, inStar: q.resultSchema,
 		exprs: q.post.exprs, where: q.base.where,
 	}
 }

@@ -113,7 +113,8 @@ func typedColumns(o sql.Option) (options.Columns, error) {
 		text, _ := o.List[i].Value.(string)
 		s, err := sql.ParseItems("CAST(NULL AS " + text + ")")
 		if err != nil || text == "" || len(s.Items) != 1 || s.Items[0].Expr.Op != expr.OpCast {
-			return options.Columns{}, fmt.Errorf("%s: column %s: no type is written %s; as in 'INTEGER' or 'DECIMAL(9, 2)'", o.Name, name, o.List[i])
+			const why = "%s: column %s: no type is written %s; as in 'INTEGER' or 'DECIMAL(9, 2)'"
+			return options.Columns{}, fmt.Errorf(why, o.Name, name, o.List[i])
 		}
 		types[name] = s.Items[0].Expr.Type.Arrow()
 	}

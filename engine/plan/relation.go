@@ -23,34 +23,40 @@ import (
 // relation is a table behind FROM: columns that are expressions over the columns of a source.
 type relation struct {
 	node   sourceNode
-	schema *arrow.Schema // of the columns that can be named
+	schema *arrow.Schema // of all columns
 	exprs  []*expr.Expr  // over the node's columns, by column
 	where  *expr.Expr    // over the node's columns; nil for all rows
-	inStar int           // how many of the columns * has: all but the elements of a list behind SELECT
+	inStar *arrow.Schema // the first columns, which * has: all but the elements of a list behind SELECT
 	tables []scopeTable  // whose names may stand before the names of columns
 }
 
-// scopeTable is the columns of one of the tables behind FROM.
+// scopeTable is the columns of one of the tables behind FROM. Its schema is made once: a statement may
+// look up each of thousands of columns.
 type scopeTable struct {
-	names    [][]string // of the table: its alias, or its name, perhaps behind a schema
-	from, to int        // columns of the relation
+	names  [][]string    // of the table: its alias, or its name, perhaps behind a schema
+	from   int           // the first of its columns in the relation
+	schema *arrow.Schema // of its columns
 }
 
 // qualify names the table of the columns from column from on. A name that is empty is none.
 func (r *relation) qualify(from int, names ...[]string) {
 	names = slices.DeleteFunc(names, func(name []string) bool { return name[0] == "" })
-	r.tables = append(r.tables, scopeTable{names, from, len(r.exprs)})
+	schema := r.schema
+	if from > 0 {
+		schema = arrow.NewSchema(r.schema.Fields()[from:], nil)
+	}
+	r.tables = append(r.tables, scopeTable{names, from, schema})
 }
 
 // star returns the columns that * stands for, behind a table's name or alone.
 func (r *relation) star(it sql.Item) (from, to int, err error) {
 	if it.Of == nil {
-		return 0, r.inStar, nil
+		return 0, r.inStar.NumFields(), nil
 	}
 	for _, t := range r.tables {
 		for _, name := range t.names {
 			if slices.EqualFunc(name, it.Of, strings.EqualFold) {
-				return t.from, min(t.to, r.inStar), nil
+				return t.from, min(t.from+t.schema.NumFields(), r.inStar.NumFields()), nil
 			}
 		}
 	}
@@ -65,14 +71,19 @@ func (r *relation) source() scan.Source { return r.node.rows(nil) }
 func relationOf(n sourceNode) *relation {
 	r := &relation{node: n}
 	fields := slices.Clone(r.source().Schema().Fields())
-	taken := namesOf(r.source().Schema())
+	var taken names // before the first column without a name: nil
 	for i := range fields {
 		r.exprs = append(r.exprs, expr.Column(fields[i].Name))
-		if fields[i].Name == "" {
-			fields[i].Name = taken.unique(fmt.Sprintf("C%d", i))
+		if fields[i].Name != "" {
+			continue
 		}
+		if taken == nil {
+			taken = namesOf(r.source().Schema())
+		}
+		fields[i].Name = taken.unique(fmt.Sprintf("C%d", i))
 	}
-	r.schema, r.inStar = arrow.NewSchema(fields, nil), len(fields)
+	r.schema = arrow.NewSchema(fields, nil)
+	r.inStar = r.schema
 	return r
 }
 
@@ -85,23 +96,19 @@ func tableRelation(source scan.Source, name string) *relation {
 // column with points in its name, which stands in double quotes where both are there; and a column
 // of a table before a field of a struct that is named as the table.
 func (r *relation) find(e *expr.Expr) (int, error) {
-	if e.Path == nil { // the elements of a list behind SELECT are found by the name of their table alone
-		schema := r.schema
-		if n := schema.NumFields(); r.inStar < n {
-			schema = arrow.NewSchema(schema.Fields()[:r.inStar], nil)
-		}
-		return expr.FindColumn(schema, e)
+	if e.Path == nil {
+		return expr.FindColumn(r.inStar, e)
 	}
 	missing := e.Path // the part of the path that errors name
 	for _, t := range r.tables {
 		for _, taken := range t.qualifiers(e) {
 			missing = e.Path[taken:]
-			if i, ok := findPath(r.schema.Fields()[t.from:t.to], missing); ok {
+			if i, ok := findPath(t.schema, missing); ok {
 				return t.from + i, nil
 			}
 		}
 	}
-	if i, ok := findPath(r.schema.Fields(), e.Path); ok {
+	if i, ok := findPath(r.schema, e.Path); ok {
 		return i, nil
 	}
 	_, err := query.FindColumn(r.schema, columnName(missing))
@@ -122,9 +129,8 @@ func (r *relation) only(star sql.Item) (*relation, error) {
 	for i, name := range apart(written) {
 		fields[i].Name = name
 	}
-	return &relation{
-		node: r.node, where: r.where, schema: arrow.NewSchema(fields, nil), exprs: r.exprs[from:to], inStar: to - from,
-	}, nil
+	schema := arrow.NewSchema(fields, nil)
+	return &relation{node: r.node, where: r.where, schema: schema, exprs: r.exprs[from:to], inStar: schema}, nil
 }
 
 // qualifiers returns how many parts in front of a column's name may be the name of the table, most first.
@@ -139,9 +145,8 @@ func (t *scopeTable) qualifiers(e *expr.Expr) (parts []int) {
 	return parts
 }
 
-// findPath returns which of some columns a name in parts is.
-func findPath(fields []arrow.Field, path []string) (int, bool) {
-	schema := arrow.NewSchema(fields, nil)
+// findPath returns which column a name in parts is.
+func findPath(schema *arrow.Schema, path []string) (int, bool) {
 	if len(path) > 1 {
 		if i, err := query.FindColumn(schema, query.HiddenFieldName(path...)); err == nil {
 			return i, true
@@ -281,7 +286,8 @@ func (p *planner) from(ctx context.Context, s *sql.Select, from sql.From) (rel *
 		rel.qualify(0, tableNames(f)...)
 		return rel, nil
 	}
-	return &relation{node: &tableNode{source: oneRow()}, schema: arrow.NewSchema(nil, nil)}, nil
+	none := arrow.NewSchema(nil, nil)
+	return &relation{node: &tableNode{source: oneRow()}, schema: none, inStar: none}, nil
 }
 
 // tableNames returns the names by which the columns of a table are qualified. The name may be a file's.

@@ -22,7 +22,7 @@ import (
 // not find rows by positions, of the rows that are not left out.
 type topNode struct {
 	in     sourceNode    // the rows, without a condition
-	test   *condition    // WHERE and the bound of the order
+	test   *condition    // WHERE and the order; a run asks a copy, which knows its bound
 	tested scan.Filtered // in filtered by test; of no run
 	by     order.By      // of the statement, over the columns of head
 
@@ -55,18 +55,19 @@ func (q *Query) planTop(ctx context.Context) (*topNode, error) {
 	}
 	t := &topNode{in: q.base.node, by: q.by, result: q.post.schema}
 	t.by.Keys = slices.Clone(q.by.Keys)
+	by, err := q.topOrder(ctx)
+	if err != nil {
+		return nil, err
+	}
 	src := t.in.rows(nil)
-	var err error
-	if t.test, err = newCondition(ctx, src.Schema(), q.base.where, q.engine.Allocator()); err != nil {
-		return nil, err
-	}
-	if err := t.orderedBy(ctx, q); err != nil {
-		return nil, err
-	}
 	if q.where != nil {
+		t.test = q.where.condition.ordered(by)
 		t.tested = scan.Refilter(q.where.described, src, t.test)
-	} else if t.tested, err = scan.Filter(ctx, src, scan.Predicate{Rows: t.test}); err != nil {
-		return nil, err
+	} else {
+		t.test = &condition{schema: src.Schema(), order: by, mem: q.engine.Allocator()}
+		if t.tested, err = scan.Filter(ctx, src, scan.Predicate{Rows: t.test}); err != nil {
+			return nil, err
+		}
 	}
 	if err := t.divide(ctx, q); err != nil {
 		return nil, err
@@ -76,9 +77,9 @@ func (q *Query) planTop(ctx context.Context) (*topNode, error) {
 	return t, nil
 }
 
-// orderedBy adds the order to the test of rows.
-func (t *topNode) orderedBy(ctx context.Context, q *Query) (err error) {
-	o := &topOrder{}
+// topOrder returns the order of the result over the columns of its rows.
+func (q *Query) topOrder(ctx context.Context) (o *topOrder, err error) {
+	o = &topOrder{}
 	var made []*expr.Expr
 	for _, k := range q.by.Keys {
 		x := q.post.exprs[k.Column]
@@ -89,13 +90,12 @@ func (t *topNode) orderedBy(ctx context.Context, q *Query) (err error) {
 		}
 		at, err := expr.FindColumn(q.source().Schema(), x)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		o.columns = append(o.columns, at)
 	}
 	o.exprs, err = expr.Bind(ctx, q.source().Schema(), made...)
-	t.test.order = o
-	return err
+	return o, err
 }
 
 // divide says which columns of the result are made while all rows are read.
@@ -142,9 +142,6 @@ func (t *topNode) divide(ctx context.Context, q *Query) (err error) {
 
 // lateNames returns the names of the columns that are read of the rows of the result alone.
 func (t *topNode) lateNames() (names []string) {
-	if t == nil {
-		return nil
-	}
 	for i, c := range t.from {
 		if c < 0 {
 			names = append(names, t.result.Field(i).Name)

@@ -139,7 +139,7 @@ func (r *relation) unnest(u *sql.Unnest) (*relation, error) {
 	with.exprs = append(slices.Clone(r.exprs), expr.Column(n.name))
 	with.qualify(len(r.exprs), []string{u.Alias})
 	if !u.InRow {
-		with.inStar++
+		with.inStar = with.schema
 	}
 	return with, nil
 }
