@@ -143,7 +143,7 @@ type intake struct {
 // newIntake begins a table with the rows of base, if it is not nil.
 func (s *Server) newIntake(base *temporary) *intake {
 	in := &intake{server: s, table: &temporary{of: &s.spilled}}
-	in.table.holders.Store(1)
+	in.table.hold()
 	if base == nil {
 		return in
 	}
@@ -154,7 +154,7 @@ func (s *Server) newIntake(base *temporary) *intake {
 		in.table.batches = append(in.table.batches, b)
 	}
 	for _, f := range base.files {
-		f.holders.Add(1)
+		f.hold()
 		in.table.files = append(in.table.files, f)
 	}
 	return in
@@ -269,7 +269,7 @@ func (in *intake) finish() error {
 	}
 	in.file = nil
 	f := &spilledFile{path: in.path, of: in.table.of, bytes: in.disk}
-	f.holders.Add(1)
+	f.hold()
 	in.table.files, in.disk = append(in.table.files, f), 0
 	return nil
 }

@@ -170,8 +170,8 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// Would catch runs of a statement at once of which each plans it, and a plan that is closed while a run
-// uses it, or kept once no run does.
+// Would catch a run that plans the statement again while another run of the statement goes on, and a plan
+// that is closed while a run uses it, or kept once no run does.
 func TestRunsShareAPlan(t *testing.T) {
 	s, _ := open(t, func(o *Options) { o.Limits.ClientWaiting = 100 })
 	session := newTestSession(t, s, "")
@@ -203,7 +203,7 @@ func TestRunsShareAPlan(t *testing.T) {
 	if err := errors.Join(first.release(), second.release()); err != nil {
 		t.Error(err)
 	}
-	if n := first.holders.Load(); n != 0 {
+	if n := first.n.Load(); n != 0 {
 		t.Errorf("%d runs hold the plan in the end", n)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -73,25 +72,12 @@ type prepared struct {
 	values  []plan.Parameter // of its parameters; nil without any
 	tables  []*temporary     // that the query may read, held
 	at      time.Time        // when the tables were looked at
-	holders atomic.Int32
-}
-
-// retain holds the query for a run, unless it has been closed.
-func (p *prepared) retain() bool {
-	for {
-		n := p.holders.Load()
-		if n == 0 {
-			return false
-		}
-		if p.holders.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
+	holders                  // its runs, and the statement while Statement.held
 }
 
 // release lets go of the query, and closes it where nobody else holds it.
 func (p *prepared) release() error {
-	if p.holders.Add(-1) > 0 {
+	if !p.drop() {
 		return nil
 	}
 	p.of.mu.Lock()
@@ -125,7 +111,7 @@ func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*pre
 	}
 	server := st.session.server
 	p := &prepared{of: st, at: time.Now(), values: values}
-	p.holders.Store(1)
+	p.hold()
 	tables, held := st.session.planTables()
 	p.tables = held
 	for name, t := range st.over {

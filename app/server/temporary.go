@@ -24,25 +24,12 @@ type temporary struct {
 	files   []*spilledFile      // held
 	bytes   int64               // of batches
 	of      *spilledTables
-	holders atomic.Int64
-}
-
-// retain holds the table. It returns false for a table that nobody holds any more, whose rows are gone.
-func (t *temporary) retain() bool {
-	for {
-		n := t.holders.Load()
-		if n == 0 {
-			return false
-		}
-		if t.holders.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
+	holders
 }
 
 // release ends a hold. With the last, the table's memory and files are given back.
 func (t *temporary) release() error {
-	if t.holders.Add(-1) > 0 {
+	if !t.drop() {
 		return nil
 	}
 	for _, b := range t.batches {
@@ -72,15 +59,15 @@ func (t *temporary) planTable() plan.Table {
 
 // spilledFile is a file of rows of temporary tables, which goes with its last holder.
 type spilledFile struct {
-	path    string
-	of      *spilledTables
-	bytes   int64 // of its rows, before compression
-	holders atomic.Int64
+	path  string
+	of    *spilledTables
+	bytes int64 // of its rows, before compression
+	holders
 }
 
 // release ends a hold.
 func (f *spilledFile) release() error {
-	if f.holders.Add(-1) > 0 {
+	if !f.drop() {
 		return nil
 	}
 	f.of.disk.Add(-f.bytes)
