@@ -16,6 +16,7 @@ import (
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 // csvFile writes a file of CSV whose rows a function makes.
@@ -165,7 +166,7 @@ func TestDistEdges(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.r.Statement, c.r.Tables, c.r.Work, c.r.Output = c.text, tables, filepath.Join(dir, "work"), filepath.Join(dir, "out")
-			j, err := planDist(t.Context(), eng, unsynced{vfs.OS}, dir, c.r)
+			j, err := planDist(t.Context(), eng, faultfs.Unsynced{FS: vfs.OS}, dir, c.r)
 			if err != nil {
 				t.Fatal(err)
 			}

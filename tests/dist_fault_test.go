@@ -63,7 +63,7 @@ func TestDistFaults(t *testing.T) {
 				csvFile(t, filepath.Join(dir, "in", fmt.Sprintf("%d.csv", i)), 60, func(row int) string { return fmt.Sprintf("%d,%d,s%d", row*7%40, row, i) })
 			}
 			eng := openEngine(t, 1)
-			fsys := faultfs.New(unsynced{vfs.OS})
+			fsys := faultfs.New(faultfs.Unsynced{FS: vfs.OS})
 			r := faultRequest(c.query, filepath.Join(dir, "in"), filepath.Join(dir, "work"), filepath.Join(dir, c.output))
 			want, until, err := withFault(t, eng, fsys, temp, r, 0)
 			if err != nil {

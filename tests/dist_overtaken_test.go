@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/engine/distributed"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 // beforePublish calls a function once, when the manifest of an output is created.
@@ -37,7 +38,7 @@ func TestDistOvertaken(t *testing.T) {
 				dir := t.TempDir()
 				csvFile(t, filepath.Join(dir, "in", "0.csv"), 40, func(row int) string { return fmt.Sprintf("%d,%d,s", row%17, row) })
 				output := filepath.Join(dir, "out")
-				hooked := &beforePublish{FS: unsynced{vfs.OS}}
+				hooked := &beforePublish{FS: faultfs.Unsynced{FS: vfs.OS}}
 				job := func(statement string) *distJob {
 					r := faultRequest(statement, filepath.Join(dir, "in"), filepath.Join(dir, "work"), output)
 					r.Layout.Overwrite = true

@@ -20,6 +20,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 var distQueriesFlag = flag.Int("distqueries", 100, "how many random statements are answered in parts")
@@ -247,7 +248,7 @@ func (c *distCase) check(t *testing.T) (outcome string, err error) {
 	defer eng.Close()
 	tables := map[string]plan.Table{"t": {Files: c.layout.files, Scan: c.layout.scan}}
 	single := filepath.Join(dir, "single.csv")
-	wrong := writeAnswer(ctx, eng, c.text, plan.Options{Tables: tables, Deterministic: true}, single, sink.Options{FS: unsynced{vfs.OS}})
+	wrong := writeAnswer(ctx, eng, c.text, plan.Options{Tables: tables, Deterministic: true}, single, sink.Options{FS: faultfs.Unsynced{FS: vfs.OS}})
 	r := distributed.Request{
 		Statement: c.text, Tables: tables, Deterministic: true, Work: filepath.Join(dir, "work"), Output: filepath.Join(dir, "out"), Layout: sink.Options{Format: sink.CSV},
 		Splits: 1 + c.rng.IntN(12), Partitions: 1 << c.rng.IntN(6), Merges: 1 + c.rng.IntN(8), Combines: c.rng.IntN(5) - 1,
@@ -255,7 +256,7 @@ func (c *distCase) check(t *testing.T) (outcome string, err error) {
 	if c.rng.IntN(3) == 0 {
 		r.Output += ".csv"
 	}
-	j, err := planDist(ctx, eng, unsynced{vfs.OS}, dir, r)
+	j, err := planDist(ctx, eng, faultfs.Unsynced{FS: vfs.OS}, dir, r)
 	if err == nil {
 		err = c.run(ctx, j)
 	}

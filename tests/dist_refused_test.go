@@ -16,6 +16,7 @@ import (
 	"github.com/mpga/mpga/engine/distributed"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
 // refusedDir is a directory with an input and a plan over it, whose partials are done.
@@ -34,7 +35,7 @@ func newRefusedDir(ctx context.Context, t *testing.T, eng *engine.Engine, dir, o
 			csvFile(t, name, 40, func(row int) string { return fmt.Sprintf("%d,%d,s%d", row%17, row, i) })
 		}
 	}
-	j, err := planDist(ctx, eng, unsynced{vfs.OS}, dir, distributed.Request{
+	j, err := planDist(ctx, eng, faultfs.Unsynced{FS: vfs.OS}, dir, distributed.Request{
 		Statement: "SELECT k, count(*) AS n, first(s) AS s FROM t GROUP BY k", Tables: map[string]plan.Table{"t": {Files: []string{filepath.Join(dir, "in")}}},
 		Work: filepath.Join(dir, "work"), Output: filepath.Join(dir, output), Splits: 2, Partitions: 4, Merges: 2, Combines: -1,
 	})

@@ -142,7 +142,7 @@ func TestDistReplaced(t *testing.T) {
 				dir := t.TempDir()
 				csvFile(t, filepath.Join(dir, "in", "0.csv"), 40, func(row int) string { return fmt.Sprintf("%d,%d,s", row%17, row) })
 				output := filepath.Join(dir, shape.output)
-				j, err := planDist(t.Context(), eng, unsynced{vfs.OS}, dir, faultRequest(shape.query, filepath.Join(dir, "in"), filepath.Join(dir, "work"), output))
+				j, err := planDist(t.Context(), eng, faultfs.Unsynced{FS: vfs.OS}, dir, faultRequest(shape.query, filepath.Join(dir, "in"), filepath.Join(dir, "work"), output))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -169,7 +169,7 @@ func TestDistReplaced(t *testing.T) {
 }
 
 // linkless is a file system that has no links.
-type linkless struct{ unsynced }
+type linkless struct{ faultfs.Unsynced }
 
 // Link implements vfs.FS.
 func (linkless) Link(from, _ string) error { return fmt.Errorf("%s: %w", from, errors.ErrUnsupported) }
@@ -183,7 +183,7 @@ func TestDistLinkless(t *testing.T) {
 			dir := t.TempDir()
 			csvFile(t, filepath.Join(dir, "in", "0.csv"), 40, func(row int) string { return fmt.Sprintf("%d,%d,s", row%17, row) })
 			var outputs [][]string
-			for name, fsys := range map[string]vfs.FS{"linked": unsynced{vfs.OS}, "copied": linkless{unsynced{vfs.OS}}} {
+			for name, fsys := range map[string]vfs.FS{"linked": faultfs.Unsynced{FS: vfs.OS}, "copied": linkless{faultfs.Unsynced{FS: vfs.OS}}} {
 				r := faultRequest(c.query, filepath.Join(dir, "in"), filepath.Join(dir, name, "work"), filepath.Join(dir, name, c.output))
 				if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil {
 					t.Fatal(err)
@@ -224,7 +224,7 @@ func TestDistSealer(t *testing.T) {
 	}
 	r := faultRequest(faultDistQuery, filepath.Join(dir, "in"), filepath.Join(dir, "work"), filepath.Join(dir, "out"))
 	r.Splits, r.Merges, r.Combines = splits, 4, -1
-	fsys := faultfs.New(unsynced{vfs.OS})
+	fsys := faultfs.New(faultfs.Unsynced{FS: vfs.OS})
 	j, err := planDist(t.Context(), eng, fsys, dir, r)
 	if err != nil {
 		t.Fatal(err)

@@ -23,27 +23,6 @@ import (
 // that buildCommand builds.
 const distVersion = "devel"
 
-// unsynced is the file system of the system without its waits for disks, of which tests of many small
-// files would consist.
-type unsynced struct{ vfs.FS }
-
-// SyncDir implements vfs.FS.
-func (unsynced) SyncDir(string) error { return nil }
-
-// Create implements vfs.FS.
-func (f unsynced) Create(name string, perm fs.FileMode) (vfs.File, error) {
-	file, err := f.FS.Create(name, perm)
-	if err != nil {
-		return nil, err
-	}
-	return unsyncedFile{file}, nil
-}
-
-type unsyncedFile struct{ vfs.File }
-
-// Sync implements vfs.File.
-func (unsyncedFile) Sync() error { return nil }
-
 // distJob is a statement that is answered in parts in this process: each call is what a process of
 // `mpga dist` does.
 type distJob struct {

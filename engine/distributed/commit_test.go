@@ -220,7 +220,7 @@ func TestRemoveOwn(t *testing.T) {
 	for _, c := range []struct {
 		output string
 		layout sink.Options
-		left   []string // of those that are there; nil for all
+		left   []string // objects that removeOwn leaves; nil for all
 	}{
 		{bucketURL + "out", sink.Options{Manifest: true}, []string{
 			"_manifest.json", "k=1/part-00000-00000-" + other + ".csv", "part-00000-00000-" + other + ".csv", "part-00000-00000-" + own, "x-" + own + "/part-00000.csv",

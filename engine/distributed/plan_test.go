@@ -19,7 +19,7 @@ import (
 	"github.com/mpga/mpga/engine/sink"
 )
 
-// writeGroups writes a file of Parquet of five row groups of 100 rows, each of which is a split: id ascends,
+// writeGroups writes a file of Parquet of five row groups of 100 rows; each row group is a split. id ascends,
 // and code has 50 values.
 func writeGroups(t *testing.T, path string) {
 	t.Helper()
@@ -260,8 +260,8 @@ func TestPlanID(t *testing.T) {
 	}
 }
 
-// Would catch a plan that says another name than that of the table it reads, by chance: of names that differ
-// in case alone, the one that is written counts.
+// Would catch a plan that names another table than the statement reads, by chance: where names of tables
+// differ in case alone, the name that the statement writes counts.
 func TestNamedTable(t *testing.T) {
 	eng := open(t, 1)
 	dir := t.TempDir()

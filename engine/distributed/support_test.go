@@ -19,33 +19,17 @@ import (
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/vfs"
+	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
 
-// unsynced is the operating system's files, without waiting for the disk.
-type unsynced struct{ vfs.FS }
-
-func (unsynced) SyncDir(string) error { return nil }
-
-func (f unsynced) Create(name string, perm fs.FileMode) (vfs.File, error) {
-	file, err := f.FS.Create(name, perm)
-	if err != nil {
-		return nil, err
-	}
-	return unsyncedFile{file}, nil
-}
-
-type unsyncedFile struct{ vfs.File }
-
-func (unsyncedFile) Sync() error { return nil }
-
 // quick is the file system of tests that do not count on a disk.
-var quick vfs.FS = unsynced{vfs.OS}
+var quick vfs.FS = faultfs.Unsynced{FS: vfs.OS}
 
 // bucketURL begins the names of a bucket's objects.
 const bucketURL = "s3://bucket/"
 
-// bucket is a store of objects in memory, beside the files of a system. The call failAt of those that
-// touch objects fails; calls counts them.
+// bucket is a store of objects in memory, beside the files of a system. calls counts the calls that touch
+// objects, and the call with the number failAt fails.
 type bucket struct {
 	vfs.FS
 	mu            sync.Mutex

@@ -13,7 +13,7 @@ import (
 	"github.com/mpga/mpga/internal/knob"
 )
 
-// fieldless are the options that no field of a step sets: a program's own, and those of the command.
+// fieldless are the options that no field of a step sets: options of programs, and of the command.
 var fieldless = []knob.Name{
 	"engine.Ablation", "engine.DeviceMemoryLimit", "engine.FS", "engine.Progress", "engine.Logger",
 	"engine.Allocator", "engine.Trace", "engine.MeasureLink",

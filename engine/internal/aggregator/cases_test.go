@@ -35,7 +35,7 @@ var routes = []struct {
 
 // Package cpuagg answers the common cases between an encoder and a finalizer, without the engine
 // around them; the test is here because cpuagg may import neither. Would catch what the engine
-// hides: tiles of which a worker keeps something, groups that are finished twice, and memory or
+// hides: a worker that keeps a part of a tile, groups that are finished twice, and memory or
 // space that no one gives back.
 func TestCases(t *testing.T) {
 	for n, c := range grouptest.Cases() {
