@@ -266,12 +266,8 @@ const streamsMax = 64
 
 // Validate reports every field that is out of its bounds.
 func (a *Ablation) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, knob.Errorf(format, args...))
-		}
-	}
+	var errs knob.Errors
+	check := func(ok bool, format string, args ...any) { errs.If(!ok, format, args...) }
 	check(a.Bound == "" || slices.Contains(Bounds, a.Bound),
 		"%s (%q) must be one of %s", knob.Name("engine.Ablation.Bound"), a.Bound,
 		strings.Join(Bounds, ", "))

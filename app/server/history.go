@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-
-	"github.com/mpga/mpga/engine"
 )
 
 // history is the runs of a server: all that run, and the last that have ended.
@@ -121,14 +119,11 @@ func (t *Totals) add(s *Status) {
 		t.RowsRead += s.Stats.RowsRead
 		t.BytesRead += s.Stats.BytesRead
 		t.SpilledBytes += s.Stats.SpilledBytes
-		if usedDevice(s.Stats) {
+		if s.Stats.Route != "" && s.Stats.Route != "cpu" {
 			t.DeviceRuns++
 		}
 	}
 }
-
-// usedDevice says whether devices had a part in a query.
-func usedDevice(s *engine.Stats) bool { return s.Route != "" && s.Route != "cpu" }
 
 // wait waits until no run runs, or the context is done.
 func (h *history) wait(ctx context.Context) {

@@ -47,11 +47,6 @@ func newWatch(record bool) *watch {
 	return w
 }
 
-// observer is what an engine reports to.
-func (w *watch) observer() engine.Observer {
-	return engine.Observer{Progress: func(p engine.Progress) { w.progress.Store(&p) }, Trace: w.recorder}
-}
-
 // Run is a run of a statement: a reader of the batches of its result. One goroutine at a time calls
 // Next, RecordBatch and Release. The other methods may be called at any time.
 type Run struct {
@@ -201,7 +196,8 @@ func (r *Run) next() error {
 		return fmt.Errorf("%w: other values of the parameters give other columns: %s; the values before gave %s",
 			engine.ErrQuery, columnsText(p.query.Schema()), columnsText(r.schema))
 	}
-	result, err := p.query.Observed(watch.observer()).Run(r.ctx)
+	observer := engine.Observer{Progress: func(p engine.Progress) { watch.progress.Store(&p) }, Trace: watch.recorder}
+	result, err := p.query.Observed(observer).Run(r.ctx)
 	if err != nil {
 		return err
 	}

@@ -37,9 +37,6 @@ func newCatalog(opt *Options) *catalog {
 	return c
 }
 
-// options are the options of the next statement.
-func (c *catalog) options() plan.Options { return c.plan }
-
 // forget drops the columns that were looked up: files change.
 func (c *catalog) forget() { c.known = map[complete.Source][]complete.Field{} }
 

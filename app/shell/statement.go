@@ -66,7 +66,7 @@ func (s *Shell) answer(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	planOptions := s.catalog.options()
+	planOptions := s.catalog.plan
 	switch about, verb := statement.Explained(); verb {
 	case sql.Explain:
 		return s.explain(ctx, about, planOptions, (*plan.Query).Explain)

@@ -63,8 +63,7 @@ machine, follow what the CPU and the device took.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVarP(&f.tables, "table", "t", nil,
-		"let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+	registerTables(flags, &f.tables)
 	flags.StringSliceVar(&f.algorithms, "algorithms", nil,
 		"`LIST` of cpu, device, auto and names of algorithms (default all)")
 	flags.StringVar(&f.device, "device", "cuda",

@@ -67,11 +67,12 @@ func (f *describeFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if err != nil {
 		return err
 	}
+	isOfPath := func(c dataset.SummaryColumn) bool { return c.Path }
 	var text string
 	switch {
 	case f.format == "json":
 		text, err = describeJSON(summary, f.each)
-	case f.each || len(summary.Files) == 1 && !hasPath(summary):
+	case f.each || len(summary.Files) == 1 && !slices.ContainsFunc(summary.Columns, isOfPath):
 		text, err = describeFiles(cmd.Context(), summary.Files)
 	default:
 		text, err = describeTable(cmd.Context(), summary)
@@ -80,11 +81,6 @@ func (f *describeFlags) run(cmd *cobra.Command, files []string) (err error) {
 		return err
 	}
 	return writeText(cmd.OutOrStdout(), text)
-}
-
-// hasPath says whether some column is of the files' paths.
-func hasPath(s *dataset.Summary) bool {
-	return slices.ContainsFunc(s.Columns, func(c dataset.SummaryColumn) bool { return c.Path })
 }
 
 // describeFiles writes a heading and a table of columns for each file. A file may have a million

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/distributed"
 )
@@ -56,11 +55,7 @@ func (f *taskFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	themed(flags, themePlan, func() { f.registerPlan(cmd) })
 	f.registerResources(cmd)
-	themed(flags, themeInsight, func() {
-		flags.StringVar(&f.progress, "progress", "auto",
-			"progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
-	})
-	cmdflags.Complete(cmd, map[string][]string{"progress": progressModes})
+	themed(flags, themeInsight, func() { registerProgress(cmd, &f.progress) })
 }
 
 func (f *taskFlags) registerPlan(cmd *cobra.Command) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,8 +55,7 @@ func (f *planFlags) register(cmd *cobra.Command) {
 			"merge the splits' states to `N` before that; -1 never does (default with many splits of few states)")
 	})
 	themed(flags, themeQuery, func() {
-		flags.StringArrayVarP(&f.tables, "table", "t", nil,
-			"let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+		registerTables(flags, &f.tables)
 		f.registerMeaning(cmd)
 	})
 	themed(flags, themeJob, func() {
@@ -146,7 +146,7 @@ func (f *planFlags) run(cmd *cobra.Command, args []string) (err error) {
 
 // request makes of the flags what a plan is made of.
 func (f *planFlags) request(cmd *cobra.Command, query string) (r *distributed.Request, err error) {
-	if isJobFile(query) {
+	if ending := path.Ext(query); ending == ".yaml" || ending == ".yml" { // the file of a job
 		r, err = f.ofJob(cmd, query)
 	} else {
 		r, err = f.ofQuery(cmd, query)
@@ -167,11 +167,6 @@ func (f *planFlags) request(cmd *cobra.Command, query string) (r *distributed.Re
 		r.Work = strings.TrimRight(r.Output, "/") + ".work"
 	}
 	return r, nil
-}
-
-// isJobFile says whether an argument is the file of a job, and no query.
-func isJobFile(arg string) bool {
-	return strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
 }
 
 // ofQuery is request for a query.

@@ -54,7 +54,10 @@ The same arguments give the same rows, whatever the number of threads or files. 
 	flags.IntVar(&f.files, "files", 1, "cut the rows into `N` files: x.parquet becomes x-0001.parquet and so on")
 	flags.IntVar(&f.threads, "threads", 0, "use `N` threads; 0 is as many as there are processors")
 	flags.Uint64Var(&f.seed, "seed", 1, "other `SEED`s give other rows")
-	cmd.AddCommand(f.h2oCommand(), f.pairsCommand(), f.lineitemCommand(), f.hitsCommand())
+	for _, table := range []*cobra.Command{f.h2oCommand(), f.pairsCommand(), f.lineitemCommand(), f.hitsCommand()} {
+		table.Args, table.ValidArgsFunction = wantArgs(cobra.NoArgs), cobra.NoFileCompletions
+		cmd.AddCommand(table)
+	}
 	return cmd
 }
 
@@ -70,8 +73,6 @@ values, id3 and id6 have rows/K; with NULLs, 5 percent of the values of an id ar
 rows of v1, v2 and v3. A sorted table is in the order of id1 to id6, NULLs first.`,
 		Example: `  mpga gen h2o --name G1_1e7_1e2_0_0 -o G1_1e7_1e2_0_0.parquet
   mpga gen h2o --name G1_1e6_1e2_5_1 --format csv -o - | head`,
-		Args:              wantArgs(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opt, err := gen.ParseH2O(name)
 			if err != nil {
@@ -102,8 +103,6 @@ of each key follow the distribution:
 		Example: `  mpga gen pairs --rows 1e8 --groups 1e7 -o uniform.parquet
   mpga gen pairs --dist zipf --zipf 0.8 --rows 1e8 --groups 1e6 --key int64 --value int64 -o zipf.parquet
   mpga gen pairs --dist heavy --heavy 0.5 --key utf8 --value float64 --rows 1e6 --groups 1e3 -o heavy.csv.zst`,
-		Args:              wantArgs(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			opt.Seed = f.seed
@@ -149,8 +148,6 @@ func (f *genFlags) lineitemCommand() *cobra.Command {
 for the comments, which are random words: about 6,000,000 rows at scale 1.`,
 		Example: `  mpga gen lineitem --scale 1 -o lineitem.parquet
   mpga gen lineitem --scale 0.01 -o lineitem.csv`,
-		Args:              wantArgs(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			table, err := gen.Lineitem(scale, f.seed)
 			return f.write(cmd, table, err)
@@ -171,8 +168,6 @@ there are 30,000 titles, a third of the referrers and seven eighths of the phras
 users have most rows.`,
 		Example: `  mpga gen hits --rows 3e6 -o hits.parquet
   mpga gen hits --rows 1e4 --format csv -o - | head`,
-		Args:              wantArgs(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			table, err := gen.Hits(rows, f.seed)
 			return f.write(cmd, table, err)

@@ -115,7 +115,7 @@ func (o *observer) start(cmd *cobra.Command) error {
 		return err
 	}
 	if o.traces != nil {
-		o.tracer = o.traces.tracer()
+		o.tracer = o.traces.provider.Tracer("github.com/mpga/mpga", trace.WithInstrumentationVersion(buildVersion()))
 		ctx = o.traces.parent(ctx)
 		if o.command != "run" {
 			ctx, o.span = o.tracer.Start(ctx, o.command)

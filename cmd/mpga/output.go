@@ -11,7 +11,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine"
@@ -36,34 +35,35 @@ type outputFlags struct {
 
 func (f *outputFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	themed(flags, themeOutput, func() { f.registerOutput(flags) })
+	themed(flags, themeOutput, func() {
+		flags.StringVarP(&f.output, "output", "o", "-",
+			"write the result to `FILE`, whole or not at all; - is the standard output")
+		flags.StringVar(&f.format, "format", "",
+			"of the result: `WORD` is table, vertical (a line a field), markdown, csv, tsv, json, parquet, "+
+				"arrow or arrows (a stream); by the ending of FILE when not given")
+		flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
+		flags.BoolVar(&f.separators, "separators", false, "separate thousands, 1,234.5, in table, vertical and markdown")
+		f.layoutFlags.register(flags)
+	})
 	completeLayout(cmd)
 	cmdflags.Complete(cmd, map[string][]string{"format": sink.FormatNames()})
 }
 
-func (f *outputFlags) registerOutput(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.output, "output", "o", "-",
-		"write the result to `FILE`, whole or not at all; - is the standard output")
-	flags.StringVar(&f.format, "format", "",
-		"of the result: `WORD` is table, vertical (a line a field), markdown, csv, tsv, json, parquet, "+
-			"arrow or arrows (a stream); by the ending of FILE when not given")
-	flags.IntVar(&f.limit, "limit", 20, "show `N` rows of a table; 0 shows all")
-	flags.BoolVar(&f.separators, "separators", false, "separate thousands, 1,234.5, in table, vertical and markdown")
-	f.layoutFlags.register(flags)
-}
-
 func (f *outputFlags) registerReports(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	themed(flags, themeInsight, func() { f.registerInsight(flags) })
-	cmdflags.Complete(cmd, map[string][]string{"progress": progressModes})
+	themed(flags, themeInsight, func() {
+		flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
+		flags.Lookup("stats").NoOptDefVal = statsToStderr
+		f.pictures.register(flags)
+		registerProgress(cmd, &f.progress)
+	})
 }
 
-func (f *outputFlags) registerInsight(flags *pflag.FlagSet) {
-	flags.StringVar(&f.stats, "stats", "", "print what the query did to stderr, or write it to `FILE` as JSON")
-	flags.Lookup("stats").NoOptDefVal = statsToStderr
-	f.pictures.register(flags)
-	flags.StringVar(&f.progress, "progress", "auto",
+// registerProgress adds the flag that says how progress is shown.
+func registerProgress(cmd *cobra.Command, mode *string) {
+	cmd.Flags().StringVar(mode, "progress", "auto",
 		"progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
+	cmdflags.Complete(cmd, map[string][]string{"progress": progressModes})
 }
 
 // options says how the result is written; partial states are no result.

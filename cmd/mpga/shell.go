@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/app/shell"
@@ -51,30 +50,20 @@ SELECT count(*) FROM sales; Statements are those of mpga sql. Lines that begin w
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	themed(flags, themeInput, func() { f.registerTables(flags) })
-	themed(flags, themeOutput, func() { f.registerShown(flags) })
+	themed(flags, themeInput, func() { registerTables(flags, &f.tables) })
+	themed(flags, themeOutput, func() {
+		flags.StringVar(&f.format, "format", "table", "of results: `WORD` as mpga sql has it; .mode changes it")
+		flags.IntVar(&f.limit, "limit", 0,
+			"show `N` rows of a table (default what the screen has room for, 40 at most); .maxrows changes it")
+		flags.BoolVar(&f.separators, "separators", false, "separate thousands, 1,234.5, in table, vertical and markdown")
+		registerProgress(cmd, &f.progress)
+	})
 	themed(flags, themeQuery, func() { f.registerMeaning(cmd) })
 	f.registerResources(cmd)
-	cmdflags.Complete(cmd, map[string][]string{"progress": progressModes, "format": sink.FormatNames()})
+	cmdflags.Complete(cmd, map[string][]string{"format": sink.FormatNames()})
 	themed(flags, themeInput, func() { f.input.register(flags) })
 	completeInput(cmd)
 	return cmd
-}
-
-// registerTables adds the flags that name tables.
-func (f *shellFlags) registerTables(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&f.tables, "table", "t", nil,
-		"let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
-}
-
-// registerShown adds the flags that say how results are shown.
-func (f *shellFlags) registerShown(flags *pflag.FlagSet) {
-	flags.StringVar(&f.format, "format", "table", "of results: `WORD` as mpga sql has it; .mode changes it")
-	flags.IntVar(&f.limit, "limit", 0,
-		"show `N` rows of a table (default what the screen has room for, 40 at most); .maxrows changes it")
-	flags.BoolVar(&f.separators, "separators", false, "separate thousands, 1,234.5, in table, vertical and markdown")
-	flags.StringVar(&f.progress, "progress", "auto",
-		"progress on stderr: `WORD` is auto (a bar on a terminal), bar, plain, json or off")
 }
 
 // options returns the options of a shell, but for its engine, its lines and its terminal.

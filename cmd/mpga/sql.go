@@ -47,8 +47,7 @@ operators and types are those of docs/sql.md; what they answer is what DuckDB an
 	flags.SortFlags = false
 	themed(flags, themeQuery, func() {
 		flags.StringVarP(&f.file, "file", "f", "", "read the query from `FILE`")
-		flags.StringArrayVarP(&f.tables, "table", "t", nil,
-			"let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
+		registerTables(flags, &f.tables)
 		f.registerMeaning(cmd)
 	})
 	f.outputFlags.register(cmd)
@@ -86,6 +85,12 @@ func readText(from io.Reader) (string, error) {
 	const textBytesMax = 1 << 20 // the parser takes less, and says so
 	text, err := io.ReadAll(io.LimitReader(from, textBytesMax))
 	return string(text), err
+}
+
+// registerTables adds the flag that names tables.
+func registerTables(flags *pflag.FlagSet, tables *[]string) {
+	flags.StringArrayVarP(tables, "table", "t", nil,
+		"let FROM name read a file, a folder or a pattern: `NAME=PATH`; may be repeated, also for one name")
 }
 
 // tableOptions reads name=path.

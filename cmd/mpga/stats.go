@@ -64,20 +64,9 @@ func statsTable(s engine.Stats) string {
 }
 
 // statsFacts words statistics, the statistics of devices among them; counts of 0 are left out.
-func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
-	row := func(name, format string, args ...any) {
-		facts = append(facts, report.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
-	}
-	count := func(name string, n int64) {
-		if n > 0 {
-			row(name, "%s", humanize.Comma(n))
-		}
-	}
-	size := func(name string, n int64) {
-		if n > 0 {
-			row(name, "%s", byteSize(n))
-		}
-	}
+func statsFacts(s engine.Stats, devices []report.Fact) []report.Fact {
+	var facts factList
+	row, count := facts.add, facts.addCount
 	row("route", "%s, %s", s.Route, digits.Counted(int64(s.Threads), "thread"))
 	row("read", "%s, %s in %s", digits.Counted(s.RowsRead, "row"), byteSize(max(s.BytesRead, 0)),
 		digits.Counted(int64(s.Splits), "split"))
@@ -87,11 +76,9 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 		if f.RowsTested > 0 {
 			row("filtered rows", "%s kept of %s", humanize.Comma(f.RowsKept), humanize.Comma(f.RowsTested))
 		}
-		size("not decoded", f.BytesPassed)
+		facts.addSize("not decoded", f.BytesPassed)
 	}
-	if text := pagesDecoded(s); text != "" {
-		row("pages decoded", "%s", text)
-	}
+	facts.addText("pages decoded", pagesDecoded(s))
 	if s.Table != "" { // else the statement has no groups
 		row("groups", "%s", humanize.Comma(s.Groups))
 	}
@@ -108,7 +95,7 @@ func statsFacts(s engine.Stats, devices []report.Fact) (facts []report.Fact) {
 	if s.Partitions > 1 {
 		row("partitions", "%d, merged into %d", s.Partitions, s.PartitionsMerged)
 	}
-	size("partition store", s.PartitionBytes)
+	facts.addSize("partition store", s.PartitionBytes)
 	if s.PartitionsSplit > 0 {
 		row("split again", "%s", digits.Counted(s.PartitionsSplit, "task"))
 	}

@@ -19,24 +19,16 @@ func deviceFacts(d *device.Stats) []report.Fact {
 	}
 	var facts factList
 	row := facts.add
-	if d.Devices != "" {
-		row("device", "%s", d.Devices)
-	}
+	facts.addText("device", d.Devices)
 	if d.Algorithm != "" {
 		row("algorithm", "%s: %s", d.Algorithm, d.Method)
 	}
-	if d.Reason != "" {
-		row("on the CPU", "%s", d.Reason)
-	}
-	if d.Finisher != "" {
-		row("the CPU aggregates", "%s", d.Finisher)
-	}
+	facts.addText("on the CPU", d.Reason)
+	facts.addText("the CPU aggregates", d.Finisher)
 	if d.ChangedAt > 0 {
 		row("device from", "%.0f%% of the input on: the CPU took longer than was expected", 100*d.ChangedAt)
 	}
-	if d.Rates != "" {
-		row("chosen by", "%s", d.Rates)
-	}
+	facts.addText("chosen by", d.Rates)
 	if d.Tiles == 0 {
 		return facts
 	}
@@ -59,9 +51,7 @@ func deviceFacts(d *device.Stats) []report.Fact {
 	if d.GroupsBack > 0 {
 		row("groups to the CPU", "%s, %.3g rows each", humanize.Comma(d.GroupsBack), d.Reduction)
 	}
-	if d.RowsBack > 0 {
-		row("rows to the CPU", "%s", humanize.Comma(d.RowsBack))
-	}
+	facts.addCount("rows to the CPU", d.RowsBack)
 	facts.addPartitions(d)
 	if d.Rounds > 0 && len(d.Loads) > 0 {
 		row("feedback", "%s; load factor %.2f at first, %.2f at last, %.2f at most",
@@ -82,6 +72,27 @@ type factList []report.Fact
 
 func (l *factList) add(name, format string, args ...any) {
 	*l = append(*l, report.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
+}
+
+// addText adds a text; nothing where it is empty.
+func (l *factList) addText(name, text string) {
+	if text != "" {
+		l.add(name, "%s", text)
+	}
+}
+
+// addCount adds a count; nothing of 0.
+func (l *factList) addCount(name string, n int64) {
+	if n > 0 {
+		l.add(name, "%s", humanize.Comma(n))
+	}
+}
+
+// addSize adds a number of bytes; nothing of 0.
+func (l *factList) addSize(name string, n int64) {
+	if n > 0 {
+		l.add(name, "%s", byteSize(n))
+	}
 }
 
 // addDecoded adds how many rows devices decoded; nothing where they were given none to decode.

@@ -21,7 +21,6 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -112,10 +111,6 @@ func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 		return otlptracegrpc.New(ctx)
 	}
 	return nil, usagef("OTEL_EXPORTER_OTLP_PROTOCOL %q: want http/protobuf or grpc", protocol)
-}
-
-func (t *traces) tracer() trace.Tracer {
-	return t.provider.Tracer("github.com/mpga/mpga", trace.WithInstrumentationVersion(buildVersion()))
 }
 
 // parent makes the spans part of the trace that TRACEPARENT names, as a scheduler may set it.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -420,7 +422,9 @@ func (c *coprocessor) release(cause error) error {
 	if c.decoder != nil {
 		bug = c.decoder.endSample()
 	}
-	c.batches.dropAll()
+	for _, t := range slices.Collect(maps.Keys(c.batches.byTile)) {
+		c.batches.drop(t)
+	}
 	c.query.Devices.end(c.lease, errors.Join(cause, err), released)
 	if errors.Is(err, spawn.ErrInternal) {
 		return err

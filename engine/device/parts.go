@@ -2,7 +2,6 @@ package device
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 
@@ -108,13 +107,6 @@ func (k *batchKeeper) drop(t *stream.Tile) {
 	k.mu.Unlock()
 	for _, batch := range kept {
 		batch.Release()
-	}
-}
-
-// dropAll lets all batches go.
-func (k *batchKeeper) dropAll() {
-	for _, t := range slices.Collect(maps.Keys(k.byTile)) {
-		k.drop(t)
 	}
 }
 

@@ -58,22 +58,23 @@ func (w workDir) write(name string, fill func(io.Writer) error) error {
 		}
 		return b.Flush()
 	}
+	return w.put(name, func(path string) error { return vfs.WriteAny(w.fs, path, buffered) })
+}
+
+// put calls a function that writes a file. Of a file system it makes the directory before, and
+// then the name durable, where the file system has a way to.
+func (w workDir) put(name string, write func(path string) error) error {
 	path := w.path(name)
 	if _, ok := w.objects(); ok {
-		return vfs.WriteAny(w.fs, path, buffered)
+		return write(path)
 	}
 	dir := filepath.Dir(path)
 	if err := w.fs.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	if err := vfs.WriteAny(w.fs, path, buffered); err != nil {
+	if err := write(path); err != nil {
 		return err
 	}
-	return w.sync(dir)
-}
-
-// sync makes the names in a directory durable, where the file system has a way to.
-func (w workDir) sync(dir string) error {
 	if err := w.fs.SyncDir(dir); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
@@ -99,18 +100,12 @@ func writerOf(text []byte) func(io.Writer) error {
 
 // putNew writes a small file, unless a file has its name, which is fs.ErrExist.
 func (w workDir) putNew(name string, content []byte) error {
-	path := w.path(name)
-	if objects, ok := w.objects(); ok {
-		return objects.PutNew(path, content)
-	}
-	dir := filepath.Dir(path)
-	if err := w.fs.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	if err := w.linkNew(path, content); err != nil {
-		return err
-	}
-	return w.sync(dir)
+	return w.put(name, func(path string) error {
+		if objects, ok := w.objects(); ok {
+			return objects.PutNew(path, content)
+		}
+		return w.linkNew(path, content)
+	})
 }
 
 // linkNew is putNew for a file, in a directory that is there.

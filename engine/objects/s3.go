@@ -235,11 +235,16 @@ func (b *s3Bucket) copy(ctx context.Context, from, to string) error {
 		return finalError{errors.ErrUnsupported}
 	}
 	source := "/" + b.name + "/" + escapeKey(from)
-	answer, _, err := b.call(ctx, http.MethodPut, b.key(to), map[string]string{"X-Amz-Copy-Source": source}, nil)
+	return b.finish(ctx, http.MethodPut, b.key(to), map[string]string{"X-Amz-Copy-Source": source}, nil)
+}
+
+// finish makes a call whose answer may begin well, and tell of an error.
+func (b *s3Bucket) finish(ctx context.Context, method, address string, header map[string]string, body []byte) error {
+	answer, _, err := b.call(ctx, method, address, header, body)
 	if err != nil {
 		return err
 	}
-	if why := explainAmazon(answer); why != "" { // of an answer that began well
+	if why := explainAmazon(answer); why != "" {
 		return errors.New(why)
 	}
 	return nil
@@ -259,14 +264,9 @@ type s3Parts struct {
 
 func (p *s3Parts) atOnce() int { return partsAtOnce }
 
-// send writes an object or a part, with the sum that buckets with object locks ask for. It returns
-// its tag.
-func (p *s3Parts) send(ctx context.Context, address string, body []byte) (tag string, err error) {
-	return p.sendIf(ctx, address, body, nil)
-}
-
-// sendIf is send under a condition, as fields of the request's head.
-func (p *s3Parts) sendIf(ctx context.Context, address string, body []byte,
+// send writes an object or a part, with the sum that buckets with object locks ask for. condition
+// has fields of the request's head, nil of none. It returns the tag.
+func (p *s3Parts) send(ctx context.Context, address string, body []byte,
 	condition map[string]string) (tag string, err error) {
 	sum := md5.Sum(body)
 	header := map[string]string{"Content-Type": contentType, "Content-MD5": base64.StdEncoding.EncodeToString(sum[:])}
@@ -279,12 +279,12 @@ func (p *s3Parts) sendIf(ctx context.Context, address string, body []byte,
 }
 
 func (p *s3Parts) put(ctx context.Context, whole []byte) error {
-	_, err := p.send(ctx, p.address, whole)
+	_, err := p.send(ctx, p.address, whole, nil)
 	return err
 }
 
 func (p *s3Parts) putNew(ctx context.Context, whole []byte) error {
-	_, err := p.sendIf(ctx, p.address, whole, map[string]string{"If-None-Match": "*"})
+	_, err := p.send(ctx, p.address, whole, map[string]string{"If-None-Match": "*"})
 	if conflict := (answerError{}); errors.As(err, &conflict) && conflict.status == http.StatusConflict {
 		return conflict // somebody writes it now: another attempt sees whether it is there
 	}
@@ -310,7 +310,7 @@ func (p *s3Parts) begin(ctx context.Context) error {
 
 func (p *s3Parts) part(ctx context.Context, number int, b []byte) error {
 	query := url.Values{"partNumber": {strconv.Itoa(number + 1)}, "uploadId": {p.id}}
-	tag, err := p.send(ctx, p.address+"?"+query.Encode(), b)
+	tag, err := p.send(ctx, p.address+"?"+query.Encode(), b, nil)
 	if err != nil {
 		return err
 	}
@@ -341,15 +341,8 @@ func (p *s3Parts) commit(ctx context.Context, number int, last []byte) error {
 	if err != nil {
 		return err
 	}
-	answer, _, err := p.bucket.call(ctx, http.MethodPost, p.address+"?"+p.query(),
+	return p.bucket.finish(ctx, http.MethodPost, p.address+"?"+p.query(),
 		map[string]string{"Content-Type": "application/xml"}, body)
-	if err != nil {
-		return err
-	}
-	if why := explainAmazon(answer); why != "" { // of an answer that began well
-		return errors.New(why)
-	}
-	return nil
 }
 
 func (p *s3Parts) query() string { return url.Values{"uploadId": {p.id}}.Encode() }

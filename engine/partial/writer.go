@@ -44,11 +44,10 @@ func (o *Options) EnsureDefaults() {
 
 // Validate reports every field that is out of its bounds.
 func (o *Options) Validate() error {
-	var errs []error
-	if n := o.Partitions; n < 1 || n > partition.FanOutMax || n&(n-1) != 0 {
-		errs = append(errs, knob.Errorf("%s (%d) must be a power of two in [1, %d]",
-			knob.Name("partial.Partitions"), n, partition.FanOutMax))
-	}
+	var errs knob.Errors
+	n := o.Partitions
+	errs.If(n < 1 || n > partition.FanOutMax || n&(n-1) != 0,
+		"%s (%d) must be a power of two in [1, %d]", knob.Name("partial.Partitions"), n, partition.FanOutMax)
 	if o.Create == nil {
 		errs = append(errs, errors.New("Create must be set"))
 	}
@@ -183,7 +182,7 @@ func (w *Writer) Worker(run *cpuagg.Run, keys *finalize.Finalizer, written func(
 	return &WorkerWriter{
 		out:      w,
 		exporter: run.NewExporter(w.canonical, w.radix, w.put),
-		keys:     newRekeyer(keys, w.canonical),
+		keys:     rekeyer{from: keys, to: w.canonical, same: reflect.DeepEqual(&keys.Bound.Keys, &w.canonical.Keys)},
 		states:   make([][]uint64, len(w.canonical.Folds)),
 		written:  written,
 	}
@@ -242,10 +241,6 @@ type rekeyer struct {
 	to   *rowdata.Bound
 	same bool     // the layouts of both are the same
 	buf  []uint64 // scratch
-}
-
-func newRekeyer(from *finalize.Finalizer, to *rowdata.Bound) rekeyer {
-	return rekeyer{from: from, to: to, same: reflect.DeepEqual(&from.Bound.Keys, &to.Keys)}
 }
 
 // keys returns the packed keys of groups from to to, until the next call.

@@ -162,14 +162,12 @@ func (q Query) String() string {
 
 // Validate reports everything that is wrong with the query before a source is known.
 func (q *Query) Validate() error {
-	var errs []error
+	var errs knob.Errors
 	if len(q.Keys) == 0 && len(q.Aggregates) == 0 {
 		errs = append(errs, errors.New("the query has neither keys nor aggregates"))
 	}
-	if int(q.Overflow) >= len(overflowNames) {
-		errs = append(errs, knob.Errorf("%s (%d) must be at most %d", knob.Name("query.Overflow"),
-			q.Overflow, len(overflowNames)-1))
-	}
+	errs.If(int(q.Overflow) >= len(overflowNames),
+		"%s (%d) must be at most %d", knob.Name("query.Overflow"), q.Overflow, len(overflowNames)-1)
 	names := make(map[string]bool)
 	unique := func(name string) {
 		if names[name] {

@@ -203,12 +203,8 @@ func (o *Options) EnsureDefaults() {
 
 // Validate reports every field that is out of its bounds.
 func (o *Options) Validate() error {
-	var errs []error
-	check := func(holds bool, format string, args ...any) {
-		if !holds {
-			errs = append(errs, knob.Errorf(format, args...))
-		}
-	}
+	var errs knob.Errors
+	check := func(holds bool, format string, args ...any) { errs.If(!holds, format, args...) }
 	check(o.Format == "" || slices.Contains(formats, o.Format),
 		"%s (%q) must be one of %s", knob.Name("sink.Format"), o.Format, formatList())
 	errs = append(errs, checkCodec(o.Format, o.Codec))

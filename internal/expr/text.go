@@ -445,7 +445,6 @@ func position(b *binder, n *node) {
 	})
 }
 
-// length binds length: the characters of a string, the bytes of a BLOB.
 // length binds the length of a string in a unit, or of a BLOB in bytes.
 func length(unit func(string) int64) binding {
 	return func(b *binder, n *node) {

@@ -66,6 +66,16 @@ func Errorf(format string, args ...any) error {
 	return e
 }
 
+// Errors are what is wrong with options.
+type Errors []error
+
+// If adds an error as Errorf makes it, where something is wrong.
+func (e *Errors) If(wrong bool, format string, args ...any) {
+	if wrong {
+		*e = append(*e, Errorf(format, args...))
+	}
+}
+
 // marker stands for an operand while a text is formatted: it is written as a mark, and noted in its error.
 type marker struct {
 	in   *knobError

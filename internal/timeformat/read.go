@@ -278,8 +278,7 @@ func (v *fields) moment(by daySource) (Moment, error) {
 func dayOf(at time.Time) int64 { return at.Unix() / (24 * 60 * 60) }
 
 func firstDay(year int64) int64 {
-	seconds := time.Date(int(year), time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
-	return seconds / (24 * 60 * 60)
+	return dayOf(time.Date(int(year), time.January, 1, 0, 0, 0, 0, time.UTC))
 }
 
 // weekday is 0 of a Sunday.

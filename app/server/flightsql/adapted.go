@@ -78,11 +78,6 @@ func (o *adaptedRun) send(stream grpc.ServerStream) error {
 	return w.end()
 }
 
-// sendNothing sends columns without rows.
-func sendNothing(stream grpc.ServerStream, schema *arrow.Schema) error {
-	return newRowWriter(stream, schema).end()
-}
-
 // messageBytesMax is how many bytes of rows are in a message, but for a single row that has more:
 // clients take 4 MiB by default.
 const messageBytesMax = 2 << 20

@@ -42,9 +42,6 @@ var codesOf = []struct {
 	{engine.ErrTempLimit, codes.ResourceExhausted},
 }
 
-// told returns an error as clients are told it.
-func told(err error) error { return toldAs(err, codes.Unknown) }
-
 // toldOfRows returns an error of reading what a client has sent, and of keeping it: where nothing else
 // is known of it, and no file of the server's failed, the client has sent something that cannot be read.
 func toldOfRows(err error) error {
@@ -164,7 +161,7 @@ func (s *Service) end(method string, err error) error {
 	default:
 		s.opt.Logger.Debug("a call has ended with an error", "method", method, "error", redact.Error(err))
 	}
-	return told(err)
+	return toldAs(err, codes.Unknown)
 }
 
 // unsupported is the error of what this server has no use for.

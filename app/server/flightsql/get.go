@@ -57,7 +57,7 @@ func (f *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGet
 		if err := st.Execute(); err != nil {
 			return err
 		}
-		return sendNothing(stream, st.Schema())
+		return newRowWriter(stream, st.Schema()).end() // columns without rows
 	}
 	run, err := f.run(stream.Context(), st)
 	if err != nil {

@@ -63,6 +63,11 @@ func (c *connection) hold(session *server.Session) {
 	if c.release != nil {
 		c.release()
 	}
+	c.take(session)
+}
+
+// take makes a session the connection's. Requires: c.mu is held.
+func (c *connection) take(session *server.Session) {
 	c.session, c.release = session, session.Hold()
 	if c.ended {
 		c.release()
@@ -103,10 +108,7 @@ func (s *Service) session(ctx context.Context) (*server.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.session, c.release = session, session.Hold()
-	if c.ended {
-		c.release()
-	}
+	c.take(session)
 	cookie := http.Cookie{Name: cookieName, Value: session.Token(), HttpOnly: true, Secure: s.opt.TLS != nil}
 	return session, grpc.SetHeader(ctx, metadata.Pairs("set-cookie", cookie.String()))
 }

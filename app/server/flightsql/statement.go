@@ -29,11 +29,7 @@ func infoOf(desc *flight.FlightDescriptor, schema *arrow.Schema, ticket []byte) 
 func (s *Service) GetFlightInfoStatement(
 	ctx context.Context, cmd fsql.StatementQuery, desc *flight.FlightDescriptor,
 ) (*flight.FlightInfo, error) {
-	session, err := s.session(ctx)
-	if err != nil {
-		return nil, err
-	}
-	st, err := session.Prepare(ctx, cmd.GetQuery())
+	_, st, schema, err := s.prepare(ctx, cmd.GetQuery())
 	if err != nil {
 		return nil, err
 	}
@@ -41,35 +37,39 @@ func (s *Service) GetFlightInfoStatement(
 	if err != nil {
 		return nil, err
 	}
-	schema, err := clientSchema(ctx, st.Schema())
-	if err != nil {
-		return nil, errors.Join(err, session.Forget(st.Handle))
-	}
 	return infoOf(desc, schema, ticket), nil
+}
+
+// prepare prepares a statement in the session of a call. schema has the columns of the result, as
+// the client is told them.
+func (s *Service) prepare(ctx context.Context, query string) (
+	session *server.Session, st *server.Statement, schema *arrow.Schema, err error,
+) {
+	if session, err = s.session(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	if st, err = session.Prepare(ctx, query); err != nil {
+		return nil, nil, nil, err
+	}
+	if schema, err = clientSchema(ctx, st.Schema()); err != nil {
+		return nil, nil, nil, errors.Join(err, session.Forget(st.Handle))
+	}
+	return session, st, schema, nil
 }
 
 // GetSchemaStatement returns the columns of a statement's result.
 func (s *Service) GetSchemaStatement(
 	ctx context.Context, cmd fsql.StatementQuery, _ *flight.FlightDescriptor,
 ) (*flight.SchemaResult, error) {
-	session, err := s.session(ctx)
+	session, st, schema, err := s.prepare(ctx, cmd.GetQuery())
 	if err != nil {
 		return nil, err
 	}
-	st, err := session.Prepare(ctx, cmd.GetQuery())
-	if err != nil {
-		return nil, err
-	}
-	result, err := schemaOf(ctx, st)
-	return result, errors.Join(err, session.Forget(st.Handle))
+	return schemaResult(schema), session.Forget(st.Handle)
 }
 
-func schemaOf(ctx context.Context, st *server.Statement) (*flight.SchemaResult, error) {
-	schema, err := clientSchema(ctx, st.Schema())
-	if err != nil {
-		return nil, err
-	}
-	return &flight.SchemaResult{Schema: flight.SerializeSchema(schema, memory.DefaultAllocator)}, nil
+func schemaResult(schema *arrow.Schema) *flight.SchemaResult {
+	return &flight.SchemaResult{Schema: flight.SerializeSchema(schema, memory.DefaultAllocator)}
 }
 
 // CreatePreparedStatement prepares a statement: the columns of its result and the types of its
@@ -77,17 +77,9 @@ func schemaOf(ctx context.Context, st *server.Statement) (*flight.SchemaResult, 
 func (s *Service) CreatePreparedStatement(
 	ctx context.Context, request fsql.ActionCreatePreparedStatementRequest,
 ) (result fsql.ActionCreatePreparedStatementResult, err error) {
-	session, err := s.session(ctx)
+	_, st, schema, err := s.prepare(ctx, request.GetQuery())
 	if err != nil {
 		return result, err
-	}
-	st, err := session.Prepare(ctx, request.GetQuery())
-	if err != nil {
-		return result, err
-	}
-	schema, err := clientSchema(ctx, st.Schema())
-	if err != nil {
-		return result, errors.Join(err, session.Forget(st.Handle))
 	}
 	fields := make([]arrow.Field, len(st.Parameters))
 	for i, t := range st.Parameters {
@@ -124,26 +116,31 @@ func (s *Service) ClosePreparedStatement(ctx context.Context, request fsql.Actio
 func (s *Service) GetFlightInfoPreparedStatement(
 	ctx context.Context, cmd fsql.PreparedStatementQuery, desc *flight.FlightDescriptor,
 ) (*flight.FlightInfo, error) {
-	_, st, err := s.statement(ctx, cmd.GetPreparedStatementHandle())
-	if err != nil {
-		return nil, err
-	}
-	schema, err := clientSchema(ctx, st.Schema())
+	schema, err := s.preparedSchema(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
 	return infoOf(desc, schema, desc.GetCmd()), nil
 }
 
-// GetSchemaPreparedStatement returns the columns of the result.
-func (s *Service) GetSchemaPreparedStatement(
-	ctx context.Context, cmd fsql.PreparedStatementQuery, _ *flight.FlightDescriptor,
-) (*flight.SchemaResult, error) {
+// preparedSchema returns the columns of a prepared statement's result as the client is told them.
+func (s *Service) preparedSchema(ctx context.Context, cmd fsql.PreparedStatementQuery) (*arrow.Schema, error) {
 	_, st, err := s.statement(ctx, cmd.GetPreparedStatementHandle())
 	if err != nil {
 		return nil, err
 	}
-	return schemaOf(ctx, st)
+	return clientSchema(ctx, st.Schema())
+}
+
+// GetSchemaPreparedStatement returns the columns of the result.
+func (s *Service) GetSchemaPreparedStatement(
+	ctx context.Context, cmd fsql.PreparedStatementQuery, _ *flight.FlightDescriptor,
+) (*flight.SchemaResult, error) {
+	schema, err := s.preparedSchema(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return schemaResult(schema), nil
 }
 
 // CancelFlightInfo ends the runs of a statement.

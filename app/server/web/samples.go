@@ -48,10 +48,6 @@ type samples struct {
 	list []sample // the latest last
 }
 
-func newSamples(s *server.Server, devices func() ([]Device, error)) *samples {
-	return &samples{server: s, devices: devices}
-}
-
 // take takes samples until the context is done. A machine whose devices do not answer the first time
 // has none.
 func (s *samples) take(ctx context.Context) error {

@@ -67,7 +67,7 @@ func New(opt Options) *Service {
 	if opt.AnswerStall == 0 {
 		opt.AnswerStall = 2 * time.Minute
 	}
-	s := &Service{opt: opt, samples: newSamples(opt.Server, opt.Devices)}
+	s := &Service{opt: opt, samples: &samples{server: opt.Server, devices: opt.Devices}}
 	s.http = &http.Server{
 		Handler:           s.Handler(),
 		TLSConfig:         opt.TLS,

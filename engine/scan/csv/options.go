@@ -115,7 +115,7 @@ func (o *Options) SamplesBeyond() bool {
 
 // Validate returns an error for every field that is out of its bounds.
 func (o *Options) Validate() []error {
-	var errs []error
+	var errs knob.Errors
 	for _, c := range []struct {
 		name  knob.Name
 		value byte
@@ -124,49 +124,36 @@ func (o *Options) Validate() []error {
 		{"dataset.CSV.Escape", o.Escape},
 		{"dataset.CSV.Thousands", o.Thousands},
 	} {
-		if c.value == '\n' || c.value == '\r' || c.value >= 0x80 {
-			errs = append(errs, knob.Errorf("%s (%q) must be an ASCII character that ends no line", c.name, c.value))
-		}
+		errs.If(c.value == '\n' || c.value == '\r' || c.value >= 0x80,
+			"%s (%q) must be an ASCII character that ends no line", c.name, c.value)
 	}
 	quote := cmp.Or(o.Quote, '"')
-	if !o.NoQuote && o.Delimiter == quote {
-		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Delimiter"),
-			knob.Name("dataset.CSV.Quote"), quote))
-	}
-	if o.Comment != 0 && (o.Comment == o.Delimiter || !o.NoQuote && o.Comment == quote) {
-		errs = append(errs, knob.Errorf("%s (%q) must be neither %s nor %s", knob.Name("dataset.CSV.Comment"), o.Comment,
-			knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote")))
-	}
-	if o.Escape != 0 && !o.NoQuote && (o.Escape == o.Delimiter || o.Escape == o.Comment) {
-		errs = append(errs, knob.Errorf("%s (%q) must be neither %s nor %s", knob.Name("dataset.CSV.Escape"), o.Escape,
-			knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Comment")))
-	}
+	errs.If(!o.NoQuote && o.Delimiter == quote,
+		"%s and %s are both %q", knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote"), quote)
+	errs.If(o.Comment != 0 && (o.Comment == o.Delimiter || !o.NoQuote && o.Comment == quote),
+		"%s (%q) must be neither %s nor %s", knob.Name("dataset.CSV.Comment"), o.Comment,
+		knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Quote"))
+	errs.If(o.Escape != 0 && !o.NoQuote && (o.Escape == o.Delimiter || o.Escape == o.Comment),
+		"%s (%q) must be neither %s nor %s", knob.Name("dataset.CSV.Escape"), o.Escape,
+		knob.Name("dataset.CSV.Delimiter"), knob.Name("dataset.CSV.Comment"))
 	errs = append(errs, o.validateValues()...)
-	if o.Header > HeaderNo {
-		errs = append(errs, knob.Errorf("%s (%d) must be at most %d", knob.Name("dataset.CSV.Header"), o.Header, HeaderNo))
-	}
-	if o.SkipLines < 0 {
-		errs = append(errs, knob.Errorf("%s (%d) must not be negative", knob.Name("dataset.CSV.SkipLines"), o.SkipLines))
-	}
-	if o.SampleRows < 1 && o.SampleRows != textfile.SampleAll {
-		errs = append(errs, knob.Errorf("%s (%d) must be at least 1, or -1 for all rows",
-			knob.Name("dataset.CSV.SampleRows"), o.SampleRows))
-	}
+	errs.If(o.Header > HeaderNo,
+		"%s (%d) must be at most %d", knob.Name("dataset.CSV.Header"), o.Header, HeaderNo)
+	errs.If(o.SkipLines < 0,
+		"%s (%d) must not be negative", knob.Name("dataset.CSV.SkipLines"), o.SkipLines)
+	errs.If(o.SampleRows < 1 && o.SampleRows != textfile.SampleAll,
+		"%s (%d) must be at least 1, or -1 for all rows", knob.Name("dataset.CSV.SampleRows"), o.SampleRows)
 	for name, typ := range o.Types {
-		if !fields.CanBe(typ) {
-			errs = append(errs, knob.Errorf("%s: column %q: text cannot be read as %s",
-				knob.Name("dataset.CSV.Types"), name, typ))
-		}
+		errs.If(!fields.CanBe(typ),
+			"%s: column %q: text cannot be read as %s", knob.Name("dataset.CSV.Types"), name, typ)
 	}
 	return errs
 }
 
 // validateValues is Validate for what says how values are read.
-func (o *Options) validateValues() (errs []error) {
-	if o.DecimalSeparator != '.' && o.DecimalSeparator != ',' {
-		errs = append(errs, knob.Errorf("%s (%q) must be . or ,",
-			knob.Name("dataset.CSV.DecimalSeparator"), o.DecimalSeparator))
-	}
+func (o *Options) validateValues() (errs knob.Errors) {
+	errs.If(o.DecimalSeparator != '.' && o.DecimalSeparator != ',',
+		"%s (%q) must be . or ,", knob.Name("dataset.CSV.DecimalSeparator"), o.DecimalSeparator)
 	switch c := o.Thousands; {
 	case c == o.DecimalSeparator:
 		errs = append(errs, knob.Errorf("%s and %s are both %q", knob.Name("dataset.CSV.Thousands"),

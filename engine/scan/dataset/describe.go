@@ -1,8 +1,6 @@
 package dataset
 
 import (
-	"context"
-
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/ipc"
 	"github.com/mpga/mpga/engine/scan/json"
@@ -21,16 +19,6 @@ type FileInfo struct {
 
 // ColumnInfo is what a file tells of a column: only the name and the type unless it is Parquet.
 type ColumnInfo = parquet.ColumnInfo
-
-// Describe returns what is known of each file that the patterns name, in the order in which Open
-// reads them. Files need not have the same columns.
-func Describe(ctx context.Context, patterns []string, opt Options) ([]FileInfo, error) {
-	files, err := openAll(ctx, patterns, &opt)
-	if err != nil {
-		return nil, err
-	}
-	return files.describe(), nil
-}
 
 // describe returns what is known of each file.
 func (files *openFiles) describe() (infos []FileInfo) {

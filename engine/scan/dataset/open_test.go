@@ -394,10 +394,11 @@ func TestDescribe(t *testing.T) {
 	scantest.WriteFile(t, dir, "f.parquet", scantest.EncodeParquet(t, 7, []arrow.RecordBatch{batch}))
 	scantest.WriteFile(t, dir, "g.csv", []byte("a\tb\n1\t2\n"))
 	scantest.WriteFile(t, dir, "h.arrow", scantest.EncodeArrow(t, false, []arrow.RecordBatch{batch, batch}))
-	infos, err := Describe(context.Background(), []string{dir}, Options{})
+	summary, err := Summarize(context.Background(), []string{dir}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	infos := summary.Files
 	var got []string
 	for _, i := range infos {
 		got = append(got, fmt.Sprint(filepath.Base(i.Path), " ", i.Format, " ", i.Rows, " ", i.Parts))

@@ -107,11 +107,10 @@ func (o *Options) EnsureDefaults() {
 
 // Validate reports every field that is out of its bounds.
 func (o *Options) Validate() error {
-	var errs []error
-	if o.Format != FormatAuto && !slices.Contains(formats, o.Format) {
-		errs = append(errs, knob.Errorf("%s (%q) must be one of %s", knob.Name("dataset.Format"),
-			o.Format, strings.Join(FormatNames(), ", ")))
-	}
+	var errs knob.Errors
+	errs.If(o.Format != FormatAuto && !slices.Contains(formats, o.Format),
+		"%s (%q) must be one of %s", knob.Name("dataset.Format"),
+		o.Format, strings.Join(FormatNames(), ", "))
 	errs = append(errs, o.CSV.Validate()...)
 	return errors.Join(append(errs, o.JSON.Validate()...)...)
 }

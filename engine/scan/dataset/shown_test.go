@@ -36,10 +36,11 @@ func TestShownNames(t *testing.T) {
 		fsys.files[names[i]] = path
 	}
 	want := []string{"https://***@h/get.csv?id=***", "https://***@h/get.csv?id=***#2", "https://***@h/get.csv?id=***#3"}
-	infos, err := Describe(t.Context(), names, Options{FS: fsys})
+	summary, err := Summarize(t.Context(), names, Options{FS: fsys})
 	if err != nil {
 		t.Fatal(err)
 	}
+	infos := summary.Files
 	ids, err := Identities(t.Context(), names, Options{FS: fsys})
 	if err != nil {
 		t.Fatal(err)

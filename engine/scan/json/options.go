@@ -40,25 +40,18 @@ const sampleRowsDefault = 20_480
 
 // Validate returns an error for every field that is out of its bounds.
 func (o *Options) Validate() []error {
-	var errs []error
-	if o.SampleRows < 1 && o.SampleRows != textfile.SampleAll {
-		errs = append(errs, knob.Errorf("%s (%d) must be at least 1, or -1 for all rows",
-			knob.Name("dataset.JSON.SampleRows"), o.SampleRows))
-	}
-	if o.RowLimit < 1 || o.RowLimit > textfile.RowLimitMax {
-		errs = append(errs, knob.Errorf("%s (%d) must be in [1, %d]", knob.Name("dataset.JSON.RowLimit"),
-			o.RowLimit, textfile.RowLimitMax))
-	}
+	var errs knob.Errors
+	errs.If(o.SampleRows < 1 && o.SampleRows != textfile.SampleAll,
+		"%s (%d) must be at least 1, or -1 for all rows", knob.Name("dataset.JSON.SampleRows"), o.SampleRows)
+	errs.If(o.RowLimit < 1 || o.RowLimit > textfile.RowLimitMax,
+		"%s (%d) must be in [1, %d]", knob.Name("dataset.JSON.RowLimit"), o.RowLimit, textfile.RowLimitMax)
 	for i, name := range o.Names {
-		if slices.Contains(o.Names[:i], name) {
-			errs = append(errs, knob.Errorf("%s has %q twice", knob.Name("dataset.JSON.Names"), name))
-		}
+		errs.If(slices.Contains(o.Names[:i], name),
+			"%s has %q twice", knob.Name("dataset.JSON.Names"), name)
 	}
 	for name, typ := range o.Types {
-		if !fields.CanBe(typ) {
-			errs = append(errs, knob.Errorf("%s: column %q: JSON cannot be read as %s",
-				knob.Name("dataset.JSON.Types"), name, typ))
-		}
+		errs.If(!fields.CanBe(typ),
+			"%s: column %q: JSON cannot be read as %s", knob.Name("dataset.JSON.Types"), name, typ)
 	}
 	return errs
 }
