@@ -14,7 +14,7 @@ export GOFLAGS += -tags=$(TAGS)
 TAGS := grpcnotrace
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-RACE        := ./engine ./engine/internal/aggregator ./engine/scan/... ./cpuagg ./engine/sink/... ./kernels/hostdevice ./stream ./internal/store ./internal/mem ./internal/vfs/... ./internal/trace
+RACE        := ./engine ./engine/internal/aggregator ./engine/scan/... ./cpuagg ./engine/sink/... ./kernels/hostdevice ./stream ./internal/scatter ./internal/store ./internal/mem ./internal/vfs/... ./internal/trace
 LONG        := ./kernels ./engine/... ./cmd/mpga ./cpuagg ./app/gen ./kernels/devicetest ./stream
 FLIGHTS     := tests/testdata/flights-2001.parquet
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -64,7 +64,7 @@ test-long: ## run the long tests, too: the whole of what make test runs in part
 # standard library, too, and all packages would be compiled once more.
 .PHONY: test-portable
 test-portable: ## run the tests of what has assembly without it
-	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short ./partition ./cpuagg ./internal/needle ./internal/wellformed ./engine/internal/aggregator ./engine/scan/...
+	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short ./partition ./cpuagg ./internal/scatter ./internal/table ./internal/needle ./internal/wellformed ./engine/internal/aggregator ./engine/scan/...
 	go test -vet=off -timeout 30m -tags portable,$(TAGS) -run 'LookUp|Pack' ./engine/internal/encode
 
 .PHONY: test-nocgo
@@ -170,7 +170,7 @@ bench-sql: ## measure SQL beside DuckDB 2, for ten minutes; PYTHON=python3, BENC
 
 .PHONY: bench-micro
 bench-micro: ## run the benchmarks beside the code, for benchstat
-	go test -run '^$$' -bench . -benchmem ./cpuagg/... ./engine/... ./partition/... ./stream/... ./internal/mem ./internal/store
+	go test -run '^$$' -bench . -benchmem ./cpuagg/... ./engine/... ./partition/... ./stream/... ./internal/mem ./internal/scatter ./internal/store ./internal/table
 
 # NVIDIA's run-time compiler, 12.9: its machine code loads on drivers from 525 on.
 NVRTC := nvidia-cuda-nvrtc-cu12==12.9.86

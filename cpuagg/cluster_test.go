@@ -8,6 +8,8 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
+	"github.com/mpga/mpga/internal/table"
 )
 
 // wordTile returns a tile of keys and arguments of one word, all 0.
@@ -36,7 +38,7 @@ func clusteredTiles(rng *rand.Rand, b *rowdata.Bound, stretches, keys, perKey in
 			t := wordTile(b, rows)
 			for i := range rows {
 				t.Keys[i], t.Args[0][i] = first+3*uint64((row+i)/perKey), rng.Uint64N(100)
-				text := keyText(&b.Keys, t.Keys[i:i+1])
+				text := rowtest.KeyText(&b.Keys, t.Keys[i:i+1])
 				if want[text] == nil {
 					want[text] = &answer{numbers: make([]uint64, 2*len(b.Columns))}
 				}
@@ -53,7 +55,7 @@ func clusteredTiles(rng *rand.Rand, b *rowdata.Bound, stretches, keys, perKey in
 // moves though its groups are as many as their rows, and an estimate that takes the first keys of
 // sorted data for all keys.
 func TestClusteredKeys(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	b := (&shape{intKey: true, columns: 1}).bind(t)
 	for _, c := range []struct {
 		name                    string
@@ -156,8 +158,8 @@ func TestRangesOfKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if run.scatter == nil || run.scatter.ranged() != c.ranged {
-				t.Errorf("partitions are ranges: %v, want %v", run.scatter != nil && run.scatter.ranged(), c.ranged)
+			if run.scatter == nil || run.scatter.Ranged() != c.ranged {
+				t.Errorf("partitions are ranges: %v, want %v", run.scatter != nil && run.scatter.Ranged(), c.ranged)
 			}
 			if split := run.Counters().Splits.Load() > 0; split != c.heavy {
 				t.Errorf("a range was split: %v, want %v", split, c.heavy)
@@ -187,10 +189,11 @@ func TestSqueezedWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Keys.Words != 1 || newSqueeze(&b.Keys) == nil {
+	far := []uint64{0, 1<<b.Keys.Fields[0].Shift | 1<<b.Keys.Fields[1].Shift}
+	if b.Keys.Words != 1 || !table.New(rowdata.GoMemory, &b.Keys, 0, false).FindDirect(far, make([]uint32, len(far))) {
 		t.Fatalf("keys of %d words, which are not squeezed", b.Keys.Words)
 	}
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for range 60 {
 		run := NewRun(b, Options{}, new(memoryStore))
 		want := map[uint64]uint64{}

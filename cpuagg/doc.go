@@ -21,6 +21,8 @@
 //     that grow; the strings and blocks that a page refers to lie in the page's own heap.
 //   - A4 (NULL): folds see no NULL; selections leave rows with a NULL out before.
 //
+// Tables are of internal/table; pages, passes and the Store are of internal/scatter.
+//
 // The package starts no goroutine: a Worker belongs to one goroutine at a time, and a Run and its
 // Store serve all workers at once.
 package cpuagg

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
 )
 
 // exactFolds are the exact folds as a query has them.
@@ -107,7 +108,7 @@ func addPairs(s *states, rows [][2]float64) {
 // a state becomes wide, by carries and borrows, and by merges of states with any two windows. The
 // sums are compared with integers of any size, whatever the order and the tree of merges.
 func TestExactAgainstBigInt(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, f := range exactFolds() {
 		for _, data := range exactData {
 			t.Run(fmt.Sprintf("%s/%s", f.Kind, data.name), func(t *testing.T) {
@@ -226,7 +227,7 @@ func TestExactSpecials(t *testing.T) {
 
 // Would catch arithmetic that is wrong at word boundaries, with carries through several words.
 func TestExactWords(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for range 20_000 {
 		v := edgeWords(rng, 1+rng.IntN(4))
 		sum := edgeWords(rng, len(v)+1+rng.IntN(5))

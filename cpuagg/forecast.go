@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/table"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -27,7 +28,7 @@ type Sampler struct {
 	seen   map[uint64]sampled // groups, by hash of the key
 	hashes []uint64           // scratch
 	part   uint32             // number of the part of the input that rows come from
-	near   nearness
+	near   table.Nearness
 
 	rows       int64
 	pairs      int64 // sum of the groups of each part
@@ -45,7 +46,7 @@ type sampled struct {
 // NewSampler returns a sampler that has seen no row.
 func (r *Run) NewSampler() *Sampler {
 	return &Sampler{run: r, seen: make(map[uint64]sampled), hashes: make([]uint64, rowdata.TileRows),
-		near: newNearness(&r.bound.Keys, r.windowMax)}
+		near: table.NewNearness(&r.bound.Keys, r.windowMax)}
 }
 
 // NextPart says that the rows to come are not neighbours of those before.
@@ -58,7 +59,7 @@ func (s *Sampler) Rows() int64 { return s.rows }
 func (s *Sampler) Add(t *rowdata.Tile) {
 	b := s.run.bound
 	hashes := s.hashes[:t.Rows]
-	hashKeys(&b.Keys, t.Keys, partition.Seed(0), hashes)
+	table.Hash(&b.Keys, t.Keys, partition.Seed(0), hashes)
 	for i, h := range hashes {
 		g, ok := s.seen[h]
 		if !ok || g.part != s.part {
@@ -72,9 +73,7 @@ func (s *Sampler) Add(t *rowdata.Tile) {
 		}
 	}
 	s.rows += int64(t.Rows)
-	if !s.near.off {
-		s.near.add(t.Keys, b.Keys.Words)
-	}
+	s.near.Add(t.Keys)
 	for _, w := range b.Keys.Longs {
 		s.keyBytes += longBytes(t.Keys, w, b.Keys.Words)
 	}
@@ -144,7 +143,7 @@ func (s *Sampler) Forecast(total int64, workers int) Forecast {
 	}
 	s.forecastTables(&f, total, workers)
 	if f.Radix > 0 {
-		f.OpenBytes = min(f.PageBytes, int64(workers*r.pageBytes(f.Radix))<<f.Radix)
+		f.OpenBytes = min(f.PageBytes, int64(workers*r.pages.PageBytes(f.Radix))<<f.Radix)
 		s.forecastTasks(&f)
 	}
 	return f
@@ -217,9 +216,9 @@ func (r *Run) keysMost(total int64) int64 {
 // random order. It follows Worker.Add.
 func (s *Sampler) forecastTables(f *Forecast, total int64, workers int) {
 	r := s.run
-	table, limit := int64(r.opt.TableGroups), int64(r.opt.TableGroups*tableGrowth)
+	flushed, limit := int64(r.opt.TableGroups), int64(r.opt.TableGroups*tableGrowth)
 	if f.Route == "" && !r.opt.NoPreAgg {
-		f.Window = s.near.window(f.Groups)
+		f.Window = s.near.Window(f.Groups)
 	}
 	if f.Window > 0 {
 		limit = int64(r.directLimit())
@@ -248,23 +247,23 @@ func (s *Sampler) forecastTables(f *Forecast, total int64, workers int) {
 	s.forecastRadix(f)
 	fill := s.fill // rows until a table is full
 	if f.Window > 0 {
-		table, fill = limit, 0
+		flushed, fill = limit, 0
 	}
-	f.TableBytes = int64(workers) * tableBytes(table, stateBytes)
+	f.TableBytes = int64(workers) * tableBytes(flushed, stateBytes)
 	if fill == 0 {
-		fill = int64(-float64(f.Groups) * math.Log1p(-min(float64(table)/float64(f.Groups), 0.999)))
+		fill = int64(-float64(f.Groups) * math.Log1p(-min(float64(flushed)/float64(f.Groups), 0.999)))
 	}
-	fill = max(fill, table)
+	fill = max(fill, flushed)
 	rowBytes := r.rowBytes + s.perRow(s.keyBytes) + s.perRow(s.valueBytes)
-	flat := r.opt.NoPreAgg || fill*r.rowBytes < payOff*table*stateBytes && !r.opt.AlwaysPreAgg
+	flat := r.opt.NoPreAgg || fill*r.rowBytes < payOff*flushed*stateBytes && !r.opt.AlwaysPreAgg
 	if flat {
 		f.Route = RouteScatter
 		preAgg := min(total, int64(workers)*fill*(1+share/retryRows))
 		f.RowsScattered = total - preAgg
-		f.StatesScattered = int64(float64(preAgg) / float64(fill) * float64(table))
+		f.StatesScattered = int64(float64(preAgg) / float64(fill) * float64(flushed))
 	} else {
 		f.Route = RoutePreAgg
-		f.StatesScattered = min(total, int64(float64(total)/float64(fill)*float64(table)))
+		f.StatesScattered = min(total, int64(float64(total)/float64(fill)*float64(flushed)))
 	}
 	f.PageBytes = f.RowsScattered*rowBytes + f.StatesScattered*stateBytes
 }
@@ -305,47 +304,10 @@ func tableBytes(groups, stateBytes int64) int64 {
 // doubled returns the room for n that doubling leads to.
 func doubled(n int64) int64 { return 1 << bits.Len64(uint64(max(n, 1)-1)) }
 
-// nearness tells whether the keys of a sample lie so close together that tables find them by
-// distance.
-type nearness struct {
-	off      bool     // tables hash all keys
-	most     uint64   // of a window
-	numbered bool     // keys are strings' numbers in order of appearance: as many numbers come as groups
-	squeeze  *squeeze // as of a direct
-	spread            // of the sample's keys
-}
-
-func newNearness(l *rowdata.KeyLayout, most uint64) nearness {
-	d := newDirect(l)
-	return nearness{off: d.off, most: most, squeeze: d.squeeze, numbered: len(l.Fields) == 1 && l.Fields[0].Interned}
-}
-
-// window returns how many keys a table's window will have, or 0 where there is none.
-func (n *nearness) window(groups int64) int64 {
-	switch {
-	case n.off || !n.some:
-		return 0
-	case n.squeeze != nil:
-		width, ok := n.squeeze.fit(n.all, n.most)
-		if !ok {
-			return 0
-		}
-		return max(int64(1)<<width, directMin)
-	}
-	span := n.span()
-	if n.numbered {
-		span = max(span, uint64(groups))
-	}
-	if span >= n.most {
-		return 0
-	}
-	return max(int64(1)<<bits.Len64(span), directMin)
-}
-
 // forecastRadix foretells the fan-out.
 func (s *Sampler) forecastRadix(f *Forecast) {
 	r := s.run
-	f.Radix = r.limitRadix(r.radix(f.Groups))
+	f.Radix = r.pages.LimitRadix(r.radix(f.Groups))
 	if size, err := partition.Size(max(f.Groups, 1), int64(tableGroups(r.bound)), partitionFailure); err == nil {
 		f.Sizing = size
 	}

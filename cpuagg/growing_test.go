@@ -3,12 +3,12 @@ package cpuagg
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -39,8 +39,8 @@ func TestVectorBlock(t *testing.T) {
 // Would catch elements that get lost or doubled while a set passes from scan to index and the
 // index grows, for words, pairs and strings.
 func TestSetAcrossIndexGrowth(t *testing.T) {
-	rng := newRand(t)
-	var batch arena
+	rng := rowtest.Rand(t)
+	var batch rowtest.Arena
 	for _, c := range []struct {
 		name string
 		fold rowdata.Fold
@@ -49,7 +49,7 @@ func TestSetAcrossIndexGrowth(t *testing.T) {
 		{"word", rowdata.Fold{}, func(i int) []uint64 { return []uint64{uint64(i)} }},
 		{"pair", rowdata.Fold{Wide: true}, func(i int) []uint64 { return []uint64{uint64(i % 7), uint64(i / 7)} }},
 		{"string", rowdata.Fold{Long: true}, func(i int) []uint64 {
-			v := batch.value(fmt.Sprintf("%d is the number of this key", i)[:1+i%20])
+			v := batch.Value(fmt.Sprintf("%d is the number of this key", i)[:1+i%20])
 			return v[:]
 		}},
 	} {
@@ -84,7 +84,7 @@ func TestSetAcrossIndexGrowth(t *testing.T) {
 			}
 		})
 	}
-	batch.poison()
+	batch.Poison()
 }
 
 // Would catch an index that finds keys by their hash's upper bits alone, or that cannot tell keys
@@ -107,7 +107,7 @@ func TestSetOfCollidingKeys(t *testing.T) {
 // Would catch a histogram that counts a value twice in one place and not in another, or that keeps
 // a later position: mode breaks ties by the first.
 func TestHistogramTies(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	f := rowdata.Fold{Kind: rowdata.FoldHistogram, Words: rowdata.SetWords, ElementWords: 1 + rowdata.HistogramWords}
 	type count struct{ rows, first uint64 }
 	want := map[uint64]count{}
@@ -139,14 +139,14 @@ func TestHistogramTies(t *testing.T) {
 // Would catch a heap that drops a value which belongs to the first n, at every n around the number
 // of values and in every order that they may come in.
 func TestTopAgainstSort(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	orders := map[string]func(n int) []uint64{
-		"random":     func(n int) []uint64 { return randomWords(rng, n, 1<<40) },
-		"few values": func(n int) []uint64 { return randomWords(rng, n, 5) },
+		"random":     func(n int) []uint64 { return rowtest.Words(rng, n, 1<<40) },
+		"few values": func(n int) []uint64 { return rowtest.Words(rng, n, 5) },
 		"rising": func(n int) []uint64 {
-			return sorted(randomWords(rng, n, 1<<40), false)
+			return sorted(rowtest.Words(rng, n, 1<<40), false)
 		},
-		"falling": func(n int) []uint64 { return sorted(randomWords(rng, n, 1<<40), true) },
+		"falling": func(n int) []uint64 { return sorted(rowtest.Words(rng, n, 1<<40), true) },
 	}
 	for name, make := range orders {
 		for _, limit := range []int{1, 2, 3, 99, 100, 101, 1000} {
@@ -167,14 +167,6 @@ func TestTopAgainstSort(t *testing.T) {
 	}
 }
 
-func randomWords(rng *rand.Rand, n int, below uint64) []uint64 {
-	words := make([]uint64, n)
-	for i := range words {
-		words[i] = rng.Uint64N(below)
-	}
-	return words
-}
-
 func sorted(words []uint64, descending bool) []uint64 {
 	words = slices.Clone(words)
 	slices.SortFunc(words, func(a, b uint64) int {
@@ -189,12 +181,12 @@ func sorted(words []uint64, descending bool) []uint64 {
 // Would catch a merge of sketches that loses hashes: lists with lists, lists with registers, either
 // way round, at sizes around where a list turns into registers.
 func TestSketchMerges(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	f := rowdata.Fold{Kind: rowdata.FoldSketch, Words: rowdata.SetWords, ElementWords: 1}
 	sizes := []int{0, 1, 8, 9, 500, sketchHashesMax - 2, sketchHashesMax + 1, 5000}
 	for _, n := range sizes {
 		for _, m := range sizes {
-			hashes := randomWords(rng, n+m, 1<<63)
+			hashes := rowtest.Words(rng, n+m, 1<<63)
 			for i := n; i < n+m/2 && n > 0; i++ {
 				hashes[i] = hashes[rng.IntN(n)] // half of the second are in the first
 			}

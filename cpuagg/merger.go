@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 )
 
 // merger reads sorted runs as one sequence, in order. Equal elements of sets become one element.
@@ -20,7 +21,7 @@ type merger struct {
 type runHead struct {
 	prefix  uint64 // of element, by order.prefix
 	element []uint64
-	pages   Pages
+	pages   scatter.Pages
 	page    *rowdata.Page
 	row     int // of page: behind element
 }

@@ -39,7 +39,7 @@ func (s *states) addNarrow(fold int, gids []uint32, x []uint64) bool {
 	}
 	if len(n.sums) < s.groups {
 		had := len(n.sums)
-		n.sums = growWords(s.memory, n.sums, s.groups)
+		n.sums = rowdata.GrowWords(s.memory, n.sums, s.groups)
 		clear(n.sums[had:])
 	}
 	if !n.add(s.groups, gids, x) {
@@ -128,6 +128,6 @@ func (n *narrowSums) reset() {
 
 // release gives back the memory of the sums.
 func (n *narrowSums) release(m rowdata.Memory) {
-	freeWords(m, n.sums)
+	rowdata.FreeWords(m, n.sums)
 	*n = narrowSums{wide: n.wide}
 }

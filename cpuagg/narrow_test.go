@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
 )
 
 // Would catch narrow sums that overflow, that are lost or counted twice where they settle, where
 // values become wide, where groups come later or the table is emptied; and wide values that are not
 // undone.
 func TestNarrowSums(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	fold := rowdata.Fold{Kind: rowdata.FoldSumInt, Words: 2}
 	for range 100 {
 		got, want := oneFold(fold, 0), oneFold(fold, 0)
@@ -102,7 +103,7 @@ func BenchmarkNarrow(b *testing.B) {
 			for i := range gids {
 				gids[i] = uint32(rng.IntN(groups))
 			}
-			x := randomWords(rng, rowdata.TileRows, 1000)
+			x := rowtest.Words(rng, rowdata.TileRows, 1000)
 			tile := 0
 			for b.Loop() {
 				n.bound = 0
@@ -111,7 +112,7 @@ func BenchmarkNarrow(b *testing.B) {
 				}
 				tile = (tile + 1) % benchTiles
 			}
-			reportRows(b)
+			rowtest.ReportRows(b)
 		})
 	}
 }
@@ -119,11 +120,11 @@ func BenchmarkNarrow(b *testing.B) {
 // Would catch rows that vectors leave out or add twice, and a magnitude that misses a value,
 // negative or not.
 func TestAddAll(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, n := range []int{0, 1, 7, 8, 9, 16, 23, rowdata.TileRows - 1, rowdata.TileRows} {
 		for wide := range 64 {
 			groups := 1 + rng.IntN(2*fewGroups)
-			sums, want := randomWords(rng, groups, math.MaxUint64), make([]uint64, groups)
+			sums, want := rowtest.Words(rng, groups, math.MaxUint64), make([]uint64, groups)
 			copy(want, sums)
 			gids, x, magnitude := make([]uint32, n), make([]uint64, n), uint64(0)
 			for i := range gids {

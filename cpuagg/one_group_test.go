@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
 )
 
 // Would catch loops for the only group that leave rows out, carry wrongly, or add doubles in
 // another order.
 func TestOneGroup(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	looped := 0
 	for _, c := range foldCases() {
 		if c.fold.Kind > rowdata.FoldBitXor {
@@ -65,12 +66,12 @@ func TestOneGroupExtremes(t *testing.T) {
 func BenchmarkOneGroup(b *testing.B) {
 	for _, kind := range []rowdata.FoldKind{rowdata.FoldSumInt, rowdata.FoldSumFloat, rowdata.FoldMin} {
 		b.Run(kind.String(), func(b *testing.B) {
-			x := randomWords(rand.New(rand.NewPCG(1, 2)), rowdata.TileRows, math.MaxUint64)
+			x := rowtest.Words(rand.New(rand.NewPCG(1, 2)), rowdata.TileRows, math.MaxUint64)
 			var state [2]uint64
 			for b.Loop() {
 				accumulateOne(kind, state[:], len(x), x)
 			}
-			reportRows(b)
+			rowtest.ReportRows(b)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
 )
 
 // keepingFolds are folds of all sorts of elements.
@@ -28,7 +29,7 @@ var keepingFolds = map[string]rowdata.Fold{
 }
 
 // randomRow returns the inputs of a row for a fold; positions count from 0.
-func randomRow(rng *rand.Rand, f *rowdata.Fold, position int, batch *arena) (row [3][]uint64) {
+func randomRow(rng *rand.Rand, f *rowdata.Fold, position int, batch *rowtest.Arena) (row [3][]uint64) {
 	n := rng.IntN(500)
 	switch {
 	case f.Long:
@@ -36,7 +37,7 @@ func randomRow(rng *rand.Rand, f *rowdata.Fold, position int, batch *arena) (row
 		if n%3 == 0 {
 			text = fmt.Sprintf("%d\x00%d", n%7, n) + strings.Repeat("\x00", n%11)
 		}
-		v := batch.value(text)
+		v := batch.Value(text)
 		row[0] = v[:]
 	case f.Wide:
 		row[0] = []uint64{uint64(n), uint64(n%3) << 62}
@@ -67,10 +68,10 @@ func elementText(f *rowdata.Fold, e []uint64) string {
 // Would catch a prefix that contradicts the order: of strings that differ in their length or in
 // zeros, of pairs by their low word, or of values that are wanted in descending order.
 func TestPrefixFollowsOrder(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for name, f := range keepingFolds {
 		t.Run(name, func(t *testing.T) {
-			var batch arena
+			var batch rowtest.Arena
 			s := oneFold(f, 1)
 			for i := range 2000 {
 				addRows(s, [][3][]uint64{randomRow(rng, &f, i, &batch)}, []uint32{0})

@@ -2,29 +2,22 @@ package cpuagg
 
 import (
 	"context"
-	"errors"
-	"io"
-	"math/bits"
 	"slices"
-	"unsafe"
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
-	"github.com/mpga/mpga/partition"
+	"github.com/mpga/mpga/internal/scatter"
+	"github.com/mpga/mpga/internal/table"
 )
 
 // Task is what one worker processes at a time: partitions of a pass, or the tables of all workers.
 type Task struct {
-	pass       *pass
-	partitions []int
-	rows       int64     // and states; of tables, groups
-	distinct   bool      // most rows are groups of their own, as far as the estimate tells
-	heavy      bool      // a range of keys that has too many of all rows for one worker: it is split by hashes
-	tables     []*Worker // whose tables are to be merged; nil for a task of partitions
+	scatter.Task             // Rows includes states; of tables, it is their groups
+	runs         carriedRuns // of groups that come from a task that was split
+	distinct     bool        // most rows are groups of their own, as far as the estimate tells
+	heavy        bool        // a range of keys with too many of all rows for one worker: split by hashes
+	tables       []*Worker   // whose tables are to be merged; nil for a task of partitions
 }
-
-// Rows returns how many rows and states the task has; of a task that merges tables, their groups.
-func (t *Task) Rows() int64 { return t.rows }
 
 // Groups are finished groups, with their packed keys and states. Their memory, and the strings and
 // blocks that keys and states refer to, stay until Release.
@@ -38,7 +31,7 @@ type Groups struct {
 	Quantiles [][]uint64
 
 	run      *Run // nil for GroupsOf
-	table    *table
+	table    *table.Table
 	states   *states
 	ranged   bool                    // the partition is a range of keys
 	rows     int64                   // and states, merged so far
@@ -59,7 +52,7 @@ func (g *Groups) Release() {
 		return
 	}
 	g.closed.Close()
-	g.table.release()
+	g.table.Release()
 	g.states.release()
 	for _, runs := range g.runs {
 		runs.discard()
@@ -76,7 +69,7 @@ func (g *Groups) Bytes() int64 {
 	return g.bytes()
 }
 
-func (g *Groups) bytes() int64 { return g.table.bytes() + g.states.bytes() }
+func (g *Groups) bytes() int64 { return g.table.Bytes() + g.states.bytes() }
 
 // taskRowsMax bounds the rows and states of a task of several partitions, so that results stream
 // and no worker waits long for the last task. Larger partitions are tasks of their own.
@@ -102,38 +95,27 @@ func (r *Run) Tasks(workers []*Worker) (tasks []Task, partitions int) {
 	if _, _, scattered := r.Scatter(); !scattered {
 		t := Task{tables: workers}
 		for _, w := range workers {
-			t.rows += int64(w.table.groups)
+			t.Rows += int64(w.table.Len)
 		}
 		return []Task{t}, 1
 	}
-	return r.tasks(r.scatter), r.scatter.radix.FanOut()
+	return r.tasks(r.scatter, nil), r.scatter.Radix.FanOut()
 }
 
-// tasks merges the partitions of a pass greedily.
-func (r *Run) tasks(p *pass) (tasks []Task) {
-	sizes := p.parts.Sizes()
+// tasks merges the partitions of a pass greedily. runs go on to the tasks, after a split.
+func (r *Run) tasks(p *scatter.Pass, runs carriedRuns) (tasks []Task) {
+	sizes := p.Partitions.Sizes()
 	groups := int64(0) // told of the first pass alone
-	if p.depth == 0 {
+	if p.Depth == 0 {
 		groups = r.estimated
 	}
 	var rows int64
 	for _, size := range sizes {
 		rows += size
 	}
-	rowsMax, distinct := r.taskRows(rows, groups), groups > rows/2
-	switch {
-	case p.ranged():
-		rowsMax = 1 // merged ranges would lie far from each other
-	case p.rowsMax > 0:
-		rowsMax = min(rowsMax, p.rowsMax)
-	}
-	for _, list := range partition.Merge(sizes, rowsMax) {
-		t := Task{pass: p, partitions: list, distinct: distinct}
-		for _, i := range list {
-			t.rows += sizes[i]
-		}
-		t.heavy = p.ranged() && t.rows > max(heavyRangeRowsMin, rows/heavyRangeShare)
-		tasks = append(tasks, t)
+	for _, t := range p.Tasks(sizes, r.taskRows(rows, groups)) {
+		heavy := p.Ranged() && t.Rows > max(heavyRangeRowsMin, rows/heavyRangeShare)
+		tasks = append(tasks, Task{Task: t, runs: runs, distinct: groups > rows/2, heavy: heavy})
 	}
 	return tasks
 }
@@ -169,7 +151,7 @@ func (r *Run) mergeInParallel(workers []*Worker) bool {
 		if !w.canScatter() {
 			return false
 		}
-		groups += int64(w.table.groups)
+		groups += int64(w.table.Len)
 		heap += w.states.heap.Bytes()
 	}
 	return len(workers) > 1 && (groups > mergeGroupsMax || heap > mergeHeapBytes && groups > 1)
@@ -195,7 +177,8 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 			g.Release()
 		}
 	}()
-	err := w.eachPage(task, func(content Content, page *rowdata.Page) (err error) {
+	// States come first: they are fewer than the rows that they stand for.
+	err := task.EachPage(func(content scatter.Content, page *rowdata.Page) (err error) {
 		kept := false
 		defer func() {
 			if !kept {
@@ -208,7 +191,7 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 		if split != nil {
 			return split.add(content, page, 0)
 		}
-		g.table.lent = w.lends(g, content)
+		g.table.Lent = w.lends(g, content)
 		for from := 0; from < page.Rows; from += rowdata.TileRows {
 			if err := w.makeRoom(g); err != nil {
 				return err
@@ -225,9 +208,9 @@ func (w *Worker) Process(ctx context.Context, task Task) (*Groups, []Task, error
 			}
 			w.merge(g, content, page, from)
 		}
-		kept = g.table.keep(page)
+		kept = g.table.Keep(page)
 		return nil
-	})
+	}, States, Rows)
 	if err == nil && split == nil {
 		err = g.mergeRuns(ctx, w)
 	}
@@ -252,59 +235,50 @@ func (w *Worker) newGroups(task Task) *Groups {
 	m := w.run.opt.Memory
 	g := &Groups{
 		run:      w.run,
-		table:    newTable(m, &w.run.bound.Keys, task.pass.tableSeed(), false),
+		table:    table.New(m, &w.run.bound.Keys, task.Pass.TableSeed(), false),
 		states:   newStates(m, w.run.bound),
-		ranged:   task.pass.ranged(),
+		ranged:   task.Pass.Ranged(),
 		bytesMax: w.share(),
 		runs:     make(map[stateID]*SortedRuns),
 	}
 	g.closed.Open("groups of a task")
-	expected := min(task.rows/2, groupsExpected)
+	expected := min(task.Rows/2, groupsExpected)
 	switch {
 	case g.ranged:
 		expected = 0 // slots are not needed where the keys lie close together
-		if first, keys := task.pass.rangeOf(task.partitions[0]); !task.heavy && keys < uint64(w.share()/windowShare) {
-			g.table.openWindow(first, keys)
+		if first, keys := task.Pass.RangeOf(task.Partitions[0]); !task.heavy && keys < uint64(w.share()/windowShare) {
+			g.table.OpenWindow(first, keys)
 		}
 	case task.distinct:
-		expected = task.rows
+		expected = task.Rows
 	}
-	g.table.reserve(int(min(expected, w.share()/(4*slotBytes))))
+	g.table.Reserve(int(min(expected, w.share()/(4*slotBytes))))
 	w.takeRuns(task, g)
 	return g
 }
 
-// keep keeps a page where keys of the table have lent strings of it, and reports whether it does.
-func (t *table) keep(page *rowdata.Page) bool {
-	if t.lent {
-		invariants.Sometimes("cpuagg: groups keep a page for its strings")
-		t.pages = append(t.pages, page)
-	}
-	return t.lent
-}
-
 // lends reports whether the strings of new keys stay in the next page, which the groups then keep:
 // where its rows have no other strings, and so far every other row was a new group.
-func (w *Worker) lends(g *Groups, content Content) bool {
-	keys := g.table.layout
-	return content == Rows && len(keys.Longs) > 0 && w.run.rowLayout.Strings() == len(keys.Longs) &&
-		2*int64(g.table.groups) >= g.rows
+func (w *Worker) lends(g *Groups, content scatter.Content) bool {
+	keys := g.table.Layout
+	return content == Rows && len(keys.Longs) > 0 && len(w.run.rowLayout.Longs) == len(keys.Longs) &&
+		2*int64(g.table.Len) >= g.rows
 }
 
 // check panics unless the groups of a task have all its rows (A1), no key twice (W1), and no key of
 // another task (A2).
 func (w *Worker) check(task Task, g *Groups) {
-	invariants.Checkf(g.rows == task.rows, "A1: a task of %d rows and states has %d merged", task.rows, g.rows)
-	layout := g.table.layout
+	invariants.Checkf(g.rows == task.Rows, "A1: a task of %d rows and states has %d merged", task.Rows, g.rows)
+	layout := g.table.Layout
 	seen := make(map[uint64][]int, g.Len) // groups, by the hash of their key
 	for group := range g.Len {
-		key := g.table.key(group)
+		key := g.table.Key(group)
 		var hash [1]uint64
-		task.pass.hash(layout, key, hash[:])
-		p := task.pass.radix.Of(hash[0])
-		invariants.Checkf(slices.Contains(task.partitions, p),
-			"A2: a key of partition %d in a task of %v", p, task.partitions)
-		twice := slices.ContainsFunc(seen[hash[0]], func(other int) bool { return layout.Equal(key, g.table.key(other)) })
+		task.Pass.Hash(layout, key, hash[:])
+		p := task.Pass.Radix.Of(hash[0])
+		invariants.Checkf(slices.Contains(task.Partitions, p),
+			"A2: a key of partition %d in a task of %v", p, task.Partitions)
+		twice := slices.ContainsFunc(seen[hash[0]], func(other int) bool { return layout.Equal(key, g.table.Key(other)) })
 		invariants.Checkf(!twice, "W1: two of %d groups have the key %x", g.Len, key)
 		seen[hash[0]] = append(seen[hash[0]], group)
 	}
@@ -322,41 +296,11 @@ const groupsExpected = rowdata.TileRows * 4
 // slotBytes is how many bytes of slots a group takes at most, at a load factor of a quarter.
 const slotBytes = 32
 
-// eachPage calls a function with the pages of a task, pages of states first: states are fewer than
-// the rows that they stand for. The function takes the pages over.
-func (w *Worker) eachPage(task Task, f func(Content, *rowdata.Page) error) error {
-	for _, content := range []Content{States, Rows} {
-		for _, p := range task.partitions {
-			if err := eachOf(task.pass.parts.Take(p, content), content, f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// eachOf calls a function with all pages of a sequence, and closes it.
-func eachOf(pages Pages, content Content, f func(Content, *rowdata.Page) error) error {
-	defer pages.Close()
-	for {
-		page, err := pages.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = f(content, page)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 // makeRoom lets pages that wait leave the memory that the table needs to grow.
 func (w *Worker) makeRoom(g *Groups) error {
 	want := min(2*g.bytes(), w.run.opt.WorkerBytes)
 	if left := w.run.opt.Memory.Left(); left < want {
-		return w.run.store.Reclaim(want - left)
+		return w.run.pages.Store.Reclaim(want - left)
 	}
 	return nil
 }
@@ -365,26 +309,27 @@ func (w *Worker) makeRoom(g *Groups) error {
 // table doubles when it grows, and the old table stays until the new table is filled.
 const splitShare = 6
 
-// splitsMax bounds how often a partition is split: at least 4-fold each time, so that the rows that
-// are left together have one hash, or one key.
-const splitsMax = 12
-
 // mustSplit reports whether the groups are to be scattered, since they have outgrown the worker's
 // share of the memory. It makes room where scattering does not help.
 func (w *Worker) mustSplit(task Task, g *Groups) (bool, error) {
-	if g.table.groups > groupsMax || task.heavy || w.run.opt.ForceSplits > task.pass.depth && g.table.groups > 1 {
+	if g.table.Len > table.LenMax || task.heavy || w.run.opt.ForceSplits > task.Pass.Depth && g.table.Len > 1 {
 		return true, nil
 	}
 	return w.relieve(task, g)
 }
 
 // merge folds a tile of a page into the groups.
-func (w *Worker) merge(g *Groups, content Content, page *rowdata.Page, from int) {
+func (w *Worker) merge(g *Groups, content scatter.Content, page *rowdata.Page, from int) {
 	n := min(rowdata.TileRows, page.Rows-from)
 	if content == States {
-		w.processStates(g, page, from, n)
+		scatter.Unpack(&w.pageStates, &w.run.stateLayout, page, from, n)
+		w.findGroups(g, w.pageStates.Keys, n)
+		g.states.merge(w.gids[:n], w.pageStates.Args)
 	} else {
-		w.processRows(g, page, from, n)
+		scatter.Unpack(&w.pageRows, &w.run.rowLayout, page, from, n)
+		w.findGroups(g, w.pageRows.Keys, n)
+		w.view.set(&w.pageRows, w.gids[:n])
+		g.states.accumulate(w.view)
 	}
 	g.rows += int64(n)
 }
@@ -392,8 +337,8 @@ func (w *Worker) merge(g *Groups, content Content, page *rowdata.Page, from int)
 // finish publishes the table's groups.
 func (g *Groups) finish() {
 	g.states.settle()
-	g.Len = g.table.groups
-	g.Keys = g.table.keys[:g.Len*g.table.layout.Words]
+	g.Len = g.table.Len
+	g.Keys = g.table.Keys(0, g.Len)
 	g.States = make([][]uint64, len(g.states.words))
 	for i := range g.States {
 		g.States[i] = g.states.words[i][:g.Len*g.states.bound.Folds[i].Words]
@@ -405,29 +350,26 @@ func (r *Run) mergeTables(workers []*Worker) *Groups {
 	first := workers[0]
 	g := &Groups{run: r, table: first.table, states: first.states}
 	g.closed.Open("groups of merged tables")
-	if first.table.layout.Words == 0 {
-		first.table.groups = 1 // one group, also of no rows
+	if first.table.Layout.Words == 0 {
+		first.table.Len = 1 // one group, also of no rows
 	}
-	first.states.grow(first.table.groups)
+	first.states.grow(first.table.Len)
 	var hashes [rowdata.TileRows]uint64
 	var gids [rowdata.TileRows]uint32
 	for _, w := range workers[1:] {
-		if g.table.dense {
+		if g.table.Dense {
 			g.mergeDense(w)
 			continue
 		}
-		for from := 0; from < w.table.groups; from += rowdata.TileRows {
-			to := min(from+rowdata.TileRows, w.table.groups)
-			width := w.table.layout.Words
-			keys := w.table.keys[from*width : to*width]
-			long := hashKeys(w.table.layout, keys, g.table.seed, hashes[:to-from])
-			g.table.find(keys, hashes[:to-from], gids[:to-from], long)
-			g.states.grow(g.table.groups)
+		for from := 0; from < w.table.Len; from += rowdata.TileRows {
+			to := min(from+rowdata.TileRows, w.table.Len)
+			g.table.Find(w.table.Keys(from, to), hashes[:to-from], gids[:to-from])
+			g.states.grow(g.table.Len)
 			g.states.merge(gids[:to-from], w.states.slice(from, to))
 		}
 	}
-	if g.table.dense {
-		g.table.pack(g.states)
+	if g.table.Dense {
+		first.pack()
 	}
 	g.finish()
 	return g
@@ -436,147 +378,20 @@ func (r *Run) mergeTables(workers []*Worker) *Groups {
 // mergeDense merges the states of a worker with a dense table, which has no states when the worker
 // has seen no row.
 func (g *Groups) mergeDense(w *Worker) {
-	for code, seen := range w.table.seen {
-		if seen != 0 {
-			g.table.seen[code] = 1
+	for code := range w.table.Len {
+		if w.table.Seen(code) {
+			g.table.See([]uint32{uint32(code)})
 			g.states.merge([]uint32{uint32(code)}, w.states.slice(code, code+1))
 		}
 	}
 }
 
-// slice returns the states of groups from to to, by fold.
-func (s *states) slice(from, to int) [][]uint64 {
-	s.settle()
-	parts := make([][]uint64, len(s.words))
-	for i := range parts {
-		w := s.bound.Folds[i].Words
-		parts[i] = s.words[i][from*w : to*w]
-	}
-	return parts
-}
-
-// processStates merges n states of a page.
-func (w *Worker) processStates(g *Groups, page *rowdata.Page, from, n int) {
-	w.unpackStates(page, from, n)
-	w.findGroups(g, w.page.Keys, n)
-	g.states.merge(w.gids[:n], w.pageParts)
-}
-
-// unpackStates turns n states of a page into keys and parts.
-func (w *Worker) unpackStates(page *rowdata.Page, from, n int) {
-	l, parts := &w.run.stateLayout, w.pageParts
-	rows := page.Words[from*l.Stride : (from+n)*l.Stride]
-	w.page.Keys = unpack(w.page.Keys, rows, l.Stride, 0, w.run.bound.Keys.Words)
-	for i := range parts {
-		parts[i] = unpack(parts[i], rows, l.Stride, l.Parts[i], w.run.bound.Folds[i].Words)
-	}
-}
-
-// processRows accumulates n rows of a page.
-func (w *Worker) processRows(g *Groups, page *rowdata.Page, from, n int) {
-	w.unpackRows(page, from, n)
-	w.findGroups(g, w.page.Keys, n)
-	w.view.set(&w.page, w.gids[:n])
-	g.states.accumulate(w.view)
-}
-
-// unpackRows turns n rows of a page into a tile.
-func (w *Worker) unpackRows(page *rowdata.Page, from, n int) {
-	b, l, t := w.run.bound, &w.run.rowLayout, &w.page
-	t.Rows = n
-	rows := page.Words[from*l.Stride : (from+n)*l.Stride]
-	if scattersPairs(b, l) {
-		t.Keys, t.Args[0] = unpackPairs(t.Keys, t.Args[0], rows)
-		return
-	}
-	t.Keys = unpack(t.Keys, rows, l.Stride, 0, b.Keys.Words)
-	for a := range t.Args {
-		if l.Natural[a] < 0 {
-			t.Args[a] = unpack(t.Args[a], rows, l.Stride, l.Parts[a], b.Args[a].Words)
-		}
-	}
-	for a, natural := range l.Natural {
-		if natural >= 0 {
-			t.Args[a] = flipSigns(t.Args[a], t.Args[natural])
-		}
-	}
-	for i, c := range l.ValidCols {
-		t.Valid[c] = unpackBits(t.Valid[c], rows, l.Stride, l.Valid+i/64, i%64)
-	}
-}
-
 // findGroups finds the groups of n packed keys, and lets the states keep up.
 func (w *Worker) findGroups(g *Groups, keys []uint64, n int) {
-	g.find(keys, w.hashes[:n], w.gids[:n])
-	g.states.grow(g.table.groups)
-}
-
-// find writes the groups of packed keys to gids. hashes is scratch.
-func (g *Groups) find(keys, hashes []uint64, gids []uint32) {
 	if g.ranged {
-		g.table.findUnhashed(keys, hashes, gids)
-		return
+		g.table.FindUnhashed(keys, w.hashes[:n], w.gids[:n])
+	} else {
+		g.table.Find(keys, w.hashes[:n], w.gids[:n])
 	}
-	g.table.find(keys, hashes, gids, hashKeys(g.table.layout, keys, g.table.seed, hashes))
-}
-
-// unpack copies one part of each row: words values at an offset.
-func unpack(buf, rows []uint64, stride, offset, words int) []uint64 {
-	n := len(rows) / stride
-	buf = tileRoom(buf, n, words)
-	if 0 < words && words <= len(unpackFixed) {
-		unpackFixed[words-1](buf, rows, stride, offset)
-		return buf
-	}
-	for i, at := 0, offset; i < n; i, at = i+1, at+stride {
-		copy(buf[i*words:(i+1)*words], rows[at:])
-	}
-	return buf
-}
-
-// unpackFixed is unpackWords, by width.
-var unpackFixed = [...]func(buf, rows []uint64, stride, offset int){
-	unpackWords[[1]uint64], unpackWords[[2]uint64], unpackWords[[3]uint64],
-	unpackWords[[4]uint64], unpackWords[[5]uint64], unpackWords[[6]uint64],
-}
-
-// unpackWords is unpack for a width that the compiler knows, which spares a call for each row.
-func unpackWords[V wordArray](buf, rows []uint64, stride, offset int) {
-	var v V
-	out := rowdata.View[V](buf)
-	rows = rows[offset:]
-	for i, at := 0, 0; i < len(out) && at+len(v) <= len(rows); i, at = i+1, at+stride {
-		out[i] = *(*V)(unsafe.Pointer(&rows[at]))
-	}
-}
-
-// flipSigns returns words with their first bit flipped.
-func flipSigns(buf, words []uint64) []uint64 {
-	buf = tileWords(buf, len(words))
-	for i, w := range words {
-		buf[i] = w ^ 1<<63
-	}
-	return buf
-}
-
-// tileWords returns room for a word of each of n rows, in buf where that is large enough.
-func tileWords(buf []uint64, n int) []uint64 { return tileRoom(buf, n, 1) }
-
-// tileRoom returns room for words of each of n rows, in buf where that is large enough. Few rows take little room: a
-// query of a thousand aggregates has as many buffers.
-func tileRoom(buf []uint64, n, words int) []uint64 {
-	if cap(buf) < n*words {
-		rows := min(1<<bits.Len(uint(n-1)), rowdata.TileRows)
-		buf = make([]uint64, rows*words)
-	}
-	return buf[:n*words]
-}
-
-// unpackBits copies one bit of a word of each row.
-func unpackBits(buf []uint8, rows []uint64, stride, offset, bit int) []uint8 {
-	buf = buf[:0]
-	for at := offset; at < len(rows); at += stride {
-		buf = append(buf, uint8(rows[at]>>bit&1))
-	}
-	return buf
+	g.states.grow(g.table.Len)
 }

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
+	"github.com/mpga/mpga/internal/table"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -81,8 +83,8 @@ func tableGroups(b *rowdata.Bound) int {
 }
 
 // windowMax returns how many keys may lie in the window of a worker's direct: as many as three
-// quarters of its cache have room for, with their groups' states, and directMax at least. Beyond
-// windowsMax scattered rows cost as much, and less where other programs use the cache.
+// quarters of its cache have room for, with their groups' states, and table.DirectMax at least.
+// Beyond windowsMax scattered rows cost as much, and less where other programs use the cache.
 func windowMax(b *rowdata.Bound, o *Options) uint64 {
 	const (
 		windowsMax = 1 << 19
@@ -97,20 +99,20 @@ func windowMax(b *rowdata.Bound, o *Options) uint64 {
 		groupBytes += int64(8 * words)
 	}
 	groups := min(o.CacheBytes/4*3, o.WorkerBytes/slack) / groupBytes
-	return min(max(uint64(1)<<bits.Len64(uint64(groups))/2, directMax), windowsMax)
+	return min(max(uint64(1)<<bits.Len64(uint64(groups))/2, table.DirectMax), windowsMax)
 }
 
 // directLimit returns how many groups a worker's first table may have where it finds groups by
 // distance.
 func (r *Run) directLimit() int {
-	return r.opt.TableGroups * directGrowth * int(r.windowMax/directMax)
+	return r.opt.TableGroups * directGrowth * int(r.windowMax/table.DirectMax)
 }
 
 // Run is the aggregation of one query: what its workers share.
 type Run struct {
 	bound *rowdata.Bound
 	opt   Options
-	store Store
+	pages scatter.Options // where what is scattered lies
 
 	rowLayout, stateLayout rowdata.RowLayout
 	rowBytes, stateBytes   int64
@@ -118,52 +120,12 @@ type Run struct {
 	windowMax              uint64 // of a worker's direct
 
 	mu        sync.Mutex
-	scatter   *pass // nil until the first worker scatters
-	estimated int64 // groups, when scatter was planned
+	scatter   *scatter.Pass // nil until the first worker scatters
+	estimated int64         // groups, when scatter was planned
 
 	counters Counters
 	borrower atomic.Pointer[Groups] // the groups that take memory beyond their worker's share, or nil
 }
-
-// pass is one scatter, by all workers or, where a partition is split again, by one.
-type pass struct {
-	depth     int // 0, or one more than the depth of the pass whose partition is split
-	radix     partition.Radix
-	pageBytes int // most of a page
-	keyBits   int // of a packed key, where partitions are ranges of keys; 0 where they are hashes
-	parts     Pass
-	rowsMax   int64                 // of a task of several partitions; 0 is no bound
-	runs      map[int][]carriedRuns // by partition: sorted runs that its groups brought from the task that was split
-}
-
-// seed returns the hash seed of the scatter, which neither an earlier scatter nor the tables of
-// this pass use (P2).
-func (p *pass) seed() uint64 { return partition.Seed(p.depth) }
-
-// ranged reports whether partitions are ranges of keys.
-func (p *pass) ranged() bool { return p.keyBits > 0 }
-
-// rangeOf returns the least key of a partition that is a range, and how many keys the range has.
-func (p *pass) rangeOf(partition int) (first, keys uint64) {
-	shift := max(p.keyBits-int(p.radix), 0)
-	return uint64(partition) << shift, 1 << shift
-}
-
-// hash writes what names the partitions of packed keys: their hashes, or the keys themselves. long is
-// what hashKeys returns.
-func (p *pass) hash(l *rowdata.KeyLayout, keys, hashes []uint64) (long bool) {
-	if !p.ranged() {
-		return hashKeys(l, keys, p.seed(), hashes)
-	}
-	shift := 64 - p.keyBits
-	for i, k := range keys {
-		hashes[i] = k << shift
-	}
-	return false
-}
-
-// tableSeed returns the hash seed of the tables that partitions are processed in.
-func (p *pass) tableSeed() uint64 { return partition.Seed(p.depth + 1) }
 
 // Counters tell what a run has done. They only grow.
 type Counters struct {
@@ -176,9 +138,10 @@ type Counters struct {
 
 // NewRun prepares the aggregation of a query. Groups that do not fit the workers' tables go to the
 // store.
-func NewRun(b *rowdata.Bound, opt Options, store Store) *Run {
+func NewRun(b *rowdata.Bound, opt Options, store scatter.Store) *Run {
 	opt.EnsureDefaults(b)
-	r := &Run{bound: b, opt: opt, store: store, windowMax: windowMax(b, &opt)}
+	r := &Run{bound: b, opt: opt, windowMax: windowMax(b, &opt),
+		pages: scatter.Options{Memory: opt.Memory, Store: store, WorkerBytes: opt.WorkerBytes}}
 	r.rowLayout, r.stateLayout = b.RowLayout(), b.StateLayout()
 	r.rowBytes, r.stateBytes = int64(8*r.rowLayout.Stride), int64(8*r.stateLayout.Stride)
 	for i := range b.Folds {
@@ -216,25 +179,25 @@ func (r *Run) Scatter() (radix partition.Radix, estimated int64, ok bool) {
 	if r.scatter == nil {
 		return 0, 0, false
 	}
-	return r.scatter.radix, r.estimated, true
+	return r.scatter.Radix, r.estimated, true
 }
 
 // Occupied returns which of 2^radix partitions of the hash have rows or states in the store. Groups
 // in the tables of workers do not count.
 func (r *Run) Occupied(radix partition.Radix) []bool {
 	r.mu.Lock()
-	scatter := r.scatter
+	pass := r.scatter
 	r.mu.Unlock()
 	occupied := make([]bool, radix.FanOut())
-	if scatter == nil {
+	if pass == nil {
 		return occupied
 	}
-	for p, n := range scatter.parts.Sizes() {
-		if n == 0 && scatter.keyBits == 0 { // else it is a range of keys, whose hashes are anywhere
+	for p, n := range pass.Partitions.Sizes() {
+		if n == 0 && !pass.Ranged() { // else it is a range of keys, whose hashes are anywhere
 			continue
 		}
 		// The partition's range of the hash's highest bits, in partitions of the other radix.
-		for i := p << radix >> scatter.radix; i <= ((p+1)<<radix-1)>>scatter.radix; i++ {
+		for i := p << radix >> pass.Radix; i <= ((p+1)<<radix-1)>>pass.Radix; i++ {
 			occupied[i] = true
 		}
 	}
@@ -249,14 +212,14 @@ type sample struct {
 }
 
 // plan returns the scatter's plan, which the first caller's sample decides.
-func (r *Run) plan(s sample) *pass {
+func (r *Run) plan(s sample) *scatter.Pass {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scatter == nil {
 		total := r.totalRows(s)
 		r.planFor(r.estimate(s, total))
 		if r.opt.Ranges != nil && r.evenRange(s, total) && r.opt.Ranges() {
-			r.scatter.keyBits = r.bound.Keys.Bits
+			r.scatter.KeyBits = r.bound.Keys.Bits
 		}
 	}
 	return r.scatter
@@ -285,44 +248,14 @@ func (r *Run) PlanScatter(groups int64) partition.Radix {
 	if r.scatter == nil {
 		r.planFor(groups)
 	}
-	return r.scatter.radix
+	return r.scatter.Radix
 }
 
 // planFor begins the scatter for a number of groups.
 // Requires: r.mu is held.
 func (r *Run) planFor(groups int64) {
 	r.estimated = groups
-	r.scatter = r.newPass(0, r.radix(groups))
-}
-
-// A worker's open pages take a quarter of its memory at most: its rows an eighth, its states
-// another.
-const openPagesShare = 8
-
-// newPass begins a scatter, with fewer partitions or smaller pages where memory is short.
-func (r *Run) newPass(depth int, radix partition.Radix) *pass {
-	radix = r.limitRadix(radix)
-	return &pass{
-		depth:     depth,
-		radix:     radix,
-		pageBytes: r.pageBytes(radix),
-		parts:     r.store.NewPass(radix),
-		runs:      make(map[int][]carriedRuns),
-	}
-}
-
-// pageBytes returns the most bytes of a page, so that a page of each partition fits.
-func (r *Run) pageBytes(radix partition.Radix) int {
-	page := max(min(r.opt.WorkerBytes/openPagesShare>>radix, pageBytesMax), pageBytesMin)
-	return 1 << (bits.Len64(uint64(page)) - 1)
-}
-
-// limitRadix returns the largest fan-out, up to radix, whose open pages fit.
-func (r *Run) limitRadix(radix partition.Radix) partition.Radix {
-	for radix > 1 && r.opt.WorkerBytes/openPagesShare>>radix < pageBytesMin {
-		radix--
-	}
-	return radix
+	r.scatter = r.pages.NewPass(r.radix(groups))
 }
 
 // rowsUnknown stands for the rows of an input of unknown size: large enough that the fan-out suits

@@ -17,6 +17,9 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
+	"github.com/mpga/mpga/internal/scatter"
+	"github.com/mpga/mpga/internal/table"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -36,7 +39,7 @@ type memoryPass struct {
 
 var errInjected = errors.New("injected")
 
-func (s *memoryStore) NewPass(radix partition.Radix) Pass {
+func (s *memoryStore) NewPass(radix partition.Radix) scatter.Partitions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := radix.FanOut()
@@ -53,7 +56,7 @@ type memorySpool struct {
 	pages []*rowdata.Page
 }
 
-func (s *memoryStore) NewSpool(*rowdata.RowLayout) Spool { return &memorySpool{store: s} }
+func (s *memoryStore) NewSpool(*rowdata.RowLayout) scatter.Spool { return &memorySpool{store: s} }
 
 func (p *memorySpool) Put(page *rowdata.Page) error {
 	p.store.mu.Lock()
@@ -67,7 +70,7 @@ func (p *memorySpool) End() error { return nil }
 func (p *memorySpool) Discard() { p.pages = nil }
 
 // Pages returns copies: who reads releases them.
-func (p *memorySpool) Pages() Pages {
+func (p *memorySpool) Pages() scatter.Pages {
 	pages := &memoryPages{store: p.store}
 	for _, page := range p.pages {
 		again := *page
@@ -75,12 +78,6 @@ func (p *memorySpool) Pages() Pages {
 		pages.pages = append(pages.pages, &again)
 	}
 	return pages
-}
-
-// onePass returns a pass of a store of its own.
-func onePass(radix partition.Radix) (*pass, *memoryPass) {
-	parts := new(memoryStore).NewPass(radix).(*memoryPass)
-	return &pass{radix: radix, pageBytes: pageBytesMax, parts: parts}, parts
 }
 
 // left returns how many rows nobody has taken.
@@ -108,7 +105,7 @@ func (s *memoryStore) call() error {
 	return nil
 }
 
-func (p *memoryPass) Put(content Content, pages []PartitionPage) error {
+func (p *memoryPass) Put(content scatter.Content, pages []scatter.PartitionPage) error {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
 	for _, f := range pages {
@@ -124,7 +121,7 @@ func (p *memoryPass) Sizes() []int64 {
 	return slices.Clone(p.put)
 }
 
-func (p *memoryPass) Take(partition int, content Content) Pages {
+func (p *memoryPass) Take(partition int, content scatter.Content) scatter.Pages {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
 	pages := p.pages[content][partition]
@@ -236,7 +233,7 @@ func packField(f *rowdata.KeyField, key []uint64, v []uint64, null bool) {
 }
 
 // randomTile makes a tile and adds its rows to the answers.
-func randomTile(rng *rand.Rand, b *rowdata.Bound, rows, groups int, batch *arena, want map[string]*answer) *rowdata.Tile {
+func randomTile(rng *rand.Rand, b *rowdata.Bound, rows, groups int, batch *rowtest.Arena, want map[string]*answer) *rowdata.Tile {
 	t := &rowdata.Tile{Rows: rows, Args: make([][]uint64, len(b.Args)), Valid: make([][]uint8, len(b.Columns))}
 	answers := make([]*answer, rows)
 	words := make([][]uint64, len(b.Columns))
@@ -252,10 +249,10 @@ func randomTile(rng *rand.Rand, b *rowdata.Bound, rows, groups int, batch *arena
 			n := rng.IntN(groups)
 			switch {
 			case col.Kind == rowdata.Bytes && n%3 == 0:
-				v := batch.value(fmt.Sprintf("the string number %d", n))
+				v := batch.Value(fmt.Sprintf("the string number %d", n))
 				words[c] = append(words[c], v[:]...)
 			case col.Kind == rowdata.Bytes:
-				v := batch.value(fmt.Sprint(n))
+				v := batch.Value(fmt.Sprint(n))
 				words[c] = append(words[c], v[:]...)
 			case col.HasRange:
 				words[c] = append(words[c], uint64(n%100))
@@ -277,7 +274,7 @@ func randomTile(rng *rand.Rand, b *rowdata.Bound, rows, groups int, batch *arena
 		for k, c := range b.KeyColumns {
 			packField(&b.Keys.Fields[k], key, value(c, i), null(c, i))
 		}
-		text := keyText(&b.Keys, key)
+		text := rowtest.KeyText(&b.Keys, key)
 		if want[text] == nil {
 			want[text] = &answer{numbers: make([]uint64, 2*len(b.Columns))}
 		}
@@ -312,7 +309,7 @@ func randomTile(rng *rand.Rand, b *rowdata.Bound, rows, groups int, batch *arena
 func groupAnswers(t *testing.T, b *rowdata.Bound, g *Groups, into map[string]*answer) {
 	t.Helper()
 	for i := range g.Len {
-		text := keyText(&b.Keys, g.Keys[i*b.Keys.Words:(i+1)*b.Keys.Words])
+		text := rowtest.KeyText(&b.Keys, g.Keys[i*b.Keys.Words:(i+1)*b.Keys.Words])
 		if into[text] != nil {
 			t.Fatalf("the group %s comes twice", text)
 		}
@@ -405,7 +402,7 @@ var modes = []struct {
 // pages that refer to a batch or a table that is gone (A3), NULLs that are folded (A4), and
 // validity bits or arguments out of their place in rows of any width.
 func TestRunAgainstMap(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, s := range shapes {
 		b := s.bind(t)
 		if got := b.RowLayout().Stride; s.wantStride != 0 && got != s.wantStride {
@@ -440,7 +437,7 @@ func checkGroups(t *testing.T, b *rowdata.Bound, groups []*Groups, want map[stri
 
 func checkRun(t *testing.T, rng *rand.Rand, b *rowdata.Bound, opt Options, workers int) {
 	want := map[string]*answer{}
-	var batch arena
+	var batch rowtest.Arena
 	tiles := make([][]*rowdata.Tile, workers)
 	var rows int64
 	for i := range tiles {
@@ -460,7 +457,7 @@ func checkRun(t *testing.T, rng *rand.Rand, b *rowdata.Bound, opt Options, worke
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch.poison()
+	batch.Poison()
 	checkGroups(t, b, groups, want)
 	if c := run.Counters(); c.RowsPreAgg.Load()+c.RowsScattered.Load() != rows {
 		t.Errorf("%d rows pre-aggregated and %d scattered, of %d", c.RowsPreAgg.Load(), c.RowsScattered.Load(), rows)
@@ -476,7 +473,7 @@ func checkRun(t *testing.T, rng *rand.Rand, b *rowdata.Bound, opt Options, worke
 // Would catch an error of the store that is dropped on the way: at every call, the run fails with
 // it.
 func TestRunFailsWithItsStore(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, mode := range []Options{
 		{NoDense: true, NoPreAgg: true, RadixBits: 1},
 		{NoDense: true, AlwaysPreAgg: true, TableGroups: 8, RadixBits: 1},
@@ -486,7 +483,7 @@ func TestRunFailsWithItsStore(t *testing.T) {
 		tiles := make([][]*rowdata.Tile, 2)
 		for i := range tiles {
 			for range 3 {
-				tiles[i] = append(tiles[i], randomTile(rng, b, 1500, 5000, new(arena), map[string]*answer{}))
+				tiles[i] = append(tiles[i], randomTile(rng, b, 1500, 5000, new(rowtest.Arena), map[string]*answer{}))
 			}
 		}
 		for n := 1; ; n++ {
@@ -508,7 +505,7 @@ func TestRunFailsWithItsStore(t *testing.T) {
 
 // Would catch pre-aggregation that goes on where it does not pay, or that stops where it does.
 func TestRunAdapts(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, c := range []struct {
 		name      string
 		groups    int
@@ -559,7 +556,7 @@ func TestDirectGrows(t *testing.T) {
 			run := NewRun(b, Options{TableGroups: 64, CacheBytes: c.cache}, new(memoryStore))
 			var tiles []*rowdata.Tile
 			for first := 0; first < 20*rowdata.TileRows; first += rowdata.TileRows {
-				tile := randomTile(newRand(t), b, rowdata.TileRows, 10, nil, map[string]*answer{})
+				tile := randomTile(rowtest.Rand(t), b, rowdata.TileRows, 10, nil, map[string]*answer{})
 				for i := range tile.Rows {
 					tile.Keys[i*b.Keys.Words] = c.key(first + i)
 				}
@@ -583,17 +580,17 @@ func TestWindowMax(t *testing.T) {
 		cache, memory int64
 		want          uint64
 	}{
-		{[]rowdata.Fold{sum}, 0, 0, directMax},
+		{[]rowdata.Fold{sum}, 0, 0, table.DirectMax},
 		{[]rowdata.Fold{sum}, 16 << 20, 0, 1 << 19},
 		{[]rowdata.Fold{sum}, 8 << 20, 0, 1 << 19},
-		{[]rowdata.Fold{sum}, 7 << 20, 0, directMax},
-		{[]rowdata.Fold{sum, sum, sum}, 16 << 20, 0, directMax},
+		{[]rowdata.Fold{sum}, 7 << 20, 0, table.DirectMax},
+		{[]rowdata.Fold{sum, sum, sum}, 16 << 20, 0, table.DirectMax},
 		{[]rowdata.Fold{sum}, 1 << 40, 0, 1 << 19},
-		{[]rowdata.Fold{sum}, 16 << 20, 40 << 20, directMax},
-		{[]rowdata.Fold{sum}, 16 << 20, 1, directMax},
+		{[]rowdata.Fold{sum}, 16 << 20, 40 << 20, table.DirectMax},
+		{[]rowdata.Fold{sum}, 16 << 20, 1, table.DirectMax},
 		{nil, 16 << 20, 0, 1 << 19},
 	} {
-		b := &rowdata.Bound{Keys: *keyLayout(1), Folds: c.folds}
+		b := &rowdata.Bound{Keys: *rowtest.KeyLayout(1), Folds: c.folds}
 		r := NewRun(b, Options{CacheBytes: c.cache, WorkerBytes: c.memory}, new(memoryStore))
 		if r.windowMax != c.want {
 			t.Errorf("%d folds, a cache of %d B, %d B of memory: %d keys, want %d", len(c.folds), c.cache, c.memory, r.windowMax, c.want)
@@ -604,7 +601,7 @@ func TestWindowMax(t *testing.T) {
 // Would catch tasks whose tables leave the cache though partitions would fit it, or that are cut to
 // pieces where an estimate is far too high.
 func TestTaskRows(t *testing.T) {
-	b := &rowdata.Bound{Keys: *keyLayout(1), Folds: []rowdata.Fold{{Kind: rowdata.FoldSumInt, Words: 2}}}
+	b := &rowdata.Bound{Keys: *rowtest.KeyLayout(1), Folds: []rowdata.Fold{{Kind: rowdata.FoldSumInt, Words: 2}}}
 	r := NewRun(b, Options{}, new(memoryStore))
 	cached := int64(tableGroups(b))
 	for _, c := range []struct{ rows, groups, want int64 }{

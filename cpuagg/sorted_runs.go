@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 )
 
 // SortedRuns is the elements of a state that are outside the memory, in sorted runs.
@@ -19,7 +20,7 @@ type SortedRuns struct {
 
 // sortedRun is elements in a spool, in order.
 type sortedRun struct {
-	Spool
+	scatter.Spool
 	elements, bytes int64
 }
 
@@ -77,7 +78,7 @@ func (r *SortedRuns) add(w *Worker, elements []uint64) error {
 func (r *SortedRuns) write(w *Worker, fill func(*runWriter) error) error {
 	w.run.counters.Runs.Add(1)
 	layout := r.order.fold.ElementLayout()
-	run := &runWriter{sortedRun: sortedRun{Spool: w.run.store.NewSpool(&layout)}, fold: r.order.fold,
+	run := &runWriter{sortedRun: sortedRun{Spool: w.run.pages.Store.NewSpool(&layout)}, fold: r.order.fold,
 		memory: w.run.opt.Memory}
 	err := fill(run)
 	if err == nil {

@@ -3,26 +3,30 @@ package cpuagg
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
+	"github.com/mpga/mpga/internal/scatter"
+	"github.com/mpga/mpga/internal/table"
 )
 
 // Would catch elements that are lost, doubled or out of order when runs are merged in several
 // passes; elements of a set that stay apart in two runs; and a merge that reads pages which are
 // gone.
 func TestRunsAgainstOneState(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for name, f := range keepingFolds {
 		t.Run(name, func(t *testing.T) {
 			for _, rows := range []int{1, 2, 100, 20_000} {
-				var batch arena
+				var batch rowtest.Arena
 				whole, part := oneFold(f, 1), oneFold(f, 1)
 				store := new(memoryStore)
-				w := &Worker{run: &Run{bound: whole.bound, store: store, opt: Options{Memory: rowdata.GoMemory}}}
-				g := &Groups{run: w.run, states: part, table: &table{groups: 1}, runs: make(map[stateID]*SortedRuns)}
+				w := &Worker{run: &Run{bound: whole.bound, pages: scatter.Options{Store: store}, opt: Options{Memory: rowdata.GoMemory}}}
+				g := &Groups{run: w.run, states: part, table: &table.Table{Len: 1}, runs: make(map[stateID]*SortedRuns)}
 				runs := 1 + rng.IntN(20)
 				for i := range rows {
 					row := [][3][]uint64{randomRow(rng, &f, i, &batch)}
@@ -68,12 +72,12 @@ func TestRunsFail(t *testing.T) {
 	f := keepingFolds["set of strings"]
 	cause := errors.New("enough")
 	for failAt := 1; ; failAt++ {
-		rng := newRand(t)
-		var batch arena
+		rng := rowtest.Rand(t)
+		var batch rowtest.Arena
 		part := oneFold(f, 1)
 		store := &memoryStore{failAt: failAt}
-		w := &Worker{run: &Run{bound: part.bound, store: store, opt: Options{Memory: rowdata.GoMemory}}}
-		g := &Groups{run: w.run, states: part, table: &table{groups: 1}, runs: make(map[stateID]*SortedRuns)}
+		w := &Worker{run: &Run{bound: part.bound, pages: scatter.Options{Store: store}, opt: Options{Memory: rowdata.GoMemory}}}
+		g := &Groups{run: w.run, states: part, table: &table.Table{Len: 1}, runs: make(map[stateID]*SortedRuns)}
 		err := func() error {
 			for i := range 400 {
 				addRows(part, [][3][]uint64{randomRow(rng, &f, i, &batch)}, []uint32{0})
@@ -112,7 +116,7 @@ func TestRunsFail(t *testing.T) {
 // Would catch a large state that is not cut, or whose parts do not merge to it; and pages that
 // refer to more than a task should hold at once.
 func TestScatterCutsLargeStates(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	rows := 60_000
 	if testing.Short() {
 		rows = 40_000 // three pages of the smallest elements
@@ -124,7 +128,7 @@ func TestScatterCutsLargeStates(t *testing.T) {
 			st.grow(1)
 			st.of(0, 0)[0] = 7
 			for i := range rows {
-				var batch arena
+				var batch rowtest.Arena
 				row := randomRow(rng, &f, i, &batch)
 				if f.Long || f.ElementWords > 1 { // more values than randomRow has
 					row[0] = slices.Clone(row[0])
@@ -132,32 +136,33 @@ func TestScatterCutsLargeStates(t *testing.T) {
 				if !f.Long {
 					row[0][0] ^= uint64(i)
 				} else {
-					v := batch.value(string(rowdata.AsBytes2(row[0]).Bytes()) + string(rune('a'+i%26)) + string(rune(i)))
+					v := batch.Value(string(rowdata.AsBytes2(row[0]).Bytes()) + string(rune('a'+i%26)) + string(rune(i)))
 					row[0] = v[:]
 				}
 				st.accumulateFold(&b.Folds[1], st.words[1], []uint32{0}, row)
 			}
 			o := orderOf(&b.Folds[1])
-			tb := &table{layout: &b.Keys, groups: 1}
-			p, parts := onePass(2)
+			tb := &table.Table{Layout: &b.Keys, Len: 1}
+			pages := scatter.Options{Memory: rowdata.GoMemory, Store: new(memoryStore), WorkerBytes: math.MaxInt64}
+			p := pages.NewPass(2)
 			layout := b.StateLayout()
-			s := newScatterer(rowdata.GoMemory, States, &layout, p)
+			w := scatter.NewWriter(p, States, &layout)
 			want := b.Folds[1]
 			merged := newStates(rowdata.GoMemory, b)
 			merged.grow(1)
 			merged.merge([]uint32{0}, st.slice(0, 1))
-			if err := s.scatterStates(tb, st); err != nil {
+			if err := scatterStates(w, tb, st); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.close(); err != nil {
+			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
 			again := newStates(rowdata.GoMemory, b)
 			again.grow(1)
-			pages := 0
-			for _, list := range parts.pages[States] {
+			count := 0
+			for _, list := range p.Partitions.(*memoryPass).pages[States] {
 				for _, page := range list {
-					pages++
+					count++
 					if bytes := page.Bytes(); bytes > 4*stateBytesMax {
 						t.Errorf("a page of %d B", bytes)
 					}
@@ -167,8 +172,8 @@ func TestScatterCutsLargeStates(t *testing.T) {
 					}
 				}
 			}
-			if pages < 2 {
-				t.Errorf("%d pages: the test is too small", pages)
+			if count < 2 {
+				t.Errorf("%d pages: the test is too small", count)
 			}
 			if got := again.of(0, 0)[0]; got != 7 {
 				t.Errorf("the other state is %d, want 7", got)

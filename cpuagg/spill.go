@@ -6,6 +6,7 @@ import (
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 )
 
 // A task whose groups outgrow the worker's share of the memory is split. That does not help where
@@ -31,7 +32,7 @@ func (w *Worker) relieve(task Task, g *Groups) (split bool, err error) {
 	if bytes <= g.bytesMax {
 		return false, nil
 	}
-	canSplit := g.table.groups > 1 && task.pass.depth < splitsMax
+	canSplit := g.table.Len > 1 && task.Pass.Depth < scatter.SplitsMax
 	heavy, rest := g.heavy(w.share() / int64(max(heavyShare, 2*len(w.run.bound.Folds))))
 	switch {
 	case rest > bytes/2 && canSplit:
@@ -74,7 +75,7 @@ func (g *Groups) heavy(least int64) (ids []stateID, rest int64) {
 		if !f.KeepsElements() {
 			continue
 		}
-		for group := range g.table.groups {
+		for group := range g.table.Len {
 			if b := elementBytes(f, g.states.of(i, group)); b >= least {
 				ids = append(ids, stateID{i, group})
 			} else {
@@ -213,8 +214,12 @@ func (g *Groups) HasRuns(from, to int) bool {
 	return false
 }
 
-// carriedRuns are the runs of a state on their way to the task that will have the group's rows.
-type carriedRuns struct {
+// carriedRuns are, by partition, the runs of groups on their way to the task that will have the groups'
+// rows.
+type carriedRuns map[int][]carriedRun
+
+// carriedRun is the runs of a state.
+type carriedRun struct {
 	key  []uint64
 	heap rowdata.Heap // of the key
 	fold int
@@ -222,24 +227,26 @@ type carriedRuns struct {
 }
 
 // carry hands the runs over to the partitions that their groups are scattered to.
-func (g *Groups) carry(p *pass) {
-	layout := g.table.layout
+func (g *Groups) carry(p *scatter.Pass) carriedRuns {
+	carried := make(carriedRuns)
+	layout := g.table.Layout
 	for id, runs := range g.runs {
 		invariants.Sometimes("cpuagg: the sorted runs of a group go to the tasks of a split")
-		c := carriedRuns{key: slices.Clone(g.table.key(id.group)), fold: id.fold, runs: runs}
+		c := carriedRun{key: slices.Clone(g.table.Key(id.group)), fold: id.fold, runs: runs}
 		layout.Keep(c.key, &c.heap)
 		var hash [1]uint64
-		p.hash(layout, c.key, hash[:])
-		partition := p.radix.Of(hash[0])
-		p.runs[partition] = append(p.runs[partition], c)
+		p.Hash(layout, c.key, hash[:])
+		partition := p.Radix.Of(hash[0])
+		carried[partition] = append(carried[partition], c)
 	}
 	g.runs = nil
+	return carried
 }
 
 // takeRuns takes over the runs of groups that a split has carried to the task.
 func (w *Worker) takeRuns(task Task, g *Groups) {
-	for _, partition := range task.partitions {
-		for _, c := range task.pass.runs[partition] {
+	for _, partition := range task.Partitions {
+		for _, c := range task.runs[partition] {
 			w.findGroups(g, c.key, 1)
 			g.runs[stateID{c.fold, int(w.gids[0])}] = c.runs
 		}

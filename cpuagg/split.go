@@ -1,59 +1,43 @@
 package cpuagg
 
 import (
-	"math/bits"
-
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
-	"github.com/mpga/mpga/partition"
+	"github.com/mpga/mpga/internal/scatter"
 )
 
-// splitter scatters a task again, with hash bits that no pass before has read (P2): the groups that
-// are in its table, as states, and the pages that are left.
+// splitter scatters a task again: the groups that are in its table, as states, and the pages that are
+// left.
 type splitter struct {
 	worker       *Worker
-	pass         *pass
-	states, rows *scatterer
-	left         int64 // rows and states of the task that have not been merged or scattered
+	pass         *scatter.Pass
+	states, rows *scatter.Writer
+	runs         carriedRuns // of the task's groups
+	left         int64       // rows and states of the task that have not been merged or scattered
 }
 
 // newSplitter begins to split a task. It scatters the groups so far, and releases them.
 func (w *Worker) newSplitter(task Task, g *Groups) (*splitter, error) {
 	invariants.Sometimes("cpuagg: a task is split")
 	w.run.counters.Splits.Add(1)
-	// If all rows have as many groups each as the rows so far, this many tables hold them.
-	tables := 2 * task.rows / max(g.rows, 1)
-	radix := max(min(partition.Radix(bits.Len64(uint64(tables))), splitBitsMax), splitBitsMin)
-	m, p := w.run.opt.Memory, w.run.newPass(task.pass.depth+1, radix)
-	p.rowsMax = max(min(g.rows, task.rows)/2, 1) // not all of them again
-	if invariants.Enabled {
-		invariants.Checkf(p.seed() != task.pass.seed(), "P2: pass %d has the seed of the pass before", p.depth)
-		invariants.Checkf(p.depth <= splitsMax, "P3: pass %d", p.depth)
-	}
+	p := task.Split(g.rows)
 	s := &splitter{
 		worker: w,
 		pass:   p,
-		states: newScatterer(m, States, &w.run.stateLayout, p),
-		rows:   newScatterer(m, Rows, &w.run.rowLayout, p),
-		left:   task.rows - g.rows,
+		states: scatter.NewWriter(p, States, &w.run.stateLayout),
+		rows:   scatter.NewWriter(p, Rows, &w.run.rowLayout),
+		left:   task.Rows - g.rows,
 	}
-	err := s.states.scatterStates(g.table, g.states)
+	err := scatterStates(s.states, g.table, g.states)
 	if err == nil {
-		g.carry(p)
+		s.runs = g.carry(p)
 	}
 	g.Release()
 	return s, err
 }
 
-// A partition is split at least 4-fold, so that splits end soon, and at most 256-fold, so that
-// pages stay large.
-const (
-	splitBitsMin partition.Radix = 2
-	splitBitsMax partition.Radix = 8
-)
-
 // add scatters the rows of a page from a row on.
-func (s *splitter) add(content Content, page *rowdata.Page, from int) error {
+func (s *splitter) add(content scatter.Content, page *rowdata.Page, from int) error {
 	w := s.worker
 	b := w.run.bound
 	for ; from < page.Rows; from += rowdata.TileRows {
@@ -61,12 +45,12 @@ func (s *splitter) add(content Content, page *rowdata.Page, from int) error {
 		s.left -= int64(n)
 		var err error
 		if content == States {
-			w.unpackStates(page, from, n)
-			err = s.states.scatterGroups(b, w.page.Keys, n, w.pageParts)
+			scatter.Unpack(&w.pageStates, s.states.Layout, page, from, n)
+			err = scatterGroups(s.states, b, w.pageStates.Keys, n, w.pageStates.Args)
 		} else {
-			w.unpackRows(page, from, n)
-			s.pass.hash(&b.Keys, w.page.Keys, w.hashes[:n])
-			err = s.rows.scatterTile(b, &w.page, w.hashes[:n])
+			scatter.Unpack(&w.pageRows, s.rows.Layout, page, from, n)
+			s.pass.Hash(&b.Keys, w.pageRows.Keys, w.hashes[:n])
+			err = s.rows.Tile(&w.pageRows, w.hashes[:n])
 		}
 		if err != nil {
 			return err
@@ -77,8 +61,8 @@ func (s *splitter) add(content Content, page *rowdata.Page, from int) error {
 
 // finish returns the tasks that the partitions of the split make.
 func (s *splitter) finish() ([]Task, error) {
-	for _, sc := range []*scatterer{s.states, s.rows} {
-		if err := sc.close(); err != nil {
+	for _, writer := range []*scatter.Writer{s.states, s.rows} {
+		if err := writer.Close(); err != nil {
 			s.release()
 			return nil, err
 		}
@@ -86,11 +70,11 @@ func (s *splitter) finish() ([]Task, error) {
 	if invariants.Enabled {
 		invariants.Checkf(s.left == 0, "A1: %d rows and states of a split task were not scattered", s.left)
 	}
-	return s.worker.run.tasks(s.pass), nil
+	return s.worker.run.tasks(s.pass, s.runs), nil
 }
 
 // release drops the pages that have not been handed over.
 func (s *splitter) release() {
-	s.states.release()
-	s.rows.release()
+	s.states.Release()
+	s.rows.Release()
 }

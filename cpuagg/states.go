@@ -41,7 +41,7 @@ func (s *states) reset() {
 // release gives back the memory of the states.
 func (s *states) release() {
 	for i := range s.words {
-		freeWords(s.memory, s.words[i])
+		rowdata.FreeWords(s.memory, s.words[i])
 		s.words[i] = nil
 		s.narrow[i].release(s.memory)
 	}
@@ -64,7 +64,7 @@ func (s *states) grow(n int) {
 	}
 	for i := range s.bound.Folds {
 		f := &s.bound.Folds[i]
-		s.words[i] = growWords(s.memory, s.words[i], n*f.Words)
+		s.words[i] = rowdata.GrowWords(s.memory, s.words[i], n*f.Words)
 		fresh := s.words[i][s.groups*f.Words : n*f.Words]
 		if identity := identityOf(f.Kind); identity != 0 {
 			for j := range fresh {
@@ -200,6 +200,28 @@ func countFew(counts []uint64, gids []uint32) {
 	}
 	for g := range counts {
 		counts[g] += parts[0][g] + parts[1][g] + parts[2][g] + parts[3][g]
+	}
+}
+
+// slice returns the states of groups from to to, by fold.
+func (s *states) slice(from, to int) [][]uint64 {
+	s.settle()
+	parts := make([][]uint64, len(s.words))
+	for i := range parts {
+		w := s.bound.Folds[i].Words
+		parts[i] = s.words[i][from*w : to*w]
+	}
+	return parts
+}
+
+// pack moves the states of some groups, in ascending order, to the first groups.
+func (s *states) pack(groups []uint64) {
+	s.settle()
+	for i := range s.words {
+		w := s.bound.Folds[i].Words
+		for to, from := range groups {
+			copy(s.words[i][to*w:(to+1)*w], s.words[i][int(from)*w:])
+		}
 	}
 }
 

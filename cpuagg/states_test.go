@@ -3,7 +3,6 @@ package cpuagg
 import (
 	"bytes"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"math"
 	"math/big"
@@ -13,41 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes the time")
-
-func newRand(t *testing.T) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	fmt.Printf("again: go test -run '^%s$' -seed=%d\n", t.Name(), seed) // at once: a panic of another goroutine drops what a test has logged
-	return rand.New(rand.NewPCG(seed, 1))
-}
-
-// arena holds strings that rows refer to, as a batch does. Its memory is overwritten when the
-// batch is given back.
-type arena struct{ blocks [][]byte }
-
-func (a *arena) value(s string) rowdata.Bytes2 {
-	block := []byte(s)
-	a.blocks = append(a.blocks, block)
-	return rowdata.ToBytes2(block)
-}
-
-func (a *arena) poison() {
-	for _, block := range a.blocks {
-		for i := range block {
-			block[i] = 0xDB
-		}
-	}
-	a.blocks = nil
-}
 
 // poisonHeap overwrites a heap that nothing may refer to any more.
 func poisonHeap(h *rowdata.Heap) {
@@ -64,22 +33,22 @@ func poisonHeap(h *rowdata.Heap) {
 type foldCase struct {
 	name string
 	fold rowdata.Fold
-	row  func(rng *rand.Rand, position uint64, a *arena) [3][]uint64
+	row  func(rng *rand.Rand, position uint64, a *rowtest.Arena) [3][]uint64
 }
 
 // A value generator returns the words of one value.
-type generator func(rng *rand.Rand, a *arena) []uint64
+type generator func(rng *rand.Rand, a *rowtest.Arena) []uint64
 
-func anyWord(rng *rand.Rand, _ *arena) []uint64 { return []uint64{rng.Uint64()} }
-func fewWords(rng *rand.Rand, _ *arena) []uint64 {
+func anyWord(rng *rand.Rand, _ *rowtest.Arena) []uint64 { return []uint64{rng.Uint64()} }
+func fewWords(rng *rand.Rand, _ *rowtest.Arena) []uint64 {
 	return []uint64{uint64(rng.IntN(40)) * 0x9E3779B97F4A7C15}
 }
 
-func fewPairs(rng *rand.Rand, _ *arena) []uint64 {
+func fewPairs(rng *rand.Rand, _ *rowtest.Arena) []uint64 {
 	return []uint64{uint64(rng.IntN(6)) << 62, uint64(rng.IntN(6))}
 }
 
-func edgeInts(rng *rand.Rand, a *arena) []uint64 {
+func edgeInts(rng *rand.Rand, a *rowtest.Arena) []uint64 {
 	edges := []uint64{0, 1, math.MaxUint64, math.MaxInt64, 1 << 63, 1<<63 + 1}
 	if i := rng.IntN(2 * len(edges)); i < len(edges) {
 		return []uint64{edges[i]}
@@ -87,23 +56,23 @@ func edgeInts(rng *rand.Rand, a *arena) []uint64 {
 	return anyWord(rng, a)
 }
 
-func edgePairs(rng *rand.Rand, a *arena) []uint64 {
+func edgePairs(rng *rand.Rand, a *rowtest.Arena) []uint64 {
 	return append(edgeInts(rng, a), edgeInts(rng, a)...)
 }
 
 // someStrings mixes strings in the words with strings outside them, which begin alike.
-func someStrings(rng *rand.Rand, a *arena) []uint64 {
-	v := a.value(strings.Repeat("abc", rng.IntN(12)) + string(rune('a'+rng.IntN(3))))
+func someStrings(rng *rand.Rand, a *rowtest.Arena) []uint64 {
+	v := a.Value(strings.Repeat("abc", rng.IntN(12)) + string(rune('a'+rng.IntN(3))))
 	return v[:]
 }
 
-func doubles(rng *rand.Rand, _ *arena) []uint64 {
+func doubles(rng *rand.Rand, _ *rowtest.Arena) []uint64 {
 	return []uint64{math.Float64bits(1000 + rng.NormFloat64())}
 }
 
 // inputs makes the rows of a fold of generated values; pos stands for the row's position.
-func inputs(gens ...generator) func(*rand.Rand, uint64, *arena) [3][]uint64 {
-	return func(rng *rand.Rand, position uint64, a *arena) (in [3][]uint64) {
+func inputs(gens ...generator) func(*rand.Rand, uint64, *rowtest.Arena) [3][]uint64 {
+	return func(rng *rand.Rand, position uint64, a *rowtest.Arena) (in [3][]uint64) {
 		for i, gen := range gens {
 			if gen == nil {
 				in[i] = []uint64{position}
@@ -287,7 +256,7 @@ func centralOf(kind rowdata.FoldKind, s []uint64) []float64 {
 // the other way, a set that counts an element twice), states that keep memory of the batch or of
 // the heap they were merged from, and a keep that copies too little.
 func TestMergeIsAccumulate(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, c := range foldCases() {
 		t.Run(c.name, func(t *testing.T) {
 			for _, n := range []int{0, 1, 2, 9, 100, rowdata.TileRows + 500} {
@@ -299,7 +268,7 @@ func TestMergeIsAccumulate(t *testing.T) {
 
 func checkMerge(t *testing.T, rng *rand.Rand, c *foldCase, n int) {
 	const groups = 3
-	var batch arena
+	var batch rowtest.Arena
 	rows, gids := make([][3][]uint64, n), make([]uint32, n)
 	for i := range rows {
 		rows[i] = c.row(rng, uint64(i), &batch)
@@ -315,7 +284,7 @@ func checkMerge(t *testing.T, rng *rand.Rand, c *foldCase, n int) {
 		addRows(part, rows[from:to], gids[from:to])
 		parts, from = append(parts, part), to
 	}
-	batch.poison()
+	batch.Poison()
 	for len(parts) > 1 {
 		a, b := rng.IntN(len(parts)), rng.IntN(len(parts)-1)
 		if b >= a {
@@ -353,9 +322,9 @@ func rehome(s *states) {
 // Would catch folds of which refers says that their states stand alone, though they do not: their
 // pages would be written without their heaps.
 func TestRefers(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, c := range foldCases() {
-		var batch arena
+		var batch rowtest.Arena
 		s := oneFold(c.fold, 1)
 		for i := range 50 {
 			addRows(s, [][3][]uint64{c.row(rng, uint64(i), &batch)}, []uint32{0})
@@ -363,16 +332,16 @@ func TestRefers(t *testing.T) {
 		if s.heap.Bytes() > 0 && !c.fold.Refers() {
 			t.Errorf("%s: %d B in the heap, refers is false", c.name, s.heap.Bytes())
 		}
-		batch.poison()
+		batch.Poison()
 	}
 }
 
 // Would catch states of new groups that hold what a group of an emptied table held before.
 func TestGrowAfterReset(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, c := range foldCases() {
 		fresh := oneFold(c.fold, 5)
-		var batch arena
+		var batch rowtest.Arena
 		s := oneFold(c.fold, 5)
 		for i := range 50 {
 			addRows(s, [][3][]uint64{c.row(rng, uint64(i), &batch)}, []uint32{uint32(rng.IntN(5))})
@@ -383,7 +352,7 @@ func TestGrowAfterReset(t *testing.T) {
 		if !slices.Equal(s.words[0][:5*c.fold.Words], fresh.words[0][:5*c.fold.Words]) {
 			t.Errorf("%s: an empty state is %x, want %x", c.name, s.words[0], fresh.words[0])
 		}
-		batch.poison()
+		batch.Poison()
 	}
 }
 
@@ -402,7 +371,7 @@ func bigWords(words []uint64) *big.Int {
 
 // Would catch a lost carry or a sign that is not extended, at the extremes of every width.
 func TestSumsAgainstBigInt(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, kind := range []rowdata.FoldKind{rowdata.FoldSumInt, rowdata.FoldSumUint, rowdata.FoldSumInt128} {
 		t.Run(kind.String(), func(t *testing.T) {
 			words, value := 2, edgeInts
@@ -461,7 +430,7 @@ func TestSumOfExtremes(t *testing.T) {
 // Would catch a running best that keeps a later row, a row of another order, or the memory of a
 // row that is gone.
 func TestBestAgainstScan(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, descending := range []bool{false, true} {
 		f := rowdata.Fold{
 			Kind: rowdata.FoldBest, Long: true, Tie: true, PayloadWords: 2, PayloadLong: true, Descending: descending,
@@ -470,7 +439,7 @@ func TestBestAgainstScan(t *testing.T) {
 		s := oneFold(f, 1)
 		var order, payload []byte
 		for i := range 2000 {
-			var batch arena
+			var batch rowtest.Arena
 			row := inputs(someStrings, pos, someStrings)(rng, uint64(i), &batch)
 			o := bytes.Clone(rowdata.AsBytes2(row[0]).Bytes())
 			c := bytes.Compare(o, order)
@@ -478,7 +447,7 @@ func TestBestAgainstScan(t *testing.T) {
 				order, payload = o, bytes.Clone(rowdata.AsBytes2(row[2]).Bytes())
 			}
 			addRows(s, [][3][]uint64{row}, []uint32{0})
-			batch.poison()
+			batch.Poison()
 			parts := bestParts(&f, s.group(0))
 			if got := rowdata.AsBytes2(parts.order).Bytes(); !bytes.Equal(got, order) {
 				t.Fatalf("row %d: order %q, want %q", i, got, order)

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
 )
 
 // Would catch rows with a NULL that reach a fold (A4), rows without one that do not, values that
 // are moved out of step with their groups, and selections that remember the tile before.
 func TestViewSelects(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	b := &rowdata.Bound{
 		Keys:       rowdata.KeyLayout{Words: 1},
 		Columns:    []rowdata.Column{{Nullable: true}, {Nullable: true}, {Nullable: true}},

@@ -5,6 +5,8 @@ import (
 
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
+	"github.com/mpga/mpga/internal/table"
 )
 
 // Worker takes tiles, one goroutine's share of a run. In the partition-generating phase it is in
@@ -14,23 +16,23 @@ import (
 //	scatter rows  --after retryRows rows--> pre-aggregate
 type Worker struct {
 	run    *Run
-	table  *table
+	table  *table.Table
 	states *states // of the groups of table
 	view   *view
 	hashes []uint64 // scratch: of the keys of a tile
 	gids   []uint32 // scratch: groups of the rows of a tile
 
-	tableGroups int        // groups at which table is full
-	scatterMode bool       // rows are scattered as they are
-	moved       bool       // the table has left its groups behind, for keys that lie elsewhere
-	modeRows    int64      // taken since the mode began, or since the table was emptied
-	once        []uint8    // by group of the first table: its rows, up to 255; nil once they are no sample any more
-	rows        *scatterer // of rows; nil until the worker scatters rows
-	flushed     *scatterer // of states; nil until the table is scattered
+	tableGroups int             // groups at which table is full
+	scatterMode bool            // rows are scattered as they are
+	moved       bool            // the table has left its groups behind, for keys that lie elsewhere
+	modeRows    int64           // taken since the mode began, or since the table was emptied
+	once        []uint8         // by group of the first table: its rows, up to 255; nil once they are no sample any more
+	rows        *scatter.Writer // of rows; nil until the worker scatters rows
+	flushed     *scatter.Writer // of states; nil until the table is scattered
 
 	// Of the page being processed, up to rowdata.TileRows rows at a time:
-	page      rowdata.Tile
-	pageParts [][]uint64 // states, by fold
+	pageRows   rowdata.Tile
+	pageStates rowdata.Tile // its arguments are states, by fold
 
 	closed invariants.CloseChecker
 }
@@ -48,7 +50,7 @@ const payOff = 2
 func (r *Run) NewWorker() *Worker {
 	w := &Worker{
 		run:    r,
-		table:  newTable(r.opt.Memory, &r.bound.Keys, 0, r.Dense()),
+		table:  table.New(r.opt.Memory, &r.bound.Keys, 0, r.Dense()),
 		states: newStates(r.opt.Memory, r.bound),
 		view:   newView(r.bound),
 		hashes: make([]uint64, rowdata.TileRows),
@@ -56,10 +58,10 @@ func (r *Run) NewWorker() *Worker {
 
 		tableGroups: r.opt.TableGroups,
 
-		page:      rowdata.Tile{Args: make([][]uint64, len(r.bound.Args)), Valid: make([][]uint8, len(r.bound.Columns))},
-		pageParts: make([][]uint64, len(r.bound.Folds)),
+		pageRows:   rowdata.Tile{Args: make([][]uint64, len(r.bound.Args)), Valid: make([][]uint8, len(r.bound.Columns))},
+		pageStates: rowdata.Tile{Args: make([][]uint64, len(r.bound.Folds))},
 	}
-	w.table.direct.most = r.windowMax
+	w.table.SetWindowMax(r.windowMax)
 	w.scatterMode = r.opt.NoPreAgg && w.canScatter()
 	if w.canScatter() {
 		w.once = make([]uint8, r.opt.TableGroups+rowdata.TileRows)
@@ -70,7 +72,7 @@ func (r *Run) NewWorker() *Worker {
 
 // canScatter reports whether the groups may outgrow the table: a dense table has room for all
 // groups, and a query without keys has one group.
-func (w *Worker) canScatter() bool { return !w.table.dense && w.table.layout.Words > 0 }
+func (w *Worker) canScatter() bool { return !w.table.Dense && w.table.Layout.Words > 0 }
 
 // Add takes the rows of a tile, and keeps none of the tile's memory.
 func (w *Worker) Add(t *rowdata.Tile) error {
@@ -84,21 +86,21 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 		return w.addRows(t, hashes)
 	}
 	w.run.counters.RowsPreAgg.Add(int64(t.Rows))
-	before := w.table.groups
+	before := w.table.Len
 	switch {
 	case t.Groups != nil:
 		gids = t.Groups
-		w.table.see(gids)
-	case w.table.layout.Words == 0:
+		w.table.See(gids)
+	case w.table.Layout.Words == 0:
 		gids = oneGroup[:t.Rows]
-		w.table.groups = 1
+		w.table.Len = 1
 	default:
 		w.checkKeys(t.Keys)
 		if err := w.find(t, hashes, gids); err != nil {
 			return err
 		}
 	}
-	w.states.grow(w.table.groups)
+	w.states.grow(w.table.Len)
 	w.view.set(t, gids)
 	w.states.accumulate(w.view)
 	if !w.canScatter() {
@@ -107,14 +109,14 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 		}
 		return nil
 	}
-	if w.flushed == nil && w.table.groups > before { // a table that no longer fills needs no sample
+	if w.flushed == nil && w.table.Len > before { // a table that no longer fills needs no sample
 		for _, g := range gids {
 			if w.once[g] < math.MaxUint8 {
 				w.once[g]++
 			}
 		}
 	}
-	if !w.heapFull() && (w.table.groups < w.tableGroups || w.growTable()) {
+	if !w.heapFull() && (w.table.Len < w.tableGroups || w.growTable()) {
 		return nil
 	}
 	return w.flush()
@@ -128,11 +130,10 @@ func (w *Worker) Add(t *rowdata.Tile) error {
 // than the rows they come from, they leave, and the table moves to the next keys in place of hashing
 // them.
 func (w *Worker) find(t *rowdata.Tile, hashes []uint64, gids []uint32) error {
-	table := w.table
 	switch {
-	case table.dense:
-		table.findUnhashed(t.Keys, hashes, gids)
-	case table.findDirect(t.Keys, gids):
+	case w.table.Dense:
+		w.table.FindUnhashed(t.Keys, hashes, gids)
+	case w.table.FindDirect(t.Keys, gids):
 	case w.canMove(t):
 		invariants.Sometimes("cpuagg: a table moves to keys that lie elsewhere")
 		w.moved = true
@@ -141,17 +142,17 @@ func (w *Worker) find(t *rowdata.Tile, hashes []uint64, gids []uint32) error {
 			return err
 		}
 		w.modeRows, w.tableGroups = int64(t.Rows), w.run.opt.TableGroups
-		table.findUnhashed(t.Keys, hashes, gids)
+		w.table.FindUnhashed(t.Keys, hashes, gids)
 	default:
-		table.findHashed(t.Keys, hashes, gids)
+		w.table.Find(t.Keys, hashes, gids)
 	}
 	return nil
 }
 
 // canMove reports whether the table should leave its groups for the keys of a tile.
 func (w *Worker) canMove(t *rowdata.Tile) bool {
-	d, rows := &w.table.direct, w.modeRows-int64(t.Rows)
-	return d.used() && w.canScatter() && rows >= moveRowsMin && w.paysOff(rows) && d.together(t.Keys, w.table.layout.Words)
+	rows := w.modeRows - int64(t.Rows)
+	return w.table.Direct() && w.canScatter() && rows >= moveRowsMin && w.paysOff(rows) && w.table.Together(t.Keys)
 }
 
 // moveRowsMin is how many rows a table must have taken before it moves: of two sorted inputs whose
@@ -161,13 +162,13 @@ const moveRowsMin = 8 * rowdata.TileRows
 // paysOff reports whether the groups of the table are so much smaller than their rows that
 // aggregating the rows before they are scattered pays.
 func (w *Worker) paysOff(rows int64) bool {
-	out := int64(w.table.groups)*w.run.stateBytes + w.states.heap.Bytes() + w.table.heap.Bytes()
+	out := int64(w.table.Len)*w.run.stateBytes + w.states.heap.Bytes() + w.table.HeapBytes()
 	return rows*w.run.rowBytes >= payOff*out
 }
 
 // checkKeys panics unless the values of packed keys are as statistics promise (W2).
 func (w *Worker) checkKeys(keys []uint64) {
-	layout := w.table.layout
+	layout := w.table.Layout
 	if !invariants.Enabled || layout.Words == 0 {
 		return
 	}
@@ -181,12 +182,12 @@ func (w *Worker) checkKeys(keys []uint64) {
 // and their states by fold. It copies strings of states, and keeps none of these slices.
 func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 	w.modeRows += int64(n)
-	gids, keys := w.gids[:n], keys[:n*w.table.layout.Words]
+	gids, keys := w.gids[:n], keys[:n*w.table.Layout.Words]
 	w.checkKeys(keys)
-	w.table.findUnhashed(keys, w.hashes[:n], gids)
-	w.states.grow(w.table.groups)
+	w.table.FindUnhashed(keys, w.hashes[:n], gids)
+	w.states.grow(w.table.Len)
 	w.states.merge(gids, states)
-	if !w.canScatter() || !w.heapFull() && (w.table.groups < w.tableGroups || w.growTable()) {
+	if !w.canScatter() || !w.heapFull() && (w.table.Len < w.tableGroups || w.growTable()) {
 		return nil
 	}
 	mode := w.scatterMode
@@ -198,7 +199,7 @@ func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 // heapFull reports whether the heaps of keys and states have outgrown their share of the worker's
 // memory.
 func (w *Worker) heapFull() bool {
-	return w.states.heap.Bytes()+w.table.heap.Bytes() > w.run.opt.WorkerBytes/heapShare
+	return w.states.heap.Bytes()+w.table.HeapBytes() > w.run.opt.WorkerBytes/heapShare
 }
 
 // heapShare is the part of a worker's memory that states may refer to before they are scattered.
@@ -208,13 +209,13 @@ const heapShare = 8
 // groups: the shared cache is slower, but most rows then find their group and nothing is scattered.
 func (w *Worker) growTable() bool {
 	limit, certain := w.run.opt.TableGroups*tableGrowth, false
-	if w.table.direct.used() {
+	if w.table.Direct() {
 		limit, certain = w.run.opt.TableGroups*directGrowth, true
-		if w.table.groups >= limit {
+		if w.table.Len >= limit {
 			limit, certain = w.run.directLimit(), false
 		}
 	}
-	if w.flushed != nil || w.table.groups >= limit || !certain && !w.willHold(limit) {
+	if w.flushed != nil || w.table.Len >= limit || !certain && !w.willHold(limit) {
 		return false
 	}
 	w.tableGroups = limit
@@ -225,7 +226,7 @@ func (w *Worker) growTable() bool {
 // willHold reports whether the rows so far suggest that there are at most this many groups: of d
 // groups of equal size, rows are expected to show d (1 - exp(-rows / d)).
 func (w *Worker) willHold(groups int) bool {
-	return shown(float64(groups), float64(w.modeRows)) >= float64(w.table.groups)
+	return shown(float64(groups), float64(w.modeRows)) >= float64(w.table.Len)
 }
 
 // tableGrowth is how much larger than a core's share of the cache a table may be: 4 MiB, a core's
@@ -243,19 +244,19 @@ const directGrowth = 20
 func (w *Worker) AddScattered(t *rowdata.Tile, hashes []uint64) error {
 	w.checkKeys(t.Keys)
 	w.run.counters.RowsScattered.Add(int64(t.Rows))
-	return w.rowScatterer().scatterTile(w.run.bound, t, hashes)
+	return w.rowWriter().Tile(t, hashes)
 }
 
-func (w *Worker) rowScatterer() *scatterer {
+func (w *Worker) rowWriter() *scatter.Writer {
 	if w.rows == nil {
-		w.rows = newScatterer(w.run.opt.Memory, Rows, &w.run.rowLayout, w.run.plan(sample{}))
+		w.rows = scatter.NewWriter(w.run.plan(sample{}), Rows, &w.run.rowLayout)
 	}
 	return w.rows
 }
 
 // addRows scatters the rows of a tile, and ends the mode after retryRows rows. hashes is scratch.
 func (w *Worker) addRows(t *rowdata.Tile, hashes []uint64) error {
-	w.rowScatterer().pass.hash(w.table.layout, t.Keys, hashes)
+	w.rowWriter().Pass.Hash(w.table.Layout, t.Keys, hashes)
 	if err := w.AddScattered(t, hashes); err != nil {
 		return err
 	}
@@ -282,27 +283,25 @@ func (w *Worker) flush() error {
 // scatterTable moves the groups of the table to the partitions.
 func (w *Worker) scatterTable() error {
 	if w.flushed == nil {
-		w.flushed = newScatterer(w.run.opt.Memory, States, &w.run.stateLayout, w.run.plan(w.sample()))
+		w.flushed = scatter.NewWriter(w.run.plan(w.sample()), States, &w.run.stateLayout)
 		w.once = nil
 	}
-	w.run.counters.StatesScattered.Add(int64(w.table.groups))
-	if err := w.flushed.scatterStates(w.table, w.states); err != nil {
+	w.run.counters.StatesScattered.Add(int64(w.table.Len))
+	if err := scatterStates(w.flushed, w.table, w.states); err != nil {
 		return err
 	}
-	w.table.reset(w.run.opt.TableGroups)
+	w.table.Reset(w.run.opt.TableGroups)
 	w.states.reset()
 	return nil
 }
 
 // sample describes the rows of the first table.
 func (w *Worker) sample() sample {
-	s := sample{rows: w.modeRows, groups: int64(w.table.groups), clustered: w.moved}
-	if w.moved && w.table.layout.Words == 1 {
-		var keys spread
-		keys.add(w.table.keys[:w.table.groups], 1)
-		s.span = keys.span()
+	s := sample{rows: w.modeRows, groups: int64(w.table.Len), clustered: w.moved}
+	if w.moved && w.table.Layout.Words == 1 {
+		s.span = w.table.Span()
 	}
-	for _, times := range w.once[:min(len(w.once), w.table.groups)] {
+	for _, times := range w.once[:min(len(w.once), w.table.Len)] {
 		if times == 1 {
 			s.singletons++
 		}
@@ -310,14 +309,20 @@ func (w *Worker) sample() sample {
 	return s
 }
 
+// pack makes a list of the groups of a dense table that rows are in.
+func (w *Worker) pack() {
+	w.table.Pack()
+	w.states.pack(w.table.Keys(0, w.table.Len))
+}
+
 // ScatterRest moves the groups in the table of a closed worker to the partitions. It does so for
 // dense tables, too: workers scatter rows that a device has no room for, whatever the workers'
 // tables are.
 func (w *Worker) ScatterRest() error {
-	if w.table.dense {
-		w.table.pack(w.states)
+	if w.table.Dense {
+		w.pack()
 	}
-	if w.table.groups > 0 {
+	if w.table.Len > 0 {
 		if err := w.scatterTable(); err != nil {
 			return err
 		}
@@ -328,16 +333,16 @@ func (w *Worker) ScatterRest() error {
 // Release gives back the worker's memory, at the end of the run or after an error.
 func (w *Worker) Release() {
 	w.closed.Close()
-	w.table.release()
+	w.table.Release()
 	w.states.release()
-	w.rows.release()
-	w.flushed.release()
+	w.rows.Release()
+	w.flushed.Release()
 }
 
 // Close ends the partition-generating phase for this worker. The groups in its table stay there.
 func (w *Worker) Close() error {
-	if err := w.rows.close(); err != nil {
+	if err := w.rows.Close(); err != nil {
 		return err
 	}
-	return w.flushed.close()
+	return w.flushed.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/table"
 )
 
 // Would catch a worker that scatters rows for good once pre-aggregation has not paid: the data may
@@ -23,7 +24,7 @@ func TestWorkerTriesAgain(t *testing.T) {
 		if err := w.Add(tile); err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range r.store.(*memoryStore).passes {
+		for _, p := range r.pages.Store.(*memoryStore).passes {
 			clear(p.pages[Rows])
 		}
 	}
@@ -44,5 +45,35 @@ func TestWorkerTriesAgain(t *testing.T) {
 	}
 	if !w.scatterMode {
 		t.Error("pre-aggregation does not pay again, and goes on")
+	}
+}
+
+// Would catch a dense table that takes the code of a NULL, the largest, for one beyond its end, or
+// that lists groups no row was in.
+func TestDenseTable(t *testing.T) {
+	for _, bits := range []int{1, 2, 9, 16} {
+		l := &rowdata.KeyLayout{Words: 1, Bits: bits}
+		b := &rowdata.Bound{Keys: *l, Folds: []rowdata.Fold{{Kind: rowdata.FoldCount, Words: 1}}}
+		w := &Worker{table: table.New(rowdata.GoMemory, l, 0, true), states: newStates(rowdata.GoMemory, b)}
+		last := uint64(1)<<bits - 1
+		keys := []uint64{last, 0, last, last / 2}
+		gids := make([]uint32, len(keys))
+		w.table.FindUnhashed(keys, make([]uint64, len(keys)), gids)
+		w.states.grow(w.table.Len)
+		w.states.accumulateFold(&b.Folds[0], w.states.words[0], gids, [3][]uint64{})
+		w.pack()
+		g := &Groups{table: w.table, states: w.states}
+		g.finish()
+		want := map[uint64]uint64{last: 2}
+		want[0]++
+		want[last/2]++
+		if g.Len != len(want) {
+			t.Fatalf("%d bits: %d groups, want %d", bits, g.Len, len(want))
+		}
+		for i, key := range g.Keys {
+			if g.States[0][i] != want[key] {
+				t.Errorf("%d bits, key %d: %d rows, want %d", bits, key, g.States[0][i], want[key])
+			}
+		}
 	}
 }

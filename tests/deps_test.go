@@ -28,16 +28,16 @@ var imports = map[string][]string{
 	"app/shell":                      {"app/complete", "engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/digits", "internal/nearest", "internal/sqlscan", "internal/vfs"},
 	"app/timed":                      {"engine", "engine/plan", "engine/sql"},
 	"cmd/mpga":                       {"app/cmdflags", "app/gen", "app/kubernetes", "app/report", "app/server", "app/server/flightsql", "app/server/web", "app/shell", "app/timed", "engine", "engine/device", "engine/distributed", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/options", "engine/sink", "engine/sql", "internal/digits", "internal/nearest", "internal/order", "internal/trace", "internal/vfs", "kernels", "kernels/cuda", "kernels/nvml"},
-	"cpuagg":                         {"internal/rowdata", "partition"},
+	"cpuagg":                         {"internal/rowdata", "internal/scatter", "internal/table", "partition"},
 	"engine":                         {"cpuagg", "engine/device", "engine/internal/aggregator", "engine/internal/encode", "engine/internal/finalize", "engine/partial", "engine/query", "engine/scan", "internal/budget", "internal/digits", "internal/machine", "internal/mem", "internal/order", "internal/recordreader", "internal/rowdata", "internal/store", "internal/testknobs", "internal/threads", "internal/trace", "internal/vector", "internal/vfs"},
-	"engine/device":                  {"cpuagg", "engine/internal/aggregator", "engine/internal/encode", "engine/query", "engine/scan", "internal/digits", "internal/rowcode", "internal/rowdata", "internal/testknobs", "internal/threads", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
+	"engine/device":                  {"cpuagg", "engine/internal/aggregator", "engine/internal/encode", "engine/query", "engine/scan", "internal/digits", "internal/rowcode", "internal/rowdata", "internal/table", "internal/testknobs", "internal/threads", "internal/trace", "internal/vfs", "kernels", "kernels/hostdevice", "partition", "stream"},
 	"engine/distributed":             {"engine", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/order", "internal/recordreader", "internal/rowdata", "internal/store", "internal/vfs", "partition"},
-	"engine/internal/aggregator":     {"cpuagg", "engine/internal/encode", "engine/partial", "engine/scan", "internal/mem", "internal/rowdata", "internal/store", "internal/threads", "internal/trace"},
+	"engine/internal/aggregator":     {"cpuagg", "engine/internal/encode", "engine/partial", "engine/scan", "internal/mem", "internal/rowdata", "internal/scatter", "internal/store", "internal/threads", "internal/trace"},
 	"engine/internal/encode":         {"engine/scan", "internal/digits", "internal/rowdata", "partition"},
 	"engine/internal/finalize":       {"cpuagg", "engine/internal/encode", "engine/query", "engine/scan", "internal/digits", "internal/rowdata", "internal/vector", "partition"},
 	"engine/job":                     {"engine", "engine/distributed", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/options", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
 	"engine/objects":                 {"internal/vfs"},
-	"engine/partial":                 {"cpuagg", "engine/internal/encode", "engine/internal/finalize", "engine/query", "engine/scan", "internal/rowdata", "internal/store", "internal/vfs", "partition"},
+	"engine/partial":                 {"cpuagg", "engine/internal/encode", "engine/internal/finalize", "engine/query", "engine/scan", "internal/rowdata", "internal/scatter", "internal/store", "internal/vfs", "partition"},
 	"engine/plan":                    {"engine", "engine/query", "engine/scan", "engine/scan/dataset", "engine/scan/options", "engine/sql", "internal/digits", "internal/expr", "internal/nearest", "internal/order", "internal/recordreader", "internal/rowcode", "internal/rowdata", "internal/vector"},
 	"engine/query":                   {"internal/nearest"},
 	"engine/scan":                    {"engine/query", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/recordreader", "internal/rowcode"},
@@ -73,16 +73,19 @@ var imports = map[string][]string{
 	"internal/mem":                   {"internal/rowdata"},
 	"internal/nearest":               {},
 	"internal/needle":                {},
-	"internal/order":                 {"cpuagg", "engine/query", "internal/mem", "internal/recordreader", "internal/rowdata", "internal/store", "internal/vfs"},
+	"internal/order":                 {"engine/query", "internal/mem", "internal/recordreader", "internal/rowdata", "internal/scatter", "internal/store", "internal/vfs"},
 	"internal/recordreader":          {},
 	"internal/redact":                {},
 	"internal/regex":                 {},
 	"internal/rowcode":               {},
 	"internal/rowdata":               {"engine/query"},
+	"internal/rowtest":               {"internal/rowdata"},
+	"internal/scatter":               {"internal/rowdata", "internal/table", "partition"},
 	"internal/snappy":                {},
 	"internal/spawn":                 {"internal/redact"},
 	"internal/sqlscan":               {},
-	"internal/store":                 {"cpuagg", "internal/mem", "internal/rowdata", "internal/trace", "internal/vfs", "partition"},
+	"internal/store":                 {"internal/mem", "internal/rowdata", "internal/scatter", "internal/trace", "internal/vfs", "partition"},
+	"internal/table":                 {"internal/rowdata", "partition"},
 	"internal/testknobs":             {"kernels/hostdevice"},
 	"internal/threads":               {"internal/trace"},
 	"internal/timeformat":            {},
@@ -106,16 +109,14 @@ var imports = map[string][]string{
 var leaves = []string{"internal/invariants", "internal/knob", "internal/redact", "internal/spawn"}
 
 // testingOnly are imported by tests alone.
-var testingOnly = []string{"engine/scan/internal/opentest", "engine/scan/internal/scantest", "engine/sink/sinktest", "app/chart/charttest", "internal/grouptest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
+var testingOnly = []string{"engine/scan/internal/opentest", "engine/scan/internal/scantest", "engine/sink/sinktest", "app/chart/charttest", "internal/grouptest", "internal/rowtest", "kernels/cpurun", "kernels/devicetest", "internal/vfs/faultfs"}
 
 // outside has packages that are not of internal/, and which packages of internal/ may import them, with the reason.
 var outside = map[string][]string{
 	// The words of a caller: Query, Key, Aggregate, Func. It is a leaf, which imports nothing of the engine.
 	"engine/query": {"internal/expr", "internal/grouptest", "internal/order", "internal/rowdata"},
-	// cpuagg states the Store and the Spool that it needs, store implements them, and order keeps its runs in one.
-	"cpuagg": {"internal/order", "internal/store"},
 	// Arithmetic on hashes and sizes: a leaf, too.
-	"partition": {"internal/store"},
+	"partition": {"internal/scatter", "internal/store", "internal/table"},
 	// The knob Device.Fail is asked at each hostdevice.Call of a GPU's double. A test of the engine sets it.
 	"kernels/hostdevice": {"internal/testknobs"},
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/table"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/partition"
@@ -271,7 +272,7 @@ func (c *coprocessor) settle(ctx context.Context) error {
 		return err
 	}
 	c.merged = c.query.CPU.Run().Occupied(radix)
-	if !cpuagg.HashesWords(&c.query.Bound.Keys) {
+	if !table.HashesWords(&c.query.Bound.Keys) {
 		for p := range c.merged {
 			c.merged[p] = true // the CPU's partitions are others
 		}

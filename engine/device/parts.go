@@ -7,9 +7,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/table"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
@@ -22,7 +22,7 @@ func newPartLayout(b *rowdata.Bound, why error) (*Layout, error) {
 	l := &Layout{bound: b, keys: &b.Keys, args: make([]int, len(b.Args)), parts: why}
 	l.shape.KeyBytes = b.Keys.Bytes()
 	l.refers = len(b.Keys.Longs) > 0
-	if l.hashed = !cpuagg.HashesWords(&b.Keys) || l.shape.KeyBytes > kernels.KeyBytesMax; l.hashed {
+	if l.hashed = !table.HashesWords(&b.Keys) || l.shape.KeyBytes > kernels.KeyBytesMax; l.hashed {
 		l.shape.KeyBytes = 8
 		for at := 0; at < b.Keys.Words; at += 2 {
 			l.columns = append(l.columns, layoutColumn{column: -1, arg: -1, words: min(b.Keys.Words-at, 2), key: at})
@@ -48,7 +48,7 @@ func newPartLayout(b *rowdata.Bound, why error) (*Layout, error) {
 
 // stageHashes writes keys of one word whose hash on a device is the hash of the packed keys.
 func (l *Layout) stageHashes(out, keys []uint64) {
-	cpuagg.HashKeys(&l.bound.Keys, keys, out)
+	table.Hash(&l.bound.Keys, keys, partition.Seed(0), out)
 	for i, h := range out {
 		out[i] = partition.Unmix64(h) ^ partition.Seed(0)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
 )
@@ -72,21 +73,21 @@ func (p *Pass) Partitions() int { return p.headers[0].Partitions }
 // Radix returns the hash bits that name a partition.
 func (p *Pass) Radix() partition.Radix { return p.radix }
 
-var _ cpuagg.Pass = (*Pass)(nil)
+var _ scatter.Partitions = (*Pass)(nil)
 
-// Put implements cpuagg.Pass.
-func (p *Pass) Put(_ cpuagg.Content, pages []cpuagg.PartitionPage) error {
+// Put implements scatter.Partitions.
+func (p *Pass) Put(_ scatter.Content, pages []scatter.PartitionPage) error {
 	for _, f := range pages {
 		f.Page.Release()
 	}
 	return errors.New("partial states are only read")
 }
 
-// Sizes implements cpuagg.Pass.
+// Sizes implements scatter.Partitions.
 func (p *Pass) Sizes() []int64 { return slices.Clone(p.sizes) }
 
-// Take implements cpuagg.Pass.
-func (p *Pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
+// Take implements scatter.Partitions.
+func (p *Pass) Take(partition int, content scatter.Content) scatter.Pages {
 	if content != cpuagg.States {
 		return &blobPages{}
 	}
@@ -102,7 +103,7 @@ type blobPages struct {
 	pages     *store.BlobPages
 }
 
-// Next implements cpuagg.Pages.
+// Next implements scatter.Pages.
 func (b *blobPages) Next() (*rowdata.Page, error) {
 	for {
 		if b.file == nil {
@@ -163,7 +164,7 @@ func (b *blobPages) closeFile() error {
 	return file.Close()
 }
 
-// Close implements cpuagg.Pages.
+// Close implements scatter.Pages.
 func (b *blobPages) Close() {
 	if b.file != nil {
 		_ = b.closeFile() // what was read is read

@@ -7,16 +7,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/store"
 )
 
 // A run is sorted rows on disk: an Arrow stream, whose bytes lie in the pages of a spool as rows of
 // one word, so that they are compressed, checked and counted as all that is spilled.
 type run struct {
-	spool    cpuagg.Spool
+	spool    scatter.Spool
 	bytes    int64
 	batchMax int64 // bytes of the largest batch
 }
@@ -109,7 +109,7 @@ func (w *runWriter) drop() {
 
 // runReader reads a run.
 type runReader struct {
-	pages   cpuagg.Pages
+	pages   scatter.Pages
 	page    *rowdata.Page
 	unread  []byte // of the page
 	batches *ipc.Reader

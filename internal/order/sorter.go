@@ -300,7 +300,7 @@ func (s *sorter) spill(ctx context.Context) error {
 func (s *sorter) newRun() *runWriter {
 	if s.store == nil {
 		s.store = store.NewStore(store.StoreOptions{
-			Memory: s.opt.Memory, Temp: s.opt.Temp, Rows: &pageLayout, States: &pageLayout, Writers: 1,
+			Memory: s.opt.Memory, Temp: s.opt.Temp, Writers: 1,
 		})
 	}
 	return newRunWriter(s.store, s.opt.Memory, s.schema, s.opt.RunAllocator)

@@ -155,6 +155,19 @@ func (v *Bytes2) Long() bool {
 // AsBytes2 views two consecutive words as a value.
 func AsBytes2(words []uint64) *Bytes2 { return (*Bytes2)(words) }
 
+// AnyLong reports whether rows of a number of words, some of them strings at the given words, refer to
+// bytes outside them.
+func AnyLong(rows []uint64, words int, strings ...int) bool {
+	for _, at := range strings {
+		for ; at < len(rows); at += words {
+			if AsBytes2(rows[at : at+2]).Long() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // pointer reads a word that holds an address. Reading it as a pointer, rather than converting the
 // integer, is what lets checkptr and the garbage collector accept memory of either kind.
 func pointer(word *uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(word)) }

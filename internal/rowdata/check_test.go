@@ -8,7 +8,7 @@ import (
 
 // Would catch a check of references that takes a string of another heap for the page's own.
 func TestCheckReferences(t *testing.T) {
-	layout := RowLayout{Stride: 2, longs: []int{0}}
+	layout := RowLayout{Stride: 2, Longs: []int{0}}
 	page := NewPage(GoMemory, 3*layout.Stride)
 	page.Rows = 3
 	*AsBytes2(page.Words[0:2]) = ToBytes2([]byte("short"))

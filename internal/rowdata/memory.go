@@ -26,3 +26,32 @@ type goMemory struct{}
 func (goMemory) Alloc(n int) []uint64 { return make([]uint64, n) }
 func (goMemory) Free([]uint64)        {}
 func (goMemory) Left() int64          { return math.MaxInt64 }
+
+// wordsFew is how many words are not worth a block: a block has a page at least, and a query of
+// thousands of aggregates has thousands of columns of states, even for one group.
+const wordsFew = 16
+
+// GrowWords returns a slice of at least n words that begins with the old words, whose memory it
+// gives back. FreeWords gives back the slice.
+func GrowWords(m Memory, words []uint64, n int) []uint64 {
+	if n <= len(words) {
+		return words
+	}
+	var grown []uint64
+	if n <= wordsFew {
+		grown = make([]uint64, wordsFew)
+	} else {
+		grown = m.Alloc(max(n, 2*len(words)))
+		grown = grown[:cap(grown)]
+	}
+	copy(grown, words)
+	FreeWords(m, words)
+	return grown
+}
+
+// FreeWords gives back a slice of GrowWords.
+func FreeWords(m Memory, words []uint64) {
+	if len(words) > wordsFew {
+		m.Free(words)
+	}
+}

@@ -34,7 +34,9 @@ func (p *Page) Bytes() int64 { return int64(8*len(p.Words)) + p.Heap.Bytes() }
 //	states: | packed key | states |
 type RowLayout struct {
 	Stride    int
+	KeyWords  int   // of the packed key
 	Parts     []int // offset of each argument or fold
+	Words     []int // of each part; 0 of an argument that is not stored
 	Valid     int   // offset of the validity bits: of ValidCols[i], bit i%64 of word i/64
 	ValidCols []int // columns that have a validity bit
 
@@ -43,7 +45,9 @@ type RowLayout struct {
 	// it.
 	Natural []int
 
-	longs  []int      // offsets of the Bytes2
+	Longs []int // offsets of the Bytes2: the key's, then the arguments'
+	Texts []int // arguments that are Bytes2
+
 	states []stateRef // states that may refer to the page's heap
 }
 
@@ -54,14 +58,11 @@ type stateRef struct {
 }
 
 // Refers reports whether rows may refer to their page's heap.
-func (l *RowLayout) Refers() bool { return len(l.longs) > 0 || len(l.states) > 0 }
-
-// Strings returns how many strings a row may refer to, outside its states.
-func (l *RowLayout) Strings() int { return len(l.longs) }
+func (l *RowLayout) Refers() bool { return len(l.Longs) > 0 || len(l.states) > 0 }
 
 // Relocate moves the strings and blocks that a row refers to.
 func (l *RowLayout) Relocate(row []uint64, r Relocator) error {
-	for _, at := range l.longs {
+	for _, at := range l.Longs {
 		if row[at] == nullBytesWord {
 			continue
 		}
@@ -79,17 +80,20 @@ func (l *RowLayout) Relocate(row []uint64, r Relocator) error {
 
 // RowLayout returns the layout of rows.
 func (b *Bound) RowLayout() RowLayout {
-	l := RowLayout{Stride: b.Keys.Words, longs: slices.Clone(b.Keys.Longs)}
+	l := RowLayout{Stride: b.Keys.Words, KeyWords: b.Keys.Words, Longs: slices.Clone(b.Keys.Longs)}
 	for i := range b.Args {
 		arg := &b.Args[i]
 		if arg.Encoding == Natural && b.Columns[arg.Column].Kind == Bytes {
-			l.longs = append(l.longs, l.Stride)
+			l.Longs, l.Texts = append(l.Longs, l.Stride), append(l.Texts, i)
 		}
 		l.Parts = append(l.Parts, l.Stride)
 		l.Natural = append(l.Natural, b.naturalOf(arg))
-		if l.Natural[i] < 0 {
-			l.Stride += arg.Words
+		words := arg.Words
+		if l.Natural[i] >= 0 {
+			words = 0
 		}
+		l.Words = append(l.Words, words)
+		l.Stride += words
 	}
 	l.Valid = l.Stride
 	for _, sel := range b.Selections {
@@ -111,12 +115,13 @@ func (b *Bound) naturalOf(arg *Arg) int {
 
 // StateLayout returns the layout of states.
 func (b *Bound) StateLayout() RowLayout {
-	l := RowLayout{Stride: b.Keys.Words, longs: slices.Clone(b.Keys.Longs)}
+	l := RowLayout{Stride: b.Keys.Words, KeyWords: b.Keys.Words, Longs: slices.Clone(b.Keys.Longs)}
 	for i := range b.Folds {
 		if b.Folds[i].Refers() {
 			l.states = append(l.states, stateRef{l.Stride, &b.Folds[i]})
 		}
 		l.Parts = append(l.Parts, l.Stride)
+		l.Words = append(l.Words, b.Folds[i].Words)
 		l.Stride += b.Folds[i].Words
 	}
 	l.Valid = l.Stride
@@ -127,7 +132,7 @@ func (b *Bound) StateLayout() RowLayout {
 func (f *Fold) ElementLayout() RowLayout {
 	l := RowLayout{Stride: f.ElementWords, Valid: f.ElementWords}
 	if f.Long {
-		l.longs = []int{0}
+		l.Longs = []int{0}
 	}
 	return l
 }

@@ -8,9 +8,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -61,16 +61,16 @@ func BenchmarkStore(b *testing.B) {
 			rows, states := testLayouts(b)
 			memory := mem.NewMemory(1 << 30)
 			defer memory.Close()
-			s := NewStore(StoreOptions{Memory: memory, Temp: NewTemp(vfs.OS, b.TempDir(), 1<<40), Rows: &rows, States: &states, Writers: 1, SpillAll: spill})
+			s := NewStore(StoreOptions{Memory: memory, Temp: NewTemp(vfs.OS, b.TempDir(), 1<<40), Layouts: [scatter.Contents]*rowdata.RowLayout{&rows, &states}, Writers: 1, SpillAll: spill})
 			defer s.Close()
 			p := s.NewPass(4)
 			page := benchPage(memory, &rows)
 			b.SetBytes(page.Bytes())
 			for i := 0; b.Loop(); i++ {
-				if err := putPage(p, i%16, cpuagg.Rows, page); err != nil {
+				if err := putPage(p, i%16, rowPages, page); err != nil {
 					b.Fatal(err)
 				}
-				pages := p.Take(i%16, cpuagg.Rows)
+				pages := p.Take(i%16, rowPages)
 				var err error
 				if page, err = pages.Next(); err != nil {
 					b.Fatal(err)
@@ -94,18 +94,18 @@ func BenchmarkSpill(b *testing.B) {
 	defer master.Release()
 	b.SetBytes(pages * master.Bytes())
 	for b.Loop() {
-		s := NewStore(StoreOptions{Memory: memory, Temp: temp, Rows: &rows, States: &states, Writers: 1})
+		s := NewStore(StoreOptions{Memory: memory, Temp: temp, Layouts: [scatter.Contents]*rowdata.RowLayout{&rows, &states}, Writers: 1})
 		p := s.NewPass(4)
 		for i := range pages {
 			page := rowdata.NewPage(memory, len(master.Words))
 			copy(page.Words, master.Words)
 			page.Rows = master.Rows
-			if err := putPage(p, i%16, cpuagg.Rows, page); err != nil {
+			if err := putPage(p, i%16, rowPages, page); err != nil {
 				b.Fatal(err)
 			}
 		}
 		for i := range 16 {
-			taken := p.Take(i, cpuagg.Rows)
+			taken := p.Take(i, rowPages)
 			for {
 				page, err := taken.Next()
 				if errors.Is(err, io.EOF) {

@@ -1,7 +1,7 @@
 // Package store keeps pages of rows and states until they are processed: in memory, and in files
 // when memory is short.
 //
-//	Store -> Pass -> pages  partitions, in memory, then in frames on disk  (cpuagg.Store)
+//	Store -> pass -> pages  partitions, in memory, then in frames on disk  (scatter.Store)
 //	Temp                    temporary files, and the bytes that they may take
 //	Blob                    pages of states that leave the process         (FORMAT.md)
 //

@@ -1,8 +1,8 @@
 package store
 
 import (
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 )
 
 // spool is pages that go to disk at once, to be read in the order in which they were put.
@@ -13,15 +13,15 @@ type spool struct {
 	extents []extent
 }
 
-var _ cpuagg.Spool = (*spool)(nil)
+var _ scatter.Spool = (*spool)(nil)
 
-// NewSpool implements cpuagg.Store.
-func (s *Store) NewSpool(layout *rowdata.RowLayout) cpuagg.Spool {
+// NewSpool implements scatter.Store.
+func (s *Store) NewSpool(layout *rowdata.RowLayout) scatter.Spool {
 	s.closed.Open("a store with spools")
 	return &spool{store: s, writer: frameWriter{layout: layout, memory: s.memory}}
 }
 
-// Put implements cpuagg.Spool.
+// Put implements scatter.Spool.
 func (p *spool) Put(page *rowdata.Page) (err error) {
 	defer page.Release()
 	if p.frames == nil {
@@ -61,7 +61,7 @@ func (p *spool) flush() error {
 	return nil
 }
 
-// End implements cpuagg.Spool.
+// End implements scatter.Spool.
 func (p *spool) End() error {
 	if p.frames == nil {
 		return nil
@@ -85,14 +85,14 @@ func (p *spool) recycle() {
 // spoolReadBytes is how much is read of a spool at a time: a merge reads many.
 const spoolReadBytes = 64 << 10
 
-// Pages implements cpuagg.Spool.
-func (p *spool) Pages() cpuagg.Pages {
+// Pages implements scatter.Spool.
+func (p *spool) Pages() scatter.Pages {
 	t := &taken{onDisk: extentReader{store: p.store, layout: p.writer.layout, extents: p.extents, ahead: spoolReadBytes}}
 	t.closed.Open("the pages of a spool")
 	return t
 }
 
-// Discard implements cpuagg.Spool.
+// Discard implements scatter.Spool.
 func (p *spool) Discard() {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/trace"
 	"github.com/mpga/mpga/partition"
 )
@@ -24,9 +24,9 @@ import (
 type Store struct {
 	memory   *mem.Memory
 	temp     *Temp
-	layouts  [2]*rowdata.RowLayout // by cpuagg.Content
-	spillAll bool                  // every page goes to disk, for tests
-	disk     *trace.Rows           // nil where nobody measures
+	layouts  [scatter.Contents]*rowdata.RowLayout
+	spillAll bool        // every page goes to disk, for tests
+	disk     *trace.Rows // nil where nobody measures
 	filesMax int
 
 	mu     sync.Mutex
@@ -54,24 +54,27 @@ type pass struct {
 	partitions []storedPartition
 }
 
+// contentPages is pages by content.
+type contentPages [scatter.Contents][]*rowdata.Page
+
 // storedPartition is the pages of one partition. Requires: Store.mu is held.
 type storedPartition struct {
-	pages   [2][]*rowdata.Page // by cpuagg.Content
-	extents [2][]extent        // by cpuagg.Content
-	rows    int64              // and states, that have been put
-	bytes   int64              // of pages
-	leaving int                // evictions under way
+	pages   contentPages
+	extents [scatter.Contents][]extent
+	rows    int64 // and states, that have been put
+	bytes   int64 // of pages
+	leaving int   // evictions under way
 }
 
-var _ cpuagg.Store = (*Store)(nil)
+var _ scatter.Store = (*Store)(nil)
 
 // StoreOptions say where a store keeps its pages.
 type StoreOptions struct {
 	Memory *mem.Memory
 	Temp   *Temp
 
-	// Rows and States are the layouts of the pages.
-	Rows, States *rowdata.RowLayout
+	// Layouts are the layouts of the pages, by content.
+	Layouts [scatter.Contents]*rowdata.RowLayout
 
 	// Writers is how many workers write at the same time.
 	Writers int
@@ -88,7 +91,7 @@ func NewStore(opt StoreOptions) *Store {
 	s := &Store{
 		memory:   opt.Memory,
 		temp:     opt.Temp,
-		layouts:  [2]*rowdata.RowLayout{cpuagg.Rows: opt.Rows, cpuagg.States: opt.States},
+		layouts:  opt.Layouts,
 		spillAll: opt.SpillAll,
 		disk:     opt.Trace,
 		filesMax: min(opt.Writers, spillFilesMax),
@@ -102,8 +105,8 @@ func NewStore(opt StoreOptions) *Store {
 // spillFilesMax is how many files a query spills to: writers of one file wait for each other.
 const spillFilesMax = 16
 
-// NewPass implements cpuagg.Store.
-func (s *Store) NewPass(radix partition.Radix) cpuagg.Pass {
+// NewPass implements scatter.Store.
+func (s *Store) NewPass(radix partition.Radix) scatter.Partitions {
 	s.closed.Open("a store with partitions")
 	p := &pass{store: s, partitions: make([]storedPartition, radix.FanOut())}
 	s.mu.Lock()
@@ -112,8 +115,8 @@ func (s *Store) NewPass(radix partition.Radix) cpuagg.Pass {
 	return p
 }
 
-// Put implements cpuagg.Pass.
-func (p *pass) Put(content cpuagg.Content, pages []cpuagg.PartitionPage) error {
+// Put implements scatter.Partitions.
+func (p *pass) Put(content scatter.Content, pages []scatter.PartitionPage) error {
 	s := p.store
 	s.mu.Lock()
 	for _, f := range pages {
@@ -133,7 +136,7 @@ func (p *pass) Put(content cpuagg.Content, pages []cpuagg.PartitionPage) error {
 
 // add adds a page in memory.
 // Requires: s.mu is held.
-func (part *storedPartition) add(s *Store, content cpuagg.Content, page *rowdata.Page) {
+func (part *storedPartition) add(s *Store, content scatter.Content, page *rowdata.Page) {
 	bytes := page.Bytes()
 	part.pages[content] = append(part.pages[content], page)
 	part.rows += int64(page.Rows)
@@ -150,7 +153,7 @@ func (part *storedPartition) add(s *Store, content cpuagg.Content, page *rowdata
 // before they allocate: open pages, decoded columns.
 const lowShare = 8
 
-// Reclaim implements cpuagg.Store: it writes the largest partitions to disk.
+// Reclaim implements scatter.Store: it writes the largest partitions to disk.
 func (s *Store) Reclaim(bytes int64) error {
 	for bytes > 0 {
 		part, pages, freed := s.takeLargest()
@@ -168,7 +171,7 @@ func (s *Store) Reclaim(bytes int64) error {
 
 // takeLargest takes the pages of the partition with the most bytes of pages in memory; nil when no
 // partition has pages there.
-func (s *Store) takeLargest() (largest *storedPartition, pages [2][]*rowdata.Page, bytes int64) {
+func (s *Store) takeLargest() (largest *storedPartition, pages contentPages, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for part := range s.held {
@@ -181,7 +184,7 @@ func (s *Store) takeLargest() (largest *storedPartition, pages [2][]*rowdata.Pag
 	}
 	delete(s.held, largest)
 	pages, bytes = largest.pages, largest.bytes
-	largest.pages, largest.bytes = [2][]*rowdata.Page{}, 0
+	largest.pages, largest.bytes = contentPages{}, 0
 	largest.leaving++
 	s.bytes -= bytes
 	return largest, pages, bytes
@@ -191,7 +194,7 @@ func (s *Store) takeLargest() (largest *storedPartition, pages [2][]*rowdata.Pag
 const extentBytes = 1 << 20
 
 // evict writes pages to disk and releases them.
-func (s *Store) evict(to *storedPartition, pages [2][]*rowdata.Page) error {
+func (s *Store) evict(to *storedPartition, pages contentPages) error {
 	defer func() {
 		for _, list := range pages {
 			releaseAll(list)
@@ -296,7 +299,7 @@ func (s *Store) lockFile() (*tempFile, error) {
 	return f, nil
 }
 
-// Sizes implements cpuagg.Pass.
+// Sizes implements scatter.Partitions.
 func (p *pass) Sizes() []int64 {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
@@ -307,8 +310,8 @@ func (p *pass) Sizes() []int64 {
 	return sizes
 }
 
-// Take implements cpuagg.Pass.
-func (p *pass) Take(partition int, content cpuagg.Content) cpuagg.Pages {
+// Take implements scatter.Partitions.
+func (p *pass) Take(partition int, content scatter.Content) scatter.Pages {
 	s := p.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -342,7 +345,7 @@ type taken struct {
 // readBytes is how much is read of a partition at a time.
 const readBytes = 256 << 10
 
-// Next implements cpuagg.Pages.
+// Next implements scatter.Pages.
 func (t *taken) Next() (*rowdata.Page, error) {
 	t.closed.CheckOpen()
 	if len(t.pages) > 0 {
@@ -353,7 +356,7 @@ func (t *taken) Next() (*rowdata.Page, error) {
 	return t.onDisk.next()
 }
 
-// Close implements cpuagg.Pages.
+// Close implements scatter.Pages.
 func (t *taken) Close() {
 	t.closed.Close()
 	releaseAll(t.pages)

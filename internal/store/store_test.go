@@ -13,12 +13,18 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/partition"
+)
+
+// The contents of the pages of tests.
+const (
+	rowPages scatter.Content = iota
+	statePages
 )
 
 // testLayouts are the layouts of a query with a long key, a long argument and states that grow.
@@ -40,7 +46,7 @@ func testLayouts(t testing.TB) (rows, states rowdata.RowLayout) {
 // testStore returns a store with a budget.
 func testStore(t testing.TB, limit int64, temp *Temp) *Store {
 	rows, states := testLayouts(t)
-	return NewStore(StoreOptions{Memory: mem.NewMemory(limit), Temp: temp, Rows: &rows, States: &states, Writers: 2})
+	return NewStore(StoreOptions{Memory: mem.NewMemory(limit), Temp: temp, Layouts: [scatter.Contents]*rowdata.RowLayout{&rows, &states}, Writers: 2})
 }
 
 // textPage returns a page of rows whose strings are made of a number, some of them long.
@@ -69,9 +75,9 @@ func text(i, at int) []byte {
 }
 
 // drain reads all rows of a partition and checks that they are whole; it returns their first texts.
-func drain(t *testing.T, p cpuagg.Pass, layout *rowdata.RowLayout, partition int) (rows map[string]int, err error) {
+func drain(t *testing.T, p scatter.Partitions, layout *rowdata.RowLayout, partition int) (rows map[string]int, err error) {
 	t.Helper()
-	pages := p.Take(partition, cpuagg.Rows)
+	pages := p.Take(partition, rowPages)
 	defer pages.Close()
 	rows = map[string]int{}
 	for {
@@ -91,8 +97,8 @@ func drain(t *testing.T, p cpuagg.Pass, layout *rowdata.RowLayout, partition int
 }
 
 // putPage puts one page into a partition.
-func putPage(p cpuagg.Pass, partition int, content cpuagg.Content, page *rowdata.Page) error {
-	return p.Put(content, []cpuagg.PartitionPage{{Partition: partition, Page: page}})
+func putPage(p scatter.Partitions, partition int, content scatter.Content, page *rowdata.Page) error {
+	return p.Put(content, []scatter.PartitionPage{{Partition: partition, Page: page}})
 }
 
 // Would catch pages that are lost, doubled or damaged on their way through the disk, strings that
@@ -105,7 +111,7 @@ func TestStoreSpills(t *testing.T) {
 			t.Errorf("closed: %v, %d B of memory, %d B of disk in use", err, s.memory.Used(), temp.Used())
 		}
 	}()
-	layout := s.layouts[cpuagg.Rows]
+	layout := s.layouts[rowPages]
 	p := s.NewPass(2)
 	want := make([]map[string]int, 4)
 	for i := range want {
@@ -117,7 +123,7 @@ func TestStoreSpills(t *testing.T) {
 		for i := range rows {
 			want[part][string(text(first+i, 0))+"|"+string(text(first+i, 2))]++
 		}
-		if err := putPage(p, part, cpuagg.Rows, textPage(s.memory, layout, first, rows)); err != nil {
+		if err := putPage(p, part, rowPages, textPage(s.memory, layout, first, rows)); err != nil {
 			t.Fatal(err)
 		}
 		first += rows
@@ -151,7 +157,7 @@ func TestPartOfExtent(t *testing.T) {
 	s := testStore(t, 1<<30, temp)
 	p := s.NewPass(1)
 	for i := range 300 {
-		if err := putPage(p, 0, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], i*500, 500)); err != nil {
+		if err := putPage(p, 0, rowPages, textPage(s.memory, s.layouts[rowPages], i*500, 500)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +188,7 @@ func (brokenFile) WriteAt([]byte, int64) (int, error) { return 0, errors.New("th
 func TestBrokenDisk(t *testing.T) {
 	temp := NewTemp(brokenDisk{vfs.OS}, t.TempDir(), 1<<30)
 	s := testStore(t, 1<<30, temp)
-	if err := putPage(s.NewPass(1), 0, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], 0, 500)); err != nil {
+	if err := putPage(s.NewPass(1), 0, rowPages, textPage(s.memory, s.layouts[rowPages], 0, 500)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Reclaim(1); err == nil || !strings.Contains(err.Error(), temp.dir) {
@@ -236,7 +242,7 @@ func TestTempLimit(t *testing.T) {
 	p := s.NewPass(1)
 	var err error
 	for i := 0; i < 1000 && err == nil; i++ {
-		err = putPage(p, i%2, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], i*500, 500))
+		err = putPage(p, i%2, rowPages, textPage(s.memory, s.layouts[rowPages], i*500, 500))
 	}
 	if !errors.Is(err, ErrTempLimit) {
 		t.Errorf("1 MiB of disk was enough: %v", err)
@@ -307,7 +313,7 @@ func TestStoreAccounting(t *testing.T) {
 	s := testStore(t, 1<<30, nil)
 	defer s.Close()
 	q := s.NewPass(2)
-	put := func(p int, content cpuagg.Content, page *rowdata.Page) {
+	put := func(p int, content scatter.Content, page *rowdata.Page) {
 		t.Helper()
 		if err := putPage(q, p, content, page); err != nil {
 			t.Fatal(err)
@@ -326,14 +332,14 @@ func TestStoreAccounting(t *testing.T) {
 	rows, more, states := page(3, 10), page(1, 100), page(5, 20)
 	states.Heap.Alloc(1)
 	heap := states.Heap.Bytes()
-	put(1, cpuagg.Rows, rows)
-	put(1, cpuagg.Rows, more)
-	put(1, cpuagg.States, states)
-	put(3, cpuagg.States, page(7, 7))
+	put(1, rowPages, rows)
+	put(1, rowPages, more)
+	put(1, statePages, states)
+	put(3, statePages, page(7, 7))
 	all := 8*137 + heap
 	check([4]int64{0, 9, 0, 7}, all, all)
 
-	take := func(p int, content cpuagg.Content, want ...*rowdata.Page) {
+	take := func(p int, content scatter.Content, want ...*rowdata.Page) {
 		t.Helper()
 		var got []*rowdata.Page
 		pages := q.Take(p, content)
@@ -350,13 +356,13 @@ func TestStoreAccounting(t *testing.T) {
 			}
 		}
 	}
-	take(0, cpuagg.Rows)
-	take(1, cpuagg.Rows, rows, more)
-	take(1, cpuagg.Rows)
+	take(0, rowPages)
+	take(1, rowPages, rows, more)
+	take(1, rowPages)
 	check([4]int64{0, 9, 0, 7}, all-8*110, all)
-	take(1, cpuagg.States, states)
+	take(1, statePages, states)
 	check([4]int64{0, 9, 0, 7}, 8*7, all)
-	put(0, cpuagg.Rows, page(1, 1))
+	put(0, rowPages, page(1, 1))
 	check([4]int64{1, 9, 0, 7}, 8*8, all)
 }
 
@@ -372,11 +378,11 @@ func TestStoreConcurrently(t *testing.T) {
 	for range workers {
 		wg.Go(func() {
 			for i := range each {
-				if err := putPage(q, i%8, cpuagg.Content(i%2), page(1, 2)); err != nil {
+				if err := putPage(q, i%8, scatter.Content(i%2), page(1, 2)); err != nil {
 					t.Error(err)
 				}
 				if i%5 == 0 {
-					pages := q.Take(i%8, cpuagg.Content(i%2))
+					pages := q.Take(i%8, scatter.Content(i%2))
 					mu.Lock()
 					for _, err := pages.Next(); err == nil; _, err = pages.Next() {
 						taken++

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mpga/mpga/cpuagg"
+	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -50,7 +50,7 @@ func awaitWaiting(function, state string) {
 
 // slowStore returns a store of one file on a slow file system, with pages of 10 rows in partitions
 // 0 and 1.
-func slowStore(t *testing.T) (*Store, cpuagg.Pass, slowFS) {
+func slowStore(t *testing.T) (*Store, scatter.Partitions, slowFS) {
 	t.Helper()
 	fs := newSlowFS()
 	s := testStore(t, 64<<20, NewTemp(fs, t.TempDir(), 1<<40))
@@ -62,7 +62,7 @@ func slowStore(t *testing.T) (*Store, cpuagg.Pass, slowFS) {
 	})
 	p := s.NewPass(1)
 	for partition := range 2 {
-		if err := putPage(p, partition, cpuagg.Rows, textPage(s.memory, s.layouts[cpuagg.Rows], 10*partition, 10)); err != nil {
+		if err := putPage(p, partition, rowPages, textPage(s.memory, s.layouts[rowPages], 10*partition, 10)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +91,7 @@ func TestTakeWaitsForEviction(t *testing.T) {
 		leaving = 1
 	}
 	go func() {
-		got, err := drain(t, p, s.layouts[cpuagg.Rows], leaving)
+		got, err := drain(t, p, s.layouts[rowPages], leaving)
 		if err != nil {
 			t.Error(err)
 		}
@@ -122,7 +122,7 @@ func TestWritersOfOneFileTakeTurns(t *testing.T) {
 		}
 	}
 	for partition := range 2 {
-		got, err := drain(t, p, s.layouts[cpuagg.Rows], partition)
+		got, err := drain(t, p, s.layouts[rowPages], partition)
 		if err != nil || !maps.Equal(got, textsOf(10*partition)) {
 			t.Errorf("partition %d: %v, %v", partition, got, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -84,7 +85,7 @@ func newRoute(t *testing.T, c grouptest.Case, opt cpuagg.Options, spillAll bool)
 	}
 	r := &route{t: t, c: c, bound: b, memory: mem.NewMemory(64 << 20), temp: store.NewTemp(vfs.OS, t.TempDir(), 1<<40)}
 	rows, states := b.RowLayout(), b.StateLayout()
-	r.store = store.NewStore(store.StoreOptions{Memory: r.memory, Temp: r.temp, Rows: &rows, States: &states, Writers: 2, SpillAll: spillAll})
+	r.store = store.NewStore(store.StoreOptions{Memory: r.memory, Temp: r.temp, Layouts: [scatter.Contents]*rowdata.RowLayout{cpuagg.Rows: &rows, cpuagg.States: &states}, Writers: 2, SpillAll: spillAll})
 	opt.Memory = r.memory
 	r.run = cpuagg.NewRun(b, opt, r.store)
 	r.finalizer = finalize.Finalizer{

@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/threads"
@@ -61,8 +62,7 @@ func (c *CPU) renew() {
 	c.store = store.NewStore(store.StoreOptions{
 		Memory:   c.opt.Memory,
 		Temp:     c.opt.Temp,
-		Rows:     &rows,
-		States:   &states,
+		Layouts:  [scatter.Contents]*rowdata.RowLayout{cpuagg.Rows: &rows, cpuagg.States: &states},
 		Writers:  c.query.Workers,
 		SpillAll: c.opt.SpillAll,
 		Trace:    c.query.Trace.Rows("disk"),
@@ -129,7 +129,7 @@ func (c *CPU) Process(ctx context.Context) error {
 	tasks, partitions := c.run.Tasks(c.workers)
 	c.planned, c.merged = partitions, len(tasks)
 	c.addWork(tasks)
-	queue := cpuagg.NewTaskQueue(tasks)
+	queue := scatter.NewQueue(tasks)
 	return c.query.Parallel(ctx, func(ctx context.Context, i int, th *threads.Thread) error {
 		p := &processor{cpu: c, thread: th, worker: c.workers[i], queue: queue, out: c.query.Output.Writer()}
 		return p.all(ctx)
@@ -157,7 +157,7 @@ type processor struct {
 	cpu    *CPU
 	thread *threads.Thread
 	worker *cpuagg.Worker
-	queue  *cpuagg.TaskQueue
+	queue  *scatter.Queue[cpuagg.Task]
 	out    Writer
 }
 
@@ -230,7 +230,7 @@ func (c *CPU) addWork(tasks []cpuagg.Task) {
 }
 
 // workOf returns what a task counts for in the query's progress.
-func workOf(t *cpuagg.Task) int64 { return max(t.Rows(), 1) }
+func workOf(t *cpuagg.Task) int64 { return max(t.Rows, 1) }
 
 // Release implements Aggregator. It does nothing once it was called.
 func (c *CPU) Release(error) (again bool, err error) {

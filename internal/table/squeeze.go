@@ -1,4 +1,4 @@
-package cpuagg
+package table
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ type squeezed struct {
 
 // newSqueeze returns nil for keys that have nothing to squeeze.
 func newSqueeze(l *rowdata.KeyLayout) *squeeze {
-	if l.Words != 1 || len(l.Fields) < 2 || l.Bits < bits.Len(directMax) {
+	if l.Words != 1 || len(l.Fields) < 2 || l.Bits < bits.Len(DirectMax) {
 		return nil
 	}
 	s := &squeeze{fields: make([]squeezed, len(l.Fields))}

@@ -1,4 +1,4 @@
-package cpuagg
+package table
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -16,35 +17,35 @@ func TestLookUp(t *testing.T) {
 	for _, words := range []int{1, 2} {
 		for _, distinct := range []int{1, 3, 100, 1000} {
 			t.Run(fmt.Sprintf("%d words, %d keys", words, distinct), func(t *testing.T) {
-				rng := newRand(t)
-				tbl := newTable(rowdata.GoMemory, keyLayout(words), 0, false)
+				rng := rowtest.Rand(t)
+				tbl := New(rowdata.GoMemory, keyLayout(words), 0, false)
 				groups := make(map[[2]uint64]uint32)
 				for rows := 1; rows <= rowdata.TileRows; rows = 1 + rows*(10+rng.IntN(10))/10 {
-					keys, hashes, gids := make([]uint64, rows*words), make([]uint64, rows), make([]uint32, rows)
+					keys, hashes, numbers := make([]uint64, rows*words), make([]uint64, rows), make([]uint32, rows)
 					for i := range rows {
 						key := uint64(rng.IntN(distinct))
 						keys[(i+1)*words-1], keys[i*words] = key/3, key*7
 						hashes[i] = []uint64{key / 8, key | 1<<21, ^(key % 16), partition.Mix64(key)}[key%4]
 					}
 					slots := tbl.slots
-					tbl.reserve(tbl.groups + rows)
+					tbl.Reserve(tbl.Len + rows)
 					if len(slots) != len(tbl.slots) { // its hashes are not those of keys
-						tbl.groups = 0
+						tbl.Len = 0
 						clear(tbl.slots)
 						clear(groups)
 					}
 					tbl.fresh = 0
 					checkLookUp(t, tbl, keys, hashes, groups)
-					findFixed[words-1](tbl, keys, hashes, gids)
-					for i, g := range gids {
+					findFixed[words-1](tbl, keys, hashes, numbers)
+					for i, g := range numbers {
 						key := [2]uint64{keys[i*words], keys[(i+1)*words-1]}
 						if known, ok := groups[key]; ok && known != g {
 							t.Fatalf("row %d: key %v is in groups %d and %d", i, key, known, g)
 						}
 						groups[key] = g
 					}
-					if tbl.groups != len(groups) {
-						t.Fatalf("%d groups of %d keys", tbl.groups, len(groups))
+					if tbl.Len != len(groups) {
+						t.Fatalf("%d groups of %d keys", tbl.Len, len(groups))
 					}
 				}
 			})
@@ -53,17 +54,17 @@ func TestLookUp(t *testing.T) {
 }
 
 // checkLookUp looks keys up, whose groups are known where the table has them.
-func checkLookUp(t *testing.T, tbl *table, keys, hashes []uint64, groups map[[2]uint64]uint32) {
+func checkLookUp(t *testing.T, tbl *Table, keys, hashes []uint64, groups map[[2]uint64]uint32) {
 	t.Helper()
 	const untouched = 1 << 31
-	words, rows := tbl.layout.Words, len(hashes)
-	gids := slices.Repeat([]uint32{untouched}, rows)
-	tbl.keys = growWords(tbl.memory, tbl.keys, (tbl.groups+rows)*words)
-	missed := slices.Clone(tbl.lookUp(keys, hashes, gids))
+	words, rows := tbl.Layout.Words, len(hashes)
+	numbers := slices.Repeat([]uint32{untouched}, rows)
+	tbl.keys = rowdata.GrowWords(tbl.memory, tbl.keys, (tbl.Len+rows)*words)
+	missed := slices.Clone(tbl.lookUp(keys, hashes, numbers))
 	if !slices.IsSorted(missed) {
 		t.Fatalf("rows that are missed: %v", missed)
 	}
-	for i, g := range gids {
+	for i, g := range numbers {
 		group, ok := groups[[2]uint64{keys[i*words], keys[(i+1)*words-1]}]
 		_, isMissed := slices.BinarySearch(missed, uint32(i))
 		first := int(hashes[i]) & (len(tbl.slots) - 1)

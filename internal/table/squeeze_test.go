@@ -1,9 +1,10 @@
-package cpuagg
+package table
 
 import (
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
 )
 
 // fieldsOf is the layout of keys of one word whose fields have so many bits.
@@ -20,7 +21,7 @@ func fieldsOf(widths ...uint8) *rowdata.KeyLayout {
 // Would catch keys that are squeezed to the same number, groups lost or numbered anew when a field
 // gets wider, and a table that stays with an array it has outgrown.
 func TestSqueezeAgainstMap(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, c := range []struct {
 		name   string
 		layout *rowdata.KeyLayout
@@ -37,7 +38,7 @@ func TestSqueezeAgainstMap(t *testing.T) {
 		{"wide at once", fieldsOf(32, 32), [][]uint64{{1 << 32, 1 << 32}, {5, 5}}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			check := &checkedTable{newTable(rowdata.GoMemory, c.layout, 0, false), nil}
+			check := &checkedTable{New(rowdata.GoMemory, c.layout, 0, false), nil}
 			for range 2 { // again after a reset
 				check.model = map[string]uint32{}
 				for _, spans := range c.tiles {
@@ -59,7 +60,7 @@ func TestSqueezeAgainstMap(t *testing.T) {
 					t.Errorf("found by distance is %v, want %v", check.direct.used(), c.used)
 				}
 				check.checkKeys(t)
-				check.reset(0)
+				check.Reset(0)
 			}
 		})
 	}

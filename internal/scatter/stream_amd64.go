@@ -1,6 +1,6 @@
 //go:build !portable
 
-package cpuagg
+package scatter
 
 import "github.com/mpga/mpga/partition"
 

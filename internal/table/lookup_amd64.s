@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// CANDIDATE leaves in AX the group of the first slot, of four from that of row BX's hash on, that has the
+// CANDIDATE leaves in AX the number of the first slot, of four from that of row BX's hash on, that has the
 // row's salt; it jumps where there is none, and where there are no four slots.
 #define CANDIDATE(missed) \
 	MOVQ         (R10)(BX*8), AX; \
@@ -23,7 +23,7 @@
 	SUBL         $1, AX;          \
 	JCS          missed           // a slot that is empty, and a salt of 0
 
-// func lookUpOne(slots *uint64, slotMask uint64, known, keys, hashes *uint64, rows int, gids, missed *uint32) int
+// func lookUpOne(slots *uint64, slotMask uint64, known, keys, hashes *uint64, rows int, numbers, missed *uint32) int
 TEXT ·lookUpOne(SB), NOSPLIT, $0-72
 	MOVQ slots+0(FP), SI
 	MOVQ slotMask+8(FP), R8
@@ -31,7 +31,7 @@ TEXT ·lookUpOne(SB), NOSPLIT, $0-72
 	MOVQ keys+24(FP), R9
 	MOVQ hashes+32(FP), R10
 	MOVQ rows+40(FP), R11
-	MOVQ gids+48(FP), R12
+	MOVQ numbers+48(FP), R12
 	MOVQ missed+56(FP), R13
 	LEAQ -3(R8), R14
 	XORL BX, BX             // row
@@ -60,7 +60,7 @@ done:
 	MOVQ DX, ret+64(FP)
 	RET
 
-// func lookUpTwo(slots *uint64, slotMask uint64, known, keys, hashes *uint64, rows int, gids, missed *uint32) int
+// func lookUpTwo(slots *uint64, slotMask uint64, known, keys, hashes *uint64, rows int, numbers, missed *uint32) int
 TEXT ·lookUpTwo(SB), NOSPLIT, $0-72
 	MOVQ slots+0(FP), SI
 	MOVQ slotMask+8(FP), R8
@@ -68,7 +68,7 @@ TEXT ·lookUpTwo(SB), NOSPLIT, $0-72
 	MOVQ keys+24(FP), R9
 	MOVQ hashes+32(FP), R10
 	MOVQ rows+40(FP), R11
-	MOVQ gids+48(FP), R12
+	MOVQ numbers+48(FP), R12
 	MOVQ missed+56(FP), R13
 	LEAQ -3(R8), R14
 	XORL BX, BX

@@ -1,4 +1,4 @@
-package cpuagg
+package scatter
 
 import (
 	"fmt"
@@ -6,49 +6,46 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/rowtest"
 	"github.com/mpga/mpga/partition"
 )
 
 // Would catch rows that stay in a line, that go to a page twice or to another partition's, and
 // lines of a page that was full before; with the same pages as the general way gives.
 func TestScatterPairs(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	b := &rowdata.Bound{
-		Keys:    *keyLayout(1),
+		Keys:    *rowtest.KeyLayout(1),
 		Args:    []rowdata.Arg{{Words: 1}},
 		Columns: make([]rowdata.Column, 1),
 	}
 	layout := b.RowLayout()
-	if !scattersPairs(b, &layout) {
+	if !isPair(&layout) {
 		t.Fatal("rows of a key and an argument are no pairs")
 	}
 	for _, radix := range []partition.Radix{1, 6, partition.RadixBitsMax} {
 		for _, rowsMax := range []int{1, 7, 100, rowdata.TileRows, 100_000} {
 			t.Run(fmt.Sprintf("%d bits, %d rows", radix, rowsMax), func(t *testing.T) {
-				to, got := onePass(radix)
-				pairs := newScatterer(rowdata.GoMemory, Rows, &layout, to)
-				generalTo, want := onePass(radix)
-				general := newScatterer(rowdata.GoMemory, Rows, &layout, generalTo)
+				got, want := new(collector), new(collector)
+				pairs, general := NewWriter(passTo(radix, got), 0, &layout), NewWriter(passTo(radix, want), 0, &layout)
 				for n := 0; n < rowsMax; {
 					rows := min(1+rng.IntN(rowdata.TileRows), rowsMax-n)
-					tile := &rowdata.Tile{Rows: rows, Keys: randomWords(rng, rows, 1<<63), Args: [][]uint64{randomWords(rng, rows, 1<<63)}}
-					hashes := randomWords(rng, rows, 1<<63)
+					tile := &rowdata.Tile{Rows: rows, Keys: rowtest.Words(rng, rows, 1<<63), Args: [][]uint64{rowtest.Words(rng, rows, 1<<63)}}
+					hashes := rowtest.Words(rng, rows, 1<<63)
 					for i := range hashes {
 						hashes[i] = hashes[i] << 1 >> rng.IntN(3) // the first partitions get more
 					}
-					if err := pairs.scatterTile(b, tile, hashes); err != nil {
+					if err := pairs.Tile(tile, hashes); err != nil {
 						t.Fatal(err)
 					}
-					general.place(hashes, false)
-					general.put(rows, 0, 1, tile.Keys)
-					general.put(rows, 1, 1, tile.Args[0])
-					if err := general.seal(); err != nil {
+					general.Put(rows, tile.Keys, tile.Args, hashes, false)
+					if err := general.Seal(); err != nil {
 						t.Fatal(err)
 					}
 					n += rows
 				}
-				for _, s := range []*scatterer{pairs, general} {
-					if err := s.close(); err != nil {
+				for _, w := range []*Writer{pairs, general} {
+					if err := w.Close(); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -56,7 +53,7 @@ func TestScatterPairs(t *testing.T) {
 					t.Errorf("%d rows, want %d", pairs.rows, general.rows)
 				}
 				for p := range radix.FanOut() {
-					if !slices.EqualFunc(got.pages[Rows][p], want.pages[Rows][p], samePage) {
+					if !slices.EqualFunc(got.pages[p], want.pages[p], samePage) {
 						t.Fatalf("partition %d has other pages", p)
 					}
 				}
@@ -72,9 +69,9 @@ func samePage(a, b *rowdata.Page) bool {
 // Would catch words that go to the other side, and pairs that are left out where they are no whole
 // line.
 func TestUnpackPairs(t *testing.T) {
-	rng := newRand(t)
+	rng := rowtest.Rand(t)
 	for _, n := range []int{0, 1, 3, 4, 5, 63, 64, rowdata.TileRows} {
-		rows := randomWords(rng, 2*n, 1<<63)
+		rows := rowtest.Words(rng, 2*n, 1<<63)
 		keys, args := unpackPairs(nil, nil, rows)
 		if len(keys) != n || len(args) != n {
 			t.Fatalf("%d pairs: %d keys, %d arguments", n, len(keys), len(args))

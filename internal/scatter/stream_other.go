@@ -1,6 +1,6 @@
 //go:build !amd64 || portable
 
-package cpuagg
+package scatter
 
 import (
 	"unsafe"

@@ -1,4 +1,4 @@
-package cpuagg
+package scatter
 
 import (
 	"fmt"
@@ -19,26 +19,26 @@ const lineBytes = 128
 
 const _ = uint(-(pageBytesMin % lineBytes)) // pages are whole lines
 
-// scattersPairs reports whether rows are a key and an argument of one word each, and nothing else.
-func scattersPairs(b *rowdata.Bound, l *rowdata.RowLayout) bool {
-	return l.Stride == 2 && b.Keys.Words == 1 && len(b.Args) == 1 && b.Args[0].Words == 1 && !l.Refers()
+// isPair reports whether rows are a key and an argument of one word each, and nothing else.
+func isPair(l *rowdata.RowLayout) bool {
+	return l.Stride == 2 && l.KeyWords == 1 && len(l.Words) == 1 && l.Words[0] == 1 && !l.Refers()
 }
 
 // scatterPairs scatters rows of a key and an argument.
-func (s *scatterer) scatterPairs(keys, args, hashes []uint64) {
-	radix := s.pass.radix
-	if s.lines == nil {
-		s.lines = make([]line, radix.FanOut())
+func (w *Writer) scatterPairs(keys, args, hashes []uint64) {
+	radix := w.Pass.Radix
+	if w.lines == nil {
+		w.lines = make([]line, radix.FanOut())
 	}
 	keys, args = keys[:len(hashes)], args[:len(hashes)]
 	for done := 0; ; {
-		done += scatterLines(s.next, s.lines, radix, keys[done:], args[done:], hashes[done:])
+		done += scatterLines(w.next, w.lines, radix, keys[done:], args[done:], hashes[done:])
 		if done == len(hashes) {
 			break
 		}
-		s.turn(radix.Of(hashes[done]))
+		w.turn(radix.Of(hashes[done]))
 	}
-	s.rows += int64(len(hashes))
+	w.rows += int64(len(hashes))
 	streamFence()
 }
 
@@ -59,17 +59,18 @@ func unpackPairs(keys, args, rows []uint64) (splitKeys, splitArgs []uint64) {
 }
 
 // settleLine writes the rows in the line of a partition to its open page.
-func (s *scatterer) settleLine(p int) {
-	at := s.next[p].at
-	if begun := at % lineBytes; s.lines != nil && begun > 0 {
+func (w *Writer) settleLine(p int) {
+	at := w.next[p].at
+	if begun := at % lineBytes; w.lines != nil && begun > 0 {
 		at -= begun
-		copy(unsafe.Slice((*uint64)(at.part(0)), begun/8), s.lines[p][:])
+		copy(unsafe.Slice((*uint64)(at.part(0)), begun/8), w.lines[p][:])
 	}
 }
 
 // checkLines panics where a page does not begin with a line.
-func (s *scatterer) checkLines(first rowAddress) {
-	if s.lines != nil && first%lineBytes != 0 {
-		panic(fmt.Sprintf("cpuagg: a page at %#x: blocks of pages begin at multiples of %d bytes", uintptr(first), lineBytes))
+func (w *Writer) checkLines(first rowAddress) {
+	if w.lines != nil && first%lineBytes != 0 {
+		panic(fmt.Sprintf("scatter: a page at %#x: blocks of pages begin at multiples of %d bytes",
+			uintptr(first), lineBytes))
 	}
 }
