@@ -9,7 +9,7 @@ import (
 	"github.com/mpga/mpga/internal/rowtest"
 )
 
-// BenchmarkFind hashes keys and finds their numbers, all of which the table has.
+// BenchmarkFind hashes keys that the table has, and finds their numbers.
 func BenchmarkFind(b *testing.B) {
 	const tiles = 128 // in turn: 2^18 rows, so that a table of 1e5 keys is not in their order
 	for _, words := range []int{1, 2} {

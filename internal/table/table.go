@@ -108,9 +108,6 @@ func (t *Table) FindUnhashed(keys, hashes []uint64, numbers []uint32) {
 // on with hashes; hashes is scratch.
 // Requires: len(numbers) = len(hashes) = rows; at most rowdata.TileRows rows.
 func (t *Table) Find(keys, hashes []uint64, numbers []uint32) {
-	if !t.direct.off {
-		t.leaveDirect()
-	}
 	t.find(keys, hashes, numbers, Hash(t.Layout, keys, t.seed, hashes))
 }
 
@@ -130,7 +127,7 @@ func (t *Table) find(keys, hashes []uint64, numbers []uint32, long bool) {
 		t.Len = 1
 		return
 	}
-	if t.direct.used() {
+	if !t.direct.off {
 		t.leaveDirect()
 	}
 	t.Reserve(t.Len + len(numbers))
