@@ -6,30 +6,31 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/expr"
 )
 
 // Aggregation returns the source and the query of a statement that is one aggregation and nothing
 // else: its columns are the keys and then the aggregates as they are, and it has neither HAVING nor
 // an order nor a limit.
 func (q *Query) Aggregation() (scan.Source, query.Query, error) {
+	l := q.last()
 	switch {
-	case q.groups == nil || q.groups.sets != nil:
+	case l.project == nil || l.project.in.sets != nil:
 		return nil, query.Query{}, errors.New("this is not one aggregation")
-	case q.post.having != nil:
+	case l.post.having != nil:
 		return nil, query.Query{}, errors.New("HAVING comes after an aggregation")
 	case q.Ordered():
 		return nil, query.Query{}, errors.New("an order or a limit comes after an aggregation")
 	}
-	grouping := q.groups.of.query
+	groups := l.project.in.of
+	grouping := groups.query
 	grouping.Keys, grouping.Aggregates = slices.Clone(grouping.Keys), slices.Clone(grouping.Aggregates)
 	keys := len(grouping.Keys)
-	if len(q.post.exprs) != keys+len(grouping.Aggregates) {
+	if len(l.post.exprs) != keys+len(grouping.Aggregates) {
 		return nil, query.Query{}, errors.New("the columns are not the keys and then the aggregates, each once")
 	}
-	for i, x := range q.post.exprs {
-		name := q.resultSchema.Field(i).Name
-		if x.Op != expr.OpColumn || x.Name != q.rows.Field(i).Name {
+	for i, from := range l.post.from {
+		name := l.post.schema.Field(i).Name
+		if from != i {
 			return nil, query.Query{}, errors.New(name + " is computed after the aggregation, or stands before a key")
 		}
 		if i < keys {
@@ -38,5 +39,5 @@ func (q *Query) Aggregation() (scan.Source, query.Query, error) {
 			grouping.Aggregates[i-keys].Name = name
 		}
 	}
-	return q.in.rows(newRun(q.engine)), grouping, nil
+	return groups.in.rows(newRun(q.engine)), grouping, nil
 }

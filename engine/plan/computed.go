@@ -16,23 +16,22 @@ import (
 // computed is a source with further columns, which are expressions over its own.
 type computed struct {
 	wider
-	exprs []*expr.Expr
-	sums  []bool // by expression: only sums, means and counts are made of it, so any width of its type will do
+	inputs expr.Columns // what exprs are over
+	exprs  []*expr.Expr
+	sums   []bool // by expression: only sums, means and counts are made of it, so any width of its type will do
 }
 
 // withColumns adds columns of the given names to the rows of a node, which has none of the names.
-func withColumns(ctx context.Context, in sourceNode, names []string, exprs []*expr.Expr, sums []bool) (
-	sourceNode, error,
-) {
+func withColumns(ctx context.Context, in *input, names []string, exprs []*expr.Expr, sums []bool) (sourceNode, error) {
 	if len(exprs) == 0 {
-		return in, nil
+		return in.node, nil
 	}
-	src := in.rows(nil)
-	p, err := bindCompact(ctx, src.Schema(), exprs, sums)
+	src := in.node.rows(nil)
+	p, err := bindCompact(ctx, in.columns(), exprs, sums)
 	if err != nil {
 		return nil, err
 	}
-	c := &computed{wider: wider{Source: src}, exprs: exprs, sums: sums}
+	c := &computed{wider: wider{Source: src}, inputs: in.columns(), exprs: exprs, sums: sums}
 	fields := slices.Clone(src.Schema().Fields())
 	known := src.Stats().Columns
 	for i, name := range names {
@@ -40,13 +39,13 @@ func withColumns(ctx context.Context, in sourceNode, names []string, exprs []*ex
 		c.stats = append(c.stats, p.Stats(i, known))
 	}
 	c.schema = arrow.NewSchema(fields, nil)
-	return &computeNode{in, c}, nil
+	return &computeNode{in.node, c}, nil
 }
 
 // bindCompact binds expressions to columns. The expressions of which sums is true may have narrower
 // types.
-func bindCompact(ctx context.Context, schema *arrow.Schema, exprs []*expr.Expr, sums []bool) (*expr.Program, error) {
-	p, err := expr.Bind(ctx, schema, exprs...)
+func bindCompact(ctx context.Context, columns expr.Columns, exprs []*expr.Expr, sums []bool) (*expr.Program, error) {
+	p, err := expr.BindTo(ctx, columns, exprs...)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +75,7 @@ func (c *computed) Splits(ctx context.Context, columns []int) (splits []scan.Spl
 	if len(exprs) == 0 {
 		return c.Source.Splits(ctx, columns)
 	}
-	if plan.program, err = bindCompact(ctx, c.Source.Schema(), exprs, sums); err != nil {
+	if plan.program, err = bindCompact(ctx, c.inputs, exprs, sums); err != nil {
 		return nil, err
 	}
 	for _, column := range plan.program.Columns() {

@@ -21,11 +21,12 @@
 //
 // Between the statement and the result:
 //
-//	sql.Select --Prepare--> Query:  FROM -> source -> WHERE -> computed columns      tableNode, filterNode, computeNode
-//	                                  -> rows in order, or once for each set         sortsNode, expandNode
-//	                                  -> groups to be merged -> groups               aggregateNode, groupsNode
-//	                                  -> HAVING, expressions over groups             projectNode
-//	                                  -> ORDER BY, LIMIT                             sortNode
+//	sql.Select --logical.Bind--> logical.Node --rules.Apply--> logical.Node --planner (lower.go)--> Query:
+//	    table -> WHERE -> computed columns             tableNode, filterNode, computeNode
+//	      -> rows in order, or once for each set       sortsNode, expandNode
+//	      -> groups to be merged -> groups             aggregateNode, groupsNode
+//	      -> HAVING, expressions over groups           projectNode
+//	      -> ORDER BY, LIMIT                           sortNode, pickNode
 //	Query --Run--> Result: a stream of Arrow record batches
 //
 // Invariants:
@@ -34,24 +35,21 @@
 //     columns that WHERE needs are read, and what WHERE says of single columns keeps files, row
 //     groups and pages from being read.
 //
-//   - P2 (once): keys, aggregates and arguments that are written alike are one. A key that follows
-//     from other keys is computed of the groups, not grouped by. However many grouping sets there
-//     are, the input is read once.
+//   - P2 (once): keys, aggregates and arguments that are written alike are one. However many grouping
+//     sets there are, the input is read once.
 //
 //   - P3 (columns): a column that is a key or an argument as it is goes through untouched, its
 //     dictionary and statistics with it.
 //
-//   - P4 (derived tables): a statement behind FROM without groups, an order or a limit is put into
-//     the statement around it. Any other statement behind FROM is a source of one split, which runs
-//     the statement when it is opened and hands the batches on: all rows that are held are counted by
-//     the engine's budget. The names in columns that nobody asks for are looked up, so that
-//     errors in these columns are told, but the columns are not computed. What WHERE around the
-//     statement says of its keys is asked of the statement's rows.
+//   - P4 (derived tables): groups and ordered rows that are read by further steps are a source of one
+//     split, which begins to make them when it is opened and hands the batches on: all rows that are
+//     held are counted by the engine's budget. Columns that nobody asks for have been checked, but are
+//     not computed.
 //
 //   - P5 (first rows): where rows are ordered and few are wanted, rows that cannot be among them are
 //     left out where they are read, and columns that only the result needs are read of its rows.
 //
-//   - P6 (rules): where a plan departs from the statement's text, a Rule says so. A statement has the
+//   - P6 (rules): where a plan departs from the statement's text, a rule of engine/rules says so. A statement has the
 //     same answer without any of the rules, as tests with random statements check; EXPLAIN names the
 //     rules that were used.
 //
@@ -60,6 +58,6 @@
 //
 // Statements without groups are read by all threads too, in no order.
 //
-// What DESCRIBE, SUMMARIZE and EXPLAIN tell is a table behind FROM (describe.go, summarize.go): their
-// results are results like others.
+// What DESCRIBE, SUMMARIZE and EXPLAIN tell is a table behind FROM (about.go): their results are
+// results like others.
 package plan

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // expandNode makes a row for each grouping set of each row.
@@ -45,7 +46,7 @@ type expanded struct {
 func (x *expanded) describe() {
 	fields, known := slices.Clone(x.Source.Schema().Fields()), columnStats(x.Source)
 	for i, k := range x.keys {
-		fields = append(fields, arrow.Field{Name: x.names[i], Type: valueType(fields[k].Type), Nullable: true})
+		fields = append(fields, arrow.Field{Name: x.names[i], Type: rowdata.ValueType(fields[k].Type), Nullable: true})
 		c := known[k]
 		c.NoNulls = false
 		x.stats = append(x.stats, c)

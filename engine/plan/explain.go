@@ -9,7 +9,10 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -30,7 +33,7 @@ func (q *Query) Explain(ctx context.Context) (text string, err error) {
 
 // describeStatement adds to the last operator what is of the whole statement.
 func (q *Query) describeStatement(root *engine.Operator) {
-	if used := q.rules.String(); used != "" {
+	if used := listed(q.used); used != "" {
 		root.Property("rules: %s", used)
 	}
 	root.Property("%s", q.engine.BudgetProperty())
@@ -78,160 +81,207 @@ func (q *Query) analyze(ctx context.Context, r *run) (text string, err error) {
 
 // operators returns the tree of the plan, with what its operators did where r is not nil.
 func (q *Query) operators(ctx context.Context, r *run) (*engine.Operator, error) {
-	t := &tree{engine: q.engine, run: r}
-	if q.groups != nil && r.of(q.groups).groups != nil {
-		t.whole = r.of(q.groups).groups.ended
+	t := &tree{ctx: ctx, engine: q.engine, run: r}
+	n := node(q.root)
+	if _, grouping, err := q.Aggregation(); err == nil {
+		groups := q.last().project.in
+		if _, isTable := groups.of.in.(*tableNode); isTable { // one aggregation of the columns of a table, and nothing else
+			of := *groups.of
+			of.query = grouping // with the names of the result
+			if err := t.addGroups(groups, &of); err != nil {
+				return nil, err
+			}
+			n = of.in
+		}
 	}
-	if _, grouping, err := q.Aggregation(); err == nil && q.isAggregation() {
-		of := *q.groups.of
-		of.query = grouping // with the names of the result
-		if err := t.addAggregation(ctx, &of, t.lastStats(q.groups)); err != nil {
+	for ; n != nil; n = n.input() {
+		if err := t.addNode(n); err != nil {
 			return nil, err
 		}
-		return t.root, t.addRest(ctx, q, of.in)
 	}
-	if text := q.describeOrder(); text != "" {
-		t.add(q.orderName(), text)
-		if top, ok := q.root.(*topNode); ok && top.late != nil {
-			t.last.Property("read late, of the rows above: %s", strings.Join(top.lateNames(), ", "))
-		}
-		if sorted := r.of(q.root).sorted; sorted != nil && sorted.Stats().Runs > 0 {
-			s := sorted.Stats()
-			stored := humanize.IBytes(uint64(s.SpilledStored))
-			t.last.Property("ran, spilled: %s in %s", stored, digits.Counted(int64(s.Runs), "run"))
-		}
-	}
-	t.add("project", strings.Join(q.describeItems(), ", "))
-	if q.text.Having != nil {
-		t.add("filter", q.text.Having.String())
-	}
-	if q.groups == nil {
-		return t.root, t.addRest(ctx, q, q.in)
-	}
-	if err := t.addAggregation(ctx, q.groups.of, t.lastStats(q.groups)); err != nil {
-		return nil, err
-	}
-	return t.root, t.addRest(ctx, q, q.in)
-}
-
-// isAggregation says whether the statement is one aggregation of the columns of a table, and nothing else.
-func (q *Query) isAggregation() bool {
-	_, isTable := q.in.(*tableNode)
-	return isTable
+	return t.root, nil
 }
 
 // tree is operators, each the input of the one before.
 type tree struct {
+	ctx        context.Context
 	engine     *engine.Engine
 	run        *run // nil of a plan that did not run
-	whole      bool // all groups of the statement have been read
 	root, last *engine.Operator
+	picked     []int            // columns that the steps above take of the rows of the next projection; nil for all
+	groups     *groupsNode      // of the aggregation that was added last
 	scan       *engine.Operator // of the source of the aggregation that was added last; nil before
-	scanned    *engine.Stats    // of that aggregation; nil where it did not run
+	scanned    *engine.Stats    // of the step that was added last and reads rows; nil where it did not run
+	pruned     scan.Filtered    // the filter that was added last; nil before
+	narrowed   bool             // a condition, or a list, is between the table and this step
 }
 
-// lastStats is what the last aggregation did; nil where it did not run, or has not ended.
-func (t *tree) lastStats(n *groupsNode) *engine.Stats {
-	if g := t.run.of(n).groups; g != nil && g.current == nil {
-		return &g.last
+// addNode adds what people see of a node.
+func (t *tree) addNode(n node) error {
+	switch n := n.(type) {
+	case *pickNode:
+		t.picked = n.columns
+	case *sortNode:
+		t.addOrder(n)
+	case *topNode:
+		t.addTop(n)
+	case *projectNode:
+		t.addProjection(n.post)
+		if n.post.having != nil {
+			t.add("filter", n.post.condition.String())
+		}
+	case *groupsNode:
+		return t.addGroups(n, n.of)
+	case *aggregateNode:
+		if t.groups == nil || t.groups.of != n {
+			return t.addMerged(n)
+		}
+	case *rowsNode:
+		t.addProjection(n.post)
+		t.reads(n)
+	case *expandNode:
+		t.addExpand(n)
+	case *statisticsNode:
+		t.addOther("statistics", "least and greatest values")
+	case *sortsNode:
+		t.addOther("order", n.describe())
+		t.reads(n)
+	case *computeNode:
+		names := make([]string, len(n.described.exprs))
+		for i, x := range n.described.exprs {
+			names[i] = x.String()
+		}
+		t.add("compute", strings.Join(names, ", "))
+	case *filterNode:
+		t.addFilter(n.condition)
+		t.pruned = n.described
+	case *unnestNode:
+		t.add("unnest", n.in.rows(nil).Schema().Field(n.list).Name)
+		if t.scanned != nil && !t.narrowed {
+			t.last.Property("ran: %s made", digits.Counted(t.scanned.RowsRead, "row"))
+		}
+		t.narrowed = true
+	case *tableNode:
+		t.addScan(n)
 	}
 	return nil
 }
 
-// addRest adds a node of a query, and the nodes that it reads.
-func (t *tree) addRest(ctx context.Context, q *Query, n node) error {
-	for ; n != nil; n = n.input() {
-		switch n := n.(type) {
-		case *expandNode:
-			t.addExpand(n, q.groups)
-		case *statisticsNode:
-			t.addOther("statistics", "least and greatest values")
-		case *sortsNode:
-			t.addOther("order", n.describe())
-			t.scanned = t.readBy(n)
-		case *aggregateNode:
-			var ran *engine.Stats
-			if result := t.run.of(n).aggregation.Load(); result != nil {
-				s := result.Stats()
-				ran = &s
-			}
-			if err := t.addAggregation(ctx, n, ran); err != nil {
-				return err
-			}
-			t.last.Property("merged: by the aggregation above")
-		case *computeNode:
-			names := make([]string, len(n.described.exprs))
-			for i, x := range n.described.exprs {
-				names[i] = x.String()
-			}
-			t.add("compute", strings.Join(names, ", "))
-		case *filterNode:
-			t.add("filter", q.base.where.String())
-			if s := t.scanStats(q); s != nil {
-				t.last.Property("ran: %s kept", digits.Counted(s.RowsRead, "row"))
-			}
-		case *unnestNode:
-			t.add("unnest", n.in.rows(nil).Schema().Field(n.list).Name)
-			if s := t.scanStats(q); s != nil && q.where == nil {
-				t.last.Property("ran: %s made", digits.Counted(s.RowsRead, "row"))
-			}
-		case *tableNode:
-			t.addScan(q, n)
-		case *Query:
-			inner, err := n.operators(ctx, t.run.onlyWith(n))
-			if err == nil {
-				t.put(inner)
-			}
-			return err
+// reads notes what a node has read of its input first.
+func (t *tree) reads(n node) {
+	t.scan, t.scanned, t.pruned, t.narrowed = nil, nil, nil, false
+	if reads := t.run.of(n).reads; len(reads) > 0 {
+		s := reads[0].Stats()
+		t.scanned = &s
+	}
+}
+
+// addOrder adds an order, or a limit.
+func (t *tree) addOrder(n *sortNode) {
+	name := "order"
+	switch {
+	case len(n.by.Keys) == 0:
+		name = "first rows"
+	case n.by.Limited:
+		name = "first rows in order"
+	}
+	t.add(name, describeOrder(n.by, n.in))
+	if sorted := t.run.of(n).sorted; sorted != nil && sorted.Stats().Runs > 0 {
+		s := sorted.Stats()
+		stored := humanize.IBytes(uint64(s.SpilledStored))
+		t.last.Property("ran, spilled: %s in %s", stored, digits.Counted(int64(s.Runs), "run"))
+	}
+}
+
+// addTop adds the first rows in an order.
+func (t *tree) addTop(n *topNode) {
+	t.add("first rows in order", n.text)
+	if n.late != nil {
+		t.last.Property("read late, of the rows above: %s", strings.Join(n.lateNames(t.picked), ", "))
+	}
+	t.addProjection(n.all)
+	t.reads(n)
+	if n.test.where != nil {
+		t.addFilter(n.test)
+		t.pruned = n.tested
+	}
+}
+
+// addFilter adds the condition of a filter.
+func (t *tree) addFilter(c *condition) {
+	t.add("filter", c.where.String())
+	if t.scanned != nil && !t.narrowed {
+		t.last.Property("ran: %s kept", digits.Counted(t.scanned.RowsRead, "row"))
+	}
+	t.narrowed = true
+}
+
+// addProjection adds the columns of a projection that the steps above take: what they are made of, their
+// names and types.
+func (t *tree) addProjection(p *projection) {
+	columns := t.picked
+	t.picked = nil
+	if columns == nil {
+		columns = make([]int, len(p.exprs))
+		for i := range columns {
+			columns[i] = i
 		}
 	}
+	items := make([]string, len(columns))
+	for i, c := range columns {
+		items[i] = p.schema.Field(c).Name
+		if text := p.exprs[c].String(); text != items[i] {
+			items[i] = text + " as " + items[i]
+		}
+		items[i] += " " + p.schema.Field(c).Type.String()
+	}
+	t.add("project", strings.Join(items, ", "))
+}
+
+// addGroups adds the last aggregation of groups.
+func (t *tree) addGroups(n *groupsNode, of *aggregateNode) error {
+	t.groups = n
+	g := t.run.of(n).groups
+	if g == nil || g.current != nil { // it did not run, or has not ended
+		return t.addAggregation(of, nil, false)
+	}
+	return t.addAggregation(of, &g.last, g.ended)
+}
+
+// addMerged adds an aggregation whose groups are grouped again.
+func (t *tree) addMerged(n *aggregateNode) error {
+	var ran *engine.Stats
+	whole := false
+	if result := t.run.of(n).aggregation.Load(); result != nil {
+		s := result.Stats()
+		ran = &s
+		if g := t.run.of(t.groups).groups; g != nil {
+			whole = g.ended
+		}
+	}
+	if err := t.addAggregation(n, ran, whole); err != nil {
+		return err
+	}
+	t.last.Property("merged: by the aggregation above")
 	return nil
 }
 
-// onlyWith returns the run, or nil where it has not begun a node.
-func (r *run) onlyWith(n node) *run {
-	if r == nil || r.of(n).statement == nil {
-		return nil
-	}
-	return r
-}
-
-// scanStats is what the reading of a query's table did; nil where it did not run.
-func (t *tree) scanStats(q *Query) *engine.Stats {
-	if t.scanned == nil && q.reads != nil && t.readBy(q.reads) != nil {
-		s := t.run.ran(q).Stats()
-		return &s
-	}
-	return t.scanned
-}
-
-// readBy is what a node has read of its input first; nil where it did not run.
-func (t *tree) readBy(n node) *engine.Stats {
-	reads := t.run.of(n).reads
-	if len(reads) == 0 {
-		return nil
-	}
-	s := reads[0].Stats()
-	return &s
-}
-
-// addScan adds the reading of a query's table.
-func (t *tree) addScan(q *Query, n *tableNode) {
-	if q.text.From == nil {
+// addScan adds the reading of a table.
+func (t *tree) addScan(n *tableNode) {
+	if n.source.Schema().NumFields() == 1 && n.source.Schema().Field(0).Name == "" { // of a statement without FROM
 		t.add("values", "1 row")
 		return
 	}
 	read := t.scan // of the first aggregation
 	if read == nil {
 		read = engine.ScanOperator(n.source)
-		if q.where != nil {
-			p := q.where.described.Pruning()
+		if t.pruned != nil {
+			p := t.pruned.Pruning()
 			read.Property("%s", &p)
 		}
 	}
-	if s := t.scanStats(q); s != nil {
-		_, isUnnested := q.base.node.(*unnestNode)
-		read.RanScan(s, q.where == nil && !isUnnested)
+	if t.scanned != nil {
+		read.RanScan(t.scanned, !t.narrowed)
 	}
 	if n.name != "" {
 		read.Of = n.name + ": " + read.Of
@@ -259,76 +309,58 @@ func (t *tree) addOther(name, of string) {
 }
 
 // addExpand adds the rows of grouping sets.
-func (t *tree) addExpand(n *expandNode, groups *groupsNode) {
-	t.add("expand", fmt.Sprintf("%d grouping sets", len(groups.sets)))
+func (t *tree) addExpand(n *expandNode) {
+	sets := len(n.described.sets)
+	t.add("expand", fmt.Sprintf("%d grouping sets", sets))
 	t.scan = nil
 	if t.scanned != nil {
 		scanned := *t.scanned
-		scanned.RowsRead /= int64(len(groups.sets)) // each row was read once
+		scanned.RowsRead /= int64(sets) // each row was read once
 		t.scanned = &scanned
 	}
-	if g := t.run.of(groups).groups; g != nil && g.passed > 0 {
+	if g := t.run.of(t.groups).groups; g != nil && g.passed > 0 {
 		t.last.Property("ran: %s are the answer for the set of all keys", digits.Counted(g.passed, "group"))
 	}
 }
 
 // addAggregation adds an aggregation, without its source, and what it did where ran is not nil.
-func (t *tree) addAggregation(ctx context.Context, n *aggregateNode, ran *engine.Stats) error {
-	plan, err := t.engine.Explain(ctx, n.in.rows(nil), n.query)
+func (t *tree) addAggregation(n *aggregateNode, ran *engine.Stats, whole bool) error {
+	plan, err := t.engine.Explain(t.ctx, n.in.rows(nil), n.query)
 	if err != nil {
 		return err
 	}
 	o := plan.Operators()
-	t.scan, t.scanned, o.Inputs = o.Inputs[0], ran, nil
+	t.scan, t.scanned, t.narrowed, o.Inputs = o.Inputs[0], ran, false, nil
 	if ran != nil {
-		plan.Ran(o, ran, t.whole)
+		plan.Ran(o, ran, whole)
 	}
 	t.put(o)
 	return nil
 }
 
-// describeItems returns the columns of the result: what they are made of, names and types.
-func (q *Query) describeItems() []string {
-	items := make([]string, q.resultSchema.NumFields())
-	for i := range items {
-		items[i] = q.resultSchema.Field(i).Name
-		if text := q.post.exprs[i].String(); text != items[i] {
-			items[i] = text + " as " + items[i]
-		}
-		items[i] += " " + q.resultSchema.Field(i).Type.String()
+// describeOrder names the keys of an order of rows, and its limit.
+func describeOrder(by order.By, rows readerNode) string {
+	var post *projection
+	switch of := rows.(type) {
+	case *projectNode:
+		post = of.post
+	case *rowsNode:
+		post = of.post
 	}
-	return items
-}
-
-// orderName is the name of the operator that orders and limits the result.
-func (q *Query) orderName() string {
-	switch {
-	case len(q.by.Keys) == 0:
-		return "first rows"
-	case q.by.Limited:
-		return "first rows in order"
-	}
-	return "order"
-}
-
-func (q *Query) describeOrder() string {
 	var keys []string
-	for _, k := range q.by.Keys {
-		text := q.post.exprs[k.Column].String()
-		if k.Descending {
-			text += " desc"
+	for _, k := range by.Keys {
+		x := expr.Column(rows.schema().Field(k.Column).Name)
+		if post != nil {
+			x = post.exprs[k.Column]
 		}
-		if k.NullsFirst {
-			text += " nulls first"
-		}
-		keys = append(keys, text)
+		keys = append(keys, expr.Order{Expr: x, Descending: k.Descending, NullsFirst: k.NullsFirst}.String())
 	}
 	text := strings.Join(keys, ", ")
-	if q.by.Limited {
-		text += fmt.Sprintf(" limit %d", q.by.Limit)
+	if by.Limited {
+		text += fmt.Sprintf(" limit %d", by.Limit)
 	}
-	if q.by.Offset > 0 {
-		text += fmt.Sprintf(" offset %d", q.by.Offset)
+	if by.Offset > 0 {
+		text += fmt.Sprintf(" offset %d", by.Offset)
 	}
 	return strings.TrimSpace(text)
 }

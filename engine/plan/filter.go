@@ -22,7 +22,7 @@ import (
 type condition struct {
 	where   *expr.Expr       // WHERE; nil where all rows pass
 	program *expr.Program    // of where
-	schema  *arrow.Schema    // of the source
+	columns expr.Columns     // of the source
 	order   *topOrder        // nil where nobody asks for an order
 	mem     memory.Allocator // of new evaluators
 
@@ -121,22 +121,22 @@ func (c *condition) Divide(late []int) (first, rest scan.RowFilter, ok bool) {
 // divide makes a division.
 func (c *condition) divide(late []int) *division {
 	var parts [2]*expr.Expr // that need no late columns; that do
-	for _, x := range conjuncts(nil, c.where) {
+	for _, x := range expr.Conjuncts(nil, c.where) {
 		part := &parts[0]
 		if c.needs(x, late) {
 			part = &parts[1]
 		}
-		*part = conjunction(*part, x)
+		*part = expr.Conjunction(*part, x)
 	}
 	d := &division{late: slices.Clone(late)}
 	if parts[0] == nil || parts[1] == nil && c.order == nil {
 		return d
 	}
-	first, err := newCondition(context.Background(), c.schema, parts[0], c.mem)
+	first, err := newCondition(context.Background(), c.columns, parts[0], c.mem)
 	if err != nil {
 		return d
 	}
-	rest, err := newCondition(context.Background(), c.schema, parts[1], c.mem)
+	rest, err := newCondition(context.Background(), c.columns, parts[1], c.mem)
 	if err != nil {
 		return d
 	}
@@ -147,24 +147,13 @@ func (c *condition) divide(late []int) *division {
 
 // needs says whether a part of the condition needs one of some columns.
 func (c *condition) needs(part *expr.Expr, columns []int) bool {
-	p, err := expr.BindCondition(context.Background(), c.schema, part)
+	p, err := expr.BindCondition(context.Background(), c.columns, part)
 	return err != nil || slices.ContainsFunc(p.Columns(), func(c int) bool { return slices.Contains(columns, c) })
-}
-
-// conjuncts adds the parts of an AND to a list; a condition of another kind is its only part.
-func conjuncts(list []*expr.Expr, of *expr.Expr) []*expr.Expr {
-	if of.Op != expr.OpCall || of.Name != "and" {
-		return append(list, of)
-	}
-	for _, part := range of.Args {
-		list = conjuncts(list, part)
-	}
-	return list
 }
 
 // ordered returns the condition with an order.
 func (c *condition) ordered(by *topOrder) *condition {
-	return &condition{where: c.where, program: c.program, schema: c.schema, order: by, mem: c.mem}
+	return &condition{where: c.where, program: c.program, columns: c.columns, order: by, mem: c.mem}
 }
 
 // within returns the condition for a run whose sort tells the bound.
@@ -290,29 +279,29 @@ var termOps = map[string]scan.Op{
 
 // newCondition binds WHERE of a source; nil for all rows. Evaluators take memory from mem.
 func newCondition(
-	ctx context.Context, schema *arrow.Schema, where *expr.Expr, mem memory.Allocator,
+	ctx context.Context, columns expr.Columns, where *expr.Expr, mem memory.Allocator,
 ) (c *condition, err error) {
-	c = &condition{where: where, schema: schema, mem: mem}
+	c = &condition{where: where, columns: columns, mem: mem}
 	if where != nil {
-		c.program, err = expr.BindCondition(ctx, schema, where)
+		c.program, err = expr.BindCondition(ctx, columns, where)
 	}
 	return c, err
 }
 
-// filtered returns the rows of a node for which where is TRUE. The caller releases the condition.
-func (p *planner) filtered(ctx context.Context, in sourceNode, where *expr.Expr) (*filterNode, error) {
-	src := in.rows(nil)
-	c, err := newCondition(ctx, src.Schema(), where, p.engine.Allocator())
+// filtered returns the rows of a node for which where is TRUE. The query releases the condition.
+func (p *planner) filtered(in *input, where *expr.Expr) (*filterNode, error) {
+	c, err := newCondition(p.ctx, in.columns(), where, p.engine.Allocator())
 	if err != nil {
 		return nil, err
 	}
 	predicate := predicateOf(c.program)
 	predicate.Rows = c
-	f, err := scan.Filter(ctx, src, predicate)
+	f, err := scan.Filter(p.ctx, in.node.rows(nil), predicate)
 	if err != nil {
 		return nil, err
 	}
-	return &filterNode{in, c, f}, nil
+	p.query.conditions = append(p.query.conditions, c)
+	return &filterNode{in.node, c, f}, nil
 }
 
 // predicateOf returns what a condition says of single columns.

@@ -20,10 +20,11 @@ import (
 type aggregateNode struct {
 	in      sourceNode
 	query   query.Query
-	made    *arrow.Schema // of the groups
-	coded   bool          // the groups are grouped again: Engine.AggregateCoded makes them
-	counted []string      // keys of coded groups whose values nobody looks at
-	most    *engine.Most  // the groups that are asked for, where a few are; nil for all
+	made    *arrow.Schema      // of the groups
+	coded   bool               // the groups are grouped again: Engine.AggregateCoded makes them
+	counted []string           // keys of coded groups whose values nobody looks at
+	stats   []scan.ColumnStats // of coded groups
+	most    *engine.Most       // the groups that are asked for, where a few are; nil for all
 }
 
 func (n *aggregateNode) input() node           { return n.in }

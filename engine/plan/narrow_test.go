@@ -19,7 +19,7 @@ func TestNarrow(t *testing.T) {
 		{"SELECT max(k) FROM (SELECT b AS k, count(*) AS n, sum(CAST(s AS INTEGER)) AS x FROM docs GROUP BY b)", "true", "key b", "sum("},
 		{"SELECT sum(n) FROM (SELECT b, count(*) AS n, sum(CAST(s AS INTEGER)) AS x FROM docs GROUP BY b)", "4", "count(*)", "x:"},
 		{"SELECT count(*) FROM (SELECT sum(CAST(s AS INTEGER)) AS x, b, max(y) AS y FROM docs GROUP BY b)", "3", "b", "max("},
-		{"SELECT count(*) FROM (SELECT max(y) AS m, sum(CAST(s AS INTEGER)) FROM docs)", "1", "m: max", "sum("},
+		{"SELECT count(*) FROM (SELECT max(y) AS m, sum(CAST(s AS INTEGER)) FROM docs)", "1", "aggregate: max(y)", "sum("},
 		{"SELECT max(m) FROM (SELECT b, s, max(x) AS m, min(CAST(s AS INTEGER)), grouping(b) AS g FROM docs GROUP BY CUBE (b, s))", "4", "max(x)", "min("},
 		{"SELECT max(k) FROM (SELECT b AS k, sum(DISTINCT x) AS d, min(CAST(s AS INTEGER)) FROM docs GROUP BY b ORDER BY d)", "true", "sum(distinct x)", "min("},
 		{"SELECT max(k) FROM (SELECT b AS k, list(x ORDER BY CAST(s AS INTEGER)) FROM docs GROUP BY b ORDER BY max(y))", "true", "max(y)", "in order of"},

@@ -14,8 +14,8 @@ import (
 )
 
 // node is a step of a plan: what becomes of the rows of its input. A plan is a chain of nodes from
-// the result to a table. Nodes keep nothing of a run, so that a plan runs any number of times, at
-// once, too. P7.
+// the result to a table, made of logical nodes. Nodes keep nothing of a run, so that a plan runs any
+// number of times, at once, too. P7.
 type node interface {
 	// input returns the node whose rows this node takes; nil of a table.
 	input() node
@@ -85,6 +85,33 @@ func (n *computeNode) rows(r *run) scan.Source {
 	return &of
 }
 
+// unnestNode has a row for each element of a list of its input.
+type unnestNode struct {
+	in        sourceNode
+	list      int           // column of in
+	name      string        // of the elements' column, which no column of in has in any case
+	pruned    scan.Filtered // in without what a condition leaves out unread; nil where that is nothing
+	described scan.Source   // of no run
+}
+
+func (n *unnestNode) input() node { return n.in }
+
+// rows implements sourceNode.
+func (n *unnestNode) rows(r *run) scan.Source {
+	if r == nil {
+		return n.described
+	}
+	source := n.in.rows(r)
+	if n.pruned != nil {
+		source = scan.Refilter(n.pruned, source, nil)
+	}
+	made, err := scan.Unnest(source, n.list, n.name)
+	if err != nil {
+		panic(err) // described is made of the same columns
+	}
+	return made
+}
+
 // run is a run of a statement: what the nodes of its plan have begun, for statistics, and for nodes
 // that look at others. It is safe for concurrent use.
 type run struct {
@@ -104,7 +131,6 @@ type work struct {
 	groups      *groupReader           // of a groupsNode
 	reads       []*engine.Rows         // in the order in which they were begun
 	sorted      *order.Reader          // of a sortNode
-	statement   *Result                // of a Query
 }
 
 // of returns what a node has begun. Of no run it is nothing.

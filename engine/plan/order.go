@@ -10,75 +10,69 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// sortRows puts the rows in the orders that aggregates want, one sort after the other. The rows
+// ordered puts the rows in the orders that aggregates want, one sort after the other. The rows
 // stay in the last order. Of each order before it, a column keeps the places of the rows in that
 // order, and the aggregates with that order go by the column. The order of the input has such a
 // column, too, where an aggregate goes by it.
-func (g *grouping) sortRows(ctx context.Context, asked query.Query) (query.Query, error) {
-	s := &sortsNode{in: g.q.in, orders: g.orders}
-	asked.Aggregates = slices.Clone(asked.Aggregates)
-	ofInput := func(i int) bool {
-		return g.infos[i].order < 0 && !asked.Aggregates[i].Distinct && slices.Contains(ofOrder, asked.Aggregates[i].Func)
+func (p *planner) ordered(in *input, n *logical.Aggregate, q *query.Query) error {
+	s := &sortsNode{in: in.node}
+	all := orders(n)
+	taken := logical.NamesOf(in.schema())
+	ofInput := func(c logical.Call) bool {
+		return c.Order == nil && !c.Function.Distinct && slices.Contains(logical.OfOrder, c.Function.Func)
 	}
-	for i := range asked.Aggregates {
-		if ofInput(i) && s.inputPlaces == "" {
-			s.inputPlaces = g.names.unique("place in the input")
-			s.places = append(s.places, s.inputPlaces)
+	if slices.ContainsFunc(n.Calls, ofInput) {
+		s.inputPlaces = taken.Unique("place in the input")
+		s.places = append(s.places, s.inputPlaces)
+	}
+	places := make([]string, len(all)) // names of columns, by order; "" for the last order
+	for i, keys := range all {
+		s.orders = append(s.orders, describeKeys(n.In, keys))
+		if i < len(all)-1 {
+			places[i] = taken.Unique("place in order of " + s.orders[i])
+			s.places = append(s.places, places[i])
 		}
 	}
-	places := make([]string, len(g.orders)) // names of columns, by order; "" for the last order
-	for i := range len(g.orders) - 1 {
-		places[i] = g.names.unique("place in order of " + g.orders[i].String())
-		s.places = append(s.places, places[i])
+	at := map[expr.ID]int{} // of the columns that are read
+	var names []string
+	var exprs []*expr.Expr
+	for _, c := range n.In.Columns() {
+		at[c.ID] = len(names)
+		names, exprs = append(names, in.name(c.ID)), append(exprs, c.Expr())
 	}
-	names := g.columnsRead(asked)
-	for _, o := range g.orders {
-		var by order.By
-		for i, name := range o.columns {
-			by.Keys = append(by.Keys, order.Key{
-				Column: slices.Index(names, name), Descending: o.by[i].Descending, NullsFirst: o.by[i].NullsFirst,
-			})
+	var err error
+	if s.post, err = newProjection(p.ctx, in.columns(), names, exprs, nil, true); err != nil {
+		return err
+	}
+	fields := slices.Clone(s.post.schema.Fields())
+	for _, name := range s.places {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64})
+	}
+	s.made = arrow.NewSchema(fields, nil)
+	for _, keys := range all {
+		by := orderBy(at, keys, &logical.Limit{})
+		if err := by.Validate(s.post.schema); err != nil {
+			return err
 		}
 		s.by = append(s.by, by)
 	}
-	if err := s.bind(ctx, names); err != nil {
-		return asked, err
-	}
-	for i := range asked.Aggregates {
-		switch {
-		case ofInput(i):
-			takePlaces(&asked.Aggregates[i], s.inputPlaces)
-		case g.infos[i].order >= 0:
-			takePlaces(&asked.Aggregates[i], places[g.infos[i].order])
+	for i, c := range n.Calls {
+		if ofInput(c) {
+			takePlaces(&q.Aggregates[i], s.inputPlaces)
+		} else if c.Order != nil {
+			order := slices.IndexFunc(all, func(keys []logical.Key) bool { return slices.Equal(keys, c.Order) })
+			takePlaces(&q.Aggregates[i], places[order])
 		}
 	}
-	g.q.in = newStream(s, "rows in order")
-	return asked, nil
-}
-
-// columnsRead lists the columns that a query and its orders read, each once.
-func (g *grouping) columnsRead(q query.Query) (names []string) {
-	use := func(list ...string) {
-		for _, name := range list {
-			placeIn(&names, name)
-		}
-	}
-	for _, k := range q.Keys {
-		use(k.Column)
-	}
-	for _, a := range q.Aggregates {
-		use(a.Args...)
-	}
-	for _, o := range g.orders {
-		use(o.columns...)
-	}
-	return names
+	in.node, in.places = newStream(s, "rows in order"), at
+	return nil
 }
 
 // takePlaces lets an aggregate go by the places in a column, not by the places of the rows. A
@@ -100,7 +94,7 @@ func takePlaces(a *query.Aggregate, column string) {
 // sortsNode sorts rows, as often as there are orders. Each sort reads the result of the sort before it.
 type sortsNode struct {
 	in          sourceNode
-	orders      []rowOrder
+	orders      []string      // for people
 	post        *projection   // to the columns that are read
 	by          []order.By    // by order
 	inputPlaces string        // name of the column of places in the input; "" where there is no such column
@@ -110,37 +104,6 @@ type sortsNode struct {
 
 func (s *sortsNode) input() node           { return s.in }
 func (s *sortsNode) schema() *arrow.Schema { return s.made }
-
-// describe names the orders.
-func (s *sortsNode) describe() string {
-	texts := make([]string, len(s.orders))
-	for i := range texts {
-		texts[i] = s.orders[i].String()
-	}
-	return strings.Join(texts, ", then of ")
-}
-
-// bind makes the projection and the schema.
-func (s *sortsNode) bind(ctx context.Context, names []string) (err error) {
-	exprs := make([]*expr.Expr, len(names))
-	for i, name := range names {
-		exprs[i] = expr.Column(name)
-	}
-	if s.post, err = newProjection(ctx, s.in.rows(nil).Schema(), names, exprs, nil, true); err != nil {
-		return err
-	}
-	fields := slices.Clone(s.post.schema.Fields())
-	for _, name := range s.places {
-		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64})
-	}
-	s.made = arrow.NewSchema(fields, nil)
-	for _, by := range s.by {
-		if err := by.Validate(s.post.schema); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // read implements readerNode.
 func (s *sortsNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
@@ -197,3 +160,6 @@ func numbered(from array.RecordReader, schema *arrow.Schema) array.RecordReader 
 		return newBatch(schema, append(slices.Clone(in.Columns()), places), in.NumRows()), nil
 	}, from.Release)
 }
+
+// describe names the orders.
+func (s *sortsNode) describe() string { return strings.Join(s.orders, ", then of ") }

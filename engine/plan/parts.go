@@ -23,23 +23,36 @@ import (
 // Requires: Options.OneStep.
 func (q *Query) Grouping() (scan.Source, query.Query, error) {
 	var none query.Query
-	switch {
-	case q.below() != nil:
+	l := q.last()
+	if q.isDerived() {
 		const how = "a table derived of groups, or of rows in order, is made before the statement; " +
 			"write its result to a file first"
 		return nil, none, errors.New(how)
-	case q.groups == nil:
+	}
+	switch {
+	case l.project == nil:
 		return nil, none, errors.New("the statement makes no groups: it has neither GROUP BY nor an aggregate")
-	case q.groups.sets != nil:
+	case l.project.in.sets != nil:
 		return nil, none, errors.New("several grouping sets (ROLLUP, CUBE, GROUPING SETS) take more than one aggregation")
 	}
-	for n := node(q.in); n != nil; n = n.input() {
+	groups := l.project.in.of
+	for n := node(groups.in); n != nil; n = n.input() {
 		if rows, ok := n.(*sortsNode); ok {
 			const why = "the statement takes a step before its groups, which needs all rows: order of %s"
 			return nil, none, fmt.Errorf(why, rows.describe())
 		}
 	}
-	return q.in.rows(newRun(q.engine)), q.groups.of.query, nil
+	return groups.in.rows(newRun(q.engine)), groups.query, nil
+}
+
+// isDerived says whether the statement reads a derived table that is made before it.
+func (q *Query) isDerived() bool {
+	for n := node(q.root); n != nil; n = n.input() {
+		if s, ok := n.(*streamNode); ok && s.described.isResult {
+			return true
+		}
+	}
+	return false
 }
 
 // Finish returns the rows that the statement makes of some of its groups: HAVING, and the columns of the
@@ -47,18 +60,20 @@ func (q *Query) Grouping() (scan.Source, query.Query, error) {
 // there are no more rows than the result may have. It takes over the groups, which have the
 // columns of Grouping's result.
 func (q *Query) Finish(ctx context.Context, groups array.RecordReader) (array.RecordReader, error) {
-	same := recordreader.New(q.rows, func() (arrow.RecordBatch, error) {
+	l := q.last()
+	made := l.project.in.made
+	same := recordreader.New(made, func() (arrow.RecordBatch, error) {
 		batch, err := recordreader.Next(groups)
 		if batch == nil {
 			return nil, err
 		}
-		return newBatch(q.rows, batch.Columns(), batch.NumRows()), nil
+		return newBatch(made, batch.Columns(), batch.NumRows()), nil
 	}, groups.Release)
-	rows := projected(ctx, same, newProjector(q.post, q.engine.Allocator()))
-	if !q.by.Limited {
+	rows := projected(ctx, same, newProjector(l.post, q.engine.Allocator()))
+	by := l.by()
+	if !by.Limited {
 		return rows, nil
 	}
-	by := q.by
 	by.Limit, by.Offset = by.Wanted(), 0
 	sorted, err := q.engine.Sort(ctx, rows, by)
 	rows.Release()
@@ -66,23 +81,24 @@ func (q *Query) Finish(ctx context.Context, groups array.RecordReader) (array.Re
 }
 
 // Ordered says whether the rows of Finish are no result before InOrder has seen all of them.
-func (q *Query) Ordered() bool { return len(q.by.Keys) > 0 || q.by.Limited || q.by.Offset > 0 }
+func (q *Query) Ordered() bool { return q.last().sort != nil }
 
 // Finished returns the columns of the rows of Finish.
-func (q *Query) Finished() *arrow.Schema { return q.post.schema }
+func (q *Query) Finished() *arrow.Schema { return q.last().post.schema }
 
 // InOrder returns the result of the rows that Finish has made of all groups, which it takes over.
 func (q *Query) InOrder(ctx context.Context, rows array.RecordReader) (array.RecordReader, error) {
-	if q.Ordered() {
-		sorted, err := q.engine.Sort(ctx, rows, q.by)
+	l := q.last()
+	if l.sort != nil {
+		sorted, err := q.engine.Sort(ctx, rows, l.sort.by)
 		rows.Release()
 		if err != nil {
 			return nil, err
 		}
 		rows = sorted
 	}
-	if q.hidden > 0 {
-		rows = firstColumns(rows, q.resultSchema)
+	if l.pick != nil {
+		rows = l.pick.pick(rows)
 	}
 	return rows, nil
 }

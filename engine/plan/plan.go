@@ -3,22 +3,19 @@ package plan
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/rules"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sql"
-	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
-	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -55,38 +52,34 @@ type Options struct {
 }
 
 // Table is what a name stands for: a source, or the files of some patterns.
-type Table struct {
-	Source scan.Source      // nil for files
-	Files  []string         // patterns
-	Scan   *dataset.Options // how the files are read; nil for Options.Scan
-	In     []string         // the catalog and the schema of the table, which may qualify its name; may be nil
+type Table = logical.Table
+
+// Parameter is the value of a parameter of a statement.
+type Parameter = logical.Parameter
+
+// ParametersOf returns the values of a row of a batch, whose columns are the parameters in their order.
+func ParametersOf(batch arrow.RecordBatch, row int) []Parameter {
+	return logical.ParametersOf(batch, row)
 }
+
+// Rule is the name of a rewrite of a statement, which changes no answer.
+type Rule = rules.Name
+
+// Rules are all rules, in the order in which they are used.
+var Rules = rules.Names()
+
+// oneStepRules make two steps of an aggregation, or none: Options.OneStep goes without them.
+var oneStepRules = []Rule{rules.ShiftedSums, rules.DistinctGroups, rules.Extremes}
 
 // Query is a statement whose tables are open: its plan. It can be run any number of times, at once,
 // too, unless a source can be read only once. It must be closed.
 type Query struct {
-	engine *engine.Engine
-	rules  *rewrites    // of the statement that Prepare was given
-	text   *sql.Select  // the statement as it was given
-	st     *statement   // text, its names looked up
-	uses   []*expr.Expr // all expressions of the statement over the columns of base, but for the condition
-
-	base   *relation   // the table behind FROM
-	where  *filterNode // of base with WHERE; nil where all rows are read
-	in     sourceNode  // the rows that are projected, or that the last aggregation reads
-	groups *groupsNode // of in; nil of a statement without groups
-	reads  readerNode  // makes the columns of the result of in; nil of a statement with groups
-	root   readerNode  // the rows of the result, with hidden columns
-
-	rows *arrow.Schema // input of post: the columns of in, or of the groups
-	post *projection   // makes the columns of the result, and hidden columns behind them
-
-	hidden       int           // number of columns behind the result's columns that only ORDER BY needs
-	by           order.By      // the order and the limit of the result
-	resultSchema *arrow.Schema // without hidden columns
-
-	subqueries []*Query // derived tables, to be closed
-	parameters *placeholders
+	engine     *engine.Engine
+	used       []Rule             // by the statement
+	text       *sql.Select        // the statement as it was given
+	statement  *logical.Statement // its names looked up
+	root       readerNode         // the rows of the result
+	conditions []*condition       // of all nodes, to be released
 }
 
 // Prepare looks up the names of a statement, opens the files that the statement reads, and gives
@@ -112,22 +105,27 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	if opt.Scan.Budget == nil {
 		opt.Scan.Budget = eng.Budget()
 	}
-	given, err := newPlaceholders(s, opt.Parameters)
+	statement, err := logical.Bind(ctx, s, logical.Options{
+		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow,
+		Deterministic: opt.Deterministic, Budget: eng.Budget(),
+	})
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{engine: eng, opt: opt, rules: newRewrites(&opt), parameters: given}
-	p.held = rowdata.NewReservation(eng.Budget())
-	defer p.held.Release() // from now on it counts as what the process holds
-	q, err := p.plan(ctx, s)
-	if err != nil {
-		return nil, err
+	q := &Query{engine: eng, text: s, statement: statement}
+	p := &planner{ctx: ctx, engine: eng, query: q}
+	c := &rules.Context{Context: ctx, IDs: statement.IDs, Without: opt.Without, OnDevices: p.onDevices}
+	if opt.OneStep {
+		c.Without = append(c.Without[:len(c.Without):len(c.Without)], oneStepRules...)
 	}
-	q.parameters = given
-	err = p.narrow(ctx, q)
+	root, used, err := rules.Apply(c, statement.Root)
+	if err == nil {
+		q.used = used
+		q.root, err = p.reader(root)
+	}
 	if err = cmp.Or(err, ended(ctx)); err != nil { // what could not be bound for it may have been left out
 		q.Close()
-		return nil, err
+		return nil, logical.Located(s, err)
 	}
 	return q, nil
 }
@@ -141,10 +139,11 @@ func ended(ctx context.Context) error {
 }
 
 // Schema returns the columns of the result.
-func (q *Query) Schema() *arrow.Schema { return q.resultSchema }
+func (q *Query) Schema() *arrow.Schema { return q.root.schema() }
 
-// source returns the rows that are projected, or that the last aggregation reads, to plan by.
-func (q *Query) source() scan.Source { return q.in.rows(nil) }
+// Parameters returns the types of the statement's parameters, in their order, as the places where
+// they stand let expect them; text where the place says nothing. A value may be of another type.
+func (q *Query) Parameters() []arrow.DataType { return q.statement.Parameters }
 
 // Observed returns the query for runs that others watch: all else is the query's own. It is not closed by
 // itself.
@@ -154,520 +153,62 @@ func (q *Query) Observed(by engine.Observer) *Query {
 	return &of
 }
 
-// below returns the statement behind FROM whose rows the query reads; nil where it reads a table.
-func (q *Query) below() *Query {
-	for n := node(q.base.node); n != nil; n = n.input() {
-		if inner, ok := n.(*Query); ok {
-			return inner
-		}
-	}
-	return nil
-}
-
-// Close gives back what the conditions of the query and of its derived tables hold.
+// Close gives back what the conditions of the query hold.
 // Requires: no result is read any more.
 func (q *Query) Close() {
-	if q.where != nil {
-		q.where.condition.release()
-	}
-	for _, s := range q.subqueries {
-		s.Close()
+	for _, c := range q.conditions {
+		c.release()
 	}
 }
 
-// planner plans a statement and the statements within it.
-type planner struct {
-	engine     *engine.Engine
-	opt        Options
-	rules      *rewrites
-	parameters *placeholders
-	subqueries []*Query // derived tables of the statement that is planned now
-
-	held rowdata.Reservation // of what is planned
+// last is the steps behind the rows or the groups of a statement, where each is one of these: their
+// projection, an order, and the columns of it that the result has.
+type last struct {
+	project *projectNode // nil of rows
+	post    *projection
+	sort    *sortNode // nil where rows have no order and no limit
+	pick    *pickNode // nil where all columns are the result's
 }
 
-// statement is a statement, its names looked up, while it is planned.
-type statement struct {
-	*sql.Select
-	rel     *relation             // the table behind FROM
-	items   []item                // what stands behind SELECT
-	unused  []bool                // by item: nobody asks for it; nil where all items are wanted
-	aliases map[string]*expr.Expr // what stands behind AS, in lower case
-	groups  bool                  // whether there are aggregates or keys
-	keys    map[string]bool       // the expressions that the statement groups by, by Key
+// last returns the last steps of the statement.
+func (q *Query) last() (l last) {
+	n := q.root
+	if pick, ok := n.(*pickNode); ok {
+		l.pick, n = pick, pick.in
+	}
+	if sort, ok := n.(*sortNode); ok {
+		l.sort, n = sort, sort.in
+	}
+	switch of := n.(type) {
+	case *projectNode:
+		l.project, l.post = of, of.post
+	case *rowsNode:
+		l.post = of.post
+	}
+	return l
 }
 
-// results are the items that somebody asks for.
-func (st *statement) results() []item {
-	if st.unused == nil {
-		return st.items
+// by returns the order and the limit of the result; all rows in any order where it has none.
+func (l *last) by() order.By {
+	if l.sort == nil {
+		return order.By{}
 	}
-	var list []item
-	for i, it := range st.items {
-		if !st.unused[i] {
-			list = append(list, it)
-		}
-	}
-	return list
+	return l.sort.by
 }
 
-// item is an element of the result.
-type item struct {
-	expr    *expr.Expr // over the source's columns, with aggregates
-	name    string     // no two items have the same
-	isConst bool       // as it is written: no column of the table, also of a derived table, is in it
+// listed lists names.
+func listed(names []Rule) string {
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = string(n)
+	}
+	return strings.Join(texts, ", ")
 }
 
-func (p *planner) plan(ctx context.Context, s *sql.Select) (*Query, error) {
-	return p.owning(s, func() (*Query, error) { return p.build(ctx, s) })
-}
-
-// owning calls build, which plans a statement, and gives the query the derived tables that build
-// has met.
-func (p *planner) owning(s *sql.Select, build func() (*Query, error)) (*Query, error) {
-	saved := p.subqueries
-	defer func() { p.subqueries = saved }()
-	p.subqueries = nil
-	q, err := build()
-	if err != nil {
-		for _, sub := range p.subqueries {
-			sub.Close()
-		}
-		return nil, located(s, err)
-	}
-	q.subqueries = p.subqueries
-	return q, nil
-}
-
-// located turns an error of an expression into one that points at the statement's text.
-func located(s *sql.Select, err error) error {
-	var e *expr.Error
-	if errors.As(err, &e) && e.At >= 0 && s.Text != "" {
-		at := s.ErrorAt(e.At, e.Message)
-		at.Cause = e.Cause
-		return at
-	}
-	return err
-}
-
-// advised adds to an error of columns that are text why the table has them so.
-func advised(err error, table scan.Source) error {
-	var e *expr.Error
-	adviser, ok := table.(scan.Adviser)
-	if !ok || !errors.As(err, &e) {
-		return err
-	}
-	for _, column := range e.Texts {
-		if why := adviser.WhyText(column); why != nil {
-			cause := errors.Join(query.ErrQuery, why)
-			return &expr.Error{Message: fmt.Sprintf("%s; %v", e.Message, why), At: e.At, Cause: cause}
-		}
-	}
-	return err
-}
-
-func (p *planner) build(ctx context.Context, s *sql.Select) (*Query, error) {
-	s, err := unnestInFrom(s)
-	if err != nil {
-		return nil, err
-	}
-	rel, err := p.from(ctx, s, s.From)
-	if err != nil {
-		return nil, err
-	}
-	q, err := p.planOver(ctx, s, rel)
-	return q, advised(err, rel.source())
-}
-
-// planOver plans a statement over the table behind its FROM.
-func (p *planner) planOver(ctx context.Context, s *sql.Select, rel *relation) (*Query, error) {
-	s = p.parameters.bind(ctx, s, rel)
-	st := &statement{Select: s, rel: rel, aliases: map[string]*expr.Expr{}, keys: map[string]bool{}}
-	nodes, err := st.resolveItems(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.held.Resize(p.held.Bytes() + int64(nodes)*nodeBytes); err != nil {
-		return nil, fmt.Errorf("a statement of %s parts of expressions: %w", humanize.Comma(int64(nodes)), err)
-	}
-	where, err := st.condition(s.Where, "WHERE")
-	if err != nil {
-		return nil, err
-	}
-	base := *rel
-	base.where = conjunction(rel.where, where)
-	q := &Query{engine: p.engine, rules: p.rules, text: s, st: st, base: &base}
-	if base.where != nil {
-		if err := base.pruneLists(ctx, p.rules); err != nil {
-			return nil, err
-		}
-		if q.where, err = p.filtered(ctx, base.node, base.where); err != nil {
-			return nil, err
-		}
-	}
-	if st.groups, err = st.grouped(); err != nil {
-		return nil, err
-	}
-	if s.Distinct && st.groups {
-		return p.distinct(ctx, st)
-	}
-	return q, p.complete(ctx, q)
-}
-
-// complete plans the steps between the rows that are read and the result.
-func (p *planner) complete(ctx context.Context, q *Query) (err error) {
-	q.in = q.base.node
-	if q.where != nil {
-		q.in = q.where
-	}
-	if q.st.groups || q.st.Distinct {
-		err = p.group(ctx, q, q.st)
-	} else {
-		q.rows = q.source().Schema()
-		err = q.finish(ctx, q.st, func(e *expr.Expr) (*expr.Expr, error) { return e, nil }, nil)
-	}
-	if err != nil {
-		return err
-	}
-	if err := q.limit(ctx, q.text); err != nil {
-		return err
-	}
-	return q.planRoot(ctx)
-}
-
-// planRoot plans how the rows of the result are made, and their order.
-func (q *Query) planRoot(ctx context.Context) error {
-	top, err := q.planTop(ctx)
-	switch {
-	case err != nil:
-		return err
-	case top != nil:
-		q.reads, q.root = top, top
-		return nil
-	case q.groups != nil:
-		q.groups.of.most = q.largestCounts()
-		q.rules.note(LargestCounts, q.groups.of.most != nil)
-		q.root = &projectNode{q.groups, q.post}
-	default:
-		inOrder := len(q.by.Keys) == 0 && q.Ordered() // the first rows are the first of the input
-		q.reads = &rowsNode{in: q.in, post: q.post, inOrder: inOrder}
-		q.root = q.reads
-	}
-	if q.Ordered() {
-		q.root = &sortNode{q.root, q.by}
+// errUnbound is the error of a statement that runs without values for its parameters.
+func (q *Query) errUnbound() error {
+	if n := q.statement.Unbound; n > 0 {
+		return fmt.Errorf("%w: the statement has %d parameters, and no values are given", query.ErrQuery, n)
 	}
 	return nil
-}
-
-// mostGroups bounds the groups that the engine chooses by their counts.
-const mostGroups = 256
-
-// largestCounts returns which groups the result is made of, where these are the groups that have the
-// largest values of an aggregate, which is a count; else nil.
-func (q *Query) largestCounts() *engine.Most {
-	by, of := &q.by, &q.groups.of.query
-	if !q.rules.allows(LargestCounts) || len(by.Keys) == 0 || !by.Limited || by.Limit+by.Offset < 1 ||
-		max(by.Limit, by.Offset) > mostGroups || q.post.having != nil || len(q.groups.sets) > 0 || !by.Keys[0].Descending {
-		return nil
-	}
-	count := q.post.from[by.Keys[0].Column] - len(of.Keys)
-	if count < 0 || of.Aggregates[count].Func != query.CountStar && of.Aggregates[count].Func != query.Count {
-		return nil
-	}
-	return &engine.Most{N: int(by.Limit + by.Offset), Count: count, Ties: len(by.Keys) > 1}
-}
-
-// resolveItems looks up the columns of the items, and gives every item a name of its own. It returns how many
-// parts the items have, with what their names stand for.
-func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
-	constants := make(map[string]bool) // names that items have given to constants
-	for _, it := range st.Items {
-		if err := ended(ctx); err != nil {
-			return 0, err
-		}
-		if it.Expr == nil {
-			from, to, err := st.rel.star(it)
-			if err != nil {
-				return 0, err
-			}
-			if columns := len(st.items) + to - from; columns > sql.ItemsMax {
-				return 0, errorAt(0, "not supported: a result of %d columns, more than %d", columns, sql.ItemsMax)
-			}
-			for i := from; i < to; i++ {
-				st.items = append(st.items, item{expr: st.rel.exprs[i], name: st.rel.schema.Field(i).Name})
-			}
-			continue
-		}
-		x, err := st.rel.resolve(it.Expr, st.aliases, nil)
-		if err != nil {
-			return 0, err
-		}
-		isConst := true
-		for _, column := range it.Expr.Columns() {
-			isConst = isConst && constants[strings.ToLower(column)]
-		}
-		name := it.Name
-		if name == "" {
-			if name = it.Expr.String(); it.Expr.Path != nil {
-				name = it.Expr.Path[len(it.Expr.Path)-1]
-			}
-		} else if _, taken := st.aliases[strings.ToLower(name)]; !taken {
-			st.aliases[strings.ToLower(name)] = x
-			constants[strings.ToLower(name)] = isConst && len(st.rel.schema.FieldIndices(name)) == 0
-		}
-		st.items = append(st.items, item{x, name, isConst})
-	}
-	most := nodesMax + nodesPerColumn*st.rel.schema.NumFields()
-	for _, it := range st.items {
-		it.expr.Walk(func(*expr.Expr) bool {
-			nodes++
-			return nodes <= most
-		})
-	}
-	switch {
-	case len(st.items) == 0:
-		return 0, errorAt(0, "a statement without columns: there is no table to take * from")
-	case nodes > most:
-		return 0, errorAt(0, "not supported: expressions of more than %d parts, with what their names stand for", most)
-	}
-	written := make([]string, len(st.items))
-	for i, it := range st.items {
-		written[i] = it.name
-	}
-	for i, name := range apart(written) {
-		st.items[i].name = name
-	}
-	return nodes, nil
-}
-
-// condition looks up the names of WHERE or HAVING. Only HAVING may have aggregates.
-func (st *statement) condition(e *expr.Expr, clause string) (*expr.Expr, error) {
-	if e == nil {
-		return nil, nil
-	}
-	behind := st.behind
-	if clause == "WHERE" {
-		behind = nil
-	}
-	x, err := st.rel.resolve(e, st.aliases, behind)
-	if err != nil {
-		return nil, err
-	}
-	if a := firstAggregate(x); a != nil && clause == "WHERE" {
-		return nil, errorAt(a.At, "%s: an aggregate function cannot stand in WHERE; HAVING is for groups", a)
-	}
-	return x, nil
-}
-
-// errorAt is an error that points at a byte of the statement's text.
-func errorAt(at int, format string, args ...any) error {
-	return &expr.Error{Message: fmt.Sprintf(format, args...), At: at}
-}
-
-// indexOf returns the place of the first expression of a list that is written as x is, or -1.
-func indexOf(list []*expr.Expr, x *expr.Expr) int {
-	key := x.Key()
-	return slices.IndexFunc(list, func(y *expr.Expr) bool { return y.Key() == key })
-}
-
-// firstAggregate returns the first call of an aggregate function in an expression, or nil.
-func firstAggregate(e *expr.Expr) (found *expr.Expr) {
-	e.Walk(func(x *expr.Expr) bool {
-		if x.Op == expr.OpAggregate && found == nil {
-			found = x
-		}
-		return found == nil
-	})
-	return found
-}
-
-// grouped says whether the statement has groups.
-func (st *statement) grouped() (bool, error) {
-	if len(st.GroupBy) > 0 || st.Having != nil {
-		return true, nil
-	}
-	for _, it := range st.items {
-		if firstAggregate(it.expr) != nil || st.GroupAll && !it.isConst { // ALL leaves constants out
-			return true, nil
-		}
-	}
-	for _, o := range st.OrderBy {
-		if x, err := st.orderExpr(o.Expr); err == nil && firstAggregate(x) != nil {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// ordinal returns the item that an integer constant stands for.
-func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, error) {
-	n, ok := e.Value.(int64)
-	if e.Op != expr.OpConstant || !ok || e.Type.ID == expr.Decimal { // a decimal's digits are an int64, too
-		return nil, false, nil
-	}
-	if n < 1 || n > int64(len(st.items)) {
-		return nil, true, errorAt(e.At, "%s %d: there are %d columns", clause, n, len(st.items))
-	}
-	return st.items[n-1].expr, true, nil
-}
-
-// behind says whether an alias comes before a column of the same name: where rows are grouped, but
-// not by the column.
-func (st *statement) behind(column *expr.Expr) bool { return st.groups && !st.keys[column.Key()] }
-
-// orderExpr looks up an element of ORDER BY: a number, an alias, or an expression.
-func (st *statement) orderExpr(e *expr.Expr) (*expr.Expr, error) {
-	if x, ok, err := st.ordinal(e, "ORDER BY"); ok {
-		return x, err
-	}
-	if e.Op == expr.OpConstant {
-		return nil, ordersNothing(e)
-	}
-	if alias := st.aliases[strings.ToLower(e.Name)]; mayBeAlias(e) && alias != nil {
-		return alias, nil
-	}
-	return st.rel.resolve(e, st.aliases, st.behind)
-}
-
-// ordersNothing is the error of a constant in ORDER BY.
-func ordersNothing(e *expr.Expr) error {
-	return errorAt(e.At, "ORDER BY %s: a constant orders nothing; a name stands without quotes or in double ones", e)
-}
-
-// orders returns what rows are ordered by.
-func (st *statement) orders() ([]sql.Order, error) {
-	var list []sql.Order
-	if all := st.OrderAll; all != nil {
-		for _, it := range st.items {
-			list = append(list, sql.Order{Expr: it.expr, Descending: all.Descending, NullsFirst: all.NullsFirst})
-		}
-	}
-	for _, o := range st.OrderBy {
-		x, err := st.orderExpr(o.Expr)
-		if err != nil {
-			return nil, err
-		}
-		o.Expr = x
-		list = append(list, o)
-	}
-	return list, nil
-}
-
-// finish plans what comes after rows or groups: HAVING, the items, the order. of turns an
-// expression over the columns of the source into an expression over the columns of q.rows.
-func (q *Query) finish(
-	ctx context.Context, st *statement, of func(*expr.Expr) (*expr.Expr, error), having *expr.Expr,
-) error {
-	var names []string
-	var exprs []*expr.Expr
-	places := make(map[string]int) // in exprs, by Key
-	add := func(key, name string, x *expr.Expr) {
-		if _, ok := places[key]; !ok {
-			places[key] = len(exprs)
-		}
-		names, exprs = append(names, name), append(exprs, x)
-	}
-	for _, it := range st.results() {
-		x, err := of(it.expr)
-		if err = cmp.Or(err, ended(ctx)); err != nil {
-			return err
-		}
-		q.uses = append(q.uses, it.expr)
-		add(x.Key(), it.name, x)
-	}
-	orders, err := st.orders()
-	if err != nil {
-		return err
-	}
-	for _, o := range orders {
-		x, err := of(o.Expr)
-		if err != nil {
-			return err
-		}
-		q.uses = append(q.uses, o.Expr)
-		key := x.Key()
-		at, ok := places[key]
-		if !ok {
-			at = len(exprs)
-			q.hidden++
-			add(key, fmt.Sprintf("order by %d", q.hidden), x)
-		}
-		q.by.Keys = append(q.by.Keys, order.Key{Column: at, Descending: o.Descending, NullsFirst: o.NullsFirst})
-	}
-	if q.post, err = newProjection(ctx, q.rows, names, exprs, having, q.groups == nil); err != nil {
-		return err
-	}
-	fields := q.post.schema.Fields()
-	q.resultSchema = arrow.NewSchema(fields[:len(fields)-q.hidden], nil)
-	return nil
-}
-
-// limit reads LIMIT and OFFSET.
-func (q *Query) limit(ctx context.Context, s *sql.Select) error {
-	count := func(e *expr.Expr, clause string) (int64, error) {
-		number := &expr.Expr{Op: expr.OpTryCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{e}, At: e.At}
-		if p, err := expr.Bind(ctx, arrow.NewSchema(nil, nil), number); err == nil {
-			value, _ := p.Constant(0)
-			if n, ok := value.(int64); ok && n >= 0 {
-				return n, nil
-			}
-		}
-		return 0, errorAt(e.At, "%s takes a number of rows, 0 or more", clause)
-	}
-	var err error
-	given := func(e *expr.Expr) bool { return e != nil && (e.Op != expr.OpConstant || e.Value != nil) } // NULL is no limit
-	if given(s.Limit) {
-		q.by.Limited = true
-		if q.by.Limit, err = count(s.Limit, "LIMIT"); err != nil {
-			return err
-		}
-	}
-	if given(s.Offset) {
-		q.by.Offset, err = count(s.Offset, "OFFSET")
-	}
-	return err
-}
-
-// mergedNodesMax bounds the expressions of a derived table that become a part of the statement around it: each name of
-// a column there stands for one of them, and may stand often, at every level.
-const mergedNodesMax = 1 << 14
-
-// asRelation returns the query as a part of the statement around it, or nil if the query must run
-// by itself. P4.
-func (q *Query) asRelation() *relation {
-	if q.groups != nil || q.Ordered() || len(q.subqueries) > 0 || exceeds(mergedNodesMax, q.post.exprs...) ||
-		!q.rules.allows(MergeDerived) {
-		return nil
-	}
-	q.rules.note(MergeDerived, true)
-	return &relation{
-		node: q.base.node, schema: q.resultSchema, inStar: q.resultSchema,
-		exprs: q.post.exprs, where: q.base.where,
-	}
-}
-
-// distinct plans DISTINCT over groups: groups of the groups.
-func (p *planner) distinct(ctx context.Context, st *statement) (*Query, error) {
-	inner := *st.Select
-	inner.Distinct, inner.OrderBy, inner.OrderAll, inner.Limit, inner.Offset = false, nil, nil, nil, nil
-	outer := &sql.Select{
-		Text: st.Text, From: &sql.Derived{Query: &inner}, GroupAll: true,
-		OrderAll: st.OrderAll, Limit: st.Limit, Offset: st.Offset,
-	}
-	for _, it := range st.items {
-		outer.Items = append(outer.Items, sql.Item{Expr: expr.Column(it.name), Name: it.name})
-	}
-	for _, o := range st.OrderBy {
-		x, err := st.orderExpr(o.Expr)
-		if err != nil {
-			return nil, err
-		}
-		at := slices.IndexFunc(st.items, func(it item) bool { return it.expr.Key() == x.Key() })
-		if at < 0 {
-			return nil, errorAt(o.Expr.At, "ORDER BY beside DISTINCT takes what stands behind SELECT")
-		}
-		o.Expr = expr.Column(st.items[at].name)
-		outer.OrderBy = append(outer.OrderBy, o)
-	}
-	return p.build(ctx, outer)
 }

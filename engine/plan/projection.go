@@ -12,23 +12,25 @@ import (
 
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // projection makes the columns of a result of the rows of another reader, and leaves rows out by
 // HAVING.
 type projection struct {
 	*computePlan
-	exprs   []*expr.Expr
-	having  *expr.Program // nil for all rows
-	columns []int         // of the input: the columns that having reads
+	exprs     []*expr.Expr
+	condition *expr.Expr    // of having
+	having    *expr.Program // nil for all rows
+	columns   []int         // of the input: the columns that having reads
 }
 
-// newProjection binds expressions to the columns of rows. having may be nil. ofFiles says that rows
+// newProjection binds expressions to columns. having may be nil. ofFiles says that rows
 // may hold dictionaries and views, whose values are written out.
-func newProjection(ctx context.Context, rows *arrow.Schema, names []string, exprs []*expr.Expr, having *expr.Expr,
+func newProjection(ctx context.Context, rows expr.Columns, names []string, exprs []*expr.Expr, having *expr.Expr,
 	ofFiles bool,
 ) (*projection, error) {
-	p := &projection{exprs: exprs, computePlan: &computePlan{}}
+	p := &projection{exprs: exprs, condition: having, computePlan: &computePlan{}}
 	var err error
 	if having != nil {
 		if p.having, err = expr.BindCondition(ctx, rows, having); err != nil {
@@ -45,14 +47,14 @@ func newProjection(ctx context.Context, rows *arrow.Schema, names []string, expr
 			made = append(made, x)
 			continue
 		}
-		at, err := expr.FindColumn(rows, x)
+		at, err := rows.Find(x)
 		if err != nil {
 			return nil, err
 		}
 		p.from = append(p.from, at)
-		fields[i].Type, fields[i].Nullable = valueType(rows.Field(at).Type), rows.Field(at).Nullable
+		fields[i].Type, fields[i].Nullable = rowdata.ValueType(rows.Schema.Field(at).Type), rows.Schema.Field(at).Nullable
 	}
-	if p.program, err = expr.Bind(ctx, rows, made...); err != nil {
+	if p.program, err = expr.BindTo(ctx, rows, made...); err != nil {
 		return nil, err
 	}
 	p.program.Plain()
@@ -64,13 +66,6 @@ func newProjection(ctx context.Context, rows *arrow.Schema, names []string, expr
 	}
 	p.schema = arrow.NewSchema(fields, nil)
 	return p, nil
-}
-
-func valueType(dt arrow.DataType) arrow.DataType {
-	if d, ok := dt.(*arrow.DictionaryType); ok {
-		return d.ValueType
-	}
-	return dt
 }
 
 // computes reports whether there is more to do for a row than to pick columns.

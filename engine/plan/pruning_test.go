@@ -101,7 +101,7 @@ func TestPruning(t *testing.T) {
 		if r.Err() != nil {
 			t.Fatal(r.Err())
 		}
-		pruned := q.where.described.Pruning()
+		pruned := q.root.input().(*groupsNode).of.in.(*filterNode).described.Pruning()
 		left := pruned.RowGroups
 		for _, by := range pruned.By {
 			left -= by.RowGroups

@@ -3,13 +3,12 @@ package plan
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
@@ -49,31 +48,44 @@ func (r *Result) Err() error { return spawn.InQuery(cmp.Or(r.err, r.RecordReader
 // read; a limit may have ended either early. The bytes count all readings; route, devices and pages are
 // of the step that reads the input. Stats are zero until Next has returned false.
 func (r *Result) Stats() engine.Stats {
-	var stats engine.Stats
-	switch q := r.query; {
-	case q.groups != nil && !r.ended:
-		return stats
-	case q.groups != nil:
-		stats = r.run.of(q.groups).groups.stats
-	default:
-		reads := r.run.of(q.reads).reads
-		stats = reads[0].Stats()
-		for _, later := range reads[1:] {
-			stats.BytesRead += later.Stats().BytesRead
-		}
+	if !r.ended && r.query.last().project != nil {
+		return engine.Stats{}
 	}
-	if inner := r.run.ran(r.query.below()); inner != nil {
-		noteReading(&stats, inner.Stats())
+	return r.run.stats(r.query.root)
+}
+
+// stats returns what was done for the rows of a node.
+func (r *run) stats(n node) (stats engine.Stats) {
+	for ; n != nil; n = n.input() {
+		w := r.of(n)
+		switch {
+		case w.groups != nil:
+			stats = w.groups.stats
+		case len(w.reads) > 0:
+			stats = w.reads[0].Stats()
+			for _, later := range w.reads[1:] {
+				stats.BytesRead += later.Stats().BytesRead
+			}
+		default:
+			continue
+		}
+		if below := r.statement(n.input()); below != nil {
+			noteReading(&stats, r.stats(below))
+		}
+		return stats
 	}
 	return stats
 }
 
-// ran returns the result of a statement within the one that runs; nil where it did not run.
-func (r *run) ran(q *Query) *Result {
-	if q == nil {
-		return nil
+// statement returns the derived table among the inputs of a node; nil where there is none, or where it
+// did not run.
+func (r *run) statement(n node) node {
+	for ; n != nil; n = n.input() {
+		if s, ok := n.(*streamNode); ok && s.described.isResult {
+			return s.in
+		}
 	}
-	return r.of(q).statement
+	return nil
 }
 
 // noteReading copies route, device and page counts of the step that read a statement's input.
@@ -95,7 +107,7 @@ func (q *Query) Run(ctx context.Context) (*Result, error) {
 	}
 	inner := result.RecordReader
 	next := func() (arrow.RecordBatch, error) { return owned(inner) }
-	result.RecordReader = recordreader.New(q.resultSchema, next, func() {
+	result.RecordReader = recordreader.New(q.Schema(), next, func() {
 		inner.Release()
 		r.releaseTests()
 	})
@@ -105,35 +117,49 @@ func (q *Query) Run(ctx context.Context) (*Result, error) {
 // start starts the query as a part of a run.
 func (q *Query) start(ctx context.Context, r *run) (*Result, error) {
 	return guarded(q.text.Text, func() (*Result, error) {
-		if p := q.parameters; p != nil && p.values == nil && len(p.types) > 0 {
-			return nil, fmt.Errorf("%w: the statement has %d parameters, and no values are given", query.ErrQuery, len(p.types))
+		if err := q.errUnbound(); err != nil {
+			return nil, err
 		}
 		rows, err := q.root.read(ctx, r)
 		if err != nil {
-			return nil, located(q.text, err)
+			return nil, logical.Located(q.text, err)
 		}
-		if q.hidden > 0 {
-			rows = firstColumns(rows, q.resultSchema)
-		}
-		result := &Result{RecordReader: rows, query: q, run: r, text: q.text.Text}
-		r.of(q).statement = result
-		return result, nil
+		return &Result{RecordReader: rows, query: q, run: r, text: q.text.Text}, nil
 	})
 }
 
-// input implements node: a statement behind FROM is a node of the statement around it.
-func (q *Query) input() node { return q.root }
+// pickNode picks columns of rows.
+type pickNode struct {
+	in      readerNode
+	columns []int // of in
+	made    *arrow.Schema
+}
 
-// schema implements readerNode.
-func (q *Query) schema() *arrow.Schema { return q.resultSchema }
+func (n *pickNode) input() node           { return n.in }
+func (n *pickNode) schema() *arrow.Schema { return n.made }
 
 // read implements readerNode.
-func (q *Query) read(ctx context.Context, r *run) (array.RecordReader, error) {
-	result, err := q.start(ctx, r)
+func (n *pickNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
+	from, err := n.in.read(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return result, nil
+	return n.pick(from), nil
+}
+
+// pick takes over a reader and returns it with the columns that are picked.
+func (n *pickNode) pick(from array.RecordReader) array.RecordReader {
+	return recordreader.New(n.made, func() (arrow.RecordBatch, error) {
+		in, err := recordreader.Next(from)
+		if in == nil {
+			return nil, err
+		}
+		columns := make([]arrow.Array, len(n.columns))
+		for i, c := range n.columns {
+			columns[i] = in.Column(c)
+		}
+		return newBatch(n.made, columns, in.NumRows()), nil
+	}, from.Release)
 }
 
 // sortNode orders and limits rows.
@@ -288,15 +314,4 @@ func owned(from array.RecordReader) (arrow.RecordBatch, error) {
 		batch.Retain()
 	}
 	return batch, err
-}
-
-// firstColumns takes over a reader and returns it without its last columns.
-func firstColumns(from array.RecordReader, schema *arrow.Schema) array.RecordReader {
-	return recordreader.New(schema, func() (arrow.RecordBatch, error) {
-		in, err := recordreader.Next(from)
-		if in == nil {
-			return nil, err
-		}
-		return newBatch(schema, in.Columns()[:schema.NumFields()], in.NumRows()), nil
-	}, from.Release)
 }

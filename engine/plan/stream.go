@@ -10,17 +10,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/recordreader"
 )
-
-// oneRow is what a statement without FROM reads: one row, whose column cannot be named.
-func oneRow() scan.Source {
-	schema := arrow.NewSchema([]arrow.Field{{Name: "", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}, nil)
-	column := nulls(arrow.FixedWidthTypes.Boolean, 1)
-	defer column.Release()
-	return scan.Batches(schema, []arrow.RecordBatch{array.NewRecordBatch(schema, []arrow.Array{column}, 1)})
-}
 
 // streamNode has the rows of a reader as a source: of a derived table, of groups, of rows in order. P4.
 type streamNode struct {
@@ -30,7 +23,12 @@ type streamNode struct {
 
 // newStream returns the node, and names the reader in errors and traces.
 func newStream(in readerNode, name string) *streamNode {
-	return &streamNode{in, &streamed{name: name, schema: in.schema()}}
+	fields := in.schema().Fields()
+	taken := logical.Names{}
+	for i := range fields {
+		fields[i].Name = taken.Unique(fields[i].Name)
+	}
+	return &streamNode{in, &streamed{name: name, schema: arrow.NewSchema(fields, nil)}}
 }
 
 func (n *streamNode) input() node { return n.in }
@@ -43,6 +41,9 @@ func (n *streamNode) rows(r *run) scan.Source {
 	of := *n.described
 	of.run = func(ctx context.Context) (array.RecordReader, error) { return n.in.read(ctx, r) }
 	of.running = &r.of(n.in).aggregation
+	if of.isResult {
+		of.bytesRead = func() int64 { return r.stats(n.in).BytesRead }
+	}
 	return &of
 }
 
@@ -54,7 +55,9 @@ type streamed struct {
 	columns []scan.ColumnStats // as long as the schema, or nil
 	readers int                // splits; 0 is one, which keeps the order of the batches
 	grouped bool               // the rows are groups
-	made    []int              // by column: its place in the reader's rows, or -1 where it is not made; nil for all
+
+	isResult  bool         // the rows are the result of a derived table, which tells how many bytes it has read
+	bytesRead func() int64 // once all rows are made; nil of other rows
 
 	run     func(context.Context) (array.RecordReader, error)
 	running *atomic.Pointer[engine.Result] // the aggregation whose groups are the rows, once it runs; nil of other rows
@@ -79,7 +82,7 @@ func (s *streamed) RowsExpected() int64 {
 
 // Splits implements scan.Source.
 func (s *streamed) Splits(_ context.Context, columns []int) ([]scan.Split, error) {
-	shared := &sharedReader{run: s.run}
+	shared := &sharedReader{run: s.run, bytesRead: s.bytesRead}
 	splits := make([]scan.Split, max(s.readers, 1))
 	for i := range splits {
 		splits[i] = &streamedSplit{of: s, columns: columns, from: shared}
@@ -89,7 +92,8 @@ func (s *streamed) Splits(_ context.Context, columns []int) ([]scan.Split, error
 
 // sharedReader runs a query for splits that share its batches.
 type sharedReader struct {
-	run func(context.Context) (array.RecordReader, error)
+	run       func(context.Context) (array.RecordReader, error)
+	bytesRead func() int64 // or nil
 
 	mu     sync.Mutex
 	opened bool
@@ -128,8 +132,8 @@ func (r *sharedReader) next(progress func(bytes int64)) (arrow.RecordBatch, erro
 		return batch, nil
 	}
 	r.over = true
-	if result, ok := r.reader.(*Result); ok && err == nil && progress != nil {
-		progress(result.Stats().BytesRead)
+	if r.bytesRead != nil && err == nil && progress != nil {
+		progress(r.bytesRead())
 	}
 	return nil, err
 }
@@ -159,13 +163,6 @@ func (s *streamedSplit) Name() string     { return s.of.name }
 // it.
 func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
 	opt.EnsureDefaults()
-	columns := s.columns // places in the query's result
-	if s.of.made != nil {
-		columns = make([]int, len(s.columns))
-		for i, c := range s.columns {
-			columns[i] = s.of.made[c]
-		}
-	}
 	var err error
 	waited := opt.Wait(ctx, func() { err = s.from.open(ctx) })
 	if err != nil {
@@ -186,8 +183,8 @@ func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 		if waited != nil || in == nil {
 			return nil, cmp.Or(waited, err)
 		}
-		arrays := make([]arrow.Array, len(columns))
-		for i, c := range columns {
+		arrays := make([]arrow.Array, len(s.columns))
+		for i, c := range s.columns {
 			arrays[i] = in.Column(c)
 		}
 		return newBatch(schema, arrays, in.NumRows()), nil

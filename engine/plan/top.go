@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
@@ -24,7 +25,9 @@ type topNode struct {
 	in     sourceNode    // the rows, without a condition
 	test   *condition    // WHERE and the order; a run asks a copy, which knows its bound
 	tested scan.Filtered // in filtered by test; of no run
-	by     order.By      // of the statement, over the columns of head
+	by     order.By      // over the columns of head
+	text   string        // names the order
+	all    *projection   // to the columns of the result
 
 	head     *projection // what is made while all rows are read; where late is not nil, the positions behind it
 	late     *projection // what is made of the rows of the result; nil where nothing is
@@ -36,114 +39,114 @@ type topNode struct {
 func (t *topNode) input() node           { return t.in }
 func (t *topNode) schema() *arrow.Schema { return t.result }
 
-const (
-	// topRowsMost bounds the rows that are read by their positions, which stay in memory.
-	topRowsMost = 1 << 14
-
-	// lateShare is the least number of rows of a table for each row that is wanted for which columns
-	// are read late: else most pages would be read anyway.
-	lateShare = 16
-)
-
-// planTop plans the first rows of a statement, where there is an order and a small limit; else it
-// returns nil. Expressions that may give an error are evaluated for all rows, so they are left to the
-// other way.
-func (q *Query) planTop(ctx context.Context) (*topNode, error) {
-	if !q.rules.allows(FirstRows) || q.groups != nil || len(q.by.Keys) == 0 || q.by.Wanted() > topRowsMost ||
-		q.post.program.Fallible() {
-		return nil, nil
+// first makes the first rows of an order.
+func (p *planner) first(n *logical.First) (readerNode, error) {
+	rows, filter := n.In.In, (*logical.Filter)(nil)
+	if f, ok := rows.(*logical.Filter); ok {
+		rows, filter = f.In, f
 	}
-	t := &topNode{in: q.base.node, by: q.by, result: q.post.schema}
-	t.by.Keys = slices.Clone(q.by.Keys)
-	by, err := q.topOrder(ctx)
+	in, err := p.source(rows, nil)
 	if err != nil {
 		return nil, err
 	}
-	src := t.in.rows(nil)
-	if q.where != nil {
-		t.test = q.where.condition.ordered(by)
-		t.tested = scan.Refilter(q.where.described, src, t.test)
+	names := make([]string, len(n.Columns()))
+	for i, c := range n.Columns() {
+		names[i] = c.Name
+	}
+	t := &topNode{in: in.node, by: orderBy(placesOf(n.Columns()), n.Keys, &n.Limit)}
+	if t.all, err = newProjection(p.ctx, in.columns(), names, n.In.Exprs, nil, true); err != nil {
+		return nil, err
+	}
+	t.result, t.text = t.all.schema, describeOrder(t.by, &rowsNode{post: t.all})
+	by, err := p.topOrder(in, n)
+	if err != nil {
+		return nil, err
+	}
+	src := in.node.rows(nil)
+	if filter != nil {
+		of, err := p.filtered(in, filter.Condition)
+		if err != nil {
+			return nil, err
+		}
+		t.test = of.condition.ordered(by)
+		t.tested = scan.Refilter(of.described, src, t.test)
 	} else {
-		t.test = &condition{schema: src.Schema(), order: by, mem: q.engine.Allocator()}
-		if t.tested, err = scan.Filter(ctx, src, scan.Predicate{Rows: t.test}); err != nil {
+		t.test = &condition{columns: in.columns(), order: by, mem: p.engine.Allocator()}
+		if t.tested, err = scan.Filter(p.ctx, src, scan.Predicate{Rows: t.test}); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.divide(ctx, q); err != nil {
-		return nil, err
-	}
-	q.rules.note(FirstRows, true)
-	q.rules.note(LateColumns, t.late != nil)
-	return t, nil
+	return t, t.divide(p.ctx, in, n, names)
 }
 
 // topOrder returns the order of the result over the columns of its rows.
-func (q *Query) topOrder(ctx context.Context) (o *topOrder, err error) {
+func (p *planner) topOrder(in *input, n *logical.First) (o *topOrder, err error) {
 	o = &topOrder{}
+	places := placesOf(n.Columns())
 	var made []*expr.Expr
-	for _, k := range q.by.Keys {
-		x := q.post.exprs[k.Column]
+	for _, k := range n.Keys {
+		x := n.In.Exprs[places[k.Column]]
 		if x.Op != expr.OpColumn {
 			o.columns = append(o.columns, -1-len(made))
 			made = append(made, x)
 			continue
 		}
-		at, err := expr.FindColumn(q.source().Schema(), x)
-		if err != nil {
-			return nil, err
-		}
-		o.columns = append(o.columns, at)
+		o.columns = append(o.columns, in.places[x.ID])
 	}
-	o.exprs, err = expr.Bind(ctx, q.source().Schema(), made...)
+	o.exprs, err = expr.BindTo(p.ctx, in.columns(), made...)
 	return o, err
 }
 
 // divide says which columns of the result are made while all rows are read.
-func (t *topNode) divide(ctx context.Context, q *Query) (err error) {
-	schema := t.tested.Schema()
-	position := namesOf(schema).unique("position")
-	rows := t.in.rows(nil).Stats().Rows
-	positioned, finds := scan.WithPositions(t.tested, position)
-	finds = finds && rows/lateShare >= q.by.Wanted() && q.rules.allows(LateColumns)
+func (t *topNode) divide(ctx context.Context, in *input, n *logical.First, resultNames []string) (err error) {
+	columns := in.columns()
+	var positioned scan.Source
+	finds, position := false, ""
+	if n.Late {
+		position = logical.NamesOf(columns.Schema).Unique("position")
+		positioned, finds = scan.WithPositions(t.tested, position)
+	}
 	tested := t.test.Columns()
 	var names, lateNames []string
 	var head, late []*expr.Expr
-	for i, x := range q.post.exprs {
-		read, err := expr.Bind(ctx, schema, x)
+	for i, x := range n.In.Exprs {
+		read, err := expr.BindTo(ctx, columns, x)
 		if err != nil {
 			return err
 		}
-		name := q.post.schema.Field(i).Name
 		untested := slices.ContainsFunc(read.Columns(), func(c int) bool { return !slices.Contains(tested, c) })
 		if finds && untested {
 			t.from = append(t.from, -1-len(late))
-			lateNames, late = append(lateNames, name), append(late, x)
+			lateNames, late = append(lateNames, resultNames[i]), append(late, x)
 		} else {
 			t.from = append(t.from, len(head))
-			names, head = append(names, name), append(head, x)
+			names, head = append(names, resultNames[i]), append(head, x)
 		}
 	}
+	t.by.Keys = slices.Clone(t.by.Keys)
 	for i := range t.by.Keys {
 		t.by.Keys[i].Column = t.from[t.by.Keys[i].Column]
 	}
 	if len(late) == 0 {
-		t.head, err = newProjection(ctx, schema, names, head, nil, true)
+		t.head, err = newProjection(ctx, columns, names, head, nil, true)
 		return err
 	}
 	t.position = position
 	at := expr.Column(position)
 	names, head = append(names, position), append(head, at)
-	if t.head, err = newProjection(ctx, positioned.Schema(), names, head, nil, true); err != nil {
+	columns.Schema = positioned.Schema()
+	if t.head, err = newProjection(ctx, columns, names, head, nil, true); err != nil {
 		return err
 	}
-	t.late, err = newProjection(ctx, positioned.Schema(), append(lateNames, position), append(late, at), nil, true)
+	t.late, err = newProjection(ctx, columns, append(lateNames, position), append(late, at), nil, true)
 	return err
 }
 
-// lateNames returns the names of the columns that are read of the rows of the result alone.
-func (t *topNode) lateNames() (names []string) {
+// lateNames returns the names of the columns that are read of the rows of the result alone, out of
+// some columns of the result; nil are all.
+func (t *topNode) lateNames(of []int) (names []string) {
 	for i, c := range t.from {
-		if c < 0 {
+		if c < 0 && (of == nil || slices.Contains(of, i)) {
 			names = append(names, t.result.Field(i).Name)
 		}
 	}

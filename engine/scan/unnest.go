@@ -19,14 +19,24 @@ import (
 // of values that are not nested, and the elements as a further column, the last. A row whose list is
 // empty or NULL is left out. Its errors are query.ErrQuery.
 func Unnest(src Source, list int, name string) (Source, error) {
-	field := src.Schema().Field(list)
-	element, ok := delivery.Element(field.Type)
-	if !ok {
-		return nil, query.Errorf("column %q is of type %s; only a list of values that are not nested has elements to read",
-			field.Name, query.TypeName(field.Type))
+	element, err := Element(src.Schema().Field(list))
+	if err != nil {
+		return nil, err
 	}
-	fields := append(slices.Clone(src.Schema().Fields()), arrow.Field{Name: name, Type: element, Nullable: true})
+	element.Name = name
+	fields := append(slices.Clone(src.Schema().Fields()), element)
 	return &unnested{Source: src, list: list, schema: arrow.NewSchema(fields, nil)}, nil
+}
+
+// Element returns the column of the elements of a list of values that are not nested, without a name.
+// Its errors are query.ErrQuery.
+func Element(list arrow.Field) (arrow.Field, error) {
+	element, ok := delivery.Element(list.Type)
+	if !ok {
+		return list, query.Errorf("column %q is of type %s; only a list of values that are not nested has elements to read",
+			list.Name, query.TypeName(list.Type))
+	}
+	return arrow.Field{Type: element, Nullable: true}, nil
 }
 
 // unnested is the Source that Unnest returns.

@@ -13,9 +13,32 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// Bind resolves expressions against a schema, unless the context ends before. Other errors are of type *Error.
-func Bind(ctx context.Context, schema *arrow.Schema, exprs ...*Expr) (p *Program, err error) {
-	b := newBinder(ctx, schema)
+// Columns are what expressions are bound to.
+type Columns struct {
+	Schema *arrow.Schema
+	Places map[ID]int // in Schema, of columns that have IDs; nil where columns are found by their names
+}
+
+// Find returns the place of a column. Errors are of type *Error.
+func (c Columns) Find(e *Expr) (int, error) {
+	if e.ID == 0 {
+		return FindColumn(c.Schema, e)
+	}
+	place, ok := c.Places[e.ID]
+	if !ok {
+		return 0, errorAt(e.At, "column %q is not among the columns that are read", e.Name)
+	}
+	return place, nil
+}
+
+// Bind is BindTo for columns that are found by their names.
+func Bind(ctx context.Context, schema *arrow.Schema, exprs ...*Expr) (*Program, error) {
+	return BindTo(ctx, Columns{Schema: schema}, exprs...)
+}
+
+// BindTo resolves expressions against columns, unless the context ends before. Other errors are of type *Error.
+func BindTo(ctx context.Context, columns Columns, exprs ...*Expr) (p *Program, err error) {
+	b := newBinder(ctx, columns)
 	defer b.caught(&p, &err)
 	for _, e := range exprs {
 		n := b.bind(e, 0)
@@ -28,9 +51,9 @@ func Bind(ctx context.Context, schema *arrow.Schema, exprs ...*Expr) (p *Program
 	return b.program, nil
 }
 
-// BindCondition is Bind for one expression that must be a condition.
-func BindCondition(ctx context.Context, schema *arrow.Schema, e *Expr) (p *Program, err error) {
-	b := newBinder(ctx, schema)
+// BindCondition is BindTo for one expression that must be a condition.
+func BindCondition(ctx context.Context, columns Columns, e *Expr) (p *Program, err error) {
+	b := newBinder(ctx, columns)
 	defer b.caught(&p, &err)
 	n := b.bind(e, 0)
 	if n.typ.ID != Bool && n.typ.ID != Null && !n.typ.numeric() && !n.textConstant() {
@@ -54,15 +77,15 @@ type binding func(b *binder, n *node)
 type binder struct {
 	ctx     context.Context
 	nodes   int // of expressions, that bind was called for
-	schema  *arrow.Schema
+	input   Columns
 	program *Program
 	known   map[string]*node // the nodes that have been bound, by Expr.Key
-	columns map[int]int      // the places in program.columns, by index in schema
+	columns map[int]int      // the places in program.columns, by index in the schema of input
 	folder  *Evaluator       // of constants; nil before evaluator is called
 }
 
-func newBinder(ctx context.Context, schema *arrow.Schema) *binder {
-	return &binder{ctx: ctx, schema: schema, program: &Program{}, known: map[string]*node{}, columns: map[int]int{}}
+func newBinder(ctx context.Context, input Columns) *binder {
+	return &binder{ctx: ctx, input: input, program: &Program{}, known: map[string]*node{}, columns: map[int]int{}}
 }
 
 // fail ends the binding with an error at a byte of the text.
@@ -282,11 +305,11 @@ func (b *binder) constant(t Type, value any) *node {
 
 // column binds a column.
 func (b *binder) column(e *Expr) *node {
-	index, err := FindColumn(b.schema, e)
+	index, err := b.input.Find(e)
 	if err != nil {
 		b.fail(e.At, "%v", err)
 	}
-	field := b.schema.Field(index)
+	field := b.input.Schema.Field(index)
 	if err := query.CheckReadable(field.Name, field.Type); err != nil {
 		b.fail(e.At, "%v", err)
 	}

@@ -134,7 +134,7 @@ func TestCode(t *testing.T) {
 		}
 		bind := func() (*Program, error) {
 			if isCondition {
-				return BindCondition(t.Context(), schema, e)
+				return BindCondition(t.Context(), Columns{Schema: schema}, e)
 			}
 			return Bind(t.Context(), schema, e)
 		}

@@ -16,7 +16,7 @@ import (
 // folded returns the text of an expression of constants, or its error.
 func folded(ctx context.Context, e *Expr) (string, error) {
 	p, err := func() (p *Program, err error) { // Bind takes no intervals
-		b := newBinder(ctx, arrow.NewSchema(nil, nil))
+		b := newBinder(ctx, Columns{Schema: arrow.NewSchema(nil, nil)})
 		defer b.caught(&p, &err)
 		b.program.nodes = []*node{b.bind(e, 0)}
 		return b.program, nil
@@ -195,7 +195,7 @@ func TestMadeTexts(t *testing.T) {
 // Would catch constants that are folded in the vectors of a whole batch: a query may have a hundred,
 // and 16 KiB for each took longer than small tables.
 func TestFoldedRow(t *testing.T) {
-	b := newBinder(t.Context(), arrow.NewSchema(nil, nil))
+	b := newBinder(t.Context(), Columns{Schema: arrow.NewSchema(nil, nil)})
 	n := b.bind(Call("+", Constant(int64(7)), Call("length", Call("||", Constant("a"), Constant("b")))), 0)
 	if n.value != int64(9) {
 		t.Fatalf("%s is %v", n.text, n.value)
@@ -296,7 +296,7 @@ func TestLikeTerms(t *testing.T) {
 		{Call("like", Column("s"), Constant("a!%b%"), Constant("!")), "[]"}, // matches a%b
 		{Call("ilike", Column("s"), Constant("ab%")), "[]"},
 	} {
-		p, err := BindCondition(t.Context(), schema, c.expr)
+		p, err := BindCondition(t.Context(), Columns{Schema: schema}, c.expr)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -204,7 +204,7 @@ func TestSelect(t *testing.T) {
 		batch := encodedRows(t, form, rows)
 		schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 		where := Call("and", Call("=", Column("s"), Constant("Word 1")), Call(">", Column("n"), Constant(int64(2))))
-		p, err := BindCondition(t.Context(), schema, where)
+		p, err := BindCondition(t.Context(), Columns{Schema: schema}, where)
 		if err != nil {
 			t.Fatal(err)
 		}

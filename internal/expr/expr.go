@@ -32,6 +32,7 @@ type Expr struct {
 	Value any    // nil, bool, int64, float64, decimal128.Num, string or IntervalValue, by Type
 	Args  []*Expr
 	At    int // first byte in the text that the expression was read from, for errors; -1 without a text
+	ID    ID  // of a column whose name has been looked up in a plan; else 0
 
 	// Path is the parts of the name of a column that is written in parts, until the column is looked
 	// up: a column and the fields of structs that lead to a value, as a, b of a.b. nil of other
@@ -43,6 +44,9 @@ type Expr struct {
 	Filter   *Expr   // of an aggregate; nil for all rows
 	OrderBy  []Order // of an aggregate
 }
+
+// ID tells the columns of a plan apart, from 1 on: names are for people, and two tables may have the same.
+type ID int32
 
 // Order is one element of ORDER BY.
 type Order struct {
@@ -227,12 +231,60 @@ func (e *Expr) Columns() []string {
 	return names
 }
 
+// Exceeds says whether expressions have more parts than a number.
+func Exceeds(parts int, list ...*Expr) bool {
+	for _, x := range list {
+		x.Walk(func(*Expr) bool {
+			parts--
+			return parts >= 0
+		})
+	}
+	return parts < 0
+}
+
+// Conjunction is the AND of two conditions. Either may be nil.
+func Conjunction(a, b *Expr) *Expr {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	x := Call("and", a, b)
+	x.At = b.At
+	return x
+}
+
+// Conjuncts adds the parts of an AND to a list; a condition of another kind is its only part.
+func Conjuncts(list []*Expr, of *Expr) []*Expr {
+	if of.Op != OpCall || of.Name != "and" {
+		return append(list, of)
+	}
+	for _, part := range of.Args {
+		list = Conjuncts(list, part)
+	}
+	return list
+}
+
+// IDs calls f with the ID of each column that the expression reads.
+func (e *Expr) IDs(f func(ID)) {
+	e.Walk(func(x *Expr) bool {
+		if x.Op == OpColumn {
+			f(x.ID)
+		}
+		return true
+	})
+}
+
 // Key returns a text that two expressions share only if they mean the same: String with all names
-// in quotes, since a column may be named count(*).
+// in quotes, since a column may be named count(*), or with the IDs of columns that have one.
 func (e *Expr) Key() string {
 	return e.Replace(func(x *Expr) *Expr {
-		if x.Op != OpColumn {
+		switch {
+		case x.Op != OpColumn:
 			return nil
+		case x.ID != 0:
+			return Column("#" + strconv.Itoa(int(x.ID)))
 		}
 		return Column(`"` + strings.ReplaceAll(x.Name, `"`, `""`) + `"`)
 	}).String()

@@ -257,7 +257,7 @@ func (term Term) condition(schema *arrow.Schema) *Expr {
 
 // selected returns the rows for which a condition is TRUE; false where it cannot be evaluated.
 func selected(ctx context.Context, schema *arrow.Schema, batch arrow.RecordBatch, e *Expr) ([]string, bool, error) {
-	p, err := BindCondition(ctx, schema, e)
+	p, err := BindCondition(ctx, Columns{Schema: schema}, e)
 	if err != nil {
 		return nil, false, err
 	}
@@ -278,7 +278,7 @@ func TestRandomTerms(t *testing.T) {
 		if !ok {
 			continue
 		}
-		p, err := BindCondition(t.Context(), schema, e)
+		p, err := BindCondition(t.Context(), Columns{Schema: schema}, e)
 		if err != nil {
 			t.Fatal(err)
 		}

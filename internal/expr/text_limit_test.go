@@ -96,7 +96,7 @@ func TestLongTexts(t *testing.T) {
 
 		odd := Call("=", Call("%", Column("n"), Constant(int64(3))), Constant(int64(1)))
 		where := Call("and", odd, Call(">=", Call("length", c.expr), Constant(int64(0))))
-		p, err = BindCondition(t.Context(), batch.Schema(), where)
+		p, err = BindCondition(t.Context(), Columns{Schema: batch.Schema()}, where)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,19 +1,16 @@
-package plan
+package logical
 
 import (
 	"context"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
-	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// summarySchema has the columns of SUMMARIZE, by DuckDB's names and types.
-var summarySchema = arrow.NewSchema([]arrow.Field{
+// SummarySchema has the columns of SUMMARIZE, by DuckDB's names and types.
+var SummarySchema = arrow.NewSchema([]arrow.Field{
 	{Name: "column_name", Type: arrow.BinaryTypes.String, Nullable: true},
 	{Name: "column_type", Type: arrow.BinaryTypes.String, Nullable: true},
 	{Name: "min", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -28,91 +25,35 @@ var summarySchema = arrow.NewSchema([]arrow.Field{
 	{Name: "null_percentage", Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}, Nullable: true},
 }, nil)
 
-// figuresFrom is the place in summarySchema of the first figure of a column: the columns before it
+// FiguresFrom is the place in SummarySchema of the first figure of a column: the columns before it
 // are known without the rows.
-const figuresFrom = 2
+const FiguresFrom = 2
 
-// summary plans SUMMARIZE: one aggregation without keys, whose row has all figures of all columns,
-// and is turned into a row for each column.
-func (p *planner) summary(ctx context.Context, about *sql.Select) (*relation, error) {
-	var of *arrow.Schema
-	made, err := p.owning(about, func() (*Query, error) {
-		rel, err := p.subject(ctx, about)
-		if err != nil {
-			return nil, err
-		}
-		of = rel.schema
-		figures := &sql.Select{Text: about.Text}
-		for _, f := range of.Fields() {
-			for _, x := range summaryFigures(f) {
-				figures.Items = append(figures.Items, sql.Item{Expr: x})
-			}
-		}
-		return p.planOver(ctx, figures, rel)
-	})
+// summary binds SUMMARIZE: one aggregation without keys, whose row has all figures of all columns.
+func (b *binder) summary(ctx context.Context, about *sql.Select) (*scope, error) {
+	r, err := b.subject(ctx, about)
 	if err != nil {
 		return nil, err
 	}
-	p.subqueries = append(p.subqueries, made)
-	if err := p.narrow(ctx, made); err != nil {
-		return nil, err
+	figures := &sql.Select{Text: about.Text}
+	for _, f := range r.schema.Fields() {
+		for _, x := range summaryFigures(f) {
+			figures.Items = append(figures.Items, sql.Item{Expr: x})
+		}
 	}
-	rows := newStream(&summaryNode{made, of}, "summary")
-	rows.described.grouped = true
-	return relationOf(rows), nil
-}
-
-// summaryNode has a row for each column of what SUMMARIZE is about.
-type summaryNode struct {
-	figures *Query
-	of      *arrow.Schema // the columns
-}
-
-func (n *summaryNode) input() node           { return n.figures }
-func (n *summaryNode) schema() *arrow.Schema { return summarySchema }
-
-// read implements readerNode.
-func (n *summaryNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
-	figures, err := n.figures.read(ctx, r)
+	n, err := b.over(ctx, figures, r)
 	if err != nil {
-		return nil, err
+		return nil, Located(about, err)
 	}
-	return transposed(figures, n.of), nil
+	return scopeOf(&Summary{In: n, Of: r.schema, columns: fixedColumns(&b.ids, SummarySchema)}), nil
 }
 
-// transposed takes over the reader of the figures, which has one row, and returns a row for each
-// column.
-func transposed(figures array.RecordReader, of *arrow.Schema) array.RecordReader {
-	return recordreader.New(summarySchema, func() (arrow.RecordBatch, error) {
-		row, err := recordreader.Next(figures)
-		if row == nil {
-			return nil, err
-		}
-		heads := describeRows(of)
-		columns := []arrow.Array{stringsOf(heads[0]), stringsOf(heads[1])}
-		defer func() { releaseAll(columns) }()
-		perColumn := summarySchema.NumFields() - figuresFrom
-		for i := range perColumn {
-			var values []arrow.Array
-			for at := i; at < int(row.NumCols()); at += perColumn {
-				values = append(values, row.Column(at))
-			}
-			column, err := array.Concatenate(values, memory.DefaultAllocator)
-			if err != nil {
-				return nil, err
-			}
-			columns = append(columns, column)
-		}
-		return newBatch(summarySchema, columns, int64(of.NumFields())), nil
-	}, figures.Release)
-}
-
-// summaryFigures returns what SUMMARIZE computes of a column, in the order of summarySchema. A
+// summaryFigures returns what SUMMARIZE computes of a column, in the order of SummarySchema. A
 // figure that the type of the column does not have is NULL.
 func summaryFigures(f arrow.Field) []*expr.Expr {
 	known := figuresOf(f)
 	var list []*expr.Expr
-	for _, column := range summarySchema.Fields()[figuresFrom:] {
+	for _, column := range SummarySchema.Fields()[FiguresFrom:] {
 		x := known[column.Name]
 		if x == nil {
 			x = expr.Constant(nil)
@@ -126,7 +67,7 @@ func summaryFigures(f arrow.Field) []*expr.Expr {
 	return list
 }
 
-// figuresOf returns the figures that the type of a column has, by their columns in summarySchema. Of
+// figuresOf returns the figures that the type of a column has, by their columns in SummarySchema. Of
 // nested types it is the number of rows alone.
 func figuresOf(f arrow.Field) map[string]*expr.Expr {
 	x, rows := expr.Column(f.Name), aggregate("count_star")

@@ -1,7 +1,6 @@
-package plan
+package logical
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -56,9 +55,6 @@ func (g *grouping) findKeys() error {
 		}
 	}
 	g.sets = sets
-	if len(sets) == 1 && g.q.rules.allows(DependentKeys) {
-		g.dropDependent()
-	}
 	return nil
 }
 
@@ -71,7 +67,7 @@ func (g *grouping) several() bool {
 func (g *grouping) key(e *expr.Expr) (int, error) {
 	x, ok, err := g.st.ordinal(e, "GROUP BY")
 	if !ok {
-		x, err = g.st.rel.resolve(e, g.st.aliases, nil)
+		x, err = g.st.scope.resolve(e, g.st.aliases, nil)
 	}
 	if err == nil {
 		err = notOfGroups(x, e)
@@ -104,6 +100,7 @@ func (g *grouping) appendKey(x *expr.Expr) int {
 		g.places[key] = len(g.keys)
 	}
 	g.keys = append(g.keys, x)
+	g.made = append(g.made, Column{ID: g.b.ids.New(), Name: x.String()})
 	return len(g.keys) - 1
 }
 
@@ -119,7 +116,7 @@ func (g *grouping) keyOfSets(e *expr.Expr) (int, error) {
 	}
 	element := e.Key()
 	if !ok {
-		x, err := g.st.rel.resolve(e, g.st.aliases, nil)
+		x, err := g.st.scope.resolve(e, g.st.aliases, nil)
 		if err == nil {
 			err = notOfGroups(x, e)
 		}
@@ -147,16 +144,11 @@ func (g *grouping) keyOfSets(e *expr.Expr) (int, error) {
 	}
 	k := g.appendKey(x)
 	g.elements[element], g.itemOf[item] = k, true
-	reference := expr.Column(fmt.Sprintf("%s%d", keyReference, k))
+	reference := g.made[k].Expr()
 	reference.At = x.At
-	g.references[reference.Key()] = k
 	g.st.refer(item, reference)
 	return k, nil
 }
-
-// keyReference begins the names of columns that stand for keys in items. No column of a source has
-// such a name.
-const keyReference = "\x00key "
 
 // clone returns a statement whose items and aliases can be changed.
 func (st *statement) clone() *statement {
@@ -174,7 +166,7 @@ func (st *statement) itemNamed(e *expr.Expr) (at int, ok bool, err error) {
 	if !mayBeAlias(e) || st.aliases[strings.ToLower(e.Name)] == nil {
 		return 0, false, nil
 	}
-	if _, err := st.rel.column(e); err == nil {
+	if _, err := st.scope.column(e); err == nil {
 		return 0, false, nil
 	}
 	at = slices.IndexFunc(st.items, func(it item) bool { return strings.EqualFold(it.name, e.Name) })

@@ -1,4 +1,4 @@
-package plan
+package logical
 
 import (
 	"context"
@@ -115,13 +115,13 @@ func (p *Parameter) expr() (*expr.Expr, error) {
 
 // bind returns the statement with values in place of its parameters, and notes the types that
 // parameters without values have by their places.
-func (p *placeholders) bind(ctx context.Context, s *sql.Select, rel *relation) *sql.Select {
+func (p *placeholders) bind(ctx context.Context, s *sql.Select, r *scope) *sql.Select {
 	if len(p.types) == 0 {
 		return s
 	}
 	if p.values == nil {
 		s.Replace(func(x *expr.Expr) *expr.Expr {
-			p.expect(ctx, x, rel)
+			p.expect(ctx, x, r)
 			return nil
 		})
 		p.count(s.Limit)
@@ -169,7 +169,7 @@ func (p *placeholders) count(x *expr.Expr) {
 
 // expect notes the type of parameters that are arguments of an expression: the type that a cast
 // leads to, or the type of another argument.
-func (p *placeholders) expect(ctx context.Context, x *expr.Expr, rel *relation) {
+func (p *placeholders) expect(ctx context.Context, x *expr.Expr, r *scope) {
 	if x.Op != expr.OpCall && x.Op != expr.OpCast && x.Op != expr.OpTryCast {
 		return
 	}
@@ -178,7 +178,7 @@ func (p *placeholders) expect(ctx context.Context, x *expr.Expr, rel *relation) 
 		by = x.Type.Arrow()
 	}
 	for i := 0; i < len(x.Args) && by == nil; i++ {
-		by = rel.typeOf(ctx, x.Args[i])
+		by = r.typeOf(ctx, x.Args[i])
 	}
 	for _, a := range x.Args {
 		if a.Op == expr.OpParameter && by != nil {
@@ -187,9 +187,9 @@ func (p *placeholders) expect(ctx context.Context, x *expr.Expr, rel *relation) 
 	}
 }
 
-// typeOf returns the type of an expression over the columns of the relation, or nil where it has none
+// typeOf returns the type of an expression over the columns of the scope, or nil where it has none
 // before its parameters have values.
-func (r *relation) typeOf(ctx context.Context, x *expr.Expr) arrow.DataType {
+func (r *scope) typeOf(ctx context.Context, x *expr.Expr) arrow.DataType {
 	if x.Op == expr.OpParameter || x.Op == expr.OpAggregate {
 		return nil
 	}
@@ -197,18 +197,17 @@ func (r *relation) typeOf(ctx context.Context, x *expr.Expr) arrow.DataType {
 	if err != nil {
 		return nil
 	}
-	program, err := expr.Bind(ctx, r.source().Schema(), x)
+	program, err := expr.BindTo(ctx, ColumnsOf(r.node), x)
 	if err != nil {
 		return nil
 	}
 	return program.Arrow(0)
 }
 
-// Parameters returns the types of the statement's parameters, in their order, as the places where
-// they stand let expect them; text where the place says nothing. A value may be of another type.
-func (q *Query) Parameters() []arrow.DataType {
-	types := make([]arrow.DataType, len(q.parameters.types))
-	for i, t := range q.parameters.types {
+// expected returns the types of Statement.Parameters.
+func (p *placeholders) expected() []arrow.DataType {
+	types := make([]arrow.DataType, len(p.types))
+	for i, t := range p.types {
 		if types[i] = t; t == nil {
 			types[i] = arrow.BinaryTypes.String
 		}

@@ -1,4 +1,4 @@
-package plan
+package logical
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func TestWideScope(t *testing.T) {
 	for i := range fields {
 		fields[i] = arrow.Field{Name: fmt.Sprint("c", i), Type: arrow.PrimitiveTypes.Int64}
 	}
-	rel := tableRelation(scan.Batches(arrow.NewSchema(fields, nil), nil), "wide")
+	rel := new(binder).tableScope(scan.Batches(arrow.NewSchema(fields, nil), nil), "wide")
 	rel.qualify(0, []string{"t"})
 	for _, e := range []*expr.Expr{
 		{Op: expr.OpColumn, Name: "t.c9999", Path: []string{"t", "c9999"}, Qualified: true},

@@ -1,4 +1,4 @@
-package plan
+package logical
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 )
 
 // scanOptions adds the arguments of a reader to the options of the statement.
-func (p *planner) scanOptions(s *sql.Select, f *sql.Files) (dataset.Options, error) {
-	opt := p.opt.Scan
+func (b *binder) scanOptions(s *sql.Select, f *sql.Files) (dataset.Options, error) {
+	opt := b.opt.Scan
 	if format, ok := strings.CutPrefix(f.Function, "read_"); ok {
 		opt.Format = dataset.Format(format)
 	}

@@ -1,12 +1,10 @@
-package plan
+package logical
 
 import (
-	"context"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
@@ -108,9 +106,8 @@ func firstUnnest(e *expr.Expr) (call *expr.Expr) {
 	return call
 }
 
-// unnest returns the relation with a row for every element of a list, and the elements as its last
-// column.
-func (r *relation) unnest(u *sql.Unnest) (*relation, error) {
+// unnest returns the scope with a row for every element of a list, and the elements as its last column.
+func (r *scope) unnest(ids *IDs, u *sql.Unnest) (*scope, error) {
 	if u.List.Op != expr.OpColumn {
 		return nil, errorAt(u.List.At, "not supported: unnest of other than a column that is a list")
 	}
@@ -118,86 +115,23 @@ func (r *relation) unnest(u *sql.Unnest) (*relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.exprs[at].Op != expr.OpColumn { // of a derived table
-		field := r.schema.Field(at)
-		const why = "unnest: column %q is of type %s; only a list of values that are not nested has elements to read"
-		return nil, errorAt(u.List.At, why, field.Name, query.TypeName(field.Type))
-	}
-	source := r.source()
-	list, err := expr.FindColumn(source.Schema(), r.exprs[at])
+	list := r.columns[at]
+	field, err := scan.Element(arrow.Field{Name: list.Name, Type: list.Type})
 	if err != nil {
-		return nil, err
-	}
-	n := &unnestNode{in: r.node, list: list, name: namesOf(source.Schema()).unique(u.Name)}
-	if n.described, err = scan.Unnest(source, list, n.name); err != nil {
 		return nil, errorAt(u.List.At, "unnest: %v", err)
 	}
-	element := n.described.Schema().Field(n.described.Schema().NumFields() - 1)
-	element.Name = u.Name
-	with := &relation{node: n, where: r.where, inStar: r.inStar, tables: slices.Clone(r.tables)}
-	with.schema = arrow.NewSchema(append(slices.Clone(r.schema.Fields()), element), nil)
-	with.exprs = append(slices.Clone(r.exprs), expr.Column(n.name))
-	with.qualify(len(r.exprs), []string{u.Alias})
+	element := Column{ID: ids.New(), Name: u.Name, Type: field.Type, Nullable: true}
+	n := &Unnest{In: r.node, List: list.ID, columns: append(slices.Clone(r.node.Columns()), element)}
+	for i := range n.columns {
+		n.columns[i].Stats.Tight = false // a row without elements is left out
+	}
+	with := &scope{node: n, inStar: r.inStar, tables: slices.Clone(r.tables)}
+	with.columns = append(slices.Clone(r.columns), element)
+	field.Name = u.Name
+	with.schema = arrow.NewSchema(append(slices.Clone(r.schema.Fields()), field), nil)
+	with.qualify(len(r.columns), []string{u.Alias})
 	if !u.InRow {
 		with.inStar = with.schema
 	}
 	return with, nil
-}
-
-// unnestNode has a row for each element of a list of its input.
-type unnestNode struct {
-	in        sourceNode
-	list      int           // column of in
-	name      string        // of the elements' column, which no column of in has in any case
-	pruned    scan.Filtered // in without what a condition leaves out unread; nil where that is nothing
-	described scan.Source   // of no run
-}
-
-func (n *unnestNode) input() node { return n.in }
-
-// rows implements sourceNode.
-func (n *unnestNode) rows(r *run) scan.Source {
-	if r == nil {
-		return n.described
-	}
-	source := n.in.rows(r)
-	if n.pruned != nil {
-		source = scan.Refilter(n.pruned, source, nil)
-	}
-	made, err := scan.Unnest(source, n.list, n.name)
-	if err != nil {
-		panic(err) // described is made of the same columns
-	}
-	return made
-}
-
-// pruneLists leaves out files, row groups and pages of lists by what the condition says of the
-// columns beside the elements. The rows that are left are still to be tested.
-func (r *relation) pruneLists(ctx context.Context, rules *rewrites) error {
-	n, ok := r.node.(*unnestNode)
-	if !ok || !rules.allows(FilterLists) {
-		return nil
-	}
-	lists := n.in.rows(nil)
-	var where *expr.Expr
-	for _, x := range conjuncts(nil, r.where) {
-		if _, err := expr.BindCondition(ctx, lists.Schema(), x); err == nil {
-			where = conjunction(where, x)
-		}
-	}
-	if where == nil {
-		return nil
-	}
-	program, err := expr.BindCondition(ctx, lists.Schema(), where)
-	if err != nil {
-		return err
-	}
-	of := *n
-	if of.pruned, err = scan.Filter(ctx, lists, predicateOf(program)); err != nil {
-		return err
-	}
-	rules.note(FilterLists, true)
-	of.described, err = scan.Unnest(of.pruned, n.list, n.name)
-	r.node = &of
-	return err
 }

@@ -1,4 +1,4 @@
-package plan
+package logical
 
 import (
 	"fmt"
@@ -7,17 +7,27 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// names are the names of columns that are taken, in lower case: the columns of a node are told apart by
-// their names.
-type names map[string]bool
+// Names are the names of columns that are taken, in lower case: aggregations, and batches that are read
+// by name, need names that are apart.
+type Names map[string]bool
 
-// namesOf returns the names of columns.
-func namesOf(schema *arrow.Schema) names {
-	taken := names{}
+// NamesOf returns the names of columns.
+func NamesOf(schema *arrow.Schema) Names {
+	taken := Names{}
 	for _, f := range schema.Fields() {
 		taken[strings.ToLower(f.Name)] = true
 	}
 	return taken
+}
+
+// Unique takes a name for a column, with a number behind it where another column has the name.
+func (n Names) Unique(name string) string {
+	own := name
+	for i := 2; n[strings.ToLower(own)]; i++ {
+		own = fmt.Sprintf("%s#%d", name, i)
+	}
+	n[strings.ToLower(own)] = true
+	return own
 }
 
 // apart gives columns of the same name numbers, as DuckDB does: a, a_1, a_2.
@@ -35,14 +45,4 @@ func apart(list []string) []string {
 		made[i] = name
 	}
 	return made
-}
-
-// unique takes a name for a column, with a number behind it where another column has the name.
-func (n names) unique(name string) string {
-	own := name
-	for i := 2; n[strings.ToLower(own)]; i++ {
-		own = fmt.Sprintf("%s#%d", name, i)
-	}
-	n[strings.ToLower(own)] = true
-	return own
 }

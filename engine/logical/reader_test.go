@@ -1,6 +1,6 @@
 //go:build cgo
 
-package plan
+package logical
 
 import (
 	"os"
@@ -42,7 +42,7 @@ func TestReaderOptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return new(planner).scanOptions(s, s.From.(*sql.Files))
+		return new(binder).scanOptions(s, s.From.(*sql.Files))
 	}
 	for _, format := range []dataset.Format{dataset.FormatCSV, dataset.FormatJSON, dataset.FormatParquet} {
 		reader := "read_" + string(format)

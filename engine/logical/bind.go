@@ -1,0 +1,148 @@
+package logical
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/rowdata"
+)
+
+// Options say what the names in a statement mean.
+type Options struct {
+	Tables map[string]Table // what FROM name reads
+	Scan   dataset.Options  // how files are read that FROM names
+
+	// Open opens the files of a table.
+	Open func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error)
+
+	Parameters    []Parameter // the values of ? and $1; nil is NULL for each
+	Overflow      query.Overflow
+	Deterministic bool
+	Budget        rowdata.Budget // counts what a statement takes while it is bound
+}
+
+// Table is what a name stands for: a source, or the files of some patterns.
+type Table struct {
+	Source scan.Source      // nil for files
+	Files  []string         // patterns
+	Scan   *dataset.Options // how the files are read; nil for Options.Scan
+	In     []string         // the catalog and the schema of the table, which may qualify its name; may be nil
+}
+
+// Statement is a statement whose names have been looked up.
+type Statement struct {
+	Root Node
+	IDs  *IDs // for the columns that rules make
+
+	// Parameters are the types of the statement's parameters, in their order, as the places where they
+	// stand let expect them; text where the place says nothing. A value may be of another type.
+	Parameters []arrow.DataType
+
+	// Unbound are the parameters that have no value: the statement cannot run.
+	Unbound int
+}
+
+// Bind looks up the names of a statement, opens the files that it reads, and gives every expression its
+// type. Errors that point at the text are of type *sql.Error.
+func Bind(ctx context.Context, s *sql.Select, opt Options) (*Statement, error) {
+	given, err := newPlaceholders(s, opt.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	b := &binder{opt: opt, parameters: given, held: rowdata.NewReservation(opt.Budget)}
+	defer b.held.Release() // from now on it counts as what the process holds
+	root, err := b.statement(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	of := &Statement{Root: root, IDs: &b.ids, Parameters: given.expected()}
+	if given.values == nil {
+		of.Unbound = len(given.types)
+	}
+	return of, nil
+}
+
+// binder binds a statement and the statements within it.
+type binder struct {
+	opt        Options
+	ids        IDs
+	parameters *placeholders
+	held       rowdata.Reservation // of what is bound
+}
+
+// statement binds a statement, also one behind FROM.
+func (b *binder) statement(ctx context.Context, s *sql.Select) (Node, error) {
+	n, err := b.build(ctx, s)
+	return n, Located(s, err)
+}
+
+func (b *binder) build(ctx context.Context, s *sql.Select) (Node, error) {
+	s, err := unnestInFrom(s)
+	if err != nil {
+		return nil, err
+	}
+	r, err := b.from(ctx, s, s.From)
+	if err != nil {
+		return nil, err
+	}
+	n, err := b.over(ctx, s, r)
+	return n, advised(err, r.node)
+}
+
+// Located turns an error of an expression into one that points at the statement's text.
+func Located(s *sql.Select, err error) error {
+	var e *expr.Error
+	if errors.As(err, &e) && e.At >= 0 && s.Text != "" {
+		at := s.ErrorAt(e.At, e.Message)
+		at.Cause = e.Cause
+		return at
+	}
+	return err
+}
+
+// advised adds to an error of columns that are text why the table has them so.
+func advised(err error, n Node) error {
+	var e *expr.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	for len(n.Inputs()) == 1 {
+		n = n.Inputs()[0]
+	}
+	table, ok := n.(*Scan)
+	if !ok {
+		return err
+	}
+	adviser, ok := table.Source.(scan.Adviser)
+	if !ok {
+		return err
+	}
+	for _, column := range e.Texts {
+		if why := adviser.WhyText(column); why != nil {
+			cause := errors.Join(query.ErrQuery, why)
+			return &expr.Error{Message: fmt.Sprintf("%s; %v", e.Message, why), At: e.At, Cause: cause}
+		}
+	}
+	return err
+}
+
+// ended returns why a context has ended, or nil.
+func ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// errorAt is an error that points at a byte of the statement's text.
+func errorAt(at int, format string, args ...any) error {
+	return &expr.Error{Message: fmt.Sprintf(format, args...), At: at}
+}

@@ -1,0 +1,170 @@
+package logical
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/nearest"
+)
+
+// from opens what stands behind a statement's FROM.
+func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *scope, err error) {
+	switch f := from.(type) {
+	case *sql.Unnest:
+		if r, err = b.from(ctx, s, f.Input); err != nil {
+			return nil, err
+		}
+		return r.unnest(&b.ids, f)
+	case *sql.About:
+		return b.about(ctx, f)
+	case *sql.Derived:
+		if r, err = b.derived(ctx, f.Query); err != nil {
+			return nil, err
+		}
+		r.qualify(0, []string{f.Alias})
+		return r, nil
+	case *sql.Files:
+		if r, err = b.files(ctx, s, f); err != nil {
+			return nil, err
+		}
+		r.qualify(0, []string{cmp.Or(f.Alias, f.Function, stem(f.Patterns[0]))})
+		return r, nil
+	case *sql.Table:
+		if r, err = b.table(ctx, s, f); err != nil {
+			return nil, err
+		}
+		r.qualify(0, tableNames(f)...)
+		return r, nil
+	}
+	none := arrow.NewSchema(nil, nil)
+	return &scope{node: NewScan(&b.ids, oneRow(), ""), schema: none, inStar: none}, nil
+}
+
+// oneRow is what a statement without FROM reads: one row, whose column cannot be named.
+func oneRow() scan.Source {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}, nil)
+	column := array.MakeArrayOfNull(memory.DefaultAllocator, arrow.FixedWidthTypes.Boolean, 1)
+	defer column.Release()
+	return scan.Batches(schema, []arrow.RecordBatch{array.NewRecordBatch(schema, []arrow.Array{column}, 1)})
+}
+
+// tableNames returns the names by which the columns of a table are qualified. The name may be a file's.
+func tableNames(f *sql.Table) [][]string {
+	if f.Alias != "" {
+		return [][]string{{f.Alias}}
+	}
+	whole := strings.Join(append(slices.Clone(f.In), f.Name), ".")
+	names := [][]string{{f.Name}, {whole}}
+	if dataset.IsDataFile(whole) {
+		names = append(names, []string{stem(whole)})
+	}
+	for i := range f.In {
+		names = append(names, append(slices.Clone(f.In[i:]), f.Name))
+	}
+	return names
+}
+
+// stem returns the name of a file without its folders and its ending.
+func stem(file string) string { return strings.TrimSuffix(path.Base(file), path.Ext(file)) }
+
+// files opens the files of patterns.
+func (b *binder) files(ctx context.Context, s *sql.Select, f *sql.Files) (*scope, error) {
+	opt, err := b.scanOptions(s, f)
+	if err != nil {
+		return nil, err
+	}
+	src, err := b.opt.Open(ctx, f.Patterns, opt)
+	if err != nil {
+		at := s.ErrorAt(f.At, err.Error())
+		at.Cause = err
+		return nil, at
+	}
+	return b.tableScope(src, strings.Join(f.Patterns, ", ")), nil
+}
+
+// table opens the table of a name, or else a table whose name differs in case alone.
+func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope, error) {
+	var names []string
+	found := ""
+	for name, t := range b.opt.Tables {
+		if !t.IsIn(f.In) {
+			continue
+		}
+		names = append(names, name)
+		if name == f.Name || found != f.Name && strings.EqualFold(name, f.Name) && (found == "" || name < found) {
+			found = name
+		}
+	}
+	if found == "" {
+		return b.namedFile(ctx, s, f, nearest.Offer(f.Name, names))
+	}
+	t := b.opt.Tables[found]
+	if t.Source != nil {
+		return b.tableScope(t.Source, found), nil
+	}
+	opt := b.opt.Scan
+	if t.Scan != nil {
+		opt = *t.Scan
+		opt.Budget = b.opt.Scan.Budget
+	}
+	src, err := b.opt.Open(ctx, t.Files, opt)
+	if err != nil {
+		return nil, fmt.Errorf("table %s: %w", found, err)
+	}
+	return b.tableScope(src, found), nil
+}
+
+// IsIn says whether a table may be qualified by a schema, or by a catalog and a schema.
+func (t *Table) IsIn(qualifiers []string) bool {
+	missing := len(t.In) - len(qualifiers)
+	return missing >= 0 && slices.EqualFunc(qualifiers, t.In[missing:], strings.EqualFold) || len(qualifiers) == 0
+}
+
+// namedFile opens a file whose name stands in no single quotes: FROM flights.parquet. offer has the
+// names of tables that may be meant instead.
+func (b *binder) namedFile(ctx context.Context, s *sql.Select, f *sql.Table, offer string) (*scope, error) {
+	name := strings.Join(append(f.In, f.Name), ".")
+	if dataset.IsDataFile(name) {
+		src, err := b.opt.Open(ctx, []string{name}, b.opt.Scan)
+		switch {
+		case err == nil:
+			return b.tableScope(src, name), nil
+		case !errors.Is(err, fs.ErrNotExist):
+			at := s.ErrorAt(f.At, err.Error())
+			at.Cause = err
+			return nil, at
+		}
+		return nil, s.ErrorAt(f.At, "no table and no file is named "+name+offer)
+	}
+	if offer == "" {
+		offer = "; a file is written in single quotes: FROM 'name.parquet'"
+	}
+	return nil, s.ErrorAt(f.At, "no table is named "+name+offer)
+}
+
+// derived binds a statement behind FROM.
+func (b *binder) derived(ctx context.Context, s *sql.Select) (*scope, error) {
+	n, err := b.statement(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := n.(*Project); ok {
+		of := *p
+		of.Derived = true
+		n = &of
+	}
+	return scopeOf(n), nil
+}

@@ -1,0 +1,220 @@
+package logical
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// scope is what names in a statement mean: the columns behind FROM.
+type scope struct {
+	node    Node
+	columns []Column      // of node, with the names that they have here
+	schema  *arrow.Schema // of columns
+	inStar  *arrow.Schema // the first columns, which * has: all but the elements of a list behind SELECT
+	tables  []scopeTable  // whose names may stand before the names of columns
+}
+
+// scopeTable is the columns of one of the tables behind FROM. Its schema is made once: a statement may
+// look up each of thousands of columns.
+type scopeTable struct {
+	names  [][]string    // of the table: its alias, or its name, perhaps behind a schema
+	from   int           // the first of its columns in the scope
+	schema *arrow.Schema // of its columns
+}
+
+// qualify names the table of the columns from column from on. A name that is empty is none.
+func (r *scope) qualify(from int, names ...[]string) {
+	names = slices.DeleteFunc(names, func(name []string) bool { return name[0] == "" })
+	schema := r.schema
+	if from > 0 {
+		schema = arrow.NewSchema(r.schema.Fields()[from:], nil)
+	}
+	r.tables = append(r.tables, scopeTable{names, from, schema})
+}
+
+// star returns the columns that * stands for, behind a table's name or alone.
+func (r *scope) star(it sql.Item) (from, to int, err error) {
+	if it.Of == nil {
+		return 0, r.inStar.NumFields(), nil
+	}
+	for _, t := range r.tables {
+		for _, name := range t.names {
+			if slices.EqualFunc(name, it.Of, strings.EqualFold) {
+				return t.from, min(t.from+t.schema.NumFields(), r.inStar.NumFields()), nil
+			}
+		}
+	}
+	return 0, 0, errorAt(it.At, "not supported: * behind a name other than the table's; name the columns")
+}
+
+// scopeOf is the scope of all columns of a node. A column without a name is named by its place: C0 is
+// the first.
+func scopeOf(n Node) *scope {
+	r := &scope{node: n, columns: n.Columns()}
+	fields := slices.Clone(ColumnsOf(n).Schema.Fields())
+	var taken Names // before the first column without a name: nil
+	for i := range fields {
+		if fields[i].Name != "" {
+			continue
+		}
+		if taken == nil {
+			taken = NamesOf(arrow.NewSchema(fields, nil))
+			r.columns = slices.Clone(r.columns)
+		}
+		fields[i].Name = taken.Unique(fmt.Sprintf("C%d", i))
+		r.columns[i].Name = fields[i].Name
+	}
+	r.schema = arrow.NewSchema(fields, nil)
+	r.inStar = r.schema
+	return r
+}
+
+// table is the scope of all columns of a table.
+func (b *binder) tableScope(source scan.Source, name string) *scope {
+	return scopeOf(NewScan(&b.ids, source, name))
+}
+
+// find returns the index of a named column. A name in parts is a field of a struct before it is a
+// column with points in its name, which stands in double quotes where both are there; and a column
+// of a table before a field of a struct that is named as the table.
+func (r *scope) find(e *expr.Expr) (int, error) {
+	if e.Path == nil {
+		return expr.FindColumn(r.inStar, e)
+	}
+	missing := e.Path // the part of the path that errors name
+	for _, t := range r.tables {
+		for _, taken := range t.qualifiers(e) {
+			missing = e.Path[taken:]
+			if i, ok := findPath(t.schema, missing); ok {
+				return t.from + i, nil
+			}
+		}
+	}
+	if i, ok := findPath(r.schema, e.Path); ok {
+		return i, nil
+	}
+	_, err := query.FindColumn(r.schema, columnName(missing))
+	return 0, errorAt(e.At, "%v", err)
+}
+
+// only returns the scope of the columns that * stands for, their names apart.
+func (r *scope) only(star sql.Item) (*scope, error) {
+	from, to, err := r.star(star)
+	if err != nil {
+		return nil, err
+	}
+	columns, fields := slices.Clone(r.columns[from:to]), slices.Clone(r.schema.Fields()[from:to])
+	written := make([]string, len(fields))
+	for i := range fields {
+		written[i] = fields[i].Name
+	}
+	for i, name := range apart(written) {
+		fields[i].Name, columns[i].Name = name, name
+	}
+	schema := arrow.NewSchema(fields, nil)
+	return &scope{node: r.node, columns: columns, schema: schema, inStar: schema}, nil
+}
+
+// qualifiers returns how many parts in front of a column's name may be the name of the table, most first.
+func (t *scopeTable) qualifiers(e *expr.Expr) (parts []int) {
+	for _, name := range t.names {
+		if e.Qualified && len(name) < len(e.Path) && slices.EqualFunc(name, e.Path[:len(name)], strings.EqualFold) {
+			parts = append(parts, len(name))
+		}
+	}
+	slices.Sort(parts)
+	slices.Reverse(parts)
+	return parts
+}
+
+// findPath returns which column a name in parts is.
+func findPath(schema *arrow.Schema, path []string) (int, bool) {
+	if len(path) > 1 {
+		if i, err := query.FindColumn(schema, query.HiddenFieldName(path...)); err == nil {
+			return i, true
+		}
+	}
+	i, err := query.FindColumn(schema, columnName(path))
+	return i, err == nil
+}
+
+func columnName(path []string) string {
+	if len(path) == 1 {
+		return path[0]
+	}
+	return query.FieldName(path...)
+}
+
+// mayBeAlias says whether a column may be the name of an item, which no table qualifies.
+func mayBeAlias(e *expr.Expr) bool { return e.Op == expr.OpColumn && e.Path == nil }
+
+// column returns the column that a name means.
+func (r *scope) column(e *expr.Expr) (*expr.Expr, error) {
+	i, err := r.find(e)
+	if err != nil {
+		return nil, err
+	}
+	x := r.columns[i].Expr()
+	x.At = e.At
+	return x, nil
+}
+
+// resolve replaces the names in an expression by the columns that they mean. A name that is no
+// column may be an alias. So may the name of a column for which behind is true, but not within an
+// aggregate function. behind may be nil.
+func (r *scope) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func(*expr.Expr) bool) (
+	*expr.Expr, error,
+) {
+	var failed error
+	x := e.Replace(func(x *expr.Expr) *expr.Expr {
+		switch {
+		case failed != nil:
+			return x
+		case x.Op == expr.OpAggregate && behind != nil:
+			var inner *expr.Expr
+			inner, failed = r.resolve(x, aliases, nil)
+			return inner
+		case x.Op == expr.OpCall && !expr.IsFunction(x.Name) && x.Name != groupingCall:
+			failed = expr.UnknownFunction(x)
+			return x
+		case x.Op != expr.OpColumn:
+			return nil
+		}
+		var alias *expr.Expr
+		if mayBeAlias(x) {
+			alias = aliases[strings.ToLower(x.Name)]
+		}
+		c, err := r.column(x)
+		if alias != nil && (err != nil || behind != nil && behind(c)) {
+			return alias
+		}
+		if err != nil {
+			failed = err
+			return x
+		}
+		return c
+	})
+	if failed == nil && expr.Exceeds(nodesMax, x) {
+		failed = errorAt(e.At, "not supported: an expression of more than %d parts, with what its names stand for", nodesMax)
+	}
+	return x, failed
+}
+
+// nodesMax bounds the parts of an expression, and of all expressions that a statement selects. A text has
+// half as many at most, but names stand for expressions, which have names of others.
+const nodesMax = 1 << 18
+
+// nodesPerColumn more parts may be selected for each column of the table: SUMMARIZE asks for all of them.
+const nodesPerColumn = 64
+
+// nodeBytes is what a part of an expression of a statement takes, about, until the statement runs: as it is written,
+// over the table and over the groups, bound to types.
+const nodeBytes = 5 << 8

@@ -1,0 +1,358 @@
+package logical
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// statement is a statement while it is bound.
+type statement struct {
+	*sql.Select
+	scope   *scope                // what stands behind FROM
+	items   []item                // what stands behind SELECT
+	aliases map[string]*expr.Expr // what stands behind AS, in lower case
+	groups  bool                  // whether there are aggregates or keys
+	keys    map[string]bool       // the expressions that the statement groups by, by Key
+}
+
+// item is an element of the result.
+type item struct {
+	expr    *expr.Expr // over the columns of the scope, with aggregates
+	name    string     // no two items have the same
+	isConst bool       // no column of the scope is in it
+}
+
+// over binds a statement over what stands behind its FROM.
+func (b *binder) over(ctx context.Context, s *sql.Select, r *scope) (Node, error) {
+	s = b.parameters.bind(ctx, s, r)
+	st := &statement{Select: s, scope: r, aliases: map[string]*expr.Expr{}, keys: map[string]bool{}}
+	nodes, err := st.resolveItems(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.held.Resize(b.held.Bytes() + int64(nodes)*nodeBytes); err != nil {
+		return nil, fmt.Errorf("a statement of %s parts of expressions: %w", humanize.Comma(int64(nodes)), err)
+	}
+	where, err := st.condition(s.Where, "WHERE")
+	if err != nil {
+		return nil, err
+	}
+	rows := r.node
+	if where != nil {
+		if _, err := expr.BindCondition(ctx, ColumnsOf(rows), where); err != nil {
+			return nil, err
+		}
+		rows = &Filter{rows, where}
+	}
+	if st.groups, err = st.grouped(); err != nil {
+		return nil, err
+	}
+	if !st.groups && !s.Distinct {
+		checked := make([]*expr.Expr, len(st.items)) // also the columns that nobody may ask for
+		for i := range checked {
+			checked[i] = st.items[i].expr
+		}
+		if _, err := expr.BindTo(ctx, ColumnsOf(rows), checked...); err != nil {
+			return nil, err
+		}
+		return b.finish(ctx, st, rows, func(e *expr.Expr) (*expr.Expr, error) { return e, nil })
+	}
+	if s.Distinct && st.groups {
+		return b.distinct(ctx, st, rows)
+	}
+	return b.group(ctx, st, rows)
+}
+
+// resolveItems looks up the columns of the items, and gives every item a name of its own. It returns how many
+// parts the items have.
+func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
+	for _, it := range st.Items {
+		if err := ended(ctx); err != nil {
+			return 0, err
+		}
+		if it.Expr == nil {
+			from, to, err := st.scope.star(it)
+			if err != nil {
+				return 0, err
+			}
+			if columns := len(st.items) + to - from; columns > sql.ItemsMax {
+				return 0, errorAt(0, "not supported: a result of %d columns, more than %d", columns, sql.ItemsMax)
+			}
+			for i := from; i < to; i++ {
+				st.items = append(st.items, item{expr: st.scope.columns[i].Expr(), name: st.scope.columns[i].Name})
+			}
+			continue
+		}
+		x, err := st.scope.resolve(it.Expr, st.aliases, nil)
+		if err != nil {
+			return 0, err
+		}
+		name := it.Name
+		if name == "" {
+			if name = it.Expr.String(); it.Expr.Path != nil {
+				name = it.Expr.Path[len(it.Expr.Path)-1]
+			}
+		} else if _, taken := st.aliases[strings.ToLower(name)]; !taken {
+			st.aliases[strings.ToLower(name)] = x
+		}
+		st.items = append(st.items, item{x, name, len(x.Columns()) == 0})
+	}
+	most := nodesMax + nodesPerColumn*len(st.scope.columns)
+	for _, it := range st.items {
+		it.expr.Walk(func(*expr.Expr) bool {
+			nodes++
+			return nodes <= most
+		})
+	}
+	switch {
+	case len(st.items) == 0:
+		return 0, errorAt(0, "a statement without columns: there is no table to take * from")
+	case nodes > most:
+		return 0, errorAt(0, "not supported: expressions of more than %d parts, with what their names stand for", most)
+	}
+	written := make([]string, len(st.items))
+	for i, it := range st.items {
+		written[i] = it.name
+	}
+	for i, name := range apart(written) {
+		st.items[i].name = name
+	}
+	return nodes, nil
+}
+
+// condition looks up the names of WHERE or HAVING. Only HAVING may have aggregates.
+func (st *statement) condition(e *expr.Expr, clause string) (*expr.Expr, error) {
+	if e == nil {
+		return nil, nil
+	}
+	behind := st.behind
+	if clause == "WHERE" {
+		behind = nil
+	}
+	x, err := st.scope.resolve(e, st.aliases, behind)
+	if err != nil {
+		return nil, err
+	}
+	if a := firstAggregate(x); a != nil && clause == "WHERE" {
+		return nil, errorAt(a.At, "%s: an aggregate function cannot stand in WHERE; HAVING is for groups", a)
+	}
+	return x, nil
+}
+
+// indexOf returns the place of the first expression of a list that is written as x is, or -1.
+func indexOf(list []*expr.Expr, x *expr.Expr) int {
+	key := x.Key()
+	return slices.IndexFunc(list, func(y *expr.Expr) bool { return y.Key() == key })
+}
+
+// firstAggregate returns the first call of an aggregate function in an expression, or nil.
+func firstAggregate(e *expr.Expr) (found *expr.Expr) {
+	e.Walk(func(x *expr.Expr) bool {
+		if x.Op == expr.OpAggregate && found == nil {
+			found = x
+		}
+		return found == nil
+	})
+	return found
+}
+
+// grouped says whether the statement has groups.
+func (st *statement) grouped() (bool, error) {
+	if len(st.GroupBy) > 0 || st.Having != nil {
+		return true, nil
+	}
+	for _, it := range st.items {
+		if firstAggregate(it.expr) != nil || st.GroupAll && !it.isConst { // ALL leaves constants out
+			return true, nil
+		}
+	}
+	for _, o := range st.OrderBy {
+		if x, err := st.orderExpr(o.Expr); err == nil && firstAggregate(x) != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// ordinal returns the item that an integer constant stands for.
+func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, error) {
+	n, ok := e.Value.(int64)
+	if e.Op != expr.OpConstant || !ok || e.Type.ID == expr.Decimal { // a decimal's digits are an int64, too
+		return nil, false, nil
+	}
+	if n < 1 || n > int64(len(st.items)) {
+		return nil, true, errorAt(e.At, "%s %d: there are %d columns", clause, n, len(st.items))
+	}
+	return st.items[n-1].expr, true, nil
+}
+
+// behind says whether an alias comes before a column of the same name: where rows are grouped, but
+// not by the column.
+func (st *statement) behind(column *expr.Expr) bool { return st.groups && !st.keys[column.Key()] }
+
+// orderExpr looks up an element of ORDER BY: a number, an alias, or an expression.
+func (st *statement) orderExpr(e *expr.Expr) (*expr.Expr, error) {
+	if x, ok, err := st.ordinal(e, "ORDER BY"); ok {
+		return x, err
+	}
+	if e.Op == expr.OpConstant {
+		return nil, ordersNothing(e)
+	}
+	if alias := st.aliases[strings.ToLower(e.Name)]; mayBeAlias(e) && alias != nil {
+		return alias, nil
+	}
+	return st.scope.resolve(e, st.aliases, st.behind)
+}
+
+// ordersNothing is the error of a constant in ORDER BY.
+func ordersNothing(e *expr.Expr) error {
+	return errorAt(e.At, "ORDER BY %s: a constant orders nothing; a name stands without quotes or in double ones", e)
+}
+
+// orders returns what rows are ordered by.
+func (st *statement) orders() ([]sql.Order, error) {
+	var list []sql.Order
+	if all := st.OrderAll; all != nil {
+		for _, it := range st.items {
+			list = append(list, sql.Order{Expr: it.expr, Descending: all.Descending, NullsFirst: all.NullsFirst})
+		}
+	}
+	for _, o := range st.OrderBy {
+		x, err := st.orderExpr(o.Expr)
+		if err != nil {
+			return nil, err
+		}
+		o.Expr = x
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// finish binds what comes behind rows or groups: the items, the order, the limit. of turns an
+// expression over the columns of the scope into one over the rows.
+func (b *binder) finish(
+	ctx context.Context, st *statement, rows Node, of func(*expr.Expr) (*expr.Expr, error),
+) (Node, error) {
+	var columns []Column
+	var exprs []*expr.Expr
+	places := make(map[string]int) // in columns, by Key
+	add := func(name string, x *expr.Expr) int {
+		key := x.Key()
+		if _, ok := places[key]; !ok {
+			places[key] = len(columns)
+		}
+		columns, exprs = append(columns, Column{ID: b.ids.New(), Name: name}), append(exprs, x)
+		return len(columns) - 1
+	}
+	for _, it := range st.items {
+		x, err := of(it.expr)
+		if err = cmp.Or(err, ended(ctx)); err != nil {
+			return nil, err
+		}
+		add(it.name, x)
+	}
+	orders, err := st.orders()
+	if err != nil {
+		return nil, err
+	}
+	var keys []Key
+	for _, o := range orders {
+		x, err := of(o.Expr)
+		if err != nil {
+			return nil, err
+		}
+		at, ok := places[x.Key()]
+		if !ok {
+			at = add(fmt.Sprintf("order by %d", len(columns)-len(st.items)+1), x)
+		}
+		keys = append(keys, Key{columns[at].ID, o.Descending, o.NullsFirst})
+	}
+	var n Node
+	made, err := NewProject(ctx, rows, columns, exprs)
+	if err != nil {
+		return nil, err
+	}
+	if n = made; len(keys) > 0 {
+		n = &Sort{n, keys}
+	}
+	if n, err = limited(ctx, n, st.Select); err != nil || len(columns) == len(st.items) {
+		return n, err
+	}
+	shown := columns[:len(st.items)]
+	exprs = make([]*expr.Expr, len(shown))
+	for i := range shown {
+		exprs[i] = shown[i].Expr()
+		shown[i].ID = b.ids.New()
+	}
+	return NewProject(ctx, n, shown, exprs)
+}
+
+// limited binds LIMIT and OFFSET.
+func limited(ctx context.Context, in Node, s *sql.Select) (Node, error) {
+	count := func(e *expr.Expr, clause string) (int64, error) {
+		number := &expr.Expr{Op: expr.OpTryCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{e}, At: e.At}
+		if p, err := expr.Bind(ctx, arrow.NewSchema(nil, nil), number); err == nil {
+			value, _ := p.Constant(0)
+			if n, ok := value.(int64); ok && n >= 0 {
+				return n, nil
+			}
+		}
+		return 0, errorAt(e.At, "%s takes a number of rows, 0 or more", clause)
+	}
+	given := func(e *expr.Expr) bool { return e != nil && (e.Op != expr.OpConstant || e.Value != nil) } // NULL is no limit
+	n := &Limit{In: in}
+	var err error
+	if given(s.Limit) {
+		n.Limited = true
+		if n.Limit, err = count(s.Limit, "LIMIT"); err != nil {
+			return nil, err
+		}
+	}
+	if given(s.Offset) {
+		if n.Offset, err = count(s.Offset, "OFFSET"); err != nil {
+			return nil, err
+		}
+	}
+	if !n.Limited && n.Offset == 0 {
+		return in, nil
+	}
+	return n, nil
+}
+
+// distinct binds DISTINCT over groups: groups of the groups.
+func (b *binder) distinct(ctx context.Context, st *statement, rows Node) (Node, error) {
+	inner := *st.Select
+	inner.Distinct, inner.OrderBy, inner.OrderAll, inner.Limit, inner.Offset = false, nil, nil, nil, nil
+	of := *st
+	of.Select = &inner
+	groups, err := b.group(ctx, &of, rows)
+	if err != nil {
+		return nil, err
+	}
+	outer := &sql.Select{Text: st.Text, GroupAll: true, OrderAll: st.OrderAll, Limit: st.Limit, Offset: st.Offset}
+	for _, it := range st.items {
+		outer.Items = append(outer.Items, sql.Item{Expr: expr.Column(it.name), Name: it.name})
+	}
+	for _, o := range st.OrderBy {
+		x, err := st.orderExpr(o.Expr)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(st.items, func(it item) bool { return it.expr.Key() == x.Key() })
+		if at < 0 {
+			return nil, errorAt(o.Expr.At, "ORDER BY beside DISTINCT takes what stands behind SELECT")
+		}
+		o.Expr = expr.Column(st.items[at].name)
+		outer.OrderBy = append(outer.OrderBy, o)
+	}
+	return b.over(ctx, outer, scopeOf(groups))
+}

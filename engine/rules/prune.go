@@ -1,0 +1,104 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/mpga/mpga/engine/logical"
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// What nobody asks of a derived table is not computed: neither columns nor aggregates.
+func pruneColumns(_ *Context, root logical.Node) (logical.Node, bool, error) {
+	n, changed := pruned(root, all(root))
+	return n, changed, nil
+}
+
+// ids is a set of columns.
+type ids map[expr.ID]bool
+
+// all returns all columns of a node.
+func all(n logical.Node) ids {
+	set := ids{}
+	for _, c := range n.Columns() {
+		set[c.ID] = true
+	}
+	return set
+}
+
+// add adds the columns that an expression reads.
+func (s ids) add(x *expr.Expr) { x.IDs(func(id expr.ID) { s[id] = true }) }
+
+// pruned returns a node that makes some columns, and perhaps others.
+func pruned(n logical.Node, asked ids) (logical.Node, bool) {
+	changed := false
+	below := ids{}
+	switch of := n.(type) {
+	case *logical.Project:
+		kept := of.Only(func(c logical.Column) bool { return asked[c.ID] })
+		if len(kept.Exprs) == 0 && len(of.Exprs) > 0 { // rows are counted by a column
+			first := of.Columns()[cheapest(of.Exprs)].ID
+			kept = of.Only(func(c logical.Column) bool { return c.ID == first })
+		}
+		if changed = len(kept.Exprs) < len(of.Exprs); changed {
+			n = kept
+		}
+		for _, x := range kept.Exprs {
+			below.add(x)
+		}
+	case *logical.Aggregate:
+		made := *of
+		made.Calls = slices.DeleteFunc(slices.Clone(of.Calls), func(c logical.Call) bool { return !asked[c.Column.ID] })
+		if len(made.Calls) == 0 && len(of.Keys) == 0 {
+			made.Calls = of.Calls[:1]
+		}
+		if len(made.Calls) < len(of.Calls) {
+			if typed, err := made.Typed(); err == nil { // of fewer calls than have types
+				n, changed = typed, true
+			}
+		}
+		below = inputs(n.(*logical.Aggregate))
+	case *logical.Summary, *logical.Explain:
+		below = all(n.Inputs()[0])
+	default:
+		for id := range asked {
+			below[id] = true
+		}
+		switch of := n.(type) {
+		case *logical.Filter:
+			below.add(of.Condition)
+		case *logical.Sort:
+			for _, k := range of.Keys {
+				below[k.Column] = true
+			}
+		case *logical.Unnest:
+			below[of.List] = true
+		}
+	}
+	n, inner, _ := eachInput(n, func(in logical.Node) (logical.Node, bool, error) {
+		in, changed := pruned(in, below)
+		return in, changed, nil
+	})
+	return n, changed || inner
+}
+
+// inputs returns the columns that an aggregation reads.
+func inputs(n *logical.Aggregate) ids {
+	set := ids{}
+	for _, k := range n.Keys {
+		set[k.Of] = true
+	}
+	for _, c := range n.Calls {
+		for _, id := range c.Args {
+			set[id] = true
+		}
+		for _, k := range c.Order {
+			set[k.Column] = true
+		}
+	}
+	return set
+}
+
+// cheapest returns the place of an expression that costs least: a column, if there is one.
+func cheapest(exprs []*expr.Expr) int {
+	return max(0, slices.IndexFunc(exprs, func(x *expr.Expr) bool { return x.Op == expr.OpColumn }))
+}

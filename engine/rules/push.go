@@ -1,0 +1,87 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/mpga/mpga/engine/logical"
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// A condition on keys is asked of the rows that are grouped, too: files, row groups and pages may be
+// left out. A condition on ordered rows is asked before the rows are ordered. Only comparisons of columns
+// and constants move: they are an error for no row.
+func pushFilters(c *Context, n logical.Node) (logical.Node, bool, error) {
+	changed := false
+	if f, ok := n.(*logical.Filter); ok {
+		switch in := f.In.(type) {
+		case *logical.Aggregate:
+			if made := pushedToRows(f, in); made != nil {
+				n, changed = &logical.Filter{In: made, Condition: f.Condition}, true
+			}
+		case *logical.Sort:
+			if moved, rest := divided(f.Condition, func(x *expr.Expr) bool { return compares(x) }); moved != nil {
+				n, changed = in.With(collapse(&logical.Filter{In: in.In, Condition: moved})), true
+				if rest != nil {
+					n = &logical.Filter{In: n, Condition: rest}
+				}
+			}
+		}
+	}
+	n, inner, err := eachInput(n, func(in logical.Node) (logical.Node, bool, error) { return pushFilters(c, in) })
+	return n, changed || inner, err
+}
+
+// pushedToRows returns an aggregation of the rows for which those parts of a condition are TRUE that
+// compare nothing but keys and constants; nil where there is no such part.
+func pushedToRows(f *logical.Filter, of *logical.Aggregate) logical.Node {
+	in, ok := of.In.(*logical.Project)
+	if !ok || of.Sets != nil || len(of.Keys) == 0 {
+		return nil
+	}
+	keys := map[expr.ID]*expr.Expr{}
+	rows := through(in)
+	for _, k := range of.Keys {
+		for _, c := range in.Columns() {
+			if c.ID == k.Of {
+				keys[k.Column.ID] = rows(c.Expr())
+			}
+		}
+	}
+	isShared := func(x *expr.Expr) bool {
+		return compares(x) && readsOnly(x, func(id expr.ID) bool { return keys[id] != nil })
+	}
+	moved, _ := divided(f.Condition, isShared)
+	if moved == nil {
+		return nil
+	}
+	moved = replaced(moved, func(id expr.ID) *expr.Expr { return keys[id] })
+	return of.With(in.With(collapse(&logical.Filter{In: in.In, Condition: moved})))
+}
+
+// divided divides a condition in its parts for which is says true, and the rest; either may be nil.
+func divided(condition *expr.Expr, is func(*expr.Expr) bool) (some, rest *expr.Expr) {
+	for _, x := range expr.Conjuncts(nil, condition) {
+		if is(x) {
+			some = expr.Conjunction(some, x)
+		} else {
+			rest = expr.Conjunction(rest, x)
+		}
+	}
+	return some, rest
+}
+
+// comparisons are the operators that are an error for no row.
+var comparisons = []string{
+	"=", "<>", "<", "<=", ">", ">=", "in", "is null", "is not null", "and", "or", "not", "between",
+}
+
+// compares says whether an expression does nothing but compare columns and constants.
+func compares(e *expr.Expr) bool {
+	switch {
+	case len(e.Columns()) == 0, e.Op == expr.OpColumn:
+		return true
+	case e.Op != expr.OpCall || !slices.Contains(comparisons, e.Name):
+		return false
+	}
+	return !slices.ContainsFunc(e.Args, func(arg *expr.Expr) bool { return !compares(arg) })
+}
