@@ -20,6 +20,10 @@ type planner struct {
 	ctx    context.Context
 	engine *engine.Engine
 	query  *Query // which gets the conditions
+
+	// filters are the filters that have been made: a rule may ask about rows that are read in the end, and
+	// what a condition leaves out unread is found out once.
+	filters map[*logical.Filter]*filterNode
 }
 
 // input is a node with the places of the columns of a logical node in its rows.
@@ -59,14 +63,18 @@ func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, erro
 		}
 		return &input{&statisticsNode{in.node, n.Source}, placesOf(n.Columns())}, nil
 	case *logical.Filter:
-		in, err := p.source(n.In, isSum)
+		in, err := p.source(n.In, nil)
 		if err != nil {
 			return nil, err
 		}
-		if in.node, err = p.filtered(in, n.Condition); err != nil {
-			return nil, err
+		made := p.filters[n]
+		if made == nil {
+			if made, err = p.filtered(in, n.Condition); err != nil {
+				return nil, err
+			}
+			p.filters[n] = made
 		}
-		return in, nil
+		return &input{made, in.places}, nil
 	case *logical.Project:
 		if n.Groups() == nil {
 			return p.computed(n, isSum)

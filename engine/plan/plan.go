@@ -113,7 +113,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		return nil, err
 	}
 	q := &Query{engine: eng, text: s, statement: statement}
-	p := &planner{ctx: ctx, engine: eng, query: q}
+	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{}}
 	c := &rules.Context{Context: ctx, IDs: statement.IDs, Without: opt.Without, OnDevices: p.onDevices}
 	if opt.OneStep {
 		c.Without = append(c.Without[:len(c.Without):len(c.Without)], oneStepRules...)
