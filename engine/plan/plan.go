@@ -127,6 +127,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		q.Close()
 		return nil, logical.Located(s, err)
 	}
+	statement.Root = nil // a plan keeps nothing of the tree, which has thousands of columns
 	return q, nil
 }
 
