@@ -77,7 +77,8 @@ func (n *Aggregate) With(in ...Node) Node {
 // Its errors are query.ErrQuery.
 func (n *Aggregate) Typed() (*Aggregate, error) {
 	of := *n
-	of.Keys, of.Calls, of.columns = slices.Clone(n.Keys), slices.Clone(n.Calls), nil
+	of.Keys, of.Calls = slices.Clone(n.Keys), slices.Clone(n.Calls)
+	of.columns = make([]Column, 0, len(n.Keys)+len(n.Calls)+1)
 	schema, stats, names := n.Rows()
 	bound, err := rowdata.Bind(n.Query(names), schema, stats)
 	if err != nil {
@@ -139,6 +140,7 @@ func (n *Aggregate) Rows() (*arrow.Schema, []scan.ColumnStats, map[expr.ID]strin
 // some names.
 func (n *Aggregate) Query(names map[expr.ID]string) query.Query {
 	q := query.Query{Overflow: n.Overflow, Deterministic: n.Deterministic}
+	q.Aggregates = make([]query.Aggregate, 0, len(n.Calls))
 	taken := Names{}
 	for _, k := range n.Keys {
 		q.Keys = append(q.Keys, query.Key{Column: names[k.Of], Name: taken.Unique(k.Column.Name)})

@@ -48,6 +48,15 @@ type Statement struct {
 
 	// Unbound are the parameters that have no value: the statement cannot run.
 	Unbound int
+
+	held rowdata.Reservation // what the tree takes, and what is made of it
+}
+
+// Planned lets the tree go, which may have thousands of columns: a plan keeps nothing of it. What the plan
+// takes counts from now on as what the process holds.
+func (s *Statement) Planned() {
+	s.Root = nil
+	s.held.Release()
 }
 
 // Bind looks up the names of a statement, opens the files that it reads, and gives every expression its
@@ -58,12 +67,12 @@ func Bind(ctx context.Context, s *sql.Select, opt Options) (*Statement, error) {
 		return nil, err
 	}
 	b := &binder{opt: opt, parameters: given, held: rowdata.NewReservation(opt.Budget)}
-	defer b.held.Release() // from now on it counts as what the process holds
 	root, err := b.statement(ctx, s)
 	if err != nil {
+		b.held.Release()
 		return nil, err
 	}
-	of := &Statement{Root: root, IDs: &b.ids, Parameters: given.expected()}
+	of := &Statement{Root: root, IDs: &b.ids, Parameters: given.expected(), held: b.held}
 	if given.values == nil {
 		of.Unbound = len(given.types)
 	}

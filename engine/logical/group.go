@@ -87,13 +87,14 @@ func (g *grouping) findCalls(ctx context.Context, having *expr.Expr) error {
 	if err != nil {
 		return err
 	}
-	var all []*expr.Expr
+	all := make([]*expr.Expr, 0, len(g.st.items)+len(orders)+1)
 	for _, it := range g.st.items {
 		all = append(all, it.expr)
 	}
 	for _, o := range orders {
 		all = append(all, o.Expr)
 	}
+	g.calls = make([]Call, 0, len(all))
 	for _, x := range append(all, having) {
 		failed := ended(ctx)
 		x.Walk(func(x *expr.Expr) bool {
@@ -106,8 +107,8 @@ func (g *grouping) findCalls(ctx context.Context, having *expr.Expr) error {
 			}
 			var c Call
 			if c, failed = g.aggregate(ctx, x); failed == nil {
-				c.Column = Column{ID: g.b.ids.New(), Name: x.String()}
-				g.column[key] = &c.Column
+				made := Column{ID: g.b.ids.New(), Name: x.String()}
+				c.Column, g.column[key] = made, &made
 				g.calls = append(g.calls, c)
 			}
 			return false

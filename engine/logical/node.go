@@ -51,6 +51,7 @@ type Scan struct {
 func NewScan(ids *IDs, source scan.Source, name string) *Scan {
 	n := &Scan{Source: source, Name: name}
 	known := source.Stats().Columns
+	n.columns = make([]Column, 0, source.Schema().NumFields())
 	for i, f := range source.Schema().Fields() {
 		c := Column{ids.New(), f.Name, f.Type, f.Nullable, scan.ColumnStats{}}
 		if known != nil {
@@ -178,6 +179,9 @@ func (n *Project) Groups() *Aggregate {
 
 // Only returns the projection to some of its columns.
 func (n *Project) Only(isKept func(Column) bool) *Project {
+	if !slices.ContainsFunc(n.columns, func(c Column) bool { return !isKept(c) }) {
+		return n
+	}
 	of := &Project{In: n.In, Derived: n.Derived}
 	for i, c := range n.columns {
 		if isKept(c) {
@@ -338,12 +342,19 @@ func (ids *IDs) New() expr.ID {
 func ColumnsOf(n Node) expr.Columns {
 	columns := n.Columns()
 	fields := make([]arrow.Field, len(columns))
-	places := make(map[expr.ID]int, len(columns))
 	for i, c := range columns {
 		fields[i] = arrow.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable}
+	}
+	return expr.Columns{Schema: arrow.NewSchema(fields, nil), Places: PlacesOf(columns)}
+}
+
+// PlacesOf returns the places of columns by their IDs.
+func PlacesOf(columns []Column) map[expr.ID]int {
+	places := make(map[expr.ID]int, len(columns))
+	for i, c := range columns {
 		places[c.ID] = i
 	}
-	return expr.Columns{Schema: arrow.NewSchema(fields, nil), Places: places}
+	return places
 }
 
 // statsOf returns what is known of the columns of a node.

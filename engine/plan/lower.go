@@ -41,27 +41,18 @@ func (in *input) stats() []scan.ColumnStats { return in.node.rows(nil).Stats().C
 // name returns the name of a column in the rows.
 func (in *input) name(id expr.ID) string { return in.schema().Field(in.places[id]).Name }
 
-// placesOf returns the places of the columns of a node.
-func placesOf(columns []logical.Column) map[expr.ID]int {
-	places := make(map[expr.ID]int, len(columns))
-	for i, c := range columns {
-		places[c.ID] = i
-	}
-	return places
-}
-
 // source makes a node whose rows all threads read. Columns for which isSum is true may have a narrower
 // type: only sums, means and counts are made of them.
 func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, error) {
 	switch n := n.(type) {
 	case *logical.Scan:
-		return &input{&tableNode{n.Source, n.Name}, placesOf(n.Columns())}, nil
+		return &input{&tableNode{n.Source, n.Name}, logical.PlacesOf(n.Columns())}, nil
 	case *logical.Statistics:
 		in, err := p.source(n.In, isSum)
 		if err != nil {
 			return nil, err
 		}
-		return &input{&statisticsNode{in.node, n.Source}, placesOf(n.Columns())}, nil
+		return &input{&statisticsNode{in.node, n.Source}, logical.PlacesOf(n.Columns())}, nil
 	case *logical.Filter:
 		in, err := p.source(n.In, nil)
 		if err != nil {
@@ -88,7 +79,7 @@ func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, erro
 	}
 	of := newStream(rows, "derived table")
 	of.described.grouped, of.described.isResult = isGrouped(n), true
-	return &input{of, placesOf(n.Columns())}, nil
+	return &input{of, logical.PlacesOf(n.Columns())}, nil
 }
 
 // isGrouped says whether rows are groups.
@@ -204,7 +195,7 @@ func (p *planner) sorted(n logical.Node, keys []logical.Key, limit *logical.Limi
 	if rows, ok := in.(*rowsNode); ok {
 		rows.inOrder = len(keys) == 0 // the first rows are the first of the input
 	}
-	return &sortNode{in, orderBy(placesOf(n.Columns()), keys, limit)}, nil
+	return &sortNode{in, orderBy(logical.PlacesOf(n.Columns()), keys, limit)}, nil
 }
 
 // orderBy returns an order of columns that have some places.
@@ -231,7 +222,7 @@ func (p *planner) projected(n *logical.Project) (readerNode, error) {
 		if f, ok := n.In.(*logical.Filter); ok {
 			having = f.Condition
 		}
-		made := expr.Columns{Schema: groups.made, Places: placesOf(of.Columns())}
+		made := expr.Columns{Schema: groups.made, Places: logical.PlacesOf(of.Columns())}
 		post, err := newProjection(p.ctx, made, names, n.Exprs, having, false)
 		return &projectNode{groups, post}, err
 	}
@@ -261,7 +252,7 @@ func (p *planner) picked(n *logical.Project, names []string) (readerNode, error)
 	if err != nil {
 		return nil, err
 	}
-	places, fields := placesOf(n.In.Columns()), make([]arrow.Field, len(names))
+	places, fields := logical.PlacesOf(n.In.Columns()), make([]arrow.Field, len(names))
 	pick := &pickNode{in: in}
 	for i, x := range n.Exprs {
 		fields[i] = in.schema().Field(places[x.ID])
@@ -363,7 +354,7 @@ func (p *planner) grouped(n *logical.Aggregate) (*input, error) {
 	if first.Again {
 		groups.described.columns, groups.described.readers = of.stats, p.engine.Threads()
 	}
-	return &input{groups, placesOf(first.Columns())}, nil
+	return &input{groups, logical.PlacesOf(first.Columns())}, nil
 }
 
 // sumsOf says of which columns but sums, means and counts are made.
@@ -469,7 +460,7 @@ func orders(n *logical.Aggregate) (list [][]logical.Key) {
 
 // describeKeys names an order.
 func describeKeys(n logical.Node, keys []logical.Key) string {
-	places, text := placesOf(n.Columns()), ""
+	places, text := logical.PlacesOf(n.Columns()), ""
 	for i, k := range keys {
 		if i > 0 {
 			text += ", "

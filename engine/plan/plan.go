@@ -112,6 +112,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	if err != nil {
 		return nil, err
 	}
+	defer statement.Planned()
 	q := &Query{engine: eng, text: s, statement: statement}
 	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{}}
 	c := &rules.Context{Context: ctx, IDs: statement.IDs, Without: opt.Without, OnDevices: p.onDevices}
@@ -127,7 +128,6 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		q.Close()
 		return nil, logical.Located(s, err)
 	}
-	statement.Root = nil // a plan keeps nothing of the tree, which has thousands of columns
 	return q, nil
 }
 

@@ -53,7 +53,7 @@ func (p *planner) first(n *logical.First) (readerNode, error) {
 	for i, c := range n.Columns() {
 		names[i] = c.Name
 	}
-	t := &topNode{in: in.node, by: orderBy(placesOf(n.Columns()), n.Keys, &n.Limit)}
+	t := &topNode{in: in.node, by: orderBy(logical.PlacesOf(n.Columns()), n.Keys, &n.Limit)}
 	if t.all, err = newProjection(p.ctx, in.columns(), names, n.In.Exprs, nil, true); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (p *planner) first(n *logical.First) (readerNode, error) {
 // topOrder returns the order of the result over the columns of its rows.
 func (p *planner) topOrder(in *input, n *logical.First) (o *topOrder, err error) {
 	o = &topOrder{}
-	places := placesOf(n.Columns())
+	places := logical.PlacesOf(n.Columns())
 	var made []*expr.Expr
 	for _, k := range n.Keys {
 		x := n.In.Exprs[places[k.Column]]

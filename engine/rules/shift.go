@@ -27,24 +27,25 @@ func shiftedSums(c *Context, n logical.Node) (logical.Node, error) {
 	if !ok {
 		return nil, nil
 	}
-	s := &shifting{c: c, made: *of, at: map[expr.ID]int{}, calls: map[plainCall]int{}}
-	s.columns, s.exprs = slices.Clone(in.Columns()), slices.Clone(in.Exprs)
-	for i, c := range s.columns {
-		s.at[c.ID] = i
+	s := &shifting{c: c, made: *of, at: logical.PlacesOf(in.Columns()), calls: map[plainCall]int{}}
+	below := logical.PlacesOf(in.In.Columns())
+	isShifted := func(call logical.Call) bool {
+		column, _ := s.shift(in, below, call)
+		return column != nil
 	}
-	s.made.Calls = nil
+	if !slices.ContainsFunc(of.Calls, isShifted) {
+		return nil, nil
+	}
+	s.columns, s.exprs, s.made.Calls = slices.Clone(in.Columns()), slices.Clone(in.Exprs), nil
 	computed := map[expr.ID]*expr.Expr{}
-	isShifted := false
-	below := logical.ColumnsOf(in.In)
 	for _, call := range of.Calls {
 		plain, isPlain := plainOf(call)
 		same, isKnown := s.calls[plain]
-		column, n := s.shift(in, below.Places, call)
+		column, n := s.shift(in, below, call)
 		switch {
 		case column != nil:
 			sum, count := s.call(query.Sum, column, call), s.call(query.Count, column, call)
 			computed[call.Column.ID] = expr.Call("+", sum, expr.Call("*", expr.Constant(n), count))
-			isShifted = true
 		case isPlain && isKnown: // a part of a sum before it
 			computed[call.Column.ID] = s.made.Calls[same].Column.Expr()
 		default:
@@ -53,9 +54,6 @@ func shiftedSums(c *Context, n logical.Node) (logical.Node, error) {
 			}
 			s.made.Calls = append(s.made.Calls, call)
 		}
-	}
-	if !isShifted {
-		return nil, nil
 	}
 	project, err := logical.NewProject(c, in.In, s.columns, s.exprs)
 	if err != nil {

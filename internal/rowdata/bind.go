@@ -149,8 +149,9 @@ func (b *binder) bind(q query.Query) (*Bound, error) {
 		return nil, query.Errorf("%v", err)
 	}
 	b.bound.Query, b.bound.Partial = q, b.canonical
+	b.bound.Outputs = make([]Output, 0, len(q.Aggregates))
 	var errs []error
-	var fields []arrow.Field
+	fields := make([]arrow.Field, 0, len(q.Keys)+len(q.Aggregates))
 	for _, k := range q.Keys {
 		c, err := b.column(k.Column)
 		if err != nil {
