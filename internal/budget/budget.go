@@ -37,6 +37,7 @@ type Budget struct {
 	peak   atomic.Int64 // most resident bytes of the process
 	freed  atomic.Int64 // when the program's code last left the resident set, in Unix nanoseconds
 	base   atomic.Int64 // bytes that the process held outside the budget when nothing was last reserved of it
+	code   atomic.Int64 // bytes of the program's code that have left base: code that is mapped again leaves once
 
 	fresh     freshBlocks
 	collector collector
@@ -127,7 +128,10 @@ func (b *Budget) look() error {
 			now-last >= int64(releaseEvery) && b.freed.CompareAndSwap(last, now) {
 			before := mem.ResidentBytes()
 			mem.ReleaseProgram()
-			b.base.Add(min(mem.ResidentBytes()-before, 0))
+			if more := before - mem.ResidentBytes() - b.code.Load(); more > 0 {
+				b.base.Add(-more)
+				b.code.Add(more)
+			}
 			if left < memoryBytesMin { // else most code is mapped again at once, and must not count as room
 				left, others = b.measure()
 			}
@@ -156,6 +160,7 @@ func (b *Budget) measure() (left, others int64) {
 	others = max(outside-reserved, 0)
 	if reserved == 0 {
 		b.base.Store(others)
+		b.code.Store(0)
 	} else {
 		// The owners of reservations may not have taken their memory yet: the rest of the process
 		// holds no less than it did before they reserved it, unless all of them together hold less.
@@ -213,6 +218,7 @@ func (b *Budget) Start(fail context.CancelCauseFunc) (stop func(), err error) {
 		delete(b.running, &fail)
 		if len(b.running) == 0 {
 			close(b.stop)
+			b.collector.adjust(b.memory) // who prints the result has no more garbage than without a query
 			b.collector.end()
 		}
 	}, nil
