@@ -37,7 +37,7 @@ type Budget struct {
 	peak   atomic.Int64 // most resident bytes of the process
 	freed  atomic.Int64 // when the program's code last left the resident set, in Unix nanoseconds
 	base   atomic.Int64 // bytes that the process held outside the budget when nothing was last reserved of it
-	code   atomic.Int64 // bytes of the program's code that have left base: code that is mapped again leaves once
+	code   atomic.Int64 // bytes of the program's code when it last left the resident set
 
 	fresh     freshBlocks
 	collector collector
@@ -123,18 +123,14 @@ func (b *Budget) enough(missing int64) int64 {
 func (b *Budget) look() error {
 	var left, others int64
 	b.memory.Measure(func() int64 {
-		left, others = b.measure()
+		left, others = b.measure(b.code.Load())
 		if now, last := time.Now().UnixNano(), b.freed.Load(); left < b.limit/releaseBelow &&
 			now-last >= int64(releaseEvery) && b.freed.CompareAndSwap(last, now) {
-			before := mem.ResidentBytes()
+			b.code.Store(mem.ResidentFileBytes())
 			mem.ReleaseProgram()
-			if more := before - mem.ResidentBytes() - b.code.Load(); more > 0 {
-				b.base.Add(-more)
-				b.code.Add(more)
-			}
-			if left < memoryBytesMin { // else most code is mapped again at once, and must not count as room
-				left, others = b.measure()
-			}
+		}
+		if left < memoryBytesMin { // else code must not count as room: most is mapped again at once
+			left, others = b.measure(0)
 		}
 		return max(left, memoryBytesMin)
 	})
@@ -149,18 +145,17 @@ func (b *Budget) look() error {
 }
 
 // measure returns how many bytes of the limit are left for pages, tables and reservations, and how
-// many the process holds beside these.
-func (b *Budget) measure() (left, others int64) {
+// many the process holds beside these. At least code bytes of the program count as resident.
+func (b *Budget) measure(code int64) (left, others int64) {
 	resident := mem.ResidentBytes()
 	if peak := b.peak.Load(); resident > peak {
 		b.peak.Store(resident)
 	}
-	outside := b.outside(resident)
+	outside := b.outside(resident) + max(code-mem.ResidentFileBytes(), 0)
 	reserved := b.memory.Reserved()
 	others = max(outside-reserved, 0)
 	if reserved == 0 {
 		b.base.Store(others)
-		b.code.Store(0)
 	} else {
 		// The owners of reservations may not have taken their memory yet: the rest of the process
 		// holds no less than it did before they reserved it, unless all of them together hold less.

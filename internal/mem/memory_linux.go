@@ -68,8 +68,12 @@ func discard(b []byte) { _ = unix.Madvise(b, unix.MADV_DONTNEED) }
 // ResidentBytes returns the resident set of the process; 0 when it cannot be read.
 func ResidentBytes() int64 { return statmBytes(1) }
 
+// ResidentFileBytes returns how much of the resident set are files that are mapped, as the program's code;
+// 0 when it cannot be read.
+func ResidentFileBytes() int64 { return statmBytes(2) }
+
 // statmBytes returns a field of /proc/self/statm in bytes: 0 is the address space, 1 the resident
-// set. The result is 0 when the file cannot be read.
+// set, 2 the files in it. The result is 0 when the file cannot be read.
 func statmBytes(field int) int64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

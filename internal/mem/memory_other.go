@@ -31,5 +31,8 @@ func ResidentBytes() int64 {
 	return int64(stats.Sys - stats.HeapReleased)
 }
 
+// ResidentFileBytes returns 0: it is not known.
+func ResidentFileBytes() int64 { return 0 }
+
 // ReleaseProgram does nothing here.
 func ReleaseProgram() {}
