@@ -105,5 +105,5 @@ func (r *Run) Adopt(radix partition.Radix, parts scatter.Partitions, bytes int64
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.scatter = r.pages.PassOf(radix, parts)
-	r.scatter.RowsMax = max(r.opt.WorkerBytes/splitShare/(growth*each), 1)
+	r.scatter.RowsMax = max(r.opt.WorkerBytes()/splitShare/(growth*each), 1)
 }

@@ -320,7 +320,7 @@ func (s *Sampler) forecastTasks(f *Forecast) {
 	each := (f.RowsScattered + f.StatesScattered + fanOut - 1) / fanOut
 	f.Tasks = int64(len(partition.Merge(slices.Repeat([]int64{each}, int(fanOut)), r.taskRows(each*fanOut, f.Groups))))
 	groups := f.Groups / max(f.Tasks, 1)
-	if share := r.opt.WorkerBytes / splitShare; groups > 1 && tableBytes(groups, r.stateBytes) > share {
+	if share := r.opt.WorkerBytes() / splitShare; groups > 1 && tableBytes(groups, r.stateBytes) > share {
 		f.Splits = f.Tasks
 	}
 }

@@ -130,7 +130,7 @@ const (
 // taskRows returns how many rows and states a task of several partitions may have, where all
 // partitions have this many rows and groups: as many as have a table that fits the cache.
 func (r *Run) taskRows(rows, groups int64) int64 {
-	room := r.opt.WorkerBytes / splitShare / (2*(r.stateBytes+r.firstBytes) + slotBytes)
+	room := r.opt.WorkerBytes() / splitShare / (2*(r.stateBytes+r.firstBytes) + slotBytes)
 	cached := float64(tableGroups(r.bound)) * max(float64(rows)/float64(max(groups, 1)), 1)
 	limit := int64(min(taskRowsMax, float64(room), cached))
 	if r.grows() {
@@ -298,7 +298,7 @@ const slotBytes = 32
 
 // makeRoom lets pages that wait leave the memory that the table needs to grow.
 func (w *Worker) makeRoom(g *Groups) error {
-	want := min(2*g.bytes(), w.run.opt.WorkerBytes)
+	want := min(2*g.bytes(), w.run.opt.WorkerBytes())
 	if left := w.run.opt.Memory.Left(); left < want {
 		return w.run.pages.Store.Reclaim(want - left)
 	}

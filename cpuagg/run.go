@@ -34,8 +34,9 @@ type Options struct {
 	// MiB.
 	CacheBytes int64
 
-	// WorkerBytes is one worker's share of the memory. The default, 0, is no bound.
-	WorkerBytes int64
+	// WorkerBytes returns one worker's share of the memory at present: workers ask where they decide
+	// what to keep. The default, nil, is no bound.
+	WorkerBytes func() int64
 
 	// Ranges says whether partitions of clustered integer keys may be ranges of keys in place of hashes:
 	// nobody scatters by HashKeys for the run. It is asked when the fan-out is chosen. The default, nil,
@@ -64,8 +65,8 @@ func (o *Options) EnsureDefaults(b *rowdata.Bound) {
 		o.Memory = rowdata.GoMemory
 	}
 	o.CacheBytes = max(o.CacheBytes, tableGrowth*tableCacheBytes)
-	if o.WorkerBytes == 0 {
-		o.WorkerBytes = math.MaxInt64
+	if o.WorkerBytes == nil {
+		o.WorkerBytes = func() int64 { return math.MaxInt64 }
 	}
 }
 
@@ -98,7 +99,7 @@ func windowMax(b *rowdata.Bound, o *Options) uint64 {
 		}
 		groupBytes += int64(8 * words)
 	}
-	groups := min(o.CacheBytes/4*3, o.WorkerBytes/slack) / groupBytes
+	groups := min(o.CacheBytes/4*3, o.WorkerBytes()/slack) / groupBytes
 	return min(max(uint64(1)<<bits.Len64(uint64(groups))/2, table.DirectMax), windowsMax)
 }
 

@@ -1,10 +1,12 @@
 package cpuagg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -394,7 +396,7 @@ var modes = []struct {
 	{"states scattered", Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, RadixBits: 1}},
 	{"split twice", Options{NoDense: true, NoPreAgg: true, RadixBits: 1, ForceSplits: 2}},
 	{"states split", Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 2, RadixBits: 1, ForceSplits: 1}},
-	{"little memory", Options{NoDense: true, TableGroups: 64, WorkerBytes: 64 << 10}},
+	{"little memory", Options{NoDense: true, TableGroups: 64, WorkerBytes: func() int64 { return 64 << 10 }}},
 	{"either", Options{NoDense: true, TableGroups: 64, RadixBits: 3, TotalRows: func() int64 { return 20_000 }}},
 }
 
@@ -591,7 +593,7 @@ func TestWindowMax(t *testing.T) {
 		{nil, 16 << 20, 0, 1 << 19},
 	} {
 		b := &rowdata.Bound{Keys: *rowtest.KeyLayout(1), Folds: c.folds}
-		r := NewRun(b, Options{CacheBytes: c.cache, WorkerBytes: c.memory}, new(memoryStore))
+		r := NewRun(b, Options{CacheBytes: c.cache, WorkerBytes: func() int64 { return cmp.Or(c.memory, math.MaxInt64) }}, new(memoryStore))
 		if r.windowMax != c.want {
 			t.Errorf("%d folds, a cache of %d B, %d B of memory: %d keys, want %d", len(c.folds), c.cache, c.memory, r.windowMax, c.want)
 		}
@@ -616,9 +618,9 @@ func TestTaskRows(t *testing.T) {
 			t.Errorf("%d rows of %d groups: %d rows a task, want %d", c.rows, c.groups, got, c.want)
 		}
 	}
-	r.opt.WorkerBytes = 1 << 20
+	r.opt.WorkerBytes = func() int64 { return 1 << 20 }
 	if got := r.taskRows(1e7, 1e7); got >= cached {
-		t.Errorf("%d rows a task, in %d bytes", got, r.opt.WorkerBytes)
+		t.Errorf("%d rows a task, in %d bytes", got, r.opt.WorkerBytes())
 	}
 	b.Folds[0] = rowdata.Fold{Kind: rowdata.FoldHistogram, Words: 2}
 	if got := NewRun(b, Options{}, new(memoryStore)).taskRows(160_000, 10_000); got > 160_000/growingTasks {

@@ -53,7 +53,7 @@ func (w *Worker) relieve(task Task, g *Groups) (split bool, err error) {
 }
 
 // share returns how much memory the groups of a task may take.
-func (w *Worker) share() int64 { return w.run.opt.WorkerBytes / splitShare }
+func (w *Worker) share() int64 { return w.run.opt.WorkerBytes() / splitShare }
 
 // borrow reports whether groups may take twice their bytes, beyond the worker's share. One task of
 // the run at a time may, while there is memory for the new blocks beside the blocks that they

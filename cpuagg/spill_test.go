@@ -58,7 +58,7 @@ func testHeavyGroup(t *testing.T, m rowdata.Memory) {
 		}
 		tiles = append(tiles, tile)
 	}
-	run := NewRun(b, Options{NoDense: true, NoPreAgg: true, RadixBits: 1, WorkerBytes: 1 << 20, Memory: m}, new(memoryStore))
+	run := NewRun(b, Options{NoDense: true, NoPreAgg: true, RadixBits: 1, WorkerBytes: func() int64 { return 1 << 20 }, Memory: m}, new(memoryStore))
 	groups, err := execute(t, run, [][]*rowdata.Tile{tiles})
 	if err != nil {
 		t.Fatal(err)

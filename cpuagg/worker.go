@@ -199,7 +199,7 @@ func (w *Worker) AddGroups(n int, keys []uint64, states [][]uint64) error {
 // heapFull reports whether the heaps of keys and states have outgrown their share of the worker's
 // memory.
 func (w *Worker) heapFull() bool {
-	return w.states.heap.Bytes()+w.table.HeapBytes() > w.run.opt.WorkerBytes/heapShare
+	return w.states.heap.Bytes()+w.table.HeapBytes() > w.run.opt.WorkerBytes()/heapShare
 }
 
 // heapShare is the part of a worker's memory that states may refer to before they are scattered.

@@ -16,12 +16,12 @@ import (
 	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/arbiter"
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/machine"
 	"github.com/mpga/mpga/internal/mem"
-	ordering "github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
@@ -36,11 +36,12 @@ type Engine struct {
 	threads *semaphore.Weighted // E1
 	memory  *mem.Memory
 	temp    *store.Temp
-	sorts   *ordering.Share
 	budget  *budget.Budget
-	decoded memory.Allocator // of decoded columns
-	results memory.Allocator // of result batches
-	made    memory.Allocator // of batches that others make, see Allocator
+	arbiter *arbiter.Arbiter   // of memory
+	shared  *arbiter.Statement // whose sinks all of this engine's are; nil: each call is a statement
+	decoded memory.Allocator   // of decoded columns
+	results memory.Allocator   // of result batches
+	made    memory.Allocator   // of batches that others make, see Allocator
 	devices *device.Devices
 	life    *lifetime
 }
@@ -58,7 +59,8 @@ func Open(opt Options) (*Engine, error) {
 		memory:  mem.NewMemory(opt.MemoryLimit),
 		temp:    store.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
 	}
-	e.sorts = ordering.NewShare(opt.MemoryLimit / sortsShare)
+	e.arbiter = arbiter.New(e.memory.Limit)
+	e.memory.SetReclaim(e.arbiter.Reclaim)
 	var err error
 	e.devices, err = device.New(device.Options{
 		Device:      opt.Device,
@@ -124,13 +126,14 @@ const (
 	readBytesMax = 64 << 20
 )
 
-// readOptions returns how splits are opened. Borrow, Wait and Progress are the caller's to set.
-func (e *Engine) readOptions() scan.OpenOptions {
+// readOptions returns how splits of a statement are opened. Borrow, Wait and Progress are the caller's
+// to set.
+func (e *Engine) readOptions(by *arbiter.Statement) scan.OpenOptions {
 	return scan.OpenOptions{
 		Allocator:  e.decoded,
 		Budget:     e.memory,
 		BatchRows:  e.opt.testing.BatchRows,
-		BatchBytes: max(min(e.share()/readShare, readBytesMax), readBytesMin),
+		BatchBytes: max(min(by.Part(e.share())/readShare, readBytesMax), readBytesMin),
 	}
 }
 
@@ -146,6 +149,22 @@ func (e *Engine) Observed(by Observer) *Engine {
 	of := *e
 	of.opt.Progress, of.opt.Trace = by.Progress, by.Trace
 	return &of
+}
+
+// Statement returns the engine as the steps of one statement see it, which share one statement's part
+// of the memory. Each call of another engine is a statement by itself. It is not closed by itself.
+func (e *Engine) Statement() *Engine {
+	of := *e
+	of.shared = e.arbiter.NewStatement()
+	return &of
+}
+
+// statement returns the statement that a call's sinks join.
+func (e *Engine) statement() *arbiter.Statement {
+	if e.shared != nil {
+		return e.shared
+	}
+	return e.arbiter.NewStatement()
 }
 
 // WarmDevices opens the devices that Options.Device lets queries use, before one needs them, and returns why
@@ -389,7 +408,6 @@ func (e *Engine) cpuOptions(q *aggregator.Query, rowsExpected func() int64, rang
 		Run: cpuagg.Options{
 			Memory:       e.memory,
 			CacheBytes:   machine.LastCache().Share(q.Workers),
-			WorkerBytes:  e.memory.Limit() / 4 * 3 / int64(q.Workers), // the rest is for decoded columns
 			ForceSplits:  knobs.ForceSplits,
 			TotalRows:    rowsExpected,
 			Ranges:       ranges,

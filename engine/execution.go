@@ -52,7 +52,7 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 		final:    finalize.Finalizer{Bound: b, Allocator: e.results, Interners: encode.NewInterners(b)},
 		progress: newProgress(e.opt.Progress, stats, splits, started),
 	}
-	room := resultRoom{memory: e.memory}
+	room, share := resultRoom{memory: e.memory}, e.statement()
 	q.final.Room = room.find
 	q.shared = &aggregator.Query{
 		Bound:      b,
@@ -60,7 +60,8 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 		Rows:       q.progress.rowsTotal,
 		Once:       stats.Once,
 		Groups:     stats.Groups,
-		Workers:    int(min(int64(e.opt.Threads), max(e.memory.Limit()/workerBytesMin, 1))),
+		Workers:    int(min(int64(e.opt.Threads), max(share.Offer()/workerBytesMin, 1))),
+		Share:      share,
 		ResultRows: e.opt.testing.ResultRows,
 		Threads:    e.threads,
 		Trace:      e.opt.Trace.Query(started),
@@ -102,8 +103,8 @@ func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []sc
 	return q
 }
 
-// workerBytesMin is the least memory that a worker is started with.
-const workerBytesMin = 4 << 20
+// workerBytesMin is the least share of the grants that a worker is started with.
+const workerBytesMin = 3 << 20
 
 // rowsExpected returns about how many rows the query will read in all, or 0 where nothing tells. A
 // filter may leave any part of the rows that a file has.

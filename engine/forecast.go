@@ -118,7 +118,7 @@ const sampleBatchRows = 1 << 12
 // sampleSplit reads the first rows of a split. It returns the bytes that they took in the input,
 // and whether there were no more.
 func (s *forecaster) sampleSplit(ctx context.Context, split scan.Split, rows int) (bytes int64, end bool, err error) {
-	opt := s.engine.readOptions()
+	opt := s.engine.readOptions(s.query.Share)
 	opt.BatchRows, opt.Sample = min(rows, sampleBatchRows), true
 	opt.Wait = func(context.Context, func()) error { return errNoTurn }
 	opt.Progress = func(n int64) { bytes += n }

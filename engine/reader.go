@@ -70,7 +70,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 			return err
 		}
 	}
-	opt := q.engine.readOptions()
+	opt := q.engine.readOptions(q.shared.Share)
 	opt.Wait, opt.Borrow = th.Wait, th.Borrow
 	opt.Progress = func(bytes int64) { q.progress.bytes.Add(bytes) }
 	opt.Rejected = func(rows int64) { q.rejected.Add(rows) }

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/arbiter"
 	ordering "github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"
@@ -62,9 +63,10 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	if opt.InOrder {
 		workers = 1
 	}
-	r := &Rows{engine: e, source: src, opt: opt, splits: splits,
+	r := &Rows{engine: e, share: e.statement(), source: src, opt: opt, splits: splits,
 		progress: newProgress(e.opt.Progress, src.Stats(), splits, started)}
 	r.init(opt.Schema, workers)
+	grant := r.share.Join(0, 0, nil) // what it holds is decoded columns
 	r.cancel = cancel
 	spawn.Go(func() (err error) {
 		stop := r.progress.start()
@@ -73,6 +75,7 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	}, func(err error) {
 		r.failure, r.stats = err, r.done(workers)
 		close(r.batches)
+		grant.Leave()
 		done()
 	})
 	return r, nil
@@ -82,6 +85,7 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 type Rows struct {
 	batchStream
 	engine   *Engine
+	share    *arbiter.Statement
 	source   scan.Source
 	opt      RowsOptions
 	splits   []scan.Split
@@ -136,7 +140,7 @@ func (r *Rows) done(workers int) Stats {
 
 // readSplit reads a split.
 func (r *Rows) readSplit(ctx context.Context, t *threads.Thread, m RowMap, split scan.Split) error {
-	opt := r.engine.readOptions()
+	opt := r.engine.readOptions(r.share)
 	opt.Wait, opt.Borrow = t.Wait, t.Borrow
 	opt.Progress = func(bytes int64) { r.progress.bytes.Add(bytes) }
 	opt.Rejected = func(rows int64) { r.left.Add(rows) }
@@ -196,12 +200,7 @@ func (r *Rows) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBa
 	return t.Take(ctx)
 }
 
-// sortsShare is the part of the memory limit that all sorts that go on at a time may hold of rows
-// before they go to disk, and sortShare the part of a single one.
-const sortsShare = 4
-
-// sortShare is the part of the memory limit that a sort may hold of rows before they go to disk.
-// The query whose result it sorts runs at the same time.
+// sortShare is the part of the memory limit that a sort wishes for, to hold rows before they go to disk.
 const sortShare = 8
 
 // sortBytesMin is the least that a sort works with.
@@ -253,7 +252,7 @@ func (e *Engine) Collector(ctx context.Context, schema *arrow.Schema, by orderin
 func (e *Engine) sortOptions() ordering.Options {
 	return ordering.Options{
 		Bytes:     max(e.memory.Limit()/sortShare, sortBytesMin),
-		Share:     e.sorts,
+		Statement: e.statement(),
 		Memory:    e.memory,
 		Temp:      e.temp,
 		Threads:   e.opt.Threads,

@@ -237,6 +237,29 @@ func manyColumns(n int) string {
 	return strings.Join(columns, ", ")
 }
 
+// Would catch steps of one statement that each take the memory as if they were alone: derived tables over
+// grouping sets over ordered rows run within the least limit, and stay within it.
+func TestResidentSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many processes")
+	}
+	in := newResidentInput(t)
+	for _, statement := range []string{
+		`SELECT g, count(*), count(DISTINCT k), max(n) FROM (
+			SELECT key % 1000 AS g, k, median(value) AS m, list(value ORDER BY value) AS l, sum(value) AS n
+			FROM (SELECT * FROM LONG ORDER BY value, k) GROUP BY ROLLUP (key % 1000, k)) GROUP BY ROLLUP (g) ORDER BY g`,
+		`SELECT a, b, sum(n) FROM (SELECT k AS a, key AS b, n FROM (SELECT k, key, count(*) AS n FROM LONG
+			GROUP BY CUBE (k, key)) ORDER BY n, b DESC) GROUP BY ROLLUP (a, b) ORDER BY a, b`,
+		`SELECT m, count(*) FROM (SELECT k, max(s) AS m FROM (SELECT k, key, string_agg(value::VARCHAR, ',' ORDER BY value) AS s
+			FROM LONG GROUP BY ROLLUP (k, key)) GROUP BY k ORDER BY m, k) GROUP BY m ORDER BY 2, 1`,
+	} {
+		statement = in.fill(statement)
+		if enough := statementWithin(t, 128<<20, statement, "-o", filepath.Join(t.TempDir(), "o.csv")); enough > 0 {
+			t.Errorf("a statement of several steps is refused, of which each has room: %s", statement)
+		}
+	}
+}
+
 // Random queries over numbers, long strings, large values and many columns, to every output, stay
 // within random limits. -seed and -residentqueries ask others and more.
 func TestResidentRandom(t *testing.T) {

@@ -99,7 +99,7 @@ func noteReading(of *engine.Stats, by engine.Stats) {
 // Run starts the query and returns its result. Errors that appear after the start come from
 // Result.Err.
 func (q *Query) Run(ctx context.Context) (*Result, error) {
-	r := newRun(q.engine)
+	r := newRun(q.engine.Statement())
 	result, err := q.start(ctx, r)
 	if err != nil {
 		r.releaseTests()

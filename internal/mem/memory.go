@@ -26,12 +26,11 @@ type Memory struct {
 	peak    atomic.Int64        // most bytes used and warm
 	classes [slabBits + 1]class // by log2 of the block's bytes; of the first, the slabs that are not cut yet
 
-	reserved   atomic.Int64                          // bytes promised to owners outside, see Reserve
-	settling   atomic.Int64                          // bytes given back since the process was last measured, see Unreserve
-	refuse     func(asked, left int64) error         // nil where SetRefusal was not called
-	relieve    func()                                // nil where nobody measures the process
-	reclaimMu  sync.Mutex                            // guards reclaimers
-	reclaimers map[*func(bytes int64) error]struct{} // see AddReclaimer
+	reserved atomic.Int64                  // bytes promised to owners outside, see Reserve
+	settling atomic.Int64                  // bytes given back since the process was last measured, see Unreserve
+	refuse   func(asked, left int64) error // nil where SetRefusal was not called
+	relieve  func()                        // nil where nobody measures the process
+	reclaim  func(bytes int64) error       // nil where SetReclaim was not called
 
 	mu        sync.Mutex                 // guards the four fields below
 	regions   [][]byte                   // mappings of slabs
@@ -98,10 +97,9 @@ var _ rowdata.Memory = (*Memory)(nil)
 // NewMemory returns memory with a budget in bytes.
 func NewMemory(limit int64) *Memory {
 	m := &Memory{
-		huge:       limit >= hugeLimitMin,
-		large:      make(map[*uint64][]byte),
-		free:       make(map[int64][]unsafe.Pointer),
-		reclaimers: make(map[*func(bytes int64) error]struct{}),
+		huge:  limit >= hugeLimitMin,
+		large: make(map[*uint64][]byte),
+		free:  make(map[int64][]unsafe.Pointer),
 	}
 	m.limit.Store(limit)
 	return m

@@ -2,8 +2,6 @@ package mem
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/mpga/mpga/internal/invariants"
@@ -27,18 +25,9 @@ func (m *Memory) SetRefusal(refuse func(asked, left int64) error) { m.refuse = r
 // and over calls it before Memory is shared.
 func (m *Memory) SetRelief(relieve func()) { m.relieve = relieve }
 
-// AddReclaimer adds a function that makes room for bytes by writing pages to disk; the returned
-// function removes it. Reserve calls reclaim, from any goroutine and without a lock of Memory.
-func (m *Memory) AddReclaimer(reclaim func(bytes int64) error) (remove func()) {
-	m.reclaimMu.Lock()
-	defer m.reclaimMu.Unlock()
-	m.reclaimers[&reclaim] = struct{}{}
-	return func() {
-		m.reclaimMu.Lock()
-		defer m.reclaimMu.Unlock()
-		delete(m.reclaimers, &reclaim)
-	}
-}
+// SetReclaim sets a function that makes room for bytes by writing pages to disk. Reserve calls it, from
+// any goroutine and without a lock of Memory. It is set before Memory is shared.
+func (m *Memory) SetReclaim(reclaim func(bytes int64) error) { m.reclaim = reclaim }
 
 // Reserve implements rowdata.Budget. Where bytes do not fit it tries again once pages are on disk,
 // garbage is given back to the system, and other owners had some time.
@@ -62,7 +51,8 @@ func (m *Memory) Reserve(bytes int64) error {
 // negative it has reserved nothing.
 func (m *Memory) tryReserve(bytes int64) (left int64, err error) {
 	m.reserved.Add(bytes)
-	if left = m.Left(); left < 0 {
+	if left = m.Left(); left < 0 && m.reclaim != nil {
+		invariants.Sometimes("mem: pages are written to disk for a reservation")
 		if err = m.reclaim(-left); err == nil {
 			left = m.Left()
 		}
@@ -107,23 +97,6 @@ func (m *Memory) Measure(measure func() int64) {
 
 // Reserved returns the bytes that are promised to owners outside Memory.
 func (m *Memory) Reserved() int64 { return m.reserved.Load() }
-
-// reclaim asks every query for room until there is enough.
-func (m *Memory) reclaim(bytes int64) error {
-	m.reclaimMu.Lock()
-	list := slices.Collect(maps.Keys(m.reclaimers))
-	m.reclaimMu.Unlock()
-	for _, reclaim := range list {
-		if m.Left() >= 0 {
-			return nil
-		}
-		invariants.Sometimes("mem: pages are written to disk for a reservation")
-		if err := (*reclaim)(bytes); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // refusal returns the error of a reservation that does not fit.
 func (m *Memory) refusal(asked, left int64) error {

@@ -21,7 +21,7 @@ func TestReserve(t *testing.T) {
 	})
 	pages := [][]uint64{m.Alloc(1 << 16)} // half of the budget
 	asked := int64(0)
-	remove := m.AddReclaimer(func(bytes int64) error {
+	m.SetReclaim(func(bytes int64) error {
 		asked += bytes
 		for _, p := range pages {
 			m.Free(p)
@@ -39,7 +39,6 @@ func TestReserve(t *testing.T) {
 	if err := m.Reserve(1 << 20); !errors.Is(err, refused) || m.Reserved() != 1<<19 {
 		t.Errorf("more than there is: %v, %d B reserved", err, m.Reserved())
 	}
-	remove()
 	m.Unreserve(1 << 19)
 	if m.Left() != 1<<20 || m.Reserved() != 0 {
 		t.Errorf("in the end %d B are left and %d B reserved", m.Left(), m.Reserved())

@@ -14,8 +14,8 @@
 //	  - O1 (order): a key's bytes compare as its value does: NaN is the greatest number, -0.0 equals
 //	    0.0, strings compare by bytes. NULL is behind all values unless the key says otherwise.
 //	  - O2 (stable): rows that are equal in all keys come in the order of the input.
-//	  - O3 (memory): the rows and keys that are held stay within Options.Bytes, but for one batch of the
-//	    input and one batch of the result; with a limit of n rows, they are also about 2n rows at most.
+//	  - O3 (memory): the rows and keys that are held stay within the grant, Options.Bytes at most, but for one batch
+//	    of the input and one of the result; with a limit of n rows, they are also about 2n rows at most.
 //	  - O4 (nothing left): after Release, an error or the end there is no file, page or batch.
 //
 // A heap of single rows would hold a batch of the input for each row. So rows are kept by batches

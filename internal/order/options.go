@@ -7,11 +7,11 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mpga/mpga/internal/arbiter"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
@@ -23,9 +23,9 @@ type Options struct {
 	// least. The default is 256 MiB.
 	Bytes int64
 
-	// Share is the memory of several sorts: where a sort's part of it is less than Bytes, the sort
-	// holds no more than this part. The default, nil, is of this sort alone.
-	Share *Share
+	// Statement grants the sort its memory, beside other sinks and statements: where that is less than
+	// Bytes, the sort holds no more. The default is a statement of this sort alone, with Bytes.
+	Statement *arbiter.Statement
 
 	// Memory is the memory of pages on their way to and from the disk. The default is a Memory of
 	// Bytes for each sort.
@@ -62,35 +62,6 @@ const (
 	batchRowsDefault = 1 << 15
 )
 
-// Share is memory for the rows of the sorts that go on at a time. Each has an equal part, which gets
-// smaller as others begin: a sort that holds more writes its rows to disk when it takes the next ones.
-// It is safe for concurrent use.
-type Share struct {
-	bytes int64
-	sorts atomic.Int64
-}
-
-// NewShare returns a share of some bytes.
-func NewShare(bytes int64) *Share { return &Share{bytes: bytes} }
-
-// part returns how many bytes a sort may hold.
-func (s *Share) part() int64 {
-	if s == nil {
-		return math.MaxInt64
-	}
-	return max(s.bytes/max(s.sorts.Load(), 1), bytesMin)
-}
-
-// begin and end count a sort.
-func (s *Share) begin() { s.add(1) }
-func (s *Share) end()   { s.add(-1) }
-
-func (s *Share) add(sorts int64) {
-	if s != nil {
-		s.sorts.Add(sorts)
-	}
-}
-
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {
 	o.Bytes = cmp.Or(o.Bytes, bytesDefault)
@@ -99,6 +70,9 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.Temp == nil {
 		o.Temp = store.NewTemp(vfs.OS, os.TempDir(), math.MaxInt64)
+	}
+	if o.Statement == nil {
+		o.Statement = arbiter.New(func() int64 { return 2 * o.Bytes }).NewStatement()
 	}
 	o.Threads = cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
 	o.BatchRows = cmp.Or(o.BatchRows, batchRowsDefault)

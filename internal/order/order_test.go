@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/arbiter"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
@@ -394,19 +395,19 @@ func TestInputEndsEarly(t *testing.T) {
 // Would catch a sort that keeps all of its memory while others begin, so that the last of many sorts has
 // none: each holds an equal part of what they share, and has all of it again once it is alone.
 func TestShare(t *testing.T) {
-	const rows = 400_000 // 23 MB with their keys
-	share := NewShare(32 << 20)
+	const rows = 400_000                                         // 23 MB with their keys
+	memory := arbiter.New(func() int64 { return 128 << 20 / 3 }) // a quarter is not for sorts
 	schema, batches := intBatches(rows, 10_000, func(i int) int64 { return int64(i * 7919 % rows) })
 	by := By{Keys: []Key{{Column: 0}}}
 	sorted := func(others int) Stats {
 		t.Helper()
 		ended := make([]func(), others)
 		for i := range ended {
-			c, err := NewCollector(t.Context(), schema, by, Options{Share: share}, nil)
+			c, err := NewCollector(t.Context(), schema, by, Options{Statement: memory.NewStatement()}, nil)
 			check(t, err)
 			ended[i] = c.Release
 		}
-		r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 64 << 20, Share: share})
+		r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: 64 << 20, Statement: memory.NewStatement()})
 		got, err := read(r)
 		check(t, err)
 		r.Release()

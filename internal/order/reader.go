@@ -34,6 +34,8 @@ type Reader struct {
 	skip    int64                               // rows still to be left out
 	left    int64                               // rows still to be returned
 	pending []arrow.RecordBatch                 // of more
+
+	batchRows int // of a batch of more, at most; set before its first call
 }
 
 // New returns the rows of the input in order. The input is retained until the end. done, if it is
@@ -58,18 +60,14 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 	if done == nil {
 		done = func() {}
 	}
-	opt.Share.begin()
-	end := func() {
-		opt.Share.end()
-		done()
-	}
-	r := &Reader{ctx: ctx, by: by, done: end, skip: by.Offset, left: math.MaxInt64}
+	r := &Reader{ctx: ctx, by: by, done: done, skip: by.Offset, left: math.MaxInt64}
 	r.Init(schema, r.next, func() { _ = r.end() }) // after the last Release nobody asks for the error
 	if by.Limited {
 		r.left = by.Limit
 	}
 	r.sort = &sorter{
 		opt:     opt,
+		grant:   opt.Statement.Join(bytesMin, opt.Bytes, nil),
 		schema:  schema,
 		wanted:  by.Wanted(),
 		encoder: newKeyEncoder(schema, by.Keys),
@@ -186,10 +184,12 @@ func (r *Reader) failed(err error) error {
 
 func (r *Reader) startSorted() (err error) {
 	s := r.sort
+	r.batchRows = s.batchRows()
 	if len(s.runs) == 0 {
 		if err := s.sort(r.ctx); err != nil {
 			return err
 		}
+		s.grant.Ask(s.held, s.held) // until the last row is returned
 		r.more = r.nextHeld
 		return nil
 	}
@@ -200,6 +200,8 @@ func (r *Reader) startSorted() (err error) {
 	if err := s.mergeRuns(r.ctx); err != nil {
 		return err
 	}
+	merged := s.runBytes() * int64(len(s.runs))
+	s.grant.Ask(merged, merged)
 	r.merger, err = s.newMerger(s.runs)
 	r.more = r.nextMerged
 	return err
@@ -253,7 +255,7 @@ func (r *Reader) nextHeld() ([]arrow.RecordBatch, error) {
 	if r.at == len(s.entries) {
 		return nil, nil
 	}
-	to := min(r.at+s.batchRows(), len(s.entries))
+	to := min(r.at+r.batchRows, len(s.entries))
 	batches, err := s.gather(s.batches, s.entries[r.at:to])
 	r.at = to
 	return batches, err
@@ -261,7 +263,7 @@ func (r *Reader) nextHeld() ([]arrow.RecordBatch, error) {
 
 // nextMerged returns the next rows of the runs, or none at the end.
 func (r *Reader) nextMerged() ([]arrow.RecordBatch, error) {
-	batches, err := r.merger.next(r.sort.batchRows())
+	batches, err := r.merger.next(r.batchRows)
 	if err != nil {
 		return nil, r.failed(err)
 	}
@@ -287,6 +289,7 @@ func (r *Reader) end() error {
 		r.merger.close()
 	}
 	err := r.sort.close()
+	r.sort.grant.Leave()
 	r.dropInput()
 	r.done()
 	return err

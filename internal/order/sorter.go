@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/internal/arbiter"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/store"
 )
@@ -15,6 +16,7 @@ import (
 // sorter holds rows until they are in order.
 type sorter struct {
 	opt     Options
+	grant   *arbiter.Grant
 	schema  *arrow.Schema // of the rows
 	wanted  int64         // how many of the first rows matter
 	encoder *keyEncoder
@@ -91,11 +93,14 @@ func (s *sorter) addPart(ctx context.Context, batch arrow.RecordBatch) error {
 			return err
 		}
 	}
-	if s.held > min(s.opt.Bytes, s.opt.Share.part()) {
+	if s.held > s.room() {
 		return s.spill(ctx)
 	}
 	return nil
 }
+
+// room returns how many bytes of rows and keys the sort may hold at present.
+func (s *sorter) room() int64 { return min(s.opt.Bytes, s.grant.Bytes()) }
 
 // extraRows is how many rows are held beyond the wanted rows before they are cut.
 func (s *sorter) extraRows() int64 {
@@ -262,7 +267,7 @@ func (s *sorter) gather(from []arrow.RecordBatch, at []entry) ([]arrow.RecordBat
 }
 
 // batchBytes bounds the bytes of a batch of a run.
-func (s *sorter) batchBytes() int64 { return min(max(s.opt.Bytes/64, 16<<10), 1<<20) }
+func (s *sorter) batchBytes() int64 { return min(max(s.room()/64, 16<<10), 1<<20) }
 
 // rowsOf returns how many rows have about the given number of bytes: one at least, a batch at most.
 func (s *sorter) rowsOf(bytes int64) int {
@@ -271,7 +276,7 @@ func (s *sorter) rowsOf(bytes int64) int {
 }
 
 // batchRows is how many rows a batch of the result has at most.
-func (s *sorter) batchRows() int { return s.rowsOf(s.opt.Bytes / 8) }
+func (s *sorter) batchRows() int { return s.rowsOf(s.room() / 8) }
 
 // spill writes the rows that are held to a run.
 func (s *sorter) spill(ctx context.Context) error {
@@ -327,13 +332,16 @@ func (s *sorter) need(part float64) int64 {
 	return s.opt.Temp.Need(s.store, bytes)
 }
 
-// fanIn is how many runs are merged at a time: each has a batch, a page and a buffer in memory.
-func (s *sorter) fanIn() int {
+// fanIn is how many runs are merged at a time.
+func (s *sorter) fanIn() int { return int(min(max(s.room()/s.runBytes(), 2), 512)) }
+
+// runBytes returns how many bytes a run that is merged takes: a batch, a page and a buffer.
+func (s *sorter) runBytes() int64 {
 	batch := s.batchBytes()
 	for _, r := range s.runs {
 		batch = max(batch, r.batchMax)
 	}
-	return int(min(max(s.opt.Bytes/(2*batch+192<<10), 2), 512))
+	return 2*batch + 192<<10
 }
 
 // mergeRuns merges as many neighbouring runs as it takes to have one merge left.

@@ -13,7 +13,7 @@ import (
 type Options struct {
 	Memory      rowdata.Memory // of pages
 	Store       Store
-	WorkerBytes int64 // one worker's share of the memory
+	WorkerBytes func() int64 // one worker's share of the memory at present
 }
 
 // Pass is one scatter, by all workers or, where a partition is split again, by one.
@@ -43,7 +43,7 @@ func (o *Options) PassOf(radix partition.Radix, to Partitions) *Pass {
 }
 
 // OpenBytes returns the most bytes that a worker's open pages of one content may take.
-func (o *Options) OpenBytes() int64 { return o.WorkerBytes / openPagesShare }
+func (o *Options) OpenBytes() int64 { return o.WorkerBytes() / openPagesShare }
 
 // PageBytes returns the most bytes of a page, so that a page of each partition fits.
 func (o *Options) PageBytes(radix partition.Radix) int {

@@ -32,7 +32,7 @@ func (c *collector) Put(_ Content, pages []PartitionPage) error {
 
 // passTo returns a pass whose pages have any size.
 func passTo(radix partition.Radix, to Partitions) *Pass {
-	o := Options{Memory: rowdata.GoMemory, WorkerBytes: math.MaxInt64}
+	o := Options{Memory: rowdata.GoMemory, WorkerBytes: func() int64 { return math.MaxInt64 }}
 	return o.PassOf(radix, to)
 }
 

@@ -25,8 +25,9 @@ type Store struct {
 	memory   *mem.Memory
 	temp     *Temp
 	layouts  [scatter.Contents]*rowdata.RowLayout
-	spillAll bool        // every page goes to disk, for tests
-	disk     *trace.Rows // nil where nobody measures
+	spillAll bool                    // every page goes to disk, for tests
+	reclaim  func(bytes int64) error // nil: pages of this store are written
+	disk     *trace.Rows             // nil where nobody measures
 	filesMax int
 
 	mu     sync.Mutex
@@ -82,6 +83,9 @@ type StoreOptions struct {
 	// SpillAll writes every page to disk at once, for tests.
 	SpillAll bool
 
+	// Reclaim makes room where memory is short. The default writes pages of this store.
+	Reclaim func(bytes int64) error
+
 	// Trace takes when files are written and read. The default, nil, measures nothing.
 	Trace *trace.Rows
 }
@@ -93,6 +97,7 @@ func NewStore(opt StoreOptions) *Store {
 		temp:     opt.Temp,
 		layouts:  opt.Layouts,
 		spillAll: opt.SpillAll,
+		reclaim:  opt.Reclaim,
 		disk:     opt.Trace,
 		filesMax: min(opt.Writers, spillFilesMax),
 		held:     make(map[*storedPartition]struct{}),
@@ -127,7 +132,8 @@ func (p *pass) Put(content scatter.Content, pages []scatter.PartitionPage) error
 	left, low := s.memory.Left(), s.memory.Limit()/lowShare
 	switch {
 	case s.spillAll:
-		return s.Reclaim(math.MaxInt64)
+		_, err := s.Spill(math.MaxInt64)
+		return err
 	case left < low:
 		return s.Reclaim(2*low - left)
 	}
@@ -153,20 +159,36 @@ func (part *storedPartition) add(s *Store, content scatter.Content, page *rowdat
 // before they allocate: open pages, decoded columns.
 const lowShare = 8
 
-// Reclaim implements scatter.Store: it writes the largest partitions to disk.
+// Reclaim implements scatter.Store.
 func (s *Store) Reclaim(bytes int64) error {
-	for bytes > 0 {
-		part, pages, freed := s.takeLargest()
+	if s.reclaim != nil {
+		return s.reclaim(bytes)
+	}
+	_, err := s.Spill(bytes)
+	return err
+}
+
+// Held implements arbiter.Pages.
+func (s *Store) Held() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
+
+// Spill implements arbiter.Pages: it writes the largest partitions to disk.
+func (s *Store) Spill(bytes int64) (freed int64, err error) {
+	for freed < bytes {
+		part, pages, size := s.takeLargest()
 		if part == nil {
-			return nil
+			return freed, nil
 		}
 		if err := s.evict(part, pages); err != nil {
-			return err
+			return freed, err
 		}
 		invariants.Sometimes("store: a partition is written to disk")
-		bytes -= freed
+		freed += size
 	}
-	return nil
+	return freed, nil
 }
 
 // takeLargest takes the pages of the partition with the most bytes of pages in memory; nil when no

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/internal/encode"
+	"github.com/mpga/mpga/internal/arbiter"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/internal/trace"
@@ -54,6 +55,7 @@ type Query struct {
 	Output     Output             // where the groups go; zero where a query is only planned
 
 	Threads *semaphore.Weighted // of the engine: U3
+	Share   *arbiter.Statement  // whose part of the memory the query has
 	Trace   *trace.Query        // nil where nothing is traced
 
 	// Work and WorkDone count the rows and groups of the second phase, for the query's progress.

@@ -31,7 +31,7 @@ var routes = []struct {
 	{"rows scattered", cpuagg.Options{NoDense: true, NoPreAgg: true}, 2, false},
 	{"states scattered, to disk", cpuagg.Options{NoDense: true, AlwaysPreAgg: true, TableGroups: 10, RadixBits: 2}, 2, true},
 	{"split twice", cpuagg.Options{NoDense: true, NoPreAgg: true, RadixBits: 1, ForceSplits: 2}, 2, false},
-	{"little memory", cpuagg.Options{TableGroups: 100, WorkerBytes: 128 << 10}, 2, true},
+	{"little memory", cpuagg.Options{TableGroups: 100, WorkerBytes: func() int64 { return 128 << 10 }}, 2, true},
 }
 
 // Package cpuagg answers the common cases between an encoder and a finalizer, without the engine

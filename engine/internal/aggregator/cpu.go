@@ -9,6 +9,7 @@ import (
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/arbiter"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/scatter"
@@ -31,11 +32,11 @@ type CPU struct {
 	workers []*cpuagg.Worker // by worker of the query; nil before Begin
 	adopted bool             // partial states, in place of rows
 
-	counters  atomic.Pointer[cpuagg.Counters] // of run, for whoever watches
-	unreclaim func()                          // ends what Begin has registered; nil before it
-	planned   int                             // partitions of the first scatter
-	merged    int                             // tasks that they were merged to
-	released  bool                            // since the last Begin
+	counters atomic.Pointer[cpuagg.Counters] // of run, for whoever watches
+	grant    *arbiter.Grant                  // of the memory, from Begin to Release; nil before
+	planned  int                             // partitions of the first scatter
+	merged   int                             // tasks that they were merged to
+	released bool                            // since the last Begin
 }
 
 // CPUOptions say what a CPU works with.
@@ -65,12 +66,26 @@ func (c *CPU) renew() {
 		Layouts:  [scatter.Contents]*rowdata.RowLayout{cpuagg.Rows: &rows, cpuagg.States: &states},
 		Writers:  c.query.Workers,
 		SpillAll: c.opt.SpillAll,
+		Reclaim:  c.query.Share.Reclaim,
 		Trace:    c.query.Trace.Rows("disk"),
 	})
+	c.grant = nil
+	c.opt.Run.WorkerBytes = c.workerBytes
 	c.run = cpuagg.NewRun(c.query.Bound, c.opt.Run, c.store)
 	c.counters.Store(c.run.Counters())
 	c.workers, c.released = nil, false
 }
+
+// workerBytes returns one worker's share of the memory: before Begin, what it would be.
+func (c *CPU) workerBytes() int64 {
+	if c.grant == nil {
+		return c.query.Share.Offer() / int64(c.query.Workers)
+	}
+	return c.grant.Bytes() / int64(c.query.Workers)
+}
+
+// workerBytesMin is the least memory that a worker goes on with, in bytes.
+const workerBytesMin = 256 << 10
 
 // Run returns what the workers share: since the last Begin, if there was any.
 func (c *CPU) Run() *cpuagg.Run { return c.run }
@@ -96,7 +111,7 @@ func (c *CPU) Begin(context.Context) error {
 	if c.released {
 		c.renew()
 	}
-	c.unreclaim = c.opt.Memory.AddReclaimer(c.store.Reclaim)
+	c.grant = c.query.Share.Join(workerBytesMin*int64(c.query.Workers), arbiter.All, c.store)
 	for range c.query.Workers {
 		c.workers = append(c.workers, c.run.NewWorker())
 	}
@@ -238,8 +253,8 @@ func (c *CPU) Release(error) (again bool, err error) {
 		return false, nil
 	}
 	c.released = true
-	if c.unreclaim != nil {
-		c.unreclaim()
+	if c.grant != nil {
+		c.grant.Leave()
 	}
 	for _, w := range c.workers {
 		w.Release()
