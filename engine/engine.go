@@ -60,7 +60,7 @@ func Open(opt Options) (*Engine, error) {
 		temp:    store.NewTemp(opt.FS, opt.TempDir, opt.TempLimit),
 	}
 	e.arbiter = arbiter.New(e.memory.Limit)
-	e.memory.SetReclaim(e.arbiter.Reclaim)
+	e.memory.SetReclaim(e.arbiter.Reclaim, e.arbiter.IsShared)
 	var err error
 	e.devices, err = device.New(device.Options{
 		Device:      opt.Device,

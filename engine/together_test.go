@@ -99,7 +99,7 @@ func rowsIn(r array.RecordReader) (rows int64, err error) {
 // much memory for each as it needs alone: statements that came first and keep what others are to have,
 // readers that take batches as if they were alone, sorts that merge with all memory.
 func TestStatementsTogether(t *testing.T) {
-	const each = 6 << 20 // bytes, for a statement alone, which 4 MiB are just enough for
+	const each = 4 << 20 // bytes, which are just enough for a statement alone
 	src := togetherTable(t)
 	statements := togetherStatements()
 	names := []string{"many groups", "sorted groups", "lists"}

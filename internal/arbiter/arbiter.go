@@ -123,6 +123,13 @@ func (s *Statement) Part(of int64) int64 {
 	return of / int64(n)
 }
 
+// IsShared says whether several statements have sinks.
+func (a *Arbiter) IsShared() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.statements) > 1
+}
+
 // Bytes returns how much the sink may hold at present.
 func (g *Grant) Bytes() int64 { return g.bytes.Load() }
 

@@ -31,6 +31,7 @@ type Memory struct {
 	refuse   func(asked, left int64) error // nil where SetRefusal was not called
 	relieve  func()                        // nil where nobody measures the process
 	reclaim  func(bytes int64) error       // nil where SetReclaim was not called
+	isShared func() bool                   // nil for never
 
 	mu        sync.Mutex                 // guards the four fields below
 	regions   [][]byte                   // mappings of slabs

@@ -14,7 +14,14 @@ var _ rowdata.Budget = (*Memory)(nil)
 // while they work on a batch. Then it is refused.
 const (
 	reserveWaitMin = time.Millisecond
-	reserveWaitMax = 256 * time.Millisecond // all waits together take twice as long
+	reserveWaitMax = 256 * time.Millisecond
+
+	// patienceAlone is how long a reservation of the only statement waits where the process is measured, in all.
+	patienceAlone = 500 * time.Millisecond
+
+	// patienceShared is how long a reservation waits beside other statements, which give back what they hold
+	// beyond their parts.
+	patienceShared = 4 * time.Second
 )
 
 // SetRefusal sets the error of reservations that do not fit. It is called before Memory is shared.
@@ -26,8 +33,11 @@ func (m *Memory) SetRefusal(refuse func(asked, left int64) error) { m.refuse = r
 func (m *Memory) SetRelief(relieve func()) { m.relieve = relieve }
 
 // SetReclaim sets a function that makes room for bytes by writing pages to disk. Reserve calls it, from
-// any goroutine and without a lock of Memory. It is set before Memory is shared.
-func (m *Memory) SetReclaim(reclaim func(bytes int64) error) { m.reclaim = reclaim }
+// any goroutine and without a lock of Memory. isShared says whether several statements have sinks; nil
+// is never. They are set before Memory is shared.
+func (m *Memory) SetReclaim(reclaim func(bytes int64) error, isShared func() bool) {
+	m.reclaim, m.isShared = reclaim, isShared
+}
 
 // Reserve implements rowdata.Budget. Where bytes do not fit it tries again once pages are on disk,
 // garbage is given back to the system, and other owners had some time.
@@ -36,15 +46,29 @@ func (m *Memory) Reserve(bytes int64) error {
 	if err != nil || left >= 0 {
 		return err
 	}
-	for wait := reserveWaitMin; m.relieve != nil && bytes <= m.Limit() && wait <= reserveWaitMax; wait *= 2 {
+	began := time.Now()
+	for wait := reserveWaitMin; bytes <= m.Limit() && time.Since(began) < m.patience(); wait = min(2*wait, reserveWaitMax) {
 		invariants.Sometimes("mem: a reservation waits for others to be given back")
-		m.relieve()
+		if m.relieve != nil {
+			m.relieve()
+		}
 		if left, err = m.tryReserve(bytes); err != nil || left >= 0 {
 			return err
 		}
 		time.Sleep(wait)
 	}
 	return m.refusal(bytes, max(left+bytes, 0))
+}
+
+// patience returns how long a reservation waits.
+func (m *Memory) patience() time.Duration {
+	switch {
+	case m.isShared != nil && m.isShared():
+		return patienceShared
+	case m.relieve != nil:
+		return patienceAlone
+	}
+	return 0
 }
 
 // tryReserve reserves bytes, and returns how many bytes of the budget are left. Where left is

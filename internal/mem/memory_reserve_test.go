@@ -2,6 +2,7 @@ package mem
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -28,7 +29,7 @@ func TestReserve(t *testing.T) {
 		}
 		pages = nil
 		return nil
-	})
+	}, nil)
 	if err := m.Reserve(1 << 19); err != nil || asked != 0 {
 		t.Errorf("what is left: %v, %d B reclaimed", err, asked)
 	}
@@ -74,5 +75,24 @@ func TestReserveMeasured(t *testing.T) {
 	reserve(60, false)
 	if err := m.Room(40); err != nil || m.Reserved() != 0 || m.Left() != 50 {
 		t.Errorf("%v; %d B are reserved, %d left", err, m.Reserved(), m.Left())
+	}
+}
+
+// Would catch a reservation beside other statements that is refused at once, or for longer than they run.
+func TestReserveShared(t *testing.T) {
+	m := NewMemory(100)
+	var shared atomic.Bool
+	shared.Store(true)
+	m.SetReclaim(func(int64) error { return nil }, shared.Load)
+	if err := m.Reserve(80); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { m.Unreserve(80) })
+	if err := m.Reserve(90); err != nil {
+		t.Error(err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { shared.Store(false) })
+	if err := m.Reserve(90); err == nil {
+		t.Error("90 B are reserved of 10 that are left")
 	}
 }
