@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,7 +123,7 @@ func TestRandom(t *testing.T) {
 			RadixBits: rng.IntN(5), TableGroups: []int{0, 5, 100, 3000}[rng.IntN(4)],
 			ResultRows: []int{0, 3, 1000}[rng.IntN(3)],
 			SpillAll:   rng.IntN(3) == 0, ForceSplits: rng.IntN(6) % 4,
-			MemoryBytes: []int64{0, 16 << 20, 32 << 20}[rng.IntN(3)],
+			MemoryBytes: []int64{0, 1, 2}[rng.IntN(3)] * memoryFor(q),
 		}
 		if rng.IntN(2) == 0 {
 			options.Device, knobs.Device = randomDevice(rng)
@@ -131,6 +132,16 @@ func TestRandom(t *testing.T) {
 			check(t, schema, batches, q, want, wantErr, testknobs.With(options, knobs))
 		})
 	}
+}
+
+// memoryFor returns a memory limit that a query of random rows can do with: a list of all rows takes 9 MiB, and
+// six times as much for a while.
+func memoryFor(q query.Query) int64 {
+	grows := func(a query.Aggregate) bool { return a.Func == query.List || a.Func == query.StringAgg }
+	if slices.ContainsFunc(q.Aggregates, grows) {
+		return 64 << 20
+	}
+	return 16 << 20
 }
 
 // randomDevice returns a device of the host, and knobs that force its paths, or let it fail.
