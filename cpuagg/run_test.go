@@ -593,7 +593,8 @@ func TestWindowMax(t *testing.T) {
 		{nil, 16 << 20, 0, 1 << 19},
 	} {
 		b := &rowdata.Bound{Keys: *rowtest.KeyLayout(1), Folds: c.folds}
-		r := NewRun(b, Options{CacheBytes: c.cache, WorkerBytes: func() int64 { return cmp.Or(c.memory, math.MaxInt64) }}, new(memoryStore))
+		memory := func() int64 { return cmp.Or(c.memory, math.MaxInt64) }
+		r := NewRun(b, Options{CacheBytes: c.cache, WorkerBytes: memory}, new(memoryStore))
 		if r.windowMax != c.want {
 			t.Errorf("%d folds, a cache of %d B, %d B of memory: %d keys, want %d", len(c.folds), c.cache, c.memory, r.windowMax, c.want)
 		}

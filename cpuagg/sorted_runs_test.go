@@ -143,7 +143,8 @@ func TestScatterCutsLargeStates(t *testing.T) {
 			}
 			o := orderOf(&b.Folds[1])
 			tb := &table.Table{Layout: &b.Keys, Len: 1}
-			pages := scatter.Options{Memory: rowdata.GoMemory, Store: new(memoryStore), WorkerBytes: func() int64 { return math.MaxInt64 }}
+			unbounded := func() int64 { return math.MaxInt64 }
+			pages := scatter.Options{Memory: rowdata.GoMemory, Store: new(memoryStore), WorkerBytes: unbounded}
 			p := pages.NewPass(2)
 			layout := b.StateLayout()
 			w := scatter.NewWriter(p, States, &layout)

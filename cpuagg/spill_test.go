@@ -58,7 +58,9 @@ func testHeavyGroup(t *testing.T, m rowdata.Memory) {
 		}
 		tiles = append(tiles, tile)
 	}
-	run := NewRun(b, Options{NoDense: true, NoPreAgg: true, RadixBits: 1, WorkerBytes: func() int64 { return 1 << 20 }, Memory: m}, new(memoryStore))
+	share := func() int64 { return 1 << 20 }
+	opt := Options{NoDense: true, NoPreAgg: true, RadixBits: 1, WorkerBytes: share, Memory: m}
+	run := NewRun(b, opt, new(memoryStore))
 	groups, err := execute(t, run, [][]*rowdata.Tile{tiles})
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,8 @@ import (
 // states some 20 MB.
 const togetherRows = 200_000
 
-// togetherTable writes rows with a key of their own, a text of it and a number, in an order of no use.
+// togetherTable writes rows to Parquet, in an order that helps neither groups nor sorts: each row has its own
+// key, a text with the key in it, and a number.
 func togetherTable(t *testing.T) scan.Source {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String},

@@ -85,8 +85,8 @@ func (n *Aggregate) Typed() (*Aggregate, error) {
 		return nil, err
 	}
 	keys := len(n.Keys)
-	ofNothing := bound.Schema.Fields()[keys:] // types of the calls where a set has a group of no rows
-	if n.OfNothing() && len(n.Calls) > 0 {
+	ofNothing := bound.Schema.Fields()[keys:]               // types of the calls where a set has a group of no rows
+	if n.Sets != nil && n.OfNothing() && len(n.Calls) > 0 { // else the types of the calls are these already
 		q := n.Query(names)
 		q.Keys = nil
 		alone, err := rowdata.Bind(q, schema, stats)

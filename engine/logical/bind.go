@@ -143,14 +143,6 @@ func advised(err error, n Node) error {
 	return err
 }
 
-// ended returns why a context has ended, or nil.
-func ended(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(ctx)
-}
-
 // errorAt is an error that points at a byte of the statement's text.
 func errorAt(at int, format string, args ...any) error {
 	return &expr.Error{Message: fmt.Sprintf(format, args...), At: at}

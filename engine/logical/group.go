@@ -96,7 +96,7 @@ func (g *grouping) findCalls(ctx context.Context, having *expr.Expr) error {
 	}
 	g.calls = make([]Call, 0, len(all))
 	for _, x := range append(all, having) {
-		failed := ended(ctx)
+		failed := context.Cause(ctx)
 		x.Walk(func(x *expr.Expr) bool {
 			key := x.Key()
 			switch {

@@ -76,7 +76,7 @@ func (b *binder) over(ctx context.Context, s *sql.Select, r *scope) (Node, error
 // parts the items have.
 func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 	for _, it := range st.Items {
-		if err := ended(ctx); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return 0, err
 		}
 		if it.Expr == nil {
@@ -255,7 +255,7 @@ func (b *binder) finish(
 	}
 	for _, it := range st.items {
 		x, err := of(it.expr)
-		if err = cmp.Or(err, ended(ctx)); err != nil {
+		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return nil, err
 		}
 		add(it.name, x)

@@ -13,7 +13,7 @@ import (
 
 // explainNode has what EXPLAIN or EXPLAIN ANALYZE tells about a statement.
 type explainNode struct {
-	whole   *Query // the statement of which EXPLAIN is a part
+	whole   *Query // the statement that has EXPLAIN in its FROM, or is EXPLAIN
 	about   *Query
 	analyze bool // about runs
 }

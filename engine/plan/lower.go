@@ -41,6 +41,15 @@ func (in *input) stats() []scan.ColumnStats { return in.node.rows(nil).Stats().C
 // name returns the name of a column in the rows.
 func (in *input) name(id expr.ID) string { return in.schema().Field(in.places[id]).Name }
 
+// names returns the names of the columns in the rows.
+func (in *input) names() map[expr.ID]string {
+	names, schema := make(map[expr.ID]string, len(in.places)), in.schema()
+	for id, at := range in.places {
+		names[id] = schema.Field(at).Name
+	}
+	return names
+}
+
 // source makes a node whose rows all threads read. Columns for which isSum is true may have a narrower
 // type: only sums, means and counts are made of them.
 func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, error) {
@@ -298,10 +307,7 @@ func (p *planner) aggregate(n *logical.Aggregate) (*aggregateNode, *input, error
 		return nil, nil, err
 	}
 	before := *in
-	names := make(map[expr.ID]string, len(in.places))
-	for id := range in.places {
-		names[id] = in.name(id)
-	}
+	names := in.names()
 	q := n.Query(names)
 	if len(orders(n)) > 0 {
 		if err := p.ordered(in, n, &q); err != nil {
@@ -357,7 +363,7 @@ func (p *planner) grouped(n *logical.Aggregate) (*input, error) {
 	return &input{groups, logical.PlacesOf(first.Columns())}, nil
 }
 
-// sumsOf says of which columns but sums, means and counts are made.
+// sumsOf returns a function that says whether nothing but sums, means and counts are made of a column.
 func sumsOf(n *logical.Aggregate) func(expr.ID) bool {
 	others := map[expr.ID]bool{}
 	for _, k := range n.Keys {
@@ -429,11 +435,7 @@ func (p *planner) onDevices(n *logical.Aggregate) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	names := make(map[expr.ID]string, len(in.places))
-	for id := range in.places {
-		names[id] = in.name(id)
-	}
-	return p.engine.OnDevices(p.ctx, in.node.rows(nil), n.Query(names))
+	return p.engine.OnDevices(p.ctx, in.node.rows(nil), n.Query(in.names()))
 }
 
 // rowsOptions are the options for reading the columns of a projection.

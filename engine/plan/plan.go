@@ -124,19 +124,11 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		q.used = used
 		q.root, err = p.reader(root)
 	}
-	if err = cmp.Or(err, ended(ctx)); err != nil { // what could not be bound for it may have been left out
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil { // what could not be bound for it may have been left out
 		q.Close()
 		return nil, logical.Located(s, err)
 	}
 	return q, nil
-}
-
-// ended returns why a context has ended, or nil.
-func ended(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(ctx)
 }
 
 // Schema returns the columns of the result.

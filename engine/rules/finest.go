@@ -25,12 +25,7 @@ func finestFirst(c *Context, n logical.Node) (logical.Node, error) {
 	}
 	s.first.Sets, s.first.Set = nil, logical.Column{}
 	s.last.Answered = finest
-	first, err := s.first.Typed()
-	if err != nil {
-		return nil, err
-	}
-	s.last.In = first
-	last, err := s.last.Typed()
+	first, last, err := s.typed()
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-// firstRowsMax bounds the rows of FirstRows, which stay in memory.
+// firstRowsMax bounds the first rows that are looked for while rows are read: they stay in memory.
 const firstRowsMax = 1 << 14
 
 // ordered returns the parts of the first rows of an order of columns; nil where a node is none.

@@ -30,8 +30,7 @@ func lateColumns(_ *Context, n logical.Node) (logical.Node, error) {
 		return nil, nil
 	}
 	for _, k := range first.Keys {
-		at := slices.IndexFunc(first.In.Columns(), func(c logical.Column) bool { return c.ID == k.Column })
-		tested.add(first.In.Exprs[at])
+		tested.add(first.In.Exprs[placeOf(first.In, k.Column)])
 	}
 	_, finds := scan.WithPositions(table.Source, "")
 	untested := slices.ContainsFunc(first.In.Exprs, func(x *expr.Expr) bool {

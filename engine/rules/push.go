@@ -41,11 +41,7 @@ func pushedToRows(f *logical.Filter, of *logical.Aggregate) logical.Node {
 	keys := map[expr.ID]*expr.Expr{}
 	rows := through(in)
 	for _, k := range of.Keys {
-		for _, c := range in.Columns() {
-			if c.ID == k.Of {
-				keys[k.Column.ID] = rows(c.Expr())
-			}
-		}
+		keys[k.Column.ID] = rows(in.Columns()[placeOf(in, k.Of)].Expr())
 	}
 	isShared := func(x *expr.Expr) bool {
 		return compares(x) && readsOnly(x, func(id expr.ID) bool { return keys[id] != nil })

@@ -96,8 +96,7 @@ func countOf(sum *logical.Column) *expr.Expr {
 // computed of a sum.
 func isNarrow(n logical.Node, column expr.ID) bool {
 	const digitsMax = 18
-	at := slices.IndexFunc(n.Columns(), func(c logical.Column) bool { return c.ID == column })
-	switch dt := rowdata.ValueType(n.Columns()[at].Type).(type) {
+	switch dt := rowdata.ValueType(n.Columns()[placeOf(n, column)].Type).(type) {
 	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type,
 		*arrow.Float32Type, *arrow.Float64Type:
 		return true
@@ -107,15 +106,20 @@ func isNarrow(n logical.Node, column expr.ID) bool {
 	return false
 }
 
+// typed returns the two aggregations with the types of their columns, the last one over the first.
+func (s *split) typed() (first, last *logical.Aggregate, err error) {
+	if first, err = s.first.Typed(); err != nil {
+		return nil, nil, err
+	}
+	s.last.In = first
+	last, err = s.last.Typed()
+	return first, last, err
+}
+
 // whole returns the last aggregation of the groups of the first, with the columns of the aggregation
 // that was split.
 func (s *split) whole(c *Context, of *logical.Aggregate) (logical.Node, error) {
-	first, err := s.first.Typed()
-	if err != nil {
-		return nil, err
-	}
-	s.last.In = first
-	last, err := s.last.Typed()
+	_, last, err := s.typed()
 	if err != nil {
 		return nil, err
 	}

@@ -126,8 +126,9 @@ func TestGrantsOfMany(t *testing.T) {
 	}
 }
 
-// Would catch a sink within its grant that spills while others are over theirs, one that is made to
-// spill more than it is over while another is over, too, and room that is not made although there is.
+// Would catch a sink within its grant that spills while other sinks are over their grants, a sink that spills more
+// bytes than it holds beyond its grant while a second sink holds too much, too, and pages that stay in memory though
+// their bytes were asked for.
 func TestReclaim(t *testing.T) {
 	a := New(func() int64 { return 400 }) // 100 B for each
 	var pages [3]pagesOf

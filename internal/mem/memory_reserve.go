@@ -47,7 +47,8 @@ func (m *Memory) Reserve(bytes int64) error {
 		return err
 	}
 	began := time.Now()
-	for wait := reserveWaitMin; bytes <= m.Limit() && time.Since(began) < m.patience(); wait = min(2*wait, reserveWaitMax) {
+	wait := reserveWaitMin
+	for bytes <= m.Limit() && time.Since(began) < m.patience() {
 		invariants.Sometimes("mem: a reservation waits for others to be given back")
 		if m.relieve != nil {
 			m.relieve()
@@ -56,6 +57,7 @@ func (m *Memory) Reserve(bytes int64) error {
 			return err
 		}
 		time.Sleep(wait)
+		wait = min(2*wait, reserveWaitMax)
 	}
 	return m.refusal(bytes, max(left+bytes, 0))
 }
