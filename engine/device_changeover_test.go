@@ -37,9 +37,13 @@ func TestDeviceChangeover(t *testing.T) {
 	if testing.Short() {
 		queries = 60
 	}
-	changed, divided, failed := 0, 0, 0
-	for i := range queries {
-		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+	// Chance decides what becomes of a query: as many are asked as give some of each kind.
+	changed, divided, failed, asked := 0, 0, 0, 0
+	for ; asked < queries || changed < queries/8 || divided == 0 || failed == 0; asked++ {
+		if asked == 20*queries {
+			t.Fatalf("%d of %d queries changed over, %d of them in the middle of their rows; devices of %d failed: want more", changed, asked, divided, failed)
+		}
+		rng := rand.New(rand.NewPCG(seed, uint64(asked)))
 		schema, batches := grouptest.RandomTable(rng, grouptest.RandomRows(rng)/4, pagedTypes...)
 		q := changeoverQuery(rng, schema)
 		want, err := grouptest.Oracle(schema, batches, q)
@@ -68,7 +72,7 @@ func TestDeviceChangeover(t *testing.T) {
 			err = grouptest.Equal(want, got)
 		}
 		if err != nil {
-			t.Fatalf("query %d, %v over %v of %v, %+v: %v", i, q.Aggregates, q.Keys, schema, stats.Device, err)
+			t.Fatalf("query %d, %v over %v of %v, %+v: %v", asked, q.Aggregates, q.Keys, schema, stats.Device, err)
 		}
 		switch d := stats.Device; {
 		case d.Devices == "": // it was not to be, or came too late
@@ -81,8 +85,5 @@ func TestDeviceChangeover(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d queries changed over, %d of them in the middle of their rows; devices of %d failed", changed, queries, divided, failed)
-	if changed < queries/8 || divided == 0 || failed == 0 {
-		t.Errorf("%d of %d queries changed over, %d of them in the middle of their rows; devices of %d failed: want more", changed, queries, divided, failed)
-	}
+	t.Logf("%d of %d queries changed over, %d of them in the middle of their rows; devices of %d failed", changed, asked, divided, failed)
 }
