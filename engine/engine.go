@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,60 +192,55 @@ func (e *Engine) Budget() rowdata.Budget { return e.memory }
 // closed; each byte of it is written once. Errors of writes are ErrTempLimit where it has no room.
 func (e *Engine) CreateTemp() (vfs.TempFile, error) { return e.temp.Create() }
 
+// GroupsOptions say what Engine.Groups returns. The zero value is all groups as they are.
+type GroupsOptions struct {
+	// Coded is for a result that is grouped again: string keys that are grouped by the codes of
+	// dictionaries are dictionary arrays, all batches with one dictionary, and keys whose names are in
+	// Counted are Booleans, as rowdata.BindCoded says.
+	Coded   bool
+	Counted []string
+
+	// Most is for a caller who looks at some groups only: the others may be missing. The default, nil, is
+	// all groups.
+	Most *Most
+
+	// NewMap returns what the threads that finish groups make of them, one map for each thread at work,
+	// and Schema the columns of that. The defaults are the groups.
+	NewMap func() RowMap
+	Schema *arrow.Schema
+}
+
 // Aggregate starts a query and returns its result, which must be released. Batches arrive as they
 // are ready; errors that appear after the start come from Result.Err. An error that is ErrQuery
 // says that the query does not suit the source.
 func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q query.Query) (result *Result, err error) {
-	err = spawn.Call(func() (err error) {
-		result, err = e.aggregate(ctx, src, q, rowdata.Bind)
-		return err
-	})
-	return result, spawn.InQuery(err, q.String())
+	return e.Groups(ctx, src, q, GroupsOptions{})
 }
 
-// AggregateCoded is Aggregate for a result that is grouped again: string keys that are grouped by the
-// codes of dictionaries are dictionary arrays, all batches with one dictionary, and keys whose names
-// are in counted are Booleans, as rowdata.BindCoded says.
-func (e *Engine) AggregateCoded(ctx context.Context, src scan.Source, q query.Query, counted []string) (
-	result *Result, err error,
-) {
-	bind := func(q query.Query, schema *arrow.Schema, stats []rowdata.ColumnStats) (*rowdata.Bound, error) {
-		return rowdata.BindCoded(q, schema, stats, counted)
-	}
-	err = spawn.Call(func() (err error) {
-		result, err = e.aggregate(ctx, src, q, bind)
-		return err
-	})
-	return result, spawn.InQuery(err, q.String())
-}
-
-// AggregateMost is Aggregate for a caller who looks at some groups only: the others may be missing.
-func (e *Engine) AggregateMost(ctx context.Context, src scan.Source, q query.Query, of Most) (
+// Groups is Aggregate for a caller who takes other groups than all, or makes something else of them.
+func (e *Engine) Groups(ctx context.Context, src scan.Source, q query.Query, opt GroupsOptions) (
 	result *Result, err error,
 ) {
 	err = spawn.Call(func() (err error) {
-		result, err = e.aggregateMost(ctx, src, q, of)
+		result, err = e.groups(ctx, src, q, opt)
 		return err
 	})
 	return result, spawn.InQuery(err, q.String())
 }
 
-func (e *Engine) aggregate(ctx context.Context, src scan.Source, q query.Query, bind binder) (*Result, error) {
+func (e *Engine) groups(ctx context.Context, src scan.Source, q query.Query, opt GroupsOptions) (*Result, error) {
 	started := time.Now()
+	bind := rowdata.Bind
+	if opt.Coded {
+		bind = func(q query.Query, schema *arrow.Schema, stats []rowdata.ColumnStats) (*rowdata.Bound, error) {
+			return rowdata.BindCoded(q, schema, stats, opt.Counted)
+		}
+	}
 	bound, splits, err := e.planBy(ctx, src, q, bind)
 	if err != nil {
 		return nil, err
 	}
-	return e.stream(ctx, newAggregation(e, bound, src, splits, started), nil)
-}
-
-func (e *Engine) aggregateMost(ctx context.Context, src scan.Source, q query.Query, of Most) (*Result, error) {
-	started := time.Now()
-	bound, splits, err := e.plan(ctx, src, q)
-	if err != nil {
-		return nil, err
-	}
-	return e.stream(ctx, newAggregation(e, bound, src, splits, started), newMost(bound, of))
+	return e.stream(ctx, newAggregation(e, bound, src, splits, started), opt)
 }
 
 // Explain returns the plan of a query without running it, and a forecast by a sample of at most
@@ -330,16 +326,24 @@ func (e *Engine) OnDevices(ctx context.Context, src scan.Source, q query.Query) 
 	return true, nil
 }
 
-// stream starts a query and returns its result: all groups, or the groups of most.
-func (e *Engine) stream(ctx context.Context, run *execution, most *most) (*Result, error) {
+// stream starts a query and returns its result.
+func (e *Engine) stream(ctx context.Context, run *execution, opt GroupsOptions) (*Result, error) {
 	qctx, cancel, done, err := e.life.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	result := newResult(run.shared.Bound.Schema, run)
+	result := newResult(cmp.Or(opt.Schema, run.shared.Bound.Schema), run)
 	result.cancel = cancel
-	run.setOutput(&batchOutput{query: run, to: result.batches, varies: run.final.Varies(), most: most})
-	spawn.Go(func() error { return run.execute(qctx) }, func(err error) {
+	out := &batchOutput{query: run, to: result.batches, varies: run.final.Varies(), maps: rowMaps{made: opt.NewMap}}
+	if opt.Most != nil {
+		out.most = newMost(run.shared.Bound, *opt.Most)
+	}
+	result.output = out
+	run.setOutput(out)
+	spawn.Go(func() error {
+		defer out.maps.release()
+		return run.execute(qctx)
+	}, func(err error) {
 		result.finish(err)
 		done()
 	})

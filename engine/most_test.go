@@ -18,7 +18,7 @@ import (
 // Would catch a group among the n with the largest counts that is missing, also where many have the
 // n-th largest count, a group with another group's key or sum, statistics that do not count the
 // groups left out, and groups that nobody leaves out.
-func TestAggregateMost(t *testing.T) {
+func TestGroupsMost(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 	}, nil)
@@ -52,8 +52,8 @@ func TestAggregateMost(t *testing.T) {
 		for i, n := range []int{1, 1, 10, 10, 100, 100, groups, 2 * groups} {
 			ties := i%2 == 0
 			eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "cpu", TempDir: t.TempDir()}, knobs))
-			result, err := eng.AggregateMost(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q,
-				engine.Most{N: n, Count: 1, Ties: ties})
+			result, err := eng.Groups(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q,
+				engine.GroupsOptions{Most: &engine.Most{N: n, Count: 1, Ties: ties}})
 			if err != nil {
 				t.Fatal(err)
 			}

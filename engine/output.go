@@ -3,11 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/internal/aggregator"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/internal/vector"
 )
@@ -29,8 +32,46 @@ type output interface {
 type batchOutput struct {
 	query  *execution
 	to     chan<- arrow.RecordBatch
-	varies bool  // some column has values of no fixed width
-	most   *most // which groups are asked for; nil for all
+	varies bool         // some column has values of no fixed width
+	most   *most        // which groups are asked for; nil for all
+	maps   rowMaps      // what is made of groups
+	rows   atomic.Int64 // delivered, or about to be
+}
+
+// rowMaps are the row maps of the threads that finish groups.
+type rowMaps struct {
+	made func() RowMap // nil: groups stay as they are
+
+	mu   sync.Mutex
+	idle []RowMap
+}
+
+// take returns a map that nobody else uses.
+func (m *rowMaps) take() RowMap {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.idle) == 0 {
+		return m.made()
+	}
+	last := len(m.idle) - 1
+	of := m.idle[last]
+	m.idle = m.idle[:last]
+	return of
+}
+
+// give gives a map back.
+func (m *rowMaps) give(of RowMap) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idle = append(m.idle, of)
+}
+
+// release releases the maps.
+// Requires: all have been given back.
+func (m *rowMaps) release() {
+	for _, of := range m.idle {
+		of.Release()
+	}
 }
 
 func (o *batchOutput) begin() error              { return nil }
@@ -95,16 +136,49 @@ func (o *batchOutput) emit(ctx context.Context, th *threads.Thread, g *cpuagg.Gr
 	return o.send(ctx, th, batch)
 }
 
-// send hands a batch to the reader of the result.
+// send hands what is made of a batch of the query's groups to the reader of the result.
 func (o *batchOutput) send(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error {
-	rows := batch.NumRows()
-	th.Give()
+	o.query.progress.groups.Add(batch.NumRows())
+	return o.put(ctx, th, batch)
+}
+
+// put hands what is made of a batch of groups to the reader of the result. The thread may be nil.
+func (o *batchOutput) put(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error {
+	if o.maps.made == nil {
+		return o.deliver(ctx, th, batch)
+	}
+	defer batch.Release()
+	invariants.Sometimes("engine: threads that finish groups make rows of them")
+	of := o.maps.take()
+	defer o.maps.give(of)
+	if err := of.Begin(ctx, batch); err != nil {
+		return err
+	}
+	for {
+		made, err := of.Next(ctx)
+		if made == nil || err != nil {
+			return err
+		}
+		if err := o.deliver(ctx, th, made); err != nil {
+			return err
+		}
+	}
+}
+
+// deliver hands a batch to the reader of the result. The thread, which is given away meanwhile, may be nil.
+func (o *batchOutput) deliver(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error {
+	o.rows.Add(batch.NumRows())
+	if th != nil {
+		th.Give()
+	}
 	select {
 	case o.to <- batch:
 		o.query.progress.batches.Add(1)
-		o.query.progress.groups.Add(rows)
 	case <-ctx.Done():
 		batch.Release()
+	}
+	if th == nil {
+		return nil
 	}
 	return th.Take(ctx)
 }

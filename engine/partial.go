@@ -104,7 +104,7 @@ func (e *Engine) Merge(ctx context.Context, sources [][]partial.Blob,
 	err = spawn.Call(func() error {
 		run, err := e.newMerge(ctx, sources, opt)
 		if err == nil {
-			result, err = e.stream(ctx, run, nil)
+			result, err = e.stream(ctx, run, GroupsOptions{})
 		}
 		return err
 	})

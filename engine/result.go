@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -20,6 +21,7 @@ type Result struct {
 	batchStream
 	query    *execution // nil once it has ended
 	progress *progress  // of query
+	output   *batchOutput
 }
 
 func newResult(schema *arrow.Schema, q *execution) *Result {
@@ -31,6 +33,25 @@ func newResult(schema *arrow.Schema, q *execution) *Result {
 // RowsExpected returns about how many rows the result will have in all, or 0 as long as nothing
 // tells. Any goroutine may call it.
 func (r *Result) RowsExpected() int64 { return r.progress.groupsExpected() }
+
+// Part returns which part of all groups are behind a number of rows of the result, from 0 to 1, or -1
+// where that is not known.
+func (r *Result) Part(rows int64) float64 {
+	expected := r.RowsExpected()
+	if expected <= 0 {
+		return -1
+	}
+	made := float64(r.progress.groups.Load()) / float64(expected)
+	return min(made*min(float64(rows)/float64(max(r.output.rows.Load(), 1)), 1), 1)
+}
+
+// Add adds groups to the result, and what the options of Groups make of them, beside the query's own. The
+// batch stays the caller's. It is called by those who make the input of the query, until the end of the
+// input.
+func (r *Result) Add(ctx context.Context, groups arrow.RecordBatch) error {
+	groups.Retain()
+	return r.output.put(ctx, nil, groups)
+}
 
 // finish ends the stream, with an error or nil.
 func (r *Result) finish(err error) {

@@ -318,8 +318,8 @@ func (t *tree) addExpand(n *expandNode) {
 		scanned.RowsRead /= int64(sets) // each row was read once
 		t.scanned = &scanned
 	}
-	if g := t.run.of(t.groups).groups; g != nil && g.passed > 0 {
-		t.last.Property("ran: %s are the answer for the set of all keys", digits.Counted(g.passed, "group"))
+	if g := t.run.of(t.groups).groups; g != nil && g.passed.Load() > 0 {
+		t.last.Property("ran: %s are the answer for the set of all keys", digits.Counted(g.passed.Load(), "group"))
 	}
 }
 

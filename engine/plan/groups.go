@@ -3,7 +3,7 @@ package plan
 import (
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -13,7 +13,6 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/recordreader"
-	"github.com/mpga/mpga/internal/spawn"
 )
 
 // aggregateNode makes groups of rows.
@@ -21,7 +20,7 @@ type aggregateNode struct {
 	in      sourceNode
 	query   query.Query
 	made    *arrow.Schema      // of the groups
-	coded   bool               // the groups are grouped again: Engine.AggregateCoded makes them
+	coded   bool               // the groups are grouped again
 	counted []string           // keys of coded groups whose values nobody looks at
 	stats   []scan.ColumnStats // of coded groups
 	most    *engine.Most       // the groups that are asked for, where a few are; nil for all
@@ -30,16 +29,14 @@ type aggregateNode struct {
 func (n *aggregateNode) input() node           { return n.in }
 func (n *aggregateNode) schema() *arrow.Schema { return n.made }
 
-// start starts the aggregation.
-func (n *aggregateNode) start(ctx context.Context, r *run) (result *engine.Result, err error) {
-	switch src := n.in.rows(r); {
-	case n.most != nil:
-		result, err = r.engine.AggregateMost(ctx, src, n.query, *n.most)
-	case n.coded:
-		result, err = r.engine.AggregateCoded(ctx, src, n.query, n.counted)
-	default:
-		result, err = r.engine.Aggregate(ctx, src, n.query)
+// start starts the aggregation, whose groups become rows of a projection; nil leaves them.
+func (n *aggregateNode) start(ctx context.Context, r *run, post *projection) (*engine.Result, error) {
+	opt := engine.GroupsOptions{Coded: n.coded, Counted: n.counted, Most: n.most}
+	if post != nil {
+		opt.Schema = post.schema
+		opt.NewMap = func() engine.RowMap { return newProjector(post, r.engine.Allocator()) }
 	}
+	result, err := r.engine.Groups(ctx, n.in.rows(r), n.query, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -49,12 +46,12 @@ func (n *aggregateNode) start(ctx context.Context, r *run) (result *engine.Resul
 
 // read implements readerNode.
 func (n *aggregateNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
-	result, err := n.start(ctx, r)
+	result, err := n.start(ctx, r, nil)
 	if err != nil {
 		return nil, err
 	}
-	if finest := r.of(n).finest; finest != nil {
-		return tee(ctx, result, finest), nil
+	if answered := r.of(n).answered; answered != nil {
+		return answered.of(ctx, result), nil
 	}
 	return result, nil
 }
@@ -72,83 +69,50 @@ type groupsNode struct {
 func (n *groupsNode) input() node           { return n.of }
 func (n *groupsNode) schema() *arrow.Schema { return n.made }
 
-// groupReader reads the groups of a groupsNode: first the groups that are merged further and
-// are an answer already, as they come by, then the groups of the last aggregation.
+// groupReader reads what a projection makes of the groups of a groupsNode: of the groups of its last
+// aggregation, and of the groups that are merged further and are an answer already, as they come by.
 type groupReader struct {
 	recordreader.Base
 	ctx     context.Context
-	cancel  context.CancelFunc
 	node    *groupsNode
+	post    *projection
 	run     *run
-	current *engine.Result           // of the last aggregation; nil once it has ended
-	finest  <-chan arrow.RecordBatch // groups of the set answered; nil when there are no more
-	ahead   chan nextBatch           // of current, whose Next is called while finest is read; else nil
-	read    int64                    // groups returned
-	passed  int64                    // groups of finest
-	ended   bool                     // all groups of current have been returned
-	last    engine.Stats             // of the last aggregation, once current has ended
-	stats   engine.Stats             // of the query then
+	current *engine.Result // of the last aggregation; nil once it has ended
+	passed  atomic.Int64   // groups that were merged further
+	ended   bool           // all groups of current have been returned
+	last    engine.Stats   // of the last aggregation, once current has ended
+	stats   engine.Stats   // of the query then
 }
 
-func newGroupReader(ctx context.Context, n *groupsNode, r *run) (*groupReader, error) {
-	g := &groupReader{node: n, run: r}
-	g.Init(n.made, g.next, g.close)
-	g.ctx, g.cancel = context.WithCancel(ctx)
+func newGroupReader(ctx context.Context, n *groupsNode, r *run, post *projection) (array.RecordReader, error) {
+	g := &groupReader{ctx: ctx, node: n, post: post, run: r}
+	g.Init(post.schema, g.next, g.close)
+	r.of(n).groups = g
+	ready := make(chan struct{})
+	defer close(ready)
 	if n.answered >= 0 {
-		finest := make(chan arrow.RecordBatch)
-		r.of(n.first).finest, g.finest = finest, finest
+		r.of(n.first).answered = &answered{to: g, ready: ready}
 	}
 	var err error
-	if g.current, err = n.of.start(g.ctx, r); err != nil {
-		g.cancel()
+	if g.current, err = n.of.start(ctx, r, post); err != nil {
 		return nil, err
 	}
-	if g.finest != nil {
-		g.lookAhead()
-	}
-	r.of(n).groups = g
 	return g, nil
-}
-
-// nextBatch is what a call of recordreader.Next has returned, or its panic as an error.
-type nextBatch struct {
-	batch arrow.RecordBatch // the reader's; nil at the end
-	err   error             // the batch does not count where it is set
-}
-
-// lookAhead calls Next of the last aggregation, which returns when all input has been read, or
-// after an error.
-func (r *groupReader) lookAhead() {
-	current, ahead := r.current, make(chan nextBatch, 1)
-	r.ahead = ahead
-	var next nextBatch
-	spawn.Go(func() (err error) {
-		next.batch, err = recordreader.Next(current)
-		return err
-	}, func(err error) {
-		next.err = err
-		ahead <- next
-	})
 }
 
 // close stops the aggregation.
 func (r *groupReader) close() {
-	r.cancel()
 	if r.current != nil {
-		if r.ahead != nil {
-			<-r.ahead
-		}
 		r.endCurrent()
 	}
 }
 
-// groupsExpected returns about how many groups the last aggregation has, or 0 where that is not
-// known.
-func (r *groupReader) groupsExpected() int64 {
+// part returns which part of the groups are behind a number of rows, from 0 to 1, or -1.
+func (r *groupReader) part(rows int64) float64 {
 	if r.current == nil {
-		return 0
+		return -1
 	}
-	return r.current.RowsExpected()
+	return r.current.Part(rows)
 }
 
 // endCurrent ends the last aggregation.
@@ -157,7 +121,7 @@ func (r *groupReader) endCurrent() {
 	r.last = r.current.Stats()
 	r.stats = r.last
 	r.current = nil
-	r.stats.Groups += r.passed
+	r.stats.Groups += r.passed.Load()
 	if n := int64(len(r.node.sets)); n > 0 {
 		r.stats.RowsRead /= n
 	}
@@ -175,49 +139,57 @@ func (r *groupReader) next() (arrow.RecordBatch, error) {
 	if r.current == nil {
 		return nil, nil
 	}
-	batch, err := r.groups()
+	batch, err := owned(r.current)
 	if batch != nil {
-		r.read += batch.NumRows()
 		return batch, nil
 	}
 	r.ended = err == nil
 	r.endCurrent()
-	if err == nil && r.read == 0 {
-		return r.node.groupsOfNothing(r.ctx, r.run)
+	if err == nil && r.stats.Groups == 0 {
+		return r.ofNothing()
 	}
 	return nil, err
 }
 
-// groups returns the next batch of finest or of the last aggregation.
-func (r *groupReader) groups() (arrow.RecordBatch, error) {
-	for r.finest != nil {
-		select {
-		case next := <-r.ahead: // after an error
-			return r.take(next)
-		case groups, more := <-r.finest:
-			if more {
-				defer groups.Release()
-				r.passed += groups.NumRows()
-				return r.node.answer(groups), nil
-			}
-			r.finest = nil
-		}
+// ofNothing returns what the projection makes of the groups of no rows, or nil.
+func (r *groupReader) ofNothing() (arrow.RecordBatch, error) {
+	groups, err := r.node.groupsOfNothing(r.ctx, r.run)
+	if groups == nil {
+		return nil, err
 	}
-	if r.ahead != nil {
-		return r.take(<-r.ahead)
+	defer groups.Release()
+	of := newProjector(r.post, r.run.engine.Allocator())
+	defer of.Release()
+	if err := of.Begin(r.ctx, groups); err != nil {
+		return nil, err
 	}
-	batch, err := recordreader.Next(r.current)
-	return r.take(nextBatch{batch, err})
+	return of.Next(r.ctx)
 }
 
-// take takes a batch of the last aggregation.
-func (r *groupReader) take(next nextBatch) (arrow.RecordBatch, error) {
-	r.ahead, r.finest = nil, nil
-	if next.batch == nil || next.err != nil {
-		return nil, next.err
-	}
-	next.batch.Retain()
-	return next.batch, nil
+// answered takes groups that are merged further, which are an answer already.
+type answered struct {
+	to    *groupReader
+	ready <-chan struct{} // closed once the last aggregation has begun
+}
+
+// of takes over the reader of the groups and returns it. The reader adds the groups to the answer as they
+// come by.
+func (a *answered) of(ctx context.Context, groups array.RecordReader) array.RecordReader {
+	return recordreader.New(groups.Schema(), func() (arrow.RecordBatch, error) {
+		batch, err := owned(groups)
+		if batch == nil {
+			return nil, err
+		}
+		<-a.ready
+		rows := a.to.node.answer(batch)
+		defer rows.Release()
+		a.to.passed.Add(rows.NumRows())
+		if err := a.to.current.Add(ctx, rows); err != nil {
+			batch.Release()
+			return nil, err
+		}
+		return batch, nil
+	}, groups.Release)
 }
 
 // answer turns groups of the first aggregation into rows of the grouping set that they answer.
@@ -269,28 +241,4 @@ func (n *groupsNode) groupsOfNothing(ctx context.Context, r *run) (arrow.RecordB
 		columns = append(columns, column)
 	}
 	return newBatch(n.made, columns, int64(len(sets))), nil
-}
-
-// tee takes over a reader and returns it; another reader gets its batches by a channel too, which
-// is closed at the end.
-func tee(ctx context.Context, from array.RecordReader, to chan<- arrow.RecordBatch) array.RecordReader {
-	end := sync.OnceFunc(func() { close(to) })
-	return recordreader.New(from.Schema(), func() (arrow.RecordBatch, error) {
-		batch, err := recordreader.Next(from)
-		if batch == nil {
-			end()
-			return nil, err
-		}
-		batch.Retain()
-		batch.Retain() // the other reader's
-		select {
-		case to <- batch:
-		case <-ctx.Done():
-			batch.Release()
-		}
-		return batch, nil
-	}, func() {
-		end()
-		from.Release()
-	})
 }

@@ -127,10 +127,10 @@ func newRun(eng *engine.Engine) *run { return &run{engine: eng, begun: make(map[
 // work is what a node has begun in a run.
 type work struct {
 	aggregation atomic.Pointer[engine.Result]
-	finest      chan arrow.RecordBatch // takes groups that the result has, too; nil where it has none
-	groups      *groupReader           // of a groupsNode
-	reads       []*engine.Rows         // in the order in which they were begun
-	sorted      *order.Reader          // of a sortNode
+	answered    *answered      // takes groups that the result has, too; nil where it has none
+	groups      *groupReader   // of a groupsNode
+	reads       []*engine.Rows // in the order in which they were begun
+	sorted      *order.Reader  // of a sortNode
 }
 
 // of returns what a node has begun. Of no run it is nothing.

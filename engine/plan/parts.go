@@ -102,3 +102,25 @@ func (q *Query) InOrder(ctx context.Context, rows array.RecordReader) (array.Rec
 	}
 	return rows, nil
 }
+
+// projected takes over a reader and a projector, and returns the projection of the reader's
+// batches.
+func projected(ctx context.Context, from array.RecordReader, of *projector) array.RecordReader {
+	return recordreader.New(of.p.schema, func() (arrow.RecordBatch, error) {
+		for {
+			if out, err := of.Next(ctx); out != nil || err != nil {
+				return out, err
+			}
+			in, err := recordreader.Next(from)
+			if in == nil {
+				return nil, err
+			}
+			if err := of.Begin(ctx, in); err != nil {
+				return nil, err
+			}
+		}
+	}, func() {
+		of.Release()
+		from.Release()
+	})
+}

@@ -11,7 +11,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/expr"
-	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -67,9 +66,6 @@ func newProjection(ctx context.Context, rows expr.Columns, names []string, exprs
 	p.schema = arrow.NewSchema(fields, nil)
 	return p, nil
 }
-
-// computes reports whether there is more to do for a row than to pick columns.
-func (p *projection) computes() bool { return p.having != nil || len(p.inputs) > 0 }
 
 // columnsRead returns the columns that the projection reads, out of all columns of its input.
 func (p *projection) columnsRead() []int {
@@ -179,26 +175,4 @@ func (m *projector) filter(ctx context.Context, in arrow.RecordBatch) (arrow.Rec
 		return nil, fmt.Errorf("HAVING: %w", err)
 	}
 	return out, nil
-}
-
-// projected takes over a reader and a projector, and returns the projection of the reader's
-// batches.
-func projected(ctx context.Context, from array.RecordReader, of *projector) array.RecordReader {
-	return recordreader.New(of.p.schema, func() (arrow.RecordBatch, error) {
-		for {
-			if out, err := of.Next(ctx); out != nil || err != nil {
-				return out, err
-			}
-			in, err := recordreader.Next(from)
-			if in == nil {
-				return nil, err
-			}
-			if err := of.Begin(ctx, in); err != nil {
-				return nil, err
-			}
-		}
-	}, func() {
-		of.Release()
-		from.Release()
-	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/logical"
-	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
@@ -193,8 +192,8 @@ func (r *run) partRead(n node, rows int64) float64 {
 	if reads := r.of(n).reads; len(reads) > 0 {
 		return reads[0].Part(rows)
 	}
-	if groups := r.of(n.input()).groups; groups != nil && groups.groupsExpected() > 0 {
-		return min(float64(groups.read)/float64(groups.groupsExpected()), 1)
+	if groups := r.of(n.input()).groups; groups != nil {
+		return groups.part(rows)
 	}
 	return -1
 }
@@ -222,10 +221,6 @@ func (n *rowsNode) read(ctx context.Context, r *run) (array.RecordReader, error)
 	return rows, nil
 }
 
-// manyGroups is how many groups are worth more threads than the caller's: beginning with them takes
-// some 50 us, and HAVING alone 10 ns a group.
-const manyGroups = 1 << 18
-
 // projectNode makes the columns of a result of groups, and leaves groups out by HAVING.
 type projectNode struct {
 	in   *groupsNode
@@ -235,76 +230,9 @@ type projectNode struct {
 func (n *projectNode) input() node           { return n.in }
 func (n *projectNode) schema() *arrow.Schema { return n.post.schema }
 
-// read implements readerNode: all threads of the engine work where there are many groups, which is
-// known once the first groups are there.
+// read implements readerNode: the threads that finish groups make the rows.
 func (n *projectNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
-	groups, err := newGroupReader(ctx, n.in, r)
-	if err != nil {
-		return nil, err
-	}
-	of := newProjector(n.post, r.engine.Allocator())
-	one := projected(ctx, groups, of)
-	if n.in.of.most != nil || r.engine.Threads() == 1 || groups.finest != nil || !n.post.computes() {
-		return one, nil
-	}
-	var from array.RecordReader // one, or all threads' reader; nil before the first batch
-	return recordreader.New(n.post.schema, func() (arrow.RecordBatch, error) {
-		if from == nil {
-			first, err := recordreader.Next(groups)
-			switch {
-			case first == nil:
-				return nil, err
-			case groups.groupsExpected() >= manyGroups:
-				from, err = n.readByAll(ctx, r, groups)
-			default:
-				from, err = one, of.Begin(ctx, first)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		return owned(from)
-	}, func() {
-		if from != nil && from != one {
-			from.Release()
-		}
-		one.Release()
-	}), nil
-}
-
-// readByAll is read by all threads of the engine. The current batch of the reader is part of what is
-// projected.
-func (n *projectNode) readByAll(ctx context.Context, r *run, groups *groupReader) (array.RecordReader, error) {
-	invariants.Sometimes("plan: all threads make rows of groups")
-	first := groups.RecordBatch()
-	first.Retain()
-	rest := recordreader.New(n.in.schema(), func() (arrow.RecordBatch, error) {
-		if batch := first; batch != nil {
-			first = nil
-			return batch, nil
-		}
-		return owned(groups)
-	}, func() {
-		if first != nil {
-			first.Release()
-		}
-	})
-	run := func(ctx context.Context) (array.RecordReader, error) {
-		context.AfterFunc(ctx, groups.cancel) // nobody waits for groups that nobody makes rows of
-		rest.Retain()
-		return rest, nil
-	}
-	src := &streamed{schema: n.in.schema(), readers: r.engine.Threads(), run: run}
-	rows, err := r.engine.Rows(ctx, src, rowsOptions(n.post, r.engine))
-	if err != nil {
-		rest.Release()
-		return nil, err
-	}
-	return recordreader.New(n.post.schema, func() (arrow.RecordBatch, error) { return owned(rows) }, func() {
-		groups.cancel()
-		rows.Release()
-		rest.Release()
-	}), nil
+	return newGroupReader(ctx, n.in, r, n.post)
 }
 
 // owned returns the next batch of a reader, which is the caller's, or nil at the end.
