@@ -227,21 +227,19 @@ func (q *execution) read(ctx context.Context) error {
 		q.cpu.Adopt(q.adopted)
 		return nil
 	}
-	err := q.readSplits(ctx, q.devices)
-	for err == nil && q.devices != nil {
-		refused, refusedErr := q.devices.Refused()
-		if err = refusedErr; err != nil || len(refused) == 0 {
+	for {
+		if err := q.readSplits(ctx); err != nil {
+			return err
+		}
+		refused, err := q.aggregator.EndInput(ctx)
+		if err != nil {
+			return err
+		}
+		if len(refused) == 0 {
 			break
 		}
 		q.progress.takeSplits(-1, refused...)
 		q.feed.again(refused)
-		err = q.readSplits(ctx, nil)
-	}
-	if err == nil {
-		err = q.aggregator.EndInput(ctx)
-	}
-	if err != nil {
-		return err
 	}
 	if read, promised := q.progress.rows.Load(), q.progress.rowsTotal; promised >= 0 && read != promised {
 		return fmt.Errorf("the source has %d rows, its statistics say %d: %w", read, promised, ErrCorrupt)
@@ -249,11 +247,10 @@ func (q *execution) read(ctx context.Context) error {
 	return nil
 }
 
-// readSplits reads what the feed has. devices, unless it is nil, may take splits as they lie in their
-// files.
-func (q *execution) readSplits(ctx context.Context, devices *device.Aggregator) error {
+// readSplits reads what the feed has.
+func (q *execution) readSplits(ctx context.Context) error {
 	return q.shared.Parallel(ctx, func(ctx context.Context, i int, th *threads.Thread) error {
-		r := &reader{query: q, rows: q.shared.NewRows(i, th), devices: devices}
+		r := &reader{query: q, rows: q.shared.NewRows(i, th)}
 		return r.readAll(ctx)
 	})
 }

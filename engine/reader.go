@@ -5,7 +5,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -15,9 +14,8 @@ import (
 
 // reader is one worker's way through the input, to the query's aggregator.
 type reader struct {
-	query   *execution
-	rows    *aggregator.Rows
-	devices *device.Aggregator // may take whole splits; nil where none may
+	query *execution
+	rows  *aggregator.Rows
 }
 
 // readAll takes splits, then pieces of other workers' batches, until the input is used up.
@@ -60,15 +58,13 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	q, th := r.query, r.rows.Thread
 	defer q.feed.release()
 	th.Does(threads.WorkRead)
-	if r.devices != nil {
-		taken, err := r.devices.TakeSplit(ctx, r.rows, split)
-		if taken {
-			q.progress.takeSplits(1, split)
-			q.feed.spans(split.Position() + uint64(max(split.Rows(), 0)))
-		}
-		if taken || err != nil {
-			return err
-		}
+	taken, err := q.aggregator.TakeSplit(ctx, r.rows, split)
+	if taken {
+		q.progress.takeSplits(1, split)
+		q.feed.spans(split.Position() + uint64(max(split.Rows(), 0)))
+	}
+	if taken || err != nil {
+		return err
 	}
 	opt := q.engine.readOptions(q.shared.Share)
 	opt.Wait, opt.Borrow = th.Wait, th.Borrow

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine/internal/aggregator"
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/threads"
@@ -29,6 +30,7 @@ type Aggregator struct {
 	devices atomic.Pointer[coprocessor] // nil when the CPU aggregates
 	change  *changeover                 // nil where the CPU aggregates whatever happens, or devices do
 	failed  bool                        // the devices, before the last Begin
+	refused bool                        // splits of the input, which devices do not take again
 	late    bool                        // devices were opened while the input was read, which then took longer
 
 	rest    *rest        // what the devices of before the last Begin have left to the CPU; nil for all of the input
@@ -45,6 +47,7 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 	if err := a.query.CPU.Begin(ctx); err != nil {
 		return err
 	}
+	a.refused = false
 	if a.failed {
 		return a.beginRest()
 	}
@@ -173,7 +176,15 @@ func (a *Aggregator) settle(ctx context.Context, th *threads.Thread) error {
 }
 
 // EndInput implements aggregator.Aggregator.
-func (a *Aggregator) EndInput(ctx context.Context) error {
+func (a *Aggregator) EndInput(ctx context.Context) ([]scan.Split, error) {
+	if refused, err := a.decoded(); err != nil || len(refused) > 0 {
+		return refused, err
+	}
+	return nil, a.endBatches(ctx)
+}
+
+// endBatches is EndInput once no split waits to be decoded.
+func (a *Aggregator) endBatches(ctx context.Context) error {
 	if a.opening != nil {
 		if !a.query.Devices.asked() && !a.query.Devices.Opened() && a.opening.isLate(ctx, a.query) {
 			a.opening.leave(a)
@@ -188,7 +199,7 @@ func (a *Aggregator) EndInput(ctx context.Context) error {
 		}
 		return c.endInput()
 	}
-	return a.query.CPU.EndInput(ctx)
+	return nil
 }
 
 // takeHeld takes pieces that have waited, as one of the workers.

@@ -375,8 +375,7 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 // feedersShare: at first, one in feedersShare of the readers may wait for a tile.
 const feedersShare = 4
 
-// TakeSplit takes all rows of a split as they lie in its file. It returns false, and has taken none,
-// where they are to be read as batches.
+// TakeSplit implements aggregator.Aggregator.
 func (a *Aggregator) TakeSplit(ctx context.Context, r *aggregator.Rows, split scan.Split) (bool, error) {
 	if o := a.opening; o != nil && !o.settled.Load() {
 		if !o.isDone() {
@@ -385,20 +384,22 @@ func (a *Aggregator) TakeSplit(ctx context.Context, r *aggregator.Rows, split sc
 		o.choose(a)
 	}
 	c := a.devicesFor(r)
-	if c == nil || c.decoder == nil {
+	if c == nil || c.decoder == nil || a.refused {
 		return false, nil
 	}
 	return c.decoder.take(ctx, r, split)
 }
 
-// Refused waits until devices have decoded what TakeSplit has taken, and returns the splits that are
+// decoded waits until devices have decoded what TakeSplit has taken, and returns the splits that are
 // to be read after all: devices could not decode their pages.
-func (a *Aggregator) Refused() ([]scan.Split, error) {
+func (a *Aggregator) decoded() ([]scan.Split, error) {
 	c := a.devices.Load()
-	if c == nil || c.decoder == nil {
+	if c == nil || c.decoder == nil || a.refused {
 		return nil, nil
 	}
-	return c.decoder.await()
+	refused, err := c.decoder.await()
+	a.refused = len(refused) > 0
+	return refused, err
 }
 
 // missedMax bounds what is read in vain: devices decode no more after missedMax splits in a row, or

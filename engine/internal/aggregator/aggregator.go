@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/internal/encode"
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/arbiter"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/threads"
@@ -18,7 +19,8 @@ import (
 
 // Aggregator turns the rows of a query into groups, and writes them to the query's output:
 //
-//	Begin -> Take ... Take -> EndInput -> Process -> Release
+//	Begin -> TakeSplit, Take ... -> EndInput -> Process -> Release
+//	                    ^--- refused ---/
 //
 // After an error of any method, Release follows. Release may be followed by Begin: the input is
 // taken anew.
@@ -26,13 +28,18 @@ type Aggregator interface {
 	// Begin makes the aggregator ready to take rows.
 	Begin(ctx context.Context) error
 
+	// TakeSplit takes all rows of a split as they lie in its file. It returns false, and has taken none,
+	// where they are to be read as batches. All readers call it at once.
+	TakeSplit(ctx context.Context, r *Rows, split scan.Split) (taken bool, err error)
+
 	// Take takes rows of the reader's piece, from row from on and at most up to row to, and returns
 	// how many it has taken. All readers call it at once. It keeps nothing of the batch that it
 	// does not retain.
 	Take(ctx context.Context, r *Rows, from, to int) (taken int, err error)
 
-	// EndInput is called once all rows were taken.
-	EndInput(ctx context.Context) error
+	// EndInput is called once all rows were taken. Splits that it returns are to be read as batches after
+	// all, before it is called again: TakeSplit has taken them, and they could not be decoded.
+	EndInput(ctx context.Context) (refused []scan.Split, err error)
 
 	// Process writes the groups of all rows that were taken.
 	Process(ctx context.Context) error

@@ -124,6 +124,9 @@ func (c *CPU) Adopt(states *partial.Pass) {
 	c.run.Adopt(states.Radix(), states, states.Bytes())
 }
 
+// TakeSplit implements Aggregator: the CPU takes batches.
+func (c *CPU) TakeSplit(context.Context, *Rows, scan.Split) (bool, error) { return false, nil }
+
 // Take implements Aggregator: it takes a tile.
 func (c *CPU) Take(_ context.Context, r *Rows, from, to int) (int, error) {
 	r.Thread.Does(threads.WorkAggregate)
@@ -134,7 +137,7 @@ func (c *CPU) Take(_ context.Context, r *Rows, from, to int) (int, error) {
 
 // EndInput implements Aggregator. The workers stay open, since devices may give them groups until
 // Process.
-func (c *CPU) EndInput(context.Context) error { return nil }
+func (c *CPU) EndInput(context.Context) ([]scan.Split, error) { return nil, nil }
 
 // Process implements Aggregator.
 func (c *CPU) Process(ctx context.Context) error {
