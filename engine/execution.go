@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/mpga/mpga/engine/device"
@@ -19,7 +18,6 @@ import (
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/internal/threads"
 )
 
 // execution conducts one query: it reads the input to an aggregator, which writes the groups to the
@@ -28,30 +26,19 @@ import (
 //	plan -> begin -> partition: read -> process -> released
 //	          ^------------------------------------/  a device failed, the CPU takes the input anew
 type execution struct {
-	engine     *Engine
-	shared     *aggregator.Query
-	source     scan.Source   // nil of a merge
-	adopted    *partial.Pass // states to merge, in place of splits; else nil
-	feed       *feed
-	aggregator aggregator.Aggregator // devices, or cpu where that is nil
-	cpu        *aggregator.CPU
-	devices    *device.Aggregator // nil where the CPU alone is asked for
-	final      finalize.Finalizer
-	output     output // nil where the query is only planned
-	progress   *progress
-	pages      scan.PageCounts // that the CPU has decoded
-	rejected   atomic.Int64    // rows of the input that were left out because of errors
-	alone      func() bool     // reports whether no other query of the engine was executed since this one is
+	pipeline               // to devices, or to cpu where these are nil
+	adopted  *partial.Pass // states to merge, in place of splits; else nil
+	cpu      *aggregator.CPU
+	devices  *device.Aggregator // nil where the CPU alone is asked for
+	final    finalize.Finalizer
+	output   output      // nil where the query is only planned
+	alone    func() bool // reports whether no other query of the engine was executed since this one is
 }
 
 // newQuery returns the execution of a bound query, which must be released.
 func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split, started time.Time) *execution {
-	q := &execution{
-		engine:   e,
-		feed:     newFeed(splits),
-		final:    finalize.Finalizer{Bound: b, Allocator: e.results, Interners: encode.NewInterners(b)},
-		progress: newProgress(e.opt.Progress, stats, splits, started),
-	}
+	q := &execution{final: finalize.Finalizer{Bound: b, Allocator: e.results, Interners: encode.NewInterners(b)}}
+	q.pipeline = pipeline{engine: e, feed: newFeed(splits), progress: newProgress(e.opt.Progress, stats, splits, started)}
 	room, share := resultRoom{memory: e.memory}, e.statement()
 	q.final.Room = room.find
 	q.shared = &aggregator.Query{
@@ -70,7 +57,7 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 	}
 	alone := func() bool { return q.devices == nil || q.devices.Absent() }
 	q.cpu = aggregator.NewCPU(q.shared, e.cpuOptions(q.shared, q.rowsExpected, alone))
-	q.aggregator = q.cpu
+	q.sink = q.cpu
 	q.progress.foreseen = alone
 	q.progress.scattered = func() int64 {
 		c := q.cpu.Counters()
@@ -98,7 +85,7 @@ func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []sc
 			},
 			Strings: q.valuesOf,
 		})
-		q.aggregator = q.devices
+		q.sink = q.devices
 	}
 	return q
 }
@@ -173,13 +160,13 @@ func (q *execution) answer(ctx context.Context) error {
 	defer cancel(nil)
 	stopBudget, err := q.engine.budget.Start(cancel)
 	if err != nil {
-		_, releaseErr := q.aggregator.Release(err)
+		_, releaseErr := q.sink.Release(err)
 		return errors.Join(err, releaseErr)
 	}
 	defer stopBudget()
 	for {
 		err := spawn.Call(func() error { return q.attempt(ctx) })
-		again, releaseErr := q.aggregator.Release(err)
+		again, releaseErr := q.sink.Release(err)
 		switch {
 		case errors.Is(releaseErr, spawn.ErrInternal):
 			return releaseErr
@@ -203,7 +190,7 @@ func (q *execution) answer(ctx context.Context) error {
 
 // attempt takes the input through both phases.
 func (q *execution) attempt(ctx context.Context) error {
-	if err := q.aggregator.Begin(ctx); err != nil {
+	if err := q.sink.Begin(ctx); err != nil {
 		return err
 	}
 	q.progress.trace(q.shared)
@@ -214,7 +201,7 @@ func (q *execution) attempt(ctx context.Context) error {
 		if err := q.output.begin(); err != nil {
 			return err
 		}
-		if err := q.aggregator.Process(ctx); err != nil {
+		if err := q.sink.Process(ctx); err != nil {
 			return err
 		}
 		return q.output.end()
@@ -227,32 +214,13 @@ func (q *execution) read(ctx context.Context) error {
 		q.cpu.Adopt(q.adopted)
 		return nil
 	}
-	for {
-		if err := q.readSplits(ctx); err != nil {
-			return err
-		}
-		refused, err := q.aggregator.EndInput(ctx)
-		if err != nil {
-			return err
-		}
-		if len(refused) == 0 {
-			break
-		}
-		q.progress.takeSplits(-1, refused...)
-		q.feed.again(refused)
+	if err := q.readAll(ctx); err != nil {
+		return err
 	}
 	if read, promised := q.progress.rows.Load(), q.progress.rowsTotal; promised >= 0 && read != promised {
 		return fmt.Errorf("the source has %d rows, its statistics say %d: %w", read, promised, ErrCorrupt)
 	}
 	return nil
-}
-
-// readSplits reads what the feed has.
-func (q *execution) readSplits(ctx context.Context) error {
-	return q.shared.Parallel(ctx, func(ctx context.Context, i int, th *threads.Thread) error {
-		r := &reader{query: q, rows: q.shared.NewRows(i, th)}
-		return r.readAll(ctx)
-	})
 }
 
 // learnRates lets the machine's rates follow what the query took. Beside another it waits for threads and devices,

@@ -131,8 +131,13 @@ func (p *progress) now(done bool) Progress {
 
 // read returns how many rows of the input have been read, and which part of it they are; -1 where that is not known.
 func (p *progress) read() (rows int64, part float64) {
-	now := Progress{RowsRead: p.rows.Load(), RowsTotal: p.rowsTotal, BytesRead: p.bytes.Load(), BytesTotal: p.bytesTotal}
-	return now.RowsRead, readFraction(now)
+	rows = p.rows.Load()
+	return rows, p.partOf(rows)
+}
+
+// partOf returns which part of the input some rows of it are; -1 where that is not known.
+func (p *progress) partOf(rows int64) float64 {
+	return readFraction(Progress{RowsRead: rows, RowsTotal: p.rowsTotal, BytesRead: p.bytes.Load(), BytesTotal: p.bytesTotal})
 }
 
 // rowsExpected returns about how many rows the input has: what statistics promise, or what the part

@@ -12,15 +12,15 @@ import (
 	"github.com/mpga/mpga/internal/threads"
 )
 
-// reader is one worker's way through the input, to the query's aggregator.
+// reader is one worker's way through the input of a pipeline, to its sink.
 type reader struct {
-	query *execution
-	rows  *aggregator.Rows
+	of   *pipeline
+	rows *aggregator.Rows
 }
 
 // readAll takes splits, then pieces of other workers' batches, until the input is used up.
 func (r *reader) readAll(ctx context.Context) error {
-	f := r.query.feed
+	f := r.of.feed
 	for {
 		split, ok := f.takeSplit()
 		if !ok {
@@ -43,9 +43,9 @@ func (r *reader) readAll(ctx context.Context) error {
 	}
 }
 
-// readOffered aggregates a piece that another worker has offered, and gives its batch back.
+// readOffered takes a piece that another worker has offered, and gives its batch back.
 func (r *reader) readOffered(ctx context.Context, p aggregator.Piece) error {
-	defer r.query.feed.release()
+	defer r.of.feed.release()
 	defer p.Batch.Release()
 	if err := r.rows.Thread.Take(ctx); err != nil {
 		return err
@@ -53,12 +53,12 @@ func (r *reader) readOffered(ctx context.Context, p aggregator.Piece) error {
 	return r.readPiece(ctx, p)
 }
 
-// readSplit aggregates a split that was taken from the feed.
+// readSplit takes a split that was taken from the feed.
 func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
-	q, th := r.query, r.rows.Thread
+	q, th := r.of, r.rows.Thread
 	defer q.feed.release()
 	th.Does(threads.WorkRead)
-	taken, err := q.aggregator.TakeSplit(ctx, r.rows, split)
+	taken, err := q.sink.TakeSplit(ctx, r.rows, split)
 	if taken {
 		q.progress.takeSplits(1, split)
 		q.feed.spans(split.Position() + uint64(max(split.Rows(), 0)))
@@ -71,7 +71,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	opt.Progress = func(bytes int64) { q.progress.bytes.Add(bytes) }
 	opt.Rejected = func(rows int64) { q.rejected.Add(rows) }
 	opt.Pages = q.pages.Add
-	opt.NarrowDecimals = true
+	opt.NarrowDecimals = !q.byBatch
 	batches, err := openSplit(ctx, split, opt)
 	if err != nil {
 		return err
@@ -89,7 +89,9 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 			return err
 		}
 		q.progress.delivered.Add(batch.NumRows())
-		err = r.readPiece(ctx, aggregator.Piece{Batch: batch, To: int(batch.NumRows()), Position: position, Split: split})
+		err = r.readPiece(ctx, aggregator.Piece{
+			Batch: batch, To: int(batch.NumRows()), Position: position, Split: split, Reader: batches.RecordReader,
+		})
 		if err != nil {
 			return err
 		}
@@ -101,22 +103,22 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 // rows: of a batch of 65,536 rows, a filter may have left few.
 const offerRowsMin = rowdata.TileRows
 
-// readPiece aggregates the rows of a piece that other workers do not take.
+// readPiece takes the rows of a piece that other workers do not take.
 func (r *reader) readPiece(ctx context.Context, p aggregator.Piece) error {
 	spawn.Step()
 	if err := r.rows.SetPiece(p); err != nil {
 		return err
 	}
-	q := r.query
+	q := r.of
 	for from := p.From; from < p.To; {
-		if half := (p.To - from) / 2; half >= offerRowsMin {
+		if half := (p.To - from) / 2; half >= offerRowsMin && !q.byBatch {
 			rest := p
-			rest.From = p.To - half
+			rest.From, rest.Reader = p.To-half, nil
 			if q.feed.offer(rest) {
 				p.To = rest.From
 			}
 		}
-		n, err := q.aggregator.Take(ctx, r.rows, from, p.To)
+		n, err := q.sink.Take(ctx, r.rows, from, p.To)
 		if err != nil {
 			return err
 		}

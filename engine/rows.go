@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/arbiter"
 	ordering "github.com/mpga/mpga/internal/order"
@@ -63,19 +64,22 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	if opt.InOrder {
 		workers = 1
 	}
-	r := &Rows{engine: e, share: e.statement(), source: src, opt: opt, splits: splits,
-		progress: newProgress(e.opt.Progress, src.Stats(), splits, started)}
+	r := &Rows{}
 	r.init(opt.Schema, workers)
-	grant := r.share.Join(0, 0, nil) // what it holds is decoded columns
 	r.cancel = cancel
+	of := &aggregator.Query{Workers: workers, Share: e.statement(), Threads: e.threads}
+	r.sink = &rowSink{to: r.batches, newMap: opt.NewMap, share: of.Share, maps: make([]RowMap, workers)}
+	r.input = &pipeline{
+		engine: e, source: src, shared: of, sink: r.sink, feed: newFeed(splits), byBatch: true,
+		progress: newProgress(e.opt.Progress, src.Stats(), splits, started),
+	}
 	spawn.Go(func() (err error) {
-		stop := r.progress.start()
+		stop := r.input.progress.start()
 		defer func() { err = errors.Join(err, stop(err == nil)) }()
-		return r.progress.run(PhaseRead, func() error { return r.run(ctx, workers) })
+		return r.input.progress.run(PhaseRead, func() error { return r.input.takeThrough(ctx) })
 	}, func(err error) {
-		r.failure, r.stats = err, r.done(workers)
+		r.failure, r.stats = err, r.done()
 		close(r.batches)
-		grant.Leave()
 		done()
 	})
 	return r, nil
@@ -84,120 +88,123 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 // Rows streams the rows of a source. It is an array.RecordReader, to be used as a Result is.
 type Rows struct {
 	batchStream
-	engine   *Engine
-	share    *arbiter.Statement
-	source   scan.Source
-	opt      RowsOptions
-	splits   []scan.Split
-	progress *progress
-
-	next atomic.Int64 // split
-	left atomic.Int64 // rows, because of errors
-	sent atomic.Int64 // batches
-	made atomic.Int64 // rows of batches that were sent, or are about to be
+	input *pipeline
+	sink  *rowSink
 }
 
 // Part returns which part of all rows a number of them is, from 0 to 1, or -1 where that is not known.
 func (r *Rows) Part(rows int64) float64 {
-	_, part := r.progress.read()
-	return part * min(float64(rows)/float64(max(r.made.Load(), 1)), 1)
+	part := r.input.progress.partOf(r.input.progress.delivered.Load())
+	return part * min(float64(rows)/float64(max(r.sink.made.Load(), 1)), 1)
 }
 
-// run reads all splits with the given number of workers.
-func (r *Rows) run(ctx context.Context, workers int) error {
-	return threads.Parallel(ctx, r.engine.threads, workers, nil,
-		func(ctx context.Context, _ int, t *threads.Thread) error {
-			m := r.opt.NewMap()
-			defer m.Release()
-			for {
-				i := r.next.Add(1) - 1
-				if i >= int64(len(r.splits)) {
-					return nil
-				}
-				if err := r.readSplit(ctx, t, m, r.splits[i]); err != nil {
-					return err
-				}
-			}
-		})
-}
-
-// done describes what the workers, whose number is workers, have done.
-func (r *Rows) done(workers int) Stats {
+// done describes what the workers have done.
+func (r *Rows) done() Stats {
+	p := r.input
 	s := Stats{
 		Route:         "cpu",
-		Threads:       workers,
-		RowsRead:      r.progress.rows.Load(),
-		RowsRejected:  r.left.Load(),
-		BytesRead:     r.progress.bytes.Load(),
-		Splits:        len(r.splits),
-		Filter:        scan.PruningOf(r.source),
-		ResultBatches: r.sent.Load(),
-		Elapsed:       time.Since(r.progress.started),
+		Threads:       p.shared.Workers,
+		RowsRead:      p.progress.delivered.Load(),
+		RowsRejected:  p.rejected.Load(),
+		BytesRead:     p.progress.bytes.Load(),
+		Splits:        len(p.feed.splits),
+		Filter:        scan.PruningOf(p.source),
+		ResultBatches: r.sink.sent.Load(),
+		Elapsed:       time.Since(p.progress.started),
 	}
-	r.engine.memoryStats(&s)
+	p.engine.memoryStats(&s)
 	return s
 }
 
-// readSplit reads a split.
-func (r *Rows) readSplit(ctx context.Context, t *threads.Thread, m RowMap, split scan.Split) error {
-	opt := r.engine.readOptions(r.share)
-	opt.Wait, opt.Borrow = t.Wait, t.Borrow
-	opt.Progress = func(bytes int64) { r.progress.bytes.Add(bytes) }
-	opt.Rejected = func(rows int64) { r.left.Add(rows) }
-	batches, err := openSplit(ctx, split, opt)
-	if err != nil {
-		return err
-	}
-	defer batches.Release()
-	for {
-		batch, err := batches.next()
-		if batch == nil || err != nil {
-			return err
-		}
-		spawn.Step()
-		r.progress.rows.Add(batch.NumRows())
-		if err := r.mapBatch(ctx, t, m, batches, batch); err != nil {
-			return err
-		}
-	}
+// rowSink is the sink of rows that are made of other rows, batch by batch.
+type rowSink struct {
+	to     chan<- arrow.RecordBatch
+	newMap func() RowMap
+	maps   []RowMap // by worker; nil before its first batch
+	share  *arbiter.Statement
+	grant  *arbiter.Grant // from Begin to Release; nil before
+
+	sent atomic.Int64 // batches
+	made atomic.Int64 // rows of batches that were sent, or are about to be
 }
 
-// mapBatch sends what is made of the current batch of a split.
-func (r *Rows) mapBatch(ctx context.Context, t *threads.Thread, m RowMap, from *splitReader,
-	batch arrow.RecordBatch) error {
-	err := scan.UseBatch(batch, func() error { return m.Begin(ctx, batch) })
-	if err != nil {
-		return scan.Placed(from.RecordReader, from.split.Name(), err)
+var _ aggregator.Aggregator = (*rowSink)(nil)
+
+// Begin implements aggregator.Aggregator.
+func (s *rowSink) Begin(context.Context) error {
+	s.grant = s.share.Join(0, 0, nil) // what it holds is decoded columns
+	return nil
+}
+
+// TakeSplit implements aggregator.Aggregator.
+func (s *rowSink) TakeSplit(context.Context, *aggregator.Rows, scan.Split) (bool, error) {
+	return false, nil
+}
+
+// Take implements aggregator.Aggregator: it takes the whole batch, and sends what is made of it.
+func (s *rowSink) Take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
+	p, m := r.Piece(), s.maps[r.Worker]
+	if m == nil {
+		m = s.newMap()
+		s.maps[r.Worker] = m
+	}
+	use := func(f func() error) error {
+		if err := scan.UseBatch(p.Batch, f); err != nil {
+			return scan.Placed(p.Reader, p.Split.Name(), err)
+		}
+		return nil
+	}
+	if err := use(func() error { return m.Begin(ctx, p.Batch) }); err != nil {
+		return 0, err
 	}
 	for {
 		var made arrow.RecordBatch
-		err := scan.UseBatch(batch, func() (err error) {
+		err := use(func() (err error) {
 			made, err = m.Next(ctx)
 			return err
 		})
 		if err != nil {
-			return scan.Placed(from.RecordReader, from.split.Name(), err)
+			return 0, err
 		}
 		if made == nil {
-			return nil
+			return to - from, nil
 		}
-		if err := r.send(ctx, t, made); err != nil {
-			return err
+		if err := s.send(ctx, r.Thread, made); err != nil {
+			return 0, err
 		}
 	}
 }
 
 // send hands a batch over.
-func (r *Rows) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBatch) error {
-	r.made.Add(batch.NumRows())
+func (s *rowSink) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBatch) error {
+	s.made.Add(batch.NumRows())
 	t.Give()
 	select {
-	case r.batches <- batch:
-		r.sent.Add(1)
+	case s.to <- batch:
+		s.sent.Add(1)
 	case <-ctx.Done():
 		batch.Release()
 	}
 	return t.Take(ctx)
+}
+
+// EndInput implements aggregator.Aggregator.
+func (s *rowSink) EndInput(context.Context) ([]scan.Split, error) { return nil, nil }
+
+// Process implements aggregator.Aggregator: all rows were sent.
+func (s *rowSink) Process(context.Context) error { return nil }
+
+// Release implements aggregator.Aggregator.
+func (s *rowSink) Release(error) (again bool, err error) {
+	for _, m := range s.maps {
+		if m != nil {
+			m.Release()
+		}
+	}
+	if s.grant != nil {
+		s.grant.Leave()
+	}
+	return false, nil
 }
 
 // sortShare is the part of the memory limit that a sort wishes for, to hold rows before they go to disk.

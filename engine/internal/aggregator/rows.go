@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/engine/scan"
@@ -17,6 +18,8 @@ type Piece struct {
 	From, To int
 	Position uint64     // of the batch's first row in the input
 	Split    scan.Split // of the batch
+
+	Reader array.RecordReader // of the split, whose current batch it is; nil of a piece of another worker
 }
 
 // Rows is one worker's way from batches to an aggregator. It belongs to one goroutine.
@@ -28,9 +31,14 @@ type Rows struct {
 	piece   Piece
 }
 
-// NewRows returns the way of a worker, which holds the thread while it uses the rows.
+// NewRows returns the way of a worker, which holds the thread while it uses the rows. Of a query that is not
+// bound, batches do not become tiles.
 func (q *Query) NewRows(worker int, th *threads.Thread) *Rows {
-	return &Rows{Worker: worker, Thread: th, encoder: encode.NewEncoder(q.Bound, q.Interners)}
+	r := &Rows{Worker: worker, Thread: th}
+	if q.Bound != nil {
+		r.encoder = encode.NewEncoder(q.Bound, q.Interners)
+	}
+	return r
 }
 
 // SetPiece makes a piece current, whose batch must live until the next call. Parts of the batch may
@@ -38,6 +46,9 @@ func (q *Query) NewRows(worker int, th *threads.Thread) *Rows {
 // it is first asked for, without a lock.
 func (r *Rows) SetPiece(p Piece) error {
 	r.piece = p
+	if r.encoder == nil {
+		return nil
+	}
 	return r.guard(func() error { return r.encoder.SetBatch(p.Batch, p.Position) })
 }
 
