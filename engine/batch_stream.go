@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/threads"
 )
 
 // batchStream is the array.RecordReader over batches that goroutines make: what Result and Rows
@@ -13,6 +15,8 @@ import (
 type batchStream struct {
 	recordreader.Base
 	batches chan arrow.RecordBatch // closed once failure is set
+	sent    atomic.Int64           // batches
+	made    atomic.Int64           // rows of batches that were sent, or are about to be
 	cancel  context.CancelCauseFunc
 	failure error // what ended the stream early
 	stats   Stats // of the work; set before batches is closed
@@ -23,6 +27,24 @@ type batchStream struct {
 func (s *batchStream) init(schema *arrow.Schema, waiting int) {
 	s.batches = make(chan arrow.RecordBatch, waiting)
 	s.Init(schema, s.next, s.free)
+}
+
+// send hands a batch to the reader. The thread, which is given away meanwhile, may be nil.
+func (s *batchStream) send(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error {
+	s.made.Add(batch.NumRows())
+	if th != nil {
+		th.Give()
+	}
+	select {
+	case s.batches <- batch:
+		s.sent.Add(1)
+	case <-ctx.Done():
+		batch.Release()
+	}
+	if th == nil {
+		return nil
+	}
+	return th.Take(ctx)
 }
 
 // next returns the next batch, or nil and what ended the stream.

@@ -334,7 +334,7 @@ func (e *Engine) stream(ctx context.Context, run *execution, opt GroupsOptions) 
 	}
 	result := newResult(cmp.Or(opt.Schema, run.shared.Bound.Schema), run)
 	result.cancel = cancel
-	out := &batchOutput{query: run, to: result.batches, varies: run.final.Varies(), maps: rowMaps{made: opt.NewMap}}
+	out := &batchOutput{query: run, to: &result.batchStream, varies: run.final.Varies(), maps: rowMaps{made: opt.NewMap}}
 	if opt.Most != nil {
 		out.most = newMost(run.shared.Bound, *opt.Most)
 	}

@@ -246,7 +246,6 @@ func (q *execution) stats() Stats {
 		BytesRead:       q.progress.bytes.Load(),
 		Splits:          len(q.feed.splits),
 		Groups:          q.progress.groups.Load(),
-		ResultBatches:   q.progress.batches.Load(),
 		Table:           tableKind(q.shared.Bound, run.Dense()),
 		KeyBytes:        q.shared.Bound.Keys.Bytes(),
 		RowsPreAgg:      run.Counters().RowsPreAgg.Load(),
@@ -264,6 +263,9 @@ func (q *execution) stats() Stats {
 	s.Partitions, s.PartitionsMerged = q.cpu.Partitions()
 	if q.devices != nil {
 		s.Route, s.Device = q.devices.Route(), q.devices.Stats()
+	}
+	if out, ok := q.output.(*batchOutput); ok {
+		s.ResultBatches = out.to.sent.Load()
 	}
 	if s.Groups > 0 {
 		s.Reduction = float64(s.RowsRead) / float64(s.Groups)

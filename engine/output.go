@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -31,11 +30,10 @@ type output interface {
 // worker's writer, too.
 type batchOutput struct {
 	query  *execution
-	to     chan<- arrow.RecordBatch
-	varies bool         // some column has values of no fixed width
-	most   *most        // which groups are asked for; nil for all
-	maps   rowMaps      // what is made of groups
-	rows   atomic.Int64 // delivered, or about to be
+	to     *batchStream
+	varies bool    // some column has values of no fixed width
+	most   *most   // which groups are asked for; nil for all
+	maps   rowMaps // what is made of groups
 }
 
 // rowMaps are the row maps of the threads that finish groups.
@@ -145,7 +143,7 @@ func (o *batchOutput) send(ctx context.Context, th *threads.Thread, batch arrow.
 // put hands what is made of a batch of groups to the reader of the result. The thread may be nil.
 func (o *batchOutput) put(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error {
 	if o.maps.made == nil {
-		return o.deliver(ctx, th, batch)
+		return o.to.send(ctx, th, batch)
 	}
 	defer batch.Release()
 	invariants.Sometimes("engine: threads that finish groups make rows of them")
@@ -159,26 +157,8 @@ func (o *batchOutput) put(ctx context.Context, th *threads.Thread, batch arrow.R
 		if made == nil || err != nil {
 			return err
 		}
-		if err := o.deliver(ctx, th, made); err != nil {
+		if err := o.to.send(ctx, th, made); err != nil {
 			return err
 		}
 	}
-}
-
-// deliver hands a batch to the reader of the result. The thread, which is given away meanwhile, may be nil.
-func (o *batchOutput) deliver(ctx context.Context, th *threads.Thread, batch arrow.RecordBatch) error {
-	o.rows.Add(batch.NumRows())
-	if th != nil {
-		th.Give()
-	}
-	select {
-	case o.to <- batch:
-		o.query.progress.batches.Add(1)
-	case <-ctx.Done():
-		batch.Release()
-	}
-	if th == nil {
-		return nil
-	}
-	return th.Take(ctx)
 }

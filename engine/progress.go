@@ -20,7 +20,6 @@ type progress struct {
 	bytes     atomic.Int64 // read
 	groups    atomic.Int64 // emitted
 	emitted   atomic.Int64 // of groups, before the input was begun anew
-	batches   atomic.Int64 // of the result
 	scattered func() int64 // rows and states in partitions
 	foreseen  func() bool  // whether scattered counts all that the second phase will process
 	work      atomic.Int64 // of the tasks, in rows and states

@@ -42,7 +42,7 @@ func (r *Result) Part(rows int64) float64 {
 		return -1
 	}
 	made := float64(r.progress.groups.Load()) / float64(expected)
-	return min(made*min(float64(rows)/float64(max(r.output.rows.Load(), 1)), 1), 1)
+	return min(made*min(float64(rows)/float64(max(r.made.Load(), 1)), 1), 1)
 }
 
 // Add adds groups to the result, and what the options of Groups make of them, beside the query's own. The

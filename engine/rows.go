@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,7 +13,6 @@ import (
 	"github.com/mpga/mpga/internal/arbiter"
 	ordering "github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/internal/threads"
 )
 
 // RowMap makes the batches of Rows from the batches of a source. One goroutine at a time uses it.
@@ -68,9 +66,9 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 	r.init(opt.Schema, workers)
 	r.cancel = cancel
 	of := &aggregator.Query{Workers: workers, Share: e.statement(), Threads: e.threads}
-	r.sink = &rowSink{to: r.batches, newMap: opt.NewMap, share: of.Share, maps: make([]RowMap, workers)}
+	sink := &rowSink{to: &r.batchStream, newMap: opt.NewMap, share: of.Share, maps: make([]RowMap, workers)}
 	r.input = &pipeline{
-		engine: e, source: src, shared: of, sink: r.sink, feed: newFeed(splits), byBatch: true,
+		engine: e, source: src, shared: of, sink: sink, feed: newFeed(splits), byBatch: true,
 		progress: newProgress(e.opt.Progress, src.Stats(), splits, started),
 	}
 	spawn.Go(func() (err error) {
@@ -89,13 +87,12 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 type Rows struct {
 	batchStream
 	input *pipeline
-	sink  *rowSink
 }
 
 // Part returns which part of all rows a number of them is, from 0 to 1, or -1 where that is not known.
 func (r *Rows) Part(rows int64) float64 {
 	part := r.input.progress.partOf(r.input.progress.delivered.Load())
-	return part * min(float64(rows)/float64(max(r.sink.made.Load(), 1)), 1)
+	return part * min(float64(rows)/float64(max(r.made.Load(), 1)), 1)
 }
 
 // done describes what the workers have done.
@@ -109,7 +106,7 @@ func (r *Rows) done() Stats {
 		BytesRead:     p.progress.bytes.Load(),
 		Splits:        len(p.feed.splits),
 		Filter:        scan.PruningOf(p.source),
-		ResultBatches: r.sink.sent.Load(),
+		ResultBatches: r.sent.Load(),
 		Elapsed:       time.Since(p.progress.started),
 	}
 	p.engine.memoryStats(&s)
@@ -118,14 +115,11 @@ func (r *Rows) done() Stats {
 
 // rowSink is the sink of rows that are made of other rows, batch by batch.
 type rowSink struct {
-	to     chan<- arrow.RecordBatch
+	to     *batchStream
 	newMap func() RowMap
 	maps   []RowMap // by worker; nil before its first batch
 	share  *arbiter.Statement
 	grant  *arbiter.Grant // from Begin to Release; nil before
-
-	sent atomic.Int64 // batches
-	made atomic.Int64 // rows of batches that were sent, or are about to be
 }
 
 var _ aggregator.Aggregator = (*rowSink)(nil)
@@ -169,23 +163,10 @@ func (s *rowSink) Take(ctx context.Context, r *aggregator.Rows, from, to int) (i
 		if made == nil {
 			return to - from, nil
 		}
-		if err := s.send(ctx, r.Thread, made); err != nil {
+		if err := s.to.send(ctx, r.Thread, made); err != nil {
 			return 0, err
 		}
 	}
-}
-
-// send hands a batch over.
-func (s *rowSink) send(ctx context.Context, t *threads.Thread, batch arrow.RecordBatch) error {
-	s.made.Add(batch.NumRows())
-	t.Give()
-	select {
-	case s.to <- batch:
-		s.sent.Add(1)
-	case <-ctx.Done():
-		batch.Release()
-	}
-	return t.Take(ctx)
 }
 
 // EndInput implements aggregator.Aggregator.
