@@ -46,8 +46,7 @@ func (r *Result) Part(rows int64) float64 {
 }
 
 // Add adds groups to the result, and what the options of Groups make of them, beside the query's own. The
-// batch stays the caller's. It is called by those who make the input of the query, until the end of the
-// input.
+// batch stays the caller's. Whoever makes the input of the query calls it, until the end of the input.
 func (r *Result) Add(ctx context.Context, groups arrow.RecordBatch) error {
 	groups.Retain()
 	return r.output.put(ctx, nil, groups)
