@@ -6,17 +6,16 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
-	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowcode"
 )
 
-// computed is a source with further columns, which are expressions over its own.
+// computed is the step of further columns, which are expressions over the columns of the rows.
 type computed struct {
-	wider
-	inputs expr.Columns // what exprs are over
+	schema *arrow.Schema // of all columns
+	inputs expr.Columns  // what exprs are over
 	exprs  []*expr.Expr
 	sums   []bool // by expression: only sums, means and counts are made of it, so any width of its type will do
 }
@@ -31,15 +30,17 @@ func withColumns(ctx context.Context, in *input, names []string, exprs []*expr.E
 	if err != nil {
 		return nil, err
 	}
-	c := &computed{wider: wider{Source: src}, inputs: in.columns(), exprs: exprs, sums: sums}
+	made := &stepped{Source: src, times: 1}
 	fields := slices.Clone(src.Schema().Fields())
 	known := src.Stats().Columns
 	for i, name := range names {
 		fields = append(fields, arrow.Field{Name: name, Type: p.Arrow(i), Nullable: true})
-		c.stats = append(c.stats, p.Stats(i, known))
+		made.stats = append(made.stats, p.Stats(i, known))
 	}
-	c.schema = arrow.NewSchema(fields, nil)
-	return &computeNode{in.node, c}, nil
+	made.schema = arrow.NewSchema(fields, nil)
+	of := &computed{made.schema, in.columns(), exprs, sums}
+	made.step = of
+	return &computeNode{in.node, of, made}, nil
 }
 
 // bindCompact binds expressions to columns. The expressions of which sums is true may have narrower
@@ -57,11 +58,10 @@ func bindCompact(ctx context.Context, columns expr.Columns, exprs []*expr.Expr, 
 	return p, nil
 }
 
-// Splits implements scan.Source.
-func (c *computed) Splits(ctx context.Context, columns []int) (splits []scan.Split, err error) {
-	own := c.Source.Schema().NumFields()
+// plan implements step.
+func (c *computed) plan(ctx context.Context, columns []int) (read []int, made *stepPlan, err error) {
+	own := c.inputs.Schema.NumFields()
 	plan := &computePlan{schema: columnsOf(c.schema, columns)}
-	var read []int // of the source
 	var exprs []*expr.Expr
 	var sums []bool
 	for _, column := range columns {
@@ -73,15 +73,16 @@ func (c *computed) Splits(ctx context.Context, columns []int) (splits []scan.Spl
 		exprs, sums = append(exprs, c.exprs[column-own]), append(sums, c.sums[column-own])
 	}
 	if len(exprs) == 0 {
-		return c.Source.Splits(ctx, columns)
+		return nil, nil, nil
 	}
 	if plan.program, err = bindCompact(ctx, c.inputs, exprs, sums); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, column := range plan.program.Columns() {
 		plan.inputs = append(plan.inputs, placeIn(&read, column))
 	}
-	return c.splits(ctx, read, func(s scan.Split) scan.Split { return &computedSplit{s, plan} })
+	newMap := func(mem memory.Allocator) stepMap { return newProjector(&projection{computePlan: plan}, mem) }
+	return read, &stepPlan{plan.schema, newMap, plan.code}, nil
 }
 
 // computePlan says how batches with computed columns are made.
@@ -92,93 +93,25 @@ type computePlan struct {
 	schema  *arrow.Schema // of the result
 }
 
-type computedSplit struct {
-	scan.Split
-	plan *computePlan
-}
-
-var _ scan.PagedSplit = (*computedSplit)(nil)
-
-// Paged implements scan.PagedSplit.
-func (s *computedSplit) Paged() (*scan.Paged, error) {
-	of, err := scan.PagedOf(s.Split)
+// code makes the columns on a device.
+func (p *computePlan) code(b *rowcode.Builder, read []rowcode.Value) ([]rowcode.Value, error) {
+	inputs := make([]rowcode.Value, len(p.inputs))
+	for i, from := range p.inputs {
+		inputs[i] = read[from]
+	}
+	made, err := p.program.Code(b, inputs)
 	if err != nil {
 		return nil, err
 	}
-	b, filter, columns := of.Build()
-	inputs := make([]rowcode.Value, len(s.plan.inputs))
-	for i, from := range s.plan.inputs {
-		inputs[i] = columns[from]
-	}
-	made, err := s.plan.program.Code(b, inputs)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]rowcode.Value, len(s.plan.from))
-	for i, from := range s.plan.from {
+	out := make([]rowcode.Value, len(p.from))
+	for i, from := range p.from {
 		if from < 0 {
 			out[i] = made[-1-from]
 		} else {
-			out[i] = columns[from]
+			out[i] = read[from]
 		}
-	}
-	paged := *of
-	paged.Program = b.Program(filter, out)
-	return &paged, nil
-}
-
-// Open implements scan.Split.
-func (s *computedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
-	opt.EnsureDefaults()
-	from, err := s.Split.Open(ctx, opt)
-	if err != nil {
-		return nil, err
-	}
-	e := s.plan.program.NewEvaluator(opt.Allocator)
-	r := &computedReader{ctx: ctx, split: s, from: from, evaluator: e}
-	r.Init(s.plan.schema, r.next, func() {
-		e.Release()
-		from.Release()
-	})
-	return r, nil
-}
-
-// computedReader adds columns to the batches of another reader.
-type computedReader struct {
-	recordreader.Base
-	ctx       context.Context
-	split     *computedSplit
-	from      array.RecordReader // owned
-	evaluator *expr.Evaluator    // owned
-	input     arrow.RecordBatch  // last batch of from; nil before the first batch
-	begin     int                // row of input that the current batch begins with
-	end       int                // row of input behind the last row of the current batch
-}
-
-func (r *computedReader) next() (out arrow.RecordBatch, err error) {
-	r.begin, r.end = r.end, 0
-	if r.input == nil || r.begin == int(r.input.NumRows()) {
-		r.begin = 0
-		if r.input, err = recordreader.Next(r.from); r.input == nil {
-			return nil, err
-		}
-	}
-	err = scan.UseBatch(r.input, func() (err error) {
-		out, r.end, err = r.split.plan.run(r.ctx, r.evaluator, r.input, r.begin)
-		return err
-	})
-	if err != nil {
-		return nil, scan.Placed(r.from, r.split.Name(), err)
 	}
 	return out, nil
-}
-
-// Place implements scan.Placer.
-func (r *computedReader) Place(i int) string {
-	if p, ok := r.from.(scan.Placer); ok {
-		return p.Place(r.begin + i)
-	}
-	return ""
 }
 
 // run makes a batch with the plan's columns of rows of in, from row from on, and returns the row

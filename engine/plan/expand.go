@@ -9,14 +9,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // expandNode makes a row for each grouping set of each row.
 type expandNode struct {
 	in        sourceNode
-	described *expanded // of no run
+	step      *expanded
+	described *stepped // of no run
 }
 
 func (n *expandNode) input() node { return n.in }
@@ -26,60 +26,45 @@ func (n *expandNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}
-	of := *n.described
-	of.Source = n.in.rows(r)
-	return &of
+	return n.described.over(n.in.rows(r))
 }
 
-// expanded is a source that has each row once for every grouping set, except sets whose groups
+// expanded is the step that has each row once for every grouping set, except sets whose groups
 // other aggregations make. Behind the columns of the row it has the keys, which are NULL in rows of
 // a set without them, and the number of the set.
 type expanded struct {
-	wider
-	keys  []int    // columns of the source
-	names []string // of the further columns
-	sets  [][]bool // by set and key: whether the set has the key
-	made  []int    // numbers of the sets that rows are made for
+	schema *arrow.Schema // of all columns
+	own    int           // columns of the row
+	keys   []int         // columns of the row
+	names  []string      // of the further columns
+	sets   [][]bool      // by set and key: whether the set has the key
+	made   []int         // numbers of the sets that rows are made for
 }
 
-// describe makes the schema and the statistics.
-func (x *expanded) describe() {
-	fields, known := slices.Clone(x.Source.Schema().Fields()), columnStats(x.Source)
+// over returns the rows of a source behind the step, which gets its schema.
+func (x *expanded) over(src scan.Source) *stepped {
+	s := &stepped{Source: src, step: x, times: int64(len(x.made))}
+	fields, known := slices.Clone(src.Schema().Fields()), columnStats(src)
+	x.own = len(fields)
 	for i, k := range x.keys {
 		fields = append(fields, arrow.Field{Name: x.names[i], Type: rowdata.ValueType(fields[k].Type), Nullable: true})
 		c := known[k]
 		c.NoNulls = false
-		x.stats = append(x.stats, c)
+		s.stats = append(s.stats, c)
 	}
 	fields = append(fields, arrow.Field{Name: x.names[len(x.keys)], Type: arrow.PrimitiveTypes.Int32})
-	x.stats = append(x.stats, scan.ColumnStats{HasRange: true, Min: 0, Max: int64(len(x.sets) - 1), NoNulls: true})
+	s.stats = append(s.stats, scan.ColumnStats{HasRange: true, Min: 0, Max: int64(len(x.sets) - 1), NoNulls: true})
 	x.schema = arrow.NewSchema(fields, nil)
-}
-
-// Stats implements scan.Source.
-func (x *expanded) Stats() scan.Stats {
-	s := x.wider.Stats()
-	s.Rows = x.times(s.Rows)
+	s.schema = x.schema
 	return s
 }
 
-// times returns how many rows are made of `rows` rows of the source; -1 means that nobody has counted
-// the source's rows.
-func (x *expanded) times(rows int64) int64 {
-	if rows > 0 {
-		rows *= int64(len(x.made))
-	}
-	return rows
-}
-
-// Splits implements scan.Source.
-func (x *expanded) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
-	own := x.Source.Schema().NumFields()
+// plan implements step.
+func (x *expanded) plan(_ context.Context, columns []int) (read []int, made *stepPlan, err error) {
 	e := &expansion{of: x, schema: columnsOf(x.schema, columns)}
-	var read []int
 	for _, c := range columns {
 		from := expandedColumn{key: -1}
-		switch at := c - own; {
+		switch at := c - x.own; {
 		case at == len(x.keys):
 			from.isSet = true
 			e.columns = append(e.columns, from)
@@ -90,7 +75,7 @@ func (x *expanded) Splits(ctx context.Context, columns []int) ([]scan.Split, err
 		from.at = placeIn(&read, c)
 		e.columns = append(e.columns, from)
 	}
-	return x.splits(ctx, read, func(s scan.Split) scan.Split { return &expandedSplit{s, e} })
+	return read, &stepPlan{e.schema, func(memory.Allocator) stepMap { return &expander{expansion: e} }, nil}, nil
 }
 
 // expansion says how batches are made of the batches of the source.
@@ -106,38 +91,31 @@ type expandedColumn struct {
 	at    int  // in the source's batch
 }
 
-type expandedSplit struct {
-	scan.Split
-	plan *expansion
+// expander makes the rows of each set of a batch.
+type expander struct {
+	*expansion
+	in   arrow.RecordBatch
+	left []int // sets that in is to be returned for
 }
 
-func (s *expandedSplit) Position() uint64 { return s.Split.Position() * uint64(len(s.plan.of.made)) }
-func (s *expandedSplit) Rows() int64      { return s.plan.of.times(s.Split.Rows()) }
+// Begin implements engine.RowMap.
+func (x *expander) Begin(_ context.Context, in arrow.RecordBatch) error {
+	x.in, x.left = in, x.of.made
+	return nil
+}
 
-// Open implements scan.Split. The reader returns every batch once for each set.
-func (s *expandedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
-	from, err := s.Split.Open(ctx, opt)
-	if err != nil {
-		return nil, err
+// Next implements engine.RowMap: it returns the batch once for each set.
+func (x *expander) Next(context.Context) (arrow.RecordBatch, error) {
+	if len(x.left) == 0 {
+		return nil, nil
 	}
-	var in arrow.RecordBatch // of from
-	var left []int           // sets that in is to be returned for
-	return recordreader.New(s.plan.schema, func() (out arrow.RecordBatch, err error) {
-		if len(left) == 0 {
-			if in, err = recordreader.Next(from); in == nil {
-				return nil, err
-			}
-			left = s.plan.of.made
-		}
-		set := left[0]
-		left = left[1:]
-		err = scan.UseBatch(in, func() error {
-			out = s.plan.expand(set, in)
-			return nil
-		})
-		return out, err
-	}, from.Release), nil
+	set := x.left[0]
+	x.left = x.left[1:]
+	return x.expand(set, x.in), nil
 }
+
+func (x *expander) row() int { return 0 }
+func (x *expander) Release() {}
 
 // expand returns the rows of a set.
 func (e *expansion) expand(set int, in arrow.RecordBatch) arrow.RecordBatch {

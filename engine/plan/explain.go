@@ -147,8 +147,8 @@ func (t *tree) addNode(n node) error {
 		t.addOther("order", n.describe())
 		t.reads(n)
 	case *computeNode:
-		names := make([]string, len(n.described.exprs))
-		for i, x := range n.described.exprs {
+		names := make([]string, len(n.step.exprs))
+		for i, x := range n.step.exprs {
 			names[i] = x.String()
 		}
 		t.add("compute", strings.Join(names, ", "))
@@ -310,7 +310,7 @@ func (t *tree) addOther(name, of string) {
 
 // addExpand adds the rows of grouping sets.
 func (t *tree) addExpand(n *expandNode) {
-	sets := len(n.described.sets)
+	sets := len(n.step.sets)
 	t.add("expand", fmt.Sprintf("%d grouping sets", sets))
 	t.scan = nil
 	if t.scanned != nil {

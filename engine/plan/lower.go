@@ -400,7 +400,7 @@ func setName(n *logical.Aggregate, q *query.Query, name string) string {
 // expand makes a row for each grouping set of each row, except for the set whose groups the rows are.
 func expand(in *input, n *logical.Aggregate, q *query.Query) {
 	src := in.node.rows(nil)
-	x := &expanded{wider: wider{Source: src}, sets: n.Sets}
+	x := &expanded{sets: n.Sets}
 	taken := logical.NamesOf(src.Schema())
 	for i := range n.KeysOfSets() {
 		k := &q.Keys[i]
@@ -416,8 +416,7 @@ func expand(in *input, n *logical.Aggregate, q *query.Query) {
 	set := taken.Unique(setName(n, q, ""))
 	x.names = append(x.names, set)
 	q.Keys = slices.Insert(q.Keys, n.KeysOfSets(), query.Key{Column: set, Name: setName(n, q, set)})
-	x.describe()
-	in.node = &expandNode{in.node, x}
+	in.node = &expandNode{in.node, x, x.over(src)}
 }
 
 // statisticsNode has the bounds of columns in place of the rows of its input, which are not read.

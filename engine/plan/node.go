@@ -70,7 +70,8 @@ func (n *filterNode) rows(r *run) scan.Source {
 // computeNode adds columns that are computed of the others.
 type computeNode struct {
 	in        sourceNode
-	described *computed // of no run
+	step      *computed
+	described *stepped // of no run
 }
 
 func (n *computeNode) input() node { return n.in }
@@ -80,9 +81,7 @@ func (n *computeNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}
-	of := *n.described
-	of.Source = n.in.rows(r)
-	return &of
+	return n.described.over(n.in.rows(r))
 }
 
 // unnestNode has a row for each element of a list of its input.

@@ -98,6 +98,7 @@ type projector struct {
 	evaluator *expr.Evaluator
 	condition *expr.Evaluator   // nil without HAVING
 	input     arrow.RecordBatch // owned: the rows that HAVING leaves; nil when all of them are projected
+	begin     int               // row of input with which the last batch begins
 	at        int               // row of input to go on from
 }
 
@@ -139,6 +140,7 @@ func (m *projector) Next(ctx context.Context) (out arrow.RecordBatch, err error)
 	if m.input == nil {
 		return nil, nil
 	}
+	m.begin = m.at
 	if out, m.at, err = m.p.run(ctx, m.evaluator, m.input, m.at); err != nil {
 		return nil, err
 	}
@@ -147,6 +149,9 @@ func (m *projector) Next(ctx context.Context) (out arrow.RecordBatch, err error)
 	}
 	return out, nil
 }
+
+// row implements stepMap.
+func (m *projector) row() int { return m.begin }
 
 // filter returns the rows of a batch for which HAVING is TRUE.
 func (m *projector) filter(ctx context.Context, in arrow.RecordBatch) (arrow.RecordBatch, error) {
