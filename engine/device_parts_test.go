@@ -161,12 +161,8 @@ func TestDevicePartsFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := int64(3)
-	if testing.Short() {
-		step = 13
-	}
 	knobs := testknobs.Engine{Device: testknobs.Device{TileRows: 300, Streams: 2}}
-	failEach(t, "parts", knobs, step, func(t *testing.T, knobs testknobs.Engine) {
+	failEach(t, "parts", knobs, 3, func(t *testing.T, knobs testknobs.Engine) {
 		eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "host:2MiB"}, knobs))
 		for range 2 {
 			src, err := dataset.Open(t.Context(), []string{file}, dataset.Options{})

@@ -124,13 +124,9 @@ func TestDeviceSortsFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := int64(3)
-	if testing.Short() {
-		step = 17
-	}
 	for _, memory := range []int64{2 << 20, 160 << 10} { // sets are split in the second
 		knobs := testknobs.Engine{ResultRows: 100, Device: testknobs.Device{TileRows: 300, Streams: 2, RadixBits: 1}}
-		failEach(t, fmt.Sprintf("memory=%d", memory), knobs, step, func(t *testing.T, knobs testknobs.Engine) {
+		failEach(t, fmt.Sprintf("memory=%d", memory), knobs, 3, func(t *testing.T, knobs testknobs.Engine) {
 			eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "host:2MiB", DeviceMemoryLimit: memory}, knobs))
 			got, err := answer(eng, scan.Batches(schema, batches), q)
 			if err == nil {

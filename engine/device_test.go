@@ -100,12 +100,17 @@ func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches
 }
 
 // failEach lets each call of a device fail in turn, or one of each step of them, then each piece of
-// work, until none is left. try answers queries with the knobs, which say what fails.
+// work, until none is left; in short mode fewer, and the later the fewer. try answers queries with the knobs, which say
+// what fails.
 func failEach(t *testing.T, name string, knobs testknobs.Engine, step int64, try func(*testing.T, testknobs.Engine)) {
 	t.Helper()
+	sparser := int64(0)
+	if testing.Short() {
+		step, sparser = 4*step+1, 1
+	}
 	first := 1 + int64(newSeed(t)%uint64(step)) // so that many runs try every n
 	for _, work := range []bool{false, true} {
-		for n := first; ; n += step {
+		for n := first; ; n += step + sparser*n/16 {
 			var failed atomic.Bool
 			cause := []error{kernels.ErrDeviceLost, kernels.ErrOutOfMemory, errors.New("boom")}[n%3]
 			knobs.Device.Fail = hostdevice.Noting(&failed, hostdevice.FailNth(n, work, cause))
@@ -124,10 +129,6 @@ func TestDeviceFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := int64(5)
-	if testing.Short() {
-		step = 19
-	}
 	for _, c := range []struct {
 		groups    int64
 		tileRows  int
@@ -145,7 +146,7 @@ func TestDeviceFaults(t *testing.T) {
 		knobs := testknobs.Engine{ResultRows: 100, Device: testknobs.Device{
 			Groups: c.groups, TileRows: c.tileRows, RadixBits: c.radixBits, Streams: 2, PinnedBytes: c.pinned,
 		}}
-		failEach(t, fmt.Sprintf("groups=%d/pinned=%d", c.groups, c.pinned), knobs, step, func(t *testing.T, knobs testknobs.Engine) {
+		failEach(t, fmt.Sprintf("groups=%d/pinned=%d", c.groups, c.pinned), knobs, 5, func(t *testing.T, knobs testknobs.Engine) {
 			eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "host:2MiB", DeviceMemoryLimit: c.memory}, knobs))
 			for range 2 {
 				got, err := answer(eng, scan.Batches(schema, batches), deviceQuery)

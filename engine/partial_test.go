@@ -193,7 +193,7 @@ func TestPartialRandom(t *testing.T) {
 	seed := newSeed(t)
 	queries := 60
 	if testing.Short() {
-		queries = 6
+		queries = 4
 	}
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))

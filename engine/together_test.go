@@ -123,7 +123,11 @@ func TestStatementsTogether(t *testing.T) {
 			t.Fatalf("%s, alone: %d rows, %v", name, rows, err)
 		}
 	}
-	for _, n := range []int{2, 20} {
+	together := []int{2, 20}
+	if testing.Short() {
+		together = []int{2, 6}
+	}
+	for _, n := range together {
 		eng := open(int64(n))
 		var all sync.WaitGroup
 		for i := range n {

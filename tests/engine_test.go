@@ -123,7 +123,11 @@ func TestCases(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			batches := c.Batches()
 			want, wantErr := grouptest.Oracle(c.Schema, batches, c.Query)
-			for variant := range uint64(2) {
+			variants := uint64(2)
+			if testing.Short() {
+				variants = 1
+			}
+			for variant := range variants {
 				opt, knobs := randomOptions(rand.New(rand.NewPCG(uint64(i), variant)))
 				text := fmt.Sprintf("%d threads, %+v", opt.Threads, knobs)
 				compareEngine(t, text, testknobs.With(opt, knobs), scan.Batches(c.Schema, batches), c.Query, want, wantErr)

@@ -14,21 +14,32 @@ import (
 var (
 	seedFlag  = flag.Uint64("seed", 1, "of the random queries")
 	firstFlag = flag.Int("first", 0, "the number of the first random query")
-	countFlag = flag.Int("queries", 300, "how many random queries to ask")
+	countFlag = flag.Int("queries", 0, "how many random queries to ask; 0 is 300, and 100 with -short")
 )
 
 // zstdBytes is what the reader of a compressed text may take: windows of 8 MiB, and what comes out
 // of them.
 const zstdBytes = 32 << 20
 
+// countOf returns how many random queries are asked.
+func countOf() int {
+	switch {
+	case *countFlag > 0:
+		return *countFlag
+	case testing.Short():
+		return 100
+	}
+	return 300
+}
+
 // Random queries on random data, from memory and from files: DuckDB, the Go-map oracle and the
 // engine agree, and no option of the engine changes its answer. A failure tells how to ask its
 // query alone.
 func TestRandomAgainstDuckDB(t *testing.T) {
 	db := openDuckDB(t)
-	fmt.Printf("again: go test -run '^%s$' -seed=%d -first=%d -queries=%d\n", t.Name(), *seedFlag, *firstFlag, *countFlag)
+	fmt.Printf("again: go test -run '^%s$' -seed=%d -first=%d -queries=%d\n", t.Name(), *seedFlag, *firstFlag, countOf())
 	ways := inputs()
-	for i := *firstFlag; i < *firstFlag+*countFlag; i++ {
+	for i := *firstFlag; i < *firstFlag+countOf(); i++ {
 		rng := rand.New(rand.NewPCG(*seedFlag, uint64(i)))
 		way := ways[rng.IntN(len(ways))]
 		t.Run(fmt.Sprintf("%d %s", i, way.name), func(t *testing.T) {

@@ -95,11 +95,7 @@ func TestWhereAgainstDuckDB(t *testing.T) {
 		names = append(names, name)
 	}
 	var pruned scan.PrunedBy
-	queries := *countFlag
-	if testing.Short() {
-		queries = 60
-	}
-	for range queries {
+	for range countOf() {
 		conditions := []string{randomCondition(rng)}
 		for range rng.IntN(3) {
 			conditions = append(conditions, randomCondition(rng))
