@@ -47,6 +47,28 @@ func (s *batchStream) send(ctx context.Context, th *threads.Thread, batch arrow.
 	return th.Take(ctx)
 }
 
+// sendMade hands what a map makes of a batch to the reader. use calls the map, and may say where an error is.
+func (s *batchStream) sendMade(ctx context.Context, th *threads.Thread, m RowMap, batch arrow.RecordBatch,
+	use func(func() error) error,
+) error {
+	if err := use(func() error { return m.Begin(ctx, batch) }); err != nil {
+		return err
+	}
+	for {
+		var made arrow.RecordBatch
+		err := use(func() (err error) {
+			made, err = m.Next(ctx)
+			return err
+		})
+		if made == nil || err != nil {
+			return err
+		}
+		if err := s.send(ctx, th, made); err != nil {
+			return err
+		}
+	}
+}
+
 // next returns the next batch, or nil and what ended the stream.
 func (s *batchStream) next() (arrow.RecordBatch, error) {
 	batch, ok := <-s.batches

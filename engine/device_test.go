@@ -104,13 +104,13 @@ func deviceStats(t *testing.T, opt engine.Options, schema *arrow.Schema, batches
 // what fails.
 func failEach(t *testing.T, name string, knobs testknobs.Engine, step int64, try func(*testing.T, testknobs.Engine)) {
 	t.Helper()
-	sparser := int64(0)
+	growth := int64(math.MaxInt64) // a step is longer by n/growth
 	if testing.Short() {
-		step, sparser = 4*step+1, 1
+		step, growth = 4*step+1, 16
 	}
 	first := 1 + int64(newSeed(t)%uint64(step)) // so that many runs try every n
 	for _, work := range []bool{false, true} {
-		for n := first; ; n += step + sparser*n/16 {
+		for n := first; ; n += step + n/growth {
 			var failed atomic.Bool
 			cause := []error{kernels.ErrDeviceLost, kernels.ErrOutOfMemory, errors.New("boom")}[n%3]
 			knobs.Device.Fail = hostdevice.Noting(&failed, hostdevice.FailNth(n, work, cause))

@@ -149,16 +149,5 @@ func (o *batchOutput) put(ctx context.Context, th *threads.Thread, batch arrow.R
 	invariants.Sometimes("engine: threads that finish groups make rows of them")
 	of := o.maps.take()
 	defer o.maps.give(of)
-	if err := of.Begin(ctx, batch); err != nil {
-		return err
-	}
-	for {
-		made, err := of.Next(ctx)
-		if made == nil || err != nil {
-			return err
-		}
-		if err := o.to.send(ctx, th, made); err != nil {
-			return err
-		}
-	}
+	return o.to.sendMade(ctx, th, of, batch, func(f func() error) error { return f() })
 }

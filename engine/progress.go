@@ -136,7 +136,8 @@ func (p *progress) read() (rows int64, part float64) {
 
 // partOf returns which part of the input some rows of it are; -1 where that is not known.
 func (p *progress) partOf(rows int64) float64 {
-	return readFraction(Progress{RowsRead: rows, RowsTotal: p.rowsTotal, BytesRead: p.bytes.Load(), BytesTotal: p.bytesTotal})
+	now := Progress{RowsRead: rows, RowsTotal: p.rowsTotal, BytesRead: p.bytes.Load(), BytesTotal: p.bytesTotal}
+	return readFraction(now)
 }
 
 // rowsExpected returns about how many rows the input has: what statistics promise, or what the part

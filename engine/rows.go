@@ -142,31 +142,16 @@ func (s *rowSink) Take(ctx context.Context, r *aggregator.Rows, from, to int) (i
 		m = s.newMap()
 		s.maps[r.Worker] = m
 	}
-	use := func(f func() error) error {
+	err := s.to.sendMade(ctx, r.Thread, m, p.Batch, func(f func() error) error {
 		if err := scan.UseBatch(p.Batch, f); err != nil {
 			return scan.Placed(p.Reader, p.Split.Name(), err)
 		}
 		return nil
-	}
-	if err := use(func() error { return m.Begin(ctx, p.Batch) }); err != nil {
+	})
+	if err != nil {
 		return 0, err
 	}
-	for {
-		var made arrow.RecordBatch
-		err := use(func() (err error) {
-			made, err = m.Next(ctx)
-			return err
-		})
-		if err != nil {
-			return 0, err
-		}
-		if made == nil {
-			return to - from, nil
-		}
-		if err := s.to.send(ctx, r.Thread, made); err != nil {
-			return 0, err
-		}
-	}
+	return to - from, nil
 }
 
 // EndInput implements aggregator.Aggregator.
