@@ -143,7 +143,7 @@ func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error
 
 // isLimited reports whether a statement, or one that it reads from, has a LIMIT or an OFFSET.
 func isLimited(s *sql.Select) bool {
-	return s.Limit != nil || s.Offset != nil || s.Below() != nil && isLimited(s.Below())
+	return s.Limit != nil || s.Offset != nil || slices.ContainsFunc(s.Below(), isLimited)
 }
 
 // comparedNames are the names that --algorithms takes.

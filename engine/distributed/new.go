@@ -173,7 +173,11 @@ func absolute(fsys vfs.FS, path string) string {
 // namedTable returns the name of the table behind FROM, at any depth: as it is written there, or else one
 // that differs in case alone.
 func namedTable(s *sql.Select, tables map[string]plan.Table) string {
-	of, ok := s.Leaf().(*sql.Table)
+	leaves := s.Leaves()
+	if len(leaves) != 1 {
+		return ""
+	}
+	of, ok := leaves[0].(*sql.Table)
 	if !ok {
 		return ""
 	}

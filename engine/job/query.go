@@ -141,11 +141,12 @@ func (s *Step) clauseAt(offset int) (field string, within int) {
 // checkFrom refuses a statement that reads anything but its step's input: a job could not tell
 // whether that has changed.
 func checkFrom(s *sql.Select) error {
-	of := s.Leaf()
-	if table, ok := of.(*sql.Table); of == nil || ok && table.Name == inputTable {
-		return nil
+	for _, of := range s.Leaves() {
+		if table, ok := of.(*sql.Table); !ok || table.Name != inputTable {
+			return s.ErrorAt(of.Place(), "a step reads the files of its from field: write FROM "+inputTable)
+		}
 	}
-	return s.ErrorAt(of.Place(), "a step reads the files of its from field: write FROM "+inputTable)
+	return nil
 }
 
 // prepare plans the query over a source. The caller closes it.

@@ -28,6 +28,8 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 			return nil, err
 		}
 		return r.unnest(&b.ids, f)
+	case *sql.Join:
+		return b.join(ctx, s, f)
 	case *sql.About:
 		return b.about(ctx, f)
 	case *sql.Derived:

@@ -18,8 +18,31 @@ type scope struct {
 	node    Node
 	columns []Column      // of node, with the names that they have here
 	schema  *arrow.Schema // of columns
-	inStar  *arrow.Schema // the first columns, which * has: all but the elements of a list behind SELECT
+	starred []int         // the columns that * has, and that names without a table's mean
+	inStar  *arrow.Schema // of starred
 	tables  []scopeTable  // whose names may stand before the names of columns
+}
+
+// setStarred says which columns * has.
+func (r *scope) setStarred(columns []int) {
+	r.starred, r.inStar = columns, r.schema
+	if len(columns) == r.schema.NumFields() {
+		return // all, in their order
+	}
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = r.schema.Field(c)
+	}
+	r.inStar = arrow.NewSchema(fields, nil)
+}
+
+// numbersTo returns the numbers from from to to.
+func numbersTo(from, to int) []int {
+	list := make([]int, to-from)
+	for i := range list {
+		list[i] = from + i
+	}
+	return list
 }
 
 // scopeTable is the columns of one of the tables behind FROM. Its schema is made once: a statement may
@@ -41,18 +64,18 @@ func (r *scope) qualify(from int, names ...[]string) {
 }
 
 // star returns the columns that * stands for, behind a table's name or alone.
-func (r *scope) star(it sql.Item) (from, to int, err error) {
+func (r *scope) star(it sql.Item) ([]int, error) {
 	if it.Of == nil {
-		return 0, r.inStar.NumFields(), nil
+		return r.starred, nil
 	}
 	for _, t := range r.tables {
 		for _, name := range t.names {
 			if slices.EqualFunc(name, it.Of, strings.EqualFold) {
-				return t.from, min(t.from+t.schema.NumFields(), r.inStar.NumFields()), nil
+				return numbersTo(t.from, t.from+t.schema.NumFields()), nil
 			}
 		}
 	}
-	return 0, 0, errorAt(it.At, "not supported: * behind a name other than the table's; name the columns")
+	return nil, errorAt(it.At, "not supported: * behind a name other than the table's; name the columns")
 }
 
 // scopeOf is the scope of all columns of a node. A column without a name is named by its place: C0 is
@@ -73,7 +96,7 @@ func scopeOf(n Node) *scope {
 		r.columns[i].Name = fields[i].Name
 	}
 	r.schema = arrow.NewSchema(fields, nil)
-	r.inStar = r.schema
+	r.setStarred(numbersTo(0, len(fields)))
 	return r
 }
 
@@ -87,7 +110,16 @@ func (b *binder) tableScope(source scan.Source, name string) *scope {
 // of a table before a field of a struct that is named as the table.
 func (r *scope) find(e *expr.Expr) (int, error) {
 	if e.Path == nil {
-		return expr.FindColumn(r.inStar, e)
+		if len(r.tables) > 1 {
+			if err := r.checkAmbiguous(e); err != nil {
+				return 0, err
+			}
+		}
+		i, err := expr.FindColumn(r.inStar, e)
+		if err != nil {
+			return 0, err
+		}
+		return r.starred[i], nil
 	}
 	missing := e.Path // the part of the path that errors name
 	for _, t := range r.tables {
@@ -107,20 +139,21 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 
 // only returns the scope of the columns that * stands for, their names apart.
 func (r *scope) only(star sql.Item) (*scope, error) {
-	from, to, err := r.star(star)
+	list, err := r.star(star)
 	if err != nil {
 		return nil, err
 	}
-	columns, fields := slices.Clone(r.columns[from:to]), slices.Clone(r.schema.Fields()[from:to])
-	written := make([]string, len(fields))
-	for i := range fields {
+	columns, fields, written := make([]Column, len(list)), make([]arrow.Field, len(list)), make([]string, len(list))
+	for i, c := range list {
+		columns[i], fields[i] = r.columns[c], r.schema.Field(c)
 		written[i] = fields[i].Name
 	}
 	for i, name := range apart(written) {
 		fields[i].Name, columns[i].Name = name, name
 	}
-	schema := arrow.NewSchema(fields, nil)
-	return &scope{node: r.node, columns: columns, schema: schema, inStar: schema}, nil
+	of := &scope{node: r.node, columns: columns, schema: arrow.NewSchema(fields, nil)}
+	of.setStarred(numbersTo(0, len(fields)))
+	return of, nil
 }
 
 // qualifiers returns how many parts in front of a column's name may be the name of the table, most first.

@@ -80,14 +80,14 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 			return 0, err
 		}
 		if it.Expr == nil {
-			from, to, err := st.scope.star(it)
+			list, err := st.scope.star(it)
 			if err != nil {
 				return 0, err
 			}
-			if columns := len(st.items) + to - from; columns > sql.ItemsMax {
+			if columns := len(st.items) + len(list); columns > sql.ItemsMax {
 				return 0, errorAt(0, "not supported: a result of %d columns, more than %d", columns, sql.ItemsMax)
 			}
-			for i := from; i < to; i++ {
+			for _, i := range list {
 				st.items = append(st.items, item{expr: st.scope.columns[i].Expr(), name: st.scope.columns[i].Name})
 			}
 			continue

@@ -125,13 +125,15 @@ func (r *scope) unnest(ids *IDs, u *sql.Unnest) (*scope, error) {
 	for i := range n.columns {
 		n.columns[i].Stats.Tight = false // a row without elements is left out
 	}
-	with := &scope{node: n, inStar: r.inStar, tables: slices.Clone(r.tables)}
+	with := &scope{node: n, tables: slices.Clone(r.tables)}
 	with.columns = append(slices.Clone(r.columns), element)
 	field.Name = u.Name
 	with.schema = arrow.NewSchema(append(slices.Clone(r.schema.Fields()), field), nil)
 	with.qualify(len(r.columns), []string{u.Alias})
+	starred := slices.Clone(r.starred)
 	if !u.InRow {
-		with.inStar = with.schema
+		starred = append(starred, len(r.columns))
 	}
+	with.setStarred(starred)
 	return with, nil
 }

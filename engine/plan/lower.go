@@ -81,6 +81,8 @@ func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, erro
 		}
 	case *logical.Unnest:
 		return p.unnested(n)
+	case *logical.Join:
+		return p.join(n)
 	}
 	rows, err := p.reader(n)
 	if err != nil {

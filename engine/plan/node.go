@@ -130,6 +130,7 @@ type work struct {
 	groups      *groupReader   // of a groupsNode
 	reads       []*engine.Rows // in the order in which they were begun
 	sorted      *order.Reader  // of a sortNode
+	built       built          // of a joinNode
 }
 
 // of returns what a node has begun. Of no run it is nothing.
@@ -156,4 +157,10 @@ func (r *run) releaseTests() {
 		c.release()
 	}
 	r.tests = nil
+	for _, w := range r.begun {
+		if w.built.rows != nil {
+			w.built.rows.Release()
+			w.built.rows = nil
+		}
+	}
 }

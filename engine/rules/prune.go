@@ -72,6 +72,14 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 			}
 		case *logical.Unnest:
 			below[of.List] = true
+		case *logical.Join:
+			for _, k := range of.Keys {
+				below.add(k.Left)
+				below.add(k.Right)
+			}
+			if of.Condition != nil {
+				below.add(of.Condition)
+			}
 		}
 	}
 	n, inner, _ := eachInput(n, func(in logical.Node) (logical.Node, bool, error) {

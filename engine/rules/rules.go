@@ -17,6 +17,7 @@ type Name string
 // The rules.
 const (
 	MergeDerived   Name = "merge derived tables"
+	JoinConditions Name = "conditions of joins"
 	PruneColumns   Name = "prune columns"
 	PushFilters    Name = "push filters"
 	FilterLists    Name = "filter lists"
@@ -43,6 +44,7 @@ type rule struct {
 // behind it.
 var list = []rule{
 	{MergeDerived, mergeDerived},
+	{JoinConditions, joinConditions},
 	{PruneColumns, pruneColumns},
 	{PushFilters, pushFilters},
 	{FilterLists, everywhere(filterLists)},

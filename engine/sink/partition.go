@@ -13,7 +13,7 @@ import (
 
 	"github.com/mpga/mpga/engine/sink/text"
 	"github.com/mpga/mpga/internal/knob"
-	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/gather"
 )
 
 // partitioner tells the rows of a batch apart by their folders.
@@ -162,7 +162,7 @@ func (p *partitioner) take(batch arrow.RecordBatch, rows []int64) (arrow.RecordB
 			continue
 		}
 		var err error
-		if columns[i], err = order.Take(p.mem, values, rows); err != nil {
+		if columns[i], err = gather.Take(p.mem, values, rows); err != nil {
 			return nil, fmt.Errorf("column %q: %w", batch.ColumnName(c), err)
 		}
 	}

@@ -99,11 +99,12 @@ func (s *script) stray() error {
 // *Error, and caught makes that the error of a statement.
 type statements struct {
 	*script
-	ctx   context.Context
-	nodes int                // of expressions, that have been read
-	ctes  map[string]*Select // by name, in lower case
-	depth int                // of the statement at hand
-	taken map[proto.Message]bool
+	ctx    context.Context
+	nodes  int                // of expressions, that have been read
+	ctes   map[string]*Select // by name, in lower case
+	depth  int                // of the statement at hand
+	joined int                // JOINs around the one at hand
+	taken  map[proto.Message]bool
 }
 
 // queriesMax bounds how deep statements are nested, also through names of WITH: a statement is planned once
@@ -170,8 +171,8 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *S
 	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
 	s.From = p.from(stmt.GetFromClause())
-	if below := s.Below(); below != nil {
-		if s.height = below.height + 1; s.height >= queriesMax { // through the names of WITH
+	for _, below := range s.Below() {
+		if s.height = max(s.height, below.height+1); s.height >= queriesMax { // through the names of WITH
 			p.fail(s.From.Place(), "not supported: statements nested more than %d deep", queriesMax)
 		}
 	}
@@ -237,18 +238,7 @@ func (p *statements) distinct(clause []*pg.Node) bool {
 	return len(clause) > 0
 }
 
-func (p *statements) from(clause []*pg.Node) From {
-	if len(clause) == 0 {
-		return nil
-	}
-	f := p.fromOne(clause[0])
-	if len(clause) > 1 {
-		return p.fromUnnest(f, clause[1:])
-	}
-	return f
-}
-
-// fromOne reads a table, a derived table or a reader of files.
+// fromOne reads a table, a derived table, a reader of files or a join.
 func (p *statements) fromOne(node *pg.Node) From {
 	switch n := node.GetNode().(type) {
 	case *pg.Node_RangeVar:
@@ -257,6 +247,8 @@ func (p *statements) fromOne(node *pg.Node) From {
 		return p.derived(n.RangeSubselect, p.tableAlias(n.RangeSubselect.GetAlias()))
 	case *pg.Node_RangeFunction:
 		return p.reader(n.RangeFunction, p.tableAlias(n.RangeFunction.GetAlias()))
+	case *pg.Node_JoinExpr:
+		return p.join(n.JoinExpr)
 	case *pg.Node_RangeTableSample:
 		p.unsupportedClause(pg.Token_TABLESAMPLE, "TABLESAMPLE")
 	}

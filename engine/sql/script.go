@@ -184,6 +184,7 @@ func byteOfRune(text string, n int) int {
 func (s *script) checkDepth() error {
 	stack := []int{0} // tokens of each open level
 	depth := 0        // the sum of the stack
+	joins := 0
 	for _, t := range s.tokens {
 		top := len(stack) - 1
 		switch t.Token {
@@ -198,8 +199,13 @@ func (s *script) checkDepth() error {
 			pg.Token_FROM, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER:
 			depth -= stack[top]
 			stack[top] = 0
-		case pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT, pg.Token_JOIN, pg.Token_OVER, pg.Token_WINDOW,
-			pg.Token_LATERAL_P:
+		case pg.Token_JOIN:
+			if joins++; joins > tablesMax {
+				return errorAt(s.text, int(t.Start), "not supported: more than %d joins", tablesMax)
+			}
+			depth -= stack[top]
+			stack[top] = 0
+		case pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT, pg.Token_OVER, pg.Token_WINDOW, pg.Token_LATERAL_P:
 			return errorAt(s.text, int(t.Start), "not supported: %s", strings.ToUpper(s.word(t)))
 		}
 		stack[len(stack)-1]++

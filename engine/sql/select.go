@@ -46,7 +46,7 @@ type Item struct {
 	At   int
 }
 
-// From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About and *Unnest.
+// From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest and *Join.
 type From interface {
 	// Place returns the byte of the statement's text that errors point at.
 	Place() int
@@ -95,6 +95,27 @@ type Unnest struct {
 	InRow bool       // the call stands behind SELECT: * does not have the elements
 }
 
+// JoinKind says which rows a join has beside the pairs of rows for which its condition is TRUE.
+type JoinKind string
+
+// The kinds of joins.
+const (
+	InnerJoin JoinKind = "INNER" // none
+	LeftJoin  JoinKind = "LEFT"  // rows of the left side without a partner
+	RightJoin JoinKind = "RIGHT" // rows of the right side without a partner
+	FullJoin  JoinKind = "FULL"  // both
+)
+
+// Join has pairs of rows of two sides. Without On, Using and Natural it has all pairs.
+type Join struct {
+	At          int
+	Kind        JoinKind
+	Left, Right From
+	On          *expr.Expr
+	Using       []string // columns of both sides that are equal; the join has each once
+	Natural     bool     // Using has the columns whose names both sides have
+}
+
 // Place implements From.
 func (t *Table) Place() int { return t.At }
 
@@ -110,35 +131,47 @@ func (a *About) Place() int { return a.At }
 // Place implements From.
 func (u *Unnest) Place() int { return u.Input.Place() }
 
-// Below returns the statement behind FROM; nil where none stands there.
-func (s *Select) Below() *Select {
-	f := s.From
-	for {
+// Place implements From.
+func (j *Join) Place() int { return j.At }
+
+// Below returns the statements that stand behind FROM.
+func (s *Select) Below() (below []*Select) {
+	eachOf(s.From, func(f From) {
 		switch of := f.(type) {
 		case *Derived:
-			return of.Query
+			below = append(below, of.Query)
 		case *About:
-			return of.Query
-		case *Unnest:
-			f = of.Input
-		default:
-			return nil
+			below = append(below, of.Query)
 		}
-	}
+	})
+	return below
 }
 
-// Leaf returns the table or the files behind FROM, at any depth; nil where there are none.
-func (s *Select) Leaf() From {
-	for s.Below() != nil {
-		s = s.Below()
-	}
-	f := s.From
-	for {
-		u, ok := f.(*Unnest)
-		if !ok {
-			return f
+// Leaves returns the tables and the files behind FROM, at any depth.
+func (s *Select) Leaves() (leaves []From) {
+	eachOf(s.From, func(f From) {
+		switch f.(type) {
+		case *Table, *Files:
+			leaves = append(leaves, f)
 		}
-		f = u.Input
+	})
+	for _, below := range s.Below() {
+		leaves = append(leaves, below.Leaves()...)
+	}
+	return leaves
+}
+
+// eachOf calls a function with the parts of what stands behind FROM that are no joins, from left to right.
+func eachOf(f From, visit func(From)) {
+	switch of := f.(type) {
+	case nil:
+	case *Unnest:
+		eachOf(of.Input, visit)
+	case *Join:
+		eachOf(of.Left, visit)
+		eachOf(of.Right, visit)
+	default:
+		visit(f)
 	}
 }
 

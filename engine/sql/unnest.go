@@ -6,23 +6,21 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// fromUnnest reads what stands behind the table: unnest(list) AS t(name).
-func (p *statements) fromUnnest(f From, rest []*pg.Node) From {
-	r := rest[0].GetRangeFunction()
-	var call *pg.FuncCall
-	if list := r.GetFunctions(); len(list) == 1 {
-		call = list[0].GetList().GetItems()[0].GetFuncCall()
+// unnestCall returns the call of unnest that an element of FROM is; nil where it is something else.
+func unnestCall(node *pg.Node) *pg.FuncCall {
+	list := node.GetRangeFunction().GetFunctions()
+	if len(list) != 1 {
+		return nil
 	}
-	if len(rest) > 1 || call == nil || lastName(call.GetFuncname()) != UnnestCall || r.GetOrdinality() ||
-		len(call.GetArgs()) != 1 {
-		at := 0
-		if v := rest[len(rest)-1].GetRangeVar(); v != nil {
-			at = p.offset(v.GetLocation())
-		} else if call != nil {
-			at = p.offset(call.GetLocation())
-		}
-		p.fail(at, "not supported: more than one table, but for unnest(list) AS t(name) behind a table")
+	call := list[0].GetList().GetItems()[0].GetFuncCall()
+	if call == nil || lastName(call.GetFuncname()) != UnnestCall || len(call.GetArgs()) != 1 {
+		return nil
 	}
+	return call
+}
+
+// unnest reads unnest(list) AS t(name) behind a table.
+func (p *statements) unnest(f From, r *pg.RangeFunction, call *pg.FuncCall) From {
 	p.take(r, "functions", "alias")
 	p.take(call, "funcname", "args")
 	u := &Unnest{Input: f, List: p.expr(call.GetArgs()[0]), Name: UnnestCall}

@@ -248,18 +248,18 @@ func orderedWords(words []uint64, values arrow.Array) (bytes int) {
 	case arrow.UINT64:
 		return fillWords[uint64](words, values, 0)
 	case arrow.FLOAT16:
-		for i, bits := range valuesOf[uint16](values) {
+		for i, bits := range rowdata.Values[uint16](values) {
 			v := rowdata.FromHalf(bits)
 			words[i] = uint64(orderedFloat(v, math.Float32bits(v)))
 		}
 		return 4
 	case arrow.FLOAT32:
-		for i, v := range valuesOf[float32](values) {
+		for i, v := range rowdata.Values[float32](values) {
 			words[i] = uint64(orderedFloat(v, math.Float32bits(v)))
 		}
 		return 4
 	case arrow.FLOAT64:
-		for i, v := range valuesOf[float64](values) {
+		for i, v := range rowdata.Values[float64](values) {
 			words[i] = orderedFloat(v, math.Float64bits(v))
 		}
 		return 8
@@ -269,19 +269,10 @@ func orderedWords(words []uint64, values arrow.Array) (bytes int) {
 
 // fillWords writes integers as words, their sign flipped.
 func fillWords[T uint8 | uint16 | uint32 | uint64](words []uint64, values arrow.Array, sign T) (bytes int) {
-	for i, v := range valuesOf[T](values)[:len(words)] {
+	for i, v := range rowdata.Values[T](values)[:len(words)] {
 		words[i] = uint64(v ^ sign)
 	}
 	return int(unsafe.Sizeof(sign))
-}
-
-// valuesOf returns the values of an array of fixed width.
-func valuesOf[T any](a arrow.Array) []T {
-	if a.Len() == 0 {
-		return nil // maybe without a buffer
-	}
-	from := a.Data().Offset()
-	return rowdata.View[T](a.Data().Buffers()[1].Bytes())[from : from+a.Len()]
 }
 
 // orderedFloat returns, of a number and its bits, bits that compare as numbers do. O1.

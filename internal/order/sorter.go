@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/internal/arbiter"
+	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/store"
 )
@@ -240,15 +241,19 @@ func (s *sorter) gather(from []arrow.RecordBatch, at []entry) ([]arrow.RecordBat
 			}
 		}
 	}()
+	rows := make([]gather.Row, len(at))
+	for i := range at {
+		rows[i] = gather.Row{Batch: at[i].batch, Row: at[i].row}
+	}
 	err := s.workers.each(context.Background(), len(columns), func(i int) (err error) {
-		g := gathering{s.opt.Allocator, make([]arrow.Array, len(from)), at}
+		arrays := make([]arrow.Array, len(from))
 		for j, b := range from {
-			g.from[j] = b.Column(i)
+			arrays[j] = b.Column(i)
 		}
-		columns[i], err = g.array()
+		columns[i], err = gather.Column(s.opt.Allocator, arrays, rows)
 		return err
 	})
-	if errors.Is(err, errTooLarge) && len(at) > 1 {
+	if errors.Is(err, gather.ErrTooLarge) && len(at) > 1 {
 		low, err := s.gather(from, at[:len(at)/2])
 		if err != nil {
 			return nil, err

@@ -47,3 +47,12 @@ func BatchBytes(batch arrow.RecordBatch) (sum int64) {
 	}
 	return sum
 }
+
+// Values returns the values of an array of fixed width, whose Go type is T.
+func Values[T any](a arrow.Array) []T {
+	if a.Len() == 0 {
+		return nil // maybe without a buffer
+	}
+	from := a.Data().Offset()
+	return View[T](a.Data().Buffers()[1].Bytes())[from : from+a.Len()]
+}

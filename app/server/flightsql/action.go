@@ -134,10 +134,13 @@ func act(ctx context.Context, session *server.Session, name string, body []byte,
 
 // tablesOf returns the names of the tables, not qualified by a schema, that a statement reads.
 func tablesOf(s *sql.Select) []string {
-	if table, ok := s.Leaf().(*sql.Table); ok && len(table.In) == 0 {
-		return []string{table.Name}
+	names := []string{}
+	for _, of := range s.Leaves() {
+		if table, ok := of.(*sql.Table); ok && len(table.In) == 0 {
+			names = append(names, table.Name)
+		}
 	}
-	return []string{}
+	return names
 }
 
 // prepare prepares the statement.

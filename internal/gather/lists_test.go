@@ -1,4 +1,4 @@
-package order
+package gather
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func TestGatherLists(t *testing.T) {
 		}
 		for range rng.IntN(40) {
 			batch := rng.IntN(len(g.from))
-			g.at = append(g.at, entry{batch: uint32(batch), row: uint32(rng.IntN(g.from[batch].Len()))})
+			g.at = append(g.at, Row{uint32(batch), uint32(rng.IntN(g.from[batch].Len()))})
 		}
 		elements, few := g.fewElements()
 		if !few {

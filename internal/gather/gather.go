@@ -1,4 +1,5 @@
-package order
+// Package gather makes columns of rows that lie in several batches.
+package gather
 
 import (
 	"errors"
@@ -15,17 +16,26 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// errTooLarge marks rows whose strings do not fit one array.
-var errTooLarge = errors.New("strings of more than 2^31-1 bytes do not fit one array")
+// ErrTooLarge marks rows whose strings do not fit one array.
+var ErrTooLarge = errors.New("strings of more than 2^31-1 bytes do not fit one array")
 
-// gathering makes an array of the values of one column that entries name.
-type gathering struct {
-	mem  memory.Allocator
-	from []arrow.Array // by batch of an entry, all of one type
-	at   []entry
+// Row is a row of one of several batches.
+type Row struct{ Batch, Row uint32 }
+
+// Column returns the values that a column of several batches has in some rows. The arrays are of one type.
+// ErrTooLarge says that they do not fit an array.
+func Column(mem memory.Allocator, from []arrow.Array, rows []Row) (arrow.Array, error) {
+	return (&gathering{mem, from, rows}).array()
 }
 
-// array returns the values in the order of the entries.
+// gathering makes an array of the values of one column in some rows.
+type gathering struct {
+	mem  memory.Allocator
+	from []arrow.Array // by batch of a row, all of one type
+	at   []Row
+}
+
+// array returns the values in the order of the rows.
 func (g *gathering) array() (arrow.Array, error) {
 	switch dt := g.from[0].DataType().(type) {
 	case *arrow.NullType:
@@ -64,11 +74,11 @@ func (g *gathering) array() (arrow.Array, error) {
 // copied as slices.
 const elementsPerList = 8
 
-// fewElements counts the elements of the lists that entries name, and says whether the lists are short.
+// fewElements counts the elements of the lists that rows name, and says whether the lists are short.
 func (g *gathering) fewElements() (elements int, few bool) {
 	for _, e := range g.at {
-		if list := g.from[e.batch].(*array.List); list.IsValid(int(e.row)) {
-			from, to := list.ValueOffsets(int(e.row))
+		if list := g.from[e.Batch].(*array.List); list.IsValid(int(e.Row)) {
+			from, to := list.ValueOffsets(int(e.Row))
 			elements += int(to - from)
 		}
 	}
@@ -77,7 +87,7 @@ func (g *gathering) fewElements() (elements int, few bool) {
 
 // lists gathers lists that have a number of elements.
 func (g *gathering) lists(elements int) (arrow.Array, error) {
-	values := gathering{mem: g.mem, from: make([]arrow.Array, len(g.from)), at: make([]entry, 0, elements)}
+	values := gathering{mem: g.mem, from: make([]arrow.Array, len(g.from)), at: make([]Row, 0, elements)}
 	for i, a := range g.from {
 		values.from[i] = a.(*array.List).ListValues()
 	}
@@ -86,10 +96,10 @@ func (g *gathering) lists(elements int) (arrow.Array, error) {
 	offsets := arrow.Int32Traits.CastFromBytes(ends.Bytes())
 	offsets[0] = 0
 	for i, e := range g.at {
-		if list := g.from[e.batch].(*array.List); list.IsValid(int(e.row)) {
-			from, to := list.ValueOffsets(int(e.row))
+		if list := g.from[e.Batch].(*array.List); list.IsValid(int(e.Row)) {
+			from, to := list.ValueOffsets(int(e.Row))
 			for row := from; row < to; row++ {
-				values.at = append(values.at, entry{batch: e.batch, row: uint32(row)})
+				values.at = append(values.at, Row{e.Batch, uint32(row)})
 			}
 		}
 		offsets[i+1] = int32(len(values.at))
@@ -122,10 +132,10 @@ func (g *gathering) slices() (arrow.Array, error) {
 	}()
 	for at := g.at; len(at) > 0; {
 		first, n := at[0], 1
-		for n < len(at) && at[n].batch == first.batch && at[n].row == first.row+uint32(n) {
+		for n < len(at) && at[n].Batch == first.Batch && at[n].Row == first.Row+uint32(n) {
 			n++
 		}
-		parts = append(parts, array.NewSlice(g.from[first.batch], int64(first.row), int64(first.row)+int64(n)))
+		parts = append(parts, array.NewSlice(g.from[first.Batch], int64(first.Row), int64(first.Row)+int64(n)))
 		at = at[n:]
 	}
 	return array.Concatenate(parts, g.mem)
@@ -168,7 +178,7 @@ func (g *gathering) valid() (valid *memory.Buffer, nulls int) {
 	bits := valid.Bytes()
 	clear(bits)
 	for i, e := range g.at {
-		if g.from[e.batch].IsNull(int(e.row)) {
+		if g.from[e.Batch].IsNull(int(e.Row)) {
 			nulls++
 		} else {
 			bitutil.SetBit(bits, i)
@@ -180,18 +190,18 @@ func (g *gathering) valid() (valid *memory.Buffer, nulls int) {
 func gatherWords[T uint8 | uint16 | uint32 | uint64 | [2]uint64 | [4]uint64](g *gathering, out []byte) {
 	words := make([][]T, len(g.from))
 	for i, a := range g.from {
-		words[i] = valuesOf[T](a)
+		words[i] = rowdata.Values[T](a)
 	}
 	at, to := g.at, rowdata.View[T](out)
 	for i := range at {
-		to[i] = words[at[i].batch][at[i].row]
+		to[i] = words[at[i].Batch][at[i].Row]
 	}
 }
 
 func gatherBits(g *gathering, out []byte) {
 	clear(out)
 	for i, e := range g.at {
-		if g.from[e.batch].(*array.Boolean).Value(int(e.row)) {
+		if g.from[e.Batch].(*array.Boolean).Value(int(e.Row)) {
 			bitutil.SetBit(out, i)
 		}
 	}
@@ -220,19 +230,19 @@ func gatherText[T int32 | int64](g *gathering) (arrow.Array, error) {
 	ends := rowdata.View[T](offsets.Bytes())
 	ends[0] = 0
 	for i := range at {
-		s := &sources[at[i].batch]
-		total += int64(s.offsets[at[i].row+1] - s.offsets[at[i].row])
+		s := &sources[at[i].Batch]
+		total += int64(s.offsets[at[i].Row+1] - s.offsets[at[i].Row])
 		ends[i+1] = T(total)
 	}
 	if int64(T(total)) != total || total > math.MaxInt {
 		offsets.Release()
-		return nil, fmt.Errorf("%w: %d rows have %d", errTooLarge, len(at), total)
+		return nil, fmt.Errorf("%w: %d rows have %d", ErrTooLarge, len(at), total)
 	}
 	text := newBuffer(g.mem, int(total))
 	out := text.Bytes()
 	for i := range at {
-		s := &sources[at[i].batch]
-		copy(out[ends[i]:], s.bytes[s.offsets[at[i].row]:s.offsets[at[i].row+1]])
+		s := &sources[at[i].Batch]
+		copy(out[ends[i]:], s.bytes[s.offsets[at[i].Row]:s.offsets[at[i].Row+1]])
 	}
 	return g.finish(offsets, text), nil
 }

@@ -1,4 +1,4 @@
-package order
+package gather
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
@@ -8,9 +8,9 @@ import (
 
 // Take returns rows of a column, in the order in which they are named. Dictionaries are kept.
 func Take(mem memory.Allocator, column arrow.Array, rows []int64) (arrow.Array, error) {
-	at := make([]entry, len(rows))
+	at := make([]Row, len(rows))
 	for i, row := range rows {
-		at[i].row = uint32(row)
+		at[i].Row = uint32(row)
 	}
 	dictionary, ok := column.(*array.Dictionary)
 	if !ok {

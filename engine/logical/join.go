@@ -1,0 +1,287 @@
+package logical
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/rowdata"
+)
+
+// Join has the pairs of rows of two inputs whose keys are equal and for which a condition is TRUE; and, by its
+// kind, rows of an input that have no partner, with NULL in place of the other's columns. Without keys and
+// condition it has all pairs.
+type Join struct {
+	Kind        sql.JoinKind
+	Left, Right Node
+	Keys        []JoinKey
+	Condition   *expr.Expr // beside the keys; nil for TRUE
+	columns     []Column   // of Left, then of Right
+}
+
+// JoinKey is a pair of expressions that are equal. Their types have one kind of keys. A NULL is equal to nothing.
+type JoinKey struct {
+	Left, Right *expr.Expr // over the columns of their side alone
+}
+
+// NewJoin returns the join of two nodes by a condition, which is nil for all pairs. Equalities of an expression
+// of the one side with an expression of the other become keys.
+func NewJoin(ctx context.Context, kind sql.JoinKind, left, right Node, condition *expr.Expr) (*Join, error) {
+	n := (&Join{Kind: kind}).With(left, right).(*Join)
+	if condition == nil {
+		return n, nil
+	}
+	if _, err := expr.BindCondition(ctx, ColumnsOf(n), condition); err != nil {
+		return nil, err
+	}
+	for _, x := range expr.Conjuncts(nil, condition) {
+		key, ok, err := n.keyOf(ctx, x)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			n.Keys = append(n.Keys, key)
+		} else {
+			n.Condition = expr.Conjunction(n.Condition, x)
+		}
+	}
+	return n, nil
+}
+
+// keyOf returns the key that a condition is, if it is one.
+func (n *Join) keyOf(ctx context.Context, x *expr.Expr) (key JoinKey, ok bool, err error) {
+	if x.Op != expr.OpCall || x.Name != "=" {
+		return key, false, nil
+	}
+	key = JoinKey{x.Args[0], x.Args[1]}
+	if reads(key.Left, n.Right) && reads(key.Right, n.Left) {
+		key = JoinKey{key.Right, key.Left}
+	} else if !reads(key.Left, n.Left) || !reads(key.Right, n.Right) {
+		return key, false, nil
+	}
+	p, err := expr.BindTo(ctx, ColumnsOf(n), key.Left, key.Right, expr.Call("coalesce", key.Left, key.Right))
+	if err != nil {
+		return key, false, nil // the condition has been bound: the comparison has a way of its own
+	}
+	left, right, common := p.Type(0), p.Type(1), p.Type(2)
+	if _, err := rowdata.KindOf(p.Arrow(2)); err != nil || (left.ID == expr.Text) != (right.ID == expr.Text) {
+		return key, false, nil
+	}
+	key.Left, key.Right = castTo(key.Left, p, 0, common), castTo(key.Right, p, 1, common)
+	return key, true, nil
+}
+
+// castTo casts expression i of a program to a type, unless it is a column that has it.
+func castTo(x *expr.Expr, p *expr.Program, i int, t expr.Type) *expr.Expr {
+	if arrow.TypeEqual(p.Arrow(i), p.Arrow(2)) {
+		return x
+	}
+	return &expr.Expr{Op: expr.OpCast, Type: t, Args: []*expr.Expr{x}, At: x.At}
+}
+
+// reads says whether an expression reads columns of a node, and no others.
+func reads(x *expr.Expr, n Node) bool {
+	some, only := false, true
+	x.IDs(func(id expr.ID) {
+		some = true
+		only = only && slices.ContainsFunc(n.Columns(), func(c Column) bool { return c.ID == id })
+	})
+	return some && only
+}
+
+// Columns implements Node.
+func (n *Join) Columns() []Column { return n.columns }
+
+// Inputs implements Node.
+func (n *Join) Inputs() []Node { return []Node{n.Left, n.Right} }
+
+// With implements Node.
+func (n *Join) With(in ...Node) Node {
+	of := *n
+	of.Left, of.Right = in[0], in[1]
+	of.columns = slices.Concat(
+		joined(of.Left, n.Kind == sql.RightJoin || n.Kind == sql.FullJoin),
+		joined(of.Right, n.Kind == sql.LeftJoin || n.Kind == sql.FullJoin))
+	return &of
+}
+
+// joined returns the columns of a side of a join, which are NULL in some rows where the other side's rows may have
+// no partner.
+func joined(n Node, nullable bool) []Column {
+	columns := slices.Clone(n.Columns())
+	for i := range columns {
+		c := &columns[i]
+		c.Type = rowdata.ValueType(c.Type)
+		c.Nullable = c.Nullable || nullable
+		c.Stats.NoNulls = c.Stats.NoNulls && !nullable
+		c.Stats.Tight, c.Stats.Repeats, c.Stats.Numbered, c.Stats.StringBytes = false, false, false, 0
+	}
+	return columns
+}
+
+// join binds a join: its scope has the columns of both sides. A column of USING is there once for * and for
+// names without a table's, and on both sides behind the names of their tables.
+func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, error) {
+	left, err := b.from(ctx, s, f.Left)
+	if err != nil {
+		return nil, err
+	}
+	right, err := b.from(ctx, s, f.Right)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTableNames(left, right, f.At); err != nil {
+		return nil, err
+	}
+	first := len(left.columns)
+	both := &scope{columns: slices.Concat(left.columns, right.columns)}
+	both.schema = arrow.NewSchema(slices.Concat(left.schema.Fields(), right.schema.Fields()), nil)
+	both.tables = slices.Clone(left.tables)
+	for _, t := range right.tables {
+		t.from += first
+		both.tables = append(both.tables, t)
+	}
+	using := f.Using
+	if f.Natural {
+		if using = common(left.inStar, right.inStar); len(using) == 0 {
+			return nil, errorAt(f.At, "NATURAL JOIN: no column of both sides has the same name")
+		}
+	}
+	var on *expr.Expr
+	shared := make(map[int]int, len(using)) // columns of the left side that stand for columns of the right one
+	hidden := make(map[int]bool, len(using))
+	for _, name := range using {
+		x := expr.Column(name)
+		x.At = f.At
+		l, err := left.find(x)
+		if err != nil {
+			return nil, err
+		}
+		r, err := right.find(x)
+		if err != nil {
+			return nil, err
+		}
+		shared[l], hidden[r] = r, true
+		on = expr.Conjunction(on, expr.Call("=", left.columns[l].Expr(), right.columns[r].Expr()))
+	}
+	both.setStarred(numbersTo(0, len(both.columns)))
+	if f.On != nil {
+		if on, err = both.resolve(f.On, nil, nil); err != nil {
+			return nil, err
+		}
+		if a := firstAggregate(on); a != nil {
+			return nil, errorAt(a.At, "%s: an aggregate function cannot stand in ON", a)
+		}
+	}
+	n, err := NewJoin(ctx, f.Kind, left.node, right.node, on)
+	if err != nil {
+		return nil, err
+	}
+	both.take(n)
+	var starred []int
+	for _, l := range left.starred {
+		if r, ok := shared[l]; ok && f.Kind != sql.InnerJoin && f.Kind != sql.LeftJoin {
+			if l, err = both.merged(ctx, b, f.Kind, l, first+r); err != nil {
+				return nil, err
+			}
+		}
+		starred = append(starred, l)
+	}
+	for _, r := range right.starred {
+		if !hidden[r] {
+			starred = append(starred, first+r)
+		}
+	}
+	both.setStarred(starred)
+	return both, nil
+}
+
+// take makes the columns of the scope those of a join, under the names that they have here.
+func (r *scope) take(n Node) {
+	r.node = n
+	fields := slices.Clone(r.schema.Fields())
+	places := PlacesOf(n.Columns())
+	for i := range r.columns {
+		c := n.Columns()[places[r.columns[i].ID]]
+		c.Name = r.columns[i].Name
+		r.columns[i] = c
+		fields[i].Type, fields[i].Nullable = c.Type, c.Nullable
+	}
+	r.schema = arrow.NewSchema(fields, nil)
+}
+
+// merged adds a column of USING that is that of the side which has a row, and returns its place.
+func (r *scope) merged(ctx context.Context, b *binder, kind sql.JoinKind, left, right int) (int, error) {
+	if kind == sql.RightJoin {
+		return right, nil
+	}
+	columns := slices.Clone(r.node.Columns())
+	exprs := make([]*expr.Expr, len(columns), len(columns)+1)
+	for i := range columns {
+		exprs[i] = columns[i].Expr()
+	}
+	made := Column{ID: b.ids.New(), Name: r.columns[left].Name}
+	exprs = append(exprs, expr.Call("coalesce", r.columns[left].Expr(), r.columns[right].Expr()))
+	n, err := NewProject(ctx, r.node, append(columns, made), exprs)
+	if err != nil {
+		return 0, err
+	}
+	made = n.Columns()[len(columns)]
+	r.node, r.columns = n, append(r.columns, made)
+	field := arrow.Field{Name: made.Name, Type: made.Type, Nullable: true}
+	r.schema = arrow.NewSchema(append(slices.Clone(r.schema.Fields()), field), nil)
+	return len(r.columns) - 1, nil
+}
+
+// checkTableNames refuses two tables of one name.
+func checkTableNames(left, right *scope, at int) error {
+	for _, l := range left.tables {
+		for _, r := range right.tables {
+			if len(l.names) > 0 && len(r.names) > 0 && strings.EqualFold(strings.Join(l.names[0], "."), strings.Join(r.names[0], ".")) {
+				return errorAt(at, "two tables behind FROM have the name %s: give one another name, as in FROM %s AS other",
+					l.names[0][0], l.names[0][0])
+			}
+		}
+	}
+	return nil
+}
+
+// common returns the names that columns of both schemas have, in the order of the first.
+func common(left, right *arrow.Schema) (names []string) {
+	taken := NamesOf(right)
+	for _, f := range left.Fields() {
+		if taken[strings.ToLower(f.Name)] {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// checkAmbiguous refuses a name that columns of several tables have.
+func (r *scope) checkAmbiguous(e *expr.Expr) error {
+	var of []string
+	for _, i := range r.starred {
+		if strings.EqualFold(r.schema.Field(i).Name, e.Name) {
+			of = append(of, r.qualified(i))
+		}
+	}
+	if len(of) < 2 {
+		return nil
+	}
+	return errorAt(e.At, "column %q is ambiguous: %s have it", e.Name, strings.Join(of, " and "))
+}
+
+// qualified returns the name of a column behind that of its table.
+func (r *scope) qualified(i int) string {
+	for _, t := range r.tables {
+		if at := i - t.from; at >= 0 && at < t.schema.NumFields() && len(t.names) > 0 {
+			return fmt.Sprintf("%s.%s", t.names[0][0], r.schema.Field(i).Name)
+		}
+	}
+	return r.schema.Field(i).Name
+}

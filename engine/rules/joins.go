@@ -1,0 +1,109 @@
+package rules
+
+import (
+	"github.com/mpga/mpga/engine/logical"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// A condition on one side of a join is asked of that side's rows, before the others are found for them, and a
+// condition of WHERE on both sides is a part of an inner join: an equality makes a key, without which all pairs are
+// tried. Conditions that may be an error for a row stay where they are.
+func joinConditions(c *Context, n logical.Node) (logical.Node, bool, error) {
+	changed := false
+	made, err := joinFiltered(c, n)
+	if err != nil {
+		return nil, false, err
+	}
+	if made != nil {
+		n, changed = collapse(made), true
+	}
+	n, inner, err := eachInput(n, func(in logical.Node) (logical.Node, bool, error) { return joinConditions(c, in) })
+	return n, changed || inner, err
+}
+
+// joinFiltered moves parts of a filter over a join, or of the condition of a join, to where fewer rows are left for
+// the rest; it returns nil where no part moves.
+func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
+	f, _ := n.(*logical.Filter)
+	if f != nil {
+		n = f.In
+	}
+	join, ok := n.(*logical.Join)
+	if !ok {
+		return nil, nil
+	}
+	var left, right, both, rest *expr.Expr // of each side, of the join, and behind it
+	moved := false
+	if f != nil {
+		for _, x := range expr.Conjuncts(nil, f.Condition) {
+			switch fallible, err := mayFail(c, join, x); {
+			case err != nil:
+				return nil, err
+			case fallible:
+				rest = expr.Conjunction(rest, x)
+				continue
+			case len(x.Columns()) == 0:
+				rest = expr.Conjunction(rest, x)
+				continue
+			case reads(x, join.Left) && (join.Kind == sql.InnerJoin || join.Kind == sql.LeftJoin):
+				left = expr.Conjunction(left, x)
+			case reads(x, join.Right) && (join.Kind == sql.InnerJoin || join.Kind == sql.RightJoin):
+				right = expr.Conjunction(right, x)
+			case join.Kind == sql.InnerJoin:
+				both = expr.Conjunction(both, x)
+			default:
+				rest = expr.Conjunction(rest, x)
+				continue
+			}
+			moved = true
+		}
+	}
+	if join.Condition != nil {
+		for _, x := range expr.Conjuncts(nil, join.Condition) {
+			switch fallible, err := mayFail(c, join, x); {
+			case err != nil:
+				return nil, err
+			case fallible || len(x.Columns()) == 0:
+				both = expr.Conjunction(both, x)
+			case reads(x, join.Left) && (join.Kind == sql.InnerJoin || join.Kind == sql.RightJoin):
+				left, moved = expr.Conjunction(left, x), true
+			case reads(x, join.Right) && (join.Kind == sql.InnerJoin || join.Kind == sql.LeftJoin):
+				right, moved = expr.Conjunction(right, x), true
+			default:
+				both = expr.Conjunction(both, x)
+			}
+		}
+	}
+	if !moved {
+		return nil, nil
+	}
+	made, err := logical.NewJoin(c, join.Kind, filtered(join.Left, left), filtered(join.Right, right), both)
+	if err != nil {
+		return nil, err
+	}
+	made.Keys = append(join.Keys[:len(join.Keys):len(join.Keys)], made.Keys...)
+	return filtered(made, rest), nil
+}
+
+// filtered returns the rows of a node for which a condition is TRUE; all where it is nil.
+func filtered(n logical.Node, condition *expr.Expr) logical.Node {
+	if condition == nil {
+		return n
+	}
+	return &logical.Filter{In: n, Condition: condition}
+}
+
+// reads says whether an expression reads columns of a node alone.
+func reads(x *expr.Expr, n logical.Node) bool {
+	return readsOnly(x, func(id expr.ID) bool { return placeOf(n, id) >= 0 })
+}
+
+// mayFail says whether a condition on the rows of a node may be an error for some of them.
+func mayFail(c *Context, n logical.Node, x *expr.Expr) (bool, error) {
+	p, err := expr.BindCondition(c, logical.ColumnsOf(n), x)
+	if err != nil {
+		return false, err
+	}
+	return p.Fallible(), nil
+}

@@ -1,0 +1,146 @@
+package table
+
+import (
+	"unsafe"
+
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/partition"
+)
+
+// Set is tables that divide keys by the highest bits of their hashes. Keys are looked up in all of them at once, and
+// none is added, so that any number of goroutines use a Set. Numbers of the second table follow those of the first,
+// and so on.
+type Set struct {
+	layout *rowdata.KeyLayout
+	seed   uint64
+	shift  uint // of a hash, which leaves the number of the table
+	tables []*Table
+	first  []uint32 // by table: the number of its first key
+}
+
+// Missing is the number of a key that no table has.
+const Missing = 1<<32 - 1
+
+// NewSet returns the set of 2^bits tables of keys whose hashes with the seed begin with the number of the table.
+// Requires: the tables have fewer than Missing keys together, and hash with the seed.
+func NewSet(tables []*Table, bits int, seed uint64) *Set {
+	s := &Set{layout: tables[0].Layout, seed: seed, shift: uint(64 - bits), tables: tables}
+	next := uint32(0)
+	for _, t := range tables {
+		if !t.direct.off {
+			t.leaveDirect()
+		}
+		s.first = append(s.first, next)
+		next += uint32(t.Len)
+	}
+	return s
+}
+
+// First returns the number of the first key of a table.
+func (s *Set) First(table int) int { return int(s.first[table]) }
+
+// Hash hashes keys. long reports whether some key refers to bytes outside it.
+func (s *Set) Hash(keys, hashes []uint64) (long bool) { return Hash(s.layout, keys, s.seed, hashes) }
+
+// LookUp writes the number of each key, or Missing; hashes is scratch.
+// Requires: len(numbers) = len(hashes) = rows.
+func (s *Set) LookUp(keys, hashes []uint64, numbers []uint32) {
+	if s.layout.Words == 0 {
+		number := uint32(0)
+		if s.tables[0].Len == 0 {
+			number = Missing
+		}
+		for i := range numbers {
+			numbers[i] = number
+		}
+		return
+	}
+	if s.Hash(keys, hashes) || s.layout.Words > len(lookUpFixed) {
+		s.lookUpLong(keys, hashes, numbers)
+		return
+	}
+	lookUpFixed[s.layout.Words-1](s, keys, hashes, numbers)
+}
+
+// lookUpFixed is LookUp, by width, for keys without bytes outside them.
+var lookUpFixed = [...]func(s *Set, words, hashes []uint64, numbers []uint32){
+	lookUpWords[[1]uint64], lookUpWords[[2]uint64], lookUpWords[[3]uint64], lookUpWords[[4]uint64],
+}
+
+func lookUpWords[K interface {
+	comparable
+	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64
+}](s *Set, words, hashes []uint64, numbers []uint32) {
+	rows := len(numbers)
+	keys := unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(words))), rows)
+	hashes = hashes[:rows]
+	for i := range keys {
+		h := hashes[i]
+		part := h >> s.shift
+		t := s.tables[part]
+		numbers[i] = Missing
+		if t.Len == 0 {
+			continue
+		}
+		slots := t.slots
+		mask := uint64(len(slots) - 1)
+		known := unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(t.keys))), t.Len)
+		salt := uint64(partition.Salt(h)) << 32
+		for at := h & mask; ; at = (at + 1) & mask {
+			slot := slots[at]
+			if slot == 0 {
+				break
+			}
+			if (slot^salt)>>32 == 0 {
+				if g := uint32(slot) - 1; known[g] == keys[i] {
+					numbers[i] = s.first[part] + g
+					break
+				}
+			}
+		}
+	}
+}
+
+// lookUpLong is LookUp for keys of any width, with strings in them.
+func (s *Set) lookUpLong(words, hashes []uint64, numbers []uint32) {
+	width := s.layout.Words
+	for i := range numbers {
+		h := hashes[i]
+		part := h >> s.shift
+		t := s.tables[part]
+		numbers[i] = Missing
+		if t.Len == 0 {
+			continue
+		}
+		key := words[i*width : (i+1)*width]
+		mask := uint64(len(t.slots) - 1)
+		salt := uint64(partition.Salt(h)) << 32
+		for at := h & mask; ; at = (at + 1) & mask {
+			slot := t.slots[at]
+			if slot == 0 {
+				break
+			}
+			if (slot^salt)>>32 == 0 {
+				if g := uint32(slot) - 1; s.layout.Equal(t.Key(int(g)), key) {
+					numbers[i] = s.first[part] + g
+					break
+				}
+			}
+		}
+	}
+}
+
+// Bytes returns how much memory the tables hold.
+func (s *Set) Bytes() (bytes int64) {
+	for _, t := range s.tables {
+		bytes += t.Bytes()
+	}
+	return bytes
+}
+
+// Release gives back the tables' memory.
+func (s *Set) Release() {
+	for _, t := range s.tables {
+		t.Release()
+	}
+}
