@@ -127,8 +127,11 @@ func (p *planner) side(in *input, keys []*expr.Expr, columns []logical.Column) (
 	return newProjection(p.ctx, in.columns(), names, exprs, nil, true)
 }
 
-// bindKeys returns how the keys of both sides are packed.
+// bindKeys returns how the keys of both sides are packed; without keys all rows are equal.
 func bindKeys(probe, build *projection, ofProbe, ofBuild *input, keys int) (*rowdata.Bound, error) {
+	if keys == 0 {
+		return &rowdata.Bound{Schema: arrow.NewSchema(nil, nil)}, nil
+	}
 	var q query.Query
 	fields, stats := make([]arrow.Field, keys), make([]scan.ColumnStats, keys)
 	for i := range keys {

@@ -236,23 +236,30 @@ func (s *script) rewrite(prefix string) {
 	var b strings.Builder
 	b.WriteString(prefix)
 	end := 0 // of the text that has been taken
-	inCall := []bool{false}
+	levels := []level{{}}
 	for i := 0; i < len(s.tokens); i++ {
 		t := s.tokens[i]
+		of := &levels[len(levels)-1]
 		switch t.Token {
 		case pg.Token_ASCII_40:
-			inCall = append(inCall, slices.Contains(takeFrom, s.token(i-1).Token))
+			inner := level{inCall: slices.Contains(takeFrom, s.token(i-1).Token)}
+			inner.inFrom = of.inFrom && slices.Contains(beforeTable, s.token(i-1).Token)
+			levels = append(levels, inner)
 		case pg.Token_ASCII_41:
-			if len(inCall) > 1 {
-				inCall = inCall[:len(inCall)-1]
+			if len(levels) > 1 {
+				levels = levels[:len(levels)-1]
 			}
+		case pg.Token_FROM:
+			of.inFrom = s.token(i-1).Token != pg.Token_DISTINCT && !of.inCall
+		case pg.Token_SELECT, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET:
+			of.inFrom = false
 		}
 		b.WriteString(s.code[end:t.Start])
 		if s.isQuestion(t) { // whose number must not become a part of the word before
 			b.WriteByte(' ')
 		}
 		s.places = append(s.places, origin{b.Len(), int(t.Start)})
-		replacement, taken := s.replacement(i, inCall[len(inCall)-1])
+		replacement, taken := s.replacement(i, of.inFrom)
 		last := s.tokens[i+taken-1]
 		if replacement == "" {
 			replacement = s.word(t)
@@ -266,11 +273,20 @@ func (s *script) rewrite(prefix string) {
 	s.parsed = b.String()
 }
 
+// level is what stands between parentheses.
+type level struct {
+	inCall bool // of a function in whose call FROM may stand
+	inFrom bool // behind FROM
+}
+
+// beforeTable are the tokens behind FROM that a table follows.
+var beforeTable = []pg.Token{pg.Token_FROM, pg.Token_JOIN, pg.Token_ASCII_44, pg.Token_ASCII_40}
+
 // takeFrom are the words of calls in which FROM may stand.
 var takeFrom = []pg.Token{pg.Token_EXTRACT, pg.Token_SUBSTRING, pg.Token_TRIM, pg.Token_OVERLAY}
 
 // replacement returns the text to parse in place of the next tokens, or "", and their number.
-func (s *script) replacement(i int, inCall bool) (text string, taken int) {
+func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	t := s.tokens[i]
 	at := int(t.Start)
 	if i == 0 && s.verb != "" {
@@ -288,8 +304,7 @@ func (s *script) replacement(i int, inCall bool) (text string, taken int) {
 			return "= ", 1
 		}
 	case pg.Token_SCONST:
-		behindFrom := s.token(i-1).Token == pg.Token_FROM && s.token(i-2).Token != pg.Token_DISTINCT && !inCall
-		if behindFrom || i > 0 && i == s.of {
+		if inFrom && slices.Contains(beforeTable, s.token(i-1).Token) || i > 0 && i == s.of {
 			s.marks[at] = markFile
 			return `"` + strings.Repeat("f", min(max(len(s.word(t))-2, 1), 60)) + `"`, 1
 		}
