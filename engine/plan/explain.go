@@ -94,12 +94,33 @@ func (q *Query) operators(ctx context.Context, r *run) (*engine.Operator, error)
 			n = of.in
 		}
 	}
-	for ; n != nil; n = n.input() {
-		if err := t.addNode(n); err != nil {
-			return nil, err
-		}
+	if err := t.addAll(n); err != nil {
+		return nil, err
 	}
 	return t.root, nil
+}
+
+// addAll adds what people see of a node and of the nodes below it.
+func (t *tree) addAll(n node) error {
+	for ; n != nil; n = n.input() {
+		if err := t.addNode(n); err != nil {
+			return err
+		}
+		of, ok := n.(*joinNode)
+		if !ok {
+			continue
+		}
+		build := &tree{ctx: t.ctx, engine: t.engine, run: t.run}
+		if h := t.run.of(n).built.rows; h != nil {
+			s := h.Stats()
+			build.scanned = &s
+		}
+		if err := build.addAll(of.build); err != nil {
+			return err
+		}
+		defer func(join *engine.Operator) { join.Inputs = append(join.Inputs, build.root) }(t.last)
+	}
+	return nil
 }
 
 // tree is operators, each the input of the one before.
@@ -161,6 +182,12 @@ func (t *tree) addNode(n node) error {
 			t.last.Property("ran: %s made", digits.Counted(t.scanned.RowsRead, "row"))
 		}
 		t.narrowed = true
+	case *joinNode:
+		t.addOther("join", n.text)
+		t.pruned, t.narrowed = nil, true
+		if h := t.run.of(n).built.rows; h != nil {
+			t.last.Property("ran, build side: %s kept", digits.Counted(h.Rows(), "row"))
+		}
 	case *tableNode:
 		t.addScan(n)
 	}

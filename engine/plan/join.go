@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -25,6 +26,7 @@ import (
 // joinNode joins rows by a hash table of the build side, whose rows are kept; the rows of the probe side are read
 // once, by all threads.
 type joinNode struct {
+	text               string // for people
 	probe, build       sourceNode
 	ofProbe, ofBuild   *projection // the keys, then the columns of the join
 	keys               *rowdata.Bound
@@ -35,7 +37,30 @@ type joinNode struct {
 	described          *joined // of no run
 }
 
+// input implements node: the build side is read before.
 func (n *joinNode) input() node { return n.probe }
+
+// describeJoin names the kind of a join, its keys and its condition; the side that is kept comes second.
+func describeJoin(n *logical.Join, swapped bool) string {
+	kind := n.Kind
+	if swapped && kind == sql.RightJoin {
+		kind = sql.LeftJoin
+	}
+	var parts []string
+	for _, k := range n.Keys {
+		if swapped {
+			k.Left, k.Right = k.Right, k.Left
+		}
+		parts = append(parts, fmt.Sprintf("%s = %s", k.Left, k.Right))
+	}
+	if n.Condition != nil {
+		parts = append(parts, n.Condition.String())
+	}
+	if len(parts) == 0 {
+		parts = []string{"all pairs"}
+	}
+	return strings.ToLower(string(kind)) + ", " + strings.Join(parts, " and ")
+}
 
 // rows implements sourceNode.
 func (n *joinNode) rows(r *run) scan.Source {
@@ -62,7 +87,7 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 		probe, build, probeColumns, buildColumns = build, probe, buildColumns, probeColumns
 	}
 	made := &joinNode{
-		probe: probe.node, build: build.node, isFull: n.Kind == sql.FullJoin, probeAlone: n.Kind != sql.InnerJoin,
+		text: describeJoin(n, swapped), probe: probe.node, build: build.node, isFull: n.Kind == sql.FullJoin, probeAlone: n.Kind != sql.InnerJoin,
 	}
 	var probeKeys, buildKeys []*expr.Expr
 	for _, k := range n.Keys {
@@ -112,7 +137,7 @@ func isSmaller(a, b scan.Source) bool {
 	if of.Rows >= 0 && than.Rows >= 0 {
 		return of.Rows < than.Rows
 	}
-	return of.Rows >= 0
+	return of.Bytes >= 0 && of.Bytes < than.Bytes
 }
 
 // side makes the keys and the columns of one side of a join.

@@ -37,9 +37,12 @@ func (q *Query) Grouping() (scan.Source, query.Query, error) {
 	}
 	groups := l.project.in.of
 	for n := node(groups.in); n != nil; n = n.input() {
-		if rows, ok := n.(*sortsNode); ok {
+		switch of := n.(type) {
+		case *sortsNode:
 			const why = "the statement takes a step before its groups, which needs all rows: order of %s"
-			return nil, none, fmt.Errorf(why, rows.describe())
+			return nil, none, fmt.Errorf(why, of.describe())
+		case *joinNode:
+			return nil, none, errors.New("the statement joins tables, which is not done in parts; write the joined rows to a file first")
 		}
 	}
 	return groups.in.rows(newRun(q.engine)), groups.query, nil

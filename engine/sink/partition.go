@@ -12,8 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/sink/text"
-	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/gather"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // partitioner tells the rows of a batch apart by their folders.
