@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"context"
 	"slices"
 
 	"github.com/mpga/mpga/engine/logical"
@@ -82,11 +83,37 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 			}
 		}
 	}
+	_, isJoin := n.(*logical.Join)
 	n, inner, _ := eachInput(n, func(in logical.Node) (logical.Node, bool, error) {
 		in, changed := pruned(in, below)
+		if isJoin {
+			var cut bool
+			in, cut = narrowed(in, below)
+			changed = changed || cut
+		}
 		return in, changed, nil
 	})
 	return n, changed || inner
+}
+
+// narrowed returns a side of a join without the columns that nobody asks for: its rows are kept with all of their
+// columns.
+func narrowed(n logical.Node, asked ids) (logical.Node, bool) {
+	if _, ok := n.(*logical.Project); ok || !slices.ContainsFunc(n.Columns(), func(c logical.Column) bool { return !asked[c.ID] }) {
+		return n, false
+	}
+	var columns []logical.Column
+	var exprs []*expr.Expr
+	for _, c := range n.Columns() {
+		if asked[c.ID] {
+			columns, exprs = append(columns, c), append(exprs, c.Expr())
+		}
+	}
+	made, err := logical.NewProject(context.Background(), n, columns, exprs)
+	if err != nil {
+		return n, false // the columns have been bound
+	}
+	return made, true
 }
 
 // inputs returns the columns that an aggregation reads.
