@@ -421,7 +421,9 @@ func (g *sqlGenerator) table(depth int) string {
 	if depth == 0 {
 		return g.pick(randomTables...)
 	}
-	switch g.IntN(7) {
+	switch g.IntN(8) {
+	case 3:
+		return g.joined(depth - 1)
 	case 0:
 		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.condition(1) + ")"
 	case 1:
@@ -431,6 +433,29 @@ func (g *sqlGenerator) table(depth int) string {
 		return "(SELECT " + strings.Join(g.replaced(), ", ") + " FROM " + g.table(depth-1) + g.pick("", " WHERE "+g.condition(1)) + ")"
 	}
 	return g.pick(randomTables...)
+}
+
+// joined writes a join of two tables, as deep as that, by their ids: each column is that of the one or of the other.
+func (g *sqlGenerator) joined(depth int) string {
+	items := slices.Clone(columns)
+	for i, name := range items {
+		if name == "id" {
+			items[i] = "coalesce(x.id, y.id) AS id"
+		} else {
+			items[i] = g.pick("x.", "x.", "y.") + name
+		}
+	}
+	kind := g.pick("JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
+	on := g.pick("x.id = y.id", "y.id = x.id", "x.id + 1 = y.id", "x.id = y.id AND x.s = y.s", "x.dt = y.dt AND x.id = y.id AND x.si = y.si",
+		"y.id = x.id AND x.p IS NOT DISTINCT FROM y.p")
+	if kind != "FULL JOIN" { // for which DuckDB takes equalities alone
+		on += g.pick("", "", " AND x.i < y.i + 100", " AND y.si > 2", " AND x.s <> 'b'", " AND (x.b OR y.i > 5)")
+	}
+	text := "(SELECT " + strings.Join(items, ", ") + " FROM " + g.table(depth) + " x " + kind + " " + g.table(depth) + " y"
+	if kind == "," {
+		return text + " WHERE " + on + ")"
+	}
+	return text + " ON " + on + ")"
 }
 
 // replaced writes the columns of mixedTable, some of which are made of others.
