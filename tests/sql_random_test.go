@@ -439,16 +439,23 @@ func (g *sqlGenerator) table(depth int) string {
 func (g *sqlGenerator) joined(depth int) string {
 	items := slices.Clone(columns)
 	for i, name := range items {
-		if name == "id" {
-			items[i] = "coalesce(x.id, y.id) AS id"
-		} else {
+		switch name {
+		case "id", "si", "w": // which are never NULL: lists have no NULL
+			items[i] = "coalesce(x." + name + ", y." + name + ") AS " + name
+		default:
 			items[i] = g.pick("x.", "x.", "y.") + name
 		}
 	}
 	kind := g.pick("JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
 	on := g.pick("x.id = y.id", "y.id = x.id", "x.id + 1 = y.id", "x.id = y.id AND x.s = y.s", "x.dt = y.dt AND x.id = y.id AND x.si = y.si",
 		"y.id = x.id AND x.p IS NOT DISTINCT FROM y.p")
-	if kind != "FULL JOIN" { // for which DuckDB takes equalities alone
+	switch kind {
+	case "FULL JOIN": // each id is there once
+		on = g.pick("x.id = y.id", "y.id = x.id")
+	case "RIGHT JOIN":
+		items[0] = "y.id"
+		fallthrough
+	default:
 		on += g.pick("", "", " AND x.i < y.i + 100", " AND y.si > 2", " AND x.s <> 'b'", " AND (x.b OR y.i > 5)")
 	}
 	text := "(SELECT " + strings.Join(items, ", ") + " FROM " + g.table(depth) + " x " + kind + " " + g.table(depth) + " y"
