@@ -36,8 +36,8 @@ func (p *Prober) Begin(keys []uint64, rows int) {
 	p.of.set.LookUp(keys, p.hashes[:rows], p.numbers[:rows])
 }
 
-// Next adds the next pairs to a list, until that has `most`; rows from row `base` on of the probe side are those of
-// the tile. It returns false once all pairs were added.
+// Next adds the next pairs to a list, until that has `most` pairs. The first row of the tile is row `base` of the
+// probe side. It returns false once all pairs were added.
 func (p *Prober) Next(pairs *Pairs, base uint32, most int) (more bool) {
 	b := p.of
 	for ; p.row < p.rows; p.row++ {

@@ -447,8 +447,8 @@ func (g *sqlGenerator) joined(depth int) string {
 		}
 	}
 	kind := g.pick("JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
-	on := g.pick("x.id = y.id", "y.id = x.id", "x.id + 1 = y.id", "x.id = y.id AND x.s = y.s", "x.dt = y.dt AND x.id = y.id AND x.si = y.si",
-		"y.id = x.id AND x.p IS NOT DISTINCT FROM y.p")
+	on := g.pick("x.id = y.id", "y.id = x.id", "x.id + 1 = y.id", "x.id = y.id AND x.s = y.s",
+		"x.dt = y.dt AND x.id = y.id AND x.si = y.si", "y.id = x.id AND x.p IS NOT DISTINCT FROM y.p")
 	switch kind {
 	case "FULL JOIN": // each id is there once
 		on = g.pick("x.id = y.id", "y.id = x.id")

@@ -201,7 +201,7 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	return both, nil
 }
 
-// take makes the columns of the scope those of a join, under the names that they have here.
+// take gives the columns of the scope the types that they have in a join, under the names that they have here.
 func (r *scope) take(n Node) {
 	r.node = n
 	fields := slices.Clone(r.schema.Fields())
@@ -242,9 +242,12 @@ func (r *scope) merged(ctx context.Context, b *binder, kind sql.JoinKind, left, 
 func checkTableNames(left, right *scope, at int) error {
 	for _, l := range left.tables {
 		for _, r := range right.tables {
-			if len(l.names) > 0 && len(r.names) > 0 && strings.EqualFold(strings.Join(l.names[0], "."), strings.Join(r.names[0], ".")) {
+			if len(l.names) == 0 || len(r.names) == 0 {
+				continue
+			}
+			if name := l.names[0]; slices.EqualFunc(name, r.names[0], strings.EqualFold) {
 				return errorAt(at, "two tables behind FROM have the name %s: give one another name, as in FROM %s AS other",
-					l.names[0][0], l.names[0][0])
+					name[0], name[0])
 			}
 		}
 	}

@@ -26,15 +26,16 @@ import (
 // joinNode joins rows by a hash table of the build side, whose rows are kept; the rows of the probe side are read
 // once, by all threads.
 type joinNode struct {
-	text               string // for people
-	probe, build       sourceNode
-	ofProbe, ofBuild   *projection // the keys, then the columns of the join
-	keys               *rowdata.Bound
-	condition          *expr.Program // of the columns of the join; nil for TRUE
-	probeAlone, isFull bool          // rows of the probe side without a partner are rows of the join; of the build side, too
-	schema             *arrow.Schema
-	stats              []scan.ColumnStats
-	described          *joined // of no run
+	text             string // for people
+	probe, build     sourceNode
+	ofProbe, ofBuild *projection // the keys, then the columns of the join
+	keys             *rowdata.Bound
+	condition        *expr.Program // of the columns of the join; nil for TRUE
+	probeAlone       bool          // rows of the probe side without a partner are rows of the join
+	isFull           bool          // rows of the build side without a partner are, too
+	schema           *arrow.Schema
+	stats            []scan.ColumnStats
+	described        *joined // of no run
 }
 
 // input implements node: the build side is read before.
@@ -87,7 +88,8 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 		probe, build, probeColumns, buildColumns = build, probe, buildColumns, probeColumns
 	}
 	made := &joinNode{
-		text: describeJoin(n, swapped), probe: probe.node, build: build.node, isFull: n.Kind == sql.FullJoin, probeAlone: n.Kind != sql.InnerJoin,
+		text: describeJoin(n, swapped), probe: probe.node, build: build.node,
+		isFull: n.Kind == sql.FullJoin, probeAlone: n.Kind != sql.InnerJoin,
 	}
 	var probeKeys, buildKeys []*expr.Expr
 	for _, k := range n.Keys {
@@ -192,7 +194,8 @@ func (s *joined) Schema() *arrow.Schema { return s.node.schema }
 
 // Stats implements scan.Source. Once keeps the engine from reading rows for a forecast while a statement is planned.
 func (s *joined) Stats() scan.Stats {
-	return scan.Stats{Rows: -1, Bytes: s.probe.Stats().Bytes, Columns: s.node.stats, Once: s.run == nil || s.probe.Stats().Once}
+	known := s.probe.Stats()
+	return scan.Stats{Rows: -1, Bytes: known.Bytes, Columns: s.node.stats, Once: s.run == nil || known.Once}
 }
 
 // Splits implements scan.Source: it makes the build side first.
@@ -232,8 +235,8 @@ func (s *joined) build(ctx context.Context) (*engine.Hashed, error) {
 // ending lets the rows of the build side without a partner wait for the splits of the probe side.
 type ending struct{ left sync.WaitGroup }
 
-// joinedSplit has the rows of the join that a split of the probe side gives; or, without a split, those of the build
-// side that have no partner.
+// joinedSplit has the rows of the join that a split of the probe side gives; or, without a split, the rows of the
+// build side that have no partner.
 type joinedSplit struct {
 	scan.Split
 	of      *joined

@@ -42,7 +42,8 @@ func (q *Query) Grouping() (scan.Source, query.Query, error) {
 			const why = "the statement takes a step before its groups, which needs all rows: order of %s"
 			return nil, none, fmt.Errorf(why, of.describe())
 		case *joinNode:
-			return nil, none, errors.New("the statement joins tables, which is not done in parts; write the joined rows to a file first")
+			const why = "the statement joins tables, which is not done in parts; write the joined rows to a file first"
+			return nil, none, errors.New(why)
 		}
 	}
 	return groups.in.rows(newRun(q.engine)), groups.query, nil

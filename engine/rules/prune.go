@@ -99,7 +99,8 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 // narrowed returns a side of a join without the columns that nobody asks for: its rows are kept with all of their
 // columns.
 func narrowed(n logical.Node, asked ids) (logical.Node, bool) {
-	if _, ok := n.(*logical.Project); ok || !slices.ContainsFunc(n.Columns(), func(c logical.Column) bool { return !asked[c.ID] }) {
+	unasked := func(c logical.Column) bool { return !asked[c.ID] }
+	if _, ok := n.(*logical.Project); ok || !slices.ContainsFunc(n.Columns(), unasked) {
 		return n, false
 	}
 	var columns []logical.Column

@@ -251,7 +251,8 @@ func (s *script) rewrite(prefix string) {
 			}
 		case pg.Token_FROM:
 			of.inFrom = s.token(i-1).Token != pg.Token_DISTINCT && !of.inCall
-		case pg.Token_SELECT, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET:
+		case pg.Token_SELECT, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT,
+			pg.Token_OFFSET:
 			of.inFrom = false
 		}
 		b.WriteString(s.code[end:t.Start])

@@ -8,8 +8,8 @@ import (
 )
 
 // Set is tables that divide keys by the highest bits of their hashes. Keys are looked up in all of them at once, and
-// none is added, so that any number of goroutines use a Set. Numbers of the second table follow those of the first,
-// and so on.
+// none is added, so that any number of goroutines use a Set. The numbers of a table follow the
+// numbers of the table before it.
 type Set struct {
 	layout *rowdata.KeyLayout
 	seed   uint64
