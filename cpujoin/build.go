@@ -25,6 +25,7 @@ type Build struct {
 
 	set   *table.Set // nil before Finish
 	first []uint32   // by number: where its rows begin in rows, and one more; nil where each number has one row
+	words []uint64   // first's
 	rows  []uint64
 }
 
@@ -82,6 +83,16 @@ func (w *Worker) Add(keys []uint64, rows int, first uint64, skip []uint8) {
 	}
 }
 
+// Growth returns how many bytes the worker takes, at most, to add a number of rows.
+func (w *Worker) Growth(rows int) (bytes int64) {
+	for i := range w.parts {
+		if p := &w.parts[i]; p.len+rows > len(p.rows) {
+			bytes += int64(2*max(len(p.rows), min(rows, partRowsFirst))) * int64(8*(w.of.layout.Words+1))
+		}
+	}
+	return bytes
+}
+
 // seed is the seed of all hashes.
 const seed = 0
 
@@ -110,14 +121,25 @@ func (p *part) release(m rowdata.Memory) {
 	*p = part{}
 }
 
-// Finish makes the tables, by calls of each with a function for each of n parts.
-func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int, f func(i int) error) error) error {
-	total := 0
+// added returns how many rows were added.
+func (b *Build) added() (rows int) {
 	for _, w := range b.workers {
 		for i := range w.parts {
-			total += w.parts[i].len
+			rows += w.parts[i].len
 		}
 	}
+	return rows
+}
+
+// TableBytes returns how many bytes Finish takes, at most, beside the rows that were added.
+func (b *Build) TableBytes() int64 {
+	const slots, numbers, lists, rows = 4 * 8, 4, 4, 2 * 8
+	return int64(b.added()) * int64(8*b.layout.Words+slots+numbers+lists+rows)
+}
+
+// Finish makes the tables, by calls of each with a function for each of n parts.
+func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int, f func(i int) error) error) error {
+	total := b.added()
 	if total >= table.Missing {
 		return fmt.Errorf("the build side of a join has %d rows, more than %d", total, uint32(table.Missing)-1)
 	}
@@ -136,6 +158,7 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 	defer func() {
 		for i := range parts {
 			b.memory.Free(parts[i].rows)
+			b.memory.Free(parts[i].words)
 		}
 	}()
 	if err != nil || total == 0 {
@@ -144,7 +167,9 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 	b.rows = b.memory.Alloc(total)
 	keys := b.set.First(len(parts)-1) + tables[len(parts)-1].Len
 	if keys < total {
-		b.first = make([]uint32, keys+1)
+		b.words = b.memory.Alloc(keys/2 + 1)
+		clear(b.words)
+		b.first = rowdata.View[uint32](b.words)[:keys+1]
 		b.first[keys] = uint32(total)
 	}
 	at := 0
@@ -162,6 +187,7 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 type numbered struct {
 	table   *table.Table
 	numbers []uint32
+	words   []uint64 // of numbers
 	rows    []uint64
 	len     int
 	at      int // in Build.rows
@@ -175,7 +201,8 @@ func (b *Build) number(n *numbered, i int) {
 	if n.len == 0 {
 		return
 	}
-	n.numbers, n.rows = make([]uint32, n.len), b.memory.Alloc(n.len)
+	n.words, n.rows = b.memory.Alloc(n.len/2+1), b.memory.Alloc(n.len)
+	n.numbers = rowdata.View[uint32](n.words)[:n.len]
 	hashes := make([]uint64, rowdata.TileRows)
 	n.table.Reserve(n.len)
 	at, width := 0, b.layout.Words
@@ -232,5 +259,6 @@ func (b *Build) Release() {
 		b.set.Release()
 	}
 	b.memory.Free(b.rows)
-	b.rows, b.first = nil, nil
+	b.memory.Free(b.words)
+	b.rows, b.words, b.first = nil, nil, nil
 }

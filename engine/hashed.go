@@ -42,7 +42,6 @@ type Hashed struct {
 	columns [][]arrow.Array   // by column and batch, and behind the batches a NULL
 	found   [][]atomic.Uint32 // by batch, a bit for each row that Find has been told of
 	grant   *arbiter.Grant
-	held    rowdata.Reservation
 	stats   Stats
 }
 
@@ -70,9 +69,10 @@ func (e *Engine) hash(ctx context.Context, src scan.Source, opt HashedOptions) (
 	of := &aggregator.Query{Workers: max(min(e.opt.Threads, len(splits)), 1), Share: e.statement(), Threads: e.threads}
 	h := &Hashed{
 		build: cpujoin.NewBuild(e.memory, &opt.Keys.Keys, of.Workers), keys: opt.Keys, schema: opt.Schema,
-		held: rowdata.NewReservation(e.memory),
 	}
-	sink := &hashSink{to: h, query: of, newMap: opt.NewMap, workers: make([]*hashWorker, of.Workers)}
+	sink := &hashSink{
+		to: h, query: of, memory: e.memory, newMap: opt.NewMap, workers: make([]*hashWorker, of.Workers),
+	}
 	input := &pipeline{
 		engine: e, source: src, shared: of, sink: sink, feed: newFeed(splits), byBatch: true,
 		progress: newProgress(e.opt.Progress, src.Stats(), splits, started),
@@ -109,7 +109,6 @@ func (h *Hashed) Release() {
 		column[len(column)-1].Release()
 	}
 	h.batches, h.columns = nil, nil
-	h.held.Release()
 	if h.grant != nil {
 		h.grant.Leave()
 	}
@@ -119,10 +118,11 @@ func (h *Hashed) Release() {
 type hashSink struct {
 	to      *Hashed
 	query   *aggregator.Query
+	memory  rowdata.Budget
 	newMap  func() RowMap
 	workers []*hashWorker // nil before its first batch
 
-	mu sync.Mutex // of to's batches and reservation
+	mu sync.Mutex // of to's batches
 }
 
 // hashWorker is what one worker has.
@@ -178,22 +178,14 @@ func (s *hashSink) Take(ctx context.Context, r *aggregator.Rows, from, to int) (
 
 // keep takes over a batch.
 func (s *hashSink) keep(w *hashWorker, batch arrow.RecordBatch) error {
-	bytes := int64(0)
-	for _, c := range batch.Columns() {
-		bytes += rowdata.ArrayBytes(c)
-	}
-	bytes += batch.NumRows() * int64(8*(s.to.keys.Keys.Words+1)) // in the worker's parts
-	s.mu.Lock()
-	err := s.to.held.Resize(s.to.held.Bytes() + bytes)
-	number := uint64(len(s.to.batches))
-	if err == nil {
-		s.to.batches = append(s.to.batches, batch)
-	}
-	s.mu.Unlock()
-	if err != nil {
+	if err := s.memory.Room(w.build.Growth(int(batch.NumRows()))); err != nil {
 		batch.Release()
 		return err
 	}
+	s.mu.Lock()
+	number := uint64(len(s.to.batches))
+	s.to.batches = append(s.to.batches, batch)
+	s.mu.Unlock()
 	return w.keys.tiles(batch, func(t *rowdata.Tile, from int) error {
 		w.build.Add(t.Keys, t.Rows, number<<32|uint64(from), w.nulls(t))
 		return nil
@@ -245,6 +237,9 @@ func (s *hashSink) Process(ctx context.Context) error {
 		})
 	}
 	h := s.to
+	if err := s.memory.Room(h.build.TableBytes()); err != nil {
+		return err
+	}
 	if err := h.build.Finish(ctx, each); err != nil {
 		return err
 	}
