@@ -43,7 +43,7 @@ func (s *Set) First(table int) int { return int(s.first[table]) }
 func (s *Set) Hash(keys, hashes []uint64) (long bool) { return Hash(s.layout, keys, s.seed, hashes) }
 
 // LookUp writes the number of each key, or Missing; hashes is scratch.
-// Requires: len(numbers) = len(hashes) = rows.
+// Requires: len(numbers) = len(hashes) = rows; at most rowdata.TileRows rows.
 func (s *Set) LookUp(keys, hashes []uint64, numbers []uint32) {
 	if s.layout.Words == 0 {
 		number := uint32(0)
@@ -73,29 +73,37 @@ func lookUpWords[K interface {
 }](s *Set, words, hashes []uint64, numbers []uint32) {
 	rows := len(numbers)
 	keys := unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(words))), rows)
+	var first [rowdata.TileRows]uint64
+	slots := first[:rows]
 	hashes = hashes[:rows]
+	// The slots of all keys are loaded at once: the processor waits for several loads together, where nothing hangs on
+	// what one of them has.
+	for i, h := range hashes {
+		if t := s.tables[h>>s.shift]; t.Len > 0 {
+			slots[i] = t.slots[h&uint64(len(t.slots)-1)]
+		}
+	}
 	for i := range keys {
-		h := hashes[i]
-		part := h >> s.shift
-		t := s.tables[part]
+		h, slot := hashes[i], slots[i]
 		numbers[i] = Missing
-		if t.Len == 0 {
+		if slot == 0 {
 			continue
 		}
-		slots := t.slots
-		mask := uint64(len(slots) - 1)
+		part := h >> s.shift
+		t := s.tables[part]
+		mask := uint64(len(t.slots) - 1)
 		known := unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(t.keys))), t.Len)
 		salt := uint64(partition.Salt(h)) << 32
-		for at := h & mask; ; at = (at + 1) & mask {
-			slot := slots[at]
-			if slot == 0 {
-				break
-			}
+		for at := h & mask; ; {
 			if (slot^salt)>>32 == 0 {
 				if g := uint32(slot) - 1; known[g] == keys[i] {
 					numbers[i] = s.first[part] + g
 					break
 				}
+			}
+			at = (at + 1) & mask
+			if slot = t.slots[at]; slot == 0 {
+				break
 			}
 		}
 	}
