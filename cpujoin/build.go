@@ -83,6 +83,13 @@ func (w *Worker) Add(keys []uint64, rows int, first uint64, skip []uint8) {
 	}
 }
 
+// Release gives back the keys that were added, which are in no table then.
+func (w *Worker) Release() {
+	for i := range w.parts {
+		w.parts[i].release(w.of.memory)
+	}
+}
+
 // Growth returns how many bytes the worker takes, at most, to add a number of rows.
 func (w *Worker) Growth(rows int) (bytes int64) {
 	for i := range w.parts {
@@ -133,8 +140,14 @@ func (b *Build) added() (rows int) {
 
 // TableBytes returns how many bytes Finish takes, at most, beside the rows that were added.
 func (b *Build) TableBytes() int64 {
+	return int64(b.added()) * (RowBytes(b.layout) - int64(8*(b.layout.Words+1)))
+}
+
+// RowBytes returns how many bytes a row takes at most, beside its columns: its key and number until Finish, and then
+// its place in the tables.
+func RowBytes(l *rowdata.KeyLayout) int64 {
 	const slots, numbers, lists, rows = 4 * 8, 4, 4, 2 * 8
-	return int64(b.added()) * int64(8*b.layout.Words+slots+numbers+lists+rows)
+	return int64(8*(l.Words+1) + 8*l.Words + slots + numbers + lists + rows)
 }
 
 // Finish makes the tables, by calls of each with a function for each of n parts.
@@ -251,9 +264,7 @@ func (b *Build) Rows() int { return len(b.rows) }
 // Requires: no worker and no Prober uses it any more.
 func (b *Build) Release() {
 	for _, w := range b.workers {
-		for i := range w.parts {
-			w.parts[i].release(b.memory)
-		}
+		w.Release()
 	}
 	if b.set != nil {
 		b.set.Release()

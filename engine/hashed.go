@@ -2,105 +2,61 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/cpujoin"
-	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/internal/encode"
-	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/arbiter"
 	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/rowdata"
-	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/internal/threads"
 )
 
-// HashedOptions say what Engine.Hash makes of the rows of a source.
-type HashedOptions struct {
-	RowsOptions // the first columns of the batches are the keys
-
-	// Keys is how keys are packed: a query of the keys over the first columns alone. Both sides of a join pack
-	// them alike.
-	Keys *rowdata.Bound
-}
-
-// Hashed is rows that are found by their keys: the build side of a join. It is safe for concurrent use until it is
-// released.
+// Hashed is rows in memory that are found by their keys. It is safe for concurrent use.
 type Hashed struct {
 	build   *cpujoin.Build
 	keys    *rowdata.Bound
 	schema  *arrow.Schema
 	batches []arrow.RecordBatch
 	columns [][]arrow.Array   // by column and batch, and behind the batches a NULL
-	found   [][]atomic.Uint32 // by batch, a bit for each row that Find has been told of
-	grant   *arbiter.Grant
-	stats   Stats
+	found   [][]atomic.Uint32 // by batch, a bit for each row that Note has been told of
 }
 
-// Hash reads a source by all of the engine's threads, and keeps its rows, to be found by their keys. Rows with a key
-// that is NULL are kept, and are not found.
-func (e *Engine) Hash(ctx context.Context, src scan.Source, opt HashedOptions) (h *Hashed, err error) {
-	err = spawn.Call(func() (err error) {
-		h, err = e.hash(ctx, src, opt)
+func newHashed(m rowdata.Memory, of *HashedOptions, workers int) *Hashed {
+	return &Hashed{build: cpujoin.NewBuild(m, &of.Keys.Keys, workers), keys: of.Keys, schema: of.Schema}
+}
+
+// finish makes what rows are found by, of all batches, which were added to the build.
+func (h *Hashed) finish(
+	ctx context.Context, each func(ctx context.Context, n int, f func(i int) error) error,
+) error {
+	if err := h.build.Finish(ctx, each); err != nil {
 		return err
-	})
-	return h, err
+	}
+	h.columns = make([][]arrow.Array, h.schema.NumFields())
+	for i, f := range h.schema.Fields() {
+		for _, b := range h.batches {
+			h.columns[i] = append(h.columns[i], b.Column(i))
+		}
+		h.columns[i] = append(h.columns[i], nullOf(f.Type))
+	}
+	h.found = make([][]atomic.Uint32, len(h.batches))
+	for i, b := range h.batches {
+		h.found[i] = make([]atomic.Uint32, (b.NumRows()+31)/32)
+	}
+	return nil
 }
 
-func (e *Engine) hash(ctx context.Context, src scan.Source, opt HashedOptions) (*Hashed, error) {
-	started := time.Now()
-	splits, err := src.Splits(ctx, opt.Columns)
-	if err != nil {
-		return nil, err
-	}
-	ctx, _, done, err := e.enterBudgeted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	of := &aggregator.Query{Workers: max(min(e.opt.Threads, len(splits)), 1), Share: e.statement(), Threads: e.threads}
-	h := &Hashed{
-		build: cpujoin.NewBuild(e.memory, &opt.Keys.Keys, of.Workers), keys: opt.Keys, schema: opt.Schema,
-	}
-	sink := &hashSink{
-		to: h, query: of, memory: e.memory, newMap: opt.NewMap, workers: make([]*hashWorker, of.Workers),
-	}
-	input := &pipeline{
-		engine: e, source: src, shared: of, sink: sink, feed: newFeed(splits), byBatch: true,
-		progress: newProgress(e.opt.Progress, src.Stats(), splits, started),
-	}
-	stop := input.progress.start()
-	err = input.progress.run(PhaseRead, func() error { return input.takeThrough(ctx) })
-	if err = errors.Join(err, stop(err == nil)); err != nil {
-		h.Release()
-		return nil, err
-	}
-	rows := Rows{input: input}
-	h.stats = rows.done()
-	return h, nil
+// nullOf returns an array of one NULL.
+func nullOf(of arrow.DataType) arrow.Array {
+	return array.MakeArrayOfNull(memory.DefaultAllocator, of, 1)
 }
 
-// Stats tells how the rows were read.
-func (h *Hashed) Stats() Stats { return h.stats }
-
-// Rows returns how many rows were kept.
-func (h *Hashed) Rows() (rows int64) {
-	for _, b := range h.batches {
-		rows += b.NumRows()
-	}
-	return rows
-}
-
-// Release gives back what the rows take.
-func (h *Hashed) Release() {
+// release gives back what the rows take.
+func (h *Hashed) release() {
 	h.build.Release()
 	for _, b := range h.batches {
 		b.Release()
@@ -109,92 +65,30 @@ func (h *Hashed) Release() {
 		column[len(column)-1].Release()
 	}
 	h.batches, h.columns = nil, nil
-	if h.grant != nil {
-		h.grant.Leave()
-	}
 }
 
-// hashSink is the sink of rows that are kept by their keys.
-type hashSink struct {
-	to      *Hashed
-	query   *aggregator.Query
-	memory  rowdata.Budget
-	newMap  func() RowMap
-	workers []*hashWorker // nil before its first batch
-
-	mu sync.Mutex // of to's batches
+// hashAdder adds batches to a Hashed. One goroutine at a time uses it.
+type hashAdder struct {
+	keys *keyPacker
+	to   *cpujoin.Worker
+	skip []uint8
 }
 
-// hashWorker is what one worker has.
-type hashWorker struct {
-	rows  RowMap
-	keys  *keyPacker
-	build *cpujoin.Worker
-	skip  []uint8
+func (h *Hashed) newAdder() *hashAdder {
+	return &hashAdder{newKeyPacker(h.keys), h.build.NewWorker(), make([]uint8, rowdata.TileRows)}
 }
 
-var _ aggregator.Aggregator = (*hashSink)(nil)
-
-// Begin implements aggregator.Aggregator.
-func (s *hashSink) Begin(context.Context) error {
-	s.to.grant = s.query.Share.Join(0, arbiter.All, nil)
-	return nil
-}
-
-// TakeSplit implements aggregator.Aggregator.
-func (s *hashSink) TakeSplit(context.Context, *aggregator.Rows, scan.Split) (bool, error) {
-	return false, nil
-}
-
-// Take implements aggregator.Aggregator: it keeps what is made of the batch.
-func (s *hashSink) Take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
-	p, w := r.Piece(), s.workers[r.Worker]
-	if w == nil {
-		w = &hashWorker{
-			rows: s.newMap(), keys: newKeyPacker(s.to.keys), build: s.to.build.NewWorker(),
-			skip: make([]uint8, rowdata.TileRows),
-		}
-		s.workers[r.Worker] = w
-	}
-	err := scan.UseBatch(p.Batch, func() error {
-		if err := w.rows.Begin(ctx, p.Batch); err != nil {
-			return err
-		}
-		for {
-			made, err := w.rows.Next(ctx)
-			if made == nil || err != nil {
-				return err
-			}
-			if err := s.keep(w, made); err != nil {
-				return err
-			}
-		}
-	})
-	if err != nil {
-		return 0, scan.Placed(p.Reader, p.Split.Name(), err)
-	}
-	return to - from, nil
-}
-
-// keep takes over a batch.
-func (s *hashSink) keep(w *hashWorker, batch arrow.RecordBatch) error {
-	if err := s.memory.Room(w.build.Growth(int(batch.NumRows()))); err != nil {
-		batch.Release()
-		return err
-	}
-	s.mu.Lock()
-	number := uint64(len(s.to.batches))
-	s.to.batches = append(s.to.batches, batch)
-	s.mu.Unlock()
-	return w.keys.tiles(batch, func(t *rowdata.Tile, from int) error {
-		w.build.Add(t.Keys, t.Rows, number<<32|uint64(from), w.nulls(t))
+// add adds the batch of a number, which is to be among the Hashed's batches.
+func (a *hashAdder) add(number uint32, batch arrow.RecordBatch) error {
+	return a.keys.tiles(batch, func(t *rowdata.Tile, from int) error {
+		a.to.Add(t.Keys, t.Rows, uint64(number)<<32|uint64(from), a.nulls(t))
 		return nil
 	})
 }
 
 // nulls returns which rows of a tile have a key that is NULL; nil where there are none.
-func (w *hashWorker) nulls(t *rowdata.Tile) []uint8 {
-	skip := w.skip[:t.Rows]
+func (a *hashAdder) nulls(t *rowdata.Tile) []uint8 {
+	skip := a.skip[:t.Rows]
 	some := false
 	for _, valid := range t.Valid {
 		if valid == nil {
@@ -212,59 +106,6 @@ func (w *hashWorker) nulls(t *rowdata.Tile) []uint8 {
 		return nil
 	}
 	return skip
-}
-
-// EndInput implements aggregator.Aggregator.
-func (s *hashSink) EndInput(context.Context) ([]scan.Split, error) { return nil, nil }
-
-// Process implements aggregator.Aggregator: it makes the tables.
-func (s *hashSink) Process(ctx context.Context) error {
-	each := func(ctx context.Context, n int, f func(i int) error) error {
-		var next atomic.Int64
-		return s.query.Parallel(ctx, func(ctx context.Context, _ int, th *threads.Thread) error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return nil
-				}
-				if err := th.Yield(ctx); err != nil {
-					return err
-				}
-				if err := f(i); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	h := s.to
-	if err := s.memory.Room(h.build.TableBytes()); err != nil {
-		return err
-	}
-	if err := h.build.Finish(ctx, each); err != nil {
-		return err
-	}
-	h.columns = make([][]arrow.Array, h.schema.NumFields())
-	for i, f := range h.schema.Fields() {
-		for _, b := range h.batches {
-			h.columns[i] = append(h.columns[i], b.Column(i))
-		}
-		h.columns[i] = append(h.columns[i], array.MakeArrayOfNull(memory.DefaultAllocator, f.Type, 1))
-	}
-	h.found = make([][]atomic.Uint32, len(h.batches))
-	for i, b := range h.batches {
-		h.found[i] = make([]atomic.Uint32, (b.NumRows()+31)/32)
-	}
-	return nil
-}
-
-// Release implements aggregator.Aggregator.
-func (s *hashSink) Release(error) (again bool, err error) {
-	for _, w := range s.workers {
-		if w != nil {
-			w.rows.Release()
-		}
-	}
-	return false, nil
 }
 
 // keyPacker packs the keys of batches whose first columns they are.
@@ -320,6 +161,9 @@ type Finder struct {
 func (h *Hashed) NewFinder() *Finder {
 	return &Finder{of: h, keys: newKeyPacker(h.keys), prober: h.build.NewProber()}
 }
+
+// Turn makes the finder find rows of another Hashed of the same keys.
+func (f *Finder) Turn(to *Hashed) { f.of, f.prober = to, to.build.NewProber() }
 
 // Find calls a function with the pairs of rows of a batch, whose first columns are the keys, and of the Hashed whose
 // keys are equal: at most `most` pairs at a time, in the order of the batch. The pairs are valid until the function

@@ -150,6 +150,11 @@ func (p *Plan) Ran(o *Operator, s *Stats, whole bool) {
 	if s.Device != nil && s.Device.Reason != "" && (p.Device == nil || p.Device.Reason != s.Device.Reason) {
 		o.Property("ran, device: %s", s.Device.Reason)
 	}
+	o.Spilled(s)
+}
+
+// Spilled says what the operator has written to the temp directory, if anything.
+func (o *Operator) Spilled(s *Stats) {
 	if s.SpilledBytes > 0 {
 		stored, files := humanize.IBytes(uint64(s.SpilledStored)), digits.Counted(s.SpillFiles, "file")
 		o.Property("ran, spilled: %s, as %s in %s", humanize.IBytes(uint64(s.SpilledBytes)), stored, files)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
@@ -60,4 +61,20 @@ func (p *pipeline) takeThrough(ctx context.Context) error {
 	})
 	_, releaseErr := p.sink.Release(err)
 	return errors.Join(err, releaseErr)
+}
+
+// stats describes what was read.
+func (p *pipeline) stats() Stats {
+	s := Stats{
+		Route:        "cpu",
+		Threads:      p.shared.Workers,
+		RowsRead:     p.progress.delivered.Load(),
+		RowsRejected: p.rejected.Load(),
+		BytesRead:    p.progress.bytes.Load(),
+		Splits:       len(p.feed.splits),
+		Filter:       scan.PruningOf(p.source),
+		Elapsed:      time.Since(p.progress.started),
+	}
+	p.engine.memoryStats(&s)
+	return s
 }

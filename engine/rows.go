@@ -97,19 +97,8 @@ func (r *Rows) Part(rows int64) float64 {
 
 // done describes what the workers have done.
 func (r *Rows) done() Stats {
-	p := r.input
-	s := Stats{
-		Route:         "cpu",
-		Threads:       p.shared.Workers,
-		RowsRead:      p.progress.delivered.Load(),
-		RowsRejected:  p.rejected.Load(),
-		BytesRead:     p.progress.bytes.Load(),
-		Splits:        len(p.feed.splits),
-		Filter:        scan.PruningOf(p.source),
-		ResultBatches: r.sent.Load(),
-		Elapsed:       time.Since(p.progress.started),
-	}
-	p.engine.memoryStats(&s)
+	s := r.input.stats()
+	s.ResultBatches = r.sent.Load()
 	return s
 }
 

@@ -15,12 +15,12 @@ import (
 
 // Join has the pairs of rows of two inputs whose keys are equal and for which a condition is TRUE; and, by its
 // kind, rows of an input that have no partner, with NULL in place of the other's columns. Without keys and
-// condition it has all pairs.
+// condition it has all pairs. A SEMI and an ANTI join have no pairs, but rows of the left input alone, with its columns.
 type Join struct {
 	Kind        sql.JoinKind
 	Left, Right Node
 	Keys        []JoinKey
-	Condition   *expr.Expr // beside the keys; nil for TRUE
+	Condition   *expr.Expr // over PairColumns, beside the keys; nil for TRUE
 	columns     []Column   // of Left, then of Right
 }
 
@@ -36,7 +36,7 @@ func NewJoin(ctx context.Context, kind sql.JoinKind, left, right Node, condition
 	if condition == nil {
 		return n, nil
 	}
-	if _, err := expr.BindCondition(ctx, ColumnsOf(n), condition); err != nil {
+	if _, err := expr.BindCondition(ctx, n.Pairs(), condition); err != nil {
 		return nil, err
 	}
 	for _, x := range expr.Conjuncts(nil, condition) {
@@ -64,7 +64,7 @@ func (n *Join) keyOf(ctx context.Context, x *expr.Expr) (key JoinKey, ok bool, e
 	} else if !reads(key.Left, n.Left) || !reads(key.Right, n.Right) {
 		return key, false, nil
 	}
-	p, err := expr.BindTo(ctx, ColumnsOf(n), key.Left, key.Right, expr.Call("coalesce", key.Left, key.Right))
+	p, err := expr.BindTo(ctx, n.Pairs(), key.Left, key.Right, expr.Call("coalesce", key.Left, key.Right))
 	if err != nil {
 		return key, false, nil // the condition has been bound: the comparison has a way of its own
 	}
@@ -95,7 +95,21 @@ func reads(x *expr.Expr, n Node) bool {
 }
 
 // Columns implements Node.
-func (n *Join) Columns() []Column { return n.columns }
+func (n *Join) Columns() []Column {
+	if n.IsOneSided() {
+		return n.columns[:len(n.Left.Columns())]
+	}
+	return n.columns
+}
+
+// IsOneSided says whether the join has the columns of its left side alone.
+func (n *Join) IsOneSided() bool { return n.Kind == sql.SemiJoin || n.Kind == sql.AntiJoin }
+
+// PairColumns returns the columns of both sides.
+func (n *Join) PairColumns() []Column { return n.columns }
+
+// Pairs returns the columns of both sides, to bind expressions to.
+func (n *Join) Pairs() expr.Columns { return columnsOf(n.columns) }
 
 // Inputs implements Node.
 func (n *Join) Inputs() []Node { return []Node{n.Left, n.Right} }
@@ -181,6 +195,10 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	n, err := NewJoin(ctx, f.Kind, left.node, right.node, on)
 	if err != nil {
 		return nil, err
+	}
+	if n.IsOneSided() {
+		left.take(n)
+		return left, nil
 	}
 	both.take(n)
 	var starred []int

@@ -339,8 +339,9 @@ func (ids *IDs) New() expr.ID {
 }
 
 // ColumnsOf returns the columns of a node, for expressions over them.
-func ColumnsOf(n Node) expr.Columns {
-	columns := n.Columns()
+func ColumnsOf(n Node) expr.Columns { return columnsOf(n.Columns()) }
+
+func columnsOf(columns []Column) expr.Columns {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
 		fields[i] = arrow.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable}

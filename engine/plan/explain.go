@@ -111,8 +111,8 @@ func (t *tree) addAll(n node) error {
 			continue
 		}
 		build := &tree{ctx: t.ctx, engine: t.engine, run: t.run}
-		if h := t.run.of(n).built.rows; h != nil {
-			s := h.Stats()
+		if side := t.run.of(n).built.side; side != nil {
+			s := side.Stats()
 			build.scanned = &s
 		}
 		if err := build.addAll(of.build); err != nil {
@@ -185,8 +185,10 @@ func (t *tree) addNode(n node) error {
 	case *joinNode:
 		t.addOther("join", n.text)
 		t.pruned, t.narrowed = nil, true
-		if h := t.run.of(n).built.rows; h != nil {
-			t.last.Property("ran, build side: %s kept", digits.Counted(h.Rows(), "row"))
+		if side := t.run.of(n).built.side; side != nil {
+			s := side.Stats()
+			t.last.Property("ran, build side: %s kept", digits.Counted(side.Rows(), "row"))
+			t.last.Spilled(&s)
 		}
 	case *tableNode:
 		t.addScan(n)

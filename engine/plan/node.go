@@ -158,9 +158,9 @@ func (r *run) releaseTests() {
 	}
 	r.tests = nil
 	for _, w := range r.begun {
-		if w.built.rows != nil {
-			w.built.rows.Release()
-			w.built.rows = nil
+		if w.built.side != nil {
+			_ = w.built.side.Release() // of files that nobody reads any more
+			w.built.side = nil
 		}
 	}
 }

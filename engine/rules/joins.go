@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
@@ -46,7 +48,7 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 			case len(x.Columns()) == 0:
 				rest = expr.Conjunction(rest, x)
 				continue
-			case reads(x, join.Left) && (join.Kind == sql.InnerJoin || join.Kind == sql.LeftJoin):
+			case reads(x, join.Left) && (join.Kind == sql.InnerJoin || join.Kind == sql.LeftJoin || join.IsOneSided()):
 				left = expr.Conjunction(left, x)
 			case reads(x, join.Right) && (join.Kind == sql.InnerJoin || join.Kind == sql.RightJoin):
 				right = expr.Conjunction(right, x)
@@ -66,9 +68,9 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 				return nil, err
 			case fallible || len(x.Columns()) == 0:
 				both = expr.Conjunction(both, x)
-			case reads(x, join.Left) && (join.Kind == sql.InnerJoin || join.Kind == sql.RightJoin):
+			case reads(x, join.Left) && slices.Contains([]sql.JoinKind{sql.InnerJoin, sql.RightJoin, sql.SemiJoin}, join.Kind):
 				left, moved = expr.Conjunction(left, x), true
-			case reads(x, join.Right) && (join.Kind == sql.InnerJoin || join.Kind == sql.LeftJoin):
+			case reads(x, join.Right) && join.Kind != sql.RightJoin && join.Kind != sql.FullJoin:
 				right, moved = expr.Conjunction(right, x), true
 			default:
 				both = expr.Conjunction(both, x)
@@ -99,9 +101,9 @@ func reads(x *expr.Expr, n logical.Node) bool {
 	return readsOnly(x, func(id expr.ID) bool { return placeOf(n, id) >= 0 })
 }
 
-// mayFail says whether a condition on the rows of a node may be an error for some of them.
-func mayFail(c *Context, n logical.Node, x *expr.Expr) (bool, error) {
-	p, err := expr.BindCondition(c, logical.ColumnsOf(n), x)
+// mayFail says whether a condition on pairs of a join may be an error for some of them.
+func mayFail(c *Context, n *logical.Join, x *expr.Expr) (bool, error) {
+	p, err := expr.BindCondition(c, n.Pairs(), x)
 	if err != nil {
 		return false, err
 	}

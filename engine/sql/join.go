@@ -52,7 +52,17 @@ func (p *statements) join(e *pg.JoinExpr) From {
 	if !ok {
 		p.unsupportedClause(pg.Token_JOIN, "this JOIN")
 	}
-	j := &Join{Kind: kind, Natural: e.GetIsNatural(), Left: p.fromOne(e.GetLarg()), Right: p.fromOne(e.GetRarg())}
+	left := e.GetLarg()
+	if before := left.GetJoinExpr(); before != nil { // of SEMI and ANTI
+		name := before.GetRarg().GetRangeVar()
+		word := p.offset(name.GetLocation()) - len(oneSidedBefore)
+		if of, ok := p.oneSided[word]; ok && name.GetRelname() == oneSidedName {
+			p.take(before, "jointype", "larg", "rarg")
+			p.take(name, "relname")
+			left, kind = before.GetLarg(), of
+		}
+	}
+	j := &Join{Kind: kind, Natural: e.GetIsNatural(), Left: p.fromOne(left), Right: p.fromOne(e.GetRarg())}
 	j.At = j.Right.Place()
 	for _, name := range e.GetUsingClause() {
 		j.Using = append(j.Using, name.GetString_().GetSval())

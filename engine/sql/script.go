@@ -33,6 +33,8 @@ type script struct {
 	places []origin       // places of parsed in text, in order
 	marks  map[int]string // mark of a rewritten word, by the offset of its first byte in text
 
+	oneSided map[int]JoinKind // SEMI and ANTI, by the offset of the word in text
+
 	verb      Verb // in front of the statement; "" of a SELECT alone
 	verbWords int  // of verb
 	of        int  // index of the token behind verb from which on the text is a table, as behind FROM; 0 of other texts
@@ -80,7 +82,7 @@ func newScript(text, prefix string) (*script, error) {
 	if err != nil {
 		return nil, scanError(text, code, err)
 	}
-	s := &script{text: text, code: code, at: map[int32]int{}, marks: map[int]string{}}
+	s := &script{text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, oneSided: map[int]JoinKind{}}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
 		case pg.Token_SQL_COMMENT, pg.Token_C_COMMENT:
@@ -185,9 +187,13 @@ func (s *script) checkDepth() error {
 	stack := []int{0} // tokens of each open level
 	depth := 0        // the sum of the stack
 	joins := 0
-	for _, t := range s.tokens {
+	for i, t := range s.tokens {
 		top := len(stack) - 1
 		switch t.Token {
+		case pg.Token_IDENT:
+			if kind := s.joinWord(i); kind == "ASOF" || kind == "POSITIONAL" {
+				return errorAt(s.text, int(t.Start), "not supported: %s JOIN", kind)
+			}
 		case pg.Token_ASCII_40, pg.Token_ASCII_91, pg.Token_CASE, tokenOpenBrace:
 			stack = append(stack, 0)
 		case pg.Token_ASCII_41, pg.Token_ASCII_93, pg.Token_END_P, tokenCloseBrace:
@@ -345,8 +351,32 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 			s.marks[at] = markTryCast
 			return "CAST", 1
 		}
+		if kind := s.joinWord(i); inFrom && (kind == string(SemiJoin) || kind == string(AntiJoin)) {
+			s.oneSided[at] = JoinKind(kind)
+			return oneSidedBefore + `"` + oneSidedName + `"`, 1
+		}
 	}
 	return "", 1
+}
+
+// PostgreSQL has no SEMI JOIN: its word becomes a table of this name that is joined before.
+const (
+	oneSidedBefore = "CROSS JOIN "
+	oneSidedName   = "semi or anti"
+)
+
+// joinWord returns the word before JOIN, where it is a kind of joins that PostgreSQL does not have, and "" where it
+// is another word, or names a table.
+func (s *script) joinWord(i int) string {
+	names := append(beforeTable[:len(beforeTable):len(beforeTable)], pg.Token_AS)
+	word := strings.ToUpper(s.word(s.token(i)))
+	if s.token(i+1).Token != pg.Token_JOIN || slices.Contains(names, s.token(i-1).Token) {
+		return ""
+	}
+	if !slices.Contains([]string{string(SemiJoin), string(AntiJoin), "ASOF", "POSITIONAL"}, word) {
+		return ""
+	}
+	return word
 }
 
 // elementEnds are the tokens that may stand behind an element of GROUP BY or ORDER BY.

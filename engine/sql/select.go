@@ -95,7 +95,7 @@ type Unnest struct {
 	InRow bool       // the call stands behind SELECT: * does not have the elements
 }
 
-// JoinKind says which rows a join has beside the pairs of rows for which its condition is TRUE.
+// JoinKind says which rows a join has beside the pairs of rows for which its condition is TRUE: partners.
 type JoinKind string
 
 // The kinds of joins.
@@ -104,6 +104,8 @@ const (
 	LeftJoin  JoinKind = "LEFT"  // rows of the left side without a partner
 	RightJoin JoinKind = "RIGHT" // rows of the right side without a partner
 	FullJoin  JoinKind = "FULL"  // both
+	SemiJoin  JoinKind = "SEMI"  // no pairs, but rows of the left side with a partner, with its columns alone
+	AntiJoin  JoinKind = "ANTI"  // no pairs, but rows of the left side without a partner, with its columns alone
 )
 
 // Join has pairs of rows of two sides. Without On, Using and Natural it has all pairs.

@@ -8,7 +8,7 @@ import (
 
 // cursor is a place in a run.
 type cursor struct {
-	reader  *runReader
+	reader  runReader
 	batch   arrow.RecordBatch // nil at the end
 	entries []entry           // of the batch
 	long    longKeys          // of the batch
@@ -30,12 +30,7 @@ type merger struct {
 func (s *sorter) newMerger(runs []*run) (*merger, error) {
 	m := &merger{sort: s}
 	for i, r := range runs {
-		reader, err := openRun(r, s.opt.RunAllocator)
-		if err != nil {
-			m.close()
-			return nil, err
-		}
-		c := &cursor{reader: reader, number: i}
+		c := &cursor{reader: openRun(r, s.opt.RunAllocator), number: i}
 		m.all = append(m.all, c)
 		if err := s.load(c); err != nil {
 			m.close()
@@ -138,7 +133,7 @@ func (m *merger) close() {
 			c.batch.Release()
 			c.batch = nil
 		}
-		c.reader.close()
+		c.reader.Close()
 	}
 	m.all, m.cursors = nil, nil
 }

@@ -313,7 +313,7 @@ func (s *sorter) newRun() *runWriter {
 			Memory: s.opt.Memory, Temp: s.opt.Temp, Writers: 1,
 		})
 	}
-	return newRunWriter(s.store, s.opt.Memory, s.schema, s.opt.RunAllocator)
+	return newRunWriter(s.store, s.opt.Memory, s.opt.RunAllocator)
 }
 
 func (s *sorter) endRun(w *runWriter) (*run, error) {

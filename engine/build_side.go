@@ -1,0 +1,431 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/cpujoin"
+	"github.com/mpga/mpga/engine/internal/aggregator"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/arbiter"
+	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/store"
+	"github.com/mpga/mpga/internal/threads"
+	"github.com/mpga/mpga/partition"
+)
+
+// HashedOptions say what Engine.Hash makes of the rows of a source.
+type HashedOptions struct {
+	RowsOptions // the first columns of the batches are the keys
+
+	// Keys is how keys are packed: a query of the keys over the first columns alone. Both sides of a join pack
+	// them alike.
+	Keys *rowdata.Bound
+}
+
+// BuildSide is the rows of one side of a join, to be found by their keys: in memory, or, where they outgrow it, in
+// partitions of the keys' hashes, to which Tasks brings the other side's rows, too.
+//
+//	rows -> held, by their keys ------------------------------------------------> Hashed
+//	          | more than half of the grant
+//	          +-> by hash, in pages -+-> tasks -> a Hashed for each, in rounds where one key has most rows
+//	other side -> by hash, in pages -+
+//
+// The partitioning is the GRACE hash join of Kitsuregawa, Tanaka and Moto-oka (1983); rows go to disk only where the
+// memory has no room for their pages.
+type BuildSide struct {
+	engine *Engine
+	opt    HashedOptions
+	query  *aggregator.Query
+	all    *Hashed // nil where rows are in parts
+	grant  *arbiter.Grant
+	store  *store.Store
+	stats  Stats
+
+	rows    atomic.Int64
+	held    atomic.Int64  // bytes of rows in memory, with their tables
+	batches atomic.Uint32 // in memory
+
+	mu    sync.Mutex                    // of the making of parts
+	parts atomic.Pointer[cpujoin.Parts] // nil while rows are in memory
+}
+
+// Hash reads a source by all of the engine's threads, and keeps its rows, to be found by their keys. Rows with a key
+// that is NULL are kept, and are not found.
+func (e *Engine) Hash(ctx context.Context, src scan.Source, opt HashedOptions) (side *BuildSide, err error) {
+	err = spawn.Call(func() (err error) {
+		side, err = e.hash(ctx, src, opt)
+		return err
+	})
+	return side, store.NeedTemp(err, 0, 0)
+}
+
+func (e *Engine) hash(ctx context.Context, src scan.Source, opt HashedOptions) (*BuildSide, error) {
+	b := &BuildSide{engine: e, opt: opt, query: &aggregator.Query{Share: e.statement(), Threads: e.threads}}
+	b.query.Workers = e.opt.Threads
+	b.store = store.NewStore(store.StoreOptions{
+		Memory:   e.memory,
+		Temp:     e.temp,
+		Layouts:  [scatter.Contents]*rowdata.RowLayout{&store.BatchLayout, &store.BatchLayout},
+		Writers:  b.query.Workers,
+		SpillAll: e.opt.testing.SpillAll,
+		Reclaim:  b.query.Share.Reclaim,
+	})
+	b.grant = b.query.Share.Join(int64(b.query.Workers)*joinBytesMin, arbiter.All, b.store)
+	b.all = newHashed(e.memory, &opt, b.query.Workers)
+	workers := make([]*hashWorker, b.query.Workers)
+	if e.opt.testing.SpillAll {
+		b.spill()
+	}
+	err := b.read(ctx, src, opt.RowsOptions, func(i int, batch arrow.RecordBatch) error {
+		if workers[i] == nil {
+			workers[i] = &hashWorker{of: b, hashAdder: b.all.newAdder()}
+		}
+		return workers[i].keep(batch)
+	}, func(ctx context.Context) error { return b.finish(ctx, workers) })
+	if err != nil {
+		for _, w := range workers {
+			w.release()
+		}
+		return nil, errors.Join(err, b.Release())
+	}
+	return b, nil
+}
+
+// partsBits makes a task of 1/256 of the rows, at the least.
+const partsBits = 8
+
+// workerBytes returns one worker's share of the memory.
+func (b *BuildSide) workerBytes() int64 { return b.grant.Bytes() / int64(b.query.Workers) }
+
+// joinBytesMin is the least memory that a worker of a join goes on with.
+const joinBytesMin = 256 << 10
+
+// taskBytes returns how many bytes the build side of a task may take: a half of a worker's share, since what is made of
+// the rows lies in the Go heap, beside garbage.
+func (b *BuildSide) taskBytes() int64 { return max(b.workerBytes()/2, joinBytesMin/2) }
+
+// scatterBytes returns how many bytes of rows a worker holds before it scatters them.
+func (b *BuildSide) scatterBytes() int64 { return min(max(b.workerBytes()/8, 64<<10), 8<<20) }
+
+// bytesOf returns how many bytes a batch of the build side takes in memory, with its part of tables.
+func (b *BuildSide) bytesOf(batch arrow.RecordBatch) int64 {
+	return rowdata.BatchBytes(batch) + batch.NumRows()*b.rowBytes()
+}
+
+// rowBytes is what a row of the build side takes beside its columns, at most.
+func (b *BuildSide) rowBytes() int64 { return cpujoin.RowBytes(&b.opt.Keys.Keys) }
+
+// read calls a function with what is made of the batches of a source, which it takes over, by all threads, and another
+// one at the end.
+func (b *BuildSide) read(ctx context.Context, src scan.Source, opt RowsOptions,
+	keep func(worker int, batch arrow.RecordBatch) error, end func(ctx context.Context) error,
+) error {
+	e, started := b.engine, time.Now()
+	splits, err := src.Splits(ctx, opt.Columns)
+	if err != nil {
+		return err
+	}
+	ctx, _, done, err := e.enterBudgeted(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	of := *b.query
+	of.Workers = max(min(of.Workers, len(splits)), 1)
+	sink := &mappedSink{newMap: opt.NewMap, maps: make([]RowMap, of.Workers), keep: keep, end: end}
+	input := &pipeline{
+		engine: e, source: src, shared: &of, sink: sink, feed: newFeed(splits), byBatch: true,
+		progress: newProgress(e.opt.Progress, src.Stats(), splits, started),
+	}
+	stop := input.progress.start()
+	err = input.progress.run(PhaseRead, func() error { return input.takeThrough(ctx) })
+	if err = errors.Join(err, stop(err == nil)); err == nil && b.stats.Threads == 0 { // of the build side
+		b.stats = input.stats()
+	}
+	return err
+}
+
+// Stats tells how the rows were read, and what was spilled.
+func (b *BuildSide) Stats() Stats {
+	s := b.stats
+	s.SpilledBytes, s.SpilledStored, s.SpillFiles = b.store.Spilled(), b.store.Stored(), b.store.Files()
+	return s
+}
+
+// Rows returns how many rows there are.
+func (b *BuildSide) Rows() int64 { return b.rows.Load() }
+
+// All returns all rows; nil where they are in partitions.
+func (b *BuildSide) All() *Hashed { return b.all }
+
+// Release gives back what the rows take. No reader of a task is open.
+func (b *BuildSide) Release() error {
+	if b.all != nil {
+		b.all.release()
+	}
+	b.grant.Leave()
+	return b.store.Close()
+}
+
+// isSpilling reports whether rows go to partitions, which it begins where the rows that are held outgrow the memory.
+func (b *BuildSide) isSpilling(held, growth int64) bool {
+	if b.parts.Load() != nil {
+		return true
+	}
+	if held <= b.grant.Bytes()/2 && b.engine.memory.Room(growth) == nil {
+		return false
+	}
+	b.spill()
+	return true
+}
+
+// spill makes the partitions: from now on rows are moved to them.
+func (b *BuildSide) spill() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.parts.Load() != nil {
+		return
+	}
+	invariants.Sometimes("engine: the build side of a join goes to partitions")
+	of := scatter.Options{Memory: b.engine.memory, Store: b.store, WorkerBytes: b.workerBytes}
+	radix := partition.Radix(cmp.Or(b.engine.opt.testing.RadixBits, partsBits))
+	b.parts.Store(cpujoin.NewParts(of.NewPass(radix)))
+}
+
+// hashWorker is what one worker keeps.
+type hashWorker struct {
+	*hashAdder
+	of   *BuildSide
+	held []heldBatch
+	out  *cpujoin.Scatterer // nil before the first batch that is scattered
+}
+
+// heldBatch is a batch and its number.
+type heldBatch struct {
+	arrow.RecordBatch
+	number uint32
+}
+
+// keep takes over a batch.
+func (w *hashWorker) keep(batch arrow.RecordBatch) error {
+	b := w.of
+	b.rows.Add(batch.NumRows())
+	if !b.isSpilling(b.held.Add(b.bytesOf(batch)), w.to.Growth(int(batch.NumRows()))) {
+		w.held = append(w.held, heldBatch{batch, b.batches.Add(1) - 1})
+		return w.add(w.held[len(w.held)-1].number, batch)
+	}
+	if err := w.scatterHeld(); err != nil {
+		batch.Release()
+		return err
+	}
+	return b.scatter(w.out, w.keys, batch)
+}
+
+// scatterHeld moves the batches that are held to the partitions.
+func (w *hashWorker) scatterHeld() error {
+	if w.out == nil {
+		w.out = w.of.newScatterer(w.of.parts.Load(), cpujoin.BuildSide)
+		w.to.Release()
+	}
+	for len(w.held) > 0 {
+		batch := w.held[0].RecordBatch
+		w.held = w.held[1:]
+		if err := w.of.scatter(w.out, w.keys, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *hashWorker) release() {
+	if w == nil {
+		return
+	}
+	for _, held := range w.held {
+		held.Release()
+	}
+	if w.out != nil {
+		w.out.Release()
+	}
+}
+
+func (b *BuildSide) newScatterer(to *cpujoin.Parts, side scatter.Content) *cpujoin.Scatterer {
+	return to.NewScatterer(side, b.scatterBytes(), b.engine.memory, b.engine.opt.Allocator)
+}
+
+// scatter takes over a batch, and gives it to a scatterer with the hashes of its keys.
+func (b *BuildSide) scatter(to *cpujoin.Scatterer, keys *keyPacker, batch arrow.RecordBatch) error {
+	hashes := to.Hashes(int(batch.NumRows()))
+	err := keys.tiles(batch, func(t *rowdata.Tile, from int) error {
+		to.Hash(&b.opt.Keys.Keys, t.Keys, hashes[from:from+t.Rows])
+		return nil
+	})
+	if err != nil {
+		batch.Release()
+		return err
+	}
+	return to.Add(batch)
+}
+
+// finish ends the reading of the build side.
+func (b *BuildSide) finish(ctx context.Context, workers []*hashWorker) error {
+	if b.parts.Load() == nil && b.engine.memory.Room(b.all.build.TableBytes()) != nil {
+		b.spill()
+	}
+	if b.parts.Load() == nil {
+		b.all.batches = make([]arrow.RecordBatch, b.batches.Load())
+		for _, w := range workers {
+			if w == nil {
+				continue
+			}
+			for _, held := range w.held {
+				b.all.batches[held.number] = held.RecordBatch
+			}
+			w.held = nil
+		}
+		held := b.held.Load()
+		b.grant.Ask(held, held) // until Release
+		return b.all.finish(ctx, b.eachTable)
+	}
+	b.all.release()
+	b.all = nil
+	return b.query.Parallel(ctx, func(_ context.Context, i int, _ *threads.Thread) error {
+		w := workers[i]
+		if w == nil {
+			return nil
+		}
+		if err := w.scatterHeld(); err != nil {
+			return err
+		}
+		return w.out.Flush()
+	})
+}
+
+// eachTable calls a function for each of a number of tables, by all threads.
+func (b *BuildSide) eachTable(ctx context.Context, n int, f func(i int) error) error {
+	var next atomic.Int64
+	return b.query.Parallel(ctx, func(ctx context.Context, _ int, th *threads.Thread) error {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return nil
+			}
+			if err := th.Yield(ctx); err != nil {
+				return err
+			}
+			if err := f(i); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// Tasks reads the other side of the join by all threads, and returns tasks with rows of both sides, which are joined one
+// by one. opt is as Hash has it. It is called once, where All is nil.
+func (b *BuildSide) Tasks(ctx context.Context, src scan.Source, opt RowsOptions) (tasks []*JoinTask, err error) {
+	type worker struct {
+		keys *keyPacker
+		out  *cpujoin.Scatterer
+	}
+	workers := make([]*worker, b.query.Workers)
+	err = spawn.Call(func() error {
+		return b.read(ctx, src, opt, func(i int, batch arrow.RecordBatch) error {
+			w := workers[i]
+			if w == nil {
+				w = &worker{newKeyPacker(b.opt.Keys), b.newScatterer(b.parts.Load(), cpujoin.ProbeSide)}
+				workers[i] = w
+			}
+			return b.scatter(w.out, w.keys, batch)
+		}, func(ctx context.Context) error {
+			return b.query.Parallel(ctx, func(_ context.Context, i int, _ *threads.Thread) error {
+				if workers[i] == nil {
+					return nil
+				}
+				return workers[i].out.Flush()
+			})
+		})
+	})
+	for _, w := range workers {
+		if w != nil {
+			w.out.Release()
+		}
+	}
+	if err != nil {
+		return nil, store.NeedTemp(err, 0, 0)
+	}
+	for _, t := range b.parts.Load().Tasks(b.taskBytes()/2, b.rowBytes()) {
+		tasks = append(tasks, &JoinTask{b, t})
+	}
+	return tasks, nil
+}
+
+// mappedSink is the sink of batches that are made of other batches.
+type mappedSink struct {
+	newMap func() RowMap
+	maps   []RowMap // by worker; nil before its first batch
+	keep   func(worker int, batch arrow.RecordBatch) error
+	end    func(ctx context.Context) error
+}
+
+var _ aggregator.Aggregator = (*mappedSink)(nil)
+
+// Begin implements aggregator.Aggregator.
+func (s *mappedSink) Begin(context.Context) error { return nil }
+
+// TakeSplit implements aggregator.Aggregator.
+func (s *mappedSink) TakeSplit(context.Context, *aggregator.Rows, scan.Split) (bool, error) {
+	return false, nil
+}
+
+// Take implements aggregator.Aggregator: it keeps what is made of the batch.
+func (s *mappedSink) Take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
+	p, m := r.Piece(), s.maps[r.Worker]
+	if m == nil {
+		m = s.newMap()
+		s.maps[r.Worker] = m
+	}
+	err := scan.UseBatch(p.Batch, func() error {
+		if err := m.Begin(ctx, p.Batch); err != nil {
+			return err
+		}
+		for {
+			made, err := m.Next(ctx)
+			if made == nil || err != nil {
+				return err
+			}
+			if err := s.keep(r.Worker, made); err != nil {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return 0, scan.Placed(p.Reader, p.Split.Name(), err)
+	}
+	return to - from, nil
+}
+
+// EndInput implements aggregator.Aggregator.
+func (s *mappedSink) EndInput(context.Context) ([]scan.Split, error) { return nil, nil }
+
+// Process implements aggregator.Aggregator.
+func (s *mappedSink) Process(ctx context.Context) error { return s.end(ctx) }
+
+// Release implements aggregator.Aggregator.
+func (s *mappedSink) Release(error) (again bool, err error) {
+	for _, m := range s.maps {
+		if m != nil {
+			m.Release()
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/cpujoin"
+	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/scatter"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/store"
+)
+
+// JoinTask is partitions of both sides of a join.
+type JoinTask struct {
+	of   *BuildSide
+	task *cpujoin.Task
+}
+
+// Bytes returns how many bytes the rows of the build side take in memory.
+func (t *JoinTask) Bytes() int64 { return t.task.Bytes }
+
+// Round is rows of the build side in memory, and all rows of the other side that may have a partner among them.
+type Round struct {
+	*Hashed
+	First, Last bool // of the rounds of the same rows of the other side, whose batches come in one order
+}
+
+// TaskReader reads a task in rounds. One goroutine at a time uses it.
+type TaskReader struct {
+	of      *BuildSide
+	waiting []*cpujoin.Task // the next one last
+	round   Round
+	build   *store.BatchReader // of the task; nil where all its rows were taken
+	ahead   arrow.RecordBatch  // of build: the first batch of the next round
+	probe   *store.BatchReader // of the round
+	spool   scatter.Spool      // of the probe side of a task of several rounds; nil of others
+}
+
+// Open returns a reader of the task, which hands its rows over.
+func (t *JoinTask) Open() *TaskReader {
+	return &TaskReader{of: t.of, waiting: []*cpujoin.Task{t.task}}
+}
+
+// Next turns to the next round, which is valid until the next call; nil is the end.
+func (r *TaskReader) Next(ctx context.Context) (round *Round, err error) {
+	r.endRound()
+	for r.build == nil {
+		r.endTask()
+		if len(r.waiting) == 0 {
+			return nil, nil
+		}
+		if err := r.begin(ctx); err != nil {
+			return nil, store.NeedTemp(err, 0, 0)
+		}
+	}
+	if err := r.hash(ctx); err != nil {
+		return nil, store.NeedTemp(err, 0, 0)
+	}
+	if r.spool != nil {
+		r.probe = r.batches(r.spool.Pages())
+	}
+	return &r.round, nil
+}
+
+// Batch returns the next batch of the other side in this round, which the caller owns; nil is the end.
+func (r *TaskReader) Batch() (arrow.RecordBatch, error) {
+	batch, err := r.probe.Next()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	return batch, err
+}
+
+func (r *TaskReader) batches(pages scatter.Pages) *store.BatchReader {
+	return store.NewBatchReader(pages, r.of.engine.opt.Allocator)
+}
+
+// begin takes the next task, or splits it where its build side is too large.
+func (r *TaskReader) begin(ctx context.Context) error {
+	last := len(r.waiting) - 1
+	t := r.waiting[last]
+	r.waiting = r.waiting[:last]
+	most := r.of.taskBytes()
+	if t.Bytes > most && t.CanSplit() {
+		return r.split(ctx, t, most)
+	}
+	r.round.Last = true
+	if t.Bytes > most {
+		invariants.Sometimes("engine: a task of a join is read in rounds")
+		r.spool = r.of.store.NewSpool(&store.BatchLayout)
+		if err := scatter.EachPage(t.Take(cpujoin.ProbeSide), r.spool.Put); err != nil {
+			return err
+		}
+		if err := r.spool.End(); err != nil {
+			return err
+		}
+	} else {
+		r.probe = r.batches(t.Take(cpujoin.ProbeSide))
+	}
+	r.build = r.batches(t.Take(cpujoin.BuildSide))
+	return nil
+}
+
+// split scatters a task again, and puts the tasks that come of it in its place.
+func (r *TaskReader) split(ctx context.Context, t *cpujoin.Task, most int64) error {
+	invariants.Sometimes("engine: a task of a join is split")
+	b, parts := r.of, t.Split(most/2)
+	keys := newKeyPacker(b.opt.Keys)
+	for _, side := range []scatter.Content{cpujoin.BuildSide, cpujoin.ProbeSide} {
+		out := b.newScatterer(parts, side)
+		in := r.batches(t.Take(side))
+		err := func() error {
+			defer in.Close()
+			defer out.Release()
+			for {
+				batch, err := in.Next()
+				switch {
+				case errors.Is(err, io.EOF):
+					return out.Flush()
+				case err != nil:
+					return err
+				case ctx.Err() != nil:
+					batch.Release()
+					return context.Cause(ctx)
+				}
+				spawn.Step()
+				if err := b.scatter(out, keys, batch); err != nil {
+					return err
+				}
+			}
+		}()
+		if err != nil {
+			return err
+		}
+	}
+	r.waiting = append(r.waiting, parts.Tasks(most/2, b.rowBytes())...)
+	return nil
+}
+
+// hash makes the build side of the round, of the next batches of the task.
+func (r *TaskReader) hash(ctx context.Context) error {
+	b := r.of
+	r.round.First = r.round.Last // of the round before, or by begin
+	r.round.Hashed = newHashed(b.engine.memory, &b.opt, 1)
+	add := r.round.newAdder()
+	for bytes := int64(0); ; {
+		batch := r.ahead
+		r.ahead = nil
+		if batch == nil {
+			var err error
+			batch, err = r.build.Next()
+			if errors.Is(err, io.EOF) {
+				r.build.Close()
+				r.build, r.round.Last = nil, true
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		bytes += b.bytesOf(batch)
+		if r.spool != nil && bytes > b.taskBytes() && len(r.round.batches) > 0 {
+			r.ahead, r.round.Last = batch, false
+			break
+		}
+		number := uint32(len(r.round.batches))
+		r.round.batches = append(r.round.batches, batch)
+		if err := add.add(number, batch); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		spawn.Step()
+	}
+	if err := b.engine.memory.Room(r.round.Hashed.build.TableBytes()); err != nil {
+		return err
+	}
+	return r.round.finish(ctx, func(_ context.Context, n int, f func(i int) error) error {
+		for i := range n {
+			if err := f(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// endRound gives back what the round has.
+func (r *TaskReader) endRound() {
+	if r.round.Hashed != nil {
+		r.round.release()
+		r.round.Hashed = nil
+	}
+	if r.probe != nil {
+		r.probe.Close()
+		r.probe = nil
+	}
+}
+
+// endTask gives back what the task has.
+func (r *TaskReader) endTask() {
+	if r.build != nil {
+		r.build.Close()
+		r.build = nil
+	}
+	if r.ahead != nil {
+		r.ahead.Release()
+		r.ahead = nil
+	}
+	if r.spool != nil {
+		r.spool.Discard()
+		r.spool = nil
+	}
+}
+
+// Release gives back what was not read.
+func (r *TaskReader) Release() {
+	r.endRound()
+	r.endTask()
+	r.waiting = nil
+}

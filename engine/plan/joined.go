@@ -1,0 +1,490 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/gather"
+	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/recordreader"
+)
+
+// built is the build side of a run, made by the first who asks for the join's rows.
+type built struct {
+	once  sync.Once
+	side  *engine.BuildSide
+	tasks []*engine.JoinTask // of a build side that is in partitions
+	err   error
+}
+
+// joined is the source of a join.
+type joined struct {
+	node  *joinNode
+	run   *run // nil of the rows of no run
+	probe scan.Source
+	built *built
+}
+
+// Schema implements scan.Source.
+func (s *joined) Schema() *arrow.Schema {
+	n := s.node
+	if n.columns == n.schema.NumFields() {
+		return n.schema
+	}
+	return arrow.NewSchema(n.schema.Fields()[:n.columns], nil)
+}
+
+// Stats implements scan.Source. Once keeps the engine from reading rows for a forecast while a statement is planned, and
+// tasks, whose rows are handed over, from being read again.
+func (s *joined) Stats() scan.Stats {
+	n, known := s.node, s.probe.Stats()
+	once := s.run == nil || known.Once || s.built.tasks != nil
+	return scan.Stats{Rows: -1, Bytes: known.Bytes, Columns: n.stats[:n.columns], Once: once}
+}
+
+// Splits implements scan.Source: it makes the build side first.
+func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
+	of := &joinedSplits{joined: s, schema: columnsOf(s.node.schema, columns), columns: columns}
+	var list []scan.Split
+	if s.run != nil {
+		s.built.once.Do(func() { s.built.err = s.build(ctx) })
+		if s.built.err != nil {
+			return nil, s.built.err
+		}
+		for i, t := range s.built.tasks {
+			list = append(list, &taskSplit{joinedSplits: of, number: i, task: t})
+		}
+		if s.built.side.All() == nil {
+			return list, nil
+		}
+	}
+	splits, err := s.probe.Splits(ctx, rowsOptions(s.node.ofProbe, nil).Columns)
+	if err != nil {
+		return nil, err
+	}
+	for i, split := range splits {
+		list = append(list, &probeSplit{Split: split, of: of, number: i})
+	}
+	of.probed.Add(len(splits))
+	if s.node.has.buildAlone {
+		list = append(list, &aloneSplit{joinedSplits: of, number: len(splits)})
+	}
+	return list, nil
+}
+
+// build makes the build side, and tasks where it outgrows the memory.
+func (s *joined) build(ctx context.Context) (err error) {
+	n, eng := s.node, s.run.engine
+	s.built.side, err = eng.Hash(ctx, n.build.rows(s.run), engine.HashedOptions{
+		RowsOptions: rowsOptions(n.ofBuild, eng), Keys: n.keys,
+	})
+	if err != nil || s.built.side.All() != nil {
+		return err
+	}
+	s.built.tasks, err = s.built.side.Tasks(ctx, s.probe, rowsOptions(n.ofProbe, eng))
+	return err
+}
+
+// joinedSplits is what the splits of a join have in common.
+type joinedSplits struct {
+	*joined
+	schema  *arrow.Schema  // of the columns that are read
+	columns []int          // of the join
+	probed  sync.WaitGroup // splits of the probe side that were not read to their ends
+}
+
+// positionBits leaves room for the rows of a split, in the position of its first row.
+const positionBits = 40
+
+// probeSplit is rows of a join whose build side is in memory: a split of the probe side.
+type probeSplit struct {
+	scan.Split
+	of     *joinedSplits
+	number int
+}
+
+// Position implements scan.Split.
+func (s *probeSplit) Position() uint64 { return uint64(s.number) << positionBits }
+
+// Rows implements scan.Split.
+func (s *probeSplit) Rows() int64 { return -1 }
+
+// Open implements scan.Split.
+func (s *probeSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
+	opt.EnsureDefaults()
+	from, err := s.Split.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	r := &probeReader{
+		joiner: s.of.newJoiner(ctx, opt), split: s, from: from,
+		rows: rowsOptions(s.of.node.ofProbe, s.of.run.engine).NewMap(),
+	}
+	r.turn(s.of.built.side.All())
+	r.Init(s.of.schema, r.next, func() {
+		r.release()
+		r.rows.Release()
+		from.Release()
+		s.of.probed.Done()
+	})
+	return r, nil
+}
+
+// probeReader joins the batches of a split.
+type probeReader struct {
+	recordreader.Base
+	joiner
+	split *probeSplit
+	from  array.RecordReader // owned
+	rows  engine.RowMap      // makes keys and columns of from's batches
+	input arrow.RecordBatch  // last batch of from; nil before the first one
+}
+
+func (r *probeReader) next() (arrow.RecordBatch, error) {
+	for len(r.ready) == 0 {
+		var made arrow.RecordBatch
+		if r.input != nil {
+			err := r.use(func() (err error) {
+				made, err = r.rows.Next(r.ctx)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		if made != nil {
+			r.forget()
+			err := r.join(made, 0, true)
+			made.Release()
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var err error
+		if r.input, err = recordreader.Next(r.from); r.input == nil {
+			return nil, err
+		}
+		if err := r.use(func() error { return r.rows.Begin(r.ctx, r.input) }); err != nil {
+			return nil, err
+		}
+	}
+	return r.take(), nil
+}
+
+// use calls a function that reads the input.
+func (r *probeReader) use(f func() error) error {
+	if err := scan.UseBatch(r.input, f); err != nil {
+		return scan.Placed(r.from, r.split.Name(), err)
+	}
+	return nil
+}
+
+// aloneSplit is the rows of a build side in memory that have no partner.
+type aloneSplit struct {
+	*joinedSplits
+	number int
+}
+
+// Position implements scan.Split.
+func (s *aloneSplit) Position() uint64 { return uint64(s.number) << positionBits }
+
+// Rows implements scan.Split.
+func (s *aloneSplit) Rows() int64 { return -1 }
+
+// Bytes implements scan.Split.
+func (s *aloneSplit) Bytes() int64 { return 0 }
+
+// Name implements scan.Split.
+func (s *aloneSplit) Name() string { return "rows without a partner" }
+
+// Open implements scan.Split: it waits for the splits of the probe side.
+func (s *aloneSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
+	opt.EnsureDefaults()
+	if err := opt.Wait(ctx, s.probed.Wait); err != nil {
+		return nil, err
+	}
+	j := s.newJoiner(ctx, opt)
+	j.turn(s.built.side.All())
+	return recordreader.New(s.schema, j.nextAlone, j.release), nil
+}
+
+// taskSplit is the rows of a task.
+type taskSplit struct {
+	*joinedSplits
+	number int
+	task   *engine.JoinTask
+}
+
+// Position implements scan.Split.
+func (s *taskSplit) Position() uint64 { return uint64(s.number) << positionBits }
+
+// Rows implements scan.Split.
+func (s *taskSplit) Rows() int64 { return -1 }
+
+// Bytes implements scan.Split.
+func (s *taskSplit) Bytes() int64 { return s.task.Bytes() }
+
+// Name implements scan.Split.
+func (s *taskSplit) Name() string { return fmt.Sprintf("task %d of a join", s.number+1) }
+
+// Open implements scan.Split.
+func (s *taskSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
+	opt.EnsureDefaults()
+	r := &taskReader{joiner: s.newJoiner(ctx, opt), from: s.task.Open()}
+	r.Init(s.schema, r.next, func() {
+		r.release()
+		r.from.Release()
+	})
+	return r, nil
+}
+
+// taskReader joins the rows of a task.
+type taskReader struct {
+	recordreader.Base
+	joiner
+	from  *engine.TaskReader
+	round *engine.Round
+	row   int  // of the probe side in this round: the first of the next batch
+	ended bool // the probe side of the round
+}
+
+func (r *taskReader) next() (arrow.RecordBatch, error) {
+	for len(r.ready) == 0 {
+		if r.round == nil {
+			var err error
+			if r.round, err = r.from.Next(r.ctx); r.round == nil {
+				return nil, err
+			}
+			r.turn(r.round.Hashed)
+			r.row, r.ended = 0, false
+			if r.round.First {
+				r.forget()
+			}
+		}
+		if !r.ended {
+			batch, err := r.from.Batch()
+			if err != nil {
+				return nil, err
+			}
+			if batch != nil {
+				err := r.join(batch, r.row, r.round.Last)
+				r.row += int(batch.NumRows())
+				batch.Release()
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
+			r.ended = true
+		}
+		if r.split.node.has.buildAlone {
+			if batch, err := r.nextAlone(); batch != nil || err != nil {
+				return batch, err
+			}
+		}
+		r.round = nil
+	}
+	return r.take(), nil
+}
+
+// joiner makes rows of a join. One goroutine at a time uses it.
+type joiner struct {
+	ctx       context.Context
+	split     *joinedSplits
+	mem       memory.Allocator
+	hashed    *engine.Hashed
+	finder    *engine.Finder
+	condition *expr.Evaluator     // nil for TRUE
+	partnered []byte              // a bit for each row of the probe side since forget: it has a partner
+	ready     []arrow.RecordBatch // made, owned
+	alone     int                 // batches of the build side whose rows without a partner were returned
+}
+
+func (s *joinedSplits) newJoiner(ctx context.Context, opt scan.OpenOptions) joiner {
+	j := joiner{ctx: ctx, split: s, mem: opt.Allocator}
+	if s.node.condition != nil {
+		j.condition = s.node.condition.NewEvaluator(opt.Allocator)
+	}
+	return j
+}
+
+// release gives back what was made and not taken.
+func (j *joiner) release() {
+	for _, b := range j.ready {
+		b.Release()
+	}
+	j.ready = nil
+	if j.condition != nil {
+		j.condition.Release()
+	}
+}
+
+// take returns the next batch that was made, which the caller owns.
+func (j *joiner) take() arrow.RecordBatch {
+	first := j.ready[0]
+	j.ready = j.ready[1:]
+	return first
+}
+
+// turn makes partners of rows of the build side.
+func (j *joiner) turn(h *engine.Hashed) {
+	j.hashed, j.finder, j.alone = h, h.NewFinder(), 0
+}
+
+// forget forgets which rows of the probe side have a partner.
+func (j *joiner) forget() { j.partnered = j.partnered[:0] }
+
+// joinedRowsMost bounds the rows of a batch that a join makes.
+const joinedRowsMost = 1 << 14
+
+// join makes the rows of a batch that has keys and columns of the probe side, and whose first row has that number since
+// forget. isLast says that no more partners of these rows are to come.
+func (j *joiner) join(batch arrow.RecordBatch, first int, isLast bool) error {
+	has, rows := j.split.node.has, int(batch.NumRows())
+	marks := has.probeAlone || has.partnered
+	if n := (first + rows + 7) / 8; marks && n > len(j.partnered) {
+		j.partnered = append(j.partnered, make([]byte, n-len(j.partnered))...)
+	}
+	err := j.finder.Find(batch, joinedRowsMost, func(p *engine.Partners) error {
+		if j.condition != nil {
+			if err := j.choose(batch, p); err != nil || len(p.Rows) == 0 {
+				return err
+			}
+		}
+		if marks {
+			for _, row := range p.Rows {
+				bitutil.SetBit(j.partnered, first+int(row.Row))
+			}
+		}
+		if has.buildAlone {
+			j.hashed.Note(p.Found)
+		}
+		if !has.pairs {
+			return nil
+		}
+		return j.make(batch, p.Rows, p.Found)
+	})
+	if err != nil || !marks || !isLast {
+		return err
+	}
+	var chosen, none []gather.Row
+	for row := range rows {
+		if bitutil.BitIsSet(j.partnered, first+row) == has.partnered {
+			chosen = append(chosen, gather.Row{Row: uint32(row)})
+		}
+	}
+	if len(chosen) == 0 {
+		return nil
+	}
+	invariants.Sometimes("plan: rows of a join are chosen by whether they have a partner")
+	if has.pairs {
+		none = slices.Repeat([]gather.Row{j.hashed.None()}, len(chosen))
+	}
+	return j.make(batch, chosen, none)
+}
+
+// make adds a batch of rows of the join to ready.
+func (j *joiner) make(batch arrow.RecordBatch, rows, found []gather.Row) error {
+	columns, err := j.gather(batch, rows, found, j.split.columns)
+	if err != nil {
+		return err
+	}
+	defer releaseAll(columns)
+	j.ready = append(j.ready, array.NewRecordBatch(j.split.schema, columns, int64(len(rows))))
+	return nil
+}
+
+// probeColumns returns how many columns of pairs are of the probe side; their places behind the keys are the same.
+func (n *joinNode) probeColumns() int { return n.ofProbe.schema.NumFields() - len(n.keys.KeyColumns) }
+
+// gather makes columns of the pairs of rows.
+func (j *joiner) gather(batch arrow.RecordBatch, rows, found []gather.Row, columns []int) (
+	made []arrow.Array, err error,
+) {
+	n := j.split.node
+	keys, ofProbe := len(n.keys.KeyColumns), n.probeColumns()
+	for _, c := range columns {
+		var a arrow.Array
+		if c < ofProbe {
+			a, err = gather.Column(j.mem, []arrow.Array{batch.Column(keys + c)}, rows)
+		} else {
+			a, err = j.hashed.Column(j.mem, keys+c-ofProbe, found)
+		}
+		if err != nil {
+			releaseAll(made)
+			return nil, err
+		}
+		made = append(made, a)
+	}
+	return made, nil
+}
+
+// choose leaves the pairs for which the condition is TRUE.
+func (j *joiner) choose(batch arrow.RecordBatch, p *engine.Partners) error {
+	n := j.split.node
+	read := n.condition.Columns()
+	columns, err := j.gather(batch, p.Rows, p.Found, read)
+	if err != nil {
+		return err
+	}
+	defer releaseAll(columns)
+	rows := len(p.Rows)
+	inputs := array.NewRecordBatch(columnsOf(n.schema, read), columns, int64(rows))
+	defer inputs.Release()
+	bits := make([]byte, (rows+7)/8)
+	if _, err := j.condition.Select(j.ctx, 0, inputs, bits); err != nil {
+		return err
+	}
+	kept := 0
+	for i := range rows {
+		if bitutil.BitIsSet(bits, i) {
+			p.Rows[kept], p.Found[kept] = p.Rows[i], p.Found[i]
+			kept++
+		}
+	}
+	p.Rows, p.Found = p.Rows[:kept], p.Found[:kept]
+	return nil
+}
+
+// nextAlone returns rows of the build side without a partner, with NULL in the probe side's columns; nil at the end.
+func (j *joiner) nextAlone() (arrow.RecordBatch, error) {
+	n := j.split.node
+	keys, ofProbe := len(n.keys.KeyColumns), n.probeColumns()
+	for {
+		rows, ok := j.hashed.Alone(j.alone)
+		if !ok {
+			return nil, nil
+		}
+		j.alone++
+		if len(rows) == 0 {
+			continue
+		}
+		columns := make([]arrow.Array, 0, len(j.split.columns))
+		for i, c := range j.split.columns {
+			if c < ofProbe {
+				columns = append(columns, array.MakeArrayOfNull(j.mem, j.split.schema.Field(i).Type, len(rows)))
+				continue
+			}
+			a, err := j.hashed.Column(j.mem, keys+c-ofProbe, rows)
+			if err != nil {
+				releaseAll(columns)
+				return nil, err
+			}
+			columns = append(columns, a)
+		}
+		made := array.NewRecordBatch(j.split.schema, columns, int64(len(rows)))
+		releaseAll(columns)
+		return made, nil
+	}
+}
