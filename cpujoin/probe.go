@@ -17,6 +17,7 @@ func (p *Pairs) Reset() { p.Probe, p.Build = p.Probe[:0], p.Build[:0] }
 // Prober looks up rows of the probe side.
 type Prober struct {
 	of      *Build
+	isFirst bool // one partner of each row is returned
 	hashes  []uint64
 	numbers []uint32
 	rows    int // of the tile
@@ -24,9 +25,12 @@ type Prober struct {
 	within  int // pairs of this row that were returned
 }
 
-// NewProber returns a prober of a build side that is finished.
-func (b *Build) NewProber() *Prober {
-	return &Prober{of: b, hashes: make([]uint64, rowdata.TileRows), numbers: make([]uint32, rowdata.TileRows)}
+// NewProber returns a prober of a build side that is finished. isFirst is for callers who want one partner of each
+// row.
+func (b *Build) NewProber(isFirst bool) *Prober {
+	return &Prober{
+		of: b, isFirst: isFirst, hashes: make([]uint64, rowdata.TileRows), numbers: make([]uint32, rowdata.TileRows),
+	}
 }
 
 // Begin looks up packed keys.
@@ -54,6 +58,9 @@ func (p *Prober) Next(pairs *Pairs, base uint32, most int) (more bool) {
 			continue
 		}
 		from, to := int(b.first[number])+p.within, int(b.first[number+1])
+		if p.isFirst {
+			to = from + 1
+		}
 		n := min(to-from, most-len(pairs.Probe))
 		for range n {
 			pairs.Probe = append(pairs.Probe, base+uint32(p.row))

@@ -23,6 +23,8 @@ type Hashed struct {
 	batches []arrow.RecordBatch
 	columns [][]arrow.Array   // by column and batch, and behind the batches a NULL
 	found   [][]atomic.Uint32 // by batch, a bit for each row that Note has been told of
+
+	rowBytes int64 // of columns, on average
 }
 
 func newHashed(m rowdata.Memory, of *HashedOptions, workers int) *Hashed {
@@ -44,11 +46,17 @@ func (h *Hashed) finish(
 		h.columns[i] = append(h.columns[i], nullOf(f.Type))
 	}
 	h.found = make([][]atomic.Uint32, len(h.batches))
+	rows, bytes := int64(0), int64(0)
 	for i, b := range h.batches {
 		h.found[i] = make([]atomic.Uint32, (b.NumRows()+31)/32)
+		rows, bytes = rows+b.NumRows(), bytes+rowdata.BatchBytes(b)
 	}
+	h.rowBytes = bytes / max(rows, 1)
 	return nil
 }
+
+// RowBytes returns how many bytes the columns of a row take, on average.
+func (h *Hashed) RowBytes() int64 { return h.rowBytes }
 
 // nullOf returns an array of one NULL.
 func nullOf(of arrow.DataType) arrow.Array {
@@ -108,10 +116,12 @@ func (a *hashAdder) nulls(t *rowdata.Tile) []uint8 {
 	return skip
 }
 
-// keyPacker packs the keys of batches whose first columns they are.
+// keyPacker packs the keys of batches whose first columns they are, tile by tile.
 type keyPacker struct {
 	encoder *encode.Encoder
-	schema  *arrow.Schema // of the keys
+	schema  *arrow.Schema     // of the keys
+	keys    arrow.RecordBatch // of the batch that is packed; nil of none
+	from    int               // of keys: the first row of the next tile
 }
 
 func newKeyPacker(b *rowdata.Bound) *keyPacker {
@@ -119,28 +129,52 @@ func newKeyPacker(b *rowdata.Bound) *keyPacker {
 	for i, c := range b.Columns {
 		fields[i] = arrow.Field{Name: c.Name, Type: c.Type, Nullable: true}
 	}
-	return &keyPacker{encode.NewEncoder(b, encode.NewInterners(b)), arrow.NewSchema(fields, nil)}
+	return &keyPacker{encoder: encode.NewEncoder(b, encode.NewInterners(b)), schema: arrow.NewSchema(fields, nil)}
+}
+
+// begin turns to a batch, which is in use until end.
+func (k *keyPacker) begin(batch arrow.RecordBatch) error {
+	n := k.schema.NumFields()
+	k.keys, k.from = array.NewRecordBatch(k.schema, batch.Columns()[:n:n], batch.NumRows()), 0
+	return k.encoder.SetBatch(k.keys, 0)
+}
+
+// next returns the next tile and its first row; nil at the end.
+func (k *keyPacker) next() (t *rowdata.Tile, from int, err error) {
+	rows := int(k.keys.NumRows())
+	if k.from == rows {
+		return nil, rows, nil
+	}
+	if t, err = k.encoder.Encode(k.from, rows); err != nil {
+		return nil, 0, err
+	}
+	from = k.from
+	k.from += t.Rows
+	return t, from, nil
+}
+
+func (k *keyPacker) end() {
+	if k.keys != nil {
+		k.keys.Release()
+		k.keys = nil
+	}
 }
 
 // tiles calls a function with the tiles of a batch and their first rows.
 func (k *keyPacker) tiles(batch arrow.RecordBatch, f func(t *rowdata.Tile, from int) error) error {
-	n := k.schema.NumFields()
-	keys := array.NewRecordBatch(k.schema, batch.Columns()[:n:n], batch.NumRows())
-	defer keys.Release()
-	if err := k.encoder.SetBatch(keys, 0); err != nil {
+	defer k.end()
+	if err := k.begin(batch); err != nil {
 		return err
 	}
-	for from := 0; from < int(batch.NumRows()); {
-		t, err := k.encoder.Encode(from, int(batch.NumRows()))
-		if err != nil {
+	for {
+		t, from, err := k.next()
+		if t == nil || err != nil {
 			return err
 		}
 		if err := f(t, from); err != nil {
 			return err
 		}
-		from += t.Rows
 	}
-	return nil
 }
 
 // Partners are pairs of rows: of a batch, and of a Hashed.
@@ -151,46 +185,55 @@ type Partners struct {
 
 // Finder finds rows of a Hashed by the keys of other rows. One goroutine at a time uses it.
 type Finder struct {
-	of     *Hashed
 	keys   *keyPacker
 	prober *cpujoin.Prober
+	from   int  // of the batch: the first row of the tile
+	more   bool // pairs of the tile
 	pairs  cpujoin.Pairs
+	found  Partners
 }
 
-// NewFinder returns a finder.
-func (h *Hashed) NewFinder() *Finder {
-	return &Finder{of: h, keys: newKeyPacker(h.keys), prober: h.build.NewProber()}
+// NewFinder returns a finder. isFirst is for callers who want one partner of each row.
+func (h *Hashed) NewFinder(isFirst bool) *Finder {
+	return &Finder{keys: newKeyPacker(h.keys), prober: h.build.NewProber(isFirst)}
 }
 
-// Turn makes the finder find rows of another Hashed of the same keys.
-func (f *Finder) Turn(to *Hashed) { f.of, f.prober = to, to.build.NewProber() }
+// Begin turns to a batch, whose first columns are the keys, and which is in use until End.
+func (f *Finder) Begin(batch arrow.RecordBatch) error {
+	f.more = false
+	return f.keys.begin(batch)
+}
 
-// Find calls a function with the pairs of rows of a batch, whose first columns are the keys, and of the Hashed whose
-// keys are equal: at most `most` pairs at a time, in the order of the batch. The pairs are valid until the function
-// returns.
-func (f *Finder) Find(batch arrow.RecordBatch, most int, use func(p *Partners) error) error {
-	var p Partners
-	return f.keys.tiles(batch, func(t *rowdata.Tile, from int) error {
-		f.prober.Begin(t.Keys, t.Rows)
-		for more := true; more; {
-			f.pairs.Reset()
-			more = f.prober.Next(&f.pairs, uint32(from), most)
-			if len(f.pairs.Probe) == 0 {
-				continue
+// Next returns the next pairs of rows of the batch, and of the Hashed, whose keys are equal: at most a number of them,
+// in the order of the batch. They are valid until the next call; nil is the end.
+func (f *Finder) Next(most int) (*Partners, error) {
+	for {
+		for !f.more {
+			t, from, err := f.keys.next()
+			if t == nil || err != nil {
+				return nil, err
 			}
-			p.Rows, p.Found = p.Rows[:0], p.Found[:0]
-			for i, row := range f.pairs.Probe {
-				found := f.pairs.Build[i]
-				p.Rows = append(p.Rows, gather.Row{Row: row})
-				p.Found = append(p.Found, gather.Row{Batch: uint32(found >> 32), Row: uint32(found)})
-			}
-			if err := use(&p); err != nil {
-				return err
-			}
+			f.prober.Begin(t.Keys, t.Rows)
+			f.from, f.more = from, true
 		}
-		return nil
-	})
+		f.pairs.Reset()
+		f.more = f.prober.Next(&f.pairs, uint32(f.from), most)
+		if len(f.pairs.Probe) > 0 {
+			break
+		}
+	}
+	p := &f.found
+	p.Rows, p.Found = p.Rows[:0], p.Found[:0]
+	for i, row := range f.pairs.Probe {
+		found := f.pairs.Build[i]
+		p.Rows = append(p.Rows, gather.Row{Row: row})
+		p.Found = append(p.Found, gather.Row{Batch: uint32(found >> 32), Row: uint32(found)})
+	}
+	return p, nil
 }
+
+// End ends the use of the batch.
+func (f *Finder) End() { f.keys.end() }
 
 // None returns the row whose columns are NULL.
 func (h *Hashed) None() gather.Row { return gather.Row{Batch: uint32(len(h.batches))} }

@@ -183,7 +183,11 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 		shared[l], hidden[r] = r, true
 		on = expr.Conjunction(on, expr.Call("=", left.columns[l].Expr(), right.columns[r].Expr()))
 	}
-	both.setStarred(numbersTo(0, len(both.columns)))
+	visible := slices.Clone(left.starred)
+	for _, c := range right.starred {
+		visible = append(visible, first+c)
+	}
+	both.setStarred(visible)
 	if f.On != nil {
 		if on, err = both.resolve(f.On, nil, nil); err != nil {
 			return nil, err

@@ -17,6 +17,8 @@ import (
 	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // built is the build side of a run, made by the first who asks for the join's rows.
@@ -151,7 +153,10 @@ type probeReader struct {
 }
 
 func (r *probeReader) next() (arrow.RecordBatch, error) {
-	for len(r.ready) == 0 {
+	for {
+		if made, err := r.joiner.next(); made != nil || err != nil {
+			return made, err
+		}
 		var made arrow.RecordBatch
 		if r.input != nil {
 			err := r.use(func() (err error) {
@@ -164,9 +169,7 @@ func (r *probeReader) next() (arrow.RecordBatch, error) {
 		}
 		if made != nil {
 			r.forget()
-			err := r.join(made, 0, true)
-			made.Release()
-			if err != nil {
+			if err := r.begin(made, 0, true); err != nil {
 				return nil, err
 			}
 			continue
@@ -179,7 +182,6 @@ func (r *probeReader) next() (arrow.RecordBatch, error) {
 			return nil, err
 		}
 	}
-	return r.take(), nil
 }
 
 // use calls a function that reads the input.
@@ -260,7 +262,10 @@ type taskReader struct {
 }
 
 func (r *taskReader) next() (arrow.RecordBatch, error) {
-	for len(r.ready) == 0 {
+	for {
+		if made, err := r.joiner.next(); made != nil || err != nil {
+			return made, err
+		}
 		if r.round == nil {
 			var err error
 			if r.round, err = r.from.Next(r.ctx); r.round == nil {
@@ -278,10 +283,9 @@ func (r *taskReader) next() (arrow.RecordBatch, error) {
 				return nil, err
 			}
 			if batch != nil {
-				err := r.join(batch, r.row, r.round.Last)
+				first := r.row
 				r.row += int(batch.NumRows())
-				batch.Release()
-				if err != nil {
+				if err := r.begin(batch, first, r.round.Last); err != nil {
 					return nil, err
 				}
 				continue
@@ -295,7 +299,6 @@ func (r *taskReader) next() (arrow.RecordBatch, error) {
 		}
 		r.round = nil
 	}
-	return r.take(), nil
 }
 
 // joiner makes rows of a join. One goroutine at a time uses it.
@@ -305,10 +308,14 @@ type joiner struct {
 	mem       memory.Allocator
 	hashed    *engine.Hashed
 	finder    *engine.Finder
-	condition *expr.Evaluator     // nil for TRUE
-	partnered []byte              // a bit for each row of the probe side since forget: it has a partner
-	ready     []arrow.RecordBatch // made, owned
-	alone     int                 // batches of the build side whose rows without a partner were returned
+	condition *expr.Evaluator // nil for TRUE
+	partnered []byte          // a bit for each row of the probe side since forget: it has a partner
+	alone     int             // batches of the build side whose rows without a partner were returned
+
+	batch  arrow.RecordBatch // of the probe side, that is joined; owned; nil of none
+	first  int               // the number of its first row since forget
+	isLast bool              // no more partners of these rows are to come
+	most   int               // rows that are made of it at a time
 }
 
 func (s *joinedSplits) newJoiner(ctx context.Context, opt scan.OpenOptions) joiner {
@@ -319,105 +326,133 @@ func (s *joinedSplits) newJoiner(ctx context.Context, opt scan.OpenOptions) join
 	return j
 }
 
-// release gives back what was made and not taken.
+// release gives back what the joiner holds.
 func (j *joiner) release() {
-	for _, b := range j.ready {
-		b.Release()
-	}
-	j.ready = nil
+	j.end()
 	if j.condition != nil {
 		j.condition.Release()
 	}
 }
 
-// take returns the next batch that was made, which the caller owns.
-func (j *joiner) take() arrow.RecordBatch {
-	first := j.ready[0]
-	j.ready = j.ready[1:]
-	return first
-}
-
 // turn makes partners of rows of the build side.
 func (j *joiner) turn(h *engine.Hashed) {
-	j.hashed, j.finder, j.alone = h, h.NewFinder(), 0
+	isFirst := !j.split.node.has.pairs && j.condition == nil
+	j.hashed, j.finder, j.alone = h, h.NewFinder(isFirst), 0
 }
 
 // forget forgets which rows of the probe side have a partner.
 func (j *joiner) forget() { j.partnered = j.partnered[:0] }
 
-// joinedRowsMost bounds the rows of a batch that a join makes.
-const joinedRowsMost = 1 << 14
+// The rows of a batch that a join makes are bounded, and their bytes by what rows of both sides take on average.
+const (
+	joinedRowsMost  = 1 << 14
+	joinedBytesMost = 4 << 20
+)
 
-// join makes the rows of a batch that has keys and columns of the probe side, and whose first row has that number since
+// begin takes over a batch that has keys and columns of the probe side, and whose first row has that number since
 // forget. isLast says that no more partners of these rows are to come.
-func (j *joiner) join(batch arrow.RecordBatch, first int, isLast bool) error {
-	has, rows := j.split.node.has, int(batch.NumRows())
-	marks := has.probeAlone || has.partnered
-	if n := (first + rows + 7) / 8; marks && n > len(j.partnered) {
+func (j *joiner) begin(batch arrow.RecordBatch, first int, isLast bool) error {
+	j.batch, j.first, j.isLast = batch, first, isLast
+	rowBytes := rowdata.BatchBytes(batch)/max(batch.NumRows(), 1) + j.hashed.RowBytes()
+	j.most = int(min(max(joinedBytesMost/max(rowBytes, 1), 1), joinedRowsMost))
+	if n := (first + int(batch.NumRows()) + 7) / 8; j.marks() && n > len(j.partnered) {
 		j.partnered = append(j.partnered, make([]byte, n-len(j.partnered))...)
 	}
-	err := j.finder.Find(batch, joinedRowsMost, func(p *engine.Partners) error {
+	return j.finder.Begin(batch)
+}
+
+// end ends the use of the batch.
+func (j *joiner) end() {
+	if j.batch != nil {
+		j.finder.End()
+		j.batch.Release()
+		j.batch = nil
+	}
+}
+
+// marks says whether the join has rows that are chosen by whether they have a partner.
+func (j *joiner) marks() bool { return j.split.node.has.probeAlone || j.split.node.has.partnered }
+
+// next returns the next rows of the join that are made of the batch, which the caller owns; nil at its end.
+func (j *joiner) next() (arrow.RecordBatch, error) {
+	has := j.split.node.has
+	for j.batch != nil {
+		if j.ctx.Err() != nil {
+			return nil, context.Cause(j.ctx)
+		}
+		spawn.Step()
+		p, err := j.finder.Next(j.most)
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			made, err := j.chosen()
+			j.end()
+			return made, err
+		}
 		if j.condition != nil {
-			if err := j.choose(batch, p); err != nil || len(p.Rows) == 0 {
-				return err
+			if err := j.choose(p); err != nil {
+				return nil, err
 			}
 		}
-		if marks {
+		if j.marks() {
 			for _, row := range p.Rows {
-				bitutil.SetBit(j.partnered, first+int(row.Row))
+				bitutil.SetBit(j.partnered, j.first+int(row.Row))
 			}
 		}
 		if has.buildAlone {
 			j.hashed.Note(p.Found)
 		}
-		if !has.pairs {
-			return nil
-		}
-		return j.make(batch, p.Rows, p.Found)
-	})
-	if err != nil || !marks || !isLast {
-		return err
-	}
-	var chosen, none []gather.Row
-	for row := range rows {
-		if bitutil.BitIsSet(j.partnered, first+row) == has.partnered {
-			chosen = append(chosen, gather.Row{Row: uint32(row)})
+		if has.pairs && len(p.Rows) > 0 {
+			return j.make(p.Rows, p.Found)
 		}
 	}
-	if len(chosen) == 0 {
-		return nil
+	return nil, nil
+}
+
+// chosen returns the rows of the batch that the join has by whether they have a partner; nil where there are none.
+func (j *joiner) chosen() (arrow.RecordBatch, error) {
+	if !j.marks() || !j.isLast {
+		return nil, nil
+	}
+	has := j.split.node.has
+	var rows, none []gather.Row
+	for row := range int(j.batch.NumRows()) {
+		if bitutil.BitIsSet(j.partnered, j.first+row) == has.partnered {
+			rows = append(rows, gather.Row{Row: uint32(row)})
+		}
+	}
+	if len(rows) == 0 {
+		return nil, nil
 	}
 	invariants.Sometimes("plan: rows of a join are chosen by whether they have a partner")
 	if has.pairs {
-		none = slices.Repeat([]gather.Row{j.hashed.None()}, len(chosen))
+		none = slices.Repeat([]gather.Row{j.hashed.None()}, len(rows))
 	}
-	return j.make(batch, chosen, none)
+	return j.make(rows, none)
 }
 
-// make adds a batch of rows of the join to ready.
-func (j *joiner) make(batch arrow.RecordBatch, rows, found []gather.Row) error {
-	columns, err := j.gather(batch, rows, found, j.split.columns)
+// make returns a batch of rows of the join.
+func (j *joiner) make(rows, found []gather.Row) (arrow.RecordBatch, error) {
+	columns, err := j.gather(rows, found, j.split.columns)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer releaseAll(columns)
-	j.ready = append(j.ready, array.NewRecordBatch(j.split.schema, columns, int64(len(rows))))
-	return nil
+	return array.NewRecordBatch(j.split.schema, columns, int64(len(rows))), nil
 }
 
 // probeColumns returns how many columns of pairs are of the probe side; their places behind the keys are the same.
 func (n *joinNode) probeColumns() int { return n.ofProbe.schema.NumFields() - len(n.keys.KeyColumns) }
 
 // gather makes columns of the pairs of rows.
-func (j *joiner) gather(batch arrow.RecordBatch, rows, found []gather.Row, columns []int) (
-	made []arrow.Array, err error,
-) {
+func (j *joiner) gather(rows, found []gather.Row, columns []int) (made []arrow.Array, err error) {
 	n := j.split.node
 	keys, ofProbe := len(n.keys.KeyColumns), n.probeColumns()
 	for _, c := range columns {
 		var a arrow.Array
 		if c < ofProbe {
-			a, err = gather.Column(j.mem, []arrow.Array{batch.Column(keys + c)}, rows)
+			a, err = gather.Column(j.mem, []arrow.Array{j.batch.Column(keys + c)}, rows)
 		} else {
 			a, err = j.hashed.Column(j.mem, keys+c-ofProbe, found)
 		}
@@ -431,10 +466,13 @@ func (j *joiner) gather(batch arrow.RecordBatch, rows, found []gather.Row, colum
 }
 
 // choose leaves the pairs for which the condition is TRUE.
-func (j *joiner) choose(batch arrow.RecordBatch, p *engine.Partners) error {
+func (j *joiner) choose(p *engine.Partners) error {
 	n := j.split.node
 	read := n.condition.Columns()
-	columns, err := j.gather(batch, p.Rows, p.Found, read)
+	if len(p.Rows) == 0 {
+		return nil
+	}
+	columns, err := j.gather(p.Rows, p.Found, read)
 	if err != nil {
 		return err
 	}
@@ -473,7 +511,9 @@ func (j *joiner) nextAlone() (arrow.RecordBatch, error) {
 		columns := make([]arrow.Array, 0, len(j.split.columns))
 		for i, c := range j.split.columns {
 			if c < ofProbe {
-				columns = append(columns, array.MakeArrayOfNull(j.mem, j.split.schema.Field(i).Type, len(rows)))
+				// The library takes memory for zero, and the reader's is not.
+				of := j.split.schema.Field(i).Type
+				columns = append(columns, array.MakeArrayOfNull(memory.DefaultAllocator, of, len(rows)))
 				continue
 			}
 			a, err := j.hashed.Column(j.mem, keys+c-ofProbe, rows)

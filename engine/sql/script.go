@@ -256,10 +256,12 @@ func (s *script) rewrite(prefix string) {
 				levels = levels[:len(levels)-1]
 			}
 		case pg.Token_FROM:
-			of.inFrom = s.token(i-1).Token != pg.Token_DISTINCT && !of.inCall
+			if s.token(i-1).Token != pg.Token_DISTINCT {
+				of.inFrom = !of.inCall
+			}
 		case pg.Token_SELECT, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT,
 			pg.Token_OFFSET:
-			of.inFrom = false
+			of.inFrom = of.inFrom && s.token(i-1).Token == pg.Token_ASCII_46 // a column of that name
 		}
 		b.WriteString(s.code[end:t.Start])
 		if s.isQuestion(t) { // whose number must not become a part of the word before
