@@ -33,8 +33,10 @@ type Parts struct {
 // partSize is what a partition has of a side.
 type partSize struct{ rows, bytes atomic.Int64 }
 
-// NewParts returns the partitions of a pass.
-func NewParts(pass *scatter.Pass) *Parts {
+// NewParts returns 2^bits partitions, or fewer where memory is short.
+func NewParts(of scatter.Options, bits int) *Parts { return newParts(of.NewPass(partition.Radix(bits))) }
+
+func newParts(pass *scatter.Pass) *Parts {
 	p := &Parts{pass: pass}
 	for side := range p.size {
 		p.size[side] = make([]partSize, pass.Radix.FanOut())
@@ -184,8 +186,8 @@ type Task struct {
 	largest    bool  // it has nearly all rows of the task that was split
 }
 
-// Tasks merges partitions greedily to tasks whose build sides take up to most bytes. A larger partition is a task of its
-// own. rowBytes is what a row takes beside its columns.
+// Tasks merges partitions greedily to tasks whose build sides take up to most bytes. A larger partition is a task
+// of its own. rowBytes is what a row takes beside its columns.
 func (p *Parts) Tasks(most, rowBytes int64) []*Task {
 	sizes := make([]int64, p.pass.Radix.FanOut())
 	all := int64(0)
@@ -222,7 +224,7 @@ func (t *Task) CanSplit() bool {
 // Split begins the pass that scatters the task again. The build side must have up to most bytes.
 func (t *Task) Split(most int64) *Parts {
 	of := &scatter.Task{Pass: t.of.pass, Partitions: t.partitions, Rows: t.Rows}
-	return NewParts(of.Split(max(int64(float64(t.Rows)*float64(most)/float64(max(t.Bytes, 1))), 1)))
+	return newParts(of.Split(max(int64(float64(t.Rows)*float64(most)/float64(max(t.Bytes, 1))), 1)))
 }
 
 // Take hands over the pages of a side.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,13 +15,12 @@ import (
 	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/arbiter"
-	"github.com/mpga/mpga/internal/invariants"
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/threads"
-	"github.com/mpga/mpga/partition"
 )
 
 // HashedOptions say what Engine.Hash makes of the rows of a source.
@@ -54,6 +54,8 @@ type BuildSide struct {
 	rows    atomic.Int64
 	held    atomic.Int64  // bytes of rows in memory, with their tables
 	batches atomic.Uint32 // in memory
+
+	splits, rounds atomic.Int64 // tasks that were scattered again; rounds of tasks beyond their first
 
 	mu    sync.Mutex                    // of the making of parts
 	parts atomic.Pointer[cpujoin.Parts] // nil while rows are in memory
@@ -165,6 +167,21 @@ func (b *BuildSide) Stats() Stats {
 // Rows returns how many rows there are.
 func (b *BuildSide) Rows() int64 { return b.rows.Load() }
 
+// Tasked describes the tasks that were begun; "" of rows in memory.
+func (b *BuildSide) Tasked() string {
+	if b.parts.Load() == nil {
+		return ""
+	}
+	text := "both sides in partitions by hash"
+	if n := b.splits.Load(); n > 0 {
+		text += fmt.Sprintf(", %s scattered again", digits.Counted(n, "task"))
+	}
+	if n := b.rounds.Load(); n > 0 {
+		text += fmt.Sprintf(", %s more for keys of many rows", digits.Counted(n, "round"))
+	}
+	return text
+}
+
 // All returns all rows; nil where they are in partitions.
 func (b *BuildSide) All() *Hashed { return b.all }
 
@@ -196,10 +213,8 @@ func (b *BuildSide) spill() {
 	if b.parts.Load() != nil {
 		return
 	}
-	invariants.Sometimes("engine: the build side of a join goes to partitions")
 	of := scatter.Options{Memory: b.engine.memory, Store: b.store, WorkerBytes: b.workerBytes}
-	radix := partition.Radix(cmp.Or(b.engine.opt.testing.RadixBits, partsBits))
-	b.parts.Store(cpujoin.NewParts(of.NewPass(radix)))
+	b.parts.Store(cpujoin.NewParts(of, cmp.Or(b.engine.opt.testing.RadixBits, partsBits)))
 }
 
 // hashWorker is what one worker keeps.
@@ -330,8 +345,8 @@ func (b *BuildSide) eachTable(ctx context.Context, n int, f func(i int) error) e
 	})
 }
 
-// Tasks reads the other side of the join by all threads, and returns tasks with rows of both sides, which are joined one
-// by one. opt is as Hash has it. It is called once, where All is nil.
+// Tasks reads the other side of the join by all threads, and returns tasks with rows of both sides, which are
+// joined one by one. opt is as Hash has it. It is called once, where All is nil.
 func (b *BuildSide) Tasks(ctx context.Context, src scan.Source, opt RowsOptions) (tasks []*JoinTask, err error) {
 	type worker struct {
 		keys *keyPacker

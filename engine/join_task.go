@@ -8,7 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpujoin"
-	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
@@ -90,7 +89,6 @@ func (r *TaskReader) begin(ctx context.Context) error {
 	}
 	r.round.Last = true
 	if t.Bytes > most {
-		invariants.Sometimes("engine: a task of a join is read in rounds")
 		r.spool = r.of.store.NewSpool(&store.BatchLayout)
 		if err := scatter.EachPage(t.Take(cpujoin.ProbeSide), r.spool.Put); err != nil {
 			return err
@@ -107,7 +105,7 @@ func (r *TaskReader) begin(ctx context.Context) error {
 
 // split scatters a task again, and puts the tasks that come of it in its place.
 func (r *TaskReader) split(ctx context.Context, t *cpujoin.Task, most int64) error {
-	invariants.Sometimes("engine: a task of a join is split")
+	r.of.splits.Add(1)
 	b, parts := r.of, t.Split(most/2)
 	keys := newKeyPacker(b.opt.Keys)
 	for _, side := range []scatter.Content{cpujoin.BuildSide, cpujoin.ProbeSide} {
@@ -162,15 +160,17 @@ func (r *TaskReader) hash(ctx context.Context) error {
 				return err
 			}
 		}
-		bytes += b.bytesOf(batch)
-		if r.spool != nil && bytes > b.taskBytes() && len(r.round.batches) > 0 {
-			r.ahead, r.round.Last = batch, false
-			break
+		if r.spool != nil {
+			batch = r.fit(batch, bytes)
 		}
+		bytes += b.bytesOf(batch)
 		number := uint32(len(r.round.batches))
 		r.round.batches = append(r.round.batches, batch)
 		if err := add.add(number, batch); err != nil {
 			return err
+		}
+		if r.ahead != nil {
+			break
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -188,6 +188,26 @@ func (r *TaskReader) hash(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// fit takes over a batch, and returns the rows of it that fit a round beside rows of some bytes; the others are ahead.
+func (r *TaskReader) fit(batch arrow.RecordBatch, bytes int64) arrow.RecordBatch {
+	rows, left := batch.NumRows(), r.of.taskBytes()-bytes
+	size := r.of.bytesOf(batch)
+	if size <= left {
+		return batch
+	}
+	n := max(left*rows/size, 0)
+	if bytes == 0 {
+		n = max(n, 1)
+	}
+	if n == rows {
+		return batch
+	}
+	defer batch.Release()
+	r.ahead, r.round.Last = batch.NewSlice(n, rows), false
+	r.of.rounds.Add(1)
+	return batch.NewSlice(0, n)
 }
 
 // endRound gives back what the round has.

@@ -446,6 +446,10 @@ func (g *sqlGenerator) joined(depth int) string {
 			items[i] = g.pick("x.", "x.", "y.") + name
 		}
 	}
+	if g.IntN(5) == 0 {
+		return "(SELECT x.* FROM " + g.table(depth) + " x " + g.pick("SEMI JOIN ", "ANTI JOIN ") + g.table(depth) + " y " +
+			g.pick("USING (id)", "USING (dt, si)", "ON x.i = y.i", "ON x.s = y.s AND x.i < y.i + 100", "ON x.id = y.si AND y.b") + ")"
+	}
 	kind := g.pick("JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
 	on := g.pick("x.id = y.id", "y.id = x.id", "x.id + 1 = y.id", "x.id = y.id AND x.s = y.s",
 		"x.dt = y.dt AND x.id = y.id AND x.si = y.si", "y.id = x.id AND x.p IS NOT DISTINCT FROM y.p")

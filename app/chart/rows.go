@@ -31,8 +31,8 @@ type Column struct {
 	Values []float64 // of the rows; NaN is NULL
 }
 
-// Write writes the chart as a picture in a page that has Style. It writes nothing where no row has
-// a number.
+// Write writes the chart as an SVG element without a style of its own, for a page that has report.Style. It
+// writes nothing where no row has a number.
 func (c *Rows) Write(to io.Writer) error {
 	panel := &Panel{X: Axis{Name: c.X, Names: c.Names}}
 	if len(c.Columns) == 1 {

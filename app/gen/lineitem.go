@@ -85,8 +85,8 @@ const (
 )
 
 // The orders of a round have 1, 2, ... 7 lines, each number once, in random order: 28 lines in all.
-// The specification draws the number of lines for each order by itself, with the same mean; here
-// the number of rows before any order is known.
+// The specification draws each order's number of lines independently, with the same mean. In rounds, the
+// first row of any round is known without drawing the rounds before it.
 const (
 	ordersPerRound = 7
 	linesPerRound  = 28
@@ -118,7 +118,7 @@ func Lineitem(scale float64, seed uint64) (*Table, error) {
 		g.starts = append(g.starts, block*blockLines)
 	}
 	rows := rounds * linesPerRound
-	// The last round is cut short: only its dice know how many lines are left.
+	// rest orders begin a last, incomplete round. Their numbers of lines follow from its random order alone.
 	lines := g.lines(rounds)
 	for i := range rest {
 		rows += int64(lines[i])

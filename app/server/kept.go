@@ -104,7 +104,7 @@ func (s *Session) keepRows(r *Run) (k *Kept, err error) {
 	return k, nil
 }
 
-// Kept returns the kept result of a run. release must be called.
+// Kept returns the rows that Keep has kept of a run, or ErrUnknown. release must be called once they were read.
 func (s *Session) Kept(runID int64) (k *Kept, release func() error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,7 @@ func newSQLCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sql [QUERY]",
 		Short: "Answer a query in SQL",
-		Long: `Answer a SELECT over tables and their joins: with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT, expressions everywhere,
+		Long: `Answer a SELECT over tables and joins: with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT, expressions everywhere,
 grouping sets, and tables derived of other such queries. DESCRIBE and SUMMARIZE, in front of a file, a table or
 a SELECT, tell its columns, and what values they have; EXPLAIN tells how a SELECT is answered.
 

@@ -10,7 +10,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/dataset"
 )
 
-// Catalog is a list of tables, as a file has them that names the tables of a server.
+// Catalog is the tables of a server, as its YAML file lists them.
 type Catalog struct {
 	Tables []CatalogTable `yaml:"tables,required" doc:"The tables."`
 }

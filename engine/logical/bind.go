@@ -66,7 +66,7 @@ func Bind(ctx context.Context, s *sql.Select, opt Options) (*Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &binder{opt: opt, parameters: given, held: rowdata.NewReservation(opt.Budget)}
+	b := &binder{opt: opt, parameters: given, held: rowdata.NewReservation(opt.Budget), once: map[string]bool{}}
 	root, err := b.statement(ctx, s)
 	if err != nil {
 		b.held.Release()
@@ -85,7 +85,13 @@ type binder struct {
 	ids        IDs
 	parameters *placeholders
 	held       rowdata.Reservation // of what is bound
+	stdin      bool                // a table reads standard input
+	once       map[string]bool     // tables that can be read once, by their names
+	statements int                 // that were bound
 }
+
+// statementsMax bounds the statements behind FROM at any depth; one of WITH counts where it is read.
+const statementsMax = 500
 
 // statement binds a statement, also one behind FROM.
 func (b *binder) statement(ctx context.Context, s *sql.Select) (Node, error) {
@@ -94,6 +100,10 @@ func (b *binder) statement(ctx context.Context, s *sql.Select) (Node, error) {
 }
 
 func (b *binder) build(ctx context.Context, s *sql.Select) (Node, error) {
+	if b.statements++; b.statements > statementsMax {
+		return nil, errorAt(0, "not supported: more than %d statements behind FROM: one of WITH counts wherever it is read",
+			statementsMax)
+	}
 	s, err := unnestInFrom(s)
 	if err != nil {
 		return nil, err

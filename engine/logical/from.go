@@ -43,6 +43,7 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 			return nil, err
 		}
 		r.qualify(0, []string{cmp.Or(f.Alias, f.Function, stem(f.Patterns[0]))})
+		r.tables[0].implied = f.Alias == ""
 		return r, nil
 	case *sql.Table:
 		if r, err = b.table(ctx, s, f); err != nil {
@@ -88,13 +89,24 @@ func (b *binder) files(ctx context.Context, s *sql.Select, f *sql.Files) (*scope
 	if err != nil {
 		return nil, err
 	}
-	src, err := b.opt.Open(ctx, f.Patterns, opt)
+	src, err := b.open(ctx, f.Patterns, opt)
 	if err != nil {
 		at := s.ErrorAt(f.At, err.Error())
 		at.Cause = err
 		return nil, at
 	}
 	return b.tableScope(src, strings.Join(f.Patterns, ", ")), nil
+}
+
+// open opens files. Standard input may be one table of a statement.
+func (b *binder) open(ctx context.Context, patterns []string, opt dataset.Options) (scan.Source, error) {
+	if slices.Contains(patterns, "-") {
+		if b.stdin {
+			return nil, errors.New("standard input (-) is read twice by the statement, and can be read once: write it to a file")
+		}
+		b.stdin = true
+	}
+	return b.opt.Open(ctx, patterns, opt)
 }
 
 // table opens the table of a name, or else a table whose name differs in case alone.
@@ -115,6 +127,12 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 	}
 	t := b.opt.Tables[found]
 	if t.Source != nil {
+		if t.Source.Stats().Once {
+			if b.once[found] {
+				return nil, errorAt(f.At, "table %s is read twice by the statement, and can be read once", found)
+			}
+			b.once[found] = true
+		}
 		return b.tableScope(t.Source, found), nil
 	}
 	opt := b.opt.Scan
@@ -122,7 +140,7 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 		opt = *t.Scan
 		opt.Budget = b.opt.Scan.Budget
 	}
-	src, err := b.opt.Open(ctx, t.Files, opt)
+	src, err := b.open(ctx, t.Files, opt)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}

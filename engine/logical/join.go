@@ -15,7 +15,7 @@ import (
 
 // Join has the pairs of rows of two inputs whose keys are equal and for which a condition is TRUE; and, by its
 // kind, rows of an input that have no partner, with NULL in place of the other's columns. Without keys and
-// condition it has all pairs. A SEMI and an ANTI join have no pairs, but rows of the left input alone, with its columns.
+// condition it has all pairs. A SEMI and an ANTI join have no pairs, but rows of the left input, with its columns.
 type Join struct {
 	Kind        sql.JoinKind
 	Left, Right Node
@@ -264,12 +264,11 @@ func (r *scope) merged(ctx context.Context, b *binder, kind sql.JoinKind, left, 
 func checkTableNames(left, right *scope, at int) error {
 	for _, l := range left.tables {
 		for _, r := range right.tables {
-			if len(l.names) == 0 || len(r.names) == 0 {
+			if len(l.names) == 0 || len(r.names) == 0 || l.implied || r.implied {
 				continue
 			}
 			if name := l.names[0]; slices.EqualFunc(name, r.names[0], strings.EqualFold) {
-				return errorAt(at, "two tables behind FROM have the name %s: give one another name, as in FROM %s AS other",
-					name[0], name[0])
+				return errorAt(at, sameName, name[0], name[0])
 			}
 		}
 	}

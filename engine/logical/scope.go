@@ -51,6 +51,13 @@ type scopeTable struct {
 	names  [][]string    // of the table: its alias, or its name, perhaps behind a schema
 	from   int           // the first of its columns in the scope
 	schema *arrow.Schema // of its columns
+
+	implied bool // the name is that of a file, which other tables may have, too
+}
+
+// is says whether a table has a name.
+func (t *scopeTable) is(of []string) bool {
+	return slices.ContainsFunc(t.names, func(name []string) bool { return slices.EqualFunc(name, of, strings.EqualFold) })
 }
 
 // qualify names the table of the columns from column from on. A name that is empty is none.
@@ -60,7 +67,7 @@ func (r *scope) qualify(from int, names ...[]string) {
 	if from > 0 {
 		schema = arrow.NewSchema(r.schema.Fields()[from:], nil)
 	}
-	r.tables = append(r.tables, scopeTable{names, from, schema})
+	r.tables = append(r.tables, scopeTable{names: names, from: from, schema: schema})
 }
 
 // star returns the columns that * stands for, behind a table's name or alone.
@@ -68,12 +75,14 @@ func (r *scope) star(it sql.Item) ([]int, error) {
 	if it.Of == nil {
 		return r.starred, nil
 	}
-	for _, t := range r.tables {
-		for _, name := range t.names {
-			if slices.EqualFunc(name, it.Of, strings.EqualFold) {
-				return numbersTo(t.from, t.from+t.schema.NumFields()), nil
-			}
+	for i, t := range r.tables {
+		if !t.is(it.Of) {
+			continue
 		}
+		if r.isTaken(i+1, it.Of) {
+			return nil, errorAt(it.At, sameName, it.Of[0], it.Of[0])
+		}
+		return numbersTo(t.from, t.from+t.schema.NumFields()), nil
 	}
 	return nil, errorAt(it.At, "not supported: * behind a name other than the table's; name the columns")
 }
@@ -122,10 +131,14 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 		return r.starred[i], nil
 	}
 	missing := e.Path // the part of the path that errors name
-	for _, t := range r.tables {
+	known := false    // a table has that name
+	for n, t := range r.tables {
 		for _, taken := range t.qualifiers(e) {
-			missing = e.Path[taken:]
+			known, missing = true, e.Path[taken:]
 			if i, ok := findPath(t.schema, missing); ok {
+				if r.isTaken(n+1, e.Path[:taken]) {
+					return 0, errorAt(e.At, sameName, e.Path[0], e.Path[0])
+				}
 				return t.from + i, nil
 			}
 		}
@@ -133,8 +146,29 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 	if i, ok := findPath(r.schema, e.Path); ok {
 		return i, nil
 	}
+	if _, err := query.FindColumn(r.schema, e.Path[0]); err != nil && !known && e.Qualified && len(r.tables) > 1 {
+		return 0, errorAt(e.At, "there is no table %s here; the tables are %s", e.Path[0], strings.Join(r.tableNames(), ", "))
+	}
 	_, err := query.FindColumn(r.schema, columnName(missing))
 	return 0, errorAt(e.At, "%v", err)
+}
+
+// sameName is the error of a name that two tables have.
+const sameName = "two tables behind FROM have the name %s: give one another name, as in FROM %s AS other"
+
+// isTaken says whether a table from table i on has a name.
+func (r *scope) isTaken(i int, name []string) bool {
+	return slices.ContainsFunc(r.tables[i:], func(t scopeTable) bool { return t.is(name) })
+}
+
+// tableNames returns the names of the tables behind FROM.
+func (r *scope) tableNames() (names []string) {
+	for _, t := range r.tables {
+		if len(t.names) > 0 {
+			names = append(names, t.names[0][0])
+		}
+	}
+	return names
 }
 
 // only returns the scope of the columns that * stands for, their names apart.
@@ -226,7 +260,8 @@ func (r *scope) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func
 			alias = aliases[strings.ToLower(x.Name)]
 		}
 		c, err := r.column(x)
-		if alias != nil && (err != nil || behind != nil && behind(c)) {
+		isAmbiguous := err != nil && x.Path == nil && r.checkAmbiguous(x) != nil
+		if alias != nil && !isAmbiguous && (err != nil || behind != nil && behind(c)) {
 			return alias
 		}
 		if err != nil {

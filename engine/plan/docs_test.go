@@ -37,7 +37,7 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
 
     SELECT [DISTINCT] expression [AS name], ... | *
     FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_json('x') | read_parquet(['x', 'y']) | table | (SELECT ...)
-         [, ... | [INNER | LEFT | RIGHT | FULL] JOIN ... ON condition | USING (name, ...) | NATURAL JOIN ... | CROSS JOIN ...]
+         [, ... | [INNER | LEFT | RIGHT | FULL | SEMI | ANTI] JOIN ... ON condition | USING (name, ...) | NATURAL JOIN ... | CROSS JOIN ...]
          [, unnest(list) [AS t(name)]]
     [WHERE condition]
     [GROUP BY expression | number | name | ALL | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)]
@@ -51,8 +51,10 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
 - Tables are joined in the order in which they are written; behind commas they have all pairs of their rows that WHERE leaves. Parts of
   ON and WHERE that read one side are asked of its rows, and leave out files and row groups; equalities of the two sides, of any
   expressions, are looked up by their hashes; other conditions are asked of every pair. A NULL is equal to nothing. The smaller side is
-  read first, and kept in memory. A name that several tables have is refused: write ` + "`t.name`" + `. USING and NATURAL have
-  their columns once. A FROM has 100 tables at most.
+  read first, and kept in memory; where it outgrows ` + "`--memory-limit`" + `, both sides are divided by their hashes, and go to disk as far as
+  memory is short. SEMI has the rows of the left side with a partner, once each, and ANTI the rows without one. A name that several
+  tables have is refused: write ` + "`t.name`" + `. USING and NATURAL have their columns once. A list is unnested before its table is
+  joined: ` + "`FROM a, unnest(a.tags) AS u(tag), b`" + `. A FROM has 100 tables at most.
 - Names keep the case they are written in; a column is found in another case where that leaves no choice.
 - ` + "`a.b.c`" + ` is a field of a struct, as are ` + "`(a).b`" + ` and ` + "`a['b']`" + `; the result's column is named by its last part. ` + "`\"a.b\"`" + ` is a column of
   that name, which comes first in quotes, and the field without. Of a table that is named a, ` + "`a.b`" + ` is the column b, or else the field.
@@ -77,7 +79,7 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
 - A statement without groups, an order or a limit returns rows as threads have read them, in no order.
 - WHERE leaves out files, row groups and pages by what it says of single columns, each branch of an OR included: comparisons,
   IN, BETWEEN, LIKE 'ab%', IS NULL, and comparisons of year(t), date_trunc(unit, t) and CAST(t AS DATE).
-- Not supported: window functions, UNION, subqueries within expressions, joins that are SEMI, ANTI, ASOF or LATERAL.
+- Not supported: window functions, UNION, subqueries within expressions, ASOF, POSITIONAL and LATERAL joins.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
 all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size (-1: all rows), dateformat, timestampformat,

@@ -188,6 +188,9 @@ func (t *tree) addNode(n node) error {
 		if side := t.run.of(n).built.side; side != nil {
 			s := side.Stats()
 			t.last.Property("ran, build side: %s kept", digits.Counted(side.Rows(), "row"))
+			if text := side.Tasked(); text != "" {
+				t.last.Property("ran: %s", text)
+			}
 			t.last.Spilled(&s)
 		}
 	case *tableNode:

@@ -99,7 +99,7 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	}
 	probe, build := left, right
 	probeColumns, buildColumns := n.Left.Columns(), n.Right.Columns()
-	swapped := n.Kind == sql.RightJoin || n.Kind == sql.InnerJoin && isSmaller(left.node.rows(nil), right.node.rows(nil))
+	swapped := n.Kind == sql.RightJoin || n.Kind == sql.InnerJoin && isSmaller(left.node, right.node)
 	if swapped {
 		probe, build, probeColumns, buildColumns = build, probe, buildColumns, probeColumns
 	}
@@ -156,13 +156,29 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	return in, err
 }
 
-// isSmaller says whether a source is known to be smaller than another one.
-func isSmaller(a, b scan.Source) bool {
-	of, than := a.Stats(), b.Stats()
+// isSmaller says whether rows are known to be fewer than others. Rows of joins are taken to be many.
+func isSmaller(a, b sourceNode) bool {
+	if isJoined(a) || isJoined(b) {
+		return !isJoined(a)
+	}
+	of, than := a.rows(nil).Stats(), b.rows(nil).Stats()
 	if of.Rows >= 0 && than.Rows >= 0 {
 		return of.Rows < than.Rows
 	}
 	return of.Bytes >= 0 && of.Bytes < than.Bytes
+}
+
+// isJoined says whether rows are of a join, which nothing groups.
+func isJoined(n node) bool {
+	for ; n != nil; n = n.input() {
+		switch n.(type) {
+		case *joinNode:
+			return true
+		case *groupsNode:
+			return false
+		}
+	}
+	return false
 }
 
 // side makes the keys and the columns of one side of a join.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -105,6 +106,7 @@ func joinPairs(kind sql.JoinKind, left, right []sideRow, holds func(l, r sideRow
 // of each kind, with and without a further condition, have the pairs of a loop over their rows.
 func TestJoins(t *testing.T) {
 	kinds := []sql.JoinKind{sql.InnerJoin, sql.LeftJoin, sql.RightJoin, sql.FullJoin, sql.SemiJoin, sql.AntiJoin}
+	seen := map[string]bool{"in partitions by hash": false, "scattered again": false, "more for keys of many rows": false}
 	seeds := uint64(160)
 	if testing.Short() {
 		seeds = 48
@@ -120,7 +122,10 @@ func TestJoins(t *testing.T) {
 		keys, heavy := 1+rng.IntN(2000), []float64{0, 0, 0.02, 0.9}[rng.IntN(4)]
 		left := makeSide(rng, rng.IntN(sizes[rng.IntN(4)]+1), keys, heavy/20)
 		right := makeSide(rng, rng.IntN(3*sizes[rng.IntN(4)]+1), keys, heavy)
-		if rng.IntN(2) == 0 && kind != sql.SemiJoin && kind != sql.AntiJoin {
+		if seed%5 == 1 { // a build side that is nearly one key, and larger than a task
+			knobs = testknobs.Engine{SpillAll: true, RadixBits: 2, MemoryBytes: 1 << 20}
+			left, right = makeSide(rng, 400, 500, 0.02), makeSide(rng, 12_000, 500, 0.9)
+		} else if rng.IntN(2) == 0 && kind != sql.SemiJoin && kind != sql.AntiJoin {
 			left, right = right, left
 		}
 		on, holds := "l.k = r.k", func(_, _ sideRow) bool { return true }
@@ -148,7 +153,10 @@ func TestJoins(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			got := readPairs(t, eng, text, plan.Options{Tables: tables})
+			got, analyzed := readPairs(t, eng, text, plan.Options{Tables: tables})
+			for what := range seen {
+				seen[what] = seen[what] || strings.Contains(analyzed, what)
+			}
 			want := joinPairs(kind, left, right, holds)
 			slices.SortFunc(got, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
 			slices.SortFunc(want, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
@@ -157,10 +165,15 @@ func TestJoins(t *testing.T) {
 			}
 		})
 	}
+	for what, is := range seen {
+		if !is {
+			t.Errorf("no join was %s", what)
+		}
+	}
 }
 
-// readPairs returns the rows of a statement of two columns of integers, -1 for NULL.
-func readPairs(t *testing.T, eng *engine.Engine, text string, opt plan.Options) (pairs [][2]int64) {
+// readPairs returns the rows of a statement of two columns of integers, -1 for NULL, and what another run of it did.
+func readPairs(t *testing.T, eng *engine.Engine, text string, opt plan.Options) (pairs [][2]int64, analyzed string) {
 	s, err := sql.Parse(text)
 	if err != nil {
 		t.Fatal(err)
@@ -190,5 +203,8 @@ func readPairs(t *testing.T, eng *engine.Engine, text string, opt plan.Options) 
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
-	return pairs
+	if analyzed, err = q.Analyze(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return pairs, analyzed
 }

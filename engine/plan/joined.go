@@ -46,12 +46,12 @@ func (s *joined) Schema() *arrow.Schema {
 	return arrow.NewSchema(n.schema.Fields()[:n.columns], nil)
 }
 
-// Stats implements scan.Source. Once keeps the engine from reading rows for a forecast while a statement is planned, and
-// tasks, whose rows are handed over, from being read again.
+// Stats implements scan.Source: nobody knows how many rows there are. Once keeps the engine from reading rows for a
+// forecast while a statement is planned, and tasks, whose rows are handed over, from being read again.
 func (s *joined) Stats() scan.Stats {
 	n, known := s.node, s.probe.Stats()
 	once := s.run == nil || known.Once || s.built.tasks != nil
-	return scan.Stats{Rows: -1, Bytes: known.Bytes, Columns: n.stats[:n.columns], Once: once}
+	return scan.Stats{Rows: -1, Bytes: -1, Columns: n.stats[:n.columns], Once: once}
 }
 
 // Splits implements scan.Source: it makes the build side first.

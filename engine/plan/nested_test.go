@@ -288,7 +288,7 @@ func TestUnnest(t *testing.T) {
 		"SELECT unnest(tags)":                                        "there is no table to take a list from",
 		"SELECT unnest(tag) FROM m":                                  "did you mean tags",
 		"SELECT tags FROM m, unnest(tags)":                           "of which the elements can be read: unnest(tags)",
-		"SELECT count(*) FROM m, unnest(tags) AS t(id) WHERE id > 3": "2 columns have this name",
+		"SELECT count(*) FROM m, unnest(tags) AS t(id) WHERE id > 3": `column "id" is ambiguous: m.id and t.id have it`,
 	} {
 		if rows, err := ask(eng, text, tables); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %s", text, rows, err, want)

@@ -418,7 +418,7 @@ func contains(b *binder, n *node) {
 	textTest(strings.Contains, partWithin)(b, n)
 }
 
-// The parts of patterns that begin a string, end it, or are within it.
+// The parts of the LIKE patterns 't%', '%t' and '%t%', as likePattern has them.
 func partBefore(t string) []string { return []string{t, ""} }
 func partBehind(t string) []string { return []string{"", t} }
 func partWithin(t string) []string { return []string{"", t, ""} }

@@ -104,7 +104,8 @@ func (m *Memory) Unreserve(bytes int64) {
 	}
 }
 
-// Room returns an error where Reserve would, and reserves nothing.
+// Room is Reserve and Unreserve: it waits and has pages spilled as Reserve does, and returns the same error,
+// but nothing stays reserved.
 func (m *Memory) Room(bytes int64) error {
 	err := m.Reserve(bytes)
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package peer asks other engines for those who measure and test beside them: DuckDB, Polars and
-// ClickHouse, in one process of Python.
+// Package peer runs statements in DuckDB, Polars and ClickHouse, within one Python process, so that tests
+// and benchmarks can compare their answers and times with mpga's.
 package peer
 
 import (
@@ -112,8 +112,8 @@ type Reply struct {
 	Error   string        `json:"error"`      // of the engine, "" for none
 }
 
-// Ask runs the statements of a request. Where read is not nil, the result is sent to it after it
-// was timed. The error is an *EngineError where the engine has one.
+// Ask runs the statements of a request. Where read is not nil, it gets the query's result, after the
+// query was timed. An error of the engine is an *EngineError.
 func (p *Process) Ask(r Request, read func(array.RecordReader) error) (Reply, error) {
 	if p.ended != nil {
 		return Reply{}, p.ended
