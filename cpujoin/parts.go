@@ -34,7 +34,9 @@ type Parts struct {
 type partSize struct{ rows, bytes atomic.Int64 }
 
 // NewParts returns 2^bits partitions, or fewer where memory is short.
-func NewParts(of scatter.Options, bits int) *Parts { return newParts(of.NewPass(partition.Radix(bits))) }
+func NewParts(of scatter.Options, bits int) *Parts {
+	return newParts(of.NewPass(partition.Radix(bits)))
+}
 
 func newParts(pass *scatter.Pass) *Parts {
 	p := &Parts{pass: pass}
