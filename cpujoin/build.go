@@ -3,7 +3,6 @@ package cpujoin
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/mpga/mpga/internal/rowdata"
@@ -19,11 +18,12 @@ type Build struct {
 	layout *rowdata.KeyLayout
 	memory rowdata.Memory
 	bits   int
+	byKey  bool // parts divide keys of one word by their highest bits, not by the bits of their hashes
 
 	mu      sync.Mutex
 	workers []*Worker
 
-	set   *table.Set // nil before Finish
+	set   *table.Set // nil before Finish, and where keys are numbers
 	first []uint32   // by number: where its rows begin in rows, and one more; nil where each number has one row
 	words []uint64   // first's
 	rows  []uint64
@@ -31,12 +31,25 @@ type Build struct {
 
 // NewBuild returns a build side that a number of workers make.
 func NewBuild(m rowdata.Memory, layout *rowdata.KeyLayout, workers int) *Build {
-	b := &Build{layout: layout, memory: m}
+	b := &Build{layout: layout, memory: m, byKey: layout.Words == 1 && layout.Bits <= directBitsMax}
 	if workers > 1 && layout.Words > 0 {
 		b.bits = partBits
 	}
+	if b.byKey {
+		b.bits = min(b.bits, layout.Bits)
+	}
 	return b
 }
+
+// directBitsMax is the widest key that may be a place in a list of all keys that there can be: 2^27 keys take 512 MiB,
+// and a list is made where it takes no more than tables would (directRows).
+const directBitsMax = 27
+
+// A list of all keys has up to directRows places for each row, as a table has slots, or directFew of them.
+const (
+	directRows = 8
+	directFew  = 1 << 12
+)
 
 // Worker adds rows to a build side.
 type Worker struct {
@@ -67,8 +80,13 @@ func (b *Build) NewWorker() *Worker {
 func (w *Worker) Add(keys []uint64, rows int, first uint64, skip []uint8) {
 	l := w.of.layout
 	hashes := w.hashes[:rows]
-	table.Hash(l, keys, seed, hashes)
 	shift := uint(64 - w.of.bits)
+	if w.of.byKey {
+		copy(hashes, keys)
+		shift = uint(l.Bits - w.of.bits)
+	} else {
+		table.Hash(l, keys, seed, hashes)
+	}
 	for i, h := range hashes {
 		if skip != nil && skip[i] != 0 {
 			continue
@@ -157,6 +175,22 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 		return fmt.Errorf("the build side of a join has %d rows, more than %d", total, uint32(table.Missing)-1)
 	}
 	parts := make([]numbered, 1<<b.bits)
+	at := 0
+	for i := range parts {
+		parts[i].at = at
+		for _, w := range b.workers {
+			parts[i].len += w.parts[i].len
+		}
+		at += parts[i].len
+	}
+	if total > 0 && b.byKey && 1<<b.layout.Bits <= max(directRows*total, directFew) {
+		b.rows = b.memory.Alloc(total)
+		b.makeFirst(1 << b.layout.Bits)
+		return each(ctx, len(parts), func(i int) error {
+			b.listDirect(&parts[i], i)
+			return nil
+		})
+	}
 	tables := make([]*table.Table, len(parts))
 	for i := range parts {
 		tables[i] = table.New(b.memory, b.layout, seed, false)
@@ -167,7 +201,7 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 		b.number(&parts[i], i)
 		return nil
 	})
-	b.set = table.NewSet(tables, b.bits, seed)
+	b.set = table.NewSet(tables, b.bits, seed, b.byKey)
 	defer func() {
 		for i := range parts {
 			b.memory.Free(parts[i].rows)
@@ -178,22 +212,20 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 		return err
 	}
 	b.rows = b.memory.Alloc(total)
-	keys := b.set.First(len(parts)-1) + tables[len(parts)-1].Len
-	if keys < total {
-		b.words = b.memory.Alloc(keys/2 + 1)
-		clear(b.words)
-		b.first = rowdata.View[uint32](b.words)[:keys+1]
-		b.first[keys] = uint32(total)
-	}
-	at := 0
-	for i := range parts {
-		parts[i].at = at
-		at += parts[i].len
+	if keys := b.set.First(len(parts)-1) + tables[len(parts)-1].Len; keys < total {
+		b.makeFirst(keys)
 	}
 	return each(ctx, len(parts), func(i int) error {
 		b.list(&parts[i], b.set.First(i))
 		return nil
 	})
+}
+
+// makeFirst makes room for the places of the rows of a number of keys.
+func (b *Build) makeFirst(keys int) {
+	b.words = b.memory.Alloc(keys/2 + 1)
+	clear(b.words)
+	b.first = rowdata.View[uint32](b.words)[:keys+1]
 }
 
 // numbered is a part of the rows with the number of each row's key.
@@ -208,9 +240,6 @@ type numbered struct {
 
 // number enters the keys of part i of all workers into its table.
 func (b *Build) number(n *numbered, i int) {
-	for _, w := range b.workers {
-		n.len += w.parts[i].len
-	}
 	if n.len == 0 {
 		return
 	}
@@ -233,27 +262,49 @@ func (b *Build) number(n *numbered, i int) {
 
 // list writes the rows of a part, by their numbers.
 func (b *Build) list(n *numbered, first int) {
-	rows := b.rows[n.at : n.at+n.len]
 	if b.first == nil { // numbers count up
-		copy(rows, n.rows[:n.len])
+		copy(b.rows[n.at:], n.rows[:n.len])
 		return
 	}
-	starts := b.first[first : first+n.table.Len]
+	ends := b.first[first+1 : first+1+n.table.Len]
 	for _, k := range n.numbers {
-		starts[k]++
-	}
-	next := uint32(0)
-	for k, count := range starts {
-		starts[k] = next
-		next += count
-	}
-	ends := slices.Clone(starts)
-	for i, k := range n.numbers {
-		rows[ends[k]] = n.rows[i]
 		ends[k]++
 	}
-	for k := range starts {
-		starts[k] += uint32(n.at)
+	countsToStarts(ends, n.at)
+	for i, k := range n.numbers {
+		b.rows[ends[k]] = n.rows[i]
+		ends[k]++
+	}
+}
+
+// listDirect writes the rows of part i of all workers, by their keys, which are their numbers.
+func (b *Build) listDirect(n *numbered, i int) {
+	keys := 1 << (b.layout.Bits - b.bits)
+	low := uint64(i * keys)
+	ends := b.first[int(low)+1 : int(low)+1+keys]
+	for _, w := range b.workers {
+		for _, k := range w.parts[i].keys[:w.parts[i].len] {
+			ends[k-low]++
+		}
+	}
+	countsToStarts(ends, n.at)
+	for _, w := range b.workers {
+		p := &w.parts[i]
+		for j, k := range p.keys[:p.len] {
+			b.rows[ends[k-low]] = p.rows[j]
+			ends[k-low]++
+		}
+		p.release(b.memory)
+	}
+}
+
+// countsToStarts makes of the number of rows of each key where the first of them lies. Each row that is written moves
+// that on, to where the next key's rows begin.
+func countsToStarts(counts []uint32, first int) {
+	next := uint32(first)
+	for k, n := range counts {
+		counts[k] = next
+		next += n
 	}
 }
 

@@ -55,6 +55,9 @@ func TestPairs(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		words := rng.IntN(6)
 		layout := &rowdata.KeyLayout{Words: words, Bits: 64 * words}
+		if words == 1 { // few bits make keys places of a list, or name the tables
+			layout.Bits = []int{64, 14, 20, 27}[rng.IntN(4)]
+		}
 		keys := 1 + rng.IntN(5000)
 		rows := rng.IntN(min(9000, 20*keys+100))
 		key := func(n int) []uint64 {

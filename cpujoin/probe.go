@@ -16,61 +16,88 @@ func (p *Pairs) Reset() { p.Probe, p.Build = p.Probe[:0], p.Build[:0] }
 
 // Prober looks up rows of the probe side.
 type Prober struct {
-	of      *Build
-	isFirst bool // one partner of each row is returned
-	hashes  []uint64
-	numbers []uint32
-	rows    int // of the tile
-	row     int // of the tile: the first whose pairs are not returned
-	within  int // pairs of this row that were returned
+	of       *Build
+	isFirst  bool // one partner of each row is returned
+	hashes   []uint64
+	from, to []uint32 // of each row of the tile: its partners' places in Build.rows
+	rows     int      // of the tile
+	row      int      // of the tile: the first whose pairs are not returned
 }
 
 // NewProber returns a prober of a build side that is finished. isFirst is for callers who want one partner of each
 // row.
 func (b *Build) NewProber(isFirst bool) *Prober {
 	return &Prober{
-		of: b, isFirst: isFirst, hashes: make([]uint64, rowdata.TileRows), numbers: make([]uint32, rowdata.TileRows),
+		of: b, isFirst: isFirst, hashes: make([]uint64, rowdata.TileRows),
+		from: make([]uint32, rowdata.TileRows), to: make([]uint32, rowdata.TileRows),
 	}
 }
 
 // Begin looks up packed keys.
 // Requires: at most rowdata.TileRows rows.
 func (p *Prober) Begin(keys []uint64, rows int) {
-	p.rows, p.row, p.within = rows, 0, 0
-	p.of.set.LookUp(keys, p.hashes[:rows], p.numbers[:rows])
+	b := p.of
+	p.rows, p.row = rows, 0
+	from, to := p.from[:rows], p.to[:rows]
+	switch {
+	case len(b.rows) == 0:
+		clear(from)
+		clear(to)
+	case b.set == nil: // keys are numbers
+		for i, k := range keys[:rows] {
+			from[i], to[i] = b.first[k], b.first[k+1]
+		}
+	case b.first == nil:
+		b.set.LookUp(keys, p.hashes[:rows], from)
+		for i, number := range from {
+			if to[i] = number + 1; number == table.Missing {
+				from[i], to[i] = 0, 0
+			}
+		}
+	default:
+		b.set.LookUp(keys, p.hashes[:rows], from)
+		for i, number := range from {
+			if number == table.Missing {
+				from[i], to[i] = 0, 0
+			} else {
+				from[i], to[i] = b.first[number], b.first[number+1]
+			}
+		}
+	}
+	if p.isFirst {
+		for i := range from {
+			to[i] = min(to[i], from[i]+1)
+		}
+	}
 }
 
 // Next adds the next pairs to a list, until that has `most` pairs. The first row of the tile is row `base` of the
 // probe side. It returns false once all pairs were added.
 func (p *Prober) Next(pairs *Pairs, base uint32, most int) (more bool) {
-	b := p.of
+	rows := p.of.rows
 	for ; p.row < p.rows; p.row++ {
-		if len(pairs.Probe) >= most {
+		left := most - len(pairs.Probe)
+		if left <= 0 {
 			return true
 		}
-		number := p.numbers[p.row]
-		if number == table.Missing {
+		from, to := p.from[p.row], p.to[p.row]
+		if from == to {
 			continue
 		}
-		if b.first == nil {
+		if to-from == 1 {
 			pairs.Probe = append(pairs.Probe, base+uint32(p.row))
-			pairs.Build = append(pairs.Build, b.rows[number])
+			pairs.Build = append(pairs.Build, rows[from])
 			continue
 		}
-		from, to := int(b.first[number])+p.within, int(b.first[number+1])
-		if p.isFirst {
-			to = from + 1
-		}
-		n := min(to-from, most-len(pairs.Probe))
+		n := min(to-from, uint32(left))
 		for range n {
 			pairs.Probe = append(pairs.Probe, base+uint32(p.row))
 		}
-		pairs.Build = append(pairs.Build, b.rows[from:from+n]...)
+		pairs.Build = append(pairs.Build, rows[from:from+n]...)
 		if n < to-from {
-			p.within += n
+			p.from[p.row] += n
 			return true
 		}
-		p.within = 0
 	}
 	return false
 }

@@ -207,20 +207,23 @@ func (f *Finder) Begin(batch arrow.RecordBatch) error {
 // Next returns the next pairs of rows of the batch, and of the Hashed, whose keys are equal: at most a number of them,
 // in the order of the batch. They are valid until the next call; nil is the end.
 func (f *Finder) Next(most int) (*Partners, error) {
-	for {
-		for !f.more {
+	f.pairs.Reset()
+	for len(f.pairs.Probe) < most {
+		if !f.more {
 			t, from, err := f.keys.next()
-			if t == nil || err != nil {
+			if err != nil {
 				return nil, err
 			}
+			if t == nil {
+				break
+			}
 			f.prober.Begin(t.Keys, t.Rows)
-			f.from, f.more = from, true
+			f.from = from
 		}
-		f.pairs.Reset()
 		f.more = f.prober.Next(&f.pairs, uint32(f.from), most)
-		if len(f.pairs.Probe) > 0 {
-			break
-		}
+	}
+	if len(f.pairs.Probe) == 0 {
+		return nil, nil
 	}
 	p := &f.found
 	p.Rows, p.Found = p.Rows[:0], p.Found[:0]

@@ -449,9 +449,13 @@ func (n *joinNode) probeColumns() int { return n.ofProbe.schema.NumFields() - le
 func (j *joiner) gather(rows, found []gather.Row, columns []int) (made []arrow.Array, err error) {
 	n := j.split.node
 	keys, ofProbe := len(n.keys.KeyColumns), n.probeColumns()
+	neighbours := areNeighbours(rows)
 	for _, c := range columns {
 		var a arrow.Array
-		if c < ofProbe {
+		if c < ofProbe && neighbours {
+			from := int64(rows[0].Row)
+			a = array.NewSlice(j.batch.Column(keys+c), from, from+int64(len(rows)))
+		} else if c < ofProbe {
 			a, err = gather.Column(j.mem, []arrow.Array{j.batch.Column(keys + c)}, rows)
 		} else {
 			a, err = j.hashed.Column(j.mem, keys+c-ofProbe, found)
@@ -463,6 +467,16 @@ func (j *joiner) gather(rows, found []gather.Row, columns []int) (made []arrow.A
 		made = append(made, a)
 	}
 	return made, nil
+}
+
+// areNeighbours says whether rows are one, the next, and so on.
+func areNeighbours(rows []gather.Row) bool {
+	for i, r := range rows {
+		if r.Row != rows[0].Row+uint32(i) {
+			return false
+		}
+	}
+	return len(rows) > 0
 }
 
 // choose leaves the pairs for which the condition is TRUE.

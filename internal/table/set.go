@@ -13,7 +13,8 @@ import (
 type Set struct {
 	layout *rowdata.KeyLayout
 	seed   uint64
-	shift  uint // of a hash, which leaves the number of the table
+	shift  uint // of a hash, or of a key, which leaves the number of the table
+	byKey  bool // tables divide keys of one word by their highest bits
 	tables []*Table
 	first  []uint32 // by table: the number of its first key
 }
@@ -21,10 +22,15 @@ type Set struct {
 // Missing is the number of a key that no table has.
 const Missing = 1<<32 - 1
 
-// NewSet returns the set of 2^bits tables of keys whose hashes with the seed begin with the number of the table.
-// Requires: the tables have fewer than Missing keys together, and hash with the seed.
-func NewSet(tables []*Table, bits int, seed uint64) *Set {
-	s := &Set{layout: tables[0].Layout, seed: seed, shift: uint(64 - bits), tables: tables}
+// NewSet returns the set of 2^bits tables of keys whose hashes with the seed begin with the number of the table; or
+// which begin with it themselves, by the bits of their layout, where byKey is set.
+// Requires: the tables have fewer than Missing keys together, and hash with the seed. Keys have one word where byKey is
+// set.
+func NewSet(tables []*Table, bits int, seed uint64, byKey bool) *Set {
+	s := &Set{layout: tables[0].Layout, seed: seed, shift: uint(64 - bits), tables: tables, byKey: byKey}
+	if byKey {
+		s.shift = uint(s.layout.Bits - bits)
+	}
 	next := uint32(0)
 	for _, t := range tables {
 		if !t.direct.off {
@@ -55,31 +61,36 @@ func (s *Set) LookUp(keys, hashes []uint64, numbers []uint32) {
 		}
 		return
 	}
-	if s.Hash(keys, hashes) || s.layout.Words > len(lookUpFixed) {
+	isLong := s.Hash(keys, hashes)
+	names := hashes // which name the tables
+	if s.byKey {
+		names = keys
+	}
+	if isLong || s.layout.Words > len(lookUpFixed) {
 		s.lookUpLong(keys, hashes, numbers)
 		return
 	}
-	lookUpFixed[s.layout.Words-1](s, keys, hashes, numbers)
+	lookUpFixed[s.layout.Words-1](s, keys, names, hashes, numbers)
 }
 
 // lookUpFixed is LookUp, by width, for keys without bytes outside them.
-var lookUpFixed = [...]func(s *Set, words, hashes []uint64, numbers []uint32){
+var lookUpFixed = [...]func(s *Set, words, names, hashes []uint64, numbers []uint32){
 	lookUpWords[[1]uint64], lookUpWords[[2]uint64], lookUpWords[[3]uint64], lookUpWords[[4]uint64],
 }
 
 func lookUpWords[K interface {
 	comparable
 	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64
-}](s *Set, words, hashes []uint64, numbers []uint32) {
+}](s *Set, words, names, hashes []uint64, numbers []uint32) {
 	rows := len(numbers)
 	keys := unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(words))), rows)
 	var first [rowdata.TileRows]uint64
 	slots := first[:rows]
-	hashes = hashes[:rows]
+	hashes, names = hashes[:rows], names[:rows]
 	// The slots of all keys are loaded at once: the processor waits for several loads together, where nothing hangs on
 	// what one of them has.
 	for i, h := range hashes {
-		if t := s.tables[h>>s.shift]; t.Len > 0 {
+		if t := s.tables[names[i]>>s.shift]; t.Len > 0 {
 			slots[i] = t.slots[h&uint64(len(t.slots)-1)]
 		}
 	}
@@ -89,7 +100,7 @@ func lookUpWords[K interface {
 		if slot == 0 {
 			continue
 		}
-		part := h >> s.shift
+		part := names[i] >> s.shift
 		t := s.tables[part]
 		mask := uint64(len(t.slots) - 1)
 		known := unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(t.keys))), t.Len)
