@@ -24,6 +24,7 @@ type Build struct {
 	workers []*Worker
 
 	set   *table.Set // nil before Finish, and where keys are numbers
+	has   []uint64   // a bit for each key that there can be: whether the set has it; nil where keys have many bits
 	first []uint32   // by number: where its rows begin in rows, and one more; nil where each number has one row
 	words []uint64   // first's
 	rows  []uint64
@@ -31,7 +32,7 @@ type Build struct {
 
 // NewBuild returns a build side that a number of workers make.
 func NewBuild(m rowdata.Memory, layout *rowdata.KeyLayout, workers int) *Build {
-	b := &Build{layout: layout, memory: m, byKey: layout.Words == 1 && layout.Bits <= directBitsMax}
+	b := &Build{layout: layout, memory: m, byKey: areFew(layout)}
 	if workers > 1 && layout.Words > 0 {
 		b.bits = partBits
 	}
@@ -44,6 +45,12 @@ func NewBuild(m rowdata.Memory, layout *rowdata.KeyLayout, workers int) *Build {
 // directBitsMax is the widest key that may be a place in a list of all keys that there can be: 2^27 keys take 512 MiB,
 // and a list is made where it takes no more than tables would (directRows).
 const directBitsMax = 27
+
+// areFew says whether there can be few keys of a layout.
+func areFew(l *rowdata.KeyLayout) bool { return l.Words == 1 && l.Bits <= directBitsMax }
+
+// hasBytes is how many bytes a row's part of Build.has takes at most.
+const hasBytes = 32
 
 // A list of all keys has up to directRows places for each row, as a table has slots, or directFew of them.
 const (
@@ -165,7 +172,11 @@ func (b *Build) TableBytes() int64 {
 // its place in the tables.
 func RowBytes(l *rowdata.KeyLayout) int64 {
 	const slots, numbers, lists, rows = 4 * 8, 4, 4, 2 * 8
-	return int64(8*(l.Words+1) + 8*l.Words + slots + numbers + lists + rows)
+	bytes := int64(8*(l.Words+1) + 8*l.Words + slots + numbers + lists + rows)
+	if areFew(l) {
+		bytes += hasBytes
+	}
+	return bytes
 }
 
 // Finish makes the tables, by calls of each with a function for each of n parts.
@@ -196,6 +207,10 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 		tables[i] = table.New(b.memory, b.layout, seed, false)
 		tables[i].Lent = true
 		parts[i].table = tables[i]
+	}
+	if b.byKey && b.layout.Bits-b.bits >= 6 && 1<<b.layout.Bits/8 <= hasBytes*total { // a part has whole words
+		b.has = b.memory.Alloc(1 << (b.layout.Bits - 6))
+		clear(b.has)
 	}
 	err := each(ctx, len(parts), func(i int) error {
 		b.number(&parts[i], i)
@@ -251,6 +266,11 @@ func (b *Build) number(n *numbered, i int) {
 	for _, w := range b.workers {
 		p := &w.parts[i]
 		copy(n.rows[at:], p.rows[:p.len])
+		if b.has != nil {
+			for _, k := range p.keys[:p.len] {
+				b.has[k>>6] |= 1 << (k & 63)
+			}
+		}
 		for from := 0; from < p.len; from += rowdata.TileRows {
 			rows := min(p.len-from, rowdata.TileRows)
 			n.table.Find(p.keys[from*width:(from+rows)*width], hashes[:rows], n.numbers[at:at+rows])
@@ -322,5 +342,6 @@ func (b *Build) Release() {
 	}
 	b.memory.Free(b.rows)
 	b.memory.Free(b.words)
-	b.rows, b.words, b.first = nil, nil, nil
+	b.memory.Free(b.has)
+	b.rows, b.words, b.first, b.has = nil, nil, nil, nil
 }

@@ -19,6 +19,9 @@ type Prober struct {
 	of       *Build
 	isFirst  bool // one partner of each row is returned
 	hashes   []uint64
+	numbers  []uint32
+	known    []uint64 // keys of the tile that Build.has
+	places   []uint32 // rows of the tile with these keys
 	from, to []uint32 // of each row of the tile: its partners' places in Build.rows
 	rows     int      // of the tile
 	row      int      // of the tile: the first whose pairs are not returned
@@ -29,8 +32,20 @@ type Prober struct {
 func (b *Build) NewProber(isFirst bool) *Prober {
 	return &Prober{
 		of: b, isFirst: isFirst, hashes: make([]uint64, rowdata.TileRows),
-		from: make([]uint32, rowdata.TileRows), to: make([]uint32, rowdata.TileRows),
+		numbers: make([]uint32, rowdata.TileRows),
+		from:    make([]uint32, rowdata.TileRows), to: make([]uint32, rowdata.TileRows),
 	}
+}
+
+// rowsOf returns the places of the rows of a key.
+func (b *Build) rowsOf(number uint32) (from, to uint32) {
+	switch {
+	case number == table.Missing:
+		return 0, 0
+	case b.first == nil:
+		return number, number + 1
+	}
+	return b.first[number], b.first[number+1]
 }
 
 // Begin looks up packed keys.
@@ -47,21 +62,25 @@ func (p *Prober) Begin(keys []uint64, rows int) {
 		for i, k := range keys[:rows] {
 			from[i], to[i] = b.first[k], b.first[k+1]
 		}
-	case b.first == nil:
-		b.set.LookUp(keys, p.hashes[:rows], from)
-		for i, number := range from {
-			if to[i] = number + 1; number == table.Missing {
-				from[i], to[i] = 0, 0
+	case b.has != nil:
+		clear(from)
+		clear(to)
+		known, places := p.known[:0], p.places[:0]
+		for i, k := range keys[:rows] {
+			if b.has[k>>6]>>(k&63)&1 != 0 {
+				known, places = append(known, k), append(places, uint32(i))
 			}
 		}
+		n := len(known)
+		b.set.LookUp(known, p.hashes[:n], p.numbers[:n])
+		for i, number := range p.numbers[:n] {
+			from[places[i]], to[places[i]] = b.rowsOf(number)
+		}
+		p.known, p.places = known, places
 	default:
-		b.set.LookUp(keys, p.hashes[:rows], from)
-		for i, number := range from {
-			if number == table.Missing {
-				from[i], to[i] = 0, 0
-			} else {
-				from[i], to[i] = b.first[number], b.first[number+1]
-			}
+		b.set.LookUp(keys, p.hashes[:rows], p.numbers[:rows])
+		for i, number := range p.numbers[:rows] {
+			from[i], to[i] = b.rowsOf(number)
 		}
 	}
 	if p.isFirst {
