@@ -50,6 +50,7 @@ type BuildSide struct {
 	grant  *arbiter.Grant
 	store  *store.Store
 	stats  Stats
+	probed Stats // bytes and rejected rows of the other side that Tasks has read
 
 	rows    atomic.Int64
 	held    atomic.Int64  // bytes of rows in memory, with their tables
@@ -151,18 +152,27 @@ func (b *BuildSide) read(ctx context.Context, src scan.Source, opt RowsOptions,
 	}
 	stop := input.progress.start()
 	err = input.progress.run(PhaseRead, func() error { return input.takeThrough(ctx) })
-	if err = errors.Join(err, stop(err == nil)); err == nil && b.stats.Threads == 0 { // of the build side
-		b.stats = input.stats()
+	err = errors.Join(err, stop(err == nil))
+	if s := input.stats(); b.stats.Threads == 0 { // of the build side
+		b.stats = s
+	} else {
+		b.probed.BytesRead, b.probed.RowsRejected = s.BytesRead, s.RowsRejected
 	}
 	return err
 }
 
-// Stats tells how the rows were read, and what was spilled.
+// Stats tells how the rows were read, and what was spilled. Where both sides went to partitions, bytes and rejected rows
+// are of both.
 func (b *BuildSide) Stats() Stats {
 	s := b.stats
+	s.BytesRead += b.probed.BytesRead
+	s.RowsRejected += b.probed.RowsRejected
 	s.SpilledBytes, s.SpilledStored, s.SpillFiles = b.store.Spilled(), b.store.Stored(), b.store.Files()
 	return s
 }
+
+// Reading tells how the rows of the build side were read.
+func (b *BuildSide) Reading() Stats { return b.stats }
 
 // Rows returns how many rows there are.
 func (b *BuildSide) Rows() int64 { return b.rows.Load() }
@@ -378,7 +388,7 @@ func (b *BuildSide) Tasks(ctx context.Context, src scan.Source, opt RowsOptions)
 	if err != nil {
 		return nil, store.NeedTemp(err, 0, 0)
 	}
-	for _, t := range b.parts.Load().Tasks(b.taskBytes()/2, b.rowBytes()) {
+	for _, t := range b.parts.Load().Tasks(b.taskBytes()/4, b.rowBytes()) {
 		tasks = append(tasks, &JoinTask{b, t})
 	}
 	return tasks, nil

@@ -112,7 +112,7 @@ func (t *tree) addAll(n node) error {
 		}
 		build := &tree{ctx: t.ctx, engine: t.engine, run: t.run}
 		if side := t.run.of(n).built.side; side != nil {
-			s := side.Stats()
+			s := side.Reading()
 			build.scanned = &s
 		}
 		if err := build.addAll(of.build); err != nil {

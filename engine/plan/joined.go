@@ -27,6 +27,8 @@ type built struct {
 	side  *engine.BuildSide
 	tasks []*engine.JoinTask // of a build side that is in partitions
 	err   error
+
+	isReleased bool // the side
 }
 
 // joined is the source of a join.

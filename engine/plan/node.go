@@ -158,9 +158,9 @@ func (r *run) releaseTests() {
 	}
 	r.tests = nil
 	for _, w := range r.begun {
-		if w.built.side != nil {
+		if w.built.side != nil && !w.built.isReleased {
 			_ = w.built.side.Release() // of files that nobody reads any more
-			w.built.side = nil
+			w.built.isReleased = true
 		}
 	}
 }

@@ -50,7 +50,25 @@ func (r *Result) Stats() engine.Stats {
 	if !r.ended && r.query.last().project != nil {
 		return engine.Stats{}
 	}
-	return r.run.stats(r.query.root)
+	s := r.run.stats(r.query.root)
+	r.run.addJoins(&s)
+	return s
+}
+
+// addJoins adds what the build sides of joins have read and spilled.
+func (r *run) addJoins(to *engine.Stats) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range r.begun {
+		if side := w.built.side; side != nil {
+			s := side.Stats()
+			to.BytesRead += s.BytesRead
+			to.RowsRejected += s.RowsRejected
+			to.SpilledBytes += s.SpilledBytes
+			to.SpilledStored += s.SpilledStored
+			to.SpillFiles += s.SpillFiles
+		}
+	}
 }
 
 // stats returns what was done for the rows of a node.
