@@ -92,13 +92,13 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 	if err != nil {
 		return nil, err
 	}
+	if tables := statement.Leaves(); len(tables) > 1 {
+		return nil, statement.ErrorAt(tables[1].Place(), "not supported: joins in a distributed statement, which reads one table")
+	}
 	var table *planned
 	opt := plan.Options{
 		Tables: r.Tables, Scan: r.Scan, Overflow: r.Overflow, Deterministic: r.Deterministic, OneStep: true,
 		Open: func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error) {
-			if table != nil {
-				return nil, fmt.Errorf("%w: a distributed statement reads one table", ErrPlan)
-			}
 			var err error
 			table, err = openTable(ctx, fsys, files, opt)
 			if err != nil {
