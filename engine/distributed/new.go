@@ -93,7 +93,8 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 		return nil, err
 	}
 	if tables := statement.Leaves(); len(tables) > 1 {
-		return nil, statement.ErrorAt(tables[1].Place(), "not supported: joins in a distributed statement, which reads one table")
+		at := tables[1].Place()
+		return nil, statement.ErrorAt(at, "not supported: joins in a distributed statement, which reads one table")
 	}
 	var table *planned
 	opt := plan.Options{
