@@ -120,31 +120,44 @@ func lookUpWords[K interface {
 	}
 }
 
-// lookUpLong is LookUp for keys of any width, with strings in them.
+// lookUpLong is LookUp for keys of any width, with strings in them. The slots of all keys, and then the first words of
+// the keys that they name, are loaded at once.
+// Requires: not byKey.
 func (s *Set) lookUpLong(words, hashes []uint64, numbers []uint32) {
 	width := s.layout.Words
-	for i := range numbers {
-		h := hashes[i]
-		part := h >> s.shift
-		t := s.tables[part]
+	var slots, heads [rowdata.TileRows]uint64
+	for i, h := range hashes {
+		if t := s.tables[h>>s.shift]; t.Len > 0 {
+			slots[i] = t.slots[h&uint64(len(t.slots)-1)]
+		}
+	}
+	for i, h := range hashes {
+		if slot := slots[i]; slot != 0 {
+			heads[i] = s.tables[h>>s.shift].keys[int(uint32(slot)-1)*width]
+		}
+	}
+	for i, h := range hashes {
 		numbers[i] = Missing
-		if t.Len == 0 {
+		slot := slots[i]
+		if slot == 0 {
 			continue
 		}
+		part := h >> s.shift
+		t := s.tables[part]
 		key := words[i*width : (i+1)*width]
 		mask := uint64(len(t.slots) - 1)
 		salt := uint64(partition.Salt(h)) << 32
-		for at := h & mask; ; at = (at + 1) & mask {
-			slot := t.slots[at]
-			if slot == 0 {
+		head := heads[i]
+		for at := h & mask; ; {
+			if g := int(uint32(slot) - 1); (slot^salt)>>32 == 0 && head == key[0] && s.layout.Equal(t.Key(g), key) {
+				numbers[i] = s.first[part] + uint32(g)
 				break
 			}
-			if (slot^salt)>>32 == 0 {
-				if g := uint32(slot) - 1; s.layout.Equal(t.Key(int(g)), key) {
-					numbers[i] = s.first[part] + g
-					break
-				}
+			at = (at + 1) & mask
+			if slot = t.slots[at]; slot == 0 {
+				break
 			}
+			head = t.keys[int(uint32(slot)-1)*width]
 		}
 	}
 }
