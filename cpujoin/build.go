@@ -86,19 +86,17 @@ func (b *Build) NewWorker() *Worker {
 // Requires: at most rowdata.TileRows rows.
 func (w *Worker) Add(keys []uint64, rows int, first uint64, skip []uint8) {
 	l := w.of.layout
-	hashes := w.hashes[:rows]
-	shift := uint(64 - w.of.bits)
+	names, shift := w.hashes[:rows], uint(64-w.of.bits) // of parts
 	if w.of.byKey {
-		copy(hashes, keys)
-		shift = uint(l.Bits - w.of.bits)
+		names, shift = keys[:rows], uint(l.Bits-w.of.bits)
 	} else {
-		table.Hash(l, keys, seed, hashes)
+		table.Hash(l, keys, seed, names)
 	}
-	for i, h := range hashes {
+	for i, name := range names {
 		if skip != nil && skip[i] != 0 {
 			continue
 		}
-		p := &w.parts[h>>shift]
+		p := &w.parts[name>>shift]
 		if p.len == len(p.rows) {
 			p.grow(w.of.memory, l.Words)
 		}
@@ -327,9 +325,6 @@ func countsToStarts(counts []uint32, first int) {
 		next += n
 	}
 }
-
-// Rows returns how many rows can be found.
-func (b *Build) Rows() int { return len(b.rows) }
 
 // Release gives back what the build side holds.
 // Requires: no worker and no Prober uses it any more.

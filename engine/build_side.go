@@ -50,7 +50,7 @@ type BuildSide struct {
 	grant  *arbiter.Grant
 	store  *store.Store
 	stats  Stats
-	probed Stats // bytes and rejected rows of the other side that Tasks has read
+	probed Stats // of the reading of the other side, by Tasks
 
 	rows    atomic.Int64
 	held    atomic.Int64  // bytes of rows in memory, with their tables
@@ -89,7 +89,8 @@ func (e *Engine) hash(ctx context.Context, src scan.Source, opt HashedOptions) (
 	if e.opt.testing.SpillAll {
 		b.spill()
 	}
-	err := b.read(ctx, src, opt.RowsOptions, func(i int, batch arrow.RecordBatch) error {
+	var err error
+	b.stats, err = b.read(ctx, src, opt.RowsOptions, func(i int, batch arrow.RecordBatch) error {
 		if workers[i] == nil {
 			workers[i] = &hashWorker{of: b, hashAdder: b.all.newAdder()}
 		}
@@ -132,15 +133,15 @@ func (b *BuildSide) rowBytes() int64 { return cpujoin.RowBytes(&b.opt.Keys.Keys)
 // one at the end.
 func (b *BuildSide) read(ctx context.Context, src scan.Source, opt RowsOptions,
 	keep func(worker int, batch arrow.RecordBatch) error, end func(ctx context.Context) error,
-) error {
+) (Stats, error) {
 	e, started := b.engine, time.Now()
 	splits, err := src.Splits(ctx, opt.Columns)
 	if err != nil {
-		return err
+		return Stats{}, err
 	}
 	ctx, _, done, err := e.enterBudgeted(ctx)
 	if err != nil {
-		return err
+		return Stats{}, err
 	}
 	defer done()
 	of := *b.query
@@ -150,19 +151,12 @@ func (b *BuildSide) read(ctx context.Context, src scan.Source, opt RowsOptions,
 		engine: e, source: src, shared: &of, sink: sink, feed: newFeed(splits), byBatch: true,
 		progress: newProgress(e.opt.Progress, src.Stats(), splits, started),
 	}
-	stop := input.progress.start()
-	err = input.progress.run(PhaseRead, func() error { return input.takeThrough(ctx) })
-	err = errors.Join(err, stop(err == nil))
-	if s := input.stats(); b.stats.Threads == 0 { // of the build side
-		b.stats = s
-	} else {
-		b.probed.BytesRead, b.probed.RowsRejected = s.BytesRead, s.RowsRejected
-	}
-	return err
+	err = input.readThrough(ctx)
+	return input.stats(), err
 }
 
-// Stats tells how the rows were read, and what was spilled. Where both sides went to partitions, bytes and rejected rows
-// are of both.
+// Stats tells how the rows were read, and what was spilled. Where both sides went to partitions, bytes and rejected
+// rows are of both.
 func (b *BuildSide) Stats() Stats {
 	s := b.stats
 	s.BytesRead += b.probed.BytesRead
@@ -232,7 +226,7 @@ type hashWorker struct {
 	*hashAdder
 	of   *BuildSide
 	held []heldBatch
-	out  *cpujoin.Scatterer // nil before the first batch that is scattered
+	out  *scatterer // nil before the first batch that is scattered
 }
 
 // heldBatch is a batch and its number.
@@ -253,19 +247,19 @@ func (w *hashWorker) keep(batch arrow.RecordBatch) error {
 		batch.Release()
 		return err
 	}
-	return b.scatter(w.out, w.keys, batch)
+	return w.out.add(batch)
 }
 
 // scatterHeld moves the batches that are held to the partitions.
 func (w *hashWorker) scatterHeld() error {
 	if w.out == nil {
-		w.out = w.of.newScatterer(w.of.parts.Load(), cpujoin.BuildSide)
+		w.out = w.of.newScatterer(w.keys, w.of.parts.Load(), cpujoin.BuildSide)
 		w.to.Release()
 	}
 	for len(w.held) > 0 {
 		batch := w.held[0].RecordBatch
 		w.held = w.held[1:]
-		if err := w.of.scatter(w.out, w.keys, batch); err != nil {
+		if err := w.out.add(batch); err != nil {
 			return err
 		}
 	}
@@ -284,22 +278,30 @@ func (w *hashWorker) release() {
 	}
 }
 
-func (b *BuildSide) newScatterer(to *cpujoin.Parts, side scatter.Content) *cpujoin.Scatterer {
-	return to.NewScatterer(side, b.scatterBytes(), b.engine.memory, b.engine.opt.Allocator)
+// scatterer moves batches to partitions by the hashes of their keys. One goroutine at a time uses it.
+type scatterer struct {
+	*cpujoin.Scatterer
+	layout *rowdata.KeyLayout
+	keys   *keyPacker
 }
 
-// scatter takes over a batch, and gives it to a scatterer with the hashes of its keys.
-func (b *BuildSide) scatter(to *cpujoin.Scatterer, keys *keyPacker, batch arrow.RecordBatch) error {
-	hashes := to.Hashes(int(batch.NumRows()))
-	err := keys.tiles(batch, func(t *rowdata.Tile, from int) error {
-		to.Hash(&b.opt.Keys.Keys, t.Keys, hashes[from:from+t.Rows])
+func (b *BuildSide) newScatterer(keys *keyPacker, to *cpujoin.Parts, side scatter.Content) *scatterer {
+	out := to.NewScatterer(side, b.scatterBytes(), b.engine.memory, b.engine.opt.Allocator)
+	return &scatterer{out, &b.opt.Keys.Keys, keys}
+}
+
+// add takes over a batch.
+func (s *scatterer) add(batch arrow.RecordBatch) error {
+	hashes := s.Hashes(int(batch.NumRows()))
+	err := s.keys.tiles(batch, func(t *rowdata.Tile, from int) error {
+		s.Hash(s.layout, t.Keys, hashes[from:from+t.Rows])
 		return nil
 	})
 	if err != nil {
 		batch.Release()
 		return err
 	}
-	return to.Add(batch)
+	return s.Add(batch)
 }
 
 // finish ends the reading of the build side.
@@ -358,31 +360,26 @@ func (b *BuildSide) eachTable(ctx context.Context, n int, f func(i int) error) e
 // Tasks reads the other side of the join by all threads, and returns tasks with rows of both sides, which are
 // joined one by one. opt is as Hash has it. It is called once, where All is nil.
 func (b *BuildSide) Tasks(ctx context.Context, src scan.Source, opt RowsOptions) (tasks []*JoinTask, err error) {
-	type worker struct {
-		keys *keyPacker
-		out  *cpujoin.Scatterer
-	}
-	workers := make([]*worker, b.query.Workers)
-	err = spawn.Call(func() error {
-		return b.read(ctx, src, opt, func(i int, batch arrow.RecordBatch) error {
-			w := workers[i]
-			if w == nil {
-				w = &worker{newKeyPacker(b.opt.Keys), b.newScatterer(b.parts.Load(), cpujoin.ProbeSide)}
-				workers[i] = w
+	workers := make([]*scatterer, b.query.Workers)
+	err = spawn.Call(func() (err error) {
+		b.probed, err = b.read(ctx, src, opt, func(i int, batch arrow.RecordBatch) error {
+			if workers[i] == nil {
+				workers[i] = b.newScatterer(newKeyPacker(b.opt.Keys), b.parts.Load(), cpujoin.ProbeSide)
 			}
-			return b.scatter(w.out, w.keys, batch)
+			return workers[i].add(batch)
 		}, func(ctx context.Context) error {
 			return b.query.Parallel(ctx, func(_ context.Context, i int, _ *threads.Thread) error {
 				if workers[i] == nil {
 					return nil
 				}
-				return workers[i].out.Flush()
+				return workers[i].Flush()
 			})
 		})
+		return err
 	})
 	for _, w := range workers {
 		if w != nil {
-			w.out.Release()
+			w.Release()
 		}
 	}
 	if err != nil {

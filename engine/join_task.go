@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -66,13 +64,7 @@ func (r *TaskReader) Next(ctx context.Context) (round *Round, err error) {
 }
 
 // Batch returns the next batch of the other side in this round, which the caller owns; nil is the end.
-func (r *TaskReader) Batch() (arrow.RecordBatch, error) {
-	batch, err := r.probe.Next()
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	return batch, err
-}
+func (r *TaskReader) Batch() (arrow.RecordBatch, error) { return r.probe.Next() }
 
 func (r *TaskReader) batches(pages scatter.Pages) *store.BatchReader {
 	return store.NewBatchReader(pages, r.of.engine.opt.Allocator)
@@ -106,37 +98,38 @@ func (r *TaskReader) begin(ctx context.Context) error {
 // split scatters a task again, and puts the tasks that come of it in its place.
 func (r *TaskReader) split(ctx context.Context, t *cpujoin.Task, most int64) error {
 	r.of.splits.Add(1)
-	b, parts := r.of, t.Split(most/2)
-	keys := newKeyPacker(b.opt.Keys)
+	parts := t.Split(most / 2)
 	for _, side := range []scatter.Content{cpujoin.BuildSide, cpujoin.ProbeSide} {
-		out := b.newScatterer(parts, side)
-		in := r.batches(t.Take(side))
-		err := func() error {
-			defer in.Close()
-			defer out.Release()
-			for {
-				batch, err := in.Next()
-				switch {
-				case errors.Is(err, io.EOF):
-					return out.Flush()
-				case err != nil:
-					return err
-				case ctx.Err() != nil:
-					batch.Release()
-					return context.Cause(ctx)
-				}
-				spawn.Step()
-				if err := b.scatter(out, keys, batch); err != nil {
-					return err
-				}
-			}
-		}()
-		if err != nil {
+		if err := r.scatterAgain(ctx, t, parts, side); err != nil {
 			return err
 		}
 	}
-	r.waiting = append(r.waiting, parts.Tasks(most/2, b.rowBytes())...)
+	r.waiting = append(r.waiting, parts.Tasks(most/2, r.of.rowBytes())...)
 	return nil
+}
+
+// scatterAgain moves one side of a task to other partitions.
+func (r *TaskReader) scatterAgain(ctx context.Context, t *cpujoin.Task, to *cpujoin.Parts, side scatter.Content) error {
+	out := r.of.newScatterer(newKeyPacker(r.of.opt.Keys), to, side)
+	defer out.Release()
+	in := r.batches(t.Take(side))
+	defer in.Close()
+	for {
+		batch, err := in.Next()
+		switch {
+		case err != nil:
+			return err
+		case batch == nil:
+			return out.Flush()
+		case ctx.Err() != nil:
+			batch.Release()
+			return context.Cause(ctx)
+		}
+		spawn.Step()
+		if err := out.add(batch); err != nil {
+			return err
+		}
+	}
 }
 
 // hash makes the build side of the round, of the next batches of the task.
@@ -150,14 +143,13 @@ func (r *TaskReader) hash(ctx context.Context) error {
 		r.ahead = nil
 		if batch == nil {
 			var err error
-			batch, err = r.build.Next()
-			if errors.Is(err, io.EOF) {
+			if batch, err = r.build.Next(); err != nil {
+				return err
+			}
+			if batch == nil {
 				r.build.Close()
 				r.build, r.round.Last = nil, true
 				break
-			}
-			if err != nil {
-				return err
 			}
 		}
 		if r.spool != nil {

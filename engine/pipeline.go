@@ -63,6 +63,13 @@ func (p *pipeline) takeThrough(ctx context.Context) error {
 	return errors.Join(err, releaseErr)
 }
 
+// readThrough is takeThrough with its progress, where reading is the only phase.
+func (p *pipeline) readThrough(ctx context.Context) error {
+	stop := p.progress.start()
+	err := p.progress.run(PhaseRead, func() error { return p.takeThrough(ctx) })
+	return errors.Join(err, stop(err == nil))
+}
+
 // stats describes what was read.
 func (p *pipeline) stats() Stats {
 	s := Stats{

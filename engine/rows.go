@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -71,11 +70,7 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 		engine: e, source: src, shared: of, sink: sink, feed: newFeed(splits), byBatch: true,
 		progress: newProgress(e.opt.Progress, src.Stats(), splits, started),
 	}
-	spawn.Go(func() (err error) {
-		stop := r.input.progress.start()
-		defer func() { err = errors.Join(err, stop(err == nil)) }()
-		return r.input.progress.run(PhaseRead, func() error { return r.input.takeThrough(ctx) })
-	}, func(err error) {
+	spawn.Go(func() error { return r.input.readThrough(ctx) }, func(err error) {
 		r.failure, r.stats = err, r.done()
 		close(r.batches)
 		done()

@@ -435,7 +435,7 @@ func (g *sqlGenerator) table(depth int) string {
 	return g.pick(randomTables...)
 }
 
-// joined writes a join of two tables, as deep as that, by their ids: each column is that of the one or of the other.
+// joined writes a join of two tables of a depth, by their ids: each column is the one's or the other's.
 func (g *sqlGenerator) joined(depth int) string {
 	items := slices.Clone(columns)
 	for i, name := range items {

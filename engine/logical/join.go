@@ -237,7 +237,7 @@ func (r *scope) take(n Node) {
 	r.schema = arrow.NewSchema(fields, nil)
 }
 
-// merged adds a column of USING that is that of the side which has a row, and returns its place.
+// merged adds a column of USING with the values of the side which has a row, and returns the column's place.
 func (r *scope) merged(ctx context.Context, b *binder, kind sql.JoinKind, left, right int) (int, error) {
 	if kind == sql.RightJoin {
 		return right, nil
@@ -300,7 +300,7 @@ func (r *scope) checkAmbiguous(e *expr.Expr) error {
 	return errorAt(e.At, "column %q is ambiguous: %s have it", e.Name, strings.Join(of, " and "))
 }
 
-// qualified returns the name of a column behind that of its table.
+// qualified returns the name of a column behind the name of its table.
 func (r *scope) qualified(i int) string {
 	for _, t := range r.tables {
 		if at := i - t.from; at >= 0 && at < t.schema.NumFields() && len(t.names) > 0 {

@@ -52,7 +52,7 @@ type scopeTable struct {
 	from   int           // the first of its columns in the scope
 	schema *arrow.Schema // of its columns
 
-	implied bool // the name is that of a file, which other tables may have, too
+	implied bool // the name is a file's: other files may have the same
 }
 
 // is says whether a table has a name.
@@ -260,8 +260,8 @@ func (r *scope) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func
 			alias = aliases[strings.ToLower(x.Name)]
 		}
 		c, err := r.column(x)
-		isAmbiguous := err != nil && x.Path == nil && r.checkAmbiguous(x) != nil
-		if alias != nil && !isAmbiguous && (err != nil || behind != nil && behind(c)) {
+		isBehind := err == nil && behind != nil && behind(c)
+		if alias != nil && (isBehind || err != nil && r.checkAmbiguous(x) == nil) {
 			return alias
 		}
 		if err != nil {

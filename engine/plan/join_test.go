@@ -174,11 +174,7 @@ func TestJoins(t *testing.T) {
 
 // readPairs returns the rows of a statement of two columns of integers, -1 for NULL, and what another run of it did.
 func readPairs(t *testing.T, eng *engine.Engine, text string, opt plan.Options) (pairs [][2]int64, analyzed string) {
-	s, err := sql.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := plan.Prepare(context.Background(), eng, s, opt)
+	q, err := prepareWith(eng, text, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

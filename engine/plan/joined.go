@@ -59,9 +59,10 @@ func (s *joined) Stats() scan.Stats {
 // Splits implements scan.Source: it makes the build side first.
 func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
 	of := &joinedSplits{joined: s, schema: columnsOf(s.node.schema, columns), columns: columns}
+	of.reads = rowsOptions(s.node.ofProbe, s.engine())
 	var list []scan.Split
 	if s.run != nil {
-		s.built.once.Do(func() { s.built.err = s.build(ctx) })
+		s.built.once.Do(func() { s.built.err = s.build(ctx, of.reads) })
 		if s.built.err != nil {
 			return nil, s.built.err
 		}
@@ -72,7 +73,7 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 			return list, nil
 		}
 	}
-	splits, err := s.probe.Splits(ctx, rowsOptions(s.node.ofProbe, nil).Columns)
+	splits, err := s.probe.Splits(ctx, of.reads.Columns)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +87,16 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 	return list, nil
 }
 
-// build makes the build side, and tasks where it outgrows the memory.
-func (s *joined) build(ctx context.Context) (err error) {
+// engine returns the engine of the run; nil of no run.
+func (s *joined) engine() *engine.Engine {
+	if s.run == nil {
+		return nil
+	}
+	return s.run.engine
+}
+
+// build makes the build side, and tasks where it outgrows the memory. reads is how the probe side is read.
+func (s *joined) build(ctx context.Context, reads engine.RowsOptions) (err error) {
 	n, eng := s.node, s.run.engine
 	s.built.side, err = eng.Hash(ctx, n.build.rows(s.run), engine.HashedOptions{
 		RowsOptions: rowsOptions(n.ofBuild, eng), Keys: n.keys,
@@ -95,16 +104,17 @@ func (s *joined) build(ctx context.Context) (err error) {
 	if err != nil || s.built.side.All() != nil {
 		return err
 	}
-	s.built.tasks, err = s.built.side.Tasks(ctx, s.probe, rowsOptions(n.ofProbe, eng))
+	s.built.tasks, err = s.built.side.Tasks(ctx, s.probe, reads)
 	return err
 }
 
 // joinedSplits is what the splits of a join have in common.
 type joinedSplits struct {
 	*joined
-	schema  *arrow.Schema  // of the columns that are read
-	columns []int          // of the join
-	probed  sync.WaitGroup // splits of the probe side that were not read to their ends
+	schema  *arrow.Schema      // of the columns that are read
+	columns []int              // of the join
+	reads   engine.RowsOptions // of the probe side
+	probed  sync.WaitGroup     // splits of the probe side that were not read to their ends
 }
 
 // positionBits leaves room for the rows of a split, in the position of its first row.
@@ -132,7 +142,7 @@ func (s *probeSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.Reco
 	}
 	r := &probeReader{
 		joiner: s.of.newJoiner(ctx, opt), split: s, from: from,
-		rows: rowsOptions(s.of.node.ofProbe, s.of.run.engine).NewMap(),
+		rows: s.of.reads.NewMap(),
 	}
 	r.turn(s.of.built.side.All())
 	r.Init(s.of.schema, r.next, func() {

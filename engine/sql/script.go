@@ -370,11 +370,11 @@ const (
 // joinWord returns the word before JOIN, where it is a kind of joins that PostgreSQL does not have, and "" where it
 // is another word, or names a table.
 func (s *script) joinWord(i int) string {
-	names := append(beforeTable[:len(beforeTable):len(beforeTable)], pg.Token_AS)
-	word := strings.ToUpper(s.word(s.token(i)))
-	if s.token(i+1).Token != pg.Token_JOIN || slices.Contains(names, s.token(i-1).Token) {
+	before := s.token(i - 1).Token
+	if s.token(i+1).Token != pg.Token_JOIN || before == pg.Token_AS || slices.Contains(beforeTable, before) {
 		return ""
 	}
+	word := strings.ToUpper(s.word(s.token(i)))
 	if !slices.Contains([]string{string(SemiJoin), string(AntiJoin), "ASOF", "POSITIONAL"}, word) {
 		return ""
 	}

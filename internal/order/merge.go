@@ -4,11 +4,13 @@ import (
 	"context"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/store"
 )
 
 // cursor is a place in a run.
 type cursor struct {
-	reader  runReader
+	reader  *store.BatchReader
 	batch   arrow.RecordBatch // nil at the end
 	entries []entry           // of the batch
 	long    longKeys          // of the batch
@@ -30,7 +32,7 @@ type merger struct {
 func (s *sorter) newMerger(runs []*run) (*merger, error) {
 	m := &merger{sort: s}
 	for i, r := range runs {
-		c := &cursor{reader: openRun(r, s.opt.RunAllocator), number: i}
+		c := &cursor{reader: r.open(s.opt.RunAllocator), number: i}
 		m.all = append(m.all, c)
 		if err := s.load(c); err != nil {
 			m.close()
@@ -51,7 +53,7 @@ func (s *sorter) load(c *cursor) (err error) {
 	if c.batch != nil {
 		c.batch.Release()
 	}
-	if c.batch, err = c.reader.next(); c.batch == nil {
+	if c.batch, err = c.reader.Next(); c.batch == nil {
 		return err
 	}
 	c.row, c.source = 0, -1

@@ -1,9 +1,6 @@
 package order
 
 import (
-	"errors"
-	"io"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -56,18 +53,7 @@ func (w *runWriter) close() (*run, error) {
 // drop takes the run back.
 func (w *runWriter) drop() { w.run.spool.Discard() }
 
-// runReader reads a run.
-type runReader struct{ *store.BatchReader }
-
-func openRun(r *run, mem memory.Allocator) runReader {
-	return runReader{store.NewBatchReader(r.spool.Pages(), mem)}
-}
-
-// next returns the next batch, which the caller owns, or nil at the end.
-func (r runReader) next() (arrow.RecordBatch, error) {
-	batch, err := r.Next()
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	return batch, err
+// open returns a reader of the run.
+func (r *run) open(mem memory.Allocator) *store.BatchReader {
+	return store.NewBatchReader(r.spool.Pages(), mem)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -61,9 +62,12 @@ func NewBatchReader(pages scatter.Pages, mem memory.Allocator) *BatchReader {
 	return &BatchReader{pages, mem}
 }
 
-// Next returns the next batch, which the caller owns; at the end the error is io.EOF.
+// Next returns the next batch, which the caller owns; nil at the end.
 func (r *BatchReader) Next() (arrow.RecordBatch, error) {
 	page, err := r.pages.Next()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

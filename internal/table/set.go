@@ -162,14 +162,6 @@ func (s *Set) lookUpLong(words, hashes []uint64, numbers []uint32) {
 	}
 }
 
-// Bytes returns how much memory the tables hold.
-func (s *Set) Bytes() (bytes int64) {
-	for _, t := range s.tables {
-		bytes += t.Bytes()
-	}
-	return bytes
-}
-
 // Release gives back the tables' memory.
 func (s *Set) Release() {
 	for _, t := range s.tables {
