@@ -30,6 +30,8 @@ type HashedOptions struct {
 	// Keys is how keys are packed: a query of the keys over the first columns alone. Both sides of a join pack
 	// them alike.
 	Keys *rowdata.Bound
+
+	NullsEqual []bool // by key: a NULL is equal to NULL, not to nothing
 }
 
 // BuildSide is the rows of one side of a join, to be found by their keys: in memory, or, where they outgrow it, in

@@ -17,9 +17,12 @@ import (
 
 // Hashed is rows in memory that are found by their keys. It is safe for concurrent use.
 type Hashed struct {
-	build   *cpujoin.Build
-	keys    *rowdata.Bound
-	schema  *arrow.Schema
+	build  *cpujoin.Build
+	keys   *rowdata.Bound
+	schema *arrow.Schema
+
+	nullsEqual []bool // by key: a NULL is equal to NULL
+
 	batches []arrow.RecordBatch
 	columns [][]arrow.Array   // by column and batch, and behind the batches a NULL
 	found   [][]atomic.Uint32 // by batch, a bit for each row that Note has been told of
@@ -28,7 +31,7 @@ type Hashed struct {
 }
 
 func newHashed(m rowdata.Memory, of *HashedOptions, workers int) *Hashed {
-	return &Hashed{build: cpujoin.NewBuild(m, &of.Keys.Keys, workers), keys: of.Keys, schema: of.Schema}
+	return &Hashed{build: cpujoin.NewBuild(m, &of.Keys.Keys, workers), keys: of.Keys, schema: of.Schema, nullsEqual: of.NullsEqual}
 }
 
 // finish makes what rows are found by, of all batches, which were added to the build.
@@ -77,13 +80,14 @@ func (h *Hashed) release() {
 
 // hashAdder adds batches to a Hashed. One goroutine at a time uses it.
 type hashAdder struct {
-	keys *keyPacker
-	to   *cpujoin.Worker
-	skip []uint8
+	keys       *keyPacker
+	nullsEqual []bool
+	to         *cpujoin.Worker
+	skip       []uint8
 }
 
 func (h *Hashed) newAdder() *hashAdder {
-	return &hashAdder{newKeyPacker(h.keys), h.build.NewWorker(), make([]uint8, rowdata.TileRows)}
+	return &hashAdder{newKeyPacker(h.keys), h.nullsEqual, h.build.NewWorker(), make([]uint8, rowdata.TileRows)}
 }
 
 // add adds the batch of a number, which is to be among the Hashed's batches.
@@ -94,12 +98,12 @@ func (a *hashAdder) add(number uint32, batch arrow.RecordBatch) error {
 	})
 }
 
-// nulls returns which rows of a tile have a key that is NULL; nil where there are none.
+// nulls returns which rows of a tile have a key that is NULL, and equal to nothing; nil where there are none.
 func (a *hashAdder) nulls(t *rowdata.Tile) []uint8 {
 	skip := a.skip[:t.Rows]
 	some := false
-	for _, valid := range t.Valid {
-		if valid == nil {
+	for k, valid := range t.Valid {
+		if valid == nil || a.nullsEqual[k] {
 			continue
 		}
 		if !some {

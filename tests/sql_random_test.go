@@ -300,6 +300,48 @@ func (g *sqlGenerator) filter() string {
 	return " FILTER (WHERE " + g.condition(1) + ")"
 }
 
+// where writes a condition of WHERE, which may have a subquery.
+func (g *sqlGenerator) where(depth int) string {
+	text := g.condition(depth)
+	switch g.IntN(8) {
+	case 0:
+		return g.subquery()
+	case 1:
+		return g.subquery() + " AND " + text
+	case 2:
+		return "(" + text + " OR " + g.subquery() + ")"
+	}
+	return text
+}
+
+// subquery writes a condition with a subquery, whose columns have names of their own: other names are of the rows
+// around it.
+func (g *sqlGenerator) subquery() string {
+	z := " FROM (SELECT id AS zid, si AS zsi, i AS zi, s AS zs, dt AS zdt, b AS zb FROM " + g.table(g.IntN(2)) + ") z"
+	same := g.pick(" WHERE zid = id", " WHERE zsi = si", " WHERE zs = s AND zsi = si", " WHERE zi = i + 1", " WHERE zdt = dt AND zb")
+	other := g.pick(" WHERE zid < 40 AND zsi < si", " WHERE zid < 30 AND zi <> i", " WHERE zid < 50 AND (zs < s OR zb)",
+		" WHERE zid < 60 AND zs IS NOT DISTINCT FROM s")
+	alone := g.pick("", " WHERE zid > 1200", " WHERE zi IS NOT NULL AND zs <> 'b'")
+	any := g.pick(same, same, other, alone)
+	not := g.pick("", "", "NOT ")
+	switch g.IntN(7) {
+	case 0:
+		return not + "EXISTS (SELECT 1" + z + any + ")"
+	case 1:
+		return g.pick("i ", "id ", "si ") + not + "IN (SELECT " + g.pick("zi", "zid", "zsi") + z + any + ")"
+	case 2:
+		return "s " + not + "IN (SELECT zs" + z + any + ")"
+	case 3:
+		return g.pick("si", "i") + g.pick(" > ", " <= ", " = ", " <> ") +
+			"(SELECT " + g.pick("avg(zsi)", "max(zi)", "count(*)", "count(zs) + 1", "sum(zsi) FILTER (WHERE zb)") + z + any + ")"
+	case 4:
+		return g.pick("si", "i") + g.pick(" > ", " <= ", " = ", " <> ") + g.pick("ANY", "ALL") + " (SELECT " + g.pick("zi", "zsi") + z + any + ")"
+	case 5:
+		return "(SELECT " + g.pick("count(*)", "count(DISTINCT zs)") + z + g.pick(same, other) + ")" + g.pick(" > 1", " = 0")
+	}
+	return g.pick("", "NOT ") + "EXISTS (SELECT zsi, count(*)" + z + any + " GROUP BY zsi HAVING count(*) > 3)"
+}
+
 // aggregate writes an aggregate, of all values or of each once, of all rows or of some, over any
 // columns.
 func (g *sqlGenerator) aggregate() string {
@@ -425,12 +467,12 @@ func (g *sqlGenerator) table(depth int) string {
 	case 3:
 		return g.joined(depth - 1)
 	case 0:
-		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.condition(1) + ")"
+		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.where(1) + ")"
 	case 1:
 		order, limit := g.pick("id", "si, id", "s DESC NULLS FIRST, id"), g.pick(" LIMIT 700", " LIMIT 300 OFFSET 50", "")
-		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.condition(1) + " ORDER BY " + order + limit + ")"
+		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.where(1) + " ORDER BY " + order + limit + ")"
 	case 2:
-		return "(SELECT " + strings.Join(g.replaced(), ", ") + " FROM " + g.table(depth-1) + g.pick("", " WHERE "+g.condition(1)) + ")"
+		return "(SELECT " + strings.Join(g.replaced(), ", ") + " FROM " + g.table(depth-1) + g.pick("", " WHERE "+g.where(1)) + ")"
 	}
 	return g.pick(randomTables...)
 }
@@ -512,7 +554,7 @@ func (g *sqlGenerator) rows() string {
 	}
 	text := "SELECT " + g.pick("", "", "DISTINCT ") + strings.Join(items, ", ") + " FROM " + g.from()
 	if g.IntN(2) == 0 {
-		text += " WHERE " + g.condition(2)
+		text += " WHERE " + g.where(2)
 	}
 	return text + g.pick("", " ORDER BY id", " ORDER BY id DESC LIMIT 20 OFFSET 3", " ORDER BY 2 NULLS FIRST, id LIMIT 50")
 }
@@ -577,7 +619,7 @@ func (g *sqlGenerator) groups() string {
 	}
 	text := "SELECT " + strings.Join(items, ", ") + " FROM " + g.from()
 	if g.IntN(2) == 0 {
-		text += " WHERE " + g.condition(2)
+		text += " WHERE " + g.where(2)
 	}
 	text += group
 	if g.IntN(4) == 0 {

@@ -26,6 +26,8 @@ type Aggregate struct {
 	Overflow      query.Overflow
 	Deterministic bool
 
+	Domain bool // the groups are the distinct values that a subquery reads
+
 	// What rules say of the way in which groups are made.
 
 	Answered int       // index of the set whose groups are the rows of In, by FinestFirst; else -1

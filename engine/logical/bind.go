@@ -88,6 +88,7 @@ type binder struct {
 	stdin      bool                // a table reads standard input
 	once       map[string]bool     // tables that can be read once, by their names
 	statements int                 // that were bound
+	outer      *enclosing          // the statement around the one that is bound, if that is a subquery; else nil
 }
 
 // statementsMax bounds the statements behind FROM at any depth; one of WITH counts where it is read.
@@ -110,6 +111,10 @@ func (b *binder) build(ctx context.Context, s *sql.Select) (Node, error) {
 	}
 	r, err := b.from(ctx, s, s.From)
 	if err != nil {
+		return nil, err
+	}
+	r.outer = b.outer
+	if err := b.joinDomain(ctx, r); err != nil {
 		return nil, err
 	}
 	n, err := b.over(ctx, s, r)

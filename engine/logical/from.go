@@ -36,24 +36,43 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 		if r, err = b.derived(ctx, f.Query); err != nil {
 			return nil, err
 		}
-		r.qualify(0, []string{f.Alias})
-		return r, nil
+		r.qualify(0, []string{f.Alias.Name})
+		return r, r.rename(f.Alias, f.At)
 	case *sql.Files:
 		if r, err = b.files(ctx, s, f); err != nil {
 			return nil, err
 		}
-		r.qualify(0, []string{cmp.Or(f.Alias, f.Function, stem(f.Patterns[0]))})
-		r.tables[0].implied = f.Alias == ""
-		return r, nil
+		r.qualify(0, []string{cmp.Or(f.Alias.Name, f.Function, stem(f.Patterns[0]))})
+		r.tables[0].implied = f.Alias.Name == ""
+		return r, r.rename(f.Alias, f.At)
 	case *sql.Table:
 		if r, err = b.table(ctx, s, f); err != nil {
 			return nil, err
 		}
 		r.qualify(0, tableNames(f)...)
-		return r, nil
+		return r, r.rename(f.Alias, f.At)
 	}
 	none := arrow.NewSchema(nil, nil)
 	return &scope{node: NewScan(&b.ids, oneRow(), ""), schema: none, inStar: none}, nil
+}
+
+// rename gives the first columns of a table the names that stand behind its alias.
+func (r *scope) rename(alias sql.Alias, at int) error {
+	if len(alias.Columns) == 0 {
+		return nil
+	}
+	if len(alias.Columns) > len(r.columns) {
+		return errorAt(at, "table %s has %d names of columns behind it, and %d columns", alias.Name, len(alias.Columns), len(r.columns))
+	}
+	fields := slices.Clone(r.schema.Fields())
+	r.columns = slices.Clone(r.columns)
+	for i, name := range alias.Columns {
+		fields[i].Name, r.columns[i].Name = name, name
+	}
+	r.schema = arrow.NewSchema(fields, nil)
+	r.setStarred(numbersTo(0, len(fields)))
+	r.tables[0].schema = r.schema
+	return nil
 }
 
 // oneRow is what a statement without FROM reads: one row, whose column cannot be named.
@@ -66,8 +85,8 @@ func oneRow() scan.Source {
 
 // tableNames returns the names by which the columns of a table are qualified. The name may be a file's.
 func tableNames(f *sql.Table) [][]string {
-	if f.Alias != "" {
-		return [][]string{{f.Alias}}
+	if f.Alias.Name != "" {
+		return [][]string{{f.Alias.Name}}
 	}
 	whole := strings.Join(append(slices.Clone(f.In), f.Name), ".")
 	names := [][]string{{f.Name}, {whole}}
@@ -177,7 +196,7 @@ func (b *binder) namedFile(ctx context.Context, s *sql.Select, f *sql.Table, off
 
 // derived binds a statement behind FROM.
 func (b *binder) derived(ctx context.Context, s *sql.Select) (*scope, error) {
-	n, err := b.statement(ctx, s)
+	n, err := b.inner(ctx, s, nil)
 	if err != nil {
 		return nil, err
 	}

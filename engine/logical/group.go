@@ -64,17 +64,61 @@ func (b *binder) group(ctx context.Context, st *statement, rows Node) (Node, err
 	if err != nil {
 		return nil, err
 	}
-	if having == nil {
-		return b.finish(ctx, st, groups, g.overGroups)
+	if having != nil {
+		if having, err = g.overGroups(having); err != nil {
+			return nil, err
+		}
 	}
-	if having, err = g.overGroups(having); err != nil {
-		return nil, err
+	if st.domain != nil && isGlobal(st.Select) {
+		if st.scope.outer.empty, err = g.ofNothing(having, groups); err != nil {
+			return nil, err
+		}
 	}
-	if _, err := expr.BindCondition(ctx, ColumnsOf(groups), having); err != nil {
-		return nil, err
+	of := Node(groups)
+	if having != nil {
+		if of, err = b.filtered(ctx, st.scope, groups, having); err != nil {
+			return nil, err
+		}
 	}
-	return b.finish(ctx, st, &Filter{groups, having}, g.overGroups)
+	return b.finish(ctx, st, of, g.overGroups)
 }
+
+// ofNothing returns the first item of a group of no rows, over the domain of a subquery.
+func (g *grouping) ofNothing(having *expr.Expr, groups *Aggregate) (*expr.Expr, error) {
+	x, err := g.overGroups(g.st.items[0].expr)
+	if err != nil {
+		return nil, err
+	}
+	if having != nil {
+		x = expr.Call("case", having, x)
+	}
+	if inner := firstSubquery(x); inner != nil {
+		const refused = "not supported: a subquery beside aggregates of another one that reads columns of the statement around it"
+		return nil, errorAt(inner.At, refused)
+	}
+	calls := groups.Columns()[len(groups.Keys):]
+	made := x.Replace(func(x *expr.Expr) *expr.Expr {
+		if x.Op != expr.OpColumn {
+			return nil
+		}
+		if key := g.keyMade(x); key >= 0 {
+			return g.keys[key]
+		}
+		i := slices.IndexFunc(calls, func(c Column) bool { return c.ID == x.ID })
+		if slices.Contains(counts, groups.Calls[i].Function.Func) {
+			return &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{expr.Constant(int64(0))}, At: -1}
+		}
+		t, err := expr.TypeOf(calls[i].Type)
+		if err != nil {
+			return expr.Constant(nil)
+		}
+		return nullOf(t, -1)
+	})
+	return made, nil
+}
+
+// counts are the functions that are 0 for no rows. The others are NULL.
+var counts = []query.Func{query.CountStar, query.Count, query.CountDistinct, query.ApproxCountDistinct}
 
 // findCalls finds the aggregates of the statement, and notes which column holds which key.
 func (g *grouping) findCalls(ctx context.Context, having *expr.Expr) error {
@@ -141,7 +185,15 @@ func (g *grouping) aggregation(ctx context.Context) (*Aggregate, error) {
 		rows := query.Aggregate{Func: query.CountStar}
 		n.Calls = []Call{{Function: rows, Column: Column{ID: g.b.ids.New(), Name: "count(*)"}, At: -1}}
 	}
-	in, err := NewProject(ctx, g.rows, g.columns, g.exprs)
+	a := g.b.attach(ctx, g.st.scope, g.rows)
+	for i, x := range g.exprs {
+		of, err := a.expr(x)
+		if err != nil {
+			return nil, err
+		}
+		g.exprs[i] = of
+	}
+	in, err := NewProject(ctx, a.node, g.columns, g.exprs)
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,19 @@ type Join struct {
 	columns     []Column   // of Left, then of Right
 }
 
-// JoinKey is a pair of expressions that are equal. Their types have one kind of keys. A NULL is equal to nothing.
+// JoinKey is a pair of expressions that are equal. Their types have one kind of keys. A NULL is equal to nothing, or to
+// NULL.
 type JoinKey struct {
 	Left, Right *expr.Expr // over the columns of their side alone
+	NullsEqual  bool
+}
+
+// String returns the key as SQL, for people.
+func (k JoinKey) String() string {
+	if k.NullsEqual {
+		return fmt.Sprintf("%s IS NOT DISTINCT FROM %s", k.Left, k.Right)
+	}
+	return fmt.Sprintf("%s = %s", k.Left, k.Right)
 }
 
 // NewJoin returns the join of two nodes by a condition, which is nil for all pairs. Equalities of an expression
@@ -55,12 +65,12 @@ func NewJoin(ctx context.Context, kind sql.JoinKind, left, right Node, condition
 
 // keyOf returns the key that a condition is, if it is one.
 func (n *Join) keyOf(ctx context.Context, x *expr.Expr) (key JoinKey, ok bool, err error) {
-	if x.Op != expr.OpCall || x.Name != "=" {
+	if x.Op != expr.OpCall || x.Name != "=" && x.Name != "is not distinct from" {
 		return key, false, nil
 	}
-	key = JoinKey{x.Args[0], x.Args[1]}
+	key = JoinKey{x.Args[0], x.Args[1], x.Name != "="}
 	if reads(key.Left, n.Right) && reads(key.Right, n.Left) {
-		key = JoinKey{key.Right, key.Left}
+		key.Left, key.Right = key.Right, key.Left
 	} else if !reads(key.Left, n.Left) || !reads(key.Right, n.Right) {
 		return key, false, nil
 	}
@@ -145,6 +155,14 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	if err != nil {
 		return nil, err
 	}
+	if b.outer != nil && b.outer.inOn {
+		if f.Kind == sql.RightJoin || f.Kind == sql.FullJoin {
+			return nil, errorAt(f.At, "not supported: a %s JOIN in a subquery whose ON reads columns of the statement around it", f.Kind)
+		}
+		if err := b.joinDomain(ctx, left); err != nil {
+			return nil, err
+		}
+	}
 	right, err := b.from(ctx, s, f.Right)
 	if err != nil {
 		return nil, err
@@ -189,8 +207,12 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	}
 	both.setStarred(visible)
 	if f.On != nil {
+		both.outer = b.outer
 		if on, err = both.resolve(f.On, nil, nil); err != nil {
 			return nil, err
+		}
+		if b.outer != nil && len(b.outer.reads) > 0 { // what stands behind FROM is bound first
+			b.outer.inOn = b.outer.inOn || b.outer.domain == nil
 		}
 		if a := firstAggregate(on); a != nil {
 			return nil, errorAt(a.At, "%s: an aggregate function cannot stand in ON", a)

@@ -54,6 +54,12 @@ func (g *grouping) findKeys() error {
 			}
 		}
 	}
+	for _, c := range g.st.domain {
+		k := g.addKey(c.Expr())
+		for i := range sets {
+			sets[i] = append(slices.Clip(sets[i]), k)
+		}
+	}
 	g.sets = sets
 	return nil
 }

@@ -21,6 +21,7 @@ type scope struct {
 	starred []int         // the columns that * has, and that names without a table's mean
 	inStar  *arrow.Schema // of starred
 	tables  []scopeTable  // whose names may stand before the names of columns
+	outer   *enclosing    // the statement around this one, whose columns may be read; nil of none
 }
 
 // setStarred says which columns * has.
@@ -234,6 +235,18 @@ func (r *scope) column(e *expr.Expr) (*expr.Expr, error) {
 	return x, nil
 }
 
+// columnOrOuter returns the column that a name means, perhaps of a statement around.
+func (r *scope) columnOrOuter(e *expr.Expr) (*expr.Expr, error) {
+	c, err := r.column(e)
+	if err == nil || r.outer == nil || e.Path == nil && r.checkAmbiguous(e) != nil {
+		return c, err
+	}
+	if of, failed := r.outer.column(e); failed == nil {
+		return of, nil
+	}
+	return nil, err
+}
+
 // resolve replaces the names in an expression by the columns that they mean. A name that is no
 // column may be an alias. So may the name of a column for which behind is true, but not within an
 // aggregate function. behind may be nil.
@@ -254,6 +267,8 @@ func (r *scope) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func
 			return x
 		case x.Op != expr.OpColumn:
 			return nil
+		case x.ID != 0: // what a subquery reads
+			return x
 		}
 		var alias *expr.Expr
 		if mayBeAlias(x) {
@@ -263,6 +278,9 @@ func (r *scope) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func
 		isBehind := err == nil && behind != nil && behind(c)
 		if alias != nil && (isBehind || err != nil && r.checkAmbiguous(x) == nil) {
 			return alias
+		}
+		if err != nil {
+			c, err = r.columnOrOuter(x)
 		}
 		if err != nil {
 			failed = err

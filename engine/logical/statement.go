@@ -22,6 +22,7 @@ type statement struct {
 	aliases map[string]*expr.Expr // what stands behind AS, in lower case
 	groups  bool                  // whether there are aggregates or keys
 	keys    map[string]bool       // the expressions that the statement groups by, by Key
+	domain  []Column              // of a subquery: what it reads of the rows around it, which its result has, too
 }
 
 // item is an element of the result.
@@ -33,8 +34,14 @@ type item struct {
 
 // over binds a statement over what stands behind its FROM.
 func (b *binder) over(ctx context.Context, s *sql.Select, r *scope) (Node, error) {
-	s = b.parameters.bind(ctx, s, r)
+	s, err := b.correlate(ctx, b.parameters.bind(ctx, s, r), r)
+	if err != nil {
+		return nil, err
+	}
 	st := &statement{Select: s, scope: r, aliases: map[string]*expr.Expr{}, keys: map[string]bool{}}
+	if r.outer != nil {
+		st.domain = r.outer.domain
+	}
 	nodes, err := st.resolveItems(ctx)
 	if err != nil {
 		return nil, err
@@ -48,18 +55,19 @@ func (b *binder) over(ctx context.Context, s *sql.Select, r *scope) (Node, error
 	}
 	rows := r.node
 	if where != nil {
-		if _, err := expr.BindCondition(ctx, ColumnsOf(rows), where); err != nil {
+		if rows, err = b.filtered(ctx, r, rows, where); err != nil {
 			return nil, err
 		}
-		rows = &Filter{rows, where}
 	}
 	if st.groups, err = st.grouped(); err != nil {
 		return nil, err
 	}
 	if !st.groups && !s.Distinct {
-		checked := make([]*expr.Expr, len(st.items)) // also the columns that nobody may ask for
-		for i := range checked {
-			checked[i] = st.items[i].expr
+		var checked []*expr.Expr // also the columns that nobody may ask for
+		for _, it := range st.items {
+			if firstSubquery(it.expr) == nil {
+				checked = append(checked, it.expr)
+			}
 		}
 		if _, err := expr.BindTo(ctx, ColumnsOf(rows), checked...); err != nil {
 			return nil, err
@@ -253,41 +261,56 @@ func (b *binder) finish(
 		columns, exprs = append(columns, Column{ID: b.ids.New(), Name: name}), append(exprs, x)
 		return len(columns) - 1
 	}
+	a := b.attach(ctx, st.scope, rows)
+	made := func(e *expr.Expr) (*expr.Expr, error) {
+		x, err := of(e)
+		if err == nil {
+			x, err = a.expr(x)
+		}
+		return x, cmp.Or(err, context.Cause(ctx))
+	}
 	for _, it := range st.items {
-		x, err := of(it.expr)
-		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+		x, err := made(it.expr)
+		if err != nil {
 			return nil, err
 		}
 		add(it.name, x)
 	}
+	for _, c := range st.domain {
+		x, err := made(c.Expr())
+		if err != nil {
+			return nil, err
+		}
+		add(c.Name, x)
+	}
+	result := len(columns)
 	orders, err := st.orders()
 	if err != nil {
 		return nil, err
 	}
 	var keys []Key
 	for _, o := range orders {
-		x, err := of(o.Expr)
+		x, err := made(o.Expr)
 		if err != nil {
 			return nil, err
 		}
 		at, ok := places[x.Key()]
 		if !ok {
-			at = add(fmt.Sprintf("order by %d", len(columns)-len(st.items)+1), x)
+			at = add(fmt.Sprintf("order by %d", len(columns)-result+1), x)
 		}
 		keys = append(keys, Key{columns[at].ID, o.Descending, o.NullsFirst})
 	}
 	var n Node
-	made, err := NewProject(ctx, rows, columns, exprs)
-	if err != nil {
+	if n, err = NewProject(ctx, a.node, columns, exprs); err != nil {
 		return nil, err
 	}
-	if n = made; len(keys) > 0 {
+	if len(keys) > 0 {
 		n = &Sort{n, keys}
 	}
-	if n, err = limited(ctx, n, st.Select); err != nil || len(columns) == len(st.items) {
+	if n, err = limited(ctx, n, st.Select); err != nil || len(columns) == result {
 		return n, err
 	}
-	shown := columns[:len(st.items)]
+	shown := columns[:result]
 	exprs = make([]*expr.Expr, len(shown))
 	for i := range shown {
 		exprs[i] = shown[i].Expr()
@@ -330,6 +353,10 @@ func limited(ctx context.Context, in Node, s *sql.Select) (Node, error) {
 
 // distinct binds DISTINCT over groups: groups of the groups.
 func (b *binder) distinct(ctx context.Context, st *statement, rows Node) (Node, error) {
+	if st.domain != nil {
+		const refused = "not supported: DISTINCT over groups in a subquery that reads columns of the statement around it"
+		return nil, errorAt(0, refused)
+	}
 	inner := *st.Select
 	inner.Distinct, inner.OrderBy, inner.OrderAll, inner.Limit, inner.Offset = false, nil, nil, nil, nil
 	of := *st

@@ -22,6 +22,7 @@ type joinNode struct {
 	probe, build     sourceNode
 	ofProbe, ofBuild *projection // the keys, then the columns of the join
 	keys             *rowdata.Bound
+	nullsEqual       []bool        // by key: a NULL is equal to NULL
 	condition        *expr.Program // of the columns of the join; nil for TRUE
 	has              joinRows
 	schema           *arrow.Schema // of pairs: the probe side's columns, then the build side's
@@ -68,7 +69,7 @@ func describeJoin(n *logical.Join, swapped bool) string {
 		if swapped {
 			k.Left, k.Right = k.Right, k.Left
 		}
-		parts = append(parts, fmt.Sprintf("%s = %s", k.Left, k.Right))
+		parts = append(parts, k.String())
 	}
 	if n.Condition != nil {
 		parts = append(parts, n.Condition.String())
@@ -113,6 +114,7 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 			k.Left, k.Right = k.Right, k.Left
 		}
 		probeKeys, buildKeys = append(probeKeys, k.Left), append(buildKeys, k.Right)
+		made.nullsEqual = append(made.nullsEqual, k.NullsEqual)
 	}
 	if made.ofProbe, err = p.side(probe, probeKeys, probeColumns); err != nil {
 		return nil, err

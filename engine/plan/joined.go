@@ -99,7 +99,7 @@ func (s *joined) engine() *engine.Engine {
 func (s *joined) build(ctx context.Context, reads engine.RowsOptions) (err error) {
 	n, eng := s.node, s.run.engine
 	s.built.side, err = eng.Hash(ctx, n.build.rows(s.run), engine.HashedOptions{
-		RowsOptions: rowsOptions(n.ofBuild, eng), Keys: n.keys,
+		RowsOptions: rowsOptions(n.ofBuild, eng), Keys: n.keys, NullsEqual: n.nullsEqual,
 	})
 	if err != nil || s.built.side.All() != nil {
 		return err

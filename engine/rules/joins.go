@@ -38,7 +38,7 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 	var left, right, both, rest *expr.Expr // of each side, of the join, and behind it
 	moved := false
 	if f != nil {
-		for _, x := range expr.Conjuncts(nil, f.Condition) {
+		for _, x := range expr.Factored(nil, f.Condition) {
 			switch fallible, err := mayFail(c, join, x); {
 			case err != nil:
 				return nil, err
@@ -62,7 +62,7 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 		}
 	}
 	if join.Condition != nil {
-		for _, x := range expr.Conjuncts(nil, join.Condition) {
+		for _, x := range expr.Factored(nil, join.Condition) {
 			switch fallible, err := mayFail(c, join, x); {
 			case err != nil:
 				return nil, err

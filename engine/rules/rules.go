@@ -17,6 +17,7 @@ type Name string
 // The rules.
 const (
 	MergeDerived   Name = "merge derived tables"
+	Domains        Name = "domains of subqueries"
 	JoinConditions Name = "conditions of joins"
 	PruneColumns   Name = "prune columns"
 	PushFilters    Name = "push filters"
@@ -44,6 +45,7 @@ type rule struct {
 // behind it.
 var list = []rule{
 	{MergeDerived, mergeDerived},
+	{Domains, everywhere(domains)},
 	{JoinConditions, joinConditions},
 	{PruneColumns, pruneColumns},
 	{PushFilters, pushFilters},

@@ -93,6 +93,8 @@ func (p *statements) expr(node *pg.Node) *expr.Expr {
 	case *pg.Node_ParamRef:
 		p.take(n.ParamRef, "number")
 		return &expr.Expr{Op: expr.OpParameter, Value: int64(n.ParamRef.GetNumber()), At: p.offset(n.ParamRef.GetLocation())}
+	case *pg.Node_SubLink:
+		return p.subquery(n.SubLink)
 	case *pg.Node_GroupingFunc:
 		p.take(n.GroupingFunc, "args")
 		return p.call("grouping", n.GroupingFunc.GetLocation(), n.GroupingFunc.GetArgs()...)
@@ -465,8 +467,6 @@ func describe(expr *pg.Node) string {
 		return "COLLATE"
 	case *pg.Node_RowExpr:
 		return "a list in parentheses here"
-	case *pg.Node_SubLink:
-		return "a subquery"
 	case *pg.Node_SqlvalueFunction:
 		return "a word of SQL (a column of that name is written in double quotes)"
 	}

@@ -99,11 +99,14 @@ func (s *script) stray() error {
 // *Error, and caught makes that the error of a statement.
 type statements struct {
 	*script
-	ctx    context.Context
-	nodes  int                // of expressions, that have been read
-	ctes   map[string]*Select // by name, in lower case
-	depth  int                // of the statement at hand
-	joined int                // JOINs around the one at hand
+	ctx   context.Context
+	nodes int                // of expressions, that have been read
+	ctes  map[string]*Select // by name, in lower case
+	depth int                // of the statement at hand
+
+	subqueries []*Select // in the expressions of the statement at hand
+
+	joined int // JOINs around the one at hand
 	taken  map[proto.Message]bool
 }
 
@@ -170,12 +173,9 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *S
 		"having_clause", "sort_clause", "limit_count", "limit_offset", "limit_option")
 	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
+	around := p.subqueries
+	p.subqueries = nil
 	s.From = p.from(stmt.GetFromClause())
-	for _, below := range s.Below() {
-		if s.height = max(s.height, below.height+1); s.height >= queriesMax { // through the names of WITH
-			p.fail(s.From.Place(), "not supported: statements nested more than %d deep", queriesMax)
-		}
-	}
 	s.Distinct = p.distinct(stmt.GetDistinctClause())
 	p.checkList("SELECT", stmt.GetTargetList())
 	p.checkList("GROUP BY", stmt.GetGroupClause())
@@ -190,6 +190,12 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *S
 	}
 	s.Limit = p.optional(stmt.GetLimitCount())
 	s.Offset = p.optional(stmt.GetLimitOffset())
+	s.subqueries, p.subqueries = p.subqueries, around
+	for _, below := range s.Below() {
+		if s.height = max(s.height, below.height+1); s.height >= queriesMax { // through the names of WITH
+			p.fail(0, "not supported: statements nested more than %d deep", queriesMax)
+		}
+	}
 	p.ctes = ctes
 	p.depth--
 	return s
@@ -256,16 +262,21 @@ func (p *statements) fromOne(node *pg.Node) From {
 	return nil
 }
 
-// tableAlias returns the name that a table is given, or "".
-func (p *statements) tableAlias(a *pg.Alias) string {
-	if a != nil {
-		p.take(a, "aliasname")
+// tableAlias returns the names that a table and its columns are given.
+func (p *statements) tableAlias(a *pg.Alias) (of Alias) {
+	if a == nil {
+		return of
 	}
-	return a.GetAliasname()
+	p.take(a, "aliasname", "colnames")
+	of.Name = a.GetAliasname()
+	for _, name := range a.GetColnames() {
+		of.Columns = append(of.Columns, name.GetString_().GetSval())
+	}
+	return of
 }
 
 // table reads a name, or a pattern of files in quotes.
-func (p *statements) table(v *pg.RangeVar, alias string) From {
+func (p *statements) table(v *pg.RangeVar, alias Alias) From {
 	p.take(v, "catalogname", "schemaname", "relname", "alias")
 	at := p.offset(v.GetLocation())
 	if p.marks[at] == markFile {
@@ -278,7 +289,8 @@ func (p *statements) table(v *pg.RangeVar, alias string) From {
 	if v.GetSchemaname() == "" {
 		name := p.spelled(at, v.GetRelname())
 		if cte := p.ctes[strings.ToLower(name)]; cte != nil {
-			return &Derived{At: at, Query: cte, Alias: cmp.Or(alias, name)}
+			alias.Name = cmp.Or(alias.Name, name)
+			return &Derived{At: at, Query: cte, Alias: alias}
 		}
 		return &Table{At: at, Name: name, Alias: alias}
 	}
@@ -300,7 +312,7 @@ func (p *statements) stringToken(at int) string {
 	return strings.ReplaceAll(strings.TrimSuffix(written, "'"), "''", "'")
 }
 
-func (p *statements) derived(r *pg.RangeSubselect, alias string) From {
+func (p *statements) derived(r *pg.RangeSubselect, alias Alias) From {
 	if r.GetLateral() {
 		p.unsupportedClause(pg.Token_LATERAL_P, "LATERAL")
 	}
@@ -313,7 +325,7 @@ func (p *statements) derived(r *pg.RangeSubselect, alias string) From {
 }
 
 // reader reads a call of read_csv, read_json or read_parquet.
-func (p *statements) reader(r *pg.RangeFunction, alias string) From {
+func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 	var call *pg.FuncCall
 	if list := r.GetFunctions(); len(list) == 1 && len(list[0].GetList().GetItems()) > 0 {
 		call = list[0].GetList().GetItems()[0].GetFuncCall()

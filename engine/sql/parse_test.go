@@ -38,7 +38,7 @@ func shown(s *Select) string {
 	switch f := s.From.(type) {
 	case *Derived:
 		b.WriteString(" from (" + shown(f.Query) + ")")
-		alias = f.Alias
+		alias = f.Alias.Name
 	case *Files:
 		if f.Function != "" {
 			b.WriteString(" from " + f.Function + "(" + f.Patterns[0] + ")")
@@ -48,10 +48,10 @@ func shown(s *Select) string {
 		for _, o := range f.Options {
 			b.WriteString(" " + o.Name + "=" + o.Value.String())
 		}
-		alias = f.Alias
+		alias = f.Alias.Name
 	case *Table:
 		b.WriteString(" from " + f.Name)
-		alias = f.Alias
+		alias = f.Alias.Name
 	}
 	if alias != "" {
 		b.WriteString(" as " + alias)
@@ -170,8 +170,8 @@ func TestParseStatementError(t *testing.T) {
 		{"select sum(a) over (partition by b) from t", "not supported: OVER", "over (partition by b) from t"},
 		{"select distinct on (a) b from t", "DISTINCT ON", "distinct on (a) b from t"},
 		{"select a from t for update", "not supported: FOR", "for update"},
-		{"select (select 1) from t", "not supported: a subquery", "(select 1) from t"},
-		{"select a from t where b in (select c from u)", "not supported: a subquery", "in (select c from u)"},
+		{"select array(select 1) from t", "not supported: this subquery", "array(select 1) from t"},
+		{"select a from t where b @@ any (select c from u)", "operator @@ before ANY", "@@ any (select c from u)"},
 		{"select cast(a as interger) from t", "no type is named interger; did you mean integer", "interger) from t"},
 		{"select a::int[] from t", "a type of lists", "int[] from t"},
 		{"select sum(*) from t", "only count has it", "sum(*) from t"},

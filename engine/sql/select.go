@@ -23,6 +23,8 @@ type Select struct {
 
 	Parameters int // how many values ? and $1 stand for in the whole text, derived tables included
 
+	subqueries []*Select // in its expressions
+
 	height int // statements below it, one within the other
 }
 
@@ -57,7 +59,13 @@ type Table struct {
 	At    int
 	Name  string
 	In    []string // the schema, or the catalog and the schema, that the name is qualified by; else empty
-	Alias string   // or ""
+	Alias Alias
+}
+
+// Alias is the names that stand behind a table.
+type Alias struct {
+	Name    string   // of the table, or ""
+	Columns []string // of its first columns
 }
 
 // Files are files, by their patterns.
@@ -66,14 +74,14 @@ type Files struct {
 	Patterns []string
 	Function string   // read_csv, read_json or read_parquet; "" where the pattern stands alone
 	Options  []Option // of Function
-	Alias    string   // or ""
+	Alias    Alias
 }
 
 // Derived is a statement behind FROM, or the statement of a name of WITH.
 type Derived struct {
 	At    int
 	Query *Select
-	Alias string // or the name in WITH, or ""
+	Alias Alias // or the name in WITH
 }
 
 // About is what a verb tells about a statement.
@@ -118,6 +126,33 @@ type Join struct {
 	Natural     bool     // Using has the columns whose names both sides have
 }
 
+// SubqueryKind says what a statement within an expression stands for.
+type SubqueryKind string
+
+// The kinds of subqueries.
+const (
+	ScalarSubquery SubqueryKind = "VALUE"  // the value of its only row; NULL where there is no row
+	ExistsSubquery SubqueryKind = "EXISTS" // whether there is a row
+	AnySubquery    SubqueryKind = "ANY"    // whether a comparison is TRUE for a row
+	AllSubquery    SubqueryKind = "ALL"    // whether a comparison is TRUE for all rows
+)
+
+// Subquery is a statement within an expression: the value of an expr.OpSubquery.
+type Subquery struct {
+	Kind     SubqueryKind
+	Query    *Select
+	Operator string // of the comparison with the rows
+	Compared int    // how many of the expression's arguments are compared with the columns of the rows: the first ones
+
+	text string
+}
+
+// String returns the subquery as SQL, for people.
+func (q *Subquery) String() string { return q.text }
+
+// IsIn says whether the subquery is one of IN, or of = ANY.
+func (q *Subquery) IsIn() bool { return q.Kind == AnySubquery && q.Operator == "=" }
+
 // Place implements From.
 func (t *Table) Place() int { return t.At }
 
@@ -136,7 +171,7 @@ func (u *Unnest) Place() int { return u.Input.Place() }
 // Place implements From.
 func (j *Join) Place() int { return j.At }
 
-// Below returns the statements that stand behind FROM.
+// Below returns the statements that stand behind FROM, and in expressions.
 func (s *Select) Below() (below []*Select) {
 	eachOf(s.From, func(f From) {
 		switch of := f.(type) {
@@ -146,7 +181,7 @@ func (s *Select) Below() (below []*Select) {
 			below = append(below, of.Query)
 		}
 	})
-	return below
+	return append(below, s.subqueries...)
 }
 
 // Leaves returns the tables and the files behind FROM, at any depth.

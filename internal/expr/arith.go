@@ -376,6 +376,23 @@ func meanOfParts(b *binder, n *node) {
 	})
 }
 
+// AtMostOne is the function of how many rows a subquery has that stands for a value: their number, or an error where
+// they are several.
+const AtMostOne = "at most one"
+
+func atMostOne(b *binder, n *node) {
+	n.typ, n.fallible = typeOf(Int64), true
+	b.castArg(n, 0, typeOf(Int64))
+	n.eval = map1e(n, func(rows int64) (int64, error) {
+		if rows > 1 {
+			const several = "a subquery that stands for a value has %d rows, more than 1: " +
+				"with LIMIT 1 one of them is taken, with max or any_value one value"
+			return 0, query.Valuef(several, rows)
+		}
+		return rows, nil
+	})
+}
+
 // quotient binds // of numbers that are not both integers: as /, but an error where the divisor is 0.
 func quotient(b *binder, n *node) {
 	division(b, n)

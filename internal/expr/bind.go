@@ -144,6 +144,8 @@ func (b *binder) bind(e *Expr, depth int) *node {
 		return n
 	case OpAggregate:
 		b.fail(e.At, "%s: an aggregate function cannot stand here", e.Name)
+	case OpSubquery:
+		b.fail(e.At, "not supported: a subquery here")
 	}
 	key := e.Key()
 	if known := b.known[key]; known != nil {

@@ -21,6 +21,11 @@ const (
 	// the parameter whose number, from 1, is Value; replaced by its value before an expression is
 	// bound
 	OpParameter
+
+	// the rows of the statement that Value is, as Name says; replaced by a column before an expression is
+	// bound. Args are what the rows are compared with, then the columns that the statement reads of the
+	// rows around it
+	OpSubquery
 )
 
 // Expr is an expression before it meets a schema. Operators are calls of their sign; CASE is a call
@@ -29,7 +34,7 @@ type Expr struct {
 	Op    Op
 	Name  string // of a column or a function; "" of other forms
 	Type  Type   // of a constant, or the type that a cast leads to
-	Value any    // nil, bool, int64, float64, decimal128.Num, string or IntervalValue, by Type
+	Value any    // nil, bool, int64, float64, decimal128.Num, string or IntervalValue, by Type; of a subquery, a fmt.Stringer
 	Args  []*Expr
 	At    int // first byte in the text that the expression was read from, for errors; -1 without a text
 	ID    ID  // of a column whose name has been looked up in a plan; else 0
@@ -266,6 +271,56 @@ func Conjuncts(list []*Expr, of *Expr) []*Expr {
 	return list
 }
 
+// Factored adds the parts of a condition to a list, as Conjuncts does; what all parts of an OR have in common is a part
+// of its own: (a AND b) OR (a AND c) is a AND (b OR c).
+func Factored(list []*Expr, of *Expr) []*Expr {
+	for _, x := range Conjuncts(nil, of) {
+		if x.Op != OpCall || x.Name != "or" {
+			list = append(list, x)
+			continue
+		}
+		branches := make([][]*Expr, len(x.Args))
+		for i, arg := range x.Args {
+			branches[i] = Conjuncts(nil, arg)
+		}
+		isShared := func(y *Expr) bool {
+			key := y.Key()
+			return !slices.ContainsFunc(branches, func(b []*Expr) bool {
+				return !slices.ContainsFunc(b, func(z *Expr) bool { return z.Key() == key })
+			})
+		}
+		var shared []*Expr
+		keys := map[string]bool{}
+		for _, y := range branches[0] {
+			if isShared(y) {
+				shared, keys[y.Key()] = append(shared, y), true
+			}
+		}
+		if len(shared) == 0 {
+			list = append(list, x)
+			continue
+		}
+		list = append(list, shared...)
+		rest := Call("or")
+		rest.At = x.At
+		isRest := true // else a branch has nothing beside what is shared, and is TRUE where that is
+		for _, branch := range branches {
+			var left *Expr
+			for _, y := range branch {
+				if !keys[y.Key()] {
+					left = Conjunction(left, y)
+				}
+			}
+			isRest = isRest && left != nil
+			rest.Args = append(rest.Args, left)
+		}
+		if isRest {
+			list = append(list, rest)
+		}
+	}
+	return list
+}
+
 // IDs calls f with the ID of each column that the expression reads.
 func (e *Expr) IDs(f func(ID)) {
 	e.Walk(func(x *Expr) bool {
@@ -305,6 +360,8 @@ func (e *Expr) String() string {
 		return e.aggregateText()
 	case OpParameter:
 		return fmt.Sprintf("$%d", e.Value)
+	case OpSubquery:
+		return fmt.Sprint(e.Value)
 	}
 	return e.callText()
 }

@@ -79,7 +79,10 @@ func init() {
 			functions = append(functions, f)
 		}
 	}
-	functionsByName = map[string]*Function{MeanOfParts: {Name: MeanOfParts, argsMin: 2, argsMax: 2, bind: meanOfParts}}
+	functionsByName = map[string]*Function{
+		MeanOfParts: {Name: MeanOfParts, argsMin: 2, argsMax: 2, bind: meanOfParts},
+		AtMostOne:   {Name: AtMostOne, argsMin: 1, argsMax: 1, bind: atMostOne},
+	}
 	for i := range functions {
 		f := &functions[i]
 		functionsByName[f.Name] = f
