@@ -31,7 +31,8 @@ type Hashed struct {
 }
 
 func newHashed(m rowdata.Memory, of *HashedOptions, workers int) *Hashed {
-	return &Hashed{build: cpujoin.NewBuild(m, &of.Keys.Keys, workers), keys: of.Keys, schema: of.Schema, nullsEqual: of.NullsEqual}
+	build := cpujoin.NewBuild(m, &of.Keys.Keys, workers)
+	return &Hashed{build: build, keys: of.Keys, schema: of.Schema, nullsEqual: of.NullsEqual}
 }
 
 // finish makes what rows are found by, of all batches, which were added to the build.

@@ -62,7 +62,8 @@ func (r *scope) rename(alias sql.Alias, at int) error {
 		return nil
 	}
 	if len(alias.Columns) > len(r.columns) {
-		return errorAt(at, "table %s has %d names of columns behind it, and %d columns", alias.Name, len(alias.Columns), len(r.columns))
+		const many = "table %s has %d names of columns behind it, and %d columns"
+		return errorAt(at, many, alias.Name, len(alias.Columns), len(r.columns))
 	}
 	fields := slices.Clone(r.schema.Fields())
 	r.columns = slices.Clone(r.columns)

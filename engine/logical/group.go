@@ -93,8 +93,7 @@ func (g *grouping) ofNothing(having *expr.Expr, groups *Aggregate) (*expr.Expr, 
 		x = expr.Call("case", having, x)
 	}
 	if inner := firstSubquery(x); inner != nil {
-		const refused = "not supported: a subquery beside aggregates of another one that reads columns of the statement around it"
-		return nil, errorAt(inner.At, refused)
+		return nil, errorAt(inner.At, "not supported: a subquery beside an aggregate "+correlated)
 	}
 	calls := groups.Columns()[len(groups.Keys):]
 	made := x.Replace(func(x *expr.Expr) *expr.Expr {
@@ -106,7 +105,9 @@ func (g *grouping) ofNothing(having *expr.Expr, groups *Aggregate) (*expr.Expr, 
 		}
 		i := slices.IndexFunc(calls, func(c Column) bool { return c.ID == x.ID })
 		if slices.Contains(counts, groups.Calls[i].Function.Func) {
-			return &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{expr.Constant(int64(0))}, At: -1}
+			zero := nullOf(expr.Type{ID: expr.Int64}, -1)
+			zero.Args[0] = expr.Constant(int64(0))
+			return zero
 		}
 		t, err := expr.TypeOf(calls[i].Type)
 		if err != nil {

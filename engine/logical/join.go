@@ -157,7 +157,7 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	}
 	if b.outer != nil && b.outer.inOn {
 		if f.Kind == sql.RightJoin || f.Kind == sql.FullJoin {
-			return nil, errorAt(f.At, "not supported: a %s JOIN in a subquery whose ON reads columns of the statement around it", f.Kind)
+			return nil, errorAt(f.At, "not supported: ON of a %s JOIN that reads them "+correlated, f.Kind)
 		}
 		if err := b.joinDomain(ctx, left); err != nil {
 			return nil, err
@@ -207,15 +207,8 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	}
 	both.setStarred(visible)
 	if f.On != nil {
-		both.outer = b.outer
-		if on, err = both.resolve(f.On, nil, nil); err != nil {
+		if on, err = b.on(both, f.On); err != nil {
 			return nil, err
-		}
-		if b.outer != nil && len(b.outer.reads) > 0 { // what stands behind FROM is bound first
-			b.outer.inOn = b.outer.inOn || b.outer.domain == nil
-		}
-		if a := firstAggregate(on); a != nil {
-			return nil, errorAt(a.At, "%s: an aggregate function cannot stand in ON", a)
 		}
 	}
 	n, err := NewJoin(ctx, f.Kind, left.node, right.node, on)
@@ -243,6 +236,22 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	}
 	both.setStarred(starred)
 	return both, nil
+}
+
+// on looks up the names of a condition of a join.
+func (b *binder) on(both *scope, condition *expr.Expr) (*expr.Expr, error) {
+	both.outer = b.outer
+	on, err := both.resolve(condition, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if b.outer != nil && len(b.outer.reads) > 0 && b.outer.domain == nil { // what stands behind FROM is bound first
+		b.outer.inOn = true
+	}
+	if a := firstAggregate(on); a != nil {
+		return nil, errorAt(a.At, "%s: an aggregate function cannot stand in ON", a)
+	}
+	return on, nil
 }
 
 // take gives the columns of the scope the types that they have in a join, under the names that they have here.

@@ -310,8 +310,12 @@ func (b *binder) finish(
 	if n, err = limited(ctx, n, st.Select); err != nil || len(columns) == result {
 		return n, err
 	}
-	shown := columns[:result]
-	exprs = make([]*expr.Expr, len(shown))
+	return b.first(ctx, n, columns[:result])
+}
+
+// first returns the first columns of rows, without the keys of an order.
+func (b *binder) first(ctx context.Context, n Node, shown []Column) (Node, error) {
+	exprs := make([]*expr.Expr, len(shown))
 	for i := range shown {
 		exprs[i] = shown[i].Expr()
 		shown[i].ID = b.ids.New()
@@ -354,8 +358,7 @@ func limited(ctx context.Context, in Node, s *sql.Select) (Node, error) {
 // distinct binds DISTINCT over groups: groups of the groups.
 func (b *binder) distinct(ctx context.Context, st *statement, rows Node) (Node, error) {
 	if st.domain != nil {
-		const refused = "not supported: DISTINCT over groups in a subquery that reads columns of the statement around it"
-		return nil, errorAt(0, refused)
+		return nil, errorAt(0, "not supported: DISTINCT over groups "+correlated)
 	}
 	inner := *st.Select
 	inner.Distinct, inner.OrderBy, inner.OrderAll, inner.Limit, inner.Offset = false, nil, nil, nil, nil

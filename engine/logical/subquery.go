@@ -67,10 +67,14 @@ func nullOf(t expr.Type, at int) *expr.Expr {
 // subquery is a subquery for which it is known what it reads of the rows around it.
 type subquery struct {
 	*sql.Subquery
-	reads []*expr.Expr
-	inOn  bool
-	bound Node // of a statement that reads nothing, until it is used; else nil
+	statement *sql.Select // without an order that does not matter
+	reads     []*expr.Expr
+	inOn      bool
+	bound     Node // of a statement that reads nothing, until it is used; else nil
 }
+
+// correlated is where some things are refused.
+const correlated = "in a subquery that reads columns of the statement around it"
 
 // firstSubquery returns the first subquery in an expression, or nil.
 func firstSubquery(e *expr.Expr) (found *expr.Expr) {
@@ -126,7 +130,8 @@ func (b *binder) correlate(ctx context.Context, s *sql.Select, r *scope) (*sql.S
 		q := &subquery{Subquery: x.Value.(*sql.Subquery)}
 		stdin, once := b.stdin, maps.Clone(b.once)
 		o := &enclosing{scope: r}
-		q.bound, failed = b.inner(ctx, q.rows(), o)
+		q.statement = q.withoutOrder()
+		q.bound, failed = b.inner(ctx, q.statement, o)
 		if len(o.reads) > 0 { // it is bound again
 			b.stdin, b.once, q.bound = stdin, once, nil
 		}
@@ -138,8 +143,8 @@ func (b *binder) correlate(ctx context.Context, s *sql.Select, r *scope) (*sql.S
 	return made, failed
 }
 
-// rows returns the statement of the subquery without an order that does not matter.
-func (q *subquery) rows() *sql.Select {
+// withoutOrder returns the statement of the subquery without an order that does not matter.
+func (q *subquery) withoutOrder() *sql.Select {
 	s := *q.Query
 	if s.Limit == nil && s.Offset == nil || q.Kind == sql.ExistsSubquery {
 		s.OrderBy, s.OrderAll = nil, nil
@@ -164,7 +169,8 @@ func isGlobal(s *sql.Select) bool {
 	if len(s.GroupBy) > 0 || s.GroupAll {
 		return false
 	}
-	return s.Having != nil || slices.ContainsFunc(s.Items, func(it sql.Item) bool { return firstAggregate(it.Expr) != nil })
+	isGrouped := func(it sql.Item) bool { return firstAggregate(it.Expr) != nil }
+	return s.Having != nil || slices.ContainsFunc(s.Items, isGrouped)
 }
 
 // attacher adds columns to rows that stand for subqueries in expressions over the rows.
@@ -307,13 +313,13 @@ func (a *attacher) rows(q *subquery, x *expr.Expr, s *sql.Select) (*bound, error
 	switch {
 	case len(reads) > 0:
 		if s.Limit != nil || s.Offset != nil {
-			return nil, errorAt(x.At, "not supported: LIMIT or OFFSET in a subquery that reads columns of the statement around it")
+			return nil, errorAt(x.At, "not supported: LIMIT or OFFSET "+correlated)
 		}
 		if err := a.domain(o, reads); err != nil {
 			return nil, err
 		}
 		n, err = a.b.inner(a.ctx, s, o)
-	case n == nil || s != q.Query:
+	case n == nil || s != q.statement:
 		n, err = a.b.inner(a.ctx, s, o)
 	}
 	q.bound = nil
@@ -438,13 +444,13 @@ func (a *attacher) subquery(x *expr.Expr) (*expr.Expr, error) {
 	var made *expr.Expr
 	switch {
 	case q.Kind == sql.ScalarSubquery:
-		made, err = a.scalar(q, of, q.rows())
+		made, err = a.scalar(q, of, q.statement)
 	case q.Kind == sql.ExistsSubquery:
 		made, err = a.exists(q, of)
 	case isOne && q.Query.Having != nil:
-		return nil, errorAt(x.At, "not supported: HAVING without GROUP BY in a subquery that reads columns of the statement around it")
+		return nil, errorAt(x.At, "not supported: HAVING without GROUP BY "+correlated)
 	case isOne:
-		if made, err = a.scalar(q, of, q.rows()); err == nil {
+		if made, err = a.scalar(q, of, q.statement); err == nil {
 			made = expr.Call(q.Operator, of.Args[0], made)
 		}
 	case q.IsIn():
@@ -467,11 +473,11 @@ func (a *attacher) subquery(x *expr.Expr) (*expr.Expr, error) {
 
 // scalar attaches the value of the only row of a statement.
 func (a *attacher) scalar(q *subquery, x *expr.Expr, s *sql.Select) (*expr.Expr, error) {
-	isLimited := s.Limit != nil || s.Offset != nil
-	if len(q.reads) > 0 && isLimited && isOneLimit(s) && !isGlobal(s) && len(s.GroupBy) == 0 && !s.GroupAll && !s.Distinct {
+	isOfRows := !isGlobal(s) && len(s.GroupBy) == 0 && !s.GroupAll && !s.Distinct
+	if len(q.reads) > 0 && isOneLimit(s) && isOfRows {
 		s = firstRow(s)
-		isLimited = false
 	}
+	isLimited := s.Limit != nil || s.Offset != nil
 	of, err := a.rows(q, x, s)
 	if err != nil {
 		return nil, err
@@ -521,21 +527,22 @@ func firstRow(s *sql.Select) *sql.Select {
 		order = []sql.Order{*s.OrderAll}
 		order[0].Expr = item.Expr
 	}
-	item.Expr = &expr.Expr{
-		Op: expr.OpAggregate, Name: query.First.String(), Args: []*expr.Expr{item.Expr}, OrderBy: order, At: item.Expr.At,
-	}
+	first := &expr.Expr{Op: expr.OpAggregate, Name: query.First.String(), OrderBy: order, At: item.Expr.At}
+	first.Args = []*expr.Expr{item.Expr}
+	item.Expr = first
 	return &of
 }
 
 // exists attaches whether a statement has rows.
 func (a *attacher) exists(q *subquery, x *expr.Expr) (*expr.Expr, error) {
-	s := q.rows()
+	s := q.statement
 	if isGlobal(s) && len(q.reads) > 0 {
 		if s.Having == nil {
 			return expr.Constant(true), nil
 		}
-		s.Items = []sql.Item{{Expr: expr.Constant(true)}}
-		value, err := a.scalar(q, x, s)
+		of := *s
+		of.Items = []sql.Item{{Expr: expr.Constant(true)}}
+		value, err := a.scalar(q, x, &of)
 		return expr.Call("coalesce", value, expr.Constant(false)), err
 	}
 	of, err := a.rows(q, x, s)
@@ -563,8 +570,10 @@ func (a *attacher) exists(q *subquery, x *expr.Expr) (*expr.Expr, error) {
 
 // counted attaches, for the rows of a subquery, aggregates of the value behind their number and the number of its
 // values that are not NULL. Both numbers are 0 for no rows.
-func (a *attacher) counted(q *subquery, x *expr.Expr, functions ...query.Func) (rows, values *expr.Expr, others []Column, err error) {
-	of, err := a.rows(q, x, q.rows())
+func (a *attacher) counted(
+	q *subquery, x *expr.Expr, functions ...query.Func,
+) (rows, values *expr.Expr, others []Column, err error) {
+	of, err := a.rows(q, x, q.statement)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -576,12 +585,12 @@ func (a *attacher) counted(q *subquery, x *expr.Expr, functions ...query.Func) (
 	return number(calls[0]), number(calls[1]), calls[2:], a.join(n, on(x.Args[q.Compared:], keys))
 }
 
-// in attaches whether a value is among those of a statement.
+// in attaches whether a value is among the values of a statement.
 func (a *attacher) in(q *subquery, x *expr.Expr) (*expr.Expr, error) {
 	if q.Compared > 1 {
 		return nil, errorAt(x.At, "not supported: IN of several columns other than as a condition of WHERE or HAVING")
 	}
-	of, err := a.rows(q, x, q.rows())
+	of, err := a.rows(q, x, q.statement)
 	if err != nil {
 		return nil, err
 	}
@@ -668,7 +677,7 @@ func (a *attacher) semi(x *expr.Expr, isNot bool) error {
 	if q.Compared > 1 && isNot {
 		return errorAt(x.At, "not supported: NOT IN of several columns; want NOT EXISTS")
 	}
-	rows, err := a.rows(q, of, q.rows())
+	rows, err := a.rows(q, of, q.statement)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,12 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
 - A statement without groups, an order or a limit returns rows as threads have read them, in no order.
 - WHERE leaves out files, row groups and pages by what it says of single columns, each branch of an OR included: comparisons,
   IN, BETWEEN, LIKE 'ab%', IS NULL, and comparisons of year(t), date_trunc(unit, t) and CAST(t AS DATE).
-- Not supported: window functions, UNION, subqueries within expressions, ASOF, POSITIONAL and LATERAL joins.
+- A statement in parentheses stands in expressions of every clause but ON and LIMIT: for the value of its only row, behind IN and
+  NOT IN, EXISTS, and a comparison with ANY or ALL. It may use columns of the statement around it, and of the statements around that:
+  ` + "`SELECT * FROM 'sales.parquet' s WHERE price > (SELECT avg(price) FROM 'sales.parquet' t WHERE t.store = s.store)`" + `. Such a statement
+  is made once, for all values of these columns; an equality with each of them saves a second reading of the rows around it. It may
+  not have LIMIT, but for LIMIT 1 of a value or behind EXISTS, nor DISTINCT over groups.
+- Not supported: window functions, UNION, ASOF, POSITIONAL and LATERAL joins.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
 all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size (-1: all rows), dateformat, timestampformat,

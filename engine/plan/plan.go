@@ -121,6 +121,9 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	}
 	root, used, err := rules.Apply(c, statement.Root)
 	if err == nil {
+		err = checkOnce(root, map[*logical.Scan]bool{})
+	}
+	if err == nil {
 		q.used = used
 		q.root, err = p.reader(root)
 	}
@@ -129,6 +132,23 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		return nil, logical.Located(s, err)
 	}
 	return q, nil
+}
+
+// checkOnce refuses a plan that reads a table twice which can be read once: for the domain of a subquery, too.
+func checkOnce(n logical.Node, read map[*logical.Scan]bool) error {
+	if table, ok := n.(*logical.Scan); ok && table.Source.Stats().Once {
+		if read[table] {
+			return fmt.Errorf("%w: %s is read twice for a subquery that uses its columns, and can be read once; "+
+				"write it to a file, or compare the columns with = in the subquery", query.ErrQuery, table.Name)
+		}
+		read[table] = true
+	}
+	for _, in := range n.Inputs() {
+		if err := checkOnce(in, read); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Schema returns the columns of the result.

@@ -89,7 +89,8 @@ func equated(x *expr.Expr, domain, rows logical.Node) (id expr.ID, value *expr.E
 	}
 	for i, side := range x.Args {
 		other := x.Args[1-i]
-		if side.Op == expr.OpColumn && placeOf(domain, side.ID) >= 0 && len(other.Columns()) > 0 && reads(other, rows) {
+		isOfRows := len(other.Columns()) > 0 && reads(other, rows)
+		if isOfRows && side.Op == expr.OpColumn && placeOf(domain, side.ID) >= 0 {
 			return side.ID, other
 		}
 	}

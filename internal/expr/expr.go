@@ -22,9 +22,9 @@ const (
 	// bound
 	OpParameter
 
-	// the rows of the statement that Value is, as Name says; replaced by a column before an expression is
-	// bound. Args are what the rows are compared with, then the columns that the statement reads of the
-	// rows around it
+	// the rows of the statement that Value, a fmt.Stringer, is, as Name says; replaced by a column before an
+	// expression is bound. Args are what the rows are compared with, then the columns that the statement
+	// reads of the rows around it
 	OpSubquery
 )
 
@@ -34,7 +34,7 @@ type Expr struct {
 	Op    Op
 	Name  string // of a column or a function; "" of other forms
 	Type  Type   // of a constant, or the type that a cast leads to
-	Value any    // nil, bool, int64, float64, decimal128.Num, string or IntervalValue, by Type; of a subquery, a fmt.Stringer
+	Value any    // nil, bool, int64, float64, decimal128.Num, string or IntervalValue, by Type; or see OpSubquery
 	Args  []*Expr
 	At    int // first byte in the text that the expression was read from, for errors; -1 without a text
 	ID    ID  // of a column whose name has been looked up in a plan; else 0

@@ -19,7 +19,8 @@ const (
 	groupByUnrelated     = 0b11 // GROUP BY of columns that are not selected, and of others beside these
 	grammarMinimum       = 0b1
 	ansi92Entry          = 0b1
-	subqueriesAsTables   = 0
+	subqueries           = 0b1111 // of comparisons, EXISTS, IN, and ANY and ALL
+	outerJoins           = 0b110  // LEFT, RIGHT and FULL
 	transactionsNone     = 0
 	forwardOnly          = 0b10
 	statementLengthBytes = 256 << 10
@@ -73,7 +74,7 @@ var sqlInfo = map[fsql.SqlInfo]any{
 	fsql.SqlInfoSupportedGrammar:                       int32(grammarMinimum),
 	fsql.SqlInfoANSI92SupportedLevel:                   int32(ansi92Entry),
 	fsql.SqlInfoSupportsIntegrityEnhancementFacility:   false,
-	fsql.SqlInfoOuterJoinsSupportLevel:                 int32(0),
+	fsql.SqlInfoOuterJoinsSupportLevel:                 int32(outerJoins),
 	fsql.SqlInfoSchemaTerm:                             "schema",
 	fsql.SqlInfoProcedureTerm:                          "procedure",
 	fsql.SqlInfoCatalogTerm:                            "catalog",
@@ -83,8 +84,8 @@ var sqlInfo = map[fsql.SqlInfo]any{
 	fsql.SqlInfoSupportedPositionedCommands:            int32(0),
 	fsql.SqlInfoSelectForUpdateSupported:               false,
 	fsql.SqlInfoStoredProceduresSupported:              false,
-	fsql.SqlInfoSupportedSubqueries:                    int32(subqueriesAsTables),
-	fsql.SqlInfoCorrelatedSubqueriesSupported:          false,
+	fsql.SqlInfoSupportedSubqueries:                    int32(subqueries),
+	fsql.SqlInfoCorrelatedSubqueriesSupported:          true,
 	fsql.SqlInfoSupportedUnions:                        int32(0),
 
 	fsql.SqlInfoMaxBinaryLiteralLen: int64(0), // 0: no limit is known
