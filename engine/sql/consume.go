@@ -39,7 +39,6 @@ func enumValue[E ~int32](e E) protoreflect.Value {
 // clauseNames say in SQL what a field is that is set and not read; of other fields, their names do.
 var clauseNames = map[protoreflect.FullName]string{
 	"pg_query.SelectStmt.group_distinct":       "GROUP BY DISTINCT",
-	"pg_query.CommonTableExpr.aliascolnames":   "names of columns behind a CTE's",
 	"pg_query.CommonTableExpr.search_clause":   "SEARCH",
 	"pg_query.CommonTableExpr.cycle_clause":    "CYCLE",
 	"pg_query.RangeVar.inh":                    "ONLY",
@@ -48,7 +47,6 @@ var clauseNames = map[protoreflect.FullName]string{
 	"pg_query.RangeFunction.is_rowsfrom":       "ROWS FROM",
 	"pg_query.RangeFunction.coldeflist":        "definitions of columns behind a call",
 	"pg_query.RangeSubselect.lateral":          "LATERAL",
-	"pg_query.Alias.colnames":                  "names of columns behind a table's",
 	"pg_query.FuncCall.agg_order":              "ORDER BY in this call",
 	"pg_query.FuncCall.agg_filter":             "FILTER behind this call",
 	"pg_query.FuncCall.agg_distinct":           "DISTINCT in this call",

@@ -93,7 +93,6 @@ func TestClausesRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"SELECT count(*) FROM t GROUP BY DISTINCT ROLLUP (a, a)": "GROUP BY DISTINCT",
 		"SELECT a FROM ONLY t":                                    "ONLY",
-		"WITH q(b) AS (SELECT a FROM t) SELECT b FROM q":          "this WITH",
 		"SELECT a FROM t TABLESAMPLE BERNOULLI (10)":              "TABLESAMPLE",
 		"SELECT a FROM t ORDER BY a FETCH FIRST 2 ROWS WITH TIES": "WITH TIES",
 		"SELECT a FROM t FOR UPDATE":                              "FOR",

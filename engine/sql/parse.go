@@ -100,14 +100,20 @@ func (s *script) stray() error {
 type statements struct {
 	*script
 	ctx   context.Context
-	nodes int                // of expressions, that have been read
-	ctes  map[string]*Select // by name, in lower case
-	depth int                // of the statement at hand
+	nodes int               // of expressions, that have been read
+	ctes  map[string]*named // by name, in lower case
+	depth int               // of the statement at hand
 
 	subqueries []*Select // in the expressions of the statement at hand
 
 	joined int // JOINs around the one at hand
 	taken  map[proto.Message]bool
+}
+
+// named is a statement of WITH.
+type named struct {
+	query   *Select
+	columns []string // names of its first columns
 }
 
 // queriesMax bounds how deep statements are nested, also through names of WITH: a statement is planned once
@@ -151,7 +157,7 @@ func (p *statements) unsupportedClause(token pg.Token, what string) {
 	p.fail(p.findToken(token, 0), "not supported: %s", what)
 }
 
-func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*Select) *Select {
+func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Select {
 	if p.depth++; p.depth > queriesMax {
 		p.fail(0, "not supported: statements nested more than %d deep", queriesMax)
 	}
@@ -217,20 +223,24 @@ func (p *statements) with(clause *pg.WithClause) {
 		p.unsupportedClause(pg.Token_RECURSIVE, "RECURSIVE")
 	}
 	p.take(clause, "ctes")
-	known, own := map[string]*Select{}, map[string]bool{}
+	known, own := map[string]*named{}, map[string]bool{}
 	maps.Copy(known, p.ctes)
 	for _, node := range clause.GetCtes() {
 		cte := node.GetCommonTableExpr()
 		query := cte.GetCtequery().GetSelectStmt()
-		if query == nil || len(cte.GetAliascolnames()) > 0 {
+		if query == nil {
 			p.fail(p.offset(cte.GetLocation()), "not supported: this WITH; want WITH name AS (SELECT ...)")
 		}
-		p.take(cte, "ctename", "ctequery", "ctematerialized") // a CTE is read once, materialized or not
+		p.take(cte, "ctename", "aliascolnames", "ctequery", "ctematerialized") // a CTE is read once, materialized or not
 		name := strings.ToLower(cte.GetCtename())
 		if own[name] {
 			p.fail(p.offset(cte.GetLocation()), "WITH has two statements of the name %s", cte.GetCtename())
 		}
-		own[name], known[name] = true, p.statement(query, known)
+		of := &named{query: p.statement(query, known)}
+		for _, column := range cte.GetAliascolnames() {
+			of.columns = append(of.columns, column.GetString_().GetSval())
+		}
+		own[name], known[name] = true, of
 	}
 	p.ctes = known
 }
@@ -290,7 +300,10 @@ func (p *statements) table(v *pg.RangeVar, alias Alias) From {
 		name := p.spelled(at, v.GetRelname())
 		if cte := p.ctes[strings.ToLower(name)]; cte != nil {
 			alias.Name = cmp.Or(alias.Name, name)
-			return &Derived{At: at, Query: cte, Alias: alias}
+			if n := len(alias.Columns); n < len(cte.columns) {
+				alias.Columns = append(alias.Columns, cte.columns[n:]...)
+			}
+			return &Derived{At: at, Query: cte.query, Alias: alias}
 		}
 		return &Table{At: at, Name: name, Alias: alias}
 	}
