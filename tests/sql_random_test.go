@@ -492,6 +492,11 @@ func (g *sqlGenerator) joined(depth int) string {
 		return "(SELECT x.* FROM " + g.table(depth) + " x " + g.pick("SEMI JOIN ", "ANTI JOIN ") + g.table(depth) + " y " +
 			g.pick("USING (id)", "USING (dt, si)", "ON x.i = y.i", "ON x.s = y.s AND x.i < y.i + 100", "ON x.id = y.si AND y.b") + ")"
 	}
+	if g.IntN(5) == 0 {
+		return "(SELECT " + g.pick("x", "y", "z") + ".* FROM " + g.table(depth) + " x JOIN " + g.table(0) + " y ON x.id = y.id JOIN " + g.table(0) + " z ON " +
+			g.pick("y.id = z.id", "z.id = x.id", "z.id + 1 = y.id") + g.pick(" WHERE x.s = z.s", " WHERE y.dt = z.dt", " WHERE y.b") +
+			g.pick("", " AND x.si <> z.si", " AND (x.b OR z.i > 5)", " AND (x.si = y.si AND z.b OR y.si = x.si AND z.i > 3)") + ")"
+	}
 	kind := g.pick("JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
 	on := g.pick("x.id = y.id", "y.id = x.id", "x.id + 1 = y.id", "x.id = y.id AND x.s = y.s",
 		"x.dt = y.dt AND x.id = y.id AND x.si = y.si", "y.id = x.id AND x.p IS NOT DISTINCT FROM y.p")

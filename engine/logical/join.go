@@ -31,12 +31,12 @@ type JoinKey struct {
 	NullsEqual  bool
 }
 
-// String returns the key as SQL, for people.
-func (k JoinKey) String() string {
+// Condition returns the key as a condition.
+func (k JoinKey) Condition() *expr.Expr {
 	if k.NullsEqual {
-		return fmt.Sprintf("%s IS NOT DISTINCT FROM %s", k.Left, k.Right)
+		return expr.Call("is not distinct from", k.Left, k.Right)
 	}
-	return fmt.Sprintf("%s = %s", k.Left, k.Right)
+	return expr.Call("=", k.Left, k.Right)
 }
 
 // NewJoin returns the join of two nodes by a condition, which is nil for all pairs. Equalities of an expression

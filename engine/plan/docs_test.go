@@ -48,7 +48,7 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
 - A table is files in single quotes, with wildcards or without (a single one in the folder
   at hand also as in ` + "`FROM flights.parquet`" + `), a name given by ` + "`--table name=path`" + `, a
   statement in parentheses, or the name of one in front: ` + "`WITH name AS (SELECT ...)`" + `.
-- Tables are joined in the order in which they are written; behind commas they have all pairs of their rows that WHERE leaves. Parts of
+- Behind commas tables have all pairs of their rows that WHERE leaves. INNER JOINs are made in an order that makes few rows. Parts of
   ON and WHERE that read one side are asked of its rows, and leave out files and row groups; equalities of the two sides, of any
   expressions, are looked up by their hashes; other conditions are asked of every pair. A NULL is equal to nothing. The smaller side is
   read first, and kept in memory; where it outgrows ` + "`--memory-limit`" + `, both sides are divided by their hashes, and go to disk as far as

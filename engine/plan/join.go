@@ -69,7 +69,8 @@ func describeJoin(n *logical.Join, swapped bool) string {
 		if swapped {
 			k.Left, k.Right = k.Right, k.Left
 		}
-		parts = append(parts, k.String())
+		key := k.Condition().String()
+		parts = append(parts, key[1:len(key)-1])
 	}
 	if n.Condition != nil {
 		parts = append(parts, n.Condition.String())

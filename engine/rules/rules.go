@@ -18,6 +18,7 @@ type Name string
 const (
 	MergeDerived   Name = "merge derived tables"
 	Domains        Name = "domains of subqueries"
+	JoinOrder      Name = "order of joins"
 	JoinConditions Name = "conditions of joins"
 	PruneColumns   Name = "prune columns"
 	PushFilters    Name = "push filters"
@@ -46,6 +47,7 @@ type rule struct {
 var list = []rule{
 	{MergeDerived, mergeDerived},
 	{Domains, everywhere(domains)},
+	{JoinOrder, joinOrder},
 	{JoinConditions, joinConditions},
 	{PruneColumns, pruneColumns},
 	{PushFilters, pushFilters},
