@@ -318,12 +318,13 @@ func (g *sqlGenerator) where(depth int) string {
 // around it.
 func (g *sqlGenerator) subquery() string {
 	z := " FROM (SELECT id AS zid, si AS zsi, i AS zi, s AS zs, dt AS zdt, b AS zb FROM " + g.table(g.IntN(2)) + ") z"
-	same := g.pick(" WHERE zid = id", " WHERE zsi = si", " WHERE zs = s AND zsi = si", " WHERE zi = i + 1", " WHERE zdt = dt AND zb")
+	same := g.pick(" WHERE zid = id", " WHERE zsi = si", " WHERE zs = s AND zsi = si", " WHERE zi = i + 1",
+		" WHERE zdt = dt AND zb")
 	other := g.pick(" WHERE zid < 40 AND zsi < si", " WHERE zid < 30 AND zi <> i", " WHERE zid < 50 AND (zs < s OR zb)",
 		" WHERE zid < 60 AND zs IS NOT DISTINCT FROM s")
 	alone := g.pick("", " WHERE zid > 1200", " WHERE zi IS NOT NULL AND zs <> 'b'")
 	any := g.pick(same, same, other, alone)
-	not := g.pick("", "", "NOT ")
+	not, compared := g.pick("", "", "NOT "), g.pick("si", "i")+g.pick(" > ", " <= ", " = ", " <> ")
 	switch g.IntN(7) {
 	case 0:
 		return not + "EXISTS (SELECT 1" + z + any + ")"
@@ -332,12 +333,13 @@ func (g *sqlGenerator) subquery() string {
 	case 2:
 		return "s " + not + "IN (SELECT zs" + z + any + ")"
 	case 3:
-		return g.pick("si", "i") + g.pick(" > ", " <= ", " = ", " <> ") +
-			"(SELECT " + g.pick("avg(zsi)", "max(zi)", "count(*)", "count(zs) + 1", "sum(zsi) FILTER (WHERE zb)") + z + any + ")"
+		value := g.pick("avg(zsi)", "max(zi)", "count(*)", "count(zs) + 1", "sum(zsi) FILTER (WHERE zb)")
+		return compared + "(SELECT " + value + z + any + ")"
 	case 4:
-		return g.pick("si", "i") + g.pick(" > ", " <= ", " = ", " <> ") + g.pick("ANY", "ALL") + " (SELECT " + g.pick("zi", "zsi") + z + any + ")"
+		return compared + g.pick("ANY", "ALL") + " (SELECT " + g.pick("zi", "zsi") + z + any + ")"
 	case 5:
-		return "(SELECT " + g.pick("count(*)", "count(DISTINCT zs)") + z + g.pick(same, other) + ")" + g.pick(" > 1", " = 0")
+		counted := g.pick("count(*)", "count(DISTINCT zs)") + z + g.pick(same, other)
+		return "(SELECT " + counted + ")" + g.pick(" > 1", " = 0")
 	}
 	return g.pick("", "NOT ") + "EXISTS (SELECT zsi, count(*)" + z + any + " GROUP BY zsi HAVING count(*) > 3)"
 }
@@ -493,9 +495,11 @@ func (g *sqlGenerator) joined(depth int) string {
 			g.pick("USING (id)", "USING (dt, si)", "ON x.i = y.i", "ON x.s = y.s AND x.i < y.i + 100", "ON x.id = y.si AND y.b") + ")"
 	}
 	if g.IntN(5) == 0 {
-		return "(SELECT " + g.pick("x", "y", "z") + ".* FROM " + g.table(depth) + " x JOIN " + g.table(0) + " y ON x.id = y.id JOIN " + g.table(0) + " z ON " +
-			g.pick("y.id = z.id", "z.id = x.id", "z.id + 1 = y.id") + g.pick(" WHERE x.s = z.s", " WHERE y.dt = z.dt", " WHERE y.b") +
-			g.pick("", " AND x.si <> z.si", " AND (x.b OR z.i > 5)", " AND (x.si = y.si AND z.b OR y.si = x.si AND z.i > 3)") + ")"
+		on := g.pick("y.id = z.id", "z.id = x.id", "z.id + 1 = y.id")
+		where := g.pick("x.s = z.s", "y.dt = z.dt", "y.b") + g.pick("", " AND x.si <> z.si", " AND (x.b OR z.i > 5)",
+			" AND (x.si = y.si AND z.b OR y.si = x.si AND z.i > 3)")
+		return "(SELECT " + g.pick("x", "y", "z") + ".* FROM " + g.table(depth) + " x JOIN " + g.table(0) + " y ON x.id = y.id" +
+			" JOIN " + g.table(0) + " z ON " + on + " WHERE " + where + ")"
 	}
 	kind := g.pick("JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
 	on := g.pick("x.id = y.id", "y.id = x.id", "x.id + 1 = y.id", "x.id = y.id AND x.s = y.s",

@@ -105,15 +105,13 @@ func (g *grouping) ofNothing(having *expr.Expr, groups *Aggregate) (*expr.Expr, 
 		}
 		i := slices.IndexFunc(calls, func(c Column) bool { return c.ID == x.ID })
 		if slices.Contains(counts, groups.Calls[i].Function.Func) {
-			zero := nullOf(expr.Type{ID: expr.Int64}, -1)
-			zero.Args[0] = expr.Constant(int64(0))
-			return zero
+			return expr.Cast(expr.Constant(int64(0)), expr.Type{ID: expr.Int64})
 		}
 		t, err := expr.TypeOf(calls[i].Type)
 		if err != nil {
 			return expr.Constant(nil)
 		}
-		return nullOf(t, -1)
+		return expr.Cast(expr.Constant(nil), t)
 	})
 	return made, nil
 }
@@ -475,7 +473,9 @@ func (g *grouping) groupingOf(x *expr.Expr) (*expr.Expr, error) {
 		}
 		sum = expr.Call("+", expr.Call("*", sum, expr.Constant(int64(2))), bit)
 	}
-	return &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{sum}, At: x.At}, nil
+	number := expr.Cast(sum, expr.Type{ID: expr.Int64})
+	number.At = x.At
+	return number, nil
 }
 
 // absent returns an expression that is 1 for groups of the sets without a key, else 0.

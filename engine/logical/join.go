@@ -69,9 +69,9 @@ func (n *Join) keyOf(ctx context.Context, x *expr.Expr) (key JoinKey, ok bool, e
 		return key, false, nil
 	}
 	key = JoinKey{x.Args[0], x.Args[1], x.Name != "="}
-	if reads(key.Left, n.Right) && reads(key.Right, n.Left) {
+	if Reads(key.Left, n.Right) && Reads(key.Right, n.Left) {
 		key.Left, key.Right = key.Right, key.Left
-	} else if !reads(key.Left, n.Left) || !reads(key.Right, n.Right) {
+	} else if !Reads(key.Left, n.Left) || !Reads(key.Right, n.Right) {
 		return key, false, nil
 	}
 	p, err := expr.BindTo(ctx, n.Pairs(), key.Left, key.Right, expr.Call("coalesce", key.Left, key.Right))
@@ -91,15 +91,17 @@ func castTo(x *expr.Expr, p *expr.Program, i int, t expr.Type) *expr.Expr {
 	if arrow.TypeEqual(p.Arrow(i), p.Arrow(2)) {
 		return x
 	}
-	return &expr.Expr{Op: expr.OpCast, Type: t, Args: []*expr.Expr{x}, At: x.At}
+	cast := expr.Cast(x, t)
+	cast.At = x.At
+	return cast
 }
 
-// reads says whether an expression reads columns of a node, and no others.
-func reads(x *expr.Expr, n Node) bool {
+// Reads says whether an expression reads columns of a node, and no others.
+func Reads(x *expr.Expr, n Node) bool {
 	some, only := false, true
 	x.IDs(func(id expr.ID) {
 		some = true
-		only = only && slices.ContainsFunc(n.Columns(), func(c Column) bool { return c.ID == id })
+		only = only && PlaceOf(n, id) >= 0
 	})
 	return some && only
 }
@@ -274,10 +276,7 @@ func (r *scope) merged(ctx context.Context, b *binder, kind sql.JoinKind, left, 
 		return right, nil
 	}
 	columns := slices.Clone(r.node.Columns())
-	exprs := make([]*expr.Expr, len(columns), len(columns)+1)
-	for i := range columns {
-		exprs[i] = columns[i].Expr()
-	}
+	exprs := exprsOf(columns)
 	made := Column{ID: b.ids.New(), Name: r.columns[left].Name}
 	exprs = append(exprs, expr.Call("coalesce", r.columns[left].Expr(), r.columns[right].Expr()))
 	n, err := NewProject(ctx, r.node, append(columns, made), exprs)

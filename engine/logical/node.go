@@ -349,6 +349,20 @@ func columnsOf(columns []Column) expr.Columns {
 	return expr.Columns{Schema: arrow.NewSchema(fields, nil), Places: PlacesOf(columns)}
 }
 
+// PlaceOf returns the place of a column of a node, or -1.
+func PlaceOf(n Node, column expr.ID) int {
+	return slices.IndexFunc(n.Columns(), func(c Column) bool { return c.ID == column })
+}
+
+// exprsOf returns the expressions that are columns.
+func exprsOf(columns []Column) []*expr.Expr {
+	exprs := make([]*expr.Expr, len(columns), len(columns)+1)
+	for i := range columns {
+		exprs[i] = columns[i].Expr()
+	}
+	return exprs
+}
+
 // PlacesOf returns the places of columns by their IDs.
 func PlacesOf(columns []Column) map[expr.ID]int {
 	places := make(map[expr.ID]int, len(columns))

@@ -110,7 +110,7 @@ func (p *Parameter) expr() (*expr.Expr, error) {
 			return number, nil
 		}
 	}
-	return &expr.Expr{Op: expr.OpCast, Type: t, Args: []*expr.Expr{value}, At: -1}, nil
+	return expr.Cast(value, t), nil
 }
 
 // bind returns the statement with values in place of its parameters, and notes the types that
@@ -154,8 +154,7 @@ func (p *placeholders) finish(bound, items []sql.Item) {
 			bound[i].Name = text
 		}
 		if item.Expr.Op == expr.OpParameter && p.values == nil {
-			null := bound[i].Expr
-			bound[i].Expr = &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Text}, Args: []*expr.Expr{null}, At: -1}
+			bound[i].Expr = expr.Cast(bound[i].Expr, expr.Type{ID: expr.Text})
 		}
 	}
 }

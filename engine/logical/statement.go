@@ -163,14 +163,8 @@ func indexOf(list []*expr.Expr, x *expr.Expr) int {
 }
 
 // firstAggregate returns the first call of an aggregate function in an expression, or nil.
-func firstAggregate(e *expr.Expr) (found *expr.Expr) {
-	e.Walk(func(x *expr.Expr) bool {
-		if x.Op == expr.OpAggregate && found == nil {
-			found = x
-		}
-		return found == nil
-	})
-	return found
+func firstAggregate(e *expr.Expr) *expr.Expr {
+	return e.First(func(x *expr.Expr) bool { return x.Op == expr.OpAggregate })
 }
 
 // grouped says whether the statement has groups.
@@ -315,9 +309,8 @@ func (b *binder) finish(
 
 // first returns the first columns of rows, without the keys of an order.
 func (b *binder) first(ctx context.Context, n Node, shown []Column) (Node, error) {
-	exprs := make([]*expr.Expr, len(shown))
+	exprs := exprsOf(shown)
 	for i := range shown {
-		exprs[i] = shown[i].Expr()
 		shown[i].ID = b.ids.New()
 	}
 	return NewProject(ctx, n, shown, exprs)

@@ -52,16 +52,13 @@ func (o *enclosing) null(c *expr.Expr) (*expr.Expr, error) {
 	if c.Op != expr.OpColumn { // a NULL already
 		return c, nil
 	}
-	at := slices.IndexFunc(o.scope.node.Columns(), func(of Column) bool { return of.ID == c.ID })
-	t, err := expr.TypeOf(o.scope.node.Columns()[at].Type)
+	t, err := expr.TypeOf(o.scope.node.Columns()[PlaceOf(o.scope.node, c.ID)].Type)
 	if err != nil {
 		return nil, errorAt(c.At, "not supported: column %q in a subquery: %v", c.Name, err)
 	}
-	return nullOf(t, c.At), nil
-}
-
-func nullOf(t expr.Type, at int) *expr.Expr {
-	return &expr.Expr{Op: expr.OpCast, Type: t, Args: []*expr.Expr{expr.Constant(nil)}, At: at}
+	null := expr.Cast(expr.Constant(nil), t)
+	null.At = c.At
+	return null, nil
 }
 
 // subquery is a subquery for which it is known what it reads of the rows around it.
@@ -77,14 +74,8 @@ type subquery struct {
 const correlated = "in a subquery that reads columns of the statement around it"
 
 // firstSubquery returns the first subquery in an expression, or nil.
-func firstSubquery(e *expr.Expr) (found *expr.Expr) {
-	e.Walk(func(x *expr.Expr) bool {
-		if x.Op == expr.OpSubquery && found == nil {
-			found = x
-		}
-		return found == nil
-	})
-	return found
+func firstSubquery(e *expr.Expr) *expr.Expr {
+	return e.First(func(x *expr.Expr) bool { return x.Op == expr.OpSubquery })
 }
 
 // inner binds the statement of a subquery.
@@ -149,19 +140,19 @@ func (q *subquery) withoutOrder() *sql.Select {
 	if s.Limit == nil && s.Offset == nil || q.Kind == sql.ExistsSubquery {
 		s.OrderBy, s.OrderAll = nil, nil
 	}
-	if s.Offset == nil && isOne(s.Limit) && (q.Kind == sql.ExistsSubquery || isGlobal(&s)) {
+	if limitOf(&s) >= 1 && (q.Kind == sql.ExistsSubquery || isGlobal(&s)) {
 		s.Limit = nil
 	}
 	return &s
 }
 
-// isOne says whether a limit is a constant number of rows, and leaves one at least.
-func isOne(limit *expr.Expr) bool {
-	if limit == nil || limit.Op != expr.OpConstant {
-		return false
+// limitOf returns the number of rows that a statement is limited to from its first row on; 0 where that is no constant.
+func limitOf(s *sql.Select) int64 {
+	if s.Offset != nil || s.Limit == nil || s.Limit.Op != expr.OpConstant {
+		return 0
 	}
-	n, ok := limit.Value.(int64)
-	return ok && n >= 1
+	n, _ := s.Limit.Value.(int64)
+	return n
 }
 
 // isGlobal says whether a statement has one group, of all rows.
@@ -172,6 +163,9 @@ func isGlobal(s *sql.Select) bool {
 	isGrouped := func(it sql.Item) bool { return firstAggregate(it.Expr) != nil }
 	return s.Having != nil || slices.ContainsFunc(s.Items, isGrouped)
 }
+
+// hasGroup says whether the statement has one group, of all rows, for each value of a domain, without rows, too.
+func (q *subquery) hasGroup() bool { return isGlobal(q.Query) && len(q.reads) > 0 }
 
 // attacher adds columns to rows that stand for subqueries in expressions over the rows.
 type attacher struct {
@@ -215,15 +209,7 @@ func (b *binder) filtered(ctx context.Context, r *scope, n Node, condition *expr
 				others = append(others, x)
 			}
 		}
-		switch len(parts) {
-		case 0:
-			plain = nil
-		case 1:
-			plain = parts[0]
-		default:
-			plain = expr.Call("and", parts...)
-			plain.At = condition.At
-		}
+		plain = expr.All(parts...)
 	}
 	if plain != nil {
 		if _, err := expr.BindCondition(ctx, ColumnsOf(n), plain); err != nil {
@@ -248,16 +234,16 @@ func (a *attacher) filter(x *expr.Expr) error {
 		of, isNot = of.Args[0], !isNot
 	}
 	if of.Op == expr.OpSubquery {
-		q, _, err := a.parts(of)
+		q, of, err := a.parts(of)
 		if err != nil {
 			return err
 		}
 		switch {
-		case isGlobal(q.Query) && len(q.reads) > 0:
+		case q.hasGroup():
 		case q.Kind == sql.ExistsSubquery && len(q.reads) > 0 || q.IsIn():
-			return a.semi(of, isNot)
+			return a.semi(q, of, isNot)
 		case q.Kind == sql.AllSubquery && q.Operator == "<>":
-			return a.semi(of, !isNot)
+			return a.semi(q, of, !isNot)
 		}
 	}
 	made, err := a.expr(x)
@@ -329,11 +315,9 @@ func (a *attacher) rows(q *subquery, x *expr.Expr, s *sql.Select) (*bound, error
 	columns := n.Columns()
 	values := len(columns) - len(reads)
 	of := &bound{node: n, values: columns[:values], domain: columns[values:]}
+	of.on = on(reads, of.domain)
 	if want := max(q.Compared, 1); values != want && q.Kind != sql.ExistsSubquery {
 		return nil, errorAt(x.At, "a subquery of %d columns, where %d is compared or stands for a value", values, want)
-	}
-	for i, c := range of.domain {
-		of.on = expr.Conjunction(of.on, expr.Call("is not distinct from", reads[i], c.Expr()))
 	}
 	if o.empty != nil {
 		of.empty = o.empty.Replace(func(x *expr.Expr) *expr.Expr {
@@ -395,12 +379,8 @@ func (a *attacher) groups(of *bound, by []Column, functions ...query.Func) (keys
 // marked adds to rows a column that is TRUE.
 func (a *attacher) marked(n Node) (Node, *expr.Expr, error) {
 	columns := slices.Clone(n.Columns())
-	exprs := make([]*expr.Expr, len(columns), len(columns)+1)
-	for i := range columns {
-		exprs[i] = columns[i].Expr()
-	}
 	mark := Column{ID: a.b.ids.New(), Name: "found"}
-	made, err := NewProject(a.ctx, n, append(columns, mark), append(exprs, expr.Constant(true)))
+	made, err := NewProject(a.ctx, n, append(columns, mark), append(exprsOf(columns), expr.Constant(true)))
 	return made, mark.Expr(), err
 }
 
@@ -440,16 +420,15 @@ func (a *attacher) subquery(x *expr.Expr) (*expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	isOne := isGlobal(q.Query) && len(q.reads) > 0 // a row for all values of the domain, and no others
 	var made *expr.Expr
 	switch {
 	case q.Kind == sql.ScalarSubquery:
 		made, err = a.scalar(q, of, q.statement)
 	case q.Kind == sql.ExistsSubquery:
 		made, err = a.exists(q, of)
-	case isOne && q.Query.Having != nil:
+	case q.hasGroup() && q.Query.Having != nil:
 		return nil, errorAt(x.At, "not supported: HAVING without GROUP BY "+correlated)
-	case isOne:
+	case q.hasGroup():
 		if made, err = a.scalar(q, of, q.statement); err == nil {
 			made = expr.Call(q.Operator, of.Args[0], made)
 		}
@@ -474,7 +453,7 @@ func (a *attacher) subquery(x *expr.Expr) (*expr.Expr, error) {
 // scalar attaches the value of the only row of a statement.
 func (a *attacher) scalar(q *subquery, x *expr.Expr, s *sql.Select) (*expr.Expr, error) {
 	isOfRows := !isGlobal(s) && len(s.GroupBy) == 0 && !s.GroupAll && !s.Distinct
-	if len(q.reads) > 0 && isOneLimit(s) && isOfRows {
+	if len(q.reads) > 0 && limitOf(s) == 1 && isOfRows {
 		s = firstRow(s)
 	}
 	isLimited := s.Limit != nil || s.Offset != nil
@@ -503,17 +482,8 @@ func (a *attacher) scalar(q *subquery, x *expr.Expr, s *sql.Select) (*expr.Expr,
 	return expr.Call("case", isRow, calls[0].Expr()), a.join(n, on(reads, keys))
 }
 
-// isOneLimit says whether a statement is limited to one row, the first.
-func isOneLimit(s *sql.Select) bool {
-	if s.Offset != nil || s.Limit == nil || s.Limit.Op != expr.OpConstant {
-		return false
-	}
-	n, ok := s.Limit.Value.(int64)
-	return ok && n == 1
-}
-
-// firstRow returns a statement of rows whose first value is that of the first row of another one: an aggregate, which
-// has a value for each of a domain.
+// firstRow returns a statement of rows with an aggregate in place of its item: the item of the first row. Each value of a
+// domain has such a row.
 func firstRow(s *sql.Select) *sql.Select {
 	of := *s
 	of.Items = slices.Clone(s.Items)
@@ -536,7 +506,7 @@ func firstRow(s *sql.Select) *sql.Select {
 // exists attaches whether a statement has rows.
 func (a *attacher) exists(q *subquery, x *expr.Expr) (*expr.Expr, error) {
 	s := q.statement
-	if isGlobal(s) && len(q.reads) > 0 {
+	if q.hasGroup() {
 		if s.Having == nil {
 			return expr.Constant(true), nil
 		}
@@ -632,8 +602,7 @@ func mayBeNull(n Node, x *expr.Expr) bool {
 	if x.Op == expr.OpConstant {
 		return x.Value == nil
 	}
-	at := slices.IndexFunc(n.Columns(), func(c Column) bool { return x.Op == expr.OpColumn && c.ID == x.ID })
-	return at < 0 || n.Columns()[at].Nullable
+	return x.Op != expr.OpColumn || n.Columns()[PlaceOf(n, x.ID)].Nullable
 }
 
 // quantified attaches a comparison with any or all values of a statement: with their least or greatest.
@@ -669,20 +638,16 @@ func (a *attacher) quantified(q *subquery, x *expr.Expr) (*expr.Expr, error) {
 }
 
 // semi leaves the rows that have a partner among the rows of a subquery, or that have none.
-func (a *attacher) semi(x *expr.Expr, isNot bool) error {
-	q, of, err := a.parts(x)
-	if err != nil {
-		return err
-	}
+func (a *attacher) semi(q *subquery, x *expr.Expr, isNot bool) error {
 	if q.Compared > 1 && isNot {
 		return errorAt(x.At, "not supported: NOT IN of several columns; want NOT EXISTS")
 	}
-	rows, err := a.rows(q, of, q.statement)
+	rows, err := a.rows(q, x, q.statement)
 	if err != nil {
 		return err
 	}
 	condition := rows.on
-	for i, value := range of.Args[:q.Compared] {
+	for i, value := range x.Args[:q.Compared] {
 		condition = expr.Conjunction(condition, equality(value, rows.values[i].Expr(), x.At))
 	}
 	if !isNot {
@@ -691,13 +656,13 @@ func (a *attacher) semi(x *expr.Expr, isNot bool) error {
 	if err := a.joinBy(sql.AntiJoin, rows.node, condition); err != nil {
 		return err
 	}
-	if q.Compared == 0 || !mayBeNull(a.node, of.Args[0]) && !rows.values[0].Nullable {
+	if q.Compared == 0 || !mayBeNull(a.node, x.Args[0]) && !rows.values[0].Nullable {
 		return nil
 	}
-	number, values, _, err := a.counted(q, of)
+	number, values, _, err := a.counted(q, x)
 	if err != nil {
 		return err
 	}
-	known := expr.Call("and", expr.Call("is not null", of.Args[0]), expr.Call("=", values, number))
+	known := expr.Call("and", expr.Call("is not null", x.Args[0]), expr.Call("=", values, number))
 	return a.keep(expr.Call("or", expr.Call("=", number, expr.Constant(int64(0))), known))
 }

@@ -62,7 +62,7 @@ func summaryFigures(f arrow.Field) []*expr.Expr {
 		if err != nil {
 			panic(err) // types of SQL
 		}
-		list = append(list, &expr.Expr{Op: expr.OpCast, Type: t, Args: []*expr.Expr{x}, At: -1})
+		list = append(list, expr.Cast(x, t))
 	}
 	return list
 }
@@ -160,7 +160,7 @@ func aggregate(name string, args ...*expr.Expr) *expr.Expr {
 }
 
 func cast(x *expr.Expr, to expr.TypeID) *expr.Expr {
-	return &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: to}, Args: []*expr.Expr{x}, At: -1}
+	return expr.Cast(x, expr.Type{ID: to})
 }
 
 func tryCast(x *expr.Expr, to expr.Type) *expr.Expr {

@@ -96,15 +96,7 @@ const rowElements = "\x00elements"
 func isUnnest(e *expr.Expr) bool { return e.Op == expr.OpCall && e.Name == sql.UnnestCall }
 
 // firstUnnest returns the first call of unnest in an expression, or nil.
-func firstUnnest(e *expr.Expr) (call *expr.Expr) {
-	e.Walk(func(x *expr.Expr) bool {
-		if call == nil && isUnnest(x) {
-			call = x
-		}
-		return call == nil
-	})
-	return call
-}
+func firstUnnest(e *expr.Expr) *expr.Expr { return e.First(isUnnest) }
 
 // unnest returns the scope with a row for every element of a list, and the elements as its last column.
 func (r *scope) unnest(ids *IDs, u *sql.Unnest) (*scope, error) {

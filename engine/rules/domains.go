@@ -57,7 +57,7 @@ func withEqualValues(c *Context, f *logical.Filter) (logical.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		of := rowdata.ValueType(domain.Columns()[placeOf(domain, id)].Type)
+		of := rowdata.ValueType(domain.Columns()[logical.PlaceOf(domain, id)].Type)
 		if p.Fallible() || !arrow.TypeEqual(rowdata.ValueType(p.Arrow(0)), of) {
 			rest = expr.Conjunction(rest, x)
 			continue
@@ -89,8 +89,8 @@ func equated(x *expr.Expr, domain, rows logical.Node) (id expr.ID, value *expr.E
 	}
 	for i, side := range x.Args {
 		other := x.Args[1-i]
-		isOfRows := len(other.Columns()) > 0 && reads(other, rows)
-		if isOfRows && side.Op == expr.OpColumn && placeOf(domain, side.ID) >= 0 {
+		isOfDomain := side.Op == expr.OpColumn && logical.PlaceOf(domain, side.ID) >= 0
+		if isOfDomain && logical.Reads(other, rows) {
 			return side.ID, other
 		}
 	}
@@ -119,7 +119,7 @@ func ofPairs(c *Context, n *logical.Join) (logical.Node, error) {
 	reads := map[expr.ID]*expr.Expr{} // of the rows around, by column of the domain
 	for _, k := range n.Keys {
 		right := below(k.Right)
-		if right.Op == expr.OpColumn && k.NullsEqual && placeOf(domain, right.ID) >= 0 {
+		if right.Op == expr.OpColumn && k.NullsEqual && logical.PlaceOf(domain, right.ID) >= 0 {
 			reads[right.ID] = k.Left
 			continue
 		}

@@ -48,9 +48,9 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 			case len(x.Columns()) == 0:
 				rest = expr.Conjunction(rest, x)
 				continue
-			case reads(x, join.Left) && (join.Kind == sql.InnerJoin || join.Kind == sql.LeftJoin || join.IsOneSided()):
+			case logical.Reads(x, join.Left) && (join.Kind == sql.InnerJoin || join.Kind == sql.LeftJoin || join.IsOneSided()):
 				left = expr.Conjunction(left, x)
-			case reads(x, join.Right) && (join.Kind == sql.InnerJoin || join.Kind == sql.RightJoin):
+			case logical.Reads(x, join.Right) && (join.Kind == sql.InnerJoin || join.Kind == sql.RightJoin):
 				right = expr.Conjunction(right, x)
 			case join.Kind == sql.InnerJoin:
 				both = expr.Conjunction(both, x)
@@ -68,9 +68,9 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 				return nil, err
 			case fallible || len(x.Columns()) == 0:
 				both = expr.Conjunction(both, x)
-			case reads(x, join.Left) && slices.Contains([]sql.JoinKind{sql.InnerJoin, sql.RightJoin, sql.SemiJoin}, join.Kind):
+			case logical.Reads(x, join.Left) && slices.Contains([]sql.JoinKind{sql.InnerJoin, sql.RightJoin, sql.SemiJoin}, join.Kind):
 				left, moved = expr.Conjunction(left, x), true
-			case reads(x, join.Right) && join.Kind != sql.RightJoin && join.Kind != sql.FullJoin:
+			case logical.Reads(x, join.Right) && join.Kind != sql.RightJoin && join.Kind != sql.FullJoin:
 				right, moved = expr.Conjunction(right, x), true
 			default:
 				both = expr.Conjunction(both, x)
@@ -94,11 +94,6 @@ func filtered(n logical.Node, condition *expr.Expr) logical.Node {
 		return n
 	}
 	return &logical.Filter{In: n, Condition: condition}
-}
-
-// reads says whether an expression reads columns of a node alone.
-func reads(x *expr.Expr, n logical.Node) bool {
-	return readsOnly(x, func(id expr.ID) bool { return placeOf(n, id) >= 0 })
 }
 
 // mayFail says whether a condition on pairs of a join may be an error for some of them.

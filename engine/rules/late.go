@@ -30,7 +30,7 @@ func lateColumns(_ *Context, n logical.Node) (logical.Node, error) {
 		return nil, nil
 	}
 	for _, k := range first.Keys {
-		tested.add(first.In.Exprs[placeOf(first.In, k.Column)])
+		tested.add(first.In.Exprs[logical.PlaceOf(first.In, k.Column)])
 	}
 	_, finds := scan.WithPositions(table.Source, "")
 	untested := slices.ContainsFunc(first.In.Exprs, func(x *expr.Expr) bool {

@@ -22,7 +22,7 @@ func largestCounts(_ *Context, n logical.Node) (logical.Node, error) {
 	if !ok || groups.Sets != nil {
 		return nil, nil
 	}
-	x := of.Exprs[placeOf(of, sort.Keys[0].Column)]
+	x := of.Exprs[logical.PlaceOf(of, sort.Keys[0].Column)]
 	count := slices.IndexFunc(groups.Calls, func(c logical.Call) bool {
 		f := c.Function.Func
 		return x.Op == expr.OpColumn && c.Column.ID == x.ID && (f == query.CountStar || f == query.Count)

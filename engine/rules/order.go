@@ -85,13 +85,13 @@ const filterLeaves = 0.2
 // rows returns how many rows a table is taken to have that are left by the conditions on it.
 func (t *joinTree) rows(leaf logical.Node) float64 {
 	rows := rowsOf(leaf)
-	if slices.ContainsFunc(t.conditions, func(x *expr.Expr) bool { return len(x.Columns()) > 0 && reads(x, leaf) }) {
+	if slices.ContainsFunc(t.conditions, func(x *expr.Expr) bool { return logical.Reads(x, leaf) }) {
 		rows *= filterLeaves
 	}
 	return max(rows, 1)
 }
 
-// unknownRows is how many rows a table is taken to have of which nothing is known.
+// unknownRows is how many rows a table is taken to have where its source knows no number.
 const unknownRows = 1e6
 
 // rowsOf returns how many rows a node is taken to have.
@@ -150,15 +150,15 @@ func (t *joinTree) order() []int {
 func (t *joinTree) factor(with []int, next int, rows float64) float64 {
 	leaf, distinct := t.leaves[next], 1.0
 	isJoined := func(id expr.ID) bool {
-		return slices.ContainsFunc(with, func(i int) bool { return placeOf(t.leaves[i], id) >= 0 })
+		return slices.ContainsFunc(with, func(i int) bool { return logical.PlaceOf(t.leaves[i], id) >= 0 })
 	}
 	for _, x := range t.conditions {
-		if x.Op != expr.OpCall || x.Name != "=" || len(x.Columns()) == 0 {
+		if x.Op != expr.OpCall || x.Name != "=" {
 			continue
 		}
 		for i, side := range x.Args {
 			other := x.Args[1-i]
-			if len(side.Columns()) > 0 && len(other.Columns()) > 0 && reads(side, leaf) && readsOnly(other, isJoined) {
+			if logical.Reads(side, leaf) && len(other.Columns()) > 0 && readsOnly(other, isJoined) {
 				distinct *= distinctOf(leaf, side)
 			}
 		}
@@ -172,7 +172,7 @@ func distinctOf(leaf logical.Node, x *expr.Expr) float64 {
 	if x.Op != expr.OpColumn {
 		return rows
 	}
-	if s := leaf.Columns()[placeOf(leaf, x.ID)].Stats; s.HasRange {
+	if s := leaf.Columns()[logical.PlaceOf(leaf, x.ID)].Stats; s.HasRange {
 		return min(rows, float64(s.Max)-float64(s.Min)+1)
 	}
 	return rows
@@ -188,7 +188,7 @@ func (t *joinTree) joined(c *Context, order []int) (logical.Node, error) {
 		}
 		var keys, rest []*expr.Expr
 		for _, x := range waiting {
-			isKey := x.Op == expr.OpCall && (x.Name == "=" || x.Name == "is not distinct from") && reads(x, join)
+			isKey := x.Op == expr.OpCall && (x.Name == "=" || x.Name == "is not distinct from") && logical.Reads(x, join)
 			if isKey {
 				fallible, err := mayFail(c, join, x)
 				if err != nil {
@@ -203,24 +203,13 @@ func (t *joinTree) joined(c *Context, order []int) (logical.Node, error) {
 			}
 		}
 		if waiting = rest; len(keys) > 0 {
-			if join, err = logical.NewJoin(c, sql.InnerJoin, made, t.leaves[i], conjunction(keys)); err != nil {
+			if join, err = logical.NewJoin(c, sql.InnerJoin, made, t.leaves[i], expr.All(keys...)); err != nil {
 				return nil, err
 			}
 		}
 		made = join
 	}
-	return filtered(made, conjunction(waiting)), nil
-}
-
-// conjunction is the AND of conditions; nil of none.
-func conjunction(list []*expr.Expr) *expr.Expr {
-	switch len(list) {
-	case 0:
-		return nil
-	case 1:
-		return list[0]
-	}
-	return expr.Call("and", list...)
+	return filtered(made, expr.All(waiting...)), nil
 }
 
 // eachLeaf applies a function to the tables of a tree of joins.

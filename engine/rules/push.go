@@ -41,7 +41,7 @@ func pushedToRows(f *logical.Filter, of *logical.Aggregate) logical.Node {
 	keys := map[expr.ID]*expr.Expr{}
 	rows := through(in)
 	for _, k := range of.Keys {
-		keys[k.Column.ID] = rows(in.Columns()[placeOf(in, k.Of)].Expr())
+		keys[k.Column.ID] = rows(in.Columns()[logical.PlaceOf(in, k.Of)].Expr())
 	}
 	isShared := func(x *expr.Expr) bool {
 		return compares(x) && readsOnly(x, func(id expr.ID) bool { return keys[id] != nil })

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/mpga/mpga/engine/logical"
-	"github.com/mpga/mpga/internal/expr"
 )
 
 // Name is the name of a rule, as EXPLAIN shows it.
@@ -97,11 +96,6 @@ func Apply(c *Context, root logical.Node) (logical.Node, []Name, error) {
 		}
 	}
 	return root, used, nil
-}
-
-// placeOf returns the place of a column of a node.
-func placeOf(n logical.Node, column expr.ID) int {
-	return slices.IndexFunc(n.Columns(), func(c logical.Column) bool { return c.ID == column })
 }
 
 // everywhere applies a function to all nodes, inputs first. The function returns nil for a node that it

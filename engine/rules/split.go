@@ -88,7 +88,7 @@ func splitOf(c *Context, of *logical.Aggregate, distinct []expr.ID) (s *split, o
 
 // countOf is the count of a column that sums counts: of no groups, the sum is NULL.
 func countOf(sum *logical.Column) *expr.Expr {
-	whole := &expr.Expr{Op: expr.OpCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{sum.Expr()}, At: -1}
+	whole := expr.Cast(sum.Expr(), expr.Type{ID: expr.Int64})
 	return expr.Call("coalesce", whole, expr.Constant(int64(0)))
 }
 
@@ -96,7 +96,7 @@ func countOf(sum *logical.Column) *expr.Expr {
 // computed of a sum.
 func isNarrow(n logical.Node, column expr.ID) bool {
 	const digitsMax = 18
-	switch dt := rowdata.ValueType(n.Columns()[placeOf(n, column)].Type).(type) {
+	switch dt := rowdata.ValueType(n.Columns()[logical.PlaceOf(n, column)].Type).(type) {
 	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type,
 		*arrow.Float32Type, *arrow.Float64Type:
 		return true

@@ -31,10 +31,7 @@ func ParseDrop(text string) (read *Drop, err error) {
 	p := &statements{ctx: context.Background(), script: s, taken: map[proto.Message]bool{}}
 	p.take(drop, "objects", "remove_type", "missing_ok", "behavior") // nothing depends on a table
 	p.checkTaken(drop)
-	var parts []string
-	for _, part := range drop.GetObjects()[0].GetList().GetItems() {
-		parts = append(parts, part.GetString_().GetSval())
-	}
+	parts := words(drop.GetObjects()[0].GetList().GetItems())
 	before := pg.Token_TABLE
 	if drop.GetMissingOk() {
 		before = pg.Token_EXISTS

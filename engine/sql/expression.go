@@ -244,6 +244,15 @@ func (p *statements) typeName(t *pg.TypeName) expr.Type {
 	return typ
 }
 
+// words returns the words that nodes are.
+func words(nodes []*pg.Node) []string {
+	var list []string
+	for _, node := range nodes {
+		list = append(list, node.GetString_().GetSval())
+	}
+	return list
+}
+
 // lastName returns the last part of a name in parts.
 func lastName(parts []*pg.Node) string { return parts[len(parts)-1].GetString_().GetSval() }
 

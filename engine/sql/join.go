@@ -64,9 +64,7 @@ func (p *statements) join(e *pg.JoinExpr) From {
 	}
 	j := &Join{Kind: kind, Natural: e.GetIsNatural(), Left: p.fromOne(left), Right: p.fromOne(e.GetRarg())}
 	j.At = j.Right.Place()
-	for _, name := range e.GetUsingClause() {
-		j.Using = append(j.Using, name.GetString_().GetSval())
-	}
+	j.Using = words(e.GetUsingClause())
 	j.On = p.optional(e.GetQuals())
 	return j
 }

@@ -197,9 +197,13 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	s.Limit = p.optional(stmt.GetLimitCount())
 	s.Offset = p.optional(stmt.GetLimitOffset())
 	s.subqueries, p.subqueries = p.subqueries, around
+	place := 0
+	if s.From != nil {
+		place = s.From.Place()
+	}
 	for _, below := range s.Below() {
 		if s.height = max(s.height, below.height+1); s.height >= queriesMax { // through the names of WITH
-			p.fail(0, "not supported: statements nested more than %d deep", queriesMax)
+			p.fail(place, "not supported: statements nested more than %d deep", queriesMax)
 		}
 	}
 	p.ctes = ctes
@@ -231,16 +235,12 @@ func (p *statements) with(clause *pg.WithClause) {
 		if query == nil {
 			p.fail(p.offset(cte.GetLocation()), "not supported: this WITH; want WITH name AS (SELECT ...)")
 		}
-		p.take(cte, "ctename", "aliascolnames", "ctequery", "ctematerialized") // a CTE is read once, materialized or not
+		p.take(cte, "ctename", "aliascolnames", "ctequery", "ctematerialized") // MATERIALIZED changes no answer
 		name := strings.ToLower(cte.GetCtename())
 		if own[name] {
 			p.fail(p.offset(cte.GetLocation()), "WITH has two statements of the name %s", cte.GetCtename())
 		}
-		of := &named{query: p.statement(query, known)}
-		for _, column := range cte.GetAliascolnames() {
-			of.columns = append(of.columns, column.GetString_().GetSval())
-		}
-		own[name], known[name] = true, of
+		own[name], known[name] = true, &named{p.statement(query, known), words(cte.GetAliascolnames())}
 	}
 	p.ctes = known
 }
@@ -273,16 +273,11 @@ func (p *statements) fromOne(node *pg.Node) From {
 }
 
 // tableAlias returns the names that a table and its columns are given.
-func (p *statements) tableAlias(a *pg.Alias) (of Alias) {
-	if a == nil {
-		return of
+func (p *statements) tableAlias(a *pg.Alias) Alias {
+	if a != nil {
+		p.take(a, "aliasname", "colnames")
 	}
-	p.take(a, "aliasname", "colnames")
-	of.Name = a.GetAliasname()
-	for _, name := range a.GetColnames() {
-		of.Columns = append(of.Columns, name.GetString_().GetSval())
-	}
-	return of
+	return Alias{a.GetAliasname(), words(a.GetColnames())}
 }
 
 // table reads a name, or a pattern of files in quotes.
@@ -454,9 +449,7 @@ func (p *statements) items(list []*pg.Node) []Item {
 		p.take(target, "name", "val")
 		it.At = p.offset(target.GetLocation())
 		if f := target.GetVal().GetColumnRef().GetFields(); len(f) > 0 && f[len(f)-1].GetAStar() != nil {
-			for _, part := range f[:len(f)-1] {
-				it.Of = append(it.Of, part.GetString_().GetSval())
-			}
+			it.Of = words(f[:len(f)-1])
 			p.take(target.GetVal().GetColumnRef(), "fields")
 			if target.GetName() != "" {
 				p.fail(it.At, "not supported: a name behind *")

@@ -102,6 +102,9 @@ func Call(name string, args ...*Expr) *Expr {
 	return &Expr{Op: OpCall, Name: name, Args: args, At: -1}
 }
 
+// Cast returns the cast of an expression to a type.
+func Cast(x *Expr, t Type) *Expr { return &Expr{Op: OpCast, Type: t, Args: []*Expr{x}, At: -1} }
+
 // Constant returns a constant expression: of nil, a bool, an int64, a float64 or a string.
 func Constant(value any) *Expr {
 	e := &Expr{Op: OpConstant, Value: value, At: -1}
@@ -189,6 +192,17 @@ func (e *Expr) Walk(f func(*Expr) bool) {
 	}
 }
 
+// First returns the first part that a function says yes to, outer parts first; nil where it does so to none.
+func (e *Expr) First(is func(*Expr) bool) (found *Expr) {
+	e.Walk(func(x *Expr) bool {
+		if found == nil && is(x) {
+			found = x
+		}
+		return found == nil
+	})
+	return found
+}
+
 // Replace returns the expression in which another expression stands for each part for which f
 // returns one. f is not called for the parts of the other expression. Parts without a replacement
 // are shared with the expression.
@@ -260,6 +274,19 @@ func Conjunction(a, b *Expr) *Expr {
 	return x
 }
 
+// All is the AND of conditions; nil of none.
+func All(list ...*Expr) *Expr {
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		return list[0]
+	}
+	x := Call("and", list...)
+	x.At = list[0].At
+	return x
+}
+
 // Conjuncts adds the parts of an AND to a list; a condition of another kind is its only part.
 func Conjuncts(list []*Expr, of *Expr) []*Expr {
 	if of.Op != OpCall || of.Name != "and" {
@@ -275,50 +302,47 @@ func Conjuncts(list []*Expr, of *Expr) []*Expr {
 // of its own: (a AND b) OR (a AND c) is a AND (b OR c).
 func Factored(list []*Expr, of *Expr) []*Expr {
 	for _, x := range Conjuncts(nil, of) {
-		if x.Op != OpCall || x.Name != "or" {
+		if x.Op == OpCall && x.Name == "or" {
+			list = append(list, factoredOr(x)...)
+		} else {
 			list = append(list, x)
-			continue
-		}
-		branches := make([][]*Expr, len(x.Args))
-		for i, arg := range x.Args {
-			branches[i] = Conjuncts(nil, arg)
-		}
-		isShared := func(y *Expr) bool {
-			key := y.Key()
-			return !slices.ContainsFunc(branches, func(b []*Expr) bool {
-				return !slices.ContainsFunc(b, func(z *Expr) bool { return z.Key() == key })
-			})
-		}
-		var shared []*Expr
-		keys := map[string]bool{}
-		for _, y := range branches[0] {
-			if isShared(y) {
-				shared, keys[y.Key()] = append(shared, y), true
-			}
-		}
-		if len(shared) == 0 {
-			list = append(list, x)
-			continue
-		}
-		list = append(list, shared...)
-		rest := Call("or")
-		rest.At = x.At
-		isRest := true // else a branch has nothing beside what is shared, and is TRUE where that is
-		for _, branch := range branches {
-			var left *Expr
-			for _, y := range branch {
-				if !keys[y.Key()] {
-					left = Conjunction(left, y)
-				}
-			}
-			isRest = isRest && left != nil
-			rest.Args = append(rest.Args, left)
-		}
-		if isRest {
-			list = append(list, rest)
 		}
 	}
 	return list
+}
+
+// factoredOr returns the parts that all branches of an OR have, and the OR of what the branches have beside them.
+func factoredOr(or *Expr) []*Expr {
+	branches := make([]map[string]*Expr, len(or.Args)) // their parts by Key
+	for i, arg := range or.Args {
+		branches[i] = make(map[string]*Expr)
+		for _, x := range Conjuncts(nil, arg) {
+			branches[i][x.Key()] = x
+		}
+	}
+	isShared := func(key string) bool {
+		return !slices.ContainsFunc(branches, func(b map[string]*Expr) bool { return b[key] == nil })
+	}
+	var shared []*Expr
+	keys := make(map[string]bool) // of shared
+	for _, x := range Conjuncts(nil, or.Args[0]) {
+		if key := x.Key(); !keys[key] && isShared(key) {
+			shared, keys[key] = append(shared, x), true
+		}
+	}
+	if len(shared) == 0 {
+		return []*Expr{or}
+	}
+	rest := Call("or")
+	rest.At = or.At
+	for _, arg := range or.Args {
+		left := slices.DeleteFunc(Conjuncts(nil, arg), func(x *Expr) bool { return keys[x.Key()] })
+		if len(left) == 0 { // the branch is TRUE where what is shared is
+			return shared
+		}
+		rest.Args = append(rest.Args, All(left...))
+	}
+	return append(shared, rest)
 }
 
 // IDs calls f with the ID of each column that the expression reads.
