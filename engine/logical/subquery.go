@@ -482,8 +482,8 @@ func (a *attacher) scalar(q *subquery, x *expr.Expr, s *sql.Select) (*expr.Expr,
 	return expr.Call("case", isRow, calls[0].Expr()), a.join(n, on(reads, keys))
 }
 
-// firstRow returns a statement of rows with an aggregate in place of its item: the item of the first row. Each value of a
-// domain has such a row.
+// firstRow returns a statement of rows with an aggregate in place of its item: the item of the first row. Each value
+// of a domain has such a row.
 func firstRow(s *sql.Select) *sql.Select {
 	of := *s
 	of.Items = slices.Clone(s.Items)

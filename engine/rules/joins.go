@@ -24,6 +24,9 @@ func joinConditions(c *Context, n logical.Node) (logical.Node, bool, error) {
 	return n, changed || inner, err
 }
 
+// leavingLeft are the kinds of joins that have no rows of the left side for which the condition is not TRUE.
+var leavingLeft = []sql.JoinKind{sql.InnerJoin, sql.RightJoin, sql.SemiJoin}
+
 // joinFiltered moves parts of a filter over a join, or of the condition of a join, to where fewer rows are left for
 // the rest; it returns nil where no part moves.
 func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
@@ -68,7 +71,7 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 				return nil, err
 			case fallible || len(x.Columns()) == 0:
 				both = expr.Conjunction(both, x)
-			case logical.Reads(x, join.Left) && slices.Contains([]sql.JoinKind{sql.InnerJoin, sql.RightJoin, sql.SemiJoin}, join.Kind):
+			case logical.Reads(x, join.Left) && slices.Contains(leavingLeft, join.Kind):
 				left, moved = expr.Conjunction(left, x), true
 			case logical.Reads(x, join.Right) && join.Kind != sql.RightJoin && join.Kind != sql.FullJoin:
 				right, moved = expr.Conjunction(right, x), true
