@@ -331,7 +331,10 @@ public final class Client {
     same(true, m.supportsGroupBy(), "GROUP BY");
     same(false, m.supportsTransactions(), "transactions");
     same(false, m.supportsBatchUpdates(), "batches of updates");
-    same(false, m.supportsOuterJoins(), "outer joins");
+    same(true, m.supportsOuterJoins(), "outer joins");
+    same(true, m.supportsFullOuterJoins(), "full outer joins");
+    same(true, m.supportsCorrelatedSubqueries(), "correlated subqueries");
+    same(true, m.supportsSubqueriesInIns(), "subqueries of IN");
     same(false, m.isReadOnly(), "read only");
     same(List.of(List.of("mpga")), rows(m.getCatalogs()), "catalogs");
     same(2, rows(m.getSchemas()).size(), "schemas");
