@@ -32,6 +32,10 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 		return b.join(ctx, s, f)
 	case *sql.About:
 		return b.about(ctx, f)
+	case *sql.SetOperation:
+		return b.setOperation(ctx, s, f)
+	case *sql.Values:
+		return b.values(ctx, s, f)
 	case *sql.Derived:
 		if r, err = b.derived(ctx, f.Query); err != nil {
 			return nil, err
@@ -52,8 +56,13 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 		r.qualify(0, tableNames(f)...)
 		return r, r.rename(f.Alias, f.At)
 	}
+	return b.noTable(), nil
+}
+
+// noTable is the scope of a statement without FROM.
+func (b *binder) noTable() *scope {
 	none := arrow.NewSchema(nil, nil)
-	return &scope{node: NewScan(&b.ids, oneRow(), ""), schema: none, inStar: none}, nil
+	return &scope{node: NewScan(&b.ids, oneRow(), ""), schema: none, inStar: none}
 }
 
 // rename gives the first columns of a table the names that stand behind its alias.

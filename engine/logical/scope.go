@@ -22,6 +22,8 @@ type scope struct {
 	inStar  *arrow.Schema // of starred
 	tables  []scopeTable  // whose names may stand before the names of columns
 	outer   *enclosing    // the statement around this one, whose columns may be read; nil of none
+
+	others map[string]int // columns by further names, in lower case: of statements that a set operation puts together
 }
 
 // setStarred says which columns * has.
@@ -126,6 +128,9 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 			}
 		}
 		i, err := expr.FindColumn(r.inStar, e)
+		if other, ok := r.others[strings.ToLower(e.Name)]; ok && err != nil {
+			return other, nil
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -106,6 +106,9 @@ func (t *tree) addAll(n node) error {
 		if err := t.addNode(n); err != nil {
 			return err
 		}
+		if of, ok := n.(*unionNode); ok {
+			return t.addInputs(of)
+		}
 		of, ok := n.(*joinNode)
 		if !ok {
 			continue
@@ -119,6 +122,19 @@ func (t *tree) addAll(n node) error {
 			return err
 		}
 		defer func(join *engine.Operator) { join.Inputs = append(join.Inputs, build.root) }(t.last)
+	}
+	return nil
+}
+
+// addInputs adds the inputs of a union.
+func (t *tree) addInputs(n *unionNode) error {
+	union := t.last
+	for _, in := range n.in {
+		of := &tree{ctx: t.ctx, engine: t.engine, run: t.run}
+		if err := of.addAll(in); err != nil {
+			return err
+		}
+		union.Inputs = append(union.Inputs, of.root)
 	}
 	return nil
 }
@@ -193,6 +209,10 @@ func (t *tree) addNode(n node) error {
 			}
 			t.last.Spilled(&s)
 		}
+	case *unionNode:
+		t.addOther("union", fmt.Sprintf("all rows of %d inputs", len(n.in)))
+	case *repeatNode:
+		t.add("repeat", "rows as often as both statements leave them")
 	case *tableNode:
 		t.addScan(n)
 	}

@@ -83,6 +83,8 @@ func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, erro
 		return p.unnested(n)
 	case *logical.Join:
 		return p.join(n)
+	case *logical.Union:
+		return p.union(n)
 	}
 	rows, err := p.reader(n)
 	if err != nil {
@@ -185,6 +187,12 @@ func (p *planner) reader(n logical.Node) (readerNode, error) {
 		return &summaryNode{figures, n.Of}, nil
 	case *logical.Explain:
 		return p.explained(n)
+	case *logical.Repeat:
+		in, err := p.reader(n.In)
+		if err != nil {
+			return nil, err
+		}
+		return &repeatNode{in, logical.PlaceOf(n.In, n.Times)}, nil
 	}
 	exprs := make([]*expr.Expr, len(n.Columns()))
 	for i, c := range n.Columns() {
@@ -251,7 +259,7 @@ func (p *planner) projected(n *logical.Project) (readerNode, error) {
 // isOrdered says whether one goroutine makes the rows of a node.
 func isOrdered(n logical.Node) bool {
 	switch n.(type) {
-	case *logical.Limit, *logical.Sort, *logical.First, *logical.Summary, *logical.Explain:
+	case *logical.Limit, *logical.Sort, *logical.First, *logical.Summary, *logical.Explain, *logical.Repeat:
 		return true
 	}
 	return false

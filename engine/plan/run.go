@@ -86,7 +86,7 @@ func (r *run) stats(n node) (stats engine.Stats) {
 		default:
 			continue
 		}
-		if below := r.statement(n.input()); below != nil {
+		for _, below := range r.statements(n.input()) {
 			noteReading(&stats, r.stats(below))
 		}
 		return stats
@@ -94,12 +94,19 @@ func (r *run) stats(n node) (stats engine.Stats) {
 	return stats
 }
 
-// statement returns the derived table among the inputs of a node; nil where there is none, or where it
-// did not run.
-func (r *run) statement(n node) node {
+// statements returns the derived tables among the inputs of a node; none where they did not run.
+func (r *run) statements(n node) (list []node) {
 	for ; n != nil; n = n.input() {
-		if s, ok := n.(*streamNode); ok && s.described.isResult {
-			return s.in
+		switch of := n.(type) {
+		case *streamNode:
+			if of.described.isResult {
+				return []node{of.in}
+			}
+		case *unionNode:
+			for _, in := range of.in {
+				list = append(list, r.statements(in)...)
+			}
+			return list
 		}
 	}
 	return nil

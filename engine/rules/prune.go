@@ -58,6 +58,21 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 			}
 		}
 		below = inputs(n.(*logical.Aggregate))
+	case *logical.Union:
+		first := of.Columns()[0].ID // rows are counted by a column
+		isAsked := func(c logical.Column) bool { return asked[c.ID] }
+		if slices.ContainsFunc(of.Columns(), isAsked) {
+			first = 0
+		}
+		made := of.Only(func(c logical.Column) bool { return isAsked(c) || c.ID == first })
+		if changed = len(made.Columns()) < len(of.Columns()); changed {
+			n = made
+		}
+		for _, columns := range made.Of {
+			for _, id := range columns {
+				below[id] = true
+			}
+		}
 	case *logical.Summary, *logical.Explain:
 		below = all(n.Inputs()[0])
 	default:
@@ -73,6 +88,8 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 			}
 		case *logical.Unnest:
 			below[of.List] = true
+		case *logical.Repeat:
+			below[of.Times] = true
 		case *logical.Join:
 			for _, k := range of.Keys {
 				below.add(k.Left)

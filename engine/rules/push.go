@@ -9,7 +9,8 @@ import (
 
 // A condition on keys is asked of the rows that are grouped, too: files, row groups and pages may be
 // left out. A condition on ordered rows is asked before the rows are ordered. Only comparisons of columns
-// and constants move: they are an error for no row.
+// and constants move: they are an error for no row. A condition on the rows of several statements is asked
+// of the rows of each.
 func pushFilters(c *Context, n logical.Node) (logical.Node, bool, error) {
 	changed := false
 	if f, ok := n.(*logical.Filter); ok {
@@ -18,6 +19,8 @@ func pushFilters(c *Context, n logical.Node) (logical.Node, bool, error) {
 			if made := pushedToRows(f, in); made != nil {
 				n, changed = &logical.Filter{In: made, Condition: f.Condition}, true
 			}
+		case *logical.Union:
+			n, changed = pushedToInputs(f, in), true
 		case *logical.Sort:
 			if moved, rest := divided(f.Condition, func(x *expr.Expr) bool { return compares(x) }); moved != nil {
 				n, changed = in.With(collapse(&logical.Filter{In: in.In, Condition: moved})), true
@@ -52,6 +55,20 @@ func pushedToRows(f *logical.Filter, of *logical.Aggregate) logical.Node {
 	}
 	moved = replaced(moved, func(id expr.ID) *expr.Expr { return keys[id] })
 	return of.With(in.With(collapse(&logical.Filter{In: in.In, Condition: moved})))
+}
+
+// pushedToInputs returns a union of the rows for which a condition is TRUE.
+func pushedToInputs(f *logical.Filter, of *logical.Union) logical.Node {
+	in := make([]logical.Node, len(of.In))
+	for i, n := range of.In {
+		columns := map[expr.ID]*expr.Expr{}
+		for c, column := range of.Columns() {
+			columns[column.ID] = n.Columns()[logical.PlaceOf(n, of.Of[i][c])].Expr()
+		}
+		condition := replaced(f.Condition, func(id expr.ID) *expr.Expr { return columns[id] })
+		in[i] = collapse(&logical.Filter{In: n, Condition: condition})
+	}
+	return of.With(in...)
 }
 
 // divided divides a condition in its parts for which is says true, and the rest; either may be nil.

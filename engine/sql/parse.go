@@ -11,6 +11,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/mpga/mpga/internal/expr"
 )
@@ -163,11 +164,8 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	}
 	ctes := p.ctes
 	p.ctes = outer
+	isSet := stmt.GetOp() != pg.SetOperation_SETOP_NONE && stmt.GetOp() != pg.SetOperation_SET_OPERATION_UNDEFINED
 	switch {
-	case stmt.GetOp() != pg.SetOperation_SETOP_NONE && stmt.GetOp() != pg.SetOperation_SET_OPERATION_UNDEFINED:
-		p.unsupportedClause(pg.Token_UNION, "UNION, INTERSECT and EXCEPT")
-	case len(stmt.GetValuesLists()) > 0:
-		p.unsupportedClause(pg.Token_VALUES, "VALUES")
 	case stmt.GetIntoClause() != nil:
 		p.unsupportedClause(pg.Token_INTO, "INTO")
 	case len(stmt.GetLockingClause()) > 0:
@@ -175,21 +173,20 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	case len(stmt.GetWindowClause()) > 0:
 		p.unsupportedClause(pg.Token_WINDOW, "WINDOW")
 	}
-	p.take(stmt, "with_clause", "from_clause", "distinct_clause", "target_list", "where_clause", "group_clause",
-		"having_clause", "sort_clause", "limit_count", "limit_offset", "limit_option")
 	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
 	around := p.subqueries
 	p.subqueries = nil
-	s.From = p.from(stmt.GetFromClause())
-	s.Distinct = p.distinct(stmt.GetDistinctClause())
-	p.checkList("SELECT", stmt.GetTargetList())
-	p.checkList("GROUP BY", stmt.GetGroupClause())
+	switch {
+	case isSet:
+		p.setOperation(s, stmt)
+	case len(stmt.GetValuesLists()) > 0:
+		p.take(stmt, append([]protoreflect.Name{"values_lists"}, endClauses...)...)
+		s.From, s.Items = p.values(stmt.GetValuesLists()), []Item{{}}
+	default:
+		p.core(s, stmt)
+	}
 	p.checkList("ORDER BY", stmt.GetSortClause())
-	s.Items = p.items(stmt.GetTargetList())
-	s.Where = p.optional(stmt.GetWhereClause())
-	p.groupBy(s, stmt.GetGroupClause())
-	s.Having = p.optional(stmt.GetHavingClause())
 	p.orderBy(s, stmt.GetSortClause())
 	if stmt.GetLimitOption() == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
 		p.unsupportedClause(pg.Token_TIES, "WITH TIES")
@@ -209,6 +206,23 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	p.ctes = ctes
 	p.depth--
 	return s
+}
+
+// endClauses are the fields of the clauses that stand around a statement of any kind.
+var endClauses = []protoreflect.Name{"with_clause", "sort_clause", "limit_count", "limit_offset", "limit_option"}
+
+// core reads the clauses from SELECT to HAVING.
+func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
+	p.take(stmt, append([]protoreflect.Name{"from_clause", "distinct_clause", "target_list", "where_clause", "group_clause",
+		"having_clause"}, endClauses...)...)
+	s.From = p.from(stmt.GetFromClause())
+	s.Distinct = p.distinct(stmt.GetDistinctClause())
+	p.checkList("SELECT", stmt.GetTargetList())
+	p.checkList("GROUP BY", stmt.GetGroupClause())
+	s.Items = p.items(stmt.GetTargetList())
+	s.Where = p.optional(stmt.GetWhereClause())
+	p.groupBy(s, stmt.GetGroupClause())
+	s.Having = p.optional(stmt.GetHavingClause())
 }
 
 // checkList refuses a list of too many elements.
@@ -326,8 +340,13 @@ func (p *statements) derived(r *pg.RangeSubselect, alias Alias) From {
 	}
 	p.take(r, "subquery", "alias")
 	f := &Derived{Query: p.statement(r.GetSubquery().GetSelectStmt(), p.ctes), Alias: alias}
-	if len(f.Query.Items) > 0 {
-		f.At = f.Query.Items[0].At
+	switch of := f.Query.From.(type) {
+	case *SetOperation, *Values:
+		f.At = of.Place()
+	default:
+		if len(f.Query.Items) > 0 {
+			f.At = f.Query.Items[0].At
+		}
 	}
 	return f
 }
@@ -468,7 +487,7 @@ func (p *statements) items(list []*pg.Node) []Item {
 
 // itemEnds are the tokens that may stand behind an item.
 var itemEnds = []pg.Token{pg.Token_ASCII_44, pg.Token_ASCII_59, pg.Token_ASCII_41, pg.Token_FROM, pg.Token_WHERE,
-	pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT}
+	pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT}
 
 // alias returns the alias, as it is spelled, of the item that begins at a place: its last word.
 func (p *statements) alias(at int, parsed string) string {

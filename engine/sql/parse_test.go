@@ -166,7 +166,7 @@ func TestParseStatementError(t *testing.T) {
 		{"select a from t" + strings.Repeat(" join u on a", 101), "more than 100 joins", "join u on a"},
 		{"select a from t, generate_series(1, 2) x", "no table function is named generate_series", "generate_series(1, 2) x"},
 		{"select a from t, unnest(a, b) x", "no table function is named unnest", "unnest(a, b) x"},
-		{"select a from t union select b from u", "not supported: UNION", "union select b from u"},
+		{"select a from t union select b from u limit 1 union select 3", "syntax error: union", "union select 3"},
 		{"select sum(a) over (partition by b) from t", "not supported: OVER", "over (partition by b) from t"},
 		{"select distinct on (a) b from t", "DISTINCT ON", "distinct on (a) b from t"},
 		{"select a from t for update", "not supported: FOR", "for update"},
@@ -186,7 +186,7 @@ func TestParseStatementError(t *testing.T) {
 		{"select 'open from t", "unterminated", "'open from t"},
 		{"with recursive r as (select 1) select * from r", "RECURSIVE", "recursive r as (select 1) select * from r"},
 		{"select a from t limit 3 with ties", "syntax error", "with ties"},
-		{"values (1)", "VALUES", "values (1)"},
+		{"values (1), (2, 3)", "VALUES: row 2 has 2 values", "2, 3)"},
 		{"select a\x00 from t", "zero byte", "\x00 from t"},
 	} {
 		_, err := Parse(c.text)

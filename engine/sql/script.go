@@ -58,6 +58,7 @@ const (
 	markGroupAll = "group by all"
 	markOrderAll = "order by all"
 	markFile     = "file"
+	markByName   = "by name"
 )
 
 // The signs of DuckDB's structs, which the parser's tokens have no names for.
@@ -186,7 +187,7 @@ func byteOfRune(text string, n int) int {
 func (s *script) checkDepth() error {
 	stack := []int{0} // tokens of each open level
 	depth := 0        // the sum of the stack
-	joins := 0
+	joins, sets := 0, 0
 	for i, t := range s.tokens {
 		top := len(stack) - 1
 		switch t.Token {
@@ -211,7 +212,13 @@ func (s *script) checkDepth() error {
 			}
 			depth -= stack[top]
 			stack[top] = 0
-		case pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT, pg.Token_OVER, pg.Token_WINDOW, pg.Token_LATERAL_P:
+		case pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT:
+			if sets++; sets > setsOfRowsMax {
+				return errorAt(s.text, int(t.Start), "not supported: more than %d UNION, INTERSECT and EXCEPT", setsOfRowsMax)
+			}
+			depth -= stack[top]
+			stack[top] = 0
+		case pg.Token_OVER, pg.Token_WINDOW, pg.Token_LATERAL_P:
 			return errorAt(s.text, int(t.Start), "not supported: %s", strings.ToUpper(s.word(t)))
 		}
 		stack[len(stack)-1]++
@@ -259,7 +266,7 @@ func (s *script) rewrite(prefix string) {
 			if s.token(i-1).Token != pg.Token_DISTINCT {
 				of.inFrom = !of.inCall
 			}
-		case pg.Token_SELECT, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT,
+		case pg.Token_SELECT, pg.Token_VALUES, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT,
 			pg.Token_OFFSET:
 			of.inFrom = of.inFrom && s.token(i-1).Token == pg.Token_ASCII_46 // a column of that name
 		}
@@ -348,6 +355,15 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 		}
 	case pg.Token_INTERVAL:
 		return s.interval(i)
+	case pg.Token_BY:
+		word := i - 1
+		if s.token(word).Token == pg.Token_ALL {
+			word--
+		}
+		if slices.Contains(setTokens, s.token(word).Token) && s.isWord(i+1, "name") {
+			s.marks[int(s.tokens[word].Start)] = markByName
+			return " ", 2
+		}
 	case pg.Token_IDENT:
 		if s.isWord(i, markTryCast) && s.token(i+1).Token == pg.Token_ASCII_40 {
 			s.marks[at] = markTryCast
@@ -383,7 +399,7 @@ func (s *script) joinWord(i int) string {
 
 // elementEnds are the tokens that may stand behind an element of GROUP BY or ORDER BY.
 var elementEnds = []pg.Token{0, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_ASCII_41,
-	pg.Token_ASCII_59, pg.Token_ASC, pg.Token_DESC, pg.Token_NULLS_LA}
+	pg.Token_ASCII_59, pg.Token_ASC, pg.Token_DESC, pg.Token_NULLS_LA, pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT}
 
 // interval writes INTERVAL 3 DAYS, and '3' DAY, as PostgreSQL has it: INTERVAL '3 DAYS'.
 func (s *script) interval(i int) (text string, taken int) {

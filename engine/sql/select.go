@@ -48,7 +48,8 @@ type Item struct {
 	At   int
 }
 
-// From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest and *Join.
+// From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest, *Join, *SetOperation and
+// *Values.
 type From interface {
 	// Place returns the byte of the statement's text that errors point at.
 	Place() int
@@ -89,6 +90,31 @@ type About struct {
 	At    int
 	Verb  Verb
 	Query *Select
+}
+
+// SetKind says which rows a set operation has.
+type SetKind string
+
+// The kinds of set operations.
+const (
+	Union     SetKind = "UNION"     // rows of any statement
+	Intersect SetKind = "INTERSECT" // rows that both statements have
+	Except    SetKind = "EXCEPT"    // rows of the first statement that the second does not have
+)
+
+// SetOperation has rows of several statements, each row once.
+type SetOperation struct {
+	At      int
+	Kind    SetKind
+	All     bool      // INTERSECT has a row as often as both statements have it, EXCEPT as often as the first has it more
+	ByName  bool      // columns are put together by their names, not by their places
+	Queries []*Select // two, or, of UNION, more
+}
+
+// Values has rows that are written in the statement.
+type Values struct {
+	At   int
+	Rows [][]*expr.Expr // all of one length
 }
 
 // UnnestCall is the function that makes rows of a list.
@@ -171,6 +197,12 @@ func (u *Unnest) Place() int { return u.Input.Place() }
 // Place implements From.
 func (j *Join) Place() int { return j.At }
 
+// Place implements From.
+func (o *SetOperation) Place() int { return o.At }
+
+// Place implements From.
+func (v *Values) Place() int { return v.At }
+
 // Below returns the statements that stand behind FROM, and in expressions.
 func (s *Select) Below() (below []*Select) {
 	eachOf(s.From, func(f From) {
@@ -179,6 +211,8 @@ func (s *Select) Below() (below []*Select) {
 			below = append(below, of.Query)
 		case *About:
 			below = append(below, of.Query)
+		case *SetOperation:
+			below = append(below, of.Queries...)
 		}
 	})
 	return append(below, s.subqueries...)

@@ -39,7 +39,7 @@ func (s *script) readVerb() error {
 
 // startsStatement says whether a token may be the first of a SELECT.
 func startsStatement(t pg.Token) bool {
-	return t == pg.Token_SELECT || t == pg.Token_WITH || t == pg.Token_WITH_LA || t == pg.Token_ASCII_40
+	return t == pg.Token_SELECT || t == pg.Token_VALUES || t == pg.Token_WITH || t == pg.Token_WITH_LA || t == pg.Token_ASCII_40
 }
 
 // withoutVerb returns the text to parse in place of the verb, and how many tokens it replaces: the
