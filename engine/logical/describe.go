@@ -38,7 +38,7 @@ func (b *binder) about(ctx context.Context, f *sql.About) (*scope, error) {
 func (b *binder) subject(ctx context.Context, s *sql.Select) (*scope, error) {
 	parts := s.Distinct || s.Where != nil || s.GroupBy != nil || s.GroupAll || s.Having != nil ||
 		s.OrderBy != nil || s.OrderAll != nil || s.Limit != nil || s.Offset != nil
-	if len(s.Items) == 1 && s.Items[0].Expr == nil && s.From != nil && !parts {
+	if len(s.Items) == 1 && s.Items[0].Expr == nil && s.Items[0].Star == nil && s.From != nil && !parts {
 		r, err := b.from(ctx, s, s.From)
 		if err == nil {
 			r, err = r.only(s.Items[0])

@@ -95,8 +95,8 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 			if columns := len(st.items) + len(list); columns > sql.ItemsMax {
 				return 0, errorAt(0, "not supported: a result of %d columns, more than %d", columns, sql.ItemsMax)
 			}
-			for _, i := range list {
-				st.items = append(st.items, item{expr: st.scope.columns[i].Expr(), name: st.scope.columns[i].Name})
+			if err := st.star(it, list); err != nil {
+				return 0, err
 			}
 			continue
 		}
@@ -135,6 +135,54 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 		st.items[i].name = name
 	}
 	return nodes, nil
+}
+
+// star adds the columns that a * has to the items.
+func (st *statement) star(it sql.Item, columns []int) error {
+	star := cmp.Or(it.Star, &sql.Star{})
+	used := map[string]bool{}
+	named := func(names int, name func(int) string, column string) int {
+		for i := range names {
+			if strings.EqualFold(name(i), column) {
+				used[strings.ToLower(column)] = true
+				return i
+			}
+		}
+		return -1
+	}
+	exclude := func(i int) string { return star.Exclude[i] }
+	replace := func(i int) string { return star.Replace[i].Name }
+	rename := func(i int) string { return star.Rename[i][0] }
+	for _, i := range columns {
+		c := st.scope.columns[i]
+		if named(len(star.Exclude), exclude, c.Name) >= 0 {
+			continue
+		}
+		made := item{expr: c.Expr(), name: c.Name}
+		if at := named(len(star.Replace), replace, c.Name); at >= 0 {
+			x, err := st.scope.resolve(star.Replace[at].Expr, st.aliases, nil)
+			if err != nil {
+				return err
+			}
+			made.expr, made.isConst = x, len(x.Columns()) == 0
+		}
+		if at := named(len(star.Rename), rename, c.Name); at >= 0 {
+			made.name = star.Rename[at][1]
+		}
+		st.items = append(st.items, made)
+	}
+	for _, list := range []struct {
+		names int
+		name  func(int) string
+		word  string
+	}{{len(star.Exclude), exclude, "EXCLUDE"}, {len(star.Replace), replace, "REPLACE"}, {len(star.Rename), rename, "RENAME"}} {
+		for i := range list.names {
+			if name := list.name(i); !used[strings.ToLower(name)] {
+				return errorAt(it.At, "%s: * has no column %q", list.word, name)
+			}
+		}
+	}
+	return nil
 }
 
 // condition looks up the names of WHERE or HAVING. Only HAVING may have aggregates.

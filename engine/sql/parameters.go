@@ -12,7 +12,16 @@ func (s *Select) Replace(f func(*expr.Expr) *expr.Expr) *Select {
 	of := *s
 	of.Items = slices.Clone(s.Items)
 	for i := range of.Items {
-		of.Items[i].Expr = of.Items[i].Expr.Replace(f)
+		it := &of.Items[i]
+		it.Expr = it.Expr.Replace(f)
+		if it.Star != nil {
+			star := *it.Star
+			star.Replace = slices.Clone(star.Replace)
+			for j := range star.Replace {
+				star.Replace[j].Expr = star.Replace[j].Expr.Replace(f)
+			}
+			it.Star = &star
+		}
 	}
 	of.Where, of.Having = s.Where.Replace(f), s.Having.Replace(f)
 	of.Limit, of.Offset = s.Limit.Replace(f), s.Offset.Replace(f)

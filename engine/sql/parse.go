@@ -462,6 +462,7 @@ func (p *statements) option(function, name string, value *pg.Node) (o Option, er
 
 func (p *statements) items(list []*pg.Node) []Item {
 	items := make([]Item, len(list))
+	stars := map[int]*starred{} // by the place of the item
 	for i, node := range list {
 		target := node.GetResTarget()
 		it := &items[i]
@@ -473,6 +474,9 @@ func (p *statements) items(list []*pg.Node) []Item {
 			if target.GetName() != "" {
 				p.fail(it.At, "not supported: a name behind *")
 			}
+			if of := p.starOf(it.At); of != nil {
+				stars[i] = of
+			}
 			continue
 		}
 		if it.Expr = p.expr(target.GetVal()); it.Expr.At < 0 {
@@ -482,7 +486,19 @@ func (p *statements) items(list []*pg.Node) []Item {
 			it.Name = p.alias(it.At, target.GetName())
 		}
 	}
-	return items
+	if len(stars) == 0 {
+		return items
+	}
+	var kept []Item
+	for i := 0; i < len(items); i++ {
+		it := items[i]
+		if of := stars[i]; of != nil {
+			p.takeReplaced(&it, of, items[i+1:i+1+of.replaced])
+			i += of.replaced
+		}
+		kept = append(kept, it)
+	}
+	return kept
 }
 
 // itemEnds are the tokens that may stand behind an item.

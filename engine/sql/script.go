@@ -33,7 +33,12 @@ type script struct {
 	places []origin       // places of parsed in text, in order
 	marks  map[int]string // mark of a rewritten word, by the offset of its first byte in text
 
+	end      int              // of the last token
 	oneSided map[int]JoinKind // SEMI and ANTI, by the offset of the word in text
+
+	stars            map[int]*starred // what stands behind a *, by the offset of the *
+	replaces, closes map[int]*starred // the same, by the offset of REPLACE and of the parenthesis that closes it
+	failed           error            // of rewriting; nil of none
 
 	verb      Verb // in front of the statement; "" of a SELECT alone
 	verbWords int  // of verb
@@ -59,6 +64,8 @@ const (
 	markOrderAll = "order by all"
 	markFile     = "file"
 	markByName   = "by name"
+
+	markSelectAll = "select all" // a FROM that SELECT * stands for
 )
 
 // The signs of DuckDB's structs, which the parser's tokens have no names for.
@@ -83,7 +90,10 @@ func newScript(text, prefix string) (*script, error) {
 	if err != nil {
 		return nil, scanError(text, code, err)
 	}
-	s := &script{text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, oneSided: map[int]JoinKind{}}
+	s := &script{
+		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, oneSided: map[int]JoinKind{},
+		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
+	}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
 		case pg.Token_SQL_COMMENT, pg.Token_C_COMMENT:
@@ -101,6 +111,15 @@ func newScript(text, prefix string) (*script, error) {
 	if err := s.checkDepth(); err != nil {
 		return nil, err
 	}
+	gaps := make(map[int32]int32, len(s.tokens)) // where the text before a token begins, by the token's first byte
+	gaps[s.tokens[0].Start] = 0
+	for i, t := range s.tokens[1:] {
+		gaps[t.Start] = s.tokens[i].End
+	}
+	s.end = int(s.tokens[len(s.tokens)-1].End)
+	if prefix == "" {
+		s.selectFirst()
+	}
 	if err := s.countParameters(); err != nil {
 		return nil, err
 	}
@@ -109,8 +128,8 @@ func newScript(text, prefix string) (*script, error) {
 			return nil, err
 		}
 	}
-	s.rewrite(prefix)
-	return s, nil
+	s.rewrite(prefix, gaps)
+	return s, s.failed
 }
 
 // checkText refuses what the C parser would cut short, garble or take too long for.
@@ -244,11 +263,10 @@ func (s *script) token(i int) *pg.ScanToken {
 // isWord says whether the token at an index is a word, in any case.
 func (s *script) isWord(i int, word string) bool { return strings.EqualFold(s.word(s.token(i)), word) }
 
-// rewrite builds the parsed text.
-func (s *script) rewrite(prefix string) {
+// rewrite builds the parsed text. gaps says where the text before a token begins.
+func (s *script) rewrite(prefix string, gaps map[int32]int32) {
 	var b strings.Builder
 	b.WriteString(prefix)
-	end := 0 // of the text that has been taken
 	levels := []level{{}}
 	for i := 0; i < len(s.tokens); i++ {
 		t := s.tokens[i]
@@ -270,22 +288,23 @@ func (s *script) rewrite(prefix string) {
 			pg.Token_OFFSET:
 			of.inFrom = of.inFrom && s.token(i-1).Token == pg.Token_ASCII_46 // a column of that name
 		}
-		b.WriteString(s.code[end:t.Start])
+		if i > 0 && gaps[t.Start] == t.Start && s.tokens[i-1].End != t.Start { // it did not stand behind that one
+			b.WriteByte(' ')
+		}
+		b.WriteString(s.code[gaps[t.Start]:t.Start])
 		if s.isQuestion(t) { // whose number must not become a part of the word before
 			b.WriteByte(' ')
 		}
 		s.places = append(s.places, origin{b.Len(), int(t.Start)})
 		replacement, taken := s.replacement(i, of.inFrom)
-		last := s.tokens[i+taken-1]
 		if replacement == "" {
 			replacement = s.word(t)
 		}
 		b.WriteString(replacement)
-		end = int(last.End)
 		i += taken - 1
 	}
-	s.places = append(s.places, origin{b.Len(), end})
-	b.WriteString(s.code[end:])
+	s.places = append(s.places, origin{b.Len(), s.end})
+	b.WriteString(s.code[s.end:])
 	s.parsed = b.String()
 }
 
@@ -335,6 +354,27 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 				s.marks[at] = markOrderAll
 				return "0", 1
 			}
+		}
+	case pg.Token_FROM:
+		if s.marks[at] == markSelectAll {
+			return "SELECT * FROM", 1
+		}
+	case pg.Token_ASCII_42:
+		return s.star(i)
+	case pg.Token_REPLACE:
+		if s.replaces[at] != nil {
+			return s.replace(i)
+		}
+	case pg.Token_ASCII_40:
+		switch before := s.token(i - 1); {
+		case before.Token == pg.Token_REPLACE && s.replaces[int(before.Start)] != nil:
+			return " ", 1
+		case before.Token == pg.Token_FILTER && s.token(i-2).Token == pg.Token_ASCII_41 && s.token(i+1).Token != pg.Token_WHERE:
+			return "(WHERE ", 1
+		}
+	case pg.Token_ASCII_41:
+		if s.closes[at] != nil {
+			return s.close(i)
 		}
 	case pg.Token_ASCII_91:
 		switch s.token(i - 1).Token {

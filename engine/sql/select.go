@@ -44,8 +44,16 @@ const (
 type Item struct {
 	Expr *expr.Expr // nil of *
 	Of   []string   // of *: the name of the table whose columns are meant; nil for all tables
+	Star *Star      // of *: how the columns differ from the table's; nil of none
 	Name string     // the alias, or ""
 	At   int
+}
+
+// Star is what stands behind *.
+type Star struct {
+	Exclude []string    // columns that are left out
+	Replace []Item      // expressions in place of the columns that have their names
+	Rename  [][2]string // columns, and the names that they get
 }
 
 // From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest, *Join, *SetOperation and

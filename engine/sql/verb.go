@@ -31,7 +31,7 @@ func (s *script) readVerb() error {
 		return errorAt(s.text, int(next.Start), "%s of what? want a table, a file in single quotes, or a SELECT", verb)
 	case next.Token == pg.Token_TABLE:
 		s.of = 2
-	case next.Token != pg.Token_FROM:
+	default:
 		s.of = 1
 	}
 	return nil
@@ -39,17 +39,14 @@ func (s *script) readVerb() error {
 
 // startsStatement says whether a token may be the first of a SELECT.
 func startsStatement(t pg.Token) bool {
-	return t == pg.Token_SELECT || t == pg.Token_VALUES || t == pg.Token_WITH || t == pg.Token_WITH_LA || t == pg.Token_ASCII_40
+	return t == pg.Token_SELECT || t == pg.Token_FROM || t == pg.Token_VALUES || t == pg.Token_WITH || t == pg.Token_WITH_LA || t == pg.Token_ASCII_40
 }
 
 // withoutVerb returns the text to parse in place of the verb, and how many tokens it replaces: the
 // head of a SELECT where the verb stands before a table.
 func (s *script) withoutVerb() (text string, taken int) {
-	switch {
-	case s.of > 0:
+	if s.of > 0 {
 		return "SELECT * FROM ", s.of
-	case s.token(1).Token == pg.Token_FROM:
-		return "SELECT * ", 1
 	}
 	return " ", s.verbWords
 }
