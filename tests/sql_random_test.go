@@ -468,6 +468,8 @@ func (g *sqlGenerator) table(depth int) string {
 	switch g.IntN(8) {
 	case 3:
 		return g.joined(depth - 1)
+	case 4:
+		return g.setOperation(depth - 1)
 	case 0:
 		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.where(1) + ")"
 	case 1:
@@ -477,6 +479,48 @@ func (g *sqlGenerator) table(depth int) string {
 		return "(SELECT " + strings.Join(g.replaced(), ", ") + " FROM " + g.table(depth-1) + g.pick("", " WHERE "+g.where(1)) + ")"
 	}
 	return g.pick(randomTables...)
+}
+
+// setOperation writes a set operation of tables of a depth, which has their columns. Each id is there once, as orders
+// are by it.
+func (g *sqlGenerator) setOperation(depth int) string {
+	replaced := "SELECT " + strings.Join(g.replaced(), ", ") + " FROM " + g.table(0)
+	one := func(condition string) string {
+		from := "SELECT " + strings.Join(columns, ", ") + " FROM " + g.table(depth)
+		return g.pick(from, from, replaced) + condition + g.pick("", " AND "+g.where(1))
+	}
+	low, high := " WHERE id < 1500", " WHERE id >= 1500"
+	union := g.pick(" UNION ", " UNION ALL ")
+	switch g.IntN(5) {
+	case 0:
+		byName := slices.Clone(columns)
+		g.Shuffle(len(byName), func(i, j int) { byName[i], byName[j] = byName[j], byName[i] })
+		return "(" + one(low) + union + "BY NAME SELECT " + strings.Join(byName, ", ") + " FROM " + g.table(0) + high + ")"
+	case 1:
+		return "(" + one(low) + union + one(high+" AND id <= 2000") + union + one(" WHERE id > 2000") + ")"
+	case 2:
+		return "(" + one(low) + union + one(high) + ")"
+	}
+	all := " WHERE id IS NOT NULL"
+	return "(" + one(all) + g.pick(" INTERSECT ", " INTERSECT ALL ", " EXCEPT ", " EXCEPT ALL ") + one(g.pick(all, low)) + ")"
+}
+
+// sets writes set operations of a few columns, perhaps in an order.
+func (g *sqlGenerator) sets() string {
+	keys := []string{g.pick("si", "i", "ti", "p", "d"), g.pick("s", "n", "upper(s)"), g.pick("b", "dt", "id % 5")}[:1+g.IntN(3)]
+	one := func() string {
+		text := "SELECT "
+		for i, key := range keys {
+			text += key + fmt.Sprintf(" AS c%d, ", i)
+		}
+		text += "1 AS one FROM " + g.table(1)
+		return text + g.pick("", " WHERE "+g.condition(1), " WHERE id < 700", " WHERE id > 600")
+	}
+	text := one()
+	for range 1 + g.IntN(3) {
+		text += g.pick(" UNION ", " UNION ALL ", " INTERSECT ", " EXCEPT ", " INTERSECT ALL ", " EXCEPT ALL ") + one()
+	}
+	return text + g.pick("", " ORDER BY ALL LIMIT 40")
 }
 
 // joined writes a join of two tables of a depth, by their ids: each column is the one's or the other's.
@@ -546,11 +590,13 @@ func (g *sqlGenerator) replaced() []string {
 }
 
 func (g *sqlGenerator) statement() string {
-	switch g.IntN(8) {
+	switch g.IntN(9) {
 	case 0:
 		return g.rows()
 	case 1:
 		return g.nested()
+	case 2:
+		return g.sets()
 	}
 	return g.groups()
 }
