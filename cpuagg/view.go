@@ -14,6 +14,8 @@ type view struct {
 	gids   [][]uint32 // by selection
 	inputs [][]uint64 // by input
 
+	several bool // rows are of several groups, without keys
+
 	rows [][]uint32 // by selection: the selected rows, when they are not all
 
 	// Buffers of gids and inputs, which grow with the first tile that leaves rows out: a wide query
@@ -39,7 +41,7 @@ func (v *view) set(t *rowdata.Tile, gids []uint32) {
 		v.gids[s] = gids
 		switch {
 		case !v.selectRows(s, sel, t):
-		case v.bound.Keys.Words == 0:
+		case v.bound.Keys.Words == 0 && !v.several:
 			v.gids[s] = gids[:len(v.rows[s])]
 		default:
 			v.gidsBuf[s] = slices.Grow(v.gidsBuf[s][:0], len(v.rows[s]))

@@ -128,14 +128,19 @@ func (n *Aggregate) KeysOfSets() int {
 
 // Rows returns the columns of the input, whose names are apart, and the names by ID.
 func (n *Aggregate) Rows() (*arrow.Schema, []scan.ColumnStats, map[expr.ID]string) {
-	columns := n.In.Columns()
+	return rowsOfNode(n.In)
+}
+
+// rowsOfNode returns the columns of a node, whose names are apart, and the names by ID.
+func rowsOfNode(n Node) (*arrow.Schema, []scan.ColumnStats, map[expr.ID]string) {
+	columns := n.Columns()
 	fields, names := make([]arrow.Field, len(columns)), make(map[expr.ID]string, len(columns))
 	taken := Names{}
 	for i, c := range columns {
 		names[c.ID] = taken.Unique(c.Name)
 		fields[i] = arrow.Field{Name: names[c.ID], Type: c.Type, Nullable: c.Nullable}
 	}
-	return arrow.NewSchema(fields, nil), statsOf(n.In), names
+	return arrow.NewSchema(fields, nil), statsOf(n), names
 }
 
 // Query returns the aggregation by all keys, without a key for the grouping set, of columns that have

@@ -130,7 +130,11 @@ func (g *grouping) findCalls(ctx context.Context, having *expr.Expr) error {
 	if err != nil {
 		return err
 	}
-	all := make([]*expr.Expr, 0, len(g.st.items)+len(orders)+1)
+	condition, err := g.st.qualify()
+	if err != nil {
+		return err
+	}
+	all := make([]*expr.Expr, 0, len(g.st.items)+len(orders)+2)
 	for _, it := range g.st.items {
 		all = append(all, it.expr)
 	}
@@ -138,7 +142,7 @@ func (g *grouping) findCalls(ctx context.Context, having *expr.Expr) error {
 		all = append(all, o.Expr)
 	}
 	g.calls = make([]Call, 0, len(all))
-	for _, x := range append(all, having) {
+	for _, x := range append(all, having, condition) {
 		failed := context.Cause(ctx)
 		x.Walk(func(x *expr.Expr) bool {
 			key := x.Key()
@@ -225,6 +229,9 @@ func (g *grouping) aggregate(ctx context.Context, x *expr.Expr) (c Call, err err
 	for _, arg := range x.Args {
 		if inner := firstAggregate(arg); inner != nil {
 			return c, errorAt(inner.At, "an aggregate function within another: %s", inner)
+		}
+		if inner := arg.FirstWindow(); inner != nil {
+			return c, errorAt(inner.At, "a window function within an aggregate function: %s", inner)
 		}
 	}
 	if inner := firstAggregate(x.Filter); inner != nil {

@@ -253,6 +253,9 @@ func (b *binder) on(both *scope, condition *expr.Expr) (*expr.Expr, error) {
 	if a := firstAggregate(on); a != nil {
 		return nil, errorAt(a.At, "%s: an aggregate function cannot stand in ON", a)
 	}
+	if w := on.FirstWindow(); w != nil {
+		return nil, errorAt(w.At, "%s: a window function cannot stand in ON", w)
+	}
 	return on, nil
 }
 

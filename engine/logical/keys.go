@@ -49,7 +49,7 @@ func (g *grouping) findKeys() error {
 	if g.st.GroupAll || g.st.Distinct {
 		for _, it := range g.st.items {
 			isLeftOut := it.isConst && !g.st.Distinct // GROUP BY ALL leaves constants out
-			if firstAggregate(it.expr) == nil && !isLeftOut {
+			if firstAggregate(it.expr) == nil && it.expr.FirstWindow() == nil && !isLeftOut {
 				sets[0] = append(sets[0], g.addKey(it.expr))
 			}
 		}
@@ -88,6 +88,9 @@ func (g *grouping) key(e *expr.Expr) (int, error) {
 func notOfGroups(x, element *expr.Expr) error {
 	if a := firstAggregate(x); a != nil {
 		return errorAt(element.At, "%s: an aggregate function cannot stand in GROUP BY", a)
+	}
+	if w := x.FirstWindow(); w != nil {
+		return errorAt(element.At, "%s: a window function cannot stand in GROUP BY", w)
 	}
 	return nil
 }

@@ -62,10 +62,13 @@ func (b *binder) over(ctx context.Context, s *sql.Select, r *scope) (Node, error
 	if st.groups, err = st.grouped(); err != nil {
 		return nil, err
 	}
+	if s.Distinct && st.hasWindows() {
+		return b.distinct(ctx, st, rows)
+	}
 	if !st.groups && !s.Distinct {
 		var checked []*expr.Expr // also the columns that nobody may ask for
 		for _, it := range st.items {
-			if firstSubquery(it.expr) == nil {
+			if firstSubquery(it.expr) == nil && it.expr.FirstWindow() == nil {
 				checked = append(checked, it.expr)
 			}
 		}
@@ -201,7 +204,40 @@ func (st *statement) condition(e *expr.Expr, clause string) (*expr.Expr, error) 
 	if a := firstAggregate(x); a != nil && clause == "WHERE" {
 		return nil, errorAt(a.At, "%s: an aggregate function cannot stand in WHERE; HAVING is for groups", a)
 	}
+	if w := x.FirstWindow(); w != nil {
+		return nil, errorAt(w.At, "%s: a window function cannot stand in %s; QUALIFY is for them", w, clause)
+	}
 	return x, nil
+}
+
+// qualify looks up the names of QUALIFY, whose condition is of the rows with window functions.
+func (st *statement) qualify() (*expr.Expr, error) {
+	if st.Qualify == nil {
+		return nil, nil
+	}
+	x, err := st.scope.resolve(st.Qualify, st.aliases, st.behind)
+	if err == nil && x.FirstWindow() == nil && !slices.ContainsFunc(st.items, func(it item) bool { return it.expr.FirstWindow() != nil }) {
+		err = errorAt(st.Qualify.At, "QUALIFY is for window functions, and there is none; WHERE is for rows, HAVING for groups")
+	}
+	return x, err
+}
+
+// hasWindows says whether the statement has window functions.
+func (st *statement) hasWindows() bool {
+	if st.Qualify != nil {
+		return true
+	}
+	for _, it := range st.items {
+		if it.expr.FirstWindow() != nil {
+			return true
+		}
+	}
+	for _, o := range st.OrderBy {
+		if x, err := st.orderExpr(o.Expr); err == nil && x.FirstWindow() != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // indexOf returns the place of the first expression of a list that is written as x is, or -1.
@@ -230,7 +266,7 @@ func (st *statement) grouped() (bool, error) {
 			return true, nil
 		}
 	}
-	return false, nil
+	return firstAggregate(st.Qualify) != nil, nil
 }
 
 // ordinal returns the item that an integer constant stands for.
@@ -311,39 +347,61 @@ func (b *binder) finish(
 		}
 		return x, cmp.Or(err, context.Cause(ctx))
 	}
-	for _, it := range st.items {
-		x, err := made(it.expr)
-		if err != nil {
-			return nil, err
-		}
-		add(it.name, x)
-	}
-	for _, c := range st.domain {
-		x, err := made(c.Expr())
-		if err != nil {
-			return nil, err
-		}
-		add(c.Name, x)
-	}
-	result := len(columns)
 	orders, err := st.orders()
 	if err != nil {
 		return nil, err
 	}
-	var keys []Key
+	condition, err := st.qualify()
+	if err != nil {
+		return nil, err
+	}
+	var all []*expr.Expr // items, domain, orders, and the condition of QUALIFY
+	for _, it := range st.items {
+		all = append(all, it.expr)
+	}
+	for _, c := range st.domain {
+		all = append(all, c.Expr())
+	}
+	result := len(all)
 	for _, o := range orders {
-		x, err := made(o.Expr)
-		if err != nil {
+		all = append(all, o.Expr)
+	}
+	if condition != nil {
+		all = append(all, condition)
+	}
+	for i, x := range all {
+		if all[i], err = made(x); err != nil {
 			return nil, err
 		}
+	}
+	w := &windows{b: b, ctx: ctx, st: st, node: a.node, by: all[len(st.items):result], made: map[string]*expr.Expr{}}
+	if all, err = w.exprs(all); err != nil {
+		return nil, err
+	}
+	n := w.node
+	if condition != nil {
+		condition = all[len(all)-1]
+		if _, err := expr.BindCondition(ctx, ColumnsOf(n), condition); err != nil {
+			return nil, err
+		}
+		n = &Filter{n, condition}
+	}
+	for i, it := range st.items {
+		add(it.name, all[i])
+	}
+	for i, c := range st.domain {
+		add(c.Name, all[len(st.items)+i])
+	}
+	var keys []Key
+	for i, o := range orders {
+		x := all[result+i]
 		at, ok := places[x.Key()]
 		if !ok {
 			at = add(fmt.Sprintf("order by %d", len(columns)-result+1), x)
 		}
 		keys = append(keys, Key{columns[at].ID, o.Descending, o.NullsFirst})
 	}
-	var n Node
-	if n, err = NewProject(ctx, a.node, columns, exprs); err != nil {
+	if n, err = NewProject(ctx, n, columns, exprs); err != nil {
 		return nil, err
 	}
 	if len(keys) > 0 {
@@ -396,16 +454,22 @@ func limited(ctx context.Context, in Node, s *sql.Select) (Node, error) {
 	return n, nil
 }
 
-// distinct binds DISTINCT over groups: groups of the groups.
+// distinct binds DISTINCT over groups, or over rows with window functions: groups of these.
 func (b *binder) distinct(ctx context.Context, st *statement, rows Node) (Node, error) {
 	if st.domain != nil {
-		return nil, errorAt(0, "not supported: DISTINCT over groups "+correlated)
+		return nil, errorAt(0, "not supported: DISTINCT over groups or window functions "+correlated)
 	}
 	inner := *st.Select
 	inner.Distinct, inner.OrderBy, inner.OrderAll, inner.Limit, inner.Offset = false, nil, nil, nil, nil
 	of := *st
 	of.Select = &inner
-	groups, err := b.group(ctx, &of, rows)
+	bind := func() (Node, error) {
+		if st.groups {
+			return b.group(ctx, &of, rows)
+		}
+		return b.finish(ctx, &of, rows, func(e *expr.Expr) (*expr.Expr, error) { return e, nil })
+	}
+	made, err := bind()
 	if err != nil {
 		return nil, err
 	}
@@ -425,5 +489,5 @@ func (b *binder) distinct(ctx context.Context, st *statement, rows Node) (Node, 
 		o.Expr = expr.Column(st.items[at].name)
 		outer.OrderBy = append(outer.OrderBy, o)
 	}
-	return b.over(ctx, outer, scopeOf(groups))
+	return b.over(ctx, outer, scopeOf(made))
 }

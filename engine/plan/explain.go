@@ -211,6 +211,9 @@ func (t *tree) addNode(n node) error {
 		}
 	case *unionNode:
 		t.addOther("union", fmt.Sprintf("all rows of %d inputs", len(n.in)))
+	case *windowNode:
+		t.addOther("window", n.text)
+		t.noteSorted(n)
 	case *repeatNode:
 		t.add("repeat", "rows as often as both statements leave them")
 	case *tableNode:
@@ -238,6 +241,11 @@ func (t *tree) addOrder(n *sortNode) {
 		name = "first rows in order"
 	}
 	t.add(name, describeOrder(n.by, n.in))
+	t.noteSorted(n)
+}
+
+// noteSorted tells what the order of a node has spilled.
+func (t *tree) noteSorted(n node) {
 	if sorted := t.run.of(n).sorted; sorted != nil && sorted.Stats().Runs > 0 {
 		s := sorted.Stats()
 		stored := humanize.IBytes(uint64(s.SpilledStored))

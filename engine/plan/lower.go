@@ -187,6 +187,8 @@ func (p *planner) reader(n logical.Node) (readerNode, error) {
 		return &summaryNode{figures, n.Of}, nil
 	case *logical.Explain:
 		return p.explained(n)
+	case *logical.Window:
+		return p.window(n)
 	case *logical.Repeat:
 		in, err := p.reader(n.In)
 		if err != nil {
@@ -259,7 +261,7 @@ func (p *planner) projected(n *logical.Project) (readerNode, error) {
 // isOrdered says whether one goroutine makes the rows of a node.
 func isOrdered(n logical.Node) bool {
 	switch n.(type) {
-	case *logical.Limit, *logical.Sort, *logical.First, *logical.Summary, *logical.Explain, *logical.Repeat:
+	case *logical.Limit, *logical.Sort, *logical.First, *logical.Summary, *logical.Explain, *logical.Repeat, *logical.Window:
 		return true
 	}
 	return false

@@ -73,6 +73,21 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 				below[id] = true
 			}
 		}
+	case *logical.Window:
+		made := of.Only(func(c logical.Column) bool { return asked[c.ID] })
+		if len(made.Calls) == 0 {
+			in, _ := pruned(of.In, asked)
+			return in, true
+		}
+		if changed = len(made.Calls) < len(of.Calls); changed {
+			n = made
+		}
+		for id := range asked {
+			below[id] = true
+		}
+		for _, id := range made.Reads() {
+			below[id] = true
+		}
 	case *logical.Summary, *logical.Explain:
 		below = all(n.Inputs()[0])
 	default:
@@ -100,7 +115,11 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 			}
 		}
 	}
-	_, isJoin := n.(*logical.Join)
+	isJoin := false // or another node that keeps its rows with all of their columns
+	switch n.(type) {
+	case *logical.Join, *logical.Window:
+		isJoin = true
+	}
 	n, inner, _ := eachInput(n, func(in logical.Node) (logical.Node, bool, error) {
 		in, changed := pruned(in, below)
 		if isJoin {

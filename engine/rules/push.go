@@ -10,7 +10,7 @@ import (
 // A condition on keys is asked of the rows that are grouped, too: files, row groups and pages may be
 // left out. A condition on ordered rows is asked before the rows are ordered. Only comparisons of columns
 // and constants move: they are an error for no row. A condition on the rows of several statements is asked
-// of the rows of each.
+// of the rows of each. A condition on what windows are partitioned by is asked before they are made.
 func pushFilters(c *Context, n logical.Node) (logical.Node, bool, error) {
 	changed := false
 	if f, ok := n.(*logical.Filter); ok {
@@ -18,6 +18,16 @@ func pushFilters(c *Context, n logical.Node) (logical.Node, bool, error) {
 		case *logical.Aggregate:
 			if made := pushedToRows(f, in); made != nil {
 				n, changed = &logical.Filter{In: made, Condition: f.Condition}, true
+			}
+		case *logical.Window:
+			isOfPartition := func(x *expr.Expr) bool {
+				return compares(x) && readsOnly(x, func(id expr.ID) bool { return slices.Contains(in.Partition, id) })
+			}
+			if moved, rest := divided(f.Condition, isOfPartition); moved != nil {
+				n, changed = in.With(collapse(&logical.Filter{In: in.In, Condition: moved})), true
+				if rest != nil {
+					n = &logical.Filter{In: n, Condition: rest}
+				}
 			}
 		case *logical.Union:
 			n, changed = pushedToInputs(f, in), true

@@ -376,6 +376,12 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 	switch {
 	case name == structCall:
 		p.fail(at, "not supported: a struct here")
+	case call.GetOver() != nil:
+		return p.windowCall(call, name)
+	case isWindowFunction(name) && !expr.IsFunction(name):
+		p.fail(at, "%s is a window function: OVER (...) stands behind it", name)
+	case p.marks[at] == markIgnoreNulls:
+		p.fail(at, "IGNORE NULLS stands in window functions alone")
 	case !expr.IsFunction(name) && (call.GetAggStar() || isAggregate(name)):
 		return p.aggregateCall(call, name)
 	case call.GetAggDistinct() || call.GetAggStar() || call.GetAggFilter() != nil || len(call.GetAggOrder()) > 0:
@@ -408,7 +414,7 @@ func isAggregate(name string) bool {
 
 // aggregateCall reads a call of an aggregate function. The column of an ordered set comes first.
 func (p *statements) aggregateCall(call *pg.FuncCall, name string) *expr.Expr {
-	p.take(call, "funcname", "args", "agg_order", "agg_filter", "agg_within_group", "agg_star", "agg_distinct")
+	p.take(call, "funcname", "args", "agg_order", "agg_filter", "agg_within_group", "agg_star", "agg_distinct", "over")
 	at := p.offset(call.GetLocation())
 	args, order := call.GetArgs(), call.GetAggOrder()
 	switch {

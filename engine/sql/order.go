@@ -10,12 +10,13 @@ import (
 )
 
 // selectFirst puts SELECT before FROM where a statement begins with FROM, as PostgreSQL has it: FROM t SELECT a is
-// SELECT a FROM t, and FROM t is SELECT * FROM t.
+// SELECT a FROM t, and FROM t is SELECT * FROM t. The condition of QUALIFY becomes the last item.
 func (s *script) selectFirst() {
-	if !slices.ContainsFunc(s.tokens, func(t *pg.ScanToken) bool { return t.Token == pg.Token_FROM }) {
+	isMoved := func(t *pg.ScanToken) bool { return t.Token == pg.Token_FROM || strings.EqualFold(s.word(t), "qualify") }
+	if !slices.ContainsFunc(s.tokens, isMoved) {
 		return
 	}
-	stack := []*segment{{from: -1, selected: -1, end: -1}}
+	stack := []*segment{newSegment()}
 	for i, t := range s.tokens {
 		top := stack[len(stack)-1]
 		switch {
@@ -32,13 +33,15 @@ func (s *script) selectFirst() {
 			continue
 		case !top.begun && !isBeforeStatement(t, s, i):
 			top.begun = true
-			top.isStatement = t.Token == pg.Token_FROM || t.Token == pg.Token_WITH || t.Token == pg.Token_WITH_LA
+			top.isStatement = t.Token == pg.Token_SELECT || t.Token == pg.Token_FROM || t.Token == pg.Token_WITH || t.Token == pg.Token_WITH_LA
 		}
 		top.note(s, i)
 		top.tokens = append(top.tokens, t)
 		if t.Token == pg.Token_ASCII_40 {
 			inCall := slices.Contains(takeFrom, s.token(i-1).Token)
-			stack = append(stack, &segment{from: -1, selected: -1, end: -1, begun: inCall})
+			inner := newSegment()
+			inner.begun = inCall
+			stack = append(stack, inner)
 		}
 	}
 	for len(stack) > 1 { // parentheses that are open: an error of the parser
@@ -68,24 +71,43 @@ type segment struct {
 	begun       bool            // its first word has been seen
 	isStatement bool            // it begins with FROM or WITH
 
-	from, selected, end int // where FROM, SELECT and what stands behind the items begin, in tokens; -1 of none
+	// Where clauses begin, in tokens; -1 of none: FROM before SELECT, SELECT, what stands behind the items, QUALIFY, and
+	// what stands behind that.
+	from, selected, end, qualify, qualified int
 }
 
-// behindItems are the tokens that may stand behind the items of a statement that begins with FROM.
+func newSegment() *segment {
+	return &segment{from: -1, selected: -1, end: -1, qualify: -1, qualified: -1}
+}
+
+// behindItems are the tokens that may stand behind the items of a statement that begins with FROM, and behind QUALIFY.
 var behindItems = []pg.Token{pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT,
 	pg.Token_OFFSET, pg.Token_FETCH, pg.Token_WINDOW, pg.Token_ASCII_59}
+
+// beforeName are tokens that a name follows.
+var beforeName = []pg.Token{pg.Token_SELECT, pg.Token_ASCII_44, pg.Token_ASCII_46, pg.Token_AS, pg.Token_BY}
 
 // note notes where a clause begins.
 func (g *segment) note(s *script, i int) {
 	at := len(g.tokens)
-	switch t := s.tokens[i].Token; {
+	isFrom := s.tokens[i].Token == pg.Token_FROM && s.token(i-1).Token != pg.Token_DISTINCT
+	isEnd := slices.Contains(behindItems, s.tokens[i].Token)
+	isQualify := s.isWord(i, "qualify") && s.tokens[i].Token == pg.Token_IDENT && !slices.Contains(beforeName, s.token(i-1).Token) &&
+		g.selected >= 0 && (g.end >= 0 || g.from >= 0)
+	switch {
 	case !g.isStatement:
-	case t == pg.Token_FROM && g.from < 0 && g.selected < 0:
+	case isFrom && g.from < 0 && g.selected < 0:
 		g.from = at
-	case t == pg.Token_SELECT && g.selected < 0:
+	case s.tokens[i].Token == pg.Token_SELECT && g.selected < 0:
 		g.selected = at
-	case slices.Contains(behindItems, t) && g.selected >= 0 && g.end < 0:
-		g.end = at
+	case isQualify && g.end >= 0 && g.qualify < 0:
+		g.qualify = at
+	case (isEnd || isFrom || isQualify) && g.selected >= 0 && g.end < 0:
+		if g.end = at; isQualify {
+			g.qualify = at
+		}
+	case isEnd && g.qualify >= 0 && g.qualified < 0:
+		g.qualified = at
 	}
 }
 
@@ -94,11 +116,32 @@ func (g *segment) finish(s *script) {
 	if g.end < 0 {
 		g.end = len(g.tokens)
 	}
+	if g.qualified < 0 {
+		g.qualified = len(g.tokens)
+	}
+	behind := g.tokens[g.end:]
+	var items []*pg.ScanToken
+	if g.selected >= 0 {
+		items = g.tokens[g.selected:g.end]
+	}
+	if g.qualify >= 0 {
+		behind = slices.Concat(g.tokens[g.end:g.qualify], g.tokens[g.qualified:])
+		condition := g.tokens[g.qualify:g.qualified]
+		items = slices.Concat(items, condition)
+		s.marks[int(condition[0].Start)] = markQualify
+		if len(condition) > 1 {
+			s.qualified[int(condition[1].Start)] = true
+		}
+	}
 	switch {
 	case g.from >= 0 && g.selected > g.from:
-		g.tokens = slices.Concat(g.tokens[:g.from], g.tokens[g.selected:g.end], g.tokens[g.from:g.selected], g.tokens[g.end:])
+		g.tokens = slices.Concat(g.tokens[:g.from], items, g.tokens[g.from:g.selected], behind)
 	case g.from >= 0 && g.selected < 0:
 		s.marks[int(g.tokens[g.from].Start)] = markSelectAll
+	case g.qualify >= 0:
+		g.tokens = slices.Concat(g.tokens[:g.selected], items, behind)
 	}
-	*g = segment{done: append(g.done, g.tokens...), from: -1, selected: -1, end: -1}
+	done := append(g.done, g.tokens...)
+	*g = *newSegment()
+	g.done = done
 }

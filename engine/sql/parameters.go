@@ -23,7 +23,7 @@ func (s *Select) Replace(f func(*expr.Expr) *expr.Expr) *Select {
 			it.Star = &star
 		}
 	}
-	of.Where, of.Having = s.Where.Replace(f), s.Having.Replace(f)
+	of.Where, of.Having, of.Qualify = s.Where.Replace(f), s.Having.Replace(f), s.Qualify.Replace(f)
 	of.Limit, of.Offset = s.Limit.Replace(f), s.Offset.Replace(f)
 	of.GroupBy = slices.Clone(s.GroupBy)
 	for i := range of.GroupBy {

@@ -105,7 +105,8 @@ type statements struct {
 	ctes  map[string]*named // by name, in lower case
 	depth int               // of the statement at hand
 
-	subqueries []*Select // in the expressions of the statement at hand
+	subqueries []*Select                // in the expressions of the statement at hand
+	windows    map[string]*pg.WindowDef // of its WINDOW, by name, in lower case
 
 	joined int // JOINs around the one at hand
 	taken  map[proto.Message]bool
@@ -170,13 +171,11 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 		p.unsupportedClause(pg.Token_INTO, "INTO")
 	case len(stmt.GetLockingClause()) > 0:
 		p.unsupportedClause(pg.Token_FOR, "FOR")
-	case len(stmt.GetWindowClause()) > 0:
-		p.unsupportedClause(pg.Token_WINDOW, "WINDOW")
 	}
 	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
-	around := p.subqueries
-	p.subqueries = nil
+	around, windows := p.subqueries, p.windows
+	p.subqueries, p.windows = nil, nil
 	switch {
 	case isSet:
 		p.setOperation(s, stmt)
@@ -193,7 +192,7 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	}
 	s.Limit = p.optional(stmt.GetLimitCount())
 	s.Offset = p.optional(stmt.GetLimitOffset())
-	s.subqueries, p.subqueries = p.subqueries, around
+	s.subqueries, p.subqueries, p.windows = p.subqueries, around, windows
 	place := 0
 	if s.From != nil {
 		place = s.From.Place()
@@ -214,12 +213,16 @@ var endClauses = []protoreflect.Name{"with_clause", "sort_clause", "limit_count"
 // core reads the clauses from SELECT to HAVING.
 func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
 	p.take(stmt, append([]protoreflect.Name{"from_clause", "distinct_clause", "target_list", "where_clause", "group_clause",
-		"having_clause"}, endClauses...)...)
+		"having_clause", "window_clause"}, endClauses...)...)
+	p.namedWindows(stmt.GetWindowClause())
 	s.From = p.from(stmt.GetFromClause())
 	s.Distinct = p.distinct(stmt.GetDistinctClause())
 	p.checkList("SELECT", stmt.GetTargetList())
 	p.checkList("GROUP BY", stmt.GetGroupClause())
 	s.Items = p.items(stmt.GetTargetList())
+	if n := len(s.Items) - 1; n > 0 && p.qualified[s.Items[n].At] {
+		s.Items, s.Qualify = s.Items[:n], s.Items[n].Expr
+	}
 	s.Where = p.optional(stmt.GetWhereClause())
 	p.groupBy(s, stmt.GetGroupClause())
 	s.Having = p.optional(stmt.GetHavingClause())
@@ -517,6 +520,9 @@ func (p *statements) alias(at int, parsed string) string {
 			depth--
 		}
 		next := p.token(i + 1).Token
+		if p.marks[int(p.token(i+1).Start)] == markQualify {
+			next = pg.Token_ASCII_44
+		}
 		if next != 0 && (depth != 0 || !slices.Contains(itemEnds, next)) {
 			continue
 		}

@@ -40,6 +40,8 @@ type script struct {
 	replaces, closes map[int]*starred // the same, by the offset of REPLACE and of the parenthesis that closes it
 	failed           error            // of rewriting; nil of none
 
+	qualified map[int]bool // conditions of QUALIFY, by the offset of their first byte
+
 	verb      Verb // in front of the statement; "" of a SELECT alone
 	verbWords int  // of verb
 	of        int  // index of the token behind verb from which on the text is a table, as behind FROM; 0 of other texts
@@ -66,6 +68,9 @@ const (
 	markByName   = "by name"
 
 	markSelectAll = "select all" // a FROM that SELECT * stands for
+
+	markIgnoreNulls = "ignore nulls" // a function's name
+	markQualify     = "qualify"      // QUALIFY, whose condition is parsed as the last item
 )
 
 // The signs of DuckDB's structs, which the parser's tokens have no names for.
@@ -93,6 +98,7 @@ func newScript(text, prefix string) (*script, error) {
 	s := &script{
 		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, oneSided: map[int]JoinKind{},
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
+		qualified: map[int]bool{},
 	}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
@@ -237,7 +243,7 @@ func (s *script) checkDepth() error {
 			}
 			depth -= stack[top]
 			stack[top] = 0
-		case pg.Token_OVER, pg.Token_WINDOW, pg.Token_LATERAL_P:
+		case pg.Token_LATERAL_P:
 			return errorAt(s.text, int(t.Start), "not supported: %s", strings.ToUpper(s.word(t)))
 		}
 		stack[len(stack)-1]++
@@ -284,7 +290,7 @@ func (s *script) rewrite(prefix string, gaps map[int32]int32) {
 			if s.token(i-1).Token != pg.Token_DISTINCT {
 				of.inFrom = !of.inCall
 			}
-		case pg.Token_SELECT, pg.Token_VALUES, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT,
+		case pg.Token_SELECT, pg.Token_VALUES, pg.Token_WINDOW, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT,
 			pg.Token_OFFSET:
 			of.inFrom = of.inFrom && s.token(i-1).Token == pg.Token_ASCII_46 // a column of that name
 		}
@@ -405,6 +411,12 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 			return " ", 2
 		}
 	case pg.Token_IDENT:
+		if s.marks[at] == markQualify {
+			return ",", 1
+		}
+		if (s.isWord(i, "ignore") || s.isWord(i, "respect")) && s.ignoreNulls(i) {
+			return " ", 2
+		}
 		if s.isWord(i, markTryCast) && s.token(i+1).Token == pg.Token_ASCII_40 {
 			s.marks[at] = markTryCast
 			return "CAST", 1

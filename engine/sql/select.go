@@ -16,6 +16,7 @@ type Select struct {
 	GroupBy  []GroupElement
 	GroupAll bool // GROUP BY ALL: by every item without an aggregate
 	Having   *expr.Expr
+	Qualify  *expr.Expr // of the rows with window functions
 	OrderBy  []Order
 	OrderAll *Order // ORDER BY ALL: by every item, in this direction
 	Limit    *expr.Expr

@@ -111,7 +111,10 @@ func (p *statements) values(lists []*pg.Node) *Values {
 			p.fail(v.At, "not supported: VALUES of more than %d values", ItemsMax)
 		}
 		for _, x := range row {
-			if of := x.First(func(x *expr.Expr) bool { return x.Op == expr.OpSubquery || x.Op == expr.OpAggregate }); of != nil {
+			notHere := func(x *expr.Expr) bool {
+				return x.Op == expr.OpSubquery || x.Op == expr.OpAggregate || x.Op == expr.OpWindow
+			}
+			if of := x.First(notHere); of != nil {
 				p.fail(max(of.At, v.At), "not supported: %s in VALUES", of)
 			}
 		}

@@ -26,6 +26,11 @@ const (
 	// expression is bound. Args are what the rows are compared with, then the columns that the statement
 	// reads of the rows around it
 	OpSubquery
+
+	// window function Name of rows around each row, as Value, a Window, says; replaced by a column before an
+	// expression is bound. Args are the function's arguments, then what PARTITION BY has, then the offsets of
+	// the frame; OrderBy is the window's
+	OpWindow
 )
 
 // Expr is an expression before it meets a schema. Operators are calls of their sign; CASE is a call
@@ -45,9 +50,9 @@ type Expr struct {
 	Path      []string
 	Qualified bool // Path may as well begin with the name of a table, which comes first
 
-	Distinct bool    // of an aggregate
-	Filter   *Expr   // of an aggregate; nil for all rows
-	OrderBy  []Order // of an aggregate
+	Distinct bool    // of an aggregate, or of one over a window
+	Filter   *Expr   // of the same; nil for all rows
+	OrderBy  []Order // of the same
 }
 
 // ID tells the columns of a plan apart, from 1 on: names are for people, and two tables may have the same.
@@ -386,6 +391,8 @@ func (e *Expr) String() string {
 		return fmt.Sprintf("$%d", e.Value)
 	case OpSubquery:
 		return fmt.Sprint(e.Value)
+	case OpWindow:
+		return e.windowText()
 	}
 	return e.callText()
 }

@@ -1,0 +1,12 @@
+// Package window adds columns of window functions to rows that are in the order of their partitions, and within these
+// in the order of the window.
+//
+//		sorted batches -> a block of whole partitions -> starts of partitions and of peers -> frames of the rows
+//		                                              -> rows of the block that values come from, or states of frames
+//		                                              -> the batches with further columns
+//
+//	  - Q1 (whole partitions): a block has all rows of its partitions, so that a function may look at any of them. Its
+//	    memory is reserved before it is taken.
+//	  - Q2 (states): an aggregate function over frames has the states that groups have: of partitions, of the rows up to
+//	    each row, or of the nodes of a tree over the rows of a block.
+package window

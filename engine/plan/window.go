@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"context"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/logical"
+	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/rowdata"
+)
+
+// windowNode sorts rows by partitions and an order, and adds columns of window functions.
+type windowNode struct {
+	in      readerNode
+	options engine.WindowOptions
+	text    string // for people
+}
+
+func (n *windowNode) input() node           { return n.in }
+func (n *windowNode) schema() *arrow.Schema { return n.options.Schema }
+
+// read implements readerNode.
+func (n *windowNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
+	rows, err := n.in.read(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if by := n.by(); len(by.Keys) > 0 {
+		sorted, err := r.engine.Sort(ctx, rows, by)
+		rows.Release()
+		if err != nil {
+			return nil, err
+		}
+		sorted.Expect(func(rows int64) float64 { return r.partRead(n.in, rows) })
+		r.of(n).sorted = sorted
+		rows = sorted
+	}
+	return r.engine.Windows(ctx, rows, n.options), nil
+}
+
+// by returns the order in which the functions take the rows.
+func (n *windowNode) by() order.By {
+	return order.By{Keys: append(n.options.Partition[:len(n.options.Partition):len(n.options.Partition)], n.options.Order...)}
+}
+
+// window makes the node of window functions.
+func (p *planner) window(n *logical.Window) (readerNode, error) {
+	in, err := p.reader(n.In)
+	if err != nil {
+		return nil, err
+	}
+	if rows, ok := in.(*rowsNode); ok {
+		rows.inOrder = len(n.Partition)+len(n.Order) == 0
+	}
+	places := logical.PlacesOf(n.In.Columns())
+	made := &windowNode{in: in}
+	opt := &made.options
+	for _, id := range n.Partition {
+		opt.Partition = append(opt.Partition, order.Key{Column: places[id]})
+	}
+	opt.Order = orderBy(places, n.Order, &logical.Limit{}).Keys
+	if err := made.by().Validate(in.schema()); err != nil {
+		return nil, err
+	}
+	taken, names := logical.Names{}, map[expr.ID]string{}
+	fields := make([]arrow.Field, 0, len(n.Columns()))
+	for i, f := range in.schema().Fields() {
+		f.Name = taken.Unique(f.Name)
+		names[n.In.Columns()[i].ID] = f.Name
+		fields = append(fields, f)
+	}
+	rows := arrow.NewSchema(fields, nil)
+	var texts []string
+	for i := range n.Calls {
+		c := &n.Calls[i]
+		call := engine.WindowCall{Func: engine.WindowFunc(c.Name), Window: c.Frame, Range: places[c.Range]}
+		for _, id := range c.Args {
+			call.Args = append(call.Args, places[id])
+		}
+		for i, id := range c.Offsets {
+			call.Offsets[i] = places[id]
+		}
+		if c.Name == "" {
+			if call.Aggregate, err = rowdata.Bind(n.Query(c, names), rows, nil); err != nil {
+				return nil, err
+			}
+		}
+		opt.Calls, texts = append(opt.Calls, call), append(texts, c.String())
+		fields = append(fields, arrow.Field{Name: taken.Unique(c.Column.Name), Type: c.Column.Type, Nullable: true})
+	}
+	opt.Schema, made.text = arrow.NewSchema(fields, nil), strings.Join(texts, ", ")
+	return made, nil
+}

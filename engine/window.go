@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/internal/window"
+	"github.com/mpga/mpga/internal/order"
+)
+
+// WindowCall is a column of Windows.
+type WindowCall = window.Call
+
+// WindowFunc is a function of WindowCall.
+type WindowFunc = window.Func
+
+// WindowOptions say what Windows adds to rows.
+type WindowOptions struct {
+	Schema    *arrow.Schema // of the rows, and of a column for each call
+	Partition []order.Key
+	Order     []order.Key
+	Calls     []WindowCall
+}
+
+// Windows takes over a reader of rows that are in the order of Partition, then of Order, and returns it with a further
+// column for each call. A partition is kept in memory.
+func (e *Engine) Windows(ctx context.Context, rows array.RecordReader, opt WindowOptions) array.RecordReader {
+	return window.New(ctx, rows, window.Options{
+		Schema: opt.Schema, Partition: opt.Partition, Order: opt.Order, Calls: opt.Calls,
+		Allocator: e.Allocator(), Memory: e.memory, Budget: e.Budget(), BlockRows: e.opt.testing.BlockRows,
+	})
+}
