@@ -36,6 +36,16 @@ func (f *Frames) Scan(isFirst func(state int) bool) {
 	}
 }
 
+// Carry folds a state of others into the first state.
+func (f *Frames) Carry(from *Frames, state int) {
+	from.states.settle()
+	f.states.settle()
+	f.states.merge([]uint32{0}, from.states.slice(state, state+1))
+}
+
+// Len returns the number of states.
+func (f *Frames) Len() int { return f.states.groups }
+
 // treeFanout is how many states a state of the next level of a tree is merged of.
 const treeFanout = 16
 

@@ -210,9 +210,15 @@ func (st *statement) condition(e *expr.Expr, clause string) (*expr.Expr, error) 
 	return x, nil
 }
 
-// qualify looks up the names of QUALIFY, whose condition is of the rows with window functions.
+// qualify looks up the names of QUALIFY, whose condition is of the rows with window functions. DISTINCT ON is such a
+// condition, too.
 func (st *statement) qualify() (*expr.Expr, error) {
-	if st.Qualify == nil {
+	switch {
+	case st.DistinctOn != nil && st.Qualify != nil:
+		return nil, errorAt(st.Qualify.At, "not supported: QUALIFY beside DISTINCT ON")
+	case st.DistinctOn != nil:
+		return st.firstOfEach()
+	case st.Qualify == nil:
 		return nil, nil
 	}
 	x, err := st.scope.resolve(st.Qualify, st.aliases, st.behind)
@@ -220,6 +226,25 @@ func (st *statement) qualify() (*expr.Expr, error) {
 		err = errorAt(st.Qualify.At, "QUALIFY is for window functions, and there is none; WHERE is for rows, HAVING for groups")
 	}
 	return x, err
+}
+
+// firstOfEach returns the condition that a row is the first in the statement's order, of rows that are equal in what
+// DISTINCT ON has.
+func (st *statement) firstOfEach() (*expr.Expr, error) {
+	number := &expr.Expr{Op: expr.OpWindow, Name: "row_number", At: st.DistinctOn[0].At}
+	for _, x := range st.DistinctOn {
+		of, err := st.orderExpr(x)
+		if err != nil {
+			return nil, err
+		}
+		number.Args = append(number.Args, of)
+	}
+	number.Value = expr.Window{Partition: len(number.Args)}
+	var err error
+	if number.OrderBy, err = st.orders(); err != nil {
+		return nil, err
+	}
+	return expr.Call("=", number, expr.Constant(int64(1))), nil
 }
 
 // hasWindows says whether the statement has window functions.

@@ -37,6 +37,10 @@ func (s *Select) Replace(f func(*expr.Expr) *expr.Expr) *Select {
 			}
 		}
 	}
+	of.DistinctOn = slices.Clone(s.DistinctOn)
+	for i := range of.DistinctOn {
+		of.DistinctOn[i] = of.DistinctOn[i].Replace(f)
+	}
 	of.OrderBy = slices.Clone(s.OrderBy)
 	for i := range of.OrderBy {
 		of.OrderBy[i].Expr = of.OrderBy[i].Expr.Replace(f)

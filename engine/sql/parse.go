@@ -216,7 +216,7 @@ func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
 		"having_clause", "window_clause"}, endClauses...)...)
 	p.namedWindows(stmt.GetWindowClause())
 	s.From = p.from(stmt.GetFromClause())
-	s.Distinct = p.distinct(stmt.GetDistinctClause())
+	p.distinct(s, stmt.GetDistinctClause())
 	p.checkList("SELECT", stmt.GetTargetList())
 	p.checkList("GROUP BY", stmt.GetGroupClause())
 	s.Items = p.items(stmt.GetTargetList())
@@ -262,13 +262,14 @@ func (p *statements) with(clause *pg.WithClause) {
 	p.ctes = known
 }
 
-func (p *statements) distinct(clause []*pg.Node) bool {
+// distinct reads DISTINCT, or DISTINCT ON.
+func (p *statements) distinct(s *Select, clause []*pg.Node) {
 	for _, on := range clause {
 		if on.GetNode() != nil {
-			p.unsupportedClause(pg.Token_DISTINCT, "DISTINCT ON")
+			s.DistinctOn = append(s.DistinctOn, p.expr(on))
 		}
 	}
-	return len(clause) > 0
+	s.Distinct = len(clause) > 0 && s.DistinctOn == nil
 }
 
 // fromOne reads a table, a derived table, a reader of files or a join.

@@ -17,6 +17,9 @@ type Select struct {
 	GroupAll bool // GROUP BY ALL: by every item without an aggregate
 	Having   *expr.Expr
 	Qualify  *expr.Expr // of the rows with window functions
+
+	DistinctOn []*expr.Expr // of rows that are equal in these, the first in the order of OrderBy is left; nil for all rows
+
 	OrderBy  []Order
 	OrderAll *Order // ORDER BY ALL: by every item, in this direction
 	Limit    *expr.Expr

@@ -22,6 +22,8 @@ type aggregates struct {
 	bound   *rowdata.Bound
 	encoder *encode.Encoder
 	final   finalize.Finalizer
+	carried *cpuagg.Frames // the last running state of the block before; nil before the first
+	rows    uint64         // of blocks before
 }
 
 func newAggregates(opt *Options, c *Call) *aggregates {
@@ -40,7 +42,22 @@ func (o *Options) room(bytes int64) error {
 	return o.Budget.Room(bytes)
 }
 
-func (a *aggregates) release() {}
+func (a *aggregates) release() {
+	if a.carried != nil {
+		a.carried.Release()
+	}
+}
+
+// scan makes running states of states, from the last one of the block before on if the block goes on with a partition.
+func (a *aggregates) scan(b *rows, states *cpuagg.Frames, isFirst func(int) bool) {
+	if b.goesOn {
+		states.Carry(a.carried, 0)
+	}
+	states.Scan(isFirst)
+	a.release()
+	a.carried = cpuagg.NewFrames(a.bound, a.opt.Memory, 1)
+	a.carried.Carry(states, states.Len()-1)
+}
 
 // column implements maker.
 func (a *aggregates) column(ctx context.Context, b *rows) (arrow.Array, error) {
@@ -71,7 +88,7 @@ func (a *aggregates) grouped(ctx context.Context, b *rows, groups []int32, n int
 		return nil, err
 	}
 	if isFirst != nil {
-		states.Scan(isFirst)
+		a.scan(b, states, isFirst)
 	}
 	made, err := a.results(ctx, states, n)
 	if err != nil || groups == nil {
@@ -118,9 +135,10 @@ func (a *aggregates) fold(b *rows, groups []int32, into *cpuagg.Frames) error {
 	}
 	batch := array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(b.rows))
 	defer batch.Release()
-	if err := a.encoder.SetBatch(batch, 0); err != nil {
+	if err := a.encoder.SetBatch(batch, a.rows); err != nil {
 		return err
 	}
+	a.rows += uint64(b.rows)
 	var states []uint32
 	for from := 0; from < b.rows; {
 		tile, err := a.encoder.Encode(from, b.rows)

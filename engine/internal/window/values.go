@@ -47,14 +47,18 @@ func (p *places) column(_ context.Context, b *rows) (arrow.Array, error) {
 // number returns a row's number, from 1 on.
 func (p *places) number(b *rows, row int) int {
 	first, _ := b.partition(row)
+	rows, peers := 0, 0 // in blocks before
+	if b.partitionOf[row] == 0 {
+		rows, peers = b.rowsBefore, b.peersDone
+	}
 	switch p.call.Func {
 	case RowNumber:
-		return row - first + 1
+		return rows + row - first + 1
 	case Rank:
 		peer, _ := b.peers(row)
-		return peer - first + 1
+		return rows + peer - first + 1
 	}
-	return int(b.peersOf[row]-b.peersOf[first]) + 1 // DenseRank
+	return peers + int(b.peersOf[row]-b.peersOf[first]) + 1 // DenseRank
 }
 
 // share returns a row's place from 0 to 1.

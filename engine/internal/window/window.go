@@ -68,6 +68,7 @@ func New(ctx context.Context, from array.RecordReader, opt Options) array.Record
 		opt.BlockRows = blockRows
 	}
 	r := &reader{ctx: ctx, from: from, opt: opt, held: rowdata.NewReservation(opt.Budget)}
+	r.cuts, r.cutsPeers = opt.cuts()
 	schema := from.Schema()
 	r.partition = order.NewPeers(schema, opt.Partition)
 	r.peers = order.NewPeers(schema, slices.Concat(opt.Partition, opt.Order))
@@ -94,6 +95,25 @@ type reader struct {
 
 	rest  block // of the partition that has not ended
 	ended bool
+
+	cuts, cutsPeers bool // blocks may end within a partition; within peers
+}
+
+// cuts says whether blocks may end within a partition, as every function goes on where it was; and within peers.
+func (o *Options) cuts() (partition, peers bool) {
+	partition, peers = true, true
+	for i := range o.Calls {
+		c := &o.Calls[i]
+		runs := c.Window.Exclude == expr.ExcludeNone && c.Window.Start == expr.UnboundedPreceding && c.Window.End == expr.CurrentRow
+		switch {
+		case c.Func == RowNumber, c.Aggregate != nil && runs && c.Window.Frame == expr.FrameRows:
+		case c.Func == Rank, c.Func == DenseRank, c.Aggregate != nil && (runs || c.Window.Frame == "" && len(o.Order) > 0):
+			peers = false
+		default:
+			return false, false
+		}
+	}
+	return partition, peers
 }
 
 // block is rows of one partition or several.
@@ -102,6 +122,23 @@ type block struct {
 	rows       int
 	partitions []int // first rows
 	peers      []int // first rows of peers
+
+	// Of a block that goes on with a partition: how many rows and how many peers of it were in blocks before.
+	goesOn                bool
+	rowsBefore, peersDone int
+}
+
+// next returns an empty block behind a block that ends within a partition.
+func (b *block) next() block {
+	first := b.partitions[len(b.partitions)-1]
+	of := block{goesOn: true, rowsBefore: b.rows - first}
+	at, _ := slices.BinarySearch(b.peers, first)
+	of.peersDone = len(b.peers) - at
+	if len(b.partitions) == 1 {
+		of.rowsBefore += b.rowsBefore
+		of.peersDone += b.peersDone
+	}
+	return of
 }
 
 // add adds a part of a batch with marks of its first rows of partitions and of peers.
@@ -112,10 +149,11 @@ func (b *block) add(batch arrow.RecordBatch, from, to int, partition, peers []bo
 	part := recordreader.Slice(batch, int64(from), int64(to))
 	b.batches = append(b.batches, part)
 	for row := from; row < to; row++ {
-		if partition[row] {
+		isFirst := b.rows == 0 && row == from
+		if partition[row] || isFirst {
 			b.partitions = append(b.partitions, b.rows+row-from)
 		}
-		if peers[row] {
+		if peers[row] || isFirst {
 			b.peers = append(b.peers, b.rows+row-from)
 		}
 	}
@@ -199,15 +237,20 @@ func (r *reader) fill() error {
 		partition, peers := make([]bool, rows), make([]bool, rows)
 		r.partition.Mark(batch, partition)
 		r.peers.Mark(batch, peers)
-		last := rows // the last row that begins a partition
-		for last--; last >= 0 && !partition[last]; last-- {
-		}
+		last := lastOf(partition)
 		if last >= 0 && r.rest.rows+last >= r.opt.BlockRows {
-			r.rest.add(batch, 0, last, partition, peers)
-			r.block = r.rest
-			r.rest = block{}
-			r.rest.add(batch, last, rows, partition, peers)
+			r.cut(batch, last, partition, peers)
+			r.rest.goesOn, r.rest.rowsBefore, r.rest.peersDone = false, 0, 0
 			return nil
+		}
+		if r.cuts && r.rest.rows+rows > r.opt.BlockRows {
+			if last = rows; !r.cutsPeers {
+				last = lastOf(peers)
+			}
+			if last >= 0 && r.rest.rows+last > 0 {
+				r.cut(batch, last, partition, peers)
+				return nil
+			}
 		}
 		r.rest.add(batch, 0, rows, partition, peers)
 		if err := r.reserve(&r.rest); err != nil {
@@ -217,6 +260,22 @@ func (r *reader) fill() error {
 	r.block = r.rest
 	r.rest = block{}
 	return nil
+}
+
+// lastOf returns the last row that is marked, or -1.
+func lastOf(marks []bool) int {
+	last := len(marks) - 1
+	for ; last >= 0 && !marks[last]; last-- {
+	}
+	return last
+}
+
+// cut ends the block before a row of a batch.
+func (r *reader) cut(batch arrow.RecordBatch, row int, partition, peers []bool) {
+	r.rest.add(batch, 0, row, partition, peers)
+	r.block = r.rest
+	r.rest = r.block.next()
+	r.rest.add(batch, row, len(partition), partition, peers)
 }
 
 // Bytes that a row takes while a block is made: its places, and a result and a state of each call, and their copies.
