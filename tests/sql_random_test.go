@@ -470,6 +470,13 @@ func (g *sqlGenerator) table(depth int) string {
 		return g.joined(depth - 1)
 	case 4:
 		return g.setOperation(depth - 1)
+	case 5:
+		if g.IntN(3) == 0 {
+			return "(SELECT * FROM " + g.table(depth-1) + " QUALIFY row_number() OVER (PARTITION BY si ORDER BY id) <= 40)"
+		}
+		if g.IntN(3) == 0 {
+			return "(SELECT DISTINCT ON (id % 500) * FROM " + g.table(depth-1) + " ORDER BY id % 500, id)"
+		}
 	case 0:
 		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.where(1) + ")"
 	case 1:
@@ -521,6 +528,61 @@ func (g *sqlGenerator) sets() string {
 		text += g.pick(" UNION ", " UNION ALL ", " INTERSECT ", " EXCEPT ", " INTERSECT ALL ", " EXCEPT ALL ") + one()
 	}
 	return text + g.pick("", " ORDER BY ALL LIMIT 40")
+}
+
+// window writes a window function.
+func (g *sqlGenerator) window() string {
+	partition := g.pick("", "PARTITION BY si % 3", "PARTITION BY s", "PARTITION BY b, ti % 2", "PARTITION BY dt", "PARTITION BY "+g.key())
+	total := " ORDER BY " + g.pick("id", "id DESC", "si, id", "s DESC NULLS FIRST, id", "i NULLS FIRST, id DESC", "p, id")
+	bound := func(offset string) string {
+		start := g.pick("UNBOUNDED PRECEDING", offset+" PRECEDING", offset+" PRECEDING", "CURRENT ROW", "1 FOLLOWING")
+		end := g.pick("CURRENT ROW", offset+" FOLLOWING", offset+" FOLLOWING", "UNBOUNDED FOLLOWING", "0 FOLLOWING")
+		if start == "1 FOLLOWING" {
+			end = g.pick("3 FOLLOWING", "UNBOUNDED FOLLOWING")
+		}
+		return " BETWEEN " + start + " AND " + end + g.pick("", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES")
+	}
+	value := g.pick(g.pick(columns...), g.text(1), g.number(1))
+	nulls := g.pick("", "", " IGNORE NULLS")
+	switch g.IntN(8) {
+	case 0:
+		return g.pick("row_number()", "rank()", "dense_rank()", "ntile(5)", "percent_rank()", "cume_dist()") + " OVER (" + partition + total + ")"
+	case 1:
+		return g.pick("rank()", "dense_rank()", "percent_rank()", "cume_dist()") + " OVER (" + partition + " ORDER BY " + g.key() + g.pick("", " DESC") + ")"
+	case 2:
+		return g.pick("lag", "lead") + "(" + value + g.pick("", ", 2", ", ti % 3", ", 0") + nulls + ") OVER (" + partition + total + ")"
+	case 3:
+		return g.pick("lag(si, 3, i", "lead(s, 1, 'none'", "lag(p, 2, 1.5") + nulls + ") OVER (" + partition + total + ")"
+	case 4:
+		frame := g.pick("", " ROWS"+bound(g.pick("1", "4", "30")), " GROUPS"+bound("2"))
+		return g.pick("first_value("+value, "last_value("+value, "nth_value("+value+", 2") + nulls + ") OVER (" + partition + total + frame + ")"
+	}
+	call := g.pick("sum("+g.exact()+")", "avg(si)", "count(*)", "min("+value+")", "max("+value+")", "count("+value+")", "bit_xor(id)", "count(DISTINCT si)",
+		"sum(DISTINCT ti)", "bool_or(b)") + g.filter()
+	frame := g.pick("", total, total+" ROWS"+bound(g.pick("1", "4", "30")), " ORDER BY "+g.key(), " ORDER BY si"+g.pick("", " DESC")+" RANGE"+bound(g.pick("1", "2.5")),
+		" ORDER BY "+g.pick("ti", "i NULLS FIRST")+" GROUPS"+bound("2"), " ORDER BY dt RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND CURRENT ROW")
+	return call + " OVER (" + partition + frame + ")"
+}
+
+// windows writes a statement with window functions, over rows or over groups.
+func (g *sqlGenerator) windows() string {
+	if g.IntN(5) == 0 {
+		return "SELECT si % 7 AS k, s AS l, count(*) AS n, sum(count(*)) OVER (PARTITION BY si % 7 ORDER BY s) AS x, " +
+			g.pick("rank() OVER (ORDER BY count(*) DESC)", "sum(max(id)) OVER ()", "lag(count(*)) OVER (ORDER BY si % 7, s)") + " AS y FROM " + g.from() +
+			" GROUP BY " + g.pick("1, 2", "ALL", "ROLLUP (1, 2)") + g.pick("", " QUALIFY n < 2 * avg(n) OVER ()")
+	}
+	items := []string{"id"}
+	for i := range 1 + g.IntN(3) {
+		items = append(items, g.window()+fmt.Sprintf(" AS c%d", i+1))
+	}
+	text := "SELECT " + strings.Join(items, ", ") + " FROM " + g.from()
+	if g.IntN(2) == 0 {
+		text += " WHERE " + g.where(1)
+	}
+	if g.IntN(4) == 0 {
+		text += " QUALIFY " + g.pick("row_number() OVER (PARTITION BY si ORDER BY id) <= 3", "c1 IS NOT NULL", "rank() OVER (ORDER BY s) < 40")
+	}
+	return text + g.pick("", " ORDER BY id", " ORDER BY id DESC LIMIT 30")
 }
 
 // joined writes a join of two tables of a depth, by their ids: each column is the one's or the other's.
@@ -590,7 +652,9 @@ func (g *sqlGenerator) replaced() []string {
 }
 
 func (g *sqlGenerator) statement() string {
-	switch g.IntN(9) {
+	switch g.IntN(10) {
+	case 3:
+		return g.windows()
 	case 0:
 		return g.rows()
 	case 1:

@@ -214,8 +214,10 @@ func (t *tree) addNode(n node) error {
 	case *windowNode:
 		t.addOther("window", n.text)
 		t.noteSorted(n)
+		t.picked = nil // which were the window's
 	case *repeatNode:
 		t.add("repeat", "rows as often as both statements leave them")
+		t.picked = nil
 	case *tableNode:
 		t.addScan(n)
 	}
