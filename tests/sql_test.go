@@ -21,6 +21,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	mpgasql "github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/tests/peer"
 )
 
@@ -204,7 +205,8 @@ func exactText(v *big.Int, scale int) string {
 
 // ours asks mpga.
 func (s *sqlTables) ours(text string) ([][]any, error) {
-	eng, err := engine.Open(engine.Options{Threads: 2, Device: *sqlDeviceFlag})
+	opt := engine.Options{Threads: 2, Device: *sqlDeviceFlag}
+	eng, err := engine.Open(testknobs.With(opt, testknobs.Engine{BlockRows: 100}))
 	if err != nil {
 		return nil, err
 	}

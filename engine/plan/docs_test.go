@@ -35,15 +35,21 @@ const docsIntro = `# SQL
 ` + "`mpga sql`" + ` answers a SELECT over tables and their joins. The text is parsed by PostgreSQL's own parser; what it means, types
 and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../tests/SEMANTICS.md) lists where the two differ.
 
-    SELECT [DISTINCT] expression [AS name], ... | *
+    SELECT [DISTINCT [ON (expression, ...)]] expression [AS name], ... | * [EXCLUDE (name, ...)] [REPLACE (expression AS name, ...)] [RENAME (name AS name, ...)]
     FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_json('x') | read_parquet(['x', 'y']) | table | (SELECT ...)
          [, ... | [INNER | LEFT | RIGHT | FULL | SEMI | ANTI] JOIN ... ON condition | USING (name, ...) | NATURAL JOIN ... | CROSS JOIN ...]
          [, unnest(list) [AS t(name)]]
     [WHERE condition]
     [GROUP BY expression | number | name | ALL | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)]
     [HAVING condition]
+    [WINDOW name AS (...), ...]
+    [QUALIFY condition]
+    [UNION [ALL] [BY NAME] | INTERSECT [ALL] | EXCEPT [ALL] SELECT ...]
     [ORDER BY expression | number | name | ALL [ASC | DESC] [NULLS FIRST | NULLS LAST]]
     [LIMIT n] [OFFSET n]
+
+A statement may begin with FROM: ` + "`FROM t SELECT a`" + `, or ` + "`FROM t`" + ` for all columns. VALUES is a statement, too: ` + "`VALUES (1, 'a'), (2, 'b')`" + `, whose
+columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES (1), (2)) AS v(n)`" + `.
 
 - A table is files in single quotes, with wildcards or without (a single one in the folder
   at hand also as in ` + "`FROM flights.parquet`" + `), a name given by ` + "`--table name=path`" + `, a
@@ -84,7 +90,19 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
   ` + "`SELECT * FROM 'sales.parquet' s WHERE price > (SELECT avg(price) FROM 'sales.parquet' t WHERE t.store = s.store)`" + `. Such a statement
   is made once, for all values of these columns; an equality with each of them saves a second reading of the rows around it. It may
   not have LIMIT, but for LIMIT 1 of a value or behind EXISTS, nor DISTINCT over groups.
-- Not supported: window functions, UNION, ASOF, POSITIONAL and LATERAL joins.
+- UNION, INTERSECT and EXCEPT put columns together by their places, and BY NAME by their names, where a column that a statement lacks is
+  NULL. Without ALL each row is there once; with ALL INTERSECT has a row as often as both statements have it, and EXCEPT as often as the
+  first has it more. Columns of different types get the type that holds both: text, where one is text. INTERSECT binds first.
+  Rows that two statements have are found as groups of all their rows.
+- Window functions stand behind SELECT, in ORDER BY and in QUALIFY, over rows or over groups:
+  ` + "`sum(sum(price)) OVER (ORDER BY store)`" + `. A frame is ROWS, RANGE or GROUPS BETWEEN two bounds, perhaps with EXCLUDE; its offsets may be
+  any expressions, and RANGE takes an interval beside a date. Without a frame it reaches from the first row of the partition to the last
+  peer of the row. IGNORE NULLS stands in the parentheses: ` + "`lag(x IGNORE NULLS) OVER (ORDER BY y)`" + `. Rows are sorted by the partition and the
+  order, on disk where they do not fit. A partition is held in memory, but for row_number, rank, dense_rank, and aggregates up
+  to the current row.
+- DISTINCT ON leaves the first row in the statement's order, of rows that are equal in its expressions.
+- Not supported: ASOF, POSITIONAL and LATERAL joins, PIVOT, samples, recursive WITH, ORDER BY in aggregates before OVER, and set operations
+  that use columns of a statement around them.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
 all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size (-1: all rows), dateformat, timestampformat,
@@ -164,7 +182,28 @@ func docs() string {
 		e := aggregateExamples[f]
 		row(&b, "`"+f.String()+"`", f.Help(), e[0], e[1])
 	}
+	b.WriteString("\n## Window functions\n\nEvery aggregate may stand before OVER, too; first, last and any_value take NULLs as first_value and last_value do.\n" +
+		"The examples are of the row with y = 30, in the order of y.\n\n| call | result | example |\n|---|---|---|\n")
+	for _, f := range windowExamples {
+		row(&b, "`"+f[0]+"`", f[1], f[2], f[3])
+	}
 	return b.String()
+}
+
+// windowExamples are calls, what they are, and an example with its value in the row of docsTable where y is 30, by
+// the order of y.
+var windowExamples = [][4]string{
+	{"row_number()", "the row's number in its partition, from 1 on", "row_number()", "3"},
+	{"rank()", "the number of the first of its peers, the rows that are equal to it in the order", "rank()", "3"},
+	{"dense_rank()", "the number of its peers among all peers", "dense_rank()", "3"},
+	{"percent_rank()", "rank() - 1 by the number of other rows", "round(percent_rank(), 3)", "0.667"},
+	{"cume_dist()", "the share of rows up to its last peer", "cume_dist()", "0.75"},
+	{"ntile(n)", "which of n parts it is in, of as many rows as can be, the first parts larger", "ntile(2)", "2"},
+	{"lag(x [, n [, default]])", "x of the row n rows before, 1 where n is not given; default, or NULL, where there is none", "lag(x)", "4"},
+	{"lead(x [, n [, default]])", "the same of the row n rows behind", "lead(y, 1, 0)", "40"},
+	{"first_value(x)", "x of the first row of the frame", "first_value(x)", "1"},
+	{"last_value(x)", "x of the last row of the frame", "last_value(x)", "2"},
+	{"nth_value(x, n)", "x of row n of the frame, from 1 on", "nth_value(x, 2)", "4"},
 }
 
 func row(b *strings.Builder, usage, help, example, result string) {
@@ -202,6 +241,12 @@ func TestDocs(t *testing.T) {
 		}
 		if got := one(t, eng, text); got != e[1] {
 			t.Errorf("%s is %s, the documentation says %s", e[0], got, e[1])
+		}
+	}
+	for _, f := range windowExamples {
+		call := strings.Replace(f[2], ")", ") OVER (ORDER BY y)", 1)
+		if got := one(t, eng, "SELECT CAST("+call+" AS VARCHAR) FROM docs QUALIFY y = 30 AND row_number() OVER () > 0"); got != f[3] {
+			t.Errorf("%s is %s, the documentation says %s", call, got, f[3])
 		}
 	}
 }

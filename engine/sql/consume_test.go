@@ -33,6 +33,12 @@ var grammar = []string{
 	"SELECT s.a FROM (SELECT a FROM c.m.t) s FETCH FIRST 3 ROWS ONLY",
 	"SELECT x, u.e FROM read_csv('x.csv', delim = ';', header := true, columns = {'a': 'INTEGER', b: 'DATE'}, nullstr = ['', 'NA']) AS t, unnest(l) AS u(e)",
 	"SELECT a FROM read_parquet(['x', 'y'])",
+	"SELECT a FROM t UNION ALL SELECT b FROM u UNION ALL SELECT c FROM v ORDER BY 1 LIMIT 2",
+	"(SELECT a FROM t LIMIT 1) EXCEPT ALL SELECT b FROM u INTERSECT VALUES (1, 'a'), (2, 'b')",
+	"FROM t SELECT * EXCLUDE (a) REPLACE (b + 1 AS b) RENAME (c AS d), e QUALIFY row_number() OVER (PARTITION BY a ORDER BY b DESC) = 1",
+	"SELECT DISTINCT ON (a, b) a FROM t ORDER BY c",
+	"SELECT sum(a) OVER w, lag(b, 2 IGNORE NULLS) OVER (w ROWS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE TIES) FROM t WINDOW w AS (PARTITION BY c ORDER BY d)",
+	"SELECT sum(a) FILTER (b) OVER (ORDER BY c RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND 2 FOLLOWING), first(a) OVER (ORDER BY b GROUPS UNBOUNDED PRECEDING) FROM t",
 }
 
 // sameFields may change and leave a statement as it is, by the end of their path.
@@ -55,6 +61,7 @@ var sameFields = []struct{ path, why string }{
 	{".sort_by.sortby_nulls", "NULLS LAST is the default"},
 	{".group_clause.a_const.ival.ival", "the parser is given 0 for ALL"},
 	{".ctematerialized", "a CTE is read once"},
+	{".window_clause", "no function names the window"},
 	{".functions.list.items", "behind the call stand definitions of columns, which nobody takes"},
 }
 
@@ -99,8 +106,10 @@ func TestClausesRefused(t *testing.T) {
 		"SELECT a FROM t ORDER BY a USING <":                      "USING in ORDER BY",
 		"SELECT count(*) WITHIN GROUP (ORDER BY a) FROM t":        "count with WITHIN GROUP",
 		"SELECT a COLLATE \"C\" FROM t":                           "COLLATE",
-		"SELECT sum(a) OVER () FROM t":                            "OVER",
-		"SELECT sum(a) FROM t WINDOW w AS ()":                     "WINDOW",
+		"SELECT sum(a) OVER (w) FROM t":                           "no window is named w",
+		"SELECT sum(a) FROM t WINDOW w AS (), w AS ()":            "a name of its own",
+		"SELECT lag(a) FILTER (WHERE true) OVER () FROM t":        "FILTER behind lag",
+		"SELECT lag(DISTINCT a) OVER () FROM t":                   "DISTINCT in this call",
 		"SELECT upper(DISTINCT a) FROM t":                         "no aggregate function",
 		"SELECT upper(a) FILTER (WHERE true) FROM t":              "no aggregate function",
 		"SELECT upper(a ORDER BY a) FROM t":                       "no aggregate function",

@@ -221,7 +221,11 @@ func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
 	p.checkList("GROUP BY", stmt.GetGroupClause())
 	s.Items = p.items(stmt.GetTargetList())
 	if n := len(s.Items) - 1; n > 0 && p.qualified[s.Items[n].At] {
-		s.Items, s.Qualify = s.Items[:n], s.Items[n].Expr
+		last := s.Items[n]
+		if last.Name != "" || last.Expr == nil {
+			p.fail(last.At, "QUALIFY wants a condition")
+		}
+		s.Items, s.Qualify = s.Items[:n], last.Expr
 	}
 	s.Where = p.optional(stmt.GetWhereClause())
 	p.groupBy(s, stmt.GetGroupClause())

@@ -85,7 +85,7 @@ func (p *statements) window(x *expr.Expr, of *expr.Window, w *pg.WindowDef) {
 		if len(order) == 0 {
 			order = named.GetOrderClause()
 		}
-		if w.GetFrameOptions()&frameNotDefault == 0 {
+		if w.GetFrameOptions()&frameNotDefault == 0 && w.GetStartOffset() == nil && w.GetEndOffset() == nil {
 			frame = named
 		}
 	}
@@ -130,6 +130,7 @@ const (
 func (p *statements) frame(x *expr.Expr, of *expr.Window, w *pg.WindowDef) {
 	bits := w.GetFrameOptions()
 	if bits&frameNotDefault == 0 {
+		p.offsets(x, of, w)
 		return
 	}
 	first := func(of map[int32]string) string {
@@ -158,11 +159,21 @@ func (p *statements) frame(x *expr.Expr, of *expr.Window, w *pg.WindowDef) {
 	if of.Start == "" || of.End == "" {
 		p.fail(p.offset(w.GetLocation()), "not supported: this frame")
 	}
-	if of.Start.HasOffset() {
-		x.Args = append(x.Args, p.expr(w.GetStartOffset()))
-	}
-	if of.End.HasOffset() {
-		x.Args = append(x.Args, p.expr(w.GetEndOffset()))
+	p.offsets(x, of, w)
+}
+
+// offsets reads the offsets of a frame, where its bounds have some.
+func (p *statements) offsets(x *expr.Expr, of *expr.Window, w *pg.WindowDef) {
+	for _, b := range []struct {
+		bound  expr.FrameBound
+		offset *pg.Node
+	}{{of.Start, w.GetStartOffset()}, {of.End, w.GetEndOffset()}} {
+		switch {
+		case b.bound.HasOffset():
+			x.Args = append(x.Args, p.expr(b.offset))
+		case b.offset != nil:
+			p.fail(p.offset(w.GetLocation()), "not supported: this frame")
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ const (
 	ansi92Entry          = 0b1
 	subqueries           = 0b1111 // of comparisons, EXISTS, IN, and ANY and ALL
 	outerJoins           = 0b110  // LEFT, RIGHT and FULL
+	unions               = 0b11   // UNION and UNION ALL
 	transactionsNone     = 0
 	forwardOnly          = 0b10
 	statementLengthBytes = 256 << 10
@@ -86,7 +87,7 @@ var sqlInfo = map[fsql.SqlInfo]any{
 	fsql.SqlInfoStoredProceduresSupported:              false,
 	fsql.SqlInfoSupportedSubqueries:                    int32(subqueries),
 	fsql.SqlInfoCorrelatedSubqueriesSupported:          true,
-	fsql.SqlInfoSupportedUnions:                        int32(0),
+	fsql.SqlInfoSupportedUnions:                        int32(unions),
 
 	fsql.SqlInfoMaxBinaryLiteralLen: int64(0), // 0: no limit is known
 	fsql.SqlInfoMaxCharLiteralLen:   int64(0),

@@ -335,6 +335,8 @@ public final class Client {
     same(true, m.supportsFullOuterJoins(), "full outer joins");
     same(true, m.supportsCorrelatedSubqueries(), "correlated subqueries");
     same(true, m.supportsSubqueriesInIns(), "subqueries of IN");
+    same(true, m.supportsUnion(), "UNION");
+    same(true, m.supportsUnionAll(), "UNION ALL");
     same(false, m.isReadOnly(), "read only");
     same(List.of(List.of("mpga")), rows(m.getCatalogs()), "catalogs");
     same(2, rows(m.getSchemas()).size(), "schemas");
