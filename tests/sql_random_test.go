@@ -590,7 +590,7 @@ func (g *sqlGenerator) joined(depth int) string {
 	items := slices.Clone(columns)
 	for i, name := range items {
 		switch name {
-		case "id", "si", "w": // which are never NULL: lists have no NULL
+		case "id", "si", "w", "n": // which are never NULL: lists, first and last have no NULL
 			items[i] = "coalesce(x." + name + ", y." + name + ") AS " + name
 		default:
 			items[i] = g.pick("x.", "x.", "y.") + name
