@@ -94,7 +94,7 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 	}
 	if tables := statement.Leaves(); len(tables) > 1 {
 		at := tables[1].Place()
-		return nil, statement.ErrorAt(at, "not supported: joins in a distributed statement, which reads one table")
+		return nil, statement.ErrorAt(at, "not supported: several tables in a distributed statement, which reads one")
 	}
 	var table *planned
 	opt := plan.Options{

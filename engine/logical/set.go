@@ -14,7 +14,6 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
-	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/rowdata"
 )
@@ -226,7 +225,7 @@ func (m *united) match() error {
 		for i, r := range m.in {
 			if len(r.columns) != len(first) {
 				return errorAt(m.of.At, "%s: the first statement has %s, and another one %d", m.of.Kind,
-					digits.Counted(int64(len(first)), "column"), len(r.columns))
+					counted(len(first)), len(r.columns))
 			}
 			m.places = append(m.places, numbersTo(0, len(first)))
 			if i == 0 {
@@ -254,6 +253,14 @@ func (m *united) match() error {
 		m.places = append(m.places, places)
 	}
 	return nil
+}
+
+// counted returns a number of columns in words.
+func counted(columns int) string {
+	if columns == 1 {
+		return "1 column"
+	}
+	return fmt.Sprintf("%d columns", columns)
 }
 
 // isNull says whether a column of a statement is the constant NULL, which suits every type.
@@ -291,7 +298,8 @@ func (m *united) unify() error {
 		t.expr, t.isCast = of, err == nil
 		if len(columns) > 1 {
 			if t.expr, err = m.common(columns); err != nil {
-				return errorAt(m.of.At, "%s: column %q is %s in one statement and %s in another; cast one of them", m.of.Kind, name,
+				const apart = "%s: column %q is %s in one statement and %s in another; cast one of them"
+				return errorAt(m.of.At, apart, m.of.Kind, name,
 					query.TypeName(columns[0].Type), query.TypeName(columns[1].Type))
 			}
 			t.arrow, t.isCast = t.expr.Arrow(), true
@@ -337,7 +345,8 @@ func (m *united) input(i int) (Node, []int, error) {
 		case at >= 0 && !m.isNull(i, at) && arrow.TypeEqual(rowdata.ValueType(r.columns[at].Type), t.arrow):
 			x = r.columns[at].Expr()
 		case !t.isCast:
-			return nil, nil, errorAt(m.of.At, "not supported: %s of NULL and column %q of type %s", m.of.Kind, m.names[c], query.TypeName(t.arrow))
+			return nil, nil, errorAt(m.of.At, "not supported: %s of NULL and column %q of type %s", m.of.Kind, m.names[c],
+				query.TypeName(t.arrow))
 		case at >= 0 && !m.isNull(i, at):
 			x, isSame = expr.Cast(r.columns[at].Expr(), t.expr), false
 		default:

@@ -178,7 +178,10 @@ func (st *statement) star(it sql.Item, columns []int) error {
 		names int
 		name  func(int) string
 		word  string
-	}{{len(star.Exclude), exclude, "EXCLUDE"}, {len(star.Replace), replace, "REPLACE"}, {len(star.Rename), rename, "RENAME"}} {
+	}{
+		{len(star.Exclude), exclude, "EXCLUDE"}, {len(star.Replace), replace, "REPLACE"},
+		{len(star.Rename), rename, "RENAME"},
+	} {
 		for i := range list.names {
 			if name := list.name(i); !used[strings.ToLower(name)] {
 				return errorAt(it.At, "%s: * has no column %q", list.word, name)
@@ -222,8 +225,10 @@ func (st *statement) qualify() (*expr.Expr, error) {
 		return nil, nil
 	}
 	x, err := st.scope.resolve(st.Qualify, st.aliases, st.behind)
-	if err == nil && x.FirstWindow() == nil && !slices.ContainsFunc(st.items, func(it item) bool { return it.expr.FirstWindow() != nil }) {
-		err = errorAt(st.Qualify.At, "QUALIFY is for window functions, and there is none; WHERE is for rows, HAVING for groups")
+	isWindow := func(it item) bool { return it.expr.FirstWindow() != nil }
+	if err == nil && x.FirstWindow() == nil && !slices.ContainsFunc(st.items, isWindow) {
+		const none = "QUALIFY is for window functions, and there is none; WHERE is for rows, HAVING for groups"
+		err = errorAt(st.Qualify.At, none)
 	}
 	return x, err
 }
@@ -364,53 +369,11 @@ func (b *binder) finish(
 		columns, exprs = append(columns, Column{ID: b.ids.New(), Name: name}), append(exprs, x)
 		return len(columns) - 1
 	}
-	a := b.attach(ctx, st.scope, rows)
-	made := func(e *expr.Expr) (*expr.Expr, error) {
-		x, err := of(e)
-		if err == nil {
-			x, err = a.expr(x)
-		}
-		return x, cmp.Or(err, context.Cause(ctx))
-	}
-	orders, err := st.orders()
+	n, all, orders, err := b.computed(ctx, st, rows, of)
 	if err != nil {
 		return nil, err
 	}
-	condition, err := st.qualify()
-	if err != nil {
-		return nil, err
-	}
-	var all []*expr.Expr // items, domain, orders, and the condition of QUALIFY
-	for _, it := range st.items {
-		all = append(all, it.expr)
-	}
-	for _, c := range st.domain {
-		all = append(all, c.Expr())
-	}
-	result := len(all)
-	for _, o := range orders {
-		all = append(all, o.Expr)
-	}
-	if condition != nil {
-		all = append(all, condition)
-	}
-	for i, x := range all {
-		if all[i], err = made(x); err != nil {
-			return nil, err
-		}
-	}
-	w := &windows{b: b, ctx: ctx, st: st, node: a.node, by: all[len(st.items):result], made: map[string]*expr.Expr{}}
-	if all, err = w.exprs(all); err != nil {
-		return nil, err
-	}
-	n := w.node
-	if condition != nil {
-		condition = all[len(all)-1]
-		if _, err := expr.BindCondition(ctx, ColumnsOf(n), condition); err != nil {
-			return nil, err
-		}
-		n = &Filter{n, condition}
-	}
+	result := len(st.items) + len(st.domain)
 	for i, it := range st.items {
 		add(it.name, all[i])
 	}
@@ -436,6 +399,51 @@ func (b *binder) finish(
 		return n, err
 	}
 	return b.first(ctx, n, columns[:result])
+}
+
+// computed returns the rows that the result of a statement is made of, and expressions over them: the items, the
+// domain, and what the orders go by. Subqueries and window functions are columns of the rows, which QUALIFY leaves.
+func (b *binder) computed(
+	ctx context.Context, st *statement, rows Node, of func(*expr.Expr) (*expr.Expr, error),
+) (n Node, all []*expr.Expr, orders []sql.Order, err error) {
+	if orders, err = st.orders(); err != nil {
+		return nil, nil, nil, err
+	}
+	condition, err := st.qualify()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, it := range st.items {
+		all = append(all, it.expr)
+	}
+	for _, c := range st.domain {
+		all = append(all, c.Expr())
+	}
+	domain := len(all)
+	for _, o := range orders {
+		all = append(all, o.Expr)
+	}
+	if condition != nil {
+		all = append(all, condition)
+	}
+	a := b.attach(ctx, st.scope, rows)
+	for i, x := range all {
+		if x, err = of(x); err == nil {
+			all[i], err = a.expr(x)
+		}
+		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	w := &windows{b: b, ctx: ctx, st: st, node: a.node, by: all[len(st.items):domain], made: map[string]*expr.Expr{}}
+	if all, err = w.exprs(all); err != nil || condition == nil {
+		return w.node, all, orders, err
+	}
+	condition, all = all[len(all)-1], all[:len(all)-1]
+	if _, err := expr.BindCondition(ctx, ColumnsOf(w.node), condition); err != nil {
+		return nil, nil, nil, err
+	}
+	return &Filter{w.node, condition}, all, orders, nil
 }
 
 // first returns the first columns of rows, without the keys of an order.

@@ -261,7 +261,8 @@ func (p *planner) projected(n *logical.Project) (readerNode, error) {
 // isOrdered says whether one goroutine makes the rows of a node.
 func isOrdered(n logical.Node) bool {
 	switch n.(type) {
-	case *logical.Limit, *logical.Sort, *logical.First, *logical.Summary, *logical.Explain, *logical.Repeat, *logical.Window:
+	case *logical.Limit, *logical.Sort, *logical.First, *logical.Summary, *logical.Explain, *logical.Repeat,
+		*logical.Window:
 		return true
 	}
 	return false

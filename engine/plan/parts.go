@@ -24,6 +24,9 @@ import (
 func (q *Query) Grouping() (scan.Source, query.Query, error) {
 	var none query.Query
 	l := q.last()
+	if step := q.whole(); step != "" {
+		return nil, none, fmt.Errorf("the statement has %s, which needs all rows, and is not done in parts", step)
+	}
 	if q.isDerived() {
 		const how = "a table derived of groups, or of rows in order, is made before the statement; " +
 			"write its result to a file first"
@@ -47,6 +50,19 @@ func (q *Query) Grouping() (scan.Source, query.Query, error) {
 		}
 	}
 	return groups.in.rows(newRun(q.engine)), groups.query, nil
+}
+
+// whole returns what the statement has that is not done in parts, or "".
+func (q *Query) whole() string {
+	for n := node(q.root); n != nil; n = n.input() {
+		switch n.(type) {
+		case *windowNode:
+			return "window functions, QUALIFY or DISTINCT ON"
+		case *unionNode, *repeatNode:
+			return "UNION, INTERSECT or EXCEPT"
+		}
+	}
+	return ""
 }
 
 // isDerived says whether the statement reads a derived table that is made before it.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -45,7 +46,7 @@ func (n *windowNode) read(ctx context.Context, r *run) (array.RecordReader, erro
 
 // by returns the order in which the functions take the rows.
 func (n *windowNode) by() order.By {
-	return order.By{Keys: append(n.options.Partition[:len(n.options.Partition):len(n.options.Partition)], n.options.Order...)}
+	return order.By{Keys: slices.Concat(n.options.Partition, n.options.Order)}
 }
 
 // window makes the node of window functions.

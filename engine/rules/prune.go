@@ -2,6 +2,7 @@ package rules
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/mpga/mpga/engine/logical"
@@ -59,41 +60,18 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 		}
 		below = inputs(n.(*logical.Aggregate))
 	case *logical.Union:
-		first := of.Columns()[0].ID // rows are counted by a column
-		isAsked := func(c logical.Column) bool { return asked[c.ID] }
-		if slices.ContainsFunc(of.Columns(), isAsked) {
-			first = 0
-		}
-		made := of.Only(func(c logical.Column) bool { return isAsked(c) || c.ID == first })
-		if changed = len(made.Columns()) < len(of.Columns()); changed {
-			n = made
-		}
-		for _, columns := range made.Of {
-			for _, id := range columns {
-				below[id] = true
-			}
-		}
+		n, changed = prunedUnion(of, asked, below)
 	case *logical.Window:
-		made := of.Only(func(c logical.Column) bool { return asked[c.ID] })
-		if len(made.Calls) == 0 {
+		made := prunedWindow(of, asked, below)
+		if made == nil {
 			in, _ := pruned(of.In, asked)
 			return in, true
 		}
-		if changed = len(made.Calls) < len(of.Calls); changed {
-			n = made
-		}
-		for id := range asked {
-			below[id] = true
-		}
-		for _, id := range made.Reads() {
-			below[id] = true
-		}
+		n, changed = made, len(made.Calls) < len(of.Calls)
 	case *logical.Summary, *logical.Explain:
 		below = all(n.Inputs()[0])
 	default:
-		for id := range asked {
-			below[id] = true
-		}
+		maps.Copy(below, asked)
 		switch of := n.(type) {
 		case *logical.Filter:
 			below.add(of.Condition)
@@ -115,14 +93,10 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 			}
 		}
 	}
-	isJoin := false // or another node that keeps its rows with all of their columns
-	switch n.(type) {
-	case *logical.Join, *logical.Window:
-		isJoin = true
-	}
 	n, inner, _ := eachInput(n, func(in logical.Node) (logical.Node, bool, error) {
 		in, changed := pruned(in, below)
-		if isJoin {
+		switch n.(type) {
+		case *logical.Join, *logical.Window: // which keep rows with all of their columns
 			var cut bool
 			in, cut = narrowed(in, below)
 			changed = changed || cut
@@ -130,6 +104,37 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 		return in, changed, nil
 	})
 	return n, changed || inner
+}
+
+// prunedWindow returns a window with the functions that are asked for, and notes the columns of its input that are
+// read; nil where none is asked for.
+func prunedWindow(n *logical.Window, asked, below ids) *logical.Window {
+	made := n.Only(func(c logical.Column) bool { return asked[c.ID] })
+	if len(made.Calls) == 0 {
+		return nil
+	}
+	maps.Copy(below, asked)
+	for _, id := range made.Reads() {
+		below[id] = true
+	}
+	return made
+}
+
+// prunedUnion returns a union with the columns that are asked for, and notes the columns of its inputs that have the
+// values.
+func prunedUnion(n *logical.Union, asked, below ids) (*logical.Union, bool) {
+	first := n.Columns()[0].ID // rows are counted by a column
+	isAsked := func(c logical.Column) bool { return asked[c.ID] }
+	if slices.ContainsFunc(n.Columns(), isAsked) {
+		first = 0
+	}
+	made := n.Only(func(c logical.Column) bool { return isAsked(c) || c.ID == first })
+	for _, columns := range made.Of {
+		for _, id := range columns {
+			below[id] = true
+		}
+	}
+	return made, len(made.Columns()) < len(n.Columns())
 }
 
 // narrowed returns a side of a join without the columns that nobody asks for: its rows are kept with all of their

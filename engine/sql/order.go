@@ -33,7 +33,7 @@ func (s *script) selectFirst() {
 			continue
 		case !top.begun && !isBeforeStatement(t, s, i):
 			top.begun = true
-			top.isStatement = t.Token == pg.Token_SELECT || t.Token == pg.Token_FROM || t.Token == pg.Token_WITH || t.Token == pg.Token_WITH_LA
+			top.isStatement = startsStatement(t.Token) && t.Token != pg.Token_ASCII_40
 		}
 		top.note(s, i)
 		top.tokens = append(top.tokens, t)
@@ -92,8 +92,8 @@ func (g *segment) note(s *script, i int) {
 	at := len(g.tokens)
 	isFrom := s.tokens[i].Token == pg.Token_FROM && s.token(i-1).Token != pg.Token_DISTINCT
 	isEnd := slices.Contains(behindItems, s.tokens[i].Token)
-	isQualify := s.isWord(i, "qualify") && s.tokens[i].Token == pg.Token_IDENT && !slices.Contains(beforeName, s.token(i-1).Token) &&
-		g.selected >= 0 && (g.end >= 0 || g.from >= 0)
+	isQualify := s.isWord(i, "qualify") && s.tokens[i].Token == pg.Token_IDENT && g.selected >= 0 &&
+		(g.end >= 0 || g.from >= 0) && !slices.Contains(beforeName, s.token(i-1).Token)
 	switch {
 	case !g.isStatement:
 	case isFrom && g.from < 0 && g.selected < 0:

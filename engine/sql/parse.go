@@ -212,8 +212,8 @@ var endClauses = []protoreflect.Name{"with_clause", "sort_clause", "limit_count"
 
 // core reads the clauses from SELECT to HAVING.
 func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
-	p.take(stmt, append([]protoreflect.Name{"from_clause", "distinct_clause", "target_list", "where_clause", "group_clause",
-		"having_clause", "window_clause"}, endClauses...)...)
+	p.take(stmt, append([]protoreflect.Name{"from_clause", "distinct_clause", "target_list", "where_clause",
+		"group_clause", "having_clause", "window_clause"}, endClauses...)...)
 	p.namedWindows(stmt.GetWindowClause())
 	s.From = p.from(stmt.GetFromClause())
 	p.distinct(s, stmt.GetDistinctClause())
@@ -511,7 +511,8 @@ func (p *statements) items(list []*pg.Node) []Item {
 
 // itemEnds are the tokens that may stand behind an item.
 var itemEnds = []pg.Token{pg.Token_ASCII_44, pg.Token_ASCII_59, pg.Token_ASCII_41, pg.Token_FROM, pg.Token_WHERE,
-	pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT}
+	pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_UNION, pg.Token_INTERSECT,
+	pg.Token_EXCEPT}
 
 // alias returns the alias, as it is spelled, of the item that begins at a place: its last word.
 func (p *statements) alias(at int, parsed string) string {

@@ -290,8 +290,8 @@ func (s *script) rewrite(prefix string, gaps map[int32]int32) {
 			if s.token(i-1).Token != pg.Token_DISTINCT {
 				of.inFrom = !of.inCall
 			}
-		case pg.Token_SELECT, pg.Token_VALUES, pg.Token_WINDOW, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT,
-			pg.Token_OFFSET:
+		case pg.Token_SELECT, pg.Token_VALUES, pg.Token_WINDOW, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING,
+			pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET:
 			of.inFrom = of.inFrom && s.token(i-1).Token == pg.Token_ASCII_46 // a column of that name
 		}
 		if i > 0 && gaps[t.Start] == t.Start && s.tokens[i-1].End != t.Start { // it did not stand behind that one
@@ -361,27 +361,8 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 				return "0", 1
 			}
 		}
-	case pg.Token_FROM:
-		if s.marks[at] == markSelectAll {
-			return "SELECT * FROM", 1
-		}
-	case pg.Token_ASCII_42:
-		return s.star(i)
-	case pg.Token_REPLACE:
-		if s.replaces[at] != nil {
-			return s.replace(i)
-		}
-	case pg.Token_ASCII_40:
-		switch before := s.token(i - 1); {
-		case before.Token == pg.Token_REPLACE && s.replaces[int(before.Start)] != nil:
-			return " ", 1
-		case before.Token == pg.Token_FILTER && s.token(i-2).Token == pg.Token_ASCII_41 && s.token(i+1).Token != pg.Token_WHERE:
-			return "(WHERE ", 1
-		}
-	case pg.Token_ASCII_41:
-		if s.closes[at] != nil {
-			return s.close(i)
-		}
+	case pg.Token_FROM, pg.Token_ASCII_42, pg.Token_REPLACE, pg.Token_ASCII_40, pg.Token_ASCII_41:
+		return s.replacedStar(i)
 	case pg.Token_ASCII_91:
 		switch s.token(i - 1).Token {
 		case pg.Token_ASCII_40, pg.Token_ASCII_44, pg.Token_ASCII_61, pg.Token_COLON_EQUALS, pg.Token_EQUALS_GREATER,
@@ -411,20 +392,57 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 			return " ", 2
 		}
 	case pg.Token_IDENT:
-		if s.marks[at] == markQualify {
-			return ",", 1
+		return s.replacedWord(i, inFrom)
+	}
+	return "", 1
+}
+
+// replacedStar is replacement for what SELECT * FROM is written with, and for FILTER without WHERE.
+func (s *script) replacedStar(i int) (text string, taken int) {
+	at := int(s.tokens[i].Start)
+	switch s.tokens[i].Token {
+	case pg.Token_FROM:
+		if s.marks[at] == markSelectAll {
+			return "SELECT * FROM", 1
 		}
-		if (s.isWord(i, "ignore") || s.isWord(i, "respect")) && s.ignoreNulls(i) {
-			return " ", 2
+	case pg.Token_ASCII_42:
+		return s.star(i)
+	case pg.Token_REPLACE:
+		if s.replaces[at] != nil {
+			return s.replace(i)
 		}
-		if s.isWord(i, markTryCast) && s.token(i+1).Token == pg.Token_ASCII_40 {
-			s.marks[at] = markTryCast
-			return "CAST", 1
+	case pg.Token_ASCII_40:
+		switch before := s.token(i - 1); {
+		case before.Token == pg.Token_REPLACE && s.replaces[int(before.Start)] != nil:
+			return " ", 1
+		case before.Token == pg.Token_FILTER && s.token(i-2).Token == pg.Token_ASCII_41 &&
+			s.token(i+1).Token != pg.Token_WHERE:
+			return "(WHERE ", 1
 		}
-		if kind := s.joinWord(i); inFrom && (kind == string(SemiJoin) || kind == string(AntiJoin)) {
-			s.oneSided[at] = JoinKind(kind)
-			return oneSidedBefore + `"` + oneSidedName + `"`, 1
+	case pg.Token_ASCII_41:
+		if s.closes[at] != nil {
+			return s.close(i)
 		}
+	}
+	return "", 1
+}
+
+// replacedWord is replacement for a word that PostgreSQL takes for a name.
+func (s *script) replacedWord(i int, inFrom bool) (text string, taken int) {
+	at := int(s.tokens[i].Start)
+	if s.marks[at] == markQualify {
+		return ",", 1
+	}
+	if (s.isWord(i, "ignore") || s.isWord(i, "respect")) && s.ignoreNulls(i) {
+		return " ", 2
+	}
+	if s.isWord(i, markTryCast) && s.token(i+1).Token == pg.Token_ASCII_40 {
+		s.marks[at] = markTryCast
+		return "CAST", 1
+	}
+	if kind := s.joinWord(i); inFrom && (kind == string(SemiJoin) || kind == string(AntiJoin)) {
+		s.oneSided[at] = JoinKind(kind)
+		return oneSidedBefore + `"` + oneSidedName + `"`, 1
 	}
 	return "", 1
 }
@@ -451,7 +469,8 @@ func (s *script) joinWord(i int) string {
 
 // elementEnds are the tokens that may stand behind an element of GROUP BY or ORDER BY.
 var elementEnds = []pg.Token{0, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_ASCII_41,
-	pg.Token_ASCII_59, pg.Token_ASC, pg.Token_DESC, pg.Token_NULLS_LA, pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT}
+	pg.Token_ASCII_59, pg.Token_ASC, pg.Token_DESC, pg.Token_NULLS_LA, pg.Token_UNION, pg.Token_INTERSECT,
+	pg.Token_EXCEPT}
 
 // interval writes INTERVAL 3 DAYS, and '3' DAY, as PostgreSQL has it: INTERVAL '3 DAYS'.
 func (s *script) interval(i int) (text string, taken int) {

@@ -59,7 +59,8 @@ func (p *statements) setOperation(s *Select, stmt *pg.SelectStmt) {
 
 // hasEnd says whether clauses stand around a set operation.
 func hasEnd(stmt *pg.SelectStmt) bool {
-	return stmt.GetWithClause() != nil || stmt.GetSortClause() != nil || stmt.GetLimitCount() != nil || stmt.GetLimitOffset() != nil
+	return stmt.GetWithClause() != nil || stmt.GetSortClause() != nil || stmt.GetLimitCount() != nil ||
+		stmt.GetLimitOffset() != nil
 }
 
 // setWord returns the place of the word before the second statement of a set operation, and whether BY NAME stands

@@ -31,7 +31,7 @@ func isName(t *pg.ScanToken) bool {
 // star returns what is parsed in place of * and of what stands behind it up to the expressions of REPLACE.
 func (s *script) star(i int) (text string, taken int) {
 	before := s.token(i - 1).Token
-	isItem := before == pg.Token_SELECT || before == pg.Token_ASCII_44 || before == pg.Token_ASCII_46 || before == pg.Token_DISTINCT
+	isItem := slices.Contains([]pg.Token{pg.Token_SELECT, pg.Token_ASCII_44, pg.Token_ASCII_46, pg.Token_DISTINCT}, before)
 	if !isItem || !slices.ContainsFunc(starWords, func(word string) bool { return s.isStarWord(i+1, word) }) {
 		return "", 1
 	}
@@ -81,8 +81,9 @@ func (s *script) renamed(of *starred, i int) int {
 // closed returns the index behind a parenthesis, which must be there.
 func (s *script) closed(i int) int {
 	if t := s.token(i); t.Token != pg.Token_ASCII_41 && s.failed == nil {
-		s.failed = errorAt(s.text, int(t.Start), "syntax error behind *: want EXCLUDE (name, ...), REPLACE (expression AS name, ...) "+
-			"or RENAME (name AS other, ...)")
+		const want = "syntax error behind *: want EXCLUDE (name, ...), REPLACE (expression AS name, ...) " +
+			"or RENAME (name AS other, ...)"
+		s.failed = errorAt(s.text, int(t.Start), want)
 	}
 	return i + 1
 }

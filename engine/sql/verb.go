@@ -3,6 +3,7 @@
 package sql
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -39,7 +40,8 @@ func (s *script) readVerb() error {
 
 // startsStatement says whether a token may be the first of a SELECT.
 func startsStatement(t pg.Token) bool {
-	return t == pg.Token_SELECT || t == pg.Token_FROM || t == pg.Token_VALUES || t == pg.Token_WITH || t == pg.Token_WITH_LA || t == pg.Token_ASCII_40
+	return slices.Contains([]pg.Token{pg.Token_SELECT, pg.Token_FROM, pg.Token_VALUES, pg.Token_WITH, pg.Token_WITH_LA,
+		pg.Token_ASCII_40}, t)
 }
 
 // withoutVerb returns the text to parse in place of the verb, and how many tokens it replaces: the

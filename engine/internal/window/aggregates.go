@@ -81,7 +81,9 @@ func (a *aggregates) column(ctx context.Context, b *rows) (arrow.Array, error) {
 
 // grouped makes the column of states of groups of rows; of nil each row is a group. Where isFirst is not nil, the
 // state of a group has the groups before it, too, up to one that isFirst says yes to.
-func (a *aggregates) grouped(ctx context.Context, b *rows, groups []int32, n int, isFirst func(int) bool) (arrow.Array, error) {
+func (a *aggregates) grouped(
+	ctx context.Context, b *rows, groups []int32, n int, isFirst func(int) bool,
+) (arrow.Array, error) {
 	states := cpuagg.NewFrames(a.bound, a.opt.Memory, n)
 	defer states.Release()
 	if err := a.fold(b, groups, states); err != nil {

@@ -43,7 +43,8 @@ func framesOf(b *rows, c *Call) (*frames, error) {
 		offset := column.(*array.Int64)
 		for row := range offset.Len() {
 			if offset.IsNull(row) || offset.Value(row) < 0 {
-				return nil, fmt.Errorf("%w: the offset of a frame of %s is %s; want 0 or more", query.ErrQuery, c.Window.Frame, offset.ValueStr(row))
+				const negative = "%w: the offset of a frame of %s is %s; want 0 or more"
+				return nil, fmt.Errorf(negative, query.ErrQuery, c.Window.Frame, offset.ValueStr(row))
 			}
 		}
 		f.offsets[i] = offset
@@ -185,7 +186,7 @@ func (f *frames) groupEnd(row int, distance int64, first, last int) int {
 	return behind
 }
 
-// parts calls a function with the ranges of rows of a row's frame, without those that are excluded.
+// parts calls a function with the ranges of rows of a row's frame, without the rows that EXCLUDE names.
 func (f *frames) parts(row int, visit func(from, to int)) {
 	from, to := f.of(row)
 	cut := func(a, b int) {

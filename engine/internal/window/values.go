@@ -71,7 +71,7 @@ func (p *places) share(b *rows, row int) float64 {
 	return float64(peer-first) / float64(max(last-first-1, 1))
 }
 
-// ntile deals the rows of each partition to parts, of which the first have one row more.
+// ntile deals the rows of each partition to parts; the first ones have a row more.
 func (p *places) ntile(b *rows, made *array.Int64Builder) (arrow.Array, error) {
 	parts, err := b.column(p.call.Args[0])
 	if err != nil {

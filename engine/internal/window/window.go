@@ -39,9 +39,12 @@ type Call struct {
 	Aggregate *rowdata.Bound // of the rows' columns, without keys; else nil
 	Args      []int          // columns; of Lag and Lead the value, the distance and the value where there is no row
 
-	Window  expr.Window
-	Offsets [2]int // columns of the bounds of the frame that have an offset: a distance, or, of RANGE, the value to compare with
-	Range   int    // the column that these values are compared with
+	Window expr.Window
+
+	// Offsets are columns, of the bounds of the frame that have an offset: a distance, or, of RANGE, the value that
+	// the column Range is compared with.
+	Offsets [2]int
+	Range   int
 }
 
 // Options say what is made of the rows.
@@ -104,7 +107,8 @@ func (o *Options) cuts() (partition, peers bool) {
 	partition, peers = true, true
 	for i := range o.Calls {
 		c := &o.Calls[i]
-		runs := c.Window.Exclude == expr.ExcludeNone && c.Window.Start == expr.UnboundedPreceding && c.Window.End == expr.CurrentRow
+		w := &c.Window
+		runs := w.Exclude == expr.ExcludeNone && w.Start == expr.UnboundedPreceding && w.End == expr.CurrentRow
 		switch {
 		case c.Func == RowNumber, c.Aggregate != nil && runs && c.Window.Frame == expr.FrameRows:
 		case c.Func == Rank, c.Func == DenseRank, c.Aggregate != nil && (runs || c.Window.Frame == "" && len(o.Order) > 0):
