@@ -72,26 +72,7 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 		below = all(n.Inputs()[0])
 	default:
 		maps.Copy(below, asked)
-		switch of := n.(type) {
-		case *logical.Filter:
-			below.add(of.Condition)
-		case *logical.Sort:
-			for _, k := range of.Keys {
-				below[k.Column] = true
-			}
-		case *logical.Unnest:
-			below[of.List] = true
-		case *logical.Repeat:
-			below[of.Times] = true
-		case *logical.Join:
-			for _, k := range of.Keys {
-				below.add(k.Left)
-				below.add(k.Right)
-			}
-			if of.Condition != nil {
-				below.add(of.Condition)
-			}
-		}
+		addRead(n, below)
 	}
 	n, inner, _ := eachInput(n, func(in logical.Node) (logical.Node, bool, error) {
 		in, changed := pruned(in, below)
@@ -104,6 +85,30 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 		return in, changed, nil
 	})
 	return n, changed || inner
+}
+
+// addRead adds the columns that a node with its input's columns reads itself.
+func addRead(n logical.Node, below ids) {
+	switch of := n.(type) {
+	case *logical.Filter:
+		below.add(of.Condition)
+	case *logical.Sort:
+		for _, k := range of.Keys {
+			below[k.Column] = true
+		}
+	case *logical.Unnest:
+		below[of.List] = true
+	case *logical.Repeat:
+		below[of.Times] = true
+	case *logical.Join:
+		for _, k := range of.Keys {
+			below.add(k.Left)
+			below.add(k.Right)
+		}
+		if of.Condition != nil {
+			below.add(of.Condition)
+		}
+	}
 }
 
 // prunedWindow returns a window with the functions that are asked for, and notes the columns of its input that are
