@@ -62,6 +62,10 @@ func (b *binder) over(ctx context.Context, s *sql.Select, r *scope) (Node, error
 	if st.groups, err = st.grouped(); err != nil {
 		return nil, err
 	}
+	if u, ok := s.From.(*sql.Unnest); ok && u.InRow && st.hasWindows() {
+		const behind = "not supported: unnest beside a window function, which is of the rows before; write FROM t, unnest(list)"
+		return nil, errorAt(u.List.At, behind)
+	}
 	if s.Distinct && st.hasWindows() {
 		return b.distinct(ctx, st, rows)
 	}
