@@ -150,6 +150,9 @@ func (b *block) add(batch arrow.RecordBatch, from, to int, partition, peers []bo
 	if from == to {
 		return
 	}
+	if b.rows == 0 && partition[from] {
+		b.goesOn, b.rowsBefore, b.peersDone = false, 0, 0
+	}
 	part := recordreader.Slice(batch, int64(from), int64(to))
 	b.batches = append(b.batches, part)
 	for row := from; row < to; row++ {
@@ -244,7 +247,6 @@ func (r *reader) fill() error {
 		last := lastOf(partition)
 		if last >= 0 && r.rest.rows+last >= r.opt.BlockRows {
 			r.cut(batch, last, partition, peers)
-			r.rest.goesOn, r.rest.rowsBefore, r.rest.peersDone = false, 0, 0
 			return nil
 		}
 		if r.cuts && r.rest.rows+rows > r.opt.BlockRows {

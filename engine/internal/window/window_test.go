@@ -135,9 +135,14 @@ func TestFrames(t *testing.T) {
 		}
 		first := call
 		first.Aggregate, first.Func, first.Window.IgnoreNulls = nil, FirstValue, true
-		calls := []Call{call, first, {Func: RowNumber}}
-		if rng.IntN(2) == 0 {
-			calls = []Call{call, call, {Func: RowNumber}} // which may end within a partition
+		number := Call{Func: []Func{RowNumber, Rank, DenseRank}[rng.IntN(3)]}
+		calls := []Call{call, first, number}
+		if rng.IntN(2) == 0 { // blocks may end within a partition, where the frame ends at the row
+			calls = []Call{call, call, number}
+			if rng.IntN(2) == 0 {
+				calls[0].Window = expr.Window{Frame: units[rng.IntN(2)], Start: expr.UnboundedPreceding, End: expr.CurrentRow}
+				calls[1] = calls[0]
+			}
 		}
 		in := batches(rng, schema, rows)
 		from, err := array.NewRecordReader(schema, in)
@@ -179,7 +184,12 @@ func check(t *testing.T, seed uint64, rows []row, at int, calls []Call, batch ar
 		sum = fmt.Sprint(total)
 	}
 	for j := at - 1; j >= 0 && rows[j].partition == rows[at].partition; j-- {
-		number++
+		counts := map[Func]bool{
+			RowNumber: true, Rank: rows[j].key != rows[at].key, DenseRank: rows[j].key != rows[j+1].key,
+		}
+		if counts[calls[2].Func] {
+			number++
+		}
 	}
 	if calls[1].Func == "" {
 		first = sum
