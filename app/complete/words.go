@@ -10,15 +10,15 @@ import (
 )
 
 // statementWords begin a statement.
-var statementWords = []string{"SELECT", "WITH", "DESCRIBE", "SUMMARIZE", "EXPLAIN"}
+var statementWords = []string{"SELECT", "FROM", "VALUES", "WITH", "DESCRIBE", "SUMMARIZE", "EXPLAIN"}
 
 // clauseWords stand within a statement.
 var clauseWords = []string{
 	"ALL", "AND", "AS", "ASC", "BETWEEN", "BY", "CASE", "CAST", "CUBE", "DATE", "DESC", "DISTINCT",
-	"ELSE", "END", "ESCAPE", "EXTRACT", "FALSE", "FILTER", "FIRST", "FROM", "GROUP BY",
-	"GROUPING SETS", "HAVING", "ILIKE", "IN", "INTERVAL", "IS", "LAST", "LIKE", "LIMIT", "NOT", "NULL",
-	"NULLS", "OFFSET", "OR", "ORDER BY", "ROLLUP", "SELECT", "THEN", "TIME", "TIMESTAMP", "TRUE",
-	"TRY_CAST", "WHEN", "WHERE", "WITH",
+	"ELSE", "END", "ESCAPE", "EXCEPT", "EXCLUDE", "EXTRACT", "FALSE", "FILTER", "FIRST", "FROM", "GROUP BY",
+	"GROUPING SETS", "HAVING", "ILIKE", "IN", "INTERSECT", "INTERVAL", "IS", "LAST", "LIKE", "LIMIT", "NOT", "NULL",
+	"NULLS", "OFFSET", "OR", "ORDER BY", "OVER", "PARTITION BY", "QUALIFY", "ROLLUP", "SELECT", "THEN", "TIME",
+	"TIMESTAMP", "TRUE", "TRY_CAST", "UNION", "UNION ALL", "WHEN", "WHERE", "WINDOW", "WITH",
 }
 
 // reservedWords are PostgreSQL's keywords that are no names without quotes.
