@@ -89,29 +89,26 @@ type windows struct {
 
 // exprs returns expressions with columns in place of window functions.
 func (w *windows) exprs(list []*expr.Expr) ([]*expr.Expr, error) {
-	var calls []*expr.Expr // each once
+	var specs []string
+	calls := map[string][]*expr.Expr{} // by partition and order
+	seen := map[string]bool{}
 	for _, x := range list {
 		x.Walk(func(x *expr.Expr) bool {
-			if x.Op == expr.OpWindow && indexOf(calls, x) < 0 {
-				calls = append(calls, x)
+			if x.Op == expr.OpWindow && !seen[x.Key()] {
+				seen[x.Key()] = true
+				spec := specOf(x)
+				if calls[spec] == nil {
+					specs = append(specs, spec)
+				}
+				calls[spec] = append(calls[spec], x)
 			}
 			return x.Op != expr.OpWindow
 		})
 	}
-	for len(calls) > 0 {
-		spec := specOf(calls[0])
-		var same, others []*expr.Expr
-		for _, x := range calls {
-			if specOf(x) == spec {
-				same = append(same, x)
-			} else {
-				others = append(others, x)
-			}
-		}
-		if err := w.add(same); err != nil {
+	for _, spec := range specs {
+		if err := w.add(calls[spec]); err != nil {
 			return nil, err
 		}
-		calls = others
 	}
 	replaced := make([]*expr.Expr, len(list))
 	for i, x := range list {

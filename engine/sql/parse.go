@@ -107,6 +107,7 @@ type statements struct {
 
 	subqueries []*Select                // in the expressions of the statement at hand
 	windows    map[string]*pg.WindowDef // of its WINDOW, by name, in lower case
+	copied     int                      // expressions that names of windows have stood for
 
 	joined int // JOINs around the one at hand
 	taken  map[proto.Message]bool

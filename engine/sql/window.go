@@ -66,6 +66,9 @@ func (p *statements) windowCall(call *pg.FuncCall, name string) *expr.Expr {
 	return x
 }
 
+// windowPartsMax bounds the expressions that names of windows stand for.
+const windowPartsMax = 1 << 17
+
 // window reads what stands behind OVER, or in WINDOW.
 func (p *statements) window(x *expr.Expr, of *expr.Window, w *pg.WindowDef) {
 	p.take(w, "name", "refname", "partition_clause", "order_clause", "frame_options", "start_offset", "end_offset")
@@ -82,6 +85,9 @@ func (p *statements) window(x *expr.Expr, of *expr.Window, w *pg.WindowDef) {
 			p.fail(at, "ORDER BY stands in window %s alone", name)
 		}
 		partition = named.GetPartitionClause()
+		if p.copied += len(partition) + len(named.GetOrderClause()); p.copied > windowPartsMax {
+			p.fail(at, "not supported: windows of more than %d expressions, with what their names stand for", windowPartsMax)
+		}
 		if len(order) == 0 {
 			order = named.GetOrderClause()
 		}
