@@ -132,8 +132,5 @@ func (f *Frames) Groups() *Groups {
 	return GroupsOf(f.states.groups, nil, f.states.slice(0, f.states.groups))
 }
 
-// Bytes returns how much memory the states hold.
-func (f *Frames) Bytes() int64 { return f.states.bytes() }
-
 // Release gives back the memory of the states.
 func (f *Frames) Release() { f.states.release() }

@@ -25,7 +25,7 @@ type WindowOptions struct {
 }
 
 // Windows takes over a reader of rows that are in the order of Partition, then of Order, and returns it with a further
-// column for each call. A partition is kept in memory.
+// column for each call. A partition is kept in memory, unless all calls go on where they were, as running sums do.
 func (e *Engine) Windows(ctx context.Context, rows array.RecordReader, opt WindowOptions) array.RecordReader {
 	return window.New(ctx, rows, window.Options{
 		Schema: opt.Schema, Partition: opt.Partition, Order: opt.Order, Calls: opt.Calls,

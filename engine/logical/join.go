@@ -91,9 +91,7 @@ func castTo(x *expr.Expr, p *expr.Program, i int, t expr.Type) *expr.Expr {
 	if arrow.TypeEqual(p.Arrow(i), p.Arrow(2)) {
 		return x
 	}
-	cast := expr.Cast(x, t)
-	cast.At = x.At
-	return cast
+	return castAt(x, t)
 }
 
 // Reads says whether an expression reads columns of a node, and no others.

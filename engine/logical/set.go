@@ -309,7 +309,7 @@ func (m *united) unify() error {
 	return nil
 }
 
-// common returns the type of the values of all columns: text, if one of them is text.
+// common returns the type of the values of all columns: text, if a column is text.
 func (m *united) common(columns []Column) (expr.Type, error) {
 	for i := range columns {
 		columns[i].ID = m.b.ids.New() // a statement may be read twice
@@ -324,11 +324,7 @@ func (m *united) common(columns []Column) (expr.Type, error) {
 			args[i] = expr.Cast(args[i], text)
 		}
 	}
-	p, err := expr.BindTo(m.ctx, columnsOf(columns), expr.Call("coalesce", args...))
-	if err != nil {
-		return text, err
-	}
-	return p.Type(0), nil
+	return typeOfAll(m.ctx, columnsOf(columns), args...)
 }
 
 // input returns the rows of a statement with columns of the common types, behind which is the number of the statement
@@ -386,18 +382,17 @@ func (b *binder) values(ctx context.Context, s *sql.Select, f *sql.Values) (*sco
 	var casts []*expr.Expr
 	var fields []arrow.Field
 	for c, list := range columns {
-		first := expr.Call("coalesce", list...)
-		p, err := expr.BindTo(ctx, ColumnsOf(none.node), first)
+		t, err := typeOfAll(ctx, ColumnsOf(none.node), list...)
 		if of := (*expr.Error)(nil); errors.As(err, &of) {
-			err = errorAt(of.At, "VALUES: %s", strings.TrimPrefix(of.Message, first.String()+": "))
+			err = errorAt(of.At, "VALUES: %s", strings.TrimPrefix(of.Message, expr.Call("coalesce", list...).String()+": "))
 		}
 		if err != nil {
 			return nil, err
 		}
 		for _, x := range list {
-			casts = append(casts, expr.Cast(x, p.Type(0)))
+			casts = append(casts, expr.Cast(x, t))
 		}
-		fields = append(fields, arrow.Field{Name: fmt.Sprintf("col%d", c), Type: p.Type(0).Arrow(), Nullable: true})
+		fields = append(fields, arrow.Field{Name: fmt.Sprintf("col%d", c), Type: t.Arrow(), Nullable: true})
 	}
 	batch, err := rowsOf(ctx, arrow.NewSchema(fields, nil), casts)
 	if err != nil {

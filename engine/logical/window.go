@@ -170,8 +170,9 @@ func (w *windows) add(calls []*expr.Expr) error {
 		return err
 	}
 	n.In = in
+	schema, stats, names := rowsOfNode(in)
 	for i := range n.Calls {
-		if err := n.typed(&n.Calls[i]); err != nil {
+		if err := n.typed(&n.Calls[i], schema, stats, names); err != nil {
 			return errorAt(calls[i].At, "%s: %v", calls[i], err)
 		}
 		w.made[calls[i].Key()] = n.Calls[i].Column.Expr()
@@ -203,7 +204,7 @@ func (w *windows) call(a *grouping, x *expr.Expr) (c WindowCall, err error) {
 		c.Name = x.Name
 		value := args[0]
 		if len(args) > 2 {
-			t, err := w.common(args[0], args[2])
+			t, err := typeOfAll(w.ctx, ColumnsOf(w.node), args[0], args[2])
 			if err != nil {
 				return c, err
 			}
@@ -234,9 +235,9 @@ func castAt(x *expr.Expr, t expr.Type) *expr.Expr {
 	return cast
 }
 
-// common returns the type of the values of expressions together.
-func (w *windows) common(list ...*expr.Expr) (expr.Type, error) {
-	p, err := expr.BindTo(w.ctx, ColumnsOf(w.node), expr.Call("coalesce", list...))
+// typeOfAll returns the type of the values of expressions together.
+func typeOfAll(ctx context.Context, columns expr.Columns, list ...*expr.Expr) (expr.Type, error) {
+	p, err := expr.BindTo(ctx, columns, expr.Call("coalesce", list...))
 	if err != nil {
 		return expr.Type{}, err
 	}
@@ -275,7 +276,7 @@ func (w *windows) offsets(a *grouping, x *expr.Expr, c *WindowCall) error {
 	if len(all) == 0 {
 		return nil
 	}
-	t, err := w.common(append(all, x.OrderBy[0].Expr)...)
+	t, err := typeOfAll(w.ctx, ColumnsOf(w.node), append(all, x.OrderBy[0].Expr)...)
 	if err != nil {
 		return err
 	}
@@ -298,8 +299,10 @@ func (n *Window) Query(c *WindowCall, names map[expr.ID]string) query.Query {
 	return query.Query{Overflow: n.Overflow, Deterministic: n.Deterministic, Aggregates: []query.Aggregate{a}}
 }
 
-// typed finds the type of a call's column.
-func (n *Window) typed(c *WindowCall) error {
+// typed finds the type of a call's column. schema, stats and names are what rowsOfNode returns of the input.
+func (n *Window) typed(
+	c *WindowCall, schema *arrow.Schema, stats []scan.ColumnStats, names map[expr.ID]string,
+) error {
 	c.Column.Nullable = true
 	switch c.Name {
 	case "row_number", "rank", "dense_rank":
@@ -310,7 +313,6 @@ func (n *Window) typed(c *WindowCall) error {
 	case "percent_rank", "cume_dist":
 		c.Column.Type, c.Column.Nullable = arrow.PrimitiveTypes.Float64, false
 	case "":
-		schema, stats, names := rowsOfNode(n.In)
 		bound, err := rowdata.Bind(n.Query(c, names), schema, stats)
 		if err != nil {
 			return err

@@ -152,6 +152,15 @@ func selected(in arrow.RecordBatch, columns []int) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, in.NumRows())
 }
 
+// pickedBatch returns some columns of a batch, as columns of a schema.
+func pickedBatch(schema *arrow.Schema, in arrow.RecordBatch, columns []int) arrow.RecordBatch {
+	arrays := make([]arrow.Array, len(columns))
+	for i, c := range columns {
+		arrays[i] = in.Column(c)
+	}
+	return newBatch(schema, arrays, in.NumRows())
+}
+
 // newBatch makes a batch whose columns may be dictionaries or views where the schema has the type
 // of their values.
 func newBatch(schema *arrow.Schema, columns []arrow.Array, rows int64) arrow.RecordBatch {

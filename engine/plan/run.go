@@ -178,11 +178,7 @@ func (n *pickNode) pick(from array.RecordReader) array.RecordReader {
 		if in == nil {
 			return nil, err
 		}
-		columns := make([]arrow.Array, len(n.columns))
-		for i, c := range n.columns {
-			columns[i] = in.Column(c)
-		}
-		return newBatch(n.made, columns, in.NumRows()), nil
+		return pickedBatch(n.made, in, n.columns), nil
 	}, from.Release)
 }
 

@@ -183,10 +183,6 @@ func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 		if waited != nil || in == nil {
 			return nil, cmp.Or(waited, err)
 		}
-		arrays := make([]arrow.Array, len(s.columns))
-		for i, c := range s.columns {
-			arrays[i] = in.Column(c)
-		}
-		return newBatch(schema, arrays, in.NumRows()), nil
+		return pickedBatch(schema, in, s.columns), nil
 	}, s.from.release), nil
 }

@@ -79,19 +79,15 @@ func (s *united) Schema() *arrow.Schema { return s.node.schema }
 // Stats implements scan.Source.
 func (s *united) Stats() scan.Stats {
 	all := scan.Stats{Columns: s.node.stats}
-	add := func(sum *int64, n int64) {
-		if *sum += n; n < 0 {
-			*sum = -1
+	sum := func(a, b int64) int64 {
+		if a < 0 || b < 0 {
+			return -1
 		}
+		return a + b
 	}
 	for i, in := range s.in {
 		of := in.Stats()
-		if all.Rows >= 0 {
-			add(&all.Rows, of.Rows)
-		}
-		if all.Bytes >= 0 {
-			add(&all.Bytes, of.Bytes)
-		}
+		all.Rows, all.Bytes = sum(all.Rows, of.Rows), sum(all.Bytes, of.Bytes)
 		all.Once = all.Once || of.Once
 		all.Groups = of.Groups && (all.Groups || i == 0)
 	}
@@ -152,11 +148,7 @@ func (r *unitedReader) next() (arrow.RecordBatch, error) {
 	if in == nil {
 		return nil, err
 	}
-	columns := make([]arrow.Array, len(r.split.places))
-	for i, c := range r.split.places {
-		columns[i] = in.Column(c)
-	}
-	return newBatch(r.split.schema, columns, in.NumRows()), nil
+	return pickedBatch(r.split.schema, in, r.split.places), nil
 }
 
 // Place implements scan.Placer.

@@ -21,10 +21,8 @@ func (s *script) selectFirst() {
 		top := stack[len(stack)-1]
 		switch {
 		case t.Token == pg.Token_ASCII_41 && len(stack) > 1:
-			top.finish(s)
-			stack = stack[:len(stack)-1]
+			stack = s.closeSegment(stack)
 			below := stack[len(stack)-1]
-			below.tokens = append(below.tokens, top.done...)
 			below.tokens = append(below.tokens, t)
 			continue
 		case slices.Contains(setTokens, t.Token):
@@ -38,24 +36,27 @@ func (s *script) selectFirst() {
 		top.note(s, i)
 		top.tokens = append(top.tokens, t)
 		if t.Token == pg.Token_ASCII_40 {
-			inCall := slices.Contains(takeFrom, s.token(i-1).Token)
 			inner := newSegment()
-			inner.begun = inCall
+			inner.begun = slices.Contains(takeFrom, s.token(i-1).Token) // FROM begins no statement there
 			stack = append(stack, inner)
 		}
 	}
 	for len(stack) > 1 { // parentheses that are open: an error of the parser
-		top := stack[len(stack)-1]
-		top.finish(s)
-		stack = stack[:len(stack)-1]
-		below := stack[len(stack)-1]
-		below.tokens = append(below.tokens, top.done...)
+		stack = s.closeSegment(stack)
 	}
 	stack[0].finish(s)
 	s.tokens = stack[0].done
 	for i, t := range s.tokens {
 		s.at[t.Start] = i
 	}
+}
+
+// closeSegment puts the tokens of the last segment into the one around it.
+func (s *script) closeSegment(stack []*segment) []*segment {
+	last := len(stack) - 1
+	stack[last].finish(s)
+	stack[last-1].tokens = append(stack[last-1].tokens, stack[last].done...)
+	return stack[:last]
 }
 
 // isBeforeStatement says whether a token may stand before the first word of a statement.
@@ -69,7 +70,7 @@ type segment struct {
 	done        []*pg.ScanToken // of statements before
 	tokens      []*pg.ScanToken // with the tokens of what is between parentheses
 	begun       bool            // its first word has been seen
-	isStatement bool            // it begins with FROM or WITH
+	isStatement bool            // it begins as a statement does
 
 	// Where clauses begin, in tokens; -1 of none: FROM before SELECT, SELECT, what stands behind the items, QUALIFY, and
 	// what stands behind that.

@@ -11,7 +11,7 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-// WindowFunctions are the functions that stand before OVER alone, with the least and the most of their arguments.
+// windowFunctions are the functions that stand before OVER alone, with the least and the most of their arguments.
 var windowFunctions = map[string][2]int{
 	"row_number": {0, 0}, "rank": {0, 0}, "dense_rank": {0, 0}, "percent_rank": {0, 0}, "cume_dist": {0, 0},
 	"ntile": {1, 1}, "lag": {1, 3}, "lead": {1, 3}, "first_value": {1, 1}, "last_value": {1, 1}, "nth_value": {2, 2},

@@ -5,8 +5,9 @@
 //		                                              -> rows of the block that values come from, or states of frames
 //		                                              -> the batches with further columns
 //
-//	  - Q1 (whole partitions): a block has all rows of its partitions, so that a function may look at any of them. Its
-//	    memory is reserved before it is taken.
+//	  - Q1 (whole partitions): a block has all rows of its partitions, so that a function may look at any of them,
+//	    unless all functions go on where they were, as row_number and running sums do. Its memory is reserved before it
+//	    is taken.
 //	  - Q2 (states): an aggregate function over frames has the states that groups have: of partitions, of the rows up to
 //	    each row, or of the nodes of a tree over the rows of a block.
 package window

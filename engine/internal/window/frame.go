@@ -96,7 +96,8 @@ func (f *frames) start(row, first, last int) int {
 	case f.window.Frame == expr.FrameRows:
 		return clamp(row, f.distance(0, row), first, last)
 	case f.window.Frame == expr.FrameGroups:
-		return f.group(row, f.distance(0, row), first, last)
+		from, _ := f.peersAt(row, f.distance(0, row), first, last)
+		return from
 	}
 	if f.lacking[0].IsNull(row) {
 		from, _ := f.rows.peers(row)
@@ -119,7 +120,8 @@ func (f *frames) end(row, first, last int) int {
 	case f.window.Frame == expr.FrameRows:
 		return clamp(row+1, f.distance(1, row), first, last)
 	case f.window.Frame == expr.FrameGroups:
-		return f.groupEnd(row, f.distance(1, row), first, last)
+		_, to := f.peersAt(row, f.distance(1, row), first, last)
+		return to
 	}
 	if f.lacking[1].IsNull(row) {
 		_, to := f.rows.peers(row)
@@ -158,32 +160,16 @@ func clamp(row int, distance int64, first, last int) int {
 	return row + int(distance)
 }
 
-// group returns the first row of peers at a distance.
-func (f *frames) group(row int, distance int64, first, last int) int {
-	firstGroup, lastGroup := f.rows.peersOf[first], f.rows.peersOf[last-1]
-	to := int64(f.rows.peersOf[row]) + max(min(distance, 1<<32), -1<<32)
+// peersAt returns the rows of the peers at a distance from a row's; behind the bounds of the partition there are none.
+func (f *frames) peersAt(row int, distance int64, first, last int) (from, to int) {
+	at := int64(f.rows.peersOf[row]) + max(min(distance, 1<<32), -1<<32)
 	switch {
-	case to < int64(firstGroup):
-		return first
-	case to > int64(lastGroup):
-		return last
+	case at < int64(f.rows.peersOf[first]):
+		return first, first
+	case at > int64(f.rows.peersOf[last-1]):
+		return last, last
 	}
-	from, _ := f.rows.bounds(f.rows.block.peers, int32(to))
-	return from
-}
-
-// groupEnd returns the row behind peers at a distance.
-func (f *frames) groupEnd(row int, distance int64, first, last int) int {
-	firstGroup, lastGroup := f.rows.peersOf[first], f.rows.peersOf[last-1]
-	to := int64(f.rows.peersOf[row]) + max(min(distance, 1<<32), -1<<32)
-	switch {
-	case to < int64(firstGroup):
-		return first
-	case to > int64(lastGroup):
-		return last
-	}
-	_, behind := f.rows.bounds(f.rows.block.peers, int32(to))
-	return behind
+	return f.rows.bounds(f.rows.block.peers, int32(at))
 }
 
 // parts calls a function with the ranges of rows of a row's frame, without the rows that EXCLUDE names.
