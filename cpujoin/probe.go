@@ -120,3 +120,40 @@ func (p *Prober) Next(pairs *Pairs, base uint32, most int) (more bool) {
 	}
 	return false
 }
+
+// Test sets the bit of each row of a tile whose key is the build side's, from bit base on. It looks up no rows: Begin
+// and Next may be in the middle of another tile.
+// Requires: at most rowdata.TileRows rows; the bits are 0.
+func (p *Prober) Test(keys []uint64, rows int, bits []byte, base int) {
+	b := p.of
+	set := func(i int, bit uint64) { bits[(base+i)>>3] |= byte(bit << ((base + i) & 7)) }
+	switch {
+	case len(b.rows) == 0:
+	case b.set == nil: // keys are numbers
+		for i, k := range keys[:rows] {
+			if k < uint64(len(b.first)-1) && b.first[k] != b.first[k+1] {
+				set(i, 1)
+			}
+		}
+	case b.has != nil:
+		for i, k := range keys[:rows] {
+			if at := k >> 6; at < uint64(len(b.has)) {
+				set(i, b.has[at]>>(k&63)&1)
+			}
+		}
+	default:
+		b.set.LookUp(keys, p.hashes[:rows], p.numbers[:rows])
+		for i, number := range p.numbers[:rows] {
+			if number != table.Missing {
+				set(i, 1)
+			}
+		}
+	}
+}
+
+// testedMost is the most keys of a table that is looked up fast: within the caches of a core.
+const testedMost = 1 << 16
+
+// IsTestFast reports whether Test takes little time beside the reading of a row.
+// Requires: Finish was called.
+func (b *Build) IsTestFast() bool { return b.set == nil || b.has != nil || len(b.rows) <= testedMost }

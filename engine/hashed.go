@@ -124,7 +124,7 @@ func (a *hashAdder) nulls(t *rowdata.Tile) []uint8 {
 // keyPacker packs the keys of batches whose first columns they are, tile by tile.
 type keyPacker struct {
 	encoder *encode.Encoder
-	schema  *arrow.Schema     // of the keys
+	fields  []arrow.Field     // of the keys
 	keys    arrow.RecordBatch // of the batch that is packed; nil of none
 	from    int               // of keys: the first row of the next tile
 }
@@ -134,13 +134,18 @@ func newKeyPacker(b *rowdata.Bound) *keyPacker {
 	for i, c := range b.Columns {
 		fields[i] = arrow.Field{Name: c.Name, Type: c.Type, Nullable: true}
 	}
-	return &keyPacker{encoder: encode.NewEncoder(b, encode.NewInterners(b)), schema: arrow.NewSchema(fields, nil)}
+	return &keyPacker{encoder: encode.NewEncoder(b, encode.NewInterners(b)), fields: fields}
 }
 
-// begin turns to a batch, which is in use until end.
+// begin turns to a batch, which is in use until end. Readers may have brought strings as dictionaries or views.
 func (k *keyPacker) begin(batch arrow.RecordBatch) error {
-	n := k.schema.NumFields()
-	k.keys, k.from = array.NewRecordBatch(k.schema, batch.Columns()[:n:n], batch.NumRows()), 0
+	n := len(k.fields)
+	fields := slices.Clone(k.fields)
+	for i := range fields {
+		fields[i].Type = batch.Column(i).DataType()
+	}
+	k.keys = array.NewRecordBatch(arrow.NewSchema(fields, nil), batch.Columns()[:n:n], batch.NumRows())
+	k.from = 0
 	return k.encoder.SetBatch(k.keys, 0)
 }
 

@@ -567,8 +567,10 @@ func (g *sqlGenerator) window() string {
 // windows writes a statement with window functions, over rows or over groups.
 func (g *sqlGenerator) windows() string {
 	if g.IntN(5) == 0 {
-		return "SELECT si % 7 AS k, s AS l, count(*) AS n, sum(count(*)) OVER (PARTITION BY si % 7 ORDER BY s) AS x, " +
-			g.pick("rank() OVER (ORDER BY count(*) DESC)", "sum(max(id)) OVER ()", "lag(count(*)) OVER (ORDER BY si % 7, s)") + " AS y FROM " + g.from() +
+		const text = "coalesce(s, '?')" // NULL stands for the groups of ROLLUP alone: orders have no ties
+		return "SELECT si % 7 AS k, " + text + " AS l, count(*) AS n, " +
+			"sum(count(*)) OVER (PARTITION BY si % 7 ORDER BY " + text + ") AS x, " + g.pick("rank() OVER (ORDER BY count(*) DESC)", "sum(max(id)) OVER ()",
+			"lag(count(*)) OVER (ORDER BY si % 7, "+text+")") + " AS y FROM " + g.from() +
 			" GROUP BY " + g.pick("1, 2", "ALL", "ROLLUP (1, 2)") + g.pick("", " QUALIFY n < 2 * avg(n) OVER ()")
 	}
 	items := []string{"id"}

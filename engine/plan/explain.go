@@ -199,16 +199,7 @@ func (t *tree) addNode(n node) error {
 		}
 		t.narrowed = true
 	case *joinNode:
-		t.addOther("join", n.text)
-		t.pruned, t.narrowed = nil, true
-		if side := t.run.of(n).built.side; side != nil {
-			s := side.Stats()
-			t.last.Property("ran, build side: %s kept", digits.Counted(side.Rows(), "row"))
-			if text := side.Tasked(); text != "" {
-				t.last.Property("ran: %s", text)
-			}
-			t.last.Spilled(&s)
-		}
+		t.addJoin(n)
 	case *unionNode:
 		t.addOther("union", fmt.Sprintf("all rows of %d inputs", len(n.in)))
 	case *windowNode:
@@ -222,6 +213,27 @@ func (t *tree) addNode(n node) error {
 		t.addScan(n)
 	}
 	return nil
+}
+
+// addJoin adds a join, and what its build side and the filter of the other side's rows did.
+func (t *tree) addJoin(n *joinNode) {
+	t.addOther("join", n.text)
+	t.pruned, t.narrowed = nil, true
+	built := &t.run.of(n).built
+	if built.side == nil {
+		return
+	}
+	s := built.side.Stats()
+	t.last.Property("ran, build side: %s kept", digits.Counted(built.side.Rows(), "row"))
+	if built.filter != nil {
+		tested, kept := built.filter.Counts()
+		const text = "ran, keys asked of the other side's reader: %s of %s left"
+		t.last.Property(text, humanize.Comma(kept), digits.Counted(tested, "row"))
+	}
+	if text := built.side.Tasked(); text != "" {
+		t.last.Property("ran: %s", text)
+	}
+	t.last.Spilled(&s)
 }
 
 // reads notes what a node has read of its input first.

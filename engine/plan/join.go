@@ -21,6 +21,8 @@ type joinNode struct {
 	text             string // for people
 	probe, build     sourceNode
 	ofProbe, ofBuild *projection // the keys, then the columns of the join
+	probeKeys        []int       // columns of probe that are the keys; nil where a key is more than a column
+	ofSource         [2][]int    // by side, probe and build, and column of the join: the column of the side's rows
 	keys             *rowdata.Bound
 	nullsEqual       []bool        // by key: a NULL is equal to NULL
 	condition        *expr.Program // of the columns of the join; nil for TRUE
@@ -86,7 +88,7 @@ func (n *joinNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}
-	return &joined{node: n, run: r, probe: n.probe.rows(r), built: &r.of(n).built}
+	return &joined{node: n, run: r, probe: n.probe.rows(r), build: n.build.rows(r), built: &r.of(n).built}
 }
 
 // join makes the node of a join.
@@ -123,32 +125,11 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	if made.ofBuild, err = p.side(build, buildKeys, buildColumns); err != nil {
 		return nil, err
 	}
+	made.probeKeys = keyPlaces(probe, probeKeys, made.ofProbe)
 	if made.keys, err = bindKeys(made.ofProbe, made.ofBuild, probe, build, len(n.Keys)); err != nil {
 		return nil, err
 	}
-	in := &input{made, make(map[expr.ID]int)}
-	taken := logical.Names{}
-	known := make(map[expr.ID]logical.Column)
-	for _, c := range n.PairColumns() {
-		known[c.ID] = c
-	}
-	var fields []arrow.Field
-	add := func(columns []logical.Column, from *projection) {
-		for i, c := range columns {
-			of := known[c.ID]
-			f := from.schema.Field(len(n.Keys) + i)
-			f.Name, f.Nullable = taken.Unique(of.Name), true
-			in.places[c.ID] = len(fields)
-			fields, made.stats = append(fields, f), append(made.stats, of.Stats)
-		}
-	}
-	add(probeColumns, made.ofProbe)
-	made.columns = len(fields)
-	add(buildColumns, made.ofBuild)
-	made.schema = arrow.NewSchema(fields, nil)
-	if !made.has.isOneSided() {
-		made.columns = len(fields)
-	}
+	in := &input{made, made.pairs(n, [2]*input{probe, build}, [2][]logical.Column{probeColumns, buildColumns})}
 	made.described = &joined{node: made, probe: probe.node.rows(nil)}
 	if n.Condition != nil {
 		made.condition, err = expr.BindCondition(p.ctx, expr.Columns{Schema: made.schema, Places: in.places}, n.Condition)
@@ -157,6 +138,30 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 		in = &input{made, logical.PlacesOf(n.Columns())}
 	}
 	return in, err
+}
+
+// pairs makes the columns of pairs of rows of the probe and of the build side, and returns their places.
+func (n *joinNode) pairs(of *logical.Join, sides [2]*input, columns [2][]logical.Column) map[expr.ID]int {
+	known := make(map[expr.ID]logical.Column)
+	for _, c := range of.PairColumns() {
+		known[c.ID] = c
+	}
+	places, taken, fields := make(map[expr.ID]int), logical.Names{}, []arrow.Field{}
+	for s, from := range []*projection{n.ofProbe, n.ofBuild} {
+		for i, c := range columns[s] {
+			pair := known[c.ID]
+			f := from.schema.Field(len(of.Keys) + i)
+			f.Name, f.Nullable = taken.Unique(pair.Name), true
+			places[c.ID] = len(fields)
+			n.ofSource[s] = append(n.ofSource[s], sides[s].places[c.ID])
+			fields, n.stats = append(fields, f), append(n.stats, pair.Stats)
+		}
+	}
+	n.schema, n.columns = arrow.NewSchema(fields, nil), len(fields)
+	if n.has.isOneSided() {
+		n.columns = len(columns[0])
+	}
+	return places
 }
 
 // isSmaller says whether rows are known to be fewer than others. Rows of joins are taken to be many.

@@ -28,7 +28,8 @@ type built struct {
 	tasks []*engine.JoinTask // of a build side that is in partitions
 	err   error
 
-	isReleased bool // the side
+	filter     *engine.KeyFilter // of the probe side's rows; nil of none
+	isReleased bool              // the side
 }
 
 // joined is the source of a join.
@@ -36,6 +37,7 @@ type joined struct {
 	node  *joinNode
 	run   *run // nil of the rows of no run
 	probe scan.Source
+	build scan.Source // nil of no run
 	built *built
 }
 
@@ -62,7 +64,7 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 	of.reads = rowsOptions(s.node.ofProbe, s.engine())
 	var list []scan.Split
 	if s.run != nil {
-		s.built.once.Do(func() { s.built.err = s.build(ctx, of.reads) })
+		s.built.once.Do(func() { s.built.err = s.makeBuild(ctx, of.reads) })
 		if s.built.err != nil {
 			return nil, s.built.err
 		}
@@ -71,6 +73,12 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 		}
 		if s.built.side.All() == nil {
 			return list, nil
+		}
+		if s.node.needsPartners() && s.built.side.Rows() == 0 {
+			return nil, nil
+		}
+		if err := s.narrowProbe(ctx); err != nil {
+			return nil, err
 		}
 	}
 	splits, err := s.probe.Splits(ctx, of.reads.Columns)
@@ -95,10 +103,10 @@ func (s *joined) engine() *engine.Engine {
 	return s.run.engine
 }
 
-// build makes the build side, and tasks where it outgrows the memory. reads is how the probe side is read.
-func (s *joined) build(ctx context.Context, reads engine.RowsOptions) (err error) {
+// makeBuild makes the build side, and tasks where it outgrows the memory. reads is how the probe side is read.
+func (s *joined) makeBuild(ctx context.Context, reads engine.RowsOptions) (err error) {
 	n, eng := s.node, s.run.engine
-	s.built.side, err = eng.Hash(ctx, n.build.rows(s.run), engine.HashedOptions{
+	s.built.side, err = eng.Hash(ctx, s.build, engine.HashedOptions{
 		RowsOptions: rowsOptions(n.ofBuild, eng), Keys: n.keys, NullsEqual: n.nullsEqual,
 	})
 	if err != nil || s.built.side.All() != nil {

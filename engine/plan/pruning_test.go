@@ -139,3 +139,69 @@ func TestPruning(t *testing.T) {
 		}
 	}
 }
+
+// A join asks the reader of one side for the keys of the other: through filters, computed columns, unions and other
+// joins, of which either side may have the column, and not where rows without a partner are wanted.
+func TestKeysAreAskedOfReaders(t *testing.T) {
+	file := writeDays(t)
+	eng, err := engine.Open(engine.Options{Threads: 2, Device: "cpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	fs := faultfs.New(vfs.OS)
+	ask := func(from string) (rows, bytes int64) {
+		t.Helper()
+		before := fs.BytesRead()
+		s, err := sql.Parse("SELECT count(*), sum(v0), sum(v1), sum(v2), sum(v3), sum(v4), sum(v5) FROM " + from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables := map[string]Table{"days": {Files: []string{file}}}
+		q, err := Prepare(t.Context(), eng, s, Options{Tables: tables, Scan: dataset.Options{FS: fs}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer q.Close()
+		r, err := q.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Release()
+		for r.Next() {
+			rows = r.RecordBatch().Column(0).(*array.Int64).Value(0)
+		}
+		if r.Err() != nil {
+			t.Fatal(r.Err())
+		}
+		return rows, fs.BytesRead() - before
+	}
+	_, whole := ask("days")
+	const few, none = "(VALUES (5), (7), (399999), (NULL)) few (k)", "(VALUES (-1), (NULL)) none (k)"
+	for _, c := range []struct {
+		from string
+		rows int64
+		all  bool // most of the file is read
+	}{
+		{from: "days JOIN " + few + " ON id = k", rows: 3},
+		{from: "days JOIN " + few + " ON id = k WHERE v0 < 50", rows: 2},
+		{from: few + " JOIN days ON id = k AND v0 + v1 > k", rows: 2},
+		{from: "days WHERE id IN (SELECT k FROM " + few + ")", rows: 3},
+		{from: "days JOIN " + none + " ON id = k"},
+		{from: "(SELECT *, v0 * 2 AS w FROM days) days JOIN " + few + " ON id = k AND w >= 0", rows: 3},
+		{from: "(FROM days WHERE v0 >= 0 UNION ALL FROM days WHERE id < 6) days JOIN " + few + " ON id = k", rows: 4},
+		{from: "days JOIN (SELECT id AS other FROM days) b ON id = other JOIN " + few + " ON id = k", rows: 3, all: true},
+		{from: "days JOIN (SELECT id AS other, d FROM days) b ON id = other JOIN " + few + " ON other = k", rows: 3},
+		{from: "days JOIN (SELECT id, d FROM days WHERE d < '2019-09-24') b USING (id, d)", rows: 2000, all: true},
+		{from: "days LEFT JOIN " + few + " ON id = k", rows: prunedPerFile, all: true},
+		{from: "days WHERE id NOT IN (SELECT k FROM " + few + " WHERE k IS NOT NULL)", rows: prunedPerFile - 3, all: true},
+	} {
+		rows, bytes := ask(c.from)
+		if rows != c.rows {
+			t.Errorf("%s: %d rows, want %d", c.from, rows, c.rows)
+		}
+		if share := float64(bytes) / float64(whole); !c.all && share > 0.05 {
+			t.Errorf("%s: %.1f%% of the bytes", c.from, 100*share)
+		}
+	}
+}

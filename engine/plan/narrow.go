@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"context"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/rowdata"
+)
+
+// A join that has no row of the probe side without a partner asks the reader of that side for the rows whose keys the
+// build side has, once it is made: row groups are left out, and columns are read for fewer rows. The predicate goes
+// down through computed columns, unions and other joins, of either side: the build side of a join below is made later
+// than that of the join above.
+
+// keyPlaces returns the columns of a side that are keys of a join; nil where a key is more than a column.
+func keyPlaces(side *input, keys []*expr.Expr, of *projection) []int {
+	var places []int
+	schema := side.schema()
+	for i, x := range keys {
+		at, ok := side.places[x.ID]
+		if x.Op != expr.OpColumn || !ok {
+			return nil
+		}
+		if !arrow.TypeEqual(rowdata.ValueType(schema.Field(at).Type), of.schema.Field(i).Type) {
+			return nil
+		}
+		places = append(places, at)
+	}
+	return places
+}
+
+// needsPartners says whether the join has no row of the probe side without a partner.
+func (n *joinNode) needsPartners() bool { return !n.has.probeAlone && !n.has.buildAlone }
+
+// narrowProbe narrows the probe side by the build side's keys.
+// Requires: the build side is in memory.
+func (s *joined) narrowProbe(ctx context.Context) error {
+	n := s.node
+	if !n.needsPartners() || n.probeKeys == nil {
+		return nil
+	}
+	p, filter, ok := s.built.side.All().Predicate(n.probeKeys)
+	if !ok {
+		return nil
+	}
+	probe, ok, err := scan.Narrow(ctx, s.probe, p)
+	if err == nil && ok {
+		s.probe, s.built.filter = probe, filter
+	}
+	return err
+}
+
+// Narrow implements scan.Narrower: the sides are narrowed whose columns the predicate reads.
+func (s *joined) Narrow(ctx context.Context, p scan.Predicate) (scan.Source, bool, error) {
+	n := s.node
+	if !n.needsPartners() {
+		return s, false, nil
+	}
+	if of, ok := p.On(func(c int) int { return placeOf(n.ofSource[0], c) }); ok {
+		probe, ok, err := scan.Narrow(ctx, s.probe, of)
+		made := *s
+		made.probe = probe
+		return &made, ok, err
+	}
+	of, ok := p.On(func(c int) int { return placeOf(n.ofSource[1], c-len(n.ofSource[0])) })
+	if !ok || s.build == nil {
+		return s, false, nil
+	}
+	build, ok, err := scan.Narrow(ctx, s.build, of)
+	made := *s
+	made.build = build
+	return &made, ok, err
+}
+
+// placeOf returns an element of a list; -1 where it has none of that number.
+func placeOf(list []int, i int) int {
+	if i < 0 || i >= len(list) {
+		return -1
+	}
+	return list[i]
+}
+
+// Narrow implements scan.Narrower.
+func (s *stepped) Narrow(ctx context.Context, p scan.Predicate) (scan.Source, bool, error) {
+	own := s.Source.Schema().NumFields()
+	of, ok := p.On(func(c int) int {
+		if c < own {
+			return c
+		}
+		return -1
+	})
+	if !ok || s.times != 1 {
+		return s, false, nil
+	}
+	src, ok, err := scan.Narrow(ctx, s.Source, of)
+	if err != nil || !ok {
+		return s, false, err
+	}
+	return s.over(src), true, nil
+}
+
+// Narrow implements scan.Narrower: some inputs may be as they were.
+func (s *united) Narrow(ctx context.Context, p scan.Predicate) (scan.Source, bool, error) {
+	made := &united{s.node, slices.Clone(s.in)}
+	some := false
+	for i, in := range s.in {
+		of, ok := p.On(func(c int) int { return s.node.places[i][c] })
+		if !ok {
+			continue
+		}
+		src, ok, err := scan.Narrow(ctx, in, of)
+		if err != nil {
+			return nil, false, err
+		}
+		if ok {
+			made.in[i], some = src, true
+		}
+	}
+	return made, some, nil
+}
