@@ -663,8 +663,33 @@ func (g *sqlGenerator) statement() string {
 		return g.nested()
 	case 2:
 		return g.sets()
+	case 4:
+		return g.shared()
 	}
 	return g.groups()
+}
+
+// shared writes a statement that reads a statement of WITH several times.
+func (g *sqlGenerator) shared() string {
+	w := "w AS " + g.pick("", "", "MATERIALIZED ", "NOT MATERIALIZED ")
+	if g.IntN(4) == 0 {
+		w += "(SELECT DISTINCT si AS k, si % 7 AS j, si * 2 AS c, si - 1 AS x FROM " + g.from() + ")"
+	} else {
+		w += "(SELECT si AS k, min(si) % 7 AS j, count(*) AS c, sum(" + g.exact() + ") AS x FROM " + g.from() +
+			g.pick("", " WHERE "+g.where(1)) + " GROUP BY si)"
+	}
+	if g.IntN(3) == 0 {
+		w += ", v AS " + g.pick("", "MATERIALIZED ") + "(SELECT j, count(*) AS n, max(x) AS x FROM w GROUP BY j)"
+		return "WITH " + w + " SELECT a.k, a.c, b.n, (SELECT sum(n) FROM v) AS s FROM w a " + g.pick("", "LEFT ") +
+			"JOIN v b ON a.j = b.j WHERE " + g.pick("a.c > 3", "a.k < 10", "b.x IS NOT NULL", "a.x < (SELECT max(x) FROM v)")
+	}
+	return "WITH " + w + g.pick(
+		" SELECT a.k, a.c, b.x FROM w a JOIN w b ON a.k = b.k + 1 WHERE a.c > 1 AND b.k < 20",
+		" SELECT a.k, b.c, b.x FROM w a LEFT JOIN w b ON a.k = b.j AND b.c > 2 WHERE a.j IN (1, 2, 3)",
+		" SELECT k, x FROM w WHERE j = 1 UNION ALL SELECT j, c FROM w WHERE k = 2 OR j = 3",
+		" SELECT k, c FROM w WHERE c >= (SELECT avg(c) FROM w) AND k NOT IN (SELECT j FROM w WHERE c < 5)",
+		" SELECT j, sum(c), max(x) FROM w WHERE k IN (SELECT j FROM w) GROUP BY j",
+		" SELECT a.k, count(*) FROM w a, w b, w c WHERE a.k = b.k AND b.j = c.j AND c.k < 3 GROUP BY a.k")
 }
 
 // rows writes a statement without groups.

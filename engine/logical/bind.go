@@ -26,6 +26,7 @@ type Options struct {
 	Parameters    []Parameter // the values of ? and $1; nil is NULL for each
 	Overflow      query.Overflow
 	Deterministic bool
+	Inline        bool           // statements of WITH are bound wherever they are used
 	Budget        rowdata.Budget // counts what a statement takes while it is bound
 }
 
@@ -66,7 +67,10 @@ func Bind(ctx context.Context, s *sql.Select, opt Options) (*Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &binder{opt: opt, parameters: given, held: rowdata.NewReservation(opt.Budget), once: map[string]bool{}}
+	b := &binder{
+		opt: opt, parameters: given, held: rowdata.NewReservation(opt.Budget), once: map[string]bool{},
+		bodies: map[*sql.With]*Body{},
+	}
 	root, err := b.statement(ctx, s)
 	if err != nil {
 		b.held.Release()
@@ -87,6 +91,7 @@ type binder struct {
 	held       rowdata.Reservation // of what is bound
 	stdin      bool                // a table reads standard input
 	once       map[string]bool     // tables that can be read once, by their names
+	bodies     map[*sql.With]*Body // of WITH, that are bound once
 	statements int                 // that were bound
 	outer      *enclosing          // the statement around the one that is bound, if that is a subquery; else nil
 }

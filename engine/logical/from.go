@@ -37,7 +37,7 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 	case *sql.Values:
 		return b.values(ctx, s, f)
 	case *sql.Derived:
-		if r, err = b.derived(ctx, f.Query); err != nil {
+		if r, err = b.with(ctx, f); err != nil {
 			return nil, err
 		}
 		r.qualify(0, []string{f.Alias.Name})
@@ -216,4 +216,20 @@ func (b *binder) derived(ctx context.Context, s *sql.Select) (*scope, error) {
 		n = &of
 	}
 	return scopeOf(n), nil
+}
+
+// with binds a statement behind FROM, or one of WITH. The latter is bound once if it is used several times and more
+// than reading, or if it says so.
+func (b *binder) with(ctx context.Context, f *sql.Derived) (*scope, error) {
+	w := f.With
+	isShared := w != nil && !b.opt.Inline && !w.Inlined && (w.Uses > 1 || w.Materialized)
+	if body := b.bodies[w]; isShared && body != nil {
+		return scopeOf(NewShared(&b.ids, body)), nil
+	}
+	r, err := b.derived(ctx, f.Query)
+	if err != nil || !isShared || !w.Materialized && !isDear(r.node) {
+		return r, err
+	}
+	b.bodies[w] = &Body{Root: r.node, Name: w.Name, Number: len(b.bodies)}
+	return scopeOf(NewShared(&b.ids, b.bodies[w])), nil
 }

@@ -81,7 +81,7 @@ func (q *Query) analyze(ctx context.Context, r *run) (text string, err error) {
 
 // operators returns the tree of the plan, with what its operators did where r is not nil.
 func (q *Query) operators(ctx context.Context, r *run) (*engine.Operator, error) {
-	t := &tree{ctx: ctx, engine: q.engine, run: r}
+	t := &tree{ctx: ctx, engine: q.engine, run: r, shown: map[*bodyNode]bool{}}
 	n := node(q.root)
 	if _, grouping, err := q.Aggregation(); err == nil {
 		groups := q.last().project.in
@@ -103,6 +103,9 @@ func (q *Query) operators(ctx context.Context, r *run) (*engine.Operator, error)
 // addAll adds what people see of a node and of the nodes below it.
 func (t *tree) addAll(n node) error {
 	for ; n != nil; n = n.input() {
+		if of, ok := n.(*bodyNode); ok && !t.addBody(of) {
+			return nil
+		}
 		if err := t.addNode(n); err != nil {
 			return err
 		}
@@ -113,7 +116,7 @@ func (t *tree) addAll(n node) error {
 		if !ok {
 			continue
 		}
-		build := &tree{ctx: t.ctx, engine: t.engine, run: t.run}
+		build := t.side()
 		if side := t.run.of(n).built.side; side != nil {
 			s := side.Reading()
 			build.scanned = &s
@@ -130,7 +133,7 @@ func (t *tree) addAll(n node) error {
 func (t *tree) addInputs(n *unionNode) error {
 	union := t.last
 	for _, in := range n.in {
-		of := &tree{ctx: t.ctx, engine: t.engine, run: t.run}
+		of := t.side()
 		if err := of.addAll(in); err != nil {
 			return err
 		}
@@ -151,6 +154,29 @@ type tree struct {
 	scanned    *engine.Stats    // of the step that was added last and reads rows; nil where it did not run
 	pruned     scan.Filtered    // the filter that was added last; nil before
 	narrowed   bool             // a condition, or a list, is between the table and this step
+	shown      map[*bodyNode]bool
+}
+
+// side returns a tree of another input.
+func (t *tree) side() *tree { return &tree{ctx: t.ctx, engine: t.engine, run: t.run, shown: t.shown} }
+
+// addBody adds a place that reads a statement of WITH, and says whether it is the first, below which the statement is
+// shown.
+func (t *tree) addBody(n *bodyNode) (isFirst bool) {
+	isFirst = !t.shown[n]
+	t.shown[n] = true
+	t.addOther("with", n.name)
+	t.pruned, t.narrowed, t.picked = nil, true, nil
+	if !isFirst {
+		t.last.Property("made once, shown at another place")
+		return false
+	}
+	if rows := t.run.of(n).kept.rows; rows != nil {
+		t.last.Property("ran: %s kept", digits.Counted(rows.Rows(), "row"))
+		s := rows.Stats()
+		t.last.Spilled(&s)
+	}
+	return true
 }
 
 // addNode adds what people see of a node.

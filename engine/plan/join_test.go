@@ -141,6 +141,9 @@ func TestJoins(t *testing.T) {
 			columns = "l.v AS a, CAST(NULL AS BIGINT) AS b"
 		}
 		text := fmt.Sprintf("SELECT %s FROM l %s JOIN r ON %s", columns, kind, on)
+		if rng.IntN(4) == 0 { // sides that are kept
+			text = "WITH l AS MATERIALIZED (FROM l), r AS MATERIALIZED (FROM r) " + text
+		}
 		t.Run(fmt.Sprintf("%d/%s", seed, kind), func(t *testing.T) {
 			tables := map[string]plan.Table{"l": {Source: source(rng, left)}, "r": {Source: source(rng, right)}}
 			opt := engine.Options{Threads: 1 + rng.IntN(3), TempDir: t.TempDir()}

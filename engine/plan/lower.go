@@ -24,6 +24,7 @@ type planner struct {
 	// filters are the filters that have been made: a rule may ask about rows that are read in the end, and
 	// what a condition leaves out unread is found out once.
 	filters map[*logical.Filter]*filterNode
+	bodies  map[*logical.Body]*bodyNode // of WITH, that have been made
 }
 
 // input is a node with the places of the columns of a logical node in its rows.
@@ -85,6 +86,8 @@ func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, erro
 		return p.join(n)
 	case *logical.Union:
 		return p.union(n)
+	case *logical.Shared:
+		return p.shared(n)
 	}
 	rows, err := p.reader(n)
 	if err != nil {

@@ -131,6 +131,7 @@ type work struct {
 	reads       []*engine.Rows // in the order in which they were begun
 	sorted      *order.Reader  // of a sortNode
 	built       built          // of a joinNode
+	kept        kept           // of a bodyNode
 }
 
 // of returns what a node has begun. Of no run it is nothing.
@@ -161,6 +162,10 @@ func (r *run) releaseTests() {
 		if w.built.side != nil && !w.built.isReleased {
 			_ = w.built.side.Release() // of files that nobody reads any more
 			w.built.isReleased = true
+		}
+		if w.kept.rows != nil {
+			_ = w.kept.rows.Release() // of files that nobody reads any more
+			w.kept.rows = nil
 		}
 	}
 }

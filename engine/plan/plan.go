@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -107,21 +108,22 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	}
 	statement, err := logical.Bind(ctx, s, logical.Options{
 		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow,
-		Deterministic: opt.Deterministic, Budget: eng.Budget(),
+		Deterministic: opt.Deterministic, Budget: eng.Budget(), Inline: slices.Contains(opt.Without, rules.SharedStatements),
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer statement.Planned()
 	q := &Query{engine: eng, text: s, statement: statement}
-	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{}}
+	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{},
+		bodies: map[*logical.Body]*bodyNode{}}
 	c := &rules.Context{Context: ctx, IDs: statement.IDs, Without: opt.Without, OnDevices: p.onDevices}
 	if opt.OneStep {
 		c.Without = append(c.Without[:len(c.Without):len(c.Without)], oneStepRules...)
 	}
 	root, used, err := rules.Apply(c, statement.Root)
 	if err == nil {
-		err = checkOnce(root, map[*logical.Scan]bool{})
+		err = checkOnce(root, map[any]bool{})
 	}
 	if err == nil {
 		q.used = used
@@ -135,7 +137,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 }
 
 // checkOnce refuses a plan that reads a table twice which can be read once: for the domain of a subquery, too.
-func checkOnce(n logical.Node, read map[*logical.Scan]bool) error {
+func checkOnce(n logical.Node, read map[any]bool) error {
 	if table, ok := n.(*logical.Scan); ok && table.Source.Stats().Once {
 		if read[table] {
 			return fmt.Errorf("%w: %s is read twice for a subquery that uses its columns, and can be read once; "+
@@ -143,7 +145,12 @@ func checkOnce(n logical.Node, read map[*logical.Scan]bool) error {
 		}
 		read[table] = true
 	}
-	for _, in := range n.Inputs() {
+	inputs := n.Inputs()
+	if of, ok := n.(*logical.Shared); ok && !read[of.Body] {
+		read[of.Body] = true
+		inputs = []logical.Node{of.Body.Root}
+	}
+	for _, in := range inputs {
 		if err := checkOnce(in, read); err != nil {
 			return err
 		}

@@ -55,18 +55,24 @@ func (r *Result) Stats() engine.Stats {
 	return s
 }
 
-// addJoins adds what the build sides of joins have read and spilled.
+// addJoins adds what the build sides of joins, and statements of WITH, have read and spilled.
 func (r *run) addJoins(to *engine.Stats) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	add := func(s engine.Stats) {
+		to.BytesRead += s.BytesRead
+		to.RowsRejected += s.RowsRejected
+		to.SpilledBytes += s.SpilledBytes
+		to.SpilledStored += s.SpilledStored
+		to.SpillFiles += s.SpillFiles
+	}
 	for _, w := range r.begun {
-		if side := w.built.side; side != nil {
-			s := side.Stats()
-			to.BytesRead += s.BytesRead
-			to.RowsRejected += s.RowsRejected
-			to.SpilledBytes += s.SpilledBytes
-			to.SpilledStored += s.SpilledStored
-			to.SpillFiles += s.SpillFiles
+		if w.built.side != nil {
+			add(w.built.side.Stats())
+		}
+		if w.kept.rows != nil {
+			add(w.kept.made)
+			add(w.kept.rows.Stats())
 		}
 	}
 }

@@ -102,6 +102,8 @@ func rowsOf(n logical.Node) float64 {
 			return float64(s.Rows)
 		}
 		return unknownRows
+	case *logical.Shared:
+		return rowsOf(of.Body.Root)
 	case *logical.Filter:
 		return rowsOf(of.In) * filterLeaves
 	case *logical.Limit:

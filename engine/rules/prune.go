@@ -59,6 +59,13 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 			}
 		}
 		below = inputs(n.(*logical.Aggregate))
+	case *logical.Shared:
+		first := of.Columns()[0].ID // rows are counted by a column
+		if slices.ContainsFunc(of.Columns(), func(c logical.Column) bool { return asked[c.ID] }) {
+			first = 0
+		}
+		kept := of.Only(func(c logical.Column) bool { return asked[c.ID] || c.ID == first })
+		return kept, len(kept.Of) < len(of.Of)
 	case *logical.Union:
 		n, changed = prunedUnion(of, asked, below)
 	case *logical.Window:

@@ -30,6 +30,8 @@ const (
 	LargestCounts  Name = "largest counts"
 	FirstRows      Name = "first rows"
 	LateColumns    Name = "late columns"
+
+	SharedStatements Name = "shared statements"
 )
 
 // rewrite rewrites a tree. changed says whether the tree is another one.
@@ -63,11 +65,11 @@ var list = []rule{
 
 // Names returns the names of all rules, in the order in which they are used.
 func Names() []Name {
-	names := make([]Name, len(list))
-	for i, r := range list {
-		names[i] = r.name
+	names := make([]Name, 0, len(list)+1)
+	for _, r := range list {
+		names = append(names, r.name)
 	}
-	return names
+	return append(names, SharedStatements)
 }
 
 // Context is what rules know beside the tree.
@@ -82,6 +84,21 @@ type Context struct {
 
 // Apply rewrites a tree by the rules, and returns the names of the rules that were used.
 func Apply(c *Context, root logical.Node) (logical.Node, []Name, error) {
+	root, used, err := applyAll(c, root)
+	if err != nil || !hasShared(root) {
+		return root, used, err
+	}
+	root, ofBodies, err := sharedStatements(c, root)
+	for _, name := range ofBodies {
+		if !slices.Contains(used, name) {
+			used = append(used, name)
+		}
+	}
+	return root, used, err
+}
+
+// applyAll rewrites a statement, and no statement of WITH that it reads.
+func applyAll(c *Context, root logical.Node) (logical.Node, []Name, error) {
 	var used []Name
 	for _, r := range list {
 		if slices.Contains(c.Without, r.name) {

@@ -117,6 +117,7 @@ type statements struct {
 type named struct {
 	query   *Select
 	columns []string // names of its first columns
+	with    *With
 }
 
 // queriesMax bounds how deep statements are nested, also through names of WITH: a statement is planned once
@@ -257,12 +258,17 @@ func (p *statements) with(clause *pg.WithClause) {
 		if query == nil {
 			p.fail(p.offset(cte.GetLocation()), "not supported: this WITH; want WITH name AS (SELECT ...)")
 		}
-		p.take(cte, "ctename", "aliascolnames", "ctequery", "ctematerialized") // MATERIALIZED changes no answer
+		p.take(cte, "ctename", "aliascolnames", "ctequery", "ctematerialized")
 		name := strings.ToLower(cte.GetCtename())
 		if own[name] {
 			p.fail(p.offset(cte.GetLocation()), "WITH has two statements of the name %s", cte.GetCtename())
 		}
-		own[name], known[name] = true, &named{p.statement(query, known), words(cte.GetAliascolnames())}
+		made := &With{
+			Name:         cte.GetCtename(),
+			Materialized: cte.GetCtematerialized() == pg.CTEMaterialize_CTEMaterializeAlways,
+			Inlined:      cte.GetCtematerialized() == pg.CTEMaterialize_CTEMaterializeNever,
+		}
+		own[name], known[name] = true, &named{p.statement(query, known), words(cte.GetAliascolnames()), made}
 	}
 	p.ctes = known
 }
@@ -321,7 +327,8 @@ func (p *statements) table(v *pg.RangeVar, alias Alias) From {
 			if n := len(alias.Columns); n < len(cte.columns) {
 				alias.Columns = append(alias.Columns, cte.columns[n:]...)
 			}
-			return &Derived{At: at, Query: cte.query, Alias: alias}
+			cte.with.Uses++
+			return &Derived{At: at, Query: cte.query, Alias: alias, With: cte.with}
 		}
 		return &Table{At: at, Name: name, Alias: alias}
 	}

@@ -95,6 +95,15 @@ type Derived struct {
 	At    int
 	Query *Select
 	Alias Alias // or the name in WITH
+	With  *With // nil of a statement behind FROM
+}
+
+// With is a statement of WITH, which any number of tables may be.
+type With struct {
+	Name         string
+	Uses         int  // tables
+	Materialized bool // by MATERIALIZED: its rows are made once
+	Inlined      bool // by NOT MATERIALIZED: its rows are made wherever it is used
 }
 
 // About is what a verb tells about a statement.

@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/arbiter"
+	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/scatter"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/store"
+)
+
+// Kept is rows that are read any number of times: in memory, and, where they outgrow it, in temporary files. It is
+// safe for concurrent use.
+type Kept struct {
+	engine  *Engine
+	schema  *arrow.Schema
+	grant   *arbiter.Grant
+	store   *store.Store
+	batches []arrow.RecordBatch
+	spools  []*keptSpool
+	rows    int64
+}
+
+// keptSpool is batches in a temporary file, behind the batches in memory.
+type keptSpool struct {
+	scatter.Spool
+	first, rows, bytes int64
+}
+
+// keptBytesMin is the least memory that is asked for kept rows, in bytes; spooledBytes, how many bytes of rows one
+// thread reads in a piece.
+const (
+	keptBytesMin = 1 << 20
+	spooledBytes = 32 << 20
+)
+
+// Keep reads all rows of a reader, which stays the caller's, and keeps them.
+func (e *Engine) Keep(ctx context.Context, from array.RecordReader) (k *Kept, err error) {
+	err = spawn.Call(func() error {
+		k = e.newKept(from.Schema())
+		return k.fill(ctx, from)
+	})
+	if err != nil {
+		return nil, errors.Join(store.NeedTemp(err, 0, 0), k.Release())
+	}
+	return k, nil
+}
+
+func (e *Engine) newKept(schema *arrow.Schema) *Kept {
+	share := e.statement()
+	k := &Kept{engine: e, schema: schema}
+	k.store = store.NewStore(store.StoreOptions{
+		Memory:  e.memory,
+		Temp:    e.temp,
+		Layouts: [scatter.Contents]*rowdata.RowLayout{&store.BatchLayout, &store.BatchLayout},
+		Writers: 1,
+		Reclaim: share.Reclaim,
+	})
+	k.grant = share.Join(keptBytesMin, arbiter.All, nil)
+	return k
+}
+
+// fill keeps the batches of a reader.
+func (k *Kept) fill(ctx context.Context, from array.RecordReader) error {
+	e := k.engine
+	encoder := store.NewBatchEncoder(e.memory, e.opt.Allocator)
+	var held int64
+	for {
+		batch, err := recordreader.Next(from)
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case batch == nil:
+			k.grant.Ask(held, held) // until Release
+			return k.endSpool()
+		}
+		spawn.Step()
+		bytes := rowdata.BatchBytes(batch)
+		if len(k.spools) == 0 && !e.opt.testing.SpillAll && held+bytes <= k.grant.Bytes()/2 && e.memory.Room(bytes) == nil {
+			batch.Retain()
+			k.batches = append(k.batches, batch)
+			held += bytes
+		} else if err := k.spool(encoder, batch, bytes); err != nil {
+			return err
+		}
+		k.rows += batch.NumRows()
+	}
+}
+
+// spool writes a batch to a file.
+func (k *Kept) spool(encoder *store.BatchEncoder, batch arrow.RecordBatch, bytes int64) error {
+	if last := len(k.spools) - 1; last < 0 || k.spools[last].bytes >= spooledBytes {
+		if err := k.endSpool(); err != nil {
+			return err
+		}
+		k.spools = append(k.spools, &keptSpool{Spool: k.store.NewSpool(&store.BatchLayout), first: k.rows})
+	}
+	to := k.spools[len(k.spools)-1]
+	page, err := encoder.Page(batch)
+	if err != nil {
+		return err
+	}
+	to.rows, to.bytes = to.rows+batch.NumRows(), to.bytes+bytes
+	return to.Put(page)
+}
+
+// endSpool ends the writing of the last spool.
+func (k *Kept) endSpool() error {
+	if len(k.spools) == 0 {
+		return nil
+	}
+	return k.spools[len(k.spools)-1].End()
+}
+
+// Rows returns how many rows there are.
+func (k *Kept) Rows() int64 { return k.rows }
+
+// Stats tells what was spilled.
+func (k *Kept) Stats() (s Stats) {
+	s.SpilledBytes, s.SpilledStored, s.SpillFiles = k.store.Spilled(), k.store.Stored(), k.store.Files()
+	return s
+}
+
+// Source returns the rows.
+// Requires: nobody reads them once Release is called.
+func (k *Kept) Source() scan.Source {
+	inMemory := scan.Batches(k.schema, k.batches)
+	if len(k.spools) == 0 {
+		return inMemory
+	}
+	return &keptSource{inMemory, k}
+}
+
+// Release gives back what the rows take.
+func (k *Kept) Release() error {
+	for _, batch := range k.batches {
+		batch.Release()
+	}
+	for _, s := range k.spools {
+		s.Discard()
+	}
+	k.grant.Leave()
+	return k.store.Close()
+}
+
+// keptSource is the rows of a Kept that are not all in memory.
+type keptSource struct {
+	scan.Source // of the rows in memory
+	of          *Kept
+}
+
+// Stats implements scan.Source.
+func (s *keptSource) Stats() scan.Stats { return scan.Stats{Rows: s.of.rows, Bytes: -1} }
+
+// Splits implements scan.Source.
+func (s *keptSource) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
+	splits, err := s.Source.Splits(ctx, columns)
+	if err != nil {
+		return nil, err
+	}
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = s.of.schema.Field(c)
+	}
+	for _, spool := range s.of.spools {
+		splits = append(splits, &spoolSplit{spool, columns, arrow.NewSchema(fields, nil)})
+	}
+	return splits, nil
+}
+
+// spoolSplit is the rows of a spool.
+type spoolSplit struct {
+	of      *keptSpool
+	columns []int
+	schema  *arrow.Schema // of columns
+}
+
+// Position implements scan.Split.
+func (s *spoolSplit) Position() uint64 { return uint64(s.of.first) }
+
+// Rows implements scan.Split.
+func (s *spoolSplit) Rows() int64 { return s.of.rows }
+
+// Bytes implements scan.Split.
+func (s *spoolSplit) Bytes() int64 { return s.of.bytes }
+
+// Name implements scan.Split.
+func (s *spoolSplit) Name() string { return fmt.Sprintf("kept rows from row %d on", s.of.first) }
+
+// Open implements scan.Split.
+func (s *spoolSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
+	opt.EnsureDefaults()
+	from := store.NewBatchReader(s.of.Pages(), opt.Allocator)
+	return recordreader.New(s.schema, func() (arrow.RecordBatch, error) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		batch, err := from.Next()
+		if batch == nil {
+			return nil, err
+		}
+		defer batch.Release()
+		columns := make([]arrow.Array, len(s.columns))
+		for i, c := range s.columns {
+			columns[i] = batch.Column(c)
+		}
+		return array.NewRecordBatch(s.schema, columns, batch.NumRows()), nil
+	}, from.Close), nil
+}
+
