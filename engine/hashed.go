@@ -266,13 +266,14 @@ func (h *Hashed) Note(rows []gather.Row) {
 	}
 }
 
-// Alone returns the rows that nobody has noted, of batch i; ok is false behind the last batch.
-func (h *Hashed) Alone(i int) (rows []gather.Row, ok bool) {
+// Noted returns the rows of batch i that Note was told of, or else the others; ok is false behind
+// the last batch.
+func (h *Hashed) Noted(i int, noted bool) (rows []gather.Row, ok bool) {
 	if i >= len(h.batches) {
 		return nil, false
 	}
 	for row := range uint32(h.batches[i].NumRows()) {
-		if h.found[i][row/32].Load()>>(row%32)&1 == 0 {
+		if (h.found[i][row/32].Load()>>(row%32)&1 == 1) == noted {
 			rows = append(rows, gather.Row{Batch: uint32(i), Row: row})
 		}
 	}

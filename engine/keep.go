@@ -217,4 +217,3 @@ func (s *spoolSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.Reco
 		return array.NewRecordBatch(s.schema, columns, batch.NumRows()), nil
 	}, from.Close), nil
 }
-

@@ -14,16 +14,18 @@ import (
 )
 
 // KeyFilter selects the rows whose keys a Hashed has: what a join asks of the reader of its other side, so that other
-// columns are read for these rows alone. Where it leaves few rows out it stops looking. It is safe for concurrent
-// use.
+// columns are read for these rows alone. Where it leaves few rows out it stops looking for a while. It is safe for
+// concurrent use.
 type KeyFilter struct {
 	of      *Hashed
 	columns []int // of the keys, in the source's schema
 
 	tested, kept atomic.Int64
 
-	mu   sync.Mutex
-	free []*Finder // that nobody uses now
+	mu     sync.Mutex
+	free   []*Finder // that nobody uses now
+	recent struct{ tested, kept int64 }
+	pass   int64 // rows that are not looked at
 }
 
 var _ scan.RowFilter = (*KeyFilter)(nil)
@@ -48,13 +50,17 @@ func (f *KeyFilter) Counts() (tested, kept int64) { return f.tested.Load(), f.ke
 // Columns implements scan.RowFilter.
 func (f *KeyFilter) Columns() []int { return f.columns }
 
-// The filter stops where it has left out less than a quarter of keysTestedMin rows.
-const keysTestedMin = 1 << 16
+// Where the filter has left out less than a quarter of keysTestedMin rows, it looks at none of the next keysPassed:
+// rows often lie in an order.
+const (
+	keysTestedMin = 1 << 16
+	keysPassed    = 8 * keysTestedMin
+)
 
 // Select implements scan.RowFilter.
 func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected []byte) (int, error) {
 	rows := int(batch.NumRows())
-	if tested := f.tested.Load(); tested >= keysTestedMin && f.kept.Load()*4 > tested*3 {
+	if f.passes(int64(rows)) {
 		bitutil.SetBitsTo(selected, 0, int64(rows), true)
 		return rows, nil
 	}
@@ -64,9 +70,33 @@ func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected 
 		return 0, err
 	}
 	kept := bitutil.CountSetBits(selected, 0, rows)
-	f.tested.Add(int64(rows))
-	f.kept.Add(int64(kept))
+	f.note(int64(rows), int64(kept))
 	return kept, nil
+}
+
+// passes says whether the next rows are not looked at.
+func (f *KeyFilter) passes(rows int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pass -= min(rows, f.pass)
+	return f.pass > 0
+}
+
+// note counts rows that were looked at.
+func (f *KeyFilter) note(tested, kept int64) {
+	f.tested.Add(tested)
+	f.kept.Add(kept)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.recent.tested += tested
+	f.recent.kept += kept
+	if f.recent.tested < keysTestedMin {
+		return
+	}
+	if f.recent.kept*4 > f.recent.tested*3 {
+		f.pass = keysPassed
+	}
+	f.recent.tested, f.recent.kept = 0, 0
 }
 
 func (f *KeyFilter) take() *Finder {

@@ -28,34 +28,44 @@ type joinNode struct {
 	condition        *expr.Program // of the columns of the join; nil for TRUE
 	has              joinRows
 	schema           *arrow.Schema // of pairs: the probe side's columns, then the build side's
-	columns          int           // of schema, that the join has: the first ones
+	columns          []int         // of schema, that the join has: all, or one side's
 	stats            []scan.ColumnStats
 	described        *joined // of no run
 }
 
 // joinRows says which rows a join has.
 type joinRows struct {
-	pairs      bool // of rows that are partners
-	partnered  bool // rows of the probe side with a partner, once each
-	probeAlone bool // rows of the probe side without a partner
-	buildAlone bool // rows of the build side without a partner
+	pairs          bool // of rows that are partners
+	partnered      bool // rows of the probe side with a partner, once each
+	probeAlone     bool // rows of the probe side without a partner
+	buildPartnered bool // rows of the build side with a partner, once each
+	buildAlone     bool // rows of the build side without a partner
 }
 
-// rowsOf returns which rows a join has.
-func rowsOf(kind sql.JoinKind) joinRows {
+// rowsOf returns which rows a join has, whose left side may be the build side.
+func rowsOf(kind sql.JoinKind, leftIsBuild bool) (r joinRows) {
 	switch kind {
 	case sql.SemiJoin:
-		return joinRows{partnered: true}
+		r.partnered = true
 	case sql.AntiJoin:
-		return joinRows{probeAlone: true}
+		r.probeAlone = true
 	default:
-		isFull := kind == sql.FullJoin
-		return joinRows{pairs: true, probeAlone: kind != sql.InnerJoin, buildAlone: isFull}
+		r.pairs = true
+		r.probeAlone = kind == sql.LeftJoin || kind == sql.FullJoin
+		r.buildAlone = kind == sql.RightJoin || kind == sql.FullJoin
 	}
+	if leftIsBuild {
+		r.partnered, r.buildPartnered = r.buildPartnered, r.partnered
+		r.probeAlone, r.buildAlone = r.buildAlone, r.probeAlone
+	}
+	return r
 }
 
-// isOneSided says whether the join has the probe side's columns alone.
+// isOneSided says whether the join has the columns of one side alone.
 func (r joinRows) isOneSided() bool { return !r.pairs }
+
+// ofBuild says whether that is the build side.
+func (r joinRows) ofBuild() bool { return !r.pairs && (r.buildPartnered || r.buildAlone) }
 
 // input implements node: the build side is read before.
 func (n *joinNode) input() node { return n.probe }
@@ -63,8 +73,12 @@ func (n *joinNode) input() node { return n.probe }
 // describeJoin names the kind of a join, its keys and its condition; the side that is kept comes second.
 func describeJoin(n *logical.Join, swapped bool) string {
 	kind := n.Kind
-	if swapped && kind == sql.RightJoin {
+	switch {
+	case !swapped:
+	case kind == sql.RightJoin:
 		kind = sql.LeftJoin
+	case kind == sql.LeftJoin:
+		kind = sql.RightJoin
 	}
 	var parts []string
 	for _, k := range n.Keys {
@@ -103,13 +117,12 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	}
 	probe, build := left, right
 	probeColumns, buildColumns := n.Left.Columns(), n.Right.Columns()
-	swapped := n.Kind == sql.RightJoin || n.Kind == sql.InnerJoin && isSmaller(left.node, right.node)
+	swapped := p.estimates.Rows(n.Left) < p.estimates.Rows(n.Right)
 	if swapped {
 		probe, build, probeColumns, buildColumns = build, probe, buildColumns, probeColumns
 	}
 	made := &joinNode{
-		text: describeJoin(n, swapped), probe: probe.node, build: build.node,
-		has: rowsOf(n.Kind),
+		text: describeJoin(n, swapped), probe: probe.node, build: build.node, has: rowsOf(n.Kind, swapped),
 	}
 	var probeKeys, buildKeys []*expr.Expr
 	for _, k := range n.Keys {
@@ -157,36 +170,17 @@ func (n *joinNode) pairs(of *logical.Join, sides [2]*input, columns [2][]logical
 			fields, n.stats = append(fields, f), append(n.stats, pair.Stats)
 		}
 	}
-	n.schema, n.columns = arrow.NewSchema(fields, nil), len(fields)
-	if n.has.isOneSided() {
-		n.columns = len(columns[0])
+	n.schema, n.columns = arrow.NewSchema(fields, nil), make([]int, len(fields))
+	for i := range n.columns {
+		n.columns[i] = i
+	}
+	switch {
+	case n.has.ofBuild():
+		n.columns = n.columns[len(columns[0]):]
+	case n.has.isOneSided():
+		n.columns = n.columns[:len(columns[0])]
 	}
 	return places
-}
-
-// isSmaller says whether rows are known to be fewer than others. Rows of joins are taken to be many.
-func isSmaller(a, b sourceNode) bool {
-	if isJoined(a) || isJoined(b) {
-		return !isJoined(a)
-	}
-	of, than := a.rows(nil).Stats(), b.rows(nil).Stats()
-	if of.Rows >= 0 && than.Rows >= 0 {
-		return of.Rows < than.Rows
-	}
-	return of.Bytes >= 0 && of.Bytes < than.Bytes
-}
-
-// isJoined says whether rows are of a join, which nothing groups.
-func isJoined(n node) bool {
-	for ; n != nil; n = n.input() {
-		switch n.(type) {
-		case *joinNode:
-			return true
-		case *groupsNode:
-			return false
-		}
-	}
-	return false
 }
 
 // side makes the keys and the columns of one side of a join.

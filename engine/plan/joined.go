@@ -44,10 +44,10 @@ type joined struct {
 // Schema implements scan.Source.
 func (s *joined) Schema() *arrow.Schema {
 	n := s.node
-	if n.columns == n.schema.NumFields() {
+	if len(n.columns) == n.schema.NumFields() {
 		return n.schema
 	}
-	return arrow.NewSchema(n.schema.Fields()[:n.columns], nil)
+	return columnsOf(n.schema, n.columns)
 }
 
 // Stats implements scan.Source: nobody knows how many rows there are. Once keeps the engine from reading rows for a
@@ -55,12 +55,15 @@ func (s *joined) Schema() *arrow.Schema {
 func (s *joined) Stats() scan.Stats {
 	n, known := s.node, s.probe.Stats()
 	once := s.run == nil || known.Once || s.built.tasks != nil
-	return scan.Stats{Rows: -1, Bytes: -1, Columns: n.stats[:n.columns], Once: once}
+	return scan.Stats{Rows: -1, Bytes: -1, Columns: n.stats[n.columns[0] : n.columns[0]+len(n.columns)], Once: once}
 }
 
 // Splits implements scan.Source: it makes the build side first.
 func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
-	of := &joinedSplits{joined: s, schema: columnsOf(s.node.schema, columns), columns: columns}
+	of := &joinedSplits{joined: s, schema: columnsOf(s.Schema(), columns), columns: make([]int, len(columns))}
+	for i, c := range columns {
+		of.columns[i] = s.node.columns[c]
+	}
 	of.reads = rowsOptions(s.node.ofProbe, s.engine())
 	var list []scan.Split
 	if s.run != nil {
@@ -74,7 +77,7 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 		if s.built.side.All() == nil {
 			return list, nil
 		}
-		if s.node.needsPartners() && s.built.side.Rows() == 0 {
+		if !s.node.has.probeAlone && s.built.side.Rows() == 0 {
 			return nil, nil
 		}
 		if err := s.narrowProbe(ctx); err != nil {
@@ -89,7 +92,7 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 		list = append(list, &probeSplit{Split: split, of: of, number: i})
 	}
 	of.probed.Add(len(splits))
-	if s.node.has.buildAlone {
+	if s.node.marksBuild() {
 		list = append(list, &aloneSplit{joinedSplits: of, number: len(splits)})
 	}
 	return list, nil
@@ -120,7 +123,7 @@ func (s *joined) makeBuild(ctx context.Context, reads engine.RowsOptions) (err e
 type joinedSplits struct {
 	*joined
 	schema  *arrow.Schema      // of the columns that are read
-	columns []int              // of the join
+	columns []int              // of pairs
 	reads   engine.RowsOptions // of the probe side
 	probed  sync.WaitGroup     // splits of the probe side that were not read to their ends
 }
@@ -212,7 +215,7 @@ func (r *probeReader) use(f func() error) error {
 	return nil
 }
 
-// aloneSplit is the rows of a build side in memory that have no partner.
+// aloneSplit is the rows of a build side in memory that are chosen by whether they have a partner.
 type aloneSplit struct {
 	*joinedSplits
 	number int
@@ -228,7 +231,7 @@ func (s *aloneSplit) Rows() int64 { return -1 }
 func (s *aloneSplit) Bytes() int64 { return 0 }
 
 // Name implements scan.Split.
-func (s *aloneSplit) Name() string { return "rows without a partner" }
+func (s *aloneSplit) Name() string { return "rows of the build side" }
 
 // Open implements scan.Split: it waits for the splits of the probe side.
 func (s *aloneSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
@@ -312,7 +315,7 @@ func (r *taskReader) next() (arrow.RecordBatch, error) {
 			}
 			r.ended = true
 		}
-		if r.split.node.has.buildAlone {
+		if r.split.node.marksBuild() {
 			if batch, err := r.nextAlone(); batch != nil || err != nil {
 				return batch, err
 			}
@@ -330,7 +333,7 @@ type joiner struct {
 	finder    *engine.Finder
 	condition *expr.Evaluator // nil for TRUE
 	partnered []byte          // a bit for each row of the probe side since forget: it has a partner
-	alone     int             // batches of the build side whose rows without a partner were returned
+	alone     int             // batches of the build side whose rows were returned by nextAlone
 
 	batch  arrow.RecordBatch // of the probe side, that is joined; owned; nil of none
 	first  int               // the number of its first row since forget
@@ -356,7 +359,7 @@ func (j *joiner) release() {
 
 // turn makes partners of rows of the build side.
 func (j *joiner) turn(h *engine.Hashed) {
-	isFirst := !j.split.node.has.pairs && j.condition == nil
+	isFirst := !j.split.node.has.pairs && !j.split.node.marksBuild() && j.condition == nil
 	j.hashed, j.finder, j.alone = h, h.NewFinder(isFirst), 0
 }
 
@@ -390,7 +393,10 @@ func (j *joiner) end() {
 	}
 }
 
-// marks says whether the join has rows that are chosen by whether they have a partner.
+// marksBuild says whether the join has rows of the build side that are chosen by whether they have a partner.
+func (n *joinNode) marksBuild() bool { return n.has.buildPartnered || n.has.buildAlone }
+
+// marks says whether the join has rows of the probe side that are chosen by whether they have a partner.
 func (j *joiner) marks() bool { return j.split.node.has.probeAlone || j.split.node.has.partnered }
 
 // next returns the next rows of the join that are made of the batch, which the caller owns; nil at its end.
@@ -420,7 +426,7 @@ func (j *joiner) next() (arrow.RecordBatch, error) {
 				bitutil.SetBit(j.partnered, j.first+int(row.Row))
 			}
 		}
-		if has.buildAlone {
+		if j.split.node.marksBuild() {
 			j.hashed.Note(p.Found)
 		}
 		if has.pairs && len(p.Rows) > 0 {
@@ -529,12 +535,13 @@ func (j *joiner) choose(p *engine.Partners) error {
 	return nil
 }
 
-// nextAlone returns rows of the build side without a partner, with NULL in the probe side's columns; nil at the end.
+// nextAlone returns rows of the build side that are chosen by whether they have a partner, with NULL in the probe
+// side's columns; nil at the end.
 func (j *joiner) nextAlone() (arrow.RecordBatch, error) {
 	n := j.split.node
 	keys, ofProbe := len(n.keys.KeyColumns), n.probeColumns()
 	for {
-		rows, ok := j.hashed.Alone(j.alone)
+		rows, ok := j.hashed.Noted(j.alone, n.has.buildPartnered)
 		if !ok {
 			return nil, nil
 		}

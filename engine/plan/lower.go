@@ -9,6 +9,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/rules"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
@@ -25,6 +26,8 @@ type planner struct {
 	// what a condition leaves out unread is found out once.
 	filters map[*logical.Filter]*filterNode
 	bodies  map[*logical.Body]*bodyNode // of WITH, that have been made
+
+	estimates *rules.Estimator
 }
 
 // input is a node with the places of the columns of a logical node in its rows.

@@ -33,14 +33,11 @@ func keyPlaces(side *input, keys []*expr.Expr, of *projection) []int {
 	return places
 }
 
-// needsPartners says whether the join has no row of the probe side without a partner.
-func (n *joinNode) needsPartners() bool { return !n.has.probeAlone && !n.has.buildAlone }
-
 // narrowProbe narrows the probe side by the build side's keys.
 // Requires: the build side is in memory.
 func (s *joined) narrowProbe(ctx context.Context) error {
 	n := s.node
-	if !n.needsPartners() || n.probeKeys == nil {
+	if n.has.probeAlone || n.probeKeys == nil {
 		return nil
 	}
 	p, filter, ok := s.built.side.All().Predicate(n.probeKeys)
@@ -54,25 +51,20 @@ func (s *joined) narrowProbe(ctx context.Context) error {
 	return err
 }
 
-// Narrow implements scan.Narrower: the sides are narrowed whose columns the predicate reads.
+// Narrow implements scan.Narrower: the side is narrowed whose columns the predicate reads. The other side has no rows
+// without a partner, which rows would become whose partners are left out.
 func (s *joined) Narrow(ctx context.Context, p scan.Predicate) (scan.Source, bool, error) {
-	n := s.node
-	if !n.needsPartners() {
-		return s, false, nil
+	n, made := s.node, *s
+	ofProbe, isProbe := p.On(func(c int) int { return placeOf(n.ofSource[0], n.columns[c]) })
+	ofBuild, isBuild := p.On(func(c int) int { return placeOf(n.ofSource[1], n.columns[c]-len(n.ofSource[0])) })
+	var ok bool
+	var err error
+	switch {
+	case isProbe && !n.has.buildAlone:
+		made.probe, ok, err = scan.Narrow(ctx, s.probe, ofProbe)
+	case isBuild && !n.has.probeAlone && s.build != nil:
+		made.build, ok, err = scan.Narrow(ctx, s.build, ofBuild)
 	}
-	if of, ok := p.On(func(c int) int { return placeOf(n.ofSource[0], c) }); ok {
-		probe, ok, err := scan.Narrow(ctx, s.probe, of)
-		made := *s
-		made.probe = probe
-		return &made, ok, err
-	}
-	of, ok := p.On(func(c int) int { return placeOf(n.ofSource[1], c-len(n.ofSource[0])) })
-	if !ok || s.build == nil {
-		return s, false, nil
-	}
-	build, ok, err := scan.Narrow(ctx, s.build, of)
-	made := *s
-	made.build = build
 	return &made, ok, err
 }
 

@@ -116,7 +116,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	defer statement.Planned()
 	q := &Query{engine: eng, text: s, statement: statement}
 	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{},
-		bodies: map[*logical.Body]*bodyNode{}}
+		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator()}
 	c := &rules.Context{Context: ctx, IDs: statement.IDs, Without: opt.Without, OnDevices: p.onDevices}
 	if opt.OneStep {
 		c.Without = append(c.Without[:len(c.Without):len(c.Without)], oneStepRules...)

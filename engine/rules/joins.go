@@ -24,6 +24,27 @@ func joinConditions(c *Context, n logical.Node) (logical.Node, bool, error) {
 	return n, changed || inner, err
 }
 
+// conditions applies joinConditions behind another rule, unless it is switched off.
+func (c *Context) conditions(n logical.Node) (logical.Node, error) {
+	if slices.Contains(c.Without, JoinConditions) {
+		return n, nil
+	}
+	n, _, err := joinConditions(c, n)
+	return n, err
+}
+
+// conditionsOf applies joinFiltered behind another rule, unless joinConditions is switched off.
+func (c *Context) conditionsOf(n logical.Node) (logical.Node, error) {
+	if slices.Contains(c.Without, JoinConditions) {
+		return n, nil
+	}
+	made, err := joinFiltered(c, n)
+	if made == nil || err != nil {
+		return n, err
+	}
+	return collapse(made), nil
+}
+
 // leavingLeft are the kinds of joins that have no rows of the left side for which the condition is not TRUE.
 var leavingLeft = []sql.JoinKind{sql.InnerJoin, sql.RightJoin, sql.SemiJoin}
 
@@ -57,6 +78,8 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 				right = expr.Conjunction(right, x)
 			case join.Kind == sql.InnerJoin:
 				both = expr.Conjunction(both, x)
+				left = expr.Conjunction(left, impliedOf(x, join.Left))
+				right = expr.Conjunction(right, impliedOf(x, join.Right))
 			default:
 				rest = expr.Conjunction(rest, x)
 				continue
@@ -91,6 +114,35 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 	return filtered(made, rest), nil
 }
 
+// impliedOf returns what follows from an OR for the rows of a side of a join, unless the side has a filter of it; nil
+// of nothing.
+func impliedOf(x *expr.Expr, side logical.Node) *expr.Expr {
+	if x.Name != "or" {
+		return nil
+	}
+	of := implied(x, func(x *expr.Expr) bool { return len(x.Columns()) > 0 && logical.Reads(x, side) })
+	if of == nil || isFiltered(side, of.Key()) {
+		return nil
+	}
+	return of
+}
+
+// isFiltered says whether the rows of a node have passed a condition, by its Key.
+func isFiltered(n logical.Node, key string) bool {
+	switch of := n.(type) {
+	case *logical.Filter:
+		for _, x := range expr.Conjuncts(nil, of.Condition) {
+			if x.Key() == key {
+				return true
+			}
+		}
+		return isFiltered(of.In, key)
+	case *logical.Join:
+		return of.Kind == sql.InnerJoin && (isFiltered(of.Left, key) || isFiltered(of.Right, key))
+	}
+	return false
+}
+
 // filtered returns the rows of a node for which a condition is TRUE; all where it is nil.
 func filtered(n logical.Node, condition *expr.Expr) logical.Node {
 	if condition == nil {
@@ -99,8 +151,15 @@ func filtered(n logical.Node, condition *expr.Expr) logical.Node {
 	return &logical.Filter{In: n, Condition: condition}
 }
 
-// mayFail says whether a condition on pairs of a join may be an error for some of them.
+// mayFail says whether a condition on pairs of a join may be an error for some of them. That a subquery has several
+// rows is an error wherever it is found out.
 func mayFail(c *Context, n *logical.Join, x *expr.Expr) (bool, error) {
+	x = x.Replace(func(x *expr.Expr) *expr.Expr {
+		if x.Op == expr.OpCall && x.Name == expr.AtMostOne {
+			return x.Args[0]
+		}
+		return nil
+	})
 	p, err := expr.BindCondition(c, n.Pairs(), x)
 	if err != nil {
 		return false, err

@@ -31,6 +31,12 @@ func pushFilters(c *Context, n logical.Node) (logical.Node, bool, error) {
 			}
 		case *logical.Union:
 			n, changed = pushedToInputs(f, in), true
+		case *logical.Join: // of a condition that was moved
+			made, err := c.conditionsOf(f)
+			if err != nil {
+				return nil, false, err
+			}
+			n, changed = made, made != logical.Node(f)
 		case *logical.Sort:
 			if moved, rest := divided(f.Condition, func(x *expr.Expr) bool { return compares(x) }); moved != nil {
 				n, changed = in.With(collapse(&logical.Filter{In: in.In, Condition: moved})), true
@@ -59,7 +65,7 @@ func pushedToRows(f *logical.Filter, of *logical.Aggregate) logical.Node {
 	isShared := func(x *expr.Expr) bool {
 		return compares(x) && readsOnly(x, func(id expr.ID) bool { return keys[id] != nil })
 	}
-	moved, _ := divided(f.Condition, isShared)
+	moved := implied(f.Condition, isShared)
 	if moved == nil {
 		return nil
 	}
@@ -91,6 +97,31 @@ func divided(condition *expr.Expr, is func(*expr.Expr) bool) (some, rest *expr.E
 		}
 	}
 	return some, rest
+}
+
+// implied returns what follows from a condition, of its parts for which is says true; nil where that is nothing. Of an
+// OR it is an OR, where something follows from each branch.
+func implied(x *expr.Expr, is func(*expr.Expr) bool) *expr.Expr {
+	if is(x) {
+		return x
+	}
+	if x.Op != expr.OpCall || x.Name != "and" && x.Name != "or" {
+		return nil
+	}
+	var parts []*expr.Expr
+	for _, arg := range x.Args {
+		part := implied(arg, is)
+		if part == nil && x.Name == "or" {
+			return nil
+		}
+		if part != nil {
+			parts = append(parts, part)
+		}
+	}
+	if x.Name == "or" {
+		return expr.Call("or", parts...)
+	}
+	return expr.All(parts...)
 }
 
 // comparisons are the operators that are an error for no row.

@@ -48,10 +48,10 @@ type rule struct {
 var list = []rule{
 	{MergeDerived, mergeDerived},
 	{Domains, everywhere(domains)},
-	{JoinOrder, joinOrder},
 	{JoinConditions, joinConditions},
-	{PruneColumns, pruneColumns},
 	{PushFilters, pushFilters},
+	{JoinOrder, joinOrder},
+	{PruneColumns, pruneColumns},
 	{FilterLists, everywhere(filterLists)},
 	{DependentKeys, everywhere(dependentKeys)},
 	{ShiftedSums, everywhere(shiftedSums)},
