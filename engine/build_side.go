@@ -324,7 +324,11 @@ func (b *BuildSide) finish(ctx context.Context, workers []*hashWorker) error {
 		}
 		held := b.held.Load()
 		b.grant.Ask(held, held) // until Release
-		return b.all.finish(ctx, b.eachTable)
+		if err := b.all.finish(ctx, b.eachTable); err != nil {
+			return err
+		}
+		b.all.code(b.engine.opt.Allocator)
+		return nil
 	}
 	b.all.release()
 	b.all = nil

@@ -25,6 +25,7 @@ type Hashed struct {
 
 	batches []arrow.RecordBatch
 	columns [][]arrow.Array   // by column and batch, and behind the batches a NULL
+	codes   []*codes          // by column; nil of columns that are no strings, and of many rows
 	found   [][]atomic.Uint32 // by batch, a bit for each row that Note has been told of
 
 	rowBytes int64 // of columns, on average
@@ -59,6 +60,21 @@ func (h *Hashed) finish(
 	return nil
 }
 
+// code makes dictionaries of strings, if rows are few.
+func (h *Hashed) code(mem memory.Allocator) {
+	rows := int64(0)
+	for _, b := range h.batches {
+		rows += b.NumRows()
+	}
+	if rows > CodedRowsMost {
+		return
+	}
+	h.codes = make([]*codes, len(h.columns))
+	for i, f := range h.schema.Fields() {
+		h.codes[i] = newCodes(mem, f.Type, h.columns[i][:len(h.batches)])
+	}
+}
+
 // RowBytes returns how many bytes the columns of a row take, on average.
 func (h *Hashed) RowBytes() int64 { return h.rowBytes }
 
@@ -76,7 +92,12 @@ func (h *Hashed) release() {
 	for _, column := range h.columns {
 		column[len(column)-1].Release()
 	}
-	h.batches, h.columns = nil, nil
+	for _, c := range h.codes {
+		if c != nil {
+			c.release()
+		}
+	}
+	h.batches, h.columns, h.codes = nil, nil, nil
 }
 
 // hashAdder adds batches to a Hashed. One goroutine at a time uses it.
@@ -251,8 +272,12 @@ func (f *Finder) End() { f.keys.end() }
 // None returns the row whose columns are NULL.
 func (h *Hashed) None() gather.Row { return gather.Row{Batch: uint32(len(h.batches))} }
 
-// Column returns the values of a column, by its place behind the keys included, in some rows.
+// Column returns the values of a column, by its place behind the keys included, in some rows. Strings may come as
+// dictionaries.
 func (h *Hashed) Column(mem memory.Allocator, column int, rows []gather.Row) (arrow.Array, error) {
+	if h.codes != nil && h.codes[column] != nil {
+		return h.codes[column].column(mem, rows), nil
+	}
 	return gather.Column(mem, h.columns[column], rows)
 }
 

@@ -2,15 +2,19 @@ package engine
 
 import (
 	"context"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/gather"
 )
 
 // KeyFilter selects the rows whose keys a Hashed has: what a join asks of the reader of its other side, so that other
@@ -66,7 +70,11 @@ func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected 
 	}
 	finder := f.take()
 	defer f.give(finder)
-	if err := finder.test(batch, selected); err != nil {
+	test := finder.test
+	if some := f.of.promised(batch); some != nil {
+		test = func(batch arrow.RecordBatch, bits []byte) error { return finder.testSome(batch, some, bits) }
+	}
+	if err := test(batch, selected); err != nil {
 		return 0, err
 	}
 	kept := bitutil.CountSetBits(selected, 0, rows)
@@ -189,6 +197,96 @@ func (h *Hashed) listTerms(i, column int) []scan.Term {
 	return []scan.Term{list}
 }
 
+// promised returns the rows of a batch of keys that are as the packing of keys has them: conditions between the reader
+// and the join may leave out NULLs, and values beyond a range. It returns nil for all rows.
+func (h *Hashed) promised(batch arrow.RecordBatch) []gather.Row {
+	rows := int(batch.NumRows())
+	var good []bool // nil while all are
+	leaveOut := func(row int) {
+		if good == nil {
+			good = slices.Repeat([]bool{true}, rows)
+		}
+		good[row] = false
+	}
+	for i, c := range h.keys.Columns {
+		keys := batch.Column(i)
+		if !c.Nullable && scan.NullCount(keys) > 0 {
+			for row := range rows {
+				if keys.IsNull(row) {
+					leaveOut(row)
+				}
+			}
+		}
+		values, ok := integersOf(keys)
+		if !c.HasRange || !ok {
+			continue
+		}
+		for row, v := range values {
+			if (v < c.Min || v > c.Max) && keys.IsValid(row) {
+				leaveOut(row)
+			}
+		}
+	}
+	if good == nil {
+		return nil
+	}
+	some := []gather.Row{}
+	for row, is := range good {
+		if is {
+			some = append(some, gather.Row{Row: uint32(row)})
+		}
+	}
+	return some
+}
+
+// testSome is test of some rows of a batch.
+func (f *Finder) testSome(batch arrow.RecordBatch, some []gather.Row, bits []byte) error {
+	if len(some) == 0 {
+		return nil
+	}
+	fields, columns := make([]arrow.Field, batch.NumCols()), make([]arrow.Array, batch.NumCols())
+	defer func() {
+		for _, c := range columns {
+			if c != nil {
+				c.Release()
+			}
+		}
+	}()
+	for i, c := range batch.Columns() {
+		var err error
+		if columns[i], err = gathered(c, some); err != nil {
+			return err
+		}
+		fields[i].Type = c.DataType()
+	}
+	compact := array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(len(some)))
+	defer compact.Release()
+	found := make([]byte, (len(some)+7)/8)
+	if err := f.test(compact, found); err != nil {
+		return err
+	}
+	for i, row := range some {
+		if bitutil.BitIsSet(found, i) {
+			bitutil.SetBit(bits, int(row.Row))
+		}
+	}
+	return nil
+}
+
+// gathered returns the values of a column in some rows.
+func gathered(c arrow.Array, rows []gather.Row) (arrow.Array, error) {
+	d, ok := c.(*array.Dictionary)
+	if !ok {
+		return gather.Column(memory.DefaultAllocator, []arrow.Array{c}, rows)
+	}
+	indices, err := gather.Column(memory.DefaultAllocator, []arrow.Array{d.Indices()}, rows)
+	if err != nil {
+		return nil, err
+	}
+	defer indices.Release()
+	return array.NewDictionaryArray(d.DataType(), indices, d.Dictionary()), nil
+}
+
 // keyRange is the least and the greatest of the integers, dates and times of arrays.
 type keyRange struct{ least, greatest keyAt }
 
@@ -199,47 +297,85 @@ type keyAt struct {
 	row   int
 }
 
-// add adds the values of an array. It returns false of another type.
+// add adds the values of an array. It returns false of another type, and of one with values beyond int64.
 func (r *keyRange) add(keys arrow.Array) bool {
-	switch keys := keys.(type) {
-	case *array.Int8:
-		addRange(r, keys, keys.Int8Values())
-	case *array.Int16:
-		addRange(r, keys, keys.Int16Values())
-	case *array.Int32:
-		addRange(r, keys, keys.Int32Values())
-	case *array.Int64:
-		addRange(r, keys, keys.Int64Values())
-	case *array.Uint8:
-		addRange(r, keys, keys.Uint8Values())
-	case *array.Uint16:
-		addRange(r, keys, keys.Uint16Values())
-	case *array.Uint32:
-		addRange(r, keys, keys.Uint32Values())
-	case *array.Date32:
-		addRange(r, keys, keys.Date32Values())
-	case *array.Timestamp:
-		addRange(r, keys, keys.TimestampValues())
-	default:
+	values, ok := integersOf(keys)
+	if keys.DataType().ID() == arrow.UINT64 {
 		return false
 	}
-	return true
-}
-
-// addRange is add of one type.
-func addRange[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](
-	r *keyRange, of arrow.Array, values []T,
-) {
-	for row, value := range values {
-		if of.IsNull(row) {
+	for row, v := range values {
+		if keys.IsNull(row) {
 			continue
 		}
-		v := int64(value)
 		if r.least.from == nil || v < r.least.value {
-			r.least = keyAt{v, of, row}
+			r.least = keyAt{v, keys, row}
 		}
 		if r.greatest.from == nil || v > r.greatest.value {
-			r.greatest = keyAt{v, of, row}
+			r.greatest = keyAt{v, keys, row}
 		}
 	}
+	return ok
+}
+
+// integersOf returns the integers, dates and times of an array, and any number for a NULL; ok is false of another
+// type.
+func integersOf(keys arrow.Array) (values []int64, ok bool) {
+	switch keys := keys.(type) {
+	case *array.Int8:
+		return widened(keys.Int8Values()), true
+	case *array.Int16:
+		return widened(keys.Int16Values()), true
+	case *array.Int32:
+		return widened(keys.Int32Values()), true
+	case *array.Int64:
+		return keys.Int64Values(), true
+	case *array.Uint8:
+		return widened(keys.Uint8Values()), true
+	case *array.Uint16:
+		return widened(keys.Uint16Values()), true
+	case *array.Uint32:
+		return widened(keys.Uint32Values()), true
+	case *array.Date32:
+		return widened(keys.Date32Values()), true
+	case *array.Time32:
+		return widened(keys.Time32Values()), true
+	case *array.Time64:
+		return widened(keys.Time64Values()), true
+	case *array.Timestamp:
+		return widened(keys.TimestampValues()), true
+	case *array.Duration:
+		return widened(keys.DurationValues()), true
+	case *array.Uint64:
+		return unsignedOf(keys.Uint64Values()), true
+	case *array.Dictionary:
+		entries, ok := integersOf(keys.Dictionary())
+		if !ok {
+			return nil, false
+		}
+		values := make([]int64, keys.Len())
+		for row := range values {
+			if keys.IsValid(row) {
+				values[row] = entries[keys.GetValueIndex(row)]
+			}
+		}
+		return values, true
+	}
+	return nil, false
+}
+
+func widened[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](of []T) []int64 {
+	values := make([]int64, len(of))
+	for i, v := range of {
+		values[i] = int64(v)
+	}
+	return values
+}
+
+// unsignedOf returns numbers, and the greatest int64 in place of greater ones.
+func unsignedOf(of []uint64) []int64 {
+	values := make([]int64, len(of))
+	for i, v := range of {
+		values[i] = int64(min(v, math.MaxInt64))
+	}
+	return values
 }

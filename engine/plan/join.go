@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
@@ -117,8 +118,10 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	}
 	probe, build := left, right
 	probeColumns, buildColumns := n.Left.Columns(), n.Right.Columns()
-	swapped := p.estimates.Rows(n.Left) < p.estimates.Rows(n.Right)
+	rows := p.estimates.Rows(n.Right) // of the build side
+	swapped := p.estimates.Rows(n.Left) < rows
 	if swapped {
+		rows = p.estimates.Rows(n.Left)
 		probe, build, probeColumns, buildColumns = build, probe, buildColumns, probeColumns
 	}
 	made := &joinNode{
@@ -142,7 +145,8 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	if made.keys, err = bindKeys(made.ofProbe, made.ofBuild, probe, build, len(n.Keys)); err != nil {
 		return nil, err
 	}
-	in := &input{made, made.pairs(n, [2]*input{probe, build}, [2][]logical.Column{probeColumns, buildColumns})}
+	sides, columns := [2]*input{probe, build}, [2][]logical.Column{probeColumns, buildColumns}
+	in := &input{made, made.pairs(n, sides, columns, rows <= engine.CodedRowsMost)}
 	made.described = &joined{node: made, probe: probe.node.rows(nil)}
 	if n.Condition != nil {
 		made.condition, err = expr.BindCondition(p.ctx, expr.Columns{Schema: made.schema, Places: in.places}, n.Condition)
@@ -153,8 +157,11 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	return in, err
 }
 
-// pairs makes the columns of pairs of rows of the probe and of the build side, and returns their places.
-func (n *joinNode) pairs(of *logical.Join, sides [2]*input, columns [2][]logical.Column) map[expr.ID]int {
+// pairs makes the columns of pairs of rows of the probe and of the build side, whose strings may come as dictionaries,
+// and returns their places.
+func (n *joinNode) pairs(
+	of *logical.Join, sides [2]*input, columns [2][]logical.Column, isCoded bool,
+) map[expr.ID]int {
 	known := make(map[expr.ID]logical.Column)
 	for _, c := range of.PairColumns() {
 		known[c.ID] = c
@@ -167,6 +174,7 @@ func (n *joinNode) pairs(of *logical.Join, sides [2]*input, columns [2][]logical
 			f.Name, f.Nullable = taken.Unique(pair.Name), true
 			places[c.ID] = len(fields)
 			n.ofSource[s] = append(n.ofSource[s], sides[s].places[c.ID])
+			pair.Stats.Repeats = pair.Stats.Repeats || s == 1 && isCoded
 			fields, n.stats = append(fields, f), append(n.stats, pair.Stats)
 		}
 	}

@@ -465,7 +465,7 @@ func (j *joiner) make(rows, found []gather.Row) (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	defer releaseAll(columns)
-	return array.NewRecordBatch(j.split.schema, columns, int64(len(rows))), nil
+	return newBatch(j.split.schema, columns, int64(len(rows))), nil
 }
 
 // probeColumns returns how many columns of pairs are of the probe side; their places behind the keys are the same.
@@ -518,7 +518,7 @@ func (j *joiner) choose(p *engine.Partners) error {
 	}
 	defer releaseAll(columns)
 	rows := len(p.Rows)
-	inputs := array.NewRecordBatch(columnsOf(n.schema, read), columns, int64(rows))
+	inputs := newBatch(columnsOf(n.schema, read), columns, int64(rows))
 	defer inputs.Release()
 	bits := make([]byte, (rows+7)/8)
 	if _, err := j.condition.Select(j.ctx, 0, inputs, bits); err != nil {
@@ -564,7 +564,7 @@ func (j *joiner) nextAlone() (arrow.RecordBatch, error) {
 			}
 			columns = append(columns, a)
 		}
-		made := array.NewRecordBatch(j.split.schema, columns, int64(len(rows)))
+		made := newBatch(j.split.schema, columns, int64(len(rows)))
 		releaseAll(columns)
 		return made, nil
 	}

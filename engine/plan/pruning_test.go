@@ -185,6 +185,7 @@ func TestKeysAreAskedOfReaders(t *testing.T) {
 	}{
 		{from: "days JOIN " + few + " ON id = k", rows: 3},
 		{from: "days JOIN " + few + " ON id = k WHERE v0 < 50", rows: 2},
+		{from: "days JOIN " + few + " ON id = k WHERE id < 100", rows: 2}, // readers test rows beyond the range of the rest
 		{from: few + " JOIN days ON id = k AND v0 + v1 > k", rows: 2},
 		{from: "days WHERE id IN (SELECT k FROM " + few + ")", rows: 3},
 		{from: "days JOIN " + none + " ON id = k"},
