@@ -35,7 +35,7 @@ func (catalog) Files(_ context.Context, prefix string) []string {
 // that must or must not be there, the latter behind a minus sign.
 func TestAt(t *testing.T) {
 	for _, c := range []struct{ text, want, also string }{
-		{"|", "DESCRIBE", "SELECT SUMMARIZE WITH -WHERE"},
+		{"|", "COPY", "DESCRIBE SELECT SUMMARIZE WITH -WHERE"},
 		{"sel|", "select", ""},
 		{"SELECT or| FROM flights", `SELECT "order" FROM flights`, "origin or ord("},
 		{"SELECT orig| FROM flights", "SELECT origin FROM flights", ""},

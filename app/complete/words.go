@@ -10,7 +10,7 @@ import (
 )
 
 // statementWords begin a statement.
-var statementWords = []string{"SELECT", "FROM", "VALUES", "WITH", "DESCRIBE", "SUMMARIZE", "EXPLAIN"}
+var statementWords = []string{"SELECT", "FROM", "VALUES", "WITH", "DESCRIBE", "SUMMARIZE", "EXPLAIN", "COPY"}
 
 // clauseWords stand within a statement.
 var clauseWords = []string{

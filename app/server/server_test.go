@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -465,5 +466,20 @@ func TestDropStatement(t *testing.T) {
 	}
 	if err := st.Execute(); !errors.Is(err, ErrUnknown) {
 		t.Errorf("once more: %v", err)
+	}
+}
+
+// Would catch a client's COPY that writes a file on the server's machine.
+func TestCopyRefused(t *testing.T) {
+	s, _ := open(t, nil)
+	session := newTestSession(t, s, "")
+	path := filepath.Join(t.TempDir(), "x.csv")
+	for _, text := range []string{"COPY (SELECT 1) TO '" + path + "'", "/* a */ copy x to '" + path + "'", "COPY x FROM '" + path + "'"} {
+		if _, err := session.Prepare(context.Background(), text); err == nil || !strings.Contains(err.Error(), "COPY writes files") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file is there: %v", err)
 	}
 }

@@ -101,7 +101,7 @@ func (s *Shell) help() error {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "%s\t%s\n", strings.TrimSpace(c.name+" "+c.args), c.help)
 	}
-	fmt.Fprintf(w, "\nStatements end with a semicolon: SELECT, DESCRIBE, SUMMARIZE, EXPLAIN. "+
+	fmt.Fprintf(w, "\nStatements end with a semicolon: SELECT, DESCRIBE, SUMMARIZE, EXPLAIN, COPY. "+
 		"Tab completes, Ctrl-C cancels.\n")
 	return w.Flush()
 }

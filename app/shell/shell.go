@@ -26,6 +26,9 @@ type Options struct {
 	// Sink says how results are written, Format and RowsShown among the rest.
 	Sink sink.Options
 
+	// Suit makes the files that COPY writes suit the engine. It may be nil.
+	Suit func(*sink.Options)
+
 	// Interactive goes on after an error, and shows prompts. Else an error ends the shell.
 	Interactive bool
 

@@ -9,7 +9,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/app/copyto"
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/sqlscan"
@@ -62,6 +67,9 @@ func (s *Shell) cancellable(ctx context.Context) (within context.Context, done f
 
 // answer runs a statement, and writes its result or its plan.
 func (s *Shell) answer(ctx context.Context, text string) error {
+	if sql.IsCopy(text) {
+		return s.copy(ctx, text)
+	}
 	statement, err := sql.Parse(text)
 	if err != nil {
 		return err
@@ -84,6 +92,33 @@ func (s *Shell) answer(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
+	return s.show(ctx, w, result)
+}
+
+// copy runs a COPY, and writes its answer.
+func (s *Shell) copy(ctx context.Context, text string) error {
+	statement, err := sql.ParseCopy(text)
+	if err != nil {
+		return err
+	}
+	files, err := copyto.Options(statement, sink.Options{FS: s.opt.Sink.FS, Query: strings.TrimSpace(text)})
+	if err != nil {
+		return err
+	}
+	if s.opt.Suit != nil {
+		s.opt.Suit(&files)
+	}
+	w := s.newWriter()
+	defer w.progress()
+	result, err := copyto.Run(ctx, s.opt.Engine, statement, s.catalog.plan, files)
+	if err != nil {
+		return err
+	}
+	return s.show(ctx, w, result)
+}
+
+// show writes a result, and releases it.
+func (s *Shell) show(ctx context.Context, w *writer, result statsReader) error {
 	defer result.Release()
 	if err := w.write(ctx, result); err != nil {
 		return err
@@ -92,6 +127,12 @@ func (s *Shell) answer(ctx context.Context, text string) error {
 		s.opt.Ended(ctx, result.Stats())
 	}
 	return nil
+}
+
+// statsReader is a result with what its statement did.
+type statsReader interface {
+	array.RecordReader
+	Stats() engine.Stats
 }
 
 // explain writes what tell says of a statement.

@@ -55,6 +55,15 @@ func (f *budgetFlags) apply(o *engine.Options) (err error) {
 // engine's memory limit.
 func openWithin(o engine.Options, result *sink.Options) (*engine.Engine, error) {
 	debug.SetMemoryLimit(o.MemoryLimit / collectorShare)
+	eng, err := engine.Open(o)
+	if err == nil {
+		suitEngine(o, eng, result)
+	}
+	return eng, err
+}
+
+// suitEngine makes the writer of a result suit the memory limit of an engine.
+func suitEngine(o engine.Options, eng *engine.Engine, result *sink.Options) {
 	result.Threads = o.Threads
 	if result.RowGroupRows == 0 && o.MemoryLimit < smallMemory {
 		result.RowGroupRows = smallGroupRows
@@ -69,11 +78,7 @@ func openWithin(o engine.Options, result *sink.Options) (*engine.Engine, error) 
 	if len(result.PartitionBy) > 0 {
 		result.GroupBytes /= foldersAtOnce
 	}
-	eng, err := engine.Open(o)
-	if err == nil {
-		result.Budget, result.Allocator = eng.Budget(), eng.Allocator()
-	}
-	return eng, err
+	result.Budget, result.Allocator = eng.Budget(), eng.Allocator()
 }
 
 // A Parquet row group holds a part of the memory limit, within bounds. With --partition-by, the

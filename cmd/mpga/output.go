@@ -110,6 +110,7 @@ type request struct {
 	eng   *engine.Engine
 	sink  sink.Options // of the result
 	shown progress
+	suit  func(*sink.Options) // makes another output suit the engine
 }
 
 // answer opens an engine within the budgets of the flags, and has ask answer a query with it. The
@@ -145,7 +146,8 @@ func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *bud
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	defer shown.close()
-	return ask(&request{f, cmd.Context(), cmd, eng, result, shown})
+	suit := func(other *sink.Options) { suitEngine(opt, eng, other) }
+	return ask(&request{f, cmd.Context(), cmd, eng, result, shown, suit})
 }
 
 // statsReader is a result with its statistics.

@@ -135,6 +135,7 @@ func (f *shellFlags) run(cmd *cobra.Command, files []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	opt.Engine = eng
+	opt.Suit = func(files *sink.Options) { suitEngine(engineOptions, eng, files) }
 	if !onTerminal(cmd) {
 		opt.In = shell.PlainLines(&interruptibleReader{ctx: cmd.Context(), from: cmd.InOrStdin()})
 		return shell.New(opt).Run(cmd.Context())

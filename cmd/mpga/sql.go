@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mpga/mpga/app/copyto"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -32,7 +34,8 @@ func newSQLCommand() *cobra.Command {
 		Short: "Answer a query in SQL",
 		Long: `Answer a SELECT over tables and joins: with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT, expressions everywhere,
 grouping sets, and tables derived of other such queries. DESCRIBE and SUMMARIZE, in front of a file, a table or
-a SELECT, tell its columns, and what values they have; EXPLAIN tells how a SELECT is answered.
+a SELECT, tell its columns, and what values they have; EXPLAIN tells how a SELECT is answered. COPY (SELECT ...) TO
+'file.parquet' writes the rows to a file, as -o does.
 
 QUERY is the text; - is the standard input, and --file names a file. FROM takes files in single quotes, with
 wildcards or without ('sales/*.parquet'), read_csv('x.csv', delim = ';'), or the name of a --table. Functions,
@@ -114,7 +117,7 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	statement, err := sql.Parse(text)
+	statement, copies, err := f.parse(cmd, text)
 	if err != nil {
 		return err
 	}
@@ -138,8 +141,41 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	sinkOptions.Query = strings.TrimSpace(text)
 	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) error {
+		if copies != nil && tell == nil {
+			return r.copy(copies, planOptions)
+		}
 		return r.run(statement, planOptions, tell)
 	})
+}
+
+// copying is a COPY, and how its files are written.
+type copying struct {
+	*sql.Copy
+	files sink.Options
+}
+
+// parse reads the statement. Of a COPY it is the statement whose rows are written; copies is nil of others.
+func (f *sqlFlags) parse(cmd *cobra.Command, text string) (statement *sql.Select, copies *copying, err error) {
+	if !sql.IsCopy(text) {
+		statement, err = sql.Parse(text)
+		return statement, nil, err
+	}
+	read, err := sql.ParseCopy(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := copyto.Options(read, sink.Options{FS: filesOf(cmd.Context()), Query: strings.TrimSpace(text)})
+	return read.Query, &copying{read, files}, err
+}
+
+// copy runs a COPY, and writes its answer.
+func (r *request) copy(c *copying, opt plan.Options) error {
+	r.suit(&c.files)
+	result, err := copyto.Run(r.ctx, r.eng, c.Copy, opt, c.files)
+	if err != nil {
+		return err
+	}
+	return r.write(result)
 }
 
 // explained returns the statement that is planned, and what is printed of it in place of its result: nil where the

@@ -120,7 +120,18 @@ DESCRIBE, SUMMARIZE and EXPLAIN stand in front of a table, a file in quotes, or 
     EXPLAIN SELECT ...                    the plan: a tree of operators, the last one first, as ` + "`--explain`" + ` draws it
     EXPLAIN ANALYZE SELECT ...            the same, when the SELECT has run, with rows, time, bytes and spills
 
-The columns are DuckDB's, and so is what they say, but q25, q50 and q75 are exact (quantile_cont, as the type of the column), where
+COPY writes files, in ` + "`mpga sql`" + ` and ` + "`mpga shell`" + `, and answers with their rows' Count:
+
+    COPY (SELECT ...) | table [(name, ...)] | 'files.csv' TO 'file' [(option [value], ...)]
+    COPY (SELECT * FROM 'flights.parquet') TO 'out' (FORMAT parquet, PARTITION_BY (origin), COMPRESSION zstd, OVERWRITE)
+
+Its options are FORMAT (by the ending of the file where it is left out; a directory without one is parquet), PARTITION_BY,
+MAX_ROWS_PER_FILE, MANIFEST, OVERWRITE (of a directory; a file is replaced anyway), COMPRESSION and COMPRESSION_LEVEL (of csv and
+json the ending of the file says it, .gz or .zst), ROW_GROUP_SIZE, LAYOUT, DELIMITER and HEADER: they mean what they mean to ` + "`-o`" + `
+([files.md](files.md)), so that files are there whole, or not at all. Other options are refused. There is no COPY FROM, and no
+COPY in jobs, which have outputs, nor for clients of a server, who write files themselves.
+
+The columns of DESCRIBE, SUMMARIZE and EXPLAIN are DuckDB's, and so is what they say, but q25, q50 and q75 are exact (quantile_cont, as the type of the column), where
 DuckDB approximates them, and approx_unique is exact up to 1,024 values. Of nested columns the rows are counted alone. They are results like others: ` + "`-o`" + `, ` + "`--format`" + ` and jobs take
 them. ` + "`mpga shell`" + ` runs statements as they are typed: [shell.md](shell.md).
 

@@ -28,6 +28,7 @@ var plainFields = map[protoreflect.FullName]protoreflect.Value{
 	"pg_query.TypeName.typemod":                protoreflect.ValueOfInt32(-1),
 	"pg_query.NamedArgExpr.argnumber":          protoreflect.ValueOfInt32(-1),
 	"pg_query.DropStmt.behavior":               enumValue(pg.DropBehavior_DROP_RESTRICT),
+	"pg_query.DefElem.defaction":               enumValue(pg.DefElemAction_DEFELEM_UNSPEC),
 	"pg_query.SortBy.sortby_dir":               enumValue(pg.SortByDir_SORTBY_DEFAULT),
 	"pg_query.SortBy.sortby_nulls":             enumValue(pg.SortByNulls_SORTBY_NULLS_DEFAULT),
 }
@@ -65,6 +66,8 @@ var clauseNames = map[protoreflect.FullName]string{
 	"pg_query.ResTarget.indirection":           "a part of a column's name here",
 	"pg_query.DropStmt.behavior":               "CASCADE",
 	"pg_query.CommonTableExpr.ctematerialized": "MATERIALIZED",
+	"pg_query.CopyStmt.is_program":             "PROGRAM",
+	"pg_query.CopyStmt.where_clause":           "WHERE behind COPY",
 }
 
 // take notes that a message is read, and refuses it where it says anything beside the fields that its
@@ -91,7 +94,7 @@ func (p *statements) take(m proto.Message, used ...protoreflect.Name) {
 // isPlace says whether a field is a place of the text.
 func isPlace(f protoreflect.FieldDescriptor) bool {
 	name := string(f.Name())
-	return name == "location" || strings.HasPrefix(name, "rexpr_list_") || strings.HasPrefix(name, "list_")
+	return strings.HasSuffix(name, "location") || strings.HasPrefix(name, "rexpr_list_") || strings.HasPrefix(name, "list_")
 }
 
 // refuseField fails at a message for one of its fields.

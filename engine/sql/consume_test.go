@@ -95,6 +95,59 @@ func TestNothingIsIgnored(t *testing.T) {
 	}
 }
 
+// copies has every form of COPY that is read.
+var copies = []string{
+	"COPY (SELECT a FROM t) TO 'x.csv' WITH (FORMAT csv, HEADER, DELIM '|', PARTITION_BY (a, \"B\"), COMPRESSION_LEVEL 3, RATIO 1.5, ON true)",
+	"COPY s.t (a, b) TO 'x.parquet'",
+	"COPY t TO 'x' CSV HEADER DELIMITER '|'",
+}
+
+// Would catch a field of COPY in the parser's tree that is set and ignored, as TestNothingIsIgnored does.
+func TestNothingOfCopyIsIgnored(t *testing.T) {
+	spelled := []string{".relname", ".schemaname", ".catalogname", ".attlist.string.sval", ".arg.list.items.string.sval"} // L1
+	for _, text := range copies {
+		s, err := newScript(text, "")
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		tree, err := pg.Parse(s.parsed)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		of := tree.GetStmts()[0].GetStmt().GetCopyStmt()
+		read := func() (c *Copy, err error) {
+			defer func() {
+				if failed := recover(); failed != nil {
+					err = fmt.Errorf("%v", failed)
+				}
+			}()
+			return s.readCopy(of, 0)
+		}
+		want, err := read()
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		eachChange(of.ProtoReflect(), "", func(path, what string) {
+			same := slices.ContainsFunc(spelled, func(end string) bool { return strings.HasSuffix(path, end) }) ||
+				slices.ContainsFunc(sameFields, func(f struct{ path, why string }) bool { return strings.HasSuffix(path, f.path) })
+			if got, err := read(); err == nil && reflect.DeepEqual(got, want) && !same {
+				t.Errorf("%s\n%s %s: the statement is read as before", text, path, what)
+			}
+		})
+	}
+	for _, text := range []string{
+		"COPY t FROM 'x'", "COPY FROM DATABASE a TO b", "COPY t TO PROGRAM 'x'", "COPY t TO STDOUT", "COPY t", "COPY (DELETE FROM t) TO 'x'",
+		"COPY t TO 'x' (A, A)", "COPY t TO 'x' (A *)", "COPY t TO 'x'; SELECT 1", "COPY ?", "COPY t WHERE a TO 'x'",
+	} {
+		if c, err := ParseCopy(text); err == nil {
+			t.Errorf("%s is read as %+v", text, c)
+		}
+	}
+	if _, err := Parse("COPY t TO 'x'"); err == nil || !strings.Contains(err.Error(), "COPY writes files") {
+		t.Errorf("COPY read as a statement with rows: %v", err)
+	}
+}
+
 // Would catch a clause that the parser accepts, that no Select holds, and that is dropped.
 func TestClausesRefused(t *testing.T) {
 	for text, want := range map[string]string{

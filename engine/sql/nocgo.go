@@ -21,3 +21,9 @@ func parseOrder(string) (*Select, error) { return nil, ErrNoCgo }
 
 // ParseDrop needs cgo: it returns ErrNoCgo.
 func ParseDrop(string) (*Drop, error) { return nil, ErrNoCgo }
+
+// ParseCopy needs cgo: it returns ErrNoCgo.
+func ParseCopy(string) (*Copy, error) { return nil, ErrNoCgo }
+
+// IsCopy needs cgo: without it no statement is read.
+func IsCopy(string) bool { return false }

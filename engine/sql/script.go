@@ -134,6 +134,9 @@ func newScript(text, prefix string) (*script, error) {
 			return nil, err
 		}
 	}
+	if s.tokens[0].Token == pg.Token_COPY { // which a table may follow
+		s.of = 1
+	}
 	s.rewrite(prefix, gaps)
 	return s, s.failed
 }
@@ -511,6 +514,9 @@ func (s *script) offset(parsed int32) int {
 func (s *script) parse(ctx context.Context) (*pg.SelectStmt, error) {
 	if ctx.Err() != nil { // the parser itself does not look
 		return nil, context.Cause(ctx)
+	}
+	if s.tokens[0].Token == pg.Token_COPY {
+		return nil, s.refuseCopy()
 	}
 	tree, err := pg.Parse(s.parsed)
 	if err != nil {

@@ -321,3 +321,18 @@ type Drop struct {
 	In       []string // the schema, or the catalog and the schema, that the name is qualified by; else empty
 	IfExists bool     // a table that is not there is no error
 }
+
+// Copy is a statement that writes the rows of a statement to files.
+type Copy struct {
+	Query   *Select
+	To      string // the path
+	At      int    // of To in the text of Query
+	Options []CopyOption
+}
+
+// CopyOption is an option of COPY.
+type CopyOption struct {
+	Name   string   // in upper case
+	Values []string // constants as they are written, without quotes; nil of a word alone
+	At     int
+}
