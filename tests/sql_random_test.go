@@ -474,13 +474,16 @@ func (g *sqlGenerator) table(depth int) string {
 		if g.IntN(3) == 0 {
 			return "(SELECT * FROM " + g.table(depth-1) + " QUALIFY row_number() OVER (PARTITION BY si ORDER BY id) <= 40)"
 		}
+		if g.IntN(3) == 0 { // samples of all rows
+			return "(SELECT * FROM " + g.table(depth-1) + g.pick(" USING SAMPLE 100%", " AS sampled TABLESAMPLE 100000", " USING SAMPLE reservoir(100%)") + ")"
+		}
 		if g.IntN(3) == 0 {
 			return "(SELECT DISTINCT ON (id % 500) * FROM " + g.table(depth-1) + " ORDER BY id % 500, id)"
 		}
 	case 0:
 		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.where(1) + ")"
 	case 1:
-		order, limit := g.pick("id", "si, id", "s DESC NULLS FIRST, id"), g.pick(" LIMIT 700", " LIMIT 300 OFFSET 50", "")
+		order, limit := g.pick("id", "si, id", "s DESC NULLS FIRST, id"), g.pick(" LIMIT 700", " LIMIT 300 OFFSET 50", " LIMIT 61%", "")
 		return "(SELECT * FROM " + g.table(depth-1) + " WHERE " + g.where(1) + " ORDER BY " + order + limit + ")"
 	case 2:
 		return "(SELECT " + strings.Join(g.replaced(), ", ") + " FROM " + g.table(depth-1) + g.pick("", " WHERE "+g.where(1)) + ")"
@@ -702,7 +705,7 @@ func (g *sqlGenerator) rows() string {
 	if g.IntN(2) == 0 {
 		text += " WHERE " + g.where(2)
 	}
-	return text + g.pick("", " ORDER BY id", " ORDER BY id DESC LIMIT 20 OFFSET 3", " ORDER BY 2 NULLS FIRST, id LIMIT 50")
+	return text + g.pick("", " ORDER BY id", " ORDER BY id DESC LIMIT 20 OFFSET 3", " ORDER BY id LIMIT 2.5 PERCENT OFFSET 3", " ORDER BY 2 NULLS FIRST, id LIMIT 50")
 }
 
 // nested writes groups of groups.

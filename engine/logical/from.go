@@ -28,6 +28,11 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 			return nil, err
 		}
 		return r.unnest(&b.ids, f)
+	case *sql.Sampled:
+		if r, err = b.from(ctx, s, f.Input); err != nil {
+			return nil, err
+		}
+		return r, b.sample(ctx, f.Sample, r)
 	case *sql.Join:
 		return b.join(ctx, s, f)
 	case *sql.About:

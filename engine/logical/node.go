@@ -242,8 +242,11 @@ func (n *Sort) With(in ...Node) Node { return &Sort{in[0], n.Keys} }
 // Limit leaves the first rows of an order, or of the input.
 type Limit struct {
 	In            Node
-	Limited       bool // else all rows behind Offset are left
+	Limited       bool // else all rows behind Offset are left, or a share
 	Limit, Offset int64
+
+	Shared bool    // Share of all rows, those before Offset included, are left behind Offset; Limited is false
+	Share  float64 // in percent, from 0 to 100
 }
 
 // Columns implements Node.

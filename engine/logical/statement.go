@@ -474,7 +474,14 @@ func limited(ctx context.Context, in Node, s *sql.Select) (Node, error) {
 	given := func(e *expr.Expr) bool { return e != nil && (e.Op != expr.OpConstant || e.Value != nil) } // NULL is no limit
 	n := &Limit{In: in}
 	var err error
-	if given(s.Limit) {
+	if isShare(s.Limit) {
+		if given(s.Limit.Args[0]) {
+			n.Shared = true
+			if n.Share, err = share(ctx, s.Limit.Args[0]); err != nil {
+				return nil, err
+			}
+		}
+	} else if given(s.Limit) {
 		n.Limited = true
 		if n.Limit, err = count(s.Limit, "LIMIT"); err != nil {
 			return nil, err
@@ -485,10 +492,27 @@ func limited(ctx context.Context, in Node, s *sql.Select) (Node, error) {
 			return nil, err
 		}
 	}
-	if !n.Limited && n.Offset == 0 {
+	if !n.Limited && !n.Shared && n.Offset == 0 {
 		return in, nil
 	}
 	return n, nil
+}
+
+// isShare says whether LIMIT has a share of the rows.
+func isShare(limit *expr.Expr) bool {
+	return limit != nil && limit.Op == expr.OpCall && limit.Name == sql.ShareCall
+}
+
+// share returns the value of a constant expression, in percent.
+func share(ctx context.Context, e *expr.Expr) (float64, error) {
+	number := &expr.Expr{Op: expr.OpTryCast, Type: expr.Type{ID: expr.Float64}, Args: []*expr.Expr{e}, At: e.At}
+	if p, err := expr.Bind(ctx, arrow.NewSchema(nil, nil), number); err == nil {
+		value, _ := p.Constant(0)
+		if n, ok := value.(float64); ok && n >= 0 && n <= 100 {
+			return n, nil
+		}
+	}
+	return 0, errorAt(e.At, "LIMIT takes a share from 0%% to 100%%")
 }
 
 // distinct binds DISTINCT over groups, or over rows with window functions: groups of these.

@@ -38,15 +38,16 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
     SELECT [DISTINCT [ON (expression, ...)]] expression [AS name], ... | * [EXCLUDE (name, ...)] [REPLACE (expression AS name, ...)] [RENAME (name AS name, ...)]
     FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_json('x') | read_parquet(['x', 'y']) | table | (SELECT ...)
          [, ... | [INNER | LEFT | RIGHT | FULL | SEMI | ANTI] JOIN ... ON condition | USING (name, ...) | NATURAL JOIN ... | CROSS JOIN ...]
-         [, unnest(list) [AS t(name)]]
+         [, unnest(list) [AS t(name)]] [TABLESAMPLE sample]
     [WHERE condition]
     [GROUP BY expression | number | name | ALL | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)]
     [HAVING condition]
     [WINDOW name AS (...), ...]
     [QUALIFY condition]
     [UNION [ALL] [BY NAME] | INTERSECT [ALL] | EXCEPT [ALL] SELECT ...]
+    [USING SAMPLE sample]
     [ORDER BY expression | number | name | ALL [ASC | DESC] [NULLS FIRST | NULLS LAST]]
-    [LIMIT n] [OFFSET n]
+    [LIMIT n | n% | n PERCENT] [OFFSET n]
 
 A statement may begin with FROM: ` + "`FROM t SELECT a`" + `, or ` + "`FROM t`" + ` for all columns. VALUES is a statement, too: ` + "`VALUES (1, 'a'), (2, 'b')`" + `, whose
 columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES (1), (2)) AS v(n)`" + `.
@@ -101,7 +102,15 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   order, on disk where they do not fit. A partition is held in memory, but for row_number, rank, dense_rank, and aggregates up
   to the current row.
 - DISTINCT ON leaves the first row in the statement's order, of rows that are equal in its expressions.
-- Not supported: ASOF, POSITIONAL and LATERAL joins, PIVOT, samples, recursive WITH, ORDER BY in aggregates before OVER, and set operations
+- LIMIT and OFFSET take expressions of constants. LIMIT n% has that share of the rows, OFFSET's included, rounded down; all rows are
+  gathered before the first, on disk where they do not fit.
+- A sample is ` + "`10%`" + `, ` + "`100 ROWS`" + ` or ` + "`100`" + `, perhaps with a method and a seed behind it, ` + "`10% (bernoulli, 42)`" + `, or else a method's call,
+  ` + "`reservoir(100) REPEATABLE (42)`" + `. TABLESAMPLE is of the table before it, USING SAMPLE of all that stands behind FROM, before WHERE. A share
+  (bernoulli, system, and by default) is decided row by row, by a hash of the row's place in the table and of the seed; a number of
+  rows, and a reservoir's share, are the rows with the smallest hashes: exactly as many, on disk where they do not fit. With a seed the same
+  files have the same sample, whatever the threads; rows of joins and groups have no places of their own, and may have another. Without a
+  seed each run has a sample of its own, a prepared statement one for all its runs. The rows are read all, by one thread.
+- Not supported: ASOF, POSITIONAL and LATERAL joins, PIVOT, recursive WITH, ORDER BY in aggregates before OVER, and set operations
   that use columns of a statement around them.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},

@@ -459,6 +459,9 @@ func describeOrder(by order.By, rows readerNode) string {
 	if by.Limited {
 		text += fmt.Sprintf(" limit %d", by.Limit)
 	}
+	if by.Shared {
+		text += fmt.Sprintf(" limit %v%%", by.Share)
+	}
 	if by.Offset > 0 {
 		text += fmt.Sprintf(" offset %d", by.Offset)
 	}

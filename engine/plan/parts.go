@@ -57,7 +57,7 @@ func (q *Query) whole() string {
 	for n := node(q.root); n != nil; n = n.input() {
 		switch n.(type) {
 		case *windowNode:
-			return "window functions, QUALIFY or DISTINCT ON"
+			return "window functions, a sample, QUALIFY or DISTINCT ON"
 		case *unionNode, *repeatNode:
 			return "UNION, INTERSECT or EXCEPT"
 		case *bodyNode:

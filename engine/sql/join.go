@@ -47,6 +47,9 @@ var joinKinds = map[pg.JoinType]JoinKind{
 
 // join reads a JOIN.
 func (p *statements) join(e *pg.JoinExpr) From {
+	if sampled := p.sampled(e); sampled != nil {
+		return sampled
+	}
 	p.take(e, "jointype", "is_natural", "larg", "rarg", "using_clause", "quals")
 	kind, ok := joinKinds[e.GetJointype()]
 	if !ok {

@@ -10,9 +10,11 @@ import (
 )
 
 // selectFirst puts SELECT before FROM where a statement begins with FROM, as PostgreSQL has it: FROM t SELECT a is
-// SELECT a FROM t, and FROM t is SELECT * FROM t. The condition of QUALIFY becomes the last item.
+// SELECT a FROM t, and FROM t is SELECT * FROM t. USING SAMPLE becomes an item, the condition of QUALIFY the last one.
 func (s *script) selectFirst() {
-	isMoved := func(t *pg.ScanToken) bool { return t.Token == pg.Token_FROM || strings.EqualFold(s.word(t), "qualify") }
+	isMoved := func(t *pg.ScanToken) bool {
+		return t.Token == pg.Token_FROM || t.Token == pg.Token_USING || strings.EqualFold(s.word(t), "qualify")
+	}
 	if !slices.ContainsFunc(s.tokens, isMoved) {
 		return
 	}
@@ -71,14 +73,15 @@ type segment struct {
 	tokens      []*pg.ScanToken // with the tokens of what is between parentheses
 	begun       bool            // its first word has been seen
 	isStatement bool            // it begins as a statement does
+	ordered     bool            // ORDER BY or LIMIT has been seen
 
 	// Where clauses begin, in tokens; -1 of none: FROM before SELECT, SELECT, what stands behind the items, QUALIFY, and
-	// what stands behind that.
-	from, selected, end, qualify, qualified int
+	// what stands behind that; USING SAMPLE, and what stands behind that.
+	from, selected, end, qualify, qualified, sample, sampled int
 }
 
 func newSegment() *segment {
-	return &segment{from: -1, selected: -1, end: -1, qualify: -1, qualified: -1}
+	return &segment{from: -1, selected: -1, end: -1, qualify: -1, qualified: -1, sample: -1, sampled: -1}
 }
 
 // behindItems are the tokens that may stand behind the items of a statement that begins with FROM, and behind QUALIFY.
@@ -95,21 +98,48 @@ func (g *segment) note(s *script, i int) {
 	isEnd := slices.Contains(behindItems, s.tokens[i].Token)
 	isQualify := s.isWord(i, "qualify") && s.tokens[i].Token == pg.Token_IDENT && g.selected >= 0 &&
 		(g.end >= 0 || g.from >= 0) && !slices.Contains(beforeName, s.token(i-1).Token)
+	isSample := g.sample < 0 && s.isUsingSample(i, g.ordered)
+	g.ordered = g.ordered || slices.Contains(orderTokens, s.tokens[i].Token)
+	if isEnd && g.sample >= 0 && g.sampled < 0 {
+		if g.sampled = at; slices.Contains(behindSample, s.tokens[i].Token) && s.failed == nil {
+			const before = "USING SAMPLE stands behind WHERE, GROUP BY, HAVING and WINDOW, and before ORDER BY"
+			s.failed = errorAt(s.text, int(g.tokens[g.sample].Start), before)
+		}
+	}
+	if isSample && (g.from >= 0 || g.selected >= 0) {
+		g.sample = at
+	}
 	switch {
-	case !g.isStatement:
+	case !g.isStatement, g.sample >= 0 && g.sample < at: // behind USING SAMPLE no clause is moved
 	case isFrom && g.from < 0 && g.selected < 0:
 		g.from = at
 	case s.tokens[i].Token == pg.Token_SELECT && g.selected < 0:
 		g.selected = at
 	case isQualify && g.end >= 0 && g.qualify < 0:
 		g.qualify = at
-	case (isEnd || isFrom || isQualify) && g.selected >= 0 && g.end < 0:
+	case (isEnd || isFrom || isQualify || isSample) && g.selected >= 0 && g.end < 0:
 		if g.end = at; isQualify {
 			g.qualify = at
 		}
-	case isEnd && g.qualify >= 0 && g.qualified < 0:
+	case (isEnd || isSample) && g.qualify >= 0 && g.qualified < 0:
 		g.qualified = at
 	}
+}
+
+// takeSample takes USING SAMPLE from the tokens.
+func (g *segment) takeSample(s *script) []*pg.ScanToken {
+	if g.sample < 0 || !g.isStatement {
+		return nil
+	}
+	if g.sampled < 0 {
+		g.sampled = len(g.tokens)
+	}
+	sample := slices.Clone(g.tokens[g.sample:g.sampled])
+	s.marks[int(sample[0].Start)], s.marks[int(sample[1].Start)] = markSample, markSample
+	s.sampleEnds[int(sample[1].Start)] = int(sample[len(sample)-1].Start)
+	g.tokens = slices.Concat(g.tokens[:g.sample], g.tokens[g.sampled:])
+	g.end, g.qualified = min(g.end, len(g.tokens)), min(g.qualified, len(g.tokens))
+	return sample
 }
 
 // finish puts the clauses of the statement in order.
@@ -120,10 +150,11 @@ func (g *segment) finish(s *script) {
 	if g.qualified < 0 {
 		g.qualified = len(g.tokens)
 	}
+	sample := g.takeSample(s)
 	behind := g.tokens[g.end:]
 	var items []*pg.ScanToken
 	if g.selected >= 0 {
-		items = g.tokens[g.selected:g.end]
+		items = slices.Concat(g.tokens[g.selected:g.end], sample)
 	}
 	if g.qualify >= 0 {
 		behind = slices.Concat(g.tokens[g.end:g.qualify], g.tokens[g.qualified:])
@@ -138,8 +169,12 @@ func (g *segment) finish(s *script) {
 	case g.from >= 0 && g.selected > g.from:
 		g.tokens = slices.Concat(g.tokens[:g.from], items, g.tokens[g.from:g.selected], behind)
 	case g.from >= 0 && g.selected < 0:
-		s.marks[int(g.tokens[g.from].Start)] = markSelectAll
-	case g.qualify >= 0:
+		if s.marks[int(g.tokens[g.from].Start)] = markSelectAll; sample != nil {
+			delete(s.marks, int(g.tokens[g.from].Start))
+			s.marks[int(sample[0].Start)] = markSelectAll
+			g.tokens = slices.Concat(g.tokens[:g.from], sample, g.tokens[g.from:])
+		}
+	case g.qualify >= 0 || sample != nil && g.selected >= 0:
 		g.tokens = slices.Concat(g.tokens[:g.selected], items, behind)
 	}
 	done := append(g.done, g.tokens...)

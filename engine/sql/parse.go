@@ -192,7 +192,7 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	if stmt.GetLimitOption() == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
 		p.unsupportedClause(pg.Token_TIES, "WITH TIES")
 	}
-	s.Limit = p.optional(stmt.GetLimitCount())
+	s.Limit = p.limit(stmt.GetLimitCount())
 	s.Offset = p.optional(stmt.GetLimitOffset())
 	s.subqueries, p.subqueries, p.windows = p.subqueries, around, windows
 	place := 0
@@ -229,6 +229,7 @@ func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
 		}
 		s.Items, s.Qualify = s.Items[:n], last.Expr
 	}
+	p.usingSample(s)
 	s.Where = p.optional(stmt.GetWhereClause())
 	p.groupBy(s, stmt.GetGroupClause())
 	s.Having = p.optional(stmt.GetHavingClause())
@@ -294,8 +295,6 @@ func (p *statements) fromOne(node *pg.Node) From {
 		return p.reader(n.RangeFunction, p.tableAlias(n.RangeFunction.GetAlias()))
 	case *pg.Node_JoinExpr:
 		return p.join(n.JoinExpr)
-	case *pg.Node_RangeTableSample:
-		p.unsupportedClause(pg.Token_TABLESAMPLE, "TABLESAMPLE")
 	}
 	p.unsupportedClause(pg.Token_FROM, "this FROM")
 	return nil
@@ -534,7 +533,7 @@ func (p *statements) alias(at int, parsed string) string {
 			depth--
 		}
 		next := p.token(i + 1).Token
-		if p.marks[int(p.token(i+1).Start)] == markQualify {
+		if mark := p.marks[int(p.token(i+1).Start)]; mark == markQualify || mark == markSample {
 			next = pg.Token_ASCII_44
 		}
 		if next != 0 && (depth != 0 || !slices.Contains(itemEnds, next)) {

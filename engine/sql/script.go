@@ -40,6 +40,10 @@ type script struct {
 	replaces, closes map[int]*starred // the same, by the offset of REPLACE and of the parenthesis that closes it
 	failed           error            // of rewriting; nil of none
 
+	opens      map[int]int     // parentheses before a token, by the offset of its first byte
+	sampleEnds map[int]int     // of USING SAMPLE: the last token, by SAMPLE
+	samples    map[int]*Sample // by the offset of the table or the item that stands for them
+
 	qualified map[int]bool // conditions of QUALIFY, by the offset of their first byte
 
 	verb      Verb // in front of the statement; "" of a SELECT alone
@@ -71,6 +75,8 @@ const (
 
 	markIgnoreNulls = "ignore nulls" // a function's name
 	markQualify     = "qualify"      // QUALIFY, whose condition is parsed as the last item
+	markShare       = "%"            // of LIMIT
+	markSample      = "sample"       // USING SAMPLE, which is parsed as an item
 )
 
 // The signs of DuckDB's structs, which the parser's tokens have no names for.
@@ -98,7 +104,7 @@ func newScript(text, prefix string) (*script, error) {
 	s := &script{
 		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, oneSided: map[int]JoinKind{},
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
-		qualified: map[int]bool{},
+		qualified: map[int]bool{}, opens: map[int]int{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
@@ -276,6 +282,7 @@ func (s *script) isWord(i int, word string) bool { return strings.EqualFold(s.wo
 func (s *script) rewrite(prefix string, gaps map[int32]int32) {
 	var b strings.Builder
 	b.WriteString(prefix)
+	s.openSampled()
 	levels := []level{{}}
 	for i := 0; i < len(s.tokens); i++ {
 		t := s.tokens[i]
@@ -304,6 +311,7 @@ func (s *script) rewrite(prefix string, gaps map[int32]int32) {
 		if s.isQuestion(t) { // whose number must not become a part of the word before
 			b.WriteByte(' ')
 		}
+		b.WriteString(strings.Repeat("(", s.opens[int(t.Start)]))
 		s.places = append(s.places, origin{b.Len(), int(t.Start)})
 		replacement, taken := s.replacement(i, of.inFrom)
 		if replacement == "" {
@@ -385,6 +393,24 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 		}
 	case pg.Token_INTERVAL:
 		return s.interval(i)
+	case pg.Token_TABLESAMPLE:
+		return s.sample(i)
+	case pg.Token_USING:
+		switch s.marks[at] {
+		case markSample:
+			return ",", 1
+		case markSelectAll:
+			return "SELECT *,", 1
+		}
+	case pg.Token_LIMIT:
+		if end := s.sharedLimit(i); end >= 0 {
+			s.marks[int(s.tokens[end].Start)] = markShare
+			return `LIMIT "` + ShareCall + `"(`, 1
+		}
+	case pg.Token_ASCII_37:
+		if s.marks[at] == markShare {
+			return ")", 1
+		}
 	case pg.Token_BY:
 		word := i - 1
 		if s.token(word).Token == pg.Token_ALL {
@@ -433,8 +459,13 @@ func (s *script) replacedStar(i int) (text string, taken int) {
 // replacedWord is replacement for a word that PostgreSQL takes for a name.
 func (s *script) replacedWord(i int, inFrom bool) (text string, taken int) {
 	at := int(s.tokens[i].Start)
-	if s.marks[at] == markQualify {
+	switch s.marks[at] {
+	case markQualify:
 		return ",", 1
+	case markShare:
+		return ")", 1
+	case markSample:
+		return s.sample(i)
 	}
 	if (s.isWord(i, "ignore") || s.isWord(i, "respect")) && s.ignoreNulls(i) {
 		return " ", 2

@@ -21,8 +21,8 @@ type Select struct {
 	DistinctOn []*expr.Expr // of rows that are equal in these, the first in the order of OrderBy is left; nil for all rows
 
 	OrderBy  []Order
-	OrderAll *Order // ORDER BY ALL: by every item, in this direction
-	Limit    *expr.Expr
+	OrderAll *Order     // ORDER BY ALL: by every item, in this direction
+	Limit    *expr.Expr // a number of rows, or a call of ShareCall
 	Offset   *expr.Expr
 
 	Parameters int // how many values ? and $1 stand for in the whole text, derived tables included
@@ -31,6 +31,9 @@ type Select struct {
 
 	height int // statements below it, one within the other
 }
+
+// ShareCall is the function that LIMIT n% is read as: of a number, in percent.
+const ShareCall = "limit %"
 
 // Verb is a word in front of a statement, which makes a table that tells about the statement.
 type Verb string
@@ -60,7 +63,7 @@ type Star struct {
 	Rename  [][2]string // columns, and the names that they get
 }
 
-// From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest, *Join, *SetOperation and
+// From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest, *Sampled, *Join, *SetOperation and
 // *Values.
 type From interface {
 	// Place returns the byte of the statement's text that errors point at.
@@ -173,6 +176,34 @@ type Join struct {
 	Natural     bool     // Using has the columns whose names both sides have
 }
 
+// SampleMethod says how rows of a sample are chosen.
+type SampleMethod string
+
+// The methods.
+const (
+	ReservoirSample SampleMethod = "RESERVOIR" // any rows, as many as the size says
+	BernoulliSample SampleMethod = "BERNOULLI" // each row by itself
+	SystemSample    SampleMethod = "SYSTEM"    // as the system likes: each row by itself, or as many as the size says
+)
+
+// Sample is how many of some rows are chosen, and how.
+type Sample struct {
+	At     int
+	Method SampleMethod
+	Size   string  // as it is written
+	Rows   int64   // unless Shared
+	Share  float64 // in percent, from 0 to 100, if Shared
+	Shared bool
+	Seed   int64 // the same sample of the same rows has the same seed, if Seeded
+	Seeded bool
+}
+
+// Sampled has a sample of the rows of its input.
+type Sampled struct {
+	Input From // nil of a statement without FROM
+	*Sample
+}
+
 // SubqueryKind says what a statement within an expression stands for.
 type SubqueryKind string
 
@@ -214,6 +245,9 @@ func (a *About) Place() int { return a.At }
 
 // Place implements From.
 func (u *Unnest) Place() int { return u.Input.Place() }
+
+// Place implements From.
+func (d *Sampled) Place() int { return d.At }
 
 // Place implements From.
 func (j *Join) Place() int { return j.At }
@@ -258,6 +292,8 @@ func eachOf(f From, visit func(From)) {
 	switch of := f.(type) {
 	case nil:
 	case *Unnest:
+		eachOf(of.Input, visit)
+	case *Sampled:
 		eachOf(of.Input, visit)
 	case *Join:
 		eachOf(of.Left, visit)

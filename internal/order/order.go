@@ -20,6 +20,11 @@ type By struct {
 	Limit   int64
 	Limited bool
 
+	// Share is, if Shared is set, how many percent of all rows are the most to return; a part of a row is none. All rows
+	// are gathered before the first is returned. Limited is false.
+	Share  float64
+	Shared bool
+
 	// Offset is how many rows to leave out before the first row that is returned.
 	Offset int64
 
@@ -41,6 +46,9 @@ func (b By) Validate(schema *arrow.Schema) error {
 	var errs []error
 	if b.Limited && b.Limit < 0 {
 		errs = append(errs, fmt.Errorf("%w: LIMIT %d must not be negative", query.ErrQuery, b.Limit))
+	}
+	if b.Shared && (b.Limited || !(b.Share >= 0 && b.Share <= 100)) {
+		errs = append(errs, fmt.Errorf("%w: LIMIT %v%% must be a share from 0%% to 100%%, alone", query.ErrQuery, b.Share))
 	}
 	if b.Offset < 0 {
 		errs = append(errs, fmt.Errorf("%w: OFFSET %d must not be negative", query.ErrQuery, b.Offset))
