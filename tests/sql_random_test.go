@@ -668,6 +668,10 @@ func (g *sqlGenerator) statement() string {
 		return g.sets()
 	case 4:
 		return g.shared()
+	case 5:
+		if g.IntN(2) == 0 {
+			return g.starred()
+		}
 	}
 	return g.groups()
 }
@@ -706,6 +710,15 @@ func (g *sqlGenerator) rows() string {
 		text += " WHERE " + g.where(2)
 	}
 	return text + g.pick("", " ORDER BY id", " ORDER BY id DESC LIMIT 20 OFFSET 3", " ORDER BY id LIMIT 2.5 PERCENT OFFSET 3", " ORDER BY 2 NULLS FIRST, id LIMIT 50")
+}
+
+// starred writes a statement of COLUMNS.
+func (g *sqlGenerator) starred() string {
+	numbers := g.pick("COLUMNS('^(id|si)$')", "COLUMNS(['SI', 'id'])", "COLUMNS('(?i)^S?I')")
+	items := g.pick("sum("+numbers+")", "max("+numbers+" + "+numbers+") AS \"most_\\0\"", "count(DISTINCT COLUMNS(* EXCLUDE (dt)))",
+		"min(COLUMNS('^(.)')) AS \"\\0_\\1\"", "count(COLUMNS(* RENAME (id AS number)))")
+	text := " FROM " + g.table(1) + " AS starred WHERE " + g.pick("COLUMNS(*) IS NOT NULL", numbers+" > 3", numbers+" > 3 OR id < 100", "true")
+	return g.pick("SELECT "+items+text, "SELECT s, "+items+text+" GROUP BY s", "SELECT id, "+numbers+" * 2 AS \"c_\\0\""+text+" ORDER BY "+numbers)
 }
 
 // nested writes groups of groups.

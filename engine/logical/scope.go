@@ -267,6 +267,9 @@ func (r *scope) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func
 			var inner *expr.Expr
 			inner, failed = r.resolve(x, aliases, nil)
 			return inner
+		case isColumns(x):
+			failed = errorAt(x.At, "not supported: COLUMNS here; it stands behind SELECT, in WHERE and in ORDER BY")
+			return x
 		case x.Op == expr.OpCall && !expr.IsFunction(x.Name) && x.Name != groupingCall:
 			failed = expr.UnknownFunction(x)
 			return x

@@ -102,6 +102,11 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   order, on disk where they do not fit. A partition is held in memory, but for row_number, rank, dense_rank, and aggregates up
   to the current row.
 - DISTINCT ON leaves the first row in the statement's order, of rows that are equal in its expressions.
+- ` + "`COLUMNS('regular expression')`" + `, ` + "`COLUMNS(['name', ...])`" + ` and ` + "`COLUMNS(* EXCLUDE (...) RENAME (...))`" + ` stand for columns in an
+  expression behind SELECT, which is made for each of them and named as the column is: ` + "`SELECT min(COLUMNS(*)) FROM t`" + `. A name behind
+  it has ` + "`\\0`" + ` for the column's name and ` + "`\\1`" + ` for what the first group matches: ` + "`max(COLUMNS('^price_(.*)')) AS \"\\1\"`" + `. WHERE has it
+  for all of the columns, and ORDER BY for one after the other. Several in one expression are the same; other clauses, FILTER, REPLACE and
+  lambdas are not supported.
 - LIMIT and OFFSET take expressions of constants. LIMIT n% has that share of the rows, OFFSET's included, rounded down; all rows are
   gathered before the first, on disk where they do not fit.
 - A sample is ` + "`10%`" + `, ` + "`100 ROWS`" + ` or ` + "`100`" + `, perhaps with a method and a seed behind it, ` + "`10% (bernoulli, 42)`" + `, or else a method's call,

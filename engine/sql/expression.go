@@ -374,6 +374,8 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 		name = known
 	}
 	switch {
+	case isColumnsName(call):
+		return p.columnsCall(call)
 	case name == structCall:
 		p.fail(at, "not supported: a struct here")
 	case call.GetOver() != nil:

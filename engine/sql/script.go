@@ -341,6 +341,9 @@ var takeFrom = []pg.Token{pg.Token_EXTRACT, pg.Token_SUBSTRING, pg.Token_TRIM, p
 func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	t := s.tokens[i]
 	at := int(t.Start)
+	if s.isColumns(i) {
+		s.refuseColumns(i)
+	}
 	if i == 0 && s.verb != "" {
 		return s.withoutVerb()
 	}

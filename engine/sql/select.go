@@ -1,6 +1,11 @@
 package sql
 
-import "github.com/mpga/mpga/internal/expr"
+import (
+	"reflect"
+	"strings"
+
+	"github.com/mpga/mpga/internal/expr"
+)
 
 // ItemsMax bounds the elements of a list of a statement, and the columns that they stand for: each takes memory and
 // time before the first row is read. L2.
@@ -61,6 +66,36 @@ type Star struct {
 	Exclude []string    // columns that are left out
 	Replace []Item      // expressions in place of the columns that have their names
 	Rename  [][2]string // columns, and the names that they get
+}
+
+// ColumnsCall is the function whose call, with a *Columns for its value, stands for several columns.
+const ColumnsCall = "columns"
+
+// Columns are the columns that COLUMNS stands for: those of a *, those whose names are in a list, or those whose names
+// match a regular expression.
+type Columns struct {
+	Star    Item // if IsStar: as an item that is a *
+	IsStar  bool
+	Names   []string // nil of a regular expression
+	Pattern string
+}
+
+// String returns what stands in the parentheses, for people.
+func (c *Columns) String() string {
+	switch {
+	case c.IsStar:
+		return "*"
+	case c.Names != nil:
+		return "['" + strings.Join(c.Names, "', '") + "']"
+	}
+	return "'" + c.Pattern + "'"
+}
+
+// Equal says whether two stand for the same columns.
+func (c *Columns) Equal(other *Columns) bool {
+	a, b := *c, *other
+	a.Star.At, b.Star.At = 0, 0
+	return reflect.DeepEqual(a, b)
 }
 
 // From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest, *Sampled, *Join, *SetOperation and

@@ -31,8 +31,8 @@ func isName(t *pg.ScanToken) bool {
 // star returns what is parsed in place of * and of what stands behind it up to the expressions of REPLACE.
 func (s *script) star(i int) (text string, taken int) {
 	before := s.token(i - 1).Token
-	isItem := slices.Contains([]pg.Token{pg.Token_SELECT, pg.Token_ASCII_44, pg.Token_ASCII_46, pg.Token_DISTINCT}, before)
-	if !isItem || !slices.ContainsFunc(starWords, func(word string) bool { return s.isStarWord(i+1, word) }) {
+	inColumns := before == pg.Token_ASCII_40 && s.isColumns(i-2) || before == pg.Token_ASCII_46 && s.inColumns(i-2)
+	if !inColumns && !isStarItem(before) || before == pg.Token_ASCII_40 && !inColumns || !slices.ContainsFunc(starWords, func(word string) bool { return s.isStarWord(i+1, word) }) {
 		return "", 1
 	}
 	of := &starred{}
@@ -41,7 +41,9 @@ func (s *script) star(i int) (text string, taken int) {
 	if s.isStarWord(next, "exclude") {
 		next = s.excluded(of, next+1)
 	}
-	if s.isStarWord(next, "replace") {
+	if inColumns && s.isStarWord(next, "replace") {
+		s.columnsReplaced(next)
+	} else if s.isStarWord(next, "replace") {
 		s.replaces[int(s.tokens[next].Start)] = of
 	} else if s.isStarWord(next, "rename") {
 		next = s.renamed(of, next+1)
