@@ -672,6 +672,7 @@ func (g *sqlGenerator) statement() string {
 		if g.IntN(2) == 0 {
 			return g.starred()
 		}
+		return g.pivoted()
 	}
 	return g.groups()
 }
@@ -719,6 +720,26 @@ func (g *sqlGenerator) starred() string {
 		"min(COLUMNS('^(.)')) AS \"\\0_\\1\"", "count(COLUMNS(* RENAME (id AS number)))")
 	text := " FROM " + g.table(1) + " AS starred WHERE " + g.pick("COLUMNS(*) IS NOT NULL", numbers+" > 3", numbers+" > 3 OR id < 100", "true")
 	return g.pick("SELECT "+items+text, "SELECT s, "+items+text+" GROUP BY s", "SELECT id, "+numbers+" * 2 AS \"c_\\0\""+text+" ORDER BY "+numbers)
+}
+
+// pivoted writes PIVOT, UNPIVOT, or both.
+func (g *sqlGenerator) pivoted() string {
+	from := g.table(1) + " AS pivoted"
+	rows := g.pick("ON si, id INTO NAME name VALUE value", "ON si + 1, id AS number", "ON COLUMNS('^(id|si)$')", "ON i, l, d")
+	switch g.IntN(4) {
+	case 0:
+		return "SELECT name, count(*), count(DISTINCT s) FROM (UNPIVOT " + from + " " + rows + ") GROUP BY name"
+	case 1:
+		nulls := g.pick("", "INCLUDE NULLS ", "EXCLUDE NULLS ")
+		return "SELECT x.n, s, count(*), max(v) FROM " + from + " UNPIVOT " + nulls + "(v FOR n IN (si AS small, id, ti)) AS x GROUP BY ALL"
+	}
+	of := g.pick("si IN (0, 1, 2)", "s IN ('a', 'b', NULL)", "b IN (true, false)", "b IN (true, false), si IN (1, 2 AS two)", "(id % 3) IN (0, 1)")
+	made := g.pick(" USING count(*)", " USING sum(id)", " USING max(id) AS m, count(DISTINCT s)", " USING count(*) + 1", "")
+	if g.IntN(2) == 0 && made != "" {
+		return "SELECT * FROM " + from + " PIVOT (" + strings.TrimPrefix(made, " USING ") + " FOR " + strings.ReplaceAll(of, "), si", ") si") +
+			" GROUP BY " + g.pick("dt", "dt, ti") + ") AS p"
+	}
+	return "PIVOT " + from + " ON " + of + made + " GROUP BY " + g.pick("dt", "ti, dt") + g.pick("", " ORDER BY ALL LIMIT 20")
 }
 
 // nested writes groups of groups.

@@ -122,7 +122,11 @@ func (b *binder) build(ctx context.Context, s *sql.Select) (Node, error) {
 	if err := b.joinDomain(ctx, r); err != nil {
 		return nil, err
 	}
-	n, err := b.over(ctx, s, r)
+	bind := b.over
+	if s.Pivot != nil {
+		bind = b.pivoted
+	}
+	n, err := bind(ctx, s, r)
 	return n, advised(err, r.node)
 }
 

@@ -107,6 +107,14 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   it has ` + "`\\0`" + ` for the column's name and ` + "`\\1`" + ` for what the first group matches: ` + "`max(COLUMNS('^price_(.*)')) AS \"\\1\"`" + `. WHERE has it
   for all of the columns, and ORDER BY for one after the other. Several in one expression are the same; other clauses, FILTER, REPLACE and
   lambdas are not supported.
+- UNPIVOT makes rows of columns: ` + "`UNPIVOT t ON jan, feb INTO NAME month VALUE sales`" + `, or behind a table
+  ` + "`FROM t UNPIVOT [INCLUDE NULLS] (sales FOR month IN (jan, feb AS february)) [AS u]`" + `. Each of its expressions reads one column, and ON has
+  COLUMNS and ` + "`* EXCLUDE (...)`" + `, too; the other columns stay. The table is read once.
+- PIVOT makes columns of values: ` + "`PIVOT t ON month IN (1, 2 AS feb) USING sum(sales) AS s GROUP BY store`" + `, or behind a table
+  ` + "`FROM t PIVOT (sum(sales) AS s FOR month IN (1, 2) GROUP BY store) [AS p]`" + `. Without GROUP BY all columns that are not read are keys;
+  without USING it counts rows. Several expressions before USING have a column for each combination of their values. The values are
+  written: PIVOT without IN (...) is refused, since the columns of a result are known before a row is read. So are FILTER in it, several
+  columns of values, and joins before ON; a statement in parentheses may have these.
 - LIMIT and OFFSET take expressions of constants. LIMIT n% has that share of the rows, OFFSET's included, rounded down; all rows are
   gathered before the first, on disk where they do not fit.
 - A sample is ` + "`10%`" + `, ` + "`100 ROWS`" + ` or ` + "`100`" + `, perhaps with a method and a seed behind it, ` + "`10% (bernoulli, 42)`" + `, or else a method's call,
@@ -115,7 +123,7 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   rows, and a reservoir's share, are the rows with the smallest hashes: exactly as many, on disk where they do not fit. With a seed the same
   files have the same sample, whatever the threads; rows of joins and groups have no places of their own, and may have another. Without a
   seed each run has a sample of its own, a prepared statement one for all its runs. The rows are read all, by one thread.
-- Not supported: ASOF, POSITIONAL and LATERAL joins, PIVOT, recursive WITH, ORDER BY in aggregates before OVER, and set operations
+- Not supported: ASOF, POSITIONAL and LATERAL joins, recursive WITH, ORDER BY in aggregates before OVER, and set operations
   that use columns of a statement around them.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},

@@ -230,6 +230,7 @@ func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
 		s.Items, s.Qualify = s.Items[:n], last.Expr
 	}
 	p.usingSample(s)
+	p.pivot(s)
 	s.Where = p.optional(stmt.GetWhereClause())
 	p.groupBy(s, stmt.GetGroupClause())
 	s.Having = p.optional(stmt.GetHavingClause())
@@ -533,7 +534,8 @@ func (p *statements) alias(at int, parsed string) string {
 			depth--
 		}
 		next := p.token(i + 1).Token
-		if mark := p.marks[int(p.token(i+1).Start)]; mark == markQualify || mark == markSample {
+		if mark := p.marks[int(p.token(i+1).Start)]; mark == markQualify || mark == markSample ||
+			p.inserted[int(p.token(i+1).Start)] != "" {
 			next = pg.Token_ASCII_44
 		}
 		if next != 0 && (depth != 0 || !slices.Contains(itemEnds, next)) {

@@ -41,22 +41,26 @@ func (s *script) openSampled() {
 		if t.Token != pg.Token_TABLESAMPLE {
 			continue
 		}
-		depth, first := 0, i
-		for first > 0 {
-			before := s.token(first - 1).Token
-			if depth == 0 && slices.Contains(beforeTable, before) {
-				break
-			}
-			switch before {
-			case pg.Token_ASCII_41:
-				depth++
-			case pg.Token_ASCII_40:
-				depth--
-			}
-			first--
-		}
-		s.opens[int(s.tokens[first].Start)]++
+		s.inserted[int(s.tokens[s.tableBefore(i)].Start)] += "("
 	}
+}
+
+// tableBefore returns the index of the first token of the table before an index.
+func (s *script) tableBefore(i int) int {
+	depth := 0
+	for ; i > 0; i-- {
+		before := s.token(i - 1).Token
+		if depth == 0 && slices.Contains(beforeTable, before) {
+			break
+		}
+		switch before {
+		case pg.Token_ASCII_41:
+			depth++
+		case pg.Token_ASCII_40:
+			depth--
+		}
+	}
+	return i
 }
 
 // sample returns what is parsed in place of TABLESAMPLE, or of SAMPLE behind USING, and how many tokens it replaces.

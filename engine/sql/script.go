@@ -40,7 +40,11 @@ type script struct {
 	replaces, closes map[int]*starred // the same, by the offset of REPLACE and of the parenthesis that closes it
 	failed           error            // of rewriting; nil of none
 
-	opens      map[int]int     // parentheses before a token, by the offset of its first byte
+	inserted   map[int]string  // what is parsed before a token, by the offset of its first byte
+	tail       string          // what is parsed behind all tokens
+	plain      map[int]bool    // strings that are no files, by the offset of their first byte
+	files      map[int]bool    // strings that are files
+	pivots     map[int]*Pivot  // by the offset of the word
 	sampleEnds map[int]int     // of USING SAMPLE: the last token, by SAMPLE
 	samples    map[int]*Sample // by the offset of the table or the item that stands for them
 
@@ -75,6 +79,7 @@ const (
 
 	markIgnoreNulls = "ignore nulls" // a function's name
 	markQualify     = "qualify"      // QUALIFY, whose condition is parsed as the last item
+	markPivot       = "pivot"        // PIVOT and UNPIVOT, which are parsed as an item
 	markShare       = "%"            // of LIMIT
 	markSample      = "sample"       // USING SAMPLE, which is parsed as an item
 )
@@ -104,7 +109,7 @@ func newScript(text, prefix string) (*script, error) {
 	s := &script{
 		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, oneSided: map[int]JoinKind{},
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
-		qualified: map[int]bool{}, opens: map[int]int{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
+		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{}, pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
@@ -131,6 +136,9 @@ func newScript(text, prefix string) (*script, error) {
 	s.end = int(s.tokens[len(s.tokens)-1].End)
 	if prefix == "" {
 		s.selectFirst()
+		if err := s.pivotWords(); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.countParameters(); err != nil {
 		return nil, err
@@ -311,7 +319,7 @@ func (s *script) rewrite(prefix string, gaps map[int32]int32) {
 		if s.isQuestion(t) { // whose number must not become a part of the word before
 			b.WriteByte(' ')
 		}
-		b.WriteString(strings.Repeat("(", s.opens[int(t.Start)]))
+		s.insert(&b, s.inserted[int(t.Start)])
 		s.places = append(s.places, origin{b.Len(), int(t.Start)})
 		replacement, taken := s.replacement(i, of.inFrom)
 		if replacement == "" {
@@ -320,9 +328,18 @@ func (s *script) rewrite(prefix string, gaps map[int32]int32) {
 		b.WriteString(replacement)
 		i += taken - 1
 	}
+	b.WriteString(s.tail)
 	s.places = append(s.places, origin{b.Len(), s.end})
 	b.WriteString(s.code[s.end:])
 	s.parsed = b.String()
+}
+
+// insert writes what is parsed beside the tokens. Its * stands for all columns, whatever stands behind a * of the text.
+func (s *script) insert(b *strings.Builder, text string) {
+	if before, _, ok := strings.Cut(text, "*"); ok {
+		s.places = append(s.places, origin{b.Len() + len(before), len(s.text)})
+	}
+	b.WriteString(text)
 }
 
 // level is what stands between parentheses.
@@ -359,7 +376,8 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 			return "= ", 1
 		}
 	case pg.Token_SCONST:
-		if inFrom && slices.Contains(beforeTable, s.token(i-1).Token) || i > 0 && i == s.of {
+		isFile := inFrom && slices.Contains(beforeTable, s.token(i-1).Token) || i > 0 && i == s.of
+		if isFile && !s.plain[at] || s.files[at] {
 			s.marks[at] = markFile
 			return `"` + strings.Repeat("f", min(max(len(s.word(t))-2, 1), 60)) + `"`, 1
 		}
@@ -469,6 +487,8 @@ func (s *script) replacedWord(i int, inFrom bool) (text string, taken int) {
 		return ")", 1
 	case markSample:
 		return s.sample(i)
+	case markPivot:
+		return "0, ", 1
 	}
 	if (s.isWord(i, "ignore") || s.isWord(i, "respect")) && s.ignoreNulls(i) {
 		return " ", 2

@@ -30,6 +30,8 @@ type Select struct {
 	Limit    *expr.Expr // a number of rows, or a call of ShareCall
 	Offset   *expr.Expr
 
+	Pivot *Pivot // what Items, and GroupBy, are parts of; nil of other statements
+
 	Parameters int // how many values ? and $1 stand for in the whole text, derived tables included
 
 	subqueries []*Select // in its expressions
@@ -209,6 +211,22 @@ type Join struct {
 	On          *expr.Expr
 	Using       []string // columns of both sides that are equal; the join has each once
 	Natural     bool     // Using has the columns whose names both sides have
+}
+
+// Pivot makes columns of values, or UNPIVOT, values of columns.
+type Pivot struct {
+	At        int
+	IsUnpivot bool
+
+	// Of UNPIVOT, whose items are the columns: names of the columns of their names and of their values, "" for DuckDB's.
+	Name, Value string
+	WithNulls   bool // a value that is NULL has a row, too
+
+	// Of PIVOT, whose items are, for each element of On, an expression and its values, as many as On says, and aggregates, in front
+	// if First.
+	On         []int
+	Aggregates int // 0 for count(*)
+	First      bool
 }
 
 // SampleMethod says how rows of a sample are chosen.

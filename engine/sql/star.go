@@ -32,7 +32,8 @@ func isName(t *pg.ScanToken) bool {
 func (s *script) star(i int) (text string, taken int) {
 	before := s.token(i - 1).Token
 	inColumns := before == pg.Token_ASCII_40 && s.isColumns(i-2) || before == pg.Token_ASCII_46 && s.inColumns(i-2)
-	if !inColumns && !isStarItem(before) || before == pg.Token_ASCII_40 && !inColumns || !slices.ContainsFunc(starWords, func(word string) bool { return s.isStarWord(i+1, word) }) {
+	isItem := isStarItem(before) || s.marks[int(s.token(i-1).Start)] == markPivot
+	if !inColumns && !isItem || before == pg.Token_ASCII_40 && !inColumns || !slices.ContainsFunc(starWords, func(word string) bool { return s.isStarWord(i+1, word) }) {
 		return "", 1
 	}
 	of := &starred{}
@@ -128,7 +129,10 @@ func (s *script) close(i int) (text string, taken int) {
 
 // starOf returns what stands behind the * of an item that begins at a place; nil where nothing does.
 func (p *statements) starOf(at int) *starred {
-	i := p.at[int32(at)]
+	i, ok := p.at[int32(at)]
+	if !ok {
+		return nil
+	}
 	for p.token(i).Token != pg.Token_ASCII_42 && i < len(p.tokens) {
 		i++
 	}

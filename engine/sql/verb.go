@@ -24,7 +24,7 @@ func (s *script) readVerb() error {
 	}
 	next := s.token(s.verbWords)
 	switch {
-	case startsStatement(next.Token):
+	case startsStatement(next.Token), s.marks[int(next.Start)] == markPivot:
 		return nil
 	case verb == Explain:
 		return errorAt(s.text, int(next.Start), "not supported: %s of this; want a SELECT", s.verb)
