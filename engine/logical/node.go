@@ -245,8 +245,8 @@ type Limit struct {
 	Limited       bool // else all rows behind Offset are left, or a share
 	Limit, Offset int64
 
-	Shared bool    // Share of all rows, those before Offset included, are left behind Offset; Limited is false
-	Share  float64 // in percent, from 0 to 100
+	IsShare bool    // Share of all rows, those before Offset included, are left behind Offset; Limited is false
+	Share   float64 // in percent, from 0 to 100
 }
 
 // Columns implements Node.

@@ -28,7 +28,7 @@ func (b *binder) sample(ctx context.Context, of *sql.Sample, r *scope) error {
 	hash := expr.Call("hash", numbered[0], expr.Constant(seed))
 	columns := r.node.Columns()
 	var n Node
-	if of.Shared && of.Method != sql.ReservoirSample {
+	if of.IsShare && of.Method != sql.ReservoirSample {
 		bits := expr.Cast(expr.Call(">>", hash, expr.Constant(int64(64-sampleBits))), expr.Type{ID: expr.Int64})
 		most := expr.Constant(int64(of.Share / 100 * (1 << sampleBits)))
 		n = &Filter{In: w.node, Condition: expr.Call("<", bits, most)}
@@ -38,7 +38,7 @@ func (b *binder) sample(ctx context.Context, of *sql.Sample, r *scope) error {
 		if err != nil {
 			return err
 		}
-		n = &Limit{In: &Sort{wide, []Key{{Column: key.ID}}}, Limited: !of.Shared, Limit: of.Rows, Shared: of.Shared, Share: of.Share}
+		n = &Limit{In: &Sort{wide, []Key{{Column: key.ID}}}, Limited: !of.IsShare, Limit: of.Rows, IsShare: of.IsShare, Share: of.Share}
 	}
 	r.node, err = NewProject(ctx, n, columns, exprsOf(columns))
 	return err

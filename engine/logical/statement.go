@@ -479,7 +479,7 @@ func limited(ctx context.Context, in Node, s *sql.Select) (Node, error) {
 	var err error
 	if isShare(s.Limit) {
 		if given(s.Limit.Args[0]) {
-			n.Shared = true
+			n.IsShare = true
 			if n.Share, err = share(ctx, s.Limit.Args[0]); err != nil {
 				return nil, err
 			}
@@ -495,7 +495,7 @@ func limited(ctx context.Context, in Node, s *sql.Select) (Node, error) {
 			return nil, err
 		}
 	}
-	if !n.Limited && !n.Shared && n.Offset == 0 {
+	if !n.Limited && !n.IsShare && n.Offset == 0 {
 		return in, nil
 	}
 	return n, nil

@@ -459,7 +459,7 @@ func describeOrder(by order.By, rows readerNode) string {
 	if by.Limited {
 		text += fmt.Sprintf(" limit %d", by.Limit)
 	}
-	if by.Shared {
+	if by.IsShare {
 		text += fmt.Sprintf(" limit %v%%", by.Share)
 	}
 	if by.Offset > 0 {

@@ -228,7 +228,7 @@ func (p *planner) sorted(n logical.Node, keys []logical.Key, limit *logical.Limi
 // orderBy returns an order of columns that have some places.
 func orderBy(places map[expr.ID]int, keys []logical.Key, limit *logical.Limit) order.By {
 	by := order.By{Limited: limit.Limited, Limit: limit.Limit, Offset: limit.Offset,
-		Shared: limit.Shared, Share: limit.Share}
+		IsShare: limit.IsShare, Share: limit.Share}
 	for _, k := range keys {
 		by.Keys = append(by.Keys, order.Key{Column: places[k.Column], Descending: k.Descending, NullsFirst: k.NullsFirst})
 	}

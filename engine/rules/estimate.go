@@ -58,7 +58,7 @@ func (e *Estimator) estimate(n logical.Node) float64 {
 	case *logical.Limit:
 		if of.Limited {
 			return min(float64(of.Limit), e.Rows(of.In))
-		} else if of.Shared {
+		} else if of.IsShare {
 			return of.Share / 100 * e.Rows(of.In)
 		}
 	case *logical.Aggregate:

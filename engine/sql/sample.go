@@ -130,7 +130,7 @@ func (s *script) sampleSize(of *Sample, i int) int {
 	of.Size = s.word(s.token(i))
 	switch {
 	case s.token(i+1).Token == pg.Token_ASCII_37, s.isWord(i+1, "percent"):
-		of.Shared = true
+		of.IsShare = true
 		return i + 2
 	case s.isWord(i+1, "rows"):
 		return i + 2
@@ -147,7 +147,7 @@ func (s *script) sampleSeed(of *Sample, i int) bool {
 // check reads the size of the sample, and refuses what no sample is.
 func (of *Sample) check(s *script) error {
 	var err error
-	if of.Shared {
+	if of.IsShare {
 		of.Share, err = strconv.ParseFloat(of.Size, 64)
 	} else {
 		of.Rows, err = strconv.ParseInt(of.Size, 10, 64)
@@ -157,13 +157,13 @@ func (of *Sample) check(s *script) error {
 		return errorAt(s.text, of.At, "a sample of %s rows: want a whole number, or a share such as 10%%", of.Size)
 	case of.Share > 100:
 		return errorAt(s.text, of.At, "a sample of %s%%: want 0%% to 100%%", of.Size)
-	case of.Method == "" && of.Shared:
+	case of.Method == "" && of.IsShare:
 		of.Method = SystemSample
 	case of.Method == "":
 		of.Method = ReservoirSample
 	case !slices.Contains([]SampleMethod{ReservoirSample, BernoulliSample, SystemSample}, of.Method):
 		return errorAt(s.text, of.At, "no sample is named %s; there are reservoir, bernoulli and system", strings.ToLower(string(of.Method)))
-	case of.Method == BernoulliSample && !of.Shared:
+	case of.Method == BernoulliSample && !of.IsShare:
 		return errorAt(s.text, of.At, "a bernoulli sample is a share, such as 10%%; a number of rows is a reservoir's")
 	}
 	return nil

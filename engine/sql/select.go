@@ -241,14 +241,14 @@ const (
 
 // Sample is how many of some rows are chosen, and how.
 type Sample struct {
-	At     int
-	Method SampleMethod
-	Size   string  // as it is written
-	Rows   int64   // unless Shared
-	Share  float64 // in percent, from 0 to 100, if Shared
-	Shared bool
-	Seed   int64 // the same sample of the same rows has the same seed, if Seeded
-	Seeded bool
+	At      int
+	Method  SampleMethod
+	Size    string  // as it is written
+	Rows    int64   // unless IsShare
+	Share   float64 // in percent, from 0 to 100, if IsShare
+	IsShare bool
+	Seed    int64 // the same sample of the same rows has the same seed, if Seeded
+	Seeded  bool
 }
 
 // Sampled has a sample of the rows of its input.

@@ -20,10 +20,10 @@ type By struct {
 	Limit   int64
 	Limited bool
 
-	// Share is, if Shared is set, how many percent of all rows are the most to return; a part of a row is none. All rows
+	// Share is, if IsShare is set, how many percent of all rows are the most to return; a part of a row is none. All rows
 	// are gathered before the first is returned. Limited is false.
-	Share  float64
-	Shared bool
+	Share   float64
+	IsShare bool
 
 	// Offset is how many rows to leave out before the first row that is returned.
 	Offset int64
@@ -47,7 +47,7 @@ func (b By) Validate(schema *arrow.Schema) error {
 	if b.Limited && b.Limit < 0 {
 		errs = append(errs, fmt.Errorf("%w: LIMIT %d must not be negative", query.ErrQuery, b.Limit))
 	}
-	if b.Shared && (b.Limited || !(b.Share >= 0 && b.Share <= 100)) {
+	if b.IsShare && (b.Limited || !(b.Share >= 0 && b.Share <= 100)) {
 		errs = append(errs, fmt.Errorf("%w: LIMIT %v%% must be a share from 0%% to 100%%, alone", query.ErrQuery, b.Share))
 	}
 	if b.Offset < 0 {

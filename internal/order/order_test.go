@@ -61,7 +61,7 @@ func oracle(rows [][]any, by By) [][]any {
 	})
 	all := len(rows)
 	rows = rows[min(by.Offset, int64(len(rows))):]
-	if by.Shared {
+	if by.IsShare {
 		rows = rows[:min(int(by.Share/100*float64(all)), len(rows))]
 	}
 	if by.Limited {
@@ -137,7 +137,7 @@ func randomBy(rng *rand.Rand, schema *arrow.Schema, rows int) (by By) {
 			by.Limit /= 50
 		}
 	} else if rng.IntN(4) == 0 {
-		by.Shared, by.Share = true, rng.Float64()*100
+		by.IsShare, by.Share = true, rng.Float64()*100
 	}
 	if rng.IntN(3) == 0 {
 		by.Offset = int64(rng.IntN(rows + 2))
@@ -274,7 +274,7 @@ func TestNoKeysAndLists(t *testing.T) {
 		}
 		batches = append(batches, grouptest.Batch(schema, grouptest.Array(schema.Field(0).Type, k), listArray(l)))
 	}
-	for _, by := range []By{{}, {Offset: 70}, {Shared: true, Share: 29}, {Shared: true, Share: 60, Offset: 300}, {Limited: true, Limit: 120, Offset: 3}, {Limited: true}, {Keys: []Key{{}}}, {Keys: []Key{{Descending: true}}, Limited: true, Limit: 9}} {
+	for _, by := range []By{{}, {Offset: 70}, {IsShare: true, Share: 29}, {IsShare: true, Share: 60, Offset: 300}, {Limited: true, Limit: 120, Offset: 3}, {Limited: true}, {Keys: []Key{{}}}, {Keys: []Key{{Descending: true}}, Limited: true, Limit: 9}} {
 		for _, bytes := range []int64{1 << 12, 1 << 20} {
 			r := newReader(t, batchReader(t, schema, batches), by, Options{Bytes: bytes, Temp: store.NewTemp(vfs.OS, t.TempDir(), math.MaxInt64)})
 			got, err := read(r)

@@ -146,7 +146,7 @@ func (r *Reader) take(batch arrow.RecordBatch) arrow.RecordBatch {
 
 // start reads the input, unless there are no keys, and decides where rows come from.
 func (r *Reader) start() error {
-	if len(r.by.Keys) == 0 && !r.by.Shared {
+	if len(r.by.Keys) == 0 && !r.by.IsShare {
 		r.more = r.nextInput
 		return nil
 	}
@@ -161,7 +161,7 @@ func (r *Reader) start() error {
 			return r.failed(err)
 		}
 	}
-	if r.by.Shared { // in the order of DuckDB, whose 29% of 100 rows are 28: 29 / 100 is rounded
+	if r.by.IsShare { // in the order of DuckDB, whose 29% of 100 rows are 28: 29 / 100 is rounded
 		r.left = int64(r.by.Share / 100 * float64(r.sort.stats.Rows))
 	}
 	if err := r.startSorted(); err != nil {
