@@ -31,17 +31,17 @@ func (n *windowNode) read(ctx context.Context, r *run) (array.RecordReader, erro
 	if err != nil {
 		return nil, err
 	}
-	if by := n.by(); len(by.Keys) > 0 {
-		sorted, err := r.engine.Sort(ctx, rows, by)
-		rows.Release()
-		if err != nil {
-			return nil, err
-		}
+	by := n.by()
+	sorted, err := r.engine.Sort(ctx, rows, by)
+	rows.Release()
+	if err != nil {
+		return nil, err
+	}
+	if len(by.Keys) > 0 {
 		sorted.Expect(func(rows int64) float64 { return r.partRead(n.in, rows) })
 		r.of(n).sorted = sorted
-		rows = sorted
 	}
-	return r.engine.Windows(ctx, rows, n.options), nil
+	return r.engine.Windows(ctx, sorted, n.options), nil
 }
 
 // by returns the order in which the functions take the rows.

@@ -1,10 +1,10 @@
 // Package order puts the rows of record batches in order, and takes the first of them.
 //
-//		                      a batch -> keys, bytes that compare as the rows do
+//		without LIMIT                    batches                   with LIMIT n
+//		all rows are held                  |                       rows behind the n-th so far are dropped;
+//		                                   v                       held rows are cut to n when they are twice that
+//		                           held batches, entries: keys, words or bytes that compare as the rows do
 //		                                   |
-//		without LIMIT                      v                       with LIMIT n
-//		all rows are held           held batches, entries          rows behind the n-th so far are dropped;
-//		                                   |                       held rows are cut to n when they are twice that
 //		    budget used up ----------------+--------------- end of the input
 //		          |                                              |
 //		   sorted -> a run on disk                        sorted -> batches, if no run was written

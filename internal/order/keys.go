@@ -37,13 +37,15 @@ type entry struct {
 // headBytes is how many bytes of a key an entry holds.
 const headBytes = 16
 
-// entryBytes is the memory of an entry and of its copy while entries are sorted.
-const entryBytes = 2 * 24
+// entryBytes is the memory of an entry, of its copy while entries are sorted, and of its mark.
+const entryBytes = 2*24 + 1
 
 // longKeys are the keys of a batch's rows, where some keys do not fit their entries.
 type longKeys struct {
 	bytes []byte // of all keys, one behind the other
 	ends  []int  // by row: the end of its key; nil where all keys fit their entries
+
+	prefixes []uint32 // by row: the bytes of its first keys; nil where nobody asks for them
 }
 
 func (k *longKeys) at(row uint32) []byte {
@@ -54,12 +56,13 @@ func (k *longKeys) at(row uint32) []byte {
 	return k.bytes[start:k.ends[row]]
 }
 
-func (k *longKeys) size() int64 { return int64(cap(k.bytes) + 8*cap(k.ends)) }
+func (k *longKeys) size() int64 { return int64(cap(k.bytes) + 8*cap(k.ends) + 4*cap(k.prefixes)) }
 
 // keyEncoder makes the keys of rows.
 type keyEncoder struct {
-	keys  []Key
-	short bool // every key fits its entry
+	keys   []Key
+	short  bool // every key fits its entry
+	prefix int  // how many first keys' bytes are counted; -1 where nobody asks for them
 }
 
 func newKeyEncoder(schema *arrow.Schema, keys []Key) *keyEncoder {
@@ -71,7 +74,7 @@ func newKeyEncoder(schema *arrow.Schema, keys []Key) *keyEncoder {
 		}
 		width += widthOf(f.Type)
 	}
-	return &keyEncoder{keys: keys, short: width <= headBytes}
+	return &keyEncoder{keys: keys, short: width <= headBytes, prefix: -1}
 }
 
 // widthOf returns the bytes of an encoded value: more than an entry has where they vary.
@@ -87,6 +90,22 @@ func widthOf(dt arrow.DataType) int {
 	return headBytes + 1
 }
 
+// longBytes returns about how many bytes the keys of a batch take beside their entries.
+func (e *keyEncoder) longBytes(batch arrow.RecordBatch) (bytes int64) {
+	if e.short {
+		return 0
+	}
+	rows := batch.NumRows()
+	for _, k := range e.keys {
+		if column := batch.Column(k.Column); widthOf(column.DataType()) <= headBytes {
+			bytes += rows * int64(1+widthOf(column.DataType()))
+		} else {
+			bytes += 2*rows + rowdata.ArrayBytes(column)
+		}
+	}
+	return bytes + 8*rows
+}
+
 // encode appends an entry for every row of a batch to the entries.
 func (e *keyEncoder) encode(entries []entry, batch arrow.RecordBatch, number int) ([]entry, longKeys) {
 	columns := make([]keyColumn, len(e.keys))
@@ -98,6 +117,9 @@ func (e *keyEncoder) encode(entries []entry, batch arrow.RecordBatch, number int
 	if !e.short {
 		long.ends = make([]int, rows)
 	}
+	if e.prefix >= 0 {
+		long.prefixes = make([]uint32, rows)
+	}
 	var key []byte
 	for row := range rows {
 		if e.short {
@@ -106,6 +128,9 @@ func (e *keyEncoder) encode(entries []entry, batch arrow.RecordBatch, number int
 		start := len(key)
 		for i := range columns {
 			key = columns[i].append(key, row)
+			if i+1 == e.prefix {
+				long.prefixes[row] = uint32(len(key) - start)
+			}
 		}
 		entries = append(entries, entry{head: headOf(key[start:]), batch: uint32(number), row: uint32(row)})
 		if !e.short {
@@ -194,13 +219,6 @@ func newAppender(values arrow.Array) appender {
 	switch values := values.(type) {
 	case *array.Null:
 		return func(key []byte, _ int) []byte { return key }
-	case *array.Boolean:
-		return func(key []byte, row int) []byte {
-			if values.Value(row) {
-				return append(key, 1)
-			}
-			return append(key, 0)
-		}
 	case *array.Decimal128:
 		return func(key []byte, row int) []byte {
 			v := values.Value(row)
@@ -231,6 +249,14 @@ func newAppender(values arrow.Array) appender {
 // word. O1.
 func orderedWords(words []uint64, values arrow.Array) (bytes int) {
 	switch values.DataType().ID() {
+	case arrow.BOOL:
+		for i := range words {
+			words[i] = 0
+			if values.(*array.Boolean).Value(i) {
+				words[i] = 1
+			}
+		}
+		return 1
 	case arrow.INT8:
 		return fillWords[uint8](words, values, 1<<7)
 	case arrow.UINT8:

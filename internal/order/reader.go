@@ -35,6 +35,10 @@ type Reader struct {
 	left    int64                               // rows still to be returned
 	pending []arrow.RecordBatch                 // of more
 
+	spans bool    // rows are returned by NextSpan
+	marks []uint8 // of the sorter's entries; nil where rows are not in memory, or no spans are returned
+	peers *peers  // of other spans; nil before the first
+
 	batchRows int // of a batch of more, at most; set before its first call
 }
 
@@ -74,6 +78,9 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 		sieve:   sieve{keys: by.Keys},
 		shared:  by.Bound,
 		workers: workers{opt.Threads, opt.Units},
+	}
+	if !r.sort.isLimited() {
+		r.sort.packing = newPacking(schema, by.Keys)
 	}
 	return r, nil
 }
@@ -191,6 +198,11 @@ func (r *Reader) startSorted() (err error) {
 	if len(s.runs) == 0 {
 		if err := s.sort(r.ctx); err != nil {
 			return err
+		}
+		if r.spans {
+			if r.marks, err = s.mark(r.ctx); err != nil {
+				return err
+			}
 		}
 		s.grant.Ask(s.held, s.held) // until the last row is returned
 		r.more = r.nextHeld

@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -23,15 +24,18 @@ type sorter struct {
 	encoder *keyEncoder
 	workers workers
 
-	batches []arrow.RecordBatch // owned: the rows that are held
-	long    []longKeys          // by batch
-	entries []entry             // of all rows of batches
-	held    int64               // bytes of batches, long and entries
-	bound   *bound              // rows behind it do not matter; nil until as many rows are held as are wanted
-	shared  *Bound              // is told of bound; may be nil
-	cuts    int                 // how often rows were dropped
-	sieve   sieve               // of the bound
-	looked  []entry             // scratch: of the batch that is compared with the bound
+	batches  []arrow.RecordBatch // owned: the rows that are held
+	kept     int64               // their number
+	isPacked bool                // entries have packed keys
+	packing  *packing            // of the keys of batches; nil with a limit, and where a key is no word
+	long     []longKeys          // by batch; without a limit, once the rows are sorted, unless their keys are packed
+	entries  []entry             // of all rows of batches; without a limit, once the rows are sorted
+	held     int64               // bytes of batches, long and entries
+	bound    *bound              // rows behind it do not matter; nil until as many rows are held as are wanted
+	shared   *Bound              // is told of bound; may be nil
+	cuts     int                 // how often rows were dropped
+	sieve    sieve               // of the bound
+	looked   []entry             // scratch: of the batch that is compared with the bound
 
 	rows  int64        // that were held at some time
 	bytes int64        // of these rows, their keys and their entries
@@ -150,25 +154,73 @@ func (s *sorter) some(batch arrow.RecordBatch, rows []entry) ([]arrow.RecordBatc
 
 // hold takes a batch over.
 func (s *sorter) hold(batch arrow.RecordBatch) {
-	var long longKeys
-	s.entries, long = s.encoder.encode(s.entries, batch, len(s.batches))
-	size := entryBytes*batch.NumRows() + long.size()
+	size := entryBytes * batch.NumRows()
 	for _, column := range batch.Columns() {
 		size += rowdata.ArrayBytes(column)
 	}
-	s.batches, s.long = append(s.batches, batch), append(s.long, long)
+	if s.isLimited() {
+		var long longKeys
+		s.entries, long = s.encoder.encode(s.entries, batch, len(s.batches))
+		s.long = append(s.long, long)
+		size += long.size()
+	} else {
+		if s.packing != nil {
+			s.packing.widen(batch)
+		}
+		if !s.packing.fits() {
+			size += s.encoder.longBytes(batch)
+		}
+	}
+	s.batches = append(s.batches, batch)
+	s.kept += batch.NumRows()
 	s.held += size
 	s.rows += batch.NumRows()
 	s.bytes += size
 }
 
+// isLimited says whether the first rows are wanted alone. Their keys are made as the rows come; the keys of all rows
+// are made when they are sorted.
+func (s *sorter) isLimited() bool { return s.wanted < math.MaxInt64 }
+
+// encode makes the entries of all rows, and their long keys where there are any.
+func (s *sorter) encode(ctx context.Context) (long []longKeys, err error) {
+	if s.isLimited() {
+		if s.encoder.short {
+			return nil, nil
+		}
+		return s.long, nil
+	}
+	s.entries = slices.Grow(s.entries[:0], int(s.kept))[:s.kept]
+	firsts, first := make([]int, len(s.batches)+1), 0
+	for i, b := range s.batches {
+		first += int(b.NumRows())
+		firsts[i+1] = first
+	}
+	if s.isPacked = s.packing.fits(); !s.isPacked {
+		s.long = make([]longKeys, len(s.batches))
+	}
+	err = s.workers.each(ctx, len(s.batches), func(i int) error {
+		of := s.entries[firsts[i]:firsts[i+1]:firsts[i+1]]
+		if s.isPacked {
+			s.packing.encode(of, s.batches[i], i)
+		} else {
+			_, s.long[i] = s.encoder.encode(of[:0], s.batches[i], i)
+		}
+		return nil
+	})
+	if s.isPacked || s.encoder.short {
+		return nil, err
+	}
+	return s.long, err
+}
+
 // sort puts the entries in order, and leaves out entries that do not matter.
 func (s *sorter) sort(ctx context.Context) error {
-	long := s.long
-	if s.encoder.short {
-		long = nil
+	long, err := s.encode(ctx)
+	if err != nil {
+		return err
 	}
-	err := sortEntries(ctx, s.workers, s.entries, long)
+	err = sortEntries(ctx, s.workers, s.entries, long)
 	if err == nil && int64(len(s.entries)) >= s.wanted {
 		s.entries = s.entries[:s.wanted]
 		last := &s.entries[s.wanted-1]
@@ -276,16 +328,18 @@ func (s *sorter) batchBytes() int64 { return min(max(s.room()/64, 16<<10), 1<<20
 
 // rowsOf returns how many rows have about the given number of bytes: one at least, a batch at most.
 func (s *sorter) rowsOf(bytes int64) int {
-	perRow := max(s.bytes/max(s.rows, 1)-entryBytes, 1)
-	return int(min(max(bytes/perRow, 1), int64(s.opt.BatchRows)))
+	return int(min(max(bytes/s.rowBytes(), 1), int64(s.opt.BatchRows)))
 }
+
+// rowBytes returns how many bytes a row takes without its entry, on average.
+func (s *sorter) rowBytes() int64 { return max(s.bytes/max(s.rows, 1)-entryBytes, 1) }
 
 // batchRows is how many rows a batch of the result has at most.
 func (s *sorter) batchRows() int { return s.rowsOf(s.room() / 8) }
 
 // spill writes the rows that are held to a run.
 func (s *sorter) spill(ctx context.Context) error {
-	if len(s.entries) == 0 {
+	if len(s.batches) == 0 {
 		return nil
 	}
 	if err := s.sort(ctx); err != nil {
@@ -329,7 +383,7 @@ func (s *sorter) need(part float64) int64 {
 	if s.store == nil {
 		return 0
 	}
-	unwritten := s.held - entryBytes*int64(len(s.entries)) - (s.store.Spilled() - s.before)
+	unwritten := s.held - entryBytes*s.kept - (s.store.Spilled() - s.before)
 	bytes := s.store.Need(part, max(unwritten, 0))
 	if runs := float64(len(s.runs)+1) / max(part, 0.001); part < 1 && runs > float64(s.fanIn()) {
 		bytes *= 2 // runs that are merged lie beside the run that is made of them
@@ -393,7 +447,10 @@ func (s *sorter) drop() {
 	releaseAll(s.batches)
 	clear(s.batches)
 	clear(s.long)
-	s.batches, s.long, s.entries, s.held = s.batches[:0], s.long[:0], s.entries[:0], 0
+	s.batches, s.long, s.entries, s.kept, s.held = s.batches[:0], s.long[:0], s.entries[:0], 0, 0
+	if s.packing != nil {
+		s.packing = newPacking(s.schema, s.encoder.keys)
+	}
 }
 
 // close gives everything back.

@@ -3,10 +3,12 @@ package window
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
@@ -58,6 +60,10 @@ type Options struct {
 	Memory    rowdata.Memory
 	Budget    rowdata.Budget
 
+	// Threads is how many blocks are computed at once, at most; Units, when set, are the threads that queries share.
+	Threads int
+	Units   *semaphore.Weighted
+
 	// BlockRows is after how many rows a block ends, at the next end of a partition. The default is 65,536.
 	BlockRows int
 }
@@ -65,41 +71,40 @@ type Options struct {
 // blockRows is the default of Options.BlockRows.
 const blockRows = 1 << 16
 
-// New takes over a reader of rows in order, and returns it with further columns.
-func New(ctx context.Context, from array.RecordReader, opt Options) array.RecordReader {
+// New takes over rows in order of which none was read, and returns them with further columns.
+func New(ctx context.Context, from *order.Reader, opt Options) array.RecordReader {
 	if opt.BlockRows <= 0 {
 		opt.BlockRows = blockRows
 	}
-	r := &reader{ctx: ctx, from: from, opt: opt, held: rowdata.NewReservation(opt.Budget)}
+	opt.Threads = max(opt.Threads, 1)
+	r := &reader{from: from, opt: opt, held: rowdata.NewReservation(opt.Budget)}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.cuts, r.cutsPeers = opt.cuts()
-	schema := from.Schema()
-	r.partition = order.NewPeers(schema, opt.Partition)
-	r.peers = order.NewPeers(schema, slices.Concat(opt.Partition, opt.Order))
-	for i := range opt.Calls {
-		r.makers = append(r.makers, newMaker(&opt, &opt.Calls[i]))
-	}
+	from.MarkPrefix(len(opt.Partition))
 	return recordreader.New(opt.Schema, r.next, r.release)
 }
 
-// reader makes the batches.
+// reader makes the batches: it cuts the rows into blocks, which threads compute, and returns these in their order.
 type reader struct {
 	ctx    context.Context
-	from   array.RecordReader // owned
+	cancel context.CancelCauseFunc
+	from   *order.Reader // owned
 	opt    Options
-	makers []maker
-	held   rowdata.Reservation // of block, and of what is made of it
 
-	partition, peers *order.Peers
+	jobs    []*job // blocks that were begun, and are not returned
+	last    *job   // the last one that was begun; nil where the next block needs none of its makers
+	at, row int    // of the first job: the next batch, and its next row
 
-	block block // whose batches are returned
-	at    int   // the next batch of block
-	row   int   // of block: its first row
-	made  []arrow.Array
-
-	rest  block // of the partition that has not ended
+	full  block               // waits for memory; may have no rows
+	rest  block               // of the partition that has not ended
+	held  rowdata.Reservation // of full, else of rest
 	ended bool
 
 	cuts, cutsPeers bool // blocks may end within a partition; within peers
+
+	mu   sync.Mutex
+	idle [][]maker // makers that no job uses
+	all  []maker
 }
 
 // cuts says whether blocks may end within a partition, as every function goes on where it was; and within peers.
@@ -122,7 +127,8 @@ func (o *Options) cuts() (partition, peers bool) {
 
 // block is rows of one partition or several.
 type block struct {
-	batches    []arrow.RecordBatch // owned
+	spans      []*order.Span // owned
+	bytes      int64         // of spans
 	rows       int
 	partitions []int // first rows
 	peers      []int // first rows of peers
@@ -145,143 +151,187 @@ func (b *block) next() block {
 	return of
 }
 
-// add adds a part of a batch with marks of its first rows of partitions and of peers.
-func (b *block) add(batch arrow.RecordBatch, from, to int, partition, peers []bool) {
+// add adds some rows of a span.
+func (b *block) add(span *order.Span, from, to int) {
 	if from == to {
 		return
 	}
-	if b.rows == 0 && partition[from] {
+	if b.rows == 0 && span.Marks[from]&order.NewPrefix != 0 {
 		b.goesOn, b.rowsBefore, b.peersDone = false, 0, 0
 	}
-	part := recordreader.Slice(batch, int64(from), int64(to))
-	b.batches = append(b.batches, part)
-	for row := from; row < to; row++ {
-		isFirst := b.rows == 0 && row == from
-		if partition[row] || isFirst {
-			b.partitions = append(b.partitions, b.rows+row-from)
+	part := span.Slice(from, to)
+	b.spans, b.bytes = append(b.spans, part), b.bytes+part.Bytes()
+	for i, mark := range span.Marks[from:to] {
+		if b.rows == 0 && i == 0 {
+			mark = order.NewPrefix | order.NewKey
 		}
-		if peers[row] || isFirst {
-			b.peers = append(b.peers, b.rows+row-from)
+		if mark&order.NewPrefix != 0 {
+			b.partitions = append(b.partitions, b.rows+i)
+		}
+		if mark != 0 {
+			b.peers = append(b.peers, b.rows+i)
 		}
 	}
 	b.rows += to - from
 }
 
 func (b *block) release() {
-	for _, batch := range b.batches {
-		batch.Release()
+	for _, span := range b.spans {
+		span.Release()
 	}
 	*b = block{}
 }
 
-func (b *block) bytes() (bytes int64) {
-	for _, batch := range b.batches {
-		bytes += rowdata.BatchBytes(batch)
-	}
-	return bytes
-}
-
 func (r *reader) release() {
-	r.drop()
+	r.cancel(context.Canceled)
+	for _, j := range r.jobs {
+		<-j.done
+		j.release()
+	}
+	r.full.release()
 	r.rest.release()
-	for _, m := range r.makers {
+	for _, m := range r.all {
 		m.release()
 	}
 	r.held.Release()
 	r.from.Release()
 }
 
-// drop ends the use of the block.
-func (r *reader) drop() {
-	r.block.release()
-	for _, column := range r.made {
-		column.Release()
-	}
-	r.made, r.at, r.row = nil, 0, 0
-}
-
 func (r *reader) next() (arrow.RecordBatch, error) {
-	for r.at == len(r.block.batches) {
-		r.drop()
-		if err := r.fill(); err != nil {
+	for {
+		if err := r.begin(); err != nil {
 			return nil, err
 		}
-		if r.block.rows == 0 {
+		if len(r.jobs) == 0 {
 			return nil, nil
 		}
-		if err := r.make(); err != nil {
-			return nil, err
+		j := r.jobs[0]
+		<-j.done
+		if j.err != nil {
+			return nil, j.err
 		}
+		if r.at < len(j.batches) {
+			return r.slice(j), nil
+		}
+		r.jobs, r.at, r.row = r.jobs[1:], 0, 0
+		j.release()
 	}
-	in := r.block.batches[r.at]
-	from, to := int64(r.row), int64(r.row)+in.NumRows()
-	r.at, r.row = r.at+1, int(to)
+}
+
+// sliceRows is how many rows a batch of the result has at most.
+const sliceRows = 1 << 15
+
+// slice returns the next rows of the first job.
+func (r *reader) slice(j *job) arrow.RecordBatch {
+	batch, first := j.batches[r.at], j.firsts[r.at]
+	from, to := r.row, min(r.row+sliceRows, int(batch.NumRows()))
+	if r.row = to; to == int(batch.NumRows()) {
+		r.at, r.row = r.at+1, 0
+	}
+	in := recordreader.Slice(batch, int64(from), int64(to))
+	defer in.Release()
 	columns := slices.Clone(in.Columns())
-	for _, column := range r.made {
-		part := array.NewSlice(column, from, to)
+	for _, column := range j.made {
+		part := array.NewSlice(column, int64(first+from), int64(first+to))
 		defer part.Release()
 		columns = append(columns, part)
 	}
-	return array.NewRecordBatch(r.opt.Schema, columns, in.NumRows()), nil
+	return array.NewRecordBatch(r.opt.Schema, columns, in.NumRows())
 }
 
-// fill reads a block: whole partitions.
-func (r *reader) fill() error {
-	for !r.ended {
-		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx)
-		}
-		spawn.Step()
-		batch, err := recordreader.Next(r.from)
-		if err != nil {
+// begin begins to compute further blocks while there are threads and memory for them.
+func (r *reader) begin() error {
+	for len(r.jobs) <= r.opt.Threads {
+		b, err := r.fill()
+		if b == nil || err != nil {
 			return err
 		}
-		if batch == nil {
-			r.ended = true
-			break
+		j := &job{block: *b, held: r.held, done: make(chan struct{}), before: r.last}
+		if r.held, r.last = rowdata.NewReservation(r.opt.Budget), nil; r.rest.goesOn {
+			j.keeps, r.last = true, j
 		}
-		rows := int(batch.NumRows())
-		partition, peers := make([]bool, rows), make([]bool, rows)
-		r.partition.Mark(batch, partition)
-		r.peers.Mark(batch, peers)
-		last := lastOf(partition)
-		if last >= 0 && r.rest.rows+last >= r.opt.BlockRows {
-			r.cut(batch, last, partition, peers)
-			return nil
-		}
-		if r.cuts && r.rest.rows+rows > r.opt.BlockRows {
-			if last = rows; !r.cutsPeers {
-				last = lastOf(peers)
-			}
-			if last >= 0 && r.rest.rows+last > 0 {
-				r.cut(batch, last, partition, peers)
-				return nil
-			}
-		}
-		r.rest.add(batch, 0, rows, partition, peers)
-		if err := r.reserve(&r.rest); err != nil {
-			return err
-		}
+		r.jobs = append(r.jobs, j)
+		spawn.Go(func() error { return r.run(j) }, func(err error) {
+			j.err = err
+			close(j.done)
+		})
 	}
-	r.block = r.rest
-	r.rest = block{}
 	return nil
 }
 
-// lastOf returns the last row that is marked, or -1.
-func lastOf(marks []bool) int {
+// fill reads rows until a block is full, and returns it; nil at the end, or where the memory waits for a job.
+func (r *reader) fill() (*block, error) {
+	for {
+		b := &r.rest
+		if r.full.rows > 0 {
+			b = &r.full
+		}
+		bytes := 2*b.bytes + int64(b.rows)*(rowBytes+int64(len(r.opt.Calls))*callBytes)
+		if err := r.held.Cover(bytes); err != nil {
+			if len(r.jobs) > 0 {
+				err = nil
+			}
+			return nil, err
+		}
+		if r.full.rows > 0 || r.ended && b.rows > 0 {
+			full := *b
+			*b = block{}
+			return &full, nil
+		}
+		if r.ended {
+			return nil, nil
+		}
+		span, err := r.from.NextSpan()
+		if err != nil {
+			return nil, err
+		}
+		if span == nil {
+			r.ended = true
+			continue
+		}
+		r.take(span)
+		span.Release()
+	}
+}
+
+// take adds a span to the rest, and ends the block with it, or within it, where the block is full.
+func (r *reader) take(span *order.Span) {
+	rows := len(span.Marks)
+	last := lastOf(span.Marks, order.NewPrefix)
+	if last >= 0 && r.rest.rows+last >= r.opt.BlockRows {
+		r.cut(span, last)
+		return
+	}
+	if r.cuts && r.rest.rows+rows > r.opt.BlockRows {
+		switch {
+		case last >= 0 && r.rest.rows+last >= r.opt.BlockRows/2: // a block that goes on waits for the block before
+		case r.cutsPeers:
+			last = rows
+		default:
+			last = lastOf(span.Marks, order.NewKey)
+		}
+		if last >= 0 && r.rest.rows+last > 0 {
+			r.cut(span, last)
+			return
+		}
+	}
+	r.rest.add(span, 0, rows)
+}
+
+// lastOf returns the last row that has a mark, or -1.
+func lastOf(marks []uint8, mark uint8) int {
 	last := len(marks) - 1
-	for ; last >= 0 && !marks[last]; last-- {
+	for ; last >= 0 && marks[last]&mark == 0; last-- {
 	}
 	return last
 }
 
-// cut ends the block before a row of a batch.
-func (r *reader) cut(batch arrow.RecordBatch, row int, partition, peers []bool) {
-	r.rest.add(batch, 0, row, partition, peers)
-	r.block = r.rest
-	r.rest = r.block.next()
-	r.rest.add(batch, row, len(partition), partition, peers)
+// cut ends the block before a row of a span.
+func (r *reader) cut(span *order.Span, row int) {
+	r.rest.add(span, 0, row)
+	r.full = r.rest
+	r.rest = r.full.next()
+	r.rest.add(span, row, len(span.Marks))
 }
 
 // Bytes that a row takes while a block is made: its places, and a result and a state of each call, and their copies.
@@ -290,35 +340,10 @@ const (
 	callBytes = 48
 )
 
-// reserve reserves the memory of a block and of what is made of it.
-func (r *reader) reserve(b *block) error {
-	return r.held.Cover(2*b.bytes() + int64(b.rows)*(rowBytes+int64(len(r.makers))*callBytes))
-}
-
-// make makes the further columns of the block.
-func (r *reader) make() error {
-	if err := r.reserve(&r.block); err != nil {
-		return err
-	}
-	b := &rows{block: &r.block, opt: &r.opt, columns: map[int]arrow.Array{}}
-	defer b.release()
-	b.place()
-	for _, m := range r.makers {
-		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx)
-		}
-		column, err := m.column(r.ctx, b)
-		if err != nil {
-			return err
-		}
-		r.made = append(r.made, column)
-	}
-	return nil
-}
-
 // rows is the rows of a block while columns are made of it. A row, a partition and peers are numbers from 0 on.
 type rows struct {
 	*block
+	batches     []arrow.RecordBatch // of the block
 	opt         *Options
 	partitionOf []int32 // by row
 	peersOf     []int32 // by row

@@ -149,9 +149,16 @@ func TestFrames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := New(t.Context(), from, Options{
+		by := order.By{Keys: []order.Key{{Column: 0}, {Column: 1}}}
+		sorted, err := order.New(t.Context(), from, by, order.Options{BatchRows: 1 + rng.IntN(20)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from.Release()
+		r := New(t.Context(), sorted, Options{
 			Schema: made, Partition: []order.Key{{Column: 0}}, Order: []order.Key{{Column: 1}}, Calls: calls,
 			Allocator: memory.DefaultAllocator, Memory: rowdata.GoMemory, BlockRows: 1 + rng.IntN(40),
+			Threads: 1 + rng.IntN(4),
 		})
 		at := 0
 		for r.Next() {
