@@ -156,6 +156,7 @@ func (s *sorter) some(batch arrow.RecordBatch, rows []entry) ([]arrow.RecordBatc
 func (s *sorter) hold(batch arrow.RecordBatch) {
 	size := entryBytes * batch.NumRows()
 	for _, column := range batch.Columns() {
+		gather.Share(column)
 		size += rowdata.ArrayBytes(column)
 	}
 	if s.isLimited() {
