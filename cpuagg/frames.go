@@ -46,29 +46,43 @@ func (f *Frames) Carry(from *Frames, state int) {
 // Len returns the number of states.
 func (f *Frames) Len() int { return f.states.groups }
 
-// treeFanout is how many states a state of the next level of a tree is merged of.
-const treeFanout = 16
+// How many states a state of the next level of a tree is merged of: few save merges of a frame, many save levels, each of
+// which copies what states refer to.
+const (
+	fanOutWords = 4  // of states that are words
+	fanOutOther = 16 // of others
+)
 
-// Tree finds the states of ranges of states: by levels of merged states, each of treeFanout of the level below, as
+// Tree makes the states of ranges of states: by levels of merged states, each of some of the level below, as
 // Leis et al. ("Efficient Processing of Window Functions in Analytical SQL Queries", VLDB 2015) have segment trees.
 type Tree struct {
+	fanOut int
 	levels []*Frames // the first is not its own
-	parts  [][]part  // by level
-	from   []uint64  // scratch: states
+	parts  [][]part  // by level: what is not merged yet, at most a tile
+	made   *Frames   // the states of the ranges
+
+	gids []uint32 // scratch
+	from []uint64 // scratch: states
 }
 
-// part is a state that a range begins with, or goes on with.
+// part is a state of a level that a range has.
 type part struct{ state, of uint32 }
 
-// NewTree returns a tree of states, which stay the caller's.
-func NewTree(leaves *Frames) *Tree {
+// NewTree returns a tree of states, which stay the caller's, for n ranges of them.
+func NewTree(leaves *Frames, n int) *Tree {
 	leaves.states.settle()
-	t := &Tree{levels: []*Frames{leaves}}
-	for below := leaves.states; below.groups > treeFanout; {
-		level := NewFrames(below.bound, below.memory, (below.groups+treeFanout-1)/treeFanout)
+	t := &Tree{fanOut: fanOutWords, levels: []*Frames{leaves}}
+	bottom := leaves.states
+	for i := range bottom.bound.Folds {
+		if bottom.bound.Folds[i].Kind > rowdata.FoldBitXor {
+			t.fanOut = fanOutOther
+		}
+	}
+	for below := bottom; below.groups > t.fanOut; {
+		level := NewFrames(below.bound, below.memory, (below.groups+t.fanOut-1)/t.fanOut)
 		gids := make([]uint32, below.groups)
 		for i := range gids {
-			gids[i] = uint32(i / treeFanout)
+			gids[i] = uint32(i / t.fanOut)
 		}
 		level.states.merge(gids, below.slice(0, below.groups))
 		level.states.settle()
@@ -76,52 +90,71 @@ func NewTree(leaves *Frames) *Tree {
 		below = level.states
 	}
 	t.parts = make([][]part, len(t.levels))
+	t.made = NewFrames(bottom.bound, bottom.memory, n)
 	return t
 }
 
-// Add notes that state `of` of Merge has the states from from to to.
+// Add adds the states from from to to to a range.
 func (t *Tree) Add(of, from, to int) {
 	for level := 0; from < to; level++ {
 		isLast := level == len(t.levels)-1
-		for ; from < to && (isLast || from%treeFanout != 0); from++ {
-			t.parts[level] = append(t.parts[level], part{uint32(from), uint32(of)})
+		for ; from < to && (isLast || from%t.fanOut != 0); from++ {
+			t.add(level, from, of)
 		}
-		for ; from < to && to%treeFanout != 0; to-- {
-			t.parts[level] = append(t.parts[level], part{uint32(to - 1), uint32(of)})
+		for ; from < to && to%t.fanOut != 0; to-- {
+			t.add(level, to-1, of)
 		}
-		from, to = from/treeFanout, to/treeFanout
+		from, to = from/t.fanOut, to/t.fanOut
 	}
 }
 
-// Merge folds what was added into n states.
-func (t *Tree) Merge(n int) *Frames {
-	bottom := t.levels[0].states
-	made := NewFrames(bottom.bound, bottom.memory, n)
-	for level, parts := range t.parts {
-		of := t.levels[level].states
-		for len(parts) > 0 {
-			some := parts[:min(len(parts), rowdata.TileRows)]
-			parts = parts[len(some):]
-			gids := make([]uint32, len(some))
-			for i, p := range some {
-				gids[i] = p.of
-			}
-			for i := range of.bound.Folds {
-				fold := &of.bound.Folds[i]
-				t.from = t.from[:0]
-				for _, p := range some {
-					t.from = append(t.from, of.words[i][int(p.state)*fold.Words:(int(p.state)+1)*fold.Words]...)
-				}
-				made.states.mergeFold(fold, made.states.words[i], gids, t.from)
-			}
-		}
-		t.parts[level] = t.parts[level][:0]
+func (t *Tree) add(level, state, of int) {
+	t.parts[level] = append(t.parts[level], part{uint32(state), uint32(of)})
+	if len(t.parts[level]) == rowdata.TileRows {
+		t.merge(level)
 	}
-	return made
 }
 
-// Release gives back the memory of the levels above the leaves.
+// merge merges the parts of a level.
+func (t *Tree) merge(level int) {
+	from, to, parts := t.levels[level].states, t.made.states, t.parts[level]
+	t.gids = t.gids[:0]
+	for _, p := range parts {
+		t.gids = append(t.gids, p.of)
+	}
+	for i := range from.bound.Folds {
+		fold, words := &from.bound.Folds[i], from.words[i]
+		t.from = t.from[:0]
+		switch fold.Words {
+		case 1:
+			for _, p := range parts {
+				t.from = append(t.from, words[p.state])
+			}
+		case 2:
+			for _, p := range parts {
+				t.from = append(t.from, words[2*p.state], words[2*p.state+1])
+			}
+		default:
+			for _, p := range parts {
+				t.from = append(t.from, words[int(p.state)*fold.Words:(int(p.state)+1)*fold.Words]...)
+			}
+		}
+		to.mergeFold(fold, to.words[i], t.gids, t.from)
+	}
+	t.parts[level] = parts[:0]
+}
+
+// States returns the states of all ranges, which belong to the tree.
+func (t *Tree) States() *Frames {
+	for level := range t.parts {
+		t.merge(level)
+	}
+	return t.made
+}
+
+// Release gives back the memory of the ranges, and of the levels above the leaves.
 func (t *Tree) Release() {
+	t.made.Release()
 	for _, level := range t.levels[1:] {
 		level.Release()
 	}

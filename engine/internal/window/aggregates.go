@@ -115,14 +115,12 @@ func (a *aggregates) framed(ctx context.Context, b *rows) (arrow.Array, error) {
 	if err := a.fold(b, nil, leaves); err != nil {
 		return nil, err
 	}
-	tree := cpuagg.NewTree(leaves)
+	tree := cpuagg.NewTree(leaves, b.rows)
 	defer tree.Release()
 	for row := range b.rows {
 		f.parts(row, func(from, to int) { tree.Add(row, from, to) })
 	}
-	made := tree.Merge(b.rows)
-	defer made.Release()
-	return a.results(ctx, made, b.rows)
+	return a.results(ctx, tree.States(), b.rows)
 }
 
 // fold folds the rows of the block into the states of their groups.
