@@ -46,8 +46,8 @@ func (f *Frames) Carry(from *Frames, state int) {
 // Len returns the number of states.
 func (f *Frames) Len() int { return f.states.groups }
 
-// How many states a state of the next level of a tree is merged of: few save merges of a frame, many save levels, each of
-// which copies what states refer to.
+// How many states a state of the next level of a tree is merged of: few save merges of a frame, many save levels, and
+// each level copies what states refer to.
 const (
 	fanOutWords = 4  // of states that are words
 	fanOutOther = 16 // of others

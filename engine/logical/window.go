@@ -19,6 +19,7 @@ type Window struct {
 	Partition []expr.ID // columns of In
 	Order     []Key     // columns of In
 	Calls     []WindowCall
+	First     int64 // how many first rows of each partition are wanted; 0 of all
 
 	Overflow      query.Overflow
 	Deterministic bool

@@ -229,9 +229,7 @@ func (t *tree) addNode(n node) error {
 	case *unionNode:
 		t.addOther("union", fmt.Sprintf("all rows of %d inputs", len(n.in)))
 	case *windowNode:
-		t.addOther("window", n.text)
-		t.noteSorted(n)
-		t.picked = nil // which were the window's
+		t.addWindow(n)
 	case *repeatNode:
 		t.add("repeat", "rows as often as both statements leave them")
 		t.picked = nil
@@ -260,6 +258,16 @@ func (t *tree) addJoin(n *joinNode) {
 		t.last.Property("ran: %s", text)
 	}
 	t.last.Spilled(&s)
+}
+
+// addWindow adds window functions.
+func (t *tree) addWindow(n *windowNode) {
+	t.addOther("window", n.text)
+	if n.first > 0 {
+		t.last.Property("rows kept: the first %d of each partition", n.first)
+	}
+	t.noteSorted(n)
+	t.picked = nil // which were the window's
 }
 
 // reads notes what a node has read of its input first.

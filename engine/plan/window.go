@@ -19,6 +19,7 @@ import (
 type windowNode struct {
 	in      readerNode
 	options engine.WindowOptions
+	first   int64  // how many first rows of each partition are wanted; 0 of all
 	text    string // for people
 }
 
@@ -46,7 +47,8 @@ func (n *windowNode) read(ctx context.Context, r *run) (array.RecordReader, erro
 
 // by returns the order in which the functions take the rows.
 func (n *windowNode) by() order.By {
-	return order.By{Keys: slices.Concat(n.options.Partition, n.options.Order)}
+	keys := slices.Concat(n.options.Partition, n.options.Order)
+	return order.By{Keys: keys, Prefix: len(n.options.Partition), First: n.first}
 }
 
 // window makes the node of window functions.
@@ -59,7 +61,7 @@ func (p *planner) window(n *logical.Window) (readerNode, error) {
 		rows.inOrder = len(n.Partition)+len(n.Order) == 0
 	}
 	places := logical.PlacesOf(n.In.Columns())
-	made := &windowNode{in: in}
+	made := &windowNode{in: in, first: n.First}
 	opt := &made.options
 	for _, id := range n.Partition {
 		opt.Partition = append(opt.Partition, order.Key{Column: places[id]})

@@ -29,6 +29,7 @@ const (
 	FinestFirst    Name = "finest grouping set first"
 	LargestCounts  Name = "largest counts"
 	FirstRows      Name = "first rows"
+	PartitionRows  Name = "first rows of partitions"
 	LateColumns    Name = "late columns"
 
 	SharedStatements Name = "shared statements"
@@ -61,6 +62,7 @@ var list = []rule{
 	{LargestCounts, everywhere(largestCounts)},
 	{FirstRows, everywhere(firstRows)},
 	{LateColumns, everywhere(lateColumns)},
+	{PartitionRows, everywhere(firstOfPartitions)},
 }
 
 // Names returns the names of all rules, in the order in which they are used.

@@ -28,8 +28,8 @@ func Column(mem memory.Allocator, from []arrow.Array, rows []Row) (arrow.Array, 
 	return (&gathering{mem, from, rows}).array()
 }
 
-// Share makes an array ready for several goroutines that gather of it at once: an array counts its NULLs when it is asked
-// first.
+// Share makes an array ready for several goroutines that gather values of it at once: an array counts its NULLs when it
+// is asked first.
 func Share(from arrow.Array) {
 	from.NullN()
 	if list, ok := from.(array.ListLike); ok {

@@ -81,6 +81,10 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 	}
 	if !r.sort.isLimited() {
 		r.sort.packing = newPacking(schema, by.Keys)
+		if r.sort.first = by.First; by.First > 0 {
+			r.sort.encoder.prefix = by.Prefix
+			r.sort.thinAt = thinRowsMin
+		}
 	}
 	return r, nil
 }

@@ -24,18 +24,21 @@ type sorter struct {
 	encoder *keyEncoder
 	workers workers
 
-	batches  []arrow.RecordBatch // owned: the rows that are held
-	kept     int64               // their number
-	isPacked bool                // entries have packed keys
-	packing  *packing            // of the keys of batches; nil with a limit, and where a key is no word
-	long     []longKeys          // by batch; without a limit, once the rows are sorted, unless their keys are packed
-	entries  []entry             // of all rows of batches; without a limit, once the rows are sorted
-	held     int64               // bytes of batches, long and entries
-	bound    *bound              // rows behind it do not matter; nil until as many rows are held as are wanted
-	shared   *Bound              // is told of bound; may be nil
-	cuts     int                 // how often rows were dropped
-	sieve    sieve               // of the bound
-	looked   []entry             // scratch: of the batch that is compared with the bound
+	batches   []arrow.RecordBatch // owned: the rows that are held
+	kept      int64               // their number
+	isPacked  bool                // entries have packed keys
+	packing   *packing            // of the keys of batches; nil with a limit, and where a key is no word
+	long      []longKeys          // by batch; without a limit, once the rows are sorted, unless their keys are packed
+	entries   []entry             // of all rows of batches; without a limit, once the rows are sorted
+	held      int64               // bytes of batches, long and entries
+	bound     *bound              // rows behind it do not matter; nil until as many rows are held as are wanted
+	shared    *Bound              // is told of bound; may be nil
+	cuts      int                 // how often rows were dropped
+	first     int64               // how many rows matter of rows that are equal in the encoder's first keys; 0 of all
+	thinAt    int64               // how many rows are held when the others are dropped
+	thinFails bool                // the last time most rows were left: rows are dropped as they are spilled, not before
+	sieve     sieve               // of the bound
+	looked    []entry             // scratch: of the batch that is compared with the bound
 
 	rows  int64        // that were held at some time
 	bytes int64        // of these rows, their keys and their entries
@@ -98,9 +101,42 @@ func (s *sorter) addPart(ctx context.Context, batch arrow.RecordBatch) error {
 			return err
 		}
 	}
+	if s.first > 0 && (s.kept >= s.thinAt || s.held > s.room() && !s.thinFails) {
+		rows := s.kept
+		if err := s.cut(ctx); err != nil {
+			return err
+		}
+		s.thinAt, s.thinFails = max(thinMore*s.kept, thinRowsMin), s.kept > rows/2
+	}
 	if s.held > s.room() {
 		return s.spill(ctx)
 	}
+	return nil
+}
+
+// Rows of which the first ones of each prefix matter are dropped when thinRowsMin are held, or thinMore for each row
+// that was left the last time.
+const (
+	thinRowsMin = 1 << 18
+	thinMore    = 4
+)
+
+// thin leaves of the entries, which are sorted, the first ones of each prefix.
+func (s *sorter) thin(ctx context.Context) error {
+	marks, err := s.mark(ctx)
+	if err != nil {
+		return err
+	}
+	left, ofPrefix := s.entries[:0], int64(0)
+	for i, mark := range marks {
+		if mark&NewPrefix != 0 {
+			ofPrefix = 0
+		}
+		if ofPrefix++; ofPrefix <= s.first {
+			left = append(left, s.entries[i])
+		}
+	}
+	s.entries = left
 	return nil
 }
 
@@ -222,6 +258,9 @@ func (s *sorter) sort(ctx context.Context) error {
 		return err
 	}
 	err = sortEntries(ctx, s.workers, s.entries, long)
+	if err == nil && s.first > 0 {
+		err = s.thin(ctx)
+	}
 	if err == nil && int64(len(s.entries)) >= s.wanted {
 		s.entries = s.entries[:s.wanted]
 		last := &s.entries[s.wanted-1]
