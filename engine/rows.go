@@ -215,6 +215,7 @@ func (e *Engine) sortOptions() ordering.Options {
 		Threads:   e.opt.Threads,
 		Units:     e.threads,
 		BatchRows: e.opt.testing.ResultRows,
+		ThinRows:  e.opt.testing.BlockRows,
 		Allocator: e.results,
 
 		RunAllocator: e.opt.Allocator,

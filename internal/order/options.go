@@ -44,6 +44,9 @@ type Options struct {
 	// BatchRows is how many rows a batch of the result has at most. The default is 32,768.
 	BatchRows int
 
+	// ThinRows is how many rows a sort holds at least before it drops rows behind By.First. The default is 262,144.
+	ThinRows int
+
 	// Allocator takes the memory of batches. The default is memory.DefaultAllocator.
 	Allocator memory.Allocator
 
@@ -60,6 +63,7 @@ const (
 	bytesDefault     = 256 << 20
 	bytesMin         = 1 << 20
 	batchRowsDefault = 1 << 15
+	thinRowsDefault  = 1 << 18
 )
 
 // EnsureDefaults fills in what is zero.
@@ -76,6 +80,7 @@ func (o *Options) EnsureDefaults() {
 	}
 	o.Threads = cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
 	o.BatchRows = cmp.Or(o.BatchRows, batchRowsDefault)
+	o.ThinRows = cmp.Or(o.ThinRows, thinRowsDefault)
 	o.Allocator = cmp.Or(o.Allocator, memory.DefaultAllocator)
 	o.RunAllocator = cmp.Or(o.RunAllocator, o.Allocator)
 	o.Purpose = cmp.Or(o.Purpose, "order by")
@@ -92,6 +97,9 @@ func (o *Options) Validate() error {
 	}
 	if o.BatchRows < 1 {
 		errs = append(errs, fmt.Errorf("BatchRows (%d) must be at least 1", o.BatchRows))
+	}
+	if o.ThinRows < 1 {
+		errs = append(errs, fmt.Errorf("ThinRows (%d) must be at least 1", o.ThinRows))
 	}
 	return errors.Join(errs...)
 }

@@ -83,7 +83,7 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 		r.sort.packing = newPacking(schema, by.Keys)
 		if r.sort.first = by.First; by.First > 0 {
 			r.sort.encoder.prefix = by.Prefix
-			r.sort.thinAt = thinRowsMin
+			r.sort.thinAt = int64(opt.ThinRows)
 		}
 	}
 	return r, nil

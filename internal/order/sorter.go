@@ -106,7 +106,7 @@ func (s *sorter) addPart(ctx context.Context, batch arrow.RecordBatch) error {
 		if err := s.cut(ctx); err != nil {
 			return err
 		}
-		s.thinAt, s.thinFails = max(thinMore*s.kept, thinRowsMin), s.kept > rows/2
+		s.thinAt, s.thinFails = max(thinMore*s.kept, int64(s.opt.ThinRows)), s.kept > rows/2
 	}
 	if s.held > s.room() {
 		return s.spill(ctx)
@@ -114,12 +114,9 @@ func (s *sorter) addPart(ctx context.Context, batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Rows of which the first ones of each prefix matter are dropped when thinRowsMin are held, or thinMore for each row
-// that was left the last time.
-const (
-	thinRowsMin = 1 << 18
-	thinMore    = 4
-)
+// thinMore is how many rows are held, for each row that was left the last time, before rows behind the first ones of
+// each prefix are dropped again.
+const thinMore = 4
 
 // thin leaves of the entries, which are sorted, the first ones of each prefix.
 func (s *sorter) thin(ctx context.Context) error {

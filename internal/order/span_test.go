@@ -128,11 +128,8 @@ func TestFirstOfPrefix(t *testing.T) {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		r := newReader(t, batchReader(t, schema, batches), by, Options{
 			Bytes: 1 << (12 + rng.IntN(14)), Temp: store.NewTemp(vfs.OS, t.TempDir(), math.MaxInt64), Allocator: mem,
-			Threads: 1 + rng.IntN(3), BatchRows: 1 + rng.IntN(500),
+			Threads: 1 + rng.IntN(3), BatchRows: 1 + rng.IntN(500), ThinRows: 1 + rng.IntN(4000),
 		})
-		if rng.IntN(4) > 0 {
-			r.sort.thinAt = 1 + rng.Int64N(500)
-		}
 		got, err := read(r)
 		check(t, err)
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

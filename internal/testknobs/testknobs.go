@@ -12,7 +12,7 @@ import (
 type Engine struct {
 	BatchRows    int  // rows of a batch asked of the source
 	ResultRows   int  // rows of a result batch
-	BlockRows    int  // rows after which a block of window functions ends
+	BlockRows    int  // rows after which a block of window functions ends; held before rows behind the first are dropped
 	TableGroups  int  // groups that fit a worker's pre-aggregation table
 	RadixBits    int  // fan-out of the scatter, as bits
 	NoPreAgg     bool // scatter all rows
