@@ -53,6 +53,7 @@ var list = []rule{
 	{PushFilters, pushFilters},
 	{JoinOrder, joinOrder},
 	{PruneColumns, pruneColumns},
+	{PushFilters, pushFilters}, // again: windows that nobody asked for are gone
 	{FilterLists, everywhere(filterLists)},
 	{DependentKeys, everywhere(dependentKeys)},
 	{ShiftedSums, everywhere(shiftedSums)},
@@ -69,9 +70,19 @@ var list = []rule{
 func Names() []Name {
 	names := make([]Name, 0, len(list)+1)
 	for _, r := range list {
-		names = append(names, r.name)
+		names = with(names, r.name)
 	}
-	return append(names, SharedStatements)
+	return with(names, SharedStatements)
+}
+
+// with adds names to a list that it does not have.
+func with(list []Name, names ...Name) []Name {
+	for _, name := range names {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // Context is what rules know beside the tree.
@@ -91,12 +102,7 @@ func Apply(c *Context, root logical.Node) (logical.Node, []Name, error) {
 		return root, used, err
 	}
 	root, ofBodies, err := sharedStatements(c, root)
-	for _, name := range ofBodies {
-		if !slices.Contains(used, name) {
-			used = append(used, name)
-		}
-	}
-	return root, used, err
+	return root, with(used, ofBodies...), err
 }
 
 // applyAll rewrites a statement, and no statement of WITH that it reads.
@@ -111,7 +117,7 @@ func applyAll(c *Context, root logical.Node) (logical.Node, []Name, error) {
 			return nil, nil, err
 		}
 		if changed {
-			used, root = append(used, r.name), collapse(made)
+			used, root = with(used, r.name), collapse(made)
 		}
 	}
 	return root, used, nil
