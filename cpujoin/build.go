@@ -19,6 +19,7 @@ type Build struct {
 	memory rowdata.Memory
 	bits   int
 	byKey  bool // parts divide keys of one word by their highest bits, not by the bits of their hashes
+	ranges Ranges
 
 	mu      sync.Mutex
 	workers []*Worker
@@ -28,11 +29,14 @@ type Build struct {
 	first []uint32   // by number: where its rows begin in rows, and one more; nil where each number has one row
 	words []uint64   // first's
 	rows  []uint64
+
+	values []uint64   // by place in rows: rising for the rows of a key; nil of no ranges
+	reach  [][]uint64 // by place in rows, and levels above (makeReach); nil of none
 }
 
 // NewBuild returns a build side that a number of workers make.
-func NewBuild(m rowdata.Memory, layout *rowdata.KeyLayout, workers int) *Build {
-	b := &Build{layout: layout, memory: m, byKey: areFew(layout)}
+func NewBuild(m rowdata.Memory, layout *rowdata.KeyLayout, ranges Ranges, workers int) *Build {
+	b := &Build{layout: layout, memory: m, ranges: ranges, byKey: areFew(layout)}
 	if workers > 1 && layout.Words > 0 {
 		b.bits = partBits
 	}
@@ -67,9 +71,10 @@ type Worker struct {
 
 // part is rows of one worker whose hashes begin with the same bits.
 type part struct {
-	keys []uint64 // packed; with room to grow
-	rows []uint64 // one for each key
-	len  int
+	keys   []uint64 // packed; with room to grow
+	rows   []uint64 // one for each key
+	values []uint64 // Ranges.Words for each key
+	len    int
 }
 
 // NewWorker returns a worker.
@@ -82,9 +87,9 @@ func (b *Build) NewWorker() *Worker {
 }
 
 // Add adds rows first, first+1 and so on by their packed keys, but for rows for which skip, which may be nil, is 1.
-// Strings of keys stay where they are until the Build is released.
+// values has a list for each of Ranges.Words. Strings of keys stay where they are until the Build is released.
 // Requires: at most rowdata.TileRows rows.
-func (w *Worker) Add(keys []uint64, rows int, first uint64, skip []uint8) {
+func (w *Worker) Add(keys []uint64, rows int, first uint64, skip []uint8, values [][]uint64) {
 	l := w.of.layout
 	names, shift := w.hashes[:rows], uint(64-w.of.bits) // of parts
 	if w.of.byKey {
@@ -98,9 +103,12 @@ func (w *Worker) Add(keys []uint64, rows int, first uint64, skip []uint8) {
 		}
 		p := &w.parts[name>>shift]
 		if p.len == len(p.rows) {
-			p.grow(w.of.memory, l.Words)
+			p.grow(w.of.memory, l.Words, len(values))
 		}
 		copy(p.keys[p.len*l.Words:(p.len+1)*l.Words], keys[i*l.Words:])
+		for j, v := range values {
+			p.values[p.len*len(values)+j] = v[i]
+		}
 		p.rows[p.len] = first + uint64(i)
 		p.len++
 	}
@@ -117,7 +125,7 @@ func (w *Worker) Release() {
 func (w *Worker) Growth(rows int) (bytes int64) {
 	for i := range w.parts {
 		if p := &w.parts[i]; p.len+rows > len(p.rows) {
-			bytes += int64(2*max(len(p.rows), min(rows, partRowsFirst))) * int64(8*(w.of.layout.Words+1))
+			bytes += int64(2*max(len(p.rows), min(rows, partRowsFirst))) * int64(w.of.addedBytes())
 		}
 	}
 	return bytes
@@ -130,7 +138,7 @@ const seed = 0
 const partRowsFirst = 512
 
 // grow makes room for more rows.
-func (p *part) grow(m rowdata.Memory, width int) {
+func (p *part) grow(m rowdata.Memory, width, values int) {
 	rows := max(2*len(p.rows), partRowsFirst)
 	grown := func(old []uint64, n, used int) []uint64 {
 		words := m.Alloc(n)
@@ -141,6 +149,9 @@ func (p *part) grow(m rowdata.Memory, width int) {
 	if width > 0 {
 		p.keys = grown(p.keys, rows*width, p.len*width)
 	}
+	if values > 0 {
+		p.values = grown(p.values, rows*values, p.len*values)
+	}
 	p.rows = grown(p.rows, rows, p.len)
 }
 
@@ -148,6 +159,7 @@ func (p *part) grow(m rowdata.Memory, width int) {
 func (p *part) release(m rowdata.Memory) {
 	m.Free(p.keys)
 	m.Free(p.rows)
+	m.Free(p.values)
 	*p = part{}
 }
 
@@ -163,16 +175,22 @@ func (b *Build) added() (rows int) {
 
 // TableBytes returns how many bytes Finish takes, at most, beside the rows that were added.
 func (b *Build) TableBytes() int64 {
-	return int64(b.added()) * (RowBytes(b.layout) - int64(8*(b.layout.Words+1)))
+	return int64(b.added()) * (RowBytes(b.layout, &b.ranges) - b.addedBytes())
 }
+
+// addedBytes is what a row takes until Finish.
+func (b *Build) addedBytes() int64 { return int64(8 * (b.layout.Words + 1 + b.ranges.Words)) }
 
 // RowBytes returns how many bytes a row takes at most, beside its columns: its key and number until Finish, and then
 // its place in the tables.
-func RowBytes(l *rowdata.KeyLayout) int64 {
+func RowBytes(l *rowdata.KeyLayout, ranges *Ranges) int64 {
 	const slots, numbers, lists, rows = 4 * 8, 4, 4, 2 * 8
 	bytes := int64(8*(l.Words+1) + 8*l.Words + slots + numbers + lists + rows)
 	if areFew(l) {
 		bytes += hasBytes
+	}
+	if ranges.Words > 0 { // added, in a part, in its place, levels above, and while they are sorted
+		bytes += int64(8 * (3*ranges.Words + 1 + boundedWords))
 	}
 	return bytes
 }
@@ -193,12 +211,14 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 		at += parts[i].len
 	}
 	if total > 0 && b.byKey && 1<<b.layout.Bits <= max(directRows*total, directFew) {
-		b.rows = b.memory.Alloc(total)
+		b.makeRows(total)
 		b.makeFirst(1 << b.layout.Bits)
-		return each(ctx, len(parts), func(i int) error {
+		err := each(ctx, len(parts), func(i int) error {
 			b.listDirect(&parts[i], i)
 			return nil
 		})
+		b.makeReach()
+		return err
 	}
 	tables := make([]*table.Table, len(parts))
 	for i := range parts {
@@ -219,19 +239,44 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 		for i := range parts {
 			b.memory.Free(parts[i].rows)
 			b.memory.Free(parts[i].words)
+			b.memory.Free(parts[i].values)
 		}
 	}()
 	if err != nil || total == 0 {
 		return err
 	}
-	b.rows = b.memory.Alloc(total)
+	b.makeRows(total)
 	if keys := b.set.First(len(parts)-1) + tables[len(parts)-1].Len; keys < total {
 		b.makeFirst(keys)
 	}
-	return each(ctx, len(parts), func(i int) error {
+	err = each(ctx, len(parts), func(i int) error {
 		b.list(&parts[i], b.set.First(i))
 		return nil
 	})
+	b.makeReach()
+	return err
+}
+
+// makeRows makes room for a number of rows.
+func (b *Build) makeRows(rows int) {
+	b.rows = b.memory.Alloc(rows)
+	if b.ranges.Words > 0 {
+		b.values = b.memory.Alloc(rows)
+	}
+	if b.ranges.Words > 1 {
+		b.reach = [][]uint64{b.memory.Alloc(rows)}
+	}
+}
+
+// put writes a row, with its values, to a place.
+func (b *Build) put(at uint32, row uint64, values []uint64) {
+	b.rows[at] = row
+	if b.values != nil {
+		b.values[at] = values[0]
+	}
+	if b.reach != nil {
+		b.reach[0][at] = values[1]
+	}
 }
 
 // makeFirst makes room for the places of the rows of a number of keys.
@@ -247,6 +292,7 @@ type numbered struct {
 	numbers []uint32
 	words   []uint64 // of numbers
 	rows    []uint64
+	values  []uint64 // Ranges.Words for each row
 	len     int
 	at      int // in Build.rows
 }
@@ -260,10 +306,14 @@ func (b *Build) number(n *numbered, i int) {
 	n.numbers = rowdata.View[uint32](n.words)[:n.len]
 	hashes := make([]uint64, rowdata.TileRows)
 	n.table.Reserve(n.len)
+	if b.ranges.Words > 0 {
+		n.values = b.memory.Alloc(n.len * b.ranges.Words)
+	}
 	at, width := 0, b.layout.Words
 	for _, w := range b.workers {
 		p := &w.parts[i]
 		copy(n.rows[at:], p.rows[:p.len])
+		copy(n.values[at*b.ranges.Words:], p.values[:p.len*b.ranges.Words])
 		if b.has != nil {
 			for _, k := range p.keys[:p.len] {
 				b.has[k>>6] |= 1 << (k & 63)
@@ -280,8 +330,11 @@ func (b *Build) number(n *numbered, i int) {
 
 // list writes the rows of a part, by their numbers.
 func (b *Build) list(n *numbered, first int) {
+	width := b.ranges.Words
 	if b.first == nil { // numbers count up
-		copy(b.rows[n.at:], n.rows[:n.len])
+		for i, row := range n.rows[:n.len] {
+			b.put(uint32(n.at+i), row, n.values[i*width:(i+1)*width])
+		}
 		return
 	}
 	ends := b.first[first+1 : first+1+n.table.Len]
@@ -290,9 +343,10 @@ func (b *Build) list(n *numbered, first int) {
 	}
 	countsToStarts(ends, n.at)
 	for i, k := range n.numbers {
-		b.rows[ends[k]] = n.rows[i]
+		b.put(ends[k], n.rows[i], n.values[i*width:(i+1)*width])
 		ends[k]++
 	}
+	b.sortKeys(n.at, first, n.table.Len)
 }
 
 // listDirect writes the rows of part i of all workers, by their keys, which are their numbers.
@@ -306,14 +360,16 @@ func (b *Build) listDirect(n *numbered, i int) {
 		}
 	}
 	countsToStarts(ends, n.at)
+	width := b.ranges.Words
 	for _, w := range b.workers {
 		p := &w.parts[i]
 		for j, k := range p.keys[:p.len] {
-			b.rows[ends[k-low]] = p.rows[j]
+			b.put(ends[k-low], p.rows[j], p.values[j*width:(j+1)*width])
 			ends[k-low]++
 		}
 		p.release(b.memory)
 	}
+	b.sortKeys(n.at, int(low), keys)
 }
 
 // countsToStarts makes of the number of rows of each key where the first of them lies. Each row that is written moves
@@ -338,5 +394,9 @@ func (b *Build) Release() {
 	b.memory.Free(b.rows)
 	b.memory.Free(b.words)
 	b.memory.Free(b.has)
-	b.rows, b.words, b.first, b.has = nil, nil, nil, nil
+	b.memory.Free(b.values)
+	for _, level := range b.reach {
+		b.memory.Free(level)
+	}
+	b.rows, b.words, b.first, b.has, b.values, b.reach = nil, nil, nil, nil, nil, nil
 }

@@ -69,7 +69,7 @@ func TestPairs(t *testing.T) {
 		}
 		mem := &counted{Memory: rowdata.GoMemory}
 		workers := 1 + rng.IntN(3)
-		b := cpujoin.NewBuild(mem, layout, workers)
+		b := cpujoin.NewBuild(mem, layout, cpujoin.Ranges{}, workers)
 		want := map[string][]uint64{}
 		makers := make([]*cpujoin.Worker, workers)
 		for i := range makers {
@@ -94,7 +94,7 @@ func TestPairs(t *testing.T) {
 			if rng.IntN(2) == 0 && !slices.Contains(skip, 1) {
 				skip = nil
 			}
-			makers[rng.IntN(workers)].Add(tile, n, uint64(first), skip)
+			makers[rng.IntN(workers)].Add(tile, n, uint64(first), skip, nil)
 			first += n
 		}
 		if err := b.Finish(t.Context(), each); err != nil {
@@ -110,12 +110,12 @@ func TestPairs(t *testing.T) {
 				k := key(rng.IntN(2 * keys))
 				tile, texts = append(tile, k...), append(texts, fmt.Sprint(k))
 			}
-			p.Begin(tile, n)
+			p.Begin(tile, n, nil)
 			got := make([][]uint64, n)
 			for more := true; more; {
 				var pairs cpujoin.Pairs
 				most := 1 + rng.IntN(3000)
-				more = p.Next(&pairs, 7, most)
+				more = p.Next(&pairs, 7, most, nil)
 				if len(pairs.Probe) > most || more && len(pairs.Probe) < most {
 					t.Fatalf("seed %d: %d pairs where %d are asked for, more: %v", seed, len(pairs.Probe), most, more)
 				}

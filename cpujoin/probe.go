@@ -25,6 +25,9 @@ type Prober struct {
 	from, to []uint32 // of each row of the tile: its partners' places in Build.rows
 	rows     int      // of the tile
 	row      int      // of the tile: the first whose pairs are not returned
+	least    []uint64 // by row of the tile: the least reach of partners; nil of none
+	step     int      // partners of a row that nextBest returns at a time
+	left     bool     // nextBest has left partners of a row before row
 }
 
 // NewProber returns a prober of a build side that is finished. isFirst is for callers who want one partner of each
@@ -48,9 +51,32 @@ func (b *Build) rowsOf(number uint32) (from, to uint32) {
 	return b.first[number], b.first[number+1]
 }
 
-// Begin looks up packed keys.
+// Begin looks up packed keys. bounds are of a Build with Ranges.
 // Requires: at most rowdata.TileRows rows.
-func (p *Prober) Begin(keys []uint64, rows int) {
+func (p *Prober) Begin(keys []uint64, rows int, bounds *Bounds) {
+	p.find(keys, rows)
+	p.least = nil
+	if p.of.values != nil {
+		p.narrow(bounds)
+		p.least = bounds.Reach
+	}
+	p.step, p.left = 1, false
+	from, to := p.from[:rows], p.to[:rows]
+	switch {
+	case !p.isFirst || p.least != nil:
+	case p.of.ranges.Best:
+		for i := range from {
+			from[i] = max(from[i], max(to[i], 1)-1)
+		}
+	default:
+		for i := range from {
+			to[i] = min(to[i], from[i]+1)
+		}
+	}
+}
+
+// find looks up packed keys.
+func (p *Prober) find(keys []uint64, rows int) {
 	b := p.of
 	p.rows, p.row = rows, 0
 	from, to := p.from[:rows], p.to[:rows]
@@ -83,16 +109,18 @@ func (p *Prober) Begin(keys []uint64, rows int) {
 			from[i], to[i] = b.rowsOf(number)
 		}
 	}
-	if p.isFirst {
-		for i := range from {
-			to[i] = min(to[i], from[i]+1)
-		}
-	}
 }
 
-// Next adds the next pairs to a list, until that has `most` pairs. The first row of the tile is row `base` of the
-// probe side. It returns false once all pairs were added.
-func (p *Prober) Next(pairs *Pairs, base uint32, most int) (more bool) {
+// Next adds the next pairs to a list, until that has `most` pairs, or fewer of Ranges.Best. The first row of the tile
+// is row `base` of the probe side. It returns false once all pairs were added. done says, of Ranges.Best, which rows of
+// the probe side need no further partner; it may be nil.
+func (p *Prober) Next(pairs *Pairs, base uint32, most int, done func(row uint32) bool) (more bool) {
+	switch {
+	case p.of.ranges.Best && done != nil:
+		return p.nextBest(pairs, base, most, done)
+	case p.least != nil:
+		return p.nextReach(pairs, base, most)
+	}
 	rows := p.of.rows
 	for ; p.row < p.rows; p.row++ {
 		left := most - len(pairs.Probe)

@@ -32,6 +32,8 @@ type HashedOptions struct {
 	Keys *rowdata.Bound
 
 	NullsEqual []bool // by key: a NULL is equal to NULL, not to nothing
+
+	Range Range // of values behind the keys; its zero is none
 }
 
 // BuildSide is the rows of one side of a join, to be found by their keys: in memory, or, where they outgrow it, in
@@ -129,7 +131,7 @@ func (b *BuildSide) bytesOf(batch arrow.RecordBatch) int64 {
 }
 
 // rowBytes is what a row of the build side takes beside its columns, at most.
-func (b *BuildSide) rowBytes() int64 { return cpujoin.RowBytes(&b.opt.Keys.Keys) }
+func (b *BuildSide) rowBytes() int64 { return b.opt.Range.rowBytes(&b.opt.Keys.Keys) }
 
 // read calls a function with what is made of the batches of a source, which it takes over, by all threads, and another
 // one at the end.

@@ -23,6 +23,8 @@ type Hashed struct {
 
 	nullsEqual []bool // by key: a NULL is equal to NULL
 
+	ranges *ranges
+
 	batches []arrow.RecordBatch
 	columns [][]arrow.Array   // by column and batch, and behind the batches a NULL
 	codes   []*codes          // by column; nil of columns that are no strings, and of many rows
@@ -32,8 +34,10 @@ type Hashed struct {
 }
 
 func newHashed(m rowdata.Memory, of *HashedOptions, workers int) *Hashed {
-	build := cpujoin.NewBuild(m, &of.Keys.Keys, workers)
-	return &Hashed{build: build, keys: of.Keys, schema: of.Schema, nullsEqual: of.NullsEqual}
+	h := &Hashed{keys: of.Keys, schema: of.Schema, nullsEqual: of.NullsEqual}
+	h.ranges = newRanges(of)
+	h.build = cpujoin.NewBuild(m, &of.Keys.Keys, h.ranges.partners(), workers)
+	return h
 }
 
 // finish makes what rows are found by, of all batches, which were added to the build.
@@ -106,22 +110,30 @@ type hashAdder struct {
 	nullsEqual []bool
 	to         *cpujoin.Worker
 	skip       []uint8
+	values     *rangeValues
 }
 
 func (h *Hashed) newAdder() *hashAdder {
-	return &hashAdder{newKeyPacker(h.keys), h.nullsEqual, h.build.NewWorker(), make([]uint8, rowdata.TileRows)}
+	return &hashAdder{
+		newKeyPacker(h.keys), h.nullsEqual, h.build.NewWorker(), make([]uint8, rowdata.TileRows),
+		h.ranges.newValues(),
+	}
 }
 
 // add adds the batch of a number, which is to be among the Hashed's batches.
 func (a *hashAdder) add(number uint32, batch arrow.RecordBatch) error {
+	if err := a.values.begin(number, batch); err != nil {
+		return err
+	}
 	return a.keys.tiles(batch, func(t *rowdata.Tile, from int) error {
-		a.to.Add(t.Keys, t.Rows, uint64(number)<<32|uint64(from), a.nulls(t))
+		a.to.Add(t.Keys, t.Rows, uint64(number)<<32|uint64(from), a.nulls(t, from), a.values.tile(from, t.Rows))
 		return nil
 	})
 }
 
-// nulls returns which rows of a tile have a key that is NULL, and equal to nothing; nil where there are none.
-func (a *hashAdder) nulls(t *rowdata.Tile) []uint8 {
+// nulls returns which rows of a tile, and of a batch from a row on, have a key that is NULL and equal to nothing, or a
+// NULL in place of a range's value; nil where there are none.
+func (a *hashAdder) nulls(t *rowdata.Tile, from int) []uint8 {
 	skip := a.skip[:t.Rows]
 	some := false
 	for k, valid := range t.Valid {
@@ -134,6 +146,20 @@ func (a *hashAdder) nulls(t *rowdata.Tile) []uint8 {
 		}
 		for i, v := range valid[:t.Rows] {
 			skip[i] |= 1 - v
+		}
+	}
+	for _, values := range a.values.columns {
+		if values.NullN() == 0 {
+			continue
+		}
+		if !some {
+			clear(skip)
+			some = true
+		}
+		for i := range skip {
+			if values.IsNull(from + i) {
+				skip[i] = 1
+			}
 		}
 	}
 	if !some {
@@ -218,6 +244,7 @@ type Partners struct {
 type Finder struct {
 	keys   *keyPacker
 	prober *cpujoin.Prober
+	bounds *rangeBounds
 	from   int  // of the batch: the first row of the tile
 	more   bool // pairs of the tile
 	pairs  cpujoin.Pairs
@@ -226,20 +253,22 @@ type Finder struct {
 
 // NewFinder returns a finder. isFirst is for callers who want one partner of each row.
 func (h *Hashed) NewFinder(isFirst bool) *Finder {
-	return &Finder{keys: newKeyPacker(h.keys), prober: h.build.NewProber(isFirst)}
+	return &Finder{keys: newKeyPacker(h.keys), prober: h.build.NewProber(isFirst), bounds: h.ranges.newBounds()}
 }
 
-// Begin turns to a batch, whose first columns are the keys, and which is in use until End.
+// Begin turns to a batch, whose first columns are the keys and the bounds of Range, and which is in use until End.
 func (f *Finder) Begin(batch arrow.RecordBatch) error {
 	f.more = false
+	f.bounds.begin(batch)
 	return f.keys.begin(batch)
 }
 
-// Next returns the next pairs of rows of the batch, and of the Hashed, whose keys are equal: at most a number of them,
-// in the order of the batch. They are valid until the next call; nil is the end.
-func (f *Finder) Next(most int) (*Partners, error) {
+// Next returns the next pairs of rows of the batch, and of the Hashed, whose keys are equal and whose values are in
+// range: at most a number of them, in the order of the batch. Of Range.Best, a row's pairs are from the best on, and
+// done, which may be nil, says which rows need no more. They are valid until the next call; nil is the end.
+func (f *Finder) Next(most int, done func(row uint32) bool) (*Partners, error) {
 	f.pairs.Reset()
-	for len(f.pairs.Probe) < most {
+	for len(f.pairs.Probe) < most && (done == nil || len(f.pairs.Probe) == 0) {
 		if !f.more {
 			t, from, err := f.keys.next()
 			if err != nil {
@@ -248,10 +277,10 @@ func (f *Finder) Next(most int) (*Partners, error) {
 			if t == nil {
 				break
 			}
-			f.prober.Begin(t.Keys, t.Rows)
+			f.prober.Begin(t.Keys, t.Rows, f.bounds.tile(from, t.Rows))
 			f.from = from
 		}
-		f.more = f.prober.Next(&f.pairs, uint32(f.from), most)
+		f.more = f.prober.Next(&f.pairs, uint32(f.from), most, done)
 	}
 	if len(f.pairs.Probe) == 0 {
 		return nil, nil

@@ -31,10 +31,19 @@ type TaskReader struct {
 	of      *BuildSide
 	waiting []*cpujoin.Task // the next one last
 	round   Round
-	build   *store.BatchReader // of the task; nil where all its rows were taken
+	build   batches            // of the task; nil where all its rows were taken
 	ahead   arrow.RecordBatch  // of build: the first batch of the next round
 	probe   *store.BatchReader // of the round
 	spool   scatter.Spool      // of the probe side of a task of several rounds; nil of others
+}
+
+// batches are read one by one.
+type batches interface {
+	// Next returns the next batch, which the caller owns; nil at the end.
+	Next() (arrow.RecordBatch, error)
+
+	// Close gives back what was not read.
+	Close()
 }
 
 // Open returns a reader of the task, which hands its rows over.
@@ -92,6 +101,13 @@ func (r *TaskReader) begin(ctx context.Context) error {
 		r.probe = r.batches(t.Take(cpujoin.ProbeSide))
 	}
 	r.build = r.batches(t.Take(cpujoin.BuildSide))
+	if r.spool != nil && r.of.opt.Range.Best {
+		sorted, err := r.of.sorted(ctx, r.build)
+		if err != nil {
+			return err
+		}
+		r.build = sorted
+	}
 	return nil
 }
 

@@ -20,7 +20,8 @@ type Join struct {
 	Kind        sql.JoinKind
 	Left, Right Node
 	Keys        []JoinKey
-	Condition   *expr.Expr // over PairColumns, beside the keys; nil for TRUE
+	Nearest     *Inequality // of an ASOF join: of a row's partners, for which it is TRUE, the nearest is left; else nil
+	Condition   *expr.Expr  // over PairColumns, beside the keys; nil for TRUE
 	columns     []Column   // of Left, then of Right
 }
 
@@ -50,11 +51,7 @@ func NewJoin(ctx context.Context, kind sql.JoinKind, left, right Node, condition
 		return nil, err
 	}
 	for _, x := range expr.Conjuncts(nil, condition) {
-		key, ok, err := n.keyOf(ctx, x)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		if key, ok := n.keyOf(ctx, x); ok {
 			n.Keys = append(n.Keys, key)
 		} else {
 			n.Condition = expr.Conjunction(n.Condition, x)
@@ -64,26 +61,32 @@ func NewJoin(ctx context.Context, kind sql.JoinKind, left, right Node, condition
 }
 
 // keyOf returns the key that a condition is, if it is one.
-func (n *Join) keyOf(ctx context.Context, x *expr.Expr) (key JoinKey, ok bool, err error) {
+func (n *Join) keyOf(ctx context.Context, x *expr.Expr) (key JoinKey, ok bool) {
 	if x.Op != expr.OpCall || x.Name != "=" && x.Name != "is not distinct from" {
-		return key, false, nil
+		return key, false
 	}
-	key = JoinKey{x.Args[0], x.Args[1], x.Name != "="}
-	if Reads(key.Left, n.Right) && Reads(key.Right, n.Left) {
-		key.Left, key.Right = key.Right, key.Left
-	} else if !Reads(key.Left, n.Left) || !Reads(key.Right, n.Right) {
-		return key, false, nil
+	left, right, _, ok := n.compared(ctx, x.Args[0], x.Args[1])
+	return JoinKey{left, right, x.Name != "="}, ok
+}
+
+// compared returns two expressions, of which one reads the left side alone and the other one the right side, cast to
+// the type in which they are compared. turned says that the first one reads the right side. ok is false of others.
+func (n *Join) compared(ctx context.Context, a, b *expr.Expr) (left, right *expr.Expr, turned, ok bool) {
+	left, right = a, b
+	if turned = Reads(a, n.Right) && Reads(b, n.Left); turned {
+		left, right = b, a
+	} else if !Reads(left, n.Left) || !Reads(right, n.Right) {
+		return nil, nil, false, false
 	}
-	p, err := expr.BindTo(ctx, n.Pairs(), key.Left, key.Right, expr.Call("coalesce", key.Left, key.Right))
+	p, err := expr.BindTo(ctx, n.Pairs(), left, right, expr.Call("coalesce", left, right))
 	if err != nil {
-		return key, false, nil // the condition has been bound: the comparison has a way of its own
+		return nil, nil, false, false // the condition has been bound: the comparison has a way of its own
 	}
-	left, right, common := p.Type(0), p.Type(1), p.Type(2)
-	if _, err := rowdata.KindOf(p.Arrow(2)); err != nil || (left.ID == expr.Text) != (right.ID == expr.Text) {
-		return key, false, nil
+	ofLeft, ofRight, common := p.Type(0), p.Type(1), p.Type(2)
+	if _, err := rowdata.KindOf(p.Arrow(2)); err != nil || (ofLeft.ID == expr.Text) != (ofRight.ID == expr.Text) {
+		return nil, nil, false, false
 	}
-	key.Left, key.Right = castTo(key.Left, p, 0, common), castTo(key.Right, p, 1, common)
-	return key, true, nil
+	return castTo(left, p, 0, common), castTo(right, p, 1, common), turned, true
 }
 
 // castTo casts expression i of a program to a type, unless it is a column that has it.
@@ -187,7 +190,7 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	var on *expr.Expr
 	shared := make(map[int]int, len(using)) // columns of the left side that stand for columns of the right one
 	hidden := make(map[int]bool, len(using))
-	for _, name := range using {
+	for i, name := range using {
 		x := expr.Column(name)
 		x.At = f.At
 		l, err := left.find(x)
@@ -199,7 +202,11 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 			return nil, err
 		}
 		shared[l], hidden[r] = r, true
-		on = expr.Conjunction(on, expr.Call("=", left.columns[l].Expr(), right.columns[r].Expr()))
+		sign := "="
+		if f.Asof && i == len(using)-1 {
+			sign = ">="
+		}
+		on = expr.Conjunction(on, expr.Call(sign, left.columns[l].Expr(), right.columns[r].Expr()))
 	}
 	visible := slices.Clone(left.starred)
 	for _, c := range right.starred {
@@ -214,6 +221,11 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	n, err := NewJoin(ctx, f.Kind, left.node, right.node, on)
 	if err != nil {
 		return nil, err
+	}
+	if f.Asof {
+		if err := n.takeNearest(ctx, f.At); err != nil {
+			return nil, err
+		}
 	}
 	if n.IsOneSided() {
 		left.take(n)

@@ -242,6 +242,9 @@ func (t *tree) addNode(n node) error {
 // addJoin adds a join, and what its build side and the filter of the other side's rows did.
 func (t *tree) addJoin(n *joinNode) {
 	t.addOther("join", n.text)
+	if n.sorted != "" {
+		t.last.Property("build side: sorted by %s", n.sorted)
+	}
 	t.pruned, t.narrowed = nil, true
 	built := &t.run.of(n).built
 	if built.side == nil {

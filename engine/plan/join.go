@@ -21,11 +21,15 @@ import (
 type joinNode struct {
 	text             string // for people
 	probe, build     sourceNode
-	ofProbe, ofBuild *projection // the keys, then the columns of the join
+	ofProbe, ofBuild *projection // the keys, what between has, then the columns of the join
+	probeFirst       int         // the first column of the join in ofProbe
+	buildFirst       int         // the first column of the join in ofBuild
 	probeKeys        []int       // columns of probe that are the keys; nil where a key is more than a column
 	ofSource         [2][]int    // by side, probe and build, and column of the join: the column of the side's rows
 	keys             *rowdata.Bound
 	nullsEqual       []bool        // by key: a NULL is equal to NULL
+	between          engine.Range  // of values behind the keys
+	sorted           string        // for people: what the build side is sorted by; "" of none
 	condition        *expr.Program // of the columns of the join; nil for TRUE
 	has              joinRows
 	schema           *arrow.Schema // of pairs: the probe side's columns, then the build side's
@@ -71,15 +75,18 @@ func (r joinRows) ofBuild() bool { return !r.pairs && (r.buildPartnered || r.bui
 // input implements node: the build side is read before.
 func (n *joinNode) input() node { return n.probe }
 
-// describeJoin names the kind of a join, its keys and its condition; the side that is kept comes second.
+// describeJoin names the kind of a join, its keys and its conditions; the side that is kept comes second.
 func describeJoin(n *logical.Join, swapped bool) string {
-	kind := n.Kind
+	kind := string(n.Kind)
 	switch {
 	case !swapped:
-	case kind == sql.RightJoin:
-		kind = sql.LeftJoin
-	case kind == sql.LeftJoin:
-		kind = sql.RightJoin
+	case n.Kind == sql.RightJoin:
+		kind = string(sql.LeftJoin)
+	case n.Kind == sql.LeftJoin:
+		kind = string(sql.RightJoin)
+	}
+	if n.Nearest != nil {
+		kind = "asof " + kind
 	}
 	var parts []string
 	for _, k := range n.Keys {
@@ -89,13 +96,17 @@ func describeJoin(n *logical.Join, swapped bool) string {
 		key := k.Condition().String()
 		parts = append(parts, key[1:len(key)-1])
 	}
+	if n.Nearest != nil {
+		nearest := n.Nearest.Condition().String()
+		parts = append(parts, nearest[1:len(nearest)-1])
+	}
 	if n.Condition != nil {
 		parts = append(parts, n.Condition.String())
 	}
 	if len(parts) == 0 {
 		parts = []string{"all pairs"}
 	}
-	return strings.ToLower(string(kind)) + ", " + strings.Join(parts, " and ")
+	return strings.ToLower(kind) + ", " + strings.Join(parts, " and ")
 }
 
 // rows implements sourceNode.
@@ -105,6 +116,10 @@ func (n *joinNode) rows(r *run) scan.Source {
 	}
 	return &joined{node: n, run: r, probe: n.probe.rows(r), build: n.build.rows(r), built: &r.of(n).built}
 }
+
+// canSwap says whether the left side of a join may be kept. Of an ASOF join each row of it has one partner; and without
+// an equality each row of a SEMI or an ANTI join takes one search where the other side is kept.
+func canSwap(n *logical.Join) bool { return n.Nearest == nil && (len(n.Keys) > 0 || !n.IsOneSided()) }
 
 // join makes the node of a join.
 func (p *planner) join(n *logical.Join) (*input, error) {
@@ -119,7 +134,7 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	probe, build := left, right
 	probeColumns, buildColumns := n.Left.Columns(), n.Right.Columns()
 	rows := p.estimates.Rows(n.Right) // of the build side
-	swapped := p.estimates.Rows(n.Left) < rows
+	swapped := p.estimates.Rows(n.Left) < rows && canSwap(n)
 	if swapped {
 		rows = p.estimates.Rows(n.Left)
 		probe, build, probeColumns, buildColumns = build, probe, buildColumns, probeColumns
@@ -127,6 +142,11 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	made := &joinNode{
 		text: describeJoin(n, swapped), probe: probe.node, build: build.node, has: rowsOf(n.Kind, swapped),
 	}
+	by, condition, err := p.ranges(n, swapped)
+	if err != nil {
+		return nil, err
+	}
+	made.between, made.sorted = by.of, by.text
 	var probeKeys, buildKeys []*expr.Expr
 	for _, k := range n.Keys {
 		if swapped {
@@ -135,12 +155,13 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 		probeKeys, buildKeys = append(probeKeys, k.Left), append(buildKeys, k.Right)
 		made.nullsEqual = append(made.nullsEqual, k.NullsEqual)
 	}
-	if made.ofProbe, err = p.side(probe, probeKeys, probeColumns); err != nil {
+	if made.ofProbe, err = p.side(probe, append(probeKeys, by.bounds...), probeColumns); err != nil {
 		return nil, err
 	}
-	if made.ofBuild, err = p.side(build, buildKeys, buildColumns); err != nil {
+	if made.ofBuild, err = p.side(build, append(buildKeys, by.values...), buildColumns); err != nil {
 		return nil, err
 	}
+	made.probeFirst, made.buildFirst = len(n.Keys)+len(by.bounds), len(n.Keys)+len(by.values)
 	made.probeKeys = keyPlaces(probe, probeKeys, made.ofProbe)
 	if made.keys, err = bindKeys(made.ofProbe, made.ofBuild, probe, build, len(n.Keys)); err != nil {
 		return nil, err
@@ -148,8 +169,8 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	sides, columns := [2]*input{probe, build}, [2][]logical.Column{probeColumns, buildColumns}
 	in := &input{made, made.pairs(n, sides, columns, rows <= engine.CodedRowsMost)}
 	made.described = &joined{node: made, probe: probe.node.rows(nil)}
-	if n.Condition != nil {
-		made.condition, err = expr.BindCondition(p.ctx, expr.Columns{Schema: made.schema, Places: in.places}, n.Condition)
+	if condition != nil {
+		made.condition, err = expr.BindCondition(p.ctx, expr.Columns{Schema: made.schema, Places: in.places}, condition)
 	}
 	if made.has.isOneSided() {
 		in = &input{made, logical.PlacesOf(n.Columns())}
@@ -170,7 +191,7 @@ func (n *joinNode) pairs(
 	for s, from := range []*projection{n.ofProbe, n.ofBuild} {
 		for i, c := range columns[s] {
 			pair := known[c.ID]
-			f := from.schema.Field(len(of.Keys) + i)
+			f := from.schema.Field(from.schema.NumFields() - len(columns[s]) + i)
 			f.Name, f.Nullable = taken.Unique(pair.Name), true
 			places[c.ID] = len(fields)
 			n.ofSource[s] = append(n.ofSource[s], sides[s].places[c.ID])
@@ -191,7 +212,7 @@ func (n *joinNode) pairs(
 	return places
 }
 
-// side makes the keys and the columns of one side of a join.
+// side makes the keys, values of ranges among them, and the columns of one side of a join.
 func (p *planner) side(in *input, keys []*expr.Expr, columns []logical.Column) (*projection, error) {
 	exprs, names := slices.Clone(keys), make([]string, 0, len(keys)+len(columns))
 	for i := range keys {

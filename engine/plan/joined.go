@@ -110,7 +110,7 @@ func (s *joined) engine() *engine.Engine {
 func (s *joined) makeBuild(ctx context.Context, reads engine.RowsOptions) (err error) {
 	n, eng := s.node, s.run.engine
 	s.built.side, err = eng.Hash(ctx, s.build, engine.HashedOptions{
-		RowsOptions: rowsOptions(n.ofBuild, eng), Keys: n.keys, NullsEqual: n.nullsEqual,
+		RowsOptions: rowsOptions(n.ofBuild, eng), Keys: n.keys, NullsEqual: n.nullsEqual, Range: n.between,
 	})
 	if err != nil || s.built.side.All() != nil {
 		return err
@@ -359,7 +359,8 @@ func (j *joiner) release() {
 
 // turn makes partners of rows of the build side.
 func (j *joiner) turn(h *engine.Hashed) {
-	isFirst := !j.split.node.has.pairs && !j.split.node.marksBuild() && j.condition == nil
+	n := j.split.node
+	isFirst := (!n.has.pairs && !n.marksBuild() || n.between.Best) && j.condition == nil
 	j.hashed, j.finder, j.alone = h, h.NewFinder(isFirst), 0
 }
 
@@ -378,7 +379,7 @@ func (j *joiner) begin(batch arrow.RecordBatch, first int, isLast bool) error {
 	j.batch, j.first, j.isLast = batch, first, isLast
 	rowBytes := rowdata.BatchBytes(batch)/max(batch.NumRows(), 1) + j.hashed.RowBytes()
 	j.most = int(min(max(joinedBytesMost/max(rowBytes, 1), 1), joinedRowsMost))
-	if n := (first + int(batch.NumRows()) + 7) / 8; j.marks() && n > len(j.partnered) {
+	if n := (first + int(batch.NumRows()) + 7) / 8; j.notes() && n > len(j.partnered) {
 		j.partnered = append(j.partnered, make([]byte, n-len(j.partnered))...)
 	}
 	return j.finder.Begin(batch)
@@ -399,15 +400,26 @@ func (n *joinNode) marksBuild() bool { return n.has.buildPartnered || n.has.buil
 // marks says whether the join has rows of the probe side that are chosen by whether they have a partner.
 func (j *joiner) marks() bool { return j.split.node.has.probeAlone || j.split.node.has.partnered }
 
+// notes says whether it is noted which rows have a partner.
+func (j *joiner) notes() bool { return j.marks() || j.split.node.between.Best }
+
+// isPartnered says whether a row of the batch is known to have a partner.
+func (j *joiner) isPartnered(row uint32) bool { return bitutil.BitIsSet(j.partnered, j.first+int(row)) }
+
 // next returns the next rows of the join that are made of the batch, which the caller owns; nil at its end.
 func (j *joiner) next() (arrow.RecordBatch, error) {
-	has := j.split.node.has
+	n := j.split.node
+	has := n.has
+	var done func(row uint32) bool
+	if n.between.Best && j.condition != nil {
+		done = j.isPartnered
+	}
 	for j.batch != nil {
 		if j.ctx.Err() != nil {
 			return nil, context.Cause(j.ctx)
 		}
 		spawn.Step()
-		p, err := j.finder.Next(j.most)
+		p, err := j.finder.Next(j.most, done)
 		if err != nil {
 			return nil, err
 		}
@@ -421,10 +433,8 @@ func (j *joiner) next() (arrow.RecordBatch, error) {
 				return nil, err
 			}
 		}
-		if j.marks() {
-			for _, row := range p.Rows {
-				bitutil.SetBit(j.partnered, j.first+int(row.Row))
-			}
+		if j.notes() {
+			j.note(p)
 		}
 		if j.split.node.marksBuild() {
 			j.hashed.Note(p.Found)
@@ -436,6 +446,23 @@ func (j *joiner) next() (arrow.RecordBatch, error) {
 	return nil, nil
 }
 
+// note notes which rows have a partner, and leaves one pair of each row, the first, where the best partner is wanted.
+func (j *joiner) note(p *engine.Partners) {
+	isBest := j.split.node.between.Best
+	kept := 0
+	for i, row := range p.Rows {
+		if isBest {
+			if j.isPartnered(row.Row) {
+				continue
+			}
+			p.Rows[kept], p.Found[kept] = row, p.Found[i]
+		}
+		kept++
+		bitutil.SetBit(j.partnered, j.first+int(row.Row))
+	}
+	p.Rows, p.Found = p.Rows[:kept], p.Found[:kept]
+}
+
 // chosen returns the rows of the batch that the join has by whether they have a partner; nil where there are none.
 func (j *joiner) chosen() (arrow.RecordBatch, error) {
 	if !j.marks() || !j.isLast {
@@ -444,7 +471,7 @@ func (j *joiner) chosen() (arrow.RecordBatch, error) {
 	has := j.split.node.has
 	var rows, none []gather.Row
 	for row := range int(j.batch.NumRows()) {
-		if bitutil.BitIsSet(j.partnered, j.first+row) == has.partnered {
+		if j.isPartnered(uint32(row)) == has.partnered {
 			rows = append(rows, gather.Row{Row: uint32(row)})
 		}
 	}
@@ -468,23 +495,23 @@ func (j *joiner) make(rows, found []gather.Row) (arrow.RecordBatch, error) {
 	return newBatch(j.split.schema, columns, int64(len(rows))), nil
 }
 
-// probeColumns returns how many columns of pairs are of the probe side; their places behind the keys are the same.
-func (n *joinNode) probeColumns() int { return n.ofProbe.schema.NumFields() - len(n.keys.KeyColumns) }
+// probeColumns returns how many columns of pairs are of the probe side; their places behind probeFirst are the same.
+func (n *joinNode) probeColumns() int { return n.ofProbe.schema.NumFields() - n.probeFirst }
 
 // gather makes columns of the pairs of rows.
 func (j *joiner) gather(rows, found []gather.Row, columns []int) (made []arrow.Array, err error) {
 	n := j.split.node
-	keys, ofProbe := len(n.keys.KeyColumns), n.probeColumns()
+	ofProbe := n.probeColumns()
 	neighbours := areNeighbours(rows)
 	for _, c := range columns {
 		var a arrow.Array
 		if c < ofProbe && neighbours {
 			from := int64(rows[0].Row)
-			a = array.NewSlice(j.batch.Column(keys+c), from, from+int64(len(rows)))
+			a = array.NewSlice(j.batch.Column(n.probeFirst+c), from, from+int64(len(rows)))
 		} else if c < ofProbe {
-			a, err = gather.Column(j.mem, []arrow.Array{j.batch.Column(keys + c)}, rows)
+			a, err = gather.Column(j.mem, []arrow.Array{j.batch.Column(n.probeFirst + c)}, rows)
 		} else {
-			a, err = j.hashed.Column(j.mem, keys+c-ofProbe, found)
+			a, err = j.hashed.Column(j.mem, n.buildFirst+c-ofProbe, found)
 		}
 		if err != nil {
 			releaseAll(made)
@@ -539,7 +566,7 @@ func (j *joiner) choose(p *engine.Partners) error {
 // side's columns; nil at the end.
 func (j *joiner) nextAlone() (arrow.RecordBatch, error) {
 	n := j.split.node
-	keys, ofProbe := len(n.keys.KeyColumns), n.probeColumns()
+	ofProbe := n.probeColumns()
 	for {
 		rows, ok := j.hashed.Noted(j.alone, n.has.buildPartnered)
 		if !ok {
@@ -557,7 +584,7 @@ func (j *joiner) nextAlone() (arrow.RecordBatch, error) {
 				columns = append(columns, array.MakeArrayOfNull(memory.DefaultAllocator, of, len(rows)))
 				continue
 			}
-			a, err := j.hashed.Column(j.mem, keys+c-ofProbe, rows)
+			a, err := j.hashed.Column(j.mem, n.buildFirst+c-ofProbe, rows)
 			if err != nil {
 				releaseAll(columns)
 				return nil, err

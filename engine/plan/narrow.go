@@ -62,6 +62,7 @@ func (s *joined) Narrow(ctx context.Context, p scan.Predicate) (scan.Source, boo
 	switch {
 	case isProbe && !n.has.buildAlone:
 		made.probe, ok, err = scan.Narrow(ctx, s.probe, ofProbe)
+	case n.between.Best: // whose best partner may be a row that is left out
 	case isBuild && !n.has.probeAlone && s.build != nil:
 		made.build, ok, err = scan.Narrow(ctx, s.build, ofBuild)
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/logical"
-	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/rowdata"
 )
@@ -29,7 +28,7 @@ func domains(c *Context, n logical.Node) (logical.Node, error) {
 // ofDomain returns the join of a domain with the rows of a subquery, if a node is one.
 func ofDomain(n logical.Node) (join *logical.Join, domain *logical.Aggregate) {
 	join, ok := n.(*logical.Join)
-	if !ok || join.Kind != sql.InnerJoin || join.Keys != nil || join.Condition != nil {
+	if !ok || !join.IsInner() || join.Keys != nil || join.Condition != nil {
 		return nil, nil
 	}
 	if domain, ok = join.Left.(*logical.Aggregate); !ok || !domain.Domain {
@@ -101,7 +100,7 @@ func equated(x *expr.Expr, domain, rows logical.Node) (id expr.ID, value *expr.E
 // domain.
 func ofPairs(c *Context, n *logical.Join) (logical.Node, error) {
 	project, ok := n.Right.(*logical.Project)
-	if !ok {
+	if !ok || n.Nearest != nil {
 		return nil, nil
 	}
 	in, condition := project.In, n.Condition

@@ -10,7 +10,8 @@ import (
 
 // A condition on one side of a join is asked of that side's rows, before the others are found for them, and a
 // condition of WHERE on both sides is a part of an inner join: an equality makes a key, without which all pairs are
-// tried. Conditions that may be an error for a row stay where they are.
+// tried. Conditions that may be an error for a row stay where they are. WHERE leaves rows of an ASOF join out once the
+// nearest partners are known.
 func joinConditions(c *Context, n logical.Node) (logical.Node, bool, error) {
 	changed := false
 	made, err := joinFiltered(c, n)
@@ -74,9 +75,9 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 				continue
 			case logical.Reads(x, join.Left) && (join.Kind == sql.InnerJoin || join.Kind == sql.LeftJoin || join.IsOneSided()):
 				left = expr.Conjunction(left, x)
-			case logical.Reads(x, join.Right) && (join.Kind == sql.InnerJoin || join.Kind == sql.RightJoin):
+			case logical.Reads(x, join.Right) && (join.IsInner() || join.Kind == sql.RightJoin && join.Nearest == nil):
 				right = expr.Conjunction(right, x)
-			case join.Kind == sql.InnerJoin:
+			case join.IsInner():
 				both = expr.Conjunction(both, x)
 				left = expr.Conjunction(left, impliedOf(x, join.Left))
 				right = expr.Conjunction(right, impliedOf(x, join.Right))
@@ -110,6 +111,7 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	made.Nearest = join.Nearest
 	made.Keys = append(join.Keys[:len(join.Keys):len(join.Keys)], made.Keys...)
 	return filtered(made, rest), nil
 }

@@ -86,7 +86,7 @@ func isInner(n logical.Node) bool {
 		n = f.In
 	}
 	join, ok := n.(*logical.Join)
-	return ok && join.Kind == sql.InnerJoin
+	return ok && join.IsInner()
 }
 
 // tablesMost is the most tables whose every order is looked at; more are joined by the order of addGreedily.

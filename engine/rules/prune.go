@@ -112,6 +112,10 @@ func addRead(n logical.Node, below ids) {
 			below.add(k.Left)
 			below.add(k.Right)
 		}
+		if of.Nearest != nil {
+			below.add(of.Nearest.Left)
+			below.add(of.Nearest.Right)
+		}
 		if of.Condition != nil {
 			below.add(of.Condition)
 		}

@@ -55,19 +55,30 @@ func (p *statements) join(e *pg.JoinExpr) From {
 	if !ok {
 		p.unsupportedClause(pg.Token_JOIN, "this JOIN")
 	}
-	left := e.GetLarg()
-	if before := left.GetJoinExpr(); before != nil { // of SEMI and ANTI
+	left, isAsof := e.GetLarg(), false
+	for before := left.GetJoinExpr(); before != nil; before = left.GetJoinExpr() { // of SEMI, ANTI and ASOF
 		name := before.GetRarg().GetRangeVar()
-		word := p.offset(name.GetLocation()) - len(oneSidedBefore)
-		if of, ok := p.oneSided[word]; ok && name.GetRelname() == oneSidedName {
-			p.take(before, "jointype", "larg", "rarg")
-			p.take(name, "relname")
-			left, kind = before.GetLarg(), of
+		word := p.joinWords[p.offset(name.GetLocation())-len(joinWordBefore)]
+		if word == "" || name.GetRelname() != joinWordName {
+			break
 		}
+		p.take(before, "jointype", "larg", "rarg")
+		p.take(name, "relname")
+		left = before.GetLarg()
+		if word == asof {
+			isAsof = true
+			break
+		}
+		kind = JoinKind(word)
 	}
-	j := &Join{Kind: kind, Natural: e.GetIsNatural(), Left: p.fromOne(left), Right: p.fromOne(e.GetRarg())}
+	j := &Join{
+		Kind: kind, Asof: isAsof, Natural: e.GetIsNatural(), Left: p.fromOne(left), Right: p.fromOne(e.GetRarg()),
+	}
 	j.At = j.Right.Place()
 	j.Using = words(e.GetUsingClause())
 	j.On = p.optional(e.GetQuals())
+	if j.Asof && j.On == nil && j.Using == nil {
+		p.fail(j.At, "not supported: ASOF JOIN without ON and USING")
+	}
 	return j
 }

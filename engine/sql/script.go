@@ -33,8 +33,8 @@ type script struct {
 	places []origin       // places of parsed in text, in order
 	marks  map[int]string // mark of a rewritten word, by the offset of its first byte in text
 
-	end      int              // of the last token
-	oneSided map[int]JoinKind // SEMI and ANTI, by the offset of the word in text
+	end       int            // of the last token
+	joinWords map[int]string // SEMI, ANTI and ASOF, by the offset of the word in text
 
 	stars            map[int]*starred // what stands behind a *, by the offset of the *
 	replaces, closes map[int]*starred // the same, by the offset of REPLACE and of the parenthesis that closes it
@@ -107,7 +107,7 @@ func newScript(text, prefix string) (*script, error) {
 		return nil, scanError(text, code, err)
 	}
 	s := &script{
-		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, oneSided: map[int]JoinKind{},
+		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, joinWords: map[int]string{},
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
 		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{}, pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
@@ -234,8 +234,8 @@ func (s *script) checkDepth() error {
 		top := len(stack) - 1
 		switch t.Token {
 		case pg.Token_IDENT:
-			if kind := s.joinWord(i); kind == "ASOF" || kind == "POSITIONAL" {
-				return errorAt(s.text, int(t.Start), "not supported: %s JOIN", kind)
+			if s.joinWord(i) == positional {
+				return errorAt(s.text, int(t.Start), "not supported: %s JOIN", positional)
 			}
 		case pg.Token_ASCII_40, pg.Token_ASCII_91, pg.Token_CASE, tokenOpenBrace:
 			stack = append(stack, 0)
@@ -497,32 +497,50 @@ func (s *script) replacedWord(i int, inFrom bool) (text string, taken int) {
 		s.marks[at] = markTryCast
 		return "CAST", 1
 	}
-	if kind := s.joinWord(i); inFrom && (kind == string(SemiJoin) || kind == string(AntiJoin)) {
-		s.oneSided[at] = JoinKind(kind)
-		return oneSidedBefore + `"` + oneSidedName + `"`, 1
+	if word := s.joinWord(i); inFrom && word != "" {
+		s.joinWords[at] = word
+		return joinWordBefore + `"` + joinWordName + `"`, 1
 	}
 	return "", 1
 }
 
-// PostgreSQL has no SEMI JOIN: its word becomes a table of this name that is joined before.
+// PostgreSQL has no SEMI, ANTI and ASOF JOIN: each word becomes a table of this name that is joined before.
 const (
-	oneSidedBefore = "CROSS JOIN "
-	oneSidedName   = "semi or anti"
+	joinWordBefore = "CROSS JOIN "
+	joinWordName   = "semi, anti or asof"
 )
 
-// joinWord returns the word before JOIN, where it is a kind of joins that PostgreSQL does not have, and "" where it
-// is another word, or names a table.
+// The words before JOIN that are no kinds of joins.
+const (
+	asof       = "ASOF"
+	positional = "POSITIONAL"
+)
+
+// joinWord returns the word before JOIN, where PostgreSQL does not have it there, and "" where it is another word, or
+// names a table.
 func (s *script) joinWord(i int) string {
 	before := s.token(i - 1).Token
-	if s.token(i+1).Token != pg.Token_JOIN || before == pg.Token_AS || slices.Contains(beforeTable, before) {
+	if before == pg.Token_AS || slices.Contains(beforeTable, before) {
 		return ""
 	}
 	word := strings.ToUpper(s.word(s.token(i)))
-	if !slices.Contains([]string{string(SemiJoin), string(AntiJoin), "ASOF", "POSITIONAL"}, word) {
-		return ""
+	next := s.token(i + 1).Token
+	switch word {
+	case string(SemiJoin), string(AntiJoin), positional:
+		if next == pg.Token_JOIN {
+			return word
+		}
+	case asof:
+		if slices.Contains(behindAsof, next) || s.joinWord(i+1) != "" {
+			return word
+		}
 	}
-	return word
+	return ""
 }
+
+// behindAsof are the tokens that make ASOF a word of a join, beside SEMI and ANTI.
+var behindAsof = []pg.Token{pg.Token_JOIN, pg.Token_LEFT, pg.Token_RIGHT, pg.Token_FULL, pg.Token_INNER_P,
+	pg.Token_NATURAL, pg.Token_CROSS}
 
 // elementEnds are the tokens that may stand behind an element of GROUP BY or ORDER BY.
 var elementEnds = []pg.Token{0, pg.Token_HAVING, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_ASCII_41,

@@ -207,9 +207,10 @@ const (
 type Join struct {
 	At          int
 	Kind        JoinKind
+	Asof        bool // a row of the left side has the nearest of its partners alone
 	Left, Right From
 	On          *expr.Expr
-	Using       []string // columns of both sides that are equal; the join has each once
+	Using       []string // columns of both sides that are equal, but for the last one of Asof; the join has each once
 	Natural     bool     // Using has the columns whose names both sides have
 }
 
