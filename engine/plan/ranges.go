@@ -47,7 +47,7 @@ func (p *planner) ranges(n *logical.Join, swapped bool) (by joinRange, rest *exp
 			if err != nil {
 				return by, nil, err
 			}
-			if l.part = i; !fallible {
+			if l.part = i; !fallible || len(n.Keys) == 0 {
 				limits = append(limits, l)
 			}
 		}
@@ -78,8 +78,8 @@ func (p *planner) nearest(n *logical.Join) (joinRange, error) {
 	return by, nil
 }
 
-// limit returns what an inequality is for the build side. fallible says that it may be an error for a row, which has
-// perhaps no partner.
+// limit returns what an inequality is for the build side. fallible says that it may be an error for a row, which may be
+// none of a pair that equalities leave.
 func (p *planner) limit(n *logical.Join, q logical.Inequality, swapped bool) (l limit, fallible bool, err error) {
 	if swapped {
 		q = q.Turned()
