@@ -606,6 +606,12 @@ func (g *sqlGenerator) joined(depth int) string {
 			g.pick("USING (id)", "USING (dt, si)", "ON x.i = y.i", "ON x.s = y.s AND x.i < y.i + 100", "ON x.id = y.si AND y.b") + ")"
 	}
 	if g.IntN(5) == 0 {
+		return g.nearest(depth, items)
+	}
+	if g.IntN(5) == 0 {
+		return g.ranged(depth, items)
+	}
+	if g.IntN(5) == 0 {
 		on := g.pick("y.id = z.id", "z.id = x.id", "z.id + 1 = y.id")
 		where := g.pick("x.s = z.s", "y.dt = z.dt", "y.b") + g.pick("", " AND x.si <> z.si", " AND (x.b OR z.i > 5)",
 			" AND (x.si = y.si AND z.b OR y.si = x.si AND z.i > 3)")
@@ -625,6 +631,63 @@ func (g *sqlGenerator) joined(depth int) string {
 		on += g.pick("", "", " AND x.i < y.i + 100", " AND y.si > 2", " AND x.s <> 'b'", " AND (x.b OR y.i > 5)")
 	}
 	text := "(SELECT " + strings.Join(items, ", ") + " FROM " + g.table(depth) + " x " + kind + " " + g.table(depth) + " y"
+	if kind == "," {
+		return text + " WHERE " + on + ")"
+	}
+	return text + " ON " + on + ")"
+}
+
+// nearest writes an ASOF join of two tables of a depth. The columns may be of both sides where a row has one nearest
+// partner; else the compared value alone is of the right side.
+func (g *sqlGenerator) nearest(depth int, items []string) string {
+	sign, kind := g.pick(" >= ", " > ", " <= ", " < "), g.pick("", "", "LEFT ", "INNER ", "SEMI ", "ANTI ")
+	equal := g.pick("", "", "x.si = y.si AND ", "x.s = y.s AND ", "x.ti = y.ti AND x.b IS NOT DISTINCT FROM y.b AND ")
+	more := g.pick("", "", " AND y.b", " AND x.s <> 'b'")
+	if g.IntN(4) == 0 {
+		more = " AND x.si <> y.si"
+	}
+	what := "x.*"
+	on := g.pick("x.id"+sign+"y.id", "y.id * 3"+sign+"x.id", "x.id"+sign+"y.id + 7")
+	if kind != "SEMI " && kind != "ANTI " {
+		items[0] = "x.id"
+		what = strings.Join(items, ", ")
+	}
+	if g.IntN(2) == 0 {
+		column := g.pick("dt", "p", "i", "s", "ts")
+		on = "x." + column + sign + "y." + column
+		if what != "x.*" {
+			what = "x.* REPLACE (y." + column + " AS " + column + ")"
+		}
+	}
+	right := g.table(0)
+	if g.IntN(8) == 0 && kind == "" {
+		return "(SELECT x.* FROM " + g.table(depth) + " x ASOF JOIN " + right + " y USING (" + g.pick("dt", "si, p", "s, si, ts") + "))"
+	}
+	return "(SELECT " + what + " FROM " + g.table(depth) + " x ASOF " + kind + "JOIN " + right + " y ON " + equal + on + more + ")"
+}
+
+// ranged writes a join by inequalities of two tables of a depth. Each id is there once.
+func (g *sqlGenerator) ranged(depth int, items []string) string {
+	kind := g.pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN", ",")
+	high := g.pick(" < ", " <= ")
+	items[0] = "x.id"
+	on := g.pick("x.id BETWEEN y.id * 10 AND y.id * 10 + 3", "y.id * 5 <= x.id AND x.id"+high+"y.id * 5 + 4",
+		"x.id > y.id AND y.id + 1 >= x.id", "x.id <= y.id AND x.id >= y.id")
+	switch kind {
+	case "RIGHT JOIN":
+		items[0] = "y.id"
+		on = g.pick("y.id BETWEEN x.id * 10 AND x.id * 10 + 3", "x.id * 5 <= y.id AND y.id"+high+"x.id * 5 + 4")
+	case "FULL JOIN":
+		items[0] = "coalesce(x.id, y.id) AS id"
+		on = g.pick("x.id <= y.id AND x.id >= y.id", "x.id BETWEEN y.id AND y.id", "x.id = y.id AND x.i <= y.i")
+	case "SEMI JOIN", "ANTI JOIN":
+		on = g.pick(on, "x.i"+high+"y.si", "x.dt BETWEEN y.dt AND y.dt + 1", "x.s"+high+"y.s AND x.si > y.si + 2",
+			"x.f > y.d", "x.p"+high+"y.p AND y.p"+high+"x.p + 3", "x.ts"+high+"y.dt AND x.id <> y.id")
+		return "(SELECT x.* FROM " + g.table(depth) + " x " + kind + " " + g.table(0) + " y ON " + on + ")"
+	default:
+		on += g.pick("", " AND x.si <> y.si", " AND x.s <= y.s", " AND x.ti % 3 = y.ti % 3")
+	}
+	text := "(SELECT " + strings.Join(items, ", ") + " FROM " + g.table(depth) + " x " + kind + " " + g.table(0) + " y"
 	if kind == "," {
 		return text + " WHERE " + on + ")"
 	}

@@ -22,7 +22,7 @@ type Join struct {
 	Keys        []JoinKey
 	Nearest     *Inequality // of an ASOF join: of a row's partners, for which it is TRUE, the nearest is left; else nil
 	Condition   *expr.Expr  // over PairColumns, beside the keys; nil for TRUE
-	columns     []Column   // of Left, then of Right
+	columns     []Column    // of Left, then of Right
 }
 
 // JoinKey is a pair of expressions that are equal. Their types have one kind of keys. A NULL is equal to nothing, or to

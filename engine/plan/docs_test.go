@@ -37,7 +37,7 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
 
     SELECT [DISTINCT [ON (expression, ...)]] expression [AS name], ... | * [EXCLUDE (name, ...)] [REPLACE (expression AS name, ...)] [RENAME (name AS name, ...)]
     FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_json('x') | read_parquet(['x', 'y']) | table | (SELECT ...)
-         [, ... | [INNER | LEFT | RIGHT | FULL | SEMI | ANTI] JOIN ... ON condition | USING (name, ...) | NATURAL JOIN ... | CROSS JOIN ...]
+         [, ... | [ASOF] [INNER | LEFT | RIGHT | FULL | SEMI | ANTI] JOIN ... ON condition | USING (name, ...) | NATURAL JOIN ... | CROSS JOIN ...]
          [, unnest(list) [AS t(name)]] [TABLESAMPLE sample]
     [WHERE condition]
     [GROUP BY expression | number | name | ALL | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)]
@@ -57,11 +57,16 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   statement in parentheses, or the name of one in front: ` + "`WITH name AS (SELECT ...)`" + `.
 - Behind commas tables have all pairs of their rows that WHERE leaves. INNER JOINs are made in an order that makes few rows. Parts of
   ON and WHERE that read one side are asked of its rows, and leave out files and row groups; equalities of the two sides, of any
-  expressions, are looked up by their hashes; other conditions are asked of every pair. A NULL is equal to nothing. The smaller side is
-  read first, and kept in memory; where it outgrows ` + "`--memory-limit`" + `, both sides are divided by their hashes, and go to disk as far as
+  expressions, are looked up by their hashes. Inequalities of the two sides bound a value of the side that is kept, which is sorted by
+  it: ` + "`a.x < b.y`" + `, ` + "`a.x BETWEEN b.lo AND b.hi`" + `; other conditions are asked of every pair. A NULL is equal to nothing. The smaller side
+  is read first, and kept in memory; where it outgrows ` + "`--memory-limit`" + `, both sides are divided by their hashes, and go to disk as far as
   memory is short. SEMI has the rows of the left side with a partner, once each, and ANTI the rows without one. A name that several
   tables have is refused: write ` + "`t.name`" + `. USING and NATURAL have their columns once. A list is unnested before its table is
   joined: ` + "`FROM a, unnest(a.tags) AS u(tag), b`" + `. A FROM has 100 tables at most.
+- ` + "`a ASOF JOIN b ON a.k = b.k AND a.t >= b.t`" + ` has, for each row of a, one row of b: the one with the nearest t, of the rows for
+  which the condition is TRUE; any of them where several are as near. The condition has one inequality of the two sides (>=, >, <= or <) and
+  any number of equalities, and conditions of other kinds but in RIGHT and FULL. USING (k, t) says a.t >= b.t of its last column. WHERE
+  comes after.
 - Names keep the case they are written in; a column is found in another case where that leaves no choice.
 - ` + "`a.b.c`" + ` is a field of a struct, as are ` + "`(a).b`" + ` and ` + "`a['b']`" + `; the result's column is named by its last part. ` + "`\"a.b\"`" + ` is a column of
   that name, which comes first in quotes, and the field without. Of a table that is named a, ` + "`a.b`" + ` is the column b, or else the field.
@@ -123,7 +128,7 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   rows, and a reservoir's share, are the rows with the smallest hashes: exactly as many, on disk where they do not fit. With a seed the same
   files have the same sample, whatever the threads; rows of joins and groups have no places of their own, and may have another. Without a
   seed each run has a sample of its own, a prepared statement one for all its runs. The rows are read all, by one thread.
-- Not supported: ASOF, POSITIONAL and LATERAL joins, recursive WITH, ORDER BY in aggregates before OVER, and set operations
+- Not supported: POSITIONAL and LATERAL joins, recursive WITH, ORDER BY in aggregates before OVER, and set operations
   that use columns of a statement around them.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/internal/expr"
@@ -52,6 +54,15 @@ func (p *planner) ranges(n *logical.Join, swapped bool) (by joinRange, rest *exp
 			}
 		}
 	}
+	slices.SortStableFunc(limits, func(a, b limit) int {
+		switch {
+		case a.isExact == b.isExact:
+			return 0
+		case a.isExact:
+			return -1
+		}
+		return 1
+	})
 	low, high := chooseLimits(limits)
 	by = rangeOf(low, high)
 	for _, l := range []*limit{low, high} {
@@ -95,7 +106,8 @@ func (p *planner) limit(n *logical.Join, q logical.Inequality, swapped bool) (l 
 	return l, of.Fallible(), nil
 }
 
-// chooseLimits chooses a bound from below and one from above: of one value if there are such, else of one bound.
+// chooseLimits chooses a bound from below and one from above: of one value if there are such, else of one bound, else the
+// first ones.
 func chooseLimits(limits []limit) (low, high *limit) {
 	same := func(a, b *expr.Expr) bool { return a.Key() == b.Key() }
 	best := -1

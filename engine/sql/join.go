@@ -59,7 +59,7 @@ func (p *statements) join(e *pg.JoinExpr) From {
 	for before := left.GetJoinExpr(); before != nil; before = left.GetJoinExpr() { // of SEMI, ANTI and ASOF
 		name := before.GetRarg().GetRangeVar()
 		word := p.joinWords[p.offset(name.GetLocation())-len(joinWordBefore)]
-		if word == "" || name.GetRelname() != joinWordName {
+		if word == "" || name.GetRelname() != joinWordName || before.GetJointype() != pg.JoinType_JOIN_INNER {
 			break
 		}
 		p.take(before, "jointype", "larg", "rarg")
@@ -68,6 +68,9 @@ func (p *statements) join(e *pg.JoinExpr) From {
 		if word == asof {
 			isAsof = true
 			break
+		}
+		if kind != InnerJoin {
+			p.unsupportedClause(pg.Token_JOIN, "this JOIN")
 		}
 		kind = JoinKind(word)
 	}
