@@ -70,7 +70,8 @@ func (n *Join) takeNearest(ctx context.Context, at int) error {
 		}
 	}
 	if n.Nearest == nil {
-		return errorAt(at, "ASOF JOIN: ON has no inequality (<, <=, >, >=) of a value of the left side with one of the right side")
+		const lacking = "ASOF JOIN: ON has no inequality (<, <=, >, >=) of a value of the left side with one of the right side"
+		return errorAt(at, lacking)
 	}
 	n.Condition = rest
 	if rest != nil && (n.Kind == sql.RightJoin || n.Kind == sql.FullJoin) {

@@ -69,8 +69,8 @@ func (n *Join) keyOf(ctx context.Context, x *expr.Expr) (key JoinKey, ok bool) {
 	return JoinKey{left, right, x.Name != "="}, ok
 }
 
-// compared returns two expressions, of which one reads the left side alone and the other one the right side, cast to
-// the type in which they are compared. turned says that the first one reads the right side. ok is false of others.
+// compared returns two expressions that are compared, cast to one type: left reads the left side alone, and right the
+// right side. turned says that left is the second one. ok is false where they read other sides.
 func (n *Join) compared(ctx context.Context, a, b *expr.Expr) (left, right *expr.Expr, turned, ok bool) {
 	left, right = a, b
 	if turned = Reads(a, n.Right) && Reads(b, n.Left); turned {

@@ -46,7 +46,7 @@ var signs = map[string]func(c int) bool{
 // spillKnobs return an engine's knobs: for half of the numbers of a task that does not fit its memory.
 func spillKnobs(rng *rand.Rand) (knobs testknobs.Engine) {
 	if rng.IntN(2) == 0 {
-		knobs = testknobs.Engine{SpillAll: true, RadixBits: 1 + rng.IntN(3), MemoryBytes: 1 << 20}
+		knobs = testknobs.Engine{SpillAll: true, RadixBits: 1 + rng.IntN(3), MemoryBytes: 2 << 20}
 	}
 	return knobs
 }
@@ -120,8 +120,8 @@ func TestRangeJoins(t *testing.T) {
 		}
 		knobs := spillKnobs(rng)
 		if seed%6 == 5 { // the build side is larger than a task
-			knobs = testknobs.Engine{SpillAll: true, RadixBits: 1, MemoryBytes: 1 << 20}
-			right = makeSide(rng, 12_000, 300, 0)
+			knobs = testknobs.Engine{SpillAll: true, RadixBits: 1, MemoryBytes: 2 << 20}
+			right = makeSide(rng, 20_000, 300, 0)
 			left = left[:len(left)/4]
 		}
 		columns := "l.v AS a, r.v AS b"
@@ -186,8 +186,8 @@ func TestNearestPartners(t *testing.T) {
 		}
 		knobs := spillKnobs(rng)
 		if seed%4 == 3 { // the build side is larger than a task
-			knobs = testknobs.Engine{SpillAll: true, RadixBits: 1, MemoryBytes: 1 << 20}
-			right = makeSide(rng, 12_000, 300, 0)
+			knobs = testknobs.Engine{SpillAll: true, RadixBits: 1, MemoryBytes: 2 << 20}
+			right = makeSide(rng, 20_000, 300, 0)
 			left = left[:len(left)/4]
 		}
 		holds := func(l, r sideRow) bool {
