@@ -259,7 +259,7 @@ func (b *rangeBounds) tile(from, rows int) *cpujoin.Bounds {
 type sortedBatches struct{ *order.Reader }
 
 // sorted takes over batches of the build side, and returns their rows with the best first: the partners that a row has
-// in one round are better than those of later rounds.
+// in one round are better than partners in later rounds.
 func (b *BuildSide) sorted(ctx context.Context, in batches) (batches, error) {
 	input := recordreader.New(b.opt.Schema, in.Next, in.Close)
 	defer input.Release()

@@ -70,7 +70,7 @@ func (n *Join) takeNearest(ctx context.Context, at int) error {
 		}
 	}
 	if n.Nearest == nil {
-		const lacking = "ASOF JOIN: ON has no inequality (<, <=, >, >=) of a value of the left side with one of the right side"
+		const lacking = "ASOF JOIN: ON has no inequality (<, <=, >, >=) of a value of the left side with one of the right"
 		return errorAt(at, lacking)
 	}
 	n.Condition = rest

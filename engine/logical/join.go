@@ -20,7 +20,7 @@ type Join struct {
 	Kind        sql.JoinKind
 	Left, Right Node
 	Keys        []JoinKey
-	Nearest     *Inequality // of an ASOF join: of a row's partners, for which it is TRUE, the nearest is left; else nil
+	Nearest     *Inequality // of an ASOF join, where a row's nearest partner by it is left; else nil
 	Condition   *expr.Expr  // over PairColumns, beside the keys; nil for TRUE
 	columns     []Column    // of Left, then of Right
 }

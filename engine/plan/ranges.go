@@ -106,8 +106,8 @@ func (p *planner) limit(n *logical.Join, q logical.Inequality, swapped bool) (l 
 	return l, of.Fallible(), nil
 }
 
-// chooseLimits chooses a bound from below and one from above: of one value if there are such, else of one bound, else the
-// first ones.
+// chooseLimits chooses a bound from below and one from above: of one value if there are such, else of one bound, else
+// the first ones.
 func chooseLimits(limits []limit) (low, high *limit) {
 	same := func(a, b *expr.Expr) bool { return a.Key() == b.Key() }
 	best := -1

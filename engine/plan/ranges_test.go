@@ -66,9 +66,67 @@ func openWith(t *testing.T, threads int, knobs testknobs.Engine) *engine.Engine 
 	return eng
 }
 
+// pairCondition is a condition on pairs of rows, and what it means.
+type pairCondition struct {
+	text    string
+	holds   func(l, r sideRow) bool
+	isKeyed bool // it has an equality
+}
+
+// and adds a condition.
+func (c *pairCondition) and(text string, also func(l, r sideRow) bool) {
+	before := c.holds
+	if before == nil {
+		c.text, c.holds = text, also
+		return
+	}
+	c.text, c.holds = c.text+" AND "+text, func(l, r sideRow) bool { return before(l, r) && also(l, r) }
+}
+
+// randomRange returns a condition of inequalities, perhaps with an equality and a further condition.
+func randomRange(rng *rand.Rand) *pairCondition {
+	c := new(pairCondition)
+	by := orderedValues[rng.IntN(len(orderedValues))]
+	low, high := []string{">", ">="}[rng.IntN(2)], []string{"<", "<="}[rng.IntN(2)]
+	compared := func(sign string) func(l, r sideRow) bool {
+		return func(l, r sideRow) bool {
+			c, ok := by.compare(l, r)
+			return ok && signs[sign](c)
+		}
+	}
+	switch rng.IntN(5) {
+	case 0: // the ends of intervals, on the right side or the left one
+		c.and(fmt.Sprintf("l.v %% 600 %s r.v AND l.v %% 600 %s r.v + r.v %% 13", low, high), func(l, r sideRow) bool {
+			v := l.value % 600
+			return signs[low](cmp.Compare(v, r.value)) && signs[high](cmp.Compare(v, r.value+r.value%13))
+		})
+	case 1:
+		c.and(fmt.Sprintf("r.v %s l.v * 2 AND r.v %s l.v * 2 + l.v %% 13", low, high), func(l, r sideRow) bool {
+			v := l.value * 2
+			return signs[low](cmp.Compare(r.value, v)) && signs[high](cmp.Compare(r.value, v+l.value%13))
+		})
+	case 2:
+		c.and("l.v % 600 BETWEEN r.v AND r.v + r.v % 13", func(l, r sideRow) bool {
+			return l.value%600 >= r.value && l.value%600 <= r.value+r.value%13
+		})
+	case 3:
+		c.and(by.of("l")+" "+low+" "+by.of("r"), compared(low))
+	case 4:
+		c.and(by.of("l")+" "+high+" "+by.of("r"), compared(high))
+	}
+	if rng.IntN(2) == 0 {
+		c.isKeyed = true
+		c.and("l.k % 3 = r.k % 3", func(l, r sideRow) bool { return l.key >= 0 && r.key >= 0 && l.key%3 == r.key%3 })
+	}
+	if rng.IntN(3) == 0 {
+		c.and("(l.v + r.v) % 7 < 4", func(l, r sideRow) bool { return (l.value+r.value)%7 < 4 })
+	}
+	return c
+}
+
 // Would catch rows that a binary search or the tree of ends leaves out or adds, bounds that are off by a value, NULLs
-// that are found, in memory, in partitions and in rounds: joins of random tables by ranges, with and without equalities,
-// have the pairs of a loop over their rows.
+// that are found, in memory, in partitions and in rounds: joins of random tables by ranges, with and without
+// equalities, have the pairs of a loop over their rows.
 func TestRangeJoins(t *testing.T) {
 	kinds := []sql.JoinKind{sql.InnerJoin, sql.LeftJoin, sql.RightJoin, sql.FullJoin, sql.SemiJoin, sql.AntiJoin}
 	rounds := false
@@ -76,48 +134,7 @@ func TestRangeJoins(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 44))
 		kind := kinds[seed%uint64(len(kinds))]
 		left, right := makeSide(rng, rng.IntN(200), 1+rng.IntN(300), 0), makeSide(rng, rng.IntN(700), 1+rng.IntN(300), 0)
-		by := orderedValues[rng.IntN(len(orderedValues))]
-		low, high := []string{">", ">="}[rng.IntN(2)], []string{"<", "<="}[rng.IntN(2)]
-		on, holds := "", func(l, r sideRow) bool { return true }
-		and := func(text string, also func(l, r sideRow) bool) {
-			if on != "" {
-				on += " AND "
-			}
-			before := holds
-			on, holds = on+text, func(l, r sideRow) bool { return before(l, r) && also(l, r) }
-		}
-		compared := func(sign string) func(l, r sideRow) bool {
-			return func(l, r sideRow) bool {
-				c, ok := by.compare(l, r)
-				return ok && signs[sign](c)
-			}
-		}
-		switch seed % 5 {
-		case 0: // the ends of intervals, on the right side or the left one
-			and(fmt.Sprintf("l.v %% 600 %s r.v AND l.v %% 600 %s r.v + r.v %% 13", low, high), func(l, r sideRow) bool {
-				v := l.value % 600
-				return signs[low](cmp.Compare(v, r.value)) && signs[high](cmp.Compare(v, r.value+r.value%13))
-			})
-		case 1:
-			and(fmt.Sprintf("r.v %s l.v * 2 AND r.v %s l.v * 2 + l.v %% 13", low, high), func(l, r sideRow) bool {
-				return signs[low](cmp.Compare(r.value, l.value*2)) && signs[high](cmp.Compare(r.value, l.value*2+l.value%13))
-			})
-		case 2:
-			and("l.v % 600 BETWEEN r.v AND r.v + r.v % 13", func(l, r sideRow) bool {
-				return l.value%600 >= r.value && l.value%600 <= r.value+r.value%13
-			})
-		case 3:
-			and(by.of("l")+" "+low+" "+by.of("r"), compared(low))
-		case 4:
-			and(by.of("l")+" "+high+" "+by.of("r"), compared(high))
-		}
-		isKeyed := rng.IntN(2) == 0
-		if isKeyed {
-			and("l.k % 3 = r.k % 3", func(l, r sideRow) bool { return l.key >= 0 && r.key >= 0 && l.key%3 == r.key%3 })
-		}
-		if rng.IntN(3) == 0 {
-			and("(l.v + r.v) % 7 < 4", func(l, r sideRow) bool { return (l.value+r.value)%7 < 4 })
-		}
+		on := randomRange(rng)
 		knobs := spillKnobs(rng)
 		if seed%6 == 5 { // the build side is larger than a task
 			knobs = testknobs.Engine{SpillAll: true, RadixBits: 1, MemoryBytes: 2 << 20}
@@ -128,15 +145,15 @@ func TestRangeJoins(t *testing.T) {
 		if kind == sql.SemiJoin || kind == sql.AntiJoin {
 			columns = "l.v AS a, CAST(NULL AS BIGINT) AS b"
 		}
-		text := fmt.Sprintf("SELECT %s FROM l %s JOIN r ON %s", columns, kind, on)
+		text := fmt.Sprintf("SELECT %s FROM l %s JOIN r ON %s", columns, kind, on.text)
 		t.Run(fmt.Sprintf("%d/%s", seed, kind), func(t *testing.T) {
 			tables := map[string]plan.Table{"l": {Source: source(rng, left)}, "r": {Source: source(rng, right)}}
 			got, analyzed := readPairs(t, openWith(t, 1+rng.IntN(3), knobs), text, plan.Options{Tables: tables})
-			if !isKeyed && !strings.Contains(analyzed, "build side: sorted by") { // else sums of BIGINT may be errors
+			if !on.isKeyed && !strings.Contains(analyzed, "build side: sorted by") { // else sums of BIGINT may be errors
 				t.Errorf("%s\nis not joined by a range:\n%s", text, analyzed)
 			}
 			rounds = rounds || strings.Contains(analyzed, "more for keys of many rows")
-			want := allPairs(kind, left, right, holds)
+			want := allPairs(kind, left, right, on.holds)
 			if slices.SortFunc(got, comparePairs); !slices.Equal(got, want) {
 				t.Errorf("%s, %d and %d rows, knobs %+v: %d rows, want %d", text, len(left), len(right), knobs, len(got), len(want))
 			}
@@ -219,7 +236,9 @@ func TestNearestPartners(t *testing.T) {
 }
 
 // notNearest says what is wrong with the rows of an ASOF join; "" is nothing.
-func notNearest(kind sql.JoinKind, left, right []sideRow, got [][2]int64, holds, isNearer func(a, b sideRow) bool) string {
+func notNearest(
+	kind sql.JoinKind, left, right []sideRow, got [][2]int64, holds, isNearer func(a, b sideRow) bool,
+) string {
 	partners := make(map[int64]int64, len(got))
 	taken := make(map[int64]bool, len(got))
 	alone := 0 // rows of the right side

@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Would catch a word that is less than that of a lesser value, and equal words of different values where they are said to
-// be exact. Values are given in their order.
+// Would catch a word that is less than the word of a lesser value, and equal words of different values where they are
+// said to be exact. Values are given in their order.
 func TestWords(t *testing.T) {
 	decimals := func(precision int32, values ...decimal128.Num) arrow.Array {
 		b := array.NewDecimal128Builder(memory.DefaultAllocator, &arrow.Decimal128Type{Precision: precision, Scale: 2})
