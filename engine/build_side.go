@@ -25,7 +25,7 @@ import (
 
 // HashedOptions say what Engine.Hash makes of the rows of a source.
 type HashedOptions struct {
-	RowsOptions // the first columns of the batches are the keys
+	RowsOptions // the first columns of the batches are the keys, the next ones what Range has
 
 	// Keys is how keys are packed: a query of the keys over the first columns alone. Both sides of a join pack
 	// them alike.
@@ -124,14 +124,6 @@ func (b *BuildSide) taskBytes() int64 { return max(b.workerBytes()/2, joinBytesM
 
 // scatterBytes returns how many bytes of rows a worker holds before it scatters them.
 func (b *BuildSide) scatterBytes() int64 { return min(max(b.workerBytes()/8, 64<<10), 8<<20) }
-
-// bytesOf returns how many bytes a batch of the build side takes in memory, with its part of tables.
-func (b *BuildSide) bytesOf(batch arrow.RecordBatch) int64 {
-	return rowdata.BatchBytes(batch) + batch.NumRows()*b.rowBytes()
-}
-
-// rowBytes is what a row of the build side takes beside its columns, at most.
-func (b *BuildSide) rowBytes() int64 { return b.opt.Range.rowBytes(&b.opt.Keys.Keys) }
 
 // read calls a function with what is made of the batches of a source, which it takes over, by all threads, and another
 // one at the end.
@@ -243,7 +235,7 @@ type heldBatch struct {
 func (w *hashWorker) keep(batch arrow.RecordBatch) error {
 	b := w.of
 	b.rows.Add(batch.NumRows())
-	if !b.isSpilling(b.held.Add(b.bytesOf(batch)), w.to.Growth(int(batch.NumRows()))) {
+	if !b.isSpilling(b.held.Add(b.opt.bytesOf(batch)), w.to.Growth(int(batch.NumRows()))) {
 		w.held = append(w.held, heldBatch{batch, b.batches.Add(1) - 1})
 		return w.add(w.held[len(w.held)-1].number, batch)
 	}
@@ -393,7 +385,7 @@ func (b *BuildSide) Tasks(ctx context.Context, src scan.Source, opt RowsOptions)
 	if err != nil {
 		return nil, store.NeedTemp(err, 0, 0)
 	}
-	for _, t := range b.parts.Load().Tasks(b.taskBytes()/4, b.rowBytes()) {
+	for _, t := range b.parts.Load().Tasks(b.taskBytes()/4, b.opt.rowBytes()) {
 		tasks = append(tasks, &JoinTask{b, t})
 	}
 	return tasks, nil

@@ -120,7 +120,7 @@ func (r *TaskReader) split(ctx context.Context, t *cpujoin.Task, most int64) err
 			return err
 		}
 	}
-	r.waiting = append(r.waiting, parts.Tasks(most/2, r.of.rowBytes())...)
+	r.waiting = append(r.waiting, parts.Tasks(most/2, r.of.opt.rowBytes())...)
 	return nil
 }
 
@@ -171,7 +171,7 @@ func (r *TaskReader) hash(ctx context.Context) error {
 		if r.spool != nil {
 			batch = r.fit(batch, bytes)
 		}
-		bytes += b.bytesOf(batch)
+		bytes += b.opt.bytesOf(batch)
 		number := uint32(len(r.round.batches))
 		r.round.batches = append(r.round.batches, batch)
 		if err := add.add(number, batch); err != nil {
@@ -201,7 +201,7 @@ func (r *TaskReader) hash(ctx context.Context) error {
 // fit takes over a batch, and returns the rows of it that fit a round beside rows of some bytes; the others are ahead.
 func (r *TaskReader) fit(batch arrow.RecordBatch, bytes int64) arrow.RecordBatch {
 	rows, left := batch.NumRows(), r.of.taskBytes()-bytes
-	size := r.of.bytesOf(batch)
+	size := r.of.opt.bytesOf(batch)
 	if size <= left {
 		return batch
 	}

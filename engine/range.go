@@ -50,14 +50,28 @@ func (r *Range) values() int {
 	return 1
 }
 
-// codesBytes is what a row takes in order.Codes, beside its bytes.
-const codesBytes = 48
+// codesBytes is what a row takes in order.Codes, beside the bytes of its value.
+const codesBytes = 32
 
-// rowBytes is what a row of a build side with some keys takes beside its columns, at most.
-func (r *Range) rowBytes(keys *rowdata.KeyLayout) int64 {
-	bytes := cpujoin.RowBytes(keys, &cpujoin.Ranges{Words: r.values()})
-	if r.Best {
+// hasCodes says whether values of the build side are compared by more than their words.
+func (o *HashedOptions) hasCodes() bool {
+	return o.Range.Best && !order.HasExactWords(o.Schema.Field(len(o.Keys.KeyColumns)).Type)
+}
+
+// rowBytes is what a row of the build side takes beside its columns, at most.
+func (o *HashedOptions) rowBytes() int64 {
+	bytes := cpujoin.RowBytes(&o.Keys.Keys, &cpujoin.Ranges{Words: o.Range.values()})
+	if o.hasCodes() {
 		bytes += codesBytes
+	}
+	return bytes
+}
+
+// bytesOf returns how many bytes a batch of the build side takes in memory, with its part of tables.
+func (o *HashedOptions) bytesOf(batch arrow.RecordBatch) int64 {
+	bytes := rowdata.BatchBytes(batch) + batch.NumRows()*o.rowBytes()
+	if o.hasCodes() {
+		bytes += rowdata.ArrayBytes(batch.Column(len(o.Keys.KeyColumns)))
 	}
 	return bytes
 }
@@ -74,9 +88,9 @@ type ranges struct {
 }
 
 func newRanges(of *HashedOptions) *ranges {
-	r := &ranges{Range: of.Range, keys: len(of.Keys.KeyColumns), exact: true}
-	if r.Best && !order.HasExactWords(of.Schema.Field(r.keys).Type) {
-		r.exact, r.codes = false, map[uint32]*order.Codes{}
+	r := &ranges{Range: of.Range, keys: len(of.Keys.KeyColumns), exact: !of.hasCodes()}
+	if !r.exact {
+		r.codes = map[uint32]*order.Codes{}
 	}
 	return r
 }
