@@ -189,8 +189,8 @@ func RowBytes(l *rowdata.KeyLayout, ranges *Ranges) int64 {
 	if areFew(l) {
 		bytes += hasBytes
 	}
-	if ranges.Words > 0 { // added, in a part, in its place, levels above, and while they are sorted
-		bytes += int64(8 * (3*ranges.Words + 1 + boundedWords))
+	if ranges.Words > 0 { // added, in a part, in its place, and, in place of the part, while rows are sorted
+		bytes += int64(8 * (3*ranges.Words + 1))
 	}
 	return bytes
 }
@@ -237,9 +237,7 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 	b.set = table.NewSet(tables, b.bits, seed, b.byKey)
 	defer func() {
 		for i := range parts {
-			b.memory.Free(parts[i].rows)
-			b.memory.Free(parts[i].words)
-			b.memory.Free(parts[i].values)
+			parts[i].release(b.memory)
 		}
 	}()
 	if err != nil || total == 0 {
@@ -297,6 +295,14 @@ type numbered struct {
 	at      int // in Build.rows
 }
 
+// release gives back the rows and what belongs to them.
+func (n *numbered) release(m rowdata.Memory) {
+	m.Free(n.rows)
+	m.Free(n.words)
+	m.Free(n.values)
+	n.rows, n.words, n.values, n.numbers = nil, nil, nil, nil
+}
+
 // number enters the keys of part i of all workers into its table.
 func (b *Build) number(n *numbered, i int) {
 	if n.len == 0 {
@@ -346,6 +352,7 @@ func (b *Build) list(n *numbered, first int) {
 		b.put(ends[k], n.rows[i], n.values[i*width:(i+1)*width])
 		ends[k]++
 	}
+	n.release(b.memory)
 	b.sortKeys(n.at, first, n.table.Len)
 }
 
