@@ -55,7 +55,11 @@ func (s *joined) Schema() *arrow.Schema {
 func (s *joined) Stats() scan.Stats {
 	n, known := s.node, s.probe.Stats()
 	once := s.run == nil || known.Once || s.built.tasks != nil
-	return scan.Stats{Rows: -1, Bytes: -1, Columns: n.stats[n.columns[0] : n.columns[0]+len(n.columns)], Once: once}
+	first := 0
+	if len(n.columns) > 0 {
+		first = n.columns[0]
+	}
+	return scan.Stats{Rows: -1, Bytes: -1, Columns: n.stats[first : first+len(n.columns)], Once: once}
 }
 
 // Splits implements scan.Source: it makes the build side first.
