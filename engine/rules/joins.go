@@ -123,10 +123,16 @@ func impliedOf(x *expr.Expr, side logical.Node) *expr.Expr {
 		return nil
 	}
 	of := implied(x, func(x *expr.Expr) bool { return len(x.Columns()) > 0 && logical.Reads(x, side) })
-	if of == nil || isFiltered(side, of.Key()) {
+	if of == nil {
 		return nil
 	}
-	return of
+	return unasked(of, side)
+}
+
+// unasked returns the parts of a condition that the rows of a node have not passed; nil of none.
+func unasked(x *expr.Expr, n logical.Node) *expr.Expr {
+	passed := func(x *expr.Expr) bool { return isFiltered(n, x.Key()) }
+	return expr.All(slices.DeleteFunc(expr.Conjuncts(nil, x), passed)...)
 }
 
 // isFiltered says whether the rows of a node have passed a condition, by its Key.

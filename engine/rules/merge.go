@@ -48,7 +48,7 @@ func (m *merger) merge(n logical.Node) logical.Node {
 	case *logical.Filter:
 		switch in := of.In.(type) {
 		case *logical.Filter:
-			return &logical.Filter{In: in.In, Condition: expr.Conjunction(in.Condition, of.Condition)}
+			return &logical.Filter{In: in.In, Condition: expr.Conjunction(in.Condition, unasked(of.Condition, in))}
 		case *logical.Project:
 			if m.mergeable(in) {
 				below := m.merge(&logical.Filter{In: in.In, Condition: through(in)(of.Condition)})
