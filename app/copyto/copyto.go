@@ -3,7 +3,7 @@
 //	opt, err := copyto.Options(statement, base) // what stands behind TO
 //	result, err := copyto.Run(ctx, statement, copyto.Options{...})
 //
-// The files are those that engine/sink writes, whole or not at all. An option that is not known is refused by its name.
+// engine/sink writes the files, whole or not at all. An option that is not known is refused by its name.
 package copyto
 
 import (
@@ -36,8 +36,8 @@ type Result struct {
 // Stats tells what the statement did whose rows are written.
 func (r *Result) Stats() engine.Stats { return r.stats }
 
-// Run runs a COPY to its end. opt is from Options. Errors that point at the text are of type *sql.Error. The caller releases
-// the result.
+// Run runs a COPY to its end. opt is from Options. Errors that point at the text are of type *sql.Error. The caller
+// releases the result.
 func Run(ctx context.Context, eng *engine.Engine, c *sql.Copy, names plan.Options, opt sink.Options) (*Result, error) {
 	prepared, err := plan.Prepare(ctx, eng, c.Query, names)
 	if err != nil {

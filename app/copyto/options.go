@@ -143,7 +143,8 @@ func flag(field func(*sink.Options) *bool, inverted bool) func(*sink.Options, []
 func Options(c *sql.Copy, base sink.Options) (sink.Options, error) {
 	o := base
 	if sink.IsStdout(c.To) {
-		return o, c.Query.ErrorAt(c.At, "COPY writes files, and the standard output has the count of the rows; SELECT writes rows there: --format csv")
+		return o, c.Query.ErrorAt(c.At, "COPY writes files, and the standard output has the count of the rows; "+
+			"SELECT writes rows there: --format csv")
 	}
 	for _, given := range c.Options {
 		name := given.Name

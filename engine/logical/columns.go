@@ -17,8 +17,8 @@ type match struct {
 	groups []string // what the groups of the regular expression match; nil without one
 }
 
-// expandColumns returns the statement with an item for each column that COLUMNS stands for in an item, a condition for each
-// one in WHERE, and an element of ORDER BY for each one there.
+// expandColumns returns the statement with an item for each column that COLUMNS stands for in an item, a condition
+// for each one in WHERE, and an element of ORDER BY for each one there.
 func (r *scope) expandColumns(s *sql.Select) (*sql.Select, error) {
 	of := *s
 	of.Items, of.OrderBy = nil, nil
@@ -147,7 +147,8 @@ func (r *scope) chosen(of *sql.Columns, columns []int, at int) (list []match, er
 		}
 	}
 	for i, name := range of.Names {
-		if !found[i] && !slices.ContainsFunc(of.Names[:i], func(before string) bool { return strings.EqualFold(before, name) }) {
+		isSame := func(before string) bool { return strings.EqualFold(before, name) }
+		if !found[i] && !slices.ContainsFunc(of.Names[:i], isSame) {
 			return nil, errorAt(at, "COLUMNS: there is no column %q%s", name, nearest.Offer(name, names))
 		}
 	}
@@ -157,8 +158,8 @@ func (r *scope) chosen(of *sql.Columns, columns []int, at int) (list []match, er
 	return list, nil
 }
 
-// named returns the name of an item: the column's, or the alias, in which \0 stands for the column's name, and \1 for the
-// first group of the regular expression.
+// named returns the name of an item: the column's, or the alias, whose \0 stands for the column's name, and \1 for
+// the first group of the regular expression.
 func (m *match) named(it sql.Item) (string, error) {
 	if !strings.Contains(it.Name, `\`) {
 		if it.Name == "" {

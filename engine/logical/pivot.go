@@ -15,7 +15,8 @@ import (
 
 // pivoted binds PIVOT or UNPIVOT over what stands behind its FROM.
 func (b *binder) pivoted(ctx context.Context, s *sql.Select, r *scope) (Node, error) {
-	others := s.Where != nil || s.Having != nil || s.Qualify != nil || s.Distinct || s.DistinctOn != nil || s.OrderBy != nil ||
+	others := s.Where != nil || s.Having != nil || s.Qualify != nil || s.Distinct || s.DistinctOn != nil ||
+		s.OrderBy != nil ||
 		s.OrderAll != nil || s.Limit != nil || s.Offset != nil || s.GroupAll
 	switch {
 	case others || s.Pivot.IsUnpivot && s.GroupBy != nil:
@@ -249,7 +250,9 @@ func (b *binder) unpivot(ctx context.Context, s *sql.Select, r *scope) (Node, er
 }
 
 // unpivoted returns the columns, or expressions, that UNPIVOT makes rows of, and their names.
-func (b *binder) unpivoted(ctx context.Context, s *sql.Select, r *scope) (names []string, values []*expr.Expr, err error) {
+func (b *binder) unpivoted(ctx context.Context, s *sql.Select, r *scope) (
+	names []string, values []*expr.Expr, err error,
+) {
 	s, err = r.expandColumns(b.parameters.bind(ctx, s, r))
 	if err != nil {
 		return nil, nil, err
@@ -286,7 +289,8 @@ func (b *binder) unpivoted(ctx context.Context, s *sql.Select, r *scope) (names 
 		names, values = append(names, name), append(values, it.expr)
 	}
 	if texts > 0 && texts < len(values) {
-		return nil, nil, errorAt(s.Pivot.At, "UNPIVOT: columns of text beside others (%s): a cast is needed", strings.Join(types, ", "))
+		const text = "UNPIVOT: columns of text beside others (%s): a cast is needed"
+		return nil, nil, errorAt(s.Pivot.At, text, strings.Join(types, ", "))
 	}
 	return names, values, nil
 }

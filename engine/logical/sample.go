@@ -38,7 +38,10 @@ func (b *binder) sample(ctx context.Context, of *sql.Sample, r *scope) error {
 		if err != nil {
 			return err
 		}
-		n = &Limit{In: &Sort{wide, []Key{{Column: key.ID}}}, Limited: !of.IsShare, Limit: of.Rows, IsShare: of.IsShare, Share: of.Share}
+		n = &Limit{
+			In: &Sort{wide, []Key{{Column: key.ID}}}, Limited: !of.IsShare, Limit: of.Rows,
+			IsShare: of.IsShare, Share: of.Share,
+		}
 	}
 	r.node, err = NewProject(ctx, n, columns, exprsOf(columns))
 	return err

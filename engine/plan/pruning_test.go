@@ -140,8 +140,8 @@ func TestPruning(t *testing.T) {
 	}
 }
 
-// A join asks the reader of one side for the keys of the other: through filters, computed columns, unions and other
-// joins, of which either side may have the column, and not where rows without a partner are wanted.
+// A join asks the reader of one side for the keys of the other: through filters, computed columns, unions and either
+// side of other joins, and not where rows without a partner are wanted.
 func TestKeysAreAskedOfReaders(t *testing.T) {
 	file := writeDays(t)
 	eng, err := engine.Open(engine.Options{Threads: 2, Device: "cpu"})

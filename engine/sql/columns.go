@@ -100,7 +100,9 @@ func (p *statements) columnsCall(call *pg.FuncCall) *expr.Expr {
 }
 
 func (p *statements) failColumns(at int) {
-	p.fail(at, "not supported: this COLUMNS; want COLUMNS('regular expression'), COLUMNS(['name', ...]) or COLUMNS(* EXCLUDE (...))")
+	const text = "not supported: this COLUMNS; want COLUMNS('regular expression'), COLUMNS(['name', ...]) or " +
+		"COLUMNS(* EXCLUDE (...))"
+	p.fail(at, text)
 }
 
 // columnsReplaced refuses REPLACE in COLUMNS.

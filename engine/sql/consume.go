@@ -94,7 +94,8 @@ func (p *statements) take(m proto.Message, used ...protoreflect.Name) {
 // isPlace says whether a field is a place of the text.
 func isPlace(f protoreflect.FieldDescriptor) bool {
 	name := string(f.Name())
-	return strings.HasSuffix(name, "location") || strings.HasPrefix(name, "rexpr_list_") || strings.HasPrefix(name, "list_")
+	return strings.HasSuffix(name, "location") || strings.HasPrefix(name, "rexpr_list_") ||
+		strings.HasPrefix(name, "list_")
 }
 
 // refuseField fails at a message for one of its fields.

@@ -32,8 +32,8 @@ func (s *script) refuseCopy() error {
 	return errorAt(s.text, int(s.tokens[0].Start), why)
 }
 
-// ParseCopy reads a statement COPY (SELECT ...) TO 'file' (option value, ...), or COPY of a table or of some of its columns.
-// Errors are of type *Error.
+// ParseCopy reads a statement COPY (SELECT ...) TO 'file' (option value, ...), or COPY of a table or of some of its
+// columns. Errors are of type *Error.
 func ParseCopy(text string) (read *Copy, err error) {
 	s, err := newScript(text, "")
 	if err != nil {
@@ -64,7 +64,8 @@ func (s *script) copyTarget() (int, error) {
 		case t.Token == pg.Token_ASCII_41:
 			depth--
 		case depth == 0 && t.Token == pg.Token_FROM:
-			const from = "not supported: COPY FROM, which fills a table of a database; files are read where they are: SELECT ... FROM 'file'"
+			const from = "not supported: COPY FROM, which fills a table of a database; files are read where they are: " +
+				"SELECT ... FROM 'file'"
 			return 0, errorAt(s.text, int(t.Start), from)
 		case depth == 0 && t.Token == pg.Token_TO:
 			return int(s.token(i + 1).Start), nil

@@ -59,8 +59,8 @@ func (w *pivoting) fail(t *pg.ScanToken, format string, args ...any) {
 	}
 }
 
-// find returns the index of the first of some tokens from one index to another, in no parentheses, or -1. It ends at the
-// parenthesis that closes the statement.
+// find returns the index of the first of some tokens from one index to another, in no parentheses, or -1. It ends at
+// the parenthesis that closes the statement.
 func (w *pivoting) find(from, to int, tokens ...pg.Token) int {
 	depth := 0
 	for i := from; i < to; i++ {
@@ -131,7 +131,8 @@ func (w *pivoting) asStatement(i int) {
 func (w *pivoting) behindTable(i int) bool {
 	s := w.s
 	open := i + 1
-	if w.of.IsUnpivot && (s.isWord(open, "include") || s.isWord(open, "exclude")) && s.token(open+1).Token == pg.Token_NULLS_P {
+	isNulls := s.isWord(open, "include") || s.isWord(open, "exclude")
+	if w.of.IsUnpivot && isNulls && s.token(open+1).Token == pg.Token_NULLS_P {
 		w.of.WithNulls = s.isWord(open, "include")
 		open += 2
 	}
@@ -146,7 +147,8 @@ func (w *pivoting) behindTable(i int) bool {
 	group := closes
 	if w.of.IsUnpivot {
 		in := behind + 2
-		if !isName(s.token(behind-1)) || behind-1 != open+1 || !isName(s.token(behind+1)) || s.token(in).Token != pg.Token_IN_P ||
+		if !isName(s.token(behind-1)) || behind-1 != open+1 || !isName(s.token(behind+1)) ||
+			s.token(in).Token != pg.Token_IN_P ||
 			s.token(in+1).Token != pg.Token_ASCII_40 || w.find(in+2, closes, pg.Token_ASCII_41) != closes-1 {
 			w.fail(s.tokens[i], "not supported: this UNPIVOT; want UNPIVOT (value FOR name IN (column, ...))")
 			return true
@@ -242,8 +244,8 @@ func (w *pivoting) isPlain(from, to int, further ...pg.Token) bool {
 	return from < to
 }
 
-// finish puts the tokens in their order: those before index at, the word, what is parsed of it, the table, GROUP BY up to
-// an index, and those from index next on.
+// finish puts the tokens in their order: those before index at, the word, what is parsed of it, the table, GROUP BY
+// up to an index, and those from index next on.
 func (w *pivoting) finish(at, table, tableEnd, group, groupEnd, next int, head string) {
 	s := w.s
 	if s.failed != nil {

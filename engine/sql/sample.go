@@ -10,8 +10,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// PostgreSQL's parser takes TABLESAMPLE behind few tables, and no USING SAMPLE. The first becomes a table that is joined
-// with the sampled one, in parentheses; the second a last item of SELECT.
+// PostgreSQL's parser takes TABLESAMPLE behind few tables, and no USING SAMPLE. The first becomes a table that is
+// joined with the sampled one, in parentheses; the second a last item of SELECT.
 const (
 	sampleBefore = "CROSS JOIN "
 	sampleName   = "sample"
@@ -34,8 +34,8 @@ var behindSample = []pg.Token{pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING,
 // orderTokens begin the clauses behind USING SAMPLE.
 var orderTokens = []pg.Token{pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_FETCH}
 
-// openSampled notes the first tokens of tables that TABLESAMPLE stands behind: a parenthesis comes before them. A table's
-// first token stands behind FROM, JOIN, a comma or a parenthesis.
+// openSampled notes the first tokens of tables that TABLESAMPLE stands behind: a parenthesis comes before them. A
+// table's first token stands behind FROM, JOIN, a comma or a parenthesis.
 func (s *script) openSampled() {
 	for i, t := range s.tokens {
 		if t.Token != pg.Token_TABLESAMPLE {
@@ -162,7 +162,8 @@ func (of *Sample) check(s *script) error {
 	case of.Method == "":
 		of.Method = ReservoirSample
 	case !slices.Contains([]SampleMethod{ReservoirSample, BernoulliSample, SystemSample}, of.Method):
-		return errorAt(s.text, of.At, "no sample is named %s; there are reservoir, bernoulli and system", strings.ToLower(string(of.Method)))
+		const text = "no sample is named %s; there are reservoir, bernoulli and system"
+		return errorAt(s.text, of.At, text, strings.ToLower(string(of.Method)))
 	case of.Method == BernoulliSample && !of.IsShare:
 		return errorAt(s.text, of.At, "a bernoulli sample is a share, such as 10%%; a number of rows is a reservoir's")
 	}

@@ -109,7 +109,8 @@ func newScript(text, prefix string) (*script, error) {
 	s := &script{
 		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, joinWords: map[int]string{},
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
-		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{}, pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
+		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{},
+		pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
@@ -414,6 +415,17 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 		}
 	case pg.Token_INTERVAL:
 		return s.interval(i)
+	case pg.Token_IDENT:
+		return s.replacedWord(i, inFrom)
+	}
+	return s.replacedClause(i)
+}
+
+// replacedClause is replacement of the words of samples, limits and set operations.
+func (s *script) replacedClause(i int) (text string, taken int) {
+	t := s.tokens[i]
+	at := int(t.Start)
+	switch t.Token {
 	case pg.Token_TABLESAMPLE:
 		return s.sample(i)
 	case pg.Token_USING:
@@ -441,8 +453,6 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 			s.marks[int(s.tokens[word].Start)] = markByName
 			return " ", 2
 		}
-	case pg.Token_IDENT:
-		return s.replacedWord(i, inFrom)
 	}
 	return "", 1
 }

@@ -73,8 +73,8 @@ type Star struct {
 // ColumnsCall is the function whose call, with a *Columns for its value, stands for several columns.
 const ColumnsCall = "columns"
 
-// Columns are the columns that COLUMNS stands for: those of a *, those whose names are in a list, or those whose names
-// match a regular expression.
+// Columns are the columns that COLUMNS stands for: a *'s, or all whose names are in a list or match a regular
+// expression.
 type Columns struct {
 	Star    Item // if IsStar: as an item that is a *
 	IsStar  bool
@@ -100,8 +100,8 @@ func (c *Columns) Equal(other *Columns) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest, *Sampled, *Join, *SetOperation and
-// *Values.
+// From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest, *Sampled, *Join,
+// *SetOperation and *Values.
 type From interface {
 	// Place returns the byte of the statement's text that errors point at.
 	Place() int
@@ -223,8 +223,8 @@ type Pivot struct {
 	Name, Value string
 	WithNulls   bool // a value that is NULL has a row, too
 
-	// Of PIVOT, whose items are, for each element of On, an expression and its values, as many as On says, and aggregates, in front
-	// if First.
+	// Of PIVOT, whose items are, for each element of On, an expression and its values, as many as On says, and
+	// aggregates, in front if First.
 	On         []int
 	Aggregates int // 0 for count(*)
 	First      bool

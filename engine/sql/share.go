@@ -41,7 +41,8 @@ func (s *script) sharedLimit(i int) int {
 // limit reads what stands behind LIMIT: a number of rows, or a share of them in percent.
 func (p *statements) limit(node *pg.Node) *expr.Expr {
 	call := node.GetFuncCall()
-	if call == nil || len(call.GetFuncname()) != 1 || lastName(call.GetFuncname()) != ShareCall || len(call.GetArgs()) != 1 {
+	if call == nil || len(call.GetFuncname()) != 1 || lastName(call.GetFuncname()) != ShareCall ||
+		len(call.GetArgs()) != 1 {
 		return p.optional(node)
 	}
 	p.take(call, "funcname", "args")

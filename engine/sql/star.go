@@ -33,7 +33,8 @@ func (s *script) star(i int) (text string, taken int) {
 	before := s.token(i - 1).Token
 	inColumns := before == pg.Token_ASCII_40 && s.isColumns(i-2) || before == pg.Token_ASCII_46 && s.inColumns(i-2)
 	isItem := isStarItem(before) || s.marks[int(s.token(i-1).Start)] == markPivot
-	if !inColumns && !isItem || before == pg.Token_ASCII_40 && !inColumns || !slices.ContainsFunc(starWords, func(word string) bool { return s.isStarWord(i+1, word) }) {
+	isWord := func(word string) bool { return s.isStarWord(i+1, word) }
+	if !inColumns && (!isItem || before == pg.Token_ASCII_40) || !slices.ContainsFunc(starWords, isWord) {
 		return "", 1
 	}
 	of := &starred{}
