@@ -46,6 +46,7 @@ func newCodes(mem memory.Allocator, of arrow.DataType, batches []arrow.Array) *c
 		c.values = array.MakeFromData(plain)
 		plain.Release()
 	}
+	gather.Share(c.values)
 	return c
 }
 

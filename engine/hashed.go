@@ -50,6 +50,7 @@ func (h *Hashed) finish(
 	h.columns = make([][]arrow.Array, h.schema.NumFields())
 	for i, f := range h.schema.Fields() {
 		for _, b := range h.batches {
+			gather.Share(b.Column(i))
 			h.columns[i] = append(h.columns[i], b.Column(i))
 		}
 		h.columns[i] = append(h.columns[i], nullOf(f.Type))
