@@ -22,7 +22,7 @@ func TestSpans(t *testing.T) {
 		rows := rng.IntN(4000)
 		schema, batches := grouptest.RandomTable(rng, rows, sortableTypes()...)
 		by := randomBy(rng, schema, rows)
-		by.Limited, by.Limit, by.Offset = false, 0, 0
+		by = By{Keys: by.Keys} // spans have no limit
 		if seed%4 == 0 {
 			by.Keys = nil
 		}
@@ -123,7 +123,7 @@ func TestFirstOfPrefix(t *testing.T) {
 		rows := rng.IntN(4000)
 		schema, batches := grouptest.RandomTable(rng, rows, sortableTypes()...)
 		by := randomBy(rng, schema, rows)
-		by.Limited, by.Limit, by.Offset = false, 0, 0
+		by = By{Keys: by.Keys} // spans have no limit
 		by.Prefix, by.First = rng.IntN(len(by.Keys)+1), 1+rng.Int64N(4)
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		r := newReader(t, batchReader(t, schema, batches), by, Options{
