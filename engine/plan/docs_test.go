@@ -55,11 +55,13 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
 - A table is files in single quotes, with wildcards or without (a single one in the folder
   at hand also as in ` + "`FROM flights.parquet`" + `), a name given by ` + "`--table name=path`" + `, a
   statement in parentheses, or the name of one in front: ` + "`WITH name AS (SELECT ...)`" + `.
+  Where several tables are one of WITH that does more than read, its rows are made once, and kept, on disk as far as memory is short; MATERIALIZED
+  behind AS asks for it, NOT MATERIALIZED refuses it.
 - Behind commas tables have all pairs of their rows that WHERE leaves. INNER JOINs are made in an order that makes few rows. Parts of
   ON and WHERE that read one side are asked of its rows, and leave out files and row groups; equalities of the two sides, of any
   expressions, are looked up by their hashes. Inequalities of the two sides bound a value of the side that is kept, which is sorted by
-  it: ` + "`a.x < b.y`" + `, ` + "`a.x BETWEEN b.lo AND b.hi`" + `; other conditions are asked of every pair. A NULL is equal to nothing. The smaller side
-  is read first, and kept in memory; where it outgrows ` + "`--memory-limit`" + `, both sides are divided by their hashes, and go to disk as far as
+  it: ` + "`a.x < b.y`" + `, ` + "`a.x BETWEEN b.lo AND b.hi`" + `; other conditions are asked of every pair. A NULL is equal to nothing. The side that
+  is taken to be smaller is read first, and kept in memory; the reader of the other is asked for its keys, and leaves out row groups and rows; where it outgrows ` + "`--memory-limit`" + `, both sides are divided by their hashes, and go to disk as far as
   memory is short. SEMI has the rows of the left side with a partner, once each, and ANTI the rows without one. A name that several
   tables have is refused: write ` + "`t.name`" + `. USING and NATURAL have their columns once. A list is unnested before its table is
   joined: ` + "`FROM a, unnest(a.tags) AS u(tag), b`" + `. A FROM has 100 tables at most.
