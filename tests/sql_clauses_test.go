@@ -116,13 +116,13 @@ func TestSQLClausesOfStatements(t *testing.T) {
 	const rows, groups = "SELECT %s g, y, s FROM %s t %s ORDER BY y, s, g %s", "SELECT g, count(*) AS n FROM t GROUP BY %s g %s ORDER BY g %s"
 	for _, text := range []string{
 		fmt.Sprintf(rows, "", "", "", ""), fmt.Sprintf(rows, "DISTINCT", "", "", ""), fmt.Sprintf(rows, "ALL", "", "", ""), fmt.Sprintf(rows, "DISTINCT ON (y)", "", "", ""),
-		fmt.Sprintf(rows, "", "ONLY", "", ""), fmt.Sprintf(rows, "", "", "TABLESAMPLE BERNOULLI (50)", ""), fmt.Sprintf(rows, "", "", "TABLESAMPLE reservoir(3 ROWS)", ""),
+		fmt.Sprintf(rows, "", "ONLY", "", ""), fmt.Sprintf(rows, "", "", "TABLESAMPLE BERNOULLI (100)", ""), fmt.Sprintf(rows, "", "", "TABLESAMPLE reservoir(3000 ROWS)", ""),
 		fmt.Sprintf(rows, "", "", "AS u(a, b)", ""), fmt.Sprintf(rows, "", "", "WHERE y > 10", ""), fmt.Sprintf(rows, "", "", "CROSS JOIN t AS u", ""),
 		fmt.Sprintf(rows, "", "", "QUALIFY true", ""), fmt.Sprintf(rows, "", "", "WINDOW w AS ()", ""),
 		fmt.Sprintf(rows, "", "", "", "LIMIT 3"), fmt.Sprintf(rows, "", "", "", "LIMIT 3 OFFSET 2"), fmt.Sprintf(rows, "", "", "", "OFFSET 8"), fmt.Sprintf(rows, "", "", "", "LIMIT 0"),
 		fmt.Sprintf(rows, "", "", "", "LIMIT ALL"), fmt.Sprintf(rows, "", "", "", "LIMIT NULL"), fmt.Sprintf(rows, "", "", "", "LIMIT 30%"), fmt.Sprintf(rows, "", "", "", "LIMIT -1"),
 		fmt.Sprintf(rows, "", "", "", "FETCH FIRST 2 ROWS ONLY"), fmt.Sprintf(rows, "", "", "", "FETCH FIRST 2 ROWS WITH TIES"), fmt.Sprintf(rows, "", "", "", "FETCH FIRST ROW ONLY"),
-		fmt.Sprintf(rows, "", "", "", "FOR UPDATE"), fmt.Sprintf(rows, "", "", "", "FOR SHARE SKIP LOCKED"), fmt.Sprintf(rows, "", "", "", "USING SAMPLE 3"),
+		fmt.Sprintf(rows, "", "", "", "FOR UPDATE"), fmt.Sprintf(rows, "", "", "", "FOR SHARE SKIP LOCKED"), fmt.Sprintf(rows, "", "", "", "USING SAMPLE 3000"),
 		fmt.Sprintf(groups, "", "", ""), fmt.Sprintf(groups, "DISTINCT", "", ""), fmt.Sprintf(groups, "", "HAVING count(*) > 5", ""),
 		fmt.Sprintf(groups, "", "HAVING sum(y) FILTER (WHERE z > 4) > 50", ""), fmt.Sprintf(groups, "", "", "DESC"), fmt.Sprintf(groups, "", "", "NULLS FIRST"),
 		"SELECT z FROM t ORDER BY z NULLS FIRST", "SELECT z FROM t ORDER BY z DESC NULLS FIRST", "SELECT z FROM t ORDER BY z NULLS LAST", "SELECT z FROM t ORDER BY z DESC",
