@@ -38,7 +38,7 @@ type keptSpool struct {
 // keptBytesMin is the least memory that is asked for kept rows, in bytes; spooledBytes, how many bytes of rows one
 // thread reads in a piece.
 const (
-	keptBytesMin = 1 << 20
+	keptBytesMin = 64 << 10
 	spooledBytes = 32 << 20
 )
 
@@ -86,7 +86,7 @@ func (k *Kept) fill(ctx context.Context, from array.RecordReader) error {
 		}
 		spawn.Step()
 		bytes := rowdata.BatchBytes(batch)
-		if len(k.spools) == 0 && !e.opt.testing.SpillAll && held+bytes <= k.grant.Bytes()/2 && e.memory.Room(bytes) == nil {
+		if len(k.spools) == 0 && !e.opt.testing.SpillAll && held+bytes <= k.grant.Bytes()/4 && e.memory.Room(bytes) == nil {
 			batch.Retain()
 			k.batches = append(k.batches, batch)
 			held += bytes
