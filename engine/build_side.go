@@ -79,14 +79,7 @@ func (e *Engine) Hash(ctx context.Context, src scan.Source, opt HashedOptions) (
 func (e *Engine) hash(ctx context.Context, src scan.Source, opt HashedOptions) (*BuildSide, error) {
 	b := &BuildSide{engine: e, opt: opt, query: &aggregator.Query{Share: e.statement(), Threads: e.threads}}
 	b.query.Workers = e.opt.Threads
-	b.store = store.NewStore(store.StoreOptions{
-		Memory:   e.memory,
-		Temp:     e.temp,
-		Layouts:  [scatter.Contents]*rowdata.RowLayout{&store.BatchLayout, &store.BatchLayout},
-		Writers:  b.query.Workers,
-		SpillAll: e.opt.testing.SpillAll,
-		Reclaim:  b.query.Share.Reclaim,
-	})
+	b.store = e.batchStore(b.query.Workers, b.query.Share.Reclaim)
 	b.grant = b.query.Share.Join(int64(b.query.Workers)*joinBytesMin, arbiter.All, b.store)
 	b.all = newHashed(e.memory, &opt, b.query.Workers)
 	workers := make([]*hashWorker, b.query.Workers)

@@ -30,6 +30,7 @@ type Hashed struct {
 	codes   []*codes          // by column; nil of columns that are no strings, and of many rows
 	found   [][]atomic.Uint32 // by batch, a bit for each row that Note has been told of
 
+	rows     int64
 	rowBytes int64 // of columns, on average
 }
 
@@ -56,22 +57,18 @@ func (h *Hashed) finish(
 		h.columns[i] = append(h.columns[i], nullOf(f.Type))
 	}
 	h.found = make([][]atomic.Uint32, len(h.batches))
-	rows, bytes := int64(0), int64(0)
+	bytes := int64(0)
 	for i, b := range h.batches {
 		h.found[i] = make([]atomic.Uint32, (b.NumRows()+31)/32)
-		rows, bytes = rows+b.NumRows(), bytes+rowdata.BatchBytes(b)
+		h.rows, bytes = h.rows+b.NumRows(), bytes+rowdata.BatchBytes(b)
 	}
-	h.rowBytes = bytes / max(rows, 1)
+	h.rowBytes = bytes / max(h.rows, 1)
 	return nil
 }
 
 // code makes dictionaries of strings, if rows are few.
 func (h *Hashed) code(mem memory.Allocator) {
-	rows := int64(0)
-	for _, b := range h.batches {
-		rows += b.NumRows()
-	}
-	if rows > CodedRowsMost {
+	if h.rows > CodedRowsMost {
 		return
 	}
 	h.codes = make([]*codes, len(h.columns))

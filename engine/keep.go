@@ -44,11 +44,8 @@ const (
 
 // Keep reads all rows of a reader, which stays the caller's, and keeps them.
 func (e *Engine) Keep(ctx context.Context, from array.RecordReader) (k *Kept, err error) {
-	err = spawn.Call(func() error {
-		k = e.newKept(from.Schema())
-		return k.fill(ctx, from)
-	})
-	if err != nil {
+	k = e.newKept(from.Schema())
+	if err = spawn.Call(func() error { return k.fill(ctx, from) }); err != nil {
 		return nil, errors.Join(store.NeedTemp(err, 0, 0), k.Release())
 	}
 	return k, nil
@@ -56,16 +53,22 @@ func (e *Engine) Keep(ctx context.Context, from array.RecordReader) (k *Kept, er
 
 func (e *Engine) newKept(schema *arrow.Schema) *Kept {
 	share := e.statement()
-	k := &Kept{engine: e, schema: schema}
-	k.store = store.NewStore(store.StoreOptions{
-		Memory:  e.memory,
-		Temp:    e.temp,
-		Layouts: [scatter.Contents]*rowdata.RowLayout{&store.BatchLayout, &store.BatchLayout},
-		Writers: 1,
-		Reclaim: share.Reclaim,
+	return &Kept{
+		engine: e, schema: schema,
+		store: e.batchStore(1, share.Reclaim), grant: share.Join(keptBytesMin, arbiter.All, nil),
+	}
+}
+
+// batchStore returns a store of batches, which a number of workers write.
+func (e *Engine) batchStore(writers int, reclaim func(int64) error) *store.Store {
+	return store.NewStore(store.StoreOptions{
+		Memory:   e.memory,
+		Temp:     e.temp,
+		Layouts:  [scatter.Contents]*rowdata.RowLayout{&store.BatchLayout, &store.BatchLayout},
+		Writers:  writers,
+		SpillAll: e.opt.testing.SpillAll,
+		Reclaim:  reclaim,
 	})
-	k.grant = share.Join(keptBytesMin, arbiter.All, nil)
-	return k
 }
 
 // fill keeps the batches of a reader.

@@ -148,11 +148,7 @@ func (h *Hashed) keyTerms(i, column int) []scan.Term {
 	if h.nullsEqual[i] {
 		return nil
 	}
-	var rows int64
-	for _, batch := range h.batches {
-		rows += batch.NumRows()
-	}
-	if rows <= keysListed {
+	if h.rows <= keysListed {
 		return h.listTerms(i, column)
 	}
 	var ends keyRange
@@ -217,10 +213,10 @@ func (h *Hashed) promised(batch arrow.RecordBatch) []gather.Row {
 				}
 			}
 		}
-		values, ok := integersOf(keys)
-		if !c.HasRange || !ok {
+		if !c.HasRange {
 			continue
 		}
+		values, _ := integersOf(keys) // of other types none, which have no range
 		for row, v := range values {
 			if (v < c.Min || v > c.Max) && keys.IsValid(row) {
 				leaveOut(row)

@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -68,6 +67,32 @@ func writeDays(t *testing.T) string {
 	return file
 }
 
+// countDays runs a statement that reads the columns of noise, and returns its plan and how many rows there were.
+func countDays(t *testing.T, eng *engine.Engine, fs vfs.FS, file, from string) (q *Query, rows int64) {
+	t.Helper()
+	s, err := sql.Parse("SELECT count(*), sum(v0), sum(v1), sum(v2), sum(v3), sum(v4), sum(v5) FROM " + from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]Table{"days": {Files: []string{file}}}
+	if q, err = Prepare(t.Context(), eng, s, Options{Tables: tables, Scan: dataset.Options{FS: fs}}); err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	r, err := q.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	for r.Next() {
+		rows = r.RecordBatch().Column(0).(*array.Int64).Value(0)
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	return q, rows
+}
+
 // Conditions leave row groups out by what they say of columns: each branch of an OR, and times that
 // are rounded down. A share of 1% of the rows, which are sorted, takes less than 5% of the bytes.
 func TestPruning(t *testing.T) {
@@ -81,26 +106,7 @@ func TestPruning(t *testing.T) {
 	ask := func(where string) (rows, bytes, groups int64) {
 		t.Helper()
 		before := fs.BytesRead()
-		s, err := sql.Parse("SELECT count(*), sum(v0), sum(v1), sum(v2), sum(v3), sum(v4), sum(v5) FROM days WHERE " + where)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := Prepare(context.Background(), eng, s, Options{Tables: map[string]Table{"days": {Files: []string{file}}}, Scan: dataset.Options{FS: fs}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer q.Close()
-		r, err := q.Run(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Release()
-		for r.Next() {
-			rows = r.RecordBatch().Column(0).(*array.Int64).Value(0)
-		}
-		if r.Err() != nil {
-			t.Fatal(r.Err())
-		}
+		q, rows := countDays(t, eng, fs, file, "days WHERE "+where)
 		pruned := q.root.input().(*groupsNode).of.in.(*filterNode).described.Pruning()
 		left := pruned.RowGroups
 		for _, by := range pruned.By {
@@ -153,27 +159,7 @@ func TestKeysAreAskedOfReaders(t *testing.T) {
 	ask := func(from string) (rows, bytes int64) {
 		t.Helper()
 		before := fs.BytesRead()
-		s, err := sql.Parse("SELECT count(*), sum(v0), sum(v1), sum(v2), sum(v3), sum(v4), sum(v5) FROM " + from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tables := map[string]Table{"days": {Files: []string{file}}}
-		q, err := Prepare(t.Context(), eng, s, Options{Tables: tables, Scan: dataset.Options{FS: fs}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer q.Close()
-		r, err := q.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Release()
-		for r.Next() {
-			rows = r.RecordBatch().Column(0).(*array.Int64).Value(0)
-		}
-		if r.Err() != nil {
-			t.Fatal(r.Err())
-		}
+		_, rows = countDays(t, eng, fs, file, from)
 		return rows, fs.BytesRead() - before
 	}
 	_, whole := ask("days")

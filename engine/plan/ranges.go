@@ -13,7 +13,7 @@ import (
 // joinRange is how the rows of a join's build side are found by the values that its inequalities compare.
 type joinRange struct {
 	of     engine.Range
-	bounds []*expr.Expr // of the probe side, for the bounds that of has
+	bounds []*expr.Expr // of the probe side: the expressions of its bounds
 	values []*expr.Expr // of the build side
 	text   string       // of values, for people
 }

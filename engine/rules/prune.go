@@ -160,6 +160,15 @@ func narrowed(n logical.Node, asked ids) (logical.Node, bool) {
 	if _, ok := n.(*logical.Project); ok || !slices.ContainsFunc(n.Columns(), unasked) {
 		return n, false
 	}
+	made, err := projectedTo(context.Background(), n, asked)
+	if err != nil {
+		return n, false // the columns have been bound
+	}
+	return made, true
+}
+
+// projectedTo returns a node with some of its columns alone.
+func projectedTo(ctx context.Context, n logical.Node, asked ids) (logical.Node, error) {
 	var columns []logical.Column
 	var exprs []*expr.Expr
 	for _, c := range n.Columns() {
@@ -167,11 +176,7 @@ func narrowed(n logical.Node, asked ids) (logical.Node, bool) {
 			columns, exprs = append(columns, c), append(exprs, c.Expr())
 		}
 	}
-	made, err := logical.NewProject(context.Background(), n, columns, exprs)
-	if err != nil {
-		return n, false // the columns have been bound
-	}
-	return made, true
+	return logical.NewProject(ctx, n, columns, exprs)
 }
 
 // inputs returns the columns that an aggregation reads.

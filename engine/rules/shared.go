@@ -104,14 +104,7 @@ func askedOf(c *Context, body *logical.Body, trees []logical.Node) (logical.Node
 	if len(asked) == len(of.Columns()) {
 		return of, nil
 	}
-	var columns []logical.Column
-	var exprs []*expr.Expr
-	for _, column := range of.Columns() {
-		if asked[column.ID] {
-			columns, exprs = append(columns, column), append(exprs, column.Expr())
-		}
-	}
-	return logical.NewProject(c, of, columns, exprs)
+	return projectedTo(c, of, asked)
 }
 
 // withBodies returns a tree that reads other bodies.
