@@ -184,12 +184,17 @@ func newKeyPacker(b *rowdata.Bound) *keyPacker {
 
 // begin turns to a batch, which is in use until end. Readers may have brought strings as dictionaries or views.
 func (k *keyPacker) begin(batch arrow.RecordBatch) error {
+	return k.beginColumns(batch.Columns(), int(batch.NumRows()))
+}
+
+// beginColumns is begin of the columns of a batch.
+func (k *keyPacker) beginColumns(columns []arrow.Array, rows int) error {
 	n := len(k.fields)
 	fields := slices.Clone(k.fields)
 	for i := range fields {
-		fields[i].Type = batch.Column(i).DataType()
+		fields[i].Type = columns[i].DataType()
 	}
-	k.keys = array.NewRecordBatch(arrow.NewSchema(fields, nil), batch.Columns()[:n:n], batch.NumRows())
+	k.keys = array.NewRecordBatch(arrow.NewSchema(fields, nil), columns[:n:n], int64(rows))
 	k.from = 0
 	return k.encoder.SetBatch(k.keys, 0)
 }
@@ -247,6 +252,7 @@ type Finder struct {
 	more   bool // pairs of the tile
 	pairs  cpujoin.Pairs
 	found  Partners
+	coded  codedKeys // tested last
 }
 
 // NewFinder returns a finder. isFirst is for callers who want one partner of each row.

@@ -70,11 +70,7 @@ func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected 
 	}
 	finder := f.take()
 	defer f.give(finder)
-	test := finder.test
-	if some := f.of.promised(batch); some != nil {
-		test = func(batch arrow.RecordBatch, bits []byte) error { return finder.testSome(batch, some, bits) }
-	}
-	if err := test(batch, selected); err != nil {
+	if err := finder.selectRows(f.of, batch, selected); err != nil {
 		return 0, err
 	}
 	kept := bitutil.CountSetBits(selected, 0, rows)
@@ -123,21 +119,6 @@ func (f *KeyFilter) give(finder *Finder) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.free = append(f.free, finder)
-}
-
-// test sets the bits of the rows of a batch, whose columns are the keys, that have a partner.
-func (f *Finder) test(batch arrow.RecordBatch, bits []byte) error {
-	defer f.keys.end()
-	if err := f.keys.begin(batch); err != nil {
-		return err
-	}
-	for {
-		t, from, err := f.keys.next()
-		if t == nil || err != nil {
-			return err
-		}
-		f.prober.Test(t.Keys, t.Rows, bits, from)
-	}
 }
 
 // keysListed is the most rows whose keys are a list of values; of more, the range is known.
@@ -193,11 +174,113 @@ func (h *Hashed) listTerms(i, column int) []scan.Term {
 	return []scan.Term{list}
 }
 
-// promised returns the rows of a batch of keys that are as the packing of keys has them: conditions between the reader
-// and the join may leave out NULLs, and values beyond a range. It returns nil for all rows.
-func (h *Hashed) promised(batch arrow.RecordBatch) []gather.Row {
-	rows := int(batch.NumRows())
-	var good []bool // nil while all are
+// selectRows sets the bits of the rows of a batch, whose columns are the keys, that have a partner.
+func (f *Finder) selectRows(h *Hashed, batch arrow.RecordBatch, bits []byte) error {
+	if done, err := f.selectCodes(h, batch, bits); done || err != nil {
+		return err
+	}
+	columns := slices.Clone(batch.Columns())
+	for i, c := range columns {
+		d, ok := c.(*array.Dictionary)
+		if !ok || d.Dictionary().Len() <= d.Len() {
+			continue
+		}
+		plain, err := decoded(d)
+		if err != nil {
+			return err
+		}
+		defer plain.Release()
+		columns[i] = plain
+	}
+	return f.selectPromised(h, columns, int(batch.NumRows()), bits)
+}
+
+// codedKeys is the entries of a dictionary of keys.
+type codedKeys struct {
+	of      arrow.ArrayData // the same data serve many batches of a row group
+	partner []byte          // by entry, a bit: the entry has a partner
+}
+
+// selectCodes is selectRows of one key that is a dictionary, whose entries are tested once; done is false where it is
+// none, or has more entries than the batch has rows.
+func (f *Finder) selectCodes(h *Hashed, batch arrow.RecordBatch, bits []byte) (done bool, err error) {
+	keys, ok := batch.Column(0).(*array.Dictionary)
+	if !ok || batch.NumCols() > 1 || h.nullsEqual[0] && keys.NullN() > 0 {
+		return false, nil
+	}
+	codes, entries := keys.Indices().(*array.Int32), keys.Dictionary() // S1
+	if f.coded.of != entries.Data() {
+		if entries.Len() > keys.Len() {
+			return false, nil
+		}
+		partner := make([]byte, (entries.Len()+7)/8)
+		if err := f.selectPromised(h, []arrow.Array{entries}, entries.Len(), partner); err != nil {
+			return false, err
+		}
+		f.coded = codedKeys{entries.Data(), partner}
+	}
+	for i, c := range codes.Int32Values() {
+		if at := uint32(c) >> 3; at < uint32(len(f.coded.partner)) {
+			bits[i>>3] |= f.coded.partner[at] >> (c & 7) & 1 << (i & 7)
+		}
+	}
+	if valid := codes.NullBitmapBytes(); valid != nil && codes.NullN() > 0 {
+		bitutil.BitmapAnd(bits, valid, 0, int64(codes.Offset()), bits, 0, int64(codes.Len()))
+	}
+	return true, nil
+}
+
+// decoded returns the values of a dictionary array.
+func decoded(d *array.Dictionary) (arrow.Array, error) {
+	none := nullOf(d.Dictionary().DataType())
+	defer none.Release()
+	rows := make([]gather.Row, d.Len())
+	for i := range rows {
+		if rows[i].Batch = 1; d.IsValid(i) {
+			rows[i] = gather.Row{Row: uint32(d.GetValueIndex(i))}
+		}
+	}
+	return gather.Column(memory.DefaultAllocator, []arrow.Array{d.Dictionary(), none}, rows)
+}
+
+// selectPromised is selectRows of the columns of keys. It leaves out the rows that are not as the packing of keys has
+// them: conditions between the reader and the join may leave out NULLs, and values beyond a range.
+func (f *Finder) selectPromised(h *Hashed, columns []arrow.Array, rows int, bits []byte) error {
+	good := h.promised(columns, rows)
+	if good == nil {
+		return f.test(columns, rows, bits)
+	}
+	some := []int64{}
+	for row, is := range good {
+		if is {
+			some = append(some, int64(row))
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	taken := make([]arrow.Array, len(columns))
+	for i, c := range columns {
+		var err error
+		if taken[i], err = gather.Take(memory.DefaultAllocator, c, some); err != nil {
+			return err
+		}
+		defer taken[i].Release()
+	}
+	found := make([]byte, (len(some)+7)/8)
+	if err := f.test(taken, len(some), found); err != nil {
+		return err
+	}
+	for i, row := range some {
+		if bitutil.BitIsSet(found, i) {
+			bitutil.SetBit(bits, int(row))
+		}
+	}
+	return nil
+}
+
+// promised returns by row whether the keys are as the packing of keys has them; nil where all are.
+func (h *Hashed) promised(columns []arrow.Array, rows int) (good []bool) {
 	leaveOut := func(row int) {
 		if good == nil {
 			good = slices.Repeat([]bool{true}, rows)
@@ -205,7 +288,7 @@ func (h *Hashed) promised(batch arrow.RecordBatch) []gather.Row {
 		good[row] = false
 	}
 	for i, c := range h.keys.Columns {
-		keys := batch.Column(i)
+		keys := columns[i]
 		if !c.Nullable && scan.NullCount(keys) > 0 {
 			for row := range rows {
 				if keys.IsNull(row) {
@@ -223,64 +306,23 @@ func (h *Hashed) promised(batch arrow.RecordBatch) []gather.Row {
 			}
 		}
 	}
-	if good == nil {
-		return nil
-	}
-	some := []gather.Row{}
-	for row, is := range good {
-		if is {
-			some = append(some, gather.Row{Row: uint32(row)})
-		}
-	}
-	return some
+	return good
 }
 
-// testSome is test of some rows of a batch.
-func (f *Finder) testSome(batch arrow.RecordBatch, some []gather.Row, bits []byte) error {
-	if len(some) == 0 {
-		return nil
-	}
-	fields, columns := make([]arrow.Field, batch.NumCols()), make([]arrow.Array, batch.NumCols())
-	defer func() {
-		for _, c := range columns {
-			if c != nil {
-				c.Release()
-			}
-		}
-	}()
-	for i, c := range batch.Columns() {
-		var err error
-		if columns[i], err = gathered(c, some); err != nil {
-			return err
-		}
-		fields[i].Type = c.DataType()
-	}
-	compact := array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(len(some)))
-	defer compact.Release()
-	found := make([]byte, (len(some)+7)/8)
-	if err := f.test(compact, found); err != nil {
+// test sets the bits of the rows of columns of keys that have a partner.
+// Requires: the keys are as the packing of keys has them.
+func (f *Finder) test(columns []arrow.Array, rows int, bits []byte) error {
+	defer f.keys.end()
+	if err := f.keys.beginColumns(columns, rows); err != nil {
 		return err
 	}
-	for i, row := range some {
-		if bitutil.BitIsSet(found, i) {
-			bitutil.SetBit(bits, int(row.Row))
+	for {
+		t, from, err := f.keys.next()
+		if t == nil || err != nil {
+			return err
 		}
+		f.prober.Test(t.Keys, t.Rows, bits, from)
 	}
-	return nil
-}
-
-// gathered returns the values of a column in some rows.
-func gathered(c arrow.Array, rows []gather.Row) (arrow.Array, error) {
-	d, ok := c.(*array.Dictionary)
-	if !ok {
-		return gather.Column(memory.DefaultAllocator, []arrow.Array{c}, rows)
-	}
-	indices, err := gather.Column(memory.DefaultAllocator, []arrow.Array{d.Indices()}, rows)
-	if err != nil {
-		return nil, err
-	}
-	defer indices.Release()
-	return array.NewDictionaryArray(d.DataType(), indices, d.Dictionary()), nil
 }
 
 // keyRange is the least and the greatest of the integers, dates and times of arrays.

@@ -202,7 +202,8 @@ func (s *split) filterGroup(part decode.GroupPart, test *decode.RowTest, of *dec
 	part.SetFilter(f)
 }
 
-// stages divides a test where it needs columns that the row group reads late, and others.
+// stages returns the filters of a test in the order in which they are run. A filter is divided where it needs columns
+// that the row group reads late, and others.
 func (s *split) stages(part decode.GroupPart, test *decode.RowTest, all []int) []RowFilter {
 	if test.All() {
 		return nil
@@ -214,10 +215,10 @@ func (s *split) stages(part decode.GroupPart, test *decode.RowTest, all []int) [
 			late = append(late, all[k])
 		}
 	}
-	if divisible, ok := test.Filter.(DivisibleFilter); ok && len(late) > 0 {
-		if first, rest, ok := divisible.Divide(late); ok {
-			return []RowFilter{first, rest}
-		}
+	var early, behind []RowFilter
+	for _, f := range filtersOf(test.Filter) {
+		first, rest := divided(f, late)
+		early, behind = append(early, filtersOf(first)...), append(behind, filtersOf(rest)...)
 	}
-	return []RowFilter{test.Filter}
+	return append(early, behind...)
 }

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -130,49 +131,57 @@ func (t *condition) and(p *Predicate) *condition {
 	return &condition{schema: t.schema, terms: terms, rows: &decode.RowTest{Filter: rows}}
 }
 
-// bothFilters selects the rows that pass two filters.
-type bothFilters struct {
-	a, b     RowFilter
-	columns  []int
-	ofA, ofB []int // places in columns
+// allFilters selects the rows that pass each of some filters, in their order.
+type allFilters struct {
+	filters []RowFilter
+	columns []int
+	of      [][]int // by filter: its columns' places in columns
 }
 
-func newBothFilters(a, b RowFilter) *bothFilters {
-	f := &bothFilters{a: a, b: b}
-	f.columns, f.ofA, f.ofB = unite(a.Columns(), b.Columns())
-	return f
+// bothOf returns the filter of the rows that pass two filters; nil is a filter that all rows pass.
+func bothOf(a, b RowFilter) RowFilter {
+	filters := slices.Concat(filtersOf(a), filtersOf(b))
+	if len(filters) <= 1 {
+		return cmp.Or(a, b)
+	}
+	all := &allFilters{filters: filters, of: make([][]int, len(filters))}
+	for i, f := range filters {
+		all.columns, _, all.of[i] = unite(all.columns, f.Columns())
+	}
+	return all
+}
+
+// filtersOf returns the filters whose rows a filter selects.
+func filtersOf(f RowFilter) []RowFilter {
+	if f == nil {
+		return nil
+	}
+	if all, ok := f.(*allFilters); ok {
+		return all.filters
+	}
+	return []RowFilter{f}
 }
 
 // Columns implements RowFilter.
-func (f *bothFilters) Columns() []int { return f.columns }
+func (f *allFilters) Columns() []int { return f.columns }
 
 // Select implements RowFilter.
-func (f *bothFilters) Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (int, error) {
-	ofA := delivery.Project(batch, f.ofA)
-	defer ofA.Release()
-	kept, err := f.a.Select(ctx, ofA, selected)
-	if err != nil || kept == 0 {
-		return kept, err
-	}
-	ofB := delivery.Project(batch, f.ofB)
-	defer ofB.Release()
+func (f *allFilters) Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (int, error) {
 	bits := make([]byte, len(selected))
-	if _, err := f.b.Select(ctx, ofB, bits); err != nil {
-		return 0, err
-	}
-	for i := range selected {
-		selected[i] &= bits[i]
+	bitutil.SetBitsTo(selected, 0, batch.NumRows(), true)
+	for i, filter := range f.filters {
+		clear(bits)
+		part := delivery.Project(batch, f.of[i])
+		_, err := filter.Select(ctx, part, bits)
+		part.Release()
+		if err != nil {
+			return 0, err
+		}
+		for i := range selected {
+			selected[i] &= bits[i]
+		}
 	}
 	return bitutil.CountSetBits(selected, 0, int(batch.NumRows())), nil
-}
-
-// Divide implements DivisibleFilter.
-func (f *bothFilters) Divide(late []int) (first, rest RowFilter, ok bool) {
-	for _, filter := range []RowFilter{f.a, f.b} {
-		now, later := divided(filter, late)
-		first, rest = bothOf(first, now), bothOf(rest, later)
-	}
-	return first, rest, first != nil && rest != nil
 }
 
 // divided returns the part of a filter that needs none of some columns, and the rest; either may be nil.
@@ -186,15 +195,4 @@ func divided(f RowFilter, late []int) (first, rest RowFilter) {
 		}
 	}
 	return nil, f
-}
-
-// bothOf returns the filter of the rows that pass two filters; nil is a filter that all rows pass.
-func bothOf(a, b RowFilter) RowFilter {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return newBothFilters(a, b)
 }
