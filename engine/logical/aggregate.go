@@ -106,7 +106,9 @@ func (n *Aggregate) Typed() (*Aggregate, error) {
 			c.Stats.NoNulls, c.Stats.Tight = !c.Nullable, false
 		} else {
 			c = &of.Calls[i-keys].Column
-			c.Stats = scan.ColumnStats{}
+			if c.Stats = (scan.ColumnStats{}); slices.Contains(counts, of.Calls[i-keys].Function.Func) {
+				c.Stats = countStats
+			}
 			c.Nullable = f.Nullable || ofNothing[i-keys].Nullable
 		}
 		c.Type = f.Type

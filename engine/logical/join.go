@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -120,6 +121,9 @@ func (n *Join) IsOneSided() bool { return n.Kind == sql.SemiJoin || n.Kind == sq
 
 // PairColumns returns the columns of both sides.
 func (n *Join) PairColumns() []Column { return n.columns }
+
+// PairStats returns what is known of the columns of both sides.
+func (n *Join) PairStats() []scan.ColumnStats { return statsOfColumns(n.columns) }
 
 // Pairs returns the columns of both sides, to bind expressions to.
 func (n *Join) Pairs() expr.Columns { return columnsOf(n.columns) }

@@ -376,9 +376,11 @@ func PlacesOf(columns []Column) map[expr.ID]int {
 }
 
 // statsOf returns what is known of the columns of a node.
-func statsOf(n Node) []scan.ColumnStats {
-	stats := make([]scan.ColumnStats, len(n.Columns()))
-	for i, c := range n.Columns() {
+func statsOf(n Node) []scan.ColumnStats { return statsOfColumns(n.Columns()) }
+
+func statsOfColumns(columns []Column) []scan.ColumnStats {
+	stats := make([]scan.ColumnStats, len(columns))
+	for i, c := range columns {
 		stats[i] = c.Stats
 	}
 	return stats

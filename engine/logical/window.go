@@ -300,6 +300,10 @@ func (n *Window) Query(c *WindowCall, names map[expr.ID]string) query.Query {
 	return query.Query{Overflow: n.Overflow, Deterministic: n.Deterministic, Aggregates: []query.Aggregate{a}}
 }
 
+// countStats is what is known of a number of rows: 2^50 of them are more than disks hold, and arithmetic with the
+// number is then no error.
+var countStats = scan.ColumnStats{HasRange: true, Max: 1 << 50}
+
 // typed finds the type of a call's column. schema, stats and names are what rowsOfNode returns of the input.
 func (n *Window) typed(
 	c *WindowCall, schema *arrow.Schema, stats []scan.ColumnStats, names map[expr.ID]string,
@@ -308,9 +312,10 @@ func (n *Window) typed(
 	switch c.Name {
 	case "row_number", "rank", "dense_rank":
 		c.Column.Type, c.Column.Nullable = arrow.PrimitiveTypes.Int64, false
-		c.Column.Stats = scan.ColumnStats{NoNulls: true}
+		c.Column.Stats = countStats
+		c.Column.Stats.NoNulls = true
 	case "ntile":
-		c.Column.Type = arrow.PrimitiveTypes.Int64
+		c.Column.Type, c.Column.Stats = arrow.PrimitiveTypes.Int64, countStats
 	case "percent_rank", "cume_dist":
 		c.Column.Type, c.Column.Nullable = arrow.PrimitiveTypes.Float64, false
 	case "":

@@ -103,7 +103,7 @@ func (c *condition) Code(b *rowcode.Builder, columns []rowcode.Value) (rowcode.V
 // Divide implements scan.DivisibleFilter. The parts of WHERE change places, so none of them may give
 // an error: it could be one of a row that another part leaves out.
 func (c *condition) Divide(late []int) (first, rest scan.RowFilter, ok bool) {
-	if c.program == nil || c.program.Fallible() {
+	if c.program == nil || c.program.Fallible(nil) {
 		return nil, nil, false
 	}
 	c.mu.Lock()

@@ -103,7 +103,7 @@ func (p *planner) limit(n *logical.Join, q logical.Inequality, swapped bool) (l 
 		return l, false, err
 	}
 	l.isExact = order.HasExactWords(rowdata.ValueType(of.Arrow(1)))
-	return l, of.Fallible(), nil
+	return l, of.Fallible(n.PairStats()), nil
 }
 
 // chooseLimits chooses a bound from below and one from above: of one value if there are such, else of one bound, else

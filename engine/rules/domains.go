@@ -57,7 +57,7 @@ func withEqualValues(c *Context, f *logical.Filter) (logical.Node, error) {
 			return nil, err
 		}
 		of := rowdata.ValueType(domain.Columns()[logical.PlaceOf(domain, id)].Type)
-		if p.Fallible() || !arrow.TypeEqual(rowdata.ValueType(p.Arrow(0)), of) {
+		if p.Fallible(nil) || !arrow.TypeEqual(rowdata.ValueType(p.Arrow(0)), of) {
 			rest = expr.Conjunction(rest, x)
 			continue
 		}

@@ -33,7 +33,7 @@ func firstRows(c *Context, n logical.Node) (logical.Node, error) {
 		return nil, nil
 	}
 	p, err := expr.BindTo(c, logical.ColumnsOf(of.In), of.Exprs...)
-	if err != nil || p.Fallible() {
+	if err != nil || p.Fallible(nil) {
 		return nil, err
 	}
 	wanted := *limit

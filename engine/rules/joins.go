@@ -172,5 +172,5 @@ func mayFail(c *Context, n *logical.Join, x *expr.Expr) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return p.Fallible(), nil
+	return p.Fallible(n.PairStats()), nil
 }

@@ -215,6 +215,7 @@ func (b *binder) finish(n *node) *node {
 		return n
 	}
 	n.single = -1
+	n.inherits = !n.fallible
 	constant, many := true, false
 	for _, a := range n.args {
 		if a.isConst {
@@ -254,7 +255,7 @@ func (b *binder) fold(n *node) {
 	}
 	v, err := b.once(n)
 	if err != nil {
-		n.fallible = true
+		n.fallible, n.inherits = true, false
 		return
 	}
 	n.isConst, n.value, n.args = true, v.value(n.typ.kind(), 0), nil

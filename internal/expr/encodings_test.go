@@ -3,6 +3,7 @@ package expr
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"sync"
 	"testing"
@@ -252,6 +253,39 @@ func TestStats(t *testing.T) {
 		got := p.Stats(0, known)
 		if got.HasRange != c.ok || got.Min != c.low || got.Max != c.high {
 			t.Errorf("%s: got %+v", c.e, got)
+		}
+	}
+}
+
+// Would catch arithmetic that is taken to be within its type's bounds, and is not: the type of n + 1 is that of n.
+func TestFallible(t *testing.T) {
+	narrow := &Expr{Op: OpCast, Type: typeOf(Int8), Args: []*Expr{Column("n")}, At: -1}
+	for _, c := range []struct {
+		dt        arrow.DataType
+		low, high int64
+		e         *Expr
+		want      bool
+	}{
+		{arrow.PrimitiveTypes.Int64, 0, 1 << 50, Call("+", Column("n"), Constant(int64(1))), false},
+		{arrow.PrimitiveTypes.Int64, 0, 1 << 50, Call("=", Column("n"), Call("-", Column("n"), Column("n"))), false},
+		{arrow.PrimitiveTypes.Int64, 0, 1 << 50, Call("*", Column("n"), Column("n")), true},
+		{arrow.PrimitiveTypes.Int64, 0, math.MaxInt64, Call("+", Column("n"), Constant(int64(1))), true},
+		{arrow.PrimitiveTypes.Int64, math.MinInt64, 0, Call("-", Column("n"), Constant(int64(1))), true},
+		{arrow.PrimitiveTypes.Int64, 0, 9, Call("+", narrow, Constant(int64(1))), true},
+		{arrow.PrimitiveTypes.Int32, 0, math.MaxInt32, Call("+", Column("n"), Column("n")), true},
+		{arrow.PrimitiveTypes.Int32, 0, math.MaxInt32 / 2, Call("+", Column("n"), Column("n")), false},
+		{arrow.PrimitiveTypes.Int32, 0, 9, Call("=", Call("/", Column("n"), Constant(int64(0))), Column("n")), false},
+	} {
+		schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: c.dt}}, nil)
+		p, err := Bind(t.Context(), schema, c.e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Fallible(knownOf(c.low, c.high)[:1]); got != c.want {
+			t.Errorf("%s of %s from %d to %d: %v", c.e, c.dt, c.low, c.high, got)
+		}
+		if !c.want && c.e.Name != "=" && !p.Fallible(nil) {
+			t.Errorf("%s: no error, of any numbers", c.e)
 		}
 	}
 }

@@ -31,6 +31,7 @@ type node struct {
 	eval    kernel  // not called for constants and columns
 
 	fallible bool     // some values of the arguments give an error
+	inherits bool     // fallible for nothing but an argument
 	slot     int      // index of the node's constant vector, or values of a dictionary's entries, in an evaluator
 	single   int      // the only column that the node reads; -1 if it reads none, or several
 	span     *numbers // the values that a part of a date may have; nil of other nodes
@@ -93,10 +94,30 @@ func (p *Program) Compact(i int) {
 	p.compact[i] = t.ID == Decimal && t.kind() == intKind
 }
 
-// Fallible says whether an expression may give an error for a row.
-func (p *Program) Fallible() bool {
-	return slices.ContainsFunc(p.nodes, func(n *node) bool { return n.fallible })
+// Fallible says whether an expression may give an error for a row. known are the statistics of the schema's columns, or
+// nil.
+func (p *Program) Fallible(known []rowdata.ColumnStats) bool {
+	return slices.ContainsFunc(p.nodes, func(n *node) bool { return p.fails(n, known) })
 }
+
+// fails says whether a node may give an error for a row: integers whose sum, difference or product stays within the
+// bounds of its type give none.
+func (p *Program) fails(n *node, known []rowdata.ColumnStats) bool {
+	if !n.fallible {
+		return false
+	}
+	if !n.inherits {
+		r, ok := p.span(n, known)
+		low, high := bounds(n.typ)
+		if !ok || !slices.Contains(exactSigns, n.name) || r.low < low || r.high > high {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.args, func(a *node) bool { return p.fails(a, known) })
+}
+
+// exactSigns are the operators of integers that are an error only where a result is beyond the bounds of its type.
+var exactSigns = []string{"+", "-", "*"}
 
 // Arrow returns the type of the arrays that expression i gives.
 func (p *Program) Arrow(i int) arrow.DataType { return p.nodes[i].typ.arrowOf(p.compact[i]) }

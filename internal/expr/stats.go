@@ -60,11 +60,11 @@ func (p *Program) span(n *node, known []rowdata.ColumnStats) (numbers, bool) {
 	}
 	switch n.name {
 	case "+":
-		return within(a, b, func(x, y int64) int64 { return x + y })
+		return within(a, b, 62, func(x, y int64) int64 { return x + y })
 	case "-":
-		return within(a, b, func(x, y int64) int64 { return x - y })
+		return within(a, b, 62, func(x, y int64) int64 { return x - y })
 	case "*":
-		return within(a, b, func(x, y int64) int64 { return x * y })
+		return within(a, b, 31, func(x, y int64) int64 { return x * y })
 	case "%":
 		if b.low == b.high && b.low > 0 {
 			low := int64(0)
@@ -78,10 +78,9 @@ func (p *Program) span(n *node, known []rowdata.ColumnStats) (numbers, bool) {
 }
 
 // within returns the extremes of an operator, which lie at the ends of its operands' ranges. It
-// returns false if the operator may pass 64 bits.
-func within(a, b numbers, op func(x, y int64) int64) (numbers, bool) {
+// returns false if an operand may have more than bitsMax bits, beyond which the operator may pass 64 bits.
+func within(a, b numbers, bitsMax int, op func(x, y int64) int64) (numbers, bool) {
 	for _, x := range []int64{a.low, a.high, b.low, b.high} {
-		const bitsMax = 31
 		if bits.Len64(uint64(x^x>>63)) > bitsMax {
 			return numbers{}, false
 		}
