@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -32,6 +33,9 @@ type Hashed struct {
 
 	rows     int64
 	rowBytes int64 // of columns, on average
+
+	findersMu sync.Mutex
+	finders   []*Finder // released
 }
 
 func newHashed(m rowdata.Memory, of *HashedOptions, workers int) *Hashed {
@@ -245,6 +249,9 @@ type Partners struct {
 
 // Finder finds rows of a Hashed by the keys of other rows. One goroutine at a time uses it.
 type Finder struct {
+	of      *Hashed
+	isFirst bool
+
 	keys   *keyPacker
 	prober *cpujoin.Prober
 	bounds *rangeBounds
@@ -255,9 +262,27 @@ type Finder struct {
 	coded  codedKeys // tested last
 }
 
-// NewFinder returns a finder. isFirst is for callers who want one partner of each row.
-func (h *Hashed) NewFinder(isFirst bool) *Finder {
-	return &Finder{keys: newKeyPacker(h.keys), prober: h.build.NewProber(isFirst), bounds: h.ranges.newBounds()}
+// Finder returns a finder, which must be released. isFirst is for callers who want one partner of each row.
+func (h *Hashed) Finder(isFirst bool) *Finder {
+	h.findersMu.Lock()
+	defer h.findersMu.Unlock()
+	for i := len(h.finders) - 1; i >= 0; i-- {
+		if f := h.finders[i]; f.isFirst == isFirst {
+			h.finders = slices.Delete(h.finders, i, i+1)
+			return f
+		}
+	}
+	return &Finder{
+		of: h, isFirst: isFirst,
+		keys: newKeyPacker(h.keys), prober: h.build.NewProber(isFirst), bounds: h.ranges.newBounds(),
+	}
+}
+
+// Release ends the use of the finder, whose memory another one takes.
+func (f *Finder) Release() {
+	f.of.findersMu.Lock()
+	defer f.of.findersMu.Unlock()
+	f.of.finders = append(f.of.finders, f)
 }
 
 // Begin turns to a batch, whose first columns are the keys and the bounds of Range, and which is in use until End.
@@ -290,7 +315,7 @@ func (f *Finder) Next(most int, done func(row uint32) bool) (*Partners, error) {
 		return nil, nil
 	}
 	p := &f.found
-	p.Rows, p.Found = p.Rows[:0], p.Found[:0]
+	p.Rows, p.Found = slices.Grow(p.Rows[:0], len(f.pairs.Probe)), slices.Grow(p.Found[:0], len(f.pairs.Probe))
 	for i, row := range f.pairs.Probe {
 		found := f.pairs.Build[i]
 		p.Rows = append(p.Rows, gather.Row{Row: row})

@@ -27,7 +27,6 @@ type KeyFilter struct {
 	tested, kept atomic.Int64
 
 	mu     sync.Mutex
-	free   []*Finder // that nobody uses now
 	recent struct{ tested, kept int64 }
 	pass   int64 // rows that are not looked at
 }
@@ -68,8 +67,8 @@ func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected 
 		bitutil.SetBitsTo(selected, 0, int64(rows), true)
 		return rows, nil
 	}
-	finder := f.take()
-	defer f.give(finder)
+	finder := f.of.Finder(true)
+	defer finder.Release()
 	if err := finder.selectRows(f.of, batch, selected); err != nil {
 		return 0, err
 	}
@@ -101,24 +100,6 @@ func (f *KeyFilter) note(tested, kept int64) {
 		f.pass = keysPassed
 	}
 	f.recent.tested, f.recent.kept = 0, 0
-}
-
-func (f *KeyFilter) take() *Finder {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	last := len(f.free) - 1
-	if last < 0 {
-		return f.of.NewFinder(true)
-	}
-	finder := f.free[last]
-	f.free = f.free[:last]
-	return finder
-}
-
-func (f *KeyFilter) give(finder *Finder) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.free = append(f.free, finder)
 }
 
 // keysListed is the most rows whose keys are a list of values; of more, the range is known.

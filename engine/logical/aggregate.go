@@ -142,7 +142,7 @@ func rowsOfNode(n Node) (*arrow.Schema, []scan.ColumnStats, map[expr.ID]string) 
 		names[c.ID] = taken.Unique(c.Name)
 		fields[i] = arrow.Field{Name: names[c.ID], Type: c.Type, Nullable: c.Nullable}
 	}
-	return arrow.NewSchema(fields, nil), statsOf(n), names
+	return arrow.NewSchema(fields, nil), StatsOf(n), names
 }
 
 // Query returns the aggregation by all keys, without a key for the grouping set, of columns that have

@@ -145,7 +145,7 @@ func NewProject(ctx context.Context, in Node, columns []Column, exprs []*expr.Ex
 			continue
 		}
 		if known == nil {
-			known = statsOf(in)
+			known = StatsOf(in)
 		}
 		c.Type, c.Nullable, c.Stats = p.Arrow(at), true, p.Stats(at, known)
 		at++
@@ -375,8 +375,8 @@ func PlacesOf(columns []Column) map[expr.ID]int {
 	return places
 }
 
-// statsOf returns what is known of the columns of a node.
-func statsOf(n Node) []scan.ColumnStats { return statsOfColumns(n.Columns()) }
+// StatsOf returns what is known of the columns of a node.
+func StatsOf(n Node) []scan.ColumnStats { return statsOfColumns(n.Columns()) }
 
 func statsOfColumns(columns []Column) []scan.ColumnStats {
 	stats := make([]scan.ColumnStats, len(columns))

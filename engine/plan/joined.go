@@ -356,6 +356,10 @@ func (s *joinedSplits) newJoiner(ctx context.Context, opt scan.OpenOptions) join
 // release gives back what the joiner holds.
 func (j *joiner) release() {
 	j.end()
+	if j.finder != nil {
+		j.finder.Release()
+		j.finder = nil
+	}
 	if j.condition != nil {
 		j.condition.Release()
 	}
@@ -365,7 +369,10 @@ func (j *joiner) release() {
 func (j *joiner) turn(h *engine.Hashed) {
 	n := j.split.node
 	isFirst := (!n.has.pairs && !n.marksBuild() || n.between.Best) && j.condition == nil
-	j.hashed, j.finder, j.alone = h, h.NewFinder(isFirst), 0
+	if j.finder != nil {
+		j.finder.Release()
+	}
+	j.hashed, j.finder, j.alone = h, h.Finder(isFirst), 0
 }
 
 // forget forgets which rows of the probe side have a partner.

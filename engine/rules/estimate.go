@@ -131,10 +131,14 @@ func (e *Estimator) distinct(n logical.Node, id expr.ID) float64 {
 	rows := e.Rows(n)
 	switch of := n.(type) {
 	case *logical.Filter:
-		return remaining(e.distinct(of.In, id), rows, e.Rows(of.In))
+		return min(remaining(e.distinct(of.In, id), rows, e.Rows(of.In)), named(of.Condition, id))
 	case *logical.Project:
 		at := logical.PlaceOf(n, id)
-		return min(e.values(of.In, of.Exprs[at]), rows)
+		values := e.values(of.In, of.Exprs[at])
+		if c := &of.Columns()[at]; c.Stats.HasRange {
+			values = min(values, distinctOf(c, rows))
+		}
+		return min(values, rows)
 	case *logical.Shared:
 		return min(e.distinct(of.Body.Root, of.Of[logical.PlaceOf(n, id)]), rows)
 	case *logical.Aggregate:
@@ -154,6 +158,30 @@ func (e *Estimator) distinct(n logical.Node, id expr.ID) float64 {
 		}
 	}
 	return rows
+}
+
+// named returns how many values a condition leaves of a column, which it names; infinity where it names none.
+func named(x *expr.Expr, id expr.ID) float64 {
+	is := func(x *expr.Expr) bool { return x.Op == expr.OpColumn && x.ID == id }
+	isConstant := func(x *expr.Expr) bool { return len(x.Columns()) == 0 }
+	values := math.Inf(1)
+	switch {
+	case x.Op != expr.OpCall:
+	case x.Name == "=" && (is(x.Args[0]) && isConstant(x.Args[1]) || is(x.Args[1]) && isConstant(x.Args[0])):
+		return 1
+	case x.Name == "in" && is(x.Args[0]):
+		return float64(len(x.Args) - 1)
+	case x.Name == "and":
+		for _, arg := range x.Args {
+			values = min(values, named(arg, id))
+		}
+	case x.Name == "or":
+		values = 0
+		for _, arg := range x.Args {
+			values += named(arg, id)
+		}
+	}
+	return values
 }
 
 // remaining returns how many of some distinct values are left where some of all rows are: each row is left or not by

@@ -29,6 +29,10 @@ func pushFilters(c *Context, n logical.Node) (logical.Node, bool, error) {
 					n = &logical.Filter{In: n, Condition: rest}
 				}
 			}
+		case *logical.Project:
+			if made := pushedBelow(f, in); made != nil {
+				n, changed = made, true
+			}
 		case *logical.Union:
 			n, changed = pushedToInputs(f, in), true
 		case *logical.Join: // of a condition that was moved
@@ -71,6 +75,25 @@ func pushedToRows(f *logical.Filter, of *logical.Aggregate) logical.Node {
 	}
 	moved = replaced(moved, func(id expr.ID) *expr.Expr { return keys[id] })
 	return of.With(in.With(collapse(&logical.Filter{In: in.In, Condition: moved})))
+}
+
+// pushedBelow returns columns of the rows for which those parts of a condition are TRUE that read no computed columns,
+// and of these the rows for which the rest is TRUE; nil where there are no such parts.
+func pushedBelow(f *logical.Filter, of *logical.Project) logical.Node {
+	plain := map[expr.ID]*expr.Expr{}
+	for i, column := range of.Columns() {
+		if x := of.Exprs[i]; x.Op == expr.OpColumn || x.Op == expr.OpConstant {
+			plain[column.ID] = x
+		}
+	}
+	moved, rest := divided(f.Condition, func(x *expr.Expr) bool {
+		return readsOnly(x, func(id expr.ID) bool { return plain[id] != nil })
+	})
+	if moved == nil {
+		return nil
+	}
+	moved = replaced(moved, func(id expr.ID) *expr.Expr { return plain[id] })
+	return filtered(of.With(collapse(&logical.Filter{In: of.In, Condition: moved})), rest)
 }
 
 // pushedToInputs returns a union of the rows for which a condition is TRUE.

@@ -31,6 +31,7 @@ const (
 	FirstRows      Name = "first rows"
 	PartitionRows  Name = "first rows of partitions"
 	LateColumns    Name = "late columns"
+	EagerGroups    Name = "groups below joins"
 
 	SharedStatements Name = "shared statements"
 )
@@ -60,6 +61,7 @@ var list = []rule{
 	{DistinctGroups, everywhere(distinctGroups)},
 	{Extremes, everywhere(extremes)},
 	{FinestFirst, everywhere(finestFirst)},
+	{EagerGroups, everywhere(groupsBelowJoins)},
 	{LargestCounts, everywhere(largestCounts)},
 	{FirstRows, everywhere(firstRows)},
 	{LateColumns, everywhere(lateColumns)},

@@ -312,13 +312,14 @@ func (b *binder) decimalArithmetic(op intOperator, n *node, x, y Type) {
 		scale = max(sx, sy)
 		precision = max(px-sx, py-sy) + scale + 1
 	}
+	exact := precision
 	switch {
 	case op.sign == "*" && precision > digitsInt64 && px <= digitsInt64 && py <= digitsInt64 && scale < digitsInt64:
 		precision = digitsInt64
 	case precision > digitsMax:
 		precision = digitsMax
 	}
-	n.typ, n.fallible = decimalOf(precision, scale), true
+	n.typ, n.fallible = decimalOf(precision, scale), precision < exact
 	n.eval = intArithmetic(op, n)
 	switch {
 	case op.sign == "*":

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -51,7 +52,10 @@ func (p *Program) span(n *node, known []rowdata.ColumnStats) (numbers, bool) {
 		return numbers{}, false
 	}
 	a, ok := p.span(n.args[0], known)
-	if !ok {
+	switch {
+	case !ok && n.name == "%":
+		a = numbers{math.MinInt64, math.MaxInt64}
+	case !ok:
 		return a, false
 	}
 	b, ok := p.span(n.args[1], known)

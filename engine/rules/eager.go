@@ -1,0 +1,271 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/logical"
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/rowdata"
+)
+
+// Groups by strings of a table that is joined are made of groups by the keys of the join, where these are far fewer
+// than rows: strings are then copied, hashed and compared for each of these groups, and not for each row. A group has
+// as many partners as each of its rows, so aggregates that merge are what they were (Yan and Larson, "Performing
+// Group-By before Join", ICDE 1994).
+func groupsBelowJoins(c *Context, n logical.Node) (logical.Node, error) {
+	of, ok := n.(*logical.Aggregate)
+	if ok && of.Answered >= 0 {
+		return unanswered(of), nil
+	}
+	if !ok || of.Sets != nil || of.Again || of.Domain || of.Expanded != 0 || of.Deterministic || !mergesSafely(of) {
+		return nil, nil
+	}
+	in, made := of.In, map[expr.ID]*expr.Expr{}
+	if p, ok := in.(*logical.Project); ok {
+		in = p.In
+		for i, column := range p.Columns() {
+			made[column.ID] = p.Exprs[i]
+		}
+	}
+	if !isInner(in) {
+		return nil, nil
+	}
+	t := flattened(in)
+	for i := range t.leaves {
+		e := &eager{of: of, leaf: t.leaves[i], made: made}
+		if !e.divide(t) || !e.isWide() {
+			continue
+		}
+		if pays, err := e.pays(c); !pays || err != nil {
+			return nil, err
+		}
+		return e.whole(c)
+	}
+	return nil, nil
+}
+
+// unanswered returns an aggregation whose input was the groups of one of its sets, and is no more: columns are computed
+// of them. It returns nil where the input is groups still.
+func unanswered(n *logical.Aggregate) logical.Node {
+	if _, ok := n.In.(*logical.Aggregate); ok {
+		return nil
+	}
+	of := *n
+	of.Answered = -1
+	return &of
+}
+
+// mergesSafely says whether the aggregates of groups of groups are the aggregates of their rows: sums of parts may pass
+// bounds that the whole keeps.
+func mergesSafely(of *logical.Aggregate) bool {
+	return !slices.ContainsFunc(of.Calls, func(call logical.Call) bool {
+		f := call.Function.Func
+		return (f == query.Sum || f == query.Avg) && !isNarrow(of.In, call.Args[0])
+	})
+}
+
+// eager is an aggregation over the join of a table with others, which have all that the aggregates read.
+type eager struct {
+	of   *logical.Aggregate
+	leaf logical.Node           // the table
+	made map[expr.ID]*expr.Expr // what columns of the aggregation's input are of, unless they are the join's
+
+	others     *joinTree
+	ofLeaf     []*expr.Expr // by key of the join
+	ofOthers   []*expr.Expr // by key of the join
+	nullsEqual []bool       // by key of the join
+
+	in logical.Node // the join of the others; nil before pays
+}
+
+// source returns what a column of the aggregation's input is of.
+func (e *eager) source(id expr.ID) *expr.Expr {
+	if x := e.made[id]; x != nil {
+		return x
+	}
+	return e.of.In.Columns()[logical.PlaceOf(e.of.In, id)].Expr()
+}
+
+// reads says whether an expression reads the table.
+func (e *eager) reads(x *expr.Expr) (some bool) {
+	x.IDs(func(id expr.ID) { some = some || logical.PlaceOf(e.leaf, id) >= 0 })
+	return some
+}
+
+// divide parts the table from the others. It returns false where they are joined by more than equalities, or where an
+// aggregate, or a key beside others' columns, reads the table.
+func (e *eager) divide(t *joinTree) bool {
+	e.others = new(joinTree)
+	for _, leaf := range t.leaves {
+		if leaf != e.leaf {
+			e.others.leaves = append(e.others.leaves, leaf)
+		}
+	}
+	for _, x := range t.conditions {
+		if !e.reads(x) {
+			e.others.conditions = append(e.others.conditions, x)
+			continue
+		}
+		if _, _, ok := t.between(x); !ok {
+			return false
+		}
+		a, b := x.Args[0], x.Args[1]
+		if e.reads(b) {
+			a, b = b, a
+		}
+		e.ofLeaf, e.ofOthers = append(e.ofLeaf, a), append(e.ofOthers, b)
+		e.nullsEqual = append(e.nullsEqual, x.Name != "=")
+	}
+	for _, call := range e.of.Calls {
+		if slices.ContainsFunc(call.Args, func(id expr.ID) bool { return e.reads(e.source(id)) }) {
+			return false
+		}
+	}
+	for _, k := range e.of.Keys {
+		if x := e.source(k.Of); e.reads(x) && !logical.Reads(x, e.leaf) {
+			return false
+		}
+	}
+	return len(e.ofLeaf) > 0
+}
+
+// isWide says whether strings of the table are keys.
+func (e *eager) isWide() bool {
+	return slices.ContainsFunc(e.of.Keys, func(k logical.Group) bool {
+		return e.reads(e.source(k.Of)) && arrow.IsBaseBinary(rowdata.ValueType(k.Column.Type).ID())
+	})
+}
+
+// Groups are made first where the others, and the join with the table, have eagerRowsMin times as many rows as there
+// are such groups, and where the table has more than eagerTableMin rows: strings of fewer rows are joined and grouped
+// by codes.
+const (
+	eagerRowsMin  = 2
+	eagerTableMin = 1 << 16
+)
+
+// pays says whether groups of the others' rows are taken to be few. It makes the join of the others.
+func (e *eager) pays(c *Context) (bool, error) {
+	estimator := NewEstimator()
+	if estimator.Rows(e.leaf) <= eagerTableMin {
+		return false, nil
+	}
+	e.in = e.others.leaves[0]
+	waiting := e.others.conditions
+	if len(e.others.leaves) > 1 {
+		p := newPlanner(e.others)
+		var err error
+		if e.in, err = p.joined(c, p.all(), &waiting); err != nil {
+			return false, err
+		}
+	}
+	var err error
+	if e.in, err = c.conditions(filtered(e.in, expr.All(waiting...))); err != nil {
+		return false, err
+	}
+	keys, all := e.ofOthers, []*expr.Expr{}
+	for _, k := range e.of.Keys {
+		if x := e.source(k.Of); !e.reads(x) {
+			keys = append(keys[:len(keys):len(keys)], x)
+		}
+	}
+	groups := 1.0
+	for _, x := range keys {
+		if len(x.Columns()) > 0 {
+			groups *= estimator.values(e.in, x)
+		}
+	}
+	for _, call := range e.of.Calls {
+		for _, id := range call.Args {
+			all = append(all, e.source(id))
+		}
+	}
+	p, err := expr.BindTo(c, logical.ColumnsOf(e.in), append(all, keys...)...)
+	if err != nil || p.Fallible(logical.StatsOf(e.in)) { // rows without a partner are no error
+		return false, err
+	}
+	return groups*eagerRowsMin <= min(estimator.Rows(e.in), estimator.Rows(e.of.In)), nil
+}
+
+// whole returns the aggregation over the join of the table with the groups of the others.
+func (e *eager) whole(c *Context) (logical.Node, error) {
+	below := *e.of
+	below.Keys = slices.DeleteFunc(slices.Clone(e.of.Keys), func(k logical.Group) bool { return e.reads(e.source(k.Of)) })
+	s, ok := splitOf(c, &below, nil)
+	if !ok {
+		return nil, nil
+	}
+	var columns []logical.Column // of the others, that are grouped
+	var exprs []*expr.Expr
+	compute := func(of logical.Column, x *expr.Expr) {
+		if !slices.ContainsFunc(columns, func(c logical.Column) bool { return c.ID == of.ID }) {
+			columns, exprs = append(columns, of), append(exprs, x)
+		}
+	}
+	input := func(id expr.ID) { compute(e.of.In.Columns()[logical.PlaceOf(e.of.In, id)], e.source(id)) }
+	for _, k := range below.Keys {
+		input(k.Of)
+	}
+	for _, call := range e.of.Calls {
+		for _, id := range call.Args {
+			input(id)
+		}
+	}
+	var conditions []*expr.Expr
+	for i, x := range e.ofOthers {
+		key := logical.Column{ID: c.IDs.New(), Name: x.String()}
+		compute(key, x)
+		group := logical.Column{ID: c.IDs.New(), Name: key.Name}
+		s.first.Keys = append(s.first.Keys, logical.Group{Of: key.ID, Column: group})
+		of := logical.JoinKey{Left: e.ofLeaf[i], Right: group.Expr(), NullsEqual: e.nullsEqual[i]}
+		conditions = append(conditions, of.Condition())
+	}
+	var err error
+	if s.first.In, err = logical.NewProject(c, e.in, columns, exprs); err != nil {
+		return nil, err
+	}
+	first, err := s.first.Typed()
+	if err != nil {
+		return nil, err
+	}
+	if s.last.In, err = e.joined(c, first, conditions); err != nil {
+		return nil, err
+	}
+	merged := s.last.Keys
+	s.last.Keys = nil
+	for _, k := range e.of.Keys {
+		if !e.reads(e.source(k.Of)) {
+			k, merged = merged[0], merged[1:]
+		}
+		s.last.Keys = append(s.last.Keys, k)
+	}
+	last, err := s.last.Typed()
+	if err != nil {
+		return nil, err
+	}
+	return projected(c, last, e.of.Columns(), s.computed)
+}
+
+// joined joins the table with groups, and computes the keys that read the table.
+func (e *eager) joined(c *Context, groups *logical.Aggregate, conditions []*expr.Expr) (logical.Node, error) {
+	join, err := logical.NewJoin(c, sql.InnerJoin, groups, e.leaf, expr.All(conditions...))
+	if err != nil {
+		return nil, err
+	}
+	columns, exprs := slices.Clone(groups.Columns()), []*expr.Expr{}
+	for _, column := range columns {
+		exprs = append(exprs, column.Expr())
+	}
+	for _, k := range e.of.Keys {
+		isThere := slices.ContainsFunc(columns, func(c logical.Column) bool { return c.ID == k.Of })
+		if x := e.source(k.Of); e.reads(x) && !isThere {
+			columns = append(columns, e.of.In.Columns()[logical.PlaceOf(e.of.In, k.Of)])
+			exprs = append(exprs, x)
+		}
+	}
+	return logical.NewProject(c, join, columns, exprs)
+}
