@@ -585,7 +585,8 @@ func (g *sqlGenerator) windows() string {
 		text += " WHERE " + g.where(1)
 	}
 	if g.IntN(4) == 0 {
-		text += " QUALIFY " + g.pick("row_number() OVER (PARTITION BY si ORDER BY id) <= 3", "c1 IS NOT NULL", "rank() OVER (ORDER BY s) < 40")
+		text += " QUALIFY " + g.pick("row_number() OVER (PARTITION BY si ORDER BY id) <= 3", "c1 IS NOT NULL", "rank() OVER (ORDER BY s) < 40",
+			"rank() OVER (PARTITION BY n % 3 ORDER BY w DESC) <= 4")
 	}
 	return text + g.pick("", " ORDER BY id", " ORDER BY id DESC LIMIT 30")
 }

@@ -20,6 +20,7 @@ type Window struct {
 	Order     []Key     // columns of In
 	Calls     []WindowCall
 	First     int64 // how many first rows of each partition are wanted; 0 of all
+	Ties      bool  // rows with the order of the last of these are wanted, too
 
 	Overflow      query.Overflow
 	Deterministic bool

@@ -267,7 +267,11 @@ func (t *tree) addJoin(n *joinNode) {
 func (t *tree) addWindow(n *windowNode) {
 	t.addOther("window", n.text)
 	if n.first > 0 {
-		t.last.Property("rows kept: the first %d of each partition", n.first)
+		ties := ""
+		if n.ties {
+			ties = " with ties"
+		}
+		t.last.Property("rows kept: the first %d of each partition%s", n.first, ties)
 	}
 	t.noteSorted(n)
 	t.picked = nil // which were the window's

@@ -20,6 +20,7 @@ type windowNode struct {
 	in      readerNode
 	options engine.WindowOptions
 	first   int64  // how many first rows of each partition are wanted; 0 of all
+	ties    bool   // rows with the order of the last of these are wanted, too
 	text    string // for people
 }
 
@@ -48,7 +49,7 @@ func (n *windowNode) read(ctx context.Context, r *run) (array.RecordReader, erro
 // by returns the order in which the functions take the rows.
 func (n *windowNode) by() order.By {
 	keys := slices.Concat(n.options.Partition, n.options.Order)
-	return order.By{Keys: keys, Prefix: len(n.options.Partition), First: n.first}
+	return order.By{Keys: keys, Prefix: len(n.options.Partition), First: n.first, Ties: n.ties}
 }
 
 // window makes the node of window functions.
@@ -61,7 +62,7 @@ func (p *planner) window(n *logical.Window) (readerNode, error) {
 		rows.inOrder = len(n.Partition)+len(n.Order) == 0
 	}
 	places := logical.PlacesOf(n.In.Columns())
-	made := &windowNode{in: in, first: n.First}
+	made := &windowNode{in: in, first: n.First, ties: n.Ties}
 	opt := &made.options
 	for _, id := range n.Partition {
 		opt.Partition = append(opt.Partition, order.Key{Column: places[id]})

@@ -9,22 +9,26 @@ import (
 // stay in memory.
 const partitionRowsMax = 1 << 10
 
-// Of rows that are numbered in the order of their partition, and wanted up to a number alone, the rows behind these are
-// dropped while others are read. The condition stays. It does nothing but compare, since anything else may be an error
-// for a row that is dropped.
+// Of rows that are numbered or ranked in the order of their partition, and wanted up to a number alone, the rows behind
+// these are dropped while others are read. The condition stays. It does nothing but compare, since anything else may be
+// an error for a row that is dropped.
 func firstOfPartitions(_ *Context, n logical.Node) (logical.Node, error) {
 	f, ok := n.(*logical.Filter)
 	if !ok || !compares(f.Condition) {
 		return nil, nil
 	}
 	w, ok := f.In.(*logical.Window)
-	if !ok || w.First > 0 || len(w.Calls) != 1 || w.Calls[0].Name != "row_number" || len(w.Partition) == 0 {
+	if !ok || w.First > 0 || len(w.Calls) != 1 || len(w.Partition) == 0 {
+		return nil, nil
+	}
+	isRank := w.Calls[0].Name == "rank"
+	if !isRank && w.Calls[0].Name != "row_number" {
 		return nil, nil
 	}
 	for _, x := range expr.Conjuncts(nil, f.Condition) {
 		if most, ok := numberMost(x, w.Calls[0].Column.ID); ok && most > 0 && most <= partitionRowsMax {
 			made := *w
-			made.First = most
+			made.First, made.Ties = most, isRank
 			return &logical.Filter{In: made.With(w.In), Condition: f.Condition}, nil
 		}
 	}

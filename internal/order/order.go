@@ -28,9 +28,10 @@ type By struct {
 	// Offset is how many rows to leave out before the first row that is returned.
 	Offset int64
 
-	// First is how many rows matter of the rows that are equal in the first Prefix keys; 0 is all. Others may be among
-	// the rows that are returned.
+	// First is how many rows matter of the rows that are equal in the first Prefix keys; 0 is all. With Ties the rows
+	// that are equal in all keys to the last of these matter, too. Others may be among the rows that are returned.
 	First  int64
+	Ties   bool
 	Prefix int
 
 	// Bound, if it is set, is told which rows the sort turns away. Rows that it turns away may be

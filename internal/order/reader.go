@@ -82,7 +82,7 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 	if !r.sort.isLimited() {
 		r.sort.packing = newPacking(schema, by.Keys)
 		if r.sort.first = by.First; by.First > 0 {
-			r.sort.encoder.prefix = by.Prefix
+			r.sort.encoder.prefix, r.sort.ties = by.Prefix, by.Ties
 			r.sort.thinAt = int64(opt.ThinRows)
 		}
 	}

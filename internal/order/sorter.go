@@ -35,6 +35,7 @@ type sorter struct {
 	shared    *Bound              // is told of bound; may be nil
 	cuts      int                 // how often rows were dropped
 	first     int64               // how many rows matter of rows that are equal in the encoder's first keys; 0 of all
+	ties      bool                // rows that are equal to the last of these matter, too
 	thinAt    int64               // how many rows are held when the others are dropped
 	thinFails bool                // the last time most rows were left: rows are dropped as they are spilled, not before
 	sieve     sieve               // of the bound
@@ -124,12 +125,13 @@ func (s *sorter) thin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	left, ofPrefix := s.entries[:0], int64(0)
+	left, ofPrefix, matters := s.entries[:0], int64(0), false
 	for i, mark := range marks {
 		if mark&NewPrefix != 0 {
 			ofPrefix = 0
 		}
-		if ofPrefix++; ofPrefix <= s.first {
+		ofPrefix++
+		if matters = ofPrefix <= s.first || s.ties && matters && mark&NewKey == 0; matters {
 			left = append(left, s.entries[i])
 		}
 	}

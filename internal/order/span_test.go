@@ -124,7 +124,7 @@ func TestFirstOfPrefix(t *testing.T) {
 		schema, batches := grouptest.RandomTable(rng, rows, sortableTypes()...)
 		by := randomBy(rng, schema, rows)
 		by = By{Keys: by.Keys} // spans have no limit
-		by.Prefix, by.First = rng.IntN(len(by.Keys)+1), 1+rng.Int64N(4)
+		by.Prefix, by.First, by.Ties = rng.IntN(len(by.Keys)+1), 1+rng.Int64N(4), seed%2 == 0
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		r := newReader(t, batchReader(t, schema, batches), by, Options{
 			Bytes: 1 << (12 + rng.IntN(14)), Temp: store.NewTemp(vfs.OS, t.TempDir(), math.MaxInt64), Allocator: mem,
@@ -142,12 +142,17 @@ func TestFirstOfPrefix(t *testing.T) {
 
 // firstOf returns the first rows of each prefix, of rows in order.
 func firstOf(rows [][]any, by By) (first [][]any) {
-	n := int64(0)
+	n, matters := int64(0), false
 	for i, row := range rows {
-		if i > 0 && markOf(rows[i-1], row, by.Keys, by.Prefix)&NewPrefix != 0 {
-			n = 0
+		mark := NewPrefix | NewKey
+		if i > 0 {
+			mark = markOf(rows[i-1], row, by.Keys, by.Prefix)
 		}
-		if n++; n <= by.First {
+		if mark&NewPrefix != 0 {
+			n, matters = 0, false
+		}
+		n++
+		if matters = n <= by.First || by.Ties && matters && mark&NewKey == 0; matters {
 			first = append(first, row)
 		}
 	}
