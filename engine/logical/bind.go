@@ -30,12 +30,16 @@ type Options struct {
 	Budget        rowdata.Budget // counts what a statement takes while it is bound
 }
 
-// Table is what a name stands for: a source, or the files of some patterns.
+// Table is what a name stands for: a source, the files of some patterns, or a view.
 type Table struct {
-	Source scan.Source      // nil for files
+	Source scan.Source      // nil for files and views
 	Files  []string         // patterns
+	View   *sql.Select      // the statement of a view; nil of others
 	Scan   *dataset.Options // how the files are read; nil for Options.Scan
 	In     []string         // the catalog and the schema of the table, which may qualify its name; may be nil
+
+	// Stats is what is known of the columns and their source does not tell; nil where that is nothing.
+	Stats []scan.ColumnStats
 }
 
 // Statement is a statement whose names have been looked up.
@@ -93,6 +97,7 @@ type binder struct {
 	once       map[string]bool     // tables that can be read once, by their names
 	bodies     map[*sql.With]*Body // of WITH, that are bound once
 	statements int                 // that were bound
+	views      []*sql.Select       // that are bound now, each within the one before
 	outer      *enclosing          // the statement around the one that is bound, if that is a subquery; else nil
 }
 

@@ -54,6 +54,9 @@ var ExplainSchema = textColumns("explain_key", "explain_value")
 // describeSchema has the columns of DESCRIBE, by DuckDB's names.
 var describeSchema = textColumns("column_name", "column_type", "null", "key", "default", "extra")
 
+// tablesSchema has the column of SHOW TABLES, by DuckDB's name.
+var tablesSchema = textColumns("name")
+
 func textColumns(names ...string) *arrow.Schema {
 	fields := make([]arrow.Field, len(names))
 	for i, name := range names {

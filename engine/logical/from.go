@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -37,6 +38,9 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 		return b.join(ctx, s, f)
 	case *sql.About:
 		return b.about(ctx, f)
+	case *sql.TableList:
+		names := [][]string{slices.Sorted(maps.Keys(b.opt.Tables))}
+		return b.tableScope(scan.Batches(tablesSchema, []arrow.RecordBatch{TextBatch(tablesSchema, names)}), ""), nil
 	case *sql.SetOperation:
 		return b.setOperation(ctx, s, f)
 	case *sql.Values:
@@ -151,7 +155,9 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 		if !t.IsIn(f.In) {
 			continue
 		}
-		names = append(names, name)
+		if !slices.Contains(b.views, t.View) { // else it is no table to read instead
+			names = append(names, name)
+		}
 		if name == f.Name || found != f.Name && strings.EqualFold(name, f.Name) && (found == "" || name < found) {
 			found = name
 		}
@@ -160,6 +166,9 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 		return b.namedFile(ctx, s, f, nearest.Offer(f.Name, names))
 	}
 	t := b.opt.Tables[found]
+	if t.View != nil {
+		return b.view(ctx, found, f, t.View)
+	}
 	if t.Source != nil {
 		if t.Source.Stats().Once {
 			if b.once[found] {
@@ -167,7 +176,7 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 			}
 			b.once[found] = true
 		}
-		return b.tableScope(t.Source, found), nil
+		return b.described(t.Source, found, t.Stats), nil
 	}
 	opt := b.opt.Scan
 	if t.Scan != nil {
@@ -178,7 +187,7 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}
-	return b.tableScope(src, found), nil
+	return b.described(src, found, t.Stats), nil
 }
 
 // IsIn says whether a table may be qualified by a schema, or by a catalog and a schema.

@@ -117,6 +117,19 @@ func (b *binder) tableScope(source scan.Source, name string) *scope {
 	return scopeOf(NewScan(&b.ids, source, name))
 }
 
+// described is tableScope of a source, with more that is known of its columns.
+func (b *binder) described(source scan.Source, name string, known []scan.ColumnStats) *scope {
+	scanned := NewScan(&b.ids, source, name)
+	if len(known) == len(scanned.columns) {
+		for i, k := range known {
+			if c := &scanned.columns[i].Stats; k.HasRange && !c.HasRange {
+				c.HasRange, c.Min, c.Max = true, k.Min, k.Max
+			}
+		}
+	}
+	return scopeOf(scanned)
+}
+
 // find returns the index of a named column. A name in parts is a field of a struct before it is a
 // column with points in its name, which stands in double quotes where both are there; and a column
 // of a table before a field of a struct that is named as the table.

@@ -52,7 +52,7 @@ type Options struct {
 	Without []Rule
 }
 
-// Table is what a name stands for: a source, or the files of some patterns.
+// Table is what a name stands for: a source, the files of some patterns, or a view.
 type Table = logical.Table
 
 // Parameter is the value of a parameter of a statement.

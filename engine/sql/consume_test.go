@@ -4,6 +4,7 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -263,14 +264,56 @@ func TestParseDrop(t *testing.T) {
 		"DROP TABLE x":                        {Table: "x", In: []string{}},
 		"drop table if exists Mine":           {Table: "Mine", In: []string{}, IfExists: true},
 		"DROP TABLE c.\"S\".\"My x\" CASCADE": {Table: "My x", In: []string{"c", "S"}},
+		"DROP VIEW IF EXISTS s.View":          {Table: "View", In: []string{"s"}, View: true, IfExists: true},
 	} {
 		if got, err := ParseDrop(text); err != nil || !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"DROP VIEW x", "DROP TABLE x, y", "DROP INDEX CONCURRENTLY x"} {
+	for _, text := range []string{"DROP TABLE x, y", "DROP VIEW x, y", "DROP TABLE", "DROP INDEX CONCURRENTLY x"} {
 		if _, err := ParseDrop(text); err == nil {
 			t.Errorf("%s is read", text)
+		}
+	}
+}
+
+// Every word in front of AS is read, and nothing is passed over.
+func TestParseCreate(t *testing.T) {
+	for text, want := range map[string]Create{
+		"CREATE TABLE x AS SELECT 1":                     {Name: "x", At: 13},
+		"-- a\ncreate or replace temp view if AS FROM t": {Name: "if", At: 33, Replace: true, Temp: true, View: true},
+		`CREATE TEMPORARY TABLE IF NOT EXISTS c."S"."My x" (a, "B c") AS (SELECT 1, 2)`: {
+			Name: "My x", In: []string{"c", "S"}, At: 37, Temp: true, IfNotExists: true, Columns: []string{"a", "B c"}},
+		"CREATE TABLE x AS DESCRIBE t;":                   {Name: "x", At: 13},
+		"CREATE TABLE x AS WITH q AS (VALUES (1)) FROM q": {Name: "x", At: 13},
+	} {
+		got, err := ParseCreate(t.Context(), text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got.Query == nil || got.Query.Text != text {
+			t.Errorf("%s: the statement is %+v", text, got.Query)
+		}
+		got.Query = nil
+		if !reflect.DeepEqual(*got, want) {
+			t.Errorf("%s: %+v, want %+v", text, *got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"CREATE TABLE": "wants a name", "CREATE TABLE x": "wants AS", "CREATE TABLE x AS": "AS of what",
+		"CREATE TABLE AS SELECT 1": "wants a name", "CREATE TABLE 'x' AS SELECT 1": "wants a name",
+		"CREATE TABLE x (a INTEGER)": "types and constraints", "CREATE TABLE x () AS SELECT 1": "wants a name",
+		"CREATE OR REPLACE TABLE IF NOT EXISTS x AS SELECT 1": "one statement", "CREATE INDEX x ON t(a)": "CREATE of this",
+		"CREATE TABLE x AS SELECT 1; SELECT 2": "more than one statement", "CREATE VIEW x AS SELECT ?": "no parameters",
+		"CREATE TABLE x AS EXPLAIN SELECT 1": "EXPLAIN", "CREATE TABLE x AS CREATE TABLE y AS SELECT 1": "not supported: CREATE",
+		"CREATE TABLE x AS SELECT 1 WITH NO DATA": "syntax error", "CREATE UNLOGGED TABLE x AS SELECT 1": "CREATE of this",
+		"CREATE TABLE x. AS SELECT 1": "wants a name", "CREATE TABLE \"\" AS SELECT 1": "wants a name", "CREATE TABLE \"x": "",
+	} {
+		_, err := ParseCreate(t.Context(), text)
+		var at *Error
+		if !errors.As(err, &at) || !strings.Contains(at.Message, want) || at.Text != text {
+			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
 }

@@ -12,18 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mpga/mpga/internal/expr"
-	"github.com/mpga/mpga/internal/sqlscan"
 )
-
-// IsCopy says whether a text begins as a COPY does.
-func IsCopy(text string) bool {
-	for _, t := range sqlscan.Scan(text) {
-		if t.Kind != sqlscan.Comment {
-			return t.Is(text, "copy")
-		}
-	}
-	return false
-}
 
 // refuseCopy is the error of a COPY where a statement with rows is wanted.
 func (s *script) refuseCopy() error {

@@ -11,6 +11,7 @@
 //	SELECT origin, sum(delay) / count(*) FROM 'flights.parquet' GROUP BY ALL      Parse
 //	SUMMARIZE 'flights.parquet'                                                  Parse
 //	origin, upper(destination) as dest                                           ParseItems
+//	CREATE TABLE t AS SELECT ...; DROP TABLE t; COPY t TO 'file'                   ParseCreate, ParseDrop, ParseCopy
 //
 // PostgreSQL's own parser reads the text, so that quoting, comments and precedence are SQL's to the
 // letter. Statements that it accepts and a query cannot express (joins, OVER, ...) are an [Error]
@@ -25,7 +26,8 @@
 //     recursion, and refused when it is too long or its tree may be too deep.
 //   - L3 (dialect): the syntax that DuckDB has beside PostgreSQL's (files in quotes behind FROM,
 //     GROUP BY ALL, //, TRY_CAST, INTERVAL 3 DAYS, DESCRIBE and SUMMARIZE in front) is rewritten token
-//     by token before the text is parsed; places in errors are places of the text as it was given.
+//     by token before the text is parsed; places in errors are places of the text as it was given. The head
+//     of a CREATE is read here word by word, and is blank where the parser reads the statement behind AS.
 //   - L4 (nothing is ignored): a reader of a message of the parser's tree names the fields that it uses,
 //     and a statement with any other field, or with a message that nobody reads, is refused.
 //

@@ -27,3 +27,12 @@ func ParseCopy(string) (*Copy, error) { return nil, ErrNoCgo }
 
 // IsCopy needs cgo: without it no statement is read.
 func IsCopy(string) bool { return false }
+
+// ParseCreate needs cgo: it returns ErrNoCgo.
+func ParseCreate(context.Context, string) (*Create, error) { return nil, ErrNoCgo }
+
+// IsCreate needs cgo: without it no statement is read.
+func IsCreate(string) bool { return false }
+
+// IsDrop needs cgo: without it no statement is read.
+func IsDrop(string) bool { return false }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/sqlscan"
 )
 
 // Parse reads a statement. Names are not looked up. A statement behind a Verb comes back as SELECT *
@@ -22,7 +23,19 @@ func Parse(text string) (*Select, error) { return ParseContext(context.Backgroun
 
 // ParseContext is Parse unless the context ends before.
 func ParseContext(ctx context.Context, text string) (*Select, error) {
+	if isShowTables(text) {
+		return &Select{Text: text, Items: []Item{{}}, From: &TableList{}}, nil
+	}
 	return parseClause(ctx, text, "", func(*Select) bool { return true })
+}
+
+// isShowTables says whether a text is SHOW TABLES.
+func isShowTables(text string) bool {
+	if !isFirst(text, "show") || len(text) > textBytesMax {
+		return false
+	}
+	h := newHead(text)
+	return h.takes("show", "tables") && sqlscan.Empty(text[h.place():])
 }
 
 // ParseItems reads a list of expressions, each with an alias or none, as it stands behind SELECT:
@@ -63,16 +76,22 @@ func parseClause(ctx context.Context, text, prefix string, alone func(*Select) b
 	}
 	defer caught(&read, &err)
 	p := &statements{ctx: ctx, script: s, taken: map[proto.Message]bool{}}
-	read = p.statement(stmt, nil)
-	p.checkTaken(stmt)
+	read = p.whole(stmt)
 	if !alone(read) {
 		return nil, s.stray()
 	}
-	if s.verb != "" {
-		read = &Select{Text: text, Items: []Item{{}}, From: &About{Verb: s.verb, Query: read}}
-	}
-	read.Parameters = max(s.asked, s.numbered)
 	return read, nil
+}
+
+// whole reads the statement that the text is.
+func (p *statements) whole(stmt *pg.SelectStmt) *Select {
+	read := p.statement(stmt, nil)
+	p.checkTaken(stmt)
+	if p.verb != "" {
+		read = &Select{Text: p.text, Items: []Item{{}}, From: &About{Verb: p.verb, Query: read}}
+	}
+	read.Parameters = max(p.asked, p.numbered)
+	return read
 }
 
 // clauseTokens are the words that begin a clause, but for GROUP.

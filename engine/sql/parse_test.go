@@ -158,7 +158,7 @@ func TestParseStatementError(t *testing.T) {
 		{"select a from ./x.parquet where b", "a file is written in single quotes: FROM './x.parquet'", "./x.parquet where b"},
 		{"select a from t where b = ./2", "syntax error", "./2"},
 		{"select a, order from t", "order is a word of SQL", "order from t"},
-		{"insert into t values (1)", "not supported: INSERT; want SELECT", "insert into t values (1)"},
+		{"insert into t values (1)", "not supported: INSERT; a table's rows are made once: CREATE OR REPLACE TABLE t AS SELECT ... UNION ALL BY NAME SELECT ... has more rows", "insert into t values (1)"},
 		{"select 1; drop table t", "more than one statement", " drop table t"},
 		{"select a from (t join u on a = b) as j", "alias of JoinExpr", "t join u on a = b) as j"},
 		{"select a from t join u using (a) as j", "join using alias of JoinExpr", "t join u using (a) as j"},

@@ -94,7 +94,10 @@ const (
 const structCall = "{"
 
 // newScript cuts a text into tokens and rewrites it. prefix is put before the text that is parsed.
-func newScript(text, prefix string) (*script, error) {
+func newScript(text, prefix string) (*script, error) { return newScriptFrom(text, prefix, 0) }
+
+// newScriptFrom is newScript of what stands behind the first bytes of a text.
+func newScriptFrom(text, prefix string, from int) (*script, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
@@ -102,6 +105,7 @@ func newScript(text, prefix string) (*script, error) {
 	if err != nil {
 		return nil, err
 	}
+	code = blank(text[:from]) + code[from:]
 	scanned, err := pg.Scan(code)
 	if err != nil {
 		return nil, scanError(text, code, err)
@@ -194,13 +198,20 @@ func blankComments(text string) (string, error) {
 		if t.Open {
 			return "", errorAt(text, t.Start, "unterminated /* comment")
 		}
-		for i := t.Start; i < t.End; i++ {
-			if code[i] != '\n' {
-				code[i] = ' '
-			}
-		}
+		copy(code[t.Start:], blank(t.Text(text)))
 	}
 	return string(code), nil
+}
+
+// blank returns blanks in place of a text, but for line ends.
+func blank(text string) string {
+	code := []byte(text)
+	for i, b := range code {
+		if b != '\n' {
+			code[i] = ' '
+		}
+	}
+	return string(code)
 }
 
 // scanError points at what cannot be cut into tokens, such as an open string.
@@ -610,11 +621,32 @@ func (s *script) parse(ctx context.Context) (*pg.SelectStmt, error) {
 	case len(stmts) > 1:
 		return nil, errorAt(s.text, s.offset(stmts[1].GetStmtLocation()), "not supported: more than one statement")
 	case stmts[0].GetStmt().GetSelectStmt() == nil:
-		first := s.tokens[0]
-		return nil, errorAt(s.text, int(first.Start), "not supported: %s; want SELECT", strings.ToUpper(s.word(first)))
+		return nil, s.refuseStatement()
 	default:
 		return stmts[0].GetStmt().GetSelectStmt(), nil
 	}
+}
+
+const madeOnce = "a table's rows are made once: "
+
+// advices say what to write in place of statements that change tables, by their first words.
+var advices = map[string]string{
+	"INSERT": madeOnce + "CREATE OR REPLACE TABLE t AS SELECT ... UNION ALL BY NAME SELECT ... has more rows",
+	"UPDATE": madeOnce + "CREATE OR REPLACE TABLE t AS SELECT * REPLACE (... AS column) FROM t changes them",
+	"DELETE": madeOnce + "CREATE OR REPLACE TABLE t AS SELECT * FROM t WHERE ... keeps some of them",
+	"CREATE": "a session makes tables and views, a step of a job or of mpga dist does not",
+	"DROP":   "a session drops its own tables and views, a step of a job or of mpga dist has none",
+}
+
+// refuseStatement is the error of a statement that is no SELECT.
+func (s *script) refuseStatement() error {
+	first := s.tokens[0]
+	word := strings.ToUpper(s.word(first))
+	advice := advices[word]
+	if advice == "" {
+		advice = "want SELECT"
+	}
+	return errorAt(s.text, int(first.Start), "not supported: %s; %s", word, advice)
 }
 
 // syntaxError says what the parser found, where, and whether quotes would have helped.

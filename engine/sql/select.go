@@ -101,7 +101,7 @@ func (c *Columns) Equal(other *Columns) bool {
 }
 
 // From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest, *Sampled, *Join,
-// *SetOperation and *Values.
+// *SetOperation, *Values and *TableList.
 type From interface {
 	// Place returns the byte of the statement's text that errors point at.
 	Place() int
@@ -114,6 +114,12 @@ type Table struct {
 	In    []string // the schema, or the catalog and the schema, that the name is qualified by; else empty
 	Alias Alias
 }
+
+// TableList is what SHOW TABLES tells: the names of all tables and views.
+type TableList struct{}
+
+// Place implements From.
+func (*TableList) Place() int { return 0 }
 
 // Alias is the names that stand behind a table.
 type Alias struct {
@@ -405,11 +411,25 @@ func (s *Select) Explained() (about *Select, verb Verb) {
 // ErrorAt returns an error that points at a byte of the statement's text.
 func (s *Select) ErrorAt(at int, message string) *Error { return errorAt(s.Text, at, "%s", message) }
 
-// Drop is a statement that drops a table.
+// Create is a statement that makes a table of a statement's rows, or a view, which is the statement itself.
+type Create struct {
+	Name        string
+	In          []string // the schema, or the catalog and the schema, that the name is qualified by; else empty
+	At          int      // of the name in the text of Query
+	View        bool
+	Temp        bool
+	Replace     bool     // what has the name is replaced
+	IfNotExists bool     // what has the name stays, and is no error
+	Columns     []string // names of the first columns, which Query gives them; nil of none
+	Query       *Select
+}
+
+// Drop is a statement that drops a table or a view.
 type Drop struct {
 	Table    string   // its name, without a schema
 	In       []string // the schema, or the catalog and the schema, that the name is qualified by; else empty
-	IfExists bool     // a table that is not there is no error
+	View     bool
+	IfExists bool // a table that is not there is no error
 }
 
 // Copy is a statement that writes the rows of a statement to files.

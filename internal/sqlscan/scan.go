@@ -6,6 +6,8 @@
 package sqlscan
 
 import (
+	"iter"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -59,19 +61,34 @@ func (t Token) Value(of string) string {
 }
 
 // Scan cuts a text into tokens, in order.
-func Scan(text string) []Token {
-	var list []Token
-	for at := 0; at < len(text); {
-		r, size := utf8.DecodeRuneInString(text[at:])
-		if unicode.IsSpace(r) {
-			at += size
-			continue
+func Scan(text string) []Token { return slices.Collect(tokens(text)) }
+
+// tokens cuts a text into tokens, in order.
+func tokens(text string) iter.Seq[Token] {
+	return func(yield func(Token) bool) {
+		for at := 0; at < len(text); {
+			r, size := utf8.DecodeRuneInString(text[at:])
+			if unicode.IsSpace(r) {
+				at += size
+				continue
+			}
+			t := next(text, at)
+			if !yield(t) {
+				return
+			}
+			at = t.End
 		}
-		t := next(text, at)
-		list = append(list, t)
-		at = t.End
 	}
-	return list
+}
+
+// First returns the first token that is no comment, or an empty token.
+func First(text string) Token {
+	for t := range tokens(text) {
+		if t.Kind != Comment {
+			return t
+		}
+	}
+	return Token{}
 }
 
 // StatementEnd returns the byte behind the first semicolon that ends a statement, or -1.
@@ -82,6 +99,21 @@ func StatementEnd(text string) int {
 		}
 	}
 	return -1
+}
+
+// Statements cuts a text behind the semicolons that end statements. Statements without anything to run are left out.
+func Statements(text string) (list []string) {
+	for text != "" {
+		end := StatementEnd(text)
+		if end < 0 {
+			end = len(text)
+		}
+		if !Empty(text[:end]) {
+			list = append(list, strings.TrimSpace(text[:end]))
+		}
+		text = text[end:]
+	}
+	return list
 }
 
 // Empty says whether a text has nothing but white space, comments and semicolons.
