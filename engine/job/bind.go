@@ -12,13 +12,15 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 )
 
 // columnsRead is what is known, before a job runs, of the columns that a step will read.
 type columnsRead struct {
-	schema *arrow.Schema // nil where nothing is known
+	schema *arrow.Schema         // nil where nothing is known
+	tables map[string]plan.Table // outputs that the statement names
 
 	// guessed has the numbers of the columns whose types follow from text that is not written yet.
 	guessed []int
@@ -31,7 +33,7 @@ type columnsRead struct {
 func (p *Plan) writers(s *Step, written map[string]int) []*StepPlan {
 	var found []int
 	for path, i := range written {
-		if slices.ContainsFunc(s.From, func(pattern string) bool { return readsFrom(pattern, path) }) {
+		if slices.ContainsFunc(s.names(), func(pattern string) bool { return readsFrom(pattern, path) }) {
 			found = append(found, i)
 		}
 	}
@@ -168,7 +170,7 @@ func (sp *StepPlan) bind(ctx context.Context, q *stepQuery, in columnsRead, out 
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
-	columns, failed := sp.bindTo(ctx, q, eng, in.schema, out)
+	columns, failed := sp.bindTo(ctx, q, eng, in.schema, in.tables, out)
 	if failed == nil {
 		sp.Columns, sp.Guessed = columns, len(in.guessed) > 0
 		return nil
@@ -177,7 +179,7 @@ func (sp *StepPlan) bind(ctx context.Context, q *stepQuery, in columnsRead, out 
 		return failed
 	}
 	for _, t := range others {
-		if _, other := sp.bindTo(ctx, q, eng, in.withTypes(t), out); other == nil || other.Error() != failed.Error() {
+		if _, other := sp.bindTo(ctx, q, eng, in.withTypes(t), in.tables, out); other == nil || other.Error() != failed.Error() {
 			first, _, _ := strings.Cut(failed.Error(), "\n")
 			sp.Unchecked = in.unknown + ", and may not suit the query: " + first
 			return context.Cause(ctx)
@@ -188,8 +190,8 @@ func (sp *StepPlan) bind(ctx context.Context, q *stepQuery, in columnsRead, out 
 
 // bindTo returns the columns of the output for an input of a schema.
 func (sp *StepPlan) bindTo(ctx context.Context, q *stepQuery, eng *engine.Engine,
-	input *arrow.Schema, out sink.Options) (*arrow.Schema, error) {
-	columns, err := q.bind(ctx, eng, input)
+	input *arrow.Schema, tables map[string]plan.Table, out sink.Options) (*arrow.Schema, error) {
+	columns, err := q.bind(ctx, eng, input, tables)
 	if err == nil {
 		err = sink.Check(sp.Step.Output.Path, columns, out)
 	}

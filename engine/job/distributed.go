@@ -22,6 +22,9 @@ func (j *Job) Distributed(step string) (r distributed.Request, err error) {
 		return r, err
 	}
 	q, err := s.query()
+	if err == nil {
+		err = s.checkAlone()
+	}
 	if err != nil {
 		return r, j.stepError(at, err)
 	}

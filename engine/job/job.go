@@ -43,7 +43,7 @@ type Step struct {
 	Description   string   `yaml:"description" doc:"What the step is for; shown by --dry-run."`
 	From          []string `yaml:"from" doc:"Files, folders or glob patterns to read; ${steps.NAME.output} is what an earlier step has written. Relative paths begin at the job's file."`
 	Input         Input    `yaml:"input" doc:"How the files are read."`
-	SQL           string   `yaml:"sql" doc:"A SELECT over what from: names, which is its table input: SELECT a, sum(b) FROM input GROUP BY a. In place of by and agg."`
+	SQL           string   `yaml:"sql" doc:"A SELECT over what from: names, which is its table input: SELECT a, sum(b) FROM input GROUP BY a. The name of a step before is a table of what that writes. In place of by and agg."`
 	By            []string `yaml:"by" doc:"Keys to group by, as mpga agg --by takes them."`
 	Agg           []string `yaml:"agg" doc:"Aggregates, as mpga agg --agg takes them."`
 	Where         string   `yaml:"where" doc:"Only rows for which the condition is true, as mpga agg --where."`
@@ -55,6 +55,8 @@ type Step struct {
 	Output        Output   `yaml:"output,required" doc:"Where the result goes: a path, or more about it."`
 	Limits        Limits   `yaml:"limits" doc:"What the step may take of the machine, in place of the job's."`
 	Retry         Retry    `yaml:"retry" doc:"How often the step is tried, in place of the job's."`
+
+	reads []*Step // steps before it, whose outputs its statement names
 }
 
 // Input says how the files of a step are read. A job's file sets Options by the fields that package
@@ -146,6 +148,7 @@ func (j *Job) EnsureDefaults() {
 		if s.Overflow == "" {
 			s.Overflow = query.OverflowError.String()
 		}
+		j.link(i)
 	}
 }
 
@@ -252,7 +255,7 @@ func (v *validation) err() error {
 }
 
 func (v *validation) step(at string, s *Step) {
-	if len(s.From) == 0 {
+	if len(s.From) == 0 && len(s.reads) == 0 {
 		v.add(at+".from", errors.New("name the files to read"))
 	}
 	for i, from := range s.From {

@@ -10,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
-	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/redact"
 )
@@ -78,13 +77,22 @@ func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *O
 	}
 	sinkOptions.FS = opt.FS
 	sp := &StepPlan{Step: s, Query: query.text, Format: sinkOptions.Format}
+	tables, unknown := p.willTables(s, opt.FS)
 	if writers := p.writers(s, written); len(writers) > 0 {
 		sp.After = writers[len(writers)-1].Step.Name
 		for _, w := range writers {
-			if !w.Skip {
-				sp.Reason = w.Step.Name + " runs before it"
-				return sp, sp.bind(ctx, query, s.willRead(writers, &scanOptions), sinkOptions)
+			if w.Skip {
+				continue
 			}
+			sp.Reason = w.Step.Name + " runs before it"
+			in, err := p.willReadAll(ctx, s, writers, &scanOptions)
+			if err != nil {
+				return nil, err
+			}
+			if in.tables = tables; unknown != "" {
+				in = columnsRead{unknown: unknown}
+			}
+			return sp, sp.bind(ctx, query, in, sinkOptions)
 		}
 	}
 	now, skip, reason, err := p.Job.inspect(ctx, s, scanOptions, opt)
@@ -92,11 +100,11 @@ func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *O
 		return nil, err
 	}
 	sp.Skip, sp.Reason, sp.Files, sp.Bytes = skip, reason, len(now.Inputs), totalBytes(now.Inputs)
-	source, err := dataset.Open(ctx, s.From, scanOptions)
-	if err != nil {
+	in := columnsRead{tables: tables}
+	if in.schema, err = s.schemaOfFiles(ctx, scanOptions); err != nil {
 		return nil, err
 	}
-	return sp, sp.bind(ctx, query, columnsRead{schema: source.Schema()}, sinkOptions)
+	return sp, sp.bind(ctx, query, in, sinkOptions)
 }
 
 // String returns the plan as text, a block for each step, with URLs without secrets.
@@ -126,7 +134,7 @@ func (sp *StepPlan) write(b *strings.Builder, number int) {
 	if s.Description != "" {
 		line("", "%s", s.Description)
 	}
-	from := strings.Join(redact.Names(s.From), ", ")
+	from := strings.Join(redact.Names(s.names()), ", ")
 	if sp.After != "" {
 		from += ", written by " + sp.After
 	}

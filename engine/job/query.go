@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +44,7 @@ func (s *Step) query() (*stepQuery, error) {
 		q.text = strings.TrimSpace(s.SQL)
 		q.statement, err = sql.Parse(s.SQL)
 		if err == nil {
-			err = checkFrom(q.statement)
+			err = errors.Join(s.checkFrom(q.statement), s.readable())
 		}
 		v.add(".sql", err)
 	case len(s.By) == 0 && len(s.Agg) == 0:
@@ -138,29 +139,25 @@ func (s *Step) clauseAt(offset int) (field string, within int) {
 	return "", 0
 }
 
-// checkFrom refuses a statement that reads anything but its step's input: a job could not tell
-// whether that has changed.
-func checkFrom(s *sql.Select) error {
-	for _, of := range s.Leaves() {
-		if table, ok := of.(*sql.Table); !ok || table.Name != inputTable {
-			return s.ErrorAt(of.Place(), "a step reads the files of its from field: write FROM "+inputTable)
-		}
+// prepare plans the query over a source, which may be nil, and tables. The caller closes it.
+func (q *stepQuery) prepare(
+	ctx context.Context, eng *engine.Engine, source scan.Source, tables map[string]plan.Table,
+) (*plan.Query, error) {
+	if source != nil {
+		tables[inputTable] = plan.Table{Source: source}
 	}
-	return nil
-}
-
-// prepare plans the query over a source. The caller closes it.
-func (q *stepQuery) prepare(ctx context.Context, eng *engine.Engine, source scan.Source) (*plan.Query, error) {
 	return plan.Prepare(ctx, eng, q.statement, plan.Options{
-		Tables:        map[string]plan.Table{inputTable: {Source: source}},
+		Tables:        tables,
 		Overflow:      q.overflow,
 		Deterministic: q.deterministic,
 	})
 }
 
-// bind returns the columns of the result for an input of a schema.
-func (q *stepQuery) bind(ctx context.Context, eng *engine.Engine, input *arrow.Schema) (*arrow.Schema, error) {
-	prepared, err := q.prepare(ctx, eng, scan.Batches(input, nil))
+// bind returns the columns of the result for an input of a schema, and tables.
+func (q *stepQuery) bind(
+	ctx context.Context, eng *engine.Engine, input *arrow.Schema, tables map[string]plan.Table,
+) (*arrow.Schema, error) {
+	prepared, err := q.prepare(ctx, eng, scan.Batches(input, nil), maps.Clone(tables))
 	if err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func (j *Job) inspect(ctx context.Context, s *Step, scanOptions dataset.Options,
 	if now.Fingerprint, err = s.fingerprint(); err != nil {
 		return nil, false, "", err
 	}
-	if now.Inputs, err = dataset.Identities(ctx, s.From, scanOptions); err != nil {
+	if now.Inputs, err = s.inputs(ctx, scanOptions); err != nil {
 		return nil, false, "", err
 	}
 	for _, in := range now.Inputs {
@@ -191,11 +191,11 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 		scanOptions.CSV.Rejects = rejects
 	}
 	defer func() { err = errors.Join(err, rejects.Close()) }()
-	source, err := dataset.Open(ctx, s.From, scanOptions)
+	source, err := s.open(ctx, scanOptions)
 	if err != nil {
 		return err
 	}
-	prepared, err := query.prepare(ctx, eng, source)
+	prepared, err := query.prepare(ctx, eng, source, s.tables(r.FS))
 	if err != nil {
 		return err
 	}
