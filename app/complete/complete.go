@@ -67,7 +67,7 @@ func At(ctx context.Context, text string, cursor int, catalog Catalog) Candidate
 }
 
 // tableWords are the words behind which a table stands.
-var tableWords = []string{"FROM", "DESCRIBE", "DESC", "SUMMARIZE", "TABLE"}
+var tableWords = []string{"FROM", "DESCRIBE", "DESC", "SUMMARIZE", "TABLE", "VIEW"}
 
 // behindTable says whether a table may stand at the place.
 func (p *place) behindTable() bool {
@@ -90,6 +90,8 @@ func (p *place) candidates(ctx context.Context, catalog Catalog) []Candidate {
 		return p.among(typeNames())
 	case p.back(1) == ".":
 		return p.among(p.columns(ctx, catalog))
+	case p.back(1) == "AS" && slices.Contains([]string{"TABLE", "VIEW", "EXISTS"}, p.back(3)): // of CREATE
+		return p.among(words([]string{"FROM", "SELECT", "VALUES", "WITH"}))
 	case p.back(1) == "AS":
 		return nil // a name of the writer's own
 	case p.before == 0:

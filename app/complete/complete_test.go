@@ -36,6 +36,8 @@ func (catalog) Files(_ context.Context, prefix string) []string {
 func TestAt(t *testing.T) {
 	for _, c := range []struct{ text, want, also string }{
 		{"|", "COPY", "DESCRIBE SELECT SUMMARIZE WITH -WHERE"},
+		{"dr|", "drop table", "drop view -create"},
+		{"CREATE TABLE x AS |", "CREATE TABLE x AS FROM", "SELECT WITH -WHERE"},
 		{"sel|", "select", ""},
 		{"SELECT or| FROM flights", `SELECT "order" FROM flights`, "origin or ord("},
 		{"SELECT orig| FROM flights", "SELECT origin FROM flights", ""},

@@ -10,7 +10,9 @@ import (
 )
 
 // statementWords begin a statement.
-var statementWords = []string{"SELECT", "FROM", "VALUES", "WITH", "DESCRIBE", "SUMMARIZE", "EXPLAIN", "COPY"}
+var statementWords = []string{"SELECT", "FROM", "VALUES", "WITH", "DESCRIBE", "SUMMARIZE", "EXPLAIN", "COPY",
+	"CREATE TABLE", "CREATE OR REPLACE TABLE", "CREATE VIEW", "CREATE OR REPLACE VIEW", "DROP TABLE", "DROP VIEW",
+	"SHOW TABLES"}
 
 // clauseWords stand within a statement.
 var clauseWords = []string{

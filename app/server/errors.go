@@ -3,17 +3,19 @@ package server
 import (
 	"errors"
 	"fmt"
+
+	"github.com/mpga/mpga/app/temporary"
 )
 
 // What clients are told, beside errors of their statements.
 var (
-	ErrUnknown   = errors.New("unknown")   // a statement, a session or a table that is not there, or not the client's
-	ErrBusy      = errors.New("busy")      // a limit of the server has been reached; later it may be met
+	ErrUnknown   = temporary.ErrUnknown    // a statement, a session or a table that is not there, or not the client's
+	ErrBusy      = temporary.ErrBusy       // a limit of the server has been reached; later it may be met
 	ErrDraining  = errors.New("draining")  // the server is about to end
 	ErrForbidden = errors.New("forbidden") // the client may not have it
 	ErrStalled   = errors.New("stalled")   // the client has taken no rows for too long
 	ErrTime      = errors.New("time")      // the statement has run for too long
-	ErrExists    = errors.New("exists")    // a table of that name is there
+	ErrExists    = temporary.ErrExists     // a table of that name is there
 	ErrCancelled = errors.New("cancelled") // by the client
 )
 

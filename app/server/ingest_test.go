@@ -220,7 +220,7 @@ func TestAppendsCount(t *testing.T) {
 	if err := session.Drop("x", false); err != nil {
 		t.Error(err)
 	}
-	if memory, disk := s.spilled.memory.Load(), s.spilled.disk.Load(); memory != 0 || disk != 0 {
+	if memory, disk := s.spilled.MemoryBytes(), s.spilled.DiskBytes(); memory != 0 || disk != 0 {
 		t.Errorf("%d B of memory and %d B of disk are counted at the end", memory, disk)
 	}
 }

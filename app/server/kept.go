@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -24,7 +25,7 @@ type Kept struct {
 	Whole  bool // false where Limits.ResultBytes was met: the rows are the first
 
 	session *Session
-	table   *temporary
+	table   *temporary.Table
 	ends    []int64 // rows up to the end of each batch
 
 	ordering sync.Mutex // held while the rows are sorted
@@ -70,9 +71,9 @@ func (s *Session) Keep(r *Run) error {
 
 // keepRows reads a run to its end, or until the rows are too many.
 func (s *Session) keepRows(r *Run) (k *Kept, err error) {
-	in := s.server.newIntake(nil)
+	in := s.server.spilled.NewIntake(nil)
 	k = &Kept{RunID: r.ID, Schema: r.Schema(), Whole: true, session: s}
-	in.table.schema = k.Schema
+	in.Table.Schema = k.Schema
 	bytes := int64(0)
 	err = spawn.Call(func() error {
 		for r.Next() {
@@ -80,27 +81,27 @@ func (s *Session) keepRows(r *Run) (k *Kept, err error) {
 			if batch.NumRows() == 0 {
 				continue
 			}
-			if bytes += BytesOf(batch); bytes > s.server.opt.Limits.ResultBytes && in.rows > 0 {
+			if bytes += temporary.BytesOf(batch); bytes > s.server.opt.Limits.ResultBytes && in.Rows > 0 {
 				k.Whole = false
-				return in.finish()
+				return in.Finish()
 			}
-			if err := in.add(batch); err != nil {
+			if err := in.Add(batch); err != nil {
 				return err
 			}
-			k.ends = append(k.ends, in.rows)
+			k.ends = append(k.ends, in.Rows)
 		}
 		if err := r.Err(); err != nil {
 			return err
 		}
-		return in.finish()
+		return in.Finish()
 	})
 	if err != nil {
-		return nil, errors.Join(r.fail(fmt.Errorf("keeping the result: %w", err)), in.abort())
+		return nil, errors.Join(r.fail(fmt.Errorf("keeping the result: %w", err)), in.Abort())
 	}
 	if !k.Whole { // the run ends well: the client has what it may have
 		r.stop()
 	}
-	k.Rows, k.table = in.rows, in.table
+	k.Rows, k.table = in.Rows, in.Table
 	return k, nil
 }
 
@@ -115,8 +116,8 @@ func (s *Session) Kept(runID int64) (k *Kept, release func() error, err error) {
 			ErrUnknown, runID)
 	}
 	k = s.kept[i]
-	k.table.retain()
-	return k, k.table.release, nil
+	k.table.Retain()
+	return k, k.table.Release, nil
 }
 
 // drop gives back what the session holds of the rows. It does not wait for rows that are being
@@ -128,9 +129,9 @@ func (k *Kept) drop() error {
 	k.ordered = nil
 	k.mu.Unlock()
 	if ordered != nil {
-		return errors.Join(ordered.table.release(), k.table.release())
+		return errors.Join(ordered.table.Release(), k.table.Release())
 	}
-	return k.table.release()
+	return k.table.Release()
 }
 
 // Ordered returns the rows in an order, which are made by a run that takes its turn as others do,
@@ -142,7 +143,7 @@ func (k *Kept) Ordered(ctx context.Context, by Order) (ordered *Kept, release fu
 	k.ordering.Lock()
 	defer k.ordering.Unlock()
 	if ordered = k.inOrder(by); ordered != nil {
-		return ordered, ordered.table.release, nil
+		return ordered, ordered.table.Release, nil
 	}
 	if ordered, err = k.sort(ctx, by); err != nil {
 		return nil, nil, err
@@ -151,15 +152,15 @@ func (k *Kept) Ordered(ctx context.Context, by Order) (ordered *Kept, release fu
 	defer k.mu.Unlock()
 	old := k.ordered
 	if !k.dropped {
-		ordered.table.retain() // the caller's hold is another
+		ordered.table.Retain() // the caller's hold is another
 		k.by, k.ordered = by, ordered
 	}
 	if old != nil {
-		if err := old.table.release(); err != nil {
-			return nil, nil, errors.Join(err, ordered.table.release())
+		if err := old.table.Release(); err != nil {
+			return nil, nil, errors.Join(err, ordered.table.Release())
 		}
 	}
-	return ordered, ordered.table.release, nil
+	return ordered, ordered.table.Release, nil
 }
 
 // inOrder returns the rows in an order, held, if they are kept; else nil.
@@ -169,7 +170,7 @@ func (k *Kept) inOrder(by Order) *Kept {
 	if k.ordered == nil || k.by != by {
 		return nil
 	}
-	k.ordered.table.retain()
+	k.ordered.table.Retain()
 	return k.ordered
 }
 
@@ -185,7 +186,7 @@ func (k *Kept) sort(ctx context.Context, by Order) (*Kept, error) {
 		return nil, err
 	}
 	st := newStatement(k.session, parsed)
-	st.over = map[string]*temporary{"result": k.table}
+	st.over = map[string]*temporary.Table{"result": k.table}
 	r, err := st.Run(ctx)
 	if err != nil {
 		return nil, err

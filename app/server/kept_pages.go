@@ -1,19 +1,13 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"sort"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/mpga/mpga/internal/recordreader"
-	"github.com/mpga/mpga/internal/spawn"
 )
-
-// batches returns a batch of kept rows by its number; it is valid until the next call.
-type batches func(i int) (arrow.RecordBatch, error)
 
 // Page calls take with the batches of the rows from offset on, limit rows at most. A batch is valid
 // during the call. One batch at a time is read of rows in a file.
@@ -28,7 +22,7 @@ func (k *Kept) Page(offset, limit int64, take func(arrow.RecordBatch) error) err
 		return nil
 	}
 	first := sort.Search(len(k.ends), func(i int) bool { return k.ends[i] > offset })
-	return k.open(func(batch batches) error {
+	return k.table.Open(func(batch func(int) (arrow.RecordBatch, error)) error {
 		for i := first; i < len(k.ends); i++ {
 			begin := int64(0)
 			if i > 0 {
@@ -46,7 +40,9 @@ func (k *Kept) Page(offset, limit int64, take func(arrow.RecordBatch) error) err
 }
 
 // takePart calls take with the rows from one to another of a batch.
-func takePart(batch batches, i int, from, to int64, take func(arrow.RecordBatch) error) error {
+func takePart(
+	batch func(int) (arrow.RecordBatch, error), i int, from, to int64, take func(arrow.RecordBatch) error,
+) error {
 	whole, err := batch(i)
 	if err != nil {
 		return err
@@ -57,25 +53,4 @@ func takePart(batch batches, i int, from, to int64, take func(arrow.RecordBatch)
 	part := recordreader.Slice(whole, from, to)
 	defer part.Release()
 	return take(part)
-}
-
-// open opens the rows and calls use.
-func (k *Kept) open(use func(batch batches) error) (err error) {
-	if len(k.table.files) == 0 {
-		return use(func(i int) (arrow.RecordBatch, error) { return k.table.batches[i], nil })
-	}
-	file := k.table.files[0]
-	f, err := file.of.fs.Open(file.path)
-	if err != nil {
-		return fmt.Errorf("a kept result: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return spawn.Call(func() error {
-		r, err := ipc.NewFileReader(f, ipc.WithAllocator(k.session.server.opt.Engine.Allocator()))
-		if err != nil {
-			return fmt.Errorf("a kept result: %w", err)
-		}
-		defer r.Close()
-		return use(r.RecordBatch)
-	})
 }

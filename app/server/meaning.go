@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sql"
 )
 
 // Meaning is what a client says of a statement beside its text. The zero value says nothing.
@@ -51,5 +52,25 @@ func (m *Meaning) apply(tables map[string]plan.Table, scan dataset.Options) erro
 		maps.DeleteFunc(tables, func(other string, _ plan.Table) bool { return strings.EqualFold(name, other) })
 	}
 	maps.Copy(tables, named)
+	return nil
+}
+
+// check refuses a view of names that mean something in the statement alone that makes the view.
+func (m *Meaning) check(c *sql.Create) error {
+	if !c.View {
+		return nil
+	}
+	for _, of := range c.Query.Leaves() {
+		table, ok := of.(*sql.Table)
+		if !ok || len(table.In) > 0 {
+			continue
+		}
+		for name := range m.Names {
+			if strings.EqualFold(name, table.Name) {
+				const why = "a view cannot read %s: %s is there for this statement alone; CREATE TABLE keeps its rows"
+				return c.Query.ErrorAt(table.At, fmt.Sprintf(why, name, name))
+			}
+		}
+	}
 	return nil
 }

@@ -29,10 +29,21 @@ func (s *Session) prepares(ctx context.Context, text string, f func(ctx context.
 	return r.fail(f(r.ctx))
 }
 
-// Parse reads a text. Errors that point at the text are of type *sql.Error.
+// Parse reads a text: of a CREATE, the statement behind AS; of a DROP, a statement that reads nothing. Errors that
+// point at the text are of type *sql.Error.
 func (s *Session) Parse(ctx context.Context, text string) (parsed *sql.Select, err error) {
 	err = s.prepares(ctx, text, func(ctx context.Context) (err error) {
-		parsed, err = sql.ParseContext(ctx, text)
+		switch {
+		case sql.IsDrop(text):
+			parsed = &sql.Select{Text: text}
+		case sql.IsCreate(text):
+			var create *sql.Create
+			if create, err = sql.ParseCreate(ctx, text); err == nil {
+				parsed = create.Query
+			}
+		default:
+			parsed, err = sql.ParseContext(ctx, text)
+		}
 		return err
 	})
 	return parsed, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/internal/redact"
@@ -66,7 +67,8 @@ type Run struct {
 
 	schema  *arrow.Schema      // of all results; nil before the first is planned
 	values  [][]plan.Parameter // of the results that are still to be read, after the current
-	current *plan.Result       // nil before the first and after the last
+	current rows               // nil before the first and after the last
+	made    int64              // rows of the table that the statement has made
 	planned *prepared          // of current; nil before the first and once it is closed
 
 	mu      sync.Mutex
@@ -180,24 +182,40 @@ func (r *Run) next() error {
 	if len(r.values) > 0 {
 		values, r.values = r.values[0], r.values[1:]
 	}
-	p, err := r.Statement.prepareRun(r.ctx, values)
+	st := r.Statement
+	if st.drop != nil {
+		r.schema = st.schema
+		return st.session.dropped(st.drop)
+	}
+	p, err := st.prepareRun(r.ctx, values)
 	if err != nil {
 		return err
 	}
 	r.planned = p
-	watch := newWatch(r.server.opt.Record || r.Statement.meaning.Record)
+	watch := newWatch(r.server.opt.Record || st.meaning.Record)
 	r.mu.Lock()
 	r.watch = watch
 	r.mu.Unlock()
-	if r.schema == nil {
+	if st.create != nil {
+		r.schema = st.schema
+	} else if r.schema == nil {
 		r.schema = p.query.Schema()
 	}
-	if !r.schema.Equal(p.query.Schema()) {
+	if st.create == nil && !r.schema.Equal(p.query.Schema()) {
 		return fmt.Errorf("%w: other values of the parameters give other columns: %s; the values before gave %s",
-			engine.ErrQuery, columnsText(p.query.Schema()), columnsText(r.schema))
+			engine.ErrQuery, temporary.ColumnsText(p.query.Schema()), temporary.ColumnsText(r.schema))
 	}
 	observer := engine.Observer{Progress: func(p engine.Progress) { watch.progress.Store(&p) }, Trace: watch.recorder}
-	result, err := p.query.Observed(observer).Run(r.ctx)
+	run := func() (*plan.Result, error) { return p.query.Observed(observer).Run(r.ctx) }
+	if st.create != nil {
+		if answer, err := r.define(run); err != nil || answer == nil {
+			return errors.Join(err, r.closePlanned())
+		} else {
+			r.current = answer
+		}
+		return nil
+	}
+	result, err := run()
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Server answers the statements of sessions. It is safe for concurrent use.
@@ -18,7 +18,7 @@ type Server struct {
 	opt     Options
 	queue   *queue
 	history *history
-	spilled spilledTables
+	spilled *temporary.Store // temporary tables and kept results
 
 	ctx    context.Context // of all sessions; done when the server closes
 	cancel context.CancelCauseFunc
@@ -37,7 +37,10 @@ func New(opt Options) (*Server, error) {
 	}
 	s := &Server{opt: opt, history: newHistory(), sessions: make(map[string]*Session)}
 	s.queue = newQueue(&s.opt.Limits)
-	s.spilled = spilledTables{fs: privateFS{vfs.OS}, dir: opt.TempDir}
+	s.spilled = temporary.NewStore(temporary.Options{
+		Engine: opt.Engine, Dir: opt.TempDir, Name: "mpga-serve", MemoryBytes: opt.Limits.TemporaryBytes,
+		DiskBytes: opt.TempLimit, DiskKnob: "TempLimit",
+	})
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.sweep.Go(s.sweepSessions)
 	return s, nil
@@ -54,7 +57,7 @@ func (s *Server) Close() error {
 	for _, session := range s.all() {
 		err = errors.Join(err, session.Close())
 	}
-	return errors.Join(err, s.spilled.close())
+	return errors.Join(err, s.spilled.Close())
 }
 
 // Drain refuses further statements, and waits until the statements that run have ended, or the
@@ -181,7 +184,7 @@ type Memory struct {
 
 // Memory returns what the server's process holds now.
 func (s *Server) Memory() Memory {
-	return Memory{mem.ResidentBytes(), s.opt.Engine.ResidentPeak(), s.opt.Engine.MemoryLimit(), s.spilled.memory.Load()}
+	return Memory{mem.ResidentBytes(), s.opt.Engine.ResidentPeak(), s.opt.Engine.MemoryLimit(), s.spilled.MemoryBytes()}
 }
 
 // StallTime returns how long a client may leave the server waiting, for rows or for room for rows.

@@ -204,7 +204,7 @@ func TestRunsShareAPlan(t *testing.T) {
 	if err := errors.Join(first.release(), second.release()); err != nil {
 		t.Error(err)
 	}
-	if n := first.n.Load(); n != 0 {
+	if n := first.Count(); n != 0 {
 		t.Errorf("%d runs hold the plan in the end", n)
 	}
 }
@@ -444,28 +444,6 @@ func TestLimits(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
-	}
-}
-
-// A statement without a result is executed, not run. Would catch a run of one.
-func TestDropStatement(t *testing.T) {
-	s, _ := open(t, nil)
-	session := newTestSession(t, s, "")
-	if _, err := session.Ingest(context.Background(), "x", IngestMode{Create: true}, numbers("v", 1, 10)); err != nil {
-		t.Fatal(err)
-	}
-	st, err := session.Prepare(context.Background(), "DROP TABLE x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := st.Begin(context.Background()); !errors.Is(err, engine.ErrQuery) {
-		t.Errorf("begun: %v", err)
-	}
-	if err := st.Execute(); err != nil {
-		t.Error(err)
-	}
-	if err := st.Execute(); !errors.Is(err, ErrUnknown) {
-		t.Errorf("once more: %v", err)
 	}
 }
 

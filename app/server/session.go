@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -25,12 +26,12 @@ type Session struct {
 	cancel context.CancelCauseFunc
 
 	appending chan struct{} // holds a value while rows are added to a table
+	tables    *temporary.Tables
 
 	mu         sync.Mutex
 	used       time.Time // last
 	held       int       // connections and calls that keep the session from being idle
 	closed     bool
-	tables     map[string]*temporary // by name
 	statements map[string]*Statement // by handle
 	recent     list.List             // of these; the one that was used last comes last
 	kept       []*Kept               // the latest last
@@ -39,7 +40,7 @@ type Session struct {
 func newSession(s *Server, token, client string) *Session {
 	session := &Session{
 		server: s, token: token, Client: client, used: time.Now(), appending: make(chan struct{}, 1),
-		tables: make(map[string]*temporary), statements: make(map[string]*Statement),
+		tables: s.spilled.NewTables(s.isServers), statements: make(map[string]*Statement),
 	}
 	session.ctx, session.cancel = context.WithCancelCause(s.ctx)
 	return session
@@ -109,8 +110,8 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	closed := s.closed
 	s.closed = true
-	tables, statements, kept := s.tables, s.statements, s.kept
-	s.tables, s.statements, s.kept = nil, nil, nil
+	statements, kept := s.statements, s.kept
+	s.statements, s.kept = nil, nil
 	s.mu.Unlock()
 	if closed {
 		return nil
@@ -123,9 +124,7 @@ func (s *Session) Close() error {
 	for _, statement := range statements {
 		errs = append(errs, statement.end())
 	}
-	for _, table := range tables {
-		errs = append(errs, table.release())
-	}
+	errs = append(errs, s.tables.Close())
 	for _, k := range kept {
 		errs = append(errs, k.drop())
 	}
@@ -135,18 +134,39 @@ func (s *Session) Close() error {
 // Prepare reads a statement and looks up the names in it. Errors that point at the text are of type
 // *sql.Error.
 func (s *Session) Prepare(ctx context.Context, text string) (st *Statement, err error) {
-	err = s.prepares(ctx, text, func(ctx context.Context) error {
+	return s.PrepareText(ctx, text, Meaning{})
+}
+
+// PrepareText is Prepare of a statement in which names mean what the client says.
+func (s *Session) PrepareText(ctx context.Context, text string, meaning Meaning) (st *Statement, err error) {
+	err = s.prepares(ctx, text, func(ctx context.Context) (err error) {
+		switch {
+		case sql.IsDrop(text):
+			st = &Statement{Handle: rand.Text(), Text: text, session: s, schema: arrow.NewSchema(nil, nil)}
+			if st.drop, err = sql.ParseDrop(text); err != nil {
+				return err
+			}
+			return s.keep(st)
+		case sql.IsCreate(text):
+			create, err := sql.ParseCreate(ctx, text)
+			if err != nil {
+				return err
+			}
+			if err := meaning.check(create); err != nil {
+				return err
+			}
+			if _, err := s.tables.Check(create); err != nil {
+				return err
+			}
+			st, err = s.planned(ctx, create.Query, create, meaning)
+			return err
+		}
 		parsed, err := sql.ParseContext(ctx, text)
-		if err == nil {
-			st, err = s.planned(ctx, parsed, Meaning{})
+		if err != nil {
 			return err
 		}
-		drop, dropErr := sql.ParseDrop(text)
-		if dropErr != nil {
-			return err
-		}
-		st = &Statement{Handle: rand.Text(), Text: text, session: s, drop: drop, schema: arrow.NewSchema(nil, nil)}
-		return s.keep(st)
+		st, err = s.planned(ctx, parsed, nil, meaning)
+		return err
 	})
 	return st, err
 }
@@ -161,21 +181,26 @@ func (s *Session) PrepareParsed(
 		if err != nil {
 			return err
 		}
-		st, err = s.planned(ctx, parsed, meaning)
+		st, err = s.planned(ctx, parsed, nil, meaning)
 		return err
 	})
 	return st, err
 }
 
-// planned plans a statement, and keeps it.
-func (s *Session) planned(ctx context.Context, parsed *sql.Select, meaning Meaning) (*Statement, error) {
+// planned plans a statement, and keeps it. create is the CREATE around it; nil of others.
+func (s *Session) planned(
+	ctx context.Context, parsed *sql.Select, create *sql.Create, meaning Meaning,
+) (*Statement, error) {
 	st := newStatement(s, parsed)
-	st.meaning = meaning
+	st.create, st.meaning = create, meaning
 	p, err := st.prepare(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	st.schema, st.Parameters = p.query.Schema(), p.query.Parameters()
+	if create != nil {
+		st.schema = countSchema
+	}
 	st.ready, st.held = p, true
 	if len(st.Parameters) > 0 { // which have no values yet
 		if err := st.forget(); err != nil {

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sql"
@@ -26,10 +26,11 @@ type Statement struct {
 
 	session *Session
 	place   *list.Element // in Session.recent, under the session's lock
-	parsed  *sql.Select   // nil of a statement that drops a table
-	drop    *sql.Drop     // nil of a statement that has a result
+	parsed  *sql.Select   // nil of a statement that drops a table; of one that makes a table or a view, what that is of
+	create  *sql.Create   // nil of others
+	drop    *sql.Drop     // nil of others
 	meaning Meaning
-	over    map[string]*temporary // tables of this statement alone, by name, which it does not hold
+	over    map[string]*temporary.Table // tables of this statement alone, by name, which it does not hold
 
 	mu     sync.Mutex
 	schema *arrow.Schema      // of the result, with the values of the parameters as far as they have some
@@ -49,35 +50,37 @@ func (st *Statement) Schema() *arrow.Schema {
 	return st.schema
 }
 
-// HasResult says whether the statement is run, by Run; else it is executed, by Execute.
-func (st *Statement) HasResult() bool { return st.drop == nil }
+// IsUpdate says whether the statement changes what the session has, and gives no rows of tables: CREATE and DROP.
+func (st *Statement) IsUpdate() bool { return st.create != nil || st.drop != nil }
 
-// errNoResult is the error of reading the result of a statement without one.
-var errNoResult = fmt.Errorf("%w: the statement has no result", engine.ErrQuery)
-
-// Execute does what a statement without a result says.
-func (st *Statement) Execute() error {
-	temporary := plan.Table{In: []string{Catalog, TemporarySchema}}
-	if !temporary.IsIn(st.drop.In) {
-		return fmt.Errorf("%w: a session drops its own tables alone, which are in %s.%s, not in %s", engine.ErrQuery,
-			Catalog, TemporarySchema, strings.Join(st.drop.In, "."))
+// Execute runs a statement to its end, and returns how many rows the table has that it makes.
+func (st *Statement) Execute(ctx context.Context) (rows int64, err error) {
+	r, err := st.Run(ctx)
+	if err != nil {
+		return 0, err
 	}
-	return st.session.Drop(st.drop.Table, st.drop.IfExists)
+	defer r.Release()
+	for r.Next() {
+	}
+	return r.made, r.Err()
 }
+
+// errNoPlan is the error of planning a statement that drops a table.
+var errNoPlan = fmt.Errorf("%w: DROP has no plan", engine.ErrQuery)
 
 // prepared is a planned statement, which runs share.
 type prepared struct {
-	of      *Statement
-	query   *plan.Query
-	values  []plan.Parameter // of its parameters; nil without any
-	tables  []*temporary     // that the query may read, held
-	at      time.Time        // when the tables were looked at
-	holders                  // its runs, and the statement while Statement.held
+	of                *Statement
+	query             *plan.Query
+	values            []plan.Parameter   // of its parameters; nil without any
+	tables            []*temporary.Table // that the query may read, held
+	at                time.Time          // when the tables were looked at
+	temporary.Holders                    // its runs, and the statement while Statement.held
 }
 
 // release lets go of the query, and closes it where nobody else holds it.
 func (p *prepared) release() error {
-	if !p.drop() {
+	if !p.Drop() {
 		return nil
 	}
 	p.of.mu.Lock()
@@ -99,27 +102,27 @@ func (p *prepared) close() error {
 	}
 	var errs []error
 	for _, t := range p.tables {
-		errs = append(errs, t.release())
+		errs = append(errs, t.Release())
 	}
 	return errors.Join(errs...)
 }
 
 // prepare plans the statement. The caller releases what it returns.
 func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*prepared, error) {
-	if !st.HasResult() {
-		return nil, errNoResult
+	if st.parsed == nil {
+		return nil, errNoPlan
 	}
 	server := st.session.server
 	p := &prepared{of: st, at: time.Now(), values: values}
-	p.hold()
+	p.Hold()
 	tables, held := st.session.planTables()
 	p.tables = held
 	for name, t := range st.over {
-		if !t.retain() {
+		if !t.Retain() {
 			return nil, errors.Join(fmt.Errorf("%w: the rows of the result are gone", ErrUnknown), p.close())
 		}
 		p.tables = append(p.tables, t)
-		tables[name] = t.planTable()
+		tables[name] = t.PlanTable(nil)
 	}
 	scan := server.clientScan(st.meaning.Dir)
 	if err := st.meaning.apply(tables, scan); err != nil {
@@ -213,7 +216,7 @@ func (st *Statement) shareReady(values []plan.Parameter) *prepared {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	p := st.ready
-	if p == nil || !slices.Equal(p.values, values) || time.Since(p.at) > freshMax || !st.held && !p.retain() {
+	if p == nil || !slices.Equal(p.values, values) || time.Since(p.at) > freshMax || !st.held && !p.Retain() {
 		return nil
 	}
 	st.held = false // the run has taken it over
@@ -238,7 +241,10 @@ func (st *Statement) bind(ctx context.Context, values [][]plan.Parameter) error 
 	st.mu.Lock()
 	gone := st.gone
 	if !gone {
-		st.values, st.schema = values, p.query.Schema()
+		st.values = values
+		if st.create == nil {
+			st.schema = p.query.Schema()
+		}
 	}
 	st.mu.Unlock()
 	if gone {
@@ -256,7 +262,7 @@ func (st *Statement) bound() [][]plan.Parameter {
 
 // needsPlace says whether a run needs a place in the queue: a statement that reads no table does
 // not, so that a client that asks for a sign of life gets one from a busy server, too.
-func (st *Statement) needsPlace() bool { return st.parsed.From != nil }
+func (st *Statement) needsPlace() bool { return st.parsed != nil && st.parsed.From != nil }
 
 // Run runs the statement, once there is a place for it. The run must be released.
 func (st *Statement) Run(ctx context.Context) (*Run, error) {
@@ -274,9 +280,6 @@ func (st *Statement) Run(ctx context.Context) (*Run, error) {
 // Begin begins a run, which has an ID and can be seen from then on, and does not wait: Run.Start
 // does. The run must be released.
 func (st *Statement) Begin(ctx context.Context) (*Run, error) {
-	if !st.HasResult() {
-		return nil, errNoResult
-	}
 	return newRun(ctx, st)
 }
 

@@ -10,21 +10,23 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 )
 
 // Names by which clients find tables: catalog.schema.table.
 const (
-	Catalog         = "mpga"
-	MainSchema      = "main" // of the tables that all clients may read
-	TemporarySchema = "temp" // of a session's own tables
+	Catalog         = temporary.Catalog
+	MainSchema      = "main"           // of the tables that all clients may read
+	TemporarySchema = temporary.Schema // of a session's own tables
 )
 
 // TableInfo is a table that a session may read.
 type TableInfo struct {
 	Name      string
 	Temporary bool
+	View      bool
 }
 
 // Schema returns the name of the table's schema.
@@ -41,30 +43,39 @@ func (s *Session) Tables() []TableInfo {
 	for _, name := range slices.Sorted(maps.Keys(s.server.opt.Tables)) {
 		list = append(list, TableInfo{Name: name})
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(s.tables)) {
-		list = append(list, TableInfo{Name: name, Temporary: true})
+	for _, own := range s.tables.List() {
+		list = append(list, TableInfo{Name: own.Name, Temporary: true, View: own.View})
 	}
 	return list
 }
 
+// HasTable says whether the session has a table or a view of its own of a name.
+func (s *Session) HasTable(name string) bool { return s.tables.Has(name) }
+
 // TableSchema returns the columns of a table that the session may read.
 func (s *Session) TableSchema(ctx context.Context, name string) (*arrow.Schema, error) {
-	s.mu.Lock()
-	own, ok := s.tables[name]
-	s.mu.Unlock()
-	if ok {
-		return own.schema, nil
-	}
-	table, ok := s.server.opt.Tables[name]
-	if !ok {
+	tables, held := s.planTables()
+	defer func() {
+		for _, t := range held {
+			_ = t.Release() // another error of removing a file is told when the name goes
+		}
+	}()
+	table, ok := tables[name]
+	switch {
+	case !ok:
 		return nil, fmt.Errorf("%w: no table is named %s", ErrUnknown, name)
+	case table.Source != nil:
+		return table.Source.Schema(), nil
+	case table.View != nil:
+		opt := plan.Options{Tables: tables, Scan: s.server.clientScan("")}
+		query, err := plan.Prepare(ctx, s.server.opt.Engine, table.View, opt)
+		if err != nil {
+			return nil, fmt.Errorf("view %s: %w", name, err)
+		}
+		defer query.Close()
+		return query.Schema(), nil
 	}
-	opt := s.server.opt.Scan
-	if table.Scan != nil {
-		opt = *table.Scan
-	}
+	opt := *table.Scan
 	opt.Budget = s.server.opt.Engine.Budget()
 	src, err := dataset.Open(ctx, table.Files, opt)
 	if err != nil {
@@ -75,7 +86,7 @@ func (s *Session) TableSchema(ctx context.Context, name string) (*arrow.Schema, 
 
 // planTables returns what names stand for in the session's statements, and the temporary tables
 // among them, held. R1.
-func (s *Session) planTables() (tables map[string]plan.Table, held []*temporary) {
+func (s *Session) planTables() (tables map[string]plan.Table, held []*temporary.Table) {
 	tables = make(map[string]plan.Table)
 	for name, t := range s.server.opt.Tables {
 		scan := t.Scan
@@ -84,14 +95,7 @@ func (s *Session) planTables() (tables map[string]plan.Table, held []*temporary)
 		}
 		tables[name] = plan.Table{Files: t.Files, Scan: scan, In: []string{Catalog, MainSchema}}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, t := range s.tables {
-		t.retain()
-		held = append(held, t)
-		tables[name] = t.planTable()
-	}
-	return tables, held
+	return tables, s.tables.PlanTables(tables)
 }
 
 // isServers says whether a name is one of the server's tables, however it is spelled.

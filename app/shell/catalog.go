@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/app/complete"
+	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
@@ -20,7 +22,8 @@ import (
 // catalog has the tables of a shell, and looks up columns and files for completion.
 type catalog struct {
 	engine *engine.Engine
-	plan   plan.Options
+	plan   plan.Options                         // with the tables that are files
+	own    *temporary.Tables                    // that statements have made
 	known  map[complete.Source][]complete.Field // since the last line: a key pressed again is quick
 }
 
@@ -33,6 +36,9 @@ func newCatalog(opt *Options) *catalog {
 	if c.plan.Scan.FS == nil {
 		c.plan.Scan.FS = vfs.OS
 	}
+	c.own = opt.Store.NewTables(func(name string) bool {
+		return slices.ContainsFunc(c.files(), func(other string) bool { return strings.EqualFold(name, other) })
+	})
 	c.forget()
 	return c
 }
@@ -40,8 +46,14 @@ func newCatalog(opt *Options) *catalog {
 // forget drops the columns that were looked up: files change.
 func (c *catalog) forget() { c.known = map[complete.Source][]complete.Field{} }
 
-// add makes files a table, in place of a table that had the name.
-func (c *catalog) add(name string, files []string) { c.plan.Tables[name] = plan.Table{Files: files} }
+// add makes files a table, in place of files that had the name.
+func (c *catalog) add(name string, files []string) error {
+	if c.own.Has(name) {
+		return fmt.Errorf("%s is a table or a view that a statement has made: DROP it first, or choose another name", name)
+	}
+	c.plan.Tables[name] = plan.Table{Files: files}
+	return nil
+}
 
 // TableName is the name that a file gets as a table: the file's or folder's name without its endings.
 func TableName(file string) string {
@@ -49,8 +61,18 @@ func TableName(file string) string {
 	return name
 }
 
+// files lists the tables that are files.
+func (c *catalog) files() []string { return slices.Sorted(maps.Keys(c.plan.Tables)) }
+
 // Tables implements complete.Catalog.
-func (c *catalog) Tables() []string { return slices.Sorted(maps.Keys(c.plan.Tables)) }
+func (c *catalog) Tables() []string {
+	names := c.files()
+	for _, own := range c.own.List() {
+		names = append(names, own.Name)
+	}
+	slices.Sort(names)
+	return names
+}
 
 // lookupMax bounds how long a key waits for the columns of a file.
 const lookupMax = 2 * time.Second
@@ -76,7 +98,9 @@ func (c *catalog) columns(ctx context.Context, of complete.Source) []complete.Fi
 	if err != nil {
 		return nil
 	}
-	prepared, err := plan.Prepare(ctx, c.engine, statement, c.plan)
+	names, release := c.own.Names(c.plan)
+	defer release()
+	prepared, err := plan.Prepare(ctx, c.engine, statement, names)
 	if err != nil {
 		return nil
 	}

@@ -101,8 +101,8 @@ func (s *Shell) help() error {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "%s\t%s\n", strings.TrimSpace(c.name+" "+c.args), c.help)
 	}
-	fmt.Fprintf(w, "\nStatements end with a semicolon: SELECT, DESCRIBE, SUMMARIZE, EXPLAIN, COPY. "+
-		"Tab completes, Ctrl-C cancels.\n")
+	fmt.Fprintf(w, "\nStatements end with a semicolon: SELECT, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW TABLES, CREATE, DROP, "+
+		"COPY. Tab completes, Ctrl-C cancels.\n")
 	return w.Flush()
 }
 
@@ -191,7 +191,9 @@ func (s *Shell) open(args []string) error {
 		if name == "" || strings.ContainsAny(name, "*?[") {
 			return fmt.Errorf("%s makes no name for a table: .table NAME %s gives one", file, file)
 		}
-		s.catalog.add(name, []string{file})
+		if err := s.catalog.add(name, []string{file}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -200,14 +202,16 @@ func (s *Shell) addTable(args []string) error {
 	if len(args) < 2 {
 		return errors.New("want a name and files, as in .table sales 'sales/*.parquet'")
 	}
-	s.catalog.add(args[0], args[1:])
-	return nil
+	return s.catalog.add(args[0], args[1:])
 }
 
 func (s *Shell) listTables() error {
 	w := tabwriter.NewWriter(s.opt.Out, 0, 0, 2, ' ', 0)
-	for _, name := range s.catalog.Tables() {
+	for _, name := range s.catalog.files() {
 		fmt.Fprintf(w, "%s\t%s\n", name, strings.Join(redact.Names(s.catalog.plan.Tables[name].Files), ", "))
+	}
+	for _, own := range s.catalog.own.List() {
+		fmt.Fprintf(w, "%s\t(%s)\n", own.Name, map[bool]string{false: "temporary table", true: "view"}[own.View])
 	}
 	return w.Flush()
 }
@@ -218,7 +222,7 @@ func (s *Shell) schema(ctx context.Context, args []string) error {
 		return errors.New("want the name of a table or a file")
 	}
 	of := complete.Quote(args[0])
-	if _, ok := s.catalog.plan.Tables[args[0]]; !ok {
+	if !slices.Contains(s.catalog.Tables(), args[0]) {
 		of = "'" + strings.ReplaceAll(args[0], "'", "''") + "'"
 	}
 	return s.statement(ctx, "DESCRIBE "+of)

@@ -9,16 +9,20 @@ import (
 	"strings"
 
 	"github.com/mpga/mpga/app/complete"
+	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 )
 
-// Options say what a shell works with. Engine, In, Out and Report are set.
+// Options say what a shell works with. Engine, Store, In, Out and Report are set.
 type Options struct {
 	Engine *engine.Engine
 	In     Lines
 	Out    io.Writer // results, and answers of commands
+
+	// Store has the tables that statements make. The caller closes it after the shell has run.
+	Store *temporary.Store
 
 	// Plan says what statements mean. The shell begins with its tables.
 	Plan plan.Options
@@ -84,8 +88,10 @@ const statementBytesMax = 512 << 10
 // errQuit ends the shell.
 var errQuit = errors.New("quit")
 
-// Run reads and runs statements until the input ends, .quit, or an error that ends the shell.
-func (s *Shell) Run(ctx context.Context) error {
+// Run reads and runs statements until the input ends, .quit, or an error that ends the shell. Then it drops the tables
+// and views that statements have made.
+func (s *Shell) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, s.catalog.own.Close()) }()
 	for {
 		line, err := s.opt.In.Line(ctx, s.prompt())
 		switch {

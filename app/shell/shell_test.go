@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
@@ -69,9 +70,15 @@ func newSession(t *testing.T, lines ...string) *session {
 	if err := os.WriteFile(file, []byte("city,n\nUlm,1\nUlm,2000\nBonn,5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	store := temporary.NewStore(temporary.Options{Engine: eng, Dir: t.TempDir()})
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil || store.MemoryBytes() != 0 || store.DiskBytes() != 0 {
+			t.Errorf("%d B in memory and %d B on disk are left, %v", store.MemoryBytes(), store.DiskBytes(), err)
+		}
+	})
 	s := &session{lines: &typedLines{lines: lines}}
 	s.opt = Options{
-		Engine: eng, In: s.lines, Out: &s.out, Interactive: true,
+		Engine: eng, Store: store, In: s.lines, Out: &s.out, Interactive: true,
 		Plan:   plan.Options{Tables: map[string]plan.Table{"t": {Files: []string{file}}}},
 		Sink:   sink.Options{Format: sink.CSV},
 		Report: func(err error) { s.errors = append(s.errors, err) },

@@ -16,6 +16,7 @@ import (
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/sqlscan"
 )
@@ -66,15 +67,26 @@ func (s *Shell) cancellable(ctx context.Context) (within context.Context, done f
 }
 
 // answer runs a statement, and writes its result or its plan.
-func (s *Shell) answer(ctx context.Context, text string) error {
+func (s *Shell) answer(ctx context.Context, text string) (err error) {
+	switch {
+	case sql.IsCreate(text):
+		return s.create(ctx, text)
+	case sql.IsDrop(text):
+		drop, err := sql.ParseDrop(text)
+		if err != nil {
+			return err
+		}
+		return s.catalog.own.Drop(drop)
+	}
+	planOptions, release := s.catalog.own.Names(s.catalog.plan)
+	defer func() { err = errors.Join(err, release()) }()
 	if sql.IsCopy(text) {
-		return s.copy(ctx, text)
+		return s.copy(ctx, text, planOptions)
 	}
 	statement, err := sql.Parse(text)
 	if err != nil {
 		return err
 	}
-	planOptions := s.catalog.plan
 	switch about, verb := statement.Explained(); verb {
 	case sql.Explain:
 		return s.explain(ctx, about, planOptions, (*plan.Query).Explain)
@@ -95,8 +107,31 @@ func (s *Shell) answer(ctx context.Context, text string) error {
 	return s.show(ctx, w, result)
 }
 
+// create makes a table or a view, and tells a person how many rows a table has.
+func (s *Shell) create(ctx context.Context, text string) error {
+	c, err := sql.ParseCreate(ctx, text)
+	if err != nil {
+		return err
+	}
+	w := s.newWriter()
+	defer w.progress()
+	run := func(q *plan.Query) (*plan.Result, error) { return q.Run(ctx) }
+	rows, stats, err := s.catalog.own.Run(ctx, c, s.catalog.plan, run)
+	if err != nil || c.View {
+		return err
+	}
+	if s.opt.Ended != nil {
+		s.opt.Ended(ctx, stats)
+	}
+	w.progress()
+	if s.opt.Interactive {
+		_, err = fmt.Fprintf(s.opt.Out, "%s in %s\n", digits.Counted(rows, "row"), c.Name)
+	}
+	return err
+}
+
 // copy runs a COPY, and writes its answer.
-func (s *Shell) copy(ctx context.Context, text string) error {
+func (s *Shell) copy(ctx context.Context, text string, names plan.Options) error {
 	statement, err := sql.ParseCopy(text)
 	if err != nil {
 		return err
@@ -110,7 +145,7 @@ func (s *Shell) copy(ctx context.Context, text string) error {
 	}
 	w := s.newWriter()
 	defer w.progress()
-	result, err := copyto.Run(ctx, s.opt.Engine, statement, s.catalog.plan, files)
+	result, err := copyto.Run(ctx, s.opt.Engine, statement, names, files)
 	if err != nil {
 		return err
 	}

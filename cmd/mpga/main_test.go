@@ -118,16 +118,30 @@ func TestInterrupt(t *testing.T) {
 				if signal.Ignored(sig) {
 					t.Skip("the tests were started to ignore it, as nohup does with SIGHUP, and so is mpga")
 				}
-				testInterrupt(t, rows, sig)
+				dir := t.TempDir()
+				testInterrupt(t, dir, rows, sig, "agg", "--by", "a", "--agg", "sum(b)",
+					"-o", filepath.Join(dir, "out.parquet"), "--stats="+filepath.Join(dir, "stats.json"), "-")
 			})
 		}
 	}
 }
 
-func testInterrupt(t *testing.T, rows int, sig os.Signal) {
-	dir := t.TempDir()
-	cmd := exec.Command("mpga", "agg", "--by", "a", "--agg", "sum(b)",
-		"-o", filepath.Join(dir, "out.parquet"), "--stats="+filepath.Join(dir, "stats.json"), "-")
+// Would catch tables in files that are left where a statement behind them, or the one that makes them, is interrupted.
+func TestInterruptedTables(t *testing.T) {
+	for name, text := range map[string]string{
+		"made":   "CREATE TABLE x AS SELECT 1 AS a; CREATE TABLE y AS SELECT a, b FROM '-'; SELECT * FROM x, y",
+		"behind": "CREATE TABLE x AS SELECT 1 AS a; SELECT sum(b) FROM '-' JOIN x USING (a)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			testInterrupt(t, dir, 1<<20, os.Interrupt, "sql", "--table-memory", "1B", "--temp-dir", dir, text)
+		})
+	}
+}
+
+// testInterrupt interrupts a command that reads its standard input, and leaves nothing in a directory.
+func testInterrupt(t *testing.T, dir string, rows int, sig os.Signal, args ...string) {
+	cmd := exec.Command("mpga", args...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	stdin, err := cmd.StdinPipe()

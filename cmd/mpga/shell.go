@@ -31,6 +31,7 @@ type shellFlags struct {
 
 	input inputFlags
 	queryFlags
+	tableFlags
 }
 
 func newShellCommand() *cobra.Command {
@@ -60,6 +61,7 @@ SELECT count(*) FROM sales; Statements are those of mpga sql. Lines that begin w
 	})
 	themed(flags, themeQuery, func() { f.registerMeaning(cmd) })
 	f.registerResources(cmd)
+	themed(flags, themeResources, func() { f.tableFlags.register(flags) })
 	cmdflags.Complete(cmd, map[string][]string{"format": sink.FormatNames()})
 	themed(flags, themeInput, func() { f.input.register(flags) })
 	completeInput(cmd)
@@ -135,6 +137,10 @@ func (f *shellFlags) run(cmd *cobra.Command, files []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	opt.Engine = eng
+	if opt.Store, err = f.store(eng, &f.budgetFlags); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opt.Store.Close()) }()
 	opt.Suit = func(files *sink.Options) { suitEngine(engineOptions, eng, files) }
 	if !onTerminal(cmd) {
 		opt.In = shell.PlainLines(&interruptibleReader{ctx: cmd.Context(), from: cmd.InOrStdin()})

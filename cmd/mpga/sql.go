@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -10,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/mpga/mpga/app/copyto"
 	"github.com/mpga/mpga/engine/plan"
-	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -25,6 +24,7 @@ type sqlFlags struct {
 	outputFlags
 
 	queryFlags
+	tableFlags
 }
 
 func newSQLCommand() *cobra.Command {
@@ -39,7 +39,10 @@ a SELECT, tell its columns, and what values they have; EXPLAIN tells how a SELEC
 
 QUERY is the text; - is the standard input, and --file names a file. FROM takes files in single quotes, with
 wildcards or without ('sales/*.parquet'), read_csv('x.csv', delim = ';'), or the name of a --table. Functions,
-operators and types are those of docs/sql.md; what they answer is what DuckDB answers.`,
+operators and types are those of docs/sql.md; what they answer is what DuckDB answers.
+
+Statements may stand before it, ended by semicolons: CREATE TABLE name AS SELECT, CREATE VIEW name AS SELECT, DROP
+and COPY. Tables and views are there until the command ends.`,
 		Example: `  mpga sql "SELECT origin, count(*) AS flights, avg(delay) FROM 'tests/testdata/flights-2001.parquet' GROUP BY ALL"
   mpga sql --table f=tests/testdata/flights-2001.parquet "SELECT origin, sum(distance) / count(*) AS mean FROM f WHERE delay > 0 GROUP BY 1 ORDER BY 2 DESC LIMIT 5"
   mpga sql --explain "SELECT date_trunc('month', date) AS m, max(delay) FROM 'tests/testdata/flights-2001.parquet' GROUP BY m"`,
@@ -55,6 +58,7 @@ operators and types are those of docs/sql.md; what they answer is what DuckDB an
 	})
 	f.outputFlags.register(cmd)
 	f.registerWork(cmd)
+	themed(flags, themeResources, func() { f.tableFlags.register(flags) })
 	f.outputFlags.registerReports(cmd)
 	themed(flags, themeInput, func() { f.input.register(flags) })
 	completeInput(cmd)
@@ -117,7 +121,7 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	statement, copies, err := f.parse(cmd, text)
+	before, last, err := f.parse(cmd, text)
 	if err != nil {
 		return err
 	}
@@ -128,9 +132,11 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if planOptions.Tables, err = tableOptions(f.tables); err != nil {
 		return err
 	}
-	statement, tell, err := f.explained(cmd, statement)
-	if err != nil {
-		return err
+	var tell planText
+	if last.query != nil {
+		if last.query, tell, err = f.explained(cmd, last.query); err != nil {
+			return err
+		}
 	}
 	if planOptions.Scan, err = f.input.options(cmd); err != nil {
 		return err
@@ -140,42 +146,19 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	sinkOptions.Query = strings.TrimSpace(text)
-	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) error {
-		if copies != nil && tell == nil {
-			return r.copy(copies, planOptions)
+	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) (err error) {
+		session, err := f.newSession(r, planOptions)
+		if err != nil {
+			return err
 		}
-		return r.run(statement, planOptions, tell)
+		defer func() { err = errors.Join(err, session.close()) }()
+		for _, st := range before {
+			if err := session.run(st, nil); err != nil {
+				return err
+			}
+		}
+		return session.run(last, tell)
 	})
-}
-
-// copying is a COPY, and how its files are written.
-type copying struct {
-	*sql.Copy
-	files sink.Options
-}
-
-// parse reads the statement. Of a COPY it is the statement whose rows are written; copies is nil of others.
-func (f *sqlFlags) parse(cmd *cobra.Command, text string) (statement *sql.Select, copies *copying, err error) {
-	if !sql.IsCopy(text) {
-		statement, err = sql.Parse(text)
-		return statement, nil, err
-	}
-	read, err := sql.ParseCopy(text)
-	if err != nil {
-		return nil, nil, err
-	}
-	files, err := copyto.Options(read, sink.Options{FS: filesOf(cmd.Context()), Query: strings.TrimSpace(text)})
-	return read.Query, &copying{read, files}, err
-}
-
-// copy runs a COPY, and writes its answer.
-func (r *request) copy(c *copying, opt plan.Options) error {
-	r.suit(&c.files)
-	result, err := copyto.Run(r.ctx, r.eng, c.Copy, opt, c.files)
-	if err != nil {
-		return err
-	}
-	return r.write(result)
 }
 
 // explained returns the statement that is planned, and what is printed of it in place of its result: nil where the

@@ -160,6 +160,20 @@ json the ending of the file says it, .gz or .zst), ROW_GROUP_SIZE, LAYOUT, DELIM
 ([files.md](files.md)), so that files are there whole, or not at all. Other options are refused. There is no COPY FROM, and no
 COPY in jobs, which have outputs, nor for clients of a server, who write files themselves.
 
+CREATE and DROP make and drop tables and views of a session: of ` + "`mpga shell`" + `, of a client of a server, of Python's process, and of
+` + "`mpga sql`" + ` with several statements, whose result is the rows of the last:
+
+    CREATE [OR REPLACE] [TEMP] TABLE [IF NOT EXISTS] name [(column, ...)] AS SELECT ...
+    CREATE [OR REPLACE] [TEMP] VIEW [IF NOT EXISTS] name [(column, ...)] AS SELECT ...
+    DROP TABLE | VIEW [IF EXISTS] name
+    SHOW TABLES
+
+A table's rows are made once: in memory up to ` + "`--table-memory`" + ` of all tables together, further ones in Arrow files of ` + "`--temp-dir`" + `, up to
+` + "`--temp-limit`" + `. Its minima and maxima help to choose the order of joins. A view is its statement, which is bound anew wherever it is
+read. Both are temporary, with TEMP and without, and gone when the session ends; a statement that reads a table which is
+dropped reads it to its end. Names are found in any case of letters, in the schema ` + "`temp`" + `; a name that is taken is an error. Rows do not change: INSERT, UPDATE and DELETE are refused, and so are tables without a SELECT. A job's steps read one
+another's outputs ([jobs.md](jobs.md)).
+
 The columns of DESCRIBE, SUMMARIZE and EXPLAIN are DuckDB's, and so is what they say, but q25, q50 and q75 are exact (quantile_cont, as the type of the column), where
 DuckDB approximates them, and approx_unique is exact up to 1,024 values. Of nested columns the rows are counted alone. They are results like others: ` + "`-o`" + `, ` + "`--format`" + ` and jobs take
 them. ` + "`mpga shell`" + ` runs statements as they are typed: [shell.md](shell.md).

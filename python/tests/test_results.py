@@ -132,3 +132,23 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(None) as progress:
         progress.show(how_far)
     assert capsys.readouterr().err == ""
+
+
+def test_tables_and_views() -> None:
+    frame = pd.DataFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]})
+    made = mpga.sql("create temp table kept as select k, sum(v) as s from frame group by k")
+    assert made.fetchall() == [(2,)]
+    assert made.columns == ["Count"]
+    assert mpga.sql("create view most(m) as select max(s) from kept").fetchall() == []
+    kept = pa.table({"s": [100]})  # a table of the session comes before a variable
+    assert mpga.sql("select m from most").fetchall() == [(4,)]
+    assert mpga.sql("select sum(s) from kept").fetchall() == [(6,)]
+    assert mpga.sql("select sum(s) from kept", kept=kept).fetchall() == [(100,)]
+    with pytest.raises(mpga.QueryError, match="a table is named kept"):
+        mpga.sql("create table kept as select 1 as s")
+    with pytest.raises(mpga.QueryError, match="frame is there for this statement alone"):
+        mpga.sql("create view of_frame as select k from frame")
+    mpga.sql("drop table kept")
+    with pytest.raises(mpga.QueryError, match="view most"):
+        mpga.sql("select m from most")
+    mpga.sql("drop view most")

@@ -63,6 +63,7 @@ type handled struct {
 	Handle     string `json:"handle"`
 	Schema     []byte `json:"schema,omitempty"`     // of the result, as an Arrow IPC stream without batches
 	Parameters int    `json:"parameters,omitempty"` // how many values the statement wants
+	Update     bool   `json:"update,omitempty"`     // the statement changes what the session has
 }
 
 // progress is the answer to mpga.Progress. Figures that are not known are below zero.
@@ -102,7 +103,8 @@ func act(ctx context.Context, session *server.Session, name string, body []byte,
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(tablesOf(parsed))
+		names := slices.DeleteFunc(tablesOf(parsed), session.HasTable) // which come before variables of the client
+		return json.Marshal(names)
 	case "Prepare":
 		var p preparation
 		if err := json.Unmarshal(body, &p); err != nil {
@@ -149,7 +151,7 @@ func (p *preparation) prepare(ctx context.Context, session *server.Session) ([]b
 	for name, of := range p.Tables {
 		meaning.Names[name] = server.Named(of)
 	}
-	st, err := session.PrepareParsed(ctx, p.text(), p.parse, meaning)
+	st, err := p.statement(ctx, session, meaning)
 	if err != nil {
 		return nil, err
 	}
@@ -159,25 +161,28 @@ func (p *preparation) prepare(ctx context.Context, session *server.Session) ([]b
 	}
 	return json.Marshal(handled{
 		Handle: st.Handle, Schema: flight.SerializeSchema(schema, memory.DefaultAllocator), Parameters: len(st.Parameters),
+		Update: st.IsUpdate(),
 	})
 }
 
-// text returns the text of the statement, or of its clauses.
-func (p *preparation) text() string {
-	c := p.Clauses
-	if c == nil {
-		return p.SQL
+// statement reads the text of the statement, or puts it together of its clauses.
+func (p *preparation) statement(
+	ctx context.Context, session *server.Session, meaning server.Meaning,
+) (*server.Statement, error) {
+	if p.Clauses == nil {
+		return session.PrepareText(ctx, p.SQL, meaning)
 	}
+	return session.PrepareParsed(ctx, p.Clauses.text(), p.Clauses.parse, meaning)
+}
+
+// text returns the text of the clauses.
+func (c *clauses) text() string {
 	parts := slices.Concat(c.By, c.Agg, []string{c.Where, c.Having, c.OrderBy})
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
-// parse reads the text of the statement, or puts it together.
-func (p *preparation) parse(ctx context.Context) (*sql.Select, error) {
-	c := p.Clauses
-	if c == nil {
-		return sql.ParseContext(ctx, p.SQL)
-	}
+// parse puts a statement together.
+func (c *clauses) parse(context.Context) (*sql.Select, error) {
 	parsed, err := sql.Compose(clausesTable, sql.Clauses{
 		By: c.By, Agg: c.Agg, Where: c.Where, Having: c.Having, OrderBy: c.OrderBy, Limit: c.Limit,
 	})

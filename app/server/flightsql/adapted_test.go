@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc"
 
-	"github.com/mpga/mpga/app/server"
+	"github.com/mpga/mpga/app/temporary"
 )
 
 // Messages have few bytes, also where rows are of very different sizes, and all rows in their order.
@@ -45,7 +45,7 @@ func TestSplit(t *testing.T) {
 	defer batch.Release()
 	next, parts := int64(0), 0
 	if err := split(batch, func(part arrow.RecordBatch) error {
-		if bytes := server.BytesOf(part); bytes > messageBytesMax && part.NumRows() > 1 {
+		if bytes := temporary.BytesOf(part); bytes > messageBytesMax && part.NumRows() > 1 {
 			t.Errorf("%d bytes in %d rows", bytes, part.NumRows())
 		}
 		for _, n := range part.Column(0).(*array.Int64).Values() {
@@ -138,6 +138,18 @@ func TestPrepared(t *testing.T) {
 			t.Errorf("%s: %q, %v", test.json, got, err)
 		}
 		values.Release()
+	}
+	if n, err := c.ExecuteUpdate(ctx, "CREATE TEMP TABLE mine AS SELECT n FROM t WHERE n < 4"); err != nil || n != 4 {
+		t.Errorf("a table of %d rows, %v", n, err)
+	}
+	if got, err := ask(ctx, c, "CREATE OR REPLACE VIEW few AS SELECT sum(n) FROM mine"); err != nil || got != "" {
+		t.Errorf("making a view: %q, %v", got, err)
+	}
+	if got, err := ask(ctx, c, "SELECT * FROM few"); err != nil || got != "6" {
+		t.Errorf("a view: %q, %v", got, err)
+	}
+	if _, err := c.ExecuteUpdate(ctx, "CREATE TABLE mine AS SELECT 1"); err == nil {
+		t.Error("a name that is taken is no error")
 	}
 	drop, err := c.Prepare(ctx, "DROP TABLE IF EXISTS mine")
 	if err != nil {

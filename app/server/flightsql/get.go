@@ -53,12 +53,6 @@ func (f *service) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGet
 		return err
 	}
 	defer session.Hold()()
-	if !st.HasResult() {
-		if err := st.Execute(); err != nil {
-			return err
-		}
-		return newRowWriter(stream, st.Schema()).end() // columns without rows
-	}
 	run, err := f.run(stream.Context(), st)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ var sqlInfo = map[fsql.SqlInfo]any{
 
 	fsql.SqlInfoDDLCatalog:           false,
 	fsql.SqlInfoDDLSchema:            false,
-	fsql.SqlInfoDDLTable:             false,
+	fsql.SqlInfoDDLTable:             true, // of the session
 	fsql.SqlInfoIdentifierCase:       int64(caseInsensitive),
 	fsql.SqlInfoIdentifierQuoteChar:  `"`,
 	fsql.SqlInfoQuotedIdentifierCase: int64(caseInsensitive),

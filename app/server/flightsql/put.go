@@ -177,15 +177,17 @@ func (f *service) put(stream flight.FlightService_DoPutServer) error {
 		}
 		result = &pb.DoPutPreparedStatementResult{PreparedStatementHandle: cmd.GetPreparedStatementHandle()}
 	case *pb.CommandPreparedStatementUpdate:
-		if err := f.of.executePrepared(stream.Context(), cmd.GetPreparedStatementHandle()); err != nil {
+		rows, err := f.of.executePrepared(stream.Context(), cmd.GetPreparedStatementHandle())
+		if err != nil {
 			return err
 		}
-		result = &pb.DoPutUpdateResult{}
+		result = &pb.DoPutUpdateResult{RecordCount: rows}
 	case *pb.CommandStatementUpdate:
-		if err := f.of.update(stream.Context(), cmd.GetQuery()); err != nil {
+		rows, err := f.of.update(stream.Context(), cmd.GetQuery())
+		if err != nil {
 			return err
 		}
-		result = &pb.DoPutUpdateResult{}
+		result = &pb.DoPutUpdateResult{RecordCount: rows}
 	default:
 		return unsupported(fmt.Sprintf("to put %s", of.GetTypeUrl()))
 	}

@@ -85,7 +85,7 @@ func (s *Service) CreatePreparedStatement(
 	for i, t := range st.Parameters {
 		fields[i] = arrow.Field{Name: fmt.Sprintf("parameter_%d", i+1), Type: parameterType(ctx, t), Nullable: true}
 	}
-	isUpdate := !st.HasResult()
+	isUpdate := st.IsUpdate()
 	return fsql.ActionCreatePreparedStatementResult{
 		Handle: []byte(st.Handle), DatasetSchema: schema, ParameterSchema: arrow.NewSchema(fields, nil), IsUpdate: &isUpdate,
 	}, nil

@@ -9,33 +9,35 @@ import (
 	"github.com/mpga/mpga/engine"
 )
 
-// update executes a statement that has no result: DROP TABLE of a temporary table.
-func (s *Service) update(ctx context.Context, text string) error {
+// update executes a statement that changes what the session has, and returns how many rows it has made.
+func (s *Service) update(ctx context.Context, text string) (rows int64, err error) {
 	session, err := s.session(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	st, err := session.Prepare(ctx, text)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return errors.Join(executeOnly(st), session.Forget(st.Handle))
+	rows, err = executeOnly(ctx, st)
+	return rows, errors.Join(err, session.Forget(st.Handle))
 }
 
 // executePrepared does the same with a statement that is prepared.
-func (s *Service) executePrepared(ctx context.Context, handle []byte) error {
-	_, st, err := s.statement(ctx, handle)
+func (s *Service) executePrepared(ctx context.Context, handle []byte) (rows int64, err error) {
+	session, st, err := s.statement(ctx, handle)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return executeOnly(st)
+	defer session.Hold()()
+	return executeOnly(ctx, st)
 }
 
 // executeOnly executes a statement, and refuses one whose result nobody would get.
-func executeOnly(st *server.Statement) error {
-	if st.HasResult() {
-		return fmt.Errorf("%w: the statement has a result: execute it as a query, not as an update "+
+func executeOnly(ctx context.Context, st *server.Statement) (rows int64, err error) {
+	if !st.IsUpdate() {
+		return 0, fmt.Errorf("%w: the statement has a result: execute it as a query, not as an update "+
 			"(in Python: execute, not executemany)", engine.ErrQuery)
 	}
-	return st.Execute()
+	return st.Execute(ctx)
 }

@@ -175,6 +175,34 @@ type rows struct {
 	Cells [][]*string
 }
 
+// A page's statements make tables and views of its session, which it then lists.
+func TestOwnTables(t *testing.T) {
+	s := newSite(t, "", nil)
+	s.get("/api/session", object{}, nil)
+	for _, c := range []struct {
+		text string
+		rows int
+	}{
+		{"CREATE TABLE own AS SELECT day, n FROM t WHERE n < 7", 1}, {"CREATE VIEW seen AS SELECT n FROM own", 0},
+		{"SELECT * FROM seen", 7}, {"DROP TABLE own", 0},
+	} {
+		if _, status := s.run(c.text); status.State != "done" || status.Result.Rows != c.rows {
+			t.Errorf("%s: %+v", c.text, status)
+		}
+	}
+	var answer struct {
+		Tables []struct {
+			Name, Error string
+			Temporary   bool
+		}
+	}
+	s.get("/api/tables", nil, &answer)
+	last := answer.Tables[len(answer.Tables)-1]
+	if last.Name != "seen" || !last.Temporary || !strings.Contains(last.Error, "view seen: no table is named own") {
+		t.Errorf("the tables: %+v", answer.Tables)
+	}
+}
+
 // Would catch a result with wrong types, rows or orders, and a page that is not one.
 func TestStatement(t *testing.T) {
 	s := newSite(t, "", nil)

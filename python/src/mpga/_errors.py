@@ -34,11 +34,12 @@ class ServerError(Error):
 
 
 # The beginning of a message of Arrow Flight and what follows the server's own words.
-_HEAD = re.compile(r"^Flight (?:returned (?P<code>[a-z ]+?) error,|RPC failed) with message: ")
+_HEAD = re.compile(r"^(?:Unknown: )?Flight (?:returned (?P<code>[a-z ]+?) error,|RPC failed) with message: ")
 _TAIL = re.compile(r"\. (gRPC client debug context|Client context): .*\Z", re.DOTALL)
 
 _CLASSES = {
     "invalid argument": QueryError,
+    "already exists": QueryError,
     "not found": NotFoundError,
     "forbidden": ForbiddenError,
     "permission denied": ForbiddenError,

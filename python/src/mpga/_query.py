@@ -24,6 +24,9 @@ DATA = "data"  # the name of the table in expressions of agg
 def sql(query: str, /, params: Sequence[Any] | None = None, **tables: Any) -> Result:
     """Return the result of a SELECT.
 
+    ``CREATE [TEMP] TABLE name AS SELECT ...``, ``CREATE VIEW name AS SELECT ...`` and ``DROP`` run at once. Their
+    tables and views are there for later statements until ``close`` or the end of the process.
+
     Args:
         query: The statement. Behind FROM stands the name of one of ``tables`` or of a variable of the
             caller, a path or URL in single quotes, or ``read_csv(...)`` or ``read_parquet(...)``.

@@ -26,7 +26,7 @@ KEPT_BYTES_MAX = 256 << 20
 class Result:
     """The result of a statement.
 
-    The statement runs when rows are asked for first. ``arrow`` and what is made of it keep the rows;
+    The statement runs when rows are asked for first; CREATE and DROP run at once. ``arrow`` and what is made of it keep the rows;
     ``reader`` and the Arrow C stream do not, so that a result may be larger than the memory. Rows that
     are not kept are computed again when they are asked for again.
     """
@@ -36,6 +36,8 @@ class Result:
         self._statement = prepare(False)
         self._rows: pa.Table | None = None
         self._first: tuple[pa.Table, bool] | None = None
+        if self._statement.update:
+            self.arrow()
 
     @property
     def schema(self) -> pa.Schema:

@@ -32,6 +32,7 @@ class Statement:
         self._handle: str = answer["handle"]
         weakref.finalize(self, connection.drop_later, "Forget", self._handle).atexit = False
         self.schema: pa.Schema = pa.ipc.open_stream(base64.b64decode(answer["schema"])).schema
+        self.update: bool = answer.get("update", False)  # the statement makes or drops a table or a view
         if params is not None or answer.get("parameters"):
             self._bind(list(params or ()), answer.get("parameters", 0))
 

@@ -111,6 +111,7 @@ async function follow(id) {
         : ""),
   );
   show(true);
+  if (/^\s*(create|drop)\b/i.test(editor.text())) editor.refreshTables();
 }
 
 // progress shows how far a run is; a screen reader is told each five seconds or so.

@@ -1,4 +1,4 @@
-package server
+package temporary
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
