@@ -175,6 +175,9 @@ func (e *Engine) WarmDevices(ctx context.Context) error { return e.devices.Warm(
 // Threads returns how many threads all queries of the engine use together.
 func (e *Engine) Threads() int { return e.opt.Threads }
 
+// MaxRecursion returns how many iterations a recursion may have.
+func (e *Engine) MaxRecursion() int64 { return e.opt.MaxRecursion }
+
 // MemoryLimit returns the limit of the process, in bytes.
 func (e *Engine) MemoryLimit() int64 { return e.budget.Limit() }
 

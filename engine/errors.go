@@ -39,6 +39,9 @@ var (
 	// ErrTempLimit marks a query that needs more of Options.TempDir than Options.TempLimit, or than is free.
 	ErrTempLimit = store.ErrTempLimit
 
+	// ErrRecursion marks a statement of WITH RECURSIVE that has rows after Options.MaxRecursion iterations.
+	ErrRecursion = errors.New("the recursion does not end")
+
 	// ErrNoMemory marks memory that the system refuses, whatever Options.MemoryLimit says.
 	ErrNoMemory = mem.ErrNoMemory
 

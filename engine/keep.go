@@ -24,8 +24,11 @@ type Kept struct {
 	schema  *arrow.Schema
 	grant   *arbiter.Grant
 	store   *store.Store
+	encoder *store.BatchEncoder
 	batches []arrow.RecordBatch
+	held    int64 // bytes of batches
 	spools  []*keptSpool
+	isEnded bool // the last spool
 	rows    int64
 }
 
@@ -44,17 +47,18 @@ const (
 
 // Keep reads all rows of a reader, which stays the caller's, and keeps them.
 func (e *Engine) Keep(ctx context.Context, from array.RecordReader) (k *Kept, err error) {
-	k = e.newKept(from.Schema())
+	k = e.NewKept(from.Schema())
 	if err = spawn.Call(func() error { return k.fill(ctx, from) }); err != nil {
 		return nil, errors.Join(store.NeedTemp(err, 0, 0), k.Release())
 	}
 	return k, nil
 }
 
-func (e *Engine) newKept(schema *arrow.Schema) *Kept {
+// NewKept returns no rows, to which Add adds some. They are read between End and the next Add.
+func (e *Engine) NewKept(schema *arrow.Schema) *Kept {
 	share := e.statement()
 	return &Kept{
-		engine: e, schema: schema,
+		engine: e, schema: schema, encoder: store.NewBatchEncoder(e.memory, e.opt.Allocator),
 		store: e.batchStore(1, share.Reclaim), grant: share.Join(keptBytesMin, arbiter.All, nil),
 	}
 }
@@ -73,9 +77,6 @@ func (e *Engine) batchStore(writers int, reclaim func(int64) error) *store.Store
 
 // fill keeps the batches of a reader.
 func (k *Kept) fill(ctx context.Context, from array.RecordReader) error {
-	e := k.engine
-	encoder := store.NewBatchEncoder(e.memory, e.opt.Allocator)
-	var held int64
 	for {
 		batch, err := recordreader.Next(from)
 		switch {
@@ -84,32 +85,48 @@ func (k *Kept) fill(ctx context.Context, from array.RecordReader) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case batch == nil:
-			k.grant.Ask(held, held) // until Release
-			return k.endSpool()
+			return k.End()
 		}
 		spawn.Step()
-		bytes := rowdata.BatchBytes(batch)
-		if len(k.spools) == 0 && !e.opt.testing.SpillAll && held+bytes <= k.grant.Bytes()/4 && e.memory.Room(bytes) == nil {
-			batch.Retain()
-			k.batches = append(k.batches, batch)
-			held += bytes
-		} else if err := k.spool(encoder, batch, bytes); err != nil {
+		if err := k.Add(batch); err != nil {
 			return err
 		}
-		k.rows += batch.NumRows()
 	}
 }
 
+// Add adds the rows of a batch, which stays the caller's.
+func (k *Kept) Add(batch arrow.RecordBatch) error {
+	e, bytes := k.engine, rowdata.BatchBytes(batch)
+	if len(k.spools) > 0 || e.opt.testing.SpillAll || k.held+bytes > k.grant.Bytes()/4 || e.memory.Room(bytes) != nil {
+		if err := k.spool(batch, bytes); err != nil {
+			return err
+		}
+	} else {
+		batch.Retain()
+		k.batches = append(k.batches, batch)
+		k.held += bytes
+	}
+	k.rows += batch.NumRows()
+	return nil
+}
+
+// End ends the adding of rows.
+func (k *Kept) End() error {
+	k.grant.Ask(k.held, k.held) // until Release
+	return k.endSpool()
+}
+
 // spool writes a batch to a file.
-func (k *Kept) spool(encoder *store.BatchEncoder, batch arrow.RecordBatch, bytes int64) error {
-	if last := len(k.spools) - 1; last < 0 || k.spools[last].bytes >= spooledBytes {
+func (k *Kept) spool(batch arrow.RecordBatch, bytes int64) error {
+	if last := len(k.spools) - 1; last < 0 || k.isEnded || k.spools[last].bytes >= spooledBytes {
 		if err := k.endSpool(); err != nil {
 			return err
 		}
+		k.isEnded = false
 		k.spools = append(k.spools, &keptSpool{Spool: k.store.NewSpool(&store.BatchLayout), first: k.rows})
 	}
 	to := k.spools[len(k.spools)-1]
-	page, err := encoder.Page(batch)
+	page, err := k.encoder.Page(batch)
 	if err != nil {
 		return err
 	}
@@ -119,9 +136,10 @@ func (k *Kept) spool(encoder *store.BatchEncoder, batch arrow.RecordBatch, bytes
 
 // endSpool ends the writing of the last spool.
 func (k *Kept) endSpool() error {
-	if len(k.spools) == 0 {
+	if len(k.spools) == 0 || k.isEnded {
 		return nil
 	}
+	k.isEnded = true
 	return k.spools[len(k.spools)-1].End()
 }
 

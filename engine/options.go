@@ -60,6 +60,9 @@ type Options struct {
 	// The default is 90% of what is free there when the engine opens.
 	TempLimit int64
 
+	// MaxRecursion is how many iterations a statement of WITH RECURSIVE may have. The default is 1,000,000.
+	MaxRecursion int64
+
 	// FS is the file system of TempDir. The default is vfs.OS.
 	FS vfs.FS
 
@@ -120,6 +123,9 @@ func (o *Options) EnsureDefaults() {
 			o.TempLimit = free / 10 * 9
 		}
 	}
+	if o.MaxRecursion == 0 {
+		o.MaxRecursion = maxRecursion
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -161,8 +167,14 @@ func (o *Options) Validate() error {
 	if o.TempLimit < 0 {
 		errs = append(errs, knob.Errorf("%s (%d B) must not be negative", knob.Name("engine.TempLimit"), o.TempLimit))
 	}
+	if o.MaxRecursion < 0 {
+		errs = append(errs, knob.Errorf("%s (%d) must not be negative", knob.Name("engine.MaxRecursion"), o.MaxRecursion))
+	}
 	return errors.Join(errs...)
 }
+
+// maxRecursion is more iterations than a statement needs that ends, and takes some minutes.
+const maxRecursion = 1_000_000
 
 // resultRows is the most rows of a result batch: enough to hide the cost of a batch, few enough
 // that one stays within a core's L2 cache and a reader sees the first soon.

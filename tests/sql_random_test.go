@@ -731,6 +731,9 @@ func (g *sqlGenerator) statement() string {
 	case 2:
 		return g.sets()
 	case 4:
+		if g.IntN(2) == 0 {
+			return g.recursive()
+		}
 		return g.shared()
 	case 5:
 		if g.IntN(2) == 0 {
@@ -762,6 +765,28 @@ func (g *sqlGenerator) shared() string {
 		" SELECT k, c FROM w WHERE c >= (SELECT avg(c) FROM w) AND k NOT IN (SELECT j FROM w WHERE c < 5)",
 		" SELECT j, sum(c), max(x) FROM w WHERE k IN (SELECT j FROM w) GROUP BY j",
 		" SELECT a.k, count(*) FROM w a, w b, w c WHERE a.k = b.k AND b.j = c.j AND c.k < 3 GROUP BY a.k")
+}
+
+// recursive writes a statement of WITH RECURSIVE, which ends by the number of its iterations.
+func (g *sqlGenerator) recursive() string {
+	w := "WITH RECURSIVE q AS (SELECT DISTINCT si AS k, si % 9 AS j FROM " + g.from() + g.pick("", " WHERE "+g.where(1)) + "), "
+	anchor := g.pick("SELECT 1, 0, 'a'", "SELECT DISTINCT si % 5, 0, 'abc' FROM t", "SELECT k, 0, NULL::VARCHAR FROM q WHERE k < 6",
+		"SELECT min(k), 0, 'x' FROM q", "SELECT j, 0, CAST(k AS VARCHAR) FROM q")
+	step := g.pick("(k * 3 + 1) % 11, d + 1, s || 'y' FROM r WHERE d < 9",
+		"q.j, d + 1, s FROM r JOIN q ON q.k = r.k WHERE d < 4",
+		"k + 1, d + 1, upper(s) FROM r LEFT JOIN q USING (k) WHERE d < 3 AND q.j IS DISTINCT FROM 2",
+		"max(k) + 1, d + 1, max(s) FROM r WHERE d < 5 GROUP BY d",
+		"k, d + 1, s FROM (SELECT *, row_number() OVER (ORDER BY k, d, s) AS w FROM r) WHERE w <= 3 AND d < 5",
+		"k + 1, d + 1, s FROM r WHERE d < 4 AND k IN (SELECT j FROM q)",
+		"k + 2, d + 1, s FROM r WHERE d < 4 AND NOT EXISTS (SELECT 1 FROM q WHERE q.k = r.k AND q.j > 3)",
+		"a.k + b.k, a.d + 1, b.s FROM r a JOIN r b ON a.k = b.k + 1 WHERE a.d < 3",
+		"k - 1, d + 1, s FROM r WHERE k > (SELECT avg(k) FROM r) AND d < 6",
+		"k % 3, d + 1, s FROM r, (SELECT max(j) AS m FROM q) WHERE d < m AND d < 7")
+	union := g.pick(" UNION ", " UNION ALL ")
+	w += "r(k, d, s) AS (" + anchor + union + "SELECT " + g.pick("", "", "DISTINCT ") + step + ")"
+	return w + g.pick(" SELECT * FROM r", " SELECT k, d, count(*), max(s) FROM r GROUP BY ALL", " SELECT count(*), sum(k), count(s), max(d) FROM r",
+		" SELECT a.k, b.d FROM r a JOIN r b ON a.k = b.k AND a.d = b.d + 1", " SELECT d, si FROM r, t WHERE si = k AND id < 50",
+		" SELECT k, s FROM r WHERE d > 1 AND k IN (SELECT j FROM q)")
 }
 
 // rows writes a statement without groups.

@@ -18,6 +18,8 @@ type budgetFlags struct {
 	tempDir     string
 	tempLimit   string
 	deviceLimit string
+
+	maxRecursion int64
 }
 
 func (f *budgetFlags) register(flags *pflag.FlagSet) {
@@ -30,11 +32,13 @@ func (f *budgetFlags) register(flags *pflag.FlagSet) {
 		"spill at most `SIZE` at a time (default 90% of what is free in --temp-dir)")
 	flags.StringVar(&f.deviceLimit, "device-memory-limit", "",
 		"use at most `SIZE` of each GPU's memory (default what is free, less a reserve)")
+	flags.Int64Var(&f.maxRecursion, "max-recursion", 0,
+		"end a WITH RECURSIVE that has rows after `N` iterations (default 1000000)")
 }
 
 // apply completes the options with the budgets that were given and with defaults, and checks them.
 func (f *budgetFlags) apply(o *engine.Options) (err error) {
-	o.TempDir = f.tempDir
+	o.TempDir, o.MaxRecursion = f.tempDir, f.maxRecursion
 	if o.MemoryLimit, err = parseSize("--memory-limit", f.memoryLimit); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ var flagNames = map[knob.Name]string{
 	"engine.MemoryLimit":       "--memory-limit",
 	"engine.TempDir":           "--temp-dir",
 	"engine.TempLimit":         "--temp-limit",
+	"engine.MaxRecursion":      "--max-recursion",
 
 	"engine.Ablation.Bound":      "--bound",
 	"engine.Ablation.Oversized":  "--oversized",

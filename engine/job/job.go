@@ -89,6 +89,7 @@ type Limits struct {
 	Temp      Size     `yaml:"temp" doc:"Bytes in temp_dir at a time. The default is 90% of what is free."`
 	Device    string   `yaml:"device" doc:"What may do the work, as mpga agg --device takes it. The default is auto."`
 	Algorithm string   `yaml:"algorithm" doc:"A system of the papers that does the query on the device, as mpga agg --algorithm takes it. The default is auto."`
+	Recursion int      `yaml:"recursion" doc:"Iterations of a WITH RECURSIVE. The default is 1,000,000."`
 	Time      Duration `yaml:"time" doc:"How long the step may take, all attempts together. The default is no limit."`
 }
 
@@ -159,6 +160,7 @@ func (l *Limits) fill(from Limits) {
 	l.Temp = cmp.Or(l.Temp, from.Temp)
 	l.Device = cmp.Or(l.Device, from.Device)
 	l.Algorithm = cmp.Or(l.Algorithm, from.Algorithm)
+	l.Recursion = cmp.Or(l.Recursion, from.Recursion)
 	l.Time = cmp.Or(l.Time, from.Time)
 }
 
@@ -384,7 +386,9 @@ func (s *Step) engineOptions() engine.Options {
 		MemoryLimit: int64(s.Limits.Memory),
 		TempDir:     s.Limits.TempDir,
 		TempLimit:   int64(s.Limits.Temp),
-		Device:      s.Limits.Device,
-		Algorithm:   s.Limits.Algorithm,
+
+		MaxRecursion: int64(s.Limits.Recursion),
+		Device:       s.Limits.Device,
+		Algorithm:    s.Limits.Algorithm,
 	}
 }

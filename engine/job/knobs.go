@@ -17,6 +17,8 @@ var fieldNames = map[knob.Name]string{
 	"engine.TempDir":     "limits.temp_dir",
 	"engine.TempLimit":   "limits.temp",
 
+	"engine.MaxRecursion": "limits.recursion",
+
 	"query.Overflow":      "overflow",
 	"query.Deterministic": "deterministic",
 

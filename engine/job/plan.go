@@ -185,6 +185,9 @@ func (l Limits) String() string {
 	if l.Algorithm != "" {
 		parts = append(parts, "algorithm "+l.Algorithm)
 	}
+	if l.Recursion > 0 {
+		parts = append(parts, counted(l.Recursion, "iteration"))
+	}
 	if l.Time > 0 {
 		parts = append(parts, time.Duration(l.Time).String())
 	}

@@ -73,7 +73,7 @@ func Bind(ctx context.Context, s *sql.Select, opt Options) (*Statement, error) {
 	}
 	b := &binder{
 		opt: opt, parameters: given, held: rowdata.NewReservation(opt.Budget), once: map[string]bool{},
-		bodies: map[*sql.With]*Body{},
+		bodies: map[*sql.With]*Body{}, recursions: map[*sql.Recursion]*recursing{},
 	}
 	root, err := b.statement(ctx, s)
 	if err != nil {
@@ -96,9 +96,10 @@ type binder struct {
 	stdin      bool                // a table reads standard input
 	once       map[string]bool     // tables that can be read once, by their names
 	bodies     map[*sql.With]*Body // of WITH, that are bound once
-	statements int                 // that were bound
-	views      []*sql.Select       // that are bound now, each within the one before
-	outer      *enclosing          // the statement around the one that is bound, if that is a subquery; else nil
+	recursions map[*sql.Recursion]*recursing
+	statements int           // that were bound
+	views      []*sql.Select // that are bound now, each within the one before
+	outer      *enclosing    // the statement around the one that is bound, if that is a subquery; else nil
 }
 
 // statementsMax bounds the statements behind FROM at any depth; one of WITH counts where it is read.

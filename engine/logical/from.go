@@ -43,6 +43,10 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 		return b.tableScope(scan.Batches(tablesSchema, []arrow.RecordBatch{TextBatch(tablesSchema, names)}), ""), nil
 	case *sql.SetOperation:
 		return b.setOperation(ctx, s, f)
+	case *sql.Recursion:
+		return b.recursion(ctx, s, f)
+	case *sql.Iteration:
+		return b.iteration(f)
 	case *sql.Values:
 		return b.values(ctx, s, f)
 	case *sql.Derived:
@@ -161,6 +165,11 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 		if name == f.Name || found != f.Name && strings.EqualFold(name, f.Name) && (found == "" || name < found) {
 			found = name
 		}
+	}
+	if found == "" && f.IsItself {
+		const itself = "no table is named %s; the statement of WITH of that name reads itself behind the last UNION " +
+			"of WITH RECURSIVE alone"
+		return nil, errorAt(f.At, itself, f.Name)
 	}
 	if found == "" {
 		return b.namedFile(ctx, s, f, nearest.Offer(f.Name, names))

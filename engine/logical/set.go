@@ -112,6 +112,12 @@ func (b *binder) setOperation(ctx context.Context, s *sql.Select, f *sql.SetOper
 		}
 		m.in = append(m.in, r)
 	}
+	return b.united(ctx, s, m)
+}
+
+// united puts the rows of statements together.
+func (b *binder) united(ctx context.Context, s *sql.Select, m *united) (*scope, error) {
+	f := m.of
 	if err := m.match(); err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (n *Shared) In(body *Body) *Shared { return &Shared{body, n.Of, n.columns} 
 // isDear says whether it takes more than reading tables to make rows.
 func isDear(n Node) bool {
 	switch n.(type) {
-	case *Scan, *Filter, *Project, *Unnest, *Union:
+	case *Scan, *Iteration, *Filter, *Project, *Unnest, *Union:
 		return slices.ContainsFunc(n.Inputs(), isDear)
 	}
 	return true

@@ -57,6 +57,14 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   statement in parentheses, or the name of one in front: ` + "`WITH name AS (SELECT ...)`" + `.
   Where several tables are one of WITH that does more than read, its rows are made once, and kept, on disk as far as memory is short; MATERIALIZED
   behind AS asks for it, NOT MATERIALIZED refuses it.
+- ` + "`WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT * FROM t`" + `: the statement before the last UNION is
+  the anchor, which gives the columns their names and types; the one behind it, the step, is asked again and again, and reads the rows of
+  the iteration before as t, until an iteration has no rows. UNION leaves out rows that any iteration has had, UNION ALL leaves out none. The
+  step may have joins, groups, windows, subqueries and a WITH of its own, and read t several times; LIMIT and ORDER BY of the whole stand
+  behind the SELECT that reads t. The rows of an iteration, and of UNION all rows, are kept, on disk as far as memory is short. A table
+  that the step joins with t is read and hashed once, if it is likely to fit the memory, and in each iteration otherwise. More than
+  ` + "`--max-recursion`" + ` iterations (1,000,000; ` + "`limits: recursion`" + ` of a job, max_recursion in Python) are an error. The step and the anchor
+  cannot use columns of a statement around them.
 - Behind commas tables have all pairs of their rows that WHERE leaves. INNER JOINs are made in an order that makes few rows. Parts of
   ON and WHERE that read one side are asked of its rows, and leave out files and row groups; equalities of the two sides, of any
   expressions, are looked up by their hashes. Inequalities of the two sides bound a value of the side that is kept, which is sorted by
@@ -130,7 +138,7 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   rows, and a reservoir's share, are the rows with the smallest hashes: exactly as many, on disk where they do not fit. With a seed the same
   files have the same sample, whatever the threads; rows of joins and groups have no places of their own, and may have another. Without a
   seed each run has a sample of its own, a prepared statement one for all its runs. The rows are read all, by one thread.
-- Not supported: POSITIONAL and LATERAL joins, recursive WITH, ORDER BY in aggregates before OVER, and set operations
+- Not supported: POSITIONAL and LATERAL joins, ORDER BY in aggregates before OVER, and set operations
   that use columns of a statement around them.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},

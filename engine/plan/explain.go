@@ -110,7 +110,10 @@ func (t *tree) addAll(n node) error {
 			return err
 		}
 		if of, ok := n.(*unionNode); ok {
-			return t.addInputs(of)
+			return t.addInputs(of.in)
+		}
+		if of, ok := n.(*recursionNode); ok {
+			return t.addRecursion(of)
 		}
 		of, ok := n.(*joinNode)
 		if !ok {
@@ -130,14 +133,30 @@ func (t *tree) addAll(n node) error {
 }
 
 // addInputs adds the inputs of a union.
-func (t *tree) addInputs(n *unionNode) error {
+func (t *tree) addInputs(in []sourceNode) error {
 	union := t.last
-	for _, in := range n.in {
+	for _, n := range in {
 		of := t.side()
-		if err := of.addAll(in); err != nil {
+		if err := of.addAll(n); err != nil {
 			return err
 		}
 		union.Inputs = append(union.Inputs, of.root)
+	}
+	return nil
+}
+
+// addRecursion adds the anchor and the step of a recursion. Of a step it is not told what each of its runs did.
+func (t *tree) addRecursion(n *recursionNode) error {
+	recursion := t.last
+	for i, in := range []readerNode{n.anchor, n.step} {
+		of := t.side()
+		if i == 1 {
+			of.run = nil
+		}
+		if err := of.addAll(in); err != nil {
+			return err
+		}
+		recursion.Inputs = append(recursion.Inputs, of.root)
 	}
 	return nil
 }
@@ -228,6 +247,16 @@ func (t *tree) addNode(n node) error {
 		t.addJoin(n)
 	case *unionNode:
 		t.addOther("union", fmt.Sprintf("all rows of %d inputs", len(n.in)))
+	case *recursionNode:
+		t.addOther("recursion", n.text())
+		if w := t.run.of(n); w.recursed.rows > 0 {
+			const text = "ran: %s of %s"
+			t.last.Property(text, digits.Counted(w.recursed.iterations, "iteration"), digits.Counted(w.recursed.rows, "row"))
+			t.last.Spilled(&w.recursed.stats)
+		}
+		t.picked = nil
+	case *iterationNode:
+		t.add("iteration", "rows of the one before, of "+n.of.Name)
 	case *windowNode:
 		t.addWindow(n)
 	case *repeatNode:
@@ -244,6 +273,9 @@ func (t *tree) addJoin(n *joinNode) {
 	t.addOther("join", n.text)
 	if n.sorted != "" {
 		t.last.Property("build side: sorted by %s", n.sorted)
+	}
+	if n.isKept {
+		t.last.Property("build side: made once for all iterations")
 	}
 	t.pruned, t.narrowed = nil, true
 	built := &t.run.of(n).built

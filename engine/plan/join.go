@@ -31,6 +31,7 @@ type joinNode struct {
 	between          engine.Range  // of values behind the keys
 	sorted           string        // for people: what the build side is sorted by; "" of none
 	condition        *expr.Program // of the columns of the join; nil for TRUE
+	isKept           bool          // the build side reads no iteration, as the probe side does: it is made once for all
 	has              joinRows
 	schema           *arrow.Schema // of pairs: the probe side's columns, then the build side's
 	columns          []int         // of schema, that the join has: all, or one side's
@@ -114,8 +115,33 @@ func (n *joinNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}
-	return &joined{node: n, run: r, probe: n.probe.rows(r), build: n.build.rows(r), built: &r.of(n).built}
+	s := &joined{node: n, run: r, probe: n.probe.rows(r), build: n.build.rows(r), built: &r.local(n).built}
+	if owner := r.owner(n); owner != r {
+		s.kept, s.keptFrom = &owner.local(n).built, n.build.rows(owner)
+	}
+	return s
 }
+
+// keptSide says which side of a join of a recursion's step is to be made once, for all iterations: the one that reads
+// no iteration, where the other one does, and where the memory is likely to have it. isLeft is true for the left side.
+func (p *planner) keptSide(n *logical.Join) (isLeft, ok bool) {
+	readsAny := func(in logical.Node) (some bool) {
+		logical.Iterations(in, func(*logical.Working) { some = true })
+		return some
+	}
+	isLeft = readsAny(n.Right)
+	side := n.Right
+	if isLeft {
+		side = n.Left
+	}
+	has := rowsOf(n.Kind, isLeft)
+	ok = readsAny(n.Left) != isLeft && !has.buildAlone && !has.buildPartnered && (!isLeft || canSwap(n)) &&
+		p.estimates.Rows(side) <= float64(p.engine.MemoryLimit()/keptRowBytes)
+	return isLeft, ok
+}
+
+// keptRowBytes is how much of the memory limit there is to be for each row of a side that is kept for all iterations.
+const keptRowBytes = 512
 
 // canSwap says whether the left side of a join may be kept. Of an ASOF join each row of it has one partner; and without
 // an equality each row of a SEMI or an ANTI join takes one search where the other side is kept.
@@ -135,12 +161,17 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	probeColumns, buildColumns := n.Left.Columns(), n.Right.Columns()
 	rows := p.estimates.Rows(n.Right) // of the build side
 	swapped := p.estimates.Rows(n.Left) < rows && canSwap(n)
+	isLeft, isKept := p.keptSide(n)
+	if isKept {
+		swapped = isLeft
+	}
 	if swapped {
 		rows = p.estimates.Rows(n.Left)
 		probe, build, probeColumns, buildColumns = build, probe, buildColumns, probeColumns
 	}
 	made := &joinNode{
 		text: describeJoin(n, swapped), probe: probe.node, build: build.node, has: rowsOf(n.Kind, swapped),
+		isKept: isKept,
 	}
 	by, condition, err := p.ranges(n, swapped)
 	if err != nil {

@@ -39,6 +39,9 @@ type joined struct {
 	probe scan.Source
 	build scan.Source // nil of no run
 	built *built
+
+	kept     *built      // of all iterations of a recursion; nil of other joins
+	keptFrom scan.Source // build, as the run around the iterations reads it
 }
 
 // Schema implements scan.Source.
@@ -71,6 +74,9 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 	of.reads = rowsOptions(s.node.ofProbe, s.engine())
 	var list []scan.Split
 	if s.run != nil {
+		if err := s.keepBuild(ctx); err != nil {
+			return nil, err
+		}
 		s.built.once.Do(func() { s.built.err = s.makeBuild(ctx, of.reads) })
 		if s.built.err != nil {
 			return nil, s.built.err
@@ -110,12 +116,33 @@ func (s *joined) engine() *engine.Engine {
 	return s.run.engine
 }
 
-// makeBuild makes the build side, and tasks where it outgrows the memory. reads is how the probe side is read.
-func (s *joined) makeBuild(ctx context.Context, reads engine.RowsOptions) (err error) {
+// keepBuild makes the build side of all iterations, unless it outgrows the memory: then each has its own.
+func (s *joined) keepBuild(ctx context.Context) (err error) {
+	if s.kept == nil {
+		return nil
+	}
+	s.kept.once.Do(func() {
+		if s.kept.side, s.kept.err = s.hash(ctx, s.keptFrom); s.kept.err == nil && s.kept.side.All() == nil {
+			s.kept.err, s.kept.isReleased = s.kept.side.Release(), true
+		}
+	})
+	if s.kept.err == nil && !s.kept.isReleased {
+		s.built = s.kept
+	}
+	return s.kept.err
+}
+
+// hash makes a build side.
+func (s *joined) hash(ctx context.Context, build scan.Source) (*engine.BuildSide, error) {
 	n, eng := s.node, s.run.engine
-	s.built.side, err = eng.Hash(ctx, s.build, engine.HashedOptions{
+	return eng.Hash(ctx, build, engine.HashedOptions{
 		RowsOptions: rowsOptions(n.ofBuild, eng), Keys: n.keys, NullsEqual: n.nullsEqual, Range: n.between,
 	})
+}
+
+// makeBuild makes the build side, and tasks where it outgrows the memory. reads is how the probe side is read.
+func (s *joined) makeBuild(ctx context.Context, reads engine.RowsOptions) (err error) {
+	s.built.side, err = s.hash(ctx, s.build)
 	if err != nil || s.built.side.All() != nil {
 		return err
 	}

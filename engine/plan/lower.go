@@ -91,6 +91,8 @@ func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, erro
 		return p.union(n)
 	case *logical.Shared:
 		return p.shared(n)
+	case *logical.Iteration:
+		return p.iteration(n), nil
 	}
 	rows, err := p.reader(n)
 	if err != nil {
@@ -193,6 +195,8 @@ func (p *planner) reader(n logical.Node) (readerNode, error) {
 		return &summaryNode{figures, n.Of}, nil
 	case *logical.Explain:
 		return p.explained(n)
+	case *logical.Recursion:
+		return p.recursion(n)
 	case *logical.Window:
 		return p.window(n)
 	case *logical.Repeat:

@@ -37,7 +37,7 @@ func keyPlaces(side *input, keys []*expr.Expr, of *projection) []int {
 // Requires: the build side is in memory.
 func (s *joined) narrowProbe(ctx context.Context) error {
 	n := s.node
-	if n.has.probeAlone || n.probeKeys == nil {
+	if n.has.probeAlone || n.probeKeys == nil || s.built == s.kept {
 		return nil
 	}
 	p, filter, ok := s.built.side.All().Predicate(n.probeKeys)
@@ -63,7 +63,7 @@ func (s *joined) Narrow(ctx context.Context, p scan.Predicate) (scan.Source, boo
 	case isProbe && !n.has.buildAlone:
 		made.probe, ok, err = scan.Narrow(ctx, s.probe, ofProbe)
 	case n.between.Best: // whose best partner may be a row that is left out
-	case isBuild && !n.has.probeAlone && s.build != nil:
+	case isBuild && !n.has.probeAlone && s.build != nil && !n.isKept:
 		made.build, ok, err = scan.Narrow(ctx, s.build, ofBuild)
 	}
 	return &made, ok, err

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/order"
 )
@@ -119,6 +120,9 @@ type run struct {
 	mu    sync.Mutex
 	begun map[node]*work
 	tests []*condition // of this run alone
+
+	around  *run                              // of an iteration: the run of the statement around it; else nil
+	working map[*logical.Working]*engine.Kept // rows that an iteration reads
 }
 
 func newRun(eng *engine.Engine) *run { return &run{engine: eng, begun: make(map[node]*work)} }
@@ -132,10 +136,14 @@ type work struct {
 	sorted      *order.Reader  // of a sortNode
 	built       built          // of a joinNode
 	kept        kept           // of a bodyNode
+	recursed    recursed       // of a recursionNode
 }
 
 // of returns what a node has begun. Of no run it is nothing.
-func (r *run) of(n node) *work {
+func (r *run) of(n node) *work { return r.owner(n).local(n) }
+
+// local is of for what a node has begun in this run, and not in one around it.
+func (r *run) local(n node) *work {
 	if r == nil {
 		return new(work)
 	}
@@ -147,6 +155,27 @@ func (r *run) of(n node) *work {
 		r.begun[n] = w
 	}
 	return w
+}
+
+// owner returns the run that makes the rows of a node, or its build side. Statements of WITH, and build sides, which
+// read nothing of an iteration, are made once for all of them.
+func (r *run) owner(n node) *run {
+	for r != nil && r.around != nil {
+		switch of := n.(type) {
+		case *bodyNode:
+			if of.readsAny(r.working) {
+				return r
+			}
+		case *joinNode:
+			if !of.isKept {
+				return r
+			}
+		default:
+			return r
+		}
+		r = r.around
+	}
+	return r
 }
 
 // releaseTests gives back what conditions of the run hold.

@@ -60,6 +60,8 @@ func (q *Query) whole() string {
 			return "window functions, a sample, QUALIFY or DISTINCT ON"
 		case *unionNode, *repeatNode:
 			return "UNION, INTERSECT or EXCEPT"
+		case *recursionNode:
+			return "WITH RECURSIVE"
 		case *bodyNode:
 			return "a statement of WITH that several places read"
 		}

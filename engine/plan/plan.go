@@ -123,7 +123,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	}
 	root, used, err := rules.Apply(c, statement.Root)
 	if err == nil {
-		err = checkOnce(root, map[any]bool{})
+		err = checkOnce(root, map[any]bool{}, false)
 	}
 	if err == nil {
 		q.used = used
@@ -136,22 +136,38 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	return q, nil
 }
 
-// checkOnce refuses a plan that reads a table twice which can be read once: for the domain of a subquery, too.
-func checkOnce(n logical.Node, read map[any]bool) error {
+// checkOnce refuses a plan that reads a table twice which can be read once: for the domain of a subquery, too, and in
+// the step of a recursion, which isStep is for.
+func checkOnce(n logical.Node, read map[any]bool, isStep bool) error {
 	if table, ok := n.(*logical.Scan); ok && table.Source.Stats().Once {
-		if read[table] {
+		switch {
+		case isStep:
+			return fmt.Errorf("%w: %s is read by each iteration of a WITH RECURSIVE, and can be read once; write it to a file, "+
+				"or read it by WITH name AS MATERIALIZED (...) before", query.ErrQuery, table.Name)
+		case read[table]:
 			return fmt.Errorf("%w: %s is read twice for a subquery that uses its columns, and can be read once; "+
 				"write it to a file, or compare the columns with = in the subquery", query.ErrQuery, table.Name)
 		}
 		read[table] = true
 	}
 	inputs := n.Inputs()
-	if of, ok := n.(*logical.Shared); ok && !read[of.Body] {
-		read[of.Body] = true
-		inputs = []logical.Node{of.Body.Root}
+	switch of := n.(type) {
+	case *logical.Shared:
+		if !read[of.Body] {
+			read[of.Body] = true
+			inputs = []logical.Node{of.Body.Root}
+			readsAny := false
+			logical.Iterations(of.Body.Root, func(*logical.Working) { readsAny = true })
+			isStep = isStep && readsAny
+		}
+	case *logical.Recursion:
+		if err := checkOnce(of.Step, read, true); err != nil {
+			return err
+		}
+		inputs = inputs[:1]
 	}
 	for _, in := range inputs {
-		if err := checkOnce(in, read); err != nil {
+		if err := checkOnce(in, read, isStep); err != nil {
 			return err
 		}
 	}

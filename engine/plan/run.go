@@ -59,13 +59,7 @@ func (r *Result) Stats() engine.Stats {
 func (r *run) addJoins(to *engine.Stats) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	add := func(s engine.Stats) {
-		to.BytesRead += s.BytesRead
-		to.RowsRejected += s.RowsRejected
-		to.SpilledBytes += s.SpilledBytes
-		to.SpilledStored += s.SpilledStored
-		to.SpillFiles += s.SpillFiles
-	}
+	add := func(s engine.Stats) { addSpilled(to, s) }
 	for _, w := range r.begun {
 		if w.built.side != nil {
 			add(w.built.side.Stats())
@@ -74,7 +68,17 @@ func (r *run) addJoins(to *engine.Stats) {
 			add(w.kept.made)
 			add(w.kept.rows.Stats())
 		}
+		add(w.recursed.stats)
 	}
+}
+
+// addSpilled adds what was read and spilled.
+func addSpilled(to *engine.Stats, s engine.Stats) {
+	to.BytesRead += s.BytesRead
+	to.RowsRejected += s.RowsRejected
+	to.SpilledBytes += s.SpilledBytes
+	to.SpilledStored += s.SpilledStored
+	to.SpillFiles += s.SpillFiles
 }
 
 // stats returns what was done for the rows of a node.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -20,6 +21,12 @@ type bodyNode struct {
 	schema    *arrow.Schema
 	stats     []scan.ColumnStats
 	described *sharedRows // of no run
+	reads     []*logical.Working
+}
+
+// readsAny says whether the statement reads some of the rows of an iteration.
+func (n *bodyNode) readsAny(working map[*logical.Working]*engine.Kept) bool {
+	return slices.ContainsFunc(n.reads, func(of *logical.Working) bool { return working[of] != nil })
 }
 
 // input implements node.
@@ -30,7 +37,7 @@ func (n *bodyNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}
-	return &sharedRows{node: n, run: r, kept: &r.of(n).kept}
+	return &sharedRows{node: n, run: r.owner(n), kept: &r.of(n).kept}
 }
 
 // shared makes the node of a place that reads a body.
@@ -45,6 +52,7 @@ func (p *planner) shared(n *logical.Shared) (*input, error) {
 		for _, c := range n.Body.Root.Columns() {
 			body.stats = append(body.stats, c.Stats)
 		}
+		logical.Iterations(n.Body.Root, func(of *logical.Working) { body.reads = append(body.reads, of) })
 		body.described = &sharedRows{node: body}
 		p.bodies[n.Body] = body
 	}

@@ -24,6 +24,9 @@ func NewEstimator() *Estimator { return &Estimator{map[logical.Node]float64{}} }
 // unknownRows is how many rows a table is taken to have where its source knows no number.
 const unknownRows = 1e6
 
+// iterationRows is how many rows an iteration of a recursion is taken to have.
+const iterationRows = 1e3
+
 // fewStrings is how many distinct strings a column is taken to have whose dictionaries are small.
 const fewStrings = 64
 
@@ -51,6 +54,8 @@ func (e *Estimator) estimate(n logical.Node) float64 {
 			return float64(s.Rows)
 		}
 		return unknownRows
+	case *logical.Iteration:
+		return iterationRows
 	case *logical.Shared:
 		return e.Rows(of.Body.Root)
 	case *logical.Filter:

@@ -75,8 +75,10 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 			return in, true
 		}
 		n, changed = made, len(made.Calls) < len(of.Calls)
-	case *logical.Summary, *logical.Explain:
-		below = all(n.Inputs()[0])
+	case *logical.Summary, *logical.Explain, *logical.Recursion:
+		for _, in := range n.Inputs() {
+			maps.Copy(below, all(in))
+		}
 	default:
 		maps.Copy(below, asked)
 		addRead(n, below)

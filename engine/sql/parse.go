@@ -128,15 +128,18 @@ type statements struct {
 	windows    map[string]*pg.WindowDef // of its WINDOW, by name, in lower case
 	copied     int                      // expressions that names of windows have stood for
 
-	joined int // JOINs around the one at hand
+	within []string // names of WITH whose statements are read, in lower case
+	joined int      // JOINs around the one at hand
+	itself *named   // of WITH RECURSIVE, whose UNION is read next; nil of others
 	taken  map[proto.Message]bool
 }
 
 // named is a statement of WITH.
 type named struct {
-	query   *Select
+	query   *Select  // nil within its own step of WITH RECURSIVE
 	columns []string // names of its first columns
 	with    *With
+	within  *Recursion // if query is nil
 }
 
 // queriesMax bounds how deep statements are nested, also through names of WITH: a statement is planned once
@@ -184,8 +187,8 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	if p.depth++; p.depth > queriesMax {
 		p.fail(0, "not supported: statements nested more than %d deep", queriesMax)
 	}
-	ctes := p.ctes
-	p.ctes = outer
+	ctes, itself := p.ctes, p.itself
+	p.ctes, p.itself = outer, nil
 	isSet := stmt.GetOp() != pg.SetOperation_SETOP_NONE && stmt.GetOp() != pg.SetOperation_SET_OPERATION_UNDEFINED
 	switch {
 	case stmt.GetIntoClause() != nil:
@@ -198,6 +201,7 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	around, windows := p.subqueries, p.windows
 	p.subqueries, p.windows = nil, nil
 	switch {
+	case isSet && itself != nil && p.recursion(s, stmt, itself):
 	case isSet:
 		p.setOperation(s, stmt)
 	case len(stmt.GetValuesLists()) > 0:
@@ -267,10 +271,7 @@ func (p *statements) with(clause *pg.WithClause) {
 	if clause == nil {
 		return
 	}
-	if clause.GetRecursive() {
-		p.unsupportedClause(pg.Token_RECURSIVE, "RECURSIVE")
-	}
-	p.take(clause, "ctes")
+	p.take(clause, "ctes", "recursive")
 	known, own := map[string]*named{}, map[string]bool{}
 	maps.Copy(known, p.ctes)
 	for _, node := range clause.GetCtes() {
@@ -289,7 +290,14 @@ func (p *statements) with(clause *pg.WithClause) {
 			Materialized: cte.GetCtematerialized() == pg.CTEMaterialize_CTEMaterializeAlways,
 			Inlined:      cte.GetCtematerialized() == pg.CTEMaterialize_CTEMaterializeNever,
 		}
-		own[name], known[name] = true, &named{p.statement(query, known), words(cte.GetAliascolnames()), made}
+		of := &named{columns: words(cte.GetAliascolnames()), with: made}
+		if clause.GetRecursive() {
+			p.itself = of
+		}
+		p.within = append(p.within, name)
+		of.query = p.statement(query, known)
+		p.within = p.within[:len(p.within)-1]
+		own[name], known[name] = true, of
 	}
 	p.ctes = known
 }
@@ -346,10 +354,14 @@ func (p *statements) table(v *pg.RangeVar, alias Alias) From {
 			if n := len(alias.Columns); n < len(cte.columns) {
 				alias.Columns = append(alias.Columns, cte.columns[n:]...)
 			}
+			if cte.within != nil {
+				cte.within.uses++
+				return &Iteration{At: at, Of: cte.within, Alias: alias}
+			}
 			cte.with.Uses++
 			return &Derived{At: at, Query: cte.query, Alias: alias, With: cte.with}
 		}
-		return &Table{At: at, Name: name, Alias: alias}
+		return &Table{At: at, Name: name, Alias: alias, IsItself: slices.Contains(p.within, strings.ToLower(name))}
 	}
 	parts := []string{v.GetSchemaname(), v.GetRelname()}
 	if catalog := v.GetCatalogname(); catalog != "" {

@@ -101,7 +101,7 @@ func (c *Columns) Equal(other *Columns) bool {
 }
 
 // From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest, *Sampled, *Join,
-// *SetOperation, *Values and *TableList.
+// *SetOperation, *Recursion, *Iteration, *Values and *TableList.
 type From interface {
 	// Place returns the byte of the statement's text that errors point at.
 	Place() int
@@ -113,6 +113,8 @@ type Table struct {
 	Name  string
 	In    []string // the schema, or the catalog and the schema, that the name is qualified by; else empty
 	Alias Alias
+
+	IsItself bool // a statement of WITH has the name, whose text this is a part of
 }
 
 // TableList is what SHOW TABLES tells: the names of all tables and views.
@@ -176,6 +178,25 @@ type SetOperation struct {
 	All     bool      // INTERSECT has a row as often as both statements have it, EXCEPT as often as the first has it more
 	ByName  bool      // columns are put together by their names, not by their places
 	Queries []*Select // two, or, of UNION, more
+}
+
+// Recursion has the rows of a statement of WITH RECURSIVE: the rows of the anchor, and then, again and again, the rows
+// that the step makes of the rows of the iteration before, until there are none.
+type Recursion struct {
+	At     int
+	Name   string
+	Anchor *Select
+	Step   *Select
+	All    bool // else a row that was there before, in any iteration, is left out
+
+	uses int // of Iteration in Step
+}
+
+// Iteration has the rows of the iteration before, in the step of a Recursion.
+type Iteration struct {
+	At    int
+	Of    *Recursion
+	Alias Alias
 }
 
 // Values has rows that are written in the statement.
@@ -316,6 +337,12 @@ func (j *Join) Place() int { return j.At }
 func (o *SetOperation) Place() int { return o.At }
 
 // Place implements From.
+func (r *Recursion) Place() int { return r.At }
+
+// Place implements From.
+func (i *Iteration) Place() int { return i.At }
+
+// Place implements From.
 func (v *Values) Place() int { return v.At }
 
 // Below returns the statements that stand behind FROM, and in expressions.
@@ -328,6 +355,8 @@ func (s *Select) Below() (below []*Select) {
 			below = append(below, of.Query)
 		case *SetOperation:
 			below = append(below, of.Queries...)
+		case *Recursion:
+			below = append(below, of.Anchor, of.Step)
 		}
 	})
 	return append(below, s.subqueries...)

@@ -40,6 +40,7 @@ var codesOf = []struct {
 	{engine.ErrOverflow, codes.InvalidArgument},
 	{engine.ErrMemoryLimit, codes.ResourceExhausted},
 	{engine.ErrTempLimit, codes.ResourceExhausted},
+	{engine.ErrRecursion, codes.ResourceExhausted},
 }
 
 // toldOfRows returns an error of reading what a client has sent, and of keeping it: where nothing else

@@ -113,6 +113,7 @@ def configure(
     device: str | None = None,
     temp_dir: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    max_recursion: int | None = None,
 ) -> None:
     """Set how queries of this process are answered. None is the default of each setting.
 
@@ -125,9 +126,15 @@ def configure(
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:0,1"``.
         temp_dir: Where what does not fit the memory goes.
         progress: Whether queries show how far they are; where somebody looks: in a terminal or notebook.
+        max_recursion: How many iterations a ``WITH RECURSIVE`` may have; 1,000,000.
     """
     _connection.configure(
-        memory_limit=memory_limit, threads=threads, device=device, temp_dir=temp_dir, progress=progress
+        memory_limit=memory_limit,
+        threads=threads,
+        device=device,
+        temp_dir=temp_dir,
+        progress=progress,
+        max_recursion=max_recursion,
     )
 
 

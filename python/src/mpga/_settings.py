@@ -18,12 +18,14 @@ class Settings:
         device: str | None = None,
         temp_dir: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
+        max_recursion: int | None = None,
     ) -> None:
         self.memory_limit = memory_limit
         self.threads = threads
         self.device = device
         self.temp_dir = temp_dir
         self.progress = progress
+        self.max_recursion = max_recursion
 
     def arguments(self) -> list[str]:
         """Return the flags of ``mpga serve``."""
@@ -33,6 +35,7 @@ class Settings:
             ("--threads", self.threads),
             ("--device", self.device),
             ("--temp-dir", None if self.temp_dir is None else os.fspath(self.temp_dir)),
+            ("--max-recursion", self.max_recursion),
         ):
             if value is not None:
                 out += [flag, str(value)]

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/arbiter"
+	"github.com/mpga/mpga/internal/gather"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/table"
+)
+
+// Distinct tells rows that are new from rows that were there before, as groups are told apart, while the table of their
+// keys fits the memory. One goroutine at a time uses it.
+type Distinct struct {
+	engine  *Engine
+	keys    *keyPacker
+	table   *table.Table
+	grant   *arbiter.Grant
+	hashes  []uint64
+	numbers []uint32
+}
+
+// DistinctKeys returns how rows of a schema are told apart.
+func DistinctKeys(schema *arrow.Schema) (*rowdata.Bound, error) {
+	var q query.Query
+	for _, f := range schema.Fields() {
+		q.Keys = append(q.Keys, query.Key{Column: f.Name})
+	}
+	return rowdata.Bind(q, schema, make([]scan.ColumnStats, schema.NumFields()))
+}
+
+// NewDistinct returns a Distinct of no rows. keys are DistinctKeys of the rows.
+func (e *Engine) NewDistinct(keys *rowdata.Bound) *Distinct {
+	return &Distinct{
+		engine: e, keys: newKeyPacker(keys), table: table.New(e.memory, &keys.Keys, 0, false),
+		grant:  e.statement().Join(keptBytesMin, arbiter.All, nil),
+		hashes: make([]uint64, rowdata.TileRows), numbers: make([]uint32, rowdata.TileRows),
+	}
+}
+
+// Add returns the rows of a batch that are equal to no row before them, as a batch that is the caller's. Where the rows
+// do not fit the memory, isFull is true, and none is added.
+func (d *Distinct) Add(batch arrow.RecordBatch) (fresh arrow.RecordBatch, isFull bool, err error) {
+	bytes := d.table.Bytes() + 2*rowdata.BatchBytes(batch) // a table of twice the size takes the place of a full one
+	isFull = d.engine.opt.testing.SpillAll || int(batch.NumRows()) > table.LenMax-d.table.Len ||
+		d.table.Bytes()+bytes > d.grant.Bytes()/2 || d.engine.memory.Room(bytes) != nil
+	if isFull {
+		return nil, true, nil
+	}
+	var rows []gather.Row
+	err = d.keys.tiles(batch, func(t *rowdata.Tile, from int) error {
+		next, numbers := uint32(d.table.Len), d.numbers[:t.Rows]
+		d.table.Find(t.Keys, d.hashes[:t.Rows], numbers)
+		for i, number := range numbers {
+			if number == next {
+				next++
+				rows = append(rows, gather.Row{Row: uint32(from + i)})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	fresh, err = d.pick(batch, rows)
+	return fresh, false, err
+}
+
+// pick returns some rows of a batch.
+func (d *Distinct) pick(batch arrow.RecordBatch, rows []gather.Row) (arrow.RecordBatch, error) {
+	if int64(len(rows)) == batch.NumRows() {
+		batch.Retain()
+		return batch, nil
+	}
+	columns := make([]arrow.Array, batch.NumCols())
+	defer func() {
+		for _, c := range columns {
+			if c != nil {
+				c.Release()
+			}
+		}
+	}()
+	for i, c := range batch.Columns() {
+		var err error
+		if columns[i], err = gather.Column(d.engine.opt.Allocator, []arrow.Array{c}, rows); err != nil {
+			return nil, fmt.Errorf("rows of %s: %w", batch.ColumnName(i), err)
+		}
+	}
+	return array.NewRecordBatch(batch.Schema(), columns, int64(len(rows))), nil
+}
+
+// Release gives back what the table takes.
+func (d *Distinct) Release() {
+	d.table.Release()
+	d.grant.Leave()
+}

@@ -1,0 +1,171 @@
+package logical
+
+import (
+	"context"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/rowdata"
+)
+
+// Recursion has the rows of its anchor, and then, iteration by iteration, the rows that its step makes of the rows of
+// the iteration before, until there are none.
+type Recursion struct {
+	Anchor, Step Node
+	Of           [2][]expr.ID // of the anchor and the step, by column: the column that has the values
+	Before       *Working     // the rows of the iteration before
+	Fresh        *Fresh       // leaves out rows that were there before, in any iteration; nil of UNION ALL
+	columns      []Column
+}
+
+// Working is rows that a run of a Recursion keeps, which an Iteration reads. It is told apart by its address.
+type Working struct{ Name string }
+
+// Fresh is a statement of its own: the rows of an iteration that no iteration before it has had.
+type Fresh struct {
+	Root      Node     // EXCEPT of the following two
+	Made, Had *Working // the rows of the iteration; the rows of all iterations before
+}
+
+// Columns implements Node.
+func (n *Recursion) Columns() []Column { return n.columns }
+
+// Inputs implements Node.
+func (n *Recursion) Inputs() []Node { return []Node{n.Anchor, n.Step} }
+
+// With implements Node.
+func (n *Recursion) With(in ...Node) Node {
+	of := *n
+	of.Anchor, of.Step = in[0], in[1]
+	return &of
+}
+
+// Iteration has rows that a run of a Recursion keeps.
+type Iteration struct {
+	Of      *Working
+	columns []Column
+}
+
+// Columns implements Node.
+func (n *Iteration) Columns() []Column { return n.columns }
+
+// Inputs implements Node.
+func (n *Iteration) Inputs() []Node { return nil }
+
+// With implements Node.
+func (n *Iteration) With(...Node) Node { return n }
+
+// newIteration returns the rows of a Working, with columns like others, which get IDs of their own.
+func newIteration(ids *IDs, of *Working, columns []Column) *Iteration {
+	n := &Iteration{of, slices.Clone(columns)}
+	for i := range n.columns {
+		n.columns[i].ID = ids.New()
+	}
+	return n
+}
+
+// Iterations calls a function with what the Iterations of a tree read, in statements of WITH, too.
+func Iterations(n Node, f func(*Working)) {
+	switch of := n.(type) {
+	case *Iteration:
+		f(of.Of)
+	case *Shared:
+		Iterations(of.Body.Root, f)
+	}
+	for _, in := range n.Inputs() {
+		Iterations(in, f)
+	}
+}
+
+// recursing is a statement of WITH RECURSIVE while its step is bound.
+type recursing struct {
+	before  *Working
+	columns []Column // of the anchor
+}
+
+// recursion binds a statement of WITH RECURSIVE. The anchor has the names and the types of the columns.
+func (b *binder) recursion(ctx context.Context, s *sql.Select, f *sql.Recursion) (*scope, error) {
+	anchor, err := b.derived(ctx, f.Anchor)
+	if err != nil {
+		return nil, err
+	}
+	n := &Recursion{Anchor: anchor.node, Before: &Working{f.Name}}
+	for _, c := range anchor.node.Columns() {
+		n.Of[0] = append(n.Of[0], c.ID)
+		n.columns = append(n.columns, Column{ID: b.ids.New(), Name: c.Name, Type: rowdata.ValueType(c.Type), Nullable: true})
+	}
+	if known := b.recursions[f]; known != nil { // what it shares was bound with it
+		n.Before = known.before
+	}
+	b.recursions[f] = &recursing{n.Before, n.columns}
+	step, err := b.derived(ctx, f.Step)
+	if err != nil {
+		return nil, err
+	}
+	if len(step.columns) != len(n.columns) {
+		return nil, errorAt(f.At, "WITH RECURSIVE %s: the first statement has %s, and the one that reads %[1]s %[3]d", f.Name,
+			counted(len(n.columns)), len(step.columns))
+	}
+	if n.Step, err = b.castTo(ctx, f, step.node, n.columns); err != nil {
+		return nil, err
+	}
+	for _, c := range n.Step.Columns() {
+		n.Of[1] = append(n.Of[1], c.ID)
+	}
+	if !f.All {
+		if n.Fresh, err = b.fresh(ctx, s, f, n.columns); err != nil {
+			return nil, err
+		}
+	}
+	return scopeOf(n), nil
+}
+
+// castTo returns the rows of a step with the types of the anchor's columns.
+func (b *binder) castTo(ctx context.Context, f *sql.Recursion, step Node, to []Column) (Node, error) {
+	columns, exprs := make([]Column, len(to)), make([]*expr.Expr, len(to))
+	isSame := true
+	for i, c := range step.Columns() {
+		columns[i], exprs[i] = Column{ID: b.ids.New(), Name: to[i].Name}, c.Expr()
+		if arrow.TypeEqual(rowdata.ValueType(c.Type), to[i].Type) {
+			continue
+		}
+		t, err := expr.TypeOf(to[i].Type)
+		if err != nil {
+			const text = "WITH RECURSIVE %s: column %q is %s in the first statement and %s in the one that reads %[1]s"
+			return nil, errorAt(f.At, text, f.Name, to[i].Name, query.TypeName(to[i].Type), query.TypeName(c.Type))
+		}
+		exprs[i], isSame = expr.Cast(exprs[i], t), false
+	}
+	if isSame {
+		return step, nil
+	}
+	return NewProject(ctx, step, columns, exprs)
+}
+
+// fresh binds which rows of an iteration are new.
+func (b *binder) fresh(ctx context.Context, s *sql.Select, f *sql.Recursion, columns []Column) (*Fresh, error) {
+	n := &Fresh{Made: &Working{f.Name + ", made"}, Had: &Working{f.Name + ", before"}}
+	except := &sql.SetOperation{At: f.At, Kind: sql.Except}
+	m := &united{b: b, ctx: ctx, of: except}
+	for _, of := range []*Working{n.Made, n.Had} {
+		m.in = append(m.in, scopeOf(newIteration(&b.ids, of, columns)))
+	}
+	r, err := b.united(ctx, s, m)
+	if err != nil {
+		return nil, err
+	}
+	n.Root = r.node
+	return n, nil
+}
+
+// iteration binds a place that reads the iteration before.
+func (b *binder) iteration(f *sql.Iteration) (*scope, error) {
+	of := b.recursions[f.Of]
+	r := scopeOf(newIteration(&b.ids, of.before, of.columns))
+	r.qualify(0, []string{f.Alias.Name})
+	return r, r.rename(f.Alias, f.At)
+}
