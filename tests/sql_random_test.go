@@ -630,12 +630,31 @@ func (g *sqlGenerator) joined(depth int) string {
 		fallthrough
 	default:
 		on += g.pick("", "", " AND x.i < y.i + 100", " AND y.si > 2", " AND x.s <> 'b'", " AND (x.b OR y.i > 5)")
+		if g.IntN(4) == 0 {
+			on += " AND " + g.onSubquery(kind)
+		}
 	}
 	text := "(SELECT " + strings.Join(items, ", ") + " FROM " + g.table(depth) + " x " + kind + " " + g.table(depth) + " y"
 	if kind == "," {
 		return text + " WHERE " + on + ")"
 	}
 	return text + " ON " + on + ")"
+}
+
+// onSubquery writes a condition with a subquery, which stands in ON of a join of x and y.
+func (g *sqlGenerator) onSubquery(kind string) string {
+	z := " FROM (SELECT id AS zid, si AS zsi, i AS zi, s AS zs, b AS zb FROM " + g.table(0) + ") z"
+	if side := g.pick("x.", "y.", ""); side != "" {
+		return g.pick(side+"si > (SELECT avg(zsi)"+z+" WHERE zs = "+side+"s)", side+"i IN (SELECT zi"+z+" WHERE zb)",
+			"(EXISTS (SELECT 1"+z+" WHERE zid = "+side+"id AND zb) OR "+side+"si < 5)", side+"si >= (SELECT min(zsi)"+z+")",
+			"NOT EXISTS (SELECT 1"+z+" WHERE zid < 40 AND zsi > "+side+"si)",
+			side+"s NOT IN (SELECT zs"+z+" WHERE zsi = "+side+"si AND zi > 3)")
+	}
+	if strings.HasSuffix(kind, "JOIN") && kind != "JOIN" && kind != "INNER JOIN" {
+		return "x.si <= (SELECT max(zsi)" + z + ")"
+	}
+	return g.pick("(SELECT count(*)"+z+" WHERE zid = x.id AND zsi = y.si) = 1", "EXISTS (SELECT 1"+z+" WHERE zsi = x.si AND zi > y.i)",
+		"x.i <> ALL (SELECT zi"+z+" WHERE zid = y.id AND zs <> x.s)")
 }
 
 // nearest writes an ASOF join of two tables of a depth. The columns may be of both sides where a row has one nearest

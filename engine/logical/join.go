@@ -218,11 +218,18 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	}
 	both.setStarred(visible)
 	if f.On != nil {
-		if on, err = b.on(both, f.On); err != nil {
+		both.node = (&Join{Kind: sql.InnerJoin}).With(left.node, right.node)
+		if on, err = b.on(ctx, both, f.On); err != nil {
 			return nil, err
 		}
 	}
-	n, err := NewJoin(ctx, f.Kind, left.node, right.node, on)
+	of := &joinCondition{b: b, ctx: ctx, of: f, both: both, sides: [2]*attacher{
+		b.attach(ctx, both, left.node), b.attach(ctx, both, right.node),
+	}}
+	if err := of.divide(on); err != nil {
+		return nil, err
+	}
+	n, err := NewJoin(ctx, f.Kind, of.sides[0].node, of.sides[1].node, of.plain)
 	if err != nil {
 		return nil, err
 	}
@@ -236,6 +243,11 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 		return left, nil
 	}
 	both.take(n)
+	if of.pairs != nil {
+		if both.node, err = b.filtered(ctx, both, n, of.pairs); err != nil {
+			return nil, err
+		}
+	}
 	var starred []int
 	for _, l := range left.starred {
 		if r, ok := shared[l]; ok && f.Kind != sql.InnerJoin && f.Kind != sql.LeftJoin {
@@ -255,8 +267,12 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 }
 
 // on looks up the names of a condition of a join.
-func (b *binder) on(both *scope, condition *expr.Expr) (*expr.Expr, error) {
+func (b *binder) on(ctx context.Context, both *scope, condition *expr.Expr) (*expr.Expr, error) {
 	both.outer = b.outer
+	var failed error
+	if condition = condition.Replace(b.correlating(ctx, both, &failed)); failed != nil {
+		return nil, failed
+	}
 	on, err := both.resolve(condition, nil, nil)
 	if err != nil {
 		return nil, err

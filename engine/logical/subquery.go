@@ -108,9 +108,15 @@ func (b *binder) correlate(ctx context.Context, s *sql.Select, r *scope) (*sql.S
 		return s, nil
 	}
 	var failed error
+	made := s.Replace(b.correlating(ctx, r, &failed))
+	return made, failed
+}
+
+// correlating returns a function that finds out what a subquery reads of the rows of a statement.
+func (b *binder) correlating(ctx context.Context, r *scope, failed *error) func(x *expr.Expr) *expr.Expr {
 	var replace func(x *expr.Expr) *expr.Expr
 	replace = func(x *expr.Expr) *expr.Expr {
-		if failed != nil || x.Op != expr.OpSubquery {
+		if *failed != nil || x.Op != expr.OpSubquery {
 			return nil
 		}
 		of := *x
@@ -122,7 +128,7 @@ func (b *binder) correlate(ctx context.Context, s *sql.Select, r *scope) (*sql.S
 		stdin, once := b.stdin, maps.Clone(b.once)
 		o := &enclosing{scope: r}
 		q.statement = q.withoutOrder()
-		q.bound, failed = b.inner(ctx, q.statement, o)
+		q.bound, *failed = b.inner(ctx, q.statement, o)
 		if len(o.reads) > 0 { // it is bound again
 			b.stdin, b.once, q.bound = stdin, once, nil
 		}
@@ -130,8 +136,7 @@ func (b *binder) correlate(ctx context.Context, s *sql.Select, r *scope) (*sql.S
 		of.Value, of.Args = q, append(of.Args, o.reads...)
 		return &of
 	}
-	made := s.Replace(replace)
-	return made, failed
+	return replace
 }
 
 // withoutOrder returns the statement of the subquery without an order that does not matter.

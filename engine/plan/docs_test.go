@@ -101,11 +101,12 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
 - A statement without groups, an order or a limit returns rows as threads have read them, in no order.
 - WHERE leaves out files, row groups and pages by what it says of single columns, each branch of an OR included: comparisons,
   IN, BETWEEN, LIKE 'ab%', IS NULL, and comparisons of year(t), date_trunc(unit, t) and CAST(t AS DATE).
-- A statement in parentheses stands in expressions of every clause but ON and LIMIT: for the value of its only row, behind IN and
+- A statement in parentheses stands in expressions of every clause but LIMIT: for the value of its only row, behind IN and
   NOT IN, EXISTS, and a comparison with ANY or ALL. It may use columns of the statement around it, and of the statements around that:
   ` + "`SELECT * FROM 'sales.parquet' s WHERE price > (SELECT avg(price) FROM 'sales.parquet' t WHERE t.store = s.store)`" + `. Such a statement
   is made once, for all values of these columns; an equality with each of them saves a second reading of the rows around it. It may
-  not have LIMIT, but for LIMIT 1 of a value or behind EXISTS, nor DISTINCT over groups.
+  not have LIMIT, but for LIMIT 1 of a value or behind EXISTS, nor DISTINCT over groups. In ON of an INNER JOIN it may read columns of
+  both sides, and of one of them in other joins.
 - UNION, INTERSECT and EXCEPT put columns together by their places, and BY NAME by their names, where a column that a statement lacks is
   NULL. Without ALL each row is there once; with ALL INTERSECT has a row as often as both statements have it, and EXCEPT as often as the
   first has it more. Columns of different types get the type that holds both: text, where one is text. INTERSECT binds first.
