@@ -515,6 +515,15 @@ func (g *sqlGenerator) setOperation(depth int) string {
 	return "(" + one(all) + g.pick(" INTERSECT ", " INTERSECT ALL ", " EXCEPT ", " EXCEPT ALL ") + one(g.pick(all, low)) + ")"
 }
 
+// laterals writes a join with a statement that has the first rows for each row of a table.
+func (g *sqlGenerator) laterals() string {
+	order := g.pick("zi, zid", "zs DESC NULLS FIRST, zid", "zid DESC")
+	same := g.pick("zsi = x.si", "zs = x.s AND zi < x.i", "zid BETWEEN x.id AND x.id + 5", "zs IS NOT DISTINCT FROM x.s AND zid < 500")
+	return "SELECT x.id, s.* FROM " + g.table(1) + " x" + g.pick(", (", ", LATERAL (", " CROSS JOIN LATERAL (") + "SELECT zi, zs, " +
+		g.pick("row_number() OVER (ORDER BY zid)", "x.si + zsi", "zid % 3") + " AS v FROM (SELECT id AS zid, si AS zsi, i AS zi, s AS zs FROM " +
+		g.table(0) + ") z WHERE " + same + " ORDER BY " + order + " LIMIT " + g.pick("3", "2 OFFSET 1", "1") + ") s WHERE x.id < 300 ORDER BY ALL"
+}
+
 // sets writes set operations of a few columns, perhaps in an order.
 func (g *sqlGenerator) sets() string {
 	keys := []string{g.pick("si", "i", "ti", "p", "d"), g.pick("s", "n", "upper(s)"), g.pick("b", "dt", "id % 5")}[:1+g.IntN(3)]
@@ -613,6 +622,9 @@ func (g *sqlGenerator) joined(depth int) string {
 		return g.ranged(depth, items)
 	}
 	if g.IntN(5) == 0 {
+		return g.lateral(depth)
+	}
+	if g.IntN(5) == 0 {
 		on := g.pick("y.id = z.id", "z.id = x.id", "z.id + 1 = y.id")
 		where := g.pick("x.s = z.s", "y.dt = z.dt", "y.b") + g.pick("", " AND x.si <> z.si", " AND (x.b OR z.i > 5)",
 			" AND (x.si = y.si AND z.b OR y.si = x.si AND z.i > 3)")
@@ -639,6 +651,29 @@ func (g *sqlGenerator) joined(depth int) string {
 		return text + " WHERE " + on + ")"
 	}
 	return text + " ON " + on + ")"
+}
+
+// lateral writes a join with a statement that reads columns of the table before it, and has one row at most for each row
+// of that table.
+func (g *sqlGenerator) lateral(depth int) string {
+	items := slices.Clone(columns)
+	for i, name := range items {
+		if items[i] = "x." + name; name == "si" {
+			items[i] = "CAST(coalesce(s.v, x.si) AS SMALLINT) AS si"
+		}
+	}
+	z := " FROM (SELECT id AS zid, si AS zsi, i AS zi, s AS zs, b AS zb FROM " + g.table(0) + ") z"
+	of := g.pick("zsi AS v"+z+" WHERE zs = x.s AND zi > 5 ORDER BY zi DESC, zid LIMIT 1",
+		"zsi AS v"+z+" WHERE zid < 60 AND zsi >= x.si ORDER BY zsi, zid LIMIT 1 OFFSET 2",
+		"max(zsi) AS v"+z+" WHERE zsi < x.si", "count(*) % 5 AS v"+z+" WHERE zid = x.id AND zb", "x.si % 7 AS v",
+		"zsi + x.si % 2 AS v"+z+" WHERE zid = x.id + 1", "min(zsi) AS v"+z+" WHERE zid < 90 AND zi < x.i GROUP BY zb ORDER BY 1 LIMIT 1",
+		"(SELECT max(zsi)"+z+" WHERE zs = x.s AND zid < 100) AS v", "min(zsi) AS v"+z+" WHERE zid > 1500")
+	kind := g.pick(", ", ", LATERAL ", " JOIN LATERAL ", " LEFT JOIN LATERAL ", " LEFT JOIN ", " CROSS JOIN LATERAL ")
+	text := "(SELECT " + strings.Join(items, ", ") + " FROM " + g.table(depth) + " x" + kind + "(SELECT " + of + ") s"
+	if strings.Contains(kind, " JOIN") && !strings.Contains(kind, "CROSS") {
+		text += " ON " + g.pick("true", "true", "s.v > 2", "s.v <> x.si")
+	}
+	return text + ")"
 }
 
 // onSubquery writes a condition with a subquery, which stands in ON of a join of x and y.
@@ -748,6 +783,9 @@ func (g *sqlGenerator) statement() string {
 	case 1:
 		return g.nested()
 	case 2:
+		if g.IntN(3) == 0 {
+			return g.laterals()
+		}
 		return g.sets()
 	case 4:
 		if g.IntN(2) == 0 {

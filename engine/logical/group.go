@@ -70,8 +70,17 @@ func (b *binder) group(ctx context.Context, st *statement, rows Node) (Node, err
 		}
 	}
 	if st.domain != nil && isGlobal(st.Select) {
-		if st.scope.outer.empty, err = g.ofNothing(having, groups); err != nil {
-			return nil, err
+		o := st.scope.outer
+		items := st.items[:1]
+		if o.isLateral {
+			items = st.items
+		}
+		for _, it := range items {
+			empty, err := g.ofNothing(it.expr, having, groups)
+			if err != nil {
+				return nil, err
+			}
+			o.empty = append(o.empty, empty)
 		}
 	}
 	of := Node(groups)
@@ -83,9 +92,9 @@ func (b *binder) group(ctx context.Context, st *statement, rows Node) (Node, err
 	return b.finish(ctx, st, of, g.overGroups)
 }
 
-// ofNothing returns the first item of a group of no rows, over the domain of a subquery.
-func (g *grouping) ofNothing(having *expr.Expr, groups *Aggregate) (*expr.Expr, error) {
-	x, err := g.overGroups(g.st.items[0].expr)
+// ofNothing returns an item of a group of no rows, over the domain of a subquery.
+func (g *grouping) ofNothing(item, having *expr.Expr, groups *Aggregate) (*expr.Expr, error) {
+	x, err := g.overGroups(item)
 	if err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 			return nil, err
 		}
 	}
-	right, err := b.from(ctx, s, f.Right)
+	right, domain, err := b.rightSide(ctx, s, f, left)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	if err := of.divide(on); err != nil {
 		return nil, err
 	}
-	n, err := NewJoin(ctx, f.Kind, of.sides[0].node, of.sides[1].node, of.plain)
+	n, err := NewJoin(ctx, f.Kind, of.sides[0].node, of.sides[1].node, expr.Conjunction(domain, of.plain))
 	if err != nil {
 		return nil, err
 	}

@@ -399,6 +399,12 @@ func (b *binder) finish(
 	if n, err = NewProject(ctx, n, columns, exprs); err != nil {
 		return nil, err
 	}
+	if st.domain != nil && (st.Limit != nil || st.Offset != nil) {
+		if n, err = b.limitedEach(ctx, st, n, keys, columns[len(st.items):result]); err != nil {
+			return nil, err
+		}
+		return b.first(ctx, n, columns[:result])
+	}
 	if len(keys) > 0 {
 		n = &Sort{n, keys}
 	}

@@ -23,9 +23,11 @@ type enclosing struct {
 	inOn  bool         // some of it by ON
 
 	// While it is found out what is read, there is no domain, and NULL stands for it.
-	domain []Column   // by reads: a column of the statement's rows
-	values Node       // has the distinct values of domain, until it is joined with what stands behind FROM
-	empty  *expr.Expr // the first item for no rows, over domain, of a statement that has a group of no rows; else nil
+	domain []Column // by reads: a column of the statement's rows
+	values Node     // has the distinct values of domain, until it is joined with what stands behind FROM
+
+	isLateral bool         // the statement stands behind FROM, beside tables whose columns it reads
+	empty     []*expr.Expr // of a group of no rows: the first item, or all if isLateral, over domain; else nil
 }
 
 // column returns what stands for a column of the statement around, in the statement that is bound.
@@ -325,7 +327,7 @@ func (a *attacher) rows(q *subquery, x *expr.Expr, s *sql.Select) (*bound, error
 		return nil, errorAt(x.At, "a subquery of %d columns, where %d is compared or stands for a value", values, want)
 	}
 	if o.empty != nil {
-		of.empty = o.empty.Replace(func(x *expr.Expr) *expr.Expr {
+		of.empty = o.empty[0].Replace(func(x *expr.Expr) *expr.Expr {
 			at := slices.IndexFunc(o.domain, func(c Column) bool { return x.Op == expr.OpColumn && c.ID == x.ID })
 			if at < 0 {
 				return nil

@@ -107,6 +107,10 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   is made once, for all values of these columns; an equality with each of them saves a second reading of the rows around it. It may
   not have LIMIT, but for LIMIT 1 of a value or behind EXISTS, nor DISTINCT over groups. In ON of an INNER JOIN it may read columns of
   both sides, and of one of them in other joins.
+- A statement behind FROM may use columns of the tables before it, with LATERAL or without:
+  ` + "`SELECT s.id, u.price FROM 'sales.parquet' s, LATERAL (SELECT price FROM 'sales.parquet' t WHERE t.store = s.store ORDER BY price DESC LIMIT 2) u`" + `.
+  It is made once, for all values of these columns, behind a comma, CROSS, INNER or LEFT JOIN, and has LIMIT and OFFSET for each of them,
+  but not beside aggregates without GROUP BY. It uses columns of these tables alone, and not of a statement around.
 - UNION, INTERSECT and EXCEPT put columns together by their places, and BY NAME by their names, where a column that a statement lacks is
   NULL. Without ALL each row is there once; with ALL INTERSECT has a row as often as both statements have it, and EXCEPT as often as the
   first has it more. Columns of different types get the type that holds both: text, where one is text. INTERSECT binds first.
@@ -139,7 +143,7 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   rows, and a reservoir's share, are the rows with the smallest hashes: exactly as many, on disk where they do not fit. With a seed the same
   files have the same sample, whatever the threads; rows of joins and groups have no places of their own, and may have another. Without a
   seed each run has a sample of its own, a prepared statement one for all its runs. The rows are read all, by one thread.
-- Not supported: POSITIONAL and LATERAL joins, ORDER BY in aggregates before OVER, and set operations
+- Not supported: POSITIONAL joins, ORDER BY in aggregates before OVER, and set operations
   that use columns of a statement around them.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},

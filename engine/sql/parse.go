@@ -382,10 +382,7 @@ func (p *statements) stringToken(at int) string {
 }
 
 func (p *statements) derived(r *pg.RangeSubselect, alias Alias) From {
-	if r.GetLateral() {
-		p.unsupportedClause(pg.Token_LATERAL_P, "LATERAL")
-	}
-	p.take(r, "subquery", "alias")
+	p.take(r, "subquery", "alias", "lateral") // which is so without the word, too
 	f := &Derived{Query: p.statement(r.GetSubquery().GetSelectStmt(), p.ctes), Alias: alias}
 	switch of := f.Query.From.(type) {
 	case *SetOperation, *Values:

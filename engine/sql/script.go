@@ -272,8 +272,6 @@ func (s *script) checkDepth() error {
 			}
 			depth -= stack[top]
 			stack[top] = 0
-		case pg.Token_LATERAL_P:
-			return errorAt(s.text, int(t.Start), "not supported: %s", strings.ToUpper(s.word(t)))
 		}
 		stack[len(stack)-1]++
 		if depth++; depth > depthMax || len(stack) > depthMax {

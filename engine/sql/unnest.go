@@ -21,7 +21,7 @@ func unnestCall(node *pg.Node) *pg.FuncCall {
 
 // unnest reads unnest(list) AS t(name) behind a table.
 func (p *statements) unnest(f From, r *pg.RangeFunction, call *pg.FuncCall) From {
-	p.take(r, "functions", "alias")
+	p.take(r, "functions", "alias", "lateral") // which it is without the word, too
 	p.take(call, "funcname", "args")
 	u := &Unnest{Input: f, List: p.expr(call.GetArgs()[0]), Name: UnnestCall}
 	if alias := r.GetAlias(); alias != nil {

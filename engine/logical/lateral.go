@@ -1,0 +1,160 @@
+package logical
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// rightSide opens the right side of a join. A statement that reads columns of the left side is lateral, with the word
+// or without it: like a subquery it is made for all distinct values that it reads, its domain, and domain is the
+// condition that a row has its values. Else domain is nil.
+func (b *binder) rightSide(ctx context.Context, s *sql.Select, f *sql.Join, left *scope) (
+	right *scope, domain *expr.Expr, err error,
+) {
+	d, ok := f.Right.(*sql.Derived)
+	if !ok || d.With != nil {
+		right, err = b.from(ctx, s, f.Right)
+		return right, nil, err
+	}
+	stdin, once := b.stdin, maps.Clone(b.once)
+	o := &enclosing{scope: left, isLateral: true}
+	n, err := b.inner(ctx, d.Query, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(o.reads) > 0 {
+		if f.Kind != sql.InnerJoin && f.Kind != sql.LeftJoin || f.Asof {
+			const alone = "a statement that reads columns of the tables before it stands behind INNER and LEFT JOIN alone"
+			return nil, nil, errorAt(f.At, alone)
+		}
+		b.stdin, b.once = stdin, once
+		if n, domain, err = b.lateral(ctx, d, o); err != nil {
+			return nil, nil, err
+		}
+	} else if p, ok := n.(*Project); ok {
+		of := *p
+		of.Derived = true
+		n = &of
+	}
+	right = scopeOf(n)
+	right.leaveOut(len(o.reads))
+	right.qualify(0, []string{d.Alias.Name})
+	return right, domain, right.rename(d.Alias, d.At)
+}
+
+// lateral binds a statement that reads columns of the tables before it, which found has. The last columns of the node
+// are its domain.
+func (b *binder) lateral(ctx context.Context, d *sql.Derived, found *enclosing) (Node, *expr.Expr, error) {
+	s := d.Query
+	if isGlobal(s) && (s.Having != nil || s.Limit != nil || s.Offset != nil) {
+		const text = "not supported: HAVING and LIMIT without GROUP BY in a statement behind FROM that reads columns " +
+			"of the tables before it"
+		return nil, nil, errorAt(d.At, text)
+	}
+	a := b.attach(ctx, found.scope, found.scope.node)
+	o := &enclosing{scope: found.scope, reads: found.reads, inOn: found.inOn, isLateral: true}
+	if err := a.domain(o, found.reads); err != nil {
+		return nil, nil, err
+	}
+	n, err := b.inner(ctx, s, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.empty != nil {
+		if n, err = a.withEmpty(n, o); err != nil {
+			return nil, nil, err
+		}
+	}
+	columns := n.Columns()
+	return n, on(found.reads, columns[len(columns)-len(found.reads):]), nil
+}
+
+// withEmpty adds to the rows of a lateral statement with one group a row for each value of the domain that has none.
+func (a *attacher) withEmpty(n Node, o *enclosing) (Node, error) {
+	all := &enclosing{}
+	if err := a.domain(all, o.reads); err != nil {
+		return nil, err
+	}
+	made, found, err := a.marked(n)
+	if err != nil {
+		return nil, err
+	}
+	columns := n.Columns()
+	items := len(columns) - len(o.reads)
+	var same []*expr.Expr
+	for _, c := range all.domain {
+		same = append(same, c.Expr())
+	}
+	joined, err := NewJoin(a.ctx, sql.LeftJoin, all.values, made, on(same, columns[items:]))
+	if err != nil {
+		return nil, err
+	}
+	result, exprs := make([]Column, len(columns)), make([]*expr.Expr, len(columns))
+	for i, c := range columns {
+		result[i] = Column{ID: a.b.ids.New(), Name: c.Name}
+		if i >= items {
+			exprs[i] = same[i-items]
+			continue
+		}
+		empty := o.empty[i].Replace(func(x *expr.Expr) *expr.Expr {
+			at := slices.IndexFunc(o.domain, func(c Column) bool { return x.Op == expr.OpColumn && c.ID == x.ID })
+			if at < 0 {
+				return nil
+			}
+			return same[at]
+		})
+		exprs[i] = expr.Call("case", expr.Call("is null", found), empty, c.Expr())
+	}
+	return NewProject(a.ctx, joined, result, exprs)
+}
+
+// leaveOut takes the last columns out of a scope; the node keeps them.
+func (r *scope) leaveOut(n int) {
+	if n > 0 {
+		r.columns = r.columns[:len(r.columns)-n]
+		of := r.schema.Fields()
+		r.schema = arrow.NewSchema(of[:len(of)-n], nil)
+		r.setStarred(numbersTo(0, len(r.columns)))
+	}
+}
+
+// limitedEach leaves the first rows of each value of the domain.
+func (b *binder) limitedEach(ctx context.Context, st *statement, in Node, keys []Key, domain []Column) (Node, error) {
+	first, err := limited(ctx, in, st.Select)
+	if err != nil {
+		return nil, err
+	}
+	limit, ok := first.(*Limit)
+	switch {
+	case !ok:
+		return in, nil
+	case limit.IsShare:
+		return nil, errorAt(st.Limit.Args[0].At, "not supported: a share of the rows "+correlated)
+	}
+	number := &expr.Expr{Op: expr.OpWindow, Name: "row_number", Value: expr.Window{}, At: -1}
+	columns := PlacesOf(in.Columns())
+	for _, k := range keys {
+		x := in.Columns()[columns[k.Column]].Expr()
+		number.OrderBy = append(number.OrderBy, expr.Order{Expr: x, Descending: k.Descending, NullsFirst: k.NullsFirst})
+	}
+	w := &windows{b: b, ctx: ctx, st: st, node: in, by: exprsOf(domain), made: map[string]*expr.Expr{}}
+	made, err := w.exprs([]*expr.Expr{number})
+	if err != nil {
+		return nil, fmt.Errorf("LIMIT: %w", err)
+	}
+	var condition *expr.Expr
+	if limit.Limited {
+		condition = expr.Call("<=", made[0], expr.Constant(limit.Wanted()))
+	}
+	if limit.Offset > 0 {
+		condition = expr.Conjunction(condition, expr.Call(">", made[0], expr.Constant(limit.Offset)))
+	}
+	return &Filter{w.node, condition}, nil
+}
