@@ -329,6 +329,9 @@ func (g *sqlGenerator) subquery() string {
 	case 0:
 		return not + "EXISTS (SELECT 1" + z + any + ")"
 	case 1:
+		if g.IntN(3) == 0 {
+			return "si " + not + "IN (SELECT zsi" + z + any + " ORDER BY zid" + g.pick(" LIMIT 2)", " DESC LIMIT 3 OFFSET 1)", " OFFSET 2)")
+		}
 		return g.pick("i ", "id ", "si ") + not + "IN (SELECT " + g.pick("zi", "zid", "zsi") + z + any + ")"
 	case 2:
 		return "s " + not + "IN (SELECT zs" + z + any + ")"

@@ -305,8 +305,8 @@ func (a *attacher) rows(q *subquery, x *expr.Expr, s *sql.Select) (*bound, error
 	n, err := q.bound, error(nil)
 	switch {
 	case len(reads) > 0:
-		if s.Limit != nil || s.Offset != nil {
-			return nil, errorAt(x.At, "not supported: LIMIT or OFFSET "+correlated)
+		if (s.Limit != nil || s.Offset != nil) && isGlobal(s) {
+			return nil, errorAt(x.At, "not supported: LIMIT or OFFSET of aggregates without GROUP BY "+correlated)
 		}
 		if err := a.domain(o, reads); err != nil {
 			return nil, err

@@ -104,8 +104,8 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
 - A statement in parentheses stands in expressions of every clause but LIMIT: for the value of its only row, behind IN and
   NOT IN, EXISTS, and a comparison with ANY or ALL. It may use columns of the statement around it, and of the statements around that:
   ` + "`SELECT * FROM 'sales.parquet' s WHERE price > (SELECT avg(price) FROM 'sales.parquet' t WHERE t.store = s.store)`" + `. Such a statement
-  is made once, for all values of these columns; an equality with each of them saves a second reading of the rows around it. It may
-  not have LIMIT, but for LIMIT 1 of a value or behind EXISTS, nor DISTINCT over groups. In ON of an INNER JOIN it may read columns of
+  is made once, for all values of these columns; an equality with each of them saves a second reading of the rows around it. Its LIMIT and
+  OFFSET are of each of them, and not supported beside aggregates without GROUP BY; nor is DISTINCT over groups. In ON of an INNER JOIN it may read columns of
   both sides, and of one of them in other joins.
 - A statement behind FROM may use columns of the tables before it, with LATERAL or without:
   ` + "`SELECT s.id, u.price FROM 'sales.parquet' s, LATERAL (SELECT price FROM 'sales.parquet' t WHERE t.store = s.store ORDER BY price DESC LIMIT 2) u`" + `.
