@@ -74,6 +74,7 @@ func TestRecursionEnds(t *testing.T) {
 		t.Errorf("with a parameter: got %v, %v", rows, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	q, err := prepare(eng, endless, nil)
 	if err != nil {
 		t.Fatal(err)
