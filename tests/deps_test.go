@@ -44,7 +44,7 @@ var imports = map[string][]string{
 	"engine/partial":                 {"cpuagg", "engine/internal/encode", "engine/internal/finalize", "engine/query", "engine/scan", "internal/rowdata", "internal/scatter", "internal/store", "internal/vfs", "partition"},
 	"engine/logical":                 {"engine/query", "engine/scan", "engine/scan/dataset", "engine/scan/options", "engine/sql", "internal/expr", "internal/nearest", "internal/rowdata"},
 	"engine/rules":                   {"engine/logical", "engine/query", "engine/scan", "engine/sql", "internal/expr", "internal/rowdata", "internal/vector"},
-	"engine/plan":                    {"engine", "engine/logical", "engine/query", "engine/rules", "engine/scan", "engine/scan/dataset", "engine/sql", "internal/digits", "internal/expr", "internal/gather", "internal/order", "internal/recordreader", "internal/rowcode", "internal/rowdata"},
+	"engine/plan":                    {"engine", "engine/logical", "engine/partial", "engine/query", "engine/rules", "engine/scan", "engine/scan/dataset", "engine/sql", "internal/digits", "internal/expr", "internal/gather", "internal/order", "internal/recordreader", "internal/rowcode", "internal/rowdata"},
 	"engine/query":                   {"internal/nearest"},
 	"engine/scan":                    {"engine/query", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/recordreader", "internal/rowcode"},
 	"engine/scan/csv":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/fields", "engine/scan/internal/reserve", "engine/scan/internal/textfile", "internal/timeformat", "internal/vfs"},

@@ -41,12 +41,14 @@ var faultShapes = []struct{ name, query, output, from string }{
 	{"a directory", faultDistQuery, "out", ""},
 	{"a directory in order", faultDistQuery + " ORDER BY k LIMIT 30", "out", distributed.StageMerge},
 	{"a file", faultDistQuery + " ORDER BY k", "out.csv", distributed.StageCommit},
+	{"a join", "SELECT t.k, x.f, count(*) AS n, sum(t.v) AS v FROM t LEFT JOIN (SELECT k, max(s) AS f FROM whole GROUP BY k) AS x ON t.k = x.k GROUP BY ALL", "out", ""},
 }
 
 // faultRequest is a small plan that has every stage.
 func faultRequest(query, input, work, output string) distributed.Request {
 	return distributed.Request{
-		Statement: query, Tables: map[string]plan.Table{"t": {Files: []string{input}}}, Work: work, Output: output,
+		Statement: query, Work: work, Output: output,
+		Tables: map[string]plan.Table{"t": {Files: []string{input}}, "whole": {Files: []string{input + "/0.csv"}}},
 		Layout: sink.Options{Format: sink.CSV}, Splits: 2, Partitions: 4, Merges: 2, Combines: 1,
 	}
 }

@@ -127,8 +127,8 @@ func TestDistRefused(t *testing.T) {
 			d.change(t, planFile(d), replaced(t, `"version": "devel"`, `"version": "v9.1"`))
 		}, partial(0), 2, []string{"PLAN", "v9.1", "plan again"}},
 		{"a plan of another format", func(t *testing.T, d *refusedDir) {
-			d.change(t, planFile(d), replaced(t, `"format": 1`, `"format": 2`))
-		}, merge(0), 2, []string{"PLAN", "format 2"}},
+			d.change(t, planFile(d), replaced(t, `"format": 2`, `"format": 1`))
+		}, merge(0), 2, []string{"PLAN", "format 1"}},
 		{"a plan edited by hand", func(t *testing.T, d *refusedDir) {
 			d.change(t, planFile(d), replaced(t, "count(*)", "sum(v)"))
 		}, partial(0), 2, []string{"PLAN", "it was changed after it was made"}},

@@ -53,7 +53,7 @@ func (o *Options) checkPaths(p *distributed.Plan) error {
 			errs = append(errs, fmt.Errorf("%s %q is written, and --volume %s:%s:ro is read only", what, file, v.Claim, v.Path))
 		}
 	}
-	for _, f := range p.Files {
+	for _, f := range p.AllFiles() {
 		if check("input", f.Path, false); len(errs) > 0 {
 			break // thousands of files may lie there
 		}
@@ -71,7 +71,7 @@ func stores(p *distributed.Plan) map[string]bool {
 			found[scheme] = true
 		}
 	}
-	for _, f := range p.Files {
+	for _, f := range p.AllFiles() {
 		note(f.Path)
 	}
 	note(p.Work)

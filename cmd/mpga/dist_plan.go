@@ -29,6 +29,7 @@ type planFlags struct {
 	slots                      int
 	combines                   int
 	splitBytes                 string
+	broadcastBytes             string
 
 	input inputFlags
 	layoutFlags
@@ -46,6 +47,8 @@ func (f *planFlags) register(cmd *cobra.Command) {
 		flags.IntVar(&f.splits, "splits", 0, "cut the input into `N` splits (default one for each --split-bytes)")
 		flags.StringVar(&f.splitBytes, "split-bytes", "",
 			"cut the input into splits of about `SIZE` (default 128MiB, and more with many groups)")
+		flags.StringVar(&f.broadcastBytes, "broadcast-bytes", "",
+			"refuse a join whose tables that each task reads whole, all but one, have more than `SIZE` (default 256MiB)")
 		flags.IntVar(&f.slots, "slots", 0,
 			"`N` tasks will run at the same time: cut the input into three splits for each, of 16 GiB at most")
 		flags.IntVar(&f.partitions, "partitions", 0,
@@ -87,8 +90,8 @@ func newDistPlanCommand() *cobra.Command {
 equal cost, and decide how many partitions, merges and nodes of a tree there are. The plan names the files as
 they are now: a task refuses one that has changed. Planning the same again gives the same plan.
 
-The query is one aggregation: SELECT with GROUP BY or aggregates over one table, with HAVING, expressions,
-ORDER BY and LIMIT.`,
+The query is one aggregation: SELECT with GROUP BY or aggregates, with HAVING, expressions, ORDER BY and LIMIT. Its
+rows are of one table, of joins of a large one with small ones, which each task reads whole, or of a UNION of such.`,
 		Example: `  mpga dist plan "SELECT id1, sum(v1) FROM 's3://bucket/in/*.parquet' GROUP BY id1" --output s3://bucket/out -o plan.json
   mpga dist plan nightly.yaml --step routes --work /shared/work -o plan.json`,
 		Args: wantArgs(cobra.ExactArgs(1)),
@@ -160,6 +163,9 @@ func (f *planFlags) request(cmd *cobra.Command, query string) (r *distributed.Re
 	if r.SplitBytes, err = parseSize("--split-bytes", f.splitBytes); err != nil {
 		return nil, err
 	}
+	if r.BroadcastBytes, err = parseSize("--broadcast-bytes", f.broadcastBytes); err != nil {
+		return nil, err
+	}
 	if r.Output == "" {
 		return nil, usagef("dist plan: name the output with --output")
 	}
@@ -201,7 +207,7 @@ func (f *planFlags) ofQuery(cmd *cobra.Command, query string) (*distributed.Requ
 
 // jobFlagsOnly are the flags of mpga dist plan that go with a job's file.
 var jobFlagsOnly = map[string]bool{"output-plan": true, "output": true, "work": true,
-	"splits": true, "split-bytes": true, "partitions": true, "merges": true,
+	"splits": true, "split-bytes": true, "broadcast-bytes": true, "partitions": true, "merges": true,
 	"combines": true, "slots": true, "step": true, "set": true, "date": true, "threads": true,
 	"memory-limit": true, "temp-dir": true, "temp-limit": true}
 

@@ -43,6 +43,9 @@ var flagNames = map[knob.Name]string{
 	"sink.Threads":        "--threads",
 
 	"partial.Partitions": "--" + partitionsFlag,
+
+	"distributed.BroadcastBytes": "--broadcast-bytes",
+
 	"objects.Timeout":    "--http-timeout",
 }
 

@@ -19,10 +19,12 @@ type Counts struct {
 }
 
 const (
-	splitBytesDefault  = 128 << 20
-	splitBytesMost     = 16 << 30 // what an attempt may lose; ten minutes of a thread
-	splitsMax          = 100_000  // 5 digits in names
-	groupsPerPartition = 1 << 14
+	splitBytesDefault     = 128 << 20
+	broadcastBytesDefault = 256 << 20 // 64 tasks read 16 GiB, as much as a split may have
+	splitBytesMost        = 16 << 30  // what an attempt may lose; ten minutes of a thread
+	splitsMax             = 100_000   // 5 digits in names
+	groupBytesLeast       = 16        // of a text whose rows nobody has counted
+	groupsPerPartition    = 1 << 14
 
 	// A seal has the sizes of all blobs of a stage, and each merge reads it: 64 Mi sizes are half a GiB.
 	blobsMax = 1 << 26
@@ -52,6 +54,7 @@ func (r *Request) ValidateCounts() error {
 	}
 	check(r.Splits >= 0 && r.Splits <= splitsMax, "%d splits: want 1 to %d", r.Splits, splitsMax)
 	check(r.Slots >= 0, "%d slots: want 1 or more", r.Slots)
+	check(r.BroadcastBytes >= 0, "whole tables of %d B: want 1 or more", r.BroadcastBytes)
 	check(r.SplitBytes >= 0, "splits of %d B: want 1 or more", r.SplitBytes)
 	check(r.Partitions >= 0 && r.Partitions <= partition.FanOutMax && r.Partitions&(r.Partitions-1) == 0,
 		"%d partitions: want a power of two up to %d", r.Partitions, partition.FanOutMax)

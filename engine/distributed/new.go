@@ -1,12 +1,15 @@
 package distributed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
@@ -15,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
@@ -25,8 +29,7 @@ type Request struct {
 	Name      string // for people
 	Statement string
 
-	// Tables are the files that names behind FROM stand for; a statement reads one. Scan says how
-	// files are read.
+	// Tables are the files that names behind FROM stand for. Scan says how files are read.
 	Tables map[string]plan.Table
 	Scan   dataset.Options
 
@@ -43,6 +46,10 @@ type Request struct {
 	// splits for each, up to 16 GiB; else more where a split would have fewer than eight rows for each
 	// expected group, as far as there are 48 splits.
 	SplitBytes int64
+
+	// BroadcastBytes bounds the files of the tables that each task reads whole: of all tables of a join but the largest.
+	// The default is 256 MiB.
+	BroadcastBytes int64
 
 	// Slots is how many tasks will run at the same time. The default, 0, is not known.
 	Slots int
@@ -75,12 +82,47 @@ func (r *Request) validate() error {
 	return errors.Join(append(errs, r.ValidateCounts())...)
 }
 
-// planned is the table of a statement that is planned.
+// planned is a table of a statement that is planned.
 type planned struct {
 	files  []string
 	scan   dataset.Options
 	known  *dataset.Known
 	source scan.Source
+	input  Input
+}
+
+// bytes returns the bytes of the table's files.
+func (t *planned) bytes() (sum int64) {
+	for _, f := range t.input.Files {
+		sum += f.Bytes
+	}
+	return sum
+}
+
+// planner makes a plan of a request.
+type planner struct {
+	*Request
+	fs     vfs.FS
+	eng    *engine.Engine
+	tables []*planned // in the order in which the statement opens them
+}
+
+// of returns the table that the statement has opened as a source; nil of none.
+func (p *planner) of(source scan.Source) *planned {
+	for _, t := range p.tables {
+		if t.source == source {
+			return t
+		}
+	}
+	return nil
+}
+
+// bytes returns the bytes of the files of a source; -1 where it has none.
+func (p *planner) bytes(source scan.Source) int64 {
+	if t := p.of(source); t != nil {
+		return t.bytes()
+	}
+	return -1
 }
 
 // New plans a request. Files are opened and sampled, and nothing is written.
@@ -92,46 +134,37 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 	if err != nil {
 		return nil, err
 	}
-	if tables := statement.Leaves(); len(tables) > 1 {
-		at := tables[1].Place()
-		return nil, statement.ErrorAt(at, "not supported: several tables in a distributed statement, which reads one")
-	}
-	var table *planned
-	opt := plan.Options{
-		Tables: r.Tables, Scan: r.Scan, Overflow: r.Overflow, Deterministic: r.Deterministic, OneStep: true,
-		Open: func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error) {
-			var err error
-			table, err = openTable(ctx, fsys, files, opt)
-			if err != nil {
-				return nil, err
-			}
-			return table.source, nil
-		},
-	}
-	q, err := plan.Prepare(ctx, eng, statement, opt)
+	made := &planner{Request: &r, fs: fsys, eng: eng}
+	q, err := made.prepare(ctx, statement)
 	if err != nil {
 		return nil, err
 	}
 	defer q.Close()
-	source, grouping, err := q.Grouping()
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
-	case table == nil:
-		return nil, fmt.Errorf("%w: the statement reads no files", ErrPlan)
+	division, err := made.divide(q, statement)
+	if err != nil {
+		return nil, err
 	}
+	if division.Derived && !r.Deterministic {
+		r.Deterministic = true // groups of tables that each task reads whole are equal to the bit
+		return New(ctx, eng, fsys, r)
+	}
+	grouping, err := q.Grouping(plan.Part{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	defer grouping.Close()
 	p := &Plan{
 		Format: planFormat, Version: r.Version, Name: r.Name, Statement: r.Statement,
-		Overflow: r.Overflow, Deterministic: r.Deterministic, Query: grouping, Ordered: q.Ordered(),
+		Overflow: r.Overflow, Deterministic: r.Deterministic, Query: grouping.Query, Ordered: q.Ordered(),
 	}
-	p.Table = namedTable(statement, r.Tables)
-	if err := p.setInput(ctx, table); err != nil {
+	p.Tables = namedTables(statement, r.Tables)
+	if err := p.setInputs(made, division); err != nil {
 		return nil, err
 	}
 	if err := p.setOutput(&r, q); err != nil {
 		return nil, err
 	}
-	if err := p.setTasks(ctx, eng, &r, table, source); err != nil {
+	if err := p.setTasks(ctx, made, division, grouping); err != nil {
 		return nil, err
 	}
 	if p.ID, err = p.hash(); err != nil {
@@ -142,6 +175,49 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 		return nil, err
 	}
 	return p, p.setReplaced(fsys)
+}
+
+// prepare plans the statement, and notes the tables that it opens.
+func (p *planner) prepare(ctx context.Context, statement *sql.Select) (*plan.Query, error) {
+	return plan.Prepare(ctx, p.eng, statement, plan.Options{
+		Tables: p.Tables, Scan: p.Scan, Overflow: p.Overflow, Deterministic: p.Deterministic, OneStep: true,
+		Open: func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error) {
+			table, err := openTable(ctx, p.fs, files, opt)
+			if err != nil {
+				return nil, err
+			}
+			p.tables = append(p.tables, table)
+			return table.source, nil
+		},
+	})
+}
+
+// divide chooses the tables that have splits. It refuses a statement that has none, and tables that are too large to be
+// read whole by each task.
+func (p *planner) divide(q *plan.Query, statement *sql.Select) (*plan.Division, error) {
+	made, err := q.Divide(p.bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	if of := statement.Unseeded(); of != nil {
+		at := statement.ErrorAt(of.At, "not supported: a sample without REPEATABLE (seed) in a distributed statement, "+
+			"whose tasks take one sample each")
+		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
+	}
+	var all int64
+	var each []string
+	for _, whole := range made.Whole {
+		bytes := p.bytes(whole.Table)
+		all += bytes
+		each = append(each, fmt.Sprintf("%s of %s, since %s", whole.Name, humanize.IBytes(uint64(bytes)), whole.Why))
+	}
+	if limit := cmp.Or(p.BroadcastBytes, broadcastBytesDefault); all > limit {
+		return nil, knob.Errorf("%w: each task would read whole tables of %s, more than %s allows (%s): %s; "+
+			"allow more, or join less of them: write what the join needs to a file first", ErrPlan,
+			humanize.IBytes(uint64(all)), knob.Name("distributed.BroadcastBytes"), humanize.IBytes(uint64(limit)),
+			strings.Join(each, "; "))
+	}
+	return made, nil
 }
 
 // openTable opens the files of a table, by names that mean the same on other hosts.
@@ -156,7 +232,12 @@ func openTable(ctx context.Context, fsys vfs.FS, files []string, opt dataset.Opt
 	}
 	t.scan.FS = fsys
 	var err error
-	t.source, t.known, err = dataset.OpenKnown(ctx, t.files, t.scan)
+	if t.source, t.known, err = dataset.OpenKnown(ctx, t.files, t.scan); err != nil {
+		return nil, err
+	}
+	t.input.Files, err = dataset.Identities(ctx, t.files, t.scan)
+	t.input.Scan = t.scan
+	t.input.Scan.Known = t.known
 	return t, err
 }
 
@@ -171,47 +252,55 @@ func absolute(fsys vfs.FS, path string) string {
 	return path
 }
 
-// namedTable returns the name of the table behind FROM, at any depth: as it is written there, or else one
-// that differs in case alone.
-func namedTable(s *sql.Select, tables map[string]plan.Table) string {
-	leaves := s.Leaves()
-	if len(leaves) != 1 {
-		return ""
-	}
-	of, ok := leaves[0].(*sql.Table)
-	if !ok {
-		return ""
-	}
-	found := ""
-	for name := range tables {
-		if name == of.Name {
-			return name
+// namedTables returns the names of the tables behind FROM, at any depth: as they are written there, or else such that
+// differ in case alone.
+func namedTables(s *sql.Select, tables map[string]plan.Table) (names []string) {
+	for _, leaf := range s.Leaves() {
+		of, ok := leaf.(*sql.Table)
+		if !ok {
+			continue
 		}
-		if strings.EqualFold(name, of.Name) && (found == "" || name < found) {
-			found = name
+		found := ""
+		for name := range tables {
+			isOther := found != of.Name && strings.EqualFold(name, of.Name) && (found == "" || name < found)
+			if name == of.Name || isOther {
+				found = name
+			}
+		}
+		if found != "" && !slices.Contains(names, found) {
+			names = append(names, found)
 		}
 	}
-	return found
+	return names
 }
 
-// setInput notes which files are read, and how.
-func (p *Plan) setInput(ctx context.Context, t *planned) error {
-	var err error
-	if p.Files, err = dataset.Identities(ctx, t.files, t.scan); err != nil {
-		return err
-	}
-	for _, f := range p.Files {
-		if strings.Contains(f.Path, redact.Hidden) {
-			return fmt.Errorf("%w: %s has parameters or a user, which do not go into a plan", ErrPlan, f.Path)
+// setInputs notes which files are read, and how.
+func (p *Plan) setInputs(made *planner, division *plan.Division) error {
+	for _, t := range made.tables {
+		for _, f := range t.input.Files {
+			if strings.Contains(f.Path, redact.Hidden) {
+				return fmt.Errorf("%w: %s has parameters or a user, which do not go into a plan", ErrPlan, f.Path)
+			}
 		}
+		t.input.Read = readingOf(t.source, division)
+		p.Inputs = append(p.Inputs, t.input)
 	}
 	if redact.Text(p.Statement) != p.Statement {
 		return fmt.Errorf("%w: a URL in the statement has a secret, which does not go into a plan: %s",
 			ErrPlan, redact.Text(p.Statement))
 	}
-	p.Scan = t.scan
-	p.Scan.Known = t.known
 	return nil
+}
+
+// readingOf returns how a table is read.
+func readingOf(table scan.Source, division *plan.Division) Reading {
+	switch {
+	case slices.ContainsFunc(division.Stems, func(s plan.Stem) bool { return s.Table == table }):
+		return ReadSplits
+	case slices.ContainsFunc(division.Whole, func(w plan.WholeTable) bool { return w.Table == table }):
+		return ReadWhole
+	}
+	return ReadNone
 }
 
 // setOutput notes the columns of the result, and where they go.
@@ -242,39 +331,61 @@ func (p *Plan) setOutput(r *Request, q *plan.Query) (err error) {
 	return nil
 }
 
-// setTasks cuts the input, and decides how many tasks each stage has.
-func (p *Plan) setTasks(ctx context.Context, eng *engine.Engine, r *Request, t *planned, source scan.Source) error {
-	bound, err := rowdata.BindCanonical(p.Query, source.Schema(), source.Stats().Columns)
+// stem is the rows of a table that is divided.
+type stem struct {
+	input  int
+	splits []scan.Split
+	starts []uint64 // positions of the first rows of the files
+	bytes  int64
+}
+
+// stems returns the rows of the tables that are divided.
+func (p *planner) stems(ctx context.Context, division *plan.Division) (list []stem, err error) {
+	for _, of := range division.Stems {
+		s := stem{input: slices.Index(p.tables, p.of(of.Table)), starts: scan.FileStarts(of.Table)}
+		if s.starts == nil {
+			return nil, fmt.Errorf("%w: the input is no table of files", ErrPlan)
+		}
+		if s.splits, err = of.Rows.Splits(ctx, of.Columns); err != nil {
+			return nil, err
+		}
+		for _, split := range s.splits {
+			s.bytes += split.Bytes()
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// setTasks cuts the inputs, and decides how many tasks each stage has.
+func (p *Plan) setTasks(ctx context.Context, made *planner, division *plan.Division, g *plan.Grouping) error {
+	stems, err := made.stems(ctx, division)
 	if err != nil {
 		return err
 	}
-	columns := make([]int, len(bound.Columns))
-	for i := range bound.Columns {
-		columns[i] = bound.Columns[i].Index
-	}
-	splits, err := source.Splits(ctx, columns)
+	expected, err := p.expected(ctx, made, stems, division, g)
 	if err != nil {
 		return err
 	}
-	starts := scan.FileStarts(t.source)
-	if starts == nil {
-		return fmt.Errorf("%w: the input is no table of files", ErrPlan)
+	p.Groups = expected.Groups
+	wanted := made.splits(expected)
+	for _, s := range stems {
+		if len(s.splits) == 0 && len(stems) > 1 {
+			continue
+		}
+		share := wanted
+		if expected.Bytes > 0 {
+			share = max(int(float64(wanted)*float64(s.bytes)/float64(expected.Bytes)+0.5), 1)
+		}
+		for _, split := range cut(s.splits, s.starts, share) {
+			split.Input = s.input
+			p.Splits = append(p.Splits, split)
+		}
 	}
-	forecast, err := eng.Explain(ctx, source, p.Query)
-	if err != nil {
-		return err
+	if len(p.Splits) == 0 {
+		p.Splits = []Split{{Input: stems[0].input, None: true}}
 	}
-	p.Groups = forecast.Forecast.Groups
-	var bytes int64
-	for _, s := range splits {
-		bytes += s.Bytes()
-	}
-	expected := Expected{
-		Bytes: bytes, Rows: forecast.Forecast.Rows, Groups: p.Groups, State: 8 * int64(bound.StateLayout().Stride),
-		Values: slices.ContainsFunc(bound.Folds, func(f rowdata.Fold) bool { return f.Grows() }),
-	}
-	p.Splits = cut(splits, starts, r.splits(expected))
-	n := r.count(len(p.Splits), expected)
+	n := made.count(len(p.Splits), expected)
 	if n.Splits*n.Partitions > blobsMax {
 		return fmt.Errorf(
 			"%w: %d splits of %d partitions have more than %d blobs: cut the input into fewer splits, or "+
@@ -284,6 +395,42 @@ func (p *Plan) setTasks(ctx context.Context, eng *engine.Engine, r *Request, t *
 	p.Partitions, p.Combines, p.Merges = n.Partitions, n.Combines, ranges(n.Partitions, n.Merges)
 	p.Stages = p.stages()
 	return nil
+}
+
+// expected returns what is expected of the inputs and the groups: by a sample of one table, or else by the statistics
+// of all.
+func (p *Plan) expected(
+	ctx context.Context, made *planner, stems []stem, division *plan.Division, g *plan.Grouping,
+) (e Expected, err error) {
+	bound, err := rowdata.BindCanonical(p.Query, g.Source.Schema(), g.Source.Stats().Columns)
+	if err != nil {
+		return e, err
+	}
+	e = Expected{
+		Groups: g.Groups, State: 8 * int64(bound.StateLayout().Stride),
+		Values: slices.ContainsFunc(bound.Folds, func(f rowdata.Fold) bool { return f.Grows() }),
+	}
+	for _, s := range stems {
+		e.Bytes += s.bytes
+		for _, split := range s.splits {
+			if e.Rows < 0 || split.Rows() < 0 {
+				e.Rows = -1
+			} else {
+				e.Rows += split.Rows()
+			}
+		}
+	}
+	if e.Rows < 0 {
+		e.Groups = min(e.Groups, max(e.Bytes/groupBytesLeast, 1))
+	}
+	if division.IsTable() {
+		forecast, err := made.eng.Explain(ctx, g.Source, p.Query)
+		if err != nil {
+			return e, err
+		}
+		e.Groups, e.Rows = forecast.Forecast.Groups, forecast.Forecast.Rows
+	}
+	return e, nil
 }
 
 // checkPlaces refuses an output that has the plan, or its work directory, in its own place or below it: Commit

@@ -283,7 +283,7 @@ func TestCollect(t *testing.T) {
 // Would catch plans that are read though they are of another version, cut off, or changed.
 func TestDecode(t *testing.T) {
 	p := &Plan{Format: planFormat, Version: "v1", Statement: "SELECT 1", Splits: []Split{{None: true}}, Partitions: 1, Merges: ranges(1, 1)}
-	p.Scan.Known = &dataset.Known{}
+	p.Inputs = []Input{{Read: ReadSplits, Scan: dataset.Options{Known: &dataset.Known{}}}}
 	p.Stages = p.stages()
 	var err error
 	p.ID, err = p.hash()
@@ -296,7 +296,7 @@ func TestDecode(t *testing.T) {
 	}
 	replaced := func(old, new string) []byte { return bytes.Replace(text, []byte(old), []byte(new), 1) }
 	for name, damaged := range map[string][]byte{
-		"another version": replaced(`"v1"`, `"v2"`), "another format": replaced(`"format": 1`, `"format": 2`),
+		"another version": replaced(`"v1"`, `"v2"`), "another format": replaced(`"format": 2`, `"format": 1`),
 		"changed": replaced("SELECT 1", "SELECT 2"), "cut off": text[:len(text)/2], "empty": nil, "no plan": []byte("[]"),
 		"more": append(slices.Clone(text), "{}"...), "unknown": replaced(`"format"`, `"color": 1, "format"`), "elsewhere": replaced("/work/"+p.ID, "/work/x"),
 	} {
@@ -312,7 +312,9 @@ func TestDecode(t *testing.T) {
 		"a merge too far":          func(p *Plan) { p.Merges = []Range{{0, 1}} },
 		"no merges":                func(p *Plan) { p.Merges = nil },
 		"other stages":             func(p *Plan) { p.Stages[0].Tasks = -1 },
-		"no columns":               func(p *Plan) { p.Scan.Known = nil },
+		"a split of another input": func(p *Plan) { p.Splits[0].Input = 1 },
+		"a split of a whole input": func(p *Plan) { p.Inputs[0].Read = ReadWhole },
+		"no columns":               func(p *Plan) { p.Inputs[0].Scan.Known = nil },
 	} {
 		hostile, err := Decode(text, "v1")
 		check(t, err)

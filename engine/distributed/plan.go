@@ -23,23 +23,22 @@ import (
 var ErrPlan = errors.New("the plan cannot be carried out")
 
 // planFormat is the version of Plan's form.
-const planFormat = 1
+const planFormat = 2
 
 // Plan says how a statement is answered in parts. It travels as JSON.
 type Plan struct {
-	Format  int    `json:"format"`  // 1
+	Format  int    `json:"format"`  // 2
 	Version string `json:"version"` // of the program that made it, and that carries it out
 	ID      string `json:"id"`      // 16 hexadecimal digits: a hash of all other fields but Work and Replaces
 	Name    string `json:"name"`    // for people
 	Work    string `json:"work"`    // the directory, or URL, of the plan's blobs; it ends in ID
 
 	Statement     string         `json:"statement"`
-	Table         string         `json:"table,omitzero"` // name behind FROM; "" where files stand there
+	Tables        []string       `json:"tables,omitempty"` // names behind FROM of tables; files stand there, too
 	Overflow      query.Overflow `json:"overflow,omitzero"`
 	Deterministic bool           `json:"deterministic,omitzero"`
 
-	Files []dataset.Identity `json:"files"` // of the input, in order
-	Scan  dataset.Options    `json:"scan"`  // how the files are read, and what is known of their columns
+	Inputs []Input `json:"inputs"` // the tables that the statement reads, in the order in which it opens them
 
 	Splits     []Split     `json:"splits"`
 	Partitions int         `json:"partitions"`        // of the hash of the keys, a power of two
@@ -58,10 +57,28 @@ type Plan struct {
 	Replaces *dataset.Identity `json:"replaces,omitzero"`
 }
 
-// Split is a part of the input: rows of neighbouring files. It may begin within its first file, and
+// Input is a table that the statement reads: files.
+type Input struct {
+	Files []dataset.Identity `json:"files"` // in order
+	Scan  dataset.Options    `json:"scan"`  // how the files are read, and what is known of their columns
+	Read  Reading            `json:"read"`
+}
+
+// Reading says how tasks of StagePartial read an input.
+type Reading string
+
+// The ways.
+const (
+	ReadSplits Reading = "splits" // a task one split, of one of these inputs
+	ReadWhole  Reading = "whole"  // each task all of it
+	ReadNone   Reading = "none"   // nobody: its columns are looked up alone
+)
+
+// Split is a part of an input: rows of neighbouring files. It may begin within its first file, and
 // end within its last.
 type Split struct {
-	First int    `json:"first"`         // index of a file
+	Input int    `json:"input,omitzero"`
+	First int    `json:"first"`         // index of a file of the input
 	From  uint64 `json:"from,omitzero"` // position in that file of the first row
 	Last  int    `json:"last"`          // index of a file
 	To    uint64 `json:"to,omitzero"`   // position in that file behind the last row; 0 is the end of the file
@@ -194,13 +211,8 @@ func Decode(text []byte, version string) (*Plan, error) {
 
 // validate refuses a plan whose numbers contradict each other, whoever has made it.
 func (p *Plan) validate() error {
-	if p.Scan.Known == nil || len(p.Splits) == 0 || len(p.Splits) > splitsMax {
-		return fmt.Errorf("it has %d splits, and columns: %t", len(p.Splits), p.Scan.Known != nil)
-	}
-	for i, s := range p.Splits {
-		if !s.None && (s.First < 0 || s.First > s.Last || s.Last >= len(p.Files)) {
-			return fmt.Errorf("split %d has the files %d to %d of %d", i, s.First, s.Last, len(p.Files))
-		}
+	if err := p.validateSplits(); err != nil {
+		return err
 	}
 	if n := p.Partitions; n < 1 || n > partition.FanOutMax || n&(n-1) != 0 || p.Combines < 0 ||
 		p.Combines > len(p.Splits) {
@@ -217,6 +229,35 @@ func (p *Plan) validate() error {
 		return fmt.Errorf("its merges end at partition %d of %d, and its stages are %v", next, p.Partitions, p.Stages)
 	}
 	return nil
+}
+
+// validateSplits refuses splits that no input has.
+func (p *Plan) validateSplits() error {
+	for i := range p.Inputs {
+		if p.Inputs[i].Scan.Known == nil {
+			return fmt.Errorf("input %d has no columns", i)
+		}
+	}
+	if len(p.Splits) == 0 || len(p.Splits) > splitsMax {
+		return fmt.Errorf("it has %d splits", len(p.Splits))
+	}
+	for i, s := range p.Splits {
+		if s.Input < 0 || s.Input >= len(p.Inputs) || p.Inputs[s.Input].Read != ReadSplits {
+			return fmt.Errorf("split %d has the input %d, of %d", i, s.Input, len(p.Inputs))
+		}
+		if files := len(p.Inputs[s.Input].Files); !s.None && (s.First < 0 || s.First > s.Last || s.Last >= files) {
+			return fmt.Errorf("split %d has the files %d to %d of %d", i, s.First, s.Last, files)
+		}
+	}
+	return nil
+}
+
+// AllFiles returns the files of all inputs.
+func (p *Plan) AllFiles() (files []dataset.Identity) {
+	for i := range p.Inputs {
+		files = append(files, p.Inputs[i].Files...)
+	}
+	return files
 }
 
 // result returns the columns of the result.

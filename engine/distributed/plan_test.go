@@ -140,6 +140,8 @@ func setArgument(t *testing.T, d *datadriven.TestData, r *Request, arg datadrive
 		r.Splits = number()
 	case "bytes":
 		r.SplitBytes = int64(number())
+	case "broadcast":
+		r.BroadcastBytes = int64(number())
 	case "slots":
 		r.Slots = number()
 	case "partitions":
@@ -166,14 +168,22 @@ func setArgument(t *testing.T, d *datadriven.TestData, r *Request, arg datadrive
 // inShort writes what of a plan its request decides.
 func inShort(p *Plan) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "query: %s; table %q; ordered %t\n", p.Query.String(), p.Table, p.Ordered)
+	fmt.Fprintf(&b, "query: %s; tables %q; ordered %t\n", p.Query.String(), p.Tables, p.Ordered)
 	for _, c := range p.Columns {
 		fmt.Fprintf(&b, "column: %s %s, nullable %t\n", c.Name, c.Type, c.Nullable)
 	}
-	for i, f := range p.Files {
-		fmt.Fprintf(&b, "file %d: %s\n", i, f.Path)
+	for i, in := range p.Inputs {
+		if len(p.Inputs) > 1 {
+			fmt.Fprintf(&b, "input %d, %s:\n", i, in.Read)
+		}
+		for i, f := range in.Files {
+			fmt.Fprintf(&b, "file %d: %s\n", i, f.Path)
+		}
 	}
 	for i, s := range p.Splits {
+		if len(p.Inputs) > 1 {
+			fmt.Fprintf(&b, "input %d, ", s.Input)
+		}
 		if s.None {
 			fmt.Fprintf(&b, "split %d: none\n", i)
 			continue
@@ -262,7 +272,7 @@ func TestPlanID(t *testing.T) {
 
 // Would catch a plan that names another table than the statement reads, by chance: where names of tables
 // differ in case alone, the name that the statement writes counts.
-func TestNamedTable(t *testing.T) {
+func TestNamedTables(t *testing.T) {
 	eng := open(t, 1)
 	dir := t.TempDir()
 	writeSmall(t, filepath.Join(dir, "in"))
@@ -285,8 +295,9 @@ func TestNamedTable(t *testing.T) {
 			r.Statement, r.Tables = "SELECT k, count(*) FROM "+c.from+" GROUP BY k", c.tables
 			p, err := New(t.Context(), eng, quick, r)
 			check(t, err)
-			if p.Table != c.want || baseName(p.Files[0].Path) != c.file || len(p.Files) != 1 {
-				t.Errorf("FROM %s: table %q, want %q; files %v, want %s", c.from, p.Table, c.want, p.Files, c.file)
+			files := p.AllFiles()
+			if strings.Join(p.Tables, ", ") != c.want || baseName(files[0].Path) != c.file || len(files) != 1 {
+				t.Errorf("FROM %s: tables %q, want %q; files %v, want %s", c.from, p.Tables, c.want, files, c.file)
 				break
 			}
 		}

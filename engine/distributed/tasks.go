@@ -1,7 +1,9 @@
 package distributed
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
@@ -63,30 +66,39 @@ func (t *Tasks) checkTask(stage string, task int) error {
 	return nil
 }
 
-// prepare plans the statement over a source.
-func (t *Tasks) prepare(ctx context.Context, source scan.Source) (*plan.Query, error) {
+// prepare plans the statement over its inputs, which a function opens by their numbers.
+func (t *Tasks) prepare(ctx context.Context, open func(input int) (scan.Source, error)) (*plan.Query, error) {
 	p := t.Plan
 	statement, err := sql.Parse(p.Statement)
 	if err != nil {
 		return nil, err
 	}
+	opened := 0
 	opt := plan.Options{
-		Overflow: p.Overflow, Deterministic: p.Deterministic, OneStep: true,
-		Open: func(context.Context, []string, dataset.Options) (scan.Source, error) { return source, nil },
+		Overflow: p.Overflow, Deterministic: p.Deterministic, OneStep: true, Tables: map[string]plan.Table{},
+		Open: func(context.Context, []string, dataset.Options) (scan.Source, error) {
+			if opened++; opened > len(p.Inputs) {
+				return nil, fmt.Errorf("%w: it has %d inputs, and the statement reads more", ErrPlan, len(p.Inputs))
+			}
+			return open(opened - 1)
+		},
 	}
-	if p.Table != "" {
-		opt.Tables = map[string]plan.Table{p.Table: {Files: []string{p.Table}}}
+	for _, name := range p.Tables {
+		opt.Tables[name] = plan.Table{Files: []string{name}}
 	}
 	return plan.Prepare(ctx, t.Engine, statement, opt)
 }
 
-// shape plans the statement over the columns of the input. It opens no file of the input.
-func (t *Tasks) shape(ctx context.Context) (*plan.Query, error) {
-	columns, err := t.Plan.Scan.Known.Columns()
+// shape plans the statement over the columns of its inputs. It opens no file of them.
+func (t *Tasks) shape(ctx context.Context) (*plan.Query, error) { return t.prepare(ctx, t.shapeOf) }
+
+// shapeOf returns the columns of an input.
+func (t *Tasks) shapeOf(input int) (scan.Source, error) {
+	columns, err := t.Plan.Inputs[input].Scan.Known.Columns()
 	if err != nil {
 		return nil, err
 	}
-	return t.prepare(ctx, scan.Shape(columns))
+	return scan.Shape(columns), nil
 }
 
 // Partial writes the states of a split.
@@ -95,60 +107,94 @@ func (t *Tasks) Partial(ctx context.Context, split int) (Done, error) {
 		return Done{}, err
 	}
 	m := &manifest{Plan: t.Plan.ID, Stage: StagePartial, Task: split, Attempt: newAttempt()}
-	return t.pack(m, func(opt partial.Options) (engine.Stats, error) {
-		table, starts, err := t.open(ctx, &t.Plan.Splits[split])
-		if err != nil {
-			return engine.Stats{}, err
-		}
-		q, err := t.prepare(ctx, table)
-		if err != nil {
-			return engine.Stats{}, err
-		}
-		defer q.Close()
-		source, grouping, err := q.Grouping()
-		if err != nil {
-			return engine.Stats{}, err
-		}
-		if starts != nil {
-			from, to := t.Plan.Splits[split].span(starts)
-			source = scan.Part(source, from, to)
-		}
-		return t.Engine.Partial(ctx, source, grouping, opt)
-	})
+	return t.pack(m, func(opt partial.Options) (engine.Stats, error) { return t.writeStates(ctx, split, opt) })
 }
 
-// open opens the files of a split, as a part of the table. starts has the position of the first row of
-// each of them; nil of a split without files. R3.
-func (t *Tasks) open(ctx context.Context, s *Split) (table scan.Source, starts []uint64, err error) {
+// writeStates writes the states of the rows of a split, joined with inputs that are read whole.
+func (t *Tasks) writeStates(ctx context.Context, split int, opt partial.Options) (engine.Stats, error) {
+	s := &t.Plan.Splits[split]
+	part := plan.Part{First: split == 0}
+	q, err := t.prepare(ctx, func(input int) (source scan.Source, err error) {
+		of := &t.Plan.Inputs[input]
+		switch {
+		case input == s.Input:
+			part.Table, part.Of, err = t.openSplit(ctx, s)
+			return part.Table, err
+		case of.Read == ReadWhole:
+			return t.openFiles(ctx, of, of.Files)
+		}
+		if source, err = t.shapeOf(input); of.Read == ReadSplits {
+			part.Others = append(part.Others, source)
+		}
+		return source, err
+	})
+	if err != nil {
+		return engine.Stats{}, err
+	}
+	defer q.Close()
+	g, err := q.Grouping(part)
+	if err != nil {
+		return engine.Stats{}, err
+	}
+	defer g.Close()
+	if err := t.checkQuery(g.Query); err != nil {
+		return engine.Stats{}, err
+	}
+	return g.Partial(ctx, opt)
+}
+
+// checkQuery refuses states of another aggregation than the plan's, which merges do not fit together.
+func (t *Tasks) checkQuery(made query.Query) error {
+	want, err := json.Marshal(t.Plan.Query)
+	if err != nil {
+		return err
+	}
+	got, err := json.Marshal(made)
+	if err == nil && !bytes.Equal(want, got) {
+		err = fmt.Errorf("%w: its aggregation is %s, and a task's is %s", ErrPlan, t.Plan.Query.String(), made.String())
+	}
+	return err
+}
+
+// openSplit opens the files of a split, as a part of their table, and returns what takes the rows of the split of
+// rows made of the table.
+func (t *Tasks) openSplit(ctx context.Context, s *Split) (scan.Source, func(scan.Source) scan.Source, error) {
+	of := &t.Plan.Inputs[s.Input]
 	if s.None {
-		columns, err := t.Plan.Scan.Known.Columns()
+		columns, err := of.Scan.Known.Columns()
 		if err != nil {
 			return nil, nil, err
 		}
 		return scan.Batches(columns, nil), nil, nil
 	}
+	table, err := t.openFiles(ctx, of, of.Files[s.First:s.Last+1])
+	if err != nil {
+		return nil, nil, err
+	}
+	from, to := s.span(scan.FileStarts(table))
+	return table, func(rows scan.Source) scan.Source { return scan.Part(rows, from, to) }, nil
+}
+
+// openFiles opens some files of an input. R3.
+func (t *Tasks) openFiles(ctx context.Context, of *Input, files []dataset.Identity) (scan.Source, error) {
 	var names []string
-	for _, then := range t.Plan.Files[s.First : s.Last+1] {
+	for _, then := range files {
 		info, err := t.FS.Stat(then.Path)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				err = fmt.Errorf("%w: %w", ErrPlan, err)
 			}
-			return nil, nil, fmt.Errorf("an input of the plan: %w", err)
+			return nil, fmt.Errorf("an input of the plan: %w", err)
 		}
 		if now := dataset.NewIdentity(then.Path, info); !now.Same(then) {
-			return nil, nil, fmt.Errorf("%w: %s is not what it was when the plan was made (%s): plan again",
+			return nil, fmt.Errorf("%w: %s is not what it was when the plan was made (%s): plan again",
 				ErrPlan, then.Path, changed(then, now))
 		}
 		names = append(names, then.Path)
 	}
-	opt := t.Plan.Scan
+	opt := of.Scan
 	opt.FS, opt.Budget = t.FS, t.Engine.Budget()
-	table, err = dataset.Open(ctx, names, opt)
-	if err != nil {
-		return nil, nil, err
-	}
-	return table, scan.FileStarts(table), nil
+	return dataset.Open(ctx, names, opt)
 }
 
 // changed says in what a file differs.

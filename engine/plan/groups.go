@@ -24,6 +24,9 @@ type aggregateNode struct {
 	counted []string           // keys of coded groups whose values nobody looks at
 	stats   []scan.ColumnStats // of coded groups
 	most    *engine.Most       // the groups that are asked for, where a few are; nil for all
+
+	expected int64 // groups, by the statistics of tables
+	isDomain bool  // they are the values that a subquery reads of the rows around it
 }
 
 func (n *aggregateNode) input() node           { return n.in }
@@ -36,7 +39,7 @@ func (n *aggregateNode) start(ctx context.Context, r *run, post *projection) (*e
 		opt.Schema = post.schema
 		opt.NewMap = func() engine.RowMap { return newProjector(post, r.engine.Allocator()) }
 	}
-	result, err := r.engine.Groups(ctx, n.in.rows(r), n.query, opt)
+	result, err := r.engine.Groups(ctx, r.rowsOf(n.in), n.query, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,7 +116,7 @@ func (n *joinNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}
-	s := &joined{node: n, run: r, probe: n.probe.rows(r), build: n.build.rows(r), built: &r.local(n).built}
+	s := &joined{node: n, run: r, probe: r.rowsOf(n.probe), build: r.rowsOf(n.build), built: &r.local(n).built}
 	if owner := r.owner(n); owner != r {
 		s.kept, s.keptFrom = &owner.local(n).built, n.build.rows(owner)
 	}
@@ -215,15 +216,19 @@ func (n *joinNode) pairs(
 	of *logical.Join, sides [2]*input, columns [2][]logical.Column, isCoded bool,
 ) map[expr.ID]int {
 	known := make(map[expr.ID]logical.Column)
-	for _, c := range of.PairColumns() {
+	inOrder := slices.Clone(of.PairColumns()) // of their IDs: names do not depend on which side is kept
+	slices.SortFunc(inOrder, func(a, b logical.Column) int { return cmp.Compare(a.ID, b.ID) })
+	taken := logical.Names{}
+	for _, c := range inOrder {
+		c.Name = taken.Unique(c.Name)
 		known[c.ID] = c
 	}
-	places, taken, fields := make(map[expr.ID]int), logical.Names{}, []arrow.Field{}
+	places, fields := make(map[expr.ID]int), []arrow.Field{}
 	for s, from := range []*projection{n.ofProbe, n.ofBuild} {
 		for i, c := range columns[s] {
 			pair := known[c.ID]
 			f := from.schema.Field(from.schema.NumFields() - len(columns[s]) + i)
-			f.Name, f.Nullable = taken.Unique(pair.Name), true
+			f.Name, f.Nullable = pair.Name, true
 			places[c.ID] = len(fields)
 			n.ofSource[s] = append(n.ofSource[s], sides[s].places[c.ID])
 			pair.Stats.Repeats = pair.Stats.Repeats || s == 1 && isCoded

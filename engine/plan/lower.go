@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -344,7 +345,8 @@ func (p *planner) aggregate(n *logical.Aggregate) (*aggregateNode, *input, error
 	case n.Sets != nil:
 		q.Keys = append(q.Keys, query.Key{Column: names[n.Expanded], Name: setName(n, &q, names[n.Expanded])})
 	}
-	made := &aggregateNode{in: in.node, query: q, coded: n.Again}
+	made := &aggregateNode{in: in.node, query: q, coded: n.Again,
+		expected: rowCount(p.estimates.Rows(n)), isDomain: n.Domain}
 	if m := n.Most; m != nil {
 		made.most = &engine.Most{N: m.N, Count: m.Count, Ties: m.Ties}
 	}
@@ -368,6 +370,9 @@ func (p *planner) aggregate(n *logical.Aggregate) (*aggregateNode, *input, error
 	}
 	return made, &before, nil
 }
+
+// rowCount returns an estimate as a number of rows.
+func rowCount(estimate float64) int64 { return int64(min(estimate, math.MaxInt64/2)) }
 
 // grouped makes the rows of an aggregation, which may be groups that are grouped again.
 func (p *planner) grouped(n *logical.Aggregate) (*input, error) {

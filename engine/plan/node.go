@@ -123,6 +123,7 @@ type run struct {
 
 	around  *run                              // of an iteration: the run of the statement around it; else nil
 	working map[*logical.Working]*engine.Kept // rows that an iteration reads
+	part *runPart // that the run makes; nil of the whole statement
 }
 
 func newRun(eng *engine.Engine) *run { return &run{engine: eng, begun: make(map[node]*work)} }

@@ -3,80 +3,133 @@ package plan
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// Grouping returns the one aggregation of a statement, and the source that the aggregation reads. The
-// groups may be made elsewhere, in parts:
+// Part is the rows that a part of a statement reads. The zero value is all rows.
+type Part struct {
+	Table  scan.Source                   // of a Stem, whose rows are divided; nil of all rows
+	Of     func(scan.Source) scan.Source // the part's among the rows of the Stem, by their positions; nil of all of them
+	Others []scan.Source                 // tables of the other Stems, whose rows other parts read
+	First  bool                          // the part reads inputs of unions whose tables are not divided
+}
+
+// Grouping is the one aggregation of a statement, over the rows of a part. The groups may be made elsewhere:
 //
 //	source -> groups -> part of the groups: Finish -> rows of all parts: InOrder -> result
 //
-// A statement that takes more than one aggregation, or none, is an error that says so.
+// It must be closed.
+type Grouping struct {
+	Source scan.Source
+	Query  query.Query
+	Groups int64 // about as many there are of all parts, by the statistics of tables
+
+	run *run
+}
+
+// Grouping returns the aggregation of a statement. A statement that takes more than one aggregation, or none, is an
+// error that says so.
 //
 // Requires: Options.OneStep.
-func (q *Query) Grouping() (scan.Source, query.Query, error) {
-	var none query.Query
+func (q *Query) Grouping(of Part) (*Grouping, error) {
+	groups, err := q.oneAggregation()
+	if err != nil {
+		return nil, err
+	}
+	r := newRun(q.engine.Statement())
+	if of.Table != nil {
+		r.part = newRunPart(groups.in, of)
+	}
+	return &Grouping{r.rowsOf(groups.in), groups.query, groups.expected, r}, nil
+}
+
+// Partial writes the states of the groups, as engine.Engine's Partial does.
+func (g *Grouping) Partial(ctx context.Context, opt partial.Options) (engine.Stats, error) {
+	stats, err := g.run.engine.Partial(ctx, g.Source, g.Query, opt)
+	g.run.addJoins(&stats)
+	return stats, err
+}
+
+// Close gives back what the part has kept of tables that are read whole.
+// Requires: nobody reads the source any more.
+func (g *Grouping) Close() { g.run.releaseTests() }
+
+// runPart is what a run of a part does not read.
+type runPart struct {
+	stem map[sourceNode]bool // the rows of the table: where groups are made of them, and in domains of subqueries
+	of   func(scan.Source) scan.Source
+	left map[sourceNode]bool // inputs of unions
+}
+
+func newRunPart(root sourceNode, of Part) *runPart {
+	p := &runPart{of: of.Of, left: map[sourceNode]bool{}, stem: map[sourceNode]bool{}}
+	if p.of == nil {
+		p.of = func(s scan.Source) scan.Source { return s }
+	}
+	isOther := func(table scan.Source) bool { return slices.Contains(of.Others, table) }
+	isDivided := func(table scan.Source) bool { return table == of.Table || isOther(table) }
+	_ = alongPath(root, isDivided, nil, func(in sourceNode, divided bool) {
+		own := slices.ContainsFunc(tablesOf(in, true), func(t *tableNode) bool { return t.source == of.Table })
+		p.left[in] = !own && (divided || !of.First)
+	})
+	p.addStems(root, of.Table)
+	return p
+}
+
+// addStems adds the nodes of the rows of a table before they meet others.
+func (p *runPart) addStems(n node, table scan.Source) {
+	if of, ok := n.(sourceNode); ok && isTable(n) {
+		p.stem[of] = tablesOf(n, true)[0].source == table
+		return
+	}
+	for _, in := range inputsOf(n) {
+		p.addStems(in, table)
+	}
+}
+
+// rowsOf returns the rows of a node in a run: of a part, where the run is one.
+func (r *run) rowsOf(n sourceNode) scan.Source {
+	switch {
+	case r == nil || r.part == nil:
+		return n.rows(r)
+	case r.part.left[n]:
+		return scan.Batches(n.rows(nil).Schema(), nil)
+	case r.part.stem[n]:
+		return r.part.of(n.rows(r))
+	}
+	return n.rows(r)
+}
+
+// oneAggregation returns the aggregation of a statement that takes no other.
+func (q *Query) oneAggregation() (*aggregateNode, error) {
 	l := q.last()
-	if step := q.whole(); step != "" {
-		return nil, none, fmt.Errorf("the statement has %s, which needs all rows, and is not done in parts", step)
-	}
-	if q.isDerived() {
-		const how = "a table derived of groups, or of rows in order, is made before the statement; " +
-			"write its result to a file first"
-		return nil, none, errors.New(how)
-	}
 	switch {
 	case l.project == nil:
-		return nil, none, errors.New("the statement makes no groups: it has neither GROUP BY nor an aggregate")
+		return nil, q.noGroups()
 	case l.project.in.sets != nil:
-		return nil, none, errors.New("several grouping sets (ROLLUP, CUBE, GROUPING SETS) take more than one aggregation")
+		return nil, errors.New("several grouping sets (ROLLUP, CUBE, GROUPING SETS) take more than one aggregation")
 	}
-	groups := l.project.in.of
-	for n := node(groups.in); n != nil; n = n.input() {
-		switch of := n.(type) {
-		case *sortsNode:
-			const why = "the statement takes a step before its groups, which needs all rows: order of %s"
-			return nil, none, fmt.Errorf(why, of.describe())
-		case *joinNode:
-			const why = "the statement joins tables, which is not done in parts; write the joined rows to a file first"
-			return nil, none, errors.New(why)
-		}
-	}
-	return groups.in.rows(newRun(q.engine)), groups.query, nil
+	return l.project.in.of, nil
 }
 
-// whole returns what the statement has that is not done in parts, or "".
-func (q *Query) whole() string {
+// noGroups says why a statement is no projection of groups.
+func (q *Query) noGroups() error {
 	for n := node(q.root); n != nil; n = n.input() {
 		switch n.(type) {
-		case *windowNode:
-			return "window functions, a sample, QUALIFY or DISTINCT ON"
-		case *unionNode, *repeatNode:
-			return "UNION, INTERSECT or EXCEPT"
-		case *recursionNode:
-			return "WITH RECURSIVE"
-		case *bodyNode:
-			return "a statement of WITH that several places read"
+		case *windowNode, *repeatNode:
+			return errors.New(whyMade(q.root))
 		}
 	}
-	return ""
-}
-
-// isDerived says whether the statement reads a derived table that is made before it.
-func (q *Query) isDerived() bool {
-	for n := node(q.root); n != nil; n = n.input() {
-		if s, ok := n.(*streamNode); ok && s.described.isResult {
-			return true
-		}
-	}
-	return false
+	return errors.New("the statement makes no groups: it has neither GROUP BY nor an aggregate")
 }
 
 // Finish returns the rows that the statement makes of some of its groups: HAVING, and the columns of the

@@ -38,7 +38,7 @@ func (n *unionNode) rows(r *run) scan.Source {
 func (n *unionNode) over(r *run) *united {
 	s := &united{node: n, in: make([]scan.Source, len(n.in))}
 	for i, in := range n.in {
-		s.in[i] = in.rows(r)
+		s.in[i] = r.rowsOf(in)
 	}
 	return s
 }

@@ -54,6 +54,15 @@ func (p *part) Splits(ctx context.Context, columns []int) ([]Split, error) {
 	return splits, nil
 }
 
+// Narrow implements Narrower.
+func (p *part) Narrow(ctx context.Context, by Predicate) (Source, bool, error) {
+	narrowed, ok, err := Narrow(ctx, p.Source, by)
+	if err != nil || !ok {
+		return p, false, err
+	}
+	return Part(narrowed, p.from, p.to), true, nil
+}
+
 // Shape returns a source without rows. Only its columns are known: a statement can be planned over
 // it, and no file is opened.
 func Shape(schema *arrow.Schema) Source { return shape{schema} }

@@ -362,6 +362,35 @@ func (s *Select) Below() (below []*Select) {
 	return append(below, s.subqueries...)
 }
 
+// Unseeded returns a sample without a seed, which is another one each time, at any depth; nil of none.
+func (s *Select) Unseeded() (found *Sample) {
+	eachSample(s.From, func(of *Sample) {
+		if !of.Seeded {
+			found = of
+		}
+	})
+	for _, below := range s.Below() {
+		if of := below.Unseeded(); of != nil {
+			found = of
+		}
+	}
+	return found
+}
+
+// eachSample calls a function with the samples behind FROM.
+func eachSample(f From, visit func(*Sample)) {
+	switch of := f.(type) {
+	case *Unnest:
+		eachSample(of.Input, visit)
+	case *Sampled:
+		visit(of.Sample)
+		eachSample(of.Input, visit)
+	case *Join:
+		eachSample(of.Left, visit)
+		eachSample(of.Right, visit)
+	}
+}
+
 // Leaves returns the tables and the files behind FROM, at any depth.
 func (s *Select) Leaves() (leaves []From) {
 	eachOf(s.From, func(f From) {

@@ -265,12 +265,12 @@ func TestLimits(t *testing.T) {
 // Would catch sizes of plan.json that are not what plans have.
 func TestPlanBytes(t *testing.T) {
 	size := func(splits, files int) float64 {
-		var p distributed.Plan
+		p := distributed.Plan{Inputs: make([]distributed.Input, 1)}
 		for i := range splits {
 			p.Splits = append(p.Splits, distributed.Split{First: 10000 + i, From: 12345678, Last: 10000 + i, Rows: 10_400_000, Bytes: 128 << 20})
 		}
 		for range files {
-			p.Files = append(p.Files, dataset.Identity{
+			p.Inputs[0].Files = append(p.Inputs[0].Files, dataset.Identity{
 				Path: "s3://bucket/table/day=2026-11-26/part-00001-0123456789abcdef.parquet", Bytes: 1 << 30,
 				Modified: time.Date(2026, 11, 26, 9, 28, 7, 123456789, time.UTC), ETag: `"0123456789abcdef0123456789abcdef"`,
 			})
