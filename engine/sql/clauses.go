@@ -32,8 +32,11 @@ func (e *ClauseError) Unwrap() error { return e.Err }
 
 // Compose makes a statement of clauses: SELECT by, agg FROM table WHERE ... GROUP BY by. Its text
 // is the texts of the clauses, each on lines of its own. Errors are of type *ClauseError.
-func Compose(table string, c Clauses) (*Select, error) {
-	m := &composer{s: &Select{From: &Table{Name: table}}}
+func Compose(table string, c Clauses) (*Select, error) { return ComposeOver(&Table{Name: table}, c) }
+
+// ComposeOver is Compose over what stands behind FROM, whose places are negative or in texts of their own.
+func ComposeOver(from From, c Clauses) (*Select, error) {
+	m := &composer{s: &Select{From: from}}
 	for i, text := range c.By {
 		m.parse("by", i, text, ParseItems, func(s *Select) {
 			m.s.Items = append(m.s.Items, s.Items...)
@@ -70,6 +73,27 @@ func Compose(table string, c Clauses) (*Select, error) {
 	return m.s, nil
 }
 
+// NewJoin returns a join by a condition, whose places are forgotten; "" is all pairs.
+func NewJoin(kind JoinKind, left, right From, on string) (*Join, error) {
+	made := &Join{At: -1, Kind: kind, Left: left, Right: right}
+	if on == "" {
+		return made, nil
+	}
+	s, err := parseCondition(on)
+	if err != nil {
+		return nil, err
+	}
+	if s.subqueries != nil {
+		return nil, s.ErrorAt(0, "not supported: a subquery in the condition of a join; write it in Where")
+	}
+	made.On = s.Where
+	made.On.Walk(func(x *expr.Expr) bool {
+		x.At = -1
+		return true
+	})
+	return made, nil
+}
+
 // composer puts texts together.
 type composer struct {
 	s    *Select         // the statement so far
@@ -92,6 +116,7 @@ func (m *composer) parse(
 	s.move(m.text.Len())
 	m.text.WriteString(text + "\n")
 	s.Text = m.text.String()
+	m.s.subqueries = append(m.s.subqueries, s.subqueries...)
 	use(s)
 }
 
