@@ -97,7 +97,7 @@ func checkRefusal(t *testing.T, err error, want string) {
 // begins alike. K5.
 func TestPaths(t *testing.T) {
 	local, mixed := planOf("/shared", 0), planOf("s3://bucket", 0)
-	mixed.Files[1].Path = "/data/b.parquet"
+	mixed.Inputs[0].Files[1].Path = "/data/b.parquet"
 	root := planOf("/shared", 0)
 	root.Output.Path = "/shared"
 	for _, c := range []struct {

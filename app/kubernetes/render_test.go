@@ -24,7 +24,7 @@ func planOf(root string, combines int) *distributed.Plan {
 	p := &distributed.Plan{
 		ID: "0123456789abcdef", Version: "v1.2.3", Work: root + "/work/0123456789abcdef",
 		Statement: "SELECT id1, sum(v1)\nFROM '" + root + "/in/*.parquet' GROUP BY id1",
-		Files:     []dataset.Identity{{Path: root + "/in/a.parquet"}, {Path: root + "/in/b.parquet"}},
+		Inputs:    []distributed.Input{{Files: []dataset.Identity{{Path: root + "/in/a.parquet"}, {Path: root + "/in/b.parquet"}}}},
 		Output:    distributed.Output{Path: root + "/out"},
 	}
 	p.Stages = []distributed.Stage{{Name: distributed.StagePartial, Tasks: 500}}

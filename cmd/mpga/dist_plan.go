@@ -90,8 +90,8 @@ func newDistPlanCommand() *cobra.Command {
 equal cost, and decide how many partitions, merges and nodes of a tree there are. The plan names the files as
 they are now: a task refuses one that has changed. Planning the same again gives the same plan.
 
-The query is one aggregation: SELECT with GROUP BY or aggregates, with HAVING, expressions, ORDER BY and LIMIT. Its
-rows are of one table, of joins of a large one with small ones, which each task reads whole, or of a UNION of such.`,
+The query has GROUP BY or aggregates, over one table, over joins of a large table with small ones, which each task
+reads whole, or over a UNION of such. What it makes of the groups, the commit makes, one process.`,
 		Example: `  mpga dist plan "SELECT id1, sum(v1) FROM 's3://bucket/in/*.parquet' GROUP BY id1" --output s3://bucket/out -o plan.json
   mpga dist plan nightly.yaml --step routes --work /shared/work -o plan.json`,
 		Args: wantArgs(cobra.ExactArgs(1)),

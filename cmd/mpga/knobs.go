@@ -46,7 +46,7 @@ var flagNames = map[knob.Name]string{
 
 	"distributed.BroadcastBytes": "--broadcast-bytes",
 
-	"objects.Timeout":    "--http-timeout",
+	"objects.Timeout": "--http-timeout",
 }
 
 // flagName returns what sets an option: a flag, or an argument of read_csv and its like.

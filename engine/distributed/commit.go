@@ -217,11 +217,16 @@ func (t *Tasks) removeOwn() error {
 
 // gather makes the output of the rows of merges, in the statement's order.
 func (t *Tasks) gather(ctx context.Context, merges []manifest) error {
-	q, err := t.shape(ctx)
+	q, err := t.finishing(ctx, func(input int) (scan.Source, error) {
+		if of := &t.Plan.Inputs[input]; of.Read == ReadLate {
+			return t.openFiles(ctx, of, of.Files)
+		}
+		return t.shapeOf(input)
+	})
 	if err != nil {
 		return err
 	}
-	defer q.Close()
+	defer q.close()
 	schema, err := t.Plan.result()
 	if err != nil {
 		return err

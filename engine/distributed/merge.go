@@ -91,11 +91,11 @@ func (t *Tasks) merged(key, sealed string) (*manifest, error) {
 // writeRows writes the rows that partitions come to, to the directory of the attempt. It returns the
 // bytes of the blobs.
 func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *packs, of Range) (read int64, err error) {
-	q, err := t.shape(ctx)
+	q, err := t.finishing(ctx, t.shapeOf)
 	if err != nil {
 		return 0, err
 	}
-	defer q.Close()
+	defer q.close()
 	schema, opt := q.Finished(), t.intermediate()
 	if t.Plan.assembled() {
 		if schema, err = t.Plan.result(); err != nil {

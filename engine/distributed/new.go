@@ -148,14 +148,11 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 		r.Deterministic = true // groups of tables that each task reads whole are equal to the bit
 		return New(ctx, eng, fsys, r)
 	}
-	grouping, err := q.Grouping(plan.Part{})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
-	}
+	grouping := division.Grouping(plan.Part{})
 	defer grouping.Close()
 	p := &Plan{
 		Format: planFormat, Version: r.Version, Name: r.Name, Statement: r.Statement,
-		Overflow: r.Overflow, Deterministic: r.Deterministic, Query: grouping.Query, Ordered: q.Ordered(),
+		Overflow: r.Overflow, Deterministic: r.Deterministic, Query: grouping.Query, Ordered: division.Ordered(),
 	}
 	p.Tables = namedTables(statement, r.Tables)
 	if err := p.setInputs(made, division); err != nil {
@@ -206,14 +203,14 @@ func (p *planner) divide(q *plan.Query, statement *sql.Select) (*plan.Division, 
 	}
 	var all int64
 	var each []string
-	for _, whole := range made.Whole {
+	for _, whole := range slices.Concat(made.Whole, made.Late) {
 		bytes := p.bytes(whole.Table)
 		all += bytes
 		each = append(each, fmt.Sprintf("%s of %s, since %s", whole.Name, humanize.IBytes(uint64(bytes)), whole.Why))
 	}
 	if limit := cmp.Or(p.BroadcastBytes, broadcastBytesDefault); all > limit {
-		return nil, knob.Errorf("%w: each task would read whole tables of %s, more than %s allows (%s): %s; "+
-			"allow more, or join less of them: write what the join needs to a file first", ErrPlan,
+		return nil, knob.Errorf("%w: tables of %s would be read whole, by each task or by the commit, more than %s allows "+
+			"(%s): %s; allow more, or join less of them: write what the join needs to a file first", ErrPlan,
 			humanize.IBytes(uint64(all)), knob.Name("distributed.BroadcastBytes"), humanize.IBytes(uint64(limit)),
 			strings.Join(each, "; "))
 	}
@@ -299,6 +296,8 @@ func readingOf(table scan.Source, division *plan.Division) Reading {
 		return ReadSplits
 	case slices.ContainsFunc(division.Whole, func(w plan.WholeTable) bool { return w.Table == table }):
 		return ReadWhole
+	case slices.ContainsFunc(division.Late, func(w plan.WholeTable) bool { return w.Table == table }):
+		return ReadLate
 	}
 	return ReadNone
 }

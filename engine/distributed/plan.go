@@ -71,6 +71,7 @@ type Reading string
 const (
 	ReadSplits Reading = "splits" // a task one split, of one of these inputs
 	ReadWhole  Reading = "whole"  // each task all of it
+	ReadLate   Reading = "late"   // the commit all of it, which joins it to the groups
 	ReadNone   Reading = "none"   // nobody: its columns are looked up alone
 )
 

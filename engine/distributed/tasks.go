@@ -89,8 +89,32 @@ func (t *Tasks) prepare(ctx context.Context, open func(input int) (scan.Source, 
 	return plan.Prepare(ctx, t.Engine, statement, opt)
 }
 
-// shape plans the statement over the columns of its inputs. It opens no file of them.
-func (t *Tasks) shape(ctx context.Context) (*plan.Query, error) { return t.prepare(ctx, t.shapeOf) }
+// finishing is the plan of the statement where its groups are there: no input is read that they are made of.
+type finishing struct {
+	*plan.Parts
+	close func()
+}
+
+// finishing plans the statement over its inputs.
+func (t *Tasks) finishing(ctx context.Context, open func(int) (scan.Source, error)) (*finishing, error) {
+	var divided scan.Source
+	q, err := t.prepare(ctx, func(input int) (scan.Source, error) {
+		source, err := open(input)
+		if input == t.Plan.Splits[0].Input {
+			divided = source
+		}
+		return source, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	parts, err := q.PartsOf(divided)
+	if err != nil {
+		q.Close()
+		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	return &finishing{parts, q.Close}, nil
+}
 
 // shapeOf returns the columns of an input.
 func (t *Tasks) shapeOf(input int) (scan.Source, error) {
@@ -132,10 +156,11 @@ func (t *Tasks) writeStates(ctx context.Context, split int, opt partial.Options)
 		return engine.Stats{}, err
 	}
 	defer q.Close()
-	g, err := q.Grouping(part)
+	parts, err := q.PartsOf(part.Table)
 	if err != nil {
-		return engine.Stats{}, err
+		return engine.Stats{}, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
+	g := parts.Grouping(part)
 	defer g.Close()
 	if err := t.checkQuery(g.Query); err != nil {
 		return engine.Stats{}, err

@@ -18,7 +18,7 @@ func (q *Query) Aggregation() (scan.Source, query.Query, error) {
 		return nil, query.Query{}, errors.New("this is not one aggregation")
 	case l.post.having != nil:
 		return nil, query.Query{}, errors.New("HAVING comes after an aggregation")
-	case q.Ordered():
+	case l.sort != nil:
 		return nil, query.Query{}, errors.New("an order or a limit comes after an aggregation")
 	}
 	groups := l.project.in.of

@@ -20,12 +20,17 @@ import (
 
 // Division says which tables of a statement are divided among parts, and which each part reads whole.
 type Division struct {
+	*Parts
+
 	// Stems are rows of the tables that are divided, each row for one part. There are several where a union has
 	// them as its inputs.
 	Stems []Stem
 
 	// Whole are tables that each part reads whole, or the first part alone where they are inputs of a union.
 	Whole []WholeTable
+
+	// Late are tables that are joined to the groups, or to what is made of them, once all parts are there.
+	Late []WholeTable
 
 	// Derived says that each part makes groups or windows of whole tables, which must be equal in all parts.
 	Derived bool
@@ -52,21 +57,37 @@ type WholeTable struct {
 //
 // Requires: Options.OneStep.
 func (q *Query) Divide(bytes func(scan.Source) int64) (*Division, error) {
-	groups, err := q.oneAggregation()
+	candidates, err := q.candidates()
 	if err != nil {
 		return nil, err
 	}
 	d := &divider{bytes: bytes, places: map[scan.Source]int{}, why: map[scan.Source]string{}}
-	d.tables(groups.in)
-	chosen := d.choose(groups.in, columnsOfQuery(groups))
-	if chosen.stems == nil {
+	d.tables(q.root)
+	var best *projectNode
+	var chosen choice
+	for _, c := range candidates {
+		groups := c.in.of
+		of := d.choose(groups.in, columnsOfQuery(groups))
+		if of.stems != nil && (best == nil || of.bytes > chosen.bytes) {
+			best, chosen = c, of
+		}
+	}
+	if best == nil {
 		return nil, d.refused()
 	}
-	made := &Division{Stems: chosen.stems}
+	groups := best.in.of
+	made := &Division{Parts: &Parts{q, best}, Stems: chosen.stems}
 	made.Stems[0].isAll = isTable(groups.in)
+	within := tablesOf(groups.in, true)
 	for _, t := range d.order {
-		if !chosen.has(t.source) && bytes(t.source) >= 0 {
-			made.Whole = append(made.Whole, WholeTable{t.source, t.name, d.why[t.source]})
+		whole := WholeTable{t.source, t.name, d.why[t.source]}
+		switch {
+		case chosen.has(t.source) || bytes(t.source) < 0:
+		case slices.Contains(within, t):
+			made.Whole = append(made.Whole, whole)
+		default:
+			whole.Why = "it is read behind the groups"
+			made.Late = append(made.Late, whole)
 		}
 	}
 	err = alongPath(groups.in, chosen.has, func(whole sourceNode) error {
@@ -74,6 +95,57 @@ func (q *Query) Divide(bytes func(scan.Source) int64) (*Division, error) {
 		return checkSame(whole)
 	}, nil)
 	return made, err
+}
+
+// candidates returns the projections of groups that may be made in parts. What is made of their rows is made at once,
+// of the rows of all parts. A plan that reads a table for the groups and elsewhere, too, has none.
+func (q *Query) candidates() (list []*projectNode, err error) {
+	hasSets := false
+	var seen []node
+	eachNode(q.root, func(n node) bool {
+		of, ok := n.(*projectNode)
+		switch {
+		case !ok || slices.Contains(seen, n):
+			return true
+		case of.in.sets != nil:
+			hasSets = true
+		case !q.sharesTables(of):
+			list = append(list, of)
+		}
+		seen = append(seen, n)
+		return true
+	})
+	switch {
+	case list != nil:
+		return list, nil
+	case hasSets:
+		return nil, errors.New("several grouping sets (ROLLUP, CUBE, GROUPING SETS) take more than one aggregation")
+	case seen != nil:
+		return nil, errors.New("the groups read a table that another place of the plan reads, too; " +
+			"write them to a file first")
+	}
+	return nil, q.noGroups()
+}
+
+// sharesTables says whether tables below a projection of groups are read elsewhere, too.
+func (q *Query) sharesTables(n *projectNode) bool {
+	within := tablesOf(n, true)
+	shared := false
+	var visit func(node)
+	visit = func(other node) {
+		if other == node(n) {
+			return
+		}
+		if t, ok := other.(*tableNode); ok {
+			same := func(own *tableNode) bool { return own.source == t.source }
+			shared = shared || slices.ContainsFunc(within, same)
+		}
+		for _, in := range inputsOf(other) {
+			visit(in)
+		}
+	}
+	visit(q.root)
+	return shared
 }
 
 // columnsOfQuery returns the columns that an aggregation reads.
@@ -105,6 +177,9 @@ type divider struct {
 // tables notes the tables below a node.
 func (d *divider) tables(n node) {
 	for _, t := range tablesOf(n, false) {
+		if slices.Contains(d.order, t) { // below a statement of WITH that several places read
+			continue
+		}
 		if d.places[t.source]++; d.places[t.source] == 1 {
 			d.order = append(d.order, t)
 		}
@@ -203,7 +278,7 @@ func (d *divider) keep(n node, why string) {
 func (d *divider) refused() error {
 	var reasons []string
 	for _, t := range d.order {
-		if why := d.why[t.source]; d.bytes(t.source) >= 0 {
+		if why := d.why[t.source]; why != "" && d.bytes(t.source) >= 0 {
 			reasons = append(reasons, fmt.Sprintf("%s: %s", t.name, why))
 		}
 	}

@@ -124,6 +124,9 @@ type run struct {
 	around  *run                              // of an iteration: the run of the statement around it; else nil
 	working map[*logical.Working]*engine.Kept // rows that an iteration reads
 	part *runPart // that the run makes; nil of the whole statement
+
+	given     *projectNode       // whose rows have been made in parts; nil of none
+	givenRows array.RecordReader // nil once they are read
 }
 
 func newRun(eng *engine.Engine) *run { return &run{engine: eng, begun: make(map[node]*work)} }

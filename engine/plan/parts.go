@@ -23,11 +23,7 @@ type Part struct {
 	First  bool                          // the part reads inputs of unions whose tables are not divided
 }
 
-// Grouping is the one aggregation of a statement, over the rows of a part. The groups may be made elsewhere:
-//
-//	source -> groups -> part of the groups: Finish -> rows of all parts: InOrder -> result
-//
-// It must be closed.
+// Grouping is an aggregation of a statement, over the rows of a part. It must be closed.
 type Grouping struct {
 	Source scan.Source
 	Query  query.Query
@@ -36,20 +32,38 @@ type Grouping struct {
 	run *run
 }
 
-// Grouping returns the aggregation of a statement. A statement that takes more than one aggregation, or none, is an
-// error that says so.
+// Parts are the groups of a statement that are made in parts, and what is made of all of them at once:
 //
-// Requires: Options.OneStep.
-func (q *Query) Grouping(of Part) (*Grouping, error) {
-	groups, err := q.oneAggregation()
+//	source -> groups -> part of the groups: Finish -> rows of all parts: InOrder -> result
+type Parts struct {
+	q       *Query
+	project *projectNode
+}
+
+// PartsOf returns the parts of a statement whose groups are made of a table, as Division.Parts are where that is the
+// table of a Stem.
+func (q *Query) PartsOf(table scan.Source) (*Parts, error) {
+	candidates, err := q.candidates()
 	if err != nil {
 		return nil, err
 	}
-	r := newRun(q.engine.Statement())
+	for _, c := range slices.Backward(candidates) { // the innermost
+		has := func(t *tableNode) bool { return t.source == table }
+		if slices.ContainsFunc(tablesOf(c, false), has) {
+			return &Parts{q, c}, nil
+		}
+	}
+	return nil, errors.New("no groups are made of the table that is divided")
+}
+
+// Grouping returns the aggregation of a part.
+func (p *Parts) Grouping(of Part) *Grouping {
+	groups := p.project.in.of
+	r := newRun(p.q.engine.Statement())
 	if of.Table != nil {
 		r.part = newRunPart(groups.in, of)
 	}
-	return &Grouping{r.rowsOf(groups.in), groups.query, groups.expected, r}, nil
+	return &Grouping{r.rowsOf(groups.in), groups.query, groups.expected, r}
 }
 
 // Partial writes the states of the groups, as engine.Engine's Partial does.
@@ -109,18 +123,6 @@ func (r *run) rowsOf(n sourceNode) scan.Source {
 	return n.rows(r)
 }
 
-// oneAggregation returns the aggregation of a statement that takes no other.
-func (q *Query) oneAggregation() (*aggregateNode, error) {
-	l := q.last()
-	switch {
-	case l.project == nil:
-		return nil, q.noGroups()
-	case l.project.in.sets != nil:
-		return nil, errors.New("several grouping sets (ROLLUP, CUBE, GROUPING SETS) take more than one aggregation")
-	}
-	return l.project.in.of, nil
-}
-
 // noGroups says why a statement is no projection of groups.
 func (q *Query) noGroups() error {
 	for n := node(q.root); n != nil; n = n.input() {
@@ -132,50 +134,80 @@ func (q *Query) noGroups() error {
 	return errors.New("the statement makes no groups: it has neither GROUP BY nor an aggregate")
 }
 
+// last returns the order behind the groups where they are followed by that alone, and by a choice of columns. isAll is
+// false of other statements.
+func (p *Parts) last() (l last, isAll bool) {
+	l = p.q.last()
+	return l, l.project == p.project
+}
+
 // Finish returns the rows that the statement makes of some of its groups: HAVING, and the columns of the
 // result, and hidden columns behind them that the order of the result needs. Of a statement with a limit
 // there are no more rows than the result may have. It takes over the groups, which have the
 // columns of Grouping's result.
-func (q *Query) Finish(ctx context.Context, groups array.RecordReader) (array.RecordReader, error) {
-	l := q.last()
-	made := l.project.in.made
-	same := recordreader.New(made, func() (arrow.RecordBatch, error) {
-		batch, err := recordreader.Next(groups)
-		if batch == nil {
-			return nil, err
-		}
-		return newBatch(made, batch.Columns(), batch.NumRows()), nil
-	}, groups.Release)
-	rows := projected(ctx, same, newProjector(l.post, q.engine.Allocator()))
+func (p *Parts) Finish(ctx context.Context, groups array.RecordReader) (array.RecordReader, error) {
+	made := p.project.in.made
+	rows := projected(ctx, named(groups, made), newProjector(p.project.post, p.q.engine.Allocator()))
+	l, isAll := p.last()
 	by := l.by()
-	if !by.Limited {
+	if !isAll || !by.Limited {
 		return rows, nil
 	}
 	by.Limit, by.Offset = by.Wanted(), 0
-	sorted, err := q.engine.Sort(ctx, rows, by)
+	sorted, err := p.q.engine.Sort(ctx, rows, by)
 	rows.Release()
 	return sorted, err
 }
 
-// Ordered says whether the rows of Finish are no result before InOrder has seen all of them.
-func (q *Query) Ordered() bool { return q.last().sort != nil }
-
-// Finished returns the columns of the rows of Finish.
-func (q *Query) Finished() *arrow.Schema { return q.last().post.schema }
-
-// InOrder returns the result of the rows that Finish has made of all groups, which it takes over.
-func (q *Query) InOrder(ctx context.Context, rows array.RecordReader) (array.RecordReader, error) {
-	l := q.last()
-	if l.sort != nil {
-		sorted, err := q.engine.Sort(ctx, rows, l.sort.by)
-		rows.Release()
-		if err != nil {
+// named takes over rows, and returns them as rows of a schema that differs from theirs in names and NULLs alone.
+func named(rows array.RecordReader, schema *arrow.Schema) array.RecordReader {
+	return recordreader.New(schema, func() (arrow.RecordBatch, error) {
+		batch, err := recordreader.Next(rows)
+		if batch == nil {
 			return nil, err
 		}
-		rows = sorted
+		return newBatch(schema, batch.Columns(), batch.NumRows()), nil
+	}, rows.Release)
+}
+
+// Ordered says whether the rows of Finish are no result before InOrder has seen all of them.
+func (p *Parts) Ordered() bool {
+	l, isAll := p.last()
+	return !isAll || l.sort != nil
+}
+
+// Finished returns the columns of the rows of Finish.
+func (p *Parts) Finished() *arrow.Schema { return p.project.post.schema }
+
+// InOrder returns the result of the rows that Finish has made of all groups, which it takes over: their order, or
+// whatever else the statement makes of its groups.
+func (p *Parts) InOrder(ctx context.Context, rows array.RecordReader) (array.RecordReader, error) {
+	r := newRun(p.q.engine.Statement())
+	r.given, r.givenRows = p.project, named(rows, p.project.post.schema)
+	result, err := p.q.root.read(ctx, r)
+	end := func() {
+		r.releaseTests()
+		if r.givenRows != nil { // nobody has asked for them
+			r.givenRows.Release()
+		}
 	}
-	if l.pick != nil {
-		rows = l.pick.pick(rows)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return recordreader.New(result.Schema(), func() (arrow.RecordBatch, error) { return owned(result) }, func() {
+		result.Release()
+		end()
+	}), nil
+}
+
+// takeGiven returns the rows that have been made in parts, once.
+func (r *run) takeGiven() (array.RecordReader, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rows := r.givenRows
+	if r.givenRows = nil; rows == nil {
+		return nil, errors.New("groups that were made in parts are read twice")
 	}
 	return rows, nil
 }

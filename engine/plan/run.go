@@ -263,6 +263,9 @@ func (n *projectNode) schema() *arrow.Schema { return n.post.schema }
 
 // read implements readerNode: the threads that finish groups make the rows.
 func (n *projectNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
+	if r.given == n {
+		return r.takeGiven()
+	}
 	return newGroupReader(ctx, n.in, r, n.post)
 }
 
