@@ -363,7 +363,6 @@ func TestDistPlanRefused(t *testing.T) {
 		{"no table", []string{"SELECT 1 AS one"}, 2, ""},
 		{"EXPLAIN", []string{"EXPLAIN " + groups}, 2, ""},
 		{"DESCRIBE", []string{"DESCRIBE '@IN/0.csv'"}, 2, ""},
-		{"SUMMARIZE", []string{"SUMMARIZE '@IN/0.csv'"}, 2, ""},
 		{"no SQL", []string{"SELEC"}, 2, ""},
 		{"an unknown column", []string{"SELECT z, count(*) FROM '@IN/*.csv' GROUP BY z"}, 2, "z"},
 		{"standard input", []string{"SELECT count(*) FROM '-'"}, 2, "standard input"},

@@ -46,6 +46,7 @@ func TestJoinsInParts(t *testing.T) {
 		"SELECT u.k, count(*) AS n FROM (SELECT k FROM t UNION ALL SELECT code FROM parts) u JOIN one ON u.k = one.k GROUP BY u.k",
 		"SELECT k FROM t UNION SELECT code FROM parts",
 		"SELECT k FROM t INTERSECT SELECT code FROM parts",
+		"SUMMARIZE parts",
 		"SELECT n, count(*) AS c FROM (SELECT code, count(*) AS n FROM parts WHERE id > 3 GROUP BY code) GROUP BY n",
 		"SELECT code, rank() OVER (ORDER BY count(*), code) AS n FROM parts WHERE id < 177 GROUP BY code QUALIFY n < 9",
 		"SELECT k, sum(n) AS n FROM (SELECT code, max(id) AS n FROM parts GROUP BY code) LEFT JOIN one ON code = k GROUP BY k",

@@ -103,6 +103,9 @@ func (q *Query) candidates() (list []*projectNode, err error) {
 	hasSets := false
 	var seen []node
 	eachNode(q.root, func(n node) bool {
+		if _, ok := n.(*explainNode); ok { // which runs nothing, or measures one run
+			return false
+		}
 		of, ok := n.(*projectNode)
 		switch {
 		case !ok || slices.Contains(seen, n):

@@ -70,7 +70,7 @@ type Rule = rules.Name
 var Rules = rules.Names()
 
 // oneStepRules make two steps of an aggregation, or none: Options.OneStep goes without them.
-var oneStepRules = []Rule{rules.ShiftedSums, rules.DistinctGroups, rules.Extremes}
+var oneStepRules = []Rule{rules.ShiftedSums, rules.DistinctGroups, rules.Extremes, rules.EagerGroups}
 
 // Query is a statement whose tables are open: its plan. It can be run any number of times, at once,
 // too, unless a source can be read only once. It must be closed.
