@@ -57,6 +57,13 @@ type WholeTable struct {
 //
 // Requires: Options.OneStep.
 func (q *Query) Divide(bytes func(scan.Source) int64) (*Division, error) {
+	recurses := !eachNode(q.root, func(n node) bool {
+		_, is := n.(*recursionNode)
+		return !is
+	})
+	if recurses {
+		return nil, errors.New("the statement has WITH RECURSIVE, which needs all rows, and is not done in parts")
+	}
 	candidates, err := q.candidates()
 	if err != nil {
 		return nil, err
