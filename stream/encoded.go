@@ -56,6 +56,9 @@ type EncodedColumn struct {
 	Strings     bool
 	StringBytes int64
 
+	// Values is about how many distinct values a column without a range has; 0 where nothing tells. It is a hint.
+	Values int64
+
 	// Matched: the values of a column of strings are words of Code's patterns (rowcode.Word), with Patterns' bits.
 	// Text: they are to be UTF-8. Same: the column has the pages of the column before, whose strings have numbers.
 	Matched  bool

@@ -280,8 +280,11 @@ func (t *tree) addJoin(n *joinNode) {
 	t.pruned, t.narrowed = nil, true
 	built := &t.run.of(n).built
 	if built.side == nil {
+		t.last.Property("estimate: %s", aboutRows(n.estimate))
 		return
 	}
+	made := built.rows.Load()
+	t.last.Property("ran: %s made, %s", digits.Counted(made, "row"), missed(made, n.estimate))
 	s := built.side.Stats()
 	t.last.Property("ran, build side: %s kept", digits.Counted(built.side.Rows(), "row"))
 	if built.filter != nil {
@@ -293,6 +296,20 @@ func (t *tree) addJoin(n *joinNode) {
 		t.last.Property("ran: %s", text)
 	}
 	t.last.Spilled(&s)
+}
+
+// aboutRows returns a number of rows of two digits.
+func aboutRows(n int64) string {
+	scale := int64(1)
+	for n/scale >= 100 {
+		scale *= 10
+	}
+	return digits.Counted((n+scale/2)/scale*scale, "row")
+}
+
+// missed tells how far an estimate was from a number of rows.
+func missed(rows, estimate int64) string {
+	return fmt.Sprintf("%.2g times the estimate of %s", float64(rows)/float64(max(estimate, 1)), aboutRows(estimate))
 }
 
 // addWindow adds window functions.
@@ -357,8 +374,10 @@ func (t *tree) addTop(n *topNode) {
 // addFilter adds the condition of a filter.
 func (t *tree) addFilter(c *condition) {
 	t.add("filter", c.where.String())
-	if t.scanned != nil && !t.narrowed {
-		t.last.Property("ran: %s kept", digits.Counted(t.scanned.RowsRead, "row"))
+	if t.run == nil {
+		t.last.Property("estimate: %s", aboutRows(c.estimate))
+	} else if t.scanned != nil && !t.narrowed {
+		t.last.Property("ran: %s kept, %s", digits.Counted(t.scanned.RowsRead, "row"), missed(t.scanned.RowsRead, c.estimate))
 	}
 	t.narrowed = true
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
@@ -20,11 +21,12 @@ import (
 // condition is what readers ask of rows: WHERE, and whether a row may be among the first of an
 // order.
 type condition struct {
-	where   *expr.Expr       // WHERE; nil where all rows pass
-	program *expr.Program    // of where
-	columns expr.Columns     // of the source
-	order   *topOrder        // nil where nobody asks for an order
-	mem     memory.Allocator // of new evaluators
+	where    *expr.Expr       // WHERE; nil where all rows pass
+	estimate int64            // rows that are taken to pass
+	program  *expr.Program    // of where
+	columns  expr.Columns     // of the source
+	order    *topOrder        // nil where nobody asks for an order
+	mem      memory.Allocator // of new evaluators
 
 	mu      sync.Mutex
 	free    []*conditionTest // that no reader uses now; they hold on to dictionaries until release
@@ -153,7 +155,7 @@ func (c *condition) needs(part *expr.Expr, columns []int) bool {
 
 // ordered returns the condition with an order.
 func (c *condition) ordered(by *topOrder) *condition {
-	return &condition{where: c.where, program: c.program, columns: c.columns, order: by, mem: c.mem}
+	return &condition{where: c.where, estimate: c.estimate, program: c.program, columns: c.columns, order: by, mem: c.mem}
 }
 
 // within returns the condition for a run whose sort tells the bound.
@@ -288,9 +290,9 @@ func newCondition(
 	return c, err
 }
 
-// filtered returns the rows of a node for which where is TRUE. The query releases the condition.
-func (p *planner) filtered(in *input, where *expr.Expr) (*filterNode, error) {
-	c, err := newCondition(p.ctx, in.columns(), where, p.engine.Allocator())
+// filtered returns the rows of a filter, whose input has been made. The query releases the condition.
+func (p *planner) filtered(in *input, n *logical.Filter) (*filterNode, error) {
+	c, err := newCondition(p.ctx, in.columns(), n.Condition, p.engine.Allocator())
 	if err != nil {
 		return nil, err
 	}
@@ -300,6 +302,7 @@ func (p *planner) filtered(in *input, where *expr.Expr) (*filterNode, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.estimate = rowsTaken(p.estimates.Rows(n))
 	p.query.conditions = append(p.query.conditions, c)
 	return &filterNode{in.node, c, f}, nil
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -36,9 +37,13 @@ type joinNode struct {
 	has              joinRows
 	schema           *arrow.Schema // of pairs: the probe side's columns, then the build side's
 	columns          []int         // of schema, that the join has: all, or one side's
+	estimate         int64         // rows that the join is taken to make
 	stats            []scan.ColumnStats
 	described        *joined // of no run
 }
+
+// rowsTaken returns an estimate as a number.
+func rowsTaken(rows float64) int64 { return int64(min(rows, math.MaxInt64/2)) }
 
 // joinRows says which rows a join has.
 type joinRows struct {
@@ -172,7 +177,8 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	}
 	made := &joinNode{
 		text: describeJoin(n, swapped), probe: probe.node, build: build.node, has: rowsOf(n.Kind, swapped),
-		isKept: isKept,
+		isKept:   isKept,
+		estimate: rowsTaken(p.estimates.Rows(n)),
 	}
 	by, condition, err := p.ranges(n, swapped)
 	if err != nil {

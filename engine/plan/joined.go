@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -28,6 +29,7 @@ type built struct {
 	tasks []*engine.JoinTask // of a build side that is in partitions
 	err   error
 
+	rows       atomic.Int64      // that the join has made
 	filter     *engine.KeyFilter // of the probe side's rows; nil of none
 	isReleased bool              // the side
 }
@@ -530,6 +532,7 @@ func (j *joiner) make(rows, found []gather.Row) (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	defer releaseAll(columns)
+	j.split.built.rows.Add(int64(len(rows)))
 	return newBatch(j.split.schema, columns, int64(len(rows))), nil
 }
 
@@ -631,6 +634,7 @@ func (j *joiner) nextAlone() (arrow.RecordBatch, error) {
 		}
 		made := newBatch(j.split.schema, columns, int64(len(rows)))
 		releaseAll(columns)
+		j.split.built.rows.Add(int64(len(rows)))
 		return made, nil
 	}
 }

@@ -74,7 +74,7 @@ func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, erro
 		}
 		made := p.filters[n]
 		if made == nil {
-			if made, err = p.filtered(in, n.Condition); err != nil {
+			if made, err = p.filtered(in, n); err != nil {
 				return nil, err
 			}
 			p.filters[n] = made

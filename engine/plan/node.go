@@ -123,7 +123,7 @@ type run struct {
 
 	around  *run                              // of an iteration: the run of the statement around it; else nil
 	working map[*logical.Working]*engine.Kept // rows that an iteration reads
-	part *runPart // that the run makes; nil of the whole statement
+	part    *runPart                          // that the run makes; nil of the whole statement
 
 	given     *projectNode       // whose rows have been made in parts; nil of none
 	givenRows array.RecordReader // nil once they are read

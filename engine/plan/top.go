@@ -64,7 +64,7 @@ func (p *planner) first(n *logical.First) (readerNode, error) {
 	}
 	src := in.node.rows(nil)
 	if filter != nil {
-		of, err := p.filtered(in, filter.Condition)
+		of, err := p.filtered(in, filter)
 		if err != nil {
 			return nil, err
 		}

@@ -203,6 +203,8 @@ func distinctOf(c *logical.Column, rows float64) float64 {
 	switch {
 	case c.Stats.HasRange:
 		return float64(c.Stats.Max) - float64(c.Stats.Min) + 1
+	case c.Stats.Values > 0:
+		return float64(c.Stats.Values)
 	case c.Type.ID() == arrow.BOOL:
 		return 2
 	case c.Stats.StringBytes > 0:

@@ -124,6 +124,12 @@ func mergeStats(s, other ColumnStats, first bool) ColumnStats {
 	}
 	switch {
 	case first:
+		merged.Values = other.Values
+	case s.Values > 0 && other.Values > 0:
+		merged.Values = max(s.Values, other.Values)
+	}
+	switch {
+	case first:
 		merged.HasRange, merged.Min, merged.Max, merged.Tight = other.HasRange, other.Min, other.Max, other.Tight
 	case s.HasRange && other.HasRange:
 		merged.HasRange, merged.Min, merged.Max = true, min(s.Min, other.Min), max(s.Max, other.Max)

@@ -33,6 +33,9 @@ type ColumnStats = struct {
 	// that is not known, or little beside the rows.
 	StringBytes int64
 
+	// Values is about how many distinct values a column without a range has; 0 where nothing tells. It is a hint.
+	Values int64
+
 	// Numbered promises that the values that rows of the column have differ within a dictionary, that
 	// its dictionaries begin alike, so that an index is one value in all of them, and that they lie on
 	// the Go heap.

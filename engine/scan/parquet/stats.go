@@ -41,6 +41,7 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 	bounds, tight := chunkBounds{complete: true}, true
 	coded, rows := arrow.IsBaseBinary(p.flat.Schema.Field(c).Type.ID()), int64(0)
 	var entries dictionarySize
+	values := int64(0) // of a chunk, at most; -1 where one does not tell
 	stored := p.storedColumn(c)
 	stored.compared = stored.compared && countsAsInteger(stored.typ)
 	for i := range p.groups {
@@ -54,6 +55,7 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 		if coded {
 			entries.add(chunk)
 		}
+		values = maxValues(values, chunk, coded)
 		b := p.boundsOf(&stored, group, chunk)
 		merged.NoNulls = merged.NoNulls && b.NoNulls
 		if b.AllNulls {
@@ -69,6 +71,8 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 	if bounds.known() {
 		merged.HasRange, merged.Tight = true, tight
 		merged.Min, merged.Max = bounds.low.Integer, bounds.high.Integer
+	} else {
+		merged.Values = max(values, 0)
 	}
 	return merged
 }
@@ -86,6 +90,24 @@ type dictionarySize struct {
 	values int64 // counted by the writer, or guessed
 	packed int64 // bytes, compressed
 	bytes  int64 // about
+}
+
+// maxValues returns the number of distinct values of a chunk, if that is greater than a number; -1 where the chunk, or
+// one before it, does not tell.
+func maxValues(most int64, chunk *columnChunk, coded bool) int64 {
+	n := chunk.stats.distinct
+	if !chunk.stats.known || n <= 0 {
+		if !coded {
+			return -1
+		}
+		var d dictionarySize
+		d.add(chunk)
+		n = max(d.values, 1)
+	}
+	if most < 0 {
+		return -1
+	}
+	return max(most, n)
 }
 
 func (d *dictionarySize) add(chunk *columnChunk) {
