@@ -30,7 +30,11 @@ func pushFilters(c *Context, n logical.Node) (logical.Node, bool, error) {
 				}
 			}
 		case *logical.Project:
-			if made := pushedBelow(f, in); made != nil {
+			made, err := pushedBelow(c, f, in)
+			if err != nil {
+				return nil, false, err
+			}
+			if made != nil {
 				n, changed = made, true
 			}
 		case *logical.Union:
@@ -78,22 +82,35 @@ func pushedToRows(f *logical.Filter, of *logical.Aggregate) logical.Node {
 }
 
 // pushedBelow returns columns of the rows for which those parts of a condition are TRUE that read no computed columns,
-// and of these the rows for which the rest is TRUE; nil where there are no such parts.
-func pushedBelow(f *logical.Filter, of *logical.Project) logical.Node {
+// and of these the rows for which the rest is TRUE; nil where there are no such parts. A part that may be an error for
+// a row stays behind parts that stay, which may have left the row out.
+func pushedBelow(c *Context, f *logical.Filter, of *logical.Project) (logical.Node, error) {
 	plain := map[expr.ID]*expr.Expr{}
 	for i, column := range of.Columns() {
 		if x := of.Exprs[i]; x.Op == expr.OpColumn || x.Op == expr.OpConstant {
 			plain[column.ID] = x
 		}
 	}
-	moved, rest := divided(f.Condition, func(x *expr.Expr) bool {
-		return readsOnly(x, func(id expr.ID) bool { return plain[id] != nil })
-	})
-	if moved == nil {
-		return nil
+	var moved, rest *expr.Expr
+	for _, x := range expr.Conjuncts(nil, f.Condition) {
+		moves := readsOnly(x, func(id expr.ID) bool { return plain[id] != nil })
+		if moves && rest != nil {
+			p, err := expr.BindCondition(c, logical.ColumnsOf(of), x)
+			if err != nil {
+				return nil, err
+			}
+			moves = !p.Fallible(logical.StatsOf(of))
+		}
+		if moves {
+			moved = expr.Conjunction(moved, replaced(x, func(id expr.ID) *expr.Expr { return plain[id] }))
+		} else {
+			rest = expr.Conjunction(rest, x)
+		}
 	}
-	moved = replaced(moved, func(id expr.ID) *expr.Expr { return plain[id] })
-	return filtered(of.With(collapse(&logical.Filter{In: of.In, Condition: moved})), rest)
+	if moved == nil {
+		return nil, nil
+	}
+	return filtered(of.With(collapse(&logical.Filter{In: of.In, Condition: moved})), rest), nil
 }
 
 // pushedToInputs returns a union of the rows for which a condition is TRUE.
