@@ -33,6 +33,7 @@ func TestEdges(t *testing.T) {
 		`TRY_CAST(-128.25::DOUBLE AS TINYINT) = -128 AND TRY_CAST(-128.6::DOUBLE AS TINYINT) IS NULL`:                                     "true",
 		`CAST(127.25::DOUBLE AS TINYINT)`:                                                               "127",
 		`CAST('0x1F' AS INTEGER) + CAST('0B11' AS UTINYINT) + CAST('0x1_0' AS BIGINT)`:                  "50",
+		`(100::TINYINT + 100::INTEGER)::VARCHAR || (100::TINYINT + -(100::INTEGER))`:                    "2000",
 		`CAST('0xFFFFFFFFFFFFFFFF' AS UBIGINT)`:                                                         "18446744073709551615",
 		`coalesce(TRY_CAST('0x100' AS UTINYINT), TRY_CAST('-0x1' AS INTEGER), TRY_CAST('0x' AS INT))`:   "NULL",
 		`coalesce(TRY_CAST('1_' AS INTEGER), TRY_CAST('1__0' AS INTEGER), TRY_CAST('_1' AS SMALLINT))`:  "NULL",

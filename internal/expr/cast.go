@@ -61,6 +61,11 @@ func (b *binder) converted(n *node, t Type) (*node, bool) {
 func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 	from := n.args[0].typ
 	if from == t {
+		if a := n.args[0]; a.intConstant() { // 2::INTEGER is an INTEGER beside a TINYINT, where 2 is a TINYINT
+			typed := *a
+			typed.literal = false
+			return &typed
+		}
 		return n.args[0]
 	}
 	n.typ = t
