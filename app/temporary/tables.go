@@ -349,6 +349,10 @@ func (t *Tables) Run(
 		return 0, stats, err
 	}
 	defer query.Close()
+	if once := query.ReadsOnce(); c.View && once != "" {
+		const why = "%s can be read once, and a view reads it wherever its name stands: CREATE TABLE %s AS ... keeps the rows"
+		return 0, stats, c.Query.ErrorAt(c.At, fmt.Sprintf(why, once, c.Name))
+	}
 	if c.View {
 		return 0, stats, t.Define(c, nil)
 	}

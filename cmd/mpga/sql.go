@@ -42,7 +42,7 @@ wildcards or without ('sales/*.parquet'), read_csv('x.csv', delim = ';'), or the
 operators and types are those of docs/sql.md; what they answer is what DuckDB answers.
 
 Statements may stand before it, ended by semicolons: CREATE TABLE name AS SELECT, CREATE VIEW name AS SELECT, DROP
-and COPY. Tables and views are there until the command ends.`,
+and COPY. Tables and views are there until the command ends; --explain makes them, too, to plan the last statement.`,
 		Example: `  mpga sql "SELECT origin, count(*) AS flights, avg(delay) FROM 'tests/testdata/flights-2001.parquet' GROUP BY ALL"
   mpga sql --table f=tests/testdata/flights-2001.parquet "SELECT origin, sum(distance) / count(*) AS mean FROM f WHERE delay > 0 GROUP BY 1 ORDER BY 2 DESC LIMIT 5"
   mpga sql --explain "SELECT date_trunc('month', date) AS m, max(delay) FROM 'tests/testdata/flights-2001.parquet' GROUP BY m"`,

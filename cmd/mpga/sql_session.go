@@ -46,16 +46,47 @@ func (f *sqlFlags) parse(cmd *cobra.Command, text string) (before []*sqlStatemen
 		if err != nil {
 			return nil, nil, err
 		}
-		if i == len(texts)-1 {
-			return before, st, nil
-		}
-		if st.query != nil {
+		switch {
+		case i == len(texts)-1:
+			return before, f.planned(st), f.checkLast(st)
+		case f.explain && st.copies != nil:
+			return nil, nil, usagef("--explain makes the tables and views of statements before the last, and runs no COPY")
+		case st.query != nil:
 			return nil, nil, st.query.ErrorAt(0, "not supported: rows of a statement before the last, which nobody takes; "+
 				"the output has the rows of the last: mpga shell shows all")
 		}
 		before = append(before, st)
 	}
 	return nil, nil, nil
+}
+
+// planned returns what is done of the last statement: with --explain the SELECT of a COPY or a CREATE is planned.
+func (f *sqlFlags) planned(st *sqlStatement) *sqlStatement {
+	switch {
+	case f.explain && st.copies != nil:
+		return &sqlStatement{query: st.copies.Query}
+	case f.explain && st.create != nil:
+		return &sqlStatement{query: st.create.Query}
+	}
+	return st
+}
+
+// checkLast refuses flags that the last statement would ignore.
+func (f *sqlFlags) checkLast(st *sqlStatement) error {
+	verb := "CREATE"
+	switch {
+	case st.drop != nil:
+		verb = "DROP"
+	case st.create == nil:
+		return nil
+	}
+	switch {
+	case f.explain && st.drop != nil:
+		return usagef("--explain is for a SELECT, a COPY or a CREATE: DROP has no plan")
+	case f.output != "-":
+		return usagef("--output is for rows, and %s has none: let a SELECT stand behind it", verb)
+	}
+	return nil
 }
 
 // isScript says whether a text has several statements, as far as that can be told without reading more than a
@@ -78,9 +109,6 @@ func (f *sqlFlags) parseOne(cmd *cobra.Command, text string) (st *sqlStatement, 
 		var read *sql.Copy
 		if read, err = sql.ParseCopy(text); err != nil {
 			return nil, err
-		}
-		if f.explain {
-			return &sqlStatement{query: read.Query}, nil
 		}
 		st.copies = &copying{Copy: read}
 		files := sink.Options{FS: filesOf(cmd.Context()), Query: strings.TrimSpace(text)}

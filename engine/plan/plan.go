@@ -80,6 +80,7 @@ type Query struct {
 	text       *sql.Select        // the statement as it was given
 	statement  *logical.Statement // its names looked up
 	root       readerNode         // the rows of the result
+	once       string             // a table that it reads, and that can be read once; "" of none
 	conditions []*condition       // of all nodes, to be released
 }
 
@@ -123,7 +124,13 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	}
 	root, used, err := rules.Apply(c, statement.Root)
 	if err == nil {
-		err = checkOnce(root, map[any]bool{}, false)
+		read := map[any]bool{}
+		err = checkOnce(root, read, false)
+		for of := range read {
+			if table, ok := of.(*logical.Scan); ok {
+				q.once = max(q.once, table.Name)
+			}
+		}
 	}
 	if err == nil {
 		q.used = used
@@ -173,6 +180,10 @@ func checkOnce(n logical.Node, read map[any]bool, isStep bool) error {
 	}
 	return nil
 }
+
+// ReadsOnce returns the name of a table that the statement reads, and that can be read once, as standard input can; ""
+// of none.
+func (q *Query) ReadsOnce() string { return q.once }
 
 // Schema returns the columns of the result.
 func (q *Query) Schema() *arrow.Schema { return q.root.schema() }
