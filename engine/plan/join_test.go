@@ -148,6 +148,7 @@ func TestJoins(t *testing.T) {
 		t.Run(fmt.Sprintf("%d/%s", seed, kind), func(t *testing.T) {
 			tables := map[string]plan.Table{"l": {Source: source(rng, left)}, "r": {Source: source(rng, right)}}
 			opt := engine.Options{Threads: 1 + rng.IntN(3), TempDir: t.TempDir()}
+			knobs.MemoryBytes = knobs.MemoryBytes / 2 * int64(1+opt.Threads) // each thread has a task at once
 			eng, err := engine.Open(testknobs.With(opt, knobs))
 			if err != nil {
 				t.Fatal(err)
