@@ -151,7 +151,7 @@ func keyFilter(
 	return filter, kept, release
 }
 
-// dictionaryBatch returns a batch of keys, half of which are of no build side, and its rows.
+// dictionaryBatch returns a batch of keys, half of them of no build side, and its rows.
 func dictionaryBatch(rng *rand.Rand, dt arrow.DataType, keys, distinct int) (batch arrow.RecordBatch, rows [][2]int) {
 	rows = make([][2]int, 1+rng.IntN(2000))
 	from := rng.IntN(3)

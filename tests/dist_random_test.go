@@ -309,7 +309,7 @@ func (c *distCase) check(t *testing.T) (outcome string, err error) {
 	switch {
 	case errors.Is(err, distributed.ErrPlan):
 		return "refused", nil
-	case err != nil && (wrong != nil || strings.HasSuffix(c.text, " LIMIT 0")): // one run of which reads no rows
+	case err != nil && (wrong != nil || strings.HasSuffix(c.text, " LIMIT 0")): // where one run reads no rows
 		return "wrong", nil
 	case wrong != nil:
 		return "differs", fmt.Errorf("one run fails, and the parts do not: %w", wrong)

@@ -41,7 +41,7 @@ func TestTablesRandom(t *testing.T) {
 	}
 }
 
-// checkKept makes a table and a view of a statement, and compares their rows with those that are wanted.
+// checkKept makes a table and a view of a statement, and compares their rows with the wanted ones.
 func (s *sqlTables) checkKept(text string, memory int64, want [][]any) (err error) {
 	eng, err := engine.Open(testknobs.With(engine.Options{Threads: 2, Device: *sqlDeviceFlag}, testknobs.Engine{BlockRows: 100}))
 	if err != nil {

@@ -257,7 +257,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// Would catch arithmetic that is taken to be within its type's bounds, and is not: the type of n + 1 is that of n.
+// Would catch arithmetic that is taken to be within its type's bounds, and is not: n + 1 has the type of n.
 func TestFallible(t *testing.T) {
 	narrow := &Expr{Op: OpCast, Type: typeOf(Int8), Args: []*Expr{Column("n")}, At: -1}
 	for _, c := range []struct {
