@@ -69,7 +69,7 @@ func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected 
 	}
 	finder := f.of.Finder(true)
 	defer finder.Release()
-	if err := finder.selectRows(f.of, batch, selected); err != nil {
+	if err := finder.selectRows(batch, selected); err != nil {
 		return 0, err
 	}
 	kept := bitutil.CountSetBits(selected, 0, rows)
@@ -156,8 +156,8 @@ func (h *Hashed) listTerms(i, column int) []scan.Term {
 }
 
 // selectRows sets the bits of the rows of a batch, whose columns are the keys, that have a partner.
-func (f *Finder) selectRows(h *Hashed, batch arrow.RecordBatch, bits []byte) error {
-	if done, err := f.selectCodes(h, batch, bits); done || err != nil {
+func (f *Finder) selectRows(batch arrow.RecordBatch, bits []byte) error {
+	if done, err := f.selectCodes(batch, bits); done || err != nil {
 		return err
 	}
 	columns := slices.Clone(batch.Columns())
@@ -173,7 +173,7 @@ func (f *Finder) selectRows(h *Hashed, batch arrow.RecordBatch, bits []byte) err
 		defer plain.Release()
 		columns[i] = plain
 	}
-	return f.selectPromised(h, columns, int(batch.NumRows()), bits)
+	return f.selectPromised(columns, int(batch.NumRows()), bits)
 }
 
 // codedKeys is the entries of a dictionary of keys.
@@ -184,9 +184,9 @@ type codedKeys struct {
 
 // selectCodes is selectRows of one key that is a dictionary, whose entries are tested once; done is false where it is
 // none, or has more entries than the batch has rows.
-func (f *Finder) selectCodes(h *Hashed, batch arrow.RecordBatch, bits []byte) (done bool, err error) {
+func (f *Finder) selectCodes(batch arrow.RecordBatch, bits []byte) (done bool, err error) {
 	keys, ok := batch.Column(0).(*array.Dictionary)
-	if !ok || batch.NumCols() > 1 || h.nullsEqual[0] && keys.NullN() > 0 {
+	if !ok || batch.NumCols() > 1 || f.of.nullsEqual[0] && keys.NullN() > 0 {
 		return false, nil
 	}
 	codes, entries := keys.Indices().(*array.Int32), keys.Dictionary() // S1
@@ -195,7 +195,7 @@ func (f *Finder) selectCodes(h *Hashed, batch arrow.RecordBatch, bits []byte) (d
 			return false, nil
 		}
 		partner := make([]byte, (entries.Len()+7)/8)
-		if err := f.selectPromised(h, []arrow.Array{entries}, entries.Len(), partner); err != nil {
+		if err := f.selectPromised([]arrow.Array{entries}, entries.Len(), partner); err != nil {
 			return false, err
 		}
 		f.coded = codedKeys{entries.Data(), partner}
@@ -226,8 +226,8 @@ func decoded(d *array.Dictionary) (arrow.Array, error) {
 
 // selectPromised is selectRows of the columns of keys. It leaves out the rows that are not as the packing of keys has
 // them: conditions between the reader and the join may leave out NULLs, and values beyond a range.
-func (f *Finder) selectPromised(h *Hashed, columns []arrow.Array, rows int, bits []byte) error {
-	good := h.promised(columns, rows)
+func (f *Finder) selectPromised(columns []arrow.Array, rows int, bits []byte) error {
+	good := f.of.promised(columns, rows)
 	if good == nil {
 		return f.test(columns, rows, bits)
 	}

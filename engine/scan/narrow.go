@@ -167,9 +167,13 @@ func (f *allFilters) Columns() []int { return f.columns }
 
 // Select implements RowFilter.
 func (f *allFilters) Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (int, error) {
-	bits := make([]byte, len(selected))
-	bitutil.SetBitsTo(selected, 0, batch.NumRows(), true)
+	rows := int(batch.NumRows())
+	bits, kept := make([]byte, len(selected)), rows
+	bitutil.SetBitsTo(selected, 0, int64(rows), true)
 	for i, filter := range f.filters {
+		if kept == 0 {
+			break
+		}
 		clear(bits)
 		part := delivery.Project(batch, f.of[i])
 		_, err := filter.Select(ctx, part, bits)
@@ -180,8 +184,9 @@ func (f *allFilters) Select(ctx context.Context, batch arrow.RecordBatch, select
 		for i := range selected {
 			selected[i] &= bits[i]
 		}
+		kept = bitutil.CountSetBits(selected, 0, rows)
 	}
-	return bitutil.CountSetBits(selected, 0, int(batch.NumRows())), nil
+	return kept, nil
 }
 
 // divided returns the part of a filter that needs none of some columns, and the rest; either may be nil.

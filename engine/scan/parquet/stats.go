@@ -41,7 +41,7 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 	bounds, tight := chunkBounds{complete: true}, true
 	coded, rows := arrow.IsBaseBinary(p.flat.Schema.Field(c).Type.ID()), int64(0)
 	var entries dictionarySize
-	values := int64(0) // of a chunk, at most; -1 where one does not tell
+	valuesMost, valuesTold := int64(0), true // distinct values of a chunk, at most
 	stored := p.storedColumn(c)
 	stored.compared = stored.compared && countsAsInteger(stored.typ)
 	for i := range p.groups {
@@ -52,10 +52,11 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 		chunk := &group.chunks[leaf]
 		coded = coded && p.holdsCodes(c, chunk)
 		rows += groups[i].Rows(group.rows)
+		values := chunk.distinctValues()
 		if coded {
-			entries.add(chunk)
+			values = entries.add(chunk)
 		}
-		values = maxValues(values, chunk, coded)
+		valuesMost, valuesTold = max(valuesMost, values), valuesTold && values > 0
 		b := p.boundsOf(&stored, group, chunk)
 		merged.NoNulls = merged.NoNulls && b.NoNulls
 		if b.AllNulls {
@@ -71,8 +72,8 @@ func (p *File) columnStats(c, leaf int, groups []decode.GroupPlan) decode.Column
 	if bounds.known() {
 		merged.HasRange, merged.Tight = true, tight
 		merged.Min, merged.Max = bounds.low.Integer, bounds.high.Integer
-	} else {
-		merged.Values = max(values, 0)
+	} else if valuesTold {
+		merged.Values = valuesMost
 	}
 	return merged
 }
@@ -92,32 +93,23 @@ type dictionarySize struct {
 	bytes  int64 // about
 }
 
-// maxValues returns the number of distinct values of a chunk, if that is greater than a number; -1 where the chunk, or
-// one before it, does not tell.
-func maxValues(most int64, chunk *columnChunk, coded bool) int64 {
-	n := chunk.stats.distinct
-	if !chunk.stats.known || n <= 0 {
-		if !coded {
-			return -1
-		}
-		var d dictionarySize
-		d.add(chunk)
-		n = max(d.values, 1)
+// distinctValues returns how many distinct values a chunk has; 0 where its writer has not counted.
+func (c *columnChunk) distinctValues() int64 {
+	if !c.stats.known {
+		return 0
 	}
-	if most < 0 {
-		return -1
-	}
-	return max(most, n)
+	return max(c.stats.distinct, 0)
 }
 
-func (d *dictionarySize) add(chunk *columnChunk) {
+// add adds the dictionary of a chunk, and returns how many values that has, at least one.
+func (d *dictionarySize) add(chunk *columnChunk) int64 {
 	packed := max(chunk.dataStart-chunk.start(), 0)
 	bytes := packed
 	if chunk.bytes > 0 && chunk.unpacked > chunk.bytes { // the codes are packed about as well
 		bytes = int64(float64(packed) * float64(chunk.unpacked) / float64(chunk.bytes))
 	}
-	values := chunk.stats.distinct
-	if !chunk.stats.known || values <= 0 {
+	values := chunk.distinctValues()
+	if values == 0 {
 		const lengthBytes, usualBytes = 4, 12
 		text := usualBytes
 		if chunk.stats.min != nil && chunk.stats.max != nil {
@@ -126,6 +118,7 @@ func (d *dictionarySize) add(chunk *columnChunk) {
 		values = bytes / int64(lengthBytes+text)
 	}
 	d.values, d.packed, d.bytes = d.values+values, d.packed+packed, d.bytes+bytes
+	return max(values, 1)
 }
 
 // countsAsInteger says whether the values of a type are counted as integers.
