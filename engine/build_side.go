@@ -122,7 +122,7 @@ func (b *BuildSide) scatterBytes() int64 { return min(max(b.workerBytes()/8, 64<
 // one at the end.
 func (b *BuildSide) read(ctx context.Context, src scan.Source, opt RowsOptions,
 	keep func(worker int, batch arrow.RecordBatch) error, end func(ctx context.Context) error,
-) (Stats, error) {
+) (_ Stats, err error) {
 	e, started := b.engine, time.Now()
 	splits, err := src.Splits(ctx, opt.Columns)
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *BuildSide) read(ctx context.Context, src scan.Source, opt RowsOptions,
 	if err != nil {
 		return Stats{}, err
 	}
-	defer done()
+	defer func() { err = cmp.Or(err, done()) }()
 	of := *b.query
 	of.Workers = max(min(of.Workers, len(splits)), 1)
 	sink := &mappedSink{newMap: opt.NewMap, maps: make([]RowMap, of.Workers), keep: keep, end: end}

@@ -107,7 +107,8 @@ func (e *Engine) Close() error {
 	if used := e.memory.Used(); invariants.Enabled && used != 0 {
 		panic(fmt.Sprintf("engine: closed with %d B in use", used))
 	}
-	err := errors.Join(e.budget.Close(), e.devices.Close(ErrClosed))
+	e.budget.Close()
+	err := e.devices.Close(ErrClosed)
 	if e.memory.Used() == 0 { // else somebody reads a batch of Rows that was not released
 		e.memory.Close()
 	}
@@ -354,9 +355,9 @@ func (e *Engine) stream(ctx context.Context, run *execution, opt GroupsOptions) 
 }
 
 // enterBudgeted is enter for work that is no query: until done is called, the process is kept
-// within its limit.
+// within its limit. The error of done is that it could not be.
 func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context,
-	cancel context.CancelCauseFunc, done func(), err error) {
+	cancel context.CancelCauseFunc, done func() error, err error) {
 	ctx, cancel, leave, err := e.life.enter(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -367,10 +368,10 @@ func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context,
 		leave()
 		return nil, nil, nil, err
 	}
-	return ctx, cancel, func() {
-		stop()
-		cancel(nil)
-		leave()
+	return ctx, cancel, func() error {
+		defer leave()
+		defer cancel(nil)
+		return stop()
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,7 +156,7 @@ func (q *execution) execute(ctx context.Context) (err error) {
 }
 
 // answer runs the query, on the CPU again if a device fails.
-func (q *execution) answer(ctx context.Context) error {
+func (q *execution) answer(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stopBudget, err := q.engine.budget.Start(cancel)
@@ -163,7 +164,7 @@ func (q *execution) answer(ctx context.Context) error {
 		_, releaseErr := q.sink.Release(err)
 		return errors.Join(err, releaseErr)
 	}
-	defer stopBudget()
+	defer func() { err = cmp.Or(err, stopBudget()) }()
 	for {
 		err := spawn.Call(func() error { return q.attempt(ctx) })
 		again, releaseErr := q.sink.Release(err)

@@ -285,5 +285,15 @@ func TestPanicOfBudget(t *testing.T) {
 	if err := <-failed; !errors.Is(err, spawn.ErrInternal) {
 		t.Error(err)
 	}
-	stop()
+	if err := stop(); !errors.Is(err, spawn.ErrInternal) {
+		t.Errorf("at the end: %v", err)
+	}
+	panicAt(2) // when the watch has ended
+	stop, err = e.budget.Start(func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); !errors.Is(err, spawn.ErrInternal) {
+		t.Errorf("at the end of an idle watch: %v", err)
+	}
 }

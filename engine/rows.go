@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -71,9 +73,8 @@ func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*R
 		progress: newProgress(e.opt.Progress, src.Stats(), splits, started),
 	}
 	spawn.Go(func() error { return r.input.readThrough(ctx) }, func(err error) {
-		r.failure, r.stats = err, r.done()
+		r.failure, r.stats = cmp.Or(err, done()), r.done()
 		close(r.batches)
-		done()
 	})
 	return r, nil
 }
@@ -177,8 +178,7 @@ func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering
 		return err
 	})
 	if err != nil {
-		done()
-		return nil, err
+		return nil, errors.Join(err, done())
 	}
 	return sorted, nil
 }
@@ -199,8 +199,7 @@ func (e *Engine) Collector(ctx context.Context, schema *arrow.Schema, by orderin
 		return err
 	})
 	if err != nil {
-		done()
-		return nil, err
+		return nil, errors.Join(err, done())
 	}
 	return collector, nil
 }

@@ -39,7 +39,10 @@ func collectAlone(schema *arrow.Schema, by order.By, purpose string) (*order.Col
 	opt := order.Options{Purpose: purpose}
 	opt.EnsureDefaults()
 	opt.Memory = mem.NewMemory(opt.Bytes)
-	return order.NewCollector(context.Background(), schema, by, opt, opt.Memory.Close)
+	return order.NewCollector(context.Background(), schema, by, opt, func() error {
+		opt.Memory.Close()
+		return nil
+	})
 }
 
 // has says whether the rows of a folder are gathered.

@@ -29,7 +29,10 @@ func spillingCollect(fsys vfs.FS, dir string) func(*arrow.Schema, order.By, stri
 	return func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
 		mem := mem.NewMemory(1 << 20)
 		opt := order.Options{Bytes: 1 << 20, Memory: mem, Temp: store.NewTemp(fsys, dir, math.MaxInt64), Purpose: purpose}
-		return order.NewCollector(context.Background(), schema, by, opt, mem.Close)
+		return order.NewCollector(context.Background(), schema, by, opt, func() error {
+			mem.Close()
+			return nil
+		})
 	}
 }
 
@@ -163,7 +166,7 @@ func TestGatheringEnds(t *testing.T) {
 	parent := t.TempDir()
 	released := 0
 	collect := func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		return order.NewCollector(context.Background(), schema, by, order.Options{Purpose: purpose}, func() { released++ })
+		return order.NewCollector(context.Background(), schema, by, order.Options{Purpose: purpose}, func() error { released++; return nil })
 	}
 	opt := Options{Format: CSV, PartitionBy: []string{"year"}, OpenFilesMax: 1, Collect: collect}
 	w, err := Create(t.Context(), filepath.Join(parent, "out"), cityBatch(t, 1).Schema(), opt)
@@ -175,7 +178,7 @@ func TestGatheringEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		return order.NewCollector(ctx, schema, by, order.Options{Purpose: purpose}, func() { released++ })
+		return order.NewCollector(ctx, schema, by, order.Options{Purpose: purpose}, func() error { released++; return nil })
 	}
 	w, err = Create(t.Context(), filepath.Join(parent, "out"), cityBatch(t, 1).Schema(), opt)
 	sinktest.Check(t, err)

@@ -46,10 +46,14 @@ type Budget struct {
 
 	mu      sync.Mutex
 	running map[*context.CancelCauseFunc]struct{} // queries within the budget, by how they are failed
-	stop    chan struct{}                         // closed when the last query ends
-	broken  error                                 // of a watch that panicked when no query ran any more
+	watch   *watch                                // nil before the first query
+}
 
-	watching sync.WaitGroup // goroutines that watch
+// watch is a goroutine that looks after the budget while queries run.
+type watch struct {
+	stop  chan struct{} // closed when the last query ends
+	ended chan struct{} // closed when the goroutine has ended
+	err   error         // of its panic, written before ended is closed
 }
 
 const (
@@ -188,51 +192,74 @@ type freshBlocks struct {
 	outside int64 // bytes of the process beside them
 }
 
-// Start looks after the budget until the returned function is called. It calls fail if it cannot go
-// on.
-func (b *Budget) Start(fail context.CancelCauseFunc) (stop func(), err error) {
+// Start looks after the budget until stop is called. It calls fail if it cannot go on; stop returns this error, too, for
+// a query that was done meanwhile.
+func (b *Budget) Start(fail context.CancelCauseFunc) (stop func() error, err error) {
 	if b.fixed {
-		return func() {}, nil
+		return func() error { return nil }, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.running) == 0 {
+	if len(b.running) > 0 {
+		if err := b.watch.hasEnded(); err != nil {
+			return nil, err
+		}
+	} else {
 		if err := b.look(); err != nil {
 			return nil, err
 		}
-		stop := make(chan struct{})
-		b.stop = stop
-		b.watching.Add(1)
+		w := &watch{stop: make(chan struct{}), ended: make(chan struct{})}
+		b.watch = w
 		b.collector.begin(b.limit)
-		spawn.Go(func() error { return b.watch(stop) }, b.watched)
+		spawn.Go(func() error { return b.keep(w.stop) }, func(err error) { b.watched(w, err) })
 	}
+	w := b.watch
 	b.running[&fail] = struct{}{}
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.running, &fail)
-		if len(b.running) == 0 {
-			close(b.stop)
-			b.collector.adjust(b.memory) // who prints the result has no more garbage than without a query
-			b.collector.end()
+	return func() error {
+		if b.leave(&fail) {
+			<-w.ended
 		}
+		return w.hasEnded()
 	}, nil
 }
 
-// watched takes the end of watch: after an error it fails all queries, which nobody watches any
+// hasEnded returns the error that the watch has ended with; nil while it goes on.
+func (w *watch) hasEnded() error {
+	select {
+	case <-w.ended:
+		return w.err
+	default:
+		return nil
+	}
+}
+
+// leave takes a query from the running ones, and reports whether it was the last, so that nobody needs the watch.
+func (b *Budget) leave(query *context.CancelCauseFunc) (last bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.running, query)
+	if len(b.running) > 0 {
+		return false
+	}
+	close(b.watch.stop)
+	b.collector.adjust(b.memory) // who prints the result has no more garbage than without a query
+	b.collector.end()
+	return true
+}
+
+// watched takes the end of a watch: after an error it fails all queries, which nobody watches any
 // more.
-func (b *Budget) watched(err error) {
-	defer b.watching.Done()
-	if err == nil {
+func (b *Budget) watched(w *watch, err error) {
+	defer close(w.ended)
+	if w.err = err; err == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.running) == 0 {
-		b.broken = err
-	}
-	for fail := range b.running {
-		(*fail)(err)
+	if b.watch == w {
+		for fail := range b.running {
+			(*fail)(err)
+		}
 	}
 }
 
@@ -242,17 +269,12 @@ func (b *Budget) Limit() int64 { return b.limit }
 // Peak returns how many bytes the process had resident at most.
 func (b *Budget) Peak() int64 { return b.peak.Load() }
 
-// Close waits for the end of watch, and restores the limit of Go's collector. Its error is a bug
-// that no query was told of.
+// Close restores the limit of Go's collector.
 // Requires: no query runs.
-func (b *Budget) Close() error {
-	b.watching.Wait()
-	b.collector.close()
-	return b.broken
-}
+func (b *Budget) Close() { b.collector.close() }
 
-// watch looks at the process until stop is closed.
-func (b *Budget) watch(stop chan struct{}) error {
+// keep looks at the process until stop is closed.
+func (b *Budget) keep(stop chan struct{}) error {
 	ticker := time.NewTicker(budgetEvery)
 	defer ticker.Stop()
 	for {

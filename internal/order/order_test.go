@@ -381,7 +381,7 @@ func TestInputEndsEarly(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		released := 0
 		in := batchReader(t, schema, batches)
-		r, err := New(ctx, in, by, Options{BatchRows: 100}, func() { released++ })
+		r, err := New(ctx, in, by, Options{BatchRows: 100}, func() error { released++; return nil })
 		check(t, err)
 		in.Release()
 		for range before {

@@ -24,8 +24,8 @@ type Reader struct {
 	input array.RecordReader // nil once it is read, and for the rows of a Collector
 	by    By
 	sort  *sorter
-	done  func() // of New; called once, by end
-	ended bool   // end has been called
+	done  func() error // of New; called once, by end
+	ended bool         // end has been called
 
 	part    func(rows int64) float64            // of Expect; may be nil
 	more    func() ([]arrow.RecordBatch, error) // returns the next rows, or none at the end; nil before the first call
@@ -45,7 +45,7 @@ type Reader struct {
 // New returns the rows of the input in order. The input is retained until the end. done, if it is
 // not nil, is called once when everything has been given back. An error is query.ErrQuery where the
 // order does not suit the columns.
-func New(ctx context.Context, input array.RecordReader, by By, opt Options, done func()) (*Reader, error) {
+func New(ctx context.Context, input array.RecordReader, by By, opt Options, done func() error) (*Reader, error) {
 	r, err := newUnread(ctx, input.Schema(), by, opt, done)
 	if err != nil {
 		return nil, err
@@ -56,13 +56,13 @@ func New(ctx context.Context, input array.RecordReader, by By, opt Options, done
 }
 
 // newUnread returns a reader without an input.
-func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, done func()) (*Reader, error) {
+func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, done func() error) (*Reader, error) {
 	opt.EnsureDefaults()
 	if err := errors.Join(opt.Validate(), by.Validate(schema)); err != nil {
 		return nil, err
 	}
 	if done == nil {
-		done = func() {}
+		done = func() error { return nil }
 	}
 	r := &Reader{ctx: ctx, by: by, done: done, skip: by.Offset, left: math.MaxInt64}
 	r.Init(schema, r.next, func() { _ = r.end() }) // after the last Release nobody asks for the error
@@ -310,6 +310,5 @@ func (r *Reader) end() error {
 	err := r.sort.close()
 	r.sort.grant.Leave()
 	r.dropInput()
-	r.done()
-	return err
+	return errors.Join(err, r.done())
 }
