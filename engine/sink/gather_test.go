@@ -165,8 +165,9 @@ func TestGatheredTypes(t *testing.T) {
 func TestGatheringEnds(t *testing.T) {
 	parent := t.TempDir()
 	released := 0
+	release := func() error { released++; return nil }
 	collect := func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		return order.NewCollector(context.Background(), schema, by, order.Options{Purpose: purpose}, func() error { released++; return nil })
+		return order.NewCollector(context.Background(), schema, by, order.Options{Purpose: purpose}, release)
 	}
 	opt := Options{Format: CSV, PartitionBy: []string{"year"}, OpenFilesMax: 1, Collect: collect}
 	w, err := Create(t.Context(), filepath.Join(parent, "out"), cityBatch(t, 1).Schema(), opt)
@@ -178,7 +179,7 @@ func TestGatheringEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		return order.NewCollector(ctx, schema, by, order.Options{Purpose: purpose}, func() error { released++; return nil })
+		return order.NewCollector(ctx, schema, by, order.Options{Purpose: purpose}, release)
 	}
 	w, err = Create(t.Context(), filepath.Join(parent, "out"), cityBatch(t, 1).Schema(), opt)
 	sinktest.Check(t, err)

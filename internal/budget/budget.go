@@ -192,8 +192,8 @@ type freshBlocks struct {
 	outside int64 // bytes of the process beside them
 }
 
-// Start looks after the budget until stop is called. It calls fail if it cannot go on; stop returns this error, too, for
-// a query that was done meanwhile.
+// Start looks after the budget until stop is called. It calls fail if it cannot go on; stop returns this error, too,
+// for a query that was done meanwhile.
 func (b *Budget) Start(fail context.CancelCauseFunc) (stop func() error, err error) {
 	if b.fixed {
 		return func() error { return nil }, nil

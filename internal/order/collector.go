@@ -15,7 +15,8 @@ import (
 type Collector struct{ reader *Reader }
 
 // NewCollector returns a collector of rows of a schema. done is as in New.
-func NewCollector(ctx context.Context, schema *arrow.Schema, by By, opt Options, done func() error) (*Collector, error) {
+func NewCollector(ctx context.Context, schema *arrow.Schema, by By, opt Options,
+	done func() error) (*Collector, error) {
 	if len(by.Keys) == 0 {
 		return nil, fmt.Errorf("%w: a Collector needs a key", query.ErrQuery)
 	}
