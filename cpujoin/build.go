@@ -53,8 +53,15 @@ const directBitsMax = 27
 // areFew says whether there can be few keys of a layout.
 func areFew(l *rowdata.KeyLayout) bool { return l.Words == 1 && l.Bits <= directBitsMax }
 
-// hasBytes is how many bytes a row's part of Build.has takes at most.
-const hasBytes = 32
+// Build.has takes up to hasBytes for each row, or hasFew for each of few rows: then it takes up to hasFewMax.
+const (
+	hasBytes  = 32
+	hasFew    = 512
+	hasFewMax = 1 << 20
+)
+
+// hasBytesMax returns the most bytes that Build.has takes for a number of rows.
+func hasBytesMax(rows int) int { return max(hasBytes*rows, min(hasFew*rows, hasFewMax)) }
 
 // A list of all keys has up to directRows places for each row, as a table has slots, or directFew of them.
 const (
@@ -175,7 +182,12 @@ func (b *Build) added() (rows int) {
 
 // TableBytes returns how many bytes Finish takes, at most, beside the rows that were added.
 func (b *Build) TableBytes() int64 {
-	return int64(b.added()) * (RowBytes(b.layout, &b.ranges) - b.addedBytes())
+	rows := b.added()
+	bytes := int64(rows) * (RowBytes(b.layout, &b.ranges) - b.addedBytes())
+	if areFew(b.layout) {
+		bytes += int64(hasBytesMax(rows) - hasBytes*rows)
+	}
+	return bytes
 }
 
 // addedBytes is what a row takes until Finish.
@@ -226,7 +238,7 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 		tables[i].Lent = true
 		parts[i].table = tables[i]
 	}
-	if b.byKey && b.layout.Bits-b.bits >= 6 && 1<<b.layout.Bits/8 <= hasBytes*total { // a part has whole words
+	if b.byKey && b.layout.Bits-b.bits >= 6 && 1<<b.layout.Bits/8 <= hasBytesMax(total) { // a part has whole words
 		b.has = b.memory.Alloc(1 << (b.layout.Bits - 6))
 		clear(b.has)
 	}

@@ -164,10 +164,14 @@ func (p *Prober) Test(keys []uint64, rows int, bits []byte, base int) {
 			}
 		}
 	case b.has != nil:
-		for i, k := range keys[:rows] {
-			if at := k >> 6; at < uint64(len(b.has)) {
-				set(i, b.has[at]>>(k&63)&1)
+		keys := keys[:rows]
+		if base&7 == 0 {
+			for ; len(keys) >= 8; keys, base = keys[8:], base+8 {
+				bits[base>>3] = b.hasEight((*[8]uint64)(keys))
 			}
+		}
+		for i, k := range keys {
+			set(i, b.hasKey(k))
 		}
 	default:
 		b.set.LookUp(keys, p.hashes[:rows], p.numbers[:rows])
@@ -177,6 +181,22 @@ func (p *Prober) Test(keys []uint64, rows int, bits []byte, base int) {
 			}
 		}
 	}
+}
+
+// hasKey returns 1 where Build.has has a key, else 0.
+func (b *Build) hasKey(k uint64) uint64 {
+	if at := k >> 6; at < uint64(len(b.has)) {
+		return b.has[at] >> (k & 63) & 1
+	}
+	return 0
+}
+
+// hasEight returns a bit for each of eight keys.
+func (b *Build) hasEight(keys *[8]uint64) (bits byte) {
+	for i, k := range keys {
+		bits |= byte(b.hasKey(k) << i)
+	}
+	return bits
 }
 
 // testedMost is the most keys of a table that is looked up fast: within the caches of a core.

@@ -56,10 +56,13 @@ func describeTable(p *Plan) string {
 		b.Keys.Bytes(), 8*state, window)
 }
 
+// groupsTold is the greatest bound of groups that is told: greater ones are of types, and of no data.
+const groupsTold = 1 << 40
+
 // describeGroups says how many groups are expected, their bounds, and what it goes by.
 func describeGroups(f *Forecast) string {
 	most := ""
-	if f.Most >= 0 {
+	if f.Most >= 0 && f.Most <= groupsTold {
 		most = fmt.Sprintf("at most %s", humanize.Comma(f.Most))
 	}
 	switch {

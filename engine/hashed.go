@@ -24,6 +24,10 @@ type Hashed struct {
 
 	nullsEqual []bool // by key: a NULL is equal to NULL
 
+	memory   rowdata.Memory
+	setsOnce sync.Once
+	sets     []*keySet // of findSets
+
 	ranges *ranges
 
 	batches []arrow.RecordBatch
@@ -39,7 +43,7 @@ type Hashed struct {
 }
 
 func newHashed(m rowdata.Memory, of *HashedOptions, workers int) *Hashed {
-	h := &Hashed{keys: of.Keys, schema: of.Schema, nullsEqual: of.NullsEqual}
+	h := &Hashed{keys: of.Keys, schema: of.Schema, nullsEqual: of.NullsEqual, memory: m}
 	h.ranges = newRanges(of)
 	h.build = cpujoin.NewBuild(m, &of.Keys.Keys, h.ranges.partners(), workers)
 	return h
@@ -92,6 +96,9 @@ func nullOf(of arrow.DataType) arrow.Array {
 // release gives back what the rows take.
 func (h *Hashed) release() {
 	h.build.Release()
+	for _, s := range h.sets {
+		s.release()
+	}
 	for _, b := range h.batches {
 		b.Release()
 	}

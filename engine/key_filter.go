@@ -22,7 +22,8 @@ import (
 // concurrent use.
 type KeyFilter struct {
 	of      *Hashed
-	columns []int // of the keys, in the source's schema
+	columns []int     // in the source's schema: of the keys, or of the ones with a set
+	sets    []*keySet // of several keys, in place of their rows; empty where rows are looked up
 
 	tested, kept atomic.Int64
 
@@ -33,18 +34,42 @@ type KeyFilter struct {
 
 var _ scan.RowFilter = (*KeyFilter)(nil)
 
-// Predicate returns what the rows of another side fulfil that have a partner: the keys of that side are plain columns,
-// whose places in its schema are given. ok is false where it costs more to ask than it spares.
+// Predicate returns what the rows of another side fulfil that have a partner. The places of that side's keys in its
+// schema are given, -1 of keys that are no plain columns. ok is false where it costs more to ask than it spares.
 func (h *Hashed) Predicate(columns []int) (p scan.Predicate, filter *KeyFilter, ok bool) {
-	if len(columns) == 0 || !h.build.IsTestFast() {
-		return scan.Predicate{}, nil, false
+	filter = &KeyFilter{of: h}
+	if len(columns) > 1 {
+		h.findSets()
+		for _, s := range h.sets {
+			if c := columns[s.column]; c >= 0 {
+				filter.sets, filter.columns = append(filter.sets, s), append(filter.columns, c)
+			}
+		}
 	}
-	filter = &KeyFilter{of: h, columns: columns}
+	if len(filter.sets) == 0 {
+		if len(columns) == 0 || slices.Contains(columns, -1) || !h.build.IsTestFast() {
+			return scan.Predicate{}, nil, false
+		}
+		filter.columns = columns
+	}
 	for i, c := range columns {
-		p.Terms = append(p.Terms, h.keyTerms(i, c)...)
+		if c >= 0 {
+			p.Terms = append(p.Terms, h.keyTerms(i, c)...)
+		}
 	}
 	p.Rows = filter
 	return p, filter, true
+}
+
+// findSets makes the sets of the keys.
+func (h *Hashed) findSets() {
+	h.setsOnce.Do(func() {
+		for i, nullsEqual := range h.nullsEqual {
+			if s := newKeySet(h.memory, h.batches, i, h.rows, nullsEqual); s != nil {
+				h.sets = append(h.sets, s)
+			}
+		}
+	})
 }
 
 // Counts returns how many rows were tested, and how many of them were kept.
@@ -67,10 +92,17 @@ func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected 
 		bitutil.SetBitsTo(selected, 0, int64(rows), true)
 		return rows, nil
 	}
-	finder := f.of.Finder(true)
-	defer finder.Release()
-	if err := finder.selectRows(batch, selected); err != nil {
-		return 0, err
+	if len(f.sets) > 0 {
+		bitutil.SetBitsTo(selected, 0, int64(rows), true)
+		for i, s := range f.sets {
+			s.leave(batch.Column(i), selected)
+		}
+	} else {
+		finder := f.of.Finder(true)
+		defer finder.Release()
+		if err := finder.selectRows(batch, selected); err != nil {
+			return 0, err
+		}
 	}
 	kept := bitutil.CountSetBits(selected, 0, rows)
 	f.note(int64(rows), int64(kept))
@@ -107,7 +139,8 @@ const keysListed = 32
 
 // keyTerms returns what a column of another side fulfils that is equal to key i of a row.
 func (h *Hashed) keyTerms(i, column int) []scan.Term {
-	if h.nullsEqual[i] {
+	isNull := func(b arrow.RecordBatch) bool { return scan.NullCount(b.Column(i)) > 0 }
+	if h.nullsEqual[i] && slices.ContainsFunc(h.batches, isNull) {
 		return nil
 	}
 	if h.rows <= keysListed {

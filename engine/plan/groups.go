@@ -39,7 +39,14 @@ func (n *aggregateNode) start(ctx context.Context, r *run, post *projection) (*e
 		opt.Schema = post.schema
 		opt.NewMap = func() engine.RowMap { return newProjector(post, r.engine.Allocator()) }
 	}
-	result, err := r.engine.Groups(ctx, r.rowsOf(n.in), n.query, opt)
+	rows := r.rowsOf(n.in)
+	var err error
+	for _, p := range r.of(n).narrowed {
+		if rows, _, err = scan.Narrow(ctx, rows, p); err != nil {
+			return nil, err
+		}
+	}
+	result, err := r.engine.Groups(ctx, rows, n.query, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type joinNode struct {
 	ofProbe, ofBuild *projection // the keys, what between has, then the columns of the join
 	probeFirst       int         // the first column of the join in ofProbe
 	buildFirst       int         // the first column of the join in ofBuild
-	probeKeys        []int       // columns of probe that are the keys; nil where a key is more than a column
+	probeKeys        []int       // columns of probe that are the keys, -1 of keys that are more than a column
 	ofSource         [2][]int    // by side, probe and build, and column of the join: the column of the side's rows
 	keys             *rowdata.Bound
 	nullsEqual       []bool        // by key: a NULL is equal to NULL

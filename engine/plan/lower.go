@@ -100,8 +100,17 @@ func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, erro
 		return nil, err
 	}
 	of := newStream(rows, "derived table")
-	of.described.grouped, of.described.isResult = isGrouped(n), true
+	of.described.grouped, of.described.isResult, of.described.columns = isGrouped(n), true, rangesOf(n)
 	return &input{of, logical.PlacesOf(n.Columns())}, nil
+}
+
+// rangesOf returns what is known of the values of a node's columns.
+func rangesOf(n logical.Node) []scan.ColumnStats {
+	known := logical.StatsOf(n)
+	for i, c := range known {
+		known[i] = scan.ColumnStats{HasRange: c.HasRange, Min: c.Min, Max: c.Max, NoNulls: c.NoNulls}
+	}
+	return known
 }
 
 // isGrouped says whether rows are groups.

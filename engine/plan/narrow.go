@@ -14,19 +14,17 @@ import (
 // A join that has no row of the probe side without a partner asks the reader of that side for the rows whose keys the
 // build side has, once it is made: row groups are left out, and columns are read for fewer rows. The predicate goes
 // down through computed columns, unions and other joins, of either side: the build side of a join below is made later
-// than that of the join above.
+// than that of the join above. Where keys of groups are asked for, the rows of other groups are not read.
 
-// keyPlaces returns the columns of a side that are keys of a join; nil where a key is more than a column.
+// keyPlaces returns the columns of a side that are keys of a join, -1 of keys that are more than a column.
 func keyPlaces(side *input, keys []*expr.Expr, of *projection) []int {
 	var places []int
 	schema := side.schema()
 	for i, x := range keys {
 		at, ok := side.places[x.ID]
-		if x.Op != expr.OpColumn || !ok {
-			return nil
-		}
-		if !arrow.TypeEqual(rowdata.ValueType(schema.Field(at).Type), of.schema.Field(i).Type) {
-			return nil
+		if x.Op != expr.OpColumn || !ok ||
+			!arrow.TypeEqual(rowdata.ValueType(schema.Field(at).Type), of.schema.Field(i).Type) {
+			at = -1
 		}
 		places = append(places, at)
 	}
@@ -37,7 +35,7 @@ func keyPlaces(side *input, keys []*expr.Expr, of *projection) []int {
 // Requires: the build side is in memory.
 func (s *joined) narrowProbe(ctx context.Context) error {
 	n := s.node
-	if n.has.probeAlone || n.probeKeys == nil || s.built == s.kept {
+	if n.has.probeAlone || s.built == s.kept {
 		return nil
 	}
 	p, filter, ok := s.built.side.All().Predicate(n.probeKeys)
@@ -94,6 +92,55 @@ func (s *stepped) Narrow(ctx context.Context, p scan.Predicate) (scan.Source, bo
 		return s, false, err
 	}
 	return s.over(src), true, nil
+}
+
+// Narrow implements scan.Narrower: the rows are made later, of an input that is narrowed where its rows are groups.
+func (s *streamed) Narrow(_ context.Context, p scan.Predicate) (scan.Source, bool, error) {
+	if s.narrow == nil || !s.narrow(p) {
+		return s, false, nil
+	}
+	return s, true, nil
+}
+
+// narrow notes, before the rows of a node are read, that rows may be missing for which a predicate is not TRUE. It
+// returns false where none will be missing.
+func (r *run) narrow(n readerNode, p scan.Predicate) bool {
+	ok := true
+	switch of := n.(type) {
+	case *pickNode:
+		if p, ok = p.On(func(c int) int { return of.columns[c] }); ok {
+			return r.narrow(of.in, p)
+		}
+	case *projectNode:
+		groups := of.in
+		if p, ok = p.On(func(c int) int { return of.post.from[c] }); ok && groups.sets == nil {
+			return r.narrow(groups.of, p)
+		}
+	case *aggregateNode:
+		if of.most != nil { // groups that are left out make room for others
+			return false
+		}
+		if p, ok = p.On(of.keyOf); ok {
+			w := r.of(of)
+			w.narrowed = append(w.narrowed, p)
+			return true
+		}
+	}
+	return false
+}
+
+// keyOf returns the column of the input that is a key, as it is, whose values a column of the groups has; -1 of none.
+func (n *aggregateNode) keyOf(column int) int {
+	if column >= len(n.query.Keys) {
+		return -1
+	}
+	from := n.in.rows(nil).Schema()
+	at := from.FieldIndices(n.query.Keys[column].Column)
+	if len(at) != 1 ||
+		!arrow.TypeEqual(rowdata.ValueType(from.Field(at[0]).Type), rowdata.ValueType(n.made.Field(column).Type)) {
+		return -1
+	}
+	return at[0]
 }
 
 // Narrow implements scan.Narrower: some inputs may be as they were.

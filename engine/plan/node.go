@@ -134,13 +134,14 @@ func newRun(eng *engine.Engine) *run { return &run{engine: eng, begun: make(map[
 // work is what a node has begun in a run.
 type work struct {
 	aggregation atomic.Pointer[engine.Result]
-	answered    *answered      // takes groups that the result has, too; nil where it has none
-	groups      *groupReader   // of a groupsNode
-	reads       []*engine.Rows // in the order in which they were begun
-	sorted      *order.Reader  // of a sortNode
-	built       built          // of a joinNode
-	kept        kept           // of a bodyNode
-	recursed    recursed       // of a recursionNode
+	narrowed    []scan.Predicate // of an aggregateNode's input: rows may be missing for which one is not TRUE
+	answered    *answered        // takes groups that the result has, too; nil where it has none
+	groups      *groupReader     // of a groupsNode
+	reads       []*engine.Rows   // in the order in which they were begun
+	sorted      *order.Reader    // of a sortNode
+	built       built            // of a joinNode
+	kept        kept             // of a bodyNode
+	recursed    recursed         // of a recursionNode
 }
 
 // of returns what a node has begun. Of no run it is nothing.

@@ -40,6 +40,7 @@ func (n *streamNode) rows(r *run) scan.Source {
 	}
 	of := *n.described
 	of.run = func(ctx context.Context) (array.RecordReader, error) { return n.in.read(ctx, r) }
+	of.narrow = func(p scan.Predicate) bool { return r.narrow(n.in, p) }
 	of.running = &r.of(n.in).aggregation
 	if of.isResult {
 		of.bytesRead = func() int64 { return r.stats(n.in).BytesRead }
@@ -60,7 +61,8 @@ type streamed struct {
 	bytesRead func() int64 // once all rows are made; nil of other rows
 
 	run     func(context.Context) (array.RecordReader, error)
-	running *atomic.Pointer[engine.Result] // the aggregation whose groups are the rows, once it runs; nil of other rows
+	narrow  func(p scan.Predicate) (ok bool) // before run, as scan.Narrower; nil of no run
+	running *atomic.Pointer[engine.Result]   // the aggregation whose groups are the rows, once it runs; nil of other rows
 }
 
 // Schema implements scan.Source.

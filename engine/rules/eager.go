@@ -155,16 +155,8 @@ func (e *eager) pays(c *Context) (bool, error) {
 		return false, nil
 	}
 	e.in = e.others.leaves[0]
-	waiting := e.others.conditions
-	if len(e.others.leaves) > 1 {
-		p := newPlanner(e.others)
-		var err error
-		if e.in, err = p.joined(c, p.all(), &waiting); err != nil {
-			return false, err
-		}
-	}
 	var err error
-	if e.in, err = c.conditions(filtered(e.in, expr.All(waiting...))); err != nil {
+	if e.in, err = e.others.planned(c); err != nil {
 		return false, err
 	}
 	keys, all := e.ofOthers, []*expr.Expr{}

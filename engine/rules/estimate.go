@@ -3,11 +3,13 @@ package rules
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/mpga/mpga/engine/logical"
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 )
@@ -95,14 +97,15 @@ func (e *Estimator) groups(n *logical.Aggregate) float64 {
 
 // joined returns how many rows a join has.
 func (e *Estimator) joined(n *logical.Join) float64 {
-	left, right, keys := e.Rows(n.Left), e.Rows(n.Right), 1.0
+	left, right := e.Rows(n.Left), e.Rows(n.Right)
+	var keys joinKeys
 	found := 1.0 // the part of the left side's rows that have a partner
 	for _, k := range n.Keys {
-		ofLeft, ofRight := e.values(n.Left, k.Left), e.values(n.Right, k.Right)
-		keys *= max(ofLeft, ofRight)
+		ofLeft, ofRight := e.equalValues(n.Left, k.Left, n.Right, k.Right)
+		keys.add(max(ofLeft, ofRight), e.tableRows(n.Left, k.Left), e.tableRows(n.Right, k.Right))
 		found = min(found, ofRight/ofLeft)
 	}
-	pairs := left * right / min(keys, max(left, right))
+	pairs := left * right / keys.values()
 	if n.Condition != nil {
 		pairs *= otherLeaves
 	}
@@ -120,6 +123,107 @@ func (e *Estimator) joined(n *logical.Join) float64 {
 	}
 	return pairs
 }
+
+// denseKeys is the least part of their range that the keys of a table fill which are taken to be all keys there are.
+const denseKeys = 0.125
+
+// joinKeys is what is known of the keys of a join.
+type joinKeys struct {
+	product     float64 // of the distinct values of each; 0 of no key
+	left, right float64 // rows of the tables that have them, before conditions
+}
+
+// add adds a key.
+func (k *joinKeys) add(values, left, right float64) {
+	k.product = max(k.product, 1) * values
+	k.left, k.right = max(k.left, left), max(k.right, right)
+}
+
+// values returns how many distinct values the keys have together. Where they would be more than the rows of either
+// table, the rows of one of them may have all that there are, once or often: the mean of both is the least error.
+func (k *joinKeys) values() float64 {
+	if k.product > max(k.left, k.right) {
+		return math.Sqrt(k.left * k.right)
+	}
+	return max(k.product, 1)
+}
+
+// tableRows returns how many rows the table has that an expression reads, before conditions.
+func (e *Estimator) tableRows(n logical.Node, x *expr.Expr) float64 {
+	if scanned, _ := originOf(n, x); scanned != nil {
+		return e.Rows(scanned)
+	}
+	return e.Rows(n)
+}
+
+// equalValues returns how many distinct values each of two expressions has that are joined by their equality.
+func (e *Estimator) equalValues(
+	left logical.Node, x *expr.Expr, right logical.Node, y *expr.Expr,
+) (ofLeft, ofRight float64) {
+	most := e.inCommon(left, x, right, y)
+	return min(e.values(left, x), most), min(e.values(right, y), most)
+}
+
+// inCommon returns how many values there are, at most, of two equal keys: where the keys of both tables, without any
+// condition, fill a good part of about the same range, the values of the one are taken to be among the other's. It is
+// infinity where that is not known.
+func (e *Estimator) inCommon(a logical.Node, x *expr.Expr, b logical.Node, y *expr.Expr) float64 {
+	left, ofLeft, ok := e.origin(a, x)
+	if !ok {
+		return math.Inf(1)
+	}
+	right, ofRight, ok := e.origin(b, y)
+	if !ok {
+		return math.Inf(1)
+	}
+	from, to := max(left.Min, right.Min), min(left.Max, right.Max)
+	widest := max(widthOf(left), widthOf(right))
+	if float64(to)-float64(from) < widest/2 || min(ofLeft, ofRight) < widest*denseKeys {
+		return math.Inf(1)
+	}
+	return min(ofLeft, ofRight)
+}
+
+// origin returns what is known of the table's column that an expression is, and how many distinct values the table has
+// of it; not ok where it is none with a range.
+func (e *Estimator) origin(n logical.Node, x *expr.Expr) (known scan.ColumnStats, values float64, ok bool) {
+	scanned, at := originOf(n, x)
+	if scanned == nil {
+		return known, 0, false
+	}
+	c, rows := &scanned.Columns()[at], e.Rows(scanned)
+	return c.Stats, min(distinctOf(c, rows), rows), c.Stats.HasRange
+}
+
+// originOf returns the table and the place of its column that an expression is; nil of another expression.
+func originOf(n logical.Node, x *expr.Expr) (table *logical.Scan, at int) {
+	for x.Op == expr.OpColumn {
+		switch of := n.(type) {
+		case *logical.Scan:
+			return of, logical.PlaceOf(n, x.ID)
+		case *logical.Project:
+			n, x = of.In, of.Exprs[logical.PlaceOf(n, x.ID)]
+			continue
+		case *logical.Shared:
+			id := of.Of[logical.PlaceOf(n, x.ID)]
+			n, x = of.Body.Root, &expr.Expr{Op: expr.OpColumn, ID: id}
+			continue
+		case *logical.Filter, *logical.Join:
+		default:
+			return nil, 0
+		}
+		has := func(in logical.Node) bool { return logical.PlaceOf(in, x.ID) >= 0 }
+		i := slices.IndexFunc(n.Inputs(), has)
+		if i < 0 {
+			return nil, 0
+		}
+		n = n.Inputs()[i]
+	}
+	return nil, 0
+}
+
+// widthOf returns how many integers a range has.
+func widthOf(s scan.ColumnStats) float64 { return float64(s.Max) - float64(s.Min) + 1 }
 
 // values returns how many distinct values an expression has.
 func (e *Estimator) values(n logical.Node, x *expr.Expr) float64 {
@@ -202,7 +306,7 @@ func remaining(values, left, rows float64) float64 {
 func distinctOf(c *logical.Column, rows float64) float64 {
 	switch {
 	case c.Stats.HasRange:
-		return float64(c.Stats.Max) - float64(c.Stats.Min) + 1
+		return widthOf(c.Stats)
 	case c.Stats.Values > 0:
 		return float64(c.Stats.Values)
 	case c.Type.ID() == arrow.BOOL:
@@ -223,11 +327,7 @@ func (e *Estimator) leaves(n logical.Node, x *expr.Expr) float64 {
 	}
 	switch x.Name {
 	case "and":
-		part := 1.0
-		for _, arg := range x.Args {
-			part *= e.leaves(n, arg)
-		}
-		return part
+		return e.leavesAll(n, x)
 	case "or":
 		none := 1.0
 		for _, arg := range x.Args {
@@ -243,7 +343,10 @@ func (e *Estimator) leaves(n logical.Node, x *expr.Expr) float64 {
 	case "in":
 		return min(float64(len(x.Args)-1)/e.values(n, x.Args[0]), 1)
 	case "<", "<=", ">", ">=", "between":
-		return ranged(n, x)
+		if _, part, ok := ranged(n, x); ok {
+			return max(part, leastPart)
+		}
+		return rangeLeaves
 	case "is null":
 		return likeLeaves
 	case "is not null":
@@ -254,33 +357,61 @@ func (e *Estimator) leaves(n logical.Node, x *expr.Expr) float64 {
 	return otherLeaves
 }
 
-// ranged returns what part of the rows of a node a comparison by size leaves.
-func ranged(n logical.Node, x *expr.Expr) float64 {
+// leastPart is the part of the rows that comparisons by size leave at least.
+const leastPart = 1e-4
+
+// leavesAll returns what part of the rows of a node conditions leave that hold together. Two bounds of one column leave
+// the values between them.
+func (e *Estimator) leavesAll(n logical.Node, and *expr.Expr) float64 {
+	part, between := 1.0, map[int]float64{}
+	for _, arg := range expr.Conjuncts(nil, and) {
+		column, left, ok := ranged(n, arg)
+		if !ok {
+			part *= e.leaves(n, arg)
+			continue
+		}
+		if _, bounded := between[column]; !bounded {
+			between[column] = 1
+		}
+		between[column] -= 1 - left
+	}
+	for _, left := range between {
+		part *= max(left, leastPart)
+	}
+	return part
+}
+
+// ranged returns what part of the rows of a node a comparison of one of its columns by size leaves; not ok for other
+// conditions and columns without a range.
+func ranged(n logical.Node, x *expr.Expr) (column int, part float64, ok bool) {
+	switch x.Name {
+	case "<", "<=", ">", ">=", "between":
+	default:
+		return 0, 0, false
+	}
 	p, err := expr.BindCondition(context.Background(), logical.ColumnsOf(n), x)
 	if err != nil {
-		return rangeLeaves
+		return 0, 0, false
 	}
-	part := 1.0
+	part = 1.0
 	terms := p.Terms(0)
 	for _, t := range terms {
 		c := n.Columns()[t.Column].Stats
+		column = t.Column
 		value, ok := 0.0, false
 		if len(t.Values) == 1 {
 			value, ok = numberOf(t.Values[0])
 		}
 		if !ok || !c.HasRange {
-			return rangeLeaves
+			return 0, 0, false
 		}
-		below := (value - float64(c.Min)) / (float64(c.Max) - float64(c.Min) + 1)
+		below := (value - float64(c.Min)) / widthOf(c)
 		if t.Op == ">" || t.Op == ">=" {
 			below = 1 - below
 		}
 		part -= 1 - max(min(below, 1), 0)
 	}
-	if len(terms) == 0 {
-		return rangeLeaves
-	}
-	return max(part, 1e-4)
+	return column, part, len(terms) > 0
 }
 
 // numberOf returns a constant in the units of columns' ranges.

@@ -2,13 +2,17 @@ package rules
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 	"strconv"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Tables that are joined by INNER JOIN or commas are joined in the order that costs least, by how many rows the joins
@@ -21,22 +25,37 @@ func joinOrder(c *Context, n logical.Node) (logical.Node, bool, error) {
 	if len(t.leaves) <= 2 || len(t.leaves) > 64 {
 		return eachInput(n, below)
 	}
-	p := newPlanner(t)
+	p, err := newPlanner(c, t)
+	if err != nil {
+		return nil, false, err
+	}
 	all := p.all()
 	isOther := p.shape(all) != t.shape(n)
 	if isOther {
-		waiting := t.conditions
-		made, err := p.joined(c, all, &waiting)
+		made, err := p.joined(c, all)
 		if err != nil {
 			return nil, false, err
 		}
-		if n, err = c.conditions(filtered(made, expr.All(waiting...))); err != nil {
+		if n, err = c.conditions(filtered(made, expr.All(p.rest...))); err != nil {
 			return nil, false, err
 		}
 		t = flattened(n)
 	}
 	n, changed, err := t.eachLeaf(n, below)
 	return n, changed || isOther, err
+}
+
+// planned returns the join of the tables in the order that costs least.
+func (t *joinTree) planned(c *Context) (logical.Node, error) {
+	p, err := newPlanner(c, t)
+	if err != nil {
+		return nil, err
+	}
+	made, err := p.joined(c, p.all())
+	if err != nil {
+		return nil, err
+	}
+	return c.conditions(filtered(made, expr.All(p.rest...)))
 }
 
 // joinTree is tables that are joined by inner joins alone, and the parts of all their conditions.
@@ -101,17 +120,26 @@ type joinPlan struct {
 // planner finds the cheapest order of joins of each set of tables.
 type planner struct {
 	*joinTree
-	of     *Estimator
-	leaf   []float64   // rows of each table
-	leaves [][]float64 // by two tables: what part of their pairs the equalities between them leave; 1 of none
-	near   []uint64    // by table: tables with an equality between them
-	best   map[uint64]*joinPlan
+	of      *Estimator
+	classes []*equalClass
+	rest    []*expr.Expr // conditions that are no equalities between two tables
+	near    []uint64     // by table: tables with an equality between them
+	best    map[uint64]*joinPlan
 }
 
-func newPlanner(t *joinTree) *planner {
+// equalClass is columns, or two expressions, of different tables that are equal: what follows from the equalities of a
+// statement, so that any two of its tables may be joined by it.
+type equalClass struct {
+	tables uint64
+	of     []*expr.Expr // by table; nil of tables without
+	given  []*expr.Expr // equalities of the statement
+	keys   [][]float64  // by two tables: the distinct values of the key that has more
+	rows   []float64    // by table: before conditions
+}
+
+func newPlanner(c *Context, t *joinTree) (*planner, error) {
 	n := len(t.leaves)
 	p := &planner{joinTree: t, of: NewEstimator(), near: make([]uint64, n), best: map[uint64]*joinPlan{}}
-	values := make([][]float64, n) // by two tables: the distinct values of the keys between them; 0 of no key
 	for i, leaf := range t.leaves {
 		rows := p.of.Rows(leaf)
 		for _, x := range t.conditions {
@@ -119,29 +147,133 @@ func newPlanner(t *joinTree) *planner {
 				rows *= p.of.leaves(leaf, x)
 			}
 		}
-		p.leaf, values[i] = append(p.leaf, max(rows, 1)), make([]float64, n)
+		p.best[1<<i] = &joinPlan{rows: max(rows, 1)}
 	}
 	for _, x := range t.conditions {
-		i, j, ok := t.between(x)
-		if !ok {
+		i, j, isKey := t.between(x)
+		if isKey {
+			of := (&logical.Join{Kind: sql.InnerJoin}).With(t.leaves[i], t.leaves[j]).(*logical.Join)
+			fallible, err := mayFail(c, of, x)
+			if err != nil {
+				return nil, err
+			}
+			isKey = !fallible
+		}
+		if isKey {
+			p.addEquality(x, i, j)
+		} else {
+			p.rest = append(p.rest, x)
+		}
+	}
+	for _, c := range p.classes {
+		p.estimate(c)
+	}
+	return p, nil
+}
+
+// addEquality adds an equality of expressions of two tables to the classes. Two classes become one where they have the
+// column of a table in common, and no other table.
+func (p *planner) addEquality(x *expr.Expr, i, j int) {
+	c := &equalClass{tables: 1<<i | 1<<j, of: make([]*expr.Expr, len(p.joinTree.leaves)), given: []*expr.Expr{x}}
+	c.of[i], c.of[j] = x.Args[0], x.Args[1]
+	isColumns := x.Name == "=" && p.typeOf(i, x.Args[0]) != nil &&
+		arrow.TypeEqual(p.typeOf(i, x.Args[0]), p.typeOf(j, x.Args[1]))
+	if isColumns && slices.ContainsFunc(p.classes, func(other *equalClass) bool { return other.implies(c) }) {
+		return
+	}
+	if isColumns {
+		p.classes = slices.DeleteFunc(p.classes, c.takeOver)
+	}
+	p.classes = append(p.classes, c)
+}
+
+// typeOf returns the type of a table's column; nil of another expression.
+func (p *planner) typeOf(table int, x *expr.Expr) arrow.DataType {
+	if x.Op != expr.OpColumn {
+		return nil
+	}
+	leaf := p.joinTree.leaves[table]
+	return rowdata.ValueType(leaf.Columns()[logical.PlaceOf(leaf, x.ID)].Type)
+}
+
+// implies says whether the columns of another class are equal by this one, which takes over the other's equality then.
+func (c *equalClass) implies(other *equalClass) bool {
+	for i, x := range other.of {
+		if x != nil && (c.of[i] == nil || c.of[i].Op != expr.OpColumn || c.of[i].ID != x.ID) {
+			return false
+		}
+	}
+	c.given = append(c.given, other.given...)
+	return true
+}
+
+// takeOver adds another class, if the two have the column of a table in common, and no other table.
+func (c *equalClass) takeOver(other *equalClass) bool {
+	common := c.tables & other.tables
+	if bits.OnesCount64(common) != 1 || other.given[0].Name != "=" {
+		return false
+	}
+	i := bits.TrailingZeros64(common)
+	if a, b := c.of[i], other.of[i]; a.Op != expr.OpColumn || b.Op != expr.OpColumn || a.ID != b.ID {
+		return false
+	}
+	for j, x := range other.of {
+		if x != nil {
+			c.of[j] = x
+		}
+	}
+	c.tables, c.given = c.tables|other.tables, append(other.given, c.given...)
+	return true
+}
+
+// estimate finds how many values the keys of each two tables of a class have.
+func (p *planner) estimate(c *equalClass) {
+	c.keys, c.rows = make([][]float64, len(c.of)), make([]float64, len(c.of))
+	for i, x := range c.of {
+		if x == nil {
 			continue
 		}
-		p.near[i], p.near[j] = p.near[i]|1<<j, p.near[j]|1<<i
-		of := max(p.of.values(t.leaves[i], x.Args[0]), p.of.values(t.leaves[j], x.Args[1]))
-		values[i][j] = max(values[i][j], 1) * of
-		values[j][i] = values[i][j]
-	}
-	for i := range n {
-		p.leaves = append(p.leaves, make([]float64, n))
-		for j := range n {
-			p.leaves[i][j] = 1
-			if most := max(p.leaf[i], p.leaf[j]); values[i][j] > 0 {
-				p.leaves[i][j] = 1 / min(values[i][j], most)
+		c.rows[i] = p.of.tableRows(p.joinTree.leaves[i], x)
+		p.near[i] |= c.tables &^ (1 << i)
+		c.keys[i] = make([]float64, len(c.of))
+		for j, y := range c.of {
+			if y != nil && i != j {
+				c.keys[i][j] = max(p.of.equalValues(p.joinTree.leaves[i], x, p.joinTree.leaves[j], y))
 			}
 		}
-		p.best[1<<i] = &joinPlan{rows: p.leaf[i]}
 	}
-	return p
+}
+
+// add adds the keys of two sets of tables, where both have some of the class.
+func (c *equalClass) add(keys *joinKeys, a, b uint64) {
+	values, ofA, ofB := math.Inf(1), 0.0, 0.0
+	for i := a & c.tables; i != 0; i &= i - 1 {
+		for j := b & c.tables; j != 0; j &= j - 1 {
+			i, j := bits.TrailingZeros64(i), bits.TrailingZeros64(j)
+			values = min(values, c.keys[i][j])
+			ofA, ofB = max(ofA, c.rows[i]), max(ofB, c.rows[j])
+		}
+	}
+	if ofA > 0 {
+		keys.add(values, ofA, ofB)
+	}
+}
+
+// between returns an equality between two sets of tables, if the class has any: one of the statement's where there is.
+func (c *equalClass) between(left, right logical.Node, a, b uint64) *expr.Expr {
+	if a &= c.tables; a == 0 || b&c.tables == 0 {
+		return nil
+	}
+	for _, x := range c.given {
+		one, other := x.Args[0], x.Args[1]
+		if logical.Reads(one, right) {
+			one, other = other, one
+		}
+		if logical.Reads(one, left) && logical.Reads(other, right) {
+			return x
+		}
+	}
+	return expr.Call("=", c.of[bits.TrailingZeros64(a)], c.of[bits.TrailingZeros64(b&c.tables)])
 }
 
 // between returns the two tables between which a condition is an equality.
@@ -174,12 +306,11 @@ func (p *planner) join(a, b uint64) {
 	if left.rows < right.rows {
 		a, b, left, right = b, a, right, left
 	}
-	rows := left.rows * right.rows
-	for i := a; i != 0; i &= i - 1 {
-		for j := b; j != 0; j &= j - 1 {
-			rows *= p.leaves[bits.TrailingZeros64(i)][bits.TrailingZeros64(j)]
-		}
+	var keys joinKeys
+	for _, c := range p.classes {
+		c.add(&keys, a, b)
 	}
+	rows := left.rows * right.rows / keys.values()
 	const kept = 2
 	cost := left.cost + right.cost + rows + left.rows + kept*right.rows
 	if best := p.best[a|b]; best == nil || cost < best.cost {
@@ -267,43 +398,25 @@ func (t *joinTree) shape(n logical.Node) string {
 	return "(" + t.shape(join.Left) + " " + t.shape(join.Right) + ")"
 }
 
-// joined joins the tables of a set by the equalities of their columns, which it takes from conditions that wait.
-func (p *planner) joined(c *Context, set uint64, waiting *[]*expr.Expr) (logical.Node, error) {
+// joined joins the tables of a set by the equalities of their columns.
+func (p *planner) joined(c *Context, set uint64) (logical.Node, error) {
 	of := p.best[set]
 	if of.left == 0 {
 		return p.joinTree.leaves[bits.TrailingZeros64(set)], nil
 	}
-	left, err := p.joined(c, of.left, waiting)
+	left, err := p.joined(c, of.left)
 	if err != nil {
 		return nil, err
 	}
-	right, err := p.joined(c, of.right, waiting)
+	right, err := p.joined(c, of.right)
 	if err != nil {
 		return nil, err
 	}
-	join, err := logical.NewJoin(c, sql.InnerJoin, left, right, nil)
-	if err != nil {
-		return nil, err
-	}
-	var keys, rest []*expr.Expr
-	for _, x := range *waiting {
-		_, _, isKey := p.between(x)
-		if isKey = isKey && logical.Reads(x, join); isKey {
-			fallible, err := mayFail(c, join, x)
-			if err != nil {
-				return nil, err
-			}
-			isKey = !fallible
-		}
-		if isKey {
+	var keys []*expr.Expr
+	for _, class := range p.classes {
+		if x := class.between(left, right, of.left, of.right); x != nil {
 			keys = append(keys, x)
-		} else {
-			rest = append(rest, x)
 		}
-	}
-	*waiting = rest
-	if len(keys) == 0 {
-		return join, nil
 	}
 	return logical.NewJoin(c, sql.InnerJoin, left, right, expr.All(keys...))
 }

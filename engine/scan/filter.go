@@ -25,7 +25,8 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 	if err := p.Validate(schema); err != nil {
 		return nil, err
 	}
-	test := &condition{schema: schema, terms: bindPredicate(&p, schema), rows: &decode.RowTest{Filter: p.Rows}}
+	terms := bindPredicate(&p, schema)
+	test := &condition{schema: schema, terms: terms, held: terms.Terms, rows: &decode.RowTest{Filter: p.Rows}}
 	t, ok := src.(*table)
 	if !ok {
 		return &filteredSource{Source: src, test: test, pruning: Pruning{Rows: src.Stats().Rows}}, nil
@@ -52,12 +53,13 @@ func Refilter(f Filtered, src Source, rows RowFilter) Filtered {
 type condition struct {
 	schema *arrow.Schema // of the source
 	terms  *predicate.Conjunction
-	rows   *decode.RowTest // runs the RowFilter, and counts rows
+	held   []predicate.Term // of terms: TRUE for every row that passes, where others may not be
+	rows   *decode.RowTest  // runs the RowFilter, and counts rows
 }
 
 // asking returns the condition with another RowFilter, and without counts.
 func (t *condition) asking(rows RowFilter) *condition {
-	return &condition{schema: t.schema, terms: t.terms, rows: &decode.RowTest{Filter: rows}}
+	return &condition{schema: t.schema, terms: t.terms, held: t.held, rows: &decode.RowTest{Filter: rows}}
 }
 
 // fill adds the rows and bytes that have been counted.
@@ -82,7 +84,7 @@ func (t *condition) stats(s Stats) Stats {
 	for i := range s.Columns {
 		s.Columns[i].Tight = false
 	}
-	narrowStats(s.Columns, t.terms.Terms, t.schema)
+	narrowStats(s.Columns, t.held, t.schema)
 	return s
 }
 
