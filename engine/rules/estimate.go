@@ -98,14 +98,15 @@ func (e *Estimator) groups(n *logical.Aggregate) float64 {
 // joined returns how many rows a join has.
 func (e *Estimator) joined(n *logical.Join) float64 {
 	left, right := e.Rows(n.Left), e.Rows(n.Right)
-	var keys joinKeys
-	found := 1.0 // the part of the left side's rows that have a partner
+	keys, found := 1.0, 1.0 // the part of the left side's rows that have a partner
+	var ofLeft, ofRight []*expr.Expr
 	for _, k := range n.Keys {
-		ofLeft, ofRight := e.equalValues(n.Left, k.Left, n.Right, k.Right)
-		keys.add(max(ofLeft, ofRight), e.tableRows(n.Left, k.Left), e.tableRows(n.Right, k.Right))
-		found = min(found, ofRight/ofLeft)
+		l, r := e.equalValues(n.Left, k.Left, n.Right, k.Right)
+		keys *= max(l, r)
+		found = min(found, r/l)
+		ofLeft, ofRight = append(ofLeft, k.Left), append(ofRight, k.Right)
 	}
-	pairs := left * right / keys.values()
+	pairs := left * right / valuesTogether(keys, e.rowsOfKeys(n.Left, ofLeft), e.rowsOfKeys(n.Right, ofRight))
 	if n.Condition != nil {
 		pairs *= otherLeaves
 	}
@@ -127,33 +128,32 @@ func (e *Estimator) joined(n *logical.Join) float64 {
 // denseKeys is the least part of their range that the keys of a table fill which are taken to be all keys there are.
 const denseKeys = 0.125
 
-// joinKeys is what is known of the keys of a join.
-type joinKeys struct {
-	product     float64 // of the distinct values of each; 0 of no key
-	left, right float64 // rows of the tables that have them, before conditions
-}
-
-// add adds a key.
-func (k *joinKeys) add(values, left, right float64) {
-	k.product = max(k.product, 1) * values
-	k.left, k.right = max(k.left, left), max(k.right, right)
-}
-
-// values returns how many distinct values the keys have together. Where they would be more than the rows of either
-// table, the rows of one of them may have all that there are, once or often: the mean of both is the least error.
-func (k *joinKeys) values() float64 {
-	if k.product > max(k.left, k.right) {
-		return math.Sqrt(k.left * k.right)
+// valuesTogether returns how many distinct values keys have together whose numbers of values have a product. left and
+// right are the rows of the tables that have all of them, before conditions; infinity where several tables have them.
+// Where the product is more than both, the rows of one of the tables may have all that there are, once or often: the
+// mean of both is the least error.
+func valuesTogether(product, left, right float64) float64 {
+	if product > max(left, right) {
+		return math.Sqrt(left * right)
 	}
-	return max(k.product, 1)
+	return max(product, 1)
 }
 
-// tableRows returns how many rows the table has that an expression reads, before conditions.
-func (e *Estimator) tableRows(n logical.Node, x *expr.Expr) float64 {
-	if scanned, _ := originOf(n, x); scanned != nil {
-		return e.Rows(scanned)
+// rowsOfKeys returns how many rows the table has, before conditions, that has all of some expressions; infinity where
+// several tables have them.
+func (e *Estimator) rowsOfKeys(n logical.Node, keys []*expr.Expr) float64 {
+	var table *logical.Scan
+	for _, x := range keys {
+		of, _ := originOf(n, x)
+		if of == nil || table != nil && of != table {
+			return math.Inf(1)
+		}
+		table = of
 	}
-	return e.Rows(n)
+	if table == nil {
+		return math.Inf(1)
+	}
+	return e.Rows(table)
 }
 
 // equalValues returns how many distinct values each of two expressions has that are joined by their equality.

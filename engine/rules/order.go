@@ -97,14 +97,7 @@ func (t *joinTree) add(n logical.Node) {
 
 // isInner says whether a node is an inner join, perhaps below filters.
 func isInner(n logical.Node) bool {
-	for {
-		f, ok := n.(*logical.Filter)
-		if !ok {
-			break
-		}
-		n = f.In
-	}
-	join, ok := n.(*logical.Join)
+	join, ok := unfiltered(n).(*logical.Join)
 	return ok && join.IsInner()
 }
 
@@ -123,6 +116,7 @@ type planner struct {
 	of      *Estimator
 	classes []*equalClass
 	rest    []*expr.Expr // conditions that are no equalities between two tables
+	rows    []float64    // by table, before conditions
 	near    []uint64     // by table: tables with an equality between them
 	best    map[uint64]*joinPlan
 }
@@ -134,7 +128,6 @@ type equalClass struct {
 	of     []*expr.Expr // by table; nil of tables without
 	given  []*expr.Expr // equalities of the statement
 	keys   [][]float64  // by two tables: the distinct values of the key that has more
-	rows   []float64    // by table: before conditions
 }
 
 func newPlanner(c *Context, t *joinTree) (*planner, error) {
@@ -142,6 +135,7 @@ func newPlanner(c *Context, t *joinTree) (*planner, error) {
 	p := &planner{joinTree: t, of: NewEstimator(), near: make([]uint64, n), best: map[uint64]*joinPlan{}}
 	for i, leaf := range t.leaves {
 		rows := p.of.Rows(leaf)
+		p.rows = append(p.rows, p.of.Rows(unfiltered(leaf)))
 		for _, x := range t.conditions {
 			if len(x.Columns()) > 0 && logical.Reads(x, leaf) {
 				rows *= p.of.leaves(leaf, x)
@@ -169,6 +163,17 @@ func newPlanner(c *Context, t *joinTree) (*planner, error) {
 		p.estimate(c)
 	}
 	return p, nil
+}
+
+// unfiltered returns a node without the filters over it.
+func unfiltered(n logical.Node) logical.Node {
+	for {
+		f, ok := n.(*logical.Filter)
+		if !ok {
+			return n
+		}
+		n = f.In
+	}
 }
 
 // addEquality adds an equality of expressions of two tables to the classes. Two classes become one where they have the
@@ -228,12 +233,11 @@ func (c *equalClass) takeOver(other *equalClass) bool {
 
 // estimate finds how many values the keys of each two tables of a class have.
 func (p *planner) estimate(c *equalClass) {
-	c.keys, c.rows = make([][]float64, len(c.of)), make([]float64, len(c.of))
+	c.keys = make([][]float64, len(c.of))
 	for i, x := range c.of {
 		if x == nil {
 			continue
 		}
-		c.rows[i] = p.of.tableRows(p.joinTree.leaves[i], x)
 		p.near[i] |= c.tables &^ (1 << i)
 		c.keys[i] = make([]float64, len(c.of))
 		for j, y := range c.of {
@@ -244,19 +248,15 @@ func (p *planner) estimate(c *equalClass) {
 	}
 }
 
-// add adds the keys of two sets of tables, where both have some of the class.
-func (c *equalClass) add(keys *joinKeys, a, b uint64) {
-	values, ofA, ofB := math.Inf(1), 0.0, 0.0
+// values returns how many values the keys of two sets of tables have; not ok where not both have one of the class.
+func (c *equalClass) values(a, b uint64) (values float64, ok bool) {
+	values = math.Inf(1)
 	for i := a & c.tables; i != 0; i &= i - 1 {
 		for j := b & c.tables; j != 0; j &= j - 1 {
-			i, j := bits.TrailingZeros64(i), bits.TrailingZeros64(j)
-			values = min(values, c.keys[i][j])
-			ofA, ofB = max(ofA, c.rows[i]), max(ofB, c.rows[j])
+			values, ok = min(values, c.keys[bits.TrailingZeros64(i)][bits.TrailingZeros64(j)]), true
 		}
 	}
-	if ofA > 0 {
-		keys.add(values, ofA, ofB)
-	}
+	return values, ok
 }
 
 // between returns an equality between two sets of tables, if the class has any: one of the statement's where there is.
@@ -291,6 +291,18 @@ func (t *joinTree) between(x *expr.Expr) (i, j int, ok bool) {
 	return i, j, i >= 0 && j >= 0 && i != j
 }
 
+// mostRows returns how many rows the largest of a set of tables has, before conditions; infinity of no table.
+func (p *planner) mostRows(set uint64) float64 {
+	if set == 0 {
+		return math.Inf(1)
+	}
+	most := 0.0
+	for i := set; i != 0; i &= i - 1 {
+		most = max(most, p.rows[bits.TrailingZeros64(i)])
+	}
+	return most
+}
+
 // neighbours returns the tables that have an equality with one of a set.
 func (p *planner) neighbours(set uint64) (near uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
@@ -306,11 +318,13 @@ func (p *planner) join(a, b uint64) {
 	if left.rows < right.rows {
 		a, b, left, right = b, a, right, left
 	}
-	var keys joinKeys
+	keys, ofA, ofB := 1.0, a, b // the tables that have all keys
 	for _, c := range p.classes {
-		c.add(&keys, a, b)
+		if values, ok := c.values(a, b); ok {
+			keys, ofA, ofB = keys*values, ofA&c.tables, ofB&c.tables
+		}
 	}
-	rows := left.rows * right.rows / keys.values()
+	rows := left.rows * right.rows / valuesTogether(keys, p.mostRows(ofA), p.mostRows(ofB))
 	const kept = 2
 	cost := left.cost + right.cost + rows + left.rows + kept*right.rows
 	if best := p.best[a|b]; best == nil || cost < best.cost {
