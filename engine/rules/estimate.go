@@ -125,8 +125,9 @@ func (e *Estimator) joined(n *logical.Join) float64 {
 	return pairs
 }
 
-// denseKeys is the least part of their range that the keys of a table fill which are taken to be all keys there are.
-const denseKeys = 0.125
+// denseKeys is the least part of their range that the keys of a table fill which are taken to be all keys there are: dates
+// that are written as numbers, 20260131, fill 0.036.
+const denseKeys = 1.0 / 32
 
 // valuesTogether returns how many distinct values keys have together whose numbers of values have a product. left and
 // right are the rows of the tables that have all of them, before conditions; infinity where several tables have them.
