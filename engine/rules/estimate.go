@@ -125,8 +125,8 @@ func (e *Estimator) joined(n *logical.Join) float64 {
 	return pairs
 }
 
-// denseKeys is the least part of their range that the keys of a table fill which are taken to be all keys there are: dates
-// that are written as numbers, 20260131, fill 0.036.
+// denseKeys is the least part of their range that the keys of a table fill which are taken to be all keys there are:
+// dates that are written as numbers, 20260131, fill 0.036.
 const denseKeys = 1.0 / 32
 
 // valuesTogether returns how many distinct values keys have together whose numbers of values have a product. left and
@@ -140,21 +140,40 @@ func valuesTogether(product, left, right float64) float64 {
 	return max(product, 1)
 }
 
-// rowsOfKeys returns how many rows the table has, before conditions, that has all of some expressions; infinity where
-// several tables have them.
+// rowsOfKeys returns how many rows the table has, before conditions, that has all columns of some expressions; infinity
+// where several tables have them.
 func (e *Estimator) rowsOfKeys(n logical.Node, keys []*expr.Expr) float64 {
-	var table *logical.Scan
+	var table logical.Node
+	isOne := true
 	for _, x := range keys {
-		of, _ := originOf(n, x)
-		if of == nil || table != nil && of != table {
-			return math.Inf(1)
-		}
-		table = of
+		x.IDs(func(id expr.ID) {
+			eachTable(n, id, func(of logical.Node) {
+				isOne = isOne && (table == nil || of == table)
+				table = of
+			})
+		})
 	}
-	if table == nil {
+	if table == nil || !isOne {
 		return math.Inf(1)
 	}
 	return e.Rows(table)
+}
+
+// eachTable calls a function with the nodes that a column is of, or is computed of: tables, and what is no filter,
+// projection or join of them.
+func eachTable(n logical.Node, id expr.ID, f func(table logical.Node)) {
+	switch of := n.(type) {
+	case *logical.Project:
+		of.Exprs[logical.PlaceOf(n, id)].IDs(func(id expr.ID) { eachTable(of.In, id, f) })
+	case *logical.Filter, *logical.Join:
+		for _, in := range n.Inputs() {
+			if logical.PlaceOf(in, id) >= 0 {
+				eachTable(in, id, f)
+			}
+		}
+	default:
+		f(n)
+	}
 }
 
 // equalValues returns how many distinct values each of two expressions has that are joined by their equality.
