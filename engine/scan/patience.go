@@ -90,7 +90,7 @@ func (r *reader) step() (batch arrow.RecordBatch, err error) {
 			return batch, nil
 		}
 		refused := r.refused()
-		if refused == nil {
+		if refused == nil || r.ctx.Err() != nil {
 			return nil, err
 		}
 		if !errors.Is(err, refused) { // a library has made a text of the refusal

@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"context"
 	"errors"
 	"math/bits"
 	"sync"
@@ -19,6 +20,12 @@ import (
 // A free block is warm while it is resident, and cold once its pages are the system's again. Blocks
 // in use and warm blocks together stay within the budget as long as blocks in use do (T1).
 type Memory struct {
+	*state
+	ctx context.Context // of the work that reserves: its end ends a reservation that waits
+}
+
+// state is what a Memory and its views share.
+type state struct {
 	huge    bool                // slabs are backed by huge pages, and resident from the first touch
 	limit   atomic.Int64        // bytes
 	used    atomic.Int64        // bytes of blocks in use
@@ -97,14 +104,18 @@ var _ rowdata.Memory = (*Memory)(nil)
 
 // NewMemory returns memory with a budget in bytes.
 func NewMemory(limit int64) *Memory {
-	m := &Memory{
+	m := &Memory{state: &state{
 		huge:  limit >= hugeLimitMin,
 		large: make(map[*uint64][]byte),
 		free:  make(map[int64][]unsafe.Pointer),
-	}
+	}, ctx: context.Background()}
 	m.limit.Store(limit)
 	return m
 }
+
+// WithContext returns a view of the memory for the work of a context: where the context ends, a
+// reservation that waits ends with its cause. Everything else is shared.
+func (m *Memory) WithContext(ctx context.Context) *Memory { return &Memory{m.state, ctx} }
 
 // SetLimit changes the budget. Blocks in use stay.
 func (m *Memory) SetLimit(limit int64) {

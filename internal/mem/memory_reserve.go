@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -40,7 +41,8 @@ func (m *Memory) SetReclaim(reclaim func(bytes int64) error, isShared func() boo
 }
 
 // Reserve implements rowdata.Budget. Where bytes do not fit it tries again once pages are on disk,
-// garbage is given back to the system, and other owners had some time.
+// garbage is given back to the system, and other owners had some time. The end of the context ends the
+// waiting, with its cause.
 func (m *Memory) Reserve(bytes int64) error {
 	left, err := m.tryReserve(bytes)
 	if err != nil || left >= 0 {
@@ -56,7 +58,11 @@ func (m *Memory) Reserve(bytes int64) error {
 		if left, err = m.tryReserve(bytes); err != nil || left >= 0 {
 			return err
 		}
-		time.Sleep(wait)
+		select {
+		case <-time.After(wait):
+		case <-m.ctx.Done():
+			return context.Cause(m.ctx)
+		}
 		wait = min(2*wait, reserveWaitMax)
 	}
 	return m.refusal(bytes, max(left+bytes, 0))

@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -94,5 +95,44 @@ func TestReserveShared(t *testing.T) {
 	time.AfterFunc(10*time.Millisecond, func() { shared.Store(false) })
 	if err := m.Reserve(90); err == nil {
 		t.Error("90 B are reserved of 10 that are left")
+	}
+}
+
+// Would catch a reservation that goes on waiting for the memory of others after its statement was cancelled, one that
+// is then refused for lack of memory, and a cancellation that others hear, too.
+func TestReserveCancelled(t *testing.T) {
+	m := NewMemory(100)
+	waits := make(chan int64)
+	m.SetReclaim(func(bytes int64) error {
+		waits <- bytes
+		return nil
+	}, func() bool { return true })
+	if err := m.Reserve(80); err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New("nobody wants the rows")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.WithContext(ctx).Reserve(90) }()
+	for range 3 {
+		if bytes := <-waits; bytes != 70 {
+			t.Errorf("room for %d B is asked for, want 70", bytes)
+		}
+	}
+	cancel(cause)
+	for isWaiting := true; isWaiting; {
+		select {
+		case <-waits: // it was about to look once more
+		case err := <-ended:
+			if isWaiting = false; !errors.Is(err, cause) {
+				t.Errorf("the reservation ends with %v", err)
+			}
+		}
+	}
+	if m.Reserved() != 80 {
+		t.Errorf("%d B are reserved", m.Reserved())
+	}
+	if err := m.Reserve(20); err != nil {
+		t.Errorf("after another statement was cancelled: %v", err)
 	}
 }
