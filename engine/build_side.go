@@ -47,14 +47,14 @@ type HashedOptions struct {
 // The partitioning is the GRACE hash join of Kitsuregawa, Tanaka and Moto-oka (1983); rows go to disk only where the
 // memory has no room for their pages.
 type BuildSide struct {
-	engine *Engine
-	opt    HashedOptions
-	query  *aggregator.Query
-	all    *Hashed // nil where rows are in parts
-	grant  *arbiter.Grant
-	store  *store.Store
-	stats  Stats
-	probed Stats // of the reading of the other side, by Tasks
+	statement *Statement
+	opt       HashedOptions
+	query     *aggregator.Query
+	all       *Hashed // nil where rows are in parts
+	grant     *arbiter.Grant
+	store     *store.Store
+	stats     Stats
+	probed    Stats // of the reading of the other side, by Tasks
 
 	rows    atomic.Int64
 	held    atomic.Int64  // bytes of rows in memory, with their tables
@@ -68,22 +68,21 @@ type BuildSide struct {
 
 // Hash reads a source by all of the engine's threads, and keeps its rows, to be found by their keys. Rows with a key
 // that is NULL are kept, and are not found.
-func (e *Engine) Hash(ctx context.Context, src scan.Source, opt HashedOptions) (side *BuildSide, err error) {
+func (s *Statement) Hash(ctx context.Context, src scan.Source, opt HashedOptions) (side *BuildSide, err error) {
 	err = spawn.Call(func() (err error) {
-		side, err = e.hash(ctx, src, opt)
+		side, err = s.hash(ctx, src, opt)
 		return err
 	})
 	return side, store.NeedTemp(err, 0, 0)
 }
 
-func (e *Engine) hash(ctx context.Context, src scan.Source, opt HashedOptions) (*BuildSide, error) {
-	b := &BuildSide{engine: e, opt: opt, query: &aggregator.Query{Share: e.statement(), Threads: e.threads}}
-	b.query.Workers = e.opt.Threads
-	b.store = e.batchStore(b.query.Workers, b.query.Share.Reclaim)
-	b.grant = b.query.Share.Join(int64(b.query.Workers)*joinBytesMin, arbiter.All, b.store)
-	b.all = newHashed(e.memory, &opt, b.query.Workers)
+func (s *Statement) hash(ctx context.Context, src scan.Source, opt HashedOptions) (*BuildSide, error) {
+	b := &BuildSide{statement: s, opt: opt, query: s.newQuery(s.engine.opt.Threads)}
+	b.store = s.newBatchStore(b.query.Workers)
+	b.grant = s.share.Join(int64(b.query.Workers)*joinBytesMin, arbiter.All, b.store)
+	b.all = newHashed(s.memory, &opt, b.query.Workers)
 	workers := make([]*hashWorker, b.query.Workers)
-	if e.opt.testing.SpillAll {
+	if s.engine.opt.testing.SpillAll {
 		b.spill()
 	}
 	var err error
@@ -123,22 +122,22 @@ func (b *BuildSide) scatterBytes() int64 { return min(max(b.workerBytes()/8, 64<
 func (b *BuildSide) read(ctx context.Context, src scan.Source, opt RowsOptions,
 	keep func(worker int, batch arrow.RecordBatch) error, end func(ctx context.Context) error,
 ) (_ Stats, err error) {
-	e, started := b.engine, time.Now()
+	s, started := b.statement, time.Now()
 	splits, err := src.Splits(ctx, opt.Columns)
 	if err != nil {
 		return Stats{}, err
 	}
-	ctx, _, done, err := e.enterBudgeted(ctx)
+	ctx, _, leave, err := s.enter(ctx)
 	if err != nil {
 		return Stats{}, err
 	}
-	defer func() { err = cmp.Or(err, done()) }()
+	defer func() { err = cmp.Or(err, leave()) }()
 	of := *b.query
 	of.Workers = max(min(of.Workers, len(splits)), 1)
 	sink := &mappedSink{newMap: opt.NewMap, maps: make([]RowMap, of.Workers), keep: keep, end: end}
 	input := &pipeline{
-		engine: e, source: src, shared: &of, sink: sink, feed: newFeed(splits), byBatch: true,
-		progress: newProgress(e.opt.Progress, src.Stats(), splits, started),
+		statement: s, source: src, shared: &of, sink: sink, feed: newFeed(splits), byBatch: true,
+		progress: newProgress(s.engine.opt.Progress, src.Stats(), splits, started),
 	}
 	err = input.readThrough(ctx)
 	return input.stats(), err
@@ -192,7 +191,7 @@ func (b *BuildSide) isSpilling(held, growth int64) bool {
 	if b.parts.Load() != nil {
 		return true
 	}
-	if held <= b.grant.Bytes()/2 && b.engine.memory.Room(growth) == nil {
+	if held <= b.grant.Bytes()/2 && b.statement.memory.Room(growth) == nil {
 		return false
 	}
 	b.spill()
@@ -206,8 +205,8 @@ func (b *BuildSide) spill() {
 	if b.parts.Load() != nil {
 		return
 	}
-	of := scatter.Options{Memory: b.engine.memory, Store: b.store, WorkerBytes: b.workerBytes}
-	b.parts.Store(cpujoin.NewParts(of, cmp.Or(b.engine.opt.testing.RadixBits, partsBits)))
+	of := scatter.Options{Memory: b.statement.memory, Store: b.store, WorkerBytes: b.workerBytes}
+	b.parts.Store(cpujoin.NewParts(of, cmp.Or(b.statement.engine.opt.testing.RadixBits, partsBits)))
 }
 
 // hashWorker is what one worker keeps.
@@ -275,7 +274,7 @@ type scatterer struct {
 }
 
 func (b *BuildSide) newScatterer(keys *keyPacker, to *cpujoin.Parts, side scatter.Content) *scatterer {
-	out := to.NewScatterer(side, b.scatterBytes(), b.engine.memory, b.engine.opt.Allocator)
+	out := to.NewScatterer(side, b.scatterBytes(), b.statement.memory, b.statement.engine.opt.Allocator)
 	return &scatterer{out, &b.opt.Keys.Keys, keys}
 }
 
@@ -295,7 +294,7 @@ func (s *scatterer) add(batch arrow.RecordBatch) error {
 
 // finish ends the reading of the build side.
 func (b *BuildSide) finish(ctx context.Context, workers []*hashWorker) error {
-	if b.parts.Load() == nil && b.engine.memory.Room(b.all.build.TableBytes()) != nil {
+	if b.parts.Load() == nil && b.statement.memory.Room(b.all.build.TableBytes()) != nil {
 		b.spill()
 	}
 	if b.parts.Load() == nil {
@@ -314,7 +313,7 @@ func (b *BuildSide) finish(ctx context.Context, workers []*hashWorker) error {
 		if err := b.all.finish(ctx, b.eachTable); err != nil {
 			return err
 		}
-		b.all.code(b.engine.opt.Allocator)
+		b.all.code(b.statement.engine.opt.Allocator)
 		return nil
 	}
 	b.all.release()

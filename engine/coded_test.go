@@ -24,7 +24,7 @@ func TestCodedCases(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			want, wantErr := grouptest.Oracle(c.Schema, c.Batches(), c.Query)
 			eng := openChecked(t, engine.Options{Threads: 2, Device: "cpu"})
-			result, err := eng.Groups(context.Background(), scan.Batches(c.Schema, c.Batches()), c.Query, engine.GroupsOptions{Coded: true})
+			result, err := eng.Statement(context.Background()).Groups(context.Background(), scan.Batches(c.Schema, c.Batches()), c.Query, engine.GroupsOptions{Coded: true})
 			if err != nil {
 				if wantErr == nil {
 					t.Fatal(err)
@@ -64,7 +64,7 @@ func TestCodedDictionary(t *testing.T) {
 	batch := grouptest.Batch(schema, grouptest.Array(dict, texts), grouptest.Array(arrow.PrimitiveTypes.Int64, numbers))
 	eng := openChecked(t, engine.Options{Threads: 2, Device: "cpu"})
 	q := query.Query{Keys: []query.Key{{Column: "s"}, {Column: "n"}}}
-	result, err := eng.Groups(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q, engine.GroupsOptions{Coded: true})
+	result, err := eng.Statement(t.Context()).Groups(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q, engine.GroupsOptions{Coded: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestCodedCounted(t *testing.T) {
 	eng := openChecked(t, engine.Options{Threads: 2, Device: "cpu"})
 	for _, counted := range []string{"s", "other"} {
 		q := query.Query{Keys: []query.Key{{Column: "s"}, {Column: "n", Name: "other"}}}
-		result, err := eng.Groups(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q, engine.GroupsOptions{Coded: true, Counted: []string{counted}})
+		result, err := eng.Statement(t.Context()).Groups(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q, engine.GroupsOptions{Coded: true, Counted: []string{counted}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestCodedDecoded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := eng.Groups(t.Context(), src, q, engine.GroupsOptions{Coded: true, Counted: counted})
+			result, err := eng.Statement(t.Context()).Groups(t.Context(), src, q, engine.GroupsOptions{Coded: true, Counted: counted})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -147,7 +147,7 @@ func TestDeviceSortsMost(t *testing.T) {
 		t.Fatal(err)
 	}
 	eng := openChecked(t, engine.Options{Threads: 2, Device: "host:16MiB"})
-	result, err := eng.Groups(t.Context(), scan.Batches(schema, batches), q,
+	result, err := eng.Statement(t.Context()).Groups(t.Context(), scan.Batches(schema, batches), q,
 		engine.GroupsOptions{Most: &engine.Most{N: 50, Count: 0, Ties: true}})
 	if err != nil {
 		t.Fatal(err)

@@ -17,12 +17,12 @@ import (
 // Distinct tells rows that are new from rows that were there before, as groups are told apart, while the table of their
 // keys fits the memory. One goroutine at a time uses it.
 type Distinct struct {
-	engine  *Engine
-	keys    *keyPacker
-	table   *table.Table
-	grant   *arbiter.Grant
-	hashes  []uint64
-	numbers []uint32
+	statement *Statement
+	keys      *keyPacker
+	table     *table.Table
+	grant     *arbiter.Grant
+	hashes    []uint64
+	numbers   []uint32
 }
 
 // DistinctKeys returns how rows of a schema are told apart.
@@ -35,10 +35,10 @@ func DistinctKeys(schema *arrow.Schema) (*rowdata.Bound, error) {
 }
 
 // NewDistinct returns a Distinct of no rows. keys are DistinctKeys of the rows.
-func (e *Engine) NewDistinct(keys *rowdata.Bound) *Distinct {
+func (s *Statement) NewDistinct(keys *rowdata.Bound) *Distinct {
 	return &Distinct{
-		engine: e, keys: newKeyPacker(keys), table: table.New(e.memory, &keys.Keys, 0, false),
-		grant:  e.statement().Join(keptBytesMin, arbiter.All, nil),
+		statement: s, keys: newKeyPacker(keys), table: table.New(s.memory, &keys.Keys, 0, false),
+		grant:  s.share.Join(keptBytesMin, arbiter.All, nil),
 		hashes: make([]uint64, rowdata.TileRows), numbers: make([]uint32, rowdata.TileRows),
 	}
 }
@@ -47,8 +47,8 @@ func (e *Engine) NewDistinct(keys *rowdata.Bound) *Distinct {
 // do not fit the memory, isFull is true, and none is added.
 func (d *Distinct) Add(batch arrow.RecordBatch) (fresh arrow.RecordBatch, isFull bool, err error) {
 	bytes := d.table.Bytes() + 2*rowdata.BatchBytes(batch) // a table of twice the size takes the place of a full one
-	isFull = d.engine.opt.testing.SpillAll || int(batch.NumRows()) > table.LenMax-d.table.Len ||
-		d.table.Bytes()+bytes > d.grant.Bytes()/2 || d.engine.memory.Room(bytes) != nil
+	isFull = d.statement.engine.opt.testing.SpillAll || int(batch.NumRows()) > table.LenMax-d.table.Len ||
+		d.table.Bytes()+bytes > d.grant.Bytes()/2 || d.statement.memory.Room(bytes) != nil
 	if isFull {
 		return nil, true, nil
 	}
@@ -87,7 +87,7 @@ func (d *Distinct) pick(batch arrow.RecordBatch, rows []gather.Row) (arrow.Recor
 	}()
 	for i, c := range batch.Columns() {
 		var err error
-		if columns[i], err = gather.Column(d.engine.opt.Allocator, []arrow.Array{c}, rows); err != nil {
+		if columns[i], err = gather.Column(d.statement.engine.opt.Allocator, []arrow.Array{c}, rows); err != nil {
 			return nil, fmt.Errorf("rows of %s: %w", batch.ColumnName(i), err)
 		}
 	}

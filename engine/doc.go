@@ -16,9 +16,10 @@
 //	}
 //
 // A source is files (dataset.Open), record batches of the program's own (scan.Batches), or whatever
-// implements scan.Source. Explain says how a query would run. Rows reads without aggregating, Sort
-// orders, and package sink writes results. Package plan answers statements of SQL, and package relation builds them by
-// calls: joins, windows and set operations.
+// implements scan.Source. Explain says how a query would run. A Statement has several steps, which
+// share a part of the memory: Groups, Rows, which reads without aggregating, Sort, and others.
+// Package sink writes results. Package plan answers statements of SQL, and package relation builds
+// them by calls: joins, windows and set operations.
 //
 //		source -> splits -> worker: decode -> batches -> Aggregator.Take    partition-generating phase
 //		                                                  |

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,16 +11,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/device"
-	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/arbiter"
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/knob"
-	"github.com/mpga/mpga/internal/machine"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
@@ -38,11 +34,8 @@ type Engine struct {
 	memory  *mem.Memory
 	temp    *store.Temp
 	budget  *budget.Budget
-	arbiter *arbiter.Arbiter   // of memory
-	shared  *arbiter.Statement // whose sinks all of this engine's are; nil: each call is a statement
-	decoded memory.Allocator   // of decoded columns
-	results memory.Allocator   // of result batches
-	made    memory.Allocator   // of batches that others make, see Allocator
+	arbiter *arbiter.Arbiter // of memory
+	made    memory.Allocator // of batches that others make, see Allocator
 	devices *device.Devices
 	life    *lifetime
 }
@@ -85,12 +78,7 @@ func Open(opt Options) (*Engine, error) {
 		}
 		return nil, knob.Errorf("%s (%q): %w", knob.Name("engine.Device"), opt.Device, err)
 	}
-	e.decoded = opt.Allocator
-	if _, own := opt.Allocator.(*budget.Pool); own {
-		e.decoded = budget.NewBlocks(e.memory, e.share())
-	}
-	e.results = budget.NewBounded(opt.Allocator, e.memory, e.share())
-	e.made = budget.NewBounded(memory.DefaultAllocator, e.memory, e.share())
+	e.made = e.newAllocator(e.memory)
 	e.budget = budget.New(e.memory, opt.MemoryLimit, opt.testing.MemoryBytes)
 	return e, nil
 }
@@ -118,27 +106,6 @@ func (e *Engine) Close() error {
 // share returns the part of the memory limit that is one worker's, in bytes.
 func (e *Engine) share() int64 { return e.opt.MemoryLimit / int64(e.opt.Threads) }
 
-// readShare is the part of a worker's share of the memory limit that a batch of a source may take:
-// the batch, the tiles that are made of it and the buffers of decoders are in memory at the same
-// time. readBytesMin is the least size to ask for: smaller batches save nothing beside the buffers
-// of decoders.
-const (
-	readShare    = 16
-	readBytesMin = 256 << 10
-	readBytesMax = 64 << 20
-)
-
-// readOptions returns how splits of a statement are opened. Borrow, Wait and Progress are the caller's
-// to set.
-func (e *Engine) readOptions(by *arbiter.Statement) scan.OpenOptions {
-	return scan.OpenOptions{
-		Allocator:  e.decoded,
-		Budget:     e.memory,
-		BatchRows:  e.opt.testing.BatchRows,
-		BatchBytes: max(min(by.Part(e.share())/readShare, readBytesMax), readBytesMin),
-	}
-}
-
 // Observer watches queries. The zero value watches nothing.
 type Observer struct {
 	Progress func(Progress)  // as Options.Progress
@@ -151,22 +118,6 @@ func (e *Engine) Observed(by Observer) *Engine {
 	of := *e
 	of.opt.Progress, of.opt.Trace = by.Progress, by.Trace
 	return &of
-}
-
-// Statement returns the engine as the steps of one statement see it, which share one statement's part
-// of the memory. Each call of another engine is a statement by itself. It is not closed by itself.
-func (e *Engine) Statement() *Engine {
-	of := *e
-	of.shared = e.arbiter.NewStatement()
-	return &of
-}
-
-// statement returns the statement that a call's sinks join.
-func (e *Engine) statement() *arbiter.Statement {
-	if e.shared != nil {
-		return e.shared
-	}
-	return e.arbiter.NewStatement()
 }
 
 // WarmDevices opens the devices that Options.Device lets queries use, before one needs them, and returns why
@@ -196,55 +147,11 @@ func (e *Engine) Budget() rowdata.Budget { return e.memory }
 // closed; each byte of it is written once. Errors of writes are ErrTempLimit where it has no room.
 func (e *Engine) CreateTemp() (vfs.TempFile, error) { return e.temp.Create() }
 
-// GroupsOptions say what Engine.Groups returns. The zero value is all groups as they are.
-type GroupsOptions struct {
-	// Coded is for a result that is grouped again: string keys that are grouped by the codes of
-	// dictionaries are dictionary arrays, all batches with one dictionary, and keys whose names are in
-	// Counted are Booleans, as rowdata.BindCoded says.
-	Coded   bool
-	Counted []string
-
-	// Most is for a caller who looks at some groups only: the others may be missing. The default, nil, is
-	// all groups.
-	Most *Most
-
-	// NewMap returns what the threads that finish groups make of them, one map for each thread at work,
-	// and Schema the columns of that. The defaults are the groups.
-	NewMap func() RowMap
-	Schema *arrow.Schema
-}
-
 // Aggregate starts a query and returns its result, which must be released. Batches arrive as they
 // are ready; errors that appear after the start come from Result.Err. An error that is ErrQuery
 // says that the query does not suit the source.
 func (e *Engine) Aggregate(ctx context.Context, src scan.Source, q query.Query) (result *Result, err error) {
-	return e.Groups(ctx, src, q, GroupsOptions{})
-}
-
-// Groups is Aggregate for a caller who takes other groups than all, or makes something else of them.
-func (e *Engine) Groups(ctx context.Context, src scan.Source, q query.Query, opt GroupsOptions) (
-	result *Result, err error,
-) {
-	err = spawn.Call(func() (err error) {
-		result, err = e.groups(ctx, src, q, opt)
-		return err
-	})
-	return result, spawn.InQuery(err, q.String())
-}
-
-func (e *Engine) groups(ctx context.Context, src scan.Source, q query.Query, opt GroupsOptions) (*Result, error) {
-	started := time.Now()
-	bind := rowdata.Bind
-	if opt.Coded {
-		bind = func(q query.Query, schema *arrow.Schema, stats []rowdata.ColumnStats) (*rowdata.Bound, error) {
-			return rowdata.BindCoded(q, schema, stats, opt.Counted)
-		}
-	}
-	bound, splits, err := e.planBy(ctx, src, q, bind)
-	if err != nil {
-		return nil, err
-	}
-	return e.stream(ctx, newAggregation(e, bound, src, splits, started), opt)
+	return e.Statement(ctx).Groups(ctx, src, q, GroupsOptions{})
 }
 
 // Explain returns the plan of a query without running it, and a forecast by a sample of at most
@@ -262,7 +169,7 @@ func (e *Engine) explain(ctx context.Context, src scan.Source, q query.Query) (p
 	if err != nil {
 		return nil, err
 	}
-	run := newAggregation(e, bound, src, splits, time.Now())
+	run := newAggregation(e.Statement(ctx), bound, src, splits, time.Now())
 	defer func() {
 		_, releaseErr := run.cpu.Release(err)
 		err = errors.Join(err, releaseErr)
@@ -330,51 +237,6 @@ func (e *Engine) OnDevices(ctx context.Context, src scan.Source, q query.Query) 
 	return true, nil
 }
 
-// stream starts a query and returns its result.
-func (e *Engine) stream(ctx context.Context, run *execution, opt GroupsOptions) (*Result, error) {
-	qctx, cancel, done, err := e.life.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	result := newResult(cmp.Or(opt.Schema, run.shared.Bound.Schema), run)
-	result.cancel = cancel
-	out := &batchOutput{query: run, to: &result.batchStream, varies: run.final.Varies(), maps: rowMaps{made: opt.NewMap}}
-	if opt.Most != nil {
-		out.most = newMost(run.shared.Bound, *opt.Most)
-	}
-	result.output = out
-	run.setOutput(out)
-	spawn.Go(func() error {
-		defer out.maps.release()
-		return run.execute(qctx)
-	}, func(err error) {
-		result.finish(err)
-		done()
-	})
-	return result, nil
-}
-
-// enterBudgeted is enter for work that is no query: until done is called, the process is kept
-// within its limit. The error of done is that it could not be.
-func (e *Engine) enterBudgeted(ctx context.Context) (_ context.Context,
-	cancel context.CancelCauseFunc, done func() error, err error) {
-	ctx, cancel, leave, err := e.life.enter(ctx)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	stop, err := e.budget.Start(cancel)
-	if err != nil {
-		cancel(nil)
-		leave()
-		return nil, nil, nil, err
-	}
-	return ctx, cancel, func() error {
-		defer leave()
-		defer cancel(nil)
-		return stop()
-	}, nil
-}
-
 // plan binds a query to a source and cuts the source into splits.
 func (e *Engine) plan(ctx context.Context, src scan.Source, q query.Query) (*rowdata.Bound, []scan.Split, error) {
 	return e.planBy(ctx, src, q, rowdata.Bind)
@@ -402,30 +264,4 @@ func (e *Engine) planBy(ctx context.Context, src scan.Source, q query.Query,
 		return nil, nil, err
 	}
 	return bound, splits, nil
-}
-
-// cpuOptions returns what the CPU's aggregator of a query works with. rowsExpected returns about how
-// many rows the query will read, or 0; ranges, whether no device scatters by hashes.
-func (e *Engine) cpuOptions(q *aggregator.Query, rowsExpected func() int64, ranges func() bool) aggregator.CPUOptions {
-	knobs := &e.opt.testing
-	return aggregator.CPUOptions{
-		Memory:   e.memory,
-		Temp:     e.temp,
-		SpillAll: knobs.SpillAll,
-		Log:      e.opt.Logger,
-		Run: cpuagg.Options{
-			Memory:       e.memory,
-			CacheBytes:   machine.LastCache().Share(q.Workers),
-			ForceSplits:  knobs.ForceSplits,
-			TotalRows:    rowsExpected,
-			Ranges:       ranges,
-			TableGroups:  knobs.TableGroups,
-			RadixBits:    knobs.RadixBits,
-			NoPreAgg:     knobs.NoPreAgg,
-			AlwaysPreAgg: knobs.AlwaysPreAgg,
-			NoDense:      knobs.NoDense,
-
-			EstimateFactor: knobs.EstimateFactor,
-		},
-	}
 }

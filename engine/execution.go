@@ -37,27 +37,20 @@ type execution struct {
 }
 
 // newQuery returns the execution of a bound query, which must be released.
-func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split, started time.Time) *execution {
-	q := &execution{final: finalize.Finalizer{Bound: b, Allocator: e.results, Interners: encode.NewInterners(b)}}
-	q.pipeline = pipeline{engine: e, feed: newFeed(splits), progress: newProgress(e.opt.Progress, stats, splits, started)}
-	room, share := resultRoom{memory: e.memory}, e.statement()
+func newQuery(s *Statement, b *rowdata.Bound, stats scan.Stats, splits []scan.Split, started time.Time) *execution {
+	e := s.engine
+	q := &execution{final: finalize.Finalizer{Bound: b, Allocator: s.results, Interners: encode.NewInterners(b)}}
+	q.pipeline = pipeline{statement: s, feed: newFeed(splits)}
+	q.progress = newProgress(e.opt.Progress, stats, splits, started)
+	room := resultRoom{memory: s.memory}
 	q.final.Room = room.find
-	q.shared = &aggregator.Query{
-		Bound:      b,
-		Interners:  q.final.Interners,
-		Rows:       q.progress.rowsTotal,
-		Once:       stats.Once,
-		Groups:     stats.Groups,
-		Workers:    int(min(int64(e.opt.Threads), max(share.Offer()/workerBytesMin, 1))),
-		Share:      share,
-		ResultRows: e.opt.testing.ResultRows,
-		Threads:    e.threads,
-		Trace:      e.opt.Trace.Query(started),
-		Work:       &q.progress.work,
-		WorkDone:   &q.progress.workDone,
-	}
+	q.shared = s.newQuery(int(min(int64(e.opt.Threads), max(s.share.Offer()/workerBytesMin, 1))))
+	q.shared.Bound, q.shared.Interners = b, q.final.Interners
+	q.shared.Rows, q.shared.Once, q.shared.Groups = q.progress.rowsTotal, stats.Once, stats.Groups
+	q.shared.ResultRows, q.shared.Trace = e.opt.testing.ResultRows, e.opt.Trace.Query(started)
+	q.shared.Work, q.shared.WorkDone = &q.progress.work, &q.progress.workDone
 	alone := func() bool { return q.devices == nil || q.devices.Absent() }
-	q.cpu = aggregator.NewCPU(q.shared, e.cpuOptions(q.shared, q.rowsExpected, alone))
+	q.cpu = aggregator.NewCPU(q.shared, s.cpuOptions(q.shared, q.rowsExpected, alone))
 	q.sink = q.cpu
 	q.progress.foreseen = alone
 	q.progress.scattered = func() int64 {
@@ -68,14 +61,14 @@ func newQuery(e *Engine, b *rowdata.Bound, stats scan.Stats, splits []scan.Split
 }
 
 // newAggregation returns the execution of a query over a source.
-func newAggregation(e *Engine, b *rowdata.Bound, source scan.Source, splits []scan.Split,
+func newAggregation(s *Statement, b *rowdata.Bound, source scan.Source, splits []scan.Split,
 	started time.Time) *execution {
-	q := newQuery(e, b, source.Stats(), splits, started)
+	q := newQuery(s, b, source.Stats(), splits, started)
 	q.source = source
-	if !e.devices.CPU() {
+	if !s.engine.devices.CPU() {
 		q.devices = device.NewAggregator(&device.Query{
 			Query:   q.shared,
-			Devices: e.devices,
+			Devices: s.engine.devices,
 			Splits:  splits,
 			CPU:     q.cpu,
 			Passed:  q.progress.passed,
@@ -111,7 +104,7 @@ func (q *execution) setOutput(out output) {
 	q.output = out
 	q.shared.Output.Writer = out.writer
 	if batches, ok := out.(*batchOutput); ok {
-		if _, own := q.engine.opt.Allocator.(*budget.Pool); own {
+		if _, own := q.statement.engine.opt.Allocator.(*budget.Pool); own {
 			q.shared.Output.Send = batches.send
 		}
 	}
@@ -119,52 +112,75 @@ func (q *execution) setOutput(out output) {
 
 // forecast looks at a sample and says what the query will do.
 func (q *execution) forecast(ctx context.Context) (Forecast, error) {
-	f := forecaster{engine: q.engine, query: q.shared, splits: q.feed.splits,
+	f := forecaster{statement: q.statement, query: q.shared, splits: q.feed.splits,
 		bytes: q.progress.bytesTotal, sampler: q.cpu.Run().NewSampler()}
 	return f.forecast(ctx)
 }
 
 // valuesOf returns how many values of a column are expected to differ.
 func (q *execution) valuesOf(ctx context.Context, column int) (size device.Size, err error) {
-	e := q.engine
 	key := query.Query{Keys: []query.Key{{Column: q.shared.Bound.Columns[column].Name}}}
-	bound, splits, err := e.plan(ctx, q.source, key)
+	bound, splits, err := q.statement.engine.plan(ctx, q.source, key)
 	if err != nil {
 		return size, err
 	}
-	of := newQuery(e, bound, q.source.Stats(), splits, time.Now())
+	of := newQuery(q.statement, bound, q.source.Stats(), splits, time.Now())
 	f, err := of.forecast(ctx)
 	_, releaseErr := of.cpu.Release(err)
 	return f.size(), errors.Join(err, releaseErr)
+}
+
+// stream starts the query and returns its result.
+func (q *execution) stream(ctx context.Context, opt GroupsOptions) (*Result, error) {
+	ctx, cancel, leave, err := q.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result := newResult(cmp.Or(opt.Schema, q.shared.Bound.Schema), q)
+	result.cancel = cancel
+	out := &batchOutput{query: q, to: &result.batchStream, varies: q.final.Varies(), maps: rowMaps{made: opt.NewMap}}
+	if opt.Most != nil {
+		out.most = newMost(q.shared.Bound, *opt.Most)
+	}
+	result.output = out
+	q.setOutput(out)
+	spawn.Go(func() error {
+		defer out.maps.release()
+		return q.execute(ctx)
+	}, func(err error) { result.finish(cmp.Or(err, leave())) })
+	return result, nil
+}
+
+// enter is enter of the statement. After an error the query is released.
+func (q *execution) enter(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc,
+	leave func() error, err error) {
+	if ctx, cancel, leave, err = q.statement.enter(ctx); err != nil {
+		q.shared.Trace.End()
+		_, releaseErr := q.sink.Release(err)
+		return nil, nil, nil, errors.Join(err, releaseErr)
+	}
+	return ctx, cancel, leave, nil
 }
 
 // execute runs the query and releases it.
 func (q *execution) execute(ctx context.Context) (err error) {
 	defer q.shared.Trace.End()
 	var end func()
-	q.alone, end = q.engine.life.begin()
+	q.alone, end = q.statement.engine.life.begin()
 	defer end()
 	stop := q.progress.start()
 	defer func() {
 		if stopErr := stop(err == nil); err == nil {
 			err = stopErr
 		}
-		q.engine.opt.Logger.Info("query ended", slog.Any("stats", q.stats()), slog.Any("error", err))
+		q.statement.engine.opt.Logger.Info("query ended", slog.Any("stats", q.stats()), slog.Any("error", err))
 	}()
 	err = spawn.Call(func() error { return q.answer(ctx) })
 	return q.explainLimit(err)
 }
 
 // answer runs the query, on the CPU again if a device fails.
-func (q *execution) answer(ctx context.Context) (err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stopBudget, err := q.engine.budget.Start(cancel)
-	if err != nil {
-		_, releaseErr := q.sink.Release(err)
-		return errors.Join(err, releaseErr)
-	}
-	defer func() { err = cmp.Or(err, stopBudget()) }()
+func (q *execution) answer(ctx context.Context) error {
 	for {
 		err := spawn.Call(func() error { return q.attempt(ctx) })
 		again, releaseErr := q.sink.Release(err)
@@ -183,7 +199,7 @@ func (q *execution) answer(ctx context.Context) (err error) {
 				"%w; the input can be read once only, so that the CPU cannot go on: %s=cpu does without devices", err,
 				knob.Name("engine.Device"))
 		}
-		q.engine.opt.Logger.Warn("a device failed; the CPU goes on", slog.Any("error", err))
+		q.statement.engine.opt.Logger.Warn("a device failed; the CPU goes on", slog.Any("error", err))
 		q.feed = newFeed(q.feed.splits)
 		q.progress.again()
 	}
@@ -260,7 +276,7 @@ func (q *execution) stats() Stats {
 		PhaseTimes:      q.progress.times,
 		Elapsed:         time.Since(q.progress.started),
 	}
-	q.engine.memoryStats(&s)
+	q.statement.engine.memoryStats(&s)
 	s.Partitions, s.PartitionsMerged = q.cpu.Partitions()
 	if q.devices != nil {
 		s.Route, s.Device = q.devices.Route(), q.devices.Stats()

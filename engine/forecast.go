@@ -37,11 +37,11 @@ const (
 
 // forecaster looks at a sample of the input, and says what a query will do.
 type forecaster struct {
-	engine  *Engine
-	query   *aggregator.Query
-	splits  []scan.Split
-	bytes   int64 // of the input; -1 when it is not known
-	sampler *cpuagg.Sampler
+	statement *Statement
+	query     *aggregator.Query
+	splits    []scan.Split
+	bytes     int64 // of the input; -1 when it is not known
+	sampler   *cpuagg.Sampler
 }
 
 func (s *forecaster) forecast(ctx context.Context) (Forecast, error) {
@@ -67,7 +67,7 @@ func (s *forecaster) spillBytes(f *cpuagg.Forecast) int64 {
 		words += s.query.Bound.Columns[i].Kind.Words()
 	}
 	decoded := int64(s.query.Workers) * forecastBatchRows * 8 * int64(words)
-	limit := s.engine.memory.Limit()
+	limit := s.statement.memory.Limit()
 	held := f.TableBytes + f.OpenBytes + decoded
 	if held+f.PageBytes <= limit-limit/8 {
 		return 0
@@ -118,7 +118,7 @@ const sampleBatchRows = 1 << 12
 // sampleSplit reads the first rows of a split. It returns the bytes that they took in the input,
 // and whether there were no more.
 func (s *forecaster) sampleSplit(ctx context.Context, split scan.Split, rows int) (bytes int64, end bool, err error) {
-	opt := s.engine.readOptions(s.query.Share)
+	opt := s.statement.openOptions(ctx)
 	opt.BatchRows, opt.Sample = min(rows, sampleBatchRows), true
 	opt.Wait = func(context.Context, func()) error { return errNoTurn }
 	opt.Progress = func(n int64) { bytes += n }

@@ -76,7 +76,7 @@ func (r *TaskReader) Next(ctx context.Context) (round *Round, err error) {
 func (r *TaskReader) Batch() (arrow.RecordBatch, error) { return r.probe.Next() }
 
 func (r *TaskReader) batches(pages scatter.Pages) *store.BatchReader {
-	return store.NewBatchReader(pages, r.of.engine.opt.Allocator)
+	return store.NewBatchReader(pages, r.of.statement.engine.opt.Allocator)
 }
 
 // begin takes the next task, or splits it where its build side is too large.
@@ -152,7 +152,7 @@ func (r *TaskReader) scatterAgain(ctx context.Context, t *cpujoin.Task, to *cpuj
 func (r *TaskReader) hash(ctx context.Context) error {
 	b := r.of
 	r.round.First = r.round.Last // of the round before, or by begin
-	r.round.Hashed = newHashed(b.engine.memory, &b.opt, 1)
+	r.round.Hashed = newHashed(b.statement.memory, &b.opt, 1)
 	add := r.round.newAdder()
 	for bytes := int64(0); ; {
 		batch := r.ahead
@@ -185,7 +185,7 @@ func (r *TaskReader) hash(ctx context.Context) error {
 		}
 		spawn.Step()
 	}
-	if err := b.engine.memory.Room(r.round.Hashed.build.TableBytes()); err != nil {
+	if err := b.statement.memory.Room(r.round.Hashed.build.TableBytes()); err != nil {
 		return err
 	}
 	return r.round.finish(ctx, func(_ context.Context, n int, f func(i int) error) error {

@@ -20,16 +20,16 @@ import (
 // Kept is rows that are read any number of times: in memory, and, where they outgrow it, in temporary files. It is
 // safe for concurrent use.
 type Kept struct {
-	engine  *Engine
-	schema  *arrow.Schema
-	grant   *arbiter.Grant
-	store   *store.Store
-	encoder *store.BatchEncoder
-	batches []arrow.RecordBatch
-	held    int64 // bytes of batches
-	spools  []*keptSpool
-	isEnded bool // the last spool
-	rows    int64
+	statement *Statement
+	schema    *arrow.Schema
+	grant     *arbiter.Grant
+	store     *store.Store
+	encoder   *store.BatchEncoder
+	batches   []arrow.RecordBatch
+	held      int64 // bytes of batches
+	spools    []*keptSpool
+	isEnded   bool // the last spool
+	rows      int64
 }
 
 // keptSpool is batches in a temporary file, behind the batches in memory.
@@ -46,8 +46,8 @@ const (
 )
 
 // Keep reads all rows of a reader, which stays the caller's, and keeps them.
-func (e *Engine) Keep(ctx context.Context, from array.RecordReader) (k *Kept, err error) {
-	k = e.NewKept(from.Schema())
+func (s *Statement) Keep(ctx context.Context, from array.RecordReader) (k *Kept, err error) {
+	k = s.NewKept(from.Schema())
 	if err = spawn.Call(func() error { return k.fill(ctx, from) }); err != nil {
 		return nil, errors.Join(store.NeedTemp(err, 0, 0), k.Release())
 	}
@@ -55,24 +55,11 @@ func (e *Engine) Keep(ctx context.Context, from array.RecordReader) (k *Kept, er
 }
 
 // NewKept returns no rows, to which Add adds some. They are read between End and the next Add.
-func (e *Engine) NewKept(schema *arrow.Schema) *Kept {
-	share := e.statement()
+func (s *Statement) NewKept(schema *arrow.Schema) *Kept {
 	return &Kept{
-		engine: e, schema: schema, encoder: store.NewBatchEncoder(e.memory, e.opt.Allocator),
-		store: e.batchStore(1, share.Reclaim), grant: share.Join(keptBytesMin, arbiter.All, nil),
+		statement: s, schema: schema, encoder: store.NewBatchEncoder(s.memory, s.engine.opt.Allocator),
+		store: s.newBatchStore(1), grant: s.share.Join(keptBytesMin, arbiter.All, nil),
 	}
-}
-
-// batchStore returns a store of batches, which a number of workers write.
-func (e *Engine) batchStore(writers int, reclaim func(int64) error) *store.Store {
-	return store.NewStore(store.StoreOptions{
-		Memory:   e.memory,
-		Temp:     e.temp,
-		Layouts:  [scatter.Contents]*rowdata.RowLayout{&store.BatchLayout, &store.BatchLayout},
-		Writers:  writers,
-		SpillAll: e.opt.testing.SpillAll,
-		Reclaim:  reclaim,
-	})
 }
 
 // fill keeps the batches of a reader.
@@ -96,8 +83,9 @@ func (k *Kept) fill(ctx context.Context, from array.RecordReader) error {
 
 // Add adds the rows of a batch, which stays the caller's.
 func (k *Kept) Add(batch arrow.RecordBatch) error {
-	e, bytes := k.engine, rowdata.BatchBytes(batch)
-	if len(k.spools) > 0 || e.opt.testing.SpillAll || k.held+bytes > k.grant.Bytes()/4 || e.memory.Room(bytes) != nil {
+	bytes := rowdata.BatchBytes(batch)
+	if len(k.spools) > 0 || k.statement.engine.opt.testing.SpillAll || k.held+bytes > k.grant.Bytes()/4 ||
+		k.statement.memory.Room(bytes) != nil {
 		if err := k.spool(batch, bytes); err != nil {
 			return err
 		}

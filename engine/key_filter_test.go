@@ -142,7 +142,7 @@ func keyFilter(
 	}
 	batch := array.NewRecordBatch(schema, arrays, int64(len(columns[0])))
 	defer batch.Release()
-	side, err := eng.Hash(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), engine.HashedOptions{
+	side, err := eng.Statement(t.Context()).Hash(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), engine.HashedOptions{
 		RowsOptions: engine.RowsOptions{
 			Columns: places, Schema: schema, NewMap: func() engine.RowMap { return &sameRows{} },
 		},

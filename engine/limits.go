@@ -54,7 +54,7 @@ func (q *execution) explainLimit(err error) error {
 		return err
 	}
 	rows, part := q.progress.read()
-	files, temp, scattered := q.cpu.Store(), q.engine.temp, q.progress.scattered()
+	files, temp, scattered := q.cpu.Store(), q.statement.engine.temp, q.progress.scattered()
 	stored := part
 	if part < 1 && scattered > 0 {
 		stored /= min(max(math.Sqrt(float64(rows)/float64(scattered)), 1), absorbedMax)

@@ -86,7 +86,7 @@ func TestGroupsMapped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := eng.Groups(t.Context(), src, q, engine.GroupsOptions{Schema: bound.Schema, NewMap: func() engine.RowMap {
+			result, err := eng.Statement(t.Context()).Groups(t.Context(), src, q, engine.GroupsOptions{Schema: bound.Schema, NewMap: func() engine.RowMap {
 				maps.Add(1)
 				return &halves{users: new(atomic.Int64), maps: &maps, fail: fail}
 			}})

@@ -52,7 +52,7 @@ func TestGroupsMost(t *testing.T) {
 		for i, n := range []int{1, 1, 10, 10, 100, 100, groups, 2 * groups} {
 			ties := i%2 == 0
 			eng := openChecked(t, testknobs.With(engine.Options{Threads: 2, Device: "cpu", TempDir: t.TempDir()}, knobs))
-			result, err := eng.Groups(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q,
+			result, err := eng.Statement(t.Context()).Groups(t.Context(), scan.Batches(schema, []arrow.RecordBatch{batch}), q,
 				engine.GroupsOptions{Most: &engine.Most{N: n, Count: 1, Ties: ties}})
 			if err != nil {
 				t.Fatal(err)

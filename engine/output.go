@@ -104,7 +104,7 @@ const (
 
 // batchRows returns how many groups make a batch: fewer where their strings or lists are long.
 func (o *batchOutput) batchRows(g *cpuagg.Groups) int {
-	e := o.query.engine
+	e := o.query.statement.engine
 	rows := e.opt.testing.ResultRows
 	if g.Len == 0 || !o.varies {
 		return rows

@@ -108,7 +108,7 @@ func sorted(ctx context.Context, e *Engine, src scan.Source, q query.Query) ([]s
 	if err != nil {
 		return nil, err
 	}
-	reader, err := e.Sort(ctx, result, ordering.By{Keys: []ordering.Key{{Column: 2, Descending: true}, {Column: 0}}})
+	reader, err := e.Statement(ctx).Sort(ctx, result, ordering.By{Keys: []ordering.Key{{Column: 2, Descending: true}, {Column: 0}}})
 	result.Release()
 	if err != nil {
 		return nil, err

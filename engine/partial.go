@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,48 +17,52 @@ import (
 	"github.com/mpga/mpga/internal/threads"
 )
 
+// Partial is Statement.Partial of a statement of one step.
+func (e *Engine) Partial(ctx context.Context, src scan.Source, q query.Query, opt partial.Options) (Stats, error) {
+	return e.Statement(ctx).Partial(ctx, src, q, opt)
+}
+
 // Partial aggregates a source as Aggregate does, but writes the states of the groups in place of
 // results. Merge takes the states, here or in another process, and gives the answer that Aggregate
 // gives of all sources together.
 //
 // After an error the blobs are not complete, and Merge refuses them.
-func (e *Engine) Partial(ctx context.Context, src scan.Source, q query.Query,
+func (s *Statement) Partial(ctx context.Context, src scan.Source, q query.Query,
 	opt partial.Options) (stats Stats, err error) {
 	err = spawn.Call(func() (err error) {
-		stats, err = e.partial(ctx, src, q, opt)
+		stats, err = s.partial(ctx, src, q, opt)
 		return err
 	})
 	return stats, spawn.InQuery(err, q.String())
 }
 
-func (e *Engine) partial(ctx context.Context, src scan.Source, q query.Query, opt partial.Options) (Stats, error) {
+func (s *Statement) partial(ctx context.Context, src scan.Source, q query.Query, opt partial.Options) (Stats, error) {
 	opt.EnsureDefaults()
 	if err := opt.Validate(); err != nil {
 		return Stats{}, err
 	}
 	started := time.Now()
-	bound, splits, err := e.planBy(ctx, src, q, rowdata.BindCanonical)
+	bound, splits, err := s.engine.planBy(ctx, src, q, rowdata.BindCanonical)
 	if err != nil {
 		return Stats{}, err
 	}
-	blobs, err := partial.NewWriter(bound, e.memory, opt)
+	blobs, err := partial.NewWriter(bound, s.memory, opt)
 	if err != nil {
 		return Stats{}, err
 	}
-	return e.writeBlobs(ctx, newAggregation(e, bound, src, splits, started), blobs)
+	return newAggregation(s, bound, src, splits, started).writeBlobs(ctx, blobs)
 }
 
-// writeBlobs runs a query whose output are blobs.
-func (e *Engine) writeBlobs(ctx context.Context, run *execution, blobs *partial.Writer) (Stats, error) {
-	ctx, cancel, done, err := e.life.enter(ctx)
+// writeBlobs runs the query, whose output are blobs.
+func (q *execution) writeBlobs(ctx context.Context, blobs *partial.Writer) (Stats, error) {
+	ctx, _, leave, err := q.enter(ctx)
 	if err != nil {
-		return Stats{}, err
+		return Stats{}, errors.Join(err, blobs.Abandon())
 	}
-	defer done()
-	defer cancel(nil)
-	run.setOutput(&blobOutput{query: run, blobs: blobs})
-	err = errors.Join(run.execute(ctx), blobs.Abandon())
-	return run.stats(), err
+	q.setOutput(&blobOutput{query: q, blobs: blobs})
+	err = errors.Join(q.execute(ctx), blobs.Abandon())
+	err = cmp.Or(err, leave())
+	return q.stats(), err
 }
 
 // blobOutput writes groups as partial states.
@@ -104,7 +109,7 @@ func (e *Engine) Merge(ctx context.Context, sources [][]partial.Blob,
 	err = spawn.Call(func() error {
 		run, err := e.newMerge(ctx, sources, opt)
 		if err == nil {
-			result, err = e.stream(ctx, run, GroupsOptions{})
+			result, err = run.stream(ctx, GroupsOptions{})
 		}
 		return err
 	})
@@ -140,7 +145,7 @@ func (e *Engine) mergePartial(ctx context.Context, sources [][]partial.Blob, opt
 		return Stats{}, err
 	}
 	blobs.Merges(run.adopted)
-	return e.writeBlobs(ctx, run, blobs)
+	return run.writeBlobs(ctx, blobs)
 }
 
 // newMerge returns the query that merges sources.
@@ -157,7 +162,7 @@ func (e *Engine) newMerge(ctx context.Context, sources [][]partial.Blob, opt par
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sources[0][0].Name(), err)
 	}
-	run := newQuery(e, bound, scan.Stats{Rows: pass.States(), Bytes: pass.Bytes()}, nil, started)
+	run := newQuery(e.Statement(ctx), bound, scan.Stats{Rows: pass.States(), Bytes: pass.Bytes()}, nil, started)
 	run.adopted = pass
 	pass.Read = func(states, bytes int64) {
 		run.progress.rows.Add(states)

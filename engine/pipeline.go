@@ -17,12 +17,12 @@ import (
 //	splits -> feed -> reader -> batches -> sink
 //	             pieces <---- a worker that waits takes a part of another's batch
 type pipeline struct {
-	engine  *Engine
-	source  scan.Source // nil of a merge
-	shared  *aggregator.Query
-	sink    aggregator.Aggregator
-	feed    *feed
-	byBatch bool // the sink takes whole batches, whose decimals are as wide as their types
+	statement *Statement
+	source    scan.Source // nil of a merge
+	shared    *aggregator.Query
+	sink      aggregator.Aggregator
+	feed      *feed
+	byBatch   bool // the sink takes whole batches, whose decimals are as wide as their types
 
 	progress *progress
 	pages    scan.PageCounts // that the CPU has decoded
@@ -82,6 +82,6 @@ func (p *pipeline) stats() Stats {
 		Filter:       scan.PruningOf(p.source),
 		Elapsed:      time.Since(p.progress.started),
 	}
-	p.engine.memoryStats(&s)
+	p.statement.engine.memoryStats(&s)
 	return s
 }

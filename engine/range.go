@@ -278,7 +278,7 @@ func (b *BuildSide) sorted(ctx context.Context, in batches) (batches, error) {
 	input := recordreader.New(b.opt.Schema, in.Next, in.Close)
 	defer input.Release()
 	by := order.By{Keys: []order.Key{{Column: len(b.opt.Keys.KeyColumns), Descending: !b.opt.Range.Inverted}}}
-	opt := b.engine.sortOptions()
+	opt := b.statement.sortOptions()
 	opt.Threads, opt.Units = 1, nil // the caller's thread, which holds its unit
 	r, err := order.New(ctx, input, by, opt, nil)
 	if err != nil {

@@ -66,7 +66,7 @@ func (r *reader) readSplit(ctx context.Context, split scan.Split) error {
 	if taken || err != nil {
 		return err
 	}
-	opt := q.engine.readOptions(q.shared.Share)
+	opt := q.statement.openOptions(ctx)
 	opt.Wait, opt.Borrow = th.Wait, th.Borrow
 	opt.Progress = func(bytes int64) { q.progress.bytes.Add(bytes) }
 	opt.Rejected = func(rows int64) { q.rejected.Add(rows) }

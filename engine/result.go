@@ -61,7 +61,6 @@ func (r *Result) finish(err error) {
 	r.failure = spawn.InQuery(cmp.Or(err, statsErr), r.query.shared.Bound.Query.String())
 	r.query = nil
 	close(r.batches)
-	r.cancel(nil)
 }
 
 // All returns the batches of the result for a range loop. What ends the query early is yielded

@@ -28,7 +28,7 @@ type RowMap interface {
 	Release()
 }
 
-// RowsOptions say what Engine.Rows returns.
+// RowsOptions say what Statement.Rows returns.
 type RowsOptions struct {
 	Columns []int         // of the source, as the maps take them
 	Schema  *arrow.Schema // of what the maps return
@@ -41,39 +41,39 @@ type RowsOptions struct {
 
 // Rows reads a source by all of the engine's threads, split by split, and returns what is made of
 // its batches as they are ready. Rows must be released.
-func (e *Engine) Rows(ctx context.Context, src scan.Source, opt RowsOptions) (rows *Rows, err error) {
+func (s *Statement) Rows(ctx context.Context, src scan.Source, opt RowsOptions) (rows *Rows, err error) {
 	err = spawn.Call(func() (err error) {
-		rows, err = e.rows(ctx, src, opt)
+		rows, err = s.rows(ctx, src, opt)
 		return err
 	})
 	return rows, err
 }
 
-func (e *Engine) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*Rows, error) {
+func (s *Statement) rows(ctx context.Context, src scan.Source, opt RowsOptions) (*Rows, error) {
 	started := time.Now()
 	splits, err := src.Splits(ctx, opt.Columns)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel, done, err := e.enterBudgeted(ctx)
+	ctx, cancel, leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	workers := max(min(e.opt.Threads, len(splits)), 1)
+	workers := max(min(s.engine.opt.Threads, len(splits)), 1)
 	if opt.InOrder {
 		workers = 1
 	}
 	r := &Rows{}
 	r.init(opt.Schema, workers)
 	r.cancel = cancel
-	of := &aggregator.Query{Workers: workers, Share: e.statement(), Threads: e.threads}
+	of := s.newQuery(workers)
 	sink := &rowSink{to: &r.batchStream, newMap: opt.NewMap, share: of.Share, maps: make([]RowMap, workers)}
 	r.input = &pipeline{
-		engine: e, source: src, shared: of, sink: sink, feed: newFeed(splits), byBatch: true,
-		progress: newProgress(e.opt.Progress, src.Stats(), splits, started),
+		statement: s, source: src, shared: of, sink: sink, feed: newFeed(splits), byBatch: true,
+		progress: newProgress(s.engine.opt.Progress, src.Stats(), splits, started),
 	}
 	spawn.Go(func() error { return r.input.readThrough(ctx) }, func(err error) {
-		r.failure, r.stats = cmp.Or(err, done()), r.done()
+		r.failure, r.stats = cmp.Or(err, leave()), r.done()
 		close(r.batches)
 	})
 	return r, nil
@@ -167,55 +167,56 @@ const sortBytesMin = 1 << 20
 // Sort returns the rows of a reader, such as a Result, in order, within the engine's budgets. The
 // input is retained, and read by the first call of Next. A reader that is not released holds Close
 // up. An error that is ErrQuery says that the order does not suit the columns.
-func (e *Engine) Sort(ctx context.Context, input array.RecordReader, by ordering.By) (*ordering.Reader, error) {
-	ctx, _, done, err := e.enterBudgeted(ctx)
+func (s *Statement) Sort(ctx context.Context, input array.RecordReader, by ordering.By) (*ordering.Reader, error) {
+	ctx, _, leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var sorted *ordering.Reader
 	err = spawn.Call(func() (err error) {
-		sorted, err = ordering.New(ctx, input, by, e.sortOptions(), done)
+		sorted, err = ordering.New(ctx, input, by, s.sortOptions(), leave)
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(err, done())
+		return nil, errors.Join(err, leave())
 	}
 	return sorted, nil
 }
 
 // Collector is Sort for rows that the caller adds. purpose is what errors say that the rows are
 // ordered for. A collector that is not released holds Close up.
-func (e *Engine) Collector(ctx context.Context, schema *arrow.Schema, by ordering.By,
+func (s *Statement) Collector(ctx context.Context, schema *arrow.Schema, by ordering.By,
 	purpose string) (*ordering.Collector, error) {
-	ctx, _, done, err := e.enterBudgeted(ctx)
+	ctx, _, leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	opt := e.sortOptions()
+	opt := s.sortOptions()
 	opt.Purpose = purpose
 	var collector *ordering.Collector
 	err = spawn.Call(func() (err error) {
-		collector, err = ordering.NewCollector(ctx, schema, by, opt, done)
+		collector, err = ordering.NewCollector(ctx, schema, by, opt, leave)
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(err, done())
+		return nil, errors.Join(err, leave())
 	}
 	return collector, nil
 }
 
-// sortOptions are what the engine lets one sort use.
-func (e *Engine) sortOptions() ordering.Options {
+// sortOptions are what the statement lets one sort use.
+func (s *Statement) sortOptions() ordering.Options {
+	e := s.engine
 	return ordering.Options{
-		Bytes:     max(e.memory.Limit()/sortShare, sortBytesMin),
-		Statement: e.statement(),
-		Memory:    e.memory,
+		Bytes:     max(s.memory.Limit()/sortShare, sortBytesMin),
+		Statement: s.share,
+		Memory:    s.memory,
 		Temp:      e.temp,
 		Threads:   e.opt.Threads,
 		Units:     e.threads,
 		BatchRows: e.opt.testing.ResultRows,
 		ThinRows:  e.opt.testing.BlockRows,
-		Allocator: e.results,
+		Allocator: s.results,
 
 		RunAllocator: e.opt.Allocator,
 	}

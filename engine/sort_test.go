@@ -40,7 +40,7 @@ func TestSort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sorted, err := eng.Sort(t.Context(), result, by)
+		sorted, err := eng.Statement(t.Context()).Sort(t.Context(), result, by)
 		result.Release()
 		if err != nil {
 			t.Fatal(err)
@@ -69,10 +69,10 @@ func TestSort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer result.Release()
-	if _, err := eng.Sort(t.Context(), result, order.By{Keys: []order.Key{{Column: 2}}}); !errors.Is(err, engine.ErrQuery) {
+	if _, err := eng.Statement(t.Context()).Sort(t.Context(), result, order.By{Keys: []order.Key{{Column: 2}}}); !errors.Is(err, engine.ErrQuery) {
 		t.Errorf("a column that is not there: %v", err)
 	}
-	sorted, err := eng.Sort(t.Context(), result, order.By{Keys: []order.Key{{}}})
+	sorted, err := eng.Statement(t.Context()).Sort(t.Context(), result, order.By{Keys: []order.Key{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestSort(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
-	if _, err := eng.Sort(t.Context(), result, order.By{}); !errors.Is(err, engine.ErrClosed) {
+	if _, err := eng.Statement(t.Context()).Sort(t.Context(), result, order.By{}); !errors.Is(err, engine.ErrClosed) {
 		t.Errorf("a sort after Close: %v", err)
 	}
 }

@@ -72,12 +72,12 @@ func togetherStatements() map[string]func(ctx context.Context, e *engine.Engine,
 		"many groups": aggregate(groups),
 		"lists":       aggregate(lists),
 		"sorted groups": func(ctx context.Context, e *engine.Engine, src scan.Source) (int64, error) {
-			e = e.Statement()
-			result, err := e.Aggregate(ctx, src, groups)
+			s := e.Statement(ctx)
+			result, err := s.Groups(ctx, src, groups, engine.GroupsOptions{})
 			if err != nil {
 				return 0, err
 			}
-			sorted, err := e.Sort(ctx, result, order.By{Keys: []order.Key{{Column: 1}}})
+			sorted, err := s.Sort(ctx, result, order.By{Keys: []order.Key{{Column: 1}}})
 			result.Release()
 			if err != nil {
 				return 0, err

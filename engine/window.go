@@ -27,10 +27,10 @@ type WindowOptions struct {
 // Windows takes over rows in the order of Partition, then of Order, none of which was read, and returns them with a
 // further column for each call. A partition is kept in memory, unless all calls go on where they were, as running sums
 // do.
-func (e *Engine) Windows(ctx context.Context, rows *order.Reader, opt WindowOptions) array.RecordReader {
+func (s *Statement) Windows(ctx context.Context, rows *order.Reader, opt WindowOptions) array.RecordReader {
 	return window.New(ctx, rows, window.Options{
 		Schema: opt.Schema, Partition: opt.Partition, Order: opt.Order, Calls: opt.Calls,
-		Allocator: e.Allocator(), Memory: e.memory, Budget: e.Budget(), BlockRows: e.opt.testing.BlockRows,
-		Threads: e.opt.Threads, Units: e.threads,
+		Allocator: s.made, Memory: s.memory, Budget: s.memory, BlockRows: s.engine.opt.testing.BlockRows,
+		Threads: s.engine.opt.Threads, Units: s.engine.threads,
 	})
 }

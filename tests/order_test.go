@@ -73,7 +73,7 @@ func positionsInOrder(t *testing.T, schema *arrow.Schema, batches []arrow.Record
 		t.Fatal(err)
 	}
 	defer eng.Close()
-	sorted, err := eng.Sort(t.Context(), in, by)
+	sorted, err := eng.Statement(t.Context()).Sort(t.Context(), in, by)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func Run(ctx context.Context, eng *engine.Engine, c *sql.Copy, names plan.Option
 	}
 	defer result.Release()
 	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		return eng.Collector(ctx, schema, by, purpose)
+		return eng.Statement(ctx).Collector(ctx, schema, by, purpose)
 	}
 	if opt.PartitionBy, err = columnNames(result.Schema(), opt.PartitionBy); err != nil {
 		return nil, err

@@ -207,7 +207,7 @@ func (f *aggFlags) runPartial(r *request, statement *sql.Select, opt plan.Option
 		return err
 	}
 	defer q.Close()
-	source, aggregation, err := q.Aggregation()
+	source, aggregation, err := q.Aggregation(r.ctx)
 	if err != nil {
 		return usagef("--partial: %w", err)
 	}

@@ -161,7 +161,7 @@ type statsReader interface {
 func (r *request) write(result statsReader) (err error) {
 	defer result.Release()
 	r.sink.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		return r.eng.Collector(r.ctx, schema, by, purpose)
+		return r.eng.Statement(r.ctx).Collector(r.ctx, schema, by, purpose)
 	}
 	out, err := sink.Create(r.ctx, r.output, result.Schema(), r.sink)
 	if err != nil {

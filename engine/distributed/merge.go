@@ -139,7 +139,7 @@ func (t *Tasks) sinkOptions(ctx context.Context) sink.Options {
 	opt := t.Layout
 	opt.Query = t.Plan.Statement
 	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		return t.Engine.Collector(ctx, schema, by, purpose)
+		return t.Engine.Statement(ctx).Collector(ctx, schema, by, purpose)
 	}
 	return opt
 }

@@ -148,7 +148,7 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 		r.Deterministic = true // groups of tables that each task reads whole are equal to the bit
 		return New(ctx, eng, fsys, r)
 	}
-	grouping := division.Grouping(plan.Part{})
+	grouping := division.Grouping(ctx, plan.Part{})
 	defer grouping.Close()
 	p := &Plan{
 		Format: planFormat, Version: r.Version, Name: r.Name, Statement: r.Statement,

@@ -160,7 +160,7 @@ func (t *Tasks) writeStates(ctx context.Context, split int, opt partial.Options)
 	if err != nil {
 		return engine.Stats{}, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
-	g := parts.Grouping(part)
+	g := parts.Grouping(ctx, part)
 	defer g.Close()
 	if err := t.checkQuery(g.Query); err != nil {
 		return engine.Stats{}, err

@@ -206,7 +206,7 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 	}
 	defer result.Release()
 	sinkOptions.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
-		return eng.Collector(ctx, schema, by, purpose)
+		return eng.Statement(ctx).Collector(ctx, schema, by, purpose)
 	}
 	out, err := sink.Create(ctx, s.Output.Path, result.Schema(), sinkOptions)
 	if err != nil {

@@ -24,7 +24,7 @@ func (n *explainNode) schema() *arrow.Schema { return logical.ExplainSchema }
 // read implements readerNode.
 func (n *explainNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
 	about := *n.about
-	about.engine, about.used = r.engine, n.whole.used
+	about.engine, about.used = r.statement.Engine(), n.whole.used
 	key, tell := "physical_plan", about.Explain
 	if n.analyze {
 		key, tell = "analyzed_plan", func(ctx context.Context) (string, error) { return about.analyze(ctx, r) }

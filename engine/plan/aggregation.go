@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 // Aggregation returns the source and the query of a statement that is one aggregation and nothing
 // else: its columns are the keys and then the aggregates as they are, and it has neither HAVING nor
 // an order nor a limit.
-func (q *Query) Aggregation() (scan.Source, query.Query, error) {
+func (q *Query) Aggregation(ctx context.Context) (scan.Source, query.Query, error) {
 	l := q.last()
 	switch {
 	case l.project == nil || l.project.in.sets != nil:
@@ -39,5 +40,5 @@ func (q *Query) Aggregation() (scan.Source, query.Query, error) {
 			grouping.Aggregates[i-keys].Name = name
 		}
 	}
-	return groups.in.rows(newRun(q.engine)), grouping, nil
+	return groups.in.rows(newRun(q.engine.Statement(ctx))), grouping, nil
 }

@@ -41,7 +41,7 @@ func (q *Query) describeStatement(root *engine.Operator) {
 
 // Analyze runs the query to its end without keeping its rows, and returns the plan with what each operator did.
 func (q *Query) Analyze(ctx context.Context) (text string, err error) {
-	r := newRun(q.engine)
+	r := newRun(q.engine.Statement(ctx))
 	defer r.releaseTests()
 	text, err = q.analyze(ctx, r)
 	return text, spawn.InQuery(redact.Error(err), q.text.Text)
@@ -83,7 +83,7 @@ func (q *Query) analyze(ctx context.Context, r *run) (text string, err error) {
 func (q *Query) operators(ctx context.Context, r *run) (*engine.Operator, error) {
 	t := &tree{ctx: ctx, engine: q.engine, run: r, shown: map[*bodyNode]bool{}}
 	n := node(q.root)
-	if _, grouping, err := q.Aggregation(); err == nil {
+	if _, grouping, err := q.Aggregation(ctx); err == nil {
 		groups := q.last().project.in
 		if _, isTable := groups.of.in.(*tableNode); isTable { // one aggregation of the columns of a table, and nothing else
 			of := *groups.of

@@ -37,7 +37,7 @@ func (n *aggregateNode) start(ctx context.Context, r *run, post *projection) (*e
 	opt := engine.GroupsOptions{Coded: n.coded, Counted: n.counted, Most: n.most}
 	if post != nil {
 		opt.Schema = post.schema
-		opt.NewMap = func() engine.RowMap { return newProjector(post, r.engine.Allocator()) }
+		opt.NewMap = func() engine.RowMap { return newProjector(post, r.statement.Allocator()) }
 	}
 	rows := r.rowsOf(n.in)
 	var err error
@@ -46,7 +46,7 @@ func (n *aggregateNode) start(ctx context.Context, r *run, post *projection) (*e
 			return nil, err
 		}
 	}
-	result, err := r.engine.Groups(ctx, rows, n.query, opt)
+	result, err := r.statement.Groups(ctx, rows, n.query, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,7 @@ type groupsNode struct {
 	made     *arrow.Schema  // as of's, but NULL may stand where a set without keys has a group of no rows
 }
 
-func (n *groupsNode) input() node           { return n.of }
-func (n *groupsNode) schema() *arrow.Schema { return n.made }
+func (n *groupsNode) input() node { return n.of }
 
 // groupReader reads what a projection makes of the groups of a groupsNode: of the groups of its last
 // aggregation, and of the groups that are merged further and are an answer already, as they come by.
@@ -168,7 +167,7 @@ func (r *groupReader) ofNothing() (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	defer groups.Release()
-	of := newProjector(r.post, r.run.engine.Allocator())
+	of := newProjector(r.post, r.run.statement.Allocator())
 	defer of.Release()
 	if err := of.Begin(r.ctx, groups); err != nil {
 		return nil, err
@@ -228,7 +227,8 @@ func (n *groupsNode) groupsOfNothing(ctx context.Context, r *run) (arrow.RecordB
 	if len(grouped.Aggregates) == 0 {
 		grouped.Aggregates = []query.Aggregate{{Func: query.CountStar, Name: "count(*)"}}
 	}
-	result, err := r.engine.Aggregate(ctx, scan.Batches(n.of.in.rows(nil).Schema(), nil), grouped)
+	none := scan.Batches(n.of.in.rows(nil).Schema(), nil)
+	result, err := r.statement.Groups(ctx, none, grouped, engine.GroupsOptions{})
 	if err != nil {
 		return nil, err
 	}

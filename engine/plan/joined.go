@@ -73,7 +73,7 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 	for i, c := range columns {
 		of.columns[i] = s.node.columns[c]
 	}
-	of.reads = rowsOptions(s.node.ofProbe, s.engine())
+	of.reads = rowsOptions(s.node.ofProbe, s.run)
 	var list []scan.Split
 	if s.run != nil {
 		if err := s.keepBuild(ctx); err != nil {
@@ -110,14 +110,6 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 	return list, nil
 }
 
-// engine returns the engine of the run; nil of no run.
-func (s *joined) engine() *engine.Engine {
-	if s.run == nil {
-		return nil
-	}
-	return s.run.engine
-}
-
 // keepBuild makes the build side of all iterations, unless it outgrows the memory: then each has its own.
 func (s *joined) keepBuild(ctx context.Context) (err error) {
 	if s.kept == nil {
@@ -136,9 +128,9 @@ func (s *joined) keepBuild(ctx context.Context) (err error) {
 
 // hash makes a build side.
 func (s *joined) hash(ctx context.Context, build scan.Source) (*engine.BuildSide, error) {
-	n, eng := s.node, s.run.engine
-	return eng.Hash(ctx, build, engine.HashedOptions{
-		RowsOptions: rowsOptions(n.ofBuild, eng), Keys: n.keys, NullsEqual: n.nullsEqual, Range: n.between,
+	n := s.node
+	return s.run.statement.Hash(ctx, build, engine.HashedOptions{
+		RowsOptions: rowsOptions(n.ofBuild, s.run), Keys: n.keys, NullsEqual: n.nullsEqual, Range: n.between,
 	})
 }
 

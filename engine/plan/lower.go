@@ -475,14 +475,14 @@ func (p *planner) onDevices(n *logical.Aggregate) (bool, error) {
 	return p.engine.OnDevices(p.ctx, in.node.rows(nil), n.Query(in.names()))
 }
 
-// rowsOptions are the options for reading the columns of a projection.
-func rowsOptions(p *projection, eng *engine.Engine) engine.RowsOptions {
+// rowsOptions are the options for reading the columns of a projection in a run.
+func rowsOptions(p *projection, r *run) engine.RowsOptions {
 	inputs := p.columnsRead()
 	p = p.narrowed(inputs)
 	return engine.RowsOptions{
 		Columns: inputs,
 		Schema:  p.schema,
-		NewMap:  func() engine.RowMap { return newProjector(p, eng.Allocator()) },
+		NewMap:  func() engine.RowMap { return newProjector(p, r.statement.Allocator()) },
 	}
 }
 

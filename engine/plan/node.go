@@ -115,7 +115,7 @@ func (n *unnestNode) rows(r *run) scan.Source {
 // run is a run of a statement: what the nodes of its plan have begun, for statistics, and for nodes
 // that look at others. It is safe for concurrent use.
 type run struct {
-	engine *engine.Engine
+	statement *engine.Statement
 
 	mu    sync.Mutex
 	begun map[node]*work
@@ -129,7 +129,7 @@ type run struct {
 	givenRows array.RecordReader // nil once they are read
 }
 
-func newRun(eng *engine.Engine) *run { return &run{engine: eng, begun: make(map[node]*work)} }
+func newRun(s *engine.Statement) *run { return &run{statement: s, begun: make(map[node]*work)} }
 
 // work is what a node has begun in a run.
 type work struct {

@@ -107,9 +107,9 @@ func (s *sortsNode) schema() *arrow.Schema { return s.made }
 
 // read implements readerNode.
 func (s *sortsNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
-	opt := rowsOptions(s.post, r.engine)
+	opt := rowsOptions(s.post, r)
 	opt.InOrder = s.inputPlaces != ""
-	rows, err := r.engine.Rows(ctx, s.in.rows(r), opt)
+	rows, err := r.statement.Rows(ctx, s.in.rows(r), opt)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s *sortsNode) read(ctx context.Context, r *run) (array.RecordReader, error
 	}
 	part := rows.Part
 	for i, by := range s.by {
-		sorted, err := r.engine.Sort(ctx, reader, by)
+		sorted, err := r.statement.Sort(ctx, reader, by)
 		reader.Release()
 		if err != nil {
 			return nil, fmt.Errorf("ORDER BY of an aggregate: %w", err)

@@ -56,10 +56,10 @@ func (q *Query) PartsOf(table scan.Source) (*Parts, error) {
 	return nil, errors.New("no groups are made of the table that is divided")
 }
 
-// Grouping returns the aggregation of a part.
-func (p *Parts) Grouping(of Part) *Grouping {
+// Grouping returns the aggregation of a part. The end of the context ends its waiting for memory.
+func (p *Parts) Grouping(ctx context.Context, of Part) *Grouping {
 	groups := p.project.in.of
-	r := newRun(p.q.engine.Statement())
+	r := newRun(p.q.engine.Statement(ctx))
 	if of.Table != nil {
 		r.part = newRunPart(groups.in, of)
 	}
@@ -68,7 +68,7 @@ func (p *Parts) Grouping(of Part) *Grouping {
 
 // Partial writes the states of the groups, as engine.Engine's Partial does.
 func (g *Grouping) Partial(ctx context.Context, opt partial.Options) (engine.Stats, error) {
-	stats, err := g.run.engine.Partial(ctx, g.Source, g.Query, opt)
+	stats, err := g.run.statement.Partial(ctx, g.Source, g.Query, opt)
 	g.run.addJoins(&stats)
 	return stats, err
 }
@@ -154,7 +154,7 @@ func (p *Parts) Finish(ctx context.Context, groups array.RecordReader) (array.Re
 		return rows, nil
 	}
 	by.Limit, by.Offset = by.Wanted(), 0
-	sorted, err := p.q.engine.Sort(ctx, rows, by)
+	sorted, err := p.q.engine.Statement(ctx).Sort(ctx, rows, by)
 	rows.Release()
 	return sorted, err
 }
@@ -182,7 +182,7 @@ func (p *Parts) Finished() *arrow.Schema { return p.project.post.schema }
 // InOrder returns the result of the rows that Finish has made of all groups, which it takes over: their order, or
 // whatever else the statement makes of its groups.
 func (p *Parts) InOrder(ctx context.Context, rows array.RecordReader) (array.RecordReader, error) {
-	r := newRun(p.q.engine.Statement())
+	r := newRun(p.q.engine.Statement(ctx))
 	r.given, r.givenRows = p.project, named(rows, p.project.post.schema)
 	result, err := p.q.root.read(ctx, r)
 	end := func() {

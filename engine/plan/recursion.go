@@ -104,7 +104,7 @@ func (p *planner) iteration(n *logical.Iteration) *input {
 
 // within returns a run of a part of a statement, which reads some rows that are kept.
 func (r *run) within(working map[*logical.Working]*engine.Kept) *run {
-	of := newRun(r.engine)
+	of := newRun(r.statement)
 	of.around, of.working = r, working
 	return of
 }

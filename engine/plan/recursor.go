@@ -104,7 +104,7 @@ func (x *recursor) iterate() error {
 	spawn.Step()
 	if x.rows == nil {
 		if x.node.fresh != nil {
-			x.seen, x.had = x.run.engine.NewDistinct(x.node.fresh.keys), x.run.engine.NewKept(x.node.made)
+			x.seen, x.had = x.run.statement.NewDistinct(x.node.fresh.keys), x.run.statement.NewKept(x.node.made)
 		}
 		from := x.anchor
 		x.anchor = nil
@@ -112,7 +112,7 @@ func (x *recursor) iterate() error {
 		x.rows = made
 		return err
 	}
-	if most := x.run.engine.MaxRecursion(); x.count >= most {
+	if most := x.run.statement.Engine().MaxRecursion(); x.count >= most {
 		const text = "%w: WITH RECURSIVE %s has rows after %s iterations, as many as %s allows, %s in the last one; " +
 			"a condition in its step ends it, or UNION in place of UNION ALL"
 		return knob.Errorf(text, engine.ErrRecursion, x.node.before.Name, humanize.Comma(most),
@@ -151,7 +151,7 @@ func (x *recursor) note(s engine.Stats, rows int64) {
 // keep keeps the rows of an iteration, which it takes of a reader, and releases.
 func (x *recursor) keep(from array.RecordReader, places []int) (_ *engine.Kept, err error) {
 	defer from.Release()
-	made := x.run.engine.NewKept(x.node.made)
+	made := x.run.statement.NewKept(x.node.made)
 	var raw *engine.Kept // rows that may have been there before
 	defer func() {
 		if raw != nil {
@@ -205,7 +205,7 @@ func (x *recursor) take(made, raw *engine.Kept, batch arrow.RecordBatch) (*engin
 		x.seen = nil
 	}
 	if raw == nil {
-		raw = x.run.engine.NewKept(x.node.made)
+		raw = x.run.statement.NewKept(x.node.made)
 	}
 	return raw, raw.Add(batch)
 }
@@ -222,7 +222,7 @@ func (x *recursor) takeFresh(made, raw *engine.Kept) error {
 	if err != nil {
 		return err
 	}
-	fresh, err := x.run.engine.Keep(x.ctx, from)
+	fresh, err := x.run.statement.Keep(x.ctx, from)
 	from.Release()
 	if err != nil {
 		return err
@@ -277,7 +277,7 @@ func (x *recursor) settle() error {
 			parts = append(parts, b.Column(i))
 		}
 		var err error
-		if columns[i], err = array.Concatenate(parts, x.run.engine.Allocator()); err != nil {
+		if columns[i], err = array.Concatenate(parts, x.run.statement.Allocator()); err != nil {
 			columns = columns[:i]
 			return err
 		}

@@ -133,15 +133,18 @@ func noteReading(of *engine.Stats, by engine.Stats) {
 // Run starts the query and returns its result. Errors that appear after the start come from
 // Result.Err.
 func (q *Query) Run(ctx context.Context) (*Result, error) {
-	r := newRun(q.engine.Statement())
+	ctx, cancel := context.WithCancel(ctx)
+	r := newRun(q.engine.Statement(ctx))
 	result, err := q.start(ctx, r)
 	if err != nil {
+		cancel()
 		r.releaseTests()
 		return nil, err
 	}
 	inner := result.RecordReader
 	next := func() (arrow.RecordBatch, error) { return owned(inner) }
 	result.RecordReader = recordreader.New(q.Schema(), next, func() {
+		cancel()
 		inner.Release()
 		r.releaseTests()
 	})
@@ -207,7 +210,7 @@ func (n *sortNode) read(ctx context.Context, r *run) (array.RecordReader, error)
 	if err != nil {
 		return nil, err
 	}
-	sorted, err := r.engine.Sort(ctx, rows, n.by)
+	sorted, err := r.statement.Sort(ctx, rows, n.by)
 	rows.Release()
 	if err != nil {
 		return nil, err
@@ -241,9 +244,9 @@ func (n *rowsNode) schema() *arrow.Schema { return n.post.schema }
 
 // read implements readerNode.
 func (n *rowsNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
-	opt := rowsOptions(n.post, r.engine)
+	opt := rowsOptions(n.post, r)
 	opt.InOrder = n.inOrder
-	rows, err := r.engine.Rows(ctx, n.in.rows(r), opt)
+	rows, err := r.statement.Rows(ctx, n.in.rows(r), opt)
 	if err != nil {
 		return nil, err
 	}

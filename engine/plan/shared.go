@@ -119,7 +119,7 @@ func (s *sharedRows) make(ctx context.Context) (*engine.Kept, error) {
 		rows.Release()
 		s.kept.made = s.run.stats(s.node.in)
 	}()
-	return s.run.engine.Keep(ctx, rows)
+	return s.run.statement.Keep(ctx, rows)
 }
 
 // Narrow implements scan.Narrower.

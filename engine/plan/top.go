@@ -161,14 +161,14 @@ func (t *topNode) read(ctx context.Context, r *run) (array.RecordReader, error) 
 	if t.late != nil {
 		src, _ = scan.WithPositions(src, t.position)
 	}
-	rows, err := r.engine.Rows(ctx, src, rowsOptions(t.head, r.engine))
+	rows, err := r.statement.Rows(ctx, src, rowsOptions(t.head, r))
 	if err != nil {
 		return nil, err
 	}
 	w := r.of(t)
 	w.reads = append(w.reads, rows)
 	defer rows.Release()
-	sorted, err := r.engine.Sort(ctx, rows, by)
+	sorted, err := r.statement.Sort(ctx, rows, by)
 	if err != nil || t.late == nil {
 		return sorted, err
 	}
@@ -263,7 +263,7 @@ func (t *topNode) readAt(ctx context.Context, positions []uint64, r *run) (array
 	}
 	slices.Sort(positions)
 	src, _ := scan.WithPositions(scan.At(t.in.rows(r), positions), t.position)
-	rows, err := r.engine.Rows(ctx, src, rowsOptions(t.late, r.engine))
+	rows, err := r.statement.Rows(ctx, src, rowsOptions(t.late, r))
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func (t *topNode) readAt(ctx context.Context, positions []uint64, r *run) (array
 	w.reads = append(w.reads, rows)
 	numbered := replaceLast(rows, places)
 	defer numbered.Release()
-	return r.engine.Sort(ctx, numbered, order.By{Keys: []order.Key{{Column: t.late.schema.NumFields() - 1}}})
+	return r.statement.Sort(ctx, numbered, order.By{Keys: []order.Key{{Column: t.late.schema.NumFields() - 1}}})
 }
 
 // replaceLast takes over a reader whose last column are positions, and returns it with the places

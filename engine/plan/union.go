@@ -242,7 +242,7 @@ func (r *repeater) gather(rows []gather.Row) (arrow.RecordBatch, error) {
 	var columns []arrow.Array
 	defer func() { releaseAll(columns) }()
 	for _, column := range r.batch.Columns() {
-		made, err := gather.Column(r.run.engine.Allocator(), []arrow.Array{column}, rows)
+		made, err := gather.Column(r.run.statement.Allocator(), []arrow.Array{column}, rows)
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ func (n *windowNode) read(ctx context.Context, r *run) (array.RecordReader, erro
 		return nil, err
 	}
 	by := n.by()
-	sorted, err := r.engine.Sort(ctx, rows, by)
+	sorted, err := r.statement.Sort(ctx, rows, by)
 	rows.Release()
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (n *windowNode) read(ctx context.Context, r *run) (array.RecordReader, erro
 		sorted.Expect(func(rows int64) float64 { return r.partRead(n.in, rows) })
 		r.of(n).sorted = sorted
 	}
-	return r.engine.Windows(ctx, sorted, n.options), nil
+	return r.statement.Windows(ctx, sorted, n.options), nil
 }
 
 // by returns the order in which the functions take the rows.

@@ -58,12 +58,3 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 	}
 	return list, nil
 }
-
-// HasFooter reports whether a file of this name tells its columns without its rows being read.
-func (o *Options) HasFooter(name string) bool {
-	format := o.Format
-	if format == FormatAuto {
-		format, _ = formatOf(name)
-	}
-	return format == FormatParquet || format == FormatArrow || format == FormatArrowStream
-}
