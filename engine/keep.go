@@ -64,21 +64,14 @@ func (s *Statement) NewKept(schema *arrow.Schema) *Kept {
 
 // fill keeps the batches of a reader.
 func (k *Kept) fill(ctx context.Context, from array.RecordReader) error {
-	for {
-		batch, err := recordreader.Next(from)
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case batch == nil:
-			return k.End()
-		}
+	err := recordreader.Each(ctx, from, func(batch arrow.RecordBatch) error {
 		spawn.Step()
-		if err := k.Add(batch); err != nil {
-			return err
-		}
+		return k.Add(batch)
+	})
+	if err != nil {
+		return err
 	}
+	return k.End()
 }
 
 // Add adds the rows of a batch, which stays the caller's.
@@ -148,6 +141,12 @@ func (k *Kept) Source() scan.Source {
 		return inMemory
 	}
 	return &keptSource{inMemory, k}
+}
+
+// Read returns the rows in their order. The end of the context ends the reading.
+// Requires: the reader is released before the rows are.
+func (k *Kept) Read(ctx context.Context) array.RecordReader {
+	return scan.InOrder(ctx, k.schema, scan.OpenOptions{}, scan.Once(k.Source()))
 }
 
 // Release gives back what the rows take.

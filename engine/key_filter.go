@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/gather"
+	"github.com/mpga/mpga/internal/vector"
 )
 
 // KeyFilter selects the rows whose keys a Hashed has: what a join asks of the reader of its other side, so that other
@@ -313,7 +313,7 @@ func (h *Hashed) promised(columns []arrow.Array, rows int) (good []bool) {
 		if !c.HasRange {
 			continue
 		}
-		values, _ := integersOf(keys) // of other types none, which have no range
+		values, _ := vector.Integers(keys) // of other types none, which have no range
 		for row, v := range values {
 			if (v < c.Min || v > c.Max) && keys.IsValid(row) {
 				leaveOut(row)
@@ -351,7 +351,7 @@ type keyAt struct {
 
 // add adds the values of an array. It returns false of another type, and of one with values beyond int64.
 func (r *keyRange) add(keys arrow.Array) bool {
-	values, ok := integersOf(keys)
+	values, ok := vector.Integers(keys)
 	if keys.DataType().ID() == arrow.UINT64 {
 		return false
 	}
@@ -367,67 +367,4 @@ func (r *keyRange) add(keys arrow.Array) bool {
 		}
 	}
 	return ok
-}
-
-// integersOf returns the integers, dates and times of an array, and any number for a NULL; ok is false of another
-// type.
-func integersOf(keys arrow.Array) (values []int64, ok bool) {
-	switch keys := keys.(type) {
-	case *array.Int8:
-		return widened(keys.Int8Values()), true
-	case *array.Int16:
-		return widened(keys.Int16Values()), true
-	case *array.Int32:
-		return widened(keys.Int32Values()), true
-	case *array.Int64:
-		return keys.Int64Values(), true
-	case *array.Uint8:
-		return widened(keys.Uint8Values()), true
-	case *array.Uint16:
-		return widened(keys.Uint16Values()), true
-	case *array.Uint32:
-		return widened(keys.Uint32Values()), true
-	case *array.Date32:
-		return widened(keys.Date32Values()), true
-	case *array.Time32:
-		return widened(keys.Time32Values()), true
-	case *array.Time64:
-		return widened(keys.Time64Values()), true
-	case *array.Timestamp:
-		return widened(keys.TimestampValues()), true
-	case *array.Duration:
-		return widened(keys.DurationValues()), true
-	case *array.Uint64:
-		return unsignedOf(keys.Uint64Values()), true
-	case *array.Dictionary:
-		entries, ok := integersOf(keys.Dictionary())
-		if !ok {
-			return nil, false
-		}
-		values := make([]int64, keys.Len())
-		for row := range values {
-			if keys.IsValid(row) {
-				values[row] = entries[keys.GetValueIndex(row)]
-			}
-		}
-		return values, true
-	}
-	return nil, false
-}
-
-func widened[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](of []T) []int64 {
-	values := make([]int64, len(of))
-	for i, v := range of {
-		values[i] = int64(v)
-	}
-	return values
-}
-
-// unsignedOf returns numbers, and the greatest int64 in place of greater ones.
-func unsignedOf(of []uint64) []int64 {
-	values := make([]int64, len(of))
-	for i, v := range of {
-		values[i] = int64(min(v, math.MaxInt64))
-	}
-	return values
 }

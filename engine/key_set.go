@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/vector"
 )
 
 // keySet is the values of one of several keys of a build side: integers, dates or times. A row whose value is in none
@@ -49,7 +50,7 @@ func newKeySet(m rowdata.Memory, batches []arrow.RecordBatch, key int, rows int6
 	clear(s.has)
 	for _, b := range batches {
 		keys := b.Column(key)
-		values, _ := integersOf(keys)
+		values, _ := vector.Integers(keys)
 		for row, v := range values {
 			if keys.IsValid(row) {
 				at := uint64(v - s.least)
@@ -72,7 +73,7 @@ func (s *keySet) release() { s.memory.Free(s.has) }
 
 // leave clears the bits of the rows whose keys are not in the set.
 func (s *keySet) leave(keys arrow.Array, selected []byte) {
-	values, _ := integersOf(keys)
+	values, _ := vector.Integers(keys)
 	hasNulls := scan.NullCount(keys) > 0
 	for row, v := range values {
 		is := false

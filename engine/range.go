@@ -288,13 +288,7 @@ func (b *BuildSide) sorted(ctx context.Context, in batches) (batches, error) {
 }
 
 // Next implements batches.
-func (s sortedBatches) Next() (arrow.RecordBatch, error) {
-	batch, err := recordreader.Next(s.Reader)
-	if batch != nil {
-		batch.Retain()
-	}
-	return batch, err
-}
+func (s sortedBatches) Next() (arrow.RecordBatch, error) { return recordreader.Owned(s.Reader) }
 
 // Close implements batches.
 func (s sortedBatches) Close() { s.Release() }

@@ -12,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // valuesMax bounds how many rows of values the parameters of a statement are given at a time: each
@@ -56,31 +57,8 @@ func (st *Statement) BindStream(ctx context.Context, stream io.Reader) error {
 
 // readAll hands all batches of a source on, in their order.
 func readAll(ctx context.Context, eng *engine.Engine, src scan.Source, take func(arrow.RecordBatch) error) error {
-	columns := make([]int, src.Schema().NumFields())
-	for i := range columns {
-		columns[i] = i
-	}
-	splits, err := src.Splits(ctx, columns)
-	if err != nil {
-		return err
-	}
-	read := func(split scan.Split) error {
-		batches, err := split.Open(ctx, scan.OpenOptions{Allocator: eng.Allocator(), Budget: eng.Budget()})
-		if err != nil {
-			return err
-		}
-		defer batches.Release()
-		for batches.Next() {
-			if err := take(batches.RecordBatch()); err != nil {
-				return err
-			}
-		}
-		return batches.Err()
-	}
-	for _, split := range splits {
-		if err := read(split); err != nil {
-			return err
-		}
-	}
-	return nil
+	opt := scan.OpenOptions{Allocator: eng.Allocator(), Budget: eng.Budget()}
+	batches := scan.InOrder(ctx, src.Schema(), opt, scan.Once(src))
+	defer batches.Release()
+	return recordreader.Each(ctx, batches, take)
 }

@@ -56,22 +56,16 @@ func (s *Store) Keep(ctx context.Context, from array.RecordReader) (*Table, int6
 	in := s.NewIntake(nil)
 	in.Table.Schema = from.Schema()
 	err := spawn.Call(func() error {
-		for {
-			batch, err := recordreader.Next(from)
-			switch {
-			case err != nil:
-				return err
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case batch == nil:
-				return in.Finish()
-			case batch.NumRows() == 0:
-				continue
+		err := recordreader.Each(ctx, from, func(batch arrow.RecordBatch) error {
+			if batch.NumRows() == 0 {
+				return nil
 			}
-			if err := in.Add(batch); err != nil {
-				return err
-			}
+			return in.Add(batch)
+		})
+		if err != nil {
+			return err
 		}
+		return in.Finish()
 	})
 	if err != nil {
 		return nil, 0, errors.Join(err, in.Abort())

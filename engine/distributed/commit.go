@@ -15,7 +15,6 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -252,58 +251,17 @@ func (t *Tasks) rowsOf(ctx context.Context, merges []manifest, schema *arrow.Sch
 			files = append(files, t.work.path(merges[i].name()+"/"+f.Path))
 		}
 	}
-	var splits []scan.Split // of the file that is read
-	var from array.RecordReader
-	closeOne := func() {
-		if from != nil {
-			from.Release()
-			from = nil
+	opt := scan.OpenOptions{Allocator: t.Engine.Allocator(), Budget: t.Engine.Budget()}
+	return scan.InOrder(ctx, schema, opt, func() (scan.Source, error) {
+		if len(files) == 0 {
+			return nil, nil
 		}
-	}
-	next := func() (arrow.RecordBatch, error) {
-		for {
-			if from != nil {
-				batch, err := recordreader.Next(from)
-				if batch != nil {
-					return array.NewRecordBatch(schema, batch.Columns(), batch.NumRows()), nil
-				}
-				if err != nil {
-					return nil, err
-				}
-				closeOne()
-			}
-			switch {
-			case len(splits) > 0:
-				var err error
-				if from, err = splits[0].Open(ctx, scan.OpenOptions{Allocator: t.Engine.Allocator(),
-					Budget: t.Engine.Budget()}); err != nil {
-					return nil, err
-				}
-				splits = splits[1:]
-			case len(files) > 0:
-				var err error
-				if splits, err = t.splitsOf(ctx, files[0], schema); err != nil {
-					return nil, err
-				}
-				files = files[1:]
-			default:
-				return nil, nil
-			}
+		src, err := dataset.Open(ctx, files[:1],
+			dataset.Options{FS: t.FS, NoHive: true, Format: dataset.FormatArrow, Budget: t.Engine.Budget()})
+		if err != nil {
+			return nil, fmt.Errorf("rows of a merge: %w", err)
 		}
-	}
-	return recordreader.New(schema, next, closeOne)
-}
-
-// splitsOf returns the splits of a file of rows, which has the columns of a schema.
-func (t *Tasks) splitsOf(ctx context.Context, path string, schema *arrow.Schema) ([]scan.Split, error) {
-	src, err := dataset.Open(ctx, []string{path},
-		dataset.Options{FS: t.FS, NoHive: true, Format: dataset.FormatArrow, Budget: t.Engine.Budget()})
-	if err != nil {
-		return nil, fmt.Errorf("rows of a merge: %w", err)
-	}
-	columns := make([]int, schema.NumFields())
-	for i := range columns {
-		columns[i] = i
-	}
-	return src.Splits(ctx, columns)
+		files = files[1:]
+		return src, nil
+	})
 }

@@ -172,24 +172,15 @@ func writeAll(ctx context.Context, path string, schema *arrow.Schema, opt sink.O
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
-	for {
-		batch, err := recordreader.Next(rows)
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if batch == nil {
-			return out.Commit()
-		}
+	err = recordreader.Each(ctx, rows, func(batch arrow.RecordBatch) error {
 		same := array.NewRecordBatch(schema, batch.Columns(), batch.NumRows())
-		err = out.Write(same)
-		same.Release()
-		if err != nil {
-			return err
-		}
+		defer same.Release()
+		return out.Write(same)
+	})
+	if err != nil {
+		return err
 	}
+	return out.Commit()
 }
 
 // cover returns attempts of merges of what is sealed whose ranges are all partitions, each once, in

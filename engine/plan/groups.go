@@ -148,7 +148,7 @@ func (r *groupReader) next() (arrow.RecordBatch, error) {
 	if r.current == nil {
 		return nil, nil
 	}
-	batch, err := owned(r.current)
+	batch, err := recordreader.Owned(r.current)
 	if batch != nil {
 		return batch, nil
 	}
@@ -185,7 +185,7 @@ type answered struct {
 // come by.
 func (a *answered) of(ctx context.Context, groups array.RecordReader) array.RecordReader {
 	return recordreader.New(groups.Schema(), func() (arrow.RecordBatch, error) {
-		batch, err := owned(groups)
+		batch, err := recordreader.Owned(groups)
 		if batch == nil {
 			return nil, err
 		}

@@ -195,7 +195,8 @@ func (p *Parts) InOrder(ctx context.Context, rows array.RecordReader) (array.Rec
 		end()
 		return nil, err
 	}
-	return recordreader.New(result.Schema(), func() (arrow.RecordBatch, error) { return owned(result) }, func() {
+	next := func() (arrow.RecordBatch, error) { return recordreader.Owned(result) }
+	return recordreader.New(result.Schema(), next, func() {
 		result.Release()
 		end()
 	}), nil

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/logical"
-	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
@@ -40,7 +39,7 @@ type recursor struct {
 	run    *run
 	anchor array.RecordReader // nil once it has been read
 	rows   *engine.Kept       // of the last iteration; nil before the anchor has been read
-	out    *keptReader        // of rows
+	out    array.RecordReader // of rows; nil once they are read
 	count  int64              // iterations
 
 	seen  *engine.Distinct    // nil where a table of keys outgrows the memory
@@ -79,7 +78,7 @@ func releaseBatches(batches []arrow.RecordBatch) {
 func (x *recursor) next() (arrow.RecordBatch, error) {
 	for {
 		if x.out != nil {
-			batch, err := x.out.next()
+			batch, err := recordreader.Owned(x.out)
 			if batch != nil || err != nil {
 				return batch, err
 			}
@@ -95,7 +94,7 @@ func (x *recursor) next() (arrow.RecordBatch, error) {
 		if err := x.iterate(); err != nil {
 			return nil, err
 		}
-		x.out = &keptReader{ctx: x.ctx, of: x.rows}
+		x.out = x.rows.Read(x.ctx)
 	}
 }
 
@@ -161,21 +160,12 @@ func (x *recursor) keep(from array.RecordReader, places []int) (_ *engine.Kept, 
 			err = errors.Join(err, made.Release())
 		}
 	}()
-	for {
-		if x.ctx.Err() != nil {
-			return nil, context.Cause(x.ctx)
-		}
-		in, err := recordreader.Next(from)
-		if err != nil {
-			return nil, err
-		}
-		if in == nil {
-			break
-		}
-		batch := pickedBatch(x.node.made, in, places)
-		if raw, err = x.take(made, raw, batch); err != nil {
-			return nil, err
-		}
+	err = recordreader.Each(x.ctx, from, func(in arrow.RecordBatch) (err error) {
+		raw, err = x.take(made, raw, pickedBatch(x.node.made, in, places))
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if raw != nil {
 		if err := x.takeFresh(made, raw); err != nil {
@@ -227,22 +217,14 @@ func (x *recursor) takeFresh(made, raw *engine.Kept) error {
 	if err != nil {
 		return err
 	}
-	rows := &keptReader{ctx: x.ctx, of: fresh}
-	for {
-		batch, err := rows.next()
-		if batch == nil || err != nil {
-			rows.Release()
-			return cmp.Or(err, fresh.Release())
-		}
+	rows := fresh.Read(x.ctx)
+	err = recordreader.Each(x.ctx, rows, func(batch arrow.RecordBatch) error {
 		same := array.NewRecordBatch(x.node.made, batch.Columns(), batch.NumRows())
-		err = x.add(made, same)
-		same.Release()
-		batch.Release()
-		if err != nil {
-			rows.Release()
-			return errors.Join(err, fresh.Release())
-		}
-	}
+		defer same.Release()
+		return x.add(made, same)
+	})
+	rows.Release()
+	return errors.Join(err, fresh.Release())
 }
 
 // add adds new rows to the rows of an iteration, and to all rows.
@@ -287,54 +269,4 @@ func (x *recursor) settle() error {
 	releaseBatches(x.waits)
 	x.waits, x.waiting = nil, 0
 	return x.had.Add(batch)
-}
-
-// keptReader reads rows that are kept, one batch after the other.
-type keptReader struct {
-	ctx    context.Context
-	of     *engine.Kept
-	splits []scan.Split // that are left
-	opened bool
-	at     array.RecordReader // owned; nil of none
-}
-
-// next returns the next batch, which is the caller's; nil at the end.
-func (k *keptReader) next() (arrow.RecordBatch, error) {
-	if !k.opened {
-		k.opened = true
-		source := k.of.Source()
-		var err error
-		columns := make([]int, source.Schema().NumFields())
-		for i := range columns {
-			columns[i] = i
-		}
-		if k.splits, err = source.Splits(k.ctx, columns); err != nil {
-			return nil, err
-		}
-	}
-	for {
-		if k.at == nil {
-			if len(k.splits) == 0 {
-				return nil, nil
-			}
-			var err error
-			if k.at, err = k.splits[0].Open(k.ctx, scan.OpenOptions{}); err != nil {
-				return nil, err
-			}
-			k.splits = k.splits[1:]
-		}
-		batch, err := owned(k.at)
-		if batch != nil || err != nil {
-			return batch, err
-		}
-		k.Release()
-	}
-}
-
-// Release ends the reading of a split.
-func (k *keptReader) Release() {
-	if k.at != nil {
-		k.at.Release()
-		k.at = nil
-	}
 }

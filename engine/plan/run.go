@@ -142,7 +142,7 @@ func (q *Query) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	inner := result.RecordReader
-	next := func() (arrow.RecordBatch, error) { return owned(inner) }
+	next := func() (arrow.RecordBatch, error) { return recordreader.Owned(inner) }
 	result.RecordReader = recordreader.New(q.Schema(), next, func() {
 		cancel()
 		inner.Release()
@@ -270,13 +270,4 @@ func (n *projectNode) read(ctx context.Context, r *run) (array.RecordReader, err
 		return r.takeGiven()
 	}
 	return newGroupReader(ctx, n.in, r, n.post)
-}
-
-// owned returns the next batch of a reader, which is the caller's, or nil at the end.
-func owned(from array.RecordReader) (arrow.RecordBatch, error) {
-	batch, err := recordreader.Next(from)
-	if batch != nil {
-		batch.Retain()
-	}
-	return batch, err
 }

@@ -128,9 +128,8 @@ func (r *sharedReader) next(progress func(bytes int64)) (arrow.RecordBatch, erro
 	if r.reader == nil || r.over {
 		return nil, nil
 	}
-	batch, err := recordreader.Next(r.reader)
+	batch, err := recordreader.Owned(r.reader)
 	if batch != nil {
-		batch.Retain()
 		return batch, nil
 	}
 	r.over = true

@@ -209,7 +209,7 @@ func (r *repeater) next() (arrow.RecordBatch, error) {
 		spawn.Step()
 		if r.batch == nil {
 			var err error
-			if r.batch, err = owned(r.from); r.batch == nil {
+			if r.batch, err = recordreader.Owned(r.from); r.batch == nil {
 				return nil, err
 			}
 			r.row, r.made = 0, 0

@@ -157,34 +157,7 @@ type Stats struct {
 }
 
 // ColumnStats is what is known of a column before it is read. Each figure is a promise.
-type ColumnStats = struct {
-	// NoNulls promises that the column has no NULL.
-	NoNulls bool
-
-	// HasRange promises that every value v of an integer column (signed or unsigned, date, time,
-	// timestamp, duration) has Min <= v <= Max. It is false where a uint64 may exceed int64.
-	HasRange bool
-	Min, Max int64
-
-	// Tight promises that Min and Max are values of the column: the least and the greatest.
-	Tight bool
-
-	// Repeats says that the batches hold a string column dictionary-encoded, with dictionaries
-	// that are small beside their rows. It is a hint: grouping then works on codes.
-	Repeats bool
-
-	// StringBytes is about how many bytes the dictionaries of a column that Repeats have; 0 where
-	// that is not known, or little beside the rows.
-	StringBytes int64
-
-	// Values is about how many distinct values a column without a range has; 0 where nothing tells. It is a hint.
-	Values int64
-
-	// Numbered promises that the values that rows of the column have differ within a dictionary, that
-	// its dictionaries begin alike, so that an index is one value in all of them, and that they lie on
-	// the Go heap.
-	Numbered bool
-}
+type ColumnStats = decode.ColumnStats
 
 // ErrCorrupt marks input whose parts contradict each other, or that ends too early.
 var ErrCorrupt = decode.ErrCorrupt

@@ -32,21 +32,18 @@ type state struct {
 	warm    atomic.Int64        // bytes of warm blocks
 	peak    atomic.Int64        // most bytes used and warm
 	classes [slabBits + 1]class // by log2 of the block's bytes; of the first, the slabs that are not cut yet
+	reservations
+	mappings
+	blocks sync.Map // sizes in words of the blocks in use, by *uint64, where invariants are checked
+}
 
-	reserved atomic.Int64                  // bytes promised to owners outside, see Reserve
-	settling atomic.Int64                  // bytes given back since the process was last measured, see Unreserve
-	refuse   func(asked, left int64) error // nil where SetRefusal was not called
-	relieve  func()                        // nil where nobody measures the process
-	reclaim  func(bytes int64) error       // nil where SetReclaim was not called
-	isShared func() bool                   // nil for never
-
-	mu        sync.Mutex                 // guards the four fields below
-	regions   [][]byte                   // mappings of slabs
-	large     map[*uint64][]byte         // mappings of blocks above a slab, by block
+// mappings are the mappings of the system, and the blocks that are mappings of their own.
+type mappings struct {
+	mu        sync.Mutex                 // guards the other fields
+	regions   [][]byte                   // of slabs
+	large     map[*uint64][]byte         // of blocks above a slab, by block
 	free      map[int64][]unsafe.Pointer // warm blocks above a slab, by size
 	warmLarge int64                      // bytes of free
-
-	blocks sync.Map // sizes in words of the blocks in use, by *uint64, where invariants are checked
 }
 
 // class holds the free blocks of one size.
@@ -105,9 +102,8 @@ var _ rowdata.Memory = (*Memory)(nil)
 // NewMemory returns memory with a budget in bytes.
 func NewMemory(limit int64) *Memory {
 	m := &Memory{state: &state{
-		huge:  limit >= hugeLimitMin,
-		large: make(map[*uint64][]byte),
-		free:  make(map[int64][]unsafe.Pointer),
+		huge:     limit >= hugeLimitMin,
+		mappings: mappings{large: make(map[*uint64][]byte), free: make(map[int64][]unsafe.Pointer)},
 	}, ctx: context.Background()}
 	m.limit.Store(limit)
 	return m

@@ -3,6 +3,7 @@ package mem
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/mpga/mpga/internal/invariants"
@@ -10,6 +11,16 @@ import (
 )
 
 var _ rowdata.Budget = (*Memory)(nil)
+
+// reservations are what owners outside Memory are promised, and who makes room for them.
+type reservations struct {
+	reserved atomic.Int64                  // bytes promised, see Reserve
+	settling atomic.Int64                  // bytes given back since the process was last measured, see Unreserve
+	refuse   func(asked, left int64) error // nil where SetRefusal was not called
+	relieve  func()                        // nil where nobody measures the process
+	reclaim  func(bytes int64) error       // nil where SetReclaim was not called
+	isShared func() bool                   // nil for never
+}
 
 // A reservation that does not fit waits for other owners to give reservations back, which they hold
 // while they work on a batch. Then it is refused.

@@ -73,11 +73,9 @@ func newUnread(ctx context.Context, schema *arrow.Schema, by By, opt Options, do
 		opt:     opt,
 		grant:   opt.Statement.Join(bytesMin, opt.Bytes, nil),
 		schema:  schema,
-		wanted:  by.Wanted(),
 		encoder: newKeyEncoder(schema, by.Keys),
-		sieve:   sieve{keys: by.Keys},
-		shared:  by.Bound,
 		workers: workers{opt.Threads, opt.Units},
+		cutting: cutting{wanted: by.Wanted(), sieve: sieve{keys: by.Keys}, shared: by.Bound},
 	}
 	if !r.sort.isLimited() {
 		r.sort.packing = newPacking(schema, by.Keys)

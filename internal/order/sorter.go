@@ -20,33 +20,46 @@ type sorter struct {
 	opt     Options
 	grant   *arbiter.Grant
 	schema  *arrow.Schema // of the rows
-	wanted  int64         // how many of the first rows matter
 	encoder *keyEncoder
 	workers workers
+	stats   Stats
 
-	batches   []arrow.RecordBatch // owned: the rows that are held
-	kept      int64               // their number
-	isPacked  bool                // entries have packed keys
-	packing   *packing            // of the keys of batches; nil with a limit, and where a key is no word
-	long      []longKeys          // by batch; without a limit, once the rows are sorted, unless their keys are packed
-	entries   []entry             // of all rows of batches; without a limit, once the rows are sorted
-	held      int64               // bytes of batches, long and entries
-	bound     *bound              // rows behind it do not matter; nil until as many rows are held as are wanted
-	shared    *Bound              // is told of bound; may be nil
-	cuts      int                 // how often rows were dropped
-	first     int64               // how many rows matter of rows that are equal in the encoder's first keys; 0 of all
-	ties      bool                // rows that are equal to the last of these matter, too
-	thinAt    int64               // how many rows are held when the others are dropped
-	thinFails bool                // the last time most rows were left: rows are dropped as they are spilled, not before
-	sieve     sieve               // of the bound
-	looked    []entry             // scratch: of the batch that is compared with the bound
+	inMemory
+	cutting
+	onDisk
+}
 
-	rows  int64        // that were held at some time
-	bytes int64        // of these rows, their keys and their entries
-	store *store.Store // of runs; nil before the first run
-	runs  []*run
-	stats Stats
+// inMemory is the rows that a sorter holds.
+type inMemory struct {
+	batches  []arrow.RecordBatch // owned: the rows that are held
+	kept     int64               // their number
+	isPacked bool                // entries have packed keys
+	packing  *packing            // of the keys of batches; nil with a limit, and where a key is no word
+	long     []longKeys          // by batch; without a limit, once the rows are sorted, unless their keys are packed
+	entries  []entry             // of all rows of batches; without a limit, once the rows are sorted
+	held     int64               // bytes of batches, long and entries
+}
 
+// cutting is which rows matter: the others are dropped.
+type cutting struct {
+	wanted    int64   // how many of the first rows matter
+	bound     *bound  // rows behind it do not matter; nil until as many rows are held as are wanted
+	shared    *Bound  // is told of bound; may be nil
+	cuts      int     // how often rows were dropped
+	first     int64   // how many rows matter of rows that are equal in the encoder's first keys; 0 of all
+	ties      bool    // rows that are equal to the last of these matter, too
+	thinAt    int64   // how many rows are held when the others are dropped
+	thinFails bool    // the last time most rows were left: rows are dropped as they are spilled, not before
+	sieve     sieve   // of the bound
+	looked    []entry // scratch: of the batch that is compared with the bound
+}
+
+// onDisk is what a sorter has written.
+type onDisk struct {
+	rows   int64        // that were held at some time
+	bytes  int64        // of these rows, their keys and their entries
+	store  *store.Store // of runs; nil before the first run
+	runs   []*run
 	before int64 // bytes of pages that were written before the rows that are held
 }
 

@@ -3,6 +3,7 @@
 package recordreader
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -89,6 +90,34 @@ func Next(r array.RecordReader) (arrow.RecordBatch, error) {
 		return r.RecordBatch(), nil
 	}
 	return nil, r.Err()
+}
+
+// Owned is Next for a caller who keeps the batch, and releases it.
+func Owned(r array.RecordReader) (arrow.RecordBatch, error) {
+	batch, err := Next(r)
+	if batch != nil {
+		batch.Retain()
+	}
+	return batch, err
+}
+
+// Each calls a function with each batch of a reader, which stays the reader's, until the end of the batches, an error
+// of the reader or the function, or the end of the context, whose cause it returns.
+func Each(ctx context.Context, r array.RecordReader, take func(arrow.RecordBatch) error) error {
+	for {
+		batch, err := Next(r)
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case batch == nil:
+			return nil
+		}
+		if err := take(batch); err != nil {
+			return err
+		}
+	}
 }
 
 // Slice returns rows of a batch. RecordBatch.NewSlice loses the rows of a batch without columns.

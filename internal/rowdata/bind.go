@@ -10,9 +10,8 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
-// ColumnStats is what is known of a column before it is read. All but Repeats are promises (W2). It
-// is the same type as scan.ColumnStats, which tells of it to users: both are names of one struct.
-type ColumnStats = struct {
+// ColumnStats is what is known of a column before it is read. All that is no hint is a promise (W2).
+type ColumnStats struct {
 	// NoNulls promises that the column has no NULL.
 	NoNulls bool
 

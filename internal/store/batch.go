@@ -78,11 +78,10 @@ func (r *BatchReader) Next() (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	defer in.Release()
-	batch, err := recordreader.Next(in)
+	batch, err := recordreader.Owned(in)
 	if batch == nil {
 		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
 	}
-	batch.Retain()
 	return batch, nil
 }
 
