@@ -179,13 +179,13 @@ func (q *Query) candidates() (list []*projectNode, err error) {
 	return nil, q.noGroups()
 }
 
-// sharesTables says whether tables below a projection of groups are read elsewhere, too.
-func (q *Query) sharesTables(n *projectNode) bool {
+// sharesTables says whether tables below a node are read elsewhere, too.
+func (q *Query) sharesTables(n node) bool {
 	within := tablesOf(n, true)
 	shared := false
 	var visit func(node)
 	visit = func(other node) {
-		if other == node(n) {
+		if other == n {
 			return
 		}
 		if t, ok := other.(*tableNode); ok {
@@ -365,8 +365,7 @@ func whyMade(n node) string {
 		case *sortsNode:
 			return "the statement takes a step before its groups, which needs all rows: order of " + of.describe()
 		case *windowNode:
-			return "the statement has window functions, a sample, QUALIFY or DISTINCT ON, which needs all rows, " +
-				"and is not done in parts"
+			return "the statement has window functions, a sample, QUALIFY or DISTINCT ON, which need rows of all tasks"
 		case *repeatNode:
 			return "the statement has INTERSECT ALL or EXCEPT ALL, which repeats rows, and is not done in parts"
 		}

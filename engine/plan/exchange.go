@@ -133,7 +133,8 @@ func (d *Division) RowsOf(ctx context.Context, blobs [][]partial.RowBlob) (array
 }
 
 // exchange divides a statement whose rows change tasks. Sides of joins up to a number of bytes are read whole. It
-// returns nil, and why, where that does not make all rows meet in two stages.
+// returns nil, and why, where that does not make all rows meet in two stages. What stands above the rows that meet is
+// made of all of them at once.
 func (q *Query) exchange(bytes func(scan.Source) int64, limit int64) (*Division, string) {
 	x := &exchanger{divider: newDivider(q, bytes), limit: limit}
 	if candidates, err := q.candidates(); err == nil {
@@ -146,23 +147,19 @@ func (q *Query) exchange(bytes func(scan.Source) int64, limit int64) (*Division,
 				best, chosen = c, of
 			}
 		}
-		if best == nil {
-			return nil, x.reason
+		if best != nil {
+			return x.division(q, &Parts{q, best, best}, chosen, tablesOf(best.in.of.in, true))
 		}
-		return x.division(q, &Parts{q, best, best}, chosen, tablesOf(best.in.of.in, true))
 	}
 	for n := node(q.root); n != nil; n = n.input() {
-		of, ok := n.(readerNode)
-		if !ok {
-			break
-		}
-		switch of.(type) {
+		switch n.(type) {
+		case *joinNode, *unionNode, *bodyNode, *explainNode:
+			return nil, x.reason
 		case *windowNode, *rowsNode, *pickNode:
-		default:
-			continue
-		}
-		if chosen := x.reader(of, nil); chosen.sides != nil {
-			return x.division(q, &Parts{q: q, made: of}, chosen, tablesOf(of, true))
+			of := n.(readerNode)
+			if chosen := x.reader(of, nil); chosen.sides != nil && !q.sharesTables(of) {
+				return x.division(q, &Parts{q: q, made: of}, chosen, tablesOf(of, true))
+			}
 		}
 	}
 	return nil, x.reason
