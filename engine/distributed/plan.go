@@ -23,11 +23,11 @@ import (
 var ErrPlan = errors.New("the plan cannot be carried out")
 
 // planFormat is the version of Plan's form.
-const planFormat = 3
+const planFormat = 2
 
 // Plan says how a statement is answered in parts. It travels as JSON.
 type Plan struct {
-	Format  int    `json:"format"`  // 3
+	Format  int    `json:"format"`  // 2
 	Version string `json:"version"` // of the program that made it, and that carries it out
 	ID      string `json:"id"`      // 16 hexadecimal digits: a hash of all other fields but Work and Replaces
 	Name    string `json:"name"`    // for people
