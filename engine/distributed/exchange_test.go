@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
@@ -92,6 +94,108 @@ func TestExchange(t *testing.T) {
 					len(got), strings.Join(got, "\n"), len(want), strings.Join(want, "\n"))
 			}
 		})
+	}
+}
+
+// exchangeTasks plans a join whose rows change tasks, and writes them.
+func exchangeTasks(t *testing.T, dir, output string) *Tasks {
+	t.Helper()
+	tables, eng := joinTables(t, dir), open(t, 1)
+	p, err := New(t.Context(), eng, quick, Request{
+		Statement: "SELECT s, count(*) AS n, sum(id) AS v FROM parts FULL JOIN t ON code = k GROUP BY s", Tables: tables, Version: "test",
+		Output: filepath.Join(dir, output), Layout: sink.Options{FS: quick}, Work: filepath.Join(dir, "work"), Splits: 3, Partitions: 4, Combines: 2,
+	})
+	check(t, err)
+	tasks := newTasks(eng, quick, dir, p)
+	for split := range p.Splits {
+		_, err := tasks.Partial(t.Context(), split)
+		check(t, err)
+	}
+	return tasks
+}
+
+// Would catch rows of a damaged pack that are taken for others, wherever the damage is, a pack of another attempt or
+// task in the place of the sealed one, and damage that does not say what to remove. R3.
+func TestExchangeDamage(t *testing.T) {
+	tasks := exchangeTasks(t, t.TempDir(), "out.csv")
+	s, err := tasks.sealed(t.Context(), StagePartial)
+	check(t, err)
+	join := func() error {
+		check(t, os.RemoveAll(tasks.work.path(StageCombine)))
+		for node := range tasks.Plan.Combines {
+			if _, err := tasks.Combine(t.Context(), node); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	check(t, join())
+	path := func(i int) string { return tasks.work.path(s.Attempts[i].name() + packSuffix) }
+	for i := range s.Attempts {
+		text, err := os.ReadFile(path(i))
+		check(t, err)
+		for at := i; at < len(text); at += 1 + len(text)/40 {
+			damaged := slices.Clone(text)
+			damaged[at] ^= 1 << (at % 8)
+			check(t, os.WriteFile(path(i), damaged, 0o666))
+			if isUnused(text, at) {
+				continue
+			}
+			if err := join(); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "; remove "+tasks.Plan.Work) {
+				t.Errorf("pack %d, byte %d of %d: %v", i, at, len(text), err)
+			}
+		}
+		check(t, os.WriteFile(path(i), text[:len(text)-1], 0o666))
+		says(t, "a shorter pack", join(), ErrDamaged, "where")
+		check(t, os.WriteFile(path(i), text, 0o666))
+	}
+	check(t, join())
+	first := s.Attempts[0]
+	other := &manifest{Plan: first.Plan, Stage: StagePartial, Task: 0, Attempt: newAttempt()}
+	_, err = tasks.pack(&manifest{Plan: first.Plan, Stage: StagePartial, Task: 99, Attempt: newAttempt()}, func(opt partial.Options) (engine.Stats, error) {
+		opt.Run = other.run()
+		return tasks.writeSent(t.Context(), 0, opt)
+	})
+	check(t, err)
+	names, err := filepath.Glob(tasks.work.path(StagePartial + "/00099.*" + packSuffix))
+	check(t, err)
+	text, err := os.ReadFile(names[0])
+	check(t, err)
+	check(t, os.WriteFile(path(0), text, 0o666))
+	says(t, "a pack of another attempt", join(), ErrDamaged, "the rows are of the run")
+}
+
+// isUnused says whether a byte is one of the last four of a frame's header, which nobody reads.
+func isUnused(pack []byte, at int) bool {
+	for from := max(at-39, 0); from <= at-36; from++ {
+		if string(pack[from:from+4]) == "MPGF" {
+			return true
+		}
+	}
+	return false
+}
+
+// Would catch tasks that send rows by another plan than the plan's, whose partners would not meet. R3.
+func TestExchangeOfAnotherPlan(t *testing.T) {
+	dir := t.TempDir()
+	tasks := exchangeTasks(t, dir, "out.csv")
+	_, err := tasks.Combine(t.Context(), 0)
+	check(t, err)
+	for name, change := range map[string]func(e *Exchange){
+		"other columns": func(e *Exchange) { e.Sides[0].Schema = e.Sides[1].Schema },
+		"other keys":    func(e *Exchange) { e.Sides[1].Keys[0] = "key 2" },
+		"another side":  func(e *Exchange) { e.Sides = e.Sides[:1] },
+	} {
+		p := *tasks.Plan
+		e := *p.Exchange
+		e.Sides = slices.Clone(e.Sides)
+		for i := range e.Sides {
+			e.Sides[i].Keys = slices.Clone(e.Sides[i].Keys)
+		}
+		change(&e)
+		p.Exchange = &e
+		_, err := newTasks(tasks.Engine, quick, dir, &p).divide(t.Context())
+		says(t, name, err, ErrPlan, "and a task would send")
 	}
 }
 
