@@ -237,6 +237,9 @@ func (s *exchangedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.
 		}
 		batch, err := from.Next()
 		if batch == nil {
+			if err == nil && opt.Progress != nil {
+				opt.Progress(s.Bytes())
+			}
 			return nil, err
 		}
 		defer batch.Release()

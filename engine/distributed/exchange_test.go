@@ -78,7 +78,11 @@ func TestExchange(t *testing.T) {
 			if isDirectory := rng.IntN(2) == 0; isDirectory {
 				r.Output, r.Layout.Format, r.Layout.Manifest = filepath.Join(dir, "out"), sink.CSV, true
 			}
-			p, err := New(t.Context(), eng, quick, r)
+			fsys := newBucket()
+			if !r.Layout.Manifest && rng.IntN(2) == 0 { // files of a directory go there by a link
+				r.Work = bucketURL + "work"
+			}
+			p, err := New(t.Context(), eng, fsys, r)
 			check(t, err)
 			if p.Exchange == nil {
 				t.Fatal("no rows change tasks")
@@ -88,7 +92,10 @@ func TestExchange(t *testing.T) {
 			if p, err = Decode(text, "test"); err != nil {
 				t.Fatal(err)
 			}
-			check(t, runAll(t, rng, newTasks(eng, quick, dir, p)))
+			check(t, runAll(t, rng, newTasks(eng, fsys, dir, p)))
+			if fsys.opened != 0 || fsys.uploads != 0 {
+				t.Errorf("%d objects and %d uploads are open", fsys.opened, fsys.uploads)
+			}
 			if got := sortedLines(t, r.Output); !slices.Equal(got, want) {
 				t.Errorf("%d splits, %+v, %d merges: %d rows\n%s\nwant %d\n%s", len(p.Splits), p.Exchange.Sides, len(p.Merges),
 					len(got), strings.Join(got, "\n"), len(want), strings.Join(want, "\n"))
