@@ -17,7 +17,7 @@ const killedJoin = "SELECT a.key, count(*) AS n, sum(b.value) AS s, min(a.value)
 
 // A process of each task of a join is killed while it has its input open, or, where it was too fast, once it has ended.
 // Begun again, the tasks have the answer of one run, and nothing is left. Would catch rows of an attempt that was
-// killed, which are joined beside those of its second attempt, and a rest that is in the way.
+// killed, which are joined beside the rows of its second attempt, and a rest that is in the way.
 func TestDistExchangeKilled(t *testing.T) {
 	in := killedInputOf(t, killedJoin)
 	j := in.newJob(t, "", "out", "--broadcast-bytes", "1", "--combines", "3")

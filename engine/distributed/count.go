@@ -118,7 +118,8 @@ func (r *Request) count(splits int, e Expected) Counts {
 }
 
 // exchanged returns the counts of a plan whose rows, of inputs of some bytes, change tasks: by default, a partition for
-// exchangedBytes, and a task behind the exchange for as many bytes as a split has. isRows says that merges read the rows.
+// exchangedBytes, and a task behind the exchange for as many bytes as a split has. isRows says that merges read the
+// rows.
 func (r *Request) exchanged(n Counts, bytes int64, isRows bool) Counts {
 	each := cmp.Or(r.SplitBytes, splitBytesDefault)
 	tasks := max(ceil(bytes, each), 1)

@@ -133,7 +133,9 @@ func (s *Split) within(starts []uint64) (from, to uint64) {
 }
 
 // writeJoined writes the states of the rows of a node's partitions.
-func (t *Tasks) writeJoined(ctx context.Context, s *seal, node int, opt partial.Options) (stats engine.Stats, err error) {
+func (t *Tasks) writeJoined(
+	ctx context.Context, s *seal, node int, opt partial.Options,
+) (stats engine.Stats, err error) {
 	of := ranges(t.Plan.Exchange.Partitions, t.Plan.Combines)[node]
 	p, err := t.openPacks(ctx, s.Attempts, of)
 	if err != nil {

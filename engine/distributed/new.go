@@ -400,8 +400,8 @@ func (p *Plan) setTasks(ctx context.Context, made *planner, division *plan.Divis
 	return nil
 }
 
-// expected notes the aggregation, and returns what is expected of the inputs and the groups: by a sample of one table, or else by the statistics
-// of all.
+// expected notes the aggregation, and returns what is expected of the inputs and the groups: by a sample of one table,
+// or else by the statistics of all.
 func (p *Plan) expected(
 	ctx context.Context, made *planner, stems []stem, division *plan.Division,
 ) (e Expected, err error) {

@@ -45,7 +45,7 @@ type Plan struct {
 
 	Splits     []Split     `json:"splits"`
 	Partitions int         `json:"partitions"`        // of the hash of the keys, a power of two
-	Combines   int         `json:"combines,omitzero"` // tasks between splits and merges: nodes of a tree, or of an exchange
+	Combines   int         `json:"combines,omitzero"` // tasks between splits and merges: of a tree, or an exchange
 	Merges     []Range     `json:"merges"`            // of partitions; together they are all partitions
 	Groups     int64       `json:"groups"`            // about as many there are; -1 when nothing tells
 	Query      query.Query `json:"query"`             // the aggregation; of nothing where the statement makes rows
@@ -132,7 +132,7 @@ const (
 )
 
 // Exchange is rows that tasks of StagePartial write by the hash of keys. Tasks of StageCombine, or, where the
-// statement makes rows, of StageMerge, read those of some partitions of all splits.
+// statement makes rows, of StageMerge, read the rows of some partitions of all splits.
 type Exchange struct {
 	Partitions     int    `json:"partitions"` // of the hash, a power of two
 	Sides          []Sent `json:"sides"`

@@ -131,7 +131,7 @@ func (q *Query) divide(bytes func(scan.Source) int64) (*Division, error) {
 	return made, err
 }
 
-// addWhole adds the tables that are not divided. within are those that are read before the parts are done.
+// addWhole adds the tables that are not divided. within has the tables that are read before the parts are done.
 func (d *Division) addWhole(of *divider, divided func(scan.Source) bool, within []*tableNode) {
 	for _, t := range of.order {
 		whole := WholeTable{t.source, t.name, of.why[t.source]}

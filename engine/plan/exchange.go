@@ -184,8 +184,8 @@ type spread struct {
 	by    [][]keyColumn    // by key
 }
 
-// keyColumn is a column whose values are a key's: of all rows, or of those where it is not NULL, as of the side of a
-// join that has no row where the other side's row stands alone.
+// keyColumn is a column whose values are a key's: in all rows, or in all where it is not NULL, as of the side of a join
+// that has no row where the other side's row stands alone.
 type keyColumn struct {
 	column int
 	orNull bool
@@ -197,7 +197,7 @@ func (x *exchanger) refuse(format string, args ...any) spread {
 	return spread{}
 }
 
-// spread returns how rows are made. columns are those that the plan reads of a table.
+// spread returns how rows are made. The plan reads some columns of a table.
 func (x *exchanger) spread(top sourceNode, columns []int) spread {
 	if isTable(top) {
 		of := x.table(Stem{Table: tablesOf(top, true)[0].source, Rows: top.rows(nil), Columns: columns})
@@ -277,7 +277,7 @@ func (x *exchanger) reader(n readerNode, wanted []int) spread {
 	return x.refuse("%s", whyMade(n))
 }
 
-// window returns how the rows of a window are made: those of a partition in one task.
+// window returns how the rows of a window are made: the rows of a partition in one task.
 func (x *exchanger) window(n *windowNode, wanted []int) spread {
 	var keys []int
 	for _, k := range n.options.Partition {

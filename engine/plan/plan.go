@@ -69,8 +69,8 @@ type Rule = rules.Name
 // Rules are all rules, in the order in which they are used.
 var Rules = rules.Names()
 
-// oneStepRules make two steps of an aggregation, or none, or read tables for rows that were made of them: Options.OneStep
-// goes without them.
+// oneStepRules make two steps of an aggregation, or none, or read tables once more for some of their rows:
+// Options.OneStep goes without them.
 var oneStepRules = []Rule{rules.ShiftedSums, rules.DistinctGroups, rules.Extremes, rules.EagerGroups, rules.FirstRows}
 
 // Query is a statement whose tables are open: its plan. It can be run any number of times, at once,
