@@ -48,6 +48,7 @@ func TestExchange(t *testing.T) {
 		{"SELECT code, k, count(*) AS n FROM parts FULL JOIN (SELECT * FROM one WHERE v > 99) e ON code = k GROUP BY ALL", 1},
 		{"SELECT count(*) AS n FROM empty a FULL JOIN empty b ON a.k = b.k", 1},
 		{"SELECT u.k, count(*) AS n FROM (SELECT k FROM t UNION ALL SELECT code FROM parts) u FULL JOIN one ON u.k = one.v GROUP BY u.k", 1},
+		{"SELECT u.k, count(*) AS n FROM (SELECT k FROM none UNION ALL SELECT 7) u FULL JOIN t ON u.k = t.k GROUP BY u.k", 1},
 		{"SELECT n, count(*) AS c FROM (SELECT row_number() OVER (PARTITION BY code ORDER BY id) AS n FROM parts) GROUP BY n", 1},
 		{"SELECT code, sum(r) AS r FROM (SELECT code, id - lag(id) OVER (PARTITION BY code % 5, code ORDER BY id) AS r FROM parts) GROUP BY code", 1},
 		{"SELECT s, max(n) AS m FROM (SELECT s, count(*) OVER (PARTITION BY s, k) AS n, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM t) GROUP BY s", 1},
@@ -69,6 +70,8 @@ func TestExchange(t *testing.T) {
 			tables, eng := joinTables(t, dir), open(t, 1+rng.IntN(3))
 			check(t, os.WriteFile(filepath.Join(dir, "empty.csv"), []byte("k,v\n"), 0o666))
 			tables["empty"] = plan.Table{Files: []string{filepath.Join(dir, "empty.csv")}}
+			answerTo(t, eng, "SELECT k, v FROM t WHERE k < 0", tables, filepath.Join(dir, "none.parquet"), sink.Parquet)
+			tables["none"] = plan.Table{Files: []string{filepath.Join(dir, "none.parquet")}}
 			want := linesAtOnce(t, eng, c.statement, tables, filepath.Join(dir, "once.csv"))
 			r := Request{
 				Statement: c.statement, Tables: tables, Deterministic: true, Version: "test", BroadcastBytes: c.broadcast,
@@ -209,6 +212,13 @@ func TestExchangeOfAnotherPlan(t *testing.T) {
 // linesAtOnce returns the sorted lines of the answer of one run.
 func linesAtOnce(t *testing.T, eng *engine.Engine, statement string, tables map[string]plan.Table, path string) []string {
 	t.Helper()
+	answerTo(t, eng, statement, tables, path, sink.CSV)
+	return sortedLines(t, path)
+}
+
+// answerTo writes the answer of one run to a file.
+func answerTo(t *testing.T, eng *engine.Engine, statement string, tables map[string]plan.Table, path string, format sink.Format) {
+	t.Helper()
 	parsed, err := sql.Parse(statement)
 	check(t, err)
 	q, err := plan.Prepare(context.Background(), eng, parsed, plan.Options{Tables: tables, Deterministic: true})
@@ -216,8 +226,7 @@ func linesAtOnce(t *testing.T, eng *engine.Engine, statement string, tables map[
 	defer q.Close()
 	result, err := q.Run(t.Context())
 	check(t, err)
-	check(t, writeAll(t.Context(), path, result.Schema(), sink.Options{FS: quick, Format: sink.CSV}, result))
-	return sortedLines(t, path)
+	check(t, writeAll(t.Context(), path, result.Schema(), sink.Options{FS: quick, Format: format}, result))
 }
 
 // sortedLines returns the lines of a file of CSV, or of all files of a directory, without headers.

@@ -381,6 +381,7 @@ func (p *Plan) setTasks(ctx context.Context, made *planner, division *plan.Divis
 			p.Splits = append(p.Splits, split)
 		}
 	}
+	p.addUnread()
 	if len(p.Splits) == 0 {
 		p.Splits = []Split{{Input: stems[0].input, None: true}}
 	}
@@ -398,6 +399,18 @@ func (p *Plan) setTasks(ctx context.Context, made *planner, division *plan.Divis
 	p.Partitions, p.Combines, p.Merges = n.Partitions, n.Combines, ranges(n.Partitions, n.Merges)
 	p.Stages = p.stages()
 	return nil
+}
+
+// addUnread gives each side of rows that change tasks a split, which reads what has no splits: constants of a union.
+func (p *Plan) addUnread() {
+	if p.Exchange == nil {
+		return
+	}
+	for side, sent := range p.Exchange.Sides {
+		if !slices.ContainsFunc(p.Splits, func(s Split) bool { return p.Exchange.sideOf(s.Input) == side }) {
+			p.Splits = append(p.Splits, Split{Input: sent.Inputs[0], None: true})
+		}
+	}
 }
 
 // expected notes the aggregation, and returns what is expected of the inputs and the groups: by a sample of one table,
