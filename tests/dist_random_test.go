@@ -26,6 +26,8 @@ import (
 
 var distQueriesFlag = flag.Int("distqueries", 100, "how many random statements are answered in parts")
 
+var distMetFlag = flag.Bool("distmet", false, "random statements in parts are such whose rows meet by keys")
+
 // Random statements over tables of many files, cut into any number of splits, partitions, merges and nodes,
 // whose tasks run in any order and some of them twice, answer as one run does: to the byte. Would catch a
 // split that sees other columns, types or formats of dates than the table has, states that do not travel,
@@ -45,17 +47,17 @@ func TestDistRandomSQL(t *testing.T) {
 		for range randomTables {
 			c.others = append(c.others, layouts[rng.IntN(len(layouts))])
 		}
-		switch rng.IntN(4) {
-		case 0, 1:
-			c.text, c.ordered = g.statement()
-		case 2:
-			c.text = g.several()
-		case 3:
+		switch kind := rng.IntN(4); {
+		case *distMetFlag || kind == 3:
 			c.text = g.met()
 			c.layout = layouts[0] // a row once
 			for i := range c.others {
 				c.others[i] = layouts[rng.IntN(len(layouts)-1)]
 			}
+		case kind == 2:
+			c.text = g.several()
+		default:
+			c.text, c.ordered = g.statement()
 		}
 		outcome, err := c.check(t)
 		counts[outcome]++
@@ -341,7 +343,7 @@ func (c *distCase) check(t *testing.T) (outcome string, err error) {
 	if c.rng.IntN(3) == 0 {
 		r.Output += ".csv"
 	}
-	if c.rng.IntN(2) == 0 {
+	if *distMetFlag || c.rng.IntN(2) == 0 {
 		r.BroadcastBytes = 1 + c.rng.Int64N(50_000)
 	}
 	j, err := planDist(ctx, eng, faultfs.Unsynced{FS: vfs.OS}, dir, r)
