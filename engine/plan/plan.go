@@ -118,7 +118,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	defer statement.Planned()
 	q := &Query{engine: eng, text: s, statement: statement}
 	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{},
-		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator()}
+		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator(), inParts: opt.OneStep}
 	c := &rules.Context{Context: ctx, IDs: statement.IDs, Without: opt.Without, OnDevices: p.onDevices}
 	if opt.OneStep {
 		c.Without = append(c.Without[:len(c.Without):len(c.Without)], oneStepRules...)
