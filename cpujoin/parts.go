@@ -35,10 +35,11 @@ type partSize struct{ rows, bytes atomic.Int64 }
 
 // NewParts returns 2^bits partitions, or fewer where memory is short.
 func NewParts(of scatter.Options, bits int) *Parts {
-	return newParts(of.NewPass(partition.Radix(bits)))
+	return PartsOf(of.NewPass(partition.Radix(bits)))
 }
 
-func newParts(pass *scatter.Pass) *Parts {
+// PartsOf returns the partitions of a pass.
+func PartsOf(pass *scatter.Pass) *Parts {
 	p := &Parts{pass: pass}
 	for side := range p.size {
 		p.size[side] = make([]partSize, pass.Radix.FanOut())
@@ -226,7 +227,7 @@ func (t *Task) CanSplit() bool {
 // Split begins the pass that scatters the task again. The build side must have up to most bytes.
 func (t *Task) Split(most int64) *Parts {
 	of := &scatter.Task{Pass: t.of.pass, Partitions: t.partitions, Rows: t.Rows}
-	return newParts(of.Split(max(int64(float64(t.Rows)*float64(most)/float64(max(t.Bytes, 1))), 1)))
+	return PartsOf(of.Split(max(int64(float64(t.Rows)*float64(most)/float64(max(t.Bytes, 1))), 1)))
 }
 
 // Take hands over the pages of a side.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -86,7 +85,7 @@ func (s *Statement) hash(ctx context.Context, src scan.Source, opt HashedOptions
 		b.spill()
 	}
 	var err error
-	b.stats, err = b.read(ctx, src, opt.RowsOptions, func(i int, batch arrow.RecordBatch) error {
+	b.stats, err = b.statement.readMapped(ctx, b.query, src, opt.RowsOptions, func(i int, batch arrow.RecordBatch) error {
 		if workers[i] == nil {
 			workers[i] = &hashWorker{of: b, hashAdder: b.all.newAdder()}
 		}
@@ -116,32 +115,6 @@ func (b *BuildSide) taskBytes() int64 { return max(b.workerBytes()/2, joinBytesM
 
 // scatterBytes returns how many bytes of rows a worker holds before it scatters them.
 func (b *BuildSide) scatterBytes() int64 { return min(max(b.workerBytes()/8, 64<<10), 8<<20) }
-
-// read calls a function with what is made of the batches of a source, which it takes over, by all threads, and another
-// one at the end.
-func (b *BuildSide) read(ctx context.Context, src scan.Source, opt RowsOptions,
-	keep func(worker int, batch arrow.RecordBatch) error, end func(ctx context.Context) error,
-) (_ Stats, err error) {
-	s, started := b.statement, time.Now()
-	splits, err := src.Splits(ctx, opt.Columns)
-	if err != nil {
-		return Stats{}, err
-	}
-	ctx, _, leave, err := s.enter(ctx)
-	if err != nil {
-		return Stats{}, err
-	}
-	defer func() { err = cmp.Or(err, leave()) }()
-	of := *b.query
-	of.Workers = max(min(of.Workers, len(splits)), 1)
-	sink := &mappedSink{newMap: opt.NewMap, maps: make([]RowMap, of.Workers), keep: keep, end: end}
-	input := &pipeline{
-		statement: s, source: src, shared: &of, sink: sink, feed: newFeed(splits), byBatch: true,
-		progress: newProgress(s.engine.opt.Progress, src.Stats(), splits, started),
-	}
-	err = input.readThrough(ctx)
-	return input.stats(), err
-}
 
 // Stats tells how the rows were read, and what was spilled. Where both sides went to partitions, bytes and rejected
 // rows are of both.
@@ -266,30 +239,10 @@ func (w *hashWorker) release() {
 	}
 }
 
-// scatterer moves batches to partitions by the hashes of their keys. One goroutine at a time uses it.
-type scatterer struct {
-	*cpujoin.Scatterer
-	layout *rowdata.KeyLayout
-	keys   *keyPacker
-}
-
+// newScatterer returns a way to partitions.
 func (b *BuildSide) newScatterer(keys *keyPacker, to *cpujoin.Parts, side scatter.Content) *scatterer {
 	out := to.NewScatterer(side, b.scatterBytes(), b.statement.memory, b.statement.engine.opt.Allocator)
 	return &scatterer{out, &b.opt.Keys.Keys, keys}
-}
-
-// add takes over a batch.
-func (s *scatterer) add(batch arrow.RecordBatch) error {
-	hashes := s.Hashes(int(batch.NumRows()))
-	err := s.keys.tiles(batch, func(t *rowdata.Tile, from int) error {
-		s.Hash(s.layout, t.Keys, hashes[from:from+t.Rows])
-		return nil
-	})
-	if err != nil {
-		batch.Release()
-		return err
-	}
-	return s.Add(batch)
 }
 
 // finish ends the reading of the build side.
@@ -354,7 +307,7 @@ func (b *BuildSide) eachTable(ctx context.Context, n int, f func(i int) error) e
 func (b *BuildSide) Tasks(ctx context.Context, src scan.Source, opt RowsOptions) (tasks []*JoinTask, err error) {
 	workers := make([]*scatterer, b.query.Workers)
 	err = spawn.Call(func() (err error) {
-		b.probed, err = b.read(ctx, src, opt, func(i int, batch arrow.RecordBatch) error {
+		b.probed, err = b.statement.readMapped(ctx, b.query, src, opt, func(i int, batch arrow.RecordBatch) error {
 			if workers[i] == nil {
 				workers[i] = b.newScatterer(newKeyPacker(b.opt.Keys), b.parts.Load(), cpujoin.ProbeSide)
 			}
@@ -381,65 +334,4 @@ func (b *BuildSide) Tasks(ctx context.Context, src scan.Source, opt RowsOptions)
 		tasks = append(tasks, &JoinTask{b, t})
 	}
 	return tasks, nil
-}
-
-// mappedSink is the sink of batches that are made of other batches.
-type mappedSink struct {
-	newMap func() RowMap
-	maps   []RowMap // by worker; nil before its first batch
-	keep   func(worker int, batch arrow.RecordBatch) error
-	end    func(ctx context.Context) error
-}
-
-var _ aggregator.Aggregator = (*mappedSink)(nil)
-
-// Begin implements aggregator.Aggregator.
-func (s *mappedSink) Begin(context.Context) error { return nil }
-
-// TakeSplit implements aggregator.Aggregator.
-func (s *mappedSink) TakeSplit(context.Context, *aggregator.Rows, scan.Split) (bool, error) {
-	return false, nil
-}
-
-// Take implements aggregator.Aggregator: it keeps what is made of the batch.
-func (s *mappedSink) Take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
-	p, m := r.Piece(), s.maps[r.Worker]
-	if m == nil {
-		m = s.newMap()
-		s.maps[r.Worker] = m
-	}
-	err := scan.UseBatch(p.Batch, func() error {
-		if err := m.Begin(ctx, p.Batch); err != nil {
-			return err
-		}
-		for {
-			made, err := m.Next(ctx)
-			if made == nil || err != nil {
-				return err
-			}
-			if err := s.keep(r.Worker, made); err != nil {
-				return err
-			}
-		}
-	})
-	if err != nil {
-		return 0, scan.Placed(p.Reader, p.Split.Name(), err)
-	}
-	return to - from, nil
-}
-
-// EndInput implements aggregator.Aggregator.
-func (s *mappedSink) EndInput(context.Context) ([]scan.Split, error) { return nil, nil }
-
-// Process implements aggregator.Aggregator.
-func (s *mappedSink) Process(ctx context.Context) error { return s.end(ctx) }
-
-// Release implements aggregator.Aggregator.
-func (s *mappedSink) Release(error) (again bool, err error) {
-	for _, m := range s.maps {
-		if m != nil {
-			m.Release()
-		}
-	}
-	return false, nil
 }

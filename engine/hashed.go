@@ -233,8 +233,13 @@ func (k *keyPacker) end() {
 
 // tiles calls a function with the tiles of a batch and their first rows.
 func (k *keyPacker) tiles(batch arrow.RecordBatch, f func(t *rowdata.Tile, from int) error) error {
+	return k.tilesOf(batch.Columns(), int(batch.NumRows()), f)
+}
+
+// tilesOf is tiles of the columns of a batch.
+func (k *keyPacker) tilesOf(columns []arrow.Array, rows int, f func(t *rowdata.Tile, from int) error) error {
 	defer k.end()
-	if err := k.begin(batch); err != nil {
+	if err := k.beginColumns(columns, rows); err != nil {
 		return err
 	}
 	for {

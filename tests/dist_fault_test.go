@@ -42,6 +42,8 @@ var faultShapes = []struct{ name, query, output, from string }{
 	{"a directory in order", faultDistQuery + " ORDER BY k LIMIT 30", "out", distributed.StageMerge},
 	{"a file", faultDistQuery + " ORDER BY k", "out.csv", distributed.StageCommit},
 	{"a join", "SELECT t.k, x.f, count(*) AS n, sum(t.v) AS v FROM t LEFT JOIN (SELECT k, max(s) AS f FROM whole GROUP BY k) AS x ON t.k = x.k GROUP BY ALL", "out", ""},
+	{"rows that meet", "SELECT t.k, count(*) AS n, sum(t.v) AS v, min(whole.s) AS s FROM t FULL JOIN whole ON t.k = whole.k + 9 GROUP BY ALL", "out", ""},
+	{"rows of windows", "SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v, s) AS n FROM t", "out", ""},
 }
 
 // faultRequest is a small plan that has every stage.

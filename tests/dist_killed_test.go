@@ -26,9 +26,15 @@ type killedInput struct {
 
 func newKilledInput(t *testing.T) *killedInput {
 	t.Helper()
+	return killedInputOf(t, "SELECT key, count(*) AS n, sum(value) AS s, first(value) AS f, avg(value) AS a FROM 'PAIRS' GROUP BY key")
+}
+
+// killedInputOf returns the table, and a statement over its files, which it calls PAIRS.
+func killedInputOf(t *testing.T, query string) *killedInput {
+	t.Helper()
 	dir := t.TempDir()
 	wantProcess(t, "gen", "pairs", "--rows", "300000", "--groups", "60000", "--files", "4", "-o", filepath.Join(dir, "pairs.parquet"))
-	in := &killedInput{query: "SELECT key, count(*) AS n, sum(value) AS s, first(value) AS f, avg(value) AS a FROM '" + filepath.Join(dir, "*.parquet") + "' GROUP BY key", temp: t.TempDir()}
+	in := &killedInput{query: strings.ReplaceAll(query, "PAIRS", filepath.Join(dir, "*.parquet")), temp: t.TempDir()}
 	in.single = wantProcess(t, "sql", in.query+" ORDER BY ALL", "--format", "csv")
 	return in
 }

@@ -16,6 +16,14 @@ var about = map[string]string{
 	distributed.StageCommit:  "commit: the one task makes the output of the rows, whole or not at all.",
 }
 
+// aboutRows says the same of plans whose rows go to other tasks.
+var aboutRows = map[string]string{
+	distributed.StagePartial: "partial: a task reads a split of the input, and writes its rows by the hash of keys.",
+	distributed.StageCombine: "combine: a task joins the rows of some partitions, and writes the states of their groups.",
+	distributed.StageMerge:   "merge: a task makes rows of some partitions.",
+	distributed.StageCommit:  about[distributed.StageCommit],
+}
+
 // taskFlag is the flag of a stage's command that says which task it is; "" of the stage of one task.
 var taskFlag = map[string]string{
 	distributed.StagePartial: "--split",
@@ -36,6 +44,10 @@ func (r *renderer) job(at int) written {
 	if at == 0 {
 		gpus = o.GPUs
 	}
+	what := about
+	if r.plan.Exchange != nil {
+		what = aboutRows
+	}
 	var gpuLimit, podHints written
 	if gpus > 0 {
 		gpuLimit = "nvidia.com/gpu: " + number(gpus)
@@ -44,7 +56,7 @@ func (r *renderer) job(at int) written {
 		podHints = `# azure.workload.identity/use: "true" # AKS`
 	}
 	return fill(jobTemplate, map[string]written{
-		"about": written(about[stage.Name]), "name": quote(r.jobName(stage.Name)),
+		"about": written(what[stage.Name]), "name": quote(r.jobName(stage.Name)),
 		"namespace": r.namespace(), "labels": r.labels(stage.Name), "podHints": podHints,
 		"tasks": r.tasks(at), "limits": r.limits(at), "account": r.accountName(), "nodes": r.nodes(gpus > 0),
 		"uid": number(o.User.UID), "gid": number(o.User.GID),

@@ -26,9 +26,9 @@ schedules the tasks of a plan and tries them again; mpga does them. The processe
 alone, on a file system that all share or in an object store:
 
     mpga dist plan      cut the input, and write the plan
-    mpga dist partial   states of a split
-    mpga dist combine   states of neighbouring splits to one, where the plan has such a stage
-    mpga dist merge     states of some partitions to rows
+    mpga dist partial   states of a split, or, for joins of large tables and for windows, its rows by their keys
+    mpga dist combine   states of neighbouring splits, or rows of some keys, to states; not in all plans
+    mpga dist merge     states, or rows, of some partitions to rows
     mpga dist commit    rows to the output, which appears whole
 
 A task that is done already ends at once, so that second attempts, twins and reruns are harmless. A task
@@ -170,7 +170,8 @@ func newDistPartialCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "partial --plan PLAN --split N",
 		Short: "Write the states of a split, or of some",
-		Long: `Write the states of a split, or of several one after the other, a line of JSON for each. A GPU takes a
+		Long: `Write the states of a split, or of several one after the other, a line of JSON for each. Where the plan joins
+large tables, or has windows below its groups, write the split's rows by the hash of their keys. A GPU takes a
 second or so to open: a process that has one should have splits that are worth it.`,
 		Example: `  mpga dist partial --plan s3://bucket/work/0123456789abcdef/plan.json --split 7
   mpga dist partial --plan s3://bucket/work/0123456789abcdef/plan.json --split 0..7 --device cuda:0`,
@@ -202,7 +203,7 @@ func newDistCombineCommand() *cobra.Command {
 	var node int
 	cmd := &cobra.Command{
 		Use:     "combine --plan PLAN --node N",
-		Short:   "Merge the states of neighbouring splits, of a plan of many splits",
+		Short:   "Merge the states of neighbouring splits, of a plan of many splits, or join rows of some partitions",
 		Example: `  mpga dist combine --plan s3://bucket/work/0123456789abcdef/plan.json --node 3`,
 		Args:    wantArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -48,14 +48,17 @@ func (f *planFlags) register(cmd *cobra.Command) {
 		flags.StringVar(&f.splitBytes, "split-bytes", "",
 			"cut the input into splits of about `SIZE` (default 128MiB, and more with many groups)")
 		flags.StringVar(&f.broadcastBytes, "broadcast-bytes", "",
-			"refuse a join whose tables that each task reads whole, all but one, have more than `SIZE` (default 256MiB)")
+			"tables of a join up to `SIZE` together are read whole by each task; rows of larger ones go to tasks by the "+
+				"hash of the join's keys (default 256MiB)")
 		flags.IntVar(&f.slots, "slots", 0,
 			"`N` tasks will run at the same time: cut the input into three splits for each, of 16 GiB at most")
 		flags.IntVar(&f.partitions, "partitions", 0,
-			"`N` partitions of the keys, a power of two (default by the expected number of groups)")
+			"`N` partitions of the keys, a power of two (default by the expected number of groups, and by the bytes of rows "+
+				"that go to tasks)")
 		flags.IntVar(&f.merges, "merges", 0, "`N` tasks merge partitions (default by the expected size of the states)")
 		flags.IntVar(&f.combines, "combines", 0,
-			"merge the splits' states to `N` before that; -1 never does (default with many splits of few states)")
+			"merge the splits' states to `N` before that; -1 never does (default with many splits of few states). Where rows "+
+				"go to tasks by keys, N tasks join them")
 	})
 	themed(flags, themeQuery, func() {
 		registerTables(flags, &f.tables)
@@ -90,8 +93,9 @@ func newDistPlanCommand() *cobra.Command {
 equal cost, and decide how many partitions, merges and nodes of a tree there are. The plan names the files as
 they are now: a task refuses one that has changed. Planning the same again gives the same plan.
 
-The query has GROUP BY or aggregates, over one table, over joins of a large table with small ones, which each task
-reads whole, or over a UNION of such. What it makes of the groups, the commit makes, one process.`,
+The query has GROUP BY or aggregates, over one table, over joins, or over a UNION of such. Each task reads small
+tables of joins whole; rows of large ones, and of windows, go to tasks by the hash of their keys, for queries
+without groups, too. What the query makes of the groups, the commit makes, one process.`,
 		Example: `  mpga dist plan "SELECT id1, sum(v1) FROM 's3://bucket/in/*.parquet' GROUP BY id1" --output s3://bucket/out -o plan.json
   mpga dist plan nightly.yaml --step routes --work /shared/work -o plan.json`,
 		Args: wantArgs(cobra.ExactArgs(1)),

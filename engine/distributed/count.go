@@ -16,6 +16,7 @@ type Counts struct {
 	Partitions int // of the hash of the keys, a power of two
 	Combines   int // nodes of the tree between splits and merges; 0 for no tree
 	Merges     int
+	Exchanged  int // partitions of the hash by which rows change tasks; 0 where none do
 }
 
 const (
@@ -36,6 +37,7 @@ const (
 	slotsDefault  = 16
 
 	partitionsDefault  = 64 // as of partial.Options
+	exchangedBytes     = 32 << 20
 	stateBytesPerMerge = 64 << 20
 
 	// Below a tree's node a merge would open that many packs, and read so little of each that the calls
@@ -111,6 +113,33 @@ func (r *Request) count(splits int, e Expected) Counts {
 		n.Combines = min(r.Combines, splits)
 	case r.Combines == 0 && splits > packsWithoutTree && each/int64(n.Merges) < bytesWithoutTree:
 		n.Combines = treeNodes(splits)
+	}
+	return n
+}
+
+// exchanged returns the counts of a plan whose rows, of inputs of some bytes, change tasks: by default, a partition for
+// exchangedBytes, and a task behind the exchange for as many bytes as a split has. isRows says that merges read the
+// rows.
+func (r *Request) exchanged(n Counts, bytes int64, isRows bool) Counts {
+	each := cmp.Or(r.SplitBytes, splitBytesDefault)
+	tasks := max(ceil(bytes, each), 1)
+	if r.Slots > 0 {
+		tasks = min(tasks, int64(splitsPerSlot*r.Slots))
+	}
+	if n.Exchanged = r.Partitions; n.Exchanged == 0 {
+		least := max(ceil(bytes, exchangedBytes), tasks)
+		n.Exchanged = 1 << bits.Len64(uint64(min(least, partition.FanOutMax)-1))
+	}
+	tasks = min(tasks, int64(n.Exchanged))
+	if isRows {
+		n.Partitions, n.Combines = n.Exchanged, 0
+		if n.Merges = min(r.Merges, n.Exchanged); n.Merges == 0 {
+			n.Merges = int(tasks)
+		}
+		return n
+	}
+	if n.Combines = min(r.Combines, n.Exchanged); n.Combines <= 0 {
+		n.Combines = int(tasks)
 	}
 	return n
 }

@@ -9,6 +9,13 @@
 //	    partitions A..B ----Merge---->  files of rows
 //	                        Commit -->  the output, and its manifest
 //
+// Where tables of a join are too large to be read by each task, and for windows below groups and statements of rows,
+// rows change tasks by the hash of keys:
+//
+//	split 0 .. S-1  --Partial-->  pack 0 .. S-1   of rows, a blob for each partition of this hash
+//	partitions A..B --Combine-->  pack 0 .. C-1   of states of the groups of these rows
+//	partitions A..B ----Merge-->  files of rows, of a statement without groups
+//
 // In the work directory of a plan:
 //
 //	plan.json

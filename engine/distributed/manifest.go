@@ -78,8 +78,8 @@ func (m *manifest) check(p *Plan, name string) error {
 		return fmt.Errorf("%w: %s says that it is %s", ErrDamaged, name, m.name())
 	case m.Stage == StageMerge && (m.Task < 0 || m.Last < m.Task || m.Last >= p.Partitions):
 		return fmt.Errorf("%w: %s is of partitions %s, of %d", ErrDamaged, name, Range{m.Task, m.Last}, p.Partitions)
-	case m.Stage != StageMerge && len(m.Blobs) != p.Partitions:
-		return fmt.Errorf("%w: %s has %d blobs, of %d partitions", ErrDamaged, name, len(m.Blobs), p.Partitions)
+	case m.Stage != StageMerge && len(m.Blobs) != p.blobs(m.Stage):
+		return fmt.Errorf("%w: %s has %d blobs, of %d partitions", ErrDamaged, name, len(m.Blobs), p.blobs(m.Stage))
 	}
 	for _, f := range m.Files {
 		if !fs.ValidPath(f.Path) || f.Bytes < 0 || f.Rows < 0 {

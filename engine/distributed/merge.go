@@ -63,7 +63,11 @@ func (t *Tasks) MergeRange(ctx context.Context, of Range) (done Done, err error)
 		return Done{}, err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	read, err := t.writeRows(ctx, m, p, of)
+	write := t.writeGroups
+	if t.Plan.Exchange != nil && t.Plan.Exchange.Rows {
+		write = t.writeRows
+	}
+	read, err := write(ctx, m, p, of)
 	if err != nil {
 		return Done{}, err
 	}
@@ -88,22 +92,14 @@ func (t *Tasks) merged(key, sealed string) (*manifest, error) {
 	return nil, err
 }
 
-// writeRows writes the rows that partitions come to, to the directory of the attempt. It returns the
+// writeGroups writes the rows that the groups of partitions come to, to the directory of the attempt. It returns the
 // bytes of the blobs.
-func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *packs, of Range) (read int64, err error) {
+func (t *Tasks) writeGroups(ctx context.Context, m *manifest, p *packs, of Range) (read int64, err error) {
 	q, err := t.finishing(ctx, t.shapeOf)
 	if err != nil {
 		return 0, err
 	}
 	defer q.close()
-	schema, opt := q.Finished(), t.intermediate()
-	if t.Plan.assembled() {
-		if schema, err = t.Plan.result(); err != nil {
-			return 0, err
-		}
-		opt = t.sinkOptions(ctx)
-		opt.Overwrite = false
-	}
 	numbers := make([]int, 0, of.Last-of.First+1)
 	for n := of.First; n <= of.Last; n++ {
 		numbers = append(numbers, n)
@@ -116,13 +112,32 @@ func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *packs, of Range) 
 	if err != nil {
 		return 0, err
 	}
-	made, err := t.writeDir(ctx, m.name(), schema, opt, rows)
-	if err != nil {
+	if err := t.writePart(ctx, m, q.Finished(), rows); err != nil {
 		return 0, err
 	}
 	stats := result.Stats()
-	m.Rows, m.Groups, m.Bytes, m.Files = stats.RowsRead, made.Rows, made.Bytes, made.Files
+	m.Rows = stats.RowsRead
 	return stats.BytesRead, nil
+}
+
+// writePart writes rows of some partitions, which it takes over, to the directory of the attempt: as files of the
+// output, or, where Commit has more to do, as rows of a schema.
+func (t *Tasks) writePart(ctx context.Context, m *manifest, schema *arrow.Schema, rows array.RecordReader) error {
+	opt := t.intermediate()
+	if t.Plan.assembled() {
+		var err error
+		if schema, err = t.Plan.result(); err != nil {
+			rows.Release()
+			return err
+		}
+		opt = t.sinkOptions(ctx)
+		opt.Overwrite = false
+	}
+	made, err := t.writeDir(ctx, m.name(), schema, opt, rows)
+	if err == nil {
+		m.Groups, m.Bytes, m.Files = made.Rows, made.Bytes, made.Files
+	}
+	return err
 }
 
 // intermediate is how rows are kept that Commit puts in order.

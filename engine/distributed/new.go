@@ -91,14 +91,6 @@ type planned struct {
 	input  Input
 }
 
-// bytes returns the bytes of the table's files.
-func (t *planned) bytes() (sum int64) {
-	for _, f := range t.input.Files {
-		sum += f.Bytes
-	}
-	return sum
-}
-
 // planner makes a plan of a request.
 type planner struct {
 	*Request
@@ -120,7 +112,7 @@ func (p *planner) of(source scan.Source) *planned {
 // bytes returns the bytes of the files of a source; -1 where it has none.
 func (p *planner) bytes(source scan.Source) int64 {
 	if t := p.of(source); t != nil {
-		return t.bytes()
+		return t.input.bytes()
 	}
 	return -1
 }
@@ -148,11 +140,9 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 		r.Deterministic = true // groups of tables that each task reads whole are equal to the bit
 		return New(ctx, eng, fsys, r)
 	}
-	grouping := division.Grouping(ctx, plan.Part{})
-	defer grouping.Close()
 	p := &Plan{
 		Format: planFormat, Version: r.Version, Name: r.Name, Statement: r.Statement,
-		Overflow: r.Overflow, Deterministic: r.Deterministic, Query: grouping.Query, Ordered: division.Ordered(),
+		Overflow: r.Overflow, Deterministic: r.Deterministic, Ordered: division.Ordered(),
 	}
 	p.Tables = namedTables(statement, r.Tables)
 	if err := p.setInputs(made, division); err != nil {
@@ -161,7 +151,10 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 	if err := p.setOutput(&r, q); err != nil {
 		return nil, err
 	}
-	if err := p.setTasks(ctx, made, division, grouping); err != nil {
+	if err := p.setExchange(made, division); err != nil {
+		return nil, err
+	}
+	if err := p.setTasks(ctx, made, division); err != nil {
 		return nil, err
 	}
 	if p.ID, err = p.hash(); err != nil {
@@ -192,7 +185,7 @@ func (p *planner) prepare(ctx context.Context, statement *sql.Select) (*plan.Que
 // divide chooses the tables that have splits. It refuses a statement that has none, and tables that are too large to be
 // read whole by each task.
 func (p *planner) divide(q *plan.Query, statement *sql.Select) (*plan.Division, error) {
-	made, err := q.Divide(p.bytes)
+	made, err := q.Divide(p.bytes, p.broadcastBytes())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
@@ -208,14 +201,21 @@ func (p *planner) divide(q *plan.Query, statement *sql.Select) (*plan.Division, 
 		all += bytes
 		each = append(each, fmt.Sprintf("%s of %s, since %s", whole.Name, humanize.IBytes(uint64(bytes)), whole.Why))
 	}
-	if limit := cmp.Or(p.BroadcastBytes, broadcastBytesDefault); all > limit {
+	if limit := p.broadcastBytes(); all > limit {
+		unsent := ""
+		if made.Unsent != "" {
+			unsent = "; rows are not sent to other tasks, since " + made.Unsent
+		}
 		return nil, knob.Errorf("%w: tables of %s would be read whole, by each task or by the commit, more than %s allows "+
-			"(%s): %s; allow more, or join less of them: write what the join needs to a file first", ErrPlan,
+			"(%s): %s%s; allow more, or join less of them: write what the join needs to a file first", ErrPlan,
 			humanize.IBytes(uint64(all)), knob.Name("distributed.BroadcastBytes"), humanize.IBytes(uint64(limit)),
-			strings.Join(each, "; "))
+			strings.Join(each, "; "), unsent)
 	}
 	return made, nil
 }
+
+// broadcastBytes returns the most bytes of tables that each task reads whole.
+func (r *Request) broadcastBytes() int64 { return cmp.Or(r.BroadcastBytes, broadcastBytesDefault) }
 
 // openTable opens the files of a table, by names that mean the same on other hosts.
 func openTable(ctx context.Context, fsys vfs.FS, files []string, opt dataset.Options) (*planned, error) {
@@ -357,12 +357,12 @@ func (p *planner) stems(ctx context.Context, division *plan.Division) (list []st
 }
 
 // setTasks cuts the inputs, and decides how many tasks each stage has.
-func (p *Plan) setTasks(ctx context.Context, made *planner, division *plan.Division, g *plan.Grouping) error {
+func (p *Plan) setTasks(ctx context.Context, made *planner, division *plan.Division) error {
 	stems, err := made.stems(ctx, division)
 	if err != nil {
 		return err
 	}
-	expected, err := p.expected(ctx, made, stems, division, g)
+	expected, err := p.expected(ctx, made, stems, division)
 	if err != nil {
 		return err
 	}
@@ -381,33 +381,57 @@ func (p *Plan) setTasks(ctx context.Context, made *planner, division *plan.Divis
 			p.Splits = append(p.Splits, split)
 		}
 	}
+	p.addUnread()
 	if len(p.Splits) == 0 {
 		p.Splits = []Split{{Input: stems[0].input, None: true}}
 	}
 	n := made.count(len(p.Splits), expected)
-	if n.Splits*n.Partitions > blobsMax {
+	if p.Exchange != nil {
+		n = made.exchanged(n, expected.Bytes, p.Exchange.Rows)
+		p.Exchange.Partitions = n.Exchanged
+	}
+	if n.Splits*max(n.Partitions, n.Exchanged) > blobsMax {
 		return fmt.Errorf(
 			"%w: %d splits of %d partitions have more than %d blobs: cut the input into fewer splits, or "+
 				"the keys into fewer partitions",
-			ErrPlan, n.Splits, n.Partitions, blobsMax)
+			ErrPlan, n.Splits, max(n.Partitions, n.Exchanged), blobsMax)
 	}
 	p.Partitions, p.Combines, p.Merges = n.Partitions, n.Combines, ranges(n.Partitions, n.Merges)
 	p.Stages = p.stages()
 	return nil
 }
 
-// expected returns what is expected of the inputs and the groups: by a sample of one table, or else by the statistics
-// of all.
-func (p *Plan) expected(
-	ctx context.Context, made *planner, stems []stem, division *plan.Division, g *plan.Grouping,
-) (e Expected, err error) {
-	bound, err := rowdata.BindCanonical(p.Query, g.Source.Schema(), g.Source.Stats().Columns)
-	if err != nil {
-		return e, err
+// addUnread gives each side of rows that change tasks a split, which reads what has no splits: constants of a union.
+func (p *Plan) addUnread() {
+	if p.Exchange == nil {
+		return
 	}
-	e = Expected{
-		Groups: g.Groups, State: 8 * int64(bound.StateLayout().Stride),
-		Values: slices.ContainsFunc(bound.Folds, func(f rowdata.Fold) bool { return f.Grows() }),
+	for side, sent := range p.Exchange.Sides {
+		if !slices.ContainsFunc(p.Splits, func(s Split) bool { return p.Exchange.sideOf(s.Input) == side }) {
+			p.Splits = append(p.Splits, Split{Input: sent.Inputs[0], None: true})
+		}
+	}
+}
+
+// expected notes the aggregation, and returns what is expected of the inputs and the groups: by a sample of one table,
+// or else by the statistics of all.
+func (p *Plan) expected(
+	ctx context.Context, made *planner, stems []stem, division *plan.Division,
+) (e Expected, err error) {
+	e.Groups = -1
+	var g *plan.Grouping
+	if !division.IsRows() {
+		g = division.Grouping(ctx, plan.Part{})
+		defer g.Close()
+		p.Query = g.Query
+		bound, err := rowdata.BindCanonical(p.Query, g.Source.Schema(), g.Source.Stats().Columns)
+		if err != nil {
+			return e, err
+		}
+		e = Expected{
+			Groups: g.Groups, State: 8 * int64(bound.StateLayout().Stride),
+			Values: slices.ContainsFunc(bound.Folds, func(f rowdata.Fold) bool { return f.Grows() }),
+		}
 	}
 	for _, s := range stems {
 		e.Bytes += s.bytes

@@ -40,12 +40,15 @@ type Plan struct {
 
 	Inputs []Input `json:"inputs"` // the tables that the statement reads, in the order in which it opens them
 
+	// Exchange is rows that go from the tasks of splits to others by the hash of keys; nil of a plan without.
+	Exchange *Exchange `json:"exchange,omitempty"`
+
 	Splits     []Split     `json:"splits"`
 	Partitions int         `json:"partitions"`        // of the hash of the keys, a power of two
-	Combines   int         `json:"combines,omitzero"` // nodes of the tree between splits and merges; 0 for no tree
+	Combines   int         `json:"combines,omitzero"` // tasks between splits and merges: of a tree, or an exchange
 	Merges     []Range     `json:"merges"`            // of partitions; together they are all partitions
 	Groups     int64       `json:"groups"`            // about as many there are; -1 when nothing tells
-	Query      query.Query `json:"query"`             // the aggregation
+	Query      query.Query `json:"query"`             // the aggregation; of nothing where the statement makes rows
 	Ordered    bool        `json:"ordered,omitzero"`  // rows of merges are ordered, or limited, by Commit
 	Columns    []Column    `json:"columns"`           // of the result, for people
 	Result     []byte      `json:"result"`            // schema of the result, as a message of Arrow IPC
@@ -62,6 +65,14 @@ type Input struct {
 	Files []dataset.Identity `json:"files"` // in order
 	Scan  dataset.Options    `json:"scan"`  // how the files are read, and what is known of their columns
 	Read  Reading            `json:"read"`
+}
+
+// bytes returns the bytes of the files.
+func (in *Input) bytes() (sum int64) {
+	for _, f := range in.Files {
+		sum += f.Bytes
+	}
+	return sum
 }
 
 // Reading says how tasks of StagePartial read an input.
@@ -120,6 +131,28 @@ const (
 	StageCommit  = "commit"
 )
 
+// Exchange is rows that tasks of StagePartial write by the hash of keys. Tasks of StageCombine, or, where the
+// statement makes rows, of StageMerge, read the rows of some partitions of all splits.
+type Exchange struct {
+	Partitions     int    `json:"partitions"` // of the hash, a power of two
+	Sides          []Sent `json:"sides"`
+	BroadcastBytes int64  `json:"broadcast_bytes"` // tables up to that many bytes are read whole
+	Rows           bool   `json:"rows,omitzero"`   // the statement makes rows of them, and no groups
+}
+
+// Sent is rows that go to other tasks.
+type Sent struct {
+	Inputs []int    `json:"inputs"` // whose splits the rows are made of
+	What   string   `json:"what"`   // for people
+	Keys   []string `json:"keys"`   // names of columns
+	Schema []byte   `json:"schema"` // of the rows, as a message of Arrow IPC
+}
+
+// sideOf returns the side that an input's rows go to.
+func (e *Exchange) sideOf(input int) int {
+	return slices.IndexFunc(e.Sides, func(s Sent) bool { return slices.Contains(s.Inputs, input) })
+}
+
 // stages lists what a scheduler runs.
 func (p *Plan) stages() []Stage {
 	stages := []Stage{{StagePartial, len(p.Splits)}}
@@ -137,6 +170,14 @@ func (p *Plan) tasks(stage string) int {
 		}
 	}
 	return 0
+}
+
+// blobs returns how many blobs a pack of a stage has.
+func (p *Plan) blobs(stage string) int {
+	if p.Exchange != nil && stage == StagePartial {
+		return p.Exchange.Partitions
+	}
+	return p.Partitions
 }
 
 // combined returns the splits of a node of the tree: [from, to).
@@ -216,8 +257,11 @@ func (p *Plan) validate() error {
 		return err
 	}
 	if n := p.Partitions; n < 1 || n > partition.FanOutMax || n&(n-1) != 0 || p.Combines < 0 ||
-		p.Combines > len(p.Splits) {
+		p.Exchange == nil && p.Combines > len(p.Splits) {
 		return fmt.Errorf("it has %d partitions, and %d nodes for %d splits", n, p.Combines, len(p.Splits))
+	}
+	if err := p.validateExchange(); err != nil {
+		return err
 	}
 	next := 0
 	for _, r := range p.Merges {
@@ -228,6 +272,24 @@ func (p *Plan) validate() error {
 	}
 	if next != p.Partitions || !slices.Equal(p.Stages, p.stages()) {
 		return fmt.Errorf("its merges end at partition %d of %d, and its stages are %v", next, p.Partitions, p.Stages)
+	}
+	return nil
+}
+
+// validateExchange refuses an exchange whose numbers contradict the plan's.
+func (p *Plan) validateExchange() error {
+	e := p.Exchange
+	if e == nil {
+		return nil
+	}
+	if n := e.Partitions; n < 1 || n > partition.FanOutMax || n&(n-1) != 0 || p.Combines > n ||
+		e.Rows != (p.Combines == 0) || e.Rows && n != p.Partitions {
+		return fmt.Errorf("it sends rows to %d partitions, and has %d nodes and %d partitions", n, p.Combines, p.Partitions)
+	}
+	for i, s := range p.Splits {
+		if e.sideOf(s.Input) < 0 {
+			return fmt.Errorf("the rows of split %d go nowhere", i)
+		}
 	}
 	return nil
 }

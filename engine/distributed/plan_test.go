@@ -194,9 +194,16 @@ func inShort(p *Plan) string {
 		}
 		fmt.Fprintf(&b, "split %d: file %d from %d to file %d, %s; %d rows, %d B\n", i, s.First, s.From, s.Last, to, s.Rows, s.Bytes)
 	}
+	if e := p.Exchange; e != nil {
+		for _, s := range e.Sides {
+			fmt.Fprintf(&b, "sent: inputs %v, by %q: %s\n", s.Inputs, s.Keys, s.What)
+		}
+		fmt.Fprintf(&b, "to %d partitions; rows %t; nodes: %v\n", e.Partitions, e.Rows, ranges(e.Partitions, max(p.Combines, 1)))
+	}
 	for n := range p.Combines {
-		from, to := p.combined(n)
-		fmt.Fprintf(&b, "node %d: splits [%d, %d)\n", n, from, to)
+		if from, to := p.combined(n); p.Exchange == nil {
+			fmt.Fprintf(&b, "node %d: splits [%d, %d)\n", n, from, to)
+		}
 	}
 	fmt.Fprintf(&b, "partitions: %d of about %d groups; merges: %v\nstages: %v\n", p.Partitions, p.Groups, p.Merges, p.Stages)
 	o := p.Output

@@ -97,6 +97,13 @@ type finishing struct {
 
 // finishing plans the statement over its inputs.
 func (t *Tasks) finishing(ctx context.Context, open func(int) (scan.Source, error)) (*finishing, error) {
+	if e := t.Plan.Exchange; e != nil && e.Rows {
+		d, err := t.divide(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &finishing{d.Parts, d.close}, nil
+	}
 	var divided scan.Source
 	q, err := t.prepare(ctx, func(input int) (scan.Source, error) {
 		source, err := open(input)
@@ -131,7 +138,11 @@ func (t *Tasks) Partial(ctx context.Context, split int) (Done, error) {
 		return Done{}, err
 	}
 	m := &manifest{Plan: t.Plan.ID, Stage: StagePartial, Task: split, Attempt: newAttempt()}
-	return t.pack(m, func(opt partial.Options) (engine.Stats, error) { return t.writeStates(ctx, split, opt) })
+	write := t.writeStates
+	if t.Plan.Exchange != nil {
+		write = t.writeSent
+	}
+	return t.pack(m, func(opt partial.Options) (engine.Stats, error) { return write(ctx, split, opt) })
 }
 
 // writeStates writes the states of the rows of a split, joined with inputs that are read whole.
@@ -247,9 +258,9 @@ func (t *Tasks) pack(m *manifest, write func(partial.Options) (engine.Stats, err
 		return earlier.already(m.Task), nil
 	}
 	started := time.Now()
-	blobs := newSpool(t.Engine.CreateTemp, t.Plan.Partitions)
+	blobs := newSpool(t.Engine.CreateTemp, t.Plan.blobs(m.Stage))
 	defer func() { err = errors.Join(err, blobs.close()) }()
-	stats, err := write(partial.Options{Partitions: t.Plan.Partitions, Run: m.run(), Create: blobs.createBlob})
+	stats, err := write(partial.Options{Partitions: t.Plan.blobs(m.Stage), Run: m.run(), Create: blobs.createBlob})
 	if err != nil {
 		return Done{}, err
 	}
@@ -265,7 +276,8 @@ func (t *Tasks) pack(m *manifest, write func(partial.Options) (engine.Stats, err
 		BytesRead: stats.BytesRead, BytesWritten: m.Bytes, Seconds: m.Seconds}, nil
 }
 
-// Combine merges the packs of neighbouring splits to one pack, for plans with a tree.
+// Combine merges the packs of neighbouring splits to one pack, for plans with a tree. In a plan with an exchange it
+// makes the states of the rows of some partitions.
 func (t *Tasks) Combine(ctx context.Context, node int) (Done, error) {
 	if err := t.checkTask(StageCombine, node); err != nil {
 		return Done{}, err
@@ -275,6 +287,9 @@ func (t *Tasks) Combine(ctx context.Context, node int) (Done, error) {
 		s, err := t.sealed(ctx, StagePartial)
 		if err != nil {
 			return stats, err
+		}
+		if t.Plan.Exchange != nil {
+			return t.writeJoined(ctx, s, node, opt)
 		}
 		from, to := t.Plan.combined(node)
 		p, err := t.openPacks(ctx, s.Attempts[from:to], Range{0, t.Plan.Partitions - 1})

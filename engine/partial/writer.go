@@ -14,8 +14,6 @@ import (
 	"github.com/mpga/mpga/engine/internal/finalize"
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/rowdata"
-	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/partition"
 )
 
@@ -54,22 +52,32 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
+// radix returns the hash bits that name a partition.
+func (o *Options) radix() partition.Radix { return partition.Radix(bits.Len(uint(o.Partitions)) - 1) }
+
+// run returns the name of the call.
+func (o *Options) run() string {
+	if o.Run != "" {
+		return o.Run
+	}
+	var run [16]byte
+	rand.Read(run[:]) // never fails
+	return fmt.Sprintf("%x", run)
+}
+
 // Writer writes the states of a query's groups as blobs, with canonical keys.
 type Writer struct {
-	opt       Options
-	memory    rowdata.Memory
+	blobs
 	canonical *rowdata.Bound
-	layout    rowdata.RowLayout // of canonical states
 	radix     partition.Radix
-	header    *header    // of all blobs, but for fields that Begin sets
-	merged    *Pass      // whose merged states are written; nil for the states of a source
-	blobs     []openBlob // by partition; nil before Begin
+	header    *header // of all blobs, but for fields that Begin sets
+	merged    *Pass   // whose merged states are written; nil for the states of a source
 }
 
 // NewWriter returns a writer of the states of a query that is bound canonically. Its blobs take the
 // memory of their pages from memory.
 func NewWriter(bound *rowdata.Bound, memory rowdata.Memory, opt Options) (w *Writer, err error) {
-	w = &Writer{opt: opt, memory: memory, radix: partition.Radix(bits.Len(uint(opt.Partitions)) - 1)}
+	w = &Writer{blobs: blobs{what: "partial states", opt: opt, memory: memory}, radix: opt.radix()}
 	if w.canonical, err = bound.Canonical(); err != nil {
 		return nil, err
 	}
@@ -86,85 +94,20 @@ func (w *Writer) Merges(p *Pass) {
 	}
 }
 
-// openBlob is the blob of a partition while it is written.
-type openBlob struct {
-	file   io.WriteCloser // nil once it is closed
-	writer *store.BlobWriter
-}
-
 // Begin creates the blobs, once it is known how many rows the source has, and how many positions
 // the rows take.
 func (w *Writer) Begin(rows int64, positions uint64) error {
 	h := *w.header
-	if h.Run = w.opt.Run; h.Run == "" {
-		var run [16]byte
-		rand.Read(run[:]) // never fails
-		h.Run = fmt.Sprintf("%x", run)
-	}
+	h.Run = w.opt.run()
 	if m := w.merged; m != nil {
 		h.Rows, h.Positions, h.Merged = m.rows, m.positions, m.runs
 	} else {
 		h.Rows, h.Positions = rows, positions
 	}
-	w.blobs = make([]openBlob, h.Partitions)
-	for i := range w.blobs {
-		h.Partition = i
-		text, err := h.encode()
-		if err != nil {
-			return err
-		}
-		b := &w.blobs[i]
-		if b.file, err = w.opt.Create(i); err != nil {
-			return fmt.Errorf("partial states, partition %d: %w", i, err)
-		}
-		if b.writer, err = store.NewBlobWriter(b.file, text, &w.layout, w.memory); err != nil {
-			return fmt.Errorf("partial states, partition %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-// put writes a page.
-func (w *Writer) put(partition int, page *rowdata.Page) error {
-	defer page.Release()
-	if err := w.blobs[partition].writer.Append(page); err != nil {
-		return fmt.Errorf("partial states, partition %d: %w", partition, err)
-	}
-	return nil
-}
-
-// blobsClosedAtOnce is how many blobs are closed at the same time: closing a file may wait for the
-// disk, which takes several files in the time of one.
-const blobsClosedAtOnce = 16
-
-// End closes the blobs, which are complete then.
-func (w *Writer) End() error {
-	var group spawn.Group
-	group.SetLimit(blobsClosedAtOnce)
-	for i := range w.blobs {
-		group.Go(func() error {
-			b := &w.blobs[i]
-			file := b.file
-			b.file = nil
-			spawn.Step()
-			if err := errors.Join(b.writer.Close(), file.Close()); err != nil {
-				return fmt.Errorf("partial states, partition %d: %w", i, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-// Abandon closes the blobs that End has not.
-func (w *Writer) Abandon() error {
-	var errs []error
-	for i := range w.blobs {
-		if file := w.blobs[i].file; file != nil {
-			errs = append(errs, file.Close())
-		}
-	}
-	return errors.Join(errs...)
+	return w.begin(func(partition int) ([]byte, error) {
+		h.Partition = partition
+		return h.encode()
+	})
 }
 
 // WorkerWriter is one worker's way to the blobs.

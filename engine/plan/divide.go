@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,8 +24,11 @@ type Division struct {
 	*Parts
 
 	// Stems are rows of the tables that are divided, each row for one part. There are several where a union has
-	// them as its inputs.
+	// them as its inputs, and where rows change tasks.
 	Stems []Stem
+
+	// Sides are rows that change tasks before the groups, or rows, of the statement are made of them; nil of none.
+	Sides []*Side
 
 	// Whole are tables that each part reads whole, or the first part alone where they are inputs of a union.
 	Whole []WholeTable
@@ -34,6 +38,9 @@ type Division struct {
 
 	// Derived says that each part makes groups or windows of whole tables, which must be equal in all parts.
 	Derived bool
+
+	// Unsent says why rows do not change tasks, where the tables that are read whole are too large; "" of others.
+	Unsent string
 }
 
 // Stem is the rows of a table before they meet the rows of others.
@@ -52,11 +59,12 @@ type WholeTable struct {
 	Why   string // for people
 }
 
-// Divide chooses the tables that are divided: the largest that can be. bytes returns the size of a table; negative
-// where it has no files. Where no table can be divided, the error says why.
+// Divide chooses the tables that are divided: the largest that can be. Where others, which are then read whole, have
+// more than a number of bytes, or no table can be divided, rows change tasks. bytes returns the size of a table;
+// negative where it has no files. Where nothing can be divided, the error says why.
 //
 // Requires: Options.OneStep.
-func (q *Query) Divide(bytes func(scan.Source) int64) (*Division, error) {
+func (q *Query) Divide(bytes func(scan.Source) int64, whole int64) (*Division, error) {
 	recurses := !eachNode(q.root, func(n node) bool {
 		_, is := n.(*recursionNode)
 		return !is
@@ -64,12 +72,42 @@ func (q *Query) Divide(bytes func(scan.Source) int64) (*Division, error) {
 	if recurses {
 		return nil, errors.New("the statement has WITH RECURSIVE, which needs all rows, and is not done in parts")
 	}
+	made, err := q.divide(bytes)
+	if err == nil && made.wholeBytes(bytes) <= whole {
+		return made, nil
+	}
+	reason := ""
+	for _, limit := range []int64{whole, 0} { // of tables beside the sides of joins that change tasks
+		sent, why := q.exchange(bytes, limit)
+		if sent != nil && sent.wholeBytes(bytes) <= whole {
+			return sent, nil
+		}
+		reason = cmp.Or(reason, why)
+	}
+	switch {
+	case err == nil:
+		made.Unsent = reason
+	case reason != "" && !strings.Contains(err.Error(), reason):
+		err = fmt.Errorf("%w; and rows are not sent to other tasks, since %s", err, reason)
+	}
+	return made, err
+}
+
+// wholeBytes returns the bytes of the tables that are not divided.
+func (d *Division) wholeBytes(bytes func(scan.Source) int64) (sum int64) {
+	for _, t := range slices.Concat(d.Whole, d.Late) {
+		sum += bytes(t.Table)
+	}
+	return sum
+}
+
+// divide divides tables without an exchange of rows.
+func (q *Query) divide(bytes func(scan.Source) int64) (*Division, error) {
 	candidates, err := q.candidates()
 	if err != nil {
 		return nil, err
 	}
-	d := &divider{bytes: bytes, places: map[scan.Source]int{}, why: map[scan.Source]string{}}
-	d.tables(q.root)
+	d := newDivider(q, bytes)
 	var best *projectNode
 	var chosen choice
 	for _, c := range candidates {
@@ -83,25 +121,29 @@ func (q *Query) Divide(bytes func(scan.Source) int64) (*Division, error) {
 		return nil, d.refused()
 	}
 	groups := best.in.of
-	made := &Division{Parts: &Parts{q, best}, Stems: chosen.stems}
+	made := &Division{Parts: &Parts{q, best, best}, Stems: chosen.stems}
 	made.Stems[0].isAll = isTable(groups.in)
-	within := tablesOf(groups.in, true)
-	for _, t := range d.order {
-		whole := WholeTable{t.source, t.name, d.why[t.source]}
-		switch {
-		case chosen.has(t.source) || bytes(t.source) < 0:
-		case slices.Contains(within, t):
-			made.Whole = append(made.Whole, whole)
-		default:
-			whole.Why = "it is read behind the groups"
-			made.Late = append(made.Late, whole)
-		}
-	}
+	made.addWhole(d, chosen.has, tablesOf(groups.in, true))
 	err = alongPath(groups.in, chosen.has, func(whole sourceNode) error {
 		made.Derived = made.Derived || isDerived(whole)
 		return checkSame(whole)
 	}, nil)
 	return made, err
+}
+
+// addWhole adds the tables that are not divided. within has the tables that are read before the parts are done.
+func (d *Division) addWhole(of *divider, divided func(scan.Source) bool, within []*tableNode) {
+	for _, t := range of.order {
+		whole := WholeTable{t.source, t.name, of.why[t.source]}
+		switch {
+		case divided(t.source) || of.bytes(t.source) < 0:
+		case slices.Contains(within, t):
+			d.Whole = append(d.Whole, whole)
+		default:
+			whole.Why = "it is read behind the groups"
+			d.Late = append(d.Late, whole)
+		}
+	}
 }
 
 // candidates returns the projections of groups that may be made in parts. What is made of their rows is made at once,
@@ -137,13 +179,13 @@ func (q *Query) candidates() (list []*projectNode, err error) {
 	return nil, q.noGroups()
 }
 
-// sharesTables says whether tables below a projection of groups are read elsewhere, too.
-func (q *Query) sharesTables(n *projectNode) bool {
+// sharesTables says whether tables below a node are read elsewhere, too.
+func (q *Query) sharesTables(n node) bool {
 	within := tablesOf(n, true)
 	shared := false
 	var visit func(node)
 	visit = func(other node) {
-		if other == node(n) {
+		if other == n {
 			return
 		}
 		if t, ok := other.(*tableNode); ok {
@@ -182,6 +224,13 @@ type divider struct {
 	order  []*tableNode           // each table once
 	places map[scan.Source]int    // how often the plan reads a table
 	why    map[scan.Source]string // it is not divided
+}
+
+// newDivider returns a divider of a statement's tables.
+func newDivider(q *Query, bytes func(scan.Source) int64) *divider {
+	d := &divider{bytes: bytes, places: map[scan.Source]int{}, why: map[scan.Source]string{}}
+	d.tables(q.root)
+	return d
 }
 
 // tables notes the tables below a node.
@@ -316,8 +365,7 @@ func whyMade(n node) string {
 		case *sortsNode:
 			return "the statement takes a step before its groups, which needs all rows: order of " + of.describe()
 		case *windowNode:
-			return "the statement has window functions, a sample, QUALIFY or DISTINCT ON, which needs all rows, " +
-				"and is not done in parts"
+			return "the statement has window functions, a sample, QUALIFY or DISTINCT ON, which need rows of all tasks"
 		case *repeatNode:
 			return "the statement has INTERSECT ALL or EXCEPT ALL, which repeats rows, and is not done in parts"
 		}
@@ -377,7 +425,7 @@ func tablesOf(n node, domains bool) (list []*tableNode) {
 // alongPath goes from a node to the tables that are divided, and calls functions, which may be nil, with the sides of
 // joins that are not, and with the inputs of unions.
 func alongPath(
-	n sourceNode, divided func(scan.Source) bool, side func(sourceNode) error, arm func(in sourceNode, divided bool),
+	n node, divided func(scan.Source) bool, side func(sourceNode) error, arm func(in sourceNode, divided bool),
 ) error {
 	has := func(n node, domains bool) bool {
 		return slices.ContainsFunc(tablesOf(n, domains), func(t *tableNode) bool { return divided(t.source) })

@@ -121,7 +121,7 @@ func (n *joinNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}
-	s := &joined{node: n, run: r, probe: r.rowsOf(n.probe), build: r.rowsOf(n.build), built: &r.local(n).built}
+	s := &joined{node: n, run: r, probe: r.sideOf(n, 0), build: r.sideOf(n, 1), built: &r.local(n).built}
 	if owner := r.owner(n); owner != r {
 		s.kept, s.keptFrom = &owner.local(n).built, n.build.rows(owner)
 	}

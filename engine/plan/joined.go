@@ -73,7 +73,7 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 	for i, c := range columns {
 		of.columns[i] = s.node.columns[c]
 	}
-	of.reads = rowsOptions(s.node.ofProbe, s.run)
+	of.reads = s.reads(0)
 	var list []scan.Split
 	if s.run != nil {
 		if err := s.keepBuild(ctx); err != nil {
@@ -110,6 +110,15 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 	return list, nil
 }
 
+// reads returns how a side is read: rows that other tasks have sent have its keys and columns already.
+func (s *joined) reads(side int) engine.RowsOptions {
+	of := s.node.projections()[side]
+	if s.run != nil && s.run.exchanged[exchangePoint{s.node, side}] != nil {
+		return sameRows(of.schema)
+	}
+	return rowsOptions(of, s.run)
+}
+
 // keepBuild makes the build side of all iterations, unless it outgrows the memory: then each has its own.
 func (s *joined) keepBuild(ctx context.Context) (err error) {
 	if s.kept == nil {
@@ -130,7 +139,7 @@ func (s *joined) keepBuild(ctx context.Context) (err error) {
 func (s *joined) hash(ctx context.Context, build scan.Source) (*engine.BuildSide, error) {
 	n := s.node
 	return s.run.statement.Hash(ctx, build, engine.HashedOptions{
-		RowsOptions: rowsOptions(n.ofBuild, s.run), Keys: n.keys, NullsEqual: n.nullsEqual, Range: n.between,
+		RowsOptions: s.reads(1), Keys: n.keys, NullsEqual: n.nullsEqual, Range: n.between,
 	})
 }
 

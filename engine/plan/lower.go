@@ -29,6 +29,7 @@ type planner struct {
 	bodies  map[*logical.Body]*bodyNode // of WITH, that have been made
 
 	estimates *rules.Estimator
+	inParts   bool // rows may be made elsewhere, over tables of which other things are known
 }
 
 // input is a node with the places of the columns of a logical node in its rows.
@@ -100,7 +101,10 @@ func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, erro
 		return nil, err
 	}
 	of := newStream(rows, "derived table")
-	of.described.grouped, of.described.isResult, of.described.columns = isGrouped(n), true, rangesOf(n)
+	of.described.grouped, of.described.isResult = isGrouped(n), true
+	if !p.inParts {
+		of.described.columns = rangesOf(n)
+	}
 	return &input{of, logical.PlacesOf(n.Columns())}, nil
 }
 

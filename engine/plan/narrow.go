@@ -35,7 +35,8 @@ func keyPlaces(side *input, keys []*expr.Expr, of *projection) []int {
 // Requires: the build side is in memory.
 func (s *joined) narrowProbe(ctx context.Context) error {
 	n := s.node
-	if n.has.probeAlone || s.built == s.kept {
+	isSent := s.run.exchanged[exchangePoint{n, 0}] != nil
+	if n.has.probeAlone || s.built == s.kept || isSent {
 		return nil
 	}
 	p, filter, ok := s.built.side.All().Predicate(n.probeKeys)

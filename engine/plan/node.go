@@ -125,7 +125,9 @@ type run struct {
 	working map[*logical.Working]*engine.Kept // rows that an iteration reads
 	part    *runPart                          // that the run makes; nil of the whole statement
 
-	given     *projectNode       // whose rows have been made in parts; nil of none
+	exchanged map[exchangePoint]scan.Source // rows that other tasks have sent
+
+	given     readerNode         // whose rows have been made in parts; nil of none
 	givenRows array.RecordReader // nil once they are read
 }
 

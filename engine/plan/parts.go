@@ -35,9 +35,12 @@ type Grouping struct {
 // Parts are the groups of a statement that are made in parts, and what is made of all of them at once:
 //
 //	source -> groups -> part of the groups: Finish -> rows of all parts: InOrder -> result
+//
+// Of a statement without groups they are rows.
 type Parts struct {
 	q       *Query
-	project *projectNode
+	project *projectNode // of groups; nil of rows
+	made    readerNode   // whose rows are made in parts: project, or another node
 }
 
 // PartsOf returns the parts of a statement whose groups are made of a table, as Division.Parts are where that is the
@@ -50,7 +53,7 @@ func (q *Query) PartsOf(table scan.Source) (*Parts, error) {
 	for _, c := range slices.Backward(candidates) { // the innermost
 		has := func(t *tableNode) bool { return t.source == table }
 		if slices.ContainsFunc(tablesOf(c, false), has) {
-			return &Parts{q, c}, nil
+			return &Parts{q, c, c}, nil
 		}
 	}
 	return nil, errors.New("no groups are made of the table that is divided")
@@ -58,11 +61,16 @@ func (q *Query) PartsOf(table scan.Source) (*Parts, error) {
 
 // Grouping returns the aggregation of a part. The end of the context ends its waiting for memory.
 func (p *Parts) Grouping(ctx context.Context, of Part) *Grouping {
-	groups := p.project.in.of
 	r := newRun(p.q.engine.Statement(ctx))
 	if of.Table != nil {
-		r.part = newRunPart(groups.in, of)
+		r.part = newRunPart(p.project.in.of.in, of)
 	}
+	return p.grouping(r)
+}
+
+// grouping returns the aggregation of a run's rows.
+func (p *Parts) grouping(r *run) *Grouping {
+	groups := p.project.in.of
 	return &Grouping{r.rowsOf(groups.in), groups.query, groups.expected, r}
 }
 
@@ -134,11 +142,14 @@ func (q *Query) noGroups() error {
 	return errors.New("the statement makes no groups: it has neither GROUP BY nor an aggregate")
 }
 
-// last returns the order behind the groups where they are followed by that alone, and by a choice of columns. isAll is
-// false of other statements.
+// last returns the order behind the groups, or rows, where they are followed by that alone, and by a choice of columns.
+// isAll is false of other statements.
 func (p *Parts) last() (l last, isAll bool) {
+	if p.made == p.q.root {
+		return last{of: p.made}, true
+	}
 	l = p.q.last()
-	return l, l.project == p.project
+	return l, l.of == p.made
 }
 
 // Finish returns the rows that the statement makes of some of its groups: HAVING, and the columns of the
@@ -147,7 +158,11 @@ func (p *Parts) last() (l last, isAll bool) {
 // columns of Grouping's result.
 func (p *Parts) Finish(ctx context.Context, groups array.RecordReader) (array.RecordReader, error) {
 	made := p.project.in.made
-	rows := projected(ctx, named(groups, made), newProjector(p.project.post, p.q.engine.Allocator()))
+	return p.first(ctx, projected(ctx, named(groups, made), newProjector(p.project.post, p.q.engine.Allocator())))
+}
+
+// first takes over rows of a part, and returns as many as the result may have.
+func (p *Parts) first(ctx context.Context, rows array.RecordReader) (array.RecordReader, error) {
 	l, isAll := p.last()
 	by := l.by()
 	if !isAll || !by.Limited {
@@ -177,13 +192,13 @@ func (p *Parts) Ordered() bool {
 }
 
 // Finished returns the columns of the rows of Finish.
-func (p *Parts) Finished() *arrow.Schema { return p.project.post.schema }
+func (p *Parts) Finished() *arrow.Schema { return p.made.schema() }
 
 // InOrder returns the result of the rows that Finish has made of all groups, which it takes over: their order, or
 // whatever else the statement makes of its groups.
 func (p *Parts) InOrder(ctx context.Context, rows array.RecordReader) (array.RecordReader, error) {
 	r := newRun(p.q.engine.Statement(ctx))
-	r.given, r.givenRows = p.project, named(rows, p.project.post.schema)
+	r.given, r.givenRows = p.made, named(rows, p.made.schema())
 	result, err := p.q.root.read(ctx, r)
 	end := func() {
 		r.releaseTests()

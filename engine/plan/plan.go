@@ -69,8 +69,9 @@ type Rule = rules.Name
 // Rules are all rules, in the order in which they are used.
 var Rules = rules.Names()
 
-// oneStepRules make two steps of an aggregation, or none: Options.OneStep goes without them.
-var oneStepRules = []Rule{rules.ShiftedSums, rules.DistinctGroups, rules.Extremes, rules.EagerGroups}
+// oneStepRules make two steps of an aggregation, or none, or read tables once more for some of their rows:
+// Options.OneStep goes without them.
+var oneStepRules = []Rule{rules.ShiftedSums, rules.DistinctGroups, rules.Extremes, rules.EagerGroups, rules.FirstRows}
 
 // Query is a statement whose tables are open: its plan. It can be run any number of times, at once,
 // too, unless a source can be read only once. It must be closed.
@@ -117,7 +118,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	defer statement.Planned()
 	q := &Query{engine: eng, text: s, statement: statement}
 	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{},
-		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator()}
+		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator(), inParts: opt.OneStep}
 	c := &rules.Context{Context: ctx, IDs: statement.IDs, Without: opt.Without, OnDevices: p.onDevices}
 	if opt.OneStep {
 		c.Without = append(c.Without[:len(c.Without):len(c.Without)], oneStepRules...)
@@ -211,6 +212,7 @@ func (q *Query) Close() {
 // last is the steps behind the rows or the groups of a statement, where each is one of these: their
 // projection, an order, and the columns of it that the result has.
 type last struct {
+	of      readerNode   // before these steps
 	project *projectNode // nil of rows
 	post    *projection
 	sort    *sortNode // nil where rows have no order and no limit
@@ -226,6 +228,7 @@ func (q *Query) last() (l last) {
 	if sort, ok := n.(*sortNode); ok {
 		l.sort, n = sort, sort.in
 	}
+	l.of = n
 	switch of := n.(type) {
 	case *projectNode:
 		l.project, l.post = of, of.post

@@ -19,6 +19,7 @@ import (
 type projection struct {
 	*computePlan
 	exprs     []*expr.Expr
+	source    []int         // by expression: the column of the input whose values it has; -1 of others
 	condition *expr.Expr    // of having
 	having    *expr.Program // nil for all rows
 	columns   []int         // of the input: the columns that having reads
@@ -41,6 +42,7 @@ func newProjection(ctx context.Context, rows expr.Columns, names []string, exprs
 	fields := make([]arrow.Field, len(exprs))
 	for i, x := range exprs {
 		fields[i].Name = names[i]
+		p.source = append(p.source, sourceOf(rows, x))
 		if x.Op != expr.OpColumn || ofFiles {
 			p.from = append(p.from, -1-len(made))
 			made = append(made, x)
@@ -64,7 +66,39 @@ func newProjection(ctx context.Context, rows expr.Columns, names []string, exprs
 		}
 	}
 	p.schema = arrow.NewSchema(fields, nil)
+	for i, c := range p.source {
+		if c >= 0 && !hasValues(fields[i].Type, rowdata.ValueType(rows.Schema.Field(c).Type)) {
+			p.source[i] = -1
+		}
+	}
 	return p, nil
+}
+
+// hasValues says whether a type has all values of another: it is the same, or a wider integer.
+func hasValues(wide, of arrow.DataType) bool {
+	if arrow.TypeEqual(wide, of) {
+		return true
+	}
+	if !arrow.IsInteger(wide.ID()) || !arrow.IsInteger(of.ID()) {
+		return false
+	}
+	wideBits, ofBits := wide.(arrow.FixedWidthDataType).BitWidth(), of.(arrow.FixedWidthDataType).BitWidth()
+	return wideBits > ofBits && (arrow.IsSignedInteger(wide.ID()) || !arrow.IsSignedInteger(of.ID()))
+}
+
+// sourceOf returns the column that an expression is, or a cast of it; -1 where it is none.
+func sourceOf(rows expr.Columns, x *expr.Expr) int {
+	if x.Op == expr.OpCast {
+		x = x.Args[0]
+	}
+	if x.Op != expr.OpColumn {
+		return -1
+	}
+	at, err := rows.Find(x)
+	if err != nil {
+		return -1
+	}
+	return at
 }
 
 // columnsRead returns the columns that the projection reads, out of all columns of its input.

@@ -177,6 +177,9 @@ func (n *pickNode) schema() *arrow.Schema { return n.made }
 
 // read implements readerNode.
 func (n *pickNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
+	if r.given == n {
+		return r.takeGiven()
+	}
 	from, err := n.in.read(ctx, r)
 	if err != nil {
 		return nil, err
@@ -244,9 +247,15 @@ func (n *rowsNode) schema() *arrow.Schema { return n.post.schema }
 
 // read implements readerNode.
 func (n *rowsNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
-	opt := rowsOptions(n.post, r)
+	if r.given == n {
+		return r.takeGiven()
+	}
+	src, opt := r.exchanged[exchangePoint{n, 0}], sameRows(n.post.schema)
+	if src == nil {
+		src, opt = r.rowsOf(n.in), rowsOptions(n.post, r)
+	}
 	opt.InOrder = n.inOrder
-	rows, err := r.statement.Rows(ctx, n.in.rows(r), opt)
+	rows, err := r.statement.Rows(ctx, src, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,9 @@ func (n *windowNode) schema() *arrow.Schema { return n.options.Schema }
 
 // read implements readerNode.
 func (n *windowNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
+	if r.given == n {
+		return r.takeGiven()
+	}
 	rows, err := n.in.read(ctx, r)
 	if err != nil {
 		return nil, err
