@@ -74,6 +74,7 @@ func Bind(ctx context.Context, s *sql.Select, opt Options) (*Statement, error) {
 	b := &binder{
 		opt: opt, parameters: given, held: rowdata.NewReservation(opt.Budget), once: map[string]bool{},
 		bodies: map[*sql.With]*Body{}, recursions: map[*sql.Recursion]*recursing{},
+		reading: map[sql.From]bool{}, iterating: map[sql.From]bool{},
 	}
 	root, err := b.statement(ctx, s)
 	if err != nil {
@@ -97,9 +98,11 @@ type binder struct {
 	once       map[string]bool     // tables that can be read once, by their names
 	bodies     map[*sql.With]*Body // of WITH, that are bound once
 	recursions map[*sql.Recursion]*recursing
-	statements int           // that were bound
-	views      []*sql.Select // that are bound now, each within the one before
-	outer      *enclosing    // the statement around the one that is bound, if that is a subquery; else nil
+	reading    map[sql.From]bool // statements behind FROM that read what is around the statement they stand in
+	iterating  map[sql.From]bool // statements behind FROM of the step of WITH RECURSIVE that read the iteration before
+	statements int               // that were bound
+	views      []*sql.Select     // that are bound now, each within the one before
+	outer      *enclosing        // the statement around the one that is bound, if that is a subquery; else nil
 }
 
 // statementsMax bounds the statements behind FROM at any depth; one of WITH counts where it is read.

@@ -18,10 +18,13 @@ import (
 func (b *binder) rightSide(ctx context.Context, s *sql.Select, f *sql.Join, left *scope) (
 	right *scope, domain *expr.Expr, err error,
 ) {
+	left.outer = b.outer
 	d, ok := f.Right.(*sql.Derived)
-	if !ok || d.With != nil {
-		right, err = b.from(ctx, s, f.Right)
-		return right, nil, err
+	switch {
+	case isTree(f.Right):
+		return b.acrossComma(ctx, s, f, left)
+	case !ok || d.With != nil:
+		return b.tied(ctx, s, f)
 	}
 	stdin, once := b.stdin, maps.Clone(b.once)
 	o := &enclosing{scope: left, isLateral: true}
@@ -30,50 +33,24 @@ func (b *binder) rightSide(ctx context.Context, s *sql.Select, f *sql.Join, left
 		return nil, nil, err
 	}
 	if len(o.reads) > 0 {
-		if f.Kind != sql.InnerJoin && f.Kind != sql.LeftJoin || f.Asof {
-			const alone = "a statement that reads columns of the tables before it stands behind INNER and LEFT JOIN alone"
-			return nil, nil, errorAt(f.At, alone)
-		}
-		b.stdin, b.once = stdin, once
-		if n, domain, err = b.lateral(ctx, d, o); err != nil {
+		b.outer.readEarly(o)
+		if err := checkLateral(f); err != nil {
 			return nil, nil, err
 		}
-	} else if p, ok := n.(*Project); ok {
-		of := *p
-		of.Derived = true
-		n = &of
+		b.stdin, b.once = stdin, once
+		o.rows, o.of = left.node, o.reads
+		n, _, err := b.each(ctx, d.Query, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		columns := n.Columns()
+		right, domain = scopeOf(n), on(o.reads, columns[len(columns)-len(o.reads):])
+	} else {
+		right = derivedScope(n)
 	}
-	right = scopeOf(n)
 	right.leaveOut(len(o.reads))
 	right.qualify(0, []string{d.Alias.Name})
 	return right, domain, right.rename(d.Alias, d.At)
-}
-
-// lateral binds a statement that reads columns of the tables before it, which found has. The last columns of the node
-// are its domain.
-func (b *binder) lateral(ctx context.Context, d *sql.Derived, found *enclosing) (Node, *expr.Expr, error) {
-	s := d.Query
-	if isGlobal(s) && (s.Having != nil || s.Limit != nil || s.Offset != nil) {
-		const text = "not supported: HAVING and LIMIT without GROUP BY in a statement behind FROM that reads columns " +
-			"of the tables before it"
-		return nil, nil, errorAt(d.At, text)
-	}
-	a := b.attach(ctx, found.scope, found.scope.node)
-	o := &enclosing{scope: found.scope, reads: found.reads, inOn: found.inOn, isLateral: true}
-	if err := a.domain(o, found.reads); err != nil {
-		return nil, nil, err
-	}
-	n, err := b.inner(ctx, s, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	if o.empty != nil {
-		if n, err = a.withEmpty(n, o); err != nil {
-			return nil, nil, err
-		}
-	}
-	columns := n.Columns()
-	return n, on(found.reads, columns[len(columns)-len(found.reads):]), nil
 }
 
 // withEmpty adds to the rows of a lateral statement with one group a row for each value of the domain that has none.

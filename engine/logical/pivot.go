@@ -239,6 +239,12 @@ func (b *binder) unpivot(ctx context.Context, s *sql.Select, r *scope) (Node, er
 	}
 	add(Column{ID: b.ids.New(), Name: cmp.Or(s.Pivot.Name, "name")}, list.columns[1].Expr())
 	add(Column{ID: b.ids.New(), Name: cmp.Or(s.Pivot.Value, "value")}, value)
+	last := len(columns) - 1
+	if r.outer != nil {
+		for _, c := range r.outer.domain {
+			add(c, c.Expr())
+		}
+	}
 	for i, name := range apart(written) {
 		columns[i].Name = name
 	}
@@ -246,7 +252,7 @@ func (b *binder) unpivot(ctx context.Context, s *sql.Select, r *scope) (Node, er
 	if err != nil || s.Pivot.WithNulls {
 		return n, err
 	}
-	return &Filter{In: n, Condition: expr.Call("is not null", n.Columns()[len(columns)-1].Expr())}, nil
+	return &Filter{In: n, Condition: expr.Call("is not null", n.Columns()[last].Expr())}, nil
 }
 
 // unpivoted returns the columns, or expressions, that UNPIVOT makes rows of, and their names.

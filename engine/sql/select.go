@@ -2,6 +2,7 @@ package sql
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/mpga/mpga/internal/expr"
@@ -204,6 +205,9 @@ type Values struct {
 	At   int
 	Rows [][]*expr.Expr // all of one length
 }
+
+// ValuesColumn returns the name of a column of VALUES, by its place.
+func ValuesColumn(at int) string { return "col" + strconv.Itoa(at) }
 
 // UnnestCall is the function that makes rows of a list.
 const UnnestCall = "unnest"
