@@ -2,7 +2,6 @@ package logical
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -100,38 +99,4 @@ func (r *scope) leaveOut(n int) {
 		r.schema = arrow.NewSchema(of[:len(of)-n], nil)
 		r.setStarred(numbersTo(0, len(r.columns)))
 	}
-}
-
-// limitedEach leaves the first rows of each value of the domain.
-func (b *binder) limitedEach(ctx context.Context, st *statement, in Node, keys []Key, domain []Column) (Node, error) {
-	first, err := limited(ctx, in, st.Select)
-	if err != nil {
-		return nil, err
-	}
-	limit, ok := first.(*Limit)
-	switch {
-	case !ok:
-		return in, nil
-	case limit.IsShare:
-		return nil, errorAt(st.Limit.Args[0].At, "not supported: a share of the rows "+correlated)
-	}
-	number := &expr.Expr{Op: expr.OpWindow, Name: "row_number", Value: expr.Window{}, At: -1}
-	columns := PlacesOf(in.Columns())
-	for _, k := range keys {
-		x := in.Columns()[columns[k.Column]].Expr()
-		number.OrderBy = append(number.OrderBy, expr.Order{Expr: x, Descending: k.Descending, NullsFirst: k.NullsFirst})
-	}
-	w := &windows{b: b, ctx: ctx, st: st, node: in, by: exprsOf(domain), made: map[string]*expr.Expr{}}
-	made, err := w.exprs([]*expr.Expr{number})
-	if err != nil {
-		return nil, fmt.Errorf("LIMIT: %w", err)
-	}
-	var condition *expr.Expr
-	if limit.Limited {
-		condition = expr.Call("<=", made[0], expr.Constant(limit.Wanted()))
-	}
-	if limit.Offset > 0 {
-		condition = expr.Conjunction(condition, expr.Call(">", made[0], expr.Constant(limit.Offset)))
-	}
-	return &Filter{w.node, condition}, nil
 }
