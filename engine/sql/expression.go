@@ -282,13 +282,70 @@ func (p *statements) operator(e *pg.A_Expr) *expr.Expr {
 		return p.like(e, operatorNames[sign])
 	case pg.A_Expr_Kind_AEXPR_OP:
 		return p.plainOperator(e, sign)
+	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
+		return p.quantified(e, sign)
 	default:
 		p.fail(p.offset(e.GetLocation()), "not supported: %s here", strings.TrimSpace(sign))
+	}
+	if row := e.GetLexpr().GetRowExpr(); row != nil && name == "in" {
+		return negatedIf(p.rowIn(e, row), negated)
 	}
 	if name == "in" || name == "between" {
 		nodes = append(nodes[:1], e.GetRexpr().GetList().GetItems()...)
 	}
 	return negatedIf(p.call(name, e.GetLocation(), nodes...), negated)
+}
+
+// rowIn reads (a, b) IN ((1, 2), (3, 4)).
+func (p *statements) rowIn(e *pg.A_Expr, row *pg.RowExpr) *expr.Expr {
+	at := p.offset(e.GetLocation())
+	p.take(row, "args", "row_format")
+	left := p.exprs(row.GetArgs())
+	found := callAt(at, "or")
+	for _, node := range e.GetRexpr().GetList().GetItems() {
+		other := node.GetRowExpr()
+		if len(other.GetArgs()) != len(left) {
+			p.fail(at, "IN of %d values: want lists of %[1]d values in parentheses behind it", len(left))
+		}
+		p.take(other, "args", "row_format")
+		same := callAt(at, "and")
+		for i, x := range p.exprs(other.GetArgs()) {
+			same.Args = append(same.Args, callAt(at, "=", left[i], x))
+		}
+		found.Args = append(found.Args, onlyArg(same))
+	}
+	return onlyArg(found)
+}
+
+// onlyArg returns the argument of a call that has one, and else the call.
+func onlyArg(x *expr.Expr) *expr.Expr {
+	if len(x.Args) == 1 {
+		return x.Args[0]
+	}
+	return x
+}
+
+// quantified reads a comparison with ANY or ALL of the values of a list.
+func (p *statements) quantified(e *pg.A_Expr, sign string) *expr.Expr {
+	at, list := p.offset(e.GetLocation()), e.GetRexpr().GetAArrayExpr()
+	if sign == "!=" {
+		sign = "<>"
+	}
+	if list == nil || !isComparison(sign) {
+		p.fail(at, "not supported: %s ANY and ALL of this; want a statement, or a list in brackets", sign)
+	}
+	p.take(list, "elements")
+	left, compared := p.expr(e.GetLexpr()), callAt(at, "or")
+	if e.GetKind() == pg.A_Expr_Kind_AEXPR_OP_ALL {
+		compared.Name = "and"
+	}
+	for _, x := range p.exprs(list.GetElements()) {
+		compared.Args = append(compared.Args, callAt(at, sign, left, x))
+	}
+	if len(compared.Args) == 0 {
+		return expr.Constant(compared.Name == "and")
+	}
+	return onlyArg(compared)
 }
 
 func negatedIf(x *expr.Expr, negated bool) *expr.Expr {

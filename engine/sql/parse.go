@@ -254,6 +254,7 @@ func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
 	}
 	p.usingSample(s)
 	p.pivot(s)
+	p.about(s)
 	s.Where = p.optional(stmt.GetWhereClause())
 	p.groupBy(s, stmt.GetGroupClause())
 	s.Having = p.optional(stmt.GetHavingClause())

@@ -48,6 +48,8 @@ type script struct {
 	sampleEnds map[int]int     // of USING SAMPLE: the last token, by SAMPLE
 	samples    map[int]*Sample // by the offset of the table or the item that stands for them
 
+	verbsWithin map[int]string // what is parsed in place of verbs behind FROM, by their offset
+
 	qualified map[int]bool // conditions of QUALIFY, by the offset of their first byte
 
 	verb      Verb // in front of the statement; "" of a SELECT alone
@@ -82,6 +84,9 @@ const (
 	markPivot       = "pivot"        // PIVOT and UNPIVOT, which are parsed as an item
 	markShare       = "%"            // of LIMIT
 	markSample      = "sample"       // USING SAMPLE, which is parsed as an item
+	markVerb        = "verb"         // DESCRIBE, SUMMARIZE and SHOW behind FROM, which are parsed as an item
+	markLambda      = "lambda"       // COLUMNS of a name and a condition on it
+	markUnpacked    = "unpacked"     // COLUMNS behind a *
 )
 
 // The signs of DuckDB's structs, which the parser's tokens have no names for.
@@ -114,7 +119,8 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, joinWords: map[int]string{},
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
 		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{},
-		pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
+		verbsWithin: map[int]string{},
+		pivots:      map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
@@ -139,7 +145,9 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		gaps[t.Start] = s.tokens[i].End
 	}
 	s.end = int(s.tokens[len(s.tokens)-1].End)
+	s.dropCommas()
 	if prefix == "" {
+		s.nestedVerbs()
 		s.selectFirst()
 		if err := s.pivotWords(); err != nil {
 			return nil, err
@@ -371,8 +379,13 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	if s.isColumns(i) {
 		s.refuseColumns(i)
 	}
-	if i == 0 && s.verb != "" {
+	switch {
+	case i == 0 && s.verb != "":
 		return s.withoutVerb()
+	case s.marks[at] == markVerb && s.isWord(i, "show"):
+		return s.verbsWithin[at], 2
+	case s.marks[at] == markVerb:
+		return s.verbsWithin[at], 1
 	}
 	switch t.Token {
 	case pg.Token_Op:
