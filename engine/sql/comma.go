@@ -17,12 +17,25 @@ var behindComma = []pg.Token{0, pg.Token_ASCII_41, pg.Token_ASCII_93, tokenClose
 var beforeElement = []pg.Token{0, pg.Token_ASCII_40, pg.Token_ASCII_44, pg.Token_ASCII_91, tokenOpenBrace,
 	pg.Token_SELECT, pg.Token_FROM, pg.Token_BY}
 
+// endsList says whether a list has ended before the token at an index: a word of a clause stands there, and no name that
+// is such a word, for which there is an error.
+func (s *script) endsList(i int) bool {
+	switch t, next := s.token(i).Token, s.token(i+1).Token; {
+	case !slices.Contains(behindComma, t):
+		return false
+	case t == pg.Token_GROUP_P, t == pg.Token_ORDER:
+		return next == pg.Token_BY
+	case s.token(i).KeywordKind == pg.KeywordKind_RESERVED_KEYWORD:
+		return next != pg.Token_ASCII_44 && next != pg.Token_FROM && next != pg.Token_AS
+	}
+	return true
+}
+
 // dropCommas takes commas behind the last elements of lists out of the tokens.
 func (s *script) dropCommas() {
 	kept := make([]*pg.ScanToken, 0, len(s.tokens))
 	for i, t := range s.tokens {
-		isLast := t.Token == pg.Token_ASCII_44 && slices.Contains(behindComma, s.token(i+1).Token) &&
-			!slices.Contains(beforeElement, s.token(i-1).Token)
+		isLast := t.Token == pg.Token_ASCII_44 && s.endsList(i+1) && !slices.Contains(beforeElement, s.token(i-1).Token)
 		if !isLast {
 			s.at[t.Start] = len(kept)
 			kept = append(kept, t)

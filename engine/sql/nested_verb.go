@@ -78,7 +78,7 @@ func (p *statements) about(s *Select) {
 		return
 	}
 	at := s.Items[0].At
-	if len(s.Items) != 1 || s.Items[0].Expr.Value != int64(0) {
+	if len(s.Items) != 1 || s.Items[0].Name != "" || s.Items[0].Expr.Value != int64(0) {
 		p.fail(at, "not supported: this %s behind FROM", strings.ToUpper(p.word(p.tokens[p.at[int32(at)]])))
 	}
 	s.Items = []Item{{}}

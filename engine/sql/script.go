@@ -48,6 +48,8 @@ type script struct {
 	sampleEnds map[int]int     // of USING SAMPLE: the last token, by SAMPLE
 	samples    map[int]*Sample // by the offset of the table or the item that stands for them
 
+	lambdas map[int]bool // COLUMNS of a name and a condition on it, and * LIKE, by their offset
+
 	verbsWithin map[int]string // what is parsed in place of verbs behind FROM, by their offset
 
 	qualified map[int]bool // conditions of QUALIFY, by the offset of their first byte
@@ -85,7 +87,6 @@ const (
 	markShare       = "%"            // of LIMIT
 	markSample      = "sample"       // USING SAMPLE, which is parsed as an item
 	markVerb        = "verb"         // DESCRIBE, SUMMARIZE and SHOW behind FROM, which are parsed as an item
-	markLambda      = "lambda"       // COLUMNS of a name and a condition on it
 	markUnpacked    = "unpacked"     // COLUMNS behind a *
 )
 
@@ -119,8 +120,8 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, joinWords: map[int]string{},
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
 		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{},
-		verbsWithin: map[int]string{},
-		pivots:      map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
+		verbsWithin: map[int]string{}, lambdas: map[int]bool{},
+		pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
@@ -376,8 +377,8 @@ var takeFrom = []pg.Token{pg.Token_EXTRACT, pg.Token_SUBSTRING, pg.Token_TRIM, p
 func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	t := s.tokens[i]
 	at := int(t.Start)
-	if s.isColumns(i) {
-		s.refuseColumns(i)
+	if left := s.columnsWords(i); left > 0 {
+		return " ", left
 	}
 	switch {
 	case i == 0 && s.verb != "":
@@ -488,6 +489,9 @@ func (s *script) replacedStar(i int) (text string, taken int) {
 			return "SELECT * FROM", 1
 		}
 	case pg.Token_ASCII_42:
+		if text, taken := s.starLike(i); taken > 0 {
+			return text, taken
+		}
 		return s.star(i)
 	case pg.Token_REPLACE:
 		if s.replaces[at] != nil {

@@ -81,6 +81,11 @@ type Columns struct {
 	IsStar  bool
 	Names   []string // nil of a regular expression
 	Pattern string
+
+	Parameter string     // the name that Condition has for the name of a column; "" of no condition
+	Condition *expr.Expr // of the names of columns; nil of none
+
+	Unpacked bool // in a call, all columns together are arguments
 }
 
 // String returns what stands in the parentheses, for people.
@@ -88,6 +93,8 @@ func (c *Columns) String() string {
 	switch {
 	case c.IsStar:
 		return "*"
+	case c.Condition != nil:
+		return "lambda " + c.Parameter + ": " + c.Condition.String()
 	case c.Names != nil:
 		return "['" + strings.Join(c.Names, "', '") + "']"
 	}
