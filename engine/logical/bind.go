@@ -23,6 +23,9 @@ type Options struct {
 	// Open opens the files of a table.
 	Open func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error)
 
+	// Ask returns the texts of the second column of a statement, which is run while another one is bound. nil: none is.
+	Ask func(ctx context.Context, s *sql.Select) ([]string, error)
+
 	Parameters    []Parameter // the values of ? and $1; nil is NULL for each
 	Overflow      query.Overflow
 	Deterministic bool

@@ -107,8 +107,12 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	if opt.Scan.Budget == nil {
 		opt.Scan.Budget = eng.Budget()
 	}
+	ask := func(ctx context.Context, s *sql.Select) ([]string, error) {
+		s.Parameters = len(opt.Parameters)
+		return textsOf(ctx, eng, s, opt)
+	}
 	statement, err := logical.Bind(ctx, s, logical.Options{
-		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow,
+		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow, Ask: ask,
 		Deterministic: opt.Deterministic, Budget: eng.Budget(), Inline: slices.Contains(opt.Without, rules.SharedStatements),
 	})
 	if err != nil {
@@ -141,6 +145,27 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		return nil, logical.Located(s, err)
 	}
 	return q, nil
+}
+
+// textsOf runs a statement, and returns the texts of its second column.
+func textsOf(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (texts []string, err error) {
+	q, err := prepare(ctx, eng, s, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	result, err := q.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer result.Release()
+	for result.Next() {
+		column := result.RecordBatch().Column(1)
+		for i := range column.Len() {
+			texts = append(texts, column.ValueStr(i))
+		}
+	}
+	return texts, result.Err()
 }
 
 // checkOnce refuses a plan that reads a table twice which can be read once: for the domain of a subquery, too, and in

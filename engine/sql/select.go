@@ -262,7 +262,7 @@ type Pivot struct {
 	WithNulls   bool // a value that is NULL has a row, too
 
 	// Of PIVOT, whose items are, for each element of On, an expression and its values, as many as On says, and
-	// aggregates, in front if First.
+	// aggregates, in front if First. An expression without values has all that the table has.
 	On         []int
 	Aggregates int // 0 for count(*)
 	First      bool
