@@ -30,6 +30,7 @@ type Options struct {
 	Overflow      query.Overflow
 	Deterministic bool
 	Inline        bool           // statements of WITH are bound wherever they are used
+	ViewsAsMade   bool           // a view is a table without rows, of its columns in Table.Made
 	Budget        rowdata.Budget // counts what a statement takes while it is bound
 }
 
@@ -38,6 +39,7 @@ type Table struct {
 	Source scan.Source      // nil for files and views
 	Files  []string         // patterns
 	View   *sql.Select      // the statement of a view; nil of others
+	Made   *arrow.Schema    // the columns that a view had when it was made; nil where they are not known
 	Scan   *dataset.Options // how the files are read; nil for Options.Scan
 	In     []string         // the catalog and the schema of the table, which may qualify its name; may be nil
 

@@ -183,6 +183,9 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 		return b.namedFile(ctx, s, f, nearest.Offer(f.Name, names))
 	}
 	t := b.opt.Tables[found]
+	if t.View != nil && b.opt.ViewsAsMade && t.Made != nil {
+		return b.tableScope(scan.Batches(t.Made, nil), found), nil
+	}
 	if t.View != nil {
 		return b.view(ctx, found, f, t.View)
 	}

@@ -29,6 +29,7 @@ type planner struct {
 	bodies  map[*logical.Body]*bodyNode // of WITH, that have been made
 
 	estimates *rules.Estimator
+	limited   map[*logical.Join]bool // LIMIT may end them before all of their rows are made
 }
 
 // input is a node with the places of the columns of a logical node in its rows.

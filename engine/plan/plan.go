@@ -47,6 +47,11 @@ type Options struct {
 	// count(DISTINCT x) is then a set for each group. The default is false.
 	OneStep bool
 
+	// IsView says that the statement is a view's, and is checked alone. Views that it reads are then taken to have the
+	// columns that they had when they were made, so that a chain of views is not planned for each of them; where that is
+	// an error, they are planned after all. The default is false.
+	IsView bool
+
 	// Without are rules that are not used. A statement has the same answer without them, and may take
 	// longer. The default is none.
 	Without []Rule
@@ -87,7 +92,15 @@ type Query struct {
 // Prepare looks up the names of a statement, opens the files that the statement reads, and gives
 // every expression its type. Errors that point at the text are of type *sql.Error.
 func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
-	return guarded(s.Text, func() (*Query, error) { return prepare(ctx, eng, s, opt) })
+	return guarded(s.Text, func() (*Query, error) {
+		if opt.IsView {
+			if q, err := prepare(ctx, eng, s, opt); err == nil {
+				return q, nil
+			}
+			opt.IsView = false
+		}
+		return prepare(ctx, eng, s, opt)
+	})
 }
 
 // guarded calls a function. Its error, which may be a panic, is an error of the statement.
@@ -113,6 +126,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	}
 	statement, err := logical.Bind(ctx, s, logical.Options{
 		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow, Ask: ask,
+		ViewsAsMade: opt.IsView,
 		Deterministic: opt.Deterministic, Budget: eng.Budget(), Inline: slices.Contains(opt.Without, rules.SharedStatements),
 	})
 	if err != nil {
@@ -121,7 +135,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	defer statement.Planned()
 	q := &Query{engine: eng, text: s, statement: statement}
 	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{},
-		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator()}
+		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator(), limited: map[*logical.Join]bool{}}
 	c := &rules.Context{Context: ctx, IDs: statement.IDs, Without: opt.Without, OnDevices: p.onDevices}
 	if opt.OneStep {
 		c.Without = append(c.Without[:len(c.Without):len(c.Without)], oneStepRules...)
@@ -138,6 +152,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	}
 	if err == nil {
 		q.used = used
+		p.noteLimited(root, false)
 		q.root, err = p.reader(root)
 	}
 	if err = cmp.Or(err, context.Cause(ctx)); err != nil { // what could not be bound for it may have been left out

@@ -322,7 +322,8 @@ func TestParseCreate(t *testing.T) {
 		"CREATE OR REPLACE TABLE IF NOT EXISTS x AS SELECT 1": "one statement", "CREATE INDEX x ON t(a)": "CREATE of this",
 		"CREATE TABLE x AS SELECT 1; SELECT 2": "more than one statement", "CREATE VIEW x AS SELECT ?": "no parameters",
 		"CREATE TABLE x AS EXPLAIN SELECT 1": "EXPLAIN", "CREATE TABLE x AS CREATE TABLE y AS SELECT 1": "not supported: CREATE",
-		"CREATE TABLE x AS SELECT 1 WITH NO DATA": "syntax error", "CREATE UNLOGGED TABLE x AS SELECT 1": "CREATE of this",
+		"CREATE VIEW x AS SELECT 1 WITH NO DATA": "CREATE TABLE alone", "CREATE TABLE select AS SELECT 1": "select is a word of SQL",
+		"CREATE TABLE x (a, b, A) AS SELECT 1, 2, 3": "two columns have the name A", "CREATE UNLOGGED TABLE x AS SELECT 1": "CREATE of this",
 		"CREATE TABLE x. AS SELECT 1": "wants a name", "CREATE TABLE \"\" AS SELECT 1": "wants a name", "CREATE TABLE \"x": "",
 	} {
 		_, err := ParseCreate(t.Context(), text)
