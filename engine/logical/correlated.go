@@ -106,7 +106,8 @@ func (b *binder) tied(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	o.tie = nil
 	r, err := b.from(ctx, s, f.Right)
 	tie := o.tie
-	if o.tie = before; err == nil && tie != nil {
+	isOneSided := f.Kind == sql.SemiJoin || f.Kind == sql.AntiJoin
+	if o.tie = before; err == nil && tie != nil && (!isOneSided || f.Asof) {
 		err = checkLateral(f)
 	}
 	return r, tie, err
