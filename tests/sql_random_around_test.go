@@ -2,8 +2,8 @@ package tests
 
 import "strings"
 
-// around writes a statement over small tables whose subqueries have statements behind FROM, set operations, VALUES, WITH
-// and WITH RECURSIVE that read columns of the rows around them.
+// around writes a statement over small tables whose subqueries have statements behind FROM, set operations, VALUES,
+// WITH and WITH RECURSIVE that read columns of the rows around them.
 func (g *sqlGenerator) around() string {
 	w := "WITH w AS MATERIALIZED (SELECT DISTINCT si % 17 AS k, coalesce(ti % 5, 0) AS j, nullif(si % 9, 4) AS c FROM t WHERE id < 300) "
 	body := func() string { return g.inner(2+g.IntN(2), true) }
@@ -37,8 +37,8 @@ func (g *sqlGenerator) around() string {
 		w+"SELECT k, sum(c) OVER v AS s, count(*) OVER u AS n FROM w WINDOW u AS (PARTITION BY j), v AS (u ORDER BY k, c)")
 }
 
-// inner writes a statement with a column v that reads columns of the table o around it. Below a set operation a group of
-// no rows is missing in DuckDB 2.0.0: mayBeEmpty allows one.
+// inner writes a statement with a column v that reads columns of the table o around it. Below a set operation a group
+// of no rows is missing in DuckDB 2.0.0: mayBeEmpty allows one.
 func (g *sqlGenerator) inner(depth int, mayBeEmpty bool) string {
 	read := g.pick("o.k", "o.j", "o.c")
 	by := " GROUP BY w.k"

@@ -90,7 +90,7 @@ type Limits struct {
 	Device    string   `yaml:"device" doc:"What may do the work, as mpga agg --device takes it. The default is auto."`
 	Algorithm string   `yaml:"algorithm" doc:"A system of the papers that does the query on the device, as mpga agg --algorithm takes it. The default is auto."`
 	Recursion int      `yaml:"recursion" doc:"Iterations of a WITH RECURSIVE. The default is 1,000,000."`
-	Pairs     int64    `yaml:"pairs" doc:"Pairs of rows that a join without a key may compare. The default is 1,000,000,000,000."`
+	Pairs     int64    `yaml:"pairs" doc:"Pairs of rows that a join without a key may compare. The default is 1e12."`
 	Time      Duration `yaml:"time" doc:"How long the step may take, all attempts together. The default is no limit."`
 }
 

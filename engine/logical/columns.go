@@ -197,7 +197,8 @@ func (r *scope) chosen(of *sql.Columns, columns []int, at int) (list []match, er
 	switch {
 	case len(list) > 0:
 	case of.Condition != nil:
-		return nil, errorAt(at, "COLUMNS: the condition is TRUE for no column's name; the columns are %s", strings.Join(names, ", "))
+		const none = "COLUMNS: the condition is TRUE for no column's name; the columns are %s"
+		return nil, errorAt(at, none, strings.Join(names, ", "))
 	default:
 		return nil, errorAt(at, "COLUMNS: no column's name matches '%s'%s", of.Pattern, nearest.Offer(of.Pattern, names))
 	}

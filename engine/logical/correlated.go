@@ -9,13 +9,15 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-// A statement behind FROM of a subquery, or of a lateral statement, may read what is around these, as may the statements
-// of its set operations and of its WITH RECURSIVE. Each such statement has a domain of its own, whose columns are the last
-// ones of its rows. Those of a set operation have them at the same places, so that rows of different values are no equal
-// rows. The first statement behind FROM lends the statement around its columns; another is tied to them.
+// A statement behind FROM of a subquery, or of a lateral statement, may read what is around these, as may the
+// statements of its set operations and of its WITH RECURSIVE. Each such statement has a domain of its own, whose
+// columns are the last ones of its rows. All statements of a set operation have them at the same places, so that rows
+// of different values are no equal rows. The first statement behind FROM lends the statement around its columns;
+// another is tied to them.
 
-// part binds a statement behind FROM, or one of a set operation, which of is. hidden is how many of the last columns are
-// a domain: 0 where of reads nothing of what is around. It is found out when the statement around has no domain yet.
+// part binds a statement behind FROM, or one of a set operation, which is of. hidden is how many of the last columns
+// are a domain: 0 where of reads nothing of what is around. It is found out when the statement around has no domain
+// yet.
 func (b *binder) part(ctx context.Context, of sql.From, s *sql.Select) (r *scope, hidden int, err error) {
 	o := b.outer
 	switch {
@@ -113,8 +115,8 @@ func (b *binder) tied(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	return r, tie, err
 }
 
-// readEarly notes that the columns around a statement are read by one behind its FROM, if another one, which reads columns
-// of the tables before it, reads them.
+// readEarly notes that the columns around a statement are read by one behind its FROM, if another one, which reads
+// columns of the tables before it, reads them.
 func (o *enclosing) readEarly(inner *enclosing) {
 	isNull := func(x *expr.Expr) bool { return x.Op != expr.OpColumn }
 	if o != nil && slices.ContainsFunc(inner.reads, isNull) {
@@ -131,7 +133,7 @@ func checkLateral(f *sql.Join) error {
 	return nil
 }
 
-// acrossComma binds joins behind a comma, in which a statement may read columns of the tables before the comma: all of
+// acrossComma binds joins behind a comma, where a statement may read columns of the tables before the comma: all of
 // them are then made for each value of the domain.
 func (b *binder) acrossComma(ctx context.Context, s *sql.Select, f *sql.Join, left *scope) (*scope, *expr.Expr, error) {
 	stdin, once, around := b.stdin, maps.Clone(b.once), b.outer

@@ -141,8 +141,8 @@ func pivotValues(ctx context.Context, of *expr.Expr, items []sql.Item) (values [
 	return values, nil
 }
 
-// askedValues returns the values that an expression of PIVOT has, but for NULL, in the order of their texts. A statement of its own is
-// asked for them, while the PIVOT is bound.
+// askedValues returns the values that an expression of PIVOT has, but for NULL, in the order of their texts. A
+// statement of its own is asked for them, while the PIVOT is bound.
 func (b *binder) askedValues(ctx context.Context, s *sql.Select, r *scope, of *expr.Expr) ([]pivotValue, error) {
 	const write = "; write %s IN (value, ...)"
 	switch {

@@ -137,7 +137,8 @@ func (b *binder) step(ctx context.Context, f *sql.Recursion, hidden int) (*scope
 		return r, err
 	}
 	if isGlobal(f.Step) {
-		return nil, errorAt(f.At, "not supported: an aggregate without GROUP BY in the step of WITH RECURSIVE %s "+correlated, f.Name)
+		const global = "not supported: an aggregate without GROUP BY in the step of WITH RECURSIVE %s " + correlated
+		return nil, errorAt(f.At, global, f.Name)
 	}
 	like := *b.outer
 	like.isStep = true

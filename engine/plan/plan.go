@@ -126,7 +126,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	}
 	statement, err := logical.Bind(ctx, s, logical.Options{
 		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow, Ask: ask,
-		ViewsAsMade: opt.IsView,
+		ViewsAsMade:   opt.IsView,
 		Deterministic: opt.Deterministic, Budget: eng.Budget(), Inline: slices.Contains(opt.Without, rules.SharedStatements),
 	})
 	if err != nil {

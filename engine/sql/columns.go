@@ -24,8 +24,8 @@ func (s *script) inColumns(i int) bool {
 	return s.token(i-1).Token == pg.Token_ASCII_40 && s.isColumns(i-2)
 }
 
-// columnsWords notes what PostgreSQL's parser does not read of COLUMNS: a * before it, and LAMBDA within. It returns how
-// many tokens from index i on are left out.
+// columnsWords notes what PostgreSQL's parser does not read of COLUMNS: a * before it, and LAMBDA within. It returns
+// how many tokens from index i on are left out.
 func (s *script) columnsWords(i int) (left int) {
 	switch {
 	case s.isColumns(i) && s.token(i-1).Token == pg.Token_ASCII_42 && isStarItem(s.token(i-2).Token):

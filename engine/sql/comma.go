@@ -17,8 +17,8 @@ var behindComma = []pg.Token{0, pg.Token_ASCII_41, pg.Token_ASCII_93, tokenClose
 var beforeElement = []pg.Token{0, pg.Token_ASCII_40, pg.Token_ASCII_44, pg.Token_ASCII_91, tokenOpenBrace,
 	pg.Token_SELECT, pg.Token_FROM, pg.Token_BY}
 
-// endsList says whether a list has ended before the token at an index: a word of a clause stands there, and no name that
-// is such a word, for which there is an error.
+// endsList says whether a list has ended before the token at an index: a word of a clause stands there, and no name
+// that is such a word and has an error of its own.
 func (s *script) endsList(i int) bool {
 	switch t, next := s.token(i).Token, s.token(i+1).Token; {
 	case !slices.Contains(behindComma, t):

@@ -413,7 +413,8 @@ func (p *statements) similar(e *pg.A_Expr, sign string) *expr.Expr {
 		p.fail(at, "not supported: ESCAPE behind SIMILAR TO")
 	}
 	p.take(call, "funcname", "args", "funcformat")
-	return negatedIf(callAt(at, "regexp_full_match", p.exprs([]*pg.Node{e.GetLexpr(), call.GetArgs()[0]})...), sign == "!~")
+	args := p.exprs([]*pg.Node{e.GetLexpr(), call.GetArgs()[0]})
+	return negatedIf(callAt(at, "regexp_full_match", args...), sign == "!~")
 }
 
 // caseExpr reads CASE. With an operand, its conditions are comparisons with that.
