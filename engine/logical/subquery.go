@@ -364,10 +364,8 @@ func (a *attacher) domain(o *enclosing, reads []*expr.Expr) error {
 	if err != nil {
 		return err
 	}
-	if o.early || o.isLateral { // a rule may put values of other rows in place of the domain's
-		for i := range in.columns {
-			in.columns[i].Stats = scan.ColumnStats{}
-		}
+	for i := range in.columns { // a rule may put values of other rows in place of the domain's
+		in.columns[i].Stats = scan.ColumnStats{}
 	}
 	groups.In = in
 	if groups, err = groups.Typed(); err != nil {
@@ -662,16 +660,17 @@ func (a *attacher) quantified(q *subquery, x *expr.Expr) (*expr.Expr, error) {
 
 // semi leaves the rows that have a partner among the rows of a subquery, or that have none.
 func (a *attacher) semi(q *subquery, x *expr.Expr, isNot bool) error {
-	if q.Compared > 1 && isNot {
-		return errorAt(x.At, "not supported: NOT IN of several columns; want NOT EXISTS")
-	}
 	rows, err := a.rows(q, x, q.statement)
 	if err != nil {
 		return err
 	}
 	condition := rows.on
 	for i, value := range x.Args[:q.Compared] {
-		condition = expr.Conjunction(condition, equality(value, rows.values[i].Expr(), x.At))
+		equal := equality(value, rows.values[i].Expr(), x.At)
+		if isNot && q.Compared > 1 && (mayBeNull(a.node, value) || rows.values[i].Nullable) {
+			equal = expr.Call("coalesce", equal, expr.Constant(true)) // an unknown part leaves the others to decide
+		}
+		condition = expr.Conjunction(condition, equal)
 	}
 	if !isNot {
 		return a.joinBy(sql.SemiJoin, rows.node, condition)
@@ -679,7 +678,7 @@ func (a *attacher) semi(q *subquery, x *expr.Expr, isNot bool) error {
 	if err := a.joinBy(sql.AntiJoin, rows.node, condition); err != nil {
 		return err
 	}
-	if q.Compared == 0 || !mayBeNull(a.node, x.Args[0]) && !rows.values[0].Nullable {
+	if q.Compared != 1 || !mayBeNull(a.node, x.Args[0]) && !rows.values[0].Nullable {
 		return nil
 	}
 	number, values, _, err := a.counted(q, x)
