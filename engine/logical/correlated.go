@@ -108,8 +108,7 @@ func (b *binder) tied(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	o.tie = nil
 	r, err := b.from(ctx, s, f.Right)
 	tie := o.tie
-	isOneSided := f.Kind == sql.SemiJoin || f.Kind == sql.AntiJoin
-	if o.tie = before; err == nil && tie != nil && (!isOneSided || f.Asof) {
+	if o.tie = before; err == nil && tie != nil {
 		err = checkLateral(f)
 	}
 	return r, tie, err
@@ -126,8 +125,8 @@ func (o *enclosing) readEarly(inner *enclosing) {
 
 // checkLateral refuses joins whose right side cannot read columns of the left one.
 func checkLateral(f *sql.Join) error {
-	if f.Kind != sql.InnerJoin && f.Kind != sql.LeftJoin || f.Asof {
-		const alone = "a statement that reads columns of the tables before it stands behind INNER and LEFT JOIN alone"
+	if f.Kind == sql.RightJoin || f.Kind == sql.FullJoin || f.Asof {
+		const alone = "a statement that reads columns of the tables before it stands behind no RIGHT, FULL and ASOF JOIN"
 		return errorAt(f.At, alone)
 	}
 	return nil

@@ -55,7 +55,7 @@ func (b *binder) rightSide(ctx context.Context, s *sql.Select, f *sql.Join, left
 // withEmpty adds to the rows of a lateral statement with one group a row for each value of the domain that has none.
 func (a *attacher) withEmpty(n Node, o *enclosing) (Node, error) {
 	all := &enclosing{}
-	if err := a.domain(all, o.reads); err != nil {
+	if err := a.domain(all, o.of); err != nil {
 		return nil, err
 	}
 	made, found, err := a.marked(n)

@@ -28,7 +28,7 @@ var grammar = []string{
 	"SELECT INTERVAL '3 days', INTERVAL 2 MONTHS, DATE '2020-01-01', TIMESTAMP '2020-01-01 00:00:00', extract(year FROM d), trim(both 'x' FROM s) FROM t",
 	"SELECT substring(s FROM 2 FOR 3), position('a' IN s), strptime(s, ['%Y', '%d']), $1 + $2 FROM t",
 	"SELECT count(*), sum(DISTINCT a) FILTER (WHERE b), string_agg(s, ',' ORDER BY a DESC NULLS FIRST, b), percentile_disc(0.5) WITHIN GROUP (ORDER BY a DESC) FROM t",
-	"SELECT a, b, grouping(a, b) FROM t GROUP BY ROLLUP (a, (b, c)), CUBE (a, d), GROUPING SETS ((a, b), ()) HAVING sum(a) > 1 ORDER BY a DESC NULLS LAST, 2",
+	"SELECT a, b, grouping(a, b), grouping_id(a) FROM t GROUP BY ROLLUP (a, (b, c)), CUBE (a, d), GROUPING SETS ((a, b), ()) HAVING sum(a) > 1 ORDER BY a DESC NULLS LAST, 2",
 	"SELECT a FROM t GROUP BY ALL ORDER BY ALL DESC",
 	"WITH q AS (SELECT a FROM s.t), r AS MATERIALIZED (SELECT a FROM q) SELECT r.a FROM r",
 	"SELECT s.a FROM (SELECT a FROM c.m.t) s FETCH FIRST 3 ROWS ONLY",

@@ -529,6 +529,9 @@ func (s *script) replacedWord(i int, inFrom bool) (text string, taken int) {
 	if (s.isWord(i, "ignore") || s.isWord(i, "respect")) && s.ignoreNulls(i) {
 		return " ", 2
 	}
+	if s.isWord(i, "grouping_id") && s.token(i+1).Token == pg.Token_ASCII_40 {
+		return "GROUPING", 1
+	}
 	if s.isWord(i, markTryCast) && s.token(i+1).Token == pg.Token_ASCII_40 {
 		s.marks[at] = markTryCast
 		return "CAST", 1
