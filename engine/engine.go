@@ -130,6 +130,12 @@ func (e *Engine) Threads() int { return e.opt.Threads }
 // MaxRecursion returns how many iterations a recursion may have.
 func (e *Engine) MaxRecursion() int64 { return e.opt.MaxRecursion }
 
+// MaxPairs returns how many pairs of rows a join without a key may compare.
+func (e *Engine) MaxPairs() int64 { return e.opt.MaxPairs }
+
+// Warn tells Options.Logger what is worth a look: names and values in turns say more of it.
+func (e *Engine) Warn(message string, args ...any) { e.opt.Logger.Warn(message, args...) }
+
 // MemoryLimit returns the limit of the process, in bytes.
 func (e *Engine) MemoryLimit() int64 { return e.budget.Limit() }
 

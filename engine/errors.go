@@ -42,6 +42,9 @@ var (
 	// ErrRecursion marks a statement of WITH RECURSIVE that has rows after Options.MaxRecursion iterations.
 	ErrRecursion = errors.New("the recursion does not end")
 
+	// ErrPairs marks a statement whose join compares more pairs of rows than Options.MaxPairs.
+	ErrPairs = errors.New("the join has no key")
+
 	// ErrNoMemory marks memory that the system refuses, whatever Options.MemoryLimit says.
 	ErrNoMemory = mem.ErrNoMemory
 

@@ -63,6 +63,10 @@ type Options struct {
 	// MaxRecursion is how many iterations a statement of WITH RECURSIVE may have. The default is 1,000,000.
 	MaxRecursion int64
 
+	// MaxPairs is how many pairs of rows a join may compare whose condition has no equality and no range of columns of
+	// both sides. The default is 1e12.
+	MaxPairs int64
+
 	// FS is the file system of TempDir. The default is vfs.OS.
 	FS vfs.FS
 
@@ -126,6 +130,9 @@ func (o *Options) EnsureDefaults() {
 	if o.MaxRecursion == 0 {
 		o.MaxRecursion = maxRecursion
 	}
+	if o.MaxPairs == 0 {
+		o.MaxPairs = maxPairs
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -170,8 +177,14 @@ func (o *Options) Validate() error {
 	if o.MaxRecursion < 0 {
 		errs = append(errs, knob.Errorf("%s (%d) must not be negative", knob.Name("engine.MaxRecursion"), o.MaxRecursion))
 	}
+	if o.MaxPairs < 0 {
+		errs = append(errs, knob.Errorf("%s (%d) must not be negative", knob.Name("engine.MaxPairs"), o.MaxPairs))
+	}
 	return errors.Join(errs...)
 }
+
+// maxPairs is more pairs than two threads compare in four hours.
+const maxPairs = 1e12
 
 // maxRecursion is more iterations than a statement needs that ends, and takes some minutes.
 const maxRecursion = 1_000_000

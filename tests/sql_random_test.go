@@ -800,6 +800,8 @@ func (g *sqlGenerator) statement() string {
 			return g.starred()
 		}
 		return g.pivoted()
+	case 6:
+		return g.around()
 	}
 	return g.groups()
 }

@@ -40,7 +40,7 @@ func (r *Run) define(run func() (*plan.Result, error)) (rows, error) {
 	case err != nil:
 		return nil, err
 	case st.create.View:
-		return nil, errors.Join(session.tables.Define(st.create, nil), session.renamed())
+		return nil, errors.Join(session.tables.Define(st.create, nil, st.made), session.renamed())
 	case !there:
 		result, err := run()
 		if err != nil {
@@ -52,7 +52,7 @@ func (r *Run) define(run func() (*plan.Result, error)) (rows, error) {
 			return nil, err
 		}
 		r.made, stats = made, result.Stats()
-		if err := errors.Join(session.tables.Define(st.create, table), session.renamed()); err != nil {
+		if err := errors.Join(session.tables.Define(st.create, table, nil), session.renamed()); err != nil {
 			return nil, err
 		}
 	}

@@ -199,7 +199,7 @@ func (s *Session) planned(
 	}
 	st.schema, st.Parameters = p.query.Schema(), p.query.Parameters()
 	if create != nil {
-		st.schema = countSchema
+		st.made, st.schema = st.schema, countSchema
 	}
 	st.ready, st.held = p, true
 	if len(st.Parameters) > 0 { // which have no values yet

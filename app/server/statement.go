@@ -28,6 +28,7 @@ type Statement struct {
 	place   *list.Element // in Session.recent, under the session's lock
 	parsed  *sql.Select   // nil of a statement that drops a table; of one that makes a table or a view, what that is of
 	create  *sql.Create   // nil of others
+	made    *arrow.Schema // columns of the statement of create; nil of others
 	drop    *sql.Drop     // nil of others
 	meaning Meaning
 	over    map[string]*temporary.Table // tables of this statement alone, by name, which it does not hold
@@ -134,6 +135,7 @@ func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*pre
 		Overflow:      server.opt.Overflow,
 		Deterministic: server.opt.Deterministic,
 		Parameters:    values,
+		IsView:        st.create != nil && st.create.View,
 	}
 	var err error
 	p.query, err = plan.Prepare(ctx, server.opt.Engine, st.parsed, opt)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sql"
@@ -63,6 +65,8 @@ type entry struct {
 	name  string      // as it was written
 	table *Table      // held; nil of a view
 	view  *sql.Select // nil of a table
+
+	columns *arrow.Schema // of a view, when it was made
 }
 
 // word says what an entry is.
@@ -119,7 +123,7 @@ func (t *Tables) PlanTables(tables map[string]plan.Table) (held []*Table) {
 	defer t.mu.Unlock()
 	for _, e := range t.entries {
 		if e.view != nil {
-			tables[e.name] = plan.Table{View: e.view, In: in}
+			tables[e.name] = plan.Table{View: e.view, Made: e.columns, In: in}
 			continue
 		}
 		e.table.Hold()
@@ -190,11 +194,11 @@ func (t *Tables) place(c *sql.Create) (there bool, err error) {
 	return false, nil
 }
 
-// Define gives a table, which it takes over, or a view its name.
-func (t *Tables) Define(c *sql.Create, table *Table) error {
+// Define gives a table, which it takes over, or a view of some columns its name.
+func (t *Tables) Define(c *sql.Create, table *Table, columns *arrow.Schema) error {
 	made := entry{name: c.Name, table: table}
 	if c.View {
-		made = entry{name: c.Name, view: c.Query}
+		made = entry{name: c.Name, view: c.Query, columns: columns}
 		if err := t.store.opt.Engine.Budget().Reserve(viewBytes * int64(len(c.Query.Text))); err != nil {
 			return fmt.Errorf("view %s: %w", c.Name, err)
 		}
@@ -342,6 +346,7 @@ func (t *Tables) Run(
 	if there, err := t.Check(c); there || err != nil {
 		return 0, stats, err
 	}
+	names.IsView = c.View
 	names, release := t.Names(names)
 	defer func() { err = errors.Join(err, release()) }()
 	query, err := plan.Prepare(ctx, t.store.opt.Engine, c.Query, names)
@@ -354,7 +359,7 @@ func (t *Tables) Run(
 		return 0, stats, c.Query.ErrorAt(c.At, fmt.Sprintf(why, once, c.Name))
 	}
 	if c.View {
-		return 0, stats, t.Define(c, nil)
+		return 0, stats, t.Define(c, nil, query.Schema())
 	}
 	result, err := run(query)
 	if err != nil {
@@ -365,5 +370,5 @@ func (t *Tables) Run(
 	if err != nil {
 		return 0, stats, fmt.Errorf("table %s: %w", c.Name, err)
 	}
-	return rows, result.Stats(), t.Define(c, table)
+	return rows, result.Stats(), t.Define(c, table, nil)
 }

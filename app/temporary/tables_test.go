@@ -109,7 +109,7 @@ func TestNamesMax(t *testing.T) {
 	}
 	for i := range namesMax + 1 {
 		c.Name = "v" + strings.Repeat("x", i%100) + string(rune('a'+i/100%26)) + string(rune('a'+i/2600))
-		if err = tables.Define(c, nil); err != nil {
+		if err = tables.Define(c, nil, nil); err != nil {
 			break
 		}
 	}
@@ -119,7 +119,7 @@ func TestNamesMax(t *testing.T) {
 	if err := tables.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := tables.Define(c, nil); !errors.Is(err, ErrUnknown) {
+	if err := tables.Define(c, nil, nil); !errors.Is(err, ErrUnknown) {
 		t.Errorf("once closed: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ type budgetFlags struct {
 	tempLimit   string
 	deviceLimit string
 
-	maxRecursion int64
+	maxRecursion, maxPairs int64
 }
 
 func (f *budgetFlags) register(flags *pflag.FlagSet) {
@@ -34,11 +34,13 @@ func (f *budgetFlags) register(flags *pflag.FlagSet) {
 		"use at most `SIZE` of each GPU's memory (default what is free, less a reserve)")
 	flags.Int64Var(&f.maxRecursion, "max-recursion", 0,
 		"end a WITH RECURSIVE that has rows after `N` iterations (default 1000000)")
+	flags.Int64Var(&f.maxPairs, "max-pairs", 0,
+		"end a join whose condition has no equality and no range after `N` pairs of rows (default 1e12)")
 }
 
 // apply completes the options with the budgets that were given and with defaults, and checks them.
 func (f *budgetFlags) apply(o *engine.Options) (err error) {
-	o.TempDir, o.MaxRecursion = f.tempDir, f.maxRecursion
+	o.TempDir, o.MaxRecursion, o.MaxPairs = f.tempDir, f.maxRecursion, f.maxPairs
 	if o.MemoryLimit, err = parseSize("--memory-limit", f.memoryLimit); err != nil {
 		return err
 	}

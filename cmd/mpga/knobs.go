@@ -18,6 +18,7 @@ var flagNames = map[knob.Name]string{
 	"engine.TempDir":           "--temp-dir",
 	"engine.TempLimit":         "--temp-limit",
 	"engine.MaxRecursion":      "--max-recursion",
+	"engine.MaxPairs":          "--max-pairs",
 
 	"engine.Ablation.Bound":      "--bound",
 	"engine.Ablation.Oversized":  "--oversized",

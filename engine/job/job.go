@@ -90,6 +90,7 @@ type Limits struct {
 	Device    string   `yaml:"device" doc:"What may do the work, as mpga agg --device takes it. The default is auto."`
 	Algorithm string   `yaml:"algorithm" doc:"A system of the papers that does the query on the device, as mpga agg --algorithm takes it. The default is auto."`
 	Recursion int      `yaml:"recursion" doc:"Iterations of a WITH RECURSIVE. The default is 1,000,000."`
+	Pairs     int64    `yaml:"pairs" doc:"Pairs of rows that a join without a key may compare. The default is 1e12."`
 	Time      Duration `yaml:"time" doc:"How long the step may take, all attempts together. The default is no limit."`
 }
 
@@ -161,6 +162,7 @@ func (l *Limits) fill(from Limits) {
 	l.Device = cmp.Or(l.Device, from.Device)
 	l.Algorithm = cmp.Or(l.Algorithm, from.Algorithm)
 	l.Recursion = cmp.Or(l.Recursion, from.Recursion)
+	l.Pairs = cmp.Or(l.Pairs, from.Pairs)
 	l.Time = cmp.Or(l.Time, from.Time)
 }
 
@@ -388,6 +390,7 @@ func (s *Step) engineOptions() engine.Options {
 		TempLimit:   int64(s.Limits.Temp),
 
 		MaxRecursion: int64(s.Limits.Recursion),
+		MaxPairs:     s.Limits.Pairs,
 		Device:       s.Limits.Device,
 		Algorithm:    s.Limits.Algorithm,
 	}

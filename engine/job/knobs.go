@@ -18,6 +18,7 @@ var fieldNames = map[knob.Name]string{
 	"engine.TempLimit":   "limits.temp",
 
 	"engine.MaxRecursion": "limits.recursion",
+	"engine.MaxPairs":     "limits.pairs",
 
 	"query.Overflow":      "overflow",
 	"query.Deterministic": "deterministic",

@@ -188,6 +188,9 @@ func (l Limits) String() string {
 	if l.Recursion > 0 {
 		parts = append(parts, counted(l.Recursion, "iteration"))
 	}
+	if l.Pairs > 0 {
+		parts = append(parts, counted(int(l.Pairs), "pair"))
+	}
 	if l.Time > 0 {
 		parts = append(parts, time.Duration(l.Time).String())
 	}

@@ -23,10 +23,14 @@ type Options struct {
 	// Open opens the files of a table.
 	Open func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error)
 
+	// Ask returns the texts of the second column of a statement, which is run while another one is bound. nil: none is.
+	Ask func(ctx context.Context, s *sql.Select) ([]string, error)
+
 	Parameters    []Parameter // the values of ? and $1; nil is NULL for each
 	Overflow      query.Overflow
 	Deterministic bool
 	Inline        bool           // statements of WITH are bound wherever they are used
+	ViewsAsMade   bool           // a view is a table without rows, of its columns in Table.Made
 	Budget        rowdata.Budget // counts what a statement takes while it is bound
 }
 
@@ -35,6 +39,7 @@ type Table struct {
 	Source scan.Source      // nil for files and views
 	Files  []string         // patterns
 	View   *sql.Select      // the statement of a view; nil of others
+	Made   *arrow.Schema    // the columns that a view had when it was made; nil where they are not known
 	Scan   *dataset.Options // how the files are read; nil for Options.Scan
 	In     []string         // the catalog and the schema of the table, which may qualify its name; may be nil
 
@@ -74,6 +79,7 @@ func Bind(ctx context.Context, s *sql.Select, opt Options) (*Statement, error) {
 	b := &binder{
 		opt: opt, parameters: given, held: rowdata.NewReservation(opt.Budget), once: map[string]bool{},
 		bodies: map[*sql.With]*Body{}, recursions: map[*sql.Recursion]*recursing{},
+		reading: map[sql.From]bool{}, iterating: map[sql.From]bool{},
 	}
 	root, err := b.statement(ctx, s)
 	if err != nil {
@@ -97,9 +103,11 @@ type binder struct {
 	once       map[string]bool     // tables that can be read once, by their names
 	bodies     map[*sql.With]*Body // of WITH, that are bound once
 	recursions map[*sql.Recursion]*recursing
-	statements int           // that were bound
-	views      []*sql.Select // that are bound now, each within the one before
-	outer      *enclosing    // the statement around the one that is bound, if that is a subquery; else nil
+	reading    map[sql.From]bool // statements behind FROM that read what is around the statement they stand in
+	iterating  map[sql.From]bool // statements behind FROM of the step of WITH RECURSIVE that read the iteration before
+	statements int               // that were bound
+	views      []*sql.Select     // that are bound now, each within the one before
+	outer      *enclosing        // the statement around the one that is bound, if that is a subquery; else nil
 }
 
 // statementsMax bounds the statements behind FROM at any depth; one of WITH counts where it is read.

@@ -1,9 +1,12 @@
 package logical
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
@@ -20,6 +23,10 @@ type match struct {
 // expandColumns returns the statement with an item for each column that COLUMNS stands for in an item, a condition
 // for each one in WHERE, and an element of ORDER BY for each one there.
 func (r *scope) expandColumns(s *sql.Select) (*sql.Select, error) {
+	s, err := r.unpacked(s)
+	if err != nil {
+		return nil, err
+	}
 	of := *s
 	of.Items, of.OrderBy = nil, nil
 	for _, it := range s.Items {
@@ -70,6 +77,33 @@ func (r *scope) expandColumns(s *sql.Select) (*sql.Select, error) {
 		}
 	}
 	return &of, nil
+}
+
+// unpacked returns the statement with the columns of *COLUMNS(...) as arguments of the calls that it stands in.
+func (r *scope) unpacked(s *sql.Select) (made *sql.Select, err error) {
+	isUnpacked := func(x *expr.Expr) bool { return isColumns(x) && x.Value.(*sql.Columns).Unpacked }
+	made = s.Replace(func(x *expr.Expr) *expr.Expr {
+		if err != nil || !slices.ContainsFunc(x.Args, isUnpacked) {
+			return nil
+		}
+		of := *x
+		of.Args = nil
+		for _, arg := range x.Args {
+			if !isUnpacked(arg) {
+				of.Args = append(of.Args, arg)
+				continue
+			}
+			var list []match
+			if list, err = r.matches(arg); err != nil {
+				return nil
+			}
+			for _, m := range list {
+				of.Args = append(of.Args, m.expr)
+			}
+		}
+		return &of
+	})
+	return made, err
 }
 
 func isColumns(x *expr.Expr) bool { return x.Op == expr.OpCall && x.Name == sql.ColumnsCall }
@@ -126,7 +160,7 @@ func (r *scope) matches(e *expr.Expr) (list []match, err error) {
 func (r *scope) chosen(of *sql.Columns, columns []int, at int) (list []match, err error) {
 	var names []string
 	var pattern *regexp.Regexp
-	if of.Names == nil {
+	if of.Condition == nil && of.Names == nil {
 		if pattern, err = regexp.Compile(of.Pattern); err != nil {
 			return nil, errorAt(at, "COLUMNS: %v", err)
 		}
@@ -135,6 +169,14 @@ func (r *scope) chosen(of *sql.Columns, columns []int, at int) (list []match, er
 	for _, i := range columns {
 		c := r.columns[i]
 		names = append(names, c.Name)
+		if of.Condition != nil {
+			if ok, err := isChosen(of, c.Name); err != nil {
+				return nil, err
+			} else if ok {
+				list = append(list, match{expr: c.Expr(), name: c.Name})
+			}
+			continue
+		}
 		if pattern != nil {
 			if groups := pattern.FindStringSubmatch(c.Name); groups != nil {
 				list = append(list, match{c.Expr(), c.Name, groups})
@@ -152,10 +194,31 @@ func (r *scope) chosen(of *sql.Columns, columns []int, at int) (list []match, er
 			return nil, errorAt(at, "COLUMNS: there is no column %q%s", name, nearest.Offer(name, names))
 		}
 	}
-	if len(list) == 0 {
+	switch {
+	case len(list) > 0:
+	case of.Condition != nil:
+		const none = "COLUMNS: the condition is TRUE for no column's name; the columns are %s"
+		return nil, errorAt(at, none, strings.Join(names, ", "))
+	default:
 		return nil, errorAt(at, "COLUMNS: no column's name matches '%s'%s", of.Pattern, nearest.Offer(of.Pattern, names))
 	}
 	return list, nil
+}
+
+// isChosen says whether the condition of COLUMNS is TRUE for a column's name.
+func isChosen(of *sql.Columns, name string) (bool, error) {
+	x := of.Condition.Replace(func(x *expr.Expr) *expr.Expr {
+		if x.Op == expr.OpColumn && x.Path == nil && strings.EqualFold(x.Name, of.Parameter) {
+			return expr.Constant(name)
+		}
+		return nil
+	})
+	p, err := expr.BindCondition(context.Background(), expr.Columns{Schema: arrow.NewSchema(nil, nil)}, x)
+	if err != nil {
+		return false, err
+	}
+	value, _ := p.Constant(0)
+	return value == true, nil
 }
 
 // named returns the name of an item: the column's, or the alias, whose \0 stands for the column's name, and \1 for

@@ -42,9 +42,17 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 		names := [][]string{slices.Sorted(maps.Keys(b.opt.Tables))}
 		return b.tableScope(scan.Batches(tablesSchema, []arrow.RecordBatch{TextBatch(tablesSchema, names)}), ""), nil
 	case *sql.SetOperation:
-		return b.setOperation(ctx, s, f)
+		r, hidden, err := b.setOperation(ctx, s, f)
+		if err == nil {
+			b.hide(r, hidden)
+		}
+		return r, err
 	case *sql.Recursion:
-		return b.recursion(ctx, s, f)
+		r, hidden, err := b.recursion(ctx, s, f)
+		if err == nil {
+			b.hide(r, hidden)
+		}
+		return r, err
 	case *sql.Iteration:
 		return b.iteration(f)
 	case *sql.Values:
@@ -175,6 +183,9 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 		return b.namedFile(ctx, s, f, nearest.Offer(f.Name, names))
 	}
 	t := b.opt.Tables[found]
+	if t.View != nil && b.opt.ViewsAsMade && t.Made != nil {
+		return b.tableScope(scan.Batches(t.Made, nil), found), nil
+	}
 	if t.View != nil {
 		return b.view(ctx, found, f, t.View)
 	}
@@ -233,12 +244,17 @@ func (b *binder) derived(ctx context.Context, s *sql.Select) (*scope, error) {
 	if err != nil {
 		return nil, err
 	}
+	return derivedScope(n), nil
+}
+
+// derivedScope is the scope of a statement behind FROM.
+func derivedScope(n Node) *scope {
 	if p, ok := n.(*Project); ok {
 		of := *p
 		of.Derived = true
 		n = &of
 	}
-	return scopeOf(n), nil
+	return scopeOf(n)
 }
 
 // with binds a statement behind FROM, or one of WITH. The latter is bound once if it is used several times and more
@@ -249,9 +265,13 @@ func (b *binder) with(ctx context.Context, f *sql.Derived) (*scope, error) {
 	if body := b.bodies[w]; isShared && body != nil {
 		return scopeOf(NewShared(&b.ids, body)), nil
 	}
-	r, err := b.derived(ctx, f.Query)
-	if err != nil || !isShared || !w.Materialized && !isDear(r.node) {
-		return r, err
+	r, hidden, err := b.part(ctx, f, f.Query)
+	if err != nil {
+		return nil, err
+	}
+	b.hide(r, hidden)
+	if !isShared || b.reading[f] || !w.Materialized && !isDear(r.node) {
+		return r, nil
 	}
 	b.bodies[w] = &Body{Root: r.node, Name: w.Name, Number: len(b.bodies)}
 	return scopeOf(NewShared(&b.ids, b.bodies[w])), nil

@@ -162,9 +162,9 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	if err != nil {
 		return nil, err
 	}
-	if b.outer != nil && b.outer.inOn {
+	if b.outer != nil && b.outer.early {
 		if f.Kind == sql.RightJoin || f.Kind == sql.FullJoin {
-			return nil, errorAt(f.At, "not supported: ON of a %s JOIN that reads them "+correlated, f.Kind)
+			return nil, errorAt(f.At, "not supported: a %s JOIN whose ON or sides read them "+correlated, f.Kind)
 		}
 		if err := b.joinDomain(ctx, left); err != nil {
 			return nil, err
@@ -278,7 +278,7 @@ func (b *binder) on(ctx context.Context, both *scope, condition *expr.Expr) (*ex
 		return nil, err
 	}
 	if b.outer != nil && len(b.outer.reads) > 0 && b.outer.domain == nil { // what stands behind FROM is bound first
-		b.outer.inOn = true
+		b.outer.early = true
 	}
 	if a := firstAggregate(on); a != nil {
 		return nil, errorAt(a.At, "%s: an aggregate function cannot stand in ON", a)

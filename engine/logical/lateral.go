@@ -2,7 +2,6 @@ package logical
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -18,10 +17,13 @@ import (
 func (b *binder) rightSide(ctx context.Context, s *sql.Select, f *sql.Join, left *scope) (
 	right *scope, domain *expr.Expr, err error,
 ) {
+	left.outer = b.outer
 	d, ok := f.Right.(*sql.Derived)
-	if !ok || d.With != nil {
-		right, err = b.from(ctx, s, f.Right)
-		return right, nil, err
+	switch {
+	case isTree(f.Right):
+		return b.acrossComma(ctx, s, f, left)
+	case !ok || d.With != nil:
+		return b.tied(ctx, s, f)
 	}
 	stdin, once := b.stdin, maps.Clone(b.once)
 	o := &enclosing{scope: left, isLateral: true}
@@ -30,56 +32,30 @@ func (b *binder) rightSide(ctx context.Context, s *sql.Select, f *sql.Join, left
 		return nil, nil, err
 	}
 	if len(o.reads) > 0 {
-		if f.Kind != sql.InnerJoin && f.Kind != sql.LeftJoin || f.Asof {
-			const alone = "a statement that reads columns of the tables before it stands behind INNER and LEFT JOIN alone"
-			return nil, nil, errorAt(f.At, alone)
-		}
-		b.stdin, b.once = stdin, once
-		if n, domain, err = b.lateral(ctx, d, o); err != nil {
+		b.outer.readEarly(o)
+		if err := checkLateral(f); err != nil {
 			return nil, nil, err
 		}
-	} else if p, ok := n.(*Project); ok {
-		of := *p
-		of.Derived = true
-		n = &of
+		b.stdin, b.once = stdin, once
+		o.rows, o.of = left.node, o.reads
+		n, _, err := b.each(ctx, d.Query, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		columns := n.Columns()
+		right, domain = scopeOf(n), on(o.reads, columns[len(columns)-len(o.reads):])
+	} else {
+		right = derivedScope(n)
 	}
-	right = scopeOf(n)
 	right.leaveOut(len(o.reads))
 	right.qualify(0, []string{d.Alias.Name})
 	return right, domain, right.rename(d.Alias, d.At)
 }
 
-// lateral binds a statement that reads columns of the tables before it, which found has. The last columns of the node
-// are its domain.
-func (b *binder) lateral(ctx context.Context, d *sql.Derived, found *enclosing) (Node, *expr.Expr, error) {
-	s := d.Query
-	if isGlobal(s) && (s.Having != nil || s.Limit != nil || s.Offset != nil) {
-		const text = "not supported: HAVING and LIMIT without GROUP BY in a statement behind FROM that reads columns " +
-			"of the tables before it"
-		return nil, nil, errorAt(d.At, text)
-	}
-	a := b.attach(ctx, found.scope, found.scope.node)
-	o := &enclosing{scope: found.scope, reads: found.reads, inOn: found.inOn, isLateral: true}
-	if err := a.domain(o, found.reads); err != nil {
-		return nil, nil, err
-	}
-	n, err := b.inner(ctx, s, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	if o.empty != nil {
-		if n, err = a.withEmpty(n, o); err != nil {
-			return nil, nil, err
-		}
-	}
-	columns := n.Columns()
-	return n, on(found.reads, columns[len(columns)-len(found.reads):]), nil
-}
-
 // withEmpty adds to the rows of a lateral statement with one group a row for each value of the domain that has none.
 func (a *attacher) withEmpty(n Node, o *enclosing) (Node, error) {
 	all := &enclosing{}
-	if err := a.domain(all, o.reads); err != nil {
+	if err := a.domain(all, o.of); err != nil {
 		return nil, err
 	}
 	made, found, err := a.marked(n)
@@ -123,38 +99,4 @@ func (r *scope) leaveOut(n int) {
 		r.schema = arrow.NewSchema(of[:len(of)-n], nil)
 		r.setStarred(numbersTo(0, len(r.columns)))
 	}
-}
-
-// limitedEach leaves the first rows of each value of the domain.
-func (b *binder) limitedEach(ctx context.Context, st *statement, in Node, keys []Key, domain []Column) (Node, error) {
-	first, err := limited(ctx, in, st.Select)
-	if err != nil {
-		return nil, err
-	}
-	limit, ok := first.(*Limit)
-	switch {
-	case !ok:
-		return in, nil
-	case limit.IsShare:
-		return nil, errorAt(st.Limit.Args[0].At, "not supported: a share of the rows "+correlated)
-	}
-	number := &expr.Expr{Op: expr.OpWindow, Name: "row_number", Value: expr.Window{}, At: -1}
-	columns := PlacesOf(in.Columns())
-	for _, k := range keys {
-		x := in.Columns()[columns[k.Column]].Expr()
-		number.OrderBy = append(number.OrderBy, expr.Order{Expr: x, Descending: k.Descending, NullsFirst: k.NullsFirst})
-	}
-	w := &windows{b: b, ctx: ctx, st: st, node: in, by: exprsOf(domain), made: map[string]*expr.Expr{}}
-	made, err := w.exprs([]*expr.Expr{number})
-	if err != nil {
-		return nil, fmt.Errorf("LIMIT: %w", err)
-	}
-	var condition *expr.Expr
-	if limit.Limited {
-		condition = expr.Call("<=", made[0], expr.Constant(limit.Wanted()))
-	}
-	if limit.Offset > 0 {
-		condition = expr.Conjunction(condition, expr.Call(">", made[0], expr.Constant(limit.Offset)))
-	}
-	return &Filter{w.node, condition}, nil
 }

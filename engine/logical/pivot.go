@@ -24,7 +24,7 @@ func (b *binder) pivoted(ctx context.Context, s *sql.Select, r *scope) (Node, er
 	case s.Pivot.IsUnpivot:
 		return b.unpivot(ctx, s, r)
 	}
-	groups, err := pivotGroups(ctx, s, r)
+	groups, err := b.pivotGroups(ctx, s, r)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ type pivotValue struct {
 
 // pivotGroups returns the groups that PIVOT stands for: each aggregate with a FILTER for each of the values, which are
 // columns of their names.
-func pivotGroups(ctx context.Context, s *sql.Select, r *scope) (*sql.Select, error) {
+func (b *binder) pivotGroups(ctx context.Context, s *sql.Select, r *scope) (*sql.Select, error) {
 	items := s.Items
 	aggregates := items[len(items)-s.Pivot.Aggregates:]
 	if s.Pivot.First {
@@ -57,6 +57,9 @@ func pivotGroups(ctx context.Context, s *sql.Select, r *scope) (*sql.Select, err
 		}
 		read = append(read, of.Expr)
 		next, err := pivotValues(ctx, of.Expr, items[1:1+n])
+		if n == 0 {
+			next, err = b.askedValues(ctx, s, r, of.Expr)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -136,6 +139,55 @@ func pivotValues(ctx context.Context, of *expr.Expr, items []sql.Item) (values [
 		values = append(values, pivotValue{condition, name})
 	}
 	return values, nil
+}
+
+// askedValues returns the values that an expression of PIVOT has, but for NULL, in the order of their texts. A
+// statement of its own is asked for them, while the PIVOT is bound.
+func (b *binder) askedValues(ctx context.Context, s *sql.Select, r *scope, of *expr.Expr) ([]pivotValue, error) {
+	const write = "; write %s IN (value, ...)"
+	switch {
+	case b.opt.Ask == nil:
+		return nil, errorAt(of.At, "not supported: PIVOT without its values here"+write, of)
+	case readsOnce(r.node):
+		return nil, errorAt(of.At, "PIVOT without its values reads the table twice, which can be read once"+write, of)
+	}
+	t, err := r.typeOfNamed(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	text, second := expr.Type{ID: expr.Text}, expr.Constant(int64(2))
+	texts, err := b.opt.Ask(ctx, &sql.Select{
+		Text: s.Text, From: s.From, Where: expr.Call("is not null", of), GroupBy: []sql.GroupElement{{Expr: of, At: of.At}},
+		Items:   []sql.Item{{Expr: of, Name: "value"}, {Expr: castAt(of, text), Name: "text"}},
+		OrderBy: []sql.Order{{Expr: second}}, Limit: expr.Constant(int64(sql.ItemsMax + 1)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var values []pivotValue
+	for _, name := range texts {
+		condition := expr.Call("=", of, castAt(expr.Constant(name), t))
+		condition.At = of.At
+		values = append(values, pivotValue{condition, name})
+	}
+	return values, nil
+}
+
+// typeOfNamed returns the type of an expression whose names mean columns of the columns of the scope.
+func (r *scope) typeOfNamed(ctx context.Context, x *expr.Expr) (expr.Type, error) {
+	x, err := r.resolve(x, nil, nil)
+	if err != nil {
+		return expr.Type{}, err
+	}
+	return typeOfAll(ctx, ColumnsOf(r.node), x)
+}
+
+// readsOnce says whether a table below a node can be read once.
+func readsOnce(n Node) bool {
+	if table, ok := n.(*Scan); ok {
+		return table.Source.Stats().Once
+	}
+	return slices.ContainsFunc(n.Inputs(), readsOnce)
 }
 
 // textOf returns a constant as text; NULL is NULL.
@@ -239,6 +291,12 @@ func (b *binder) unpivot(ctx context.Context, s *sql.Select, r *scope) (Node, er
 	}
 	add(Column{ID: b.ids.New(), Name: cmp.Or(s.Pivot.Name, "name")}, list.columns[1].Expr())
 	add(Column{ID: b.ids.New(), Name: cmp.Or(s.Pivot.Value, "value")}, value)
+	last := len(columns) - 1
+	if r.outer != nil {
+		for _, c := range r.outer.domain {
+			add(c, c.Expr())
+		}
+	}
 	for i, name := range apart(written) {
 		columns[i].Name = name
 	}
@@ -246,7 +304,7 @@ func (b *binder) unpivot(ctx context.Context, s *sql.Select, r *scope) (Node, er
 	if err != nil || s.Pivot.WithNulls {
 		return n, err
 	}
-	return &Filter{In: n, Condition: expr.Call("is not null", n.Columns()[len(columns)-1].Expr())}, nil
+	return &Filter{In: n, Condition: expr.Call("is not null", n.Columns()[last].Expr())}, nil
 }
 
 // unpivoted returns the columns, or expressions, that UNPIVOT makes rows of, and their names.

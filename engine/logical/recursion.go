@@ -85,13 +85,15 @@ func Iterations(n Node, f func(*Working)) {
 type recursing struct {
 	before  *Working
 	columns []Column // of the anchor
+	hidden  int      // of the last columns: a domain
 }
 
 // recursion binds a statement of WITH RECURSIVE. The anchor has the names and the types of the columns.
-func (b *binder) recursion(ctx context.Context, s *sql.Select, f *sql.Recursion) (*scope, error) {
-	anchor, err := b.derived(ctx, f.Anchor)
+// hidden is how many of the last columns are a domain.
+func (b *binder) recursion(ctx context.Context, s *sql.Select, f *sql.Recursion) (r *scope, hidden int, err error) {
+	anchor, hidden, err := b.part(ctx, f, f.Anchor)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	n := &Recursion{Anchor: anchor.node, Before: &Working{f.Name}}
 	for _, c := range anchor.node.Columns() {
@@ -101,25 +103,48 @@ func (b *binder) recursion(ctx context.Context, s *sql.Select, f *sql.Recursion)
 	if known := b.recursions[f]; known != nil { // what it shares was bound with it
 		n.Before = known.before
 	}
-	b.recursions[f] = &recursing{n.Before, n.columns}
-	step, err := b.derived(ctx, f.Step)
+	b.recursions[f] = &recursing{n.Before, n.columns, hidden}
+	step, err := b.step(ctx, f, hidden)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if len(step.columns) != len(n.columns) {
-		return nil, errorAt(f.At, "WITH RECURSIVE %s: the first statement has %s, and the one that reads %[1]s %[3]d", f.Name,
-			counted(len(n.columns)), len(step.columns))
+		const text = "WITH RECURSIVE %s: the first statement has %s, and the one that reads %[1]s %[3]d"
+		return nil, 0, errorAt(f.At, text, f.Name, counted(len(n.columns)-hidden), len(step.columns)-hidden)
 	}
 	if n.Step, err = b.castTo(ctx, f, step.node, n.columns); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for _, c := range n.Step.Columns() {
 		n.Of[1] = append(n.Of[1], c.ID)
 	}
 	if !f.All {
 		if n.Fresh, err = b.fresh(ctx, s, f, n.columns); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+	}
+	return scopeOf(n), hidden, nil
+}
+
+// step binds the step of a statement of WITH RECURSIVE, which has a domain where its anchor has one.
+func (b *binder) step(ctx context.Context, f *sql.Recursion, hidden int) (*scope, error) {
+	if hidden == 0 {
+		iterates := b.outer != nil && b.outer.iterates
+		r, _, err := b.part(ctx, f, f.Step)
+		if b.outer != nil {
+			b.outer.iterates = iterates
+		}
+		return r, err
+	}
+	if isGlobal(f.Step) {
+		const global = "not supported: an aggregate without GROUP BY in the step of WITH RECURSIVE %s " + correlated
+		return nil, errorAt(f.At, global, f.Name)
+	}
+	like := *b.outer
+	like.isStep = true
+	n, _, err := b.each(ctx, f.Step, &like)
+	if err != nil {
+		return nil, err
 	}
 	return scopeOf(n), nil
 }
@@ -166,6 +191,15 @@ func (b *binder) fresh(ctx context.Context, s *sql.Select, f *sql.Recursion, col
 func (b *binder) iteration(f *sql.Iteration) (*scope, error) {
 	of := b.recursions[f.Of]
 	r := scopeOf(newIteration(&b.ids, of.before, of.columns))
+	if o := b.outer; o != nil {
+		o.iterates = true
+	}
+	if of.hidden > 0 {
+		if b.outer == nil || !b.outer.isStep {
+			return nil, errorAt(f.At, "not supported: WITH RECURSIVE %s read by a subquery of its step "+correlated, f.Of.Name)
+		}
+		b.hide(r, of.hidden)
+	}
 	r.qualify(0, []string{f.Alias.Name})
 	return r, r.rename(f.Alias, f.At)
 }

@@ -103,16 +103,20 @@ func (n *Repeat) With(in ...Node) Node { return &Repeat{in[0], n.Times} }
 
 // setOperation binds UNION, INTERSECT or EXCEPT. Rows that several statements have are found as groups of the rows of
 // all statements, each with the number of its statement.
-func (b *binder) setOperation(ctx context.Context, s *sql.Select, f *sql.SetOperation) (*scope, error) {
+// hidden is how many of the last columns are a domain.
+func (b *binder) setOperation(
+	ctx context.Context, s *sql.Select, f *sql.SetOperation,
+) (made *scope, hidden int, err error) {
 	m := &united{b: b, ctx: ctx, of: f}
 	for _, q := range f.Queries {
-		r, err := b.derived(ctx, q)
+		r, hidden, err := b.part(ctx, f, q)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		m.in = append(m.in, r)
+		m.in, m.hidden = append(m.in, r), hidden
 	}
-	return b.united(ctx, s, m)
+	made, err = b.united(ctx, s, m)
+	return made, m.hidden, err
 }
 
 // united puts the rows of statements together.
@@ -212,6 +216,7 @@ type united struct {
 	of  *sql.SetOperation
 	in  []*scope
 
+	hidden int // of the last columns of each statement: a domain
 	names  []string
 	places [][]int      // by statement and column: the column of the statement, or -1 for NULL
 	types  []commonType // by column
@@ -231,7 +236,7 @@ func (m *united) match() error {
 		for i, r := range m.in {
 			if len(r.columns) != len(first) {
 				return errorAt(m.of.At, "%s: the first statement has %s, and another one %d", m.of.Kind,
-					counted(len(first)), len(r.columns))
+					counted(len(first)-m.hidden), len(r.columns)-m.hidden)
 			}
 			m.places = append(m.places, numbersTo(0, len(first)))
 			if i == 0 {
@@ -244,19 +249,23 @@ func (m *united) match() error {
 	}
 	at := map[string]int{}
 	for _, r := range m.in {
-		for _, c := range r.columns {
+		for _, c := range r.columns[:len(r.columns)-m.hidden] {
 			key := strings.ToLower(c.Name)
 			if _, ok := at[key]; !ok {
 				at[key], m.names = len(m.names), append(m.names, c.Name)
 			}
 		}
 	}
+	visible := len(m.names)
+	for _, c := range first[len(first)-m.hidden:] {
+		m.names = append(m.names, c.Name)
+	}
 	for _, r := range m.in {
-		places := slices.Repeat([]int{-1}, len(m.names))
-		for i, c := range r.columns {
+		places := slices.Repeat([]int{-1}, visible)
+		for i, c := range r.columns[:len(r.columns)-m.hidden] {
 			places[at[strings.ToLower(c.Name)]] = i
 		}
-		m.places = append(m.places, places)
+		m.places = append(m.places, append(places, numbersTo(len(r.columns)-m.hidden, len(r.columns))...))
 	}
 	return nil
 }
@@ -398,7 +407,7 @@ func (b *binder) values(ctx context.Context, s *sql.Select, f *sql.Values) (*sco
 		for _, x := range list {
 			casts = append(casts, expr.Cast(x, t))
 		}
-		fields = append(fields, arrow.Field{Name: fmt.Sprintf("col%d", c), Type: t.Arrow(), Nullable: true})
+		fields = append(fields, arrow.Field{Name: sql.ValuesColumn(c), Type: t.Arrow(), Nullable: true})
 	}
 	batch, err := rowsOf(ctx, arrow.NewSchema(fields, nil), casts)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine/sql"
@@ -399,17 +398,21 @@ func (b *binder) finish(
 	if n, err = NewProject(ctx, n, columns, exprs); err != nil {
 		return nil, err
 	}
-	if st.domain != nil && (st.Limit != nil || st.Offset != nil) {
-		if n, err = b.limitedEach(ctx, st, n, keys, columns[len(st.items):result]); err != nil {
-			return nil, err
+	switch isValue := firstSubquery(st.Limit) != nil || firstSubquery(st.Offset) != nil; {
+	case isValue:
+		n, err = b.limitedByValues(ctx, st, n, keys, columns[len(st.items):result])
+	case st.domain != nil && (st.Limit != nil || st.Offset != nil):
+		n, err = b.limitedEach(ctx, st, n, keys, columns[len(st.items):result])
+	default:
+		if len(keys) > 0 {
+			n = &Sort{n, keys}
 		}
-		return b.first(ctx, n, columns[:result])
+		if n, err = limited(ctx, n, st.Select); err == nil && len(columns) == result {
+			return n, nil
+		}
 	}
-	if len(keys) > 0 {
-		n = &Sort{n, keys}
-	}
-	if n, err = limited(ctx, n, st.Select); err != nil || len(columns) == result {
-		return n, err
+	if err != nil {
+		return nil, err
 	}
 	return b.first(ctx, n, columns[:result])
 }
@@ -466,62 +469,6 @@ func (b *binder) first(ctx context.Context, n Node, shown []Column) (Node, error
 		shown[i].ID = b.ids.New()
 	}
 	return NewProject(ctx, n, shown, exprs)
-}
-
-// limited binds LIMIT and OFFSET.
-func limited(ctx context.Context, in Node, s *sql.Select) (Node, error) {
-	count := func(e *expr.Expr, clause string) (int64, error) {
-		number := &expr.Expr{Op: expr.OpTryCast, Type: expr.Type{ID: expr.Int64}, Args: []*expr.Expr{e}, At: e.At}
-		if p, err := expr.Bind(ctx, arrow.NewSchema(nil, nil), number); err == nil {
-			value, _ := p.Constant(0)
-			if n, ok := value.(int64); ok && n >= 0 {
-				return n, nil
-			}
-		}
-		return 0, errorAt(e.At, "%s takes a number of rows, 0 or more", clause)
-	}
-	given := func(e *expr.Expr) bool { return e != nil && (e.Op != expr.OpConstant || e.Value != nil) } // NULL is no limit
-	n := &Limit{In: in}
-	var err error
-	if isShare(s.Limit) {
-		if given(s.Limit.Args[0]) {
-			n.IsShare = true
-			if n.Share, err = share(ctx, s.Limit.Args[0]); err != nil {
-				return nil, err
-			}
-		}
-	} else if given(s.Limit) {
-		n.Limited = true
-		if n.Limit, err = count(s.Limit, "LIMIT"); err != nil {
-			return nil, err
-		}
-	}
-	if given(s.Offset) {
-		if n.Offset, err = count(s.Offset, "OFFSET"); err != nil {
-			return nil, err
-		}
-	}
-	if !n.Limited && !n.IsShare && n.Offset == 0 {
-		return in, nil
-	}
-	return n, nil
-}
-
-// isShare says whether LIMIT has a share of the rows.
-func isShare(limit *expr.Expr) bool {
-	return limit != nil && limit.Op == expr.OpCall && limit.Name == sql.ShareCall
-}
-
-// share returns the value of a constant expression, in percent.
-func share(ctx context.Context, e *expr.Expr) (float64, error) {
-	number := &expr.Expr{Op: expr.OpTryCast, Type: expr.Type{ID: expr.Float64}, Args: []*expr.Expr{e}, At: e.At}
-	if p, err := expr.Bind(ctx, arrow.NewSchema(nil, nil), number); err == nil {
-		value, _ := p.Constant(0)
-		if n, ok := value.(float64); ok && n >= 0 && n <= 100 {
-			return n, nil
-		}
-	}
-	return 0, errorAt(e.At, "LIMIT takes a share from 0%% to 100%%")
 }
 
 // distinct binds DISTINCT over groups, or over rows with window functions: groups of these.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 )
@@ -20,11 +21,20 @@ import (
 type enclosing struct {
 	scope *scope
 	reads []*expr.Expr // what is read, over the rows of scope, each once
-	inOn  bool         // some of it by ON
+	early bool         // some of it by ON, or by a statement behind FROM: the domain is joined with the first table
 
 	// While it is found out what is read, there is no domain, and NULL stands for it.
 	domain []Column // by reads: a column of the statement's rows
 	values Node     // has the distinct values of domain, until it is joined with what stands behind FROM
+
+	// The domain is made of expressions over rows. A statement behind FROM that reads it, too, has one of its own, and
+	// tie says that both are equal, until a join takes the condition; nil of none.
+	rows Node
+	of   []*expr.Expr
+	tie  *expr.Expr
+
+	iterates bool // a statement of WITH RECURSIVE is read in its own step
+	isStep   bool // the statement is such a step, whose iterations have a domain, or stands behind FROM of it
 
 	isLateral bool         // the statement stands behind FROM, beside tables whose columns it reads
 	empty     []*expr.Expr // of a group of no rows: the first item, or all if isLateral, over domain; else nil
@@ -68,7 +78,7 @@ type subquery struct {
 	*sql.Subquery
 	statement *sql.Select // without an order that does not matter
 	reads     []*expr.Expr
-	inOn      bool
+	early     bool
 	bound     Node // of a statement that reads nothing, until it is used; else nil
 }
 
@@ -134,7 +144,7 @@ func (b *binder) correlating(ctx context.Context, r *scope, failed *error) func(
 		if len(o.reads) > 0 { // it is bound again
 			b.stdin, b.once, q.bound = stdin, once, nil
 		}
-		q.reads, q.inOn = o.reads, o.inOn
+		q.reads, q.early = o.reads, o.early
 		of.Value, of.Args = q, append(of.Args, o.reads...)
 		return &of
 	}
@@ -301,7 +311,7 @@ type bound struct {
 // rows binds a statement of a subquery over the rows that are around it.
 func (a *attacher) rows(q *subquery, x *expr.Expr, s *sql.Select) (*bound, error) {
 	reads := x.Args[q.Compared:]
-	o := &enclosing{scope: a.scope, reads: q.reads, inOn: q.inOn}
+	o := &enclosing{scope: a.scope, reads: q.reads, early: q.early}
 	n, err := q.bound, error(nil)
 	switch {
 	case len(reads) > 0:
@@ -354,11 +364,15 @@ func (a *attacher) domain(o *enclosing, reads []*expr.Expr) error {
 	if err != nil {
 		return err
 	}
+	for i := range in.columns { // a rule may put values of other rows in place of the domain's
+		in.columns[i].Stats = scan.ColumnStats{}
+	}
 	groups.In = in
 	if groups, err = groups.Typed(); err != nil {
 		return errorAt(reads[0].At, "not supported: a subquery that reads this: %v", err)
 	}
 	o.values, o.domain = groups, groups.Columns()
+	o.rows, o.of = a.node, reads
 	return nil
 }
 
@@ -494,10 +508,10 @@ func (a *attacher) scalar(q *subquery, x *expr.Expr, s *sql.Select) (*expr.Expr,
 func firstRow(s *sql.Select) *sql.Select {
 	of := *s
 	of.Items = slices.Clone(s.Items)
-	of.OrderBy, of.OrderAll, of.Limit = nil, nil, nil
 	if len(of.Items) != 1 || of.Items[0].Expr == nil {
-		return &of
+		return s
 	}
+	of.OrderBy, of.OrderAll, of.Limit = nil, nil, nil
 	item := &of.Items[0]
 	order := s.OrderBy
 	if s.OrderAll != nil {
@@ -646,16 +660,17 @@ func (a *attacher) quantified(q *subquery, x *expr.Expr) (*expr.Expr, error) {
 
 // semi leaves the rows that have a partner among the rows of a subquery, or that have none.
 func (a *attacher) semi(q *subquery, x *expr.Expr, isNot bool) error {
-	if q.Compared > 1 && isNot {
-		return errorAt(x.At, "not supported: NOT IN of several columns; want NOT EXISTS")
-	}
 	rows, err := a.rows(q, x, q.statement)
 	if err != nil {
 		return err
 	}
 	condition := rows.on
 	for i, value := range x.Args[:q.Compared] {
-		condition = expr.Conjunction(condition, equality(value, rows.values[i].Expr(), x.At))
+		equal := equality(value, rows.values[i].Expr(), x.At)
+		if isNot && q.Compared > 1 && (mayBeNull(a.node, value) || rows.values[i].Nullable) {
+			equal = expr.Call("coalesce", equal, expr.Constant(true)) // an unknown part leaves the others to decide
+		}
+		condition = expr.Conjunction(condition, equal)
 	}
 	if !isNot {
 		return a.joinBy(sql.SemiJoin, rows.node, condition)
@@ -663,7 +678,7 @@ func (a *attacher) semi(q *subquery, x *expr.Expr, isNot bool) error {
 	if err := a.joinBy(sql.AntiJoin, rows.node, condition); err != nil {
 		return err
 	}
-	if q.Compared == 0 || !mayBeNull(a.node, x.Args[0]) && !rows.values[0].Nullable {
+	if q.Compared != 1 || !mayBeNull(a.node, x.Args[0]) && !rows.values[0].Nullable {
 		return nil
 	}
 	number, values, _, err := a.counted(q, x)

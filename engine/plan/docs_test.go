@@ -47,7 +47,7 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
     [UNION [ALL] [BY NAME] | INTERSECT [ALL] | EXCEPT [ALL] SELECT ...]
     [USING SAMPLE sample]
     [ORDER BY expression | number | name | ALL [ASC | DESC] [NULLS FIRST | NULLS LAST]]
-    [LIMIT n | n% | n PERCENT] [OFFSET n]
+    [LIMIT n | n% | n PERCENT | (SELECT ...)] [OFFSET n | (SELECT ...)]
 
 A statement may begin with FROM: ` + "`FROM t SELECT a`" + `, or ` + "`FROM t`" + ` for all columns. VALUES is a statement, too: ` + "`VALUES (1, 'a'), (2, 'b')`" + `, whose
 columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES (1), (2)) AS v(n)`" + `.
@@ -64,11 +64,12 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   behind the SELECT that reads t. The rows of an iteration, and of UNION all rows, are kept, on disk as far as memory is short. A table
   that the step joins with t is read and hashed once, if it is likely to fit the memory, and in each iteration otherwise. More than
   ` + "`--max-recursion`" + ` iterations (1,000,000; ` + "`limits: recursion`" + ` of a job, max_recursion in Python) are an error. The step and the anchor
-  cannot use columns of a statement around them.
+  may use columns of a statement around them; a subquery in the step may then not read t, nor the step have aggregates without GROUP BY.
 - Behind commas tables have all pairs of their rows that WHERE leaves. INNER JOINs are made in an order that makes few rows. Parts of
   ON and WHERE that read one side are asked of its rows, and leave out files and row groups; equalities of the two sides, of any
   expressions, are looked up by their hashes. Inequalities of the two sides bound a value of the side that is kept, which is sorted by
-  it: ` + "`a.x < b.y`" + `, ` + "`a.x BETWEEN b.lo AND b.hi`" + `; other conditions are asked of every pair. A NULL is equal to nothing. The side that
+  it: ` + "`a.x < b.y`" + `, ` + "`a.x BETWEEN b.lo AND b.hi`" + `; other conditions are asked of every pair: EXPLAIN tells how many these are, a run
+  with 1e9 or more of them begins with a warning, and more than ` + "`--max-pairs`" + ` (1e12; ` + "`limits: pairs`" + ` of a job, max_pairs in Python) are an error. A NULL is equal to nothing. The side that
   is taken to be smaller is read first, and kept in memory; the reader of the other is asked for its keys, and leaves out row groups and rows; where it outgrows ` + "`--memory-limit`" + `, both sides are divided by their hashes, and go to disk as far as
   memory is short. SEMI has the rows of the left side with a partner, once each, and ANTI the rows without one. A name that several
   tables have is refused: write ` + "`t.name`" + `. USING and NATURAL have their columns once. A list is unnested before its table is
@@ -83,6 +84,8 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
 - ` + "`unnest(list)`" + ` makes a row of every element of a list, behind the table in FROM, or behind SELECT, where it also stands in GROUP BY and
   ORDER BY: ` + "`SELECT unnest(tags) AS tag, count(*) FROM 'x.parquet' GROUP BY tag`" + `. Rows without elements are left out. A statement has one
   such list, of values that are not nested; WHERE leaves out row groups by the columns beside it.
+- ` + "`unnest([a, b + 1])`" + ` makes rows of a list that is written out, behind FROM, or once behind SELECT, where no aggregate and no window
+  function stands beside it.
 - GROUP BY, WHERE, HAVING and ORDER BY know the names of the list behind SELECT; columns of that name come first, but
   not before a name that stands alone in ORDER BY, nor where there are groups and the column is no key.
 - NULLs come last unless NULLS FIRST is written, whatever the direction.
@@ -101,16 +104,17 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
 - A statement without groups, an order or a limit returns rows as threads have read them, in no order.
 - WHERE leaves out files, row groups and pages by what it says of single columns, each branch of an OR included: comparisons,
   IN, BETWEEN, LIKE 'ab%', IS NULL, and comparisons of year(t), date_trunc(unit, t) and CAST(t AS DATE).
-- A statement in parentheses stands in expressions of every clause but LIMIT: for the value of its only row, behind IN and
+- A statement in parentheses stands in expressions of every clause: for the value of its only row, behind IN and
   NOT IN, EXISTS, and a comparison with ANY or ALL. It may use columns of the statement around it, and of the statements around that:
   ` + "`SELECT * FROM 'sales.parquet' s WHERE price > (SELECT avg(price) FROM 'sales.parquet' t WHERE t.store = s.store)`" + `. Such a statement
   is made once, for all values of these columns; an equality with each of them saves a second reading of the rows around it. Its LIMIT and
-  OFFSET are of each of them, and not supported beside aggregates without GROUP BY; nor is DISTINCT over groups. In ON of an INNER JOIN it may read columns of
+  OFFSET are of each of them, and not supported beside aggregates without GROUP BY; nor is DISTINCT over groups. Statements behind its
+  FROM, in its WITH and of its set operations may use the columns, too, each by values of its own. In ON of an INNER JOIN it may read columns of
   both sides, and of one of them in other joins.
 - A statement behind FROM may use columns of the tables before it, with LATERAL or without:
   ` + "`SELECT s.id, u.price FROM 'sales.parquet' s, LATERAL (SELECT price FROM 'sales.parquet' t WHERE t.store = s.store ORDER BY price DESC LIMIT 2) u`" + `.
   It is made once, for all values of these columns, behind a comma, CROSS, INNER or LEFT JOIN, and has LIMIT and OFFSET for each of them,
-  but not beside aggregates without GROUP BY. It uses columns of these tables alone, and not of a statement around.
+  but not beside aggregates without GROUP BY. VALUES and ` + "`unnest([a, b])`" + ` do so, too: ` + "`SELECT v FROM 'sales.parquet' s, (VALUES (s.id), (s.store)) t(v)`" + `.
 - UNION, INTERSECT and EXCEPT put columns together by their places, and BY NAME by their names, where a column that a statement lacks is
   NULL. Without ALL each row is there once; with ALL INTERSECT has a row as often as both statements have it, and EXCEPT as often as the
   first has it more. Columns of different types get the type that holds both: text, where one is text. INTERSECT binds first.
@@ -125,17 +129,18 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
 - ` + "`COLUMNS('regular expression')`" + `, ` + "`COLUMNS(['name', ...])`" + ` and ` + "`COLUMNS(* EXCLUDE (...) RENAME (...))`" + ` stand for columns in an
   expression behind SELECT, which is made for each of them and named as the column is: ` + "`SELECT min(COLUMNS(*)) FROM t`" + `. A name behind
   it has ` + "`\\0`" + ` for the column's name and ` + "`\\1`" + ` for what the first group matches: ` + "`max(COLUMNS('^price_(.*)')) AS \"\\1\"`" + `. WHERE has it
-  for all of the columns, and ORDER BY for one after the other. Several in one expression are the same; other clauses, FILTER, REPLACE and
-  lambdas are not supported.
+  for all of the columns, and ORDER BY for one after the other. Several in one expression are the same; other clauses, FILTER and REPLACE
+  are not supported. ` + "`COLUMNS(lambda c: c LIKE 'p%')`" + ` has the columns for whose names a condition is TRUE, as has ` + "`* LIKE 'p%'`" + `
+  (NOT LIKE, ILIKE, SIMILAR TO). ` + "`greatest(*COLUMNS('^price'))`" + ` has all of them for arguments.
 - UNPIVOT makes rows of columns: ` + "`UNPIVOT t ON jan, feb INTO NAME month VALUE sales`" + `, or behind a table
   ` + "`FROM t UNPIVOT [INCLUDE NULLS] (sales FOR month IN (jan, feb AS february)) [AS u]`" + `. Each of its expressions reads one column, and ON has
   COLUMNS and ` + "`* EXCLUDE (...)`" + `, too; the other columns stay. The table is read once.
 - PIVOT makes columns of values: ` + "`PIVOT t ON month IN (1, 2 AS feb) USING sum(sales) AS s GROUP BY store`" + `, or behind a table
   ` + "`FROM t PIVOT (sum(sales) AS s FOR month IN (1, 2) GROUP BY store) [AS p]`" + `. Without GROUP BY all columns that are not read are keys;
-  without USING it counts rows. Several expressions before USING have a column for each combination of their values. The values are
-  written: PIVOT without IN (...) is refused, since the columns of a result are known before a row is read. So are FILTER in it, several
-  columns of values, and joins before ON; a statement in parentheses may have these.
-- LIMIT and OFFSET take expressions of constants. LIMIT n% has that share of the rows, OFFSET's included, rounded down; all rows are
+  without USING it counts rows. Several expressions before USING have a column for each combination of their values. Without
+  IN (...) the values are asked for first, by a reading of their own, also for EXPLAIN: all but NULL, in the order of their texts. FILTER
+  in PIVOT is refused, as are several columns of values, and joins before ON; a statement in parentheses may have these.
+- LIMIT and OFFSET take expressions of constants, or of subqueries: ` + "`LIMIT (SELECT max(n) FROM t)`" + `, where NULL is no limit. LIMIT n% has that share of the rows, OFFSET's included, rounded down; all rows are
   gathered before the first, on disk where they do not fit.
 - A sample is ` + "`10%`" + `, ` + "`100 ROWS`" + ` or ` + "`100`" + `, perhaps with a method and a seed behind it, ` + "`10% (bernoulli, 42)`" + `, or else a method's call,
   ` + "`reservoir(100) REPEATABLE (42)`" + `. TABLESAMPLE is of the table before it, USING SAMPLE of all that stands behind FROM, before WHERE. A share
@@ -143,8 +148,9 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   rows, and a reservoir's share, are the rows with the smallest hashes: exactly as many, on disk where they do not fit. With a seed the same
   files have the same sample, whatever the threads; rows of joins and groups have no places of their own, and may have another. Without a
   seed each run has a sample of its own, a prepared statement one for all its runs. The rows are read all, by one thread.
-- Not supported: POSITIONAL joins, ORDER BY in aggregates before OVER, and set operations
-  that use columns of a statement around them.
+- A list may end in a comma: ` + "`SELECT a, b, FROM t`" + `. ` + "`(a, b) IN ((1, 2), (3, 4))`" + `, ` + "`a = ANY([1, 2])`" + ` and ` + "`s SIMILAR TO 'a.*'`" + ` are conditions.
+  DESCRIBE, SUMMARIZE and SHOW TABLES stand behind FROM, too, in parentheses: ` + "`SELECT column_name FROM (DESCRIBE t)`" + `.
+- Not supported: POSITIONAL joins, and ORDER BY in aggregates before OVER.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
 all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size (-1: all rows), dateformat, timestampformat,
@@ -176,7 +182,7 @@ COPY in jobs, which have outputs, nor for clients of a server, who write files t
 CREATE and DROP make and drop tables and views of a session: of ` + "`mpga shell`" + `, of a client of a server, of Python's process, and of
 ` + "`mpga sql`" + ` with several statements, whose result is the rows of the last:
 
-    CREATE [OR REPLACE] [TEMP] TABLE [IF NOT EXISTS] name [(column, ...)] AS SELECT ...
+    CREATE [OR REPLACE] [TEMP] TABLE [IF NOT EXISTS] name [(column, ...)] AS SELECT ... [WITH [NO] DATA]
     CREATE [OR REPLACE] [TEMP] VIEW [IF NOT EXISTS] name [(column, ...)] AS SELECT ...
     DROP TABLE | VIEW [IF EXISTS] name
     SHOW TABLES

@@ -274,6 +274,9 @@ func (t *tree) addJoin(n *joinNode) {
 	if n.sorted != "" {
 		t.last.Property("build side: sorted by %s", n.sorted)
 	}
+	if n.compared >= pairsWarned {
+		t.last.Property("compared: some %s, as no key and no range leads to partners", aboutPairs(n.compared))
+	}
 	if n.isKept {
 		t.last.Property("build side: made once for all iterations")
 	}
@@ -300,11 +303,16 @@ func (t *tree) addJoin(n *joinNode) {
 
 // aboutRows returns a number of rows of two digits.
 func aboutRows(n int64) string {
+	return digits.Counted(rounded(n), "row")
+}
+
+// rounded returns a number of two digits.
+func rounded(n int64) int64 {
 	scale := int64(1)
 	for n/scale >= 100 {
 		scale *= 10
 	}
-	return digits.Counted((n+scale/2)/scale*scale, "row")
+	return (n + scale/2) / scale * scale
 }
 
 // missed tells how far an estimate was from a number of rows.

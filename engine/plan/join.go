@@ -38,6 +38,8 @@ type joinNode struct {
 	schema           *arrow.Schema // of pairs: the probe side's columns, then the build side's
 	columns          []int         // of schema, that the join has: all, or one side's
 	estimate         int64         // rows that the join is taken to make
+	compared         float64       // pairs that the join is taken to compare, if it compares all; else 0
+	comparedExactly  bool          // compared is no estimate
 	stats            []scan.ColumnStats
 	described        *joined // of no run
 }
@@ -185,6 +187,7 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 		return nil, err
 	}
 	made.between, made.sorted = by.of, by.text
+	made.compared, made.comparedExactly = p.comparedPairs(n, by.text)
 	var probeKeys, buildKeys []*expr.Expr
 	for _, k := range n.Keys {
 		if swapped {

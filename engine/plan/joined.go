@@ -30,6 +30,7 @@ type built struct {
 	err   error
 
 	rows       atomic.Int64      // that the join has made
+	pairs      atomic.Int64      // that the join has compared, of one that compares all
 	filter     *engine.KeyFilter // of the probe side's rows; nil of none
 	isReleased bool              // the side
 }
@@ -76,6 +77,9 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 	of.reads = s.reads(0)
 	var list []scan.Split
 	if s.run != nil {
+		if err := s.checkPairs(); err != nil {
+			return nil, err
+		}
 		if err := s.keepBuild(ctx); err != nil {
 			return nil, err
 		}
@@ -468,6 +472,9 @@ func (j *joiner) next() (arrow.RecordBatch, error) {
 			made, err := j.chosen()
 			j.end()
 			return made, err
+		}
+		if err := j.countPairs(len(p.Rows)); err != nil {
+			return nil, err
 		}
 		if j.condition != nil {
 			if err := j.choose(p); err != nil {

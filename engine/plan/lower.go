@@ -29,7 +29,8 @@ type planner struct {
 	bodies  map[*logical.Body]*bodyNode // of WITH, that have been made
 
 	estimates *rules.Estimator
-	inParts   bool // rows may be made elsewhere, over tables of which other things are known
+	inParts   bool                   // rows may be made elsewhere, over tables of which other things are known
+	limited   map[*logical.Join]bool // LIMIT may end them before all of their rows are made
 }
 
 // input is a node with the places of the columns of a logical node in its rows.

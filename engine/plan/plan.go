@@ -47,6 +47,11 @@ type Options struct {
 	// count(DISTINCT x) is then a set for each group. The default is false.
 	OneStep bool
 
+	// IsView says that the statement is a view's, and is checked alone. Views that it reads are then taken to have the
+	// columns that they had when they were made, so that a chain of views is not planned for each of them; where that is
+	// an error, they are planned after all. The default is false.
+	IsView bool
+
 	// Without are rules that are not used. A statement has the same answer without them, and may take
 	// longer. The default is none.
 	Without []Rule
@@ -88,7 +93,15 @@ type Query struct {
 // Prepare looks up the names of a statement, opens the files that the statement reads, and gives
 // every expression its type. Errors that point at the text are of type *sql.Error.
 func Prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
-	return guarded(s.Text, func() (*Query, error) { return prepare(ctx, eng, s, opt) })
+	return guarded(s.Text, func() (*Query, error) {
+		if opt.IsView {
+			if q, err := prepare(ctx, eng, s, opt); err == nil {
+				return q, nil
+			}
+			opt.IsView = false
+		}
+		return prepare(ctx, eng, s, opt)
+	})
 }
 
 // guarded calls a function. Its error, which may be a panic, is an error of the statement.
@@ -108,8 +121,13 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	if opt.Scan.Budget == nil {
 		opt.Scan.Budget = eng.Budget()
 	}
+	ask := func(ctx context.Context, s *sql.Select) ([]string, error) {
+		s.Parameters = len(opt.Parameters)
+		return textsOf(ctx, eng, s, opt)
+	}
 	statement, err := logical.Bind(ctx, s, logical.Options{
-		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow,
+		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow, Ask: ask,
+		ViewsAsMade:   opt.IsView,
 		Deterministic: opt.Deterministic, Budget: eng.Budget(), Inline: slices.Contains(opt.Without, rules.SharedStatements),
 	})
 	if err != nil {
@@ -118,7 +136,8 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	defer statement.Planned()
 	q := &Query{engine: eng, text: s, statement: statement}
 	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{},
-		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator(), inParts: opt.OneStep}
+		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator(), limited: map[*logical.Join]bool{},
+		inParts: opt.OneStep}
 	c := &rules.Context{Context: ctx, IDs: statement.IDs, Without: opt.Without, OnDevices: p.onDevices}
 	if opt.OneStep {
 		c.Without = append(c.Without[:len(c.Without):len(c.Without)], oneStepRules...)
@@ -135,6 +154,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	}
 	if err == nil {
 		q.used = used
+		p.noteLimited(root, false)
 		q.root, err = p.reader(root)
 	}
 	if err = cmp.Or(err, context.Cause(ctx)); err != nil { // what could not be bound for it may have been left out
@@ -142,6 +162,27 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		return nil, logical.Located(s, err)
 	}
 	return q, nil
+}
+
+// textsOf runs a statement, and returns the texts of its second column.
+func textsOf(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (texts []string, err error) {
+	q, err := prepare(ctx, eng, s, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	result, err := q.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer result.Release()
+	for result.Next() {
+		column := result.RecordBatch().Column(1)
+		for i := range column.Len() {
+			texts = append(texts, column.ValueStr(i))
+		}
+	}
+	return texts, result.Err()
 }
 
 // checkOnce refuses a plan that reads a table twice which can be read once: for the domain of a subquery, too, and in

@@ -3,6 +3,7 @@
 package sql
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -23,17 +24,44 @@ func (s *script) inColumns(i int) bool {
 	return s.token(i-1).Token == pg.Token_ASCII_40 && s.isColumns(i-2)
 }
 
-// refuseColumns notes the error of what DuckDB has of COLUMNS and mpga has not, and PostgreSQL's parser does not read.
-func (s *script) refuseColumns(i int) {
-	switch before := s.token(i - 1).Token; {
-	case s.failed != nil:
-	case before == pg.Token_ASCII_42 && isStarItem(s.token(i-2).Token):
-		const star = "not supported: *COLUMNS, a list of arguments; name the columns"
-		s.failed = errorAt(s.text, int(s.token(i-1).Start), star)
-	case s.isWord(i+2, "lambda") && isName(s.token(i+3)):
-		const lambda = "not supported: COLUMNS of a lambda; want a regular expression, names in [...], or * EXCLUDE (...)"
-		s.failed = errorAt(s.text, int(s.token(i+2).Start), lambda)
+// columnsWords notes what PostgreSQL's parser does not read of COLUMNS: a * before it, and LAMBDA within. It returns
+// how many tokens from index i on are left out.
+func (s *script) columnsWords(i int) (left int) {
+	switch {
+	case s.isColumns(i) && s.token(i-1).Token == pg.Token_ASCII_42 && isStarItem(s.token(i-2).Token):
+		s.marks[int(s.tokens[i].Start)] = markUnpacked
+	case s.isColumns(i-2) && s.token(i-1).Token == pg.Token_ASCII_40 && s.isWord(i, "lambda") && isName(s.token(i+1)) &&
+		s.token(i+2).Token == pg.Token_ASCII_58:
+		s.lambdas[int(s.tokens[i-2].Start)] = true
+		return 1
+	case s.tokens[i].Token == pg.Token_ASCII_42 && s.isColumns(i+1) && isStarItem(s.token(i-1).Token):
+		return 1
 	}
+	return 0
+}
+
+// likeWords are the words that may stand between a * and a pattern of names.
+var likeWords = []string{"like", "ilike", "not", "similar", "to", "glob"}
+
+// starName stands for the name of a column in the condition that * LIKE is parsed as.
+const starName = "name of a column"
+
+// starLike returns what is parsed in place of * LIKE 'pattern': COLUMNS of a condition on the names; "" of other texts.
+func (s *script) starLike(i int) (text string, taken int) {
+	if !isStarItem(s.token(i-1).Token) || s.token(i-1).Token == pg.Token_ASCII_40 ||
+		s.token(i-1).Token == pg.Token_ASCII_46 {
+		return "", 0
+	}
+	next := i + 1
+	for slices.ContainsFunc(likeWords, func(word string) bool { return s.isWord(next, word) }) {
+		text += s.word(s.token(next)) + " "
+		next++
+	}
+	if next == i+1 || s.token(next).Token != pg.Token_SCONST {
+		return "", 0
+	}
+	s.lambdas[int(s.tokens[i].Start)] = true
+	return ColumnsCall + "('" + starName + "', '" + starName + "' " + text + s.word(s.token(next)) + ")", next + 1 - i
 }
 
 // isStarItem says whether a * behind a token stands for columns.
@@ -61,10 +89,22 @@ func (p *statements) columnsCall(call *pg.FuncCall) *expr.Expr {
 			of.Star.Star = &made
 		}
 	}
+	of.Unpacked = p.marks[at] == markUnpacked
 	args := call.GetArgs()
 	switch {
 	case call.GetAggStar():
 		star()
+	case p.lambdas[at] && len(args) == 2 && args[0].GetAConst().GetSval().GetSval() == starName:
+		p.take(args[0].GetAConst(), "sval")
+		of.Parameter = starName
+		of.Condition = p.expr(args[1]).Replace(func(x *expr.Expr) *expr.Expr {
+			if x.Op == expr.OpConstant && x.Value == starName {
+				return expr.Column(starName)
+			}
+			return nil
+		})
+	case p.lambdas[at] && len(args) == 2 && args[0].GetColumnRef() != nil:
+		of.Parameter, of.Condition = p.columnRef(args[0].GetColumnRef()).Name, p.expr(args[1])
 	case len(args) != 1:
 		p.fail(at, "COLUMNS takes one argument, not %d", len(args))
 	case args[0].GetColumnRef() != nil:

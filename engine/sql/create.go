@@ -4,10 +4,13 @@ package sql
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/sqlscan"
 )
 
@@ -32,7 +35,12 @@ func ParseCreate(ctx context.Context, text string) (read *Create, err error) {
 	head := newHead(text)
 	defer caught(&read, &err)
 	read = head.create()
-	s, err := newScriptFrom(text, "", head.place())
+	first, of := head.place(), text
+	isWithout := head.withoutRows()
+	if isWithout {
+		of = text[:head.place()] + blank(text[head.place():])
+	}
+	s, err := newScriptFrom(of, "", first)
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +55,16 @@ func ParseCreate(ctx context.Context, text string) (read *Create, err error) {
 		head.fail("not supported: CREATE of what EXPLAIN tells; want a SELECT")
 	case read.View && read.Query.Parameters > 0:
 		head.fail("a view has no parameters: write their values")
+	}
+	if isWithout {
+		if read.View {
+			head.fail("WITH DATA and WITH NO DATA stand behind CREATE TABLE alone")
+		}
+		if head.takes("with", "no", "data") {
+			whole := &Derived{Query: read.Query, Alias: Alias{Name: read.Name}, At: read.At}
+			none := expr.Constant(int64(0))
+			read.Query = &Select{Text: text, Items: []Item{{}}, From: whole, Limit: none, Parameters: read.Query.Parameters}
+		}
 	}
 	if read.Columns != nil {
 		as := Alias{Name: read.Name, Columns: read.Columns}
@@ -86,6 +104,24 @@ func (h *head) fail(format string, args ...any) {
 	panic(errorAt(h.text, h.place(), format, args...))
 }
 
+// withoutRows goes to WITH [NO] DATA at the end of the text, and says whether it is there.
+func (h *head) withoutRows() bool {
+	end := len(h.tokens)
+	for end > 0 && h.tokens[end-1].Text(h.text) == ";" {
+		end--
+	}
+	for _, words := range [][]string{{"with", "no", "data"}, {"with", "data"}} {
+		before := h.at
+		h.at = end - len(words)
+		if h.at > before && h.takes(words...) {
+			h.at = end - len(words)
+			return true
+		}
+		h.at = before
+	}
+	return false
+}
+
 // takes goes on behind words, if they are next.
 func (h *head) takes(words ...string) bool {
 	for i, word := range words {
@@ -107,8 +143,20 @@ func (h *head) name(what string) string {
 	if t.Kind != sqlscan.Word && t.Kind != sqlscan.Name || t.Open || name == "" {
 		h.fail("%s wants a name", what)
 	}
+	if t.Kind == sqlscan.Word && isReserved(name) {
+		h.fail("%s wants a name, and %s is a word of SQL: a name like that is written \"%[2]s\"", what, name)
+	}
 	h.at++
 	return name
+}
+
+// isReserved says whether a word is reserved by SQL.
+func isReserved(word string) bool {
+	scanned, err := pg.Scan(word)
+	if err != nil || len(scanned.GetTokens()) != 1 {
+		return false
+	}
+	return scanned.GetTokens()[0].KeywordKind == pg.KeywordKind_RESERVED_KEYWORD
 }
 
 // create reads a CREATE up to the statement behind AS.
@@ -148,7 +196,13 @@ func (h *head) create() *Create {
 // columns reads the names of columns, behind their parenthesis.
 func (h *head) columns(c *Create) {
 	for {
-		c.Columns = append(c.Columns, h.name("a list of columns"))
+		name := h.name("a list of columns")
+		isSame := func(other string) bool { return strings.EqualFold(other, name) }
+		if slices.ContainsFunc(c.Columns, isSame) {
+			h.at--
+			h.fail("two columns have the name %s", name)
+		}
+		c.Columns = append(c.Columns, name)
 		switch {
 		case h.takes(")"):
 			return

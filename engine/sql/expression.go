@@ -280,15 +280,81 @@ func (p *statements) operator(e *pg.A_Expr) *expr.Expr {
 		name = "nullif"
 	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE:
 		return p.like(e, operatorNames[sign])
+	case pg.A_Expr_Kind_AEXPR_SIMILAR:
+		return p.similar(e, sign)
 	case pg.A_Expr_Kind_AEXPR_OP:
 		return p.plainOperator(e, sign)
+	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
+		return p.quantified(e, sign)
 	default:
 		p.fail(p.offset(e.GetLocation()), "not supported: %s here", strings.TrimSpace(sign))
+	}
+	if row := e.GetLexpr().GetRowExpr(); row != nil && name == "in" {
+		return negatedIf(p.rowIn(e, row), negated)
 	}
 	if name == "in" || name == "between" {
 		nodes = append(nodes[:1], e.GetRexpr().GetList().GetItems()...)
 	}
 	return negatedIf(p.call(name, e.GetLocation(), nodes...), negated)
+}
+
+// rowIn reads (a, b) IN ((1, 2), (3, 4)).
+func (p *statements) rowIn(e *pg.A_Expr, row *pg.RowExpr) *expr.Expr {
+	at := p.offset(e.GetLocation())
+	left := p.rowOf(row, at)
+	found := callAt(at, "or")
+	for _, node := range e.GetRexpr().GetList().GetItems() {
+		other := node.GetRowExpr()
+		if len(other.GetArgs()) != len(left) {
+			p.fail(at, "IN of %d values: want lists of %[1]d values in parentheses behind it", len(left))
+		}
+		same := callAt(at, "and")
+		for i, x := range p.rowOf(other, at) {
+			same.Args = append(same.Args, callAt(at, "=", left[i], x))
+		}
+		found.Args = append(found.Args, onlyArg(same))
+	}
+	return onlyArg(found)
+}
+
+// rowOf reads (a, b), without the word ROW.
+func (p *statements) rowOf(row *pg.RowExpr, at int) []*expr.Expr {
+	if row.GetRowFormat() != pg.CoercionForm_COERCE_IMPLICIT_CAST {
+		p.fail(at, "not supported: ROW")
+	}
+	p.take(row, "args", "row_format")
+	return p.exprs(row.GetArgs())
+}
+
+// onlyArg returns the argument of a call that has one, and else the call.
+func onlyArg(x *expr.Expr) *expr.Expr {
+	if len(x.Args) == 1 {
+		return x.Args[0]
+	}
+	return x
+}
+
+// quantified reads a comparison with ANY or ALL of the values of a list.
+func (p *statements) quantified(e *pg.A_Expr, sign string) *expr.Expr {
+	at, list := p.offset(e.GetLocation()), e.GetRexpr().GetAArrayExpr()
+	if sign == "!=" {
+		sign = "<>"
+	}
+	if list == nil || !isComparison(sign) {
+		p.fail(at, "not supported: %s ANY and ALL of this; want a statement, or a list in brackets", sign)
+	}
+	p.take(list, "elements")
+	left, compared := p.expr(e.GetLexpr()), callAt(at, "or")
+	if e.GetKind() == pg.A_Expr_Kind_AEXPR_OP_ALL {
+		compared.Name = "and"
+	}
+	for _, x := range p.exprs(list.GetElements()) {
+		compared.Args = append(compared.Args, callAt(at, sign, left, x))
+	}
+	if len(compared.Args) == 0 {
+		return expr.Constant(compared.Name == "and")
+	}
+	return onlyArg(compared)
 }
 
 func negatedIf(x *expr.Expr, negated bool) *expr.Expr {
@@ -339,6 +405,18 @@ func (p *statements) like(e *pg.A_Expr, name string) *expr.Expr {
 	return negatedIf(p.call(plain, e.GetLocation(), args...), plain != name)
 }
 
+// similar reads SIMILAR TO, which DuckDB has for a regular expression of the whole text; its pattern comes in a call.
+func (p *statements) similar(e *pg.A_Expr, sign string) *expr.Expr {
+	call := e.GetRexpr().GetFuncCall()
+	at := p.offset(e.GetLocation())
+	if len(call.GetArgs()) != 1 || len(call.GetFuncname()) != 2 || lastName(call.GetFuncname()) != "similar_to_escape" {
+		p.fail(at, "not supported: ESCAPE behind SIMILAR TO")
+	}
+	p.take(call, "funcname", "args", "funcformat")
+	args := p.exprs([]*pg.Node{e.GetLexpr(), call.GetArgs()[0]})
+	return negatedIf(callAt(at, "regexp_full_match", args...), sign == "!~")
+}
+
 // caseExpr reads CASE. With an operand, its conditions are comparisons with that.
 func (p *statements) caseExpr(c *pg.CaseExpr) *expr.Expr {
 	p.take(c, "arg", "args", "defresult")
@@ -374,6 +452,8 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 		name = known
 	}
 	switch {
+	case name == UnnestCall && len(call.GetArgs()) == 1 && call.GetArgs()[0].GetAArrayExpr() != nil:
+		return p.unnestItem(call)
 	case isColumnsName(call):
 		return p.columnsCall(call)
 	case name == structCall:

@@ -15,18 +15,29 @@ func (p *statements) from(clause []*pg.Node) From {
 	var f From
 	for i, node := range clause {
 		call := unnestCall(node)
+		isList := len(call.GetArgs()) == 1 && call.GetArgs()[0].GetAArrayExpr() != nil
 		switch {
+		case isList:
+			p.take(node.GetRangeFunction(), "functions", "alias", "lateral")
+			f = joinedWith(f, p.listRows(call, p.tableAlias(node.GetRangeFunction().GetAlias())))
 		case i == 0:
 			f = p.fromOne(node)
 		case call != nil:
 			f = p.unnest(f, node.GetRangeFunction(), call)
 		default:
-			right := p.fromOne(node)
-			f = &Join{At: right.Place(), Kind: InnerJoin, Left: f, Right: right}
+			f = joinedWith(f, p.fromOne(node))
 		}
 	}
 	p.checkTables(f)
 	return f
+}
+
+// joinedWith returns all pairs of the rows of what stands on both sides of a comma. The left side may be nil.
+func joinedWith(left, right From) From {
+	if left == nil {
+		return right
+	}
+	return &Join{At: right.Place(), Kind: InnerJoin, Left: left, Right: right}
 }
 
 // checkTables refuses a FROM of too many tables.
@@ -49,6 +60,16 @@ var joinKinds = map[pg.JoinType]JoinKind{
 func (p *statements) join(e *pg.JoinExpr) From {
 	if sampled := p.sampled(e); sampled != nil {
 		return sampled
+	}
+	if a := e.GetAlias(); a != nil {
+		p.take(e, "jointype", "is_natural", "larg", "rarg", "using_clause", "quals", "alias")
+		of := &pg.JoinExpr{
+			Jointype: e.GetJointype(), IsNatural: e.GetIsNatural(), Larg: e.GetLarg(), Rarg: e.GetRarg(),
+			UsingClause: e.GetUsingClause(), Quals: e.GetQuals(),
+		}
+		alias := p.tableAlias(a)
+		q := &Select{Text: p.text, Items: []Item{{}}, From: p.join(of)}
+		return &Derived{At: q.From.Place(), Query: q, Alias: alias}
 	}
 	p.take(e, "jointype", "is_natural", "larg", "rarg", "using_clause", "quals")
 	kind, ok := joinKinds[e.GetJointype()]

@@ -63,7 +63,8 @@ func (s *script) closeSegment(stack []*segment) []*segment {
 
 // isBeforeStatement says whether a token may stand before the first word of a statement.
 func isBeforeStatement(t *pg.ScanToken, s *script, i int) bool {
-	return t.Token == pg.Token_ALL || t.Token == pg.Token_BY || s.isWord(i, "name") && s.token(i-1).Token == pg.Token_BY ||
+	return t.Token == pg.Token_ALL || t.Token == pg.Token_BY || s.marks[int(t.Start)] == markVerb ||
+		s.isWord(i, "name") && s.token(i-1).Token == pg.Token_BY ||
 		i < 2 && (verbs[strings.ToLower(s.word(t))] != "" || s.isWord(i, "analyze"))
 }
 

@@ -126,6 +126,7 @@ type statements struct {
 
 	subqueries []*Select                // in the expressions of the statement at hand
 	windows    map[string]*pg.WindowDef // of its WINDOW, by name, in lower case
+	unnested   *Derived                 // the elements of a list behind its SELECT; nil of none
 	copied     int                      // expressions that names of windows have stood for
 
 	within []string // names of WITH whose statements are read, in lower case
@@ -198,8 +199,8 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	}
 	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
-	around, windows := p.subqueries, p.windows
-	p.subqueries, p.windows = nil, nil
+	around, windows, unnested := p.subqueries, p.windows, p.unnested
+	p.subqueries, p.windows, p.unnested = nil, nil, nil
 	switch {
 	case isSet && itself != nil && p.recursion(s, stmt, itself):
 	case isSet:
@@ -217,7 +218,10 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	}
 	s.Limit = p.limit(stmt.GetLimitCount())
 	s.Offset = p.optional(stmt.GetLimitOffset())
-	s.subqueries, p.subqueries, p.windows = p.subqueries, around, windows
+	if p.unnested != nil {
+		p.fail(p.unnested.At, "not supported: unnest in this clause; want FROM ..., unnest([...]) AS t(name)")
+	}
+	s.subqueries, p.subqueries, p.windows, p.unnested = p.subqueries, around, windows, unnested
 	place := 0
 	if s.From != nil {
 		place = s.From.Place()
@@ -245,6 +249,7 @@ func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
 	p.checkList("SELECT", stmt.GetTargetList())
 	p.checkList("GROUP BY", stmt.GetGroupClause())
 	s.Items = p.items(stmt.GetTargetList())
+	p.joinUnnested(s)
 	if n := len(s.Items) - 1; n > 0 && p.qualified[s.Items[n].At] {
 		last := s.Items[n]
 		if last.Name != "" || last.Expr == nil {
@@ -254,6 +259,7 @@ func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
 	}
 	p.usingSample(s)
 	p.pivot(s)
+	p.about(s)
 	s.Where = p.optional(stmt.GetWhereClause())
 	p.groupBy(s, stmt.GetGroupClause())
 	s.Having = p.optional(stmt.GetHavingClause())

@@ -117,6 +117,10 @@ func (w *pivoting) asStatement(i int) {
 			using = clauses
 		}
 		for at := on + 1; at < using && s.failed == nil; at++ {
+			if next, isAsked := w.asked(at, using); isAsked {
+				at = next
+				continue
+			}
 			at = w.values(at, using)
 			if at < using && s.tokens[at].Token != pg.Token_ASCII_44 {
 				w.fail(s.tokens[at], "syntax error in PIVOT: want a comma behind IN (...)")
@@ -201,6 +205,20 @@ func (w *pivoting) aggregates(from, to int) {
 		w.part(from, to)
 		w.of.Aggregates = w.items(from, to)
 	}
+}
+
+// asked adds an expression without values, and returns the index behind it; isAsked is false of another one.
+func (w *pivoting) asked(from, to int) (next int, isAsked bool) {
+	in := w.find(from, to, pg.Token_IN_P)
+	if next = w.find(from, to, pg.Token_ASCII_44); next < 0 {
+		next = to
+	}
+	if from >= next || in >= 0 && in < next {
+		return from, false
+	}
+	w.part(from, next)
+	w.of.On = append(w.of.On, 0)
+	return next, true
 }
 
 // values adds an expression and the values behind its IN, and returns the index behind them.

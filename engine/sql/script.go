@@ -48,6 +48,10 @@ type script struct {
 	sampleEnds map[int]int     // of USING SAMPLE: the last token, by SAMPLE
 	samples    map[int]*Sample // by the offset of the table or the item that stands for them
 
+	lambdas map[int]bool // COLUMNS of a name and a condition on it, and * LIKE, by their offset
+
+	verbsWithin map[int]string // what is parsed in place of verbs behind FROM, by their offset
+
 	qualified map[int]bool // conditions of QUALIFY, by the offset of their first byte
 
 	verb      Verb // in front of the statement; "" of a SELECT alone
@@ -82,6 +86,8 @@ const (
 	markPivot       = "pivot"        // PIVOT and UNPIVOT, which are parsed as an item
 	markShare       = "%"            // of LIMIT
 	markSample      = "sample"       // USING SAMPLE, which is parsed as an item
+	markVerb        = "verb"         // DESCRIBE, SUMMARIZE and SHOW behind FROM, which are parsed as an item
+	markUnpacked    = "unpacked"     // COLUMNS behind a *
 )
 
 // The signs of DuckDB's structs, which the parser's tokens have no names for.
@@ -114,6 +120,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, joinWords: map[int]string{},
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
 		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{},
+		verbsWithin: map[int]string{}, lambdas: map[int]bool{},
 		pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
 	for _, t := range scanned.GetTokens() {
@@ -139,7 +146,9 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		gaps[t.Start] = s.tokens[i].End
 	}
 	s.end = int(s.tokens[len(s.tokens)-1].End)
+	s.dropCommas()
 	if prefix == "" {
+		s.nestedVerbs()
 		s.selectFirst()
 		if err := s.pivotWords(); err != nil {
 			return nil, err
@@ -368,11 +377,16 @@ var takeFrom = []pg.Token{pg.Token_EXTRACT, pg.Token_SUBSTRING, pg.Token_TRIM, p
 func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	t := s.tokens[i]
 	at := int(t.Start)
-	if s.isColumns(i) {
-		s.refuseColumns(i)
+	if left := s.columnsWords(i); left > 0 {
+		return " ", left
 	}
-	if i == 0 && s.verb != "" {
+	switch {
+	case i == 0 && s.verb != "":
 		return s.withoutVerb()
+	case s.marks[at] == markVerb && s.isWord(i, "show"):
+		return s.verbsWithin[at], 2
+	case s.marks[at] == markVerb:
+		return s.verbsWithin[at], 1
 	}
 	switch t.Token {
 	case pg.Token_Op:
@@ -475,6 +489,9 @@ func (s *script) replacedStar(i int) (text string, taken int) {
 			return "SELECT * FROM", 1
 		}
 	case pg.Token_ASCII_42:
+		if text, taken := s.starLike(i); taken > 0 {
+			return text, taken
+		}
 		return s.star(i)
 	case pg.Token_REPLACE:
 		if s.replaces[at] != nil {
@@ -511,6 +528,9 @@ func (s *script) replacedWord(i int, inFrom bool) (text string, taken int) {
 	}
 	if (s.isWord(i, "ignore") || s.isWord(i, "respect")) && s.ignoreNulls(i) {
 		return " ", 2
+	}
+	if s.isWord(i, "grouping_id") && s.token(i+1).Token == pg.Token_ASCII_40 {
+		return "GROUPING", 1
 	}
 	if s.isWord(i, markTryCast) && s.token(i+1).Token == pg.Token_ASCII_40 {
 		s.marks[at] = markTryCast

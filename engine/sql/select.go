@@ -2,6 +2,7 @@ package sql
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/mpga/mpga/internal/expr"
@@ -80,6 +81,11 @@ type Columns struct {
 	IsStar  bool
 	Names   []string // nil of a regular expression
 	Pattern string
+
+	Parameter string     // the name that Condition has for the name of a column; "" of no condition
+	Condition *expr.Expr // of the names of columns; nil of none
+
+	Unpacked bool // in a call, all columns together are arguments
 }
 
 // String returns what stands in the parentheses, for people.
@@ -87,6 +93,8 @@ func (c *Columns) String() string {
 	switch {
 	case c.IsStar:
 		return "*"
+	case c.Condition != nil:
+		return "lambda " + c.Parameter + ": " + c.Condition.String()
 	case c.Names != nil:
 		return "['" + strings.Join(c.Names, "', '") + "']"
 	}
@@ -205,6 +213,9 @@ type Values struct {
 	Rows [][]*expr.Expr // all of one length
 }
 
+// ValuesColumn returns the name of a column of VALUES, by its place.
+func ValuesColumn(at int) string { return "col" + strconv.Itoa(at) }
+
 // UnnestCall is the function that makes rows of a list.
 const UnnestCall = "unnest"
 
@@ -251,7 +262,7 @@ type Pivot struct {
 	WithNulls   bool // a value that is NULL has a row, too
 
 	// Of PIVOT, whose items are, for each element of On, an expression and its values, as many as On says, and
-	// aggregates, in front if First.
+	// aggregates, in front if First. An expression without values has all that the table has.
 	On         []int
 	Aggregates int // 0 for count(*)
 	First      bool

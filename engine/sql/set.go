@@ -95,13 +95,16 @@ func (p *statements) firstToken(m proto.Message) int {
 	return min(first, len(p.tokens)-1)
 }
 
-// values reads VALUES.
-func (p *statements) values(lists []*pg.Node) *Values {
+// values reads VALUES. Where a value is no constant, each row is a statement without FROM of a UNION ALL.
+func (p *statements) values(lists []*pg.Node) From {
 	v := &Values{}
-	parts := 0
+	parts, isConst := 0, true
+	around, subqueries := p.subqueries, make([][]*Select, len(lists))
 	for i, node := range lists {
 		p.look()
+		p.subqueries = nil
 		row := p.exprs(node.GetList().GetItems())
+		subqueries[i] = p.subqueries
 		if i == 0 {
 			v.At = max(row[0].At, 0)
 		}
@@ -112,14 +115,29 @@ func (p *statements) values(lists []*pg.Node) *Values {
 			p.fail(v.At, "not supported: VALUES of more than %d values", ItemsMax)
 		}
 		for _, x := range row {
-			notHere := func(x *expr.Expr) bool {
-				return x.Op == expr.OpSubquery || x.Op == expr.OpAggregate || x.Op == expr.OpWindow
-			}
+			notHere := func(x *expr.Expr) bool { return x.Op == expr.OpAggregate || x.Op == expr.OpWindow }
 			if of := x.First(notHere); of != nil {
 				p.fail(max(of.At, v.At), "not supported: %s in VALUES", of)
 			}
+			reads := func(x *expr.Expr) bool { return x.Op == expr.OpSubquery || x.Op == expr.OpColumn }
+			isConst = isConst && x.First(reads) == nil
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	return v
+	p.subqueries = around
+	if isConst {
+		return v
+	}
+	union := &SetOperation{At: v.At, Kind: Union, All: true}
+	for i, row := range v.Rows {
+		q := &Select{Text: p.text, subqueries: subqueries[i]}
+		for c, x := range row {
+			q.Items = append(q.Items, Item{Expr: x, Name: ValuesColumn(c), At: x.At})
+		}
+		for _, below := range q.subqueries {
+			q.height = max(q.height, below.height+1)
+		}
+		union.Queries = append(union.Queries, q)
+	}
+	return union
 }

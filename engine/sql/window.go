@@ -189,11 +189,39 @@ func (p *statements) namedWindows(clause []*pg.Node) {
 	for _, node := range clause {
 		w := node.GetWindowDef()
 		name := strings.ToLower(w.GetName())
-		if p.windows[name] != nil || w.GetRefname() != "" {
-			p.fail(p.offset(w.GetLocation()), "WINDOW %s: want a name of its own, and no other window's", w.GetName())
+		if p.windows[name] != nil {
+			p.fail(p.offset(w.GetLocation()), "WINDOW %s: two windows have the name", w.GetName())
+		}
+		if w.GetRefname() != "" {
+			w = p.onWindow(w)
 		}
 		p.windows[name] = w
 		p.window(nil, nil, w)
+	}
+}
+
+// onWindow returns a named window that begins with another one, whole.
+func (p *statements) onWindow(w *pg.WindowDef) *pg.WindowDef {
+	at := p.offset(w.GetLocation())
+	p.take(w, "name", "refname", "partition_clause", "order_clause", "frame_options", "start_offset", "end_offset")
+	base := p.windows[strings.ToLower(w.GetRefname())]
+	order := w.GetOrderClause()
+	switch {
+	case base == nil:
+		p.fail(at, "no window before %s is named %s", w.GetName(), w.GetRefname())
+	case len(w.GetPartitionClause()) > 0:
+		p.fail(at, "PARTITION BY stands in window %s alone", w.GetRefname())
+	case len(order) > 0 && len(base.GetOrderClause()) > 0:
+		p.fail(at, "ORDER BY stands in window %s alone", w.GetRefname())
+	case base.GetFrameOptions()&frameNotDefault != 0:
+		p.fail(at, "window %s has a frame, and no window begins with it", w.GetRefname())
+	case len(order) == 0:
+		order = base.GetOrderClause()
+	}
+	return &pg.WindowDef{
+		Name: w.GetName(), PartitionClause: base.GetPartitionClause(), OrderClause: order,
+		FrameOptions: w.GetFrameOptions(), StartOffset: w.GetStartOffset(), EndOffset: w.GetEndOffset(),
+		Location: w.GetLocation(),
 	}
 }
 

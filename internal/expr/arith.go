@@ -394,6 +394,20 @@ func atMostOne(b *binder, n *node) {
 	})
 }
 
+// NumberOfRows is the function of the value of LIMIT or OFFSET: the value, or an error where it is negative.
+const NumberOfRows = "number of rows"
+
+func numberOfRows(b *binder, n *node) {
+	n.typ, n.fallible = typeOf(Int64), true
+	b.castArg(n, 0, typeOf(Int64))
+	n.eval = map1e(n, func(rows int64) (int64, error) {
+		if rows < 0 {
+			return 0, query.Valuef("LIMIT and OFFSET take a number of rows, 0 or more, not %d", rows)
+		}
+		return rows, nil
+	})
+}
+
 // quotient binds // of numbers that are not both integers: as /, but an error where the divisor is 0.
 func quotient(b *binder, n *node) {
 	division(b, n)

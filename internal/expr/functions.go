@@ -80,8 +80,9 @@ func init() {
 		}
 	}
 	functionsByName = map[string]*Function{
-		MeanOfParts: {Name: MeanOfParts, argsMin: 2, argsMax: 2, bind: meanOfParts},
-		AtMostOne:   {Name: AtMostOne, argsMin: 1, argsMax: 1, bind: atMostOne},
+		MeanOfParts:  {Name: MeanOfParts, argsMin: 2, argsMax: 2, bind: meanOfParts},
+		AtMostOne:    {Name: AtMostOne, argsMin: 1, argsMax: 1, bind: atMostOne},
+		NumberOfRows: {Name: NumberOfRows, argsMin: 1, argsMax: 1, bind: numberOfRows},
 	}
 	for i := range functions {
 		f := &functions[i]

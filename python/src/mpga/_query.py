@@ -114,6 +114,7 @@ def configure(
     temp_dir: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     max_recursion: int | None = None,
+    max_pairs: int | None = None,
 ) -> None:
     """Set how queries of this process are answered. None is the default of each setting.
 
@@ -127,6 +128,7 @@ def configure(
         temp_dir: Where what does not fit the memory goes.
         progress: Whether queries show how far they are; where somebody looks: in a terminal or notebook.
         max_recursion: How many iterations a ``WITH RECURSIVE`` may have; 1,000,000.
+        max_pairs: How many pairs of rows a join without a key may compare; 1,000,000,000,000.
     """
     _connection.configure(
         memory_limit=memory_limit,
@@ -135,6 +137,7 @@ def configure(
         temp_dir=temp_dir,
         progress=progress,
         max_recursion=max_recursion,
+        max_pairs=max_pairs,
     )
 
 

@@ -19,6 +19,7 @@ class Settings:
         temp_dir: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
         max_recursion: int | None = None,
+        max_pairs: int | None = None,
     ) -> None:
         self.memory_limit = memory_limit
         self.threads = threads
@@ -26,6 +27,7 @@ class Settings:
         self.temp_dir = temp_dir
         self.progress = progress
         self.max_recursion = max_recursion
+        self.max_pairs = max_pairs
 
     def arguments(self) -> list[str]:
         """Return the flags of ``mpga serve``."""
@@ -36,6 +38,7 @@ class Settings:
             ("--device", self.device),
             ("--temp-dir", None if self.temp_dir is None else os.fspath(self.temp_dir)),
             ("--max-recursion", self.max_recursion),
+            ("--max-pairs", self.max_pairs),
         ):
             if value is not None:
                 out += [flag, str(value)]
