@@ -7,7 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/cpujoin"
 	"github.com/mpga/mpga/engine/partial"
@@ -19,6 +19,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/threads"
+	"github.com/mpga/mpga/internal/vector"
 )
 
 // ScatterOptions say what Engine.Scatter writes.
@@ -78,11 +79,7 @@ func (s *Statement) scatter(ctx context.Context, src scan.Source, opt *ScatterOp
 			held := to.NewScatterer(cpujoin.ProbeSide, room, s.memory, s.engine.opt.Allocator)
 			workers[i] = &scatterer{held, &keys.Keys, newKeyPacker(keys)}
 		}
-		columns, err := hashedColumns(ctx, pick(batch.Columns(), opt.Keys), keys)
-		if err != nil {
-			batch.Release()
-			return err
-		}
+		columns := hashedColumns(pick(batch.Columns(), opt.Keys), keys)
 		defer releaseArrays(columns)
 		return workers[i].addBy(batch, columns)
 	}, func(ctx context.Context) error {
@@ -115,22 +112,33 @@ func HashedType(of arrow.DataType) arrow.DataType {
 }
 
 // hashedColumns returns key columns as the types that are hashed; the caller releases them.
-func hashedColumns(ctx context.Context, from []arrow.Array, keys *rowdata.Bound) (made []arrow.Array, err error) {
+func hashedColumns(from []arrow.Array, keys *rowdata.Bound) []arrow.Array {
+	made := make([]arrow.Array, len(from))
 	for i, column := range from {
 		to := keys.Columns[keys.KeyColumns[i]].Type
-		if !arrow.IsInteger(to.ID()) || arrow.TypeEqual(column.DataType(), to) {
+		if made[i] = column; arrow.TypeEqual(column.DataType(), to) || !arrow.IsInteger(to.ID()) {
 			column.Retain()
-			made = append(made, column)
 			continue
 		}
-		wide, err := compute.CastArray(ctx, column, compute.SafeCastOptions(to))
-		if err != nil {
-			releaseArrays(made)
-			return nil, err
-		}
-		made = append(made, wide)
+		made[i] = widenedOf(column)
 	}
-	return made, nil
+	return made
+}
+
+// widenedOf returns an array of integers as int64.
+func widenedOf(column arrow.Array) arrow.Array {
+	values, _ := vector.Integers(column)
+	var valid []bool // all
+	if column.NullN() > 0 {
+		valid = make([]bool, len(values))
+		for row := range valid {
+			valid[row] = column.IsValid(row)
+		}
+	}
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	defer b.Release()
+	b.AppendValues(values, valid)
+	return b.NewArray()
 }
 
 func releaseArrays(list []arrow.Array) {
