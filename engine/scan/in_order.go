@@ -23,8 +23,26 @@ func InOrder(ctx context.Context, schema *arrow.Schema, opt OpenOptions, next fu
 		if batch == nil {
 			return nil, err
 		}
-		return array.NewRecordBatch(schema, batch.Columns(), batch.NumRows()), nil
+		return array.NewRecordBatch(typedAs(schema, batch), batch.Columns(), batch.NumRows()), nil
 	}, r.close)
+}
+
+// typedAs returns a schema with the types of a batch's columns: readers may return strings as dictionaries.
+func typedAs(schema *arrow.Schema, batch arrow.RecordBatch) *arrow.Schema {
+	var fields []arrow.Field // nil while all types are the schema's
+	for i, c := range batch.Columns() {
+		if arrow.TypeEqual(schema.Field(i).Type, c.DataType()) {
+			continue
+		}
+		if fields == nil {
+			fields = schema.Fields()
+		}
+		fields[i].Type = c.DataType()
+	}
+	if fields == nil {
+		return schema
+	}
+	return arrow.NewSchema(fields, nil)
 }
 
 // Once returns what InOrder asks for one source.
