@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -63,6 +64,7 @@ type BuildSide struct {
 
 	mu    sync.Mutex                    // of the making of parts
 	parts atomic.Pointer[cpujoin.Parts] // nil while rows are in memory
+	sets  []*keySet                     // of the rows in parts
 }
 
 // Hash reads a source by all of the engine's threads, and keeps its rows, to be found by their keys. Rows with a key
@@ -150,10 +152,24 @@ func (b *BuildSide) Tasked() string {
 // All returns all rows; nil where they are in partitions.
 func (b *BuildSide) All() *Hashed { return b.all }
 
+// Predicate is Hashed.Predicate of all rows: where they are in partitions, it is of the keys that have sets.
+func (b *BuildSide) Predicate(columns []int) (p scan.Predicate, filter *KeyFilter, ok bool) {
+	if b.all != nil {
+		return b.all.Predicate(columns)
+	}
+	filter = new(KeyFilter)
+	filter.ask(slices.DeleteFunc(slices.Clone(b.sets), (*keySet).isDense), columns)
+	p.Rows = filter
+	return p, filter, len(filter.sets) > 0
+}
+
 // Release gives back what the rows take. No reader of a task is open.
 func (b *BuildSide) Release() error {
 	if b.all != nil {
 		b.all.release()
+	}
+	for _, s := range b.sets {
+		s.release()
 	}
 	b.grant.Leave()
 	return b.store.Close()
@@ -179,6 +195,15 @@ func (b *BuildSide) spill() {
 		return
 	}
 	of := scatter.Options{Memory: b.statement.memory, Store: b.store, WorkerBytes: b.workerBytes}
+	for i, c := range b.opt.Keys.Columns {
+		if !c.HasRange {
+			continue
+		}
+		if s := emptyKeySet(b.statement.memory, i, c.Min, c.Max, b.statement.memory.Left()/keySetShare); s != nil {
+			s.nullsEqual = b.opt.NullsEqual[i]
+			b.sets = append(b.sets, s)
+		}
+	}
 	b.parts.Store(cpujoin.NewParts(of, cmp.Or(b.statement.engine.opt.testing.RadixBits, partsBits)))
 }
 
@@ -208,6 +233,14 @@ func (w *hashWorker) keep(batch arrow.RecordBatch) error {
 		batch.Release()
 		return err
 	}
+	return w.scatter(batch)
+}
+
+// scatter takes over a batch, whose rows go to the partitions, and its keys to the sets.
+func (w *hashWorker) scatter(batch arrow.RecordBatch) error {
+	for _, s := range w.of.sets {
+		s.add(batch.Column(s.column))
+	}
 	return w.out.add(batch)
 }
 
@@ -220,7 +253,7 @@ func (w *hashWorker) scatterHeld() error {
 	for len(w.held) > 0 {
 		batch := w.held[0].RecordBatch
 		w.held = w.held[1:]
-		if err := w.out.add(batch); err != nil {
+		if err := w.scatter(batch); err != nil {
 			return err
 		}
 	}

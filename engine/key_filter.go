@@ -21,9 +21,9 @@ import (
 // columns are read for these rows alone. Where it leaves few rows out it stops looking for a while. It is safe for
 // concurrent use.
 type KeyFilter struct {
-	of      *Hashed
+	of      *Hashed   // nil of rows in partitions
 	columns []int     // in the source's schema: of the keys, or of the ones with a set
-	sets    []*keySet // of several keys, in place of their rows; empty where rows are looked up
+	sets    []*keySet // of several keys, or of rows in partitions; empty where rows are looked up
 
 	tested, kept atomic.Int64
 
@@ -40,11 +40,7 @@ func (h *Hashed) Predicate(columns []int) (p scan.Predicate, filter *KeyFilter, 
 	filter = &KeyFilter{of: h}
 	if len(columns) > 1 {
 		h.findSets()
-		for _, s := range h.sets {
-			if c := columns[s.column]; c >= 0 {
-				filter.sets, filter.columns = append(filter.sets, s), append(filter.columns, c)
-			}
-		}
+		filter.ask(h.sets, columns)
 	}
 	if len(filter.sets) == 0 {
 		if len(columns) == 0 || slices.Contains(columns, -1) || !h.build.IsTestFast() {
@@ -59,6 +55,15 @@ func (h *Hashed) Predicate(columns []int) (p scan.Predicate, filter *KeyFilter, 
 	}
 	p.Rows = filter
 	return p, filter, true
+}
+
+// ask adds the sets of keys that are columns.
+func (f *KeyFilter) ask(sets []*keySet, columns []int) {
+	for _, s := range sets {
+		if c := columns[s.column]; c >= 0 {
+			f.sets, f.columns = append(f.sets, s), append(f.columns, c)
+		}
+	}
 }
 
 // findSets makes the sets of the keys.

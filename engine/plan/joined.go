@@ -153,6 +153,9 @@ func (s *joined) makeBuild(ctx context.Context, reads engine.RowsOptions) (err e
 	if err != nil || s.built.side.All() != nil {
 		return err
 	}
+	if err := s.narrowProbe(ctx); err != nil {
+		return err
+	}
 	s.built.tasks, err = s.built.side.Tasks(ctx, s.probe, reads)
 	return err
 }

@@ -32,14 +32,13 @@ func keyPlaces(side *input, keys []*expr.Expr, of *projection) []int {
 }
 
 // narrowProbe narrows the probe side by the build side's keys.
-// Requires: the build side is in memory.
 func (s *joined) narrowProbe(ctx context.Context) error {
 	n := s.node
 	isSent := s.run.exchanged[exchangePoint{n, 0}] != nil
 	if n.has.probeAlone || s.built == s.kept || isSent {
 		return nil
 	}
-	p, filter, ok := s.built.side.All().Predicate(n.probeKeys)
+	p, filter, ok := s.built.side.Predicate(n.probeKeys)
 	if !ok {
 		return nil
 	}
