@@ -222,6 +222,10 @@ type Options struct {
 	Knobs       testknobs.Device
 }
 
+// hostTimeout is how long a device of the CPU may take for an answer: it computes beside other work, and there is no
+// driver that may fall silent.
+const hostTimeout = time.Hour
+
 // New returns the devices of an engine. The first query that could use devices opens them.
 func New(o Options) (*Devices, error) {
 	choice, err := parseDevice(o.Device)
@@ -236,6 +240,9 @@ func New(o Options) (*Devices, error) {
 		choice.kind = "cuda"
 	}
 	knobs := o.Knobs
+	if choice.kind == "host" {
+		knobs.Timeout = cmp.Or(knobs.Timeout, hostTimeout)
+	}
 	d := &Devices{
 		choice: choice, limit: o.DeviceLimit, memory: o.MemoryLimit, log: o.Log, link: o.MeasureLink,
 		algorithm: algorithm, ablation: o.Ablation, knobs: knobs,
