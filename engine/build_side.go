@@ -33,6 +33,9 @@ type HashedOptions struct {
 
 	NullsEqual []bool // by key: a NULL is equal to NULL, not to nothing
 
+	// Asks says that Predicate will be called: rows in partitions keep sets of their keys for it.
+	Asks bool
+
 	Range Range // of values behind the keys; its zero is none
 }
 
@@ -196,7 +199,7 @@ func (b *BuildSide) spill() {
 	}
 	of := scatter.Options{Memory: b.statement.memory, Store: b.store, WorkerBytes: b.workerBytes}
 	for i, c := range b.opt.Keys.Columns {
-		if !c.HasRange {
+		if !b.opt.Asks || !c.HasRange {
 			continue
 		}
 		if s := emptyKeySet(b.statement.memory, i, c.Min, c.Max, b.statement.memory.Left()/keySetShare); s != nil {

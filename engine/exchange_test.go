@@ -18,7 +18,7 @@ import (
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// scattered returns the blobs of rows of a number and a text, of which every seventh number is NULL.
+// scattered returns the blobs of rows of a number and a text. Every seventh number is NULL.
 func scattered(t *testing.T, eng *engine.Engine, number arrow.DataType, rows, partitions int) (*arrow.Schema, []partial.RowBlob) {
 	t.Helper()
 	schema := arrow.NewSchema([]arrow.Field{

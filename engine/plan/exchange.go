@@ -221,7 +221,7 @@ func (x *exchanger) spread(top sourceNode, columns []int) spread {
 	return x.refuse("%s", whyMade(top))
 }
 
-// union returns how the rows of a union are made, none of which have changed tasks.
+// union returns how the rows of a union are made. None of its inputs has rows that have changed tasks.
 func (x *exchanger) union(n *unionNode) (all spread) {
 	for i, in := range n.in {
 		of := x.spread(in, n.places[i])

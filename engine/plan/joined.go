@@ -117,11 +117,19 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 // reads returns how a side is read: rows that other tasks have sent have its keys and columns already.
 func (s *joined) reads(side int) engine.RowsOptions {
 	of := s.node.projections()[side]
-	if s.run != nil && s.run.exchanged[exchangePoint{s.node, side}] != nil {
+	if s.isSent(side) {
 		return sameRows(of.schema)
 	}
 	return rowsOptions(of, s.run)
 }
+
+// isSent says whether other tasks have sent the rows of a side.
+func (s *joined) isSent(side int) bool {
+	return s.run != nil && s.run.exchanged[exchangePoint{s.node, side}] != nil
+}
+
+// asksKeys says whether the reader of the probe side is asked for the keys of the build side.
+func (s *joined) asksKeys() bool { return !s.node.has.probeAlone && !s.isSent(0) }
 
 // keepBuild makes the build side of all iterations, unless it outgrows the memory: then each has its own.
 func (s *joined) keepBuild(ctx context.Context) (err error) {
@@ -144,6 +152,7 @@ func (s *joined) hash(ctx context.Context, build scan.Source) (*engine.BuildSide
 	n := s.node
 	return s.run.statement.Hash(ctx, build, engine.HashedOptions{
 		RowsOptions: s.reads(1), Keys: n.keys, NullsEqual: n.nullsEqual, Range: n.between,
+		Asks: s.asksKeys(),
 	})
 }
 

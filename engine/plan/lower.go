@@ -29,7 +29,7 @@ type planner struct {
 	bodies  map[*logical.Body]*bodyNode // of WITH, that have been made
 
 	estimates *rules.Estimator
-	inParts   bool                   // rows may be made elsewhere, over tables of which other things are known
+	inParts   bool                   // rows may be made elsewhere, where other ranges of the tables are known
 	limited   map[*logical.Join]bool // LIMIT may end them before all of their rows are made
 }
 

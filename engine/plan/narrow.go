@@ -33,12 +33,10 @@ func keyPlaces(side *input, keys []*expr.Expr, of *projection) []int {
 
 // narrowProbe narrows the probe side by the build side's keys.
 func (s *joined) narrowProbe(ctx context.Context) error {
-	n := s.node
-	isSent := s.run.exchanged[exchangePoint{n, 0}] != nil
-	if n.has.probeAlone || s.built == s.kept || isSent {
+	if !s.asksKeys() || s.built == s.kept {
 		return nil
 	}
-	p, filter, ok := s.built.side.Predicate(n.probeKeys)
+	p, filter, ok := s.built.side.Predicate(s.node.probeKeys)
 	if !ok {
 		return nil
 	}

@@ -154,7 +154,6 @@ func (e *eager) pays(c *Context) (bool, error) {
 	if estimator.Rows(e.leaf) <= eagerTableMin {
 		return false, nil
 	}
-	e.in = e.others.leaves[0]
 	var err error
 	if e.in, err = e.others.planned(c); err != nil {
 		return false, err
