@@ -23,6 +23,7 @@ import (
 type KeyFilter struct {
 	of      *Hashed   // nil of rows in partitions
 	columns []int     // in the source's schema: of the keys, or of the ones with a set
+	rows    int64     // that have the keys
 	sets    []*keySet // of several keys, or of rows in partitions; empty where rows are looked up
 
 	tested, kept atomic.Int64
@@ -32,12 +33,12 @@ type KeyFilter struct {
 	pass   int64 // rows that are not looked at
 }
 
-var _ scan.RowFilter = (*KeyFilter)(nil)
+var _ scan.RankedFilter = (*KeyFilter)(nil)
 
 // Predicate returns what the rows of another side fulfil that have a partner. The places of that side's keys in its
 // schema are given, -1 of keys that are no plain columns. ok is false where it costs more to ask than it spares.
 func (h *Hashed) Predicate(columns []int) (p scan.Predicate, filter *KeyFilter, ok bool) {
-	filter = &KeyFilter{of: h}
+	filter = &KeyFilter{of: h, rows: h.rows}
 	if len(columns) > 1 {
 		h.findSets()
 		filter.ask(h.sets, columns)
@@ -137,6 +138,14 @@ func (f *KeyFilter) note(tested, kept int64) {
 		f.pass = keysPassed
 	}
 	f.recent.tested, f.recent.kept = 0, 0
+}
+
+// Leaves implements scan.RankedFilter: by what was tested, and before by how few rows there are keys of.
+func (f *KeyFilter) Leaves() float64 {
+	if tested, kept := f.Counts(); tested > 0 {
+		return float64(kept) / float64(tested)
+	}
+	return float64(f.rows) / float64(f.rows+keysTestedMin)
 }
 
 // keysListed is the most rows whose keys are a list of values; of more, the range is known.

@@ -35,6 +35,14 @@ func TestGroupsBelowJoins(t *testing.T) {
 		{"SELECT r.s, count(*), sum(b.c)" + from +
 			", r, (SELECT m, TRY_CAST(count(*) AS INTEGER) AS c FROM (SELECT v % 3 AS m FROM l) GROUP BY m) b " +
 			"WHERE a.k = r.k AND a.m = b.m GROUP BY 1", true},
+		{"SELECT r.s, sum(CASE WHEN r.v % 3 = 1 THEN a.v END), sum(CASE WHEN r.v > 3 THEN a.v ELSE 0 END), " +
+			"min(CASE WHEN r.v < 9 THEN a.v END), count(CASE WHEN r.v % 2 = 0 THEN a.m END), sum(a.v)" +
+			from + ", r WHERE a.k = r.k GROUP BY 1", true},
+		{"SELECT r.v % 5, sum(CASE WHEN r.s = 'a' THEN 1 ELSE 0 END), max(CASE WHEN r.k IS NULL THEN a.v::DOUBLE END)" +
+			from + ", r WHERE a.k IS NOT DISTINCT FROM r.k GROUP BY 1", true},
+		{"SELECT r.s, sum(CASE WHEN r.v > a.m THEN a.v END)" + from + ", r WHERE a.k = r.k GROUP BY 1", false},
+		{"SELECT r.s, sum(CASE WHEN r.v > 3 THEN a.v ELSE 1 END)" + from + ", r WHERE a.k = r.k GROUP BY 1", false},
+		{"SELECT r.s, min(CASE WHEN r.v > 3 THEN a.v ELSE 0 END)" + from + ", r WHERE a.k = r.k GROUP BY 1", false},
 		{"SELECT r.s, sum(r.v)" + from + " JOIN r ON a.k = r.k GROUP BY 1", false},
 		{"SELECT r.k, count(*)" + from + " JOIN r ON a.k = r.k GROUP BY 1", false},
 		{"SELECT r.s, count(*)" + from + " LEFT JOIN r ON a.k = r.k GROUP BY 1", false},

@@ -155,6 +155,44 @@ const keptRowBytes = 512
 // an equality each row of a SEMI or an ANTI join takes one search where the other side is kept.
 func canSwap(n *logical.Join) bool { return n.Nearest == nil && (len(n.Keys) > 0 || !n.IsOneSided()) }
 
+// keepsLeft says whether the left side of a join rather than the right one is kept, if it may be: the one with fewer
+// rows. Few rows that a condition has left are kept in place of groups, whose reader is asked for their keys.
+func (p *planner) keepsLeft(n *logical.Join) bool {
+	left, right := p.estimates.Rows(n.Left), p.estimates.Rows(n.Right)
+	asks := func(side, other logical.Node) bool {
+		return areFiltered(side) && areGroups(other) && p.estimates.Rows(side) <= askingRowsMost
+	}
+	if asksLeft, asksRight := asks(n.Left, n.Right), asks(n.Right, n.Left); asksLeft != asksRight {
+		return asksLeft
+	}
+	return left < right
+}
+
+// askingRowsMost is the most rows that are kept so that they are looked for among more rows than they are.
+const askingRowsMost = 1 << 16
+
+// areFiltered says whether a condition has left the rows of a node.
+func areFiltered(n logical.Node) bool {
+	switch of := n.(type) {
+	case *logical.Filter:
+		return true
+	case *logical.Project:
+		return areFiltered(of.In)
+	}
+	return false
+}
+
+// areGroups says whether the rows of a node are groups.
+func areGroups(n logical.Node) bool {
+	switch of := n.(type) {
+	case *logical.Aggregate:
+		return len(of.Keys) > 0
+	case *logical.Project:
+		return areGroups(of.In)
+	}
+	return false
+}
+
 // join makes the node of a join.
 func (p *planner) join(n *logical.Join) (*input, error) {
 	left, err := p.source(n.Left, nil)
@@ -168,7 +206,7 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	probe, build := left, right
 	probeColumns, buildColumns := n.Left.Columns(), n.Right.Columns()
 	rows := p.estimates.Rows(n.Right) // of the build side
-	swapped := p.estimates.Rows(n.Left) < rows && canSwap(n)
+	swapped := p.keepsLeft(n) && canSwap(n)
 	isLeft, isKept := p.keptSide(n)
 	if isKept {
 		swapped = isLeft

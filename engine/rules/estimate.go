@@ -313,6 +313,19 @@ func named(x *expr.Expr, id expr.ID) float64 {
 	return values
 }
 
+// listedColumn returns the only column that a condition reads, where it names values of the column; 0 otherwise.
+func listedColumn(x *expr.Expr) (column expr.ID) {
+	several := false
+	x.IDs(func(id expr.ID) {
+		several = several || column != 0 && column != id
+		column = id
+	})
+	if several || math.IsInf(named(x, column), 1) {
+		return 0
+	}
+	return column
+}
+
 // remaining returns how many of some distinct values are left where some of all rows are: each row is left or not by
 // chance.
 func remaining(values, left, rows float64) float64 {
@@ -342,6 +355,9 @@ func distinctOf(c *logical.Column, rows float64) float64 {
 
 // leaves returns what part of the rows of a node a condition leaves.
 func (e *Estimator) leaves(n logical.Node, x *expr.Expr) float64 {
+	if x.Value == false {
+		return 0
+	}
 	if x.Op != expr.OpCall {
 		return 1 - otherLeaves
 	}
@@ -381,13 +397,18 @@ func (e *Estimator) leaves(n logical.Node, x *expr.Expr) float64 {
 const leastPart = 1e-4
 
 // leavesAll returns what part of the rows of a node conditions leave that hold together. Two bounds of one column leave
-// the values between them.
+// the values between them; of two lists of its values the shorter one counts.
 func (e *Estimator) leavesAll(n logical.Node, and *expr.Expr) float64 {
-	part, between := 1.0, map[int]float64{}
+	part, between, listed := 1.0, map[int]float64{}, map[expr.ID]float64{}
 	for _, arg := range expr.Conjuncts(nil, and) {
 		column, left, ok := ranged(n, arg)
 		if !ok {
-			part *= e.leaves(n, arg)
+			left, of := e.leaves(n, arg), listedColumn(arg)
+			if before, ok := listed[of]; ok && of != 0 {
+				part, left = part/before, min(left, before)
+			}
+			listed[of] = left
+			part *= left
 			continue
 		}
 		if _, bounded := between[column]; !bounded {

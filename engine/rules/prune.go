@@ -96,6 +96,34 @@ func pruned(n logical.Node, asked ids) (logical.Node, bool) {
 	return n, changed || inner
 }
 
+// addReads adds the columns that a node reads itself.
+func (s ids) addReads(n logical.Node) {
+	switch of := n.(type) {
+	case *logical.Project:
+		for _, x := range of.Exprs {
+			s.add(x)
+		}
+	case *logical.Aggregate:
+		maps.Copy(s, inputs(of))
+	case *logical.Union:
+		for _, columns := range of.Of {
+			for _, id := range columns {
+				s[id] = true
+			}
+		}
+	case *logical.Window:
+		for _, id := range of.Reads() {
+			s[id] = true
+		}
+	case *logical.Summary, *logical.Explain, *logical.Recursion:
+		for _, in := range n.Inputs() {
+			maps.Copy(s, all(in))
+		}
+	default:
+		addRead(n, s)
+	}
+}
+
 // addRead adds the columns that a node with its input's columns reads itself.
 func addRead(n logical.Node, below ids) {
 	switch of := n.(type) {

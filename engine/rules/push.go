@@ -14,6 +14,10 @@ import (
 func pushFilters(c *Context, n logical.Node) (logical.Node, bool, error) {
 	changed := false
 	if f, ok := n.(*logical.Filter); ok {
+		if x := folded(c, f.Condition, logical.ColumnsOf(f.In)); x != f.Condition {
+			f = &logical.Filter{In: f.In, Condition: x}
+			n, changed = f, true
+		}
 		switch in := f.In.(type) {
 		case *logical.Aggregate:
 			if made := pushedToRows(f, in); made != nil {
@@ -125,6 +129,46 @@ func pushedToInputs(f *logical.Filter, of *logical.Union) logical.Node {
 		in[i] = collapse(&logical.Filter{In: n, Condition: condition})
 	}
 	return of.With(in...)
+}
+
+// folded returns a condition that is TRUE for the same rows, without parts of AND and OR that are the same for all rows:
+// a column of several statements may be a constant in one of them.
+func folded(c *Context, x *expr.Expr, rows expr.Columns) *expr.Expr {
+	switch {
+	case x.Op == expr.OpConstant:
+		return x
+	case len(x.Columns()) == 0:
+		if p, err := expr.BindCondition(c, rows, x); err == nil {
+			if value, ok := p.Constant(0); ok {
+				return expr.Constant(value == true)
+			}
+		}
+		return x
+	case x.Op != expr.OpCall || x.Name != "and" && x.Name != "or":
+		return x
+	}
+	neutral := x.Name == "and" // the value that changes nothing; the other one is the result whatever is beside it
+	var parts []*expr.Expr
+	changed := false
+	for _, arg := range x.Args {
+		part := folded(c, arg, rows)
+		changed = changed || part != arg
+		switch value, isConstant := part.Value.(bool); {
+		case !isConstant:
+			parts = append(parts, part)
+		case value != neutral:
+			return part
+		}
+	}
+	switch {
+	case !changed && len(parts) == len(x.Args):
+		return x
+	case len(parts) == 0:
+		return expr.Constant(neutral)
+	case len(parts) == 1:
+		return parts[0]
+	}
+	return expr.Call(x.Name, parts...)
 }
 
 // divided divides a condition in its parts for which is says true, and the rest; either may be nil.

@@ -19,6 +19,7 @@ const (
 	Domains        Name = "domains of subqueries"
 	JoinOrder      Name = "order of joins"
 	JoinConditions Name = "conditions of joins"
+	OuterJoins     Name = "outer joins"
 	PruneColumns   Name = "prune columns"
 	PushFilters    Name = "push filters"
 	FilterLists    Name = "filter lists"
@@ -51,6 +52,7 @@ var list = []rule{
 	{MergeDerived, mergeDerived},
 	{Domains, everywhere(domains)},
 	{JoinConditions, joinConditions},
+	{OuterJoins, outerJoins},
 	{PushFilters, pushFilters},
 	{JoinOrder, joinOrder},
 	{PruneColumns, pruneColumns},

@@ -1,9 +1,11 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
@@ -220,5 +222,20 @@ func (s *split) stages(part decode.GroupPart, test *decode.RowTest, all []int) [
 		first, rest := divided(f, late)
 		early, behind = append(early, filtersOf(first)...), append(behind, filtersOf(rest)...)
 	}
-	return append(early, behind...)
+	return append(byRank(early), byRank(behind)...)
+}
+
+// byRank puts the filters that leave least first, behind filters without a rank.
+func byRank(filters []RowFilter) []RowFilter {
+	leaves := make([]float64, len(filters)) // as counted now: others count meanwhile
+	order := make([]int, len(filters))
+	for i, f := range filters {
+		leaves[i], order[i] = leavesOf(f), i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(leaves[i], leaves[j]) })
+	ranked := make([]RowFilter, len(filters))
+	for i, from := range order {
+		ranked[i] = filters[from]
+	}
+	return ranked
 }

@@ -65,6 +65,9 @@ type placedFilter struct {
 // Columns implements RowFilter.
 func (f *placedFilter) Columns() []int { return f.columns }
 
+// Leaves implements RankedFilter.
+func (f *placedFilter) Leaves() float64 { return leavesOf(f.RowFilter) }
+
 // Narrow implements Narrower.
 func (t *table) Narrow(ctx context.Context, p Predicate) (Source, bool, error) {
 	none := &condition{schema: t.Schema(), terms: &predicate.Conjunction{}, rows: &decode.RowTest{}}

@@ -53,6 +53,23 @@ type RowFilter interface {
 	Select(ctx context.Context, batch arrow.RecordBatch, selected []byte) (rows int, err error)
 }
 
+// RankedFilter is what a RowFilter may be besides: one that knows how few rows it leaves. Ranked filters run behind the
+// others, first of all the one that leaves least.
+type RankedFilter interface {
+	RowFilter
+
+	// Leaves returns what part of the rows the filter leaves, as far as is known now, from 0 to 1.
+	Leaves() float64
+}
+
+// leavesOf returns what part of the rows a filter leaves; 0 of one that is not ranked.
+func leavesOf(f RowFilter) float64 {
+	if ranked, ok := f.(RankedFilter); ok {
+		return ranked.Leaves()
+	}
+	return 0
+}
+
 // DivisibleFilter is what a RowFilter may be besides: a condition that can be evaluated in two steps,
 // so that what costs most to read is read for the rows alone that pass the first step.
 type DivisibleFilter interface {

@@ -1,0 +1,76 @@
+package plan_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/rules"
+)
+
+// Would catch an outer join whose rows without a partner are lost, or made where they are not asked for: by conditions
+// that are TRUE for a NULL, by columns that are NULL in pairs, by keys of which a NULL equals a NULL, and by columns that
+// something else still reads.
+func TestOuterJoins(t *testing.T) {
+	statements := []struct {
+		text string
+		join string // in the plan
+	}{
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE r.v > 5", "join: inner"},
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE r.v + l.v > 5", "join: inner"},
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE r.v IS NOT NULL", "join: inner"},
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE NOT r.v BETWEEN 3 AND 9", "join: inner"},
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE r.v IN (3, 4, NULL) OR r.v < 2 AND l.v > 1", "join: inner"},
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE r.v > 5 OR l.v > 5", "join: left"},
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE coalesce(r.v, 9) > 5", "join: left"},
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE NOT r.v IS NULL", "join: inner"},
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE r.v IS DISTINCT FROM 5", "join: left"},
+		{"SELECT l.v, r.s FROM l RIGHT JOIN r ON l.k = r.k WHERE l.v > 5", "join: inner"},
+		{"SELECT l.v, r.s FROM l FULL JOIN r ON l.k = r.k WHERE l.v > 5 AND r.v > 5", "join: inner"},
+		{"SELECT l.v, r.s FROM l FULL JOIN r ON l.k = r.k WHERE l.v > 5", "join: left"},
+		{"SELECT l.v, r.s FROM l FULL JOIN r ON l.k = r.k WHERE r.v < 5", "join: right"},
+		{"SELECT k, l.v, r.s FROM l FULL JOIN r USING (k) WHERE k > 5", "join: full"},
+		{"SELECT l.v, a.s FROM l LEFT JOIN r a ON l.k = a.k JOIN r b ON a.v = b.v AND b.k < 20", "join: inner"},
+		{"SELECT l.v, a.s FROM l LEFT JOIN r a ON l.k = a.k LEFT JOIN r b ON a.v = b.v AND b.k < 20", "join: left"},
+		{"SELECT v, count(*) FROM (SELECT l.k, r.v FROM l LEFT JOIN r ON l.k = r.k) GROUP BY v HAVING v > 3", "join: inner"},
+		{"SELECT v FROM (SELECT l.k, r.v FROM l LEFT JOIN r ON l.k = r.k UNION ALL SELECT k, v FROM r) WHERE v > 3", "join: inner"},
+		{"SELECT l.v FROM l LEFT JOIN r ON l.k = r.k WHERE r.k IS NULL", "join: anti"},
+		{"SELECT l.v FROM l LEFT JOIN r ON l.k = r.k AND r.v > l.v WHERE r.v IS NULL AND l.v > 2", "join: anti"},
+		{"SELECT l.v FROM l LEFT JOIN (SELECT k, CASE WHEN v > 9 THEN v END AS v FROM r) r ON l.k = r.k WHERE r.v IS NULL",
+			"join: left"},
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE r.k IS NULL", "join: left"},
+		{"SELECT l.v FROM l LEFT JOIN r ON l.k = r.k WHERE r.k IS NULL AND (r.v IS NULL OR l.v > 5)", "join: left"},
+		{"SELECT l.v FROM l LEFT JOIN r ON l.k IS NOT DISTINCT FROM r.k WHERE r.k IS NULL", "join: left"},
+		{"SELECT l.v FROM l LEFT JOIN r ON l.k = r.k WHERE r.k IS NULL ORDER BY r.s", "join: left"},
+		{"SELECT count(*) FROM l LEFT JOIN r a ON l.k = a.k LEFT JOIN r b ON l.k = b.k WHERE a.k IS NULL AND b.k IS NULL", "join: anti"},
+		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE l.k BETWEEN 10 AND 20", "join: left"},
+		{"SELECT l.v, r.n FROM l LEFT JOIN (SELECT k, count(*) AS n FROM r GROUP BY k) r ON l.k = r.k WHERE l.k IN (3, 4)", "join: left"},
+		{"SELECT l.v FROM l WHERE l.k > 30 AND NOT EXISTS (SELECT 1 FROM r WHERE r.k = l.k)", "join: anti"},
+	}
+	rng := rand.New(rand.NewPCG(7, 8))
+	eng := openEngine(t)
+	tables := map[string]plan.Table{
+		"l": {Source: source(rng, makeSide(rng, 600, 90, 0.1))},
+		"r": {Source: source(rng, makeSide(rng, 200, 60, 0.2))},
+	}
+	for _, s := range statements {
+		with, err := answeredWith(eng, s.text, plan.Options{Tables: tables})
+		if err != nil {
+			t.Fatalf("%s: %v", s.text, err)
+		}
+		without, err := answeredWith(eng, s.text, plan.Options{Tables: tables, Without: []plan.Rule{rules.OuterJoins}})
+		if err != nil {
+			t.Fatalf("%s: %v", s.text, err)
+		}
+		if !slices.Equal(with, without) || len(with) == 0 {
+			t.Errorf("%s: %d rows, without the rule %d", s.text, len(with), len(without))
+		}
+		plan, err := explainedWith(eng, s.text, plan.Options{Tables: tables})
+		turned := strings.NewReplacer("join: left", "join: right", "join: right", "join: left").Replace(s.join) // kept the other way
+		if err != nil || !strings.Contains(plan, s.join) && !strings.Contains(plan, turned) {
+			t.Errorf("%s: %v, no %s:\n%s", s.text, err, s.join, plan)
+		}
+	}
+}
