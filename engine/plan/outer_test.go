@@ -10,9 +10,9 @@ import (
 	"github.com/mpga/mpga/engine/rules"
 )
 
-// Would catch an outer join whose rows without a partner are lost, or made where they are not asked for: by conditions
-// that are TRUE for a NULL, by columns that are NULL in pairs, by keys of which a NULL equals a NULL, and by columns that
-// something else still reads.
+// Would catch outer joins whose rows without a partner are lost, or made where they are not asked for: by conditions
+// that are TRUE for a NULL, by columns that are NULL in pairs, by keys whose NULL equals a NULL, and by columns that are
+// read elsewhere.
 func TestOuterJoins(t *testing.T) {
 	statements := []struct {
 		text string
@@ -68,7 +68,7 @@ func TestOuterJoins(t *testing.T) {
 			t.Errorf("%s: %d rows, without the rule %d", s.text, len(with), len(without))
 		}
 		plan, err := explainedWith(eng, s.text, plan.Options{Tables: tables})
-		turned := strings.NewReplacer("join: left", "join: right", "join: right", "join: left").Replace(s.join) // kept the other way
+		turned := strings.NewReplacer("join: left", "join: right", "join: right", "join: left").Replace(s.join)
 		if err != nil || !strings.Contains(plan, s.join) && !strings.Contains(plan, turned) {
 			t.Errorf("%s: %v, no %s:\n%s", s.text, err, s.join, plan)
 		}
