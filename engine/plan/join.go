@@ -272,13 +272,18 @@ func (n *joinNode) pairs(
 	}
 	places, fields := make(map[expr.ID]int), []arrow.Field{}
 	for s, from := range []*projection{n.ofProbe, n.ofBuild} {
+		stats := sides[s].stats()
 		for i, c := range columns[s] {
 			pair := known[c.ID]
 			f := from.schema.Field(from.schema.NumFields() - len(columns[s]) + i)
 			f.Name, f.Nullable = pair.Name, true
 			places[c.ID] = len(fields)
 			n.ofSource[s] = append(n.ofSource[s], sides[s].places[c.ID])
-			pair.Stats.Repeats = pair.Stats.Repeats || s == 1 && isCoded
+			if of := sides[s].places[c.ID]; s == 0 && stats != nil { // dictionaries pass
+				pair.Stats.Repeats, pair.Stats.StringBytes = stats[of].Repeats, stats[of].StringBytes
+			} else {
+				pair.Stats.Repeats = isCoded
+			}
 			fields, n.stats = append(fields, f), append(n.stats, pair.Stats)
 		}
 	}

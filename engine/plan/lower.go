@@ -400,8 +400,11 @@ func (p *planner) grouped(n *logical.Aggregate) (*input, error) {
 	}
 	groups := newStream(of, "groups")
 	groups.described.grouped = true
-	if first.Again {
+	switch {
+	case first.Again:
 		groups.described.columns, groups.described.readers = of.stats, p.engine.Threads()
+	case !p.inParts:
+		groups.described.columns = rangesOf(first)
 	}
 	return &input{groups, logical.PlacesOf(first.Columns())}, nil
 }

@@ -35,7 +35,8 @@ func TestOuterJoins(t *testing.T) {
 		{"SELECT l.v, a.s FROM l LEFT JOIN r a ON l.k = a.k JOIN r b ON a.v = b.v AND b.k < 20", "join: inner"},
 		{"SELECT l.v, a.s FROM l LEFT JOIN r a ON l.k = a.k LEFT JOIN r b ON a.v = b.v AND b.k < 20", "join: left"},
 		{"SELECT v, count(*) FROM (SELECT l.k, r.v FROM l LEFT JOIN r ON l.k = r.k) GROUP BY v HAVING v > 3", "join: inner"},
-		{"SELECT v FROM (SELECT l.k, r.v FROM l LEFT JOIN r ON l.k = r.k UNION ALL SELECT k, v FROM r) WHERE v > 3", "join: inner"},
+		{"SELECT v FROM (SELECT l.k, r.v FROM l LEFT JOIN r ON l.k = r.k UNION ALL SELECT k, v FROM r) WHERE v > 3",
+			"join: inner"},
 		{"SELECT l.v FROM l LEFT JOIN r ON l.k = r.k WHERE r.k IS NULL", "join: anti"},
 		{"SELECT l.v FROM l LEFT JOIN r ON l.k = r.k AND r.v > l.v WHERE r.v IS NULL AND l.v > 2", "join: anti"},
 		{"SELECT l.v FROM l LEFT JOIN (SELECT k, CASE WHEN v > 9 THEN v END AS v FROM r) r ON l.k = r.k WHERE r.v IS NULL",
@@ -44,9 +45,11 @@ func TestOuterJoins(t *testing.T) {
 		{"SELECT l.v FROM l LEFT JOIN r ON l.k = r.k WHERE r.k IS NULL AND (r.v IS NULL OR l.v > 5)", "join: left"},
 		{"SELECT l.v FROM l LEFT JOIN r ON l.k IS NOT DISTINCT FROM r.k WHERE r.k IS NULL", "join: left"},
 		{"SELECT l.v FROM l LEFT JOIN r ON l.k = r.k WHERE r.k IS NULL ORDER BY r.s", "join: left"},
-		{"SELECT count(*) FROM l LEFT JOIN r a ON l.k = a.k LEFT JOIN r b ON l.k = b.k WHERE a.k IS NULL AND b.k IS NULL", "join: anti"},
+		{"SELECT count(*) FROM l LEFT JOIN r a ON l.k = a.k LEFT JOIN r b ON l.k = b.k WHERE a.k IS NULL AND b.k IS NULL",
+			"join: anti"},
 		{"SELECT l.v, r.s FROM l LEFT JOIN r ON l.k = r.k WHERE l.k BETWEEN 10 AND 20", "join: left"},
-		{"SELECT l.v, r.n FROM l LEFT JOIN (SELECT k, count(*) AS n FROM r GROUP BY k) r ON l.k = r.k WHERE l.k IN (3, 4)", "join: left"},
+		{"SELECT l.v, r.n FROM l LEFT JOIN (SELECT k, count(*) AS n FROM r GROUP BY k) r ON l.k = r.k WHERE l.k IN (3, 4)",
+			"join: left"},
 		{"SELECT l.v FROM l WHERE l.k > 30 AND NOT EXISTS (SELECT 1 FROM r WHERE r.k = l.k)", "join: anti"},
 	}
 	rng := rand.New(rand.NewPCG(7, 8))
