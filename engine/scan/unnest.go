@@ -75,10 +75,8 @@ const _ = uint64(unnestedSplitsMax * (decode.PositionsUnknown - 1)) // does not 
 func (u *unnested) Splits(ctx context.Context, columns []int) ([]Split, error) {
 	own := u.Source.Schema().NumFields()
 	read := []int{u.list}
-	plan := &unnestPlan{}
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = u.schema.Field(c)
+	plan := &unnestPlan{schema: recordreader.Columns(u.schema, columns)}
+	for _, c := range columns {
 		if c == own {
 			plan.from = append(plan.from, -1)
 			continue
@@ -90,7 +88,6 @@ func (u *unnested) Splits(ctx context.Context, columns []int) ([]Split, error) {
 		}
 		plan.from = append(plan.from, at)
 	}
-	plan.schema = arrow.NewSchema(fields, nil)
 	plan.element, _ = delivery.NewPlan([]arrow.Field{u.schema.Field(own)}, []delivery.Column{{}})
 	splits, err := u.Source.Splits(ctx, read)
 	if err != nil {
@@ -190,8 +187,8 @@ func (r *unnestedReader) unnest() (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	defer elements.Release()
-	columns, fields := make([]arrow.Array, len(r.split.plan.from)), r.split.plan.schema.Fields()
-	defer delivery.ReleaseArrays(columns)
+	columns := make([]arrow.Array, len(r.split.plan.from))
+	defer recordreader.ReleaseAll(columns)
 	for i, from := range r.split.plan.from {
 		if from < 0 {
 			columns[i] = elements
@@ -199,9 +196,8 @@ func (r *unnestedReader) unnest() (arrow.RecordBatch, error) {
 		} else if columns[i], err = delivery.Repeat(r.opt.Allocator, r.input.Column(from), r.rows); err != nil {
 			return nil, err
 		}
-		fields[i].Type = columns[i].DataType()
 	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(len(r.rows))), nil
+	return recordreader.Batch(r.split.plan.schema, columns, int64(len(r.rows))), nil
 }
 
 // takeElements returns the next elements, as many as a batch has rows, and notes their rows. It

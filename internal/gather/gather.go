@@ -14,6 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/rowdata"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // ErrTooLarge marks rows whose strings do not fit one array.
@@ -134,11 +136,7 @@ func (g *gathering) slices() (arrow.Array, error) {
 		return array.NewSlice(g.from[0], 0, 0), nil
 	}
 	var parts []arrow.Array
-	defer func() {
-		for _, s := range parts {
-			s.Release()
-		}
-	}()
+	defer func() { recordreader.ReleaseAll(parts) }()
 	for at := g.at; len(at) > 0; {
 		first, n := at[0], 1
 		for n < len(at) && at[n].Batch == first.Batch && at[n].Row == first.Row+uint32(n) {

@@ -1,9 +1,13 @@
 package gather
 
 import (
+	"fmt"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // Take returns rows of a column, in the order in which they are named. Dictionaries are kept.
@@ -22,4 +26,17 @@ func Take(mem memory.Allocator, column arrow.Array, rows []int64) (arrow.Array, 
 	}
 	defer indexes.Release()
 	return array.NewDictionaryArray(column.DataType(), indexes, dictionary.Dictionary()), nil
+}
+
+// Batch returns some rows of a batch, as columns of a schema, which the caller owns.
+func Batch(mem memory.Allocator, schema *arrow.Schema, from arrow.RecordBatch, rows []Row) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, from.NumCols())
+	defer recordreader.ReleaseAll(columns)
+	for i, c := range from.Columns() {
+		var err error
+		if columns[i], err = Column(mem, []arrow.Array{c}, rows); err != nil {
+			return nil, fmt.Errorf("rows of %s: %w", from.ColumnName(i), err)
+		}
+	}
+	return recordreader.Batch(schema, columns, int64(len(rows))), nil
 }
