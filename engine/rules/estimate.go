@@ -169,8 +169,8 @@ func eachTable(n logical.Node, id expr.ID, f func(table logical.Node)) {
 	x.IDs(func(id expr.ID) { eachTable(in, id, f) })
 }
 
-// comesFrom returns the input of a projection, a filter or a join that has a column, and what the column is there; nil of
-// other nodes.
+// comesFrom returns the input of a projection, a filter or a join that has a column, and what the column is there; nil
+// of other nodes.
 func comesFrom(n logical.Node, id expr.ID) (in logical.Node, x *expr.Expr) {
 	switch of := n.(type) {
 	case *logical.Project:
