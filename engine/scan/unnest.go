@@ -12,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
+	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
@@ -149,7 +150,7 @@ type unnestedReader struct {
 	input arrow.RecordBatch // of from; nil before the first batch
 	row   int               // of input, whose elements come next
 	taken int64             // elements of that row that have been returned
-	rows  []int32           // by row of the current batch: the row of input
+	rows  []gather.Row      // by row of the current batch: the row of input
 
 	ranges []decode.RowRange // of the elements of the current batch, among all elements of input
 }
@@ -225,7 +226,7 @@ func (r *unnestedReader) takeElements(lists array.ListLike) (arrow.Array, error)
 		}
 		end = to
 		for range to - from {
-			r.rows = append(r.rows, int32(r.row))
+			r.rows = append(r.rows, gather.Row{Row: uint32(r.row)})
 		}
 		if to < whole {
 			r.taken += to - from
@@ -262,7 +263,7 @@ func (r *unnestedReader) deliver(values arrow.Array) (arrow.Array, error) {
 // Place implements Placer.
 func (r *unnestedReader) Place(i int) string {
 	if p, ok := r.from.(Placer); ok {
-		return p.Place(int(r.rows[i]))
+		return p.Place(int(r.rows[i].Row))
 	}
 	return ""
 }

@@ -62,6 +62,10 @@ func (g *gathering) array() (arrow.Array, error) {
 			return g.lists(elements)
 		}
 	case *arrow.DictionaryType, arrow.ExtensionType:
+	case arrow.BinaryViewDataType:
+		if len(g.from) == 1 {
+			return g.views(), nil
+		}
 	case arrow.FixedWidthDataType:
 		switch width := dt.BitWidth(); width {
 		case 8:
@@ -153,6 +157,18 @@ func (g *gathering) fixed(bits int, fill func(g *gathering, out []byte)) arrow.A
 	values := newBuffer(g.mem, (bits*len(g.at)+7)/8)
 	fill(g, values.Bytes())
 	return g.finish(values)
+}
+
+// views gathers views of the strings of the only array, which stay where they are.
+func (g *gathering) views() arrow.Array {
+	views := newBuffer(g.mem, arrow.ViewHeaderTraits.BytesRequired(len(g.at)))
+	gatherWords[[2]uint64](g, views.Bytes())
+	buffers := []*memory.Buffer{views}
+	for _, strings := range g.from[0].Data().Buffers()[2:] {
+		strings.Retain()
+		buffers = append(buffers, strings)
+	}
+	return g.finish(buffers...)
 }
 
 // finish makes an array of buffers, which it takes over, and of the validity of the values.

@@ -16,16 +16,26 @@ func Take(mem memory.Allocator, column arrow.Array, rows []int64) (arrow.Array, 
 	for i, row := range rows {
 		at[i].Row = uint32(row)
 	}
+	return TakeRows(mem, column, at)
+}
+
+// TakeRows is Take of rows of the only batch.
+func TakeRows(mem memory.Allocator, column arrow.Array, rows []Row) (arrow.Array, error) {
 	dictionary, ok := column.(*array.Dictionary)
 	if !ok {
-		return (&gathering{mem, []arrow.Array{column}, at}).array()
+		return Column(mem, []arrow.Array{column}, rows)
 	}
-	indexes, err := (&gathering{mem, []arrow.Array{dictionary.Indices()}, at}).array()
+	indexes, err := Column(mem, []arrow.Array{dictionary.Indices()}, rows)
 	if err != nil {
 		return nil, err
 	}
 	defer indexes.Release()
 	return array.NewDictionaryArray(column.DataType(), indexes, dictionary.Dictionary()), nil
+}
+
+// Valid returns the validity bits of rows of a column; nil where no value of the column is NULL.
+func Valid(mem memory.Allocator, column arrow.Array, rows []Row) (bits *memory.Buffer, nulls int) {
+	return (&gathering{mem, []arrow.Array{column}, rows}).valid()
 }
 
 // Batch returns some rows of a batch, as columns of a schema, which the caller owns.
