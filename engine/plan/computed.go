@@ -40,7 +40,7 @@ func withColumns(ctx context.Context, in *input, names []string, exprs []*expr.E
 	made.schema = arrow.NewSchema(fields, nil)
 	of := &computed{made.schema, in.columns(), exprs, sums}
 	made.step = of
-	return &computeNode{in.node, of, made}, nil
+	return &computeNode{stepNode{in.node, made}, of}, nil
 }
 
 // bindCompact binds expressions to columns. The expressions of which sums is true may have narrower

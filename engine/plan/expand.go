@@ -15,19 +15,8 @@ import (
 
 // expandNode makes a row for each grouping set of each row.
 type expandNode struct {
-	in        sourceNode
-	step      *expanded
-	described *stepped // of no run
-}
-
-func (n *expandNode) input() node { return n.in }
-
-// rows implements sourceNode.
-func (n *expandNode) rows(r *run) scan.Source {
-	if r == nil {
-		return n.described
-	}
-	return n.described.over(n.in.rows(r))
+	stepNode
+	step *expanded
 }
 
 // expanded is the step that has each row once for every grouping set, except sets whose groups

@@ -45,7 +45,9 @@ func Repeat(mem memory.Allocator, a arrow.Array, rows []gather.Row) (arrow.Array
 }
 
 // repeatStrings returns views of strings, which lie behind each other in a buffer.
-func repeatStrings[O int32 | int64](mem memory.Allocator, a arrow.Array, offsets []O, rows []gather.Row) (arrow.Array, error) {
+func repeatStrings[O int32 | int64](
+	mem memory.Allocator, a arrow.Array, offsets []O, rows []gather.Row,
+) (arrow.Array, error) {
 	views := NewBuffer(mem, viewBytes*len(rows))
 	defer views.Release()
 	validity, nulls := gather.Valid(mem, a, rows)
