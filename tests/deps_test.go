@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	"engine/plan":                    {"engine", "engine/logical", "engine/partial", "engine/query", "engine/rules", "engine/scan", "engine/scan/dataset", "engine/sql", "internal/digits", "internal/expr", "internal/gather", "internal/order", "internal/recordreader", "internal/rowcode", "internal/rowdata"},
 	"engine/query":                   {"internal/nearest"},
 	"engine/relation":                {"engine", "engine/plan", "engine/sql"},
-	"engine/scan":                    {"engine/query", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/recordreader", "internal/rowcode"},
+	"engine/scan":                    {"engine/query", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/gather", "internal/recordreader", "internal/rowcode"},
 	"engine/scan/csv":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/fields", "engine/scan/internal/reserve", "engine/scan/internal/textfile", "internal/timeformat", "internal/vfs"},
 	"engine/scan/dataset":            {"engine/scan", "engine/scan/csv", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/fields", "engine/scan/internal/reserve", "engine/scan/internal/textfile", "engine/scan/ipc", "engine/scan/json", "engine/scan/parquet", "internal/vfs"},
 	"engine/scan/internal/decode":    {"engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/rowdata", "internal/vfs"},
