@@ -97,7 +97,7 @@ var imports = map[string][]string{
 	"internal/table":                 {"internal/rowdata", "partition"},
 	"internal/testknobs":             {"kernels/hostdevice"},
 	"internal/threads":               {"internal/trace"},
-	"internal/timeformat":            {},
+	"internal/timeformat":            {"internal/digits"},
 	"internal/trace":                 {},
 	"internal/vector":                {"internal/rowdata"},
 	"internal/vfs":                   {},
