@@ -177,13 +177,14 @@ func (s *Server) sweepSessions() error {
 // Memory is what the server's process holds, in bytes.
 type Memory struct {
 	Resident  int64 // of the process
+	Peak      int64 // of the above, while statements ran
 	Limit     int64 // of the above while statements run
 	Temporary int64 // of temporary tables in memory
 }
 
 // Memory returns what the server's process holds now.
 func (s *Server) Memory() Memory {
-	return Memory{mem.ResidentBytes(), s.opt.Engine.MemoryLimit(), s.spilled.MemoryBytes()}
+	return Memory{mem.ResidentBytes(), s.opt.Engine.ResidentPeak(), s.opt.Engine.MemoryLimit(), s.spilled.MemoryBytes()}
 }
 
 // StallTime returns how long a client may leave the server waiting, for rows or for room for rows.
