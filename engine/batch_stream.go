@@ -47,10 +47,10 @@ func (s *batchStream) send(ctx context.Context, th *threads.Thread, batch arrow.
 	return th.Take(ctx)
 }
 
-// sendMade hands what a map makes of a batch to the reader. use calls the map, and may say where an error is.
-func (s *batchStream) sendMade(ctx context.Context, th *threads.Thread, m RowMap, batch arrow.RecordBatch,
-	use func(func() error) error,
-) error {
+// eachMade calls a function with what a map makes of a batch, which that takes over. use calls the map, and may say
+// where an error is.
+func eachMade(ctx context.Context, m RowMap, batch arrow.RecordBatch, use func(func() error) error,
+	take func(made arrow.RecordBatch) error) error {
 	if err := use(func() error { return m.Begin(ctx, batch) }); err != nil {
 		return err
 	}
@@ -63,11 +63,14 @@ func (s *batchStream) sendMade(ctx context.Context, th *threads.Thread, m RowMap
 		if made == nil || err != nil {
 			return err
 		}
-		if err := s.send(ctx, th, made); err != nil {
+		if err := take(made); err != nil {
 			return err
 		}
 	}
 }
+
+// call calls a function.
+func call(f func() error) error { return f() }
 
 // next returns the next batch, or nil and what ended the stream.
 func (s *batchStream) next() (arrow.RecordBatch, error) {

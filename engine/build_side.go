@@ -341,28 +341,17 @@ func (b *BuildSide) eachTable(ctx context.Context, n int, f func(i int) error) e
 // Tasks reads the other side of the join by all threads, and returns tasks with rows of both sides, which are
 // joined one by one. opt is as Hash has it. It is called once, where All is nil.
 func (b *BuildSide) Tasks(ctx context.Context, src scan.Source, opt RowsOptions) (tasks []*JoinTask, err error) {
-	workers := make([]*scatterer, b.query.Workers)
+	workers := make(scatterers, b.query.Workers)
+	defer workers.release()
 	err = spawn.Call(func() (err error) {
 		b.probed, err = b.statement.readMapped(ctx, b.query, src, opt, func(i int, batch arrow.RecordBatch) error {
 			if workers[i] == nil {
 				workers[i] = b.newScatterer(newKeyPacker(b.opt.Keys), b.parts.Load(), cpujoin.ProbeSide)
 			}
 			return workers[i].add(batch)
-		}, func(ctx context.Context) error {
-			return b.query.Parallel(ctx, func(_ context.Context, i int, _ *threads.Thread) error {
-				if workers[i] == nil {
-					return nil
-				}
-				return workers[i].Flush()
-			})
-		})
+		}, func(ctx context.Context) error { return workers.flush(ctx, b.query) })
 		return err
 	})
-	for _, w := range workers {
-		if w != nil {
-			w.Release()
-		}
-	}
 	if err != nil {
 		return nil, store.NeedTemp(err, 0, 0)
 	}

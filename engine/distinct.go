@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"fmt"
-
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
@@ -67,31 +64,12 @@ func (d *Distinct) Add(batch arrow.RecordBatch) (fresh arrow.RecordBatch, isFull
 	if err != nil {
 		return nil, false, err
 	}
-	fresh, err = d.pick(batch, rows)
-	return fresh, false, err
-}
-
-// pick returns some rows of a batch.
-func (d *Distinct) pick(batch arrow.RecordBatch, rows []gather.Row) (arrow.RecordBatch, error) {
 	if int64(len(rows)) == batch.NumRows() {
 		batch.Retain()
-		return batch, nil
+		return batch, false, nil
 	}
-	columns := make([]arrow.Array, batch.NumCols())
-	defer func() {
-		for _, c := range columns {
-			if c != nil {
-				c.Release()
-			}
-		}
-	}()
-	for i, c := range batch.Columns() {
-		var err error
-		if columns[i], err = gather.Column(d.statement.engine.opt.Allocator, []arrow.Array{c}, rows); err != nil {
-			return nil, fmt.Errorf("rows of %s: %w", batch.ColumnName(i), err)
-		}
-	}
-	return array.NewRecordBatch(batch.Schema(), columns, int64(len(rows))), nil
+	fresh, err = gather.Batch(d.statement.engine.opt.Allocator, batch.Schema(), batch, rows)
+	return fresh, false, err
 }
 
 // Release gives back what the table takes.

@@ -18,7 +18,6 @@ import (
 	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
-	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/internal/vector"
 )
 
@@ -65,31 +64,18 @@ func (s *Statement) scatter(ctx context.Context, src scan.Source, opt *ScatterOp
 	pass := pages.PassOf(out.Radix(), out)
 	pass.Depth = partial.RowsDepth
 	to := cpujoin.PartsOf(pass)
-	workers := make([]*scatterer, of.Workers)
-	defer func() {
-		for _, w := range workers {
-			if w != nil {
-				w.Release()
-			}
-		}
-	}()
+	workers := make(scatterers, of.Workers)
+	defer workers.release()
 	stats, err := s.readMapped(ctx, of, src, opt.RowsOptions, func(i int, batch arrow.RecordBatch) error {
 		if workers[i] == nil {
 			room := min(max(pages.WorkerBytes()/scatterShare, 64<<10), scatterBytesMost)
 			held := to.NewScatterer(cpujoin.ProbeSide, room, s.memory, s.engine.opt.Allocator)
 			workers[i] = &scatterer{held, &keys.Keys, newKeyPacker(keys)}
 		}
-		columns := hashedColumns(pick(batch.Columns(), opt.Keys), keys)
-		defer releaseArrays(columns)
+		columns := hashedColumns(recordreader.Arrays(batch, opt.Keys), keys)
+		defer recordreader.ReleaseAll(columns)
 		return workers[i].addBy(batch, columns)
-	}, func(ctx context.Context) error {
-		return of.Parallel(ctx, func(_ context.Context, i int, _ *threads.Thread) error {
-			if workers[i] == nil {
-				return nil
-			}
-			return workers[i].Flush()
-		})
-	})
+	}, func(ctx context.Context) error { return workers.flush(ctx, of) })
 	if err == nil {
 		err = out.End()
 	}
@@ -141,12 +127,6 @@ func widenedOf(column arrow.Array) arrow.Array {
 	return b.NewArray()
 }
 
-func releaseArrays(list []arrow.Array) {
-	for _, a := range list {
-		a.Release()
-	}
-}
-
 // bindKeys returns how the keys are packed, which depends on their types alone.
 func (o *ScatterOptions) bindKeys() (*rowdata.Bound, error) {
 	var q query.Query
@@ -156,15 +136,6 @@ func (o *ScatterOptions) bindKeys() (*rowdata.Bound, error) {
 		q.Keys = append(q.Keys, query.Key{Column: fields[i].Name})
 	}
 	return rowdata.BindCanonical(q, arrow.NewSchema(fields, nil), nil)
-}
-
-// pick returns some of a list of columns.
-func pick(from []arrow.Array, columns []int) []arrow.Array {
-	picked := make([]arrow.Array, len(columns))
-	for i, c := range columns {
-		picked[i] = from[c]
-	}
-	return picked
 }
 
 // Exchanged returns the rows of blobs that Scatter has written, which have the columns of a schema. Its splits are the
@@ -194,13 +165,9 @@ func (s *exchanged) Stats() scan.Stats {
 
 // Splits implements scan.Source.
 func (s *exchanged) Splits(_ context.Context, columns []int) ([]scan.Split, error) {
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = s.schema.Field(c)
-	}
 	list := make([]scan.Split, len(s.blobs))
 	for i := range s.blobs {
-		list[i] = &exchangedSplit{s, i, columns, arrow.NewSchema(fields, nil)}
+		list[i] = &exchangedSplit{s, i, columns, recordreader.Columns(s.schema, columns)}
 	}
 	return list, nil
 }
@@ -254,6 +221,6 @@ func (s *exchangedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.
 			return nil, &partial.BlobError{Name: s.Name(), Err: fmt.Errorf("%w: rows of the columns %s, where %s are asked for",
 				partial.ErrMismatch, batch.Schema(), s.of.schema)}
 		}
-		return array.NewRecordBatch(s.schema, pick(batch.Columns(), s.columns), batch.NumRows()), nil
+		return recordreader.Pick(s.schema, batch, s.columns), nil
 	}, from.Close), nil
 }

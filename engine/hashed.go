@@ -14,6 +14,8 @@ import (
 	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/rowdata"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // Hashed is rows in memory that are found by their keys. It is safe for concurrent use.
@@ -99,9 +101,7 @@ func (h *Hashed) release() {
 	for _, s := range h.sets {
 		s.release()
 	}
-	for _, b := range h.batches {
-		b.Release()
-	}
+	recordreader.ReleaseAll(h.batches)
 	for _, column := range h.columns {
 		column[len(column)-1].Release()
 	}

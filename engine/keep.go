@@ -151,9 +151,7 @@ func (k *Kept) Read(ctx context.Context) array.RecordReader {
 
 // Release gives back what the rows take.
 func (k *Kept) Release() error {
-	for _, batch := range k.batches {
-		batch.Release()
-	}
+	recordreader.ReleaseAll(k.batches)
 	for _, s := range k.spools {
 		s.Discard()
 	}
@@ -176,12 +174,8 @@ func (s *keptSource) Splits(ctx context.Context, columns []int) ([]scan.Split, e
 	if err != nil {
 		return nil, err
 	}
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = s.of.schema.Field(c)
-	}
 	for _, spool := range s.of.spools {
-		splits = append(splits, &spoolSplit{spool, columns, arrow.NewSchema(fields, nil)})
+		splits = append(splits, &spoolSplit{spool, columns, recordreader.Columns(s.of.schema, columns)})
 	}
 	return splits, nil
 }
@@ -218,10 +212,6 @@ func (s *spoolSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.Reco
 			return nil, err
 		}
 		defer batch.Release()
-		columns := make([]arrow.Array, len(s.columns))
-		for i, c := range s.columns {
-			columns[i] = batch.Column(c)
-		}
-		return array.NewRecordBatch(s.schema, columns, batch.NumRows()), nil
+		return recordreader.Pick(s.schema, batch, s.columns), nil
 	}, from.Close), nil
 }

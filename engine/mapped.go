@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/threads"
 )
 
 // readMapped calls a function with what is made of the batches of a source, which it takes over, by all threads, and
@@ -30,13 +31,25 @@ func (s *Statement) readMapped(ctx context.Context, of *aggregator.Query, src sc
 	defer func() { err = cmp.Or(err, leave()) }()
 	query := *of
 	query.Workers = max(min(query.Workers, len(splits)), 1)
-	sink := &mappedSink{newMap: opt.NewMap, maps: make([]RowMap, query.Workers), keep: keep, end: end}
-	input := &pipeline{
-		statement: s, source: src, shared: &query, sink: sink, feed: newFeed(splits), byBatch: true,
-		progress: newProgress(s.engine.opt.Progress, src.Stats(), splits, started),
-	}
+	sink := &mapSink{newMap: opt.NewMap, end: end, take: func(ctx context.Context, r *aggregator.Rows, m RowMap) error {
+		p := r.Piece()
+		return scan.UseBatchOf(p.Reader, p.Split.Name(), p.Batch, func() error {
+			return eachMade(ctx, m, p.Batch, call, func(made arrow.RecordBatch) error { return keep(r.Worker, made) })
+		})
+	}}
+	input := s.mapped(src, splits, &query, sink, started)
 	err = input.readThrough(ctx)
 	return input.stats(), err
+}
+
+// mapped returns the pipeline from splits of a source to a sink of maps, whose reading has been prepared since a time.
+func (s *Statement) mapped(src scan.Source, splits []scan.Split, of *aggregator.Query, sink *mapSink,
+	started time.Time) *pipeline {
+	sink.maps = make([]RowMap, of.Workers)
+	return &pipeline{
+		statement: s, source: src, shared: of, sink: sink, feed: newFeed(splits), byBatch: true,
+		progress: newProgress(s.engine.opt.Progress, src.Stats(), splits, started),
+	}
 }
 
 // scatterer moves batches to partitions by the hashes of their keys. One goroutine at a time uses it.
@@ -64,59 +77,69 @@ func (s *scatterer) addBy(batch arrow.RecordBatch, columns []arrow.Array) error 
 	return s.Add(batch)
 }
 
-// mappedSink is the sink of batches that are made of other batches.
-type mappedSink struct {
-	newMap func() RowMap
-	maps   []RowMap // by worker; nil before its first batch
-	keep   func(worker int, batch arrow.RecordBatch) error
-	end    func(ctx context.Context) error
+// scatterers are the ways of workers to partitions; nil before the first batch of a worker.
+type scatterers []*scatterer
+
+// flush scatters the rows that the workers of a query hold.
+func (w scatterers) flush(ctx context.Context, of *aggregator.Query) error {
+	return of.Parallel(ctx, func(_ context.Context, i int, _ *threads.Thread) error {
+		if w[i] == nil {
+			return nil
+		}
+		return w[i].Flush()
+	})
 }
 
-var _ aggregator.Aggregator = (*mappedSink)(nil)
+func (w scatterers) release() {
+	for _, s := range w {
+		if s != nil {
+			s.Release()
+		}
+	}
+}
+
+// mapSink is the sink of what maps make of whole batches.
+type mapSink struct {
+	newMap func() RowMap
+	maps   []RowMap                                                      // by worker; nil before its first batch
+	take   func(ctx context.Context, r *aggregator.Rows, m RowMap) error // takes r's batch through the map
+	end    func(ctx context.Context) error                               // once all are taken; nil does nothing
+}
+
+var _ aggregator.Aggregator = (*mapSink)(nil)
 
 // Begin implements aggregator.Aggregator.
-func (s *mappedSink) Begin(context.Context) error { return nil }
+func (s *mapSink) Begin(context.Context) error { return nil }
 
 // TakeSplit implements aggregator.Aggregator.
-func (s *mappedSink) TakeSplit(context.Context, *aggregator.Rows, scan.Split) (bool, error) {
+func (s *mapSink) TakeSplit(context.Context, *aggregator.Rows, scan.Split) (bool, error) {
 	return false, nil
 }
 
-// Take implements aggregator.Aggregator: it keeps what is made of the batch.
-func (s *mappedSink) Take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
-	p, m := r.Piece(), s.maps[r.Worker]
-	if m == nil {
-		m = s.newMap()
-		s.maps[r.Worker] = m
+// Take implements aggregator.Aggregator: it takes the whole batch.
+func (s *mapSink) Take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
+	if s.maps[r.Worker] == nil {
+		s.maps[r.Worker] = s.newMap()
 	}
-	err := scan.UseBatch(p.Batch, func() error {
-		if err := m.Begin(ctx, p.Batch); err != nil {
-			return err
-		}
-		for {
-			made, err := m.Next(ctx)
-			if made == nil || err != nil {
-				return err
-			}
-			if err := s.keep(r.Worker, made); err != nil {
-				return err
-			}
-		}
-	})
-	if err != nil {
-		return 0, scan.Placed(p.Reader, p.Split.Name(), err)
+	if err := s.take(ctx, r, s.maps[r.Worker]); err != nil {
+		return 0, err
 	}
 	return to - from, nil
 }
 
 // EndInput implements aggregator.Aggregator.
-func (s *mappedSink) EndInput(context.Context) ([]scan.Split, error) { return nil, nil }
+func (s *mapSink) EndInput(context.Context) ([]scan.Split, error) { return nil, nil }
 
 // Process implements aggregator.Aggregator.
-func (s *mappedSink) Process(ctx context.Context) error { return s.end(ctx) }
+func (s *mapSink) Process(ctx context.Context) error {
+	if s.end == nil {
+		return nil
+	}
+	return s.end(ctx)
+}
 
 // Release implements aggregator.Aggregator.
-func (s *mappedSink) Release(error) (again bool, err error) {
+func (s *mapSink) Release(error) (again bool, err error) {
 	for _, m := range s.maps {
 		if m != nil {
 			m.Release()

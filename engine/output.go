@@ -149,5 +149,5 @@ func (o *batchOutput) put(ctx context.Context, th *threads.Thread, batch arrow.R
 	invariants.Sometimes("engine: threads that finish groups make rows of them")
 	of := o.maps.take()
 	defer o.maps.give(of)
-	return o.to.sendMade(ctx, th, of, batch, func(f func() error) error { return f() })
+	return eachMade(ctx, of, batch, call, func(made arrow.RecordBatch) error { return o.to.send(ctx, th, made) })
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/internal/arbiter"
 	ordering "github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -66,13 +65,17 @@ func (s *Statement) rows(ctx context.Context, src scan.Source, opt RowsOptions) 
 	r := &Rows{}
 	r.init(opt.Schema, workers)
 	r.cancel = cancel
+	sink := &mapSink{newMap: opt.NewMap, take: func(ctx context.Context, of *aggregator.Rows, m RowMap) error {
+		p := of.Piece()
+		use := func(f func() error) error { return scan.UseBatchOf(p.Reader, p.Split.Name(), p.Batch, f) }
+		return eachMade(ctx, m, p.Batch, use, func(b arrow.RecordBatch) error { return r.send(ctx, of.Thread, b) })
+	}}
 	of := s.newQuery(workers)
-	sink := &rowSink{to: &r.batchStream, newMap: opt.NewMap, share: of.Share, maps: make([]RowMap, workers)}
-	r.input = &pipeline{
-		statement: s, source: src, shared: of, sink: sink, feed: newFeed(splits), byBatch: true,
-		progress: newProgress(s.engine.opt.Progress, src.Stats(), splits, started),
-	}
-	spawn.Go(func() error { return r.input.readThrough(ctx) }, func(err error) {
+	r.input = s.mapped(src, splits, of, sink, started)
+	spawn.Go(func() error {
+		defer of.Share.Join(0, 0, nil).Leave() // what the maps hold is decoded columns
+		return r.input.readThrough(ctx)
+	}, func(err error) {
 		r.failure, r.stats = cmp.Or(err, leave()), r.done()
 		close(r.batches)
 	})
@@ -96,66 +99,6 @@ func (r *Rows) done() Stats {
 	s := r.input.stats()
 	s.ResultBatches = r.sent.Load()
 	return s
-}
-
-// rowSink is the sink of rows that are made of other rows, batch by batch.
-type rowSink struct {
-	to     *batchStream
-	newMap func() RowMap
-	maps   []RowMap // by worker; nil before its first batch
-	share  *arbiter.Statement
-	grant  *arbiter.Grant // from Begin to Release; nil before
-}
-
-var _ aggregator.Aggregator = (*rowSink)(nil)
-
-// Begin implements aggregator.Aggregator.
-func (s *rowSink) Begin(context.Context) error {
-	s.grant = s.share.Join(0, 0, nil) // what it holds is decoded columns
-	return nil
-}
-
-// TakeSplit implements aggregator.Aggregator.
-func (s *rowSink) TakeSplit(context.Context, *aggregator.Rows, scan.Split) (bool, error) {
-	return false, nil
-}
-
-// Take implements aggregator.Aggregator: it takes the whole batch, and sends what is made of it.
-func (s *rowSink) Take(ctx context.Context, r *aggregator.Rows, from, to int) (int, error) {
-	p, m := r.Piece(), s.maps[r.Worker]
-	if m == nil {
-		m = s.newMap()
-		s.maps[r.Worker] = m
-	}
-	err := s.to.sendMade(ctx, r.Thread, m, p.Batch, func(f func() error) error {
-		if err := scan.UseBatch(p.Batch, f); err != nil {
-			return scan.Placed(p.Reader, p.Split.Name(), err)
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	return to - from, nil
-}
-
-// EndInput implements aggregator.Aggregator.
-func (s *rowSink) EndInput(context.Context) ([]scan.Split, error) { return nil, nil }
-
-// Process implements aggregator.Aggregator: all rows were sent.
-func (s *rowSink) Process(context.Context) error { return nil }
-
-// Release implements aggregator.Aggregator.
-func (s *rowSink) Release(error) (again bool, err error) {
-	for _, m := range s.maps {
-		if m != nil {
-			m.Release()
-		}
-	}
-	if s.grant != nil {
-		s.grant.Leave()
-	}
-	return false, nil
 }
 
 // sortShare is the part of the memory limit that a sort wishes for, to hold rows before they go to disk.

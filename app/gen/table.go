@@ -100,11 +100,7 @@ func (s *split) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordRea
 		n := min(left, int64(opt.BatchRows))
 		left -= n
 		arrays := fill(opt.Allocator, int(n))
-		defer func() {
-			for _, a := range arrays {
-				a.Release()
-			}
-		}()
+		defer recordreader.ReleaseAll(arrays)
 		return array.NewRecordBatch(s.schema, arrays, n), nil
 	}, nil), nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/spawn"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // Table is rows in memory, or in files. It does not change; a session replaces it. Whoever uses it retains and
@@ -32,9 +34,7 @@ func (t *Table) Release() error {
 	if !t.Drop() {
 		return nil
 	}
-	for _, b := range t.batches {
-		b.Release()
-	}
+	recordreader.ReleaseAll(t.batches)
 	t.of.memory.Add(-t.bytes)
 	var errs []error
 	for _, f := range t.files {

@@ -14,6 +14,8 @@ import (
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // newPartLayout returns the layout of a query that a device does not aggregate, for the reason why.
@@ -105,9 +107,7 @@ func (k *batchKeeper) drop(t *stream.Tile) {
 	kept := k.byTile[t]
 	delete(k.byTile, t)
 	k.mu.Unlock()
-	for _, batch := range kept {
-		batch.Release()
-	}
+	recordreader.ReleaseAll(kept)
 }
 
 // parts says how a device partitions for the CPU; nil where it aggregates. Parts.Take is not set.

@@ -16,6 +16,8 @@ import (
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // plainResult says which bytes of a device's groups are the columns of a result, where all columns
@@ -150,8 +152,6 @@ func (c *coprocessor) writePlain(ctx context.Context, th *threads.Thread, chunk 
 		add(schema.Field(1+i).Type, g.States[f.fold][at:at+8*(to-from)])
 	}
 	batch := array.NewRecordBatch(schema, columns, int64(to-from))
-	for _, a := range columns {
-		a.Release()
-	}
+	recordreader.ReleaseAll(columns)
 	return p.send(ctx, th, batch)
 }

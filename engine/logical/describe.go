@@ -10,6 +10,8 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // about binds what a verb tells about a statement, as a table.
@@ -88,11 +90,7 @@ func TextBatch(schema *arrow.Schema, columns [][]string) arrow.RecordBatch {
 		}
 		arrays[i] = Strings(columns[i])
 	}
-	defer func() {
-		for _, a := range arrays {
-			a.Release()
-		}
-	}()
+	defer func() { recordreader.ReleaseAll(arrays) }()
 	return array.NewRecordBatch(schema, arrays, int64(rows))
 }
 

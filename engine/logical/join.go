@@ -223,7 +223,7 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 			return nil, err
 		}
 	}
-	of := &joinCondition{b: b, ctx: ctx, of: f, both: both, sides: [2]*attacher{
+	of := &joinCondition{of: f, sides: [2]*attacher{
 		b.attach(ctx, both, left.node), b.attach(ctx, both, right.node),
 	}}
 	if err := of.divide(on); err != nil {

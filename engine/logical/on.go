@@ -1,8 +1,6 @@
 package logical
 
 import (
-	"context"
-
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 )
@@ -10,10 +8,7 @@ import (
 // joinCondition is the condition of a join while its subqueries become columns of the sides. What an INNER JOIN asks by
 // subqueries is asked of its pairs, as WHERE asks it.
 type joinCondition struct {
-	b     *binder
-	ctx   context.Context
 	of    *sql.Join
-	both  *scope
 	sides [2]*attacher // left and right
 	plain *expr.Expr   // of the join: without subqueries; nil for TRUE
 	pairs *expr.Expr   // of the pairs of an INNER JOIN: with subqueries; nil for TRUE

@@ -65,7 +65,7 @@ func transposed(figures array.RecordReader, of *arrow.Schema) array.RecordReader
 		}
 		heads := logical.DescribeRows(of)
 		columns := []arrow.Array{logical.Strings(heads[0]), logical.Strings(heads[1])}
-		defer func() { releaseAll(columns) }()
+		defer func() { recordreader.ReleaseAll(columns) }()
 		perColumn := logical.SummarySchema.NumFields() - logical.FiguresFrom
 		for i := range perColumn {
 			var values []arrow.Array
@@ -78,6 +78,6 @@ func transposed(figures array.RecordReader, of *arrow.Schema) array.RecordReader
 			}
 			columns = append(columns, column)
 		}
-		return newBatch(logical.SummarySchema, columns, int64(of.NumFields())), nil
+		return recordreader.Batch(logical.SummarySchema, columns, int64(of.NumFields())), nil
 	}, figures.Release)
 }

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowcode"
 )
 
@@ -40,7 +40,7 @@ func withColumns(ctx context.Context, in *input, names []string, exprs []*expr.E
 	made.schema = arrow.NewSchema(fields, nil)
 	of := &computed{made.schema, in.columns(), exprs, sums}
 	made.step = of
-	return &computeNode{in.node, of, made}, nil
+	return &computeNode{stepNode{in.node, made}, of}, nil
 }
 
 // bindCompact binds expressions to columns. The expressions of which sums is true may have narrower
@@ -61,7 +61,7 @@ func bindCompact(ctx context.Context, columns expr.Columns, exprs []*expr.Expr, 
 // plan implements step.
 func (c *computed) plan(ctx context.Context, columns []int) (read []int, made *stepPlan, err error) {
 	own := c.inputs.Schema.NumFields()
-	plan := &computePlan{schema: columnsOf(c.schema, columns)}
+	plan := &computePlan{schema: recordreader.Columns(c.schema, columns)}
 	var exprs []*expr.Expr
 	var sums []bool
 	for _, column := range columns {
@@ -119,13 +119,13 @@ func (p *computePlan) code(b *rowcode.Builder, read []rowcode.Value) ([]rowcode.
 func (p *computePlan) run(ctx context.Context, e *expr.Evaluator, in arrow.RecordBatch, from int) (
 	out arrow.RecordBatch, to int, err error,
 ) {
-	inputs := selected(in, p.inputs)
+	inputs := recordreader.Project(in, p.inputs)
 	defer inputs.Release()
 	made, rows, err := e.Eval(ctx, inputs, from)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer releaseAll(made)
+	defer recordreader.ReleaseAll(made)
 	if rows < int(in.NumRows()) {
 		in = in.NewSlice(int64(from), int64(from+rows))
 		defer in.Release()
@@ -138,36 +138,5 @@ func (p *computePlan) run(ctx context.Context, e *expr.Evaluator, in arrow.Recor
 			columns[i] = in.Column(column)
 		}
 	}
-	return newBatch(p.schema, columns, int64(rows)), from + rows, nil
-}
-
-// selected returns a batch of some columns.
-func selected(in arrow.RecordBatch, columns []int) arrow.RecordBatch {
-	arrays := make([]arrow.Array, len(columns))
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		arrays[i] = in.Column(c)
-		fields[i] = arrow.Field{Name: in.ColumnName(c), Type: arrays[i].DataType(), Nullable: true}
-	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, in.NumRows())
-}
-
-// pickedBatch returns some columns of a batch, as columns of a schema.
-func pickedBatch(schema *arrow.Schema, in arrow.RecordBatch, columns []int) arrow.RecordBatch {
-	arrays := make([]arrow.Array, len(columns))
-	for i, c := range columns {
-		arrays[i] = in.Column(c)
-	}
-	return newBatch(schema, arrays, in.NumRows())
-}
-
-// newBatch makes a batch whose columns may be dictionaries or views where the schema has the type
-// of their values.
-func newBatch(schema *arrow.Schema, columns []arrow.Array, rows int64) arrow.RecordBatch {
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = schema.Field(i)
-		fields[i].Type = c.DataType()
-	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, rows)
+	return recordreader.Batch(p.schema, columns, int64(rows)), from + rows, nil
 }

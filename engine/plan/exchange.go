@@ -341,7 +341,7 @@ func (x *exchanger) send(s spread, side *Side, by []int) spread {
 		s.by = append(s.by, []keyColumn{{column: by[i]}})
 		q.Keys = append(q.Keys, query.Key{Column: f.Name})
 	}
-	if _, err := rowdata.BindCanonical(q, columnsOf(side.Schema, side.Keys), nil); err != nil {
+	if _, err := rowdata.BindCanonical(q, recordreader.Columns(side.Schema, side.Keys), nil); err != nil {
 		return x.refuse("%s cannot be hashed: %v", namesOf(side.Schema, side.Keys), err)
 	}
 	side.Stems, s.sides = s.stems, []*Side{side}

@@ -9,24 +9,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // expandNode makes a row for each grouping set of each row.
 type expandNode struct {
-	in        sourceNode
-	step      *expanded
-	described *stepped // of no run
-}
-
-func (n *expandNode) input() node { return n.in }
-
-// rows implements sourceNode.
-func (n *expandNode) rows(r *run) scan.Source {
-	if r == nil {
-		return n.described
-	}
-	return n.described.over(n.in.rows(r))
+	stepNode
+	step *expanded
 }
 
 // expanded is the step that has each row once for every grouping set, except sets whose groups
@@ -61,7 +51,7 @@ func (x *expanded) over(src scan.Source) *stepped {
 
 // plan implements step.
 func (x *expanded) plan(_ context.Context, columns []int) (read []int, made *stepPlan, err error) {
-	e := &expansion{of: x, schema: columnsOf(x.schema, columns)}
+	e := &expansion{of: x, schema: recordreader.Columns(x.schema, columns)}
 	for _, c := range columns {
 		from := expandedColumn{key: -1}
 		switch at := c - x.own; {
@@ -134,8 +124,8 @@ func (e *expansion) expand(set int, in arrow.RecordBatch) arrow.RecordBatch {
 			columns[i] = in.Column(c.at)
 		}
 	}
-	defer releaseAll(made)
-	return newBatch(e.schema, columns, in.NumRows())
+	defer recordreader.ReleaseAll(made)
+	return recordreader.Batch(e.schema, columns, in.NumRows())
 }
 
 // nullsLike returns as many NULLs as an array has rows. In place of a dictionary's codes they are
@@ -163,10 +153,4 @@ func int32s(values []int32) arrow.Array {
 	defer b.Release()
 	b.AppendValues(values, nil)
 	return b.NewArray()
-}
-
-func releaseAll(arrays []arrow.Array) {
-	for _, a := range arrays {
-		a.Release()
-	}
 }

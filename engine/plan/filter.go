@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowcode"
 )
 
@@ -210,7 +211,7 @@ func (t *conditionTest) run(ctx context.Context, batch arrow.RecordBatch, bits [
 	if kept = int(batch.NumRows()); t.where == nil {
 		bitutil.SetBitsTo(bits, 0, int64(kept), true)
 	} else {
-		inputs := selected(batch, t.ofWhere)
+		inputs := recordreader.Project(batch, t.ofWhere)
 		kept, err = t.where.Select(ctx, 0, inputs, bits)
 		inputs.Release()
 	}
@@ -223,7 +224,7 @@ func (t *conditionTest) run(ctx context.Context, batch arrow.RecordBatch, bits [
 
 // sift clears the bits of rows that cannot be among the first, and returns how many it has cleared.
 func (t *conditionTest) sift(ctx context.Context, batch arrow.RecordBatch, bits []byte) (cleared int, err error) {
-	inputs := selected(batch, t.ofKeys)
+	inputs := recordreader.Project(batch, t.ofKeys)
 	defer inputs.Release()
 	for from := 0; from < int(batch.NumRows()); {
 		made, rows, err := t.keys.Eval(ctx, inputs, from)
@@ -240,8 +241,8 @@ func (t *conditionTest) sift(ctx context.Context, batch arrow.RecordBatch, bits 
 			}
 		}
 		cleared += t.sieve.Select(keys, from, rows, bits)
-		releaseAll(keys)
-		releaseAll(made)
+		recordreader.ReleaseAll(keys)
+		recordreader.ReleaseAll(made)
 		from += rows
 	}
 	return cleared, nil

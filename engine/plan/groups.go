@@ -207,7 +207,7 @@ func (n *groupsNode) answer(groups arrow.RecordBatch) arrow.RecordBatch {
 	number := int32s(slices.Repeat([]int32{int32(n.answered)}, int(groups.NumRows())))
 	defer number.Release()
 	columns := slices.Concat(groups.Columns()[:keys], []arrow.Array{number}, groups.Columns()[keys:])
-	return newBatch(n.made, columns, groups.NumRows())
+	return recordreader.Batch(n.made, columns, groups.NumRows())
 }
 
 // groupsOfNothing returns the groups of a query that has read no row: one group for each grouping
@@ -238,7 +238,7 @@ func (n *groupsNode) groupsOfNothing(ctx context.Context, r *run) (arrow.RecordB
 		return nil, err
 	}
 	var columns []arrow.Array
-	defer func() { releaseAll(columns) }()
+	defer func() { recordreader.ReleaseAll(columns) }()
 	for _, f := range n.made.Fields()[:len(n.of.query.Keys)-1] { // the last is the number of the set
 		columns = append(columns, nulls(f.Type, len(sets)))
 	}
@@ -250,5 +250,5 @@ func (n *groupsNode) groupsOfNothing(ctx context.Context, r *run) (arrow.RecordB
 		}
 		columns = append(columns, column)
 	}
-	return newBatch(n.made, columns, int64(len(sets))), nil
+	return recordreader.Batch(n.made, columns, int64(len(sets))), nil
 }

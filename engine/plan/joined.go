@@ -53,7 +53,7 @@ func (s *joined) Schema() *arrow.Schema {
 	if len(n.columns) == n.schema.NumFields() {
 		return n.schema
 	}
-	return columnsOf(n.schema, n.columns)
+	return recordreader.Columns(n.schema, n.columns)
 }
 
 // Stats implements scan.Source: nobody knows how many rows there are. Once keeps the engine from reading rows for a
@@ -70,7 +70,7 @@ func (s *joined) Stats() scan.Stats {
 
 // Splits implements scan.Source: it makes the build side first.
 func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
-	of := &joinedSplits{joined: s, schema: columnsOf(s.Schema(), columns), columns: make([]int, len(columns))}
+	of := &joinedSplits{joined: s, schema: recordreader.Columns(s.Schema(), columns), columns: make([]int, len(columns))}
 	for i, c := range columns {
 		of.columns[i] = s.node.columns[c]
 	}
@@ -202,14 +202,12 @@ func (s *probeSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.Reco
 		return nil, err
 	}
 	r := &probeReader{
-		joiner: s.of.newJoiner(ctx, opt), split: s, from: from,
-		rows: s.of.reads.NewMap(),
+		joiner: s.of.newJoiner(ctx, opt), rows: mapReader{ctx: ctx, split: s, from: from, of: s.of.reads.NewMap()},
 	}
 	r.turn(s.of.built.side.All())
 	r.Init(s.of.schema, r.next, func() {
 		r.release()
-		r.rows.Release()
-		from.Release()
+		r.rows.release()
 		s.of.probed.Done()
 	})
 	return r, nil
@@ -219,10 +217,7 @@ func (s *probeSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.Reco
 type probeReader struct {
 	recordreader.Base
 	joiner
-	split *probeSplit
-	from  array.RecordReader // owned
-	rows  engine.RowMap      // makes keys and columns of from's batches
-	input arrow.RecordBatch  // last batch of from; nil before the first one
+	rows mapReader // of keys and columns
 }
 
 func (r *probeReader) next() (arrow.RecordBatch, error) {
@@ -230,39 +225,15 @@ func (r *probeReader) next() (arrow.RecordBatch, error) {
 		if made, err := r.joiner.next(); made != nil || err != nil {
 			return made, err
 		}
-		var made arrow.RecordBatch
-		if r.input != nil {
-			err := r.use(func() (err error) {
-				made, err = r.rows.Next(r.ctx)
-				return err
-			})
-			if err != nil {
-				return nil, err
-			}
-		}
-		if made != nil {
-			r.forget()
-			if err := r.begin(made, 0, true); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		var err error
-		if r.input, err = recordreader.Next(r.from); r.input == nil {
+		made, err := r.rows.next()
+		if made == nil || err != nil {
 			return nil, err
 		}
-		if err := r.use(func() error { return r.rows.Begin(r.ctx, r.input) }); err != nil {
+		r.forget()
+		if err := r.begin(made, 0, true); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// use calls a function that reads the input.
-func (r *probeReader) use(f func() error) error {
-	if err := scan.UseBatch(r.input, f); err != nil {
-		return scan.Placed(r.from, r.split.Name(), err)
-	}
-	return nil
 }
 
 // aloneSplit is the rows of a build side in memory that are chosen by whether they have a partner.
@@ -551,9 +522,9 @@ func (j *joiner) make(rows, found []gather.Row) (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer releaseAll(columns)
+	defer recordreader.ReleaseAll(columns)
 	j.split.built.rows.Add(int64(len(rows)))
-	return newBatch(j.split.schema, columns, int64(len(rows))), nil
+	return recordreader.Batch(j.split.schema, columns, int64(len(rows))), nil
 }
 
 // probeColumns returns how many columns of pairs are of the probe side; their places behind probeFirst are the same.
@@ -575,7 +546,7 @@ func (j *joiner) gather(rows, found []gather.Row, columns []int) (made []arrow.A
 			a, err = j.hashed.Column(j.mem, n.buildFirst+c-ofProbe, found)
 		}
 		if err != nil {
-			releaseAll(made)
+			recordreader.ReleaseAll(made)
 			return nil, err
 		}
 		made = append(made, a)
@@ -604,9 +575,9 @@ func (j *joiner) choose(p *engine.Partners) error {
 	if err != nil {
 		return err
 	}
-	defer releaseAll(columns)
+	defer recordreader.ReleaseAll(columns)
 	rows := len(p.Rows)
-	inputs := newBatch(columnsOf(n.schema, read), columns, int64(rows))
+	inputs := recordreader.Batch(recordreader.Columns(n.schema, read), columns, int64(rows))
 	defer inputs.Release()
 	bits := make([]byte, (rows+7)/8)
 	if _, err := j.condition.Select(j.ctx, 0, inputs, bits); err != nil {
@@ -647,13 +618,13 @@ func (j *joiner) nextAlone() (arrow.RecordBatch, error) {
 			}
 			a, err := j.hashed.Column(j.mem, n.buildFirst+c-ofProbe, rows)
 			if err != nil {
-				releaseAll(columns)
+				recordreader.ReleaseAll(columns)
 				return nil, err
 			}
 			columns = append(columns, a)
 		}
-		made := newBatch(j.split.schema, columns, int64(len(rows)))
-		releaseAll(columns)
+		made := recordreader.Batch(j.split.schema, columns, int64(len(rows)))
+		recordreader.ReleaseAll(columns)
 		j.split.built.rows.Add(int64(len(rows)))
 		return made, nil
 	}

@@ -462,7 +462,7 @@ func expand(in *input, n *logical.Aggregate, q *query.Query) {
 	set := taken.Unique(setName(n, q, ""))
 	x.names = append(x.names, set)
 	q.Keys = slices.Insert(q.Keys, n.KeysOfSets(), query.Key{Column: set, Name: setName(n, q, set)})
-	in.node = &expandNode{in.node, x, x.over(src)}
+	in.node = &expandNode{stepNode{in.node, x.over(src)}, x}
 }
 
 // statisticsNode has the bounds of columns in place of the rows of its input, which are not read.

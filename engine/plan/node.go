@@ -70,15 +70,20 @@ func (n *filterNode) rows(r *run) scan.Source {
 
 // computeNode adds columns that are computed of the others.
 type computeNode struct {
+	stepNode
+	step *computed
+}
+
+// stepNode has what a step makes of the rows of its input.
+type stepNode struct {
 	in        sourceNode
-	step      *computed
 	described *stepped // of no run
 }
 
-func (n *computeNode) input() node { return n.in }
+func (n *stepNode) input() node { return n.in }
 
 // rows implements sourceNode.
-func (n *computeNode) rows(r *run) scan.Source {
+func (n *stepNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}

@@ -157,7 +157,7 @@ func numbered(from array.RecordReader, schema *arrow.Schema) array.RecordReader 
 		}
 		places := b.NewArray()
 		defer places.Release()
-		return newBatch(schema, append(slices.Clone(in.Columns()), places), in.NumRows()), nil
+		return recordreader.Batch(schema, append(slices.Clone(in.Columns()), places), in.NumRows()), nil
 	}, from.Release)
 }
 

@@ -181,7 +181,7 @@ func named(rows array.RecordReader, schema *arrow.Schema) array.RecordReader {
 		if batch == nil {
 			return nil, err
 		}
-		return newBatch(schema, batch.Columns(), batch.NumRows()), nil
+		return recordreader.Batch(schema, batch.Columns(), batch.NumRows()), nil
 	}, rows.Release)
 }
 

@@ -257,14 +257,13 @@ type last struct {
 	project *projectNode // nil of rows
 	post    *projection
 	sort    *sortNode // nil where rows have no order and no limit
-	pick    *pickNode // nil where all columns are the result's
 }
 
 // last returns the last steps of the statement.
 func (q *Query) last() (l last) {
 	n := q.root
 	if pick, ok := n.(*pickNode); ok {
-		l.pick, n = pick, pick.in
+		n = pick.in
 	}
 	if sort, ok := n.(*sortNode); ok {
 		l.sort, n = sort, sort.in

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -194,7 +195,7 @@ func (m *projector) filter(ctx context.Context, in arrow.RecordBatch) (arrow.Rec
 		in.Retain()
 		return in, nil
 	}
-	inputs := selected(in, m.p.columns)
+	inputs := recordreader.Project(in, m.p.columns)
 	defer inputs.Release()
 	bits := memory.NewBufferBytes(make([]byte, (rows+7)/8))
 	kept, err := m.condition.Select(ctx, 0, inputs, bits.Bytes())

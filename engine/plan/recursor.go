@@ -56,7 +56,7 @@ func (x *recursor) release() {
 	if x.out != nil {
 		x.out.Release()
 	}
-	releaseBatches(x.waits)
+	recordreader.ReleaseAll(x.waits)
 	if x.seen != nil {
 		x.seen.Release()
 	}
@@ -66,12 +66,6 @@ func (x *recursor) release() {
 		}
 	}
 	*x = recursor{}
-}
-
-func releaseBatches(batches []arrow.RecordBatch) {
-	for _, b := range batches {
-		b.Release()
-	}
 }
 
 // next returns the next batch.
@@ -161,7 +155,7 @@ func (x *recursor) keep(from array.RecordReader, places []int) (_ *engine.Kept, 
 		}
 	}()
 	err = recordreader.Each(x.ctx, from, func(in arrow.RecordBatch) (err error) {
-		raw, err = x.take(made, raw, pickedBatch(x.node.made, in, places))
+		raw, err = x.take(made, raw, recordreader.Pick(x.node.made, in, places))
 		return err
 	})
 	if err != nil {
@@ -252,7 +246,7 @@ func (x *recursor) settle() error {
 		return nil
 	}
 	columns := make([]arrow.Array, x.node.made.NumFields())
-	defer func() { releaseAll(columns) }()
+	defer func() { recordreader.ReleaseAll(columns) }()
 	for i := range columns {
 		var parts []arrow.Array
 		for _, b := range x.waits {
@@ -266,7 +260,7 @@ func (x *recursor) settle() error {
 	}
 	batch := array.NewRecordBatch(x.node.made, columns, x.waiting)
 	defer batch.Release()
-	releaseBatches(x.waits)
+	recordreader.ReleaseAll(x.waits)
 	x.waits, x.waiting = nil, 0
 	return x.had.Add(batch)
 }

@@ -194,7 +194,7 @@ func (n *pickNode) pick(from array.RecordReader) array.RecordReader {
 		if in == nil {
 			return nil, err
 		}
-		return pickedBatch(n.made, in, n.columns), nil
+		return recordreader.Pick(n.made, in, n.columns), nil
 	}, from.Release)
 }
 

@@ -135,50 +135,17 @@ func (s *steppedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.Re
 	if err != nil {
 		return nil, err
 	}
-	r := &steppedReader{ctx: ctx, split: s, from: from, step: s.plan.newMap(opt.Allocator)}
-	r.Init(s.plan.schema, r.next, func() {
-		r.step.Release()
-		from.Release()
-	})
+	step := s.plan.newMap(opt.Allocator)
+	r := &steppedReader{mapReader: mapReader{ctx: ctx, split: s, from: from, of: step}, step: step}
+	r.Init(s.plan.schema, r.mapReader.next, r.release)
 	return r, nil
 }
 
-// steppedReader makes batches of the batches of another reader.
+// steppedReader has the batches that a step makes.
 type steppedReader struct {
 	recordreader.Base
-	ctx   context.Context
-	split *steppedSplit
-	from  array.RecordReader // owned
-	step  stepMap            // owned
-	input arrow.RecordBatch  // last batch of from; nil before the first one
-}
-
-func (r *steppedReader) next() (out arrow.RecordBatch, err error) {
-	for {
-		if r.input != nil {
-			err := r.use(func() (err error) {
-				out, err = r.step.Next(r.ctx)
-				return err
-			})
-			if out != nil || err != nil {
-				return out, err
-			}
-		}
-		if r.input, err = recordreader.Next(r.from); r.input == nil {
-			return nil, err
-		}
-		if err := r.use(func() error { return r.step.Begin(r.ctx, r.input) }); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// use calls a function that works on the input, and says where its error is.
-func (r *steppedReader) use(f func() error) error {
-	if err := scan.UseBatch(r.input, f); err != nil {
-		return scan.Placed(r.from, r.split.Name(), err)
-	}
-	return nil
+	mapReader
+	step stepMap // of mapReader
 }
 
 // Place implements scan.Placer.
@@ -189,21 +156,52 @@ func (r *steppedReader) Place(i int) string {
 	return ""
 }
 
+// mapReader makes batches of the batches of a split.
+type mapReader struct {
+	ctx   context.Context
+	split scan.Split         // for errors
+	from  array.RecordReader // of split; owned
+	of    engine.RowMap      // owned
+	input arrow.RecordBatch  // last batch of from; nil before the first one
+}
+
+// next returns the next batch, which the caller owns; nil at the end.
+func (r *mapReader) next() (out arrow.RecordBatch, err error) {
+	for {
+		if r.input != nil {
+			err := r.use(func() (err error) {
+				out, err = r.of.Next(r.ctx)
+				return err
+			})
+			if out != nil || err != nil {
+				return out, err
+			}
+		}
+		if r.input, err = recordreader.Next(r.from); r.input == nil {
+			return nil, err
+		}
+		if err := r.use(func() error { return r.of.Begin(r.ctx, r.input) }); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// use calls a function that works on the input, and says where its error is.
+func (r *mapReader) use(f func() error) error {
+	return scan.UseBatchOf(r.from, r.split.Name(), r.input, f)
+}
+
+func (r *mapReader) release() {
+	r.of.Release()
+	r.from.Release()
+}
+
 // columnStats returns what is known of each column of a source, which may be nothing.
 func columnStats(src scan.Source) []scan.ColumnStats {
 	if known := src.Stats().Columns; known != nil {
 		return known
 	}
 	return make([]scan.ColumnStats, src.Schema().NumFields())
-}
-
-// columnsOf returns the schema of some columns.
-func columnsOf(schema *arrow.Schema, columns []int) *arrow.Schema {
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = schema.Field(c)
-	}
-	return arrow.NewSchema(fields, nil)
 }
 
 // placeIn returns where a value is in a list, to which it is added if it is not there yet.

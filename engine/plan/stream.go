@@ -173,7 +173,7 @@ func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 		s.from.release()
 		return nil, waited
 	}
-	schema := columnsOf(s.of.schema, s.columns)
+	schema := recordreader.Columns(s.of.schema, s.columns)
 	return recordreader.New(schema, func() (arrow.RecordBatch, error) {
 		var in arrow.RecordBatch
 		var err error
@@ -184,6 +184,6 @@ func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 		if waited != nil || in == nil {
 			return nil, cmp.Or(waited, err)
 		}
-		return pickedBatch(schema, in, s.columns), nil
+		return recordreader.Pick(schema, in, s.columns), nil
 	}, s.from.release), nil
 }

@@ -197,9 +197,7 @@ func newLateReader(ctx context.Context, plan *topNode, of *run, rows array.Recor
 }
 
 func (r *lateReader) close() {
-	for _, b := range r.heads {
-		b.Release()
-	}
+	recordreader.ReleaseAll(r.heads)
 	if r.rows != nil {
 		r.rows.Release()
 	}
@@ -293,7 +291,7 @@ func replaceLast(from array.RecordReader, places map[uint64]int64) array.RecordR
 		}
 		column := b.NewArray()
 		defer column.Release()
-		return newBatch(schema, append(slices.Clone(in.Columns()[:last]), column), in.NumRows()), nil
+		return recordreader.Batch(schema, append(slices.Clone(in.Columns()[:last]), column), in.NumRows()), nil
 	}, from.Release)
 }
 
@@ -302,7 +300,7 @@ func (r *lateReader) join() arrow.RecordBatch {
 	head := r.heads[0]
 	n := min(head.NumRows()-r.begin, r.tail.NumRows()-r.from)
 	columns := make([]arrow.Array, len(r.plan.from))
-	defer releaseAll(columns)
+	defer recordreader.ReleaseAll(columns)
 	for i, c := range r.plan.from {
 		if c >= 0 {
 			columns[i] = array.NewSlice(head.Column(c), r.begin, r.begin+n)
@@ -310,7 +308,7 @@ func (r *lateReader) join() arrow.RecordBatch {
 			columns[i] = array.NewSlice(r.tail.Column(-1-c), r.from, r.from+n)
 		}
 	}
-	joined := newBatch(r.plan.result, columns, n)
+	joined := recordreader.Batch(r.plan.result, columns, n)
 	if r.begin += n; r.begin == head.NumRows() {
 		head.Release()
 		r.heads, r.begin = r.heads[1:], 0

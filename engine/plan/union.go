@@ -96,7 +96,7 @@ func (s *united) Stats() scan.Stats {
 
 // Splits implements scan.Source.
 func (s *united) Splits(ctx context.Context, columns []int) (list []scan.Split, err error) {
-	schema := columnsOf(s.node.schema, columns)
+	schema := recordreader.Columns(s.node.schema, columns)
 	for i, in := range s.in {
 		var read []int
 		places := make([]int, len(columns)) // in read
@@ -148,7 +148,7 @@ func (r *unitedReader) next() (arrow.RecordBatch, error) {
 	if in == nil {
 		return nil, err
 	}
-	return pickedBatch(r.split.schema, in, r.split.places), nil
+	return recordreader.Pick(r.split.schema, in, r.split.places), nil
 }
 
 // Place implements scan.Placer.
@@ -215,7 +215,7 @@ func (r *repeater) next() (arrow.RecordBatch, error) {
 			r.row, r.made = 0, 0
 		}
 		if rows := r.rows(); len(rows) > 0 {
-			return r.gather(rows)
+			return gather.Batch(r.run.statement.Allocator(), r.node.schema(), r.batch, rows)
 		}
 		r.drop()
 	}
@@ -235,18 +235,4 @@ func (r *repeater) rows() (rows []gather.Row) {
 		}
 	}
 	return rows
-}
-
-// gather returns a batch of rows.
-func (r *repeater) gather(rows []gather.Row) (arrow.RecordBatch, error) {
-	var columns []arrow.Array
-	defer func() { releaseAll(columns) }()
-	for _, column := range r.batch.Columns() {
-		made, err := gather.Column(r.run.statement.Allocator(), []arrow.Array{column}, rows)
-		if err != nil {
-			return nil, err
-		}
-		columns = append(columns, made)
-	}
-	return newBatch(r.node.schema(), columns, int64(len(rows))), nil
 }

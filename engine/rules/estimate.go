@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
@@ -162,18 +161,28 @@ func (e *Estimator) rowsOfKeys(n logical.Node, keys []*expr.Expr) float64 {
 // eachTable calls a function with the nodes that a column is of, or is computed of: tables, and what is no filter,
 // projection or join of them.
 func eachTable(n logical.Node, id expr.ID, f func(table logical.Node)) {
+	in, x := comesFrom(n, id)
+	if in == nil {
+		f(n)
+		return
+	}
+	x.IDs(func(id expr.ID) { eachTable(in, id, f) })
+}
+
+// comesFrom returns the input of a projection, a filter or a join that has a column, and what the column is there; nil
+// of other nodes.
+func comesFrom(n logical.Node, id expr.ID) (in logical.Node, x *expr.Expr) {
 	switch of := n.(type) {
 	case *logical.Project:
-		of.Exprs[logical.PlaceOf(n, id)].IDs(func(id expr.ID) { eachTable(of.In, id, f) })
+		return of.In, of.Exprs[logical.PlaceOf(n, id)]
 	case *logical.Filter, *logical.Join:
 		for _, in := range n.Inputs() {
 			if logical.PlaceOf(in, id) >= 0 {
-				eachTable(in, id, f)
+				return in, &expr.Expr{Op: expr.OpColumn, ID: id}
 			}
 		}
-	default:
-		f(n)
 	}
+	return nil, nil
 }
 
 // equalValues returns how many distinct values each of two expressions has that are joined by their equality.
@@ -217,27 +226,16 @@ func (e *Estimator) origin(n logical.Node, x *expr.Expr) (known scan.ColumnStats
 
 // originOf returns the table and the place of its column that an expression is; nil of another expression.
 func originOf(n logical.Node, x *expr.Expr) (table *logical.Scan, at int) {
-	for x.Op == expr.OpColumn {
+	for n != nil && x.Op == expr.OpColumn {
 		switch of := n.(type) {
 		case *logical.Scan:
 			return of, logical.PlaceOf(n, x.ID)
-		case *logical.Project:
-			n, x = of.In, of.Exprs[logical.PlaceOf(n, x.ID)]
-			continue
 		case *logical.Shared:
-			id := of.Of[logical.PlaceOf(n, x.ID)]
-			n, x = of.Body.Root, &expr.Expr{Op: expr.OpColumn, ID: id}
-			continue
-		case *logical.Filter, *logical.Join:
+			x = &expr.Expr{Op: expr.OpColumn, ID: of.Of[logical.PlaceOf(n, x.ID)]}
+			n = of.Body.Root
 		default:
-			return nil, 0
+			n, x = comesFrom(n, x.ID)
 		}
-		has := func(in logical.Node) bool { return logical.PlaceOf(in, x.ID) >= 0 }
-		i := slices.IndexFunc(n.Inputs(), has)
-		if i < 0 {
-			return nil, 0
-		}
-		n = n.Inputs()[i]
 	}
 	return nil, 0
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vector"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // The least and the greatest values of a table may be in its statistics: no row is read, but two rows
@@ -38,11 +40,7 @@ func extremes(_ *Context, n logical.Node) (logical.Node, error) {
 	columns := slices.Clone(in.Columns())
 	var fields []arrow.Field
 	var arrays []arrow.Array
-	defer func() {
-		for _, a := range arrays {
-			a.Release()
-		}
-	}()
+	defer func() { recordreader.ReleaseAll(arrays) }()
 	for i := range columns {
 		c := &columns[i]
 		if c.Type = rowdata.ValueType(c.Type); !c.Stats.Tight {

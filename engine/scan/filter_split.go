@@ -8,7 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
-	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
 	"github.com/mpga/mpga/internal/recordreader"
 )
@@ -22,11 +21,8 @@ type filteredSplit struct {
 }
 
 func newFilteredSplit(s Split, test *condition, columns, wanted, tested []int) Split {
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = test.schema.Field(c)
-	}
-	return &filteredSplit{Split: s, test: test.rows, schema: arrow.NewSchema(fields, nil), wanted: wanted, tested: tested}
+	schema := recordreader.Columns(test.schema, columns)
+	return &filteredSplit{Split: s, test: test.rows, schema: schema, wanted: wanted, tested: tested}
 }
 
 // Rows implements Split.
@@ -75,7 +71,7 @@ func (r *filteredReader) next() (batch arrow.RecordBatch, err error) {
 
 // filter returns the rows of a batch that pass, or nil where none does.
 func (r *filteredReader) filter(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
-	tested := delivery.Project(batch, r.split.tested)
+	tested := recordreader.Project(batch, r.split.tested)
 	defer tested.Release()
 	kept, err := r.selection.Run(r.ctx, tested)
 	if err != nil || kept == 0 {

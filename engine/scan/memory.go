@@ -162,7 +162,7 @@ func (p *batchPart) RowName(row int64) string {
 }
 
 func (p *batchPart) Open(_ context.Context, opt decode.Options) (decode.RowReader, error) {
-	columns := delivery.Project(p.batch, p.columns)
+	columns := recordreader.Project(p.batch, p.columns)
 	defer columns.Release()
 	// A slice even of all rows: arrays note their NULLs without a lock, and scans share the batch.
 	rows := recordreader.Slice(columns, p.from, p.to)
@@ -246,7 +246,7 @@ func (p *readerPart) Next(context.Context) (arrow.RecordBatch, error) {
 	case batch == nil:
 		return nil, io.EOF
 	}
-	columns := delivery.Project(batch, p.columns)
+	columns := recordreader.Project(batch, p.columns)
 	defer columns.Release()
 	return p.flat.Take(p.mem, columns)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
-	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // Narrower is a Source that can leave rows out that a predicate excludes.
@@ -178,7 +178,7 @@ func (f *allFilters) Select(ctx context.Context, batch arrow.RecordBatch, select
 			break
 		}
 		clear(bits)
-		part := delivery.Project(batch, f.of[i])
+		part := recordreader.Project(batch, f.of[i])
 		_, err := filter.Select(ctx, part, bits)
 		part.Release()
 		if err != nil {

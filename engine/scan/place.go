@@ -65,3 +65,12 @@ func UseBatch(batch arrow.RecordBatch, f func() error) error {
 	}
 	return panicked
 }
+
+// UseBatchOf is UseBatch of a batch of a reader of a split, which is named; its error says where the rows stand, as
+// Placed does.
+func UseBatchOf(from array.RecordReader, split string, batch arrow.RecordBatch, f func() error) error {
+	if err := UseBatch(batch, f); err != nil {
+		return Placed(from, split, err)
+	}
+	return nil
+}

@@ -109,13 +109,10 @@ func (p *positioned) Splits(ctx context.Context, columns []int) ([]Split, error)
 	if err != nil || len(read) == len(columns) {
 		return splits, err
 	}
-	of := &positionPlan{}
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = p.schema.Field(c)
+	of := &positionPlan{schema: recordreader.Columns(p.schema, columns)}
+	for _, c := range columns {
 		of.from = append(of.from, slices.Index(read, c))
 	}
-	of.schema = arrow.NewSchema(fields, nil)
 	for i, s := range splits {
 		splits[i] = &positionedSplit{s, of}
 	}
@@ -172,15 +169,14 @@ func (r *positionedReader) widen(in arrow.RecordBatch, opt OpenOptions) arrow.Re
 	}
 	positions := b.NewArray()
 	defer positions.Release()
-	columns, fields := make([]arrow.Array, len(r.plan.from)), r.plan.schema.Fields()
+	columns := make([]arrow.Array, len(r.plan.from))
 	for i, from := range r.plan.from {
 		columns[i] = positions
 		if from >= 0 {
 			columns[i] = in.Column(from)
-			fields[i].Type = columns[i].DataType() // of dictionaries and views, too
 		}
 	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, in.NumRows())
+	return recordreader.Batch(r.plan.schema, columns, in.NumRows())
 }
 
 // Place implements Placer.

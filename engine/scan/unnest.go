@@ -12,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
+	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
@@ -75,10 +76,8 @@ const _ = uint64(unnestedSplitsMax * (decode.PositionsUnknown - 1)) // does not 
 func (u *unnested) Splits(ctx context.Context, columns []int) ([]Split, error) {
 	own := u.Source.Schema().NumFields()
 	read := []int{u.list}
-	plan := &unnestPlan{}
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = u.schema.Field(c)
+	plan := &unnestPlan{schema: recordreader.Columns(u.schema, columns)}
+	for _, c := range columns {
 		if c == own {
 			plan.from = append(plan.from, -1)
 			continue
@@ -90,7 +89,6 @@ func (u *unnested) Splits(ctx context.Context, columns []int) ([]Split, error) {
 		}
 		plan.from = append(plan.from, at)
 	}
-	plan.schema = arrow.NewSchema(fields, nil)
 	plan.element, _ = delivery.NewPlan([]arrow.Field{u.schema.Field(own)}, []delivery.Column{{}})
 	splits, err := u.Source.Splits(ctx, read)
 	if err != nil {
@@ -152,7 +150,7 @@ type unnestedReader struct {
 	input arrow.RecordBatch // of from; nil before the first batch
 	row   int               // of input, whose elements come next
 	taken int64             // elements of that row that have been returned
-	rows  []int32           // by row of the current batch: the row of input
+	rows  []gather.Row      // by row of the current batch: the row of input
 
 	ranges []decode.RowRange // of the elements of the current batch, among all elements of input
 }
@@ -190,8 +188,8 @@ func (r *unnestedReader) unnest() (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	defer elements.Release()
-	columns, fields := make([]arrow.Array, len(r.split.plan.from)), r.split.plan.schema.Fields()
-	defer delivery.ReleaseArrays(columns)
+	columns := make([]arrow.Array, len(r.split.plan.from))
+	defer recordreader.ReleaseAll(columns)
 	for i, from := range r.split.plan.from {
 		if from < 0 {
 			columns[i] = elements
@@ -199,9 +197,8 @@ func (r *unnestedReader) unnest() (arrow.RecordBatch, error) {
 		} else if columns[i], err = delivery.Repeat(r.opt.Allocator, r.input.Column(from), r.rows); err != nil {
 			return nil, err
 		}
-		fields[i].Type = columns[i].DataType()
 	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(len(r.rows))), nil
+	return recordreader.Batch(r.split.plan.schema, columns, int64(len(r.rows))), nil
 }
 
 // takeElements returns the next elements, as many as a batch has rows, and notes their rows. It
@@ -229,7 +226,7 @@ func (r *unnestedReader) takeElements(lists array.ListLike) (arrow.Array, error)
 		}
 		end = to
 		for range to - from {
-			r.rows = append(r.rows, int32(r.row))
+			r.rows = append(r.rows, gather.Row{Row: uint32(r.row)})
 		}
 		if to < whole {
 			r.taken += to - from
@@ -266,7 +263,7 @@ func (r *unnestedReader) deliver(values arrow.Array) (arrow.Array, error) {
 // Place implements Placer.
 func (r *unnestedReader) Place(i int) string {
 	if p, ok := r.from.(Placer); ok {
-		return p.Place(int(r.rows[i]))
+		return p.Place(int(r.rows[i].Row))
 	}
 	return ""
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/mpga/mpga/engine/sink/text"
 	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/knob"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // partitioner tells the rows of a batch apart by their folders.
@@ -147,13 +149,7 @@ func (p *partitioner) numberOf(folder []byte) int {
 // take returns some rows of a batch, without the columns that name folders.
 func (p *partitioner) take(batch arrow.RecordBatch, rows []int64) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, len(p.rest))
-	defer func() {
-		for _, c := range columns {
-			if c != nil {
-				c.Release()
-			}
-		}
-	}()
+	defer recordreader.ReleaseAll(columns)
 	for i, c := range p.rest {
 		values := batch.Column(c)
 		if len(p.folders) == 1 { // which has all rows

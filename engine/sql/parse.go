@@ -130,7 +130,6 @@ type statements struct {
 	copied     int                      // expressions that names of windows have stood for
 
 	within []string // names of WITH whose statements are read, in lower case
-	joined int      // JOINs around the one at hand
 	itself *named   // of WITH RECURSIVE, whose UNION is read next; nil of others
 	taken  map[proto.Message]bool
 }

@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -294,32 +293,13 @@ func parseOffset(text string) (micros int64, ok bool) {
 	return sign * micros, rest == ""
 }
 
-func appendDate(b []byte, days int64) []byte {
-	if word := timeformat.Infinity(days, timeformat.InfiniteDays); word != "" {
-		return append(b, word...)
-	}
-	c := civilOf(days)
-	if c.year < 1 { // there is no year 0
-		return append(fmt.Appendf(b, "%04d-%02d-%02d", 1-c.year, c.month, c.day), " (BC)"...)
-	}
-	b = digits.AppendPadded(b, uint64(c.year), 4)
-	b = digits.AppendPadded(append(b, '-'), uint64(c.month), 2)
-	return digits.AppendPadded(append(b, '-'), uint64(c.day), 2)
-}
-
 // appendClock writes a time of day, of microseconds and nanoseconds, without zeros at its end.
 func appendClock(b []byte, micros, nanos int64) []byte {
-	b = digits.AppendPadded(b, uint64(micros/hourMicros), 2)
-	b = digits.AppendPadded(append(b, ':'), uint64(micros/minuteMicros%60), 2)
-	b = digits.AppendPadded(append(b, ':'), uint64(micros/secondMicros%60), 2)
 	fraction, width := micros%secondMicros, 6
 	if nanos != 0 {
 		fraction, width = fraction*1000+nanos, 9
 	}
-	if fraction != 0 {
-		b = bytes.TrimRight(digits.AppendPadded(append(b, '.'), uint64(fraction), width), "0")
-	}
-	return b
+	return timeformat.AppendClock(b, micros/secondMicros, fraction, width)
 }
 
 func appendTimestamp(b []byte, v int64, t Type) []byte {
@@ -332,7 +312,7 @@ func appendTimestamp(b []byte, v int64, t Type) []byte {
 		v = digits.FloorDiv(v, 1000)
 	}
 	days := digits.FloorDiv(v, dayMicros)
-	b = appendClock(append(appendDate(b, days), ' '), v-days*dayMicros, nanos)
+	b = appendClock(append(timeformat.AppendDate(b, days), ' '), v-days*dayMicros, nanos)
 	if t.ID == TimestampTZ {
 		b = append(b, "+00"...)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // implicit says whether values of a type are converted to another without a written cast.
@@ -549,7 +550,7 @@ func appendValue(b []byte, t Type, value any) []byte {
 		case Decimal:
 			return appendDecimal(b, decimal128.FromI64(v), t)
 		case Date:
-			return appendDate(b, v)
+			return timeformat.AppendDate(b, v)
 		case Time:
 			return appendClock(b, v, 0)
 		case TimeNS:

@@ -66,13 +66,15 @@ type Order struct {
 }
 
 // String returns the element as SQL.
-func (o Order) String() string {
+func (o Order) String() string { return o.text(" desc", " nulls first") }
+
+func (o Order) text(descending, nullsFirst string) string {
 	text := o.Expr.String()
 	if o.Descending {
-		text += " desc"
+		text += descending
 	}
 	if o.NullsFirst {
-		text += " nulls first"
+		text += nullsFirst
 	}
 	return text
 }

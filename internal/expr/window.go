@@ -70,16 +70,11 @@ func (e *Expr) windowText() string {
 	if w.Partition > 0 {
 		parts = append(parts, "PARTITION BY "+joined(rest[:w.Partition], ", "))
 	}
-	for i, o := range e.OrderBy {
-		word := ", "
-		if i == 0 {
-			word = "ORDER BY "
+	if orders := make([]string, len(e.OrderBy)); len(orders) > 0 {
+		for i, o := range e.OrderBy {
+			orders[i] = o.upper()
 		}
-		if i > 0 {
-			parts[len(parts)-1] += word + o.upper()
-		} else {
-			parts = append(parts, word+o.upper())
-		}
+		parts = append(parts, "ORDER BY "+strings.Join(orders, ", "))
 	}
 	if w.Frame != "" {
 		rest = rest[w.Partition:]
@@ -103,16 +98,7 @@ func (e *Expr) windowText() string {
 }
 
 // upper returns an element of an order as windows have it in the names of columns.
-func (o Order) upper() string {
-	text := o.Expr.String()
-	if o.Descending {
-		text += " DESC"
-	}
-	if o.NullsFirst {
-		text += " NULLS FIRST"
-	}
-	return text
-}
+func (o Order) upper() string { return o.text(" DESC", " NULLS FIRST") }
 
 // FirstWindow returns the first window function in an expression, or nil.
 func (e *Expr) FirstWindow() *Expr { return e.First(func(x *Expr) bool { return x.Op == OpWindow }) }

@@ -14,6 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/rowdata"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // ErrTooLarge marks rows whose strings do not fit one array.
@@ -60,6 +62,10 @@ func (g *gathering) array() (arrow.Array, error) {
 			return g.lists(elements)
 		}
 	case *arrow.DictionaryType, arrow.ExtensionType:
+	case arrow.BinaryViewDataType:
+		if len(g.from) == 1 {
+			return g.views(), nil
+		}
 	case arrow.FixedWidthDataType:
 		switch width := dt.BitWidth(); width {
 		case 8:
@@ -134,11 +140,7 @@ func (g *gathering) slices() (arrow.Array, error) {
 		return array.NewSlice(g.from[0], 0, 0), nil
 	}
 	var parts []arrow.Array
-	defer func() {
-		for _, s := range parts {
-			s.Release()
-		}
-	}()
+	defer func() { recordreader.ReleaseAll(parts) }()
 	for at := g.at; len(at) > 0; {
 		first, n := at[0], 1
 		for n < len(at) && at[n].Batch == first.Batch && at[n].Row == first.Row+uint32(n) {
@@ -155,6 +157,18 @@ func (g *gathering) fixed(bits int, fill func(g *gathering, out []byte)) arrow.A
 	values := newBuffer(g.mem, (bits*len(g.at)+7)/8)
 	fill(g, values.Bytes())
 	return g.finish(values)
+}
+
+// views gathers views of the strings of the only array, which stay where they are.
+func (g *gathering) views() arrow.Array {
+	views := newBuffer(g.mem, arrow.ViewHeaderTraits.BytesRequired(len(g.at)))
+	gatherWords[[2]uint64](g, views.Bytes())
+	buffers := []*memory.Buffer{views}
+	for _, strings := range g.from[0].Data().Buffers()[2:] {
+		strings.Retain()
+		buffers = append(buffers, strings)
+	}
+	return g.finish(buffers...)
 }
 
 // finish makes an array of buffers, which it takes over, and of the validity of the values.

@@ -300,7 +300,7 @@ func (r *Reader) end() error {
 		return nil
 	}
 	r.ended = true
-	releaseAll(r.pending)
+	recordreader.ReleaseAll(r.pending)
 	r.pending = nil
 	if r.merger != nil {
 		r.merger.close()

@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/store"
@@ -27,7 +28,7 @@ func newRunWriter(of *store.Store, memory rowdata.Memory, mem memory.Allocator) 
 
 // write adds batches, which it takes over.
 func (w *runWriter) write(batches []arrow.RecordBatch) error {
-	defer releaseAll(batches)
+	defer recordreader.ReleaseAll(batches)
 	for _, b := range batches {
 		w.run.batchMax = max(w.run.batchMax, rowdata.BatchBytes(b))
 		page, err := w.pages.Page(b)

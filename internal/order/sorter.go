@@ -11,6 +11,7 @@ import (
 
 	"github.com/mpga/mpga/internal/arbiter"
 	"github.com/mpga/mpga/internal/gather"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/store"
 )
@@ -172,7 +173,7 @@ func (s *sorter) admit(batch arrow.RecordBatch) ([]arrow.RecordBatch, error) {
 	if err != nil || decided {
 		return kept, err
 	}
-	defer releaseAll(kept)
+	defer recordreader.ReleaseAll(kept)
 	var all []arrow.RecordBatch
 	for _, b := range kept {
 		var long longKeys
@@ -180,7 +181,7 @@ func (s *sorter) admit(batch arrow.RecordBatch) ([]arrow.RecordBatch, error) {
 		entries := slices.DeleteFunc(s.looked, func(e entry) bool { return !s.bound.admits(&e, &long) })
 		of, err := s.some(b, entries)
 		if err != nil {
-			releaseAll(all)
+			recordreader.ReleaseAll(all)
 			return nil, err
 		}
 		all = append(all, of...)
@@ -311,7 +312,7 @@ func (s *sorter) gatherAll(ctx context.Context) (all []arrow.RecordBatch, err er
 		return nil
 	})
 	if err != nil {
-		releaseAll(all)
+		recordreader.ReleaseAll(all)
 		return nil, err
 	}
 	return all, nil
@@ -338,13 +339,7 @@ func (s *sorter) eachBatch(ctx context.Context, rows int, f func([]arrow.RecordB
 // Columns are gathered in parallel.
 func (s *sorter) gather(from []arrow.RecordBatch, at []entry) ([]arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, s.schema.NumFields())
-	defer func() {
-		for _, c := range columns {
-			if c != nil {
-				c.Release()
-			}
-		}
-	}()
+	defer recordreader.ReleaseAll(columns)
 	rows := make([]gather.Row, len(at))
 	for i := range at {
 		rows[i] = gather.Row{Batch: at[i].batch, Row: at[i].row}
@@ -364,7 +359,7 @@ func (s *sorter) gather(from []arrow.RecordBatch, at []entry) ([]arrow.RecordBat
 		}
 		high, err := s.gather(from, at[len(at)/2:])
 		if err != nil {
-			releaseAll(low)
+			recordreader.ReleaseAll(low)
 			return nil, err
 		}
 		return append(low, high...), nil
@@ -496,7 +491,7 @@ func (s *sorter) mergeToRun(ctx context.Context, runs []*run) (*run, error) {
 
 // drop gives back the rows that are held.
 func (s *sorter) drop() {
-	releaseAll(s.batches)
+	recordreader.ReleaseAll(s.batches)
 	clear(s.batches)
 	clear(s.long)
 	s.batches, s.long, s.entries, s.kept, s.held = s.batches[:0], s.long[:0], s.entries[:0], 0, 0
@@ -515,10 +510,4 @@ func (s *sorter) close() error {
 	store := s.store
 	s.store, s.runs = nil, nil
 	return store.Close()
-}
-
-func releaseAll(batches []arrow.RecordBatch) {
-	for _, b := range batches {
-		b.Release()
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -40,7 +41,7 @@ func TestSpans(t *testing.T) {
 			made, err := Batches(spans)
 			check(t, err)
 			got = append(got, cellsOf(made)...)
-			releaseAll(made)
+			recordreader.ReleaseAll(made)
 			for _, s := range spans {
 				s.Release()
 			}

@@ -119,11 +119,3 @@ func Each(ctx context.Context, r array.RecordReader, take func(arrow.RecordBatch
 		}
 	}
 }
-
-// Slice returns rows of a batch. RecordBatch.NewSlice loses the rows of a batch without columns.
-func Slice(b arrow.RecordBatch, from, to int64) arrow.RecordBatch {
-	if b.NumCols() == 0 {
-		return array.NewRecordBatch(b.Schema(), nil, to-from)
-	}
-	return b.NewSlice(from, to)
-}

@@ -44,8 +44,7 @@ type inst struct {
 
 // set is a set of characters: some of ASCII, and all others or none.
 type set struct {
-	has  [256]bool // by the first byte of a character
-	wide bool      // the characters beyond ASCII are in the set, and bytes that are no text
+	has [256]bool // by the first byte of a character
 }
 
 // firsts are the bytes that something that matches may begin with.
@@ -286,7 +285,6 @@ func newSet(ranges []rune) *set {
 	switch wide {
 	case 0:
 	case unicode.MaxRune + 1 - utf8.RuneSelf:
-		s.wide = true
 		for b := utf8.RuneSelf; b < 256; b++ {
 			s.has[b] = true
 		}

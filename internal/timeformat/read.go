@@ -275,7 +275,7 @@ func (v *fields) moment(by daySource) (Moment, error) {
 	return m, nil
 }
 
-func dayOf(at time.Time) int64 { return at.Unix() / (24 * 60 * 60) }
+func dayOf(at time.Time) int64 { return at.Unix() / secondsPerDay }
 
 func firstDay(year int64) int64 {
 	return dayOf(time.Date(int(year), time.January, 1, 0, 0, 0, 0, time.UTC))

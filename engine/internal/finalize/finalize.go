@@ -23,6 +23,8 @@ import (
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vector"
 	"github.com/mpga/mpga/partition"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // ErrOverflow marks a sum that passes its type.
@@ -51,11 +53,7 @@ type Finalizer struct {
 // Requires: a group with runs is alone.
 func (f *Finalizer) Batch(ctx context.Context, g *cpuagg.Groups, from, to int) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, 0, f.Bound.Schema.NumFields())
-	defer func() {
-		for _, c := range columns {
-			c.Release()
-		}
-	}()
+	defer func() { recordreader.ReleaseAll(columns) }()
 	for k := range f.Bound.KeyColumns {
 		a, err := f.key(g, k, from, to)
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/rowdata"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // job is a block that a goroutine computes. Nobody else uses it until it is done.
@@ -27,12 +29,8 @@ type job struct {
 
 // release gives back what a job has that is done.
 func (j *job) release() {
-	for _, batch := range j.batches {
-		batch.Release()
-	}
-	for _, column := range j.made {
-		column.Release()
-	}
+	recordreader.ReleaseAll(j.batches)
+	recordreader.ReleaseAll(j.made)
 	j.block.release()
 	j.batches, j.made = nil, nil
 	j.held.Release()

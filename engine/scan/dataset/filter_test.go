@@ -17,9 +17,9 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/engine/scan"
-	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // What is pruned and filtered is what is filtered of all rows, whatever the types, the terms and
@@ -73,7 +73,7 @@ func checkFilter(t *testing.T, rng *rand.Rand, src scan.Source, all []arrow.Reco
 	want, wanted := []string{}, map[string]bool{}
 	for _, batch := range all {
 		bits := make([]byte, batch.NumRows()/8+1)
-		if _, err := filter.Select(context.Background(), delivery.Project(batch, filter.Tested), bits); err != nil {
+		if _, err := filter.Select(context.Background(), recordreader.Project(batch, filter.Tested), bits); err != nil {
 			t.Fatal(err)
 		}
 		for i := range int(batch.NumRows()) {
@@ -126,7 +126,7 @@ func checkStats(t *testing.T, src scan.Source, all []arrow.RecordBatch, filter *
 	stats := src.Stats()
 	for _, batch := range all {
 		bits := make([]byte, batch.NumRows()/8+1)
-		if _, err := filter.Select(context.Background(), delivery.Project(batch, filter.Tested), bits); err != nil {
+		if _, err := filter.Select(context.Background(), recordreader.Project(batch, filter.Tested), bits); err != nil {
 			t.Fatal(err)
 		}
 		for c, known := range stats.Columns {

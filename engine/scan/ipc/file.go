@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -334,7 +335,7 @@ func (r *reader) Next(context.Context) (arrow.RecordBatch, error) {
 		r.progress(r.bytes.N - r.reported)
 		r.reported = r.bytes.N
 	}
-	columns := delivery.Project(r.stream.RecordBatch(), r.columns)
+	columns := recordreader.Project(r.stream.RecordBatch(), r.columns)
 	defer columns.Release()
 	batch, err := r.flat.Take(r.mem, columns)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // SetFilter implements decode.GroupPart.
@@ -84,7 +85,7 @@ func (g *filteredGroup) Next(ctx context.Context) (arrow.RecordBatch, error) {
 
 // begin takes the next step, and finds the rows of it that are needed.
 func (g *filteredGroup) begin(ctx context.Context) error {
-	delivery.ReleaseArrays(g.arrays)
+	recordreader.ReleaseAll(g.arrays)
 	g.selection.Rows.Reset(0)
 	g.takeStep()
 	g.left -= decode.CountRows(g.taken)
@@ -142,7 +143,7 @@ func (g *filteredGroup) narrow(ctx context.Context, i int) error {
 		some = nil
 	}
 	arrays := make([]arrow.Array, len(stage.Tested))
-	defer delivery.ReleaseArrays(arrays)
+	defer recordreader.ReleaseAll(arrays)
 	err := g.each(len(arrays), g.decoded(stage.Tested, g.step.To-g.step.From), func(k int) (err error) {
 		c := stage.Tested[k]
 		if g.arrays[c] == nil {
@@ -212,7 +213,7 @@ func (g *filteredGroup) stretch(ctx context.Context, of decode.RowRange, rows *r
 		until = g.until
 	}
 	arrays := make([]arrow.Array, len(g.filter.Wanted))
-	defer delivery.ReleaseArrays(arrays)
+	defer recordreader.ReleaseAll(arrays)
 	err := g.each(len(arrays), g.decoded(g.filter.Wanted, of.To-of.From), func(i int) (err error) {
 		c := g.filter.Wanted[i]
 		values := g.arrays[c]
@@ -288,7 +289,7 @@ func (g *filteredGroup) Close() error {
 
 // releaseStep releases what is held of the step, and for the next.
 func (g *filteredGroup) releaseStep() {
-	delivery.ReleaseArrays(g.arrays)
+	recordreader.ReleaseAll(g.arrays)
 	for _, d := range g.deliverers {
 		d.Close()
 	}

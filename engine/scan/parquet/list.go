@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // listElement says where the elements of a list are.
@@ -89,7 +90,7 @@ func (c *listColumn) take(rows int) (arrow.Array, error) {
 	defer ends.Release()
 	offsets := arrow.Int32Traits.CastFromBytes(ends.Bytes())
 	var parts []arrow.Array // of elements, by page
-	defer func() { delivery.ReleaseArrays(parts) }()
+	defer func() { recordreader.ReleaseAll(parts) }()
 	begun, elements := 0, 0
 	for {
 		begin := elements

@@ -15,9 +15,9 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
-	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -182,7 +182,7 @@ func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 	rows := min(r.left, r.batchRows)
 	arrays := make([]arrow.Array, len(r.columns))
-	defer delivery.ReleaseArrays(arrays)
+	defer recordreader.ReleaseAll(arrays)
 	err := r.each(len(arrays), r.decoded(nil, rows), func(i int) (err error) {
 		if r.columns[i] == nil {
 			if err := r.reopenColumn(ctx, i); err != nil {

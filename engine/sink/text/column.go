@@ -12,6 +12,7 @@ import (
 
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // form says what the text of a value looks like, and so how a format must quote it.
@@ -172,10 +173,10 @@ func appenderOf(arr arrow.Array) (form, func([]byte, int) []byte) {
 	case *array.Boolean:
 		return formBool, func(dst []byte, i int) []byte { return strconv.AppendBool(dst, a.Value(i)) }
 	case *array.Date32:
-		return formTime, func(dst []byte, i int) []byte { return appendDate(dst, int64(a.Value(i))) }
+		return formTime, func(dst []byte, i int) []byte { return timeformat.AppendDate(dst, int64(a.Value(i))) }
 	case *array.Date64:
 		return formTime, func(dst []byte, i int) []byte {
-			return appendDate(dst, digits.FloorDiv(int64(a.Value(i)), 1000*secondsPerDay))
+			return timeformat.AppendDate(dst, digits.FloorDiv(int64(a.Value(i)), 86_400_000))
 		}
 	case *array.Time32:
 		unit := a.DataType().(*arrow.Time32Type).Unit

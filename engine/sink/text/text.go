@@ -93,51 +93,10 @@ func movePoint(dst []byte, scale int) []byte {
 	return dst
 }
 
-const secondsPerDay = 86_400
-
-// appendDate appends the date that many days after 1970-01-01.
-func appendDate(dst []byte, days int64) []byte {
-	if word := timeformat.Infinity(days, timeformat.InfiniteDays); word != "" {
-		return append(dst, word...)
-	}
-	return appendDay(dst, time.Unix(days*secondsPerDay, 0).UTC())
-}
-
-// appendDay appends the day of a moment. There is no year 0: the year before 1 is 0001 (BC), as DuckDB writes it.
-func appendDay(dst []byte, t time.Time) []byte {
-	year, month, day := t.Date()
-	isBC := year < 1
-	if isBC {
-		year = 1 - year
-	}
-	dst = digits.AppendPadded(dst, uint64(year), 4)
-	dst = append(dst, '-')
-	dst = digits.AppendPadded(dst, uint64(month), 2)
-	dst = append(dst, '-')
-	dst = digits.AppendPadded(dst, uint64(day), 2)
-	if isBC {
-		dst = append(dst, " (BC)"...)
-	}
-	return dst
-}
-
-// appendClock appends a time of day, or hours beyond it, and its fraction without trailing zeros.
+// appendClock appends a time of day, or hours beyond it, and its fraction in a unit.
 // Requires: seconds and fraction >= 0.
 func appendClock(dst []byte, seconds, fraction int64, unit arrow.TimeUnit) []byte {
-	dst = digits.AppendPadded(dst, uint64(seconds/3600), 2)
-	dst = append(dst, ':')
-	dst = digits.AppendPadded(dst, uint64(seconds/60%60), 2)
-	dst = append(dst, ':')
-	dst = digits.AppendPadded(dst, uint64(seconds%60), 2)
-	if fraction == 0 {
-		return dst
-	}
-	dst = append(dst, '.')
-	dst = digits.AppendPadded(dst, uint64(fraction), 3*int(unit)) // s, ms, us, ns count from 0
-	for dst[len(dst)-1] == '0' {
-		dst = dst[:len(dst)-1]
-	}
-	return dst
+	return timeformat.AppendClock(dst, seconds, fraction, 3*int(unit)) // s, ms, us, ns count from 0
 }
 
 // perSecond returns how many of the unit a second has.
@@ -178,7 +137,7 @@ func appendTimestamp(dst []byte, v int64, unit arrow.TimeUnit, zone *time.Locati
 	if zone != nil {
 		t = t.In(zone)
 	}
-	dst = appendDay(dst, t)
+	dst = timeformat.AppendDay(dst, t)
 	dst = append(dst, 'T')
 	hour, minute, second := t.Clock()
 	dst = appendClock(dst, int64(hour*3600+minute*60+second), fraction, unit)

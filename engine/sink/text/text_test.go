@@ -19,6 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/sink/sinktest"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 var rewrite = flag.Bool("rewrite", false, "renew the golden files")
@@ -132,10 +133,10 @@ func TestScalarText(t *testing.T) {
 		{string(appendFloat(nil, 1e-7, 64)), "1e-07"},
 		{string(appendFloat(nil, math.Copysign(0, -1), 64)), "-0.0"},
 		{string(appendFloat(nil, math.Inf(-1), 64)), "-Infinity"},
-		{string(appendDate(nil, 0)), "1970-01-01"},
-		{string(appendDate(nil, -1)), "1969-12-31"},
-		{string(appendDate(nil, -719529)), "0002-12-31 (BC)"},
-		{string(appendDate(nil, 3_000_000)), "10183-09-21"},
+		{string(timeformat.AppendDate(nil, 0)), "1970-01-01"},
+		{string(timeformat.AppendDate(nil, -1)), "1969-12-31"},
+		{string(timeformat.AppendDate(nil, -719529)), "0002-12-31 (BC)"},
+		{string(timeformat.AppendDate(nil, 3_000_000)), "10183-09-21"},
 		{string(appendTime(nil, 86399, arrow.Second)), "23:59:59"},
 		{string(appendTime(nil, 1, arrow.Nanosecond)), "00:00:00.000000001"},
 		{string(appendTime(nil, 500_000, arrow.Microsecond)), "00:00:00.5"},

@@ -49,17 +49,6 @@ func NullCount(a arrow.Array) int {
 	return data.Len() - bitutil.CountSetBits(bitmap, data.Offset(), data.Len())
 }
 
-// Project returns the given columns of a batch, which the caller owns.
-func Project(b arrow.RecordBatch, columns []int) arrow.RecordBatch {
-	fields := make([]arrow.Field, len(columns))
-	arrays := make([]arrow.Array, len(columns))
-	for i, c := range columns {
-		arrays[i] = b.Column(c)
-		fields[i] = arrow.Field{Name: b.ColumnName(c), Type: arrays[i].DataType(), Nullable: true}
-	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, b.NumRows())
-}
-
 // integer is a value of a fixed-width column.
 type integer interface {
 	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64
@@ -105,13 +94,3 @@ func FixedBytesOf(t arrow.DataType) int64 {
 
 // CodeBytes is the size of a code of a dictionary, and viewBytes the size of a view.
 const CodeBytes, viewBytes = 4, 16
-
-// ReleaseArrays releases the arrays that are not nil, and sets them to nil.
-func ReleaseArrays(arrays []arrow.Array) {
-	for i, a := range arrays {
-		if a != nil {
-			a.Release()
-			arrays[i] = nil
-		}
-	}
-}

@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
+
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // Plan says where the columns of a split's batches come from.
@@ -40,7 +42,7 @@ func NewDeliverer(p *Plan, mem memory.Allocator) *Deliverer {
 
 // Close releases the arrays that the deliverer keeps. It can be used again.
 func (d *Deliverer) Close() {
-	ReleaseArrays(d.constants)
+	recordreader.ReleaseAll(d.constants)
 	for i := range d.entries {
 		d.entries[i].drop()
 	}
@@ -49,20 +51,17 @@ func (d *Deliverer) Close() {
 // Deliver returns the columns of the plan, of the types of S1. The caller owns the batch.
 func (d *Deliverer) Deliver(raw arrow.RecordBatch) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, len(d.plan.Columns))
-	defer ReleaseArrays(columns)
-	fields := make([]arrow.Field, len(d.plan.Columns))
+	defer recordreader.ReleaseAll(columns)
 	for i, c := range d.plan.Columns {
-		fields[i] = d.plan.Schema.Field(i)
 		if c.Constant {
 			columns[i] = d.constant(i, raw.NumRows())
 		} else if column, err := plain(d.mem, raw.Column(c.From), &d.entries[i]); err == nil {
 			columns[i] = column
 		} else {
-			return nil, fmt.Errorf("column %q: %w", fields[i].Name, err)
+			return nil, fmt.Errorf("column %q: %w", d.plan.Schema.Field(i).Name, err)
 		}
-		fields[i].Type = columns[i].DataType()
 	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, raw.NumRows()), nil
+	return recordreader.Batch(d.plan.Schema, columns, raw.NumRows()), nil
 }
 
 // plain returns an array without extension types and with no dictionary but dictionary<int32, T>

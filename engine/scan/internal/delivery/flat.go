@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // Flat is the columns of a schema with the fields of structs, at any depth, in place of the structs.
@@ -137,7 +138,7 @@ func (f *Flat) Some(columns []int) (some *Flat, of []int) {
 // Take returns the columns of a batch, which the caller owns.
 func (f *Flat) Take(mem memory.Allocator, b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	fields, arrays := f.Schema.Fields(), make([]arrow.Array, len(f.Paths))
-	defer ReleaseArrays(arrays)
+	defer recordreader.ReleaseAll(arrays)
 	for i, path := range f.Paths {
 		var err error
 		if arrays[i], err = takeField(mem, b.Column(path[0]), path[1:]); err != nil {

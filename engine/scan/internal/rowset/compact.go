@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // Take returns the rows of an array that are in a set, which the caller owns. Dictionaries, and the
@@ -199,15 +200,13 @@ func takeLists(mem memory.Allocator, lists array.ListLike, rows *Set) (arrow.Arr
 
 // TakeBatch returns the rows of some columns of a batch that are in a set, which the caller owns.
 func TakeBatch(mem memory.Allocator, b arrow.RecordBatch, columns []int, rows *Set) (arrow.RecordBatch, error) {
-	fields := make([]arrow.Field, len(columns))
 	arrays := make([]arrow.Array, len(columns))
-	defer delivery.ReleaseArrays(arrays)
+	defer recordreader.ReleaseAll(arrays)
 	for i, c := range columns {
-		fields[i] = b.Schema().Field(c)
 		var err error
 		if arrays[i], err = Take(mem, b.Column(c), rows); err != nil {
-			return nil, fmt.Errorf("column %q: %w", fields[i].Name, err)
+			return nil, fmt.Errorf("column %q: %w", b.ColumnName(c), err)
 		}
 	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, int64(rows.Count)), nil
+	return array.NewRecordBatch(recordreader.Columns(b.Schema(), columns), arrays, int64(rows.Count)), nil
 }
