@@ -46,6 +46,20 @@ func (o *enclosing) column(x *expr.Expr) (*expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.read(c, x)
+}
+
+// aggregate returns what stands for an aggregate of the statement around, in the statement that is bound.
+func (o *enclosing) aggregate(x *expr.Expr) (*expr.Expr, error) {
+	c, err := o.scope.resolve(x, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return o.read(c, x)
+}
+
+// read returns what stands for an expression over the rows, or groups, around, which is written as x.
+func (o *enclosing) read(c, x *expr.Expr) (*expr.Expr, error) {
 	at := indexOf(o.reads, c)
 	if at < 0 {
 		at = len(o.reads)
@@ -61,7 +75,11 @@ func (o *enclosing) column(x *expr.Expr) (*expr.Expr, error) {
 
 // null returns a NULL of the type of what is read.
 func (o *enclosing) null(c *expr.Expr) (*expr.Expr, error) {
-	if c.Op != expr.OpColumn { // a NULL already
+	switch c.Op {
+	case expr.OpColumn:
+	case expr.OpAggregate: // its type is known when the groups are
+		return expr.Constant(nil), nil
+	default: // a NULL already
 		return c, nil
 	}
 	t, err := expr.TypeOf(o.scope.node.Columns()[PlaceOf(o.scope.node, c.ID)].Type)
@@ -199,9 +217,19 @@ func (b *binder) attach(ctx context.Context, r *scope, n Node) *attacher {
 
 // expr returns an expression with columns in place of subqueries.
 func (a *attacher) expr(x *expr.Expr) (*expr.Expr, error) {
+	return a.exprWhere(x, func(*expr.Expr) bool { return true })
+}
+
+// exprOfRows is expr without the subqueries whose arguments have window functions, which are not columns yet.
+func (a *attacher) exprOfRows(x *expr.Expr) (*expr.Expr, error) {
+	return a.exprWhere(x, func(x *expr.Expr) bool { return x.FirstWindow() == nil })
+}
+
+// exprWhere is expr of the subqueries for which isMade is true.
+func (a *attacher) exprWhere(x *expr.Expr, isMade func(*expr.Expr) bool) (*expr.Expr, error) {
 	var failed error
 	made := x.Replace(func(x *expr.Expr) *expr.Expr {
-		if failed != nil || x.Op != expr.OpSubquery {
+		if failed != nil || x.Op != expr.OpSubquery || !isMade(x) {
 			return nil
 		}
 		var of *expr.Expr

@@ -50,7 +50,8 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
     [LIMIT n | n% | n PERCENT | (SELECT ...)] [OFFSET n | (SELECT ...)]
 
 A statement may begin with FROM: ` + "`FROM t SELECT a`" + `, or ` + "`FROM t`" + ` for all columns. VALUES is a statement, too: ` + "`VALUES (1, 'a'), (2, 'b')`" + `, whose
-columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES (1), (2)) AS v(n)`" + `.
+columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES (1), (2)) AS v(n)`" + `. ` + "`FROM range(3)`" + ` is the table of the integers 0, 1 and 2,
+` + "`range(first, stop, step)`" + ` of others before stop, and ` + "`generate_series`" + ` of stop, too; the arguments are integers, and constants.
 
 - A table is files in single quotes, with wildcards or without (a single one in the folder
   at hand also as in ` + "`FROM flights.parquet`" + `), a name given by ` + "`--table name=path`" + `, a

@@ -517,6 +517,8 @@ func (s *script) replacedStar(i int) (text string, taken int) {
 func (s *script) replacedWord(i int, inFrom bool) (text string, taken int) {
 	at := int(s.tokens[i].Start)
 	switch s.marks[at] {
+	case markSelectAll:
+		return "SELECT *,", 1
 	case markQualify:
 		return ",", 1
 	case markShare:
