@@ -21,6 +21,7 @@ import (
 type enclosing struct {
 	scope *scope
 	reads []*expr.Expr // what is read, over the rows of scope, each once
+	calls []*expr.Expr // aggregates that are read, as they are written
 	early bool         // some of it by ON, or by a statement behind FROM: the domain is joined with the first table
 
 	// While it is found out what is read, there is no domain, and NULL stands for it.
@@ -55,7 +56,24 @@ func (o *enclosing) aggregate(x *expr.Expr) (*expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.calls = append(o.calls, x)
 	return o.read(c, x)
+}
+
+// hasAll says whether items have aggregates, and all of them are ones of the statement around.
+func (o *enclosing) hasAll(items []sql.Item) bool {
+	own, outer := 0, 0
+	for _, it := range items {
+		it.Expr.Walk(func(x *expr.Expr) bool {
+			if x.Op == expr.OpAggregate && indexOf(o.calls, x) >= 0 {
+				outer++
+			} else if x.Op == expr.OpAggregate {
+				own++
+			}
+			return true
+		})
+	}
+	return outer > 0 && own == 0
 }
 
 // read returns what stands for an expression over the rows, or groups, around, which is written as x.
@@ -161,6 +179,10 @@ func (b *binder) correlating(ctx context.Context, r *scope, failed *error) func(
 		q.bound, *failed = b.inner(ctx, q.statement, o)
 		if len(o.reads) > 0 { // it is bound again
 			b.stdin, b.once, q.bound = stdin, once, nil
+		}
+		if *failed == nil && q.Query.From != nil && o.hasAll(q.Query.Items) {
+			const alone = "not supported: %s, an aggregate of the statement around, as the only one behind SELECT of a subquery"
+			*failed = errorAt(max(o.calls[0].At, 0), alone, o.calls[0])
 		}
 		q.reads, q.early = o.reads, o.early
 		of.Value, of.Args = q, append(of.Args, o.reads...)

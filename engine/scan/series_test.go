@@ -47,7 +47,10 @@ func TestSeries(t *testing.T) {
 		}
 	}
 	splits, err := scan.Series("n", 0, 1, math.MaxInt64).Splits(context.Background(), nil)
-	if err != nil || len(splits) == 0 || splits[len(splits)-1].Position()+uint64(splits[len(splits)-1].Rows()) != math.MaxInt64 {
-		t.Errorf("%d splits of the longest series do not end where it does: %v", len(splits), err)
+	if err != nil || len(splits) == 0 {
+		t.Fatal(splits, err)
+	}
+	if last := splits[len(splits)-1]; last.Position()+uint64(last.Rows()) != math.MaxInt64 {
+		t.Errorf("the last split of the longest series ends at %d", last.Position()+uint64(last.Rows()))
 	}
 }

@@ -133,6 +133,8 @@ type statements struct {
 	joined int      // JOINs around the one at hand
 	itself *named   // of WITH RECURSIVE, whose UNION is read next; nil of others
 	taken  map[proto.Message]bool
+
+	texts map[*expr.Expr]string // calls that were made expressions of others, as they are written
 }
 
 // named is a statement of WITH.
@@ -551,7 +553,7 @@ func (p *statements) items(list []*pg.Node) []Item {
 		if it.Expr = p.expr(target.GetVal()); it.Expr.At < 0 {
 			it.Expr.At = it.At
 		}
-		if target.GetName() != "" {
+		if it.Name = p.texts[it.Expr]; target.GetName() != "" {
 			it.Name = p.alias(it.At, target.GetName())
 		}
 	}
