@@ -37,11 +37,11 @@ var recordKinds = []string{"query", "other", "error", "refused"}
 // Would catch a statement of DuckDB's language that is answered otherwise than it was, or refused in other words.
 func TestStatements(t *testing.T) {
 	s := openSQL(t)
-	for _, r := range readRecords(t, "testdata/statements/tables.test") {
+	for _, r := range readRecords(t, "testdata/statements/tables.txt") {
 		name, query, _ := strings.Cut(strings.TrimPrefix(r.statement, "TABLE "), " AS ")
 		s.add(t, name, query)
 	}
-	files, err := filepath.Glob("testdata/statements/*/*.test")
+	files, err := filepath.Glob("testdata/statements/*/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
