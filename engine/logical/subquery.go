@@ -558,7 +558,7 @@ func (a *attacher) scalar(q *subquery, x *expr.Expr, s *sql.Select) (*expr.Expr,
 func firstRow(s *sql.Select) *sql.Select {
 	of := *s
 	of.Items = slices.Clone(s.Items)
-	if len(of.Items) != 1 || of.Items[0].Expr == nil {
+	if len(of.Items) != 1 || of.Items[0].Expr == nil || of.Items[0].Expr.FirstWindow() != nil || s.Qualify != nil {
 		return s
 	}
 	of.OrderBy, of.OrderAll, of.Limit = nil, nil, nil

@@ -7,11 +7,13 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
+// caller returns a call of an aggregate function, over the rows of the call at hand.
+type caller func(f query.Func, args ...*expr.Expr) *expr.Expr
+
 // composition is an aggregate function that is an expression of others.
 type composition struct {
 	args int
-	// of returns a call of another aggregate function, with the rows that the call at hand has.
-	expr func(of func(f query.Func, args ...*expr.Expr) *expr.Expr, args []*expr.Expr) *expr.Expr
+	expr func(of caller, args []*expr.Expr) *expr.Expr
 }
 
 // compositions are the aggregate functions that are expressions of others.
@@ -19,29 +21,29 @@ var compositions = map[string]composition{
 	"count_if": {1, counted}, "countif": {1, counted},
 	"fsum": {1, summed}, "kahan_sum": {1, summed}, "sumkahan": {1, summed},
 	"geomean": {1, meanOfLogs}, "geometric_mean": {1, meanOfLogs},
-	"sem": {1, func(of func(query.Func, ...*expr.Expr) *expr.Expr, args []*expr.Expr) *expr.Expr {
+	"sem": {1, func(of caller, args []*expr.Expr) *expr.Expr {
 		return expr.Call("/", of(query.StddevPop, args...), expr.Call("sqrt", of(query.Count, args...)))
 	}},
-	"regr_count": {2, func(of func(query.Func, ...*expr.Expr) *expr.Expr, args []*expr.Expr) *expr.Expr {
+	"regr_count": {2, func(of caller, args []*expr.Expr) *expr.Expr {
 		return of(query.Count, where(args[1], args[0]))
 	}},
 	"regr_avgx": {2, overPairs(query.Avg, 1, false)}, "regr_avgy": {2, overPairs(query.Avg, 0, false)},
 	"regr_sxx": {2, overPairs(query.VarPop, 1, true)}, "regr_syy": {2, overPairs(query.VarPop, 0, true)},
-	"regr_sxy": {2, func(of func(query.Func, ...*expr.Expr) *expr.Expr, args []*expr.Expr) *expr.Expr {
+	"regr_sxy": {2, func(of caller, args []*expr.Expr) *expr.Expr {
 		return expr.Call("*", of(query.CovarPop, args...), of(query.Count, where(args[1], args[0])))
 	}},
 }
 
-func counted(of func(query.Func, ...*expr.Expr) *expr.Expr, args []*expr.Expr) *expr.Expr {
+func counted(of caller, args []*expr.Expr) *expr.Expr {
 	one, zero := expr.Constant(int64(1)), expr.Constant(int64(0))
 	return of(query.Sum, expr.Call("case", args[0], one, expr.Call("not", args[0]), zero)) // NULL of no values
 }
 
-func summed(of func(query.Func, ...*expr.Expr) *expr.Expr, args []*expr.Expr) *expr.Expr {
+func summed(of caller, args []*expr.Expr) *expr.Expr {
 	return of(query.Sum, expr.Cast(args[0], expr.Type{ID: expr.Float64}))
 }
 
-func meanOfLogs(of func(query.Func, ...*expr.Expr) *expr.Expr, args []*expr.Expr) *expr.Expr {
+func meanOfLogs(of caller, args []*expr.Expr) *expr.Expr {
 	return expr.Call("exp", of(query.Avg, expr.Call("ln", args[0])))
 }
 
@@ -51,8 +53,8 @@ func where(x, other *expr.Expr) *expr.Expr {
 }
 
 // overPairs is f of one of two arguments over the rows where none is NULL, perhaps times their number.
-func overPairs(f query.Func, at int, isTimes bool) func(func(query.Func, ...*expr.Expr) *expr.Expr, []*expr.Expr) *expr.Expr {
-	return func(of func(query.Func, ...*expr.Expr) *expr.Expr, args []*expr.Expr) *expr.Expr {
+func overPairs(f query.Func, at int, isTimes bool) func(caller, []*expr.Expr) *expr.Expr {
+	return func(of caller, args []*expr.Expr) *expr.Expr {
 		x := where(args[at], args[1-at])
 		if !isTimes {
 			return of(f, x)

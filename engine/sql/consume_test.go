@@ -35,6 +35,7 @@ var grammar = []string{
 	"SELECT x, u.e FROM read_csv('x.csv', delim = ';', header := true, columns = {'a': 'INTEGER', b: 'DATE'}, nullstr = ['', 'NA']) AS t, unnest(l) AS u(e)",
 	"SELECT a FROM read_parquet(['x', 'y'])",
 	"SELECT a FROM range(1, 2 * 5, $1) AS t(a), generate_series(3) QUALIFY row_number() OVER () = 1",
+	"SELECT a FROM t NATURAL SEMI JOIN u NATURAL ANTI JOIN v",
 	"FROM t QUALIFY row_number() OVER (ORDER BY a) = 1",
 	"SELECT a FROM t UNION ALL SELECT b FROM u UNION ALL SELECT c FROM v ORDER BY 1 LIMIT 2",
 	"(SELECT a FROM t LIMIT 1) EXCEPT ALL SELECT b FROM u INTERSECT VALUES (1, 'a'), (2, 'b')",
