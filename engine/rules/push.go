@@ -131,8 +131,8 @@ func pushedToInputs(f *logical.Filter, of *logical.Union) logical.Node {
 	return of.With(in...)
 }
 
-// folded returns a condition that is TRUE for the same rows, without parts of AND and OR that are the same for all rows:
-// a column of several statements may be a constant in one of them.
+// folded returns a condition that is TRUE for the same rows, without parts of AND and OR that are the same for all
+// rows: a column of several statements may be a constant in one of them.
 func folded(c *Context, x *expr.Expr, rows expr.Columns) *expr.Expr {
 	switch {
 	case x.Op == expr.OpConstant:
