@@ -34,11 +34,18 @@ func (g *sqlGenerator) around() string {
 		w+"SELECT COLUMNS(lambda x: x "+g.pick("> 'c'", "<> 'j'", "IN ('k', 'c')")+"), greatest(*COLUMNS(* EXCLUDE (k))) AS g FROM w",
 		w+"SELECT * LIKE '"+g.pick("k", "%j%", "_")+"', unnest([k, c, 1]) AS u FROM w",
 		w+"SELECT * FROM w WHERE (k, j) IN ((1, 2), (3, c), (j, k),) OR c = ANY([2, j])",
+		w+"SELECT * FROM w WHERE (c, k) "+g.pick("=", "<>", "IS DISTINCT FROM")+" (j, 2)",
+		w+"SELECT i, c, count_if(j > 1) AS n, sem(k) AS s, regr_sxx(k, c) AS x "+
+			"FROM w RIGHT JOIN range("+g.pick("5", "-3, 4", "9, 0, -2")+") r(i) ON i = "+g.pick("k", "j + 1")+" GROUP BY i, c",
+		w+"SELECT o.j, "+g.pick("(SELECT sum(o.k) + count(*) FROM w WHERE w.k = o.j)", "min(c) IN (SELECT k FROM w)",
+			"row_number() OVER (ORDER BY o.j) NOT IN (SELECT c FROM w WHERE k > 3)")+" AS v FROM w o GROUP BY o.j",
+		w+"FROM w QUALIFY rank() OVER (PARTITION BY j ORDER BY k, c) "+
+			g.pick("= 1", "> ALL (SELECT j FROM w)", "IN (SELECT c FROM w)"),
 		w+"SELECT k, sum(c) OVER v AS s, count(*) OVER u AS n FROM w WINDOW u AS (PARTITION BY j), v AS (u ORDER BY k, c)")
 }
 
-// inner writes a statement with a column v that reads columns of the table o around it. Below a set operation a group
-// of no rows is missing in DuckDB 2.0.0: mayBeEmpty allows one.
+// inner writes a statement with a column v that reads columns of the table o around it. Below a set operation and below
+// DISTINCT a group of no rows is missing in DuckDB 2.0.0: mayBeEmpty allows one.
 func (g *sqlGenerator) inner(depth int, mayBeEmpty bool) string {
 	read := g.pick("o.k", "o.j", "o.c")
 	by := " GROUP BY w.k"
@@ -58,7 +65,7 @@ func (g *sqlGenerator) inner(depth int, mayBeEmpty bool) string {
 		return plain
 	}
 	kind := g.IntN(12)
-	mayBeEmpty = mayBeEmpty && kind > 1
+	mayBeEmpty = mayBeEmpty && kind > 1 && kind != 6
 	below := func() string { return "(" + g.inner(depth-1, mayBeEmpty) + ")" }
 	switch kind {
 	case 0, 1:

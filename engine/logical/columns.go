@@ -140,7 +140,7 @@ func (r *scope) matches(e *expr.Expr) (list []match, err error) {
 		return nil, err
 	}
 	if of.IsStar {
-		st := &statement{Select: &sql.Select{}, scope: r}
+		st := &statement{Select: &sql.Select{}, scope: r, aliases: map[string]*expr.Expr{}}
 		if err := st.star(of.Star, columns); err != nil {
 			return nil, err
 		}

@@ -57,6 +57,12 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 		return b.iteration(f)
 	case *sql.Values:
 		return b.values(ctx, s, f)
+	case *sql.Series:
+		if r, err = b.series(ctx, s, f); err != nil {
+			return nil, err
+		}
+		r.qualify(0, []string{cmp.Or(f.Alias.Name, f.Function)})
+		return r, r.rename(f.Alias, f.At)
 	case *sql.Derived:
 		if r, err = b.with(ctx, f); err != nil {
 			return nil, err

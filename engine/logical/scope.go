@@ -265,6 +265,27 @@ func (r *scope) columnOrOuter(e *expr.Expr) (*expr.Expr, error) {
 	return nil, err
 }
 
+// isOuter says whether an aggregate reads columns of the statement around alone: it is one of that statement's groups.
+func (r *scope) isOuter(x *expr.Expr) bool {
+	if r.outer == nil || r.outer.isLateral {
+		return false
+	}
+	columns, outer := 0, 0
+	x.Walk(func(c *expr.Expr) bool {
+		if c.Op != expr.OpColumn {
+			return true
+		}
+		columns++
+		_, err := r.column(c)
+		isLocal := c.ID != 0 || err == nil || c.Path == nil && r.checkAmbiguous(c) != nil
+		if _, err = r.outer.scope.columnOrOuter(c); err == nil && !isLocal {
+			outer++
+		}
+		return true
+	})
+	return columns > 0 && outer == columns
+}
+
 // resolve replaces the names in an expression by the columns that they mean. A name that is no
 // column may be an alias. So may the name of a column for which behind is true, but not within an
 // aggregate function. behind may be nil.
@@ -276,6 +297,10 @@ func (r *scope) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func
 		switch {
 		case failed != nil:
 			return x
+		case x.Op == expr.OpAggregate && r.isOuter(x):
+			var of *expr.Expr
+			of, failed = r.outer.aggregate(x)
+			return of
 		case x.Op == expr.OpAggregate && behind != nil:
 			var inner *expr.Expr
 			inner, failed = r.resolve(x, aliases, nil)

@@ -118,8 +118,8 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 			if name = it.Expr.String(); it.Expr.Path != nil {
 				name = it.Expr.Path[len(it.Expr.Path)-1]
 			}
-		} else if _, taken := st.aliases[strings.ToLower(name)]; !taken {
-			st.aliases[strings.ToLower(name)] = x
+		} else {
+			st.named(name, x)
 		}
 		st.items = append(st.items, item{x, name, len(x.Columns()) == 0})
 	}
@@ -144,6 +144,13 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 		st.items[i].name = name
 	}
 	return nodes, nil
+}
+
+// named notes what a name behind AS or RENAME stands for, unless it stands for something.
+func (st *statement) named(name string, x *expr.Expr) {
+	if _, taken := st.aliases[strings.ToLower(name)]; !taken {
+		st.aliases[strings.ToLower(name)] = x
+	}
 }
 
 // star adds the columns that a * has to the items.
@@ -177,6 +184,7 @@ func (st *statement) star(it sql.Item, columns []int) error {
 		}
 		if at := named(len(star.Rename), rename, c.Name); at >= 0 {
 			made.name = star.Rename[at][1]
+			st.named(made.name, made.expr)
 		}
 		st.items = append(st.items, made)
 	}
@@ -445,21 +453,30 @@ func (b *binder) computed(
 	a := b.attach(ctx, st.scope, rows)
 	for i, x := range all {
 		if x, err = of(x); err == nil {
-			all[i], err = a.expr(x)
+			all[i], err = a.exprOfRows(x)
 		}
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	w := &windows{b: b, ctx: ctx, st: st, node: a.node, by: all[len(st.items):domain], made: map[string]*expr.Expr{}}
-	if all, err = w.exprs(all); err != nil || condition == nil {
-		return w.node, all, orders, err
-	}
-	condition, all = all[len(all)-1], all[:len(all)-1]
-	if _, err := expr.BindCondition(ctx, ColumnsOf(w.node), condition); err != nil {
+	if all, err = w.exprs(all); err != nil {
 		return nil, nil, nil, err
 	}
-	return &Filter{w.node, condition}, all, orders, nil
+	a = b.attach(ctx, st.scope, w.node)
+	for i, x := range all {
+		if all[i], err = a.expr(x); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if condition == nil {
+		return a.node, all, orders, nil
+	}
+	condition, all = all[len(all)-1], all[:len(all)-1]
+	if _, err := expr.BindCondition(ctx, ColumnsOf(a.node), condition); err != nil {
+		return nil, nil, nil, err
+	}
+	return &Filter{a.node, condition}, all, orders, nil
 }
 
 // first returns the first columns of rows, without the keys of an order.

@@ -21,6 +21,7 @@ import (
 type enclosing struct {
 	scope *scope
 	reads []*expr.Expr // what is read, over the rows of scope, each once
+	calls []*expr.Expr // aggregates that are read, as they are written
 	early bool         // some of it by ON, or by a statement behind FROM: the domain is joined with the first table
 
 	// While it is found out what is read, there is no domain, and NULL stands for it.
@@ -46,6 +47,37 @@ func (o *enclosing) column(x *expr.Expr) (*expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.read(c, x)
+}
+
+// aggregate returns what stands for an aggregate of the statement around, in the statement that is bound.
+func (o *enclosing) aggregate(x *expr.Expr) (*expr.Expr, error) {
+	c, err := o.scope.resolve(x, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	o.calls = append(o.calls, x)
+	return o.read(c, x)
+}
+
+// hasAll says whether items have aggregates, and all of them are ones of the statement around.
+func (o *enclosing) hasAll(items []sql.Item) bool {
+	own, outer := 0, 0
+	for _, it := range items {
+		it.Expr.Walk(func(x *expr.Expr) bool {
+			if x.Op == expr.OpAggregate && indexOf(o.calls, x) >= 0 {
+				outer++
+			} else if x.Op == expr.OpAggregate {
+				own++
+			}
+			return true
+		})
+	}
+	return outer > 0 && own == 0
+}
+
+// read returns what stands for an expression over the rows, or groups, around, which is written as x.
+func (o *enclosing) read(c, x *expr.Expr) (*expr.Expr, error) {
 	at := indexOf(o.reads, c)
 	if at < 0 {
 		at = len(o.reads)
@@ -61,7 +93,11 @@ func (o *enclosing) column(x *expr.Expr) (*expr.Expr, error) {
 
 // null returns a NULL of the type of what is read.
 func (o *enclosing) null(c *expr.Expr) (*expr.Expr, error) {
-	if c.Op != expr.OpColumn { // a NULL already
+	switch c.Op {
+	case expr.OpColumn:
+	case expr.OpAggregate: // its type is known when the groups are
+		return expr.Constant(nil), nil
+	default: // a NULL already
 		return c, nil
 	}
 	t, err := expr.TypeOf(o.scope.node.Columns()[PlaceOf(o.scope.node, c.ID)].Type)
@@ -144,6 +180,10 @@ func (b *binder) correlating(ctx context.Context, r *scope, failed *error) func(
 		if len(o.reads) > 0 { // it is bound again
 			b.stdin, b.once, q.bound = stdin, once, nil
 		}
+		if *failed == nil && q.Query.From != nil && o.hasAll(q.Query.Items) {
+			const alone = "not supported: %s, an aggregate of the statement around, as the only one behind SELECT of a subquery"
+			*failed = errorAt(max(o.calls[0].At, 0), alone, o.calls[0])
+		}
 		q.reads, q.early = o.reads, o.early
 		of.Value, of.Args = q, append(of.Args, o.reads...)
 		return &of
@@ -199,9 +239,19 @@ func (b *binder) attach(ctx context.Context, r *scope, n Node) *attacher {
 
 // expr returns an expression with columns in place of subqueries.
 func (a *attacher) expr(x *expr.Expr) (*expr.Expr, error) {
+	return a.exprWhere(x, func(*expr.Expr) bool { return true })
+}
+
+// exprOfRows is expr without the subqueries whose arguments have window functions, which are not columns yet.
+func (a *attacher) exprOfRows(x *expr.Expr) (*expr.Expr, error) {
+	return a.exprWhere(x, func(x *expr.Expr) bool { return x.FirstWindow() == nil })
+}
+
+// exprWhere is expr of the subqueries for which isMade is true.
+func (a *attacher) exprWhere(x *expr.Expr, isMade func(*expr.Expr) bool) (*expr.Expr, error) {
 	var failed error
 	made := x.Replace(func(x *expr.Expr) *expr.Expr {
-		if failed != nil || x.Op != expr.OpSubquery {
+		if failed != nil || x.Op != expr.OpSubquery || !isMade(x) {
 			return nil
 		}
 		var of *expr.Expr
@@ -508,7 +558,7 @@ func (a *attacher) scalar(q *subquery, x *expr.Expr, s *sql.Select) (*expr.Expr,
 func firstRow(s *sql.Select) *sql.Select {
 	of := *s
 	of.Items = slices.Clone(s.Items)
-	if len(of.Items) != 1 || of.Items[0].Expr == nil {
+	if len(of.Items) != 1 || of.Items[0].Expr == nil || of.Items[0].Expr.FirstWindow() != nil || s.Qualify != nil {
 		return s
 	}
 	of.OrderBy, of.OrderAll, of.Limit = nil, nil, nil

@@ -51,6 +51,8 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
 
 A statement may begin with FROM: ` + "`FROM t SELECT a`" + `, or ` + "`FROM t`" + ` for all columns. VALUES is a statement, too: ` + "`VALUES (1, 'a'), (2, 'b')`" + `, whose
 columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES (1), (2)) AS v(n)`" + `.
+` + "`FROM range(3)`" + ` is a table of the integers 0, 1 and 2, ` + "`range(first, stop, step)`" + `
+of others before stop, and ` + "`generate_series`" + ` has stop, too; the arguments are constants.
 
 - A table is files in single quotes, with wildcards or without (a single one in the folder
   at hand also as in ` + "`FROM flights.parquet`" + `), a name given by ` + "`--table name=path`" + `, a
@@ -90,6 +92,9 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   not before a name that stands alone in ORDER BY, nor where there are groups and the column is no key.
 - NULLs come last unless NULLS FIRST is written, whatever the direction.
 - An aggregate may have ` + "`FILTER (WHERE condition)`" + `, and stand in any expression: ` + "`sum(a) / count(*)`" + `.
+- An aggregate in a subquery whose columns are all of the statement around is one of that statement's groups:
+  ` + "`SELECT (SELECT max(t.a) - min(b) FROM u) FROM t`" + `. count_if, sem, geomean, favg, fsum,
+  regr_count, regr_avgx, regr_avgy, regr_sxx, regr_syy and regr_sxy are expressions of the aggregates below.
 - DISTINCT stands in any aggregate, beside any others: ` + "`sum(DISTINCT x), list(DISTINCT y), median(z)`" + `. A list and string_agg have
   distinct values in ascending order; with ` + "`ORDER BY y DESC`" + ` in descending.
 - ORDER BY stands in aggregates: ` + "`string_agg(s, ',' ORDER BY x DESC)`" + `, list, first, last, any_value, and mode,
@@ -148,7 +153,8 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
   rows, and a reservoir's share, are the rows with the smallest hashes: exactly as many, on disk where they do not fit. With a seed the same
   files have the same sample, whatever the threads; rows of joins and groups have no places of their own, and may have another. Without a
   seed each run has a sample of its own, a prepared statement one for all its runs. The rows are read all, by one thread.
-- A list may end in a comma: ` + "`SELECT a, b, FROM t`" + `. ` + "`(a, b) IN ((1, 2), (3, 4))`" + `, ` + "`a = ANY([1, 2])`" + ` and ` + "`s SIMILAR TO 'a.*'`" + ` are conditions.
+- A list may end in a comma: ` + "`SELECT a, b, FROM t`" + `. ` + "`(a, b) IN ((1, 2), (3, 4))`" + `, where a NULL is
+  equal to another, ` + "`a = ANY([1, 2])`" + ` and ` + "`s SIMILAR TO 'a.*'`" + ` are conditions.
   DESCRIBE, SUMMARIZE and SHOW TABLES stand behind FROM, too, in parentheses: ` + "`SELECT column_name FROM (DESCRIBE t)`" + `.
 - Not supported: POSITIONAL joins, and ORDER BY in aggregates before OVER.
 

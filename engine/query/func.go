@@ -116,6 +116,7 @@ var funcs = [funcEnd]funcInfo{
 // aliases are the other names that SQL dialects give to the functions.
 var aliases = map[string]Func{
 	"mean":         Avg,
+	"favg":         Avg,
 	"variance":     VarSamp,
 	"stddev":       StddevSamp,
 	"every":        BoolAnd,

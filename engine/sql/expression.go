@@ -290,7 +290,9 @@ func (p *statements) operator(e *pg.A_Expr) *expr.Expr {
 		p.fail(p.offset(e.GetLocation()), "not supported: %s here", strings.TrimSpace(sign))
 	}
 	if row := e.GetLexpr().GetRowExpr(); row != nil && name == "in" {
-		return negatedIf(p.rowIn(e, row), negated)
+		return negatedIf(p.rowIn(e, row, e.GetRexpr().GetList().GetItems()), negated)
+	} else if row != nil && strings.HasPrefix(name, "is ") {
+		return negatedIf(p.rowIn(e, row, nodes[1:]), name == "is distinct from")
 	}
 	if name == "in" || name == "between" {
 		nodes = append(nodes[:1], e.GetRexpr().GetList().GetItems()...)
@@ -298,19 +300,19 @@ func (p *statements) operator(e *pg.A_Expr) *expr.Expr {
 	return negatedIf(p.call(name, e.GetLocation(), nodes...), negated)
 }
 
-// rowIn reads (a, b) IN ((1, 2), (3, 4)).
-func (p *statements) rowIn(e *pg.A_Expr, row *pg.RowExpr) *expr.Expr {
+// rowIn reads (a, b) IN ((1, 2), (3, 4)), and (a, b) = (1, 2). To DuckDB a NULL in such a list is a value.
+func (p *statements) rowIn(e *pg.A_Expr, row *pg.RowExpr, lists []*pg.Node) *expr.Expr {
 	at := p.offset(e.GetLocation())
 	left := p.rowOf(row, at)
 	found := callAt(at, "or")
-	for _, node := range e.GetRexpr().GetList().GetItems() {
+	for _, node := range lists {
 		other := node.GetRowExpr()
 		if len(other.GetArgs()) != len(left) {
-			p.fail(at, "IN of %d values: want lists of %[1]d values in parentheses behind it", len(left))
+			p.fail(at, "a comparison of %d values: want lists of %[1]d values in parentheses behind it", len(left))
 		}
 		same := callAt(at, "and")
 		for i, x := range p.rowOf(other, at) {
-			same.Args = append(same.Args, callAt(at, "=", left[i], x))
+			same.Args = append(same.Args, callAt(at, "is not distinct from", left[i], x))
 		}
 		found.Args = append(found.Args, onlyArg(same))
 	}
@@ -380,6 +382,11 @@ func (p *statements) plainOperator(e *pg.A_Expr, sign string) *expr.Expr {
 		return negatedIf(callAt(at, "regexp_matches", args...), sign == "!~*")
 	case "~~", "!~~", "~~*", "!~~*":
 		return p.like(e, operatorNames[sign])
+	case "^@":
+		sign = "starts_with"
+	}
+	if row := e.GetLexpr().GetRowExpr(); row != nil && (sign == "=" || sign == "<>") {
+		return negatedIf(p.rowIn(e, row, []*pg.Node{e.GetRexpr()}), sign == "<>")
 	}
 	switch {
 	case !expr.IsFunction(sign):
@@ -465,7 +472,7 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 	case p.marks[at] == markIgnoreNulls:
 		p.fail(at, "IGNORE NULLS stands in window functions alone")
 	case !expr.IsFunction(name) && (call.GetAggStar() || isAggregate(name)):
-		return p.aggregateCall(call, name)
+		return p.composed(p.aggregateCall(call, name))
 	case call.GetAggDistinct() || call.GetAggStar() || call.GetAggFilter() != nil || len(call.GetAggOrder()) > 0:
 		p.fail(at, "%s is no aggregate function", name)
 	}
@@ -486,7 +493,7 @@ func (p *statements) formatsOf(name string, args []*pg.Node) []*pg.Node {
 }
 
 func isAggregate(name string) bool {
-	if _, ok := orderedSets[name]; ok {
+	if _, ok := orderedSets[name]; ok || compositions[name].args > 0 {
 		return true
 	}
 	_, one := query.LookupFunc(name, false)

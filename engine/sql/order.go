@@ -97,8 +97,8 @@ func (g *segment) note(s *script, i int) {
 	at := len(g.tokens)
 	isFrom := s.tokens[i].Token == pg.Token_FROM && s.token(i-1).Token != pg.Token_DISTINCT
 	isEnd := slices.Contains(behindItems, s.tokens[i].Token)
-	isQualify := s.isWord(i, "qualify") && s.tokens[i].Token == pg.Token_IDENT && g.selected >= 0 &&
-		(g.end >= 0 || g.from >= 0) && !slices.Contains(beforeName, s.token(i-1).Token)
+	isQualify := s.isWord(i, "qualify") && s.tokens[i].Token == pg.Token_IDENT && (g.end >= 0 || g.from >= 0) &&
+		!slices.Contains(beforeName, s.token(i-1).Token) && !slices.Contains(beforeTable, s.token(i-1).Token)
 	isSample := g.sample < 0 && s.isUsingSample(i, g.ordered)
 	g.ordered = g.ordered || slices.Contains(orderTokens, s.tokens[i].Token)
 	if isEnd && g.sample >= 0 && g.sampled < 0 {
@@ -115,8 +115,8 @@ func (g *segment) note(s *script, i int) {
 	case isFrom && g.from < 0 && g.selected < 0:
 		g.from = at
 	case s.tokens[i].Token == pg.Token_SELECT && g.selected < 0:
-		g.selected = at
-	case isQualify && g.end >= 0 && g.qualify < 0:
+		g.selected, g.qualify, g.qualified = at, -1, -1
+	case isQualify && (g.end >= 0 || g.selected < 0) && g.qualify < 0:
 		g.qualify = at
 	case (isEnd || isFrom || isQualify || isSample) && g.selected >= 0 && g.end < 0:
 		if g.end = at; isQualify {
@@ -151,14 +151,17 @@ func (g *segment) finish(s *script) {
 	if g.qualified < 0 {
 		g.qualified = len(g.tokens)
 	}
-	sample := g.takeSample(s)
-	behind := g.tokens[g.end:]
-	var items []*pg.ScanToken
+	items := g.takeSample(s)
+	hasItems := items != nil || g.qualify >= 0
+	end := g.end
 	if g.selected >= 0 {
-		items = slices.Concat(g.tokens[g.selected:g.end], sample)
+		items = slices.Concat(g.tokens[g.selected:end], items)
+	} else {
+		end = max(g.from, 0)
 	}
+	behind := g.tokens[end:]
 	if g.qualify >= 0 {
-		behind = slices.Concat(g.tokens[g.end:g.qualify], g.tokens[g.qualified:])
+		behind = slices.Concat(g.tokens[end:g.qualify], g.tokens[g.qualified:])
 		condition := g.tokens[g.qualify:g.qualified]
 		items = slices.Concat(items, condition)
 		s.marks[int(condition[0].Start)] = markQualify
@@ -170,12 +173,9 @@ func (g *segment) finish(s *script) {
 	case g.from >= 0 && g.selected > g.from:
 		g.tokens = slices.Concat(g.tokens[:g.from], items, g.tokens[g.from:g.selected], behind)
 	case g.from >= 0 && g.selected < 0:
-		if s.marks[int(g.tokens[g.from].Start)] = markSelectAll; sample != nil {
-			delete(s.marks, int(g.tokens[g.from].Start))
-			s.marks[int(sample[0].Start)] = markSelectAll
-			g.tokens = slices.Concat(g.tokens[:g.from], sample, g.tokens[g.from:])
-		}
-	case g.qualify >= 0 || sample != nil && g.selected >= 0:
+		g.tokens = slices.Concat(g.tokens[:g.from], items, behind)
+		s.marks[int(g.tokens[g.from].Start)] = markSelectAll
+	case hasItems && g.selected >= 0:
 		g.tokens = slices.Concat(g.tokens[:g.selected], items, behind)
 	}
 	done := append(g.done, g.tokens...)

@@ -132,6 +132,8 @@ type statements struct {
 	within []string // names of WITH whose statements are read, in lower case
 	itself *named   // of WITH RECURSIVE, whose UNION is read next; nil of others
 	taken  map[proto.Message]bool
+
+	texts map[*expr.Expr]string // calls that were made expressions of others, as they are written
 }
 
 // named is a statement of WITH.
@@ -400,7 +402,7 @@ func (p *statements) derived(r *pg.RangeSubselect, alias Alias) From {
 	return f
 }
 
-// reader reads a call of read_csv, read_json or read_parquet.
+// reader reads a call of read_csv, read_json or read_parquet, or of range or generate_series.
 func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 	var call *pg.FuncCall
 	if list := r.GetFunctions(); len(list) == 1 && len(list[0].GetList().GetItems()) > 0 {
@@ -417,6 +419,8 @@ func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 	}
 	f := &Files{At: at, Function: lastName(call.GetFuncname()), Alias: alias}
 	switch f.Function {
+	case "range", "generate_series":
+		return p.series(call, alias)
 	case "read_csv_auto":
 		f.Function = "read_csv"
 	case "parquet_scan":
@@ -425,7 +429,8 @@ func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 		f.Function = "read_json"
 	case "read_csv", "read_json", "read_parquet":
 	default:
-		p.fail(at, "no table function is named %s; there are read_csv, read_json and read_parquet", f.Function)
+		const known = "read_csv, read_json, read_parquet, range, generate_series and unnest"
+		p.fail(at, "no table function is named %s; there are %s", f.Function, known)
 	}
 	for i, arg := range call.GetArgs() {
 		name, value := "", arg
@@ -452,6 +457,22 @@ func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 	}
 	if len(f.Patterns) == 0 || f.Patterns[0] == "" {
 		p.fail(at, "%s: the first argument is a file's name in quotes", f.Function)
+	}
+	return f
+}
+
+// series reads range(first, stop, step) and generate_series, which has stop, too.
+func (p *statements) series(call *pg.FuncCall, alias Alias) From {
+	f := &Series{At: p.offset(call.GetLocation()), Function: lastName(call.GetFuncname()), Args: p.exprs(call.GetArgs())}
+	f.Alias = alias
+	if n := len(f.Args); n < 1 || n > 3 {
+		p.fail(f.At, "%s takes 1 to 3 arguments, not %d: %[1]s([first,] stop [, step])", f.Function, n)
+	}
+	for _, x := range f.Args {
+		read := x.First(func(x *expr.Expr) bool { return x.Op != expr.OpConstant && x.Op != expr.OpCall })
+		if read != nil && read.Op != expr.OpParameter && read.Op != expr.OpCast {
+			p.fail(max(read.At, f.At), "not supported: %s in %s, which takes constants", read, f.Function)
+		}
 	}
 	return f
 }
@@ -531,7 +552,7 @@ func (p *statements) items(list []*pg.Node) []Item {
 		if it.Expr = p.expr(target.GetVal()); it.Expr.At < 0 {
 			it.Expr.At = it.At
 		}
-		if target.GetName() != "" {
+		if it.Name = p.texts[it.Expr]; target.GetName() != "" {
 			it.Name = p.alias(it.At, target.GetName())
 		}
 	}

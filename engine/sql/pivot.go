@@ -34,6 +34,7 @@ func (s *script) pivotWords() error {
 		if s.failed != nil {
 			return s.failed
 		}
+		clear(s.at) // without the words that are parsed no more
 		for i, t := range s.tokens {
 			s.at[t.Start] = i
 		}

@@ -81,6 +81,7 @@ const (
 
 	markSelectAll = "select all" // a FROM that SELECT * stands for
 
+	markNatural     = "natural"      // SEMI or ANTI that stood behind NATURAL
 	markIgnoreNulls = "ignore nulls" // a function's name
 	markQualify     = "qualify"      // QUALIFY, whose condition is parsed as the last item
 	markPivot       = "pivot"        // PIVOT and UNPIVOT, which are parsed as an item
@@ -147,6 +148,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 	}
 	s.end = int(s.tokens[len(s.tokens)-1].End)
 	s.dropCommas()
+	s.naturalLast()
 	if prefix == "" {
 		s.nestedVerbs()
 		s.selectFirst()
@@ -517,6 +519,8 @@ func (s *script) replacedStar(i int) (text string, taken int) {
 func (s *script) replacedWord(i int, inFrom bool) (text string, taken int) {
 	at := int(s.tokens[i].Start)
 	switch s.marks[at] {
+	case markSelectAll:
+		return "SELECT *,", 1
 	case markQualify:
 		return ",", 1
 	case markShare:
@@ -555,6 +559,19 @@ const (
 	positional = "POSITIONAL"
 )
 
+// naturalLast puts SEMI and ANTI before NATURAL, which then stands before JOIN.
+func (s *script) naturalLast() {
+	for i, t := range s.tokens {
+		word := s.token(i + 1)
+		isWord := s.isWord(i+1, string(SemiJoin)) || s.isWord(i+1, string(AntiJoin))
+		if t.Token == pg.Token_NATURAL && isWord && s.token(i+2).Token == pg.Token_JOIN {
+			s.tokens[i], s.tokens[i+1] = word, t
+			s.at[word.Start], s.at[t.Start] = i, i+1
+			s.marks[int(word.Start)] = markNatural
+		}
+	}
+}
+
 // joinWord returns the word before JOIN, where PostgreSQL does not have it there, and "" where it is another word, or
 // names a table.
 func (s *script) joinWord(i int) string {
@@ -566,7 +583,7 @@ func (s *script) joinWord(i int) string {
 	next := s.token(i + 1).Token
 	switch word {
 	case string(SemiJoin), string(AntiJoin), positional:
-		if next == pg.Token_JOIN {
+		if next == pg.Token_JOIN || s.marks[int(s.token(i).Start)] == markNatural {
 			return word
 		}
 	case asof:

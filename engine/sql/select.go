@@ -109,7 +109,7 @@ func (c *Columns) Equal(other *Columns) bool {
 }
 
 // From is what stands behind FROM: a tree of *Table, *Files, *Derived, *About, *Unnest, *Sampled, *Join,
-// *SetOperation, *Recursion, *Iteration, *Values and *TableList.
+// *SetOperation, *Recursion, *Iteration, *Values, *Series and *TableList.
 type From interface {
 	// Place returns the byte of the statement's text that errors point at.
 	Place() int
@@ -211,6 +211,14 @@ type Iteration struct {
 type Values struct {
 	At   int
 	Rows [][]*expr.Expr // all of one length
+}
+
+// Series has integers at equal distances, as range and generate_series have them.
+type Series struct {
+	At       int
+	Function string
+	Args     []*expr.Expr // stop, or first and stop, and perhaps the step
+	Alias    Alias
 }
 
 // ValuesColumn returns the name of a column of VALUES, by its place.
@@ -355,6 +363,9 @@ func (i *Iteration) Place() int { return i.At }
 
 // Place implements From.
 func (v *Values) Place() int { return v.At }
+
+// Place implements From.
+func (s *Series) Place() int { return s.At }
 
 // Below returns the statements that stand behind FROM, and in expressions.
 func (s *Select) Below() (below []*Select) {

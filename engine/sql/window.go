@@ -63,7 +63,7 @@ func (p *statements) windowCall(call *pg.FuncCall, name string) *expr.Expr {
 	x.Op, of.Args = expr.OpWindow, len(x.Args)
 	p.window(x, &of, call.GetOver())
 	x.Value = of
-	return x
+	return p.composed(x)
 }
 
 // windowPartsMax bounds the expressions that names of windows stand for.

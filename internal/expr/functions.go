@@ -1,6 +1,9 @@
 package expr
 
 import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math"
@@ -145,6 +148,7 @@ func choices() []Function {
 		function("nullif", "a, b", "NULL where a = b, else a", "nullif(0, 0)", "NULL", nullIf),
 		function("greatest", "a, ...", "the greatest value that is not NULL", "greatest(1, NULL, 3)", "3", extreme(">")),
 		function("least", "a, ...", "the least value that is not NULL", "least('b', 'a')", "a", extreme("<")),
+		function("typeof", "a", "the name of the type", "typeof(1.5)", "DECIMAL(2,1)", nameOfType),
 		function("hash", "a, ...", "64 bits of the values, the same on every run and machine", "hash('a') = hash('a')", "true", hashOf),
 	}
 }
@@ -173,7 +177,8 @@ func numberFunctions() []Function {
 		function("cbrt", "x", "cube root", "cbrt(8)", "2.0", real(math.Cbrt)),
 		function("exp", "x", "e to the power of x", "exp(0)", "1.0", real(math.Exp)),
 		function("ln", "x", "natural logarithm; of 0 -inf, of a negative number nan", "ln(1)", "0.0", real(logarithm(math.Log))),
-		function("log10", "x", "logarithm to the base 10", "log10(1000)", "3.0", real(logarithm(math.Log10)), "log"),
+		function("log10", "x", "logarithm to the base 10", "log10(1000)", "3.0", real(logarithm(math.Log10))),
+		operator("log", "log([base, ] x)", "logarithm to a base, without one to 10", "log(2, 8)", "3.0", 1, 2, logTo),
 		function("log2", "x", "logarithm to the base 2", "log2(8)", "3.0", real(logarithm(math.Log2))),
 		function("sin", "x", "sine", "sin(0)", "0.0", real(math.Sin)),
 		function("cos", "x", "cosine", "cos(0)", "1.0", real(math.Cos)),
@@ -182,6 +187,14 @@ func numberFunctions() []Function {
 		function("acos", "x", "inverse cosine", "acos(1)", "0.0", real(math.Acos)),
 		function("atan", "x", "inverse tangent", "atan(0)", "0.0", real(math.Atan)),
 		function("atan2", "y, x", "angle of a point", "atan2(0, 1)", "0.0", ofTwo(math.Atan2)),
+		function("cot", "x", "cotangent", "round(cot(1), 4)", "0.6421", real(cotangent)),
+		function("sinh", "x", "hyperbolic sine", "sinh(0)", "0.0", real(math.Sinh)),
+		function("cosh", "x", "hyperbolic cosine", "cosh(0)", "1.0", real(math.Cosh)),
+		function("tanh", "x", "hyperbolic tangent", "tanh(0)", "0.0", real(math.Tanh)),
+		function("asinh", "x", "inverse hyperbolic sine", "asinh(0)", "0.0", real(math.Asinh)),
+		function("acosh", "x", "inverse hyperbolic cosine", "acosh(1)", "0.0", real(math.Acosh)),
+		function("atanh", "x", "inverse hyperbolic tangent", "atanh(0)", "0.0", real(math.Atanh)),
+		function("even", "x", "the next even number away from 0", "even(2.1)", "4.0", real(evenNumber)),
 		function("radians", "x", "degrees as radians", "radians(0)", "0.0", real(func(v float64) float64 { return v * (math.Pi / 180) })),
 		function("degrees", "x", "radians as degrees", "degrees(0)", "0.0", real(func(v float64) float64 { return v * (180 / math.Pi) })),
 		function("pi", "", "3.14159...", "round(pi(), 4)", "3.1416", pi),
@@ -208,6 +221,10 @@ func textFunctions() []Function {
 		function("rpad", "s, n, fill", "n characters, filled up or cut off, fill last", "rpad('7', 3, '.')", "7..", padding(false)),
 		function("repeat", "s, n", "n times", "repeat('ab', 2)", "abab", repeat),
 		function("reverse", "s", "the last character first", "reverse('abc')", "cba", textToText(reversed)),
+		function("md5", "s", "MD5, in hexadecimal digits", "md5('a')", "0cc175b9c0f1b6a831c399e269772661",
+			digest(md5.New)),
+		function("sha1", "s", "SHA-1, in hexadecimal digits", "left(sha1('a'), 8)", "86f7e437", digest(sha1.New)),
+		function("sha256", "s", "SHA-256, in hexadecimal digits", "left(sha256('a'), 8)", "ca978112", digest(sha256.New)),
 		function("concat", "a, ...", "one string after the other, without NULL", "concat('a', NULL, 1)", "a1", concat(false)),
 		function("concat_ws", "separator, a, ...", "the same with a separator between", "concat_ws('-', 'a', 'b')", "a-b", concat(true)),
 		function("replace", "s, old, new", "with new in place of every old", "replace('banana', 'an', 'o')", "booa", replacement),

@@ -42,6 +42,30 @@ func ofTwo(fn func(x, y float64) float64) binding {
 	}
 }
 
+func cotangent(v float64) float64 { return 1 / math.Tan(v) }
+
+// evenNumber returns the next even number away from 0.
+func evenNumber(v float64) float64 { return math.Copysign(2*math.Ceil(math.Abs(v)/2), v) }
+
+// logTo binds log: of one argument to the base 10.
+func logTo(b *binder, n *node) {
+	if len(n.args) == 1 {
+		real(logarithm(math.Log10))(b, n)
+		return
+	}
+	ln := logarithm(math.Log)
+	ofTwo(func(base, x float64) float64 { return ln(x) / ln(base) })(b, n)
+}
+
+// nameOfType binds typeof.
+func nameOfType(_ *binder, n *node) {
+	name := n.args[0].typ.String()
+	if n.args[0].typ.ID == Null {
+		name = `"NULL"`
+	}
+	n.typ, n.isConst, n.value = typeOf(Text), true, name
+}
+
 func pi(_ *binder, n *node) { n.typ, n.isConst, n.value = typeOf(Float64), true, math.Pi }
 
 // sign binds sign: -1, 0 or 1.

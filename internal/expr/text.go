@@ -1,6 +1,9 @@
 package expr
 
 import (
+	"encoding/hex"
+	"hash"
+	"io"
 	"math"
 	"strings"
 	"unicode"
@@ -17,6 +20,19 @@ func textToText(fn func(*Evaluator, *node, string) (string, error)) binding {
 		n.eval = map1f(n, func(e *Evaluator, s string) (string, error) { return fn(e, n, s) })
 		b.want(n, Text)
 	}
+}
+
+// digest binds a function from a string to the hexadecimal digits of a digest.
+func digest(open func() hash.Hash) binding {
+	return textToText(func(e *Evaluator, n *node, s string) (string, error) {
+		h := open()
+		_, _ = io.WriteString(h, s) // which has no error
+		b, err := e.room(n, 2*h.Size())
+		if err != nil {
+			return "", err
+		}
+		return e.keep(hex.AppendEncode(b, h.Sum(nil))), nil
+	})
 }
 
 // textToInt binds a function from a string to an integer.
