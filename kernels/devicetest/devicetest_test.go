@@ -120,6 +120,14 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		devicetest.Sorts(t, device, 100, 1000)
 		devicetest.Sorts(t, device, 10, 20_000)
 	})
+	t.Run("joins", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Joins(t, device, 100, 1500)
+		devicetest.Joins(t, device, 12, 40_000)
+		devicetest.RepeatedKeys(t, device)
+		devicetest.Gathers(t, device, 100, 3000)
+	})
 	t.Run("exact sums", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)
