@@ -26,8 +26,7 @@ __device__ __forceinline__ u64 split(const JoinLaunch& p, u64 rows) {
 }
 
 template <class Word, bool kUpper>
-__device__ __forceinline__ void bound(const JoinLaunch& p, u32* bounds) {
-  __shared__ Word keys[kMergeTile];  // of build rows
+__device__ __forceinline__ void bound(const JoinLaunch& p, Word* keys, u32* bounds) {
   __shared__ u64 splits[2];
   const u64 begin = u64(blockIdx.x) * kMergeTile, end = min(begin + kMergeTile, p.build.count + p.probe.count);
   if (threadIdx.x % 32 == 0 && threadIdx.x < 64) splits[threadIdx.x / 32] = split<Word, kUpper>(p, threadIdx.x == 0 ? begin : end);
@@ -49,7 +48,8 @@ __device__ __forceinline__ void bound(const JoinLaunch& p, u32* bounds) {
 
 template <class Word>
 __device__ __forceinline__ void join_bounds(const JoinLaunch& p) {
-  if (p.is_upper) bound<Word, true>(p, p.upper); else bound<Word, false>(p, p.lower);
+  __shared__ Word keys[kMergeTile];  // of the tile's build rows
+  if (p.is_upper) bound<Word, true>(p, keys, p.upper); else bound<Word, false>(p, keys, p.lower);
 }
 
 extern "C" __global__ void __launch_bounds__(kJoinThreads) join_bounds_k4(const __grid_constant__ JoinLaunch p) { join_bounds<u32>(p); }

@@ -48,6 +48,13 @@ func (q operators) Gather(g *Gathering) error {
 	return o.end("gather of %d rows", g.Count)
 }
 
+func (q operators) NumberRows(into Span, count int64) error {
+	o := q.begin(&Shape{})
+	o.param.rows.count, o.param.out.columns[0] = uint64(count), o.address(into, 4*count)
+	o.run("number_rows", o.blocksFor(count), launchThreads, 0)
+	return o.end("numbers of %d rows", count)
+}
+
 // sortingLayout is how the scratch of Sort is divided: one copy of what is sorted, and what a sort counts.
 type sortingLayout struct {
 	scratchLayout

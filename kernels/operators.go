@@ -327,6 +327,8 @@ type Operators interface {
 
 	// Partition is Scatter under the seed 0, in as many passes as the device takes for up to 15 bits.
 	Partition(shape *Shape, rows *Rows, radixBits int, into *Rows, offsets, scratch Span) error
+	// NumberRows writes 0, 1, 2, ..., 4 bytes each.
+	NumberRows(into Span, count int64) error
 	// Sort sorts keys and what moves with them.
 	Sort(s *Sorting, scratch Span) error
 	// Gather gathers columns by numbers of rows.

@@ -339,6 +339,16 @@ func (c *gathered) gather(numbers []uint32) {
 	}
 }
 
+func (s *stream) NumberRows(into kernels.Span, count int64) error {
+	o := s.operation("NumberRows", &kernels.Shape{})
+	numbers := view[uint32](o.view(into, 4*count, true))
+	return o.enqueue(func() {
+		for i := range numbers {
+			numbers[i] = uint32(i)
+		}
+	})
+}
+
 func (s *stream) Sort(in *kernels.Sorting, scratch kernels.Span) error {
 	o := s.operation("Sort", &kernels.Shape{})
 	o.scratch(scratch, in.SortScratch())
