@@ -3,7 +3,7 @@
 // tables, one after the other, each of which all probe rows of the item look in; what has no match is known after the
 // last then.
 //
-//   launch  any grid; shared: joinSharedBytes in launch_join.go
+//   launch  any grid; kPartitionThreads threads at most; shared: joinSharedBytes in launch_join.go
 //   reads   items, both sides     writes  pairs, matched, probe_matched; adds to status.pairs, work.next_item
 //
 //   | keys: table_rows | heads: 2^head_bits words | next: table_rows of 2 bytes |
@@ -153,5 +153,5 @@ __device__ __forceinline__ void join_partitions(const JoinLaunch& p) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1) join_partitions_k4(const __grid_constant__ JoinLaunch p) { join_partitions<Key4>(p); }
-extern "C" __global__ void __launch_bounds__(1024, 1) join_partitions_k8(const __grid_constant__ JoinLaunch p) { join_partitions<Key8>(p); }
+extern "C" __global__ void __launch_bounds__(kPartitionThreads, 3) join_partitions_k4(const __grid_constant__ JoinLaunch p) { join_partitions<Key4>(p); }
+extern "C" __global__ void __launch_bounds__(kPartitionThreads, 3) join_partitions_k8(const __grid_constant__ JoinLaunch p) { join_partitions<Key8>(p); }

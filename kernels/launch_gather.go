@@ -3,7 +3,7 @@ package kernels
 import "fmt"
 
 // Of params_join.h.
-const gatherRows = 4
+const gatherRows = 8
 
 // gatherColumn is GatherColumn of params_join.h.
 type gatherColumn struct {
@@ -41,7 +41,8 @@ func (q operators) Gather(g *Gathering) error {
 			bytes:     uint64(c.Bytes),
 		}
 	}
-	blocks := int(max(1, min(ceilDiv(g.Count, joinThreads*gatherRows), int64(o.sms)*8)))
+	// More blocks than run at a time: each has neighbouring rows, and ends when it has read them.
+	blocks := int(max(1, min(ceilDiv(g.Count, joinThreads*gatherRows), int64(o.sms)*64)))
 	if len(g.Columns) > 0 {
 		launchWith(o, "gather_rows", blocks, joinThreads, 0, p)
 	}

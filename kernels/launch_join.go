@@ -158,10 +158,11 @@ type partitionsLayout struct {
 	maxItems             int64
 }
 
-// layoutPartitions cuts probe rows into items of four average partitions at most.
+// layoutPartitions cuts probe rows into items of four average partitions at most, and of itemRowsMax: few partitions are
+// work for all blocks.
 func layoutPartitions(radixBits int, probeRows int64) partitionsLayout {
 	var l partitionsLayout
-	l.itemRows = max(4*ceilDiv(probeRows, 1<<radixBits), 1<<13)
+	l.itemRows = min(max(4*ceilDiv(probeRows, 1<<radixBits), itemRowsMin), itemRowsMax)
 	l.maxItems = 1<<radixBits + probeRows/l.itemRows
 	l.work = l.take(joinWorkBytes)
 	l.matched = l.take(MatchedBytes(probeRows))
@@ -185,6 +186,8 @@ const (
 	tableRowsDefault     = 5120
 	headBitsDefault      = 12
 	partitionThreads     = 512
+	itemRowsMin          = 1 << 13
+	itemRowsMax          = 1 << 16
 	tableRowsMax         = 1<<16 - 2 // a row and 1 fit 2 bytes
 	partitionRowsDefault = 4096
 )
@@ -202,8 +205,8 @@ func (q operators) JoinPartitions(j *Join, parts JoinPartitions, scratch Span) e
 	l := layoutPartitions(p.RadixBits, j.Probe.Count)
 	at := o.address(scratch, l.bytes)
 	sharedBytes := joinSharedBytes(j.KeyBytes, p.TableRows, p.HeadBits)
-	if p.TableRows > tableRowsMax || p.TableRows%4 != 0 || sharedBytes > o.deviceProperties().SharedBytesMax {
-		return fmt.Errorf("a table of %d rows and 2^%d chains is no table of a block", p.TableRows, p.HeadBits)
+	if p.TableRows > tableRowsMax || p.TableRows%4 != 0 || p.Threads > partitionThreads || sharedBytes > o.deviceProperties().SharedBytesMax {
+		return fmt.Errorf("a table of %d rows and 2^%d chains is no table of a block of %d threads", p.TableRows, p.HeadBits, p.Threads)
 	}
 	o.param.radixBits, o.param.itemRows = uint32(p.RadixBits), uint64(l.itemRows)
 	o.param.tableRows, o.param.headBits = uint32(p.TableRows), uint32(p.HeadBits)
@@ -213,7 +216,7 @@ func (q operators) JoinPartitions(j *Join, parts JoinPartitions, scratch Span) e
 	o.param.probeMatched = at + uint64(l.matched)
 	o.fill(at, l.zeros, 0)
 	o.run("join_plan", int(ceilDiv(1<<p.RadixBits, joinThreads)), joinThreads, 0)
-	blocks := max(1, min((o.deviceProperties().SharedBytesMax+1024)/(sharedBytes+1024), 2048/p.Threads))
+	blocks := max(1, min((o.deviceProperties().SharedBytesMax+1024)/(sharedBytes+1024), 1536/p.Threads))
 	o.run("join_partitions"+widthSuffix(j.KeyBytes), o.sms*blocks, p.Threads, sharedBytes)
 	return o.end("join of %d partitions", 1<<p.RadixBits)
 }

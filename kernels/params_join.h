@@ -7,9 +7,10 @@
 enum {
   kJoinThreads = 256,
   kJoinRows = 4,        // rows of a thread, whose looks are under way together
+  kPartitionThreads = 512,
   kPartitionRows = 4,   // likewise, of join_partitions
   kMergeTile = 4096,    // rows of both sides that a block of join_bounds merges
-  kGatherRows = 4       // rows of a thread of gather_rows
+  kGatherRows = 8       // rows of a thread of gather_rows
 };
 
 // JoinKind of join.go.

@@ -88,7 +88,7 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(recodes), unsafe.Offsetof(recodes.count), unsafe.Offsetof(recodes.table), unsafe.Offsetof(recodes.entries), recodeThreads,
 		unsafe.Sizeof(side), unsafe.Offsetof(side.numbers), uintptr(JoinStatusBytes), joinItemBytes, joinWorkBytes,
 		unsafe.Sizeof(joins), unsafe.Offsetof(joins.isUpper), unsafe.Offsetof(joins.build), unsafe.Offsetof(joins.probe), unsafe.Offsetof(joins.capacity), unsafe.Offsetof(joins.outProbe), unsafe.Offsetof(joins.matched), unsafe.Offsetof(joins.next), unsafe.Offsetof(joins.probeOffsets), unsafe.Offsetof(joins.work), unsafe.Offsetof(joins.upper), unsafe.Offsetof(joins.filterWords), unsafe.Offsetof(joins.passed),
-		joinThreads, joinRows, mergeTile, uintptr(JoinAnti), NoRow,
+		joinThreads, joinRows, partitionThreads, mergeTile, uintptr(JoinAnti), NoRow,
 		unsafe.Sizeof(gather), unsafe.Offsetof(gather.numColumns), unsafe.Offsetof(gather.columns), unsafe.Sizeof(gathers), unsafe.Offsetof(gathers.toValid), unsafe.Offsetof(gathers.bytes), gatherRows,
 		rowcode.InstructionBytes, unsafe.Offsetof(code.To), unsafe.Offsetof(code.A), unsafe.Offsetof(code.B), unsafe.Offsetof(code.C), unsafe.Offsetof(code.Low), unsafe.Offsetof(code.High), uintptr(rowcode.Store),
 		unsafe.Sizeof(column), unsafe.Offsetof(column.valid), unsafe.Offsetof(column.typ), EvaluationHeadBytes,

@@ -110,6 +110,8 @@ type Query struct {
 	KeyBytes     int
 	Unique       bool
 	Build, Probe Side
+	// Partitions has how partitioned joins cut sides, and the tables of blocks; zeros let the device choose.
+	Partitions kernels.JoinPartitions
 }
 
 // Output is room for an answer: columns of Capacity values, with bitmaps where NULLs can be and are asked for.

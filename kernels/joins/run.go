@@ -8,18 +8,18 @@ import (
 
 // layout is how scratch is divided: offsets in bytes.
 type layout struct {
-	bytes                int64
-	radixBits            int
-	pairs                [2]int64 // of build rows and of probe rows
-	matched              int64
-	build, probe         sideLayout
-	table                int64
-	slots                int64
-	transform            int64 // what a transformation needs meanwhile, one side after the other
-	transformBytes       int64
-	match                int64
-	matchBytes           int64
-	wantsBuild, hasTable bool
+	bytes          int64
+	radixBits      int
+	pairs          [2]int64 // of build rows and of probe rows
+	matched        int64
+	build, probe   sideLayout
+	table          int64
+	slots          int64
+	transform      int64 // what a transformation needs meanwhile, one side after the other
+	transformBytes int64
+	match          int64
+	matchBytes     int64
+	wantsBuild     bool
 }
 
 // sideLayout is where a transformed side lies.
@@ -35,7 +35,10 @@ func (l *layout) take(n int64) int64 {
 }
 
 func (q *Query) layout(device kernels.Properties, capacity int64) *layout {
-	l := &layout{radixBits: kernels.JoinRadixBits(q.Build.Count, device), wantsBuild: q.Kind.givesBuild()}
+	l := &layout{radixBits: q.Partitions.RadixBits, wantsBuild: q.Kind.givesBuild()}
+	if l.radixBits == 0 {
+		l.radixBits = kernels.JoinRadixBits(q.Build.Count, device)
+	}
 	if l.wantsBuild {
 		l.pairs[0] = l.take(4 * capacity)
 	}
@@ -206,7 +209,8 @@ func (r *run) match(j *kernels.Join) (build, probe *Side) {
 		r.do(r.stream.JoinSorted(j, r.at(l.match)))
 		return build, probe
 	}
-	parts := kernels.JoinPartitions{RadixBits: l.radixBits, BuildOffsets: r.at(l.build.offsets), ProbeOffsets: r.at(l.probe.offsets)}
+	parts := r.Partitions
+	parts.RadixBits, parts.BuildOffsets, parts.ProbeOffsets = l.radixBits, r.at(l.build.offsets), r.at(l.probe.offsets)
 	r.do(r.stream.JoinPartitions(j, parts, r.at(l.match)))
 	return build, probe
 }

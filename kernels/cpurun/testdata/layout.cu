@@ -59,7 +59,7 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(RecodeLaunch), offsetof(RecodeLaunch, count), offsetof(RecodeLaunch, table), offsetof(RecodeLaunch, entries), kRecodeThreads,
       sizeof(JoinSide), offsetof(JoinSide, numbers), sizeof(JoinStatus), sizeof(JoinItem), sizeof(JoinWork),
       sizeof(JoinLaunch), offsetof(JoinLaunch, is_upper), offsetof(JoinLaunch, build), offsetof(JoinLaunch, probe), offsetof(JoinLaunch, capacity), offsetof(JoinLaunch, out_probe), offsetof(JoinLaunch, matched), offsetof(JoinLaunch, next), offsetof(JoinLaunch, probe_offsets), offsetof(JoinLaunch, work), offsetof(JoinLaunch, upper), offsetof(JoinLaunch, filter_words), offsetof(JoinLaunch, passed),
-      kJoinThreads, kJoinRows, kMergeTile, kJoinAnti, kNoRow,
+      kJoinThreads, kJoinRows, kPartitionThreads, kMergeTile, kJoinAnti, kNoRow,
       sizeof(GatherLaunch), offsetof(GatherLaunch, num_columns), offsetof(GatherLaunch, columns), sizeof(GatherColumn), offsetof(GatherColumn, to_valid), offsetof(GatherColumn, bytes), kGatherRows,
       sizeof(Instruction), offsetof(Instruction, to), offsetof(Instruction, a), offsetof(Instruction, b), offsetof(Instruction, c), offsetof(Instruction, low), offsetof(Instruction, high), kStore,
       sizeof(EvaluateColumn), offsetof(EvaluateColumn, valid), offsetof(EvaluateColumn, type), sizeof(EvaluateHead),
