@@ -30,7 +30,7 @@ __device__ __forceinline__ void mark(u32* bitmap, u64 row) {
   if ((*static_cast<volatile u32*>(bitmap + row / 32) & bit) == 0) atomicOr(bitmap + row / 32, bit);
 }
 
-// How many pairs a row gives that has so many matches; all of them are known.
+// How many pairs a row gives that has a number of matches.
 template <class Count>
 __device__ __forceinline__ Count pairs_of(u32 kind, Count matches) {
   switch (kind) {

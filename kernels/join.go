@@ -40,7 +40,7 @@ type Pairs struct {
 
 // JoinStatus is what operators count beside pairs.
 type JoinStatus struct {
-	// Pairs that were appended. Where they are more than the capacity, those beyond it were not written: the
+	// Pairs that were appended. Where they are more than the capacity, pairs beyond it were not written: the
 	// count is right, so that a call without capacity counts.
 	Pairs uint64
 	// Repeated: build rows that were left out, since another row has their key and Join.Unique says there is none.
@@ -152,7 +152,7 @@ func (j *Join) checkSides(wide bool) error {
 	return nil
 }
 
-// checkUnordered returns what a join of sorted sides cannot do: NULLs lie among the keys.
+// checkSorted returns what a join of sorted sides cannot do: NULLs lie among the keys.
 func (j *Join) checkSorted() error {
 	if j.Build.Valid.Buffer != nil || j.Probe.Valid.Buffer != nil {
 		return fmt.Errorf("keys with NULLs are not joined by order")

@@ -1,6 +1,6 @@
 // Builds the table of a join in device memory: a slot for each key, by linear probing, with a row of the key; the other
-// rows of a key are a list behind it. Where keys are said to be unique there are no lists, and rows of a key that is there
-// already are counted, and left out.
+// rows of a key are a list behind it. Where keys are said to be unique there are no lists, and rows of a key that is
+// there already are counted, and left out.
 //
 //   launch  any grid
 //   reads   build     writes  table, whose slots are zeros before and more than the rows; next; status.repeated

@@ -1,7 +1,7 @@
 // Joins pairs of partitions: a block has a table of the build rows in shared memory, chains of rows whose hashes agree
-// (Sioulas et al., 2019), and looks for probe rows in it. A partition of more build rows than the table takes is several
-// tables, one after the other, each of which all probe rows of the item look in; what has no match is known after the
-// last then.
+// (Sioulas et al., 2019), and looks for probe rows in it. A partition of more build rows than the table takes is
+// several tables, one after the other, and all probe rows of the item look in each; what has no match is known after the
+// last.
 //
 //   launch  any grid; kPartitionThreads threads at most; shared: joinSharedBytes in launch_join.go
 //   reads   items, both sides     writes  pairs, matched, probe_matched; adds to status.pairs, work.next_item

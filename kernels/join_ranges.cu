@@ -1,5 +1,5 @@
-// Appends the pairs of sorted sides: of each probe row, the build rows from its lower bound to its upper one. Where keys
-// are unique the row at the lower bound is the only one, if it has the key.
+// Appends the pairs of sorted sides: of each probe row, the build rows from its lower bound to its upper one. Where
+// keys are unique the row at the lower bound is the only one, if it has the key.
 //
 //   launch  any grid; kJoinThreads threads
 //   reads   lower, upper, both sides     writes  pairs, matched; adds to status.pairs

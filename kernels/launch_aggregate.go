@@ -334,8 +334,8 @@ func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Propertie
 	o.compactTable()
 }
 
-// scatterPasses adds the launches that scatter rows of a shape to what the passes write: one pass, or two where the first
-// has bits of its own. The last becomes out.
+// scatterPasses adds the launches that scatter rows of a shape to what the passes write: one pass, or two where the
+// first has bits of its own. The last becomes out.
 func (o *operation) scatterPasses(shape *Shape, passes [2]rowsParam, radixBits, firstBits int, pairs bool) {
 	o.countPartitions(shape, radixBits, firstBits, pairs)
 	first, second := "partition_scatter"+keySuffix(shape), "partition_scatter"+keySuffix(shape)

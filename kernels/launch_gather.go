@@ -85,7 +85,7 @@ func (s *Sorting) SortScratch() int64 { return s.layout().bytes }
 
 func (q operators) Sort(s *Sorting, scratch Span) error {
 	if s.Count >= NoRow || (s.KeyBytes != 4 && s.KeyBytes != 8) {
-		return fmt.Errorf("%d rows of keys of %d B are not sorted: fewer than 2^32 - 1 are, of keys of 4 and 8", s.Count, s.KeyBytes)
+		return fmt.Errorf("a sort takes fewer than 2^32 - 1 rows and keys of 4 or 8 B: %d rows of %d B", s.Count, s.KeyBytes)
 	}
 	o := &operation{queue: q.queue, sms: q.queue.deviceProperties().Multiprocessors}
 	l, values := s.layout(), int64(s.valueBytes())

@@ -92,7 +92,7 @@ func (o *joinOperation) run(kernel string, grid, block, sharedBytes int) {
 	launchWith(o.operation, kernel, grid, block, sharedBytes, &o.param)
 }
 
-// blocksFor returns the blocks of a grid that loops over rows, of which a thread has a number at a time.
+// blocksFor returns the blocks of a grid that loops over rows, where a thread has a number of rows at a time.
 func (o *joinOperation) blocksFor(rows, each int64) int {
 	return int(max(1, min(ceilDiv(rows, joinThreads*each), int64(o.sms)*8)))
 }
@@ -158,8 +158,8 @@ type partitionsLayout struct {
 	maxItems             int64
 }
 
-// layoutPartitions cuts probe rows into items of four average partitions at most, and of itemRowsMax: few partitions are
-// work for all blocks.
+// layoutPartitions cuts probe rows into items of four average partitions at most, and of itemRowsMax, so that few
+// partitions are work for all blocks, too.
 func layoutPartitions(radixBits int, probeRows int64) partitionsLayout {
 	var l partitionsLayout
 	l.itemRows = min(max(4*ceilDiv(probeRows, 1<<radixBits), itemRowsMin), itemRowsMax)
@@ -188,6 +188,7 @@ const (
 	partitionThreads     = 512
 	itemRowsMin          = 1 << 13
 	itemRowsMax          = 1 << 16
+	threadsPerSM         = 1536      // of join_partitions, by its registers
 	tableRowsMax         = 1<<16 - 2 // a row and 1 fit 2 bytes
 	partitionRowsDefault = 4096
 )
@@ -204,9 +205,9 @@ func (q operators) JoinPartitions(j *Join, parts JoinPartitions, scratch Span) e
 	o, p := q.beginJoin(j), parts.withDefaults()
 	l := layoutPartitions(p.RadixBits, j.Probe.Count)
 	at := o.address(scratch, l.bytes)
-	sharedBytes := joinSharedBytes(j.KeyBytes, p.TableRows, p.HeadBits)
-	if p.TableRows > tableRowsMax || p.TableRows%4 != 0 || p.Threads > partitionThreads || sharedBytes > o.deviceProperties().SharedBytesMax {
-		return fmt.Errorf("a table of %d rows and 2^%d chains is no table of a block of %d threads", p.TableRows, p.HeadBits, p.Threads)
+	sharedBytes, sharedMax := joinSharedBytes(j.KeyBytes, p.TableRows, p.HeadBits), o.deviceProperties().SharedBytesMax
+	if p.TableRows > tableRowsMax || p.TableRows%4 != 0 || p.Threads > partitionThreads || sharedBytes > sharedMax {
+		return fmt.Errorf("no block of %d threads has a table of %d rows and 2^%d chains", p.Threads, p.TableRows, p.HeadBits)
 	}
 	o.param.radixBits, o.param.itemRows = uint32(p.RadixBits), uint64(l.itemRows)
 	o.param.tableRows, o.param.headBits = uint32(p.TableRows), uint32(p.HeadBits)
@@ -216,7 +217,7 @@ func (q operators) JoinPartitions(j *Join, parts JoinPartitions, scratch Span) e
 	o.param.probeMatched = at + uint64(l.matched)
 	o.fill(at, l.zeros, 0)
 	o.run("join_plan", int(ceilDiv(1<<p.RadixBits, joinThreads)), joinThreads, 0)
-	blocks := max(1, min((o.deviceProperties().SharedBytesMax+1024)/(sharedBytes+1024), 1536/p.Threads))
+	blocks := max(1, min((sharedMax+1024)/(sharedBytes+1024), threadsPerSM/p.Threads))
 	o.run("join_partitions"+widthSuffix(j.KeyBytes), o.sms*blocks, p.Threads, sharedBytes)
 	return o.end("join of %d partitions", 1<<p.RadixBits)
 }

@@ -334,7 +334,7 @@ type Operators interface {
 	// Gather gathers columns by numbers of rows.
 	Gather(g *Gathering) error
 
-	// BuildTable empties a table and takes the build rows to it, those of NULL keys left out. ProbeTable
+	// BuildTable empties a table and takes the build rows to it, but for rows of NULL keys. ProbeTable
 	// appends the pairs of the probe rows.
 	BuildTable(j *Join, t JoinTable) error
 	ProbeTable(j *Join, t JoinTable) error // see BuildTable

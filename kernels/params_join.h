@@ -26,7 +26,7 @@ typedef struct {
 } JoinSide;
 
 typedef struct {
-  u64 pairs;     // appended, and those that found no room
+  u64 pairs;     // appended, with the pairs that found no room
   u64 repeated;  // build rows of keys that other rows have, where keys are said to be unique
   u64 unused[6];
 } JoinStatus;

@@ -119,7 +119,9 @@ func (c *algorithmCase) answerRows() (rows []string) {
 }
 
 // put returns a side with its columns in device memory, and room for an answer's columns.
-func (c *algorithmCase) put(r *Rig, side int, data *sideData, capacity int64) (joins.Side, []joins.Column, kernels.Span) {
+func (c *algorithmCase) put(r *Rig, side int, data *sideData, capacity int64) (
+	joins.Side, []joins.Column, kernels.Span,
+) {
 	keys := c.putSide(r, data)
 	s := joins.Side{Count: keys.Count, Keys: keys.Keys, Valid: keys.Valid}
 	var room []joins.Column
@@ -185,7 +187,8 @@ func (c *algorithmCase) outputRows(r *Rig, out *joins.Output) []string {
 	rows := make([]string, out.Capacity)
 	side := func(columns []joins.Column, keys kernels.Span) {
 		for _, col := range columns {
-			values, valid := r.get(col.Values, out.Capacity*int64(col.Bytes)), r.get(col.Valid, kernels.MatchedBytes(out.Capacity))
+			values := r.get(col.Values, out.Capacity*int64(col.Bytes))
+			valid := r.get(col.Valid, kernels.MatchedBytes(out.Capacity))
 			for i := range rows {
 				if valid[i/8]>>(i%8)&1 == 0 {
 					rows[i] += " NULL"

@@ -260,7 +260,8 @@ func (c *joinCase) enqueue(r *Rig, device kernels.Device, j *kernels.Join, way j
 // partition brings a side into partitions, with its numbers, and returns where they begin.
 func (c *joinCase) partition(r *Rig, device kernels.Device, s *kernels.JoinSide, radixBits int) kernels.Span {
 	shape := &kernels.Shape{KeyBytes: c.keyBytes, Columns: []kernels.ColumnType{kernels.Uint32}}
-	in := &kernels.Rows{Count: s.Count, Keys: s.Keys, Columns: []kernels.Span{r.numbers(s)}, Valid: []kernels.Span{s.Valid}}
+	in := &kernels.Rows{Count: s.Count, Keys: s.Keys}
+	in.Columns, in.Valid = []kernels.Span{r.numbers(s)}, []kernels.Span{s.Valid}
 	out := r.room(shape, in)
 	offsets := r.alloc(8<<radixBits + 8)
 	scratch := r.alloc(kernels.PartitionScratch(shape, s.Count, radixBits, device.Properties()))
@@ -290,7 +291,8 @@ func (c *joinCase) sort(r *Rig, s *kernels.JoinSide) {
 
 // pairs returns room for pairs.
 func (r *Rig) pairs(capacity int64) kernels.Pairs {
-	p := kernels.Pairs{Capacity: capacity, Status: r.alloc(kernels.JoinStatusBytes), Build: r.alloc(4 * capacity), Probe: r.alloc(4 * capacity)}
+	p := kernels.Pairs{Capacity: capacity, Status: r.alloc(kernels.JoinStatusBytes),
+		Build: r.alloc(4 * capacity), Probe: r.alloc(4 * capacity)}
 	r.must(r.stream.Fill(p.Status, kernels.JoinStatusBytes, 0))
 	return p
 }
@@ -306,7 +308,7 @@ func (r *Rig) getPairs(p *kernels.Pairs) (list []pair) {
 	return list
 }
 
-// checkMatched compares the build rows that have a match, and those that have none, as lists.
+// checkMatched compares the build rows that have a match, and the others, as lists.
 func (c *joinCase) checkMatched(t *testing.T, r *Rig, j *kernels.Join, matched []bool) {
 	for _, listed := range []bool{true, false} {
 		var want []pair
@@ -327,7 +329,8 @@ func (c *joinCase) checkMatched(t *testing.T, r *Rig, j *kernels.Join, matched [
 func (c *joinCase) filter(t *testing.T, device kernels.Device) {
 	r := newRig(t, device)
 	defer r.close()
-	j := &kernels.Join{KeyBytes: c.keyBytes, Build: c.putSide(r, &c.build), Probe: c.putSide(r, &c.probe), Into: r.pairs(0)}
+	j := &kernels.Join{KeyBytes: c.keyBytes, Into: r.pairs(0)}
+	j.Build, j.Probe = c.putSide(r, &c.build), c.putSide(r, &c.probe)
 	f := kernels.JoinFilter{Bytes: kernels.FilterBytes(j.Build.Count)}
 	f.Memory = r.alloc(f.Bytes)
 	passed := r.alloc(kernels.MatchedBytes(j.Probe.Count))
@@ -359,7 +362,7 @@ func (c *joinCase) filter(t *testing.T, device kernels.Device) {
 	}
 }
 
-// RepeatedKeys holds a table of unique keys to counting those that are not.
+// RepeatedKeys holds a table of unique keys to counting the rows whose key another row has.
 func RepeatedKeys(t *testing.T, device kernels.Device) {
 	r := newRig(t, device)
 	defer r.close()
@@ -367,7 +370,8 @@ func RepeatedKeys(t *testing.T, device kernels.Device) {
 	for i := range 3000 {
 		keys = binary.LittleEndian.AppendUint32(keys, uint32(i%1000))
 	}
-	j := &kernels.Join{KeyBytes: 4, Unique: true, Build: kernels.JoinSide{Count: 3000, Keys: r.put(keys)}, Into: r.pairs(0)}
+	j := &kernels.Join{KeyBytes: 4, Unique: true, Into: r.pairs(0)}
+	j.Build = kernels.JoinSide{Count: 3000, Keys: r.put(keys)}
 	table := kernels.JoinTable{Slots: kernels.JoinTableSlots(3000)}
 	table.Memory = r.alloc(j.JoinTableBytes(table.Slots))
 	r.must(r.stream.BuildTable(j, table))

@@ -109,7 +109,7 @@ func (j *join) give(row int, matches []uint32) {
 	}
 }
 
-// giveAll joins rows [begin, end) of the probe side with those of the build side.
+// giveAll joins rows [begin, end) of the probe side with rows [buildBegin, buildEnd) of the build side.
 func (j *join) giveAll(buildBegin, buildEnd, begin, end int) {
 	rows := map[string][]uint32{}
 	for row := buildBegin; row < buildEnd; row++ {

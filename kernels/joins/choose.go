@@ -18,9 +18,9 @@ const (
 	gatherRatio = .06
 )
 
-// Choose returns the algorithm for a join of two sides in device memory, and why: the rule of Wu et al. (section 7) with
-// the ratio measured here, and one table where it is small. SMJ is chosen for no join: PHJ was faster in every case
-// measured.
+// Choose returns the algorithm for a join of two sides in device memory, and why: the rule of Wu et al. (SIGMOD 2025,
+// section 7) with the ratio measured here, and one table where it is small. SMJ is chosen for no join: PHJ was faster
+// in every case that was measured.
 func Choose(w Workload) (algorithm Algorithm, reason string) {
 	switch {
 	case w.KeyBytes != 4 && w.KeyBytes != 8:

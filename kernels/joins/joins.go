@@ -10,13 +10,14 @@
 //
 // Every one of them:
 //
-//   - J1 (no waiting): Enqueue enqueues, and reads nothing back. Pairs are counted on the device, and gathers take their
-//     number from there.
+//   - J1 (no waiting): Enqueue enqueues, and reads nothing back. Pairs are counted on the device, and gathers take
+//     their number from there.
 //   - J2 (capacity): where there are more pairs than Output has room for, their number is right, what has room is
 //     written, and nothing beyond it.
 //   - J3 (NULLs): a key that is NULL equals none.
 //
-// A pipeline of tiles keeps a Table of the build side, and probes it tile by tile: kernels.BuildTable, kernels.ProbeTable.
+// A pipeline of tiles keeps a table of the build side, and probes it tile by tile: BuildTable and ProbeTable of
+// kernels.Operators.
 package joins
 
 import (
@@ -159,7 +160,7 @@ func (q *Query) Scratch(device kernels.Properties, capacity int64) int64 {
 	return r.bytes
 }
 
-// Enqueue has a stream join the sides. Scratch and output belong to the stream, and the sides do, until an event recorded
+// Enqueue has a stream join the sides. Sides, scratch and output belong to the stream until an event that is recorded
 // afterwards.
 func (q *Query) Enqueue(stream kernels.Stream, device kernels.Properties, into *Output, scratch kernels.Span) error {
 	if err := q.Lacks(); err != nil {

@@ -88,8 +88,8 @@ func (q *Query) takeSide(l *layout, s *Side) (to sideLayout) {
 	return to
 }
 
-// moved returns what a transformation of a side moves: its columns, or the numbers of its rows, which the caller sets. A
-// bitmap of keys moves with the last column.
+// moved returns what a transformation of a side moves: its columns, or the numbers of its rows, which the caller sets.
+// A bitmap of keys moves with the last column.
 func (q *Query) moved(s *Side) (*kernels.Shape, *kernels.Rows) {
 	shape, rows := &kernels.Shape{KeyBytes: q.KeyBytes}, &kernels.Rows{Count: s.Count, Keys: s.Keys}
 	add := func(c Column) {
@@ -215,8 +215,8 @@ func (r *run) match(j *kernels.Join) (build, probe *Side) {
 	return build, probe
 }
 
-// transform brings a side into the order of the algorithm, sets where its keys lie, and returns the side whose rows pairs
-// name: the transformed one, or the one that came.
+// transform brings a side into the order of the algorithm, sets where its keys lie, and returns the side whose rows
+// pairs name: the transformed one, or the one that came.
 func (r *run) transform(s *Side, to *sideLayout, side *kernels.JoinSide) *Side {
 	side.Keys = r.at(to.keys)
 	if r.Algorithm.sorts() {

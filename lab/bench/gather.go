@@ -104,7 +104,8 @@ func (r *Runner) sortColumn(rows int64, column, to kernels.Span) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
-	s := &kernels.Sorting{Count: rows, KeyBytes: 4, Keys: column, Values: column, ValueBytes: 4, ToKeys: room, ToValues: to}
+	s := &kernels.Sorting{Count: rows, KeyBytes: 4, Keys: column, ToKeys: room}
+	s.Values, s.ValueBytes, s.ToValues = column, 4, to
 	scratch, err := r.alloc(s.SortScratch())
 	if err != nil {
 		return 0, err

@@ -14,8 +14,8 @@ import (
 type JoinCase struct {
 	BuildRows, ProbeRows int64
 	KeyBytes             int
-	// Keys that both sides draw from, so that many rows of both may have a key; 0: build rows have unique keys, of which
-	// the probe rows draw.
+	// Keys that both sides draw from, so that many rows of both may have a key; 0: build rows have unique keys, and
+	// probe rows draw from these.
 	Keys int64
 	// MatchRatio is the share of the build rows whose keys probe rows draw; the others have keys that no probe row has,
 	// as Wu et al. have it (SIGMOD 2025, section 5.1.6).
@@ -126,9 +126,11 @@ func (r *Runner) putSide(keys []uint64, keyBytes int, columns []int, first int) 
 	return s, nil
 }
 
-// RunJoin times an inner join with all columns and the keys, after a run whose answer it checks: how many pairs, that the
-// values of each row are those of its key, and what the keys add up to. A wrong answer is ErrWrong.
-func (r *Runner) RunJoin(d *JoinData, algorithm joins.Algorithm, parts kernels.JoinPartitions) (res JoinResult, err error) {
+// RunJoin times an inner join with all columns and the keys, after a run whose answer it checks: how many pairs there
+// are, that each row has the values of its key, and what the keys add up to. A wrong answer is ErrWrong.
+func (r *Runner) RunJoin(
+	d *JoinData, algorithm joins.Algorithm, parts kernels.JoinPartitions,
+) (res JoinResult, err error) {
 	before := len(r.buffers)
 	defer func() { err = errors.Join(err, r.freeFrom(before)) }()
 	q, device := d.query, r.device.Properties()

@@ -23,7 +23,8 @@ var wuJoinFigures = []*Figure{
 		claims: []claim{{text: "the clustered gather is faster", paper: "8.52 times",
 			timed: true, test: allFaster(0, Clustered, Unclustered, 0, inf, 1, gatherPaper)}}},
 	{Paper: "003", Name: "figure5", Section: "5.1.4, figure 5", Title: "Gathers with what makes them clustered",
-		Claim: "A partition and a clustered gather are 1.79 times as fast as an unclustered gather, a sort and one 1.23 times.",
+		Claim: "A partition and a clustered gather are 1.79 times as fast as an unclustered gather, a sort and one 1.23 " +
+			"times.",
 		claims: []claim{
 			{text: "partition and clustered gather beat the unclustered gather", paper: "1.79 times",
 				timed: true, test: allFaster(0, ByPartition, Unclustered, 0, inf, 1, partitionGain)},

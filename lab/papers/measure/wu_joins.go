@@ -24,6 +24,7 @@ type joinTimes map[joins.Algorithm]float64
 
 var (
 	axisRatio = chart.Axis{Name: "match ratio"}
+	axisCount = chart.Axis{Name: "rows"}
 	axisRows  = chart.Axis{Name: "rows of S", Log: 2}
 )
 
@@ -46,7 +47,9 @@ func (m *measurer) runJoins(ctx context.Context, result *papers.Result, p *chart
 }
 
 // joinTimes measures a case once for all figures that show it. What cannot be run is noted (M4).
-func (m *measurer) joinTimes(ctx context.Context, result *papers.Result, c bench.JoinCase) (times joinTimes, err error) {
+func (m *measurer) joinTimes(
+	ctx context.Context, result *papers.Result, c bench.JoinCase,
+) (times joinTimes, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -114,7 +117,7 @@ func (m *measurer) wuTable1(_ context.Context, result *papers.Result) error {
 	if err != nil {
 		return err
 	}
-	p := chart.Panel{Title: fmt.Sprintf("Gather of %d values of 4 bytes", rows), X: chart.Axis{Name: "rows"}, Y: axisMillis}
+	p := chart.Panel{Title: fmt.Sprintf("Gather of %d values of 4 bytes", rows), X: axisCount, Y: axisMillis}
 	p.Add(papers.Unclustered, float64(rows), float64(times.Unclustered)/1e6)
 	p.Add(papers.Clustered, float64(rows), float64(times.Sequential)/1e6)
 	result.Panels = []chart.Panel{p}
@@ -126,7 +129,7 @@ func (m *measurer) wuFigure5(_ context.Context, result *papers.Result) error {
 	if err != nil {
 		return err
 	}
-	p := chart.Panel{Title: fmt.Sprintf("A column of %d values of 4 bytes", rows), X: chart.Axis{Name: "rows"}, Y: axisRate}
+	p := chart.Panel{Title: fmt.Sprintf("A column of %d values of 4 bytes", rows), X: axisCount, Y: axisRate}
 	add := func(name string, nanos int64) { p.Add(name, float64(rows), float64(rows)/float64(max(nanos, 1))) }
 	add(papers.Unclustered, times.Unclustered)
 	add(papers.ByPartition, times.Partition+times.Clustered)
