@@ -124,15 +124,15 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		device := open(t, 0)
 		defer closed(t, device)
 		devicetest.Joins(t, device, 100, 1500)
-		devicetest.Joins(t, device, 12, 40_000)
+		devicetest.Joins(t, device, 12, rows)
 		devicetest.RepeatedKeys(t, device)
 		devicetest.Gathers(t, device, 100, 3000)
 	})
 	t.Run("join algorithms", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)
-		devicetest.Algorithms(t, device, 150, 1000)
-		devicetest.Algorithms(t, device, 10, 30_000)
+		devicetest.Algorithms(t, device, 150, 500)
+		devicetest.Algorithms(t, device, 10, rows/2)
 	})
 	t.Run("exact sums", func(t *testing.T) {
 		device := open(t, 0)
