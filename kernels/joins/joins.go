@@ -119,7 +119,8 @@ type Query struct {
 type Output struct {
 	Capacity int64
 	Status   kernels.Span // kernels.JoinStatusBytes; a kernels.JoinStatus
-	// BuildKeys and ProbeKeys get the keys of the rows that pairs have; without a buffer they are not wanted.
+	// BuildKeys and ProbeKeys get the keys of pairs' rows, up to 16 B, and 0 where a pair has no row of the side; without
+	// a buffer they are not wanted.
 	BuildKeys, ProbeKeys kernels.Span
 	Build, Probe         []Column // as the sides' columns
 }
