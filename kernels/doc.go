@@ -1,5 +1,5 @@
-// Package kernels is the door to the GPU: devices, their memory, streams of work, and the group-by
-// operators that run on them.
+// Package kernels is the door to the GPU: devices, their memory, streams of work, and the operators
+// of group-bys and joins that run on them.
 //
 // Device is the one interface. The CUDA driver stands behind Open, loaded at run time; package
 // hostdevice is the same contract in plain Go.

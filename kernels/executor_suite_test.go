@@ -25,6 +25,10 @@ func TestExecutorSuite(t *testing.T) {
 	devicetest.Keys(t, kernels.OpenExecutorDevice(t, 2), 30, 600)
 	devicetest.Evaluate(t, kernels.OpenExecutorDevice(t, 2), 60, 300)
 	devicetest.Sorts(t, kernels.OpenExecutorDevice(t, 2), 30, 1500)
+	devicetest.Joins(t, kernels.OpenExecutorDevice(t, 2), 24, 700)
+	devicetest.Algorithms(t, kernels.OpenExecutorDevice(t, 2), 20, 400)
+	devicetest.RepeatedKeys(t, kernels.OpenExecutorDevice(t, 2))
+	devicetest.Gathers(t, kernels.OpenExecutorDevice(t, 2), 10, 2000)
 	devicetest.Exact(t, kernels.OpenExecutorDevice(t, 2), 4, 400, kernels.Plan{Kernel: kernels.KernelShared}, kernels.Plan{Kernel: kernels.KernelSorted})
 	var plans []kernels.Plan
 	for _, kernel := range kernels.Kernels() {

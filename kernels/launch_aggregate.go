@@ -313,7 +313,13 @@ func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Propertie
 		aggregate = "aggregate_numbered"
 		o.numberRows(plan.scattered(shape), at+uint64(l.numbers))
 	}
-	o.scatterPasses(plan.scattered(shape), &l, plan.RadixBits, pairs, at)
+	moved := plan.scattered(shape)
+	var passes [2]rowsParam
+	passes[0] = l.passes[0].rows(moved, at, &o.param.rows, pairs)
+	if l.firstBits > 0 {
+		passes[1] = l.passes[1].rows(moved, at, &o.param.rows, pairs)
+	}
+	o.scatterPasses(moved, passes, plan.RadixBits, l.firstBits, pairs)
 	if plan.Kernel == KernelNumbered {
 		o.param.shape, o.param.rows = given.shape, given.rows
 	} else {
@@ -328,15 +334,16 @@ func (o *operation) aggregateScattered(shape *Shape, plan Plan, device Propertie
 	o.compactTable()
 }
 
-// scatterPasses adds the launches that scatter rows of a shape, in one pass or two, to out.
-func (o *operation) scatterPasses(shape *Shape, l *scatteredLayout, radixBits int, pairs bool, at uint64) {
-	o.countPartitions(shape, radixBits, l.firstBits, pairs)
+// scatterPasses adds the launches that scatter rows of a shape to what the passes write: one pass, or two where the
+// first has bits of its own. The last becomes out.
+func (o *operation) scatterPasses(shape *Shape, passes [2]rowsParam, radixBits, firstBits int, pairs bool) {
+	o.countPartitions(shape, radixBits, firstBits, pairs)
 	first, second := "partition_scatter"+keySuffix(shape), "partition_scatter"+keySuffix(shape)
 	if pairs {
 		first, second = "partition_pairs_first", "partition_pairs_second"
 	}
-	o.param.out = l.passes[0].rows(shape, at, &o.param.rows, pairs)
-	if l.firstBits == 0 {
+	o.param.out = passes[0]
+	if firstBits == 0 {
 		o.scatterPass(shape, first)
 		return
 	}
@@ -346,8 +353,7 @@ func (o *operation) scatterPasses(shape *Shape, l *scatteredLayout, radixBits in
 	o.param = one
 	o.scatterPass(shape, first)
 	o.param = two
-	o.param.rows = one.out
-	o.param.out = l.passes[1].rows(shape, at, &one.out, pairs)
+	o.param.rows, o.param.out = passes[0], passes[1]
 	o.scatterPass(shape, second)
 }
 

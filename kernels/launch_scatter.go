@@ -119,6 +119,16 @@ type rowsLayout struct {
 	columns, valid []int64
 }
 
+// takeRows takes room for rows of a shape.
+func (l *scratchLayout) takeRows(shape *Shape, rows int64) rowsLayout {
+	to := rowsLayout{keys: l.take(rows * int64(shape.KeyBytes))}
+	for _, c := range shape.Columns {
+		to.columns = append(to.columns, l.take(rows*int64(c.Bytes())))
+		to.valid = append(to.valid, l.take(ceilDiv(rows, 32)*4))
+	}
+	return to
+}
+
 // A partition of more than twice the average rows is cut, or of a quarter more than that where an
 // item is a large share of a block's work, and no smaller one than rowsPerItemMin: of 1e8 rows with
 // 1e6 groups of Zipf distributions of 1 and 1.5, 1.23 and 1.11 ms instead of 1.38 and 1.35 (H200).
@@ -144,12 +154,7 @@ func layoutScattered(shape *Shape, plan Plan, rows int64, device Properties) sca
 		l.tiles = l.take(tilesMax(rows, tileRows, l.firstBits) * tileBytes)
 	}
 	for i := range passes {
-		to := &l.passes[i]
-		to.keys = l.take(rows * int64(moved.KeyBytes))
-		for _, c := range moved.Columns {
-			to.columns = append(to.columns, l.take(rows*int64(c.Bytes())))
-			to.valid = append(to.valid, l.take(ceilDiv(rows, 32)*4))
-		}
+		l.passes[i] = l.takeRows(moved, rows)
 	}
 	l.table = l.take(shape.TableBytes(plan.Slots))
 	l.offsets = l.take(8*partitions + 8)

@@ -325,6 +325,30 @@ type Operators interface {
 	// from offsets[p] to offsets[p+1], offsets being 2^radixBits + 1 words.
 	Scatter(shape *Shape, rows *Rows, seed uint64, radixBits int, into *Rows, offsets, scratch Span) error
 
+	// Partition is Scatter under the seed 0, in as many passes as the device takes for up to 15 bits.
+	Partition(shape *Shape, rows *Rows, radixBits int, into *Rows, offsets, scratch Span) error
+	// NumberRows writes 0, 1, 2, ..., 4 bytes each.
+	NumberRows(into Span, count int64) error
+	// Sort sorts keys and what moves with them.
+	Sort(s *Sorting, scratch Span) error
+	// Gather gathers columns by numbers of rows.
+	Gather(g *Gathering) error
+
+	// BuildTable empties a table and takes the build rows to it, but for rows of NULL keys. ProbeTable
+	// appends the pairs of the probe rows.
+	BuildTable(j *Join, t JoinTable) error
+	ProbeTable(j *Join, t JoinTable) error // see BuildTable
+	// JoinPartitions appends the pairs of sides that lie by partition, by tables in shared memory.
+	JoinPartitions(j *Join, p JoinPartitions, scratch Span) error
+	// JoinSorted appends the pairs of sides that are sorted by keys, by merging them.
+	JoinSorted(j *Join, scratch Span) error
+	// ListBuildRows appends the build rows whose bit in Matched is 1, or 0, beside NoRow.
+	ListBuildRows(j *Join, matched bool) error
+	// FillFilter makes a filter of the build keys. TestFilter gives a bitmap of the probe rows whose keys may be among
+	// them, and counts these as pairs.
+	FillFilter(j *Join, f JoinFilter) error
+	TestFilter(j *Join, f JoinFilter, passed Span) error // see FillFilter
+
 	// ResetTable empties a table.
 	ResetTable(shape *Shape, table Table) error
 	// Insert aggregates rows into a table; rows that no slot takes go to overflow, in any order.

@@ -35,6 +35,10 @@ func TestParamLayouts(t *testing.T) {
 		part     keyPart
 		keys     keysLaunch
 		recodes  recodeLaunch
+		side     joinSide
+		joins    joinLaunch
+		gather   gatherLaunch
+		gathers  gatherColumn
 		code     rowcode.Instruction
 		column   evaluateColumn
 		evaluate evaluateLaunch
@@ -82,6 +86,10 @@ func TestParamLayouts(t *testing.T) {
 		unsafe.Sizeof(part), unsafe.Offsetof(part.valid), unsafe.Offsetof(part.base), unsafe.Offsetof(part.keyRange), unsafe.Offsetof(part.nullCode), unsafe.Offsetof(part.typ), unsafe.Offsetof(part.word), unsafe.Offsetof(part.shift), unsafe.Offsetof(part.nullWord), unsafe.Offsetof(part.nullBit),
 		unsafe.Sizeof(keys), unsafe.Offsetof(keys.rows), unsafe.Offsetof(keys.count), unsafe.Offsetof(keys.outside), unsafe.Offsetof(keys.keyBytes), unsafe.Offsetof(keys.parts), unsafe.Offsetof(keys.part), KeyPartsMax, keysThreads,
 		unsafe.Sizeof(recodes), unsafe.Offsetof(recodes.count), unsafe.Offsetof(recodes.table), unsafe.Offsetof(recodes.entries), recodeThreads,
+		unsafe.Sizeof(side), unsafe.Offsetof(side.numbers), uintptr(JoinStatusBytes), joinItemBytes, joinWorkBytes,
+		unsafe.Sizeof(joins), unsafe.Offsetof(joins.isUpper), unsafe.Offsetof(joins.build), unsafe.Offsetof(joins.probe), unsafe.Offsetof(joins.capacity), unsafe.Offsetof(joins.outProbe), unsafe.Offsetof(joins.matched), unsafe.Offsetof(joins.next), unsafe.Offsetof(joins.probeOffsets), unsafe.Offsetof(joins.work), unsafe.Offsetof(joins.upper), unsafe.Offsetof(joins.filterWords), unsafe.Offsetof(joins.passed),
+		joinThreads, joinRows, partitionThreads, mergeTile, uintptr(JoinAnti), NoRow,
+		unsafe.Sizeof(gather), unsafe.Offsetof(gather.numColumns), unsafe.Offsetof(gather.columns), unsafe.Sizeof(gathers), unsafe.Offsetof(gathers.toValid), unsafe.Offsetof(gathers.bytes), gatherRows,
 		rowcode.InstructionBytes, unsafe.Offsetof(code.To), unsafe.Offsetof(code.A), unsafe.Offsetof(code.B), unsafe.Offsetof(code.C), unsafe.Offsetof(code.Low), unsafe.Offsetof(code.High), uintptr(rowcode.Store),
 		unsafe.Sizeof(column), unsafe.Offsetof(column.valid), unsafe.Offsetof(column.typ), EvaluationHeadBytes,
 		unsafe.Sizeof(evaluate), unsafe.Offsetof(evaluate.head), unsafe.Offsetof(evaluate.numInstructions), unsafe.Offsetof(evaluate.filters), unsafe.Offsetof(evaluate.inputs), unsafe.Offsetof(evaluate.outputs), unsafe.Offsetof(evaluate.instructions),

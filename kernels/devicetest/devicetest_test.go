@@ -120,6 +120,20 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 		devicetest.Sorts(t, device, 100, 1000)
 		devicetest.Sorts(t, device, 10, 20_000)
 	})
+	t.Run("joins", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Joins(t, device, 100, 1500)
+		devicetest.Joins(t, device, 12, rows)
+		devicetest.RepeatedKeys(t, device)
+		devicetest.Gathers(t, device, 100, 3000)
+	})
+	t.Run("join algorithms", func(t *testing.T) {
+		device := open(t, 0)
+		defer closed(t, device)
+		devicetest.Algorithms(t, device, 150, 500)
+		devicetest.Algorithms(t, device, 10, rows/2)
+	})
 	t.Run("exact sums", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)

@@ -355,7 +355,10 @@ func (r *Runner) checkFold(d *Data, g *kernels.Groups, fold int) error {
 }
 
 func (r *Runner) get(from kernels.Span, words []uint64) error {
-	host := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
+	return r.getBytes(from, narrow(words, 8))
+}
+
+func (r *Runner) getBytes(from kernels.Span, host []byte) error {
 	if err := r.stream.Copy(kernels.Copy{Device: from, Host: host, Out: true}); err != nil {
 		return err
 	}

@@ -72,6 +72,26 @@ func CodesPayFrom(rows, groups int64, keyBytes int) int {
 	return int(encodeCost(rows, groups, keyBytes)/(keys-codes)) + 1
 }
 
+// PartitionedColumnsGain is the time by which PHJ-UR exceeds PHJ-TR for payload columns of 4 bytes, in seconds: the
+// gather of the rows as they came less the partition of columns with their keys and a clustered gather (Wu et al.,
+// section 4.1.4: 104 M, and 36 N + 12 M bytes for N rows and M pairs). PHJ-UR partitions row numbers in place of the
+// first column of a side, which is free therefore. Sides have equally many rows and columns.
+func PartitionedColumnsGain(rows, pairs int64, columns int, bandwidth float64) float64 {
+	n, m, c := float64(rows), float64(pairs), float64(columns)
+	gather := payloadBytes * (2 + randomDiscount) * m * c
+	partition := 9*payloadBytes*n*(c-1) + 3*payloadBytes*m*c
+	return 2 * (gather - partition) / bandwidth
+}
+
+// JoinTree is the rule of Wu et al. for joins of large sides (section 7): PHJ-TR where a quarter of the rows match or
+// more, where the foreign keys are skewed, or keys have 8 bytes; else PHJ-UR.
+func JoinTree(matchRatio float64, isSkewed bool, keyBytes int) string {
+	if matchRatio >= .25 || isSkewed || keyBytes == 8 {
+		return PHJTR
+	}
+	return PHJUR
+}
+
 // Tree is the decision of Wu et al., figure 21, for a query that needs no order: the hash group-by
 // where its table fits shared memory, else partitions, unless the keys are skewed with an exponent of 1
 // or more, which a sort takes.

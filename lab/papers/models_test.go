@@ -118,3 +118,26 @@ func TestMergeQuality(t *testing.T) {
 		t.Errorf("%g %g", greedy, neighbours)
 	}
 }
+
+// Would catch a formula that differs from section 4.1.4, whose two columns pay from a ratio of 0.2 on.
+func TestPartitionedColumnsGain(t *testing.T) {
+	near(t, "all match", PartitionedColumnsGain(1e9, 1e9, 1, 1e9), 2*92, 1e-12)
+	near(t, "two columns", PartitionedColumnsGain(1e9, 5e8, 2, 1e9), 2*(104-36-12), 1e-12)
+	if PartitionedColumnsGain(1000, 190, 2, 1) > 0 || PartitionedColumnsGain(1000, 200, 2, 1) < 0 {
+		t.Error("two columns turn at 36/184")
+	}
+}
+
+// Would catch a rule that differs from the paper's summary.
+func TestJoinTree(t *testing.T) {
+	for _, c := range []struct {
+		ratio    float64
+		isSkewed bool
+		keyBytes int
+		want     string
+	}{{1, false, 4, PHJTR}, {.25, false, 4, PHJTR}, {.1, false, 4, PHJUR}, {.1, true, 4, PHJTR}, {.1, false, 8, PHJTR}} {
+		if got := JoinTree(c.ratio, c.isSkewed, c.keyBytes); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

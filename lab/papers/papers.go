@@ -55,7 +55,7 @@ func (f *Figure) ID() string { return PaperOf(f.Paper).Name + "-" + f.Name }
 
 // Figures returns the figures of all papers, in the order of Papers.
 func Figures() []*Figure {
-	return slices.Concat(egaFigures, wuFigures, karnagelFigures, chenFigures, libcudfFigures)
+	return slices.Concat(egaFigures, wuJoinFigures, wuFigures, karnagelFigures, chenFigures, libcudfFigures)
 }
 
 // Select returns the figures of some papers, by number or name, that have some names; no papers or no

@@ -24,7 +24,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: %v, %v", f.ID(), found, err)
 		}
 	}
-	if len(seen) != 26 {
+	if len(seen) != 37 {
 		t.Errorf("%d figures", len(seen))
 	}
 }
@@ -36,10 +36,10 @@ func TestSelect(t *testing.T) {
 		want            int
 		err             string
 	}{
-		{nil, nil, 26, ""},
+		{nil, nil, 37, ""},
 		{[]string{"004"}, nil, 9, ""},
 		{[]string{"ega", "libcudf"}, nil, 11, ""},
-		{nil, []string{"figure5"}, 2, ""},
+		{nil, []string{"figure5"}, 3, ""},
 		{nil, []string{"ega-figure5"}, 1, ""},
 		{[]string{"005"}, nil, 0, `no paper "005": want some of 004 (ega), 003 (wu)`},
 		{[]string{"000"}, []string{"table1"}, 0, `no figure "table1": want some of cliff, init`},

@@ -3,6 +3,7 @@
 #include "../../params_decompress.h"
 #include "../../params_evaluate.h"
 #include "../../params_expand.h"
+#include "../../params_join.h"
 #include "../../params_keys.h"
 #include "../../params_recode.h"
 #include "../../params_packed.h"
@@ -56,6 +57,10 @@ extern "C" __global__ void layout(u64* out) {
       sizeof(KeyPart), offsetof(KeyPart, valid), offsetof(KeyPart, base), offsetof(KeyPart, range), offsetof(KeyPart, null_code), offsetof(KeyPart, type), offsetof(KeyPart, word), offsetof(KeyPart, shift), offsetof(KeyPart, null_word), offsetof(KeyPart, null_bit),
       sizeof(KeysLaunch), offsetof(KeysLaunch, rows), offsetof(KeysLaunch, count), offsetof(KeysLaunch, outside), offsetof(KeysLaunch, key_bytes), offsetof(KeysLaunch, num_parts), offsetof(KeysLaunch, parts), kKeyPartsMax, kKeysThreads,
       sizeof(RecodeLaunch), offsetof(RecodeLaunch, count), offsetof(RecodeLaunch, table), offsetof(RecodeLaunch, entries), kRecodeThreads,
+      sizeof(JoinSide), offsetof(JoinSide, numbers), sizeof(JoinStatus), sizeof(JoinItem), sizeof(JoinWork),
+      sizeof(JoinLaunch), offsetof(JoinLaunch, is_upper), offsetof(JoinLaunch, build), offsetof(JoinLaunch, probe), offsetof(JoinLaunch, capacity), offsetof(JoinLaunch, out_probe), offsetof(JoinLaunch, matched), offsetof(JoinLaunch, next), offsetof(JoinLaunch, probe_offsets), offsetof(JoinLaunch, work), offsetof(JoinLaunch, upper), offsetof(JoinLaunch, filter_words), offsetof(JoinLaunch, passed),
+      kJoinThreads, kJoinRows, kPartitionThreads, kMergeTile, kJoinAnti, kNoRow,
+      sizeof(GatherLaunch), offsetof(GatherLaunch, num_columns), offsetof(GatherLaunch, columns), sizeof(GatherColumn), offsetof(GatherColumn, to_valid), offsetof(GatherColumn, bytes), kGatherRows,
       sizeof(Instruction), offsetof(Instruction, to), offsetof(Instruction, a), offsetof(Instruction, b), offsetof(Instruction, c), offsetof(Instruction, low), offsetof(Instruction, high), kStore,
       sizeof(EvaluateColumn), offsetof(EvaluateColumn, valid), offsetof(EvaluateColumn, type), sizeof(EvaluateHead),
       sizeof(EvaluateLaunch), offsetof(EvaluateLaunch, head), offsetof(EvaluateLaunch, num_instructions), offsetof(EvaluateLaunch, filters), offsetof(EvaluateLaunch, inputs), offsetof(EvaluateLaunch, outputs), offsetof(EvaluateLaunch, instructions),

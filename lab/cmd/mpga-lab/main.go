@@ -59,7 +59,8 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
-	root.AddCommand(newKernelsCommand(), newDecodeCommand(), newFilesCommand(), newOutOfCoreCommand(), newPaperCommand(),
+	root.AddCommand(newKernelsCommand(), newJoinsCommand(), newDecodeCommand(), newFilesCommand(),
+		newOutOfCoreCommand(), newPaperCommand(),
 		newScaleCommand(), newServeCommand())
 	return root
 }

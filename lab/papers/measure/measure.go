@@ -56,6 +56,7 @@ type measurer struct {
 	engines string        // Options.Device of engines: the same device (M2)
 	report  papers.Report
 	sweeps  map[int]*chart.Panel // of the figures of Wu et al. that share a sweep, by key bytes
+	joins   map[string]joinTimes // of the figures of Wu et al. that share a join, by its case
 }
 
 // Run measures figures. After each it writes its text to w, and the report so far into Options.Dir;
@@ -74,7 +75,7 @@ func Run(ctx context.Context, w io.Writer, o Options, figures []*papers.Figure) 
 
 // open opens the device.
 func open(o *Options) (*measurer, error) {
-	m := &measurer{sweeps: map[int]*chart.Panel{}}
+	m := &measurer{sweeps: map[int]*chart.Panel{}, joins: map[string]joinTimes{}}
 	if err := m.openDevice(o); err != nil {
 		return nil, err
 	}
