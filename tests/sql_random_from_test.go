@@ -205,7 +205,7 @@ func (g *sqlGenerator) ranged(depth int, items []string) string {
 		items[0] = "y.id"
 		on = g.pick("y.id BETWEEN x.id * 10 AND x.id * 10 + 3", "x.id * 5 <= y.id AND y.id"+high+"x.id * 5 + 4")
 	case "FULL JOIN":
-		items[0] = "coalesce(x.id, y.id) AS id"
+		items[0] = "coalesce(x.id, y.id + 100000) AS id" // both stand alone where only the second condition fails
 		on = g.pick("x.id <= y.id AND x.id >= y.id", "x.id BETWEEN y.id AND y.id", "x.id = y.id AND x.i <= y.i")
 	case "SEMI JOIN", "ANTI JOIN":
 		on = g.pick(on, "x.i"+high+"y.si", "x.dt BETWEEN y.dt AND y.dt + 1", "x.s"+high+"y.s AND x.si > y.si + 2",
