@@ -175,7 +175,7 @@ type joinedSplits struct {
 	schema  *arrow.Schema      // of the columns that are read
 	columns []int              // of pairs
 	reads   engine.RowsOptions // of the probe side
-	probed  sync.WaitGroup     // splits of the probe side that were not read to their ends
+	probed  sync.WaitGroup     // splits of the probe side that were not read, for more than a sample
 }
 
 // positionBits leaves room for the rows of a split, in the position of its first row.
@@ -186,6 +186,7 @@ type probeSplit struct {
 	scan.Split
 	of     *joinedSplits
 	number int
+	read   sync.Once // marks it in probed: a split may be read again where a device has failed
 }
 
 // Position implements scan.Split.
@@ -208,7 +209,9 @@ func (s *probeSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.Reco
 	r.Init(s.of.schema, r.next, func() {
 		r.release()
 		r.rows.release()
-		s.of.probed.Done()
+		if !opt.Sample {
+			s.read.Do(s.of.probed.Done)
+		}
 	})
 	return r, nil
 }
