@@ -180,9 +180,10 @@ func unfiltered(n logical.Node) logical.Node {
 // column of a table in common, and no other table.
 func (p *planner) addEquality(x *expr.Expr, i, j int) {
 	c := &equalClass{tables: 1<<i | 1<<j, of: make([]*expr.Expr, len(p.joinTree.leaves)), given: []*expr.Expr{x}}
-	c.of[i], c.of[j] = x.Args[0], x.Args[1]
-	isColumns := x.Name == "=" && p.typeOf(i, x.Args[0]) != nil &&
-		arrow.TypeEqual(p.typeOf(i, x.Args[0]), p.typeOf(j, x.Args[1]))
+	c.of[i], c.of[j] = p.widened(i, x.Args[0]), p.widened(j, x.Args[1])
+	a, b := p.typeOf(i, c.of[i]), p.typeOf(j, c.of[j])
+	isColumns := x.Name == "=" && a != nil && b != nil &&
+		(arrow.TypeEqual(a, b) || arrow.IsInteger(a.ID()) && arrow.IsInteger(b.ID()))
 	if isColumns && slices.ContainsFunc(p.classes, func(other *equalClass) bool { return other.implies(c) }) {
 		return
 	}
@@ -190,6 +191,23 @@ func (p *planner) addEquality(x *expr.Expr, i, j int) {
 		p.classes = slices.DeleteFunc(p.classes, c.takeOver)
 	}
 	p.classes = append(p.classes, c)
+}
+
+// widened returns the integer column of a table that an expression widens, so that it can be compared: it is equal to
+// what the expression is equal to. It returns other expressions as they are.
+func (p *planner) widened(table int, x *expr.Expr) *expr.Expr {
+	if x.Op != expr.OpCast {
+		return x
+	}
+	from, to := p.typeOf(table, x.Args[0]), x.Type.Arrow()
+	if from == nil || !arrow.IsInteger(from.ID()) || !arrow.IsInteger(to.ID()) {
+		return x
+	}
+	widens := to.(arrow.FixedWidthDataType).BitWidth() > from.(arrow.FixedWidthDataType).BitWidth()
+	if !widens || arrow.IsUnsignedInteger(to.ID()) && !arrow.IsUnsignedInteger(from.ID()) { // which may be an error
+		return x
+	}
+	return x.Args[0]
 }
 
 // typeOf returns the type of a table's column; nil of another expression.
@@ -259,8 +277,9 @@ func (c *equalClass) values(a, b uint64) (values float64, ok bool) {
 	return values, ok
 }
 
-// between returns an equality between two sets of tables, if the class has any: one of the statement's where there is.
-func (c *equalClass) between(left, right logical.Node, a, b uint64) *expr.Expr {
+// between returns an equality between two sets of tables, if the class has any: one of the statement's where there is,
+// of columns as they are rather than of others.
+func (c *equalClass) between(left, right logical.Node, a, b uint64) (found *expr.Expr) {
 	if a &= c.tables; a == 0 || b&c.tables == 0 {
 		return nil
 	}
@@ -269,9 +288,16 @@ func (c *equalClass) between(left, right logical.Node, a, b uint64) *expr.Expr {
 		if logical.Reads(one, right) {
 			one, other = other, one
 		}
-		if logical.Reads(one, left) && logical.Reads(other, right) {
+		if !logical.Reads(one, left) || !logical.Reads(other, right) {
+			continue
+		}
+		if one.Op == expr.OpColumn && other.Op == expr.OpColumn {
 			return x
 		}
+		found = cmp.Or(found, x)
+	}
+	if found != nil {
+		return found
 	}
 	return expr.Call("=", c.of[bits.TrailingZeros64(a)], c.of[bits.TrailingZeros64(b&c.tables)])
 }
