@@ -69,7 +69,7 @@ func TestDistRandomSQL(t *testing.T) {
 		}
 	}
 	t.Logf("of %d statements: %v", queries, counts)
-	if n := counts["answered"] + counts["exchanged"]; queries >= 20 && (n < queries/3 || counts["exchanged"] < queries/10) {
+	if n := counts["answered"] + counts["exchanged"]; queries >= 20 && (n < queries/3 || counts["exchanged"] < queries/20) {
 		t.Errorf("of %d statements: %v; the generator asks for too much", queries, counts)
 	}
 }
