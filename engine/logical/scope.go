@@ -259,8 +259,8 @@ func (r *scope) columnOrOuter(e *expr.Expr) (*expr.Expr, error) {
 	if err == nil || r.outer == nil || e.Path == nil && r.checkAmbiguous(e) != nil {
 		return c, err
 	}
-	if of, failed := r.outer.column(e); failed == nil {
-		return of, nil
+	if c, failed := r.outer.scope.columnOrOuter(e); failed == nil {
+		return r.outer.read(c, e)
 	}
 	return nil, err
 }

@@ -41,15 +41,6 @@ type enclosing struct {
 	empty     []*expr.Expr // of a group of no rows: the first item, or all if isLateral, over domain; else nil
 }
 
-// column returns what stands for a column of the statement around, in the statement that is bound.
-func (o *enclosing) column(x *expr.Expr) (*expr.Expr, error) {
-	c, err := o.scope.columnOrOuter(x)
-	if err != nil {
-		return nil, err
-	}
-	return o.read(c, x)
-}
-
 // aggregate returns what stands for an aggregate of the statement around, in the statement that is bound.
 func (o *enclosing) aggregate(x *expr.Expr) (*expr.Expr, error) {
 	c, err := o.scope.resolve(x, nil, nil)
@@ -85,6 +76,10 @@ func (o *enclosing) read(c, x *expr.Expr) (*expr.Expr, error) {
 	}
 	if o.domain == nil {
 		return o.null(c)
+	}
+	if at >= len(o.domain) {
+		const where = "not supported: %s, an aggregate of the statement around, in a statement behind FROM or in a set operation "
+		return nil, errorAt(x.At, where+correlated, c)
 	}
 	of := o.domain[at].Expr()
 	of.At = x.At
@@ -214,10 +209,11 @@ func limitOf(s *sql.Select) int64 {
 
 // isGlobal says whether a statement has one group, of all rows.
 func isGlobal(s *sql.Select) bool {
-	if len(s.GroupBy) > 0 || s.GroupAll {
+	isGrouped := func(it sql.Item) bool { return firstAggregate(it.Expr) != nil }
+	isKey := func(it sql.Item) bool { return it.Expr == nil || !isGrouped(it) && len(it.Expr.Columns()) > 0 }
+	if len(s.GroupBy) > 0 || s.GroupAll && slices.ContainsFunc(s.Items, isKey) {
 		return false
 	}
-	isGrouped := func(it sql.Item) bool { return firstAggregate(it.Expr) != nil }
 	return s.Having != nil || slices.ContainsFunc(s.Items, isGrouped)
 }
 
@@ -558,7 +554,9 @@ func (a *attacher) scalar(q *subquery, x *expr.Expr, s *sql.Select) (*expr.Expr,
 func firstRow(s *sql.Select) *sql.Select {
 	of := *s
 	of.Items = slices.Clone(s.Items)
-	if len(of.Items) != 1 || of.Items[0].Expr == nil || of.Items[0].Expr.FirstWindow() != nil || s.Qualify != nil {
+	hasWindow := func(o sql.Order) bool { return o.Expr.FirstWindow() != nil }
+	if len(of.Items) != 1 || of.Items[0].Expr == nil || of.Items[0].Expr.FirstWindow() != nil || s.Qualify != nil ||
+		slices.ContainsFunc(s.OrderBy, hasWindow) {
 		return s
 	}
 	of.OrderBy, of.OrderAll, of.Limit = nil, nil, nil

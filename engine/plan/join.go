@@ -279,10 +279,11 @@ func (n *joinNode) pairs(
 			f.Name, f.Nullable = pair.Name, true
 			places[c.ID] = len(fields)
 			n.ofSource[s] = append(n.ofSource[s], sides[s].places[c.ID])
-			if of := sides[s].places[c.ID]; s == 0 && stats != nil { // dictionaries pass
-				pair.Stats.Repeats, pair.Stats.StringBytes = stats[of].Repeats, stats[of].StringBytes
-			} else {
+			switch of := sides[s].places[c.ID]; {
+			case s == 1:
 				pair.Stats.Repeats = isCoded
+			case stats != nil: // dictionaries pass
+				pair.Stats.Repeats, pair.Stats.StringBytes = stats[of].Repeats, stats[of].StringBytes
 			}
 			fields, n.stats = append(fields, f), append(n.stats, pair.Stats)
 		}

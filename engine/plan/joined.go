@@ -57,10 +57,11 @@ func (s *joined) Schema() *arrow.Schema {
 }
 
 // Stats implements scan.Source: nobody knows how many rows there are. Once keeps the engine from reading rows for a
-// forecast while a statement is planned, and tasks, whose rows are handed over, from being read again.
+// forecast while a statement is planned, tasks, whose rows are handed over, from being read again, and rows of the build
+// side from being chosen before all of the probe side has been read once more.
 func (s *joined) Stats() scan.Stats {
 	n, known := s.node, s.probe.Stats()
-	once := s.run == nil || known.Once || s.built.tasks != nil
+	once := s.run == nil || known.Once || s.built.tasks != nil || n.marksBuild()
 	first := 0
 	if len(n.columns) > 0 {
 		first = n.columns[0]

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,7 +18,8 @@ import (
 // than rows: strings are then copied, hashed and compared for each of these groups, and not for each row. A group has
 // as many partners as each of its rows, so aggregates that merge are what they were (Yan and Larson, "Performing
 // Group-By before Join", ICDE 1994). So it is with aggregates of values that the table chooses: of sum(CASE WHEN day =
-// 'Sunday' THEN price END) for each day there is one sum of prices, which is asked for its day once.
+// 'Sunday' THEN price END) for each day there is one sum of prices, which is asked for its day once. Where there are few
+// groups, it spares rows their look for a partner.
 func groupsBelowJoins(c *Context, n logical.Node) (logical.Node, error) {
 	of, ok := n.(*logical.Aggregate)
 	if ok && of.Answered >= 0 {
@@ -82,17 +84,20 @@ func mergesSafely(of *logical.Aggregate) bool {
 	})
 }
 
-// isFarFromBounds says whether no sum of a column of fewer than 1e12 rows passes the bounds of sums, 38 digits.
+// isFarFromBounds says whether no sum of a column of fewer than 1e12 rows passes the bounds of sums: 38 digits of
+// decimals, 64 bits of integers.
 func isFarFromBounds(n logical.Node, column expr.ID) bool {
-	const digitsMax = 38 - 12
-	dt := rowdata.ValueType(n.Columns()[logical.PlaceOf(n, column)].Type)
-	if of, ok := dt.(arrow.DecimalType); ok {
-		return of.GetPrecision() <= digitsMax
+	const rowsMost, digitsMost = 1e12, 38 - 12
+	of := n.Columns()[logical.PlaceOf(n, column)]
+	if dt, ok := rowdata.ValueType(of.Type).(arrow.DecimalType); ok {
+		return dt.GetPrecision() <= digitsMost
 	}
-	return arrow.IsInteger(dt.ID()) || arrow.IsFloating(dt.ID())
+	const most = math.MaxInt64 / int64(rowsMost)
+	isSmall := of.Stats.HasRange && of.Stats.Min >= -most && of.Stats.Max <= most
+	return isSmall || isNarrow(n, column)
 }
 
-// eager is an aggregation over the join of a table with others, which have all that the aggregates read.
+// eager is an aggregation over the join of a table with others, which have all that the aggregates read but for choices.
 type eager struct {
 	of   *logical.Aggregate
 	leaf logical.Node           // the table
@@ -337,7 +342,7 @@ func (e *eager) whole(c *Context) (logical.Node, error) {
 	return projected(c, last, e.of.Columns(), s.computed)
 }
 
-// made is a column that is computed.
+// madeColumn is a column that is computed.
 type madeColumn struct {
 	logical.Column
 	of *expr.Expr

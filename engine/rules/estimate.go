@@ -402,10 +402,12 @@ func (e *Estimator) leavesAll(n logical.Node, and *expr.Expr) float64 {
 		column, left, ok := ranged(n, arg)
 		if !ok {
 			left, of := e.leaves(n, arg), listedColumn(arg)
-			if before, ok := listed[of]; ok && of != 0 {
+			if before := listed[of]; before > 0 {
 				part, left = part/before, min(left, before)
 			}
-			listed[of] = left
+			if of != 0 {
+				listed[of] = left
+			}
 			part *= left
 			continue
 		}

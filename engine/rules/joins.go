@@ -119,7 +119,7 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 // impliedOf returns what follows from an OR for the rows of a side of a join, unless the side has a filter of it; nil
 // of nothing.
 func impliedOf(x *expr.Expr, side logical.Node) *expr.Expr {
-	if x.Name != "or" {
+	if x.Op != expr.OpCall || x.Name != "or" {
 		return nil
 	}
 	of := implied(x, func(x *expr.Expr) bool { return len(x.Columns()) > 0 && logical.Reads(x, side) })

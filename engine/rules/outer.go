@@ -107,7 +107,9 @@ func presentIn(n, in logical.Node, present ids) ids {
 		}
 	case *logical.Join:
 		for _, c := range in.Columns() {
-			below[c.ID] = present[c.ID]
+			if present[c.ID] && (of.Nearest == nil || in == of.Left) { // a row that is left out may be the nearest one
+				below[c.ID] = true
+			}
 		}
 		if of.Kind == sql.FullJoin || in == of.Left && slices.Contains(keepingLeft, of.Kind) ||
 			in == of.Right && of.Kind == sql.RightJoin {
@@ -267,7 +269,7 @@ func rejected(x *expr.Expr) ids {
 	case x.Op != expr.OpCall:
 	case x.Name == "is not null":
 		return nullsOf(x.Args[0])
-	case x.Name == "not" && x.Args[0].Name == "is null":
+	case x.Name == "not" && x.Args[0].Op == expr.OpCall && x.Args[0].Name == "is null":
 		return nullsOf(x.Args[0].Args[0])
 	case x.Name == "and":
 		set := ids{}

@@ -1,0 +1,93 @@
+"""Times the statements of a folder in mpga and in DuckDB, in turns, each in one process that lives.
+
+    folder.py [--threads N] [--rounds N] MPGA FOLDER
+
+The folder has tables as NAME.parquet and statements as NAME.sql, as `tpchgen-cli` and DuckDB's tpch_queries() and
+tpcds_queries() give them. For each statement the least time of all rounds counts, in seconds, and the ratio is
+DuckDB's time by mpga's. Answers are compared: rows in any order, floats to six digits. The exit status is 1 where one
+differs.
+"""
+
+import argparse
+import csv
+import io
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import duckdb
+
+
+class Shell:
+    """An `mpga shell` that answers statements as CSV."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.send(".timer on\n.mode csv\n")
+
+    def send(self, text):
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def ask(self, statement):
+        """Returns the rows of a statement, and the seconds that it took."""
+        self.send(statement + ";\n")
+        lines = []
+        for line in self.process.stdout:
+            if took := re.fullmatch(r"Time: ([\d.]+) (µs|ms|s)\n", line):
+                return "".join(lines), float(took[1]) * {"µs": 1e-6, "ms": 1e-3, "s": 1}[took[2]]
+            lines.append(line)
+        sys.exit("mpga ended: " + "".join(lines))
+
+
+def cell(value):
+    """Returns a value as both engines write it."""
+    if value is None or value == "":
+        return ""
+    try:
+        return f"{float(value):.6g}"
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def main():
+    args = argparse.ArgumentParser(description="mpga beside DuckDB over a folder of tables and statements")
+    args.add_argument("--threads", type=int, default=2)
+    args.add_argument("--rounds", type=int, default=3)
+    args.add_argument("mpga")
+    args.add_argument("folder", type=pathlib.Path)
+    args = args.parse_args()
+    peer = duckdb.connect(config={"threads": args.threads})
+    command = [args.mpga, "shell", "--threads", str(args.threads)]
+    for file in sorted(args.folder.glob("*.parquet")):
+        peer.execute(f"CREATE VIEW {file.stem} AS FROM '{file}'")
+        command += ["--table", f"{file.stem}={file}"]
+    shell = Shell(command)
+    results, differ = [], []
+    for file in sorted(args.folder.glob("*.sql")):
+        statement = file.read_text().strip().rstrip(";")
+        ours = theirs = math.inf
+        for _ in range(args.rounds):
+            begun = time.perf_counter()
+            want = peer.execute(statement).fetchall()
+            theirs = min(theirs, time.perf_counter() - begun)
+            text, took = shell.ask(statement)
+            ours = min(ours, took)
+        got = sorted([cell(v) for v in row or [""]] for row in list(csv.reader(io.StringIO(text)))[1:])
+        if got != sorted([cell(v) for v in row] for row in want):
+            differ.append(file.stem)
+        results.append((theirs / ours, file.stem, theirs, ours))
+    for ratio, name, theirs, ours in sorted(results):
+        print(f"{name:8} duckdb {theirs:7.3f}  mpga {ours:7.3f}  ratio {ratio:5.2f}")
+    mean = math.exp(sum(math.log(r[0]) for r in results) / len(results))
+    print(f"geometric mean {mean:.2f}, in all {sum(r[2] for r in results):.2f} and {sum(r[3] for r in results):.2f} s,",
+          f"other answers: {', '.join(differ) or 'none'}")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
