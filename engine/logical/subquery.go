@@ -78,8 +78,8 @@ func (o *enclosing) read(c, x *expr.Expr) (*expr.Expr, error) {
 		return o.null(c)
 	}
 	if at >= len(o.domain) {
-		const where = "not supported: %s, an aggregate of the statement around, in a statement behind FROM or in a set operation "
-		return nil, errorAt(x.At, where+correlated, c)
+		const what = "not supported: %s, an aggregate of the statement around, behind FROM or in a set operation "
+		return nil, errorAt(x.At, what+correlated, c)
 	}
 	of := o.domain[at].Expr()
 	of.At = x.At

@@ -43,7 +43,8 @@ func TestGroupsBelowJoins(t *testing.T) {
 		{"SELECT r.s, sum(CASE WHEN r.v > a.m THEN a.v END)" + from + ", r WHERE a.k = r.k GROUP BY 1", false},
 		{"SELECT r.s, sum(CASE WHEN r.v > 3 THEN a.v ELSE 1 END)" + from + ", r WHERE a.k = r.k GROUP BY 1", false},
 		{"SELECT r.s, min(CASE WHEN r.v > 3 THEN a.v ELSE 0 END)" + from + ", r WHERE a.k = r.k GROUP BY 1", false},
-		{"SELECT r.s, sum(a.w) FROM (SELECT k % 40 AS k, v * 100000000000 AS w FROM l) a, r WHERE a.k = r.k GROUP BY 1", false},
+		{"SELECT r.s, sum(a.w) FROM (SELECT k % 40 AS k, v * 100000000000 AS w FROM l) a, r " +
+			"WHERE a.k = r.k GROUP BY 1", false},
 		{"SELECT r.s, sum(r.v)" + from + " JOIN r ON a.k = r.k GROUP BY 1", false},
 		{"SELECT r.k, count(*)" + from + " JOIN r ON a.k = r.k GROUP BY 1", false},
 		{"SELECT r.s, count(*)" + from + " LEFT JOIN r ON a.k = r.k GROUP BY 1", false},

@@ -57,8 +57,8 @@ func (s *joined) Schema() *arrow.Schema {
 }
 
 // Stats implements scan.Source: nobody knows how many rows there are. Once keeps the engine from reading rows for a
-// forecast while a statement is planned, tasks, whose rows are handed over, from being read again, and rows of the build
-// side from being chosen before all of the probe side has been read once more.
+// forecast while a statement is planned, and from reading tasks again, whose rows are handed over, or a probe side that
+// marks rows of the build side, which are chosen once.
 func (s *joined) Stats() scan.Stats {
 	n, known := s.node, s.probe.Stats()
 	once := s.run == nil || known.Once || s.built.tasks != nil || n.marksBuild()

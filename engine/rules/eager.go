@@ -18,8 +18,8 @@ import (
 // than rows: strings are then copied, hashed and compared for each of these groups, and not for each row. A group has
 // as many partners as each of its rows, so aggregates that merge are what they were (Yan and Larson, "Performing
 // Group-By before Join", ICDE 1994). So it is with aggregates of values that the table chooses: of sum(CASE WHEN day =
-// 'Sunday' THEN price END) for each day there is one sum of prices, which is asked for its day once. Where there are few
-// groups, it spares rows their look for a partner.
+// 'Sunday' THEN price END) for each day there is one sum of prices, which is asked for its day once. Where groups are
+// few, it spares rows their look for a partner.
 func groupsBelowJoins(c *Context, n logical.Node) (logical.Node, error) {
 	of, ok := n.(*logical.Aggregate)
 	if ok && of.Answered >= 0 {
@@ -97,7 +97,7 @@ func isFarFromBounds(n logical.Node, column expr.ID) bool {
 	return isSmall || isNarrow(n, column)
 }
 
-// eager is an aggregation over the join of a table with others, which have all that the aggregates read but for choices.
+// eager is an aggregation over the join of a table with others, which have all that aggregates read but for choices.
 type eager struct {
 	of   *logical.Aggregate
 	leaf logical.Node           // the table

@@ -132,7 +132,7 @@ func pushedToInputs(f *logical.Filter, of *logical.Union) logical.Node {
 }
 
 // folded returns a condition that is TRUE for the same rows, without parts of AND and OR that are the same for all
-// rows: a column of several statements may be a constant in one of them. NULL is FALSE there: it does not look into NOT.
+// rows: a column of several statements may be a constant in one of them. NULL is FALSE there: NOT is not entered.
 func folded(c *Context, x *expr.Expr, rows expr.Columns) *expr.Expr {
 	switch {
 	case x.Op == expr.OpConstant:
