@@ -13,9 +13,8 @@ import (
 	"github.com/mpga/mpga/cpujoin"
 	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/internal/gather"
-	"github.com/mpga/mpga/internal/rowdata"
-
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Hashed is rows in memory that are found by their keys. It is safe for concurrent use.

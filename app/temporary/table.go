@@ -10,9 +10,8 @@ import (
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
-	"github.com/mpga/mpga/internal/spawn"
-
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Table is rows in memory, or in files. It does not change; a session replaces it. Whoever uses it retains and

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/table"
@@ -14,8 +15,6 @@ import (
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/partition"
 	"github.com/mpga/mpga/stream"
-
-	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // newPartLayout returns the layout of a query that a device does not aggregate, for the reason why.

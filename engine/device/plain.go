@@ -12,12 +12,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/threads"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/stream"
-
-	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // plainResult says which bytes of a device's groups are the columns of a result, where all columns

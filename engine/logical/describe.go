@@ -10,7 +10,6 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
-
 	"github.com/mpga/mpga/internal/recordreader"
 )
 

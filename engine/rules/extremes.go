@@ -11,10 +11,9 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vector"
-
-	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // The least and the greatest values of a table may be in its statistics: no row is read, but two rows

@@ -14,7 +14,6 @@ import (
 	"github.com/mpga/mpga/engine/sink/text"
 	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/knob"
-
 	"github.com/mpga/mpga/internal/recordreader"
 )
 

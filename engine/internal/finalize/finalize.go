@@ -20,11 +20,10 @@ import (
 	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/knob"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vector"
 	"github.com/mpga/mpga/partition"
-
-	"github.com/mpga/mpga/internal/recordreader"
 )
 
 // ErrOverflow marks a sum that passes its type.

@@ -6,9 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/internal/order"
-	"github.com/mpga/mpga/internal/rowdata"
-
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // job is a block that a goroutine computes. Nobody else uses it until it is done.
