@@ -296,6 +296,20 @@ func (b *Build) makeFirst(keys int) {
 	b.first = rowdata.View[uint32](b.words)[:keys+1]
 }
 
+// Repeats reports whether some rows have the same key.
+// Requires: Finish was called.
+func (b *Build) Repeats() bool {
+	if b.first == nil || b.set != nil {
+		return b.first != nil
+	}
+	for k, from := range b.first[:len(b.first)-1] {
+		if b.first[k+1]-from > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // numbered is a part of the rows with the number of each row's key.
 type numbered struct {
 	table   *table.Table

@@ -39,6 +39,10 @@ type Hashed struct {
 	rows     int64
 	rowBytes int64 // of columns, on average
 
+	repeatsOnce, lookupOnce sync.Once
+	keysRepeat              bool // of Repeats
+	lookup                  *lookup
+
 	findersMu sync.Mutex
 	finders   []*Finder // released
 }

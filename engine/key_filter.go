@@ -14,6 +14,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/gather"
+	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/internal/vector"
 )
 
@@ -33,7 +34,10 @@ type KeyFilter struct {
 	pass   int64 // rows that are not looked at
 }
 
-var _ scan.RankedFilter = (*KeyFilter)(nil)
+var (
+	_ scan.RankedFilter = (*KeyFilter)(nil)
+	_ scan.CodedFilter  = (*KeyFilter)(nil)
+)
 
 // Predicate returns what the rows of another side fulfil that have a partner. The places of that side's keys in its
 // schema are given, -1 of keys that are no plain columns. ok is false where it costs more to ask than it spares.
@@ -113,6 +117,11 @@ func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected 
 	kept := bitutil.CountSetBits(selected, 0, rows)
 	f.note(int64(rows), int64(kept))
 	return kept, nil
+}
+
+// Code implements scan.CodedFilter: devices leave out rows where they make the pairs, in the same program.
+func (f *KeyFilter) Code(b *rowcode.Builder, _ []rowcode.Value) (rowcode.Value, error) {
+	return b.Int(1), nil
 }
 
 // passes says whether the next rows are not looked at.

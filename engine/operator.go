@@ -150,6 +150,9 @@ func (p *Plan) Ran(o *Operator, s *Stats, whole bool) {
 	if s.Device != nil && s.Device.Reason != "" && (p.Device == nil || p.Device.Reason != s.Device.Reason) {
 		o.Property("ran, device: %s", s.Device.Reason)
 	}
+	if d := s.Device; d != nil && d.NotDecoded != "" && (p.Device == nil || p.Device.NotDecoded != d.NotDecoded) {
+		o.Property("ran, decode: the CPU, since %s", d.NotDecoded)
+	}
 	o.Spilled(s)
 }
 

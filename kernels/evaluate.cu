@@ -2,8 +2,9 @@
 //
 //   launch  blocks of kEvaluateThreads, which go over all rows, with 8 bytes of shared memory for each
 //           register of a thread
-//   reads   inputs    writes  outputs; head, all 0 before, and bitmaps of outputs, all 0 before if rows may not pass
+//   reads   inputs, lookups    writes  outputs; head, all 0 before, and bitmaps of outputs, all 0 before if rows may not pass
 #include "block.cuh"
+#include "join.cuh"
 #include "params_evaluate.h"
 
 // What a thread knows of its row beside the words of registers.
@@ -13,6 +14,7 @@ struct Row {
   u64 first;   // of the outputs: that of the first row of the warp
   u32 kept;    // rows of the warp that pass
   u32 null, wrong;  // by register
+  u32 more;        // the next row of kEach + 1, or 0
   bool passes;
   bool failed;  // a result is wrong that somebody needs
 };
@@ -44,15 +46,21 @@ __device__ __forceinline__ i64 rank_double(double v) {
   return w ^ i64(u64(w >> 63) >> 1);
 }
 
-// Notes which rows of the warp pass, and gives them places behind those that have passed. Whole warps call it.
-__device__ __forceinline__ void filter(Row* r, EvaluateHead* head, bool is_true, bool is_wrong) {
+// Notes which rows of the warp pass, and gives them places behind the rows that have passed, if there is room. Whole
+// warps call it.
+__device__ __forceinline__ void filter(Row* r, const EvaluateLaunch& p, bool is_true, bool is_wrong) {
   r->failed = r->failed || (r->passes && is_wrong);
   r->passes = r->passes && is_true && !is_wrong;
   r->kept = __ballot_sync(kAllLanes, r->passes);
   u64 first = 0;
-  if (lane_id() == 0 && r->kept != 0) first = atomicAdd(&head->rows, u64(__popc(r->kept)));
+  if (lane_id() == 0 && r->kept != 0) first = atomicAdd(&p.head->rows, u64(__popc(r->kept)));
   r->first = __shfl_sync(kAllLanes, first, 0);
   r->to = r->first + __popc(r->kept & ((1u << lane_id()) - 1));
+  if (r->first + __popc(r->kept) > p.room) {
+    r->failed = r->failed || r->passes;
+    r->passes = false;
+    r->kept = 0;
+  }
 }
 
 // Writes which values of the warp's rows are not NULL. Whole warps call it.
@@ -89,6 +97,37 @@ __device__ __forceinline__ void store(Row* r, const EvaluateColumn& out, i64 val
   if (out.valid != nullptr) store_bits(*r, out.valid, !is_null, filters);
 }
 
+// The next row + 1 of the key of a row + 1, or 0.
+__device__ __forceinline__ u32 next_of(const EvaluateLookup& l, u32 row) {
+  return reinterpret_cast<const u32*>(l.table + l.slots)[row - 1];
+}
+
+// Finds the row of a lookup that has a key, or fetches the value of a row.
+__device__ __forceinline__ void look(const EvaluateLaunch& p, const Instruction& in, i64* own, Row* r) {
+  const i64 a = own[in.a * kEvaluateThreads];
+  const bool is_wrong = has_bit(r->wrong, in.a);
+  bool is_null = has_bit(r->null, in.a);
+  i64 out = 0;
+  if (r->passes && !is_null && !is_wrong) {
+    if (in.op != kFetch) {
+      const EvaluateLookup& l = p.lookups[in.low];
+      const Key8 key = {u64(a)};
+      const u64 hash = key.hash(0), at = slot_of(hash, l.slots);
+      const u32 row = find_row(l.keys, l.table, l.slots, key, hash, at, __ldg(l.table + at));
+      is_null = row == 0;
+      out = i64(row) - 1;
+      if (in.op == kEach && !is_null) r->more = next_of(l, row);
+    } else {
+      const EvaluateFetched& of = p.fetched[in.low];
+      is_null = of.valid != nullptr && !bit_of(of.valid, u64(a));
+      out = __ldg(of.values + a);
+    }
+  }
+  own[in.to * kEvaluateThreads] = out;
+  set_bit(&r->null, in.to, is_null);
+  set_bit(&r->wrong, in.to, is_wrong);
+}
+
 // Runs an instruction whose result is a register. own are the registers of the thread.
 __device__ __forceinline__ void run(const EvaluateLaunch& p, const Instruction& in, i64* own, Row* r) {
   if (in.op == kLoad || in.op == kMatch) {
@@ -96,6 +135,7 @@ __device__ __forceinline__ void run(const EvaluateLaunch& p, const Instruction& 
     if (in.op == kMatch) own[in.to * kEvaluateThreads] = own[in.to * kEvaluateThreads] >> in.low & 1;
     return;
   }
+  if (in.op == kFind || in.op == kFetch || in.op == kEach) return look(p, in, own, r);
   const i64 a = own[in.a * kEvaluateThreads], b = own[in.b * kEvaluateThreads];
   const double x = __longlong_as_double(a), y = __longlong_as_double(b);
   const bool null_a = has_bit(r->null, in.a), null_b = has_bit(r->null, in.b);
@@ -176,6 +216,7 @@ __device__ __forceinline__ void run(const EvaluateLaunch& p, const Instruction& 
       is_null = false;
       is_wrong = wrong_a;
       break;
+    case kBit: out = a >> in.low & 1, unary = true; break;
     case kSelect: {
       const u32 taken = true_a ? in.b : in.c;
       out = own[taken * kEvaluateThreads];
@@ -195,6 +236,19 @@ __device__ __forceinline__ void run(const EvaluateLaunch& p, const Instruction& 
   set_bit(&r->wrong, in.to, is_wrong);
 }
 
+// Makes the next row of kEach the row of the thread. Returns whether a thread of the warp has one. Whole warps call it.
+__device__ __forceinline__ bool next_row(const EvaluateLaunch& p, const Instruction& each, i64* own, Row* r) {
+  if (!__any_sync(kAllLanes, r->more != 0)) return false;
+  r->passes = r->more != 0;
+  if (r->passes) {
+    own[each.to * kEvaluateThreads] = i64(r->more) - 1;
+    set_bit(&r->null, each.to, false);
+    set_bit(&r->wrong, each.to, false);
+    r->more = next_of(p.lookups[each.low], r->more);
+  }
+  return true;
+}
+
 extern "C" __global__ void __launch_bounds__(kEvaluateThreads) evaluate(const __grid_constant__ EvaluateLaunch p) {
   extern __shared__ i64 registers[];  // of a register, those of all threads, one after the other
   i64* const own = registers + threadIdx.x;
@@ -206,19 +260,24 @@ extern "C" __global__ void __launch_bounds__(kEvaluateThreads) evaluate(const __
     r.first = r.row - lane_id();
     r.passes = r.row < p.rows;
     r.kept = __ballot_sync(kAllLanes, r.passes);
+    u32 each = 0, from = 0;  // the instruction kEach; where the row's instructions begin
+    do {
 #pragma unroll 1
-    for (u32 i = 0; i < p.num_instructions; i++) {
-      const Instruction& in = p.instructions[i];
-      const u32 a = in.a;
-      if (in.op == kFilter) {
-        filter(&r, p.head, !has_bit(r.null, a) && own[a * kEvaluateThreads] != 0, has_bit(r.wrong, a));
-        if (r.kept == 0) break;
-      } else if (in.op == kStore) {
-        store(&r, p.outputs[in.b], own[a * kEvaluateThreads], has_bit(r.null, a), has_bit(r.wrong, a), filters);
-      } else {
-        run(p, in, own, &r);
+      for (u32 i = from; i < p.num_instructions; i++) {
+        const Instruction& in = p.instructions[i];
+        const u32 a = in.a;
+        if (in.op == kFilter) {
+          filter(&r, p, !has_bit(r.null, a) && own[a * kEvaluateThreads] != 0, has_bit(r.wrong, a));
+          if (r.kept == 0) break;
+        } else if (in.op == kStore) {
+          store(&r, p.outputs[in.b], own[a * kEvaluateThreads], has_bit(r.null, a), has_bit(r.wrong, a), filters);
+        } else {
+          if (in.op == kEach) each = i;
+          run(p, in, own, &r);
+        }
       }
-    }
+      from = each + 1;
+    } while (next_row(p, p.instructions[each], own, &r));
     failed = failed || r.failed;
   }
   if (failed) p.head->wrong = 1;

@@ -7,14 +7,25 @@ import (
 )
 
 // Evaluation is what Evaluate takes: the Rows of inputs, and where their outputs go, by Code's numbers, at
-// most InputsMax and OutputsMax. Head gets an EvaluationHead. Outputs have room for Rows; if rows may not
-// pass, rows that pass come first, in any order. A NULL gets the value 0.
+// most InputsMax and OutputsMax. Head gets an EvaluationHead. Outputs have room for Room rows, Rows at least; if rows
+// may not pass, rows that pass come first, in any order. A NULL gets the value 0.
 type Evaluation struct {
 	Code    *rowcode.Code
 	Rows    int64
+	Room    int64
 	Inputs  []Column
 	Outputs []Column
+	Lookups []LookupTable // by Code.Lookups
+	Fetched []Column      // by Code.Fetched: words of 8 bytes of the lookups' rows
 	Head    Span
+}
+
+// LookupTable is the rows of a rowcode.Lookup: BuildTable has made Table of their keys of 8 bytes, which are Unique but
+// for Code.Each.
+type LookupTable struct {
+	Rows  int64
+	Keys  Span
+	Table JoinTable
 }
 
 // Column is values of one type, of 4 or 8 bytes.
@@ -32,8 +43,10 @@ const (
 
 // EvaluationHead is how an Evaluate ended.
 type EvaluationHead struct {
-	Rows  uint64 // that pass
-	Wrong bool   // a condition or an output is an error, or NULL where it is not to be: outputs may be anything
+	Rows uint64 // that pass
+	// a condition or an output is an error, or NULL where it is not to be, or Code.Each makes more rows than there is
+	// room for: outputs may be anything
+	Wrong bool
 }
 
 // EvaluationHeadBytes is the size of an EvaluationHead in device memory.

@@ -105,4 +105,16 @@ __device__ __forceinline__ bool is_key(const void* keys, u64 row, const KeyN& ke
   return true;
 }
 
+// The first row of a key + 1 in a table of join_build, or 0. The slot that the search begins at is read already.
+template <class Key>
+__device__ __forceinline__ u32 find_row(const void* keys, const u64* table, u64 slots, const Key& key, u64 hash, u64 at, u64 seen) {
+  const u32 tag = tag_of(key, hash);
+  for (;;) {
+    if (seen == 0) return 0;
+    if (u32(seen) == tag && is_key(keys, (seen >> 32) - 1, key)) return u32(seen >> 32);
+    if (++at == slots) at = 0;
+    seen = __ldg(table + at);
+  }
+}
+
 #endif

@@ -4,18 +4,6 @@
 //   reads   probe, build, table, next     writes  pairs, matched; adds to status.pairs
 #include "join.cuh"
 
-// The first row of a key + 1, or 0. The slot that the search begins at is read already.
-template <class Key>
-__device__ __forceinline__ u32 find(const JoinLaunch& p, const Key& key, u64 hash, u64 at, u64 seen) {
-  const u32 tag = tag_of(key, hash);
-  for (;;) {
-    if (seen == 0) return 0;
-    if (u32(seen) == tag && is_key(p.build.keys, (seen >> 32) - 1, key)) return u32(seen >> 32);
-    if (++at == p.slots) at = 0;
-    seen = __ldg(p.table + at);
-  }
-}
-
 // How many rows have the key of a row; 0 of none. They are marked.
 template <bool kUnique>
 __device__ __forceinline__ u64 count_rows(const JoinLaunch& p, u32 first) {
@@ -48,7 +36,7 @@ __device__ __forceinline__ void probe_tile(const JoinLaunch& p, u64 tile) {
     first[i] = 0;
     if (looks[i]) {
       const Key key = Key::load(p.probe.keys, row, key_words);
-      first[i] = find(p, key, hashes[i], slot_of(hashes[i], p.slots), slots[i]);
+      first[i] = find_row(p.build.keys, p.table, p.slots, key, hashes[i], slot_of(hashes[i], p.slots), slots[i]);
     }
     counts[i] = row < p.probe.count ? pairs_of(p.kind, count_rows<kUnique>(p, first[i])) : 0;
   }

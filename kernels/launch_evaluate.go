@@ -16,27 +16,45 @@ type evaluateColumn struct {
 	typ    uint64
 }
 
+// evaluateLookup is EvaluateLookup.
+type evaluateLookup struct {
+	keys  uint64
+	table uint64
+	slots uint64
+}
+
+// evaluateFetched is EvaluateFetched.
+type evaluateFetched struct {
+	values uint64
+	valid  uint64
+}
+
 // evaluateLaunch is EvaluateLaunch.
 type evaluateLaunch struct {
 	rows            uint64
+	room            uint64
 	head            uint64
 	numInstructions uint32
 	filters         uint32
 	inputs          [InputsMax]evaluateColumn
 	outputs         [OutputsMax]evaluateColumn
+	lookups         [rowcode.LookupsMax]evaluateLookup
+	fetched         [rowcode.FetchedMax]evaluateFetched
 	instructions    [rowcode.InstructionsMax]rowcode.Instruction
 }
 
 func (q operators) Evaluate(e *Evaluation) error {
 	c := e.Code
 	if len(e.Inputs) > InputsMax || len(e.Outputs) > OutputsMax || c.Outputs != len(e.Outputs) ||
-		len(c.Instructions) > rowcode.InstructionsMax || c.Registers > rowcode.RegistersMax {
-		return fmt.Errorf("%d instructions for %d inputs and %d outputs cannot be run",
-			len(c.Instructions), len(e.Inputs), len(e.Outputs))
+		len(c.Instructions) > rowcode.InstructionsMax || c.Registers > rowcode.RegistersMax ||
+		len(c.Lookups) != len(e.Lookups) || len(c.Fetched) != len(e.Fetched) {
+		return fmt.Errorf("%d instructions for %d inputs, %d outputs and %d lookups cannot be run",
+			len(c.Instructions), len(e.Inputs), len(e.Outputs), len(e.Lookups))
 	}
 	o := &operation{queue: q.queue, sms: q.queue.deviceProperties().Multiprocessors}
 	param := &evaluateLaunch{
 		rows:            uint64(e.Rows),
+		room:            uint64(e.Room),
 		head:            o.address(e.Head, EvaluationHeadBytes),
 		numInstructions: uint32(len(c.Instructions)),
 	}
@@ -46,10 +64,17 @@ func (q operators) Evaluate(e *Evaluation) error {
 	}
 	o.fill(param.head, EvaluationHeadBytes, 0)
 	for i := range e.Outputs {
-		param.outputs[i] = o.evaluateColumn(&e.Outputs[i], e.Rows)
+		param.outputs[i] = o.evaluateColumn(&e.Outputs[i], e.Room)
 		if c.Filters && e.Outputs[i].Valid.Buffer != nil {
-			o.fill(param.outputs[i].valid, ceilDiv(e.Rows, 32)*4, 0)
+			o.fill(param.outputs[i].valid, ceilDiv(e.Room, 32)*4, 0)
 		}
+	}
+	for i := range e.Lookups {
+		param.lookups[i] = o.evaluateLookup(&e.Lookups[i])
+	}
+	for i, of := range e.Fetched {
+		column := o.evaluateColumn(&of, e.Lookups[c.Fetched[i].Lookup].Rows)
+		param.fetched[i] = evaluateFetched{column.values, column.valid}
 	}
 	if c.Filters {
 		param.filters = 1
@@ -62,4 +87,8 @@ func (q operators) Evaluate(e *Evaluation) error {
 func (o *operation) evaluateColumn(c *Column, rows int64) evaluateColumn {
 	return evaluateColumn{o.address(c.Values, rows*int64(c.Type.Bytes())),
 		o.address(c.Valid, ceilDiv(rows, 32)*4), uint64(c.Type)}
+}
+
+func (o *operation) evaluateLookup(l *LookupTable) evaluateLookup {
+	return evaluateLookup{o.address(l.Keys, 8*l.Rows), o.address(l.Table.Memory, 8*l.Table.Slots), uint64(l.Table.Slots)}
 }

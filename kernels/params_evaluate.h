@@ -10,7 +10,9 @@ enum {
   kInstructionsMax = 96,
   kRegistersMax = 32,  // whose bits a word has
   kInputsMax = 24,
-  kOutputsMax = 32
+  kOutputsMax = 32,
+  kLookupsMax = 6,
+  kFetchedMax = 12
 };
 
 // Op of internal/rowcode.
@@ -20,6 +22,7 @@ enum {
   kAddDouble, kSubDouble, kMulDouble, kDivDouble, kSingle, kDouble, kRank,
   kEqual, kLess, kLessEqual, kAmong, kSame,
   kAnd, kThen, kOr, kNot, kIsNull, kSelect,
+  kFind, kFetch, kWords, kBit, kEach,  // kWords of no instruction
   kFilter, kStore, kOpEnd
 };
 
@@ -35,6 +38,19 @@ typedef struct {
   u64 type;
 } EvaluateColumn;
 
+// LookupTable of evaluate.go.
+typedef struct {
+  const void* keys;
+  const u64* table;  // of join_build; of kEach its lists are behind the slots
+  u64 slots;
+} EvaluateLookup;
+
+// A column of a lookup, of words.
+typedef struct {
+  const i64* values;
+  const u32* valid;  // a bitmap; null: no value is NULL
+} EvaluateFetched;
+
 // EvaluationHead of evaluate.go.
 typedef struct {
   u64 rows;
@@ -42,11 +58,13 @@ typedef struct {
 } EvaluateHead;
 
 typedef struct {
-  u64 rows;
+  u64 rows, room;      // of inputs, and for outputs
   EvaluateHead* head;  // all 0 before
   u32 num_instructions, filters;
   EvaluateColumn inputs[kInputsMax];
   EvaluateColumn outputs[kOutputsMax];
+  EvaluateLookup lookups[kLookupsMax];
+  EvaluateFetched fetched[kFetchedMax];
   Instruction instructions[kInstructionsMax];
 } EvaluateLaunch;
 

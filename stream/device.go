@@ -27,6 +27,7 @@ type device struct {
 	layout  layout         // of a tile
 	encoded *encodedLayout // of an encoded tile; nil where tiles cannot be encoded
 	known   kernels.StringTable
+	lookups *lookups         // of Decoding.Code; nil where tiles cannot be encoded
 	ranks   []kernels.Buffer // by Run.rankings
 
 	numbering    sync.Mutex   // held while strings get numbers, and go to known
@@ -86,7 +87,7 @@ func (d *device) open() error {
 		}
 		d.tiles = append(d.tiles, t)
 	}
-	if err := d.openKnown(); err != nil {
+	if err := firstError(d.openKnown, d.openLookups); err != nil {
 		return err
 	}
 	// A wait may end long after the event: spans by its end would end after the query does.
@@ -289,7 +290,7 @@ func (d *device) release() error {
 		errs = append(errs, p.Free())
 	}
 	d.orphans = nil
-	errs = append(errs, d.dropTable(), d.dropKnown(), d.dropRanks(), d.base.Close())
+	errs = append(errs, d.dropTable(), d.dropKnown(), d.dropLookups(), d.dropRanks(), d.base.Close())
 	d.base = nil
 	if invariants.Enabled {
 		invariants.Checkf(d.used == 0, "M4: device %d is released with %d B in use", d.number, d.used)
@@ -306,7 +307,7 @@ func (d *device) addTo(c *Counters) {
 	c.BytesOut += d.bytesOut.Load()
 	c.DevicePeak += d.peak
 	if l := d.encoded; l != nil {
-		c.DevicePeak += l.bytes*int64(d.run.opt.Streams) + d.known.MemoryBytes()
+		c.DevicePeak += l.bytes*int64(d.run.opt.Streams) + d.known.MemoryBytes() + d.lookups.bytes
 	}
 	d.spansMu.Lock()
 	defer d.spansMu.Unlock()

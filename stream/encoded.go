@@ -38,6 +38,10 @@ type Decoding struct {
 	// of the strings, and is called by several goroutines at once. Required where a column has Strings.
 	Number func(ctx context.Context, strings *NewStrings, numbers []uint32) (bool, error)
 
+	// NumberFetched gives numbers to strings of Code.Fetched[fetched], as Number does. It is called by several
+	// goroutines at once, and required where a column without Words is fetched that has strings.
+	NumberFetched func(fetched int, strings [][]byte, numbers []uint32) error
+
 	// Refuse takes back an encoded tile that a device could not decode, whose rows are of none of the
 	// run's groups. It keeps no memory of the tile, and is called by several goroutines at once.
 	Refuse func(ctx context.Context, t *Tile) error
@@ -610,8 +614,6 @@ func (t *Tile) decode(again bool) error {
 	}
 	if l.of.Code != nil {
 		code := t.evaluation(columns, into, keys)
-		code.Head = at.At(l.status + l.headAt(e.items))
-		keys.Count = code.Head
 		steps = append(steps, func() error { return t.stream.Evaluate(code) })
 	}
 	return firstError(append(steps, func() error { return t.stream.PackKeys(keys) })...)
@@ -642,14 +644,23 @@ func (t *Tile) unpack(blocks *kernels.Blocks,
 	return steps
 }
 
-// evaluation is what makes the rows of a tile, and the values of keys, of decoded columns.
+// evaluation is what makes the rows of a tile, and the values of keys, of decoded columns; keys are of the rows that it
+// makes.
 func (t *Tile) evaluation(columns []kernels.Column, rows kernels.Rows, keys *kernels.KeyParts) *kernels.Evaluation {
-	code := &kernels.Evaluation{Code: t.device.encoded.of.Code, Rows: rows.Count, Inputs: columns}
+	l := t.device.encoded
+	code := &kernels.Evaluation{
+		Head: kernels.Span{Buffer: t.encoded, Offset: l.status + l.headAt(t.Encoded.items)},
+		Code: l.of.Code, Rows: rows.Count, Room: l.rows, Inputs: columns,
+		Lookups: t.device.lookups.tables, Fetched: t.device.lookups.fetched,
+	}
 	for i, typ := range t.device.layout.shape.Columns {
 		code.Outputs = append(code.Outputs, kernels.Column{Type: typ, Values: rows.Columns[i], Valid: rows.Valid[i]})
 	}
 	for i := range keys.Parts {
 		code.Outputs = append(code.Outputs, keys.Parts[i].Column)
+	}
+	if keys.Count = code.Head; code.Code.Each != nil { // which may make more rows than there are
+		keys.Rows = l.rows
 	}
 	return code
 }
@@ -670,21 +681,26 @@ func (t *Tile) giveRows() error {
 // everything else by what they take.
 func (d *device) layOutEncoded() {
 	o := &d.run.opt
-	d.encoded, d.known = nil, kernels.StringTable{}
+	d.encoded, d.known, d.lookups = nil, kernels.StringTable{}, nil
 	if o.Decode == nil || o.Streams*len(o.Devices) < 2 { // a tile that waits for pages would be the only one
 		return
 	}
+	lookups := layOutLookups(o.Decode.Code)
+	if lookups.bytes > d.limit/lookupsShare {
+		return
+	}
+	limit := d.limit - lookups.bytes
 	streams, rows := int64(o.Streams), d.layout.capacity
 	l := newEncodedLayout(o.Decode, rows)
-	for l.bytes*streams > d.limit/encodedShare || l.host*streams > o.PinnedLimit/ringPinned || l.isTooLarge() {
+	for l.bytes*streams > limit/encodedShare || l.host*streams > o.PinnedLimit/ringPinned || l.isTooLarge() {
 		if rows /= 2; rows < max(o.Decode.GroupRows, tileRowsMin) {
 			return
 		}
 		l = newEncodedLayout(o.Decode, rows)
 	}
 	d.layout = newLayout(&o.Shape, o.Nullable, rows)
-	d.encoded = l
-	d.limit -= l.bytes * streams
+	d.encoded, d.lookups = l, lookups
+	d.limit = limit - l.bytes*streams
 	d.layOutKnown()
 }
 
@@ -729,7 +745,7 @@ func DecodeBytes(of *Decoding, rows int64) int64 {
 	const tileMax = 1 << 28 // rows; none of more has room, and a damaged file may have any number
 	streams := int64(streamsDecode[0])
 	tile := min(max(of.GroupRows, min(ceilDiv(rows, streams), tileRowsMin)), tileMax)
-	return encodedShare * streams * newEncodedLayout(of, tile).bytes
+	return encodedShare*streams*newEncodedLayout(of, tile).bytes + lookupsShare*layOutLookups(of.Code).bytes
 }
 
 // encodedShare: encoded tiles take no more than this part of the memory.

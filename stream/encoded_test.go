@@ -73,7 +73,7 @@ func (e *encodedInput) decoding(in *input, a *answer) *stream.Decoding {
 		d.Number = e.number
 	}
 	if e.code {
-		d.Code = e.assemble(len(d.Columns), e.strings)
+		d.Code = e.assemble(in, len(d.Columns), e.strings)
 		d.Filtered = func(_ *stream.Tile, kept int64) { e.kept.Add(kept) }
 		for i := range d.Columns {
 			c := &d.Columns[i]
@@ -86,15 +86,58 @@ func (e *encodedInput) decoding(in *input, a *answer) *stream.Decoding {
 	return d
 }
 
-// assemble returns code that leaves out the rows whose keys are below keyBase, which are none of the
-// input's, and computes the values of the others.
-func (e *encodedInput) assemble(columns int, strings bool) *rowcode.Code {
-	b := &rowcode.Builder{}
-	in := b.Loads(columns)
-	filter := b.Do(rowcode.LessEqual, b.Int(keyBase), in[0])
-	if strings {
-		filter = b.Do(rowcode.Not, b.Do(rowcode.IsNull, in[0]))
+// keyLookup has a row for each key of an input as the file has them, in column 0 the key once more, and a row without a
+// key.
+type keyLookup struct{ keys []int64 }
+
+func newKeyLookup(in *input) *keyLookup {
+	l, seen := &keyLookup{keys: []int64{0}}, map[uint64]bool{}
+	for _, key := range in.keys {
+		if !seen[key] {
+			seen[key] = true
+			l.keys = append(l.keys, int64(key+keyBase))
+		}
 	}
+	return l
+}
+
+func (l *keyLookup) Rows() int64     { return int64(len(l.keys)) }
+func (l *keyLookup) IsText(int) bool { return false }
+
+func (l *keyLookup) Words(_ int, first int64, words []int64, valid []byte) error {
+	for i := range words {
+		words[i], valid[i] = l.keys[first+int64(i)], 1
+		if first == 0 && i == 0 {
+			valid[i] = 0
+		}
+	}
+	return nil
+}
+
+func (l *keyLookup) Strings(int, int64, int, func(i int, s []byte)) error { return nil }
+
+// lookupMost is the most keys of a keyLookup, which a small device has memory for.
+const lookupMost = 2000
+
+// assemble returns code that leaves out the rows whose keys are below keyBase, which are none of the
+// input's, or are in no table of all keys, and computes the values of the others.
+func (e *encodedInput) assemble(in *input, columns int, strings bool) *rowcode.Code {
+	b := &rowcode.Builder{}
+	loads := b.Loads(columns)
+	if l := newKeyLookup(in); !strings && len(l.keys) <= lookupMost && e.rng.IntN(2) == 0 {
+		row := b.Find(l, loads[0])
+		key := b.Fetch(l, row, 0)
+		return e.outputs(b, b.Do(rowcode.Not, b.Do(rowcode.IsNull, row)), append([]rowcode.Value{key}, loads[1:]...))
+	}
+	filter := b.Do(rowcode.LessEqual, b.Int(keyBase), loads[0])
+	if strings {
+		filter = b.Do(rowcode.Not, b.Do(rowcode.IsNull, loads[0]))
+	}
+	return e.outputs(b, filter, loads)
+}
+
+// outputs returns code that computes the values of rows that pass.
+func (e *encodedInput) outputs(b *rowcode.Builder, filter rowcode.Value, in []rowcode.Value) *rowcode.Code {
 	less := b.Within(math.MinInt64, math.MaxInt64, rowcode.Sub, in[1], b.Int(5))
 	outputs := []rowcode.Value{b.Within(math.MinInt64, math.MaxInt64, rowcode.Add, less, b.Int(5))}
 	outputs = append(append(outputs, in[2:]...), in[0])

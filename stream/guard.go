@@ -435,6 +435,10 @@ func (s *guardedStream) Evaluate(e *kernels.Evaluation) error {
 	return s.do(func() error { return s.of.Evaluate(e) })
 }
 
+func (s *guardedStream) BuildTable(j *kernels.Join, t kernels.JoinTable) error {
+	return s.do(func() error { return s.of.BuildTable(j, t) })
+}
+
 func (s *guardedStream) PackKeys(k *kernels.KeyParts) error {
 	return s.do(func() error { return s.of.PackKeys(k) })
 }

@@ -87,7 +87,7 @@ func hostTile(l *layout, host []byte, n int64) *Tile {
 }
 
 // wordsOf views bytes as words.
-func wordsOf[T uint32 | uint64](b []byte) []T {
+func wordsOf[T uint32 | uint64 | int64](b []byte) []T {
 	var w T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(w)))
 }

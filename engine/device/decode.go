@@ -34,12 +34,15 @@ type decoder struct {
 	columns []int                   // by column of the splits' pages: of of.Columns, or -1
 	wanted  []*stream.EncodedColumn // by column of the splits' pages: what columns says; nil for -1
 	strings []stringsColumn         // by column of of.Columns
-	feeding atomic.Int64            // readers that read pages to tiles, or wait for one
-	feeders atomic.Int64            // as many may wait: others decode by the CPU where no tile is free
-	reads   atomic.Int64            // nanoseconds that reading the pages of a split takes, on average
-	full    atomic.Bool             // devices decode no more: the CPU reads what is left
-	missed  atomic.Int64            // splits in a row that were read in vain
-	again   atomic.Int64            // calls of number with strings most of which had numbers
+	fetched []*encode.Interner      // by of.Code.Fetched; nil of columns that are no keys with strings
+	// rows of the lookups that fetched has strings of, once for each column
+	fetchedStrings int64
+	feeding        atomic.Int64 // readers that read pages to tiles, or wait for one
+	feeders        atomic.Int64 // as many may wait: others decode by the CPU where no tile is free
+	reads          atomic.Int64 // nanoseconds that reading the pages of a split takes, on average
+	full           atomic.Bool  // devices decode no more: the CPU reads what is left
+	missed         atomic.Int64 // splits in a row that were read in vain
+	again          atomic.Int64 // calls of number with strings most of which had numbers
 
 	sampling   sync.Once     // of stringsColumn.expected, once many strings are new
 	sampled    chan struct{} // closed when the sample is there, or notSampled
@@ -294,13 +297,21 @@ func (d *decoder) plan(q *Query, l *Layout) error {
 // unpacked[i] / rows: the bytes of the column's decompressed pages, a row.
 func (d *decoder) planStrings(q *Query, l *Layout, unpacked []int64, rows int64) error {
 	for k, column := range l.bound.KeyColumns {
+		numbers := q.Interners[column]
+		if l.strings != nil && l.strings[k] != nil {
+			numbers = l.strings[k]
+		}
+		if err := d.planFetched(column, numbers); err != nil {
+			return err
+		}
 		of := d.of.Keys[k].Column
 		if of < 0 || !d.of.Columns[of].Strings {
 			continue
 		}
-		if d.strings[of].numbers = q.Interners[column]; l.strings != nil && l.strings[k] != nil {
-			d.strings[of].numbers = l.strings[k]
+		if q.Interners[column] == nil && d.joins() {
+			return fmt.Errorf("strings of key %q may come once each, and a join leaves out rows", l.bound.Columns[column].Name)
 		}
+		d.strings[of].numbers = numbers
 		d.strings[of].column, d.strings[of].rare = column, l.strings != nil && len(l.bound.KeyColumns) == 1
 	}
 	for i := range l.columns {
@@ -355,6 +366,9 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 		sampled: make(chan struct{}),
 		strings: make([]stringsColumn, len(of.Columns)), sent: map[*stream.Tile]sentTile{},
 	}
+	if of.Code != nil {
+		d.fetched = make([]*encode.Interner, len(of.Code.Fetched))
+	}
 	for i, c := range columns {
 		if c >= 0 {
 			d.wanted[i] = &of.Columns[c]
@@ -364,7 +378,7 @@ func (q *Query) newDecoder(l *Layout) (*decoder, error) {
 	if err := d.plan(q, l); err != nil {
 		return nil, err
 	}
-	of.Refuse, of.Number = d.refuse, d.number
+	of.Refuse, of.Number, of.NumberFetched = d.refuse, d.number, d.numberFetched
 	d.feeders.Store(int64(max(q.Workers/feedersShare, 1)))
 	if d.count != nil {
 		of.Filtered = d.filtered

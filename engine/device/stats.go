@@ -12,7 +12,8 @@ type Stats struct {
 	Algorithm string `json:"algorithm,omitempty"` // that was asked for
 	Method    string `json:"method,omitempty"`    // what it does, and by which parameters
 	// why the CPU did it, from the start or from a failure on
-	Reason string `json:"reason,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	NotDecoded string `json:"not_decoded,omitempty"` // why devices did not decode the pages of files
 	// of the machine: they chose devices that were not asked for
 	Rates string `json:"rates,omitempty"`
 	// which part of the input the CPU had read when devices began, since it took longer than was
@@ -74,6 +75,9 @@ func (c *coprocessor) describe(d *Stats) {
 	d.Devices = describeDevices(c.lease.list)
 	d.Algorithm, d.Method = c.query.method()
 	d.uuid = c.lease.list[0].Properties().UUID
+	if why := c.layout.notDecoded; why != nil {
+		d.NotDecoded = why.Error()
+	}
 	if why := c.layout.parts; why != nil {
 		d.Finisher = why.Error()
 	}

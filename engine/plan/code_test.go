@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -21,7 +22,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/testknobs"
@@ -203,8 +204,10 @@ func codedFile(t *testing.T, rng *rand.Rand) string {
 }
 
 // answerCoded returns the groups of a statement.
-func answerCoded(ctx context.Context, eng *engine.Engine, src scan.Source, text string, keys int) (*grouptest.Rows, engine.Stats, error) {
-	q, err := prepared(ctx, eng, src, text)
+func answerCoded(
+	ctx context.Context, eng *engine.Engine, tables map[string]plan.Table, text string, keys int,
+) (*grouptest.Rows, engine.Stats, error) {
+	q, err := prepareWith(eng, text, plan.Options{Tables: tables})
 	if err != nil {
 		return nil, engine.Stats{}, err
 	}
@@ -219,6 +222,60 @@ func answerCoded(ctx context.Context, eng *engine.Engine, src scan.Source, text 
 	return rows, r.Stats(), err
 }
 
+// sameOnDevice answers a statement on the CPU and with a device, and compares. It returns what the device has done; ok
+// is false where both ended with an error.
+func sameOnDevice(
+	t *testing.T, rng *rand.Rand, path, text string, keys int, dimensions map[string]plan.Table,
+) (stats engine.Stats, ok bool) {
+	t.Helper()
+	open := func(device string, knobs testknobs.Engine) (*engine.Engine, map[string]plan.Table) {
+		eng, err := engine.Open(testknobs.With(engine.Options{Device: device, Threads: 2}, knobs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := eng.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables := maps.Clone(dimensions)
+		tables["t"] = plan.Table{Source: src}
+		return eng, tables
+	}
+	cpu, tables := open("cpu", testknobs.Engine{})
+	want, wantStats, wantErr := answerCoded(t.Context(), cpu, tables, text, keys)
+	device, tables := open(cmp.Or(*sizeDevice, "host:64MiB"), testknobs.Engine{Device: testknobs.Device{
+		TileRows: []int{0, 0, 1000}[rng.IntN(3)], Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Count: 1 + rng.IntN(2),
+	}})
+	got, stats, err := answerCoded(t.Context(), device, tables, text, keys)
+	if (err == nil) != (wantErr == nil) {
+		t.Fatalf("%s: error %v, want %v", text, err, wantErr)
+	}
+	if err != nil {
+		return stats, false
+	}
+	for _, row := range want.Cells {
+		for c := keys; c < len(row); c++ {
+			if v, ok := row[c].(float64); ok { // of stddev
+				row[c] = grouptest.Approx{Value: v, Tolerance: 1e-12 * math.Abs(v)}
+			}
+		}
+	}
+	if err := grouptest.Equal(want, got); err != nil {
+		t.Fatalf("%s, %+v: %v", text, stats.Device, err)
+	}
+	tested, wantTested := stats.Filter, wantStats.Filter
+	if stats.RowsRead != wantStats.RowsRead ||
+		tested != nil && len(dimensions) == 0 && tested.RowsTested != wantTested.RowsTested {
+		t.Fatalf("%s: %d rows read, %+v; want %d, %+v", text, stats.RowsRead, tested, wantStats.RowsRead, wantTested)
+	}
+	return stats, true
+}
+
 // Would catch a condition or an expression that a device computes otherwise than the CPU, rows that pass
 // there and not here, an overflow that only one of them notices, and statistics that do not add up.
 func TestDeviceCode(t *testing.T) {
@@ -228,61 +285,21 @@ func TestDeviceCode(t *testing.T) {
 	}
 	var decoded, filtered, failed int
 	for i := range statements {
-		rng := rand.New(rand.NewPCG(uint64(i), 61))
-		path := codedFile(t, rng)
-		text, keys := codedStatements{rng}.statement()
-		open := func(device string, knobs testknobs.Engine) (*engine.Engine, scan.Source) {
-			eng, err := engine.Open(testknobs.With(engine.Options{Device: device, Threads: 2}, knobs))
-			if err != nil {
-				t.Fatal(err)
-			}
-			src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return eng, src
-		}
-		cpu, src := open("cpu", testknobs.Engine{})
-		want, wantStats, wantErr := answerCoded(t.Context(), cpu, src, text, keys)
-		name := "host:64MiB"
-		if *sizeDevice != "" {
-			name = *sizeDevice
-		}
-		device, src := open(name, testknobs.Engine{Device: testknobs.Device{
-			TileRows: []int{0, 0, 1000}[rng.IntN(3)], Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Count: 1 + rng.IntN(2),
-		}})
-		got, stats, err := answerCoded(t.Context(), device, src, text, keys)
-		switch {
-		case (err == nil) != (wantErr == nil):
-			t.Fatalf("%d: %s: error %v, want %v", i, text, err, wantErr)
-		case err != nil:
-			failed++
-		default:
-			for _, row := range want.Cells {
-				for c := keys; c < len(row); c++ {
-					if v, ok := row[c].(float64); ok { // of stddev
-						row[c] = grouptest.Approx{Value: v, Tolerance: 1e-12 * math.Abs(v)}
-					}
-				}
-			}
-			if err := grouptest.Equal(want, got); err != nil {
-				t.Fatalf("%d: %s, %+v: %v", i, text, stats.Device, err)
-			}
-			if stats.RowsRead != wantStats.RowsRead || stats.Filter != nil && stats.Filter.RowsTested != wantStats.Filter.RowsTested {
-				t.Fatalf("%d: %s: %d rows read, %+v; want %d, %+v", i, text, stats.RowsRead, stats.Filter, wantStats.RowsRead, wantStats.Filter)
-			}
-			if stats.Device.Decoded > 0 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(uint64(i), 61))
+			path := codedFile(t, rng)
+			text, keys := codedStatements{rng}.statement()
+			stats, ok := sameOnDevice(t, rng, path, text, keys, map[string]plan.Table{})
+			switch {
+			case !ok:
+				failed++
+			case stats.Device.Decoded > 0:
 				decoded++
 				if strings.Contains(text, "WHERE") {
 					filtered++
 				}
 			}
-		}
-		for _, eng := range []*engine.Engine{cpu, device} {
-			if err := eng.Close(); err != nil {
-				t.Error(err)
-			}
-		}
+		})
 	}
 	t.Logf("%d of %d statements were decoded, %d with conditions; %d failed", decoded, statements, filtered, failed)
 	if decoded < statements/4 || filtered < statements/8 || failed == 0 {
@@ -323,7 +340,8 @@ func TestDeviceCodeText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, stats, err := answerCoded(t.Context(), eng, src, "SELECT k, count(*) FROM t WHERE s <> 'a' GROUP BY k", 1)
+			tables := map[string]plan.Table{"t": {Source: src}}
+			_, stats, err := answerCoded(t.Context(), eng, tables, "SELECT k, count(*) FROM t WHERE s <> 'a' GROUP BY k", 1)
 			errs = append(errs, fmt.Sprint(err))
 			if name != "cpu" && (stats.Device.Decoded > 0) != (bad == "") {
 				t.Errorf("%q: %d rows were decoded", bad, stats.Device.Decoded)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 )
 
@@ -27,7 +28,7 @@ func TestDeviceOfSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, stats, err := answerCoded(t.Context(), eng, src, text, 1)
+		_, stats, err := answerCoded(t.Context(), eng, map[string]plan.Table{"t": {Source: src}}, text, 1)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		}

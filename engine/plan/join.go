@@ -33,6 +33,7 @@ type joinNode struct {
 	between          engine.Range  // of values behind the keys
 	sorted           string        // for people: what the build side is sorted by; "" of none
 	condition        *expr.Program // of the columns of the join; nil for TRUE
+	whole            *expr.Program // condition, and what between has; nil for TRUE
 	isKept           bool          // the build side reads no iteration, as the probe side does: it is made once for all
 	has              joinRows
 	schema           *arrow.Schema // of pairs: the probe side's columns, then the build side's
@@ -248,8 +249,12 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	sides, columns := [2]*input{probe, build}, [2][]logical.Column{probeColumns, buildColumns}
 	in := &input{made, made.pairs(n, sides, columns, rows <= engine.CodedRowsMost)}
 	made.described = &joined{node: made, probe: probe.node.rows(nil)}
+	pairs := expr.Columns{Schema: made.schema, Places: in.places}
 	if condition != nil {
-		made.condition, err = expr.BindCondition(p.ctx, expr.Columns{Schema: made.schema, Places: in.places}, condition)
+		made.condition, err = expr.BindCondition(p.ctx, pairs, condition)
+	}
+	if made.whole = made.condition; err == nil && n.Condition != condition {
+		made.whole, err = expr.BindCondition(p.ctx, pairs, n.Condition)
 	}
 	if made.has.isOneSided() {
 		in = &input{made, logical.PlacesOf(n.Columns())}

@@ -97,24 +97,61 @@ func (p *Paged) Build() (b *rowcode.Builder, filter rowcode.Value, columns []row
 	return b, filter, columns
 }
 
+// Restricted returns the pages with a further condition behind `before`, Program's, and with other columns. count is
+// told how many rows are asked and pass, as Filtered is.
+func (p *Paged) Restricted(
+	b *rowcode.Builder, before, filter rowcode.Value, columns []rowcode.Value, count func(asked, kept int64),
+) *Paged {
+	if before >= 0 {
+		filter = b.Do(rowcode.Then, before, filter)
+	}
+	made := *p
+	made.Program, made.Filtered = b.Program(filter, columns), count
+	if p.Filtered != nil {
+		made.Filtered = func(asked, kept int64) {
+			p.Filtered(asked, kept)
+			count(asked, kept)
+		}
+	}
+	return &made
+}
+
 // filteredBy returns the pages with a condition, for a split of some of their columns.
 func (p *Paged) filteredBy(test *decode.RowTest, wanted, tested []int) (*Paged, error) {
-	coded, ok := test.Filter.(CodedFilter)
-	switch {
-	case !ok:
-		return nil, errors.New("the filter has no instructions")
-	case p.Filtered != nil:
-		return nil, errors.New("the rows are filtered twice")
-	}
-	b, _, columns := p.Build()
-	filter, err := coded.Code(b, pick(columns, tested))
+	b, before, columns := p.Build()
+	filter, err := codeOf(test.Filter, b, pick(columns, tested))
 	if err != nil {
 		return nil, err
 	}
-	filtered := *p
-	filtered.Program = b.Program(filter, pick(columns, wanted))
-	filtered.Filtered = test.Add
-	return &filtered, nil
+	return p.Restricted(b, before, filter, pick(columns, wanted), test.Add), nil
+}
+
+// codeOf adds the condition of a filter to a program.
+func codeOf(f any, b *rowcode.Builder, columns []rowcode.Value) (rowcode.Value, error) {
+	switch f := f.(type) {
+	case *placedFilter:
+		return codeOf(f.RowFilter, b, columns)
+	case CodedFilter:
+		return f.Code(b, columns)
+	}
+	return rowcode.None, errors.New("the filter has no instructions")
+}
+
+// Code implements CodedFilter.
+func (f *allFilters) Code(b *rowcode.Builder, columns []rowcode.Value) (rowcode.Value, error) {
+	all := rowcode.None
+	for i, of := range f.filters {
+		one, err := codeOf(of, b, pick(columns, f.of[i]))
+		switch {
+		case err != nil:
+			return rowcode.None, err
+		case i == 0:
+			all = one
+		default:
+			all = b.Do(rowcode.Then, all, one)
+		}
+	}
+	return all, nil
 }
 
 // pick returns some elements of a list.

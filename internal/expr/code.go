@@ -34,6 +34,10 @@ func (p *Program) code(b *rowcode.Builder, columns []rowcode.Value,
 	c := &coder{Builder: b, program: p, columns: columns}
 	values := make([]rowcode.Value, len(p.nodes))
 	for i, n := range p.nodes {
+		if n.column >= 0 && !n.isConst && n.typ.kind() == textKind { // it passes
+			values[i] = columns[n.column]
+			continue
+		}
 		c.scaled = nil
 		values[i] = of(c, n)
 		for _, time := range c.scaled {

@@ -105,7 +105,8 @@ func runCode(t *testing.T, code *rowcode.Code, inputs []arrow.Array, rows int) (
 			}
 			return rowcode.Cell{Word: wordOf(inputs[input], row)}
 		}
-		passes, ok := m.Run(load, outputs)
+		passes := false
+		ok := m.Run(load, outputs, func() { passes = true })
 		wrong = wrong || !ok
 		passed = append(passed, passes)
 		if len(outputs) > 0 {
@@ -221,7 +222,7 @@ func compareCells(t *testing.T, name string, cells []rowcode.Cell, want arrow.Ar
 		}
 		word := wordOf(want, row)
 		x, y := math.Float64frombits(uint64(c.Word)), math.Float64frombits(uint64(word))
-		if !c.Null && c.Word != word && !(isDouble && x != x && y != y) {
+		if !c.Null && c.Word != word && !(isDouble && x != x && y != y) && !arrow.IsBaseBinary(want.DataType().ID()) {
 			t.Fatalf("%s, row %d: %d, want %d", name, row, c.Word, word)
 		}
 	}
@@ -245,7 +246,7 @@ func TestCodeOfTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := make([]rowcode.Cell, 1)
-		_, ok := rowcode.NewMachine(code).Run(func(int) rowcode.Cell { return rowcode.Cell{Word: 12} }, out)
+		ok := rowcode.NewMachine(code).Run(func(int) rowcode.Cell { return rowcode.Cell{Word: 12} }, out, func() {})
 		want := map[arrow.TimeUnit]int64{arrow.Second: 12_000_000, arrow.Millisecond: 12_000, arrow.Microsecond: 12, arrow.Nanosecond: 12}[unit]
 		if !ok || out[0].Word != want {
 			t.Errorf("12 of unit %s are %d, want %d", unit, out[0].Word, want)
@@ -284,7 +285,7 @@ func TestCodeOfCalendar(t *testing.T) {
 		}
 		m, out := rowcode.NewMachine(code), make([]rowcode.Cell, 1)
 		check := func(day int64) {
-			_, ok := m.Run(func(int) rowcode.Cell { return rowcode.Cell{Word: day} }, out)
+			ok := m.Run(func(int) rowcode.Cell { return rowcode.Cell{Word: day} }, out, func() {})
 			if want := list[i].want(day); !ok || out[0].Word != want {
 				t.Fatalf("%s of day %d: %d, want %d", list[i].name, day, out[0].Word, want)
 			}

@@ -1,9 +1,13 @@
 package rowcode
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Instruction is an operator with the registers of its operands and its result; of Load and Match, A is the
-// input, and of Store, B the output. It is what devices take.
+// input, of Store, B the output, and of Fetch, Low the number in Fetched. It is what devices take.
 type Instruction struct {
 	Op          Op
 	To, A, B, C uint8
@@ -21,12 +25,17 @@ type Code struct {
 	Filters      bool // some rows may not pass: a Filter is among the instructions
 	Outputs      int
 	Patterns     []Pattern // by bit of the words that strings are
+	Lookups      []Lookup  // that Find names
+	Fetched      []Fetched // that Fetch names, by Low
+	Each         Lookup    // of Lookups: the one that the instruction Each names; nil of none
 }
 
 // What machines have room for.
 const (
 	InstructionsMax = 96
 	RegistersMax    = 32
+	LookupsMax      = 6
+	FetchedMax      = 12
 )
 
 // Assemble returns the instructions of a program whose columns are outputs, in this order; or why machines
@@ -52,6 +61,9 @@ func Assemble(p *Program) (*Code, error) {
 			a.uses[*operand]++
 		}
 	}
+	if err := a.computeEach(); err != nil {
+		return nil, err
+	}
 	if c.Filters {
 		a.compute(p.Filter)
 		a.emit(Instruction{Op: Filter, A: a.take(p.Filter)})
@@ -72,6 +84,9 @@ func Assemble(p *Program) (*Code, error) {
 		return nil, fmt.Errorf("its expressions take %d instructions, more than %d", len(c.Instructions), InstructionsMax)
 	case c.Registers > RegistersMax:
 		return nil, fmt.Errorf("its expressions take %d registers, more than %d", c.Registers, RegistersMax)
+	case len(c.Lookups) > LookupsMax || len(c.Fetched) > FetchedMax:
+		return nil, fmt.Errorf("it joins %d tables and takes %d columns of them, more than %d and %d",
+			len(c.Lookups), len(c.Fetched), LookupsMax, FetchedMax)
 	}
 	return c, nil
 }
@@ -83,6 +98,27 @@ type assembler struct {
 	register []int // by value; -1 before it is computed
 	uses     []int // by value: how many instructions are still to read it
 	free     []int
+}
+
+// computeEach computes Each, if the program has it, before the condition. What was computed before is asked again for
+// each of its rows, so that it keeps its register.
+func (a *assembler) computeEach() error {
+	for v, needed := range a.program.needed() {
+		if !needed || a.program.Nodes[v].Op != Each {
+			continue
+		}
+		if a.code.Each != nil || !a.code.Filters {
+			return errors.New("two joins have several partners for a row")
+		}
+		a.compute(Value(v))
+		a.code.Each = a.program.Lookups[a.program.Nodes[v].Low]
+		for v, r := range a.register {
+			if r >= 0 {
+				a.uses[v]++
+			}
+		}
+	}
+	return nil
 }
 
 func (a *assembler) emit(i Instruction) { a.code.Instructions = append(a.code.Instructions, i) }
@@ -97,8 +133,14 @@ func (a *assembler) compute(v Value) {
 		a.compute(*operand)
 	}
 	i := Instruction{Op: n.Op, Low: n.Low, High: n.High}
-	if n.Op == Load || n.Op == Match {
+	switch n.Op {
+	case Load, Match:
 		i.A = uint8(n.A)
+	case Find, Each:
+		i.Low = placeIn(&a.code.Lookups, a.program.Lookups[n.Low])
+	case Fetch, Words:
+		of := Fetched{int(placeIn(&a.code.Lookups, a.program.Lookups[n.Low])), int(n.High), n.Op == Words}
+		i.Op, i.Low, i.High = Fetch, placeIn(&a.code.Fetched, of), 0
 	}
 	to := []*uint8{&i.A, &i.B, &i.C}
 	for k, operand := range n.operands() {
@@ -112,6 +154,15 @@ func (a *assembler) compute(v Value) {
 	}
 	i.To = uint8(a.register[v])
 	a.emit(i)
+}
+
+// placeIn returns where an element is in a list, to which it is added if it is not there yet.
+func placeIn[T comparable](list *[]T, of T) int64 {
+	at := slices.Index(*list, of)
+	if at < 0 {
+		at, *list = len(*list), append(*list, of)
+	}
+	return int64(at)
 }
 
 // take returns the register of a value for an instruction that reads it, after which the register may be

@@ -10,18 +10,49 @@ type Cell struct {
 
 // Machine runs code, row by row.
 type Machine struct {
+	Tables    Tables // nil of code that has no lookups
 	code      *Code
 	registers []Cell
+
+	next   Cell // the next row of Each; NULL of none
+	resume int  // the instruction behind Each
+}
+
+// Tables are a Code's Lookups for a machine.
+type Tables interface {
+	Find(lookup int, key int64) (row int64, ok bool)
+	Next(lookup int, row int64) (next int64, ok bool) // that has the same key
+	Fetch(fetched int, row int64) Cell
 }
 
 // NewMachine returns a machine for some code.
-func NewMachine(c *Code) *Machine { return &Machine{c, make([]Cell, c.Registers)} }
+func NewMachine(c *Code) *Machine { return &Machine{code: c, registers: make([]Cell, c.Registers)} }
 
-// Run computes the outputs of a row. passes is false where the condition is not TRUE: then outputs have
-// nothing. ok is false where the condition or an output is an error.
-func (m *Machine) Run(load func(input int) Cell, outputs []Cell) (passes, ok bool) {
+// Run computes the outputs of a row, and calls pass where the condition is TRUE: once for each row that Each makes of
+// it. It returns false where the condition or an output is an error.
+func (m *Machine) Run(load func(input int) Cell, outputs []Cell, pass func()) (ok bool) {
+	m.next = Cell{Null: true}
+	passes, ok := m.run(0, load, outputs)
+	for {
+		if passes {
+			pass()
+		}
+		if m.next.Null {
+			return ok
+		}
+		each := &m.code.Instructions[m.resume-1]
+		m.registers[each.To] = m.next
+		m.next = m.cell(m.Tables.Next(int(each.Low), m.next.Word))
+		var good bool
+		passes, good = m.run(m.resume, load, outputs)
+		ok = ok && good
+	}
+}
+
+// run runs the instructions from one on.
+func (m *Machine) run(from int, load func(input int) Cell, outputs []Cell) (passes, ok bool) {
 	ok = true
-	for i := range m.code.Instructions {
+	for i := from; i < len(m.code.Instructions); i++ {
 		in := &m.code.Instructions[i]
 		switch in.Op {
 		case Load:
@@ -37,11 +68,34 @@ func (m *Machine) Run(load func(input int) Cell, outputs []Cell) (passes, ok boo
 		case Store:
 			c := m.registers[in.A]
 			outputs[in.B], ok = c, ok && !c.Wrong
+		case Find, Each, Fetch:
+			c := m.look(in)
+			if m.registers[in.To] = c; in.Op == Each {
+				m.resume = i + 1
+				if !c.Null && !c.Wrong {
+					m.next = m.cell(m.Tables.Next(int(in.Low), c.Word))
+				}
+			}
 		default:
 			m.registers[in.To] = m.step(in)
 		}
 	}
 	return true, ok
+}
+
+// cell returns a row that may be none.
+func (m *Machine) cell(row int64, ok bool) Cell { return Cell{Word: row, Null: !ok} }
+
+// look returns the result of Find, Fetch and Each.
+func (m *Machine) look(in *Instruction) Cell {
+	c := m.registers[in.A]
+	switch {
+	case c.Null || c.Wrong:
+		return Cell{Null: c.Null, Wrong: c.Wrong}
+	case in.Op == Fetch:
+		return m.Tables.Fetch(int(in.Low), c.Word)
+	}
+	return m.cell(m.Tables.Find(int(in.Low), c.Word))
 }
 
 // step returns the result of an operator on registers.
@@ -141,6 +195,8 @@ func (m *Machine) step(in *Instruction) (out Cell) {
 		}
 		c.Wrong = c.Wrong || a.Wrong
 		return c
+	case Bit:
+		out.Word = a.Word >> in.Low & 1
 	}
 	switch in.Op {
 	case Add, Sub, Mul, Limit, Quotient, Rest:

@@ -50,6 +50,14 @@ const (
 	IsNull // never NULL
 	Select // B where A is TRUE, else C
 
+	// Rows of a table; see Lookup. A row is an integer.
+	Find  // a row of lookup Low whose key is A; NULL where A is, or where no row has the key
+	Fetch // column High of row A of lookup Low, as inputs are; of strings, what Code.Fetched says
+	Words // as Fetch, of strings: their words for the program's patterns; devices have Fetch for it
+	Bit   // bit Low of A
+	// Each is Find of all rows that have the key, one after the other: the program's row becomes a row for each of them.
+	Each
+
 	// Results.
 	Filter // the row passes if A is TRUE
 	Store  // A is output B
@@ -61,7 +69,8 @@ var operands = [opEnd]int{
 	Add: 2, Sub: 2, Mul: 2, Limit: 1, Quotient: 2, Rest: 2,
 	AddDouble: 2, SubDouble: 2, MulDouble: 2, DivDouble: 2, Single: 1, Double: 1, Rank: 1,
 	Equal: 2, Less: 2, LessEqual: 2, Among: 1, Same: 2,
-	And: 2, Then: 2, Or: 2, Not: 1, IsNull: 1, Select: 3, Filter: 1, Store: 1,
+	And: 2, Then: 2, Or: 2, Not: 1, IsNull: 1, Select: 3,
+	Find: 1, Fetch: 1, Words: 1, Bit: 1, Each: 1, Filter: 1, Store: 1,
 }
 
 // Value is a value of a program: the place of its node.
@@ -84,6 +93,7 @@ type Program struct {
 	Columns []Value // of the result
 
 	Patterns []Pattern // that nodes name
+	Lookups  []Lookup  // likewise
 }
 
 // Builder makes a program. A value that is asked for twice is computed once.
@@ -91,6 +101,7 @@ type Builder struct {
 	nodes    []Node
 	known    map[Node]Value
 	patterns []Pattern
+	lookups  []Lookup
 }
 
 // Node returns the value of a node.
@@ -146,22 +157,38 @@ func (b *Builder) Loads(count int) []Value {
 	return inputs
 }
 
-// Match returns whether a string, which must be an input, is as a pattern says.
+// Match returns whether a string, which must be an input or be fetched, is as a pattern says.
 func (b *Builder) Match(s Value, p Pattern) (v Value, ok bool) {
-	n := b.nodes[s]
-	if n.Op != Load {
-		return None, false
+	switch n := b.nodes[s]; n.Op {
+	case Load:
+		return b.Node(Node{Op: Match, A: n.A, Low: b.pattern(p)}), true
+	case Fetch:
+		n.Op = Words
+		return b.Node(Node{Op: Bit, A: b.Node(n), Low: b.pattern(p)}), true
 	}
-	return b.match(n.A, p), true
+	return None, false
 }
 
-func (b *Builder) match(input Value, p Pattern) Value {
-	at := slices.Index(b.patterns, p)
-	if at < 0 {
-		at, b.patterns = len(b.patterns), append(b.patterns, p)
-	}
-	return b.Node(Node{Op: Match, A: input, Low: int64(at)})
+// pattern returns the number of a pattern.
+func (b *Builder) pattern(p Pattern) int64 { return placeIn(&b.patterns, p) }
+
+// Find returns a row of a lookup that has a key.
+func (b *Builder) Find(in Lookup, key Value) Value {
+	return b.Node(Node{Op: Find, A: key, Low: b.lookup(in)})
 }
+
+// Each returns the rows of a lookup that have a key. Programs have one at most, and a condition.
+func (b *Builder) Each(in Lookup, key Value) Value {
+	return b.Node(Node{Op: Each, A: key, Low: b.lookup(in)})
+}
+
+// Fetch returns a row's value of a column.
+func (b *Builder) Fetch(in Lookup, row Value, column int) Value {
+	return b.Node(Node{Op: Fetch, A: row, Low: b.lookup(in), High: int64(column)})
+}
+
+// lookup returns the number of a lookup.
+func (b *Builder) lookup(in Lookup) int64 { return placeIn(&b.lookups, in) }
 
 // Reach returns a value that is an error where another is, too.
 func (b *Builder) Reach(other, v Value) Value {
@@ -179,9 +206,11 @@ func (b *Builder) Add(p *Program) (filter Value, columns []Value) {
 		for _, operand := range n.operands() {
 			*operand = at[*operand]
 		}
-		if n.Op == Match {
-			at[i] = b.match(n.A, p.Patterns[n.Low])
-			continue
+		switch n.Op {
+		case Match, Bit:
+			n.Low = b.pattern(p.Patterns[n.Low])
+		case Find, Each, Fetch, Words:
+			n.Low = b.lookup(p.Lookups[n.Low])
 		}
 		at[i] = b.Node(n)
 	}
@@ -200,7 +229,10 @@ func (n *Node) operands() []*Value { return []*Value{&n.A, &n.B, &n.C}[:operands
 
 // Program returns the program of a condition, or None, and of columns.
 func (b *Builder) Program(filter Value, columns []Value) *Program {
-	return &Program{Nodes: slices.Clone(b.nodes), Filter: filter, Columns: columns, Patterns: slices.Clone(b.patterns)}
+	return &Program{
+		Nodes: slices.Clone(b.nodes), Filter: filter, Columns: columns,
+		Patterns: slices.Clone(b.patterns), Lookups: slices.Clone(b.lookups),
+	}
 }
 
 // Equals reports whether two programs are the same.
@@ -209,7 +241,7 @@ func (p *Program) Equals(other *Program) bool {
 		return p == other
 	}
 	return p.Filter == other.Filter && slices.Equal(p.Columns, other.Columns) && slices.Equal(p.Nodes, other.Nodes) &&
-		slices.Equal(p.Patterns, other.Patterns)
+		slices.Equal(p.Patterns, other.Patterns) && slices.Equal(p.Lookups, other.Lookups)
 }
 
 // Inputs returns the inputs whose values the condition and the columns need.

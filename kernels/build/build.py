@@ -8,6 +8,7 @@ With -check, compiles for one target only.
 
 DIRECTORY_OF_ARCHIVES gets an archive for every target, which pack.go packs or compares: sm_90.zip has machine
 code, compute_75.zip has PTX, each with a member for every source. cuda/stamp is the hash of what they were made from.
+DIRECTORY_OF_ARCHIVES.cache keeps what was compiled, by the hash of a source with its headers.
 """
 
 import concurrent.futures
@@ -15,6 +16,7 @@ import ctypes
 import glob
 import hashlib
 import os
+import re
 import shutil
 import sys
 import zipfile
@@ -86,15 +88,33 @@ class Compiler:
         return self.output(program, "CUBIN" if target in MACHINES else "PTX")
 
 
-def compile_one(directory, texts, name, target):
-    return "%s/%s" % (target, name[: -len(".cu")]), Compiler(directory).compile(texts, name, target)
+def included(texts, name, found=None):
+    """The texts of a source and of the headers that it includes, by name."""
+    found = {} if found is None else found
+    if name not in found:
+        found[name] = texts[name]
+        for header in re.findall(rb'#include "([^"]+)"', texts[name]):
+            included(texts, header.decode(), found)
+    return found
 
 
-def compile_all(directory, texts, targets):
+def compile_one(directory, cache, texts, name, target):
+    own = included(texts, name)
+    kept = os.path.join(cache, hashlib.sha256((name + target + stamp(own)).encode()).hexdigest())
+    if not os.path.exists(kept):
+        made = Compiler(directory).compile(own, name, target)
+        with open("%s.%d" % (kept, os.getpid()), "wb") as f:
+            f.write(made)
+        os.rename(f.name, kept)
+    return "%s/%s" % (target, name[: -len(".cu")]), read(kept)
+
+
+def compile_all(directory, cache, texts, targets):
     """What every source compiles to, by member of the archive; in processes, the largest sources first."""
+    os.makedirs(cache, exist_ok=True)
     names = sorted((n for n in texts if n.endswith(".cu")), key=lambda n: ("PROGRAMS" not in texts[n].decode(), n))
     with concurrent.futures.ProcessPoolExecutor() as pool:
-        jobs = [pool.submit(compile_one, directory, texts, n, t) for n in names for t in targets]
+        jobs = [pool.submit(compile_one, directory, cache, texts, n, t) for n in names for t in targets]
         return dict(j.result() for j in jobs)
 
 
@@ -111,7 +131,7 @@ def main():
     texts = sources()
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
-    write(compile_all(compiler, texts, ["sm_90"] if checking else TARGETS), directory)
+    write(compile_all(compiler, directory + ".cache", texts, ["sm_90"] if checking else TARGETS), directory)
     if not checking:
         with open(os.path.join(KERNELS, "cuda", "stamp"), "w") as f:
             f.write(stamp(texts))

@@ -15,30 +15,33 @@ func (s *stream) Evaluate(e *kernels.Evaluation) error {
 		inputs[i] = o.column(&e.Inputs[i], e.Rows, false)
 	}
 	for i := range e.Outputs {
-		outputs[i] = o.column(&e.Outputs[i], e.Rows, true)
+		outputs[i] = o.column(&e.Outputs[i], e.Room, true)
 	}
-	rows, code := int(e.Rows), *e.Code
+	rows, room, code, tables := int(e.Rows), int(e.Room), *e.Code, o.lookups(e)
 	return o.enqueue(func() {
 		machine := rowcode.NewMachine(&code)
+		machine.Tables = tables
 		cells := make([]rowcode.Cell, len(outputs))
 		to, wrong := 0, uint32(0)
 		for _, out := range outputs {
 			clear(out.valid)
 		}
 		for row := range rows {
-			passes, ok := machine.Run(func(i int) rowcode.Cell { return inputs[i].cell(row) }, cells)
+			ok := machine.Run(func(i int) rowcode.Cell { return inputs[i].cell(row) }, cells, func() {
+				if to == room {
+					wrong = 1
+					return
+				}
+				for i := range outputs {
+					if !outputs[i].set(to, cells[i]) {
+						wrong = 1
+					}
+				}
+				to++
+			})
 			if !ok {
 				wrong = 1
 			}
-			if !passes {
-				continue
-			}
-			for i := range outputs {
-				if !outputs[i].set(to, cells[i]) {
-					wrong = 1
-				}
-			}
-			to++
 		}
 		binary.LittleEndian.PutUint64(head, uint64(to))
 		binary.LittleEndian.PutUint32(head[8:], wrong)
@@ -91,4 +94,45 @@ func (c *column) set(row int, cell rowcode.Cell) bool {
 		binary.LittleEndian.PutUint64(c.values[8*row:], uint64(cell.Word))
 	}
 	return !cell.Null || c.valid != nil
+}
+
+// lookups are the tables of an evaluation.
+type lookups struct {
+	joins   []*join
+	tables  []joinTable
+	fetched []column
+}
+
+func (o *operation) lookups(e *kernels.Evaluation) *lookups {
+	l := &lookups{}
+	for i := range e.Lookups {
+		of := &e.Lookups[i]
+		unique := e.Code.Lookups[i] != e.Code.Each
+		j := &join{Join: kernels.Join{KeyBytes: 8, Unique: unique, Build: kernels.JoinSide{Count: of.Rows, Keys: of.Keys}}}
+		j.build = o.joinSide(&j.Build, j.KeyBytes)
+		l.joins, l.tables = append(l.joins, j), append(l.tables, o.joinTable(&j.Join, of.Table, false))
+	}
+	for i := range e.Fetched {
+		l.fetched = append(l.fetched, o.column(&e.Fetched[i], e.Lookups[e.Code.Fetched[i].Lookup].Rows, false))
+	}
+	return l
+}
+
+// Find implements rowcode.Tables.
+func (l *lookups) Find(lookup int, key int64) (row int64, ok bool) {
+	bytes := binary.LittleEndian.AppendUint64(nil, uint64(key))
+	t := &l.tables[lookup]
+	seen := t.slots[t.slot(l.joins[lookup], string(bytes), hashes(bytes, len(bytes), 1, 0)[0])]
+	return int64(seen>>32) - 1, seen != 0
+}
+
+// Next implements rowcode.Tables.
+func (l *lookups) Next(lookup int, row int64) (next int64, ok bool) {
+	after := l.tables[lookup].next[row]
+	return int64(after) - 1, after != 0
+}
+
+// Fetch implements rowcode.Tables.
+func (l *lookups) Fetch(fetched int, row int64) rowcode.Cell {
+	return l.fetched[fetched].cell(int(row))
 }

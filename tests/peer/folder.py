@@ -1,6 +1,6 @@
 """Times the statements of a folder in mpga and in DuckDB, in turns, each in one process that lives.
 
-    folder.py [--threads N] [--rounds N] MPGA FOLDER
+    folder.py [--threads N] [--rounds N] [--device WORD] MPGA FOLDER
 
 The folder has tables as NAME.parquet and statements as NAME.sql, as `tpchgen-cli` and DuckDB's tpch_queries() and
 tpcds_queries() give them. For each statement the least time of all rounds counts, in seconds, and the ratio is
@@ -26,7 +26,7 @@ class Shell:
 
     def __init__(self, command):
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.send(".timer on\n.mode csv\n")
 
     def send(self, text):
@@ -58,11 +58,12 @@ def main():
     args = argparse.ArgumentParser(description="mpga beside DuckDB over a folder of tables and statements")
     args.add_argument("--threads", type=int, default=2)
     args.add_argument("--rounds", type=int, default=3)
+    args.add_argument("--device", default="auto", help="as mpga has it")
     args.add_argument("mpga")
     args.add_argument("folder", type=pathlib.Path)
     args = args.parse_args()
     peer = duckdb.connect(config={"threads": args.threads})
-    command = [args.mpga, "shell", "--threads", str(args.threads)]
+    command = [args.mpga, "shell", "--threads", str(args.threads), "--device", args.device]
     for file in sorted(args.folder.glob("*.parquet")):
         peer.execute(f"CREATE VIEW {file.stem} AS FROM '{file}'")
         command += ["--table", f"{file.stem}={file}"]

@@ -1,0 +1,55 @@
+package device
+
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine/internal/encode"
+	"github.com/mpga/mpga/internal/rowcode"
+	"github.com/mpga/mpga/internal/rowdata"
+)
+
+// planFetched finds what numbers the strings of a key that come from the build side of a join; each string of it gets
+// a number before the first tile is decoded.
+func (d *decoder) planFetched(column int, numbers *encode.Interner) error {
+	if d.program == nil {
+		return nil
+	}
+	n := &d.program.Nodes[d.program.Columns[column]]
+	if n.Op != rowcode.Fetch || !d.program.Lookups[n.Low].IsText(int(n.High)) {
+		return nil
+	}
+	if d.fetchedStrings += d.program.Lookups[n.Low].Rows(); d.fetchedStrings*stringsRatio > d.rows {
+		return fmt.Errorf("up to %s strings of the build sides of joins are too many to be numbered for %s rows",
+			humanize.Comma(d.fetchedStrings), humanize.Comma(d.rows))
+	}
+	for i, of := range d.of.Code.Fetched {
+		if !of.Words && of.Column == int(n.High) && d.of.Code.Lookups[of.Lookup] == d.program.Lookups[n.Low] {
+			d.fetched[i] = numbers
+		}
+	}
+	return nil
+}
+
+// joins reports whether devices make the pairs of a join.
+func (d *decoder) joins() bool { return d.of.Code != nil && len(d.of.Code.Lookups) > 0 }
+
+// numberFetched is stream.Decoding.NumberFetched. Strings that nobody needs are any number.
+func (d *decoder) numberFetched(fetched int, strings [][]byte, numbers []uint32) error {
+	in := d.fetched[fetched]
+	if in == nil {
+		return nil
+	}
+	values, codes := make([]rowdata.Bytes2, len(strings)), make([]uint64, len(strings))
+	for i, s := range strings {
+		values[i] = rowdata.ToBytes2(s)
+	}
+	if err := in.Numbers(codes, values, 0); err != nil {
+		return err
+	}
+	for i, code := range codes {
+		numbers[i] = uint32(code)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/internal/rowcode"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/vector"
+)
+
+// lookup is the rows of a Hashed for devices, which find them by keys of one word: one key's value as it is, several
+// packed. Its columns are the Hashed's.
+type lookup struct {
+	of    *Hashed
+	first []int64 // by batch: the number of its first row
+}
+
+var _ rowcode.Lookup = (*lookup)(nil)
+
+// Lookup returns the rows for devices, or why they cannot have them.
+func (h *Hashed) Lookup() (rowcode.Lookup, error) {
+	switch {
+	case len(h.nullsEqual) > 1 && h.keys.Keys.Words != 1:
+		return nil, errors.New("the keys of a join take more than 64 bits, or are strings")
+	case h.rows >= math.MaxUint32:
+		return nil, fmt.Errorf("the build side of a join has %d rows", h.rows)
+	}
+	h.lookupOnce.Do(func() {
+		h.lookup = &lookup{of: h}
+		rows := int64(0)
+		for _, b := range h.batches {
+			h.lookup.first = append(h.lookup.first, rows)
+			rows += b.NumRows()
+		}
+	})
+	return h.lookup, nil
+}
+
+// Repeats says whether some rows have the same key.
+func (h *Hashed) Repeats() bool {
+	h.repeatsOnce.Do(func() { h.keysRepeat = h.build.Repeats() })
+	return h.keysRepeat
+}
+
+// Rows implements rowcode.Lookup.
+func (l *lookup) Rows() int64 { return l.of.rows }
+
+// IsText implements rowcode.Lookup.
+func (l *lookup) IsText(column int) bool {
+	kind, err := rowdata.KindOf(l.of.schema.Field(column).Type)
+	return err == nil && kind == rowdata.Bytes
+}
+
+// each calls a function with the parts of batches that hold n rows from first on, and with the places of their first
+// rows among these.
+func (l *lookup) each(first, n int64, f func(part arrow.RecordBatch, at int) error) error {
+	batch := sort.Search(len(l.first), func(i int) bool { return l.first[i] > first }) - 1
+	for at := int64(0); at < n; batch++ {
+		of := l.of.batches[batch]
+		from := first + at - l.first[batch]
+		part := of.NewSlice(from, min(from+n-at, of.NumRows()))
+		err := f(part, int(at))
+		at += part.NumRows()
+		part.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Words implements rowcode.Lookup.
+func (l *lookup) Words(column int, first int64, words []int64, valid []byte) error {
+	packer := newKeyPacker(l.of.keys)
+	return l.each(first, int64(len(words)), func(part arrow.RecordBatch, at int) error {
+		switch {
+		case column != rowcode.Keys:
+			return wordsOf(part.Column(column), words[at:], valid[at:])
+		case len(l.of.nullsEqual) == 1:
+			return wordsOf(part.Column(0), words[at:], valid[at:])
+		}
+		return packer.words(part, words[at:], valid[at:])
+	})
+}
+
+// words packs the keys of a batch to words; a key is valid where no part of it is NULL.
+func (k *keyPacker) words(batch arrow.RecordBatch, words []int64, valid []byte) error {
+	return k.tiles(batch, func(t *rowdata.Tile, from int) error {
+		for i, key := range t.Keys[:t.Rows] {
+			words[from+i], valid[from+i] = int64(key), 1
+		}
+		for _, of := range t.Valid {
+			for i := range of[:min(t.Rows, len(of))] {
+				valid[from+i] &= of[i]
+			}
+		}
+		return nil
+	})
+}
+
+// wordsOf writes the values of an array as devices have inputs.
+func wordsOf(a arrow.Array, words []int64, valid []byte) error {
+	for i := range a.Len() {
+		valid[i] = 0
+		if a.IsValid(i) {
+			valid[i] = 1
+		}
+	}
+	switch a := a.(type) {
+	case *array.Uint64:
+		for i, v := range a.Uint64Values() {
+			words[i] = int64(v)
+		}
+	case *array.Float64:
+		for i, v := range a.Float64Values() {
+			words[i] = int64(math.Float64bits(v))
+		}
+	case *array.Float32:
+		for i, v := range a.Float32Values() {
+			words[i] = int64(math.Float64bits(float64(v)))
+		}
+	case *array.Boolean:
+		for i := range a.Len() {
+			words[i] = 0
+			if a.Value(i) {
+				words[i] = 1
+			}
+		}
+	case *array.Decimal128:
+		for i, v := range a.Values() {
+			words[i] = int64(v.LowBits())
+		}
+	default:
+		values, ok := vector.Integers(a)
+		if !ok {
+			return fmt.Errorf("a device has no %s", a.DataType())
+		}
+		copy(words, values)
+	}
+	return nil
+}
+
+// Strings implements rowcode.Lookup.
+func (l *lookup) Strings(column int, first int64, n int, put func(i int, s []byte)) error {
+	return l.each(first, int64(n), func(part arrow.RecordBatch, at int) error {
+		switch a := part.Column(column).(type) {
+		case array.StringLike:
+			for i := range a.Len() {
+				if a.IsValid(i) {
+					s := a.Value(i)
+					put(at+i, unsafe.Slice(unsafe.StringData(s), len(s)))
+				}
+			}
+		case interface {
+			arrow.Array
+			Value(i int) []byte
+		}:
+			for i := range a.Len() {
+				if a.IsValid(i) {
+					put(at+i, a.Value(i))
+				}
+			}
+		default:
+			return fmt.Errorf("a device has no %s", a.DataType())
+		}
+		return nil
+	})
+}

@@ -1,0 +1,150 @@
+//go:build cgo
+
+package plan_test
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/grouptest"
+)
+
+// dimensionFields are the columns of tables that t is joined with: two keys, then values.
+var dimensionFields = []arrow.Field{
+	{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "l", Type: arrow.PrimitiveTypes.Int16},
+	{Name: "a", Type: arrow.PrimitiveTypes.Int32},
+	{Name: "w", Type: arrow.BinaryTypes.String}, {Name: "m", Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}},
+	{Name: "f", Type: arrow.PrimitiveTypes.Float64}, {Name: "day2", Type: arrow.FixedWidthTypes.Date32},
+}
+
+// dimension returns a table whose columns have a prefix and a NULL at times. The first key of its rows is unique, or
+// both keys together are.
+func dimension(rng *rand.Rand, prefix string, both bool) scan.Source {
+	rows := rng.IntN(8) * rng.IntN(150)
+	cells := make([][]any, len(dimensionFields))
+	seen := map[[2]int64]bool{}
+	repeats := rng.IntN(8) == 0
+	for range rows {
+		key := [2]int64{rng.Int64N(1200) - 600, 0}
+		if both {
+			key = [2]int64{rng.Int64N(200) - 100, rng.Int64N(20) - 10}
+		}
+		if !both && rng.IntN(40) == 0 {
+			key[0] = []int64{math.MaxInt64, math.MinInt64, math.MaxInt32, math.MinInt32}[rng.IntN(4)]
+		}
+		if seen[key] && !repeats {
+			continue
+		}
+		seen[key] = true
+		row := []any{
+			key[0], key[1], rng.Int64N(50) - 10, []any{"", "a", "é", "text 1", "a longer text of many bytes"}[rng.IntN(5)],
+			big.NewInt(rng.Int64N(1e6)), rng.NormFloat64(), rng.Int64N(20000),
+		}
+		for c := range row {
+			if rng.IntN(12) == 0 {
+				row[c] = nil
+			}
+			cells[c] = append(cells[c], row[c])
+		}
+	}
+	fields, columns := make([]arrow.Field, len(dimensionFields)), make([]arrow.Array, len(dimensionFields))
+	for i, f := range dimensionFields {
+		if both && i == 0 { // two keys in one word
+			f.Type = arrow.PrimitiveTypes.Int32
+		}
+		columns[i] = grouptest.Array(f.Type, cells[i])
+		f.Name, f.Nullable = prefix+f.Name, true
+		fields[i] = f
+	}
+	schema := arrow.NewSchema(fields, nil)
+	batch := grouptest.Batch(schema, columns...)
+	var batches []arrow.RecordBatch
+	for from := int64(0); from < batch.NumRows(); from += 100 {
+		batches = append(batches, batch.NewSlice(from, min(from+100, batch.NumRows())))
+	}
+	return scan.Batches(schema, batches)
+}
+
+// joined returns a statement that joins t with tables x, y and z, and how many keys it has.
+func (r codedStatements) joined() (text string, keys int) {
+	values := []string{"xa", "xw", "xm", "xf", "xday2", "xa + i2", "xa * i1", "CASE WHEN xw = 'a' THEN i1 ELSE xa END"}
+	from := "t " + r.pick("", "", "LEFT ") + "JOIN x ON " + r.pick("i0", "i1", "i2", "i1 + 1") + " = xk" +
+		r.pick("", "", "", " AND xa > i2", " AND xw LIKE 'a%'", " AND d0 < xf")
+	if r.IntN(2) == 0 {
+		from += r.pick(" ", " LEFT ") + "JOIN y ON " + r.pick("i1 = yk AND i2 = yl", "xa = yk", "xa = yk AND i2 = yl")
+		values = append(values, "ya", "yw", "ym")
+	}
+	var where []string
+	if r.IntN(2) == 0 {
+		where = append(where, r.condition(1))
+	}
+	if r.IntN(3) == 0 {
+		where = append(where, r.pick("", "NOT ")+"EXISTS (SELECT 1 FROM z WHERE zk = i1"+r.pick("", " AND za > i2")+")")
+	}
+	if r.IntN(4) == 0 {
+		where = append(where, r.pick("xw <> 'é'", "xa IS NULL OR xa > 3", "xw IN ('a', 'text 1')", "xm > n0"))
+	}
+	var list, groups []string
+	for range r.IntN(3) {
+		list = append(list, r.pick("xa", "xw", "i1", "s", "xday2", "xa % 3", "xw LIKE '%e%'", "year(xday2)"))
+	}
+	keys = len(list)
+	for range 1 + r.IntN(3) {
+		v := values[r.IntN(len(values))]
+		list = append(list, r.pick("count(*)", "count("+v+")", "sum("+r.exact()+")", "max(i1)", "min("+v+")",
+			"sum("+r.pick("xa", "xm", "xa * i2", "n0 * xm")+")", "count(*) FILTER (WHERE "+r.condition(0)+")"))
+	}
+	for i := range list {
+		list[i] += fmt.Sprintf(" AS c%d", i)
+		if i < keys {
+			groups = append(groups, fmt.Sprint(i+1))
+		}
+	}
+	text = "SELECT " + strings.Join(list, ", ") + " FROM " + from
+	if len(where) > 0 {
+		text += " WHERE (" + strings.Join(where, ") AND (") + ")"
+	}
+	if keys > 0 {
+		text += " GROUP BY " + strings.Join(groups, ", ")
+	}
+	return text, keys
+}
+
+// Would catch a row that a device joins with another partner than the CPU, or with none, or with one of a key that is
+// NULL or out of range, a condition that it asks of other columns, and strings and values of other rows.
+func TestDeviceJoins(t *testing.T) {
+	statements := 240
+	if testing.Short() {
+		statements = 60
+	}
+	var decoded, failed int
+	for i := range statements {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(uint64(i), 67))
+			path := codedFile(t, rng)
+			text, keys := codedStatements{rng}.joined()
+			stats, ok := sameOnDevice(t, rng, path, text, keys, map[string]plan.Table{
+				"x": {Source: dimension(rng, "x", false)}, "y": {Source: dimension(rng, "y", strings.Contains(text, "yl"))},
+				"z": {Source: dimension(rng, "z", false)},
+			})
+			switch {
+			case !ok:
+				failed++
+			case stats.Device.Decoded > 0:
+				decoded++
+			}
+		})
+	}
+	t.Logf("%d of %d statements were decoded; %d failed", decoded, statements, failed)
+	if decoded < statements/6 {
+		t.Errorf("%d of %d statements were decoded; want more", decoded, statements)
+	}
+}
