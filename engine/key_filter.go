@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type KeyFilter struct {
 	sets    []*keySet // of several keys, or of rows in partitions; empty where rows are looked up
 
 	tested, kept atomic.Int64
+	joins        atomic.Bool // of Joins
 
 	mu     sync.Mutex
 	recent struct{ tested, kept int64 }
@@ -119,9 +121,22 @@ func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected 
 	return kept, nil
 }
 
-// Code implements scan.CodedFilter: devices leave out rows where they make the pairs, in the same program.
-func (f *KeyFilter) Code(b *rowcode.Builder, _ []rowcode.Value) (rowcode.Value, error) {
-	return b.Int(1), nil
+// Joins says that the join that asks is made in the program that has the filter, and leaves the rows out itself.
+func (f *KeyFilter) Joins() { f.joins.Store(true) }
+
+// Code implements scan.CodedFilter.
+func (f *KeyFilter) Code(b *rowcode.Builder, columns []rowcode.Value) (rowcode.Value, error) {
+	switch {
+	case f.joins.Load():
+		return b.Int(1), nil
+	case f.of == nil || len(f.sets) > 0:
+		return rowcode.None, errors.New("a join above the groups asks for several keys, or for keys of partitions")
+	}
+	lookup, err := f.of.Lookup()
+	if err != nil {
+		return rowcode.None, err
+	}
+	return b.Do(rowcode.Not, b.Do(rowcode.IsNull, b.Find(lookup, columns[0]))), nil
 }
 
 // passes says whether the next rows are not looked at.

@@ -26,9 +26,16 @@ var _ rowcode.Lookup = (*lookup)(nil)
 
 // Lookup returns the rows for devices, or why they cannot have them.
 func (h *Hashed) Lookup() (rowcode.Lookup, error) {
+	fields := h.keys.Keys.Fields
+	for i := range fields {
+		isInteger := fields[i].Kind == rowdata.Int64 || fields[i].Kind == rowdata.Uint64
+		if !isInteger || fields[i].Interned || h.nullsEqual[i] {
+			return nil, errors.New("a key of a join is no integer, date or time, or NULLs are equal")
+		}
+	}
 	switch {
-	case len(h.nullsEqual) > 1 && h.keys.Keys.Words != 1:
-		return nil, errors.New("the keys of a join take more than 64 bits, or are strings")
+	case len(fields) > 1 && h.keys.Keys.Words != 1:
+		return nil, errors.New("the keys of a join take more than 64 bits together")
 	case h.rows >= math.MaxUint32:
 		return nil, fmt.Errorf("the build side of a join has %d rows", h.rows)
 	}

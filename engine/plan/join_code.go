@@ -6,7 +6,6 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowcode"
-	"github.com/mpga/mpga/internal/rowdata"
 )
 
 var (
@@ -20,7 +19,6 @@ var (
 	errTasks     = errors.New("both sides of a join are in partitions, which the CPU joins")
 	errMarks     = errors.New("the rows of a join's build side are chosen by their partners")
 	errNoKeys    = errors.New("a join has no keys, or is of the best partners")
-	errKeyTypes  = errors.New("the keys of a join are no integers of 64 bits together, or NULLs are equal")
 	errRepeats   = errors.New("a row of a join is chosen by whether a condition holds for one of its partners")
 	errKeysWiden = errors.New("the keys of a join take 64 bits together")
 )
@@ -45,6 +43,9 @@ func (s *probeSplit) Paged() (*scan.Paged, error) {
 	lookup, err := of.built.side.All().Lookup()
 	if err != nil {
 		return nil, err
+	}
+	if filter := of.built.filter; filter != nil {
+		filter.Joins()
 	}
 	p, err := scan.PagedOf(s.Split)
 	if err != nil {
@@ -114,12 +115,6 @@ func (s *probeSplit) joinedPages(p *scan.Paged, lookup rowcode.Lookup) (*scan.Pa
 // keyCode makes the key that rows have in a Lookup of the build side: one value as it is, several as they are packed.
 func (n *joinNode) keyCode(b *rowcode.Builder, values []rowcode.Value) (rowcode.Value, error) {
 	fields := n.keys.Keys.Fields
-	for i := range fields {
-		isInteger := fields[i].Kind == rowdata.Int64 || fields[i].Kind == rowdata.Uint64
-		if !isInteger || fields[i].Interned || n.nullsEqual[i] {
-			return rowcode.None, errKeyTypes
-		}
-	}
 	if len(fields) == 1 {
 		return values[0], nil
 	}
