@@ -50,10 +50,11 @@ func newFilteredTable(ctx context.Context, t *table, test *condition) (*filtered
 // the terms on folders, or on columns of NULLs alone, exclude the file.
 func (f *filteredTable) fileTerms(file int) (own *predicate.Conjunction, pruned bool) {
 	own = &predicate.Conjunction{}
-	if own.Terms, pruned = f.ownTerms(file, f.test.terms.Terms); pruned {
+	terms := f.test.of(&f.table.files[file])
+	if own.Terms, pruned = f.ownTerms(file, terms.Terms); pruned {
 		return nil, true
 	}
-	for _, alternatives := range f.test.terms.AnyOf {
+	for _, alternatives := range terms.AnyOf {
 		var left [][]predicate.Term
 		all := false // an alternative is TRUE for all rows of this file, as far as its columns go
 		for _, terms := range alternatives {

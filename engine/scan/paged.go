@@ -197,6 +197,9 @@ func (s *split) Paged() (*Paged, error) {
 		if c.Constant || c.From != i {
 			return nil, errors.New("a column is not in the file as it is read")
 		}
+		if c.Convert {
+			return nil, errors.New("a column has another type in other files")
+		}
 	}
 	paged := &Paged{Rows: part.Rows(), Columns: columns, Open: s.openPages}
 	f := s.filter

@@ -87,15 +87,24 @@ func (r *reader) next() (batch arrow.RecordBatch, err error) {
 		err = r.checkEnd()
 	}
 	r.drop()
-	return nil, r.locate(errors.Join(err, r.close()))
+	err = r.locate(err)
+	return nil, decode.Locate(r.split.part.Name(), errors.Join(err, r.close()))
 }
 
 // locate puts a place before an error: the row that the error tells, if it does, else the part.
 func (r *reader) locate(err error) error {
 	place := r.split.part.Name()
+	p, names := r.split.part.(decode.RowNamer)
+	placer, places := r.source.(decode.RowPlacer)
 	text := (*decode.TextError)(nil)
-	if p, ok := r.split.part.(decode.RowNamer); ok && errors.As(err, &text) {
+	row, isOfBatch := decode.BatchRow(err)
+	switch {
+	case names && errors.As(err, &text):
 		place = p.RowName(r.rows + text.Row)
+	case isOfBatch && places:
+		place = placer.PlaceOf(r.within + int64(row))
+	case isOfBatch && names:
+		place = p.RowName(r.rows + int64(row))
 	}
 	return decode.Locate(place, err)
 }

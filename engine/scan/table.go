@@ -31,34 +31,56 @@ type table struct {
 type tableFile struct {
 	decode.File
 	base    uint64 // position of its first row
-	columns []int  // index in the input's schema, for every column of the table's files
+	columns []int  // index in the input's schema, for every column of the table's files; -1: the file lacks it
+
+	own     *arrow.Schema // the table's, with the types that the input's values have
+	differs bool          // own has another type than the table
 }
 
-// allNull says whether a column has no value in the file, by its type.
+// allNull says whether a column surely has no value in the file: it is not there, or is of a type without values.
 func (f *tableFile) allNull(column int) bool {
-	return f.Schema().Field(f.columns[column]).Type.ID() == arrow.NULL
+	return f.columns[column] < 0 || f.Schema().Field(f.columns[column]).Type.ID() == arrow.NULL
 }
 
-// NewTable puts inputs together, for package dataset; a folder holds one value per input. Where the
-// inputs are a part of a table, whole has the columns of the table; else it is nil.
-func NewTable(inputs []decode.File, folders []decode.Folder, whole *arrow.Schema) (Source, error) {
+// converts says whether the values of a column are not of a type, which is the table's.
+func (f *tableFile) converts(column int, typ arrow.DataType) bool {
+	return !f.allNull(column) && !arrow.TypeEqual(f.own.Field(column).Type, typ)
+}
+
+// newTableFile returns an input whose rows begin at a position.
+func newTableFile(in decode.File, base uint64, fields *arrow.Schema, fileColumns int) tableFile {
+	f := tableFile{File: in, base: base, columns: matchColumns(fields.Fields()[:fileColumns], in.Schema().Fields())}
+	own := fields.Fields()
+	for c, from := range f.columns {
+		if from < 0 || in.Schema().Field(from).Type.ID() == arrow.NULL {
+			continue
+		}
+		own[c].Type = in.Schema().Field(from).Type
+		f.differs = f.differs || !arrow.TypeEqual(own[c].Type, fields.Field(c).Type)
+	}
+	f.own = arrow.NewSchema(own, nil)
+	return f
+}
+
+// NewTable puts inputs together, for package dataset; a folder holds one value per input.
+func NewTable(inputs []decode.File, folders []decode.Folder, whole Whole) (Source, error) {
 	fields, err := unify(inputs, folders, whole)
 	if err != nil {
 		return nil, err
 	}
 	t := &table{fileColumns: len(fields), folders: folders, turns: turns{limit: math.MaxInt}}
+	for _, f := range folders {
+		fields = append(fields, f.Field)
+	}
+	t.fields = arrow.NewSchema(fields, nil)
 	var base uint64
 	for _, in := range inputs {
-		t.files = append(t.files, tableFile{File: in, base: base, columns: matchColumns(fields, in.Schema())})
+		t.files = append(t.files, newTableFile(in, base, t.fields, t.fileColumns))
 		var carry uint64
 		if base, carry = bits.Add64(base, in.Span(), 0); carry != 0 {
 			return nil, errors.New("the files together hold more rows than 64 bits can number")
 		}
 	}
-	for _, f := range folders {
-		fields = append(fields, f.Field)
-	}
-	t.fields = arrow.NewSchema(fields, nil)
 	t.stats = sync.OnceValue(func() Stats {
 		return t.mergeFiles(func(file int) (decode.Stats, bool) { return t.files[file].Stats(), true })
 	})
@@ -105,6 +127,9 @@ func (t *table) mergeFiles(of func(file int) (stats decode.Stats, left bool)) St
 			var column ColumnStats
 			if stats.Columns != nil && !t.files[i].allNull(c) {
 				column = stats.Columns[from]
+				if to := t.fields.Field(c).Type; t.files[i].converts(c, to) {
+					column = convertStats(column, t.files[i].own.Field(c).Type, to)
+				}
 			}
 			merged.Columns[c] = mergeStats(merged.Columns[c], column, first)
 		}
@@ -114,6 +139,21 @@ func (t *table) mergeFiles(of func(file int) (stats decode.Stats, left bool)) St
 		merged.Columns[t.fileColumns+i] = t.folders[i].Stats(files)
 	}
 	return merged
+}
+
+// convertStats returns the statistics of a column whose values become values of another type.
+func convertStats(s ColumnStats, from, to arrow.DataType) ColumnStats {
+	if !s.HasRange {
+		return s
+	}
+	_, _, isRange := TypeRange(to)
+	var low, high bool
+	s.Min, low = delivery.Rescale(s.Min, from, to)
+	s.Max, high = delivery.Rescale(s.Max, from, to)
+	if s.HasRange = isRange && low && high; !s.HasRange {
+		s.Min, s.Max, s.Tight = 0, 0, false
+	}
+	return s
 }
 
 // mergeStats adds what is known of the same column in another file.
@@ -203,6 +243,7 @@ func (t *table) plan(file int, columns []int) (*delivery.Plan, []int) {
 			from[i].Constant = true
 		default:
 			from[i].From = t.files[file].columns[c]
+			from[i].Convert = t.files[file].converts(c, fields[i].Type)
 		}
 	}
 	return delivery.NewPlan(fields, from)

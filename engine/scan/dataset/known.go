@@ -76,13 +76,13 @@ type guesses struct {
 // files are a part of that table.
 func (f *openFiles) table(opt *Options) (scan.Source, error) {
 	if opt.Known == nil {
-		return scan.NewTable(f.inputs, f.hive, nil)
+		return scan.NewTable(f.inputs, f.hive, scan.Whole{UnionByName: opt.UnionByName})
 	}
 	whole, err := opt.Known.Columns()
 	if err != nil {
 		return nil, err
 	}
-	source, err := scan.NewTable(f.inputs, f.hive, whole)
+	source, err := scan.NewTable(f.inputs, f.hive, scan.Whole{UnionByName: opt.UnionByName, Schema: whole})
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,10 @@ type Options struct {
 	// NoHive takes folders named key=value as folders, not as columns.
 	NoHive bool `json:"no_hive,omitzero"`
 
+	// UnionByName gives the table the columns of all files: a column that a file lacks is NULL in its rows. The
+	// default are the columns of the first file, which all files must have.
+	UnionByName bool `json:"union_by_name,omitzero"`
+
 	// Filename adds a column filename of the names of the files, as they are in errors: without the
 	// secrets of URLs. Conditions on it leave files out.
 	Filename bool `json:"filename,omitzero"`
