@@ -99,8 +99,8 @@ func (u *unifier) merge(file source, columns []arrow.Field) error {
 		f, from := &u.fields[i], &u.from[i]
 		if at < 0 {
 			if f.Nullable = true; !u.union {
-				return knob.Errorf("%s and %s disagree: column %q is missing in %s; read without it, or with NULLs in "+
-					"its place (%s)", from.file, file.file, f.Name, file.file, knob.Name("dataset.UnionByName"))
+				return knob.Errorf("%s and %s disagree: column %q is missing in %s; read it as NULL there (%s)",
+					from.file, file.file, f.Name, file.file, knob.Name("dataset.UnionByName"))
 			}
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/internal/knob"
 )
@@ -13,9 +14,12 @@ import (
 const FilenameColumn = "filename"
 
 // addFilenames adds the column of the files' names, which is one of the columns of folders: it has
-// one value for all rows of a file, and conditions on it leave files out.
-func (f *openFiles) addFilenames() error {
+// one value for all rows of a file, and conditions on it leave files out. It adds none where it returns an error.
+func (f *openFiles) addFilenames(isHidden bool) error {
 	column := decode.Folder{Field: arrow.Field{Name: FilenameColumn, Type: arrow.BinaryTypes.String}}
+	if isHidden {
+		column.Field = scan.Hidden(column.Field)
+	}
 	for _, folder := range f.hive {
 		if folder.Field.Name == FilenameColumn {
 			return filenameTaken(f.inputs[0].Name(), "there is a folder key")

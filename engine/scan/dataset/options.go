@@ -66,6 +66,10 @@ type Options struct {
 	// secrets of URLs. Conditions on it leave files out.
 	Filename bool `json:"filename,omitzero"`
 
+	// FilenameHidden adds the column of Filename, where neither files nor folders have one of that name, as a hidden
+	// column (scan.IsHidden).
+	FilenameHidden bool `json:"filename_hidden,omitzero"`
+
 	// DistrustStatistics reads Parquet as if its writers had put no statistics, page indexes' bounds
 	// and Bloom filters into it: for files whose writer got these wrong. Filters read more for it.
 	DistrustStatistics bool `json:"distrust_statistics,omitzero"`
