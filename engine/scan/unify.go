@@ -16,7 +16,7 @@ import (
 // Whole says which columns the table of some inputs has. The zero value has the columns of the first input, which
 // the others must have, too, and may have more.
 type Whole struct {
-	// UnionByName has the columns of all inputs. Those that an input lacks are NULL in its rows.
+	// UnionByName has the columns of all inputs. A column that an input lacks is NULL in its rows.
 	UnionByName bool
 
 	// Schema has the columns of the table, where the inputs are a part of it; else nil.
@@ -50,8 +50,8 @@ func sourceOf(in decode.File) source {
 	return source{file: in.Name(), isText: isText}
 }
 
-// unify returns the columns of a table of some inputs: those of the first, in its order, and behind them, by
-// UnionByName, those that later inputs have besides. The column of a folder hides a column of the same name. A column
+// unify returns the columns of a table of some inputs: the columns of the first, in its order, and behind them, by
+// UnionByName, what later inputs have besides. The column of a folder hides a column of the same name. A column
 // has the type that has the values of all inputs (delivery.Common), and is nullable if it is so in any input.
 // A column of Arrow's null type, which writers give to a column that has no value in their file, has the type
 // that it has in other files, or int32 where no file has a value.

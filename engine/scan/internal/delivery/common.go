@@ -19,10 +19,13 @@ func Common(a, b arrow.DataType) (common arrow.DataType, ok bool) {
 	case a.ID() == arrow.NULL:
 		return b, true
 	case isList && isAlso:
-		if element, ok = Common(element, other); a.ID() == arrow.LIST && b.ID() == arrow.LIST {
-			return arrow.ListOf(element), ok
+		switch element, ok = Common(element, other); {
+		case !ok:
+			return nil, false
+		case a.ID() == arrow.LIST && b.ID() == arrow.LIST:
+			return arrow.ListOf(element), true
 		}
-		return arrow.LargeListOf(element), ok
+		return arrow.LargeListOf(element), true
 	case !isList && arrow.IsNested(a.ID()) && arrow.IsNested(b.ID()): // no query reads it
 		return a, true
 	case isFloat(a) && (isFloat(b) || familyB == predicate.NumberFamily && scaleB >= 0),
@@ -36,7 +39,9 @@ func Common(a, b arrow.DataType) (common arrow.DataType, ok bool) {
 		return numberOf(a, b)
 	case predicate.BytesFamily:
 		return bytesOf(a, b)
-	case predicate.MomentFamily, predicate.InstantFamily, predicate.TimeFamily, predicate.DurationFamily:
+	case predicate.InstantFamily: // the zone of the first is shown
+		return &arrow.TimestampType{Unit: max(unitOf(a), unitOf(b)), TimeZone: a.(*arrow.TimestampType).TimeZone}, true
+	case predicate.MomentFamily, predicate.TimeFamily, predicate.DurationFamily:
 		if isDay(a) == isDay(b) && nanosA <= nanosB || !isDay(a) && isDay(b) { // a date becomes a timestamp
 			return a, true
 		}
@@ -46,6 +51,8 @@ func Common(a, b arrow.DataType) (common arrow.DataType, ok bool) {
 }
 
 func isFloat(t arrow.DataType) bool { return arrow.IsFloating(t.ID()) }
+
+func unitOf(t arrow.DataType) arrow.TimeUnit { return t.(arrow.TemporalWithUnit).TimeUnit() }
 
 func isDay(t arrow.DataType) bool { return t.ID() == arrow.DATE32 || t.ID() == arrow.DATE64 }
 
