@@ -49,7 +49,7 @@ func (f *tableFile) converts(column int, typ arrow.DataType) bool {
 
 // newTableFile returns an input whose rows begin at a position.
 func newTableFile(in decode.File, base uint64, fields *arrow.Schema, fileColumns int) tableFile {
-	f := tableFile{File: in, base: base, columns: matchColumns(fields.Fields()[:fileColumns], in.Schema().Fields())}
+	f := tableFile{File: in, base: base, columns: MatchColumns(fields.Fields()[:fileColumns], in.Schema().Fields())}
 	own := fields.Fields()
 	for c, from := range f.columns {
 		if from < 0 || in.Schema().Field(from).Type.ID() == arrow.NULL {

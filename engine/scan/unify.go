@@ -94,7 +94,7 @@ func (u *unifier) add(file source, columns []arrow.Field) {
 
 // merge gives the columns types that have the values of a file, too.
 func (u *unifier) merge(file source, columns []arrow.Field) error {
-	others := matchColumns(u.fields, columns)
+	others := MatchColumns(u.fields, columns)
 	for i, at := range others {
 		f, from := &u.fields[i], &u.from[i]
 		if at < 0 {
@@ -150,9 +150,9 @@ func isMoment(t arrow.DataType) bool {
 	return t.ID() == arrow.TIMESTAMP || t.ID() == arrow.DATE32 || t.ID() == arrow.DATE64
 }
 
-// matchColumns returns the index of each field among the columns of an input: of the same name, or else of that name
+// MatchColumns returns the index of each field among the columns of an input: of the same name, or else of that name
 // in another case; -1 where there is none.
-func matchColumns(fields, columns []arrow.Field) []int {
+func MatchColumns(fields, columns []arrow.Field) []int {
 	of, taken := make([]int, len(fields)), make([]bool, len(columns))
 	match := func(key func(string) string) {
 		places := make(map[string]int, len(columns))
