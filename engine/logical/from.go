@@ -156,7 +156,7 @@ func (b *binder) files(ctx context.Context, s *sql.Select, f *sql.Files) (*scope
 
 // open opens files. Standard input may be one table of a statement.
 func (b *binder) open(ctx context.Context, s *sql.Select, patterns []string, opt dataset.Options) (scan.Source, error) {
-	opt.FilenameHidden = strings.Contains(strings.ToLower(s.Text), dataset.FilenameColumn)
+	opt.ReadFor(s.Text)
 	if slices.Contains(patterns, "-") {
 		if b.stdin {
 			return nil, errors.New("standard input (-) is read twice by the statement, and can be read once: write it to a file")

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"strings"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -12,6 +13,11 @@ import (
 
 // FilenameColumn is the name of the column that Options.Filename adds.
 const FilenameColumn = "filename"
+
+// ReadFor sets the options for a statement, whose text may name hidden columns.
+func (o *Options) ReadFor(statement string) {
+	o.FilenameHidden = strings.Contains(strings.ToLower(statement), FilenameColumn)
+}
 
 // addFilenames adds the column of the files' names, which is one of the columns of folders: it has
 // one value for all rows of a file, and conditions on it leave files out. It adds none where it returns an error.
