@@ -160,9 +160,9 @@ func TestSQLFoldersRandom(t *testing.T) {
 	}
 }
 
-// Would catch a column of names of files that * has, that a file's own column does not hide, or that a condition on it
-// does not leave files out by.
-func TestSQLFilename(t *testing.T) {
+// Would catch a column of names of files, or of numbers of rows, that * has, that a file's own column does not hide, or
+// that is wrong where pages or rows are left out.
+func TestSQLHiddenColumns(t *testing.T) {
 	s := openSQL(t)
 	s.add(t, "p", "SELECT r AS id, r % 3 AS k FROM range(10) t(r)")
 	s.add(t, "q", "SELECT r AS id, 'own' || r AS filename FROM range(4) t(r)")
@@ -172,6 +172,10 @@ func TestSQLFilename(t *testing.T) {
 		"SELECT * FROM 'DIR/q.parquet' WHERE filename = 'own2'", "SELECT filename FROM 'DIR/q.parquet'",
 		"SELECT a.id, filename FROM 'DIR/p.parquet' a JOIN (SELECT 1 AS one) b ON a.id = b.one",
 		"SELECT * FROM 'DIR/p.parquet' a JOIN 'DIR/q.parquet' b USING (id)", "SELECT count(*) FROM 'DIR/p.parquet' t(a, b) WHERE filename IS NULL",
+		"SELECT id, file_row_number FROM 'DIR/p.parquet' WHERE id > 3 AND k = 1", "SELECT * FROM 'DIR/p.parquet' WHERE file_row_number = 3",
+		"SELECT sum(file_row_number), count(*) FROM read_parquet(['DIR/p.parquet', 'DIR/p.parquet']) WHERE file_row_number < 5 OR k = 2",
+		"SELECT id, file_row_number FROM 'DIR/p.parquet' ORDER BY k, id DESC LIMIT 3",
+		"SELECT filename, file_row_number, id FROM read_parquet('DIR/p.parquet', file_row_number = true, filename = true) WHERE id = 7",
 		"SELECT count(DISTINCT filename) FROM read_parquet(['DIR/p.parquet', 'DIR/q.parquet'], union_by_name = true)",
 	} {
 		s.check(t, strings.ReplaceAll(text, "DIR", s.dir))

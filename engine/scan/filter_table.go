@@ -78,6 +78,8 @@ func (f *filteredTable) ownTerms(file int, terms []predicate.Term) (own []predic
 	for _, t := range terms {
 		b := predicate.Bounds{AllNulls: true}
 		switch in := &f.table.files[file]; {
+		case t.Column == f.rowNumber():
+			continue
 		case t.Column >= f.fileColumns:
 			b = f.folders[t.Column-f.fileColumns].Bounds(file)
 		case !in.allNull(t.Column):
@@ -173,6 +175,9 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 			switch {
 			case isGroup && f.files[i].groups[part.GroupIndex()].Pruned:
 				continue
+			case isGroup && slices.Contains(f.test.rows.Columns(), f.rowNumber()): // it is known once rows are read
+				s.filterGroup(part, &decode.RowTest{}, &f.files[i].groups[part.GroupIndex()], all, numbersTo(len(all)))
+				splits = append(splits, newFilteredSplit(s, f.test, columns, wanted, tested))
 			case isGroup:
 				s.filterGroup(part, f.test.rows, &f.files[i].groups[part.GroupIndex()], all, wanted)
 				splits = append(splits, s)
@@ -184,6 +189,15 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 		}
 	}
 	return splits, nil
+}
+
+// numbersTo returns the numbers below n.
+func numbersTo(n int) []int {
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	return numbers
 }
 
 // filterGroup makes a row group's split return the rows that are needed. The split has the columns

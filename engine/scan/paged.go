@@ -194,7 +194,7 @@ func (s *split) Paged() (*Paged, error) {
 		return nil, errors.New("a column is in two others")
 	}
 	for i, c := range plan.Columns {
-		if c.Constant || c.From != i {
+		if c.Constant || c.Row || c.From != i {
 			return nil, errors.New("a column is not in the file as it is read")
 		}
 		if c.Convert {

@@ -23,6 +23,8 @@ type table struct {
 	files       []tableFile
 	folders     []decode.Folder
 
+	conflicts map[int]error // by column of the files: why it has no type
+
 	turns turns        // of the readers of its splits
 	stats func() Stats // merges the statistics of all files, once
 }
@@ -64,13 +66,17 @@ func newTableFile(in decode.File, base uint64, fields *arrow.Schema, fileColumns
 
 // NewTable puts inputs together, for package dataset; a folder holds one value per input.
 func NewTable(inputs []decode.File, folders []decode.Folder, whole Whole) (Source, error) {
-	fields, err := unify(inputs, folders, whole)
+	of, err := unify(inputs, folders, whole)
 	if err != nil {
 		return nil, err
 	}
-	t := &table{fileColumns: len(fields), folders: folders, turns: turns{limit: math.MaxInt}}
+	fields := of.fields
+	t := &table{fileColumns: len(fields), folders: folders, turns: turns{limit: math.MaxInt}, conflicts: of.conflicts}
 	for _, f := range folders {
 		fields = append(fields, f.Field)
+	}
+	if whole.RowNumber.Name != "" {
+		fields = append(fields, whole.RowNumber)
 	}
 	t.fields = arrow.NewSchema(fields, nil)
 	var base uint64
@@ -85,6 +91,28 @@ func NewTable(inputs []decode.File, folders []decode.Folder, whole Whole) (Sourc
 		return t.mergeFiles(func(file int) (decode.Stats, bool) { return t.files[file].Stats(), true })
 	})
 	return t, nil
+}
+
+// rowNumber returns the column of Whole.RowNumber, or the number of columns where there is none.
+func (t *table) rowNumber() int { return t.fileColumns + len(t.folders) }
+
+// NumbersRows says whether an input can tell which rows it reads.
+func NumbersRows(in decode.Input) bool {
+	rows := in.Stats().Rows
+	return rows >= 0 && in.Span() == uint64(rows)
+}
+
+// Conflict returns the error of the first column of a table of files that has no type for the values of all files;
+// nil where there is none. A query that reads the column has the error.
+func Conflict(src Source) error {
+	if t, ok := src.(*table); ok {
+		for c := range t.fileColumns {
+			if t.conflicts[c] != nil {
+				return t.conflicts[c]
+			}
+		}
+	}
+	return nil
 }
 
 // Schema implements Source.
@@ -125,7 +153,7 @@ func (t *table) mergeFiles(of func(file int) (stats decode.Stats, left bool)) St
 		}
 		for c, from := range t.files[i].columns {
 			var column ColumnStats
-			if stats.Columns != nil && !t.files[i].allNull(c) {
+			if stats.Columns != nil && !t.files[i].allNull(c) && t.conflicts[c] == nil {
 				column = stats.Columns[from]
 				if to := t.fields.Field(c).Type; t.files[i].converts(c, to) {
 					column = convertStats(column, t.files[i].own.Field(c).Type, to)
@@ -137,6 +165,9 @@ func (t *table) mergeFiles(of func(file int) (stats decode.Stats, left bool)) St
 	}
 	for i := range t.folders {
 		merged.Columns[t.fileColumns+i] = t.folders[i].Stats(files)
+	}
+	if c := t.rowNumber(); c < len(merged.Columns) {
+		merged.Columns[c].NoNulls = true
 	}
 	return merged
 }
@@ -201,6 +232,9 @@ func (t *table) checkColumns(columns []int) error {
 		if c < 0 || c >= t.fields.NumFields() {
 			return fmt.Errorf("column %d of a table that has %d", c, t.fields.NumFields())
 		}
+		if err := t.conflicts[c]; err != nil {
+			return err
+		}
 		field := t.fields.Field(c)
 		if _, list := delivery.Element(field.Type); list {
 			continue
@@ -237,6 +271,8 @@ func (t *table) plan(file int, columns []int) (*delivery.Plan, []int) {
 	for i, c := range columns {
 		fields[i] = t.fields.Field(c)
 		switch {
+		case c == t.rowNumber():
+			from[i].Row = true
 		case c >= t.fileColumns:
 			from[i] = delivery.Column{Constant: true, Value: t.folders[c-t.fileColumns].Values[file]}
 		case t.files[file].allNull(c):

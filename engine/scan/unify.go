@@ -19,16 +19,22 @@ type Whole struct {
 	// UnionByName has the columns of all inputs. A column that an input lacks is NULL in its rows.
 	UnionByName bool
 
+	// RowNumber is the last column of the table: the number of each row in its input, from 0 on. Without a name
+	// there is none. Requires: NumbersRows of all inputs.
+	RowNumber arrow.Field
+
 	// Schema has the columns of the table, where the inputs are a part of it; else nil.
 	Schema *arrow.Schema
 }
 
 // unifier finds the columns of a table.
 type unifier struct {
-	union   bool
-	folders []decode.Folder
-	fields  []arrow.Field
-	from    []source // by field: where it was found first
+	union     bool
+	rowNumber string
+	folders   []decode.Folder
+	fields    []arrow.Field
+	from      []source      // by field: where it was found first
+	conflicts map[int]error // by field: why it has no type; a query that reads no such field has no error
 }
 
 // source is a column of an input, as that has it.
@@ -55,8 +61,8 @@ func sourceOf(in decode.File) source {
 // has the type that has the values of all inputs (delivery.Common), and is nullable if it is so in any input.
 // A column of Arrow's null type, which writers give to a column that has no value in their file, has the type
 // that it has in other files, or int32 where no file has a value.
-func unify(inputs []decode.File, folders []decode.Folder, whole Whole) ([]arrow.Field, error) {
-	u := &unifier{union: whole.UnionByName, folders: folders}
+func unify(inputs []decode.File, folders []decode.Folder, whole Whole) (*unifier, error) {
+	u := &unifier{conflicts: map[int]error{}, union: whole.UnionByName, rowNumber: whole.RowNumber.Name, folders: folders}
 	rest := inputs
 	if whole.Schema != nil {
 		u.add(source{file: "the table"}, u.columns(whole.Schema))
@@ -74,13 +80,14 @@ func unify(inputs []decode.File, folders []decode.Folder, whole Whole) ([]arrow.
 			f.Type, f.Nullable = arrow.PrimitiveTypes.Int32, true
 		}
 	}
-	return u.fields, nil
+	return u, nil
 }
 
 // columns returns the columns of a schema that no folder hides.
 func (u *unifier) columns(s *arrow.Schema) []arrow.Field {
 	return slices.DeleteFunc(slices.Clone(s.Fields()), func(f arrow.Field) bool {
-		return slices.ContainsFunc(u.folders, func(h decode.Folder) bool { return h.Field.Name == f.Name })
+		isFolder := func(h decode.Folder) bool { return h.Field.Name == f.Name }
+		return f.Name != "" && f.Name == u.rowNumber || slices.ContainsFunc(u.folders, isFolder)
 	})
 }
 
@@ -110,10 +117,12 @@ func (u *unifier) merge(file source, columns []arrow.Field) error {
 			*from, f.Nullable = file.of(other.Type), true
 		}
 		common, ok := delivery.Common(f.Type, other.Type)
-		if !ok {
-			return disagreement(f.Name, *from, file.of(other.Type))
+		switch {
+		case ok:
+			f.Type = common
+		case u.conflicts[i] == nil:
+			u.conflicts[i] = disagreement(f.Name, *from, file.of(other.Type))
 		}
-		f.Type = common
 	}
 	if u.union {
 		u.add(file, u.unmatched(columns, others))
@@ -171,6 +180,8 @@ func MatchColumns(fields, columns []arrow.Field) []int {
 		of[i] = -1
 	}
 	match(func(name string) string { return name })
-	match(strings.ToLower)
+	if slices.Contains(of, -1) {
+		match(strings.ToLower)
+	}
 	return of
 }

@@ -245,7 +245,7 @@ func TestUnify(t *testing.T) {
 		t.Errorf("no columns: %d rows, %v; want 7", len(n), err)
 	}
 	d := scantest.WriteFile(t, dir, "d.csv", []byte("c12,c3\nx,5.5h\n"))
-	if _, err := Open(context.Background(), []string{a, d}, Options{}); err == nil ||
+	if _, err := scantest.ReadAll(mustOpen(t, Options{}, a, d), []int{0}, scan.OpenOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "a.parquet") || !strings.Contains(err.Error(), "d.csv") || !strings.Contains(err.Error(), `"c3"`) {
 		t.Errorf("types that disagree: got %v", err)
 	}

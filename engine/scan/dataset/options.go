@@ -66,6 +66,13 @@ type Options struct {
 	// secrets of URLs. Conditions on it leave files out.
 	Filename bool `json:"filename,omitzero"`
 
+	// RowNumber adds a column file_row_number, which counts the rows of each file from 0. Only files that know their
+	// rows, as Parquet does, have it.
+	RowNumber bool `json:"row_number,omitzero"`
+
+	// RowNumberHidden is to RowNumber what FilenameHidden is to Filename.
+	RowNumberHidden bool `json:"row_number_hidden,omitzero"`
+
 	// FilenameHidden adds the column of Filename, where neither files nor folders have one of that name, as a hidden
 	// column (scan.IsHidden).
 	FilenameHidden bool `json:"filename_hidden,omitzero"`

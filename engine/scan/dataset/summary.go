@@ -68,6 +68,7 @@ func Summarize(ctx context.Context, patterns []string, opt Options) (*Summary, e
 		s.Table = err
 		return s, nil
 	}
+	s.Table = scan.Conflict(table)
 	schema := table.Schema()
 	for i := range s.Columns {
 		if named, _ := schema.FieldsByName(s.Columns[i].Name); len(named) > 0 {

@@ -66,6 +66,8 @@ var table = []*Option{
 			"it implies ignore_errors, and " + inferMost + "."},
 	{Kind: Truth, fields: "Filename", Flag: "filename", sql: "filename", of: "csv json parquet",
 		Doc: "add a column filename, with the name of the file of each row"},
+	{Kind: Truth, fields: "RowNumber", Flag: "file-row-number", sql: "file_row_number", of: "parquet",
+		Doc: "add a column file_row_number, the number of each row in its file of Parquet or Arrow, from 0 on"},
 	{Kind: Truth, fields: "UnionByName", Flag: "union-by-name", sql: "union_by_name", of: "csv json parquet",
 		Doc: "take the columns of all files, by name: one that a file lacks is NULL in its rows"},
 	{Kind: Types, fields: "CSV.Types JSON.Types", Flag: "type", yaml: "types",

@@ -23,12 +23,16 @@ type Plan struct {
 type Column struct {
 	From     int  // the column of the part's batches, where not Constant
 	Constant bool // all rows have Value
+	Row      bool // the number of the row in its file, by Deliverer.Rows
 	Convert  bool // to the type of the plan, which Common has found
 	Value    any  // string, int64, arrow.Date32, or a scalar.Scalar of another type; nil is NULL
 }
 
 // Deliverer turns batches as formats read them into batches as S1 promises them.
 type Deliverer struct {
+	// Rows returns the numbers of the rows of the batch that is delivered, where a column has them.
+	Rows func(rows int64) arrow.Array
+
 	plan      *Plan
 	mem       memory.Allocator
 	constants []arrow.Array   // by column of the plan, as long as the longest batch so far
@@ -57,12 +61,16 @@ func (d *Deliverer) Deliver(raw arrow.RecordBatch) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, len(d.plan.Columns))
 	defer recordreader.ReleaseAll(columns)
 	for i, c := range d.plan.Columns {
-		if c.Constant {
-			columns[i] = d.constant(i, raw.NumRows())
-			continue
-		}
 		var err error
-		if columns[i], err = d.column(i, raw.Column(c.From)); err != nil {
+		switch {
+		case c.Constant:
+			columns[i] = d.constant(i, raw.NumRows())
+		case c.Row:
+			columns[i] = d.Rows(raw.NumRows())
+		default:
+			columns[i], err = d.column(i, raw.Column(c.From))
+		}
+		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", d.plan.Schema.Field(i).Name, err)
 		}
 	}
@@ -326,7 +334,7 @@ func newConstant(mem memory.Allocator, typ arrow.DataType, value any, rows int) 
 func NewPlan(fields []arrow.Field, columns []Column) (p *Plan, fileColumns []int) {
 	for i := range columns {
 		c := &columns[i]
-		if c.Constant {
+		if c.Constant || c.Row {
 			continue
 		}
 		at := slices.Index(fileColumns, c.From)
