@@ -42,8 +42,8 @@ func (e *convertedEntries) convert(mem memory.Allocator, a arrow.Array, to arrow
 	entries := coded.Dictionary()
 	if e.of != entries.Data() {
 		e.drop()
-		e.of = entries.Data()
-		e.values, _ = convert(mem, entries, to) // an entry that does not fit need not be a row's
+		values, _ := convert(mem, entries, to) // an entry that does not fit need not be a row's
+		e.of, e.values = entries.Data(), values
 	}
 	if e.values != nil {
 		return array.NewDictionaryArray(DictionaryOf(to), coded.Indices(), e.values), nil
