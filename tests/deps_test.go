@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"engine/scan/csv":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/fields", "engine/scan/internal/reserve", "engine/scan/internal/textfile", "internal/timeformat", "internal/vfs"},
 	"engine/scan/dataset":            {"engine/scan", "engine/scan/csv", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/fields", "engine/scan/internal/reserve", "engine/scan/internal/textfile", "engine/scan/ipc", "engine/scan/json", "engine/scan/parquet", "internal/vfs"},
 	"engine/scan/internal/decode":    {"engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "internal/rowdata", "internal/vfs"},
-	"engine/scan/internal/delivery":  {"engine/query", "internal/gather", "internal/recordreader", "internal/wellformed"},
+	"engine/scan/internal/delivery":  {"engine/query", "engine/scan/internal/predicate", "internal/digits", "internal/gather", "internal/recordreader", "internal/timeformat", "internal/vector", "internal/wellformed"},
 	"engine/scan/internal/fields":    {"engine/scan/internal/delivery", "engine/scan/internal/reserve", "internal/digits", "internal/timeformat", "internal/wellformed"},
 	"engine/scan/internal/opentest":  {"engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/internal/scantest"},
 	"engine/scan/internal/predicate": {},

@@ -87,7 +87,7 @@ func TestSQLReaders(t *testing.T) {
 		{"read_csv('DIR/plain.csv', skip = -1)", "a whole number"},
 		{"read_csv('DIR/plain.csv', skip = 1.5)", "a whole number"},
 		{"read_csv([1, 2])", "a file's name in quotes, or a list of them"},
-		{"read_parquet('DIR/p.parquet', header = true)", "there is filename, hive_partitioning"},
+		{"read_parquet('DIR/p.parquet', header = true)", "there is filename, file_row_number, union_by_name, hive_partitioning"},
 	} {
 		_, err := s.ours("SELECT * FROM " + strings.ReplaceAll(c.text, "DIR", s.dir))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

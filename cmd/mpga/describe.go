@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // describeFlags are the flags of mpga describe.
@@ -67,6 +68,7 @@ func (f *describeFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if err != nil {
 		return err
 	}
+	summary.Table = knob.Reword(summary.Table, flagName)
 	isOfPath := func(c dataset.SummaryColumn) bool { return c.Path }
 	var text string
 	switch {

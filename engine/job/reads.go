@@ -116,6 +116,7 @@ func (s *Step) open(ctx context.Context, opt dataset.Options) (scan.Source, erro
 	if len(s.From) == 0 {
 		return nil, nil
 	}
+	opt.ReadFor(s.SQL)
 	return dataset.Open(ctx, s.From, opt)
 }
 

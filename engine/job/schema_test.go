@@ -125,7 +125,7 @@ steps:
     input:
       {format: csv, delimiter: ";", quote: "'", header: yes, nulls: [NA], types: {zip: string}, no_hive: true,
        date_format: "%d.%m.%Y", timestamp_format: "%d.%m.%Y %H:%M", decimal_separator: ",", thousands: ".", encoding: latin-1,
-       comment: "#", skip: 2, null_padding: true, ignore_errors: true, rejects: left/rows.csv, filename: true,
+       comment: "#", skip: 2, null_padding: true, ignore_errors: true, rejects: left/rows.csv, filename: true, file_row_number: true, union_by_name: true,
        escape: "\\", trust_statistics: off, sample_rows: 100, row_limit: 1MiB}
     by: [zip, city]
     agg: count(*) as n

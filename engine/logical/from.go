@@ -97,9 +97,9 @@ func (r *scope) rename(alias sql.Alias, at int) error {
 	if len(alias.Columns) == 0 {
 		return nil
 	}
-	if len(alias.Columns) > len(r.columns) {
+	if len(alias.Columns) > len(r.starred) {
 		const many = "table %s has %d names of columns behind it, and %d columns"
-		return errorAt(at, many, alias.Name, len(alias.Columns), len(r.columns))
+		return errorAt(at, many, alias.Name, len(alias.Columns), len(r.starred))
 	}
 	fields := slices.Clone(r.schema.Fields())
 	r.columns = slices.Clone(r.columns)
@@ -107,7 +107,7 @@ func (r *scope) rename(alias sql.Alias, at int) error {
 		fields[i].Name, r.columns[i].Name = name, name
 	}
 	r.schema = arrow.NewSchema(fields, nil)
-	r.setStarred(numbersTo(0, len(fields)))
+	r.starAll()
 	r.tables[0].schema = r.schema
 	return nil
 }
@@ -145,7 +145,7 @@ func (b *binder) files(ctx context.Context, s *sql.Select, f *sql.Files) (*scope
 	if err != nil {
 		return nil, err
 	}
-	src, err := b.open(ctx, f.Patterns, opt)
+	src, err := b.open(ctx, s, f.Patterns, opt)
 	if err != nil {
 		at := s.ErrorAt(f.At, err.Error())
 		at.Cause = err
@@ -155,7 +155,8 @@ func (b *binder) files(ctx context.Context, s *sql.Select, f *sql.Files) (*scope
 }
 
 // open opens files. Standard input may be one table of a statement.
-func (b *binder) open(ctx context.Context, patterns []string, opt dataset.Options) (scan.Source, error) {
+func (b *binder) open(ctx context.Context, s *sql.Select, patterns []string, opt dataset.Options) (scan.Source, error) {
+	opt.ReadFor(s.Text)
 	if slices.Contains(patterns, "-") {
 		if b.stdin {
 			return nil, errors.New("standard input (-) is read twice by the statement, and can be read once: write it to a file")
@@ -209,7 +210,7 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 		opt = *t.Scan
 		opt.Budget = b.opt.Scan.Budget
 	}
-	src, err := b.open(ctx, t.Files, opt)
+	src, err := b.open(ctx, s, t.Files, opt)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}
@@ -227,7 +228,7 @@ func (t *Table) IsIn(qualifiers []string) bool {
 func (b *binder) namedFile(ctx context.Context, s *sql.Select, f *sql.Table, offer string) (*scope, error) {
 	name := strings.Join(append(f.In, f.Name), ".")
 	if dataset.IsDataFile(name) {
-		src, err := b.opt.Open(ctx, []string{name}, b.opt.Scan)
+		src, err := b.open(ctx, s, []string{name}, b.opt.Scan)
 		switch {
 		case err == nil:
 			return b.tableScope(src, name), nil

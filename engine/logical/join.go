@@ -185,6 +185,10 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 		t.from += first
 		both.tables = append(both.tables, t)
 	}
+	both.hidden = slices.Clone(left.hidden)
+	for _, c := range right.hidden {
+		both.hidden = append(both.hidden, first+c)
+	}
 	using := f.Using
 	if f.Natural {
 		if using = common(left.inStar, right.inStar); len(using) == 0 {

@@ -97,6 +97,6 @@ func (r *scope) leaveOut(n int) {
 		r.columns = r.columns[:len(r.columns)-n]
 		of := r.schema.Fields()
 		r.schema = arrow.NewSchema(of[:len(of)-n], nil)
-		r.setStarred(numbersTo(0, len(r.columns)))
+		r.starAll()
 	}
 }

@@ -23,6 +23,7 @@ type scope struct {
 	tables  []scopeTable  // whose names may stand before the names of columns
 	outer   *enclosing    // the statement around this one, whose columns may be read; nil of none
 
+	hidden []int          // columns that only their names mean, where no other column has the name
 	others map[string]int // columns by further names, in lower case: of statements that a set operation puts together
 }
 
@@ -37,6 +38,16 @@ func (r *scope) setStarred(columns []int) {
 		fields[i] = r.schema.Field(c)
 	}
 	r.inStar = arrow.NewSchema(fields, nil)
+}
+
+// starAll lets * have all columns but hidden ones.
+func (r *scope) starAll() {
+	r.setStarred(r.shown(0, len(r.columns)))
+}
+
+// shown returns the columns from from to to that are not hidden.
+func (r *scope) shown(from, to int) []int {
+	return slices.DeleteFunc(numbersTo(from, to), func(i int) bool { return slices.Contains(r.hidden, i) })
 }
 
 // numbersTo returns the numbers from from to to.
@@ -85,7 +96,7 @@ func (r *scope) star(it sql.Item) ([]int, error) {
 		if r.isTaken(i+1, it.Of) {
 			return nil, errorAt(it.At, sameName, it.Of[0], it.Of[0])
 		}
-		return numbersTo(t.from, t.from+t.schema.NumFields()), nil
+		return r.shown(t.from, t.from+t.schema.NumFields()), nil
 	}
 	return nil, errorAt(it.At, "not supported: * behind a name other than the table's; name the columns")
 }
@@ -108,13 +119,13 @@ func scopeOf(n Node) *scope {
 		r.columns[i].Name = fields[i].Name
 	}
 	r.schema = arrow.NewSchema(fields, nil)
-	r.setStarred(numbersTo(0, len(fields)))
+	r.starAll()
 	return r
 }
 
 // table is the scope of all columns of a table.
 func (b *binder) tableScope(source scan.Source, name string) *scope {
-	return scopeOf(NewScan(&b.ids, source, name))
+	return b.described(source, name, nil)
 }
 
 // described is tableScope of a source, with more that is known of its columns.
@@ -127,7 +138,14 @@ func (b *binder) described(source scan.Source, name string, known []scan.ColumnS
 			}
 		}
 	}
-	return scopeOf(scanned)
+	r := scopeOf(scanned)
+	for i, f := range source.Schema().Fields() {
+		if scan.IsHidden(f) {
+			r.hidden = append(r.hidden, i)
+		}
+	}
+	r.starAll()
+	return r
 }
 
 // find returns the index of a named column. A name in parts is a field of a struct before it is a
@@ -143,6 +161,11 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 		i, err := expr.FindColumn(r.inStar, e)
 		if other, ok := r.others[strings.ToLower(e.Name)]; ok && err != nil {
 			return other, nil
+		}
+		for _, hidden := range r.hidden {
+			if err != nil && strings.EqualFold(r.columns[hidden].Name, e.Name) {
+				return hidden, nil
+			}
 		}
 		if err != nil {
 			return 0, err

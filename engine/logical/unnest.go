@@ -117,7 +117,7 @@ func (r *scope) unnest(ids *IDs, u *sql.Unnest) (*scope, error) {
 	for i := range n.columns {
 		n.columns[i].Stats.Tight = false // a row without elements is left out
 	}
-	with := &scope{node: n, tables: slices.Clone(r.tables)}
+	with := &scope{node: n, tables: slices.Clone(r.tables), hidden: r.hidden}
 	with.columns = append(slices.Clone(r.columns), element)
 	field.Name = u.Name
 	with.schema = arrow.NewSchema(append(slices.Clone(r.schema.Fields()), field), nil)

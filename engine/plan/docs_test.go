@@ -160,11 +160,14 @@ of others before stop, and ` + "`generate_series`" + ` has stop, too; the argume
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
 all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size (-1: all rows), dateformat, timestampformat,
-decimal_separator, thousands, comment, encoding, null_padding, ignore_errors, filename and hive_partitioning; escape, which is
-the quote or a backslash where none is given. read_json (or read_ndjson) takes columns, sample_size, maximum_object_size,
-filename and hive_partitioning,
-read_parquet filename, hive_partitioning and trust_statistics (false for files whose writer got minima, maxima,
-counts of NULLs or Bloom filters wrong). All take a list of files.
+decimal_separator, thousands, comment, encoding, null_padding, ignore_errors, union_by_name, filename and
+hive_partitioning; escape, which is the quote or a backslash where none is given. read_json (or read_ndjson) takes columns, sample_size,
+maximum_object_size,
+union_by_name, filename and hive_partitioning,
+read_parquet union_by_name, filename, file_row_number, hive_partitioning and trust_statistics (false for files whose writer got
+minima, maxima, counts of NULLs or Bloom filters wrong). All take a list of files. Columns filename and, of Parquet and Arrow
+files, file_row_number can be named without the option, too; SELECT * does not have them then. How files may differ is in
+[files.md](files.md#files-that-differ).
 
 DESCRIBE, SUMMARIZE and EXPLAIN stand in front of a table, a file in quotes, or a SELECT (EXPLAIN: of a SELECT alone):
 

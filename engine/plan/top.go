@@ -58,7 +58,7 @@ func (p *planner) first(n *logical.First) (readerNode, error) {
 		return nil, err
 	}
 	t.result, t.text = t.all.schema, describeOrder(t.by, &rowsNode{post: t.all})
-	by, err := p.topOrder(in, n)
+	by, err := p.topOrder(in, n, t.result)
 	if err != nil {
 		return nil, err
 	}
@@ -79,14 +79,15 @@ func (p *planner) first(n *logical.First) (readerNode, error) {
 	return t, t.divide(p.ctx, in, n, names)
 }
 
-// topOrder returns the order of the result over the columns of its rows.
-func (p *planner) topOrder(in *input, n *logical.First) (o *topOrder, err error) {
+// topOrder returns the order of the result over the columns of its rows. The sort, whose bound it knows, orders values
+// of the types of the result: a column that has others, as nanoseconds of a zone, is computed.
+func (p *planner) topOrder(in *input, n *logical.First, result *arrow.Schema) (o *topOrder, err error) {
 	o = &topOrder{}
-	places := logical.PlacesOf(n.Columns())
+	places, read := logical.PlacesOf(n.Columns()), in.columns().Schema
 	var made []*expr.Expr
 	for _, k := range n.Keys {
 		x := n.In.Exprs[places[k.Column]]
-		if x.Op != expr.OpColumn {
+		if x.Op != expr.OpColumn || !order.SameWords(read.Field(in.places[x.ID]).Type, result.Field(places[k.Column]).Type) {
 			o.columns = append(o.columns, -1-len(made))
 			made = append(made, x)
 			continue

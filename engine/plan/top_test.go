@@ -29,7 +29,8 @@ func topBatch(rng *rand.Rand, from, rows int) arrow.RecordBatch {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "k", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "x", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
 		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "url", Type: arrow.BinaryTypes.String},
-		{Name: "price", Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}}, {Name: "position", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "price", Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}},
+		{Name: "at", Type: arrow.FixedWidthTypes.Timestamp_ns}, {Name: "day", Type: arrow.FixedWidthTypes.Date64}, {Name: "position", Type: arrow.PrimitiveTypes.Int64},
 	}, nil)
 	floats := []any{nil, math.NaN(), math.Inf(-1), 0.0, math.Copysign(0, -1)}
 	cells := make([][]any, schema.NumFields())
@@ -37,7 +38,7 @@ func topBatch(rng *rand.Rand, from, rows int) arrow.RecordBatch {
 		row := []any{
 			int64(rng.IntN(20)), rng.NormFloat64(), fmt.Sprint("the first bytes are those of ", rng.IntN(9)),
 			fmt.Sprintf("http://example.org/%d/%s", rng.IntN(1e6), strings.Repeat("x", rng.IntN(30))),
-			big.NewInt(rng.Int64N(1e6)), int64(from + i),
+			big.NewInt(rng.Int64N(1e6)), rng.Int64N(1e6) * 1e9, rng.Int64N(1000) * 86_400_000, int64(from + i),
 		}
 		if rng.IntN(5) == 0 {
 			row[0], row[1], row[2] = nil, floats[rng.IntN(len(floats))], strings.Repeat("\x00", rng.IntN(10))
@@ -94,8 +95,8 @@ func TestTopRows(t *testing.T) {
 	eng := openEngine(t)
 	rng := rand.New(rand.NewPCG(3, 5))
 	tables := topTables(t, rng)
-	columns := []string{"k", "x", "s", "url", "price", "position", "length(url) AS n", "upper(s) AS u", "*"}
-	keys := []string{"k", "x", "s", "url", "price", "k % 7", "lower(s)", "x IS NULL"}
+	columns := []string{"k", "x", "s", "url", "price", "at", "day", "position", "length(url) AS n", "upper(s) AS u", "*"}
+	keys := []string{"k", "x", "s", "url", "price", "at", "day", "k % 7", "lower(s)", "x IS NULL"}
 	conditions := []string{"", "", "WHERE k < 12", "WHERE s LIKE '%first%' AND x > 0", "WHERE url LIKE '%77%'", "WHERE k < 0", "WHERE position % 3 = 1"}
 	late := 0
 	for range 120 {

@@ -26,7 +26,8 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 		return nil, err
 	}
 	terms := bindPredicate(&p, schema)
-	test := &condition{schema: schema, terms: terms, held: terms.Terms, rows: &decode.RowTest{Filter: p.Rows}}
+	test := &condition{schema: schema, asked: []*Predicate{&p}, terms: terms, held: terms.Terms,
+		rows: &decode.RowTest{Filter: p.Rows}}
 	t, ok := src.(*table)
 	if !ok {
 		return &filteredSource{Source: src, test: test, pruning: Pruning{Rows: src.Stats().Rows}}, nil
@@ -52,14 +53,30 @@ func Refilter(f Filtered, src Source, rows RowFilter) Filtered {
 // condition is a predicate of a source, its terms in the units of the source's columns.
 type condition struct {
 	schema *arrow.Schema // of the source
+	asked  []*Predicate  // whose terms are terms
 	terms  *predicate.Conjunction
 	held   []predicate.Term // of terms: TRUE for every row that passes, where others may not be
 	rows   *decode.RowTest  // runs the RowFilter, and counts rows
 }
 
+// of returns the terms in the units of the columns of a file, where these are others.
+func (t *condition) of(f *tableFile) *predicate.Conjunction {
+	if !f.differs {
+		return t.terms
+	}
+	all := &predicate.Conjunction{}
+	for _, p := range t.asked {
+		own := bindPredicate(p.in(t.schema, f.own), f.own)
+		all.Terms, all.AnyOf = append(all.Terms, own.Terms...), append(all.AnyOf, own.AnyOf...)
+	}
+	return all
+}
+
 // asking returns the condition with another RowFilter, and without counts.
 func (t *condition) asking(rows RowFilter) *condition {
-	return &condition{schema: t.schema, terms: t.terms, held: t.held, rows: &decode.RowTest{Filter: rows}}
+	again := *t
+	again.rows = &decode.RowTest{Filter: rows}
+	return &again
 }
 
 // fill adds the rows and bytes that have been counted.

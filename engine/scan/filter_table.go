@@ -50,10 +50,11 @@ func newFilteredTable(ctx context.Context, t *table, test *condition) (*filtered
 // the terms on folders, or on columns of NULLs alone, exclude the file.
 func (f *filteredTable) fileTerms(file int) (own *predicate.Conjunction, pruned bool) {
 	own = &predicate.Conjunction{}
-	if own.Terms, pruned = f.ownTerms(file, f.test.terms.Terms); pruned {
+	terms := f.test.of(&f.table.files[file])
+	if own.Terms, pruned = f.ownTerms(file, terms.Terms); pruned {
 		return nil, true
 	}
-	for _, alternatives := range f.test.terms.AnyOf {
+	for _, alternatives := range terms.AnyOf {
 		var left [][]predicate.Term
 		all := false // an alternative is TRUE for all rows of this file, as far as its columns go
 		for _, terms := range alternatives {
@@ -77,6 +78,8 @@ func (f *filteredTable) ownTerms(file int, terms []predicate.Term) (own []predic
 	for _, t := range terms {
 		b := predicate.Bounds{AllNulls: true}
 		switch in := &f.table.files[file]; {
+		case t.Column == f.rowNumber():
+			continue
 		case t.Column >= f.fileColumns:
 			b = f.folders[t.Column-f.fileColumns].Bounds(file)
 		case !in.allNull(t.Column):
@@ -172,6 +175,9 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 			switch {
 			case isGroup && f.files[i].groups[part.GroupIndex()].Pruned:
 				continue
+			case isGroup && slices.Contains(f.test.rows.Columns(), f.rowNumber()): // it is known once rows are read
+				s.filterGroup(part, &decode.RowTest{}, &f.files[i].groups[part.GroupIndex()], all, numbersTo(len(all)))
+				splits = append(splits, newFilteredSplit(s, f.test, columns, wanted, tested))
 			case isGroup:
 				s.filterGroup(part, f.test.rows, &f.files[i].groups[part.GroupIndex()], all, wanted)
 				splits = append(splits, s)
@@ -183,6 +189,15 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 		}
 	}
 	return splits, nil
+}
+
+// numbersTo returns the numbers below n.
+func numbersTo(n int) []int {
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	return numbers
 }
 
 // filterGroup makes a row group's split return the rows that are needed. The split has the columns

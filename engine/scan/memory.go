@@ -48,7 +48,7 @@ func makeDictionaries(a arrow.Array) {
 
 // mustTable is NewTable for a single input without folders, where NewTable has no error.
 func mustTable(in decode.Input) Source {
-	t, err := NewTable([]decode.File{{Input: in}}, nil, nil)
+	t, err := NewTable([]decode.File{{Input: in}}, nil, Whole{})
 	if err != nil {
 		panic(fmt.Sprintf("scan: a table of one input: %v", err))
 	}

@@ -131,7 +131,8 @@ func (t *condition) and(p *Predicate) *condition {
 	if !t.rows.All() {
 		rows = bothOf(t.rows.Filter, rows)
 	}
-	return &condition{schema: t.schema, terms: terms, held: t.held, rows: &decode.RowTest{Filter: rows}}
+	return &condition{schema: t.schema, asked: append(slices.Clone(t.asked), p), terms: terms, held: t.held,
+		rows: &decode.RowTest{Filter: rows}}
 }
 
 // allFilters selects the rows that pass each of some filters, in their order.

@@ -194,8 +194,11 @@ func (s *split) Paged() (*Paged, error) {
 		return nil, errors.New("a column is in two others")
 	}
 	for i, c := range plan.Columns {
-		if c.Constant || c.From != i {
+		if c.Constant || c.Row || c.From != i {
 			return nil, errors.New("a column is not in the file as it is read")
+		}
+		if c.Convert {
+			return nil, errors.New("a column has another type in other files")
 		}
 	}
 	paged := &Paged{Rows: part.Rows(), Columns: columns, Open: s.openPages}

@@ -133,6 +133,32 @@ func bindPredicate(p *Predicate, schema *arrow.Schema) *predicate.Conjunction {
 	return c
 }
 
+// in returns the predicate with the terms alone that say the same of the values that a file has, where these become
+// values of the table's types: comparisons with types of another family do not, which the conversion rounds.
+func (p *Predicate) in(table, file *arrow.Schema) *Predicate {
+	holds := func(terms []Term) (kept []Term) {
+		for _, t := range terms {
+			to, from := table.Field(t.Column).Type, file.Field(t.Column).Type
+			family, _, _ := predicate.FamilyOf(to)
+			own, _, _ := predicate.FamilyOf(from)
+			_, compares := predicate.Bind(t.Column, ops[t.Op].is, t.Values, to)
+			if len(t.Values) == 0 || arrow.TypeEqual(from, to) || family == own && compares {
+				kept = append(kept, t)
+			}
+		}
+		return kept
+	}
+	of := &Predicate{Terms: holds(p.Terms)}
+	for _, alternatives := range p.AnyOf {
+		var kept [][]Term
+		for _, terms := range alternatives {
+			kept = append(kept, holds(terms))
+		}
+		of.AnyOf = append(of.AnyOf, kept)
+	}
+	return of
+}
+
 // bindTerms returns the terms that are of use, in the units of their columns.
 func bindTerms(terms []Term, schema *arrow.Schema) []predicate.Term {
 	var bound []predicate.Term

@@ -26,6 +26,18 @@ type Source interface {
 	Splits(ctx context.Context, columns []int) ([]Split, error)
 }
 
+// hiddenKey is the metadata of a field that * does not mean.
+const hiddenKey = "mpga.hidden"
+
+// IsHidden says whether a column of a source is one that a statement reads where it names it, and * does not have.
+func IsHidden(f arrow.Field) bool { return f.Metadata.FindKey(hiddenKey) >= 0 }
+
+// Hidden returns the field of a hidden column.
+func Hidden(f arrow.Field) arrow.Field {
+	f.Metadata = arrow.NewMetadata([]string{hiddenKey}, []string{""})
+	return f
+}
+
 // Adviser is a Source that knows why some of its columns are text.
 type Adviser interface {
 	// WhyText returns why a column is text whose values are something else but for a few, and which options read them

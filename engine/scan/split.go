@@ -43,6 +43,7 @@ func (s *split) Open(ctx context.Context, opt OpenOptions) (array.RecordReader, 
 	r := &reader{ctx: ctx, split: s, opt: opt, mem: reserve.New(opt.Allocator, opt.Budget)}
 	r.mem.Margin = r.margin
 	r.deliverer = delivery.NewDeliverer(s.plan, r.mem)
+	r.deliverer.Rows = r.fileRows
 	r.Init(s.plan.Schema, r.next, r.free)
 	if err := r.begin(); err != nil {
 		return nil, decode.Locate(s.part.Name(), err)
@@ -87,15 +88,24 @@ func (r *reader) next() (batch arrow.RecordBatch, err error) {
 		err = r.checkEnd()
 	}
 	r.drop()
-	return nil, r.locate(errors.Join(err, r.close()))
+	err = r.locate(err)
+	return nil, decode.Locate(r.split.part.Name(), errors.Join(err, r.close()))
 }
 
 // locate puts a place before an error: the row that the error tells, if it does, else the part.
 func (r *reader) locate(err error) error {
 	place := r.split.part.Name()
+	p, names := r.split.part.(decode.RowNamer)
+	placer, places := r.source.(decode.RowPlacer)
 	text := (*decode.TextError)(nil)
-	if p, ok := r.split.part.(decode.RowNamer); ok && errors.As(err, &text) {
+	row, isOfBatch := decode.BatchRow(err)
+	switch {
+	case names && errors.As(err, &text):
 		place = p.RowName(r.rows + text.Row)
+	case isOfBatch && places:
+		place = placer.PlaceOf(r.within + int64(row))
+	case isOfBatch && names:
+		place = p.RowName(r.rows + int64(row))
 	}
 	return decode.Locate(place, err)
 }
@@ -151,6 +161,25 @@ func (r *reader) advance() (arrow.RecordBatch, error) {
 		r.whole = nil
 	}
 	return r.deliverer.Deliver(part)
+}
+
+// fileRows returns the numbers of the next rows in the input, counted from 0.
+func (r *reader) fileRows(rows int64) arrow.Array {
+	b := array.NewInt64Builder(r.mem)
+	defer b.Release()
+	b.Reserve(int(rows))
+	of := make([]int, rows)
+	if n, ok := r.source.(decode.RowNumberer); ok {
+		n.RowNumbers(r.within, of)
+	} else {
+		for i := range of {
+			of[i] = int(r.rows) + i
+		}
+	}
+	for _, row := range of {
+		b.UnsafeAppend(int64(r.split.part.Offset()) + int64(row))
+	}
+	return b.NewArray()
 }
 
 // drop releases the rest of the source's batch, and the deliverer's arrays.

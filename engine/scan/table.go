@@ -23,6 +23,8 @@ type table struct {
 	files       []tableFile
 	folders     []decode.Folder
 
+	conflicts map[int]error // by column of the files: why it has no type
+
 	turns turns        // of the readers of its splits
 	stats func() Stats // merges the statistics of all files, once
 }
@@ -31,38 +33,86 @@ type table struct {
 type tableFile struct {
 	decode.File
 	base    uint64 // position of its first row
-	columns []int  // index in the input's schema, for every column of the table's files
+	columns []int  // index in the input's schema, for every column of the table's files; -1: the file lacks it
+
+	own     *arrow.Schema // the table's, with the types that the input's values have
+	differs bool          // own has another type than the table
 }
 
-// allNull says whether a column has no value in the file, by its type.
+// allNull says whether a column surely has no value in the file: it is not there, or is of a type without values.
 func (f *tableFile) allNull(column int) bool {
-	return f.Schema().Field(f.columns[column]).Type.ID() == arrow.NULL
+	return f.columns[column] < 0 || f.Schema().Field(f.columns[column]).Type.ID() == arrow.NULL
 }
 
-// NewTable puts inputs together, for package dataset; a folder holds one value per input. Where the
-// inputs are a part of a table, whole has the columns of the table; else it is nil.
-func NewTable(inputs []decode.File, folders []decode.Folder, whole *arrow.Schema) (Source, error) {
-	fields, err := unify(inputs, folders, whole)
+// converts says whether the values of a column are not of a type, which is the table's.
+func (f *tableFile) converts(column int, typ arrow.DataType) bool {
+	return !f.allNull(column) && !arrow.TypeEqual(f.own.Field(column).Type, typ)
+}
+
+// newTableFile returns an input whose rows begin at a position.
+func newTableFile(in decode.File, base uint64, fields *arrow.Schema, fileColumns int) tableFile {
+	f := tableFile{File: in, base: base, columns: MatchColumns(fields.Fields()[:fileColumns], in.Schema().Fields())}
+	own := fields.Fields()
+	for c, from := range f.columns {
+		if from < 0 || in.Schema().Field(from).Type.ID() == arrow.NULL {
+			continue
+		}
+		own[c].Type = in.Schema().Field(from).Type
+		f.differs = f.differs || !arrow.TypeEqual(own[c].Type, fields.Field(c).Type)
+	}
+	f.own = arrow.NewSchema(own, nil)
+	return f
+}
+
+// NewTable puts inputs together, for package dataset; a folder holds one value per input.
+func NewTable(inputs []decode.File, folders []decode.Folder, whole Whole) (Source, error) {
+	of, err := unify(inputs, folders, whole)
 	if err != nil {
 		return nil, err
 	}
-	t := &table{fileColumns: len(fields), folders: folders, turns: turns{limit: math.MaxInt}}
+	fields := of.fields
+	t := &table{fileColumns: len(fields), folders: folders, turns: turns{limit: math.MaxInt}, conflicts: of.conflicts}
+	for _, f := range folders {
+		fields = append(fields, f.Field)
+	}
+	if whole.RowNumber.Name != "" {
+		fields = append(fields, whole.RowNumber)
+	}
+	t.fields = arrow.NewSchema(fields, nil)
 	var base uint64
 	for _, in := range inputs {
-		t.files = append(t.files, tableFile{File: in, base: base, columns: matchColumns(fields, in.Schema())})
+		t.files = append(t.files, newTableFile(in, base, t.fields, t.fileColumns))
 		var carry uint64
 		if base, carry = bits.Add64(base, in.Span(), 0); carry != 0 {
 			return nil, errors.New("the files together hold more rows than 64 bits can number")
 		}
 	}
-	for _, f := range folders {
-		fields = append(fields, f.Field)
-	}
-	t.fields = arrow.NewSchema(fields, nil)
 	t.stats = sync.OnceValue(func() Stats {
 		return t.mergeFiles(func(file int) (decode.Stats, bool) { return t.files[file].Stats(), true })
 	})
 	return t, nil
+}
+
+// rowNumber returns the column of Whole.RowNumber, or the number of columns where there is none.
+func (t *table) rowNumber() int { return t.fileColumns + len(t.folders) }
+
+// NumbersRows says whether an input can tell which rows it reads.
+func NumbersRows(in decode.Input) bool {
+	rows := in.Stats().Rows
+	return rows >= 0 && in.Span() == uint64(rows)
+}
+
+// Conflict returns the error of the first column of a table of files that has no type for the values of all files;
+// nil where there is none. A query that reads the column has the error.
+func Conflict(src Source) error {
+	if t, ok := src.(*table); ok {
+		for c := range t.fileColumns {
+			if t.conflicts[c] != nil {
+				return t.conflicts[c]
+			}
+		}
+	}
+	return nil
 }
 
 // Schema implements Source.
@@ -103,8 +153,11 @@ func (t *table) mergeFiles(of func(file int) (stats decode.Stats, left bool)) St
 		}
 		for c, from := range t.files[i].columns {
 			var column ColumnStats
-			if stats.Columns != nil && !t.files[i].allNull(c) {
+			if stats.Columns != nil && !t.files[i].allNull(c) && t.conflicts[c] == nil {
 				column = stats.Columns[from]
+				if to := t.fields.Field(c).Type; t.files[i].converts(c, to) {
+					column = convertStats(column, t.files[i].own.Field(c).Type, to)
+				}
 			}
 			merged.Columns[c] = mergeStats(merged.Columns[c], column, first)
 		}
@@ -113,7 +166,25 @@ func (t *table) mergeFiles(of func(file int) (stats decode.Stats, left bool)) St
 	for i := range t.folders {
 		merged.Columns[t.fileColumns+i] = t.folders[i].Stats(files)
 	}
+	if c := t.rowNumber(); c < len(merged.Columns) {
+		merged.Columns[c].NoNulls = true
+	}
 	return merged
+}
+
+// convertStats returns the statistics of a column whose values become values of another type.
+func convertStats(s ColumnStats, from, to arrow.DataType) ColumnStats {
+	if !s.HasRange {
+		return s
+	}
+	_, _, isRange := TypeRange(to)
+	var low, high bool
+	s.Min, low = delivery.Rescale(s.Min, from, to)
+	s.Max, high = delivery.Rescale(s.Max, from, to)
+	if s.HasRange = isRange && low && high; !s.HasRange {
+		s.Min, s.Max, s.Tight = 0, 0, false
+	}
+	return s
 }
 
 // mergeStats adds what is known of the same column in another file.
@@ -161,6 +232,9 @@ func (t *table) checkColumns(columns []int) error {
 		if c < 0 || c >= t.fields.NumFields() {
 			return fmt.Errorf("column %d of a table that has %d", c, t.fields.NumFields())
 		}
+		if err := t.conflicts[c]; err != nil {
+			return err
+		}
 		field := t.fields.Field(c)
 		if _, list := delivery.Element(field.Type); list {
 			continue
@@ -197,12 +271,15 @@ func (t *table) plan(file int, columns []int) (*delivery.Plan, []int) {
 	for i, c := range columns {
 		fields[i] = t.fields.Field(c)
 		switch {
+		case c == t.rowNumber():
+			from[i].Row = true
 		case c >= t.fileColumns:
 			from[i] = delivery.Column{Constant: true, Value: t.folders[c-t.fileColumns].Values[file]}
 		case t.files[file].allNull(c):
 			from[i].Constant = true
 		default:
 			from[i].From = t.files[file].columns[c]
+			from[i].Convert = t.files[file].converts(c, fields[i].Type)
 		}
 	}
 	return delivery.NewPlan(fields, from)

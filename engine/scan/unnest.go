@@ -89,7 +89,7 @@ func (u *unnested) Splits(ctx context.Context, columns []int) ([]Split, error) {
 		}
 		plan.from = append(plan.from, at)
 	}
-	plan.element, _ = delivery.NewPlan([]arrow.Field{u.schema.Field(own)}, []delivery.Column{{}})
+	plan.element, _ = delivery.NewPlan([]arrow.Field{u.schema.Field(own)}, []delivery.Column{{Convert: true}})
 	splits, err := u.Source.Splits(ctx, read)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,16 @@ func HasExactWords(dt arrow.DataType) bool {
 	return dt.ID() != arrow.DECIMAL256 && dt.ID() != arrow.FIXED_SIZE_BINARY && widthOf(dt) <= 8
 }
 
+// SameWords says whether a value has the same word in columns of two types.
+func SameWords(a, b arrow.DataType) bool {
+	return arrow.TypeEqual(a, b) || isBytes(a) && isBytes(b)
+}
+
+// isBytes says whether values of a type are strings or binaries of any length.
+func isBytes(dt arrow.DataType) bool {
+	return arrow.IsBaseBinary(dt.ID()) || dt.ID() == arrow.STRING_VIEW || dt.ID() == arrow.BINARY_VIEW
+}
+
 // Words writes a word for each value of a column of a Sortable type, anything for NULL: the word of a greater value is
 // no less. Of types that have no words all are 0.
 func Words(words []uint64, values arrow.Array) {

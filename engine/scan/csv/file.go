@@ -271,18 +271,19 @@ func SetTypes(files []*File, opt *Options, known map[string]Guess) (map[string]G
 		joint[name] = columnGuess{types: guess.Types, seen: guess.Seen}
 	}
 	nameColumnsOfEmpty(files, opt, known)
+	first := spellings(files, known)
 	for _, f := range files {
 		for i, name := range f.names {
-			guess, ok := joint[name]
+			guess, ok := joint[first[name]]
 			if !ok {
 				guess.types = allTypes
 			}
 			guess.add(f.guesses[i])
-			joint[name] = guess
+			joint[first[name]] = guess
 		}
 	}
 	for name := range types {
-		if _, ok := joint[name]; !ok && len(files) > 0 {
+		if _, ok := first[name]; !ok && len(files) > 0 {
 			return nil, knob.Errorf("%s: %s names column %q; the columns are %s",
 				files[0].Path, knob.Name("dataset.CSV.Types"), name, strings.Join(files[0].names, ", "))
 		}
@@ -295,13 +296,16 @@ func SetTypes(files []*File, opt *Options, known map[string]Guess) (map[string]G
 		all, repeats := make([]arrow.Field, len(f.names)), make([]bool, len(f.names))
 		for i, name := range f.names {
 			typ, ok := types[name]
+			if !ok {
+				typ, ok = types[first[name]]
+			}
 			switch {
 			case ok:
 				f.Formats[i] = f.infer.formatOf(typ)
 			case opt.AllText:
 				typ = arrow.BinaryTypes.String
 			default:
-				typ, f.Formats[i] = joint[name].typ(&f.infer)
+				typ, f.Formats[i] = joint[first[name]].typ(&f.infer)
 			}
 			all[i] = arrow.Field{Name: name, Type: typ, Nullable: true}
 			repeats[i] = f.guesses[i].repeats && arrow.IsBaseBinary(typ.ID())
@@ -313,6 +317,44 @@ func SetTypes(files []*File, opt *Options, known map[string]Guess) (map[string]G
 		said[name] = Guess{Types: guess.types, Seen: guess.seen}
 	}
 	return said, nil
+}
+
+// spellings returns how each name of a column is first written, in the known table or a file: files may write it in
+// another case. A file that has a name in two cases has two columns, in all files.
+func spellings(files []*File, known map[string]Guess) map[string]string {
+	first, lower := make(map[string]string), make(map[string]string)
+	for name := range known {
+		first[name] = name
+	}
+	for name := range first {
+		small := strings.ToLower(name)
+		if _, two := lower[small]; two {
+			lower[small] = ""
+		} else {
+			lower[small] = name
+		}
+	}
+	for _, f := range files {
+		own := make(map[string]bool, len(f.names))
+		for _, name := range f.names {
+			small := strings.ToLower(name)
+			if _, ok := lower[small]; !ok {
+				lower[small] = name
+			}
+			if own[small] {
+				lower[small] = ""
+			}
+			own[small] = true
+		}
+	}
+	for _, f := range files {
+		for _, name := range f.names {
+			if first[name] == "" {
+				first[name] = cmp.Or(lower[strings.ToLower(name)], name)
+			}
+		}
+	}
+	return first
 }
 
 // nameColumnsOfEmpty gives files without a row the columns of the others; where there are no others, the names of the

@@ -75,14 +75,20 @@ type guesses struct {
 // table makes the table of the files. By Options.Known it has the columns of the whole table: the
 // files are a part of that table.
 func (f *openFiles) table(opt *Options) (scan.Source, error) {
+	of := scan.Whole{UnionByName: opt.UnionByName}
+	var err error
+	if of.RowNumber, err = f.rowNumber(opt); err != nil {
+		return nil, err
+	}
 	if opt.Known == nil {
-		return scan.NewTable(f.inputs, f.hive, nil)
+		return scan.NewTable(f.inputs, f.hive, of)
 	}
 	whole, err := opt.Known.Columns()
 	if err != nil {
 		return nil, err
 	}
-	source, err := scan.NewTable(f.inputs, f.hive, whole)
+	of.Schema = whole
+	source, err := scan.NewTable(f.inputs, f.hive, of)
 	if err != nil {
 		return nil, err
 	}

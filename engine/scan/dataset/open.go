@@ -99,8 +99,11 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 	if files.guesses, err = texts.setTypes(names[0], opt); err != nil {
 		return files, err
 	}
-	if opt.Filename {
-		err = files.addFilenames()
+	switch {
+	case opt.Filename:
+		err = files.addFilenames(false)
+	case opt.FilenameHidden:
+		_ = files.addFilenames(true) // else nobody reads it
 	}
 	return files, err
 }

@@ -244,12 +244,13 @@ func TestUnify(t *testing.T) {
 	if n, err := scantest.ReadAll(src, nil, scan.OpenOptions{}); err != nil || len(n) != 7 {
 		t.Errorf("no columns: %d rows, %v; want 7", len(n), err)
 	}
-	d := scantest.WriteFile(t, dir, "d.csv", []byte("c12,c3\nx,5.5\n"))
-	if _, err := Open(context.Background(), []string{a, d}, Options{}); err == nil ||
+	d := scantest.WriteFile(t, dir, "d.csv", []byte("c12,c3\nx,5.5h\n"))
+	if _, err := scantest.ReadAll(mustOpen(t, Options{}, a, d), []int{0}, scan.OpenOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "a.parquet") || !strings.Contains(err.Error(), "d.csv") || !strings.Contains(err.Error(), `"c3"`) {
 		t.Errorf("types that disagree: got %v", err)
 	}
 	// Text files are inferred together: what is an integer in one may be a float in another.
+	d = scantest.WriteFile(t, dir, "d.csv", []byte("c12,c3\nx,5.5\n"))
 	if got, want := scantest.SchemaText(mustOpen(t, Options{}, b, d).Schema()), "c12 utf8, c3 float64"; got != want {
 		t.Errorf("two texts: got %s, want %s", got, want)
 	}

@@ -58,9 +58,24 @@ type Options struct {
 	// NoHive takes folders named key=value as folders, not as columns.
 	NoHive bool `json:"no_hive,omitzero"`
 
+	// UnionByName gives the table the columns of all files: a column that a file lacks is NULL in its rows. The
+	// default are the columns of the first file, which all files must have.
+	UnionByName bool `json:"union_by_name,omitzero"`
+
 	// Filename adds a column filename of the names of the files, as they are in errors: without the
 	// secrets of URLs. Conditions on it leave files out.
 	Filename bool `json:"filename,omitzero"`
+
+	// RowNumber adds a column file_row_number, which counts the rows of each file from 0. Only files that know their
+	// rows, as Parquet does, have it.
+	RowNumber bool `json:"row_number,omitzero"`
+
+	// RowNumberHidden is to RowNumber what FilenameHidden is to Filename.
+	RowNumberHidden bool `json:"row_number_hidden,omitzero"`
+
+	// FilenameHidden adds the column of Filename, where neither files nor folders have one of that name, as a hidden
+	// column (scan.IsHidden).
+	FilenameHidden bool `json:"filename_hidden,omitzero"`
 
 	// DistrustStatistics reads Parquet as if its writers had put no statistics, page indexes' bounds
 	// and Bloom filters into it: for files whose writer got these wrong. Filters read more for it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/parquet"
 )
@@ -67,6 +68,7 @@ func Summarize(ctx context.Context, patterns []string, opt Options) (*Summary, e
 		s.Table = err
 		return s, nil
 	}
+	s.Table = scan.Conflict(table)
 	schema := table.Schema()
 	for i := range s.Columns {
 		if named, _ := schema.FieldsByName(s.Columns[i].Name); len(named) > 0 {
@@ -78,19 +80,19 @@ func Summarize(ctx context.Context, patterns []string, opt Options) (*Summary, e
 
 // addColumns adds the columns of all files, and returns the most frequent type of each.
 func (s *Summary) addColumns() map[string]arrow.DataType {
-	at := map[string]int{} // places in Columns
 	counts := map[string][]typeCount{}
 	for _, f := range s.Files {
-		for _, c := range f.Columns {
+		known := scan.MatchColumns(f.fields(), s.fields())
+		for k, c := range f.Columns {
 			if f.Rows == 0 {
 				c.Nulls = 0
 			}
-			i, known := at[c.Name]
-			if !known {
+			i := known[k]
+			if i < 0 {
 				i = len(s.Columns)
-				at[c.Name] = i
 				s.Columns = append(s.Columns, SummaryColumn{ColumnInfo: c})
 			} else {
+				c.Name = s.Columns[i].Name
 				s.Columns[i].merge(&c)
 			}
 			s.Columns[i].Files++
@@ -131,15 +133,33 @@ func counted(list []typeCount, t arrow.DataType) []typeCount {
 	return append(list, typeCount{t, 1})
 }
 
+// fields returns the names of the file's columns.
+func (f *FileInfo) fields() []arrow.Field {
+	fields := make([]arrow.Field, len(f.Columns))
+	for i := range fields {
+		fields[i].Name = f.Columns[i].Name
+	}
+	return fields
+}
+
+// fields returns the names of the columns.
+func (s *Summary) fields() []arrow.Field {
+	fields := make([]arrow.Field, len(s.Columns))
+	for i := range fields {
+		fields[i].Name = s.Columns[i].Name
+	}
+	return fields
+}
+
 // addDifferences compares each file with the columns of all files.
 func (s *Summary) addDifferences(types map[string]arrow.DataType) {
 	for _, f := range s.Files {
-		has := map[string]arrow.DataType{}
-		for _, c := range f.Columns {
-			has[c.Name] = c.Type
-		}
-		for _, c := range s.Columns {
-			if t := has[c.Name]; t == nil || !arrow.TypeEqual(t, types[c.Name]) {
+		for i, at := range scan.MatchColumns(s.fields(), f.fields()) {
+			c, t := &s.Columns[i], arrow.DataType(nil)
+			if at >= 0 {
+				t = f.Columns[at].Type
+			}
+			if t == nil || !arrow.TypeEqual(t, types[c.Name]) {
 				s.Differences = append(s.Differences, Difference{f.Path, c.Name, t, types[c.Name]})
 			}
 		}

@@ -169,11 +169,10 @@ func (g *filteredGroup) narrow(ctx context.Context, i int) error {
 	raw := g.batchOf(stage.Tested, arrays, int64(rows))
 	defer raw.Release()
 	batch, err := g.deliverers[i].Deliver(raw)
-	if err != nil {
-		return err
+	if err == nil {
+		defer batch.Release()
+		err = g.selection.Narrow(ctx, stage.Filter, batch)
 	}
-	defer batch.Release()
-	err = g.selection.Narrow(ctx, stage.Filter, batch)
 	if row, ok := decode.BatchRow(err); ok {
 		if some != nil {
 			row = some.Nth(row)

@@ -24,5 +24,5 @@ func tableOf(path string) (scan.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scan.NewTable([]decode.File{{Input: in}}, nil, nil)
+	return scan.NewTable([]decode.File{{Input: in}}, nil, scan.Whole{})
 }

@@ -23,21 +23,28 @@ type Plan struct {
 type Column struct {
 	From     int  // the column of the part's batches, where not Constant
 	Constant bool // all rows have Value
+	Row      bool // the number of the row in its file, by Deliverer.Rows
+	Convert  bool // to the type of the plan, which Common has found
 	Value    any  // string, int64, arrow.Date32, or a scalar.Scalar of another type; nil is NULL
 }
 
 // Deliverer turns batches as formats read them into batches as S1 promises them.
 type Deliverer struct {
+	// Rows returns the numbers of the rows of the batch that is delivered, where a column has them.
+	Rows func(rows int64) arrow.Array
+
 	plan      *Plan
 	mem       memory.Allocator
 	constants []arrow.Array   // by column of the plan, as long as the longest batch so far
 	entries   []noNullEntries // by column of the plan
+	converted []convertedEntries
 }
 
 // NewDeliverer returns a deliverer of a plan, whose constants take memory of mem. Close it.
 func NewDeliverer(p *Plan, mem memory.Allocator) *Deliverer {
 	n := len(p.Columns)
-	return &Deliverer{plan: p, mem: mem, constants: make([]arrow.Array, n), entries: make([]noNullEntries, n)}
+	return &Deliverer{plan: p, mem: mem, constants: make([]arrow.Array, n), entries: make([]noNullEntries, n),
+		converted: make([]convertedEntries, n)}
 }
 
 // Close releases the arrays that the deliverer keeps. It can be used again.
@@ -45,6 +52,7 @@ func (d *Deliverer) Close() {
 	recordreader.ReleaseAll(d.constants)
 	for i := range d.entries {
 		d.entries[i].drop()
+		d.converted[i].drop()
 	}
 }
 
@@ -53,15 +61,30 @@ func (d *Deliverer) Deliver(raw arrow.RecordBatch) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, len(d.plan.Columns))
 	defer recordreader.ReleaseAll(columns)
 	for i, c := range d.plan.Columns {
-		if c.Constant {
+		var err error
+		switch {
+		case c.Constant:
 			columns[i] = d.constant(i, raw.NumRows())
-		} else if column, err := plain(d.mem, raw.Column(c.From), &d.entries[i]); err == nil {
-			columns[i] = column
-		} else {
+		case c.Row:
+			columns[i] = d.Rows(raw.NumRows())
+		default:
+			columns[i], err = d.column(i, raw.Column(c.From))
+		}
+		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", d.plan.Schema.Field(i).Name, err)
 		}
 	}
 	return recordreader.Batch(d.plan.Schema, columns, raw.NumRows()), nil
+}
+
+// column returns a column of the plan, whose values are an array's.
+func (d *Deliverer) column(i int, from arrow.Array) (arrow.Array, error) {
+	values, err := plain(d.mem, from, &d.entries[i])
+	if err != nil || !d.plan.Columns[i].Convert {
+		return values, err
+	}
+	defer values.Release()
+	return d.converted[i].convert(d.mem, values, d.plan.Schema.Field(i).Type)
 }
 
 // plain returns an array without extension types and with no dictionary but dictionary<int32, T>
@@ -311,7 +334,7 @@ func newConstant(mem memory.Allocator, typ arrow.DataType, value any, rows int) 
 func NewPlan(fields []arrow.Field, columns []Column) (p *Plan, fileColumns []int) {
 	for i := range columns {
 		c := &columns[i]
-		if c.Constant {
+		if c.Constant || c.Row {
 			continue
 		}
 		at := slices.Index(fileColumns, c.From)
