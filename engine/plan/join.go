@@ -59,16 +59,9 @@ type joinRows struct {
 
 // rowsOf returns which rows a join has, whose left side may be the build side.
 func rowsOf(kind sql.JoinKind, leftIsBuild bool) (r joinRows) {
-	switch kind {
-	case sql.SemiJoin:
-		r.partnered = true
-	case sql.AntiJoin:
-		r.probeAlone = true
-	default:
-		r.pairs = true
-		r.probeAlone = kind == sql.LeftJoin || kind == sql.FullJoin
-		r.buildAlone = kind == sql.RightJoin || kind == sql.FullJoin
-	}
+	r.partnered = kind == sql.SemiJoin
+	r.pairs = !r.partnered && kind != sql.AntiJoin
+	r.probeAlone, r.buildAlone = kind.KeepsLeft(), kind.KeepsRight()
 	if leftIsBuild {
 		r.partnered, r.buildPartnered = r.buildPartnered, r.partnered
 		r.probeAlone, r.buildAlone = r.buildAlone, r.probeAlone
