@@ -64,9 +64,9 @@ type streamed struct {
 	bytesRead func() int64 // once all rows are made; nil of other rows
 
 	run     func(context.Context) (array.RecordReader, error)
-	narrow  func(p scan.Predicate) (ok bool) // before run, as scan.Narrower; nil of no run
+	narrow  func(p scan.Predicate) (ok bool)                        // before run, as scan.Narrower; nil of no run
 	seen    func(ctx context.Context, rows arrow.RecordBatch) error // called with each batch that a split takes, or nil
-	running *atomic.Pointer[engine.Result]   // the aggregation whose groups are the rows, once it runs; nil of other rows
+	running *atomic.Pointer[engine.Result]                          // the aggregation whose groups are the rows, once it runs; nil of other rows
 }
 
 // Schema implements scan.Source.
