@@ -33,19 +33,6 @@ func mustGenerate(t *testing.T, args ...string) string {
 	return stdout
 }
 
-func dirNames(t *testing.T, dir string) string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return strings.Join(names, " ")
-}
-
 // Catches blocks out of order, and files that depend on how they were made. Parquet is left out:
 // its library lists a column's encodings in an order of its own.
 func TestGenThreads(t *testing.T) {
@@ -75,7 +62,7 @@ func TestGenThreads(t *testing.T) {
 			}
 		}
 	}
-	if got := dirNames(t, dir); got != "x.arrow x.csv" {
+	if got := namesIn(t, dir); got != "x.arrow x.csv" {
 		t.Errorf("left: %s", got)
 	}
 }
@@ -86,7 +73,7 @@ func TestGenFiles(t *testing.T) {
 	args := []string{"pairs", "--rows", "600_000", "--groups", "1e3", "--seed", "9", "--threads", "3", "--format", "csv"}
 	whole := mustGenerate(t, append(args, "-o", "-")...)
 	mustGenerate(t, append(args, "-o", filepath.Join(dir, "x.csv"), "--files", "7")...)
-	if got := dirNames(t, dir); got != "x-0001.csv x-0002.csv x-0003.csv x-0004.csv x-0005.csv x-0006.csv x-0007.csv" {
+	if got := namesIn(t, dir); got != "x-0001.csv x-0002.csv x-0003.csv x-0004.csv x-0005.csv x-0006.csv x-0007.csv" {
 		t.Fatal(got)
 	}
 	joined := "key,value\n"
@@ -133,7 +120,7 @@ func TestGenFormats(t *testing.T) {
 		t.Error(table)
 	}
 	mustGenerate(t, append(args, filepath.Join(dir, "y.csv.gz"), "--files", "2")...)
-	if got := dirNames(t, dir); got != "x.data y-0001.csv.gz y-0002.csv.gz" {
+	if got := namesIn(t, dir); got != "x.data y-0001.csv.gz y-0002.csv.gz" {
 		t.Error(got)
 	}
 }
@@ -173,7 +160,7 @@ func TestGenRefused(t *testing.T) {
 			t.Errorf("%q: exit %d, want %d: %s (want %q)", c.args, code, c.code, stderr, c.want)
 		}
 	}
-	if got := dirNames(t, dir); got != "sub-0002.csv" {
+	if got := namesIn(t, dir); got != "sub-0002.csv" {
 		t.Errorf("left: %s", got)
 	}
 }
@@ -186,13 +173,13 @@ func TestGenCancel(t *testing.T) {
 	root.SetArgs([]string{"gen", "pairs", "--rows", "1e10", "--groups", "10", "--files", "3", "-o", filepath.Join(dir, "x.csv")})
 	done := make(chan error)
 	go func() { done <- root.ExecuteContext(ctx) }()
-	for dirNames(t, dir) == "" {
+	for namesIn(t, dir) == "" {
 	}
 	cancel()
 	if err := <-done; err == nil || exitCode(ctx, err) != exitInterrupted {
 		t.Errorf("cancelled: %v", err)
 	}
-	if got := dirNames(t, dir); got != "" {
+	if got := namesIn(t, dir); got != "" {
 		t.Errorf("left: %s", got)
 	}
 }
