@@ -64,9 +64,11 @@ type streamed struct {
 	bytesRead func() int64 // once all rows are made; nil of other rows
 
 	run     func(context.Context) (array.RecordReader, error)
-	narrow  func(p scan.Predicate) (ok bool)                        // before run, as scan.Narrower; nil of no run
-	seen    func(ctx context.Context, rows arrow.RecordBatch) error // called with each batch that a split takes, or nil
-	running *atomic.Pointer[engine.Result]                          // the aggregation whose groups are the rows, once it runs; nil of other rows
+	narrow  func(p scan.Predicate) (ok bool) // before run, as scan.Narrower; nil of no run
+	running *atomic.Pointer[engine.Result]   // the aggregation whose groups are the rows, once it runs; nil of other rows
+
+	// seen is called with each batch, by the split that has taken it; nil is not.
+	seen func(context.Context, arrow.RecordBatch) error
 }
 
 // Schema implements scan.Source.
