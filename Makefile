@@ -58,8 +58,8 @@ test: ## run the tests that need no GPU and no long time, a comparison with Duck
 
 .PHONY: test-long
 test-long: ## run in full the tests that make test shortens, and no others
-	go test -vet=off -timeout 30m $$(go -C tests run ./longer ..)
-	cd tests && go test -vet=off -timeout 30m $$(go run ./longer .)
+	longer=$$(go -C tests run ./longer ..) && go test -vet=off -timeout 30m $$longer
+	cd tests && longer=$$(go run ./longer .) && go test -vet=off -timeout 30m $$longer
 
 # The tag portable, for Go in place of assembly, is this module's own: with the tag purego the
 # standard library, too, and all packages would be compiled once more.
