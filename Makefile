@@ -65,8 +65,8 @@ test-long: ## run in full the tests that make test shortens, and no others
 # standard library, too, and all packages would be compiled once more.
 .PHONY: test-portable
 test-portable: ## run the tests of what has assembly without it
-	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short ./partition ./cpuagg ./internal/scatter ./internal/table ./internal/needle ./internal/wellformed ./engine/internal/aggregator ./engine/scan/...
-	go test -vet=off -timeout 30m -tags portable,$(TAGS) -run 'LookUp|Pack' ./engine/internal/encode
+	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short ./partition ./cpuagg ./internal/scatter ./internal/table ./internal/needle ./internal/wellformed ./engine/internal/aggregator ./engine/scan/csv ./engine/scan/parquet ./engine/scan/internal/rowset
+	go test -vet=off -timeout 30m -tags portable,$(TAGS) -short -run 'LookUp|Pack|CSV|Filter|Gather' ./engine/internal/encode ./engine/scan/dataset ./internal/expr
 
 .PHONY: test-nocgo
 test-nocgo: ## build without cgo, which leaves out SQL, and without the object stores
