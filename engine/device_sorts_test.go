@@ -106,7 +106,7 @@ func TestDeviceSorts(t *testing.T) {
 			divided++
 		}
 	})
-	if t.Logf("%d queries were the devices' alone, %d were divided", whole, divided); whole < queries/4 || divided == 0 {
+	if t.Logf("%d queries were the devices' alone, %d were divided", whole, divided); whole < queries/4 || divided == 0 && !testing.Short() {
 		t.Errorf("of %d queries %d were the devices' alone, and %d were divided", queries, whole, divided)
 	}
 }

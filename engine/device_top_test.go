@@ -55,7 +55,7 @@ func TestDeviceTop(t *testing.T) {
 			tables++
 		}
 	})
-	if t.Logf("%d queries were the devices' alone, %d were divided, %d had groups on both sides", whole, divided, tables); whole == 0 || divided == 0 {
+	if t.Logf("%d queries were the devices' alone, %d were divided, %d had groups on both sides", whole, divided, tables); (whole == 0 || divided == 0) && !testing.Short() {
 		t.Errorf("of %d queries %d were the devices' alone, and %d were divided", queries, whole, divided)
 	}
 }
