@@ -51,7 +51,11 @@ func (c *counted) Free(block []uint64) {
 // Would catch a pair that is lost, made up or doubled: keys of any width, unique and repeated ones, tables of one part
 // and of many, rows that are skipped, lists of pairs that end within the rows of one key.
 func TestPairs(t *testing.T) {
-	for seed := range uint64(80) {
+	seeds := uint64(80)
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		words := rng.IntN(6)
 		layout := &rowdata.KeyLayout{Words: words, Bits: 64 * words}

@@ -248,19 +248,19 @@ func tableOf(rng *rand.Rand, c0, c1 arrow.DataType) (*arrow.Schema, []arrow.Reco
 func TestDecodeEncodings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 1))
 	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String} {
+		schema, batches := tableOf(rng, arrow.PrimitiveTypes.Int64, typ)
+		key, arg := "c0", "c1"
+		if typ == arrow.BinaryTypes.String {
+			key, arg = arg, key
+		}
+		q := query.Query{Keys: []query.Key{{Column: key}}, Aggregates: []query.Aggregate{{Func: query.Max, Args: []string{arg}, Name: "n"}}}
+		want, err := grouptest.Oracle(schema, batches, q)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, encoding := range append(pagedEncodings(typ), parquet.Encodings.Plain) {
 			for _, codec := range []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy} {
 				for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
-					schema, batches := tableOf(rng, arrow.PrimitiveTypes.Int64, typ)
-					key, arg := "c0", "c1"
-					if typ == arrow.BinaryTypes.String {
-						key, arg = arg, key
-					}
-					q := query.Query{Keys: []query.Key{{Column: key}}, Aggregates: []query.Aggregate{{Func: query.Max, Args: []string{arg}, Name: "n"}}}
-					want, err := grouptest.Oracle(schema, batches, q)
-					if err != nil {
-						t.Fatal(err)
-					}
 					path := writeParquet(t, schema, batches, parquet.WithCompression(codec), parquet.WithDataPageVersion(version),
 						parquet.WithDictionaryFor("c1", false), parquet.WithEncodingFor("c1", encoding), parquet.WithMaxRowGroupLength(2000),
 						parquet.WithDataPageSize(16<<10), parquet.WithBatchSize(100)) // pages of less than a piece of snappy

@@ -270,7 +270,11 @@ func TestRunsFaults(t *testing.T) {
 		}
 		return grouptest.Equal(want, got)
 	}
-	for n := int64(0); ; n += 1 + n/8 { // calls repeat
+	dense := int64(8) // calls repeat
+	if testing.Short() {
+		dense = 3
+	}
+	for n := int64(0); ; n += 1 + n/dense {
 		fsys.FailAt(n)
 		if err := run(0); err != nil && !errors.Is(err, faultfs.ErrInjected) {
 			t.Fatalf("call %d failed: %v", n, err)

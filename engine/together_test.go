@@ -125,7 +125,7 @@ func TestStatementsTogether(t *testing.T) {
 	}
 	together := []int{2, 20}
 	if testing.Short() {
-		together = []int{2, 4}
+		together = []int{4}
 	}
 	for _, n := range together {
 		eng := open(int64(n))

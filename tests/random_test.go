@@ -27,9 +27,9 @@ func countOf() int {
 	case *countFlag > 0:
 		return *countFlag
 	case testing.Short():
-		return 100
+		return 60
 	}
-	return 300
+	return 200
 }
 
 // Random queries on random data, from memory and from files: DuckDB, the Go-map oracle and the

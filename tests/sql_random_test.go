@@ -55,7 +55,7 @@ func TestSQLRandom(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s\nwithout %q: %v\nagain: go test -run TestSQLRandom -seed=%d -first=%d -sqlqueries=1", text, s.without, err, seed, i)
 			const failuresMax = 20
-			if failures++; testing.Short() || failures == failuresMax {
+			if failures++; failures == failuresMax {
 				t.FailNow()
 			}
 		}

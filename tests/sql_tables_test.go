@@ -21,8 +21,11 @@ func TestTablesRandom(t *testing.T) {
 	s.add(t, "t", mixedTable)
 	s.addGroups(t, "u", "SELECT t.* REPLACE (id + 3000 * k AS id) FROM t, range(4) r(k) ORDER BY dt, id", 2048)
 	s.addLayouts(t)
-	kept := 0
-	for i := range min(*sqlQueriesFlag, 150) {
+	kept, queries := 0, min(*sqlQueriesFlag, 150)
+	if testing.Short() {
+		queries = min(queries, 60)
+	}
+	for i := range queries {
 		g := &sqlGenerator{rand.New(rand.NewPCG(seed, uint64(i)))}
 		text := g.statement()
 		want, err := s.ours("SELECT * FROM (" + text + ") AS derived")

@@ -125,7 +125,7 @@ func (o *enclosing) readEarly(inner *enclosing) {
 
 // checkLateral refuses joins whose right side cannot read columns of the left one.
 func checkLateral(f *sql.Join) error {
-	if f.Kind == sql.RightJoin || f.Kind == sql.FullJoin || f.Asof {
+	if f.Kind.KeepsRight() || f.Asof {
 		const alone = "a statement that reads columns of the tables before it stands behind no RIGHT, FULL and ASOF JOIN"
 		return errorAt(f.At, alone)
 	}

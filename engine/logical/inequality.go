@@ -74,7 +74,7 @@ func (n *Join) takeNearest(ctx context.Context, at int) error {
 		return errorAt(at, lacking)
 	}
 	n.Condition = rest
-	if rest != nil && (n.Kind == sql.RightJoin || n.Kind == sql.FullJoin) {
+	if rest != nil && n.Kind.KeepsRight() {
 		return errorAt(at, "not supported: ASOF %s JOIN with a condition beside equalities and one inequality", n.Kind)
 	}
 	return nil

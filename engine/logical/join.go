@@ -136,7 +136,7 @@ func (n *Join) With(in ...Node) Node {
 	of := *n
 	of.Left, of.Right = in[0], in[1]
 	of.columns = slices.Concat(
-		joined(of.Left, n.Kind == sql.RightJoin || n.Kind == sql.FullJoin),
+		joined(of.Left, n.Kind.KeepsRight()),
 		joined(of.Right, n.Kind == sql.LeftJoin || n.Kind == sql.FullJoin))
 	return &of
 }
@@ -163,7 +163,7 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 		return nil, err
 	}
 	if b.outer != nil && b.outer.early {
-		if f.Kind == sql.RightJoin || f.Kind == sql.FullJoin {
+		if f.Kind.KeepsRight() {
 			return nil, errorAt(f.At, "not supported: a %s JOIN whose ON or sides read them "+correlated, f.Kind)
 		}
 		if err := b.joinDomain(ctx, left); err != nil {

@@ -303,7 +303,7 @@ func (p *planner) filtered(in *input, n *logical.Filter) (*filterNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.estimate = rowsTaken(p.estimates.Rows(n))
+	c.estimate = rowCount(p.estimates.Rows(n))
 	p.query.conditions = append(p.query.conditions, c)
 	return &filterNode{in.node, c, f}, nil
 }

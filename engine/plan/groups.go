@@ -60,9 +60,6 @@ func (n *aggregateNode) read(ctx context.Context, r *run) (array.RecordReader, e
 	if err != nil {
 		return nil, err
 	}
-	if answered := r.of(n).answered; answered != nil {
-		return answered.of(ctx, result), nil
-	}
 	return result, nil
 }
 
@@ -181,24 +178,13 @@ type answered struct {
 	ready <-chan struct{} // closed once the last aggregation has begun
 }
 
-// of takes over the reader of the groups and returns it. The reader adds the groups to the answer as they
-// come by.
-func (a *answered) of(ctx context.Context, groups array.RecordReader) array.RecordReader {
-	return recordreader.New(groups.Schema(), func() (arrow.RecordBatch, error) {
-		batch, err := recordreader.Owned(groups)
-		if batch == nil {
-			return nil, err
-		}
-		<-a.ready
-		rows := a.to.node.answer(batch)
-		defer rows.Release()
-		a.to.passed.Add(rows.NumRows())
-		if err := a.to.current.Add(ctx, rows); err != nil {
-			batch.Release()
-			return nil, err
-		}
-		return batch, nil
-	}, groups.Release)
+// add adds groups to the answer as they come by. Any goroutine may call it.
+func (a *answered) add(ctx context.Context, groups arrow.RecordBatch) error {
+	<-a.ready
+	rows := a.to.node.answer(groups)
+	defer rows.Release()
+	a.to.passed.Add(rows.NumRows())
+	return a.to.current.Add(ctx, rows)
 }
 
 // answer turns groups of the first aggregation into rows of the grouping set that they answer.

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -45,9 +44,6 @@ type joinNode struct {
 	described        *joined // of no run
 }
 
-// rowsTaken returns an estimate as a number.
-func rowsTaken(rows float64) int64 { return int64(min(rows, math.MaxInt64/2)) }
-
 // joinRows says which rows a join has.
 type joinRows struct {
 	pairs          bool // of rows that are partners
@@ -59,16 +55,9 @@ type joinRows struct {
 
 // rowsOf returns which rows a join has, whose left side may be the build side.
 func rowsOf(kind sql.JoinKind, leftIsBuild bool) (r joinRows) {
-	switch kind {
-	case sql.SemiJoin:
-		r.partnered = true
-	case sql.AntiJoin:
-		r.probeAlone = true
-	default:
-		r.pairs = true
-		r.probeAlone = kind == sql.LeftJoin || kind == sql.FullJoin
-		r.buildAlone = kind == sql.RightJoin || kind == sql.FullJoin
-	}
+	r.partnered = kind == sql.SemiJoin
+	r.pairs = !r.partnered && kind != sql.AntiJoin
+	r.probeAlone, r.buildAlone = kind.KeepsLeft(), kind.KeepsRight()
 	if leftIsBuild {
 		r.partnered, r.buildPartnered = r.buildPartnered, r.partnered
 		r.probeAlone, r.buildAlone = r.buildAlone, r.probeAlone
@@ -161,7 +150,7 @@ func canSwap(n *logical.Join) bool { return n.Nearest == nil && (len(n.Keys) > 0
 func (p *planner) keepsLeft(n *logical.Join) bool {
 	left, right := p.estimates.Rows(n.Left), p.estimates.Rows(n.Right)
 	asks := func(side, other logical.Node) bool {
-		return areFiltered(side) && areGroups(other) && p.estimates.Rows(side) <= askingRowsMost
+		return areFiltered(side) && canBeAsked(other) && p.estimates.Rows(side) <= askingRowsMost
 	}
 	if asksLeft, asksRight := asks(n.Left, n.Right), asks(n.Right, n.Left); asksLeft != asksRight {
 		return asksLeft
@@ -183,13 +172,13 @@ func areFiltered(n logical.Node) bool {
 	return false
 }
 
-// areGroups says whether the rows of a node are groups.
-func areGroups(n logical.Node) bool {
+// canBeAsked says whether the reader of a node can be asked for keys of groups: nothing but a projection is above them.
+func canBeAsked(n logical.Node) bool {
 	switch of := n.(type) {
 	case *logical.Aggregate:
 		return len(of.Keys) > 0
 	case *logical.Project:
-		return areGroups(of.In)
+		return canBeAsked(of.In)
 	}
 	return false
 }
@@ -219,7 +208,7 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 	made := &joinNode{
 		text: describeJoin(n, swapped), probe: probe.node, build: build.node, has: rowsOf(n.Kind, swapped),
 		isKept:   isKept,
-		estimate: rowsTaken(p.estimates.Rows(n)),
+		estimate: rowCount(p.estimates.Rows(n)),
 	}
 	by, condition, err := p.ranges(n, swapped)
 	if err != nil {

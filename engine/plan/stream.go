@@ -42,6 +42,9 @@ func (n *streamNode) rows(r *run) scan.Source {
 	of.run = func(ctx context.Context) (array.RecordReader, error) { return n.in.read(ctx, r) }
 	of.narrow = func(p scan.Predicate) bool { return r.narrow(n.in, p) }
 	of.running = &r.of(n.in).aggregation
+	if a := r.of(n.in).answered; a != nil {
+		of.seen = a.add
+	}
 	if of.isResult {
 		of.bytesRead = func() int64 { return r.stats(n.in).BytesRead }
 	}
@@ -63,6 +66,9 @@ type streamed struct {
 	run     func(context.Context) (array.RecordReader, error)
 	narrow  func(p scan.Predicate) (ok bool) // before run, as scan.Narrower; nil of no run
 	running *atomic.Pointer[engine.Result]   // the aggregation whose groups are the rows, once it runs; nil of other rows
+
+	// seen is called with each batch, by the split that has taken it; nil is not.
+	seen func(context.Context, arrow.RecordBatch) error
 }
 
 // Schema implements scan.Source.
@@ -92,7 +98,8 @@ func (s *streamed) Splits(_ context.Context, columns []int) ([]scan.Split, error
 	return splits, nil
 }
 
-// sharedReader runs a query for splits that share its batches.
+// sharedReader runs a query for splits that share its batches. A batch is taken under a lock, and all else is done with
+// it by the split that has it.
 type sharedReader struct {
 	run       func(context.Context) (array.RecordReader, error)
 	bytesRead func() int64 // or nil
@@ -177,11 +184,15 @@ func (s *streamedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.R
 	return recordreader.New(schema, func() (arrow.RecordBatch, error) {
 		var in arrow.RecordBatch
 		var err error
-		waited := opt.Wait(ctx, func() { in, err = s.from.next(opt.Progress) })
+		waited := opt.Wait(ctx, func() {
+			if in, err = s.from.next(opt.Progress); in != nil && s.of.seen != nil {
+				err = s.of.seen(ctx, in)
+			}
+		})
 		if in != nil {
 			defer in.Release()
 		}
-		if waited != nil || in == nil {
+		if waited != nil || in == nil || err != nil {
 			return nil, cmp.Or(waited, err)
 		}
 		return recordreader.Pick(schema, in, s.columns), nil

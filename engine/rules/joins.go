@@ -46,9 +46,6 @@ func (c *Context) conditionsOf(n logical.Node) (logical.Node, error) {
 	return collapse(made), nil
 }
 
-// leavingLeft are the kinds of joins that have no rows of the left side for which the condition is not TRUE.
-var leavingLeft = []sql.JoinKind{sql.InnerJoin, sql.RightJoin, sql.SemiJoin}
-
 // joinFiltered moves parts of a filter over a join, or of the condition of a join, to where fewer rows are left for
 // the rest; it returns nil where no part moves.
 func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
@@ -73,7 +70,7 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 			case len(x.Columns()) == 0:
 				rest = expr.Conjunction(rest, x)
 				continue
-			case logical.Reads(x, join.Left) && (join.Kind == sql.InnerJoin || join.Kind == sql.LeftJoin || join.IsOneSided()):
+			case logical.Reads(x, join.Left) && !join.Kind.KeepsRight():
 				left = expr.Conjunction(left, x)
 			case logical.Reads(x, join.Right) && (join.IsInner() || join.Kind == sql.RightJoin && join.Nearest == nil):
 				right = expr.Conjunction(right, x)
@@ -95,9 +92,9 @@ func joinFiltered(c *Context, n logical.Node) (logical.Node, error) {
 				return nil, err
 			case fallible || len(x.Columns()) == 0:
 				both = expr.Conjunction(both, x)
-			case logical.Reads(x, join.Left) && slices.Contains(leavingLeft, join.Kind):
+			case logical.Reads(x, join.Left) && !join.Kind.KeepsLeft():
 				left, moved = expr.Conjunction(left, x), true
-			case logical.Reads(x, join.Right) && join.Kind != sql.RightJoin && join.Kind != sql.FullJoin:
+			case logical.Reads(x, join.Right) && !join.Kind.KeepsRight():
 				right, moved = expr.Conjunction(right, x), true
 			default:
 				both = expr.Conjunction(both, x)

@@ -111,17 +111,13 @@ func presentIn(n, in logical.Node, present ids) ids {
 				below[c.ID] = true
 			}
 		}
-		if of.Kind == sql.FullJoin || in == of.Left && slices.Contains(keepingLeft, of.Kind) ||
-			in == of.Right && of.Kind == sql.RightJoin {
+		if in == of.Left && of.Kind.KeepsLeft() || in == of.Right && of.Kind.KeepsRight() {
 			return below
 		}
 		maps.Copy(below, matched(of))
 	}
 	return below
 }
-
-// keepingLeft are the kinds of joins that have rows of the left side without a partner.
-var keepingLeft = []sql.JoinKind{sql.LeftJoin, sql.AntiJoin, sql.FullJoin}
 
 // matched returns the columns of both sides of a join with whose NULL a row has no partner.
 func matched(of *logical.Join) ids {
@@ -234,10 +230,10 @@ func passedOn(n logical.Node, id expr.ID) (list []*expr.Expr) {
 			list = append(list, replaced(passed, func(expr.ID) *expr.Expr { return as }))
 		}
 	case *logical.Join:
-		if logical.PlaceOf(of.Left, id) >= 0 && (of.Kind == sql.InnerJoin || of.Kind == sql.LeftJoin || of.IsOneSided()) {
+		if logical.PlaceOf(of.Left, id) >= 0 && !of.Kind.KeepsRight() {
 			return passedOn(of.Left, id)
 		}
-		if logical.PlaceOf(of.Right, id) >= 0 && (of.Kind == sql.InnerJoin || of.Kind == sql.RightJoin) {
+		if logical.PlaceOf(of.Right, id) >= 0 && !of.Kind.KeepsLeft() {
 			return passedOn(of.Right, id)
 		}
 	}

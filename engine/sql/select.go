@@ -249,6 +249,12 @@ const (
 	AntiJoin  JoinKind = "ANTI"  // no pairs, but rows of the left side without a partner, with its columns alone
 )
 
+// KeepsLeft says whether a join has rows of the left side without a partner.
+func (k JoinKind) KeepsLeft() bool { return k == LeftJoin || k == FullJoin || k == AntiJoin }
+
+// KeepsRight says whether a join has rows of the right side without a partner.
+func (k JoinKind) KeepsRight() bool { return k == RightJoin || k == FullJoin }
+
 // Join has pairs of rows of two sides. Without On, Using and Natural it has all pairs.
 type Join struct {
 	At          int

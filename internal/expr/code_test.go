@@ -124,7 +124,11 @@ func TestCode(t *testing.T) {
 	names = slices.DeleteFunc(names, func(name string) bool { return functionsByName[name] == nil }) // what binding calls others
 	reached := map[string]bool{}
 	coded, failed, conditions := 0, 0, 0
-	for seed := range uint64(40_000) {
+	seeds := uint64(40_000)
+	if testing.Short() {
+		seeds = 15_000
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 29))
 		rows := []int{100, 1 + rng.IntN(5)}[rng.IntN(2)] // of few rows, no other hides which of them gives an error
 		schema, plain, _ := randomRows(rng, rows)

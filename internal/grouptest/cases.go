@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -22,10 +23,13 @@ type Case struct {
 func (c Case) Want() (*Rows, error) { return Oracle(c.Schema, c.Batches(), c.Query) }
 
 // Cases lists what every route must answer as the oracle does. Names are unique.
-func Cases() []Case {
+func Cases() []Case { return slices.Clone(cases()) }
+
+// cases makes the cases once: their random tables take as long as a tenth of them to answer.
+var cases = sync.OnceValue(func() []Case {
 	return slices.Concat(shapeCases(), keyCases(), aggregateCases(), sumCases(), statisticCases(),
 		textCases(), dictionaryCases(), batchCases(), randomCases())
-}
+})
 
 // The types that most columns of the cases have.
 var (

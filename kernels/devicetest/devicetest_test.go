@@ -31,6 +31,15 @@ func rows(otherwise int) int {
 	return otherwise
 }
 
+// cases returns the cases of the operators: with -short every third.
+func cases(rows int) []devicetest.Case {
+	n := 0
+	return slices.DeleteFunc(devicetest.Cases(rows), func(devicetest.Case) bool {
+		n++
+		return testing.Short() && n%3 != 0
+	})
+}
+
 // plans returns a plan of each family.
 func plans() (all []kernels.Plan) {
 	for _, kernel := range kernels.Kernels() {
@@ -70,7 +79,7 @@ func suite(t *testing.T, open func(t *testing.T, limitBytes int64) kernels.Devic
 	t.Run("operators", func(t *testing.T) {
 		device := open(t, 0)
 		defer closed(t, device)
-		devicetest.Operators(t, device, devicetest.Cases(rows), plans...)
+		devicetest.Operators(t, device, cases(rows), plans...)
 	})
 	t.Run("decompress", func(t *testing.T) {
 		device := open(t, 0)

@@ -413,7 +413,7 @@ func TestStringsOfUnevenLengths(t *testing.T) {
 
 // An open row group holds a window and a page per column, whatever its own size.
 func TestParquetFlatMemory(t *testing.T) {
-	const rows = 1 << 20
+	const rows = 1 << 18
 	ints, texts := array.NewInt64Builder(memory.DefaultAllocator), array.NewStringBuilder(memory.DefaultAllocator)
 	for i := range rows {
 		ints.Append(int64(i) * 0x9E3779B97F4A7C)

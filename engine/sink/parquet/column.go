@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/mpga/mpga/engine/sink/adapt"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // newChunkEncoder returns the encoder of a column of the adapted schema.
@@ -104,7 +105,7 @@ func (c *wordColumn) add(arr arrow.Array) error {
 		arr = adapted
 	}
 	return c.eachBlock(arr, func(from, n int, nulls bool) error {
-		c.words = resize(c.words, n*c.form.words)
+		c.words = rowdata.Grow(c.words, n*c.form.words)
 		words := c.words
 		readWords(words, c.form.words, arr, from)
 		if nulls {
@@ -119,7 +120,7 @@ func (c *wordColumn) add(arr arrow.Array) error {
 func (c *wordColumn) addIndexes(arr *array.Dictionary) error {
 	c.translation.turnTo(arr.Dictionary(), &c.form)
 	return c.eachBlock(arr, func(from, n int, nulls bool) error {
-		c.indexes = resize(c.indexes, n)
+		c.indexes = rowdata.Grow(c.indexes, n)
 		indexes := c.indexes
 		readWords(indexes, 1, arr.Indices(), from)
 		if nulls {
@@ -222,7 +223,7 @@ func (c *wordColumn) put(words []uint64) error {
 
 // boundCodes widens the page's bounds to the values of its codes, each once.
 func (c *wordColumn) boundCodes() {
-	c.used = resize(c.used, c.dict.len())
+	c.used = rowdata.Grow(c.used, c.dict.len())
 	clear(c.used)
 	for _, code := range c.codes {
 		c.used[code] = true
@@ -241,7 +242,7 @@ func (c *wordColumn) putIndexes(indexes []uint64) error {
 	t, width := &c.translation, c.form.words
 	for i, index := range indexes {
 		if !c.coded {
-			c.words = resize(c.words, len(indexes[i:])*width)
+			c.words = rowdata.Grow(c.words, len(indexes[i:])*width)
 			for j, index := range indexes[i:] {
 				copy(c.words[j*width:(j+1)*width], t.words[int(index)*width:])
 			}

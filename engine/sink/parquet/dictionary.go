@@ -199,8 +199,8 @@ func (t *translation) turnTo(values arrow.Array, form *wordForm) {
 		return
 	}
 	t.values = values.Data()
-	t.words = resize(t.words, values.Len()*form.words)
+	t.words = rowdata.Grow(t.words, values.Len()*form.words)
 	readWords(t.words, form.words, values, 0)
-	t.codes = resize(t.codes, values.Len())
+	t.codes = rowdata.Grow(t.codes, values.Len())
 	clear(t.codes)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/engine/sink/adapt"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // libraryColumn leaves a column of a type that is seldom written, as truth values are, to the
@@ -45,7 +46,7 @@ func (c *libraryColumn) add(arr arrow.Array) error {
 	defer adapted.Release()
 	c.levels = c.levels[:0]
 	if c.nullable {
-		c.levels = resize(c.levels, adapted.Len())
+		c.levels = rowdata.Grow(c.levels, adapted.Len())
 		for i := range c.levels {
 			c.levels[i] = 0
 			if adapted.IsValid(i) {

@@ -203,14 +203,6 @@ func appendDecimals(dst []byte, words []uint64, width int) []byte {
 	return dst
 }
 
-// resize returns a slice of n elements, in buf where it has room.
-func resize[T any](buf []T, n int) []T {
-	if cap(buf) < n {
-		return make([]T, n)
-	}
-	return buf[:n]
-}
-
 // extendBytes returns dst with n more bytes, whatever they are.
 func extendBytes(dst []byte, n int) []byte {
 	if cap(dst)-len(dst) < n {
