@@ -74,10 +74,10 @@ test-nocgo: ## build without cgo, which leaves out SQL, and without the object s
 	CGO_ENABLED=0 go test -vet=off -timeout 30m ./engine/sql
 
 # Two large packages of others are not optimised: the tests spend no time in them, and compiling
-# them for the race detector took 55 s. Tables of tests, the oracle and the Parquet writer of others have no goroutines,
+# them for the race detector took 55 s. Tables of tests, the oracle and encodings of others' Parquet have no goroutines,
 # and the detector spent most of its time on them: they go without it.
 UNOPTIMISED := -gcflags 'github.com/apache/arrow-go/v18/arrow/compute/internal/kernels=-N -l' -gcflags 'github.com/goccy/go-json/...=-N -l'
-UNWATCHED   := $(foreach package,math math/rand/v2 github.com/mpga/mpga/internal/grouptest github.com/apache/arrow-go/v18/parquet/...,-gcflags '$(package)=-race=false')
+UNWATCHED   := $(foreach package,math math/rand/v2 github.com/mpga/mpga/internal/grouptest github.com/apache/arrow-go/v18/parquet/internal/...,-gcflags '$(package)=-race=false')
 
 .PHONY: test-race
 test-race: ## run the concurrent packages under the race detector, with all invariants checked
