@@ -132,7 +132,7 @@ func (f *KeyFilter) Code(b *rowcode.Builder, columns []rowcode.Value) (rowcode.V
 	case f.of == nil || len(f.sets) > 0:
 		return rowcode.None, errors.New("a join above the groups asks for several keys, or for keys of partitions")
 	}
-	lookup, err := f.of.Lookup()
+	lookup, err := f.of.Lookup(nil)
 	if err != nil {
 		return rowcode.None, err
 	}

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -24,13 +26,18 @@ type lookup struct {
 
 var _ rowcode.Lookup = (*lookup)(nil)
 
-// Lookup returns the rows for devices, or why they cannot have them.
-func (h *Hashed) Lookup() (rowcode.Lookup, error) {
+// Lookup returns the rows for devices, which fetch some columns of them, or why they cannot have them.
+func (h *Hashed) Lookup(fetched []int) (rowcode.Lookup, error) {
 	fields := h.keys.Keys.Fields
 	for i := range fields {
 		isInteger := fields[i].Kind == rowdata.Int64 || fields[i].Kind == rowdata.Uint64
 		if !isInteger || fields[i].Interned || h.nullsEqual[i] {
 			return nil, errors.New("a key of a join is no integer, date or time, or NULLs are equal")
+		}
+	}
+	for _, c := range slices.Concat(keyColumns(len(fields)), fetched) {
+		if err := hasWords(h.schema.Field(c).Type); err != nil {
+			return nil, err
 		}
 	}
 	switch {
@@ -110,6 +117,25 @@ func (k *keyPacker) words(batch arrow.RecordBatch, words []int64, valid []byte) 
 		}
 		return nil
 	})
+}
+
+// keyColumns are the first columns of a Hashed.
+func keyColumns(keys int) []int {
+	list := make([]int, keys)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// hasWords tells why devices cannot have the values of a type, if they cannot.
+func hasWords(of arrow.DataType) error {
+	if kind, err := rowdata.KindOf(of); err != nil || kind == rowdata.Bytes {
+		return err
+	}
+	none := array.MakeArrayOfNull(memory.DefaultAllocator, of, 0)
+	defer none.Release()
+	return wordsOf(none, nil, nil)
 }
 
 // wordsOf writes the values of an array as devices have inputs.

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/rowcode"
@@ -40,7 +41,17 @@ func (s *probeSplit) Paged() (*scan.Paged, error) {
 	case of.isSent(0):
 		return nil, errTasks
 	}
-	lookup, err := of.built.side.All().Lookup()
+	var fetched []int
+	read := slices.Clone(of.columns)
+	if n.whole != nil {
+		read = append(read, n.whole.Columns()...)
+	}
+	for _, c := range read {
+		if c >= n.probeColumns() {
+			fetched = append(fetched, n.ofBuildSide(c))
+		}
+	}
+	lookup, err := of.built.side.All().Lookup(fetched)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +64,9 @@ func (s *probeSplit) Paged() (*scan.Paged, error) {
 	}
 	return s.joinedPages(p, lookup)
 }
+
+// ofBuildSide returns the place of a column of pairs, which is the build side's, in the rows that are kept.
+func (n *joinNode) ofBuildSide(c int) int { return n.buildFirst + c - n.probeColumns() }
 
 // joinedPages returns the pages of the probe side with the join in their program.
 func (s *probeSplit) joinedPages(p *scan.Paged, lookup rowcode.Lookup) (*scan.Paged, error) {
@@ -78,8 +92,8 @@ func (s *probeSplit) joinedPages(p *scan.Paged, lookup rowcode.Lookup) (*scan.Pa
 		row = b.Each(lookup, key)
 	}
 	column := func(c int) rowcode.Value {
-		if ofProbe := n.probeColumns(); c >= ofProbe {
-			return b.Fetch(lookup, row, n.buildFirst+c-ofProbe)
+		if c >= n.probeColumns() {
+			return b.Fetch(lookup, row, n.ofBuildSide(c))
 		}
 		return values[n.probeFirst+c]
 	}

@@ -23,6 +23,7 @@ var dimensionFields = []arrow.Field{
 	{Name: "a", Type: arrow.PrimitiveTypes.Int32},
 	{Name: "w", Type: arrow.BinaryTypes.String}, {Name: "m", Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}},
 	{Name: "f", Type: arrow.PrimitiveTypes.Float64}, {Name: "day2", Type: arrow.FixedWidthTypes.Date32},
+	{Name: "odd", Type: arrow.FixedWidthTypes.Date64}, // devices do not have it
 }
 
 // dimension returns a table whose columns have a prefix and a NULL at times. The first key of its rows is unique, or
@@ -46,7 +47,7 @@ func dimension(rng *rand.Rand, prefix string, both bool) scan.Source {
 		seen[key] = true
 		row := []any{
 			key[0], key[1], rng.Int64N(50) - 10, []any{"", "a", "é", "text 1", "a longer text of many bytes"}[rng.IntN(5)],
-			big.NewInt(rng.Int64N(1e6)), rng.NormFloat64(), rng.Int64N(20000),
+			big.NewInt(rng.Int64N(1e6)), rng.NormFloat64(), rng.Int64N(20000), rng.Int64N(100) * 86400e3,
 		}
 		for c := range row {
 			if rng.IntN(12) == 0 {
@@ -80,7 +81,7 @@ func (r codedStatements) joined() (text string, keys int) {
 		r.pick("", "", "", " AND xa > i2", " AND xw LIKE 'a%'", " AND d0 < xf")
 	if r.IntN(2) == 0 {
 		from += r.pick(" ", " LEFT ") + "JOIN y ON " + r.pick("i1 = yk AND i2 = yl", "xa = yk", "xa = yk AND i2 = yl")
-		values = append(values, "ya", "yw", "ym")
+		values = append(values, "ya", "yw", "ym", "yodd")
 	}
 	var where []string
 	if r.IntN(2) == 0 {

@@ -547,7 +547,7 @@ func (j *joiner) gather(rows, found []gather.Row, columns []int) (made []arrow.A
 		} else if c < ofProbe {
 			a, err = gather.Column(j.mem, []arrow.Array{j.batch.Column(n.probeFirst + c)}, rows)
 		} else {
-			a, err = j.hashed.Column(j.mem, n.buildFirst+c-ofProbe, found)
+			a, err = j.hashed.Column(j.mem, n.ofBuildSide(c), found)
 		}
 		if err != nil {
 			recordreader.ReleaseAll(made)
@@ -620,7 +620,7 @@ func (j *joiner) nextAlone() (arrow.RecordBatch, error) {
 				columns = append(columns, array.MakeArrayOfNull(memory.DefaultAllocator, of, len(rows)))
 				continue
 			}
-			a, err := j.hashed.Column(j.mem, n.buildFirst+c-ofProbe, rows)
+			a, err := j.hashed.Column(j.mem, n.ofBuildSide(c), rows)
 			if err != nil {
 				recordreader.ReleaseAll(columns)
 				return nil, err
