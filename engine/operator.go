@@ -132,6 +132,8 @@ func (p *Plan) describeDevice(o *Operator) {
 	case d.Devices == "":
 	case d.NotDecoded != "":
 		o.Property("decode: the CPU, since %s", d.NotDecoded)
+	case d.Undecided:
+		o.Property("decode: the device or the CPU, which %v", scan.ErrUndecided)
 	case d.Patient:
 		o.Property("decode: the device, the pages of all columns")
 	default:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
@@ -69,7 +70,11 @@ func (q *Query) newOneGroupLayout() (*Layout, error) {
 		return nil, errOneGroup
 	}
 	l.shape.KeyBytes = 4
-	if l.setDecoder(q); l.notDecoded != nil {
+	l.setDecoder(q)
+	switch {
+	case errors.Is(l.notDecoded, scan.ErrUndecided):
+		return nil, errNotOnDevice(fmt.Sprintf("%v; whether devices decode its rows %v", errOneGroup, l.notDecoded))
+	case l.notDecoded != nil:
 		return nil, errNotOnDevice(fmt.Sprintf("%v, and devices do not decode its rows: %v", errOneGroup, l.notDecoded))
 	}
 	return l, nil

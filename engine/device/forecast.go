@@ -2,8 +2,10 @@ package device
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/stream"
 )
@@ -18,6 +20,7 @@ type Forecast struct {
 	TileRows   int
 	Partitions int    // 0 where rows would not be scattered
 	NotDecoded string // why devices would not decode the pages of files; "" where they would
+	Undecided  bool   // whether they would is known once the statement runs
 	Patient    bool   // readers would wait for a tile where none is free, and decode nothing
 	Alone      bool   // devices would make all groups, as far as the rows of a group are as many as of others
 }
@@ -48,10 +51,11 @@ func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 		return nil, err
 	}
 	notDecoded := ""
-	if layout.notDecoded != nil {
+	undecided := errors.Is(layout.notDecoded, scan.ErrUndecided)
+	if layout.notDecoded != nil && !undecided {
 		notDecoded = layout.notDecoded.Error()
 	}
-	f := &Forecast{NotDecoded: notDecoded, Patient: q.Devices.named(),
+	f := &Forecast{NotDecoded: notDecoded, Undecided: undecided, Patient: q.Devices.named(),
 		Devices: describeDevices(set.list), Reason: "the groups of the first tile will tell",
 		Rates: rates}
 	if algorithm, method := q.method(); algorithm != "" {

@@ -16,7 +16,6 @@ var (
 
 // Why devices do not make the pairs of a join.
 var (
-	errNotBuilt  = errors.New("whether devices make the pairs of a join is known once its build side is there")
 	errTasks     = errors.New("both sides of a join are in partitions, which the CPU joins")
 	errMarks     = errors.New("the rows of a join's build side are chosen by their partners")
 	errNoKeys    = errors.New("a join has no keys, or is of the best partners")
@@ -33,7 +32,7 @@ func (s *probeSplit) Paged() (*scan.Paged, error) {
 	of, n := s.of, s.of.node
 	switch {
 	case of.run == nil || of.built.side == nil:
-		return nil, errNotBuilt
+		return nil, scan.ErrUndecided
 	case n.marksBuild():
 		return nil, errMarks
 	case n.between.Best || len(n.nullsEqual) == 0:

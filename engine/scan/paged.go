@@ -86,6 +86,9 @@ func PagedOf(s Split) (*Paged, error) {
 	return nil, errors.New("the input is no file with pages")
 }
 
+// ErrUndecided is why a split has no pages before the statement runs: it makes the pairs of a join.
+var ErrUndecided = errors.New("is known once the build sides of joins are there")
+
 // Build begins a program that goes on where Program ends: filter is its condition or None, and columns
 // are the split's.
 func (p *Paged) Build() (b *rowcode.Builder, filter rowcode.Value, columns []rowcode.Value) {
