@@ -2,7 +2,7 @@ package expr
 
 import "slices"
 
-// This file binds calls of intervals. An interval is a constant, or CASE of constants.
+// This file binds calls of intervals. An interval is a constant, CASE of constants, or a constant times an integer.
 
 // comparingIntervals are the operators of intervals whose result is none.
 var comparingIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "between", "in",
@@ -34,8 +34,8 @@ func (b *binder) callOfIntervals(f *Function, n *node) bool {
 	return false
 }
 
-// ofIntervals are the operators of arithmetic that take intervals.
-var ofIntervals = []string{"+", "-", "*"}
+// ofIntervals are the operators and functions that take intervals by themselves.
+var ofIntervals = []string{"+", "-", "*", "date_add", "time_bucket"}
 
 // length returns the microseconds of an interval as intervals are compared: a month has 30 days, a day 24
 // hours.
@@ -54,8 +54,14 @@ func (b *binder) lengthOf(call, a *node) *node {
 	case a.typ.ID != Interval:
 		b.fail(a.at, "%s: INTERVAL and %s do not go together; cast one of them", call.text, a.typ)
 	}
-	if a.isConst {
+	switch {
+	case a.isConst:
 		return b.constant(typeOf(Huge), a.value.(IntervalValue).length())
+	case a.unitOf != nil:
+		length := a.unitOf.length()
+		product := &node{text: a.text, at: a.at, column: -1, single: -1, typ: typeOf(Huge), args: a.args}
+		product.eval = map1(product, func(k int64) wide { return length.Mul(int128(k)) })
+		return b.finish(product)
 	}
 	return b.mapResults(a, func(result *node) *node { return b.lengthOf(call, result) })
 }
@@ -97,7 +103,9 @@ func (b *binder) addCases(sign string, n *node) bool {
 	case interval.isConst && !other.typ.temporal():
 		n.typ, n.isConst = typeOf(Interval), true
 	case !other.typ.temporal():
-		b.fail(n.at, "not supported: %s of a choice among intervals", n.text)
+		b.fail(n.at, "not supported: %s of intervals that are no constants", n.text)
+	case interval.unitOf != nil:
+		return false
 	case interval.isConst:
 		if n.typ = other.typ; n.typ.ID == Date || n.typ.ID == TimestampNS {
 			n.typ = typeOf(Timestamp)
@@ -145,7 +153,7 @@ func (b *binder) chooseInterval(f *Function, n *node) {
 		case a.typ.ID != Interval && !isNull(a):
 			b.fail(a.at, "%s: INTERVAL and %s do not go together; cast one of them", n.text, a.typ)
 		case !a.isConst:
-			b.fail(a.at, "not supported: %s, a choice among intervals within another", a.text)
+			b.fail(a.at, "not supported: %s, an interval that is no constant, in a choice of intervals", a.text)
 		}
 		if places.args[i] = b.constant(typeOf(Int64), int64(i)); isNull(n.args[i]) {
 			places.args[i] = b.constant(typeOf(Int64), nil)
