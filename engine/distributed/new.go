@@ -195,7 +195,8 @@ func (p *planner) divide(q *plan.Query, statement *sql.Select) (*plan.Division, 
 		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
 	}
 	if of := statement.Moment; of != nil {
-		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement, whose tasks begin at times of "+
+		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement, whose tasks begin "+
+			"at times of "+
 			"their own; write the time")
 		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
 	}

@@ -160,15 +160,22 @@ func (p *placeholders) moments(on *expr.Expr) *expr.Expr {
 // finish lets columns of the result be what they are whatever values the parameters have: a column
 // keeps its name, and a parameter that is a column by itself has its type before it has a value.
 func (p *placeholders) finish(bound, items []sql.Item) {
+	keepNames(bound, items)
+	for i, item := range items {
+		if item.Expr != nil && item.Expr.Op == expr.OpParameter && p.values == nil {
+			bound[i].Expr = expr.Cast(bound[i].Expr, expr.Type{ID: expr.Text})
+		}
+	}
+}
+
+// keepNames names items that have become other expressions as they were.
+func keepNames(made, items []sql.Item) {
 	for i, item := range items {
 		if item.Expr == nil {
 			continue
 		}
-		if text := item.Expr.String(); item.Name == "" && text != bound[i].Expr.String() {
-			bound[i].Name = text
-		}
-		if item.Expr.Op == expr.OpParameter && p.values == nil {
-			bound[i].Expr = expr.Cast(bound[i].Expr, expr.Type{ID: expr.Text})
+		if text := item.Expr.String(); item.Name == "" && text != made[i].Expr.String() {
+			made[i].Name = text
 		}
 	}
 }

@@ -503,15 +503,24 @@ func (p *statements) noteMoment(x *expr.Expr) *expr.Expr {
 	return x
 }
 
-// momentary reads current_date and its kin, which are words of SQL.
+// momentNames are the functions of the time that are words of SQL.
+var momentNames = map[pg.SQLValueFunctionOp]string{
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_DATE:      "current_date",
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP: "current_timestamp",
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIME:         "localtime",
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP:    "localtimestamp",
+}
+
+// momentary reads current_date and its kin.
 func (p *statements) momentary(word *pg.SQLValueFunction) *expr.Expr {
-	p.take(word, "op", "type", "typmod")
+	p.take(word, "op")
 	at := p.offset(word.GetLocation())
-	written := strings.ToLower(p.word(p.tokens[p.at[int32(at)]]))
-	if !expr.IsFunction(written) {
-		p.fail(at, "not supported: %s (a column of that name is written in double quotes)", strings.ToUpper(written))
+	name := momentNames[word.GetOp()]
+	if name == "" {
+		written := strings.ToUpper(p.word(p.tokens[p.at[int32(at)]]))
+		p.fail(at, "not supported: %s, a word of SQL (a column of that name is written in double quotes)", written)
 	}
-	return p.noteMoment(callAt(at, written))
+	return p.noteMoment(callAt(at, name))
 }
 
 // formatsOf returns the arguments of a call, with the elements of a list of formats in its place.
@@ -555,13 +564,22 @@ func (p *statements) aggregateCall(call *pg.FuncCall, name string) *expr.Expr {
 	case call.GetAggStar() || name == "count" && len(args) == 0:
 		name = "count_star"
 	}
-	x := p.call(name, call.GetLocation(), args...)
+	x := p.counted(call, name, args)
 	x.Op, x.Distinct = expr.OpAggregate, call.GetAggDistinct()
 	for _, node := range order {
 		x.OrderBy = append(x.OrderBy, p.order(node))
 	}
 	x.Filter = p.optional(call.GetAggFilter())
 	return x
+}
+
+// counted reads the arguments of an aggregate function; of count they may be a row: count(DISTINCT (a, b)).
+func (p *statements) counted(call *pg.FuncCall, name string, args []*pg.Node) *expr.Expr {
+	if len(args) != 1 || args[0].GetRowExpr() == nil || name != query.Count.String() {
+		return p.call(name, call.GetLocation(), args...)
+	}
+	at := p.offset(call.GetLocation())
+	return callAt(at, name, callAt(at, expr.RowOf, p.rowOf(args[0].GetRowExpr(), at)...))
 }
 
 // findToken returns the place of the first token of a kind from a place on, or the latter place.

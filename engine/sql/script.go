@@ -387,19 +387,8 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	if left := s.columnsWords(i); left > 0 {
 		return " ", left
 	}
-	switch {
-	case i == 0 && s.verb != "":
-		return s.withoutVerb()
-	case s.marks[at] == markVerb && s.isWord(i, "show"):
-		return s.verbsWithin[at], 2
-	case s.marks[at] == markVerb:
-		return s.verbsWithin[at], 1
-	case s.marks[at] == markUnit:
-		return " ", 1
-	case s.isGlob(i):
-		s.marks[at] = markGlob
-		s.marks[int(s.token(i-1).Start)] = cmp.Or(s.marks[int(s.token(i-1).Start)], markGlob) // of NOT
-		return "LIKE", 1
+	if text, taken := s.replacedVerb(i); taken > 0 {
+		return text, taken
 	}
 	switch t.Token {
 	case pg.Token_Op:
@@ -459,15 +448,37 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	return s.replacedClause(i)
 }
 
+// replacedVerb is replacement of the words before a statement and of words that were marked, and of GLOB.
+func (s *script) replacedVerb(i int) (text string, taken int) {
+	at := int(s.tokens[i].Start)
+	switch {
+	case i == 0 && s.verb != "":
+		return s.withoutVerb()
+	case s.marks[at] == markVerb && s.isWord(i, "show"):
+		return s.verbsWithin[at], 2
+	case s.marks[at] == markVerb:
+		return s.verbsWithin[at], 1
+	case s.marks[at] == markUnit:
+		return " ", 1
+	case s.isGlob(i):
+		s.marks[at] = markGlob
+		before := int(s.token(i - 1).Start)
+		s.marks[before] = cmp.Or(s.marks[before], markGlob) // of NOT
+		return "LIKE", 1
+	}
+	return "", 0
+}
+
 // isGlob says whether a token is GLOB between two operands.
 func (s *script) isGlob(i int) bool {
 	if !s.isWord(i, "glob") || i == 0 || s.token(i).Token != pg.Token_IDENT || s.code[s.tokens[i].Start] == '"' {
 		return false
 	}
 	switch before := s.token(i - 1); before.Token {
-	case pg.Token_NOT, pg.Token_SCONST, pg.Token_IDENT, pg.Token_ASCII_41, pg.Token_ASCII_93, pg.Token_PARAM, pg.Token_NULL_P:
+	case pg.Token_NOT, pg.Token_SCONST, pg.Token_IDENT, pg.Token_ASCII_41, pg.Token_ASCII_93, pg.Token_PARAM,
+		pg.Token_NULL_P, pg.Token_END_P:
 	default:
-		if before.KeywordKind != pg.KeywordKind_UNRESERVED_KEYWORD {
+		if before.KeywordKind == pg.KeywordKind_NO_KEYWORD || before.KeywordKind == pg.KeywordKind_RESERVED_KEYWORD {
 			return false
 		}
 	}

@@ -25,7 +25,10 @@ func (s *script) subscripts() {
 		case pg.Token_ASCII_93, pg.Token_IDENT:
 			first = -1
 		default:
-			continue
+			if kind := s.token(first).KeywordKind; kind == pg.KeywordKind_NO_KEYWORD || kind == pg.KeywordKind_RESERVED_KEYWORD {
+				continue
+			}
+			first = -1 // a column that is named as a word of SQL
 		}
 		if first >= 0 {
 			s.inserted[int(s.tokens[first].Start)] += "("
@@ -78,10 +81,11 @@ func (s *script) markColon(i int) {
 
 // element reads s[i] and s[from:to], which count characters.
 func (p *statements) element(x *expr.Expr, index *pg.A_Indices) *expr.Expr {
-	p.take(index, "is_slice", "lidx", "uidx")
 	if !index.GetIsSlice() {
+		p.take(index, "uidx")
 		return callAt(x.At, "array_extract", x, p.expr(index.GetUidx()))
 	}
+	p.take(index, "is_slice", "lidx", "uidx")
 	from, to := p.optional(index.GetLidx()), p.optional(index.GetUidx())
 	if from == nil {
 		from = expr.Constant(int64(1))

@@ -197,7 +197,8 @@ var wordArguments = map[string]struct {
 	at     int
 	result TypeID
 }{
-	"date_trunc": {0, Timestamp}, "date_part": {0, Int64}, "date_diff": {0, Int64}, "date_sub": {0, Int64}, "strftime": {1, Text},
+	"date_trunc": {0, Timestamp}, "date_part": {0, Int64}, "date_diff": {0, Int64}, "date_sub": {0, Int64},
+	"strftime": {1, Text},
 	"strptime": {1, Timestamp}, "try_strptime": {1, Timestamp}, "like": {2, Bool}, "ilike": {2, Bool},
 }
 

@@ -10,14 +10,15 @@ import (
 	"github.com/mpga/mpga/internal/timeformat"
 )
 
-// clocks are the functions of the time at which a statement is planned, of buckets, zones and whole units, and those
-// that put times together.
+// clocks are the functions of the time at which a statement is planned, of buckets, zones and whole units, and of times
+// that are put together.
 func clocks() []Function {
 	list := []Function{
 		function("now", "", "when the statement began, the same in all its places; current_timestamp too",
 			"now() > TIMESTAMP '2020-01-01'", "true", unplanned, "current_timestamp", "get_current_timestamp",
 			"transaction_timestamp"),
-		function("today", "", "its date, in UTC; current_date too", "today() = now()::DATE", "true", unplanned, "current_date"),
+		function("today", "", "its date, in UTC; current_date too", "today() = now()::DATE", "true", unplanned,
+			"current_date"),
 		function("current_localtimestamp", "", "now() without a zone; localtimestamp too",
 			"current_localtimestamp() = now()::TIMESTAMP", "true", unplanned, "localtimestamp"),
 		function("current_localtime", "", "its time of day; localtime too", "localtime = now()::TIMESTAMP::TIME", "true",
@@ -27,16 +28,20 @@ func clocks() []Function {
 		function("date_sub", "unit, from, to", "how many whole units lie between",
 			"date_sub('month', DATE '2020-01-31', DATE '2020-03-01')", "1", wholeUnits, "datesub"),
 		operator("time_bucket", "time_bucket(width, t [, offset or origin])",
-			"beginning of the bucket, as wide as an interval, that t is in; of months they count from 2000-01-01, of others from 2000-01-03",
+			"beginning of the bucket, as wide as an interval, that t is in; of months they count from 2000-01-01, of "+
+				"others from 2000-01-03",
 			"time_bucket(INTERVAL 2 WEEKS, DATE '2020-02-05')", "2020-02-03", 2, 3, timeBucket),
 		function("make_time", "hour, minute, seconds", "a time of day", "make_time(14, 5, 6.5)", "14:05:06.5", makeTime),
 		function("make_timestamp_ns", "nanoseconds", "a timestamp, of nanoseconds since 1970",
 			"make_timestamp_ns(1)", "1970-01-01 00:00:00.000000001", toTimestamp(TimestampNS, 1)),
-		function("epoch_ns", "t", "nanoseconds since 1970", "epoch_ns(TIMESTAMP '1970-01-01 00:00:01')", "1000000000", epochNanos),
+		function("epoch_ns", "t", "nanoseconds since 1970", "epoch_ns(TIMESTAMP '1970-01-01 00:00:01')", "1000000000",
+			epochNanos),
 		function("nanosecond", "t", "seconds of the minute, in nanoseconds", "nanosecond(TIMESTAMP '2020-02-03 04:05:06.7')",
 			"6700000000", nanosecond),
-		function("julian", "t", "the Julian day, as a double", "julian(TIMESTAMP '2020-02-03 12:00:00')", "2458883.5", julian),
-		function("timezone", "zone, t", "the time of a zone as a TIMESTAMPTZ, and of a TIMESTAMPTZ the zone's time; t AT TIME ZONE zone too",
+		function("julian", "t", "the Julian day, as a double", "julian(TIMESTAMP '2020-02-03 12:00:00')", "2458883.5",
+			julian),
+		function("timezone", "zone, t", "the time of a zone as a TIMESTAMPTZ, and of a TIMESTAMPTZ the zone's time; t "+
+			"AT TIME ZONE zone too",
 			"timezone('Asia/Tokyo', TIMESTAMP '2020-01-01 09:00:00')", "2020-01-01 00:00:00+00", atZone),
 	}
 	for _, u := range []struct {
@@ -206,7 +211,7 @@ func wholeMonths(from, to int64) int64 {
 	return months
 }
 
-// bucketsFrom is 2000-01-03, a Monday, from which buckets of days and hours count.
+// bucketsFrom is 2000-01-03, a Monday: buckets of days and hours count from it.
 var bucketsFrom = civil{2000, 1, 3}.days() * dayMicros
 
 // timeBucket binds time_bucket(width, time), or with an offset or an origin behind.
@@ -245,11 +250,20 @@ func timeBucket(b *binder, n *node) {
 		}
 	}
 	n.args = n.args[1:2]
-	inner := *n
-	inner.typ = shiftedType(n.typ)
-	b.castArgs(&inner, inner.typ)
-	n.args = inner.args
-	bucket := checked(n, inner.typ, false, func(at int64) (int64, bool) {
+	if n.typ.ID == Date {
+		micros := &node{text: n.text, at: n.at, column: -1, single: -1, typ: typeOf(Timestamp), args: n.args}
+		b.bucket(micros, origin, width, offset)
+		n.args = []*node{b.finish(micros)}
+		n.eval = timeCast(n, micros.typ, false)
+		return
+	}
+	b.bucket(n, origin, width, offset)
+}
+
+// bucket gives a node the kernel of buckets of its argument.
+func (b *binder) bucket(n *node, origin int64, width, offset IntervalValue) {
+	b.castArgs(n, n.typ)
+	n.eval = checked(n, n.typ, false, func(at int64) (int64, bool) {
 		if timeformat.InfinitySign(at, timeformat.InfiniteTime) != 0 {
 			return at, true
 		}
@@ -259,11 +273,6 @@ func timeBucket(b *binder, n *node) {
 		}
 		return shifted(offset)(bucketOf(at, origin, width))
 	})
-	if n.eval = bucket; n.typ.ID == Date {
-		inner.eval = bucket
-		n.args = []*node{b.finish(&inner)}
-		n.eval = timeCast(n, inner.typ, false)
-	}
 }
 
 // bucketOf returns where the bucket of a time begins.
@@ -295,7 +304,7 @@ func (b *binder) constantInterval(n *node, i int) IntervalValue {
 	return v
 }
 
-// clockOf returns the microseconds of a time of day, of which 24:00:00 is the last.
+// clockOf returns the microseconds of a time of day, up to 24:00:00.
 func clockOf(hour, minute int64, seconds float64) (micros int64, ok bool) {
 	if hour < 0 || hour > 24 || minute < 0 || minute > 59 || !(seconds >= 0 && seconds <= 60) {
 		return 0, false

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"encoding/base64"
+	bytecode "encoding/binary"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -19,7 +20,8 @@ func codes() []Function {
 		function("bin", "a", "the same in binary digits", "bin(42)", "101010", inDigits(1), "to_binary"),
 		function("unhex", "s", "the BLOB of hexadecimal digits", "unhex('556C6D')", "Ulm", ofDigits(4), "from_hex"),
 		function("unbin", "s", "the BLOB of binary digits", "unbin('01010101')", "U", ofDigits(1), "from_binary"),
-		operator("to_base", "to_base(n, radix [, digits])", "n in a base from 2 to 36, filled up with zeros to a number of digits",
+		operator("to_base", "to_base(n, radix [, digits])",
+			"n in a base from 2 to 36, filled up with zeros to a number of digits",
 			"to_base(42, 16, 4)", "002A", 2, 3, toBase),
 		function("to_base64", "blob", "in Base64", "to_base64('Ulm'::BLOB)", "VWxt", toBase64, "base64"),
 		function("from_base64", "s", "the BLOB of Base64", "from_base64('VWxt')", "Ulm", fromBase64),
@@ -71,7 +73,8 @@ func inDigits(bitsOfDigit uint) binding {
 		t := n.args[0].typ
 		if !t.integer() {
 			b.wantBytes(n)
-			n.eval = appended(n, func(s string) int { return len(s) * 8 / int(bitsOfDigit) }, func(b []byte, s string) ([]byte, error) {
+			n.eval = appended(n, func(s string) int { return len(s) * 8 / int(bitsOfDigit) }, func(b []byte, s string) ([]byte,
+				error) {
 				for i := range len(s) {
 					for shift := 8 - bitsOfDigit; shift < 8; shift -= bitsOfDigit {
 						b = append(b, digitSigns[s[i]>>shift&(1<<bitsOfDigit-1)])
@@ -139,7 +142,8 @@ func toBase(b *binder, n *node) {
 	}
 	n.eval = map3f(n, func(e *Evaluator, v, radix, least int64) (string, error) {
 		if v < 0 || radix < 2 || radix > 36 || least < 0 || least > 64 {
-			return "", query.Valuef("%s: %d to base %d, %d digits; want a number from 0 on, a base from 2 to 36, and 64 digits at most",
+			return "", query.Valuef("%s: %d to base %d, %d digits; want a number from 0 on, a base from 2 to 36, and 64 "+
+				"digits at most",
 				n.text, v, radix, least)
 		}
 		room, err := e.room(n, 128)
@@ -230,3 +234,61 @@ func urlDecode(b *binder, n *node) {
 }
 
 func byteLen(s string) int { return len(s) }
+
+// RowOf is a function of values that is equal where all of them are, with NULL as a value. No text can call it.
+const RowOf = "row of"
+
+// rowOf binds RowOf: a BLOB of all values.
+func rowOf(b *binder, n *node) {
+	n.typ = typeOf(Blob)
+	for i, a := range n.args {
+		if a.typ.ID == Interval {
+			n.args[i] = b.lengthOf(n, a)
+		}
+	}
+	n.eval = func(f *frame) (*vector, error) {
+		args, out, err := f.all(n, textKind)
+		if err != nil {
+			return nil, err
+		}
+		out.null = nil
+		for i := range out.texts {
+			size := 0
+			for _, a := range args {
+				if size += 1 + 16; a.texts != nil {
+					size += len(a.texts[i])
+				}
+			}
+			room, err := f.e.room(n, size)
+			if err != nil {
+				return nil, err
+			}
+			for j, a := range args {
+				room = a.appendKey(room, n.args[j].typ.kind(), i)
+			}
+			out.texts[i] = f.e.keep(room)
+		}
+		return out, nil
+	}
+}
+
+// appendKey writes a row's value so that equal values, and no others, are the same bytes.
+func (v *vector) appendKey(b []byte, k kind, i int) []byte {
+	if v.isNull(i) {
+		return append(b, 0)
+	}
+	b = append(b, 1)
+	switch k {
+	case bitKind:
+		return append(b, byte(bitOf(v.bit(i))))
+	case intKind:
+		return bytecode.LittleEndian.AppendUint64(b, uint64(v.ints[i]))
+	case floatKind:
+		return bytecode.LittleEndian.AppendUint64(b, uint64(orderFloat(v.floats[i])))
+	case wideKind:
+		b = bytecode.LittleEndian.AppendUint64(b, uint64(v.wides[i].HighBits()))
+		return bytecode.LittleEndian.AppendUint64(b, v.wides[i].LowBits())
+	}
+	b = bytecode.LittleEndian.AppendUint64(b, uint64(len(v.texts[i])))
+	return append(b, v.texts[i]...)
+}

@@ -14,9 +14,11 @@ import (
 // formats are printf and format, as the library fmt of C++ has them.
 func formats() []Function {
 	return []Function{
-		operator("printf", "printf(format, a, ...)", "text with values in place of %d %i %u %x %X %o %c, of floats %f %e %g, of others %s",
+		operator("printf", "printf(format, a, ...)",
+			"text with values in place of %d %i %u %x %X %o %c, of floats %f %e %g, of others %s",
 			"printf('%s: %5.2f', 'a', 1.5)", "a:  1.50", 1, -1, formatted(parsePrintf)),
-		operator("format", "format(format, a, ...)", "text with values in place of {}, {1} and {:[[fill]<>^=][sign][#][,][0][width][.digits][dxXobfeEgGs]}",
+		operator("format", "format(format, a, ...)",
+			"text with values in place of {}, {1} and {:[[fill]<>^=][sign][#][,][0][width][.digits][dxXobfeEgGs]}",
 			"format('{}: {:.2f}', 'a', 1.5)", "a: 1.50", 1, -1, formatted(parseFormat)),
 	}
 }
@@ -345,7 +347,8 @@ func (p *formatPart) takeSize(text string) (rest string, err error) {
 // argument checks the number of a value.
 func (p *formatPart) argument(arg, args int) error {
 	if p.arg = arg; arg < 0 || arg >= args {
-		return formatError("it wants a value " + strconv.Itoa(arg+1) + ", and there are " + digits.Counted(int64(args), "value"))
+		return formatError("it wants a value " + strconv.Itoa(arg+1) + ", and there are " + digits.Counted(int64(args),
+			"value"))
 	}
 	return nil
 }

@@ -87,6 +87,7 @@ func init() {
 	functionsByName = map[string]*Function{
 		MeanOfParts:  {Name: MeanOfParts, argsMin: 2, argsMax: 2, bind: meanOfParts},
 		AtMostOne:    {Name: AtMostOne, argsMin: 1, argsMax: 1, bind: atMostOne},
+		RowOf:        {Name: RowOf, argsMin: 1, argsMax: -1, bind: rowOf},
 		NumberOfRows: {Name: NumberOfRows, argsMin: 1, argsMax: 1, bind: numberOfRows},
 	}
 	for i := range functions {
@@ -160,10 +161,13 @@ func choices() []Function {
 func numberFunctions() []Function {
 	return []Function{
 		operator("+", "a + b", "sum; an integer that does not fit its type is an error", "1.5 + 1", "2.5", 1, 2, plus, "add"),
-		operator("-", "a - b, -a", "difference, negative", "DATE '2020-03-01' - DATE '2020-02-01'", "29", 1, 2, minus, "subtract"),
-		operator("*", "a * b", "product; of decimals it has the places of both", "0.5 * 0.25", "0.125", 2, 2, arithmetic(multiplication), "multiply"),
+		operator("-", "a - b, -a", "difference, negative", "DATE '2020-03-01' - DATE '2020-02-01'", "29", 1, 2, minus,
+			"subtract"),
+		operator("*", "a * b", "product; of decimals it has the places of both", "0.5 * 0.25", "0.125", 2, 2,
+			arithmetic(multiplication), "multiply"),
 		operator("/", "a / b", "quotient, as a double; by 0 inf or nan", "7 / 2", "3.5", 2, 2, division),
-		operator("//", "a // b", "quotient of integers, towards 0, and of other numbers as / has it; by 0 an error", "-7 // 2", "-3", 2, 2, remainder("//"), "divide"),
+		operator("//", "a // b", "quotient of integers, towards 0, and of other numbers as / has it; by 0 an error",
+			"-7 // 2", "-3", 2, 2, remainder("//"), "divide"),
 		operator("%", "a % b, mod(a, b)", "remainder, with the sign of a; by 0 an error, of doubles nan", "-7 % 3", "-1", 2, 2, remainder("%"), "mod"),
 		operator("^", "a ^ b, a ** b, pow(a, b)", "power, as a double", "pow(2, 10)", "1024.0", 2, 2, ofTwo(math.Pow), "pow", "power"),
 		operator("&", "a & b", "bits that both have", "12 & 10", "8", 2, 2, bitwise("&")),
@@ -175,7 +179,8 @@ func numberFunctions() []Function {
 		function("round", "x [, digits]", "to the nearest, halves away from 0; to a number of digits after the decimal point, or before it where negative", "round(2.345, 2)", "2.35", round),
 		function("floor", "x", "the integer that is not above", "floor(-1.5)", "-2", rounded(roundDown, false)),
 		function("ceil", "x", "the integer that is not below", "ceil(1.2)", "2", rounded(roundUp, false), "ceiling"),
-		function("trunc", "x [, digits]", "without its fraction, or what stands behind a number of digits", "trunc(-1.5)", "-1", rounded(roundToZero, true)),
+		function("trunc", "x [, digits]", "without its fraction, or what stands behind a number of digits", "trunc(-1.5)",
+			"-1", rounded(roundToZero, true)),
 		function("sign", "x", "-1, 0 or 1", "sign(-3)", "-1", sign),
 		function("sqrt", "x", "square root; of a negative number nan", "sqrt(16)", "4.0", real(math.Sqrt)),
 		function("cbrt", "x", "cube root", "cbrt(8)", "2.0", real(math.Cbrt)),
@@ -265,11 +270,13 @@ func timeFunctions() []Function {
 		function("dayname", "t", "name of the weekday", "dayname(DATE '2020-02-03')", "Monday", nameOf(func(m moment) string { return timeformat.DayNames[weekday(m.days)] })),
 		function("monthname", "t", "name of the month", "monthname(DATE '2020-02-03')", "February", nameOf(func(m moment) string { return timeformat.MonthNames[m.month-1] })),
 		function("epoch", "t", "seconds since 1970, as a double", "epoch(TIMESTAMP '1970-01-01 00:01:00.5')", "60.5", epoch),
-		function("epoch_ms", "t", "nearest milliseconds since 1970; of an integer the timestamp", "epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000", epochMillis),
+		function("epoch_ms", "t", "nearest milliseconds since 1970; of an integer the timestamp",
+			"epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000", epochMillis),
 		function("epoch_us", "t", "microseconds since 1970", "epoch_us(TIMESTAMP '1970-01-01 00:00:01')", "1000000", epochIn(1)),
 		function("to_timestamp", "seconds", "a timestamp with time zone, of seconds since 1970", "to_timestamp(1.5)", "1970-01-01 00:00:01.5+00", toTimestamp(TimestampTZ, secondMicros)),
 		operator("make_timestamp", "make_timestamp(year, month, day, hour, minute, seconds), make_timestamp(microseconds)",
-			"a timestamp, of its parts, or of microseconds since 1970", "make_timestamp(2020, 2, 3, 4, 5, 6.7)", "2020-02-03 04:05:06.7",
+			"a timestamp, of its parts, or of microseconds since 1970", "make_timestamp(2020, 2, 3, 4, 5, 6.7)",
+			"2020-02-03 04:05:06.7",
 			1, 6, makeTimestamp),
 		function("make_timestamp_ms", "milliseconds", "a timestamp, of milliseconds since 1970", "make_timestamp_ms(1000)", "1970-01-01 00:00:01", toTimestamp(Timestamp, 1000)),
 	}

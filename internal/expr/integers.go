@@ -35,8 +35,10 @@ func moreNumbers() []Function {
 		function("gamma", "x", "the gamma function", "gamma(5)", "24.0", real(gamma)),
 		function("lgamma", "x", "the logarithm of its absolute value", "lgamma(1)", "0.0",
 			real(logOfGamma)),
-		function("nextafter", "x, y", "the next double after x in the direction of y", "nextafter(1, 2) > 1", "true", nextAfter),
-		function("signbit", "x", "whether the sign of a double is set, as -0.0 has it", "signbit(-1)", "true", floatTest(signBit)),
+		function("nextafter", "x, y", "the next double after x in the direction of y", "nextafter(1, 2) > 1", "true",
+			nextAfter),
+		function("signbit", "x", "whether the sign of a double is set, as -0.0 has it", "signbit(-1)", "true",
+			floatTest(signBit)),
 	}
 }
 

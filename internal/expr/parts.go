@@ -15,10 +15,13 @@ import (
 // partFunctions are the functions of single characters and bytes, of paths, and of text that shows numbers.
 func partFunctions() []Function {
 	return []Function{
-		function("array_extract", "s, i", "character i, from the end where negative; s[i] too", "('group')[2]", "r", elementOf),
-		function("array_slice", "s, from, to", "characters up to a place, which counts from the end where negative; s[from:to] too",
+		function("array_extract", "s, i", "character i, from the end where negative; s[i] too", "('group')[2]", "r",
+			elementOf),
+		function("array_slice", "s, from, to", "characters up to a place, which counts from the end where negative; "+
+			"s[from:to] too",
 			"('group')[2:-2]", "rou", sliceOf, "list_slice"),
-		operator("overlay", "overlay(s PLACING new FROM start [FOR length])", "with new in place of the characters from one on",
+		operator("overlay", "overlay(s PLACING new FROM start [FOR length])",
+			"with new in place of the characters from one on",
 			"overlay('group' PLACING 'o' FROM 2 FOR 3)", "gop", 3, 4, overlay),
 		function("translate", "s, from, to", "with the character of to in place of each one of from, or none",
 			"translate('group', 'rup', 'l')", "glo", translate),
@@ -28,12 +31,17 @@ func partFunctions() []Function {
 			textToInt(Int64, func(s string) int64 { return 8 * int64(len(s)) })),
 		function("strip_accents", "s", "letters without their accents", "strip_accents('Größe')", "Große",
 			textOf(decomposed, appendPlain)),
-		function("nfc_normalize", "s", "letters and accents as one character where there is one", "length(nfc_normalize('é'))", "1",
-			textOf(func(s string) int { return 3 * len(s) }, func(b []byte, s string) []byte { return norm.NFC.AppendString(b, s) })),
+		function("nfc_normalize", "s", "letters and accents as one character where there is one",
+			"length(nfc_normalize('é'))", "1",
+			textOf(func(s string) int { return 3 * len(s) }, func(b []byte, s string) []byte {
+				return norm.NFC.AppendString(b,
+					s)
+			})),
 		function("regexp_escape", "s", `with \ before what is no letter, digit or _`, "regexp_escape('a.b')", `a\.b`,
 			textOf(func(s string) int { return 4 * len(s) }, appendEscaped)),
 		operator("parse_filename", "parse_filename(path [, trims] [, separator])",
-			"what stands behind the last / or \\; without .ending where trims is true; separator is 'forward_slash', 'backslash', 'both_slash' or 'system'",
+			"what stands behind the last / or \\; without .ending where trims is true; separator is 'forward_slash', "+
+				"'backslash', 'both_slash' or 'system'",
 			"parse_filename('a/b.csv', true)", "b", 1, 3, filename),
 		function("parse_dirname", "path [, separator]", "the first folder", "parse_dirname('a/b/c.csv')", "a",
 			folder(`/\`, firstFolder)),
@@ -41,9 +49,11 @@ func partFunctions() []Function {
 			folder("/", folders)),
 		function("format_bytes", "n", "bytes in KiB, MiB, GiB, TiB or PiB", "format_bytes(16384)", "16.0 KiB",
 			sized(1024, "KiB", "MiB", "GiB", "TiB", "PiB"), "formatreadablesize"),
-		function("formatreadabledecimalsize", "n", "bytes in kB, MB, GB, TB or PB", "formatReadableDecimalSize(16000)", "16.0 kB",
+		function("formatreadabledecimalsize", "n", "bytes in kB, MB, GB, TB or PB", "formatReadableDecimalSize(16000)",
+			"16.0 kB",
 			sized(1000, "kB", "MB", "GB", "TB", "PB")),
-		function("bar", "x, low, high [, width]", "a bar of width characters, 80 at first, where x is high", "bar(5, 0, 20, 10)",
+		function("bar", "x, low, high [, width]", "a bar of width characters, 80 at first, where x is high",
+			"bar(5, 0, 20, 10)",
 			"██▌       ", bar),
 	}
 }
@@ -377,7 +387,7 @@ func bar(b *binder, n *node) {
 func appendBar(b []byte, x, low, high, width float64) []byte {
 	full := 0.0
 	switch {
-	case math.IsNaN(x) || math.IsNaN(low) || math.IsNaN(high) || x <= low && x < high || x <= low && low > high:
+	case math.IsNaN(x) || math.IsNaN(low) || math.IsNaN(high) || x <= low:
 	case x >= high:
 		full = width
 	default:
