@@ -3,6 +3,9 @@
 package sql
 
 import (
+	"slices"
+	"strings"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/mpga/mpga/internal/expr"
@@ -56,10 +59,15 @@ func (s *script) opening(i int) int {
 // isCalled says whether the token at an index is the name of a function before its parenthesis.
 func (s *script) isCalled(i int) bool {
 	t := s.token(i)
-	return t.Token == pg.Token_IDENT && i >= 0 && s.token(i-1).Token != pg.Token_TYPECAST ||
-		t.KeywordKind == pg.KeywordKind_COL_NAME_KEYWORD && s.token(i-1).Token != pg.Token_TYPECAST ||
-		t.KeywordKind == pg.KeywordKind_UNRESERVED_KEYWORD || t.KeywordKind == pg.KeywordKind_TYPE_FUNC_NAME_KEYWORD
+	if i < 0 || s.token(i-1).Token == pg.Token_TYPECAST || slices.Contains(beforeOperand, strings.ToLower(s.word(t))) {
+		return false
+	}
+	return t.Token == pg.Token_IDENT || t.Token == pg.Token_CAST ||
+		t.KeywordKind != pg.KeywordKind_NO_KEYWORD && t.KeywordKind != pg.KeywordKind_RESERVED_KEYWORD
 }
+
+// beforeOperand are the words before an operand that PostgreSQL takes for names in other places.
+var beforeOperand = []string{"by", "between", "escape", "glob", "ilike", "is", "like", "set", "to", "values"}
 
 // markColon marks the colon between the places of the subscript that begins at an index.
 func (s *script) markColon(i int) {

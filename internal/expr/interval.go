@@ -16,7 +16,7 @@ var choosingIntervals = []string{"case", "if", "coalesce", "nullif", "greatest",
 func (b *binder) callOfIntervals(f *Function, n *node) bool {
 	isInterval := func(a *node) bool { return a.typ.ID == Interval }
 	switch {
-	case !slices.ContainsFunc(n.args, isInterval), slices.Contains(ofIntervals, f.Name):
+	case !slices.ContainsFunc(n.args, isInterval), slices.Contains(ofIntervals, f.Name), spanParts[f.Name] != nil:
 		return false
 	case slices.ContainsFunc(n.args, func(a *node) bool { return a.typ.ID == Duration }):
 		return false // which the interval becomes
@@ -35,7 +35,56 @@ func (b *binder) callOfIntervals(f *Function, n *node) bool {
 }
 
 // ofIntervals are the operators and functions that take intervals by themselves.
-var ofIntervals = []string{"+", "-", "*", "date_add", "time_bucket"}
+var ofIntervals = []string{"+", "-", "*", "date_add", "time_bucket", "date_part", "epoch"}
+
+// spanParts are the parts of an interval, and of a difference of times, which has no months.
+var spanParts = map[string]func(IntervalValue) int64{
+	"millennium":  func(v IntervalValue) int64 { return v.Months / 12_000 },
+	"century":     func(v IntervalValue) int64 { return v.Months / 1200 },
+	"decade":      func(v IntervalValue) int64 { return v.Months / 120 },
+	"year":        func(v IntervalValue) int64 { return v.Months / 12 },
+	"quarter":     func(v IntervalValue) int64 { return v.Months%12/3 + 1 },
+	"month":       func(v IntervalValue) int64 { return v.Months % 12 },
+	"day":         func(v IntervalValue) int64 { return v.Days },
+	"hour":        func(v IntervalValue) int64 { return v.Micros / hourMicros },
+	"minute":      func(v IntervalValue) int64 { return v.Micros % hourMicros / minuteMicros },
+	"second":      func(v IntervalValue) int64 { return v.Micros % minuteMicros / secondMicros },
+	"millisecond": func(v IntervalValue) int64 { return v.Micros % minuteMicros / 1000 },
+	"microsecond": func(v IntervalValue) int64 { return v.Micros % minuteMicros },
+}
+
+// partOfSpan binds a part of a constant interval, or of a difference of times.
+func (b *binder) partOfSpan(n *node, name string) {
+	of, ok := spanParts[name]
+	if !ok {
+		b.fail(n.at, "%s: an INTERVAL has no part %s", n.text, name)
+	}
+	n.typ = typeOf(Int64)
+	if n.args[0].typ.ID == Duration {
+		n.eval = map1(n, func(a int64) int64 { return of(IntervalValue{Days: a / dayMicros, Micros: a % dayMicros}) })
+		return
+	}
+	b.constantPart(n, func(v IntervalValue) any { return of(v) })
+}
+
+// constantPart makes a node what a function has of the constant interval that is its argument.
+func (b *binder) constantPart(n *node, of func(IntervalValue) any) {
+	a := n.args[0]
+	if n.isConst = true; isNull(a) {
+		return
+	}
+	v, ok := a.value.(IntervalValue)
+	if !ok {
+		b.fail(a.at, "not supported: %s of an interval that is no constant", n.text)
+	}
+	n.value = of(v)
+}
+
+// seconds returns the length of an interval, whose years have 365.25 days, and other months 30.
+func (v IntervalValue) seconds() float64 {
+	days := float64(v.Months/12)*365.25 + float64(v.Months%12*30+v.Days)
+	return days*(dayMicros/secondMicros) + float64(v.Micros)/secondMicros
+}
 
 // length returns the microseconds of an interval as intervals are compared: a month has 30 days, a day 24
 // hours.

@@ -355,6 +355,10 @@ func partOf(part *datePart) binding {
 
 func (b *binder) part(n *node, part *datePart) {
 	t := n.args[0].typ
+	if t.ID == Duration || t.ID == Interval {
+		b.partOfSpan(n, part.names[0])
+		return
+	}
 	n.typ, n.span, n.isYear, n.part = typeOf(Int64), part.span, part.names[0] == "year", part
 	switch {
 	case t.ID == Date:
@@ -363,10 +367,7 @@ func (b *binder) part(n *node, part *datePart) {
 	case t.ID == TimeNS && part.time:
 		n.eval = map1(n, func(a int64) int64 { return part.of(0, a/1000) })
 		return
-	case (t.ID == Time || t.ID == Duration) && part.time:
-		if t.ID == Duration {
-			n.span = nil // an hour of a duration may be any
-		}
+	case t.ID == Time && part.time:
 		n.eval = map1(n, func(a int64) int64 { return part.of(0, a) })
 		return
 	}
@@ -380,6 +381,10 @@ func (b *binder) part(n *node, part *datePart) {
 // epoch binds the seconds since 1970, or of a duration, as a double.
 func epoch(b *binder, n *node) {
 	n.typ = typeOf(Float64)
+	if n.args[0].typ.ID == Interval {
+		b.constantPart(n, func(v IntervalValue) any { return v.seconds() })
+		return
+	}
 	seconds := func(a int64) float64 { return float64(a) / secondMicros }
 	n.eval = map1(n, seconds)
 	if n.args[0].typ.ID == TimeNS {
@@ -396,7 +401,7 @@ func epochIn(unit int64) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Int64)
 		nearest := func(a int64) int64 { return a/unit + a%unit/((unit+1)/2) }
-		if n.args[0].typ.ID == Time {
+		if t := n.args[0].typ.ID; t == Time || t == Duration {
 			n.eval = map1(n, nearest)
 			return
 		}
