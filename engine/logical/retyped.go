@@ -58,11 +58,7 @@ func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
 		}
 		return call
 	case f == query.Avg && t.ID >= expr.Date && t.ID <= expr.TimestampTZ:
-		micros := &expr.Expr{Op: expr.OpCall, Name: "epoch_us", Args: []*expr.Expr{first}, At: first.At}
-		mean := withFirst(x, micros) // rounded as DuckDB does it: halves and times before 1970 towards 1970
-		half := expr.Call("if", expr.Call("<", mean, expr.Constant(int64(0))), expr.Constant(0.0), expr.Constant(0.5))
-		mean = expr.Call("ceil", expr.Call("-", mean, half))
-		mean = expr.Call("make_timestamp", expr.Cast(mean, expr.Type{ID: expr.Int64}))
+		mean := expr.Call("make_timestamp", expr.Cast(meanMicros(x), expr.Type{ID: expr.Int64}))
 		if t.ID == expr.TimestampTZ || t.ID == expr.Time || t.ID == expr.TimeNS {
 			mean = expr.Cast(mean, t)
 		}
@@ -70,6 +66,18 @@ func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
 		return mean
 	}
 	return nil
+}
+
+// meanMicros returns the mean of microseconds since 1970 as DuckDB rounds it: halves, and times before 1970, towards 1970.
+func meanMicros(x *expr.Expr) *expr.Expr {
+	first := x.Args[0]
+	micros := &expr.Expr{Op: expr.OpCall, Name: "epoch_us", Args: []*expr.Expr{first}, At: first.At}
+	sum, count := withFirst(x, castAt(micros, expr.Type{ID: expr.Decimal, Precision: 38})), withFirst(x, first)
+	sum.Name, count.Name = query.Sum.String(), query.Count.String()
+	whole, two := expr.Cast(sum, expr.Type{ID: expr.Huge}), expr.Constant(int64(2))
+	doubled := expr.Call("-", expr.Call("+", expr.Call("*", whole, two), count), expr.Constant(int64(1)))
+	return expr.Call("if", expr.Call("<", whole, expr.Constant(int64(0))),
+		expr.Call("//", whole, count), expr.Call("//", doubled, expr.Call("*", count, two)))
 }
 
 // withFirst returns a call with another first argument.

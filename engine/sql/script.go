@@ -442,6 +442,10 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 		}
 	case pg.Token_INTERVAL:
 		return s.interval(i)
+	case pg.Token_CURRENT_DATE:
+		if s.token(i+1).Token == pg.Token_ASCII_40 && s.token(i+2).Token == pg.Token_ASCII_41 {
+			return s.word(t), 3
+		}
 	case pg.Token_IDENT:
 		return s.replacedWord(i, inFrom)
 	}

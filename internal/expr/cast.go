@@ -73,10 +73,21 @@ func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 	if t.ID == Interval && (n.args[0].textConstant() || isNull(n.args[0])) {
 		return b.intervalOf(n, try)
 	}
+	if span, ok := b.spanOf(n.args[0]); ok && t.ID == Text {
+		n.args[0], from = span, span.typ
+	}
 	if from.ID == Interval || t.ID == Interval || !setCast(n, from, try) {
 		b.fail(n.at, "%s: no cast from %s to %s", n.text, from, t)
 	}
 	return b.finish(n)
+}
+
+// spanOf returns an interval without months as a duration, and false for other nodes.
+func (b *binder) spanOf(n *node) (*node, bool) {
+	if n.typ.ID != Interval {
+		return nil, false
+	}
+	return b.converted(n, typeOf(Duration))
 }
 
 // castError is the error of a value that does not fit the type of a cast, n.
@@ -147,6 +158,10 @@ func (n *node) setDuration(interval *node) bool {
 	if v, ok := interval.value.(IntervalValue); ok {
 		n.isConst, n.value, n.fallible = true, v.Days*dayMicros+v.Micros, false
 		return v.Months == 0
+	}
+	if isNull(interval) {
+		n.isConst, n.fallible = true, false
+		return true
 	}
 	unit := interval.unitOf
 	if unit == nil || unit.Months != 0 {
