@@ -68,7 +68,8 @@ func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
 	return nil
 }
 
-// meanMicros returns the mean of microseconds since 1970 as DuckDB rounds it: halves, and times before 1970, towards 1970.
+// meanMicros returns the mean of microseconds since 1970 as DuckDB rounds it: halves, and times before 1970, towards
+// 1970.
 func meanMicros(x *expr.Expr) *expr.Expr {
 	first := x.Args[0]
 	micros := &expr.Expr{Op: expr.OpCall, Name: "epoch_us", Args: []*expr.Expr{first}, At: first.At}
