@@ -14,7 +14,7 @@ func (g *sqlGenerator) number(depth int) string {
 		return g.pick("i", "si", "ti", "p", "q", "d", "f", "id", "1", "2", "-3", "0.5", "10.25", "NULL::INTEGER", g.float())
 	}
 	a, b := g.number(depth-1), g.number(depth-1)
-	switch g.IntN(16) {
+	switch g.IntN(18) {
 	case 0, 1:
 		return "(" + a + " + " + b + ")"
 	case 2:
@@ -43,6 +43,11 @@ func (g *sqlGenerator) number(depth int) string {
 		return "TRY_CAST(" + g.text(depth-1) + " AS " + g.pick("INTEGER", "DOUBLE", "DECIMAL(8, 2)") + ")"
 	case 14:
 		return g.pick("round", "floor", "ceil") + "(" + a + ")"
+	case 15:
+		return g.pick("gcd(i, ", "lcm(ti, ", "bit_count(si) + (", "fmod(ti, ", "fdiv(si, ") + g.pick("si", "ti", "7") + ")"
+	case 16:
+		units := g.pick("month", "day", "week", "year", "quarter")
+		return g.pick("date_sub", "date_diff") + "('" + units + "', " + g.date(depth-1) + ", " + g.date(depth-1) + ")"
 	}
 	return a
 }
@@ -82,7 +87,7 @@ func (g *sqlGenerator) text(depth int) string {
 	}
 	a := g.text(depth - 1)
 	count := g.pick("0", "1", "2", "3", "5", "-1", "-2", "ti % 4")
-	switch g.IntN(17) {
+	switch g.IntN(20) {
 	case 11:
 		return g.pick("left(", "right(") + a + ", " + count + ")"
 	case 12:
@@ -115,6 +120,14 @@ func (g *sqlGenerator) text(depth int) string {
 		return "CAST(" + g.pick("i", "p", "b", "dt", "ts", "l", "ti") + " AS VARCHAR)"
 	case 9:
 		return "strftime(" + g.date(depth-1) + ", '%Y/%m')"
+	case 17:
+		name := g.pick("hex", "md5", "url_encode", "regexp_escape", "strip_accents", "parse_filename", "parse_dirpath")
+		return name + "(" + a + ")"
+	case 18:
+		return "(" + a + ")[" + g.pick("1", "-1", "2:", ":-2", "ti % 3:4", "NULL") + "]"
+	case 19:
+		return g.pick("printf('%5d|%s', si, ", "format('{:>6}{}', ti, ", "translate('abcU', 'aU', ", "concat_ws('-', n, ") +
+			a + ")"
 	}
 	return "trim(" + a + ")"
 }
@@ -123,7 +136,12 @@ func (g *sqlGenerator) date(depth int) string {
 	if depth == 0 {
 		return g.pick("dt", "dt", "ts", "DATE '2001-01-01'") // to a day within a month DuckDB 1.5.5 compares date_trunc wrongly where it is NULL
 	}
-	switch g.IntN(4) {
+	switch g.IntN(6) {
+	case 3:
+		step := g.pick(" + to_days(ti)", " - to_months(ti)", " + INTERVAL (si) HOURS", " + ti * INTERVAL 1 WEEK")
+		return "(" + g.date(depth-1) + step + ")"
+	case 4:
+		return "time_bucket(INTERVAL " + g.pick("3 MONTHS", "10 DAYS", "'36 hours'", "1 WEEK") + ", " + g.date(depth-1) + ")"
 	case 0:
 		return "date_trunc('" + g.pick("year", "month", "week", "day") + "', " + g.date(depth-1) + ")"
 	case 1:
@@ -141,7 +159,7 @@ func (g *sqlGenerator) condition(depth int) string {
 			"date_trunc('month', dt) "+g.pick("<", "<=", ">", ">=")+" TIMESTAMP '1999-05-01'", "CAST(ts AS DATE) >= DATE '1990-07-01'", "dt BETWEEN DATE '1961-01-01' AND DATE '1961-12-31'", "id < 100", "id IN (5, 2999)")
 	}
 	compare := g.pick("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM")
-	switch g.IntN(9) {
+	switch g.IntN(10) {
 	case 0:
 		return "(" + g.condition(depth-1) + " AND " + g.condition(depth-1) + ")"
 	case 1:
@@ -156,6 +174,8 @@ func (g *sqlGenerator) condition(depth int) string {
 		return "(" + g.date(depth-1) + " " + compare + " " + g.date(depth-1) + ")"
 	case 6:
 		return "(" + g.text(depth-1) + g.pick(" LIKE ", " NOT LIKE ", " ILIKE ") + g.pick("'%a%'", "'U%'", "'_l%'", "'%m'") + ")"
+	case 8:
+		return "(" + g.text(depth-1) + g.pick(" GLOB ", " NOT GLOB ") + g.pick("'*a*'", "'U*'", "'[a-m]*'", "'[!a]?*'") + ")"
 	case 7:
 		return "(" + g.number(depth-1) + " BETWEEN " + g.number(0) + " AND " + g.number(0) + ")"
 	}

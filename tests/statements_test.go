@@ -75,7 +75,7 @@ func readRecords(t *testing.T, file string) (records []record) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+	for block := range strings.SplitSeq(strings.Trim(string(text), "\n"), "\n\n") {
 		var r record
 		lines := strings.Split(strings.Trim(block, "\n"), "\n")
 		for len(lines) > 0 && strings.HasPrefix(lines[0], "#") {

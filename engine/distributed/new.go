@@ -194,6 +194,12 @@ func (p *planner) divide(q *plan.Query, statement *sql.Select) (*plan.Division, 
 			"whose tasks take one sample each")
 		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
 	}
+	if of := statement.Moment; of != nil {
+		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement, whose tasks begin "+
+			"at times of "+
+			"their own; write the time")
+		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
+	}
 	var all int64
 	var each []string
 	for _, whole := range slices.Concat(made.Whole, made.Late) {

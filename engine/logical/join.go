@@ -223,7 +223,7 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	both.setStarred(visible)
 	if f.On != nil {
 		both.node = (&Join{Kind: sql.InnerJoin}).With(left.node, right.node)
-		if on, err = b.on(ctx, both, f.On); err != nil {
+		if on, err = b.on(ctx, both, b.parameters.moments(f.On)); err != nil {
 			return nil, err
 		}
 	}

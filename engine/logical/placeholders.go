@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -68,6 +69,7 @@ type arrowDictionary interface {
 
 // placeholders are the parameters of a statement while it is planned.
 type placeholders struct {
+	at     time.Time        // when the statement is bound, which now() is
 	values []*expr.Expr     // nil where only the result's columns are asked for: then parameters are NULL
 	types  []arrow.DataType // as their places let expect them; nil of a parameter without such a place
 }
@@ -75,7 +77,7 @@ type placeholders struct {
 // newPlaceholders returns the parameters of a statement with their values, or, where none are given,
 // without.
 func newPlaceholders(s *sql.Select, given []Parameter) (*placeholders, error) {
-	p := &placeholders{types: make([]arrow.DataType, s.Parameters)}
+	p := &placeholders{at: time.Now(), types: make([]arrow.DataType, s.Parameters)}
 	if given == nil {
 		return p, nil
 	}
@@ -113,10 +115,10 @@ func (p *Parameter) expr() (*expr.Expr, error) {
 	return expr.Cast(value, t), nil
 }
 
-// bind returns the statement with values in place of its parameters, and notes the types that
+// bind returns the statement with values in place of its parameters and of now() and its kin, and notes the types that
 // parameters without values have by their places.
 func (p *placeholders) bind(ctx context.Context, s *sql.Select, r *scope) *sql.Select {
-	if len(p.types) == 0 {
+	if len(p.types) == 0 && s.Moment == nil {
 		return s
 	}
 	if p.values == nil {
@@ -128,7 +130,9 @@ func (p *placeholders) bind(ctx context.Context, s *sql.Select, r *scope) *sql.S
 		p.count(s.Offset)
 	}
 	bound := s.Replace(func(x *expr.Expr) *expr.Expr {
-		if x.Op != expr.OpParameter {
+		if x.IsMomentary() {
+			return x.Moment(p.at)
+		} else if x.Op != expr.OpParameter {
 			return nil
 		}
 		value := expr.Constant(nil)
@@ -143,18 +147,35 @@ func (p *placeholders) bind(ctx context.Context, s *sql.Select, r *scope) *sql.S
 	return bound
 }
 
+// moments returns a condition of ON with the value of now() and its kin in their place.
+func (p *placeholders) moments(on *expr.Expr) *expr.Expr {
+	return on.Replace(func(x *expr.Expr) *expr.Expr {
+		if x.IsMomentary() {
+			return x.Moment(p.at)
+		}
+		return nil
+	})
+}
+
 // finish lets columns of the result be what they are whatever values the parameters have: a column
 // keeps its name, and a parameter that is a column by itself has its type before it has a value.
 func (p *placeholders) finish(bound, items []sql.Item) {
+	keepNames(bound, items)
+	for i, item := range items {
+		if item.Expr != nil && item.Expr.Op == expr.OpParameter && p.values == nil {
+			bound[i].Expr = expr.Cast(bound[i].Expr, expr.Type{ID: expr.Text})
+		}
+	}
+}
+
+// keepNames names items that have become other expressions as they were.
+func keepNames(made, items []sql.Item) {
 	for i, item := range items {
 		if item.Expr == nil {
 			continue
 		}
-		if text := item.Expr.String(); item.Name == "" && text != bound[i].Expr.String() {
-			bound[i].Name = text
-		}
-		if item.Expr.Op == expr.OpParameter && p.values == nil {
-			bound[i].Expr = expr.Cast(bound[i].Expr, expr.Type{ID: expr.Text})
+		if text := item.Expr.String(); item.Name == "" && text != made[i].Expr.String() {
+			made[i].Name = text
 		}
 	}
 }

@@ -93,8 +93,10 @@ of others before stop, and ` + "`generate_series`" + ` has stop, too; the argume
 - NULLs come last unless NULLS FIRST is written, whatever the direction.
 - An aggregate may have ` + "`FILTER (WHERE condition)`" + `, and stand in any expression: ` + "`sum(a) / count(*)`" + `.
 - An aggregate in a subquery whose columns are all of the statement around is one of that statement's groups:
-  ` + "`SELECT (SELECT max(t.a) - min(b) FROM u) FROM t`" + `. count_if, sem, geomean, favg, fsum,
-  regr_count, regr_avgx, regr_avgy, regr_sxx, regr_syy and regr_sxy are expressions of the aggregates below.
+  ` + "`SELECT (SELECT max(t.a) - min(b) FROM u) FROM t`" + `. count_if, sem, geomean, favg, fsum, weighted_avg,
+  arg_min_null, arg_max_null, regr_count, regr_avgx, regr_avgy, regr_sxx, regr_syy and regr_sxy are expressions of the aggregates
+  below; so are avg of dates and times, and string_agg of values that are no strings. approx_quantile is quantile_disc. A row in
+  parentheses stands in count: ` + "`count(DISTINCT (a, b))`" + `.
 - DISTINCT stands in any aggregate, beside any others: ` + "`sum(DISTINCT x), list(DISTINCT y), median(z)`" + `. A list and string_agg have
   distinct values in ascending order; with ` + "`ORDER BY y DESC`" + ` in descending.
 - ORDER BY stands in aggregates: ` + "`string_agg(s, ',' ORDER BY x DESC)`" + `, list, first, last, any_value, and mode,
@@ -208,7 +210,9 @@ them. ` + "`mpga shell`" + ` runs statements as they are typed: [shell.md](shell
 
 Types: BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT (128 bits), their unsigned U... forms, FLOAT, DOUBLE,
 DECIMAL(p, s) up to 38 digits, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE (taken as UTC), and
-INTERVAL for constants: ` + "`INTERVAL '1 month 2 days'`, `INTERVAL 3 HOURS`" + `. CAST(x AS type) and x::type convert, TRY_CAST gives
+INTERVAL within expressions: constants, ` + "`INTERVAL '1 month 2 days'`, `INTERVAL 3 HOURS`" + `, and a unit for each row, as in
+` + "`t + INTERVAL (n + 1) DAY`, `t - to_months(n)` and `t + n * INTERVAL 10 MINUTES`" + `. A statement has one now(), as has each run
+of a prepared one; tasks of mpga dist have none. CAST(x AS type) and x::type convert, TRY_CAST gives
 NULL where that fails. Arithmetic that does not fit its type is an error.
 `
 

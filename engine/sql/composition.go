@@ -24,6 +24,8 @@ var compositions = map[string]composition{
 	"sem": {1, func(of caller, args []*expr.Expr) *expr.Expr {
 		return expr.Call("/", of(query.StddevPop, args...), expr.Call("sqrt", of(query.Count, args...)))
 	}},
+	"weighted_avg": {2, weightedMean}, "wavg": {2, weightedMean},
+	"arg_max_null": {2, withNulls(query.ArgMax)}, "arg_min_null": {2, withNulls(query.ArgMin)},
 	"regr_count": {2, func(of caller, args []*expr.Expr) *expr.Expr {
 		return of(query.Count, where(args[1], args[0]))
 	}},
@@ -45,6 +47,19 @@ func summed(of caller, args []*expr.Expr) *expr.Expr {
 
 func meanOfLogs(of caller, args []*expr.Expr) *expr.Expr {
 	return expr.Call("exp", of(query.Avg, expr.Call("ln", args[0])))
+}
+
+// weightedMean is of the rows where neither the value nor the weight is NULL.
+func weightedMean(of caller, args []*expr.Expr) *expr.Expr {
+	x, weight := expr.Cast(args[0], expr.Type{ID: expr.Float64}), expr.Cast(args[1], expr.Type{ID: expr.Float64})
+	return expr.Call("/", of(query.Sum, expr.Call("*", x, weight)), of(query.Sum, where(weight, args[0])))
+}
+
+// withNulls is arg_min or arg_max f, where a value that is NULL counts.
+func withNulls(f query.Func) func(caller, []*expr.Expr) *expr.Expr {
+	return func(of caller, args []*expr.Expr) *expr.Expr {
+		return expr.Call("case", of(f, expr.Call("is not null", args[0]), args[1]), of(f, args...))
+	}
 }
 
 // where returns x where another value is not NULL.

@@ -25,6 +25,7 @@ var plainFields = map[protoreflect.FullName]protoreflect.Value{
 	"pg_query.RangeVar.relpersistence":         protoreflect.ValueOfString("p"),
 	"pg_query.FuncCall.funcformat":             enumValue(pg.CoercionForm_COERCE_EXPLICIT_CALL),
 	"pg_query.RowExpr.row_format":              enumValue(pg.CoercionForm_COERCE_IMPLICIT_CAST), // (a, b)
+	"pg_query.SQLValueFunction.typmod":         protoreflect.ValueOfInt32(-1),
 	"pg_query.TypeName.typemod":                protoreflect.ValueOfInt32(-1),
 	"pg_query.NamedArgExpr.argnumber":          protoreflect.ValueOfInt32(-1),
 	"pg_query.DropStmt.behavior":               enumValue(pg.DropBehavior_DROP_RESTRICT),
@@ -60,6 +61,7 @@ var clauseNames = map[protoreflect.FullName]string{
 	"pg_query.TypeName.setof":                  "SETOF",
 	"pg_query.TypeName.pct_type":               "%TYPE",
 	"pg_query.TypeName.array_bounds":           "a type of lists",
+	"pg_query.SQLValueFunction.typmod":         "digits of a second behind the word",
 	"pg_query.A_Indices.is_slice":              "a slice of a list",
 	"pg_query.A_Indices.lidx":                  "a slice of a list",
 	"pg_query.SortBy.use_op":                   "USING in ORDER BY",

@@ -24,6 +24,8 @@ var grammar = []string{
 	"SELECT 'x' || s, -a, a // 2, a % 3, a ^ 2, a & 1, TRY_CAST(a AS INTEGER), a::DECIMAL(10, 2), true, NULL FROM 'x.parquet'",
 	"SELECT CASE a WHEN 1 THEN 'x' ELSE 'y' END, CASE WHEN b THEN 1 END, coalesce(a, b), greatest(a, b), least(a, b), nullif(a, b) FROM t",
 	"SELECT a IN (1, 2), a NOT IN (3), a BETWEEN 1 AND 2, a NOT BETWEEN 1 AND 2, a LIKE 'x%' ESCAPE '$', a NOT LIKE 'y', a ILIKE 'z', a NOT ILIKE 'z' FROM t",
+	"SELECT current_date, now(), 'abc'[2], a[b:], upper(c)[:-1], INTERVAL (a + 1) DAYS FROM t ORDER BY (a)[1]",
+	"SELECT d GLOB 'x*', d NOT GLOB 'y', ~a, @ b, count(DISTINCT (a, b)) FROM t",
 	"SELECT a IS TRUE, a IS NOT TRUE, a IS FALSE, a IS UNKNOWN, a IS NOT NULL, a IS DISTINCT FROM b, a IS NOT DISTINCT FROM b, a ~ 'x', a !~* 'y' FROM t",
 	"SELECT INTERVAL '3 days', INTERVAL 2 MONTHS, DATE '2020-01-01', TIMESTAMP '2020-01-01 00:00:00', extract(year FROM d), trim(both 'x' FROM s) FROM t",
 	"SELECT substring(s FROM 2 FOR 3), position('a' IN s), strptime(s, ['%Y', '%d']), $1 + $2 FROM t",

@@ -95,6 +95,8 @@ func (p *statements) expr(node *pg.Node) *expr.Expr {
 		return &expr.Expr{Op: expr.OpParameter, Value: int64(n.ParamRef.GetNumber()), At: p.offset(n.ParamRef.GetLocation())}
 	case *pg.Node_SubLink:
 		return p.subquery(n.SubLink)
+	case *pg.Node_SqlvalueFunction:
+		return p.momentary(n.SqlvalueFunction)
 	case *pg.Node_GroupingFunc:
 		p.take(n.GroupingFunc, "args")
 		return p.call("grouping", n.GroupingFunc.GetLocation(), n.GroupingFunc.GetArgs()...)
@@ -146,31 +148,41 @@ func (p *statements) names(ref *pg.ColumnRef) []string {
 	return p.spelledParts(at, names)
 }
 
-// field reads the field of a struct that is written as (a).b or a['b'].
+// field reads the field of a struct that is written as (a).b or a['b'], and characters of a string.
 func (p *statements) field(in *pg.A_Indirection) *expr.Expr {
-	ref := in.GetArg().GetColumnRef()
-	if ref == nil {
-		p.fail(p.offset(locationOf(in.GetArg())), "not supported: a field of an expression; want one of a column")
-	}
 	p.take(in, "arg", "indirection")
-	at := p.offset(ref.GetLocation())
-	path := p.names(ref)
-	qualified := len(path) > 1
-	for _, node := range in.GetIndirection() {
-		name := node.GetString_().GetSval()
-		if index := node.GetAIndices(); index != nil {
-			p.take(index, "uidx")
-			key := index.GetUidx().GetAConst()
-			if name = key.GetSval().GetSval(); key.GetSval() == nil {
-				p.fail(at, "not supported: an element of a list; want the name of a field in single quotes")
+	at, steps := p.offset(locationOf(in.GetArg())), in.GetIndirection()
+	var x *expr.Expr
+	if ref := in.GetArg().GetColumnRef(); ref != nil {
+		at = p.offset(ref.GetLocation())
+		path := p.names(ref)
+		qualified := len(path) > 1
+		for ; len(steps) > 0; steps = steps[1:] {
+			name := steps[0].GetString_().GetSval()
+			if index := steps[0].GetAIndices(); index != nil {
+				key := index.GetUidx().GetAConst()
+				if key.GetSval() == nil || index.GetIsSlice() {
+					break
+				}
+				p.take(index, "uidx")
+				p.take(key, "sval")
+				name = key.GetSval().GetSval()
+			} else if steps[0].GetAStar() != nil {
+				p.fail(at, "not supported: * here; name the columns")
 			}
-			p.take(key, "sval")
-		} else if node.GetAStar() != nil {
-			p.fail(at, "not supported: * here; name the columns")
+			path = append(path, name)
 		}
-		path = append(path, name)
+		x = p.column(at, path, qualified)
+	} else {
+		x = p.expr(in.GetArg())
 	}
-	return p.column(at, path, qualified)
+	for _, step := range steps {
+		if step.GetAIndices() == nil {
+			p.fail(at, "not supported: a field of an expression; want one of a column")
+		}
+		x = p.element(x, step.GetAIndices())
+	}
+	return x
 }
 
 func (p *statements) constant(c *pg.A_Const) *expr.Expr {
@@ -392,7 +404,7 @@ func (p *statements) plainOperator(e *pg.A_Expr, sign string) *expr.Expr {
 	case !expr.IsFunction(sign):
 		p.fail(at, "not supported: operator %s", sign)
 	case e.GetLexpr() == nil && sign == "~":
-		p.fail(at, "not supported: operator ~ of one operand")
+		return p.call("~ a", e.GetLocation(), e.GetRexpr())
 	case e.GetLexpr() == nil:
 		return p.call(sign, e.GetLocation(), e.GetRexpr())
 	case e.GetRexpr() == nil:
@@ -404,6 +416,9 @@ func (p *statements) plainOperator(e *pg.A_Expr, sign string) *expr.Expr {
 // like reads LIKE and ILIKE, whose escape character comes as a call around the pattern.
 func (p *statements) like(e *pg.A_Expr, name string) *expr.Expr {
 	plain := strings.TrimPrefix(name, "not ")
+	if p.marks[p.offset(e.GetLocation())] == markGlob {
+		plain, name = "glob", strings.Replace(name, "like", "glob", 1)
+	}
 	args := []*pg.Node{e.GetLexpr(), e.GetRexpr()}
 	if call := e.GetRexpr().GetFuncCall(); len(call.GetFuncname()) == 2 && lastName(call.GetFuncname()) == "like_escape" {
 		p.take(call, "funcname", "args", "funcformat")
@@ -477,7 +492,35 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 		p.fail(at, "%s is no aggregate function", name)
 	}
 	p.take(call, "funcname", "args", "funcformat")
-	return p.call(name, call.GetLocation(), p.formatsOf(name, call.GetArgs())...)
+	return p.noteMoment(p.call(name, call.GetLocation(), p.formatsOf(name, call.GetArgs())...))
+}
+
+// noteMoment notes a call of now or its kin.
+func (p *statements) noteMoment(x *expr.Expr) *expr.Expr {
+	if x.IsMomentary() {
+		p.moment = x
+	}
+	return x
+}
+
+// momentNames are the functions of the time that are words of SQL.
+var momentNames = map[pg.SQLValueFunctionOp]string{
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_DATE:      "current_date",
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP: "current_timestamp",
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIME:         "localtime",
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP:    "localtimestamp",
+}
+
+// momentary reads current_date and its kin.
+func (p *statements) momentary(word *pg.SQLValueFunction) *expr.Expr {
+	p.take(word, "op")
+	at := p.offset(word.GetLocation())
+	name := momentNames[word.GetOp()]
+	if name == "" {
+		written := strings.ToUpper(p.word(p.tokens[p.at[int32(at)]]))
+		p.fail(at, "not supported: %s, a word of SQL (a column of that name is written in double quotes)", written)
+	}
+	return p.noteMoment(callAt(at, name))
 }
 
 // formatsOf returns the arguments of a call, with the elements of a list of formats in its place.
@@ -521,13 +564,22 @@ func (p *statements) aggregateCall(call *pg.FuncCall, name string) *expr.Expr {
 	case call.GetAggStar() || name == "count" && len(args) == 0:
 		name = "count_star"
 	}
-	x := p.call(name, call.GetLocation(), args...)
+	x := p.counted(call, name, args)
 	x.Op, x.Distinct = expr.OpAggregate, call.GetAggDistinct()
 	for _, node := range order {
 		x.OrderBy = append(x.OrderBy, p.order(node))
 	}
 	x.Filter = p.optional(call.GetAggFilter())
 	return x
+}
+
+// counted reads the arguments of an aggregate function; of count they may be a row: count(DISTINCT (a, b)).
+func (p *statements) counted(call *pg.FuncCall, name string, args []*pg.Node) *expr.Expr {
+	if len(args) != 1 || args[0].GetRowExpr() == nil || name != query.Count.String() {
+		return p.call(name, call.GetLocation(), args...)
+	}
+	at := p.offset(call.GetLocation())
+	return callAt(at, name, callAt(at, expr.RowOf, p.rowOf(args[0].GetRowExpr(), at)...))
 }
 
 // findToken returns the place of the first token of a kind from a place on, or the latter place.
@@ -571,8 +623,6 @@ func describe(expr *pg.Node) string {
 		return "COLLATE"
 	case *pg.Node_RowExpr:
 		return "a list in parentheses here"
-	case *pg.Node_SqlvalueFunction:
-		return "a word of SQL (a column of that name is written in double quotes)"
 	}
 	return "an expression"
 }

@@ -128,6 +128,7 @@ type statements struct {
 	windows    map[string]*pg.WindowDef // of its WINDOW, by name, in lower case
 	unnested   *Derived                 // the elements of a list behind its SELECT; nil of none
 	copied     int                      // expressions that names of windows have stood for
+	moment     *expr.Expr               // the last call of now or its kin; nil of none
 
 	within []string // names of WITH whose statements are read, in lower case
 	itself *named   // of WITH RECURSIVE, whose UNION is read next; nil of others
@@ -223,6 +224,7 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 		p.fail(p.unnested.At, "not supported: unnest in this clause; want FROM ..., unnest([...]) AS t(name)")
 	}
 	s.subqueries, p.subqueries, p.windows, p.unnested = p.subqueries, around, windows, unnested
+	s.Moment = p.moment
 	place := 0
 	if s.From != nil {
 		place = s.From.Place()

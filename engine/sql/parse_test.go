@@ -189,7 +189,6 @@ func TestParseStatementError(t *testing.T) {
 		{"select sum(u.*) from t", "* here; name the columns", "u.*) from t"},
 		{"with a as (select 1), A as (select 2) select * from a", "WITH has two statements of the name a", "A as (select 2) select * from a"},
 		{"select (a + 1).b from t", "a field of an expression", "+ 1).b from t"},
-		{"select a[1] from t", "an element of a list", "a[1] from t"},
 		{"select a from read_avro('x')", "no table function is named read_avro", "read_avro('x')"},
 		{"select a from read_csv(x)", "the first argument", "read_csv(x)"},
 		{"select 'open from t", "unterminated", "'open from t"},

@@ -3,6 +3,7 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,6 +88,9 @@ const (
 	markPivot       = "pivot"        // PIVOT and UNPIVOT, which are parsed as an item
 	markShare       = "%"            // of LIMIT
 	markSample      = "sample"       // USING SAMPLE, which is parsed as an item
+	markColon       = ":"            // between the places of a subscript
+	markGlob        = "glob"         // GLOB, which is parsed as LIKE
+	markUnit        = "unit"         // of INTERVAL (x) unit
 	markVerb        = "verb"         // DESCRIBE, SUMMARIZE and SHOW behind FROM, which are parsed as an item
 	markUnpacked    = "unpacked"     // COLUMNS behind a *
 )
@@ -149,6 +153,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 	s.end = int(s.tokens[len(s.tokens)-1].End)
 	s.dropCommas()
 	s.naturalLast()
+	s.subscripts()
 	if prefix == "" {
 		s.nestedVerbs()
 		s.selectFirst()
@@ -382,13 +387,8 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	if left := s.columnsWords(i); left > 0 {
 		return " ", left
 	}
-	switch {
-	case i == 0 && s.verb != "":
-		return s.withoutVerb()
-	case s.marks[at] == markVerb && s.isWord(i, "show"):
-		return s.verbsWithin[at], 2
-	case s.marks[at] == markVerb:
-		return s.verbsWithin[at], 1
+	if text, taken := s.replacedVerb(i); taken > 0 {
+		return text, taken
 	}
 	switch t.Token {
 	case pg.Token_Op:
@@ -432,7 +432,9 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	case tokenCloseBrace:
 		return ")", 1
 	case pg.Token_ASCII_58:
-		return ",", 1
+		if s.marks[at] != markColon {
+			return ",", 1
+		}
 	case pg.Token_PARAM:
 		if s.isQuestion(t) {
 			s.asked++
@@ -440,10 +442,55 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 		}
 	case pg.Token_INTERVAL:
 		return s.interval(i)
+	case pg.Token_CURRENT_DATE:
+		if s.token(i+1).Token == pg.Token_ASCII_40 && s.token(i+2).Token == pg.Token_ASCII_41 {
+			return s.word(t), 3
+		}
 	case pg.Token_IDENT:
 		return s.replacedWord(i, inFrom)
 	}
 	return s.replacedClause(i)
+}
+
+// replacedVerb is replacement of the words before a statement and of words that were marked, and of GLOB.
+func (s *script) replacedVerb(i int) (text string, taken int) {
+	at := int(s.tokens[i].Start)
+	switch {
+	case i == 0 && s.verb != "":
+		return s.withoutVerb()
+	case s.marks[at] == markVerb && s.isWord(i, "show"):
+		return s.verbsWithin[at], 2
+	case s.marks[at] == markVerb:
+		return s.verbsWithin[at], 1
+	case s.marks[at] == markUnit:
+		return " ", 1
+	case s.isGlob(i):
+		s.marks[at] = markGlob
+		before := int(s.token(i - 1).Start)
+		s.marks[before] = cmp.Or(s.marks[before], markGlob) // of NOT
+		return "LIKE", 1
+	}
+	return "", 0
+}
+
+// isGlob says whether a token is GLOB between two operands.
+func (s *script) isGlob(i int) bool {
+	if !s.isWord(i, "glob") || i == 0 || s.token(i).Token != pg.Token_IDENT || s.code[s.tokens[i].Start] == '"' {
+		return false
+	}
+	switch before := s.token(i - 1); before.Token {
+	case pg.Token_NOT, pg.Token_SCONST, pg.Token_IDENT, pg.Token_ASCII_41, pg.Token_ASCII_93, pg.Token_PARAM,
+		pg.Token_NULL_P, pg.Token_END_P:
+	default:
+		if before.KeywordKind == pg.KeywordKind_NO_KEYWORD || before.KeywordKind == pg.KeywordKind_RESERVED_KEYWORD {
+			return false
+		}
+	}
+	switch s.token(i + 1).Token {
+	case pg.Token_SCONST, pg.Token_IDENT, pg.Token_ASCII_40, pg.Token_PARAM, pg.Token_NULL_P, pg.Token_CAST:
+		return true
+	}
+	return false
 }
 
 // replacedClause is replacement of the words of samples, limits and set operations.
@@ -611,6 +658,8 @@ func (s *script) interval(i int) (text string, taken int) {
 	case pg.Token_SCONST:
 		value = strings.Trim(value, "'")
 	case pg.Token_ICONST, pg.Token_FCONST:
+	case pg.Token_ASCII_40:
+		return s.computedInterval(i), 1
 	default:
 		return "", 1
 	}
@@ -619,6 +668,24 @@ func (s *script) interval(i int) (text string, taken int) {
 		return "", 1
 	}
 	return fmt.Sprintf("INTERVAL '%s %s'", value, s.word(unit)), 3
+}
+
+// computedInterval writes INTERVAL (x) DAYS as a call: to_days(x).
+func (s *script) computedInterval(i int) string {
+	end := s.closing(i + 2)
+	unit := s.token(end + 1)
+	word := strings.TrimSuffix(strings.ToLower(s.word(unit)), "s")
+	if end < 0 || !slices.Contains(intervalWords, word) {
+		return ""
+	}
+	s.marks[int(unit.Start)] = markUnit
+	switch word {
+	case "millennium":
+		return "to_millennia"
+	case "century":
+		return "to_centuries"
+	}
+	return "to_" + word + "s"
 }
 
 // intervalWords are the units that may stand behind the number of an interval.

@@ -35,6 +35,8 @@ type Select struct {
 
 	Parameters int // how many values ? and $1 stand for in the whole text, derived tables included
 
+	Moment *expr.Expr // a call of now() or its kin in the text up to its end; nil of none
+
 	subqueries []*Select // in its expressions
 
 	height int // statements below it, one within the other

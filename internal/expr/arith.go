@@ -518,7 +518,7 @@ func negation(b *binder, n *node) {
 	n.literal = n.args[0].literal // -1 is a constant as 1 is
 	if t.ID == Interval {
 		if !n.args[0].isConst {
-			b.fail(n.at, "not supported: %s, the negative of a choice among intervals", n.text)
+			b.fail(n.at, "not supported: %s, the negative of an interval that is no constant", n.text)
 		}
 		if n.isConst = true; !isNull(n.args[0]) {
 			n.value = n.args[0].value.(IntervalValue).negated()

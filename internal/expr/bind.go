@@ -43,7 +43,11 @@ func BindTo(ctx context.Context, columns Columns, exprs ...*Expr) (p *Program, e
 	for _, e := range exprs {
 		n := b.bind(e, 0)
 		if n.typ.ID == Interval {
-			b.fail(e.At, "not supported: %s is an INTERVAL, which can only be part of an expression", e)
+			span, ok := b.spanOf(n)
+			if !ok {
+				b.fail(e.At, "not supported: %s, an INTERVAL of months or of a choice, other than as part of an expression", e)
+			}
+			n = span
 		}
 		b.program.nodes = append(b.program.nodes, n)
 	}
@@ -197,7 +201,8 @@ var wordArguments = map[string]struct {
 	at     int
 	result TypeID
 }{
-	"date_trunc": {0, Timestamp}, "date_part": {0, Int64}, "date_diff": {0, Int64}, "strftime": {1, Text},
+	"date_trunc": {0, Timestamp}, "date_part": {0, Int64}, "date_diff": {0, Int64}, "date_sub": {0, Int64},
+	"strftime": {1, Text},
 	"strptime": {1, Timestamp}, "try_strptime": {1, Timestamp}, "like": {2, Bool}, "ilike": {2, Bool},
 }
 

@@ -73,10 +73,21 @@ func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 	if t.ID == Interval && (n.args[0].textConstant() || isNull(n.args[0])) {
 		return b.intervalOf(n, try)
 	}
+	if span, ok := b.spanOf(n.args[0]); ok && t.ID == Text {
+		n.args[0], from = span, span.typ
+	}
 	if from.ID == Interval || t.ID == Interval || !setCast(n, from, try) {
 		b.fail(n.at, "%s: no cast from %s to %s", n.text, from, t)
 	}
 	return b.finish(n)
+}
+
+// spanOf returns an interval without months as a duration, and false for other nodes.
+func (b *binder) spanOf(n *node) (*node, bool) {
+	if n.typ.ID != Interval {
+		return nil, false
+	}
+	return b.converted(n, typeOf(Duration))
 }
 
 // castError is the error of a value that does not fit the type of a cast, n.
@@ -121,9 +132,7 @@ func setCast(n *node, from Type, try bool) bool {
 	}
 	switch {
 	case from.ID == Interval && to.ID == Duration:
-		v := n.args[0].value.(IntervalValue)
-		n.isConst, n.value, n.fallible = true, v.Days*dayMicros+v.Micros, false
-		return v.Months == 0
+		return n.setDuration(n.args[0])
 	case to.ID == Text:
 		n.fallible = false
 		n.eval = textCast(n, from)
@@ -142,6 +151,32 @@ func setCast(n *node, from Type, try bool) bool {
 		n.eval = timeCast(n, from, try)
 	}
 	return n.eval != nil
+}
+
+// setDuration makes a node the duration that an interval without months is. It returns false for other intervals.
+func (n *node) setDuration(interval *node) bool {
+	if v, ok := interval.value.(IntervalValue); ok {
+		n.isConst, n.value, n.fallible = true, v.Days*dayMicros+v.Micros, false
+		return v.Months == 0
+	}
+	if isNull(interval) {
+		n.isConst, n.fallible = true, false
+		return true
+	}
+	unit := interval.unitOf
+	if unit == nil || unit.Months != 0 {
+		return false
+	}
+	n.args, n.conversion = interval.args, noCast
+	n.eval = map1e(n, func(k int64) (int64, error) {
+		v, ok := unit.times(k)
+		days := v.Days * dayMicros
+		if r := days + v.Micros; ok && v.Days <= daysMax && v.Days >= -daysMax && (v.Micros > 0) == (r > days) {
+			return r, nil
+		}
+		return 0, query.Valuef("%s: overflow: the result does not fit %s", n.text, n.typ)
+	})
+	return true
 }
 
 // tried makes the kernel of a cast, which has NULL in place of an error if it is TRY_CAST. Errors

@@ -1,6 +1,11 @@
 package expr
 
-import "slices"
+import (
+	"errors"
+	"slices"
+
+	"github.com/mpga/mpga/engine/query"
+)
 
 // caseOf binds CASE: conditions and results in turn, then perhaps the result of ELSE. A result is
 // evaluated only for the rows that reach it, so that CASE WHEN can guard against errors.
@@ -243,4 +248,44 @@ func (f *frame) better(sign string, k kind, a, b *vector) *vector {
 	c.copy(f, a, before, nil)
 	c.copy(f, b, c.open, nil)
 	return c.out
+}
+
+// attempt binds try: NULL for the rows whose values are errors.
+func attempt(_ *binder, n *node) {
+	n.typ, n.eval = n.args[0].typ, sameValues(n)
+	if !n.args[0].fallible {
+		return
+	}
+	n.eval = func(f *frame) (*vector, error) {
+		v, err := f.eval(n.args[0])
+		if !errors.Is(err, query.ErrValue) {
+			return v, err
+		}
+		c := f.newChoice(n.typ.kind())
+		if err := c.attempt(f, n.args[0], 0, f.n); err != nil {
+			return nil, err
+		}
+		c.close(f)
+		return c.out, nil
+	}
+}
+
+// attempt gives the rows from one to another the values of a node, and leaves rows open whose values are errors.
+func (c *choice) attempt(f *frame, n *node, from, to int) error {
+	taken := f.e.bitmap(f.n)
+	for i := from; i < to; i++ {
+		taken[i>>6] |= 1 << (i & 63)
+	}
+	err := c.put(f, n, taken)
+	switch {
+	case !errors.Is(err, query.ErrValue):
+		return err
+	case to-from == 1:
+		return nil
+	}
+	middle := (from + to) / 2
+	if err := c.attempt(f, n, from, middle); err != nil {
+		return err
+	}
+	return c.attempt(f, n, middle, to)
 }

@@ -44,6 +44,7 @@ type node struct {
 	pattern    *likePattern // that the first argument, a string, is compared with; nil of other nodes
 	part       *datePart    // that the node is, of a time; nil of other nodes
 	unit       *truncationUnit
+	unitOf     *IntervalValue // of a node that is an interval times its argument; nil of other nodes
 }
 
 // conversion is what a node casts by.

@@ -75,7 +75,9 @@ func init() {
 		list []Function
 	}{
 		{sectionCompare, comparisons()}, {sectionChoose, choices()}, {sectionMath, numberFunctions()},
-		{sectionText, textFunctions()}, {sectionTime, timeFunctions()},
+		{sectionMath, moreNumbers()}, {sectionText, textFunctions()}, {sectionText, partFunctions()},
+		{sectionText, similarities()}, {sectionText, codes()}, {sectionText, formats()}, {sectionTime, timeFunctions()},
+		{sectionTime, clocks()},
 	} {
 		for _, f := range section.list {
 			f.Section = section.name
@@ -85,6 +87,7 @@ func init() {
 	functionsByName = map[string]*Function{
 		MeanOfParts:  {Name: MeanOfParts, argsMin: 2, argsMax: 2, bind: meanOfParts},
 		AtMostOne:    {Name: AtMostOne, argsMin: 1, argsMax: 1, bind: atMostOne},
+		RowOf:        {Name: RowOf, argsMin: 1, argsMax: -1, bind: rowOf},
 		NumberOfRows: {Name: NumberOfRows, argsMin: 1, argsMax: 1, bind: numberOfRows},
 	}
 	for i := range functions {
@@ -146,20 +149,25 @@ func choices() []Function {
 		function("if", "c, a, b", "CASE WHEN c THEN a ELSE b END", "if(1 < 2, 'yes', 'no')", "yes", caseOf),
 		function("coalesce", "a, ...", "the first that is not NULL", "coalesce(NULL, 2, 3)", "2", coalesce, "ifnull"),
 		function("nullif", "a, b", "NULL where a = b, else a", "nullif(0, 0)", "NULL", nullIf),
+		function("try", "a", "NULL where a is an error", "try('x'::INTEGER)", "NULL", attempt),
 		function("greatest", "a, ...", "the greatest value that is not NULL", "greatest(1, NULL, 3)", "3", extreme(">")),
 		function("least", "a, ...", "the least value that is not NULL", "least('b', 'a')", "a", extreme("<")),
-		function("typeof", "a", "the name of the type", "typeof(1.5)", "DECIMAL(2,1)", nameOfType),
+		function("typeof", "a", "the name of the type", "typeof(1.5)", "DECIMAL(2,1)", nameOfType(strings.Clone)),
+		function("pg_typeof", "a", "the same in lower case", "pg_typeof(1)", "integer", nameOfType(strings.ToLower)),
 		function("hash", "a, ...", "64 bits of the values, the same on every run and machine", "hash('a') = hash('a')", "true", hashOf),
 	}
 }
 
 func numberFunctions() []Function {
 	return []Function{
-		operator("+", "a + b", "sum; an integer that does not fit its type is an error", "1.5 + 1", "2.5", 1, 2, plus),
-		operator("-", "a - b, -a", "difference, negative", "DATE '2020-03-01' - DATE '2020-02-01'", "29", 1, 2, minus),
-		operator("*", "a * b", "product; of decimals it has the places of both", "0.5 * 0.25", "0.125", 2, 2, arithmetic(multiplication)),
+		operator("+", "a + b", "sum; an integer that does not fit its type is an error", "1.5 + 1", "2.5", 1, 2, plus, "add"),
+		operator("-", "a - b, -a", "difference, negative", "DATE '2020-03-01' - DATE '2020-02-01'", "29", 1, 2, minus,
+			"subtract"),
+		operator("*", "a * b", "product; of decimals it has the places of both", "0.5 * 0.25", "0.125", 2, 2,
+			arithmetic(multiplication), "multiply"),
 		operator("/", "a / b", "quotient, as a double; by 0 inf or nan", "7 / 2", "3.5", 2, 2, division),
-		operator("//", "a // b", "quotient of integers, towards 0, and of other numbers as / has it; by 0 an error", "-7 // 2", "-3", 2, 2, remainder("//")),
+		operator("//", "a // b", "quotient of integers, towards 0, and of other numbers as / has it; by 0 an error",
+			"-7 // 2", "-3", 2, 2, remainder("//"), "divide"),
 		operator("%", "a % b, mod(a, b)", "remainder, with the sign of a; by 0 an error, of doubles nan", "-7 % 3", "-1", 2, 2, remainder("%"), "mod"),
 		operator("^", "a ^ b, a ** b, pow(a, b)", "power, as a double", "pow(2, 10)", "1024.0", 2, 2, ofTwo(math.Pow), "pow", "power"),
 		operator("&", "a & b", "bits that both have", "12 & 10", "8", 2, 2, bitwise("&")),
@@ -167,11 +175,12 @@ func numberFunctions() []Function {
 		operator("xor", "xor(a, b)", "bits that one of them has", "xor(12, 10)", "6", 2, 2, bitwise("xor")),
 		operator("<<", "a << b", "bits shifted to the left", "1 << 10", "1024", 2, 2, bitwise("<<")),
 		operator(">>", "a >> b", "bits shifted to the right", "1024 >> 3", "128", 2, 2, bitwise(">>")),
-		function("abs", "x", "without its sign", "abs(-2.5)", "2.5", absolute),
+		function("abs", "x", "without its sign; @ x too", "abs(-2.5)", "2.5", absolute, "@"),
 		function("round", "x [, digits]", "to the nearest, halves away from 0; to a number of digits after the decimal point, or before it where negative", "round(2.345, 2)", "2.35", round),
 		function("floor", "x", "the integer that is not above", "floor(-1.5)", "-2", rounded(roundDown, false)),
 		function("ceil", "x", "the integer that is not below", "ceil(1.2)", "2", rounded(roundUp, false), "ceiling"),
-		function("trunc", "x", "without its fraction", "trunc(-1.5)", "-1", rounded(roundToZero, true)),
+		function("trunc", "x [, digits]", "without its fraction, or what stands behind a number of digits", "trunc(-1.5)",
+			"-1", rounded(roundToZero, true)),
 		function("sign", "x", "-1, 0 or 1", "sign(-3)", "-1", sign),
 		function("sqrt", "x", "square root; of a negative number nan", "sqrt(16)", "4.0", real(math.Sqrt)),
 		function("cbrt", "x", "cube root", "cbrt(8)", "2.0", real(math.Cbrt)),
@@ -256,14 +265,19 @@ func timeFunctions() []Function {
 		function("try_strptime", "text, format, ...", "strptime that is NULL where a text is of no format",
 			"try_strptime('31.12.', '%d.%m.%Y')", "NULL", strptime(true)),
 		function("last_day", "t", "last day of its month", "last_day(DATE '2020-02-03')", "2020-02-29", lastDay),
-		function("make_date", "year, month, day", "a date", "make_date(2020, 2, 29)", "2020-02-29", makeDate),
+		operator("make_date", "make_date(year, month, day), make_date(days)", "a date, of its parts, or of days since 1970",
+			"make_date(2020, 2, 29)", "2020-02-29", 1, 3, makeDate),
 		function("dayname", "t", "name of the weekday", "dayname(DATE '2020-02-03')", "Monday", nameOf(func(m moment) string { return timeformat.DayNames[weekday(m.days)] })),
 		function("monthname", "t", "name of the month", "monthname(DATE '2020-02-03')", "February", nameOf(func(m moment) string { return timeformat.MonthNames[m.month-1] })),
 		function("epoch", "t", "seconds since 1970, as a double", "epoch(TIMESTAMP '1970-01-01 00:01:00.5')", "60.5", epoch),
-		function("epoch_ms", "t", "nearest milliseconds since 1970", "epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000", epochIn(1000)),
+		function("epoch_ms", "t", "nearest milliseconds since 1970; of an integer the timestamp",
+			"epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000", epochMillis),
 		function("epoch_us", "t", "microseconds since 1970", "epoch_us(TIMESTAMP '1970-01-01 00:00:01')", "1000000", epochIn(1)),
 		function("to_timestamp", "seconds", "a timestamp with time zone, of seconds since 1970", "to_timestamp(1.5)", "1970-01-01 00:00:01.5+00", toTimestamp(TimestampTZ, secondMicros)),
-		function("make_timestamp", "microseconds", "a timestamp, of microseconds since 1970", "make_timestamp(1000000)", "1970-01-01 00:00:01", toTimestamp(Timestamp, 1)),
+		operator("make_timestamp", "make_timestamp(year, month, day, hour, minute, seconds), make_timestamp(microseconds)",
+			"a timestamp, of its parts, or of microseconds since 1970", "make_timestamp(2020, 2, 3, 4, 5, 6.7)",
+			"2020-02-03 04:05:06.7",
+			1, 6, makeTimestamp),
 		function("make_timestamp_ms", "milliseconds", "a timestamp, of milliseconds since 1970", "make_timestamp_ms(1000)", "1970-01-01 00:00:01", toTimestamp(Timestamp, 1000)),
 	}
 	for i := range dateParts {

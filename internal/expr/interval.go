@@ -2,7 +2,7 @@ package expr
 
 import "slices"
 
-// This file binds calls of intervals. An interval is a constant, or CASE of constants.
+// This file binds calls of intervals. An interval is a constant, CASE of constants, or a constant times an integer.
 
 // comparingIntervals are the operators of intervals whose result is none.
 var comparingIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "between", "in",
@@ -16,7 +16,7 @@ var choosingIntervals = []string{"case", "if", "coalesce", "nullif", "greatest",
 func (b *binder) callOfIntervals(f *Function, n *node) bool {
 	isInterval := func(a *node) bool { return a.typ.ID == Interval }
 	switch {
-	case !slices.ContainsFunc(n.args, isInterval), slices.Contains(ofIntervals, f.Name):
+	case !slices.ContainsFunc(n.args, isInterval), slices.Contains(ofIntervals, f.Name), spanParts[f.Name] != nil:
 		return false
 	case slices.ContainsFunc(n.args, func(a *node) bool { return a.typ.ID == Duration }):
 		return false // which the interval becomes
@@ -34,8 +34,57 @@ func (b *binder) callOfIntervals(f *Function, n *node) bool {
 	return false
 }
 
-// ofIntervals are the operators of arithmetic that take intervals.
-var ofIntervals = []string{"+", "-", "*"}
+// ofIntervals are the operators and functions that take intervals by themselves.
+var ofIntervals = []string{"+", "-", "*", "date_add", "time_bucket", "date_part", "epoch"}
+
+// spanParts are the parts of an interval, and of a difference of times, which has no months.
+var spanParts = map[string]func(IntervalValue) int64{
+	"millennium":  func(v IntervalValue) int64 { return v.Months / 12_000 },
+	"century":     func(v IntervalValue) int64 { return v.Months / 1200 },
+	"decade":      func(v IntervalValue) int64 { return v.Months / 120 },
+	"year":        func(v IntervalValue) int64 { return v.Months / 12 },
+	"quarter":     func(v IntervalValue) int64 { return v.Months%12/3 + 1 },
+	"month":       func(v IntervalValue) int64 { return v.Months % 12 },
+	"day":         func(v IntervalValue) int64 { return v.Days },
+	"hour":        func(v IntervalValue) int64 { return v.Micros / hourMicros },
+	"minute":      func(v IntervalValue) int64 { return v.Micros % hourMicros / minuteMicros },
+	"second":      func(v IntervalValue) int64 { return v.Micros % minuteMicros / secondMicros },
+	"millisecond": func(v IntervalValue) int64 { return v.Micros % minuteMicros / 1000 },
+	"microsecond": func(v IntervalValue) int64 { return v.Micros % minuteMicros },
+}
+
+// partOfSpan binds a part of a constant interval, or of a difference of times.
+func (b *binder) partOfSpan(n *node, name string) {
+	of, ok := spanParts[name]
+	if !ok {
+		b.fail(n.at, "%s: an INTERVAL has no part %s", n.text, name)
+	}
+	n.typ = typeOf(Int64)
+	if n.args[0].typ.ID == Duration {
+		n.eval = map1(n, func(a int64) int64 { return of(IntervalValue{Days: a / dayMicros, Micros: a % dayMicros}) })
+		return
+	}
+	b.constantPart(n, func(v IntervalValue) any { return of(v) })
+}
+
+// constantPart makes a node what a function has of the constant interval that is its argument.
+func (b *binder) constantPart(n *node, of func(IntervalValue) any) {
+	a := n.args[0]
+	if n.isConst = true; isNull(a) {
+		return
+	}
+	v, ok := a.value.(IntervalValue)
+	if !ok {
+		b.fail(a.at, "not supported: %s of an interval that is no constant", n.text)
+	}
+	n.value = of(v)
+}
+
+// seconds returns the length of an interval, whose years have 365.25 days, and other months 30.
+func (v IntervalValue) seconds() float64 {
+	days := float64(v.Months/12)*365.25 + float64(v.Months%12*30+v.Days)
+	return days*(dayMicros/secondMicros) + float64(v.Micros)/secondMicros
+}
 
 // length returns the microseconds of an interval as intervals are compared: a month has 30 days, a day 24
 // hours.
@@ -54,8 +103,14 @@ func (b *binder) lengthOf(call, a *node) *node {
 	case a.typ.ID != Interval:
 		b.fail(a.at, "%s: INTERVAL and %s do not go together; cast one of them", call.text, a.typ)
 	}
-	if a.isConst {
+	switch {
+	case a.isConst:
 		return b.constant(typeOf(Huge), a.value.(IntervalValue).length())
+	case a.unitOf != nil:
+		length := a.unitOf.length()
+		product := &node{text: a.text, at: a.at, column: -1, single: -1, typ: typeOf(Huge), args: a.args}
+		product.eval = map1(product, func(k int64) wide { return length.Mul(int128(k)) })
+		return b.finish(product)
 	}
 	return b.mapResults(a, func(result *node) *node { return b.lengthOf(call, result) })
 }
@@ -97,7 +152,9 @@ func (b *binder) addCases(sign string, n *node) bool {
 	case interval.isConst && !other.typ.temporal():
 		n.typ, n.isConst = typeOf(Interval), true
 	case !other.typ.temporal():
-		b.fail(n.at, "not supported: %s of a choice among intervals", n.text)
+		b.fail(n.at, "not supported: %s of intervals that are no constants", n.text)
+	case interval.unitOf != nil:
+		return false
 	case interval.isConst:
 		if n.typ = other.typ; n.typ.ID == Date || n.typ.ID == TimestampNS {
 			n.typ = typeOf(Timestamp)
@@ -145,7 +202,7 @@ func (b *binder) chooseInterval(f *Function, n *node) {
 		case a.typ.ID != Interval && !isNull(a):
 			b.fail(a.at, "%s: INTERVAL and %s do not go together; cast one of them", n.text, a.typ)
 		case !a.isConst:
-			b.fail(a.at, "not supported: %s, a choice among intervals within another", a.text)
+			b.fail(a.at, "not supported: %s, an interval that is no constant, in a choice of intervals", a.text)
 		}
 		if places.args[i] = b.constant(typeOf(Int64), int64(i)); isNull(n.args[i]) {
 			places.args[i] = b.constant(typeOf(Int64), nil)

@@ -57,13 +57,11 @@ func logTo(b *binder, n *node) {
 	ofTwo(func(base, x float64) float64 { return ln(x) / ln(base) })(b, n)
 }
 
-// nameOfType binds typeof.
-func nameOfType(_ *binder, n *node) {
-	name := n.args[0].typ.String()
-	if n.args[0].typ.ID == Null {
-		name = `"NULL"`
+// nameOfType binds typeof and pg_typeof.
+func nameOfType(write func(string) string) binding {
+	return func(_ *binder, n *node) {
+		n.typ, n.isConst, n.value = typeOf(Text), true, write(n.args[0].typ.String())
 	}
-	n.typ, n.isConst, n.value = typeOf(Text), true, name
 }
 
 func pi(_ *binder, n *node) { n.typ, n.isConst, n.value = typeOf(Float64), true, math.Pi }

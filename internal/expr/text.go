@@ -22,17 +22,17 @@ func textToText(fn func(*Evaluator, *node, string) (string, error)) binding {
 	}
 }
 
-// digest binds a function from a string to the hexadecimal digits of a digest.
+// digest binds a function from a string or a BLOB to the hexadecimal digits of a digest.
 func digest(open func() hash.Hash) binding {
-	return textToText(func(e *Evaluator, n *node, s string) (string, error) {
-		h := open()
-		_, _ = io.WriteString(h, s) // which has no error
-		b, err := e.room(n, 2*h.Size())
-		if err != nil {
-			return "", err
-		}
-		return e.keep(hex.AppendEncode(b, h.Sum(nil))), nil
-	})
+	return func(b *binder, n *node) {
+		n.typ = typeOf(Text)
+		b.wantBytes(n)
+		n.eval = appended(n, func(string) int { return 2 * open().Size() }, func(b []byte, s string) ([]byte, error) {
+			h := open()
+			_, _ = io.WriteString(h, s) // which has no error
+			return hex.AppendEncode(b, h.Sum(nil)), nil
+		})
+	}
 }
 
 // textToInt binds a function from a string to an integer.

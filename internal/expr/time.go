@@ -178,6 +178,13 @@ func (b *binder) timeArithmetic(sign string, n *node) bool {
 		b.plainTime(n, sign, typeOf(Duration), typeOf(Duration), typeOf(Duration))
 	case x.ID == Time && y.ID == Interval:
 		b.shiftClock(n, sign)
+	case sign == "+" && x.ID == Time && y.ID == Date, sign == "+" && x.ID == Date && y.ID == Time:
+		n.typ, n.fallible, n.eval = typeOf(Timestamp), true, intArithmetic(addition, n)
+		for i := range n.args {
+			if n.args[i].typ.ID == Date {
+				b.castArg(n, i, n.typ)
+			}
+		}
 	case !x.numeric() && x.ID != Null && x.ID != Text || !y.numeric() && y.ID != Null && y.ID != Text:
 		b.mismatch(n)
 	default:
@@ -207,18 +214,22 @@ func (n *node) step(sign string) IntervalValue {
 	return v
 }
 
-// timesInterval multiplies an interval by a constant.
+// timesInterval multiplies an interval by an integer.
 func (b *binder) timesInterval(n *node) {
 	interval, factor := n.args[0], n.args[1]
 	if factor.typ.ID == Interval {
 		interval, factor = factor, interval
 	}
-	if !factor.isConst || !factor.typ.integer() || factor.value == nil {
-		b.fail(n.at, "%s: an INTERVAL can be multiplied only by an integer constant", n.text)
+	unit, ok := interval.value.(IntervalValue)
+	if !ok || !factor.typ.integer() && !isNull(factor) {
+		b.fail(n.at, "%s: only a constant INTERVAL can be multiplied, and by integers", n.text)
 	}
-	k := wideOf(factor.value)
-	product, ok := interval.value.(IntervalValue).times(int64(k.LowBits()))
-	b.interval(n, product, ok && fitsType(k, typeOf(Int64)))
+	integer := &node{text: n.text, at: n.at, args: []*node{factor}}
+	b.castArgs(integer, typeOf(Int64))
+	if factor.isConst && !integer.args[0].isConst { // the cast failed
+		b.interval(n, unit, false)
+	}
+	b.scaled(n, unit, integer.args[0])
 }
 
 // interval makes a node a constant interval, unless it overflowed.
@@ -232,28 +243,22 @@ func (b *binder) interval(n *node, v IntervalValue, ok bool) {
 // shift adds an interval to points in time: months, then days, then the rest. Dates become
 // timestamps.
 func (b *binder) shift(n *node, sign string) {
-	v := n.step(sign)
-	n.typ = typeOf(Timestamp)
-	if n.args[0].typ.ID == TimestampTZ {
-		n.typ = typeOf(TimestampTZ)
+	if n.args[1].unitOf != nil {
+		b.shiftScaled(n, sign)
+		return
 	}
+	v := n.step(sign)
+	n.typ = shiftedType(n.args[0].typ)
 	n.args = n.args[:1]
 	b.castArgs(n, n.typ)
 	n.fallible = true
+	add := shifted(v)
 	n.eval = map1e(n, func(micros int64) (int64, error) {
-		if timeformat.InfinitySign(micros, timeformat.InfiniteTime) != 0 {
-			return micros, nil
+		r, ok := add(micros)
+		if !ok {
+			return 0, query.Valuef("%s: overflow: the result does not fit %s", n.text, n.typ)
 		}
-		days := digits.FloorDiv(micros, dayMicros)
-		clock := micros - days*dayMicros
-		if v.Months != 0 {
-			days = addMonths(days, v.Months)
-		}
-		days += v.Days
-		if r := days*dayMicros + clock; days < daysMax-1 && days > -daysMax+1 && (v.Micros > 0) == (r+v.Micros > r) {
-			return r + v.Micros, nil
-		}
-		return 0, query.Valuef("%s: overflow: the result does not fit %s", n.text, n.typ)
+		return r, nil
 	})
 }
 
@@ -292,6 +297,7 @@ var dateParts = []datePart{
 	{[]string{"decade"}, func(d, _ int64) int64 { return civilOf(d).year / 10 }, false, nil, nil},
 	{[]string{"century"}, func(d, _ int64) int64 { return ordinalOf(civilOf(d).year, 100) }, false, nil, nil},
 	{[]string{"millennium"}, func(d, _ int64) int64 { return ordinalOf(civilOf(d).year, 1000) }, false, nil, nil},
+	{[]string{"era"}, func(d, _ int64) int64 { return int64(bitOf(civilOf(d).year > 0)) }, false, &numbers{0, 1}, nil},
 	{[]string{"hour", "h", "hr"}, func(_, c int64) int64 { return c / hourMicros }, true, &numbers{0, 23}, clockCode(hourMicros, 24)},
 	{[]string{"minute", "min", "m"}, func(_, c int64) int64 { return c / minuteMicros % 60 }, true, &numbers{0, 59}, clockCode(minuteMicros, 60)},
 	{[]string{"second", "sec", "s"}, func(_, c int64) int64 { return c / secondMicros % 60 }, true, &numbers{0, 59}, clockCode(secondMicros, 60)},
@@ -323,13 +329,17 @@ func findPart(name string) (*datePart, bool) {
 func extraction(b *binder, n *node) {
 	name := b.word(n, 0)
 	n.args = n.args[1:]
-	if strings.EqualFold(name, "epoch") {
+	switch strings.ToLower(name) {
+	case "epoch":
 		epoch(b, n)
+		return
+	case "julian":
+		julian(b, n)
 		return
 	}
 	part, ok := findPart(name)
 	if !ok {
-		names := []string{"epoch"}
+		names := []string{"epoch", "julian"}
 		for _, p := range dateParts {
 			names = append(names, p.names[0])
 		}
@@ -345,6 +355,10 @@ func partOf(part *datePart) binding {
 
 func (b *binder) part(n *node, part *datePart) {
 	t := n.args[0].typ
+	if t.ID == Duration || t.ID == Interval {
+		b.partOfSpan(n, part.names[0])
+		return
+	}
 	n.typ, n.span, n.isYear, n.part = typeOf(Int64), part.span, part.names[0] == "year", part
 	switch {
 	case t.ID == Date:
@@ -353,10 +367,7 @@ func (b *binder) part(n *node, part *datePart) {
 	case t.ID == TimeNS && part.time:
 		n.eval = map1(n, func(a int64) int64 { return part.of(0, a/1000) })
 		return
-	case (t.ID == Time || t.ID == Duration) && part.time:
-		if t.ID == Duration {
-			n.span = nil // an hour of a duration may be any
-		}
+	case t.ID == Time && part.time:
 		n.eval = map1(n, func(a int64) int64 { return part.of(0, a) })
 		return
 	}
@@ -370,6 +381,10 @@ func (b *binder) part(n *node, part *datePart) {
 // epoch binds the seconds since 1970, or of a duration, as a double.
 func epoch(b *binder, n *node) {
 	n.typ = typeOf(Float64)
+	if n.args[0].typ.ID == Interval {
+		b.constantPart(n, func(v IntervalValue) any { return v.seconds() })
+		return
+	}
 	seconds := func(a int64) float64 { return float64(a) / secondMicros }
 	n.eval = map1(n, seconds)
 	if n.args[0].typ.ID == TimeNS {
@@ -385,9 +400,23 @@ func epoch(b *binder, n *node) {
 func epochIn(unit int64) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Int64)
-		n.eval = finite(n, typeOf(Timestamp), func(a int64) int64 { return a/unit + a%unit/((unit+1)/2) })
+		nearest := func(a int64) int64 { return a/unit + a%unit/((unit+1)/2) }
+		if t := n.args[0].typ.ID; t == Time || t == Duration {
+			n.eval = map1(n, nearest)
+			return
+		}
+		n.eval = finite(n, typeOf(Timestamp), nearest)
 		b.want(n, Timestamp)
 	}
+}
+
+// epochMillis binds epoch_ms: milliseconds since 1970 of a time, and the other way round.
+func epochMillis(b *binder, n *node) {
+	if n.args[0].typ.integer() {
+		toTimestamp(Timestamp, 1000)(b, n)
+		return
+	}
+	epochIn(1000)(b, n)
 }
 
 // truncationUnit is a unit of date_trunc.
@@ -464,46 +493,56 @@ func truncation(b *binder, n *node) {
 
 // difference binds date_diff(unit, from, to): the borders of the unit that lie between, or weeks.
 func difference(b *binder, n *node) {
-	name := strings.TrimSuffix(strings.ToLower(b.word(n, 0)), "s")
-	n.args = n.args[1:]
-	b.castArgs(n, typeOf(Timestamp))
+	unit := b.unitBetween(n)
 	n.typ = typeOf(Int64)
-	months := func(micros int64) int64 {
-		c := civilOf(digits.FloorDiv(micros, dayMicros))
-		return c.year*12 + c.month - 1
-	}
-	var count func(micros int64) int64
 	days := func(a int64) int64 { return digits.FloorDiv(a, dayMicros) }
-	between := func(of func(from, to int64) (int64, error)) kernel {
-		return map2e(n, func(from, to int64) (int64, error) {
-			if timeformat.InfinitySign(from, timeformat.InfiniteTime) != 0 ||
-				timeformat.InfinitySign(to, timeformat.InfiniteTime) != 0 {
-				return 0, query.Valuef("%s: nothing is counted to infinity", n.text)
-			}
-			return of(from, to)
-		})
-	}
-	if name == "week" { // DuckDB counts whole weeks, and not their borders
-		n.eval = between(func(from, to int64) (int64, error) { return (days(to) - days(from)) / 7, nil })
+	count := func(a int64) int64 { return digits.FloorDiv(a, unit.Micros) }
+	switch {
+	case unit.Days == 7: // DuckDB counts whole weeks, and not their borders
+		n.eval = betweenTimes(n, func(from, to int64) (int64, error) { return (days(to) - days(from)) / 7, nil })
 		return
-	}
-	switch u, ok := intervalUnits[name]; {
-	case ok && u.Months > 0:
-		count = func(a int64) int64 { return digits.FloorDiv(months(a), u.Months) }
-	case ok && u.Days > 0:
+	case unit.Days > 0:
 		count = days
-	case ok:
-		count = func(a int64) int64 { return digits.FloorDiv(a, u.Micros) }
-	default:
-		b.fail(n.at, "no unit of time is named %s", name)
+	case unit.Months > 0:
+		count = func(a int64) int64 {
+			c := civilOf(days(a))
+			return digits.FloorDiv(c.year*12+c.month-1, unit.Months)
+		}
 	}
 	n.fallible = true
-	n.eval = between(func(from, to int64) (int64, error) {
+	n.eval = betweenTimes(n, func(from, to int64) (int64, error) {
 		a, b := count(to), count(from)
 		if (a-b > 0) != (a > b) {
 			return 0, query.Valuef("%s: overflow: more than %d units lie between", n.text, int64(math.MaxInt64))
 		}
 		return a - b, nil
+	})
+}
+
+// unitBetween returns the unit of a call of date_diff or date_sub, and leaves it two timestamps, or times of a day.
+func (b *binder) unitBetween(n *node) IntervalValue {
+	name := b.word(n, 0)
+	unit, ok := intervalUnit(name)
+	n.args = n.args[1:]
+	if !ok {
+		b.fail(n.at, "no unit of time is named %s%s", name, nearest.Offer(name, slices.Collect(maps.Keys(intervalUnits))))
+	}
+	if n.args[0].typ.clock() && n.args[1].typ.clock() && unit.Micros > 0 {
+		b.castArgs(n, typeOf(Time))
+	} else {
+		b.castArgs(n, typeOf(Timestamp))
+	}
+	return unit
+}
+
+// betweenTimes makes the kernel of a count of units between two times.
+func betweenTimes(n *node, of func(from, to int64) (int64, error)) kernel {
+	return map2e(n, func(from, to int64) (int64, error) {
+		if timeformat.InfinitySign(from, timeformat.InfiniteTime) != 0 ||
+			timeformat.InfinitySign(to, timeformat.InfiniteTime) != 0 {
+			return 0, query.Valuef("%s: nothing is counted to infinity", n.text)
+		}
+		return of(from, to)
 	})
 }
 
@@ -518,8 +557,17 @@ func lastDay(b *binder, n *node) {
 	})
 }
 
-// makeDate binds make_date(year, month, day).
+// makeDate binds make_date of a date's parts, or of days since 1970.
 func makeDate(b *binder, n *node) {
+	switch len(n.args) {
+	case 1:
+		b.want(n, Int64)
+		n.typ, n.fallible = typeOf(Date), true
+		n.eval = checked(n, typeOf(Int64), false, func(a int64) (int64, bool) { return a, a == int64(int32(a)) })
+		return
+	case 2:
+		b.fail(n.at, "%s takes days, or year, month and day", n.text)
+	}
 	for _, a := range n.args {
 		if !a.typ.integer() && a.typ.ID != Null {
 			b.mismatch(n)

@@ -1,0 +1,90 @@
+package logical
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
+)
+
+// retyped are the aggregate functions whose calls depend on the type of their first argument.
+var retyped = []query.Func{query.Avg, query.Median, query.StringAgg}
+
+// retype returns a statement in which avg of times is an expression of avg of microseconds, the median of strings their
+// quantile_disc, and string_agg of other values string_agg of their texts.
+func (r *scope) retype(ctx context.Context, s *sql.Select) *sql.Select {
+	isChanged := false
+	made := s.Replace(func(x *expr.Expr) *expr.Expr {
+		if x.Op != expr.OpAggregate && x.Op != expr.OpWindow || len(x.Args) == 0 {
+			return nil
+		}
+		f, ok := query.LookupFunc(x.Name, len(x.Args) > 1)
+		if !ok || !slices.Contains(retyped, f) {
+			return nil
+		}
+		t := r.typeOf(ctx, x.Args[0])
+		if t == nil {
+			return nil
+		}
+		of, err := expr.TypeOf(t)
+		if err != nil {
+			return nil
+		}
+		call := retypedCall(f, x, of)
+		isChanged = isChanged || call != nil
+		return call
+	})
+	if !isChanged {
+		return s
+	}
+	keepNames(made.Items, s.Items)
+	return made
+}
+
+// retypedCall returns what a call stands for whose first argument is of a type; nil of itself.
+func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
+	switch first := x.Args[0]; {
+	case f == query.StringAgg && t.ID != expr.Text && t.ID != expr.Null && t.ID != expr.Blob:
+		return withFirst(x, castAt(first, expr.Type{ID: expr.Text}))
+	case f == query.Median && (t.ID == expr.Text || t.ID == expr.Bool):
+		call := withFirst(x, first)
+		call.Name = query.QuantileDisc.String()
+		call.Args = slices.Insert(call.Args, 1, expr.Constant(0.5))
+		if w, ok := call.Value.(expr.Window); ok {
+			w.Args++
+			call.Value = w
+		}
+		return call
+	case f == query.Avg && t.ID >= expr.Date && t.ID <= expr.TimestampTZ:
+		mean := expr.Call("make_timestamp", expr.Cast(meanMicros(x), expr.Type{ID: expr.Int64}))
+		if t.ID == expr.TimestampTZ || t.ID == expr.Time || t.ID == expr.TimeNS {
+			mean = expr.Cast(mean, t)
+		}
+		mean.At = x.At
+		return mean
+	}
+	return nil
+}
+
+// meanMicros returns the mean of microseconds since 1970 as DuckDB rounds it: halves, and times before 1970, towards
+// 1970.
+func meanMicros(x *expr.Expr) *expr.Expr {
+	first := x.Args[0]
+	micros := &expr.Expr{Op: expr.OpCall, Name: "epoch_us", Args: []*expr.Expr{first}, At: first.At}
+	sum, count := withFirst(x, castAt(micros, expr.Type{ID: expr.Decimal, Precision: 38})), withFirst(x, first)
+	sum.Name, count.Name = query.Sum.String(), query.Count.String()
+	whole, two := expr.Cast(sum, expr.Type{ID: expr.Huge}), expr.Constant(int64(2))
+	doubled := expr.Call("-", expr.Call("+", expr.Call("*", whole, two), count), expr.Constant(int64(1)))
+	return expr.Call("if", expr.Call("<", whole, expr.Constant(int64(0))),
+		expr.Call("//", whole, count), expr.Call("//", doubled, expr.Call("*", count, two)))
+}
+
+// withFirst returns a call with another first argument.
+func withFirst(x, first *expr.Expr) *expr.Expr {
+	of := *x
+	of.Args = slices.Clone(x.Args)
+	of.Args[0] = first
+	return &of
+}
