@@ -223,6 +223,17 @@ func (t *tree) addNode(n node) error {
 		t.reads(n)
 	case *expandNode:
 		t.addExpand(n)
+	case *answersNode:
+		if a := t.run.of(n).answered; a != nil && a.passed.Load() > 0 {
+			keys := int64(0)
+			for _, has := range n.by.Sets[n.by.Answered] {
+				if has {
+					keys++
+				}
+			}
+			const text = "ran: %s below are the answer for the set of %s"
+			t.last.Property(text, digits.Counted(a.passed.Load(), "group"), digits.Counted(keys, "key"))
+		}
 	case *statisticsNode:
 		t.addOther("statistics", "least and greatest values")
 	case *sortsNode:
@@ -484,16 +495,13 @@ func (t *tree) addOther(name, of string) {
 
 // addExpand adds the rows of grouping sets.
 func (t *tree) addExpand(n *expandNode) {
-	sets := len(n.step.sets)
-	t.add("expand", fmt.Sprintf("%d grouping sets", sets))
+	sets := int64(len(n.step.made))
+	t.add("expand", digits.Counted(sets, "grouping set"))
 	t.scan = nil
 	if t.scanned != nil {
 		scanned := *t.scanned
-		scanned.RowsRead /= int64(sets) // each row was read once
+		scanned.RowsRead /= sets // each row was read once
 		t.scanned = &scanned
-	}
-	if g := t.run.of(t.groups).groups; g != nil && g.passed.Load() > 0 {
-		t.last.Property("ran: %s are the answer for the set of all keys", digits.Counted(g.passed.Load(), "group"))
 	}
 }
 
