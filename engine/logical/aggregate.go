@@ -33,6 +33,7 @@ type Aggregate struct {
 	Answered int       // index of the set whose groups are the rows of In, by FinestFirst; else -1
 	Made     []int     // indexes of the sets that are made here, where rows of In answer others; nil for all
 	Expanded expr.ID   // the column of In that has Set, where In has a row for each set; else 0
+	Apart    bool      // In is a union of groups that several aggregations have made of the same rows
 	Again    bool      // the groups are grouped again
 	Counted  []expr.ID // keys whose values nobody looks at, of groups that are grouped again
 	Most     *Most     // the groups that are asked for, where a few are; nil for all

@@ -82,6 +82,7 @@ func (n *aggregateNode) merged() *aggregateNode {
 type groupsNode struct {
 	of      *aggregateNode
 	first   *aggregateNode // which reads the rows whose groups of merges; nil where of reads rows
+	part    *groupsNode    // one of the aggregations of the same rows whose groups of takes; else nil
 	sets    [][]bool       // for each grouping set and key: the set has the key; nil for a single set
 	answers []*answersNode // whose groups are groups of some of the sets
 	made    *arrow.Schema  // as of's, but NULL may stand where a set without keys has a group of no rows
@@ -161,13 +162,20 @@ func (r *groupReader) endCurrent() {
 		r.stats.RowsRead /= int64(len(x.step.made))
 	}
 	if first := r.run.of(r.node.first).aggregation.Load(); first != nil { // which has read the input
-		s := first.Stats()
-		r.stats.RowsRead, r.stats.BytesRead, r.stats.Splits, r.stats.Filter = s.RowsRead, s.BytesRead, s.Splits, s.Filter
-		if r.stats.Groups > 0 {
-			r.stats.Reduction = float64(s.RowsRead) / float64(r.stats.Groups)
-		}
-		noteReading(&r.stats, s)
+		r.noteRead(first.Stats())
+	} else if part := r.run.of(r.node.part).groups; part != nil && r.node.part != nil {
+		r.noteRead(part.stats)
 	}
+}
+
+// noteRead notes what another aggregation has read, which is the input of the query.
+func (r *groupReader) noteRead(s engine.Stats) {
+	r.stats.RowsRead, r.stats.Splits, r.stats.Filter = s.RowsRead, s.Splits, s.Filter
+	r.stats.BytesRead = max(r.stats.BytesRead, s.BytesRead) // of several parts all bytes
+	if r.stats.Groups > 0 {
+		r.stats.Reduction = float64(s.RowsRead) / float64(r.stats.Groups)
+	}
+	noteReading(&r.stats, s)
 }
 
 func (r *groupReader) next() (arrow.RecordBatch, error) {

@@ -327,6 +327,9 @@ func (p *planner) groups(n *logical.Aggregate) (*groupsNode, error) {
 	for below := of.merged(); below != nil; below = below.merged() {
 		made.first = below
 	}
+	if union, ok := of.in.(*unionNode); ok && n.Apart {
+		made.part = union.in[0].(*streamNode).in.(*projectNode).in
+	}
 	if n.OfNothing() && n.Sets != nil { // functions that are NULL for no rows
 		fields := slices.Clone(of.made.Fields())
 		for i, c := range n.Columns() {

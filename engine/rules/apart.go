@@ -173,7 +173,7 @@ func (a *apart) together() (logical.Node, error) {
 	}
 	union := logical.NewUnion(a.c.IDs, inputs, places, names)
 	last := *a.of
-	last.In = union
+	last.In, last.Apart = union, true
 	columns := union.Columns()
 	if sets := last.KeysOfSets(); last.Sets != nil {
 		last.Expanded = columns[sets].ID
