@@ -224,16 +224,7 @@ func (t *tree) addNode(n node) error {
 	case *expandNode:
 		t.addExpand(n)
 	case *answersNode:
-		if a := t.run.of(n).answered; a != nil && a.passed.Load() > 0 {
-			keys := int64(0)
-			for _, has := range n.by.Sets[n.by.Answered] {
-				if has {
-					keys++
-				}
-			}
-			const text = "ran: %s below are the answer for the set of %s"
-			t.last.Property(text, digits.Counted(a.passed.Load(), "group"), digits.Counted(keys, "key"))
-		}
+		t.addAnswers(n)
 	case *statisticsNode:
 		t.addOther("statistics", "least and greatest values")
 	case *sortsNode:
@@ -503,6 +494,22 @@ func (t *tree) addExpand(n *expandNode) {
 		scanned.RowsRead /= sets // each row was read once
 		t.scanned = &scanned
 	}
+}
+
+// addAnswers tells which groups below are groups of the result, too.
+func (t *tree) addAnswers(n *answersNode) {
+	a := t.run.of(n).answered
+	if a == nil || a.passed.Load() == 0 {
+		return
+	}
+	keys := int64(0)
+	for _, has := range n.by.Sets[n.by.Answered] {
+		if has {
+			keys++
+		}
+	}
+	const text = "ran: %s below are the answer for the set of %s"
+	t.last.Property(text, digits.Counted(a.passed.Load(), "group"), digits.Counted(keys, "key"))
 }
 
 // addAggregation adds an aggregation, without its source, and what it did where ran is not nil.

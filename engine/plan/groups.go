@@ -77,8 +77,8 @@ func (n *aggregateNode) merged() *aggregateNode {
 	}
 }
 
-// groupsNode has the groups of a statement: of its last aggregation, and of those below it whose groups
-// are the groups of a grouping set.
+// groupsNode has the groups of a statement: of its last aggregation, and of aggregations below it whose
+// groups are the groups of a grouping set.
 type groupsNode struct {
 	of      *aggregateNode
 	first   *aggregateNode // which reads the rows whose groups of merges; nil where of reads rows

@@ -425,8 +425,8 @@ func (p *planner) aggregate(n *logical.Aggregate, again bool) (*aggregateNode, [
 // rowCount returns an estimate as a number of rows.
 func rowCount(estimate float64) int64 { return int64(min(estimate, math.MaxInt64/2)) }
 
-// grouped makes the rows of an aggregation, which may be groups that are grouped again. It returns those of
-// them that are groups of grouping sets already.
+// grouped makes the rows of an aggregation, which may be groups that are grouped again. It returns the
+// nodes below whose groups are groups of grouping sets already.
 func (p *planner) grouped(n *logical.Aggregate) (*input, []*answersNode, error) {
 	first, ok := n.In.(*logical.Aggregate)
 	if !ok && n.Answered < 0 {
