@@ -144,6 +144,10 @@ func (g *sqlGenerator) groups() string {
 		keys = append(keys, key)
 	}
 	items := append(append([]string{}, keys...), g.aggregates()...)
+	if g.IntN(4) == 0 { // distinct values of several columns, beside each other
+		items = append(items, "count(DISTINCT "+g.key()+")"+g.filter())
+		items = append(items, g.pick("sum", "avg")+"(DISTINCT "+g.exact()+")"+g.filter())
+	}
 	if len(keys) > 0 && g.IntN(3) == 0 {
 		key := g.pick(keys...)
 		items = append(items, g.pick("count(DISTINCT "+key+")", "count("+key+")", "max("+key+")", key))

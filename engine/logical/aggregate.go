@@ -31,7 +31,9 @@ type Aggregate struct {
 	// What rules say of the way in which groups are made.
 
 	Answered int       // index of the set whose groups are the rows of In, by FinestFirst; else -1
+	Made     []int     // indexes of the sets that are made here, where rows of In answer others; nil for all
 	Expanded expr.ID   // the column of In that has Set, where In has a row for each set; else 0
+	Apart    bool      // In is a union of groups that several aggregations have made of the same rows
 	Again    bool      // the groups are grouped again
 	Counted  []expr.ID // keys whose values nobody looks at, of groups that are grouped again
 	Most     *Most     // the groups that are asked for, where a few are; nil for all
@@ -126,6 +128,19 @@ func (n *Aggregate) KeysOfSets() int {
 		return 0
 	}
 	return len(n.Sets[0])
+}
+
+// Finest returns the input of the aggregation or, where groups of some sets are made of groups of
+// others, of the one that makes the first sets of these.
+func (n *Aggregate) Finest() Node {
+	for n.Answered >= 0 {
+		below, ok := n.In.(*Aggregate)
+		if !ok || below.Answered < 0 {
+			break
+		}
+		n = below
+	}
+	return n.In
 }
 
 // Rows returns the columns of the input, whose names are apart, and the names by ID.

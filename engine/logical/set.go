@@ -25,9 +25,9 @@ type Union struct {
 	columns []Column
 }
 
-// newUnion returns the rows of nodes. of says for each node which of its columns are the columns of the rows, which
+// NewUnion returns the rows of nodes. of says for each node which of its columns are the columns of the rows, which
 // have the given names; the types of these columns are equal.
-func newUnion(ids *IDs, in []Node, of [][]int, names []string) *Union {
+func NewUnion(ids *IDs, in []Node, of [][]int, names []string) *Union {
 	n := &Union{In: in}
 	for i, places := range of {
 		columns := make([]expr.ID, len(places))
@@ -138,7 +138,7 @@ func (b *binder) united(ctx context.Context, s *sql.Select, m *united) (*scope, 
 			return nil, err
 		}
 	}
-	n := newUnion(&b.ids, nodes, places, names)
+	n := NewUnion(&b.ids, nodes, places, names)
 	r := scopeOf(n)
 	if f.Kind != sql.Union {
 		var err error

@@ -270,7 +270,7 @@ func sameOnDevice(
 	}
 	tested, wantTested := stats.Filter, wantStats.Filter
 	if stats.RowsRead != wantStats.RowsRead ||
-		tested != nil && len(dimensions) == 0 && tested.RowsTested != wantTested.RowsTested {
+		tested != nil && wantTested != nil && len(dimensions) == 0 && tested.RowsTested != wantTested.RowsTested {
 		t.Fatalf("%s: %d rows read, %+v; want %d, %+v", text, stats.RowsRead, tested, wantStats.RowsRead, wantTested)
 	}
 	return stats, true

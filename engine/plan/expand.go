@@ -43,7 +43,8 @@ func (x *expanded) over(src scan.Source) *stepped {
 		s.stats = append(s.stats, c)
 	}
 	fields = append(fields, arrow.Field{Name: x.names[len(x.keys)], Type: arrow.PrimitiveTypes.Int32})
-	s.stats = append(s.stats, scan.ColumnStats{HasRange: true, Min: 0, Max: int64(len(x.sets) - 1), NoNulls: true})
+	first, last := int64(slices.Min(x.made)), int64(slices.Max(x.made))
+	s.stats = append(s.stats, scan.ColumnStats{HasRange: true, Min: first, Max: last, NoNulls: true})
 	x.schema = arrow.NewSchema(fields, nil)
 	s.schema = x.schema
 	return s

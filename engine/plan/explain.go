@@ -223,6 +223,8 @@ func (t *tree) addNode(n node) error {
 		t.reads(n)
 	case *expandNode:
 		t.addExpand(n)
+	case *answersNode:
+		t.addAnswers(n)
 	case *statisticsNode:
 		t.addOther("statistics", "least and greatest values")
 	case *sortsNode:
@@ -484,17 +486,30 @@ func (t *tree) addOther(name, of string) {
 
 // addExpand adds the rows of grouping sets.
 func (t *tree) addExpand(n *expandNode) {
-	sets := len(n.step.sets)
-	t.add("expand", fmt.Sprintf("%d grouping sets", sets))
+	sets := int64(len(n.step.made))
+	t.add("expand", digits.Counted(sets, "grouping set"))
 	t.scan = nil
 	if t.scanned != nil {
 		scanned := *t.scanned
-		scanned.RowsRead /= int64(sets) // each row was read once
+		scanned.RowsRead /= sets // each row was read once
 		t.scanned = &scanned
 	}
-	if g := t.run.of(t.groups).groups; g != nil && g.passed.Load() > 0 {
-		t.last.Property("ran: %s are the answer for the set of all keys", digits.Counted(g.passed.Load(), "group"))
+}
+
+// addAnswers tells which groups below are groups of the result, too.
+func (t *tree) addAnswers(n *answersNode) {
+	a := t.run.of(n).answered
+	if a == nil || a.passed.Load() == 0 {
+		return
 	}
+	keys := int64(0)
+	for _, has := range n.by.Sets[n.by.Answered] {
+		if has {
+			keys++
+		}
+	}
+	const text = "ran: %s below are the answer for the set of %s"
+	t.last.Property(text, digits.Counted(a.passed.Load(), "group"), digits.Counted(keys, "key"))
 }
 
 // addAggregation adds an aggregation, without its source, and what it did where ran is not nil.

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/recordreader"
@@ -63,14 +64,43 @@ func (n *aggregateNode) read(ctx context.Context, r *run) (array.RecordReader, e
 	return result, nil
 }
 
-// groupsNode has the groups of a statement: of its last aggregation, and of the one before it where
-// these are the groups of a grouping set.
+// merged returns the aggregation whose groups are grouped again; nil where rows are grouped.
+func (n *aggregateNode) merged() *aggregateNode {
+	for in := node(n.in); ; in = in.input() {
+		switch of := in.(type) {
+		case *expandNode, *streamNode, *answersNode:
+		case *aggregateNode:
+			return of
+		default:
+			return nil
+		}
+	}
+}
+
+// groupsNode has the groups of a statement: of its last aggregation, and of aggregations below it whose
+// groups are the groups of a grouping set.
 type groupsNode struct {
-	of       *aggregateNode
-	first    *aggregateNode // whose groups of merges; nil where of reads rows
-	sets     [][]bool       // for each grouping set and key: the set has the key; nil for a single set
-	answered int            // index of the grouping set whose groups first makes, or -1
-	made     *arrow.Schema  // as of's, but NULL may stand where a set without keys has a group of no rows
+	of      *aggregateNode
+	first   *aggregateNode // which reads the rows whose groups of merges; nil where of reads rows
+	part    *groupsNode    // one of the aggregations of the same rows whose groups of takes; else nil
+	sets    [][]bool       // for each grouping set and key: the set has the key; nil for a single set
+	answers []*answersNode // whose groups are groups of some of the sets
+	made    *arrow.Schema  // as of's, but NULL may stand where a set without keys has a group of no rows
+}
+
+// answersNode has groups that are merged further and are the groups of a grouping set already.
+type answersNode struct {
+	in   readerNode
+	by   *logical.Aggregate // which merges them further
+	post *projection        // makes the columns of a groupsNode
+}
+
+func (n *answersNode) input() node           { return n.in }
+func (n *answersNode) schema() *arrow.Schema { return n.in.schema() }
+
+// read implements readerNode. A streamNode adds the groups to the answer as they come by.
+func (n *answersNode) read(ctx context.Context, r *run) (array.RecordReader, error) {
+	return n.in.read(ctx, r)
 }
 
 func (n *groupsNode) input() node { return n.of }
@@ -84,7 +114,7 @@ type groupReader struct {
 	post    *projection
 	run     *run
 	current *engine.Result // of the last aggregation; nil once it has ended
-	passed  atomic.Int64   // groups that were merged further
+	passed  atomic.Int64   // groups that were merged further and are an answer already
 	ended   bool           // all groups of current have been returned
 	last    engine.Stats   // of the last aggregation, once current has ended
 	stats   engine.Stats   // of the query then
@@ -96,8 +126,8 @@ func newGroupReader(ctx context.Context, n *groupsNode, r *run, post *projection
 	r.of(n).groups = g
 	ready := make(chan struct{})
 	defer close(ready)
-	if n.answered >= 0 {
-		r.of(n.first).answered = &answered{to: g, ready: ready}
+	for _, of := range n.answers {
+		r.of(of).answered = &answered{of: of, to: g, ready: ready}
 	}
 	var err error
 	if g.current, err = n.of.start(ctx, r, post); err != nil {
@@ -128,17 +158,24 @@ func (r *groupReader) endCurrent() {
 	r.stats = r.last
 	r.current = nil
 	r.stats.Groups += r.passed.Load()
-	if n := int64(len(r.node.sets)); n > 0 {
-		r.stats.RowsRead /= n
+	if x, ok := r.node.of.in.(*expandNode); ok {
+		r.stats.RowsRead /= int64(len(x.step.made))
 	}
 	if first := r.run.of(r.node.first).aggregation.Load(); first != nil { // which has read the input
-		s := first.Stats()
-		r.stats.RowsRead, r.stats.BytesRead, r.stats.Splits, r.stats.Filter = s.RowsRead, s.BytesRead, s.Splits, s.Filter
-		if r.stats.Groups > 0 {
-			r.stats.Reduction = float64(s.RowsRead) / float64(r.stats.Groups)
-		}
-		noteReading(&r.stats, s)
+		r.noteRead(first.Stats())
+	} else if part := r.run.of(r.node.part).groups; part != nil && r.node.part != nil {
+		r.noteRead(part.stats)
 	}
+}
+
+// noteRead notes what another aggregation has read, which is the input of the query.
+func (r *groupReader) noteRead(s engine.Stats) {
+	r.stats.RowsRead, r.stats.Splits, r.stats.Filter = s.RowsRead, s.Splits, s.Filter
+	r.stats.BytesRead = max(r.stats.BytesRead, s.BytesRead) // of several parts all bytes
+	if r.stats.Groups > 0 {
+		r.stats.Reduction = float64(s.RowsRead) / float64(r.stats.Groups)
+	}
+	noteReading(&r.stats, s)
 }
 
 func (r *groupReader) next() (arrow.RecordBatch, error) {
@@ -174,26 +211,33 @@ func (r *groupReader) ofNothing() (arrow.RecordBatch, error) {
 
 // answered takes groups that are merged further, which are an answer already.
 type answered struct {
-	to    *groupReader
-	ready <-chan struct{} // closed once the last aggregation has begun
+	of     *answersNode
+	to     *groupReader
+	ready  <-chan struct{} // closed once the last aggregation has begun
+	passed atomic.Int64    // groups
 }
 
-// add adds groups to the answer as they come by. Any goroutine may call it.
+// add adds what groups are in the answer, as they come by. Any goroutine may call it.
 func (a *answered) add(ctx context.Context, groups arrow.RecordBatch) error {
 	<-a.ready
-	rows := a.to.node.answer(groups)
-	defer rows.Release()
-	a.to.passed.Add(rows.NumRows())
-	return a.to.current.Add(ctx, rows)
-}
-
-// answer turns groups of the first aggregation into rows of the grouping set that they answer.
-func (n *groupsNode) answer(groups arrow.RecordBatch) arrow.RecordBatch {
-	keys := len(n.of.query.Keys) - 1 // the last is the number of the set
-	number := int32s(slices.Repeat([]int32{int32(n.answered)}, int(groups.NumRows())))
-	defer number.Release()
-	columns := slices.Concat(groups.Columns()[:keys], []arrow.Array{number}, groups.Columns()[keys:])
-	return recordreader.Batch(n.made, columns, groups.NumRows())
+	a.passed.Add(groups.NumRows())
+	a.to.passed.Add(groups.NumRows())
+	made := newProjector(a.of.post, a.to.run.statement.Allocator())
+	defer made.Release()
+	if err := made.Begin(ctx, groups); err != nil {
+		return err
+	}
+	for {
+		rows, err := made.Next(ctx)
+		if rows == nil || err != nil {
+			return err
+		}
+		err = a.to.current.Add(ctx, rows)
+		rows.Release()
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // groupsOfNothing returns the groups of a query that has read no row: one group for each grouping

@@ -317,17 +317,19 @@ func (p *planner) picked(n *logical.Project, names []string) (readerNode, error)
 //	rows -> rows in the orders of aggregates -> rows of each grouping set -> groups
 //	groups of keys and distinct values -> groups
 //	groups of all keys -> rows of each grouping set -> groups
+//	groups of all keys -> groups of a grouping set -> groups of the next set
 func (p *planner) groups(n *logical.Aggregate) (*groupsNode, error) {
-	made := &groupsNode{answered: n.Answered, sets: n.Sets}
-	of, in, err := p.aggregate(n)
+	of, answers, err := p.aggregate(n, n.Again)
 	if err != nil {
 		return nil, err
 	}
-	made.of = of
-	if s, ok := in.node.(*streamNode); ok {
-		made.first, _ = s.in.(*aggregateNode)
+	made := &groupsNode{of: of, sets: n.Sets, made: of.made, answers: answers}
+	for below := of.merged(); below != nil; below = below.merged() {
+		made.first = below
 	}
-	made.made = of.made
+	if union, ok := of.in.(*unionNode); ok && n.Apart {
+		made.part = union.in[0].(*streamNode).in.(*projectNode).in
+	}
 	if n.OfNothing() && n.Sets != nil { // functions that are NULL for no rows
 		fields := slices.Clone(of.made.Fields())
 		for i, c := range n.Columns() {
@@ -335,17 +337,52 @@ func (p *planner) groups(n *logical.Aggregate) (*groupsNode, error) {
 		}
 		made.made = arrow.NewSchema(fields, nil)
 	}
+	for _, a := range answers {
+		if err := p.answer(a, n, made.made); err != nil {
+			return nil, err
+		}
+	}
 	return made, nil
 }
 
-// aggregate makes an aggregation, and returns the rows that are grouped, before they become rows of
-// grouping sets.
-func (p *planner) aggregate(n *logical.Aggregate) (*aggregateNode, *input, error) {
-	in, err := p.grouped(n)
+// answer says how groups of one grouping set become groups of an aggregation by several, of a schema.
+func (p *planner) answer(a *answersNode, n *logical.Aggregate, made *arrow.Schema) (err error) {
+	from := make([]expr.ID, 0, made.NumFields()) // by column: the column of a's groups; 0 of the set's number
+	for _, k := range a.by.Keys {
+		from = append(from, k.Of)
+	}
+	from = slices.Insert(from, n.KeysOfSets(), 0)
+	for _, c := range a.by.Calls {
+		from = append(from, c.Args[0])
+	}
+	names, exprs := make([]string, len(from)), make([]*expr.Expr, len(from))
+	places := logical.PlacesOf(a.by.In.Columns())
+	for i, f := range made.Fields() {
+		names[i], exprs[i] = f.Name, expr.Constant(int64(a.by.Answered))
+		own := arrow.DataType(arrow.PrimitiveTypes.Int64)
+		if at, ok := places[from[i]]; ok {
+			c := a.by.In.Columns()[at]
+			exprs[i], own = c.Expr(), rowdata.ValueType(c.Type)
+		}
+		if !arrow.TypeEqual(own, f.Type) {
+			t, err := expr.TypeOf(f.Type)
+			if err != nil {
+				return err
+			}
+			exprs[i] = expr.Cast(exprs[i], t)
+		}
+	}
+	a.post, err = newProjection(p.ctx, expr.Columns{Schema: a.schema(), Places: places}, names, exprs, nil, true)
+	return err
+}
+
+// aggregate makes an aggregation, whose groups may be grouped again, and returns the groups below it that
+// are groups of grouping sets already.
+func (p *planner) aggregate(n *logical.Aggregate, again bool) (*aggregateNode, []*answersNode, error) {
+	in, answers, err := p.grouped(n)
 	if err != nil {
 		return nil, nil, err
 	}
-	before := *in
 	names := in.names()
 	q := n.Query(names)
 	if len(orders(n)) > 0 {
@@ -359,13 +396,13 @@ func (p *planner) aggregate(n *logical.Aggregate) (*aggregateNode, *input, error
 	case n.Sets != nil:
 		q.Keys = append(q.Keys, query.Key{Column: names[n.Expanded], Name: setName(n, &q, names[n.Expanded])})
 	}
-	made := &aggregateNode{in: in.node, query: q, coded: n.Again,
+	made := &aggregateNode{in: in.node, query: q, coded: again,
 		expected: rowCount(p.estimates.Rows(n)), isDomain: n.Domain}
 	if m := n.Most; m != nil {
 		made.most = &engine.Most{N: m.N, Count: m.Count, Ties: m.Ties}
 	}
 	var bound *rowdata.Bound
-	if n.Again {
+	if again {
 		for i, c := range n.Columns()[:len(q.Keys)] {
 			if slices.Contains(n.Counted, c.ID) {
 				made.counted = append(made.counted, q.Keys[i].Name)
@@ -379,34 +416,52 @@ func (p *planner) aggregate(n *logical.Aggregate) (*aggregateNode, *input, error
 		return nil, nil, err
 	}
 	made.made, made.stats = bound.Schema, nil
-	if n.Again {
+	if again {
 		made.stats = bound.GroupStats()
 	}
-	return made, &before, nil
+	return made, answers, nil
 }
 
 // rowCount returns an estimate as a number of rows.
 func rowCount(estimate float64) int64 { return int64(min(estimate, math.MaxInt64/2)) }
 
-// grouped makes the rows of an aggregation, which may be groups that are grouped again.
-func (p *planner) grouped(n *logical.Aggregate) (*input, error) {
+// grouped makes the rows of an aggregation, which may be groups that are grouped again. It returns the
+// nodes below whose groups are groups of grouping sets already.
+func (p *planner) grouped(n *logical.Aggregate) (*input, []*answersNode, error) {
 	first, ok := n.In.(*logical.Aggregate)
-	if !ok {
-		return p.source(n.In, sumsOf(n))
+	if !ok && n.Answered < 0 {
+		in, err := p.source(n.In, sumsOf(n))
+		return in, nil, err
 	}
-	of, _, err := p.aggregate(first)
-	if err != nil {
-		return nil, err
+	var of readerNode
+	var answers []*answersNode
+	var known []scan.ColumnStats
+	readers := 0
+	if ok {
+		groups, below, err := p.aggregate(first, first.Again || n.Answered >= 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		of, answers = groups, below
+		switch {
+		case groups.coded:
+			known, readers = groups.stats, p.engine.Threads()
+		case !p.inParts:
+			known = rangesOf(first)
+		}
+	} else {
+		var err error
+		if of, err = p.reader(n.In); err != nil {
+			return nil, nil, err
+		}
+	}
+	if n.Answered >= 0 {
+		a := &answersNode{in: of, by: n}
+		of, answers, readers = a, append(answers, a), p.engine.Threads()
 	}
 	groups := newStream(of, "groups")
-	groups.described.grouped = true
-	switch {
-	case first.Again:
-		groups.described.columns, groups.described.readers = of.stats, p.engine.Threads()
-	case !p.inParts:
-		groups.described.columns = rangesOf(first)
-	}
-	return &input{groups, logical.PlacesOf(first.Columns())}, nil
+	groups.described.grouped, groups.described.columns, groups.described.readers = true, known, readers
+	return &input{groups, logical.PlacesOf(n.In.Columns())}, answers, nil
 }
 
 // sumsOf returns a function that says whether nothing but sums, means and counts are made of a column.
@@ -454,8 +509,8 @@ func expand(in *input, n *logical.Aggregate, q *query.Query) {
 		k.Column = taken.Unique("key " + k.Name)
 		x.names = append(x.names, k.Column)
 	}
-	for i := range n.Sets {
-		if i != n.Answered {
+	if x.made = n.Made; x.made == nil {
+		for i := range n.Sets {
 			x.made = append(x.made, i)
 		}
 	}
@@ -476,7 +531,7 @@ func (n *statisticsNode) rows(*run) scan.Source { return n.made }
 
 // onDevices says whether devices alone make the groups of an aggregation.
 func (p *planner) onDevices(n *logical.Aggregate) (bool, error) {
-	in, err := p.grouped(n)
+	in, _, err := p.grouped(n)
 	if err != nil {
 		return false, err
 	}

@@ -142,7 +142,7 @@ func newRun(s *engine.Statement) *run { return &run{statement: s, begun: make(ma
 type work struct {
 	aggregation atomic.Pointer[engine.Result]
 	narrowed    []scan.Predicate // of an aggregateNode's input: rows may be missing for which one is not TRUE
-	answered    *answered        // takes groups that the result has, too; nil where it has none
+	answered    *answered        // of an answersNode: takes its groups
 	groups      *groupReader     // of a groupsNode
 	reads       []*engine.Rows   // in the order in which they were begun
 	sorted      *order.Reader    // of a sortNode

@@ -76,7 +76,8 @@ var Rules = rules.Names()
 
 // oneStepRules make two steps of an aggregation, or none, or read tables once more for some of their rows:
 // Options.OneStep goes without them.
-var oneStepRules = []Rule{rules.ShiftedSums, rules.DistinctGroups, rules.Extremes, rules.EagerGroups, rules.FirstRows}
+var oneStepRules = []Rule{rules.ShiftedSums, rules.DistinctApart, rules.DistinctGroups, rules.Extremes,
+	rules.EagerGroups, rules.FirstRows}
 
 // Query is a statement whose tables are open: its plan. It can be run any number of times, at once,
 // too, unless a source can be read only once. It must be closed.

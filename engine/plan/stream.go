@@ -41,7 +41,11 @@ func (n *streamNode) rows(r *run) scan.Source {
 	of := *n.described
 	of.run = func(ctx context.Context) (array.RecordReader, error) { return n.in.read(ctx, r) }
 	of.narrow = func(p scan.Predicate) bool { return r.narrow(n.in, p) }
-	of.running = &r.of(n.in).aggregation
+	made := n.in
+	if a, ok := made.(*answersNode); ok {
+		made = a.in
+	}
+	of.running = &r.of(made).aggregation
 	if a := r.of(n.in).answered; a != nil {
 		of.seen = a.add
 	}

@@ -22,9 +22,6 @@ import (
 // few, it spares rows their look for a partner.
 func groupsBelowJoins(c *Context, n logical.Node) (logical.Node, error) {
 	of, ok := n.(*logical.Aggregate)
-	if ok && of.Answered >= 0 {
-		return unanswered(of), nil
-	}
 	if !ok || of.Sets != nil || of.Again || of.Domain || of.Expanded != 0 || of.Deterministic || !mergesSafely(of) {
 		return nil, nil
 	}
@@ -57,17 +54,6 @@ func groupsBelowJoins(c *Context, n logical.Node) (logical.Node, error) {
 		}
 	}
 	return nil, nil
-}
-
-// unanswered returns an aggregation whose input was the groups of one of its sets, and is no more: columns are computed
-// of them. It returns nil where the input is groups still.
-func unanswered(n *logical.Aggregate) logical.Node {
-	if _, ok := n.In.(*logical.Aggregate); ok {
-		return nil
-	}
-	of := *n
-	of.Answered = -1
-	return &of
 }
 
 // mergesSafely says whether the aggregates of groups of groups are the aggregates of their rows: sums of parts may pass

@@ -87,11 +87,15 @@ func (e *Estimator) estimate(n logical.Node) float64 {
 
 // groups returns how many groups there are.
 func (e *Estimator) groups(n *logical.Aggregate) float64 {
-	groups, rows := 1.0, e.Rows(n.In)
+	groups, rows := 1.0, e.Rows(n.Finest())
+	sets := len(n.Sets)
+	if n.Again && n.Made != nil {
+		sets = len(n.Made)
+	}
 	for _, k := range n.Keys {
 		groups *= e.distinct(n.In, k.Of)
 	}
-	return min(groups, max(rows/2, 1)) * float64(max(len(n.Sets), 1))
+	return min(groups, max(rows/2, 1)) * float64(max(sets, 1))
 }
 
 // joined returns how many rows a join has.

@@ -3,20 +3,20 @@ package rules
 import (
 	"slices"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/mpga/mpga/engine/logical"
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // Grouping sets are made of the groups by all keys, where a set has all of them and the aggregates
-// merge: rows become few before they are multiplied, and the groups are the answer for this set.
+// merge: rows become few before they are multiplied, and the groups are the answer for this set. Of
+// the sets of a ROLLUP each is made of the groups of the set before it: no row is multiplied.
 func finestFirst(c *Context, n logical.Node) (logical.Node, error) {
 	of, ok := n.(*logical.Aggregate)
 	if !ok || of.Sets == nil || of.Again || of.Expanded != 0 || of.Deterministic || len(of.Keys) == 0 {
 		return nil, nil
 	}
-	finest := slices.IndexFunc(of.Sets, func(set []bool) bool { return !slices.Contains(set, false) })
-	if finest < 0 {
+	levels, rest := levelsOf(of.Sets)
+	if levels == nil || slices.Contains(of.Sets[levels[0]], false) {
 		return nil, nil
 	}
 	s, ok := splitOf(c, of, nil)
@@ -24,16 +24,64 @@ func finestFirst(c *Context, n logical.Node) (logical.Node, error) {
 		return nil, nil
 	}
 	s.first.Sets, s.first.Set = nil, logical.Column{}
-	s.last.Answered = finest
-	first, last, err := s.typed()
+	below, err := s.first.Typed()
 	if err != nil {
 		return nil, err
 	}
-	types := slices.DeleteFunc(slices.Clone(last.Columns()), func(c logical.Column) bool { return c.ID == of.Set.ID })
-	for i, c := range first.Columns() {
-		if !arrow.TypeEqual(types[i].Type, c.Type) { // the groups' columns are no columns of the answer
-			last.Answered = -1
+	s.last.In, s.last.Answered = below, levels[0]
+	for _, set := range levels[1:] {
+		level := s.last
+		level.Made, level.Again, level.Set = []int{set}, true, logical.SetColumn(c.IDs, of.Set.Name, len(of.Sets))
+		level.Keys, s.last.Keys = slices.Clone(level.Keys), slices.Clone(level.Keys)
+		for i := range level.Keys {
+			level.Keys[i].Column.ID = c.IDs.New()
+			s.last.Keys[i].Of = level.Keys[i].Column.ID
 		}
+		level.Calls, s.last.Calls = slices.Clone(level.Calls), slices.Clone(level.Calls)
+		for i := range level.Calls {
+			level.Calls[i].Column.ID = c.IDs.New()
+			s.last.Calls[i].Args = []expr.ID{level.Calls[i].Column.ID}
+		}
+		if s.last.In, err = level.Typed(); err != nil {
+			return nil, err
+		}
+		s.last.Answered = set
+	}
+	s.last.Made = rest
+	last, err := s.last.Typed()
+	if err != nil {
+		return nil, err
 	}
 	return projected(c, last, of.Columns(), s.computed)
+}
+
+// levelsOf returns sets each of which has all keys of the sets behind it, and of the rest; the rest has
+// at least a set.
+func levelsOf(sets [][]bool) (levels, rest []int) {
+	for i := range sets {
+		rest = append(rest, i)
+	}
+	keys := func(set int) (n int) {
+		for _, has := range sets[set] {
+			if has {
+				n++
+			}
+		}
+		return n
+	}
+	slices.SortStableFunc(rest, func(a, b int) int { return keys(b) - keys(a) })
+	for len(rest) > 1 && !slices.ContainsFunc(rest[1:], func(set int) bool { return !hasAll(sets[rest[0]], sets[set]) }) {
+		levels, rest = append(levels, rest[0]), rest[1:]
+	}
+	return levels, rest
+}
+
+// hasAll says whether a set has all keys of another.
+func hasAll(set, other []bool) bool {
+	for i, has := range other {
+		if has && !set[i] {
+			return false
+		}
+	}
+	return true
 }

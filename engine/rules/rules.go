@@ -25,6 +25,7 @@ const (
 	FilterLists    Name = "filter lists"
 	DependentKeys  Name = "dependent keys"
 	ShiftedSums    Name = "shifted sums"
+	DistinctApart  Name = "distinct values apart"
 	DistinctGroups Name = "distinct values as groups"
 	Extremes       Name = "extremes of statistics"
 	FinestFirst    Name = "finest grouping set first"
@@ -60,6 +61,7 @@ var list = []rule{
 	{FilterLists, everywhere(filterLists)},
 	{DependentKeys, everywhere(dependentKeys)},
 	{ShiftedSums, everywhere(shiftedSums)},
+	{DistinctApart, everywhere(distinctApart)},
 	{DistinctGroups, everywhere(distinctGroups)},
 	{Extremes, everywhere(extremes)},
 	{FinestFirst, everywhere(finestFirst)},
@@ -97,6 +99,8 @@ type Context struct {
 
 	// OnDevices says whether devices alone make the groups of an aggregation, which is not rewritten.
 	OnDevices func(*logical.Aggregate) (bool, error)
+
+	bodies int // that rules have made
 }
 
 // Apply rewrites a tree by the rules, and returns the names of the rules that were used.

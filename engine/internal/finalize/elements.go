@@ -147,7 +147,7 @@ func nth(f *rowdata.Fold, elements []uint64, k int) []uint64 {
 	}
 	pairs := arrays[[2]uint64](elements)
 	if !slices.IsSortedFunc(pairs, f.Compare2) {
-		slices.SortFunc(pairs, f.Compare2)
+		selectPair(f, pairs, k)
 	}
 	return pairs[k][:]
 }
@@ -157,7 +157,46 @@ func next(f *rowdata.Fold, elements []uint64, k int) []uint64 {
 	if f.ElementWords == 1 {
 		return []uint64{slices.Min(elements[k+1:])}
 	}
-	return nth(f, elements, k+1)
+	least := slices.MinFunc(arrays[[2]uint64](elements)[k+1:], f.Compare2)
+	return least[:]
+}
+
+// selectPair is selectNth for elements of two words, which a comparison costs most of: one for each element of
+// a part tells smaller, equal and larger elements apart.
+func selectPair(f *rowdata.Fold, pairs [][2]uint64, k int) {
+	const sampled = 9
+	lo, hi := 0, len(pairs)
+	for budget := 3 * bits.Len(uint(len(pairs))); hi-lo > sampled && budget > 0; budget-- {
+		var sample [sampled][2]uint64
+		for i := range sample {
+			sample[i] = pairs[lo+(2*i+1)*(hi-lo)/(2*sampled)]
+		}
+		slices.SortFunc(sample[:], f.Compare2)
+		pivot := sample[(k-lo)*sampled/(hi-lo)]
+		below, above := lo, hi
+		for at := lo; at < above; {
+			switch c := f.Compare2(pairs[at], pivot); {
+			case c < 0:
+				pairs[at], pairs[below] = pairs[below], pairs[at]
+				below++
+				at++
+			case c > 0:
+				above--
+				pairs[at], pairs[above] = pairs[above], pairs[at]
+			default:
+				at++
+			}
+		}
+		switch {
+		case k < below:
+			hi = below
+		case k >= above:
+			lo = above
+		default: // equal to the pivot
+			return
+		}
+	}
+	slices.SortFunc(pairs[lo:hi], f.Compare2)
 }
 
 // selectNth moves the k-th smallest word to index k, smaller words before it: quickselect without a

@@ -63,6 +63,31 @@ func TestSelectNthAgainstSort(t *testing.T) {
 	}
 }
 
+// Would catch the same of elements of two words, and a selection that never ends where most are equal.
+func TestSelectPairAgainstSort(t *testing.T) {
+	wide := &rowdata.Fold{Kind: rowdata.FoldCollect, Wide: true, ElementWords: 2}
+	for _, n := range []int{1, 2, 9, 10, 11, 100, 20_000} {
+		for name, words := range sequences(n) {
+			pairs := make([][2]uint64, n)
+			for i, w := range words {
+				pairs[i] = [2]uint64{w % 3, w}
+			}
+			want := slices.SortedFunc(slices.Values(pairs), wide.Compare2)
+			for _, k := range []int{0, n / 4, n / 2, n - 1} {
+				got := slices.Clone(pairs)
+				selectPair(wide, got, k)
+				least := slices.MinFunc(got[k:], wide.Compare2)
+				if got[k] != want[k] || least != want[k] {
+					t.Fatalf("%s of %d: element %d is %v, the least from there %v, want %v", name, n, k, got[k], least, want[k])
+				}
+				if slices.SortFunc(got, wide.Compare2); !slices.Equal(got, want) {
+					t.Fatalf("%s of %d: elements are lost", name, n)
+				}
+			}
+		}
+	}
+}
+
 // Would catch nth and next of pairs and strings that order by the low word or by the length.
 func TestNthOfPairs(t *testing.T) {
 	wide := &rowdata.Fold{Kind: rowdata.FoldCollect, Wide: true, ElementWords: 2}
