@@ -154,6 +154,8 @@ func (p *Plan) Ran(o *Operator, s *Stats, whole bool) {
 	}
 	if d := s.Device; d != nil && d.NotDecoded != "" && (p.Device == nil || p.Device.NotDecoded != d.NotDecoded) {
 		o.Property("ran, decode: the CPU, since %s", d.NotDecoded)
+	} else if d != nil && d.Decoded > 0 {
+		o.Property("ran, decode: the device, %s", digits.Counted(d.Decoded, "row"))
 	}
 	o.Spilled(s)
 }

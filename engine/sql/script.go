@@ -760,6 +760,9 @@ func (s *script) syntaxError(err error) error {
 	// The message repeats the rest of the text, which the caret shows better.
 	message, _, _ := strings.Cut(parseErr.Message, " at or near ")
 	at := s.offset(int32(byteOfRune(s.parsed, parseErr.Cursorpos-1)))
+	if open := s.openParenthesis(); open != nil && at >= int(s.tokens[len(s.tokens)-1].End) {
+		return errorAt(s.text, int(open.Start), "%s: this parenthesis is open", message)
+	}
 	i, ok := s.at[int32(at)]
 	if before := s.token(i - 1); ok && before.KeywordKind == pg.KeywordKind_RESERVED_KEYWORD {
 		// The word before is meant.
@@ -775,6 +778,23 @@ func (s *script) syntaxError(err error) error {
 		message += ": " + word + " is a word of SQL; a column of that name is written \"" + word + `"`
 	}
 	return errorAt(s.text, at, "%s", message)
+}
+
+// openParenthesis returns the last parenthesis that nothing closes; nil of none.
+func (s *script) openParenthesis() (last *pg.ScanToken) {
+	var open []*pg.ScanToken
+	for _, t := range s.tokens {
+		switch t.Token {
+		case pg.Token_ASCII_40:
+			open = append(open, t)
+		case pg.Token_ASCII_41:
+			open = open[:max(len(open)-1, 0)]
+		}
+	}
+	if len(open) > 0 {
+		last = open[len(open)-1]
+	}
+	return last
 }
 
 // fileBehindFrom is a word behind FROM that is no name, as a path is not.
