@@ -23,6 +23,11 @@ var documentedAlone = map[string]bool{
 	"SELECT last(x) FROM docs": true, "SELECT list(x) FROM docs": true, // of NULLs, too
 }
 
+// documentedSince2 are examples that DuckDB has from 2.0.0 on, or otherwise before.
+var documentedSince2 = map[string]bool{
+	"SELECT round_even(2.5, 0)": true, "SELECT overlay('group' PLACING 'o' FROM 2 FOR 3)": true,
+}
+
 // Would catch an example of docs/sql.md that DuckDB answers otherwise, which the document says that it does not. That
 // mpga answers as written is another test's.
 func TestDocumentedFunctions(t *testing.T) {
@@ -94,6 +99,9 @@ func TestDocumentedStatements(t *testing.T) {
 func (s *sqlTables) checkDocumented(t *testing.T, statement string) {
 	t.Helper()
 	statement = strings.ReplaceAll(statement, "approx_count_distinct(", "count(DISTINCT ") // whose estimates differ
+	if s.python == nil && documentedSince2[statement] {
+		return
+	}
 	want, err := s.theirs(statement)
 	if err != nil && s.python != nil && !errors.As(err, new(*peer.EngineError)) {
 		t.Fatalf("%s\n%v", statement, err)

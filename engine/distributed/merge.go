@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/sink"
@@ -133,11 +134,28 @@ func (t *Tasks) writePart(ctx context.Context, m *manifest, schema *arrow.Schema
 		opt = t.sinkOptions(ctx)
 		opt.Overwrite = false
 	}
+	if schema.NumFields() == 0 {
+		schema, rows = counted(rows)
+	}
 	made, err := t.writeDir(ctx, m.name(), schema, opt, rows)
 	if err == nil {
 		m.Groups, m.Bytes, m.Files = made.Rows, made.Bytes, made.Files
 	}
 	return err
+}
+
+// counted returns rows, which it takes over, with a column of NULLs: what is counted alone has none, and a file has one.
+func counted(rows array.RecordReader) (*arrow.Schema, array.RecordReader) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "row", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}, nil)
+	return schema, recordreader.New(schema, func() (arrow.RecordBatch, error) {
+		batch, err := recordreader.Next(rows)
+		if batch == nil {
+			return nil, err
+		}
+		nulls := array.MakeArrayOfNull(memory.DefaultAllocator, arrow.FixedWidthTypes.Boolean, int(batch.NumRows()))
+		defer nulls.Release()
+		return recordreader.Batch(schema, []arrow.Array{nulls}, batch.NumRows()), nil
+	}, rows.Release)
 }
 
 // intermediate is how rows are kept that Commit puts in order.

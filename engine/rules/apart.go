@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/expr"
@@ -18,7 +20,7 @@ func distinctApart(c *Context, n logical.Node) (logical.Node, error) {
 		return nil, nil
 	}
 	parts := callsApart(of)
-	if len(parts) < 2 || len(parts) > partsMost || !hasFewGroups(of) {
+	if len(parts) < 2 || len(parts) > partsMost || !hasFewGroups(of) || slices.ContainsFunc(of.Calls, takesFirstDistinct) {
 		return nil, nil
 	}
 	if of.Sets == nil {
@@ -41,6 +43,12 @@ func distinctApart(c *Context, n logical.Node) (logical.Node, error) {
 		}
 	}
 	return made.together()
+}
+
+// takesFirstDistinct says whether a function of distinct values depends on which of them came first, which groups of
+// them do not tell.
+func takesFirstDistinct(call logical.Call) bool {
+	return call.Distinct && (dependsOnOrder(call) || call.Function.Func == query.Mode)
 }
 
 // partsMost bounds the aggregations that are made of one, which run at once.
@@ -205,12 +213,16 @@ func (a *apart) padded(part *logical.Aggregate) (logical.Node, error) {
 			from = own[i]
 		}
 		x := from.Expr()
-		if !slices.ContainsFunc(own, func(c logical.Column) bool { return c.ID == from.ID }) {
+		if i >= keys {
 			t, err := expr.TypeOf(from.Type)
-			if err != nil {
+			switch isOwn := slices.ContainsFunc(own, func(c logical.Column) bool { return c.ID == from.ID }); {
+			case err != nil:
 				return nil, err
+			case !isOwn:
+				x = expr.Cast(expr.Constant(nil), t)
+			case !arrow.TypeEqual(from.Type, t.Arrow()): // as NULL has it
+				x = expr.Cast(x, t)
 			}
-			x = expr.Cast(expr.Constant(nil), t)
 		}
 		columns, exprs = append(columns, made), append(exprs, x)
 	}
