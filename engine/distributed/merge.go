@@ -144,7 +144,7 @@ func (t *Tasks) writePart(ctx context.Context, m *manifest, schema *arrow.Schema
 	return err
 }
 
-// counted returns rows, which it takes over, with a column of NULLs: what is counted alone has none, and a file has one.
+// counted returns rows, which it takes over, with a column of NULLs: a file has one, where rows are counted alone, too.
 func counted(rows array.RecordReader) (*arrow.Schema, array.RecordReader) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "row", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}, nil)
 	return schema, recordreader.New(schema, func() (arrow.RecordBatch, error) {
