@@ -121,8 +121,8 @@ func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected 
 	return kept, nil
 }
 
-// Joins says that the join that asks is made in the program that has the filter, and leaves the rows out itself.
-func (f *KeyFilter) Joins() { f.joins.Store(true) }
+// Joins says whether the join that asks is made in the program that has the filter, and leaves the rows out itself.
+func (f *KeyFilter) Joins(is bool) { f.joins.Store(is) }
 
 // Code implements scan.CodedFilter.
 func (f *KeyFilter) Code(b *rowcode.Builder, columns []rowcode.Value) (rowcode.Value, error) {

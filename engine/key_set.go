@@ -61,8 +61,8 @@ func newKeySet(m rowdata.Memory, batches []arrow.RecordBatch, key int, rows int6
 
 // emptyKeySet returns a set for values of a range, without any; nil where it would take more than a number of bytes.
 func emptyKeySet(m rowdata.Memory, key int, least, greatest, bytesMost int64) *keySet {
-	words := (greatest-least)/64 + 1
-	if words <= 0 || words > bytesMost/8 || m.Left() < 2*8*words {
+	words := int64((uint64(greatest)-uint64(least))/64 + 1) // of a difference that may be more than an int64 has
+	if words > bytesMost/8 || m.Left() < 2*8*words {
 		return nil
 	}
 	s := &keySet{memory: m, column: key, least: least, has: m.Alloc(int(words))}

@@ -353,12 +353,17 @@ func common(left, right *arrow.Schema) (names []string) {
 	return names
 }
 
-// checkAmbiguous refuses a name that columns of several tables have.
+// checkAmbiguous refuses a name that columns of several tables have, or, where none has it, hidden ones.
 func (r *scope) checkAmbiguous(e *expr.Expr) error {
 	var of []string
-	for _, i := range r.starred {
-		if strings.EqualFold(r.schema.Field(i).Name, e.Name) {
-			of = append(of, r.qualified(i))
+	for _, columns := range [][]int{r.starred, r.hidden} {
+		for _, i := range columns {
+			if strings.EqualFold(r.schema.Field(i).Name, e.Name) {
+				of = append(of, r.qualified(i))
+			}
+		}
+		if len(of) > 0 {
+			break
 		}
 	}
 	if len(of) < 2 {

@@ -272,7 +272,11 @@ func (n *joinNode) pairs(
 			f := from.schema.Field(from.schema.NumFields() - len(columns[s]) + i)
 			f.Name, f.Nullable = pair.Name, true
 			places[c.ID] = len(fields)
-			n.ofSource[s] = append(n.ofSource[s], sides[s].places[c.ID])
+			source := sides[s].places[c.ID]
+			if expr.HasOtherUnit(pair.Type) { // whose values are others than the source's, and than its statistics say
+				source, pair.Stats.HasRange = -1, false
+			}
+			n.ofSource[s] = append(n.ofSource[s], source)
 			switch of := sides[s].places[c.ID]; {
 			case s == 1:
 				pair.Stats.Repeats = isCoded

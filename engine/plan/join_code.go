@@ -28,7 +28,7 @@ func (s *taskSplit) Paged() (*scan.Paged, error) { return nil, errTasks }
 
 // Paged implements scan.PagedSplit: a device looks for the partners of a row and fetches their columns, between the
 // conditions before the join and what comes behind it.
-func (s *probeSplit) Paged() (*scan.Paged, error) {
+func (s *probeSplit) Paged() (p *scan.Paged, err error) {
 	of, n := s.of, s.of.node
 	switch {
 	case of.run == nil || of.built.side == nil:
@@ -55,10 +55,10 @@ func (s *probeSplit) Paged() (*scan.Paged, error) {
 		return nil, err
 	}
 	if filter := of.built.filter; filter != nil {
-		filter.Joins()
+		filter.Joins(true)
+		defer func() { filter.Joins(err == nil) }()
 	}
-	p, err := scan.PagedOf(s.Split)
-	if err != nil {
+	if p, err = scan.PagedOf(s.Split); err != nil {
 		return nil, err
 	}
 	return s.joinedPages(p, lookup)

@@ -114,6 +114,9 @@ func rangesOf(n logical.Node) []scan.ColumnStats {
 	known := logical.StatsOf(n)
 	for i, c := range known {
 		known[i] = scan.ColumnStats{HasRange: c.HasRange, Min: c.Min, Max: c.Max, NoNulls: c.NoNulls}
+		if expr.HasOtherUnit(n.Columns()[i].Type) { // than the rows have
+			known[i].HasRange = false
+		}
 	}
 	return known
 }

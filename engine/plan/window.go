@@ -92,13 +92,18 @@ func (p *planner) window(n *logical.Window) (readerNode, error) {
 		for i, id := range c.Offsets {
 			call.Offsets[i] = places[id]
 		}
-		if c.Name == "" {
+		typ := c.Column.Type
+		switch { // of the rows, whose times may have another unit than columns of files
+		case c.Name == "":
 			if call.Aggregate, err = rowdata.Bind(n.Query(c, names), rows, nil); err != nil {
 				return nil, err
 			}
+			typ = call.Aggregate.Schema.Field(0).Type
+		case expr.HasOtherUnit(typ):
+			typ = rowdata.ValueType(rows.Field(places[c.Args[0]]).Type)
 		}
 		opt.Calls, texts = append(opt.Calls, call), append(texts, c.String())
-		fields = append(fields, arrow.Field{Name: taken.Unique(c.Column.Name), Type: c.Column.Type, Nullable: true})
+		fields = append(fields, arrow.Field{Name: taken.Unique(c.Column.Name), Type: typ, Nullable: true})
 	}
 	opt.Schema, made.text = arrow.NewSchema(fields, nil), strings.Join(texts, ", ")
 	return made, nil

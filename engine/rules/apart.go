@@ -20,7 +20,8 @@ func distinctApart(c *Context, n logical.Node) (logical.Node, error) {
 		return nil, nil
 	}
 	parts := callsApart(of)
-	if len(parts) < 2 || len(parts) > partsMost || !hasFewGroups(of) || slices.ContainsFunc(of.Calls, takesFirstDistinct) {
+	if len(parts) < 2 || len(parts) > partsMost || !hasFewGroups(of) || haveOtherUnits(of) ||
+		slices.ContainsFunc(of.Calls, takesFirstDistinct) {
 		return nil, nil
 	}
 	if of.Sets == nil {

@@ -15,6 +15,9 @@ func finestFirst(c *Context, n logical.Node) (logical.Node, error) {
 	if !ok || of.Sets == nil || of.Again || of.Expanded != 0 || of.Deterministic || len(of.Keys) == 0 {
 		return nil, nil
 	}
+	if haveOtherUnits(of) {
+		return nil, nil
+	}
 	levels, rest := levelsOf(of.Sets)
 	if levels == nil || slices.Contains(of.Sets[levels[0]], false) {
 		return nil, nil
@@ -53,6 +56,18 @@ func finestFirst(c *Context, n logical.Node) (logical.Node, error) {
 		return nil, err
 	}
 	return projected(c, last, of.Columns(), s.computed)
+}
+
+// haveOtherUnits says whether an aggregation has times in another unit than expressions have, which groups that are
+// projected would change.
+func haveOtherUnits(of *logical.Aggregate) bool {
+	isRead := func(id expr.ID) bool {
+		return slices.ContainsFunc(of.Keys, func(k logical.Group) bool { return k.Of == id }) ||
+			slices.ContainsFunc(of.Calls, func(call logical.Call) bool { return slices.Contains(call.Args, id) })
+	}
+	return slices.ContainsFunc(of.In.Columns(), func(c logical.Column) bool {
+		return expr.HasOtherUnit(c.Type) && isRead(c.ID)
+	})
 }
 
 // levelsOf returns sets each of which has all keys of the sets behind it, and of the rest; the rest has

@@ -402,7 +402,8 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 			return "= ", 1
 		}
 	case pg.Token_SCONST:
-		isFile := inFrom && slices.Contains(beforeTable, s.token(i-1).Token) || i > 0 && i == s.of
+		isBehindFrom := slices.Contains(beforeTable, s.token(i-1).Token) && s.token(i-2).Token != pg.Token_DISTINCT
+		isFile := inFrom && isBehindFrom || i > 0 && i == s.of
 		if isFile && !s.plain[at] || s.files[at] {
 			s.marks[at] = markFile
 			return `"` + strings.Repeat("f", min(max(len(s.word(t))-2, 1), 60)) + `"`, 1

@@ -164,6 +164,23 @@ const digitsMax = 38
 // TypeOf returns the type of the values of an Arrow type.
 func TypeOf(dt arrow.DataType) (Type, error) { return fromArrow(dt) }
 
+// HasOtherUnit says whether expressions have the times of a column in another unit than the column.
+func HasOtherUnit(dt arrow.DataType) bool {
+	if d, ok := dt.(*arrow.DictionaryType); ok {
+		dt = d.ValueType
+	}
+	of, ok := dt.(arrow.TemporalWithUnit)
+	if !ok {
+		return dt.ID() == arrow.DATE64
+	}
+	t, err := fromArrow(dt)
+	if err != nil {
+		return false
+	}
+	other, ok := t.Arrow().(arrow.TemporalWithUnit)
+	return !ok || other.TimeUnit() != of.TimeUnit()
+}
+
 // fromArrow returns the type of a column; the type of a dictionary is the type of its values.
 func fromArrow(dt arrow.DataType) (Type, error) {
 	if d, ok := dt.(*arrow.DictionaryType); ok {
