@@ -75,7 +75,7 @@ var randomTables = []string{"t", "t", "u", "folders", "mixed", "texts"}
 func (s *sqlTables) addLayouts(t *testing.T) {
 	t.Helper()
 	folders := filepath.Join(s.dir, "folders")
-	s.exec(t, "COPY (SELECT * REPLACE (ti % 3 AS ti) FROM t) TO '"+folders+"' (FORMAT parquet, PARTITION_BY (ti))")
+	s.exec(t, "COPY (SELECT * REPLACE (ti % 3 AS ti, ts::TIMESTAMP_MS AS ts) FROM t) TO '"+folders+"' (FORMAT parquet, PARTITION_BY (ti))")
 	s.add(t, "folders", "SELECT * FROM read_parquet('"+folders+"/*/*.parquet', hive_partitioning = true)")
 	s.tables["folders"] = plan.Table{Files: []string{folders}}
 

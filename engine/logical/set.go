@@ -310,7 +310,9 @@ func (m *united) unify() error {
 			t.arrow = columns[0].Type
 		}
 		of, err := expr.TypeOf(t.arrow)
-		t.expr, t.isCast = of, err == nil
+		if t.expr, t.isCast = of, err == nil; t.isCast && expr.HasOtherUnit(t.arrow) {
+			t.arrow = of.Arrow() // as groups of the rows have it
+		}
 		if len(columns) > 1 {
 			if t.expr, err = m.common(columns); err != nil {
 				const apart = "%s: column %q is %s in one statement and %s in another; cast one of them"
