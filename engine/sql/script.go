@@ -402,8 +402,7 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 			return "= ", 1
 		}
 	case pg.Token_SCONST:
-		isBehindFrom := slices.Contains(beforeTable, s.token(i-1).Token) && s.token(i-2).Token != pg.Token_DISTINCT
-		isFile := inFrom && isBehindFrom || i > 0 && i == s.of
+		isFile := inFrom && s.isTablePlace(i) || i > 0 && i == s.of
 		if isFile && !s.plain[at] || s.files[at] {
 			s.marks[at] = markFile
 			return `"` + strings.Repeat("f", min(max(len(s.word(t))-2, 1), 60)) + `"`, 1
@@ -472,6 +471,11 @@ func (s *script) replacedVerb(i int) (text string, taken int) {
 		return "LIKE", 1
 	}
 	return "", 0
+}
+
+// isTablePlace says whether a table stands at a place of a FROM clause, which IS DISTINCT FROM is not.
+func (s *script) isTablePlace(i int) bool {
+	return slices.Contains(beforeTable, s.token(i-1).Token) && s.token(i-2).Token != pg.Token_DISTINCT
 }
 
 // isGlob says whether a token is GLOB between two operands.
