@@ -146,7 +146,7 @@ func TestParseErrors(t *testing.T) {
 		"a codec":          {"steps:\n  - {name: a, from: x.csv, agg: count(*), output: {path: a.parquet, codec: lz5}}\n", "jobs/nightly.yaml:2:51: steps[0].output: jobs/a.parquet: output.codec (\"lz5\") of parquet must be one of"},
 		"a type":           {"steps:\n  - {name: a, from: x.csv, agg: count(*), output: a.csv, input: {types: {zip: text9}}}\n", "jobs/nightly.yaml:2:79: steps[0].input.types.zip: unknown type \"text9\""},
 		"SQL":              {"steps:\n  - name: a\n    from: x.csv\n    agg: sum(n) + * 2\n    output: a.csv\n", "jobs/nightly.yaml:4:19: steps[0].agg[0]: syntax error"},
-		"SQL in quotes":    {"steps:\n  - name: a\n    from: x.csv\n    agg: [count(*), 'sum(n']\n    output: a.csv\n", "jobs/nightly.yaml:4:27: steps[0].agg[1]: syntax error"},
+		"SQL in quotes":    {"steps:\n  - name: a\n    from: x.csv\n    agg: [count(*), 'sum(n']\n    output: a.csv\n", "jobs/nightly.yaml:4:25: steps[0].agg[1]: syntax error at end of input: this parenthesis is open"},
 		"SQL in a block":   {"steps:\n  - name: a\n    from: x.csv\n    agg: |\n      sum(n),\n      max(n n)\n    output: a.csv\n", "jobs/nightly.yaml:6:13: steps[0].agg[0]: syntax error"},
 		"a list for one":   {step + "name: [a]\n", "jobs/nightly.yaml:3:7: name: want one value, got a list"},
 		"one for fields":   {step + "limits: 5\n", "jobs/nightly.yaml:3:9: limits: want fields such as threads:, got \"5\""},
