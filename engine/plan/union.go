@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -46,6 +47,7 @@ func (n *unionNode) over(r *run) *united {
 // union makes the node of the rows of several statements.
 func (p *planner) union(n *logical.Union) (*input, error) {
 	made := &unionNode{}
+	var schemas []*arrow.Schema // of the inputs
 	for i, in := range n.In {
 		of, err := p.source(in, nil)
 		if err != nil {
@@ -56,15 +58,30 @@ func (p *planner) union(n *logical.Union) (*input, error) {
 			places[c] = of.places[id]
 		}
 		made.in, made.places = append(made.in, of.node), append(made.places, places)
+		schemas = append(schemas, of.node.rows(nil).Schema())
 	}
 	taken, fields := logical.Names{}, make([]arrow.Field, len(n.Columns()))
 	for i, c := range n.Columns() {
-		fields[i] = arrow.Field{Name: taken.Unique(c.Name), Type: c.Type, Nullable: c.Nullable}
+		fields[i] = arrow.Field{Name: taken.Unique(c.Name), Type: made.typeOf(schemas, i, c.Type), Nullable: c.Nullable}
 		made.stats = append(made.stats, c.Stats)
 	}
 	made.schema = arrow.NewSchema(fields, nil)
 	made.described = made.over(nil)
 	return &input{made, logical.PlacesOf(n.Columns())}, nil
+}
+
+// typeOf returns the type of a column in all inputs, which rows that are kept may have in place of a file's, or another
+// type where the inputs have several.
+func (n *unionNode) typeOf(schemas []*arrow.Schema, column int, other arrow.DataType) arrow.DataType {
+	var of arrow.DataType
+	for i, schema := range schemas {
+		typ := rowdata.ValueType(schema.Field(n.places[i][column]).Type)
+		if of != nil && !arrow.TypeEqual(of, typ) {
+			return other
+		}
+		of = typ
+	}
+	return of
 }
 
 // united is the source of a union.
