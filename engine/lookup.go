@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"unsafe"
 
@@ -34,8 +33,11 @@ func (h *Hashed) Lookup(fetched []int) (rowcode.Lookup, error) {
 		if !isInteger || fields[i].Interned || h.nullsEqual[i] {
 			return nil, errors.New("a key of a join is no integer, date or time, or NULLs are equal")
 		}
+		if err := hasWords(h.schema.Field(i).Type); err != nil {
+			return nil, err
+		}
 	}
-	for _, c := range slices.Concat(keyColumns(len(fields)), fetched) {
+	for _, c := range fetched {
 		if err := hasWords(h.schema.Field(c).Type); err != nil {
 			return nil, err
 		}
@@ -117,15 +119,6 @@ func (k *keyPacker) words(batch arrow.RecordBatch, words []int64, valid []byte) 
 		}
 		return nil
 	})
-}
-
-// keyColumns are the first columns of a Hashed.
-func keyColumns(keys int) []int {
-	list := make([]int, keys)
-	for i := range list {
-		list[i] = i
-	}
-	return list
 }
 
 // hasWords tells why devices cannot have the values of a type, if they cannot.

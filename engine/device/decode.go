@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/internal/encode"
@@ -35,14 +36,12 @@ type decoder struct {
 	wanted  []*stream.EncodedColumn // by column of the splits' pages: what columns says; nil for -1
 	strings []stringsColumn         // by column of of.Columns
 	fetched []*encode.Interner      // by of.Code.Fetched; nil of columns that are no keys with strings
-	// rows of the lookups that fetched has strings of, once for each column
-	fetchedStrings int64
-	feeding        atomic.Int64 // readers that read pages to tiles, or wait for one
-	feeders        atomic.Int64 // as many may wait: others decode by the CPU where no tile is free
-	reads          atomic.Int64 // nanoseconds that reading the pages of a split takes, on average
-	full           atomic.Bool  // devices decode no more: the CPU reads what is left
-	missed         atomic.Int64 // splits in a row that were read in vain
-	again          atomic.Int64 // calls of number with strings most of which had numbers
+	feeding atomic.Int64            // readers that read pages to tiles, or wait for one
+	feeders atomic.Int64            // as many may wait: others decode by the CPU where no tile is free
+	reads   atomic.Int64            // nanoseconds that reading the pages of a split takes, on average
+	full    atomic.Bool             // devices decode no more: the CPU reads what is left
+	missed  atomic.Int64            // splits in a row that were read in vain
+	again   atomic.Int64            // calls of number with strings most of which had numbers
 
 	sampling   sync.Once     // of stringsColumn.expected, once many strings are new
 	sampled    chan struct{} // closed when the sample is there, or notSampled
@@ -296,13 +295,15 @@ func (d *decoder) plan(q *Query, l *Layout) error {
 // planStrings finds the interner of each column of strings, and sets its StringBytes to
 // unpacked[i] / rows: the bytes of the column's decompressed pages, a row.
 func (d *decoder) planStrings(q *Query, l *Layout, unpacked []int64, rows int64) error {
+	fetched := int64(0) // strings
 	for k, column := range l.bound.KeyColumns {
 		numbers := q.Interners[column]
 		if l.strings != nil && l.strings[k] != nil {
 			numbers = l.strings[k]
 		}
-		if err := d.planFetched(column, numbers); err != nil {
-			return err
+		if fetched += d.planFetched(column, numbers); fetched*stringsRatio > d.rows {
+			return fmt.Errorf("up to %s strings of the build sides of joins are too many to be numbered for %s rows",
+				humanize.Comma(fetched), humanize.Comma(d.rows))
 		}
 		of := d.of.Keys[k].Column
 		if of < 0 || !d.of.Columns[of].Strings {

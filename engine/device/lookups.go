@@ -1,35 +1,27 @@
 package device
 
 import (
-	"fmt"
-
-	"github.com/dustin/go-humanize"
-
 	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
-// planFetched finds what numbers the strings of a key that come from the build side of a join; each string of it gets
-// a number before the first tile is decoded.
-func (d *decoder) planFetched(column int, numbers *encode.Interner) error {
+// planFetched sets what numbers the strings of a key that come from the build side of a join, and returns how many
+// rows that side has: each string of it gets a number before the first tile is decoded. It returns 0 of other keys.
+func (d *decoder) planFetched(column int, numbers *encode.Interner) (strings int64) {
 	if d.program == nil {
-		return nil
+		return 0
 	}
 	n := &d.program.Nodes[d.program.Columns[column]]
 	if n.Op != rowcode.Fetch || !d.program.Lookups[n.Low].IsText(int(n.High)) {
-		return nil
-	}
-	if d.fetchedStrings += d.program.Lookups[n.Low].Rows(); d.fetchedStrings*stringsRatio > d.rows {
-		return fmt.Errorf("up to %s strings of the build sides of joins are too many to be numbered for %s rows",
-			humanize.Comma(d.fetchedStrings), humanize.Comma(d.rows))
+		return 0
 	}
 	for i, of := range d.of.Code.Fetched {
 		if !of.Words && of.Column == int(n.High) && d.of.Code.Lookups[of.Lookup] == d.program.Lookups[n.Low] {
 			d.fetched[i] = numbers
 		}
 	}
-	return nil
+	return d.program.Lookups[n.Low].Rows()
 }
 
 // joins reports whether devices make the pairs of a join.

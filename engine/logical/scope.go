@@ -159,18 +159,18 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 			}
 		}
 		i, err := expr.FindColumn(r.inStar, e)
-		if other, ok := r.others[strings.ToLower(e.Name)]; ok && err != nil {
+		if err == nil {
+			return r.starred[i], nil
+		}
+		if other, ok := r.others[strings.ToLower(e.Name)]; ok {
 			return other, nil
 		}
 		for _, hidden := range r.hidden {
-			if err != nil && strings.EqualFold(r.columns[hidden].Name, e.Name) {
+			if strings.EqualFold(r.columns[hidden].Name, e.Name) {
 				return hidden, nil
 			}
 		}
-		if err != nil {
-			return 0, err
-		}
-		return r.starred[i], nil
+		return 0, err
 	}
 	missing := e.Path // the part of the path that errors name
 	known := false    // a table has that name

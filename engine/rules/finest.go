@@ -70,8 +70,8 @@ func haveOtherUnits(of *logical.Aggregate) bool {
 	})
 }
 
-// levelsOf returns sets each of which has all keys of the sets behind it, and of the rest; the rest has
-// at least a set.
+// levelsOf divides sets into levels and the rest, which has one set at least: a level has all keys of the levels behind
+// it, and of the rest.
 func levelsOf(sets [][]bool) (levels, rest []int) {
 	for i := range sets {
 		rest = append(rest, i)

@@ -137,9 +137,7 @@ func ofDigits(bitsOfDigit int) binding {
 func toBase(b *binder, n *node) {
 	n.typ, n.fallible = typeOf(Text), true
 	b.want(n, []TypeID{Int64, Int64, Int64}[:len(n.args)]...)
-	if len(n.args) == 2 {
-		n.args = append(n.args[:2:2], b.constant(typeOf(Int64), int64(0)))
-	}
+	b.fill(n, 3, typeOf(Int64), int64(0))
 	n.eval = map3f(n, func(e *Evaluator, v, radix, least int64) (string, error) {
 		if v < 0 || radix < 2 || radix > 36 || least < 0 || least > 64 {
 			return "", query.Valuef("%s: %d to base %d, %d digits; want a number from 0 on, a base from 2 to 36, and 64 "+

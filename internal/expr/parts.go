@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -89,12 +90,17 @@ func sliceOf(b *binder, n *node) {
 	})
 }
 
+// fill adds a constant where the last of a number of arguments is not given.
+func (b *binder) fill(n *node, args int, t Type, value any) {
+	if len(n.args) == args-1 {
+		n.args = append(slices.Clone(n.args), b.constant(t, value))
+	}
+}
+
 // overlay binds overlay: without a length, or with a negative one, new is as long as what it stands for.
 func overlay(b *binder, n *node) {
 	n.typ, n.fallible = typeOf(Text), true
-	if len(n.args) == 3 {
-		n.args = append(n.args[:3:3], b.constant(typeOf(Int64), int64(-1)))
-	}
+	b.fill(n, 4, typeOf(Int64), int64(-1))
 	b.want(n, Text, Text, Int64, Int64)
 	n.eval = func(f *frame) (*vector, error) {
 		args, out, err := f.all(n, textKind)
@@ -326,7 +332,7 @@ func folders(path, signs string) string {
 	return path[:max(at, 0)]
 }
 
-// sized binds a function of bytes in units, each of which has step of the unit before.
+// sized binds a function of bytes in units: a unit is step times the unit before it.
 func sized(step uint64, units ...string) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Text)
@@ -357,9 +363,7 @@ const barWidthMax = 1000
 // bar binds bar: of eighths of characters.
 func bar(b *binder, n *node) {
 	n.typ, n.fallible = typeOf(Text), true
-	if len(n.args) == 3 {
-		n.args = append(n.args[:3:3], b.constant(typeOf(Float64), 80.0))
-	}
+	b.fill(n, 4, typeOf(Float64), 80.0)
 	b.want(n, Float64, Float64, Float64, Float64)
 	n.eval = func(f *frame) (*vector, error) {
 		args, out, err := f.all(n, textKind)
