@@ -11,6 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/device"
+	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vector"
@@ -23,7 +25,7 @@ type lookup struct {
 	first []int64 // by batch: the number of its first row
 }
 
-var _ rowcode.Lookup = (*lookup)(nil)
+var _ device.GatheredLookup = (*lookup)(nil)
 
 // Lookup returns the rows for devices, which fetch some columns of them, or why they cannot have them.
 func (h *Hashed) Lookup(fetched []int) (rowcode.Lookup, error) {
@@ -198,4 +200,18 @@ func (l *lookup) Strings(column int, first int64, n int, put func(i int, s []byt
 		}
 		return nil
 	})
+}
+
+// Gather implements device.GatheredLookup.
+func (l *lookup) Gather(mem memory.Allocator, column int, rows []uint64, valid []uint8) (arrow.Array, error) {
+	at := make([]gather.Row, len(rows))
+	for i, row := range rows {
+		if valid != nil && valid[i] == 0 {
+			at[i] = l.of.None()
+			continue
+		}
+		batch := sort.Search(len(l.first), func(i int) bool { return l.first[i] > int64(row) }) - 1
+		at[i] = gather.Row{Batch: uint32(batch), Row: uint32(int64(row) - l.first[batch])}
+	}
+	return gather.Column(mem, l.of.columns[column], at)
 }

@@ -31,21 +31,20 @@ func (s *Statement) readMapped(ctx context.Context, of *aggregator.Query, src sc
 	defer func() { err = cmp.Or(err, leave()) }()
 	query := *of
 	query.Workers = max(min(query.Workers, len(splits)), 1)
-	sink := &mapSink{newMap: opt.NewMap, end: end, take: func(ctx context.Context, r *aggregator.Rows, m RowMap) error {
-		p := r.Piece()
-		return scan.UseBatchOf(p.Reader, p.Split.Name(), p.Batch, func() error {
-			return eachMade(ctx, m, p.Batch, call, func(made arrow.RecordBatch) error { return keep(r.Worker, made) })
-		})
-	}}
+	sink := newKeptSink(s, &query, opt, keep, end)
 	input := s.mapped(src, splits, &query, sink, started)
+	if of := sink.decoding; of != nil {
+		of.Splits, of.Passed = splits, input.progress.passed
+	}
 	err = input.readThrough(ctx)
-	return input.stats(), err
+	stats := input.stats()
+	stats.Device = sink.stats
+	return stats, err
 }
 
 // mapped returns the pipeline from splits of a source to a sink of maps, whose reading has been prepared since a time.
-func (s *Statement) mapped(src scan.Source, splits []scan.Split, of *aggregator.Query, sink *mapSink,
+func (s *Statement) mapped(src scan.Source, splits []scan.Split, of *aggregator.Query, sink aggregator.Aggregator,
 	started time.Time) *pipeline {
-	sink.maps = make([]RowMap, of.Workers)
 	return &pipeline{
 		statement: s, source: src, shared: of, sink: sink, feed: newFeed(splits), byBatch: true,
 		progress: newProgress(s.engine.opt.Progress, src.Stats(), splits, started),
@@ -101,12 +100,18 @@ func (w scatterers) release() {
 // mapSink is the sink of what maps make of whole batches.
 type mapSink struct {
 	newMap func() RowMap
-	maps   []RowMap                                                      // by worker; nil before its first batch
+	maps   []RowMap                                                      // by worker: of one that reads batches
 	take   func(ctx context.Context, r *aggregator.Rows, m RowMap) error // takes r's batch through the map
 	end    func(ctx context.Context) error                               // once all are taken; nil does nothing
 }
 
 var _ aggregator.Aggregator = (*mapSink)(nil)
+
+// newMapSink returns a sink for a number of workers.
+func newMapSink(workers int, newMap func() RowMap,
+	take func(ctx context.Context, r *aggregator.Rows, m RowMap) error) *mapSink {
+	return &mapSink{newMap: newMap, maps: make([]RowMap, workers), take: take}
+}
 
 // Begin implements aggregator.Aggregator.
 func (s *mapSink) Begin(context.Context) error { return nil }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/digits"
 )
@@ -152,12 +153,21 @@ func (p *Plan) Ran(o *Operator, s *Stats, whole bool) {
 	if s.Device != nil && s.Device.Reason != "" && (p.Device == nil || p.Device.Reason != s.Device.Reason) {
 		o.Property("ran, device: %s", s.Device.Reason)
 	}
-	if d := s.Device; d != nil && d.NotDecoded != "" && (p.Device == nil || p.Device.NotDecoded != d.NotDecoded) {
-		o.Property("ran, decode: the CPU, since %s", d.NotDecoded)
-	} else if d != nil && d.Decoded > 0 {
-		o.Property("ran, decode: the device, %s", digits.Counted(d.Decoded, "row"))
+	if d := s.Device; d != nil && (p.Device == nil || d.NotDecoded != p.Device.NotDecoded || d.NotDecoded == "") {
+		o.Decoded("decode", d)
 	}
 	o.Spilled(s)
+}
+
+// Decoded says who has decoded the pages of files for a part of the operator, where devices were asked to.
+func (o *Operator) Decoded(part string, d *device.Stats) {
+	switch {
+	case d == nil:
+	case d.NotDecoded != "":
+		o.Property("ran, %s: the CPU, since %s", part, d.NotDecoded)
+	case d.Decoded > 0:
+		o.Property("ran, %s: the device, %s", part, digits.Counted(d.Decoded, "row"))
+	}
 }
 
 // Spilled says what the operator has written to the temp directory, if anything.

@@ -12,6 +12,7 @@ import (
 	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
 	ordering "github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -32,6 +33,10 @@ type RowsOptions struct {
 	Columns []int         // of the source, as the maps take them
 	Schema  *arrow.Schema // of what the maps return
 	NewMap  func() RowMap // one for each worker
+
+	// Code adds the columns of Schema to a program for devices, of Columns; or tells what has no instructions. Where it
+	// is set, devices may make the rows of build sides in place of maps.
+	Code func(b *rowcode.Builder, columns []rowcode.Value) ([]rowcode.Value, error)
 
 	// InOrder keeps the order of the input: one worker reads it. The default is that batches come
 	// as they are ready.
@@ -65,11 +70,11 @@ func (s *Statement) rows(ctx context.Context, src scan.Source, opt RowsOptions) 
 	r := &Rows{}
 	r.init(opt.Schema, workers)
 	r.cancel = cancel
-	sink := &mapSink{newMap: opt.NewMap, take: func(ctx context.Context, of *aggregator.Rows, m RowMap) error {
+	sink := newMapSink(workers, opt.NewMap, func(ctx context.Context, of *aggregator.Rows, m RowMap) error {
 		p := of.Piece()
 		use := func(f func() error) error { return scan.UseBatchOf(p.Reader, p.Split.Name(), p.Batch, f) }
 		return eachMade(ctx, m, p.Batch, use, func(b arrow.RecordBatch) error { return r.send(ctx, of.Thread, b) })
-	}}
+	})
 	of := s.newQuery(workers)
 	r.input = s.mapped(src, splits, of, sink, started)
 	spawn.Go(func() error {

@@ -126,15 +126,19 @@ func (d *device) tileRows() int {
 	most := min(d.limit/ringShare, o.PinnedLimit/ringPinned) / int64(o.Streams)
 	bytes := min(most, tileBytesMax)
 	rows := bytes / rowBytes(&o.Shape, o.Nullable)
-	rows = min(rows, o.feedback(d.tableMax().Slots).LoadMax())
+	load := int64(math.MaxInt64) // of a table
+	if !o.OnlyDecode {
+		load = o.feedback(d.tableMax().Slots).LoadMax()
+	}
+	rows = min(rows, load)
 	if rows > tileRowsMin {
 		rows -= rows % tileRowsMin
 	}
 	if o.Rows > 0 { // small inputs need no large tiles
 		rows = min(rows, max(ceilDiv(o.Rows, int64(o.Streams)), tileRowsMin))
 	}
-	loaded := o.feedback(d.tableMax().Slots).LoadMax() / 4 * 3 // encoded tiles leave the table less memory
-	if o.Decode != nil && o.Decode.GroupRows <= min(most/rowBytes(&o.Shape, o.Nullable), loaded) {
+	load = load / 4 * 3 // encoded tiles leave the table less memory
+	if o.Decode != nil && o.Decode.GroupRows <= min(most/rowBytes(&o.Shape, o.Nullable), load) {
 		rows = max(rows, o.Decode.GroupRows)
 	}
 	for o.Algorithm == MPEGA && rows > 32 && d.groupsTile(rows).bytes()*int64(o.Streams) > d.limit/groupsShare {

@@ -451,7 +451,12 @@ func (t *Tile) submitDecoded() error {
 		return nil
 	}
 	t.decoded = true
-	return r.Submit(t)
+	if !r.opt.OnlyDecode {
+		return r.Submit(t)
+	}
+	err := wrapDevice(t.giveRows())
+	r.put(t)
+	return err
 }
 
 // head is how Code has ended.
@@ -539,7 +544,7 @@ func (t *Tile) isDecoded() bool {
 	if l.matches {
 		ok = ok && isDone(t.statuses()[l.refusedAt(t.Encoded.items):][:4])
 	}
-	return done(1) && ok
+	return ok && (t.device.run.opt.OnlyDecode || done(1)) // keys
 }
 
 // isDone reports whether all of some statuses say so.
@@ -616,7 +621,10 @@ func (t *Tile) decode(again bool) error {
 		code := t.evaluation(columns, into, keys)
 		steps = append(steps, func() error { return t.stream.Evaluate(code) })
 	}
-	return firstError(append(steps, func() error { return t.stream.PackKeys(keys) })...)
+	if !d.run.opt.OnlyDecode {
+		steps = append(steps, func() error { return t.stream.PackKeys(keys) })
+	}
+	return firstError(steps...)
 }
 
 // unpack returns the steps before pages are decoded: bitmaps are cleared, statuses are set, blocks

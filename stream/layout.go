@@ -100,7 +100,9 @@ func (l *layout) copies(b kernels.Buffer, at int64, host []byte, n int64, out bo
 		copies = append(copies, kernels.Copy{Device: device, Host: host[offset : offset+bytes], Out: out})
 	}
 	for _, p := range l.stripes() {
-		add(p.offset, n*p.width)
+		if p.width > 0 {
+			add(p.offset, n*p.width)
+		}
 	}
 	for _, offset := range l.valid {
 		if offset >= 0 {

@@ -50,6 +50,10 @@ type Options struct {
 	// Decode says how encoded tiles are decoded. The default, nil, has no encoded tiles.
 	Decode *Decoding
 
+	// OnlyDecode: the rows of encoded tiles go to TakeRows as soon as they are decoded, and nothing is aggregated. Shape
+	// has columns alone then, and no other tiles are submitted.
+	OnlyDecode bool
+
 	// MemoryLimit bounds each device's memory, in bytes. The default is the memory that is free.
 	MemoryLimit int64
 
@@ -140,11 +144,16 @@ func (o *Options) Validate() error {
 		}
 	}
 	check(len(o.Devices) > 0, "Devices is empty")
-	if o.Parts == nil {
+	switch {
+	case o.OnlyDecode:
+		check(o.TakeRows != nil && o.Decode != nil, "TakeRows and Decode must be set with OnlyDecode")
+		check(len(o.Shape.Folds) == 0 && o.Shape.KeyBytes == 0 && o.Parts == nil && o.Algorithm == Auto,
+			"OnlyDecode has no keys, folds, Parts or Algorithm")
+	case o.Parts == nil:
 		check(o.TakeRows != nil && o.TakeStates != nil, "TakeRows and TakeStates must be set")
 		check(!o.Shape.Sorts() || o.OnCPU != nil, "OnCPU must be set where the shape sorts")
 		check(len(o.Ranked) == 0 || o.Ranks != nil, "Ranks must be set where columns are ranked")
-	} else {
+	default:
 		check(o.Parts.Radix != nil && o.Parts.Take != nil, "Parts.Radix and Parts.Take must be set")
 		check(len(o.Shape.Folds) == 0, "Shape has folds (%d), which are not Parts' work", len(o.Shape.Folds))
 	}

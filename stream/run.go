@@ -471,7 +471,7 @@ func (r *Run) countOnCPU() { r.count(func(c *Counters) { c.OnCPU++ }) }
 // takeRows gives the rows of a tile to the CPU.
 func (r *Run) takeRows(t *Tile) error {
 	r.count(func(c *Counters) { c.RowsOut += int64(t.Rows) })
-	if invariants.Enabled {
+	if invariants.Enabled && !r.opt.OnlyDecode {
 		r.account.note(t.Keys, t.Rows, r.opt.Shape.KeyBytes, false)
 	}
 	return r.opt.TakeRows(r.ctx, t)

@@ -56,7 +56,7 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 		return a.beginNamed(ctx, layout, err)
 	}
 	a.change = a.newChangeover(ctx, layout)
-	opened, asked := a.query.Devices.Opened(), a.query.Devices.asked()
+	opened, asked := a.query.Devices.Opened(), a.query.Devices.Asked()
 	switch {
 	case err != nil:
 		a.chose(nil, err)
@@ -115,7 +115,7 @@ func (a *Aggregator) chose(devices *coprocessor, err error) {
 	}
 	a.stats.Reason = err.Error()
 	level := slog.LevelDebug
-	if a.query.Devices.asked() && err != errGroups {
+	if a.query.Devices.Asked() && err != errGroups {
 		level = slog.LevelWarn
 	}
 	a.query.Devices.log.Log(context.Background(), level, "the CPU aggregates", slog.Any("reason", err))
@@ -186,7 +186,7 @@ func (a *Aggregator) EndInput(ctx context.Context) ([]scan.Split, error) {
 // endBatches is EndInput once no split waits to be decoded.
 func (a *Aggregator) endBatches(ctx context.Context) error {
 	if a.opening != nil {
-		if !a.query.Devices.asked() && !a.query.Devices.Opened() && a.opening.isLate(ctx, a.query) {
+		if !a.query.Devices.Asked() && !a.query.Devices.Opened() && a.opening.isLate(ctx, a.query) {
 			a.opening.leave(a)
 		}
 		if err := a.query.Parallel(ctx, a.takeHeld); err != nil {

@@ -32,7 +32,7 @@ func (q *Query) suits() (layout *Layout, err error) {
 			fmt.Sprintf("%v, and the CPU has a group for every key, so that partitions are of no use",
 				layout.parts))
 	}
-	if err == nil && !q.Devices.asked() {
+	if err == nil && !q.Devices.Asked() {
 		err = q.mayBeWorth()
 	}
 	return layout, err
@@ -134,7 +134,7 @@ func (q *Query) mayBeWorth() error {
 // for such an input, or less time than its opening takes. Devices that the user asked for need no
 // forecast.
 func (q *Query) measure(layout *Layout, forecast func() (Size, error)) (size Size, err error) {
-	if q.Devices.asked() {
+	if q.Devices.Asked() {
 		return size, nil
 	}
 	if size, err = forecast(); err != nil {
@@ -185,7 +185,7 @@ func (q *Query) paysToOpen(layout *Layout, size Size) error {
 // with the rates by which it does not. Both are empty where the user asked for devices. worth opens
 // the devices if they are not open.
 func (q *Query) worth(ctx context.Context, layout *Layout, size Size) (rates string, err error) {
-	if q.Devices.asked() {
+	if q.Devices.Asked() {
 		return "", nil
 	}
 	devices := q.Devices

@@ -53,7 +53,7 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 		}
 	}
 	program := b.Program(filter, outputs)
-	columns, words, err := l.addInputs(d, p, program, numbered)
+	columns, words, err := addInputs(d, p, program, numbered)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (l *Layout) decodeCode(d *stream.Decoding, p *scan.Paged) (columns []int, e
 // that devices decode has its values, or the words of its strings: -1 where that is none. A column of strings
 // has numbers where it is a key or is folded, and words where it is compared, or nobody needs more
 // than its NULLs; where both are needed, the words come behind the numbers.
-func (l *Layout) addInputs(d *stream.Decoding, p *scan.Paged, program *rowcode.Program,
+func addInputs(d *stream.Decoding, p *scan.Paged, program *rowcode.Program,
 	numbered []rowcode.Value) (columns, words []int, err error) {
 	columns, words = slices.Repeat([]int{-1}, len(p.Columns)), slices.Repeat([]int{-1}, len(p.Columns))
 	matched := program.Matched()

@@ -71,9 +71,12 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	c := &coprocessor{query: q, lease: lease, layout: layout, back: q.Trace.Rows("CPU, for devices")}
 	opt := q.streamOptions(lease.deviceSet, layout)
 	opt.MemoryLimit = lease.limit(opt.MemoryLimit)
-	if opt.Parts != nil {
+	switch {
+	case opt.Parts != nil:
 		opt.Parts.Take = c.takeParts
-	} else {
+	case layout.rows != nil:
+		opt.OnlyDecode, opt.TakeRows = true, layout.rows.take
+	default:
 		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
 		opt.OnCPU = func(partition int) bool { return c.merged[partition] }
 		opt.Ranks = func(ctx context.Context, column int) ([]uint32, error) { return q.rank(ctx, layout, column) }
@@ -86,11 +89,13 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	if err != nil {
 		return nil, cmp.Or(c.release(err), err)
 	}
-	if layout.numbered && c.run.Decoding() == nil && !q.Devices.named() {
+	if c.run.Decoding() == nil && (layout.rows != nil || layout.numbered && !q.Devices.named()) {
 		return nil, cmp.Or(c.release(nil), errNoRoom)
 	}
 	c.filler.devices = c
-	c.plain = newPlainResult(q, layout)
+	if layout.rows == nil {
+		c.plain = newPlainResult(q, layout)
+	}
 	return c, nil
 }
 

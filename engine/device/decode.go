@@ -100,6 +100,8 @@ type openEncoded struct {
 // the columns that devices decode it is, -1 where they do not need it; or why they cannot.
 func (l *Layout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int, err error) {
 	switch {
+	case l.rows != nil:
+		return l.rows.decoding(p)
 	case l.parts != nil:
 		return nil, nil, errors.New("the device does no more than partition")
 	case len(l.keys.Fields) > kernels.KeyPartsMax:
@@ -795,8 +797,10 @@ func (d *decoder) refuse(_ context.Context, t *stream.Tile) error {
 	f := &d.devices.filler
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d.refused = append(d.refused, d.sent[t].splits...)
-	for _, c := range d.sent[t].counts {
+	sent := d.sent[t]
+	delete(d.sent, t)
+	d.refused = append(d.refused, sent.splits...)
+	for _, c := range sent.counts {
 		d.pages.Add(scan.PageCount{Codec: c.Codec, Pages: -c.Pages, Bytes: -c.Bytes, Decompressed: -c.Decompressed})
 	}
 	if d.refusals++; d.refusals >= missedMax && d.refusals > d.tiles/2 {

@@ -276,18 +276,18 @@ func (d *Devices) SetTimeout(timeout time.Duration) { d.timeout.Store(int64(time
 // wait returns how long drivers are waited for: D3.
 func (d *Devices) wait() time.Duration { return time.Duration(d.timeout.Load()) }
 
-// asked reports whether the user asked for devices, and not for whatever is fastest.
-func (d *Devices) asked() bool { return d.choice.kind != "auto" }
+// Asked reports whether the user asked for devices, and not for whatever is fastest.
+func (d *Devices) Asked() bool { return d.choice.kind != "auto" }
 
 // Ready reports whether devices are asked for, or open.
-func (d *Devices) Ready() bool { return !d.CPU() && (d.asked() || d.Opened()) }
+func (d *Devices) Ready() bool { return !d.CPU() && (d.Asked() || d.Opened()) }
 
 // CPU reports whether the user asked for the CPU alone.
 func (d *Devices) CPU() bool { return d.choice.kind == "cpu" }
 
 // Check opens the devices that the user asked for, and returns why that fails.
 func (d *Devices) Check(ctx context.Context) error {
-	if !d.asked() || d.knobs.Opens != 0 {
+	if !d.Asked() || d.knobs.Opens != 0 {
 		return nil
 	}
 	return d.Warm(ctx)

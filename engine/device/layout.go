@@ -43,6 +43,8 @@ type Layout struct {
 	notDecoded error // why devices do not decode the query's files; nil where they do
 	decoder    *decoder
 
+	rows *rowsLayout // of rows that are decoded, and not aggregated; nil of others
+
 	// Where a device partitions the rows of the query for the CPU:
 	parts  error // why it does no more; nil where it aggregates
 	hashed bool  // its keys are what gives the hash of the CPU's, whose words are columns

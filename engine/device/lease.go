@@ -169,7 +169,7 @@ func (q *Query) need(l *Layout) int64 {
 		need += stream.DecodeBytes(l.decoder.of, rows)
 	}
 	switch {
-	case l.parts != nil:
+	case l.parts != nil || l.rows != nil:
 	case l.shape.Sorts():
 		need += needRows * rows * 8 * int64(l.shape.StateWords()+1)
 	default:

@@ -26,6 +26,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/testknobs"
+	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
 // codedFields are the columns of the files that coded statements are asked of: i numbers, d doubles, n
@@ -222,34 +223,59 @@ func answerCoded(
 	return rows, r.Stats(), err
 }
 
+// openCoded returns an engine with a device, and tables, and t of a file.
+func openCoded(
+	t *testing.T, path string, dimensions map[string]plan.Table, device string, knobs testknobs.Engine,
+) (*engine.Engine, map[string]plan.Table) {
+	t.Helper()
+	eng, err := engine.Open(testknobs.With(engine.Options{Device: device, Threads: 2}, knobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := maps.Clone(dimensions)
+	tables["t"] = plan.Table{Source: src}
+	return eng, tables
+}
+
+// analyzedOnDevice returns what EXPLAIN ANALYZE says of a statement that a device takes part in.
+func analyzedOnDevice(t *testing.T, path, text string, dimensions map[string]plan.Table) string {
+	t.Helper()
+	eng, tables := openCoded(t, path, dimensions, cmp.Or(*sizeDevice, "host:64MiB"), testknobs.Engine{})
+	q, err := prepareWith(eng, text, plan.Options{Tables: tables})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	analyzed, err := q.Analyze(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return analyzed
+}
+
 // sameOnDevice answers a statement on the CPU and with a device, and compares. It returns what the device has done; ok
-// is false where both ended with an error.
+// is false where both ended with an error. fail is what a device of the CPU fails with; nil for nothing.
 func sameOnDevice(
 	t *testing.T, rng *rand.Rand, path, text string, keys int, dimensions map[string]plan.Table,
+	fail func(hostdevice.Call) error,
 ) (stats engine.Stats, ok bool) {
 	t.Helper()
 	open := func(device string, knobs testknobs.Engine) (*engine.Engine, map[string]plan.Table) {
-		eng, err := engine.Open(testknobs.With(engine.Options{Device: device, Threads: 2}, knobs))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := eng.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		src, err := dataset.Open(t.Context(), []string{path}, dataset.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tables := maps.Clone(dimensions)
-		tables["t"] = plan.Table{Source: src}
-		return eng, tables
+		return openCoded(t, path, dimensions, device, knobs)
 	}
 	cpu, tables := open("cpu", testknobs.Engine{})
 	want, wantStats, wantErr := answerCoded(t.Context(), cpu, tables, text, keys)
 	device, tables := open(cmp.Or(*sizeDevice, "host:64MiB"), testknobs.Engine{Device: testknobs.Device{
-		TileRows: []int{0, 0, 1000}[rng.IntN(3)], Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Count: 1 + rng.IntN(2),
+		TileRows: []int{0, 0, 1000}[rng.IntN(3)], Groups: []int64{0, 10, 1 << 30}[rng.IntN(3)], Count: 1 + rng.IntN(2), Fail: fail,
 	}})
 	got, stats, err := answerCoded(t.Context(), device, tables, text, keys)
 	if (err == nil) != (wantErr == nil) {
@@ -289,7 +315,7 @@ func TestDeviceCode(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(i), 61))
 			path := codedFile(t, rng)
 			text, keys := codedStatements{rng}.statement()
-			stats, ok := sameOnDevice(t, rng, path, text, keys, map[string]plan.Table{})
+			stats, ok := sameOnDevice(t, rng, path, text, keys, map[string]plan.Table{}, nil)
 			switch {
 			case !ok:
 				failed++

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -59,7 +60,10 @@ func (n *joinNode) projections() [2]*projection { return [2]*projection{n.ofProb
 
 // sameRows are the options for reading rows as they are.
 func sameRows(schema *arrow.Schema) engine.RowsOptions {
-	opt := engine.RowsOptions{Schema: schema, NewMap: func() engine.RowMap { return new(sameMap) }}
+	opt := engine.RowsOptions{
+		Schema: schema, NewMap: func() engine.RowMap { return new(sameMap) },
+		Code: func(_ *rowcode.Builder, columns []rowcode.Value) ([]rowcode.Value, error) { return columns, nil },
+	}
 	for i := range schema.NumFields() {
 		opt.Columns = append(opt.Columns, i)
 	}

@@ -292,6 +292,7 @@ func (t *tree) addJoin(n *joinNode) {
 	t.last.Property("ran: %s made, %s", digits.Counted(made, "row"), missed(made, n.estimate))
 	s := built.side.Stats()
 	t.last.Property("ran, build side: %s kept", digits.Counted(built.side.Rows(), "row"))
+	t.last.Decoded("decode of the build side", built.side.Reading().Device)
 	if built.filter != nil {
 		tested, kept := built.filter.Counts()
 		const text = "ran, keys asked of the other side's reader: %s of %s left"

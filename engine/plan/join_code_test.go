@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -15,6 +16,7 @@ import (
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
 // dimensionFields are the columns of tables that t is joined with: two keys, then values.
@@ -139,7 +141,7 @@ func TestDeviceJoins(t *testing.T) {
 			stats, ok := sameOnDevice(t, rng, path, text, keys, map[string]plan.Table{
 				"x": {Source: dimension(rng, "x", false)}, "y": {Source: dimension(rng, "y", strings.Contains(text, "yl"))},
 				"z": {Source: dimension(rng, "z", false)},
-			})
+			}, nil)
 			switch {
 			case !ok:
 				failed++
@@ -153,3 +155,79 @@ func TestDeviceJoins(t *testing.T) {
 		t.Errorf("%d of %d statements were decoded; want more", decoded, statements)
 	}
 }
+
+// kept returns a statement whose build side is rows of t, joined with x at times, and how many keys it has.
+func (r codedStatements) kept() (text string, keys int) {
+	columns := []string{"i0", "i1", "i2", "i3", "n0", "d0", r.exact() + " AS v", r.condition(1) + " AS c"}
+	from := "t"
+	if r.IntN(2) == 0 {
+		from += r.pick(" ", " LEFT ") + "JOIN x ON " + r.pick("i0", "i1", "i2") + " = xk"
+		columns = append(columns, "xa", "xw", "xday2", "xm", "xf")
+	}
+	if r.IntN(8) == 0 {
+		columns = append(columns, "s") // devices do not bring strings of pages back
+	}
+	if r.IntN(3) > 0 {
+		from += " WHERE " + r.condition(1)
+	}
+	of := "(SELECT " + strings.Join(columns, ", ") + " FROM " + from + ") s"
+	list := []string{"bl"}
+	for range 1 + r.IntN(4) {
+		c := columns[r.IntN(len(columns))]
+		if _, name, named := strings.Cut(c, " AS "); named {
+			c = name
+		}
+		list = append(list, r.pick("count(", "min(", "max(")+c+")", "count(*)")
+	}
+	text = "SELECT " + strings.Join(list, ", ") + " FROM b " + r.pick("", "", "LEFT ") + "JOIN " + of +
+		" ON bk = " + r.pick("i0", "i1", "i2", "v") + r.pick("", "", " AND bl = i3") + " GROUP BY 1"
+	return text, 1
+}
+
+// Would catch rows of a build side that a device decodes and brings back wrongly, in another type, twice or not at all, where
+// the device fails, too.
+func TestDeviceBuildSides(t *testing.T) {
+	statements := 200
+	if testing.Short() {
+		statements = 50
+	}
+	var many [dimensionMany][2]any
+	for i := range many {
+		many[i] = [2]any{int64(i%1200 - 600), int64(i % 7)}
+	}
+	decoded := 0
+	for i := range statements {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(uint64(i), 71))
+			path := codedFile(t, rng)
+			text, keys := codedStatements{rng}.kept()
+			var cells [2][]any
+			for _, row := range many {
+				cells[0], cells[1] = append(cells[0], row[0]), append(cells[1], row[1])
+			}
+			of := arrow.PrimitiveTypes.Int64
+			schema := arrow.NewSchema([]arrow.Field{{Name: "bk", Type: of}, {Name: "bl", Type: of}}, nil)
+			batch := grouptest.Batch(schema, grouptest.Array(of, cells[0]), grouptest.Array(of, cells[1]))
+			tables := map[string]plan.Table{
+				"b": {Source: scan.Batches(schema, []arrow.RecordBatch{batch})}, "x": {Source: dimension(rng, "x", false)},
+			}
+			var fail func(hostdevice.Call) error
+			if rng.IntN(3) == 0 {
+				fail = hostdevice.FailNth(1+rng.Int64N(200), rng.IntN(2) == 0, errors.New("boom"))
+			}
+			if _, ok := sameOnDevice(t, rng, path, text, keys, tables, fail); !ok {
+				return
+			}
+			if strings.Contains(analyzedOnDevice(t, path, text, tables), "ran, decode of the build side: the device") {
+				decoded++
+			}
+		})
+	}
+	t.Logf("the build sides of %d of %d statements were decoded", decoded, statements)
+	if decoded < statements/4 && *sizeDevice == "" { // tables are too small for GPUs
+		t.Errorf("the build sides of %d of %d statements were decoded; want more", decoded, statements)
+	}
+}
+
+// dimensionMany is more rows than t has, so that t is the build side.
+const dimensionMany = 20_000

@@ -549,6 +549,7 @@ func rowsOptions(p *projection, r *run) engine.RowsOptions {
 		Columns: inputs,
 		Schema:  p.schema,
 		NewMap:  func() engine.RowMap { return newProjector(p, r.statement.Allocator()) },
+		Code:    p.code,
 	}
 }
 

@@ -1,0 +1,295 @@
+package device
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/dustin/go-humanize"
+
+	"github.com/mpga/mpga/engine/internal/aggregator"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowcode"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/threads"
+	"github.com/mpga/mpga/internal/vector"
+	"github.com/mpga/mpga/kernels"
+	"github.com/mpga/mpga/stream"
+)
+
+// RowsQuery is rows that a step keeps as they are, such as the build side of a join.
+type RowsQuery struct {
+	*aggregator.Query
+	Devices *Devices
+	Splits  []scan.Split
+
+	// Code adds the columns of Schema to a program, of the columns of Splits; or tells what has no instructions.
+	Schema *arrow.Schema
+	Code   func(b *rowcode.Builder, columns []rowcode.Value) ([]rowcode.Value, error)
+
+	// Take takes over a batch of Schema. It is called by several goroutines at once, each of which holds a thread.
+	Take func(batch arrow.RecordBatch) error
+
+	Passed    func(rows int64) // as Query has it
+	Allocator memory.Allocator // of the batches
+}
+
+// RowReader has devices decode the pages of splits, filter and join their rows, and brings the rows that are left back
+// as record batches:
+//
+//	split -> pages -> encoded tile -> device -> columns of words -> batches -> RowsQuery.Take
+//	     \-> batches by the CPU <- splits of tiles that a device could not decode, or had not when it failed
+//
+// The rows of a tile are taken all or not at all, so that what a device that fails has left is known by split.
+type RowReader struct {
+	devices *coprocessor
+	stats   Stats
+	ended   atomic.Bool // devices take no more splits
+	failed  atomic.Bool
+}
+
+// rowsBatch is how many rows a batch has at most: few enough that workers share the rows of a tile evenly.
+const rowsBatch = 64 << 10
+
+// NewRowReader returns what has devices decode the rows, or why the CPU is to. It must be released.
+func NewRowReader(ctx context.Context, q *RowsQuery) (*RowReader, error) {
+	d := q.Devices
+	switch {
+	case d.named():
+		return nil, errors.New("the algorithm that is asked for makes groups")
+	case q.Code == nil:
+		return nil, errors.New("what is made of the rows has no instructions")
+	case !d.isHost() && !d.Opened():
+		return nil, errors.New("devices are not open yet")
+	}
+	of := &Query{Query: q.Query, Devices: d, Splits: q.Splits, Passed: q.Passed}
+	l := &Layout{bound: &rowdata.Bound{}, rows: &rowsLayout{of: q, ctx: ctx}}
+	for _, f := range q.Schema.Fields() {
+		t := kernels.Int64
+		if kind, err := rowdata.KindOf(f.Type); err == nil && kind == rowdata.Float64 {
+			t = kernels.Float64
+		}
+		l.shape.Columns, l.nullable = append(l.shape.Columns, t), append(l.nullable, true)
+	}
+	l.setDecoder(of)
+	rows := *q.Query
+	if of.Query = &rows; l.decoder != nil {
+		rows.Rows = l.decoder.rows
+	}
+	switch {
+	case l.notDecoded != nil:
+		return nil, l.notDecoded
+	case !d.isHost() && l.decoder.rows < autoRowsMin:
+		return nil, fmt.Errorf("about %s rows are too few", humanize.Comma(l.decoder.rows))
+	}
+	c, err := newCoprocessor(ctx, of, l)
+	if err != nil {
+		return nil, err
+	}
+	r := &RowReader{devices: c}
+	l.rows.taken = r.taken
+	c.describe(&r.stats)
+	return r, nil
+}
+
+// isHost says whether the devices are the CPU's double of a GPU, which opens at once and takes any number of rows.
+func (d *Devices) isHost() bool { return d.choice.hostBytes > 0 }
+
+// TakeSplit is aggregator.Aggregator's.
+func (r *RowReader) TakeSplit(ctx context.Context, rows *aggregator.Rows, split scan.Split) (taken bool, err error) {
+	if r.ended.Load() || r.failed.Load() {
+		return false, nil
+	}
+	taken, err = r.devices.decoder.take(ctx, rows, split)
+	return taken, r.survive(err)
+}
+
+// survive returns an error that is not a device's, and notes one that is: then the CPU reads what is left.
+func (r *RowReader) survive(err error) error {
+	if !errors.Is(err, stream.ErrDevice) || errors.Is(err, spawn.ErrInternal) {
+		return err
+	}
+	if !r.failed.Swap(true) {
+		r.devices.query.Devices.log.Warn("the CPU reads on", slog.Any("reason", err))
+	}
+	return nil
+}
+
+// EndInput waits until the rows of all splits that were taken have come back, and returns the splits that are to be
+// read after all. Requires: no reader is left.
+func (r *RowReader) EndInput() ([]scan.Split, error) {
+	if r.ended.Swap(true) {
+		return nil, nil
+	}
+	d := r.devices.decoder
+	refused, err := d.await()
+	if err != nil {
+		if err = r.survive(err); err != nil {
+			return nil, err
+		}
+		_ = r.devices.run.AwaitDecoded() // whose error is known
+	}
+	if r.failed.Load() {
+		refused = append(refused, d.left()...)
+	}
+	return refused, nil
+}
+
+// taken notes that the rows of a tile were taken.
+func (r *RowReader) taken(t *stream.Tile) {
+	f := &r.devices.filler
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(r.devices.decoder.sent, t)
+}
+
+// left returns the splits whose rows a device has not given. Requires: no tile is under way.
+func (d *decoder) left() (splits []scan.Split) {
+	f := &d.devices.filler
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, sent := range d.sent {
+		splits = append(splits, sent.splits...)
+	}
+	if d.open != nil {
+		splits = append(splits, d.open.splits...)
+	}
+	splits, d.refused = append(splits, d.refused...), nil
+	return splits
+}
+
+// Release gives back what devices hold, and returns what they have done. cause is why the step ends early; nil where it
+// does not. The error is a bug.
+func (r *RowReader) Release(cause error) (*Stats, error) {
+	r.devices.report(&r.stats)
+	return &r.stats, r.devices.release(cause)
+}
+
+// rowsLayout says how rows come back.
+type rowsLayout struct {
+	of    *RowsQuery
+	ctx   context.Context // of the step: the one of a run ends where a device fails, in the middle of a tile
+	texts []fetchedText   // by column of the rows
+	taken func(t *stream.Tile)
+}
+
+// fetchedText is the strings of a lookup, in place of which the numbers of its rows come back. Other columns have none.
+type fetchedText struct {
+	from   GatheredLookup
+	column int
+}
+
+// GatheredLookup is a lookup that gives strings of its rows, by their numbers.
+type GatheredLookup interface {
+	rowcode.Lookup
+
+	// Gather returns the values of a column in some rows; it is NULL where valid is 0.
+	Gather(mem memory.Allocator, column int, rows []uint64, valid []uint8) (arrow.Array, error)
+}
+
+// decoding is Layout.decoding.
+func (l *rowsLayout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int, err error) {
+	b, filter, of := p.Build()
+	outputs, err := l.of.Code(b, of)
+	if err != nil {
+		return nil, nil, err
+	}
+	program := b.Program(filter, outputs)
+	l.texts = make([]fetchedText, len(outputs))
+	for i, f := range l.of.Schema.Fields() {
+		kind, err := rowdata.KindOf(f.Type)
+		switch {
+		case err == nil && kind == rowdata.Int128:
+			err = fmt.Errorf("column %q takes more than 64 bits", f.Name)
+		case err == nil && kind == rowdata.Bytes:
+			n := &program.Nodes[outputs[i]]
+			if n.Op != rowcode.Fetch {
+				return nil, nil, fmt.Errorf("the strings of %q are no build side's", f.Name)
+			}
+			from, ok := program.Lookups[n.Low].(GatheredLookup)
+			if !ok {
+				return nil, nil, fmt.Errorf("the strings of %q are not to be had by rows", f.Name)
+			}
+			l.texts[i], program.Columns[i] = fetchedText{from, int(n.High)}, n.A
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	d = new(stream.Decoding)
+	columns, words, err := addInputs(d, p, program, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if d.Code, err = rowcode.Assemble(program.Renumber(columns, words)); err != nil {
+		return nil, nil, err
+	}
+	return d, columns, nil
+}
+
+// take takes the rows of a tile.
+func (l *rowsLayout) take(_ context.Context, t *stream.Tile) error {
+	th := threads.New(l.of.Threads)
+	if err := th.Take(l.ctx); err != nil {
+		return err
+	}
+	defer th.Give()
+	for from := 0; from < t.Rows; from += rowsBatch {
+		spawn.Step()
+		batch, err := l.batch(t, from, min(from+rowsBatch, t.Rows))
+		if err == nil {
+			err = l.of.Take(batch)
+		}
+		if err = cmp.Or(err, context.Cause(l.ctx)); err != nil {
+			return err
+		}
+	}
+	l.taken(t)
+	return nil
+}
+
+// batch makes a batch of some rows of a tile.
+func (l *rowsLayout) batch(t *stream.Tile, from, to int) (arrow.RecordBatch, error) {
+	var columns []arrow.Array
+	defer func() { recordreader.ReleaseAll(columns) }()
+	for i, f := range l.of.Schema.Fields() {
+		v := vector.Vector{Kind: rowdata.Int64, Words: rowdata.View[uint64](t.Columns[i])[from:to]}
+		setNulls(&v, t.Valid[i], from)
+		made, err := l.column(i, &v, f.Type)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, made)
+	}
+	return array.NewRecordBatch(l.of.Schema, columns, int64(to-from)), nil
+}
+
+// setNulls sets the NULLs of values by their bits in a bitmap, from one on that begins a word.
+func setNulls(v *vector.Vector, bitmap []uint32, from int) {
+	for i := range v.Words {
+		bits := bitmap[(from+i)/32]
+		if i%32 == 0 && bits == math.MaxUint32 {
+			continue
+		}
+		if bits>>(i%32)&1 == 0 {
+			v.SetNull(i)
+		}
+	}
+}
+
+// column makes the array of a column.
+func (l *rowsLayout) column(i int, v *vector.Vector, t arrow.DataType) (arrow.Array, error) {
+	if text := l.texts[i]; text.from != nil {
+		return text.from.Gather(l.of.Allocator, text.column, v.Words, v.Valid)
+	}
+	return v.Array(l.of.Allocator, t)
+}
