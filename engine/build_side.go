@@ -134,11 +134,22 @@ func (b *BuildSide) Stats() Stats {
 // Reading tells how the rows of the build side were read.
 func (b *BuildSide) Reading() Stats { return b.stats }
 
+// Ran adds to the operator of the join what was done. The time includes the time of the build side's inputs.
+func (b *BuildSide) Ran(o *Operator) {
+	o.Property("ran, build side: %s kept in %s", digits.Counted(b.Rows(), "row"), rounded(b.stats.Elapsed))
+	o.decoded("decode of the build side", b.stats.Device)
+	if text := b.tasked(); text != "" {
+		o.Property("ran: %s", text)
+	}
+	s := b.Stats()
+	o.Spilled(&s)
+}
+
 // Rows returns how many rows there are.
 func (b *BuildSide) Rows() int64 { return b.rows.Load() }
 
-// Tasked describes the tasks that were begun; "" of rows in memory.
-func (b *BuildSide) Tasked() string {
+// tasked describes the tasks that were begun; "" of rows in memory.
+func (b *BuildSide) tasked() string {
 	if b.parts.Load() == nil {
 		return ""
 	}

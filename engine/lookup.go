@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	mathbits "math/bits"
+	"slices"
 	"sort"
 	"unsafe"
 
@@ -32,8 +34,11 @@ func (h *Hashed) Lookup(fetched []int) (rowcode.Lookup, error) {
 	fields := h.keys.Keys.Fields
 	for i := range fields {
 		isInteger := fields[i].Kind == rowdata.Int64 || fields[i].Kind == rowdata.Uint64
-		if !isInteger || fields[i].Interned || h.nullsEqual[i] {
-			return nil, errors.New("a key of a join is no integer, date or time, or NULLs are equal")
+		switch {
+		case !isInteger || fields[i].Interned:
+			return nil, errors.New("a key of a join is no integer, date or time")
+		case h.nullsEqual[i] && slices.ContainsFunc(h.columns[i][:len(h.batches)], hasNull): // else NULLs have no partner, too
+			return nil, errors.New("NULLs are equal in a join")
 		}
 		if err := hasWords(h.schema.Field(i).Type); err != nil {
 			return nil, err
@@ -60,6 +65,8 @@ func (h *Hashed) Lookup(fetched []int) (rowcode.Lookup, error) {
 	})
 	return h.lookup, nil
 }
+
+func hasNull(a arrow.Array) bool { return a.NullN() > 0 }
 
 // Repeats says whether some rows have the same key.
 func (h *Hashed) Repeats() bool {
@@ -214,4 +221,20 @@ func (l *lookup) Gather(mem memory.Allocator, column int, rows []uint64, valid [
 		at[i] = gather.Row{Batch: uint32(batch), Row: uint32(int64(row) - l.first[batch])}
 	}
 	return gather.Column(mem, l.of.columns[column], at)
+}
+
+// Marked implements rowcode.Lookup: the rows have partners.
+func (l *lookup) Marked(rows []uint32) {
+	batch := 0
+	var noted []gather.Row
+	for word, bits := range rows {
+		for ; bits != 0; bits &= bits - 1 {
+			row := int64(32*word + mathbits.TrailingZeros32(bits))
+			for row >= l.first[batch]+l.of.batches[batch].NumRows() {
+				batch++
+			}
+			noted = append(noted, gather.Row{Batch: uint32(batch), Row: uint32(row - l.first[batch])})
+		}
+	}
+	l.of.Note(noted)
 }

@@ -154,13 +154,13 @@ func (p *Plan) Ran(o *Operator, s *Stats, whole bool) {
 		o.Property("ran, device: %s", s.Device.Reason)
 	}
 	if d := s.Device; d != nil && (p.Device == nil || d.NotDecoded != p.Device.NotDecoded || d.NotDecoded == "") {
-		o.Decoded("decode", d)
+		o.decoded("decode", d)
 	}
 	o.Spilled(s)
 }
 
-// Decoded says who has decoded the pages of files for a part of the operator, where devices were asked to.
-func (o *Operator) Decoded(part string, d *device.Stats) {
+// decoded says who has decoded the pages of files for a part of the operator, where devices were asked to.
+func (o *Operator) decoded(part string, d *device.Stats) {
 	switch {
 	case d == nil:
 	case d.NotDecoded != "":

@@ -2,7 +2,7 @@
 //
 //   launch  blocks of kEvaluateThreads, which go over all rows, with 8 bytes of shared memory for each
 //           register of a thread
-//   reads   inputs, lookups    writes  outputs; head, all 0 before, and bitmaps of outputs, all 0 before if rows may not pass
+//   reads   inputs, lookups    writes  outputs; marks, all 0 before; head, all 0 before, and bitmaps of outputs, all 0 before if rows may not pass
 #include "block.cuh"
 #include "join.cuh"
 #include "params_evaluate.h"
@@ -128,6 +128,20 @@ __device__ __forceinline__ void look(const EvaluateLaunch& p, const Instruction&
   set_bit(&r->wrong, in.to, is_wrong);
 }
 
+// Notes a row of a lookup, which is the result, too.
+__device__ __forceinline__ void mark(const EvaluateLaunch& p, const Instruction& in, i64* own, Row* r) {
+  const i64 a = own[in.a * kEvaluateThreads];
+  const bool is_null = has_bit(r->null, in.a), is_wrong = has_bit(r->wrong, in.a);
+  if (r->passes && !is_null && !is_wrong) {
+    u32* const word = p.lookups[in.low].marks + a / 32;
+    const u32 bit = 1u << (a % 32);
+    if ((*static_cast<volatile u32*>(word) & bit) == 0) atomicOr(word, bit);
+  }
+  own[in.to * kEvaluateThreads] = a;
+  set_bit(&r->null, in.to, is_null);
+  set_bit(&r->wrong, in.to, is_wrong);
+}
+
 // Runs an instruction whose result is a register. own are the registers of the thread.
 __device__ __forceinline__ void run(const EvaluateLaunch& p, const Instruction& in, i64* own, Row* r) {
   if (in.op == kLoad || in.op == kMatch) {
@@ -136,6 +150,7 @@ __device__ __forceinline__ void run(const EvaluateLaunch& p, const Instruction& 
     return;
   }
   if (in.op == kFind || in.op == kFetch || in.op == kEach) return look(p, in, own, r);
+  if (in.op == kMark) return mark(p, in, own, r);
   const i64 a = own[in.a * kEvaluateThreads], b = own[in.b * kEvaluateThreads];
   const double x = __longlong_as_double(a), y = __longlong_as_double(b);
   const bool null_a = has_bit(r->null, in.a), null_b = has_bit(r->null, in.b);

@@ -21,12 +21,16 @@ type Evaluation struct {
 }
 
 // LookupTable is the rows of a rowcode.Lookup: BuildTable has made Table of their keys of 8 bytes, which are Unique but
-// for Code.Each.
+// for Code.Each. Marks gets a bitmap of the rows that Code marks; it has no buffer where Code.Marked lacks the lookup.
 type LookupTable struct {
 	Rows  int64
 	Keys  Span
 	Table JoinTable
+	Marks Span
 }
+
+// BitmapBytes returns the bytes of a bit for each of some rows, in words of 4 bytes.
+func BitmapBytes(rows int64) int64 { return ceilDiv(rows, 32) * 4 }
 
 // Column is values of one type, of 4 or 8 bytes.
 type Column struct {

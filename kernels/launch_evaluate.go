@@ -21,6 +21,7 @@ type evaluateLookup struct {
 	keys  uint64
 	table uint64
 	slots uint64
+	marks uint64
 }
 
 // evaluateFetched is EvaluateFetched.
@@ -90,5 +91,12 @@ func (o *operation) evaluateColumn(c *Column, rows int64) evaluateColumn {
 }
 
 func (o *operation) evaluateLookup(l *LookupTable) evaluateLookup {
-	return evaluateLookup{o.address(l.Keys, 8*l.Rows), o.address(l.Table.Memory, 8*l.Table.Slots), uint64(l.Table.Slots)}
+	made := evaluateLookup{
+		keys: o.address(l.Keys, 8*l.Rows), table: o.address(l.Table.Memory, 8*l.Table.Slots), slots: uint64(l.Table.Slots),
+	}
+	if bytes := BitmapBytes(l.Rows); l.Marks.Buffer != nil && bytes > 0 {
+		made.marks = o.address(l.Marks, bytes)
+		o.fill(made.marks, bytes, 0)
+	}
+	return made
 }

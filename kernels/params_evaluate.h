@@ -22,7 +22,7 @@ enum {
   kAddDouble, kSubDouble, kMulDouble, kDivDouble, kSingle, kDouble, kRank,
   kEqual, kLess, kLessEqual, kAmong, kSame,
   kAnd, kThen, kOr, kNot, kIsNull, kSelect,
-  kFind, kFetch, kWords, kBit, kEach,  // kWords of no instruction
+  kFind, kFetch, kWords, kBit, kEach, kMark,  // kWords of no instruction
   kFilter, kStore, kOpEnd
 };
 
@@ -43,6 +43,7 @@ typedef struct {
   const void* keys;
   const u64* table;  // of join_build; of kEach its lists are behind the slots
   u64 slots;
+  u32* marks;  // a bitmap of the rows that kMark notes; null where it notes none
 } EvaluateLookup;
 
 // A column of a lookup, of words.

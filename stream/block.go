@@ -83,7 +83,7 @@ func (b *block) copiesOut(from kernels.Span, l *layout, first int64) []kernels.C
 	}
 	for c, offset := range b.layout.valid {
 		if offset >= 0 {
-			add(l.valid[c]+first/8, offset, bitmapBytes(b.rows))
+			add(l.valid[c]+first/8, offset, kernels.BitmapBytes(b.rows))
 		}
 	}
 	return copies
@@ -102,7 +102,7 @@ func (b *block) valid(column int) []uint32 {
 	if at < 0 {
 		return nil
 	}
-	return wordsOf[uint32](b.host[at-b.bitmaps:][:bitmapBytes(b.rows)])
+	return wordsOf[uint32](b.host[at-b.bitmaps:][:kernels.BitmapBytes(b.rows)])
 }
 
 // abandon lets the streams have the block's host memory until they are closed: after an error a

@@ -124,6 +124,7 @@ type encodedLayout struct {
 	bitmaps [2]int64     // of these columns, from and to
 	keys    []columnRoom // that Code makes
 	status  int64
+	marks   []int64 // by Code.Marked: a bitmap; behind the last one, its end
 	stringLayout
 	chunks int64
 	steps  int64
@@ -195,7 +196,7 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 	l.bitmaps[0] = l.bytes
 	for i, c := range of.Columns {
 		if c.Column < 0 && c.Nullable {
-			l.decoded[i].valid = take(bitmapBytes(rows))
+			l.decoded[i].valid = take(kernels.BitmapBytes(rows))
 		}
 	}
 	l.bitmaps[1] = l.bytes
@@ -203,16 +204,29 @@ func newEncodedLayout(of *Decoding, rows int64) *encodedLayout {
 		for _, k := range of.Keys {
 			room := columnRoom{take(rows * int64(k.Type.Bytes())), -1}
 			if k.Nullable {
-				room.valid = take(bitmapBytes(rows))
+				room.valid = take(kernels.BitmapBytes(rows))
 			}
 			l.keys = append(l.keys, room)
 		}
 	}
 	l.status = take(l.statusBytes(l.itemsMax))
 	l.host += align(l.statusBytes(l.itemsMax))
+	l.takeMarks(take)
 	l.chunks = take((&kernels.Blocks{Chunks: l.chunksMax()}).ScratchBytes())
 	l.steps = take((&kernels.Pages{Steps: int64(len(of.Columns))*kernels.PageSteps(rows) + l.itemsMax}).ScratchBytes())
 	return l
+}
+
+// takeMarks makes room for the rows of lookups that Code marks.
+func (l *encodedLayout) takeMarks(take func(n int64) int64) {
+	if l.of.Code == nil {
+		return
+	}
+	for _, i := range l.of.Code.Marked {
+		l.marks = append(l.marks, take(kernels.BitmapBytes(l.of.Code.Lookups[i].Rows())))
+	}
+	l.marks = append(l.marks, take(0))
+	l.host += l.marks[len(l.marks)-1] - l.marks[0]
 }
 
 // statusBytes returns the bytes of the statuses. items is how many blocks and pages there are. The
@@ -436,6 +450,7 @@ func (r *Run) SubmitEncoded(t *Tile) error {
 // submitDecoded hands over the rows that are left of a tile that is decoded.
 func (t *Tile) submitDecoded() error {
 	r, of, rows := t.device.run, t.device.encoded.of, int64(t.Rows)
+	t.tellMarks()
 	if of.Code != nil && of.Code.Filters {
 		t.Rows = int(t.head().Rows)
 		of.Filtered(t, int64(t.Rows))
@@ -513,8 +528,34 @@ func (t *Tile) sendEncoded() error {
 func (l *encodedLayout) listed() int64 { return l.packed + l.plainBytes + align(kernels.PagesPad) }
 
 func (t *Tile) copyStatuses() error {
-	at := kernels.Span{Buffer: t.encoded, Offset: t.device.encoded.status}
-	return t.stream.Copy(kernels.Copy{Device: at, Host: t.statuses(), Out: true})
+	l, at := t.device.encoded, kernels.Span{Buffer: t.encoded}
+	copies := []kernels.Copy{{Device: at.At(l.status), Host: t.statuses(), Out: true}}
+	if len(l.marks) > 1 {
+		copies = append(copies, kernels.Copy{Device: at.At(l.marks[0]), Host: t.marked(), Out: true})
+	}
+	return t.stream.CopyBatch(copies)
+}
+
+// marked is where the host has the rows of lookups that the code has marked.
+func (t *Tile) marked() []byte {
+	l := t.device.encoded
+	at := l.plainBytes + l.lists + align(l.missingRoom()) + align(l.statusBytes(l.itemsMax))
+	return t.host.Bytes()[at:][:l.marks[len(l.marks)-1]-l.marks[0]]
+}
+
+// tellMarks tells lookups of the rows that the code has marked. Requires: the tile is decoded.
+func (t *Tile) tellMarks() {
+	l := t.device.encoded
+	if len(l.marks) < 2 {
+		return
+	}
+	marks := t.marked()
+	for i, lookup := range l.of.Code.Marked {
+		of := l.of.Code.Lookups[lookup]
+		if n := kernels.BitmapBytes(of.Rows()); n > 0 {
+			of.Marked(wordsOf[uint32](marks[l.marks[i]-l.marks[0]:][:n]))
+		}
+	}
 }
 
 // statuses is where the host has the statuses of an encoded tile: of blocks, of pages by column, and
@@ -659,7 +700,10 @@ func (t *Tile) evaluation(columns []kernels.Column, rows kernels.Rows, keys *ker
 	code := &kernels.Evaluation{
 		Head: kernels.Span{Buffer: t.encoded, Offset: l.status + l.headAt(t.Encoded.items)},
 		Code: l.of.Code, Rows: rows.Count, Room: l.rows, Inputs: columns,
-		Lookups: t.device.lookups.tables, Fetched: t.device.lookups.fetched,
+		Lookups: slices.Clone(t.device.lookups.tables), Fetched: t.device.lookups.fetched,
+	}
+	for i, lookup := range l.of.Code.Marked {
+		code.Lookups[lookup].Marks = kernels.Span{Buffer: t.encoded, Offset: l.marks[i]}
 	}
 	for i, typ := range t.device.layout.shape.Columns {
 		code.Outputs = append(code.Outputs, kernels.Column{Type: typ, Values: rows.Columns[i], Valid: rows.Valid[i]})

@@ -116,6 +116,13 @@ func (l *keyLookup) Words(_ int, first int64, words []int64, valid []byte) error
 
 func (l *keyLookup) Strings(int, int64, int, func(i int, s []byte)) error { return nil }
 
+// Marked fails where the key that is NULL has a partner.
+func (l *keyLookup) Marked(rows []uint32) {
+	if rows[0]&1 != 0 {
+		panic("a key that is NULL is marked")
+	}
+}
+
 // lookupMost is the most keys of a keyLookup, which a small device has memory for.
 const lookupMost = 2000
 
@@ -125,7 +132,7 @@ func (e *encodedInput) assemble(in *input, columns int, strings bool) *rowcode.C
 	b := &rowcode.Builder{}
 	loads := b.Loads(columns)
 	if l := newKeyLookup(in); !strings && len(l.keys) <= lookupMost && e.rng.IntN(2) == 0 {
-		row := b.Find(l, loads[0])
+		row := b.Mark(l, b.Find(l, loads[0]))
 		key := b.Fetch(l, row, 0)
 		return e.outputs(b, b.Do(rowcode.Not, b.Do(rowcode.IsNull, row)), append([]rowcode.Value{key}, loads[1:]...))
 	}

@@ -526,7 +526,7 @@ func (t *Tile) scatterRows(rows, into *kernels.Rows, radix int) error {
 	for c, typ := range r.waiting.Columns {
 		err = errors.Join(err, t.stream.CopyWithin(into.Columns[c], rows.Columns[c], rows.Count*int64(typ.Bytes())))
 		if into.Valid[c].Buffer != nil {
-			err = errors.Join(err, t.stream.CopyWithin(into.Valid[c], rows.Valid[c], bitmapBytes(rows.Count)))
+			err = errors.Join(err, t.stream.CopyWithin(into.Valid[c], rows.Valid[c], kernels.BitmapBytes(rows.Count)))
 		}
 	}
 	return err

@@ -26,8 +26,6 @@ func align(n int64) int64 { return (n + columnAlignment - 1) &^ (columnAlignment
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-func bitmapBytes(rows int64) int64 { return ceilDiv(rows, 32) * 4 }
-
 func newLayout(shape *kernels.Shape, nullable []bool, capacity int64) layout {
 	l := layout{shape: shape, capacity: capacity}
 	take := func(n int64) int64 {
@@ -43,7 +41,7 @@ func newLayout(shape *kernels.Shape, nullable []bool, capacity int64) layout {
 	for _, has := range nullable {
 		at := int64(-1)
 		if has {
-			at = take(bitmapBytes(capacity))
+			at = take(kernels.BitmapBytes(capacity))
 		}
 		l.valid = append(l.valid, at)
 	}
@@ -106,7 +104,7 @@ func (l *layout) copies(b kernels.Buffer, at int64, host []byte, n int64, out bo
 	}
 	for _, offset := range l.valid {
 		if offset >= 0 {
-			add(offset, bitmapBytes(n))
+			add(offset, kernels.BitmapBytes(n))
 		}
 	}
 	return copies

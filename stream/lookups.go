@@ -41,14 +41,14 @@ func layOutLookups(code *rowcode.Code) *lookups {
 	for i, of := range code.Lookups {
 		rows := of.Rows()
 		t := kernels.LookupTable{Rows: rows, Keys: take(8 * rows)}
-		l.valid = append(l.valid, take(bitmapBytes(rows)))
+		l.valid = append(l.valid, take(kernels.BitmapBytes(rows)))
 		t.Table.Slots = kernels.JoinTableSlots(rows)
 		t.Table.Memory = take(l.joinOf(i, &t).JoinTableBytes(t.Table.Slots))
 		l.tables = append(l.tables, t)
 	}
 	for _, of := range code.Fetched {
 		rows := l.tables[of.Lookup].Rows
-		column := kernels.Column{Type: kernels.Int64, Values: take(8 * rows), Valid: take(bitmapBytes(rows))}
+		column := kernels.Column{Type: kernels.Int64, Values: take(8 * rows), Valid: take(kernels.BitmapBytes(rows))}
 		l.fetched = append(l.fetched, column)
 	}
 	l.status = take(kernels.JoinStatusBytes)
@@ -182,7 +182,7 @@ func (d *device) fetchedReader(i int) func(first int64, words []int64, valid []b
 
 // fillLookup writes a chunk, by the pinned memory of a tile.
 func (t *Tile) fillLookup(c *lookupChunk) error {
-	host, bitmap := t.host.Bytes(), bitmapBytes(c.rows)
+	host, bitmap := t.host.Bytes(), kernels.BitmapBytes(c.rows)
 	valid := make([]byte, c.rows)
 	if err := c.read(c.first, wordsOf[int64](host[:8*c.rows]), valid); err != nil {
 		return taken(err)

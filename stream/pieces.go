@@ -97,7 +97,7 @@ func (a *area) loadTo(in *pieces, n int64, l *layout) error {
 	}
 	for _, at := range l.valid {
 		if at >= 0 {
-			host := bits[at-base:][:bitmapBytes(n)]
+			host := bits[at-base:][:kernels.BitmapBytes(n)]
 			copies = append(copies, kernels.Copy{Device: kernels.Span{Buffer: a.memory, Offset: at}, Host: host})
 			bytes += int64(len(host))
 		}
@@ -141,7 +141,7 @@ func (b *block) giveRows(from, to int64) error {
 	}
 	for c, at := range l.valid {
 		if at >= 0 {
-			copyBits(wordsOf[uint32](host[at:at+bitmapBytes(n)]), 0, b.valid(c), from, n)
+			copyBits(wordsOf[uint32](host[at:at+kernels.BitmapBytes(n)]), 0, b.valid(c), from, n)
 		}
 	}
 	if len(copies) > 0 {

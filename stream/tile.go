@@ -73,7 +73,7 @@ func (t *Tile) view(l *layout, host []byte, n int64) {
 		t.Columns = append(t.Columns, host[l.columns[c]:l.columns[c]+n*int64(typ.Bytes())])
 		var valid []uint32
 		if at := l.valid[c]; at >= 0 {
-			valid = wordsOf[uint32](host[at : at+bitmapBytes(n)])
+			valid = wordsOf[uint32](host[at : at+kernels.BitmapBytes(n)])
 		}
 		t.Valid = append(t.Valid, valid)
 	}

@@ -60,8 +60,9 @@ type decoder struct {
 	open     *openEncoded
 	sent     map[*stream.Tile]sentTile // when it was last submitted
 	refused  []scan.Split
-	refusals int // tiles
-	tiles    int // submitted
+	late     []scan.Split // that are read once all others are decoded
+	refusals int          // tiles
+	tiles    int          // submitted
 }
 
 // sentTile is what a tile has.
@@ -69,6 +70,7 @@ type sentTile struct {
 	splits []scan.Split
 	counts []scan.PageCount // of these
 	asked  int64            // rows to count as asked whether they pass a filter
+	made   []func()         // of the splits: scan.Paged.Made
 }
 
 // stringsColumn is a column of strings.
@@ -297,6 +299,9 @@ func (d *decoder) plan(q *Query, l *Layout) error {
 // planStrings finds the interner of each column of strings, and sets its StringBytes to
 // unpacked[i] / rows: the bytes of the column's decompressed pages, a row.
 func (d *decoder) planStrings(q *Query, l *Layout, unpacked []int64, rows int64) error {
+	if l.rows != nil {
+		l.rows.number(d)
+	}
 	fetched := int64(0) // strings
 	for k, column := range l.bound.KeyColumns {
 		numbers := q.Interners[column]
@@ -429,6 +434,12 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 		return false, nil
 	}
 	paged, err := d.pagedAs(split)
+	if errors.Is(err, scan.ErrLate) {
+		d.devices.filler.mu.Lock()
+		d.late = append(d.late, split)
+		d.devices.filler.mu.Unlock()
+		return true, nil
+	}
 	if err != nil {
 		return false, nil //nolint:nilerr // it is read as batches
 	}
@@ -447,7 +458,7 @@ func (d *decoder) take(ctx context.Context, r *aggregator.Rows, split scan.Split
 	start := time.Now()
 	counts, ok, err := d.read(ctx, paged, at, memory, pages)
 	follow(&d.reads, time.Since(start))
-	taken, full := d.commit(o, split, room, ok && err == nil, pages, counts)
+	taken, full := d.commit(o, split, paged, room, ok && err == nil, pages, counts)
 	if submitErr := d.submit(ctx, r.Thread, full); err == nil {
 		err = submitErr
 	}
@@ -767,7 +778,8 @@ func (d *decoder) toSubmit(o *openEncoded) *stream.Tile {
 // commit adds a split that was read to a tile, and returns the tile if it is to be submitted. A tile that has
 // other splits, and whose lists have no room for the pages, is closed: the next split finds an empty tile.
 func (d *decoder) commit(
-	o *openEncoded, split scan.Split, room encodedRoom, ok bool, pages []stream.EncodedPages, counts []scan.PageCount,
+	o *openEncoded, split scan.Split, of *scan.Paged, room encodedRoom, ok bool, pages []stream.EncodedPages,
+	counts []scan.PageCount,
 ) (taken bool, full *stream.Tile) {
 	f := &d.devices.filler
 	f.mu.Lock()
@@ -777,6 +789,9 @@ func (d *decoder) commit(
 		o.splits = append(o.splits, split)
 		o.asked += room.asked
 		o.counts = append(o.counts, counts...)
+		if of.Made != nil {
+			o.made = append(o.made, of.Made)
+		}
 		d.missed.Store(0)
 		return true, d.toSubmit(o)
 	}
@@ -813,12 +828,15 @@ func (d *decoder) refuse(_ context.Context, t *stream.Tile) error {
 func (d *decoder) filtered(t *stream.Tile, kept int64) {
 	f := &d.devices.filler
 	f.mu.Lock()
-	asked := d.sent[t].asked
+	sent := d.sent[t]
 	f.mu.Unlock()
-	d.asked.Add(asked)
+	d.asked.Add(sent.asked)
 	d.kept.Add(kept)
-	d.count(asked, kept)
+	d.count(sent.asked, kept)
 	d.devices.query.Passed(kept)
+	for _, made := range sent.made {
+		made()
+	}
 }
 
 // await submits the open tile, waits until all tiles are decoded, and returns the splits that were
@@ -830,7 +848,7 @@ func (d *decoder) await() ([]scan.Split, error) {
 	if err := d.devices.run.AwaitDecoded(); err != nil {
 		return nil, err
 	}
-	refused := d.refused
-	d.refused = nil
+	refused := append(d.refused, d.late...)
+	d.refused, d.late = nil, nil
 	return refused, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine/internal/aggregator"
+	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowcode"
@@ -163,7 +164,8 @@ func (d *decoder) left() (splits []scan.Split) {
 	if d.open != nil {
 		splits = append(splits, d.open.splits...)
 	}
-	splits, d.refused = append(splits, d.refused...), nil
+	splits = append(append(splits, d.refused...), d.late...)
+	d.refused, d.late = nil, nil
 	return splits
 }
 
@@ -178,14 +180,16 @@ func (r *RowReader) Release(cause error) (*Stats, error) {
 type rowsLayout struct {
 	of    *RowsQuery
 	ctx   context.Context // of the step: the one of a run ends where a device fails, in the middle of a tile
-	texts []fetchedText   // by column of the rows
+	texts []text          // by column of the rows
 	taken func(t *stream.Tile)
 }
 
-// fetchedText is the strings of a lookup, in place of which the numbers of its rows come back. Other columns have none.
-type fetchedText struct {
-	from   GatheredLookup
-	column int
+// text is the strings of a column, in place of which numbers come back: of rows of a lookup, or of the strings of pages.
+// Columns without strings have the zero value.
+type text struct {
+	from    GatheredLookup
+	numbers *encode.Interner
+	column  int // of from, or of Decoding.Columns
 }
 
 // GatheredLookup is a lookup that gives strings of its rows, by their numbers.
@@ -204,31 +208,42 @@ func (l *rowsLayout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int,
 		return nil, nil, err
 	}
 	program := b.Program(filter, outputs)
-	l.texts = make([]fetchedText, len(outputs))
+	var numbered []rowcode.Value
+	l.texts = make([]text, len(outputs))
 	for i, f := range l.of.Schema.Fields() {
-		kind, err := rowdata.KindOf(f.Type)
-		switch {
-		case err == nil && kind == rowdata.Int128:
-			err = fmt.Errorf("column %q takes more than 64 bits", f.Name)
-		case err == nil && kind == rowdata.Bytes:
-			n := &program.Nodes[outputs[i]]
-			if n.Op != rowcode.Fetch {
-				return nil, nil, fmt.Errorf("the strings of %q are no build side's", f.Name)
-			}
-			from, ok := program.Lookups[n.Low].(GatheredLookup)
-			if !ok {
+		switch kind, err := rowdata.KindOf(f.Type); {
+		case err != nil:
+			return nil, nil, err
+		case kind == rowdata.Int128:
+			return nil, nil, fmt.Errorf("column %q takes more than 64 bits", f.Name)
+		case kind != rowdata.Bytes:
+			continue
+		}
+		n := &program.Nodes[outputs[i]]
+		of := &l.texts[i]
+		switch n.Op {
+		case rowcode.Fetch:
+			var ok bool
+			if of.from, ok = program.Lookups[n.Low].(GatheredLookup); !ok {
 				return nil, nil, fmt.Errorf("the strings of %q are not to be had by rows", f.Name)
 			}
-			l.texts[i], program.Columns[i] = fetchedText{from, int(n.High)}, n.A
-		}
-		if err != nil {
-			return nil, nil, err
+			of.column, program.Columns[i] = int(n.High), n.A
+		case rowcode.Load:
+			of.numbers, of.column = new(encode.Interner), int(n.A)
+			numbered = append(numbered, outputs[i])
+		default:
+			return nil, nil, fmt.Errorf("the strings of %q are computed", f.Name)
 		}
 	}
 	d = new(stream.Decoding)
-	columns, words, err := addInputs(d, p, program, nil)
+	columns, words, err := addInputs(d, p, program, numbered)
 	if err != nil {
 		return nil, nil, err
+	}
+	for i := range l.texts {
+		if of := &l.texts[i]; of.numbers != nil {
+			of.column = columns[of.column]
+		}
 	}
 	if d.Code, err = rowcode.Assemble(program.Renumber(columns, words)); err != nil {
 		return nil, nil, err
@@ -288,8 +303,32 @@ func setNulls(v *vector.Vector, bitmap []uint32, from int) {
 
 // column makes the array of a column.
 func (l *rowsLayout) column(i int, v *vector.Vector, t arrow.DataType) (arrow.Array, error) {
-	if text := l.texts[i]; text.from != nil {
-		return text.from.Gather(l.of.Allocator, text.column, v.Words, v.Valid)
+	switch of := &l.texts[i]; {
+	case of.from != nil:
+		return of.from.Gather(l.of.Allocator, of.column, v.Words, v.Valid)
+	case of.numbers != nil:
+		strings := vector.Vector{Kind: rowdata.Bytes, Words: make([]uint64, 2*len(v.Words)), Valid: v.Valid}
+		values := rowdata.View[rowdata.Bytes2](strings.Words)
+		for row, number := range v.Words {
+			if !v.IsNull(row) {
+				values[row] = of.numbers.String(number)
+			}
+		}
+		v = &strings
 	}
 	return v.Array(l.of.Allocator, t)
+}
+
+// number says what numbers the strings of pages.
+func (l *rowsLayout) number(d *decoder) {
+	for i := range l.texts {
+		of := &l.texts[i]
+		if of.numbers == nil {
+			continue
+		}
+		if known := d.strings[of.column].numbers; known != nil {
+			of.numbers = known
+		}
+		d.strings[of.column].numbers = of.numbers
+	}
 }

@@ -271,6 +271,9 @@ func (d *decoder) number(ctx context.Context, strings *stream.NewStrings, number
 // all columns, ofTile the strings that a tile brings. The sample is made while devices work; it is waited for where
 // strings is at least stringsMany, and until it is there strings are few.
 func (d *decoder) areFew(ctx context.Context, strings, ofTile int64) bool {
+	if d.devices.layout.rows != nil { // which nobody groups by them
+		return ofTile < sampleMin && strings < stringsMany
+	}
 	if ofTile >= sampleMin || strings >= stringsMany {
 		d.sampling.Do(func() { d.sample(ctx) })
 	}

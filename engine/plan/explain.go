@@ -290,18 +290,12 @@ func (t *tree) addJoin(n *joinNode) {
 	}
 	made := built.rows.Load()
 	t.last.Property("ran: %s made, %s", digits.Counted(made, "row"), missed(made, n.estimate))
-	s := built.side.Stats()
-	t.last.Property("ran, build side: %s kept", digits.Counted(built.side.Rows(), "row"))
-	t.last.Decoded("decode of the build side", built.side.Reading().Device)
+	built.side.Ran(t.last)
 	if built.filter != nil {
 		tested, kept := built.filter.Counts()
 		const text = "ran, keys asked of the other side's reader: %s of %s left"
 		t.last.Property(text, humanize.Comma(kept), digits.Counted(tested, "row"))
 	}
-	if text := built.side.Tasked(); text != "" {
-		t.last.Property("ran: %s", text)
-	}
-	t.last.Spilled(&s)
 }
 
 // aboutRows returns a number of rows of two digits.

@@ -12,12 +12,12 @@ import (
 var (
 	_ scan.PagedSplit = (*probeSplit)(nil)
 	_ scan.PagedSplit = (*taskSplit)(nil)
+	_ scan.PagedSplit = (*aloneSplit)(nil)
 )
 
 // Why devices do not make the pairs of a join.
 var (
 	errTasks     = errors.New("both sides of a join are in partitions, which the CPU joins")
-	errMarks     = errors.New("the rows of a join's build side are chosen by their partners")
 	errNoKeys    = errors.New("a join has no keys, or is of the best partners")
 	errRepeats   = errors.New("a row of a join is chosen by whether a condition holds for one of its partners")
 	errKeysWiden = errors.New("the keys of a join take 64 bits together")
@@ -26,6 +26,9 @@ var (
 // Paged implements scan.PagedSplit.
 func (s *taskSplit) Paged() (*scan.Paged, error) { return nil, errTasks }
 
+// Paged implements scan.PagedSplit.
+func (s *aloneSplit) Paged() (*scan.Paged, error) { return nil, scan.ErrLate }
+
 // Paged implements scan.PagedSplit: a device looks for the partners of a row and fetches their columns, between the
 // conditions before the join and what comes behind it.
 func (s *probeSplit) Paged() (p *scan.Paged, err error) {
@@ -33,8 +36,6 @@ func (s *probeSplit) Paged() (p *scan.Paged, err error) {
 	switch {
 	case of.run == nil || of.built.side == nil:
 		return nil, scan.ErrUndecided
-	case n.marksBuild():
-		return nil, errMarks
 	case n.between.Best || len(n.nullsEqual) == 0:
 		return nil, errNoKeys
 	case of.isSent(0):
@@ -84,8 +85,8 @@ func (s *probeSplit) joinedPages(p *scan.Paged, lookup rowcode.Lookup) (*scan.Pa
 		key = b.Do(rowcode.Select, filter, key, b.Null())
 	}
 	row := b.Find(lookup, key)
-	if (n.has.pairs || n.whole != nil) && of.built.side.All().Repeats() {
-		if n.has.probeAlone && n.whole != nil || !n.has.pairs {
+	if (n.has.pairs || n.whole != nil || n.marksBuild()) && of.built.side.All().Repeats() {
+		if n.has.probeAlone && n.whole != nil || !n.has.pairs && !n.has.ofBuild() {
 			return nil, errRepeats
 		}
 		row = b.Each(lookup, key)
@@ -107,13 +108,23 @@ func (s *probeSplit) joinedPages(p *scan.Paged, lookup rowcode.Lookup) (*scan.Pa
 		}
 		row = b.Do(rowcode.Select, is, row, b.Null())
 	}
+	if n.marksBuild() {
+		row = b.Mark(lookup, row)
+		p.Made = s.made(p.Made)
+	}
 	var columns []rowcode.Value
 	for _, c := range of.columns {
-		columns = append(columns, column(c))
+		if n.has.ofBuild() {
+			columns = append(columns, b.Null()) // of no row
+		} else {
+			columns = append(columns, column(c))
+		}
 	}
 	alone := b.Do(rowcode.IsNull, row)
 	passes := b.Int(1) // all rows pass, and are counted
 	switch has := n.has; {
+	case has.ofBuild(): // all are marked first
+		passes = b.Do(rowcode.Then, alone, b.Int(0))
 	case !has.probeAlone:
 		passes = b.Do(rowcode.Not, alone)
 	case !has.pairs && !has.partnered:
@@ -150,6 +161,16 @@ func (n *joinNode) keyCode(b *rowcode.Builder, values []rowcode.Value) (rowcode.
 		}
 	}
 	return key, nil
+}
+
+// made returns what is called once a device has made the rows of the split. inner is the same of the probe side; or nil.
+func (s *probeSplit) made(inner func()) func() {
+	return func() {
+		if inner != nil {
+			inner()
+		}
+		s.read.Do(s.of.probed.Done)
+	}
 }
 
 // code makes the columns of a projection on a device, of the columns that it reads.

@@ -83,7 +83,12 @@ func (r codedStatements) joined() (text string, keys int) {
 		kind := r.pick("", "LEFT ")
 		return "SELECT i2 AS c0, count(*) AS c1, sum(i1) AS c2 FROM t " + kind + "JOIN x ON i1 = xk GROUP BY 1", 1
 	}
-	from := "t " + r.pick("", "", "LEFT ") + "JOIN x ON " + r.pick("i0", "i1", "i2", "i1 + 1") + " = xk" +
+	if r.IntN(6) == 0 { // rows of a build side by whether they have partners
+		of := r.pick("i0", "i1", "i2") + " = xk" + r.pick("", "", " AND i2 > xa", " AND "+r.condition(0))
+		return "SELECT " + r.pick("xw", "xa % 3", "xday2") + " AS c0, count(*) AS c1, sum(xa) AS c2 FROM x WHERE " +
+			r.pick("", "NOT ") + "EXISTS (SELECT 1 FROM t WHERE " + of + ") GROUP BY 1", 1
+	}
+	from := "t " + r.pick("", "", "", "LEFT ", "LEFT ", "RIGHT ", "FULL ") + "JOIN x ON " + r.pick("i0", "i1", "i2", "i1 + 1") + " = xk" +
 		r.pick("", "", "", " AND xa > i2", " AND xw LIKE 'a%'", " AND d0 < xf")
 	if r.IntN(2) == 0 {
 		from += r.pick(" ", " LEFT ") + "JOIN y ON " + r.pick("i1 = yk AND i2 = yl", "xa = yk", "xa = yk AND i2 = yl")
@@ -164,8 +169,8 @@ func (r codedStatements) kept() (text string, keys int) {
 		from += r.pick(" ", " LEFT ") + "JOIN x ON " + r.pick("i0", "i1", "i2") + " = xk"
 		columns = append(columns, "xa", "xw", "xday2", "xm", "xf")
 	}
-	if r.IntN(8) == 0 {
-		columns = append(columns, "s") // devices do not bring strings of pages back
+	if r.IntN(3) == 0 {
+		columns = append(columns, "s")
 	}
 	if r.IntN(3) > 0 {
 		from += " WHERE " + r.condition(1)

@@ -27,6 +27,9 @@ type Paged struct {
 	// where Columns are the split's.
 	Program *rowcode.Program
 
+	// Made is called once a device has made the rows; nil where nobody asks.
+	Made func()
+
 	// Filtered counts rows that Program's condition was asked about, and rows that passed. Any goroutine
 	// calls Filtered; nil where all rows pass. Asked is how many of Rows are to be counted: all but the rows
 	// that the page index leaves out, which pass no condition.
@@ -88,6 +91,9 @@ func PagedOf(s Split) (*Paged, error) {
 
 // ErrUndecided is why a split has no pages before the statement runs: it makes the pairs of a join.
 var ErrUndecided = errors.New("is known once the build sides of joins are there")
+
+// ErrLate is why a split has no pages whose rows depend on the rows of all splits before it: it is read behind them.
+var ErrLate = errors.New("the split is read behind all others")
 
 // Build begins a program that goes on where Program ends: filter is its condition or None, and columns
 // are the split's.

@@ -27,6 +27,7 @@ type Code struct {
 	Patterns     []Pattern // by bit of the words that strings are
 	Lookups      []Lookup  // that Find names
 	Fetched      []Fetched // that Fetch names, by Low
+	Marked       []int     // of Lookups: the ones whose rows Mark notes
 	Each         Lookup    // of Lookups: the one that the instruction Each names; nil of none
 }
 
@@ -136,8 +137,11 @@ func (a *assembler) compute(v Value) {
 	switch n.Op {
 	case Load, Match:
 		i.A = uint8(n.A)
-	case Find, Each:
+	case Find, Each, Mark:
 		i.Low = placeIn(&a.code.Lookups, a.program.Lookups[n.Low])
+		if n.Op == Mark {
+			placeIn(&a.code.Marked, int(i.Low))
+		}
 	case Fetch, Words:
 		of := Fetched{int(placeIn(&a.code.Lookups, a.program.Lookups[n.Low])), int(n.High), n.Op == Words}
 		i.Op, i.Low, i.High = Fetch, placeIn(&a.code.Fetched, of), 0

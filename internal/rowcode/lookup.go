@@ -16,6 +16,9 @@ type Lookup interface {
 	// Strings calls a function with the strings of a column in n rows from first on, but for NULLs; i counts from 0.
 	// The bytes are the Lookup's.
 	Strings(column int, first int64, n int, put func(i int, s []byte)) error
+
+	// Marked tells of rows that Mark has noted, by their bits. It is called by several goroutines at once.
+	Marked(rows []uint32)
 }
 
 // Keys is the column of the keys of a Lookup.

@@ -23,6 +23,7 @@ type Tables interface {
 	Find(lookup int, key int64) (row int64, ok bool)
 	Next(lookup int, row int64) (next int64, ok bool) // that has the same key
 	Fetch(fetched int, row int64) Cell
+	Mark(lookup int, row int64)
 }
 
 // NewMachine returns a machine for some code.
@@ -75,6 +76,11 @@ func (m *Machine) run(from int, load func(input int) Cell, outputs []Cell) (pass
 				if !c.Null && !c.Wrong {
 					m.next = m.cell(m.Tables.Next(int(in.Low), c.Word))
 				}
+			}
+		case Mark:
+			c := m.registers[in.A]
+			if m.registers[in.To] = c; !c.Null && !c.Wrong {
+				m.Tables.Mark(int(in.Low), c.Word)
 			}
 		default:
 			m.registers[in.To] = m.step(in)

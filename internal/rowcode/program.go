@@ -57,6 +57,7 @@ const (
 	Bit   // bit Low of A
 	// Each is Find of all rows that have the key, one after the other: the program's row becomes a row for each of them.
 	Each
+	Mark // row A of lookup Low, of which it is noted that the program has come to it
 
 	// Results.
 	Filter // the row passes if A is TRUE
@@ -70,7 +71,7 @@ var operands = [opEnd]int{
 	AddDouble: 2, SubDouble: 2, MulDouble: 2, DivDouble: 2, Single: 1, Double: 1, Rank: 1,
 	Equal: 2, Less: 2, LessEqual: 2, Among: 1, Same: 2,
 	And: 2, Then: 2, Or: 2, Not: 1, IsNull: 1, Select: 3,
-	Find: 1, Fetch: 1, Words: 1, Bit: 1, Each: 1, Filter: 1, Store: 1,
+	Find: 1, Fetch: 1, Words: 1, Bit: 1, Each: 1, Mark: 1, Filter: 1, Store: 1,
 }
 
 // Value is a value of a program: the place of its node.
@@ -180,6 +181,11 @@ func (b *Builder) Find(in Lookup, key Value) Value {
 // Each returns the rows of a lookup that have a key. Programs have one at most, and a condition.
 func (b *Builder) Each(in Lookup, key Value) Value {
 	return b.Node(Node{Op: Each, A: key, Low: b.lookup(in)})
+}
+
+// Mark returns a row, which is noted: Lookup.Marked is told of it.
+func (b *Builder) Mark(in Lookup, row Value) Value {
+	return b.Node(Node{Op: Mark, A: row, Low: b.lookup(in)})
 }
 
 // Fetch returns a row's value of a column.

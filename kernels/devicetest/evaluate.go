@@ -95,6 +95,7 @@ func (e *evaluateCase) run() (wrong bool) {
 		r.t.Fatalf("%d rows: %d pass, wrong %v; want %d, %v", e.rows, head.Rows, head.Wrong, len(want), wrong)
 	}
 	if !wrong {
+		e.checkMarks()
 		got := e.got(len(want))
 		if e.code.Filters {
 			slices.SortFunc(got, bytes.Compare)
@@ -175,7 +176,7 @@ func (e *evaluateCase) addNodes() (filter rowcode.Value) {
 			e.ints = append(e.ints, e.Within(low, high, op, a))
 		case rowcode.Bit:
 			e.ints = append(e.ints, e.Node(rowcode.Node{Op: op, A: a, Low: int64(e.rng.IntN(64))}))
-		case rowcode.Find, rowcode.Fetch, rowcode.Words, rowcode.Each:
+		case rowcode.Find, rowcode.Fetch, rowcode.Words, rowcode.Each, rowcode.Mark:
 			e.addFetched(a)
 		case rowcode.Not, rowcode.IsNull:
 			e.ints = append(e.ints, e.Do(op, a))

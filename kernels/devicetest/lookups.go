@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -14,6 +15,7 @@ type lookup struct {
 	repeats        bool // keys may
 	keys           []int64
 	columns        [2][]rowcode.Cell
+	marked         []bool // by row, as the oracle has them
 }
 
 // addLookups makes tables of no, few and many rows, whose keys are among the values of inputs and others.
@@ -47,6 +49,9 @@ func (e *evaluateCase) addFetched(key rowcode.Value) {
 		l, e.hasEach = e.lookups[2], true
 		row = e.Each(l, key)
 	}
+	if e.rng.IntN(3) == 0 {
+		row = e.Mark(l, row)
+	}
 	value := e.Fetch(l, row, e.rng.IntN(len(l.columns)))
 	is, _ := e.Match(value, rowcode.Pattern{Text: string(rune('a' + e.rng.IntN(8)))})
 	e.ints = append(e.ints, row, value, is)
@@ -67,7 +72,12 @@ func (e *evaluateCase) putLookups() {
 		table := kernels.JoinTable{Slots: kernels.JoinTableSlots(j.Build.Count)}
 		table.Memory = r.alloc(j.JoinTableBytes(table.Slots))
 		r.must(r.stream.BuildTable(&j, table))
+		l.marked = make([]bool, len(l.keys))
 		ev.Lookups = append(ev.Lookups, kernels.LookupTable{Rows: j.Build.Count, Keys: j.Build.Keys, Table: table})
+	}
+	for _, i := range e.code.Marked {
+		of := &ev.Lookups[i]
+		of.Marks = r.put(bytes.Repeat([]byte{0xFF}, int(kernels.BitmapBytes(of.Rows))))
 	}
 	for _, f := range e.code.Fetched {
 		cells := e.code.Lookups[f.Lookup].(*lookup).columns[f.Column]
@@ -107,4 +117,20 @@ func (t lookupsOf) Next(number int, row int64) (next int64, ok bool) {
 func (t lookupsOf) Fetch(fetched int, row int64) rowcode.Cell {
 	of := t.Fetched[fetched]
 	return t.Lookups[of.Lookup].(*lookup).columns[of.Column][row]
+}
+
+// Mark implements rowcode.Tables.
+func (t lookupsOf) Mark(number int, row int64) { t.Lookups[number].(*lookup).marked[row] = true }
+
+// checkMarks fails where other rows of lookups are marked than the oracle has.
+func (e *evaluateCase) checkMarks() {
+	for _, i := range e.code.Marked {
+		l := e.code.Lookups[i].(*lookup)
+		got := e.rig.get(e.evaluation.Lookups[i].Marks, kernels.BitmapBytes(int64(len(l.keys))))
+		for row, want := range l.marked {
+			if is := got[row/8]>>(row%8)&1 == 1; is != want {
+				e.rig.t.Errorf("row %d of lookup %d is marked: %v, want %v", row, i, is, want)
+			}
+		}
+	}
 }

@@ -26,6 +26,9 @@ func (s *stream) Evaluate(e *kernels.Evaluation) error {
 		for _, out := range outputs {
 			clear(out.valid)
 		}
+		for _, marks := range tables.marks {
+			clear(marks)
+		}
 		for row := range rows {
 			ok := machine.Run(func(i int) rowcode.Cell { return inputs[i].cell(row) }, cells, func() {
 				if to == room {
@@ -101,6 +104,7 @@ type lookups struct {
 	joins   []*join
 	tables  []joinTable
 	fetched []column
+	marks   [][]uint32 // by table; nil where no row is marked
 }
 
 func (o *operation) lookups(e *kernels.Evaluation) *lookups {
@@ -111,6 +115,10 @@ func (o *operation) lookups(e *kernels.Evaluation) *lookups {
 		j := &join{Join: kernels.Join{KeyBytes: 8, Unique: unique, Build: kernels.JoinSide{Count: of.Rows, Keys: of.Keys}}}
 		j.build = o.joinSide(&j.Build, j.KeyBytes)
 		l.joins, l.tables = append(l.joins, j), append(l.tables, o.joinTable(&j.Join, of.Table, false))
+		l.marks = append(l.marks, nil)
+		if of.Marks.Buffer != nil {
+			l.marks[i] = view[uint32](o.view(of.Marks, kernels.BitmapBytes(of.Rows), true))
+		}
 	}
 	for i := range e.Fetched {
 		l.fetched = append(l.fetched, o.column(&e.Fetched[i], e.Lookups[e.Code.Fetched[i].Lookup].Rows, false))
@@ -136,3 +144,6 @@ func (l *lookups) Next(lookup int, row int64) (next int64, ok bool) {
 func (l *lookups) Fetch(fetched int, row int64) rowcode.Cell {
 	return l.fetched[fetched].cell(int(row))
 }
+
+// Mark implements rowcode.Tables.
+func (l *lookups) Mark(lookup int, row int64) { l.marks[lookup][row/32] |= 1 << (row % 32) }
