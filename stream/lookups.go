@@ -108,10 +108,14 @@ type lookupChunk struct {
 	first, rows int64
 }
 
+// lookupChunkRows is the most rows of a chunk: few enough that all tiles have some.
+const lookupChunkRows = 64 << 10
+
 // fillLookups writes keys and columns, chunk by chunk.
 func (d *device) fillLookups() error {
 	var chunks []lookupChunk
-	l, most := d.lookups, int64(len(d.tiles[0].host.Bytes()))/9&^63 // a word and a bit a row, and less than a byte
+	l, room := d.lookups, int64(len(d.tiles[0].host.Bytes()))/9&^63 // a word and a bit a row, and less than a byte
+	most := min(room, lookupChunkRows)
 	add := func(c *kernels.Column, rows int64, read func(first int64, words []int64, valid []byte) error) {
 		for first := int64(0); first < rows; first += most {
 			chunks = append(chunks, lookupChunk{c, read, first, min(most, rows-first)})
