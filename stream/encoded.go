@@ -791,12 +791,16 @@ func (r *Run) layOutDevices() error {
 	return nil
 }
 
-// DecodeBytes returns how many bytes of a device's memory are enough for the encoded tiles of an
-// input of `rows` rows.
-func DecodeBytes(of *Decoding, rows int64) int64 {
+// DecodeBytes returns how many bytes of a device's memory are enough for the encoded tiles of an input of `rows` rows;
+// where nothing but tiles takes memory, so that all rows may be under way at once.
+func DecodeBytes(of *Decoding, rows int64, onlyDecode bool) int64 {
 	const tileMax = 1 << 28 // rows; none of more has room, and a damaged file may have any number
 	streams := int64(streamsDecode[0])
-	tile := min(max(of.GroupRows, min(ceilDiv(rows, streams), tileRowsMin)), tileMax)
+	tile := ceilDiv(rows, streams)
+	if !onlyDecode {
+		tile = min(tile, tileRowsMin)
+	}
+	tile = min(max(of.GroupRows, tile), tileMax)
 	return encodedShare*streams*newEncodedLayout(of, tile).bytes + lookupsShare*layOutLookups(of.Code).bytes
 }
 

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -160,28 +161,47 @@ func (d *device) fetchedReader(i int) func(first int64, words []int64, valid []b
 	return func(first int64, words []int64, valid []byte) error {
 		clear(words)
 		clear(valid)
-		var texts [][]byte
-		var places []int
-		err := from.Strings(of.Column, first, len(words), func(i int, s []byte) {
-			valid[i] = 1
-			if of.Words {
-				words[i] = int64(rowcode.Word(l.code.Patterns, string(s)))
-			} else {
-				texts, places = append(texts, s), append(places, i)
+		var texts distinct
+		places := make([]int, len(words)) // of texts
+		err := from.Strings(of.Column, first, len(words), func(i int, s []byte) { places[i], valid[i] = texts.add(s), 1 })
+		if err != nil || len(texts.list) == 0 {
+			return err
+		}
+		numbers := make([]uint32, len(texts.list))
+		if of.Words {
+			for i, s := range texts.list {
+				numbers[i] = rowcode.Word(l.code.Patterns, string(s))
 			}
-		})
-		if err != nil || len(texts) == 0 {
+		} else if err := d.run.opt.Decode.NumberFetched(i, texts.list, numbers); err != nil {
 			return err
 		}
-		numbers := make([]uint32, len(texts))
-		if err := d.run.opt.Decode.NumberFetched(i, texts, numbers); err != nil {
-			return err
-		}
-		for k, place := range places {
-			words[place] = int64(numbers[k])
+		for i, is := range valid {
+			if is != 0 {
+				words[i] = int64(numbers[places[i]])
+			}
 		}
 		return nil
 	}
+}
+
+// distinct lists strings. One that was added lately is likely to be listed once.
+type distinct struct {
+	list   [][]byte
+	recent [256]int // by some bytes of a string: its place in list + 1
+}
+
+// add returns the place of a string in the list.
+func (d *distinct) add(s []byte) int {
+	hash := uint(len(s))
+	if n := len(s); n > 0 {
+		hash += 7*uint(s[0]) + 31*uint(s[n/2]) + 127*uint(s[n-1])
+	}
+	at := &d.recent[hash%uint(len(d.recent))]
+	if *at == 0 || !bytes.Equal(d.list[*at-1], s) {
+		d.list = append(d.list, s)
+		*at = len(d.list)
+	}
+	return *at - 1
 }
 
 // fillLookup writes a chunk, by the pinned memory of a tile.

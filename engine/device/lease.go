@@ -166,7 +166,7 @@ func (q *Query) need(l *Layout) int64 {
 	}
 	need := needBytes + rows*needRows*l.rowBytes()
 	if l.notDecoded == nil {
-		need += stream.DecodeBytes(l.decoder.of, rows)
+		need += stream.DecodeBytes(l.decoder.of, rows, l.rows != nil)
 	}
 	switch {
 	case l.parts != nil || l.rows != nil:

@@ -187,6 +187,7 @@ type rowsLayout struct {
 // text is the strings of a column, in place of which numbers come back: of rows of a lookup, or of the strings of pages.
 // Columns without strings have the zero value.
 type text struct {
+	isNull  bool // all of them are
 	from    GatheredLookup
 	numbers *encode.Interner
 	column  int // of from, or of Decoding.Columns
@@ -231,6 +232,8 @@ func (l *rowsLayout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int,
 		case rowcode.Load:
 			of.numbers, of.column = new(encode.Interner), int(n.A)
 			numbered = append(numbered, outputs[i])
+		case rowcode.Null:
+			of.isNull = true
 		default:
 			return nil, nil, fmt.Errorf("the strings of %q are computed", f.Name)
 		}
@@ -315,6 +318,8 @@ func (l *rowsLayout) column(i int, v *vector.Vector, t arrow.DataType) (arrow.Ar
 			}
 		}
 		v = &strings
+	case of.isNull:
+		return array.MakeArrayOfNull(l.of.Allocator, t, len(v.Words)), nil
 	}
 	return v.Array(l.of.Allocator, t)
 }
