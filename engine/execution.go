@@ -246,10 +246,9 @@ func (q *execution) learnRates() {
 	if q.devices != nil && q.alone() {
 		first, second := q.progress.times[PhasePartition], q.progress.times[PhaseProcess]
 		rows := q.progress.rows.Load()
-		if p := scan.PruningOf(q.source); p != nil && p.RowsTested-rows > rows/3 {
-			return // rows that do not pass have taken a good part of the time
-		}
-		q.devices.Learn(rows, q.progress.groups.Load(), first, first+second)
+		p := scan.PruningOf(q.source)
+		few := p != nil && p.RowsTested-rows > rows/3
+		q.devices.Learn(rows, q.progress.groups.Load(), first, first+second, few)
 	}
 }
 

@@ -40,7 +40,7 @@ func newKeptSink(s *Statement, q *aggregator.Query, opt RowsOptions,
 		})
 	})
 	k.end = end
-	if d := s.engine.devices; d.Asked() && !d.CPU() { // nothing tells whether it pays
+	if d := s.engine.devices; !d.CPU() {
 		k.decoding = &device.RowsQuery{Query: q, Devices: s.engine.devices, Allocator: s.Allocator(), Take: k.take}
 		k.decoding.Schema, k.decoding.Code = opt.Schema, opt.Code
 	}
@@ -60,7 +60,9 @@ func (k *keptSink) Begin(ctx context.Context) (err error) {
 		return nil
 	}
 	if k.reader, err = device.NewRowReader(ctx, k.decoding); err != nil {
-		k.stats = &device.Stats{NotDecoded: err.Error()}
+		if k.decoding.Devices.Ready() {
+			k.stats = &device.Stats{NotDecoded: err.Error()}
+		}
 		err = context.Cause(ctx)
 	}
 	return err

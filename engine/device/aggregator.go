@@ -23,8 +23,9 @@ import (
 //	   \--devices may be of use----> opening --open----^
 //	    \--no device suits the query-----------\-not opened, or not worth it-> CPU --it takes long: changeover--> devices and CPU
 type Aggregator struct {
-	query *Query
-	stats Stats
+	query  *Query
+	stats  Stats
+	layout *Layout // of the last Begin; nil where devices do not suit the query
 	// devices that open while readers read; nil where none were to be opened since Begin
 	opening *opening
 	devices atomic.Pointer[coprocessor] // nil when the CPU aggregates
@@ -52,6 +53,7 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 		return a.beginRest()
 	}
 	layout, err := a.query.suits()
+	a.layout = layout
 	if a.query.insists(err) {
 		return a.beginNamed(ctx, layout, err)
 	}
@@ -67,7 +69,12 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 	default:
 		a.late = !opened
 		measure := func(ctx context.Context) (Size, error) {
-			return a.query.measure(layout, func() (Size, error) { return a.query.Forecast(ctx) })
+			size, err := a.query.measure(layout, func() (Size, error) { return a.query.Forecast(ctx) })
+			if err != nil && size.Rows > 0 {
+				c := a.query.compare(layout, size, a.query.Devices.rates.fastestLink())
+				a.query.Devices.missed(c.saves(size.Rows))
+			}
+			return size, err
 		}
 		open := func(ctx context.Context, size Size) (*coprocessor, error) { return a.open(ctx, layout, size) }
 		a.opening = newOpening(ctx, a.query.CPU.MemoryLimit()/openingShare, measure, open)
@@ -307,11 +314,16 @@ func (a *Aggregator) Foretell(ctx context.Context, input Size) (*Forecast, error
 }
 
 // Learn lets the rates of the machine follow the query: first is how long its first phase took, both
-// how long both phases took, for `rows` rows of `groups` groups.
-func (a *Aggregator) Learn(rows, groups int64, first, both time.Duration) {
-	if !a.late {
-		a.query.Devices.learn(&a.stats, rows, groups, a.query.Workers, first, both)
+// how long both phases took, for `rows` rows of `groups` groups; few says that a condition has left few of all rows.
+func (a *Aggregator) Learn(rows, groups int64, first, both time.Duration, few bool) {
+	if a.late {
+		return
 	}
+	filtered := 0.0
+	if l := a.layout; l != nil && l.rowsDecoded() > fewPass*rows {
+		few, filtered = true, l.decoder.bytes
+	}
+	a.query.Devices.learn(&a.stats, rows, groups, a.query.Workers, first, both, few, filtered)
 }
 
 // Stats tells what the devices have done, once the aggregator was released.

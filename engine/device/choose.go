@@ -144,7 +144,7 @@ func (q *Query) measure(layout *Layout, forecast func() (Size, error)) (size Siz
 	switch {
 	case size.Rows < 0:
 		err = errNotOnDevice("the number of rows is not known")
-	case size.Rows < autoRowsMin:
+	case max(size.Rows, layout.rowsDecoded()) < autoRowsMin:
 		err = errSlower(fmt.Sprintf("about %s rows are too few", humanize.Comma(size.Rows)))
 	case !q.Devices.Opened():
 		err = q.paysToOpen(layout, size)
@@ -169,7 +169,7 @@ func (q *Query) endsFirst(cpu time.Duration) error {
 // paysToOpen returns an error where devices, which are not open, would save less time for an input of
 // such a size than their opening takes.
 func (q *Query) paysToOpen(layout *Layout, size Size) error {
-	if err := q.endsFirst(q.Devices.rates.cpuTime(size.Rows, size.Groups, q.Workers)); err != nil {
+	if err := q.endsFirst(q.Devices.rates.timeOf(size.Rows, layout.crossing(size.Rows), size.Groups, q.Workers)); err != nil {
 		return err
 	}
 	c := q.compare(layout, size, q.Devices.rates.fastestLink())

@@ -98,6 +98,8 @@ type Devices struct {
 
 	rates *rates // nil of the CPU alone
 
+	savings atomic.Int64 // nanoseconds that queries would have saved on devices, which were not open
+
 	broken atomic.Pointer[error] // a bug that no query was told of: of closing, or of giving memory back
 }
 
@@ -263,6 +265,7 @@ func New(o Options) (*Devices, error) {
 		d.rates = newRates("", o.Log) // of no machine
 	}
 	if d.rates != nil && knobs.CPUSlower > 0 {
+		d.rates.seen.Decode *= knobs.CPUSlower
 		for i := range d.rates.seen.CPU {
 			d.rates.seen.CPU[i] *= knobs.CPUSlower
 		}

@@ -53,6 +53,8 @@ type measured struct {
 	Fill float64 `json:"fill_nanos_per_byte"`
 	// Pages is how many nanoseconds of a thread a byte of pages takes to a device that decodes them.
 	Pages float64 `json:"pages_nanos_per_byte"`
+	// Decode is how many nanoseconds of a thread a byte of pages takes where the CPU decodes them and asks a condition.
+	Decode float64 `json:"decode_nanos_per_byte"`
 	// CPU is how many nanoseconds of a thread a row takes where the CPU aggregates, by decimal
 	// digits of the number of groups.
 	CPU [cpuRates]float64 `json:"cpu_nanos_per_row"`
@@ -62,17 +64,18 @@ type measured struct {
 
 const (
 	cpuRates     = 10
-	ratesVersion = 3
+	ratesVersion = 4
 )
 
 // ratesBefore are the rates of a machine that was not measured yet: the rates of cores of an AMD
 // EPYC, Zen 4, by mpga-lab; and beside an H100, 16 cores, driver 580, where a context takes 0.25 s, or 1.2 in some
 // virtual machines.
 var ratesBefore = measured{
-	Fill:  0.3,
-	Pages: 1,
-	CPU:   [cpuRates]float64{2.4, 2.4, 2.4, 2.4, 3, 4, 13, 19, 40, 60},
-	Open:  250e6,
+	Fill:   0.3,
+	Pages:  1,
+	Decode: 2,
+	CPU:    [cpuRates]float64{2.4, 2.4, 2.4, 2.4, 3, 4, 13, 19, 40, 60},
+	Open:   250e6,
 }
 
 // ratesFile returns where the rates of this kind of machine are kept: in the user's cache.
@@ -133,7 +136,7 @@ func (m *measured) validate() error {
 	if m.Version != ratesVersion || m.Machine != machineName() {
 		return fmt.Errorf("version %d of %q, want version %d of %q", m.Version, m.Machine, ratesVersion, machineName())
 	}
-	ok := m.Link != nil && m.Fill > 1e-3 && m.Fill < 1e4 && m.Pages > 1e-3 && m.Pages < 1e4
+	ok := m.Link != nil && m.Fill > 1e-3 && m.Fill < 1e4 && m.Pages > 1e-3 && m.Pages < 1e4 && m.Decode > 1e-3 && m.Decode < 1e4
 	ok = ok && m.Open >= openMin && m.Open <= openMax
 	for _, v := range m.Link {
 		ok = ok && v > 1e8 && v < 1e13
@@ -234,6 +237,17 @@ func (r *rates) sawCPU(rows, groups int64, threads int, elapsed time.Duration) {
 	r.follow(&r.seen.CPU[groupClass(groups)], float64(elapsed)*float64(threads)/float64(rows))
 }
 
+// sawDecoding is sawCPU of a query whose condition has left these rows of pages of a number of bytes.
+func (r *rates) sawDecoding(bytes float64, rows, groups int64, threads int, elapsed time.Duration) {
+	if bytes < rateRowsMin {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	grouping := r.seen.CPU[groupClass(groups)] * float64(rows)
+	r.follow(&r.seen.Decode, (float64(elapsed)*float64(threads)-grouping)/bytes)
+}
+
 // LearnCPU lets the rates that are kept of this machine follow queries that the CPU alone answered, where a device has
 // been seen. Each query had these rows, groups and threads; times is how long each took.
 func LearnCPU(rows, groups int64, threads int, times ...time.Duration) {
@@ -293,6 +307,17 @@ func (r *rates) cpuTime(rows, groups int64, threads int) time.Duration {
 	return time.Duration(r.seen.CPU[groupClass(groups)] / float64(threads) * float64(rows))
 }
 
+// timeOf returns how long the CPU is expected to take for rows that cross the link so, if devices take them.
+func (r *rates) timeOf(rows int64, row crossing, groups int64, threads int) time.Duration {
+	took := r.cpuTime(rows, groups, threads)
+	if row.filtered {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		took += time.Duration(r.seen.Decode * row.bytes * float64(rows) / float64(threads))
+	}
+	return took
+}
+
 // cpuTimeMost returns how long the CPU is expected to take at most, whatever the number of groups.
 func (r *rates) cpuTimeMost(rows int64, threads int) time.Duration {
 	r.mu.Lock()
@@ -314,8 +339,9 @@ type comparison struct {
 
 // crossing is how a row crosses the link to a device.
 type crossing struct {
-	bytes float64
-	pages bool // the device decodes pages: bytes is what a row takes in them
+	bytes    float64
+	pages    bool // the device decodes pages: bytes is what a row takes in them
+	filtered bool // a condition leaves few of their rows, and bytes is what all rows take for each that it leaves
 }
 
 // compare compares the CPU with devices, for a part of the CPU's work. Requires: there are rows.
@@ -323,6 +349,9 @@ func (r *rates) compare(rows int64, row crossing, groups int64, threads int, lin
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := comparison{cpu: part * r.seen.CPU[groupClass(groups)] / float64(threads)}
+	if row.filtered {
+		c.cpu += r.seen.Decode * row.bytes / float64(threads)
+	}
 	fill := r.seen.Fill
 	if row.pages {
 		fill = r.seen.Pages

@@ -107,7 +107,7 @@ func TestRatesFile(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "cut off": string(good[:len(good)/2]), "nothing": "{}", "no object": "[1]", "NaN": strings.Replace(string(good), "0.3", "NaN", 1),
 		"no link": strings.Replace(string(good), "55000000000", "0", 1), "negative": strings.Replace(string(good), "0.3", "-1", 1),
-		"absurd": strings.Replace(string(good), "0.3", "1e300", 1), "another version": strings.Replace(string(good), `"version": 3`, `"version": 99`, 1),
+		"absurd": strings.Replace(string(good), "0.3", "1e300", 1), "another version": strings.Replace(string(good), `"version": 4`, `"version": 99`, 1),
 		"another machine": strings.Replace(string(good), "threads", "strings", 1),
 	} {
 		if text == string(good) {
@@ -223,10 +223,10 @@ func TestRatesPages(t *testing.T) {
 	r := newRates("", slog.New(slog.DiscardHandler))
 	r.seen.Fill, r.seen.Pages = 100, 0.1
 	const rows, groups, threads, link = 1e9, 1e6, 16, 50e9
-	if c := r.compare(rows, crossing{8, false}, groups, threads, link, 1); c.deviceWins() {
+	if c := r.compare(rows, crossing{bytes: 8}, groups, threads, link, 1); c.deviceWins() {
 		t.Errorf("rows: %s", c.reason)
 	}
-	if c := r.compare(rows, crossing{8, true}, groups, threads, link, 1); !c.deviceWins() {
+	if c := r.compare(rows, crossing{bytes: 8, pages: true}, groups, threads, link, 1); !c.deviceWins() {
 		t.Errorf("pages: %s", c.reason)
 	}
 	for range 100 {

@@ -64,12 +64,15 @@ const rowsBatch = 64 << 10
 // NewRowReader returns what has devices decode the rows, or why the CPU is to. It must be released.
 func NewRowReader(ctx context.Context, q *RowsQuery) (*RowReader, error) {
 	d := q.Devices
+	if err := d.mayPay(q.Splits); err != nil {
+		return nil, err
+	}
 	switch {
 	case d.named():
 		return nil, errors.New("the algorithm that is asked for makes groups")
 	case q.Code == nil:
 		return nil, errors.New("what is made of the rows has no instructions")
-	case !d.isHost() && !d.Opened():
+	case d.Asked() && !d.isHost() && !d.Opened():
 		return nil, errors.New("devices are not open yet")
 	}
 	of := &Query{Query: q.Query, Devices: d, Splits: q.Splits, Passed: q.Passed}
@@ -89,8 +92,11 @@ func NewRowReader(ctx context.Context, q *RowsQuery) (*RowReader, error) {
 	switch {
 	case l.notDecoded != nil:
 		return nil, l.notDecoded
-	case !d.isHost() && l.decoder.rows < autoRowsMin:
+	case !(d.isHost() && d.Asked()) && l.decoder.rows < autoRowsMin:
 		return nil, fmt.Errorf("about %s rows are too few", humanize.Comma(l.decoder.rows))
+	}
+	if err := of.paysToDecode(l.decoder); err != nil {
+		return nil, err
 	}
 	c, err := newCoprocessor(ctx, of, l)
 	if err != nil {
@@ -100,6 +106,46 @@ func NewRowReader(ctx context.Context, q *RowsQuery) (*RowReader, error) {
 	l.rows.taken = r.taken
 	c.describe(&r.stats)
 	return r, nil
+}
+
+// autoBytesMin is the least bytes of an input that devices are looked at for which the user has not asked for.
+const autoBytesMin = 16 << 20
+
+// mayPay returns why devices that the user has not asked for save no time whatever the splits have.
+func (d *Devices) mayPay(splits []scan.Split) error {
+	if d.Asked() {
+		return nil
+	}
+	bytes := int64(0)
+	for _, s := range splits {
+		bytes += s.Bytes()
+	}
+	switch {
+	case bytes < autoBytesMin:
+		return fmt.Errorf("%s are too few", humanize.IBytes(uint64(max(bytes, 0))))
+	case d.memory < autoMemoryMin:
+		return errors.New("the memory limit is too small for a device's driver")
+	}
+	return d.possible()
+}
+
+// paysToDecode returns why devices that the user has not asked for are not to decode rows.
+func (q *Query) paysToDecode(of *decoder) error {
+	d := q.Devices
+	if d.Asked() {
+		return nil
+	}
+	const noGroups = 0 // is the part of the CPU's work
+	row := crossing{bytes: of.rowBytes, pages: true, filtered: true}
+	c := d.rates.compare(of.rows, row, 1, q.Workers, d.rates.fastestLink(), noGroups)
+	switch {
+	case !c.deviceWins():
+		return errSlower(c.reason)
+	case !d.Opened():
+		d.missed(c.saves(of.rows))
+		return errors.New("devices are not open")
+	}
+	return nil
 }
 
 // isHost says whether the devices are the CPU's double of a GPU, which opens at once and takes any number of rows.

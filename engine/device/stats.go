@@ -122,11 +122,15 @@ func (c *coprocessor) report(d *Stats) {
 }
 
 // learn lets the rates of the machine follow a query. rows, groups and workers are the query's
-// numbers; first is how long its first phase took, both how long both phases took.
-func (d *Devices) learn(s *Stats, rows, groups int64, workers int, first, both time.Duration) {
-	switch {
+// numbers; first is how long its first phase took, both how long both phases took. Where a condition has left few rows,
+// filtered are the bytes of the pages that have all of them, and 0 of other inputs.
+func (d *Devices) learn(s *Stats, rows, groups int64, workers int, first, both time.Duration, few bool, filtered float64) {
+	switch isCPU := s == nil || s.Devices == "" || s.Reason != ""; {
 	case d.rates == nil || d.named():
-	case s == nil || s.Devices == "" || s.Reason != "":
+	case few && isCPU:
+		d.rates.sawDecoding(filtered, rows, groups, workers, both)
+	case few: // rows that do not pass have taken a good part of the time
+	case isCPU:
 		d.rates.sawCPU(rows, groups, workers, both)
 	case s.Finisher != "": // neither the CPU nor the devices have done all of the work
 	case s.Decoded > 0 && s.Kept < s.Rows/4*3: // bytes of pages tell nothing of bytes of rows

@@ -8,14 +8,21 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/testknobs"
 	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
@@ -236,3 +243,62 @@ func TestDeviceBuildSides(t *testing.T) {
 
 // dimensionMany is more rows than t has, so that t is the build side.
 const dimensionMany = 20_000
+
+// Would catch devices that are left alone though they are open, and the CPU is expected to take much longer for a build
+// side; and devices that take part before they are open, where nobody has asked for them.
+func TestAutoBuildSides(t *testing.T) {
+	const rows = 1_100_000
+	var columns [2][]int64
+	for i := range int64(rows) {
+		columns[0], columns[1] = append(columns[0], i*7919%rows), append(columns[1], i*104729%1_000_003)
+	}
+	fields := []arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "v", Type: arrow.PrimitiveTypes.Int64}}
+	arrays := make([]arrow.Array, len(columns))
+	for i, values := range columns {
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		b.AppendValues(values, nil)
+		arrays[i] = b.NewArray()
+	}
+	schema := arrow.NewSchema(fields, nil)
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	properties := parquet.NewWriterProperties(parquet.WithDictionaryDefault(false), parquet.WithMaxRowGroupLength(100_000))
+	w, err := pqarrow.NewFileWriter(schema, file, properties, pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write(grouptest.Batch(schema, arrays...)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var many []any
+	for i := range dimensionMany {
+		many = append(many, int64(i*50))
+	}
+	of := arrow.NewSchema([]arrow.Field{{Name: "bk", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	batch := grouptest.Batch(of, grouptest.Array(arrow.PrimitiveTypes.Int64, many))
+	tables := map[string]plan.Table{"b": {Source: scan.Batches(of, []arrow.RecordBatch{batch})}}
+	knobs := testknobs.Engine{Device: testknobs.Device{AutoHostBytes: 256 << 20, CPUSlower: 1000}}
+	for _, open := range []bool{false, true} {
+		eng, tables := openCoded(t, path, tables, "auto", knobs)
+		if open {
+			if err := eng.WarmDevices(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		q, err := prepareWith(eng, "SELECT count(*) FROM b JOIN (SELECT k FROM t WHERE v < 5000) ON bk = k", plan.Options{Tables: tables})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer q.Close()
+		analyzed, err := q.Analyze(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(analyzed, "ran, decode of the build side: the device") != open {
+			t.Errorf("the devices are open: %v\n%s", open, analyzed)
+		}
+	}
+}
