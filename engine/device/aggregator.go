@@ -71,8 +71,7 @@ func (a *Aggregator) Begin(ctx context.Context) error {
 		measure := func(ctx context.Context) (Size, error) {
 			size, err := a.query.measure(layout, func() (Size, error) { return a.query.Forecast(ctx) })
 			if err != nil && size.Rows > 0 {
-				c := a.query.compare(layout, size, a.query.Devices.rates.fastestLink())
-				a.query.Devices.missed(c.saves(size.Rows))
+				a.query.Devices.missed(a.query.compare(layout, size, a.query.Devices.rates.fastestLink()).saves(size.Rows))
 			}
 			return size, err
 		}
@@ -320,7 +319,7 @@ func (a *Aggregator) Learn(rows, groups int64, first, both time.Duration, few bo
 		return
 	}
 	filtered := 0.0
-	if l := a.layout; l != nil && l.rowsDecoded() > fewPass*rows {
+	if l := a.layout; l != nil && l.filters() {
 		few, filtered = true, l.decoder.bytes
 	}
 	a.query.Devices.learn(&a.stats, rows, groups, a.query.Workers, first, both, few, filtered)

@@ -137,6 +137,9 @@ func (q *Query) measure(layout *Layout, forecast func() (Size, error)) (size Siz
 	if q.Devices.Asked() {
 		return size, nil
 	}
+	if layout.filters() {
+		return Size{Rows: -1, Groups: 1, High: -1}, q.paysToDecode(layout.decoder)
+	}
 	if size, err = forecast(); err != nil {
 		return size, err
 	}
@@ -144,12 +147,49 @@ func (q *Query) measure(layout *Layout, forecast func() (Size, error)) (size Siz
 	switch {
 	case size.Rows < 0:
 		err = errNotOnDevice("the number of rows is not known")
-	case max(size.Rows, layout.rowsDecoded()) < autoRowsMin:
+	case size.Rows < autoRowsMin:
 		err = errSlower(fmt.Sprintf("about %s rows are too few", humanize.Comma(size.Rows)))
 	case !q.Devices.Opened():
 		err = q.paysToOpen(layout, size)
 	}
 	return size, err
+}
+
+// filters reports whether devices decode rows of which a condition leaves some, few as a rule: then decoding is what
+// takes the time, and what it takes is known without a look at the rows. Of large strings nothing tells what a
+// comparison takes.
+func (l *Layout) filters() bool {
+	if l.notDecoded != nil || l.decoder.count == nil {
+		return false
+	}
+	text := int64(0)
+	for i := range l.decoder.of.Columns {
+		text += l.decoder.of.Columns[i].StringBytes
+	}
+	return l.decoder.rows >= autoRowsMin && float64(text) <= l.decoder.rowBytes/2
+}
+
+// decoding compares the CPU with devices that decode rows.
+func (q *Query) decoding(of *decoder) comparison {
+	return q.Devices.rates.compareDecoding(of.rows, of.rowBytes, q.Workers, q.Devices.rates.fastestLink())
+}
+
+// paysToDecode returns why devices that the user has not asked for are not to decode rows. Where they would have saved
+// time, had they been open, that is noted.
+func (q *Query) paysToDecode(of *decoder) error {
+	c, d := q.decoding(of), q.Devices
+	saved := c.saves(of.rows)
+	switch {
+	case d.Asked():
+		return nil
+	case !c.deviceWins():
+		return errSlower(c.reason)
+	case !d.Opened() && saved < d.rates.opens():
+		d.missed(saved)
+		return errSlower(fmt.Sprintf("a device is expected to save %v, less than it takes to open: %s",
+			saved.Round(time.Millisecond), c.reason))
+	}
+	return nil
 }
 
 // endsFirst returns an error where the CPU, which is expected to take so long, has ended before
@@ -169,7 +209,7 @@ func (q *Query) endsFirst(cpu time.Duration) error {
 // paysToOpen returns an error where devices, which are not open, would save less time for an input of
 // such a size than their opening takes.
 func (q *Query) paysToOpen(layout *Layout, size Size) error {
-	if err := q.endsFirst(q.Devices.rates.timeOf(size.Rows, layout.crossing(size.Rows), size.Groups, q.Workers)); err != nil {
+	if err := q.endsFirst(q.Devices.rates.cpuTime(size.Rows, size.Groups, q.Workers)); err != nil {
 		return err
 	}
 	c := q.compare(layout, size, q.Devices.rates.fastestLink())
@@ -187,6 +227,9 @@ func (q *Query) paysToOpen(layout *Layout, size Size) error {
 func (q *Query) worth(ctx context.Context, layout *Layout, size Size) (rates string, err error) {
 	if q.Devices.Asked() {
 		return "", nil
+	}
+	if layout.filters() { // which measure has asked
+		return q.decoding(layout.decoder).reason, nil
 	}
 	devices := q.Devices
 	set, err := devices.get(ctx)

@@ -257,7 +257,7 @@ func suits(c *scan.PagedColumn, of *stream.EncodedColumn) bool {
 }
 
 // plannedSplits is of how many splits the bytes of pages are looked at.
-const plannedSplits = 16
+const plannedSplits = 64
 
 // plan says how many bytes pages and their strings take, and finds what numbers strings. Its error is why
 // the first of a query's splits has no pages as devices are to decode them.

@@ -361,24 +361,12 @@ func (l *Layout) rowBytes() int64 {
 func (l *Layout) crossing(rows int64) crossing {
 	switch d := l.decoder; {
 	case l.notDecoded != nil:
-		return crossing{bytes: float64(l.rowBytes())}
+		return crossing{float64(l.rowBytes()), false}
 	case d.count != nil: // rows that do not pass cross, too
-		return crossing{d.bytes / float64(max(rows, 1)), true, rows < d.rows/fewPass}
+		return crossing{d.bytes / float64(max(rows, 1)), true}
 	default:
-		return crossing{bytes: d.rowBytes, pages: true}
+		return crossing{d.rowBytes, true}
 	}
-}
-
-// fewPass: where a condition leaves less than one of so many rows, the CPU's time for the others counts beside what it takes for a
-// row that it groups.
-const fewPass = 2
-
-// rowsDecoded returns how many rows devices decode of which a condition leaves some; 0 where there is none.
-func (l *Layout) rowsDecoded() int64 {
-	if l.notDecoded != nil || l.decoder.count == nil {
-		return 0
-	}
-	return l.decoder.rows
 }
 
 // stage writes the rows of a tile to a device's tile, from row at on, and numbers their strings. It returns an error

@@ -307,17 +307,6 @@ func (r *rates) cpuTime(rows, groups int64, threads int) time.Duration {
 	return time.Duration(r.seen.CPU[groupClass(groups)] / float64(threads) * float64(rows))
 }
 
-// timeOf returns how long the CPU is expected to take for rows that cross the link so, if devices take them.
-func (r *rates) timeOf(rows int64, row crossing, groups int64, threads int) time.Duration {
-	took := r.cpuTime(rows, groups, threads)
-	if row.filtered {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		took += time.Duration(r.seen.Decode * row.bytes * float64(rows) / float64(threads))
-	}
-	return took
-}
-
 // cpuTimeMost returns how long the CPU is expected to take at most, whatever the number of groups.
 func (r *rates) cpuTimeMost(rows int64, threads int) time.Duration {
 	r.mu.Lock()
@@ -339,9 +328,8 @@ type comparison struct {
 
 // crossing is how a row crosses the link to a device.
 type crossing struct {
-	bytes    float64
-	pages    bool // the device decodes pages: bytes is what a row takes in them
-	filtered bool // a condition leaves few of their rows, and bytes is what all rows take for each that it leaves
+	bytes float64
+	pages bool // the device decodes pages: bytes is what a row takes in them
 }
 
 // compare compares the CPU with devices, for a part of the CPU's work. Requires: there are rows.
@@ -349,9 +337,6 @@ func (r *rates) compare(rows int64, row crossing, groups int64, threads int, lin
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := comparison{cpu: part * r.seen.CPU[groupClass(groups)] / float64(threads)}
-	if row.filtered {
-		c.cpu += r.seen.Decode * row.bytes / float64(threads)
-	}
 	fill := r.seen.Fill
 	if row.pages {
 		fill = r.seen.Pages
@@ -366,12 +351,28 @@ func (r *rates) compare(rows int64, row crossing, groups int64, threads int, lin
 	return c
 }
 
+// decodeStart is how long it takes devices to begin to decode, in memory that they have had before.
+const decodeStart = 5 * time.Millisecond
+
+// compareDecoding compares the CPU with devices where a condition is asked of rows, whose pages take rowBytes a row. Requires:
+// there are rows.
+func (r *rates) compareDecoding(rows int64, rowBytes float64, threads int, link float64) comparison {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := comparison{cpu: r.seen.Decode * rowBytes / float64(threads)}
+	filling, copying, starting := r.seen.Pages*rowBytes/float64(threads), rowBytes/link*1e9, float64(decodeStart)/float64(rows)
+	c.device = max(filling, copying) + starting
+	c.reason = fmt.Sprintf("decoding takes %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g, starting %.2g)",
+		c.cpu, c.device, copying, filling, starting)
+	return c
+}
+
 // deviceWins reports whether devices are expected to take less time than the CPU: what is no faster
 // by a tenth is left to the CPU.
-func (c *comparison) deviceWins() bool { return c.device*1.1 < c.cpu }
+func (c comparison) deviceWins() bool { return c.device*1.1 < c.cpu }
 
 // saves returns how much less time than the CPU devices are expected to take for `rows` rows.
-func (c *comparison) saves(rows int64) time.Duration {
+func (c comparison) saves(rows int64) time.Duration {
 	return time.Duration((c.cpu - c.device) * float64(rows))
 }
 

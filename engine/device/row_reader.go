@@ -72,8 +72,6 @@ func NewRowReader(ctx context.Context, q *RowsQuery) (*RowReader, error) {
 		return nil, errors.New("the algorithm that is asked for makes groups")
 	case q.Code == nil:
 		return nil, errors.New("what is made of the rows has no instructions")
-	case d.Asked() && !d.isHost() && !d.Opened():
-		return nil, errors.New("devices are not open yet")
 	}
 	of := &Query{Query: q.Query, Devices: d, Splits: q.Splits, Passed: q.Passed}
 	l := &Layout{bound: &rowdata.Bound{}, rows: &rowsLayout{of: q, ctx: ctx}}
@@ -97,6 +95,10 @@ func NewRowReader(ctx context.Context, q *RowsQuery) (*RowReader, error) {
 	}
 	if err := of.paysToDecode(l.decoder); err != nil {
 		return nil, err
+	}
+	if !d.Opened() && !(d.isHost() && d.Asked()) { // the CPU has better to do than to wait
+		d.missed(of.decoding(l.decoder).saves(l.decoder.rows))
+		return nil, errors.New("devices are not open yet")
 	}
 	c, err := newCoprocessor(ctx, of, l)
 	if err != nil {
@@ -127,25 +129,6 @@ func (d *Devices) mayPay(splits []scan.Split) error {
 		return errors.New("the memory limit is too small for a device's driver")
 	}
 	return d.possible()
-}
-
-// paysToDecode returns why devices that the user has not asked for are not to decode rows.
-func (q *Query) paysToDecode(of *decoder) error {
-	d := q.Devices
-	if d.Asked() {
-		return nil
-	}
-	const noGroups = 0 // is the part of the CPU's work
-	row := crossing{bytes: of.rowBytes, pages: true, filtered: true}
-	c := d.rates.compare(of.rows, row, 1, q.Workers, d.rates.fastestLink(), noGroups)
-	switch {
-	case !c.deviceWins():
-		return errSlower(c.reason)
-	case !d.Opened():
-		d.missed(c.saves(of.rows))
-		return errors.New("devices are not open")
-	}
-	return nil
 }
 
 // isHost says whether the devices are the CPU's double of a GPU, which opens at once and takes any number of rows.

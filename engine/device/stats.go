@@ -129,11 +129,10 @@ func (d *Devices) learn(s *Stats, rows, groups int64, workers int, first, both t
 	case d.rates == nil || d.named():
 	case few && isCPU:
 		d.rates.sawDecoding(filtered, rows, groups, workers, both)
-	case few: // rows that do not pass have taken a good part of the time
+	case few && s.Decoded == 0: // rows that do not pass have taken a good part of the time
 	case isCPU:
 		d.rates.sawCPU(rows, groups, workers, both)
 	case s.Finisher != "": // neither the CPU nor the devices have done all of the work
-	case s.Decoded > 0 && s.Kept < s.Rows/4*3: // bytes of pages tell nothing of bytes of rows
 	case s.Decoded > 0:
 		d.rates.sawDevice(s.uuid, s.BytesPages, true, workers, first, s.CopyIn)
 	default:
