@@ -37,7 +37,7 @@ func (h *Hashed) Lookup(fetched []int) (rowcode.Lookup, error) {
 		switch {
 		case !isInteger || fields[i].Interned:
 			return nil, errors.New("a key of a join is no integer, date or time")
-		case h.nullsEqual[i] && slices.ContainsFunc(h.columns[i][:len(h.batches)], hasNull): // else NULLs have no partner, too
+		case h.nullsEqual[i] && slices.ContainsFunc(h.columns[i][:len(h.batches)], hasNull): // else they have no partner
 			return nil, errors.New("NULLs are equal in a join")
 		}
 		if err := hasWords(h.schema.Field(i).Type); err != nil {

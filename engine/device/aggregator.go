@@ -318,11 +318,11 @@ func (a *Aggregator) Learn(rows, groups int64, first, both time.Duration, few bo
 	if a.late {
 		return
 	}
-	filtered := 0.0
+	t := took{rows: rows, groups: groups, workers: a.query.Workers, first: first, both: both, few: few}
 	if l := a.layout; l != nil && l.filters() {
-		few, filtered = true, l.decoder.bytes
+		t.few, t.filtered = true, l.decoder.bytes
 	}
-	a.query.Devices.learn(&a.stats, rows, groups, a.query.Workers, first, both, few, filtered)
+	a.query.Devices.learn(&a.stats, t)
 }
 
 // Stats tells what the devices have done, once the aggregator was released.

@@ -136,7 +136,10 @@ func (m *measured) validate() error {
 	if m.Version != ratesVersion || m.Machine != machineName() {
 		return fmt.Errorf("version %d of %q, want version %d of %q", m.Version, m.Machine, ratesVersion, machineName())
 	}
-	ok := m.Link != nil && m.Fill > 1e-3 && m.Fill < 1e4 && m.Pages > 1e-3 && m.Pages < 1e4 && m.Decode > 1e-3 && m.Decode < 1e4
+	ok := m.Link != nil
+	for _, v := range []float64{m.Fill, m.Pages, m.Decode} {
+		ok = ok && v > 1e-3 && v < 1e4
+	}
 	ok = ok && m.Open >= openMin && m.Open <= openMax
 	for _, v := range m.Link {
 		ok = ok && v > 1e8 && v < 1e13
@@ -237,15 +240,15 @@ func (r *rates) sawCPU(rows, groups int64, threads int, elapsed time.Duration) {
 	r.follow(&r.seen.CPU[groupClass(groups)], float64(elapsed)*float64(threads)/float64(rows))
 }
 
-// sawDecoding is sawCPU of a query whose condition has left these rows of pages of a number of bytes.
-func (r *rates) sawDecoding(bytes float64, rows, groups int64, threads int, elapsed time.Duration) {
-	if bytes < rateRowsMin {
+// sawDecoding is sawCPU of a query whose condition has left few rows.
+func (r *rates) sawDecoding(t *took) {
+	if t.filtered < rateRowsMin {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	grouping := r.seen.CPU[groupClass(groups)] * float64(rows)
-	r.follow(&r.seen.Decode, (float64(elapsed)*float64(threads)-grouping)/bytes)
+	grouping := r.seen.CPU[groupClass(t.groups)] * float64(t.rows)
+	r.follow(&r.seen.Decode, (float64(t.both)*float64(t.workers)-grouping)/t.filtered)
 }
 
 // LearnCPU lets the rates that are kept of this machine follow queries that the CPU alone answered, where a device has
@@ -354,16 +357,17 @@ func (r *rates) compare(rows int64, row crossing, groups int64, threads int, lin
 // decodeStart is how long it takes devices to begin to decode, in memory that they have had before.
 const decodeStart = 5 * time.Millisecond
 
-// compareDecoding compares the CPU with devices where a condition is asked of rows, whose pages take rowBytes a row. Requires:
-// there are rows.
+// compareDecoding compares the CPU with devices where a condition is asked of rows, whose pages take rowBytes a row.
+// Requires: there are rows.
 func (r *rates) compareDecoding(rows int64, rowBytes float64, threads int, link float64) comparison {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := comparison{cpu: r.seen.Decode * rowBytes / float64(threads)}
-	filling, copying, starting := r.seen.Pages*rowBytes/float64(threads), rowBytes/link*1e9, float64(decodeStart)/float64(rows)
+	filling, copying := r.seen.Pages*rowBytes/float64(threads), rowBytes/link*1e9
+	starting := float64(decodeStart) / float64(rows)
 	c.device = max(filling, copying) + starting
-	c.reason = fmt.Sprintf("decoding takes %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g, starting %.2g)",
-		c.cpu, c.device, copying, filling, starting)
+	const text = "decoding takes %.2g ns a row on the CPU, %.2g on the device (link %.2g, filling %.2g, starting %.2g)"
+	c.reason = fmt.Sprintf(text, c.cpu, c.device, copying, filling, starting)
 	return c
 }
 

@@ -237,6 +237,26 @@ func TestRatesPages(t *testing.T) {
 	}
 }
 
+// Would catch a query whose condition leaves few rows that is judged by these, and rates that do not follow what decoding
+// takes.
+func TestRatesDecoding(t *testing.T) {
+	r := newRates("", slog.New(slog.DiscardHandler))
+	const threads, link = 16, 50e9
+	if c := r.compareDecoding(60e6, 16, threads, link); !c.deviceWins() {
+		t.Errorf("many rows: %s", c.reason)
+	}
+	if c := r.compareDecoding(1e6, 16, threads, link); c.deviceWins() {
+		t.Errorf("few rows: %s", c.reason)
+	}
+	query := took{rows: 1e6, groups: 1, workers: threads, both: time.Second, few: true, filtered: 16e9}
+	for range 100 {
+		r.sawDecoding(&query)
+	}
+	if r.seen.Decode < 0.9 || r.seen.Decode > 1.1 {
+		t.Errorf("%g ns a byte, want 1", r.seen.Decode)
+	}
+}
+
 // Would catch rates that nobody sees.
 func TestRatesShown(t *testing.T) {
 	c := newRates("", slog.New(slog.DiscardHandler)).compare(1e9, crossing{bytes: 8}, 1e7, 16, 50e9, 1)

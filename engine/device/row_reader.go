@@ -213,8 +213,8 @@ type rowsLayout struct {
 	taken func(t *stream.Tile)
 }
 
-// text is the strings of a column, in place of which numbers come back: of rows of a lookup, or of the strings of pages.
-// Columns without strings have the zero value.
+// text is the strings of a column, in place of which numbers come back: of rows of a lookup, or of the strings of
+// pages. Columns without strings have the zero value.
 type text struct {
 	isNull  bool // all of them are
 	from    GatheredLookup

@@ -254,10 +254,10 @@ func (d *Devices) Close(why error) error {
 	return nil
 }
 
-// missed notes that a query would have been answered earlier by so much had devices been open. Once queries would have saved
-// as much as opening takes, devices are opened for the queries to come: as who rents skis buys them when the rent has come to
-// their price, a process never pays more than twice what it would have paid had it known its queries (Karlin, Manasse,
-// Rudolph, Sleator, 1988).
+// missed notes how much earlier a query would have been answered had devices been open. Once queries would have saved
+// as much as opening takes, devices are opened for the queries to come: as who rents skis buys them when the rent has
+// come to their price, a process never pays more than twice what it would have paid had it known its queries (Karlin,
+// Manasse, Rudolph, Sleator, 1988).
 func (d *Devices) missed(saved time.Duration) {
 	if saved <= 0 || time.Duration(d.savings.Add(int64(saved))) < d.rates.opens() {
 		return

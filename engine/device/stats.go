@@ -121,21 +121,28 @@ func (c *coprocessor) report(d *Stats) {
 	d.KeptBytes, d.HostBytes, d.MemoryPeak = counters.KeptBytes, counters.HostBytes, counters.DevicePeak
 }
 
-// learn lets the rates of the machine follow a query. rows, groups and workers are the query's
-// numbers; first is how long its first phase took, both how long both phases took. Where a condition has left few rows,
-// filtered are the bytes of the pages that have all of them, and 0 of other inputs.
-func (d *Devices) learn(s *Stats, rows, groups int64, workers int, first, both time.Duration, few bool, filtered float64) {
+// took is what a query took its workers.
+type took struct {
+	rows, groups int64
+	workers      int
+	first, both  time.Duration // the first phase, and both
+	few          bool          // a condition has left few of all rows
+	filtered     float64       // bytes of the pages that have all of them; 0 where nothing tells
+}
+
+// learn lets the rates of the machine follow a query.
+func (d *Devices) learn(s *Stats, t took) {
 	switch isCPU := s == nil || s.Devices == "" || s.Reason != ""; {
 	case d.rates == nil || d.named():
-	case few && isCPU:
-		d.rates.sawDecoding(filtered, rows, groups, workers, both)
-	case few && s.Decoded == 0: // rows that do not pass have taken a good part of the time
+	case t.few && isCPU:
+		d.rates.sawDecoding(&t)
+	case t.few && s.Decoded == 0: // rows that do not pass have taken a good part of the time
 	case isCPU:
-		d.rates.sawCPU(rows, groups, workers, both)
+		d.rates.sawCPU(t.rows, t.groups, t.workers, t.both)
 	case s.Finisher != "": // neither the CPU nor the devices have done all of the work
 	case s.Decoded > 0:
-		d.rates.sawDevice(s.uuid, s.BytesPages, true, workers, first, s.CopyIn)
+		d.rates.sawDevice(s.uuid, s.BytesPages, true, t.workers, t.first, s.CopyIn)
 	default:
-		d.rates.sawDevice(s.uuid, s.BytesIn, false, workers, first, s.CopyIn)
+		d.rates.sawDevice(s.uuid, s.BytesIn, false, t.workers, t.first, s.CopyIn)
 	}
 }

@@ -163,7 +163,7 @@ func (n *joinNode) keyCode(b *rowcode.Builder, values []rowcode.Value) (rowcode.
 	return key, nil
 }
 
-// made returns what is called once a device has made the rows of the split. inner is the same of the probe side; or nil.
+// made returns what is called once a device has made the rows of the split. inner, or nil, is what the probe side has.
 func (s *probeSplit) made(inner func()) func() {
 	return func() {
 		if inner != nil {

@@ -288,7 +288,8 @@ func TestAutoBuildSides(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		q, err := prepareWith(eng, "SELECT count(*) FROM b JOIN (SELECT k FROM t WHERE v < 5000) ON bk = k", plan.Options{Tables: tables})
+		const text = "SELECT count(*) FROM b JOIN (SELECT k FROM t WHERE v < 5000) ON bk = k"
+		q, err := prepareWith(eng, text, plan.Options{Tables: tables})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,7 +57,7 @@ const (
 	Bit   // bit Low of A
 	// Each is Find of all rows that have the key, one after the other: the program's row becomes a row for each of them.
 	Each
-	Mark // row A of lookup Low, of which it is noted that the program has come to it
+	Mark // row A of lookup Low, which is noted: Lookup.Marked
 
 	// Results.
 	Filter // the row passes if A is TRUE
