@@ -33,7 +33,7 @@ func (q *Query) suits() (layout *Layout, err error) {
 				layout.parts))
 	}
 	if err == nil && !q.Devices.Asked() {
-		err = q.mayBeWorth()
+		err = q.mayBeWorth(layout)
 	}
 	return layout, err
 }
@@ -112,9 +112,11 @@ const (
 
 // mayBeWorth returns why a device, if the user did not ask for it, would save no time however fast
 // it is and however many groups there are.
-func (q *Query) mayBeWorth() error {
+func (q *Query) mayBeWorth(layout *Layout) error {
 	rows := q.Rows
 	switch {
+	case q.Once && errors.Is(layout.notDecoded, scan.ErrUndecided):
+		return errNotOnDevice(fmt.Sprintf("whether one saves time %v", scan.ErrUndecided))
 	case q.Once:
 		return errNotOnDevice("the input can be read once, and not again if a device fails")
 	case rows >= 0 && rows < autoRowsMin:
