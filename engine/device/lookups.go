@@ -7,7 +7,7 @@ import (
 )
 
 // planFetched sets what numbers the strings of a key that come from the build side of a join, and returns how many
-// rows that side has: each string of it gets a number before the first tile is decoded. It returns 0 of other keys.
+// these are at most: each gets a number before the first tile is decoded. It returns 0 of other keys.
 func (d *decoder) planFetched(column int, numbers *encode.Interner) (strings int64) {
 	if d.program == nil {
 		return 0
@@ -21,7 +21,29 @@ func (d *decoder) planFetched(column int, numbers *encode.Interner) (strings int
 			d.fetched[i] = numbers
 		}
 	}
-	return d.program.Lookups[n.Low].Rows()
+	from := d.program.Lookups[n.Low]
+	if strings = from.Rows(); strings*stringsRatio > d.rows { // many rows may have the names of few categories
+		strings = distinctStrings(from, int(n.High), d.rows/stringsRatio)
+	}
+	return strings
+}
+
+// distinctStrings returns how many strings a column of a lookup has that differ, or, where they are more than a number
+// of them, any larger number.
+func distinctStrings(of rowcode.Lookup, column int, most int64) int64 {
+	seen := map[string]struct{}{}
+	const step = 16 << 10 // rows
+	for first := int64(0); first < of.Rows() && int64(len(seen)) <= most; first += step {
+		err := of.Strings(column, first, int(min(step, of.Rows()-first)), func(_ int, s []byte) {
+			if _, known := seen[string(s)]; !known {
+				seen[string(s)] = struct{}{}
+			}
+		})
+		if err != nil {
+			return of.Rows()
+		}
+	}
+	return int64(len(seen))
 }
 
 // joins reports whether devices make the pairs of a join.
