@@ -136,15 +136,19 @@ func (s *states) accumulateFold(f *rowdata.Fold, state []uint64, gids []uint32, 
 		for i, g := range gids {
 			state[g] = math.Float64bits(math.Float64frombits(state[g]) + math.Float64frombits(x[i]))
 		}
-	case rowdata.FoldMin:
+	case rowdata.FoldMin: // Most rows change nothing, and no later row of their groups waits for a store.
 		x = x[:len(gids)]
 		for i, g := range gids {
-			state[g] = min(state[g], x[i])
+			if x[i] < state[g] {
+				state[g] = x[i]
+			}
 		}
 	case rowdata.FoldMax:
 		x = x[:len(gids)]
 		for i, g := range gids {
-			state[g] = max(state[g], x[i])
+			if x[i] > state[g] {
+				state[g] = x[i]
+			}
 		}
 	case rowdata.FoldBitAnd:
 		for i, g := range gids {
