@@ -249,6 +249,8 @@ func (l *Layout) fold(i int, rows int64) (kernels.Fold, error) {
 		}
 	case !ok:
 		return out, errNotOnDevice(fmt.Sprintf("a device has no fold for %s", f.Kind))
+	case column(0) < 0:
+		return out, errNotOnDevice("a device does not know the places of rows")
 	}
 	out.Op, out.Column = op, column(0)
 	if op == kernels.Comoments {

@@ -50,7 +50,7 @@ type Group struct {
 // Call is an aggregate function of columns.
 type Call struct {
 	Function query.Aggregate // without columns and without a name
-	Args     []expr.ID       // columns of the input
+	Args     []expr.ID       // columns of the input; one more than the function takes has the places of rows
 	Distinct bool            // the function is of the distinct values of its arguments
 	Order    []Key           // in which the function takes the rows; nil for the order of the input
 	Column   Column          // of the groups
@@ -175,6 +175,9 @@ func (n *Aggregate) Query(names map[expr.ID]string) query.Query {
 		a.Args = make([]string, len(c.Args))
 		for i, id := range c.Args {
 			a.Args[i] = names[id]
+		}
+		if n := a.Func.Args(); len(a.Args) > n {
+			a.Args, a.By = a.Args[:n], a.Args[n]
 		}
 		q.Aggregates = append(q.Aggregates, a)
 	}

@@ -490,7 +490,8 @@ func checkSame(whole node) error {
 // takesOrder says whether an aggregate depends on the order of rows.
 func takesOrder(a query.Aggregate) bool {
 	switch a.Func {
-	case query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax, query.List, query.StringAgg, query.Mode:
+	case query.First, query.Last, query.AnyValue, query.ArgMin, query.ArgMax, query.List, query.StringAgg,
+		query.Mode, query.FirstPlace:
 		return true
 	}
 	return false

@@ -50,6 +50,7 @@ const (
 	List
 	Skewness
 	Kurtosis
+	FirstPlace // of the planner alone: no text names it
 	funcEnd
 )
 
@@ -111,6 +112,7 @@ var funcs = [funcEnd]funcInfo{
 	List:                {"list", 1, NoParam, "values in input order, as a list"},
 	Skewness:            {"skewness", 1, NoParam, "sample skewness"},
 	Kurtosis:            {"kurtosis", 1, NoParam, "sample excess kurtosis"},
+	FirstPlace:          {"first_place", 0, NoParam, "place in the input of the first row"},
 }
 
 // aliases are the other names that SQL dialects give to the functions.
@@ -135,10 +137,10 @@ var aliases = map[string]Func{
 	"last_value":         Last,
 }
 
-// Funcs lists every aggregate function, in a stable order.
+// Funcs lists every aggregate function that a caller may name, in a stable order.
 func Funcs() []Func {
-	list := make([]Func, 0, funcEnd-1)
-	for f := Func(1); f < funcEnd; f++ {
+	list := make([]Func, 0, FirstPlace-1)
+	for f := Func(1); f < FirstPlace; f++ {
 		list = append(list, f)
 	}
 	return list
@@ -152,7 +154,7 @@ func LookupFunc(name string, withParam bool) (Func, bool) {
 	if f, ok := aliases[name]; ok {
 		return f, true
 	}
-	for f := Func(1); f < funcEnd; f++ {
+	for f := Func(1); f < FirstPlace; f++ {
 		if funcs[f].name == name && (f != MinN && f != MaxN || withParam) && (f != Min && f != Max || !withParam) {
 			return f, true
 		}
@@ -163,7 +165,7 @@ func LookupFunc(name string, withParam bool) (Func, bool) {
 // FuncNames lists the names that LookupFunc knows, aliases included; for "did you mean".
 func FuncNames() []string {
 	names := slices.Collect(maps.Keys(aliases))
-	for f := Func(1); f < funcEnd; f++ {
+	for f := Func(1); f < FirstPlace; f++ {
 		if f != MinN && f != MaxN {
 			names = append(names, funcs[f].name)
 		}

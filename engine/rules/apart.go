@@ -67,7 +67,7 @@ func hasFewGroups(of *logical.Aggregate) bool {
 func callsApart(of *logical.Aggregate) (parts [][]logical.Call) {
 	for _, call := range of.Calls {
 		i := slices.IndexFunc(parts, func(part []logical.Call) bool {
-			return part[0].Distinct == call.Distinct && (!call.Distinct || slices.Equal(part[0].Args, call.Args))
+			return slices.Equal(valuesOf(&part[0]), valuesOf(&call))
 		})
 		if i < 0 {
 			i, parts = len(parts), append(parts, nil)

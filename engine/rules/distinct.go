@@ -8,7 +8,7 @@ import (
 	"github.com/mpga/mpga/internal/expr"
 )
 
-// Aggregates of distinct values are aggregates of groups by the keys and by these values: such groups
+// Aggregates of distinct values, and modes, are aggregates of groups by the keys and by these values: such groups
 // take a tenth of the time that a set of values for each group takes, and can be written to disk.
 // Devices count the values of each group in less time than they group twice.
 func distinctGroups(c *Context, n logical.Node) (logical.Node, error) {
@@ -45,11 +45,12 @@ func groupedFirst(of *logical.Aggregate) (distinct []expr.ID) {
 		return nil
 	}
 	for _, c := range of.Calls {
+		values := valuesOf(&c)
 		switch f := c.Function.Func; {
-		case c.Distinct && distinct == nil:
-			distinct = c.Args
-		case c.Distinct:
-			if !slices.Equal(c.Args, distinct) {
+		case values != nil && distinct == nil:
+			distinct = values
+		case values != nil:
+			if !slices.Equal(values, distinct) {
 				return nil
 			}
 		case f == query.CountStar, f == query.Count:
@@ -62,4 +63,13 @@ func groupedFirst(of *logical.Aggregate) (distinct []expr.ID) {
 		}
 	}
 	return distinct
+}
+
+// valuesOf returns the arguments of a function for which it is enough to know each value once, with its number of
+// rows and its first row; nil of others.
+func valuesOf(c *logical.Call) []expr.ID {
+	if c.Distinct || c.Function.Func == query.Mode && len(c.Order) == 0 {
+		return c.Args
+	}
+	return nil
 }

@@ -24,7 +24,7 @@ type split struct {
 }
 
 // splitOf divides an aggregation: first groups by its keys and by the columns in distinct, which the
-// functions of distinct values take, and last merges these groups. ok is false where a function cannot
+// functions of distinct values and modes take, and last merges these groups. ok is false where a function cannot
 // be merged. last has no input and no types yet.
 func splitOf(c *Context, of *logical.Aggregate, distinct []expr.ID) (s *split, ok bool) {
 	s = &split{computed: map[expr.ID]*expr.Expr{}}
@@ -67,6 +67,14 @@ func splitOf(c *Context, of *logical.Aggregate, distinct []expr.ID) (s *split, o
 			for i, id := range call.Args {
 				call.Args[i] = apart[id]
 			}
+			s.last.Calls = append(s.last.Calls, call)
+		case f == query.Mode && distinct != nil: // the value of the group with most rows, and of equals the first
+			rows, place := fresh("rows of "+name), fresh("first row of "+name)
+			s.first.Calls = append(s.first.Calls,
+				logical.Call{Function: query.Aggregate{Func: query.CountStar}, Column: rows, At: -1},
+				logical.Call{Function: query.Aggregate{Func: query.FirstPlace}, Column: place, At: -1})
+			call.Function.Func, call.Args = query.ArgMax, []expr.ID{apart[call.Args[0]], rows.ID, place.ID}
+			s.first.Counted = nil
 			s.last.Calls = append(s.last.Calls, call)
 		case f == query.CountStar || f == query.Count:
 			sum := fresh(name)

@@ -158,7 +158,7 @@ func TestBindErrors(t *testing.T) {
 		{query.Query{Aggregates: []query.Aggregate{{Func: query.QuantileCont, Args: []string{"delay"}, Fraction: 1.5}}}, []string{"1.5", "[0, 1]"}},
 		{query.Query{Aggregates: []query.Aggregate{{Func: query.MinN, Args: []string{"delay"}, Length: 0}}}, []string{"length (0)"}},
 		{query.Query{Aggregates: []query.Aggregate{{Func: query.MinN, Args: []string{"delay"}, Length: query.MaxLength + 1}}}, []string{"1000000"}},
-		{query.Query{Aggregates: []query.Aggregate{{Func: query.Func(len(query.Funcs()) + 1)}}}, []string{"unknown aggregate function"}},
+		{query.Query{Aggregates: []query.Aggregate{{Func: query.FirstPlace + 1}}}, []string{"unknown aggregate function"}},
 		{query.Query{Aggregates: []query.Aggregate{call(query.CountStar)}, Overflow: 9}, []string{"Overflow (9)"}},
 	} {
 		_, err := Bind(c.q, flights, flightsStats)

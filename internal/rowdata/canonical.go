@@ -31,6 +31,7 @@ func (b *Bound) Canonical() (*Bound, error) {
 // PositionShift moves the positions in states, where rows of several sources are one input.
 type PositionShift struct {
 	layout RowLayout
+	alone  []int      // offsets of states that are a position, of groups that have a row
 	words  []int      // offsets of the positions in FoldBest states
 	seen   []int      // by position in words: offset of the first word of its state, 0 before a row came
 	lists  []stateRef // states with a position in each element
@@ -44,9 +45,13 @@ func NewPositionShift(b *Bound) *PositionShift {
 		word := 0 // of the input in an element, or behind the first word of a FoldBest
 		for _, input := range f.Inputs {
 			arg := &b.Args[b.Inputs[input].Arg]
-			if arg.Encoding == Position && f.Kind == FoldBest {
+			switch {
+			case arg.Encoding != Position:
+			case f.Kind == FoldMin:
+				s.alone = append(s.alone, at)
+			case f.Kind == FoldBest:
 				s.words, s.seen = append(s.words, at+1+word), append(s.seen, at)
-			} else if arg.Encoding == Position {
+			default:
 				s.lists = append(s.lists, stateRef{at, f})
 			}
 			word += arg.Words
@@ -57,11 +62,14 @@ func NewPositionShift(b *Bound) *PositionShift {
 
 // Apply adds to all positions of a page of states.
 func (s *PositionShift) Apply(page *Page, by uint64) {
-	if by == 0 || len(s.words)+len(s.lists) == 0 {
+	if by == 0 || len(s.alone)+len(s.words)+len(s.lists) == 0 {
 		return
 	}
 	for at := range page.Rows {
 		row := page.Words[at*s.layout.Stride : (at+1)*s.layout.Stride]
+		for _, word := range s.alone {
+			row[word] += by
+		}
 		for i, word := range s.words {
 			if row[s.seen[i]] != 0 {
 				row[word] += by

@@ -57,6 +57,8 @@ func (b *binder) folds(out *Output, cols []int, sel int) {
 	switch f {
 	case query.CountStar, query.Count:
 		out.Fold = b.count(sel)
+	case query.FirstPlace:
+		out.Fold = b.fold(Fold{Kind: FoldMin, Words: 1}, sel, b.position(sel))
 	case query.Sum, query.Avg:
 		out.Fold = b.sum(cols[0], sel)
 		if f == query.Avg || b.needsCount(sel) {
@@ -262,7 +264,7 @@ func (b *binder) inputOf(arg Arg, sel int) int {
 // nullable reports whether a result can be NULL.
 func (b *binder) nullable(out *Output) bool {
 	switch out.Aggregate.Func {
-	case query.CountStar, query.Count, query.CountDistinct, query.ApproxCountDistinct:
+	case query.CountStar, query.Count, query.CountDistinct, query.ApproxCountDistinct, query.FirstPlace:
 		return false
 	case query.VarSamp, query.StddevSamp, query.Corr, query.CovarSamp, query.RegrSlope,
 		query.RegrIntercept, query.RegrR2, query.Skewness, query.Kurtosis:

@@ -53,7 +53,7 @@ const sumDigits = 38
 // resultType returns the type of f over a column.
 func resultType(f query.Func, col *Column, overflow query.Overflow) arrow.DataType {
 	switch f {
-	case query.CountStar, query.Count, query.CountDistinct, query.ApproxCountDistinct:
+	case query.CountStar, query.Count, query.CountDistinct, query.ApproxCountDistinct, query.FirstPlace:
 		return arrow.PrimitiveTypes.Int64
 	case query.Sum:
 		return sumType(col.Type, overflow)

@@ -336,7 +336,7 @@ func (s *finalStates) vector() (*vector.Vector, error) {
 	}
 	col := &s.out.Column
 	switch f := s.out.Aggregate.Func; f {
-	case query.CountStar, query.Count, query.CountDistinct:
+	case query.CountStar, query.Count, query.CountDistinct, query.FirstPlace:
 		return s.counted(func(state []uint64) uint64 { return state[0] }), nil
 	case query.ApproxCountDistinct:
 		return s.counted(sketched), nil
