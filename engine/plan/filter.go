@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/scan"
@@ -37,6 +38,7 @@ type condition struct {
 var (
 	_ scan.DivisibleFilter = (*condition)(nil)
 	_ scan.CodedFilter     = (*condition)(nil)
+	_ scan.LearningFilter  = (*condition)(nil)
 )
 
 // division is a condition in two parts.
@@ -49,7 +51,23 @@ type division struct {
 type topOrder struct {
 	columns []int         // by key: the column that it is, or -1-i for expression i of exprs
 	exprs   *expr.Program // the keys that are not columns
+	none    *expr.Program // of no expression
 	bound   *order.Bound  // of the sort; nil before a run
+}
+
+// within returns the order by the first keys that are columns and none of some; nil where there is no such key.
+func (o *topOrder) within(late []int) *topOrder {
+	if o == nil {
+		return nil
+	}
+	n := slices.IndexFunc(o.columns, func(c int) bool { return c < 0 || slices.Contains(late, c) })
+	if n < 0 {
+		n = len(o.columns)
+	}
+	if n == 0 || o.none == nil {
+		return nil
+	}
+	return &topOrder{columns: o.columns[:n], exprs: o.none, none: o.none, bound: o.bound}
 }
 
 // read returns the columns that the keys need.
@@ -106,7 +124,7 @@ func (c *condition) Code(b *rowcode.Builder, columns []rowcode.Value) (rowcode.V
 // Divide implements scan.DivisibleFilter. The parts of WHERE change places, so none of them may give
 // an error: it could be one of a row that another part leaves out.
 func (c *condition) Divide(late []int) (first, rest scan.RowFilter, ok bool) {
-	if c.program == nil || c.program.Fallible(nil) {
+	if c.program == nil && c.order == nil || c.program != nil && c.program.Fallible(nil) {
 		return nil, nil, false
 	}
 	c.mu.Lock()
@@ -121,10 +139,30 @@ func (c *condition) Divide(late []int) (first, rest scan.RowFilter, ok bool) {
 	return d.first, d.rest, d.first != nil
 }
 
-// divide makes a division.
+// Learned implements scan.LearningFilter: no row is among the first whose first key is behind the last row's.
+func (c *condition) Learned() (t scan.Term, ok bool) {
+	if c.order == nil || c.order.columns[0] < 0 || c.order.bound == nil {
+		return t, false
+	}
+	t = scan.Term{Column: c.order.columns[0], Op: scan.OpLessOrEqual}
+	if c.order.bound.Descending() {
+		t.Op = scan.OpGreaterOrEqual
+	}
+	if v := c.order.bound.First(); v != nil {
+		t.Values = []scalar.Scalar{v}
+	}
+	return t, true
+}
+
+// divide makes a division. The first part has the first of the order's keys, as far as they are columns that are not
+// late.
 func (c *condition) divide(late []int) *division {
 	var parts [2]*expr.Expr // that need no late columns; that do
-	for _, x := range expr.Conjuncts(nil, c.where) {
+	var conjuncts []*expr.Expr
+	if c.where != nil {
+		conjuncts = expr.Conjuncts(nil, c.where)
+	}
+	for _, x := range conjuncts {
 		part := &parts[0]
 		if c.needs(x, late) {
 			part = &parts[1]
@@ -132,7 +170,8 @@ func (c *condition) divide(late []int) *division {
 		*part = expr.Conjunction(*part, x)
 	}
 	d := &division{late: slices.Clone(late)}
-	if parts[0] == nil || parts[1] == nil && c.order == nil {
+	early := c.order.within(late)
+	if parts[0] == nil && early == nil || parts[1] == nil && c.order == nil {
 		return d
 	}
 	first, err := newCondition(context.Background(), c.columns, parts[0], c.mem)
@@ -143,7 +182,10 @@ func (c *condition) divide(late []int) *division {
 	if err != nil {
 		return d
 	}
-	rest.order = c.order
+	first.order, rest.order = early, c.order
+	if early != nil && len(early.columns) == len(c.order.columns) {
+		rest.order = nil
+	}
 	d.first, d.rest = first, rest
 	return d
 }

@@ -94,6 +94,9 @@ func (p *planner) topOrder(in *input, n *logical.First, result *arrow.Schema) (o
 		}
 		o.columns = append(o.columns, in.places[x.ID])
 	}
+	if o.none, err = expr.BindTo(p.ctx, in.columns()); err != nil {
+		return nil, err
+	}
 	o.exprs, err = expr.BindTo(p.ctx, in.columns(), made...)
 	return o, err
 }

@@ -29,7 +29,8 @@
 //     binaries may be views. With NarrowDecimals, decimals of at most 18 digits may be of 64 bits
 //     in place of 128. Other dictionaries and extension types are replaced by their values. A list,
 //     which is read for Unnest alone, is a list of any kind, of elements as the file has them.
-//   - S2 (positions): splits come in input order, and the positions of their rows do not overlap.
+//   - S2 (positions): splits come in input order, and the positions of their rows do not overlap. With a
+//     LearningFilter, row groups may come by what their bounds promise.
 //   - S3 (no panic): a corrupt file gives an error that names it. Arrays are validated before they
 //     are handed on, so that reading a value does not panic later either. A string of a file is
 //     UTF-8, or an error that names its row.

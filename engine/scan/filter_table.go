@@ -162,6 +162,7 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 		return nil, err
 	}
 	var splits []Split
+	var leads []*learned // by split
 	for i := range f.files {
 		if f.files[i].pruned {
 			continue
@@ -172,22 +173,26 @@ func (f *filteredTable) Splits(ctx context.Context, columns []int) ([]Split, err
 		}
 		for _, s := range of {
 			part, isGroup := s.part.(decode.GroupPart)
+			var lead *learned
 			switch {
 			case isGroup && f.files[i].groups[part.GroupIndex()].Pruned:
 				continue
 			case isGroup && slices.Contains(f.test.rows.Columns(), f.rowNumber()): // it is known once rows are read
-				s.filterGroup(part, &decode.RowTest{}, &f.files[i].groups[part.GroupIndex()], all, numbersTo(len(all)))
+				s.filterGroup(part, &decode.RowTest{}, &f.files[i].groups[part.GroupIndex()], all, numbersTo(len(all)), nil)
 				splits = append(splits, newFilteredSplit(s, f.test, columns, wanted, tested))
 			case isGroup:
-				s.filterGroup(part, f.test.rows, &f.files[i].groups[part.GroupIndex()], all, wanted)
+				lead = f.learned(i, part.GroupIndex())
+				s.filterGroup(part, f.test.rows, &f.files[i].groups[part.GroupIndex()], all, wanted, lead.ended())
 				splits = append(splits, s)
 			case !f.test.rows.All():
 				splits = append(splits, newFilteredSplit(s, f.test, columns, wanted, tested))
 			default:
 				splits = append(splits, s)
 			}
+			leads = append(leads, lead)
 		}
 	}
+	byPromise(splits, leads)
 	return splits, nil
 }
 
@@ -202,11 +207,13 @@ func numbersTo(n int) []int {
 
 // filterGroup makes a row group's split return the rows that are needed. The split has the columns
 // all of the source, and returns the wanted columns, which are places in all.
-func (s *split) filterGroup(part decode.GroupPart, test *decode.RowTest, of *decode.GroupPlan, all, wanted []int) {
+func (s *split) filterGroup(part decode.GroupPart, test *decode.RowTest, of *decode.GroupPlan, all, wanted []int,
+	ended func() bool,
+) {
 	if test.All() && of.Ranges == nil {
 		return
 	}
-	f := &decode.GroupFilter{Test: test, Ranges: of.Ranges}
+	f := &decode.GroupFilter{Test: test, Ranges: of.Ranges, Ended: ended}
 	for _, filter := range s.stages(part, test, all) {
 		_, _, tested := unite(all, filter.Columns())
 		stage := decode.FilterStage{Filter: filter}

@@ -70,6 +70,16 @@ func leavesOf(f RowFilter) float64 {
 	return 0
 }
 
+// LearningFilter is what a RowFilter may be besides: one that comes to know, while rows are read, bounds of a column.
+type LearningFilter interface {
+	RowFilter
+
+	// Learned returns a term that is TRUE for all rows that pass from now on. Its values are nil while nothing is
+	// known: it then says which values are best read first, small ones or large ones. ok is false where the filter
+	// will learn nothing. Several goroutines may call Learned at the same time.
+	Learned() (t Term, ok bool)
+}
+
 // DivisibleFilter is what a RowFilter may be besides: a condition that can be evaluated in two steps,
 // so that what costs most to read is read for the rows alone that pass the first step.
 type DivisibleFilter interface {

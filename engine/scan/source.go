@@ -21,7 +21,7 @@ type Source interface {
 	// Stats returns the statistics that are known without reading rows.
 	Stats() Stats
 
-	// Splits cuts the table into parts that are read independently of each other, in input order.
+	// Splits cuts the table into parts that are read independently of each other, in input order (S2).
 	// columns are indexes into Schema; batches hold just these columns, in this order.
 	Splits(ctx context.Context, columns []int) ([]Split, error)
 }

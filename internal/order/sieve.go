@@ -194,20 +194,21 @@ func (s *sieve) list(selected []byte, from, n int) {
 	}
 }
 
-// sift looks at n rows whose bits from a bit on are set, by their values in the columns of the keys.
+// sift looks at n rows whose bits from a bit on are set, by their values in the columns of the keys, or of the first
+// keys.
 // It clears the bits of rows that do not come before the bound, and returns how many it has
 // cleared. Where decided is false, a row whose bit stays set may come behind the bound.
 func (s *sieve) sift(columns []arrow.Array, from, n int, selected []byte, b *bound) (cleared int, decided bool) {
 	s.words = slices.Grow(s.words[:0], n)[:n]
 	s.list(selected, from, n)
-	for i, value := range b.values {
+	for i, value := range b.values[:min(len(b.values), len(columns))] {
 		sieveWords(s.words, columns[i], s.level)
 		cleared += s.look(columns[i], value, s.keys[i], func(row int32) { bitutil.ClearBit(selected, from+int(row)) })
 		if len(s.level) == 0 {
 			return cleared, true
 		}
 	}
-	if decided = len(b.values) == len(s.keys) && b.values[len(b.values)-1].exact; !decided {
+	if decided = len(b.values) == len(s.keys) && len(columns) == len(s.keys) && b.values[len(b.values)-1].exact; !decided {
 		return cleared, false
 	}
 	for _, row := range s.level { // a row with the bound's key comes behind the bound's row. O2.

@@ -124,6 +124,9 @@ func (s *sifter) Next() bool {
 		for i := range keys {
 			columns[i] = array.NewSlice(keys[i], int64(part[0]), int64(part[1]))
 		}
+		if part[0] > 0 { // what the first keys tell alone
+			columns = columns[:1+s.rng.IntN(len(columns))]
+		}
 		s.dropped += s.sieve.Select(columns, part[0], part[1]-part[0], bits)
 	}
 	mask := array.NewBoolean(n, memory.NewBufferBytes(bits), nil, 0)

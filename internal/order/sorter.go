@@ -282,7 +282,7 @@ func (s *sorter) sort(ctx context.Context) error {
 			s.bound.key = slices.Clone(s.long[last.batch].at(last.row))
 		}
 		if s.shared != nil {
-			s.shared.last.Store(s.bound)
+			s.shared.tell(s.bound, s.batches[last.batch].Column(s.encoder.keys[0].Column), int(last.row))
 		}
 	}
 	return err

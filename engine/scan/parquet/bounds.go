@@ -139,9 +139,8 @@ func wholeNumber(raw []byte) *big.Int {
 	return n
 }
 
-// groupBounds returns what the statistics of a row group say of a column: nothing of a nested
-// column.
-func (p *File) groupBounds(group, c int) predicate.Bounds {
+// BoundsOf implements decode.Grouped, by the statistics of the footer: nothing is known of a nested column.
+func (p *File) BoundsOf(group, c int) predicate.Bounds {
 	if p.leaves[c] < 0 {
 		return predicate.Bounds{}
 	}

@@ -76,7 +76,7 @@ func TestGroupBounds(t *testing.T) {
 		}
 		tt.change(p)
 		for c, want := range tt.want {
-			b := p.groupBounds(0, c)
+			b := p.BoundsOf(0, c)
 			if b.Exact && !want.exact && (b.Low == nil || b.High == nil) {
 				b.Exact = false // of nothing
 			}

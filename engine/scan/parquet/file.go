@@ -278,6 +278,10 @@ func (p *groupPart) Open(ctx context.Context, opt decode.Options) (decode.RowRea
 	if len(p.columns) == 0 && p.filter == nil {
 		return &decode.RowCounter{Left: p.Rows()}, nil
 	}
+	if f := p.filter; f != nil && f.Ended != nil && f.Ended() {
+		f.Test.For(opt.Sample).Passed.Add(p.numBytes)
+		return &decode.RowCounter{}, nil
+	}
 	f, err := p.openFile()
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (p *File) Prune(c *predicate.Conjunction) []decode.GroupPlan {
 // excludes says whether, by the statistics of a row group, no row makes all terms TRUE.
 func (p *File) excludes(group int, terms []predicate.Term) bool {
 	return slices.ContainsFunc(terms, func(t predicate.Term) bool {
-		b := p.groupBounds(group, t.Column)
+		b := p.BoundsOf(group, t.Column)
 		return t.Excludes(&b)
 	})
 }
@@ -129,7 +129,7 @@ func (p *File) settles(group int, t *predicate.Term) bool {
 	if !t.Orders() {
 		return false
 	}
-	b := p.groupBounds(group, t.Column)
+	b := p.BoundsOf(group, t.Column)
 	return b.Low != nil && b.High != nil
 }
 

@@ -31,6 +31,9 @@ type Grouped interface {
 	// columns of the input.
 	Prune(c *predicate.Conjunction) []GroupPlan
 
+	// BoundsOf returns what is known of a column of the input in a row group.
+	BoundsOf(group, column int) predicate.Bounds
+
 	// Ask prunes by Bloom filters, dictionaries and page indexes, which goroutines of workers read.
 	Ask(ctx context.Context, c *predicate.Conjunction, groups []GroupPlan, workers *spawn.Group)
 
@@ -111,6 +114,7 @@ type GroupFilter struct {
 	Ranges []RowRange    // rows that may be needed; nil: all
 	Wanted []int         // columns of the batches
 	Stages []FilterStage // of Test: a row passes that passes all
+	Ended  func() bool   // says that no row passes any more; nil: that is not known
 }
 
 // FilterStage is a part of a filter, asked of the rows that pass the parts before.

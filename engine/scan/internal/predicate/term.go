@@ -60,7 +60,7 @@ func Bind(column int, is Relation, constants []scalar.Scalar, typ arrow.DataType
 		}
 		b.Values = append(b.Values, v)
 	}
-	slices.SortFunc(b.Values, func(x, y Value) int { return x.compare(&y) })
+	slices.SortFunc(b.Values, func(x, y Value) int { return x.Compare(&y) })
 	return b, true
 }
 
@@ -74,7 +74,7 @@ type Bounds struct {
 
 // Check drops bounds that contradict each other.
 func (b *Bounds) Check() {
-	if b.Low != nil && b.High != nil && b.Low.compare(b.High) > 0 {
+	if b.Low != nil && b.High != nil && b.Low.Compare(b.High) > 0 {
 		b.Low, b.High = nil, nil
 	}
 }
@@ -104,15 +104,15 @@ func (t *Term) Excludes(b *Bounds) bool {
 }
 
 // holds says whether a comparison with one constant is TRUE for a value.
-func (t *Term) holds(v *Value) bool { return t.Is>>(1+v.compare(&t.Values[0]))&1 != 0 }
+func (t *Term) holds(v *Value) bool { return t.Is>>(1+v.Compare(&t.Values[0]))&1 != 0 }
 
 // between says whether a constant lies between bounds.
 func (t *Term) between(low, high *Value) bool {
 	i := 0
 	if low != nil {
-		i = sort.Search(len(t.Values), func(i int) bool { return t.Values[i].compare(low) >= 0 })
+		i = sort.Search(len(t.Values), func(i int) bool { return t.Values[i].Compare(low) >= 0 })
 	}
-	return i < len(t.Values) && (high == nil || t.Values[i].compare(high) <= 0)
+	return i < len(t.Values) && (high == nil || t.Values[i].Compare(high) <= 0)
 }
 
 // Admits says whether a term may be TRUE for a value that is not NULL.

@@ -70,7 +70,8 @@ type Value struct {
 	Bytes   []byte
 }
 
-func (v *Value) compare(o *Value) int {
+// Compare compares values of one family.
+func (v *Value) Compare(o *Value) int {
 	switch {
 	case v.Family == FloatFamily:
 		return cmp.Compare(v.Float, o.Float) // takes -0.0 for 0.0
