@@ -225,8 +225,8 @@ func TestUTF8(t *testing.T) {
 	}
 }
 
-// A value that no row needs is not looked at where its page is not read, nor is an entry of a
-// dictionary that only such pages have.
+// A value that no row needs is not looked at where its page is not read, or few rows of it are needed, nor is an entry
+// of a dictionary that only such pages have.
 func TestNotUTF8LeftOut(t *testing.T) {
 	values := make([]string, 40_000)
 	for i := range values {
@@ -254,6 +254,9 @@ func TestNotUTF8LeftOut(t *testing.T) {
 		}
 		if rows, err := read(scantest.OneOf{wrong}, 0); err != nil || len(rows) != 1 {
 			t.Errorf("%s: another column of its row: %v, %v", name, rows, err)
+		}
+		if rows, err := read(scantest.OneOf{wrong - 100, wrong + 100}, 1); name != "codes" && (err != nil || len(rows) != 2) {
+			t.Errorf("%s: rows around it: %v, %v", name, rows, err)
 		}
 		_, err = read(scantest.OneOf{5, wrong, 39_000}, 0, 1)
 		if err == nil || !strings.Contains(err.Error(), `f.parquet, row 20001: column "s"`) || !strings.Contains(err.Error(), `"gr\xfcn"`) {

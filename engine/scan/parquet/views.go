@@ -167,7 +167,7 @@ func (v *viewValues) read(from, rows, values int, validity []byte) error {
 		if err != nil {
 			return err
 		}
-		if bad := v.firstInvalid(source, some); bad >= 0 {
+		if bad := v.firstInvalid(source, some, from+done, wanted); bad >= 0 {
 			value := source[some[bad].at:][:some[bad].bytes]
 			return decode.NewTextError(rowOf(done+bad, from, validity), value)
 		}
@@ -210,11 +210,22 @@ func (v *viewValues) checkCodes(from, values int, validity []byte) error {
 	return decode.NewTextError(rowOf(at, from, validity), v.dict.buf[entry.at:][:entry.bytes])
 }
 
+// fewWanted is the part of a batch's rows below which only the strings are checked that are wanted.
+const fewWanted = 8
+
 // firstInvalid returns the index of the first of the strings that find has found that is not UTF-8,
-// as the strings of the column must be, or -1. checkCodes has checked the entries of a dictionary.
-func (v *viewValues) firstInvalid(source []byte, spans []stringSpan) int {
+// as the strings of the column must be, or -1. checkCodes has checked the entries of a dictionary. The
+// first string is of the row'th row of the batch; where few rows are wanted, no others are looked at.
+func (v *viewValues) firstInvalid(source []byte, spans []stringSpan, row int, wanted *rowset.Set) int {
 	switch {
 	case !v.text || dictionaryEncoding(v.encoding):
+		return -1
+	case wanted != nil && wanted.Count < wanted.Rows/fewWanted:
+		for i := wanted.Next(row) - row; i < len(spans); i = wanted.Next(row+i+1) - row {
+			if !wellformed.UTF8(source[spans[i].at:][:spans[i].bytes]) {
+				return i
+			}
+		}
 		return -1
 	case v.encoding == parquet.Encodings.Plain:
 		return invalidPlain(source, spans)
