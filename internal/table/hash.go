@@ -25,9 +25,10 @@ func Hash(l *rowdata.KeyLayout, keys []uint64, seed uint64, hashes []uint64) (lo
 	case isNullable(l):
 		hashNullable(keys, seed, hashes)
 	default:
-		partition.HashKeysN(keys, l.Words, seed, hashes)
 		if long = rowdata.AnyLong(keys, l.Words, l.Longs...); long {
 			hashLongs(l, keys, seed, hashes)
+		} else {
+			partition.HashKeysN(keys, l.Words, seed, hashes)
 		}
 	}
 	return long
@@ -83,29 +84,22 @@ func touch(l *rowdata.KeyLayout, keys []uint64) {
 	runtime.KeepAlive(sum)
 }
 
-// hashLongs hashes keys with long strings again, with the hash of a string's bytes in place of its
-// address.
+// hashLongs hashes keys with long strings, with the hash of a string's bytes in place of its address.
 func hashLongs(l *rowdata.KeyLayout, keys []uint64, seed uint64, hashes []uint64) {
-	var words []uint64
-	for i := range hashes {
-		if i%touchKeys == 0 {
-			touch(l, keys[i*l.Words:])
-		}
-		key := keys[i*l.Words : (i+1)*l.Words]
-		long := false
+	words := make([]uint64, min(len(hashes), touchKeys)*l.Words) // that are hashed, of the next keys
+	for len(hashes) > 0 {
+		n := min(len(hashes), touchKeys)
+		next := keys[:n*l.Words]
+		touch(l, next)
+		words = words[:copy(words, next)]
 		for _, w := range l.Longs {
-			v := rowdata.AsBytes2(key[w : w+2])
-			if !v.Long() {
-				continue
+			for at := w; at < len(next); at += l.Words {
+				if v := rowdata.AsBytes2(next[at : at+2]); v.Long() {
+					words[at+1] = partition.HashBytes(v.Bytes(), seed)
+				}
 			}
-			if !long {
-				words = append(words[:0], key...)
-				long = true
-			}
-			words[w+1] = partition.HashBytes(v.Bytes(), seed)
 		}
-		if long {
-			hashes[i] = partition.HashWords(words, seed)
-		}
+		partition.HashKeysN(words, l.Words, seed, hashes[:n])
+		keys, hashes = keys[n*l.Words:], hashes[n:]
 	}
 }
