@@ -10,6 +10,7 @@ differs.
 
 import argparse
 import csv
+import datetime
 import io
 import math
 import pathlib
@@ -55,6 +56,8 @@ def cell(value):
     """Returns a value as both engines write it."""
     if value is None or value == "":
         return ""
+    if isinstance(value, datetime.datetime):
+        return value.isoformat()
     try:
         return f"{float(value):.6g}"
     except (TypeError, ValueError):

@@ -59,6 +59,7 @@ urlone       SELECT URL, count(*) AS c FROM hits GROUP BY 1 ORDER BY c DESC, 1 L
 userphrase   SELECT UserID, SearchPhrase, count(*) AS c FROM hits GROUP BY 1, 2 ORDER BY c DESC, 1, 2 LIMIT 10
 userminute   SELECT UserID, extract(minute FROM EventTime) AS m, SearchPhrase, count(*) AS c FROM hits GROUP BY 1, 2, 3 ORDER BY c DESC, 1, 2, 3 LIMIT 10
 phones       SELECT MobilePhone, MobilePhoneModel, count(DISTINCT UserID) AS u FROM hits WHERE MobilePhoneModel <> '' GROUP BY 1, 2 ORDER BY u DESC, 1, 2 LIMIT 10
+latest       SELECT EventTime, UserID, Title FROM hits ORDER BY EventTime DESC, WatchID LIMIT 10
 toptime      SELECT WatchID, UserID, EventTime, URL FROM hits WHERE URL LIKE '%google%' ORDER BY EventTime, WatchID LIMIT 10
 aggurl       SELECT CounterID, max(URL), min(Title), string_agg(DISTINCT MobilePhoneModel, ',' ORDER BY MobilePhoneModel) FROM hits WHERE CounterID < 100 GROUP BY 1 ORDER BY 1
 """
