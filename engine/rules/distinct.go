@@ -17,7 +17,8 @@ func distinctGroups(c *Context, n logical.Node) (logical.Node, error) {
 		return nil, nil
 	}
 	distinct := groupedFirst(of)
-	if distinct == nil {
+	isMode := func(c logical.Call) bool { return !c.Distinct && c.Function.Func == query.Mode }
+	if distinct == nil || slices.ContainsFunc(of.Calls, isMode) && !hasFewGroups(of) {
 		return nil, nil
 	}
 	if of.Sets == nil {
