@@ -24,17 +24,34 @@ import (
 	"github.com/mpga/mpga/internal/order"
 )
 
-// schema is the answer's, by DuckDB's name of its column.
-var schema = arrow.NewSchema([]arrow.Field{{Name: "Count", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+// Schema has the column of an answer, by DuckDB's name of it: how many rows a statement has put in files or a table.
+var Schema = arrow.NewSchema([]arrow.Field{{Name: "Count", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
 
-// Result is the answer of a COPY: a row with the count of the rows that are written.
+// Result is the answer of a statement whose rows go elsewhere: a row with their number.
 type Result struct {
 	array.RecordReader
+	rows  int64
 	stats engine.Stats
 }
 
-// Stats tells what the statement did whose rows are written.
+// Rows returns the number.
+func (r *Result) Rows() int64 { return r.rows }
+
+// Stats tells what the statement did whose rows these are.
 func (r *Result) Stats() engine.Stats { return r.stats }
+
+// NewResult returns an answer, which the caller releases.
+func NewResult(rows int64, stats engine.Stats) (*Result, error) {
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	defer b.Release()
+	b.Append(rows)
+	column := b.NewArray()
+	defer column.Release()
+	batch := array.NewRecordBatch(Schema, []arrow.Array{column}, 1)
+	defer batch.Release()
+	reader, err := array.NewRecordReader(Schema, []arrow.RecordBatch{batch})
+	return &Result{reader, rows, stats}, err
+}
 
 // Run runs a COPY to its end. opt is from Options. Errors that point at the text are of type *sql.Error. The caller
 // releases the result.
@@ -48,10 +65,18 @@ func Run(ctx context.Context, eng *engine.Engine, c *sql.Copy, names plan.Option
 	if err != nil {
 		return nil, err
 	}
+	return Write(ctx, eng, c, result, opt)
+}
+
+// Write writes the rows of a COPY's statement, and releases them. The caller releases the answer.
+func Write(
+	ctx context.Context, eng *engine.Engine, c *sql.Copy, result *plan.Result, opt sink.Options,
+) (*Result, error) {
 	defer result.Release()
 	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
 		return eng.Statement(ctx).Collector(ctx, schema, by, purpose)
 	}
+	var err error
 	if opt.PartitionBy, err = columnNames(result.Schema(), opt.PartitionBy); err != nil {
 		return nil, err
 	}
@@ -59,15 +84,7 @@ func Run(ctx context.Context, eng *engine.Engine, c *sql.Copy, names plan.Option
 	if err != nil {
 		return nil, knob.Reword(err, word)
 	}
-	b := array.NewInt64Builder(memory.DefaultAllocator)
-	defer b.Release()
-	b.Append(rows)
-	column := b.NewArray()
-	defer column.Release()
-	batch := array.NewRecordBatch(schema, []arrow.Array{column}, 1)
-	defer batch.Release()
-	reader, err := array.NewRecordReader(schema, []arrow.RecordBatch{batch})
-	return &Result{reader, result.Stats()}, err
+	return NewResult(rows, result.Stats())
 }
 
 // columnNames returns the names of columns as the schema has them.

@@ -3,38 +3,37 @@ package server
 import (
 	"errors"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/app/copyto"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 )
 
-// countSchema has the answer of a CREATE, by DuckDB's name of its column: how many rows the table has. A view has no
-// answer.
-var countSchema = arrow.NewSchema([]arrow.Field{{Name: "Count", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
-
-// rows is what a run returns: the result of its statement, or the answer of a CREATE.
+// rows is what a run returns: the result of its statement, or the answer of a CREATE or a COPY.
 type rows interface {
 	array.RecordReader
 	Stats() engine.Stats
 }
 
-// counted is the answer of a CREATE.
-type counted struct {
-	array.RecordReader
-	stats engine.Stats
+// count does what a CREATE or a COPY says, and returns its answer, nil of a view. run runs the statement in it.
+func (r *Run) count(run func() (*plan.Result, error)) (*copyto.Result, error) {
+	st := r.Statement
+	if st.copies == nil {
+		return r.define(run)
+	}
+	result, err := run()
+	if err != nil {
+		return nil, err
+	}
+	return copyto.Write(r.ctx, r.server.opt.Engine, st.copies.Copy, result, st.copies.files)
 }
 
-// Stats tells what was done for the rows of the table.
-func (c *counted) Stats() engine.Stats { return c.stats }
-
-// define makes what the statement's CREATE says, and returns its answer, nil of a view. run runs the statement of a
-// table.
-func (r *Run) define(run func() (*plan.Result, error)) (rows, error) {
+// define makes what a CREATE says.
+func (r *Run) define(run func() (*plan.Result, error)) (*copyto.Result, error) {
 	st := r.Statement
 	session := st.session
+	var made int64
 	var stats engine.Stats
 	switch there, err := session.tables.Check(st.create); {
 	case err != nil:
@@ -47,22 +46,14 @@ func (r *Run) define(run func() (*plan.Result, error)) (rows, error) {
 			return nil, err
 		}
 		defer result.Release()
-		table, made, err := r.server.spilled.Keep(r.ctx, result)
+		table, rows, err := r.server.spilled.Keep(r.ctx, result)
 		if err != nil {
 			return nil, err
 		}
-		r.made, stats = made, result.Stats()
+		made, stats = rows, result.Stats()
 		if err := errors.Join(session.tables.Define(st.create, table, nil), session.renamed()); err != nil {
 			return nil, err
 		}
 	}
-	of := array.NewInt64Builder(memory.DefaultAllocator)
-	defer of.Release()
-	of.Append(r.made)
-	column := of.NewArray()
-	defer column.Release()
-	batch := array.NewRecordBatch(countSchema, []arrow.Array{column}, 1)
-	defer batch.Release()
-	answer, err := array.NewRecordReader(countSchema, []arrow.RecordBatch{batch})
-	return &counted{answer, stats}, err
+	return copyto.NewResult(made, stats)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mpga/mpga/app/temporary"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // What clients are told, beside errors of their statements.
@@ -18,6 +19,18 @@ var (
 	ErrExists    = temporary.ErrExists     // a table of that name is there
 	ErrCancelled = errors.New("cancelled") // by the client
 )
+
+// Limits by the names that errors have for them.
+const (
+	StallTimeKnob = knob.Name("server.StallTime")
+
+	queryTimeKnob     = knob.Name("server.QueryTime")
+	sessionsKnob      = knob.Name("server.Sessions")
+	clientWaitingKnob = knob.Name("server.ClientWaiting")
+)
+
+// Reword returns an error with the words of Options.Word.
+func (s *Server) Reword(err error) error { return knob.Reword(err, s.opt.Word) }
 
 // errDraining is the error of calls of a server that is about to end.
 var errDraining = fmt.Errorf("%w: the server is ending", ErrDraining)

@@ -185,7 +185,7 @@ func (k *Kept) sort(ctx context.Context, by Order) (*Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := newStatement(k.session, parsed)
+	st := newStatement(k.session, parsed, Meaning{})
 	st.over = map[string]*temporary.Table{"result": k.table}
 	r, err := st.Run(ctx)
 	if err != nil {

@@ -23,6 +23,9 @@ type Meaning struct {
 	// Record keeps when the workers and devices did what, for people to look at, also where
 	// Options.Record does not.
 	Record bool
+
+	// Output writes the rows of a statement to files; nil for the client itself.
+	Output *Output
 }
 
 // Named is what a name stands for: a temporary table of the session, or files.

@@ -9,6 +9,8 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -26,6 +28,9 @@ type Options struct {
 	// Files are the files that clients may name behind FROM. The default, nil, is none.
 	Files vfs.FS
 
+	// Suit makes the files that COPY writes suit the engine. It may be nil.
+	Suit func(*sink.Options)
+
 	// Overflow and Deterministic are as in plan.Options.
 	Overflow      query.Overflow
 	Deterministic bool
@@ -39,6 +44,9 @@ type Options struct {
 
 	// Record keeps when the workers and devices of each statement did what, for people to look at.
 	Record bool
+
+	// Word names options in errors, as whoever starts the server sets them. The default is the options' own names.
+	Word func(knob.Name) string
 
 	// Logger takes what is worth knowing later. The default discards.
 	Logger *slog.Logger
@@ -98,6 +106,9 @@ type Limits struct {
 func (o *Options) EnsureDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Word == nil {
+		o.Word = knob.Name.String
 	}
 	l := &o.Limits
 	for _, d := range []struct {

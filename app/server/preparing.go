@@ -29,13 +29,18 @@ func (s *Session) prepares(ctx context.Context, text string, f func(ctx context.
 	return r.fail(f(r.ctx))
 }
 
-// Parse reads a text: of a CREATE, the statement behind AS; of a DROP, a statement that reads nothing. Errors that
-// point at the text are of type *sql.Error.
+// Parse reads a text: of a CREATE or a COPY, the statement in it; of a DROP, a statement that reads nothing. Errors
+// that point at the text are of type *sql.Error.
 func (s *Session) Parse(ctx context.Context, text string) (parsed *sql.Select, err error) {
 	err = s.prepares(ctx, text, func(ctx context.Context) (err error) {
 		switch {
 		case sql.IsDrop(text):
 			parsed = &sql.Select{Text: text}
+		case sql.IsCopy(text) && s.server.writes():
+			var read *sql.Copy
+			if read, err = sql.ParseCopy(text); err == nil {
+				parsed = read.Query
+			}
 		case sql.IsCreate(text):
 			var create *sql.Create
 			if create, err = sql.ParseCreate(ctx, text); err == nil {

@@ -2,11 +2,12 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // queue gives places to statements: as many run at once as the limits say. R2, R3.
@@ -57,8 +58,8 @@ func (q *queue) wait(ctx context.Context, client string, most int) (leave func()
 	}
 	if c.waiting >= most {
 		q.mu.Unlock()
-		return nil, fmt.Errorf("%w: %d statements of this client wait already, the most that may (ClientWaiting)",
-			ErrBusy, c.waiting)
+		return nil, knob.Errorf("%w: %d statements of this client wait already, the most that may (%s)",
+			ErrBusy, c.waiting, clientWaitingKnob)
 	}
 	w := &waiter{client: client, ready: make(chan struct{})}
 	c.waiting++

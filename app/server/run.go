@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/trace"
@@ -68,7 +69,7 @@ type Run struct {
 	schema  *arrow.Schema      // of all results; nil before the first is planned
 	values  [][]plan.Parameter // of the results that are still to be read, after the current
 	current rows               // nil before the first and after the last
-	made    int64              // rows of the table that the statement has made
+	made    int64              // rows that the statement has put in a table or in files
 	planned *prepared          // of current; nil before the first and once it is closed
 
 	mu      sync.Mutex
@@ -126,7 +127,8 @@ func (r *Run) enter(needsPlace bool) error {
 	r.mu.Unlock()
 	if most := r.server.opt.Limits.QueryTime; most > 0 {
 		r.limit = time.AfterFunc(most, func() {
-			r.cancel(fmt.Errorf("%w: the statement has run for %s, the longest that one may (QueryTime)", ErrTime, most))
+			const why = "%w: the statement has run for %s, the longest that one may (%s)"
+			r.cancel(knob.Errorf(why, ErrTime, most, queryTimeKnob))
 		})
 	}
 	return nil
@@ -145,7 +147,8 @@ func (r *Run) Start() error {
 	})
 	r.yield.Stop()
 	r.stall = time.AfterFunc(time.Hour, func() {
-		r.cancel(fmt.Errorf("%w: the client has taken no rows for %s (StallTime)", ErrStalled, r.server.opt.Limits.StallTime))
+		long := r.server.opt.Limits.StallTime
+		r.cancel(knob.Errorf("%w: the client has taken no rows for %s (%s)", ErrStalled, long, StallTimeKnob))
 	})
 	r.stall.Stop()
 	return r.fail(r.next())
@@ -196,23 +199,23 @@ func (r *Run) next() error {
 	r.mu.Lock()
 	r.watch = watch
 	r.mu.Unlock()
-	if st.create != nil {
+	if st.counts() {
 		r.schema = st.schema
 	} else if r.schema == nil {
 		r.schema = p.query.Schema()
 	}
-	if st.create == nil && !r.schema.Equal(p.query.Schema()) {
+	if !st.counts() && !r.schema.Equal(p.query.Schema()) {
 		return fmt.Errorf("%w: other values of the parameters give other columns: %s; the values before gave %s",
 			engine.ErrQuery, temporary.ColumnsText(p.query.Schema()), temporary.ColumnsText(r.schema))
 	}
 	observer := engine.Observer{Progress: func(p engine.Progress) { watch.progress.Store(&p) }, Trace: watch.recorder}
 	run := func() (*plan.Result, error) { return p.query.Observed(observer).Run(r.ctx) }
-	if st.create != nil {
-		if answer, err := r.define(run); err != nil || answer == nil {
+	if st.counts() {
+		answer, err := r.count(run)
+		if err != nil || answer == nil {
 			return errors.Join(err, r.closePlanned())
-		} else {
-			r.current = answer
 		}
+		r.current, r.made = answer, answer.Rows()
 		return nil
 	}
 	result, err := run()
@@ -304,6 +307,7 @@ func (r *Run) fail(err error) error {
 	if cause != nil && (errors.Is(err, context.Canceled) || errors.Is(cause, ErrCancelled)) {
 		err = cause
 	}
+	err = r.server.Reword(err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = cmp.Or(r.err, err)
@@ -316,7 +320,7 @@ func (r *Run) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if cause := context.Cause(r.ctx); r.err == nil && r.ended.IsZero() && !errors.Is(cause, errReleased) {
-		return cause
+		return r.server.Reword(cause)
 	}
 	return r.err
 }

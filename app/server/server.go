@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/mpga/mpga/app/temporary"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/mem"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -39,7 +39,7 @@ func New(opt Options) (*Server, error) {
 	s.queue = newQueue(&s.opt.Limits)
 	s.spilled = temporary.NewStore(temporary.Options{
 		Engine: opt.Engine, Dir: opt.TempDir, Name: "mpga-serve", MemoryBytes: opt.Limits.TemporaryBytes,
-		DiskBytes: opt.TempLimit, DiskKnob: "TempLimit",
+		DiskBytes: opt.TempLimit, DiskKnob: knob.Name("engine.TempLimit"),
 	})
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.sweep.Go(s.sweepSessions)
@@ -106,7 +106,7 @@ func (s *Server) register(session *Session) (unused *Session, err error) {
 	case unused != nil:
 		delete(s.sessions, unused.token)
 	case len(s.sessions) >= s.opt.Limits.Sessions:
-		return nil, fmt.Errorf("%w: %d sessions are open, the most that may be (Sessions)", ErrBusy, len(s.sessions))
+		return nil, knob.Errorf("%w: %d sessions are open, the most that may be (%s)", ErrBusy, len(s.sessions), sessionsKnob)
 	}
 	s.sessions[session.token] = session
 	return unused, nil

@@ -11,7 +11,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/app/copyto"
 	"github.com/mpga/mpga/app/temporary"
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -140,33 +142,13 @@ func (s *Session) Prepare(ctx context.Context, text string) (st *Statement, err 
 // PrepareText is Prepare of a statement in which names mean what the client says.
 func (s *Session) PrepareText(ctx context.Context, text string, meaning Meaning) (st *Statement, err error) {
 	err = s.prepares(ctx, text, func(ctx context.Context) (err error) {
-		switch {
-		case sql.IsDrop(text):
-			st = &Statement{Handle: rand.Text(), Text: text, session: s, schema: arrow.NewSchema(nil, nil)}
-			if st.drop, err = sql.ParseDrop(text); err != nil {
-				return err
-			}
-			return s.keep(st)
-		case sql.IsCreate(text):
-			create, err := sql.ParseCreate(ctx, text)
-			if err != nil {
-				return err
-			}
-			if err := meaning.check(create); err != nil {
-				return err
-			}
-			if _, err := s.tables.Check(create); err != nil {
-				return err
-			}
-			st, err = s.planned(ctx, create.Query, create, meaning)
+		if st, err = s.read(ctx, text, meaning); err != nil {
 			return err
 		}
-		parsed, err := sql.ParseContext(ctx, text)
-		if err != nil {
-			return err
+		if meaning.Output != nil && st.IsUpdate() && st.copies == nil {
+			return fmt.Errorf("%w: CREATE and DROP have no rows that can be written", engine.ErrQuery)
 		}
-		st, err = s.planned(ctx, parsed, nil, meaning)
-		return err
+		return s.plan(ctx, st)
 	})
 	return st, err
 }
@@ -181,41 +163,83 @@ func (s *Session) PrepareParsed(
 		if err != nil {
 			return err
 		}
-		st, err = s.planned(ctx, parsed, nil, meaning)
-		return err
+		if st, err = s.newSelect(parsed, meaning); err != nil {
+			return err
+		}
+		return s.plan(ctx, st)
 	})
 	return st, err
 }
 
-// planned plans a statement, and keeps it. create is the CREATE around it; nil of others.
-func (s *Session) planned(
-	ctx context.Context, parsed *sql.Select, create *sql.Create, meaning Meaning,
-) (*Statement, error) {
-	st := newStatement(s, parsed)
-	st.create, st.meaning = create, meaning
-	p, err := st.prepare(ctx, nil)
+// read reads a statement, which is neither planned nor kept.
+func (s *Session) read(ctx context.Context, text string, meaning Meaning) (st *Statement, err error) {
+	switch {
+	case sql.IsDrop(text):
+		st = &Statement{Handle: rand.Text(), Text: text, session: s, schema: arrow.NewSchema(nil, nil)}
+		st.drop, err = sql.ParseDrop(text)
+		return st, err
+	case sql.IsCreate(text):
+		create, err := sql.ParseCreate(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		st = newStatement(s, create.Query, meaning)
+		st.create = create
+		if err := meaning.check(create); err != nil {
+			return nil, err
+		}
+		_, err = s.tables.Check(create)
+		return st, err
+	case sql.IsCopy(text) && s.server.writes():
+		read, err := sql.ParseCopy(text)
+		if err != nil {
+			return nil, err
+		}
+		st = newStatement(s, read.Query, meaning)
+		st.copies, err = s.copying(read, &meaning)
+		return st, err
+	}
+	parsed, err := sql.ParseContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
+	return s.newSelect(parsed, meaning)
+}
+
+// newSelect returns a statement with rows, or the COPY of them that the client asks for.
+func (s *Session) newSelect(parsed *sql.Select, meaning Meaning) (st *Statement, err error) {
+	st = newStatement(s, parsed, meaning)
+	if meaning.Output != nil {
+		st.copies, err = s.output(parsed, &meaning)
+	}
+	return st, err
+}
+
+// plan plans a statement that has a plan, and keeps it.
+func (s *Session) plan(ctx context.Context, st *Statement) error {
+	if st.parsed == nil {
+		return s.keep(st)
+	}
+	p, err := st.prepare(ctx, nil)
+	if err != nil {
+		return err
+	}
 	st.schema, st.Parameters = p.query.Schema(), p.query.Parameters()
-	if create != nil {
-		st.made, st.schema = st.schema, countSchema
+	if st.counts() {
+		st.made, st.schema = st.schema, copyto.Schema
 	}
 	st.ready, st.held = p, true
 	if len(st.Parameters) > 0 { // which have no values yet
 		if err := st.forget(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := s.keep(st); err != nil {
-		return nil, err
-	}
-	return st, nil
+	return s.keep(st)
 }
 
 // newStatement returns a statement, which is not planned and not kept.
-func newStatement(s *Session, parsed *sql.Select) *Statement {
-	return &Statement{Handle: rand.Text(), Text: parsed.Text, session: s, parsed: parsed}
+func newStatement(s *Session, parsed *sql.Select, meaning Meaning) *Statement {
+	return &Statement{Handle: rand.Text(), Text: parsed.Text, session: s, parsed: parsed, meaning: meaning}
 }
 
 // keep keeps a statement, in place of the one that was not used for the longest time where there

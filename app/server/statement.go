@@ -26,8 +26,9 @@ type Statement struct {
 
 	session *Session
 	place   *list.Element // in Session.recent, under the session's lock
-	parsed  *sql.Select   // nil of a statement that drops a table; of one that makes a table or a view, what that is of
+	parsed  *sql.Select   // nil of a statement that drops a table; of CREATE and COPY, the statement in it
 	create  *sql.Create   // nil of others
+	copies  *copying      // nil of others
 	made    *arrow.Schema // columns of the statement of create; nil of others
 	drop    *sql.Drop     // nil of others
 	meaning Meaning
@@ -51,10 +52,13 @@ func (st *Statement) Schema() *arrow.Schema {
 	return st.schema
 }
 
-// IsUpdate says whether the statement changes what the session has, and gives no rows of tables: CREATE and DROP.
-func (st *Statement) IsUpdate() bool { return st.create != nil || st.drop != nil }
+// IsUpdate says whether the statement changes something, and gives no rows of tables: CREATE, COPY and DROP.
+func (st *Statement) IsUpdate() bool { return st.counts() || st.drop != nil }
 
-// Execute runs a statement to its end, and returns how many rows the table has that it makes.
+// counts says whether the answer is a number of rows, in place of rows.
+func (st *Statement) counts() bool { return st.create != nil || st.copies != nil }
+
+// Execute runs a statement to its end, and returns how many rows it has put in a table or in files.
 func (st *Statement) Execute(ctx context.Context) (rows int64, err error) {
 	r, err := st.Run(ctx)
 	if err != nil {
@@ -244,7 +248,7 @@ func (st *Statement) bind(ctx context.Context, values [][]plan.Parameter) error 
 	gone := st.gone
 	if !gone {
 		st.values = values
-		if st.create == nil {
+		if !st.counts() {
 			st.schema = p.query.Schema()
 		}
 	}

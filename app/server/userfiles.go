@@ -8,11 +8,11 @@ import (
 )
 
 // UserFiles is every file that the user of the process may read, and every object and URL, for a
-// server whose clients are that user's own. Nothing is written. A client of a server with UserFiles
-// reads what the user reads, so that only the user may reach such a server.
+// server whose clients are that user's own. A client of a server with UserFiles
+// reads what the user reads, and COPY writes what the user may write, so that only the user may reach such a server.
 type UserFiles struct {
-	readOnly
-	dir string // where relative names begin, absolute; "" for the working directory of the process
+	readOnly        // for statements that read
+	dir      string // where relative names begin, absolute; "" for the working directory of the process
 }
 
 // NewUserFiles returns the files of base. Relative names begin in the working directory.

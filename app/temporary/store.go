@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -29,7 +30,7 @@ type Options struct {
 	DiskBytes int64
 
 	// DiskKnob is what moves DiskBytes.
-	DiskKnob string
+	DiskKnob knob.Name
 }
 
 // Store has the tables of all sessions of a process. It is safe for concurrent use.

@@ -15,6 +15,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/nearest"
 )
 
@@ -33,15 +34,15 @@ var (
 
 // nameError is an error of a kind, which its text does not repeat.
 type nameError struct {
+	error
 	kind error
-	text string
 }
 
-func (e *nameError) Error() string { return e.text }
-func (e *nameError) Unwrap() error { return e.kind }
+func (e *nameError) Is(kind error) bool { return kind == e.kind }
+func (e *nameError) Unwrap() error      { return e.error }
 
 func errorOf(kind error, format string, args ...any) error {
-	return &nameError{kind, fmt.Sprintf(format, args...)}
+	return &nameError{knob.Errorf(format, args...), kind}
 }
 
 // namesMax bounds the tables and views of a session, viewBytes what a byte of a view's text is taken to be in its tree.

@@ -23,7 +23,7 @@ func newStore(t *testing.T, memory int64) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewStore(Options{Engine: eng, Dir: t.TempDir(), MemoryBytes: memory, DiskKnob: "--knob"})
+	s := NewStore(Options{Engine: eng, Dir: t.TempDir(), MemoryBytes: memory, DiskKnob: "x.Knob"})
 	t.Cleanup(func() {
 		if err := errors.Join(s.Close(), eng.Close()); err != nil || s.MemoryBytes() != 0 || s.DiskBytes() != 0 {
 			t.Errorf("%d B in memory and %d B on disk are left, %v", s.MemoryBytes(), s.DiskBytes(), err)
@@ -84,7 +84,7 @@ func TestFailedTables(t *testing.T) {
 	}
 	held := s.DiskBytes()
 	for text, want := range map[string]string{
-		"CREATE OR REPLACE TABLE x AS SELECT a.col0 FROM x a, x b, x c, x d, x e, x f": "of 100 B (--knob)",
+		"CREATE OR REPLACE TABLE x AS SELECT a.col0 FROM x a, x b, x c, x d, x e, x f": "of 100 B (Knob)",
 		"CREATE OR REPLACE TABLE x AS SELECT CAST('a' || col0 AS INTEGER) FROM x":      "does not fit INTEGER",
 	} {
 		if _, err := create(t, tables, text); err == nil || !strings.Contains(err.Error(), want) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/mpga/mpga/engine/scan/options"
 	"github.com/mpga/mpga/internal/knob"
@@ -48,6 +49,11 @@ var flagNames = map[knob.Name]string{
 	"distributed.BroadcastBytes": "--broadcast-bytes",
 
 	"objects.Timeout": "--http-timeout",
+
+	"server.QueryTime":     "--query-timeout",
+	"server.StallTime":     "--stall-timeout",
+	"server.Sessions":      "--max-sessions",
+	"server.ClientWaiting": "--max-waiting-per-client",
 }
 
 // flagName returns what sets an option: a flag, or an argument of read_csv and its like.
@@ -60,4 +66,19 @@ func flagName(n knob.Name) string {
 		return o.SQL()[0]
 	}
 	return "--" + o.Flag
+}
+
+// clientName returns what sets an option for a client of a server: an argument of read_csv and its like, or a flag of
+// the server.
+func clientName(n knob.Name) string {
+	if o := options.For(n); o != nil && o.SQL() != nil {
+		return o.SQL()[0]
+	}
+	return flagName(n)
+}
+
+// pythonName returns what sets an option in the package for Python: an argument of read_csv and its like, or of
+// configure.
+func pythonName(n knob.Name) string {
+	return strings.ReplaceAll(strings.TrimPrefix(clientName(n), "--"), "-", "_")
 }

@@ -64,7 +64,8 @@ func TestFlagNames(t *testing.T) {
 		}
 	}
 	add(newRootCommand(new(observer)))
-	ofOthers := []knob.Name{"objects.Timeout", "distributed.BroadcastBytes"}
+	ofOthers := []knob.Name{"objects.Timeout", "distributed.BroadcastBytes",
+		"server.QueryTime", "server.StallTime", "server.Sessions", "server.ClientWaiting"}
 	for name, flag := range flagNames {
 		if !flags[flag] || !fields[name] && !slices.Contains(ofOthers, name) {
 			t.Errorf("there is no option %s, or no flag %s", name, flag)

@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -125,6 +126,7 @@ func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	switch {
 	case f.private:
 		options.Files = server.NewUserFiles(filesOf(cmd.Context()))
+		options.Suit = func(files *sink.Options) { suitEngine(engineOptions, eng, files) }
 	case f.allowFiles != "":
 		allowed, err := server.Allow(filesOf(cmd.Context()), f.allowFiles)
 		if err != nil {
@@ -158,7 +160,10 @@ func (f *serveFlags) serverOptions(cmd *cobra.Command) (opt server.Options, err 
 	}
 	opt.Overflow, opt.Deterministic = meaning.Overflow, meaning.Deterministic
 	opt.Logger = slog.Default()
-	opt.Record = f.http != ""
+	opt.Record, opt.Word = f.http != "", clientName
+	if f.private {
+		opt.Word = pythonName
+	}
 	opt.Limits, err = f.queryLimit.limits()
 	return opt, err
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // tableFlags are the flags of the tables that statements make.
@@ -28,6 +29,6 @@ func (f *tableFlags) store(eng *engine.Engine, budget *budgetFlags) (*temporary.
 	}
 	return temporary.NewStore(temporary.Options{
 		Engine: eng, Dir: within.TempDir, Name: "mpga-tables", MemoryBytes: memory,
-		DiskBytes: within.TempLimit, DiskKnob: "--temp-limit",
+		DiskBytes: within.TempLimit, DiskKnob: knob.Name("engine.TempLimit"),
 	}), nil
 }

@@ -16,8 +16,8 @@ import (
 
 // refuseCopy is the error of a COPY where a statement with rows is wanted.
 func (s *script) refuseCopy() error {
-	const why = "not supported here: COPY writes files, as mpga sql and mpga shell alone do for a statement; " +
-		"ask for the rows with SELECT: a client of a server writes them itself, a step of a job to its output"
+	const why = "not supported here: COPY writes files, as mpga sql, mpga shell and Python's mpga do for a statement; " +
+		"ask for the rows with SELECT: a client of another server writes them itself, a step of a job to its output"
 	return errorAt(s.text, int(s.tokens[0].Start), why)
 }
 

@@ -50,6 +50,8 @@ MEMORY = {
     "dict": lambda: ROWS,
     "list": lambda: [TABLE.slice(0, 1), TABLE.slice(1)],
     "frames": lambda: [pl.DataFrame(ROWS)[:2], pl.DataFrame(ROWS)[2:]],
+    "dicts": lambda: TABLE.to_pylist(),
+    "index": lambda: pd.DataFrame({"k": ROWS["k"], "v": pd.array(ROWS["v"], "Int64")}).set_index("k"),
     "result": lambda: mpga.sql("select * from t", t=TABLE),
 }
 
@@ -163,16 +165,60 @@ def test_reader_that_fails() -> None:
 
 
 def test_wrong_inputs() -> None:
-    with pytest.raises(TypeError, match="cannot read a int"):
+    with pytest.raises(mpga.InputError, match="cannot read a value of type int"):
         mpga.sql("select 1 from t", t=3)
-    with pytest.raises(TypeError, match="the one or the other"):
+    with pytest.raises(mpga.InputError, match="paths alone, tables alone"):
         mpga.sql("select 1 from t", t=["x.csv", TABLE])
-    with pytest.raises(ValueError, match="is empty"):
+    with pytest.raises(mpga.InputError, match="is empty"):
         mpga.sql("select 1 from t", t=[])
-    with pytest.raises(ValueError, match="item 1 has v int64"):
+    with pytest.raises(mpga.InputError, match="item 1 has v int64"):
         mpga.sql("select 1 from t", t=[TABLE, TABLE.select(["v"])])
     with pytest.raises(mpga.Error, match="is a list"):
         mpga.sql("select 1 from t", t={"l": [[[1]], [[2]]]})
+
+
+def test_series_and_arrays() -> None:
+    for value, name in (
+        (pd.Series([1, 2], name="s"), "s"),
+        (pd.Series([1, 2]), "value"),
+        (pl.Series("s", [1, 2]), "s"),
+        (pa.array([1, 2]), "value"),
+        (pa.chunked_array([[1], [2]]), "value"),
+        (np.array([1, 2]), "value"),
+    ):
+        result = mpga.sql("select * from t", t=value)
+        assert result.columns == [name] and sorted(result.fetchall()) == [(1,), (2,)]
+
+
+def test_dicts_of_rows() -> None:
+    rows = [{"a": 1, "b": "x"}, {"b": "y", "c": 2.5}]
+    assert mpga.sql("select a, b, c from rows", rows=rows).fetchall() == [(1, "x", None), (None, "y", 2.5)]
+
+
+def test_values_without_a_type() -> None:
+    for value, match in (
+        (pd.DataFrame({"a": [1, "x"]}), r'column "a" has values of int and str.*astype\(str\)'),
+        ({"a": [1, "x"]}, 'column "a": Could not convert'),
+        ({"a": [2**70]}, 'column "a": '),
+        ({"a": 1}, 'column "a" has the type int'),
+        ({"a": "text"}, 'column "a" has the type str'),
+        ({"a": [1], "b": [1, 2]}, "a has 1, b has 2"),
+        ([{"a": 1}, 2], "several kinds"),
+        ([{"a": 1}, {"a": "x"}], 'column "a"'),
+    ):
+        with pytest.raises(mpga.InputError, match=match):
+            mpga.sql("select 1 from t", t=value)
+
+
+def test_index_of_pandas() -> None:
+    frame = pd.DataFrame({"k": ["a", "b", "a"], "year": [1, 1, 2], "v": [1, 2, 3]})
+    sums = frame.groupby(["k", "year"]).sum()
+    assert mpga.sql("select k, year, v from sums order by 1, 2").fetchall() == [("a", 1, 1), ("a", 2, 3), ("b", 1, 2)]
+    assert sums.index.names == ["k", "year"]  # which stays as it is
+    unnamed = frame[frame.v > 1]  # an index of numbers alone
+    assert mpga.sql("select * from unnamed").columns == ["k", "year", "v"]
+    twice = frame.set_index("k", drop=False)
+    assert mpga.sql("select * from twice").columns == ["k", "year", "v"]
 
 
 def test_empty() -> None:
@@ -240,9 +286,9 @@ def test_parameters() -> None:
     assert mpga.sql("select count(*) from t where v > ? and k = ?", [1, "a"]).fetchall() == [(1,)]
     assert mpga.sql("select $1 + 1", [41]).fetchall() == [(42,)]
     assert mpga.sql("select count(*) from t where v = $1", [None]).fetchall() == [(0,)]
-    with pytest.raises(ValueError, match="has 1 parameters, and 0 values"):
+    with pytest.raises(mpga.InputError, match="has 1 parameters, and 0 values"):
         mpga.sql("select count(*) from t where v = $1")
-    with pytest.raises(ValueError, match="has 0 parameters, and 1 values"):
+    with pytest.raises(mpga.InputError, match="has 0 parameters, and 1 values"):
         mpga.sql("select count(*) from t", [1])
 
 

@@ -190,14 +190,64 @@ def test_configure(python: Runner, tmp_path: Path) -> None:
         import mpga
         mpga.configure(memory_limit="512MiB", threads=1, device="cpu", temp_dir={str(tmp_path)!r})
         print("512 MiB" in mpga.explain("select x, count(*) from t group by x", t={{"x": [1]}}))
-        mpga.configure(threads=-1)
         try:
-            mpga.sql("select 1")
-        except mpga.ServerError as e:
+            mpga.configure(threads=-1)
+        except mpga.InputError as e:
+            print(e)
+        print("512 MiB" in mpga.explain("select x, count(*) from t group by x", t={{"x": [1]}}))
+        mpga.configure(max_recursion=10)
+        try:
+            mpga.sql("with recursive x as (select 1 as i union all select i from x) select i from x").fetchall()
+        except mpga.LimitError as e:
             print(e)
     """)
-    assert done.stdout == "True\nthe server has not started: mpga: --threads (-1) must be in [1, 4096]\n", done
+    assert done.stdout.splitlines()[:3] == ["True", "threads (-1) must be in [1, 4096]", "True"], done
+    assert "as many as max_recursion allows" in done.stdout, done
     assert done.stderr == ""
+
+
+def test_an_error_shows_the_lines_of_the_caller(python: Runner) -> None:
+    done = python("""
+        import mpga
+
+        def ask(x):
+            return mpga.sql("select nope from t", t={"k": [1]})
+
+        ask(1)
+    """)
+    lines = done.stderr.splitlines()
+    assert [line.split(",")[1:] for line in lines if line.startswith("  File")] == [
+        [" line 7", " in <module>"],
+        [" line 5", " in ask"],
+    ], done.stderr
+    assert 'mpga.QueryError: column "nope" does not exist' in done.stderr and "During handling" not in done.stderr
+
+
+def test_a_connection_that_is_left_open(python: Runner) -> None:
+    done = python("""
+        import mpga
+
+        connection = mpga.connect()
+        cursor = connection.cursor()
+        cursor.execute("select 1")
+        print(cursor.fetchall())
+        other = connection.cursor()
+        other.execute("select i from range(10000000) t(i)")
+        print(other.fetchone())
+    """)
+    assert done.stdout.startswith("[(1,)]\n(") and done.stderr == "" and done.returncode == 0, done
+
+
+def test_version(python: Runner) -> None:
+    done = python("import mpga; print(mpga.__version__)")
+    assert done.stdout.strip() and done.stderr == "", done
+
+
+def test_types() -> None:
+    """The package and a program that uses it agree with mypy's strictest rules."""
+    root = Path(mpga.__file__).parents[2]
+    done = subprocess.run([sys.executable, "-m", "mypy"], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_import_is_light(python: Runner) -> None:

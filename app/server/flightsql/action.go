@@ -15,12 +15,15 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/mpga/mpga/app/server"
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/sqlscan"
 )
 
 // Actions for what Flight SQL has no words for, which mpga's own clients use. Bodies are JSON.
 //
 //	mpga.Tables    statement -> names of the tables that it reads
+//	mpga.Split     text -> its statements
 //	mpga.Prepare   statement or clauses, what names in it mean -> a handle, as of a prepared statement
 //	mpga.Explain   handle -> plan
 //	mpga.Progress  handle -> how far the last run is
@@ -37,6 +40,13 @@ type preparation struct {
 	Tables  map[string]named `json:"tables"`
 	Dir     string           `json:"dir"`
 	Record  bool             `json:"record"`
+	Output  *output          `json:"output"` // where the rows go; nil to the client
+}
+
+// output is server.Output.
+type output struct {
+	To      string              `json:"to"`
+	Options map[string][]string `json:"options"`
 }
 
 // clauses are the parts of an aggregation of the table named data.
@@ -60,10 +70,11 @@ type named struct {
 
 // handled is the answer to mpga.Prepare, and the body of actions with a handle.
 type handled struct {
-	Handle     string `json:"handle"`
-	Schema     []byte `json:"schema,omitempty"`     // of the result, as an Arrow IPC stream without batches
-	Parameters int    `json:"parameters,omitempty"` // how many values the statement wants
-	Update     bool   `json:"update,omitempty"`     // the statement changes what the session has
+	Handle     string   `json:"handle"`
+	Schema     []byte   `json:"schema,omitempty"`     // of the result, as an Arrow IPC stream without batches
+	Types      []string `json:"types,omitempty"`      // of its columns, by their names in SQL
+	Parameters int      `json:"parameters,omitempty"` // how many values the statement wants
+	Update     bool     `json:"update,omitempty"`     // the statement changes something, and has no rows of tables
 }
 
 // progress is the answer to mpga.Progress. Figures that are not known are below zero.
@@ -105,6 +116,8 @@ func act(ctx context.Context, session *server.Session, name string, body []byte,
 		}
 		names := slices.DeleteFunc(tablesOf(parsed), session.HasTable) // which come before variables of the client
 		return json.Marshal(names)
+	case "Split":
+		return json.Marshal(sqlscan.Statements(string(body)))
 	case "Prepare":
 		var p preparation
 		if err := json.Unmarshal(body, &p); err != nil {
@@ -147,7 +160,8 @@ func tablesOf(s *sql.Select) []string {
 
 // prepare prepares the statement.
 func (p *preparation) prepare(ctx context.Context, session *server.Session) ([]byte, error) {
-	meaning := server.Meaning{Names: make(map[string]server.Named, len(p.Tables)), Dir: p.Dir, Record: p.Record}
+	meaning := server.Meaning{Names: make(map[string]server.Named, len(p.Tables)), Dir: p.Dir, Record: p.Record,
+		Output: (*server.Output)(p.Output)}
 	for name, of := range p.Tables {
 		meaning.Names[name] = server.Named(of)
 	}
@@ -159,9 +173,13 @@ func (p *preparation) prepare(ctx context.Context, session *server.Session) ([]b
 	if err != nil {
 		return nil, errors.Join(err, session.Forget(st.Handle))
 	}
+	var types []string
+	for _, f := range st.Schema().Fields() {
+		types = append(types, query.TypeName(f.Type))
+	}
 	return json.Marshal(handled{
 		Handle: st.Handle, Schema: flight.SerializeSchema(schema, memory.DefaultAllocator), Parameters: len(st.Parameters),
-		Update: st.IsUpdate(),
+		Update: st.IsUpdate(), Types: types,
 	})
 }
 

@@ -162,7 +162,7 @@ func (s *Service) end(method string, err error) error {
 	default:
 		s.opt.Logger.Debug("a call has ended with an error", "method", method, "error", redact.Error(err))
 	}
-	return toldAs(err, codes.Unknown)
+	return toldAs(s.opt.Server.Reword(err), codes.Unknown)
 }
 
 // unsupported is the error of what this server has no use for.

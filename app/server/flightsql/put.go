@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/mpga/mpga/app/server"
+	"github.com/mpga/mpga/internal/knob"
 )
 
 // putStream is the rows that a client puts, as the bytes of an Arrow IPC stream. The library's own
@@ -107,7 +108,7 @@ func (f *service) DoPut(stream flight.FlightService_DoPutServer) error {
 	case err := <-ended:
 		return err
 	case <-silent.C:
-		return fmt.Errorf("%w: the client has sent nothing for %s (StallTime)", server.ErrStalled, long)
+		return knob.Errorf("%w: the client has sent nothing for %s (%s)", server.ErrStalled, long, server.StallTimeKnob)
 	}
 }
 

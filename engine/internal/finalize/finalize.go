@@ -249,7 +249,7 @@ func (f *Finalizer) output(ctx context.Context, g *cpuagg.Groups, o, from, to in
 	var overflow *groupOverflow
 	if errors.As(err, &overflow) {
 		err = withKnob(out, fmt.Errorf("%s: the group %s has a sum of %s, which does not fit %s: %w", out.Aggregate,
-			f.groupName(g, from+overflow.group), overflow.sum, out.Type, ErrOverflow))
+			f.groupName(g, from+overflow.group), overflow.sum, query.TypeName(out.Type), ErrOverflow))
 	} else if err != nil && !errors.Is(err, vector.ErrTooLarge) {
 		err = fmt.Errorf("%s: %w", out.Aggregate, err)
 	}
@@ -261,7 +261,8 @@ func withKnob(out *rowdata.Output, err error) error {
 	if out.Type.ID() != arrow.INT64 {
 		return err
 	}
-	return knob.Errorf("%w; %[2]s=widen gives decimals, %[2]s=wrap drops the upper bits", err, knob.Name("query.Overflow"))
+	const help = "%w; cast what is summed to HUGEINT, or %[2]s=widen gives decimals, %[2]s=wrap drops the upper bits"
+	return knob.Errorf(help, err, knob.Name("query.Overflow"))
 }
 
 // groupOverflow is a sum that passes its type, and the sum's group.

@@ -9,6 +9,7 @@ import os
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -160,6 +161,7 @@ def _new_client(of: Connection) -> flight.FlightClient:
 _lock = threading.RLock()
 _settings = Settings()
 _current: Connection | None = None
+_opened: weakref.WeakSet[Any] = weakref.WeakSet()  # connections of DBAPI to the server of this process
 _unusable = ""  # why this process cannot have a connection
 
 
@@ -177,12 +179,20 @@ def current() -> Connection:
 
 
 def configure(**changes: Any) -> None:
-    """Change the settings, and end a server that was started with others."""
-    global _settings
+    """Change the settings, and start a server with them, which checks them, in place of one with others."""
+    global _settings, _current
     with _lock:
-        _settings = Settings(**{**vars(_settings), **changes})
-        if _current is not None and _current.settings.arguments() != _settings.arguments():
+        settings = Settings(**{**vars(_settings), **changes})
+        if settings.arguments() != _settings.arguments():
+            other = Connection(settings) if settings.arguments() else None
             close()
+            _current = other
+        _settings = settings
+
+
+def opened(connection: Any) -> None:
+    """Note a connection of DBAPI, which is closed before the server ends."""
+    _opened.add(connection)
 
 
 def progress_wanted() -> bool | None:
@@ -196,6 +206,10 @@ def close() -> None:
     global _current
     with _lock:
         if _current is not None:
+            for opened in list(_opened):
+                with contextlib.suppress(Exception):  # what its user has closed, or has half done
+                    opened.close()
+            _opened.clear()
             _current.close()
             _current = None
 

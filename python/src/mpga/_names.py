@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -14,13 +15,19 @@ _WORD = re.compile(r'"((?:[^"]|"")+)"|([^\W\d]\w*)')
 
 
 def of_caller(query: str, known: dict[str, Any], frame: FrameType, connection: Connection) -> dict[str, Any]:
-    """Return the variables of a frame that a statement reads as tables.
+    """Return the variables of a frame that a statement reads as tables."""
+    return variables(query, known, [frame.f_locals, frame.f_globals], connection)
+
+
+def variables(
+    query: str, known: dict[str, Any], scopes: Sequence[Mapping[str, Any]], connection: Connection
+) -> dict[str, Any]:
+    """Return the variables that a statement reads as tables.
 
     The server says which words of the statement are tables; it is asked only where a variable has the
     name of a word and is a table.
     """
     found: dict[str, Any] = {}
-    scopes = [frame.f_locals, frame.f_globals]
     for quoted, plain in _WORD.findall(query):
         name = quoted.replace('""', '"') or plain
         if name in known or name in found:

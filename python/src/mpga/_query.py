@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -10,8 +11,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from . import _connection
-from ._inputs import TemporaryTable, described
+from ._errors import InputError, lacks, public
+from ._inputs import Kept, TemporaryTable, described
 from ._names import of_caller
+from ._relation import Relation
 from ._result import Plan, Report, Result
 from ._statement import Statement
 
@@ -21,11 +24,13 @@ if TYPE_CHECKING:
 DATA = "data"  # the name of the table in expressions of agg
 
 
-def sql(query: str, /, params: Sequence[Any] | None = None, **tables: Any) -> Result:
-    """Return the result of a SELECT.
+@public
+def sql(query: str, /, params: Sequence[Any] | None = None, **tables: Any) -> Relation:
+    """Return the result of a SELECT, of which further steps may be taken, as of a ``table``.
 
-    ``CREATE [TEMP] TABLE name AS SELECT ...``, ``CREATE VIEW name AS SELECT ...`` and ``DROP`` run at once. Their
-    tables and views are there for later statements until ``close`` or the end of the process.
+    ``COPY (SELECT ...) TO 'file'`` writes files. It, ``CREATE [TEMP] TABLE name AS SELECT ...``,
+    ``CREATE VIEW name AS SELECT ...`` and ``DROP`` run at once. Tables and views are there for later statements until
+    ``close`` or the end of the process.
 
     Args:
         query: The statement. Behind FROM stands the name of one of ``tables`` or of a variable of the
@@ -39,19 +44,33 @@ def sql(query: str, /, params: Sequence[Any] | None = None, **tables: Any) -> Re
         QueryError: the statement cannot be run, and its text says why and where.
         Error: something else went wrong.
     """
-    return _result(query, params, tables, sys._getframe(1))
+    return _result(query, params, tables, sys._getframe(2))
 
 
+@public
+def table(data: Any) -> Relation:
+    """Return the rows of a table, for further steps: ``table(t).filter("v > 3").group_by("k").agg("sum(v)")``.
+
+    Args:
+        data: A table, as ``sql`` takes it, or a path, a URL or a list of these. A table in memory is sent once,
+            when rows are asked for first.
+    """
+    return Relation.of(Kept(data), _prepared)
+
+
+@public
 def explain(query: str, /, params: Sequence[Any] | None = None, **tables: Any) -> Plan:
     """Return how a statement would be answered. Arguments are those of ``sql``."""
-    return _result(query, params, tables, sys._getframe(1)).explain()
+    return _result(query, params, tables, sys._getframe(2)).explain()
 
 
+@public
 def report(query: str, /, params: Sequence[Any] | None = None, **tables: Any) -> Report:
     """Run a statement, and return a page about what it did. Arguments are those of ``sql``."""
-    return _result(query, params, tables, sys._getframe(1)).report()
+    return _result(query, params, tables, sys._getframe(2)).report()
 
 
+@public
 def agg(
     data: Any,
     *,
@@ -82,16 +101,22 @@ def agg(
         "limit": limit,
     }
     if not clauses["by"] and not clauses["agg"]:
-        raise ValueError("agg: give by, agg or both")
-    return _prepared({"clauses": clauses}, None, {DATA: data})
+        raise InputError("agg: give by, agg or both")
+    result = Result(functools.partial(_prepared, {"clauses": clauses}, None, {DATA: data}))
+    result._begin()
+    return result
 
 
-def _result(query: str, params: Sequence[Any] | None, tables: dict[str, Any], frame: FrameType) -> Result:
+def _result(query: str, params: Sequence[Any] | None, tables: dict[str, Any], frame: FrameType) -> Relation:
     found = of_caller(query, tables, frame, _connection.current())
-    return _prepared({"sql": query}, params, {**tables, **found})
+    relation = Relation(query, params, {**tables, **found}, _prepared)
+    relation._begin()
+    return relation
 
 
-def _prepared(request: dict[str, Any], params: Sequence[Any] | None, tables: dict[str, Any]) -> Result:
+def _prepared(
+    request: dict[str, Any], params: Sequence[Any] | None, tables: dict[str, Any], **further: Any
+) -> Statement:
     """Send the tables that a statement reads, and prepare it."""
     connection = _connection.current()
     held: list[TemporaryTable] = []
@@ -102,10 +127,10 @@ def _prepared(request: dict[str, Any], params: Sequence[Any] | None, tables: dic
         return {name: described(value, connection, held, stop) for name, value in tables.items()}
 
     names = _connection.interruptibly(send, stop.set) if tables else {}
-    request = {**request, "tables": names, "dir": os.getcwd()}
-    return Result(lambda record: Statement(connection, {**request, "record": record}, params, held))
+    return Statement(connection, {**request, **further, "tables": names, "dir": os.getcwd()}, params, held)
 
 
+@public
 def configure(
     *,
     memory_limit: str | int | None = None,
@@ -115,11 +140,12 @@ def configure(
     progress: bool | None = None,
     max_recursion: int | None = None,
     max_pairs: int | None = None,
+    overflow: str | None = None,
 ) -> None:
     """Set how queries of this process are answered. None is the default of each setting.
 
-    A change of any setting but ``progress`` starts another server: results whose rows have not been
-    read yet are lost.
+    A change of any setting but ``progress`` starts another server, which checks the settings at once: results
+    whose rows have not been read yet are lost.
 
     Args:
         memory_limit: The resident memory of the server, as in ``"8GiB"``; 80% of the machine's.
@@ -129,6 +155,10 @@ def configure(
         progress: Whether queries show how far they are; where somebody looks: in a terminal or notebook.
         max_recursion: How many iterations a ``WITH RECURSIVE`` may have; 1,000,000.
         max_pairs: How many pairs of rows a join without a key may compare; 1,000,000,000,000.
+        overflow: What a sum beyond BIGINT is: ``"error"``, ``"widen"`` for a DECIMAL, ``"wrap"``; error.
+
+    Raises:
+        InputError: a setting is wrong; the settings before hold.
     """
     _connection.configure(
         memory_limit=memory_limit,
@@ -138,9 +168,11 @@ def configure(
         progress=progress,
         max_recursion=max_recursion,
         max_pairs=max_pairs,
+        overflow=overflow,
     )
 
 
+@public
 def connect(uri: str | None = None, **options: Any) -> dbapi.Connection:
     """Return a connection of Python's DBAPI, by ADBC: ``pip install mpga[adbc]``.
 
@@ -148,8 +180,14 @@ def connect(uri: str | None = None, **options: Any) -> dbapi.Connection:
         uri: A server, as in ``"grpc://localhost:8815"``; the private server of this process.
         options: Further arguments of ``adbc_driver_flightsql.dbapi.connect``.
     """
-    from adbc_driver_flightsql import dbapi
+    try:
+        from adbc_driver_flightsql import dbapi
+    except ImportError:
+        raise lacks("adbc-driver-flightsql", "mpga[adbc]") from None
 
-    if uri is None:
-        uri = _connection.current().server.address.replace("unix:", "grpc+unix://", 1)
-    return dbapi.connect(uri, **{"autocommit": True, **options})
+    if uri is not None:
+        return dbapi.connect(uri, **{"autocommit": True, **options})
+    uri = _connection.current().server.address.replace("unix:", "grpc+unix://", 1)
+    connection = dbapi.connect(uri, **{"autocommit": True, **options})
+    _connection.opened(connection)
+    return connection

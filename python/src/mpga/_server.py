@@ -9,8 +9,10 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from ._errors import ServerError
+from ._errors import InputError, ServerError
 from ._settings import Settings, program
+
+USAGE = 2  # the exit code of a wrong flag
 
 
 class Server:
@@ -31,8 +33,10 @@ class Server:
         assert self._process.stdout is not None
         self.address = self._process.stdout.readline().decode().strip()
         if not self.address:
-            self._process.wait()
-            raise ServerError(f"the server has not started: {self.log() or 'it says nothing'}")
+            said = settings.named(self.log().removeprefix("mpga: "))
+            if self._process.wait() == USAGE:
+                raise InputError(said)
+            raise ServerError(f"the server has not started: {said or 'it says nothing'}")
 
     @property
     def pid(self) -> int:

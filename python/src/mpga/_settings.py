@@ -20,29 +20,34 @@ class Settings:
         progress: bool | None = None,
         max_recursion: int | None = None,
         max_pairs: int | None = None,
+        overflow: str | None = None,
     ) -> None:
         self.memory_limit = memory_limit
         self.threads = threads
         self.device = device
-        self.temp_dir = temp_dir
+        self.temp_dir = None if temp_dir is None else os.fspath(temp_dir)
         self.progress = progress
         self.max_recursion = max_recursion
         self.max_pairs = max_pairs
+        self.overflow = overflow
 
     def arguments(self) -> list[str]:
         """Return the flags of ``mpga serve``."""
         out = []
-        for flag, value in (
-            ("--memory-limit", self.memory_limit),
-            ("--threads", self.threads),
-            ("--device", self.device),
-            ("--temp-dir", None if self.temp_dir is None else os.fspath(self.temp_dir)),
-            ("--max-recursion", self.max_recursion),
-            ("--max-pairs", self.max_pairs),
-        ):
-            if value is not None:
-                out += [flag, str(value)]
+        for name, value in vars(self).items():
+            if value is not None and name != "progress":
+                out += [_flag(name), str(value)]
         return out
+
+    def named(self, text: str) -> str:
+        """Return a text of the program, in which settings have their names here."""
+        for name in vars(self):
+            text = text.replace(_flag(name), name)
+        return text
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def program() -> str:
@@ -51,3 +56,15 @@ def program() -> str:
     if not os.access(path, os.X_OK):
         raise ServerError(f"{path}: the program mpga is not there; install a wheel, or name the program in MPGA_BINARY")
     return path
+
+
+def version() -> str:
+    """Return the version of the package, or of the program where the package is not installed."""
+    import subprocess
+    from importlib import metadata
+
+    try:
+        return metadata.version("mpga")
+    except metadata.PackageNotFoundError:
+        done = subprocess.run([program(), "version"], capture_output=True, text=True, check=True)
+        return done.stdout.split()[1].removeprefix("v")

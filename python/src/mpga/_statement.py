@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _wire
 from ._connection import Connection, interruptibly
+from ._errors import InputError
 from ._inputs import TemporaryTable, put
 from ._progress import Progress
 
@@ -32,7 +33,8 @@ class Statement:
         self._handle: str = answer["handle"]
         weakref.finalize(self, connection.drop_later, "Forget", self._handle).atexit = False
         self.schema: pa.Schema = pa.ipc.open_stream(base64.b64decode(answer["schema"])).schema
-        self.update: bool = answer.get("update", False)  # the statement makes or drops a table or a view
+        self.types: list[str] = answer.get("types", [])
+        self.update: bool = answer.get("update", False)  # a CREATE, a DROP or a COPY
         if params is not None or answer.get("parameters"):
             self._bind(list(params or ()), answer.get("parameters", 0))
 
@@ -40,7 +42,7 @@ class Statement:
         import pyarrow as pa
 
         if len(values) != wanted:
-            raise ValueError(f"the statement has {wanted} parameters, and {len(values)} values are given")
+            raise InputError(f"the statement has {wanted} parameters, and {len(values)} values are given")
         if not values:
             return
         batch = pa.record_batch([pa.array([v]) for v in values], names=[f"p{i + 1}" for i in range(len(values))])
@@ -62,6 +64,7 @@ class Statement:
                     except StopIteration:
                         reader = None
                         return
+                    progress.fetched += chunk.data.num_rows
                     yield chunk.data
             finally:
                 if reader is not None:
@@ -70,11 +73,21 @@ class Statement:
 
     def table(self, progress: Progress) -> pa.Table:
         """Run the statement, and return all its rows."""
+        import pyarrow as pa
         from pyarrow import flight
 
         ticket = flight.Ticket(_wire.prepared_query(self._handle))
+
+        def fetch() -> pa.Table:
+            reader = client.do_get(ticket)
+            batches = []
+            for chunk in reader:
+                batches.append(chunk.data)
+                progress.fetched += chunk.data.num_rows
+            return pa.Table.from_batches(batches, reader.schema)
+
         with self._connection.call() as client, progress:
-            return interruptibly(lambda: client.do_get(ticket).read_all(), self.cancel, self._watch(progress))
+            return interruptibly(fetch, self.cancel, self._watch(progress))
 
     def _watch(self, progress: Progress) -> Callable[[], object] | None:
         """Return what shows how far the statement is, or None if nobody looks."""
