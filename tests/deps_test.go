@@ -67,7 +67,7 @@ var imports = map[string][]string{
 	"engine/sink/adapt":              {"internal/digits"},
 	"engine/sink/parquet":            {"engine/sink/adapt", "internal/rowdata", "internal/snappy", "partition"},
 	"engine/sink/sinktest":           {},
-	"engine/sink/text":               {"internal/digits", "internal/rowdata", "internal/timeformat"},
+	"engine/sink/text":               {"engine/query", "internal/digits", "internal/rowdata", "internal/timeformat"},
 	"engine/sql":                     {"engine/query", "internal/expr", "internal/nearest", "internal/sqlscan"},
 	"internal/arbiter":               {},
 	"internal/budget":                {"internal/mem", "internal/rowdata"},

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -46,13 +47,26 @@ func newCatalog(opt *Options) *catalog {
 // forget drops the columns that were looked up: files change.
 func (c *catalog) forget() { c.known = map[complete.Source][]complete.Field{} }
 
-// add makes files a table, in place of files that had the name.
-func (c *catalog) add(name string, files []string) error {
+// add makes files a table, in place of files that had the name, and returns how many columns they have.
+func (c *catalog) add(ctx context.Context, name string, files []string) (columns int, err error) {
 	if c.own.Has(name) {
-		return fmt.Errorf("%s is a table or a view that a statement has made: DROP it first, or choose another name", name)
+		const taken = "%s is a table or a view that a statement has made: DROP it first, or choose another name"
+		return 0, fmt.Errorf(taken, name)
 	}
+	before, had := c.plan.Tables[name]
 	c.plan.Tables[name] = plan.Table{Files: files}
-	return nil
+	fields, err := c.columns(ctx, complete.Source{Name: name})
+	if err == nil {
+		return len(fields), nil
+	}
+	delete(c.plan.Tables, name)
+	if had {
+		c.plan.Tables[name] = before
+	}
+	if at := (*sql.Error)(nil); errors.As(err, &at) { // of a statement that nobody has written
+		err = errors.New(at.Message)
+	}
+	return 0, err
 }
 
 // TableName is the name that a file gets as a table: the file's or folder's name without its endings.
@@ -84,32 +98,35 @@ func (c *catalog) Columns(ctx context.Context, of complete.Source) []complete.Fi
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupMax)
 	defer cancel()
-	fields := c.columns(ctx, of)
+	fields, err := c.columns(ctx, of)
+	if err != nil {
+		fields = nil // nothing is completed
+	}
 	c.known[of] = fields
 	return fields
 }
 
-func (c *catalog) columns(ctx context.Context, of complete.Source) []complete.Field {
+// columns looks the columns of a table or of a file up.
+func (c *catalog) columns(ctx context.Context, of complete.Source) (fields []complete.Field, err error) {
 	name := complete.Quote(of.Name)
 	if of.File {
 		name = "'" + strings.ReplaceAll(of.Name, "'", "''") + "'"
 	}
 	statement, err := sql.Parse("SELECT * FROM " + name)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	names, release := c.own.Names(c.plan)
-	defer release()
+	defer func() { err = errors.Join(err, release()) }()
 	prepared, err := plan.Prepare(ctx, c.engine, statement, names)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer prepared.Close()
-	var fields []complete.Field
 	for _, f := range prepared.Schema().Fields() {
 		fields = append(fields, complete.Field{Name: f.Name, Type: query.TypeName(f.Type)})
 	}
-	return fields
+	return fields, nil
 }
 
 // Files implements complete.Catalog. Objects are not listed: a key should not wait for a network.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mpga/mpga/app/complete"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/nearest"
 	"github.com/mpga/mpga/internal/redact"
 )
@@ -34,7 +35,7 @@ func commands() []command {
 		{".mode", "MODE", "write results as " + strings.Join(sink.FormatNames(), ", "), sink.FormatNames(),
 			func(_ context.Context, s *Shell, args []string) error { return s.setMode(args) }},
 		{".open", "FILES...", "make tables of files, named as the files are", nil,
-			func(_ context.Context, s *Shell, args []string) error { return s.open(args) }},
+			func(ctx context.Context, s *Shell, args []string) error { return s.open(ctx, args) }},
 		{".output", "[FILE]", "write each result that follows to FILE, in place of the one before; " +
 			"alone, show results again", nil,
 			func(_ context.Context, s *Shell, args []string) error { return s.setOutput(args) }},
@@ -46,12 +47,34 @@ func commands() []command {
 		{".separators", "on|off", "separate thousands", onOff,
 			func(_ context.Context, s *Shell, args []string) error { return setSwitch(&s.opt.Sink.Separators, args) }},
 		{".table", "NAME FILES...", "make files, folders or patterns the table NAME", nil,
-			func(_ context.Context, s *Shell, args []string) error { return s.addTable(args) }},
+			func(ctx context.Context, s *Shell, args []string) error { return s.addTable(ctx, args) }},
 		{".tables", "", "list the tables", nil,
 			func(_ context.Context, s *Shell, _ []string) error { return s.listTables() }},
 		{".timer", "on|off", "show how long statements take", onOff,
 			func(_ context.Context, s *Shell, args []string) error { return setSwitch(&s.timer, args) }},
 	}
+}
+
+// otherNames are commands by the names that other shells have for them.
+var otherNames = map[string]string{
+	".exit": ".quit", "quit": ".quit", "exit": ".quit", `\q`: ".quit", "help": ".help", `\?`: ".help", `\h`: ".help",
+	`\d`: ".tables", `\dt`: ".tables", `\timing`: ".timer",
+}
+
+// commandOf returns the command that a line is, or "" of a line of a statement.
+func commandOf(line string) string {
+	line = strings.TrimSpace(line)
+	word, rest, _ := strings.Cut(strings.TrimRight(line, "; \t"), " ")
+	name := otherNames[strings.ToLower(word)]
+	switch {
+	case word == `\d` && rest != "":
+		return ".schema " + rest
+	case name != "" && (word[0] == '.' || word[0] == '\\' || rest == ""):
+		return strings.TrimSpace(name + " " + rest)
+	case strings.HasPrefix(line, ".") || strings.HasPrefix(line, `\`):
+		return line
+	}
+	return ""
 }
 
 // command runs a command.
@@ -63,7 +86,7 @@ func (s *Shell) command(ctx context.Context, line string) error {
 	list := commands()
 	var names []string
 	for _, c := range list {
-		if c.name == words[0] || c.name == ".quit" && words[0] == ".exit" {
+		if c.name == words[0] {
 			return c.run(ctx, s, words[1:])
 		}
 		names = append(names, c.name)
@@ -102,7 +125,7 @@ func (s *Shell) help() error {
 		fmt.Fprintf(w, "%s\t%s\n", strings.TrimSpace(c.name+" "+c.args), c.help)
 	}
 	fmt.Fprintf(w, "\nStatements end with a semicolon: SELECT, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW TABLES, CREATE, DROP, "+
-		"COPY. Tab completes, Ctrl-C cancels.\n")
+		"COPY. Tab completes, Ctrl-C cancels.\nquit, exit, help, \\q, \\d and \\d NAME do what they do elsewhere.\n")
 	return w.Flush()
 }
 
@@ -182,7 +205,7 @@ func (s *Shell) setPager(args []string) error {
 }
 
 // open makes a table of each file.
-func (s *Shell) open(args []string) error {
+func (s *Shell) open(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return errors.New("want the names of files")
 	}
@@ -191,18 +214,27 @@ func (s *Shell) open(args []string) error {
 		if name == "" || strings.ContainsAny(name, "*?[") {
 			return fmt.Errorf("%s makes no name for a table: .table NAME %s gives one", file, file)
 		}
-		if err := s.catalog.add(name, []string{file}); err != nil {
+		if err := s.add(ctx, name, []string{file}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Shell) addTable(args []string) error {
+// add makes files a table, and tells a person what it has.
+func (s *Shell) add(ctx context.Context, name string, files []string) error {
+	columns, err := s.catalog.add(ctx, name, files)
+	if err == nil && s.opt.Interactive {
+		_, err = fmt.Fprintf(s.opt.Out, "%s has %s\n", complete.Quote(name), digits.Counted(int64(columns), "column"))
+	}
+	return err
+}
+
+func (s *Shell) addTable(ctx context.Context, args []string) error {
 	if len(args) < 2 {
 		return errors.New("want a name and files, as in .table sales 'sales/*.parquet'")
 	}
-	return s.catalog.add(args[0], args[1:])
+	return s.add(ctx, args[0], args[1:])
 }
 
 func (s *Shell) listTables() error {

@@ -27,6 +27,9 @@ type Options struct {
 	// Plan says what statements mean. The shell begins with its tables.
 	Plan plan.Options
 
+	// Files are further tables that the shell begins with, named as the files are.
+	Files []string
+
 	// Sink says how results are written, Format and RowsShown among the rest.
 	Sink sink.Options
 
@@ -92,6 +95,11 @@ var errQuit = errors.New("quit")
 // and views that statements have made.
 func (s *Shell) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.catalog.own.Close()) }()
+	if len(s.opt.Files) > 0 {
+		if err := s.open(ctx, s.opt.Files); err != nil {
+			return err
+		}
+	}
 	for {
 		line, err := s.opt.In.Line(ctx, s.prompt())
 		switch {
@@ -137,8 +145,8 @@ func (s *Shell) take(ctx context.Context, line string) error {
 	s.catalog.forget()
 	if s.pending.empty() {
 		s.begin = s.line
-		if command := strings.TrimSpace(line); strings.HasPrefix(command, ".") {
-			s.opt.In.Remember(command)
+		if command := commandOf(line); command != "" {
+			s.opt.In.Remember(strings.TrimSpace(line))
 			return s.told(s.command(ctx, command))
 		}
 	}

@@ -148,17 +148,58 @@ func TestVerbs(t *testing.T) {
 
 func TestCommands(t *testing.T) {
 	s := newSession(t, ".tables", ".mode tabel", ".mode markdown", ".separators on", "select max(n) from t;", ".separators perhaps",
-		".tabels", ".frobnicate", ".schema t;", ".mode csv", ".maxrows many", ".timer on", ".timer off", ".table 'two words' nothing.csv",
-		"select * from \"two words\";", ".open", ".mode parquet", ".quit", ".tables")
+		".tabels", ".frobnicate", ".schema t;", ".mode csv", ".maxrows many", ".timer on", ".timer off", ".open", ".mode parquet", ".quit", ".tables")
 	file := s.opt.Plan.Tables["t"].Files[0]
 	s.run(t)
 	s.check(t, "t  "+file+"\n| max(n) |\n|--:|\n| 2,000 |\n"+
 		"| column_name | column_type | null | key | default | extra |\n|---|---|---|---|---|---|\n| city | VARCHAR | YES |  |  |  |\n| n | BIGINT | YES |  |  |  |\n",
 		"did you mean table?", "want on or off", "no command is named .tabels; did you mean .tables", ".help lists the commands", "want a number of rows",
-		"nothing.csv: no such file", "want the names of files", "not for a terminal")
+		"want the names of files", "not for a terminal")
 	if s.lines.remembered[0] != ".tables" || len(s.lines.lines) != 1 {
 		t.Errorf("remembered %q, left %q", s.lines.remembered, s.lines.lines)
 	}
+}
+
+// Files are looked at when they become tables. Would catch a table of a file that is not there, one that is lost by
+// another that cannot be read, and an error that points at a statement that nobody wrote.
+func TestTablesOfFiles(t *testing.T) {
+	s := newSession(t, ".open nothing.csv", ".table 't' nothing.csv", "select count(*) as n from t;", ".table 'two words' FILE",
+		"select max(n) as m from \"two words\";", ".open FILE", "drop table if exists mine;", "create table mine as select 1 as one;", ".table mine FILE")
+	file := s.opt.Plan.Tables["t"].Files[0]
+	for i, line := range s.lines.lines {
+		s.lines.lines[i] = strings.ReplaceAll(line, "FILE", file)
+	}
+	s.opt.Files = []string{file}
+	s.run(t)
+	s.check(t, "\"in\" has 2 columns\nn\n3\n\"two words\" has 2 columns\nm\n2000\n\"in\" has 2 columns\n1 row in mine\n\n",
+		"nothing.csv: no such file", "nothing.csv: no such file", "mine is a table or a view")
+	if text := s.errors[0].Error(); strings.Contains(text, "\n") {
+		t.Errorf("the error has lines: %q", text)
+	}
+	s = newSession(t, ".quit")
+	s.opt.Files = []string{"nothing.csv"}
+	if err := New(s.opt).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing.csv: no such file") {
+		t.Errorf("a shell begins without its table: %v", err)
+	}
+}
+
+// Words of other shells are commands where a statement may begin, and words within one.
+func TestWordsOfOtherShells(t *testing.T) {
+	for _, leave := range []string{"quit", "EXIT;", "\\q", ".exit", " quit ; "} {
+		s := newSession(t, leave, "select 1 as a;")
+		s.run(t)
+		s.check(t, "")
+	}
+	s := newSession(t, "\\dt", "\\d t", "\\d;", "help", "select 1 as", "quit", ";", "help me;", "\\nosuch", "SHOW TABLES;")
+	file := s.opt.Plan.Tables["t"].Files[0]
+	s.run(t)
+	text := s.out.String()
+	tables, rest, _ := strings.Cut(text, "column_name,")
+	_, rest, _ = strings.Cut(rest, "n,BIGINT,YES,,,\n")
+	if tables != "t  "+file+"\n" || !strings.HasPrefix(rest, "t  "+file+"\n.help") || !strings.HasSuffix(text, "quit\n1\nname\nt\n\n") {
+		t.Errorf("got\n%s", text)
+	}
+	s.check(t, text, "a statement begins with", "no command is named \\nosuch")
 }
 
 // A file that results go to holds the last of them, whole; .output alone shows results again.

@@ -96,7 +96,7 @@ func (f *aggFlags) columns(cmd *cobra.Command, files []string) []string {
 func columnWords(schema *arrow.Schema) []string {
 	words := make([]string, schema.NumFields())
 	for i, field := range schema.Fields() {
-		words[i] = quotedName(field.Name) + "\t" + field.Type.String()
+		words[i] = quotedName(field.Name) + "\t" + query.TypeName(field.Type)
 	}
 	return words
 }

@@ -63,7 +63,7 @@ func differenceText(d dataset.Difference) string {
 	if d.Type == nil {
 		return fmt.Sprintf("no column %s", plainText(d.Column))
 	}
-	return fmt.Sprintf("%s is %s, elsewhere %s", plainText(d.Column), d.Type, d.Common)
+	return fmt.Sprintf("%s is %s, elsewhere %s", plainText(d.Column), query.TypeName(d.Type), query.TypeName(d.Common))
 }
 
 // The shapes of `mpga describe --format json`. Names stay; figures that no file tells are null.

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -44,7 +45,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 	}()
 	root := newRootCommand(&o)
-	root.SetArgs(args)
+	root.SetArgs(asShell(root, args))
 	root.SetIn(stdin)
 	out := &checkedWriter{to: stdout}
 	root.SetOut(out)
@@ -71,11 +72,15 @@ func interrupts() []os.Signal {
 }
 
 func newRootCommand(o *observer) *cobra.Command {
+	var asked *bool // --version
 	root := &cobra.Command{
 		Use:   "mpga",
 		Short: "Group and aggregate Parquet, Arrow, CSV and JSON files",
 		Long: `mpga groups the rows of Parquet, Arrow, CSV and JSON files by key columns and aggregates the others,
-as SELECT keys, aggregates FROM files GROUP BY keys does.`,
+as SELECT keys, aggregates FROM files GROUP BY keys does.
+
+mpga alone is mpga shell: it runs statements of SQL as they are typed, or the ones of the standard input;
+mpga -c 'SELECT ...' runs a text, mpga FILE.sql a file, and mpga sales.parquet begins with a table.`,
 		Example:       `  mpga agg --by origin --agg 'count(*) as flights, avg(delay)' tests/testdata/flights-2001.parquet`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -84,7 +89,10 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 		},
 		Args: wantCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !onTerminal(cmd) {
+			switch {
+			case *asked:
+				return printVersion(cmd)
+			case !onTerminal(cmd) && !hasScript(cmd.InOrStdin()):
 				return cmd.Help()
 			}
 			shell, _, err := cmd.Find([]string{"shell"})
@@ -98,12 +106,66 @@ as SELECT keys, aggregates FROM files GROUP BY keys does.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(printUsage)
 	o.register(root.PersistentFlags())
+	asked = root.Flags().Bool("version", false, "print the version, as mpga version does")
 	cmdflags.Complete(root, map[string][]string{"log-level": {"debug", "info", "warn", "error"},
 		"log-format": {"text", "json"}})
 	root.AddCommand(newAggCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),
 		newDistCommand(), newDocsCommand(), newGenCommand(), newSQLCommand(), newServeCommand(),
 		newShellCommand(), newRunCommand(), newVersionCommand())
 	return root
+}
+
+// asShell returns the arguments of mpga shell where the first argument, behind flags of all commands, is a statement's
+// text, a script or data.
+func asShell(root *cobra.Command, args []string) []string {
+	at := 0
+	for at < len(args) {
+		name, _, hasValue := strings.Cut(strings.TrimPrefix(args[at], "--"), "=")
+		flag := root.PersistentFlags().Lookup(name)
+		if flag == nil || !strings.HasPrefix(args[at], "--") {
+			break
+		}
+		at++
+		if !hasValue && flag.NoOptDefVal == "" {
+			at++
+		}
+	}
+	if at >= len(args) {
+		return args
+	}
+	switch first := args[at]; {
+	case strings.HasPrefix(first, "-c"), strings.HasPrefix(first, "--command"), first == "-f", first == "--file":
+		return append([]string{"shell"}, args...)
+	case strings.HasPrefix(first, "-"), isCommand(root, first), !isFile(first):
+		return args
+	case strings.EqualFold(filepath.Ext(first), ".sql"):
+		return slices.Concat([]string{"shell"}, args[:at], []string{"--file"}, args[at:])
+	}
+	return append([]string{"shell"}, args...)
+}
+
+// isCommand says whether a word is the name of a subcommand, one that cobra adds among them.
+func isCommand(root *cobra.Command, word string) bool {
+	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == word }) ||
+		slices.Contains([]string{"help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, word)
+}
+
+// isFile says whether a word names a file, there or not, or an object.
+func isFile(word string) bool {
+	if _, err := os.Stat(word); err == nil || strings.Contains(word, "://") {
+		return true
+	}
+	return len(filepath.Ext(word)) > 1 && !strings.ContainsAny(word, " \t\n(")
+}
+
+// hasScript says whether the standard input has statements: it is a pipe or a file, no terminal and no /dev/null.
+func hasScript(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice == 0
 }
 
 // wantCommand refuses an argument of a command that has subcommands: the argument is none of their

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -16,13 +19,14 @@ import (
 	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/app/shell"
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/redact"
 )
 
 // shellFlags are the flags of mpga shell.
 type shellFlags struct {
+	command    string
+	file       string
 	tables     []string
 	format     string
 	limit      int
@@ -39,8 +43,9 @@ func newShellCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shell [FILES...]",
 		Short: "Type statements of SQL, or run a script of them",
-		Long: `Run statements of SQL as they are typed, each ended by a semicolon, or those of a script on the standard
-input, up to the first error. mpga alone is mpga shell, in a terminal.
+		Long: `Run statements of SQL as they are typed, each ended by a semicolon, or those of a script: of the standard
+input, of --file or of --command, up to the first error. mpga alone is mpga shell, and so are mpga -c 'SELECT ...',
+mpga FILE.sql and mpga sales.parquet.
 
 Each of FILES is a table, named as the file is without its ending: mpga shell sales.parquet, then
 SELECT count(*) FROM sales; Statements are those of mpga sql. Lines that begin with a dot are commands:
@@ -51,6 +56,10 @@ SELECT count(*) FROM sales; Statements are those of mpga sql. Lines that begin w
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	themed(flags, themeQuery, func() {
+		flags.StringVarP(&f.command, "command", "c", "", "run the statements of `TEXT`, and end")
+		flags.StringVarP(&f.file, "file", "f", "", "run the statements of `FILE`, and end")
+	})
 	themed(flags, themeInput, func() { registerTables(flags, &f.tables) })
 	themed(flags, themeOutput, func() {
 		flags.StringVar(&f.format, "format", "table", "of results: `WORD` as mpga sql has it; .mode changes it")
@@ -76,14 +85,16 @@ func (f *shellFlags) options(cmd *cobra.Command, files []string) (opt shell.Opti
 	if opt.Plan.Tables, err = tableOptions(f.tables); err != nil {
 		return opt, err
 	}
+	names := slices.Sorted(maps.Keys(opt.Plan.Tables))
 	for _, file := range files {
 		name := shell.TableName(file)
-		if _, taken := opt.Plan.Tables[name]; taken || name == "" {
+		if slices.Contains(names, name) || name == "" || strings.ContainsAny(name, "*?[") {
 			return opt, usagef("shell: %s would be the table %q, which is taken, or no name: give it one by --table NAME=%s",
 				file, name, file)
 		}
-		opt.Plan.Tables[name] = plan.Table{Files: []string{file}}
+		names = append(names, name)
 	}
+	opt.Files = files
 	if opt.Plan.Scan, err = f.input.options(cmd); err != nil {
 		return opt, err
 	}
@@ -108,6 +119,15 @@ func (f *shellFlags) run(cmd *cobra.Command, files []string) (err error) {
 	}
 	if _, err := newProgress(f.progress, cmd.ErrOrStderr(), false); err != nil {
 		return err
+	}
+	script, err := f.script()
+	if err != nil {
+		return err
+	}
+	var from io.Reader // nil of the standard input
+	if script != nil {
+		defer script.Close()
+		from = script
 	}
 	var shown atomic.Pointer[progress] // of the statement that runs; nil before the first
 	observer := observerOf(cmd.Context())
@@ -142,11 +162,30 @@ func (f *shellFlags) run(cmd *cobra.Command, files []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, opt.Store.Close()) }()
 	opt.Suit = func(files *sink.Options) { suitEngine(engineOptions, eng, files) }
-	if !onTerminal(cmd) {
-		opt.In = shell.PlainLines(&interruptibleReader{ctx: cmd.Context(), from: cmd.InOrStdin()})
-		return shell.New(opt).Run(cmd.Context())
+	if from == nil && onTerminal(cmd) {
+		return runOnTerminal(cmd, opt)
 	}
-	return runOnTerminal(cmd, opt)
+	if from == nil {
+		from = cmd.InOrStdin()
+	}
+	opt.In = shell.PlainLines(&interruptibleReader{ctx: cmd.Context(), from: from})
+	if f.command != "" {
+		suitScreen(&opt)
+	}
+	return shell.New(opt).Run(cmd.Context())
+}
+
+// script returns the statements of the flags, nil without any.
+func (f *shellFlags) script() (io.ReadCloser, error) {
+	switch {
+	case f.command != "" && f.file != "":
+		return nil, usagef("shell: give --command or --file, not both")
+	case f.command != "":
+		return io.NopCloser(strings.NewReader(f.command)), nil
+	case f.file != "" && f.file != "-":
+		return os.Open(f.file)
+	}
+	return nil, nil
 }
 
 // onTerminal says whether a person types at the command and reads what it prints.
@@ -162,11 +201,7 @@ func runOnTerminal(cmd *cobra.Command, opt shell.Options) (err error) {
 	if out, ok := fileOf(opt.Out); ok {
 		opt.Out = out // which a pager takes over
 	}
-	suitTerminal(&opt.Sink)
-	opt.Screen = func() (columns, lines int) {
-		columns, lines, _ = terminalSize(opt.Out)
-		return columns, lines
-	}
+	suitScreen(&opt)
 	opt.Pager = pagerCommand(os.LookupEnv)
 	opt.Report = func(err error) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s\n%s", redact.Text(errorText(err, exitFailed)), redact.Text(bugReport(err)))
@@ -192,6 +227,16 @@ func runOnTerminal(cmd *cobra.Command, opt shell.Options) (err error) {
 		return err
 	}
 	return s.Run(cmd.Context())
+}
+
+// suitScreen makes results fit the terminal that the output is.
+func suitScreen(opt *shell.Options) {
+	out := opt.Out
+	suitTerminal(&opt.Sink)
+	opt.Screen = func() (columns, lines int) {
+		columns, lines, _ = terminalSize(out)
+		return columns, lines
+	}
 }
 
 // pagerCommand returns the command that shows long results: $PAGER, or less if there is one.

@@ -17,12 +17,14 @@ func newVersionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the versions of mpga and of what it is built with",
 		Args:  wantArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "mpga %s\ngo %s\narrow %s\nplatform %s/%s\n",
-				buildVersion(), runtime.Version(), arrow.PkgVersion, runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd) },
 	}
+}
+
+func printVersion(cmd *cobra.Command) error {
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "mpga %s\ngo %s\narrow %s\nplatform %s/%s\n",
+		buildVersion(), runtime.Version(), arrow.PkgVersion, runtime.GOOS, runtime.GOARCH)
+	return err
 }
 
 // buildVersion is the linked version, or the version that the go command has found, by a tag or a

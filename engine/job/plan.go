@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/redact"
 )
@@ -146,7 +147,7 @@ func (sp *StepPlan) write(b *strings.Builder, number int) {
 	if sp.Columns != nil {
 		var columns []string
 		for _, f := range sp.Columns.Fields() {
-			columns = append(columns, f.Name+" "+f.Type.String())
+			columns = append(columns, f.Name+" "+query.TypeName(f.Type))
 		}
 		guessed := ""
 		if sp.Guessed {

@@ -756,52 +756,6 @@ func (s *script) refuseStatement() error {
 	return errorAt(s.text, int(first.Start), "not supported: %s; %s", word, advice)
 }
 
-// syntaxError says what the parser found, where, and whether quotes would have helped.
-func (s *script) syntaxError(err error) error {
-	var parseErr *parser.Error
-	if !errors.As(err, &parseErr) {
-		return errorAt(s.text, 0, "the SQL parser: %v", err) // its answer could not be read
-	}
-	// The message repeats the rest of the text, which the caret shows better.
-	message, _, _ := strings.Cut(parseErr.Message, " at or near ")
-	at := s.offset(int32(byteOfRune(s.parsed, parseErr.Cursorpos-1)))
-	if open := s.openParenthesis(); open != nil && at >= int(s.tokens[len(s.tokens)-1].End) {
-		return errorAt(s.text, int(open.Start), "%s: this parenthesis is open", message)
-	}
-	i, ok := s.at[int32(at)]
-	if before := s.token(i - 1); ok && before.KeywordKind == pg.KeywordKind_RESERVED_KEYWORD {
-		// The word before is meant.
-		if list := s.token(i - 2).Token; list == pg.Token_SELECT || list == pg.Token_ASCII_44 {
-			i, at = i-1, int(before.Start)
-		}
-	}
-	switch offer := offerFile(s.text, at); {
-	case offer != "":
-		message += offer
-	case ok && s.tokens[i].KeywordKind == pg.KeywordKind_RESERVED_KEYWORD:
-		word := s.word(s.tokens[i])
-		message += ": " + word + " is a word of SQL; a column of that name is written \"" + word + `"`
-	}
-	return errorAt(s.text, at, "%s", message)
-}
-
-// openParenthesis returns the last parenthesis that nothing closes; nil of none.
-func (s *script) openParenthesis() (last *pg.ScanToken) {
-	var open []*pg.ScanToken
-	for _, t := range s.tokens {
-		switch t.Token {
-		case pg.Token_ASCII_40:
-			open = append(open, t)
-		case pg.Token_ASCII_41:
-			open = open[:max(len(open)-1, 0)]
-		}
-	}
-	if len(open) > 0 {
-		last = open[len(open)-1]
-	}
-	return last
-}
-
 // fileBehindFrom is a word behind FROM that is no name, as a path is not.
 var fileBehindFrom = regexp.MustCompile(`(?i)\bfrom\s+([^\s'"();,]*[./~*?-][^\s'"();,]*)`)
 

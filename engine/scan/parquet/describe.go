@@ -27,15 +27,16 @@ type ColumnInfo struct {
 	Min, Max          string // as text, of all row groups
 }
 
-// TypeText returns the type for people: of a nested column the name in SQL, and how it is read.
+// TypeText returns the type for people: its name in SQL, and of a nested column how it is read.
 func (c *ColumnInfo) TypeText() string {
+	name := query.TypeName(c.Type)
 	if query.CheckReadable(c.Name, c.Type) == nil {
-		return c.Type.String()
+		return name
 	}
 	if _, ok := delivery.Element(c.Type); ok {
-		return query.TypeName(c.Type) + " (by unnest)"
+		return name + " (by unnest)"
 	}
-	return query.TypeName(c.Type) + " (not readable)"
+	return name + " (not readable)"
 }
 
 // OnDevice says whether GPUs decode the pages of a column.

@@ -4,8 +4,8 @@ package text
 const elided = -1
 
 const (
-	// narrowest is how far columns of text are cut before columns are left out: room for a word.
-	narrowest = 12
+	// narrowest is how far columns of text are cut before columns are left out: room for a point in time.
+	narrowest = 19
 
 	// borders are the terminal columns that a column takes beside its cells.
 	borders = 3

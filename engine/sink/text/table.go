@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/mattn/go-runewidth"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
 )
 
@@ -60,7 +61,7 @@ func NewTable(to io.Writer, schema *arrow.Schema, opt TableOptions) (*TableEncod
 	e := &TableEncoder{to: to, opt: opt, writer: cellWriter{width: opt.CellWidth, separators: opt.Separators}}
 	for _, field := range schema.Fields() {
 		e.head[0].cells = append(e.head[0].cells, string(e.writer.text([]byte(field.Name))))
-		e.head[1].cells = append(e.head[1].cells, string(e.writer.text([]byte(typeName(field.Type)))))
+		e.head[1].cells = append(e.head[1].cells, string(e.writer.text([]byte(query.TypeName(field.Type)))))
 		e.right = append(e.right, isNumber(field.Type))
 	}
 	e.head[1].nulls = slices.Repeat([]bool{true}, len(e.right)) // types are dimmed as NULLs are
@@ -108,12 +109,12 @@ const (
 
 // Close draws the rest of the table:
 //
-//	┌──────┬───────┐
-//	│ name │     n │
-//	│ utf8 │ int64 │
-//	├──────┼───────┤
-//	│ a    │    12 │
-//	└──────┴───────┘
+//	┌─────────┬────────┐
+//	│ name    │      n │
+//	│ VARCHAR │ BIGINT │
+//	├─────────┼────────┤
+//	│ a       │     12 │
+//	└─────────┴────────┘
 //	… 3,455 more rows
 //	3,456 rows
 func (e *TableEncoder) Close() error {
@@ -257,25 +258,4 @@ func isNumber(t arrow.DataType) bool {
 		return isNumber(d.ValueType)
 	}
 	return arrow.IsInteger(t.ID()) || arrow.IsFloating(t.ID()) || arrow.IsDecimal(t.ID())
-}
-
-// typeName shortens what Arrow's names spell out.
-func typeName(t arrow.DataType) string {
-	switch t := t.(type) {
-	case *arrow.DictionaryType:
-		return typeName(t.ValueType)
-	case arrow.DecimalType:
-		return fmt.Sprintf("decimal(%d,%d)", t.GetPrecision(), t.GetScale())
-	case *arrow.MapType:
-		return "map"
-	case *arrow.StructType:
-		return "struct"
-	case arrow.ListLikeType:
-		return typeName(t.Elem()) + "[]"
-	case *arrow.TimestampType:
-		if t.TimeZone != "" {
-			return "timestamp[" + t.Unit.String() + ", " + t.TimeZone + "]"
-		}
-	}
-	return t.String()
 }
