@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -75,15 +76,4 @@ func (r *Result) finish(err error) {
 //		}
 //		...
 //	}
-func (r *Result) All() iter.Seq2[arrow.RecordBatch, error] {
-	return func(yield func(arrow.RecordBatch, error) bool) {
-		for r.Next() {
-			if !yield(r.RecordBatch(), nil) {
-				return
-			}
-		}
-		if err := r.Err(); err != nil {
-			yield(nil, err)
-		}
-	}
-}
+func (r *Result) All() iter.Seq2[arrow.RecordBatch, error] { return recordreader.All(r) }

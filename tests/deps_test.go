@@ -15,6 +15,7 @@ const module = "github.com/mpga/mpga"
 // imports says which packages of the module each package imports, the leaves apart. Both ways: an
 // import that is not here fails, and so does an entry that no file needs.
 var imports = map[string][]string{
+	module:                           {"engine", "engine/plan", "engine/sql", "internal/recordreader"},
 	"app/chart":                      {},
 	"app/chart/charttest":            {},
 	"app/cmdflags":                   {"engine", "engine/device"},
@@ -27,7 +28,7 @@ var imports = map[string][]string{
 	"app/server/web":                 {"app/chart", "app/report", "app/server", "engine", "engine/query", "engine/sink", "engine/sink/text", "engine/sql", "internal/digits"},
 	"app/copyto":                     {"engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/nearest", "internal/order"},
 	"app/shell":                      {"app/complete", "app/copyto", "app/temporary", "engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/digits", "internal/nearest", "internal/sqlscan", "internal/vfs"},
-	"app/temporary":                  {"engine", "engine/plan", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/nearest", "internal/recordreader", "internal/vector", "internal/vfs"},
+	"app/temporary":                  {"engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/nearest", "internal/recordreader", "internal/vector", "internal/vfs"},
 	"app/timed":                      {"engine", "engine/plan", "engine/sql"},
 	"cmd/mpga":                       {"app/cmdflags", "app/copyto", "app/gen", "app/kubernetes", "app/report", "app/server", "app/server/flightsql", "app/server/web", "app/shell", "app/temporary", "app/timed", "engine", "engine/device", "engine/distributed", "engine/job", "engine/objects", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/options", "engine/sink", "engine/sql", "internal/digits", "internal/nearest", "internal/order", "internal/sqlscan", "internal/trace", "internal/vfs", "kernels", "kernels/cuda", "kernels/nvml"},
 	"cpujoin":                        {"internal/gather", "internal/rowdata", "internal/scatter", "internal/store", "internal/table", "partition"},

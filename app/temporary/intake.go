@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/dustin/go-humanize"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/recordreader"
@@ -99,7 +100,7 @@ func (in *Intake) SetSchema(schema *arrow.Schema) error {
 func ColumnsText(schema *arrow.Schema) string {
 	var texts []string
 	for _, f := range schema.Fields() {
-		texts = append(texts, f.Name+" "+f.Type.String())
+		texts = append(texts, f.Name+" "+query.TypeName(f.Type))
 	}
 	return strings.Join(texts, ", ")
 }

@@ -4,6 +4,7 @@ package recordreader
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -116,6 +117,20 @@ func Each(ctx context.Context, r array.RecordReader, take func(arrow.RecordBatch
 		}
 		if err := take(batch); err != nil {
 			return err
+		}
+	}
+}
+
+// All returns the batches of a reader for a range loop. What ends the reader early is yielded last, without a batch.
+func All(r array.RecordReader) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for r.Next() {
+			if !yield(r.RecordBatch(), nil) {
+				return
+			}
+		}
+		if err := r.Err(); err != nil {
+			yield(nil, err)
 		}
 	}
 }
