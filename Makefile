@@ -210,22 +210,22 @@ release: ## make the files of a release in bin/release: archive, Debian package,
 	rm -rf $(DIST) && mkdir -p $(DIST)/man
 	CGO_CFLAGS="$(OPTIMISED)" go build $(TRIM) -ldflags "-s -w -X main.version=$(RELEASE)" -o $(DIST)/mpga ./cmd/mpga
 	$(DIST)/mpga docs man $(DIST)/man && gzip -9n $(DIST)/man/*
-	$(DIST)/mpga completion bash > $(DIST)/mpga.bash
-	tar -C $(DIST) -czf $(DIST)/mpga-$(VERSION)-linux-amd64.tar.gz --transform 's,^,mpga-$(VERSION)/,' --owner 0 --group 0 mpga man mpga.bash -C $(CURDIR) LICENSE README.md docs
+	for shell in bash zsh fish; do $(DIST)/mpga completion $$shell > $(DIST)/mpga.$$shell; done
+	tar -C $(DIST) -czf $(DIST)/mpga-$(VERSION)-linux-amd64.tar.gz --transform 's,^,mpga-$(VERSION)/,' --owner 0 --group 0 mpga man mpga.bash mpga.zsh mpga.fish -C $(CURDIR) LICENSE README.md docs
 	go -C release build -o ../bin/ ./image github.com/goreleaser/nfpm/v2/cmd/nfpm
 	bin/nfpm package --config release/nfpm.yaml --packager deb --target $(DIST)
 	bin/image -binary $(DIST)/mpga -version $(VERSION) -o $(DIST)/mpga-$(VERSION)-oci.tar
-	rm -r $(DIST)/mpga $(DIST)/man $(DIST)/mpga.bash
+	rm -r $(DIST)/mpga $(DIST)/man $(DIST)/mpga.{bash,zsh,fish}
 	cd $(DIST) && sha256sum * > SHA256SUMS
 	release/check $(DIST) $(CURDIR)/$(FLIGHTS)
 
-# A wheel's version sorts as those of Python do: v1.2.3-4-gabc is 1.2.3+4.gabc.
-wheel: export MPGA_VERSION := $(shell echo '$(RELEASE:v%=%)' | sed 's/-/+/; s/-/./g')
+# With the flags of make build nothing is compiled again. For others make wheel CGO_CFLAGS="-O2 -w" optimises the parser.
+wheel: export MPGA_VERSION := $(RELEASE)
 
 .PHONY: wheel
 wheel: ## make a wheel for Python in bin/wheel, with the program inside; downloads what builds it
 	rm -rf bin/wheel
-	CGO_CFLAGS="$(OPTIMISED)" go build $(TRIM) -ldflags "-s -w -X main.version=$(RELEASE)" -o python/src/mpga/bin/mpga ./cmd/mpga
+	go build $(TRIM) -ldflags "-s -w -X main.version=$(RELEASE)" -o python/src/mpga/bin/mpga ./cmd/mpga
 	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir bin/wheel ./python
 	ls -l bin/wheel
 

@@ -1,8 +1,11 @@
-"""Gives a wheel the tag of the systems that its program runs on."""
+"""Builds the program where nobody has, and gives a wheel its version, and the tag of the systems that it runs on."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PROGRAM = "src/mpga/bin/mpga"
+CLONE = Path(__file__).parents[1]
 
 # The libraries that the standard of manylinux says are on every system.
 LIBRARIES = {
@@ -24,13 +28,48 @@ LIBRARIES = {
 }
 
 
+def described() -> str:
+    """Return the version: of MPGA_VERSION, which make wheel sets, or of the clone."""
+    given = os.environ.get("MPGA_VERSION")
+    if given:
+        return given
+    for how in (["--tags", "--dirty"], ["--always", "--dirty"]):
+        done = subprocess.run(["git", "describe", *how], cwd=CLONE, capture_output=True, text=True)
+        if done.returncode == 0:
+            return done.stdout.strip() if how[0] == "--tags" else "v0.0.0-" + done.stdout.strip()
+    return "v0.0.0"
+
+
+def sortable(version: str) -> str:
+    """Return a version as those of Python sort: v1.2.3-4-gabc is 1.2.3+4.gabc."""
+    release, dash, rest = version.removeprefix("v").partition("-")
+    return release + (dash and "+" + rest.replace("-", "."))
+
+
+__version__ = sortable(described())
+
+
+def build(program: Path) -> None:
+    """Build the program, as make build does, with what Go has compiled before."""
+    if shutil.which("go") is None:
+        raise RuntimeError(
+            f"{program} is not there, and Go is not, which builds it: install Go 1.26 and gcc, or a wheel"
+        )
+    flags = f"-s -w -X main.version={described()}"
+    command = ["go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags", flags, "-o", str(program), "./cmd/mpga"]
+    subprocess.run(command, cwd=CLONE, env={"CGO_CFLAGS": "-O0 -w", **os.environ}, check=True)
+
+
 class ProgramHook(BuildHookInterface[Any]):
-    """Finds the version of glibc that the program wants."""
+    """Has the program built, and finds the version of glibc that it wants."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Set the wheel's tag."""
+        program = Path(self.root) / PROGRAM
+        if not os.environ.get("MPGA_VERSION"):  # else make wheel has built it
+            build(program)
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform(Path(self.root) / PROGRAM)}"
+        build_data["tag"] = f"py3-none-{platform(program)}"
 
 
 def platform(program: Path) -> str:
