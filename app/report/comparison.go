@@ -13,6 +13,7 @@ type Comparison struct {
 	Columns []string   // names; the first is of the way
 	Rows    [][]string // by way and column
 	Seconds []float64  // by way
+	Warning string     // what the times do not say; "" of nothing
 	Notes   []string
 }
 
@@ -20,6 +21,9 @@ type Comparison struct {
 func (c *Comparison) Write(to io.Writer) error {
 	w := &writer{}
 	Begin(&w.Writer, "How a query is answered", redact.Text(c.Query))
+	if c.Warning != "" {
+		w.F("<p class=\"error\">%s</p>\n", redact.Text(c.Warning))
+	}
 	w.F("<h2>Time</h2>\n<table>")
 	for i, row := range c.Rows {
 		w.bar(row[0], row[1]+" s", c.Seconds[i]/slices.Max(c.Seconds))

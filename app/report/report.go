@@ -20,6 +20,7 @@ import (
 type Page struct {
 	Query    string // as the user has written it
 	Error    string // that ended the query
+	Warning  string // what the figures do not say
 	Plan     string // lines
 	Stats    engine.Stats
 	Timeline trace.Timeline
@@ -55,8 +56,10 @@ func Policy() string {
 func (p *Page) Write(to io.Writer) error {
 	w := &writer{}
 	Begin(&w.Writer, "What a query did", redact.Text(p.Query))
-	if p.Error != "" {
-		w.F("<p class=\"error\">%s</p>\n", redact.Text(p.Error))
+	for _, text := range []string{p.Error, p.Warning} {
+		if text != "" {
+			w.F("<p class=\"error\">%s</p>\n", redact.Text(text))
+		}
 	}
 	if summary := Summary(&p.Stats, &p.Timeline); summary != "" {
 		w.F("<p class=\"summary\">%s</p>\n", summary)

@@ -22,6 +22,7 @@ import (
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/kernels"
 )
 
 // compareFlags are the flags of mpga compare.
@@ -35,6 +36,7 @@ type compareFlags struct {
 	device  string
 	threads int
 	parts   cmdflags.Algorithm // but for its algorithm
+	named   bool               // the device is named, and has to be there
 }
 
 func newCompareCommand() *cobra.Command {
@@ -58,6 +60,7 @@ machine, follow what the CPU and the device took.`,
   mpga compare -t 't=sales/*.parquet' 'SELECT shop, sum(price) FROM t GROUP BY shop' --html compare.html`,
 		Args: wantArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.named = cmd.Flags().Changed("device")
 			return f.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
 	}
@@ -89,7 +92,6 @@ func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error
 	if err != nil {
 		return err
 	}
-	limited := isLimited(statement)
 	if f.times < 1 {
 		return usagef("--times %d: want 1 or more", f.times)
 	}
@@ -106,39 +108,82 @@ func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error
 	if err != nil {
 		return err
 	}
-	var list []*compared
-	var failed []error
+	all := comparing{flags: f, out: w, query: query, limited: isLimited(statement), tables: tables}
 	for _, algorithm := range f.algorithms {
-		r := &compared{Algorithm: algorithm, Answer: timed.Answer{Query: query, CountsOnly: limited}}
-		if err := f.measure(ctx, r, plan.Options{Tables: tables}); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			failed = append(failed, fmt.Errorf("%s: %w", algorithm, err))
-			continue
-		}
-		if i := slices.IndexFunc(list, (*compared).answers); i >= 0 && r.answers() {
-			if err := r.Differs(r.Algorithm, &list[i].Answer, list[i].Algorithm); err != nil {
-				failed = append(failed, err)
-			}
-		}
-		list = append(list, r)
-		if f.asJSON {
-			if err := json.NewEncoder(w).Encode(r); err != nil {
-				return err
-			}
+		if err := all.run(ctx, algorithm); err != nil {
+			return err
 		}
 	}
-	c := newComparison(query, list)
+	return all.end()
+}
+
+// comparing is what the algorithms have done so far.
+type comparing struct {
+	flags   *compareFlags
+	out     io.Writer
+	query   string
+	limited bool // the statement has a LIMIT
+	tables  map[string]plan.Table
+
+	list   []*compared
+	failed []error
+	missed []string // algorithms that want a device, where there is none
+	absent string   // why not
+}
+
+// run runs an algorithm. Its error ends all.
+func (all *comparing) run(ctx context.Context, algorithm string) error {
+	f := all.flags
+	r := &compared{Algorithm: algorithm, Answer: timed.Answer{Query: all.query, CountsOnly: all.limited}}
+	switch err := f.measure(ctx, r, plan.Options{Tables: all.tables}); {
+	case err != nil && ctx.Err() != nil:
+		return err
+	case errors.Is(err, kernels.ErrNoDevice):
+		_, all.absent, _ = strings.Cut(err.Error(), kernels.ErrNoDevice.Error()+": ")
+		all.missed = append(all.missed, algorithm)
+		return f.encode(all.out, &compared{Algorithm: algorithm, Refused: "no GPU: " + all.absent})
+	case err != nil:
+		all.failed = append(all.failed, fmt.Errorf("%s: %w", algorithm, err))
+		return nil
+	}
+	if i := slices.IndexFunc(all.list, (*compared).answers); i >= 0 && r.answers() {
+		if err := r.Differs(r.Algorithm, &all.list[i].Answer, all.list[i].Algorithm); err != nil {
+			all.failed = append(all.failed, err)
+		}
+	}
+	all.list = append(all.list, r)
+	return f.encode(all.out, r)
+}
+
+// end writes the comparison, and returns what failed.
+func (all *comparing) end() error {
+	f := all.flags
+	c := newComparison(all.query, all.list)
+	c.Warning = noGPU(f.device)
+	if all.missed != nil {
+		const why = "no GPU is used (%s): %s did not run; --device host:1GiB runs them on a GPU's double"
+		c.Warning = fmt.Sprintf(why, all.absent, strings.Join(all.missed, ", "))
+		if f.named || len(all.list) == 0 {
+			all.failed, c.Warning = append(all.failed, errors.New(c.Warning)), ""
+		}
+	}
 	if f.page != "" {
 		if err := writePage(f.page, c); err != nil {
 			return err
 		}
 	}
 	if !f.asJSON {
-		failed = append(failed, printComparison(w, c))
+		all.failed = append(all.failed, printComparison(all.out, c))
 	}
-	return errors.Join(failed...)
+	return errors.Join(all.failed...)
+}
+
+// encode prints what an algorithm took as JSON, where that is asked for.
+func (f *compareFlags) encode(w io.Writer, r *compared) error {
+	if !f.asJSON {
+		return nil
+	}
+	return json.NewEncoder(w).Encode(r)
 }
 
 // isLimited reports whether a statement, or one that it reads from, has a LIMIT or an OFFSET.
@@ -227,7 +272,23 @@ func newComparison(query string, list []*compared) *report.Comparison {
 	if len(sorted) > 1 {
 		c.Notes = append(c.Notes, sorted[0].compared())
 	}
+	if len(sorted) > 0 {
+		c.Notes = append(c.Notes, digits.Counted(sorted[0].Stats.RowsRead, "row")+"; "+device.Machine(), legend)
+	}
 	return c
+}
+
+// legend says what the columns are.
+const legend = "s: median of the runs; first: the run before them; to it, back: what crossed the link; " +
+	"kernels: their time; hidden: the part of copies and kernels behind others; probes: slots looked at for a row; " +
+	"partitions: how many, in how many merged sets; fullest: the part of a table's slots that is taken"
+
+// noGPU says what times of a GPU's double are not, "" of other devices.
+func noGPU(name string) string {
+	if !strings.HasPrefix(name, "host:") {
+		return ""
+	}
+	return name + " is no GPU, but its double in plain Go on the CPU: its answers and its routes count, its times do not"
 }
 
 // deviceColumns words what devices did, for the columns behind the times.
@@ -273,6 +334,13 @@ func printComparison(w io.Writer, c *report.Comparison) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if c.Warning != "" {
+		text := c.Warning
+		if _, plain := os.LookupEnv("NO_COLOR"); !plain && isTerminal(w) {
+			text = "\x1b[31m" + text + "\x1b[0m"
+		}
+		fmt.Fprintln(w, text)
 	}
 	for _, note := range c.Notes {
 		fmt.Fprintln(w, note)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/kernels"
 )
 
 const comparedQuery = "SELECT origin, sum(distance), count(*), avg(delay) FROM '../../tests/testdata/flights-2001.parquet' GROUP BY origin"
@@ -30,8 +31,11 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s is not there:\n%s", name, out)
 		}
 	}
-	if !strings.Contains(string(out), "all answers are the same: 228 groups") {
-		t.Errorf("%s", out)
+	wanted := []string{"all answers are the same: 228 groups", "host:256MiB is no GPU", "300,000 rows; ", "\ns: median of"}
+	for _, want := range wanted {
+		if !strings.Contains(string(out), want) || !strings.Contains(string(html), strings.TrimSpace(want)) {
+			t.Errorf("%q is not in %s", want, out)
+		}
 	}
 	cmd := exec.Command("mpga", "compare", strings.Replace(comparedQuery, "count(*)", "median(delay)", 1), "--device", "host:256MiB", "--times", "1",
 		"--algorithms", "sgb-ur,hgb", "--json")
@@ -81,7 +85,17 @@ func TestCompareLimit(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	out, err = exec.Command("mpga", "compare", comparedQuery, "--device", "cuda:63", "--times", "1", "--algorithms", "cpu,sp-ega").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "\ncpu ") || !strings.Contains(string(out), "mpga: sp-ega: ") {
+	text := string(out)
+	if err == nil || !strings.Contains(text, "\ncpu ") || !strings.Contains(text, "mpga: no GPU is used (") ||
+		!strings.Contains(text, "): sp-ega did not run") {
 		t.Errorf("%v: %s", err, out)
+	}
+	if kernels.Possible() == nil {
+		return // there is a GPU
+	}
+	cmd := exec.Command("mpga", "compare", comparedQuery, "--times", "1", "--algorithms", "cpu,sp-ega,hgb")
+	out, err = cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "): sp-ega, hgb did not run") {
+		t.Errorf("without a GPU: %v, %s", err, out)
 	}
 }

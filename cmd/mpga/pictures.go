@@ -39,7 +39,7 @@ func (f *pictureFlags) begin(o *engine.Options, query string) error {
 	}
 	f.recorder = trace.New()
 	o.Trace = f.recorder
-	f.page.Query = query
+	f.page.Query, f.page.Warning = query, noGPU(o.Device)
 	return nil
 }
 

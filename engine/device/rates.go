@@ -89,7 +89,7 @@ func ratesFile() string {
 	return filepath.Join(dir, "mpga", fmt.Sprintf("rates-%08x.json", h.Sum32()))
 }
 
-// machineName names the kind of machine: its processors, and how many threads they have.
+// machineName is Machine.
 var machineName = sync.OnceValue(func() string {
 	model := runtime.GOARCH
 	text, err := os.ReadFile("/proc/cpuinfo")
@@ -103,6 +103,9 @@ var machineName = sync.OnceValue(func() string {
 	}
 	return fmt.Sprintf("%s, %d threads", model, runtime.NumCPU())
 })
+
+// Machine names the kind of machine: its processors, and how many threads they have.
+func Machine() string { return machineName() }
 
 // newRates reads the rates that were kept: V1.
 func newRates(file string, log *slog.Logger) *rates {
