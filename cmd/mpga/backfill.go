@@ -19,7 +19,7 @@ type backfillFlags struct {
 func (f *backfillFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "run once for each date from `DATE` on, to that of --to")
-	flags.StringVar(&f.to, "to", "", "the last `DATE` of --from, which counts; a day counts whole")
+	flags.StringVar(&f.to, "to", "", "the last `DATE` of --from, which counts; a day counts whole (default today, in UTC)")
 	flags.StringVar(&f.every, "every", string(job.EveryDay),
 		"from one date to the next: `WORD` is hour, day, week or month")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on with the next date when a date has failed")
@@ -35,8 +35,11 @@ func (f *backfillFlags) dates(single bool) ([]time.Time, error) {
 		return nil, nil
 	case single:
 		return nil, usagef("give --date, or --from and --to, not both")
-	case f.from == "" || f.to == "":
-		return nil, usagef("give --from and --to: the first date and the last")
+	case f.from == "":
+		return nil, usagef("give --from, too: the first date, where --to is the last")
+	}
+	if f.to == "" {
+		f.to = time.Now().UTC().Format(time.DateOnly)
 	}
 	from, err := parseDate("--from", f.from)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -108,8 +109,21 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		return writeText(cmd.OutOrStdout(), plan.String())
 	}
-	_, err = j.Run(ctx, options)
+	report, err := j.Run(ctx, options)
+	if n := len(report.Steps); err != nil && ctx.Err() == nil && n > 0 && report.Steps[n-1].Err != nil {
+		return fmt.Errorf("%w; %s goes on with this step", err, f.rerun(args[0], parse.Date))
+	}
 	return err
+}
+
+// rerun returns the command that runs a job again for its date.
+func (f *runFlags) rerun(file string, date time.Time) string {
+	text := strings.TrimSuffix(date.Format(time.RFC3339), "T00:00:00Z")
+	command := "mpga run " + file + " --date " + text
+	if len(f.set) > 0 {
+		command += " with the same --set"
+	}
+	return command
 }
 
 // begin tells the observer which job runs, and gives the job the state of the flags.
@@ -144,7 +158,7 @@ func (f *runFlags) parseOptions() (opt job.ParseOptions, err error) {
 		}
 		opt.Set[name] = value
 	}
-	if f.date != "" {
+	if opt.Date = time.Now().UTC(); f.date != "" {
 		opt.Date, err = parseDate("--date", f.date)
 	}
 	return opt, err
