@@ -12,6 +12,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/mpga/mpga/engine/scan/options"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write docs/job.schema.json anew")
@@ -157,6 +159,21 @@ func TestEveryField(t *testing.T) {
 			if _, ok := typ.FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, strings.ReplaceAll(f.name, "_", "")) }); !ok && f.option == nil {
 				t.Errorf("%s.%s has another name in Go", typ.Name(), f.name)
 			}
+		}
+	}
+}
+
+// Would catch a field of input that docs/jobs.md leaves out.
+func TestInputFieldsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/jobs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| fields of `input` |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, o := range options.All() {
+		if name := o.YAML(); name != "" && !strings.Contains(table, "`"+name+"`") {
+			t.Errorf("the table of docs/jobs.md has no field %s", name)
 		}
 	}
 }
