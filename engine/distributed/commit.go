@@ -15,6 +15,8 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/nested"
+	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -252,7 +254,7 @@ func (t *Tasks) rowsOf(ctx context.Context, merges []manifest, schema *arrow.Sch
 		}
 	}
 	opt := scan.OpenOptions{Allocator: t.Engine.Allocator(), Budget: t.Engine.Budget()}
-	return scan.InOrder(ctx, schema, opt, func() (scan.Source, error) {
+	rows := scan.InOrder(ctx, nested.CarriedSchema(schema), opt, func() (scan.Source, error) {
 		if len(files) == 0 {
 			return nil, nil
 		}
@@ -264,4 +266,23 @@ func (t *Tasks) rowsOf(ctx context.Context, merges []manifest, schema *arrow.Sch
 		files = files[1:]
 		return src, nil
 	})
+	return recordreader.New(schema, func() (arrow.RecordBatch, error) {
+		batch, err := recordreader.Owned(rows)
+		if batch == nil {
+			return nil, err
+		}
+		return nested.Batch(opt.Allocator, typedAs(schema, batch), batch)
+	}, rows.Release)
+}
+
+// typedAs returns a schema with the types of a batch's columns, but of nested values: readers may return strings as
+// dictionaries.
+func typedAs(schema *arrow.Schema, batch arrow.RecordBatch) *arrow.Schema {
+	fields := batch.Schema().Fields()
+	for i, f := range schema.Fields() {
+		if nested.Schema(arrow.NewSchema([]arrow.Field{f}, nil)).Field(0).Type != f.Type {
+			fields[i].Type = f.Type
+		}
+	}
+	return arrow.NewSchema(fields, nil)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
 )
@@ -196,17 +197,22 @@ func (t *Tasks) writeDir(ctx context.Context, name string, schema *arrow.Schema,
 }
 
 // writeAll writes rows, which it takes over, to an output, as rows of a schema that differs from theirs
-// in which columns may be NULL alone.
+// in which columns may be NULL alone, and in how it has nested values.
 func writeAll(ctx context.Context, path string, schema *arrow.Schema, opt sink.Options,
 	rows array.RecordReader) (err error) {
 	defer rows.Release()
+	schema = nested.CarriedSchema(schema)
 	out, err := sink.Create(ctx, path, schema, opt)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
 	err = recordreader.Each(ctx, rows, func(batch arrow.RecordBatch) error {
-		same := array.NewRecordBatch(schema, batch.Columns(), batch.NumRows())
+		batch.Retain()
+		same, err := nested.Batch(memory.DefaultAllocator, schema, batch)
+		if err != nil {
+			return err
+		}
 		defer same.Release()
 		return out.Write(same)
 	})

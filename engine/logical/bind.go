@@ -29,6 +29,7 @@ type Options struct {
 	Parameters    []Parameter // the values of ? and $1; nil is NULL for each
 	Overflow      query.Overflow
 	Deterministic bool
+	OneStep       bool           // the statement is one aggregation: lists are without NULL, then
 	Inline        bool           // statements of WITH are bound wherever they are used
 	ViewsAsMade   bool           // a view is a table without rows, of its columns in Table.Made
 	Budget        rowdata.Budget // counts what a statement takes while it is bound

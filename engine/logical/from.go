@@ -28,7 +28,7 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 		if r, err = b.from(ctx, s, f.Input); err != nil {
 			return nil, err
 		}
-		return r.unnest(&b.ids, f)
+		return r.unnest(ctx, &b.ids, f)
 	case *sql.Sampled:
 		if r, err = b.from(ctx, s, f.Input); err != nil {
 			return nil, err
@@ -104,7 +104,8 @@ func (r *scope) rename(alias sql.Alias, at int) error {
 	fields := slices.Clone(r.schema.Fields())
 	r.columns = slices.Clone(r.columns)
 	for i, name := range alias.Columns {
-		fields[i].Name, r.columns[i].Name = name, name
+		at := r.starred[i]
+		fields[at].Name, r.columns[at].Name = name, name
 	}
 	r.schema = arrow.NewSchema(fields, nil)
 	r.starAll()

@@ -3,6 +3,7 @@ package logical
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -188,6 +189,13 @@ func (b *binder) join(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 	both.hidden = slices.Clone(left.hidden)
 	for _, c := range right.hidden {
 		both.hidden = append(both.hidden, first+c)
+	}
+	both.places = maps.Clone(left.places)
+	for c, at := range right.places {
+		if both.places == nil {
+			both.places = map[int]int{}
+		}
+		both.places[first+c] = first + at
 	}
 	using := f.Using
 	if f.Natural {

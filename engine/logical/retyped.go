@@ -4,17 +4,20 @@ import (
 	"context"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 )
 
 // retyped are the aggregate functions whose calls depend on the type of their first argument.
-var retyped = []query.Func{query.Avg, query.Median, query.StringAgg}
+var retyped = []query.Func{query.Avg, query.Median, query.StringAgg, query.List}
 
 // retype returns a statement in which avg of times is an expression of avg of microseconds, the median of strings their
-// quantile_disc, and string_agg of other values string_agg of their texts.
-func (r *scope) retype(ctx context.Context, s *sql.Select) *sql.Select {
+// quantile_disc, string_agg of other values string_agg of their texts, and a list of values that may be NULL one of
+// tuples, unless the statement is to be one step.
+func (r *scope) retype(ctx context.Context, s *sql.Select, oneStep bool) *sql.Select {
 	isChanged := false
 	made := s.Replace(func(x *expr.Expr) *expr.Expr {
 		if x.Op != expr.OpAggregate && x.Op != expr.OpWindow || len(x.Args) == 0 {
@@ -32,6 +35,9 @@ func (r *scope) retype(ctx context.Context, s *sql.Select) *sql.Select {
 		if err != nil {
 			return nil
 		}
+		if f == query.List && (oneStep || r.isPresent(x.Args[0])) {
+			return nil
+		}
 		call := retypedCall(f, x, of)
 		isChanged = isChanged || call != nil
 		return call
@@ -46,6 +52,8 @@ func (r *scope) retype(ctx context.Context, s *sql.Select) *sql.Select {
 // retypedCall returns what a call stands for whose first argument is of a type; nil of itself.
 func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
 	switch first := x.Args[0]; {
+	case f == query.List:
+		return listOfAll(x)
 	case f == query.StringAgg && t.ID != expr.Text && t.ID != expr.Null && t.ID != expr.Blob:
 		return withFirst(x, castAt(first, expr.Type{ID: expr.Text}))
 	case f == query.Median && (t.ID == expr.Text || t.ID == expr.Bool):
@@ -66,6 +74,42 @@ func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
 		return mean
 	}
 	return nil
+}
+
+// isPresent says whether an expression is a column without NULL.
+func (r *scope) isPresent(x *expr.Expr) bool {
+	if x.Op != expr.OpColumn {
+		return false
+	}
+	i, err := r.find(x)
+	return err == nil && (!r.columns[i].Nullable || r.columns[i].Stats.NoNulls) && !arrow.IsNested(r.columns[i].Type.ID())
+}
+
+// listOfAll returns the list of a call of list with the values that are NULL, which the function leaves out: of tuples
+// of each value, none of which is NULL.
+func listOfAll(x *expr.Expr) *expr.Expr {
+	tuple := expr.Call("row", x.Args[0])
+	tuple.At = x.Args[0].At
+	call := withFirst(x, tuple)
+	isSorted := x.Distinct && len(x.OrderBy) == 1 && x.OrderBy[0].Expr.Key() == x.Args[0].Key()
+	if isSorted {
+		call.OrderBy = nil
+	}
+	made := expr.Call(expr.FieldsOfTuples, call)
+	made.At = x.At
+	if !isSorted {
+		return made
+	}
+	words := []string{"ASC", "NULLS LAST"}
+	if x.OrderBy[0].Descending {
+		words[0] = "DESC"
+	}
+	if x.OrderBy[0].NullsFirst {
+		words[1] = "NULLS FIRST"
+	}
+	made = expr.Call("list_sort", made, expr.Constant(words[0]), expr.Constant(words[1]))
+	made.At = x.At
+	return made
 }
 
 // meanMicros returns the mean of microseconds since 1970 as DuckDB rounds it: halves, and times before 1970, towards

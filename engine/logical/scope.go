@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // scope is what names in a statement mean: the columns behind FROM.
@@ -23,6 +24,7 @@ type scope struct {
 	tables  []scopeTable  // whose names may stand before the names of columns
 	outer   *enclosing    // the statement around this one, whose columns may be read; nil of none
 
+	places map[int]int    // of structs in *: the column in whose place they stand; nil where there are none
 	hidden []int          // columns that only their names mean, where no other column has the name
 	others map[string]int // columns by further names, in lower case: of statements that a set operation puts together
 }
@@ -47,7 +49,17 @@ func (r *scope) starAll() {
 
 // shown returns the columns from from to to that are not hidden.
 func (r *scope) shown(from, to int) []int {
-	return slices.DeleteFunc(numbersTo(from, to), func(i int) bool { return slices.Contains(r.hidden, i) })
+	list := slices.DeleteFunc(numbersTo(from, to), func(i int) bool { return slices.Contains(r.hidden, i) })
+	if r.places != nil {
+		place := func(i int) int {
+			if at, ok := r.places[i]; ok {
+				return at
+			}
+			return i
+		}
+		slices.SortStableFunc(list, func(i, j int) int { return place(i) - place(j) })
+	}
+	return list
 }
 
 // numbersTo returns the numbers from from to to.
@@ -139,7 +151,20 @@ func (b *binder) described(source scan.Source, name string, known []scan.ColumnS
 		}
 	}
 	r := scopeOf(scanned)
+	fields := map[string]int{} // the first column that is a field of a struct, by the struct's name
 	for i, f := range source.Schema().Fields() {
+		of := scan.StructOf(f)
+		if first, ok := fields[of]; ok && f.Name == of {
+			if r.places == nil {
+				r.places = map[int]int{}
+			}
+			r.places[i] = first
+		} else if of != "" {
+			if !ok {
+				fields[of] = i
+			}
+			r.hidden = append(r.hidden, i)
+		}
 		if scan.IsHidden(f) {
 			r.hidden = append(r.hidden, i)
 		}
@@ -269,11 +294,47 @@ func mayBeAlias(e *expr.Expr) bool { return e.Op == expr.OpColumn && e.Path == n
 func (r *scope) column(e *expr.Expr) (*expr.Expr, error) {
 	i, err := r.find(e)
 	if err != nil {
+		if of := r.field(e); of != nil {
+			return of, nil
+		}
 		return nil, err
 	}
+	return r.value(i, e.At), nil
+}
+
+// value returns a column as a value: lists as they are read become values.
+func (r *scope) value(i, at int) *expr.Expr {
 	x := r.columns[i].Expr()
-	x.At = e.At
-	return x, nil
+	if x.At = at; arrow.IsNested(r.columns[i].Type.ID()) {
+		x = expr.Call(expr.NestedValue, x)
+		x.At = at
+	}
+	return x
+}
+
+// field returns the field that a name in parts leads to from a column that is a struct or a map; nil of other names.
+func (r *scope) field(e *expr.Expr) *expr.Expr {
+	for n := len(e.Path) - 1; n > 0; n-- {
+		prefix := *e
+		if prefix.Path = e.Path[:n]; n == 1 {
+			prefix.Path, prefix.Qualified = nil, false
+		}
+		prefix.Name = strings.Join(e.Path[:n], ".")
+		i, err := r.find(&prefix)
+		if err != nil {
+			continue
+		}
+		if nested.Of(r.columns[i].Type) == nil {
+			return nil
+		}
+		x := r.value(i, e.At)
+		for _, name := range e.Path[n:] {
+			x = expr.Call("array_extract", x, expr.Constant(name))
+			x.At = e.At
+		}
+		return x
+	}
+	return nil
 }
 
 // columnOrOuter returns the column that a name means, perhaps of a statement around.

@@ -36,7 +36,7 @@ func (b *binder) summary(ctx context.Context, about *sql.Select) (*scope, error)
 		return nil, err
 	}
 	figures := &sql.Select{Text: about.Text}
-	for _, f := range r.schema.Fields() {
+	for _, f := range r.inStar.Fields() {
 		for _, x := range summaryFigures(f) {
 			figures.Items = append(figures.Items, sql.Item{Expr: x})
 		}
@@ -45,7 +45,7 @@ func (b *binder) summary(ctx context.Context, about *sql.Select) (*scope, error)
 	if err != nil {
 		return nil, Located(about, err)
 	}
-	return scopeOf(&Summary{In: n, Of: r.schema, columns: fixedColumns(&b.ids, SummarySchema)}), nil
+	return scopeOf(&Summary{In: n, Of: r.inStar, columns: fixedColumns(&b.ids, SummarySchema)}), nil
 }
 
 // summaryFigures returns what SUMMARIZE computes of a column, in the order of SummarySchema. A
@@ -67,8 +67,7 @@ func summaryFigures(f arrow.Field) []*expr.Expr {
 	return list
 }
 
-// figuresOf returns the figures that the type of a column has, by their columns in SummarySchema. Of
-// nested types it is the number of rows alone.
+// figuresOf returns the figures that the type of a column has, by their columns in SummarySchema.
 func figuresOf(f arrow.Field) map[string]*expr.Expr {
 	x, rows := expr.Column(f.Name), aggregate("count_star")
 	figures := map[string]*expr.Expr{"count": rows}

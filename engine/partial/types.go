@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // columnType is an Arrow type in the header of partial states: the type's name and its parameters.
@@ -14,6 +16,7 @@ type columnType struct {
 	Unit      string `json:"unit,omitzero"` // s, ms, us or ns
 	Zone      string `json:"zone,omitzero"`
 	Width     int    `json:"width,omitzero"` // bytes
+	Of        string `json:"of,omitzero"`    // a nested type, as nested.Type writes it
 }
 
 // plainTypes are the types without parameters, by name.
@@ -37,6 +40,8 @@ var plainTypes = func() map[string]arrow.DataType {
 func newColumnType(dt arrow.DataType) (columnType, error) {
 	t := columnType{Name: dt.Name()}
 	switch dt := dt.(type) {
+	case *nested.Type:
+		t.Name, t.Of = nestedName, dt.Marshal()
 	case arrow.DecimalType:
 		t.Name, t.Precision, t.Scale = fmt.Sprintf("decimal%d", dt.BitWidth()), dt.GetPrecision(), dt.GetScale()
 	case *arrow.TimestampType:
@@ -56,6 +61,9 @@ func newColumnType(dt arrow.DataType) (columnType, error) {
 	return t, nil
 }
 
+// nestedName is the name of nested types.
+const nestedName = "nested"
+
 // fixedSizeMax bounds the width of fixed-size binary values: a reader takes memory for them.
 const fixedSizeMax = 1 << 30
 
@@ -69,6 +77,9 @@ var decimalTypes = map[string]struct {
 func (t columnType) dataType() (arrow.DataType, error) {
 	if dt, ok := plainTypes[t.Name]; ok {
 		return dt, nil
+	}
+	if t.Name == nestedName {
+		return nested.Unmarshal(t.Of)
 	}
 	if decimal, ok := decimalTypes[t.Name]; ok {
 		if t.Precision < 1 || t.Precision > decimal.digits {

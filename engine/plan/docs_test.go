@@ -83,11 +83,12 @@ of others before stop, and ` + "`generate_series`" + ` has stop, too; the argume
 - Names keep the case they are written in; a column is found in another case where that leaves no choice.
 - ` + "`a.b.c`" + ` is a field of a struct, as are ` + "`(a).b`" + ` and ` + "`a['b']`" + `; the result's column is named by its last part. ` + "`\"a.b\"`" + ` is a column of
   that name, which comes first in quotes, and the field without. Of a table that is named a, ` + "`a.b`" + ` is the column b, or else the field.
-- ` + "`unnest(list)`" + ` makes a row of every element of a list, behind the table in FROM, or behind SELECT, where it also stands in GROUP BY and
-  ORDER BY: ` + "`SELECT unnest(tags) AS tag, count(*) FROM 'x.parquet' GROUP BY tag`" + `. Rows without elements are left out. A statement has one
-  such list, of values that are not nested; WHERE leaves out row groups by the columns beside it.
-- ` + "`unnest([a, b + 1])`" + ` makes rows of a list that is written out, behind FROM, or once behind SELECT, where no aggregate and no window
-  function stands beside it.
+- ` + "`unnest(list)`" + ` makes a row of every element of a list, behind FROM or a table in it, or behind SELECT, where it also stands in
+  GROUP BY and ORDER BY: ` + "`SELECT unnest(tags) AS tag, count(*) FROM 'x.parquet' GROUP BY tag`" + `. Rows without elements are left out.
+  Several behind SELECT go side by side, the shorter ones with NULL. WHERE leaves out row groups by the columns beside the list.
+- Lists, structs and maps are values, which are compared, grouped, joined and ordered: element by element, field by field, a NULL within
+  them last, a list before the longer ones that begin with it. ` + "`[a, b]`, `{'a': 1}`, `MAP {'k': 1}`, `(a, b)`, `x[1]`, `x[2:-1]`, `s.f`,\n  `m['k']`, `x IN [1, 2]`" + `, lambdas as in ` + "`list_transform(l, lambda x: x + 1)`" + `, ` + "`[x + 1 for x in l if x > 0]`" + `, and the types
+  ` + "`INTEGER[]`, `STRUCT(a INTEGER)`, `MAP(VARCHAR, INTEGER)`" + ` have the meaning of DuckDB's. [Their functions](#lists-structs-and-maps) are below.
 - GROUP BY, WHERE, HAVING and ORDER BY know the names of the list behind SELECT; columns of that name come first, but
   not before a name that stands alone in ORDER BY, nor where there are groups and the column is no key.
 - NULLs come last unless NULLS FIRST is written, whatever the direction.
@@ -205,7 +206,7 @@ dropped reads it to its end. Names are found in any case of letters, in the sche
 another's outputs ([jobs.md](jobs.md)).
 
 The columns of DESCRIBE, SUMMARIZE and EXPLAIN are DuckDB's, and so is what they say, but q25, q50 and q75 are exact (quantile_cont, as the type of the column), where
-DuckDB approximates them, and approx_unique is exact up to 1,024 values. Of nested columns the rows are counted alone. They are results like others: ` + "`-o`" + `, ` + "`--format`" + ` and jobs take
+DuckDB approximates them, and approx_unique is exact up to 1,024 values. They are results like others: ` + "`-o`" + `, ` + "`--format`" + ` and jobs take
 them. ` + "`mpga shell`" + ` runs statements as they are typed: [shell.md](shell.md).
 
 Types: BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT (128 bits), their unsigned U... forms, FLOAT, DOUBLE,
@@ -228,7 +229,7 @@ var aggregateExamples = map[query.Func][2]string{
 	query.QuantileDisc: {"quantile_disc(y, 0.5)", "20"}, query.Mode: {"mode(s)", "b"}, query.Corr: {"round(corr(y, x), 3)", "0.327"}, query.CovarSamp: {"covar_samp(y, x)", "5.0"},
 	query.CovarPop: {"round(covar_pop(y, x), 3)", "3.333"}, query.RegrSlope: {"round(regr_slope(y, x), 3)", "2.143"}, query.RegrIntercept: {"round(regr_intercept(y, x), 3)", "15.0"},
 	query.RegrR2: {"round(regr_r2(y, x), 3)", "0.107"}, query.ArgMin: {"arg_min(s, x)", "a"}, query.ArgMax: {"arg_max(x, y)", "2"}, query.MinN: {"min(x, 2)", "[1,2]"},
-	query.MaxN: {"max(y, 2)", "[40,30]"}, query.StringAgg: {"string_agg(s, '-')", "a-b-b"}, query.List: {"list(x)", "[1,2,4]"},
+	query.MaxN: {"max(y, 2)", "[40,30]"}, query.StringAgg: {"string_agg(s, '-')", "a-b-b"}, query.List: {"list(x)", "[1,2,4,null]"},
 	query.Skewness: {"round(skewness(x), 3)", "0.935"}, query.Kurtosis: {"round(kurtosis(y), 3)", "-1.2"},
 }
 

@@ -181,13 +181,8 @@ func TestFieldNames(t *testing.T) {
 		t.Errorf("a field and the column of its name: %v, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"SELECT a.y FROM t":             `did you mean a.x`,
-		"SELECT a.inner FROM t":         `column "a.inner" does not exist; its fields are columns: a.inner.city, a.inner.weight`,
-		"SELECT zz.zz FROM t":           `column "zz.zz" does not exist`,
-		"SELECT tags FROM t":            `column "tags" is a list, VARCHAR[], of which the elements can be read: unnest(tags)`,
-		"SELECT count(tags) FROM t":     `column "tags" is a list, VARCHAR[], of which the elements can be read: unnest(tags)`,
-		"SELECT * FROM t":               `column "tags" is a list`,
-		"SELECT 1 FROM t GROUP BY tags": `column "tags" is a list`,
+		"SELECT a.y FROM t":   `there is no field "y" in STRUCT(x BIGINT, inner STRUCT(city VARCHAR, weight BIGINT))`,
+		"SELECT zz.zz FROM t": `column "zz.zz" does not exist`,
 	} {
 		if rows, err := ask(eng, text, tables); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %s", text, rows, err, want)
@@ -281,13 +276,11 @@ func TestUnnest(t *testing.T) {
 	for text, want := range map[string]string{
 		"SELECT max(unnest(tags)) FROM m":                            "FROM ..., unnest(list) AS t(name), and max(name)",
 		"SELECT id FROM m WHERE unnest(tags) = 't1'":                 "not supported: unnest in WHERE and HAVING",
-		"SELECT unnest(tags), unnest(id) FROM m":                     "a second list for unnest",
-		"SELECT unnest(tags) FROM m, unnest(tags) AS t(tag)":         "a second list for unnest",
+		"SELECT unnest(tags), unnest(id) FROM m":                     "is of type BIGINT, want a list",
 		"SELECT unnest(id) FROM m":                                   `column "id" is of type BIGINT`,
-		"SELECT unnest(tags || 'x') FROM m":                          "unnest of other than a column that is a list",
-		"SELECT unnest(tags)":                                        "there is no table to take a list from",
+		"SELECT unnest(tags || 'x') FROM m":                          "is of type VARCHAR, want a list",
+		"SELECT unnest(tags)":                                        `column "tags" does not exist`,
 		"SELECT unnest(tag) FROM m":                                  "did you mean tags",
-		"SELECT tags FROM m, unnest(tags)":                           "of which the elements can be read: unnest(tags)",
 		"SELECT count(*) FROM m, unnest(tags) AS t(id) WHERE id > 3": `column "id" is ambiguous: m.id and t.id have it`,
 	} {
 		if rows, err := ask(eng, text, tables); err == nil || !strings.Contains(err.Error(), want) {

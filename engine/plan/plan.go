@@ -16,6 +16,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -44,7 +45,7 @@ type Options struct {
 	Deterministic bool
 
 	// OneStep keeps a statement one aggregation, for Query.Aggregation, where two would be faster:
-	// count(DISTINCT x) is then a set for each group. The default is false.
+	// count(DISTINCT x) is then a set for each group, and list leaves NULL out. The default is false.
 	OneStep bool
 
 	// IsView says that the statement is a view's, and is checked alone. Views that it reads are then taken to have the
@@ -129,6 +130,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	statement, err := logical.Bind(ctx, s, logical.Options{
 		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow, Ask: ask,
 		ViewsAsMade:   opt.IsView,
+		OneStep:       opt.OneStep,
 		Deterministic: opt.Deterministic, Budget: eng.Budget(), Inline: slices.Contains(opt.Without, rules.SharedStatements),
 	})
 	if err != nil {
@@ -229,7 +231,7 @@ func checkOnce(n logical.Node, read map[any]bool, isStep bool) error {
 func (q *Query) ReadsOnce() string { return q.once }
 
 // Schema returns the columns of the result.
-func (q *Query) Schema() *arrow.Schema { return q.root.schema() }
+func (q *Query) Schema() *arrow.Schema { return nested.Schema(q.root.schema()) }
 
 // Parameters returns the types of the statement's parameters, in their order, as the places where
 // they stand let expect them; text where the place says nothing. A value may be of another type.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/logical"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
@@ -142,8 +143,16 @@ func (q *Query) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	inner := result.RecordReader
-	next := func() (arrow.RecordBatch, error) { return recordreader.Owned(inner) }
-	result.RecordReader = recordreader.New(q.Schema(), next, func() {
+	schema := q.Schema()
+	isPlain := schema == q.root.schema()
+	next := func() (arrow.RecordBatch, error) {
+		batch, err := recordreader.Owned(inner)
+		if batch == nil || isPlain {
+			return batch, err
+		}
+		return nested.Batch(q.engine.Allocator(), schema, batch)
+	}
+	result.RecordReader = recordreader.New(schema, next, func() {
 		cancel()
 		inner.Release()
 		r.releaseTests()

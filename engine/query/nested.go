@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // FieldName returns the name of the column that a field of a struct is: the names of the struct's
@@ -34,6 +36,7 @@ func CheckReadable(column string, dt arrow.DataType) error {
 	}
 	kind, hint := "a nested column", "and cannot be read; the other columns can"
 	switch id := dt.ID(); {
+	case id == arrow.EXTENSION:
 	case isInterval(id):
 		return Errorf("column %q is an INTERVAL %s", column, hint)
 	case !arrow.IsNested(id):
@@ -76,10 +79,9 @@ var scalarNames = map[arrow.Type]string{
 // TypeName returns the name of a type in SQL, of nested types too: STRUCT(b INTEGER, c VARCHAR),
 // INTEGER[], MAP(VARCHAR, INTEGER). A type that SQL does not have keeps Arrow's name.
 func TypeName(dt arrow.DataType) string {
-	if name, ok := scalarNames[dt.ID()]; ok {
-		return name
-	}
 	switch dt := dt.(type) {
+	case *nested.Type:
+		return TypeName(dt.Of)
 	case *arrow.DictionaryType:
 		return TypeName(dt.ValueType)
 	case arrow.ExtensionType:
@@ -102,6 +104,9 @@ func TypeName(dt arrow.DataType) string {
 		return TypeName(dt.Elem()) + "[]"
 	case *arrow.StructType:
 		return structName(dt)
+	}
+	if name, ok := scalarNames[dt.ID()]; ok {
+		return name
 	}
 	return dt.String()
 }

@@ -152,7 +152,7 @@ func (a *apart) add(body *logical.Body, calls []logical.Call) (ok bool, err erro
 	keys := len(made.Columns()) - len(calls)
 	for i, call := range calls {
 		column := made.Columns()[keys+i]
-		if _, err := expr.TypeOf(column.Type); err != nil {
+		if _, err := expr.TypeOf(column.Type); err != nil || arrow.IsNested(column.Type.ID()) {
 			return false, nil
 		}
 		a.calls[call.Column.ID] = column

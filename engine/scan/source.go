@@ -26,17 +26,15 @@ type Source interface {
 	Splits(ctx context.Context, columns []int) ([]Split, error)
 }
 
-// hiddenKey is the metadata of a field that * does not mean.
-const hiddenKey = "mpga.hidden"
-
 // IsHidden says whether a column of a source is one that a statement reads where it names it, and * does not have.
-func IsHidden(f arrow.Field) bool { return f.Metadata.FindKey(hiddenKey) >= 0 }
+func IsHidden(f arrow.Field) bool { return delivery.IsHidden(f) }
+
+// StructOf returns the name of the struct that a column is, behind the columns that are no structs, or is a field of: *
+// has the struct in place of its fields. It is "" of other columns.
+func StructOf(f arrow.Field) string { return delivery.StructOf(f) }
 
 // Hidden returns the field of a hidden column.
-func Hidden(f arrow.Field) arrow.Field {
-	f.Metadata = arrow.NewMetadata([]string{hiddenKey}, []string{""})
-	return f
-}
+func Hidden(f arrow.Field) arrow.Field { return delivery.Hidden(f) }
 
 // Adviser is a Source that knows why some of its columns are text.
 type Adviser interface {

@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // table is the Source that all formats share: inputs one after the other, their columns matched by
@@ -236,7 +237,8 @@ func (t *table) checkColumns(columns []int) error {
 			return err
 		}
 		field := t.fields.Field(c)
-		if _, list := delivery.Element(field.Type); list {
+		_, list := delivery.Element(field.Type)
+		if list || arrow.IsNested(field.Type.ID()) && nested.Canonical(field.Type) != nil {
 			continue
 		}
 		if err := query.CheckReadable(field.Name, field.Type); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/rowset"
 	"github.com/mpga/mpga/internal/gather"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
@@ -133,6 +134,7 @@ func (s *unnestedSplit) Open(ctx context.Context, opt OpenOptions) (array.Record
 		deliverer: delivery.NewDeliverer(s.plan.element, opt.Allocator)}
 	r.Init(s.plan.schema, r.next, func() {
 		r.deliverer.Close()
+		r.dropLists()
 		from.Release()
 	})
 	return r, nil
@@ -148,6 +150,7 @@ type unnestedReader struct {
 	deliverer *delivery.Deliverer // of elements
 
 	input arrow.RecordBatch // of from; nil before the first batch
+	lists arrow.Array       // of input, as Arrow has them; owned
 	row   int               // of input, whose elements come next
 	taken int64             // elements of that row that have been returned
 	rows  []gather.Row      // by row of the current batch: the row of input
@@ -164,6 +167,9 @@ func (r *unnestedReader) next() (out arrow.RecordBatch, err error) {
 			if r.input, err = recordreader.Next(r.from); r.input == nil {
 				return nil, err
 			}
+			if err := r.takeLists(); err != nil {
+				return nil, decode.Locate(r.split.Name(), err)
+			}
 			r.row, r.taken = 0, 0
 		}
 		err := UseBatch(r.input, func() (err error) {
@@ -177,9 +183,28 @@ func (r *unnestedReader) next() (out arrow.RecordBatch, err error) {
 	return out, nil
 }
 
+// takeLists makes the lists of the batch ready.
+func (r *unnestedReader) takeLists() (err error) {
+	r.dropLists()
+	r.lists = r.input.Column(0)
+	if _, ok := r.lists.DataType().(*nested.Type); ok {
+		r.lists, err = nested.Lists(r.opt.Allocator, r.lists)
+		return err
+	}
+	r.lists.Retain()
+	return nil
+}
+
+func (r *unnestedReader) dropLists() {
+	if r.lists != nil {
+		r.lists.Release()
+		r.lists = nil
+	}
+}
+
 // unnest returns the next elements, or nil where the batch of lists has none left.
 func (r *unnestedReader) unnest() (arrow.RecordBatch, error) {
-	lists, ok := r.input.Column(0).(array.ListLike)
+	lists, ok := r.lists.(array.ListLike)
 	if !ok {
 		return nil, fmt.Errorf("%w: %s in place of a list", ErrCorrupt, r.input.Column(0).DataType())
 	}

@@ -227,8 +227,8 @@ func checkFields(t *testing.T, b arrow.RecordBatch, row int, fields []string) {
 				t.Errorf("%s: %q reads as %s, want %s", arr.DataType(), text, got, arr.ValueStr(row))
 			}
 		case *array.List:
-			if !json.Valid([]byte(text)) {
-				t.Errorf("%s: %q is not JSON", arr.DataType(), text)
+			if len(text) < 2 || text[0] != '[' || text[len(text)-1] != ']' {
+				t.Errorf("%s: %q is no list", arr.DataType(), text)
 			}
 		}
 	}

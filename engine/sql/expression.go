@@ -90,6 +90,10 @@ func (p *statements) expr(node *pg.Node) *expr.Expr {
 		return p.call(extremeNames[n.MinMaxExpr.GetOp()], n.MinMaxExpr.GetLocation(), n.MinMaxExpr.GetArgs()...)
 	case *pg.Node_FuncCall:
 		return p.funcCall(n.FuncCall)
+	case *pg.Node_AArrayExpr:
+		return p.list(n.AArrayExpr)
+	case *pg.Node_RowExpr:
+		return p.row(n.RowExpr)
 	case *pg.Node_ParamRef:
 		p.take(n.ParamRef, "number")
 		return &expr.Expr{Op: expr.OpParameter, Value: int64(n.ParamRef.GetNumber()), At: p.offset(n.ParamRef.GetLocation())}
@@ -177,10 +181,14 @@ func (p *statements) field(in *pg.A_Indirection) *expr.Expr {
 		x = p.expr(in.GetArg())
 	}
 	for _, step := range steps {
-		if step.GetAIndices() == nil {
-			p.fail(at, "not supported: a field of an expression; want one of a column")
+		switch {
+		case step.GetAStar() != nil:
+			p.fail(at, "not supported: * here; name the columns")
+		case step.GetAIndices() == nil:
+			x = fieldsOf(x, []string{step.GetString_().GetSval()})
+		default:
+			x = p.element(x, step.GetAIndices())
 		}
-		x = p.element(x, step.GetAIndices())
 	}
 	return x
 }
@@ -226,7 +234,10 @@ func (p *statements) typeCast(c *pg.TypeCast) *expr.Expr {
 // typeName returns a type as it is spelled: float is DuckDB's, of 4 bytes, and not PostgreSQL's.
 func (p *statements) typeName(t *pg.TypeName) expr.Type {
 	at := p.offset(t.GetLocation())
-	p.take(t, "names", "typmods")
+	p.take(t, "names", "typmods", "array_bounds")
+	if typed, ok := p.types[at]; ok {
+		return p.listsOf(t, typed.typ)
+	}
 	if names := t.GetNames(); len(names) > 2 || len(names) == 2 && names[0].GetString_().GetSval() != "pg_catalog" {
 		p.fail(at, "not supported: a type's name in parts")
 	}
@@ -252,6 +263,17 @@ func (p *statements) typeName(t *pg.TypeName) expr.Type {
 			message += nearest.Offer(name, expr.TypeNames())
 		}
 		p.fail(at, "%s", message)
+	}
+	return p.listsOf(t, typ)
+}
+
+// listsOf returns the type of lists, or of lists of lists, that brackets behind a type make.
+func (p *statements) listsOf(t *pg.TypeName, typ expr.Type) expr.Type {
+	for _, bound := range t.GetArrayBounds() {
+		if bound.GetInteger().GetIval() >= 0 {
+			p.fail(p.offset(t.GetLocation()), "not supported: lists of a fixed size; want %s[]", typ)
+		}
+		typ = expr.ListOf(typ)
 	}
 	return typ
 }
@@ -354,6 +376,9 @@ func (p *statements) quantified(e *pg.A_Expr, sign string) *expr.Expr {
 	if sign == "!=" {
 		sign = "<>"
 	}
+	if list == nil && sign == "=" && e.GetKind() == pg.A_Expr_Kind_AEXPR_OP_ANY {
+		return p.call("list_contains", e.GetLocation(), e.GetRexpr(), e.GetLexpr())
+	}
 	if list == nil || !isComparison(sign) {
 		p.fail(at, "not supported: %s ANY and ALL of this; want a statement, or a list in brackets", sign)
 	}
@@ -396,6 +421,8 @@ func (p *statements) plainOperator(e *pg.A_Expr, sign string) *expr.Expr {
 		return p.like(e, operatorNames[sign])
 	case "^@":
 		sign = "starts_with"
+	case "<@":
+		return p.call("list_has_all", e.GetLocation(), e.GetRexpr(), e.GetLexpr())
 	}
 	if row := e.GetLexpr().GetRowExpr(); row != nil && (sign == "=" || sign == "<>") {
 		return negatedIf(p.rowIn(e, row, []*pg.Node{e.GetRexpr()}), sign == "<>")
@@ -466,6 +493,9 @@ var syntaxNames = map[string]string{"btrim": "trim", "position": "strpos", "extr
 func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 	at := p.offset(call.GetLocation())
 	name := lastName(call.GetFuncname())
+	if x := p.nestedCall(call, name); x != nil {
+		return x
+	}
 	isSyntax := call.GetFuncformat() == pg.CoercionForm_COERCE_SQL_SYNTAX
 	if len(call.GetFuncname()) > 1 && !isSyntax {
 		p.fail(at, "not supported: a function's name in parts")
@@ -474,12 +504,8 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 		name = known
 	}
 	switch {
-	case name == UnnestCall && len(call.GetArgs()) == 1 && call.GetArgs()[0].GetAArrayExpr() != nil:
-		return p.unnestItem(call)
 	case isColumnsName(call):
 		return p.columnsCall(call)
-	case name == structCall:
-		p.fail(at, "not supported: a struct here")
 	case call.GetOver() != nil:
 		return p.windowCall(call, name)
 	case isWindowFunction(name) && !expr.IsFunction(name):

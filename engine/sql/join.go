@@ -15,15 +15,11 @@ func (p *statements) from(clause []*pg.Node) From {
 	var f From
 	for i, node := range clause {
 		call := unnestCall(node)
-		isList := len(call.GetArgs()) == 1 && call.GetArgs()[0].GetAArrayExpr() != nil
 		switch {
-		case isList:
-			p.take(node.GetRangeFunction(), "functions", "alias", "lateral")
-			f = joinedWith(f, p.listRows(call, p.tableAlias(node.GetRangeFunction().GetAlias())))
-		case i == 0:
-			f = p.fromOne(node)
 		case call != nil:
 			f = p.unnest(f, node.GetRangeFunction(), call)
+		case i == 0:
+			f = p.fromOne(node)
 		default:
 			f = joinedWith(f, p.fromOne(node))
 		}
@@ -95,6 +91,10 @@ func (p *statements) join(e *pg.JoinExpr) From {
 		}
 		kind = JoinKind(word)
 	}
+	if call := unnestCall(e.GetRarg()); call != nil && kind == InnerJoin && !isAsof && isTrue(e.GetQuals()) {
+		p.taken[e.GetQuals().GetAConst()] = true
+		return p.unnest(p.fromOne(left), e.GetRarg().GetRangeFunction(), call)
+	}
 	j := &Join{
 		Kind: kind, Asof: isAsof, Natural: e.GetIsNatural(), Left: p.fromOne(left), Right: p.fromOne(e.GetRarg()),
 	}
@@ -105,4 +105,9 @@ func (p *statements) join(e *pg.JoinExpr) From {
 		p.fail(j.At, "not supported: ASOF JOIN without ON and USING")
 	}
 	return j
+}
+
+// isTrue says whether the condition of a join is missing, or the word TRUE.
+func isTrue(condition *pg.Node) bool {
+	return condition == nil || condition.GetAConst().GetBoolval().GetBoolval()
 }

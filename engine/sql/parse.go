@@ -126,13 +126,14 @@ type statements struct {
 
 	subqueries []*Select                // in the expressions of the statement at hand
 	windows    map[string]*pg.WindowDef // of its WINDOW, by name, in lower case
-	unnested   *Derived                 // the elements of a list behind its SELECT; nil of none
 	copied     int                      // expressions that names of windows have stood for
 	moment     *expr.Expr               // the last call of now or its kin; nil of none
 
 	within []string // names of WITH whose statements are read, in lower case
 	itself *named   // of WITH RECURSIVE, whose UNION is read next; nil of others
 	taken  map[proto.Message]bool
+
+	localsMade int64 // parameters of lambdas so far
 
 	texts map[*expr.Expr]string // calls that were made expressions of others, as they are written
 }
@@ -201,8 +202,8 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	}
 	p.with(stmt.GetWithClause())
 	s := &Select{Text: p.text}
-	around, windows, unnested := p.subqueries, p.windows, p.unnested
-	p.subqueries, p.windows, p.unnested = nil, nil, nil
+	around, windows := p.subqueries, p.windows
+	p.subqueries, p.windows = nil, nil
 	switch {
 	case isSet && itself != nil && p.recursion(s, stmt, itself):
 	case isSet:
@@ -220,10 +221,7 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	}
 	s.Limit = p.limit(stmt.GetLimitCount())
 	s.Offset = p.optional(stmt.GetLimitOffset())
-	if p.unnested != nil {
-		p.fail(p.unnested.At, "not supported: unnest in this clause; want FROM ..., unnest([...]) AS t(name)")
-	}
-	s.subqueries, p.subqueries, p.windows, p.unnested = p.subqueries, around, windows, unnested
+	s.subqueries, p.subqueries, p.windows = p.subqueries, around, windows
 	s.Moment = p.moment
 	place := 0
 	if s.From != nil {
@@ -252,7 +250,6 @@ func (p *statements) core(s *Select, stmt *pg.SelectStmt) {
 	p.checkList("SELECT", stmt.GetTargetList())
 	p.checkList("GROUP BY", stmt.GetGroupClause())
 	s.Items = p.items(stmt.GetTargetList())
-	p.joinUnnested(s)
 	if n := len(s.Items) - 1; n > 0 && p.qualified[s.Items[n].At] {
 		last := s.Items[n]
 		if last.Name != "" || last.Expr == nil {

@@ -53,6 +53,10 @@ type script struct {
 
 	verbsWithin map[int]string // what is parsed in place of verbs behind FROM, by their offset
 
+	partners map[int]int    // indexes of brackets that belong together
+	swapped  map[int]string // what is parsed in place of a token of a nested value, by its offset
+	types    map[int]typed  // nested types with their parts, by the offset of the first word
+
 	qualified map[int]bool // conditions of QUALIFY, by the offset of their first byte
 
 	verb      Verb // in front of the statement; "" of a SELECT alone
@@ -101,9 +105,6 @@ const (
 	tokenCloseBrace pg.Token = '}'
 )
 
-// structCall is the function that a struct is parsed as, of names and values in turns.
-const structCall = "{"
-
 // newScript cuts a text into tokens and rewrites it. prefix is put before the text that is parsed.
 func newScript(text, prefix string) (*script, error) { return newScriptFrom(text, prefix, 0) }
 
@@ -125,7 +126,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		text: text, code: code, at: map[int32]int{}, marks: map[int]string{}, joinWords: map[int]string{},
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
 		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{},
-		verbsWithin: map[int]string{}, lambdas: map[int]bool{},
+		verbsWithin: map[int]string{}, lambdas: map[int]bool{}, swapped: map[int]string{}, types: map[int]typed{},
 		pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
 	for _, t := range scanned.GetTokens() {
@@ -153,6 +154,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 	s.end = int(s.tokens[len(s.tokens)-1].End)
 	s.dropCommas()
 	s.naturalLast()
+	s.nestedValues()
 	s.subscripts()
 	if prefix == "" {
 		s.nestedVerbs()
@@ -422,9 +424,7 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	case pg.Token_FROM, pg.Token_ASCII_42, pg.Token_REPLACE, pg.Token_ASCII_40, pg.Token_ASCII_41:
 		return s.replacedStar(i)
 	case pg.Token_ASCII_91:
-		switch s.token(i - 1).Token {
-		case pg.Token_ASCII_40, pg.Token_ASCII_44, pg.Token_ASCII_61, pg.Token_COLON_EQUALS, pg.Token_EQUALS_GREATER,
-			pg.Token_ASCII_58:
+		if s.opensList(i) {
 			return "ARRAY[", 1
 		}
 	case tokenOpenBrace:
@@ -452,10 +452,16 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 	return s.replacedClause(i)
 }
 
-// replacedVerb is replacement of the words before a statement and of words that were marked, and of GLOB.
+// replacedVerb is replacement of the words before a statement and of words that were marked, of GLOB, and of nested
+// values.
 func (s *script) replacedVerb(i int) (text string, taken int) {
 	at := int(s.tokens[i].Start)
+	typed, isType := s.types[at]
 	switch {
+	case isType:
+		return `"` + typeName + `"`, typed.taken
+	case s.swapped[at] != "":
+		return s.swapped[at], 1
 	case i == 0 && s.verb != "":
 		return s.withoutVerb()
 	case s.marks[at] == markVerb && s.isWord(i, "show"):

@@ -231,8 +231,9 @@ const UnnestCall = "unnest"
 
 // Unnest has a row of its input for every element of a list, which is a further column, the last.
 type Unnest struct {
-	Input From
-	List  *expr.Expr // a column of Input
+	At    int
+	Input From       // nil of a list alone
+	List  *expr.Expr // of columns of Input
 	Name  string     // of the column of the elements
 	Alias string     // of the table of this column, or ""
 	InRow bool       // the call stands behind SELECT: * does not have the elements
@@ -352,7 +353,7 @@ func (d *Derived) Place() int { return d.At }
 func (a *About) Place() int { return a.At }
 
 // Place implements From.
-func (u *Unnest) Place() int { return u.Input.Place() }
+func (u *Unnest) Place() int { return u.At }
 
 // Place implements From.
 func (d *Sampled) Place() int { return d.At }

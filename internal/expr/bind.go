@@ -85,11 +85,13 @@ type binder struct {
 	program *Program
 	known   map[string]*node // the nodes that have been bound, by Expr.Key
 	columns map[int]int      // the places in program.columns, by index in the schema of input
+	params  map[int64]Type   // of the lambdas around
 	folder  *Evaluator       // of constants; nil before evaluator is called
 }
 
 func newBinder(ctx context.Context, input Columns) *binder {
-	return &binder{ctx: ctx, input: input, program: &Program{}, known: map[string]*node{}, columns: map[int]int{}}
+	return &binder{ctx: ctx, input: input, program: &Program{}, known: map[string]*node{}, columns: map[int]int{},
+		params: map[int64]Type{}}
 }
 
 // fail ends the binding with an error at a byte of the text.
@@ -146,6 +148,10 @@ func (b *binder) bind(e *Expr, depth int) *node {
 		n := b.constant(e.Type, e.Value)
 		n.text, n.at, n.literal = e.String(), e.At, true
 		return n
+	case OpLocal:
+		return b.parameter(e)
+	case OpLambda: // which the function binds
+		return &node{text: e.String(), at: e.At, column: -1, single: -1, lambda: e}
 	case OpAggregate:
 		b.fail(e.At, "%s: an aggregate function cannot stand here", e.Name)
 	case OpSubquery:
@@ -318,7 +324,7 @@ func (b *binder) column(e *Expr) *node {
 		b.fail(e.At, "%v", err)
 	}
 	field := b.input.Schema.Field(index)
-	if err := query.CheckReadable(field.Name, field.Type); err != nil {
+	if err := checkNested(field.Name, field.Type); err != nil {
 		b.fail(e.At, "%v", err)
 	}
 	typ, err := fromArrow(field.Type)

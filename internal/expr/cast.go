@@ -26,6 +26,8 @@ func implicit(from, to Type) bool {
 		return true
 	case from.temporal() && to.temporal(), from.clock() && to.clock():
 		return true
+	case from.nested() && to.nested():
+		return implicitParts(from, to)
 	}
 	return from.ID == Interval && to.ID == Duration
 }
@@ -133,6 +135,8 @@ func setCast(n *node, from Type, try bool) bool {
 	switch {
 	case from.ID == Interval && to.ID == Duration:
 		return n.setDuration(n.args[0])
+	case from.nested() || to.nested():
+		return setNestedCast(n, from, try)
 	case to.ID == Text:
 		n.fallible = false
 		n.eval = textCast(n, from)
@@ -576,8 +580,11 @@ func appendValue(b []byte, t Type, value any) []byte {
 	case wide:
 		return appendDecimal(b, v, t)
 	case string:
-		if t.ID == Blob {
+		switch {
+		case t.ID == Blob:
 			return appendBlob(b, v)
+		case t.nested():
+			return appendNested(b, t, v)
 		}
 		return append(b, v...)
 	case int64:

@@ -233,6 +233,11 @@ func between(b *binder, n *node) {
 
 // membership binds x IN (...).
 func membership(b *binder, n *node) {
+	if len(n.args) == 2 && n.args[1].typ.ID == List && n.args[0].typ.ID != List { // x IN [a, b]
+		n.args[0], n.args[1] = n.args[1], n.args[0]
+		listContains(b, n)
+		return
+	}
 	k := b.unify(n).kind()
 	n.typ = typeOf(Bool)
 	if k == bitKind || slices.ContainsFunc(n.args[1:], func(a *node) bool { return !a.isConst }) {

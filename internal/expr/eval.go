@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/regex"
 	"github.com/mpga/mpga/internal/rowdata"
 )
@@ -40,6 +41,7 @@ type node struct {
 	exact    bool     // a cast that keeps the order of values, and turns different values to different values
 	shared   bool     // the node stands more than once in the program's expressions
 
+	lambda     *Expr        // that the node stands for until its function binds it; nil of others
 	conversion conversion   // noCast of other nodes
 	pattern    *likePattern // that the first argument, a string, is compared with; nil of other nodes
 	part       *datePart    // that the node is, of a time; nil of other nodes
@@ -146,6 +148,9 @@ type Evaluator struct {
 
 	constantsKept int // vectors in constants
 
+	elements []nested.Element // of the list at hand
+	draft    []byte           // of the nested value at hand
+
 	step     int       // rows that are evaluated together at most
 	together int       // rows that are evaluated together now
 	text     textLimit // of the strings that functions make
@@ -201,7 +206,7 @@ func (e *Evaluator) frameOf(from, n int, rows []int32) *frame {
 			f.known = make([]*vector, e.program.slots)
 		}
 	}
-	f.from, f.n, f.rows = from, n, rows
+	f.from, f.n, f.rows, f.params = from, n, rows, f.params[:0]
 	clear(f.loaded)
 	clear(f.known)
 	return f
@@ -307,7 +312,15 @@ func (f *frame) sub(n *node, selected []uint64, count int) (*vector, error) {
 func (f *frame) only(selected []uint64, count int) *frame {
 	rows := f.e.rows.get(count)[:0]
 	eachBit(selected, f.n, func(i int) { rows = append(rows, int32(f.row(i))) })
-	return f.e.frameOf(0, count, rows)
+	s := f.e.frameOf(0, count, rows)
+	if len(f.params) > 0 {
+		places := f.e.rows.get(count)[:0]
+		eachBit(selected, f.n, func(i int) { places = append(places, int32(i)) })
+		for _, p := range f.params {
+			s.params = append(s.params, bound{p.id, f.e.pick(p.values, places)})
+		}
+	}
+	return s
 }
 
 // entriesOf returns the values of the dictionary that column c has in the batch.

@@ -31,6 +31,9 @@ const (
 	// expression is bound. Args are the function's arguments, then what PARTITION BY has, then the offsets of
 	// the frame; OrderBy is the window's
 	OpWindow
+
+	OpLambda // a function of elements of lists: Args are its parameters, and what it returns
+	OpLocal  // a parameter Name of a lambda, which Value, an int64, tells from others
 )
 
 // Expr is an expression before it meets a schema. Operators are calls of their sign; CASE is a call
@@ -367,6 +370,10 @@ func (e *Expr) IDs(f func(ID)) {
 func (e *Expr) Key() string {
 	return e.Replace(func(x *Expr) *Expr {
 		switch {
+		case x.Op == OpLocal:
+			return Column("lambda#" + strconv.FormatInt(x.Value.(int64), 10))
+		case x.Op == OpCall && (x.Name == NestedValue || x.Name == FieldsOfTuples):
+			return Column(x.Name + " " + x.Args[0].Key())
 		case x.Op != OpColumn:
 			return nil
 		case x.ID != 0:
@@ -379,8 +386,11 @@ func (e *Expr) Key() string {
 // String returns the expression as SQL, for people: names stand as they are.
 func (e *Expr) String() string {
 	switch e.Op {
-	case OpColumn:
+	case OpColumn, OpLocal:
 		return e.Name
+	case OpLambda:
+		last := len(e.Args) - 1
+		return "lambda " + joined(e.Args[:last], ", ") + ": " + e.Args[last].String()
 	case OpConstant:
 		return constantText(e.Type, e.Value)
 	case OpCast:
@@ -430,6 +440,8 @@ var infix = []string{"+", "-", "*", "/", "//", "%", "^", "||", "&", "|", "<<", "
 
 func (e *Expr) callText() string {
 	switch {
+	case e.Name == NestedValue, e.Name == FieldsOfTuples:
+		return e.Args[0].String()
 	case e.Name == "case":
 		return e.caseText()
 	case len(e.Args) == 3 && (e.Name == "like" || e.Name == "ilike"):
@@ -478,6 +490,9 @@ func constantText(t Type, value any) string {
 	case nil:
 		return "NULL"
 	case string:
+		if t.nested() {
+			return formatValue(t, v) + "::" + t.String()
+		}
 		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
 	case IntervalValue:
 		return fmt.Sprintf("INTERVAL '%d months %d days %d microseconds'", v.Months, v.Days, v.Micros)

@@ -35,6 +35,7 @@ const (
 	sectionMath    = "Numbers"
 	sectionText    = "Strings"
 	sectionTime    = "Dates and times"
+	sectionNested  = "Lists, structs and maps"
 )
 
 // Functions returns all functions, in the order of the documentation.
@@ -77,7 +78,8 @@ func init() {
 		{sectionCompare, comparisons()}, {sectionChoose, choices()}, {sectionMath, numberFunctions()},
 		{sectionMath, moreNumbers()}, {sectionText, textFunctions()}, {sectionText, partFunctions()},
 		{sectionText, similarities()}, {sectionText, codes()}, {sectionText, formats()}, {sectionTime, timeFunctions()},
-		{sectionTime, clocks()},
+		{sectionTime, clocks()}, {sectionNested, listFunctions()}, {sectionNested, moreLists()},
+		{sectionNested, structFunctions()}, {sectionNested, textLists()},
 	} {
 		for _, f := range section.list {
 			f.Section = section.name
@@ -85,10 +87,12 @@ func init() {
 		}
 	}
 	functionsByName = map[string]*Function{
-		MeanOfParts:  {Name: MeanOfParts, argsMin: 2, argsMax: 2, bind: meanOfParts},
-		AtMostOne:    {Name: AtMostOne, argsMin: 1, argsMax: 1, bind: atMostOne},
-		RowOf:        {Name: RowOf, argsMin: 1, argsMax: -1, bind: rowOf},
-		NumberOfRows: {Name: NumberOfRows, argsMin: 1, argsMax: 1, bind: numberOfRows},
+		MeanOfParts:    {Name: MeanOfParts, argsMin: 2, argsMax: 2, bind: meanOfParts},
+		AtMostOne:      {Name: AtMostOne, argsMin: 1, argsMax: 1, bind: atMostOne},
+		FieldsOfTuples: {Name: FieldsOfTuples, argsMin: 1, argsMax: 1, bind: fieldsOfTuples},
+		NestedValue:    {Name: NestedValue, argsMin: 1, argsMax: 1, bind: nestedValue},
+		RowOf:          {Name: RowOf, argsMin: 1, argsMax: -1, bind: rowOf},
+		NumberOfRows:   {Name: NumberOfRows, argsMin: 1, argsMax: 1, bind: numberOfRows},
 	}
 	for i := range functions {
 		f := &functions[i]
@@ -215,8 +219,10 @@ func numberFunctions() []Function {
 
 func textFunctions() []Function {
 	return []Function{
-		operator("||", "a || b", "one string after the other; NULL where a or b is", "'a' || 1", "a1", 2, 2, concatenation),
-		function("length", "s", "characters; of a BLOB its bytes", "length('größe')", "5", length(characters), "len", "char_length", "character_length"),
+		operator("||", "a || b", "one string, or one list, after the other; NULL where a or b is", "'a' || 1", "a1", 2, 2,
+			ofLists(joinLists(true), concatenation)),
+		function("length", "s", "characters; of a BLOB its bytes, of a list its elements", "length('größe')", "5",
+			ofLists(listLength(Int64), length(characters)), "array_length", "len", "char_length", "character_length"),
 		function("strlen", "s", "bytes", "strlen('größe')", "7", length(byteCount), "octet_length"),
 		function("lower", "s", "in lower case", "lower('Ulm')", "ulm", textToText(lower), "lcase"),
 		function("upper", "s", "in upper case", "upper('Ulm')", "ULM", textToText(upper), "ucase"),
@@ -239,7 +245,8 @@ func textFunctions() []Function {
 		function("replace", "s, old, new", "with new in place of every old", "replace('banana', 'an', 'o')", "booa", replacement),
 		function("split_part", "s, separator, n", "part n between separators, counted from 1, or from the end where negative", "split_part('a,b,c', ',', 2)", "b", splitPart, "string_split_part"),
 		function("strpos", "s, part", "place of the first match in characters, or 0", "strpos('group', 'o')", "3", position, "instr"),
-		function("contains", "s, part", "whether s has the part", "contains('group', 'ou')", "true", contains),
+		function("contains", "s, part", "whether s has the part", "contains('group', 'ou')", "true",
+			ofLists(listContains, contains)),
 		function("starts_with", "s, part", "whether s begins with it", "starts_with('group', 'gr')", "true", textTest(strings.HasPrefix, partBefore), "prefix"),
 		function("ends_with", "s, part", "whether s ends with it", "ends_with('group', 'up')", "true", textTest(strings.HasSuffix, partBehind), "suffix"),
 		function("ascii", "s", "number of the first character, or 0", "ascii('a')", "97", firstRune(0)),

@@ -24,6 +24,7 @@ type frame struct {
 	rows []int32 // the rows of the batch; nil if they are neighbours
 
 	loaded []*vector // by column of the program; nil before the column is loaded
+	params []bound   // of the lambdas around
 	known  []*vector // by slot, the results of nodes that stand more than once; nil if the program has none
 }
 
@@ -182,6 +183,9 @@ func (f *frame) fill(v *vector, arr arrow.Array, col *column) error {
 	case *array.Duration:
 		return f.fillUnit(v, col.typ, unsafeSlice[int64](a.DurationValues()), a.DataType().(*arrow.DurationType).Unit)
 	default:
+		if arrow.IsNested(arr.DataType().ID()) {
+			return f.fillNested(v, arr, col.typ)
+		}
 		return f.fillTexts(v, arr)
 	}
 	return nil

@@ -16,11 +16,13 @@ import (
 // partFunctions are the functions of single characters and bytes, of paths, and of text that shows numbers.
 func partFunctions() []Function {
 	return []Function{
-		function("array_extract", "s, i", "character i, from the end where negative; s[i] too", "('group')[2]", "r",
-			elementOf),
-		function("array_slice", "s, from, to", "characters up to a place, which counts from the end where negative; "+
-			"s[from:to] too",
-			"('group')[2:-2]", "rou", sliceOf, "list_slice"),
+		function("array_extract", "s, i", "character i, from the end where negative; s[i] too, also element i of a list, "+
+			"field i of a struct, and the value of key i of a map", "('group')[2]", "r",
+			ofLists(extract, elementOf), "list_extract", "list_element"),
+		operator("array_slice", "array_slice(s, from, to [, step])",
+			"characters, or elements, up to a place, which counts from the end where negative; s[from:to] too, "+
+				"of lists s[from:to:step]",
+			"('group')[2:-2]", "rou", 3, 4, ofLists(sliceList, sliceOf), "list_slice"),
 		operator("overlay", "overlay(s PLACING new FROM start [FOR length])",
 			"with new in place of the characters from one on",
 			"overlay('group' PLACING 'o' FROM 2 FOR 3)", "gop", 3, 4, overlay),

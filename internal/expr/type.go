@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // TypeID is a type of SQL without its parameters.
@@ -38,6 +40,9 @@ const (
 	TimestampTZ // microseconds, UTC
 	Duration    // microseconds between two timestamps
 	Interval    // months, days and microseconds; constants alone
+	List        // of values of one type
+	Struct      // fields, by name or, of a tuple, by place
+	Map         // keys and values, in the order in which they came
 	typeIDEnd
 )
 
@@ -45,6 +50,8 @@ const (
 type Type struct {
 	ID               TypeID
 	Precision, Scale uint8 // of Decimal
+
+	*shape // of List, Struct and Map, one for all equal types; nil of others
 }
 
 // decimalOf returns the type of decimals of precision digits, scale of them after the point.
@@ -79,7 +86,7 @@ func (t Type) kind() kind {
 var types = [typeIDEnd]struct {
 	name  string // in SQL
 	kind  kind
-	arrow arrow.DataType // of a column of results; nil of decimals
+	arrow arrow.DataType // of a column of results; nil of decimals and of nested types
 }{
 	Null:        {`"NULL"`, bitKind, arrow.PrimitiveTypes.Int32},
 	Bool:        {"BOOLEAN", bitKind, arrow.FixedWidthTypes.Boolean},
@@ -105,12 +112,18 @@ var types = [typeIDEnd]struct {
 	TimestampTZ: {"TIMESTAMP WITH TIME ZONE", intKind, arrow.FixedWidthTypes.Timestamp_us},
 	Duration:    {"DURATION", intKind, arrow.FixedWidthTypes.Duration_us},
 	Interval:    {"INTERVAL", intKind, arrow.BinaryTypes.String},
+	List:        {"LIST", textKind, nil},
+	Struct:      {"STRUCT", textKind, nil},
+	Map:         {"MAP", textKind, nil},
 }
 
 // String returns the type's name in SQL.
 func (t Type) String() string {
 	if t.ID == Decimal {
 		return fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale)
+	}
+	if t.nested() {
+		return t.text
 	}
 	return types[t.ID].name
 }
@@ -186,6 +199,9 @@ func fromArrow(dt arrow.DataType) (Type, error) {
 	if d, ok := dt.(*arrow.DictionaryType); ok {
 		dt = d.ValueType
 	}
+	if of := nested.Of(dt); of != nil {
+		return ofNested(of), nil
+	}
 	switch dt := dt.(type) {
 	case *arrow.TimestampType:
 		switch {
@@ -222,7 +238,10 @@ var typesByArrow = map[arrow.Type]TypeID{
 
 // Arrow returns the type of a column of results.
 func (t Type) Arrow() arrow.DataType {
-	if t.ID == Decimal {
+	switch {
+	case t.nested():
+		return t.arrow
+	case t.ID == Decimal:
 		return &arrow.Decimal128Type{Precision: int32(t.Precision), Scale: int32(t.Scale)}
 	}
 	return types[t.ID].arrow
@@ -283,6 +302,8 @@ func common(a, b Type) (Type, bool) {
 		return a, true
 	case a.ID == Duration && b.ID == Interval, a.ID == Interval && b.ID == Duration:
 		return typeOf(Duration), true
+	case a.nested() && b.nested():
+		return commonNested(a, b)
 	}
 	return Type{}, false
 }

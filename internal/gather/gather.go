@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 )
@@ -52,7 +53,7 @@ func (g *gathering) array() (arrow.Array, error) {
 		return array.NewNull(len(g.at)), nil
 	case *arrow.BooleanType:
 		return g.fixed(1, gatherBits), nil
-	case *arrow.StringType, *arrow.BinaryType:
+	case *arrow.StringType, *arrow.BinaryType, *nested.Type:
 		return gatherText[int32](g)
 	case *arrow.LargeStringType, *arrow.LargeBinaryType:
 		return gatherText[int64](g)

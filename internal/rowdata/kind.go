@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // Kind is how a value is held while it is grouped and aggregated: as one or two 64-bit words,
@@ -46,7 +48,7 @@ func KindOf(dt arrow.DataType) (Kind, error) {
 			return Int64, nil
 		}
 		return Int128, nil
-	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType,
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType, *nested.Type,
 		*arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType, *arrow.FixedSizeBinaryType:
 		return Bytes, nil
 	case *arrow.Decimal256Type:

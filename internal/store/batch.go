@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/scatter"
@@ -35,6 +36,8 @@ func NewBatchEncoder(memory rowdata.Memory, mem memory.Allocator) *BatchEncoder 
 // Page returns the page of a batch, which stays the caller's.
 func (e *BatchEncoder) Page(batch arrow.RecordBatch) (*rowdata.Page, error) {
 	e.stream.Reset()
+	batch = nested.Carried(batch)
+	defer batch.Release()
 	w := ipc.NewWriter(&e.stream, ipc.WithSchema(batch.Schema()), ipc.WithAllocator(e.mem))
 	if err := w.Write(batch); err != nil {
 		return nil, err
@@ -82,7 +85,8 @@ func (r *BatchReader) Next() (arrow.RecordBatch, error) {
 	if batch == nil {
 		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
 	}
-	return batch, nil
+	defer batch.Release()
+	return nested.Restored(batch)
 }
 
 // Close drops the pages that were not read.

@@ -14,6 +14,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/json"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // Known is what all files of a table together say of its columns. By it some of the files, opened
@@ -53,13 +54,13 @@ func (k *Known) Columns() (*arrow.Schema, error) {
 		return nil, fmt.Errorf("the schema of the table: %w", err)
 	}
 	defer r.Release()
-	return r.Schema(), nil
+	return nested.RestoredSchema(r.Schema())
 }
 
 // EncodeSchema writes a schema as Known.Schema has it: a stream of Arrow IPC without batches.
 func EncodeSchema(schema *arrow.Schema) ([]byte, error) {
 	var text bytes.Buffer
-	w := ipc.NewWriter(&text, ipc.WithSchema(schema))
+	w := ipc.NewWriter(&text, ipc.WithSchema(nested.CarriedSchema(schema)))
 	if err := w.Close(); err != nil {
 		return nil, err
 	}

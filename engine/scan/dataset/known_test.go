@@ -85,11 +85,7 @@ func travelled(t *testing.T, opt Options, known *Known) (back Options) {
 
 func rowsOfAll(t *testing.T, src scan.Source) []string {
 	t.Helper()
-	columns := make([]int, src.Schema().NumFields())
-	for i := range columns {
-		columns[i] = i
-	}
-	rows, err := scantest.ReadAll(src, columns, scan.OpenOptions{})
+	rows, err := scantest.ReadAll(src, scantest.AllColumns(src.Schema()), scan.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
-	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // ColumnInfo is what a file tells of a column. All of its row groups count together.
@@ -27,16 +27,14 @@ type ColumnInfo struct {
 	Min, Max          string // as text, of all row groups
 }
 
-// TypeText returns the type for people: its name in SQL, and of a nested column how it is read.
+// TypeText returns the type for people: its name in SQL.
 func (c *ColumnInfo) TypeText() string {
 	name := query.TypeName(c.Type)
-	if query.CheckReadable(c.Name, c.Type) == nil {
-		return name
+	isUnread := c.Type.ID() == arrow.EXTENSION || query.CheckReadable(c.Name, c.Type) != nil
+	if nested.Of(c.Type) == nil && isUnread {
+		return name + " (not readable)"
 	}
-	if _, ok := delivery.Element(c.Type); ok {
-		return name + " (by unnest)"
-	}
-	return name + " (not readable)"
+	return name
 }
 
 // OnDevice says whether GPUs decode the pages of a column.

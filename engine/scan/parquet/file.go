@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/ipc"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -33,6 +35,7 @@ type File struct {
 	leaves []int // by column of flat: the index of its Parquet column; -1 where the column is nested
 
 	elements []listElement // by column of flat
+	trees    []*nestedTree // by column of flat; nil of columns that are not nested, and of lists that elements has
 	variants []leafRange
 
 	all   func() (*metadata.FileMetaData, error) // decodes the whole footer, for pqarrow, once
@@ -92,16 +95,29 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 		fields[i] = p.field(&f)
 	}
 	p.flat = delivery.Flatten(arrow.NewSchema(fields, nil))
-	for _, f := range p.columnsOf(manifest) {
+	for c, f := range p.columnsOf(manifest) {
 		leaf, element := -1, listElement{leaf: -1}
-		if len(f.Children) == 0 {
+		var tree *nestedTree
+		if t, isNested := p.flat.Schema.Field(c).Type.(*nested.Type); isNested {
+			tree = newNestedTree(&f, p.typeAt(fields, c), nested.LayoutOf(t.Of))
+		} else if len(f.Children) == 0 {
 			leaf = f.ColIndex
 		} else if _, list := delivery.Element(delivery.Type(f.Field.Type)); list && f.Children[0].ColIndex >= 0 {
 			element = listElement{leaf: f.Children[0].ColIndex, slot: int(f.Children[0].LevelInfo.RepeatedAncestorDefLevel)}
 		}
-		p.leaves, p.elements = append(p.leaves, leaf), append(p.elements, element)
+		p.leaves, p.elements, p.trees = append(p.leaves, leaf), append(p.elements, element), append(p.trees, tree)
 	}
 	return p.checkRows()
+}
+
+// typeAt returns the type that the fields of the file have for a column of flat.
+func (p *File) typeAt(fields []arrow.Field, c int) arrow.DataType {
+	path := p.flat.Paths[c]
+	t := fields[path[0]].Type
+	for _, i := range path[1:] {
+		t = t.(*arrow.StructType).Field(i).Type
+	}
+	return t
 }
 
 // columnsOf returns, for each column of flat, what pqarrow's schema says of it.
@@ -194,6 +210,9 @@ func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err
 
 // partColumn looks up and checks the chunk of one column in a row group.
 func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error) {
+	if p.trees[c] != nil {
+		return p.nestedColumn(group, c)
+	}
 	leaf := p.leaves[c]
 	element, isList := delivery.Element(p.flat.Schema.Field(c).Type)
 	if isList {
@@ -203,13 +222,10 @@ func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error)
 		return column, errors.New("nested columns cannot be read")
 	}
 	chunk := &group.chunks[leaf]
-	if chunk.encrypted {
-		return column, errors.New("encrypted columns cannot be read")
+	if err := p.checkChunk(chunk); err != nil {
+		return column, err
 	}
-	start, size := chunk.dataStart, chunk.bytes
-	if start < 0 || size < 0 || start > p.size || size > p.size-min(start, chunk.start()) {
-		return column, fmt.Errorf("%w: %d B at offset %d of a file of %d B", decode.ErrFooter, size, start, p.size)
-	}
+	size := chunk.bytes
 	rowBytes := delivery.FixedBytesOf(p.flat.Schema.Field(c).Type)
 	if isUUID(p.meta.Schema.Column(leaf)) {
 		rowBytes = delivery.UUIDTextBytes
@@ -224,6 +240,41 @@ func (p *File) partColumn(group *rowGroup, c int) (column partColumn, err error)
 	}
 	column.flat = p.readsFlat(c, chunk)
 	column.codes = column.flat && p.holdsCodes(c, chunk)
+	return column, nil
+}
+
+// checkChunk refuses a chunk that cannot be read, or does not lie in the file.
+func (p *File) checkChunk(chunk *columnChunk) error {
+	if chunk.encrypted {
+		return errors.New("encrypted columns cannot be read")
+	}
+	start, size := chunk.dataStart, chunk.bytes
+	if start < 0 || size < 0 || start > p.size || size > p.size-min(start, chunk.start()) {
+		return fmt.Errorf("%w: %d B at offset %d of a file of %d B", decode.ErrFooter, size, start, p.size)
+	}
+	return nil
+}
+
+// nestedColumn is partColumn of a column whose values are read of the chunks of several leaves.
+func (p *File) nestedColumn(group *rowGroup, c int) (column partColumn, err error) {
+	column = partColumn{field: c, tree: p.trees[c]}
+	if !column.tree.isWhole() {
+		return column, errors.New("a struct without fields cannot be read")
+	}
+	for i, at := range column.tree.leaves {
+		chunk, stored := &group.chunks[at.leaf], p.meta.Schema.Column(at.leaf)
+		if err := p.checkChunk(chunk); err != nil {
+			return column, err
+		}
+		if !p.decodes(at.typ, stored, chunk) || stored.MaxDefinitionLevel() > math.MaxUint8 {
+			const text = "values of %s within it, which are stored as %s, cannot be read"
+			return column, fmt.Errorf(text, at.typ, stored.PhysicalType())
+		}
+		if column.bytes += chunk.bytes; i == 0 {
+			column.leaf = at.leaf
+		}
+		column.rowBytes += chunk.unpacked/max(group.rows, 1) + 1
+	}
 	return column, nil
 }
 
@@ -248,6 +299,7 @@ type partColumn struct {
 	codes    bool  // to be delivered as dictionary codes; only if flat
 
 	element arrow.DataType // of a list; nil of other columns
+	tree    *nestedTree    // of a nested column, whose first leaf is leaf; nil of others
 }
 
 func (p *groupPart) Offset() uint64 { return p.first }
@@ -328,6 +380,13 @@ func (p *groupPart) ReadsLate(column int) bool {
 // ranges returns where the chunks of the columns lie in the file.
 func (p *groupPart) ranges() (ranges []vfs.Range) {
 	for _, c := range p.columns {
+		if c.tree != nil {
+			for _, at := range c.tree.leaves {
+				chunk := &p.file.groups[p.group].chunks[at.leaf]
+				ranges = append(ranges, vfs.Range{Offset: chunk.start(), Bytes: chunk.bytes})
+			}
+			continue
+		}
 		ranges = append(ranges, vfs.Range{Offset: p.file.groups[p.group].chunks[c.leaf].start(), Bytes: c.bytes})
 	}
 	return ranges

@@ -29,7 +29,7 @@ type listElement struct {
 
 // listColumn reads one chunk of a list column. Repetition levels say where rows begin, definition
 // levels which of them have elements; a flatColumn reads the elements of a page, as if each was a
-// row. A NULL list is an empty list.
+// row.
 type listColumn struct {
 	pages *chunkPages
 	flat  *flatColumn // of the elements; its pages are set by setPage
@@ -41,6 +41,7 @@ type listColumn struct {
 	marks  []byte         // of the current page, by level, from the level on that comes next
 	ended  bool           // there are no more pages
 
+	nulls   []int // rows of the batch whose list is NULL
 	row     int64 // index in the chunk of the row that comes next
 	skipped int64 // rows to pass over before that
 }
@@ -49,6 +50,7 @@ type listColumn struct {
 const (
 	markRow     = 1 // a row begins
 	markElement = 2 // an element is there
+	markNull    = 4 // the list is NULL
 )
 
 func newListColumn(
@@ -92,6 +94,7 @@ func (c *listColumn) take(rows int) (arrow.Array, error) {
 	var parts []arrow.Array // of elements, by page
 	defer func() { recordreader.ReleaseAll(parts) }()
 	begun, elements := 0, 0
+	c.nulls = c.nulls[:0]
 	for {
 		begin := elements
 		begun, elements = c.walk(offsets[:rows], begun, elements)
@@ -122,10 +125,27 @@ func (c *listColumn) take(rows int) (arrow.Array, error) {
 		return nil, err
 	}
 	defer values.Release()
-	data := array.NewData(arrow.ListOf(values.DataType()), rows, []*memory.Buffer{nil, ends},
-		[]arrow.ArrayData{values.Data()}, 0, 0)
+	validity := c.validity(rows)
+	if validity != nil {
+		defer validity.Release()
+	}
+	data := array.NewData(arrow.ListOf(values.DataType()), rows, []*memory.Buffer{validity, ends},
+		[]arrow.ArrayData{values.Data()}, len(c.nulls), 0)
 	defer data.Release()
 	return array.NewListData(data), nil
+}
+
+// validity returns the bits of the lists that are not NULL; nil where all are not.
+func (c *listColumn) validity(rows int) *memory.Buffer {
+	if len(c.nulls) == 0 {
+		return nil
+	}
+	validity := delivery.NewBuffer(c.mem, (rows+7)/8)
+	memory.Set(validity.Bytes(), 0xFF)
+	for _, row := range c.nulls {
+		bitutil.ClearBit(validity.Bytes(), row)
+	}
+	return validity
 }
 
 // walk takes levels of the page, up to the first of a row beyond the last of offsets, and writes
@@ -139,9 +159,12 @@ func (c *listColumn) walk(offsets []int32, begun, elements int) (int, int) {
 				return begun, elements
 			}
 			offsets[begun] = int32(elements)
+			if mark&markNull != 0 {
+				c.nulls = append(c.nulls, begun)
+			}
 			begun++
 		}
-		elements += int(mark / markElement)
+		elements += int(mark / markElement % 2)
 	}
 	c.marks = nil
 	return begun, elements
@@ -237,6 +260,9 @@ func (c *listColumn) mark(marks, validity []byte, repetition, definition runs) (
 		}
 		for i, level := range depths[:n] {
 			mark := byte(markRow - begins[i])
+			if int(level) < c.of.slot-1 {
+				mark |= markNull
+			}
 			if int(level) >= c.of.slot {
 				mark |= markElement
 				if int(level) == c.most {

@@ -55,7 +55,7 @@ func listPage(repetition, definition []uint32, values ...int32) page {
 	return rawV1(len(repetition), data, parquet.Encodings.Plain, parquet.Encodings.RLE)
 }
 
-// A row goes on in the page behind it; NULL lists and empty ones have no elements; wherever reads
+// A row goes on in the page behind it; NULL lists and empty ones have no elements, and are told apart; wherever reads
 // end.
 func TestListPages(t *testing.T) {
 	pages := []page{
@@ -64,7 +64,7 @@ func TestListPages(t *testing.T) {
 		listPage([]uint32{1, 0, 0}, []uint32{2, 1, 2}),
 		listPage([]uint32{0}, []uint32{3}, 5),
 	}
-	want := []string{"[1,null]", "[]", "[]", "[2,3,4,null]", "[]", "[null]", "[5]"}
+	want := []string{"[1,null]", "NULL", "[]", "[2,3,4,null]", "[]", "[null]", "[5]"}
 	for n := 1; n <= len(want); n++ {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		got, err := readLists(mem, len(want), n, pages...)

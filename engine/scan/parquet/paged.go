@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/internal/snappy"
 	"github.com/mpga/mpga/internal/vfs"
@@ -46,6 +47,10 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, error) {
 // pagedColumn tells what the pages of a chunk of a field hold, or why devices decode no such pages. Unpacked is
 // without what becomes plain.
 func (p *File) pagedColumn(field int, chunk *columnChunk) (c decode.PagedColumn, err error) {
+	if p.leaves[field] < 0 {
+		of := p.flat.Schema.Field(field)
+		return c, fmt.Errorf("column %q has values of type %s", of.Name, query.TypeName(of.Type))
+	}
 	leaf, typ := p.meta.Schema.Column(p.leaves[field]), p.flat.Schema.Field(field).Type
 	c, ok := pagedForm(typ, leaf)
 	switch {

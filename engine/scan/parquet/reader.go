@@ -128,6 +128,9 @@ const sparedFactor = 8
 
 func (r *groupReader) openColumn(ctx context.Context, c *partColumn) (chunkReader, error) {
 	typ := r.part.file.flat.Schema.Field(c.field).Type
+	if c.tree != nil {
+		return newNestedColumn(r.file, r.part, c, r.window, r.opt.Memory), nil
+	}
 	if c.element != nil {
 		return newListColumn(r.file, r.part, c, c.element, r.window, r.opt.Memory), nil
 	}

@@ -27,6 +27,11 @@ func (p *File) field(f *pqarrow.SchemaField) arrow.Field {
 			fields[i] = p.field(&f.Children[i])
 		}
 		field.Type = arrow.StructOf(fields...)
+	case *arrow.MapType:
+		if len(f.Children) == 1 && len(f.Children[0].Children) == 2 {
+			key, item := p.field(&f.Children[0].Children[0]), p.field(&f.Children[0].Children[1])
+			field.Type = arrow.MapOfFields(key, item)
+		}
 	case *arrow.ListType:
 		if len(f.Children) == 1 {
 			field.Type = arrow.ListOfField(p.field(&f.Children[0]))

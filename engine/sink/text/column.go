@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/timeformat"
 )
@@ -26,7 +27,7 @@ const (
 	formTime               // dates, times, durations: never a quote or a delimiter
 	formString             // any bytes, meant as UTF-8
 	formBlob               // any bytes
-	formNested             // list, struct, map: the text is JSON
+	formNested             // list, struct, map
 )
 
 // column appends the values of an array as text.
@@ -35,6 +36,8 @@ type column struct {
 	append func(dst []byte, row int) []byte // Requires: the row is not NULL.
 	null   func(row int) bool               // nil when no row is NULL
 	bytes  func(row int) []byte             // of a string or a blob, without copying; nil of others
+
+	json func(dst []byte, row int) []byte // of a list, a struct or a map, beside append's text of SQL; nil of others
 }
 
 // checkText refuses the types that newColumn does not know, before there are rows.
@@ -81,9 +84,11 @@ func newColumn(arr arrow.Array) (c column) {
 	case *array.Dictionary:
 		return dictionaryColumn(a)
 	case *array.Struct:
-		c = structColumn(a)
+		c = nestedColumn(arr, structJSON(a))
+	case *array.Map:
+		c = nestedColumn(arr, mapJSON(a))
 	case array.ListLike:
-		c = listColumn(a)
+		c = nestedColumn(arr, listJSON(a))
 	default:
 		if c = bytesColumn(arr); c.append == nil {
 			c.form, c.append = appenderOf(arr)
@@ -293,10 +298,39 @@ func blobColumn(value func(int) []byte) column {
 	}
 }
 
-// listColumn appends JSON: the elements in brackets.
-func listColumn(arr array.ListLike) column {
+// nestedColumn appends the text that SQL casts nested values to, or JSON where they have parts of types that SQL does
+// not have.
+func nestedColumn(arr arrow.Array, json func([]byte, int) []byte) column {
+	c := column{form: formNested, append: expr.NestedTexts(arr), json: json}
+	if c.append == nil {
+		c.append = json
+	}
+	return c
+}
+
+// mapJSON appends JSON: an object whose names are the keys as text.
+func mapJSON(arr *array.Map) func(dst []byte, row int) []byte {
+	keys, items := newColumn(arr.Keys()), newColumn(arr.Items())
+	var key []byte
+	return func(dst []byte, row int) []byte {
+		start, end := arr.ValueOffsets(row)
+		dst = append(dst, '{')
+		for i := start; i < end; i++ {
+			if i > start {
+				dst = append(dst, ',')
+			}
+			key = keys.append(key[:0], int(i))
+			dst = append(appendJSONString(dst, key), ':')
+			dst = items.appendJSON(dst, int(i))
+		}
+		return append(dst, '}')
+	}
+}
+
+// listJSON appends JSON: the elements in brackets.
+func listJSON(arr array.ListLike) func(dst []byte, row int) []byte {
 	elements := newColumn(arr.ListValues())
-	return column{form: formNested, append: func(dst []byte, row int) []byte {
+	return func(dst []byte, row int) []byte {
 		start, end := arr.ValueOffsets(row)
 		dst = append(dst, '[')
 		for i := start; i < end; i++ {
@@ -306,11 +340,11 @@ func listColumn(arr array.ListLike) column {
 			dst = elements.appendJSON(dst, int(i))
 		}
 		return append(dst, ']')
-	}}
+	}
 }
 
-// structColumn appends JSON: the fields in braces.
-func structColumn(arr *array.Struct) column {
+// structJSON appends JSON: the fields in braces.
+func structJSON(arr *array.Struct) func(dst []byte, row int) []byte {
 	t := arr.DataType().(*arrow.StructType)
 	keys := make([][]byte, arr.NumField())
 	fields := make([]column, arr.NumField())
@@ -318,7 +352,7 @@ func structColumn(arr *array.Struct) column {
 		keys[i] = append(appendJSONString(nil, []byte(t.Field(i).Name)), ':')
 		fields[i] = newColumn(arr.Field(i))
 	}
-	return column{form: formNested, append: func(dst []byte, row int) []byte {
+	return func(dst []byte, row int) []byte {
 		dst = append(dst, '{')
 		for i := range fields {
 			if i > 0 {
@@ -328,5 +362,5 @@ func structColumn(arr *array.Struct) column {
 			dst = fields[i].appendJSON(dst, row)
 		}
 		return append(dst, '}')
-	}}
+	}
 }

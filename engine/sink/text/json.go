@@ -123,6 +123,8 @@ func (c *column) appendJSON(dst []byte, row int) []byte {
 		return append(dst, "null"...)
 	}
 	switch c.form {
+	case formNested:
+		return c.json(dst, row)
 	case formFloat:
 		start := len(dst)
 		dst = c.append(dst, row)

@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // Common returns the type of a column whose values have one of two types in each file. It has all values of both;
@@ -13,7 +14,16 @@ func Common(a, b arrow.DataType) (common arrow.DataType, ok bool) {
 	other, isAlso := Element(b)
 	familyA, scaleA, nanosA := predicate.FamilyOf(a)
 	familyB, scaleB, nanosB := predicate.FamilyOf(b)
+	_, nestedA := a.(*nested.Type)
+	_, nestedB := b.(*nested.Type)
 	switch {
+	case nestedA && nestedB:
+		if of := nested.Common(nested.Canonical(a), nested.Canonical(b)); of != nil {
+			return nested.NewType(of), true
+		}
+		return nil, false
+	case (nestedA || nestedB) && a.ID() != arrow.NULL && b.ID() != arrow.NULL:
+		return nil, false
 	case arrow.TypeEqual(a, b), b.ID() == arrow.NULL:
 		return a, true
 	case a.ID() == arrow.NULL:

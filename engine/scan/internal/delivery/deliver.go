@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
@@ -80,11 +81,38 @@ func (d *Deliverer) Deliver(raw arrow.RecordBatch) (arrow.RecordBatch, error) {
 // column returns a column of the plan, whose values are an array's.
 func (d *Deliverer) column(i int, from arrow.Array) (arrow.Array, error) {
 	values, err := plain(d.mem, from, &d.entries[i])
+	t, isNested := d.plan.Schema.Field(i).Type.(*nested.Type)
+	if isNested && err == nil {
+		defer values.Release()
+		return asNested(d.mem, values, t)
+	}
 	if err != nil || !d.plan.Columns[i].Convert {
 		return values, err
 	}
 	defer values.Release()
 	return d.converted[i].convert(d.mem, values, d.plan.Schema.Field(i).Type)
+}
+
+// asNested returns an array of nested values as strings of a type.
+func asNested(mem memory.Allocator, values arrow.Array, to *nested.Type) (arrow.Array, error) {
+	from, isNested := values.DataType().(*nested.Type)
+	switch {
+	case isNested && arrow.TypeEqual(from.Of, to.Of):
+		values.Retain()
+		return values, nil
+	case isNested:
+		return nested.Convert(mem, values, to)
+	}
+	own := nested.NewType(values.DataType())
+	if own.Of == nil || arrow.TypeEqual(own.Of, to.Of) {
+		return nested.Encode(mem, values, to)
+	}
+	encoded, err := nested.Encode(mem, values, own)
+	if err != nil {
+		return nil, err
+	}
+	defer encoded.Release()
+	return nested.Convert(mem, encoded, to)
 }
 
 // plain returns an array without extension types and with no dictionary but dictionary<int32, T>

@@ -10,10 +10,35 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
-// Flat is the columns of a schema with the fields of structs, at any depth, in place of the structs.
+// hiddenKey is the metadata of a field that * does not mean.
+const hiddenKey = "mpga.hidden"
+
+// structKey is the metadata of a field that is a struct whose fields are columns, too, and of these: the struct's name.
+const structKey = "mpga.struct"
+
+// StructOf returns the name of the struct that a column is or is a field of, where both are columns; "" of others.
+func StructOf(f arrow.Field) string {
+	if at := f.Metadata.FindKey(structKey); at >= 0 {
+		return f.Metadata.Values()[at]
+	}
+	return ""
+}
+
+// IsHidden says whether a field is one of a column that a statement reads where it names it, and * does not have.
+func IsHidden(f arrow.Field) bool { return f.Metadata.FindKey(hiddenKey) >= 0 }
+
+// Hidden returns the field of a hidden column.
+func Hidden(f arrow.Field) arrow.Field {
+	f.Metadata = arrow.NewMetadata([]string{hiddenKey}, []string{""})
+	return f
+}
+
+// Flat is the columns of a schema with the fields of structs, at any depth, in place of the structs, and behind them
+// the structs as hidden columns.
 type Flat struct {
 	Schema *arrow.Schema // with the types that are delivered
 	Paths  [][]int       // by column: the index of the column in the schema, then of the field in each struct
@@ -55,6 +80,7 @@ func Flatten(s *arrow.Schema) *Flat {
 	for i := range names {
 		f.fields[i].Name = names[i]
 	}
+	f.wholes()
 	return &Flat{Schema: arrow.NewSchema(f.fields, nil), Paths: f.paths}
 }
 
@@ -87,7 +113,8 @@ type flattener struct {
 	fields    []arrow.Field
 	paths     [][]int
 	taken     map[string]bool // names of columns that are no structs, and of fields so far
-	nameBytes int             // that the names of fields may take from here on; below 0: too many
+	structs   []structAt
+	nameBytes int // that the names of fields may take from here on; below 0: too many
 }
 
 // add adds the column that a field is, or the columns of its own fields.
@@ -96,6 +123,7 @@ func (f *flattener) add(field arrow.Field, path []int, names []string) {
 		return
 	}
 	if hasFields(field.Type) && len(path) <= structDepthMax {
+		f.structs = append(f.structs, structAt{field, path, names})
 		for i, inner := range field.Type.(*arrow.StructType).Fields() {
 			inner.Nullable = inner.Nullable || field.Nullable
 			f.add(inner, append(slices.Clone(path), i), append(slices.Clone(names), inner.Name))
@@ -116,8 +144,57 @@ func (f *flattener) add(field arrow.Field, path []int, names []string) {
 }
 
 func (f *flattener) column(name string, field arrow.Field, path []int) {
-	f.fields = append(f.fields, arrow.Field{Name: name, Type: Type(field.Type), Nullable: field.Nullable})
+	f.fields = append(f.fields, arrow.Field{Name: name, Type: columnType(field.Type), Nullable: field.Nullable})
 	f.paths = append(f.paths, path)
+}
+
+// structAt is a struct whose fields are columns.
+type structAt struct {
+	field arrow.Field
+	path  []int
+	names []string
+}
+
+// wholes adds the structs as hidden columns, where their names mean no other column.
+func (f *flattener) wholes() {
+	for _, s := range f.structs {
+		name := s.names[0]
+		if len(s.names) > 1 {
+			name = query.FieldName(s.names...)
+		}
+		t, ok := columnType(s.field.Type).(*nested.Type)
+		if f.taken[name] || !ok || f.nameBytes < 0 {
+			continue
+		}
+		f.taken[name] = true
+		whole := Hidden(arrow.Field{Name: name, Type: t, Nullable: s.field.Nullable})
+		if len(s.path) == 1 {
+			whole.Metadata = arrow.NewMetadata([]string{structKey}, []string{name})
+			for i, path := range f.paths {
+				if path[0] == s.path[0] {
+					f.fields[i].Metadata = whole.Metadata
+				}
+			}
+		}
+		f.fields = append(f.fields, whole)
+		f.paths = append(f.paths, s.path)
+	}
+}
+
+// columnType returns the type whose values a column brings: of structs, maps and lists of nested values the type of
+// their strings, and lists of other values as they are.
+func columnType(t arrow.DataType) arrow.DataType {
+	if ext, ok := t.(arrow.ExtensionType); ok && arrow.IsNested(ext.StorageType().ID()) {
+		return t // which no query reads
+	}
+	t = Type(t)
+	if _, isList := Element(t); isList || !arrow.IsNested(t.ID()) {
+		return t
+	}
+	if of := nested.NewType(t); of.Of != nil {
+		return of
+	}
+	return t
 }
 
 // Some returns some of the columns, and the columns of the schema in which these are: the paths of
@@ -230,6 +307,13 @@ func masked(mem memory.Allocator, a arrow.Array, by []*array.Struct) (arrow.Arra
 	}
 	nulls := rows - bitutil.CountSetBits(validity.Bytes(), shift, rows)
 	children := data.Children()
+	if data.DataType().ID() == arrow.STRUCT {
+		children = slices.Clone(children)
+		for i, c := range children {
+			children[i] = array.NewSliceData(c, int64(from), int64(data.Offset()+rows))
+			defer children[i].Release()
+		}
+	}
 	if l, ok := data.DataType().(*arrow.FixedSizeListType); ok {
 		elements, err := elementsOf(l, children[0], from, data.Offset()+rows)
 		if err != nil {

@@ -9,12 +9,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/gather"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // Element returns the type of a list's elements, as they are delivered; false for other types, maps
 // among them, and for lists of nested values.
 func Element(list arrow.DataType) (element arrow.DataType, ok bool) {
 	switch list := list.(type) {
+	case *nested.Type:
+		element = list.Element()
+		return element, element != nil
 	case *arrow.ListType:
 		element = list.Elem()
 	case *arrow.LargeListType:
@@ -24,6 +28,9 @@ func Element(list arrow.DataType) (element arrow.DataType, ok bool) {
 	default:
 		return nil, false
 	}
+	if arrow.IsNested(element.ID()) {
+		return element, false
+	}
 	element = Type(element)
 	return element, !arrow.IsNested(element.ID())
 }
@@ -32,14 +39,14 @@ func Element(list arrow.DataType) (element arrow.DataType, ok bool) {
 // dictionaries stay. The caller owns the array.
 // Requires: the array is as S1 promises.
 func Repeat(mem memory.Allocator, a arrow.Array, rows []gather.Row) (arrow.Array, error) {
+	if _, ok := a.DataType().(*nested.Type); ok {
+		return gather.TakeRows(mem, a, rows)
+	}
 	switch of := a.(type) {
 	case interface{ ValueOffsets() []int32 }:
 		return repeatStrings(mem, a, of.ValueOffsets(), rows)
 	case interface{ ValueOffsets() []int64 }:
 		return repeatStrings(mem, a, of.ValueOffsets(), rows)
-	}
-	if arrow.IsNested(a.DataType().ID()) {
-		return nil, fmt.Errorf("a value of type %s beside elements of a list", a.DataType())
 	}
 	return gather.TakeRows(mem, a, rows)
 }

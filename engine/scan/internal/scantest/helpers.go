@@ -29,13 +29,15 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/internal/budget"
 	"github.com/mpga/mpga/internal/mem"
+	"github.com/mpga/mpga/internal/nested"
 )
 
-// AllColumns lists the columns of a schema.
-func AllColumns(s *arrow.Schema) []int {
-	columns := make([]int, s.NumFields())
-	for i := range columns {
-		columns[i] = i
+// AllColumns lists the columns of a schema, structs apart whose fields are columns.
+func AllColumns(s *arrow.Schema) (columns []int) {
+	for i, f := range s.Fields() {
+		if _, isNested := f.Type.(*nested.Type); !isNested || scan.StructOf(f) != f.Name && !scan.IsHidden(f) {
+			columns = append(columns, i)
+		}
 	}
 	return columns
 }

@@ -1,0 +1,402 @@
+package expr
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/nested"
+)
+
+// moreLists are the functions that cut lists, reduce them, or call a lambda for their elements.
+func moreLists() []Function {
+	list := []Function{
+		operator("range", "range([start,] stop [, step])", "whole numbers up to the one before stop, as a list",
+			"range(1, 4)", "[1, 2, 3]", 1, 3, series(false)),
+		operator("generate_series", "generate_series([start,] stop [, step])", "whole numbers up to stop, as a list",
+			"generate_series(1, 3)", "[1, 2, 3]", 1, 3, series(true)),
+		function("list_where", "list, flags", "the elements whose flag is true", "list_where([1, 2], [false, true])", "[2]",
+			listWhere, "array_where"),
+		function("list_select", "list, numbers", "the elements with some numbers", "list_select([4, 5, 6], [3, 1])", "[6, 4]",
+			listSelect, "array_select"),
+		function("list_resize", "list, n [, a]", "n elements, cut off or filled up with a, or NULL", "list_resize([1], 2, 0)",
+			"[1, 0]", resize, "array_resize"),
+		function("array_to_string", "list, separator", "the elements as one string, without NULL",
+			"array_to_string([1, 2], '-')", "1-2", joinElements, "list_to_string"),
+		function("list_transform", "list, lambda", "what a lambda makes of each element, and perhaps of its number",
+			"list_transform([1, 2], lambda x: x + 1)", "[2, 3]", transform,
+			"list_apply", "apply", "array_transform", "array_apply"),
+		function("list_filter", "list, lambda", "the elements for which a lambda is true",
+			"list_filter([1, 2], lambda x: x > 1)", "[2]", filterList, "filter", "array_filter"),
+		function("list_reduce", "list, lambda [, first]", "what a lambda makes of the result so far and the next element",
+			"list_reduce([1, 2, 3], lambda a, b: a + b)", "6", reduce, "reduce", "array_reduce"),
+		function("list_aggregate", "list, name", "the aggregate function of a name, of the elements",
+			"list_aggregate([1, 2], 'sum')", "3", aggregateList, "list_aggr", "array_aggregate", "array_aggr", "aggregate"),
+	}
+	for _, name := range slices.Sorted(maps.Keys(foldExamples)) {
+		call, example := "list_"+name, foldExamples[name]
+		list = append(list, function(call, "list", "list_aggregate of "+name, call+"("+example[0]+")", example[1],
+			func(b *binder, n *node) { foldList(b, n, name) }))
+	}
+	return list
+}
+
+var foldExamples = map[string][2]string{
+	"sum": {"[1, 2]", "3"}, "avg": {"[1, 2]", "1.5"}, "min": {"[1, 2]", "1"}, "max": {"[1, 2]", "2"},
+	"count": {"[1, NULL]", "1"}, "product": {"[2, 3]", "6.0"}, "any_value": {"[NULL, 3]", "3"}, "first": {"[1, 2]", "1"},
+	"last": {"[1, 2]", "2"}, "bool_and": {"[true, false]", "false"}, "bool_or": {"[true, false]", "true"},
+}
+
+// sliceList binds list[from:to:step].
+func sliceList(b *binder, n *node) {
+	n.fallible = len(n.args) == 4
+	b.list(n, 0)
+	n.typ = n.args[0].typ
+	for i := 1; i < len(n.args); i++ {
+		b.castArg(n, i, typeOf(Int64))
+	}
+	n.eval = func(f *frame) (*vector, error) {
+		args, out, err := f.all(n, textKind)
+		if err != nil {
+			return nil, err
+		}
+		for i := range out.texts {
+			if out.isNull(i) {
+				continue
+			}
+			step := int64(1)
+			if len(args) == 4 {
+				step = args[3].ints[i]
+			}
+			if step < 1 {
+				return nil, valueError(n, "the step is %d, want 1 or more", step)
+			}
+			kept := slicedElements(f.e.list(n.typ.layout, args[0].texts[i]), args[1].ints[i], args[2].ints[i], step)
+			if out.texts[i], err = f.e.newList(n, kept); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+}
+
+// slicedElements returns every step-th element between two places, which count from the end where negative.
+func slicedElements(list []nested.Element, from, to, step int64) []nested.Element {
+	n := int64(len(list))
+	if from < 0 {
+		from = max(from+n+1, 1)
+	}
+	if to < 0 {
+		to += n + 1
+	}
+	from, to = max(from, 1), min(to, n)
+	if from > to {
+		return nil
+	}
+	kept := list[:0]
+	for i := from; i <= to; i += step {
+		kept = append(kept, list[i-1])
+	}
+	return kept
+}
+
+// seriesMax bounds the elements of a list that is made of two numbers.
+const seriesMax = 1 << 27
+
+// series binds range and generate_series.
+func series(closed bool) binding {
+	return func(b *binder, n *node) {
+		if len(n.args) == 1 {
+			n.args = []*node{b.constant(typeOf(Int64), int64(0)), n.args[0]}
+		}
+		if len(n.args) == 2 {
+			n.args = append(n.args, b.constant(typeOf(Int64), int64(1)))
+		}
+		for i, a := range n.args {
+			if !a.typ.integer() && a.typ.ID != Null {
+				b.fail(a.at, "not supported: %s: a list of other than whole numbers", n.text)
+			}
+			b.castArg(n, i, typeOf(Int64))
+		}
+		n.fallible = true
+		n.typ = ListOf(typeOf(Int64))
+		of := n.typ.layout.Parts[0]
+		n.eval = map3f(n, func(e *Evaluator, from, to, step int64) (string, error) {
+			if step == 0 {
+				return "\x00", nil
+			}
+			d := e.draft[:0]
+			for v, count := from, 0; closed && v == to || step > 0 && v < to || step < 0 && v > to; v += step {
+				if count++; count > seriesMax {
+					return "", valueError(n, "a list of more than %d elements", seriesMax)
+				}
+				d = of.AppendInt(append(d, nested.Some), v)
+				if step > 0 && v > math.MaxInt64-step || step < 0 && v < math.MinInt64-step {
+					break
+				}
+			}
+			return e.keeping(n, append(d, nested.End))
+		})
+	}
+}
+
+func listWhere(b *binder, n *node) {
+	b.list(n, 0)
+	b.castArg(n, 1, ListOf(typeOf(Bool)))
+	n.typ = n.args[0].typ
+	flags := n.args[1].typ.layout
+	n.eval = map2f(n, func(e *Evaluator, s, t string) (string, error) {
+		list := e.list(n.typ.layout, s)
+		var kept []nested.Element
+		for i, flag := range flags.Elements(nil, t) {
+			if !flag.Null && flag.Value[0] != 0 {
+				x := nested.Element{Null: true}
+				if i < len(list) {
+					x = list[i]
+				}
+				kept = append(kept, x)
+			}
+		}
+		return e.newList(n, kept)
+	})
+}
+
+func listSelect(b *binder, n *node) {
+	b.list(n, 0)
+	b.castArg(n, 1, ListOf(typeOf(Int64)))
+	n.typ = n.args[0].typ
+	numbers := n.args[1].typ.layout
+	n.eval = map2f(n, func(e *Evaluator, s, t string) (string, error) {
+		list := e.list(n.typ.layout, s)
+		var kept []nested.Element
+		for _, number := range numbers.Elements(nil, t) {
+			x := nested.Element{Null: true}
+			if !number.Null {
+				at := numbers.Parts[0].Int(number.Value)
+				if at < 0 {
+					at += int64(len(list)) + 1
+				}
+				if at >= 1 && at <= int64(len(list)) {
+					x = list[at-1]
+				}
+			}
+			kept = append(kept, x)
+		}
+		return e.newList(n, kept)
+	})
+}
+
+func resize(b *binder, n *node) {
+	if len(n.args) == 3 {
+		b.alike(n, 0, 2)
+	} else {
+		b.list(n, 0)
+	}
+	b.castArg(n, 1, typeOf(Int64))
+	n.fallible = true
+	n.typ = n.args[0].typ
+	n.eval = func(f *frame) (*vector, error) {
+		args, out, err := f.all(n, textKind)
+		if err != nil {
+			return nil, err
+		}
+		if out.null = args[0].null; len(args) == 2 {
+			args = append(args, &vector{n: f.n, null: f.allNull(), texts: make([]string, f.n)})
+		}
+		for i := range out.texts {
+			if out.isNull(i) {
+				continue
+			}
+			size := args[1].ints[i]
+			if args[1].isNull(i) {
+				size = 0
+			}
+			if size < 0 || size > seriesMax {
+				return nil, valueError(n, "a list of %d elements", size)
+			}
+			list := f.e.list(n.typ.layout, args[0].texts[i])
+			for int64(len(list)) < size {
+				list = append(list, nested.Element{Value: args[2].texts[i], Null: args[2].isNull(i)})
+			}
+			if out.texts[i], err = f.e.newList(n, list[:size]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+}
+
+func joinElements(b *binder, n *node) {
+	b.list(n, 0)
+	b.castList(n, 0, typeOf(Text))
+	b.castArg(n, 1, typeOf(Text))
+	l := n.args[0].typ.layout
+	n.typ = typeOf(Text)
+	n.eval = map2f(n, func(e *Evaluator, s, separator string) (string, error) {
+		d := e.draft[:0]
+		first := true
+		for _, x := range e.list(l, s) {
+			if x.Null {
+				continue
+			}
+			if !first {
+				d = append(d, separator...)
+			}
+			d, first = append(d, nested.TextOf(x.Value)...), false
+		}
+		return e.keeping(n, d)
+	})
+}
+
+// castList casts the elements of a list that is an argument.
+func (b *binder) castList(n *node, i int, element Type) {
+	a := n.args[i]
+	if to := ListOf(element); a.typ != to {
+		c, ok := b.converted(a, to)
+		if !ok {
+			b.fail(a.at, "%s: no cast from %s to %s", n.text, a.typ, to)
+		}
+		n.args[i] = c
+	}
+}
+
+// aggregateList binds list_aggregate.
+func aggregateList(b *binder, n *node) {
+	name := strings.ToLower(b.word(n, 1))
+	n.args = n.args[:1]
+	if name == "mean" {
+		name = "avg"
+	}
+	if _, ok := foldExamples[name]; !ok {
+		b.fail(n.at, "not supported: %s: the aggregate function %s of a list; want FROM ..., unnest(list) AS t(x) and %s(x)",
+			n.text, name, name)
+	}
+	foldList(b, n, name)
+}
+
+// foldList binds an aggregate function of the elements of a list.
+func foldList(b *binder, n *node, name string) {
+	t := b.list(n, 0)
+	l := n.args[0].typ.layout
+	fold := func(fn func(list []nested.Element) (string, error)) kernel {
+		return map1f(n, func(e *Evaluator, s string) (string, error) { return fn(e.list(l, s)) })
+	}
+	switch name {
+	case "count":
+		n.typ = typeOf(Int64)
+		n.eval = map1f(n, func(e *Evaluator, s string) (int64, error) {
+			count := int64(0)
+			for _, x := range e.list(l, s) {
+				count += int64(bitOf(!x.Null))
+			}
+			return count, nil
+		})
+	case "min", "max":
+		n.setParts(t, fold(func(list []nested.Element) (string, error) { return extremeElement(list, name == "max") }))
+	case "first", "last", "any_value":
+		n.setParts(t, fold(func(list []nested.Element) (string, error) { return placedElement(list, name) }))
+	case "bool_and", "bool_or":
+		b.castList(n, 0, typeOf(Bool))
+		n.setParts(typeOf(Bool), fold(func(list []nested.Element) (string, error) {
+			return extremeElement(list, name == "bool_or")
+		}))
+	default:
+		foldNumbers(b, n, t, name)
+	}
+}
+
+// extremeElement returns the least or the greatest element.
+func extremeElement(list []nested.Element, most bool) (string, error) {
+	best, found := "", false
+	for _, x := range list {
+		if !x.Null && (!found || (x.Value > best) == most && x.Value != best) {
+			best, found = x.Value, true
+		}
+	}
+	if !found {
+		return "", errNull
+	}
+	return best, nil
+}
+
+func placedElement(list []nested.Element, name string) (string, error) {
+	at := 0
+	switch name {
+	case "last":
+		at = len(list) - 1
+	case "any_value":
+		at = slices.IndexFunc(list, func(x nested.Element) bool { return !x.Null })
+	}
+	if at < 0 || at >= len(list) || list[at].Null {
+		return "", errNull
+	}
+	return list[at].Value, nil
+}
+
+// foldNumbers binds sums, means and products of lists of numbers.
+func foldNumbers(b *binder, n *node, t Type, name string) {
+	if !t.numeric() && t.ID != Null && t.ID != Bool {
+		b.fail(n.at, "%s: not for a list of %s", n.text, t)
+	}
+	exact := name == "sum" && !t.float()
+	switch {
+	case exact && t.ID == Decimal:
+		n.typ = decimalOf(digitsMax, int(t.Scale))
+	case exact:
+		n.typ = typeOf(Huge)
+	default:
+		n.typ = typeOf(Float64)
+	}
+	if exact {
+		b.castList(n, 0, n.typ)
+	} else {
+		b.castList(n, 0, typeOf(Float64))
+	}
+	l := n.args[0].typ.layout
+	of := l.Parts[0]
+	if exact {
+		n.fallible = true
+		n.eval = map1f(n, func(e *Evaluator, s string) (wide, error) {
+			var sum wide
+			err := error(errNull)
+			for _, x := range e.list(l, s) {
+				if !x.Null {
+					before, value := sum, of.Wide(x.Value)
+					sum, err = sum.Add(value), nil
+					isNegative := value.HighBits() < 0
+					if (before.HighBits() < 0) == isNegative && (sum.HighBits() < 0) != isNegative {
+						return sum, query.Valuef("%s: overflow: the sum does not fit %s", n.text, n.typ)
+					}
+				}
+			}
+			return sum, err
+		})
+		return
+	}
+	n.eval = map1f(n, func(e *Evaluator, s string) (float64, error) {
+		sum, count := 0.0, 0
+		if name == "product" {
+			sum = 1
+		}
+		for _, x := range e.list(l, s) {
+			switch {
+			case x.Null:
+				continue
+			case name == "product":
+				sum *= of.Float(x.Value)
+			default:
+				sum += of.Float(x.Value)
+			}
+			count++
+		}
+		switch {
+		case count == 0:
+			return 0, errNull
+		case name == "avg":
+			return sum / float64(count), nil
+		}
+		return sum, nil
+	})
+}

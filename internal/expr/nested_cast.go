@@ -1,0 +1,419 @@
+package expr
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/internal/nested"
+)
+
+// setNestedCast is setCast where a type is nested.
+func setNestedCast(n *node, from Type, try bool) bool {
+	to := n.typ
+	switch {
+	case to.ID == Text:
+		n.fallible = false
+		n.eval = map1f(n, func(e *Evaluator, s string) (string, error) {
+			return e.keeping(n, appendNested(e.draft[:0], from, s))
+		})
+		return true
+	case from.ID == Text:
+		return parseNestedCast(n, try)
+	case from.ID != to.ID:
+		return false
+	}
+	n.fallible = false
+	if from.ID == Struct {
+		return structCast(n, from, try)
+	}
+	element, into := from.parts[0], to.parts[0]
+	if from.ID == Map {
+		element, into = from.entry(), to.entry()
+	}
+	c, ok := n.partCast(element, into, try)
+	if !ok {
+		return false
+	}
+	n.eval = func(f *frame) (*vector, error) {
+		lists, err := f.eval(n.args[0])
+		if err != nil {
+			return nil, err
+		}
+		e := elementsOf(from.layout, lists)
+		parts, ends, err := f.runParts(c.node, e.parents, []param{{c.id, e.values(element)}})
+		if err != nil {
+			return nil, err
+		}
+		return f.lists(n, e.parents, lists, func(dst []byte, i int) []byte {
+			return append(dst, parts[ends[i]:ends[i+1]]...)
+		})
+	}
+	return true
+}
+
+// castPart is the cast of a part: a node over a parameter.
+type castPart struct {
+	node *node
+	id   int64
+}
+
+// castIDs are the IDs of the parameters of parts, which are negative.
+var castIDs atomic.Int64
+
+func (n *node) partCast(from, to Type, try bool) (castPart, bool) {
+	c := castPart{id: castIDs.Add(-1)}
+	p := parameterOf(c.id, from)
+	p.text, p.at = n.text, n.at
+	if c.node = p; from == to {
+		return c, true
+	}
+	c.node = &node{typ: to, text: n.text, at: n.at, column: -1, single: -1, args: []*node{p}}
+	if to.ID == Null || !setCast(c.node, from, try) {
+		return c, false
+	}
+	n.fallible = n.fallible || c.node.fallible
+	return c, true
+}
+
+// structCast casts structs field by field.
+func structCast(n *node, from Type, try bool) bool {
+	to := n.typ
+	places, ok := partPlaces(from, to)
+	casts := make([]castPart, len(places))
+	for i, at := range places {
+		if at >= 0 && ok {
+			casts[i], ok = n.partCast(from.parts[at], to.parts[i], try)
+		}
+	}
+	if !ok {
+		return false
+	}
+	writes := make([]func([]byte, *vector, int) []byte, len(places))
+	for i, t := range to.parts {
+		writes[i] = appender(t)
+	}
+	n.eval = func(f *frame) (*vector, error) {
+		v, err := f.eval(n.args[0])
+		if err != nil {
+			return nil, err
+		}
+		fields := make([]*vector, len(places))
+		for i, at := range places {
+			if at < 0 {
+				continue
+			}
+			sub := f.e.frameOf(f.from, f.n, f.rows)
+			sub.params = append(sub.params, bound{casts[i].id, f.fieldOf(from, v, at)})
+			fields[i], err = sub.eval(casts[i].node)
+			f.e.done(sub)
+			if err != nil {
+				return nil, err
+			}
+		}
+		return f.structs(n, v, fields, writes)
+	}
+	return true
+}
+
+// fieldOf returns a field of the structs of a vector.
+func (f *frame) fieldOf(t Type, v *vector, at int) *vector {
+	parts := f.e.vector(textKind, f.n)
+	parts.null = f.e.bitmap(f.n)
+	for i, s := range v.texts {
+		value, ok := "", false
+		if !v.isNull(i) {
+			value, ok = t.layout.Field(s, at)
+		}
+		parts.texts[i] = value
+		parts.null[i>>6] |= bitOf(!ok) << (i & 63)
+	}
+	return f.e.read(t.parts[at], parts)
+}
+
+// structs makes structs of vectors, NULL where a struct is; a vector that is nil is NULL.
+func (f *frame) structs(
+	n *node, of *vector, fields []*vector, writes []func([]byte, *vector, int) []byte,
+) (*vector, error) {
+	out := f.e.vector(textKind, f.n)
+	out.null = of.null
+	for row := range out.texts {
+		if out.isNull(row) {
+			continue
+		}
+		d := f.e.draft[:0]
+		for i, v := range fields {
+			if v == nil || n.typ.parts[i].ID == Null {
+				d = append(d, nested.None)
+			} else {
+				d = appendPart(d, writes[i], v, row)
+			}
+		}
+		var err error
+		if out.texts[row], err = f.e.keeping(n, d); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// textShape returns a type with strings in place of all values that are not nested.
+func textShape(t Type) Type {
+	if !t.nested() {
+		return typeOf(Text)
+	}
+	parts := make([]Type, len(t.parts))
+	for i, p := range t.parts {
+		parts[i] = textShape(p)
+	}
+	return newNested(t.ID, t.names, parts...)
+}
+
+// parseNestedCast casts strings to nested values: to values of strings first.
+func parseNestedCast(n *node, try bool) bool {
+	shape := textShape(n.typ)
+	parse := &node{typ: shape, text: n.text, at: n.at, column: -1, single: -1, args: n.args, fallible: !try}
+	parse.eval = tried(parse, typeOf(Text), try, func(s string) (string, bool) {
+		b, ok := appendParsed(nil, shape, s)
+		return string(b), ok
+	})
+	n.fallible = !try
+	if shape == n.typ {
+		n.eval = parse.eval
+		return true
+	}
+	n.args = []*node{parse}
+	ok := setNestedCast(n, shape, try)
+	n.fallible = n.fallible || !try
+	return ok
+}
+
+// appendNested writes a nested value as DuckDB casts it to a string.
+func appendNested(b []byte, t Type, s string) []byte {
+	opened, closed := "[", "]"
+	switch {
+	case t.ID == Struct && isTuple(t.names):
+		opened, closed = "(", ")"
+	case t.ID != List:
+		opened, closed = "{", "}"
+	}
+	b = append(b, opened...)
+	if t.ID != Struct {
+		for i, x := range t.layout.Elements(nil, s) {
+			if i > 0 {
+				b = append(b, ", "...)
+			}
+			if t.ID == List {
+				b = appendPartText(b, t.parts[0], x)
+				continue
+			}
+			key, _, rest := t.layout.Parts[0].Parts[0].Part(x.Value)
+			value, mark, _ := t.layout.Parts[0].Parts[1].Part(rest)
+			b = append(appendPartText(b, t.parts[0], nested.Element{Value: key}), '=')
+			b = appendPartText(b, t.parts[1], nested.Element{Value: value, Null: mark == nested.None})
+		}
+		return append(b, closed...)
+	}
+	for i, part := range t.layout.Parts {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		value, mark, rest := part.Part(s)
+		if s = rest; opened == "{" {
+			b = append(appendQuoted(b, t.names[i]), ": "...)
+		}
+		b = appendPartText(b, t.parts[i], nested.Element{Value: value, Null: mark == nested.None})
+	}
+	if opened == "(" && len(t.parts) == 1 {
+		b = append(b, ',')
+	}
+	return append(b, closed...)
+}
+
+func appendPartText(b []byte, t Type, x nested.Element) []byte {
+	switch {
+	case x.Null:
+		return append(b, "NULL"...)
+	case t.nested():
+		return appendNested(b, t, x.Value)
+	case t.numeric():
+		return appendValue(b, t, valueOf(t, x.Value))
+	}
+	from := len(b)
+	b = appendValue(b, t, valueOf(t, x.Value))
+	text := b[from:]
+	if needsQuotes(string(text)) {
+		return appendQuoted(b[:from], strings.Clone(string(text)))
+	}
+	return b
+}
+
+// needsQuotes says whether a string within a nested value would be read as something else without quotes.
+func needsQuotes(s string) bool {
+	return s == "" || strings.ContainsAny(s, `"'(),:=[\]{}`) || strings.TrimSpace(s) != s || strings.EqualFold(s, "null")
+}
+
+func appendQuoted(b []byte, s string) []byte {
+	b = append(b, '\'')
+	for i := range len(s) {
+		if s[i] == '\'' || s[i] == '\\' {
+			b = append(b, '\\')
+		}
+		b = append(b, s[i])
+	}
+	return append(b, '\'')
+}
+
+// appendParsed reads a nested value of strings.
+func appendParsed(b []byte, t Type, s string) ([]byte, bool) {
+	s = strings.TrimSpace(s)
+	opened, closed := byte('['), byte(']')
+	switch {
+	case t.ID == Struct && isTuple(t.names):
+		opened, closed = '(', ')'
+	case t.ID != List:
+		opened, closed = '{', '}'
+	}
+	if len(s) < 2 || s[0] != opened || s[len(s)-1] != closed {
+		return b, false
+	}
+	items, ok := splitOutside(s[1:len(s)-1], ',')
+	if !ok {
+		return b, false
+	}
+	if t.ID == Struct {
+		return appendParsedStruct(b, t, items)
+	}
+	for _, item := range items {
+		if t.ID == List {
+			b, ok = appendParsedPart(b, t.parts[0], item)
+		} else if pair, isPair := splitOutside(item, '='); isPair && len(pair) == 2 {
+			if b, ok = appendParsedPart(append(b, nested.Some), t.parts[0], pair[0]); ok {
+				b, ok = appendParsedPart(b, t.parts[1], pair[1])
+			}
+		} else {
+			return b, false
+		}
+		if !ok {
+			return b, false
+		}
+	}
+	return append(b, nested.End), true
+}
+
+func appendParsedStruct(b []byte, t Type, items []string) ([]byte, bool) {
+	values := slices.Repeat([]string{"NULL"}, len(t.parts))
+	for i, item := range items {
+		if !isTuple(t.names) {
+			pair, ok := splitOutside(item, ':')
+			if !ok || len(pair) != 2 {
+				return b, false
+			}
+			if i = t.field(unquoted(pair[0])); i < 0 {
+				return b, false
+			}
+			item = pair[1]
+		}
+		if i >= len(values) {
+			return b, false
+		}
+		values[i] = item
+	}
+	for i, value := range values {
+		var ok bool
+		if b, ok = appendParsedPart(b, t.parts[i], value); !ok {
+			return b, false
+		}
+	}
+	return b, true
+}
+
+func appendParsedPart(b []byte, t Type, s string) ([]byte, bool) {
+	switch {
+	case strings.EqualFold(s, "null"):
+		return append(b, nested.None), true
+	case t.nested():
+		return appendParsed(append(b, nested.Some), t, s)
+	}
+	return nested.AppendText(append(b, nested.Some), unquoted(s)), true
+}
+
+// unquoted returns a string without its quotes, and without the backslashes before characters.
+func unquoted(s string) string {
+	if len(s) >= 2 && (s[0] == '\'' || s[0] == '"') && s[len(s)-1] == s[0] {
+		s = s[1 : len(s)-1]
+	}
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// splitOutside cuts a text at the separators that stand outside of quotes and brackets, and takes the blanks around
+// the parts away. A text of blanks has no parts.
+func splitOutside(s string, separator byte) (parts []string, ok bool) {
+	if strings.TrimSpace(s) == "" {
+		return nil, true
+	}
+	depth, from := 0, 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\':
+			i++
+		case '\'', '"':
+			if strings.TrimSpace(s[from:i]) != "" && depth == 0 {
+				continue // a quote within a word
+			}
+			end := i + 1
+			for ; end < len(s) && s[end] != c; end++ {
+				if s[end] == '\\' {
+					end++
+				}
+			}
+			if end >= len(s) {
+				return nil, false
+			}
+			i = end
+		case '[', '{', '(':
+			depth++
+		case ']', '}', ')':
+			if depth--; depth < 0 {
+				return nil, false
+			}
+		case separator:
+			if depth == 0 {
+				parts = append(parts, strings.TrimSpace(s[from:i]))
+				from = i + 1
+			}
+		}
+	}
+	return append(parts, strings.TrimSpace(s[from:])), depth == 0
+}
+
+// NestedTexts returns what appends the texts of an array's lists, structs or maps, as casts have them; nil of types
+// with parts that SQL does not have. Requires: the row is not NULL.
+func NestedTexts(a arrow.Array) func(dst []byte, row int) []byte {
+	of := nested.Canonical(a.DataType())
+	if of == nil {
+		return nil
+	}
+	t := ofNested(of)
+	write, err := nested.NewWriter(a, t.layout)
+	if err != nil {
+		return nil
+	}
+	var value []byte
+	return func(dst []byte, row int) []byte {
+		value = write(value[:0], row)
+		return appendNested(dst, t, bytesText(value))
+	}
+}
