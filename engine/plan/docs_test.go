@@ -180,7 +180,7 @@ DESCRIBE, SUMMARIZE and EXPLAIN stand in front of a table, a file in quotes, or 
     EXPLAIN SELECT ...                    the plan: a tree of operators, the last one first, as ` + "`--explain`" + ` draws it
     EXPLAIN ANALYZE SELECT ...            the same, when the SELECT has run, with rows, time, bytes and spills
 
-COPY writes files, in ` + "`mpga sql`" + ` and ` + "`mpga shell`" + `, and answers with their rows' Count:
+COPY writes files, in ` + "`mpga sql`" + `, in ` + "`mpga shell`" + ` and in Python, and answers with their rows' Count:
 
     COPY (SELECT ...) | table [(name, ...)] | 'files.csv' TO 'file' [(option [value], ...)]
     COPY (SELECT * FROM 'flights.parquet') TO 'out' (FORMAT parquet, PARTITION_BY (origin), COMPRESSION zstd, OVERWRITE)
@@ -189,7 +189,7 @@ Its options are FORMAT (by the ending of the file where it is left out; a direct
 MAX_ROWS_PER_FILE, MANIFEST, OVERWRITE (of a directory; a file is replaced anyway), COMPRESSION and COMPRESSION_LEVEL (of csv and
 json the ending of the file says it, .gz or .zst), ROW_GROUP_SIZE, LAYOUT, DELIMITER and HEADER: they mean what they mean to ` + "`-o`" + `
 ([files.md](files.md)), so that files are there whole, or not at all. Other options are refused. There is no COPY FROM, and no
-COPY in jobs, which have outputs, nor for clients of a server, who write files themselves.
+COPY in jobs, which have outputs, nor for clients of other servers, who write files themselves.
 
 CREATE and DROP make and drop tables and views of a session: of ` + "`mpga shell`" + `, of a client of a server, of Python's process, and of
 ` + "`mpga sql`" + ` with several statements, whose result is the rows of the last:
