@@ -246,20 +246,19 @@ func openCoded(
 	return eng, tables
 }
 
-// analyzedOnDevice returns what EXPLAIN ANALYZE says of a statement that a device takes part in.
-func analyzedOnDevice(t *testing.T, path, text string, dimensions map[string]plan.Table) string {
+// analyzed returns what EXPLAIN ANALYZE says of a statement.
+func analyzed(t *testing.T, eng *engine.Engine, tables map[string]plan.Table, text string) string {
 	t.Helper()
-	eng, tables := openCoded(t, path, dimensions, cmp.Or(*sizeDevice, "host:64MiB"), testknobs.Engine{})
 	q, err := prepareWith(eng, text, plan.Options{Tables: tables})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer q.Close()
-	analyzed, err := q.Analyze(t.Context())
+	told, err := q.Analyze(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return analyzed
+	return told
 }
 
 // sameOnDevice answers a statement on the CPU and with a device, and compares. It returns what the device has done; ok

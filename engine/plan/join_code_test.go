@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -230,7 +231,8 @@ func TestDeviceBuildSides(t *testing.T) {
 			if _, ok := sameOnDevice(t, rng, path, text, keys, tables, fail); !ok {
 				return
 			}
-			if strings.Contains(analyzedOnDevice(t, path, text, tables), "ran, decode of the build side: the device") {
+			eng, tables := openCoded(t, path, tables, cmp.Or(*sizeDevice, "host:64MiB"), testknobs.Engine{})
+			if strings.Contains(analyzed(t, eng, tables, text), "ran, decode of the build side: the device") {
 				decoded++
 			}
 		})
@@ -288,18 +290,9 @@ func TestAutoBuildSides(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		const text = "SELECT count(*) FROM b JOIN (SELECT k FROM t WHERE v < 5000) ON bk = k"
-		q, err := prepareWith(eng, text, plan.Options{Tables: tables})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer q.Close()
-		analyzed, err := q.Analyze(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(analyzed, "ran, decode of the build side: the device") != open {
-			t.Errorf("the devices are open: %v\n%s", open, analyzed)
+		told := analyzed(t, eng, tables, "SELECT count(*) FROM b JOIN (SELECT k FROM t WHERE v < 5000) ON bk = k")
+		if strings.Contains(told, "ran, decode of the build side: the device") != open {
+			t.Errorf("the devices are open: %v\n%s", open, told)
 		}
 	}
 }
