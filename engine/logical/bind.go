@@ -104,11 +104,12 @@ type binder struct {
 	once       map[string]bool     // tables that can be read once, by their names
 	bodies     map[*sql.With]*Body // of WITH, that are bound once
 	recursions map[*sql.Recursion]*recursing
-	reading    map[sql.From]bool // statements behind FROM that read what is around the statement they stand in
-	iterating  map[sql.From]bool // statements behind FROM of the step of WITH RECURSIVE that read the iteration before
-	statements int               // that were bound
-	views      []*sql.Select     // that are bound now, each within the one before
-	outer      *enclosing        // the statement around the one that is bound, if that is a subquery; else nil
+	listRows   map[*expr.Expr]*sql.Derived // of rowsOfList
+	reading    map[sql.From]bool           // statements behind FROM that read what is around the statement they stand in
+	iterating  map[sql.From]bool           // statements behind FROM of the step of WITH RECURSIVE that read the iteration before
+	statements int                         // that were bound
+	views      []*sql.Select               // that are bound now, each within the one before
+	outer      *enclosing                  // the statement around the one that is bound, if that is a subquery; else nil
 }
 
 // statementsMax bounds the statements behind FROM at any depth; one of WITH counts where it is read.
