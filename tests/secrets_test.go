@@ -230,7 +230,7 @@ func TestSecretsOfErrors(t *testing.T) {
 	url := secretURL(server, "good.csv")
 	var runs []commandRun
 	for _, args := range [][]string{
-		{url}, {"agg", "--limit", url, "x.csv"}, {"agg", "--agg", "count(*)", "-o", url, url}, {"agg", "--agg", "count(*)", "--stats=" + url, url},
+		{"-c", "SELECT nope FROM '" + url + "'"}, {"agg", "--limit", url, "x.csv"}, {"agg", "--agg", "count(*)", "-o", url, url}, {"agg", "--agg", "count(*)", "--stats=" + url, url},
 		{"agg", "--agg", "count(*)", "--report", url, url}, {"agg", "--agg", "count(*)", "--trace", url, url}, {"agg", "--agg", "count(*)", "--otlp-file", url, url},
 		{"agg", "--agg", "count(*)", "--metrics-listen", url, url}, {"agg", "--agg", "sum(nope)", url}, {"agg", "--agg", "count(*)", url, "--temp-dir", url, "--device", url},
 		{"sql", "--file", url}, {"sql", "SELECT nope FROM '" + url + "'"}, {"sql", "SELECT count(*) FROM '" + url + "' WHERE"}, {"sql", "SELECT FROM FROM '" + url + "'"},

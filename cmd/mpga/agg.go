@@ -201,7 +201,7 @@ func (f *aggFlags) isCall(cmd *cobra.Command, arg string) bool {
 
 // runPartial writes the states of the aggregation, or its plan.
 func (f *aggFlags) runPartial(r *request, statement *sql.Select, opt plan.Options) error {
-	opt.OneStep = true
+	opt.OneStep, opt.NoneAbove = true, true
 	q, err := plan.Prepare(r.ctx, r.eng, statement, opt)
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ type Options struct {
 	Parameters    []Parameter // the values of ? and $1; nil is NULL for each
 	Overflow      query.Overflow
 	Deterministic bool
-	OneStep       bool           // the statement is one aggregation: lists are without NULL, then
+	NoneAbove     bool           // no expression stands above the aggregation: lists are without NULL, then
 	Inline        bool           // statements of WITH are bound wherever they are used
 	ViewsAsMade   bool           // a view is a table without rows, of its columns in Table.Made
 	Budget        rowdata.Budget // counts what a statement takes while it is bound
@@ -104,12 +104,15 @@ type binder struct {
 	once       map[string]bool     // tables that can be read once, by their names
 	bodies     map[*sql.With]*Body // of WITH, that are bound once
 	recursions map[*sql.Recursion]*recursing
-	listRows   map[*expr.Expr]*sql.Derived // of rowsOfList
-	reading    map[sql.From]bool           // statements behind FROM that read what is around the statement they stand in
-	iterating  map[sql.From]bool           // statements behind FROM of the step of WITH RECURSIVE that read the iteration before
-	statements int                         // that were bound
-	views      []*sql.Select               // that are bound now, each within the one before
-	outer      *enclosing                  // the statement around the one that is bound, if that is a subquery; else nil
+
+	reading   map[sql.From]bool // statements behind FROM that read what is around the statement they stand in
+	iterating map[sql.From]bool // statements behind FROM of the step of WITH RECURSIVE that read the iteration before
+
+	listRows map[*expr.Expr]*sql.Derived // of rowsOfList
+
+	statements int           // that were bound
+	views      []*sql.Select // that are bound now, each within the one before
+	outer      *enclosing    // the statement around the one that is bound, if that is a subquery; else nil
 }
 
 // statementsMax bounds the statements behind FROM at any depth; one of WITH counts where it is read.

@@ -142,8 +142,8 @@ func isUnnest(e *expr.Expr) bool { return e.Op == expr.OpCall && e.Name == sql.U
 func firstUnnest(e *expr.Expr) *expr.Expr { return e.First(isUnnest) }
 
 // rowsOfList returns what has a row for each element of a list that is written out, where some are of columns and no
-// table stands before it: the columns are the statement's around, which rows of VALUES may have. It is nil of other lists.
-// It is made once, since statements that read columns around them are known by their addresses.
+// table stands before it: the columns are the statement's around, which rows of VALUES may have. It is nil of other
+// lists. It is made once, since statements that read columns around them are known by their addresses.
 func (b *binder) rowsOfList(text string, u *sql.Unnest) sql.From {
 	if made, ok := b.listRows[u.List]; ok {
 		return made

@@ -45,8 +45,12 @@ type Options struct {
 	Deterministic bool
 
 	// OneStep keeps a statement one aggregation, for Query.Aggregation, where two would be faster:
-	// count(DISTINCT x) is then a set for each group, and list leaves NULL out. The default is false.
+	// count(DISTINCT x) is then a set for each group. The default is false.
 	OneStep bool
+
+	// NoneAbove keeps a statement of OneStep without expressions above the aggregation, whose states are all that is
+	// made: lists are without NULL, then.
+	NoneAbove bool
 
 	// IsView says that the statement is a view's, and is checked alone. Views that it reads are then taken to have the
 	// columns that they had when they were made, so that a chain of views is not planned for each of them; where that is
@@ -130,7 +134,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	statement, err := logical.Bind(ctx, s, logical.Options{
 		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow, Ask: ask,
 		ViewsAsMade:   opt.IsView,
-		OneStep:       opt.OneStep,
+		NoneAbove:     opt.NoneAbove,
 		Deterministic: opt.Deterministic, Budget: eng.Budget(), Inline: slices.Contains(opt.Without, rules.SharedStatements),
 	})
 	if err != nil {

@@ -36,6 +36,7 @@ const (
 	sectionText    = "Strings"
 	sectionTime    = "Dates and times"
 	sectionNested  = "Lists, structs and maps"
+	sectionJSON    = "JSON"
 )
 
 // Functions returns all functions, in the order of the documentation.
@@ -79,7 +80,7 @@ func init() {
 		{sectionMath, moreNumbers()}, {sectionText, textFunctions()}, {sectionText, partFunctions()},
 		{sectionText, similarities()}, {sectionText, codes()}, {sectionText, formats()}, {sectionTime, timeFunctions()},
 		{sectionTime, clocks()}, {sectionNested, listFunctions()}, {sectionNested, moreLists()},
-		{sectionNested, structFunctions()}, {sectionNested, textLists()},
+		{sectionNested, structFunctions()}, {sectionNested, textLists()}, {sectionJSON, jsonFunctions()},
 	} {
 		for _, f := range section.list {
 			f.Section = section.name

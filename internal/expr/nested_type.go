@@ -210,10 +210,10 @@ func partPlaces(from, to Type) (places []int, ok bool) {
 	return places, found > 0 || len(places) == 0
 }
 
-// checkNested returns an error for a column with parts that queries do not know.
+// checkNested returns an error for a column of a type, or with parts, that queries do not know.
 func checkNested(column string, dt arrow.DataType) error {
-	if arrow.IsNested(dt.ID()) && nested.Canonical(dt) == nil {
-		return query.CheckReadable(column, dt)
+	if arrow.IsNested(dt.ID()) && nested.Canonical(dt) != nil {
+		return nil
 	}
-	return nil
+	return query.CheckReadable(column, dt)
 }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -349,7 +350,8 @@ func structJSON(arr *array.Struct) func(dst []byte, row int) []byte {
 	keys := make([][]byte, arr.NumField())
 	fields := make([]column, arr.NumField())
 	for i := range fields {
-		keys[i] = append(appendJSONString(nil, []byte(t.Field(i).Name)), ':')
+		name := cmp.Or(t.Field(i).Name, fmt.Sprintf("element%d", i+1)) // of a tuple
+		keys[i] = append(appendJSONString(nil, []byte(name)), ':')
 		fields[i] = newColumn(arr.Field(i))
 	}
 	return func(dst []byte, row int) []byte {

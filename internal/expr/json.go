@@ -1,0 +1,144 @@
+package expr
+
+import (
+	"github.com/mpga/mpga/internal/jsonpath"
+	"github.com/mpga/mpga/internal/nested"
+)
+
+// jsonFunctions are the functions of texts of JSON. What they take out of one is text, without space and in one form.
+func jsonFunctions() []Function {
+	return []Function{
+		function("json_extract", "json, path", "the value at a path, as JSON: '$.key[0]', '/key/0', a key, or a place from 0",
+			`json_extract('{"a": [1, 2]}', '$.a[1]')`, "2", jsonAt(jsonValue), "json_extract_path"),
+		operator("->", "json -> path", "json_extract", `'{"a": {"b": 1}}' -> 'a'`, `{"b":1}`, 2, 2, jsonAt(jsonValue)),
+		function("json_extract_string", "json, path", "the same, without the quotes of a string; NULL of null",
+			`json_extract_string('{"a": "x"}', '$.a')`, "x", jsonAt(jsonString), "json_extract_path_text"),
+		operator("->>", "json ->> path", "json_extract_string", `'{"a": "x"}' ->> 'a'`, "x", 2, 2, jsonAt(jsonString)),
+		function("json_array_length", "json [, path]", "elements of an array; 0 of other values",
+			"json_array_length('[1, 2]')", "2", jsonLength),
+		function("json_keys", "json [, path]", "the keys of an object, as a list", `json_keys('{"a": 1, "b": 2}')`, "[a, b]",
+			jsonAt(jsonKeys)),
+		function("json_type", "json [, path]", "OBJECT, ARRAY, VARCHAR, UBIGINT, BIGINT, DOUBLE, BOOLEAN or NULL",
+			"json_type('[1]')", "ARRAY", jsonAt(jsonKind)),
+		function("json_valid", "s", "whether s is JSON", "json_valid('{')", "false", jsonValid),
+	}
+}
+
+// jsonWriter appends what a function makes of a value; ok is false for NULL.
+type jsonWriter func(dst []byte, value string) (b []byte, ok bool)
+
+func jsonValue(dst []byte, value string) ([]byte, bool) { return jsonpath.Append(dst, value), true }
+
+func jsonString(dst []byte, value string) ([]byte, bool) {
+	switch value[0] {
+	case 'n':
+		return dst, false
+	case '"':
+		return append(dst, jsonpath.Unquote(value)...), true
+	}
+	return jsonpath.Append(dst, value), true
+}
+
+func jsonKind(dst []byte, value string) ([]byte, bool) {
+	return append(dst, jsonpath.Kind(value)...), true
+}
+
+func jsonKeys(dst []byte, value string) ([]byte, bool) {
+	if value[0] == '{' {
+		jsonpath.Each(value, func(key, _ string) bool {
+			dst = nested.AppendText(append(dst, nested.Some), key)
+			return true
+		})
+	}
+	return append(dst, nested.End), true
+}
+
+// jsonPlace returns what finds the value of a text at the path of the second argument, or, without one, the whole.
+func (b *binder) jsonPlace(n *node) func(text string, path string, index int64) (string, bool, error) {
+	n.fallible = true
+	switch {
+	case len(n.args) == 1:
+		b.want(n, Text)
+		return func(text, _ string, _ int64) (string, bool, error) { return jsonpath.Find(text, nil) }
+	case n.args[1].typ.integer():
+		b.want(n, Text, Int64)
+		return func(text, _ string, i int64) (string, bool, error) {
+			return jsonpath.Find(text, jsonpath.Index(int(i)))
+		}
+	}
+	b.want(n, Text, Text)
+	if text, ok := n.args[1].value.(string); ok && n.args[1].isConst {
+		p, err := jsonpath.ParsePath(text)
+		return func(text, _ string, _ int64) (string, bool, error) {
+			if err != nil {
+				return "", false, err
+			}
+			return jsonpath.Find(text, p)
+		}
+	}
+	return func(text, path string, _ int64) (string, bool, error) {
+		p, err := jsonpath.ParsePath(path)
+		if err != nil {
+			return "", false, err
+		}
+		return jsonpath.Find(text, p)
+	}
+}
+
+// jsonMap makes the kernel of a function of a value at a place.
+func jsonMap[R element](b *binder, n *node, fn func(e *Evaluator, value string, ok bool) (R, error)) kernel {
+	find := b.jsonPlace(n)
+	of := func(e *Evaluator, text, path string, index int64) (r R, err error) {
+		value, ok, err := find(text, path, index)
+		if err != nil {
+			return r, err
+		}
+		return fn(e, value, ok)
+	}
+	switch {
+	case len(n.args) == 1:
+		return map1f(n, func(e *Evaluator, text string) (R, error) { return of(e, text, "", 0) })
+	case n.args[1].typ.kind() == intKind:
+		return map2f(n, func(e *Evaluator, text string, i int64) (R, error) { return of(e, text, "", i) })
+	}
+	return map2f(n, func(e *Evaluator, text, path string) (R, error) { return of(e, text, path, 0) })
+}
+
+// jsonAt binds a function of a value at a place that makes a string, or a list of strings.
+func jsonAt(write jsonWriter) binding {
+	return func(b *binder, n *node) {
+		n.typ = typeOf(Text)
+		if n.name == "json_keys" {
+			n.typ = ListOf(typeOf(Text))
+		}
+		n.eval = jsonMap(b, n, func(e *Evaluator, value string, ok bool) (string, error) {
+			if !ok {
+				return "", errNull
+			}
+			d, ok := write(e.draft[:0], value)
+			if !ok {
+				return "", errNull
+			}
+			return e.keeping(n, d)
+		})
+	}
+}
+
+func jsonLength(b *binder, n *node) {
+	n.typ = typeOf(Uint64)
+	n.eval = jsonMap(b, n, func(_ *Evaluator, value string, ok bool) (wide, error) {
+		if !ok {
+			return wide{}, errNull
+		}
+		return wideOf(int64(jsonpath.Len(value))), nil
+	})
+}
+
+func jsonValid(b *binder, n *node) {
+	n.typ = typeOf(Bool)
+	b.want(n, Text)
+	n.eval = test1(n, func(text string) bool {
+		_, _, err := jsonpath.Find(text, nil)
+		return err == nil
+	})
+}
