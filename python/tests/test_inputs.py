@@ -173,8 +173,11 @@ def test_wrong_inputs() -> None:
         mpga.sql("select 1 from t", t=[])
     with pytest.raises(mpga.InputError, match="item 1 has v int64"):
         mpga.sql("select 1 from t", t=[TABLE, TABLE.select(["v"])])
-    with pytest.raises(mpga.Error, match="is a list"):
-        mpga.sql("select 1 from t", t={"l": [[[1]], [[2]]]})
+
+
+def test_lists() -> None:
+    result = mpga.sql("select l, l[1][1] as x from t order by x", t={"l": [[[2]], [[1]]]})
+    assert result.fetchall() == [([[1]], 1), ([[2]], 2)]
 
 
 def test_series_and_arrays() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import weakref
 from collections.abc import Callable, Generator, Sequence
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _wire
 from ._connection import Connection, interruptibly
-from ._errors import InputError
+from ._errors import InputError, ServerError
 from ._inputs import TemporaryTable, put
 from ._progress import Progress
 
@@ -69,7 +70,8 @@ class Statement:
             finally:
                 if reader is not None:
                     reader.cancel()
-                    self.cancel()
+                    with contextlib.suppress(ServerError):  # which may have ended before, with the interpreter
+                        self.cancel()
 
     def table(self, progress: Progress) -> pa.Table:
         """Run the statement, and return all its rows."""
