@@ -27,8 +27,9 @@ var documentedAlone = map[string]bool{
 
 // documentedSince2 are examples that DuckDB has from 2.0.0 on, or otherwise before.
 var documentedSince2 = map[string]bool{
-	// The driver of DuckDB 1.5.5 has no names of fields that are empty, and other forms of structs and maps.
+	// The driver of DuckDB 1.5.5 has no names of fields that are empty, and other forms of structs, maps and JSON.
 	"SELECT list_zip([1, 2], [3])": true, "SELECT {'a': 1, 'b': 'x'}": true, "SELECT row(1, 'x')": true, "SELECT MAP {'a': 1}": true,
+	`SELECT json_extract('{"a": [1, 2]}', '$.a[1]')`: true, `SELECT '{"a": {"b": 1}}' -> 'a'`: true,
 	"SELECT map_from_entries([('a', 1)])": true, "SELECT map_entries(MAP {'a': 1})": true,
 	"SELECT round_even(2.5, 0)": true, "SELECT overlay('group' PLACING 'o' FROM 2 FOR 3)": true,
 }

@@ -121,15 +121,8 @@ func joinLists(nullOfNull bool) binding {
 			if err != nil {
 				return nil, err
 			}
-			for w := 0; !nullOfNull && out.null != nil && w < len(out.null); w++ { // NULL where all are
-				all := ^uint64(0)
-				for _, a := range args {
-					all &= a.nullWord(w)
-				}
-				if w == 0 {
-					out.null = append([]uint64(nil), out.null...)
-				}
-				out.null[w] = all
+			if !nullOfNull {
+				out.null = nil
 			}
 			for i := range out.texts {
 				d := f.e.draft[:0]

@@ -45,7 +45,7 @@ func fieldsOfTuples(b *binder, n *node) {
 func (b *binder) list(n *node, i int) Type {
 	a := n.args[i]
 	switch {
-	case isNull(a):
+	case isNull(a) && a.typ.ID != List && a.typ.ID != Map:
 		b.castArg(n, i, ListOf(typeOf(Null)))
 	case a.typ.ID == Map:
 		entries := *a
