@@ -178,7 +178,7 @@ func TestClausesRefused(t *testing.T) {
 		"SELECT a FROM ONLY t":                                         "ONLY",
 		"SELECT a FROM t TABLESAMPLE BERNOULLI (10)":                   "a bernoulli sample is a share",
 		"SELECT COLUMNS(* REPLACE (a AS b)) FROM t":                    "REPLACE in COLUMNS",
-		"SELECT COLUMNS(c -> c > 'a') FROM t":                          "operator ->",
+		"SELECT COLUMNS(c -> c > 'a') FROM t":                          "this COLUMNS",
 		"SELECT COLUMNS(a) FROM t":                                     "this COLUMNS",
 		"SELECT COLUMNS('a', 'b') FROM t":                              "one argument, not 2",
 		"SELECT COLUMNS(DISTINCT 'a') FROM t":                          "DISTINCT in this call",
