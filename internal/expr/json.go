@@ -9,17 +9,18 @@ import (
 func jsonFunctions() []Function {
 	return []Function{
 		function("json_extract", "json, path", "the value at a path, as JSON: '$.key[0]', '/key/0', a key, or a place from 0",
-			`json_extract('{"a": [1, 2]}', '$.a[1]')`, "2", jsonAt(jsonValue), "json_extract_path"),
-		operator("->", "json -> path", "json_extract", `'{"a": {"b": 1}}' -> 'a'`, `{"b":1}`, 2, 2, jsonAt(jsonValue)),
+			`json_extract('{"a": [1, 2]}', '$.a[1]')`, "2", jsonAt(typeOf(Text), jsonValue), "json_extract_path"),
+		operator("->", "json -> path", "json_extract", `'{"a": {"b": 1}}' -> 'a'`, `{"b":1}`, 2, 2,
+			jsonAt(typeOf(Text), jsonValue)),
 		function("json_extract_string", "json, path", "the same, without the quotes of a string; NULL of null",
-			`json_extract_string('{"a": "x"}', '$.a')`, "x", jsonAt(jsonString), "json_extract_path_text"),
-		operator("->>", "json ->> path", "json_extract_string", `'{"a": "x"}' ->> 'a'`, "x", 2, 2, jsonAt(jsonString)),
+			`json_extract_string('{"a": "x"}', '$.a')`, "x", jsonAt(typeOf(Text), jsonString), "json_extract_path_text"),
+		operator("->>", "json ->> path", "json_extract_string", `'{"a": "x"}' ->> 'a'`, "x", 2, 2, jsonAt(typeOf(Text), jsonString)),
 		function("json_array_length", "json [, path]", "elements of an array; 0 of other values",
 			"json_array_length('[1, 2]')", "2", jsonLength),
 		function("json_keys", "json [, path]", "the keys of an object, as a list", `json_keys('{"a": 1, "b": 2}')`, "[a, b]",
-			jsonAt(jsonKeys)),
+			jsonAt(ListOf(typeOf(Text)), jsonKeys)),
 		function("json_type", "json [, path]", "OBJECT, ARRAY, VARCHAR, UBIGINT, BIGINT, DOUBLE, BOOLEAN or NULL",
-			"json_type('[1]')", "ARRAY", jsonAt(jsonKind)),
+			"json_type('[1]')", "ARRAY", jsonAt(typeOf(Text), jsonKind)),
 		function("json_valid", "s", "whether s is JSON", "json_valid('{')", "false", jsonValid),
 	}
 }
@@ -105,12 +106,9 @@ func jsonMap[R element](b *binder, n *node, fn func(e *Evaluator, value string, 
 }
 
 // jsonAt binds a function of a value at a place that makes a string, or a list of strings.
-func jsonAt(write jsonWriter) binding {
+func jsonAt(t Type, write jsonWriter) binding {
 	return func(b *binder, n *node) {
-		n.typ = typeOf(Text)
-		if n.name == "json_keys" {
-			n.typ = ListOf(typeOf(Text))
-		}
+		n.typ = t
 		n.eval = jsonMap(b, n, func(e *Evaluator, value string, ok bool) (string, error) {
 			if !ok {
 				return "", errNull

@@ -2,6 +2,7 @@
 package jsonpath
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func parseKey(text string) (s step, rest string, err error) {
 	if quoted, ok := strings.CutPrefix(text, `"`); ok {
 		var closed bool
 		if s.key, rest, closed = strings.Cut(quoted, `"`); !closed {
-			err = fmt.Errorf("a quote is not closed")
+			err = errQuote
 		}
 		return s, rest, err
 	}
@@ -83,7 +84,7 @@ func parseKey(text string) (s step, rest string, err error) {
 		end = len(text)
 	}
 	if s.key = text[:end]; s.key == "" || s.key == "*" {
-		return s, "", fmt.Errorf("want a key behind a point, and no *")
+		return s, "", errors.New("want a key behind a point, and no *")
 	}
 	return s, text[end:], nil
 }
@@ -123,7 +124,7 @@ func member(of string, s *step) (value string, ok bool) {
 			at++
 			return !ok
 		})
-	case of[0] == '{' && s.key != "" || of[0] == '{' && !s.isIndex:
+	case of[0] == '{' && (s.key != "" || !s.isIndex):
 		Each(of, func(key, v string) bool {
 			if key == s.key {
 				value, ok = v, true

@@ -254,32 +254,27 @@ func (l *Layout) Wide(s string) decimal128.Num {
 
 // AppendFloat writes a float.
 func (l *Layout) AppendFloat(dst []byte, v float64) []byte {
+	v += 0 // -0 is 0
 	if l.Width == 4 {
-		b := math.Float32bits(float32(v))
-		switch {
-		case v != v:
+		b := ordered(math.Float32bits(float32(v)), 1<<31)
+		if v != v {
 			b = math.MaxUint32
-		case v == 0:
-			b = 1 << 31
-		case b>>31 != 0:
-			b = ^b
-		default:
-			b |= 1 << 31
 		}
 		return binary.BigEndian.AppendUint32(dst, b)
 	}
-	b := math.Float64bits(v)
-	switch {
-	case v != v:
+	b := ordered(math.Float64bits(v), 1<<63)
+	if v != v {
 		b = math.MaxUint64
-	case v == 0:
-		b = 1 << 63
-	case b>>63 != 0:
-		b = ^b
-	default:
-		b |= 1 << 63
 	}
 	return binary.BigEndian.AppendUint64(dst, b)
+}
+
+// ordered returns the bits of a float in the order of floats. sign is the bit of the sign.
+func ordered[T uint32 | uint64](bits, sign T) T {
+	if bits&sign != 0 {
+		return ^bits
+	}
+	return bits | sign
 }
 
 // Float returns the float that s is.
