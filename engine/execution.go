@@ -67,12 +67,13 @@ func newAggregation(s *Statement, b *rowdata.Bound, source scan.Source, splits [
 	q.source = source
 	if !s.engine.devices.CPU() {
 		q.devices = device.NewAggregator(&device.Query{
-			Query:   q.shared,
-			Devices: s.engine.devices,
-			Splits:  splits,
-			CPU:     q.cpu,
-			Passed:  q.progress.passed,
-			Read:    q.progress.read,
+			Query:     q.shared,
+			Devices:   s.engine.devices,
+			Splits:    splits,
+			CPU:       q.cpu,
+			Allocator: s.Allocator(),
+			Passed:    q.progress.passed,
+			Read:      q.progress.read,
 			Forecast: func(ctx context.Context) (device.Size, error) {
 				f, err := q.forecast(ctx)
 				return f.size(), err

@@ -252,7 +252,7 @@ func (a *Aggregator) takePiece(ctx context.Context, r *aggregator.Rows, p aggreg
 func (a *Aggregator) Process(ctx context.Context) error {
 	if c := a.devices.Load(); c != nil {
 		process := c.process
-		if c.forCPU() {
+		if c.layout.forCPU() != nil {
 			process = func(context.Context) error { return a.releaseDevices(nil) } // others may have them
 		}
 		if err := process(ctx); err != nil {
@@ -333,9 +333,9 @@ func (a *Aggregator) Stats() *Stats { return &a.stats }
 func (a *Aggregator) Route() string {
 	s := &a.stats
 	switch {
-	case s.Rows == 0 || s.Reason != "" && s.Emitted == 0:
+	case s.Rows+s.Decoded == 0 || s.Reason != "" && s.Emitted == 0:
 		return "cpu"
-	case s.Reason != "" || s.RowsBack+s.GroupsBack > 0 || a.query.CPU.Counters().RowsPreAgg.Load() > 0:
+	case s.Reason != "" || s.Finisher != "" || s.RowsBack+s.GroupsBack > 0 || a.query.CPU.Counters().RowsPreAgg.Load() > 0:
 		return "cpu and device"
 	}
 	return "device"

@@ -33,9 +33,9 @@ type changeover struct {
 }
 
 // newChangeover returns nil where the user has chosen the devices, or where devices are of no use once the CPU has
-// rows of all partitions: devices would only partition, or groups of devices and CPU cannot be merged.
+// rows of all partitions: devices would only partition or decode, or groups of devices and CPU cannot be merged.
 func (a *Aggregator) newChangeover(ctx context.Context, layout *Layout) *changeover {
-	if layout == nil || layout.parts != nil || layout.shape.Sorts() || a.query.Devices.Asked() || a.query.Once {
+	if layout == nil || layout.forCPU() != nil || layout.shape.Sorts() || a.query.Devices.Asked() || a.query.Once {
 		return nil
 	}
 	c := &changeover{aggregator: a, ctx: ctx, layout: layout, began: time.Now(),

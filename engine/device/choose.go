@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/rowcode"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
@@ -42,10 +46,62 @@ func (q *Query) suits() (layout *Layout, err error) {
 // its groups, which begins first.
 const errGroups = errNotOnDevice("its rows are the groups of another step, to which devices are left")
 
-// newLayout returns the layout of the query on a device, or why there is none. Devices number the
+// newLayout returns the layout of the query on a device, or why there is none. Where devices do not decode the input
+// for groups of their own, and have a condition or a join that leaves rows out, they decode it for the CPU.
+func (q *Query) newLayout() (*Layout, error) {
+	l, err := q.newGroupsLayout()
+	if q.Devices.named() || err == nil && l.notDecoded == nil {
+		return l, err
+	}
+	why := err
+	if err == nil {
+		why = l.notDecoded
+	}
+	rows, unsuited := q.newDecodedLayout()
+	switch {
+	case unsuited == nil:
+		rows.rows.why = why
+		return rows, nil
+	case l != nil && errors.Is(unsuited, scan.ErrUndecided):
+		l.notDecoded = unsuited
+	}
+	return l, err
+}
+
+// newDecodedLayout returns the layout of rows that devices decode for the CPU, or why there is none.
+func (q *Query) newDecodedLayout() (*Layout, error) {
+	if slices.ContainsFunc(q.Bound.Args, func(a rowdata.Arg) bool { return a.Encoding == rowdata.Position }) {
+		return nil, errors.New("a device does not know the places of rows")
+	}
+	var fields []arrow.Field
+	for i := range q.Bound.Columns {
+		c := &q.Bound.Columns[i]
+		if c.Numbered {
+			return nil, fmt.Errorf("column %q is numbered by the CPU", c.Name)
+		}
+		fields = append(fields, arrow.Field{Name: c.Name, Type: c.Type, Nullable: true})
+	}
+	l := newRowsLayout(q, &RowsQuery{Query: q.Query, Devices: q.Devices, Splits: q.Splits, Passed: q.Passed,
+		Schema: arrow.NewSchema(fields, nil), Allocator: q.Allocator,
+		Code: func(_ *rowcode.Builder, columns []rowcode.Value) ([]rowcode.Value, error) { return columns, nil }})
+	switch {
+	case l.notDecoded != nil:
+		return nil, l.notDecoded
+	case l.decoder.count == nil:
+		return nil, errors.New("all rows would come back")
+	}
+	for i := range l.rows.texts { // strings that may come once each would cross twice, and the CPU would number them all
+		if l.rows.texts[i].numbers != nil && q.Interners[i] == nil {
+			return nil, fmt.Errorf("strings of %q may come once each", q.Bound.Columns[i].Name)
+		}
+	}
+	return l, nil
+}
+
+// newGroupsLayout returns the layout of groups on a device, or why there is none. Devices number the
 // strings of keys where they decode the input; otherwise they do no more than partition such keys,
 // unless the user asked for an algorithm: then the host numbers the strings.
-func (q *Query) newLayout() (*Layout, error) {
+func (q *Query) newGroupsLayout() (*Layout, error) {
 	switch {
 	case q.Bound.Keys.Words == 0:
 		return q.newOneGroupLayout()

@@ -10,8 +10,11 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/cpuagg"
 	"github.com/mpga/mpga/engine/internal/aggregator"
+	"github.com/mpga/mpga/engine/internal/encode"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/table"
@@ -57,9 +60,10 @@ type coprocessor struct {
 // cpuWorker is a worker of the CPU, with buffers for the rows and groups that devices give it.
 type cpuWorker struct {
 	*cpuagg.Worker
-	groups groupBuffers
-	tile   *rowdata.Tile
-	hashes []uint64
+	groups  groupBuffers
+	tile    *rowdata.Tile
+	hashes  []uint64
+	encoder *encode.Encoder // of batches; nil before the first
 }
 
 // newCoprocessor prepares a query for devices, or says why it does not suit them.
@@ -84,6 +88,9 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	if layout.notDecoded == nil {
 		c.decoder, opt.Decode = layout.decoder, layout.decoder.of
 		c.decoder.devices = c
+	}
+	if layout.rows != nil {
+		layout.rows.begin(ctx, c)
 	}
 	c.run, err = stream.New(ctx, opt)
 	if err != nil {
@@ -138,9 +145,6 @@ func (c *coprocessor) begin(workers []*cpuagg.Worker) {
 	}
 }
 
-// forCPU says whether the devices partition rows for the CPU, and do no more.
-func (c *coprocessor) forCPU() bool { return c.layout.parts != nil }
-
 // with calls a function with one of the CPU's workers.
 func (c *coprocessor) with(ctx context.Context, f func(*cpuWorker) error) error {
 	c.onCPU.Store(true)
@@ -161,6 +165,31 @@ func (c *coprocessor) takeRows(ctx context.Context, t *stream.Tile) error {
 		for at := 0; at < t.Rows; at += rowdata.TileRows {
 			w.tile = c.layout.unstage(w.tile, t, at)
 			if err := w.Add(w.tile); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// takeBatch takes over a batch of rows that devices have decoded, and aggregates them.
+func (c *coprocessor) takeBatch(ctx context.Context, batch arrow.RecordBatch) error {
+	defer batch.Release()
+	return c.with(ctx, func(w *cpuWorker) error {
+		if w.encoder == nil {
+			w.encoder = encode.NewEncoder(c.query.Bound, c.query.Interners)
+			w.encoder.Dense = c.query.CPU.Run().Dense()
+		}
+		if err := w.encoder.SetBatch(batch, 0); err != nil {
+			return err
+		}
+		for at := 0; at < int(batch.NumRows()); {
+			tile, err := w.encoder.Encode(at, int(batch.NumRows()))
+			if err == nil {
+				at += tile.Rows
+				err = w.Add(tile)
+			}
+			if err != nil {
 				return err
 			}
 		}

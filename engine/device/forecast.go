@@ -71,8 +71,8 @@ func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 			f.Route, f.Reason, f.TileRows, f.Partitions = foretold.Route.String(), foretold.Reason,
 				foretold.TileRows, foretold.Partitions
 			f.Alone = foretold.SortRows == 0 || foretold.SortRows >= sortRoom*input.Rows/max(input.Groups, 1)
-			if layout.parts != nil {
-				f.Alone, f.Reason = false, layout.parts.Error()
+			if why := layout.forCPU(); why != nil {
+				f.Alone, f.Reason = false, why.Error()
 			}
 		}
 	}

@@ -121,6 +121,14 @@ func (l *Layout) finish() error {
 	return nil
 }
 
+// forCPU returns why the devices do no more than partition or decode rows for the CPU; nil where they do.
+func (l *Layout) forCPU() error {
+	if l.rows != nil {
+		return l.rows.why
+	}
+	return l.parts
+}
+
 // isOneGroup reports whether the query has no keys.
 func (l *Layout) isOneGroup() bool { return l.bound.Keys.Words == 0 }
 

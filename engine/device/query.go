@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
 	"github.com/mpga/mpga/engine/internal/aggregator"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/stream"
@@ -20,6 +22,8 @@ type Query struct {
 	// Read returns how many rows of the input have been read, and which part of the input these are; -1 where that is
 	// not known.
 	Read func() (rows int64, part float64)
+
+	Allocator memory.Allocator // of batches that devices decode
 
 	// Passed counts rows that have passed the condition of splits whose rows are not known before.
 	Passed func(rows int64)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -74,15 +75,7 @@ func NewRowReader(ctx context.Context, q *RowsQuery) (*RowReader, error) {
 		return nil, errors.New("what is made of the rows has no instructions")
 	}
 	of := &Query{Query: q.Query, Devices: d, Splits: q.Splits, Passed: q.Passed}
-	l := &Layout{bound: &rowdata.Bound{}, rows: &rowsLayout{of: q, ctx: ctx}}
-	for _, f := range q.Schema.Fields() {
-		t := kernels.Int64
-		if kind, err := rowdata.KindOf(f.Type); err == nil && kind == rowdata.Float64 {
-			t = kernels.Float64
-		}
-		l.shape.Columns, l.nullable = append(l.shape.Columns, t), append(l.nullable, true)
-	}
-	l.setDecoder(of)
+	l := newRowsLayout(of, q)
 	rows := *q.Query
 	if of.Query = &rows; l.decoder != nil {
 		rows.Rows = l.decoder.rows
@@ -105,7 +98,6 @@ func NewRowReader(ctx context.Context, q *RowsQuery) (*RowReader, error) {
 		return nil, err
 	}
 	r := &RowReader{devices: c}
-	l.rows.taken = r.taken
 	c.describe(&r.stats)
 	return r, nil
 }
@@ -175,11 +167,11 @@ func (r *RowReader) EndInput() ([]scan.Split, error) {
 }
 
 // taken notes that the rows of a tile were taken.
-func (r *RowReader) taken(t *stream.Tile) {
-	f := &r.devices.filler
+func (d *decoder) taken(t *stream.Tile) {
+	f := &d.devices.filler
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(r.devices.decoder.sent, t)
+	delete(d.sent, t)
 }
 
 // left returns the splits whose rows a device has not given. Requires: no tile is under way.
@@ -211,6 +203,30 @@ type rowsLayout struct {
 	ctx   context.Context // of the step: the one of a run ends where a device fails, in the middle of a tile
 	texts []text          // by column of the rows
 	taken func(t *stream.Tile)
+
+	why error // the CPU aggregates the rows; nil where nobody does
+}
+
+// newRowsLayout returns the layout of rows that come back. Its notDecoded is why none do.
+func newRowsLayout(of *Query, q *RowsQuery) *Layout {
+	l := &Layout{bound: &rowdata.Bound{}, rows: &rowsLayout{of: q}}
+	for _, f := range q.Schema.Fields() {
+		t := kernels.Int64
+		if kind, err := rowdata.KindOf(f.Type); err == nil && kind == rowdata.Float64 {
+			t = kernels.Float64
+		}
+		l.shape.Columns, l.nullable = append(l.shape.Columns, t), append(l.nullable, true)
+	}
+	l.setDecoder(of)
+	return l
+}
+
+// begin has the rows of a run go where RowsQuery.Take says, or to the CPU's workers.
+func (l *rowsLayout) begin(ctx context.Context, c *coprocessor) {
+	l.ctx, l.taken = ctx, c.decoder.taken
+	if l.of.Take == nil {
+		l.of.Take = func(batch arrow.RecordBatch) error { return c.takeBatch(ctx, batch) }
+	}
 }
 
 // text is the strings of a column, in place of which numbers come back: of rows of a lookup, or of the strings of
@@ -238,13 +254,14 @@ func (l *rowsLayout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int,
 		return nil, nil, err
 	}
 	program := b.Program(filter, outputs)
+	stored := []rowcode.Op{rowcode.Load, rowcode.Fetch} // what is computed has 64 bits, or is an error
 	var numbered []rowcode.Value
 	l.texts = make([]text, len(outputs))
 	for i, f := range l.of.Schema.Fields() {
 		switch kind, err := rowdata.KindOf(f.Type); {
 		case err != nil:
 			return nil, nil, err
-		case kind == rowdata.Int128:
+		case kind == rowdata.Int128 && slices.Contains(stored, program.Nodes[outputs[i]].Op):
 			return nil, nil, fmt.Errorf("column %q takes more than 64 bits", f.Name)
 		case kind != rowdata.Bytes:
 			continue

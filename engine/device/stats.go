@@ -19,7 +19,7 @@ type Stats struct {
 	// which part of the input the CPU had read when devices began, since it took longer than was
 	// expected; else 0
 	ChangedAt float64 `json:"changed_at,omitempty"`
-	Finisher  string  `json:"finished_on_cpu,omitempty"` // why the CPU aggregates what devices have partitioned
+	Finisher  string  `json:"finished_on_cpu,omitempty"` // why the CPU aggregates what devices have partitioned or decoded
 	// in order: "aggregate each tile", "one table", "partitions"
 	Routes   []string `json:"routes,omitempty"`
 	Estimate int64    `json:"estimated_groups"` // by the first tile
@@ -78,7 +78,7 @@ func (c *coprocessor) describe(d *Stats) {
 	if why := c.layout.notDecoded; why != nil {
 		d.NotDecoded = why.Error()
 	}
-	if why := c.layout.parts; why != nil {
+	if why := c.layout.forCPU(); why != nil {
 		d.Finisher = why.Error()
 	}
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
 	"github.com/mpga/mpga/internal/testknobs"
-	"github.com/mpga/mpga/kernels/hostdevice"
 )
 
 // dimensionFields are the columns of tables that t is joined with: two keys, then values.
@@ -122,6 +121,9 @@ func (r codedStatements) joined() (text string, keys int) {
 		list = append(list, r.pick("count(*)", "count("+v+")", "sum("+r.exact()+")", "max(i1)", "min("+v+")",
 			"sum("+r.pick("xa", "xm", "xa * i2", "n0 * xm")+")", "count(*) FILTER (WHERE "+r.condition(0)+")"))
 	}
+	if r.IntN(5) == 0 {
+		list = append(list, r.notOnDevice())
+	}
 	for i := range list {
 		list[i] += fmt.Sprintf(" AS c%d", i)
 		if i < keys {
@@ -154,7 +156,7 @@ func TestDeviceJoins(t *testing.T) {
 			stats, ok := sameOnDevice(t, rng, path, text, keys, map[string]plan.Table{
 				"x": {Source: dimension(rng, "x", false)}, "y": {Source: dimension(rng, "y", strings.Contains(text, "yl"))},
 				"z": {Source: dimension(rng, "z", false)},
-			}, nil)
+			}, randomFault(rng))
 			switch {
 			case !ok:
 				failed++
@@ -224,11 +226,7 @@ func TestDeviceBuildSides(t *testing.T) {
 			tables := map[string]plan.Table{
 				"b": {Source: scan.Batches(schema, []arrow.RecordBatch{batch})}, "x": {Source: dimension(rng, "x", false)},
 			}
-			var fail func(hostdevice.Call) error
-			if rng.IntN(3) == 0 {
-				fail = hostdevice.FailNth(1+rng.Int64N(200), rng.IntN(2) == 0, errors.New("boom"))
-			}
-			if _, ok := sameOnDevice(t, rng, path, text, keys, tables, fail); !ok {
+			if _, ok := sameOnDevice(t, rng, path, text, keys, tables, randomFault(rng)); !ok {
 				return
 			}
 			eng, tables := openCoded(t, path, tables, cmp.Or(*sizeDevice, "host:64MiB"), testknobs.Engine{})

@@ -15,7 +15,8 @@ import (
 // program's values of the columns that Columns tells of. Its error says what has no instructions.
 //
 // An integer has a word as Arrow's, a double its bits, a FLOAT the bits of the same double, a BOOLEAN 0 or
-// 1. Strings are any words: only whether they are NULL counts.
+// 1. What is computed of integers has a word, too, where its type has 128 bits: a result that takes more is an
+// error. Strings are any words: only whether they are NULL counts.
 func (p *Program) Code(b *rowcode.Builder, columns []rowcode.Value) (values []rowcode.Value, err error) {
 	return p.code(b, columns, (*coder).value)
 }
@@ -66,8 +67,11 @@ func (c *coder) refuse(n *node) rowcode.Value {
 	return 0
 }
 
-// within returns the result of an operator on integers, which is an error outside of a type.
+// within returns the result of an operator on integers, which is an error outside of a type, or of 64 bits.
 func (c *coder) within(t Type, op rowcode.Op, values ...rowcode.Value) rowcode.Value {
+	if t.kind() == wideKind {
+		return c.any(op, values...)
+	}
 	low, high := bounds(t)
 	return c.Within(low, high, op, values...)
 }
@@ -85,7 +89,7 @@ func (c *coder) value(n *node) rowcode.Value {
 		return c.constant(n)
 	case n.column >= 0:
 		return c.column(n)
-	case n.typ.kind() == wideKind || n.typ.kind() == textKind:
+	case n.typ.ID == Uint64 || n.typ.kind() == textKind:
 		return c.refuse(n)
 	case n.name == "":
 		return c.cast(n)
@@ -118,6 +122,10 @@ func (c *coder) constant(n *node) rowcode.Value {
 		return c.Int(v)
 	case float64:
 		return c.Float(v)
+	case wide:
+		if fitsType(v, typeOf(Int64)) {
+			return c.Int(int64(v.LowBits()))
+		}
 	}
 	return c.refuse(n)
 }
@@ -210,7 +218,7 @@ func init() {
 func arithmeticCode(sign string, ints, doubles rowcode.Op) func(c *coder, n *node) rowcode.Value {
 	return func(c *coder, n *node) rowcode.Value {
 		kind := n.typ.kind()
-		unsuited := func(a *node) bool { return !a.typ.numeric() || a.typ.kind() != kind }
+		unsuited := func(a *node) bool { return !a.typ.numeric() || a.typ.ID == Uint64 || a.typ.float() != n.typ.float() }
 		if sign == "/" && kind != floatKind || unsuited(n) || slices.ContainsFunc(n.args, unsuited) {
 			return c.refuse(n)
 		}
@@ -504,7 +512,7 @@ func (c *coder) cast(n *node) rowcode.Value {
 		return c.refuse(n)
 	case always(from, to) && from.Scale == to.Scale:
 		return v
-	case always(from, to):
+	case always(from, to) && to.Scale-from.Scale <= digitsInt64:
 		return c.any(rowcode.Mul, v, c.Int(pow10(int(to.Scale-from.Scale))))
 	case from.Scale == to.Scale && n.conversion == plainCast:
 		return c.within(to, rowcode.Limit, v)
