@@ -127,7 +127,7 @@ func (d *device) tileRows() int {
 	bytes := min(most, tileBytesMax)
 	rows := bytes / rowBytes(&o.Shape, o.Nullable)
 	load := int64(math.MaxInt64) // of a table
-	if !o.OnlyDecode {
+	if o.Decoded == nil {
 		load = o.feedback(d.tableMax().Slots).LoadMax()
 	}
 	rows = min(rows, load)

@@ -466,12 +466,31 @@ func (t *Tile) submitDecoded() error {
 		return nil
 	}
 	t.decoded = true
-	if !r.opt.OnlyDecode {
+	if r.opt.Decoded == nil {
 		return r.Submit(t)
 	}
-	err := wrapDevice(t.giveRows())
+	return wrapDevice(t.giveDecoded())
+}
+
+// giveDecoded has the rows of a tile go to Options.Decoded. The tile is free before they are where they are to be, since
+// decoding others takes as long as that.
+func (t *Tile) giveDecoded() error {
+	r := t.device.run
+	rest, err := func() (func() error, error) {
+		if err := t.copyRows(); err != nil {
+			return nil, err
+		}
+		r.count(func(c *Counters) { c.RowsOut += int64(t.Rows) })
+		rest, err := r.opt.Decoded(r.ctx, t)
+		return rest, taken(err)
+	}()
+	r.resting <- struct{}{}
+	defer func() { <-r.resting }()
 	r.put(t)
-	return err
+	if err != nil {
+		return err
+	}
+	return taken(rest())
 }
 
 // head is how Code has ended.
@@ -585,7 +604,7 @@ func (t *Tile) isDecoded() bool {
 	if l.matches {
 		ok = ok && isDone(t.statuses()[l.refusedAt(t.Encoded.items):][:4])
 	}
-	return ok && (t.device.run.opt.OnlyDecode || done(1)) // keys
+	return ok && (t.device.run.opt.Decoded != nil || done(1)) // keys
 }
 
 // isDone reports whether all of some statuses say so.
@@ -662,7 +681,7 @@ func (t *Tile) decode(again bool) error {
 		code := t.evaluation(columns, into, keys)
 		steps = append(steps, func() error { return t.stream.Evaluate(code) })
 	}
-	if !d.run.opt.OnlyDecode {
+	if d.run.opt.Decoded == nil {
 		steps = append(steps, func() error { return t.stream.PackKeys(keys) })
 	}
 	return firstError(steps...)
@@ -719,14 +738,19 @@ func (t *Tile) evaluation(columns []kernels.Column, rows kernels.Rows, keys *ker
 
 // giveRows gives the rows of a tile to the CPU.
 func (t *Tile) giveRows() error {
-	if t.decoded { // the host has none of its rows
-		d := t.device
-		copies := d.layout.copies(t.input, 0, t.host.Bytes(), int64(t.Rows), true)
-		if err := d.copyOut(t.stream, copies); err != nil {
-			return err
-		}
+	if err := t.copyRows(); err != nil {
+		return err
 	}
 	return taken(t.device.run.takeRows(t))
+}
+
+// copyRows brings the rows of a tile to the host, which has none of them where a device has decoded them.
+func (t *Tile) copyRows() error {
+	if !t.decoded {
+		return nil
+	}
+	d := t.device
+	return d.copyOut(t.stream, d.layout.copies(t.input, 0, t.host.Bytes(), int64(t.Rows), true))
 }
 
 // layOutEncoded says what encoded tiles would be, if there is memory for them. It lowers the limit for

@@ -50,9 +50,9 @@ type Options struct {
 	// Decode says how encoded tiles are decoded. The default, nil, has no encoded tiles.
 	Decode *Decoding
 
-	// OnlyDecode: the rows of encoded tiles go to TakeRows as soon as they are decoded, and nothing is aggregated. Shape
-	// has columns alone then, and no other tiles are submitted.
-	OnlyDecode bool
+	// Decoded, if it is set, takes the rows of encoded tiles as soon as they are decoded, and nothing is aggregated. What it
+	// returns is called once the tile is free for other rows. Shape has columns alone then, and no other tiles are submitted.
+	Decoded func(context.Context, *Tile) (rest func() error, err error)
 
 	// MemoryLimit bounds each device's memory, in bytes. The default is the memory that is free.
 	MemoryLimit int64
@@ -145,10 +145,10 @@ func (o *Options) Validate() error {
 	}
 	check(len(o.Devices) > 0, "Devices is empty")
 	switch {
-	case o.OnlyDecode:
-		check(o.TakeRows != nil && o.Decode != nil, "TakeRows and Decode must be set with OnlyDecode")
+	case o.Decoded != nil:
+		check(o.Decode != nil, "Decode must be set with Decoded")
 		check(len(o.Shape.Folds) == 0 && o.Shape.KeyBytes == 0 && o.Parts == nil && o.Algorithm == Auto,
-			"OnlyDecode has no keys, folds, Parts or Algorithm")
+			"Decoded goes without keys, folds, Parts and Algorithm")
 	case o.Parts == nil:
 		check(o.TakeRows != nil && o.TakeStates != nil, "TakeRows and TakeStates must be set")
 		check(!o.Shape.Sorts() || o.OnCPU != nil, "OnCPU must be set where the shape sorts")

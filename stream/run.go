@@ -59,6 +59,7 @@ type Run struct {
 	free     chan *Tile     // tiles that may be filled
 	work     sync.WaitGroup // tiles under way
 	decoding sync.WaitGroup // encoded tiles that are not decoded
+	resting  chan struct{}  // a place for each tile: rests of Options.Decoded that are under way
 	decide   sync.Once      // chooses the first route
 
 	mu       sync.Mutex // guards the fields below, until the input has ended
@@ -133,7 +134,8 @@ func (r *Run) open(streams int) error {
 			return failure(err)
 		}
 	}
-	r.free = make(chan *Tile, len(r.devices)*r.opt.Streams)
+	tiles := len(r.devices) * r.opt.Streams
+	r.free, r.resting = make(chan *Tile, tiles), make(chan struct{}, tiles)
 	for i := range r.opt.Streams {
 		for _, d := range r.devices {
 			r.free <- d.tiles[i]
@@ -471,7 +473,7 @@ func (r *Run) countOnCPU() { r.count(func(c *Counters) { c.OnCPU++ }) }
 // takeRows gives the rows of a tile to the CPU.
 func (r *Run) takeRows(t *Tile) error {
 	r.count(func(c *Counters) { c.RowsOut += int64(t.Rows) })
-	if invariants.Enabled && !r.opt.OnlyDecode {
+	if invariants.Enabled {
 		r.account.note(t.Keys, t.Rows, r.opt.Shape.KeyBytes, false)
 	}
 	return r.opt.TakeRows(r.ctx, t)

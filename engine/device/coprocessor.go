@@ -79,7 +79,7 @@ func newCoprocessor(ctx context.Context, q *Query, layout *Layout) (*coprocessor
 	case opt.Parts != nil:
 		opt.Parts.Take = c.takeParts
 	case layout.rows != nil:
-		opt.OnlyDecode, opt.TakeRows = true, layout.rows.take
+		opt.Decoded = layout.rows.take
 	default:
 		opt.TakeRows, opt.TakeStates = c.takeRows, c.takeStates
 		opt.OnCPU = func(partition int) bool { return c.merged[partition] }

@@ -300,24 +300,43 @@ func (l *rowsLayout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int,
 	return d, columns, nil
 }
 
-// take takes the rows of a tile.
-func (l *rowsLayout) take(_ context.Context, t *stream.Tile) error {
+// take makes batches of the rows of a tile, and returns what takes them.
+func (l *rowsLayout) take(_ context.Context, t *stream.Tile) (rest func() error, err error) {
 	th := threads.New(l.of.Threads)
 	if err := th.Take(l.ctx); err != nil {
+		return nil, err
+	}
+	var batches []arrow.RecordBatch
+	for from := 0; from < t.Rows && err == nil; from += rowsBatch {
+		spawn.Step()
+		var batch arrow.RecordBatch
+		if batch, err = l.batch(t, from, min(from+rowsBatch, t.Rows)); err == nil {
+			batches, err = append(batches, batch), context.Cause(l.ctx)
+		}
+	}
+	th.Give()
+	if err != nil {
+		recordreader.ReleaseAll(batches)
+		return nil, err
+	}
+	l.taken(t)
+	return func() error { return l.takeBatches(th, batches) }, nil
+}
+
+// takeBatches hands batches on, each of which is taken over.
+func (l *rowsLayout) takeBatches(th *threads.Thread, batches []arrow.RecordBatch) error {
+	if err := th.Take(l.ctx); err != nil {
+		recordreader.ReleaseAll(batches)
 		return err
 	}
 	defer th.Give()
-	for from := 0; from < t.Rows; from += rowsBatch {
+	for i, batch := range batches {
 		spawn.Step()
-		batch, err := l.batch(t, from, min(from+rowsBatch, t.Rows))
-		if err == nil {
-			err = l.of.Take(batch)
-		}
-		if err = cmp.Or(err, context.Cause(l.ctx)); err != nil {
+		if err := cmp.Or(l.of.Take(batch), context.Cause(l.ctx)); err != nil {
+			recordreader.ReleaseAll(batches[i+1:])
 			return err
 		}
 	}
-	l.taken(t)
 	return nil
 }
 
