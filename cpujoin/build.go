@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/table"
@@ -29,6 +30,8 @@ type Build struct {
 	first []uint32   // by number: where its rows begin in rows, and one more; nil where each number has one row
 	words []uint64   // first's
 	rows  []uint64
+
+	repeats atomic.Bool // some rows have the same key
 
 	values []uint64   // by place in rows: rising for the rows of a key; nil of no ranges
 	reach  [][]uint64 // by place in rows, and levels above (makeReach); nil of none
@@ -298,17 +301,7 @@ func (b *Build) makeFirst(keys int) {
 
 // Repeats reports whether some rows have the same key.
 // Requires: Finish was called.
-func (b *Build) Repeats() bool {
-	if b.first == nil || b.set != nil {
-		return b.first != nil
-	}
-	for k, from := range b.first[:len(b.first)-1] {
-		if b.first[k+1]-from > 1 {
-			return true
-		}
-	}
-	return false
-}
+func (b *Build) Repeats() bool { return b.repeats.Load() }
 
 // numbered is a part of the rows with the number of each row's key.
 type numbered struct {
@@ -373,7 +366,7 @@ func (b *Build) list(n *numbered, first int) {
 	for _, k := range n.numbers {
 		ends[k]++
 	}
-	countsToStarts(ends, n.at)
+	b.countsToStarts(ends, n.at)
 	for i, k := range n.numbers {
 		b.put(ends[k], n.rows[i], n.values[i*width:(i+1)*width])
 		ends[k]++
@@ -392,7 +385,7 @@ func (b *Build) listDirect(n *numbered, i int) {
 			ends[k-low]++
 		}
 	}
-	countsToStarts(ends, n.at)
+	b.countsToStarts(ends, n.at)
 	width := b.ranges.Words
 	for _, w := range b.workers {
 		p := &w.parts[i]
@@ -407,11 +400,15 @@ func (b *Build) listDirect(n *numbered, i int) {
 
 // countsToStarts makes of the number of rows of each key where the first of them lies. Each row that is written moves
 // that on, to where the next key's rows begin.
-func countsToStarts(counts []uint32, first int) {
-	next := uint32(first)
+func (b *Build) countsToStarts(counts []uint32, first int) {
+	next, most := uint32(first), uint32(0)
 	for k, n := range counts {
 		counts[k] = next
 		next += n
+		most = max(most, n)
+	}
+	if most > 1 {
+		b.repeats.Store(true)
 	}
 }
 

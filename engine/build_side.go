@@ -33,7 +33,7 @@ type HashedOptions struct {
 
 	NullsEqual []bool // by key: a NULL is equal to NULL, not to nothing
 
-	// Asks says that Predicate will be called: rows in partitions keep sets of their keys for it.
+	// Asks says that Predicate will be called: the rows' keys are described for it.
 	Asks bool
 
 	Range Range // of values behind the keys; its zero is none
@@ -85,6 +85,7 @@ func (s *Statement) hash(ctx context.Context, src scan.Source, opt HashedOptions
 	b.store = s.newBatchStore(b.query.Workers)
 	b.grant = s.share.Join(int64(b.query.Workers)*joinBytesMin, arbiter.All, b.store)
 	b.all = newHashed(s.memory, &opt, b.query.Workers)
+	b.all.asks = opt.Asks
 	workers := make([]*hashWorker, b.query.Workers)
 	if s.engine.opt.testing.SpillAll {
 		b.spill()

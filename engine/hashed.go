@@ -25,9 +25,10 @@ type Hashed struct {
 
 	nullsEqual []bool // by key: a NULL is equal to NULL
 
-	memory   rowdata.Memory
-	setsOnce sync.Once
-	sets     []*keySet // of findSets
+	memory rowdata.Memory
+	asks   bool       // Predicate will be called
+	ends   []keyRange // by key, where asks
+	sets   []*keySet  // of several keys, where asks
 
 	ranges *ranges
 
@@ -39,9 +40,8 @@ type Hashed struct {
 	rows     int64
 	rowBytes int64 // of columns, on average
 
-	repeatsOnce, lookupOnce sync.Once
-	keysRepeat              bool // of Repeats
-	lookup                  *lookup
+	lookupOnce sync.Once
+	lookup     *lookup
 
 	findersMu sync.Mutex
 	finders   []*Finder // released
@@ -54,10 +54,11 @@ func newHashed(m rowdata.Memory, of *HashedOptions, workers int) *Hashed {
 	return h
 }
 
+// eachFunc calls a function with the numbers below n, in any order and maybe side by side.
+type eachFunc func(ctx context.Context, n int, f func(i int) error) error
+
 // finish makes what rows are found by, of all batches, which were added to the build.
-func (h *Hashed) finish(
-	ctx context.Context, each func(ctx context.Context, n int, f func(i int) error) error,
-) error {
+func (h *Hashed) finish(ctx context.Context, each eachFunc) error {
 	if err := h.build.Finish(ctx, each); err != nil {
 		return err
 	}
@@ -76,7 +77,10 @@ func (h *Hashed) finish(
 		h.rows, bytes = h.rows+b.NumRows(), bytes+rowdata.BatchBytes(b)
 	}
 	h.rowBytes = bytes / max(h.rows, 1)
-	return nil
+	if !h.asks {
+		return nil
+	}
+	return h.describeKeys(ctx, each)
 }
 
 // code makes dictionaries of strings, if rows are few.

@@ -45,10 +45,7 @@ var (
 // schema are given, -1 of keys that are no plain columns. ok is false where it costs more to ask than it spares.
 func (h *Hashed) Predicate(columns []int) (p scan.Predicate, filter *KeyFilter, ok bool) {
 	filter = &KeyFilter{of: h, rows: h.rows}
-	if len(columns) > 1 {
-		h.findSets()
-		filter.ask(h.sets, columns)
-	}
+	filter.ask(h.sets, columns)
 	if len(filter.sets) == 0 {
 		if len(columns) == 0 || slices.Contains(columns, -1) || !h.build.IsTestFast() {
 			return scan.Predicate{}, nil, false
@@ -73,15 +70,43 @@ func (f *KeyFilter) ask(sets []*keySet, columns []int) {
 	}
 }
 
-// findSets makes the sets of the keys.
-func (h *Hashed) findSets() {
-	h.setsOnce.Do(func() {
-		for i, nullsEqual := range h.nullsEqual {
-			if s := newKeySet(h.memory, h.batches, i, h.rows, nullsEqual); s != nil {
-				h.sets = append(h.sets, s)
-			}
+// describeKeys finds the ranges of keys, and the sets of several, by all threads.
+func (h *Hashed) describeKeys(ctx context.Context, each eachFunc) error {
+	ranges := make([][]keyRange, len(h.batches))
+	err := each(ctx, len(ranges), func(i int) error {
+		for k := range h.nullsEqual {
+			ranges[i] = append(ranges[i], rangeOf(h.batches[i].Column(k)))
 		}
+		return nil
 	})
+	h.ends = make([]keyRange, len(h.nullsEqual))
+	for _, of := range ranges {
+		for k := range of {
+			h.ends[k].merge(&of[k])
+		}
+	}
+	if err != nil || len(h.ends) == 1 {
+		return err
+	}
+	for k := range h.ends {
+		if s := newKeySet(h.memory, &h.ends[k], k, h.rows, h.nullsEqual[k]); s != nil {
+			h.sets = append(h.sets, s)
+		}
+	}
+	err = each(ctx, len(h.batches), func(i int) error {
+		for _, s := range h.sets {
+			s.add(h.batches[i].Column(s.column))
+		}
+		return nil
+	})
+	h.sets = slices.DeleteFunc(h.sets, func(s *keySet) bool {
+		dense := s.isDense()
+		if dense {
+			s.release()
+		}
+		return dense
+	})
+	return err
 }
 
 // Counts returns how many rows were tested, and how many of them were kept.
@@ -184,13 +209,8 @@ func (h *Hashed) keyTerms(i, column int) []scan.Term {
 	if h.rows <= keysListed {
 		return h.listTerms(i, column)
 	}
-	var ends keyRange
-	for _, batch := range h.batches {
-		if !ends.add(batch.Column(i)) {
-			return nil
-		}
-	}
-	if ends.least.from == nil { // all are NULL
+	ends := &h.ends[i]
+	if ends.unsuited || ends.least.from == nil { // or all are NULL
 		return nil
 	}
 	least, err := scalar.GetScalar(ends.least.from, ends.least.row)
@@ -378,7 +398,10 @@ func (f *Finder) test(columns []arrow.Array, rows int, bits []byte) error {
 }
 
 // keyRange is the least and the greatest of the integers, dates and times of arrays.
-type keyRange struct{ least, greatest keyAt }
+type keyRange struct {
+	least, greatest keyAt
+	unsuited        bool // some values are of other types, or may be beyond int64
+}
 
 // keyAt is a value and where it stands; from is nil of none.
 type keyAt struct {
@@ -387,14 +410,15 @@ type keyAt struct {
 	row   int
 }
 
-// add adds the values of an array. It returns false of another type, and of one with values beyond int64.
-func (r *keyRange) add(keys arrow.Array) bool {
+// rangeOf returns the range of an array.
+func rangeOf(keys arrow.Array) (r keyRange) {
 	values, ok := vector.Integers(keys)
-	if keys.DataType().ID() == arrow.UINT64 {
-		return false
+	if r.unsuited = !ok || keys.DataType().ID() == arrow.UINT64; r.unsuited {
+		return r
 	}
+	hasNulls := scan.NullCount(keys) > 0
 	for row, v := range values {
-		if keys.IsNull(row) {
+		if hasNulls && keys.IsNull(row) {
 			continue
 		}
 		if r.least.from == nil || v < r.least.value {
@@ -404,5 +428,19 @@ func (r *keyRange) add(keys arrow.Array) bool {
 			r.greatest = keyAt{v, keys, row}
 		}
 	}
-	return ok
+	return r
+}
+
+// merge adds the range of further arrays.
+func (r *keyRange) merge(of *keyRange) {
+	r.unsuited = r.unsuited || of.unsuited
+	if of.least.from == nil {
+		return
+	}
+	if r.least.from == nil || of.least.value < r.least.value {
+		r.least = of.least
+	}
+	if r.greatest.from == nil || of.greatest.value > r.greatest.value {
+		r.greatest = of.greatest
+	}
 }

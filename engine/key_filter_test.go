@@ -146,7 +146,7 @@ func keyFilter(
 		RowsOptions: engine.RowsOptions{
 			Columns: places, Schema: schema, NewMap: func() engine.RowMap { return &sameRows{} },
 		},
-		Keys: bound, NullsEqual: slices.Repeat([]bool{nullsEqual}, keys),
+		Keys: bound, NullsEqual: slices.Repeat([]bool{nullsEqual}, keys), Asks: true,
 	})
 	if err != nil {
 		t.Fatal(err)

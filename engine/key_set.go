@@ -33,28 +33,14 @@ const (
 	keySetShare = 8
 )
 
-// newKeySet returns the set of a key's values; nil where the key has no set, or one that leaves out few rows.
-func newKeySet(m rowdata.Memory, batches []arrow.RecordBatch, key int, rows int64, nullsEqual bool) *keySet {
-	var ends keyRange
-	for _, b := range batches {
-		if !ends.add(b.Column(key)) {
-			return nil
-		}
-	}
-	if ends.least.from == nil {
+// newKeySet returns an empty set for the values of a key of a range; nil where the key has none.
+func newKeySet(m rowdata.Memory, ends *keyRange, key int, rows int64, nullsEqual bool) *keySet {
+	if ends.unsuited || ends.least.from == nil {
 		return nil
 	}
 	s := emptyKeySet(m, key, ends.least.value, ends.greatest.value, max(keySetBytes*rows, keySetMin))
-	if s == nil {
-		return nil
-	}
-	s.nullsEqual = nullsEqual
-	for _, b := range batches {
-		s.add(b.Column(key))
-	}
-	if s.isDense() {
-		s.release()
-		return nil
+	if s != nil {
+		s.nullsEqual = nullsEqual
 	}
 	return s
 }
@@ -74,8 +60,9 @@ func emptyKeySet(m rowdata.Memory, key int, least, greatest, bytesMost int64) *k
 // it.
 func (s *keySet) add(keys arrow.Array) {
 	values, _ := vector.Integers(keys)
+	hasNulls := scan.NullCount(keys) > 0
 	for row, v := range values {
-		if !keys.IsValid(row) {
+		if hasNulls && keys.IsNull(row) {
 			s.nulls.Store(s.nullsEqual)
 			continue
 		}

@@ -69,10 +69,7 @@ func (h *Hashed) Lookup(fetched []int) (rowcode.Lookup, error) {
 func hasNull(a arrow.Array) bool { return a.NullN() > 0 }
 
 // Repeats says whether some rows have the same key.
-func (h *Hashed) Repeats() bool {
-	h.repeatsOnce.Do(func() { h.keysRepeat = h.build.Repeats() })
-	return h.keysRepeat
-}
+func (h *Hashed) Repeats() bool { return h.build.Repeats() }
 
 // Rows implements rowcode.Lookup.
 func (l *lookup) Rows() int64 { return l.of.rows }
@@ -142,9 +139,15 @@ func hasWords(of arrow.DataType) error {
 
 // wordsOf writes the values of an array as devices have inputs.
 func wordsOf(a arrow.Array, words []int64, valid []byte) error {
-	for i := range a.Len() {
-		valid[i] = 0
-		if a.IsValid(i) {
+	if hasNull(a) {
+		for i := range a.Len() {
+			valid[i] = 0
+			if a.IsValid(i) {
+				valid[i] = 1
+			}
+		}
+	} else {
+		for i := range valid[:a.Len()] {
 			valid[i] = 1
 		}
 	}
