@@ -6,7 +6,6 @@ import (
 	"math"
 	mathbits "math/bits"
 	"slices"
-	"sort"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -24,8 +23,12 @@ import (
 // packed. Its columns are the Hashed's.
 type lookup struct {
 	of    *Hashed
-	first []int64 // by batch: the number of its first row
+	first []int64  // by batch, and behind the last: the number of its first row
+	near  []uint32 // by number / nearRows: the batch of the first such row
 }
+
+// nearRows is how many rows a place of lookup.near stands for: few batches begin among them.
+const nearRows = 1 << 10
 
 var _ device.GatheredLookup = (*lookup)(nil)
 
@@ -58,10 +61,14 @@ func (h *Hashed) Lookup(fetched []int) (rowcode.Lookup, error) {
 	h.lookupOnce.Do(func() {
 		h.lookup = &lookup{of: h}
 		rows := int64(0)
-		for _, b := range h.batches {
+		for i, b := range h.batches {
 			h.lookup.first = append(h.lookup.first, rows)
 			rows += b.NumRows()
+			for int64(len(h.lookup.near))*nearRows < rows {
+				h.lookup.near = append(h.lookup.near, uint32(i))
+			}
 		}
+		h.lookup.first = append(h.lookup.first, rows)
 	})
 	return h.lookup, nil
 }
@@ -80,10 +87,22 @@ func (l *lookup) IsText(column int) bool {
 	return err == nil && kind == rowdata.Bytes
 }
 
+// batchOf returns the batch that has a row.
+func (l *lookup) batchOf(row int64) int {
+	batch := int(l.near[row/nearRows])
+	for l.first[batch+1] <= row {
+		batch++
+	}
+	return batch
+}
+
 // each calls a function with the parts of batches that hold n rows from first on, and with the places of their first
 // rows among these.
 func (l *lookup) each(first, n int64, f func(part arrow.RecordBatch, at int) error) error {
-	batch := sort.Search(len(l.first), func(i int) bool { return l.first[i] > first }) - 1
+	if n == 0 {
+		return nil
+	}
+	batch := l.batchOf(first)
 	for at := int64(0); at < n; batch++ {
 		of := l.of.batches[batch]
 		from := first + at - l.first[batch]
@@ -220,7 +239,7 @@ func (l *lookup) Gather(mem memory.Allocator, column int, rows []uint64, valid [
 			at[i] = l.of.None()
 			continue
 		}
-		batch := sort.Search(len(l.first), func(i int) bool { return l.first[i] > int64(row) }) - 1
+		batch := l.batchOf(int64(row))
 		at[i] = gather.Row{Batch: uint32(batch), Row: uint32(int64(row) - l.first[batch])}
 	}
 	return gather.Column(mem, l.of.columns[column], at)

@@ -238,6 +238,8 @@ type text struct {
 	column  int // of from, or of Decoding.Columns
 }
 
+func (t *text) isText() bool { return t.isNull || t.from != nil || t.numbers != nil }
+
 // GatheredLookup is a lookup that gives strings of its rows, by their numbers.
 type GatheredLookup interface {
 	rowcode.Lookup
@@ -306,87 +308,123 @@ func (l *rowsLayout) take(_ context.Context, t *stream.Tile) (rest func() error,
 	if err := th.Take(l.ctx); err != nil {
 		return nil, err
 	}
-	var batches []arrow.RecordBatch
+	var taken []takenRows
 	for from := 0; from < t.Rows && err == nil; from += rowsBatch {
 		spawn.Step()
-		var batch arrow.RecordBatch
-		if batch, err = l.batch(t, from, min(from+rowsBatch, t.Rows)); err == nil {
-			batches, err = append(batches, batch), context.Cause(l.ctx)
+		var rows takenRows
+		if rows, err = l.rows(t, from, min(from+rowsBatch, t.Rows)); err == nil {
+			taken, err = append(taken, rows), context.Cause(l.ctx)
 		}
 	}
 	th.Give()
 	if err != nil {
-		recordreader.ReleaseAll(batches)
+		releaseTaken(taken)
 		return nil, err
 	}
 	l.taken(t)
-	return func() error { return l.takeBatches(th, batches) }, nil
+	return func() error { return l.takeBatches(th, taken) }, nil
 }
 
-// takeBatches hands batches on, each of which is taken over.
-func (l *rowsLayout) takeBatches(th *threads.Thread, batches []arrow.RecordBatch) error {
+// takeBatches makes batches of rows, and hands them on.
+func (l *rowsLayout) takeBatches(th *threads.Thread, taken []takenRows) error {
+	defer releaseTaken(taken)
 	if err := th.Take(l.ctx); err != nil {
-		recordreader.ReleaseAll(batches)
 		return err
 	}
 	defer th.Give()
-	for i, batch := range batches {
+	for i := range taken {
 		spawn.Step()
-		if err := cmp.Or(l.of.Take(batch), context.Cause(l.ctx)); err != nil {
-			recordreader.ReleaseAll(batches[i+1:])
+		batch, err := l.batch(&taken[i])
+		if err == nil {
+			err = l.of.Take(batch)
+		}
+		if err = cmp.Or(err, context.Cause(l.ctx)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// batch makes a batch of some rows of a tile.
-func (l *rowsLayout) batch(t *stream.Tile, from, to int) (arrow.RecordBatch, error) {
-	var columns []arrow.Array
-	defer func() { recordreader.ReleaseAll(columns) }()
-	for i, f := range l.of.Schema.Fields() {
+// takenRows are columns of some rows of a tile. Strings are numbers still, which take a while to look up.
+type takenRows struct {
+	columns []arrow.Array // nil of strings, and once they are a batch's
+	numbers []vector.Vector
+	rows    int
+}
+
+func releaseTaken(taken []takenRows) {
+	for i := range taken {
+		recordreader.ReleaseAll(taken[i].columns)
+	}
+}
+
+// rows takes some rows of a tile.
+func (l *rowsLayout) rows(t *stream.Tile, from, to int) (r takenRows, err error) {
+	fields := l.of.Schema.Fields()
+	r = takenRows{make([]arrow.Array, len(fields)), make([]vector.Vector, len(fields)), to - from}
+	for i, f := range fields {
 		v := vector.Vector{Kind: rowdata.Int64, Words: rowdata.View[uint64](t.Columns[i])[from:to]}
 		setNulls(&v, t.Valid[i], from)
-		made, err := l.column(i, &v, f.Type)
-		if err != nil {
+		if l.texts[i].isText() {
+			v.Words = slices.Clone(v.Words)
+			r.numbers[i] = v
+			continue
+		}
+		if r.columns[i], err = v.Array(l.of.Allocator, f.Type); err != nil {
+			recordreader.ReleaseAll(r.columns)
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// batch makes a batch of rows.
+func (l *rowsLayout) batch(r *takenRows) (arrow.RecordBatch, error) {
+	defer recordreader.ReleaseAll(r.columns)
+	for i, f := range l.of.Schema.Fields() {
+		if r.columns[i] != nil {
+			continue
+		}
+		var err error
+		if r.columns[i], err = l.strings(i, &r.numbers[i], f.Type); err != nil {
 			return nil, err
 		}
-		columns = append(columns, made)
 	}
-	return array.NewRecordBatch(l.of.Schema, columns, int64(to-from)), nil
+	return array.NewRecordBatch(l.of.Schema, r.columns, int64(r.rows)), nil
 }
 
 // setNulls sets the NULLs of values by their bits in a bitmap, from one on that begins a word.
 func setNulls(v *vector.Vector, bitmap []uint32, from int) {
-	for i := range v.Words {
-		bits := bitmap[(from+i)/32]
-		if i%32 == 0 && bits == math.MaxUint32 {
+	for first := 0; first < len(v.Words); first += 32 {
+		bits := bitmap[(from+first)/32]
+		if bits == math.MaxUint32 {
 			continue
 		}
-		if bits>>(i%32)&1 == 0 {
-			v.SetNull(i)
+		for i := first; i < min(first+32, len(v.Words)); i++ {
+			if bits>>(i%32)&1 == 0 {
+				v.SetNull(i)
+			}
 		}
 	}
 }
 
-// column makes the array of a column.
-func (l *rowsLayout) column(i int, v *vector.Vector, t arrow.DataType) (arrow.Array, error) {
-	switch of := &l.texts[i]; {
+// strings makes the array of a column of strings of their numbers.
+func (l *rowsLayout) strings(i int, v *vector.Vector, t arrow.DataType) (arrow.Array, error) {
+	of := &l.texts[i]
+	switch {
 	case of.from != nil:
 		return of.from.Gather(l.of.Allocator, of.column, v.Words, v.Valid)
-	case of.numbers != nil:
-		strings := vector.Vector{Kind: rowdata.Bytes, Words: make([]uint64, 2*len(v.Words)), Valid: v.Valid}
-		values := rowdata.View[rowdata.Bytes2](strings.Words)
-		for row, number := range v.Words {
-			if !v.IsNull(row) {
-				values[row] = of.numbers.String(number)
-			}
-		}
-		v = &strings
 	case of.isNull:
 		return array.MakeArrayOfNull(l.of.Allocator, t, len(v.Words)), nil
 	}
-	return v.Array(l.of.Allocator, t)
+	strings := vector.Vector{Kind: rowdata.Bytes, Words: make([]uint64, 2*len(v.Words)), Valid: v.Valid}
+	values := rowdata.View[rowdata.Bytes2](strings.Words)
+	for row, number := range v.Words {
+		if !v.IsNull(row) {
+			values[row] = of.numbers.String(number)
+		}
+	}
+	return strings.Array(l.of.Allocator, t)
 }
 
 // number says what numbers the strings of pages.

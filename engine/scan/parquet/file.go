@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
@@ -37,6 +38,8 @@ type File struct {
 	elements []listElement // by column of flat
 	trees    []*nestedTree // by column of flat; nil of columns that are not nested, and of lists that elements has
 	variants []leafRange
+
+	cutsPieces atomic.Bool // its writer cuts blocks in pieces: a block has been looked at
 
 	all   func() (*metadata.FileMetaData, error) // decodes the whole footer, for pqarrow, once
 	stats func() decode.Stats                    // of all row groups; computes them once

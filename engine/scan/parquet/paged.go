@@ -154,7 +154,7 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 	cut := pageCutter{
 		codec: chunk.codec, optional: leaf.MaxDefinitionLevel() > 0, bytesMax: max(chunk.unpacked, pageBytesMin),
 		pagesMax: int(pagedMin + r.part.numRows/pagedRowsMin), encodings: chunk.dataEncodings() | anyValues,
-		packed: r.part.file.packsAll(),
+		packed: r.part.file.packsAll(), isCut: r.part.file.cutsPieces.Load(),
 	}
 	form, _ := pagedForm(r.part.file.flat.Schema.Field(c.field).Type, leaf)
 	cut.width = cmp.Or(form.Width, stringMin)
@@ -171,6 +171,9 @@ func (r *pageReader) read(c *partColumn, memory []byte) (pages decode.Pages, ok 
 	}
 	if !cut.all(raw[:c.bytes]) || cut.rows != r.part.numRows {
 		return pages, false
+	}
+	if cut.isCut {
+		r.part.file.cutsPieces.Store(true)
 	}
 	return cut.pages, true
 }
@@ -196,7 +199,7 @@ type pageCutter struct {
 	bytesMax  int64       // of a page, decompressed
 	pagesMax  int         // that a tile could take: a damaged chunk may be nothing but headers
 	packed    bool        // pages of version 2 are compressed, whatever their headers say
-	isCut     bool        // a block of several pieces has been seen, which has a cut between the first two
+	isCut     bool        // a block of several pieces, of the file, has a cut between the first two
 
 	unpack   []byte // where pages go decompressed; nil where they stay as they are
 	unpacked int    // bytes of unpack that pages have
