@@ -368,16 +368,18 @@ func (h *Hashed) Note(rows []gather.Row) {
 	}
 }
 
-// Noted returns the rows of batch i that Note was told of, or else the others; ok is false behind
-// the last batch.
-func (h *Hashed) Noted(i int, noted bool) (rows []gather.Row, ok bool) {
-	if i >= len(h.batches) {
-		return nil, false
-	}
+// Batches returns how many batches there are, and BatchRows how many rows one of them has.
+func (h *Hashed) Batches() int { return len(h.batches) }
+
+// BatchRows: see Batches.
+func (h *Hashed) BatchRows(i int) int64 { return h.batches[i].NumRows() }
+
+// Noted returns the rows of batch i that Note was told of, or else the others.
+func (h *Hashed) Noted(i int, noted bool) (rows []gather.Row) {
 	for row := range uint32(h.batches[i].NumRows()) {
 		if (h.found[i][row/32].Load()>>(row%32)&1 == 1) == noted {
 			rows = append(rows, gather.Row{Batch: uint32(i), Row: row})
 		}
 	}
-	return slices.Clip(rows), true
+	return slices.Clip(rows)
 }

@@ -109,8 +109,8 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 		list = append(list, &probeSplit{Split: split, of: of, number: i})
 	}
 	of.probed.Add(len(splits))
-	if s.node.marksBuild() {
-		list = append(list, &aloneSplit{joinedSplits: of, number: len(splits)})
+	if s.run != nil && s.node.marksBuild() {
+		list = append(list, of.aloneSplits(len(splits))...)
 	}
 	return list, nil
 }
@@ -240,10 +240,27 @@ func (r *probeReader) next() (arrow.RecordBatch, error) {
 	}
 }
 
-// aloneSplit is the rows of a build side in memory that are chosen by whether they have a partner.
+// aloneSplit is the rows of some batches of a build side in memory that are chosen by whether they have a partner.
 type aloneSplit struct {
 	*joinedSplits
-	number int
+	number   int
+	from, to int // batches
+}
+
+// aloneRowsMin is how many rows of a build side a split of them has at least, where there are as many.
+const aloneRowsMin = 1 << 16
+
+// aloneSplits returns the splits of the rows of the build side, which come behind a number of others.
+func (s *joinedSplits) aloneSplits(behind int) (list []scan.Split) {
+	side := s.built.side.All()
+	rows, from := int64(0), 0
+	for i := range side.Batches() {
+		if rows += side.BatchRows(i); rows >= aloneRowsMin || i == side.Batches()-1 {
+			list = append(list, &aloneSplit{joinedSplits: s, number: behind + len(list), from: from, to: i + 1})
+			rows, from = 0, i+1
+		}
+	}
+	return list
 }
 
 // Position implements scan.Split.
@@ -266,7 +283,9 @@ func (s *aloneSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.Reco
 	}
 	j := s.newJoiner(ctx, opt)
 	j.turn(s.built.side.All())
-	return recordreader.New(s.schema, j.nextAlone, j.release), nil
+	j.alone = s.from
+	next := func() (arrow.RecordBatch, error) { return j.nextAlone(s.to) }
+	return recordreader.New(s.schema, next, j.release), nil
 }
 
 // taskSplit is the rows of a task.
@@ -341,7 +360,7 @@ func (r *taskReader) next() (arrow.RecordBatch, error) {
 			r.ended = true
 		}
 		if r.split.node.marksBuild() {
-			if batch, err := r.nextAlone(); batch != nil || err != nil {
+			if batch, err := r.nextAlone(r.hashed.Batches()); batch != nil || err != nil {
 				return batch, err
 			}
 		}
@@ -598,16 +617,16 @@ func (j *joiner) choose(p *engine.Partners) error {
 	return nil
 }
 
-// nextAlone returns rows of the build side that are chosen by whether they have a partner, with NULL in the probe
-// side's columns; nil at the end.
-func (j *joiner) nextAlone() (arrow.RecordBatch, error) {
+// nextAlone returns rows of the batches of the build side before batch `to` that are chosen by whether they have a
+// partner, with NULL in the probe side's columns; nil at the end.
+func (j *joiner) nextAlone(to int) (arrow.RecordBatch, error) {
 	n := j.split.node
 	ofProbe := n.probeColumns()
 	for {
-		rows, ok := j.hashed.Noted(j.alone, n.has.buildPartnered)
-		if !ok {
+		if j.alone >= to {
 			return nil, nil
 		}
+		rows := j.hashed.Noted(j.alone, n.has.buildPartnered)
 		j.alone++
 		if len(rows) == 0 {
 			continue
