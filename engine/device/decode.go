@@ -301,6 +301,12 @@ func (d *decoder) plan(q *Query, l *Layout) error {
 func (d *decoder) planStrings(q *Query, l *Layout, unpacked []int64, rows int64) error {
 	if l.rows != nil {
 		l.rows.number(d)
+		// A writer gives up the codes of strings that come once each, as areFew finds when tiles have crossed in vain.
+		for i := range d.strings {
+			if d.strings[i].numbers != nil && unpacked[i] > codeBytesMax*rows && d.rows >= stringsMany {
+				return errors.New("strings of a column may come once each")
+			}
+		}
 	}
 	fetched := int64(0) // strings
 	for k, column := range l.bound.KeyColumns {
@@ -347,6 +353,9 @@ func (d *decoder) planStrings(q *Query, l *Layout, unpacked []int64, rows int64)
 	}
 	return nil
 }
+
+// codeBytesMax is the most that the code of a string takes in a page, in bytes.
+const codeBytesMax = 4
 
 // What a string is expected to take in a page, at least, and at most for devices.
 const (
