@@ -50,8 +50,9 @@ type Options struct {
 	// Decode says how encoded tiles are decoded. The default, nil, has no encoded tiles.
 	Decode *Decoding
 
-	// Decoded, if it is set, takes the rows of encoded tiles as soon as they are decoded, and nothing is aggregated. What it
-	// returns is called once the tile is free for other rows. Shape has columns alone then, and no other tiles are submitted.
+	// Decoded, if it is set, takes the rows of encoded tiles as soon as they are decoded, and nothing is
+	// aggregated. What it returns is called once the tile is free for other rows. Shape has columns alone
+	// then, and no other tiles are submitted.
 	Decoded func(context.Context, *Tile) (rest func() error, err error)
 
 	// MemoryLimit bounds each device's memory, in bytes. The default is the memory that is free.

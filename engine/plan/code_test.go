@@ -308,7 +308,8 @@ func sameOnDevice(
 	}
 	tested, wantTested := stats.Filter, wantStats.Filter
 	if stats.RowsRead != wantStats.RowsRead ||
-		tested != nil && wantTested != nil && len(dimensions) == 0 && fail == nil && tested.RowsTested != wantTested.RowsTested {
+		tested != nil && wantTested != nil && len(dimensions) == 0 && fail == nil &&
+			tested.RowsTested != wantTested.RowsTested {
 		t.Fatalf("%s: %d rows read, %+v; want %d, %+v", text, stats.RowsRead, tested, wantStats.RowsRead, wantTested)
 	}
 	return stats, true
@@ -350,7 +351,8 @@ func TestDeviceCode(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d of %d statements were decoded, %d with conditions, %d for the CPU; %d failed", decoded, statements, filtered, forCPU, failed)
+	t.Logf("%d of %d statements were decoded, %d with conditions, %d for the CPU; %d failed",
+		decoded, statements, filtered, forCPU, failed)
 	if decoded < statements/4 || filtered < statements/8 || forCPU < statements/40 || failed == 0 {
 		t.Errorf("%d of %d statements were decoded, %d with conditions, %d for the CPU, and %d failed; want more",
 			decoded, statements, filtered, forCPU, failed)
