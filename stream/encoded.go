@@ -472,8 +472,8 @@ func (t *Tile) submitDecoded() error {
 	return wrapDevice(t.giveDecoded())
 }
 
-// giveDecoded has the rows of a tile go to Options.Decoded. The tile is free before they are where they are to be, since
-// decoding others takes as long as that.
+// giveDecoded has the rows of a tile go to Options.Decoded. The tile is free before they are where they are to
+// be, since decoding others takes as long as that.
 func (t *Tile) giveDecoded() error {
 	r := t.device.run
 	rest, err := func() (func() error, error) {

@@ -335,7 +335,8 @@ func (a *Aggregator) Route() string {
 	switch {
 	case s.Rows+s.Decoded == 0 || s.Reason != "" && s.Emitted == 0:
 		return "cpu"
-	case s.Reason != "" || s.Finisher != "" || s.RowsBack+s.GroupsBack > 0 || a.query.CPU.Counters().RowsPreAgg.Load() > 0:
+	case s.Reason != "" || s.Finisher != "" || s.RowsBack+s.GroupsBack > 0,
+		a.query.CPU.Counters().RowsPreAgg.Load() > 0:
 		return "cpu and device"
 	}
 	return "device"
