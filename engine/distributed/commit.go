@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
@@ -82,7 +83,7 @@ func (t *Tasks) Commit(ctx context.Context) (done Done, err error) {
 			return Done{}, err
 		}
 	}
-	if err := t.work.writeJSON(committedName, after); err != nil {
+	if err := t.work.WriteJSON(committedName, after); err != nil {
 		return Done{}, err
 	}
 	return Done{Stage: StageCommit, State: "done", Rows: rows, Groups: rows, BytesWritten: bytes,
@@ -153,7 +154,7 @@ func (t *Tasks) assemble(ctx context.Context, merges []manifest) error {
 	for i := range merges {
 		m := &merges[i]
 		for n, f := range m.Files {
-			from := t.work.path(m.name() + "/" + f.Path)
+			from := t.work.Path(m.name() + "/" + f.Path)
 			f.Path = t.finalName(m, f.Path, n)
 			files = append(files, sink.Made{From: from, File: f})
 		}
@@ -209,7 +210,7 @@ func (t *Tasks) removeOwn() error {
 	list, err := objects.List(strings.TrimRight(t.Plan.Output.Path, "/") + "/")
 	errs := []error{err}
 	for _, o := range list {
-		if strings.Contains(baseName(o.Name), "-"+t.Plan.ID+".") {
+		if strings.Contains(workdir.BaseName(o.Name), "-"+t.Plan.ID+".") {
 			errs = append(errs, t.FS.Remove(o.Name))
 		}
 	}
@@ -242,7 +243,7 @@ func (t *Tasks) gather(ctx context.Context, merges []manifest) error {
 			return err
 		}
 	}
-	return writeAll(ctx, t.Plan.Output.Path, schema, t.outputOptions(ctx), rows)
+	return workdir.WriteRows(ctx, t.Plan.Output.Path, schema, t.outputOptions(ctx), rows)
 }
 
 // rowsOf reads the rows of merges, one after the other.
@@ -250,7 +251,7 @@ func (t *Tasks) rowsOf(ctx context.Context, merges []manifest, schema *arrow.Sch
 	var files []string
 	for i := range merges {
 		for _, f := range merges[i].Files {
-			files = append(files, t.work.path(merges[i].name()+"/"+f.Path))
+			files = append(files, t.work.Path(merges[i].name()+"/"+f.Path))
 		}
 	}
 	opt := scan.OpenOptions{Allocator: t.Engine.Allocator(), Budget: t.Engine.Budget()}

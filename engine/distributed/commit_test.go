@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 )
@@ -32,11 +33,11 @@ func linesOf(t *testing.T, tasks *Tasks) []string {
 	}
 	var lines []string
 	for _, name := range names {
-		w := workDir{fs: tasks.FS, root: out.Path}
+		w := workDir(tasks.FS, out.Path, nil)
 		if name == "" {
-			w.root, name = strings.TrimSuffix(out.Path, "/"+baseName(out.Path)), baseName(out.Path)
+			w.Root, name = strings.TrimSuffix(out.Path, "/"+workdir.BaseName(out.Path)), workdir.BaseName(out.Path)
 		}
-		check(t, w.read(name, func(text []byte) error {
+		check(t, w.Read(name, func(text []byte) error {
 			rows := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 			lines = append(lines, rows[1:]...)
 			return nil
@@ -127,7 +128,7 @@ func TestTasksOutOfOrder(t *testing.T) {
 	twice(StageCommit, 0)
 	checkSmall(t, "the output", tasks)
 	for _, stage := range tasks.Plan.Stages { // which have nothing to do any more
-		check(t, os.RemoveAll(tasks.work.path(stage.Name)))
+		check(t, os.RemoveAll(tasks.work.Path(stage.Name)))
 		done, err := do(t, tasks, stage.Name, 0)
 		check(t, err)
 		if done.State != "already" {
@@ -321,7 +322,7 @@ func TestRemembered(t *testing.T) {
 		r.Output = filepath.Join(dir, output)
 		tasks := newSmall(t, eng, quick, r)
 		doUntil(t, tasks, "")
-		note := tasks.work.path(committedName)
+		note := tasks.work.Path(committedName)
 		text, err := os.ReadFile(note)
 		check(t, err)
 		commit := func(name, state string, class error, want string) {
@@ -338,7 +339,7 @@ func TestRemembered(t *testing.T) {
 		check(t, os.Chtimes(tasks.marker(), later, later))
 		commit("once more", "already", nil, "")
 		var c committed
-		check(t, tasks.work.readJSON(committedName, &c))
+		check(t, tasks.work.ReadJSON(committedName, &c))
 		if c.unnoted || !c.Output.Modified.Equal(later.Truncate(0)) {
 			t.Errorf("%s: the note is still of %s, want %s", output, c.Output.Modified, later)
 		}

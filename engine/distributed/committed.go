@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 )
@@ -30,13 +31,13 @@ type committed struct {
 // is gone. An output that is another's is ErrReplaced.
 func (t *Tasks) remembered() (*committed, error) {
 	var before committed
-	err := t.work.readJSON(committedName, &before)
+	err := t.work.ReadJSON(committedName, &before)
 	noted := err == nil
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case noted && before.Plan != t.Plan.ID:
-		return nil, fmt.Errorf("%w: %s is of plan %s", ErrDamaged, t.work.path(committedName), before.Plan)
+		return nil, fmt.Errorf("%w: %s is of plan %s", ErrDamaged, t.work.Path(committedName), before.Plan)
 	}
 	now, err := t.outputNow() // after the note, which comes after the output
 	switch {
@@ -86,7 +87,7 @@ func (t *Tasks) committedBefore(c *committed) (Done, error) {
 				return Done{}, err
 			}
 		}
-		if err := t.work.writeJSON(committedName, c); err != nil {
+		if err := t.work.WriteJSON(committedName, c); err != nil {
 			return Done{}, err
 		}
 	}
@@ -107,15 +108,15 @@ func (t *Tasks) unnoted(now *dataset.Identity) (*committed, error) {
 }
 
 // output is the directory of the output.
-func (t *Tasks) output() workDir {
-	return workDir{fs: t.FS, root: t.Plan.Output.Path, budget: t.work.budget}
+func (t *Tasks) output() workdir.Dir {
+	return workDir(t.FS, t.Plan.Output.Path, t.work.Budget)
 }
 
 // marker is the file by which the output is known.
 func (t *Tasks) marker() string {
 	out := t.output()
 	if t.Plan.Output.Directory() {
-		return out.path(sink.ManifestName)
+		return out.Path(sink.ManifestName)
 	}
 	return t.Plan.Output.Path
 }
@@ -135,7 +136,7 @@ func (t *Tasks) outputNow() (*dataset.Identity, error) {
 
 func (t *Tasks) outputManifest() (*sink.Manifest, error) {
 	m := new(sink.Manifest)
-	err := t.output().read(sink.ManifestName, func(text []byte) error {
+	err := t.output().Read(sink.ManifestName, func(text []byte) error {
 		if err := json.Unmarshal(text, m); err != nil {
 			return fmt.Errorf("%s: %w", t.marker(), err)
 		}

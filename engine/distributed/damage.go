@@ -55,21 +55,21 @@ func isBlobDamage(err error) bool {
 // checksum. A store keeps the checksums of objects itself, and one list tells all sizes. R6.
 func (t *Tasks) checkRows(ctx context.Context, merges []manifest) error {
 	var objects map[string]int64 // sizes, by path; nil of files
-	if _, remote := t.work.objects(); remote {
-		list, err := t.work.list(StageMerge, "")
+	if _, remote := t.work.Objects(); remote {
+		list, err := t.work.List(StageMerge, "")
 		if err != nil {
 			return err
 		}
 		objects = make(map[string]int64, len(list))
 		for _, o := range list {
-			objects[t.work.path(StageMerge+"/"+o.name)] = o.bytes
+			objects[t.work.Path(StageMerge+"/"+o.Name)] = o.Bytes
 		}
 	}
 	var group spawn.Group
 	group.SetLimit(manifestsAtOnce)
 	for i := range merges {
 		for _, f := range merges[i].Files {
-			path := t.work.path(merges[i].name() + "/" + f.Path)
+			path := t.work.Path(merges[i].name() + "/" + f.Path)
 			if objects != nil {
 				if err := checkObject(path, f, objects); err != nil {
 					return err

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/store"
-	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Would catch damage that schedulers try again for ever, and faults that another attempt mends and that are
@@ -48,7 +48,7 @@ func TestExplainDamage(t *testing.T) {
 			t.Errorf("%s: it says %v", c.name, err)
 		}
 	}
-	check(t, tasks.output().write(sink.ManifestName, writerOf([]byte(`{"plan":"`+tasks.Plan.ID+`"}`))))
+	check(t, tasks.output().Write(sink.ManifestName, workdir.TextWriter([]byte(`{"plan":"`+tasks.Plan.ID+`"}`))))
 	err := tasks.explainDamage(blob(store.ErrCorrupt))
 	if errors.Is(err, ErrDamaged) || !strings.HasPrefix(err.Error(), "the plan was committed while the task ran") {
 		t.Errorf("after the commit: %v", err)
@@ -74,18 +74,18 @@ func TestCheckRows(t *testing.T) {
 			return tasks.checkRows(t.Context(), []manifest{m})
 		}
 		says(t, "no file", rows(""), ErrDamaged, "rows of a merge are missing: ")
-		check(t, tasks.work.write(name, writerOf([]byte(text))))
+		check(t, tasks.work.Write(name, workdir.TextWriter([]byte(text))))
 		check(t, rows(""))
 		if remote { // whose store checks the bytes
 			check(t, rows(sum))
 		} else {
 			says(t, "another checksum", rows(sum), ErrDamaged, "has the SHA-256 ")
-			right, err := fileSum(fsys, tasks.work.path(name))
+			right, err := fileSum(fsys, tasks.work.Path(name))
 			check(t, err)
 			check(t, rows(right))
 		}
-		check(t, tasks.work.write(name, writerOf([]byte(text[1:]))))
-		says(t, "a shorter file", rows(""), ErrDamaged, tasks.work.path(name)+" has 3 B, where 4 were written")
+		check(t, tasks.work.Write(name, workdir.TextWriter([]byte(text[1:]))))
+		says(t, "a shorter file", rows(""), ErrDamaged, tasks.work.Path(name)+" has 3 B, where 4 were written")
 	}
 }
 
@@ -104,13 +104,13 @@ func TestOpenPacks(t *testing.T) {
 		attempts[1].Blobs = []int64{0, 4, 0, 6}
 		texts := []string{"abbcccdddd", "BBBBDDDDDD"}
 		for i := range attempts {
-			check(t, tasks.work.write(attempts[i].name()+packSuffix, writerOf([]byte(texts[i]))))
+			check(t, tasks.work.Write(attempts[i].name()+packSuffix, workdir.TextWriter([]byte(texts[i]))))
 		}
 		for _, of := range []Range{{0, 3}, {0, 0}, {1, 2}, {2, 3}, {3, 3}} {
 			opened, err := tasks.openPacks(t.Context(), attempts, of)
 			check(t, err)
 			var got []string
-			for i, blobs := range opened.sources {
+			for i, blobs := range opened.Sources {
 				if len(blobs) != of.Last-of.First+1 {
 					t.Errorf("%s: %d blobs of pack %d", of, len(blobs), i)
 				}
@@ -128,7 +128,7 @@ func TestOpenPacks(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, objects %t: %q, want %q", of, remote, got, want)
 			}
-			check(t, opened.close())
+			check(t, opened.Close())
 		}
 		// used opens the packs, and their blobs: of files, packs are looked at when they are read.
 		used := func() error {
@@ -136,93 +136,23 @@ func TestOpenPacks(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for _, blobs := range opened.sources {
+			for _, blobs := range opened.Sources {
 				r, openErr := blobs[0].Open()
 				if err = openErr; err != nil {
 					break
 				}
 				check(t, r.Close())
 			}
-			return errors.Join(err, opened.close())
+			return errors.Join(err, opened.Close())
 		}
 		check(t, used())
-		check(t, tasks.work.write(attempts[1].name()+packSuffix, writerOf([]byte(texts[1]+"x"))))
+		check(t, tasks.work.Write(attempts[1].name()+packSuffix, workdir.TextWriter([]byte(texts[1]+"x"))))
 		says(t, "a longer pack", used(), ErrDamaged, ".pack has 11 B, where 10 were written")
-		check(t, tasks.work.write(attempts[1].name()+packSuffix, writerOf([]byte(texts[1]))))
-		check(t, fsys.Remove(tasks.work.path(attempts[0].name()+packSuffix)))
+		check(t, tasks.work.Write(attempts[1].name()+packSuffix, workdir.TextWriter([]byte(texts[1]))))
+		check(t, fsys.Remove(tasks.work.Path(attempts[0].name()+packSuffix)))
 		says(t, "no pack", used(), ErrDamaged, "a pack is missing")
 		if fsys.opened != 0 {
 			t.Errorf("%d objects are open", fsys.opened)
-		}
-	}
-}
-
-// failingTemp is a temporary file whose n-th call fails.
-type failingTemp struct {
-	vfs.TempFile
-	left *int
-}
-
-func (f failingTemp) call() error {
-	if *f.left--; *f.left == 0 {
-		return errStore
-	}
-	return nil
-}
-
-func (f failingTemp) WriteAt(p []byte, at int64) (int, error) {
-	if err := f.call(); err != nil {
-		return 0, err
-	}
-	return f.TempFile.WriteAt(p, at)
-}
-
-func (f failingTemp) ReadAt(p []byte, at int64) (int, error) {
-	if err := f.call(); err != nil {
-		return 0, err
-	}
-	return f.TempFile.ReadAt(p, at)
-}
-
-// Would catch a pack that is written though a temporary file has lost a part of it.
-func TestSpoolFaults(t *testing.T) {
-	dir := t.TempDir()
-	fill := func(s *spool, to *strings.Builder) error {
-		for i := range 6 {
-			w, err := s.createBlob(i % 2)
-			check(t, err)
-			if _, err := w.Write([]byte(strings.Repeat(string(rune('a'+i)), 70))); err != nil {
-				return err
-			}
-			check(t, w.Close())
-		}
-		return s.copyTo(to)
-	}
-	want := ""
-	for n := 0; ; n++ {
-		left := n
-		s := newSpool(func() (vfs.TempFile, error) {
-			file, err := vfs.OS.CreateTemp(dir)
-			return failingTemp{file, &left}, err
-		}, 2)
-		s.each = 100
-		var b strings.Builder
-		err := fill(s, &b)
-		check(t, s.close())
-		switch {
-		case n == 0:
-			check(t, err)
-			want = b.String()
-		case left > 0: // there are no more calls
-			if n < 4 {
-				t.Errorf("%d calls", n)
-			}
-			return
-		case !errors.Is(err, errStore):
-			t.Errorf("call %d: %v", n, err)
-		}
-		if err == nil && b.String() != want {
-			t.Errorf("call %d: %q, want %q", n, b.String(), want)
 		}
 	}
 }
@@ -293,7 +223,7 @@ func TestSealedTwice(t *testing.T) {
 	// A twin of split 1, and a task that has seen the twin alone, and seals last.
 	first := s.Attempts[1]
 	for _, suffix := range []string{packSuffix, manifestSuffix} {
-		check(t, fsys.Remove(tasks.work.path(first.name()+suffix)))
+		check(t, fsys.Remove(tasks.work.Path(first.name()+suffix)))
 	}
 	_, err = tasks.Partial(t.Context(), 1)
 	check(t, err)

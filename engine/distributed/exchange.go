@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
@@ -141,7 +142,7 @@ func (t *Tasks) writeJoined(
 	if err != nil {
 		return stats, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	d, err := t.divide(ctx)
 	if err != nil {
 		return stats, err
@@ -157,7 +158,7 @@ func (t *Tasks) writeJoined(
 
 // writeRows writes the rows that the rows of partitions come to, to the directory of the attempt. It returns the
 // bytes of the blobs.
-func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *packs, _ Range) (read int64, err error) {
+func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *workdir.Packs, _ Range) (read int64, err error) {
 	d, err := t.divide(ctx)
 	if err != nil {
 		return 0, err
@@ -170,9 +171,9 @@ func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *packs, _ Range) (
 	if err := t.writePart(ctx, m, d.Finished(), rows); err != nil {
 		return 0, err
 	}
-	for _, blobs := range p.sources {
+	for _, blobs := range p.Sources {
 		for _, b := range blobs {
-			read += b.(*packed).bytes
+			read += b.(*workdir.Packed).Bytes
 		}
 	}
 	m.Rows = m.Groups
@@ -180,14 +181,14 @@ func (t *Tasks) writeRows(ctx context.Context, m *manifest, p *packs, _ Range) (
 }
 
 // sent returns the rows of some partitions, by side.
-func (t *Tasks) sent(p *packs) [][]partial.RowBlob {
+func (t *Tasks) sent(p *workdir.Packs) [][]partial.RowBlob {
 	list := make([][]partial.RowBlob, len(t.Plan.Exchange.Sides))
-	for i, blobs := range p.sources {
+	for i, blobs := range p.Sources {
 		side := t.Plan.Exchange.sideOf(t.Plan.Splits[i].Input)
 		for _, of := range blobs {
-			b := of.(*packed)
+			b := of.(*workdir.Packed)
 			list[side] = append(list[side], partial.RowBlob{
-				Blob: b, Run: p.runs[i], Partition: b.number, Partitions: t.Plan.Exchange.Partitions, Bytes: b.bytes,
+				Blob: b, Run: p.Runs[i], Partition: b.Number, Partitions: t.Plan.Exchange.Partitions, Bytes: b.Bytes,
 			})
 		}
 	}

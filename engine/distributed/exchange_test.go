@@ -12,6 +12,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/partial"
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
@@ -131,7 +132,7 @@ func TestExchangeDamage(t *testing.T) {
 	s, err := tasks.sealed(t.Context(), StagePartial)
 	check(t, err)
 	join := func() error {
-		check(t, os.RemoveAll(tasks.work.path(StageCombine)))
+		check(t, os.RemoveAll(tasks.work.Path(StageCombine)))
 		for node := range tasks.Plan.Combines {
 			if _, err := tasks.Combine(t.Context(), node); err != nil {
 				return err
@@ -140,7 +141,7 @@ func TestExchangeDamage(t *testing.T) {
 		return nil
 	}
 	check(t, join())
-	path := func(i int) string { return tasks.work.path(s.Attempts[i].name() + packSuffix) }
+	path := func(i int) string { return tasks.work.Path(s.Attempts[i].name() + packSuffix) }
 	for i := range s.Attempts {
 		text, err := os.ReadFile(path(i))
 		check(t, err)
@@ -167,7 +168,7 @@ func TestExchangeDamage(t *testing.T) {
 		return tasks.writeSent(t.Context(), 0, opt)
 	})
 	check(t, err)
-	names, err := filepath.Glob(tasks.work.path(StagePartial + "/00099.*" + packSuffix))
+	names, err := filepath.Glob(tasks.work.Path(StagePartial + "/00099.*" + packSuffix))
 	check(t, err)
 	text, err := os.ReadFile(names[0])
 	check(t, err)
@@ -226,7 +227,7 @@ func answerTo(t *testing.T, eng *engine.Engine, statement string, tables map[str
 	defer q.Close()
 	result, err := q.Run(t.Context())
 	check(t, err)
-	check(t, writeAll(t.Context(), path, result.Schema(), sink.Options{FS: quick, Format: format}, result))
+	check(t, workdir.WriteRows(t.Context(), path, result.Schema(), sink.Options{FS: quick, Format: format}, result))
 }
 
 // sortedLines returns the lines of a file of CSV, or of all files of a directory, without headers.

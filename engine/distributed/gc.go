@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -30,23 +31,22 @@ type Garbage struct {
 // are; and what is older than a duration and belongs to no plan, or is of an attempt that has not ended.
 // It touches nothing that it does not know by its name.
 func Collect(fsys vfs.FS, work string, older time.Duration, dry bool) (found []Garbage, err error) {
-	w := workDir{fs: fsys, root: strings.TrimRight(work, "/")}
-	files, err := w.walk("")
+	w := workDir(fsys, strings.TrimRight(work, "/"), nil)
+	files, err := w.Walk("")
 	if err != nil {
 		return nil, err
 	}
-	plans := make(map[string][]entry)
+	plans := make(map[string][]workdir.Entry)
 	for _, f := range files {
-		id, rest, below := strings.Cut(f.name, "/")
+		id, rest, below := strings.Cut(f.Name, "/")
 		if below && planName.MatchString(id) {
-			f.name = rest
+			f.Name = rest
 			plans[id] = append(plans[id], f)
 		}
 	}
 	before := time.Now().Add(-older)
 	for id, files := range plans {
-		p := workDir{fs: fsys, root: w.path(id)}
-		garbage, err := p.garbage(files, before)
+		garbage, err := garbageOf(workDir(fsys, w.Path(id), nil), files, before)
 		if err != nil {
 			return nil, err
 		}
@@ -62,59 +62,25 @@ func Collect(fsys vfs.FS, work string, older time.Duration, dry bool) (found []G
 			errs = append(errs, err)
 		}
 	}
-	return found, errors.Join(append(errs, w.removeEmpty("")...)...)
+	return found, errors.Join(append(errs, removeEmpty(w, "")...)...)
 }
 
-// walk lists all files below a directory, by names from the root of w.
-func (w workDir) walk(dir string) (files []entry, err error) {
-	if objects, ok := w.objects(); ok {
-		list, err := objects.List(w.root + "/")
-		for _, o := range list {
-			files = append(files, entry{name: strings.TrimPrefix(o.Name, w.root+"/"), bytes: o.Size, modified: o.Modified})
-		}
-		return files, err
-	}
-	entries, err := w.fs.ReadDir(w.path(dir))
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		name := path.Join(dir, e.Name())
-		if e.IsDir() {
-			below, err := w.walk(name)
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, below...)
-			continue
-		}
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // its task has just ended
-		} else if err != nil {
-			return nil, err
-		}
-		files = append(files, entry{name: name, bytes: info.Size(), modified: info.ModTime()})
-	}
-	return files, nil
-}
-
-// garbage returns which files of a plan's directory nobody needs.
-func (w workDir) garbage(files []entry, before time.Time) (found []Garbage, err error) {
+// garbageOf returns which files of a plan's directory nobody needs.
+func garbageOf(w workdir.Dir, files []workdir.Entry, before time.Time) (found []Garbage, err error) {
 	has := make(map[string]bool, len(files))
 	var committed time.Time // what a plan that runs again writes is newer
 	for _, f := range files {
-		has[f.name] = true
-		if f.name == committedName {
-			committed = f.modified
+		has[f.Name] = true
+		if f.Name == committedName {
+			committed = f.Modified
 		}
 	}
-	old := func(f entry) bool { return !f.modified.IsZero() && f.modified.Before(before) }
+	old := func(f workdir.Entry) bool { return !f.Modified.IsZero() && f.Modified.Before(before) }
 	chosen := make(map[string]map[string]bool) // attempts, by stage that is sealed
 	for _, stage := range []string{StagePartial, StageCombine} {
 		if name := "sealed/" + stage + ".json"; has[name] {
 			var s seal
-			if err := w.readJSON(name, &s); err != nil {
+			if err := w.ReadJSON(name, &s); err != nil {
 				return nil, err
 			}
 			chosen[stage] = make(map[string]bool)
@@ -124,12 +90,12 @@ func (w workDir) garbage(files []entry, before time.Time) (found []Garbage, err 
 		}
 	}
 	for _, f := range files {
-		stage, rest, _ := strings.Cut(f.name, "/")
+		stage, rest, _ := strings.Cut(f.Name, "/")
 		attempt := attemptOf(rest)
 		why := ""
 		switch {
-		case f.name == planFile || f.name == committedName:
-		case has[committedName] && (!f.modified.After(committed) || old(f)):
+		case f.Name == planFile || f.Name == committedName:
+		case has[committedName] && (!f.Modified.After(committed) || old(f)):
 			why = "the plan is committed"
 		case !has[planFile] && old(f):
 			why = "no plan is there"
@@ -139,7 +105,7 @@ func (w workDir) garbage(files []entry, before time.Time) (found []Garbage, err 
 			why = "its attempt has not ended"
 		}
 		if why != "" {
-			found = append(found, Garbage{w.path(f.name), f.bytes, why})
+			found = append(found, Garbage{w.Path(f.Name), f.Bytes, why})
 		}
 	}
 	return found, nil
@@ -164,11 +130,11 @@ func manifestOf(stage, name string) string {
 }
 
 // removeEmpty removes directories of plans that have nothing in them.
-func (w workDir) removeEmpty(dir string) (errs []error) {
-	if _, ok := w.objects(); ok {
+func removeEmpty(w workdir.Dir, dir string) (errs []error) {
+	if _, ok := w.Objects(); ok {
 		return nil
 	}
-	entries, err := w.fs.ReadDir(w.path(dir))
+	entries, err := w.FS.ReadDir(w.Path(dir))
 	if err != nil {
 		return nil // it has gone, or Collect has said so
 	}
@@ -177,9 +143,9 @@ func (w workDir) removeEmpty(dir string) (errs []error) {
 		if !e.IsDir() || dir == "" && !planName.MatchString(e.Name()) {
 			continue
 		}
-		errs = append(errs, w.removeEmpty(name)...)
-		if left, err := w.fs.ReadDir(w.path(name)); err == nil && len(left) == 0 {
-			if err := w.fs.Remove(w.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, removeEmpty(w, name)...)
+		if left, err := w.FS.ReadDir(w.Path(name)); err == nil && len(left) == 0 {
+			if err := w.FS.Remove(w.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, err)
 			}
 		}

@@ -102,13 +102,13 @@ func (m *manifest) check(p *Plan, name string) error {
 // attempts returns the manifests of a stage that are there, by name within the stage, of the keys that
 // begin with a prefix.
 func (t *Tasks) attempts(stage, prefix string) (names []string, err error) {
-	entries, err := t.work.list(stage, prefix)
+	entries, err := t.work.List(stage, prefix)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.name, manifestSuffix) && !strings.Contains(e.name, "/") {
-			names = append(names, e.name)
+		if strings.HasSuffix(e.Name, manifestSuffix) && !strings.Contains(e.Name, "/") {
+			names = append(names, e.Name)
 		}
 	}
 	slices.Sort(names)
@@ -127,7 +127,7 @@ func (t *Tasks) done(stage, key string) (*manifest, error) {
 // manifest reads a manifest.
 func (t *Tasks) manifest(name string) (*manifest, error) {
 	m := new(manifest)
-	if err := t.work.readJSON(name, m); err != nil {
+	if err := t.work.ReadJSON(name, m); err != nil {
 		return nil, err
 	}
 	return m, m.check(t.Plan, name)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/sink"
 )
 
@@ -68,7 +69,7 @@ func TestManifestRefused(t *testing.T) {
 		m := partialOf(p, 0, attemptA)
 		c.change(&m)
 		name := "partial/00000." + attemptA + manifestSuffix
-		check(t, tasks.work.writeJSON(name, m))
+		check(t, tasks.work.WriteJSON(name, m))
 		if _, err := tasks.manifest(name); c.want != "" {
 			says(t, c.name, err, ErrDamaged, c.want)
 		} else if err != nil {
@@ -95,7 +96,7 @@ func TestManifestRefused(t *testing.T) {
 		m := mergeOf(p, 0, 1, attemptA)
 		c.change(&m)
 		name := m.name() + manifestSuffix
-		check(t, tasks.work.writeJSON(name, m))
+		check(t, tasks.work.WriteJSON(name, m))
 		if _, err := tasks.manifest(name); c.want != "" {
 			says(t, "a merge: "+c.name, err, ErrDamaged, c.want)
 		} else if err != nil {
@@ -112,7 +113,7 @@ func TestReadJSON(t *testing.T) {
 	check(t, err)
 	name := "partial/00000." + attemptA + manifestSuffix
 	read := func(text string) error {
-		check(t, tasks.work.write(name, writerOf([]byte(text))))
+		check(t, tasks.work.Write(name, workdir.TextWriter([]byte(text))))
 		_, err := tasks.manifest(name)
 		return err
 	}
@@ -139,24 +140,24 @@ func TestReadWithinMemory(t *testing.T) {
 	manifestName := m.name() + manifestSuffix
 	text, err := json.Marshal(m)
 	check(t, err)
-	check(t, tasks.work.write(manifestName, writerOf(text)))
+	check(t, tasks.work.Write(manifestName, workdir.TextWriter(text)))
 	note, err := json.Marshal(committed{Plan: tasks.Plan.ID})
 	check(t, err)
-	check(t, tasks.work.write(committedName, writerOf(note)))
-	check(t, tasks.output().write(sink.ManifestName, writerOf([]byte("{}"))))
+	check(t, tasks.work.Write(committedName, workdir.TextWriter(note)))
+	check(t, tasks.output().Write(sink.ManifestName, workdir.TextWriter([]byte("{}"))))
 	for _, c := range []struct {
 		name  string
 		bytes int
 		read  func() error
 	}{
 		{"a manifest", len(text), func() error { _, err := tasks.manifest(manifestName); return err }},
-		{"a note", len(note), func() error { return tasks.work.readJSON(committedName, new(committed)) }},
+		{"a note", len(note), func() error { return tasks.work.ReadJSON(committedName, new(committed)) }},
 		{"the files of the output", 2, func() error { _, err := tasks.outputManifest(); return err }},
 	} {
 		for _, missing := range []int64{0, 1} {
-			budget := &narrow{left: int64(parsedBytes*c.bytes) - missing}
+			budget := &narrow{left: int64(workdir.ParsedBytes*c.bytes) - missing}
 			before := budget.left
-			tasks.work.budget = budget
+			tasks.work.Budget = budget
 			if err := c.read(); (missing > 0) != errors.Is(err, engine.ErrMemoryLimit) || missing == 0 && err != nil {
 				t.Errorf("%s with %d B too few: %v", c.name, missing, err)
 			}

@@ -11,9 +11,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
 )
@@ -64,7 +64,7 @@ func (t *Tasks) MergeRange(ctx context.Context, of Range) (done Done, err error)
 	if err != nil {
 		return Done{}, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	write := t.writeGroups
 	if t.Plan.Exchange != nil && t.Plan.Exchange.Rows {
 		write = t.writeRows
@@ -74,7 +74,7 @@ func (t *Tasks) MergeRange(ctx context.Context, of Range) (done Done, err error)
 		return Done{}, err
 	}
 	m.Seconds = time.Since(started).Seconds()
-	if err := t.work.writeJSON(m.name()+manifestSuffix, m); err != nil {
+	if err := t.work.WriteJSON(m.name()+manifestSuffix, m); err != nil {
 		return Done{}, err
 	}
 	return Done{Stage: StageMerge, Task: of.First, State: "done", Rows: m.Rows, Groups: m.Groups,
@@ -96,7 +96,7 @@ func (t *Tasks) merged(key, sealed string) (*manifest, error) {
 
 // writeGroups writes the rows that the groups of partitions come to, to the directory of the attempt. It returns the
 // bytes of the blobs.
-func (t *Tasks) writeGroups(ctx context.Context, m *manifest, p *packs, of Range) (read int64, err error) {
+func (t *Tasks) writeGroups(ctx context.Context, m *manifest, p *workdir.Packs, of Range) (read int64, err error) {
 	q, err := t.finishing(ctx, t.shapeOf)
 	if err != nil {
 		return 0, err
@@ -106,7 +106,7 @@ func (t *Tasks) writeGroups(ctx context.Context, m *manifest, p *packs, of Range
 	for n := of.First; n <= of.Last; n++ {
 		numbers = append(numbers, n)
 	}
-	result, err := t.Engine.Merge(ctx, p.sources, partial.MergeOptions{Partitions: numbers, Runs: p.runs})
+	result, err := t.Engine.Merge(ctx, p.Sources, partial.MergeOptions{Partitions: numbers, Runs: p.Runs})
 	if err != nil {
 		return 0, err
 	}
@@ -182,44 +182,18 @@ func (t *Tasks) sinkOptions(ctx context.Context) sink.Options {
 // manifest.
 func (t *Tasks) writeDir(ctx context.Context, name string, schema *arrow.Schema, opt sink.Options,
 	rows array.RecordReader) (*sink.Manifest, error) {
-	path := t.work.path(name)
-	if _, remote := t.work.objects(); !remote {
-		if err := t.FS.MkdirAll(t.work.path(StageMerge), 0o777); err != nil {
+	path := t.work.Path(name)
+	if _, remote := t.work.Objects(); !remote {
+		if err := t.FS.MkdirAll(t.work.Path(StageMerge), 0o777); err != nil {
 			rows.Release()
 			return nil, err
 		}
 	}
-	if err := writeAll(ctx, path, schema, opt, rows); err != nil {
+	if err := workdir.WriteRows(ctx, path, schema, opt, rows); err != nil {
 		return nil, err
 	}
 	made := new(sink.Manifest)
-	return made, t.work.readJSON(name+"/"+sink.ManifestName, made)
-}
-
-// writeAll writes rows, which it takes over, to an output, as rows of a schema that differs from theirs
-// in which columns may be NULL alone, and in how it has nested values.
-func writeAll(ctx context.Context, path string, schema *arrow.Schema, opt sink.Options,
-	rows array.RecordReader) (err error) {
-	defer rows.Release()
-	schema = nested.CarriedSchema(schema)
-	out, err := sink.Create(ctx, path, schema, opt)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Abort()) }() // nothing after Commit
-	err = recordreader.Each(ctx, rows, func(batch arrow.RecordBatch) error {
-		batch.Retain()
-		same, err := nested.Batch(memory.DefaultAllocator, schema, batch)
-		if err != nil {
-			return err
-		}
-		defer same.Release()
-		return out.Write(same)
-	})
-	if err != nil {
-		return err
-	}
-	return out.Commit()
+	return made, t.work.ReadJSON(name+"/"+sink.ManifestName, made)
 }
 
 // cover returns attempts of merges of what is sealed whose ranges are all partitions, each once, in

@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
@@ -160,7 +161,7 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 	if p.ID, err = p.hash(); err != nil {
 		return nil, err
 	}
-	p.Work = (workDir{fs: fsys, root: absolute(fsys, r.Work)}).path(p.ID)
+	p.Work = workDir(fsys, workdir.Absolute(fsys, r.Work), nil).Path(p.ID)
 	if err := p.checkPlaces(fsys, r.Copy); err != nil {
 		return nil, err
 	}
@@ -231,7 +232,7 @@ func openTable(ctx context.Context, fsys vfs.FS, files []string, opt dataset.Opt
 		if f == "-" {
 			return nil, fmt.Errorf("%w: standard input cannot be read in parts: give files", ErrPlan)
 		}
-		t.files = append(t.files, absolute(fsys, f))
+		t.files = append(t.files, workdir.Absolute(fsys, f))
 	}
 	t.scan.FS = fsys
 	var err error
@@ -242,17 +243,6 @@ func openTable(ctx context.Context, fsys vfs.FS, files []string, opt dataset.Opt
 	t.input.Scan = t.scan
 	t.input.Scan.Known = t.known
 	return t, err
-}
-
-// absolute returns a path that means the same in another directory.
-func absolute(fsys vfs.FS, path string) string {
-	if _, ok := vfs.ObjectsAt(fsys, path); ok {
-		return strings.TrimRight(path, "/")
-	}
-	if full, err := filepath.Abs(path); err == nil {
-		return full
-	}
-	return path
 }
 
 // namedTables returns the names of the tables behind FROM, at any depth: as they are written there, or else such that
@@ -332,7 +322,7 @@ func (p *Plan) setOutput(r *Request, q *plan.Query) (err error) {
 		return err
 	}
 	layout.Format = settled.Format
-	p.Output = Output{Path: absolute(layout.FS, r.Output), Options: layout}
+	p.Output = Output{Path: workdir.Absolute(layout.FS, r.Output), Options: layout}
 	return nil
 }
 
@@ -481,7 +471,7 @@ func (p *Plan) checkPlaces(fsys vfs.FS, copied string) error {
 
 // resolved returns a path with slashes. It follows links as far as the path exists.
 func resolved(fsys vfs.FS, path string) string {
-	path = absolute(fsys, path)
+	path = workdir.Absolute(fsys, path)
 	if _, ok := vfs.ObjectsAt(fsys, path); ok {
 		return path
 	}
@@ -519,5 +509,5 @@ func (p *Plan) Write(fsys vfs.FS) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return p.File(), (workDir{fs: fsys, root: p.Work}).write(planFile, writerOf(text))
+	return p.File(), workDir(fsys, p.Work, nil).Write(planFile, workdir.TextWriter(text))
 }

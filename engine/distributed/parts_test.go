@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/invariants"
@@ -129,36 +130,6 @@ func TestCover(t *testing.T) {
 	}
 }
 
-// Would catch blobs whose bytes are mixed up or lost on their way through the file.
-func TestSpool(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	dir := t.TempDir()
-	s := newSpool(func() (vfs.TempFile, error) { return vfs.OS.CreateTemp(dir) }, 8)
-	s.each = 100
-	want := make([][]byte, 8)
-	for range 500 {
-		i := rng.IntN(7) // the last is empty
-		text := bytes.Repeat([]byte{byte(rng.IntN(256))}, rng.IntN(200))
-		w, err := s.createBlob(i)
-		check(t, err)
-		_, err = w.Write(text)
-		check(t, err)
-		want[i] = append(want[i], text...)
-	}
-	var got bytes.Buffer
-	check(t, s.copyTo(&got))
-	sizes, sum := s.sizes()
-	if !bytes.Equal(got.Bytes(), slices.Concat(want...)) || sum != int64(got.Len()) {
-		t.Errorf("%d B, want %d", got.Len(), sum)
-	}
-	for i, n := range sizes {
-		if n != int64(len(want[i])) {
-			t.Errorf("blob %d has %d B, want %d", i, n, len(want[i]))
-		}
-	}
-	check(t, s.close())
-}
-
 // Would catch sizes that no group count or no flag leads to, and bounds that are passed.
 func TestSize(t *testing.T) {
 	for _, c := range []struct {
@@ -218,12 +189,12 @@ func TestSize(t *testing.T) {
 
 // Would catch the removal of what a plan needs, or of a file that is nobody's.
 func TestCollect(t *testing.T) {
-	work := workDir{fs: vfs.OS, root: t.TempDir()}
+	work := workDir(vfs.OS, t.TempDir(), nil)
 	write := func(name string, old bool) {
-		check(t, work.write(name, writerOf([]byte("{}"))))
+		check(t, work.Write(name, workdir.TextWriter([]byte("{}"))))
 		if old {
 			then := time.Now().Add(-48 * time.Hour)
-			check(t, os.Chtimes(work.path(name), then, then))
+			check(t, os.Chtimes(work.Path(name), then, then))
 		}
 	}
 	const open, done, lost, sealedPlan, again = "0000000000000001", "0000000000000002", "0000000000000003", "0000000000000004", "0000000000000005"
@@ -252,26 +223,26 @@ func TestCollect(t *testing.T) {
 		write(name, i != 2 && i < 6)
 	}
 	later := time.Now().Add(time.Second)
-	check(t, os.Chtimes(work.path(done+"/committed.json"), later, later))
-	check(t, work.writeJSON(sealedPlan+"/sealed/partial.json", seal{Plan: sealedPlan, Stage: StagePartial, Attempts: []manifest{{Attempt: a}}}))
+	check(t, os.Chtimes(work.Path(done+"/committed.json"), later, later))
+	check(t, work.WriteJSON(sealedPlan+"/sealed/partial.json", seal{Plan: sealedPlan, Stage: StagePartial, Attempts: []manifest{{Attempt: a}}}))
 	keep = append(keep, sealedPlan+"/sealed/partial.json")
 	for _, dry := range []bool{true, false} {
-		found, err := Collect(vfs.OS, work.root, 24*time.Hour, dry)
+		found, err := Collect(vfs.OS, work.Root, 24*time.Hour, dry)
 		check(t, err)
 		var got []string
 		for _, g := range found {
-			got = append(got, strings.TrimPrefix(g.Path, work.root+"/"))
+			got = append(got, strings.TrimPrefix(g.Path, work.Root+"/"))
 		}
 		slices.Sort(drop)
 		if !slices.Equal(got, drop) {
 			t.Fatalf("dry %v: %q\nwant %q", dry, got, drop)
 		}
 	}
-	left, err := work.walk("")
+	left, err := work.Walk("")
 	check(t, err)
 	var names []string
 	for _, e := range left {
-		names = append(names, e.name)
+		names = append(names, e.Name)
 	}
 	slices.Sort(keep)
 	slices.Sort(names)
@@ -385,12 +356,12 @@ func TestSealWithinMemory(t *testing.T) {
 	budget := &narrow{left: 1 << 20}
 	p := &Plan{ID: "0000000000000001", Work: t.TempDir(), Partitions: 1}
 	tasks := Tasks{Plan: p, FS: vfs.OS}.Open()
-	tasks.work.budget = budget
+	tasks.work.Budget = budget
 	for _, c := range []struct {
 		bytes int
 		want  error
 	}{{1000, ErrDamaged}, {1 << 19, engine.ErrMemoryLimit}} {
-		check(t, tasks.work.write("sealed/partial.json", writerOf(bytes.Repeat([]byte(" "), c.bytes))))
+		check(t, tasks.work.Write("sealed/partial.json", workdir.TextWriter(bytes.Repeat([]byte(" "), c.bytes))))
 		if _, err := tasks.readSeal(StagePartial, "sealed/partial.json"); !errors.Is(err, c.want) {
 			t.Errorf("a seal of %d bytes: %v, want %v", c.bytes, err, c.want)
 		}

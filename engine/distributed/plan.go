@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
@@ -242,7 +243,7 @@ func Decode(text []byte, version string) (*Plan, error) {
 	case id != p.ID:
 		return nil, fmt.Errorf("%w: it was changed after it was made: its id is %q, and the id of what it says %s",
 			ErrPlan, p.ID, id)
-	case baseName(p.Work) != p.ID:
+	case workdir.BaseName(p.Work) != p.ID:
 		return nil, fmt.Errorf("%w: its work directory %s is another plan's", ErrPlan, p.Work)
 	}
 	if err := p.validate(); err != nil {

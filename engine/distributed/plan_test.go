@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/sink"
@@ -37,7 +38,7 @@ func writeGroups(t *testing.T, path string) {
 	reader, err := array.NewRecordReader(schema, []arrow.RecordBatch{rows})
 	check(t, err)
 	opt := sink.Options{Format: sink.Parquet, FS: quick, RowGroupRows: 100}
-	check(t, writeAll(t.Context(), path, schema, opt, reader))
+	check(t, workdir.WriteRows(t.Context(), path, schema, opt, reader))
 }
 
 // What a plan says of the place where, and of the time when, it is made.
@@ -227,7 +228,7 @@ func TestPlanID(t *testing.T) {
 		change(&r)
 		p, err := New(t.Context(), eng, quick, r)
 		check(t, err)
-		if baseName(p.Work) != p.ID {
+		if workdir.BaseName(p.Work) != p.ID {
 			t.Errorf("the work directory %s is not the plan's, %s", p.Work, p.ID)
 		}
 		return p.ID
@@ -303,7 +304,7 @@ func TestNamedTables(t *testing.T) {
 			p, err := New(t.Context(), eng, quick, r)
 			check(t, err)
 			files := p.AllFiles()
-			if strings.Join(p.Tables, ", ") != c.want || baseName(files[0].Path) != c.file || len(files) != 1 {
+			if strings.Join(p.Tables, ", ") != c.want || workdir.BaseName(files[0].Path) != c.file || len(files) != 1 {
 				t.Errorf("FROM %s: tables %q, want %q; files %v, want %s", c.from, p.Tables, c.want, files, c.file)
 				break
 			}

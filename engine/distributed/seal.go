@@ -63,12 +63,12 @@ func (t *Tasks) sealed(ctx context.Context, stage string) (*seal, error) {
 // claimSeal returns nil where this task is to seal a stage, and else what another task has sealed.
 func (t *Tasks) claimSeal(ctx context.Context, stage, name string, patience time.Duration) (*seal, error) {
 	claim, own := "sealed/"+stage+".sealer", newAttempt()
-	err := t.work.putNew(claim, []byte(own))
+	err := t.work.PutNew(claim, []byte(own))
 	if !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	isOwn := false
-	err = t.work.read(claim, func(owner []byte) error {
+	err = t.work.Read(claim, func(owner []byte) error {
 		isOwn = string(owner) == own
 		return nil
 	})
@@ -139,7 +139,7 @@ func (t *Tasks) putSeal(name string, made *seal) (*seal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.work.putNew(name, text); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := t.work.PutNew(name, text); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return t.readSeal(made.Stage, name)
@@ -147,7 +147,7 @@ func (t *Tasks) putSeal(name string, made *seal) (*seal, error) {
 
 func (t *Tasks) readSeal(stage, name string) (*seal, error) {
 	s := new(seal)
-	err := t.work.read(name, func(text []byte) error {
+	err := t.work.Read(name, func(text []byte) error {
 		sum := sha256.Sum256(text)
 		s.hash = hex.EncodeToString(sum[:])
 		err := json.Unmarshal(text, s)
@@ -155,7 +155,7 @@ func (t *Tasks) readSeal(stage, name string) (*seal, error) {
 			err = s.check(t.Plan, stage)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrDamaged, t.work.path(name), err)
+			return fmt.Errorf("%w: %s: %w", ErrDamaged, t.work.Path(name), err)
 		}
 		return nil
 	})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mpga/mpga/engine/internal/workdir"
 )
 
 // Would catch a seal that is taken though rows would be missing, be there twice, or be in another order.
@@ -56,7 +58,7 @@ func TestSealRefused(t *testing.T) {
 		if strings.Contains(c.name, "merge") && c.seal.Stage == StageMerge || c.name == "other ranges" {
 			stage = StageMerge
 		}
-		check(t, tasks.work.writeJSON("sealed/x.json", c.seal))
+		check(t, tasks.work.WriteJSON("sealed/x.json", c.seal))
 		if _, err := tasks.readSeal(stage, "sealed/x.json"); c.want != "" {
 			says(t, c.name, err, ErrDamaged, c.want)
 		} else if err != nil {
@@ -66,7 +68,7 @@ func TestSealRefused(t *testing.T) {
 	text, err := json.Marshal(partials(p0, p1))
 	check(t, err)
 	for n := range text {
-		check(t, os.WriteFile(tasks.work.path("sealed/x.json"), text[:n], 0o666))
+		check(t, os.WriteFile(tasks.work.Path("sealed/x.json"), text[:n], 0o666))
 		if _, err := tasks.readSeal(StagePartial, "sealed/x.json"); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%d B of %d: %v", n, len(text), err)
 		}
@@ -80,7 +82,7 @@ func TestSealed(t *testing.T) {
 	p.Splits = make([]Split, 30)
 	p.Stages[0].Tasks = 30
 	tasks := Tasks{Plan: p, FS: quick}.Open()
-	put := func(m manifest) { t.Helper(); check(t, tasks.work.writeJSON(m.name()+manifestSuffix, m)) }
+	put := func(m manifest) { t.Helper(); check(t, tasks.work.WriteJSON(m.name()+manifestSuffix, m)) }
 	_, err := tasks.sealed(t.Context(), StagePartial)
 	says(t, "none", err, ErrNotDone, "partial: 30 of 30 tasks are not: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, ...")
 	for n := range 30 {
@@ -88,8 +90,8 @@ func TestSealed(t *testing.T) {
 			put(partialOf(p, n, attemptB))
 		}
 	}
-	check(t, tasks.work.write("partial/00007."+attemptA+packSuffix, writerOf(nil))) // is being written
-	check(t, tasks.work.write("partial/notes.json", writerOf(nil)))
+	check(t, tasks.work.Write("partial/00007."+attemptA+packSuffix, workdir.TextWriter(nil))) // is being written
+	check(t, tasks.work.Write("partial/notes.json", workdir.TextWriter(nil)))
 	_, err = tasks.sealed(t.Context(), StagePartial)
 	says(t, "two missing", err, ErrNotDone, "partial: 2 of 30 tasks are not: 7, 29")
 	put(partialOf(p, 7, attemptB))
@@ -129,11 +131,11 @@ func TestClaimSeal(t *testing.T) {
 		t.Errorf("a task without patience is not told to seal: %v, %v", s, err)
 	}
 	p := tasks.Plan
-	check(t, tasks.work.writeJSON(name, seal{Plan: p.ID, Stage: StagePartial, Attempts: []manifest{partialOf(p, 0, attemptA), partialOf(p, 1, attemptB)}}))
+	check(t, tasks.work.WriteJSON(name, seal{Plan: p.ID, Stage: StagePartial, Attempts: []manifest{partialOf(p, 0, attemptA), partialOf(p, 1, attemptB)}}))
 	if s, err := claim(t.Context(), time.Hour); err != nil || s == nil || len(s.Attempts) != 2 {
 		t.Errorf("a task does not see what another has sealed: %v, %v", s, err)
 	}
-	check(t, tasks.work.write(name, writerOf([]byte("{"))))
+	check(t, tasks.work.Write(name, workdir.TextWriter([]byte("{"))))
 	_, err := claim(t.Context(), time.Hour)
 	says(t, "a damaged seal", err, ErrDamaged, name)
 }

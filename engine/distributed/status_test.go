@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mpga/mpga/engine/internal/workdir"
 )
 
 // Would catch a status that counts tasks that are not done, or does not count merges of other ranges, and a
@@ -85,7 +87,7 @@ func TestStatus(t *testing.T) {
 	for _, stage := range stages {
 		ready(stage.Name, true)
 	}
-	check(t, tasks.work.write(committedName, writerOf([]byte("{}"))))
+	check(t, tasks.work.Write(committedName, workdir.TextWriter([]byte("{}"))))
 	_, err = tasks.Status()
 	says(t, "another plan's note", err, ErrDamaged, "remove "+tasks.Plan.Work+", and plan again")
 	says(t, "waiting", tasks.Wait(ended, StageMerge), ErrDamaged, "remove "+tasks.Plan.Work)

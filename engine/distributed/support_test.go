@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/vfs"
@@ -191,7 +192,7 @@ func (f *objectFile) Close() error {
 func (f *objectFile) Write([]byte) (int, error)  { return 0, errors.ErrUnsupported }
 func (f *objectFile) Sync() error                { return errors.ErrUnsupported }
 func (f *objectFile) Stat() (fs.FileInfo, error) { return f, nil }
-func (f *objectFile) Name() string               { return baseName(f.name) }
+func (f *objectFile) Name() string               { return workdir.BaseName(f.name) }
 func (f *objectFile) Mode() fs.FileMode          { return 0o444 }
 func (f *objectFile) ModTime() time.Time         { return f.object.modified }
 func (f *objectFile) IsDir() bool                { return false }

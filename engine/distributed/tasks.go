@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
@@ -18,6 +19,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -28,14 +30,19 @@ type Tasks struct {
 	FS     vfs.FS         // where input, work directory and output are
 	Layout sink.Options   // Plan.Output's, with what suits this process: FS, Threads, memory
 
-	work workDir
+	work workdir.Dir
+}
+
+// workDir returns a directory of tasks' files. What is read is reserved of a budget; nil has no limit.
+func workDir(fsys vfs.FS, root string, budget rowdata.Budget) workdir.Dir {
+	return workdir.Dir{FS: fsys, Root: root, Budget: budget, Damaged: ErrDamaged}
 }
 
 // Open returns the tasks of a plan. Fields of t are set.
 func (t Tasks) Open() *Tasks {
-	t.work = workDir{fs: t.FS, root: t.Plan.Work}
+	t.work = workDir(t.FS, t.Plan.Work, nil)
 	if t.Engine != nil {
-		t.work.budget = t.Engine.Budget()
+		t.work.Budget = t.Engine.Budget()
 	}
 	return &t
 }
@@ -258,18 +265,18 @@ func (t *Tasks) pack(m *manifest, write func(partial.Options) (engine.Stats, err
 		return earlier.already(m.Task), nil
 	}
 	started := time.Now()
-	blobs := newSpool(t.Engine.CreateTemp, t.Plan.blobs(m.Stage))
-	defer func() { err = errors.Join(err, blobs.close()) }()
-	stats, err := write(partial.Options{Partitions: t.Plan.blobs(m.Stage), Run: m.run(), Create: blobs.createBlob})
+	blobs := workdir.NewSpool(t.Engine.CreateTemp, t.Plan.blobs(m.Stage))
+	defer func() { err = errors.Join(err, blobs.Close()) }()
+	stats, err := write(partial.Options{Partitions: t.Plan.blobs(m.Stage), Run: m.run(), Create: blobs.Create})
 	if err != nil {
 		return Done{}, err
 	}
-	if err := t.work.write(m.name()+packSuffix, func(to io.Writer) error { return blobs.copyTo(to) }); err != nil {
+	if err := t.work.Write(m.name()+packSuffix, func(to io.Writer) error { return blobs.CopyTo(to) }); err != nil {
 		return Done{}, err
 	}
 	m.Rows, m.Groups, m.Seconds = stats.RowsRead, stats.Groups, time.Since(started).Seconds()
-	m.Blobs, m.Bytes = blobs.sizes()
-	if err := t.work.writeJSON(m.name()+manifestSuffix, m); err != nil {
+	m.Blobs, m.Bytes = blobs.Sizes()
+	if err := t.work.WriteJSON(m.name()+manifestSuffix, m); err != nil {
 		return Done{}, err
 	}
 	return Done{Stage: m.Stage, Task: m.Task, State: "done", Rows: m.Rows, Groups: m.Groups,
@@ -296,7 +303,7 @@ func (t *Tasks) Combine(ctx context.Context, node int) (Done, error) {
 		if err != nil {
 			return stats, err
 		}
-		defer func() { err = errors.Join(err, p.close()) }()
-		return t.Engine.MergePartial(ctx, p.sources, opt)
+		defer func() { err = errors.Join(err, p.Close()) }()
+		return t.Engine.MergePartial(ctx, p.Sources, opt)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -34,51 +35,51 @@ func TestWorkFaults(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		before string // what the file has before; "" where there is none
-		do     func(w workDir) error
+		do     func(w workdir.Dir) error
 	}{
-		{"write", "", func(w workDir) error { return w.write("sub/x.json", writerOf([]byte(content))) }},
-		{"write over", "{}", func(w workDir) error { return w.write("sub/x.json", writerOf([]byte(content))) }},
-		{"put", "", func(w workDir) error { return w.putNew("sub/x.json", []byte(content)) }},
-		{"put, and there is one", "{}", func(w workDir) error {
-			err := w.putNew("sub/x.json", []byte(content))
+		{"write", "", func(w workdir.Dir) error { return w.Write("sub/x.json", workdir.TextWriter([]byte(content))) }},
+		{"write over", "{}", func(w workdir.Dir) error { return w.Write("sub/x.json", workdir.TextWriter([]byte(content))) }},
+		{"put", "", func(w workdir.Dir) error { return w.PutNew("sub/x.json", []byte(content)) }},
+		{"put, and there is one", "{}", func(w workdir.Dir) error {
+			err := w.PutNew("sub/x.json", []byte(content))
 			if errors.Is(err, fs.ErrExist) && !errors.Is(err, faultfs.ErrInjected) {
 				return nil
 			}
 			return err
 		}},
-		{"read", content, func(w workDir) error {
+		{"read", content, func(w workdir.Dir) error {
 			var c committed
-			err := w.readJSON("sub/x.json", &c)
+			err := w.ReadJSON("sub/x.json", &c)
 			if err == nil && c.Plan != "0000000000000001" {
 				return errors.New("it was read wrong")
 			}
 			return err
 		}},
-		{"list", content, func(w workDir) error {
-			found, err := w.list("sub", "x")
-			if err == nil && (len(found) != 1 || found[0].name != "x.json") {
+		{"list", content, func(w workdir.Dir) error {
+			found, err := w.List("sub", "x")
+			if err == nil && (len(found) != 1 || found[0].Name != "x.json") {
 				return errors.New("it was listed wrong")
 			}
 			return err
 		}},
-		{"walk", content, func(w workDir) error {
-			found, err := w.walk("")
-			if err == nil && (len(found) != 1 || found[0].name != "sub/x.json") {
+		{"walk", content, func(w workdir.Dir) error {
+			found, err := w.Walk("")
+			if err == nil && (len(found) != 1 || found[0].Name != "sub/x.json") {
 				return errors.New("it was listed wrong")
 			}
 			return err
 		}},
-		{"sum", content, func(w workDir) error {
-			_, err := fileSum(w.fs, w.path("sub/x.json"))
+		{"sum", content, func(w workdir.Dir) error {
+			_, err := fileSum(w.FS, w.Path("sub/x.json"))
 			return err
 		}},
 	} {
 		for n := int64(0); ; n++ {
 			fsys := faultfs.New(quick)
-			w := workDir{fs: fsys, root: t.TempDir()}
+			w := workDir(fsys, t.TempDir(), nil)
 			want := c.before
 			if c.before != "" {
-				check(t, workDir{fs: quick, root: w.root}.write("sub/x.json", writerOf([]byte(c.before))))
+				check(t, workDir(quick, w.Root, nil).Write("sub/x.json", workdir.TextWriter([]byte(c.before))))
 			}
 			fsys.FailAt(n)
 			err := c.do(w)
@@ -95,7 +96,7 @@ func TestWorkFaults(t *testing.T) {
 			if err == nil && c.name != "put, and there is one" {
 				want = content
 			}
-			got, readErr := os.ReadFile(w.path("sub/x.json"))
+			got, readErr := os.ReadFile(w.Path("sub/x.json"))
 			switch {
 			case readErr != nil && !(errors.Is(readErr, fs.ErrNotExist) && want == ""):
 				t.Errorf("%s, call %d: %v", c.name, n, readErr)
@@ -106,12 +107,12 @@ func TestWorkFaults(t *testing.T) {
 				t.Errorf("%s, call %d: %d files are open", c.name, n, fsys.OpenFiles())
 			}
 			removal := err != nil && strings.Contains(err.Error(), "remove ")
-			if left := hiddenBelow(t, w.root); len(left) > 0 && !removal {
+			if left := hiddenBelow(t, w.Root); len(left) > 0 && !removal {
 				t.Errorf("%s, call %d, %v: left %q", c.name, n, err, left)
 			}
 			fsys.FailAt(0)
-			check(t, w.write("sub/y.json", writerOf(nil)))
-			if left := hiddenBelow(t, w.root); len(left) > 0 {
+			check(t, w.Write("sub/y.json", workdir.TextWriter(nil)))
+			if left := hiddenBelow(t, w.Root); len(left) > 0 {
 				t.Errorf("%s, call %d: the next write has left %q", c.name, n, left)
 			}
 		}
@@ -128,18 +129,18 @@ func (linkless) Link(string, string) error { return errors.ErrUnsupported }
 func TestPutNewWithoutLinks(t *testing.T) {
 	for n := int64(0); ; n++ {
 		fsys := faultfs.New(quick)
-		w := workDir{fs: linkless{fsys}, root: t.TempDir()}
+		w := workDir(linkless{fsys}, t.TempDir(), nil)
 		fsys.FailAt(n)
-		err := w.putNew("sealed/x.json", []byte("content"))
+		err := w.PutNew("sealed/x.json", []byte("content"))
 		if n > 0 && !fsys.Fired() {
 			break
 		}
-		got, readErr := os.ReadFile(w.path("sealed/x.json"))
+		got, readErr := os.ReadFile(w.Path("sealed/x.json"))
 		if err == nil && string(got) != "content" || err != nil && !errors.Is(err, faultfs.ErrInjected) ||
 			readErr == nil && string(got) != "content" || fsys.OpenFiles() != 0 {
 			t.Errorf("call %d: %v; it has %q, %v; %d files are open", n, err, got, readErr, fsys.OpenFiles())
 		}
-		if left := hiddenBelow(t, w.root); len(left) > 0 && !strings.Contains(err.Error(), "remove ") {
+		if left := hiddenBelow(t, w.Root); len(left) > 0 && !strings.Contains(err.Error(), "remove ") {
 			t.Errorf("call %d, %v: left %q", n, err, left)
 		}
 	}
@@ -156,18 +157,18 @@ func TestCollectFaults(t *testing.T) {
 	}
 	for n := int64(0); ; n++ {
 		fsys := faultfs.New(quick)
-		plain := workDir{fs: quick, root: t.TempDir()}
+		plain := workDir(quick, t.TempDir(), nil)
 		for _, name := range keep {
-			check(t, plain.write(name, writerOf([]byte("{}"))))
+			check(t, plain.Write(name, workdir.TextWriter([]byte("{}"))))
 		}
 		s := seal{Plan: plan, Stage: StagePartial, Attempts: []manifest{{Attempt: attemptA}}}
 		for _, name := range drop {
-			check(t, plain.writeJSON(name, s))
+			check(t, plain.WriteJSON(name, s))
 		}
 		later := time.Now().Add(time.Hour)
-		check(t, os.Chtimes(plain.path(plan+"/"+committedName), later, later))
+		check(t, os.Chtimes(plain.Path(plan+"/"+committedName), later, later))
 		fsys.FailAt(n)
-		_, err := Collect(fsys, plain.root, time.Hour, false)
+		_, err := Collect(fsys, plain.Root, time.Hour, false)
 		if n > 0 && !fsys.Fired() {
 			break
 		}
@@ -175,14 +176,14 @@ func TestCollectFaults(t *testing.T) {
 			t.Errorf("call %d: %v; %d files are open", n, err, fsys.OpenFiles())
 		}
 		fsys.FailAt(0)
-		_, err = Collect(fsys, plain.root, time.Hour, false)
+		_, err = Collect(fsys, plain.Root, time.Hour, false)
 		check(t, err)
-		left, err := plain.walk("")
+		left, err := plain.Walk("")
 		check(t, err)
 		if len(left) != len(keep) {
 			t.Errorf("call %d: left %v", n, left)
 		}
-		entries, err := os.ReadDir(plain.path(plan))
+		entries, err := os.ReadDir(plain.Path(plan))
 		check(t, err)
 		if len(entries) != 2 {
 			t.Errorf("call %d: directories are left: %v", n, entries)
@@ -199,16 +200,16 @@ func TestPaths(t *testing.T) {
 		{"x", filepath.Join(here, "x")}, {"./x/../y/", filepath.Join(here, "y")}, {"/a//b/", "/a/b"}, {"", here}, {"/", "/"},
 		{bucketURL + "a", bucketURL + "a"}, {bucketURL + "a///", bucketURL + "a"}, {bucketURL + "a/../b", bucketURL + "a/../b"},
 	} {
-		if got := absolute(fsys, c.path); got != c.want {
+		if got := workdir.Absolute(fsys, c.path); got != c.want {
 			t.Errorf("%q is %q, want %q", c.path, got, c.want)
 		}
 	}
 	for path, want := range map[string]string{"/a/b": "b", "/a/": "", "a": "a", bucketURL + "a/b": "b", "": ""} {
-		if got := baseName(path); got != want {
+		if got := workdir.BaseName(path); got != want {
 			t.Errorf("%q ends in %q, want %q", path, got, want)
 		}
 	}
-	if got, want := (workDir{fs: fsys, root: bucketURL + "w"}).path("a/b"), bucketURL+"w/a/b"; got != want {
+	if got, want := workDir(fsys, bucketURL+"w", nil).Path("a/b"), bucketURL+"w/a/b"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
