@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/engine/distributed"
@@ -114,12 +115,16 @@ The note that a plan is committed stays.`,
 			return writeText(cmd.OutOrStdout(), garbageText(found, dry))
 		},
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.DurationVar(&older, "older-than", 24*time.Hour,
-		"what may still be written is removed once it is older than `TIME`")
-	flags.BoolVar(&dry, "dry-run", false, "list what would be removed, and remove nothing")
+	registerGarbage(cmd.Flags(), &older, &dry)
 	return cmd
+}
+
+// registerGarbage adds the flags of commands that remove what nobody needs.
+func registerGarbage(flags *pflag.FlagSet, older *time.Duration, dry *bool) {
+	flags.SortFlags = false
+	flags.DurationVar(older, "older-than", 24*time.Hour,
+		"what may still be written is removed once it is older than `TIME`")
+	flags.BoolVar(dry, "dry-run", false, "list what would be removed, and remove nothing")
 }
 
 func garbageText(found []distributed.Garbage, dry bool) string {
@@ -131,10 +136,14 @@ func garbageText(found []distributed.Garbage, dry bool) string {
 			fmt.Fprintf(&b, "%s  %d B  %s\n", g.Path, g.Bytes, g.Why)
 		}
 	}
+	return b.String() + removedText(len(found), bytes, dry)
+}
+
+// removedText says how much was removed, or would be.
+func removedText(files int, bytes int64, dry bool) string {
 	verb := "removed"
 	if dry {
 		verb = "would remove"
 	}
-	fmt.Fprintf(&b, "%s %d files, %d B\n", verb, len(found), bytes)
-	return b.String()
+	return fmt.Sprintf("%s %d files, %d B\n", verb, files, bytes)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/distributed"
 	"github.com/mpga/mpga/engine/job"
+	"github.com/mpga/mpga/engine/rollup"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/nearest"
@@ -49,7 +50,8 @@ func exitCode(ctx context.Context, err error) int {
 	case errors.As(err, &usage), errors.As(err, &text) && text.Cause == nil, errors.As(err, &file),
 		errors.Is(err, engine.ErrQuery), errors.Is(err, distributed.ErrPlan),
 		errors.Is(err, distributed.ErrReplaced),
-		errors.Is(err, distributed.ErrDamaged):
+		errors.Is(err, distributed.ErrDamaged), errors.Is(err, rollup.ErrStatement), errors.Is(err, rollup.ErrOther),
+		errors.Is(err, rollup.ErrDamaged):
 		return exitUsage
 	}
 	return exitFailed

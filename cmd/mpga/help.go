@@ -24,6 +24,7 @@ const (
 	themePlan      theme = "Plan"
 	themeTasks     theme = "Tasks"
 	themeCluster   theme = "Cluster"
+	themeState     theme = "State"
 	themeInput     theme = "Input"
 	themeOutput    theme = "Output"
 	themeServer    theme = "Server"
@@ -38,7 +39,7 @@ const (
 )
 
 // themes are the headings in the order of the help.
-var themes = []theme{themePlan, themeTasks, themeCluster, themeQuery, themeJob, themeBackfill,
+var themes = []theme{themePlan, themeTasks, themeCluster, themeQuery, themeJob, themeBackfill, themeState,
 	themeServer, themeLimits, themeSecurity, themeInput, themeOutput, themeResources, themeDevice,
 	themeInsight,
 	themeWatching, themeLogging, themeOther}

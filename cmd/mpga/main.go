@@ -111,7 +111,7 @@ mpga -c 'SELECT ...' runs a text, mpga FILE.sql a file, and mpga sales.parquet b
 		"log-format": {"text", "json"}})
 	root.AddCommand(newAggCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),
 		newDistCommand(), newDocsCommand(), newGenCommand(), newSQLCommand(), newServeCommand(),
-		newShellCommand(), newRunCommand(), newVersionCommand())
+		newShellCommand(), newRollupCommand(), newRunCommand(), newVersionCommand())
 	return root
 }
 

@@ -9,12 +9,9 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/mpga/mpga/engine/partial"
-	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/sink"
-	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
-	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -22,7 +19,7 @@ import (
 // what to remove. What a plan lacks that was committed in the meantime is no damage: an attempt ends at once.
 func (t *Tasks) explainDamage(err error) error {
 	damaged := errors.Is(err, ErrDamaged)
-	if !damaged && isBlobDamage(err) {
+	if !damaged && workdir.IsDamage(err) {
 		damaged, err = true, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if !damaged {
@@ -32,23 +29,6 @@ func (t *Tasks) explainDamage(err error) error {
 		return fmt.Errorf("the plan was committed while the task ran, and nobody needs its files: %s", err)
 	}
 	return fmt.Errorf("%w; remove %s, and plan again", err, t.Plan.Work)
-}
-
-// isBlobDamage says whether the bytes of a blob are not what was written, or not of the plan.
-func isBlobDamage(err error) bool {
-	if errors.Is(err, partial.ErrMismatch) {
-		return true
-	}
-	var blob *partial.BlobError
-	if !errors.As(err, &blob) {
-		return false // a temporary file of this process may be damaged, too
-	}
-	for _, class := range []error{store.ErrCorrupt, store.ErrVersion, scan.ErrCorrupt, rowdata.ErrCorruptState} {
-		if errors.Is(err, class) {
-			return true
-		}
-	}
-	return false
 }
 
 // checkRows refuses files of merges that are not what was written: of another size, and, of files, of another

@@ -30,6 +30,7 @@ type Options struct {
 	Overflow      query.Overflow
 	Deterministic bool
 	NoneAbove     bool           // no expression stands above the aggregation: lists are without NULL, then
+	InParts       bool           // the aggregation is made in parts, which may know of other NULLs: it is the same for all
 	Inline        bool           // statements of WITH are bound wherever they are used
 	ViewsAsMade   bool           // a view is a table without rows, of its columns in Table.Made
 	Budget        rowdata.Budget // counts what a statement takes while it is bound

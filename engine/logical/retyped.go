@@ -17,7 +17,7 @@ var retyped = []query.Func{query.Avg, query.Median, query.StringAgg, query.List}
 // retype returns a statement in which avg of times is an expression of avg of microseconds, the median of strings their
 // quantile_disc, string_agg of other values string_agg of their texts, and a list of values that may be NULL one of
 // tuples, unless no expression may stand above the aggregation.
-func (r *scope) retype(ctx context.Context, s *sql.Select, noneAbove bool) *sql.Select {
+func (r *scope) retype(ctx context.Context, s *sql.Select, opt *Options) *sql.Select {
 	isChanged := false
 	made := s.Replace(func(x *expr.Expr) *expr.Expr {
 		if x.Op != expr.OpAggregate && x.Op != expr.OpWindow || len(x.Args) == 0 {
@@ -35,7 +35,7 @@ func (r *scope) retype(ctx context.Context, s *sql.Select, noneAbove bool) *sql.
 		if err != nil {
 			return nil
 		}
-		if f == query.List && (noneAbove || r.isPresent(x.Args[0])) {
+		if f == query.List && (opt.NoneAbove || !opt.InParts && r.isPresent(x.Args[0])) {
 			return nil
 		}
 		call := retypedCall(f, x, of)

@@ -33,7 +33,7 @@ type item struct {
 
 // over binds a statement over what stands behind its FROM.
 func (b *binder) over(ctx context.Context, s *sql.Select, r *scope) (Node, error) {
-	s, err := b.correlate(ctx, r.retype(ctx, b.parameters.bind(ctx, s, r), b.opt.NoneAbove), r)
+	s, err := b.correlate(ctx, r.retype(ctx, b.parameters.bind(ctx, s, r), &b.opt), r)
 	if err == nil {
 		s, err = r.expandColumns(s)
 	}

@@ -135,6 +135,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow, Ask: ask,
 		ViewsAsMade:   opt.IsView,
 		NoneAbove:     opt.NoneAbove,
+		InParts:       opt.OneStep,
 		Deterministic: opt.Deterministic, Budget: eng.Budget(), Inline: slices.Contains(opt.Without, rules.SharedStatements),
 	})
 	if err != nil {

@@ -1,0 +1,322 @@
+package rollup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/internal/workdir"
+	"github.com/mpga/mpga/engine/partial"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/internal/spawn"
+)
+
+// leaves returns the leaves of all files, and the one of no rows before them. U5.
+func (r *run) leaves() (list []*node) {
+	base := []any{stateFormat, r.meaningHash, r.partitions, r.query}
+	for i, t := range r.tables {
+		if t.Read == readParts || t.Read == readWhole {
+			base = append(base, i, t.Read, t.Known.Schema)
+		}
+		if t.Read == readWhole {
+			base = append(base, t.Files)
+		}
+	}
+	all := newKey(base...)
+	list = []*node{{key: newKey("none", all), input: r.stem, file: noFile}}
+	for i, t := range r.tables {
+		if t.Read != readParts {
+			continue
+		}
+		for n, f := range t.Files {
+			list = append(list, &node{key: newKey("file", all, i, f), input: i, file: n})
+		}
+	}
+	return list
+}
+
+// missing returns the leaves that have to be made of files for some parts.
+func (r *run) missing(parts []*node) (list []*node) {
+	for _, n := range parts {
+		switch {
+		case r.have[n.key] != nil:
+		case n.members == nil:
+			list = append(list, n)
+		default:
+			list = append(list, r.missing(n.members)...)
+		}
+	}
+	return list
+}
+
+// build makes the parts that the state lacks.
+func (r *run) build(ctx context.Context) error {
+	missing := r.missing(r.roots)
+	if err := r.checkAgain(missing); err != nil {
+		return err
+	}
+	made := make([]*part, len(missing))
+	var group spawn.Group
+	group.SetLimit(max(min(r.eng.Threads(), filesAtOnce), 1))
+	for i, leaf := range missing {
+		group.Go(func() (err error) {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			made[i], err = r.aggregate(ctx, leaf)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, p := range made {
+		r.have[p.Key] = p
+		r.report.RowsRead += p.Rows
+		r.report.FilesRead += p.Files
+	}
+	for _, n := range r.roots {
+		if err := r.ensure(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filesAtOnce bounds how many files are aggregated at the same time: a file of one row group keeps one thread busy.
+const filesAtOnce = 8
+
+// checkAgain tells of files that did not change and are read once more, since a part of theirs was not kept or a table
+// that is read whole has changed.
+func (r *run) checkAgain(missing []*node) error {
+	var first string
+	for _, n := range missing {
+		if n.file == noFile {
+			continue
+		}
+		if path := r.tables[n.input].Files[n.file].Path; r.differences[n.input].kept[path] {
+			if r.report.Again++; first == "" {
+				first = path
+			}
+		}
+	}
+	if r.report.Again == 0 {
+		return nil
+	}
+	if r.OnChange == OnChangeFail {
+		return fmt.Errorf("%w: %s; %d files that did not change would be read again, %s first: allow it with "+
+			"--on-change rebuild", ErrChanged, r.cause(), r.report.Again, first)
+	}
+	r.eng.Warn("a roll-up reads files again that did not change", "why", r.cause(), "files", r.report.Again)
+	return nil
+}
+
+// cause names what has changed.
+func (r *run) cause() string {
+	for i, t := range r.tables {
+		d := &r.differences[i]
+		switch {
+		case len(d.changed) > 0:
+			return d.changed[0] + " has changed"
+		case len(d.gone) > 0:
+			return d.gone[0] + " has gone"
+		case len(d.added) > 0 && t.Read == readWhole:
+			return d.added[0] + " is new in a table that is read whole"
+		}
+	}
+	return "the parts beside a new file were not kept"
+}
+
+// ensure makes a part of its members, unless it is there.
+func (r *run) ensure(ctx context.Context, n *node) (err error) {
+	if r.have[n.key] != nil {
+		return nil
+	}
+	packs := make([]workdir.Pack, len(n.members))
+	made := &part{Key: n.key, Level: n.level}
+	for i, m := range n.members {
+		if err := r.ensure(ctx, m); err != nil {
+			return err
+		}
+		of := r.have[m.key]
+		packs[i] = of.pack()
+		made.Files, made.Rows = made.Files+of.Files, made.Rows+of.Rows
+		if made.First == "" {
+			made.First = of.First
+		}
+		if of.Last != "" {
+			made.Last = of.Last
+		}
+	}
+	p, err := r.dir.OpenPacks(ctx, r.eng.CreateTemp, packs, 0, r.partitions-1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	r.report.Merged++
+	r.have[n.key] = made
+	return r.write(made, func(opt partial.Options) (engine.Stats, error) {
+		return r.eng.MergePartial(ctx, p.Sources, opt)
+	})
+}
+
+// aggregate makes the part of a file.
+func (r *run) aggregate(ctx context.Context, leaf *node) (made *part, err error) {
+	made = &part{Key: leaf.key}
+	var read []file
+	of := plan.Part{First: leaf.file == noFile}
+	q, err := r.prepare(ctx, func(i int) (source scan.Source, err error) {
+		t := r.tables[i]
+		switch {
+		case i == leaf.input && leaf.file == noFile:
+			columns, err := t.Known.Columns()
+			if err != nil {
+				return nil, err
+			}
+			of.Table = scan.Batches(columns, nil)
+			return of.Table, nil
+		case i == leaf.input:
+			f := t.Files[leaf.file]
+			made.Files, made.First, made.Last = 1, f.Path, f.Path
+			read = append(read, f)
+			of.Table, err = r.open(ctx, t, f)
+			return of.Table, err
+		case t.Read == readWhole:
+			read = append(read, t.Files...)
+			return r.open(ctx, t, t.Files...)
+		}
+		source, err = shapeOf(t)
+		if t.Read == readParts {
+			of.Others = append(of.Others, source)
+		}
+		return source, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	parts, err := q.PartsOf(of.Table)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStatement, err)
+	}
+	g := parts.Grouping(ctx, of)
+	defer g.Close()
+	if same, err := sameQuery(r.query, g.Query); err != nil || !same {
+		return nil, errors.Join(err, fmt.Errorf("%w: the aggregation of %s is %s, and the state's %s", ErrOther,
+			made.First, g.Query.String(), r.query.String()))
+	}
+	err = r.write(made, func(opt partial.Options) (stats engine.Stats, err error) {
+		stats, err = g.Partial(ctx, opt)
+		made.Rows = stats.RowsRead
+		return stats, err
+	})
+	for _, f := range read {
+		if err == nil {
+			err = checkSame(r.FS, f)
+		}
+	}
+	return made, err
+}
+
+// shapeOf returns the columns of a table.
+func shapeOf(t *table) (scan.Source, error) {
+	columns, err := t.Known.Columns()
+	if err != nil {
+		return nil, err
+	}
+	return scan.Shape(columns), nil
+}
+
+// open opens some files of a table, which must have the columns that the table had.
+func (r *run) open(ctx context.Context, t *table, files ...file) (scan.Source, error) {
+	names := make([]string, len(files))
+	for i, f := range files {
+		f.settle()
+		names[i] = f.Path
+	}
+	source, err := dataset.Open(ctx, names, t.scan)
+	if err == nil || ctx.Err() != nil {
+		return source, err
+	}
+	all := make([]string, len(t.Files))
+	for i, f := range t.Files {
+		all[i] = f.Path
+	}
+	fresh := t.scan
+	fresh.Known = nil
+	if _, known, otherErr := dataset.OpenKnown(ctx, all, fresh); otherErr == nil {
+		if other := r.checkColumns(names, t.Known, known); other != nil {
+			return nil, other
+		}
+	}
+	return nil, err
+}
+
+// write writes the pack of a part, under a name that is its content's.
+func (r *run) write(p *part, make func(partial.Options) (engine.Stats, error)) (err error) {
+	spool := workdir.NewSpool(r.eng.CreateTemp, r.partitions)
+	defer func() { err = errors.Join(err, spool.Close()) }()
+	stats, err := make(partial.Options{Partitions: r.partitions, Run: p.Key, Create: spool.Create})
+	if err != nil {
+		return err
+	}
+	p.Groups = stats.Groups
+	p.Blobs, p.Bytes = spool.Sizes()
+	sum := sha256.New()
+	if err := spool.CopyTo(sum); err != nil {
+		return err
+	}
+	p.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return r.dir.Write(p.name(), func(to io.Writer) error { return spool.CopyTo(to) })
+}
+
+// kept returns the parts that the state keeps: the roots, and members of parts that have one of the newest files.
+func (r *run) kept() (parts []part) {
+	isNewest := r.newest()
+	var visit func(n *node, isRoot bool)
+	visit = func(n *node, isRoot bool) {
+		wanted := isRoot || n.file == noFile && n.members == nil
+		n.each(func(leaf *node) {
+			wanted = wanted || leaf.file != noFile && isNewest[r.tables[leaf.input].Files[leaf.file].Path]
+		})
+		if !wanted {
+			return
+		}
+		if p := r.have[n.key]; p != nil {
+			parts = append(parts, *p)
+		}
+		for _, m := range n.members {
+			visit(m, false)
+		}
+	}
+	for _, n := range r.roots {
+		visit(n, true)
+	}
+	return parts
+}
+
+// newest returns the paths of the files that were changed last, KeepParts of them.
+func (r *run) newest() map[string]bool {
+	var files []file
+	for _, t := range r.tables {
+		if t.Read == readParts {
+			files = append(files, t.Files...)
+		}
+	}
+	slices.SortStableFunc(files, func(a, b file) int { return b.Modified.Compare(a.Modified) })
+	if r.KeepParts > 0 {
+		files = files[:min(r.KeepParts, len(files))]
+	}
+	paths := make(map[string]bool, len(files))
+	for _, f := range files {
+		paths[f.Path] = true
+	}
+	return paths
+}

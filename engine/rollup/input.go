@@ -1,0 +1,124 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// file is a file, and what tells whether it is still the same.
+type file struct {
+	dataset.Identity
+	Changed time.Time `json:"changed,omitzero"` // by the file system, which no program sets; zero where it is not known
+}
+
+// same says whether a file has the content that it had.
+func (f file) same(other file) bool { return f.Same(other.Identity) && f.Changed.Equal(other.Changed) }
+
+// table is a table of the statement, as the run finds it.
+type table struct {
+	input
+	scan   dataset.Options
+	source scan.Source // of the plan; nothing reads it
+}
+
+// bytes returns the bytes of the files.
+func (t *table) bytes() (sum int64) {
+	for _, f := range t.Files {
+		sum += f.Bytes
+	}
+	return sum
+}
+
+// look returns the file of a path as it is now.
+func look(fsys vfs.FS, path string) (file, error) {
+	info, err := fsys.Stat(path)
+	if err != nil {
+		return file{}, err
+	}
+	f := file{Identity: dataset.NewIdentity(path, info)}
+	if _, remote := vfs.ObjectsAt(fsys, path); !remote {
+		f.Changed, _ = vfs.ChangeTime(info)
+	}
+	return f, nil
+}
+
+// list returns the files of patterns as they are now.
+func list(ctx context.Context, patterns []string, opt dataset.Options) (files []file, err error) {
+	identities, err := dataset.Identities(ctx, patterns, opt)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range identities {
+		if strings.Contains(id.Path, redact.Hidden) {
+			return nil, fmt.Errorf("%w: %s has parameters or a user, which do not go into a state", ErrStatement, id.Path)
+		}
+		f := file{Identity: id}
+		if _, remote := vfs.ObjectsAt(opt.FS, id.Path); !remote {
+			if f, err = look(opt.FS, id.Path); err != nil {
+				return nil, err
+			}
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// freshFor is how long a file that was changed is not read: clocks of file systems tick a few milliseconds apart, and a
+// second change within a tick, behind the reader, would show in no time.
+const freshFor = 20 * time.Millisecond
+
+// settle waits until a change of a file would show.
+func (f file) settle() {
+	if age := time.Since(f.Changed); age >= 0 && age < freshFor {
+		time.Sleep(freshFor - age)
+	}
+}
+
+// checkSame refuses a file that was changed while it was read.
+func checkSame(fsys vfs.FS, then file) error {
+	now, err := look(fsys, then.Path)
+	if err == nil && !now.same(then) {
+		err = fmt.Errorf("%s was changed while the roll-up read it: run again when it is whole", then.Path)
+	}
+	return err
+}
+
+// difference is how the files of a table differ from what they were.
+type difference struct {
+	added, changed, gone []string // paths
+	kept                 map[string]bool
+}
+
+// compare compares the files of a table with what they were.
+func compare(before, now []file) (d difference) {
+	was := make(map[string]file, len(before))
+	for _, f := range before {
+		was[f.Path] = f
+	}
+	d.kept = make(map[string]bool, len(now))
+	for _, f := range now {
+		old, there := was[f.Path]
+		delete(was, f.Path)
+		switch {
+		case !there:
+			d.added = append(d.added, f.Path)
+		case !f.same(old):
+			d.changed = append(d.changed, f.Path)
+		default:
+			d.kept[f.Path] = true
+		}
+	}
+	for _, f := range before {
+		if _, left := was[f.Path]; left {
+			d.gone = append(d.gone, f.Path)
+		}
+	}
+	return d
+}

@@ -1,0 +1,363 @@
+package rollup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/internal/workdir"
+	"github.com/mpga/mpga/engine/partial"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sink"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/order"
+	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+var (
+	// ErrStatement marks a statement that cannot be rolled up, as it is or from where it reads and writes.
+	ErrStatement = errors.New("the statement cannot be rolled up")
+
+	// ErrOther marks a state of another statement, of other columns or of another version, and a directory of
+	// something else. The message says what to do.
+	ErrOther = errors.New("the state is another one's")
+
+	// ErrDamaged marks files of a state that are not what was written.
+	ErrDamaged = errors.New("the state is damaged")
+
+	// ErrBusy marks a state at which another run is at work.
+	ErrBusy = errors.New("another run is at work")
+
+	// ErrOvertaken marks a run in whose place another has published the next state.
+	ErrOvertaken = errors.New("another run was faster")
+
+	// ErrChanged marks a change of the input that Options.OnChange refuses.
+	ErrChanged = errors.New("the input has changed")
+)
+
+// OnChange says what a run does where files that did not change would be read again: since a file beside them has
+// changed or gone whose part was not kept, or a table that is read whole is another one.
+type OnChange string
+
+// The ways. The default is OnChangeRebuild.
+const (
+	OnChangeRebuild OnChange = "rebuild" // reads them, and says so
+	OnChangeFail    OnChange = "fail"    // ErrChanged
+)
+
+// Options say what is rolled up.
+type Options struct {
+	Statement string
+	Tables    map[string]plan.Table // files that names behind FROM stand for
+	Scan      dataset.Options       // how files are read
+
+	Overflow      query.Overflow
+	Deterministic bool
+
+	State  string       // the directory of the state, or a URL
+	Output string       // path or URL; "-" is Layout.Stdout
+	Layout sink.Options // of the output
+
+	// OnChange is for files whose parts were not kept.
+	OnChange OnChange
+
+	// KeepParts is of how many of the newest files all parts are kept, so that a change of one of them costs that file
+	// alone. The default, 0, is all.
+	KeepParts int
+
+	// WholeBytes bounds the files of joined tables, which are read whole for each part that is made. The default is
+	// 256 MiB.
+	WholeBytes int64
+
+	// FS is where the files, the state and the output are. The default is vfs.OS.
+	FS vfs.FS
+
+	// Version is the program's, for people.
+	Version string
+}
+
+const wholeBytesDefault = 256 << 20
+
+// EnsureDefaults gives fields that are zero their defaults.
+func (o *Options) EnsureDefaults() {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	o.Scan.FS, o.Layout.FS = o.FS, o.FS
+	o.Scan.EnsureDefaults()
+	o.OnChange, o.WholeBytes = cmp.Or(o.OnChange, OnChangeRebuild), cmp.Or(o.WholeBytes, wholeBytesDefault)
+}
+
+// Validate reports every field that is out of its bounds.
+func (o *Options) Validate() error {
+	var errs []error
+	check := func(holds bool, format string, args ...any) {
+		if !holds {
+			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrStatement}, args...)...))
+		}
+	}
+	check(o.State != "", "the directory of the state has no name")
+	check(o.Output != "", "the output has no name")
+	check(o.OnChange == OnChangeRebuild || o.OnChange == OnChangeFail, "on a change: want rebuild or fail, not %q", o.OnChange)
+	check(o.KeepParts >= 0, "parts of %d files: want 0 or more", o.KeepParts)
+	check(o.WholeBytes > 0, "whole tables of %d B: want 1 or more", o.WholeBytes)
+	return errors.Join(errs...)
+}
+
+// Report tells what a run has done.
+type Report struct {
+	Generation int64 `json:"generation"` // of the state
+	Files      int   `json:"files"`      // of the tables that have a part for each file
+	Added      int   `json:"added"`
+	Changed    int   `json:"changed"`
+	Gone       int   `json:"gone"`
+	Again      int   `json:"again"`      // read once more, though they did not change
+	FilesRead  int   `json:"files_read"` // to make parts
+	RowsRead   int64 `json:"rows_read"`
+	Merged     int   `json:"merged"`  // parts that were made of parts
+	Sources    int   `json:"sources"` // parts that the answer is made of
+	Rows       int64 `json:"rows"`    // of the answer
+
+	Seconds float64      `json:"seconds"`
+	Stats   engine.Stats `json:"-"` // of the merge that the answer was made by
+}
+
+// run is a roll-up at work.
+type run struct {
+	*Options
+	eng    *engine.Engine
+	dir    stateDir
+	report Report
+
+	before      *state // nil where there is none
+	generation  int64  // of the newest manifest; 0 where there is none
+	meaningHash string
+	statement   *sql.Select
+	tables      []*table // in the order in which the statement opens them
+	differences []difference
+	stem        int // the number of the first table that has a part for each file
+	query       query.Query
+	schema      *arrow.Schema // of the result
+	partitions  int
+
+	roots []*node
+	have  map[string]*part // by key: parts whose packs are there
+}
+
+// Run makes the output of a statement, of the states of files that the state has, and of the files that are new.
+// After an error the state and the output are what they were, or the state is the next, and the output the last.
+func Run(ctx context.Context, eng *engine.Engine, o Options) (report Report, err error) {
+	started := time.Now()
+	o.EnsureDefaults()
+	if err := o.Validate(); err != nil {
+		return report, err
+	}
+	r := &run{Options: &o, eng: eng, dir: openDir(o.FS, o.State)}
+	r.dir.Budget = eng.Budget()
+	err = spawn.Call(func() error { return r.locked(ctx) })
+	r.report.Seconds = time.Since(started).Seconds()
+	return r.report, err
+}
+
+// openDir returns the directory of a state.
+func openDir(fsys vfs.FS, path string) stateDir {
+	return stateDir{workdir.Dir{FS: fsys, Root: strings.TrimRight(workdir.Absolute(fsys, path), "/"), Damaged: ErrDamaged}}
+}
+
+// locked does all while no other run is at work.
+func (r *run) locked(ctx context.Context) (err error) {
+	unlock, err := r.dir.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if err := r.openState(); err != nil {
+		return err
+	}
+	if err := r.plan(ctx); err != nil {
+		return err
+	}
+	if err := r.setNodes(); err != nil {
+		return err
+	}
+	if err := r.build(ctx); err != nil {
+		return r.explain(err)
+	}
+	if err := r.publish(); err != nil {
+		return err
+	}
+	return r.explain(r.answer(ctx))
+}
+
+// explain says what to do about a state that is damaged.
+func (r *run) explain(err error) error {
+	if !errors.Is(err, ErrDamaged) {
+		if !workdir.IsDamage(err) {
+			return err
+		}
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return fmt.Errorf("%w; %s", err, r.dir.remedy())
+}
+
+// openState reads the state that is there, and refuses one of another statement.
+func (r *run) openState() (err error) {
+	if r.meaningHash, err = r.meaning(); err != nil {
+		return err
+	}
+	r.before, r.generation, err = r.dir.current()
+	switch {
+	case errors.Is(err, ErrDamaged):
+		return r.explain(err)
+	case err != nil:
+		return err
+	case r.generation == 0:
+		return r.dir.checkOwn()
+	case r.before != nil && r.before.Meaning != r.meaningHash:
+		return fmt.Errorf("%w: %s is of another statement, or of other options for reading: %s; give this statement a "+
+			"directory of its own, or: %s", ErrOther, r.dir.Root, r.before.Statement, r.dir.remedy())
+	}
+	return nil
+}
+
+// setNodes finds out which parts there are to be, and which are there.
+func (r *run) setNodes() error {
+	r.have = map[string]*part{}
+	r.differences = make([]difference, len(r.tables))
+	if r.before != nil {
+		same, err := sameQuery(r.query, r.before.Query)
+		if err == nil && (!same || len(r.before.Inputs) != len(r.tables)) {
+			err = fmt.Errorf("%w: %s was made by mpga %s, whose plan has the aggregation %s, and this one has %s: %s", ErrOther,
+				r.dir.Root, r.before.Version, r.before.Query.String(), r.query.String(), r.dir.remedy())
+		}
+		if err != nil {
+			return err
+		}
+		for i := range r.before.Parts {
+			r.have[r.before.Parts[i].Key] = &r.before.Parts[i]
+		}
+	}
+	for i, t := range r.tables {
+		var was []file
+		if r.before != nil {
+			was = r.before.Inputs[i].Files
+		}
+		d := compare(was, t.Files)
+		r.differences[i] = d
+		if t.Read == readParts {
+			r.report.Files += len(t.Files)
+			r.report.Added, r.report.Changed, r.report.Gone =
+				r.report.Added+len(d.added), r.report.Changed+len(d.changed), r.report.Gone+len(d.gone)
+		}
+	}
+	r.roots = tree(r.leaves())
+	r.report.Sources = len(r.roots)
+	return nil
+}
+
+// publish makes the parts the newest state, where they are another one.
+func (r *run) publish() error {
+	s := &state{
+		Generation: r.generation + 1, Version: r.Version, Statement: r.Statement, Meaning: r.meaningHash, Query: r.query,
+		Partitions: r.partitions, Parts: r.kept(),
+	}
+	for _, t := range r.tables {
+		s.Inputs = append(s.Inputs, t.input)
+	}
+	for _, n := range r.roots {
+		s.Roots = append(s.Roots, n.key)
+	}
+	if r.before != nil && s.isLike(r.before) {
+		r.report.Generation = r.generation
+		return nil
+	}
+	if err := r.dir.publish(s); err != nil {
+		return err
+	}
+	r.dir.removeReplaced(r.generation, r.have, s)
+	r.generation, r.report.Generation = s.Generation, s.Generation
+	return nil
+}
+
+// answer makes the output of the state.
+func (r *run) answer(ctx context.Context) (err error) {
+	var stem scan.Source
+	q, err := r.prepare(ctx, func(i int) (scan.Source, error) {
+		t := r.tables[i]
+		if t.Read == readLate {
+			return r.open(ctx, t, t.Files...)
+		}
+		source, err := shapeOf(t)
+		if i == r.stem {
+			stem = source
+		}
+		return source, err
+	})
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	parts, err := q.PartsOf(stem)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStatement, err)
+	}
+	packs := make([]workdir.Pack, len(r.roots))
+	for i, n := range r.roots {
+		packs[i] = r.have[n.key].pack()
+	}
+	p, err := r.dir.OpenPacks(ctx, r.eng.CreateTemp, packs, 0, r.partitions-1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	groups, err := r.eng.Merge(ctx, p.Sources, partial.MergeOptions{Runs: p.Runs})
+	if err != nil {
+		return err
+	}
+	rows, err := parts.Finish(ctx, groups)
+	if err != nil {
+		return err
+	}
+	if rows, err = parts.InOrder(ctx, rows); err != nil {
+		return err
+	}
+	if err := workdir.WriteRows(ctx, r.Output, r.schema, r.sinkOptions(ctx), r.counted(rows)); err != nil {
+		return err
+	}
+	r.report.Stats = groups.Stats()
+	return nil
+}
+
+// sinkOptions returns how the output is written.
+func (r *run) sinkOptions(ctx context.Context) sink.Options {
+	opt := r.Layout
+	opt.Query = r.Statement
+	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
+		return r.eng.Statement(ctx).Collector(ctx, schema, by, purpose)
+	}
+	opt.BeforePublish = func() error { return r.dir.isNewest(r.generation) } // U3
+	return opt
+}
+
+// counted takes over rows, and counts them.
+func (r *run) counted(rows array.RecordReader) array.RecordReader {
+	return recordreader.New(rows.Schema(), func() (arrow.RecordBatch, error) {
+		batch, err := recordreader.Owned(rows)
+		if batch != nil {
+			r.report.Rows += batch.NumRows()
+		}
+		return batch, err
+	}, rows.Release)
+}

@@ -1,0 +1,352 @@
+package rollup
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/mpga/mpga/engine/internal/workdir"
+	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/rowdata"
+	"github.com/mpga/mpga/internal/sqlscan"
+	"github.com/mpga/mpga/partition"
+)
+
+// meaning hashes what statement and options ask for. White space, comments and the case of words without quotes do not
+// count.
+func (o *Options) meaning() (string, error) {
+	var tokens []string
+	for _, t := range sqlscan.Scan(o.Statement) {
+		text := t.Text(o.Statement)
+		switch t.Kind {
+		case sqlscan.Comment:
+			continue
+		case sqlscan.Word:
+			text = strings.ToLower(text)
+		}
+		tokens = append(tokens, text)
+	}
+	for len(tokens) > 0 && tokens[len(tokens)-1] == ";" {
+		tokens = tokens[:len(tokens)-1]
+	}
+	files := make(map[string][]string)
+	for name, t := range o.Tables {
+		files[name] = t.Files
+	}
+	text, err := json.Marshal([]any{tokens, files, o.Scan, fmt.Sprint(o.Scan.CSV.Types), o.Overflow, o.Deterministic})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// unread is a table while the statement is planned: a plan that depends on rows would be another one each time.
+type unread struct{ scan.Source }
+
+// Splits implements scan.Source.
+func (unread) Splits(context.Context, []int) ([]scan.Split, error) {
+	return nil, fmt.Errorf("%w: its columns depend on the rows of a table, as those of PIVOT do: name them",
+		ErrStatement)
+}
+
+// prepare plans the statement over its tables, which a function opens by their numbers.
+func (r *run) prepare(ctx context.Context, open func(table int) (scan.Source, error)) (*plan.Query, error) {
+	next := 0
+	return r.prepareBy(ctx, func(context.Context, []string, dataset.Options) (scan.Source, error) {
+		if next++; next > len(r.tables) {
+			return nil, fmt.Errorf("%w: it reads other tables each time", ErrStatement)
+		}
+		return open(next - 1)
+	})
+}
+
+func (r *run) prepareBy(
+	ctx context.Context, open func(context.Context, []string, dataset.Options) (scan.Source, error),
+) (*plan.Query, error) {
+	return plan.Prepare(ctx, r.eng, r.statement, plan.Options{
+		Tables: r.Tables, Scan: r.Scan, Overflow: r.Overflow, Deterministic: r.Deterministic, OneStep: true, Open: open,
+	})
+}
+
+// plan lists the files of the statement's tables, and divides it into groups of each file, and what comes after them.
+func (r *run) plan(ctx context.Context) (err error) {
+	if r.statement, err = sql.Parse(r.Statement); err != nil {
+		return err
+	}
+	if err := r.checkStatement(); err != nil {
+		return err
+	}
+	r.tables = nil
+	q, err := r.prepareBy(ctx, r.addTable)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	division, err := q.Divide(r.sizeOf, r.WholeBytes)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrStatement, err)
+	case division.IsRows():
+		return fmt.Errorf("%w: it makes no groups: it has neither GROUP BY nor an aggregate", ErrStatement)
+	case division.Sides != nil:
+		return fmt.Errorf("%w: rows of large tables would have to meet by their keys; a table that is joined is read whole, "+
+			"up to %d B", ErrStatement, r.WholeBytes)
+	case division.Derived && !r.Deterministic:
+		r.Deterministic = true // groups of tables that are read whole are equal to the bit each time
+		return r.plan(ctx)
+	}
+	r.setReadings(division)
+	if err := r.checkPlaces(); err != nil {
+		return err
+	}
+	g := division.Grouping(ctx, plan.Part{})
+	defer g.Close()
+	r.query, r.schema = g.Query, q.Schema()
+	return r.setPartitions(ctx, g, division.IsTable())
+}
+
+// checkStatement refuses a statement whose answer is another one each time.
+func (r *run) checkStatement() error {
+	s := r.statement
+	switch {
+	case s.Unseeded() != nil:
+		return fmt.Errorf("%w: %w", ErrStatement, s.ErrorAt(s.Unseeded().At,
+			"not supported: a sample without REPEATABLE (seed) in a roll-up, whose files are sampled at different times"))
+	case s.Moment != nil:
+		return fmt.Errorf("%w: %w", ErrStatement, s.ErrorAt(s.Moment.At,
+			"not supported: "+s.Moment.String()+" in a roll-up, whose files are read at different times; write the time"))
+	case redact.Text(r.Statement) != r.Statement:
+		return fmt.Errorf("%w: a URL in it has a secret, which does not go into a state: %s", ErrStatement,
+			redact.Text(r.Statement))
+	}
+	return nil
+}
+
+// addTable lists the files of a table that the statement opens. No file is opened where the state knows the columns.
+func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Options) (scan.Source, error) {
+	number := len(r.tables)
+	t := &table{scan: opt}
+	t.scan.CSV.Rejects, t.scan.FS, t.scan.Budget = nil, r.FS, r.eng.Budget()
+	var names []string
+	for _, p := range patterns {
+		if p == "-" {
+			return nil, fmt.Errorf("%w: standard input is another one each time: give files", ErrStatement)
+		}
+		names = append(names, workdir.Absolute(r.FS, p))
+	}
+	var err error
+	if t.Files, err = list(ctx, names, t.scan); err != nil {
+		return nil, err
+	}
+	var was *input
+	if r.before != nil && number < len(r.before.Inputs) {
+		was = &r.before.Inputs[number]
+		d := compare(was.Files, t.Files)
+		if len(d.changed)+len(d.gone) == 0 {
+			t.Known = was.Known
+		}
+	}
+	if t.Known == nil {
+		if _, t.Known, err = dataset.OpenKnown(ctx, names, t.scan); err != nil {
+			return nil, err
+		}
+		if was != nil {
+			if err := r.checkColumns(names, was.Known, t.Known); err != nil {
+				return nil, err
+			}
+		}
+	}
+	t.scan.Known = t.Known
+	columns, err := t.Known.Columns()
+	if err != nil {
+		return nil, err
+	}
+	t.source = &unread{scan.Shape(columns)}
+	r.tables = append(r.tables, t)
+	return t.source, nil
+}
+
+// checkColumns refuses a table that has other columns than it had.
+func (r *run) checkColumns(names []string, was, is *dataset.Known) error {
+	if bytes.Equal(was.Schema, is.Schema) {
+		return nil
+	}
+	before, err := was.Columns()
+	if err != nil {
+		return err
+	}
+	now, err := is.Columns()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: the columns of %s are not what they were: %s; %s", ErrOther, strings.Join(names, ", "),
+		differenceOf(before, now), r.dir.remedy())
+}
+
+// differenceOf says in what the columns of a table differ.
+func differenceOf(before, now *arrow.Schema) string {
+	for i, f := range before.Fields() {
+		if i >= now.NumFields() {
+			return fmt.Sprintf("%s has gone", f.Name)
+		}
+		if other := now.Field(i); other.Name != f.Name || !arrow.TypeEqual(other.Type, f.Type) {
+			return fmt.Sprintf("column %d was %s of the type %s, and is %s of the type %s", i+1, f.Name, f.Type, other.Name,
+				other.Type)
+		}
+	}
+	if n := before.NumFields(); n < now.NumFields() {
+		return fmt.Sprintf("%s is new", now.Field(n).Name)
+	}
+	return "NULLs or their order"
+}
+
+// divided is added to the size of a table that had a part for each file: a table that grows beside it is not divided
+// in its place.
+const divided = 1 << 50
+
+// sizeOf returns the bytes of the files of a table; -1 of rows without files.
+func (r *run) sizeOf(source scan.Source) int64 {
+	for i, t := range r.tables {
+		switch {
+		case t.source != source:
+		case r.before != nil && i < len(r.before.Inputs) && r.before.Inputs[i].Read == readParts:
+			return divided + t.bytes()
+		default:
+			return t.bytes()
+		}
+	}
+	return -1
+}
+
+// setReadings notes how tables are read.
+func (r *run) setReadings(division *plan.Division) {
+	among := func(list []plan.WholeTable, t *table) bool {
+		return slices.ContainsFunc(list, func(w plan.WholeTable) bool { return w.Table == t.source })
+	}
+	for _, t := range r.tables {
+		switch {
+		case slices.ContainsFunc(division.Stems, func(s plan.Stem) bool { return s.Table == t.source }):
+			t.Read = readParts
+		case among(division.Whole, t):
+			t.Read = readWhole
+		case among(division.Late, t):
+			t.Read = readLate
+		default:
+			t.Read = readNone
+		}
+	}
+	r.stem = slices.IndexFunc(r.tables, func(t *table) bool { return t.Read == readParts })
+}
+
+// checkPlaces refuses an input that lies in the state or in the output, and an output in the state.
+func (r *run) checkPlaces() error {
+	within := func(path, place string) bool {
+		return path == place || strings.HasPrefix(path, strings.TrimRight(place, "/")+"/")
+	}
+	output := workdir.Absolute(r.FS, r.Output)
+	for _, t := range r.tables {
+		for _, f := range t.Files {
+			switch {
+			case within(f.Path, r.dir.Root):
+				return fmt.Errorf("%w: the input %s lies in the directory of the state", ErrStatement, f.Path)
+			case r.Output != "-" && within(f.Path, output):
+				return fmt.Errorf("%w: the input %s is the output, or lies in it", ErrStatement, f.Path)
+			}
+		}
+	}
+	if r.Output != "-" && (within(output, r.dir.Root) || within(r.dir.Root, output)) {
+		return fmt.Errorf("%w: the output %s and the state %s lie in one another", ErrStatement, r.Output, r.State)
+	}
+	return nil
+}
+
+const (
+	partitionsUnknown  = 16      // nothing tells how many groups there are
+	partitionsValues   = 16      // states keep values of rows, which several threads merge
+	groupsPerPartition = 1 << 14 // of a file; as many files have more
+)
+
+// setPartitions chooses how many blobs a pack has: what the state has, or else by a sample of one file.
+func (r *run) setPartitions(ctx context.Context, g *plan.Grouping, isTable bool) error {
+	if r.before != nil {
+		r.partitions = r.before.Partitions
+		return nil
+	}
+	bound, err := rowdata.BindCanonical(r.query, g.Source.Schema(), nil)
+	if err != nil {
+		return err
+	}
+	r.partitions = partitionsUnknown
+	switch {
+	case len(r.query.Keys) == 0:
+		r.partitions = 1
+		return nil
+	case isTable:
+		groups, err := r.sampleGroups(ctx)
+		if err != nil {
+			return err
+		}
+		if groups >= 0 {
+			r.partitions = 1
+			for int64(r.partitions)*groupsPerPartition < groups && r.partitions < partition.FanOutMax {
+				r.partitions *= 2
+			}
+		}
+	}
+	if slices.ContainsFunc(bound.Folds, func(f rowdata.Fold) bool { return f.Grows() }) {
+		r.partitions = max(r.partitions, partitionsValues)
+	}
+	return nil
+}
+
+// sampleGroups returns how many groups a sample of the largest file lets expect; -1 where it tells nothing.
+func (r *run) sampleGroups(ctx context.Context) (int64, error) {
+	t := r.tables[r.stem]
+	largest := slices.MaxFunc(t.Files, func(a, b file) int { return int(min(max(a.Bytes-b.Bytes, -1), 1)) })
+	var of scan.Source
+	q, err := r.prepare(ctx, func(i int) (source scan.Source, err error) {
+		if i != r.stem {
+			return shapeOf(r.tables[i])
+		}
+		of, err = dataset.Open(ctx, []string{largest.Path}, t.scan)
+		return of, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer q.Close()
+	parts, err := q.PartsOf(of)
+	if err != nil {
+		return 0, err
+	}
+	g := parts.Grouping(ctx, plan.Part{})
+	defer g.Close()
+	expected, err := r.eng.Explain(ctx, g.Source, g.Query)
+	if err != nil {
+		return 0, err
+	}
+	return expected.Forecast.Groups, nil
+}
+
+// sameQuery says whether two aggregations have the same states.
+func sameQuery(a, b query.Query) (bool, error) {
+	one, err := json.Marshal(a)
+	if err != nil {
+		return false, err
+	}
+	other, err := json.Marshal(b)
+	return bytes.Equal(one, other), err
+}
