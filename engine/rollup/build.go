@@ -62,6 +62,7 @@ func (r *run) build(ctx context.Context) error {
 	if err := r.checkAgain(missing); err != nil {
 		return err
 	}
+	r.settle(missing)
 	made := make([]*part, len(missing))
 	var group spawn.Group
 	group.SetLimit(max(min(r.eng.Threads(), filesAtOnce), 1))
@@ -238,7 +239,6 @@ func shapeOf(t *table) (scan.Source, error) {
 func (r *run) open(ctx context.Context, t *table, files ...file) (scan.Source, error) {
 	names := make([]string, len(files))
 	for i, f := range files {
-		f.settle()
 		names[i] = f.Path
 	}
 	source, err := dataset.Open(ctx, names, t.scan)

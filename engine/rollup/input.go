@@ -74,10 +74,28 @@ func list(ctx context.Context, patterns []string, opt dataset.Options) (files []
 // second change within a tick, behind the reader, would show in no time.
 const freshFor = 20 * time.Millisecond
 
-// settle waits until a change of a file would show.
-func (f file) settle() {
-	if age := time.Since(f.Changed); age >= 0 && age < freshFor {
-		time.Sleep(freshFor - age)
+// settle waits until a change of the files of some leaves, and of tables that are read whole, would show.
+func (r *run) settle(leaves []*node) {
+	var last time.Time
+	later := func(f file) {
+		if f.Changed.After(last) {
+			last = f.Changed
+		}
+	}
+	for _, n := range leaves {
+		if n.file != noFile {
+			later(r.tables[n.input].Files[n.file])
+		}
+	}
+	for _, t := range r.tables {
+		if t.Read == readWhole {
+			for _, f := range t.Files {
+				later(f)
+			}
+		}
+	}
+	if age := time.Since(last); age >= 0 && age < r.fresh {
+		time.Sleep(r.fresh - age)
 	}
 }
 

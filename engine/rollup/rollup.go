@@ -86,6 +86,8 @@ type Options struct {
 
 	// Version is the program's, for people.
 	Version string
+
+	fresh time.Duration // testing knob: freshFor
 }
 
 const wholeBytesDefault = 256 << 20
@@ -98,6 +100,7 @@ func (o *Options) EnsureDefaults() {
 	o.Scan.FS, o.Layout.FS = o.FS, o.FS
 	o.Scan.EnsureDefaults()
 	o.OnChange, o.WholeBytes = cmp.Or(o.OnChange, OnChangeRebuild), cmp.Or(o.WholeBytes, wholeBytesDefault)
+	o.fresh = cmp.Or(o.fresh, freshFor)
 }
 
 // Validate reports every field that is out of its bounds.

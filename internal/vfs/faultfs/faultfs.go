@@ -31,6 +31,7 @@ var ErrInjected = errors.New("injected fault")
 type FS struct {
 	base   vfs.FS
 	failAt atomic.Int64 // the operation that fails, counted from 1; 0 for none
+	killAt atomic.Int64 // the first of the operations that all fail, counted from 1; 0 for none
 	ops    atomic.Int64 // operations since New or the last FailAt
 	open   atomic.Int64 // files that are not closed
 	read   atomic.Int64 // bytes of files that are not temporary
@@ -46,6 +47,15 @@ func New(base vfs.FS) *FS { return &FS{base: base} }
 // none. It also starts the count anew.
 func (f *FS) FailAt(n int64) {
 	f.failAt.Store(n)
+	f.killAt.Store(0)
+	f.ops.Store(0)
+}
+
+// KillAt makes the n-th operation from the start of counting fail, and all that follow, as if the process had been
+// killed there: what it would remove stays. It also starts the count anew.
+func (f *FS) KillAt(n int64) {
+	f.failAt.Store(0)
+	f.killAt.Store(n)
 	f.ops.Store(0)
 }
 
@@ -57,7 +67,7 @@ func (f *FS) Ops() int64 { return f.ops.Load() }
 
 // Fired says whether the fault has happened.
 func (f *FS) Fired() bool {
-	n := f.failAt.Load()
+	n := max(f.failAt.Load(), f.killAt.Load())
 	return n > 0 && f.ops.Load() >= n
 }
 
@@ -69,7 +79,8 @@ func (f *FS) BytesRead() int64 { return f.read.Load() }
 
 // step counts one operation and returns its fault, if it is the one to fail.
 func (f *FS) step(op, name string) error {
-	if f.ops.Add(1) == f.failAt.Load() {
+	number, kill := f.ops.Add(1), f.killAt.Load()
+	if number == f.failAt.Load() || kill > 0 && number >= kill {
 		return fmt.Errorf("%s %s: %w", op, name, ErrInjected)
 	}
 	return nil

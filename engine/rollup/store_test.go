@@ -1,0 +1,182 @@
+package rollup
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mpga/mpga/internal/vfs"
+)
+
+// storeURL begins the names of a store's objects.
+const storeURL = "s3://bucket/"
+
+// dirStore is a store whose objects are files of a folder. It has neither locks nor links.
+type dirStore struct {
+	vfs.FS
+	dir    string
+	before func(name string) // called before an object is put that must be new; may be nil
+}
+
+func (s *dirStore) path(name string) string {
+	if rest, ok := strings.CutPrefix(name, storeURL); ok {
+		return filepath.Join(s.dir, rest)
+	}
+	return name
+}
+
+func (s *dirStore) IsObject(name string) bool             { return strings.HasPrefix(name, storeURL) }
+func (s *dirStore) Open(name string) (vfs.File, error)    { return s.FS.Open(s.path(name)) }
+func (s *dirStore) Stat(name string) (fs.FileInfo, error) { return s.FS.Stat(s.path(name)) }
+func (s *dirStore) Remove(name string) error              { return s.FS.Remove(s.path(name)) }
+func (s *dirStore) Copy(string, string) error             { return fs.ErrInvalid }
+func (s *dirStore) Upload(name string) (vfs.Upload, error) {
+	return &dirUpload{store: s, name: name}, nil
+}
+func (s *dirStore) List(prefix string) ([]vfs.Object, error) {
+	var list []vfs.Object
+	err := filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rest, err := filepath.Rel(s.dir, path)
+		if name := storeURL + rest; err == nil && strings.HasPrefix(name, prefix) {
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			list = append(list, vfs.Object{Name: name, Size: info.Size(), Modified: info.ModTime()})
+		}
+		return err
+	})
+	return list, err
+}
+
+func (s *dirStore) PutNew(name string, content []byte) error {
+	if s.before != nil {
+		s.before(name)
+	}
+	if _, err := s.Stat(name); err == nil {
+		return fs.ErrExist
+	}
+	return s.put(name, content)
+}
+
+func (s *dirStore) put(name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(s.path(name)), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(s.path(name), content, 0o666)
+}
+
+type dirUpload struct {
+	bytes.Buffer
+	store *dirStore
+	name  string
+}
+
+func (u *dirUpload) Commit() error { return u.store.put(u.name, u.Bytes()) }
+func (u *dirUpload) Abort() error  { return nil }
+
+// onStore moves the state and the output of a roll-up to a store.
+func onStore(t *testing.T, days int) (*dirStore, Options) {
+	s := &dirStore{FS: vfs.OS, dir: t.TempDir()}
+	o := daily(t, s, dailySum, days)
+	o.State, o.Output = storeURL+"state/", storeURL+"out.csv"
+	return s, o
+}
+
+func (s *dirStore) want(t *testing.T, text string) {
+	t.Helper()
+	got, err := os.ReadFile(filepath.Join(s.dir, "out.csv"))
+	check(t, err)
+	if string(got) != text {
+		t.Errorf("the output is\n%s\nwant\n%s", got, text)
+	}
+}
+
+// Would catch a state that does not live in a store, and garbage that may be a run's that is at work.
+func TestStore(t *testing.T) {
+	s, o := onStore(t, 30)
+	dir := o.Tables["t"].Files[0]
+	eng := open(t, vfs.OS, 2)
+	for day := 30; day < 40; day++ {
+		r, err := Run(t.Context(), eng, o)
+		check(t, err)
+		if day > 30 && r.FilesRead != 1 {
+			t.Errorf("day %d: %+v", day, r)
+		}
+		s.want(t, dailyAnswer(day))
+		addDay(t, filepath.Dir(dir), day)
+	}
+	packs, err := Verify(t.Context(), s, o.State)
+	check(t, err)
+	if packs < 39 {
+		t.Errorf("%d packs", packs)
+	}
+	check(t, s.put(storeURL+"state/parts/0.pack", nil))
+	for _, c := range []struct {
+		older time.Duration
+		want  int
+	}{{time.Hour, 0}, {-time.Hour, 1}} {
+		found, err := Collect(s, o.State, c.older, false)
+		check(t, err)
+		if len(found) != c.want {
+			t.Errorf("garbage older than %v: %v", c.older, found)
+		}
+	}
+}
+
+// Would catch a run that slept while others published, and that then takes their state or their output away: wherever
+// it wakes, its generation is taken, or passed, and its rows count once.
+func TestZombie(t *testing.T) {
+	for later := 1; later <= 3; later++ {
+		s, o := onStore(t, 10)
+		dir := filepath.Dir(o.Tables["t"].Files[0])
+		eng := open(t, vfs.OS, 1)
+		_, err := Run(t.Context(), eng, o)
+		check(t, err)
+		addDay(t, dir, 10)
+		s.before = func(string) { // the first run sleeps before it publishes
+			s.before = nil
+			for n := range later {
+				addDay(t, dir, 11+n)
+				_, err := Run(t.Context(), eng, o)
+				check(t, err)
+			}
+		}
+		_, err = Run(t.Context(), eng, o)
+		says(t, "a zombie", err, ErrOvertaken, "is another run's")
+		s.want(t, dailyAnswer(11+later))
+		r, err := Run(t.Context(), eng, o)
+		check(t, err)
+		if r.FilesRead != 0 || r.Generation != int64(1+later) {
+			t.Errorf("%+v", r)
+		}
+		s.want(t, dailyAnswer(11+later))
+	}
+}
+
+// Would catch an output that a run replaces which slept between its state and its output.
+func TestZombieOutput(t *testing.T) {
+	s, o := onStore(t, 10)
+	dir := filepath.Dir(o.Tables["t"].Files[0])
+	eng := open(t, vfs.OS, 1)
+	late := o
+	first := &run{Options: &late, eng: eng, dir: openDir(s, o.State)}
+	late.EnsureDefaults()
+	check(t, first.openState())
+	check(t, first.plan(t.Context()))
+	check(t, first.setNodes())
+	check(t, first.build(t.Context()))
+	check(t, first.publish())
+	addDay(t, dir, 10)
+	_, err := Run(t.Context(), eng, o)
+	check(t, err)
+	says(t, "a zombie", first.answer(t.Context()), ErrOvertaken, "generation 1 of s3://bucket/state is another run's")
+	s.want(t, dailyAnswer(11))
+}
