@@ -39,6 +39,11 @@ func lockCreated(f *os.File) bool {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
 		return true
 	}
+	return isLinked(f)
+}
+
+// isLinked says whether an open file has a name; so does a file of which the system does not tell.
+func isLinked(f *os.File) bool {
 	var s unix.Stat_t
 	return unix.Fstat(int(f.Fd()), &s) != nil || s.Nlink > 0
 }
@@ -61,6 +66,9 @@ func removeAbandoned(name string) error {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() ||
 		isShared(f) && time.Since(info.ModTime()) < abandonedAfter {
 		return err
+	}
+	if !isLinked(f) { // another process has removed the file since it was opened, and may have made the next
+		return nil
 	}
 	return os.Remove(name)
 }

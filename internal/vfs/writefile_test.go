@@ -1,9 +1,12 @@
 package vfs_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mpga/mpga/internal/vfs"
@@ -94,5 +97,38 @@ func TestWriteFileLongName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), strings.Repeat("x", 255))
 	if err := vfs.WriteFile(vfs.OS, path, []byte("x")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Would catch two processes that both take over the file of one that was killed: the slower one must not remove the file
+// that the faster has made meanwhile.
+func TestAbandonedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	for range 300 {
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var held [3]vfs.File
+		var work sync.WaitGroup
+		for i := range held {
+			work.Go(func() {
+				if err := vfs.OS.RemoveAbandoned(path); err == nil || errors.Is(err, fs.ErrNotExist) {
+					held[i], _ = vfs.OS.Create(path, 0o666) // an error: another has it
+				}
+			})
+		}
+		work.Wait()
+		holders := 0
+		for _, file := range held {
+			if file != nil {
+				holders++
+				if err := file.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if holders != 1 {
+			t.Fatalf("%d hold the file", holders)
+		}
 	}
 }
