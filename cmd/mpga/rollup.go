@@ -176,7 +176,7 @@ func rollupText(s *rollup.Status) string {
 	fmt.Fprintf(&b, "  level  files         rows       groups        bytes  from, to\n")
 	for _, p := range s.Parts {
 		star := " "
-		if p.IsRoot {
+		if p.IsSource {
 			star = "*"
 		}
 		fmt.Fprintf(&b, "%s %5d %6d %12d %12d %12d  %s", star, p.Level, p.Files, p.Rows, p.Groups, p.Bytes, p.First)

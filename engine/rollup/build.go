@@ -18,8 +18,8 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// leaves returns the leaves of all files, and the one of no rows before them. U5.
-func (r *run) leaves() (list []*node) {
+// makeLeaves returns the leaves of all files, and the one of no rows before them. U5.
+func (r *run) makeLeaves() (list []*node) {
 	base := []any{stateFormat, r.meaningHash, r.partitions, r.query}
 	for i, t := range r.tables {
 		if t.Read == readParts || t.Read == readWhole {
@@ -88,7 +88,7 @@ func (r *run) build(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return r.choose(ctx)
 }
 
 // filesAtOnce bounds how many files are aggregated at the same time: a file of one row group keeps one thread busy.
@@ -136,24 +136,31 @@ func (r *run) cause() string {
 }
 
 // ensure makes a part of its members, unless it is there.
-func (r *run) ensure(ctx context.Context, n *node) (err error) {
+func (r *run) ensure(ctx context.Context, n *node) error {
 	if r.have[n.key] != nil {
 		return nil
 	}
-	packs := make([]workdir.Pack, len(n.members))
-	made := &part{Key: n.key, Level: n.level}
-	for i, m := range n.members {
+	for _, m := range n.members {
 		if err := r.ensure(ctx, m); err != nil {
 			return err
 		}
-		of := r.have[m.key]
-		packs[i] = of.pack()
-		made.Files, made.Rows = made.Files+of.Files, made.Rows+of.Rows
+	}
+	return r.merge(ctx, n, n.members)
+}
+
+// merge makes a part of parts that are there.
+func (r *run) merge(ctx context.Context, n *node, of []*node) (err error) {
+	packs := make([]workdir.Pack, len(of))
+	made := &part{Key: n.key, Level: n.level}
+	for i, m := range of {
+		from := r.have[m.key]
+		packs[i] = from.pack()
+		made.Files, made.Rows = made.Files+from.Files, made.Rows+from.Rows
 		if made.First == "" {
-			made.First = of.First
+			made.First = from.First
 		}
-		if of.Last != "" {
-			made.Last = of.Last
+		if from.Last != "" {
+			made.Last = from.Last
 		}
 	}
 	p, err := r.dir.OpenPacks(ctx, r.eng.CreateTemp, packs, 0, r.partitions-1)
@@ -166,6 +173,72 @@ func (r *run) ensure(ctx context.Context, n *node) (err error) {
 	return r.write(made, func(opt partial.Options) (engine.Stats, error) {
 		return r.eng.MergePartial(ctx, p.Sources, opt)
 	})
+}
+
+// sourcesMost is how many parts an answer is made of where they could be merged to one that is much smaller.
+const sourcesMost = 5
+
+// choose sets the parts that the answer is made of: the roots of the tree, or a total of the first files and the parts of
+// the others, where groups come again so that the total is much smaller than the roots.
+func (r *run) choose(ctx context.Context) error {
+	r.sources = r.roots
+	last := r.lastTotal()
+	isSmall := last != nil && 2*r.bytes(last[:1]) < r.bytes(r.roots)
+	if isSmall {
+		r.sources = last
+	}
+	if len(r.sources) <= sourcesMost || !isSmall && !r.shrinks() {
+		return nil
+	}
+	total := newTotal(r.leaves)
+	if r.have[total.key] == nil {
+		if err := r.merge(ctx, total, r.sources); err != nil {
+			return err
+		}
+	}
+	r.sources = []*node{total}
+	return nil
+}
+
+// lastTotal returns the total that the state has, and the leaves behind it; nil where it has none, the files of the
+// total are not the first ones any more, or a leaf is not there.
+func (r *run) lastTotal() []*node {
+	if r.before == nil || r.before.Total == 0 || r.before.Total > len(r.leaves) {
+		return nil
+	}
+	list := append([]*node{newTotal(r.leaves[:r.before.Total])}, r.leaves[r.before.Total:]...)
+	if slices.ContainsFunc(list, func(n *node) bool { return r.have[n.key] == nil }) {
+		return nil
+	}
+	return list
+}
+
+// bytes returns the bytes of parts that are there.
+func (r *run) bytes(parts []*node) (sum int64) {
+	for _, n := range parts {
+		sum += r.have[n.key].Bytes
+	}
+	return sum
+}
+
+// shrinks says whether merged parts are less than half of their members, as far as these are there.
+func (r *run) shrinks() bool {
+	var before, after int64
+	var visit func(n *node)
+	visit = func(n *node) {
+		isAll := n.members != nil && r.have[n.key] != nil
+		for _, m := range n.members {
+			visit(m)
+			isAll = isAll && r.have[m.key] != nil
+		}
+		if isAll {
+			before, after = before+r.bytes(n.members), after+r.have[n.key].Bytes
+		}
+	}
+	for _, n := range r.roots {
+		visit(n)
+	}
+	return 2*after < before
 }
 
 // aggregate makes the part of a file.
@@ -277,27 +350,38 @@ func (r *run) write(p *part, make func(partial.Options) (engine.Stats, error)) (
 	return r.dir.Write(p.name(), func(to io.Writer) error { return spool.CopyTo(to) })
 }
 
-// kept returns the parts that the state keeps: the roots, and members of parts that have one of the newest files.
+// kept returns the parts that the state keeps: the roots and what the answer is made of, and members of parts that have
+// one of the newest files.
 func (r *run) kept() (parts []part) {
 	isNewest := r.newest()
-	var visit func(n *node, isRoot bool)
-	visit = func(n *node, isRoot bool) {
-		wanted := isRoot || n.file == noFile && n.members == nil
+	isKept := map[string]bool{}
+	add := func(n *node) {
+		if p := r.have[n.key]; p != nil && !isKept[n.key] {
+			isKept[n.key] = true
+			parts = append(parts, *p)
+		}
+	}
+	for _, n := range r.sources {
+		add(n)
+	}
+	var visit func(n *node, above bool)
+	visit = func(n *node, above bool) { // above: the part that has it is kept
+		wanted := above && n.file == noFile && n.members == nil
 		n.each(func(leaf *node) {
 			wanted = wanted || leaf.file != noFile && isNewest[r.tables[leaf.input].Files[leaf.file].Path]
 		})
-		if !wanted {
-			return
-		}
-		if p := r.have[n.key]; p != nil {
-			parts = append(parts, *p)
+		if wanted {
+			add(n)
 		}
 		for _, m := range n.members {
-			visit(m, false)
+			visit(m, wanted)
 		}
 	}
 	for _, n := range r.roots {
-		visit(n, true)
+		add(n)
+		for _, m := range n.members {
+			visit(m, true)
+		}
 	}
 	return parts
 }

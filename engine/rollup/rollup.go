@@ -155,8 +155,10 @@ type run struct {
 	schema      *arrow.Schema // of the result
 	partitions  int
 
-	roots []*node
-	have  map[string]*part // by key: parts whose packs are there
+	leaves  []*node          // of all files, in order
+	roots   []*node          // of the tree
+	sources []*node          // parts that together are all files, in order: the answer is made of them
+	have    map[string]*part // by key: parts whose packs are there
 }
 
 // Run makes the output of a statement, of the states of files that the state has, and of the files that are new.
@@ -265,8 +267,8 @@ func (r *run) setNodes() error {
 				r.report.Added+len(d.added), r.report.Changed+len(d.changed), r.report.Gone+len(d.gone)
 		}
 	}
-	r.roots = tree(r.leaves())
-	r.report.Sources = len(r.roots)
+	r.leaves = r.makeLeaves()
+	r.roots = tree(r.leaves)
 	return nil
 }
 
@@ -279,9 +281,13 @@ func (r *run) publish() error {
 	for _, t := range r.tables {
 		s.Inputs = append(s.Inputs, t.input)
 	}
-	for _, n := range r.roots {
-		s.Roots = append(s.Roots, n.key)
+	for _, n := range r.sources {
+		s.Sources = append(s.Sources, n.key)
 	}
+	if first := r.sources[0]; first.level == totalLevel {
+		s.Total = len(r.leaves) - len(r.sources) + 1
+	}
+	r.report.Sources = len(r.sources)
 	if r.before != nil && s.isLike(r.before) {
 		r.report.Generation = r.generation
 		return nil
@@ -316,8 +322,8 @@ func (r *run) answer(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStatement, err)
 	}
-	packs := make([]workdir.Pack, len(r.roots))
-	for i, n := range r.roots {
+	packs := make([]workdir.Pack, len(r.sources))
+	for i, n := range r.sources {
 		packs[i] = r.have[n.key].pack()
 	}
 	p, err := r.dir.OpenPacks(ctx, r.eng.CreateTemp, packs, 0, r.partitions-1)

@@ -92,9 +92,23 @@ func TestNights(t *testing.T) {
 			r.RowsRead != int64(10*added) || r.Generation != int64(day-19) {
 			t.Errorf("day %d: %+v", day, r)
 		}
+		if r.Sources > sourcesMost {
+			t.Errorf("day %d: the answer is made of %d parts, where groups come again", day, r.Sources)
+		}
 		want(t, o, dailyAnswer(day))
 		addDay(t, dir, day)
 	}
+	check(t, os.WriteFile(filepath.Join(dir, "t", "030.csv"), []byte("k,v\n0,0\n"), 0o666)) // below the total
+	_, err := Run(t.Context(), eng, o)
+	check(t, err)
+	check(t, os.Remove(filepath.Join(dir, "t", "030.csv")))
+	addDay(t, dir, 30)
+	r, err := Run(t.Context(), eng, o)
+	check(t, err)
+	if r.FilesRead != 1 || r.Changed != 1 {
+		t.Errorf("%+v", r)
+	}
+	want(t, o, dailyAnswer(60))
 }
 
 // Would catch a run without news that writes a state, and one that writes no output.

@@ -31,9 +31,10 @@ type state struct {
 	Meaning    string      `json:"meaning"`   // a hash of what statement and options ask for
 	Query      query.Query `json:"query"`     // the aggregation whose states the parts have
 	Partitions int         `json:"partitions"`
-	Inputs     []input     `json:"inputs"` // the tables that the statement reads, in the order in which it opens them
-	Roots      []string    `json:"roots"`  // keys of the parts that together are all files, in order
-	Parts      []part      `json:"parts"`  // all parts that are kept, in order, members behind the part that has them
+	Inputs     []input     `json:"inputs"`         // the tables that the statement reads, in the order in which it opens them
+	Sources    []string    `json:"sources"`        // keys of the parts that the answer is made of, in order
+	Total      int         `json:"total,omitzero"` // of how many leaves the first of Sources is a total; 0 of none
+	Parts      []part      `json:"parts"`          // all parts that are kept
 }
 
 // input is a table that the statement reads.
@@ -56,7 +57,7 @@ const (
 // part is the states of some neighbouring files.
 type part struct {
 	Key    string  `json:"key"`
-	Level  int     `json:"level"`
+	Level  int     `json:"level"` // -1 of a total, 0 of a file
 	Files  int     `json:"files"`
 	First  string  `json:"first,omitzero"` // path of the first file; "" where the part has no file
 	Last   string  `json:"last,omitzero"`

@@ -31,15 +31,15 @@ type Status struct {
 
 // PartStatus tells of a part.
 type PartStatus struct {
-	Level  int    `json:"level"` // 0 of a file
-	IsRoot bool   `json:"root"`  // the answer is made of it, and not of a part that it was merged to
-	Files  int    `json:"files"`
-	First  string `json:"first,omitzero"`
-	Last   string `json:"last,omitzero"`
-	Rows   int64  `json:"rows"`
-	Groups int64  `json:"groups"`
-	Bytes  int64  `json:"bytes"`
-	Pack   string `json:"pack"` // path
+	Level    int    `json:"level"`  // -1 of a total of the first files, 0 of a file
+	IsSource bool   `json:"source"` // the answer is made of it
+	Files    int    `json:"files"`
+	First    string `json:"first,omitzero"`
+	Last     string `json:"last,omitzero"`
+	Rows     int64  `json:"rows"`
+	Groups   int64  `json:"groups"`
+	Bytes    int64  `json:"bytes"`
+	Pack     string `json:"pack"` // path
 }
 
 // ReadStatus reads what a state is.
@@ -61,9 +61,9 @@ func ReadStatus(fsys vfs.FS, path string) (*Status, error) {
 	}
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		is := PartStatus{Level: p.Level, IsRoot: slices.Contains(s.Roots, p.Key), Files: p.Files, First: p.First, Last: p.Last,
+		is := PartStatus{Level: p.Level, IsSource: slices.Contains(s.Sources, p.Key), Files: p.Files, First: p.First, Last: p.Last,
 			Rows: p.Rows, Groups: p.Groups, Bytes: p.Bytes, Pack: d.Path(p.name())}
-		if of.Bytes += p.Bytes; is.IsRoot {
+		if of.Bytes += p.Bytes; is.IsSource {
 			of.Rows += p.Rows
 		}
 		of.Parts = append(of.Parts, is)

@@ -73,6 +73,16 @@ func newNode(level int, members []*node) *node {
 	return &node{key: newKey(values...), level: level, members: members}
 }
 
+// totalLevel is the level of a total, which is in no tree.
+const totalLevel = -1
+
+// newTotal returns the part of the first files.
+func newTotal(leaves []*node) *node {
+	n := newNode(totalLevel, leaves)
+	n.members = nil // it is merged of larger parts
+	return n
+}
+
 // each calls a function with the leaves of a part, in order.
 func (n *node) each(visit func(*node)) {
 	if n.members == nil {
