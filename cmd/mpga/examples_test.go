@@ -25,7 +25,7 @@ func TestReadmeExamples(t *testing.T) {
 
 // The examples of the other pages do what they say, each page's in a folder of its own.
 func TestPageExamples(t *testing.T) {
-	for _, page := range []string{"coming-from", "cookbook"} {
+	for _, page := range []string{"coming-from", "cookbook", "rollups"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -29,13 +29,14 @@ func newRollupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollup QUERY --state DIR -o OUTPUT",
 		Short: "Keep the answer of a query over files that come every day, and read the new ones alone",
-		Long: `Answer a query with GROUP BY or aggregates over files that come every day. The states of the groups, by file, stay
-in the directory of --state: the next run reads files that are new or changed, takes back what has gone, merges the
-states, and writes the answer that a run over all files gives. Distinct counts, medians and lists are exact, too.
+		Long: `Answer a query with GROUP BY or aggregates over files that come every day. The states of the groups, by
+file, stay in the directory of --state: the next run reads files that are new or changed, takes back what has
+gone, merges the states, and writes the answer that a run over all files gives. Distinct counts, medians and
+lists are exact, too.
 
 The query is one that mpga dist can split: joined tables are read whole and watched. A run is one query for one
 directory: another query is refused, until mpga rollup rebuild forgets the states. docs/rollups.md has more.`,
-		Example: `  mpga rollup "SELECT k, count(DISTINCT u), median(v) FROM 'in/*.parquet' GROUP BY k" --state state -o out.parquet
+		Example: `  mpga rollup "SELECT k, count(DISTINCT u) FROM 'in/*.parquet' GROUP BY k" --state state -o out.parquet
   mpga rollup status state`,
 		Args: wantQuery,
 		RunE: f.run,
@@ -53,7 +54,8 @@ directory: another query is refused, until mpga rollup rebuild forgets the state
 				"another one: `WORD` is rebuild (read them) or fail")
 		flags.IntVar(&f.keepParts, "keep-parts", 0,
 			"keep the parts of the newest `N` files alone, beside what the answer is made of; 0 keeps all")
-		flags.StringVar(&f.wholeBytes, "whole-bytes", "", "tables of a join up to `SIZE` together are read whole (default 256MiB)")
+		flags.StringVar(&f.wholeBytes, "whole-bytes", "",
+			"tables of a join up to `SIZE` together are read whole (default 256MiB)")
 	})
 	f.outputFlags.register(cmd)
 	f.registerResources(cmd)
@@ -127,9 +129,10 @@ func tellRollup(w io.Writer, r *rollup.Report) error {
 	if r.Again > 0 {
 		again = fmt.Sprintf(", %d of them again", r.Again)
 	}
-	_, err := fmt.Fprintf(w, "generation %d: %d files, %d new, %d changed, %d gone; read %d%s (%d rows), merged %d parts, "+
-		"answered by %d: %d rows in %.2f s\n", r.Generation, r.Files, r.Added, r.Changed, r.Gone, r.FilesRead, again,
-		r.RowsRead, r.Merged, r.Sources, r.Rows, r.Seconds)
+	_, err := fmt.Fprintf(w, "generation %d: %d files, %d new, %d changed, %d gone; read %d%s (%d rows), "+
+		"merged %d parts, answered by %d: %d rows in %.2f s\n",
+		r.Generation, r.Files, r.Added, r.Changed, r.Gone, r.FilesRead, again, r.RowsRead,
+		r.Merged, r.Sources, r.Rows, r.Seconds)
 	return err
 }
 

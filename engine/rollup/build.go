@@ -178,8 +178,8 @@ func (r *run) merge(ctx context.Context, n *node, of []*node) (err error) {
 // sourcesMost is how many parts an answer is made of where they could be merged to one that is much smaller.
 const sourcesMost = 5
 
-// choose sets the parts that the answer is made of: the roots of the tree, or a total of the first files and the parts of
-// the others, where groups come again so that the total is much smaller than the roots.
+// choose sets the parts that the answer is made of: the roots of the tree, or a total of the first files and the parts
+// of the others, where groups come again so that the total is much smaller than the roots.
 func (r *run) choose(ctx context.Context) error {
 	r.sources = r.roots
 	last := r.lastTotal()
@@ -283,8 +283,8 @@ func (r *run) aggregate(ctx context.Context, leaf *node) (made *part, err error)
 	g := parts.Grouping(ctx, of)
 	defer g.Close()
 	if same, err := sameQuery(r.query, g.Query); err != nil || !same {
-		return nil, errors.Join(err, fmt.Errorf("%w: the aggregation of %s is %s, and the state's %s", ErrOther,
-			made.First, g.Query.String(), r.query.String()))
+		return nil, errors.Join(err, fmt.Errorf("%w: the aggregation of %s is %s, and the state's %s; %s", ErrOther,
+			made.First, g.Query.String(), r.query.String(), r.dir.remedy()))
 	}
 	err = r.write(made, func(opt partial.Options) (stats engine.Stats, err error) {
 		stats, err = g.Partial(ctx, opt)

@@ -113,7 +113,8 @@ func (o *Options) Validate() error {
 	}
 	check(o.State != "", "the directory of the state has no name")
 	check(o.Output != "", "the output has no name")
-	check(o.OnChange == OnChangeRebuild || o.OnChange == OnChangeFail, "on a change: want rebuild or fail, not %q", o.OnChange)
+	check(o.OnChange == OnChangeRebuild || o.OnChange == OnChangeFail, "on a change: want rebuild or fail, not %q",
+		o.OnChange)
 	check(o.KeepParts >= 0, "parts of %d files: want 0 or more", o.KeepParts)
 	check(o.WholeBytes > 0, "whole tables of %d B: want 1 or more", o.WholeBytes)
 	return errors.Join(errs...)

@@ -31,7 +31,7 @@ type state struct {
 	Meaning    string      `json:"meaning"`   // a hash of what statement and options ask for
 	Query      query.Query `json:"query"`     // the aggregation whose states the parts have
 	Partitions int         `json:"partitions"`
-	Inputs     []input     `json:"inputs"`         // the tables that the statement reads, in the order in which it opens them
+	Inputs     []input     `json:"inputs"`         // the tables of the statement, in the order in which it opens them
 	Sources    []string    `json:"sources"`        // keys of the parts that the answer is made of, in order
 	Total      int         `json:"total,omitzero"` // of how many leaves the first of Sources is a total; 0 of none
 	Parts      []part      `json:"parts"`          // all parts that are kept

@@ -61,8 +61,8 @@ func ReadStatus(fsys vfs.FS, path string) (*Status, error) {
 	}
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		is := PartStatus{Level: p.Level, IsSource: slices.Contains(s.Sources, p.Key), Files: p.Files, First: p.First, Last: p.Last,
-			Rows: p.Rows, Groups: p.Groups, Bytes: p.Bytes, Pack: d.Path(p.name())}
+		is := PartStatus{Level: p.Level, IsSource: slices.Contains(s.Sources, p.Key), Files: p.Files, First: p.First,
+			Last: p.Last, Rows: p.Rows, Groups: p.Groups, Bytes: p.Bytes, Pack: d.Path(p.name())}
 		if of.Bytes += p.Bytes; is.IsSource {
 			of.Rows += p.Rows
 		}
@@ -71,12 +71,16 @@ func ReadStatus(fsys vfs.FS, path string) (*Status, error) {
 	return of, nil
 }
 
-// Verify reads all packs of a state, and returns how many there are. Packs that are not what was written are ErrDamaged.
+// Verify reads all packs of a state, and returns how many there are. Packs that are not what was written are
+// ErrDamaged, and no state is ErrOther.
 func Verify(ctx context.Context, fsys vfs.FS, path string) (packs int, err error) {
 	d := openDir(fsys, path)
 	s, _, err := d.current()
-	if err != nil || s == nil {
+	if err != nil {
 		return 0, err
+	}
+	if s == nil {
+		return 0, fmt.Errorf("%w: %s has no state", ErrOther, d.Root)
 	}
 	var errs []error
 	for i := range s.Parts {
@@ -132,8 +136,8 @@ func Forget(fsys vfs.FS, path, version string) (forgot bool, err error) {
 	return true, err
 }
 
-// lockOld locks a state that is there, and returns the generation of its newest manifest; 0, and no lock, where there is
-// none.
+// lockOld locks a state that is there, and returns the generation of its newest manifest; 0, and no lock, where there
+// is none.
 func (d stateDir) lockOld() (generation int64, unlock func() error, err error) {
 	if generation, err = d.generation(); err != nil || generation == 0 {
 		return 0, nil, errors.Join(err, d.checkOwn())
@@ -153,8 +157,8 @@ type Garbage struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// Collect lists, and removes unless dry, the files of a state that the newest manifest does not name: what runs that were
-// killed have left. In a store it leaves what is younger than older, which a run may be about to name.
+// Collect lists, and removes unless dry, the files of a state that the newest manifest does not name: what runs that
+// were killed have left. In a store it leaves what is younger than older, which a run may be about to name.
 func Collect(fsys vfs.FS, path string, older time.Duration, dry bool) (found []Garbage, err error) {
 	d := openDir(fsys, path)
 	generation, unlock, err := d.lockOld()
