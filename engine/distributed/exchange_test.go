@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/mpga/mpga/engine"
-	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/internal/workdir"
+	"github.com/mpga/mpga/engine/partial"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"

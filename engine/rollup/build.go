@@ -151,7 +151,7 @@ func (r *run) ensure(ctx context.Context, n *node) error {
 // merge makes a part of parts that are there.
 func (r *run) merge(ctx context.Context, n *node, of []*node) (err error) {
 	packs := make([]workdir.Pack, len(of))
-	made := &part{Key: n.key, Level: n.level}
+	made := &part{Key: n.key, Level: n.level, Full: r.fullOf(of)}
 	for i, m := range of {
 		from := r.have[m.key]
 		packs[i] = from.pack()
@@ -243,7 +243,7 @@ func (r *run) shrinks() bool {
 
 // aggregate makes the part of a file.
 func (r *run) aggregate(ctx context.Context, leaf *node) (made *part, err error) {
-	made = &part{Key: leaf.key}
+	made = &part{Key: leaf.key, Full: make([][]int, len(r.tables))}
 	var read []file
 	of := plan.Part{First: leaf.file == noFile}
 	q, err := r.prepare(ctx, func(i int) (source scan.Source, err error) {
@@ -260,7 +260,9 @@ func (r *run) aggregate(ctx context.Context, leaf *node) (made *part, err error)
 			f := t.Files[leaf.file]
 			made.Files, made.First, made.Last = 1, f.Path, f.Path
 			read = append(read, f)
-			of.Table, err = r.open(ctx, t, f)
+			if of.Table, err = r.open(ctx, t, f); err == nil {
+				made.Full[i] = fullOf(of.Table)
+			}
 			return of.Table, err
 		case t.Read == readWhole:
 			read = append(read, t.Files...)
@@ -298,6 +300,44 @@ func (r *run) aggregate(ctx context.Context, leaf *node) (made *part, err error)
 	}
 	return made, err
 }
+
+// fullOf returns the columns of a table that surely have no NULL.
+func fullOf(table scan.Source) []int {
+	columns := []int{}
+	for i, c := range table.Stats().Columns {
+		if c.NoNulls {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+// fullOf returns, by table, the columns that surely have no NULL in the files of some parts: in all of them that have a
+// file of the table. It is nil of a table without one.
+func (r *run) fullOf(parts []*node) [][]int {
+	full := make([][]int, len(r.tables))
+	for _, n := range parts {
+		for i, columns := range r.have[n.key].Full {
+			switch {
+			case columns == nil:
+			case full[i] == nil:
+				full[i] = append([]int{}, columns...) // not nil, where it is empty
+			default:
+				full[i] = slices.DeleteFunc(full[i], func(c int) bool { return !slices.Contains(columns, c) })
+			}
+		}
+	}
+	return full
+}
+
+// shape is the columns of a table, and what is known of NULLs in them.
+type shape struct {
+	scan.Source
+	stats scan.Stats
+}
+
+// Stats implements scan.Source.
+func (s *shape) Stats() scan.Stats { return s.stats }
 
 // shapeOf returns the columns of a table.
 func shapeOf(t *table) (scan.Source, error) {

@@ -17,7 +17,6 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/plan"
-	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/invariants"
@@ -76,10 +75,12 @@ type history struct {
 	opt   Options
 	good  [][]byte // outputs that are right: of the last run that ended, and of runs since
 	clock time.Time
+	kind  string // the ending of the files: Parquet knows where no value is NULL
 }
 
 func newHistory(t *testing.T, rng *rand.Rand) *history {
 	h := &history{t: t, rng: rng, dir: t.TempDir(), clock: time.Unix(1_700_000_000, 0)}
+	h.kind = []string{".csv", ".parquet"}[rng.IntN(2)]
 	h.fsys = faultfs.New(faultfs.Unsynced{FS: vfs.OS})
 	h.eng, h.plain = open(t, h.fsys, 1+rng.IntN(3)), open(t, vfs.OS, 1+rng.IntN(2))
 	tables := map[string]plan.Table{}
@@ -90,8 +91,8 @@ func newHistory(t *testing.T, rng *rand.Rand) *history {
 	tables["d"] = plan.Table{Files: []string{filepath.Join(h.dir, "d.csv")}}
 	h.opt = Options{
 		Statement: statements[rng.IntN(len(statements))], Tables: tables, Deterministic: true, KeepParts: rng.IntN(4),
-		State: filepath.Join(h.dir, "state"), Output: filepath.Join(h.dir, "out.csv"), Version: "test",
-		FS: h.fsys, Layout: sink.Options{Format: sink.CSV}, fresh: 1,
+		State: filepath.Join(h.dir, "state"), Output: filepath.Join(h.dir, "out"+h.kind), Version: "test",
+		FS: h.fsys, fresh: 1,
 	}
 	h.writeSmall()
 	for range 1 + rng.IntN(12) {
@@ -101,18 +102,32 @@ func newHistory(t *testing.T, rng *rand.Rand) *history {
 	return h
 }
 
-func (h *history) newName() string { return fmt.Sprintf("%03d.csv", h.rng.IntN(1000)) }
+func (h *history) newName() string { return fmt.Sprintf("%03d%s", h.rng.IntN(1000), h.kind) }
 
-// writeFile writes a file of a table: a row is k, v, s. Times tell versions apart, as they do for files that are not
-// written within a tick of the clock.
+// writeFile writes a file of a table: a row is k, v, s. Half of the files have values of all kinds.
 func (h *history) writeFile(table, name string) {
 	var b strings.Builder
 	b.WriteString("k,v,s\n0,0.25,x\n") // the types of the columns are the same in all files
+	isPlain := h.rng.IntN(2) == 0
 	for range h.rng.IntN(12) {
-		s := []string{"", "a", "bb", "x", "zz"}[h.rng.IntN(5)]
-		fmt.Fprintf(&b, "%d,%v,%s\n", h.rng.IntN(9), float64(h.rng.IntN(1000))/64*float64(h.rng.IntN(3)), s)
+		k, v := fmt.Sprint(h.rng.IntN(9)), fmt.Sprint(float64(h.rng.IntN(1000))/64*float64(h.rng.IntN(3)))
+		s := []string{"a", "bb", "x", "zz", ""}[h.rng.IntN(5)]
+		if isPlain {
+			s = "plain"
+		} else if h.rng.IntN(4) == 0 {
+			k, v = "", []string{"", "nan", "-0.0", "1e300", "-inf", "5e-324"}[h.rng.IntN(6)]
+		}
+		fmt.Fprintf(&b, "%s,%s,%s\n", k, v, s)
 	}
-	h.put(filepath.Join(table, name), b.String())
+	path := filepath.Join(table, name)
+	if h.kind == ".csv" {
+		h.put(path, b.String())
+		return
+	}
+	h.put("rows.csv", b.String())
+	rows := plan.Options{Tables: map[string]plan.Table{"rows": {Files: []string{filepath.Join(h.dir, "rows.csv")}}}}
+	check(h.t, h.write("SELECT * FROM rows", rows, filepath.Join(h.dir, path)))
+	h.age(path)
 }
 
 // writeSmall writes the table d.
@@ -128,16 +143,21 @@ func (h *history) writeSmall() {
 
 // put writes a file with a time of its own.
 func (h *history) put(name, text string) {
-	path := filepath.Join(h.dir, name)
-	check(h.t, os.WriteFile(path, []byte(text), 0o666))
+	check(h.t, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o666))
+	h.age(name)
+}
+
+// age gives a file a time that no other has. Times tell versions apart, as they do where files are not written within a
+// tick of the clock.
+func (h *history) age(name string) {
 	h.clock = h.clock.Add(time.Second)
-	check(h.t, os.Chtimes(path, h.clock, h.clock))
+	check(h.t, os.Chtimes(filepath.Join(h.dir, name), h.clock, h.clock))
 }
 
 // change changes some files.
 func (h *history) change() {
 	for range h.rng.IntN(3) {
-		files, err := filepath.Glob(filepath.Join(h.dir, "t", "*.csv"))
+		files, err := filepath.Glob(filepath.Join(h.dir, "t", "*"+h.kind))
 		check(h.t, err)
 		switch n := h.rng.IntN(10); {
 		case n < 5 || len(files) == 0:
@@ -154,22 +174,29 @@ func (h *history) change() {
 	}
 }
 
-// full returns what a run over all files writes.
-func (h *history) full() ([]byte, error) {
-	parsed, err := sql.Parse(h.opt.Statement)
+// write writes the result of a statement.
+func (h *history) write(statement string, opt plan.Options, path string) error {
+	parsed, err := sql.Parse(statement)
 	check(h.t, err)
-	q, err := plan.Prepare(h.t.Context(), h.plain, parsed,
-		plan.Options{Tables: h.opt.Tables, Deterministic: true, Scan: dataset.Options{FS: vfs.OS}})
+	q, err := plan.Prepare(h.t.Context(), h.plain, parsed, opt)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer q.Close()
 	rows, err := q.Run(h.t.Context())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	path := filepath.Join(h.dir, "full.csv")
-	if err := workdir.WriteRows(h.t.Context(), path, q.Schema(), sink.Options{FS: faultfs.Unsynced{FS: vfs.OS}}, rows); err != nil {
+	format, err := sink.FormatOf(path)
+	check(h.t, err)
+	opts := sink.Options{FS: faultfs.Unsynced{FS: vfs.OS}, Format: format}
+	return workdir.WriteRows(h.t.Context(), path, q.Schema(), opts, rows)
+}
+
+// full returns what a run over all files writes.
+func (h *history) full() ([]byte, error) {
+	path := filepath.Join(h.dir, "full"+h.kind)
+	if err := h.write(h.opt.Statement, plan.Options{Tables: h.opt.Tables, Deterministic: true}, path); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
@@ -260,7 +287,7 @@ func TestHistories(t *testing.T) {
 // end checks what the state has in the end: its packs are whole, and nothing is left beside them once garbage is removed.
 func (h *history) end() {
 	h.fsys.FailAt(0)
-	h.writeFile("t", "000.csv")
+	h.writeFile("t", "000"+h.kind)
 	_, err := Run(h.t.Context(), h.eng, h.opt)
 	check(h.t, err)
 	_, err = Verify(h.t.Context(), h.fsys, h.opt.State)

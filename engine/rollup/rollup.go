@@ -153,7 +153,6 @@ type run struct {
 	differences []difference
 	stem        int // the number of the first table that has a part for each file
 	query       query.Query
-	schema      *arrow.Schema // of the result
 	partitions  int
 
 	leaves  []*node          // of all files, in order
@@ -303,26 +302,11 @@ func (r *run) publish() error {
 
 // answer makes the output of the state.
 func (r *run) answer(ctx context.Context) (err error) {
-	var stem scan.Source
-	q, err := r.prepare(ctx, func(i int) (scan.Source, error) {
-		t := r.tables[i]
-		if t.Read == readLate {
-			return r.open(ctx, t, t.Files...)
-		}
-		source, err := shapeOf(t)
-		if i == r.stem {
-			stem = source
-		}
-		return source, err
-	})
+	q, parts, err := r.finishing(ctx)
 	if err != nil {
 		return err
 	}
 	defer q.Close()
-	parts, err := q.PartsOf(stem)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStatement, err)
-	}
 	packs := make([]workdir.Pack, len(r.sources))
 	for i, n := range r.sources {
 		packs[i] = r.have[n.key].pack()
@@ -343,11 +327,45 @@ func (r *run) answer(ctx context.Context) (err error) {
 	if rows, err = parts.InOrder(ctx, rows); err != nil {
 		return err
 	}
-	if err := workdir.WriteRows(ctx, r.Output, r.schema, r.sinkOptions(ctx), r.counted(rows)); err != nil {
+	if err := workdir.WriteRows(ctx, r.Output, q.Schema(), r.sinkOptions(ctx), r.counted(rows)); err != nil {
 		return err
 	}
 	r.report.Stats = groups.Stats()
 	return nil
+}
+
+// finishing plans the statement for groups that are there, by what is known of the tables that they were made of.
+func (r *run) finishing(ctx context.Context) (*plan.Query, *plan.Parts, error) {
+	full := r.fullOf(r.sources)
+	var stem scan.Source
+	q, err := r.prepare(ctx, func(i int) (scan.Source, error) {
+		t := r.tables[i]
+		if t.Read == readLate || t.Read == readWhole {
+			return r.open(ctx, t, t.Files...)
+		}
+		columns, err := shapeOf(t)
+		if err != nil {
+			return nil, err
+		}
+		of := &shape{columns, columns.Stats()}
+		of.stats.Columns = make([]scan.ColumnStats, columns.Schema().NumFields())
+		for _, c := range full[i] {
+			of.stats.Columns[c].NoNulls = true
+		}
+		if i == r.stem {
+			stem = of
+		}
+		return of, nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	parts, err := q.PartsOf(stem)
+	if err != nil {
+		q.Close()
+		return nil, nil, fmt.Errorf("%w: %w", ErrStatement, err)
+	}
+	return q, parts, nil
 }
 
 // sinkOptions returns how the output is written.

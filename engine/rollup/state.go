@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,6 +64,7 @@ type part struct {
 	Last   string  `json:"last,omitzero"`
 	Rows   int64   `json:"rows"` // of the files
 	Groups int64   `json:"groups"`
+	Full   [][]int `json:"full"`   // by table, of its files: columns that surely have no NULL
 	SHA256 string  `json:"sha256"` // of the pack
 	Bytes  int64   `json:"bytes"`
 	Blobs  []int64 `json:"blobs"` // bytes of the blobs of the pack, by partition
@@ -78,8 +80,24 @@ func (p *part) pack() workdir.Pack {
 
 // check refuses numbers and names that no run writes.
 func (s *state) check() error {
+	columns := make([]int, len(s.Inputs)) // how many each table has
+	for i := range s.Inputs {
+		if s.Inputs[i].Known == nil {
+			return fmt.Errorf("table %d has no columns", i)
+		}
+		schema, err := s.Inputs[i].Known.Columns()
+		if err != nil {
+			return err
+		}
+		columns[i] = schema.NumFields()
+	}
 	for i := range s.Parts {
 		p := &s.Parts[i]
+		for table, full := range p.Full {
+			if table >= len(columns) || slices.ContainsFunc(full, func(c int) bool { return c < 0 || c >= columns[table] }) {
+				return fmt.Errorf("part %s knows of columns that no table has", p.Key)
+			}
+		}
 		var sum int64
 		for _, n := range p.Blobs {
 			if n < 0 || n > p.Bytes-sum {
@@ -87,7 +105,7 @@ func (s *state) check() error {
 			}
 			sum += n
 		}
-		if len(p.Key) != 32 || len(p.SHA256) != 64 || len(p.Blobs) != s.Partitions || sum != p.Bytes {
+		if len(p.Key) != 32 || len(p.SHA256) != 64 || len(p.Blobs) != s.Partitions || len(p.Full) != len(columns) || sum != p.Bytes {
 			return fmt.Errorf("part %q has %d blobs of %d B", p.Key, len(p.Blobs), sum)
 		}
 	}

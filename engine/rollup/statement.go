@@ -114,7 +114,7 @@ func (r *run) plan(ctx context.Context) (err error) {
 	}
 	g := division.Grouping(ctx, plan.Part{})
 	defer g.Close()
-	r.query, r.schema = g.Query, q.Schema()
+	r.query = g.Query
 	return r.setPartitions(ctx, g, division.IsTable())
 }
 
