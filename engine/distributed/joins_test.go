@@ -8,6 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/grouptest"
@@ -103,5 +108,31 @@ func TestWholeInputChanged(t *testing.T) {
 	check(t, os.Remove(filepath.Join(dir, "in", "0.csv")))
 	if _, err = tasks.Partial(t.Context(), 1); !errors.Is(err, ErrPlan) {
 		t.Errorf("%v; want ErrPlan, since the input is gone", err)
+	}
+}
+
+// Would catch a list that is planned by what a split knows of NULLs: here the first file has one, and the second none.
+func TestListsOfSplits(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
+	check(t, os.MkdirAll(in, 0o777))
+	schema := arrow.NewSchema([]arrow.Field{{Name: "u", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	for name, text := range map[string]string{"0": `[{"u": 1}, {"u": null}]`, "1": `[{"u": 2}, {"u": 3}]`} {
+		batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(text))
+		check(t, err)
+		rows, err := array.NewRecordReader(schema, []arrow.RecordBatch{batch})
+		check(t, err)
+		check(t, workdir.WriteRows(t.Context(), filepath.Join(in, name+".parquet"), schema, sink.Options{}, rows))
+		batch.Release()
+	}
+	eng := open(t, 1)
+	r := smallRequest(quick, dir)
+	r.Statement, r.Output = "SELECT list(u) AS l, count(*) AS n FROM t", filepath.Join(dir, "out.csv")
+	tasks := newSmall(t, eng, quick, r)
+	doUntil(t, tasks, "")
+	got, err := os.ReadFile(r.Output)
+	check(t, err)
+	if want := "l,n\n\"[1, NULL, 2, 3]\",4\n"; string(got) != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
