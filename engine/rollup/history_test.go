@@ -248,7 +248,7 @@ func (h *history) step(n int) {
 	}
 	isGood := func(text []byte) bool { return bytes.Equal(text, got) }
 	if got != nil && !slices.ContainsFunc(h.good, isGood) {
-		h.t.Errorf("step %d: %v: the output is\n%s\nwant\n%s", n, errs, got, want)
+		h.t.Errorf("step %d: %v: the output is\n%.2000q\nwant\n%.2000q", n, errs, got, want)
 	}
 	if open := h.fsys.OpenFiles(); open != 0 {
 		h.t.Errorf("step %d: %d files are open", n, open)

@@ -152,6 +152,9 @@ func TestZombie(t *testing.T) {
 		_, err = Run(t.Context(), eng, o)
 		says(t, "a zombie", err, ErrOvertaken, "is another run's")
 		s.want(t, dailyAnswer(11+later))
+		if manifests, err := s.List(storeURL + "state/manifest/"); err != nil || len(manifests) != 1 {
+			t.Errorf("manifests %v, %v", manifests, err)
+		}
 		r, err := Run(t.Context(), eng, o)
 		check(t, err)
 		if r.FilesRead != 0 || r.Generation != int64(1+later) {
