@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -372,7 +373,14 @@ func (r *run) open(ctx context.Context, t *table, files ...file) (scan.Source, e
 	return nil, err
 }
 
-// write writes the pack of a part, under a name that is its content's.
+// takeBack removes the packs of a run that has failed, which no manifest names.
+func (r *run) takeBack() {
+	for _, p := range r.written {
+		_ = r.dir.FS.Remove(r.dir.Path(p.name())) // it may not be there; what cannot be removed Collect finds
+	}
+}
+
+// write writes the pack of a part, under a name that no other attempt has.
 func (r *run) write(p *part, make func(partial.Options) (engine.Stats, error)) (err error) {
 	spool := workdir.NewSpool(r.eng.CreateTemp, r.partitions)
 	defer func() { err = errors.Join(err, spool.Close()) }()
@@ -387,6 +395,12 @@ func (r *run) write(p *part, make func(partial.Options) (engine.Stats, error)) (
 		return err
 	}
 	p.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	var attempt [8]byte
+	rand.Read(attempt[:]) // never fails
+	p.Pack = p.SHA256[:16] + "." + hex.EncodeToString(attempt[:])
+	r.mu.Lock()
+	r.written = append(r.written, p)
+	r.mu.Unlock()
 	return r.dir.Write(p.name(), func(to io.Writer) error { return spool.CopyTo(to) })
 }
 

@@ -7,7 +7,7 @@
 // In the directory of a state, which may be the beginning of URLs of a store:
 //
 //	manifest/<generation>.manifest   what the state is: files, and parts by their packs; the highest number counts
-//	parts/<hash>.pack                states of a part, a blob for each partition; named by its content
+//	parts/<hash>.<attempt>.pack      states of a part, a blob for each partition; the hash is of its content
 //	lock                             held by the run that is at work, on a file system
 //
 // What it promises:

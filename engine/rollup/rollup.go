@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -159,6 +160,9 @@ type run struct {
 	roots   []*node          // of the tree
 	sources []*node          // parts that together are all files, in order: the answer is made of them
 	have    map[string]*part // by key: parts whose packs are there
+
+	mu      sync.Mutex
+	written []*part // by this run; guarded by mu while it builds
 }
 
 // Run makes the output of a statement, of the states of files that the state has, and of the files that are new.
@@ -198,9 +202,13 @@ func (r *run) locked(ctx context.Context) (err error) {
 		return err
 	}
 	if err := r.build(ctx); err != nil {
+		r.takeBack()
 		return r.explain(err)
 	}
 	if err := r.publish(); err != nil {
+		if errors.Is(err, errTaken) {
+			r.takeBack()
+		}
 		return err
 	}
 	return r.explain(r.answer(ctx))
@@ -296,6 +304,9 @@ func (r *run) publish() error {
 		return err
 	}
 	r.dir.removeReplaced(r.generation, r.have, s)
+	if _, remote := r.dir.Objects(); !remote { // the lock is held: all else is of runs that were killed
+		_, _ = r.dir.collect(s, 0, false) // what cannot be removed is in nobody's way
+	}
 	r.generation, r.report.Generation = s.Generation, s.Generation
 	return nil
 }

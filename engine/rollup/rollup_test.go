@@ -213,6 +213,10 @@ func TestRefusals(t *testing.T) {
 		func(o *Options) { o.State = filepath.Join(dir, "t") })
 	refused("a word", ErrStatement, "want rebuild or fail", func(o *Options) { o.OnChange = "maybe" })
 
+	if _, err := os.Stat(filepath.Join(dir, "other")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("refused statements leave a directory: %v", err)
+	}
+
 	spaced := o
 	spaced.Statement = "select k,  sum(v) as SV /* of all days */\nFROM t GROUP BY k ORDER BY k;"
 	r, err := Run(t.Context(), eng, spaced)
@@ -225,7 +229,18 @@ func TestRefusals(t *testing.T) {
 	check(t, err)
 
 	check(t, os.WriteFile(filepath.Join(dir, "t", "003.csv"), []byte("k,v\n1,0.5\n"), 0o666))
+	addDay(t, dir, 4)
+	packs := func() int {
+		files, err := filepath.Glob(filepath.Join(o.State, "parts", "*"))
+		check(t, err)
+		return len(files)
+	}
+	before := packs()
 	refused("other columns", ErrOther, "column 2 was v of the type int64, and is v of the type float64", func(*Options) {})
+	if packs() != before {
+		t.Errorf("%d packs of a run that failed", packs()-before)
+	}
+	check(t, os.Remove(filepath.Join(dir, "t", "004.csv")))
 	_, err = Forget(vfs.OS, o.State, "test")
 	check(t, err)
 	r, err = Run(t.Context(), eng, o)
@@ -379,6 +394,7 @@ func TestLock(t *testing.T) {
 	_, err = Run(t.Context(), eng, o)
 	says(t, "a twin", err, ErrBusy, fmt.Sprintf("is held by process %d on ", os.Getpid()))
 	check(t, unlock())
+	check(t, os.Mkdir(o.State, 0o777))
 	check(t, os.WriteFile(filepath.Join(o.State, lockName), []byte("process 1"), 0o666)) // of a process that was killed
 	_, err = Run(t.Context(), eng, o)
 	check(t, err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,13 +66,17 @@ type part struct {
 	Rows   int64   `json:"rows"` // of the files
 	Groups int64   `json:"groups"`
 	Full   [][]int `json:"full"`   // by table, of its files: columns that surely have no NULL
+	Pack   string  `json:"pack"`   // its name: of its content, and of the attempt that wrote it
 	SHA256 string  `json:"sha256"` // of the pack
 	Bytes  int64   `json:"bytes"`
 	Blobs  []int64 `json:"blobs"` // bytes of the blobs of the pack, by partition
 }
 
+// packName matches names of packs. No two attempts write one name, so that none removes what another has written.
+var packName = regexp.MustCompile(`^[0-9a-f]{16}\.[0-9a-f]{16}$`)
+
 // name returns where the part's pack lies in the directory.
-func (p *part) name() string { return partsDir + "/" + p.SHA256[:32] + packSuffix }
+func (p *part) name() string { return partsDir + "/" + p.Pack + packSuffix }
 
 // pack returns the part's pack.
 func (p *part) pack() workdir.Pack {
@@ -105,7 +110,7 @@ func (s *state) check() error {
 			}
 			sum += n
 		}
-		if len(p.Key) != 32 || len(p.SHA256) != 64 || len(p.Blobs) != s.Partitions || len(p.Full) != len(columns) || sum != p.Bytes {
+		if len(p.Key) != 32 || !packName.MatchString(p.Pack) || len(p.Blobs) != s.Partitions || len(p.Full) != len(columns) || sum != p.Bytes {
 			return fmt.Errorf("part %q has %d blobs of %d B", p.Key, len(p.Blobs), sum)
 		}
 	}
@@ -210,6 +215,9 @@ func (d stateDir) remedy() string {
 	return fmt.Sprintf("mpga rollup rebuild %s forgets the state, so that the next run reads all files", d.Root)
 }
 
+// errTaken marks a state that surely has not been published.
+var errTaken = errors.New("its number is taken")
+
 // publish makes a state the newest, unless another run has made its generation. U3.
 func (d stateDir) publish(s *state) error {
 	text, err := json.Marshal(s)
@@ -222,10 +230,10 @@ func (d stateDir) publish(s *state) error {
 		return err
 	}
 	name := manifestName(s.Generation)
-	if err := d.PutNew(name, append(whole, '\n')); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return d.overtaken(s.Generation)
-		}
+	switch err := d.PutNew(name, append(whole, '\n')); {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%w (%w)", d.overtaken(s.Generation), errTaken)
+	case err != nil:
 		return err
 	}
 	if err := d.isNewest(s.Generation); err != nil { // the generations after it were made while this run slept
@@ -254,6 +262,8 @@ func (d stateDir) lock() (unlock func() error, err error) {
 	if _, remote := d.Objects(); remote {
 		return func() error { return nil }, nil
 	}
+	_, err = d.FS.Stat(d.Root)
+	isNew := errors.Is(err, fs.ErrNotExist)
 	if err := d.FS.MkdirAll(d.Root, 0o777); err != nil {
 		return nil, err
 	}
@@ -277,6 +287,9 @@ func (d stateDir) lock() (unlock func() error, err error) {
 		err := d.FS.Remove(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
+		}
+		if isNew {
+			_ = d.FS.Remove(d.Root) // only where it is empty, since the run has failed
 		}
 		return errors.Join(err, file.Close())
 	}
