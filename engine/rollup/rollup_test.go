@@ -346,8 +346,12 @@ func TestOnChange(t *testing.T) {
 // hidden, and a state that a kill leaves between two.
 func TestFaults(t *testing.T) {
 	base := faultfs.Unsynced{FS: vfs.OS}
+	step := int64(1)
+	if testing.Short() {
+		step = 3
+	}
 	for _, kill := range []bool{false, true} {
-		for n := int64(1); ; n += 1 + rand.Int64N(3) {
+		for n := 1 + rand.Int64N(step); ; n += step {
 			fsys := faultfs.New(base)
 			o := daily(t, fsys, dailySum, 12)
 			o.fresh = 1
@@ -365,8 +369,8 @@ func TestFaults(t *testing.T) {
 				t.Errorf("operation %d, kill %t: %v", n, kill, err)
 			}
 			got, readErr := os.ReadFile(o.Output)
-			check(t, readErr)
-			if string(got) != dailyAnswer(13) && (err == nil || string(got) != dailyAnswer(12)) {
+			isGone := errors.Is(readErr, fs.ErrNotExist) // package sink takes back an output that may not be durable
+			if string(got) != dailyAnswer(13) && (err == nil || string(got) != dailyAnswer(12) && !isGone) {
 				t.Errorf("operation %d, kill %t: %v: the output is\n%s", n, kill, err, got)
 			}
 			if open := fsys.OpenFiles(); open != 0 {

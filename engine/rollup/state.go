@@ -269,13 +269,14 @@ func (d stateDir) lock() (unlock func() error, err error) {
 	}
 	path := d.Path(lockName)
 	file, err := d.FS.Create(path, 0o666)
+	var left error // why the file of a process that is gone was not removed
 	if errors.Is(err, fs.ErrExist) {
-		_ = d.FS.RemoveAbandoned(path) // what cannot be removed is held, as Create says
+		left = d.FS.RemoveAbandoned(path)
 		file, err = d.FS.Create(path, 0o666)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%w: %s is held by %s; if no run is at work on any machine, remove the file", ErrBusy, path,
-			d.holder())
+		return nil, errors.Join(fmt.Errorf("%w: %s is held by %s; if no run is at work on any machine, remove the file",
+			ErrBusy, path, d.holder()), left)
 	}
 	if err != nil {
 		return nil, err
