@@ -110,7 +110,8 @@ func (s *state) check() error {
 			}
 			sum += n
 		}
-		if len(p.Key) != 32 || !packName.MatchString(p.Pack) || len(p.Blobs) != s.Partitions || len(p.Full) != len(columns) || sum != p.Bytes {
+		if len(p.Key) != 32 || !packName.MatchString(p.Pack) || len(p.Full) != len(columns) ||
+			len(p.Blobs) != s.Partitions || sum != p.Bytes {
 			return fmt.Errorf("part %q has %d blobs of %d B", p.Key, len(p.Blobs), sum)
 		}
 	}
