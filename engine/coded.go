@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/gather"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // CodedRowsMost is the most rows of a build side whose strings are the entries of dictionaries: each row of a join has
@@ -14,7 +15,7 @@ const CodedRowsMost = 1 << 16
 
 // codes is a column of strings of some batches as a dictionary.
 type codes struct {
-	values arrow.Array // without NULL
+	values arrow.Array // without NULL, but of nested values: the empty string is none of these
 	first  []int32     // by batch: the number of its first row
 	isNull arrow.Array // the column; nil where no row of it is NULL
 }
@@ -41,7 +42,11 @@ func newCodes(mem memory.Allocator, of arrow.DataType, batches []arrow.Array) *c
 	}
 	if c.values.NullN() > 0 {
 		data := c.values.Data()
-		c.isNull = c.values
+		if c.isNull = c.values; nested.Of(of) != nil {
+			c.values.Retain()
+			gather.Share(c.values)
+			return c
+		}
 		plain := array.NewData(of, data.Len(), append([]*memory.Buffer{nil}, data.Buffers()[1:]...), nil, 0, data.Offset())
 		c.values = array.MakeFromData(plain)
 		plain.Release()

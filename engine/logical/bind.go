@@ -109,8 +109,6 @@ type binder struct {
 	reading   map[sql.From]bool // statements behind FROM that read what is around the statement they stand in
 	iterating map[sql.From]bool // statements behind FROM of the step of WITH RECURSIVE that read the iteration before
 
-	listRows map[*expr.Expr]*sql.Derived // of rowsOfList
-
 	statements int           // that were bound
 	views      []*sql.Select // that are bound now, each within the one before
 	outer      *enclosing    // the statement around the one that is bound, if that is a subquery; else nil

@@ -117,7 +117,7 @@ func (b *binder) tied(ctx context.Context, s *sql.Select, f *sql.Join) (*scope, 
 // readEarly notes that the columns around a statement are read by one behind its FROM, if another one, which reads
 // columns of the tables before it, reads them.
 func (o *enclosing) readEarly(inner *enclosing) {
-	isNull := func(x *expr.Expr) bool { return x.Op != expr.OpColumn }
+	isNull := func(x *expr.Expr) bool { return columnOf(x) == nil }
 	if o != nil && slices.ContainsFunc(inner.reads, isNull) {
 		o.early = true
 	}

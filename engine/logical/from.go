@@ -25,13 +25,10 @@ import (
 func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *scope, err error) {
 	switch f := from.(type) {
 	case *sql.Unnest:
-		if rows := b.rowsOfList(s.Text, f); rows != nil {
-			return b.from(ctx, s, rows)
-		}
 		if r, err = b.from(ctx, s, f.Input); err != nil {
 			return nil, err
 		}
-		return r.unnest(ctx, &b.ids, f)
+		return b.unnest(ctx, r, f)
 	case *sql.Sampled:
 		if r, err = b.from(ctx, s, f.Input); err != nil {
 			return nil, err

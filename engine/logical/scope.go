@@ -312,6 +312,20 @@ func (r *scope) value(i, at int) *expr.Expr {
 	return x
 }
 
+// columnOf returns the column that an expression of scope.value is of; nil of other expressions.
+func columnOf(x *expr.Expr) *expr.Expr {
+	if x.Op == expr.OpCall && x.Name == expr.NestedValue {
+		x = x.Args[0]
+	}
+	if x.Op != expr.OpColumn {
+		return nil
+	}
+	return x
+}
+
+// fieldCall is the function that a field is read by.
+const fieldCall = "array_extract"
+
 // field returns the field that a name in parts leads to from a column that is a struct or a map; nil of other names.
 func (r *scope) field(e *expr.Expr) *expr.Expr {
 	for n := len(e.Path) - 1; n > 0; n-- {
@@ -329,7 +343,7 @@ func (r *scope) field(e *expr.Expr) *expr.Expr {
 		}
 		x := r.value(i, e.At)
 		for _, name := range e.Path[n:] {
-			x = expr.Call("array_extract", x, expr.Constant(name))
+			x = expr.Call(fieldCall, x, expr.Constant(name))
 			x.At = e.At
 		}
 		return x

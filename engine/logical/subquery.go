@@ -67,8 +67,18 @@ func (o *enclosing) hasAll(items []sql.Item) bool {
 	return outer > 0 && own == 0
 }
 
-// read returns what stands for an expression over the rows, or groups, around, which is written as x.
+// read returns what stands for an expression over the rows, or groups, around, which is written as x. Of a field, the
+// value is read that has the field.
 func (o *enclosing) read(c, x *expr.Expr) (*expr.Expr, error) {
+	if c.Op == expr.OpCall && c.Name == fieldCall {
+		of, err := o.read(c.Args[0], x)
+		if err != nil {
+			return nil, err
+		}
+		field := *c
+		field.Args = []*expr.Expr{of, c.Args[1]}
+		return &field, nil
+	}
 	at := indexOf(o.reads, c)
 	if at < 0 {
 		at = len(o.reads)
@@ -88,16 +98,16 @@ func (o *enclosing) read(c, x *expr.Expr) (*expr.Expr, error) {
 
 // null returns a NULL of the type of what is read.
 func (o *enclosing) null(c *expr.Expr) (*expr.Expr, error) {
-	switch c.Op {
-	case expr.OpColumn:
-	case expr.OpAggregate: // its type is known when the groups are
+	column := columnOf(c)
+	switch {
+	case c.Op == expr.OpAggregate: // its type is known when the groups are
 		return expr.Constant(nil), nil
-	default: // a NULL already
+	case column == nil: // a NULL already
 		return c, nil
 	}
-	t, err := expr.TypeOf(o.scope.node.Columns()[PlaceOf(o.scope.node, c.ID)].Type)
+	t, err := expr.TypeOf(o.scope.node.Columns()[PlaceOf(o.scope.node, column.ID)].Type)
 	if err != nil {
-		return nil, errorAt(c.At, "not supported: column %q in a subquery: %v", c.Name, err)
+		return nil, errorAt(c.At, "not supported: column %q in a subquery: %v", column.Name, err)
 	}
 	null := expr.Cast(expr.Constant(nil), t)
 	null.At = c.At

@@ -141,34 +141,21 @@ func isUnnest(e *expr.Expr) bool { return e.Op == expr.OpCall && e.Name == sql.U
 // firstUnnest returns the first call of unnest in an expression, or nil.
 func firstUnnest(e *expr.Expr) *expr.Expr { return e.First(isUnnest) }
 
-// rowsOfList returns what has a row for each element of a list that is written out, where some are of columns and no
-// table stands before it: the columns are the statement's around, which rows of VALUES may have. It is nil of other
-// lists. It is made once, since statements that read columns around them are known by their addresses.
-func (b *binder) rowsOfList(text string, u *sql.Unnest) sql.From {
-	if made, ok := b.listRows[u.List]; ok {
-		return made
+// unnest is scope.unnest, whose list may be of columns around the statement.
+func (b *binder) unnest(ctx context.Context, r *scope, u *sql.Unnest) (*scope, error) {
+	o := b.outer
+	if o == nil {
+		return r.unnest(ctx, &b.ids, u)
 	}
-	isColumn := func(x *expr.Expr) bool { return x.Op == expr.OpColumn }
-	isOther := func(x *expr.Expr) bool { return x.Op == expr.OpSubquery || isUnnest(x) }
-	list := u.List
-	if u.Input != nil || list.Op != expr.OpCall || list.Name != "list_value" ||
-		list.First(isColumn) == nil || list.First(isOther) != nil {
-		return nil
+	if r.outer = o; o.early {
+		if err := b.joinDomain(ctx, r); err != nil {
+			return nil, err
+		}
 	}
-	union := &sql.SetOperation{At: u.At, Kind: sql.Union, All: true}
-	for _, x := range list.Args {
-		union.Queries = append(union.Queries, &sql.Select{Text: text, Items: []sql.Item{{Expr: x, Name: u.Name, At: x.At}}})
-	}
-	rows := &sql.Select{Text: text, Items: []sql.Item{{}}, From: union}
-	if len(union.Queries) == 1 {
-		rows = union.Queries[0]
-	}
-	made := &sql.Derived{At: u.At, Query: rows, Alias: sql.Alias{Name: u.Alias, Columns: []string{u.Name}}}
-	if b.listRows == nil {
-		b.listRows = make(map[*expr.Expr]*sql.Derived)
-	}
-	b.listRows[u.List] = made
-	return made
+	known := len(o.reads)
+	with, err := r.unnest(ctx, &b.ids, u)
+	o.early = o.early || len(o.reads) > known
+	return with, err
 }
 
 // unnest returns the scope with a row for every element of a list, and the elements as its last column.

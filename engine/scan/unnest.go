@@ -187,7 +187,7 @@ func (r *unnestedReader) next() (out arrow.RecordBatch, err error) {
 func (r *unnestedReader) takeLists() (err error) {
 	r.dropLists()
 	r.lists = r.input.Column(0)
-	if _, ok := r.lists.DataType().(*nested.Type); ok {
+	if _, ok := r.lists.(array.ListLike); !ok {
 		r.lists, err = nested.Lists(r.opt.Allocator, r.lists)
 		return err
 	}

@@ -104,15 +104,15 @@ func decodeLists(mem memory.Allocator, l *array.List) (arrow.Array, error) {
 
 // decodeCodes is Decode of an array of codes.
 func decodeCodes(mem memory.Allocator, d *array.Dictionary) (arrow.Array, error) {
-	t, entries := d.Dictionary().DataType().(*Type), d.Dictionary().(*array.Binary)
+	t, value := stringsOf(d)
 	b := NewBuilder(mem, t, d.Len())
 	for row := range d.Len() {
-		if d.IsNull(row) || entries.IsNull(d.GetValueIndex(row)) {
+		if s, ok := value(row); ok {
+			b.Bytes = append(b.Bytes, s...)
+			b.Add()
+		} else {
 			b.AddNull()
-			continue
 		}
-		b.Bytes = append(b.Bytes, entries.Value(d.GetValueIndex(row))...)
-		b.Add()
 	}
 	texts, err := b.Array()
 	if err != nil {

@@ -21,11 +21,31 @@ func (t *Type) Element() arrow.DataType {
 	return NewType(of.Elem())
 }
 
-// Lists returns an array of lists as Arrow has them, whose elements are of Element. The caller owns the array.
+// stringsOf returns the type of an array of Type, or of codes whose entries are of Type, and a function that returns
+// the string of a row; ok is false where the row is NULL. The type is nil of other arrays.
+func stringsOf(a arrow.Array) (t *Type, value func(row int) (s []byte, ok bool)) {
+	entries, at := a, func(row int) int { return row }
+	if codes, ok := a.(*array.Dictionary); ok {
+		entries, at = codes.Dictionary(), codes.GetValueIndex
+	}
+	t, _ = entries.DataType().(*Type)
+	binaries, ok := entries.(*array.Binary)
+	if t == nil || !ok {
+		return nil, nil
+	}
+	return t, func(row int) ([]byte, bool) {
+		if a.IsNull(row) || binaries.IsNull(at(row)) {
+			return nil, false
+		}
+		return binaries.Value(at(row)), true
+	}
+}
+
+// Lists returns an array of Type, or of codes whose entries are of Type, as lists that Arrow has, whose elements are
+// of Element. The caller owns the array.
 func Lists(mem memory.Allocator, a arrow.Array) (arrow.Array, error) {
-	t, ok := a.DataType().(*Type)
-	texts, isBinary := a.(*array.Binary)
-	if !ok || !isBinary || t.Element() == nil {
+	t, text := stringsOf(a)
+	if t == nil || t.Element() == nil {
 		return nil, fmt.Errorf("%s where lists were expected", a.DataType())
 	}
 	l, element := LayoutOf(t.Of), t.Element()
@@ -37,8 +57,7 @@ func Lists(mem memory.Allocator, a arrow.Array) (arrow.Array, error) {
 	add, finish := newElements(mem, element)
 	count := int32(0)
 	for row := range a.Len() {
-		if a.IsValid(row) {
-			value := texts.Value(row)
+		if value, ok := text(row); ok {
 			s := unsafe.String(unsafe.SliceData(value), len(value))
 			for s[0] != End {
 				var x Element
