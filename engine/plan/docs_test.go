@@ -87,7 +87,7 @@ of others before stop, and ` + "`generate_series`" + ` has stop, too; the argume
   GROUP BY and ORDER BY: ` + "`SELECT unnest(tags) AS tag, count(*) FROM 'x.parquet' GROUP BY tag`" + `. Rows without elements are left out.
   Several behind SELECT go side by side, the shorter ones with NULL. WHERE leaves out row groups by the columns beside the list.
 - Lists, structs and maps are values, which are compared, grouped, joined and ordered: element by element, field by field, a NULL within
-  them last, a list before the longer ones that begin with it. ` + "`[a, b]`, `{'a': 1}`, `MAP {'k': 1}`, `(a, b)`, `x[1]`, `x[2:-1]`, `s.f`,\n  `m['k']`, `x IN [1, 2]`" + `, lambdas as in ` + "`list_transform(l, lambda x: x + 1)`" + `, ` + "`[x + 1 for x in l if x > 0]`" + `, and the types
+  them last, a list before the longer ones that begin with it. ` + "`[a, b]`, `{'a': 1}`, `MAP {'k': 1}`, `(a, b)`, `x[1]`, `x[2:-1]`, `x[::-1]`, `s.f`,\n  `m['k']`, `x IN [1, 2]`" + `, lambdas as in ` + "`list_transform(l, lambda x: x + 1)`" + `, ` + "`[x + 1 for x in l if x > 0]`" + `, and the types
   ` + "`INTEGER[]`, `STRUCT(a INTEGER)`, `MAP(VARCHAR, INTEGER)`" + ` have the meaning of DuckDB's. [Their functions](#lists-structs-and-maps) are below.
 - GROUP BY, WHERE, HAVING and ORDER BY know the names of the list behind SELECT; columns of that name come first, but
   not before a name that stands alone in ORDER BY, nor where there are groups and the column is no key.
@@ -122,7 +122,7 @@ of others before stop, and ` + "`generate_series`" + ` has stop, too; the argume
 - A statement behind FROM may use columns of the tables before it, with LATERAL or without:
   ` + "`SELECT s.id, u.price FROM 'sales.parquet' s, LATERAL (SELECT price FROM 'sales.parquet' t WHERE t.store = s.store ORDER BY price DESC LIMIT 2) u`" + `.
   It is made once, for all values of these columns, behind a comma, CROSS, INNER or LEFT JOIN, and has LIMIT and OFFSET for each of them,
-  but not beside aggregates without GROUP BY. VALUES and ` + "`unnest([a, b])`" + ` do so, too: ` + "`SELECT v FROM 'sales.parquet' s, (VALUES (s.id), (s.store)) t(v)`" + `.
+  but not beside aggregates without GROUP BY. VALUES and ` + "`unnest(list)`" + ` do so, too, here and in subqueries: ` + "`SELECT v FROM 'sales.parquet' s, (VALUES (s.id), (s.store)) t(v)`" + `.
 - UNION, INTERSECT and EXCEPT put columns together by their places, and BY NAME by their names, where a column that a statement lacks is
   NULL. Without ALL each row is there once; with ALL INTERSECT has a row as often as both statements have it, and EXCEPT as often as the
   first has it more. Columns of different types get the type that holds both: text, where one is text. INTERSECT binds first.

@@ -19,7 +19,7 @@ import (
 //	lambda x, y: x + y          "lambda"(ARRAY[x, y], x + y)
 //	[x + 1 for x in l if x > 1] "[for"(x + 1, ARRAY[x], l, x > 1)
 //	f(x)[1], f(x).a             (f(x))[1], (f(x)).a
-//	l[1:5:2]                    l[1:5]['step':2]
+//	l[1:5:2], l[::-1]           l[1:5]['step':2], l[:]['step':-1]
 //	x::STRUCT(a INTEGER)        x::"nested type"
 
 // The functions that nested values are parsed as, and what stands for types and steps.

@@ -116,27 +116,46 @@ func joinLists(nullOfNull bool) binding {
 			all[i] = i
 		}
 		n.typ = ListOf(b.alikeLists(n, all...))
-		n.eval = func(f *frame) (*vector, error) {
-			args, out, err := f.all(n, textKind)
-			if err != nil {
+		null := never
+		if nullOfNull {
+			null = ofAny
+		}
+		n.eval = rowKernel(n, null, func(e *Evaluator, args []*vector, row int) (string, error) {
+			d := e.draft[:0]
+			for _, a := range args {
+				if !a.isNull(row) {
+					d = append(d, a.texts[row][:len(a.texts[row])-1]...)
+				}
+			}
+			return e.keeping(n, append(d, nested.End))
+		})
+	}
+}
+
+// nullRows says which rows of a result are NULL: any is where an argument is.
+type nullRows func(args []*vector, any []uint64) []uint64
+
+func ofAny(_ []*vector, any []uint64) []uint64    { return any }
+func ofFirst(args []*vector, _ []uint64) []uint64 { return args[0].null }
+func never([]*vector, []uint64) []uint64          { return nil }
+
+// rowKernel returns a kernel of strings, which value makes of the arguments in a row that is not NULL.
+func rowKernel(n *node, null nullRows, value func(e *Evaluator, args []*vector, row int) (string, error)) kernel {
+	return func(f *frame) (*vector, error) {
+		args, out, err := f.all(n, textKind)
+		if err != nil {
+			return nil, err
+		}
+		out.null = null(args, out.null)
+		for row := range out.texts {
+			if out.isNull(row) {
+				continue
+			}
+			if out.texts[row], err = value(f.e, args, row); err != nil {
 				return nil, err
 			}
-			if !nullOfNull {
-				out.null = nil
-			}
-			for i := range out.texts {
-				d := f.e.draft[:0]
-				for _, a := range args {
-					if !a.isNull(i) {
-						d = append(d, a.texts[i][:len(a.texts[i])-1]...)
-					}
-				}
-				if out.texts[i], err = f.e.keeping(n, append(d, nested.End)); err != nil {
-					return nil, err
-				}
-			}
-			return out, nil
 		}
+		return out, nil
 	}
 }
 
@@ -148,30 +167,20 @@ func append1(behind bool) binding {
 	}
 	return func(b *binder, n *node) {
 		n.typ = ListOf(b.alike(n, list, value))
-		n.eval = func(f *frame) (*vector, error) {
-			args, out, err := f.all(n, textKind)
-			if err != nil {
-				return nil, err
+		n.eval = rowKernel(n, never, func(e *Evaluator, args []*vector, row int) (string, error) {
+			var all string
+			if s := args[list].texts[row]; !args[list].isNull(row) {
+				all = s[:len(s)-1]
 			}
-			out.null = nil
-			for i := range out.texts {
-				var all string
-				if !args[list].isNull(i) {
-					all = args[list].texts[i][:len(args[list].texts[i])-1]
-				}
-				x := nested.Element{Value: args[value].texts[i], Null: args[value].isNull(i)}
-				d := f.e.draft[:0]
-				if behind {
-					d = nested.Append(append(d, all...), x)
-				} else {
-					d = append(nested.Append(d, x), all...)
-				}
-				if out.texts[i], err = f.e.keeping(n, append(d, nested.End)); err != nil {
-					return nil, err
-				}
+			x := nested.Element{Value: args[value].texts[row], Null: args[value].isNull(row)}
+			d := e.draft[:0]
+			if behind {
+				d = nested.Append(append(d, all...), x)
+			} else {
+				d = append(nested.Append(d, x), all...)
 			}
-			return out, nil
-		}
+			return e.keeping(n, append(d, nested.End))
+		})
 	}
 }
 
@@ -308,41 +317,31 @@ func zip(b *binder, n *node) {
 		types[i] = b.list(n, i)
 	}
 	n.typ = ListOf(structOf(make([]string, len(types)), types...))
-	n.eval = func(f *frame) (*vector, error) {
-		args, out, err := f.all(n, textKind)
-		if err != nil {
-			return nil, err
-		}
-		out.null = nil
+	n.eval = rowKernel(n, never, func(e *Evaluator, args []*vector, row int) (string, error) {
 		lists := make([][]nested.Element, len(args))
-		for row := range out.texts {
-			most, least := 0, math.MaxInt
-			for i, a := range args {
-				if lists[i] = lists[i][:0]; !a.isNull(row) {
-					lists[i] = n.args[i].typ.layout.Elements(lists[i], a.texts[row])
+		most, least := 0, math.MaxInt
+		for i, a := range args {
+			if !a.isNull(row) {
+				lists[i] = n.args[i].typ.layout.Elements(nil, a.texts[row])
+			}
+			most, least = max(most, len(lists[i])), min(least, len(lists[i]))
+		}
+		if truncate {
+			most = least
+		}
+		d := e.draft[:0]
+		for i := range most {
+			d = append(d, nested.Some)
+			for _, list := range lists {
+				x := nested.Element{Null: true}
+				if i < len(list) {
+					x = list[i]
 				}
-				most, least = max(most, len(lists[i])), min(least, len(lists[i]))
-			}
-			if truncate {
-				most = least
-			}
-			d := f.e.draft[:0]
-			for i := range most {
-				d = append(d, nested.Some)
-				for _, list := range lists {
-					x := nested.Element{Null: true}
-					if i < len(list) {
-						x = list[i]
-					}
-					d = nested.Append(d, x)
-				}
-			}
-			if out.texts[row], err = f.e.keeping(n, append(d, nested.End)); err != nil {
-				return nil, err
+				d = nested.Append(d, x)
 			}
 		}
-		return out, nil
-	}
+		return e.keeping(n, append(d, nested.End))
+	})
 }
 
 // hasElements binds list_has_any and list_has_all.
@@ -376,9 +375,12 @@ func setOf(list []nested.Element) map[string]bool {
 func intersect(b *binder, n *node) {
 	n.typ = ListOf(b.alikeLists(n, 0, 1))
 	l := n.typ.layout
-	n.eval = map2f(n, func(e *Evaluator, s, t string) (string, error) {
-		of := setOf(e.list(l, t))
-		kept := slices.DeleteFunc(distinctElements(e.list(l, s)), func(x nested.Element) bool { return !of[x.Value] })
-		return e.newList(n, kept)
+	n.eval = rowKernel(n, ofFirst, func(e *Evaluator, args []*vector, row int) (string, error) {
+		var of map[string]bool
+		if !args[1].isNull(row) {
+			of = setOf(e.list(l, args[1].texts[row]))
+		}
+		kept := distinctElements(e.list(l, args[0].texts[row]))
+		return e.newList(n, slices.DeleteFunc(kept, func(x nested.Element) bool { return !of[x.Value] }))
 	})
 }

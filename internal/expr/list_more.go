@@ -23,7 +23,7 @@ func moreLists() []Function {
 			listSelect, "array_select"),
 		function("list_resize", "list, n [, a]", "n elements, cut off or filled up with a, or NULL", "list_resize([1], 2, 0)",
 			"[1, 0]", resize, "array_resize"),
-		function("array_to_string", "list, separator", "the elements as one string, without NULL",
+		function("array_to_string", "list, separator", "the elements as one string, without NULL; NULL of NULLs alone",
 			"array_to_string([1, 2], '-')", "1-2", joinElements, "list_to_string"),
 		function("list_transform", "list, lambda", "what a lambda makes of each element, and perhaps of its number",
 			"list_transform([1, 2], lambda x: x + 1)", "[2, 3]", transform,
@@ -57,46 +57,36 @@ func sliceList(b *binder, n *node) {
 	for i := 1; i < len(n.args); i++ {
 		b.castArg(n, i, typeOf(Int64))
 	}
-	n.eval = func(f *frame) (*vector, error) {
-		args, out, err := f.all(n, textKind)
-		if err != nil {
-			return nil, err
+	n.eval = rowKernel(n, ofAny, func(e *Evaluator, args []*vector, row int) (string, error) {
+		step := int64(1)
+		if len(args) == 4 {
+			step = args[3].ints[row]
 		}
-		for i := range out.texts {
-			if out.isNull(i) {
-				continue
-			}
-			step := int64(1)
-			if len(args) == 4 {
-				step = args[3].ints[i]
-			}
-			if step < 1 {
-				return nil, valueError(n, "the step is %d, want 1 or more", step)
-			}
-			kept := slicedElements(f.e.list(n.typ.layout, args[0].texts[i]), args[1].ints[i], args[2].ints[i], step)
-			if out.texts[i], err = f.e.newList(n, kept); err != nil {
-				return nil, err
-			}
+		if step == 0 {
+			return "", valueError(n, "the step is 0")
 		}
-		return out, nil
-	}
+		kept := slicedElements(e.list(n.typ.layout, args[0].texts[row]), args[1].ints[row], args[2].ints[row], step)
+		return e.newList(n, kept)
+	})
 }
 
-// slicedElements returns every step-th element between two places, which count from the end where negative.
+// slicedElements returns every step-th element between two places, which count from the end where negative. A negative
+// step leads from the place behind to the one before.
 func slicedElements(list []nested.Element, from, to, step int64) []nested.Element {
 	n := int64(len(list))
 	if from < 0 {
-		from = max(from+n+1, 1)
+		from = max(from, -n-1) + n + 1
 	}
 	if to < 0 {
-		to += n + 1
+		to = max(to, -n-1) + n + 1
+	}
+	if step < 0 {
+		slices.Reverse(list)
+		from, to, step = n+1-min(from, n), n+1-max(to, 1), -max(step, -n-1)
 	}
 	from, to = max(from, 1), min(to, n)
-	if from > to {
-		return nil
-	}
 	kept := list[:0]
-	for i := from; i <= to; i += step {
+	for i := from; i <= to; i += min(step, n) {
 		kept = append(kept, list[i-1])
 	}
 	return kept
@@ -145,13 +135,16 @@ func series(closed bool) binding {
 func listWhere(b *binder, n *node) {
 	b.list(n, 0)
 	b.castArg(n, 1, ListOf(typeOf(Bool)))
-	n.typ = n.args[0].typ
+	n.typ, n.fallible = n.args[0].typ, true
 	flags := n.args[1].typ.layout
 	n.eval = map2f(n, func(e *Evaluator, s, t string) (string, error) {
 		list := e.list(n.typ.layout, s)
 		var kept []nested.Element
 		for i, flag := range flags.Elements(nil, t) {
-			if !flag.Null && flag.Value[0] != 0 {
+			if flag.Null {
+				return "", noNullElements(n)
+			}
+			if flag.Value[0] != 0 {
 				x := nested.Element{Null: true}
 				if i < len(list) {
 					x = list[i]
@@ -163,24 +156,24 @@ func listWhere(b *binder, n *node) {
 	})
 }
 
+// noNullElements is the error of a list that has NULL where a function wants none.
+func noNullElements(n *node) error { return valueError(n, "argument 2 has NULL as an element") }
+
 func listSelect(b *binder, n *node) {
 	b.list(n, 0)
 	b.castArg(n, 1, ListOf(typeOf(Int64)))
-	n.typ = n.args[0].typ
+	n.typ, n.fallible = n.args[0].typ, true
 	numbers := n.args[1].typ.layout
 	n.eval = map2f(n, func(e *Evaluator, s, t string) (string, error) {
 		list := e.list(n.typ.layout, s)
 		var kept []nested.Element
 		for _, number := range numbers.Elements(nil, t) {
+			if number.Null {
+				return "", noNullElements(n)
+			}
 			x := nested.Element{Null: true}
-			if !number.Null {
-				at := numbers.Parts[0].Int(number.Value)
-				if at < 0 {
-					at += int64(len(list)) + 1
-				}
-				if at >= 1 && at <= int64(len(list)) {
-					x = list[at-1]
-				}
+			if at := numbers.Parts[0].Int(number.Value); at >= 1 && at <= int64(len(list)) {
+				x = list[at-1]
 			}
 			kept = append(kept, x)
 		}
@@ -197,35 +190,23 @@ func resize(b *binder, n *node) {
 	b.castArg(n, 1, typeOf(Int64))
 	n.fallible = true
 	n.typ = n.args[0].typ
-	n.eval = func(f *frame) (*vector, error) {
-		args, out, err := f.all(n, textKind)
-		if err != nil {
-			return nil, err
+	n.eval = rowKernel(n, ofFirst, func(e *Evaluator, args []*vector, row int) (string, error) {
+		size, filler := args[1].ints[row], nested.Element{Null: true}
+		if args[1].isNull(row) {
+			size = 0
 		}
-		if out.null = args[0].null; len(args) == 2 {
-			args = append(args, &vector{n: f.n, null: f.allNull(), texts: make([]string, f.n)})
+		if size < 0 || size > seriesMax {
+			return "", valueError(n, "a list of %d elements", size)
 		}
-		for i := range out.texts {
-			if out.isNull(i) {
-				continue
-			}
-			size := args[1].ints[i]
-			if args[1].isNull(i) {
-				size = 0
-			}
-			if size < 0 || size > seriesMax {
-				return nil, valueError(n, "a list of %d elements", size)
-			}
-			list := f.e.list(n.typ.layout, args[0].texts[i])
-			for int64(len(list)) < size {
-				list = append(list, nested.Element{Value: args[2].texts[i], Null: args[2].isNull(i)})
-			}
-			if out.texts[i], err = f.e.newList(n, list[:size]); err != nil {
-				return nil, err
-			}
+		if len(args) == 3 {
+			filler = nested.Element{Value: args[2].texts[row], Null: args[2].isNull(row)}
 		}
-		return out, nil
-	}
+		list := e.list(n.typ.layout, args[0].texts[row])
+		for int64(len(list)) < size {
+			list = append(list, filler)
+		}
+		return e.newList(n, list[:size])
+	})
 }
 
 func joinElements(b *binder, n *node) {
@@ -235,9 +216,9 @@ func joinElements(b *binder, n *node) {
 	l := n.args[0].typ.layout
 	n.typ = typeOf(Text)
 	n.eval = map2f(n, func(e *Evaluator, s, separator string) (string, error) {
-		d := e.draft[:0]
+		d, list := e.draft[:0], e.list(l, s)
 		first := true
-		for _, x := range e.list(l, s) {
+		for _, x := range list {
 			if x.Null {
 				continue
 			}
@@ -245,6 +226,9 @@ func joinElements(b *binder, n *node) {
 				d = append(d, separator...)
 			}
 			d, first = append(d, nested.TextOf(x.Value)...), false
+		}
+		if first && len(list) > 0 {
+			return "", errNull
 		}
 		return e.keeping(n, d)
 	})

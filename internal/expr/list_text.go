@@ -23,38 +23,25 @@ func textLists() []Function {
 func splitText(b *binder, n *node) {
 	n.typ = ListOf(typeOf(Text))
 	b.want(n, Text, Text)
-	n.eval = func(f *frame) (*vector, error) {
-		args, out, err := f.all(n, textKind)
-		if err != nil {
-			return nil, err
-		}
-		out.null = args[0].null
-		for i := range out.texts {
-			if out.isNull(i) {
-				continue
+	n.eval = rowKernel(n, ofFirst, func(e *Evaluator, args []*vector, row int) (string, error) {
+		s, separator := args[0].texts[row], args[1].texts[row]
+		d := e.draft[:0]
+		switch {
+		case args[1].isNull(row):
+			d = nested.AppendText(append(d, nested.Some), s)
+		case separator == "" && s != "":
+			for s != "" {
+				_, size := utf8.DecodeRuneInString(s)
+				d = nested.AppendText(append(d, nested.Some), s[:size])
+				s = s[size:]
 			}
-			s, separator := args[0].texts[i], args[1].texts[i]
-			d := f.e.draft[:0]
-			switch {
-			case args[1].isNull(i):
-				d = nested.AppendText(append(d, nested.Some), s)
-			case separator == "" && s != "":
-				for s != "" {
-					_, size := utf8.DecodeRuneInString(s)
-					d = nested.AppendText(append(d, nested.Some), s[:size])
-					s = s[size:]
-				}
-			default:
-				for part := range strings.SplitSeq(s, separator) {
-					d = nested.AppendText(append(d, nested.Some), part)
-				}
-			}
-			if out.texts[i], err = f.e.keeping(n, append(d, nested.End)); err != nil {
-				return nil, err
+		default:
+			for part := range strings.SplitSeq(s, separator) {
+				d = nested.AppendText(append(d, nested.Some), part)
 			}
 		}
-		return out, nil
-	}
+		return e.keeping(n, append(d, nested.End))
+	})
 }
 
 // splitByPattern binds regexp_split_to_array.

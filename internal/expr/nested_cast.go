@@ -279,7 +279,7 @@ func appendParsed(b []byte, t Type, s string) ([]byte, bool) {
 	if len(s) < 2 || s[0] != opened || s[len(s)-1] != closed {
 		return b, false
 	}
-	items, ok := splitOutside(s[1:len(s)-1], ',')
+	items, ok := splitOutside(s[1:len(s)-1], ',', len(s))
 	if !ok {
 		return b, false
 	}
@@ -289,7 +289,7 @@ func appendParsed(b []byte, t Type, s string) ([]byte, bool) {
 	for _, item := range items {
 		if t.ID == List {
 			b, ok = appendParsedPart(b, t.parts[0], item)
-		} else if pair, isPair := splitOutside(item, '='); isPair && len(pair) == 2 {
+		} else if pair, isPair := splitOutside(item, '=', 2); isPair && len(pair) == 2 {
 			if b, ok = appendParsedPart(append(b, nested.Some), t.parts[0], pair[0]); ok {
 				b, ok = appendParsedPart(b, t.parts[1], pair[1])
 			}
@@ -307,7 +307,7 @@ func appendParsedStruct(b []byte, t Type, items []string) ([]byte, bool) {
 	values := slices.Repeat([]string{"NULL"}, len(t.parts))
 	for i, item := range items {
 		if !isTuple(t.names) {
-			pair, ok := splitOutside(item, ':')
+			pair, ok := splitOutside(item, ':', 2)
 			if !ok || len(pair) != 2 {
 				return b, false
 			}
@@ -340,27 +340,35 @@ func appendParsedPart(b []byte, t Type, s string) ([]byte, bool) {
 	return nested.AppendText(append(b, nested.Some), unquoted(s)), true
 }
 
-// unquoted returns a string without its quotes, and without the backslashes before characters.
+func isQuote(c byte) bool { return c == '\'' || c == '"' }
+
+// unquoted returns a string without the quotes around parts of it, without the backslashes before characters in these
+// parts, and without the ones before quotes elsewhere.
 func unquoted(s string) string {
-	if len(s) >= 2 && (s[0] == '\'' || s[0] == '"') && s[len(s)-1] == s[0] {
-		s = s[1 : len(s)-1]
-	}
-	if !strings.Contains(s, `\`) {
+	if !strings.ContainsAny(s, `'"\`) {
 		return s
 	}
 	var b strings.Builder
+	quote := byte(0) // that the part at i is within
 	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s) && (quote != 0 || isQuote(s[i+1])):
 			i++
+			b.WriteByte(s[i])
+		case c == quote:
+			quote = 0
+		case quote == 0 && isQuote(c):
+			quote = c
+		default:
+			b.WriteByte(c)
 		}
-		b.WriteByte(s[i])
 	}
 	return b.String()
 }
 
-// splitOutside cuts a text at the separators that stand outside of quotes and brackets, and takes the blanks around
-// the parts away. A text of blanks has no parts.
-func splitOutside(s string, separator byte) (parts []string, ok bool) {
+// splitOutside cuts a text at the separators that stand outside of quotes and brackets, into most parts or fewer, and
+// takes the blanks around the parts away. A text of blanks has no parts.
+func splitOutside(s string, separator byte, most int) (parts []string, ok bool) {
 	if strings.TrimSpace(s) == "" {
 		return nil, true
 	}
@@ -368,11 +376,10 @@ func splitOutside(s string, separator byte) (parts []string, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '\\':
-			i++
-		case '\'', '"':
-			if strings.TrimSpace(s[from:i]) != "" && depth == 0 {
-				continue // a quote within a word
+			if i+1 < len(s) && isQuote(s[i+1]) {
+				i++
 			}
+		case '\'', '"':
 			end := i + 1
 			for ; end < len(s) && s[end] != c; end++ {
 				if s[end] == '\\' {
@@ -390,7 +397,7 @@ func splitOutside(s string, separator byte) (parts []string, ok bool) {
 				return nil, false
 			}
 		case separator:
-			if depth == 0 {
+			if depth == 0 && len(parts)+1 < most {
 				parts = append(parts, strings.TrimSpace(s[from:i]))
 				from = i + 1
 			}

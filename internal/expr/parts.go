@@ -104,31 +104,21 @@ func overlay(b *binder, n *node) {
 	n.typ, n.fallible = typeOf(Text), true
 	b.fill(n, 4, typeOf(Int64), int64(-1))
 	b.want(n, Text, Text, Int64, Int64)
-	n.eval = func(f *frame) (*vector, error) {
-		args, out, err := f.all(n, textKind)
+	n.eval = rowKernel(n, ofAny, func(e *Evaluator, args []*vector, row int) (string, error) {
+		s, with, start, length := args[0].texts[row], args[1].texts[row], args[2].ints[row], args[3].ints[row]
+		if isFar(start) || isFar(length) {
+			return "", farError(n, start, length)
+		}
+		if length < 0 {
+			length = characters(with)
+		}
+		room, err := e.room(n, len(s)+len(s)+len(with))
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		for i := range out.texts {
-			if out.isNull(i) {
-				continue
-			}
-			s, with, start, length := args[0].texts[i], args[1].texts[i], args[2].ints[i], args[3].ints[i]
-			if isFar(start) || isFar(length) {
-				return nil, farError(n, start, length)
-			}
-			if length < 0 {
-				length = characters(with)
-			}
-			room, err := f.e.room(n, len(s)+len(s)+len(with))
-			if err != nil {
-				return nil, err
-			}
-			room = append(append(room, span(s, 0, start-1)...), with...)
-			out.texts[i] = f.e.keep(append(room, span(s, start-1+length, farMax)...))
-		}
-		return out, nil
-	}
+		room = append(append(room, span(s, 0, start-1)...), with...)
+		return e.keep(append(room, span(s, start-1+length, farMax)...)), nil
+	})
 }
 
 func translate(b *binder, n *node) {
@@ -367,27 +357,17 @@ func bar(b *binder, n *node) {
 	n.typ, n.fallible = typeOf(Text), true
 	b.fill(n, 4, typeOf(Float64), 80.0)
 	b.want(n, Float64, Float64, Float64, Float64)
-	n.eval = func(f *frame) (*vector, error) {
-		args, out, err := f.all(n, textKind)
+	n.eval = rowKernel(n, ofAny, func(e *Evaluator, args []*vector, row int) (string, error) {
+		x, low, high, width := args[0].floats[row], args[1].floats[row], args[2].floats[row], args[3].floats[row]
+		if !(width >= 1 && width <= barWidthMax) {
+			return "", query.Valuef("%s: a bar of %g characters; want 1 to %d", n.text, width, barWidthMax)
+		}
+		room, err := e.room(n, 3*barWidthMax+3)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		for i := range out.texts {
-			if out.isNull(i) {
-				continue
-			}
-			x, low, high, width := args[0].floats[i], args[1].floats[i], args[2].floats[i], args[3].floats[i]
-			if !(width >= 1 && width <= barWidthMax) {
-				return nil, query.Valuef("%s: a bar of %g characters; want 1 to %d", n.text, width, barWidthMax)
-			}
-			room, err := f.e.room(n, 3*barWidthMax+3)
-			if err != nil {
-				return nil, err
-			}
-			out.texts[i] = f.e.keep(appendBar(room, x, low, high, width))
-		}
-		return out, nil
-	}
+		return e.keep(appendBar(room, x, low, high, width)), nil
+	})
 }
 
 func appendBar(b []byte, x, low, high, width float64) []byte {
