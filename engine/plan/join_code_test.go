@@ -87,7 +87,7 @@ func dimension(rng *rand.Rand, prefix string, both bool) scan.Source {
 func (r codedStatements) joined() (text string, keys int) {
 	values := []string{"xa", "xw", "xm", "xf", "xday2", "xa + i2", "xa * i1", "CASE WHEN xw = 'a' THEN i1 ELSE xa END"}
 	if r.IntN(12) == 0 { // a side that nobody reads
-		kind := r.pick("", "LEFT ")
+		kind := r.pick("", "LEFT ", "RIGHT ", "FULL ", "FULL ")
 		return "SELECT i2 AS c0, count(*) AS c1, sum(i1) AS c2 FROM t " + kind + "JOIN x ON i1 = xk GROUP BY 1", 1
 	}
 	if r.IntN(6) == 0 { // rows of a build side by whether they have partners

@@ -65,6 +65,11 @@ func Assemble(p *Program) (*Code, error) {
 	if err := a.computeEach(); err != nil {
 		return nil, err
 	}
+	for v := range p.Nodes {
+		if p.Nodes[v].Op == Mark { // also one that no other value reads
+			a.compute(Value(v))
+		}
+	}
 	if c.Filters {
 		a.compute(p.Filter)
 		a.emit(Instruction{Op: Filter, A: a.take(p.Filter)})

@@ -272,11 +272,11 @@ func (p *Program) Matched() map[int]uint32 {
 	return matched
 }
 
-// needed says of each node whether the condition or a column needs it, or it makes rows.
+// needed says of each node whether the condition or a column needs it, or it makes or notes rows.
 func (p *Program) needed() []bool {
 	needed := make([]bool, len(p.Nodes))
 	for v := range p.Nodes {
-		needed[v] = p.Nodes[v].Op == Each
+		needed[v] = p.Nodes[v].Op == Each || p.Nodes[v].Op == Mark
 	}
 	if p.Filter >= 0 {
 		needed[p.Filter] = true
