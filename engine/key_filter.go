@@ -154,7 +154,7 @@ func (f *KeyFilter) Code(b *rowcode.Builder, columns []rowcode.Value) (rowcode.V
 	switch {
 	case f.joins.Load():
 		return b.Int(1), nil
-	case f.of == nil || len(f.sets) > 0:
+	case f.of == nil || len(columns) != 1 || len(f.sets) > 0:
 		return rowcode.None, errors.New("a join above the groups asks for several keys, or for keys of partitions")
 	}
 	lookup, err := f.of.Lookup(nil)
