@@ -113,3 +113,31 @@ func (s *sqlTables) copyTo(t *testing.T, text, file string, opt sink.Options) {
 	check(result.Err())
 	check(out.Commit())
 }
+
+// Would catch NULL within nested values, which has a type of its own, and fields without names in files that nobody reads.
+func TestSinkNestedParts(t *testing.T) {
+	s := openSQL(t)
+	for _, format := range []string{"parquet", "arrow"} {
+		file := filepath.Join(s.dir, "parts."+format)
+		s.copyTo(t, "SELECT [NULL] AS a, {'n': NULL} AS b, [] AS c, MAP {} AS d, (1, NULL) AS e, [(2, 'x')] AS f", file, sink.Options{})
+		s.tables["parts"] = plan.Table{Files: []string{file}}
+		text := "SELECT a::VARCHAR, b::VARCHAR, c::VARCHAR, len(d::VARCHAR), e.element1, e.element2, f[1].element2 FROM "
+		want := [][]any{{"[NULL]", "{'n': NULL}", "[]", "2", "1", nil, "x"}}
+		got, err := s.ours(text + "parts")
+		if err == nil {
+			err = sameCells(want, got, true)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", format, err)
+		}
+		if format == "parquet" {
+			theirs, err := s.theirs(text + "'" + file + "'")
+			if err == nil {
+				err = sameCells(theirs, got, true)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

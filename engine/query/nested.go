@@ -112,9 +112,14 @@ func TypeName(dt arrow.DataType) string {
 }
 
 func structName(dt *arrow.StructType) string {
-	fields := make([]string, dt.NumFields())
+	fields, isTuple := make([]string, dt.NumFields()), nested.IsTuple(dt)
 	for i, f := range dt.Fields() {
-		fields[i] = FieldName(f.Name) + " " + TypeName(f.Type)
+		if fields[i] = TypeName(f.Type); !isTuple {
+			fields[i] = FieldName(f.Name) + " " + fields[i]
+		}
+	}
+	if isTuple {
+		return "TUPLE(" + strings.Join(fields, ", ") + ")"
 	}
 	return "STRUCT(" + strings.Join(fields, ", ") + ")"
 }

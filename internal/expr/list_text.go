@@ -27,9 +27,9 @@ func splitText(b *binder, n *node) {
 		s, separator := args[0].texts[row], args[1].texts[row]
 		d := e.draft[:0]
 		switch {
-		case args[1].isNull(row):
+		case args[1].isNull(row) || s == "":
 			d = nested.AppendText(append(d, nested.Some), s)
-		case separator == "" && s != "":
+		case separator == "":
 			for s != "" {
 				_, size := utf8.DecodeRuneInString(s)
 				d = nested.AppendText(append(d, nested.Some), s[:size])

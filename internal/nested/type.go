@@ -1,6 +1,8 @@
 package nested
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
@@ -20,6 +22,12 @@ func (t *Type) String() string { return t.Of.String() }
 
 // Fingerprint tells types apart.
 func (t *Type) Fingerprint() string { return "nested<" + t.Of.Fingerprint() + ">" }
+
+// IsTuple says whether a type is that of structs whose fields have no names.
+func IsTuple(t *arrow.StructType) bool {
+	isNamed := func(f arrow.Field) bool { return f.Name != "" }
+	return t.NumFields() > 0 && !slices.ContainsFunc(t.Fields(), isNamed)
+}
 
 // Of returns the type of the values of a column, whether they are strings of bytes or as Arrow has them; of is nil
 // of columns that are not nested.

@@ -355,7 +355,11 @@ func (r *reader) Next(context.Context) (arrow.RecordBatch, error) {
 func check(column arrow.Array) error {
 	bytes := delivery.AsBytes(column)
 	defer bytes.Release()
-	if err := array.ValidateFull(bytes); err != nil {
+	data := withBuffers(bytes.Data())
+	defer data.Release()
+	checked := array.MakeFromData(data)
+	defer checked.Release()
+	if err := array.ValidateFull(checked); err != nil {
 		return err
 	}
 	row := delivery.InvalidText(column)
@@ -363,6 +367,25 @@ func check(column arrow.Array) error {
 		return nil
 	}
 	return decode.NewTextError(int64(row), []byte(column.ValueStr(row)))
+}
+
+// withBuffers returns data in which each array of type null has a buffer, which arrow-go's check wants and its reader
+// does not make.
+func withBuffers(from arrow.ArrayData) arrow.ArrayData {
+	children := make([]arrow.ArrayData, len(from.Children()))
+	for i, c := range from.Children() {
+		children[i] = withBuffers(c)
+		defer children[i].Release()
+	}
+	buffers := from.Buffers()
+	if from.DataType().ID() == arrow.NULL && len(buffers) == 0 {
+		buffers = []*memory.Buffer{nil}
+	}
+	data := array.NewData(from.DataType(), from.Len(), buffers, children, from.NullN(), from.Offset())
+	if entries, ok := from.Dictionary().(*array.Data); ok && entries != nil {
+		data.SetDictionary(entries)
+	}
+	return data
 }
 
 // Spare implements thrifty: between steps there is nothing but dictionaries, which would be lost.

@@ -64,6 +64,8 @@ func (p *File) leafType(t arrow.DataType, column int) arrow.DataType {
 		return arrow.FixedWidthTypes.MonthDayNanoInterval // which no query reads
 	case leaf.PhysicalType() == parquet.Types.Int96 && isFlat(leaf):
 		own = int96Type(t)
+	case t.ID() == arrow.NULL && leaf.PhysicalType() == parquet.Types.Int32 && len(leaf.ColumnPath()) > 1:
+		own = arrow.PrimitiveTypes.Int32 // as DuckDB writes NULL within a list or a struct
 	case leaf.PhysicalType() == parquet.Types.ByteArray && leaf.LogicalType().Equals(schema.JSONLogicalType{}):
 		own = arrow.BinaryTypes.String
 	}

@@ -13,17 +13,20 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/mpga/mpga/internal/digits"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // Adapter changes columns to types that a format holds. The values stay what they are:
 //
 //	dictionary                    its values; a file has one dictionary, a stream of batches many
+//	structs without names         fields element1, element2
 //	and for Parquet:
 //	decimal32, decimal64          decimal128 of the same precision and scale
 //	date64                        date32
 //	timestamp in seconds          in milliseconds
 //	duration                      int64, in the same unit
 //	utf8 and binary views         utf8, binary
+//	null within lists and structs int32
 //	lists, structs, maps          of the above
 //	interval, union, run-end encoded, list view, extension     refused
 //	and for clients of a server, whose drivers know fewer types than Arrow has by now:
@@ -94,6 +97,11 @@ func (a *Adapter) dataType(t arrow.DataType) (arrow.DataType, error) {
 		return arrow.MapOfFields(pair[0], pair[1]), err
 	case *arrow.StructType:
 		fields, err := a.fields(t.Fields()...)
+		if nested.IsTuple(t) {
+			for i := range fields {
+				fields[i].Name = fmt.Sprintf("element%d", i+1)
+			}
+		}
 		return arrow.StructOf(fields...), err
 	}
 	switch {
@@ -113,7 +121,9 @@ func (a *Adapter) fields(from ...arrow.Field) ([]arrow.Field, error) {
 		if err != nil {
 			return from, err
 		}
-		to[i].Type = t
+		if to[i].Type = t; a.Parquet && t.ID() == arrow.NULL {
+			to[i].Type = arrow.PrimitiveTypes.Int32
+		}
 	}
 	return to, nil
 }

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"cmp"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/timeformat"
 )
@@ -58,8 +58,8 @@ func checkTextType(t arrow.DataType) error {
 	case arrow.DICTIONARY:
 		return checkTextType(t.(*arrow.DictionaryType).ValueType)
 	}
-	if nested, ok := t.(arrow.NestedType); ok {
-		for _, f := range nested.Fields() {
+	if parent, ok := t.(arrow.NestedType); ok {
+		for _, f := range parent.Fields() {
 			if err := checkTextType(f.Type); err != nil {
 				return err
 			}
@@ -344,18 +344,23 @@ func listJSON(arr array.ListLike) func(dst []byte, row int) []byte {
 	}
 }
 
-// structJSON appends JSON: the fields in braces.
+// structJSON appends JSON: the fields in braces, or, without names, in brackets.
 func structJSON(arr *array.Struct) func(dst []byte, row int) []byte {
 	t := arr.DataType().(*arrow.StructType)
+	opened, closed := byte('{'), byte('}')
+	if nested.IsTuple(t) {
+		opened, closed = '[', ']'
+	}
 	keys := make([][]byte, arr.NumField())
 	fields := make([]column, arr.NumField())
 	for i := range fields {
-		name := cmp.Or(t.Field(i).Name, fmt.Sprintf("element%d", i+1)) // of a tuple
-		keys[i] = append(appendJSONString(nil, []byte(name)), ':')
 		fields[i] = newColumn(arr.Field(i))
+		if opened != '[' {
+			keys[i] = append(appendJSONString(nil, []byte(t.Field(i).Name)), ':')
+		}
 	}
 	return func(dst []byte, row int) []byte {
-		dst = append(dst, '{')
+		dst = append(dst, opened)
 		for i := range fields {
 			if i > 0 {
 				dst = append(dst, ',')
@@ -363,6 +368,6 @@ func structJSON(arr *array.Struct) func(dst []byte, row int) []byte {
 			dst = append(dst, keys[i]...)
 			dst = fields[i].appendJSON(dst, row)
 		}
-		return append(dst, '}')
+		return append(dst, closed)
 	}
 }
