@@ -32,6 +32,7 @@ func TestSQLRandom(t *testing.T) {
 	// Of row groups that conditions on dt leave out.
 	s.addGroups(t, "u", "SELECT t.* REPLACE (id + 3000 * k AS id) FROM t, range(4) r(k) ORDER BY dt, id", 2048)
 	s.addLayouts(t)
+	s.addNested(t)
 	answered := 0
 	for i := first; i < first+*sqlQueriesFlag; i++ {
 		g := &sqlGenerator{rand.New(rand.NewPCG(seed, uint64(i)))}
@@ -141,6 +142,8 @@ func (g *sqlGenerator) statement() string {
 		return g.pivoted()
 	case 6:
 		return g.around()
+	case 7:
+		return g.values()
 	}
 	return g.groups()
 }

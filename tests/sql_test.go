@@ -177,8 +177,26 @@ func theirCell(v any) any {
 			list[i] = elementText(theirCell(v[i]))
 		}
 		return "[" + strings.Join(list, " ") + "]"
+	case map[string]any: // a struct
+		parts := make([]string, 0, len(v))
+		for name, value := range v {
+			parts = append(parts, name+":"+elementText(theirCell(value)))
+		}
+		return partsText(parts)
+	case duckdb.OrderedMap:
+		parts, values := make([]string, v.Len()), v.Values()
+		for i, key := range v.Keys() {
+			parts[i] = elementText(theirCell(key)) + ":" + elementText(theirCell(values[i]))
+		}
+		return partsText(parts)
 	}
 	return fmt.Sprint(v) // integers
+}
+
+// partsText writes fields of a struct, whose order the driver does not keep, or entries of a map.
+func partsText(parts []string) string {
+	slices.Sort(parts)
+	return "{" + strings.Join(parts, " ") + "}"
 }
 
 // elementText writes a cell of a list. Of 0.0 and -0.0, which are one value, DISTINCT may keep
@@ -287,6 +305,20 @@ func arrowCell(arr arrow.Array, i int) any {
 			list = append(list, elementText(arrowCell(a.ListValues(), int(j))))
 		}
 		return "[" + strings.Join(list, " ") + "]"
+	case *array.Map:
+		from, to := a.ValueOffsets(i)
+		var parts []string
+		for j := int(from); j < int(to); j++ {
+			parts = append(parts, elementText(arrowCell(a.Keys(), j))+":"+elementText(arrowCell(a.Items(), j)))
+		}
+		return partsText(parts)
+	case *array.Struct:
+		parts := make([]string, a.NumField())
+		for f := range parts {
+			name := cmp.Or(a.DataType().(*arrow.StructType).Field(f).Name, fmt.Sprintf("element%d", f+1)) // of a tuple
+			parts[f] = name + ":" + elementText(arrowCell(a.Field(f), i))
+		}
+		return partsText(parts)
 	}
 	return arr.ValueStr(i)
 }
