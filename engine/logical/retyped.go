@@ -54,6 +54,12 @@ func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
 	switch first := x.Args[0]; {
 	case f == query.List:
 		return listOfAll(x)
+	case f == query.StringAgg && x.Op == expr.OpAggregate && x.Distinct && len(x.OrderBy) > 0 && t.ID != expr.Text:
+		list := withFirst(x, first)
+		list.Name, list.Args = query.List.String(), list.Args[:1]
+		joined := expr.Call("list_aggregate", append([]*expr.Expr{list, expr.Constant(x.Name)}, x.Args[1:]...)...)
+		joined.At = x.At
+		return joined
 	case f == query.StringAgg && t.ID != expr.Text && t.ID != expr.Null && t.ID != expr.Blob:
 		return withFirst(x, castAt(first, expr.Type{ID: expr.Text}))
 	case f == query.Median && (t.ID == expr.Text || t.ID == expr.Bool):

@@ -96,7 +96,8 @@ of others before stop, and ` + "`generate_series`" + ` has stop, too; the argume
 - An aggregate in a subquery whose columns are all of the statement around is one of that statement's groups:
   ` + "`SELECT (SELECT max(t.a) - min(b) FROM u) FROM t`" + `. count_if, sem, geomean, favg, fsum, weighted_avg,
   arg_min_null, arg_max_null, regr_count, regr_avgx, regr_avgy, regr_sxx, regr_syy and regr_sxy are expressions of the aggregates
-  below; so are avg of dates and times, and string_agg of values that are no strings. approx_quantile is quantile_disc. A row in
+  below. product, mad, entropy, kurtosis_pop, histogram(x [, bins]), approx_top_k(x, n) and arg_min(x, y, n) are of the list of a group's values;
+  quantile_cont(x, [0.1, 0.9]) is a list. So are avg of dates and times, and string_agg of values that are no strings. approx_quantile is quantile_disc. A row in
   parentheses stands in count: ` + "`count(DISTINCT (a, b))`" + `.
 - DISTINCT stands in any aggregate, beside any others: ` + "`sum(DISTINCT x), list(DISTINCT y), median(z)`" + `. A list and string_agg have
   distinct values in ascending order; with ` + "`ORDER BY y DESC`" + ` in descending.

@@ -12,28 +12,74 @@ type caller func(f query.Func, args ...*expr.Expr) *expr.Expr
 
 // composition is an aggregate function that is an expression of others.
 type composition struct {
-	args int
-	expr func(of caller, args []*expr.Expr) *expr.Expr
+	args     int
+	constant bool // whether one more argument may stand behind these
+	expr     func(of caller, args []*expr.Expr) *expr.Expr
 }
 
 // compositions are the aggregate functions that are expressions of others.
 var compositions = map[string]composition{
-	"count_if": {1, counted}, "countif": {1, counted},
-	"fsum": {1, summed}, "kahan_sum": {1, summed}, "sumkahan": {1, summed},
-	"geomean": {1, meanOfLogs}, "geometric_mean": {1, meanOfLogs},
-	"sem": {1, func(of caller, args []*expr.Expr) *expr.Expr {
+	"count_if": {1, false, counted}, "countif": {1, false, counted},
+	"fsum": {1, false, summed}, "kahan_sum": {1, false, summed}, "sumkahan": {1, false, summed},
+	"geomean": {1, false, meanOfLogs}, "geometric_mean": {1, false, meanOfLogs},
+	"sem": {1, false, func(of caller, args []*expr.Expr) *expr.Expr {
 		return expr.Call("/", of(query.StddevPop, args...), expr.Call("sqrt", of(query.Count, args...)))
 	}},
-	"weighted_avg": {2, weightedMean}, "wavg": {2, weightedMean},
-	"arg_max_null": {2, withNulls(query.ArgMax)}, "arg_min_null": {2, withNulls(query.ArgMin)},
-	"regr_count": {2, func(of caller, args []*expr.Expr) *expr.Expr {
+	"weighted_avg": {2, false, weightedMean}, "wavg": {2, false, weightedMean},
+	"arg_max_null": {2, false, withNulls(query.ArgMax)}, "arg_min_null": {2, false, withNulls(query.ArgMin)},
+	"regr_count": {2, false, func(of caller, args []*expr.Expr) *expr.Expr {
 		return of(query.Count, where(args[1], args[0]))
 	}},
-	"regr_avgx": {2, overPairs(query.Avg, 1, false)}, "regr_avgy": {2, overPairs(query.Avg, 0, false)},
-	"regr_sxx": {2, overPairs(query.VarPop, 1, true)}, "regr_syy": {2, overPairs(query.VarPop, 0, true)},
-	"regr_sxy": {2, func(of caller, args []*expr.Expr) *expr.Expr {
+	"regr_avgx": {2, false, overPairs(query.Avg, 1, false)}, "regr_avgy": {2, false, overPairs(query.Avg, 0, false)},
+	"regr_sxx": {2, false, overPairs(query.VarPop, 1, true)}, "regr_syy": {2, false, overPairs(query.VarPop, 0, true)},
+	"regr_sxy": {2, false, func(of caller, args []*expr.Expr) *expr.Expr {
 		return expr.Call("*", of(query.CovarPop, args...), of(query.Count, where(args[1], args[0])))
 	}},
+	"product": {1, false, func(of caller, args []*expr.Expr) *expr.Expr {
+		return expr.Call("list_product", of(query.List, expr.Cast(args[0], expr.Type{ID: expr.Float64})))
+	}},
+	"mad": {1, false, overList("mad")}, "entropy": {1, false, entropyOfAll},
+	"kurtosis_pop": {1, false, overList("kurtosis_pop")}, "histogram": {1, true, overList("histogram")},
+	"approx_top_k": {1, true, overList("approx_top_k")},
+}
+
+// overList is an aggregate function of the list of the values, and perhaps of a constant behind them.
+func overList(name string) func(caller, []*expr.Expr) *expr.Expr {
+	return func(of caller, args []*expr.Expr) *expr.Expr {
+		list := of(query.List, args[0])
+		return expr.Call("list_aggregate", append([]*expr.Expr{list, expr.Constant(name)}, args[1:]...)...)
+	}
+}
+
+// entropyOfAll is 0 of no values.
+func entropyOfAll(of caller, args []*expr.Expr) *expr.Expr {
+	return expr.Call("coalesce", overList("entropy")(of, args), expr.Cast(expr.Constant(int64(0)), expr.Type{ID: expr.Float64}))
+}
+
+// severalOf is what a function of a caller's stands for whose constant is a list, or that has a constant more: the list
+// of its quantiles, or of the values of arg_min or arg_max in several rows. It is not there for other calls.
+func severalOf(x *expr.Expr, own int) (c composition, ok bool) {
+	f, ok := query.LookupFunc(x.Name, own > 1)
+	switch {
+	case ok && f.Param() == query.FractionParam && own == 2 && x.Args[1].Op == expr.OpCall && x.Args[1].Name == "list_value":
+		return composition{2, false, func(of caller, args []*expr.Expr) *expr.Expr {
+			made := expr.Call("list_value")
+			for _, fraction := range args[1].Args {
+				made.Args = append(made.Args, of(f, args[0], fraction))
+			}
+			return expr.Call("case", expr.Call(">", of(query.Count, args[0]), expr.Constant(int64(0))), made)
+		}}, true
+	case ok && (f == query.ArgMin || f == query.ArgMax) && own == 3:
+		return composition{2, true, func(of caller, args []*expr.Expr) *expr.Expr {
+			pair := where(where(expr.Call("row", args[1], args[0]), args[1]), args[0])
+			count := args[2]
+			if f == query.ArgMax {
+				count = expr.Call("-", count)
+			}
+			return expr.Call(expr.FirstOfPairs, of(query.List, pair), count)
+		}}, true
+	}
+	return c, false
 }
 
 func counted(of caller, args []*expr.Expr) *expr.Expr {
@@ -80,20 +126,23 @@ func overPairs(f query.Func, at int, isTimes bool) func(caller, []*expr.Expr) *e
 
 // composed returns what a call of an aggregate function, perhaps before OVER, is an expression of.
 func (p *statements) composed(x *expr.Expr) *expr.Expr {
-	c, ok := compositions[x.Name]
-	if !ok {
-		return x
-	}
 	own, w := len(x.Args), expr.Window{}
 	if x.Op == expr.OpWindow {
 		w = x.Value.(expr.Window)
 		own = w.Args
 	}
-	if own != c.args {
+	c, ok := compositions[x.Name]
+	if !ok {
+		c, ok = severalOf(x, own)
+	}
+	if !ok {
+		return x
+	}
+	if own != c.args && !(c.constant && own == c.args+1) {
 		p.fail(x.At, "%s takes %d arguments, not %d", x.Name, c.args, own)
 	}
-	if len(x.OrderBy) > 0 && x.Op == expr.OpAggregate {
-		p.fail(x.At, "not supported: ORDER BY in %s(...)", x.Name)
+	if len(x.OrderBy) > 0 && x.Op == expr.OpAggregate && x.Distinct {
+		p.fail(x.At, "not supported: DISTINCT and ORDER BY in %s(...)", x.Name)
 	}
 	made := c.expr(func(f query.Func, args ...*expr.Expr) *expr.Expr {
 		of := *x

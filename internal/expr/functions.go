@@ -80,7 +80,7 @@ func init() {
 		{sectionMath, moreNumbers()}, {sectionText, textFunctions()}, {sectionText, partFunctions()},
 		{sectionText, similarities()}, {sectionText, codes()}, {sectionText, formats()}, {sectionTime, timeFunctions()},
 		{sectionTime, clocks()}, {sectionNested, listFunctions()}, {sectionNested, moreLists()},
-		{sectionNested, structFunctions()}, {sectionNested, textLists()}, {sectionJSON, jsonFunctions()},
+		{sectionNested, distances()}, {sectionNested, structFunctions()}, {sectionNested, textLists()}, {sectionJSON, jsonFunctions()},
 	} {
 		for _, f := range section.list {
 			f.Section = section.name
@@ -91,6 +91,7 @@ func init() {
 		MeanOfParts:    {Name: MeanOfParts, argsMin: 2, argsMax: 2, bind: meanOfParts},
 		AtMostOne:      {Name: AtMostOne, argsMin: 1, argsMax: 1, bind: atMostOne},
 		FieldsOfTuples: {Name: FieldsOfTuples, argsMin: 1, argsMax: 1, bind: fieldsOfTuples},
+		FirstOfPairs:   {Name: FirstOfPairs, argsMin: 2, argsMax: 2, bind: firstOfPairs},
 		NestedValue:    {Name: NestedValue, argsMin: 1, argsMax: 1, bind: nestedValue},
 		RowOf:          {Name: RowOf, argsMin: 1, argsMax: -1, bind: rowOf},
 		NumberOfRows:   {Name: NumberOfRows, argsMin: 1, argsMax: 1, bind: numberOfRows},

@@ -32,8 +32,9 @@ func moreLists() []Function {
 			"list_filter([1, 2], lambda x: x > 1)", "[2]", filterList, "filter", "array_filter"),
 		function("list_reduce", "list, lambda [, first]", "what a lambda makes of the result so far and the next element",
 			"list_reduce([1, 2, 3], lambda a, b: a + b)", "6", reduce, "reduce", "array_reduce"),
-		function("list_aggregate", "list, name", "the aggregate function of a name, of the elements",
-			"list_aggregate([1, 2], 'sum')", "3", aggregateList, "list_aggr", "array_aggregate", "array_aggr", "aggregate"),
+		operator("list_aggregate", "list_aggregate(list, name [, constant])",
+			"the aggregate function of a name, of the elements, with the constant that it takes",
+			"list_aggregate([1, 2], 'sum')", "3", 2, 3, aggregateList, "list_aggr", "array_aggregate", "array_aggr", "aggregate"),
 	}
 	for _, name := range slices.Sorted(maps.Keys(foldExamples)) {
 		call, example := "list_"+name, foldExamples[name]
@@ -47,6 +48,12 @@ var foldExamples = map[string][2]string{
 	"sum": {"[1, 2]", "3"}, "avg": {"[1, 2]", "1.5"}, "min": {"[1, 2]", "1"}, "max": {"[1, 2]", "2"},
 	"count": {"[1, NULL]", "1"}, "product": {"[2, 3]", "6.0"}, "any_value": {"[NULL, 3]", "3"}, "first": {"[1, 2]", "1"},
 	"last": {"[1, 2]", "2"}, "bool_and": {"[true, false]", "false"}, "bool_or": {"[true, false]", "true"},
+	"approx_count_distinct": {"[1, 1, 2]", "2"}, "bit_and": {"[3, 1]", "1"}, "bit_or": {"[1, 2]", "3"},
+	"bit_xor": {"[1, 3]", "2"}, "entropy": {"[1, 2]", "1.0"}, "histogram": {"['a', 'b', 'a']", "{a=2, b=1}"},
+	"kurtosis": {"[0, 0, 2, 2]", "-6.0"}, "kurtosis_pop": {"[1, 2]", "-2.0"}, "mad": {"[1, 2, 5]", "1.0"},
+	"median": {"[1, 2]", "1.5"}, "mode": {"[1, 2, 2]", "2"}, "sem": {"[1, 1]", "0.0"},
+	"skewness": {"[1, 2, 3]", "0.0"}, "stddev_pop": {"[1, 3]", "1.0"}, "stddev_samp": {"[1, 1]", "0.0"},
+	"string_agg": {"['a', 'b']", "a,b"}, "var_pop": {"[1, 3]", "1.0"}, "var_samp": {"[1, 3]", "2.0"},
 }
 
 // sliceList binds list[from:to:step].
@@ -249,13 +256,19 @@ func (b *binder) castList(n *node, i int, element Type) {
 // aggregateList binds list_aggregate.
 func aggregateList(b *binder, n *node) {
 	name := strings.ToLower(b.word(n, 1))
-	n.args = n.args[:1]
-	if name == "mean" {
-		name = "avg"
+	n.args = slices.Delete(n.args, 1, 2)
+	if f, ok := query.LookupFunc(name, len(n.args) > 1); ok {
+		if name = f.String(); f == query.MinN || f == query.MaxN {
+			name += "_n"
+		}
 	}
-	if _, ok := foldExamples[name]; !ok {
+	of := listFolds[name]
+	if _, ok := foldExamples[name]; !ok && of.bind == nil {
 		b.fail(n.at, "not supported: %s: the aggregate function %s of a list; want FROM ..., unnest(list) AS t(x) and %s(x)",
 			n.text, name, name)
+	}
+	if len(n.args)-1 > of.args {
+		b.fail(n.at, "%s: nothing may stand behind %s", n.text, name)
 	}
 	foldList(b, n, name)
 }
@@ -263,6 +276,10 @@ func aggregateList(b *binder, n *node) {
 // foldList binds an aggregate function of the elements of a list.
 func foldList(b *binder, n *node, name string) {
 	t := b.list(n, 0)
+	if f, ok := listFolds[name]; ok {
+		f.bind(b, n, t)
+		return
+	}
 	l := n.args[0].typ.layout
 	fold := func(fn func(list []nested.Element) (string, error)) kernel {
 		return map1f(n, func(e *Evaluator, s string) (string, error) { return fn(e.list(l, s)) })
