@@ -238,7 +238,7 @@ func (t *table) checkColumns(columns []int) error {
 		}
 		field := t.fields.Field(c)
 		_, list := delivery.Element(field.Type)
-		if list || arrow.IsNested(field.Type.ID()) && nested.Canonical(field.Type) != nil {
+		if list || nested.Of(field.Type) != nil {
 			continue
 		}
 		if err := query.CheckReadable(field.Name, field.Type); err != nil {

@@ -518,7 +518,11 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 		p.fail(at, "%s is no aggregate function", name)
 	}
 	p.take(call, "funcname", "args", "funcformat")
-	return p.noteMoment(p.call(name, call.GetLocation(), p.formatsOf(name, call.GetArgs())...))
+	x := p.call(name, call.GetLocation(), p.formatsOf(name, call.GetArgs())...)
+	if name == "age" && len(x.Args) == 1 {
+		x.Args = []*expr.Expr{p.noteMoment(callAt(x.At, "today")), x.Args[0]}
+	}
+	return p.noteMoment(x)
 }
 
 // noteMoment notes a call of now or its kin.

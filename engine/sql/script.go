@@ -678,6 +678,9 @@ func (s *script) interval(i int) (text string, taken int) {
 	if !slices.Contains(intervalWords, word) || strings.ContainsAny(value, `'\`) {
 		return "", 1
 	}
+	if number.Token == pg.Token_FCONST && word != "second" && word != "millisecond" {
+		value, _, _ = strings.Cut(value, ".") // to_days and its kin take whole numbers
+	}
 	return fmt.Sprintf("INTERVAL '%s %s'", value, s.word(unit)), 3
 }
 

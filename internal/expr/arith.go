@@ -342,6 +342,9 @@ func (t Type) orElse(other Type) Type {
 
 // division binds /, which divides doubles whatever the arguments are.
 func division(b *binder, n *node) {
+	if b.periodArithmetic("/", n) {
+		return
+	}
 	b.check(n, Float64, Float64)
 	x, y := n.args[0].typ, n.args[1].typ
 	n.typ = typeOf(Float64)
@@ -510,16 +513,17 @@ func negation(b *binder, n *node) {
 		t = typeOf(Int64)
 	case t.unsigned():
 		t = integerResult(t, typeOf(Int8))
-	case t.ID == Duration || t.ID == Interval:
+	case t.span():
 	case !t.numeric():
 		b.mismatch(n)
 	}
 	n.typ = t
 	n.literal = n.args[0].literal // -1 is a constant as 1 is
+	if t.ID == Period || t.ID == Interval && !n.args[0].isConst {
+		ofPeriod(b, n, period, func(v IntervalValue) string { return v.negated().text() })
+		return
+	}
 	if t.ID == Interval {
-		if !n.args[0].isConst {
-			b.fail(n.at, "not supported: %s, the negative of an interval that is no constant", n.text)
-		}
 		if n.isConst = true; !isNull(n.args[0]) {
 			n.value = n.args[0].value.(IntervalValue).negated()
 		}

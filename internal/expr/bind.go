@@ -43,11 +43,7 @@ func BindTo(ctx context.Context, columns Columns, exprs ...*Expr) (p *Program, e
 	for _, e := range exprs {
 		n := b.bind(e, 0)
 		if n.typ.ID == Interval {
-			span, ok := b.spanOf(n)
-			if !ok {
-				b.fail(e.At, "not supported: %s, an INTERVAL of months or of a choice, other than as part of an expression", e)
-			}
-			n = span
+			n, _ = b.periodOf(n) // of an interval
 		}
 		b.program.nodes = append(b.program.nodes, n)
 	}

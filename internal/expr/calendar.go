@@ -359,6 +359,10 @@ func parseInterval(text string) (IntervalValue, error) {
 	if len(fields) == 0 {
 		return v, bad
 	}
+	isAgo := len(fields) > 1 && strings.EqualFold(fields[len(fields)-1], "ago")
+	if isAgo {
+		fields = fields[:len(fields)-1]
+	}
 	for i := 0; i < len(fields); i++ {
 		if strings.Contains(fields[i], ":") {
 			const hourDigits = 9 // of which the microseconds fit 64 bits
@@ -380,13 +384,19 @@ func parseInterval(text string) (IntervalValue, error) {
 		}
 		n, err := strconv.ParseFloat(number, 64)
 		u, ok := intervalUnit(unit)
-		if err != nil || !ok || !(math.Abs(n) <= 1e9) {
+		if err != nil || !ok || !(math.Abs(n) <= math.MaxInt32) {
 			return v, bad
 		}
-		part := IntervalValue{int64(n * float64(u.Months)), int64(n * float64(u.Days)), int64(n * float64(u.Micros))}
-		if v, ok = v.plus(part); !ok {
+		part, ok := u.scaled(n)
+		if ok {
+			v, ok = v.plus(part)
+		}
+		if !ok {
 			return v, bad
 		}
+	}
+	if isAgo {
+		v = v.negated()
 	}
 	return v, nil
 }

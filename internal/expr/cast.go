@@ -26,6 +26,8 @@ func implicit(from, to Type) bool {
 		return true
 	case from.temporal() && to.temporal(), from.clock() && to.clock():
 		return true
+	case from.span() && to.ID == Period:
+		return true
 	case from.nested() && to.nested():
 		return implicitParts(from, to)
 	}
@@ -53,6 +55,9 @@ func (b *binder) cast(n *node, t Type) (*node, error) {
 // converted returns a node converted to a type, whether or not without a written cast. It returns
 // false where no cast leads to the type.
 func (b *binder) converted(n *node, t Type) (*node, bool) {
+	if t.ID == Period && n.typ.ID == Interval && n.unitOf == nil {
+		return b.periodOf(n)
+	}
 	c := &node{typ: t, text: n.text, at: n.at, column: -1, single: -1, args: []*node{n}}
 	if !setCast(c, n.typ, false) {
 		return nil, false
@@ -75,10 +80,19 @@ func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 	if t.ID == Interval && (n.args[0].textConstant() || isNull(n.args[0])) {
 		return b.intervalOf(n, try)
 	}
-	if span, ok := b.spanOf(n.args[0]); ok && t.ID == Text {
-		n.args[0], from = span, span.typ
+	switch {
+	case t.ID == Interval && from.span():
+		return n.args[0]
+	case t.ID == Period && from.ID == Interval:
+		b.periods(n)
+		return n.args[0]
+	case t.ID == Interval:
+		n.typ = period
+	case from.ID == Interval && t.ID == Text:
+		b.periods(n)
+		from = period
 	}
-	if from.ID == Interval || t.ID == Interval || !setCast(n, from, try) {
+	if from.ID == Interval || !setCast(n, from, try) {
 		b.fail(n.at, "%s: no cast from %s to %s", n.text, from, t)
 	}
 	return b.finish(n)
@@ -135,6 +149,8 @@ func setCast(n *node, from Type, try bool) bool {
 	switch {
 	case from.ID == Interval && to.ID == Duration:
 		return n.setDuration(n.args[0])
+	case to.ID == Period && from.ID != Null:
+		return setPeriod(n, from, try)
 	case from.nested() || to.nested():
 		return setNestedCast(n, from, try)
 	case to.ID == Text:

@@ -370,6 +370,9 @@ func epochNanos(b *binder, n *node) {
 	case TimeNS:
 		n.eval = sameValues(n)
 		return
+	case Interval, Period, Duration:
+		ofPeriod(b, n, n.typ, func(v IntervalValue) int64 { return int64(v.length().LowBits()) * 1000 })
+		return
 	}
 	b.want(n, TimestampNS)
 	n.eval = finite(n, typeOf(TimestampNS), func(a int64) int64 { return a })

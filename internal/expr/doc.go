@@ -19,8 +19,8 @@
 //     Strings point into the batch, or into the arena.
 //
 // A Program is shared; an Evaluator belongs to one goroutine. Points in time are microseconds, or
-// days, without a zone; timestamps with a zone are taken as UTC. Intervals are constants; the
-// difference of two timestamps is a Duration.
+// days, without a zone; timestamps with a zone are taken as UTC. Intervals are constants where they
+// can be, else strings of bytes, as nested values are; the difference of two timestamps is a Duration.
 //
 // To add a function (an aggregate function is a fold, see CONTRIBUTING.md):
 //

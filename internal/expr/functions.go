@@ -265,6 +265,8 @@ func timeFunctions() []Function {
 	list := []Function{
 		function("date_trunc", "unit, t", "beginning of its microsecond, millisecond, second, minute, hour, day, week, month, quarter, year, decade, century or millennium",
 			"date_trunc('month', DATE '2020-02-03')", "2020-02-01 00:00:00", truncation, "datetrunc"),
+		operator("age", "age([to,] from)", "years, months, days and the rest of a day from one time to another, or to today",
+			"age(DATE '2001-04-10', DATE '1957-06-13')", "43 years 9 months 27 days", 2, 2, age),
 		function("date_part", "part, t", "a part, or 'epoch': seconds since 1970 as a double; EXTRACT(part FROM t) too", "date_part('year', DATE '2020-02-03')", "2020", extraction, "extract", "datepart"),
 		function("date_diff", "unit, from, to", "how many borders of the unit lie between; whole weeks", "date_diff('month', DATE '2020-01-31', DATE '2020-03-01')", "2", difference, "datediff"),
 		function("strftime", "t, format", "as text: %Y %m %d %H %M %S %f %g %y %j %a %A %b %B %p %I %U %W %V %G %u %w %n %c %x %X %T, %-d without zeros",

@@ -2,7 +2,8 @@ package expr
 
 import "slices"
 
-// This file binds calls of intervals. An interval is a constant, CASE of constants, or a constant times an integer.
+// This file binds calls of intervals. Where an interval is a constant, CASE of constants, or a constant times an integer, it is of
+// type Interval, and what it is added to has instructions for devices; others are values, of type Period.
 
 // comparingIntervals are the operators of intervals whose result is none.
 var comparingIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "between", "in",
@@ -14,28 +15,66 @@ var choosingIntervals = []string{"case", "if", "coalesce", "nullif", "greatest",
 // callOfIntervals binds a call that has intervals among its arguments. It returns false for other
 // calls, and for arithmetic.
 func (b *binder) callOfIntervals(f *Function, n *node) bool {
-	isInterval := func(a *node) bool { return a.typ.ID == Interval }
+	isInterval := func(a *node) bool { return a.typ.ID == Interval || a.typ.ID == Period }
+	isDuration := func(a *node) bool { return a.typ.ID == Duration }
+	isVaried := slices.ContainsFunc(n.args, (*node).isVaried)
 	switch {
 	case !slices.ContainsFunc(n.args, isInterval), slices.Contains(ofIntervals, f.Name), spanParts[f.Name] != nil:
 		return false
-	case slices.ContainsFunc(n.args, func(a *node) bool { return a.typ.ID == Duration }):
-		return false // which the interval becomes
+	case slices.ContainsFunc(n.args, isDuration) && b.durations(n):
+		return false
+	case f.Name == "is null" || f.Name == "is not null":
+		if isVaried {
+			return false
+		}
+		n.args[0] = b.lengthOf(n, n.args[0])
+		f.bind(b, n)
+	case slices.Contains(comparingIntervals, f.Name) && (isVaried || slices.ContainsFunc(n.args, isDuration)):
+		b.periodLengths(n)
+		f.bind(b, n)
 	case slices.Contains(comparingIntervals, f.Name):
 		for i, a := range n.args {
 			n.args[i] = b.lengthOf(n, a)
 		}
 		f.bind(b, n)
-		return true
 	case slices.Contains(choosingIntervals, f.Name):
+		places := resultPlaces(f, n)
+		if isOpen := func(i int) bool { return !n.args[i].isConst }; slices.ContainsFunc(places, isOpen) {
+			b.periods(n, places...)
+			return false
+		}
 		b.chooseInterval(f, n)
-		return true
+	default: // nested values, and whatever takes any type
+		for i, a := range n.args {
+			if a.typ.ID == Interval {
+				b.periods(n, i)
+			}
+		}
+		return false
 	}
-	b.fail(n.args[slices.IndexFunc(n.args, isInterval)].at, "%s: not for an INTERVAL", n.text)
-	return false
+	return true
+}
+
+// durations makes all intervals among arguments durations, and returns false where one has months or is a value.
+func (b *binder) durations(n *node) bool {
+	args := slices.Clone(n.args)
+	for i, a := range args {
+		if a.typ.ID != Interval && a.typ.ID != Period {
+			continue
+		}
+		span, ok := b.spanOf(a)
+		if !ok {
+			return false
+		}
+		args[i] = span
+	}
+	n.args = args
+	return true
 }
 
 // ofIntervals are the operators and functions that take intervals by themselves.
-var ofIntervals = []string{"+", "-", "*", "date_add", "time_bucket", "date_part", "epoch"}
+var ofIntervals = []string{"+", "-", "*", "/", "date_add", "time_bucket", "date_part", "date_trunc", "epoch", "epoch_ms",
+	"epoch_us", "epoch_ns", "nanosecond"}
 
 // spanParts are the parts of an interval, and of a difference of times, which has no months.
 var spanParts = map[string]func(IntervalValue) int64{
@@ -64,20 +103,7 @@ func (b *binder) partOfSpan(n *node, name string) {
 		n.eval = map1(n, func(a int64) int64 { return of(IntervalValue{Days: a / dayMicros, Micros: a % dayMicros}) })
 		return
 	}
-	b.constantPart(n, func(v IntervalValue) any { return of(v) })
-}
-
-// constantPart makes a node what a function has of the constant interval that is its argument.
-func (b *binder) constantPart(n *node, of func(IntervalValue) any) {
-	a := n.args[0]
-	if n.isConst = true; isNull(a) {
-		return
-	}
-	v, ok := a.value.(IntervalValue)
-	if !ok {
-		b.fail(a.at, "not supported: %s of an interval that is no constant", n.text)
-	}
-	n.value = of(v)
+	ofPeriod(b, n, n.typ, of)
 }
 
 // seconds returns the length of an interval, whose years have 365.25 days, and other months 30.

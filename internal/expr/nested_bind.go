@@ -145,7 +145,6 @@ func listLength(id TypeID) binding {
 
 // listOf binds list_value.
 func listOf(b *binder, n *node) {
-	b.checkParts(n)
 	t := typeOf(Null)
 	if slices.ContainsFunc(n.args, func(a *node) bool { return a.typ.ID != Null }) {
 		t = b.unify(n)
@@ -202,7 +201,6 @@ func structPack(b *binder, n *node) {
 
 // pack makes a node a struct of its arguments.
 func (b *binder) pack(n *node, names []string) {
-	b.checkParts(n)
 	types := make([]Type, len(n.args))
 	for i, a := range n.args {
 		types[i] = a.typ

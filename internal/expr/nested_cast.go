@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/internal/nested"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // setNestedCast is setCast where a type is nested.
@@ -192,6 +193,10 @@ func parseNestedCast(n *node, try bool) bool {
 
 // appendNested writes a nested value as DuckDB casts it to a string.
 func appendNested(b []byte, t Type, s string) []byte {
+	if t.ID == Period {
+		months, days, micros := nested.IntervalOf(s)
+		return timeformat.AppendInterval(b, months, days, micros)
+	}
 	opened, closed := "[", "]"
 	switch {
 	case t.ID == Struct && isTuple(t.names):
@@ -236,7 +241,7 @@ func appendPartText(b []byte, t Type, x nested.Element) []byte {
 	switch {
 	case x.Null:
 		return append(b, "NULL"...)
-	case t.nested():
+	case t.nested() && t.ID != Period:
 		return appendNested(b, t, x.Value)
 	case t.numeric():
 		return appendValue(b, t, valueOf(t, x.Value))

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -19,6 +20,12 @@ type shape struct {
 	arrow  *nested.Type
 	text   string // the type in SQL
 }
+
+// period is the type of intervals that are values, which are strings of bytes as nested values are.
+var period = func() Type {
+	of := nested.NewType(arrow.FixedWidthTypes.MonthDayNanoInterval)
+	return Type{ID: Period, shape: &shape{layout: nested.LayoutOf(of.Of), arrow: of, text: types[Period].name}}
+}()
 
 // shapes are the shapes of all types so far, by their text.
 var shapes sync.Map
@@ -44,6 +51,14 @@ func NestedOf(names []string, parts []Type) (t Type, ok bool) {
 func structOf(names []string, parts ...Type) Type { return newNested(Struct, names, parts...) }
 
 func newNested(id TypeID, names []string, parts ...Type) Type {
+	if isInterval := func(p Type) bool { return p.ID == Interval }; slices.ContainsFunc(parts, isInterval) {
+		parts = slices.Clone(parts)
+		for i := range parts {
+			if isInterval(parts[i]) {
+				parts[i] = period
+			}
+		}
+	}
 	text := nestedName(id, names, parts)
 	if known, ok := shapes.Load(text); ok {
 		return Type{ID: id, shape: known.(*shape)}
@@ -93,6 +108,8 @@ func ofNested(dt arrow.DataType) Type {
 		return t
 	}
 	switch dt := dt.(type) {
+	case *arrow.MonthDayNanoIntervalType:
+		return period
 	case *arrow.MapType:
 		return newNested(Map, nil, part(dt.KeyType()), part(dt.ItemType()))
 	case *arrow.StructType:
@@ -212,7 +229,7 @@ func partPlaces(from, to Type) (places []int, ok bool) {
 
 // checkNested returns an error for a column of a type, or with parts, that queries do not know.
 func checkNested(column string, dt arrow.DataType) error {
-	if arrow.IsNested(dt.ID()) && nested.Canonical(dt) != nil {
+	if nested.Of(dt) != nil {
 		return nil
 	}
 	return query.CheckReadable(column, dt)

@@ -178,15 +178,6 @@ func (n *node) setParts(t Type, parts kernel) {
 	}
 }
 
-// checkParts refuses arguments that cannot be parts of nested values.
-func (b *binder) checkParts(n *node) {
-	for _, a := range n.args {
-		if a.typ.ID == Interval {
-			b.fail(a.at, "not supported: %s: an INTERVAL within a nested value", n.text)
-		}
-	}
-}
-
 // run evaluates a node for elements of lists: rows of the frame with parts beside them as the lambda's parameters.
 // It calls use with the values of at most vectorRows elements at a time, in order.
 func (f *frame) run(body *node, parents []int32, params []param, use func(v *vector, from int) error) error {

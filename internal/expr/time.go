@@ -148,11 +148,12 @@ func (b *binder) timeArithmetic(sign string, n *node) bool {
 		}
 	}
 	x, y := n.args[0].typ, n.args[1].typ
-	if sign == "+" && (x.ID == Interval || x.ID == Duration || x.integer()) && y.temporal() {
+	if sign == "+" && (x.span() || x.integer()) && y.temporal() || sign == "+" && x.span() && y.ID == Time {
 		n.args[0], n.args[1] = n.args[1], n.args[0]
 		x, y = y, x
 	}
 	switch {
+	case b.periodArithmetic(sign, n):
 	case b.addCases(sign, n):
 	case x.ID == Interval && y.ID == Interval && sign != "*":
 		sum, ok := n.args[0].value.(IntervalValue).plus(n.step(sign))
@@ -355,7 +356,7 @@ func partOf(part *datePart) binding {
 
 func (b *binder) part(n *node, part *datePart) {
 	t := n.args[0].typ
-	if t.ID == Duration || t.ID == Interval {
+	if t.span() {
 		b.partOfSpan(n, part.names[0])
 		return
 	}
@@ -381,8 +382,8 @@ func (b *binder) part(n *node, part *datePart) {
 // epoch binds the seconds since 1970, or of a duration, as a double.
 func epoch(b *binder, n *node) {
 	n.typ = typeOf(Float64)
-	if n.args[0].typ.ID == Interval {
-		b.constantPart(n, func(v IntervalValue) any { return v.seconds() })
+	if t := n.args[0].typ.ID; t == Interval || t == Period {
+		ofPeriod(b, n, n.typ, IntervalValue.seconds)
 		return
 	}
 	seconds := func(a int64) float64 { return float64(a) / secondMicros }
@@ -401,8 +402,12 @@ func epochIn(unit int64) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Int64)
 		nearest := func(a int64) int64 { return a/unit + a%unit/((unit+1)/2) }
-		if t := n.args[0].typ.ID; t == Time || t == Duration {
+		switch t := n.args[0].typ.ID; t {
+		case Time, Duration:
 			n.eval = map1(n, nearest)
+			return
+		case Interval, Period:
+			ofPeriod(b, n, n.typ, func(v IntervalValue) int64 { return nearest(int64(v.length().LowBits())) })
 			return
 		}
 		n.eval = finite(n, typeOf(Timestamp), nearest)
@@ -450,6 +455,10 @@ var truncations = map[string]truncationUnit{
 
 // truncation binds date_trunc(unit, time). Of a date it is a timestamp, as it is in DuckDB.
 func truncation(b *binder, n *node) {
+	if t := n.args[1].typ; t.span() {
+		b.truncateSpan(n)
+		return
+	}
 	name := b.word(n, 0)
 	unit, ok := truncations[strings.ToLower(name)]
 	if !ok {

@@ -39,7 +39,8 @@ const (
 	TimestampNS // nanoseconds, without a zone
 	TimestampTZ // microseconds, UTC
 	Duration    // microseconds between two timestamps
-	Interval    // months, days and microseconds; constants alone
+	Interval    // months, days and microseconds; constants, and numbers of a unit
+	Period      // an interval as a value: of a column, or of a part of a nested value
 	List        // of values of one type
 	Struct      // fields, by name or, of a tuple, by place
 	Map         // keys and values, in the order in which they came
@@ -112,6 +113,7 @@ var types = [typeIDEnd]struct {
 	TimestampTZ: {"TIMESTAMP WITH TIME ZONE", intKind, arrow.FixedWidthTypes.Timestamp_us},
 	Duration:    {"DURATION", intKind, arrow.FixedWidthTypes.Duration_us},
 	Interval:    {"INTERVAL", intKind, arrow.BinaryTypes.String},
+	Period:      {"INTERVAL", textKind, nil},
 	List:        {"LIST", textKind, nil},
 	Struct:      {"STRUCT", textKind, nil},
 	Map:         {"MAP", textKind, nil},
@@ -266,6 +268,9 @@ func (t Type) temporal() bool {
 	return t.ID == Date || t.ID == Timestamp || t.ID == TimestampNS || t.ID == TimestampTZ
 }
 
+// span says whether values are lengths of time.
+func (t Type) span() bool { return t.ID == Duration || t.ID == Interval || t.ID == Period }
+
 // clock says whether values are times of a day.
 func (t Type) clock() bool { return t.ID == Time || t.ID == TimeNS }
 
@@ -300,8 +305,8 @@ func common(a, b Type) (Type, bool) {
 		return b, true
 	case b.ID == Bool && a.numeric():
 		return a, true
-	case a.ID == Duration && b.ID == Interval, a.ID == Interval && b.ID == Duration:
-		return typeOf(Duration), true
+	case a.span() && b.span():
+		return period, true
 	case a.nested() && b.nested():
 		return commonNested(a, b)
 	}

@@ -42,7 +42,7 @@ func Unmarshal(text string) (*Type, error) {
 		return nil, fmt.Errorf("the text of a nested type: %w", err)
 	}
 	defer r.Release()
-	if r.Schema().NumFields() != 1 || !arrow.IsNested(r.Schema().Field(0).Type.ID()) {
+	if r.Schema().NumFields() != 1 || Of(r.Schema().Field(0).Type) == nil {
 		return nil, errors.New("the text of a nested type has another type")
 	}
 	t := NewType(r.Schema().Field(0).Type)

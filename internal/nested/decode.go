@@ -131,6 +131,8 @@ func scalarReader(b array.Builder, l *Layout) reader {
 		return func(s string) { b.Append(arrow.Time64(l.Int(s))) }
 	case *array.TimestampBuilder:
 		return func(s string) { b.Append(arrow.Timestamp(l.Int(s))) }
+	case *array.MonthDayNanoIntervalBuilder:
+		return intervalReader(b)
 	case *array.DurationBuilder:
 		return func(s string) { b.Append(arrow.Duration(l.Int(s))) }
 	}

@@ -105,7 +105,7 @@ func NewWriter(a arrow.Array, l *Layout) (Writer, error) {
 	case *array.Null:
 		return func(dst []byte, _ int) []byte { return dst }, nil
 	}
-	if l.Form == List || l.Form == Struct { // strings of bytes already
+	if l.Form == List || l.Form == Struct || l.Width == intervalBytes { // strings of bytes already
 		if texts, ok := a.(*array.Binary); ok {
 			return func(dst []byte, row int) []byte { return append(dst, texts.Value(row)...) }, nil
 		}
@@ -247,6 +247,8 @@ func timeWriter(a arrow.Array, l *Layout) Writer {
 			return ints(l, a.TimestampValues())
 		}
 		return inMicroseconds(l, a.TimestampValues(), t.Unit)
+	case *array.MonthDayNanoInterval:
+		return intervalWriter(a)
 	case *array.Duration:
 		return inMicroseconds(l, a.DurationValues(), a.DataType().(*arrow.DurationType).Unit)
 	}

@@ -53,6 +53,8 @@ func LayoutOf(dt arrow.DataType) *Layout {
 		return &Layout{Form: Fixed, Width: 16, Signed: true}
 	case *arrow.StringType, *arrow.BinaryType:
 		return &Layout{Form: Text}
+	case *arrow.MonthDayNanoIntervalType:
+		return &Layout{Form: Fixed, Width: intervalBytes}
 	case *arrow.MapType:
 		entry := &Layout{Form: Struct, Parts: []*Layout{LayoutOf(dt.KeyType()), LayoutOf(dt.ItemType())}}
 		return &Layout{Form: List, Parts: []*Layout{entry}}

@@ -15,7 +15,7 @@ func (t *Type) Element() arrow.DataType {
 	if !ok {
 		return nil
 	}
-	if element := of.Elem(); !arrow.IsNested(element.ID()) {
+	if element := of.Elem(); Of(element) == nil {
 		return element
 	}
 	return NewType(of.Elem())

@@ -35,7 +35,7 @@ func Of(dt arrow.DataType) (of arrow.DataType) {
 	if t, ok := dt.(*Type); ok {
 		return t.Of
 	}
-	if arrow.IsNested(dt.ID()) {
+	if arrow.IsNested(dt.ID()) || dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO {
 		return Canonical(dt)
 	}
 	return nil
@@ -97,7 +97,8 @@ var scalars = map[arrow.Type]arrow.DataType{
 	arrow.BINARY:      arrow.BinaryTypes.Binary, arrow.LARGE_BINARY: arrow.BinaryTypes.Binary,
 	arrow.BINARY_VIEW: arrow.BinaryTypes.Binary, arrow.FIXED_SIZE_BINARY: arrow.BinaryTypes.Binary,
 	arrow.DATE32: arrow.FixedWidthTypes.Date32, arrow.DATE64: arrow.FixedWidthTypes.Date32,
-	arrow.TIME32: arrow.FixedWidthTypes.Time64us, arrow.DURATION: arrow.FixedWidthTypes.Duration_us,
+	arrow.INTERVAL_MONTH_DAY_NANO: arrow.FixedWidthTypes.MonthDayNanoInterval,
+	arrow.TIME32:                  arrow.FixedWidthTypes.Time64us, arrow.DURATION: arrow.FixedWidthTypes.Duration_us,
 }
 
 func canonicalStruct(dt *arrow.StructType) arrow.DataType {

@@ -199,7 +199,12 @@ func appenderOf(arr arrow.Array) (form, func([]byte, int) []byte) {
 		return formTime, func(dst []byte, i int) []byte {
 			return appendTimestamp(dst, int64(a.Value(i)), t.Unit, zone)
 		}
-	case *array.MonthInterval, *array.DayTimeInterval, *array.MonthDayNanoInterval:
+	case *array.MonthDayNanoInterval:
+		return formTime, func(dst []byte, i int) []byte {
+			v := a.Value(i)
+			return timeformat.AppendInterval(dst, int64(v.Months), int64(v.Days), v.Nanoseconds/1000)
+		}
+	case *array.MonthInterval, *array.DayTimeInterval:
 		return formString, func(dst []byte, i int) []byte { return append(dst, a.ValueStr(i)...) }
 	}
 	return formNumber, decimalAppender(arr)

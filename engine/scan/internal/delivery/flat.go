@@ -188,7 +188,7 @@ func columnType(t arrow.DataType) arrow.DataType {
 		return t // which no query reads
 	}
 	t = Type(t)
-	if _, isList := Element(t); isList || !arrow.IsNested(t.ID()) {
+	if _, isList := Element(t); isList || nested.Of(t) == nil && !arrow.IsNested(t.ID()) {
 		return t
 	}
 	if of := nested.NewType(t); of.Of != nil {
