@@ -156,9 +156,14 @@ func (p *statements) composed(x *expr.Expr) *expr.Expr {
 		return &of
 	}, x.Args[:own:own])
 	made.At = x.At
+	p.noteText(made, x.String())
+	return made
+}
+
+// noteText notes what a column is named by that an expression makes which stands for another.
+func (p *statements) noteText(x *expr.Expr, text string) {
 	if p.texts == nil {
 		p.texts = map[*expr.Expr]string{}
 	}
-	p.texts[made] = x.String()
-	return made
+	p.texts[x] = text
 }

@@ -233,7 +233,7 @@ func TestClausesRefused(t *testing.T) {
 		"SELECT a OPERATOR(pg_catalog.+) 1 FROM t":                     "name in parts",
 		"SELECT CAST(a AS x.integer) FROM t":                           "name in parts",
 		"SELECT CAST(a AS SETOF integer) FROM t":                       "SETOF",
-		"SELECT CAST(a AS integer[3]) FROM t":                          "lists of a fixed size",
+		"SELECT CAST(a AS integer[3][]) FROM t":                        "lists of a fixed size",
 		"SELECT INTERVAL(3) '1 second'":                                "takes no parameters",
 		"SELECT a FROM s.read_csv('x')":                                "name in parts",
 		"SELECT a FROM read_csv(DISTINCT 'x')":                         "DISTINCT in this call",

@@ -3,6 +3,7 @@
 package sql
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -222,13 +223,36 @@ func (p *statements) constant(c *pg.A_Const) *expr.Expr {
 func (p *statements) typeCast(c *pg.TypeCast) *expr.Expr {
 	p.take(c, "arg", "type_name")
 	arg := p.expr(c.GetArg())
+	sizes := arraySizes(c.GetTypeName())
 	x := &expr.Expr{Op: expr.OpCast, Type: p.typeName(c.GetTypeName()), Args: []*expr.Expr{arg}, At: arg.At}
 	if c.GetLocation() >= 0 {
 		if at := p.offset(c.GetLocation()); p.marks[at] == markTryCast {
 			x.Op, x.At = expr.OpTryCast, at
 		}
 	}
-	return x
+	if sizes == nil {
+		return x
+	}
+	checked := callAt(x.At, expr.ArrayOf, append([]*expr.Expr{x}, sizes...)...)
+	if x.Op == expr.OpTryCast {
+		checked = callAt(x.At, "try", checked)
+	}
+	p.noteText(checked, x.String())
+	return checked
+}
+
+// arraySizes makes lists of a fixed size in a type lists, and returns the sizes, from the outer list on; nil if the
+// outer list has none. A list within without a size has a 0.
+func arraySizes(t *pg.TypeName) (sizes []*expr.Expr) {
+	bounds := t.GetArrayBounds()
+	if len(bounds) == 0 || bounds[len(bounds)-1].GetInteger().GetIval() <= 0 {
+		return nil
+	}
+	for _, bound := range slices.Backward(bounds) {
+		sizes = append(sizes, expr.Constant(int64(max(bound.GetInteger().GetIval(), 0))))
+		bound.GetInteger().Ival = -1
+	}
+	return sizes
 }
 
 // typeName returns a type as it is spelled: float is DuckDB's, of 4 bytes, and not PostgreSQL's.

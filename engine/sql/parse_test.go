@@ -200,7 +200,7 @@ func TestParseStatementError(t *testing.T) {
 		{"select array(select 1) from t", "not supported: this subquery", "array(select 1) from t"},
 		{"select a from t where b @@ any (select c from u)", "operator @@ before ANY", "@@ any (select c from u)"},
 		{"select cast(a as interger) from t", "no type is named interger; did you mean integer", "interger) from t"},
-		{"select a::int[3] from t", "lists of a fixed size", "int[3] from t"},
+		{"select a::int[3][] from t", "lists of a fixed size", "int[3][] from t"},
 		{"select sum(*) from t", "only count has it", "sum(*) from t"},
 		{"select a @@ b from t", "operator @@", "@@ b from t"},
 		{"select lower(distinct a) from t", "lower is no aggregate function", "lower(distinct a) from t"},

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"math/big"
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -600,7 +601,9 @@ func bitwise(sign string) binding {
 		}
 		n.typ, n.fallible = n.integerType(x, y), true
 		if n.typ.ID == Huge {
-			b.mismatch(n)
+			n.eval = map2e(n, func(a, b wide) (wide, error) { return n.wideBits(sign, a, b) })
+			b.castArgs(n, n.typ)
+			return
 		}
 		_, high := bounds(n.typ)
 		width := n.typ.Arrow().(arrow.FixedWidthDataType).BitWidth()
@@ -617,6 +620,48 @@ func bitwise(sign string) binding {
 		}
 		b.castArgs(n, n.typ)
 	}
+}
+
+// wideBits returns the result of an operator of bitwise on HUGEINTs.
+func (n *node) wideBits(sign string, a, b wide) (wide, error) {
+	of := func(op func(x, y uint64) uint64) (wide, error) {
+		return decimal128.New(int64(op(uint64(a.HighBits()), uint64(b.HighBits()))), op(a.LowBits(), b.LowBits())), nil
+	}
+	switch sign {
+	case "&":
+		return of(func(x, y uint64) uint64 { return x & y })
+	case "|":
+		return of(func(x, y uint64) uint64 { return x | y })
+	case "xor":
+		return of(func(x, y uint64) uint64 { return x ^ y })
+	}
+	by, outside := b.LowBits(), b.HighBits() != 0 || b.LowBits() >= hugeBits
+	if sign == ">>" {
+		if outside {
+			return wide{}, nil
+		}
+		return decimal128.FromBigInt(new(big.Int).Rsh(a.BigInt(), uint(by))), nil
+	}
+	shifted := new(big.Int)
+	if !outside && a.Sign() >= 0 {
+		shifted.Lsh(a.BigInt(), uint(by))
+	}
+	if r, fits := wideOfBig(shifted); !outside && a.Sign() >= 0 && fits {
+		return r, nil
+	}
+	return wide{}, query.Valuef("%s: overflow: %s << %s does not fit %s", n.text, a.ToString(0), b.ToString(0), n.typ)
+}
+
+// hugeBits is how many bits a HUGEINT has.
+const hugeBits = 128
+
+// wideOfBig returns a number as a HUGEINT, and false where it has more than its digits.
+func wideOfBig(v *big.Int) (wide, bool) {
+	if v.BitLen() >= hugeBits {
+		return wide{}, false
+	}
+	r := decimal128.FromBigInt(v)
+	return r, wideFits(r, typeOf(Huge))
 }
 
 // bitOperator returns an operator of bitwise on values of width bits, up to high; << may overflow.

@@ -188,11 +188,44 @@ func listSelect(b *binder, n *node) {
 	})
 }
 
+// ArrayOf is the function that checks how many elements a list has, and, by further numbers, the lists in it.
+const ArrayOf = "array of"
+
+func arrayOf(b *binder, n *node) {
+	n.typ, n.fallible = n.args[0].typ, true
+	var sizes []int64
+	for _, a := range n.args[1:] {
+		sizes = append(sizes, a.value.(int64))
+	}
+	n.args = n.args[:1]
+	if isNull(n.args[0]) {
+		n.isConst = true
+		return
+	}
+	var check func(l *nested.Layout, s string, sizes []int64) error
+	check = func(l *nested.Layout, s string, sizes []int64) error {
+		list := l.Elements(nil, s)
+		if int64(len(list)) != sizes[0] {
+			return valueError(n, "a list of %d elements, want %d", len(list), sizes[0])
+		}
+		for _, x := range list {
+			if len(sizes) > 1 && sizes[1] > 0 && !x.Null {
+				if err := check(l.Parts[0], x.Value, sizes[1:]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	n.eval = map1e(n, func(s string) (string, error) { return s, check(n.typ.layout, s, sizes) })
+}
+
 func resize(b *binder, n *node) {
-	if len(n.args) == 3 {
+	if t := b.list(n, 0); len(n.args) == 3 {
+		if a, ok := b.converted(n.args[2], t); ok && n.args[2].typ != t {
+			n.args[2] = a
+		}
 		b.alike(n, 0, 2)
-	} else {
-		b.list(n, 0)
 	}
 	b.castArg(n, 1, typeOf(Int64))
 	n.fallible = true
@@ -213,6 +246,23 @@ func resize(b *binder, n *node) {
 			list = append(list, filler)
 		}
 		return e.newList(n, list[:size])
+	})
+}
+
+// repeatList binds repeat of a list.
+func (b *binder) repeatList(n *node) {
+	b.castArg(n, 1, typeOf(Int64))
+	n.typ = n.args[0].typ
+	n.eval = map2f(n, func(e *Evaluator, s string, times int64) (string, error) {
+		elements := s[:len(s)-1]
+		if times > 0 && len(elements) > 0 && times > int64(textBytesMax/len(elements)) {
+			return "", tooLong(n)
+		}
+		d := e.draft[:0]
+		for range max(times, 0) {
+			d = append(d, elements...)
+		}
+		return e.keeping(n, append(d, nested.End))
 	})
 }
 

@@ -14,7 +14,7 @@ func textLists() []Function {
 			"string_split('a-b', '-')", "[a, b]", splitText, "str_split", "string_to_array", "split"),
 		function("regexp_split_to_array", "s, pattern", "the parts of s between matches",
 			"regexp_split_to_array('a1b', '[0-9]')", "[a, b]", splitByPattern, "string_split_regex", "str_split_regex"),
-		function("regexp_extract_all", "s, pattern [, group]", "all matches, or a group of each",
+		function("regexp_extract_all", "s, pattern [, group] [, options]", "all matches, or a group of each",
 			"regexp_extract_all('a1b2', '[0-9]')", "[1, 2]", extractAll),
 	}
 }
@@ -64,12 +64,17 @@ func splitByPattern(b *binder, n *node) {
 // extractAll binds regexp_extract_all.
 func extractAll(b *binder, n *node) {
 	n.typ, n.fallible = ListOf(typeOf(Text)), true
+	flags := ""
+	if len(n.args) == 4 {
+		flags = b.word(n, 3)
+		n.args = n.args[:3]
+	}
 	if len(n.args) == 2 {
 		n.args = append(n.args, b.constant(typeOf(Int64), int64(0)))
 	}
 	b.want(n, Text, Text, Int64)
 	n.eval = map3f(n, func(e *Evaluator, s, pattern string, group int64) (string, error) {
-		re, err := e.regexp(pattern, "")
+		re, err := e.regexp(pattern, flags)
 		if err != nil {
 			return "", err
 		}

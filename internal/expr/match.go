@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/needle"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/regex"
 )
 
@@ -416,7 +417,15 @@ func eachPart(s, with string, match []int, f func(part string)) {
 // regexpExtract binds regexp_extract: a group of the first match, or the empty string.
 func regexpExtract(b *binder, n *node) {
 	n.typ = typeOf(Text)
-	group := 0
+	group, flags := 0, ""
+	if len(n.args) == 4 {
+		flags = b.word(n, 3)
+		n.args = n.args[:3]
+	}
+	if len(n.args) == 3 && n.args[2].typ.ID == List {
+		b.extractGroups(n, flags)
+		return
+	}
 	if len(n.args) == 3 {
 		v, ok := n.args[2].value.(int64)
 		if !ok || v < 0 || v > 99 {
@@ -427,7 +436,7 @@ func regexpExtract(b *binder, n *node) {
 	}
 	b.pattern(n, 2)
 	n.eval = map2f(n, func(e *Evaluator, s, pattern string) (string, error) {
-		re, err := e.regexp(pattern, "")
+		re, err := e.regexp(pattern, flags)
 		if err != nil {
 			return "", err
 		}
@@ -440,5 +449,44 @@ func regexpExtract(b *binder, n *node) {
 			return memo.add(s, ""), nil
 		}
 		return memo.add(s, s[m[2*group]:m[2*group+1]]), nil
+	})
+}
+
+// extractGroups binds regexp_extract with a list of names: a struct of the groups, from the first on.
+func (b *binder) extractGroups(n *node, flags string) {
+	names := n.args[2]
+	if names.value == nil || names.typ.parts[0].ID != Text {
+		b.fail(names.at, "%s: want a list of names, of the groups from the first on", n.text)
+	}
+	list := names.typ.layout.Elements(nil, names.value.(string))
+	texts, types := make([]string, len(list)), make([]Type, len(list))
+	for i, x := range list {
+		if x.Null {
+			b.fail(names.at, "%s: a name is NULL", n.text)
+		}
+		texts[i], types[i] = nested.TextOf(x.Value), typeOf(Text)
+	}
+	n.args = n.args[:2]
+	b.pattern(n, 2)
+	n.fallible = true
+	n.typ = structOf(texts, types...)
+	n.eval = map2f(n, func(e *Evaluator, s, pattern string) (string, error) {
+		re, err := e.regexp(pattern, flags)
+		switch {
+		case err != nil:
+			return "", err
+		case re.Groups() < len(texts):
+			return "", valueError(n, "%d names, and %d groups", len(texts), re.Groups())
+		}
+		m := re.First(s)
+		d := e.draft[:0]
+		for i := range texts {
+			part := ""
+			if k := 2 * (i + 1); k+1 < len(m) && m[k] >= 0 {
+				part = s[m[k]:m[k+1]]
+			}
+			d = nested.AppendText(append(d, nested.Some), part)
+		}
+		return e.keeping(n, d)
 	})
 }

@@ -248,7 +248,7 @@ func extractField(b *binder, n *node) {
 			b.fail(n.at, "%s: there is no field %q in %s", n.text, key, t)
 		}
 	case int64:
-		if at = int(key) - 1; at < 0 || at >= len(t.parts) || !isTuple(t.names) {
+		if at = int(key) - 1; at < 0 || at >= len(t.parts) || n.name != "struct_extract_at" && !isTuple(t.names) {
 			b.fail(n.at, "%s: there is no field %d in %s; want one by its name, or of a tuple by its number", n.text, key, t)
 		}
 	default:
@@ -416,7 +416,9 @@ func structFunctions() []Function {
 			"{'a': 1, 'b': x}", 2, -1, structPack, "{"),
 		function("row", "a, ...", "a struct of fields without names", "row(1, 'x')", "(1, x)", tuple),
 		function("struct_extract", "s, field", "a field of a struct; s.field and s['field'] too; of a tuple its number",
-			"struct_extract({'a': 1}, 'a')", "1", extractField, "struct_extract_at"),
+			"struct_extract({'a': 1}, 'a')", "1", extractField),
+		function("struct_extract_at", "s, n", "field n of a struct, from 1 on", "struct_extract_at({'a': 1, 'b': 2}, 2)", "2",
+			extractField),
 		operator("map", "MAP {key: a, ...}, map([key, ...], [a, ...])", "a map", "MAP {'a': 1}", "{a=1}", 0, 2, mapOf),
 		function("map_from_entries", "list", "a map of structs of a key and a value", "map_from_entries([('a', 1)])",
 			"{a=1}", mapOfEntries),

@@ -395,11 +395,17 @@ func bitCount(b *binder, n *node) {
 	if t.ID == Null {
 		t = typeOf(Int64)
 	}
-	if !t.integer() || t.ID == Huge {
+	if !t.integer() {
 		b.mismatch(n)
 	}
 	n.typ = typeOf(Int8)
 	b.castArgs(n, t)
+	if t.ID == Huge {
+		n.eval = map1(n, func(v wide) int64 {
+			return int64(int8(bits.OnesCount64(v.LowBits()) + bits.OnesCount64(uint64(v.HighBits()))))
+		})
+		return
+	}
 	if t.ID == Uint64 {
 		n.eval = map1(n, func(v wide) int64 { return int64(bits.OnesCount64(v.LowBits())) })
 		return

@@ -5,6 +5,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -259,7 +260,16 @@ func padding(left bool) binding {
 
 func repeat(b *binder, n *node) {
 	n.typ, n.fallible = typeOf(Text), true
-	b.want(n, Text, Int64)
+	switch t := n.args[0].typ; {
+	case t.ID == List:
+		b.repeatList(n)
+		return
+	case t.ID == Blob:
+		n.typ = t
+		b.castArg(n, 1, typeOf(Int64))
+	default:
+		b.want(n, Text, Int64)
+	}
 	n.eval = map2f(n, func(e *Evaluator, s string, times int64) (string, error) {
 		switch {
 		case s == "" || times <= 0:
@@ -312,6 +322,12 @@ func concatenation(b *binder, n *node) {
 // concat binds concat, which leaves NULLs out, and concat_ws, with a separator as first argument.
 func concat(separated bool) binding {
 	return func(b *binder, n *node) {
+		isList := func(a *node) bool { return a.typ.ID == List }
+		if isOther := func(a *node) bool { return !isList(a) && !isNull(a) }; !separated &&
+			slices.ContainsFunc(n.args, isList) && !slices.ContainsFunc(n.args, isOther) {
+			joinLists(false)(b, n)
+			return
+		}
 		n.typ = typeOf(Text)
 		b.castTexts(n)
 		n.eval = func(f *frame) (*vector, error) {
