@@ -12,11 +12,11 @@ import (
 )
 
 // retyped are the aggregate functions whose calls depend on the type of their first argument.
-var retyped = []query.Func{query.Avg, query.Median, query.StringAgg, query.List}
+var retyped = []query.Func{query.Avg, query.Median, query.StringAgg, query.List, query.First, query.Last}
 
 // retype returns a statement in which avg of times is an expression of avg of microseconds, the median of strings their
-// quantile_disc, string_agg of other values string_agg of their texts, and a list of values that may be NULL one of
-// tuples, unless no expression may stand above the aggregation.
+// quantile_disc, string_agg of other values string_agg of their texts, and a list, first and last of values that may be
+// NULL of tuples, unless no expression may stand above the aggregation.
 func (r *scope) retype(ctx context.Context, s *sql.Select, opt *Options) *sql.Select {
 	isChanged := false
 	made := s.Replace(func(x *expr.Expr) *expr.Expr {
@@ -35,7 +35,8 @@ func (r *scope) retype(ctx context.Context, s *sql.Select, opt *Options) *sql.Se
 		if err != nil {
 			return nil
 		}
-		if f == query.List && (opt.NoneAbove || !opt.InParts && r.isPresent(x.Args[0])) {
+		isAny := f == query.List || f == query.First || f == query.Last
+		if isAny && (opt.NoneAbove || !opt.InParts && r.isPresent(x.Args[0])) {
 			return nil
 		}
 		call := retypedCall(f, x, of)
@@ -54,6 +55,14 @@ func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
 	switch first := x.Args[0]; {
 	case f == query.List:
 		return listOfAll(x)
+	case (f == query.First || f == query.Last) && (x.Op != expr.OpAggregate || x.Distinct):
+		return nil
+	case f == query.First || f == query.Last:
+		tuple := expr.Call("row", first)
+		tuple.At = first.At
+		made := expr.Call("struct_extract", withFirst(x, tuple), expr.Constant(int64(1)))
+		made.At = x.At
+		return made
 	case f == query.StringAgg && x.Op == expr.OpAggregate && x.Distinct && len(x.OrderBy) > 0 && t.ID != expr.Text:
 		list := withFirst(x, first)
 		list.Name, list.Args = query.List.String(), list.Args[:1]

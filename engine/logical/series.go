@@ -25,7 +25,15 @@ func (b *binder) series(ctx context.Context, s *sql.Select, f *sql.Series) (*sco
 		if err != nil {
 			return nil, err
 		}
-		if t, err := typeOfAll(ctx, ColumnsOf(none.node), x); err != nil || !arrow.IsInteger(t.Arrow().ID()) {
+		t, err := typeOfAll(ctx, ColumnsOf(none.node), x)
+		if _, isTime := t.Arrow().(arrow.TemporalWithUnit); err == nil && (isTime || t.ID == expr.Date) {
+			list := expr.Call(f.Function)
+			for _, arg := range b.parameters.bind(ctx, all, none).Items {
+				list.Args = append(list.Args, arg.Expr)
+			}
+			return none.unnest(ctx, &b.ids, &sql.Unnest{At: f.At, List: list, Name: f.Function, Alias: f.Function})
+		}
+		if err != nil || !arrow.IsInteger(t.Arrow().ID()) {
 			return nil, errorAt(f.At, "not supported: %s of other than integers, as %s", f.Function, x)
 		}
 		args = append(args, castAt(x, expr.Type{ID: expr.Int64}))

@@ -52,7 +52,7 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
 A statement may begin with FROM: ` + "`FROM t SELECT a`" + `, or ` + "`FROM t`" + ` for all columns. VALUES is a statement, too: ` + "`VALUES (1, 'a'), (2, 'b')`" + `, whose
 columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES (1), (2)) AS v(n)`" + `.
 ` + "`FROM range(3)`" + ` is a table of the integers 0, 1 and 2, ` + "`range(first, stop, step)`" + `
-of others before stop, and ` + "`generate_series`" + ` has stop, too; the arguments are constants.
+of others before stop, and ` + "`generate_series`" + ` has stop, too; the arguments may be times and an interval, and columns of the tables before: ` + "`FROM t, range(t.n)`" + `.
 
 - A table is files in single quotes, with wildcards or without (a single one in the folder
   at hand also as in ` + "`FROM flights.parquet`" + `), a name given by ` + "`--table name=path`" + `, a
@@ -225,7 +225,7 @@ var aggregateExamples = map[query.Func][2]string{
 	query.Avg: {"avg(y)", "25.0"}, query.VarSamp: {"round(var_samp(x), 3)", "2.333"}, query.VarPop: {"round(var_pop(x), 3)", "1.556"},
 	query.StddevSamp: {"round(stddev_samp(x), 3)", "1.528"}, query.StddevPop: {"round(stddev_pop(x), 3)", "1.247"},
 	query.BoolAnd: {"bool_and(b)", "false"}, query.BoolOr: {"bool_or(b)", "true"}, query.BitAnd: {"bit_and(y)", "0"}, query.BitOr: {"bit_or(x)", "7"}, query.BitXor: {"bit_xor(x)", "7"},
-	query.First: {"first(s)", "a"}, query.Last: {"last(x)", "4"}, query.AnyValue: {"any_value(s)", "a"}, query.CountDistinct: {"count(DISTINCT s)", "2"},
+	query.First: {"first(s)", "a"}, query.Last: {"last(y)", "40"}, query.AnyValue: {"any_value(s)", "a"}, query.CountDistinct: {"count(DISTINCT s)", "2"},
 	query.ApproxCountDistinct: {"approx_count_distinct(s)", "2"}, query.Median: {"median(x)", "2.0"}, query.QuantileCont: {"quantile_cont(y, 0.5)", "25.0"},
 	query.QuantileDisc: {"quantile_disc(y, 0.5)", "20"}, query.Mode: {"mode(s)", "b"}, query.Corr: {"round(corr(y, x), 3)", "0.327"}, query.CovarSamp: {"covar_samp(y, x)", "5.0"},
 	query.CovarPop: {"round(covar_pop(y, x), 3)", "3.333"}, query.RegrSlope: {"round(regr_slope(y, x), 3)", "2.143"}, query.RegrIntercept: {"round(regr_intercept(y, x), 3)", "15.0"},

@@ -53,15 +53,17 @@ func overList(name string) func(caller, []*expr.Expr) *expr.Expr {
 
 // entropyOfAll is 0 of no values.
 func entropyOfAll(of caller, args []*expr.Expr) *expr.Expr {
-	return expr.Call("coalesce", overList("entropy")(of, args), expr.Cast(expr.Constant(int64(0)), expr.Type{ID: expr.Float64}))
+	zero := expr.Cast(expr.Constant(int64(0)), expr.Type{ID: expr.Float64})
+	return expr.Call("coalesce", overList("entropy")(of, args), zero)
 }
 
 // severalOf is what a function of a caller's stands for whose constant is a list, or that has a constant more: the list
 // of its quantiles, or of the values of arg_min or arg_max in several rows. It is not there for other calls.
 func severalOf(x *expr.Expr, own int) (c composition, ok bool) {
 	f, ok := query.LookupFunc(x.Name, own > 1)
+	isList := func(x *expr.Expr) bool { return x.Op == expr.OpCall && x.Name == "list_value" }
 	switch {
-	case ok && f.Param() == query.FractionParam && own == 2 && x.Args[1].Op == expr.OpCall && x.Args[1].Name == "list_value":
+	case ok && f.Param() == query.FractionParam && own == 2 && isList(x.Args[1]):
 		return composition{2, false, func(of caller, args []*expr.Expr) *expr.Expr {
 			made := expr.Call("list_value")
 			for _, fraction := range args[1].Args {

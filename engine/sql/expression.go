@@ -3,6 +3,8 @@
 package sql
 
 import (
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -212,7 +214,7 @@ func (p *statements) constant(c *pg.A_Const) *expr.Expr {
 	case *pg.A_Const_Sval:
 		x = expr.Constant(v.Sval.GetSval())
 	case *pg.A_Const_Bsval:
-		p.fail(at, "not supported: a bit string")
+		x = expr.Cast(expr.Constant(p.bytesOf(v.Bsval.GetBsval(), at)), expr.Type{ID: expr.Blob})
 	default:
 		x = expr.Constant(nil)
 	}
@@ -220,15 +222,35 @@ func (p *statements) constant(c *pg.A_Const) *expr.Expr {
 	return x
 }
 
+// bytesOf returns the bytes of x'AB' as a text that a cast reads.
+func (p *statements) bytesOf(text string, at int) string {
+	digits, ok := strings.CutPrefix(text, "x")
+	bytes, err := hex.DecodeString(digits)
+	if !ok || err != nil {
+		p.fail(at, "not supported: a bit string; of bytes want pairs of hexadecimal digits, x'0AFF'")
+	}
+	var b strings.Builder
+	for _, c := range bytes {
+		fmt.Fprintf(&b, `\x%02X`, c)
+	}
+	return b.String()
+}
+
 func (p *statements) typeCast(c *pg.TypeCast) *expr.Expr {
 	p.take(c, "arg", "type_name")
 	arg := p.expr(c.GetArg())
 	sizes := arraySizes(c.GetTypeName())
+	unit := takeTimeUnit(c.GetTypeName())
 	x := &expr.Expr{Op: expr.OpCast, Type: p.typeName(c.GetTypeName()), Args: []*expr.Expr{arg}, At: arg.At}
 	if c.GetLocation() >= 0 {
 		if at := p.offset(c.GetLocation()); p.marks[at] == markTryCast {
 			x.Op, x.At = expr.OpTryCast, at
 		}
+	}
+	if unit > 0 {
+		rounded := callAt(x.At, expr.RoundedTime, x, expr.Constant(unit))
+		p.noteText(rounded, x.String())
+		return rounded
 	}
 	if sizes == nil {
 		return x
@@ -239,6 +261,23 @@ func (p *statements) typeCast(c *pg.TypeCast) *expr.Expr {
 	}
 	p.noteText(checked, x.String())
 	return checked
+}
+
+// takeTimeUnit makes TIMESTAMP_S and TIMESTAMP_MS in a cast TIMESTAMP, and returns their unit in microseconds; 0 of
+// other types.
+func takeTimeUnit(t *pg.TypeName) int64 {
+	names := t.GetNames()
+	unit := timeUnits[strings.ToLower(lastName(names))]
+	if unit == 0 || len(names) > 1 || len(t.GetArrayBounds()) > 0 {
+		return 0
+	}
+	names[0].GetString_().Sval = "timestamp"
+	return unit
+}
+
+// timeUnits are the units in microseconds of timestamps in others.
+var timeUnits = map[string]int64{
+	"timestamp_s": 1_000_000, "timestamp_sec": 1_000_000, "timestamp_ms": 1000, "timestamp_msec": 1000,
 }
 
 // arraySizes makes lists of a fixed size in a type lists, and returns the sizes, from the outer list on; nil if the

@@ -21,7 +21,12 @@ func (p *statements) from(clause []*pg.Node) From {
 		case i == 0:
 			f = p.fromOne(node)
 		default:
-			f = joinedWith(f, p.fromOne(node))
+			one := p.fromOne(node)
+			if u, ok := one.(*Unnest); ok && u.Input == nil { // range of columns
+				u.Input, f = f, u
+				continue
+			}
+			f = joinedWith(f, one)
 		}
 	}
 	p.checkTables(f)

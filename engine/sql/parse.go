@@ -460,6 +460,18 @@ func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 	return f
 }
 
+// seriesOfRows returns what range stands for of columns of the tables before it: rows of a list.
+func (p *statements) seriesOfRows(f *Series) From {
+	u := &Unnest{At: f.At, List: callAt(f.At, f.Function, f.Args...), Name: f.Function, Alias: f.Function}
+	if f.Alias.Name != "" {
+		u.Alias, u.Name = f.Alias.Name, f.Alias.Name
+	}
+	if len(f.Alias.Columns) > 0 {
+		u.Name = f.Alias.Columns[0]
+	}
+	return u
+}
+
 // series reads range(first, stop, step) and generate_series, which has stop, too.
 func (p *statements) series(call *pg.FuncCall, alias Alias) From {
 	f := &Series{At: p.offset(call.GetLocation()), Function: lastName(call.GetFuncname()), Args: p.exprs(call.GetArgs())}
@@ -468,9 +480,12 @@ func (p *statements) series(call *pg.FuncCall, alias Alias) From {
 		p.fail(f.At, "%s takes 1 to 3 arguments, not %d: %[1]s([first,] stop [, step])", f.Function, n)
 	}
 	for _, x := range f.Args {
+		if x.First(func(x *expr.Expr) bool { return x.Op == expr.OpColumn }) != nil {
+			return p.seriesOfRows(f)
+		}
 		read := x.First(func(x *expr.Expr) bool { return x.Op != expr.OpConstant && x.Op != expr.OpCall })
 		if read != nil && read.Op != expr.OpParameter && read.Op != expr.OpCast {
-			p.fail(max(read.At, f.At), "not supported: %s in %s, which takes constants", read, f.Function)
+			p.fail(max(read.At, f.At), "not supported: %s in %s, which takes constants and columns", read, f.Function)
 		}
 	}
 	return f

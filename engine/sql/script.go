@@ -549,6 +549,10 @@ func (s *script) replacedStar(i int) (text string, taken int) {
 			return "SELECT * FROM", 1
 		}
 	case pg.Token_ASCII_42:
+		if s.token(i-1).Token == pg.Token_BY && s.token(i-2).Token == pg.Token_ORDER {
+			s.marks[at] = markOrderAll
+			return "0", 1
+		}
 		if text, taken := s.starLike(i); taken > 0 {
 			return text, taken
 		}

@@ -145,12 +145,14 @@ func TestTriedStats(t *testing.T) {
 
 // Would catch an interval whose parts change where it becomes a value.
 func TestIntervalResult(t *testing.T) {
-	p, err := Bind(t.Context(), arrow.NewSchema(nil, nil), Call("-", Constant(IntervalValue{Months: 1, Days: -40, Micros: 5})))
+	interval := Constant(IntervalValue{Months: 1, Days: -40, Micros: 5})
+	p, err := Bind(t.Context(), arrow.NewSchema(nil, nil), Call("-", interval))
 	if err != nil {
 		t.Fatal(err)
 	}
 	text, _ := p.Constant(0)
-	if got := intervalFrom(text.(string)); p.Type(0) != period || got != (IntervalValue{Months: -1, Days: 40, Micros: -5}) {
+	want := IntervalValue{Months: -1, Days: 40, Micros: -5}
+	if got := intervalFrom(text.(string)); p.Type(0) != period || got != want {
 		t.Errorf("an interval as a result: %v of type %s", got, p.Type(0))
 	}
 }

@@ -80,7 +80,8 @@ func init() {
 		{sectionMath, moreNumbers()}, {sectionText, textFunctions()}, {sectionText, partFunctions()},
 		{sectionText, similarities()}, {sectionText, codes()}, {sectionText, formats()}, {sectionTime, timeFunctions()},
 		{sectionTime, clocks()}, {sectionNested, listFunctions()}, {sectionNested, moreLists()},
-		{sectionNested, distances()}, {sectionNested, structFunctions()}, {sectionNested, partsOfStructs()}, {sectionNested, textLists()}, {sectionJSON, jsonFunctions()},
+		{sectionNested, distances()}, {sectionNested, structFunctions()}, {sectionNested, partsOfStructs()},
+		{sectionNested, textLists()}, {sectionJSON, jsonFunctions()},
 	} {
 		for _, f := range section.list {
 			f.Section = section.name
@@ -93,6 +94,7 @@ func init() {
 		FieldsOfTuples: {Name: FieldsOfTuples, argsMin: 1, argsMax: 1, bind: fieldsOfTuples},
 		ArrayOf:        {Name: ArrayOf, argsMin: 2, argsMax: -1, bind: arrayOf},
 		FirstOfPairs:   {Name: FirstOfPairs, argsMin: 2, argsMax: 2, bind: firstOfPairs},
+		RoundedTime:    {Name: RoundedTime, argsMin: 2, argsMax: 2, bind: roundedTime},
 		NestedValue:    {Name: NestedValue, argsMin: 1, argsMax: 1, bind: nestedValue},
 		RowOf:          {Name: RowOf, argsMin: 1, argsMax: -1, bind: rowOf},
 		NumberOfRows:   {Name: NumberOfRows, argsMin: 1, argsMax: 1, bind: numberOfRows},
@@ -258,7 +260,8 @@ func textFunctions() []Function {
 		function("regexp_matches", "s, pattern [, options]", "whether a part of s matches (RE2); s ~ pattern too", "regexp_matches('group', '^g.*p$')", "true", regexpTest(false), "~"),
 		function("regexp_full_match", "s, pattern [, options]", "whether all of s matches", "regexp_full_match('group', 'g.')", "false", regexpTest(true)),
 		function("regexp_replace", "s, pattern, new [, options]", `with new for the first match, or with 'g' for all; \1 is the first group`, `regexp_replace('banana', '(a)n', '\1m', 'g')`, "bamama", regexpReplace),
-		function("regexp_extract", "s, pattern [, group] [, options]", "the first match, or a group of it, or ''; a struct of the groups for a list of their names", "regexp_extract('a=1', '=(.)', 1)", "1", regexpExtract),
+		function("regexp_extract", "s, pattern [, group] [, options]",
+			"the first match, or a group of it, or ''; a struct of the groups for a list of their names", "regexp_extract('a=1', '=(.)', 1)", "1", regexpExtract),
 	}
 }
 

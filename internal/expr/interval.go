@@ -2,8 +2,8 @@ package expr
 
 import "slices"
 
-// This file binds calls of intervals. Where an interval is a constant, CASE of constants, or a constant times an integer, it is of
-// type Interval, and what it is added to has instructions for devices; others are values, of type Period.
+// This file binds calls of intervals. Where an interval is a constant, CASE of constants, or a constant times an integer,
+// it is of type Interval, and what it is added to has instructions for devices; others are values, of type Period.
 
 // comparingIntervals are the operators of intervals whose result is none.
 var comparingIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "between", "in",
@@ -73,8 +73,8 @@ func (b *binder) durations(n *node) bool {
 }
 
 // ofIntervals are the operators and functions that take intervals by themselves.
-var ofIntervals = []string{"+", "-", "*", "/", "date_add", "time_bucket", "date_part", "date_trunc", "epoch", "epoch_ms",
-	"epoch_us", "epoch_ns", "nanosecond"}
+var ofIntervals = []string{"+", "-", "*", "/", "date_add", "time_bucket", "date_part", "date_trunc", "epoch",
+	"epoch_ms", "epoch_us", "epoch_ns", "nanosecond"}
 
 // spanParts are the parts of an interval, and of a difference of times, which has no months.
 var spanParts = map[string]func(IntervalValue) int64{

@@ -8,13 +8,14 @@ import (
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/nested"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // moreLists are the functions that cut lists, reduce them, or call a lambda for their elements.
 func moreLists() []Function {
 	list := []Function{
-		operator("range", "range([start,] stop [, step])", "whole numbers up to the one before stop, as a list",
-			"range(1, 4)", "[1, 2, 3]", 1, 3, series(false)),
+		operator("range", "range([start,] stop [, step])",
+			"whole numbers up to the one before stop, as a list; of times the step is an interval", "range(1, 4)", "[1, 2, 3]", 1, 3, series(false)),
 		operator("generate_series", "generate_series([start,] stop [, step])", "whole numbers up to stop, as a list",
 			"generate_series(1, 3)", "[1, 2, 3]", 1, 3, series(true)),
 		function("list_where", "list, flags", "the elements whose flag is true", "list_where([1, 2], [false, true])", "[2]",
@@ -34,7 +35,8 @@ func moreLists() []Function {
 			"list_reduce([1, 2, 3], lambda a, b: a + b)", "6", reduce, "reduce", "array_reduce"),
 		operator("list_aggregate", "list_aggregate(list, name [, constant])",
 			"the aggregate function of a name, of the elements, with the constant that it takes",
-			"list_aggregate([1, 2], 'sum')", "3", 2, 3, aggregateList, "list_aggr", "array_aggregate", "array_aggr", "aggregate"),
+			"list_aggregate([1, 2], 'sum')", "3", 2, 3, aggregateList,
+			"list_aggr", "array_aggregate", "array_aggr", "aggregate"),
 	}
 	for _, name := range slices.Sorted(maps.Keys(foldExamples)) {
 		call, example := "list_"+name, foldExamples[name]
@@ -105,6 +107,10 @@ const seriesMax = 1 << 27
 // series binds range and generate_series.
 func series(closed bool) binding {
 	return func(b *binder, n *node) {
+		if isTime := func(a *node) bool { return a.typ.temporal() }; slices.ContainsFunc(n.args, isTime) {
+			b.timeSeries(n, closed)
+			return
+		}
 		if len(n.args) == 1 {
 			n.args = []*node{b.constant(typeOf(Int64), int64(0)), n.args[0]}
 		}
@@ -113,7 +119,7 @@ func series(closed bool) binding {
 		}
 		for i, a := range n.args {
 			if !a.typ.integer() && a.typ.ID != Null {
-				b.fail(a.at, "not supported: %s: a list of other than whole numbers", n.text)
+				b.fail(a.at, "not supported: %s: a list of other than whole numbers and times", n.text)
 			}
 			b.castArg(n, i, typeOf(Int64))
 		}
@@ -137,6 +143,45 @@ func series(closed bool) binding {
 			return e.keeping(n, append(d, nested.End))
 		})
 	}
+}
+
+// timeSeries binds range and generate_series of points in time and an interval.
+func (b *binder) timeSeries(n *node, closed bool) {
+	if len(n.args) != 3 {
+		b.fail(n.at, "%s: of times want the first, the last and an interval", n.text)
+	}
+	t := typeOf(Timestamp)
+	if n.args[0].typ.ID == TimestampTZ || n.args[1].typ.ID == TimestampTZ {
+		t = typeOf(TimestampTZ)
+	}
+	b.castArg(n, 0, t)
+	b.castArg(n, 1, t)
+	b.periods(n, 2)
+	n.typ, n.fallible = ListOf(t), true
+	of := n.typ.layout.Parts[0]
+	n.eval = map3f(n, func(e *Evaluator, from, to int64, s string) (string, error) {
+		step := intervalFrom(s)
+		sign := step.length().Sign()
+		reaches := func(v int64) bool { return v != to && (v < to) == (sign > 0) || closed && v == to }
+		if isDown := step.Months < 0 || step.Days < 0 || step.Micros < 0; isDown &&
+			(step.Months > 0 || step.Days > 0 || step.Micros > 0) {
+			return "", valueError(n, "the interval has positive and negative parts")
+		}
+		for _, v := range []int64{from, to} {
+			if timeformat.InfinitySign(v, timeformat.InfiniteTime) != 0 {
+				return "", valueError(n, "a time is infinite")
+			}
+		}
+		d := e.draft[:0]
+		for count, ok := 0, sign != 0; ok && reaches(from); count++ {
+			if count == seriesMax {
+				return "", valueError(n, "a list of more than %d elements", seriesMax)
+			}
+			d = of.AppendInt(append(d, nested.Some), from)
+			from, ok = shifted(step)(from)
+		}
+		return e.keeping(n, append(d, nested.End))
+	})
 }
 
 func listWhere(b *binder, n *node) {

@@ -9,8 +9,8 @@ import (
 	"github.com/mpga/mpga/internal/timeformat"
 )
 
-// This file has intervals that are values of rows: columns, results, parts of nested values. An interval of type Interval
-// becomes one of type Period where it must be a value.
+// This file has intervals that are values of rows: columns, results, parts of nested values. An interval of type
+// Interval becomes one of type Period where it must be a value.
 
 // text returns the bytes of an interval as a value.
 func (v IntervalValue) text() string {

@@ -102,6 +102,22 @@ func roundedMicros(nanos int64) int64 {
 	return micros
 }
 
+// RoundedTime is the function that rounds a timestamp to a unit, in microseconds: halves go away from 1970.
+const RoundedTime = "rounded time"
+
+func roundedTime(b *binder, n *node) {
+	unit := n.args[1].value.(int64)
+	n.args = n.args[:1]
+	n.typ = typeOf(Timestamp)
+	b.castArgs(n, n.typ)
+	n.eval = map1(n, func(a int64) int64 {
+		if timeformat.InfinitySign(a, timeformat.InfiniteTime) != 0 {
+			return a
+		}
+		return (a/unit + a%unit/((unit+1)/2)) * unit
+	})
+}
+
 // infiniteOf returns the value of a type of points in time that stands for infinity.
 func infiniteOf(t Type) int64 {
 	if t.ID == Date {

@@ -8,7 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// An interval is its length, by which intervals are compared, in 16 bytes; its months and its days. A month has 30 days.
+// An interval is its length, by which intervals are compared, in 16 bytes; its months and its days. A month has 30
+// days.
 const (
 	intervalBytes = lengthBytes + 8
 	lengthBytes   = 16
@@ -44,7 +45,7 @@ func intervalWriter(a *array.MonthDayNanoInterval) Writer {
 	}
 }
 
-// intervalReader appends intervals; Arrow's have nanoseconds, of which 64 bits hold 292 years.
+// intervalReader appends intervals. Arrow's have nanoseconds: 64 bits hold 292 years.
 func intervalReader(b *array.MonthDayNanoIntervalBuilder) reader {
 	return func(s string) {
 		months, days, micros := IntervalOf(s)
