@@ -261,7 +261,8 @@ func textFunctions() []Function {
 		function("regexp_full_match", "s, pattern [, options]", "whether all of s matches", "regexp_full_match('group', 'g.')", "false", regexpTest(true)),
 		function("regexp_replace", "s, pattern, new [, options]", `with new for the first match, or with 'g' for all; \1 is the first group`, `regexp_replace('banana', '(a)n', '\1m', 'g')`, "bamama", regexpReplace),
 		function("regexp_extract", "s, pattern [, group] [, options]",
-			"the first match, or a group of it, or ''; a struct of the groups for a list of their names", "regexp_extract('a=1', '=(.)', 1)", "1", regexpExtract),
+			"the first match, or a group of it, or ''; a struct of the groups for a list of their names",
+			"regexp_extract('a=1', '=(.)', 1)", "1", regexpExtract),
 	}
 }
 

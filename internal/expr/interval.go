@@ -2,8 +2,8 @@ package expr
 
 import "slices"
 
-// This file binds calls of intervals. Where an interval is a constant, CASE of constants, or a constant times an integer,
-// it is of type Interval, and what it is added to has instructions for devices; others are values, of type Period.
+// This file binds calls of intervals. Where an interval is a constant, CASE of constants, or a constant times an
+// integer, it is of type Interval, and what it is added to has instructions for devices; others are of type Period.
 
 // comparingIntervals are the operators of intervals whose result is none.
 var comparingIntervals = []string{"=", "<>", "<", "<=", ">", ">=", "between", "in",

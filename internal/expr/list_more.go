@@ -15,7 +15,8 @@ import (
 func moreLists() []Function {
 	list := []Function{
 		operator("range", "range([start,] stop [, step])",
-			"whole numbers up to the one before stop, as a list; of times the step is an interval", "range(1, 4)", "[1, 2, 3]", 1, 3, series(false)),
+			"whole numbers up to the one before stop, as a list; of times the step is an interval",
+			"range(1, 4)", "[1, 2, 3]", 1, 3, series(false)),
 		operator("generate_series", "generate_series([start,] stop [, step])", "whole numbers up to stop, as a list",
 			"generate_series(1, 3)", "[1, 2, 3]", 1, 3, series(true)),
 		function("list_where", "list, flags", "the elements whose flag is true", "list_where([1, 2], [false, true])", "[2]",

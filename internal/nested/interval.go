@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// An interval is its length, by which intervals are compared, in 16 bytes; its months and its days. A month has 30
+// An interval is its length in 16 bytes, which puts intervals in order, its months and its days. A month has 30
 // days.
 const (
 	intervalBytes = lengthBytes + 8
