@@ -299,7 +299,7 @@ func (g *distGenerator) one() string {
 	case 3:
 		return g.pick("sum", "avg", "var_pop", "stddev_samp", "skewness", "kurtosis") + "(" + g.pick("d", "f", "d / 3", "p") + ")" + g.filter()
 	case 4:
-		return g.pick("approx_count_distinct("+x+")", "corr(d, f)", "covar_samp(d, si)", "regr_r2(f, d)", "quantile_cont(d, 0.3)", "bool_and(b)", "bool_or(i > 90)", "bit_or(id)")
+		return g.pick("approx_count_distinct("+x+")", "corr(d, f)", "covar_samp(d, si)", "regr_r2(f, d)", "quantile_cont(d, 0.3)", "mad(si)", "histogram(i % 5)::VARCHAR", "arg_max(id, id, 2)::VARCHAR", "bool_and(b)", "bool_or(i > 90)", "bit_or(id)")
 	case 5:
 		return g.pick("-count(*) + count(i)", "coalesce(sum(si), 0) + 1", "round(avg(q), 1) > 0", "max(i) - min(i)", "CASE WHEN count(*) > 3 THEN max(s) ELSE min(n) END")
 	case 6:

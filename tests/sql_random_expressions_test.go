@@ -138,7 +138,7 @@ func (g *sqlGenerator) date(depth int) string {
 	}
 	switch g.IntN(6) {
 	case 3:
-		step := g.pick(" + to_days(ti)", " - to_months(ti)", " + INTERVAL (si) HOURS", " + ti * INTERVAL 1 WEEK")
+		step := g.pick(" + to_days(ti)", " - to_months(ti)", " + INTERVAL (si) HOURS", " + ti * INTERVAL 1 WEEK", " - age(dt, DATE '1999-12-31')")
 		return "(" + g.date(depth-1) + step + ")"
 	case 4:
 		return "time_bucket(INTERVAL " + g.pick("3 MONTHS", "10 DAYS", "'36 hours'", "1 WEEK") + ", " + g.date(depth-1) + ")"

@@ -9,7 +9,7 @@ import (
 // columns.
 func (g *sqlGenerator) aggregate() string {
 	distinct := g.pick("", "", "DISTINCT ")
-	switch g.IntN(14) {
+	switch g.IntN(15) {
 	case 0:
 		return "count(*)" + g.filter()
 	case 1, 2:
@@ -32,8 +32,30 @@ func (g *sqlGenerator) aggregate() string {
 		return "quantile_disc(" + distinct + g.pick("si", "p", "s", "dt") + ", " + g.pick("0", "0.3", "1") + ")" + g.filter()
 	case 11, 12:
 		return g.set()
+	case 13:
+		return g.overList(distinct)
 	}
 	return "sum(" + distinct + g.exact() + ")" + g.filter()
+}
+
+// overList writes an aggregate that is an expression of the list of the values.
+func (g *sqlGenerator) overList(distinct string) string {
+	call := g.pick("mad("+distinct+g.pick("si", "i", "ti"), "entropy("+distinct+g.pick("i % 5", "s", "b"),
+		"product("+distinct+g.pick("i % 2", "ti % 3"), "kurtosis_pop("+distinct+g.pick("si", "id"),
+		"histogram("+distinct+g.pick("i % 5", "s", "dt"), "histogram("+distinct+"si, [0, 10, 1000]",
+		"quantile_disc("+distinct+g.pick("si", "p", "dt")+", [0.9, 0.1]", "quantile_cont("+distinct+"si, [0, 0.5]",
+		"arg_max(id, id, 3", "arg_min(s, id, 2", "max(to_months(i % 7) + to_days(si % 20)")
+	return "CAST(" + call + ")" + g.filter() + " AS " + g.typeOfList(call) + ")"
+}
+
+// typeOfList returns the type as which a result is compared: numbers as such, and others as texts.
+func (g *sqlGenerator) typeOfList(call string) string {
+	for _, name := range []string{"mad(", "entropy(", "product(", "kurtosis_pop("} {
+		if strings.HasPrefix(call, name) {
+			return "DOUBLE"
+		}
+	}
+	return "VARCHAR"
 }
 
 // set writes an aggregate in which the order of distinct values shows. DuckDB keeps NULLs in lists.
