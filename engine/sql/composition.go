@@ -74,11 +74,7 @@ func severalOf(x *expr.Expr, own int) (c composition, ok bool) {
 	case ok && (f == query.ArgMin || f == query.ArgMax) && own == 3:
 		return composition{2, true, func(of caller, args []*expr.Expr) *expr.Expr {
 			pair := where(where(expr.Call("row", args[1], args[0]), args[1]), args[0])
-			count := args[2]
-			if f == query.ArgMax {
-				count = expr.Call("-", count)
-			}
-			return expr.Call(expr.FirstOfPairs, of(query.List, pair), count)
+			return expr.Call(expr.FirstOfPairs, of(query.List, pair), args[2], expr.Constant(f == query.ArgMax))
 		}}, true
 	}
 	return c, false

@@ -371,7 +371,14 @@ func epochNanos(b *binder, n *node) {
 		n.eval = sameValues(n)
 		return
 	case Interval, Period, Duration:
-		ofPeriod(b, n, n.typ, func(v IntervalValue) int64 { return int64(v.length().LowBits()) * 1000 })
+		b.periods(n)
+		n.eval = map1e(n, func(s string) (int64, error) {
+			nanos := intervalFrom(s).length().Mul(int128(1000))
+			if !fitsType(nanos, typeOf(Int64)) {
+				return 0, query.Valuef("%s: overflow: the result does not fit %s", n.text, n.typ)
+			}
+			return int64(nanos.LowBits()), nil
+		})
 		return
 	}
 	b.want(n, TimestampNS)

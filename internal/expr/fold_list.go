@@ -522,15 +522,12 @@ func joinedElements(b *binder, n *node, t Type) {
 }
 
 // FirstOfPairs is the function that makes a list of the second fields of the first n pairs in the order of their first
-// fields, or, where n is negative, of the last -n pairs in the opposite order. Pairs that are NULL are left out.
+// fields, or in the opposite order where a third argument is true. Pairs that are NULL are left out.
 const FirstOfPairs = "first of pairs"
 
 func firstOfPairs(b *binder, n *node) {
-	t := b.list(n, 0)
-	count, ok := b.takeArg(n).value.(int64)
-	if !ok || count == 0 || max(count, -count) > seriesMax {
-		b.fail(n.at, "%s: want a number of values from 1 to %d", n.text, seriesMax)
-	}
+	t, descending := b.list(n, 0), n.args[2].value == true
+	count := b.takeCount(n)
 	n.typ = ListOf(t.parts[1])
 	l := n.args[0].typ.layout
 	pair := l.Parts[0]
@@ -542,9 +539,12 @@ func firstOfPairs(b *binder, n *node) {
 		slices.SortStableFunc(list, func(a, b nested.Element) int {
 			of, _ := pair.Field(a.Value, 0)
 			with, _ := pair.Field(b.Value, 0)
-			return strings.Compare(of, with) * cmp.Compare(count, 0)
+			if descending {
+				of, with = with, of
+			}
+			return strings.Compare(of, with)
 		})
-		list = list[:min(max(count, -count), int64(len(list)))]
+		list = list[:min(count, len(list))]
 		for i, x := range list {
 			list[i].Value, _ = pair.Field(x.Value, 1)
 		}

@@ -93,7 +93,7 @@ func init() {
 		AtMostOne:      {Name: AtMostOne, argsMin: 1, argsMax: 1, bind: atMostOne},
 		FieldsOfTuples: {Name: FieldsOfTuples, argsMin: 1, argsMax: 1, bind: fieldsOfTuples},
 		ArrayOf:        {Name: ArrayOf, argsMin: 2, argsMax: -1, bind: arrayOf},
-		FirstOfPairs:   {Name: FirstOfPairs, argsMin: 2, argsMax: 2, bind: firstOfPairs},
+		FirstOfPairs:   {Name: FirstOfPairs, argsMin: 3, argsMax: 3, bind: firstOfPairs},
 		RoundedTime:    {Name: RoundedTime, argsMin: 2, argsMax: 2, bind: roundedTime},
 		NestedValue:    {Name: NestedValue, argsMin: 1, argsMax: 1, bind: nestedValue},
 		RowOf:          {Name: RowOf, argsMin: 1, argsMax: -1, bind: rowOf},

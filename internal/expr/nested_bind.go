@@ -9,8 +9,9 @@ import (
 // ofLists binds a function by one binding where its first argument is nested, and else by another.
 func ofLists(nested, other binding) binding {
 	return func(b *binder, n *node) {
+		isNested := func(a *node) bool { return a.typ.nested() && a.typ.ID != Period }
 		switch {
-		case n.args[0].typ.nested(), len(n.args) == 2 && isNull(n.args[0]) && n.args[1].typ.nested():
+		case isNested(n.args[0]), len(n.args) == 2 && isNull(n.args[0]) && isNested(n.args[1]):
 			nested(b, n)
 		case n.name == "array_slice" && len(n.args) == 4:
 			b.fail(n.at, "not supported: %s: a step in a string", n.text)
