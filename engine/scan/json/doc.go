@@ -1,10 +1,10 @@
 // Package json decodes JSON: one object per line, or an array of objects, plain or compressed by
 // gzip, zstd or bzip2.
 //
-//	first rows -> layout, keys, types        file.go, sample.go, infer.go
+//	first rows -> layout, keys, types        file.go, sample.go, guess.go, infer.go
 //	file       -> chunks of 4 MiB             internal/textfile
-//	chunk      -> objects -> fields           rows.go, split.go, value.go, scanner.go
-//	fields     -> columns of a batch          internal/fields
+//	chunk      -> objects -> fields           rows.go, split.go, object.go, value.go, scanner.go
+//	fields     -> columns of a batch          internal/fields; nested.go
 //
 // The splitter guesses that a key is followed by the key that followed it before, so that most keys
 // are compared, not looked up. A value that no query asks for is passed over: its syntax is checked,
@@ -20,6 +20,8 @@
 //   - S8 (budget): buffers, fields, columns and the windows of decompressors are reserved before
 //     they are taken.
 //
-// What the package leaves out: objects and arrays as nested columns (they are text, as written),
-// rows that are no objects, text in UTF-16.
+// Members of objects, at any depth, are columns, which the splitter finds within the object of the row; lists, maps
+// and whole structs are one value each, which is found as text and then read once more by its type.
+//
+// What the package leaves out: rows that are no objects, text in UTF-16.
 package json

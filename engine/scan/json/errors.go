@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/internal/knob"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // ValueError implements textfile.Format.
@@ -18,15 +20,11 @@ func (c *File) ValueError(column string, typ arrow.DataType, format *fields.Form
 		return knob.Errorf("column %q: %s is not valid UTF-8 (as bytes: %s %s)",
 			column, decode.QuoteInvalid(field), types, fields.Setting(column, "BLOB"))
 	}
-	const shown = 40
-	dots := ""
-	if len(field) > shown {
-		field, dots = field[:shown], "..."
+	if t, ok := typ.(*nested.Type); ok {
+		return nestedError(column, t, format, field, quoted)
 	}
-	value, as, other := string(field)+dots, "text", "VARCHAR"
-	if quoted {
-		value = strconv.Quote(string(field)) + dots
-	} else if typ.ID() == arrow.INT64 && (field[0] == '-' || field[0]-'0' <= 9) {
+	as, other := "text", "VARCHAR"
+	if !quoted && typ.ID() == arrow.INT64 && (field[0] == '-' || field[0]-'0' <= 9) {
 		switch kinds := numberOf(field); {
 		case kinds&hasDouble != 0:
 			as, other = "a number", "DOUBLE"
@@ -34,15 +32,46 @@ func (c *File) ValueError(column string, typ arrow.DataType, format *fields.Form
 			as, other = "a longer integer", "HUGEINT"
 		}
 	}
-	return knob.Errorf("column %q: %s is not a %s%s (as %s: %s %s)", column, value, fields.TypeName(typ),
+	return knob.Errorf("column %q: %s is not a %s%s (as %s: %s %s)", column, shown(field, quoted), fields.TypeName(typ),
 		format.LossOf(typ, field), as, types, fields.Setting(column, other))
 }
 
-// unknownKey is the error of a key that is no column.
-func unknownKey(name string) error {
-	return knob.Errorf(
-		"key %q is in none of the rows that were looked at first: look at more (%s), or give its type (%s %s)",
-		name, knob.Name("dataset.JSON.SampleRows"), types, fields.Setting(name, "VARCHAR"))
+// shown returns the beginning of a value, as it is written.
+func shown(field []byte, quoted bool) string {
+	const bytesMax = 40
+	dots := ""
+	if len(field) > bytesMax {
+		field, dots = field[:bytesMax], "..."
+	}
+	if quoted {
+		return strconv.Quote(string(field)) + dots
+	}
+	return string(field) + dots
+}
+
+// nestedError is ValueError of nested values.
+func nestedError(column string, t *nested.Type, format *fields.Format, field []byte, quoted bool) error {
+	where, reason := "", error((&part{typ: t.Of}).mismatch(field, quoted))
+	if !quoted {
+		where, reason = failureOf(t, format, field)
+	}
+	if where != "" {
+		where = ", at " + strings.TrimPrefix(where, ".")
+	}
+	return knob.Errorf("column %q%s: %w (as text: %s %s)", column, where, reason, types,
+		fields.Setting(column, "VARCHAR"))
+}
+
+// notObject is the error of a value where all others are objects, whose members are columns.
+func notObject(name string) error {
+	return knob.Errorf("%q is no object, as it is in all rows that were looked at first (as text: %s %s)", name, types,
+		fields.Setting(name, "VARCHAR"))
+}
+
+// textError says why a column of objects or arrays is text.
+func textError(name, reason string) error {
+	return knob.Errorf("column %q is text, as JSON is written: %s (as one type: %s %s)", name, reason, types,
+		fields.Setting(name, "TYPE"))
 }
 
 // types is the option that gives columns types.

@@ -11,22 +11,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/knob"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
 // File is a text whose first rows have been looked at.
 type File struct {
 	textfile.File
-	array   bool // the rows are the elements of an array
-	opt     Options
-	sample  *sample          // nil behind SetTypes
-	names   []string         // of the columns of all files
-	keys    []writtenKey     // by column
-	columns map[string]int32 // by name
+	array  bool // the rows are the elements of an array
+	opt    Options
+	sample *sample // nil behind SetTypes
+	row    *object // what the keys of rows are
 }
 
 // Open looks at the start of a file.
@@ -80,7 +80,7 @@ func (c *File) examine(buf []byte, whole bool) (enough bool, err error) {
 // lookFurther looks at the end of an array that is read by chunks, and at rows further on in the file:
 // it takes back the guess that a column repeats where its values there do not.
 func (c *File) lookFurther(f io.ReaderAt) error {
-	if err := c.checkEnd(f); err != nil || c.Whole || !slices.Contains(c.sample.repeats(), true) {
+	if err := c.checkEnd(f); err != nil || c.Whole || !c.sample.columns.anyRepeats(c.sample.rows) {
 		return err
 	}
 	further := c.newSample(c.sample.memory)
@@ -88,12 +88,7 @@ func (c *File) lookFurther(f io.ReaderAt) error {
 	err := c.LookAt(f, func(buf []byte, p int) {
 		_, _ = further.take(buf, p, c.array, false) // an error comes up again when the rows are read
 	})
-	repeats := further.repeats()
-	for name, column := range further.columns {
-		if !repeats[column] && further.guesses[column].values&hasString != 0 {
-			c.sample.vary(name)
-		}
-	}
+	c.sample.columns.vary(further.columns, further.rows)
 	return err
 }
 
@@ -126,90 +121,90 @@ func SetTypes(files []*File, opt *Options, known []Guess) ([]Guess, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	names, joint := joinSamples(files, opt, known)
-	if len(names) == 0 {
+	joint := joinSamples(files, opt, known)
+	if len(joint.names) == 0 {
 		if slices.ContainsFunc(files, func(f *File) bool { return f.sample.rows > 0 }) {
 			return nil, decode.Locate(files[0].Path, errors.New("its objects have no keys, and so there are no columns"))
 		}
-		names = []string{emptyColumn}
-		joint[emptyColumn] = new(columnGuess)
+		joint.add(emptyColumn, "")
 	}
-	said := make([]Guess, len(names))
-	for i, name := range names {
-		said[i] = Guess{Name: name, Values: joint[name].values, Others: joint[name].others}
+	all := make([]arrow.Field, len(joint.names))
+	for i, name := range joint.names {
+		all[i] = arrow.Field{Name: name, Type: joint.guesses[i].typ(), Nullable: true}
 	}
-	all, columns := make([]arrow.Field, len(names)), make(map[string]int32, len(names))
-	formats := make([]fields.Format, len(names))
-	for i, name := range names {
-		typ, given := opt.Types[name]
-		if !given {
-			typ = joint[name].typ()
+	flat := delivery.Flatten(arrow.NewSchema(all, nil))
+	formats, why := make([]fields.Format, len(flat.Paths)), make(map[string]error)
+	for i, path := range flat.Paths {
+		g, inferred := joint.at(path)
+		formats[i].Inferred = inferred
+		if reason := g.whyText(); reason != "" {
+			why[flat.Schema.Field(i).Name] = textError(flat.Schema.Field(i).Name, reason)
 		}
-		formats[i].Inferred = !given
-		all[i] = arrow.Field{Name: name, Type: typ, Nullable: true}
-		columns[name] = int32(i)
-	}
-	schema := arrow.NewSchema(all, nil)
-	for _, f := range files {
-		f.setColumns(schema, names, columns)
-		f.Formats = formats
-	}
-	return said, nil
-}
-
-// Guess is what samples say of a column.
-type Guess struct {
-	Name   string    `json:"name"`
-	Values valueSet  `json:"values"` // kinds of its values; like Others of no use to another version of this package
-	Others formatSet `json:"others"` // types that some of its strings does not have
-}
-
-// joinSamples returns the columns of files, and what the samples of all files together, and what is
-// known of the table, say of each.
-func joinSamples(files []*File, opt *Options, known []Guess) (names []string, joint map[string]*columnGuess) {
-	joint = make(map[string]*columnGuess)
-	for _, g := range known {
-		joint[g.Name] = &columnGuess{values: g.Values, others: g.Others}
-		names = append(names, g.Name)
 	}
 	for _, f := range files {
-		for i, name := range f.sample.names {
-			if joint[name] == nil {
-				joint[name] = new(columnGuess)
-				names = append(names, name)
-			}
-			joint[name].join(&f.sample.guesses[i])
+		f.setColumns(flat, all, joint)
+		f.Formats, f.Texts = formats, why
+	}
+	return joint.said(), nil
+}
+
+// at returns the guess at a path, and whether no option gives it or what it is in its type.
+func (m *members) at(path []int) (g *columnGuess, inferred bool) {
+	g = &columnGuess{}
+	for _, i := range path {
+		if m == nil || g.given != nil {
+			return &columnGuess{}, false
+		}
+		g = &m.guesses[i]
+		m = g.members
+	}
+	return g, g.given == nil
+}
+
+// joinSamples returns what the samples of all files together, what is known of the table, and the options say of the
+// columns.
+func joinSamples(files []*File, opt *Options, known []Guess) *members {
+	joint := membersOf(known)
+	for _, f := range files {
+		joint.join(f.sample.columns)
+	}
+	for _, name := range opt.Names {
+		if joint.find(name) == nil {
+			joint.add(name, "")
 		}
 	}
-	for _, name := range append(slices.Sorted(maps.Keys(opt.Types)), opt.Names...) {
-		if joint[name] == nil {
-			joint[name] = new(columnGuess)
-			names = append(names, name)
-		}
+	for _, name := range slices.Sorted(maps.Keys(opt.Types)) {
+		joint.atPath(name).given = opt.Types[name]
 	}
-	if opt.Names != nil {
-		names = opt.Names
+	if opt.Names == nil {
+		return joint
 	}
-	return names, joint
+	wanted := newMembers()
+	for _, name := range opt.Names {
+		*wanted.add(name, "") = *joint.find(name)
+	}
+	return wanted
 }
 
 // emptyColumn is the only column of files without rows, as in DuckDB.
 const emptyColumn = "json"
 
-// setColumns sets the columns of the file.
-func (c *File) setColumns(schema *arrow.Schema, names []string, columns map[string]int32) {
-	c.Fields, c.names, c.columns = schema, names, columns
-	c.keys, c.Repeats = make([]writtenKey, len(names)), make([]bool, len(names))
-	for i, name := range names {
-		c.keys[i] = keyOf(name)
-	}
-	for i, name := range c.sample.names {
-		column, wanted := columns[name]
-		if !wanted {
-			continue
+// setColumns sets the columns of the file, which are those of flat: all members of rows, and of structs in them.
+func (c *File) setColumns(flat *delivery.Flat, all []arrow.Field, joint *members) {
+	c.Fields, c.Repeats = flat.Schema, make([]bool, flat.Schema.NumFields())
+	c.row = newObject(all, joint, c.sample.columns, "", c.opt.Names != nil)
+	for column, path := range flat.Paths {
+		c.row.place(path, int32(column))
+		of, g := c.sample.columns, (*columnGuess)(nil)
+		for _, name := range c.row.namesAt(path) {
+			if g = of.find(name); g == nil {
+				break
+			}
+			of = g.members
 		}
-		c.keys[column] = newWrittenKey(c.sample.keys[i])
-		c.Repeats[column] = c.sample.repeated[i] && arrow.IsBaseBinary(schema.Field(int(column)).Type.ID())
+		typ := flat.Schema.Field(column).Type
+		_, isNested := typ.(*nested.Type)
+		c.Repeats[column] = g != nil && g.repeats && arrow.IsBaseBinary(typ.ID()) && !isNested
 	}
 	c.sample = nil
 }
@@ -218,14 +213,14 @@ func (c *File) setColumns(schema *arrow.Schema, names []string, columns map[stri
 func (c *File) NewSplitter(columns []int) textfile.Splitter { return newSplitter(c, columns) }
 
 // SplitterBytes implements textfile.Format.
-func (c *File) SplitterBytes(columns int) int64 { return splitterBytes(len(c.names), columns) }
+func (c *File) SplitterBytes(columns int) int64 { return splitterBytes(c.Fields.NumFields(), columns) }
 
 // RowBytes implements textfile.Format: the braces.
 func (c *File) RowBytes() int { return len("{}") }
 
 // Columns implements textfile.Format: NULL is an empty field without quotes.
 func (c *File) Columns() fields.Options {
-	return fields.Options{Unescape: unescape, Nulls: []string{""}}
+	return fields.Options{Unescape: unescape, Nulls: []string{""}, Nested: newNestedReader}
 }
 
 // ReadChunk implements textfile.Format. The rows of a chunk are the lines that start behind a newline

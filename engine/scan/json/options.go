@@ -6,7 +6,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/knob"
 )
@@ -17,7 +16,8 @@ type Options struct {
 	Names []string `json:"names,omitzero"`
 
 	// Types are the types of columns, by name; the types of other columns are inferred from the
-	// sample. Without Names, a column that no sample has comes behind the others, by name.
+	// sample. Without Names, a column that no sample has comes behind the others, by name. A member of objects is
+	// named with the names of what it is in, and points between them; a nested type is a nested.Type.
 	Types map[string]arrow.DataType `json:"-"`
 
 	// SampleRows is how many rows of each file are looked at for the columns and their types, as far as
@@ -50,7 +50,7 @@ func (o *Options) Validate() []error {
 			"%s has %q twice", knob.Name("dataset.JSON.Names"), name)
 	}
 	for name, typ := range o.Types {
-		errs.If(!fields.CanBe(typ),
+		errs.If(!readable(typ),
 			"%s: column %q: JSON cannot be read as %s", knob.Name("dataset.JSON.Types"), name, typ)
 	}
 	return errs

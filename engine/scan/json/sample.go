@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
-	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
@@ -25,13 +24,10 @@ type sample struct {
 	memory   *reserve.Allocator
 	held     int64 // bytes of memory, for the columns
 
-	names    []string // of the columns, as they come first
-	keys     []string // of the columns, with quotes and colon, as they are written first
-	columns  map[string]int32
-	guesses  []columnGuess
-	repeated []bool // by column: its strings repeat; nil until settle
-	rows     int
-	many     bool // a row goes on behind its line, or shares the line with another
+	columns *members // the keys of rows
+	known   int      // members of all objects
+	rows    int
+	many    bool // a row goes on behind its line, or shares the line with another
 }
 
 // newSample returns a sample of the file without rows.
@@ -41,7 +37,7 @@ func (c *File) newSample(mem *reserve.Allocator) *sample {
 		rowsMax = math.MaxInt
 	}
 	return &sample{
-		rowsMax: rowsMax, bytesMax: min(sampleBytesMax, c.RowLimit), memory: mem, columns: make(map[string]int32),
+		rowsMax: rowsMax, bytesMax: min(sampleBytesMax, c.RowLimit), memory: mem, columns: newMembers(),
 	}
 }
 
@@ -65,7 +61,7 @@ func (m *sample) take(buf []byte, p int, array, whole bool) (enough bool, err er
 			return m.ends(&r, p, whole)
 		}
 		m.many = m.many || r.behind && bytes.IndexByte(buf[p:q], '\n') < 0
-		if p = m.object(q); p == failed && !m.short() {
+		if p = m.object(q, m.columns); p == failed && !m.short() {
 			return false, m.failure()
 		}
 		if p == failed {
@@ -91,28 +87,34 @@ func (m *sample) ends(r *rows, p int, whole bool) (enough bool, err error) {
 	return m.rows > 0 && m.size >= m.bytesMax, nil
 }
 
-// object looks at the object at p.
-func (m *sample) object(p int) int {
+// object looks at the object at p, whose keys are members.
+func (m *sample) object(p int, of *members) int {
+	return m.objectOf(p, func(key []byte) (*columnGuess, error) { return m.memberOf(of, key) })
+}
+
+// objectOf looks at the object at p. member returns the guess of a key, which is the string that was read last.
+func (m *sample) objectOf(p int, member func(key []byte) (*columnGuess, error)) int {
 	if p = m.space(p + 1); p == failed {
 		return failed
 	}
 	for m.text[p] != '}' {
-		var column int32
-		if p, column = m.key(p); p == failed {
-			return failed
+		if m.text[p] != '"' {
+			return m.fail(p, errKey)
 		}
-		end, k := m.value(p)
+		end := m.str(p + 1)
 		if end == failed {
 			return failed
 		}
-		if k != kindNull {
-			value := m.text[p:end]
-			if k == kindString {
-				value = value[1 : len(value)-1]
-			}
-			m.guesses[column].add(k, value, m.rowsMax)
+		g, err := member(m.text[p+1 : end])
+		if err != nil {
+			return m.fail(p, err)
 		}
-		p = end
+		if p = m.colon(end + 1); p == failed {
+			return failed
+		}
+		if p = m.look(p, g); p == failed {
+			return failed
+		}
 		if p = m.member(p); p == failed {
 			return failed
 		}
@@ -120,39 +122,82 @@ func (m *sample) object(p int) int {
 	return p + 1
 }
 
-// key reads the key at p, and returns where its value is.
-func (m *sample) key(p int) (value int, column int32) {
-	if m.text[p] != '"' {
-		return m.fail(p, errKey), 0
-	}
-	end := m.str(p + 1)
-	if end == failed {
-		return failed, 0
-	}
-	key := m.text[p+1 : end]
-	name := nameOf(key, m.escaped)
-	if value = m.colon(end + 1); value == failed {
-		return failed, 0
-	}
-	column, known := m.columns[name]
-	if !known && !utf8.ValidString(name) {
-		return m.fail(p, fmt.Errorf("a key that is not valid UTF-8: %s", decode.QuoteInvalid([]byte(name)))), 0
+// memberOf returns the guess of a key.
+func (m *sample) memberOf(of *members, key []byte) (*columnGuess, error) {
+	at, known := of.places[string(key)]
+	name := ""
+	if !known || m.escaped {
+		name = nameOf(key, m.escaped)
+		at, known = of.places[name]
 	}
 	if !known {
+		if !utf8.ValidString(name) {
+			return nil, fmt.Errorf("a key that is not valid UTF-8: %s", decode.QuoteInvalid([]byte(name)))
+		}
 		m.makeRoom()
-		column = int32(len(m.names))
-		m.columns[name] = column
-		m.names = append(m.names, name)
-		m.keys = append(m.keys, `"`+string(key)+`":`)
-		m.guesses = append(m.guesses, columnGuess{})
+		at = int32(len(of.names))
+		of.add(name, `"`+string(key)+`":`)
 	}
-	return value, column
+	of.counts[at]++
+	return &of.guesses[at], nil
 }
 
-// makeRoom holds the memory of another column. It doubles what is held, as the columns' map does, so that
+// look notes the value at p in a guess, and returns where the value ends.
+func (m *sample) look(p int, g *columnGuess) int {
+	c := m.text[p]
+	if c != '{' && c != '[' || m.depth == depthMax {
+		end, k := m.value(p)
+		if end != failed && k != kindNull {
+			value := m.text[p:end]
+			if k == kindString {
+				value = value[1 : len(value)-1]
+			}
+			g.add(k, value, m.rowsMax)
+		}
+		return end
+	}
+	m.depth++
+	defer func() { m.depth-- }()
+	if c == '[' {
+		g.values |= hasArray
+		return m.array(p, g.ofElements())
+	}
+	g.values |= hasObject
+	g.objects++
+	if g.members != nil && len(g.members.names) > membersMax {
+		g.collapse()
+	}
+	if g.isMap {
+		values := g.ofElements()
+		return m.objectOf(p, func([]byte) (*columnGuess, error) { return values, nil })
+	}
+	if g.members == nil {
+		g.members = newMembers()
+	}
+	return m.object(p, g.members)
+}
+
+// array looks at the elements of the array at p.
+func (m *sample) array(p int, g *columnGuess) int {
+	if p = m.space(p + 1); p == failed {
+		return failed
+	}
+	for m.text[p] != ']' {
+		if p = m.look(p, g); p == failed {
+			return failed
+		}
+		if p = m.nextElement(p); p == failed {
+			return failed
+		}
+	}
+	return p + 1
+}
+
+// makeRoom holds the memory of another member. It doubles what is held, as maps of members do, so that
 // a refusal names a limit that grows as fast.
 func (m *sample) makeRoom() {
-	if need := int64(len(m.names)+1) * textfile.KnownColumnBytes; need > m.held {
+	m.known++
+	if need := int64(m.known) * textfile.KnownColumnBytes; need > m.held {
 		m.memory.Hold(need)
 		m.held += need
 	}
@@ -166,28 +211,11 @@ func nameOf(key []byte, escaped bool) string {
 	return string(key)
 }
 
-// repeats says of each column whether its strings repeat.
-func (m *sample) repeats() []bool {
-	repeats := make([]bool, len(m.guesses))
-	for i := range m.guesses {
-		g := &m.guesses[i]
-		repeats[i] = g.values&hasString != 0 && !g.varied && g.strings.Repeat(m.rows)
-	}
-	return repeats
-}
-
 // settle gives up the text and the strings: what is left takes little memory.
 func (m *sample) settle() {
-	m.repeated, m.scanner = m.repeats(), scanner{}
-	for i := range m.guesses {
-		m.guesses[i].strings = fields.Distinct{}
-	}
-}
-
-// vary notes that the strings of a column do not repeat.
-func (m *sample) vary(name string) {
-	if column, known := m.columns[name]; known {
-		m.guesses[column].varied = true
+	m.scanner = scanner{}
+	for i := range m.columns.guesses {
+		m.columns.guesses[i].settle(m.rows)
 	}
 }
 

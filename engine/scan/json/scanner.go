@@ -22,6 +22,7 @@ type scanner struct {
 	reason  error // of the last failure
 	escaped bool  // the string that was read last has escapes
 	nesting []byte
+	depth   int // objects and arrays around the value that is read, within a row
 }
 
 // failed is the place of nothing.

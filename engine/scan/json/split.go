@@ -1,9 +1,6 @@
 package json
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 )
 
@@ -28,33 +25,32 @@ type splitter struct {
 	rows
 	file *File
 
-	slots   []int32         // by column of the file: index in spans; -1 where it is not wanted, and last
+	row     *wanted
 	spans   [][]fields.Span // by wanted column, then row: the values of the rows that were split last
-	follows []int32         // by column, last for none: the column whose key came next the last time
-	seen    []uint32        // by wanted column: the serial number of the last row that had it; 0 for none
+	seen    []uint32        // by wanted column, then by object: the serial number of the last row that had it; 0 for none
 	serial  uint32          // of the row, not 0
+	missing int             // wanted columns that the row has not had so far
 }
 
 func newSplitter(file *File, columns []int) *splitter {
-	n := len(file.names)
 	s := &splitter{
 		scanner: scanner{lines: file.ReadsRanges()}, rows: rows{array: file.array}, file: file,
-		slots: slices.Repeat([]int32{-1}, n+1), spans: make([][]fields.Span, len(columns)),
-		follows: make([]int32, n+1), seen: make([]uint32, len(columns)),
+		spans: make([][]fields.Span, len(columns)),
 	}
-	for i := range n {
-		s.follows[i] = int32((i + 1) % n)
-	}
+	slots := make(map[int32]int32, len(columns))
 	for i, c := range columns {
-		s.slots[c] = int32(i)
+		slots[int32(c)] = int32(i)
 		s.spans[i] = make([]fields.Span, blockRows(len(columns)))
 	}
+	seen := len(columns)
+	s.row = file.row.want(slots, &seen)
+	s.seen = make([]uint32, seen)
 	return s
 }
 
 // splitterBytes returns the memory of a splitter of a file with `columns` columns, of them `wanted` wanted.
 func splitterBytes(columns, wanted int) int64 {
-	const span, slice, column, seen = 8, 24, 8, 4
+	const span, slice, column, seen = 8, 24, 16, 4
 	return column*int64(columns+1) + (slice+seen+span*int64(blockRows(wanted)))*int64(wanted)
 }
 
@@ -71,7 +67,7 @@ func (s *splitter) Split(buf []byte, p, limit, rowsMax int) (next, rows int, err
 		if err != nil || q == failed {
 			return p, rows, err
 		}
-		end := s.object(q, rows)
+		end := s.rowAt(q, rows)
 		switch {
 		case end-q > s.file.RowLimit:
 			return p, rows, s.failureAt(q, s.file.LongRow())
@@ -103,27 +99,35 @@ func (s *splitter) RowStart(buf []byte, p int) int {
 	return p
 }
 
-// object finds the values of the object at p.
-func (s *splitter) object(p, row int) int {
-	text, start := s.text, uint32(p)
+// rowAt finds the values of the row at p.
+func (s *splitter) rowAt(p, row int) (end int) {
 	if s.serial++; s.serial == 0 {
 		s.serial = 1
 		clear(s.seen)
 	}
-	missing := len(s.spans)
+	s.missing, s.depth = len(s.spans), 0
+	if end = s.object(s.row, p, row); end != failed && s.missing > 0 {
+		s.fillMissing(row, uint32(p))
+	}
+	return end
+}
+
+// object finds the values in the object at p.
+func (s *splitter) object(of *wanted, p, row int) int {
+	text, follows := s.text, of.follows
 	if p = s.space(p + 1); p == failed {
 		return failed
 	}
-	for column := int32(len(s.follows) - 1); text[p] != '}'; {
-		previous := column
-		column = s.follows[previous]
-		if key := &s.file.keys[column]; key.begins(text, p) {
+	for member := int32(len(follows) - 1); text[p] != '}'; {
+		previous := member
+		member = follows[previous]
+		if key := &of.keys[member]; key.begins(text, p) {
 			p += key.bytes
 			if text[p] <= ' ' {
 				p = s.space(p)
 			}
 		} else {
-			p, column = s.key(p, previous)
+			p, member = s.key(&of.keySet, follows, p, previous)
 		}
 		if p == failed {
 			return failed
@@ -143,19 +147,24 @@ func (s *splitter) object(p, row int) int {
 		case c-'0' <= 9:
 			p = s.number(p)
 			span = fields.Span{Start: uint32(at), End: uint32(p)}
+		case c == '{' && of.inner[member] != nil:
+			p = s.innerObject(of, member, p, row)
+			span = fields.Span{Start: uint32(at), End: uint32(p)}
 		default:
 			p, span = s.other(p)
 		}
 		if p == failed {
 			return failed
 		}
-		if slot := s.slots[column]; slot >= 0 {
+		if slot := of.slots[member]; slot >= 0 {
 			if s.seen[slot] == s.serial {
-				return s.fail(at, fmt.Errorf("key %q is twice in an object", s.file.names[column]))
+				return s.fail(at, of.twice(member))
 			}
 			s.seen[slot] = s.serial
 			s.spans[slot][row] = span
-			missing--
+			s.missing--
+		} else if slot == onlyInner && text[at] != '{' && span.Start != span.End {
+			return s.fail(at, notObject(of.path+of.names[member]))
 		}
 		if text[p] == ',' && text[p+1] == '"' {
 			p++
@@ -163,10 +172,20 @@ func (s *splitter) object(p, row int) int {
 			return failed
 		}
 	}
-	if missing > 0 {
-		s.fillMissing(row, start)
-	}
 	return p + 1
+}
+
+// innerObject finds the values in the object at p, which is a member of another.
+func (s *splitter) innerObject(of *wanted, member int32, p, row int) int {
+	inner := of.inner[member]
+	if s.seen[inner.serial] == s.serial {
+		return s.fail(p, of.twice(member))
+	}
+	s.seen[inner.serial] = s.serial
+	s.depth++
+	p = s.object(inner, p, row)
+	s.depth--
+	return p
 }
 
 // other finds a value that is neither a string nor begins with a digit. That of NULL is empty, and
@@ -186,33 +205,9 @@ func (s *splitter) other(p int) (end int, span fields.Span) {
 // fillMissing makes the columns NULL that a row does not have. Their spans are where the row begins,
 // as the spans of a column must ascend.
 func (s *splitter) fillMissing(row int, start uint32) {
-	for slot, serial := range s.seen {
-		if serial != s.serial {
+	for slot := range s.spans {
+		if s.seen[slot] != s.serial {
 			s.spans[slot][row] = fields.Span{Start: start, End: start}
 		}
 	}
-}
-
-// key looks up the key at p, and returns where its value is.
-func (s *splitter) key(p int, previous int32) (value int, column int32) {
-	if s.text[p] != '"' {
-		return s.fail(p, errKey), 0
-	}
-	end := s.str(p + 1)
-	if end == failed {
-		return failed, 0
-	}
-	column, known := s.file.columns[string(s.text[p+1:end])]
-	if s.escaped {
-		column, known = s.file.columns[nameOf(s.text[p+1:end], true)]
-	}
-	switch {
-	case known:
-		s.follows[previous] = column
-	case s.file.opt.Names == nil:
-		return s.fail(p, unknownKey(nameOf(s.text[p+1:end], s.escaped))), 0
-	default:
-		column = int32(len(s.follows) - 1)
-	}
-	return s.colon(end + 1), column
 }

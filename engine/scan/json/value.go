@@ -56,7 +56,7 @@ func (s *scanner) nested(p int) int {
 		// A value begins at p.
 		var open byte
 		if c := s.text[p]; c == '{' || c == '[' {
-			if len(s.nesting) == nestingMax {
+			if s.depth+len(s.nesting) == nestingMax {
 				return s.fail(p, errNested)
 			}
 			open = c
@@ -125,6 +125,24 @@ func (s *scanner) colon(p int) int {
 		return s.fail(p, errColon)
 	}
 	return s.space(p + 1)
+}
+
+// nextElement goes on behind a value to the next element or the closing bracket.
+func (s *scanner) nextElement(p int) int {
+	if p = s.space(p); p == failed {
+		return failed
+	}
+	switch s.text[p] {
+	case ']':
+		return p
+	case ',':
+	default:
+		return s.fail(p, errElement)
+	}
+	if p = s.space(p + 1); p != failed && s.text[p] == ']' {
+		return s.fail(p, errValue)
+	}
+	return p
 }
 
 // member goes on behind a value to the next key or the closing brace.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 )
 
@@ -86,10 +88,13 @@ func TestUnescape(t *testing.T) {
 // scanner that takes the end of the buffer for the end of the text.
 func TestBufferEnds(t *testing.T) {
 	text := `{"key":"a\"b\ud83d\ude00","longer key":-12.5e-3,"t":true,"n":null,"i":-Infinity , "x":[{"y":[1, "z"]}, {}]}`
-	file := &File{names: []string{"key", "longer key", "t", "n", "i", "x"}, columns: map[string]int32{}}
-	for i, name := range file.names {
-		file.columns[name] = int32(i)
-		file.keys = append(file.keys, newWrittenKey(`"`+name+`":`))
+	var columns []arrow.Field
+	for _, name := range []string{"key", "longer key", "t", "n", "i", "x"} {
+		columns = append(columns, arrow.Field{Name: name, Type: arrow.BinaryTypes.String})
+	}
+	file := &File{row: newObject(columns, nil, nil, "", false)}
+	for i := range columns {
+		file.row.place([]int{i}, int32(i))
 	}
 	file.RowLimit = 1000
 	for _, array := range []bool{false, true} {

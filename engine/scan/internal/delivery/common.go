@@ -17,7 +17,7 @@ func Common(a, b arrow.DataType) (common arrow.DataType, ok bool) {
 	_, nestedA := a.(*nested.Type)
 	_, nestedB := b.(*nested.Type)
 	switch {
-	case nestedA && nestedB:
+	case nestedA && (nestedB || isAlso), isList && nestedB:
 		if of := nested.Common(nested.Canonical(a), nested.Canonical(b)); of != nil {
 			return nested.NewType(of), true
 		}

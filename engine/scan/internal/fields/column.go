@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // Column makes the arrays of one column of batches out of fields. Between Begin and Finish, or Drop,
@@ -40,6 +41,9 @@ type Options struct {
 	Unescape Unescape
 	Nulls    []string // the unquoted fields that are NULL
 	Many     bool     // there are many columns: none may take more memory than it needs
+
+	// Nested makes what reads the values of a nested type. The default, nil, reads no nested values.
+	Nested func(t *nested.Type, format *Format) NestedReader
 }
 
 // NewColumn returns the column of a type that CanBe, of values that are written by a format. repeats
@@ -47,6 +51,10 @@ type Options struct {
 func NewColumn(typ arrow.DataType, format Format, repeats bool, opt *Options) *Column {
 	c := &Column{
 		typ: typ, format: format, unescape: opt.Unescape, nulls: newNullStrings(opt.Nulls), mem: opt.Memory, many: opt.Many,
+	}
+	if t, ok := typ.(*nested.Type); ok {
+		c.to = newNestedValues(t, &c.format, opt)
+		return c
 	}
 	c.to = newConverter(typ, &c.format)
 	if repeats {
@@ -73,7 +81,7 @@ func slotsOf(many bool) int {
 	return slotsAtLeast
 }
 
-// CanBe says whether text can be read as a type.
+// CanBe says whether text can be read as a type, which is not nested.
 func CanBe(typ arrow.DataType) bool { return newConverter(typ, &Format{}) != nil }
 
 // Begin makes room for a batch of at most `rows` rows, out of at most `bytes` bytes of text.

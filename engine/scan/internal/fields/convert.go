@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/wellformed"
 )
 
@@ -37,7 +38,7 @@ type converter interface {
 // newConverter returns the converter to a type, of values that are written by a format, or nil if
 // text cannot be read as that type.
 func newConverter(typ arrow.DataType, format *Format) converter {
-	if typ == nil || converters[typ.ID()] == nil {
+	if _, isNested := typ.(*nested.Type); isNested || typ == nil || converters[typ.ID()] == nil {
 		return nil
 	}
 	return converters[typ.ID()](typ, format)
@@ -112,30 +113,47 @@ func newDatesMillis(_ arrow.DataType, format *Format) converter {
 }
 
 func newTimestamps(typ arrow.DataType, format *Format) converter {
-	t := typ.(*arrow.TimestampType)
+	return &fixed[int64]{parse: readTimestamp(typ.(*arrow.TimestampType), format)}
+}
+
+// readTimestamp returns what reads a timestamp in the unit of a type.
+func readTimestamp(t *arrow.TimestampType, format *Format) func(trimmed []byte) (int64, bool) {
 	unit, zoned := int64(t.Unit.Multiplier()), t.TimeZone != ""
-	return &fixed[int64]{parse: func(b []byte) (int64, bool) {
+	return func(b []byte) (int64, bool) {
 		at, ok := format.ReadTime(b)
 		if !ok || at.Zoned && !zoned {
 			return 0, false
 		}
 		return at.In(unit)
-	}}
+	}
 }
 
 func newTimes[T int32 | int64](typ arrow.DataType, _ *Format) converter {
-	unit := int64(typ.(arrow.TemporalWithUnit).TimeUnit().Multiplier())
+	read := readTimeOfDay(typ.(arrow.TemporalWithUnit))
 	return &fixed[T]{parse: func(b []byte) (T, bool) {
-		nanos, rest, ok := ParseTimeOfDay(b)
-		return T(nanos / unit), ok && len(rest) == 0 && nanos%unit == 0
+		n, ok := read(b)
+		return T(n), ok
 	}}
 }
 
+// readTimeOfDay returns what reads a time of a day in the unit of a type.
+func readTimeOfDay(t arrow.TemporalWithUnit) func(trimmed []byte) (int64, bool) {
+	unit := int64(t.TimeUnit().Multiplier())
+	return func(b []byte) (int64, bool) {
+		nanos, rest, ok := ParseTimeOfDay(b)
+		return nanos / unit, ok && len(rest) == 0 && nanos%unit == 0
+	}
+}
+
 func newDecimals(typ arrow.DataType, format *Format) converter {
-	t := typ.(*arrow.Decimal128Type)
-	return &fixed[decimal128.Num]{parse: localized(format, func(b []byte) (decimal128.Num, bool) {
+	return &fixed[decimal128.Num]{parse: readDecimal(typ.(*arrow.Decimal128Type), format)}
+}
+
+// readDecimal returns what reads a decimal of a type.
+func readDecimal(t *arrow.Decimal128Type, format *Format) func(trimmed []byte) (decimal128.Num, bool) {
+	return localized(format, func(b []byte) (decimal128.Num, bool) {
 		return parseDecimal(b, t.Precision, t.Scale)
-	})}
+	})
 }
 
 // parseDecimal reads an optional sign, digits, and an optional fraction of at most scale digits.
