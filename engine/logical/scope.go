@@ -216,6 +216,14 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 	if _, err := query.FindColumn(r.schema, e.Path[0]); err != nil && !known && e.Qualified && len(r.tables) > 1 {
 		return 0, errorAt(e.At, "there is no table %s here; the tables are %s", e.Path[0], strings.Join(r.tableNames(), ", "))
 	}
+	if last := len(missing) - 1; last > 0 {
+		if i, ok := findPath(r.schema, missing[:last]); ok {
+			of := r.schema.Field(i)
+			return 0, &expr.Error{At: e.At, Texts: []string{of.Name}, Message: fmt.Sprintf(
+				"column %q does not exist: %q is of type %s, which has no fields", columnName(missing), of.Name,
+				query.TypeName(of.Type))}
+		}
+	}
 	_, err := query.FindColumn(r.schema, columnName(missing))
 	return 0, errorAt(e.At, "%v", err)
 }

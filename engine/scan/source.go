@@ -38,8 +38,8 @@ func Hidden(f arrow.Field) arrow.Field { return delivery.Hidden(f) }
 
 // Adviser is a Source that knows why some of its columns are text.
 type Adviser interface {
-	// WhyText returns why a column is text whose values are something else but for a few, and which options read them
-	// as that; nil of another column.
+	// WhyText returns why a column is text whose values are something else but for a few, or are objects and arrays,
+	// and which options read them as that; nil of another column.
 	WhyText(column string) error
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/reserve"
@@ -286,6 +287,10 @@ func SetTypes(files []*File, opt *Options, known map[string]Guess) (map[string]G
 		if _, ok := first[name]; !ok && len(files) > 0 {
 			return nil, knob.Errorf("%s: %s names column %q; the columns are %s",
 				files[0].Path, knob.Name("dataset.CSV.Types"), name, strings.Join(files[0].names, ", "))
+		}
+		if !fields.CanBe(types[name]) && len(files) > 0 {
+			return nil, knob.Errorf("%s: %s: column %q: CSV cannot be read as %s; read it as VARCHAR, and cast it",
+				files[0].Path, knob.Name("dataset.CSV.Types"), name, query.TypeName(types[name]))
 		}
 	}
 	for _, f := range files {

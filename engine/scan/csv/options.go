@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
 	"github.com/mpga/mpga/internal/knob"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -144,7 +145,8 @@ func (o *Options) Validate() []error {
 	errs.If(o.SampleRows < 1 && o.SampleRows != textfile.SampleAll,
 		"%s (%d) must be at least 1, or -1 for all rows", knob.Name("dataset.CSV.SampleRows"), o.SampleRows)
 	for name, typ := range o.Types {
-		errs.If(!fields.CanBe(typ),
+		_, isNested := typ.(*nested.Type) // of JSON, or an error of SetTypes
+		errs.If(!isNested && !fields.CanBe(typ),
 			"%s: column %q: text cannot be read as %s", knob.Name("dataset.CSV.Types"), name, typ)
 	}
 	return errs

@@ -2,6 +2,7 @@ package json
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -70,8 +71,8 @@ func notObject(name string) error {
 
 // textError says why a column of objects or arrays is text.
 func textError(name, reason string) error {
-	return knob.Errorf("column %q is text, as JSON is written: %s (as one type: %s %s)", name, reason, types,
-		fields.Setting(name, "TYPE"))
+	return fmt.Errorf("column %q is text, as JSON is written, because %s; json_extract(%q, '$.key') reads it", name, reason,
+		name)
 }
 
 // types is the option that gives columns types.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan/internal/fields"
 	"github.com/mpga/mpga/internal/nested"
 )
@@ -244,11 +245,10 @@ func (r *nestedReader) inOrder(to []byte, n *part, begin int) []byte {
 
 // mismatch is the error of a value of another type.
 func (n *part) mismatch(field []byte, quoted bool) error {
-	loss := ""
-	if n.scalar != nil {
-		loss = n.format.LossOf(n.typ, field)
+	if n.scalar == nil {
+		return fmt.Errorf("%s is not a %s", shown(field, quoted), query.TypeName(n.typ))
 	}
-	return fmt.Errorf("%s is not a %s%s", shown(field, quoted), fields.TypeName(n.typ), loss)
+	return fmt.Errorf("%s is not a %s%s", shown(field, quoted), fields.TypeName(n.typ), n.format.LossOf(n.typ, field))
 }
 
 // failureOf returns why the text of a value is not of a type, and where in it.

@@ -62,7 +62,7 @@ func (m *sample) take(buf []byte, p int, array, whole bool) (enough bool, err er
 		}
 		m.many = m.many || r.behind && bytes.IndexByte(buf[p:q], '\n') < 0
 		if p = m.object(q, m.columns); p == failed && !m.short() {
-			return false, m.failure()
+			return false, m.failureIn(q)
 		}
 		if p == failed {
 			return m.ends(&r, q, whole)

@@ -76,7 +76,7 @@ func (s *splitter) Split(buf []byte, p, limit, rowsMax int) (next, rows int, err
 		case s.short():
 			return p, rows, nil
 		default:
-			return p, rows, s.failure()
+			return p, rows, s.failureIn(q)
 		}
 	}
 	return p, rows, nil
