@@ -407,6 +407,8 @@ func FuzzJSON(f *testing.F) {
 	f.Add("[{\"a\":{}},{\"\":true}]", uint8(2))
 	f.Add(" {\"a\"\n:0}{\"a\":01}", uint8(9))
 	f.Add("{\"a\":1}\n]", uint8(4))
+	f.Add("{\"a\":{\"b\":[1,{\"c\":null}],\"d\":\"x\"}}\n{\"a\":{\"d\":\"2\",\"b\":[]}}\n", uint8(4))
+	f.Add("{\"a\":[[{}],[{\"x\":true}]]}\n{\"a\":null}\n", uint8(30))
 	for seed := range uint64(5) {
 		text, _ := randomJSON(rand.New(rand.NewPCG(seed, 5)), 5)
 		f.Add(text, uint8(seed))
@@ -449,5 +451,30 @@ func FuzzJSON(f *testing.F) {
 			wanted = append(wanted, strings.Join(cells, "|"))
 		}
 		scantest.SameRows(t, rows, wanted)
+		checkInferred(t, text, want, sizes)
 	})
+}
+
+// checkInferred reads a text by the types that it has itself: its values are those of encoding/json.
+func checkInferred(t *testing.T, text string, want []map[string]stdjson.RawMessage, sizes textfile.Sizes) {
+	var values []map[string]any
+	for _, row := range want {
+		object := map[string]any{}
+		for name, raw := range row {
+			v, err := decodeJSON(string(raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			object[name] = v
+		}
+		values = append(values, object)
+	}
+	src, _, err := readJSON(t, text, json.Options{SampleRows: textfile.SampleAll}, sizes, scan.OpenOptions{BatchRows: 3})
+	if err != nil {
+		if !strings.Contains(err.Error(), "is twice") {
+			t.Fatal(err)
+		}
+		return
+	}
+	checkNested(t, src, values, scan.OpenOptions{BatchRows: 2})
 }
