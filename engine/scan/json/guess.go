@@ -263,13 +263,12 @@ func (g *columnGuess) objectType() arrow.DataType {
 	if g.members.alikeButCase() != nil {
 		return arrow.BinaryTypes.String
 	}
-	m, total := g.members, int64(0)
+	m, shares := g.members, 0.0
 	for _, n := range m.counts {
-		total += n
+		shares += float64(n) / float64(g.objects)
 	}
 	merged := m.merged()
-	isFew := float64(total) < mapShare*float64(g.objects)*float64(len(m.names))
-	if isFew || len(m.names) >= mapKeys && m.alike(&merged) {
+	if shares/float64(len(m.names)) < mapShare || len(m.names) >= mapKeys && m.alike(&merged) {
 		return mapOf(&merged)
 	}
 	all := make([]arrow.Field, len(m.names))
