@@ -26,6 +26,7 @@ var compositions = map[string]composition{
 		return expr.Call("/", of(query.StddevPop, args...), expr.Call("sqrt", of(query.Count, args...)))
 	}},
 	"weighted_avg": {2, false, weightedMean}, "wavg": {2, false, weightedMean},
+	"json_group_array": {1, false, jsonOfList}, "json_group_object": {2, false, jsonOfPairs},
 	"arg_max_null": {2, false, withNulls(query.ArgMax)}, "arg_min_null": {2, false, withNulls(query.ArgMin)},
 	"regr_count": {2, false, func(of caller, args []*expr.Expr) *expr.Expr {
 		return of(query.Count, where(args[1], args[0]))

@@ -108,6 +108,9 @@ func (p *statements) expr(node *pg.Node) *expr.Expr {
 		p.take(n.GroupingFunc, "args")
 		return p.call("grouping", n.GroupingFunc.GetLocation(), n.GroupingFunc.GetArgs()...)
 	}
+	if x := p.jsonCall(node); x != nil {
+		return x
+	}
 	p.fail(p.offset(locationOf(node)), "not supported: %s", describe(node))
 	return nil
 }
@@ -238,6 +241,9 @@ func (p *statements) bytesOf(text string, at int) string {
 
 func (p *statements) typeCast(c *pg.TypeCast) *expr.Expr {
 	p.take(c, "arg", "type_name")
+	if x := p.jsonCast(c); x != nil {
+		return x
+	}
 	arg := p.expr(c.GetArg())
 	sizes := arraySizes(c.GetTypeName())
 	unit := takeTimeUnit(c.GetTypeName())
@@ -553,6 +559,9 @@ func (p *statements) caseExpr(c *pg.CaseExpr) *expr.Expr {
 var syntaxNames = map[string]string{"btrim": "trim", "position": "strpos", "extract": "date_part"}
 
 // funcCall reads a call of a function, or of an aggregate function if no function has the name.
+// plainNames are the names in parts that the parser gives to calls of one name.
+var plainNames = []string{"pg_catalog.json_object"}
+
 func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 	at := p.offset(call.GetLocation())
 	name := lastName(call.GetFuncname())
@@ -560,7 +569,7 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 		return x
 	}
 	isSyntax := call.GetFuncformat() == pg.CoercionForm_COERCE_SQL_SYNTAX
-	if len(call.GetFuncname()) > 1 && !isSyntax {
+	if !isSyntax && !slices.Contains(plainNames, strings.Join(words(call.GetFuncname()), ".")) && len(call.GetFuncname()) > 1 {
 		p.fail(at, "not supported: a function's name in parts")
 	}
 	if known, ok := syntaxNames[name]; ok && isSyntax {

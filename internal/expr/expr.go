@@ -442,6 +442,10 @@ func (e *Expr) callText() string {
 	switch {
 	case e.Name == NestedValue, e.Name == FieldsOfTuples:
 		return e.Args[0].String()
+	case e.Name == JSONCast:
+		return "CAST(" + e.Args[0].String() + " AS JSON)"
+	case e.Name == TryJSONCast:
+		return "TRY_CAST(" + e.Args[0].String() + " AS JSON)"
 	case e.Name == "case":
 		return e.caseText()
 	case len(e.Args) == 3 && (e.Name == "like" || e.Name == "ilike"):

@@ -82,6 +82,7 @@ func init() {
 		{sectionTime, clocks()}, {sectionNested, listFunctions()}, {sectionNested, moreLists()},
 		{sectionNested, distances()}, {sectionNested, structFunctions()}, {sectionNested, partsOfStructs()},
 		{sectionNested, textLists()}, {sectionJSON, jsonFunctions()},
+		{sectionJSON, jsonMakers()},
 	} {
 		for _, f := range section.list {
 			f.Section = section.name
@@ -96,6 +97,8 @@ func init() {
 		FirstOfPairs:   {Name: FirstOfPairs, argsMin: 3, argsMax: 3, bind: firstOfPairs},
 		RoundedTime:    {Name: RoundedTime, argsMin: 2, argsMax: 2, bind: roundedTime},
 		NestedValue:    {Name: NestedValue, argsMin: 1, argsMax: 1, bind: nestedValue},
+		JSONOfList:     {Name: JSONOfList, argsMin: 2, argsMax: 2, bind: jsonOfList},
+		JSONOfPairs:    {Name: JSONOfPairs, argsMin: 2, argsMax: 2, bind: jsonOfPairs},
 		RowOf:          {Name: RowOf, argsMin: 1, argsMax: -1, bind: rowOf},
 		NumberOfRows:   {Name: NumberOfRows, argsMin: 1, argsMax: 1, bind: numberOfRows},
 	}

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"fmt"
+
 	"github.com/mpga/mpga/internal/jsonpath"
 	"github.com/mpga/mpga/internal/nested"
 )
@@ -9,9 +11,9 @@ import (
 func jsonFunctions() []Function {
 	return []Function{
 		function("json_extract", "json, path", "the value at a path, as JSON: '$.key[0]', '/key/0', a key, or a place from 0",
-			`json_extract('{"a": [1, 2]}', '$.a[1]')`, "2", jsonAt(typeOf(Text), jsonValue), "json_extract_path"),
+			`json_extract('{"a": [1, 2]}', '$.a[1]')`, "2", madeJSON(jsonValue), "json_extract_path"),
 		operator("->", "json -> path", "json_extract", `'{"a": {"b": 1}}' -> 'a'`, `{"b":1}`, 2, 2,
-			jsonAt(typeOf(Text), jsonValue)),
+			madeJSON(jsonValue)),
 		function("json_extract_string", "json, path", "the same, without the quotes of a string; NULL of null",
 			`json_extract_string('{"a": "x"}', '$.a')`, "x", jsonAt(typeOf(Text), jsonString), "json_extract_path_text"),
 		operator("->>", "json ->> path", "json_extract_string", `'{"a": "x"}' ->> 'a'`, "x", 2, 2, jsonAt(typeOf(Text), jsonString)),
@@ -22,6 +24,118 @@ func jsonFunctions() []Function {
 		function("json_type", "json [, path]", "OBJECT, ARRAY, VARCHAR, UBIGINT, BIGINT, DOUBLE, BOOLEAN or NULL",
 			"json_type('[1]')", "ARRAY", jsonAt(typeOf(Text), jsonKind)),
 		function("json_valid", "s", "whether s is JSON", "json_valid('{')", "false", jsonValid),
+		function("json_exists", "json, path", "whether there is a value at a path", `json_exists('{"a": null}', '$.a')`, "true",
+			jsonExists),
+		function("json_value", "json, path", "the value at a path, as JSON, NULL of null, objects and arrays",
+			`json_value('{"a": "x"}', '$.a')`, `"x"`, jsonAt(typeOf(Text), jsonScalar)),
+		function("json_structure", "json", "the types of a value, as JSON", `json_structure('{"a": [1, 2.5]}')`,
+			`{"a":["DOUBLE"]}`, madeJSON(jsonStructure)),
+		function("json_contains", "json, other", "whether json, or a value in it, is other or has its elements and members",
+			`json_contains('{"a": [1, 2]}', '[2]')`, "true", jsonContains),
+		function("json_merge_patch", "json, patch, ...", "json with the members of a patch, without those that are null there",
+			`json_merge_patch('{"a": 1, "b": 2}', '{"b": null, "c": 3}')`, `{"a":1,"c":3}`, jsonMerge),
+		function("json_transform", "json, structure", "JSON as a value of a type, which is written as json_structure writes it; "+
+			"what is of another type is NULL", `json_transform('{"a": "1"}', '{"a": "INTEGER"}')`, "{'a': 1}", fromJSON(false),
+			"from_json"),
+		function("json_transform_strict", "json, structure", "the same; what is of another type, lacks, or is not there is an error",
+			`json_transform_strict('[1]', '["BIGINT"]')`, "[1]", fromJSON(true), "from_json_strict"),
+	}
+}
+
+func jsonScalar(dst []byte, value string) ([]byte, bool) {
+	switch value[0] {
+	case 'n', '{', '[':
+		return dst, false
+	}
+	return jsonpath.Append(dst, value), true
+}
+
+func jsonStructure(dst []byte, value string) ([]byte, bool) {
+	return append(dst, jsonpath.Structure(value)...), true
+}
+
+// wholeJSON returns the value of a text of JSON.
+func wholeJSON(text string) (string, error) {
+	value, _, err := jsonpath.Find(text, nil)
+	return value, err
+}
+
+func jsonExists(b *binder, n *node) {
+	n.typ = typeOf(Bool)
+	n.eval = jsonTest(n, b.jsonPlace(n), func(_ string, ok bool) bool { return ok })
+}
+
+// jsonTest makes the kernel of a condition on the value at a path, which is text.
+func jsonTest(
+	n *node, find func(text, path string, index int64) (string, bool, error), is func(value string, ok bool) bool,
+) kernel {
+	if n.args[1].typ.integer() {
+		return test2(n, func(_ *Evaluator, text string, i int64) (bool, error) {
+			value, ok, err := find(text, "", i)
+			return err == nil && is(value, ok), err
+		})
+	}
+	return test2(n, func(_ *Evaluator, text, path string) (bool, error) {
+		value, ok, err := find(text, path, 0)
+		return err == nil && is(value, ok), err
+	})
+}
+
+func jsonContains(b *binder, n *node) {
+	n.typ, n.fallible = typeOf(Bool), true
+	n.args[0], n.args[1] = b.asJSON(n.args[0]), b.asJSON(n.args[1])
+	b.want(n, Text, Text)
+	n.eval = test2(n, func(_ *Evaluator, text, other string) (bool, error) {
+		value, err := wholeJSON(text)
+		if err != nil {
+			return false, err
+		}
+		if other, err = wholeJSON(other); err != nil {
+			return false, err
+		}
+		return jsonpath.Contains(value, other), nil
+	})
+}
+
+// jsonMerge binds json_merge_patch: NULL is a value without members that a patch is put on, and as a patch it makes NULL.
+func jsonMerge(b *binder, n *node) {
+	n.typ, n.isJSON, n.fallible = typeOf(Text), true, true
+	types := make([]TypeID, len(n.args))
+	for i := range n.args {
+		n.args[i], types[i] = b.asJSON(n.args[i]), Text
+	}
+	b.want(n, types...)
+	n.eval = func(f *frame) (*vector, error) {
+		args, out, err := f.all(n, textKind)
+		if err != nil {
+			return nil, err
+		}
+		out.null = args[len(args)-1].null
+		for row := range out.texts {
+			if out.isNull(row) {
+				continue
+			}
+			merged := ""
+			for i, a := range args {
+				if a.isNull(row) {
+					merged = ""
+					continue
+				}
+				value, err := wholeJSON(a.texts[row])
+				switch {
+				case err != nil:
+					return nil, &Error{Message: fmt.Sprintf("%s: %v", n.text, err), At: n.at}
+				case i == 0:
+					merged = value
+				default:
+					merged = string(jsonpath.Merge(nil, merged, value))
+				}
+			}
+			if out.texts[row], err = f.e.keeping(n, append(f.e.draft[:0], merged...)); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
 	}
 }
 
@@ -57,6 +171,7 @@ func jsonKeys(dst []byte, value string) ([]byte, bool) {
 // jsonPlace returns what finds the value of a text at the path of the second argument, or, without one, the whole.
 func (b *binder) jsonPlace(n *node) func(text string, path string, index int64) (string, bool, error) {
 	n.fallible = true
+	n.args[0] = b.asJSON(n.args[0])
 	switch {
 	case len(n.args) == 1:
 		b.want(n, Text)
@@ -122,6 +237,15 @@ func jsonAt(t Type, write jsonWriter) binding {
 	}
 }
 
+// madeJSON binds a function of a value at a place that makes JSON.
+func madeJSON(write jsonWriter) binding {
+	bind := jsonAt(typeOf(Text), write)
+	return func(b *binder, n *node) {
+		bind(b, n)
+		n.isJSON = true
+	}
+}
+
 func jsonLength(b *binder, n *node) {
 	n.typ = typeOf(Uint64)
 	n.eval = jsonMap(b, n, func(_ *Evaluator, value string, ok bool) (wide, error) {
@@ -134,6 +258,7 @@ func jsonLength(b *binder, n *node) {
 
 func jsonValid(b *binder, n *node) {
 	n.typ = typeOf(Bool)
+	n.args[0] = b.asJSON(n.args[0])
 	b.want(n, Text)
 	n.eval = test1(n, func(text string) bool {
 		_, _, err := jsonpath.Find(text, nil)

@@ -60,11 +60,7 @@ func logTo(b *binder, n *node) {
 // nameOfType binds typeof and pg_typeof.
 func nameOfType(write func(string) string) binding {
 	return func(_ *binder, n *node) {
-		t := n.args[0].typ
-		if t.span() {
-			t = period
-		}
-		n.typ, n.isConst, n.value = typeOf(Text), true, write(t.String())
+		n.typ, n.isConst, n.value = typeOf(Text), true, write(n.args[0].nameOfType())
 	}
 }
 

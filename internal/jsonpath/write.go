@@ -64,6 +64,19 @@ func appendDouble(dst []byte, value string) []byte {
 	if err != nil || math.IsInf(v, 0) {
 		return append(dst, value...)
 	}
+	return AppendFloat(dst, v)
+}
+
+// AppendFloat appends a double. What JSON has no numbers for are NaN, Infinity and -Infinity.
+func AppendFloat(dst []byte, v float64) []byte {
+	switch {
+	case v != v:
+		return append(dst, "NaN"...)
+	case math.IsInf(v, 1):
+		return append(dst, "Infinity"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-Infinity"...)
+	}
 	const plainFrom, plainTo = 1e-6, 1e21
 	if a := math.Abs(v); a != 0 && (a < plainFrom || a >= plainTo) {
 		text := strconv.AppendFloat(nil, v, 'e', -1, 64)
