@@ -2,7 +2,11 @@ package jsonpath
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -90,6 +94,112 @@ func TestPaths(t *testing.T) {
 	for _, path := range []string{"$a", "$.", "$[x]", "$[1", `$."a`, "$.*"} {
 		if _, err := ParsePath(path); err == nil {
 			t.Errorf("%s is taken for a path", path)
+		}
+	}
+}
+
+// merged is RFC 7396 on values of encoding/json.
+func merged(value, patch any) any {
+	patches, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	made := map[string]any{}
+	if members, ok := value.(map[string]any); ok {
+		maps.Copy(made, members)
+	}
+	for key, p := range patches {
+		if p == nil {
+			delete(made, key)
+		} else {
+			made[key] = merged(made[key], p)
+		}
+	}
+	return made
+}
+
+// contains is Contains of values of encoding/json.
+func contains(value, other any) bool {
+	if hasAll(value, other) {
+		return true
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, v := range value {
+			if contains(v, other) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, func(v any) bool { return contains(v, other) })
+	}
+	return false
+}
+
+func hasAll(value, other any) bool {
+	switch other := other.(type) {
+	case map[string]any:
+		of, ok := value.(map[string]any)
+		for key, want := range other {
+			v, has := of[key]
+			ok = ok && has && hasAll(v, want)
+		}
+		return ok
+	case []any:
+		of, ok := value.([]any)
+		for _, want := range other {
+			ok = ok && slices.ContainsFunc(of, func(v any) bool { return hasAll(v, want) })
+		}
+		return ok
+	}
+	return reflect.DeepEqual(value, other)
+}
+
+// Would catch members that are lost or stay in a merge, and values that are taken for others.
+func TestMergeAndContains(t *testing.T) {
+	decode := func(text string) (v any) {
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		return v
+	}
+	found := 0
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		var value, patch strings.Builder
+		random(rng, &value, 3)
+		random(rng, &patch, 2)
+		if repeated.MatchString(value.String() + patch.String()) {
+			continue
+		}
+		a, b := strings.TrimSpace(value.String()), strings.TrimSpace(patch.String())
+		if got, want := decode(string(Merge(nil, a, b))), merged(decode(a), decode(b)); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s merged with %s: %v, want %v", a, b, got, want)
+		}
+		got, want := Contains(a, b), contains(decode(a), decode(b))
+		if got != want && !strings.ContainsAny(a+b, ".e") {
+			t.Fatalf("%s contains %s: %v, want %v", a, b, got, want)
+		}
+		if got {
+			found++
+		}
+	}
+	if found == 0 {
+		t.Fatal("no value contains another")
+	}
+}
+
+// repeated are texts with two keys of an object that may be one.
+var repeated = regexp.MustCompile(`(?s)"a"\s*:.*"(a|\\u0061)`)
+
+func TestStructure(t *testing.T) {
+	for value, want := range map[string]string{
+		`{"a":1,"b":[1,"x"],"c":null,"d":{"e":1.5}}`: `{"a":"UBIGINT","b":["JSON"],"c":"NULL","d":{"e":"DOUBLE"}}`,
+		`[{"a":1},{"b":-2},null]`:                    `[{"a":"UBIGINT","b":"BIGINT"}]`,
+		`[1,-2]`:                                     `["HUGEINT"]`, `[-2,1.5]`: `["DOUBLE"]`, `[[],[[]]]`: `[[["NULL"]]]`, `{}`: `"JSON"`,
+	} {
+		if got := Structure(value); got != want {
+			t.Errorf("%s: %s, want %s", value, got, want)
 		}
 	}
 }
