@@ -569,7 +569,8 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 		return x
 	}
 	isSyntax := call.GetFuncformat() == pg.CoercionForm_COERCE_SQL_SYNTAX
-	if !isSyntax && !slices.Contains(plainNames, strings.Join(words(call.GetFuncname()), ".")) && len(call.GetFuncname()) > 1 {
+	parts := words(call.GetFuncname())
+	if len(parts) > 1 && !isSyntax && !slices.Contains(plainNames, strings.Join(parts, ".")) {
 		p.fail(at, "not supported: a function's name in parts")
 	}
 	if known, ok := syntaxNames[name]; ok && isSyntax {

@@ -72,8 +72,8 @@ func (p *statements) refuseAbsent(location int32) {
 // jsonCast returns a cast to JSON of another cast; nil where that is to another type.
 func (p *statements) jsonCast(c *pg.TypeCast) *expr.Expr {
 	t := c.GetTypeName()
-	names := t.GetNames()
-	if len(names) == 0 || !strings.EqualFold(lastName(names), "json") || len(t.GetArrayBounds()) > 0 || len(t.GetTypmods()) > 0 {
+	isPlain := len(t.GetNames()) > 0 && len(t.GetArrayBounds())+len(t.GetTypmods()) == 0
+	if !isPlain || !strings.EqualFold(lastName(t.GetNames()), "json") {
 		return nil
 	}
 	p.take(t, "names")

@@ -24,20 +24,20 @@ func jsonFunctions() []Function {
 		function("json_type", "json [, path]", "OBJECT, ARRAY, VARCHAR, UBIGINT, BIGINT, DOUBLE, BOOLEAN or NULL",
 			"json_type('[1]')", "ARRAY", jsonAt(typeOf(Text), jsonKind)),
 		function("json_valid", "s", "whether s is JSON", "json_valid('{')", "false", jsonValid),
-		function("json_exists", "json, path", "whether there is a value at a path", `json_exists('{"a": null}', '$.a')`, "true",
-			jsonExists),
+		function("json_exists", "json, path", "whether there is a value at a path", `json_exists('{"a": null}', '$.a')`,
+			"true", jsonExists),
 		function("json_value", "json, path", "the value at a path, as JSON, NULL of null, objects and arrays",
 			`json_value('{"a": "x"}', '$.a')`, `"x"`, jsonAt(typeOf(Text), jsonScalar)),
 		function("json_structure", "json", "the types of a value, as JSON", `json_structure('{"a": [1, 2.5]}')`,
 			`{"a":["DOUBLE"]}`, madeJSON(jsonStructure)),
-		function("json_contains", "json, other", "whether json, or a value in it, is other or has its elements and members",
+		function("json_contains", "json, other", "whether json, or a value in it, is other, or has its parts",
 			`json_contains('{"a": [1, 2]}', '[2]')`, "true", jsonContains),
-		function("json_merge_patch", "json, patch, ...", "json with the members of a patch, without those that are null there",
+		function("json_merge_patch", "json, patch, ...", "json with the members of a patch, but for nulls there",
 			`json_merge_patch('{"a": 1, "b": 2}', '{"b": null, "c": 3}')`, `{"a":1,"c":3}`, jsonMerge),
-		function("json_transform", "json, structure", "JSON as a value of a type, which is written as json_structure writes it; "+
-			"what is of another type is NULL", `json_transform('{"a": "1"}', '{"a": "INTEGER"}')`, "{'a': 1}", fromJSON(false),
-			"from_json"),
-		function("json_transform_strict", "json, structure", "the same; what is of another type, lacks, or is not there is an error",
+		function("json_transform", "json, structure", "a value of a type that is written as json_structure does; "+
+			"what is of another type is NULL", `json_transform('{"a": "1"}', '{"a": "INTEGER"}')`, "{'a': 1}",
+			fromJSON(false), "from_json"),
+		function("json_transform_strict", "json, structure", "the same; another type or another key is an error",
 			`json_transform_strict('[1]', '["BIGINT"]')`, "[1]", fromJSON(true), "from_json_strict"),
 	}
 }
@@ -97,7 +97,7 @@ func jsonContains(b *binder, n *node) {
 	})
 }
 
-// jsonMerge binds json_merge_patch: NULL is a value without members that a patch is put on, and as a patch it makes NULL.
+// jsonMerge binds json_merge_patch: NULL is a value without members, and as a patch it makes NULL.
 func jsonMerge(b *binder, n *node) {
 	n.typ, n.isJSON, n.fallible = typeOf(Text), true, true
 	types := make([]TypeID, len(n.args))

@@ -14,14 +14,14 @@ func jsonMakers() []Function {
 	return []Function{
 		function("to_json", "a", "any value as JSON; JSON itself is as it is", "to_json({'a': 1, 'b': [true, NULL]})",
 			`{"a":1,"b":[true,null]}`, toJSON, "row_to_json", "array_to_json", "json_quote"),
-		operator("json_object", "json_object(key, value, ...)", "an object of keys and values", "json_object('a', 1, 'b', NULL)",
-			`{"a":1,"b":null}`, 0, -1, jsonObject),
-		operator("json_array", "json_array(a, ...)", "an array of values", "json_array(1, 'x', NULL)", `[1,"x",null]`, 0, -1,
-			jsonArray),
-		operator(JSONCast, "s::JSON", "the text of JSON, which is checked; other values as to_json has them", `'[1, 2]'::JSON`,
-			"[1, 2]", 1, 1, castJSON(false)),
-		operator(TryJSONCast, "TRY_CAST(s AS JSON)", "the same, NULL where the text is no JSON", `TRY_CAST('{' AS JSON)`, "NULL",
-			1, 1, castJSON(true)),
+		operator("json_object", "json_object(key, value, ...)", "an object of keys and values",
+			"json_object('a', 1, 'b', NULL)", `{"a":1,"b":null}`, 0, -1, jsonObject),
+		operator("json_array", "json_array(a, ...)", "an array of values", "json_array(1, 'x', NULL)", `[1,"x",null]`,
+			0, -1, jsonArray),
+		operator(JSONCast, "s::JSON", "the text of JSON, which is checked; other values as to_json has them",
+			`'[1, 2]'::JSON`, "[1, 2]", 1, 1, castJSON(false)),
+		operator(TryJSONCast, "TRY_CAST(s AS JSON)", "the same, NULL where the text is no JSON",
+			`TRY_CAST('{' AS JSON)`, "NULL", 1, 1, castJSON(true)),
 		function("json", "s", "the same JSON without space", `json(' [1, 2] ')`, "[1,2]", madeJSON(jsonValue)),
 	}
 }
@@ -342,7 +342,8 @@ func (b *binder) typeOfStructure(n *node, value string, depth int) Type {
 	case '"':
 		return b.typeOfName(n, jsonpath.Unquote(value))
 	}
-	b.fail(n.at, "%s: the structure %s: want a type's name, an object with members, or an array of one element", n.text, value)
+	const want = "%s: the structure %s: want a type's name, an object with members, or an array of one element"
+	b.fail(n.at, want, n.text, value)
 	return Type{}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/mpga/mpga/internal/nested"
 )
 
-// appendShape appends a value of JSON as a type of textShape. mark is None of null. What is not of the shape is NULL, or,
-// where isStrict, an error.
+// appendShape appends a value of JSON as a type of textShape. mark is None of null. What is not of the shape is NULL,
+// or, where isStrict, an error.
 func appendShape(dst []byte, t Type, value string, isStrict bool) (out []byte, mark byte, err error) {
 	if value[0] == 'n' {
 		return dst, nested.None, nil

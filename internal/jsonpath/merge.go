@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Merge appends a value with a patch of it, as RFC 7396 has it: members of the patch's objects replace those of the value's,
-// and null takes one away. The value "" is none. Requires: value and patch are whole.
+// Merge appends a value with a patch of it, as RFC 7396 has it: members of the patch's objects replace the value's, and
+// null takes one away. The value "" is none. Requires: value and patch are whole.
 func Merge(dst []byte, value, patch string) []byte {
 	if patch[0] != '{' {
 		return Append(dst, patch)
@@ -50,8 +50,8 @@ func Merge(dst []byte, value, patch string) []byte {
 	return append(dst, '}')
 }
 
-// Contains says whether a value, or a value within it, has another: an array has the elements of the other, in any order,
-// and an object the members. Requires: both are whole.
+// Contains says whether a value, or a value within it, has another: an array has the elements of the other, in any
+// order, and an object the members. Requires: both are whole.
 func Contains(value, other string) (found bool) {
 	if has(value, other) {
 		return true

@@ -10,8 +10,8 @@ type structure struct {
 	element *structure
 }
 
-// Structure returns the types of a value as JSON: of an object those of its members, of an array one that all its elements
-// have, and names of SQL. Requires: the value is whole.
+// Structure returns the types of a value as JSON: of an object the types of its members, of an array one that all its
+// elements have, and names of SQL. Requires: the value is whole.
 func Structure(value string) string {
 	s := &structure{kind: "NULL"}
 	s.add(value)

@@ -71,8 +71,8 @@ func notObject(name string) error {
 
 // textError says why a column of objects or arrays is text.
 func textError(name, reason string) error {
-	return fmt.Errorf("column %q is text, as JSON is written, because %s; json_extract(%q, '$.key') reads it", name, reason,
-		name)
+	const text = "column %q is text, as JSON is written, because %s; json_extract(%q, '$.key') reads it"
+	return fmt.Errorf(text, name, reason, name)
 }
 
 // types is the option that gives columns types.

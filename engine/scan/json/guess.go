@@ -194,7 +194,7 @@ func (m *members) anyRepeats(rows int) bool {
 	})
 }
 
-// vary takes back the guess that strings repeat where they do not in rows further on, of which there are some.
+// vary takes back the guess that strings repeat where they do not in rows further on, which are counted.
 func (m *members) vary(further *members, rows int) {
 	for i, name := range further.names {
 		g, o := m.find(name), &further.guesses[i]
@@ -348,7 +348,10 @@ func (g *columnGuess) kinds() string {
 	for _, k := range []struct {
 		of   valueSet
 		name string
-	}{{hasObject, "objects"}, {hasArray, "arrays"}, {hasString, "strings"}, {numbers, "numbers"}, {hasBool, "truth values"}} {
+	}{
+		{hasObject, "objects"}, {hasArray, "arrays"}, {hasString, "strings"}, {numbers, "numbers"},
+		{hasBool, "truth values"},
+	} {
 		if g.values&k.of != 0 {
 			kinds = append(kinds, k.name)
 		}

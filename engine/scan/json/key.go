@@ -18,8 +18,8 @@ func newWrittenKey(text string) writtenKey {
 	}
 }
 
-// keyOf returns the key of a name, as it is written; or, where written is "", as a key that no sample has. A name that is written with escapes is
-// never guessed: it can be written in several ways.
+// keyOf returns the key of a name, as it is written; or, where written is "", as a key that no sample has.
+// A name that is written with escapes is never guessed: it can be written in several ways.
 func keyOf(name, written string) writtenKey {
 	if written != "" {
 		return newWrittenKey(written)

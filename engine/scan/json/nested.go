@@ -170,7 +170,8 @@ func (r *nestedReader) mapAt(to []byte, n *part, p int) (out []byte, end int) {
 		to = append(r.room(to, len(key)+2), nested.Some, nested.Some)
 		var ok bool
 		if to, ok = n.key(to, key); !ok {
-			return to, r.fail(at, fmt.Errorf("the key %q is not a %s", key, fields.TypeName(n.typ.(*arrow.MapType).KeyType())))
+			typ := n.typ.(*arrow.MapType).KeyType()
+			return to, r.fail(at, fmt.Errorf("the key %q is not a %s", key, fields.TypeName(typ)))
 		}
 		name := string(key)
 		if to, p = r.part(to, n.element, r.colon(end+1)); p == failed {

@@ -94,7 +94,8 @@ type object struct {
 // newObject returns the object of some members. joint is what all samples say of them, which ends where an option gives
 // a type; own is what the file's sample says.
 func newObject(all []arrow.Field, joint, own *members, path string, given bool) *object {
-	o := &object{keySet: newKeySet(all, own, path, given), columns: make([]int32, len(all)), inner: make([]*object, len(all))}
+	o := &object{keySet: newKeySet(all, own, path, given)}
+	o.columns, o.inner = make([]int32, len(all)), make([]*object, len(all))
 	for i, f := range all {
 		o.columns[i] = -1
 		of, isStruct := f.Type.(*arrow.StructType)

@@ -27,7 +27,7 @@ type splitter struct {
 
 	row     *wanted
 	spans   [][]fields.Span // by wanted column, then row: the values of the rows that were split last
-	seen    []uint32        // by wanted column, then by object: the serial number of the last row that had it; 0 for none
+	seen    []uint32        // by wanted column, then by object: the serial of the last row that had it; 0 for none
 	serial  uint32          // of the row, not 0
 	missing int             // wanted columns that the row has not had so far
 }
