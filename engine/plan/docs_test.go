@@ -95,8 +95,8 @@ of others before stop, and ` + "`generate_series`" + ` has stop, too; the argume
 - An aggregate may have ` + "`FILTER (WHERE condition)`" + `, and stand in any expression: ` + "`sum(a) / count(*)`" + `.
 - An aggregate in a subquery whose columns are all of the statement around is one of that statement's groups:
   ` + "`SELECT (SELECT max(t.a) - min(b) FROM u) FROM t`" + `. count_if, sem, geomean, favg, fsum, weighted_avg,
-  arg_min_null, arg_max_null, regr_count, regr_avgx, regr_avgy, regr_sxx, regr_syy and regr_sxy are expressions of the aggregates
-  below. product, mad, entropy, kurtosis_pop, histogram(x [, bins]), approx_top_k(x, n) and arg_min(x, y, n) are of the list of a group's values;
+  arg_min_null, arg_max_null, json_group_array(x), json_group_object(key, x), regr_count, regr_avgx, regr_avgy, regr_sxx, regr_syy and
+  regr_sxy are expressions of the aggregates below. product, mad, entropy, kurtosis_pop, histogram(x [, bins]), approx_top_k(x, n) and arg_min(x, y, n) are of the list of a group's values;
   quantile_cont(x, [0.1, 0.9]) is a list. So are avg of dates and times, and string_agg of values that are no strings. approx_quantile is quantile_disc. A row in
   parentheses stands in count: ` + "`count(DISTINCT (a, b))`" + `.
 - DISTINCT stands in any aggregate, beside any others: ` + "`sum(DISTINCT x), list(DISTINCT y), median(z)`" + `. A list and string_agg have
@@ -167,7 +167,7 @@ all_varchar, nullstr (a string or a list), quote, skip (lines before the header)
 decimal_separator, thousands, comment, encoding, null_padding, ignore_errors, union_by_name, filename and
 hive_partitioning; escape, which is the quote or a backslash where none is given. read_json (or read_ndjson) takes columns, sample_size,
 maximum_object_size,
-union_by_name, filename and hive_partitioning,
+union_by_name, filename and hive_partitioning; a type of columns may be nested, as 'STRUCT(id INT, tags VARCHAR[])';
 read_parquet union_by_name, filename, file_row_number, hive_partitioning and trust_statistics (false for files whose writer got
 minima, maxima, counts of NULLs or Bloom filters wrong). All take a list of files. Columns filename and, of Parquet and Arrow
 files, file_row_number can be named without the option, too; SELECT * does not have them then. How files may differ is in

@@ -57,7 +57,7 @@ func nestedError(column string, t *nested.Type, format *fields.Format, field []b
 		where, reason = failureOf(t, format, field)
 	}
 	if where != "" {
-		where = ", at " + strings.TrimPrefix(where, ".")
+		where = ", at " + shortPlace(strings.TrimPrefix(where, "."))
 	}
 	return knob.Errorf("column %q%s: %w (as text: %s %s)", column, where, reason, types,
 		fields.Setting(column, "VARCHAR"))

@@ -3,6 +3,7 @@ package json
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
 )
@@ -67,5 +68,14 @@ func (s *scanner) placeIn(p int) string {
 	if len(steps) < 2 {
 		return ""
 	}
-	return within()
+	return shortPlace(within())
+}
+
+// shortPlace returns a place with its middle left out where it is long.
+func shortPlace(place string) string {
+	const kept = 40 // bytes of the beginning, and of the end
+	if len(place) <= 2*kept {
+		return place
+	}
+	return strings.ToValidUTF8(place[:kept], "") + "..." + strings.ToValidUTF8(place[len(place)-kept:], "")
 }
