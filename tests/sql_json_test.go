@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -185,4 +186,30 @@ func randomDocument(rng *rand.Rand) string {
 		rows = []string{`{"c0":1}`}
 	}
 	return open + strings.Join(rows, separator) + end
+}
+
+// What DuckDB's, Polars' and pandas' writers of JSON write is the table that they had. Would catch a layout, a NULL or an
+// escape of one of them that is read otherwise.
+func TestJSONWriters(t *testing.T) {
+	if *pythonFlag == "" {
+		t.Skip("needs -duckdb-python")
+	}
+	s := openSQL(t)
+	if text, err := exec.Command(*pythonFlag, "testdata/json_writers.py", s.dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	const query = "SELECT id, u::VARCHAR, u.nick, u.geo.lat, tags::VARCHAR, items::VARCHAR, len(items) FROM '%s' ORDER BY id"
+	want, err := s.theirs(fmt.Sprintf(query, filepath.Join(s.dir, "t.parquet")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(s.dir, "*.*json*"))
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if err := s.compare(fmt.Sprintf(query, file), want); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
 }
