@@ -168,7 +168,7 @@ func checkNested(t testing.TB, src scan.Source, rows []map[string]any, read scan
 	}
 }
 
-// pathOf returns the names of a column: its own, or those of a field of structs.
+// pathOf returns the names of a column: its own, or the path of a field of structs.
 func pathOf(row map[string]any, column string) []string {
 	if _, ok := row[column]; ok || !strings.Contains(column, ".") {
 		return []string{column}

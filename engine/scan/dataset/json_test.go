@@ -455,7 +455,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// checkInferred reads a text by the types that it has itself: its values are those of encoding/json.
+// checkInferred reads a text by the types that it has itself, and compares with the values of encoding/json.
 func checkInferred(t *testing.T, text string, want []map[string]stdjson.RawMessage, sizes textfile.Sizes) {
 	var values []map[string]any
 	for _, row := range want {

@@ -189,7 +189,7 @@ func joinSamples(files []*File, opt *Options, known []Guess) *members {
 // emptyColumn is the only column of files without rows, as in DuckDB.
 const emptyColumn = "json"
 
-// setColumns sets the columns of the file, which are those of flat: all members of rows, and of structs in them.
+// setColumns gives the file the columns of flat: all members of rows, and of structs in them.
 func (c *File) setColumns(flat *delivery.Flat, all []arrow.Field, joint *members) {
 	c.Fields, c.Repeats = flat.Schema, make([]bool, flat.Schema.NumFields())
 	c.row = newObject(all, joint, c.sample.columns, "", c.opt.Names != nil)
