@@ -96,21 +96,23 @@ func jsonOf(t Type) func(dst []byte, s string) []byte {
 func jsonStruct(t Type) func(dst []byte, s string) []byte {
 	parts, keys := make([]func([]byte, nested.Element) []byte, len(t.parts)), make([]string, len(t.parts))
 	for i, p := range t.parts {
-		name := t.names[i]
-		if isTuple(t.names) {
-			name = "element" + strconv.Itoa(i+1)
+		if parts[i] = jsonPart(p, false); !isTuple(t.names) {
+			keys[i] = string(jsonpath.AppendString(nil, t.names[i])) + ":"
 		}
-		parts[i], keys[i] = jsonPart(p, false), string(jsonpath.AppendString(nil, name))+":"
+	}
+	begin, end := byte('{'), byte('}')
+	if isTuple(t.names) {
+		begin, end = '[', ']'
 	}
 	return func(dst []byte, s string) []byte {
-		open := byte('{')
+		open := begin
 		for i, l := range t.layout.Parts {
 			value, mark, rest := l.Part(s)
 			dst = append(append(dst, open), keys[i]...)
 			dst = parts[i](dst, nested.Element{Value: value, Null: mark == nested.None})
 			s, open = rest, ','
 		}
-		return append(dst, '}')
+		return append(dst, end)
 	}
 }
 
@@ -170,9 +172,9 @@ func toJSON(b *binder, n *node) {
 	})
 }
 
-// asJSON returns a node that is to_json of a nested value, or the node itself.
+// asJSON returns a node that is to_json of a value that is no text, or the node itself.
 func (b *binder) asJSON(n *node) *node {
-	if !n.typ.nested() {
+	if n.typ.ID == Text || n.typ.ID == Null {
 		return n
 	}
 	made := &node{text: n.text, at: n.at, column: -1, single: -1, args: []*node{n}}

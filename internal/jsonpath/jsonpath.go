@@ -18,9 +18,11 @@ type step struct {
 	isIndex bool
 }
 
-// ParsePath reads $.key.key[index], /key/index, or, of a text that begins otherwise, one key.
+// ParsePath reads $.key.key[index], /key/index, or, of a text that begins otherwise, one key; "" is the value itself.
 func ParsePath(text string) (Path, error) {
 	switch {
+	case text == "":
+		return nil, nil
 	case strings.HasPrefix(text, "/"):
 		return parsePointer(text), nil
 	case !strings.HasPrefix(text, "$"):
