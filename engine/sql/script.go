@@ -446,6 +446,8 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 		if s.token(i+1).Token == pg.Token_ASCII_40 && s.token(i+2).Token == pg.Token_ASCII_41 {
 			return s.word(t), 3
 		}
+	case pg.Token_USER, pg.Token_CURRENT_USER, pg.Token_SESSION_USER, pg.Token_CURRENT_ROLE, pg.Token_CURRENT_CATALOG:
+		return `"` + s.word(t) + `"`, 1 // a value in PostgreSQL; a name, as of columns of JSON files, in DuckDB
 	case pg.Token_IDENT:
 		return s.replacedWord(i, inFrom)
 	}
