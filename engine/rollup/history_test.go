@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { os.Exit(invariants.Run(m)) }
 
 var (
 	seedFlag      = flag.Uint64("seed", 0, "replays a random test; 0 is another seed each time")
-	historiesFlag = flag.Int("histories", 0, "random histories; 0 is 200 in short form, and 1,000 else")
+	historiesFlag = flag.Int("histories", 0, "random histories; 0 is 40 in short form, and 300 else")
 )
 
 func check(t *testing.T, err error) {
@@ -265,9 +265,9 @@ func TestHistories(t *testing.T) {
 	t.Logf("-seed=%d", seed)
 	histories := *historiesFlag
 	if histories == 0 {
-		histories = 1000
+		histories = 300
 		if testing.Short() {
-			histories = 200
+			histories = 40
 		}
 	}
 	for i := range histories {
