@@ -120,7 +120,7 @@ func (p *typeParser) typ() (t arrow.DataType, err error) {
 		t, err = p.decimal()
 	default:
 		return nil, fmt.Errorf("unknown type %q: want bool, int8 to int64, uint8 to uint64, float, double, hugeint, "+
-			"string, binary, date, time, timestamp, decimal(p, s), or of JSON t[], struct(name t), map(t, t)", written)
+			"string, binary, date, time, timestamp, decimal(p, s), t[], struct(name t), map(t, t)", written)
 	}
 	for err == nil && p.next("[") {
 		t, err = arrow.ListOf(t), p.want("]")
