@@ -269,6 +269,8 @@ func (b *binder) nullable(out *Output) bool {
 	case query.VarSamp, query.StddevSamp, query.Corr, query.CovarSamp, query.RegrSlope,
 		query.RegrIntercept, query.RegrR2, query.Skewness, query.Kurtosis:
 		return true // also for too few values
+	case query.First, query.Last, query.List:
+		return true // as the expressions are that stand for them where statistics do not say that no value is NULL
 	}
 	return b.needsCount(b.bound.Folds[out.Fold].Selection)
 }

@@ -121,7 +121,10 @@ func SetTypes(files []*File, opt *Options, known []Guess) ([]Guess, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	joint := joinSamples(files, opt, known)
+	joint, err := joinSamples(files, opt, known)
+	if err != nil {
+		return nil, err
+	}
 	if len(joint.names) == 0 {
 		if slices.ContainsFunc(files, func(f *File) bool { return f.sample.rows > 0 }) {
 			return nil, decode.Locate(files[0].Path, errors.New("its objects have no keys, and so there are no columns"))
@@ -162,8 +165,8 @@ func (m *members) at(path []int) (g *columnGuess, inferred bool) {
 }
 
 // joinSamples returns what the samples of all files together, what is known of the table, and the options say of the
-// columns.
-func joinSamples(files []*File, opt *Options, known []Guess) *members {
+// columns. The error is of a column and a member of it that both are given a type.
+func joinSamples(files []*File, opt *Options, known []Guess) (*members, error) {
 	joint := membersOf(known)
 	for _, f := range files {
 		joint.join(f.sample.columns)
@@ -174,16 +177,20 @@ func joinSamples(files []*File, opt *Options, known []Guess) *members {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(opt.Types)) {
-		joint.atPath(name).given = opt.Types[name]
+		g := joint.atPath(name)
+		if g == nil {
+			return nil, knob.Errorf("%s has %q, and what it is in has a type, too: one of them says it", types, name)
+		}
+		g.given = opt.Types[name]
 	}
 	if opt.Names == nil {
-		return joint
+		return joint, nil
 	}
 	wanted := newMembers()
 	for _, name := range opt.Names {
 		*wanted.add(name, "") = *joint.find(name)
 	}
-	return wanted
+	return wanted, nil
 }
 
 // emptyColumn is the only column of files without rows, as in DuckDB.

@@ -83,7 +83,11 @@ func (m *members) atPath(path string) *columnGuess {
 		if path[i] != '.' {
 			continue
 		}
-		if g := m.find(path[:i]); g != nil && g.values == hasObject && g.members != nil {
+		switch g := m.find(path[:i]); {
+		case g == nil:
+		case g.given != nil:
+			return nil
+		case g.values == hasObject && g.members != nil:
 			return g.members.atPath(path[i+1:])
 		}
 	}
