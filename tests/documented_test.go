@@ -31,6 +31,10 @@ var documentedSince2 = map[string]bool{
 	"SELECT list_zip([1, 2], [3])": true, "SELECT {'a': 1, 'b': 'x'}": true, "SELECT row(1, 'x')": true, "SELECT MAP {'a': 1}": true,
 	`SELECT json_extract('{"a": [1, 2]}', '$.a[1]')`: true, `SELECT '{"a": {"b": 1}}' -> 'a'`: true,
 	"SELECT map_from_entries([('a', 1)])": true, "SELECT map_entries(MAP {'a': 1})": true,
+	"SELECT list_count(DISTINCT [1, 1, 2])": true, "SELECT struct_values({'a': 1, 'b': 'x'})": true,
+	`SELECT json_structure('{"a": [1, 2.5]}')`: true, "SELECT to_json({'a': 1, 'b': [true, NULL]})": true,
+	`SELECT json_merge_patch('{"a": 1, "b": 2}', '{"b": null, "c": 3}')`: true, "SELECT json_object('a', 1, 'b', NULL)": true,
+	"SELECT json_array(1, 'x', NULL)": true, "SELECT '[1, 2]'::JSON": true, "SELECT json(' [1, 2] ')": true,
 	"SELECT round_even(2.5, 0)": true, "SELECT overlay('group' PLACING 'o' FROM 2 FOR 3)": true,
 }
 

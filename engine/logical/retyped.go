@@ -16,7 +16,8 @@ var retyped = []query.Func{query.Avg, query.Median, query.StringAgg, query.List,
 
 // retype returns a statement in which avg of times is an expression of avg of microseconds, the median of strings their
 // quantile_disc, string_agg of other values string_agg of their texts, a list of values that may be NULL one of tuples,
-// and first and last of such values NULL where the first value is, unless no expression may stand above the aggregation.
+// and first and last of such values NULL where the first value is, unless no expression may stand above the
+// aggregation.
 func (r *scope) retype(ctx context.Context, s *sql.Select, opt *Options) *sql.Select {
 	isChanged := false
 	made := s.Replace(func(x *expr.Expr) *expr.Expr {
@@ -60,7 +61,8 @@ func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
 	case f == query.First || f == query.Last:
 		is := expr.Call("is not null", first)
 		is.At = first.At
-		made := expr.Call("case", withFirst(x, is), withFirst(x, first)) // then it is the first of the values that are not NULL
+		// Where the first value is one, it is the first of the values that are not NULL.
+		made := expr.Call("case", withFirst(x, is), withFirst(x, first))
 		made.At = x.At
 		return made
 	case f == query.StringAgg && x.Op == expr.OpAggregate && x.Distinct && len(x.OrderBy) > 0 && t.ID != expr.Text:

@@ -90,7 +90,8 @@ func (r codedStatements) value() string {
 // notOnDevice is an aggregate that devices do not have, so that they only decode its rows.
 func (r codedStatements) notOnDevice() string {
 	return r.pick("sum(n0 * n0)", "sum(n0 * n1 * n1 - n0)", "list(i2 ORDER BY i2)", "mode(i3 ORDER BY i3)",
-		"sum(DISTINCT i2)", "string_agg(s, ',' ORDER BY s)", "approx_count_distinct(i1)", "max(n0 * n0)", "median(n0::DECIMAL(25, 4))")
+		"sum(DISTINCT i2)", "string_agg(s, ',' ORDER BY s)", "approx_count_distinct(i1)", "max(n0 * n0)",
+		"median(n0::DECIMAL(25, 4))")
 }
 
 func (r codedStatements) condition(depth int) string {

@@ -188,7 +188,7 @@ func (r *run) choose(ctx context.Context) error {
 	if isSmall {
 		r.sources = last
 	}
-	if len(r.sources) <= sourcesMost || !isSmall && !r.shrinks() {
+	if len(r.sources) <= sourcesMost || !isSmall && !r.shrinks(last == nil) {
 		return nil
 	}
 	total := newTotal(r.leaves)
@@ -222,9 +222,10 @@ func (r *run) bytes(parts []*node) (sum int64) {
 	return sum
 }
 
-// shrinks says whether merged parts are less than half of their members, as far as these are there.
-func (r *run) shrinks() bool {
-	var before, after int64
+// shrinks says whether groups come again: merged parts are nearer to the largest of their members than to all of
+// these together, as far as these are there. unknown is what to say where nothing is merged.
+func (r *run) shrinks(unknown bool) bool {
+	var before, after int64 // beyond the largest members
 	var visit func(n *node)
 	visit = func(n *node) {
 		isAll := n.members != nil && r.have[n.key] != nil
@@ -232,14 +233,19 @@ func (r *run) shrinks() bool {
 			visit(m)
 			isAll = isAll && r.have[m.key] != nil
 		}
-		if isAll {
-			before, after = before+r.bytes(n.members), after+r.have[n.key].Bytes
+		if !isAll {
+			return
 		}
+		largest := int64(0)
+		for _, m := range n.members {
+			largest = max(largest, r.have[m.key].Bytes)
+		}
+		before, after = before+r.bytes(n.members)-largest, after+r.have[n.key].Bytes-largest
 	}
 	for _, n := range r.roots {
 		visit(n)
 	}
-	return 2*after < before
+	return 2*after < before || before == 0 && unknown
 }
 
 // aggregate makes the part of a file.
