@@ -169,7 +169,7 @@ func (s *probeSplit) made(inner func()) func() {
 		if inner != nil {
 			inner()
 		}
-		s.read.Do(s.of.probed.Done)
+		s.read.Do(s.of.probed.done)
 	}
 }
 

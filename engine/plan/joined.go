@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -108,7 +109,7 @@ func (s *joined) Splits(ctx context.Context, columns []int) ([]scan.Split, error
 	for i, split := range splits {
 		list = append(list, &probeSplit{Split: split, of: of, number: i})
 	}
-	of.probed.Add(len(splits))
+	of.probed.begin(len(splits))
 	if s.run != nil && s.node.marksBuild() {
 		list = append(list, of.aloneSplits(len(splits))...)
 	}
@@ -176,7 +177,7 @@ type joinedSplits struct {
 	schema  *arrow.Schema      // of the columns that are read
 	columns []int              // of pairs
 	reads   engine.RowsOptions // of the probe side
-	probed  sync.WaitGroup     // splits of the probe side that were not read, for more than a sample
+	probed  countdown          // splits of the probe side that were not read, for more than a sample
 }
 
 // positionBits leaves room for the rows of a split, in the position of its first row.
@@ -211,10 +212,37 @@ func (s *probeSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.Reco
 		r.release()
 		r.rows.release()
 		if !opt.Sample {
-			s.read.Do(s.of.probed.Done)
+			s.read.Do(s.of.probed.done)
 		}
 	})
 	return r, nil
+}
+
+// countdown tells when all of a number of things are done. Unlike a sync.WaitGroup's, its wait ends with a context: what
+// fails is never done.
+type countdown struct {
+	left atomic.Int64
+	zero chan struct{} // closed when nothing is left
+}
+
+func (c *countdown) begin(n int) {
+	c.zero = make(chan struct{})
+	if c.left.Store(int64(n)); n == 0 {
+		close(c.zero)
+	}
+}
+
+func (c *countdown) done() {
+	if c.left.Add(-1) == 0 {
+		close(c.zero)
+	}
+}
+
+func (c *countdown) wait(ctx context.Context) {
+	select {
+	case <-c.zero:
+	case <-ctx.Done():
+	}
 }
 
 // probeReader joins the batches of a split.
@@ -278,7 +306,8 @@ func (s *aloneSplit) Name() string { return "rows of the build side" }
 // Open implements scan.Split: it waits for the splits of the probe side.
 func (s *aloneSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
 	opt.EnsureDefaults()
-	if err := opt.Wait(ctx, s.probed.Wait); err != nil {
+	err := opt.Wait(ctx, func() { s.probed.wait(ctx) })
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 		return nil, err
 	}
 	j := s.newJoiner(ctx, opt)

@@ -3,12 +3,18 @@
 package plan_test
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/rules"
+	"github.com/mpga/mpga/engine/scan"
 )
 
 // Would catch outer joins whose rows without a partner are lost, or made where they are not asked for: by conditions
@@ -67,6 +73,43 @@ func TestOuterJoins(t *testing.T) {
 		turned := strings.NewReplacer("join: left", "join: right", "join: right", "join: left").Replace(s.join)
 		if !strings.Contains(plan, s.join) && !strings.Contains(plan, turned) {
 			t.Errorf("%s: no %s:\n%s", s.text, s.join, plan)
+		}
+	}
+}
+
+// unopened is a source of one split, which cannot be opened.
+type unopened struct{ scan.Source }
+
+func (s unopened) Splits(ctx context.Context, columns []int) ([]scan.Split, error) {
+	splits, err := s.Source.Splits(ctx, columns)
+	return []scan.Split{unopenedSplit{splits[0]}}, err
+}
+
+type unopenedSplit struct{ scan.Split }
+
+func (s unopenedSplit) Open(ctx context.Context, opt scan.OpenOptions) (array.RecordReader, error) {
+	if opt.Sample {
+		return s.Split.Open(ctx, opt)
+	}
+	time.Sleep(5 * time.Millisecond) // meanwhile another thread waits for the split's end
+	return nil, errors.New("boom")
+}
+
+// Would catch a thread that waits for a split of the probe side that has failed, to read the rows of the build side
+// that have no partner.
+func TestOuterJoinFails(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 9))
+	tables := map[string]plan.Table{
+		"l": {Source: unopened{source(rng, makeSide(rng, 600, 90, 0.1))}},
+		"r": {Source: source(rng, makeSide(rng, 200, 60, 0.2))},
+	}
+	for _, statement := range []string{
+		"SELECT count(*) FROM l RIGHT JOIN r ON l.k = r.k", "SELECT l.v, r.s FROM l FULL JOIN r ON l.k = r.k",
+		"SELECT r.s FROM r WHERE EXISTS (SELECT 1 FROM l WHERE l.k = r.k)", "SELECT r.v, l.s FROM r LEFT JOIN l ON l.k = r.k",
+		"SELECT r.v, l.s FROM r LEFT JOIN l ON l.k = r.k ORDER BY ALL",
+	} {
+		if _, _, err := answerCoded(t.Context(), openEngine(t), tables, statement, 0); err == nil || !strings.Contains(err.Error(), "boom") {
+			t.Errorf("%s: %v", statement, err)
 		}
 	}
 }
