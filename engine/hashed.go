@@ -368,10 +368,10 @@ func (h *Hashed) Note(rows []gather.Row) {
 	}
 }
 
-// Batches returns how many batches there are, and BatchRows how many rows one of them has.
+// Batches returns how many batches there are.
 func (h *Hashed) Batches() int { return len(h.batches) }
 
-// BatchRows: see Batches.
+// BatchRows returns how many rows batch i has.
 func (h *Hashed) BatchRows(i int) int64 { return h.batches[i].NumRows() }
 
 // Noted returns the rows of batch i that Note was told of, or else the others.

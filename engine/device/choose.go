@@ -57,10 +57,9 @@ func (q *Query) newLayout() (*Layout, error) {
 	if err == nil {
 		why = l.notDecoded
 	}
-	rows, unsuited := q.newDecodedLayout()
+	rows, unsuited := q.newDecodedLayout(why)
 	switch {
 	case unsuited == nil:
-		rows.rows.why = why
 		return rows, nil
 	case l != nil && errors.Is(unsuited, scan.ErrUndecided):
 		l.notDecoded = unsuited
@@ -68,8 +67,9 @@ func (q *Query) newLayout() (*Layout, error) {
 	return l, err
 }
 
-// newDecodedLayout returns the layout of rows that devices decode for the CPU, or why there is none.
-func (q *Query) newDecodedLayout() (*Layout, error) {
+// newDecodedLayout returns the layout of rows that devices decode for the CPU, which aggregates them for the
+// reason why, or an error that says why there is none.
+func (q *Query) newDecodedLayout(why error) (*Layout, error) {
 	if slices.ContainsFunc(q.Bound.Args, func(a rowdata.Arg) bool { return a.Encoding == rowdata.Position }) {
 		return nil, errors.New("a device does not know the places of rows")
 	}
@@ -83,12 +83,9 @@ func (q *Query) newDecodedLayout() (*Layout, error) {
 	}
 	l := newRowsLayout(q, &RowsQuery{Query: q.Query, Devices: q.Devices, Splits: q.Splits, Passed: q.Passed,
 		Schema: arrow.NewSchema(fields, nil), Allocator: q.Allocator,
-		Code: func(_ *rowcode.Builder, columns []rowcode.Value) ([]rowcode.Value, error) { return columns, nil }})
-	switch {
-	case l.notDecoded != nil:
+		Code: func(_ *rowcode.Builder, columns []rowcode.Value) ([]rowcode.Value, error) { return columns, nil }}, why)
+	if l.notDecoded != nil {
 		return nil, l.notDecoded
-	case l.decoder.count == nil:
-		return nil, errors.New("all rows would come back")
 	}
 	for i := range l.rows.texts { // strings that may come once each would cross twice, and the CPU would number them all
 		if l.rows.texts[i].numbers != nil && q.Interners[i] == nil {

@@ -75,7 +75,7 @@ func NewRowReader(ctx context.Context, q *RowsQuery) (*RowReader, error) {
 		return nil, errors.New("what is made of the rows has no instructions")
 	}
 	of := &Query{Query: q.Query, Devices: d, Splits: q.Splits, Passed: q.Passed}
-	l := newRowsLayout(of, q)
+	l := newRowsLayout(of, q, nil)
 	rows := *q.Query
 	if of.Query = &rows; l.decoder != nil {
 		rows.Rows = l.decoder.rows
@@ -207,9 +207,10 @@ type rowsLayout struct {
 	why error // the CPU aggregates the rows; nil where nobody does
 }
 
-// newRowsLayout returns the layout of rows that come back. Its notDecoded is why none do.
-func newRowsLayout(of *Query, q *RowsQuery) *Layout {
-	l := &Layout{bound: &rowdata.Bound{}, rows: &rowsLayout{of: q}}
+// newRowsLayout returns the layout of rows that come back, for the CPU to aggregate where why says why it does. Its
+// notDecoded is why none do.
+func newRowsLayout(of *Query, q *RowsQuery, why error) *Layout {
+	l := &Layout{bound: &rowdata.Bound{}, rows: &rowsLayout{of: q, why: why}}
 	for _, f := range q.Schema.Fields() {
 		t := kernels.Int64
 		if kind, err := rowdata.KindOf(f.Type); err == nil && kind == rowdata.Float64 {
@@ -250,6 +251,9 @@ type GatheredLookup interface {
 
 // decoding is Layout.decoding.
 func (l *rowsLayout) decoding(p *scan.Paged) (d *stream.Decoding, columns []int, err error) {
+	if l.why != nil && p.Filtered == nil {
+		return nil, nil, errors.New("all rows would come back")
+	}
 	b, filter, of := p.Build()
 	outputs, err := l.of.Code(b, of)
 	if err != nil {

@@ -651,10 +651,7 @@ func (j *joiner) choose(p *engine.Partners) error {
 func (j *joiner) nextAlone(to int) (arrow.RecordBatch, error) {
 	n := j.split.node
 	ofProbe := n.probeColumns()
-	for {
-		if j.alone >= to {
-			return nil, nil
-		}
+	for j.alone < to {
 		rows := j.hashed.Noted(j.alone, n.has.buildPartnered)
 		j.alone++
 		if len(rows) == 0 {
@@ -680,4 +677,5 @@ func (j *joiner) nextAlone(to int) (arrow.RecordBatch, error) {
 		j.split.built.rows.Add(int64(len(rows)))
 		return made, nil
 	}
+	return nil, nil
 }
