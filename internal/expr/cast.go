@@ -81,6 +81,11 @@ func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 		return b.intervalOf(n, try)
 	}
 	switch {
+	case n.args[0].isJSON && t.ID != Interval:
+		if !b.readJSON(n, t, !try) {
+			b.fail(n.at, "%s: no cast from JSON to %s", n.text, t)
+		}
+		return b.finish(n)
 	case t.ID == Interval && from.span():
 		return n.args[0]
 	case t.ID == Period && from.ID == Interval:

@@ -375,35 +375,42 @@ func (b *binder) typeOfName(n *node, written string) Type {
 func fromJSON(isStrict bool) binding {
 	return func(b *binder, n *node) {
 		t := b.jsonType(n, b.word(n, 1))
-		shape := textShape(t)
 		n.args = []*node{b.asJSON(n.args[0])}
 		b.want(n, Text)
-		parse := &node{typ: shape, text: n.text, at: n.at, column: -1, single: -1, args: n.args, fallible: true}
-		parse.eval = map1f(parse, func(e *Evaluator, text string) (string, error) {
-			value, _, err := jsonpath.Find(text, nil)
-			if err != nil {
-				return "", err
-			}
-			d, mark, err := appendShape(e.draft[:0], shape, value, isStrict)
-			if err != nil {
-				return "", valueError(n, "%v", err)
-			}
-			if mark == nested.None {
-				return "", errNull
-			}
-			if shape.ID == Text {
-				return nested.TextOf(string(d)), nil
-			}
-			return e.keeping(parse, d)
-		})
-		if n.typ = t; shape == t {
-			n.eval, n.fallible = parse.eval, true
-			return
-		}
-		n.args = []*node{parse}
-		if !setCast(n, shape, !isStrict) {
+		if !b.readJSON(n, t, isStrict) {
 			b.fail(n.at, "%s: JSON cannot be read as %s", n.text, t)
 		}
-		n.fallible = true
 	}
+}
+
+// readJSON gives a node, whose argument is text of JSON, the kernel of reading it as a type: as strings where they are
+// to be, and these cast. It returns false if there is no cast.
+func (b *binder) readJSON(n *node, t Type, isStrict bool) bool {
+	shape := textShape(t)
+	parse := &node{typ: shape, text: n.text, at: n.at, column: -1, single: -1, args: n.args, fallible: true}
+	parse.eval = map1f(parse, func(e *Evaluator, text string) (string, error) {
+		value, _, err := jsonpath.Find(text, nil)
+		if err != nil {
+			return "", err
+		}
+		d, mark, err := appendShape(e.draft[:0], t, value, isStrict)
+		if err != nil {
+			return "", valueError(n, "%v", err)
+		}
+		if mark == nested.None {
+			return "", errNull
+		}
+		if shape.ID == Text {
+			return nested.TextOf(string(d)), nil
+		}
+		return e.keeping(parse, d)
+	})
+	if n.typ = t; shape == t {
+		n.eval, n.fallible = parse.eval, true
+		return true
+	}
+	n.args = []*node{parse}
+	ok := setCast(n, shape, !isStrict)
+	n.fallible = true
+	return ok
 }

@@ -2,22 +2,34 @@ package expr
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/mpga/mpga/internal/jsonpath"
 	"github.com/mpga/mpga/internal/nested"
 )
 
-// appendShape appends a value of JSON as a type of textShape. mark is None of null. What is not of the shape is NULL,
-// or, where isStrict, an error.
+// appendShape appends a value of JSON as the textShape of a type. mark is None of null. What is not of the shape is
+// NULL, or, where isStrict, an error.
 func appendShape(dst []byte, t Type, value string, isStrict bool) (out []byte, mark byte, err error) {
 	if value[0] == 'n' {
 		return dst, nested.None, nil
 	}
 	switch {
-	case t.ID == Text && value[0] == '"':
-		return nested.AppendText(dst, jsonpath.Unquote(value)), nested.Some, nil
-	case t.ID == Text:
-		return nested.AppendText(dst, string(jsonpath.Append(nil, value))), nested.Some, nil
+	case !t.nested():
+		return nested.AppendText(dst, shapeText(t, value)), nested.Some, nil
+	case t.ID == Map && value[0] == '{':
+		known := map[string]bool{}
+		jsonpath.Each(value, func(key, v string) bool {
+			if known[key] {
+				err = fmt.Errorf("%.40s has the key %q twice", value, key)
+				return false
+			}
+			known[key] = true
+			dst = nested.AppendText(append(dst, nested.Some, nested.Some), key)
+			dst, err = appendShapePart(dst, t.parts[1], v, isStrict)
+			return err == nil
+		})
+		return append(dst, nested.End), nested.Some, err
 	case t.ID == List && value[0] == '[':
 		jsonpath.Each(value, func(_, v string) bool {
 			dst, err = appendShapePart(dst, t.parts[0], v, isStrict)
@@ -36,6 +48,23 @@ func appendShape(dst []byte, t Type, value string, isStrict bool) (out []byte, m
 		return dst, nested.Some, nil
 	}
 	return dst, nested.None, nil
+}
+
+// shapeText returns the string of a value that is cast to a type. A number is true where it is not 0, and the other
+// way round: where true is to be a number, it is 1.
+func shapeText(t Type, value string) string {
+	switch c := value[0]; {
+	case c == '"':
+		return jsonpath.Unquote(value)
+	case t.numeric() && c == 't':
+		return "1"
+	case t.numeric() && c == 'f':
+		return "0"
+	case t.ID == Bool && c <= '9':
+		v, _ := strconv.ParseFloat(value, 64)
+		return strconv.FormatBool(v != 0)
+	}
+	return string(jsonpath.Append(nil, value))
 }
 
 func appendShapePart(dst []byte, t Type, value string, isStrict bool) ([]byte, error) {
@@ -58,9 +87,11 @@ func appendShapeFields(dst []byte, t Type, value string, isStrict bool) ([]byte,
 			}
 		}
 		switch {
-		case at >= 0:
+		case at >= 0 && values[at] == "":
 			values[at] = v
-		case isStrict:
+		case at >= 0 && isStrict:
+			err = fmt.Errorf("%.40s has the key %q twice", value, key)
+		case at < 0 && isStrict:
 			err = fmt.Errorf("%.40s has the key %q, which the structure has not", value, key)
 		}
 		return err == nil

@@ -46,8 +46,10 @@ func Index(i int) Path { return Path{{index: i, isIndex: true}} }
 func parsePointer(text string) (p Path) {
 	for _, part := range strings.Split(text[1:], "/") {
 		key := strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
-		index, err := strconv.Atoi(part)
-		s := step{key: key, index: index, isIndex: err == nil && index >= 0}
+		s := step{key: key}
+		if part == "0" || !strings.HasPrefix(part, "0") {
+			s.index, s.isIndex = parseIndex(part)
+		}
 		p = append(p, s)
 	}
 	return p
@@ -63,14 +65,22 @@ func parseStep(text string) (s step, rest string, err error) {
 	}
 	inner, rest, closed := strings.Cut(text[1:], "]")
 	s.isIndex = true
-	number, fromEnd := strings.CutPrefix(inner, "#-")
-	if s.index, err = strconv.Atoi(number); err != nil || !closed {
+	number, hasHash := strings.CutPrefix(inner, "#")
+	number, fromEnd := strings.CutPrefix(number, "-")
+	var isNumber bool
+	if s.index, isNumber = parseIndex(number); !isNumber || !closed || hasHash && !fromEnd {
 		return s, "", fmt.Errorf("want a number in brackets, as in [0] or [#-1], not %q", text)
 	}
 	if fromEnd {
 		s.index = -s.index
 	}
 	return s, rest, nil
+}
+
+// parseIndex reads a number of digits alone.
+func parseIndex(digits string) (index int, ok bool) {
+	index, err := strconv.Atoi(digits)
+	return index, err == nil && digits[0] >= '0'
 }
 
 func parseKey(text string) (s step, rest string, err error) {

@@ -76,6 +76,7 @@ func TestPaths(t *testing.T) {
 	for path, want := range map[string]string{
 		"a": "[1,{\"b\":\"x\"}]", "$.a[1].b": `"x"`, "/a/1/b": `"x"`, "$.a[#-1].b": `"x"`, `$."k.l"`: "null", "k.l": "null",
 		"$": "", "$.a[2]": "none", "b": "none", "/3": "4", "$.a[1]": `{"b":"x"}`, "$.a[#-3]": "none", "$.a.b": "none",
+		"/a/01": "none", "/a/+1": "none", "/a/-0": "none", "/a/0": "1", "$.a[-2]": "1", "$.a[#-0]": "1",
 	} {
 		p, err := ParsePath(path)
 		if err != nil {
@@ -91,7 +92,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", path, got, err, want)
 		}
 	}
-	for _, path := range []string{"$a", "$.", "$[x]", "$[1", `$."a`, "$.*"} {
+	for _, path := range []string{"$a", "$.", "$[x]", "$[1", `$."a`, "$.*", "$[+1]", "$[#--1]", "$[#1]", "$[]", "$[#-]"} {
 		if _, err := ParsePath(path); err == nil {
 			t.Errorf("%s is taken for a path", path)
 		}
@@ -197,6 +198,8 @@ func TestStructure(t *testing.T) {
 		`{"a":1,"b":[1,"x"],"c":null,"d":{"e":1.5}}`: `{"a":"UBIGINT","b":["JSON"],"c":"NULL","d":{"e":"DOUBLE"}}`,
 		`[{"a":1},{"b":-2},null]`:                    `[{"a":"UBIGINT","b":"BIGINT"}]`,
 		`[1,-2]`:                                     `["HUGEINT"]`, `[-2,1.5]`: `["DOUBLE"]`, `[[],[[]]]`: `[[["NULL"]]]`, `{}`: `"JSON"`,
+		`[18446744073709551615]`: `["UBIGINT"]`, `[18446744073709551616]`: `["DOUBLE"]`,
+		`[-9223372036854775808]`: `["BIGINT"]`, `[-9223372036854775809]`: `["DOUBLE"]`,
 	} {
 		if got := Structure(value); got != want {
 			t.Errorf("%s: %s, want %s", value, got, want)

@@ -21,14 +21,18 @@ func Kind(value string) string {
 	case 'n':
 		return "NULL"
 	}
-	switch {
-	case strings.ContainsAny(value, ".eE"):
-		return "DOUBLE"
-	case value[0] == '-':
-		return "BIGINT"
+	kind, end := "UBIGINT", "18446744073709551615"
+	if value[0] == '-' {
+		kind, end = "BIGINT", "-9223372036854775808"
 	}
-	return "UBIGINT"
+	if isFraction(value) || len(value) > len(end) || len(value) == len(end) && value > end {
+		return "DOUBLE"
+	}
+	return kind
 }
+
+// isFraction reports whether a number is written as other than an integer.
+func isFraction(number string) bool { return strings.ContainsAny(number, ".eE") }
 
 // Append appends a value without space, in one form: strings with no more escapes than they need, and doubles in the
 // fewest digits.
@@ -52,7 +56,7 @@ func Append(dst []byte, value string) []byte {
 	case '"':
 		return AppendString(dst, Unquote(value))
 	}
-	if Kind(value) == "DOUBLE" {
+	if value[0] <= '9' && isFraction(value) {
 		return appendDouble(dst, value)
 	}
 	return append(dst, value...)
