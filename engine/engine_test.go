@@ -110,7 +110,7 @@ func TestRandom(t *testing.T) {
 	seed := newSeed(t)
 	queries := 300
 	if testing.Short() {
-		queries = 25
+		queries = invariants.Fewer(25, 8)
 	}
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))

@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/grouptest"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/testknobs"
 )
@@ -59,7 +60,7 @@ func TestGroupsMapped(t *testing.T) {
 	seed := newSeed(t)
 	queries := 60
 	if testing.Short() {
-		queries = 15
+		queries = invariants.Fewer(15, 6)
 	}
 	for i := range queries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))

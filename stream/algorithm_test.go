@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/kernels"
 	"github.com/mpga/mpga/kernels/hostdevice"
 	"github.com/mpga/mpga/stream"
@@ -53,7 +54,7 @@ func TestAlgorithms(t *testing.T) {
 	} {
 		in := makeInput(rand.New(rand.NewPCG(3, 4)), c.rows, c.groups, c.keyBytes, c.heavy)
 		for k, algorithm := range parseAlgorithms(t) {
-			if testing.Short() && c.pinned == 0 && (i+k)%3 != 0 {
+			if testing.Short() && (c.pinned == 0 || invariants.Race) && (i+k)%invariants.Fewer(3, 5) != 0 {
 				continue
 			}
 			t.Run(fmt.Sprint(c.name, "/", algorithm), func(t *testing.T) {
@@ -106,7 +107,7 @@ func TestAblations(t *testing.T) {
 		return c
 	}
 	for i, algorithm := range append(parseAlgorithms(t), stream.Auto) {
-		if testing.Short() && i%3 != 0 {
+		if testing.Short() && i%invariants.Fewer(3, 8) != 0 {
 			continue
 		}
 		theorem, tail := runOf(algorithm, 0, stream.Ablation{Bound: stream.BoundTheorem}), runOf(algorithm, 0, stream.Ablation{Bound: stream.BoundTail})

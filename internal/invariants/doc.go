@@ -4,6 +4,7 @@
 //	Enabled, Checkf    what must hold: the numbered invariants of the packages' docs (A1, M2, T1 ...)
 //	Sometimes          rare paths, each of which the tests of its package must reach at least once
 //	CloseChecker       owners of memory, files and streams, which must be closed once
+//	Race, Fewer        how many cases tests have under the race detector
 //	Run                runs the tests of a package, and fails on rare paths and owners that were forgotten
 //
 // Sometimes and CloseChecker follow Antithesis' assertions of the same name and Pebble's package

@@ -1,0 +1,6 @@
+//go:build !race
+
+package invariants
+
+// Race says that the race detector watches.
+const Race = false
