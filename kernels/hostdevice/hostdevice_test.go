@@ -197,6 +197,8 @@ func TestBreaches(t *testing.T) {
 	}
 }
 
+// Would catch a device that is closed over what is left without a word, and work that is waited for and that no stream
+// is left to do.
 func TestLeaks(t *testing.T) {
 	r := newRig(t, hostdevice.Options{})
 	e, err := r.a.Record()
@@ -206,6 +208,9 @@ func TestLeaks(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want+" left when the device is closed") {
 			t.Errorf("no %q in %v", want, err)
 		}
+	}
+	if _, err := r.a.Record(); err == nil {
+		t.Error("an event is recorded on a device that is closed")
 	}
 	r.must(e.Wait())
 	r.must(e.Close())

@@ -130,6 +130,9 @@ func (s *stream) add(w work, accesses []access, noted func()) error {
 		return err
 	}
 	if err := s.take(w.name, accesses, noted); err != nil {
+		if errors.Is(err, errClosed) {
+			return err
+		}
 		return d.breach("%w", err)
 	}
 	s.mu.Lock()
@@ -139,12 +142,18 @@ func (s *stream) add(w work, accesses []access, noted func()) error {
 	return nil
 }
 
+// errClosed is the error of work for a stream whose device was closed before the stream: nobody would do it.
+var errClosed = errors.New("the device is closed")
+
 // take lets the stream own memory.
 func (s *stream) take(name string, accesses []access, noted func()) error {
 	s.device.mu.Lock()
 	defer s.device.mu.Unlock()
 	if s.closed {
 		return fmt.Errorf("%s: %v is closed", name, s)
+	}
+	if s.ends() {
+		return fmt.Errorf("%s on %v: %w", name, s, errClosed)
 	}
 	for _, a := range accesses {
 		m := a.memory
@@ -267,6 +276,13 @@ func (s *stream) quit() {
 	s.end = true
 	s.mu.Unlock()
 	s.ready.Signal()
+}
+
+// ends reports whether the goroutine of the stream takes no more work.
+func (s *stream) ends() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end
 }
 
 func (s *stream) Close() error {
