@@ -12,6 +12,7 @@ import (
 
 	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/spawn"
 )
 
@@ -81,7 +82,7 @@ func (s *Session) keepRows(r *Run) (k *Kept, err error) {
 			if batch.NumRows() == 0 {
 				continue
 			}
-			if bytes += temporary.BytesOf(batch); bytes > s.server.opt.Limits.ResultBytes && in.Rows > 0 {
+			if bytes += rowdata.BatchBytes(batch); bytes > s.server.opt.Limits.ResultBytes && in.Rows > 0 {
 				k.Whole = false
 				return in.Finish()
 			}

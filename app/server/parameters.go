@@ -7,12 +7,12 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // valuesMax bounds how many rows of values the parameters of a statement are given at a time: each
@@ -41,7 +41,7 @@ func (st *Statement) BindStream(ctx context.Context, stream io.Reader) error {
 		if int64(len(values))+batch.NumRows() > valuesMax {
 			return fmt.Errorf("%w: more than %d rows of values", ErrBusy, valuesMax)
 		}
-		if bytes += temporary.BytesOf(batch); bytes > valueBytesMax {
+		if bytes += rowdata.BatchBytes(batch); bytes > valueBytesMax {
 			return fmt.Errorf("%w: values of more than %d B", ErrBusy, valueBytesMax)
 		}
 		for row := range int(batch.NumRows()) {

@@ -16,6 +16,8 @@ import (
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
+
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Intake makes a table of batches: in memory as long as all tables together do not take too much of it, else in a
@@ -121,7 +123,7 @@ func (in *Intake) Add(batch arrow.RecordBatch) error {
 	}
 	batch.Retain()
 	t.batches = append(t.batches, batch)
-	size := BytesOf(batch)
+	size := rowdata.BatchBytes(batch)
 	t.bytes += size
 	if t.of.memory.Add(size) <= in.store.opt.MemoryBytes && in.store.opt.Engine.Budget().Room(size) == nil {
 		return nil
@@ -153,7 +155,7 @@ func (in *Intake) write(batch arrow.RecordBatch) (err error) {
 			return err
 		}
 	}
-	size := BytesOf(batch)
+	size := rowdata.BatchBytes(batch)
 	in.disk += size
 	if used := in.store.disk.Add(size); opt.DiskBytes > 0 && used > opt.DiskBytes {
 		return errorOf(ErrBusy, "temporary tables and results take %s on disk, before compression, of %s (%s)",

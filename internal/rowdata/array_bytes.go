@@ -8,23 +8,38 @@ import (
 // ArrayBytes returns about how much memory an array holds. Of a slice of a larger array it counts
 // the slice alone, where the type says how much memory a value takes.
 func ArrayBytes(a arrow.Array) int64 {
-	validity := int64(a.Len()+7) / 8
+	bytes := int64(a.Len()+7) / 8 // validity
 	dt := a.DataType()
-	if text, ok := a.(interface{ ValueBytes() []byte }); ok {
-		offsets := dt.(arrow.OffsetsDataType).OffsetTypeTraits().BytesRequired(a.Len())
-		return validity + int64(len(text.ValueBytes())) + int64(offsets)
+	if offsets, ok := dt.(arrow.OffsetsDataType); ok {
+		bytes += int64(offsets.OffsetTypeTraits().BytesRequired(a.Len() + 1))
+	}
+	switch typed := a.(type) {
+	case interface{ ValueBytes() []byte }:
+		return bytes + int64(len(typed.ValueBytes()))
+	case *array.List, *array.LargeList, *array.Map, *array.FixedSizeList:
+		return bytes + elementBytes(a.(array.ListLike))
+	case *array.Struct:
+		for i := range typed.NumField() {
+			bytes += ArrayBytes(typed.Field(i))
+		}
+		return bytes
 	}
 	if fixed, ok := dt.(arrow.FixedWidthDataType); ok && dt.ID() != arrow.DICTIONARY {
-		return validity + int64(fixed.BitWidth())*int64(a.Len())/8
-	}
-	if list, ok := a.(*array.List); ok && a.Len() > 0 {
-		from, _ := list.ValueOffsets(0)
-		_, to := list.ValueOffsets(a.Len() - 1)
-		elements := array.NewSlice(list.ListValues(), from, to)
-		defer elements.Release()
-		return validity + int64(arrow.Int32Traits.BytesRequired(a.Len()+1)) + ArrayBytes(elements)
+		return bytes + int64(fixed.BitWidth())*int64(a.Len())/8
 	}
 	return bufferBytes(a.Data())
+}
+
+// elementBytes returns the ArrayBytes of the elements of lists, which lie side by side.
+func elementBytes(a array.ListLike) int64 {
+	if a.Len() == 0 {
+		return 0
+	}
+	from, _ := a.ValueOffsets(0)
+	_, to := a.ValueOffsets(a.Len() - 1)
+	elements := array.NewSlice(a.ListValues(), from, to)
+	defer elements.Release()
+	return ArrayBytes(elements)
 }
 
 // bufferBytes returns the bytes of all buffers of an array.

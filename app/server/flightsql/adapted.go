@@ -14,10 +14,10 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/mpga/mpga/app/server"
-	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/sink/adapt"
 	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // adaptedRun is a run whose batches become messages of types that the client knows.
@@ -85,7 +85,7 @@ const messageBytesMax = 2 << 20
 
 // split hands on the rows of a batch in parts that each fit a message.
 func split(batch arrow.RecordBatch, hand func(part arrow.RecordBatch) error) error {
-	rows, bytes := batch.NumRows(), temporary.BytesOf(batch)
+	rows, bytes := batch.NumRows(), rowdata.BatchBytes(batch)
 	if rows <= 1 || bytes <= messageBytesMax {
 		return hand(batch)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc"
 
-	"github.com/mpga/mpga/app/temporary"
+	"github.com/mpga/mpga/internal/rowdata"
 )
 
 // Messages have few bytes, also where rows are of very different sizes, and all rows in their order.
@@ -45,7 +45,7 @@ func TestSplit(t *testing.T) {
 	defer batch.Release()
 	next, parts := int64(0), 0
 	if err := split(batch, func(part arrow.RecordBatch) error {
-		if bytes := temporary.BytesOf(part); bytes > messageBytesMax && part.NumRows() > 1 {
+		if bytes := rowdata.BatchBytes(part); bytes > messageBytesMax && part.NumRows() > 1 {
 			t.Errorf("%d bytes in %d rows", bytes, part.NumRows())
 		}
 		for _, n := range part.Column(0).(*array.Int64).Values() {
