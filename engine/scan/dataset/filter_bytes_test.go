@@ -17,6 +17,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/vfs"
 	"github.com/mpga/mpga/internal/vfs/faultfs"
 )
@@ -220,7 +221,7 @@ func TestFilterOtherSources(t *testing.T) {
 		mustOpen(t, Options{}, scantest.WriteFile(t, t.TempDir(), "f.arrow", scantest.EncodeArrow(t, false, batches))),
 		struct{ scan.Source }{scan.Batches(schema, batches)},
 	} {
-		for range 40 {
+		for range invariants.Fewer(40, 8) {
 			checkFilter(t, rng, src, []arrow.RecordBatch{batch}, scantest.NewTestFilter([]scantest.TestTerm{scantest.RandomTerm(t, rng, types), scantest.RandomTerm(t, rng, types)}), &sum)
 		}
 	}

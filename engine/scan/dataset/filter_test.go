@@ -19,6 +19,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
+	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/recordreader"
 )
 
@@ -30,7 +31,7 @@ func TestFilterRandom(t *testing.T) {
 	var pruned scan.PrunedBy
 	files, filters := 8, 50
 	if testing.Short() {
-		files, filters = 3, 20
+		files, filters = 3, invariants.Fewer(20, 8)
 	}
 	for range files {
 		rows := 1 + rng.IntN(3000)
@@ -159,7 +160,7 @@ func TestFilterFiles(t *testing.T) {
 	rng := scantest.NewRand(t)
 	filters := 80
 	if testing.Short() {
-		filters = 20
+		filters = invariants.Fewer(20, 5)
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
