@@ -311,9 +311,6 @@ func AppendText(dst []byte, s string) []byte {
 	}
 }
 
-// PlainText says whether s, of a string, has the bytes of the string up to its end.
-func PlainText(s string) bool { return strings.IndexByte(s, 0) == len(s)-1 }
-
 // TextOf returns the string that s is; where it has zeros it is a copy.
 func TextOf(s string) string {
 	if s = s[:len(s)-1]; strings.IndexByte(s, 0) < 0 {
