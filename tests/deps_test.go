@@ -24,7 +24,7 @@ var imports = map[string][]string{
 	"app/kubernetes":                 {"engine/distributed"},
 	"app/report":                     {"app/chart", "engine", "internal/digits", "internal/trace", "kernels"},
 	"app/server":                     {"app/copyto", "app/temporary", "engine", "engine/plan", "engine/query", "engine/scan", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/expr", "internal/mem", "internal/recordreader", "internal/rowdata", "internal/trace", "internal/vfs"},
-	"app/server/flightsql":           {"app/server", "app/temporary", "engine", "engine/query", "engine/sink/adapt", "engine/sql", "internal/recordreader", "internal/rowdata", "internal/sqlscan", "internal/trace"},
+	"app/server/flightsql":           {"app/server", "engine", "engine/query", "engine/sink/adapt", "engine/sql", "internal/recordreader", "internal/rowdata", "internal/sqlscan", "internal/trace"},
 	"app/server/web":                 {"app/chart", "app/report", "app/server", "engine", "engine/query", "engine/sink", "engine/sink/text", "engine/sql", "internal/digits"},
 	"app/copyto":                     {"engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/nearest", "internal/order"},
 	"app/shell":                      {"app/complete", "app/copyto", "app/temporary", "engine", "engine/plan", "engine/query", "engine/sink", "engine/sql", "internal/digits", "internal/nearest", "internal/sqlscan", "internal/vfs"},
