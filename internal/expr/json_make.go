@@ -18,7 +18,8 @@ func jsonMakers() []Function {
 			"json_object('a', 1, 'b', NULL)", `{"a":1,"b":null}`, 0, -1, jsonObject),
 		operator("json_array", "json_array(a, ...)", "an array of values", "json_array(1, 'x', NULL)", `[1,"x",null]`,
 			0, -1, jsonArray),
-		operator(JSONCast, "s::JSON", "the text of JSON, which is checked; other values as to_json has them",
+		operator(JSONCast, "s::JSON", "the text of JSON, which is checked; other values as to_json has them; "+
+			"a cast of JSON to another type reads it as json_transform_strict does",
 			`'[1, 2]'::JSON`, "[1, 2]", 1, 1, castJSON(false)),
 		operator(TryJSONCast, "TRY_CAST(s AS JSON)", "the same, NULL where the text is no JSON",
 			`TRY_CAST('{' AS JSON)`, "NULL", 1, 1, castJSON(true)),
