@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/mpga/mpga/internal/jsonpath"
 	"github.com/mpga/mpga/internal/nested"
@@ -50,8 +51,8 @@ func appendShape(dst []byte, t Type, value string, isStrict bool) (out []byte, m
 	return dst, nested.None, nil
 }
 
-// shapeText returns the string of a value that is cast to a type. A number is true where it is not 0, and the other
-// way round: where true is to be a number, it is 1.
+// shapeText returns the string of a value that is cast to a type. A number is true where it is not 0, and where true is
+// to be a number, it is 1. As in DuckDB, an integer beyond 64 bits and a number beyond DOUBLE are no truth values.
 func shapeText(t Type, value string) string {
 	switch c := value[0]; {
 	case c == '"':
@@ -60,9 +61,10 @@ func shapeText(t Type, value string) string {
 		return "1"
 	case t.numeric() && c == 'f':
 		return "0"
-	case t.ID == Bool && c <= '9':
-		v, _ := strconv.ParseFloat(value, 64)
-		return strconv.FormatBool(v != 0)
+	case t.ID == Bool && c <= '9' && (jsonpath.Kind(value) != "DOUBLE" || strings.ContainsAny(value, ".eE")):
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			return strconv.FormatBool(v != 0)
+		}
 	}
 	return string(jsonpath.Append(nil, value))
 }
