@@ -81,7 +81,7 @@ func TestDeviceSilentOpening(t *testing.T) {
 			}
 			close(answer)
 			for s := query(); s.Device.Rows == 0; s = query() { // until the device is heard again
-				if time.Since(start) > hurry {
+				if time.Since(start) > 10*hurry { // a busy machine answers late, too
 					t.Fatalf("the device answers, and is not used since %q", s.Device.Reason)
 				}
 			}
