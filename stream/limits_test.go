@@ -47,7 +47,7 @@ func TestTooFewGroupsExpected(t *testing.T) {
 func TestPinnedLimits(t *testing.T) {
 	in := makeInput(rand.New(rand.NewPCG(3, 4)), 60_000, 1<<30, 4, 0)
 	for _, groups := range []int64{5000, 20_000, 1 << 30} {
-		for pinned := int64(256 << 10); pinned <= 4<<20; pinned += int64(invariants.Fewer(256<<10, 1<<20)) {
+		for pinned := int64(256 << 10); pinned <= 4<<20; pinned += int64(invariants.Fewer(256<<10, 512<<10)) {
 			t.Run(fmt.Sprintf("%d groups, %d B", groups, pinned), func(t *testing.T) {
 				device := openHost(t, hostdevice.Options{MemoryLimit: 1 << 20, PinnedLimit: pinned})
 				a, _, err := run(in, stream.Options{Devices: []kernels.Device{device}, Groups: groups, RadixBits: 1}, 2)
