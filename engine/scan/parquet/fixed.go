@@ -183,6 +183,8 @@ func bytesValuesOf(typ arrow.FixedWidthDataType, width int, mem memory.Allocator
 		return newFixed(typ, mem, form, func(out []decimal128.Num, plain []byte) { decimals128(out, plain, width) })
 	case id == arrow.DECIMAL256 && 1 <= width && width <= 32:
 		return newFixed(typ, mem, form, func(out []decimal256.Num, plain []byte) { decimals256(out, plain, width) })
+	case id == arrow.INTERVAL_MONTH_DAY_NANO && width == intervalBytes:
+		return newFixed(typ, mem, form, intervals)
 	case id == arrow.FLOAT16 && width == 2:
 		return newCopied[[2]byte](typ, mem, form)
 	case id == arrow.FIXED_SIZE_BINARY && typ.Bytes() == width && copiedOfWidth[width] != nil:

@@ -61,7 +61,7 @@ func (p *File) leafType(t arrow.DataType, column int) arrow.DataType {
 	leaf, own := p.meta.Schema.Column(column), delivery.Type(t)
 	switch {
 	case leaf.LogicalType().Equals(schema.IntervalLogicalType{}), leaf.ConvertedType() == schema.ConvertedTypes.Interval:
-		return arrow.FixedWidthTypes.DayTimeInterval // which no query reads: of months, days and milliseconds, it has none
+		own = arrow.FixedWidthTypes.MonthDayNanoInterval
 	case leaf.PhysicalType() == parquet.Types.Int96 && isFlat(leaf):
 		own = int96Type(t)
 	case t.ID() == arrow.NULL && leaf.PhysicalType() == parquet.Types.Int32 && len(leaf.ColumnPath()) > 1:
