@@ -84,6 +84,8 @@ func TypeName(dt arrow.DataType) string {
 		return TypeName(dt.Of)
 	case *arrow.DictionaryType:
 		return TypeName(dt.ValueType)
+	case *nested.Named:
+		return dt.String()
 	case arrow.ExtensionType:
 		return TypeName(dt.StorageType())
 	case arrow.DecimalType:

@@ -317,7 +317,13 @@ func (p *statements) typeName(t *pg.TypeName) expr.Type {
 			name = s
 		}
 	}
+	if name == "enum" {
+		return p.listsOf(t, p.enum(at, t.GetTypmods()))
+	}
 	var params []int
+	if name == "bit" && len(t.GetTypmods()) == 1 && p.expr(t.GetTypmods()[0]).Value == int64(1) {
+		t.Typmods = nil // PostgreSQL's BIT is BIT(1)
+	}
 	for _, m := range t.GetTypmods() {
 		n, ok := p.expr(m).Value.(int64)
 		if !ok {
@@ -334,6 +340,23 @@ func (p *statements) typeName(t *pg.TypeName) expr.Type {
 		p.fail(at, "%s", message)
 	}
 	return p.listsOf(t, typ)
+}
+
+// enum returns the type ENUM of words.
+func (p *statements) enum(at int, nodes []*pg.Node) expr.Type {
+	words := make([]string, len(nodes))
+	for i, x := range p.exprs(nodes) {
+		word, ok := x.Value.(string)
+		if !ok || x.Op != expr.OpConstant {
+			p.fail(x.At, "enum: want its values, which are strings: ENUM('a', 'b')")
+		}
+		words[i] = word
+	}
+	typ, ok := expr.EnumOf(words)
+	if !ok {
+		p.fail(at, "enum: want ENUM('a', 'b'), whose values differ")
+	}
+	return typ
 }
 
 // listsOf returns the type of lists, or of lists of lists, that brackets behind a type make.

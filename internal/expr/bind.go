@@ -363,7 +363,7 @@ func (b *binder) check(n *node, types ...TypeID) {
 		t := a.typ
 		switch want := types[i]; {
 		case t.ID == Null:
-		case want == Text && t.ID != Text:
+		case want == Text && t.ID != Text && !t.isEnum():
 			b.fail(a.at, "%s: argument %d is of type %s, want VARCHAR; cast it", n.text, i+1, t)
 		case want == Int64 && !t.integer():
 			b.fail(a.at, "%s: argument %d is of type %s, want an integer; cast it", n.text, i+1, t)

@@ -22,6 +22,8 @@ func implicit(from, to Type) bool {
 	switch {
 	case from == to, from.ID == Null, from.ID == Text:
 		return true
+	case from.isEnum() && to.ID == Text:
+		return true
 	case from.numeric() && (to.numeric() || to.ID == Bool), from.ID == Bool && to.numeric():
 		return true
 	case from.temporal() && to.temporal(), from.clock() && to.clock():
@@ -156,6 +158,8 @@ func setCast(n *node, from Type, try bool) bool {
 		return n.setDuration(n.args[0])
 	case to.ID == Period && from.ID != Null:
 		return setPeriod(n, from, try)
+	case from.ID == Named || to.ID == Named:
+		return setNamedCast(n, from, try)
 	case from.nested() || to.nested():
 		return setNestedCast(n, from, try)
 	case to.ID == Text:

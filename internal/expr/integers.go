@@ -13,8 +13,9 @@ import (
 // moreNumbers are functions of integers, and of the bits of doubles.
 func moreNumbers() []Function {
 	return []Function{
-		operator("~ a", "~ a", "the other bits", "~5", "-6", 1, 1, complement),
-		function("bit_count", "n", "bits that are set", "bit_count(7)", "3", bitCount),
+		operator("~ a", "~ a", "the other bits", "~5", "-6", 1, 1, ofBits(otherBits, complement)),
+		function("bit_count", "n", "bits that are set", "bit_count(7)", "3",
+			ofBits(countOfBits(onesOfBits), bitCount)),
 		function("factorial", "n", "n!, up to 33", "factorial(5)", "120", factorial),
 		function("gcd", "a, b", "greatest common divisor", "gcd(12, 18)", "6", ofIntegers(func(x, y *big.Int) *big.Int {
 			return new(big.Int).GCD(nil, nil, x.Abs(x), y.Abs(y))

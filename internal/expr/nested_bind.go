@@ -9,7 +9,7 @@ import (
 // ofLists binds a function by one binding where its first argument is nested, and else by another.
 func ofLists(nested, other binding) binding {
 	return func(b *binder, n *node) {
-		isNested := func(a *node) bool { return a.typ.nested() && a.typ.ID != Period }
+		isNested := func(a *node) bool { return a.typ.nested() && !a.typ.whole() }
 		switch {
 		case isNested(n.args[0]), len(n.args) == 2 && isNull(n.args[0]) && isNested(n.args[1]):
 			nested(b, n)

@@ -162,7 +162,7 @@ func (f *frame) structs(
 
 // textShape returns a type with strings in place of all values that are not nested.
 func textShape(t Type) Type {
-	if !t.nested() {
+	if !t.nested() || t.whole() {
 		return typeOf(Text)
 	}
 	parts := make([]Type, len(t.parts))
@@ -196,6 +196,9 @@ func appendNested(b []byte, t Type, s string) []byte {
 	if t.ID == Period {
 		months, days, micros := nested.IntervalOf(s)
 		return timeformat.AppendInterval(b, months, days, micros)
+	}
+	if t.ID == Named {
+		return append(b, t.named().Text(nested.TextOf(s))...)
 	}
 	opened, closed := "[", "]"
 	switch {
@@ -241,7 +244,7 @@ func appendPartText(b []byte, t Type, x nested.Element) []byte {
 	switch {
 	case x.Null:
 		return append(b, "NULL"...)
-	case t.nested() && t.ID != Period:
+	case t.nested() && !t.whole():
 		return appendNested(b, t, x.Value)
 	case t.numeric():
 		return appendValue(b, t, valueOf(t, x.Value))

@@ -27,6 +27,29 @@ var period = func() Type {
 	return Type{ID: Period, shape: &shape{layout: nested.LayoutOf(of.Of), arrow: of, text: types[Period].name}}
 }()
 
+// namedOf returns a type of nested.Named.
+func namedOf(of *nested.Named) Type {
+	text := of.String()
+	if known, ok := shapes.Load(text); ok {
+		return Type{ID: Named, shape: known.(*shape)}
+	}
+	s := &shape{layout: nested.LayoutOf(of), arrow: nested.NewType(of), text: text}
+	known, _ := shapes.LoadOrStore(text, s)
+	return Type{ID: Named, shape: known.(*shape)}
+}
+
+// EnumOf returns the type ENUM of words, which are at least one and differ; ok is false of others.
+func EnumOf(words []string) (t Type, ok bool) {
+	known := map[string]bool{}
+	for _, word := range words {
+		known[word] = true
+	}
+	if len(known) != len(words) || len(words) == 0 || len(words) > nested.EnumWordsMax {
+		return t, false
+	}
+	return namedOf(nested.NewNamed(nested.Enum, words...)), true
+}
+
 // shapes are the shapes of all types so far, by their text.
 var shapes sync.Map
 
@@ -110,6 +133,8 @@ func ofNested(dt arrow.DataType) Type {
 	switch dt := dt.(type) {
 	case *arrow.MonthDayNanoIntervalType:
 		return period
+	case *nested.Named:
+		return namedOf(dt)
 	case *arrow.MapType:
 		return newNested(Map, nil, part(dt.KeyType()), part(dt.ItemType()))
 	case *arrow.StructType:
@@ -172,7 +197,7 @@ func (t Type) entry() Type { return structOf([]string{"key", "value"}, t.parts..
 
 // commonNested is common for nested types.
 func commonNested(a, b Type) (Type, bool) {
-	if a.ID != b.ID || len(a.parts) != len(b.parts) {
+	if a.ID != b.ID || len(a.parts) != len(b.parts) || a.ID == Named {
 		return Type{}, false
 	}
 	parts := make([]Type, len(a.parts))
@@ -206,7 +231,7 @@ func implicitParts(from, to Type) bool {
 
 // partPlaces returns, for each part of a type, the part of another that becomes it by a cast, or -1: a NULL.
 func partPlaces(from, to Type) (places []int, ok bool) {
-	if from.ID != to.ID {
+	if from.ID != to.ID || from.ID == Named {
 		return nil, false
 	}
 	byName := from.ID == Struct && !isTuple(from.names) && !isTuple(to.names)

@@ -31,7 +31,7 @@ func partFunctions() []Function {
 		operator("glob", "a GLOB pattern", "* is any bytes, ? is one, [a-z] and [!a-z] are one of them or of the others",
 			"'group' GLOB 'g[a-z]*'", "true", 2, 2, globTest, "~~~"),
 		function("bit_length", "s", "bits", "bit_length('größe')", "56",
-			textToInt(Int64, func(s string) int64 { return 8 * int64(len(s)) })),
+			ofBits(countOfBits(allBits), textToInt(Int64, func(s string) int64 { return 8 * int64(len(s)) }))),
 		function("strip_accents", "s", "letters without their accents", "strip_accents('Größe')", "Große",
 			textOf(decomposed, appendPlain)),
 		function("nfc_normalize", "s", "letters and accents as one character where there is one",

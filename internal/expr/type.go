@@ -41,6 +41,7 @@ const (
 	Duration    // microseconds between two timestamps
 	Interval    // months, days and microseconds; constants, and numbers of a unit
 	Period      // an interval as a value: of a column, or of a part of a nested value
+	Named       // a UUID, BIT, TIME WITH TIME ZONE or ENUM, as its shape says
 	List        // of values of one type
 	Struct      // fields, by name or, of a tuple, by place
 	Map         // keys and values, in the order in which they came
@@ -114,6 +115,7 @@ var types = [typeIDEnd]struct {
 	Duration:    {"DURATION", intKind, arrow.FixedWidthTypes.Duration_us},
 	Interval:    {"INTERVAL", intKind, arrow.BinaryTypes.String},
 	Period:      {"INTERVAL", textKind, nil},
+	Named:       {"", textKind, nil},
 	List:        {"LIST", textKind, nil},
 	Struct:      {"STRUCT", textKind, nil},
 	Map:         {"MAP", textKind, nil},
@@ -147,13 +149,18 @@ var typesByName = map[string]TypeID{
 }
 
 // TypeNames lists the names that ParseType knows; for "did you mean".
-func TypeNames() []string { return slices.Collect(maps.Keys(typesByName)) }
+func TypeNames() []string {
+	return slices.AppendSeq(slices.Collect(maps.Keys(typesByName)), maps.Keys(namedByName))
+}
 
 // ParseType returns the type of a name, in any case, and of its parameters: decimal(15, 2). A
 // decimal without parameters has 18 digits, 3 of them after the decimal point.
 func ParseType(name string, params ...int) (Type, error) {
 	id, ok := typesByName[strings.ToLower(name)]
+	named, isNamed := namedByName[strings.ToLower(name)]
 	switch {
+	case isNamed && len(params) == 0:
+		return named, nil
 	case !ok:
 		return Type{}, fmt.Errorf("no type is named %s", name)
 	case id != Decimal && id != Text && len(params) > 0:
@@ -307,6 +314,8 @@ func common(a, b Type) (Type, bool) {
 		return a, true
 	case a.span() && b.span():
 		return period, true
+	case a.isEnum() && (b.isEnum() || b.ID == Text), a.ID == Text && b.isEnum():
+		return typeOf(Text), true
 	case a.nested() && b.nested():
 		return commonNested(a, b)
 	}

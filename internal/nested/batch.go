@@ -17,8 +17,8 @@ func Schema(s *arrow.Schema) *arrow.Schema {
 			continue
 		}
 		fields := made.Fields() // a copy
-		if fields[i].Type = t.Of; f.Type.ID() == arrow.LIST {
-			fields[i].Type = arrow.ListOf(t.Of)
+		if fields[i].Type = Plain(t.Of); f.Type.ID() == arrow.LIST {
+			fields[i].Type = arrow.ListOf(Plain(t.Of))
 		}
 		meta := s.Metadata()
 		made = arrow.NewSchema(fields, &meta)

@@ -17,7 +17,7 @@ func Decode(mem memory.Allocator, a arrow.Array) (arrow.Array, error) {
 	if !ok || !isBinary {
 		return nil, fmt.Errorf("%s where nested values were expected", a.DataType())
 	}
-	b := array.NewBuilder(mem, t.Of)
+	b := array.NewBuilder(mem, Plain(t.Of))
 	defer b.Release()
 	b.Reserve(a.Len())
 	read := newReader(b, t.Of)
@@ -36,6 +36,10 @@ func Decode(mem memory.Allocator, a arrow.Array) (arrow.Array, error) {
 type reader func(s string)
 
 func newReader(b array.Builder, dt arrow.DataType) reader {
+	if named, ok := dt.(*Named); ok {
+		b := b.(*array.StringBuilder)
+		return func(s string) { b.Append(named.Text(TextOf(s))) }
+	}
 	l := LayoutOf(dt)
 	switch b := b.(type) {
 	case *array.StructBuilder:

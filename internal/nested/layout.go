@@ -51,7 +51,7 @@ func LayoutOf(dt arrow.DataType) *Layout {
 			return &Layout{Form: Fixed, Width: 8, Signed: true}
 		}
 		return &Layout{Form: Fixed, Width: 16, Signed: true}
-	case *arrow.StringType, *arrow.BinaryType:
+	case *arrow.StringType, *arrow.BinaryType, *Named:
 		return &Layout{Form: Text}
 	case *arrow.MonthDayNanoIntervalType:
 		return &Layout{Form: Fixed, Width: intervalBytes}

@@ -35,7 +35,7 @@ func Of(dt arrow.DataType) (of arrow.DataType) {
 	if t, ok := dt.(*Type); ok {
 		return t.Of
 	}
-	if arrow.IsNested(dt.ID()) || dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO {
+	if _, isNamed := dt.(*Named); isNamed || arrow.IsNested(dt.ID()) || dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO {
 		return Canonical(dt)
 	}
 	return nil
@@ -49,6 +49,8 @@ func Canonical(dt arrow.DataType) arrow.DataType {
 		return dt.Of
 	case *arrow.DictionaryType:
 		return Canonical(dt.ValueType)
+	case *Named:
+		return dt
 	case arrow.ExtensionType:
 		return Canonical(dt.StorageType())
 	case *arrow.MapType:
