@@ -82,6 +82,14 @@ func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
 			call.Value = w
 		}
 		return call
+	case f == query.Median && t.ID == expr.Period:
+		list := withFirst(x, first)
+		list.Name = query.List.String()
+		middle := expr.Call("list_aggregate", list, expr.Constant(query.Median.String()))
+		middle.At = x.At
+		return middle
+	case f == query.Avg && t.ID == expr.Period:
+		return meanOfPeriods(x)
 	case f == query.Avg && t.ID >= expr.Date && t.ID <= expr.TimestampTZ:
 		mean := expr.Call("make_timestamp", expr.Cast(meanMicros(x), expr.Type{ID: expr.Int64}))
 		if t.ID == expr.TimestampTZ || t.ID == expr.Time || t.ID == expr.TimeNS {
@@ -140,6 +148,22 @@ func meanMicros(x *expr.Expr) *expr.Expr {
 	doubled := expr.Call("-", expr.Call("+", expr.Call("*", whole, two), count), expr.Constant(int64(1)))
 	return expr.Call("if", expr.Call("<", whole, expr.Constant(int64(0))),
 		expr.Call("//", whole, count), expr.Call("//", doubled, expr.Call("*", count, two)))
+}
+
+// meanOfPeriods returns what avg of intervals stands for.
+func meanOfPeriods(x *expr.Expr) *expr.Expr {
+	first := x.Args[0]
+	mean := expr.Call(expr.MeanOfPeriods)
+	for part := range int64(3) {
+		of := castAt(expr.Call(expr.PartOfPeriod, first, expr.Constant(part)), expr.Type{ID: expr.Decimal, Precision: 38})
+		sum := withFirst(x, of)
+		sum.Name = query.Sum.String()
+		mean.Args = append(mean.Args, sum)
+	}
+	count := withFirst(x, first)
+	count.Name = query.Count.String()
+	mean.Args, mean.At = append(mean.Args, count), x.At
+	return mean
 }
 
 // withFirst returns a call with another first argument.

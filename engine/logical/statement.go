@@ -121,7 +121,7 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 		} else {
 			st.named(name, x)
 		}
-		st.items = append(st.items, item{x, name, len(x.Columns()) == 0})
+		st.items = append(st.items, item{x, name, len(x.Columns()) == 0 && !x.IsDrawn()})
 	}
 	most := nodesMax + nodesPerColumn*len(st.scope.columns)
 	for _, it := range st.items {
@@ -180,7 +180,7 @@ func (st *statement) star(it sql.Item, columns []int) error {
 			if err != nil {
 				return err
 			}
-			made.expr, made.isConst = x, len(x.Columns()) == 0
+			made.expr, made.isConst = x, len(x.Columns()) == 0 && !x.IsDrawn()
 		}
 		if at := named(len(star.Rename), rename, c.Name); at >= 0 {
 			made.name = star.Rename[at][1]

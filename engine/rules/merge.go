@@ -31,7 +31,8 @@ type merger struct {
 
 // mergeable says whether a projection becomes a part of the node above it.
 func (m *merger) mergeable(p *logical.Project) bool {
-	if p.Derived && !m.derived || expr.Exceeds(mergedPartsMax, p.Exprs...) {
+	isDrawn := slices.ContainsFunc(p.Exprs, (*expr.Expr).IsDrawn) // the same value wherever the column stands
+	if p.Derived && !m.derived || isDrawn || expr.Exceeds(mergedPartsMax, p.Exprs...) {
 		return false
 	}
 	m.isMerged = m.isMerged || p.Derived

@@ -20,6 +20,10 @@ type composition struct {
 // compositions are the aggregate functions that are expressions of others.
 var compositions = map[string]composition{
 	"count_if": {1, false, counted}, "countif": {1, false, counted},
+	"sum_no_overflow": {1, false, func(of caller, args []*expr.Expr) *expr.Expr { return of(query.Sum, args...) }},
+	"bitstring_agg": {3, false, func(of caller, args []*expr.Expr) *expr.Expr {
+		return expr.Call(expr.BitsOfNumbers, of(query.List, args[0]), args[1], args[2])
+	}},
 	"fsum": {1, false, summed}, "kahan_sum": {1, false, summed}, "sumkahan": {1, false, summed},
 	"geomean": {1, false, meanOfLogs}, "geometric_mean": {1, false, meanOfLogs},
 	"sem": {1, false, func(of caller, args []*expr.Expr) *expr.Expr {

@@ -594,7 +594,7 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 	isSyntax := call.GetFuncformat() == pg.CoercionForm_COERCE_SQL_SYNTAX
 	parts := words(call.GetFuncname())
 	if len(parts) > 1 && !isSyntax && !slices.Contains(plainNames, strings.Join(parts, ".")) {
-		p.fail(at, "not supported: a function's name in parts")
+		return p.methodCall(call)
 	}
 	if known, ok := syntaxNames[name]; ok && isSyntax {
 		name = known
@@ -618,7 +618,20 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 	if name == "age" && len(x.Args) == 1 {
 		x.Args = []*expr.Expr{p.noteMoment(callAt(x.At, "today")), x.Args[0]}
 	}
+	p.localsMade++
+	x.Tell(p.localsMade)
 	return p.noteMoment(x)
+}
+
+// methodCall reads a.f(b), where a is a column, which is f(a, b).
+func (p *statements) methodCall(call *pg.FuncCall) *expr.Expr {
+	parts := call.GetFuncname()
+	last := len(parts) - 1
+	of := &pg.FuncCall{Funcname: parts[last:], Location: call.GetLocation(), Funcformat: call.GetFuncformat()}
+	first := &pg.ColumnRef{Fields: parts[:last], Location: call.GetLocation()}
+	of.Args = append([]*pg.Node{{Node: &pg.Node_ColumnRef{ColumnRef: first}}}, call.GetArgs()...)
+	p.take(call, "funcname", "args", "funcformat")
+	return p.funcCall(of)
 }
 
 // noteMoment notes a call of now or its kin.

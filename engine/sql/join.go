@@ -4,6 +4,8 @@ package sql
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // tablesMax bounds the tables of one FROM, and the joins of a text.
@@ -96,9 +98,16 @@ func (p *statements) join(e *pg.JoinExpr) From {
 		}
 		kind = JoinKind(word)
 	}
-	if call := unnestCall(e.GetRarg()); call != nil && kind == InnerJoin && !isAsof && isTrue(e.GetQuals()) {
+	isUnnested := kind == InnerJoin || kind == LeftJoin
+	if call := unnestCall(e.GetRarg()); call != nil && isUnnested && !isAsof && isTrue(e.GetQuals()) {
 		p.taken[e.GetQuals().GetAConst()] = true
-		return p.unnest(p.fromOne(left), e.GetRarg().GetRangeFunction(), call)
+		u := p.unnest(p.fromOne(left), e.GetRarg().GetRangeFunction(), call).(*Unnest)
+		if kind == LeftJoin { // a row without elements has one, which is NULL
+			list, null := u.List, expr.Constant(nil)
+			u.List = callAt(list.At, "case", callAt(list.At, ">", callAt(list.At, "len", list), expr.Constant(int64(0))), list,
+				callAt(list.At, "list_value", null))
+		}
+		return u
 	}
 	j := &Join{
 		Kind: kind, Asof: isAsof, Natural: e.GetIsNatural(), Left: p.fromOne(left), Right: p.fromOne(e.GetRarg()),

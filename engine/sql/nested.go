@@ -51,6 +51,8 @@ func (s *script) nestedValues() {
 			if s.token(end).Token != pg.Token_ASCII_40 {
 				s.wrap(i+1, end)
 			}
+		case t.Token == pg.Token_ASCII_46 && s.isMethod(i):
+			s.method(i)
 		case t.Token == pg.Token_ASCII_46:
 			s.wrapOperand(i)
 		case s.isWord(i, "map") && s.token(i+1).Token == tokenOpenBrace:
@@ -98,9 +100,89 @@ func (s *script) partner(i int) int {
 	return len(s.tokens)
 }
 
+// isMethod says whether the point at an index stands before a function of what stands before the point, which is more
+// than a name.
+func (s *script) isMethod(i int) bool {
+	if !isName(s.token(i+1)) || s.token(i+2).Token != pg.Token_ASCII_40 {
+		return false
+	}
+	switch s.token(i - 1).Token {
+	case pg.Token_SCONST, pg.Token_ASCII_41, pg.Token_ASCII_93, tokenCloseBrace:
+		return true
+	}
+	return false
+}
+
+// method notes that a.f(b) is parsed as f(a, b).
+func (s *script) method(i int) {
+	first := s.operandStart(i - 1)
+	if first < 0 {
+		return
+	}
+	s.open(first, i, `"`+strings.ToLower(s.name(s.token(i+1)))+`"(`)
+	s.swapped[int(s.token(i).Start)], s.swapped[int(s.token(i+1).Start)] = " ", " "
+	if s.swapped[int(s.token(i+2).Start)] = ","; s.token(i+3).Token == pg.Token_ASCII_41 {
+		s.swapped[int(s.token(i+2).Start)] = " "
+	}
+}
+
+// operandStart returns the index of the first token of the operand that ends at an index, or -1.
+func (s *script) operandStart(i int) int {
+	first := i
+	switch s.token(i).Token {
+	case pg.Token_ASCII_41:
+		if first = s.partner(i); first >= i {
+			return -1
+		}
+		if s.isCalled(first - 1) {
+			first--
+		}
+	case pg.Token_ASCII_93:
+		if first = s.partner(i); first >= i {
+			return -1
+		}
+		if !s.opensList(first) {
+			return s.operandStart(first - 1)
+		}
+	case tokenCloseBrace:
+		if first = s.partner(i); first >= i {
+			return -1
+		}
+		if s.isWord(first-1, "map") {
+			first--
+		}
+	}
+	if s.token(first-1).Token == pg.Token_ASCII_46 {
+		return s.operandStart(first - 2)
+	}
+	return first
+}
+
+// opening is a text that is parsed before an operand, and the index of the token behind what it opens.
+type opening struct {
+	text string
+	end  int
+}
+
+// open notes what is parsed before an operand; what ends last comes first.
+func (s *script) open(from, end int, text string) {
+	at := int(s.token(from).Start)
+	s.openings[at] = append(s.openings[at], opening{text, end})
+	slices.SortStableFunc(s.openings[at], func(a, b opening) int { return b.end - a.end })
+}
+
+// insertOpenings puts what open has noted before the operands.
+func (s *script) insertOpenings() {
+	for at, list := range s.openings {
+		for _, o := range list {
+			s.inserted[at] += o.text
+		}
+	}
+}
+
 // wrap puts parentheses around tokens.
 func (s *script) wrap(from, to int) {
-	s.inserted[int(s.token(from).Start)] += "("
+	s.open(from, to, "(")
 	if to >= len(s.tokens) {
 		s.tail += ")"
 		return
@@ -135,6 +217,7 @@ func (s *script) wrapOperand(i int) {
 		if first--; !s.isCalled(first) {
 			return
 		}
+		first = s.operandStart(i - 1) // of a.f(b) its a
 	case pg.Token_ASCII_93:
 		if !s.opensList(first) {
 			return

@@ -26,7 +26,7 @@ func (s *script) pivotWords() error {
 		if i < 0 {
 			return nil
 		}
-		w := &pivoting{s: s, word: s.tokens[i], of: &Pivot{At: int(s.tokens[i].Start), IsUnpivot: s.isWord(i, "unpivot")}}
+		w := &pivoting{s: s, word: s.tokens[i], of: &Pivot{At: int(s.tokens[i].Start), IsUnpivot: slices.Index(pivotNames, strings.ToLower(s.word(s.tokens[i]))) >= 2}}
 		s.pivots[w.of.At] = w.of
 		if !w.behindTable(i) {
 			w.asStatement(i)
@@ -42,8 +42,11 @@ func (s *script) pivotWords() error {
 	return errorAt(s.text, 0, "not supported: more than %d words PIVOT and UNPIVOT", pivotsMax-1)
 }
 
+// pivotNames are PIVOT, UNPIVOT and their other names.
+var pivotNames = []string{"pivot", "pivot_wider", "unpivot", "pivot_longer"}
+
 func (s *script) isPivot(t *pg.ScanToken) bool {
-	return t.Token == pg.Token_IDENT && (strings.EqualFold(s.word(t), "pivot") || strings.EqualFold(s.word(t), "unpivot"))
+	return t.Token == pg.Token_IDENT && slices.Contains(pivotNames, strings.ToLower(s.word(t)))
 }
 
 // pivoting rewrites a PIVOT or UNPIVOT.

@@ -53,9 +53,10 @@ type script struct {
 
 	verbsWithin map[int]string // what is parsed in place of verbs behind FROM, by their offset
 
-	partners map[int]int    // indexes of brackets that belong together
-	swapped  map[int]string // what is parsed in place of a token of a nested value, by its offset
-	types    map[int]typed  // nested types with their parts, by the offset of the first word
+	partners map[int]int       // indexes of brackets that belong together
+	openings map[int][]opening // by the offset of the first byte of an operand
+	swapped  map[int]string    // what is parsed in place of a token of a nested value, by its offset
+	types    map[int]typed     // nested types with their parts, by the offset of the first word
 
 	qualified map[int]bool // conditions of QUALIFY, by the offset of their first byte
 
@@ -127,7 +128,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
 		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{},
 		verbsWithin: map[int]string{}, lambdas: map[int]bool{}, swapped: map[int]string{}, types: map[int]typed{},
-		pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
+		openings: map[int][]opening{}, pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
@@ -156,6 +157,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 	s.naturalLast()
 	s.nestedValues()
 	s.subscripts()
+	s.insertOpenings()
 	if prefix == "" {
 		s.nestedVerbs()
 		s.selectFirst()

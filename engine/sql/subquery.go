@@ -5,6 +5,7 @@ package sql
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/expr"
 )
 
@@ -18,6 +19,9 @@ var subqueryKinds = map[pg.SubLinkType]SubqueryKind{
 func (p *statements) subquery(link *pg.SubLink) *expr.Expr {
 	p.take(link, "sub_link_type", "testexpr", "oper_name", "subselect")
 	at := p.offset(link.GetLocation())
+	if link.GetSubLinkType() == pg.SubLinkType_ARRAY_SUBLINK {
+		return p.arrayOfRows(at, link)
+	}
 	kind, ok := subqueryKinds[link.GetSubLinkType()]
 	if !ok {
 		p.fail(at, "not supported: this subquery")
@@ -46,6 +50,22 @@ func (p *statements) subquery(link *pg.SubLink) *expr.Expr {
 	of.text = p.subqueryText(of, x)
 	p.subqueries = append(p.subqueries, of.Query)
 	return x
+}
+
+// arrayOfRows reads ARRAY(SELECT a ...): the list of the values in the order of the rows, which is empty without rows.
+func (p *statements) arrayOfRows(at int, link *pg.SubLink) *expr.Expr {
+	rows := p.statement(link.GetSubselect().GetSelectStmt(), p.ctes)
+	const column, table = "value", "rows of ARRAY"
+	value := &expr.Expr{Op: expr.OpColumn, Name: column, At: at}
+	list := &expr.Expr{Op: expr.OpAggregate, Name: query.List.String(), Args: []*expr.Expr{value}, At: at}
+	of := &Subquery{Kind: ScalarSubquery, Operator: "=", Query: &Select{
+		Text: p.text, Items: []Item{{Expr: list, Name: column, At: at}},
+		From: &Derived{At: at, Query: rows, Alias: Alias{Name: table, Columns: []string{column}}},
+	}}
+	x := &expr.Expr{Op: expr.OpSubquery, Name: string(ScalarSubquery), Value: of, At: at}
+	of.text = "ARRAY" + p.subqueryText(of, x)
+	p.subqueries = append(p.subqueries, of.Query)
+	return callAt(at, "coalesce", x, callAt(at, "list_value"))
 }
 
 // isComparison says whether an operator compares values.

@@ -241,7 +241,7 @@ func (b *binder) finish(n *node) *node {
 		n.single = -1
 	}
 	n.slot = b.newSlot()
-	if constant {
+	if constant && !n.drawn {
 		b.fold(n)
 	}
 	return n

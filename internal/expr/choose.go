@@ -7,6 +7,15 @@ import (
 	"github.com/mpga/mpga/engine/query"
 )
 
+// unlessNull binds constant_or_null.
+func unlessNull(b *binder, n *node) {
+	condition := b.made(n, "is not null", n.args[1])
+	for _, a := range n.args[2:] {
+		condition = b.made(n, "and", condition, b.made(n, "is not null", a))
+	}
+	b.becomes(n, "case", condition, n.args[0])
+}
+
 // caseOf binds CASE: conditions and results in turn, then perhaps the result of ELSE. A result is
 // evaluated only for the rows that reach it, so that CASE WHEN can guard against errors.
 func caseOf(b *binder, n *node) {

@@ -40,9 +40,9 @@ func clocks() []Function {
 			"6700000000", nanosecond),
 		function("julian", "t", "the Julian day, as a double", "julian(TIMESTAMP '2020-02-03 12:00:00')", "2458883.5",
 			julian),
-		function("timezone", "zone, t", "the time of a zone as a TIMESTAMPTZ, and of a TIMESTAMPTZ the zone's time; t "+
-			"AT TIME ZONE zone too",
-			"timezone('Asia/Tokyo', TIMESTAMP '2020-01-01 09:00:00')", "2020-01-01 00:00:00+00", atZone),
+		operator("timezone", "timezone(zone, t)", "the time of a zone as a TIMESTAMPTZ, and of a TIMESTAMPTZ the zone's "+
+			"time; t AT TIME ZONE zone too; without a zone the seconds that UTC is away, 0",
+			"timezone('Asia/Tokyo', TIMESTAMP '2020-01-01 09:00:00')", "2020-01-01 00:00:00+00", 1, 2, atZone),
 	}
 	for _, u := range []struct {
 		name string
@@ -60,6 +60,28 @@ func clocks() []Function {
 			"TIMESTAMP '1970-01-01' + "+name+"(1)", formatValue(typeOf(Timestamp), sum), unitsOf(u.unit)))
 	}
 	return list
+}
+
+// zonedTimes are functions that make times with a zone.
+func zonedTimes() []Function {
+	return []Function{
+		operator("make_timestamptz",
+			"make_timestamptz(year, month, day, hour, minute, seconds [, zone]), make_timestamptz(microseconds)",
+			"a timestamp with time zone, of the parts that it has in a zone, or in UTC, or of microseconds since 1970",
+			"make_timestamptz(2020, 2, 3, 4, 5, 6.7, 'Asia/Tokyo')", "2020-02-02 19:05:06.7+00", 1, 7, makeTimestampTZ),
+	}
+}
+
+func makeTimestampTZ(b *binder, n *node) {
+	zone, parts := b.constant(typeOf(Text), "UTC"), n.args
+	switch len(parts) {
+	case 1:
+		toTimestamp(TimestampTZ, 1)(b, n)
+		return
+	case 7:
+		zone, parts = parts[6], parts[:6]
+	}
+	b.becomes(n, "timezone", zone, b.made(n, "make_timestamp", parts...))
 }
 
 // momentary are the functions of the time at which a statement is planned, with their types.
@@ -414,6 +436,11 @@ func julian(b *binder, n *node) {
 
 // atZone binds timezone(zone, time).
 func atZone(b *binder, n *node) {
+	if len(n.args) == 1 {
+		part, _ := findPart("timezone")
+		b.part(n, part)
+		return
+	}
 	name := b.word(n, 0)
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" || name == "Local" {

@@ -26,7 +26,9 @@ func codes() []Function {
 		function("to_base64", "blob", "in Base64", "to_base64('Ulm'::BLOB)", "VWxt", toBase64, "base64"),
 		function("from_base64", "s", "the BLOB of Base64", "from_base64('VWxt')", "Ulm", fromBase64),
 		function("encode", "s", "its bytes as a BLOB", "encode('a')", "a", encode),
-		function("decode", "blob", "the text that bytes of UTF-8 are", "decode('a'::BLOB)", "a", decode),
+		operator("decode", "decode(blob [, how])",
+			"the text that bytes of UTF-8 are; others are an error, ? by 'replace', or left out by 'ignore'",
+			"decode('\\xAAb'::BLOB, 'replace')", "?b", 1, 2, decode),
 		function("url_encode", "s", "with % and two digits for bytes other than letters, digits and -_.~",
 			"url_encode('a b')", "a%20b", textOf(func(s string) int { return 3 * len(s) }, appendURL)),
 		function("url_decode", "s", "with the bytes that % and two digits stand for", "url_decode('a%20b')", "a b",
@@ -186,14 +188,38 @@ func decode(b *binder, n *node) {
 	if t := n.args[0].typ.ID; t != Blob && t != Null {
 		b.mismatch(n)
 	}
+	with, isKnown := "", true
+	if len(n.args) > 1 {
+		how := map[string]string{"strict": "", "replace": "?", "ignore": " "}
+		with, isKnown = how[b.word(n, 1)]
+	}
+	if n.args = n.args[:1]; !isKnown {
+		b.fail(n.at, "%s: want 'strict', 'replace' or 'ignore' behind the bytes", n.text)
+	}
 	n.typ, n.fallible = typeOf(Text), true
 	b.castArg(n, 0, typeOf(Blob))
 	n.eval = map1e(n, func(s string) (string, error) {
+		if !utf8.ValidString(s) && with != "" {
+			return readable(s, strings.TrimSpace(with)), nil
+		}
 		if !utf8.ValidString(s) {
 			return "", query.Valuef("%s: the bytes are no UTF-8", n.text)
 		}
 		return s, nil
 	})
+}
+
+// readable returns a text with another in place of each byte that is no UTF-8.
+func readable(s, with string) string {
+	var text strings.Builder
+	for at, r := range s {
+		if _, size := utf8.DecodeRuneInString(s[at:]); r == utf8.RuneError && size == 1 {
+			text.WriteString(with)
+		} else {
+			text.WriteRune(r)
+		}
+	}
+	return text.String()
 }
 
 func appendURL(b []byte, s string) []byte {

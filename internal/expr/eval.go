@@ -40,6 +40,7 @@ type node struct {
 	isYear   bool     // the year of a time
 	exact    bool     // a cast that keeps the order of values, and turns different values to different values
 	isJSON   bool     // of type Text: what a function of JSON has made
+	drawn    bool     // another value for each row, whatever the arguments are
 	shared   bool     // the node stands more than once in the program's expressions
 
 	lambda     *Expr        // that the node stands for until its function binds it; nil of others

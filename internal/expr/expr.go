@@ -42,7 +42,7 @@ type Expr struct {
 	Op    Op
 	Name  string // of a column or a function; "" of other forms
 	Type  Type   // of a constant, or the type that a cast leads to
-	Value any    // nil, bool, int64, float64, decimal128.Num, string or IntervalValue, by Type; or see OpSubquery
+	Value any    // nil, bool, int64, float64, decimal128.Num, string or IntervalValue, by Type; or see OpSubquery, Tell
 	Args  []*Expr
 	At    int // first byte in the text that the expression was read from, for errors; -1 without a text
 	ID    ID  // of a column whose name has been looked up in a plan; else 0
@@ -372,6 +372,8 @@ func (e *Expr) Key() string {
 		switch {
 		case x.Op == OpLocal:
 			return Column("lambda#" + strconv.FormatInt(x.Value.(int64), 10))
+		case x.Op == OpCall && x.Value != nil:
+			return Column(fmt.Sprintf("%s#%d", x.Name, x.Value))
 		case x.Op == OpCall && (x.Name == NestedValue || x.Name == FieldsOfTuples):
 			return Column(x.Name + " " + x.Args[0].Key())
 		case x.Op != OpColumn:

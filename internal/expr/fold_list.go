@@ -226,6 +226,8 @@ func (b *binder) fractions(n, of *node) []float64 {
 // between casts the list to the type that its quantiles have, and returns what has a quantile of values in order.
 func (b *binder) between(n *node, t Type, continuous bool) func(list []nested.Element, f float64) string {
 	switch {
+	case continuous && t.ID == Period:
+		return periodBetween
 	case !continuous, t.ID == Text, t.ID == Bool, t.ID == Null, t.nested():
 		return func(list []nested.Element, f float64) string {
 			count := float64(len(list))
@@ -248,6 +250,21 @@ func (b *binder) between(n *node, t Type, continuous bool) func(list []nested.El
 	}
 }
 
+// periodBetween returns a quantile of intervals in order, between two of them.
+func periodBetween(list []nested.Element, f float64) string {
+	at := f * float64(len(list)-1)
+	low := math.Floor(at)
+	from, to := intervalFrom(list[int(low)].Value), intervalFrom(list[int(math.Ceil(at))].Value)
+	if distance, ok := to.plus(from.negated()); ok {
+		if part, ok := distance.scaled(at - low); ok {
+			if v, ok := from.plus(part); ok {
+				return v.text()
+			}
+		}
+	}
+	return from.text() // of intervals whose distance is none
+}
+
 // inSpan returns the value that lies between two at a part of their distance.
 func inSpan(of *nested.Layout, k kind, a, c string, part float64) []byte {
 	switch k {
@@ -268,7 +285,8 @@ func inSpan(of *nested.Layout, k kind, a, c string, part float64) []byte {
 
 // deviation binds mad: the median of the distances from the median.
 func deviation(b *binder, n *node, t Type) {
-	if !t.numeric() && t.ID != Null {
+	isTime := t.ID == Date || t.ID == Timestamp || t.ID == TimestampTZ || t.ID == Time
+	if !t.numeric() && t.ID != Null && !isTime {
 		b.fail(n.at, "not supported: %s: the mad of a list of %s", n.text, t)
 	}
 	if t.ID == Null {
@@ -277,8 +295,11 @@ func deviation(b *binder, n *node, t Type) {
 	}
 	median := b.between(n, t, true)
 	t = n.args[0].typ.parts[0]
-	l, of := n.args[0].typ.layout, layoutOf(t)
-	n.setParts(t, map1f(n, func(e *Evaluator, s string) (string, error) {
+	l, of, result := n.args[0].typ.layout, layoutOf(t), t
+	if isTime {
+		result = typeOf(Duration) // whose microseconds are written as those of times are
+	}
+	n.setParts(result, map1f(n, func(e *Evaluator, s string) (string, error) {
 		list := sortedValues(e.list(l, s))
 		if len(list) == 0 {
 			return "", errNull

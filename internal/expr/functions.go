@@ -80,6 +80,7 @@ func init() {
 		{sectionMath, moreNumbers()}, {sectionText, textFunctions()}, {sectionText, partFunctions()},
 		{sectionText, similarities()}, {sectionText, codes()}, {sectionText, formats()}, {sectionTime, timeFunctions()},
 		{sectionTime, clocks()}, {sectionText, bitFunctions()}, {sectionText, enumFunctions()},
+		{sectionMath, drawings()}, {sectionTime, zonedTimes()}, {sectionText, likes()},
 		{sectionNested, listFunctions()}, {sectionNested, moreLists()},
 		{sectionNested, distances()}, {sectionNested, structFunctions()}, {sectionNested, partsOfStructs()},
 		{sectionNested, textLists()}, {sectionJSON, jsonFunctions()},
@@ -100,6 +101,9 @@ func init() {
 		NestedValue:    {Name: NestedValue, argsMin: 1, argsMax: 1, bind: nestedValue},
 		JSONOfList:     {Name: JSONOfList, argsMin: 2, argsMax: 2, bind: jsonOfList},
 		JSONOfPairs:    {Name: JSONOfPairs, argsMin: 2, argsMax: 2, bind: jsonOfPairs},
+		PartOfPeriod:   {Name: PartOfPeriod, argsMin: 2, argsMax: 2, bind: partOfPeriod},
+		MeanOfPeriods:  {Name: MeanOfPeriods, argsMin: 4, argsMax: 4, bind: meanOfPeriods},
+		BitsOfNumbers:  {Name: BitsOfNumbers, argsMin: 3, argsMax: 3, bind: bitsOfNumbers},
 		RowOf:          {Name: RowOf, argsMin: 1, argsMax: -1, bind: rowOf},
 		NumberOfRows:   {Name: NumberOfRows, argsMin: 1, argsMax: 1, bind: numberOfRows},
 	}
@@ -162,6 +166,8 @@ func choices() []Function {
 		function("if", "c, a, b", "CASE WHEN c THEN a ELSE b END", "if(1 < 2, 'yes', 'no')", "yes", caseOf),
 		function("coalesce", "a, ...", "the first that is not NULL", "coalesce(NULL, 2, 3)", "2", coalesce, "ifnull"),
 		function("nullif", "a, b", "NULL where a = b, else a", "nullif(0, 0)", "NULL", nullIf),
+		function("constant_or_null", "a, b, ...", "a, or NULL where one of the others is", "constant_or_null(1, NULL)", "NULL",
+			unlessNull),
 		function("try", "a", "NULL where a is an error", "try('x'::INTEGER)", "NULL", attempt),
 		function("greatest", "a, ...", "the greatest value that is not NULL", "greatest(1, NULL, 3)", "3", extreme(">")),
 		function("least", "a, ...", "the least value that is not NULL", "least('b', 'a')", "a", extreme("<")),
@@ -303,6 +309,9 @@ func timeFunctions() []Function {
 	for i := range dateParts {
 		part := &dateParts[i]
 		name := part.names[0]
+		if name == "timezone" { // which is a function of a zone, too
+			continue
+		}
 		example, result := "DATE '2020-02-03'", formatValue(typeOf(Int64), part.of(civil{2020, 2, 3}.days(), 0))
 		if part.time {
 			clock := int64(4*hourMicros + 5*minuteMicros + 6_700_000)

@@ -17,6 +17,7 @@ func moreNumbers() []Function {
 		function("bit_count", "n", "bits that are set", "bit_count(7)", "3",
 			ofBits(countOfBits(onesOfBits), bitCount)),
 		function("factorial", "n", "n!, up to 33", "factorial(5)", "120", factorial),
+		function("binom", "n, k", "the sets of k among n", "binom(5, 2)", "10", binomial),
 		function("gcd", "a, b", "greatest common divisor", "gcd(12, 18)", "6", ofIntegers(func(x, y *big.Int) *big.Int {
 			return new(big.Int).GCD(nil, nil, x.Abs(x), y.Abs(y))
 		}), "greatest_common_divisor"),
@@ -85,6 +86,27 @@ func factorial(b *binder, n *node) {
 			product = product.Mul(int128(i))
 		}
 		return product, nil
+	})
+}
+
+func binomial(b *binder, n *node) {
+	n.typ, n.fallible = typeOf(Huge), true
+	b.want(n, Int64, Int64)
+	n.eval = map2e(n, func(of, k int64) (wide, error) {
+		switch {
+		case of < 0 || k < 0:
+			return wide{}, query.Valuef("%s: of a negative number; want numbers from 0 on", n.text)
+		case k > of:
+			return wide{}, nil
+		}
+		product := big.NewInt(1)
+		for i := range min(k, of-k) {
+			product.Mul(product, big.NewInt(of-i))
+			if product.Quo(product, big.NewInt(i+1)); product.BitLen() > 127 {
+				return wide{}, query.Valuef("%s: overflow: the sets of %d among %d do not fit HUGEINT", n.text, k, of)
+			}
+		}
+		return decimal128.FromBigInt(product), nil
 	})
 }
 

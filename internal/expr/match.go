@@ -12,6 +12,25 @@ import (
 	"github.com/mpga/mpga/internal/regex"
 )
 
+// likes are the operators of LIKE with ESCAPE as functions.
+func likes() (list []Function) {
+	for _, f := range []struct{ name, like, help, example, result string }{
+		{"like_escape", "like", "s LIKE pattern ESCAPE c", "like_escape('a%c', 'a$%c', '$')", "true"},
+		{"not_like_escape", "like", "s NOT LIKE pattern ESCAPE c", "not_like_escape('a%c', 'a$%c', '$')", "false"},
+		{"ilike_escape", "ilike", "s ILIKE pattern ESCAPE c", "ilike_escape('A%c', 'a$%C', '$')", "true"},
+		{"not_ilike_escape", "ilike", "s NOT ILIKE pattern ESCAPE c", "not_ilike_escape('A%c', 'a$%C', '$')", "false"},
+	} {
+		list = append(list, function(f.name, "s, pattern, c", f.help, f.example, f.result, func(b *binder, n *node) {
+			if strings.HasPrefix(f.name, "not") {
+				b.becomes(n, "not", b.made(n, f.like, n.args...))
+				return
+			}
+			b.becomes(n, f.like, n.args...)
+		}))
+	}
+	return list
+}
+
 // likePattern is a pattern of LIKE, cut at each %: a single part that is the whole string, or the
 // string's beginning, its end, and parts that stand between them in order.
 type likePattern struct {

@@ -429,3 +429,35 @@ func enumBetween(b *binder, n *node) {
 func allBits(text string) int     { return len(text) }
 func bytesOfBits(text string) int { return (len(text) + 7) / 8 }
 func onesOfBits(text string) int  { return strings.Count(text, "1") }
+
+// BitsOfNumbers is the function of a list of integers, and of the least and the greatest number, that has a BIT with a
+// 1 for each number that is there.
+const BitsOfNumbers = "bits of numbers"
+
+func bitsOfNumbers(b *binder, n *node) {
+	const bitsMax = 1 << 20
+	low, isLow := n.args[1].value.(int64)
+	high, isHigh := n.args[2].value.(int64)
+	if !isLow || !isHigh || low > high || high-low < 0 || high-low >= bitsMax {
+		b.fail(n.at, "bitstring_agg: want the least and the greatest number behind the argument, constants of at most %d "+
+			"numbers", bitsMax)
+	}
+	b.castList(n, 0, typeOf(Int64))
+	l := n.args[0].typ.layout
+	n.args = n.args[:1]
+	n.typ, n.fallible = bitType, true
+	n.eval = map1f(n, func(e *Evaluator, s string) (string, error) {
+		text := []byte(strings.Repeat("0", int(high-low)+1))
+		for _, x := range e.list(l, s) {
+			if x.Null {
+				continue
+			}
+			v := l.Parts[0].Int(x.Value)
+			if v < low || v > high {
+				return "", query.Valuef("bitstring_agg: %d is beyond the numbers from %d to %d", v, low, high)
+			}
+			text[v-low] = '1'
+		}
+		return bitValue(string(text)), nil
+	})
+}

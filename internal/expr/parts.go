@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // partFunctions are the functions of single characters and bytes, of paths, and of text that shows numbers.
@@ -50,6 +51,8 @@ func partFunctions() []Function {
 			folder(`/\`, firstFolder)),
 		function("parse_dirpath", "path [, separator]", "what stands before the last / or \\", "parse_dirpath('a/b/c.csv')",
 			"a/b", folder(`/\`, folders)),
+		function("parse_path", "path [, separator]", "its folders and its file, as a list", "parse_path('/a/b.csv')",
+			"[/, a, b.csv]", pathParts),
 		function("format_bytes", "n", "bytes in KiB, MiB, GiB, TiB or PiB", "format_bytes(16384)", "16.0 KiB",
 			sized(1024, "KiB", "MiB", "GiB", "TiB", "PiB"), "formatreadablesize"),
 		function("formatreadabledecimalsize", "n", "bytes in kB, MB, GB, TB or PB", "formatReadableDecimalSize(16000)",
@@ -273,6 +276,23 @@ func (b *binder) separator(n *node, i int, others string) string {
 		b.fail(n.at, "%s: no separator is named %s; want forward_slash, backslash, both_slash or system", n.text, name)
 	}
 	return signs
+}
+
+// pathParts binds parse_path.
+func pathParts(b *binder, n *node) {
+	signs := b.separator(n, 1, `/\`)
+	n.typ = ListOf(typeOf(Text))
+	b.want(n, Text)
+	n.eval = map1f(n, func(e *Evaluator, s string) (string, error) {
+		d := e.draft[:0]
+		if s != "" && strings.IndexByte(signs, s[0]) >= 0 {
+			d = nested.AppendText(append(d, nested.Some), s[:1])
+		}
+		for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune(signs, r) }) {
+			d = nested.AppendText(append(d, nested.Some), part)
+		}
+		return e.keeping(n, append(d, nested.End))
+	})
 }
 
 // filename binds parse_filename.

@@ -275,6 +275,38 @@ func (b *binder) truncateSpan(n *node) {
 	ofPeriod(b, n, period, func(v IntervalValue) string { return v.truncated(unit).text() })
 }
 
+// PartOfPeriod is the function of an interval and 0, 1 or 2 that has its months, its days or its microseconds;
+// MeanOfPeriods has the mean of intervals by the sums of these and the number of the intervals.
+const (
+	PartOfPeriod  = "part of interval"
+	MeanOfPeriods = "mean of intervals"
+)
+
+func partOfPeriod(b *binder, n *node) {
+	at, _ := n.args[1].value.(int64)
+	n.args = n.args[:1]
+	ofPeriod(b, n, typeOf(Int64), func(v IntervalValue) int64 { return [...]int64{v.Months, v.Days, v.Micros}[at] })
+}
+
+// meanOfPeriods binds MeanOfPeriods: what is left of months is days, 30 to a month, and what is left of days
+// microseconds.
+func meanOfPeriods(b *binder, n *node) {
+	b.castArgs(n, typeOf(Huge))
+	n.typ, n.fallible = period, true
+	n.eval = rowKernel(n, ofAny, func(_ *Evaluator, args []*vector, row int) (string, error) {
+		months, days, micros, count := args[0].wides[row], args[1].wides[row], args[2].wides[row], args[3].wides[row]
+		if count.Sign() == 0 {
+			return "", errNull
+		}
+		whole, left := months.Div(count)
+		ofMonths, leftOfMonths := left.Mul(int128(30)).Div(count)
+		ofDays, leftOfDays := days.Div(count)
+		rest, _ := leftOfMonths.Add(leftOfDays).Mul(int128(dayMicros)).Div(count)
+		clock, _ := micros.Div(count)
+		return n.period(intervalOf(whole, ofMonths.Add(ofDays), rest.Add(clock)))
+	})
+}
+
 // age binds the years, months, days and microseconds between two times.
 func age(b *binder, n *node) {
 	b.want(n, Timestamp, Timestamp)

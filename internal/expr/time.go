@@ -9,6 +9,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/nearest"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/rowcode"
 	"github.com/mpga/mpga/internal/timeformat"
 )
@@ -315,6 +316,9 @@ var dateParts = []datePart{
 	{[]string{"century"}, func(d, _ int64) int64 { return ordinalOf(civilOf(d).year, 100) }, false, nil, nil},
 	{[]string{"millennium"}, func(d, _ int64) int64 { return ordinalOf(civilOf(d).year, 1000) }, false, nil, nil},
 	{[]string{"era"}, func(d, _ int64) int64 { return int64(bitOf(civilOf(d).year > 0)) }, false, &numbers{0, 1}, nil},
+	{[]string{"timezone"}, func(_, _ int64) int64 { return 0 }, true, &numbers{0, 0}, nil},
+	{[]string{"timezone_hour"}, func(_, _ int64) int64 { return 0 }, true, &numbers{0, 0}, nil},
+	{[]string{"timezone_minute"}, func(_, _ int64) int64 { return 0 }, true, &numbers{0, 0}, nil},
 	{[]string{"hour", "h", "hr"}, func(_, c int64) int64 { return c / hourMicros }, true, &numbers{0, 23}, clockCode(hourMicros, 24)},
 	{[]string{"minute", "min", "m"}, func(_, c int64) int64 { return c / minuteMicros % 60 }, true, &numbers{0, 59}, clockCode(minuteMicros, 60)},
 	{[]string{"second", "sec", "s"}, func(_, c int64) int64 { return c / secondMicros % 60 }, true, &numbers{0, 59}, clockCode(secondMicros, 60)},
@@ -344,6 +348,10 @@ func findPart(name string) (*datePart, bool) {
 
 // extraction binds date_part(part, time), which EXTRACT is too.
 func extraction(b *binder, n *node) {
+	if n.args[0].typ.ID == List {
+		b.partsOfTime(n)
+		return
+	}
 	name := b.word(n, 0)
 	n.args = n.args[1:]
 	switch strings.ToLower(name) {
@@ -363,6 +371,28 @@ func extraction(b *binder, n *node) {
 		b.fail(n.at, "no part of a date is named %s%s", name, nearest.Offer(name, names))
 	}
 	b.part(n, part)
+}
+
+// partsOfTime binds date_part of a list of parts: a struct of them.
+func (b *binder) partsOfTime(n *node) {
+	t, text := n.args[0].typ, b.word(n, 0)
+	if t != ListOf(typeOf(Text)) {
+		b.fail(n.args[0].at, "%s: want a list of names of parts", n.text)
+	}
+	at := n.args[1]
+	at.shared, b.program.shared = true, true
+	var names []string
+	var parts []*node
+	for _, x := range t.layout.Elements(nil, text) {
+		if x.Null {
+			b.fail(n.args[0].at, "%s: the name of a part is NULL", n.text)
+		}
+		name := nested.TextOf(x.Value)
+		names = append(names, name)
+		parts = append(parts, b.made(n, "date_part", b.constant(typeOf(Text), name), at))
+	}
+	n.args = parts
+	b.pack(n, names)
 }
 
 // partOf binds a function that is named as its part is: year(time).
