@@ -86,7 +86,7 @@ var imports = map[string][]string{
 	"internal/mem":                   {"internal/rowdata"},
 	"internal/nearest":               {},
 	"internal/needle":                {},
-	"internal/nested":                {},
+	"internal/nested":                {"internal/timeformat"},
 	"internal/order":                 {"engine/query", "internal/arbiter", "internal/gather", "internal/mem", "internal/recordreader", "internal/rowdata", "internal/scatter", "internal/store", "internal/vfs"},
 	"internal/recordreader":          {},
 	"internal/redact":                {},

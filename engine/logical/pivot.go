@@ -56,10 +56,7 @@ func (b *binder) pivotGroups(ctx context.Context, s *sql.Select, r *scope) (*sql
 			return nil, errorAt(of.At, "PIVOT: want ON expression IN (value, ...)")
 		}
 		read = append(read, of.Expr)
-		next, err := pivotValues(ctx, of.Expr, items[1:1+n])
-		if n == 0 {
-			next, err = b.askedValues(ctx, s, r, of.Expr)
-		}
+		next, err := b.valuesOf(ctx, s, r, of.Expr, items[1:1+n])
 		if err != nil {
 			return nil, err
 		}
@@ -119,6 +116,54 @@ func combined(values, next []pivotValue) (all []pivotValue) {
 	return all
 }
 
+// valuesOf returns the values of an expression of PIVOT, as they are written, or as a statement has them.
+func (b *binder) valuesOf(ctx context.Context, s *sql.Select, r *scope, of *expr.Expr, items []sql.Item) (
+	[]pivotValue, error,
+) {
+	if len(items) == 0 {
+		return b.askedValues(ctx, s, r, of)
+	}
+	query, isAsked := items[0].Expr, items[0].Expr != nil && items[0].Expr.Op == expr.OpSubquery
+	if !isAsked {
+		return pivotValues(ctx, of, items)
+	}
+	t, err := r.typeOfNamed(ctx, of)
+	switch {
+	case err != nil:
+		return nil, err
+	case b.opt.Ask == nil:
+		return nil, errorAt(query.At, "not supported: PIVOT with a statement behind IN here; write the values")
+	}
+	const column = "value"
+	value := expr.Column(column)
+	rows := &sql.Derived{At: query.At, Query: query.Value.(*sql.Subquery).Query,
+		Alias: sql.Alias{Name: "values of PIVOT", Columns: []string{column}}}
+	texts, err := b.opt.Ask(ctx, &sql.Select{
+		Text: s.Text, From: rows, Where: expr.Call("is not null", value), Limit: expr.Constant(int64(sql.ItemsMax + 1)),
+		Items: []sql.Item{{Expr: value, Name: column}, {Expr: castAt(value, expr.Type{ID: expr.Text}), Name: "text"}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	texts = slices.DeleteFunc(texts, func(text string) bool {
+		again := known[text]
+		known[text] = true
+		return again
+	})
+	return namedValues(of, t, texts), nil
+}
+
+// namedValues returns the values that texts are of, each named by its text.
+func namedValues(of *expr.Expr, t expr.Type, texts []string) (values []pivotValue) {
+	for _, name := range texts {
+		condition := expr.Call("=", of, castAt(expr.Constant(name), t))
+		condition.At = of.At
+		values = append(values, pivotValue{condition, name})
+	}
+	return values
+}
+
 // pivotValues returns the values of an expression of PIVOT.
 func pivotValues(ctx context.Context, of *expr.Expr, items []sql.Item) (values []pivotValue, err error) {
 	for _, it := range items {
@@ -164,13 +209,7 @@ func (b *binder) askedValues(ctx context.Context, s *sql.Select, r *scope, of *e
 	if err != nil {
 		return nil, err
 	}
-	var values []pivotValue
-	for _, name := range texts {
-		condition := expr.Call("=", of, castAt(expr.Constant(name), t))
-		condition.At = of.At
-		values = append(values, pivotValue{condition, name})
-	}
-	return values, nil
+	return namedValues(of, t, texts), nil
 }
 
 // typeOfNamed returns the type of an expression whose names mean columns of the columns of the scope.

@@ -434,6 +434,9 @@ func (r *scope) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func
 		if err != nil {
 			c, err = r.columnOrOuter(x)
 		}
+		if row := r.rowOf(x); err != nil && row != nil {
+			return row
+		}
 		if err != nil {
 			failed = err
 			return x
@@ -444,6 +447,20 @@ func (r *scope) resolve(e *expr.Expr, aliases map[string]*expr.Expr, behind func
 		failed = errorAt(e.At, "not supported: an expression of more than %d parts, with what its names stand for", nodesMax)
 	}
 	return x, failed
+}
+
+// rowOf returns the struct of a table's columns that the table's name stands for; nil of other names.
+func (r *scope) rowOf(x *expr.Expr) *expr.Expr {
+	at := slices.IndexFunc(r.tables, func(t scopeTable) bool { return x.Path == nil && t.is([]string{x.Name}) })
+	if at < 0 || r.isTaken(at+1, []string{x.Name}) {
+		return nil
+	}
+	t, row := r.tables[at], expr.Call("struct_pack")
+	row.At = x.At
+	for _, i := range r.shown(t.from, t.from+t.schema.NumFields()) {
+		row.Args = append(row.Args, expr.Constant(r.columns[i].Name), r.columns[i].Expr())
+	}
+	return row
 }
 
 // nodesMax bounds the parts of an expression, and of all expressions that a statement selects. A text has

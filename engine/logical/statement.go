@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // statement is a statement while it is bound.
@@ -98,6 +100,10 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 		}
 		if it.Expr == nil {
 			list, err := st.scope.star(it)
+			if fields := st.fieldsOf(ctx, it); err != nil && fields != nil {
+				st.items = append(st.items, fields...)
+				continue
+			}
 			if err != nil {
 				return 0, err
 			}
@@ -144,6 +150,29 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 		st.items[i].name = name
 	}
 	return nodes, nil
+}
+
+// fieldsOf returns the fields of a struct before a *; nil where no struct stands there.
+func (st *statement) fieldsOf(ctx context.Context, it sql.Item) (items []item) {
+	if len(it.Of) == 0 || it.Star != nil {
+		return nil
+	}
+	name := &expr.Expr{Op: expr.OpColumn, Name: strings.Join(it.Of, "."), At: it.At}
+	if len(it.Of) > 1 {
+		name.Path, name.Qualified = it.Of, true
+	}
+	x, err := st.scope.resolve(name, st.aliases, nil)
+	if err != nil {
+		return nil
+	}
+	of, isStruct := nested.Of(st.scope.typeOf(ctx, name)).(*arrow.StructType)
+	if !isStruct || nested.IsTuple(of) {
+		return nil
+	}
+	for _, f := range of.Fields() {
+		items = append(items, item{expr: expr.Call("struct_extract", x, expr.Constant(f.Name)), name: f.Name})
+	}
+	return items
 }
 
 // named notes what a name behind AS or RENAME stands for, unless it stands for something.

@@ -627,6 +627,11 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 func (p *statements) methodCall(call *pg.FuncCall) *expr.Expr {
 	parts := call.GetFuncname()
 	last := len(parts) - 1
+	name := lastName(parts)
+	isSchema := slices.Contains([]string{"main", "pg_catalog"}, parts[0].GetString_().GetSval())
+	if isSchema || !expr.IsCalled(name) && !isAggregate(name) {
+		p.fail(p.offset(call.GetLocation()), "not supported: a function's name in parts, but for a.f(b) of a column a")
+	}
 	of := &pg.FuncCall{Funcname: parts[last:], Location: call.GetLocation(), Funcformat: call.GetFuncformat()}
 	first := &pg.ColumnRef{Fields: parts[:last], Location: call.GetLocation()}
 	of.Args = append([]*pg.Node{{Node: &pg.Node_ColumnRef{ColumnRef: first}}}, call.GetArgs()...)

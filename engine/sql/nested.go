@@ -356,6 +356,10 @@ func (p *statements) nestedCall(call *pg.FuncCall, name string) *expr.Expr {
 		}
 		return nil
 	}
+	if last := len(args) - 1; name == UnnestCall && last > 0 && args[last].GetNamedArgExpr() != nil {
+		p.take(call, "funcname", "args")
+		return callAt(at, name, p.unnested(args))
+	}
 	switch name {
 	case structCall:
 		of := callAt(at, "struct_pack")

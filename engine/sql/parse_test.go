@@ -196,7 +196,6 @@ func TestParseStatementError(t *testing.T) {
 		{"select * replace (1) from t", "REPLACE wants expressions with names", "1) from t"},
 		{"from t select a union all by name from u where", "syntax error", ""},
 		{"select a from t for update", "not supported: FOR", "for update"},
-		{"select array(select 1) from t", "not supported: this subquery", "array(select 1) from t"},
 		{"select a from t where b @@ any (select c from u)", "operator @@ before ANY", "@@ any (select c from u)"},
 		{"select cast(a as interger) from t", "no type is named interger; did you mean integer", "interger) from t"},
 		{"select a::int[3][] from t", "lists of a fixed size", "int[3][] from t"},

@@ -235,14 +235,20 @@ func (w *pivoting) values(from, to int) int {
 		return to
 	}
 	closes := w.find(in+2, to, pg.Token_ASCII_41)
-	if first := w.s.token(in + 2).Token; closes < 0 || first == pg.Token_SELECT || first == pg.Token_FROM {
-		w.fail(w.s.token(in+2), "not supported: PIVOT with a statement behind IN; write the values")
+	first := w.s.token(in + 2).Token
+	if closes < 0 || first == pg.Token_FROM {
+		w.fail(w.s.token(in+2), "not supported: PIVOT with this behind IN; write the values, or SELECT")
 		return to
 	}
 	if !w.isPlain(from, in, pg.Token_ASCII_40) && from < in { // of g % 2 IN (0, 1) DuckDB takes all for the expression
 		w.fail(w.s.token(from), "PIVOT: want a column, a call or an expression in parentheses before IN")
 	}
 	w.part(from, in)
+	if first == pg.Token_SELECT {
+		w.part(in+1, closes+1) // in its parentheses
+		w.of.On = append(w.of.On, 1)
+		return closes + 1
+	}
 	w.part(in+2, closes)
 	w.of.On = append(w.of.On, w.items(in+2, closes))
 	return closes + 1

@@ -55,12 +55,11 @@ func (p *statements) subquery(link *pg.SubLink) *expr.Expr {
 // arrayOfRows reads ARRAY(SELECT a ...): the list of the values in the order of the rows, which is empty without rows.
 func (p *statements) arrayOfRows(at int, link *pg.SubLink) *expr.Expr {
 	rows := p.statement(link.GetSubselect().GetSelectStmt(), p.ctes)
-	const column, table = "value", "rows of ARRAY"
-	value := &expr.Expr{Op: expr.OpColumn, Name: column, At: at}
+	value := &expr.Expr{Op: expr.OpCall, Name: ColumnsCall, At: at} // of several columns there are several lists
+	value.Value = &Columns{IsStar: true, Star: Item{At: at}}
 	list := &expr.Expr{Op: expr.OpAggregate, Name: query.List.String(), Args: []*expr.Expr{value}, At: at}
 	of := &Subquery{Kind: ScalarSubquery, Operator: "=", Query: &Select{
-		Text: p.text, Items: []Item{{Expr: list, Name: column, At: at}},
-		From: &Derived{At: at, Query: rows, Alias: Alias{Name: table, Columns: []string{column}}},
+		Text: p.text, Items: []Item{{Expr: list, At: at}}, From: &Derived{At: at, Query: rows},
 	}}
 	x := &expr.Expr{Op: expr.OpSubquery, Name: string(ScalarSubquery), Value: of, At: at}
 	of.text = "ARRAY" + p.subqueryText(of, x)

@@ -4,6 +4,8 @@ package sql
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/mpga/mpga/internal/expr"
 )
 
 // unnestCall returns the call of unnest that an element of FROM is; nil where it is something else.
@@ -17,6 +19,30 @@ func unnestCall(node *pg.Node) *pg.FuncCall {
 		return nil
 	}
 	return call
+}
+
+// unnested returns the list whose elements a call of unnest has that is followed by recursive := true or max_depth := n.
+func (p *statements) unnested(args []*pg.Node) *expr.Expr {
+	list, levels := p.expr(args[0]), int64(1)
+	for _, node := range args[1:] {
+		named := node.GetNamedArgExpr()
+		if named == nil {
+			p.fail(list.At, "unnest takes one list")
+		}
+		p.take(named, "name", "arg")
+		value := p.expr(named.GetArg())
+		depth, isDepth := value.Value.(int64)
+		switch isAll, isBool := value.Value.(bool); {
+		case named.GetName() == "recursive" && isBool && isAll:
+			levels = 0
+		case named.GetName() == "recursive" && isBool:
+		case named.GetName() == "max_depth" && isDepth && depth > 0:
+			levels = depth
+		default:
+			p.fail(value.At, "unnest: want recursive := true, or max_depth := n with a number from 1 on")
+		}
+	}
+	return callAt(list.At, expr.Flattened, list, expr.Constant(levels))
 }
 
 // unnest reads unnest(list) AS t(name), alone or behind a table, which is nil where it is alone.

@@ -158,7 +158,7 @@ func setCast(n *node, from Type, try bool) bool {
 		return n.setDuration(n.args[0])
 	case to.ID == Period && from.ID != Null:
 		return setPeriod(n, from, try)
-	case from.ID == Named || to.ID == Named:
+	case from.isNamed() || to.isNamed():
 		return setNamedCast(n, from, try)
 	case from.nested() || to.nested():
 		return setNestedCast(n, from, try)

@@ -372,10 +372,12 @@ func (e *Expr) Key() string {
 		switch {
 		case x.Op == OpLocal:
 			return Column("lambda#" + strconv.FormatInt(x.Value.(int64), 10))
-		case x.Op == OpCall && x.Value != nil:
+		case x.Value != nil && x.draws():
 			return Column(fmt.Sprintf("%s#%d", x.Name, x.Value))
 		case x.Op == OpCall && (x.Name == NestedValue || x.Name == FieldsOfTuples):
 			return Column(x.Name + " " + x.Args[0].Key())
+		case x.Op == OpCall && x.Name == Flattened:
+			return Column(x.Name + " " + x.Args[1].String() + " " + x.Args[0].Key())
 		case x.Op != OpColumn:
 			return nil
 		case x.ID != 0:
@@ -442,7 +444,7 @@ var infix = []string{"+", "-", "*", "/", "//", "%", "^", "||", "&", "|", "<<", "
 
 func (e *Expr) callText() string {
 	switch {
-	case e.Name == NestedValue, e.Name == FieldsOfTuples:
+	case e.Name == NestedValue, e.Name == FieldsOfTuples, e.Name == Flattened:
 		return e.Args[0].String()
 	case e.Name == JSONCast:
 		return "CAST(" + e.Args[0].String() + " AS JSON)"
@@ -458,13 +460,13 @@ func (e *Expr) callText() string {
 			name = strings.ToUpper(name)
 		}
 		return "(" + joined(e.Args, " "+name+" ") + ")"
-	case e.Name == "not" || (e.Name == "-" || e.Name == "+" || e.Name == "~") && len(e.Args) == 1:
+	case len(e.Args) == 1 && slices.Contains([]string{"not", "-", "+", "~"}, e.Name):
 		return "(" + strings.ToUpper(e.Name) + " " + e.Args[0].String() + ")"
-	case e.Name == "is null" || e.Name == "is not null":
+	case len(e.Args) == 1 && (e.Name == "is null" || e.Name == "is not null"):
 		return "(" + e.Args[0].String() + " " + strings.ToUpper(e.Name) + ")"
-	case e.Name == "in":
+	case len(e.Args) > 0 && e.Name == "in":
 		return "(" + e.Args[0].String() + " IN (" + joined(e.Args[1:], ", ") + "))"
-	case e.Name == "between":
+	case len(e.Args) == 3 && e.Name == "between":
 		return "(" + e.Args[0].String() + " BETWEEN " + e.Args[1].String() + " AND " + e.Args[2].String() + ")"
 	}
 	return e.Name + "(" + joined(e.Args, ", ") + ")"

@@ -55,6 +55,12 @@ func IsFunction(name string) bool {
 	return ok
 }
 
+// IsCalled says whether a function goes by a name, in any case, and is written as a call.
+func IsCalled(name string) bool {
+	f, ok := functionsByName[strings.ToLower(name)]
+	return ok && strings.HasPrefix(f.Usage, f.Name+"(")
+}
+
 // arguments says how many arguments a function takes.
 func (f *Function) arguments() string {
 	switch {
@@ -101,6 +107,7 @@ func init() {
 		NestedValue:    {Name: NestedValue, argsMin: 1, argsMax: 1, bind: nestedValue},
 		JSONOfList:     {Name: JSONOfList, argsMin: 2, argsMax: 2, bind: jsonOfList},
 		JSONOfPairs:    {Name: JSONOfPairs, argsMin: 2, argsMax: 2, bind: jsonOfPairs},
+		Flattened:      {Name: Flattened, argsMin: 2, argsMax: 2, bind: flattened},
 		PartOfPeriod:   {Name: PartOfPeriod, argsMin: 2, argsMax: 2, bind: partOfPeriod},
 		MeanOfPeriods:  {Name: MeanOfPeriods, argsMin: 4, argsMax: 4, bind: meanOfPeriods},
 		BitsOfNumbers:  {Name: BitsOfNumbers, argsMin: 3, argsMax: 3, bind: bitsOfNumbers},

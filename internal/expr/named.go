@@ -25,7 +25,10 @@ var namedByName = map[string]Type{"uuid": uuidType, "guid": uuidType, "bit": bit
 // named returns what a type of this file is in Arrow.
 func (t Type) named() *nested.Named { return t.arrow.Of.(*nested.Named) }
 
-func (t Type) isEnum() bool { return t.ID == Named && t.named().Kind == nested.Enum }
+// isNamed says whether a type is one of this file.
+func (t Type) isNamed() bool { return t.ID == Named && t.nested() }
+
+func (t Type) isEnum() bool { return t.isNamed() && t.named().Kind == nested.Enum }
 
 // whole says whether values are strings of bytes without parts.
 func (t Type) whole() bool { return t.ID == Period || t.ID == Named }
@@ -41,7 +44,7 @@ func setNamedCast(n *node, from Type, try bool) bool {
 		n.eval = map1e(n, func(s string) (string, error) { return from.named().Text(nested.TextOf(s)), nil })
 		return true
 	}
-	if from.isEnum() && to.ID == Named {
+	if from.isEnum() && to.isNamed() {
 		text := &node{typ: typeOf(Text), text: n.text, at: n.at, column: -1, single: -1, args: n.args}
 		setNamedCast(text, from, try)
 		n.args = []*node{text}
@@ -49,7 +52,7 @@ func setNamedCast(n *node, from Type, try bool) bool {
 	}
 	n.eval = nil
 	switch {
-	case to.ID == Named && from.ID == Text:
+	case to.isNamed() && from.ID == Text:
 		parse := parserOf(to.named())
 		n.eval = tried(n, from, try, func(s string) (string, bool) {
 			v, ok := parse(s)

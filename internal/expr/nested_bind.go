@@ -26,6 +26,22 @@ const NestedValue = "value of"
 
 func nestedValue(_ *binder, n *node) { n.typ, n.eval = n.args[0].typ, sameValues(n) }
 
+// Flattened is the function of a list, and of the levels of lists that unnest takes off, 0 for all, that leaves one level.
+const Flattened = "flattened"
+
+func flattened(b *binder, n *node) {
+	levels, _ := n.args[1].value.(int64)
+	list := n.args[0]
+	for level := int64(1); level != levels && list.typ.ID == List && list.typ.parts[0].ID == List; level++ {
+		list = b.made(n, "flatten", list)
+	}
+	if t := list.typ; levels == 0 && t.ID == List && t.parts[0].ID == Struct {
+		b.fail(n.at, "not supported: unnest(..., recursive := true) of structs; unnest the list, and name the fields")
+	}
+	n.args = []*node{list}
+	n.typ, n.eval = list.typ, sameValues(n)
+}
+
 // FieldsOfTuples is the function that makes a list of the fields of a list of tuples of one field.
 const FieldsOfTuples = "fields of tuples"
 

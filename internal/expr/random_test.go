@@ -94,6 +94,9 @@ func randomExpr(rng *rand.Rand, depth int) *Expr {
 		most = f.argsMin + 2
 	}
 	e := Call(f.Name)
+	if e.draws() { // which has another value each time
+		return Constant(0.5)
+	}
 	for range f.argsMin + rng.IntN(most-f.argsMin+1) {
 		e.Args = append(e.Args, randomExpr(rng, depth-1))
 	}

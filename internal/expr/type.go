@@ -159,7 +159,9 @@ func ParseType(name string, params ...int) (Type, error) {
 	id, ok := typesByName[strings.ToLower(name)]
 	named, isNamed := namedByName[strings.ToLower(name)]
 	switch {
-	case isNamed && len(params) == 0:
+	case isNamed && len(params) > 0:
+		return Type{}, fmt.Errorf("type %s takes no parameters", named)
+	case isNamed:
 		return named, nil
 	case !ok:
 		return Type{}, fmt.Errorf("no type is named %s", name)
