@@ -35,9 +35,9 @@ type item struct {
 
 // over binds a statement over what stands behind its FROM.
 func (b *binder) over(ctx context.Context, s *sql.Select, r *scope) (Node, error) {
-	s, err := b.correlate(ctx, r.retype(ctx, b.parameters.bind(ctx, s, r), &b.opt), r)
+	s, err := r.expandColumns(s) // whose types retype asks for
 	if err == nil {
-		s, err = r.expandColumns(s)
+		s, err = b.correlate(ctx, r.retype(ctx, b.parameters.bind(ctx, s, r), &b.opt), r)
 	}
 	if err != nil {
 		return nil, err

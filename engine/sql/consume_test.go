@@ -184,7 +184,7 @@ func TestClausesRefused(t *testing.T) {
 		"SELECT COLUMNS(DISTINCT 'a') FROM t":                          "DISTINCT in this call",
 		"SELECT COLUMNS('a') OVER () FROM t":                           "OVER",
 		"SELECT count(t.* EXCLUDE (a)) FROM t":                         "",
-		"PIVOT t ON a IN (FROM u) USING sum(b)":                      "this behind IN",
+		"PIVOT t ON a IN (FROM u) USING sum(b)":                        "this behind IN",
 		"PIVOT t ON a % 2 IN (1) USING sum(b)":                         "in parentheses before IN",
 		"PIVOT t ON a IN (1) b USING sum(b)":                           "want a comma behind IN",
 		"PIVOT t ON a IN (1) USING sum(b) GROUP BY c HAVING d":         "GROUP BY of PIVOT takes names",

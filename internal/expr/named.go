@@ -61,7 +61,7 @@ func setNamedCast(n *node, from Type, try bool) bool {
 	case to == bitType && from.integer() || from == bitType && to.integer():
 		n.eval = bitsOfInteger(n, from, try)
 	case to == bitType && from.ID == Blob:
-		n.eval = tried(n, from, try, func(s string) (string, bool) { return namedText("\x00" + s), s != "" })
+		n.eval = tried(n, from, try, func(s string) (string, bool) { return namedText(bitsOfBytes(s)), s != "" })
 	case from == bitType && to.ID == Blob:
 		n.eval = map1e(n, func(s string) (string, error) { return bitsAsBytes(nested.TextOf(s)), nil })
 	case to == uuidType && from.ID == Blob:
@@ -91,7 +91,7 @@ func parserOf(t *nested.Named) func(s string) (string, bool) {
 	case nested.UUID:
 		return parseUUID
 	case nested.Bit:
-		return func(s string) (string, bool) { return nested.BitBytes(strings.TrimSpace(s)) }
+		return parseBits
 	case nested.TimeTZ:
 		return parseTimeTZ
 	}
@@ -103,6 +103,12 @@ func parserOf(t *nested.Named) func(s string) (string, bool) {
 		v, ok := places[s]
 		return v, ok
 	}
+}
+
+// parseBits reads 0 and 1, one at least.
+func parseBits(s string) (string, bool) {
+	s = strings.TrimSpace(s)
+	return s, s != "" && strings.Trim(s, "01") == ""
 }
 
 // parseUUID reads 32 hexadecimal digits, with hyphens between some of them, and braces around all.
@@ -147,18 +153,16 @@ func bitsOfInteger(n *node, from Type, try bool) kernel {
 		if isWide {
 			return map1e(n, func(v wide) (string, error) {
 				text := fmt.Sprintf("%064b%064b", uint64(v.HighBits()), v.LowBits())
-				value, _ := nested.BitBytes(text[len(text)-width:])
-				return namedText(value), nil
+				return namedText(text[len(text)-width:]), nil
 			})
 		}
 		return map1e(n, func(v int64) (string, error) {
 			text := fmt.Sprintf("%064b", uint64(v))
-			value, _ := nested.BitBytes(text[len(text)-width:])
-			return namedText(value), nil
+			return namedText(text[len(text)-width:]), nil
 		})
 	}
 	read := func(s string) (v wide, ok bool) {
-		text := nested.BitText(nested.TextOf(s))
+		text := nested.TextOf(s)
 		if of.signed() && len(text) == width && text[0] == '1' {
 			v = int128(-1)
 		}
@@ -176,14 +180,23 @@ func bitsOfInteger(n *node, from Type, try bool) kernel {
 	})
 }
 
-// bitsAsBytes returns the bytes of a BIT, whose unused bits are 0.
-func bitsAsBytes(value string) string {
-	if len(value) < 2 {
-		return ""
+// bitsAsBytes returns the bytes that a text of 0 and 1 is, and bitsOfBytes the text; the first byte is filled up with 0.
+func bitsAsBytes(text string) string {
+	b := make([]byte, (len(text)+7)/8)
+	for i := range len(text) {
+		if at := 8*len(b) - len(text) + i; text[i] == '1' {
+			b[at/8] |= 1 << (7 - at%8)
+		}
 	}
-	b := []byte(value[1:])
-	b[0] &= 0xFF >> value[0]
 	return string(b)
+}
+
+func bitsOfBytes(s string) string {
+	var text strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&text, "%08b", s[i])
+	}
+	return text.String()
 }
 
 // bitFunctions are the functions of values of BIT.
@@ -221,19 +234,13 @@ func (b *binder) wantBits(n *node, i int) {
 func countOfBits(count func(text string) int) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Int64)
-		n.eval = map1(n, func(s string) int64 { return int64(count(nested.BitText(nested.TextOf(s)))) })
+		n.eval = map1(n, func(s string) int64 { return int64(count(nested.TextOf(s))) })
 	}
-}
-
-// bitValue returns the value of a text of 0 and 1 as an expression has it.
-func bitValue(text string) string {
-	value, _ := nested.BitBytes(text)
-	return namedText(value)
 }
 
 // placeOfBit returns the text of a BIT, or an error where a place is not in it.
 func placeOfBit(n *node, s string, at int64) (text []byte, err error) {
-	text = []byte(nested.BitText(nested.TextOf(s)))
+	text = []byte(nested.TextOf(s))
 	if at < 0 || at >= int64(len(text)) {
 		return nil, query.Valuef("%s: there is no bit %d among %d, which are counted from 0", n.text, at, len(text))
 	}
@@ -267,7 +274,7 @@ func setBit(b *binder, n *node) {
 			return "", query.Valuef("%s: a bit is 0 or 1, not %d", n.text, bit)
 		}
 		text[at] = '0' + byte(bit)
-		return bitValue(string(text)), nil
+		return namedText(string(text)), nil
 	})
 }
 
@@ -276,7 +283,7 @@ func bitPosition(b *binder, n *node) {
 	b.wantBits(n, 1)
 	n.typ = typeOf(Int32)
 	n.eval = map2e(n, func(part, s string) (int64, error) {
-		return int64(strings.Index(nested.BitText(nested.TextOf(s)), nested.BitText(nested.TextOf(part))) + 1), nil
+		return int64(strings.Index(nested.TextOf(s), nested.TextOf(part)) + 1), nil
 	})
 }
 
@@ -285,14 +292,14 @@ func bitString(b *binder, n *node) {
 	b.castArg(n, 1, typeOf(Int64))
 	n.typ, n.fallible = bitType, true
 	n.eval = map2f(n, func(e *Evaluator, s string, length int64) (string, error) {
-		text := nested.BitText(nested.TextOf(s))
+		text := nested.TextOf(s)
 		if length < int64(len(text)) {
 			return "", query.Valuef("%s: %d bits do not fit a length of %d", n.text, len(text), length)
 		}
 		if _, err := e.room(n, int(min(length, farMax))); err != nil {
 			return "", err
 		}
-		return bitValue(strings.Repeat("0", int(length)-len(text)) + text), nil
+		return namedText(strings.Repeat("0", int(length)-len(text)) + text), nil
 	})
 }
 
@@ -311,14 +318,14 @@ func bitsTogether(sign string) binding {
 		b.wantBits(n, 1)
 		n.typ, n.fallible = bitType, true
 		n.eval = map2e(n, func(s, t string) (string, error) {
-			x, y := []byte(nested.BitText(nested.TextOf(s))), nested.BitText(nested.TextOf(t))
+			x, y := []byte(nested.TextOf(s)), nested.TextOf(t)
 			if len(x) != len(y) {
 				return "", query.Valuef("%s: %d and %d bits; want equally many", n.text, len(x), len(y))
 			}
 			for i := range x {
 				x[i] = ops[sign](x[i], y[i])
 			}
-			return bitValue(string(x)), nil
+			return namedText(string(x)), nil
 		})
 	}
 }
@@ -327,15 +334,15 @@ func bitsTogether(sign string) binding {
 func shiftBits(n *node, sign string) {
 	n.typ, n.fallible = bitType, true
 	n.eval = map2e(n, func(s string, by int64) (string, error) {
-		text := nested.BitText(nested.TextOf(s))
+		text := nested.TextOf(s)
 		if by < 0 {
 			return "", query.Valuef("%s: a shift by %d; want 0 or more", n.text, by)
 		}
 		k := int(min(by, int64(len(text))))
 		if zeros := strings.Repeat("0", k); sign == "<<" {
-			return bitValue(text[k:] + zeros), nil
+			return namedText(text[k:] + zeros), nil
 		}
-		return bitValue(strings.Repeat("0", k) + text[:len(text)-k]), nil
+		return namedText(strings.Repeat("0", k) + text[:len(text)-k]), nil
 	})
 }
 
@@ -343,11 +350,11 @@ func shiftBits(n *node, sign string) {
 func otherBits(_ *binder, n *node) {
 	n.typ = bitType
 	n.eval = map1e(n, func(s string) (string, error) {
-		text := []byte(nested.BitText(nested.TextOf(s)))
+		text := []byte(nested.TextOf(s))
 		for i := range text {
 			text[i] ^= 1
 		}
-		return bitValue(string(text)), nil
+		return namedText(string(text)), nil
 	})
 }
 
@@ -461,6 +468,6 @@ func bitsOfNumbers(b *binder, n *node) {
 			}
 			text[v-low] = '1'
 		}
-		return bitValue(string(text)), nil
+		return namedText(string(text)), nil
 	})
 }

@@ -391,8 +391,9 @@ func (b *binder) partsOfTime(n *node) {
 		names = append(names, name)
 		parts = append(parts, b.made(n, "date_part", b.constant(typeOf(Text), name), at))
 	}
-	n.args = parts
-	b.pack(n, names)
+	made := &node{text: n.text, at: n.at, column: -1, single: -1, args: parts}
+	b.pack(made, names)
+	b.becomes(n, "case", b.made(n, "is not null", at), b.finish(made))
 }
 
 // partOf binds a function that is named as its part is: year(time).

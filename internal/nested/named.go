@@ -29,7 +29,7 @@ type NamedKind string
 // The kinds, and what the bytes of a value are.
 const (
 	UUID   NamedKind = "UUID"                // 16 bytes
-	Bit    NamedKind = "BIT"                 // the unused bits of the first byte, which are 1, as a byte; then the bits
+	Bit    NamedKind = "BIT"                 // 0 and 1, as text
 	TimeTZ NamedKind = "TIME WITH TIME ZONE" // see TimeTZBytes
 	Enum   NamedKind = "ENUM"                // the place among the words in two bytes
 )
@@ -105,7 +105,7 @@ func (t *Named) Text(value string) string {
 		b := []byte(value)
 		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 	case t.Kind == Bit:
-		return BitText(value)
+		return value
 	case t.Kind == TimeTZ && len(value) == timeTZBytes:
 		micros, offset := TimeTZOf(value)
 		return string(appendOffset(timeformat.AppendClock(nil, micros/1_000_000, micros%1_000_000, 6), offset))
@@ -135,38 +135,6 @@ func appendOffset(b []byte, offset int32) []byte {
 
 // EnumBytes returns the value of a place among words.
 func EnumBytes(at int) string { return string(binary.BigEndian.AppendUint16(nil, uint16(at))) }
-
-// BitBytes returns the value of a text of 0 and 1, which is not empty; ok is false of another text.
-func BitBytes(text string) (value string, ok bool) {
-	unused := (8 - len(text)%8) % 8
-	b := make([]byte, 1+(len(text)+7)/8)
-	b[0] = byte(unused)
-	for i := range unused {
-		b[1] |= 1 << (7 - i)
-	}
-	for i := range len(text) {
-		switch at := unused + i; text[i] {
-		case '1':
-			b[1+at/8] |= 1 << (7 - at%8)
-		case '0':
-		default:
-			return "", false
-		}
-	}
-	return string(b), text != ""
-}
-
-// BitText returns the 0 and 1 of a value.
-func BitText(value string) string {
-	if len(value) < 2 || value[0] > 7 {
-		return ""
-	}
-	text := make([]byte, 0, 8*len(value))
-	for at := int(value[0]); at < 8*(len(value)-1); at++ {
-		text = append(text, '0'+value[1+at/8]>>(7-at%8)&1)
-	}
-	return string(text)
-}
 
 // A time of a day with an offset is in the order of its moments, and of times of one moment the one comes first whose
 // offset is greater.
