@@ -80,11 +80,16 @@ of others before stop, and ` + "`generate_series`" + ` has stop, too; the argume
   which the condition is TRUE; any of them where several are as near. The condition has one inequality of the two sides (>=, >, <= or <) and
   any number of equalities, and conditions of other kinds but in RIGHT and FULL. USING (k, t) says a.t >= b.t of its last column. WHERE
   comes after.
+- ` + "`a.f(b)`" + ` is ` + "`f(a, b)`" + `, where a is a column, a string, a call or another value: ` + "`name.upper().left(3)`" + `. The name of a table stands for
+  a struct of its columns: ` + "`SELECT t FROM t`" + `; ` + "`s.*`" + ` has the fields of a struct s.
+- UUID, BIT, TIMETZ and ` + "`ENUM('small', 'large')`" + ` are types, whose values results have as text; values of an ENUM are in the order of its words.
 - Names keep the case they are written in; a column is found in another case where that leaves no choice.
 - ` + "`a.b.c`" + ` is a field of a struct, as are ` + "`(a).b`" + ` and ` + "`a['b']`" + `; the result's column is named by its last part. ` + "`\"a.b\"`" + ` is a column of
   that name, which comes first in quotes, and the field without. Of a table that is named a, ` + "`a.b`" + ` is the column b, or else the field.
 - ` + "`unnest(list)`" + ` makes a row of every element of a list, behind FROM or a table in it, or behind SELECT, where it also stands in
-  GROUP BY and ORDER BY: ` + "`SELECT unnest(tags) AS tag, count(*) FROM 'x.parquet' GROUP BY tag`" + `. Rows without elements are left out.
+  GROUP BY and ORDER BY: ` + "`SELECT unnest(tags) AS tag, count(*) FROM 'x.parquet' GROUP BY tag`" + `. Rows without elements are left out,
+  but behind LEFT JOIN: ` + "`FROM t LEFT JOIN unnest(tags) AS u(tag) ON true`" + `. ` + "`unnest(list, recursive := true)`" + ` has the elements of lists
+  within lists, ` + "`max_depth := 2`" + ` of two levels.
   Several behind SELECT go side by side, the shorter ones with NULL. WHERE leaves out row groups by the columns beside the list.
 - Lists, structs and maps are values, which are compared, grouped, joined and ordered: element by element, field by field, a NULL within
   them last, a list before the longer ones that begin with it. ` + "`[a, b]`, `{'a': 1}`, `MAP {'k': 1}`, `(a, b)`, `x[1]`, `x[2:-1]`, `x[::-1]`, `s.f`,\n  `m['k']`, `x IN [1, 2]`" + `, lambdas as in ` + "`list_transform(l, lambda x: x + 1)`" + `, ` + "`[x + 1 for x in l if x > 0]`" + `, and the types
@@ -113,7 +118,8 @@ of others before stop, and ` + "`generate_series`" + ` has stop, too; the argume
 - A statement without groups, an order or a limit returns rows as threads have read them, in no order.
 - WHERE leaves out files, row groups and pages by what it says of single columns, each branch of an OR included: comparisons,
   IN, BETWEEN, LIKE 'ab%', IS NULL, and comparisons of year(t), date_trunc(unit, t) and CAST(t AS DATE).
-- A statement in parentheses stands in expressions of every clause: for the value of its only row, behind IN and
+- A statement in parentheses stands in expressions of every clause: for the value of its only row, for a list of the values of its rows
+  behind ARRAY, behind IN and
   NOT IN, EXISTS, and a comparison with ANY or ALL. It may use columns of the statement around it, and of the statements around that:
   ` + "`SELECT * FROM 'sales.parquet' s WHERE price > (SELECT avg(price) FROM 'sales.parquet' t WHERE t.store = s.store)`" + `. Such a statement
   is made once, for all values of these columns; an equality with each of them saves a second reading of the rows around it. Its LIMIT and
@@ -147,7 +153,8 @@ of others before stop, and ` + "`generate_series`" + ` has stop, too; the argume
 - PIVOT makes columns of values: ` + "`PIVOT t ON month IN (1, 2 AS feb) USING sum(sales) AS s GROUP BY store`" + `, or behind a table
   ` + "`FROM t PIVOT (sum(sales) AS s FOR month IN (1, 2) GROUP BY store) [AS p]`" + `. Without GROUP BY all columns that are not read are keys;
   without USING it counts rows. Several expressions before USING have a column for each combination of their values. Without
-  IN (...) the values are asked for first, by a reading of their own, also for EXPLAIN: all but NULL, in the order of their texts. FILTER
+  IN (...) the values are asked for first, by a reading of their own, also for EXPLAIN: all but NULL, in the order of their texts, and of
+  ` + "`IN (SELECT ...)`" + ` in the order of its rows. FILTER
   in PIVOT is refused, as are several columns of values, and joins before ON; a statement in parentheses may have these.
 - LIMIT and OFFSET take expressions of constants, or of subqueries: ` + "`LIMIT (SELECT max(n) FROM t)`" + `, where NULL is no limit. LIMIT n% has that share of the rows, OFFSET's included, rounded down; all rows are
   gathered before the first, on disk where they do not fit.

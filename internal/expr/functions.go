@@ -83,14 +83,13 @@ func init() {
 		list []Function
 	}{
 		{sectionCompare, comparisons()}, {sectionChoose, choices()}, {sectionMath, numberFunctions()},
-		{sectionMath, moreNumbers()}, {sectionText, textFunctions()}, {sectionText, partFunctions()},
-		{sectionText, similarities()}, {sectionText, codes()}, {sectionText, formats()}, {sectionTime, timeFunctions()},
-		{sectionTime, clocks()}, {sectionText, bitFunctions()}, {sectionText, enumFunctions()},
-		{sectionMath, drawings()}, {sectionTime, zonedTimes()}, {sectionText, likes()},
-		{sectionNested, listFunctions()}, {sectionNested, moreLists()},
-		{sectionNested, distances()}, {sectionNested, structFunctions()}, {sectionNested, partsOfStructs()},
-		{sectionNested, textLists()}, {sectionJSON, jsonFunctions()},
-		{sectionJSON, jsonMakers()},
+		{sectionMath, moreNumbers()}, {sectionMath, drawings()}, {sectionText, textFunctions()},
+		{sectionText, partFunctions()}, {sectionText, likes()}, {sectionText, similarities()}, {sectionText, codes()},
+		{sectionText, bitFunctions()}, {sectionText, enumFunctions()}, {sectionText, formats()},
+		{sectionTime, timeFunctions()}, {sectionTime, clocks()}, {sectionTime, zonedTimes()},
+		{sectionNested, listFunctions()}, {sectionNested, moreLists()}, {sectionNested, distances()},
+		{sectionNested, structFunctions()}, {sectionNested, partsOfStructs()}, {sectionNested, textLists()},
+		{sectionJSON, jsonFunctions()}, {sectionJSON, jsonMakers()},
 	} {
 		for _, f := range section.list {
 			f.Section = section.name

@@ -23,7 +23,7 @@ func drawings() []Function {
 		function("uuid_extract_version", "u", "the version of a UUID",
 			"uuid_extract_version('019482e4-1441-7aad-8127-eec99573b0a0'::UUID)", "7", versionOfUUID),
 		function("uuid_extract_timestamp", "u", "the time that a UUID of version 7 begins with",
-			"uuid_extract_timestamp('019482e4-1441-7aad-8127-eec99573b0a0'::UUID)", "2025-01-20 09:11:43.809+00",
+			"uuid_extract_timestamp('019482e4-1441-7aad-8127-eec99573b0a0'::UUID)", "2025-01-20 08:46:13.057+00",
 			timeOfUUID),
 	}
 }
