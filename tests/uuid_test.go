@@ -44,7 +44,7 @@ func TestSQLStoredTypes(t *testing.T) {
 	s.check(t, "SELECT upper(j::VARCHAR) AS j, count(*) FROM stored GROUP BY 1 HAVING j LIKE '%7%'")
 	s.check(t, "SELECT e, count(*) FROM (SELECT unnest(l)::VARCHAR AS e FROM stored) GROUP BY e")
 	s.check(t, "SELECT m['a'] AS a, m::VARCHAR AS m FROM stored WHERE i < 9")
-	s.check(t, "SELECT i, span, span + INTERVAL 1 HOUR AS later, spans[1] AS first FROM stored WHERE span < INTERVAL 9 DAYS")
+	s.check(t, "SELECT i, span, span + INTERVAL 1 HOUR AS later, spans[1] AS f FROM stored WHERE span < INTERVAL 9 DAYS")
 	s.check(t, "SELECT e, count(*) FROM (SELECT unnest(spans) AS e FROM stored) GROUP BY e")
 	s.check(t, "SELECT min(span), max(span), avg(span), median(span), count(DISTINCT span) FROM stored")
 	for column, want := range map[string]string{

@@ -155,7 +155,8 @@ func meanOfPeriods(x *expr.Expr) *expr.Expr {
 	first := x.Args[0]
 	mean := expr.Call(expr.MeanOfPeriods)
 	for part := range int64(3) {
-		of := castAt(expr.Call(expr.PartOfPeriod, first, expr.Constant(part)), expr.Type{ID: expr.Decimal, Precision: 38})
+		whole := expr.Type{ID: expr.Decimal, Precision: 38}
+		of := castAt(expr.Call(expr.PartOfPeriod, first, expr.Constant(part)), whole)
 		sum := withFirst(x, of)
 		sum.Name = query.Sum.String()
 		mean.Args = append(mean.Args, sum)

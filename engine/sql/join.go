@@ -104,8 +104,8 @@ func (p *statements) join(e *pg.JoinExpr) From {
 		u := p.unnest(p.fromOne(left), e.GetRarg().GetRangeFunction(), call).(*Unnest)
 		if kind == LeftJoin { // a row without elements has one, which is NULL
 			list, null := u.List, expr.Constant(nil)
-			u.List = callAt(list.At, "case", callAt(list.At, ">", callAt(list.At, "len", list), expr.Constant(int64(0))), list,
-				callAt(list.At, "list_value", null))
+			isFull := callAt(list.At, ">", callAt(list.At, "len", list), expr.Constant(int64(0)))
+			u.List = callAt(list.At, "case", isFull, list, callAt(list.At, "list_value", null))
 		}
 		return u
 	}

@@ -26,7 +26,8 @@ func (s *script) pivotWords() error {
 		if i < 0 {
 			return nil
 		}
-		w := &pivoting{s: s, word: s.tokens[i], of: &Pivot{At: int(s.tokens[i].Start), IsUnpivot: slices.Index(pivotNames, strings.ToLower(s.word(s.tokens[i]))) >= 2}}
+		isUnpivot := slices.Index(pivotNames, strings.ToLower(s.word(s.tokens[i]))) >= slices.Index(pivotNames, "unpivot")
+		w := &pivoting{s: s, word: s.tokens[i], of: &Pivot{At: int(s.tokens[i].Start), IsUnpivot: isUnpivot}}
 		s.pivots[w.of.At] = w.of
 		if !w.behindTable(i) {
 			w.asStatement(i)

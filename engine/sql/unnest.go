@@ -21,7 +21,7 @@ func unnestCall(node *pg.Node) *pg.FuncCall {
 	return call
 }
 
-// unnested returns the list whose elements a call of unnest has that is followed by recursive := true or max_depth := n.
+// unnested returns the list whose elements a call of unnest has, by recursive := true or max_depth := n behind it.
 func (p *statements) unnested(args []*pg.Node) *expr.Expr {
 	list, levels := p.expr(args[0]), int64(1)
 	for _, node := range args[1:] {

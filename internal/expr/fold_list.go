@@ -250,19 +250,18 @@ func (b *binder) between(n *node, t Type, continuous bool) func(list []nested.El
 	}
 }
 
-// periodBetween returns a quantile of intervals in order, between two of them.
+// periodBetween returns a quantile of intervals in order; between two of them it is of days and a part of a day.
 func periodBetween(list []nested.Element, f float64) string {
 	at := f * float64(len(list)-1)
-	low := math.Floor(at)
-	from, to := intervalFrom(list[int(low)].Value), intervalFrom(list[int(math.Ceil(at))].Value)
-	if distance, ok := to.plus(from.negated()); ok {
-		if part, ok := distance.scaled(at - low); ok {
-			if v, ok := from.plus(part); ok {
-				return v.text()
-			}
-		}
+	low, high := int(math.Floor(at)), int(math.Ceil(at))
+	if low == high {
+		return list[low].Value
 	}
-	return from.text() // of intervals whose distance is none
+	from, to := intervalFrom(list[low].Value).length(), intervalFrom(list[high].Value).length()
+	distance, _ := wideOfFloat(math.Trunc(to.Sub(from).ToFloat64(0) * (at - float64(low)))) // of at most 38 digits
+	days, micros := from.Add(distance).Div(int128(dayMicros))
+	v, _ := intervalOf(wide{}, days, micros) // between two that are there
+	return v.text()
 }
 
 // inSpan returns the value that lies between two at a part of their distance.
@@ -297,7 +296,7 @@ func deviation(b *binder, n *node, t Type) {
 	t = n.args[0].typ.parts[0]
 	l, of, result := n.args[0].typ.layout, layoutOf(t), t
 	if isTime {
-		result = typeOf(Duration) // whose microseconds are written as those of times are
+		result = typeOf(Duration) // whose microseconds are written as a time's are
 	}
 	n.setParts(result, map1f(n, func(e *Evaluator, s string) (string, error) {
 		list := sortedValues(e.list(l, s))

@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/internal/nested"
 )
 
-// This file has the types of nested.Named: UUID, BIT, TIME WITH TIME ZONE and ENUM. Their values are strings of bytes, as
-// nested values are, so that whatever compares, groups and orders these does so with them.
+// This file has the types of nested.Named: UUID, BIT, TIME WITH TIME ZONE and ENUM. Their values are strings of bytes,
+// as nested values are, so that whatever compares, groups and orders these does so with them.
 
 var (
 	uuidType   = namedOf(nested.NewNamed(nested.UUID))
@@ -20,7 +20,9 @@ var (
 )
 
 // namedByName are the types of this file that have a name, by it.
-var namedByName = map[string]Type{"uuid": uuidType, "guid": uuidType, "bit": bitType, "bitstring": bitType, "timetz": timeTZType}
+var namedByName = map[string]Type{
+	"uuid": uuidType, "guid": uuidType, "bit": bitType, "bitstring": bitType, "timetz": timeTZType,
+}
 
 // named returns what a type of this file is in Arrow.
 func (t Type) named() *nested.Named { return t.arrow.Of.(*nested.Named) }
@@ -180,7 +182,7 @@ func bitsOfInteger(n *node, from Type, try bool) kernel {
 	})
 }
 
-// bitsAsBytes returns the bytes that a text of 0 and 1 is, and bitsOfBytes the text; the first byte is filled up with 0.
+// bitsAsBytes has the bytes that a text of 0 and 1 is, and bitsOfBytes the text. The first byte is filled up with 0.
 func bitsAsBytes(text string) string {
 	b := make([]byte, (len(text)+7)/8)
 	for i := range len(text) {

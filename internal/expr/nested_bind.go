@@ -26,7 +26,8 @@ const NestedValue = "value of"
 
 func nestedValue(_ *binder, n *node) { n.typ, n.eval = n.args[0].typ, sameValues(n) }
 
-// Flattened is the function of a list, and of the levels of lists that unnest takes off, 0 for all, that leaves one level.
+// Flattened is the function of a list, and of the levels of lists that unnest takes off, 0 for all, which leaves one
+// level of them.
 const Flattened = "flattened"
 
 func flattened(b *binder, n *node) {
