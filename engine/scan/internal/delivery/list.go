@@ -13,7 +13,7 @@ import (
 )
 
 // Element returns the type of a list's elements, as they are delivered; false for other types, maps
-// among them, and for lists of nested values.
+// among them, and for lists of nested values and of intervals.
 func Element(list arrow.DataType) (element arrow.DataType, ok bool) {
 	switch list := list.(type) {
 	case *nested.Type:
@@ -28,7 +28,7 @@ func Element(list arrow.DataType) (element arrow.DataType, ok bool) {
 	default:
 		return nil, false
 	}
-	if arrow.IsNested(element.ID()) {
+	if nested.Of(element) != nil || arrow.IsNested(element.ID()) {
 		return element, false
 	}
 	element = Type(element)
