@@ -41,6 +41,7 @@ const EnumWordsMax = 1 << 16
 
 // NewNamed returns the type of a kind, and, of Enum, of words.
 func NewNamed(kind NamedKind, words ...string) *Named {
+	words = append([]string(nil), words...) // nil of none, so that equal types are equal in depth
 	return &Named{ExtensionBase: arrow.ExtensionBase{Storage: arrow.BinaryTypes.String}, Kind: kind, Words: words}
 }
 
