@@ -41,7 +41,7 @@ var imports = map[string][]string{
 	"engine/internal/workdir":        {"engine/partial", "engine/scan", "engine/sink", "internal/nested", "internal/recordreader", "internal/rowdata", "internal/store", "internal/vfs"},
 	"engine/internal/window":         {"cpuagg", "engine/internal/encode", "engine/internal/finalize", "engine/query", "internal/expr", "internal/gather", "internal/order", "internal/recordreader", "internal/rowdata", "internal/spawn"},
 	"engine/internal/finalize":       {"cpuagg", "engine/internal/encode", "engine/query", "engine/scan", "internal/digits", "internal/recordreader", "internal/rowdata", "internal/vector", "partition"},
-	"engine/job":                     {"engine", "engine/distributed", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/options", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
+	"engine/job":                     {"engine", "engine/distributed", "engine/plan", "engine/query", "engine/rollup", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/scan/options", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/vfs"},
 	"engine/objects":                 {"internal/vfs"},
 	"engine/partial":                 {"cpuagg", "engine/internal/encode", "engine/internal/finalize", "engine/query", "engine/scan", "internal/nested", "internal/rowdata", "internal/scatter", "internal/store", "internal/vfs", "partition"},
 	"engine/logical":                 {"engine/query", "engine/scan", "engine/scan/dataset", "engine/scan/options", "engine/sql", "internal/expr", "internal/nearest", "internal/nested", "internal/recordreader", "internal/rowdata"},

@@ -21,6 +21,9 @@ func (j *Job) Distributed(step string) (r distributed.Request, err error) {
 	if err != nil {
 		return r, err
 	}
+	if s.Rollup.State != "" {
+		return r, j.stepError(at, errors.New("rollup: the states of a distributed step are not kept; run it by mpga run"))
+	}
 	q, err := s.query()
 	if err == nil {
 		err = s.checkAlone()

@@ -53,6 +53,7 @@ type Step struct {
 	Overflow      string   `yaml:"overflow" enum:"error,widen,wrap" doc:"Integer sums past 64 bits. The default is error."`
 	Deterministic bool     `yaml:"deterministic" doc:"The same bits on every run: sums, means and variances of floats are exact, rounded once."`
 	Output        Output   `yaml:"output,required" doc:"Where the result goes: a path, or more about it."`
+	Rollup        Rollup   `yaml:"rollup" doc:"Keeps the states of the groups by file: a run reads files that are new or have changed, and no others."`
 	Limits        Limits   `yaml:"limits" doc:"What the step may take of the machine, in place of the job's."`
 	Retry         Retry    `yaml:"retry" doc:"How often the step is tried, in place of the job's."`
 
@@ -79,6 +80,14 @@ type Output struct {
 	Level          int      `yaml:"level" doc:"How hard the codec works: 1 to 22 for zstd, 1 to 9 for gzip, 1 to 11 for brotli."`
 	RowGroupRows   int64    `yaml:"row_group_rows" doc:"Rows of a Parquet row group."`
 	Layout         string   `yaml:"layout" enum:"gpu" doc:"For whom Parquet is laid out. gpu has smaller pages and larger row groups; the default is any reader."`
+}
+
+// Rollup says how a step keeps the states of its groups, as mpga rollup does. A step without State reads all files.
+type Rollup struct {
+	State      string `yaml:"state,required,short" doc:"Folder, or beginning of URLs, of the states. A relative path begins at the job's file."`
+	OnChange   string `yaml:"on_change" enum:"rebuild,fail" doc:"Where files that did not change would be read again: rebuild reads them, fail ends the step. The default is rebuild."`
+	KeepParts  int    `yaml:"keep_parts" doc:"Keep the parts of so many of the newest files alone, beside what the answer is made of. The default, 0, is all."`
+	WholeBytes Size   `yaml:"whole_bytes" doc:"Tables of a join up to this size together are read whole. The default is 256MiB."`
 }
 
 // Limits is what a step may take. Zero fields take the job's, then the engine's defaults.
@@ -209,6 +218,7 @@ func (j *Job) Validate() error {
 		v.step(at, s)
 	}
 	v.rejects(j.Steps)
+	v.rollups(j.Steps)
 	return v.err()
 }
 
@@ -274,6 +284,7 @@ func (v *validation) step(at string, s *Step) {
 	v.add(at+".input", err)
 	_, err = s.sinkOptions()
 	v.add(at+".output", err)
+	v.add(at+".rollup", s.checkRollup())
 	v.retry(at+".retry", s.Retry)
 	o := s.engineOptions()
 	o.EnsureDefaults()

@@ -121,6 +121,7 @@ func (j *Job) resolvePaths(dir string) {
 		}
 		resolve(&s.Output.Path)
 		resolve(&s.Input.Rejects)
+		resolve(&s.Rollup.State)
 		resolve(&s.Limits.TempDir)
 	}
 }

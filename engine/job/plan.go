@@ -159,6 +159,9 @@ func (sp *StepPlan) write(b *strings.Builder, number int) {
 		line("columns", "not checked: %s", redact.Text(sp.Unchecked))
 	}
 	line("output", "%s (%s)", redact.URL(s.Output.Path), sp.Format)
+	if s.Rollup.State != "" {
+		line("rollup", "%s", redact.URL(s.Rollup.State))
+	}
 	if limits := s.Limits.String(); limits != "" {
 		line("limits", "%s", limits)
 	}

@@ -97,6 +97,7 @@ func TestSchema(t *testing.T) {
 	for _, change := range [][2]string{
 		{"steps:", "stesp:"}, {"from:", "form:"}, {"threads: 1", "threads: one"}, {"overflow: wrap", "overflow: wrapped"},
 		{"deterministic: true", "deterministic: perhaps"}, {"name: one", "label: one"}, {"types: {zip: string}", "types: 5"},
+		{"on_change: fail", "on_change: failed"}, {"state: states/one, ", ""},
 	} {
 		text := strings.Replace(everyField, change[0], change[1], 1)
 		if text == everyField {
@@ -127,7 +128,7 @@ steps:
     input:
       {format: csv, delimiter: ";", quote: "'", header: yes, nulls: [NA], types: {zip: string}, no_hive: true,
        date_format: "%d.%m.%Y", timestamp_format: "%d.%m.%Y %H:%M", decimal_separator: ",", thousands: ".", encoding: latin-1,
-       comment: "#", skip: 2, null_padding: true, ignore_errors: true, rejects: left/rows.csv, filename: true, file_row_number: true, union_by_name: true,
+       comment: "#", skip: 2, null_padding: true, ignore_errors: true, filename: true, file_row_number: true, union_by_name: true,
        escape: "\\", trust_statistics: off, sample_rows: 100, row_limit: 1MiB}
     by: [zip, city]
     agg: count(*) as n
@@ -138,17 +139,19 @@ steps:
     overflow: wrap
     deterministic: true
     output: {path: out, format: parquet, partition_by: zip, max_rows_per_file: 10, manifest: true, codec: zstd, level: 3, row_group_rows: 1000, layout: gpu}
+    rollup: {state: states/one, on_change: fail, keep_parts: 30, whole_bytes: 1GiB}
     limits: {threads: "${b}"}
     retry: {attempts: 1}
   - name: two
     from: out
+    input: {rejects: left/rows.csv}
     sql: SELECT * FROM input
     output: two.csv
 `
 
 // everyField is what it says.
 func TestEveryField(t *testing.T) {
-	for _, typ := range []reflect.Type{reflect.TypeFor[Job](), reflect.TypeFor[Step](), reflect.TypeFor[Input](), reflect.TypeFor[Output](), reflect.TypeFor[Limits](), reflect.TypeFor[Retry]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[Job](), reflect.TypeFor[Step](), reflect.TypeFor[Input](), reflect.TypeFor[Output](), reflect.TypeFor[Rollup](), reflect.TypeFor[Limits](), reflect.TypeFor[Retry]()} {
 		for _, f := range fieldsOf(typ) {
 			if !strings.Contains(everyField, f.name+": ") && !strings.Contains(everyField, f.name+":\n") {
 				t.Errorf("%s.%s has no example", typ.Name(), f.name)

@@ -50,7 +50,9 @@ func (s *Step) fingerprint() (string, error) {
 		Input         Input
 		Types         string // of Input, whose JSON is without them
 		Output        Output
-	}{s.SQL, s.clauses(), s.Limit, s.Overflow, s.Deterministic, s.From, s.Input, fmt.Sprint(s.Input.CSV.Types), s.Output})
+		Rollup        Rollup `json:",omitzero"`
+	}{s.SQL, s.clauses(), s.Limit, s.Overflow, s.Deterministic, s.From, s.Input, fmt.Sprint(s.Input.CSV.Types), s.Output,
+		s.Rollup})
 	if err != nil {
 		return "", err
 	}

@@ -185,6 +185,9 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
+	if s.Rollup.State != "" {
+		return r.runRollup(ctx, eng, s.rollup(query, r.Options, scanOptions, sinkOptions))
+	}
 	scanOptions.Budget = eng.Budget()
 	rejects := csv.NewRejects(r.FS, options.TempDir)
 	if scanOptions.CSV.IgnoreErrors {

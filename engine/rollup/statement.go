@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,10 +43,17 @@ func (o *Options) meaning() (string, error) {
 		tokens = tokens[:len(tokens)-1]
 	}
 	files := make(map[string][]string)
+	own := make(map[string]*dataset.Options) // of tables that are read in another way
 	for name, t := range o.Tables {
-		files[name] = t.Files
+		if files[name] = t.Files; t.Scan != nil {
+			own[name] = t.Scan
+		}
 	}
-	text, err := json.Marshal([]any{tokens, files, o.Scan, fmt.Sprint(o.Scan.CSV.Types), o.Overflow, o.Deterministic})
+	values := []any{tokens, files, o.Scan, fmt.Sprint(o.Scan.CSV.Types), o.Overflow, o.Deterministic}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		values = append(values, name, own[name], fmt.Sprint(own[name].CSV.Types))
+	}
+	text, err := json.Marshal(values)
 	if err != nil {
 		return "", err
 	}
