@@ -140,7 +140,13 @@ func (e *Engine) mergePartial(ctx context.Context, sources [][]partial.Blob, opt
 	if err := opt.Validate(); err != nil {
 		return Stats{}, err
 	}
-	blobs, err := partial.NewWriter(run.shared.Bound, e.memory, opt)
+	bound := run.shared.Bound
+	if opt.Regroup != nil {
+		if bound, err = opt.Regroup.Bind(bound); err != nil {
+			return Stats{}, err
+		}
+	}
+	blobs, err := partial.NewWriter(bound, e.memory, opt)
 	if err != nil {
 		return Stats{}, err
 	}

@@ -56,8 +56,9 @@ type Options struct {
 
 // Table is a table that all clients may read: files, which are looked for at each statement.
 type Table struct {
-	Files []string         // patterns
-	Scan  *dataset.Options // how the files are read; nil for Options.Scan
+	Files  []string         // patterns; nil of a roll-up
+	Rollup string           // the directory of its state, or a URL; "" of files
+	Scan   *dataset.Options // how the files are read; nil for Options.Scan
 }
 
 // Limits bound what clients may have at a time. The zero value is usable.

@@ -13,6 +13,7 @@ import (
 	"github.com/mpga/mpga/app/temporary"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sql"
 )
 
 // Names by which clients find tables: catalog.schema.table.
@@ -66,11 +67,15 @@ func (s *Session) TableSchema(ctx context.Context, name string) (*arrow.Schema, 
 		return nil, fmt.Errorf("%w: no table is named %s", ErrUnknown, name)
 	case table.Source != nil:
 		return table.Source.Schema(), nil
-	case table.View != nil:
+	case table.View != nil || table.Rollup != nil:
 		opt := plan.Options{Tables: tables, Scan: s.server.clientScan("")}
-		query, err := plan.Prepare(ctx, s.server.opt.Engine, table.View, opt)
+		statement, what := table.View, "view"
+		if statement == nil {
+			statement, what = &sql.Select{Items: []sql.Item{{}}, From: &sql.Table{Name: name}}, "roll-up"
+		}
+		query, err := plan.Prepare(ctx, s.server.opt.Engine, statement, opt)
 		if err != nil {
-			return nil, fmt.Errorf("view %s: %w", name, err)
+			return nil, fmt.Errorf("%s %s: %w", what, name, err)
 		}
 		defer query.Close()
 		return query.Schema(), nil
@@ -93,7 +98,11 @@ func (s *Session) planTables() (tables map[string]plan.Table, held []*temporary.
 		if scan == nil {
 			scan = &s.server.opt.Scan
 		}
-		tables[name] = plan.Table{Files: t.Files, Scan: scan, In: []string{Catalog, MainSchema}}
+		made := plan.Table{Files: t.Files, Scan: scan, In: []string{Catalog, MainSchema}}
+		if t.Rollup != "" {
+			made.Rollup = &plan.Rollup{Dir: t.Rollup}
+		}
+		tables[name] = made
 	}
 	return tables, s.tables.PlanTables(tables)
 }

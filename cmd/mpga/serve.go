@@ -191,7 +191,7 @@ func (f *serveFlags) namedTables(cmd *cobra.Command) (map[string]server.Table, e
 			return nil, usagef("--table and --catalog both name %s", t.Name)
 		}
 		t.Scan.FS = filesOf(cmd.Context())
-		tables[t.Name] = server.Table{Files: t.Files, Scan: &t.Scan}
+		tables[t.Name] = server.Table{Files: t.Files, Rollup: t.Rollup, Scan: &t.Scan}
 	}
 	return tables, nil
 }

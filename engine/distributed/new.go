@@ -168,10 +168,16 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 	return p, p.setReplaced(fsys)
 }
 
+// refuseRollup refuses a roll-up behind FROM.
+func refuseRollup(context.Context, *engine.Engine, plan.Rollup, dataset.Options) (scan.Source, error) {
+	return nil, fmt.Errorf("%w: a roll-up is read by one process: mpga sql reads it", ErrPlan)
+}
+
 // prepare plans the statement, and notes the tables that it opens.
 func (p *planner) prepare(ctx context.Context, statement *sql.Select) (*plan.Query, error) {
 	return plan.Prepare(ctx, p.eng, statement, plan.Options{
 		Tables: p.Tables, Scan: p.Scan, Overflow: p.Overflow, Deterministic: p.Deterministic, OneStep: true,
+		Rollup: refuseRollup,
 		Open: func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error) {
 			table, err := openTable(ctx, p.fs, files, opt)
 			if err != nil {

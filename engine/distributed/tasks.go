@@ -83,6 +83,7 @@ func (t *Tasks) prepare(ctx context.Context, open func(input int) (scan.Source, 
 	opened := 0
 	opt := plan.Options{
 		Overflow: p.Overflow, Deterministic: p.Deterministic, OneStep: true, Tables: map[string]plan.Table{},
+		Rollup: refuseRollup,
 		Open: func(context.Context, []string, dataset.Options) (scan.Source, error) {
 			if opened++; opened > len(p.Inputs) {
 				return nil, fmt.Errorf("%w: it has %d inputs, and the statement reads more", ErrPlan, len(p.Inputs))

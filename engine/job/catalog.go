@@ -17,9 +17,10 @@ type Catalog struct {
 
 // CatalogTable is a name for files.
 type CatalogTable struct {
-	Name  string   `yaml:"name,required" doc:"What FROM names, unlike all other names whatever their case."`
-	Files []string `yaml:"files,required" doc:"Files, folders or glob patterns to read. Relative paths begin at the catalog's file."`
-	Input Input    `yaml:"input" doc:"How the files are read."`
+	Name   string   `yaml:"name,required" doc:"What FROM names, unlike all other names whatever their case."`
+	Files  []string `yaml:"files" doc:"Files, folders or glob patterns to read. Relative paths begin at the catalog's file."`
+	Rollup string   `yaml:"rollup" doc:"In place of files, the folder of a roll-up's state, or the beginning of its URLs."`
+	Input  Input    `yaml:"input" doc:"How the files are read."`
 
 	Scan dataset.Options // what Input says
 }
@@ -43,6 +44,7 @@ func LoadCatalog(path string) (*Catalog, error) {
 		for k := range c.Tables[i].Files {
 			resolve(&c.Tables[i].Files[k], filepath.Dir(path))
 		}
+		resolve(&c.Tables[i].Rollup, filepath.Dir(path))
 	}
 	if err := c.validate(); err != nil {
 		return nil, d.located(err)
@@ -68,8 +70,13 @@ func (c *Catalog) validate() error {
 			v.add(at+".name", fmt.Errorf("two tables are named %s", t.Name))
 		}
 		taken[folded] = true
-		if len(t.Files) == 0 {
-			v.add(at+".files", errors.New("name the files to read"))
+		switch {
+		case len(t.Files) == 0 && t.Rollup == "":
+			v.add(at+".files", errors.New("name the files to read, or a roll-up"))
+		case len(t.Files) > 0 && t.Rollup != "":
+			v.add(at+".rollup", errors.New("a table has files, or is a roll-up"))
+		case t.Rollup != "" && !reflect.DeepEqual(t.Input, Input{}):
+			v.add(at+".input", errors.New("a roll-up has no files to read"))
 		}
 		if t.Input.Rejects != "" {
 			v.add(at+".input.rejects",

@@ -28,6 +28,7 @@ tables:
     input: {delimiter: ";", types: {zip: string}}
   - name: Flights 2001
     files: [flights.parquet]
+  - {name: guests, rollup: states/guests}
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +36,9 @@ tables:
 	sales, flights := c.Tables[0], c.Tables[1]
 	if got := strings.Join(sales.Files, " "); got != filepath.Join(dir, "sales/*.csv")+" /abs/x.csv s3://bucket/x" {
 		t.Errorf("files: %s", got)
+	}
+	if got := c.Tables[2].Rollup; got != filepath.Join(dir, "states/guests") {
+		t.Errorf("roll-up: %s", got)
 	}
 	if sales.Scan.CSV.Delimiter != ';' || sales.Scan.CSV.Types["zip"] == nil || flights.Scan.CSV.Delimiter != 0 || flights.Name != "Flights 2001" {
 		t.Errorf("got %+v", c.Tables)
@@ -44,10 +48,12 @@ tables:
 // Errors of a catalog say where they stand.
 func TestCatalogErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                       "tables",
-		"tables: []":             "one table at least",
-		"tables:\n - name: a":    "files",
-		"tables:\n - files: [x]": "name",
+		"":                    "tables",
+		"tables: []":          "one table at least",
+		"tables:\n - name: a": "name the files to read, or a roll-up",
+		"tables:\n - name: a\n   files: x\n   rollup: y":                 "5:12: tables[0].rollup: a table has files, or is a roll-up",
+		"tables:\n - name: a\n   rollup: y\n   input: {quote: \"'\"}":    "a roll-up has no files to read",
+		"tables:\n - files: [x]":                                         "name",
 		"tables:\n - name: a\n   files: [x]\n - name: A\n   files: [y]":  "4:10: tables[1].name: two tables are named A",
 		"tables:\n - name: a\n   files: [x]\n   input: {delimeter: x}":   "delimiter",
 		"tables:\n - name: a\n   files: [x]\n   input: {quote: xx}":      "tables[0].input.quote",

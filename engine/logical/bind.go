@@ -23,6 +23,9 @@ type Options struct {
 	// Open opens the files of a table.
 	Open func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error)
 
+	// Rollup opens a roll-up, whose state is where the options have their files.
+	Rollup func(ctx context.Context, of Rollup, opt dataset.Options) (scan.Source, error)
+
 	// Ask returns the texts of the second column of a statement, which is run while another one is bound. nil: none is.
 	Ask func(ctx context.Context, s *sql.Select) ([]string, error)
 
@@ -36,10 +39,18 @@ type Options struct {
 	Budget        rowdata.Budget // counts what a statement takes while it is bound
 }
 
-// Table is what a name stands for: a source, the files of some patterns, or a view.
+// Rollup is what stands in the parentheses of rollup(...) behind FROM.
+type Rollup struct {
+	Dir    string   // of the state, or a URL
+	By     []string // keys of the groups; nil is all that the roll-up has
+	Filter string   // a condition of the keys, as it is written; "" of none
+}
+
+// Table is what a name stands for: a source, the files of some patterns, a roll-up, or a view.
 type Table struct {
 	Source scan.Source      // nil for files and views
 	Files  []string         // patterns
+	Rollup *Rollup          // nil of others
 	View   *sql.Select      // the statement of a view; nil of others
 	Made   *arrow.Schema    // the columns that a view had when it was made; nil where they are not known
 	Scan   *dataset.Options // how the files are read; nil for Options.Scan

@@ -142,17 +142,27 @@ func stem(file string) string { return strings.TrimSuffix(path.Base(file), path.
 
 // files opens the files of patterns.
 func (b *binder) files(ctx context.Context, s *sql.Select, f *sql.Files) (*scope, error) {
-	opt, err := b.scanOptions(s, f)
+	open, err := b.opener(s, f)
 	if err != nil {
 		return nil, err
 	}
-	src, err := b.open(ctx, s, f.Patterns, opt)
+	src, err := open(ctx)
 	if err != nil {
 		at := s.ErrorAt(f.At, err.Error())
 		at.Cause = err
 		return nil, at
 	}
 	return b.tableScope(src, strings.Join(f.Patterns, ", ")), nil
+}
+
+// opener returns what opens the files of patterns, or a roll-up.
+func (b *binder) opener(s *sql.Select, f *sql.Files) (func(context.Context) (scan.Source, error), error) {
+	if f.Function == sql.RollupCall {
+		of, err := rollupOf(s, f)
+		return func(ctx context.Context) (scan.Source, error) { return b.opt.Rollup(ctx, of, b.opt.Scan) }, err
+	}
+	opt, err := b.scanOptions(s, f)
+	return func(ctx context.Context) (scan.Source, error) { return b.open(ctx, s, f.Patterns, opt) }, err
 }
 
 // open opens files. Standard input may be one table of a statement.
@@ -211,11 +221,19 @@ func (b *binder) table(ctx context.Context, s *sql.Select, f *sql.Table) (*scope
 		opt = *t.Scan
 		opt.Budget = b.opt.Scan.Budget
 	}
-	src, err := b.open(ctx, s, t.Files, opt)
+	src, err := b.openTable(ctx, s, &t, opt)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", found, err)
 	}
 	return b.described(src, found, t.Stats), nil
+}
+
+// openTable opens the files of a table, or its roll-up.
+func (b *binder) openTable(ctx context.Context, s *sql.Select, t *Table, opt dataset.Options) (scan.Source, error) {
+	if t.Rollup != nil {
+		return b.opt.Rollup(ctx, *t.Rollup, opt)
+	}
+	return b.open(ctx, s, t.Files, opt)
 }
 
 // IsIn says whether a table may be qualified by a schema, or by a catalog and a schema.

@@ -29,6 +29,28 @@ func (b *binder) scanOptions(s *sql.Select, f *sql.Files) (dataset.Options, erro
 	return opt, nil
 }
 
+// rollupOf reads the arguments of a roll-up.
+func rollupOf(s *sql.Select, f *sql.Files) (of Rollup, err error) {
+	if of.Dir = f.Patterns[0]; len(f.Patterns) > 1 {
+		return of, s.ErrorAt(f.At, "rollup: the first argument is the directory of one state")
+	}
+	for _, o := range f.Options {
+		texts := o.Texts()
+		switch {
+		case o.Name == "by" && (texts != nil || o.Value == nil && len(o.List) == 0):
+			of.By = append([]string{}, texts...)
+		case o.Name == "filter" && len(texts) == 1 && o.Value != nil:
+			of.Filter = texts[0]
+		case o.Name == "by" || o.Name == "filter":
+			return of, s.ErrorAt(o.At, "rollup: want by = ['key', ...] and filter = 'condition'")
+		default:
+			const known = "rollup: there is no option %s%s; there are by and filter"
+			return of, s.ErrorAt(o.At, fmt.Sprintf(known, o.Name, nearest.Offer(o.Name, []string{"by", "filter"})))
+		}
+	}
+	return of, nil
+}
+
 func setReaderOption(opt *dataset.Options, o sql.Option) (err error) {
 	var known []string
 	for _, option := range options.All() {

@@ -27,6 +27,10 @@ type Options struct {
 	// bits.
 	Run string
 
+	// Regroup makes other groups of the groups that are merged. The default, nil, leaves them as they are; it is of
+	// MergePartial.
+	Regroup *Regroup
+
 	// Create begins the blob of a partition. It is called once for each, before any is written;
 	// each is then written by one goroutine at a time, and closed. An error of Close is one of
 	// Partial. Dir.Create writes files.
@@ -90,7 +94,7 @@ func NewWriter(bound *rowdata.Bound, memory rowdata.Memory, opt Options) (w *Wri
 func (w *Writer) Merges(p *Pass) {
 	w.merged = p
 	for i := range w.header.Columns {
-		w.header.Columns[i].Nullable = nullableIn(p.headers, i)
+		w.header.Columns[i].Nullable = nullableIn(p.headers, w.canonical.Columns[i].Index)
 	}
 }
 
@@ -115,6 +119,7 @@ type WorkerWriter struct {
 	out      *Writer
 	exporter *cpuagg.Exporter
 	keys     rekeyer
+	keep     keeper
 	states   [][]uint64 // by fold, of a tile
 	written  func(groups int)
 }
@@ -122,13 +127,17 @@ type WorkerWriter struct {
 // Worker returns a worker's way to the blobs, for groups of a run. The finalizer reads their keys.
 // written is called with the number of groups that have been written.
 func (w *Writer) Worker(run *cpuagg.Run, keys *finalize.Finalizer, written func(groups int)) *WorkerWriter {
-	return &WorkerWriter{
+	of := &WorkerWriter{
 		out:      w,
 		exporter: run.NewExporter(w.canonical, w.radix, w.put),
 		keys:     rekeyer{from: keys, to: w.canonical, same: reflect.DeepEqual(&keys.Bound.Keys, &w.canonical.Keys)},
 		states:   make([][]uint64, len(w.canonical.Folds)),
 		written:  written,
 	}
+	if g := w.opt.Regroup; g != nil {
+		of.keys.of, of.keep.by = g.Keys, g.Keep
+	}
+	return of
 }
 
 // Write writes groups, and keeps none of their memory.
@@ -142,13 +151,21 @@ func (w *WorkerWriter) Write(ctx context.Context, g *cpuagg.Groups) error {
 			words := w.out.canonical.Folds[i].Words
 			w.states[i] = g.States[i][from*words : to*words]
 		}
-		if err := w.exporter.Add(w.keys.keys(g, from, to), to-from, w.states); err != nil {
+		if err := w.keep.choose(ctx, w.keys.from, g, from, to); err != nil {
+			return err
+		}
+		keys := w.keep.kept(w.keys.keys(g, from, to), w.out.canonical.Keys.Words, -1)
+		for i := range w.states {
+			w.states[i] = w.keep.kept(w.states[i], w.out.canonical.Folds[i].Words, i)
+		}
+		n := w.keep.count(to - from)
+		if err := w.exporter.Add(keys, n, w.states); err != nil {
 			return err
 		}
 		if err := w.writeRuns(ctx, g, from, to); err != nil {
 			return err
 		}
-		w.written(to - from)
+		w.written(n)
 	}
 	return nil
 }
@@ -159,6 +176,9 @@ func (w *WorkerWriter) writeRuns(ctx context.Context, g *cpuagg.Groups, from, to
 		return nil
 	}
 	for group := from; group < to; group++ {
+		if w.keep.leaves(group - from) {
+			continue
+		}
 		for fold := range w.states {
 			runs := g.Runs(fold, group)
 			if runs == nil {
@@ -182,6 +202,7 @@ func (w *WorkerWriter) Release() { w.exporter.Release() }
 type rekeyer struct {
 	from *finalize.Finalizer
 	to   *rowdata.Bound
+	of   []int    // by key of to: which key of from it is; nil where both have the same keys
 	same bool     // the layouts of both are the same
 	buf  []uint64 // scratch
 }
@@ -196,6 +217,9 @@ func (r *rekeyer) keys(g *cpuagg.Groups, from, to int) []uint64 {
 	clear(r.buf)
 	for k := range l.Fields {
 		f := &l.Fields[k]
+		if r.of != nil {
+			k = r.of[k]
+		}
 		v := r.from.KeyVector(g, k, from, to)
 		encode.PackField(r.buf, l.Words, f, v.Words, v.Valid) // in range: canonical fields have the range of their type
 	}

@@ -12,8 +12,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
@@ -332,6 +335,44 @@ func newCondition(
 	}
 	return c, err
 }
+
+// NewFilter binds a condition, as it is written behind WHERE, of rows of some columns, and of nothing else. release ends
+// its use.
+func NewFilter(
+	ctx context.Context, eng *engine.Engine, columns *arrow.Schema, text string,
+) (of scan.RowFilter, release func(), err error) {
+	const table = "rows"
+	s, err := sql.Parse("SELECT 1 FROM " + table + " WHERE (" + text + "\n)")
+	if err != nil {
+		return nil, nil, err
+	}
+	bound, err := logical.Bind(ctx, s, logical.Options{
+		Tables: map[string]Table{table: {Source: scan.Shape(columns)}}, Budget: eng.Budget(),
+		Open:   func(context.Context, []string, dataset.Options) (scan.Source, error) { return nil, errOtherRows },
+		Rollup: func(context.Context, Rollup, dataset.Options) (scan.Source, error) { return nil, errOtherRows },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer bound.Planned()
+	for n := bound.Root; ; n = n.Inputs()[0] {
+		f, ok := n.(*logical.Filter)
+		if _, of := n.(*logical.Scan); of || len(n.Inputs()) != 1 {
+			return nil, nil, errOtherRows
+		}
+		if !ok {
+			continue
+		}
+		if _, ok := f.In.(*logical.Scan); !ok {
+			return nil, nil, errOtherRows
+		}
+		c, err := newCondition(ctx, logical.ColumnsOf(f.In), f.Condition, eng.Allocator())
+		return c, c.release, err
+	}
+}
+
+// errOtherRows is the error of a condition that reads more than the rows that it is of.
+var errOtherRows = errors.New("not supported: a condition that reads tables, where it is of keys alone")
 
 // filtered returns the rows of a filter, whose input has been made. The query releases the condition.
 func (p *planner) filtered(in *input, n *logical.Filter) (*filterNode, error) {

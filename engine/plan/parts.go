@@ -191,6 +191,24 @@ func (p *Parts) Ordered() bool {
 	return !isAll || l.sort != nil
 }
 
+// Groups returns the columns of the groups that Finish takes: the keys, then the aggregates.
+func (p *Parts) Groups() *arrow.Schema { return p.project.in.made }
+
+// KeyNames returns the names of the keys of the groups: of the first column of the result that a key is, or else the key
+// as text.
+func (p *Parts) KeyNames() []string {
+	names := make([]string, len(p.project.in.of.query.Keys))
+	for i := range names {
+		names[i] = p.Groups().Field(i).Name
+	}
+	for i, from := range slices.Backward(p.project.post.from) {
+		if from >= 0 && from < len(names) {
+			names[from] = p.project.post.schema.Field(i).Name
+		}
+	}
+	return names
+}
+
 // Finished returns the columns of the rows of Finish.
 func (p *Parts) Finished() *arrow.Schema { return p.made.schema() }
 

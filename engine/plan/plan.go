@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +33,9 @@ type Options struct {
 	// Open opens the files of a table. The default is dataset.Open.
 	Open func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error)
 
+	// Rollup opens a roll-up that FROM names. The default is Rollups.
+	Rollup RollupOpener
+
 	// Parameters are the values of the parameters ? and $1 of the statement. The default, nil, is NULL for
 	// each: the columns of the result, and Query.Parameters, are known without values.
 	Parameters []Parameter
@@ -60,6 +64,18 @@ type Options struct {
 	// Without are rules that are not used. A statement has the same answer without them, and may take
 	// longer. The default is none.
 	Without []Rule
+}
+
+// Rollup is a roll-up behind FROM.
+type Rollup = logical.Rollup
+
+// RollupOpener opens a roll-up, whose state is where the options have their files.
+type RollupOpener func(ctx context.Context, eng *engine.Engine, of Rollup, opt dataset.Options) (scan.Source, error)
+
+// Rollups opens the roll-ups that statements name behind FROM. Package rollup, which plans statements itself, sets it in
+// the programs that import it; others refuse roll-ups.
+var Rollups RollupOpener = func(context.Context, *engine.Engine, Rollup, dataset.Options) (scan.Source, error) {
+	return nil, errors.New("not supported: roll-ups behind FROM in this program")
 }
 
 // Table is what a name stands for: a source, the files of some patterns, or a view.
@@ -127,12 +143,19 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	if opt.Scan.Budget == nil {
 		opt.Scan.Budget = eng.Budget()
 	}
+	if opt.Rollup == nil {
+		opt.Rollup = Rollups
+	}
+	rollup := func(ctx context.Context, of Rollup, scan dataset.Options) (scan.Source, error) {
+		return opt.Rollup(ctx, eng, of, scan)
+	}
 	ask := func(ctx context.Context, s *sql.Select) ([]string, error) {
 		s.Parameters = len(opt.Parameters)
 		return textsOf(ctx, eng, s, opt)
 	}
 	statement, err := logical.Bind(ctx, s, logical.Options{
 		Tables: opt.Tables, Scan: opt.Scan, Open: opt.Open, Parameters: opt.Parameters, Overflow: opt.Overflow, Ask: ask,
+		Rollup:        rollup,
 		ViewsAsMade:   opt.IsView,
 		NoneAbove:     opt.NoneAbove,
 		InParts:       opt.OneStep,

@@ -33,6 +33,24 @@ func newStream(in readerNode, name string) *streamNode {
 
 func (n *streamNode) input() node { return n.in }
 
+// Source returns the result of the statement as rows of a table, of groups that a function returns whenever the rows are
+// read. It may be read after Query.Close alone where nobody else reads the statement's tables.
+func (p *Parts) Source(name string, groups func(context.Context) (array.RecordReader, error)) scan.Source {
+	s := newStream(p.q.root, name).described
+	s.run = func(ctx context.Context) (array.RecordReader, error) {
+		made, err := groups(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := p.Finish(ctx, made)
+		if err != nil {
+			return nil, err
+		}
+		return p.InOrder(ctx, rows)
+	}
+	return s
+}
+
 // rows implements sourceNode.
 func (n *streamNode) rows(r *run) scan.Source {
 	if r == nil {

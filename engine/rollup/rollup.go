@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -285,6 +287,7 @@ func (r *run) publish() error {
 	s := &state{
 		Generation: r.generation + 1, Version: r.Version, Statement: r.Statement, Meaning: r.meaningHash, Query: r.query,
 		Partitions: r.partitions, Parts: r.kept(),
+		Tables: slices.Sorted(maps.Keys(r.Tables)),
 	}
 	for _, t := range r.tables {
 		s.Inputs = append(s.Inputs, t.input)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
@@ -86,6 +87,9 @@ func (r *run) prepareBy(
 ) (*plan.Query, error) {
 	return plan.Prepare(ctx, r.eng, r.statement, plan.Options{
 		Tables: r.Tables, Scan: r.Scan, Overflow: r.Overflow, Deterministic: r.Deterministic, OneStep: true, Open: open,
+		Rollup: func(context.Context, *engine.Engine, plan.Rollup, dataset.Options) (scan.Source, error) {
+			return nil, fmt.Errorf("%w: it reads another roll-up, of which nothing tells what is new", ErrStatement)
+		},
 	})
 }
 

@@ -426,9 +426,9 @@ func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 		f.Function = "read_parquet"
 	case "read_json_auto", "read_ndjson", "read_ndjson_auto":
 		f.Function = "read_json"
-	case "read_csv", "read_json", "read_parquet":
+	case "read_csv", "read_json", "read_parquet", RollupCall:
 	default:
-		const known = "read_csv, read_json, read_parquet, range, generate_series and unnest"
+		const known = "read_csv, read_json, read_parquet, rollup, range, generate_series and unnest"
 		p.fail(at, "no table function is named %s; there are %s", f.Function, known)
 	}
 	for i, arg := range call.GetArgs() {

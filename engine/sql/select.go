@@ -143,10 +143,13 @@ type Alias struct {
 type Files struct {
 	At       int
 	Patterns []string
-	Function string   // read_csv, read_json or read_parquet; "" where the pattern stands alone
+	Function string   // read_csv, read_json, read_parquet or rollup; "" where the pattern stands alone
 	Options  []Option // of Function
 	Alias    Alias
 }
+
+// RollupCall is the Function of Files that are the directory of a roll-up's state.
+const RollupCall = "rollup"
 
 // Derived is a statement behind FROM, or the statement of a name of WITH.
 type Derived struct {

@@ -51,14 +51,16 @@ type Finalizer struct {
 //
 // Requires: a group with runs is alone.
 func (f *Finalizer) Batch(ctx context.Context, g *cpuagg.Groups, from, to int) (arrow.RecordBatch, error) {
+	keys, err := f.Keys(g, from, to)
+	if err != nil {
+		return nil, err
+	}
+	defer keys.Release()
 	columns := make([]arrow.Array, 0, f.Bound.Schema.NumFields())
 	defer func() { recordreader.ReleaseAll(columns) }()
-	for k := range f.Bound.KeyColumns {
-		a, err := f.key(g, k, from, to)
-		if err != nil {
-			return nil, err
-		}
-		columns = append(columns, a)
+	for _, key := range keys.Columns() {
+		key.Retain()
+		columns = append(columns, key)
 	}
 	for o := range f.Bound.Outputs {
 		a, err := f.output(ctx, g, o, from, to)
@@ -68,6 +70,21 @@ func (f *Finalizer) Batch(ctx context.Context, g *cpuagg.Groups, from, to int) (
 		columns = append(columns, a)
 	}
 	return array.NewRecordBatch(f.Bound.Schema, columns, int64(to-from)), nil
+}
+
+// Keys returns the keys of groups from to to.
+func (f *Finalizer) Keys(g *cpuagg.Groups, from, to int) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, 0, len(f.Bound.KeyColumns))
+	defer func() { recordreader.ReleaseAll(columns) }()
+	for k := range f.Bound.KeyColumns {
+		a, err := f.key(g, k, from, to)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, a)
+	}
+	fields := f.Bound.Schema.Fields()[:len(columns)]
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(to-from)), nil
 }
 
 // Varies says whether some column of the results has values of no fixed width.
