@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/internal/workdir"
@@ -65,6 +66,7 @@ func (r *run) build(ctx context.Context) error {
 	}
 	r.settle(missing)
 	made := make([]*part, len(missing))
+	r.wanted, r.saved = len(missing), time.Now()
 	var group spawn.Group
 	group.SetLimit(max(min(r.eng.Threads(), filesAtOnce), 1))
 	for i, leaf := range missing {
@@ -72,8 +74,10 @@ func (r *run) build(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
-			made[i], err = r.aggregate(ctx, leaf)
-			return err
+			if made[i], err = r.aggregate(ctx, leaf); err != nil {
+				return err
+			}
+			return r.save(leaf, made[i])
 		})
 	}
 	if err := group.Wait(); err != nil {

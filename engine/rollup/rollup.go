@@ -90,7 +90,8 @@ type Options struct {
 	// Version is the program's, for people.
 	Version string
 
-	fresh time.Duration // testing knob: freshFor
+	fresh     time.Duration // testing knob: freshFor
+	saveEvery time.Duration // testing knob: savedEvery
 }
 
 const wholeBytesDefault = 256 << 20
@@ -103,7 +104,7 @@ func (o *Options) EnsureDefaults() {
 	o.Scan.FS, o.Layout.FS = o.FS, o.FS
 	o.Scan.EnsureDefaults()
 	o.OnChange, o.WholeBytes = cmp.Or(o.OnChange, OnChangeRebuild), cmp.Or(o.WholeBytes, wholeBytesDefault)
-	o.fresh = cmp.Or(o.fresh, freshFor)
+	o.fresh, o.saveEvery = cmp.Or(o.fresh, freshFor), cmp.Or(o.saveEvery, savedEvery)
 }
 
 // Validate reports every field that is out of its bounds.
@@ -163,8 +164,13 @@ type run struct {
 	sources []*node          // parts that together are all files, in order: the answer is made of them
 	have    map[string]*part // by key: parts whose packs are there
 
+	wanted int // leaves that are made of files
+
+	// Guarded by mu while the run builds:
 	mu      sync.Mutex
-	written []*part // by this run; guarded by mu while it builds
+	written []*part    // by this run, which no manifest names
+	made    []madePart // of files
+	saved   time.Time  // when the run began to build, or published parts last
 }
 
 // Run makes the output of a statement, of the states of files that the state has, and of the files that are new.
@@ -282,13 +288,18 @@ func (r *run) setNodes() error {
 	return nil
 }
 
+// newState returns a state of the next generation without parts.
+func (r *run) newState() *state {
+	return &state{
+		Generation: r.generation + 1, Version: r.Version, Statement: r.Statement, Meaning: r.meaningHash, Query: r.query,
+		Partitions: r.partitions, Tables: slices.Sorted(maps.Keys(r.Tables)),
+	}
+}
+
 // publish makes the parts the newest state, where they are another one.
 func (r *run) publish() error {
-	s := &state{
-		Generation: r.generation + 1, Version: r.Version, Statement: r.Statement, Meaning: r.meaningHash, Query: r.query,
-		Partitions: r.partitions, Parts: r.kept(),
-		Tables: slices.Sorted(maps.Keys(r.Tables)),
-	}
+	s := r.newState()
+	s.Parts = r.kept()
 	for _, t := range r.tables {
 		s.Inputs = append(s.Inputs, t.input)
 	}

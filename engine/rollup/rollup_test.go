@@ -111,6 +111,31 @@ func TestNights(t *testing.T) {
 	want(t, o, dailyAnswer(60))
 }
 
+// Would catch a first run that begins anew where one was killed: files whose parts a state has are not read.
+func TestGoesOn(t *testing.T) {
+	fsys := faultfs.New(faultfs.Unsynced{FS: vfs.OS})
+	o := daily(t, fsys, dailySum, 40)
+	o.saveEvery = 1
+	eng := open(t, fsys, 1)
+	var s *Status
+	for call := int64(100); s == nil || s.Files == 0; call += 50 {
+		fsys.KillAt(call)
+		if _, err := Run(t.Context(), eng, o); err == nil {
+			t.Fatalf("a run without %d calls", call)
+		}
+		fsys.FailAt(0)
+		var err error
+		s, err = ReadStatus(fsys, o.State)
+		check(t, err)
+	}
+	r, err := Run(t.Context(), eng, o)
+	check(t, err)
+	if want := 40 - s.Files; r.FilesRead != want || r.Added != want || r.Again != 0 {
+		t.Errorf("%+v, and the state had %d files", r, s.Files)
+	}
+	want(t, o, dailyAnswer(40))
+}
+
 // Would catch a run without news that writes a state, and one that writes no output.
 func TestNothingNew(t *testing.T) {
 	o := daily(t, vfs.OS, dailySum, 3)

@@ -195,6 +195,9 @@ func (t *rollupTable) groups(ctx context.Context) (rows array.RecordReader, err 
 	case s == nil || s.Meaning != t.state.Meaning:
 		return nil, fmt.Errorf("%w: the state of %s was replaced while it was read: run again", ErrOther, t.of.Dir)
 	}
+	if len(s.Sources) == 0 {
+		return nil, fmt.Errorf("%w: the first run of the roll-up %s has not ended", fs.ErrNotExist, t.of.Dir)
+	}
 	packs := make([]workdir.Pack, len(s.Sources))
 	for i, key := range s.Sources {
 		at := slices.IndexFunc(s.Parts, func(p part) bool { return p.Key == key })
