@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/app/cmdflags"
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/rollup"
+	"github.com/mpga/mpga/engine/sink"
 )
 
 // rollupFlags are the flags of mpga rollup.
@@ -41,6 +44,18 @@ directory: another query is refused, until mpga rollup rebuild forgets the state
 		Args: wantQuery,
 		RunE: f.run,
 	}
+	f.registerQuery(cmd)
+	f.outputFlags.register(cmd)
+	f.registerResources(cmd)
+	f.outputFlags.registerReports(cmd)
+	f.registerInput(cmd)
+	cmd.AddCommand(newRollupExplainCommand(), newRollupStatusCommand(), newRollupVerifyCommand(), newRollupRebuildCommand(),
+		newRollupGCCommand())
+	return cmd
+}
+
+// registerQuery adds the flags of the query and of its state.
+func (f *rollupFlags) registerQuery(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	themed(flags, themeQuery, func() {
@@ -57,49 +72,28 @@ directory: another query is refused, until mpga rollup rebuild forgets the state
 		flags.StringVar(&f.wholeBytes, "whole-bytes", "",
 			"tables of a join up to `SIZE` together are read whole (default 256MiB)")
 	})
-	f.outputFlags.register(cmd)
-	f.registerResources(cmd)
-	f.outputFlags.registerReports(cmd)
-	themed(flags, themeInput, func() { f.input.register(flags) })
 	cmdflags.Complete(cmd, map[string][]string{"on-change": {"rebuild", "fail"}})
+}
+
+// registerInput adds the flags of how files are read.
+func (f *rollupFlags) registerInput(cmd *cobra.Command) {
+	themed(cmd.Flags(), themeInput, func() { f.input.register(cmd.Flags()) })
 	completeInput(cmd)
-	cmd.AddCommand(newRollupStatusCommand(), newRollupVerifyCommand(), newRollupRebuildCommand(), newRollupGCCommand())
-	return cmd
 }
 
 // wantQuery refuses a command line that is no query.
 func wantQuery(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usagef("rollup: give a query as one argument, in quotes, or status, verify, rebuild or gc and a directory; "+
+		return usagef("rollup: give a query as one argument, in quotes, or status, verify, rebuild or gc and a directory, or explain and a query; "+
 			"got %d arguments", len(args))
 	}
 	return nil
 }
 
 func (f *rollupFlags) run(cmd *cobra.Command, args []string) (err error) {
-	if f.state == "" {
-		return usagef("rollup: --state is missing (see mpga rollup --help)")
-	}
-	if f.input.rejects != "" {
-		return usagef("--rejects: rejects are not kept by a roll-up; --ignore-errors leaves such rows out")
-	}
 	defer func() { err = f.input.end(err) }()
-	meaning, err := f.planOptions()
+	o, err := f.options(cmd, args[0])
 	if err != nil {
-		return err
-	}
-	o := rollup.Options{
-		Statement: strings.TrimSpace(args[0]), Overflow: meaning.Overflow, Deterministic: meaning.Deterministic,
-		State: f.state, Output: f.output, OnChange: rollup.OnChange(f.onChange), KeepParts: f.keepParts,
-		FS: filesOf(cmd.Context()), Version: buildVersion(),
-	}
-	if o.Tables, err = tableOptions(f.tables); err != nil {
-		return err
-	}
-	if o.WholeBytes, err = parseSize("--whole-bytes", f.wholeBytes); err != nil {
-		return err
-	}
-	if o.Scan, err = f.input.options(cmd); err != nil {
 		return err
 	}
 	sinkOptions, err := f.outputFlags.options(cmd, false)
@@ -121,6 +115,106 @@ func (f *rollupFlags) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		return tellRollup(cmd.ErrOrStderr(), &report)
 	})
+}
+
+// options returns what the flags say of the roll-up of a query.
+func (f *rollupFlags) options(cmd *cobra.Command, text string) (o rollup.Options, err error) {
+	if f.state == "" {
+		return o, usagef("rollup: --state is missing (see mpga rollup --help)")
+	}
+	if f.input.rejects != "" {
+		return o, usagef("--rejects: rejects are not kept by a roll-up; --ignore-errors leaves such rows out")
+	}
+	meaning, err := f.planOptions()
+	if err != nil {
+		return o, err
+	}
+	o = rollup.Options{
+		Statement: strings.TrimSpace(text), Overflow: meaning.Overflow, Deterministic: meaning.Deterministic,
+		State: f.state, Output: f.output, OnChange: rollup.OnChange(f.onChange), KeepParts: f.keepParts,
+		FS: filesOf(cmd.Context()), Version: buildVersion(),
+	}
+	if o.Tables, err = tableOptions(f.tables); err != nil {
+		return o, err
+	}
+	if o.WholeBytes, err = parseSize("--whole-bytes", f.wholeBytes); err != nil {
+		return o, err
+	}
+	o.Scan, err = f.input.options(cmd)
+	return o, err
+}
+
+func newRollupExplainCommand() *cobra.Command {
+	var f rollupFlags
+	var format string
+	cmd := &cobra.Command{
+		Use:   "explain QUERY --state DIR",
+		Short: "Tell what a run of a roll-up would read and merge, and why",
+		Long: `Tell what mpga rollup of the query would do: which files it would read and why, which parts it would merge, and which
+files have gone. Nothing is written. A state that it could not go on with is an error that says so.`,
+		Args: wantQuery,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if format != "text" && format != "json" {
+				return usagef("--format %q: want text or json", format)
+			}
+			defer func() { err = f.input.end(err) }()
+			o, err := f.options(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			var plain engine.Options
+			plain.EnsureDefaults()
+			eng, err := openWithin(plain, &sink.Options{})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, eng.Close()) }()
+			e, err := rollup.Explain(cmd.Context(), eng, o)
+			switch {
+			case err != nil:
+				return err
+			case format == "json":
+				return printJSON(cmd.OutOrStdout(), e)
+			}
+			return writeText(cmd.OutOrStdout(), explainedText(e))
+		},
+	}
+	f.registerQuery(cmd)
+	f.registerInput(cmd)
+	cmd.Flags().StringVar(&format, "format", "text", "`WORD` is text or json")
+	cmdflags.Complete(cmd, map[string][]string{"format": {"text", "json"}})
+	return cmd
+}
+
+// explainedText writes an explanation for people.
+func explainedText(e *rollup.Explanation) string {
+	var b strings.Builder
+	if e.Generation == 0 {
+		fmt.Fprintf(&b, "%s has no state: all of %d files are read\n", e.State, e.Files)
+	} else {
+		fmt.Fprintf(&b, "%s has generation %d, by mpga %s: %d of %d files are read, %d have gone\n", e.State, e.Generation,
+			e.Version, len(e.Reads), e.Files, len(e.Gone))
+	}
+	for _, r := range e.Reads {
+		fmt.Fprintf(&b, "read   %s, %d B: %s\n", r.Path, r.Bytes, r.Why)
+	}
+	for _, path := range e.Gone {
+		fmt.Fprintf(&b, "gone   %s\n", path)
+	}
+	for _, w := range e.Whole {
+		how := "whole, for each part"
+		if w.Late {
+			how = "once, and joined to the groups"
+		}
+		if w.Changed != "" {
+			how += "; all parts are made anew, since " + w.Changed
+		}
+		fmt.Fprintf(&b, "table  of %d files, %d B: read %s\n", w.Files, w.Bytes, how)
+	}
+	for _, m := range e.Merges {
+		fmt.Fprintf(&b, "merge  %d parts to level %d: %s to %s\n", m.Parts, m.Level, m.First, m.Last)
+	}
+	return b.String()
 }
 
 // tellRollup prints what a run has done, as a line.

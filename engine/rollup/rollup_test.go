@@ -136,6 +136,45 @@ func TestGoesOn(t *testing.T) {
 	want(t, o, dailyAnswer(40))
 }
 
+// Would catch an explanation that is not what a run does then, and one that writes.
+func TestExplain(t *testing.T) {
+	o := daily(t, vfs.OS, dailySum, 30)
+	dir, eng := filepath.Join(filepath.Dir(o.State), "t"), open(t, vfs.OS, 1)
+	file := func(day string) string { return filepath.Join(dir, day+".csv") }
+	for _, step := range []struct {
+		name   string
+		change func()
+		want   map[string]string // why, by day
+		gone   []string
+	}{
+		{"first", func() { o.KeepParts = 5 }, map[string]string{"000": "there is no state", "029": "there is no state"}, nil},
+		{"nothing", func() {}, nil, nil},
+		{"new", func() { addDay(t, filepath.Dir(dir), 30) }, map[string]string{"030": "it is new"}, nil},
+		{"changed", func() { check(t, os.WriteFile(file("029"), []byte("k,v\n1,1\n"), 0o666)) },
+			map[string]string{"029": "it has changed"}, nil},
+		{"gone", func() { check(t, os.Remove(file("003"))) }, map[string]string{"000": "again: " + file("003") + " has gone"}, []string{file("003")}},
+	} {
+		step.change()
+		e, err := Explain(t.Context(), eng, o)
+		check(t, err)
+		why := map[string]string{}
+		for _, r := range e.Reads {
+			why[r.Path] = r.Why
+		}
+		for day, want := range step.want {
+			if why[file(day)] != want {
+				t.Errorf("%s: day %s is read since %q, want %q", step.name, day, why[file(day)], want)
+			}
+		}
+		r, err := Run(t.Context(), eng, o)
+		check(t, err)
+		if r.FilesRead != len(e.Reads) || r.Files != e.Files || !slices.Equal(e.Gone, append([]string{}, step.gone...)) ||
+			r.Merged < len(e.Merges) || r.Merged > len(e.Merges)+1 { // and a total
+			t.Errorf("%s: %+v, and the run %+v", step.name, e, r)
+		}
+	}
+}
+
 // Would catch a run without news that writes a state, and one that writes no output.
 func TestNothingNew(t *testing.T) {
 	o := daily(t, vfs.OS, dailySum, 3)
