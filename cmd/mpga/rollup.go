@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ type rollupFlags struct {
 	keepParts  int
 	wholeBytes string
 	tables     []string
+	json       bool
 	input      inputFlags
 	outputFlags
 	queryFlags
@@ -48,6 +50,9 @@ directory: another query is refused, until mpga rollup rebuild forgets the state
 	f.outputFlags.register(cmd)
 	f.registerResources(cmd)
 	f.outputFlags.registerReports(cmd)
+	themed(cmd.Flags(), themeState, func() {
+		cmd.Flags().BoolVar(&f.json, "json", false, "tell what the run did as a line of JSON")
+	})
 	f.registerInput(cmd)
 	cmd.AddCommand(newRollupExplainCommand(), newRollupStatusCommand(), newRollupVerifyCommand(), newRollupRebuildCommand(),
 		newRollupGCCommand())
@@ -112,6 +117,9 @@ func (f *rollupFlags) run(cmd *cobra.Command, args []string) (err error) {
 		observerOf(r.ctx).query(r.ctx, report.Stats)
 		if err := writeStats(r.stats, cmd.ErrOrStderr(), report.Stats); err != nil {
 			return err
+		}
+		if f.json {
+			return json.NewEncoder(cmd.ErrOrStderr()).Encode(report)
 		}
 		return tellRollup(cmd.ErrOrStderr(), &report)
 	})

@@ -17,6 +17,9 @@ FLIGHTS = ROOT / "tests" / "testdata" / "flights-2001.parquet"
 def test_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "flights").mkdir()
     (tmp_path / "flights" / "2001.parquet").symlink_to(FLIGHTS)
+    (tmp_path / "days").mkdir()
+    (tmp_path / "days" / "1.csv").write_text("city,day,guest\nUlm,1,7\nJena,1,7\n")
+    (tmp_path / "days" / "2.csv").write_text("city,day,guest\nUlm,2,7\nUlm,2,8\n")
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "python" / "README.md").read_text()
     names: dict[str, object] = {}

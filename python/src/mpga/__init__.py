@@ -23,6 +23,7 @@ from ._errors import (
 from ._query import agg, configure, connect, explain, report, sql, table
 from ._relation import Groups, Relation
 from ._result import Plan, Report, Result
+from ._rollup import rollup
 
 __all__ = [
     "CancelledError",
@@ -44,6 +45,7 @@ __all__ = [
     "connect",
     "explain",
     "report",
+    "rollup",
     "sql",
     "table",
 ]

@@ -182,12 +182,17 @@ def configure(**changes: Any) -> None:
     """Change the settings, and start a server with them, which checks them, in place of one with others."""
     global _settings, _current
     with _lock:
-        settings = Settings(**{**vars(_settings), **changes})
-        if settings.arguments() != _settings.arguments():
-            other = Connection(settings) if settings.arguments() else None
+        changed = Settings(**{**vars(_settings), **changes})
+        if changed.arguments() != _settings.arguments():
+            other = Connection(changed) if changed.arguments() else None
             close()
             _current = other
-        _settings = settings
+        _settings = changed
+
+
+def settings() -> Settings:
+    """Return the settings of ``configure``."""
+    return _settings
 
 
 def opened(connection: Any) -> None:
