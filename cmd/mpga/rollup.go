@@ -231,9 +231,13 @@ func tellRollup(w io.Writer, r *rollup.Report) error {
 	if r.Again > 0 {
 		again = fmt.Sprintf(", %d of them again", r.Again)
 	}
-	_, err := fmt.Fprintf(w, "generation %d: %d files, %d new, %d changed, %d gone; read %d%s (%d rows), "+
+	grown := ""
+	if r.Grown > 0 {
+		grown = fmt.Sprintf(", %d grown", r.Grown)
+	}
+	_, err := fmt.Fprintf(w, "generation %d: %d files, %d new, %d changed, %d gone%s; read %d%s (%d rows), "+
 		"merged %d parts, answered by %d: %d rows in %.2f s\n",
-		r.Generation, r.Files, r.Added, r.Changed, r.Gone, r.FilesRead, again, r.RowsRead,
+		r.Generation, r.Files, r.Added, r.Changed, r.Gone, grown, r.FilesRead, again, r.RowsRead,
 		r.Merged, r.Sources, r.Rows, r.Seconds)
 	return err
 }

@@ -38,7 +38,13 @@ func (r *run) makeLeaves() (list []*node) {
 			continue
 		}
 		for n, f := range t.Files {
-			list = append(list, &node{key: newKey("file", all, i, f), input: i, file: n})
+			if f.Segments == nil {
+				list = append(list, &node{key: newKey("file", all, i, f), input: i, file: n})
+			}
+			for k, of := range f.Segments {
+				key := newKey("segment", all, i, f.Path, f.rangeOf(k), of)
+				list = append(list, &node{key: key, input: i, file: n, part: k})
+			}
 		}
 	}
 	return list
@@ -64,7 +70,12 @@ func (r *run) build(ctx context.Context) error {
 	if err := r.checkAgain(missing); err != nil {
 		return err
 	}
-	r.settle(missing)
+	for _, n := range missing {
+		if n.file != noFile {
+			r.report.FilesRead++
+		}
+	}
+	r.settle(r.toRead(missing))
 	made := make([]*part, len(missing))
 	r.wanted, r.saved = len(missing), time.Now()
 	var group spawn.Group
@@ -86,7 +97,6 @@ func (r *run) build(ctx context.Context) error {
 	for _, p := range made {
 		r.have[p.Key] = p
 		r.report.RowsRead += p.Rows
-		r.report.FilesRead += p.Files
 	}
 	for _, n := range r.roots {
 		if err := r.ensure(ctx, n); err != nil {
@@ -107,9 +117,9 @@ func (r *run) checkAgain(missing []*node) error {
 		if n.file == noFile {
 			continue
 		}
-		if path := r.tables[n.input].Files[n.file].Path; r.differences[n.input].kept[path] {
+		if r.isAgain(n) {
 			if r.report.Again++; first == "" {
-				first = path
+				first = r.tables[n.input].Files[n.file].Path
 			}
 		}
 	}
@@ -124,6 +134,13 @@ func (r *run) checkAgain(missing []*node) error {
 	return nil
 }
 
+// isAgain says whether a leaf is of rows that did not change: of a file that did not, or of what it had before lines were
+// appended.
+func (r *run) isAgain(leaf *node) bool {
+	f, d := &r.tables[leaf.input].Files[leaf.file], &r.differences[leaf.input]
+	return d.kept[f.Path] || leaf.part < len(f.Segments)-1 && slices.Contains(d.grown, f.Path)
+}
+
 // cause names what has changed.
 func (r *run) cause() string {
 	for i, t := range r.tables {
@@ -131,6 +148,8 @@ func (r *run) cause() string {
 		switch {
 		case len(d.changed) > 0:
 			return d.changed[0] + " has changed"
+		case len(d.grown) > 0 && t.Read == readWhole:
+			return d.grown[0] + " has grown"
 		case len(d.gone) > 0:
 			return d.gone[0] + " has gone"
 		case len(d.added) > 0 && t.Read == readWhole:
@@ -269,9 +288,12 @@ func (r *run) aggregate(ctx context.Context, leaf *node) (made *part, err error)
 			return of.Table, nil
 		case i == leaf.input:
 			f := t.Files[leaf.file]
-			made.Files, made.First, made.Last = 1, f.Path, f.Path
+			made.First, made.Last = f.Path, f.Path
+			if leaf.part == 0 {
+				made.Files = 1
+			}
 			read = append(read, f)
-			if of.Table, err = r.open(ctx, t, f); err == nil {
+			if of.Table, err = r.open(ctx, t.only(f, leaf.part), f); err == nil {
 				made.Full[i] = fullOf(of.Table)
 			}
 			return of.Table, err
@@ -357,6 +379,16 @@ func shapeOf(t *table) (scan.Source, error) {
 		return nil, err
 	}
 	return scan.Shape(columns), nil
+}
+
+// only returns the table with a segment of a file alone.
+func (t *table) only(f file, segment int) *table {
+	if len(f.Segments) < 2 {
+		return t
+	}
+	part := *t
+	part.scan.Ranges = map[string]dataset.Range{f.Path: f.rangeOf(segment)}
+	return &part
 }
 
 // open opens some files of a table, which must have the columns that the table had.

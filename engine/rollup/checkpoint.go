@@ -29,20 +29,21 @@ func (r *run) save(leaf *node, p *part) error {
 		s.Sources, s.Total = r.before.Sources, r.before.Total
 		s.Parts = slices.Clone(r.before.Parts)
 	}
-	made := make([]map[string]bool, len(r.tables)) // paths, by table
+	made := map[string]bool{} // by key
 	for _, m := range r.made {
-		if s.Parts = append(s.Parts, *m.part); m.leaf.file == noFile {
-			continue
+		s.Parts = append(s.Parts, *m.part)
+		made[m.leaf.key] = true
+	}
+	left := map[*file]bool{} // some of whose rows have no part
+	for _, n := range r.leaves {
+		if n.file != noFile && !made[n.key] && r.have[n.key] == nil {
+			left[&r.tables[n.input].Files[n.file]] = true
 		}
-		if made[m.leaf.input] == nil {
-			made[m.leaf.input] = map[string]bool{}
-		}
-		made[m.leaf.input][r.tables[m.leaf.input].Files[m.leaf.file].Path] = true
 	}
 	for i, t := range r.tables {
 		in := t.input
 		if t.Read == readParts {
-			in.Files = r.filesSaved(i, made[i])
+			in.Files = r.filesSaved(i, left)
 		}
 		s.Inputs = append(s.Inputs, in)
 	}
@@ -57,17 +58,17 @@ func (r *run) save(leaf *node, p *part) error {
 	return nil
 }
 
-// filesSaved returns the files of a table, as the state before has them, and those whose parts are made.
-func (r *run) filesSaved(input int, made map[string]bool) []file {
+// filesSaved returns the files of a table, as the state before has them, and those whose parts are there.
+func (r *run) filesSaved(input int, left map[*file]bool) []file {
 	files := make(map[string]file)
 	if r.before != nil {
 		for _, f := range r.before.Inputs[input].Files {
 			files[f.Path] = f
 		}
 	}
-	for _, f := range r.tables[input].Files {
-		if made[f.Path] {
-			files[f.Path] = f
+	for i := range r.tables[input].Files {
+		if f := &r.tables[input].Files[i]; !left[f] {
+			files[f.Path] = *f
 		}
 	}
 	list := make([]file, 0, len(files))

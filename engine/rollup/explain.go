@@ -23,7 +23,7 @@ type Explanation struct {
 // Read is a file that would be read.
 type Read struct {
 	Path  string `json:"path"`
-	Bytes int64  `json:"bytes"`
+	Bytes int64  `json:"bytes"` // that are read
 	Why   string `json:"why"`
 }
 
@@ -95,7 +95,12 @@ func (r *run) explanation() *Explanation {
 			continue
 		}
 		f := r.tables[n.input].Files[n.file]
-		e.Reads = append(e.Reads, Read{f.Path, f.Bytes, r.why(n.input, f.Path)})
+		read := Read{f.Path, f.Bytes, r.why(n, f.Path)}
+		if f.Segments != nil {
+			of := f.rangeOf(n.part)
+			read.Bytes = of.To - of.From
+		}
+		e.Reads = append(e.Reads, read)
 	}
 	r.eachMerge(func(n *node) {
 		m := Merge{Level: n.level, Parts: len(n.members)}
@@ -114,15 +119,17 @@ func (r *run) explanation() *Explanation {
 }
 
 // isAny says whether the files of the table are not what they were.
-func (d *difference) isAny() bool { return len(d.added)+len(d.changed)+len(d.gone) > 0 }
+func (d *difference) isAny() bool { return len(d.added)+len(d.changed)+len(d.grown)+len(d.gone) > 0 }
 
 // why says why a file is read.
-func (r *run) why(input int, path string) string {
-	switch d := &r.differences[input]; {
+func (r *run) why(leaf *node, path string) string {
+	switch d := &r.differences[leaf.input]; {
 	case r.before == nil:
 		return "there is no state"
-	case d.kept[path]:
+	case r.isAgain(leaf):
 		return "again: " + r.cause()
+	case slices.Contains(d.grown, path):
+		return "lines were appended"
 	case slices.Contains(d.changed, path):
 		return "it has changed"
 	}

@@ -130,6 +130,22 @@ func (h *history) writeFile(table, name string) {
 	h.age(path)
 }
 
+// appendTo appends to a file of text: lines, a line without its end, the rest of such a line, or nothing.
+func (h *history) appendTo(path string) {
+	text, err := os.ReadFile(path)
+	check(h.t, err)
+	more := ""
+	for range h.rng.IntN(4) {
+		more += fmt.Sprintf("%d,%v,%s\n", h.rng.IntN(9), float64(h.rng.IntN(1000))/64, []string{"a", "\"x\ny\"", "\"\"\"\""}[h.rng.IntN(3)])
+	}
+	if h.rng.IntN(3) == 0 {
+		more = strings.TrimSuffix(more, "\n")
+	}
+	rel, err := filepath.Rel(h.dir, path)
+	check(h.t, err)
+	h.put(rel, string(text)+more)
+}
+
 // writeSmall writes the table d.
 func (h *history) writeSmall() {
 	text := "k,name\n"
@@ -162,6 +178,8 @@ func (h *history) change() {
 		switch n := h.rng.IntN(10); {
 		case n < 5 || len(files) == 0:
 			h.writeFile("t", h.newName())
+		case n < 6 && h.kind == ".csv":
+			h.appendTo(files[h.rng.IntN(len(files))])
 		case n < 6:
 			h.writeFile("u", h.newName())
 		case n < 7:

@@ -3,6 +3,7 @@ package rollup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,10 @@ import (
 type file struct {
 	dataset.Identity
 	Changed time.Time `json:"changed,omitzero"` // by the file system, which no program sets; zero where it is not known
+
+	// Segments are the rows that have a part each, of a text file that lines may be appended to; nil of another file,
+	// which has one part.
+	Segments []segment `json:"segments,omitempty"`
 }
 
 // same says whether a file has the content that it had.
@@ -74,24 +79,29 @@ func list(ctx context.Context, patterns []string, opt dataset.Options) (files []
 // second change within a tick, behind the reader, would show in no time.
 const freshFor = 20 * time.Millisecond
 
-// settle waits until a change of the files of some leaves, and of tables that are read whole, would show.
-func (r *run) settle(leaves []*node) {
-	var last time.Time
-	later := func(f file) {
-		if f.Changed.After(last) {
-			last = f.Changed
-		}
-	}
+// toRead returns the files of some leaves, and of tables that are read whole.
+func (r *run) toRead(leaves []*node) (files []*file) {
 	for _, n := range leaves {
 		if n.file != noFile {
-			later(r.tables[n.input].Files[n.file])
+			files = append(files, &r.tables[n.input].Files[n.file])
 		}
 	}
 	for _, t := range r.tables {
 		if t.Read == readWhole {
-			for _, f := range t.Files {
-				later(f)
+			for i := range t.Files {
+				files = append(files, &t.Files[i])
 			}
+		}
+	}
+	return files
+}
+
+// settle waits until a change of files would show.
+func (r *run) settle(files []*file) {
+	var last time.Time
+	for _, f := range files {
+		if f.Changed.After(last) {
+			last = f.Changed
 		}
 	}
 	if age := time.Since(last); age >= 0 && age < r.fresh {
@@ -110,8 +120,8 @@ func checkSame(fsys vfs.FS, then file) error {
 
 // difference is how the files of a table differ from what they were.
 type difference struct {
-	added, changed, gone []string // paths
-	kept                 map[string]bool
+	added, changed, grown, gone []string // paths
+	kept                        map[string]bool
 }
 
 // compare compares the files of a table with what they were.
@@ -127,7 +137,9 @@ func compare(before, now []file) (d difference) {
 		switch {
 		case !there:
 			d.added = append(d.added, f.Path)
-		case !f.same(old):
+		case !f.same(old) && f.isGrown(&old):
+			d.grown = append(d.grown, f.Path)
+		case !f.same(old) && (len(f.Segments) == 0 || !slices.Equal(f.Segments, old.Segments)):
 			d.changed = append(d.changed, f.Path)
 		default:
 			d.kept[f.Path] = true

@@ -130,9 +130,10 @@ type Report struct {
 	Files      int   `json:"files"`      // of the tables that have a part for each file
 	Added      int   `json:"added"`
 	Changed    int   `json:"changed"`
+	Grown      int   `json:"grown"` // by lines that were appended
 	Gone       int   `json:"gone"`
 	Again      int   `json:"again"`      // read once more, though they did not change
-	FilesRead  int   `json:"files_read"` // to make parts
+	FilesRead  int   `json:"files_read"` // to make parts; of a file that has grown, the lines behind those that it had
 	RowsRead   int64 `json:"rows_read"`
 	Merged     int   `json:"merged"`  // parts that were made of parts
 	Sources    int   `json:"sources"` // parts that the answer is made of
@@ -279,8 +280,8 @@ func (r *run) setNodes() error {
 		r.differences[i] = d
 		if t.Read == readParts {
 			r.report.Files += len(t.Files)
-			r.report.Added, r.report.Changed, r.report.Gone =
-				r.report.Added+len(d.added), r.report.Changed+len(d.changed), r.report.Gone+len(d.gone)
+			r.report.Added, r.report.Changed = r.report.Added+len(d.added), r.report.Changed+len(d.changed)
+			r.report.Grown, r.report.Gone = r.report.Grown+len(d.grown), r.report.Gone+len(d.gone)
 		}
 	}
 	r.leaves = r.makeLeaves()

@@ -166,8 +166,17 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 	var was *input
 	if r.before != nil && number < len(r.before.Inputs) {
 		was = &r.before.Inputs[number]
-		d := compare(was.Files, t.Files)
-		if len(d.changed)+len(d.gone) == 0 {
+	}
+	var before []file
+	if was != nil {
+		before = was.Files
+	}
+	if err := r.setSegments(t, before); err != nil {
+		return nil, err
+	}
+	if was != nil {
+		d := compare(before, t.Files)
+		if len(d.changed)+len(d.grown)+len(d.gone) == 0 {
 			t.Known = was.Known
 		}
 	}

@@ -16,6 +16,7 @@ type node struct {
 
 	input int // of a leaf: the number of its table
 	file  int // of a leaf: the number of its file there; noFile of the leaf of no rows
+	part  int // of a leaf: the number of its segment of the file; 0 of a file that has none
 }
 
 // noFile is the file of the leaf without rows, which reads inputs of unions that have no files, and gives the one

@@ -112,6 +112,14 @@ func (c *File) examiner(mem *reserve.Allocator) textfile.Examine {
 	return func(buf []byte, whole bool) (bool, error) { return c.examine(buf, whole, mem) }
 }
 
+// Beginning describes what the start of the file says of all of its rows, but for types: the columns' names, and how
+// rows are written.
+func (c *File) Beginning() string {
+	d := *c.dialect
+	d.steps = nil // which follows from the others
+	return fmt.Sprintf("%d %q %v %v", c.Start, c.names, d, c.returns)
+}
+
 var newline = []byte{'\n'}
 
 // sampleBytes returns what the fields of a sample take at most: twice their size, as slices grow.

@@ -176,6 +176,10 @@ func openOne(name string, w *watch, opt *Options, samples *textfile.Samples) (de
 	if format == FormatTSV && text.Delimiter == 0 {
 		text.Delimiter = '\t'
 	}
+	samples.Range = nil
+	if within, ok := opt.Ranges[name]; ok {
+		samples.Range = &within
+	}
 	switch format {
 	case FormatParquet:
 		file, err := openParquet(opt.FS, name, opt, samples.Memory)

@@ -95,6 +95,9 @@ type Options struct {
 	// default, nil, takes the files for the whole table.
 	Known *Known `json:"known,omitzero"`
 
+	// Ranges are the parts of text files that are read, by path. The default, nil, reads all of each.
+	Ranges map[string]Range `json:"-"`
+
 	// Budget is the memory that looking at footers, headers and samples may take. Footers that are
 	// kept are not reserved any more when Open returns. The default, nil, has no limit.
 	Budget scan.Budget `json:"-"`

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -38,6 +39,14 @@ func Open(fsys vfs.FS, path, packed string, opt Options, samples *textfile.Sampl
 	}
 	c.sample.settle()
 	return c, nil
+}
+
+// Beginning describes what the start of the file says of all of its rows, but for types; "" of an array.
+func (c *File) Beginning() string {
+	if c.array {
+		return ""
+	}
+	return strconv.FormatInt(c.Start, 10)
 }
 
 // OpenStdin looks at the start of standard input, and keeps it.

@@ -75,6 +75,10 @@ type File struct {
 	opened atomic.Bool // standard input is being read
 }
 
+// Range is bytes [From, To) of a text file, whose rows are read: a row begins at From, where that is above 0, and ends
+// before To. The file may be longer.
+type Range struct{ From, To int64 }
+
 // chunk is bytes [from, to) of a text file.
 type chunk struct{ from, to int64 }
 
@@ -91,7 +95,11 @@ func (c *File) Open(
 			return err
 		}
 		defer unpacked.Close()
-		text, other := c.decoded(unpacked)
+		within, all := samples.Range, io.Reader(unpacked)
+		if within != nil {
+			c.size, all = within.To, io.LimitReader(unpacked, within.To)
+		}
+		text, other := c.decoded(all)
 		looked, err := c.look(text, samples, examine)
 		if err == nil && c.Onward != nil {
 			err = c.lookOnward(text, samples, len(looked))
@@ -99,8 +107,14 @@ func (c *File) Open(
 		if err != nil {
 			return err
 		}
+		if within != nil && (packed != "" || other || c.Whole || within.To > size) {
+			return fmt.Errorf("bytes %d to %d of %d cannot be read alone", within.From, within.To, size)
+		}
 		if packed != "" || other {
 			return nil
+		}
+		if within != nil {
+			c.Start = max(c.Start, within.From)
 		}
 		if !c.Whole {
 			c.cutChunks()

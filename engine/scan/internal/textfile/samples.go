@@ -25,6 +25,10 @@ func (s *Sizes) ensureDefaults() {
 
 // Samples is what the texts of a table have in common while they are opened, one after the other.
 type Samples struct {
+	// Range is the part of the next file that is read; nil is all. The sample is of the file's beginning still, and ends
+	// where the range does.
+	Range *Range
+
 	Memory *reserve.Allocator
 	Sizes  Sizes
 	buf    []byte // of the sample that is being looked at
