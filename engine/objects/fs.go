@@ -356,7 +356,7 @@ func (f *FS) list(prefix string, most int) (found []vfs.Object, err error) {
 			}
 			name := scheme + "://" + host + "/" + o.key
 			f.known.Store(name, o.version)
-			found = append(found, vfs.Object{Name: name, Size: o.size, Modified: o.modified})
+			found = append(found, vfs.Object{Name: name, Size: o.size, Modified: o.modified, ETag: o.tag})
 		}
 	}
 	slices.SortFunc(found, func(a, b vfs.Object) int { return strings.Compare(a.Name, b.Name) })

@@ -2,13 +2,16 @@ package rollup
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -96,6 +99,99 @@ func (s *dirStore) want(t *testing.T, text string) {
 	check(t, err)
 	if string(got) != text {
 		t.Errorf("the output is\n%s\nwant\n%s", got, text)
+	}
+}
+
+// countingStore counts requests, and its lists tell what Stat does.
+type countingStore struct {
+	*dirStore
+	lists, others atomic.Int64
+}
+
+// tagged is what the store tells of an object.
+type tagged struct{ fs.FileInfo }
+
+func (i tagged) ETag() string { return tagOf(i.Size(), i.ModTime()) }
+
+func tagOf(size int64, modified time.Time) string { return fmt.Sprint(size, modified.UnixNano()) }
+
+func (s *countingStore) count(name string) {
+	if s.IsObject(name) {
+		s.others.Add(1)
+	}
+}
+
+func (s *countingStore) Open(name string) (vfs.File, error) {
+	s.count(name)
+	return s.dirStore.Open(name)
+}
+
+func (s *countingStore) Stat(name string) (fs.FileInfo, error) {
+	s.count(name)
+	info, err := s.dirStore.Stat(name)
+	if err != nil || !s.IsObject(name) {
+		return info, err
+	}
+	return tagged{info}, nil
+}
+
+func (s *countingStore) Remove(name string) error {
+	s.count(name)
+	return s.dirStore.Remove(name)
+}
+
+func (s *countingStore) Upload(name string) (vfs.Upload, error) {
+	s.count(name)
+	return s.dirStore.Upload(name)
+}
+
+func (s *countingStore) PutNew(name string, content []byte) error {
+	s.count(name)
+	return s.dirStore.PutNew(name, content)
+}
+
+func (s *countingStore) List(prefix string) ([]vfs.Object, error) {
+	s.lists.Add(1)
+	list, err := s.dirStore.List(prefix)
+	for i := range list {
+		list[i].ETag = tagOf(list[i].Size, list[i].Modified)
+	}
+	return list, err
+}
+
+// Would catch a night that asks a store about each of many files, or reads more of its state than the answer is made of.
+func TestRequests(t *testing.T) {
+	days := 10_000
+	if testing.Short() {
+		days = 400
+	}
+	s := &countingStore{dirStore: &dirStore{FS: vfs.OS, dir: t.TempDir()}}
+	add := func(day int) {
+		check(t, s.put(fmt.Sprintf("%st/%05d.csv", storeURL, day), fmt.Appendf(nil, "k,v\n%d,%d\n", day%5, day)))
+	}
+	for day := range days {
+		add(day)
+	}
+	o := Options{
+		Statement: "SELECT k, sum(v) AS sv, median(v) AS m FROM t GROUP BY k ORDER BY k",
+		Tables:    map[string]plan.Table{"t": {Files: []string{storeURL + "t/*.csv"}}},
+		State:     storeURL + "state", Output: storeURL + "out.csv", FS: s, Version: "test",
+	}
+	eng := open(t, vfs.OS, 2)
+	_, err := Run(t.Context(), eng, o)
+	check(t, err)
+	for night := range 5 {
+		for file := range 3 {
+			add(days + 3*night + file)
+		}
+		s.lists.Store(0)
+		s.others.Store(0)
+		r, err := Run(t.Context(), eng, o)
+		check(t, err)
+		if r.FilesRead != 3 || s.others.Load() >= 50 {
+			t.Errorf("night %d: %d requests and %d lists: %+v", night, s.others.Load(), s.lists.Load(), r)
+		}
+		t.Logf("night %d: %d requests and %d lists, of %d parts", night, s.others.Load(), s.lists.Load(), r.Sources)
 	}
 }
 

@@ -39,6 +39,7 @@ type Object struct {
 	Name     string
 	Size     int64     // bytes
 	Modified time.Time // zero where the store does not tell
+	ETag     string    // of its content; "" where the store does not tell
 }
 
 // Upload is an object that is being written. One goroutine uses it; one of Commit and Abort ends

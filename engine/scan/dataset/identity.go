@@ -8,6 +8,7 @@ import (
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // Identity tells whether a file is still the same, with the same content.
@@ -28,15 +29,39 @@ func NewIdentity(path string, info fs.FileInfo) Identity {
 }
 
 // Same reports whether both are the same file with the same content, as far as can be told without
-// reading it.
+// reading it: by the ETag of a store, or else by the time of its last change.
 func (id Identity) Same(other Identity) bool {
-	return id.Path == other.Path && id.Bytes == other.Bytes && id.ETag == other.ETag &&
-		id.Modified.Equal(other.Modified)
+	if id.Path != other.Path || id.Bytes != other.Bytes || id.ETag != other.ETag {
+		return false
+	}
+	return id.ETag != "" || id.Modified.Equal(other.Modified)
+}
+
+// listing is a file system that notes the objects that its lists have.
+type listing struct {
+	vfs.FS
+	vfs.Objects
+	seen map[string]vfs.Object
+}
+
+// List implements vfs.Objects.
+func (l *listing) List(prefix string) ([]vfs.Object, error) {
+	found, err := l.Objects.List(prefix)
+	for _, o := range found {
+		l.seen[o.Name] = o
+	}
+	return found, err
 }
 
 // Identities lists the files that Open would read, in that order, without opening them. Standard
 // input has no identity, and is an error.
 func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity, error) {
+	opt.EnsureDefaults()
+	var listed map[string]vfs.Object
+	if objects, ok := opt.FS.(vfs.Objects); ok {
+		listed = map[string]vfs.Object{}
+		opt.FS = &listing{opt.FS, objects, listed}
+	}
 	names, err := opt.find(ctx, patterns)
 	if err != nil {
 		return nil, err
@@ -49,6 +74,10 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if o, ok := listed[name]; ok && o.ETag != "" {
+			list[i] = Identity{Path: shown[i], Bytes: o.Size, Modified: o.Modified, ETag: o.ETag}
+			continue
 		}
 		info, err := opt.FS.Stat(name)
 		if err != nil {
