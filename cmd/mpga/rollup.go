@@ -21,6 +21,7 @@ type rollupFlags struct {
 	state      string
 	onChange   string
 	keepParts  int
+	keep       string
 	wholeBytes string
 	tables     []string
 	json       bool
@@ -74,6 +75,8 @@ func (f *rollupFlags) registerQuery(cmd *cobra.Command) {
 				"another one: `WORD` is rebuild (read them) or fail")
 		flags.IntVar(&f.keepParts, "keep-parts", 0,
 			"keep the parts of the newest `N` files alone, beside what the answer is made of; 0 keeps all")
+		flags.StringVar(&f.keep, "keep", "",
+			"leave out files whose date, the last one in their path, is `DAYS` or more before the newest, as 400d (default all count)")
 		flags.StringVar(&f.wholeBytes, "whole-bytes", "",
 			"tables of a join up to `SIZE` together are read whole (default 256MiB)")
 	})
@@ -144,6 +147,9 @@ func (f *rollupFlags) options(cmd *cobra.Command, text string) (o rollup.Options
 	}
 	if o.Tables, err = tableOptions(f.tables); err != nil {
 		return o, err
+	}
+	if o.KeepDays, err = rollup.ParseDays(f.keep); err != nil {
+		return o, usagef("--keep %w", err)
 	}
 	if o.WholeBytes, err = parseSize("--whole-bytes", f.wholeBytes); err != nil {
 		return o, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/engine/rollup"
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/scan/options"
@@ -87,6 +88,7 @@ type Rollup struct {
 	State      string `yaml:"state,required,short" doc:"Folder, or beginning of URLs, of the states. A relative path begins at the job's file."`
 	OnChange   string `yaml:"on_change" enum:"rebuild,fail" doc:"Where files that did not change would be read again: rebuild reads them, fail ends the step. The default is rebuild."`
 	KeepParts  int    `yaml:"keep_parts" doc:"Keep the parts of so many of the newest files alone, beside what the answer is made of. The default, 0, is all."`
+	Keep       Days   `yaml:"keep" doc:"Leave out files whose date, the last one in their path, is so many days or more before the newest, as 400d. The default keeps all."`
 	WholeBytes Size   `yaml:"whole_bytes" doc:"Tables of a join up to this size together are read whole. The default is 256MiB."`
 }
 
@@ -144,6 +146,16 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	}
 	*d = Duration(parsed)
 	return nil
+}
+
+// Days is a number of days, written as 400d.
+type Days int
+
+// UnmarshalText reads a number of days.
+func (d *Days) UnmarshalText(text []byte) error {
+	n, err := rollup.ParseDays(string(text))
+	*d = Days(n)
+	return err
 }
 
 // EnsureDefaults fills in fields that are zero; fields of steps get the values of the job.

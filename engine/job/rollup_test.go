@@ -91,6 +91,7 @@ func TestRollupRefused(t *testing.T) {
 		{"rollup: states/guests", "rollup: {keep_parts: 3}", "state is missing"},
 		{"rollup: states/guests", "rollup: {state: s, keep_parts: -3}", "rollup.keep_parts: -3: want 0 or more"},
 		{"rollup: states/guests", "rollup: {state: s, whole_bytes: 0}", "want a size"},
+		{"rollup: states/guests", "rollup: {state: s, keep: 3 weeks}", "want days"},
 		{"rollup: states/guests", "rollup: s\n    input: {rejects: r.csv}", "rejects are not kept by a roll-up"},
 		{"    output: out/names.csv", "    rollup: states/guests\n    output: out/names.csv", "step names keeps its states in"},
 	} {

@@ -49,6 +49,8 @@ func typeSchema(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[Size]():
 		return object{"type": []string{"string", "integer"}, "examples": []string{"512MiB", "2GB"}}
+	case reflect.TypeFor[Days]():
+		return object{"type": "string", "examples": []string{"400d"}}
 	case reflect.TypeFor[Duration]():
 		return object{"type": "string", "examples": []string{"90s", "1h30m"}}
 	}

@@ -139,7 +139,7 @@ steps:
     overflow: wrap
     deterministic: true
     output: {path: out, format: parquet, partition_by: zip, max_rows_per_file: 10, manifest: true, codec: zstd, level: 3, row_group_rows: 1000, layout: gpu}
-    rollup: {state: states/one, on_change: fail, keep_parts: 30, whole_bytes: 1GiB}
+    rollup: {state: states/one, on_change: fail, keep_parts: 30, keep: 400d, whole_bytes: 1GiB}
     limits: {threads: "${b}"}
     retry: {attempts: 1}
   - name: two

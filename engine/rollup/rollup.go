@@ -80,6 +80,10 @@ type Options struct {
 	// alone. The default, 0, is all.
 	KeepParts int
 
+	// KeepDays leaves out files whose date, the last one in their path, is so many days or more before the newest date of
+	// the table's files: they are not read, and their rows do not count. The default, 0, keeps all.
+	KeepDays int
+
 	// WholeBytes bounds the files of joined tables, which are read whole for each part that is made. The default is
 	// 256 MiB.
 	WholeBytes int64
@@ -120,6 +124,7 @@ func (o *Options) Validate() error {
 	check(o.OnChange == OnChangeRebuild || o.OnChange == OnChangeFail, "on a change: want rebuild or fail, not %q",
 		o.OnChange)
 	check(o.KeepParts >= 0, "parts of %d files: want 0 or more", o.KeepParts)
+	check(o.KeepDays >= 0, "files of %d days: want 0 or more", o.KeepDays)
 	check(o.WholeBytes > 0, "whole tables of %d B: want 1 or more", o.WholeBytes)
 	return errors.Join(errs...)
 }
@@ -132,6 +137,7 @@ type Report struct {
 	Changed    int   `json:"changed"`
 	Grown      int   `json:"grown"` // by lines that were appended
 	Gone       int   `json:"gone"`
+	LeftOut    int   `json:"left_out"`   // files that are older than Options.KeepDays
 	Again      int   `json:"again"`      // read once more, though they did not change
 	FilesRead  int   `json:"files_read"` // to make parts; of a file that has grown, the lines behind those that it had
 	RowsRead   int64 `json:"rows_read"`

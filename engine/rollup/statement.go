@@ -101,7 +101,7 @@ func (r *run) plan(ctx context.Context) (err error) {
 	if err := r.checkStatement(); err != nil {
 		return err
 	}
-	r.tables = nil
+	r.tables, r.report.LeftOut = nil, 0
 	q, err := r.prepareBy(ctx, r.addTable)
 	if err != nil {
 		return err
@@ -162,6 +162,18 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 	var err error
 	if t.Files, err = list(ctx, names, t.scan); err != nil {
 		return nil, err
+	}
+	if r.KeepDays > 0 {
+		var left int
+		if t.Files, left, err = keptFiles(t.Files, r.KeepDays); err != nil {
+			return nil, err
+		}
+		if r.report.LeftOut += left; left > 0 {
+			names = names[:0] // of whom patterns name more
+			for _, f := range t.Files {
+				names = append(names, f.Path)
+			}
+		}
 	}
 	var was *input
 	if r.before != nil && number < len(r.before.Inputs) {

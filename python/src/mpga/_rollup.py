@@ -27,6 +27,7 @@ def rollup(
     deterministic: bool = False,
     on_change: str = "rebuild",
     keep_parts: int = 0,
+    keep: str = "",
     **tables: Path | list[Path] | tuple[Path, ...],
 ) -> dict[str, Any]:
     """Write the answer of a query over files that come every day, and read the new ones alone, as ``mpga rollup`` does.
@@ -40,6 +41,7 @@ def rollup(
         deterministic: Whether sums of floats have the same bits on every run.
         on_change: Where files that did not change would be read again: ``"rebuild"`` reads them, ``"fail"`` fails.
         keep_parts: Keep the parts of so many of the newest files alone; 0 keeps all.
+        keep: Leave out files whose date, the last one in their path, is so many days or more before the newest: ``"400d"``.
         tables: What names in the query stand for: paths, patterns and URLs, or lists of them.
 
     Returns:
@@ -52,7 +54,7 @@ def rollup(
     """
     settings = _connection.settings()
     flags = ["--state", os.fspath(state), "--output", os.fspath(output), "--on-change", on_change, "--json"]
-    flags += ["--keep-parts", str(keep_parts), *settings.arguments()]
+    flags += ["--keep-parts", str(keep_parts), "--keep", keep, *settings.arguments()]
     if deterministic:
         flags.append("--deterministic")
     for name, of in tables.items():
