@@ -159,7 +159,7 @@ func (q *Query) candidates() (list []*projectNode, err error) {
 		switch {
 		case !ok || slices.Contains(seen, n):
 			return true
-		case of.in.sets != nil:
+		case of.in.sets != nil && (!q.setsInParts || of.in.answers != nil):
 			hasSets = true
 		case !q.sharesTables(of):
 			list = append(list, of)
@@ -265,6 +265,8 @@ func (d *divider) choose(top sourceNode, columns []int) choice {
 		case *computeNode:
 			n = of.in
 		case *unnestNode:
+			n = of.in
+		case *expandNode:
 			n = of.in
 		case *tableNode:
 			return d.table(Stem{Table: of.source, Rows: top.rows(nil), Columns: columns})
@@ -503,7 +505,7 @@ func isTable(n node) bool {
 		switch of := n.(type) {
 		case *tableNode:
 			return true
-		case *filterNode, *computeNode, *unnestNode:
+		case *filterNode, *computeNode, *unnestNode, *expandNode:
 			n = of.input()
 		default:
 			return false

@@ -161,6 +161,32 @@ func (p *Parts) Finish(ctx context.Context, groups array.RecordReader) (array.Re
 	return p.first(ctx, projected(ctx, named(groups, made), newProjector(p.project.post, p.q.engine.Allocator())))
 }
 
+// HasSets says whether the groups are of several grouping sets.
+func (p *Parts) HasSets() bool { return p.project.in.sets != nil }
+
+// WithNothing takes over the groups of all parts, and returns them, and the groups that grouping sets without keys have
+// where there are no rows.
+func (p *Parts) WithNothing(ctx context.Context, groups array.RecordReader) array.RecordReader {
+	if !p.HasSets() {
+		return groups
+	}
+	hasAny := false
+	return recordreader.New(p.Groups(), func() (arrow.RecordBatch, error) {
+		batch, err := recordreader.Next(groups)
+		if batch != nil {
+			hasAny = true
+			return recordreader.Batch(p.Groups(), batch.Columns(), batch.NumRows()), nil
+		}
+		if err != nil || hasAny {
+			return nil, err
+		}
+		hasAny = true
+		r := newRun(p.q.engine.Statement(ctx))
+		defer r.releaseTests()
+		return p.project.in.groupsOfNothing(ctx, r)
+	}, groups.Release)
+}
+
 // first takes over rows of a part, and returns as many as the result may have.
 func (p *Parts) first(ctx context.Context, rows array.RecordReader) (array.RecordReader, error) {
 	l, isAll := p.last()

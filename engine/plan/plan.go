@@ -52,6 +52,10 @@ type Options struct {
 	// count(DISTINCT x) is then a set for each group. The default is false.
 	OneStep bool
 
+	// SetsInParts keeps several grouping sets one aggregation, of a row for each set of each row, so that their groups may
+	// be made in parts; Parts.WithNothing adds the groups of no rows. The default is false.
+	SetsInParts bool
+
 	// NoneAbove keeps a statement of OneStep without expressions above the aggregation, whose states are all that is
 	// made: lists are without NULL, then.
 	NoneAbove bool
@@ -103,13 +107,15 @@ var oneStepRules = []Rule{rules.ShiftedSums, rules.DistinctApart, rules.Distinct
 // Query is a statement whose tables are open: its plan. It can be run any number of times, at once,
 // too, unless a source can be read only once. It must be closed.
 type Query struct {
-	engine     *engine.Engine
-	used       []Rule             // by the statement
-	text       *sql.Select        // the statement as it was given
-	statement  *logical.Statement // its names looked up
-	root       readerNode         // the rows of the result
-	once       string             // a table that it reads, and that can be read once; "" of none
-	conditions []*condition       // of all nodes, to be released
+	engine *engine.Engine
+	used   []Rule      // by the statement
+	text   *sql.Select // the statement as it was given
+
+	setsInParts bool               // Options.SetsInParts
+	statement   *logical.Statement // its names looked up
+	root        readerNode         // the rows of the result
+	once        string             // a table that it reads, and that can be read once; "" of none
+	conditions  []*condition       // of all nodes, to be released
 }
 
 // Prepare looks up the names of a statement, opens the files that the statement reads, and gives
@@ -172,6 +178,9 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 	c := &rules.Context{Context: ctx, IDs: statement.IDs, Without: opt.Without, OnDevices: p.onDevices}
 	if opt.OneStep {
 		c.Without = append(c.Without[:len(c.Without):len(c.Without)], oneStepRules...)
+	}
+	if q.setsInParts = opt.SetsInParts; q.setsInParts {
+		c.Without = append(c.Without[:len(c.Without):len(c.Without)], rules.FinestFirst)
 	}
 	root, used, err := rules.Apply(c, statement.Root)
 	if err == nil {

@@ -42,7 +42,7 @@ func (p *Parts) Source(name string, groups func(context.Context) (array.RecordRe
 		if err != nil {
 			return nil, err
 		}
-		rows, err := p.Finish(ctx, made)
+		rows, err := p.Finish(ctx, p.WithNothing(ctx, made))
 		if err != nil {
 			return nil, err
 		}

@@ -352,7 +352,7 @@ func (r *run) answer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	rows, err := parts.Finish(ctx, groups)
+	rows, err := parts.Finish(ctx, parts.WithNothing(ctx, groups))
 	if err != nil {
 		return err
 	}

@@ -267,7 +267,6 @@ func TestRefusals(t *testing.T) {
 		return func(o *Options) { o.Statement, o.State = statement, filepath.Join(dir, "other") }
 	}
 	refused("rows", ErrStatement, "makes no groups", other("SELECT k FROM t ORDER BY k"))
-	refused("grouping sets", ErrStatement, "several grouping sets", other("SELECT k, sum(v) FROM t GROUP BY ROLLUP (k)"))
 	refused("the time", ErrStatement, "write the time", other("SELECT now(), count(*) FROM t"))
 	refused("pivot", ErrStatement, "its columns depend on the rows of a table", other("PIVOT t ON k USING sum(v)"))
 	refused("no state", ErrStatement, "the directory of the state has no name", func(o *Options) { o.State = "" })

@@ -87,6 +87,7 @@ func (r *run) prepareBy(
 ) (*plan.Query, error) {
 	return plan.Prepare(ctx, r.eng, r.statement, plan.Options{
 		Tables: r.Tables, Scan: r.Scan, Overflow: r.Overflow, Deterministic: r.Deterministic, OneStep: true, Open: open,
+		SetsInParts: true,
 		Rollup: func(context.Context, *engine.Engine, plan.Rollup, dataset.Options) (scan.Source, error) {
 			return nil, fmt.Errorf("%w: it reads another roll-up, of which nothing tells what is new", ErrStatement)
 		},

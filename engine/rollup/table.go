@@ -67,6 +67,10 @@ func openTable(ctx context.Context, eng *engine.Engine, of plan.Rollup, opt data
 	if err != nil {
 		return nil, err
 	}
+	if parts.HasSets() && (of.By != nil || of.Filter != "") {
+		return nil, fmt.Errorf("%w: the roll-up %s has several grouping sets: rollup('%s') reads all of them, and WHERE chooses; "+
+			"by and filter are for a roll-up of the finest", ErrStatement, of.Dir, of.Dir)
+	}
 	if err := t.setKeys(); err != nil {
 		return nil, err
 	}
@@ -97,6 +101,7 @@ func (t *rollupTable) plan(ctx context.Context) (*plan.Parts, error) {
 	}
 	q, err := plan.Prepare(ctx, t.eng, statement, plan.Options{
 		Tables: tables, Overflow: s.Query.Overflow, Deterministic: s.Query.Deterministic, OneStep: true,
+		SetsInParts: true,
 		Open: func(context.Context, []string, dataset.Options) (scan.Source, error) {
 			if len(shapes) == 0 {
 				return nil, fmt.Errorf("%w: its statement reads other tables than it did: %s", ErrOther, t.dir.remedy())

@@ -105,9 +105,21 @@ func TestTableOfNights(t *testing.T) {
 	if got := read("WITH r AS (SELECT * FROM rollup('DIR', by = 'odd')) SELECT count(*) FROM r a JOIN r b USING (odd)"); got != "count(*)\n2\n" {
 		t.Errorf("a roll-up that is joined to itself: %q", got)
 	}
-	_, err := Forget(vfs.OS, o.State, "test")
+	sets := o
+	sets.State, sets.Statement = o.State+".sets", "SELECT k, sum(v) AS sv, count(*) AS n FROM t WHERE v < 0 GROUP BY ROLLUP (k)"
+	_, err := Run(t.Context(), eng, sets)
 	check(t, err)
-	s, err := sql.Parse("SELECT * FROM rollup('" + o.State + "')")
+	want(t, sets, "k,sv,n\n,,0\n")
+	if got := read("SELECT * FROM rollup('DIR.sets')"); got != "k,sv,n\n,,0\n" {
+		t.Errorf("grouping sets of no rows: %q", got)
+	}
+	s, err := sql.Parse("SELECT * FROM rollup('" + sets.State + "', by = 'k')")
+	check(t, err)
+	_, err = plan.Prepare(t.Context(), eng, s, plan.Options{})
+	says(t, "coarser groups of grouping sets", err, ErrStatement, "several grouping sets")
+	_, err = Forget(vfs.OS, o.State, "test")
+	check(t, err)
+	s, err = sql.Parse("SELECT * FROM rollup('" + o.State + "')")
 	check(t, err)
 	if _, err := plan.Prepare(t.Context(), eng, s, plan.Options{}); err == nil || !strings.Contains(err.Error(), "has no state of a roll-up") {
 		t.Errorf("a state that is forgotten: %v", err)
