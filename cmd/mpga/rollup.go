@@ -55,8 +55,8 @@ directory: another query is refused, until mpga rollup rebuild forgets the state
 		cmd.Flags().BoolVar(&f.json, "json", false, "tell what the run did as a line of JSON")
 	})
 	f.registerInput(cmd)
-	cmd.AddCommand(newRollupExplainCommand(), newRollupStatusCommand(), newRollupVerifyCommand(), newRollupRebuildCommand(),
-		newRollupGCCommand())
+	cmd.AddCommand(newRollupExplainCommand(), newRollupStatusCommand(), newRollupVerifyCommand(),
+		newRollupRebuildCommand(), newRollupGCCommand())
 	return cmd
 }
 
@@ -76,7 +76,8 @@ func (f *rollupFlags) registerQuery(cmd *cobra.Command) {
 		flags.IntVar(&f.keepParts, "keep-parts", 0,
 			"keep the parts of the newest `N` files alone, beside what the answer is made of; 0 keeps all")
 		flags.StringVar(&f.keep, "keep", "",
-			"leave out files whose date, the last one in their path, is `DAYS` or more before the newest, as 400d (default all count)")
+			"leave out files whose date, the last one in their path, is `DAYS` or more before the newest, as 400d "+
+				"(default all count)")
 		flags.StringVar(&f.wholeBytes, "whole-bytes", "",
 			"tables of a join up to `SIZE` together are read whole (default 256MiB)")
 	})
@@ -92,7 +93,8 @@ func (f *rollupFlags) registerInput(cmd *cobra.Command) {
 // wantQuery refuses a command line that is no query.
 func wantQuery(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usagef("rollup: give a query as one argument, in quotes, or status, verify, rebuild or gc and a directory, or explain and a query; "+
+		return usagef("rollup: give a query as one argument, in quotes, or status, verify, rebuild or gc and a directory, "+
+			"or explain and a query; "+
 			"got %d arguments", len(args))
 	}
 	return nil
@@ -164,8 +166,8 @@ func newRollupExplainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain QUERY --state DIR",
 		Short: "Tell what a run of a roll-up would read and merge, and why",
-		Long: `Tell what mpga rollup of the query would do: which files it would read and why, which parts it would merge, and which
-files have gone. Nothing is written. A state that it could not go on with is an error that says so.`,
+		Long: `Tell what mpga rollup of the query would do: which files it would read and why, which parts it would merge,
+and which files have gone. Nothing is written. A state that it could not go on with is an error that says so.`,
 		Args: wantQuery,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if format != "text" && format != "json" {
@@ -206,8 +208,8 @@ func explainedText(e *rollup.Explanation) string {
 	if e.Generation == 0 {
 		fmt.Fprintf(&b, "%s has no state: all of %d files are read\n", e.State, e.Files)
 	} else {
-		fmt.Fprintf(&b, "%s has generation %d, by mpga %s: %d of %d files are read, %d have gone\n", e.State, e.Generation,
-			e.Version, len(e.Reads), e.Files, len(e.Gone))
+		fmt.Fprintf(&b, "%s has generation %d, by mpga %s: %d of %d files are read, %d have gone\n", e.State,
+			e.Generation, e.Version, len(e.Reads), e.Files, len(e.Gone))
 	}
 	for _, r := range e.Reads {
 		fmt.Fprintf(&b, "read   %s, %d B: %s\n", r.Path, r.Bytes, r.Why)

@@ -18,8 +18,8 @@ type Catalog struct {
 // CatalogTable is a name for files.
 type CatalogTable struct {
 	Name   string   `yaml:"name,required" doc:"What FROM names, unlike all other names whatever their case."`
-	Files  []string `yaml:"files" doc:"Files, folders or glob patterns to read. Relative paths begin at the catalog's file."`
-	Rollup string   `yaml:"rollup" doc:"In place of files, the folder of a roll-up's state, or the beginning of its URLs."`
+	Files  []string `yaml:"files" doc:"Files, folders or patterns to read. Relative paths begin at the catalog's file."`
+	Rollup string   `yaml:"rollup" doc:"In place of files, the folder of a roll-up's state, or a URL."`
 	Input  Input    `yaml:"input" doc:"How the files are read."`
 
 	Scan dataset.Options // what Input says

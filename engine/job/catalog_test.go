@@ -51,7 +51,7 @@ func TestCatalogErrors(t *testing.T) {
 		"":                    "tables",
 		"tables: []":          "one table at least",
 		"tables:\n - name: a": "name the files to read, or a roll-up",
-		"tables:\n - name: a\n   files: x\n   rollup: y":                 "4:12: tables[0].rollup: a table has files, or is a roll-up",
+		"tables:\n - name: a\n   files: x\n   rollup: y":                 "4:12: tables[0].rollup: a table has files",
 		"tables:\n - name: a\n   rollup: y\n   input: {quote: \"'\"}":    "a roll-up has no files to read",
 		"tables:\n - files: [x]":                                         "name",
 		"tables:\n - name: a\n   files: [x]\n - name: A\n   files: [y]":  "4:10: tables[1].name: two tables are named A",

@@ -54,7 +54,7 @@ type Step struct {
 	Overflow      string   `yaml:"overflow" enum:"error,widen,wrap" doc:"Integer sums past 64 bits. The default is error."`
 	Deterministic bool     `yaml:"deterministic" doc:"The same bits on every run: sums, means and variances of floats are exact, rounded once."`
 	Output        Output   `yaml:"output,required" doc:"Where the result goes: a path, or more about it."`
-	Rollup        Rollup   `yaml:"rollup" doc:"Keeps the states of the groups by file: a run reads files that are new or have changed, and no others."`
+	Rollup        Rollup   `yaml:"rollup" doc:"Keeps states by file: a run reads new and changed files alone."`
 	Limits        Limits   `yaml:"limits" doc:"What the step may take of the machine, in place of the job's."`
 	Retry         Retry    `yaml:"retry" doc:"How often the step is tried, in place of the job's."`
 
@@ -85,11 +85,11 @@ type Output struct {
 
 // Rollup says how a step keeps the states of its groups, as mpga rollup does. A step without State reads all files.
 type Rollup struct {
-	State      string `yaml:"state,required,short" doc:"Folder, or beginning of URLs, of the states. A relative path begins at the job's file."`
-	OnChange   string `yaml:"on_change" enum:"rebuild,fail" doc:"Where files that did not change would be read again: rebuild reads them, fail ends the step. The default is rebuild."`
-	KeepParts  int    `yaml:"keep_parts" doc:"Keep the parts of so many of the newest files alone, beside what the answer is made of. The default, 0, is all."`
-	Keep       Days   `yaml:"keep" doc:"Leave out files whose date, the last one in their path, is so many days or more before the newest, as 400d. The default keeps all."`
-	WholeBytes Size   `yaml:"whole_bytes" doc:"Tables of a join up to this size together are read whole. The default is 256MiB."`
+	State      string `yaml:"state,required,short" doc:"Folder of the states, from the job's file on, or a URL."`
+	OnChange   string `yaml:"on_change" enum:"rebuild,fail" doc:"Of files whose parts are lost: rebuild (the default) or fail."`
+	KeepParts  int    `yaml:"keep_parts" doc:"Keep parts of this number of the newest files. The default, 0, is all."`
+	Keep       Days   `yaml:"keep" doc:"Leave out files whose date, in their path, is 400d before the newest."`
+	WholeBytes Size   `yaml:"whole_bytes" doc:"Tables of a join up to this size are read whole. The default is 256MiB."`
 }
 
 // Limits is what a step may take. Zero fields take the job's, then the engine's defaults.

@@ -19,7 +19,8 @@ func (s *Step) rollup(q *stepQuery, opt *Options, in dataset.Options, out sink.O
 	o := rollup.Options{
 		Statement: q.text, Tables: s.tables(opt.FS), Scan: in, Overflow: q.overflow, Deterministic: q.deterministic,
 		State: s.Rollup.State, Output: s.Output.Path, Layout: out, OnChange: rollup.OnChange(s.Rollup.OnChange),
-		KeepParts: s.Rollup.KeepParts, KeepDays: int(s.Rollup.Keep), WholeBytes: int64(s.Rollup.WholeBytes), FS: opt.FS, Version: opt.Version,
+		KeepParts: s.Rollup.KeepParts, KeepDays: int(s.Rollup.Keep), WholeBytes: int64(s.Rollup.WholeBytes), FS: opt.FS,
+		Version: opt.Version,
 	}
 	if len(s.From) > 0 {
 		maps.Copy(o.Tables, map[string]plan.Table{inputTable: {Files: s.From}})

@@ -24,7 +24,9 @@ steps:
     output: out/names.csv
   - name: guests
     from: in/*.csv
-    sql: SELECT name, count(DISTINCT guest) AS guests, median(ms) AS ms FROM input JOIN names USING (id) GROUP BY name ORDER BY name
+    sql: |
+      SELECT name, count(DISTINCT guest) AS guests, median(ms) AS ms FROM input JOIN names USING (id)
+      GROUP BY name ORDER BY name
     rollup: states/guests
     output: out/guests.csv
 `
@@ -34,7 +36,8 @@ steps:
 func TestRollup(t *testing.T) {
 	dir := t.TempDir()
 	day := func(n int) {
-		writeFile(t, filepath.Join(dir, "in", fmt.Sprintf("%d.csv", n)), fmt.Sprintf("id,guest,ms\n1,%d,%d\n2,7,%d\n", n%3, 10*n, n))
+		text := fmt.Sprintf("id,guest,ms\n1,%d,%d\n2,7,%d\n", n%3, 10*n, n)
+		writeFile(t, filepath.Join(dir, "in", fmt.Sprintf("%d.csv", n)), text)
 	}
 	writeFile(t, filepath.Join(dir, "names.csv"), "id,name\n1,Ulm\n2,Jena\n")
 	day(1)
@@ -43,7 +46,8 @@ func TestRollup(t *testing.T) {
 	opt := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Version: "test"}
 	full := reparsed(t, dir, strings.Replace(guestsJob, "    rollup: states/guests\n", "", 1))
 	full.State = filepath.Join(dir, "full.state")
-	full.Steps[0].Output.Path, full.Steps[1].Output.Path = filepath.Join(dir, "names of full.csv"), filepath.Join(dir, "full.csv")
+	answer := filepath.Join(dir, "full.csv")
+	full.Steps[0].Output.Path, full.Steps[1].Output.Path = filepath.Join(dir, "names of full.csv"), answer
 	for _, step := range []struct {
 		name   string
 		change func()
@@ -69,7 +73,7 @@ func TestRollup(t *testing.T) {
 		if !strings.Contains(log.String(), step.read) {
 			t.Errorf("%s: want %s in\n%s", step.name, step.read, log.String())
 		}
-		if got, want := readFile(t, filepath.Join(dir, "out", "guests.csv")), readFile(t, filepath.Join(dir, "full.csv")); got != want {
+		if got, want := readFile(t, filepath.Join(dir, "out", "guests.csv")), readFile(t, answer); got != want {
 			t.Errorf("%s: %s\na full run: %s", step.name, got, want)
 		}
 	}
@@ -93,21 +97,24 @@ func TestRollupRefused(t *testing.T) {
 		{"rollup: states/guests", "rollup: {state: s, whole_bytes: 0}", "want a size"},
 		{"rollup: states/guests", "rollup: {state: s, keep: 3 weeks}", "want days"},
 		{"rollup: states/guests", "rollup: s\n    input: {rejects: r.csv}", "rejects are not kept by a roll-up"},
-		{"    output: out/names.csv", "    rollup: states/guests\n    output: out/names.csv", "step names keeps its states in"},
+		{"    output: out/names.csv", "    rollup: states/guests\n    output: out/names.csv",
+			"step names keeps its states in"},
 	} {
-		_, err := Parse(filepath.Join(dir, "visits.yaml"), []byte(strings.Replace(guestsJob, change.from, change.to, 1)), ParseOptions{})
+		text := strings.Replace(guestsJob, change.from, change.to, 1)
+		_, err := Parse(filepath.Join(dir, "visits.yaml"), []byte(text), ParseOptions{})
 		if err == nil || !strings.Contains(err.Error(), change.want) {
 			t.Errorf("%s: %v, want %q", change.to, err, change.want)
 		}
 	}
-	if _, err := reparsed(t, dir, guestsJob).Distributed("guests"); err == nil || !strings.Contains(err.Error(), "not kept") {
+	_, err := reparsed(t, dir, guestsJob).Distributed("guests")
+	if err == nil || !strings.Contains(err.Error(), "not kept") {
 		t.Errorf("a distributed roll-up: %v", err)
 	}
 	if _, err := reparsed(t, dir, guestsJob).Run(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	good := readFile(t, filepath.Join(dir, "out", "guests.csv"))
-	_, err := reparsed(t, dir, strings.Replace(guestsJob, "median(ms)", "max(ms)", 1)).Run(t.Context(), Options{})
+	_, err = reparsed(t, dir, strings.Replace(guestsJob, "median(ms)", "max(ms)", 1)).Run(t.Context(), Options{})
 	if !errors.Is(err, rollup.ErrOther) || !strings.Contains(err.Error(), "step guests: ") {
 		t.Errorf("another query: %v", err)
 	}

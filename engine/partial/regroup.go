@@ -13,7 +13,7 @@ import (
 )
 
 // Regroup says which of the groups that are merged stay, and by which of their keys these are grouped anew. All folds
-// merge, so that every aggregate of the coarser groups is what it is of their rows.
+// merge, so that the aggregates of the coarser groups are exact.
 type Regroup struct {
 	Keys []int // numbers of keys of the query, ascending; none is one group
 

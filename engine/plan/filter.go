@@ -336,13 +336,16 @@ func newCondition(
 	return c, err
 }
 
-// NewFilter binds a condition, as it is written behind WHERE, of rows of some columns, and of nothing else. release ends
-// its use.
+// NewFilter binds a condition, as it is written behind WHERE, of rows of some columns, and of nothing else. release
+// ends its use.
 func NewFilter(
 	ctx context.Context, eng *engine.Engine, columns *arrow.Schema, text string,
 ) (of scan.RowFilter, release func(), err error) {
 	const table = "rows"
 	s, err := sql.Parse("SELECT 1 FROM " + table + " WHERE (" + text + "\n)")
+	if err == nil && s.Parameters > 0 {
+		err = errors.New("not supported: parameters in a condition that is a text: write the values")
+	}
 	if err != nil {
 		return nil, nil, err
 	}

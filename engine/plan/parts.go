@@ -220,8 +220,8 @@ func (p *Parts) Ordered() bool {
 // Groups returns the columns of the groups that Finish takes: the keys, then the aggregates.
 func (p *Parts) Groups() *arrow.Schema { return p.project.in.made }
 
-// KeyNames returns the names of the keys of the groups: of the first column of the result that a key is, or else the key
-// as text.
+// KeyNames returns the names of the keys of the groups: of the first column of the result that a key is, or else the
+// key as text.
 func (p *Parts) KeyNames() []string {
 	names := make([]string, len(p.project.in.of.query.Keys))
 	for i := range names {

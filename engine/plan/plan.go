@@ -76,8 +76,8 @@ type Rollup = logical.Rollup
 // RollupOpener opens a roll-up, whose state is where the options have their files.
 type RollupOpener func(ctx context.Context, eng *engine.Engine, of Rollup, opt dataset.Options) (scan.Source, error)
 
-// Rollups opens the roll-ups that statements name behind FROM. Package rollup, which plans statements itself, sets it in
-// the programs that import it; others refuse roll-ups.
+// Rollups opens the roll-ups that statements name behind FROM. Package rollup, which plans statements itself, sets it
+// in the programs that import it; others refuse roll-ups.
 var Rollups RollupOpener = func(context.Context, *engine.Engine, Rollup, dataset.Options) (scan.Source, error) {
 	return nil, errors.New("not supported: roll-ups behind FROM in this program")
 }

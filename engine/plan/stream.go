@@ -33,8 +33,8 @@ func newStream(in readerNode, name string) *streamNode {
 
 func (n *streamNode) input() node { return n.in }
 
-// Source returns the result of the statement as rows of a table, of groups that a function returns whenever the rows are
-// read. It may be read after Query.Close alone where nobody else reads the statement's tables.
+// Source returns the result of the statement as rows of a table, of groups that a function returns whenever the rows
+// are read. It may be read after Query.Close alone where nobody else reads the statement's tables.
 func (p *Parts) Source(name string, groups func(context.Context) (array.RecordReader, error)) scan.Source {
 	s := newStream(p.q.root, name).described
 	s.run = func(ctx context.Context) (array.RecordReader, error) {

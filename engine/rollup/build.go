@@ -134,8 +134,8 @@ func (r *run) checkAgain(missing []*node) error {
 	return nil
 }
 
-// isAgain says whether a leaf is of rows that did not change: of a file that did not, or of what it had before lines were
-// appended.
+// isAgain says whether a leaf is of rows that did not change: of a file that did not, or of what it had before lines
+// were appended.
 func (r *run) isAgain(leaf *node) bool {
 	f, d := &r.tables[leaf.input].Files[leaf.file], &r.differences[leaf.input]
 	return d.kept[f.Path] || leaf.part < len(f.Segments)-1 && slices.Contains(d.grown, f.Path)

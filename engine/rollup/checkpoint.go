@@ -34,7 +34,7 @@ func (r *run) save(leaf *node, p *part) error {
 		s.Parts = append(s.Parts, *m.part)
 		made[m.leaf.key] = true
 	}
-	left := map[*file]bool{} // some of whose rows have no part
+	left := map[*file]bool{} // files that have rows without a part
 	for _, n := range r.leaves {
 		if n.file != noFile && !made[n.key] && r.have[n.key] == nil {
 			left[&r.tables[n.input].Files[n.file]] = true

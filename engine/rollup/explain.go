@@ -73,8 +73,8 @@ func Explain(ctx context.Context, eng *engine.Engine, o Options) (e *Explanation
 
 // explanation tells what the run would do.
 func (r *run) explanation() *Explanation {
-	e := &Explanation{State: r.dir.Root, Generation: r.generation, Files: r.report.Files, Reads: []Read{}, Whole: []Whole{},
-		Gone: []string{}, Merges: []Merge{}}
+	e := &Explanation{State: r.dir.Root, Generation: r.generation, Files: r.report.Files, Reads: []Read{},
+		Whole: []Whole{}, Gone: []string{}, Merges: []Merge{}}
 	if r.before != nil {
 		e.Version = r.before.Version
 	}

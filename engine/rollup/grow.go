@@ -33,7 +33,8 @@ func grows(path string, opt *dataset.Options) bool {
 	return slices.Contains([]string{".csv", ".tsv", ".json", ".jsonl", ".ndjson"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// setSegments finds out, of text files that are new or not what they were, whether lines were appended to what they had.
+// setSegments finds out, of text files that are new or not what they were, whether lines were appended to what they
+// had.
 func (r *run) setSegments(t *table, before []file) error {
 	was := make(map[string]*file, len(before))
 	for i := range before {
@@ -93,8 +94,8 @@ func (r *run) segment(f *file, old []segment, opt *dataset.Options) error {
 	return nil
 }
 
-// hash returns the hashes of the first bytes of a file, up to an offset and up to another one, and whether a line ends at
-// the first.
+// hash returns the hashes of the first bytes of a file, up to an offset and up to another one, and whether a line ends
+// at the first.
 func (r *run) hash(path string, first, second int64) (hashes [2]string, isLine bool, err error) {
 	of, err := r.FS.Open(path)
 	if err != nil {

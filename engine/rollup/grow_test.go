@@ -10,8 +10,8 @@ import (
 	"github.com/mpga/mpga/internal/vfs"
 )
 
-// Would catch lines that are read twice or not at all where a text grows, and a part that stays where what was before the
-// lines is another text, or says other things of them.
+// Would catch lines that are read twice or not at all where a text grows, and a part that stays where what was before
+// the lines is another text, or says other things of them.
 func TestGrown(t *testing.T) {
 	many := "k,v\n" + strings.Repeat("1,2\n3,4\n", 20)
 	for _, c := range []struct {
@@ -20,7 +20,8 @@ func TestGrown(t *testing.T) {
 		rows         []int64  // that are read
 	}{
 		{"lines", ".csv", []string{many, many + "5,6\n", many + "5,6\n5,7\n8,9\n"}, []int64{40, 1, 2}},
-		{"a line without its end", ".csv", []string{many + "5,6", many + "5,67\n", many + "5,67\n8,9"}, []int64{41, 41, 1}},
+		{"a line without its end", ".csv", []string{many + "5,6", many + "5,67\n", many + "5,67\n8,9"},
+			[]int64{41, 41, 1}},
 		{"the line before ends later", ".csv", []string{many + "5,6", many + "5,6\n8,9\n"}, []int64{41, 42}},
 		{"touched", ".csv", []string{many, many, many + "5,6\n", many + "5,6\n"}, []int64{40, 0, 1, 0}},
 		{"another beginning", ".csv", []string{many, "k,v\n7,7\n" + many[8:] + "5,6\n"}, []int64{40, 41}},
@@ -29,9 +30,12 @@ func TestGrown(t *testing.T) {
 		{"CRLF", ".csv", []string{"k,v\r\n1,2\r\n", "k,v\r\n1,2\r\n3,4\r\n"}, []int64{1, 1}},
 		{"quotes", ".csv", []string{"k,v\n\"1\",2\n", "k,v\n\"1\",2\n\"3\",\"4\"\n"}, []int64{1, 1}},
 		{"a header alone", ".csv", []string{"k,v\n", "k,v\n1,2\n"}, []int64{0, 1}},
-		{"objects", ".jsonl", []string{`{"k":1,"v":2}` + "\n", `{"k":1,"v":2}` + "\n" + `{"v":4,"k":3}` + "\n"}, []int64{1, 1}},
-		{"an object of lines", ".json", []string{"{\"k\":1,\n\"v\":2}\n", "{\"k\":1,\n\"v\":2}\n{\"v\":4,\n\"k\":3}\n"}, []int64{1, 2}},
-		{"an array", ".json", []string{"[{\"k\":1,\"v\":2}]\n", "[{\"k\":1,\"v\":2},{\"k\":3,\"v\":2}]\n"}, []int64{1, 2}},
+		{"objects", ".jsonl", []string{`{"k":1,"v":2}` + "\n", `{"k":1,"v":2}` + "\n" + `{"v":4,"k":3}` + "\n"},
+			[]int64{1, 1}},
+		{"an object of lines", ".json", []string{"{\"k\":1,\n\"v\":2}\n",
+			"{\"k\":1,\n\"v\":2}\n{\"v\":4,\n\"k\":3}\n"}, []int64{1, 2}},
+		{"an array", ".json", []string{"[{\"k\":1,\"v\":2}]\n", "[{\"k\":1,\"v\":2},{\"k\":3,\"v\":2}]\n"},
+			[]int64{1, 2}},
 	} {
 		dir := t.TempDir()
 		check(t, os.Mkdir(filepath.Join(dir, "t"), 0o777))

@@ -59,9 +59,11 @@ var statements = []string{
 	"SELECT name, sum(v) AS sv, count(*) AS n, count(DISTINCT k) FROM t JOIN d USING (k) GROUP BY name ORDER BY name",
 	"SELECT t.k, n, d.name FROM (SELECT k, count(*) AS n FROM t GROUP BY k) t LEFT JOIN d USING (k) ORDER BY ALL",
 	"SELECT DISTINCT s, k FROM t ORDER BY ALL",
-	"SELECT k, s, grouping(k, s) AS g, count(*) AS n, sum(v) AS sv, count(DISTINCT v) AS d, first(v) AS f FROM t GROUP BY CUBE (k, s) ORDER BY ALL",
+	`SELECT k, s, grouping(k, s) AS g, count(*) AS n, sum(v) AS sv, count(DISTINCT v) AS d, first(v) AS f FROM t
+		GROUP BY CUBE (k, s) ORDER BY ALL`,
 	"SELECT name, s, sum(v) AS sv, count(DISTINCT k) AS d FROM t JOIN d USING (k) GROUP BY ROLLUP (name, s) ORDER BY ALL",
-	"SELECT k % 3 AS r, s, median(v) AS m, list(v) AS l FROM t WHERE k > 7 GROUP BY GROUPING SETS ((1, s), (s), ()) ORDER BY 1, 2",
+	`SELECT k % 3 AS r, s, median(v) AS m, list(v) AS l FROM t WHERE k > 7
+		GROUP BY GROUPING SETS ((1, s), (s), ()) ORDER BY 1, 2`,
 	"SELECT k, sum(v) AS sv, first(s) AS f FROM (SELECT * FROM t UNION ALL SELECT * FROM u) GROUP BY k ORDER BY k",
 	"WITH x AS (SELECT k, sum(v) AS sv FROM t GROUP BY k) SELECT max(sv), min(sv), count(*) FROM x",
 	"SELECT k, n, sum(n) OVER (ORDER BY k) AS running FROM (SELECT k, count(*) AS n FROM t GROUP BY k) ORDER BY k",
@@ -139,7 +141,8 @@ func (h *history) appendTo(path string) {
 	check(h.t, err)
 	more := ""
 	for range h.rng.IntN(4) {
-		more += fmt.Sprintf("%d,%v,%s\n", h.rng.IntN(9), float64(h.rng.IntN(1000))/64, []string{"a", "\"x\ny\"", "\"\"\"\""}[h.rng.IntN(3)])
+		s := []string{"a", "\"x\ny\"", "\"\"\"\""}[h.rng.IntN(3)]
+		more += fmt.Sprintf("%d,%v,%s\n", h.rng.IntN(9), float64(h.rng.IntN(1000))/64, s)
 	}
 	if h.rng.IntN(3) == 0 {
 		more = strings.TrimSuffix(more, "\n")

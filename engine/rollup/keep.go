@@ -26,7 +26,8 @@ func ParseDays(text string) (days int, err error) {
 const daysMost = 366_000
 
 // dateInPath is a date of a path: 2026-11-30, 20261130, 2026/11/30, and year=2026/month=11/day=30.
-var dateInPath = regexp.MustCompile(`(?:^|\D)([1-9]\d{3})(?:(\d\d)(\d\d)|[-_./](?:[a-z]+=)?(\d\d?)[-_./](?:[a-z]+=)?(\d\d?))(?:\D|$)`)
+var dateInPath = regexp.MustCompile(`(?:^|\D)([1-9]\d{3})` +
+	`(?:(\d\d)(\d\d)|[-_./](?:[a-z]+=)?(\d\d?)[-_./](?:[a-z]+=)?(\d\d?))(?:\D|$)`)
 
 // dateOf returns the last date in a path; ok is false where there is none.
 func dateOf(path string) (date time.Time, ok bool) {
@@ -49,8 +50,8 @@ func dateOf(path string) (date time.Time, ok bool) {
 	return date, ok
 }
 
-// keptFiles returns the files of a table whose dates are less than some days before the newest of them, and how many others
-// there are. A table none of whose files has a date is kept.
+// keptFiles returns the files of a table whose dates are less than some days before the newest of them, and how many
+// others there are. Where no file has a date, all are kept.
 func keptFiles(files []file, days int) (kept []file, left int, err error) {
 	var newest time.Time
 	dates := make([]time.Time, len(files))

@@ -80,8 +80,8 @@ type Options struct {
 	// alone. The default, 0, is all.
 	KeepParts int
 
-	// KeepDays leaves out files whose date, the last one in their path, is so many days or more before the newest date of
-	// the table's files: they are not read, and their rows do not count. The default, 0, keeps all.
+	// KeepDays leaves out files whose date, the last one in their path, is as many days or more before the newest date
+	// of the table's files: they are not read, and their rows do not count. The default, 0, keeps all.
 	KeepDays int
 
 	// WholeBytes bounds the files of joined tables, which are read whole for each part that is made. The default is
@@ -139,7 +139,7 @@ type Report struct {
 	Gone       int   `json:"gone"`
 	LeftOut    int   `json:"left_out"`   // files that are older than Options.KeepDays
 	Again      int   `json:"again"`      // read once more, though they did not change
-	FilesRead  int   `json:"files_read"` // to make parts; of a file that has grown, the lines behind those that it had
+	FilesRead  int   `json:"files_read"` // to make parts; of a file that has grown, its new lines
 	RowsRead   int64 `json:"rows_read"`
 	Merged     int   `json:"merged"`  // parts that were made of parts
 	Sources    int   `json:"sources"` // parts that the answer is made of

@@ -170,7 +170,7 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 			return nil, err
 		}
 		if r.report.LeftOut += left; left > 0 {
-			names = names[:0] // of whom patterns name more
+			names = names[:0] // the patterns name more
 			for _, f := range t.Files {
 				names = append(names, f.Path)
 			}

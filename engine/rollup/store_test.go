@@ -159,7 +159,8 @@ func (s *countingStore) List(prefix string) ([]vfs.Object, error) {
 	return list, err
 }
 
-// Would catch a night that asks a store about each of many files, or reads more of its state than the answer is made of.
+// Would catch a night that asks a store about each of many files, or reads more of its state than the answer is made
+// of.
 func TestRequests(t *testing.T) {
 	days := 10_000
 	if testing.Short() {

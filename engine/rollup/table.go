@@ -31,7 +31,8 @@ import (
 
 func init() { plan.Rollups = openTable }
 
-// rollupTable is a roll-up that a statement reads: the result of the roll-up's statement, of groups by some of its keys.
+// rollupTable is a roll-up that a statement reads: the result of the roll-up's statement, of groups by some of its
+// keys.
 //
 //	packs -> MergePartial, Regroup -> states by fewer keys -> Merge -> groups, NULL for other keys -> Finish, InOrder
 //
@@ -45,7 +46,7 @@ type rollupTable struct {
 	read  *arrow.Schema // what its aggregation reads
 	made  *arrow.Schema // of all groups: all keys, then the aggregates
 	names []string      // of all keys
-	keys  []int         // of the state's query, ascending: those that the groups have
+	keys  []int         // that the groups have, of the state's query, ascending
 }
 
 // openTable opens a roll-up behind FROM.
@@ -55,10 +56,11 @@ func openTable(ctx context.Context, eng *engine.Engine, of plan.Rollup, opt data
 		fsys = vfs.OS
 	}
 	t := &rollupTable{eng: eng, of: of}
-	t.dir = stateDir{workdir.Dir{FS: fsys, Root: strings.TrimRight(of.Dir, "/"), Damaged: ErrDamaged, Budget: eng.Budget()}}
+	root := strings.TrimRight(of.Dir, "/")
+	t.dir = stateDir{workdir.Dir{FS: fsys, Root: root, Damaged: ErrDamaged, Budget: eng.Budget()}}
 	var err error
 	if t.state, _, err = t.dir.current(); err != nil {
-		return nil, err
+		return nil, t.explain(err)
 	}
 	if t.state == nil {
 		return nil, fmt.Errorf("%w: %s has no state of a roll-up: mpga rollup makes one", fs.ErrNotExist, of.Dir)
@@ -68,8 +70,8 @@ func openTable(ctx context.Context, eng *engine.Engine, of plan.Rollup, opt data
 		return nil, err
 	}
 	if parts.HasSets() && (of.By != nil || of.Filter != "") {
-		return nil, fmt.Errorf("%w: the roll-up %s has several grouping sets: rollup('%s') reads all of them, and WHERE chooses; "+
-			"by and filter are for a roll-up of the finest", ErrStatement, of.Dir, of.Dir)
+		return nil, fmt.Errorf("%w: the roll-up %s has several grouping sets: rollup('%s') reads all of them, and WHERE "+
+			"chooses; by and filter are for a roll-up of the finest", ErrStatement, of.Dir, of.Dir)
 	}
 	if err := t.setKeys(); err != nil {
 		return nil, err
@@ -136,8 +138,8 @@ func (t *rollupTable) shapes() (list []scan.Source, stem scan.Source, err error)
 	for i := range t.state.Inputs {
 		in := &t.state.Inputs[i]
 		if in.Read == readLate {
-			return nil, nil, fmt.Errorf("%w: the statement of %s joins a table to its groups: read what mpga rollup has written",
-				ErrStatement, t.of.Dir)
+			return nil, nil, fmt.Errorf("%w: the statement of %s joins a table to its groups: read what mpga rollup has "+
+				"written", ErrStatement, t.of.Dir)
 		}
 		columns, err := in.Known.Columns()
 		if err != nil {
@@ -257,12 +259,16 @@ func (t *rollupTable) groups(ctx context.Context) (rows array.RecordReader, err 
 	}), nil
 }
 
-// explain says what to do where a run has replaced packs that are read.
+// explain says what to do where a run has replaced packs that are read, and about a state that is damaged.
 func (t *rollupTable) explain(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; if a run of the roll-up has replaced it in the meantime, run again", err)
+	switch {
+	case err == nil || !errors.Is(err, ErrDamaged) && !workdir.IsDamage(err):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w; if a run of the roll-up has replaced it in the meantime, run again; else: %s", err,
+			t.dir.remedy())
 	}
-	return err
+	return fmt.Errorf("%w; %s", err, t.dir.remedy())
 }
 
 // regroup merges states to states by fewer keys, of the groups whose keys the condition is true for. They are in the
@@ -317,7 +323,8 @@ func (t *rollupTable) blobsOf(spool *workdir.Spool) (blobs []partial.Blob, file 
 	at := int64(0)
 	sizes, _ := spool.Sizes()
 	for i, n := range sizes {
-		blobs = append(blobs, &workdir.Packed{Pack: "coarser groups of " + t.of.Dir, Number: i, From: from, Offset: at, Bytes: n})
+		pack := "coarser groups of " + t.of.Dir
+		blobs = append(blobs, &workdir.Packed{Pack: pack, Number: i, From: from, Offset: at, Bytes: n})
 		at += n
 	}
 	return blobs, file, nil
@@ -346,7 +353,8 @@ func (t *rollupTable) withNulls(batch arrow.RecordBatch) arrow.RecordBatch {
 	for i := range t.state.Query.Keys {
 		at := slices.Index(t.keys, i)
 		if at < 0 {
-			columns = append(columns, array.MakeArrayOfNull(memory.DefaultAllocator, t.made.Field(i).Type, int(batch.NumRows())))
+			none := array.MakeArrayOfNull(memory.DefaultAllocator, t.made.Field(i).Type, int(batch.NumRows()))
+			columns = append(columns, none)
 			continue
 		}
 		batch.Column(at).Retain()

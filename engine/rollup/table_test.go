@@ -17,8 +17,9 @@ import (
 
 // aggregates are what roll-ups that are read as tables have, by their names.
 const aggregates = `count(*) AS n, sum(v) AS sv, avg(v) AS av, count(DISTINCT v) AS dv, median(v) AS m,
-	quantile_disc(v, 0.9) AS q, list(v) AS l, first(v) AS f, last(v) AS la, string_agg(s, ',') AS a, mode(s) AS mo, stddev(v) AS sd,
-	arg_max(s, v) AS am, max(v, 2) AS m2, sum(v) FILTER (WHERE v > 3) AS fv, round(sum(v) / count(*), 3) AS r, count(DISTINCT k + v) AS dk`
+	quantile_disc(v, 0.9) AS q, list(v) AS l, first(v) AS f, last(v) AS la, string_agg(s, ',') AS a, mode(s) AS mo,
+	stddev(v) AS sd, arg_max(s, v) AS am, max(v, 2) AS m2, sum(v) FILTER (WHERE v > 3) AS fv,
+	round(sum(v) / count(*), 3) AS r, count(DISTINCT k + v) AS dk`
 
 // Would catch coarser groups of a roll-up that are not those of the rows: by any of its keys, with a condition of them,
 // NULL and NaN among keys and values, states in many partitions, a key of an expression.
@@ -37,7 +38,8 @@ func TestTable(t *testing.T) {
 	h.opt.Statement = "SELECT k, s, v, v > 4 AS h, " + aggregates + " FROM t GROUP BY k, s, v, h"
 	_, err := Run(t.Context(), h.eng, h.opt)
 	check(t, err)
-	filters := []string{"", "k > 3", "s <> 'a' AND k IS NOT NULL", "v IS NULL OR v > 5", "h", "k IN (1, 2) OR s LIKE 'z%'", "k > 100", "k + v < 9"}
+	filters := []string{"", "k > 3", "s <> 'a' AND k IS NOT NULL", "v IS NULL OR v > 5", "h", "k IN (1, 2) OR s LIKE 'z%'",
+		"k > 100", "k + v < 9"}
 	answer := func(name, statement string) []byte {
 		t.Helper()
 		path := filepath.Join(h.dir, name+".csv")
@@ -66,18 +68,19 @@ func TestTable(t *testing.T) {
 		}
 		order := " ORDER BY " + list + "n, f"
 		full := strings.Replace("SELECT "+list+aggregates+" FROM t"+where+groups, "h, ", "v > 4 AS h, ", 1) + order
-		coarser := fmt.Sprintf("SELECT %sn, sv, av, dv, m, q, l, f, la, a, mo, sd, am, m2, fv, r, dk FROM rollup('%s', by = [%s]%s)%s",
-			list, h.opt.State, strings.Join(names, ", "), args, order)
+		coarser := fmt.Sprintf("SELECT %sn, sv, av, dv, m, q, l, f, la, a, mo, sd, am, m2, fv, r, dk "+
+			"FROM rollup('%s', by = [%s]%s)%s", list, h.opt.State, strings.Join(names, ", "), args, order)
 		if want, got := answer("want", full), answer("got", coarser); !bytes.Equal(got, want) {
 			t.Fatalf("%s\n%.1500q\n%s\n%.1500q", coarser, got, full, want)
 		}
 	}
 }
 
-// Would catch a table of a roll-up whose groups are stale, rows that HAVING of the roll-up leaves out, and a key that is
-// NULL in coarser groups and taken to be never NULL.
+// Would catch a table of a roll-up whose groups are stale, rows that HAVING of the roll-up leaves out, and a key that
+// is NULL in coarser groups and taken to be never NULL.
 func TestTableOfNights(t *testing.T) {
-	o := daily(t, vfs.OS, "SELECT coalesce(k, 0) AS k, v % 2 AS odd, sum(v) AS sv FROM t GROUP BY ALL HAVING sum(v) > 60", 3)
+	o := daily(t, vfs.OS, "SELECT coalesce(k, 0) AS k, v % 2 AS odd, sum(v) AS sv FROM t GROUP BY ALL "+
+		"HAVING sum(v) > 60", 3)
 	eng := open(t, vfs.OS, 1)
 	read := func(statement string) string {
 		t.Helper()
@@ -102,11 +105,13 @@ func TestTableOfNights(t *testing.T) {
 		}
 		addDay(t, filepath.Dir(o.State), n)
 	}
-	if got := read("WITH r AS (SELECT * FROM rollup('DIR', by = 'odd')) SELECT count(*) FROM r a JOIN r b USING (odd)"); got != "count(*)\n2\n" {
+	got := read("WITH r AS (SELECT * FROM rollup('DIR', by = 'odd')) SELECT count(*) FROM r a JOIN r b USING (odd)")
+	if got != "count(*)\n2\n" {
 		t.Errorf("a roll-up that is joined to itself: %q", got)
 	}
 	sets := o
-	sets.State, sets.Statement = o.State+".sets", "SELECT k, sum(v) AS sv, count(*) AS n FROM t WHERE v < 0 GROUP BY ROLLUP (k)"
+	sets.State += ".sets"
+	sets.Statement = "SELECT k, sum(v) AS sv, count(*) AS n FROM t WHERE v < 0 GROUP BY ROLLUP (k)"
 	_, err := Run(t.Context(), eng, sets)
 	check(t, err)
 	want(t, sets, "k,sv,n\n,,0\n")
@@ -121,7 +126,8 @@ func TestTableOfNights(t *testing.T) {
 	check(t, err)
 	s, err = sql.Parse("SELECT * FROM rollup('" + o.State + "')")
 	check(t, err)
-	if _, err := plan.Prepare(t.Context(), eng, s, plan.Options{}); err == nil || !strings.Contains(err.Error(), "has no state of a roll-up") {
+	_, err = plan.Prepare(t.Context(), eng, s, plan.Options{})
+	if err == nil || !strings.Contains(err.Error(), "has no state of a roll-up") {
 		t.Errorf("a state that is forgotten: %v", err)
 	}
 	late := o

@@ -9,8 +9,8 @@ import (
 // Range is bytes [From, To) of a text file, whose rows are read.
 type Range = textfile.Range
 
-// Beginning describes what the first bytes of a text file, up to a size, say of all of its rows, but for types: two that
-// are equal read a row in one way. It is "" of a file whose rows are not found without all that is before them.
+// Beginning describes what the first bytes of a text file, up to a size, say of all of its rows, but for types: two
+// that are equal read a row in one way. It is "" of a file whose rows are not found without all that is before them.
 func Beginning(path string, size int64, opt Options) (text string, err error) {
 	names, fsys := show(opt.FS, []string{path})
 	opt.FS, opt.Ranges = fsys, map[string]Range{names[0]: {To: size}}
