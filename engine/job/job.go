@@ -86,7 +86,7 @@ type Output struct {
 // Rollup says how a step keeps the states of its groups, as mpga rollup does. A step without State reads all files.
 type Rollup struct {
 	State      string `yaml:"state,required,short" doc:"Folder of the states, from the job's file on, or a URL."`
-	OnChange   string `yaml:"on_change" enum:"rebuild,fail" doc:"Of files whose parts are lost: rebuild (the default) or fail."`
+	OnChange   string `yaml:"on_change" enum:"rebuild,fail" doc:"Where parts are lost: rebuild (the default) or fail."`
 	KeepParts  int    `yaml:"keep_parts" doc:"Keep parts of this number of the newest files. The default, 0, is all."`
 	Keep       Days   `yaml:"keep" doc:"Leave out files whose date, in their path, is 400d before the newest."`
 	WholeBytes Size   `yaml:"whole_bytes" doc:"Tables of a join up to this size are read whole. The default is 256MiB."`
