@@ -29,7 +29,7 @@ var flagless = []knob.Name{
 	"query.Keys", "query.Aggregates",
 	"sink.FS", "sink.Stdout", "sink.RowsShown", "sink.RowsLast", "sink.TableWidth", "sink.Query", "sink.Color", "sink.KeepExisting", "sink.OpenFilesMax", "sink.GroupBytes",
 	"sink.Delimiter", "sink.NoHeader", "sink.CellWidth", "sink.Allocator", "sink.Budget", "sink.Collect",
-	"partial.Create", "partial.Run", "sink.Plan", "sink.BeforePublish",
+	"partial.Create", "partial.Regroup", "partial.Run", "sink.Plan", "sink.BeforePublish",
 }
 
 // optionStructs are the options that the command fills in, by the first part of their names.

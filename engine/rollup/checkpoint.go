@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -47,14 +48,18 @@ func (r *run) save(leaf *node, p *part) error {
 		}
 		s.Inputs = append(s.Inputs, in)
 	}
+	written := r.written
+	r.written = slices.DeleteFunc(slices.Clone(written), func(p *part) bool {
+		return slices.ContainsFunc(r.made, func(m madePart) bool { return m.part == p })
+	})
 	if err := r.dir.publish(s); err != nil {
+		if errors.Is(err, errTaken) {
+			r.written = written // else the manifest may be there, and name the parts
+		}
 		return err
 	}
 	r.dir.removeReplaced(r.generation, nil, s)
 	r.generation, r.saved = s.Generation, time.Now()
-	r.written = slices.DeleteFunc(r.written, func(p *part) bool {
-		return slices.ContainsFunc(r.made, func(m madePart) bool { return m.part == p })
-	})
 	return nil
 }
 

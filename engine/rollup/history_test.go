@@ -61,9 +61,10 @@ var statements = []string{
 	"SELECT DISTINCT s, k FROM t ORDER BY ALL",
 	`SELECT k, s, grouping(k, s) AS g, count(*) AS n, sum(v) AS sv, count(DISTINCT v) AS d, first(v) AS f FROM t
 		GROUP BY CUBE (k, s) ORDER BY ALL`,
-	"SELECT name, s, sum(v) AS sv, count(DISTINCT k) AS d FROM t JOIN d USING (k) GROUP BY ROLLUP (name, s) ORDER BY ALL",
-	`SELECT k % 3 AS r, s, median(v) AS m, list(v) AS l FROM t WHERE k > 7
-		GROUP BY GROUPING SETS ((1, s), (s), ()) ORDER BY 1, 2`,
+	`SELECT name, s, grouping(name, s) AS g, sum(v) AS sv, count(DISTINCT k) AS d FROM t JOIN d USING (k)
+		GROUP BY ROLLUP (name, s) ORDER BY ALL`,
+	`SELECT k % 3 AS r, s, grouping(s) AS g, median(v) AS m, list(v) AS l FROM t WHERE k > 7
+		GROUP BY GROUPING SETS ((1, s), (s), ()) ORDER BY 1, 2, 3`,
 	"SELECT k, sum(v) AS sv, first(s) AS f FROM (SELECT * FROM t UNION ALL SELECT * FROM u) GROUP BY k ORDER BY k",
 	"WITH x AS (SELECT k, sum(v) AS sv FROM t GROUP BY k) SELECT max(sv), min(sv), count(*) FROM x",
 	"SELECT k, n, sum(n) OVER (ORDER BY k) AS running FROM (SELECT k, count(*) AS n FROM t GROUP BY k) ORDER BY k",
@@ -147,8 +148,12 @@ func (h *history) appendTo(path string) {
 	if h.rng.IntN(3) == 0 {
 		more = strings.TrimSuffix(more, "\n")
 	}
-	if bytes.HasSuffix(text, []byte{'"'}) {
-		more = "\n" + more // else it would not be CSV
+	switch {
+	case bytes.HasSuffix(text, []byte("\n")):
+	case bytes.HasSuffix(text, []byte{'"'}) || h.rng.IntN(2) == 0:
+		more = "\n" + more
+	default:
+		more = "z\n" + more // the rest of the last field
 	}
 	rel, err := filepath.Rel(h.dir, path)
 	check(h.t, err)
