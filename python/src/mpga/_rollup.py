@@ -41,7 +41,7 @@ def rollup(
         deterministic: Whether sums of floats have the same bits on every run.
         on_change: Where files that did not change would be read again: ``"rebuild"`` reads them, ``"fail"`` fails.
         keep_parts: Keep the parts of so many of the newest files alone; 0 keeps all.
-        keep: Leave out files whose date, the last one in their path, is so many days or more before the newest: ``"400d"``.
+        keep: ``"400d"`` leaves out files whose date, the last one in their path, is 400 days or more before the newest.
         tables: What names in the query stand for: paths, patterns and URLs, or lists of them.
 
     Returns:
@@ -60,7 +60,8 @@ def rollup(
     for name, of in tables.items():
         for path in of if isinstance(of, (list, tuple)) else [of]:
             if not isinstance(path, (str, os.PathLike)):
-                raise InputError(f"rollup: {name} is of {type(path).__name__}: a roll-up reads files, so name their paths")
+                kind = type(path).__name__
+                raise InputError(f"rollup: {name} is of {kind}: a roll-up reads files, so name their paths")
             flags += ["--table", f"{name}={os.fspath(path)}"]
     return _run([program(), "rollup", *flags, "--", query])
 
