@@ -169,13 +169,17 @@ func (t *rollupTable) setKeys() error {
 		at := slices.IndexFunc(t.names, func(n string) bool { return strings.EqualFold(n, name) })
 		if at < 0 {
 			return fmt.Errorf("by: %s is no key of the roll-up %s%s; there are %s", name, t.of.Dir,
-				nearest.Offer(name, t.names), strings.Join(t.names, ", "))
+				nearest.Offer(name, t.names), cmp.Or(strings.Join(t.names, ", "), "none"))
 		}
 		if !slices.Contains(t.keys, at) {
 			t.keys = append(t.keys, at)
 		}
 	}
 	slices.Sort(t.keys)
+	if len(t.keys) == 0 && len(t.state.Query.Aggregates) == 0 {
+		return fmt.Errorf("by: the roll-up %s has no aggregates, so that its groups are keys: name one of %s", t.of.Dir,
+			strings.Join(t.names, ", "))
+	}
 	return nil
 }
 

@@ -122,6 +122,18 @@ func TestTableOfNights(t *testing.T) {
 	check(t, err)
 	_, err = plan.Prepare(t.Context(), eng, s, plan.Options{})
 	says(t, "coarser groups of grouping sets", err, ErrStatement, "several grouping sets")
+	distinct := o
+	distinct.State, distinct.Statement = o.State+".distinct", "SELECT DISTINCT k FROM t"
+	_, err = Run(t.Context(), eng, distinct)
+	check(t, err)
+	for args, want := range map[string]string{"by = []": "has no aggregates", "by = 'kk'": "did you mean k?; there are k",
+		"filter = 'k > ?'": "parameters", "filter = 'v > 1'": "the keys are k"} {
+		s, err = sql.Parse("SELECT * FROM rollup('" + distinct.State + "', " + args + ")")
+		check(t, err)
+		if _, err = plan.Prepare(t.Context(), eng, s, plan.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
 	_, err = Forget(vfs.OS, o.State, "test")
 	check(t, err)
 	s, err = sql.Parse("SELECT * FROM rollup('" + o.State + "')")
