@@ -162,7 +162,7 @@ func (s *countingStore) List(prefix string) ([]vfs.Object, error) {
 // Would catch a night that asks a store about each of many files, or reads more of its state than the answer is made
 // of.
 func TestRequests(t *testing.T) {
-	days := 10_000
+	days := 2000
 	if testing.Short() {
 		days = 400
 	}
