@@ -20,8 +20,8 @@
 //   - U2 (once): a part is named by the files whose rows it has; its blobs carry the names of all parts that were
 //     merged to it, and no merge takes a name twice (B2 of package partial).
 //   - U3 (one winner): generation n+1 is made by whoever first puts its name, and is complete before it has one. What
-//     no manifest names is garbage. A run that takes long makes generations of the parts that it has so far, from which
-//     the answer of before is still made. A run that finds its generation taken, or passed, fails, and publishes no
+//     no manifest names is garbage. A run that takes long makes generations of the parts that it has so far; the
+//     answer of before is still made of them. A run that finds its generation taken, or passed, fails, and publishes no
 //     output.
 //   - U4 (state first): the output is made of a state that is published. A run that is killed between both leaves a
 //     state of which the next run makes the output; each run writes the output.
