@@ -21,7 +21,7 @@ type Meaning struct {
 	Dir string
 
 	// Record keeps when the workers and devices did what, for people to look at, also where
-	// Options.Record does not.
+	// Options.Record does not, and the plan with what its operators did.
 	Record bool
 
 	// Output writes the rows of a statement to files; nil for the client itself.

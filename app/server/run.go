@@ -71,6 +71,7 @@ type Run struct {
 	current rows               // nil before the first and after the last
 	made    int64              // rows that the statement has put in a table or in files
 	planned *prepared          // of current; nil before the first and once it is closed
+	result  *plan.Result       // whose rows current has, or has put elsewhere; nil where its plan is not noted
 
 	mu      sync.Mutex
 	leave   func() // gives the run's place in the queue back; nil while the run has none
@@ -80,6 +81,7 @@ type Run struct {
 	rows    int64     // returned
 	err     error
 	stats   engine.Stats // of the last result that has been read to its end
+	plan    string       // of that result, with what each operator did; "" where Meaning.Record did not ask
 	watch   *watch       // nil before the statement is planned
 }
 
@@ -209,7 +211,14 @@ func (r *Run) next() error {
 			engine.ErrQuery, temporary.ColumnsText(p.query.Schema()), temporary.ColumnsText(r.schema))
 	}
 	observer := engine.Observer{Progress: func(p engine.Progress) { watch.progress.Store(&p) }, Trace: watch.recorder}
-	run := func() (*plan.Result, error) { return p.query.Observed(observer).Run(r.ctx) }
+	run := func() (result *plan.Result, err error) {
+		result, err = p.query.Observed(observer).Run(r.ctx)
+		if err == nil && st.meaning.Record {
+			result.Analyze()
+			r.result = result
+		}
+		return result, err
+	}
 	if st.counts() {
 		answer, err := r.count(run)
 		if err != nil || answer == nil {
@@ -271,10 +280,13 @@ func (r *Run) Next() bool {
 func (r *Run) endCurrent() error {
 	err := r.current.Err()
 	r.current.Release()
-	stats := r.current.Stats()
-	r.current = nil
+	stats, told := r.current.Stats(), ""
+	if r.result != nil {
+		told = r.result.Plan()
+	}
+	r.current, r.result = nil, nil
 	r.mu.Lock()
-	r.stats = stats
+	r.stats, r.plan = stats, told
 	r.mu.Unlock()
 	return errors.Join(err, r.closePlanned())
 }
@@ -446,6 +458,18 @@ func (r *Run) Status() Status {
 		s.Stats = &stats
 	}
 	return s
+}
+
+// Plan returns the plan of the run's statement: of a run that has ended well, and for which Meaning.Record asked, with
+// what each operator did.
+func (r *Run) Plan(ctx context.Context) (string, error) {
+	r.mu.Lock()
+	told := r.plan
+	r.mu.Unlock()
+	if told != "" {
+		return told, nil
+	}
+	return r.Statement.Explain(ctx)
 }
 
 // Timeline returns what was recorded of the run; nothing where Status.HasRecord is false.

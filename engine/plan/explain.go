@@ -49,21 +49,22 @@ func (q *Query) Analyze(ctx context.Context) (text string, err error) {
 
 // analyze is Analyze as a part of a run.
 func (q *Query) analyze(ctx context.Context, r *run) (text string, err error) {
-	started := time.Now()
 	ran, err := q.start(ctx, r)
 	if err != nil {
 		return "", err
 	}
-	rows := int64(0)
 	for ran.Next() {
-		rows += ran.RecordBatch().NumRows()
 	}
 	err = ran.Err()
 	ran.Release() // what a limit has left to do ends before it is told
 	if err != nil {
 		return "", err
 	}
-	took := time.Since(started)
+	return q.analyzed(ctx, r, ran.rows, time.Since(ran.started))
+}
+
+// analyzed returns the plan with what each operator of a run did that has ended, and gave a number of rows.
+func (q *Query) analyzed(ctx context.Context, r *run, rows int64, took time.Duration) (text string, err error) {
 	err = spawn.Call(func() error {
 		root, err := q.operators(ctx, r)
 		if err != nil {

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -24,6 +25,27 @@ type Result struct {
 	text  string // of the statement; "" where the statement was made without a text
 	err   error  // of a panic in Next
 	ended bool   // Next has returned false
+
+	analyzes bool      // Release notes the plan
+	started  time.Time // when the query was
+	rows     int64     // read
+	plan     string    // with what each operator did; "" before Release, and where analyzes is false
+}
+
+// Analyze has Release note the plan with what each operator did, for Plan. It is called before the first Next.
+func (r *Result) Analyze() { r.analyzes = true }
+
+// Plan returns the plan with what each operator did, as Query.Analyze does: "" before Release, of a result that
+// Analyze was not called for, and of one that was not read to a good end.
+func (r *Result) Plan() string { return r.plan }
+
+// notePlan notes the plan of a result that has been read, where Analyze was called.
+func (r *Result) notePlan(ctx context.Context) {
+	if !r.analyzes || !r.ended || r.Err() != nil {
+		return
+	}
+	// A plan that cannot be told is no error of the rows, which have all been read.
+	r.plan, _ = r.query.analyzed(ctx, r.run, r.rows, time.Since(r.started))
 }
 
 // Next makes the next batch current. It returns false at the end and after an error.
@@ -33,7 +55,9 @@ func (r *Result) Next() (more bool) {
 	}
 	r.err = spawn.Call(func() error {
 		spawn.Step()
-		more = r.RecordReader.Next()
+		if more = r.RecordReader.Next(); more {
+			r.rows += r.RecordBatch().NumRows()
+		}
 		return nil
 	})
 	more = more && r.err == nil
@@ -155,6 +179,7 @@ func (q *Query) Run(ctx context.Context) (*Result, error) {
 	result.RecordReader = recordreader.New(schema, next, func() {
 		cancel()
 		inner.Release()
+		result.notePlan(context.WithoutCancel(ctx))
 		r.releaseTests()
 	})
 	return result, nil
@@ -162,6 +187,7 @@ func (q *Query) Run(ctx context.Context) (*Result, error) {
 
 // start starts the query as a part of a run.
 func (q *Query) start(ctx context.Context, r *run) (*Result, error) {
+	started := time.Now()
 	return guarded(q.text.Text, func() (*Result, error) {
 		if err := q.errUnbound(); err != nil {
 			return nil, err
@@ -170,7 +196,7 @@ func (q *Query) start(ctx context.Context, r *run) (*Result, error) {
 		if err != nil {
 			return nil, logical.Located(q.text, err)
 		}
-		return &Result{RecordReader: rows, query: q, run: r, text: q.text.Text}, nil
+		return &Result{RecordReader: rows, query: q, run: r, text: q.text.Text, started: started}, nil
 	})
 }
 

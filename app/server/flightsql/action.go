@@ -236,7 +236,7 @@ func reportOf(ctx context.Context, st *server.Statement, report ReportFunc) ([]b
 	if run == nil || report == nil {
 		return nil, unsupported("a report of a statement that has not run")
 	}
-	plan, err := st.Explain(ctx)
+	plan, err := run.Plan(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,7 @@ func (s *Service) plan(r *request) error {
 	if err != nil {
 		return err
 	}
-	plan, err := one.Statement.Explain(r.Context())
+	plan, err := one.Plan(r.Context())
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (s *Service) report(r *request) error {
 	}
 	status := one.Status()
 	p := report.Page{Query: status.Text, Timeline: one.Timeline()}
-	if p.Plan, err = one.Statement.Explain(r.Context()); err != nil {
+	if p.Plan, err = one.Plan(r.Context()); err != nil {
 		p.Plan = "not known any more: " + redact.Error(err).Error()
 	}
 	if status.Error != nil {

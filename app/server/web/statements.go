@@ -29,7 +29,7 @@ func (s *Service) prepare(r *request, session *server.Session) (*server.Statemen
 	if err != nil {
 		return nil, err
 	}
-	st, err := session.Prepare(r.Context(), text)
+	st, err := session.PrepareText(r.Context(), text, server.Meaning{Record: true})
 	var wrong *sql.Error
 	switch {
 	case errors.As(err, &wrong):
